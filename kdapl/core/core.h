@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the faces may ask of the core: one function per DAT operation, with the
+ * operation's own prototype behind the space in which handles are looked up.
+ * face/kdat.c calls them for kernel consumers, face/dev_*.c for processes.
+ * Every argument check of an operation is in the core function, so that both
+ * faces give the same DAT_RETURN.  Handles are tokens (core/object.h).
+ *
+ * Context: process context, may sleep, unless a comment says "any context".
+ * "any context" means: softirq and process, interrupts on or off, no locks of
+ * ours held.
+ */
+#ifndef KDAPL_CORE_H
+#define KDAPL_CORE_H
+
+#include "object.h"
+
+struct kdapl_evd;
+struct file;
+
+/* ia.c */
+DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
+			       DAT_COUNT *number, DAT_PROVIDER_INFO *list[]);
+DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
+			 DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
+			 u32 major, u32 minor, DAT_BOOLEAN thread_safe,
+			 DAT_IA_HANDLE *ia);
+DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			  DAT_CLOSE_FLAGS flags);
+/* Abruptly closes every IA of @space: process death, module unload (I19). */
+void kdapl_ia_close_all(struct kdapl_space *space);
+DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
+			  DAT_IA_ATTR *ia_attr,
+			  DAT_PROVIDER_ATTR_MASK provider_mask,
+			  DAT_PROVIDER_ATTR *provider_attr);
+
+/* object.c; any context */
+DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
+				 DAT_HANDLE_TYPE *type);
+DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
+			     DAT_CONTEXT *context);
+DAT_RETURN kdapl_set_context(struct kdapl_space *space, DAT_HANDLE handle,
+			     DAT_CONTEXT context);
+
+/* pz.c */
+DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			   DAT_PZ_HANDLE *pz);
+DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz,
+			  DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
+DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz);
+
+/*
+ * lmr.c.  In a user space @mem_type knows VIRTUAL (0), LMR (1) and
+ * SHARED_VIRTUAL (2), in the kernel space VIRTUAL, LMR and PHYSICAL;
+ * @mem_optimization is looked at in the kernel space only.  The argument
+ * numbers in return codes are those of dat_lmr_create and dat_lmr_kcreate.
+ */
+DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_MEM_TYPE mem_type,
+			    DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+			    DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			    DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			    DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
+			    DAT_RMR_CONTEXT *rmr_context,
+			    DAT_VLEN *registered_size,
+			    DAT_VADDR *registered_address);
+DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr,
+			   DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr);
+DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			  const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
+			  bool rdma_read);
+DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			      DAT_MEM_TYPE mem_type, DAT_VLEN length,
+			      DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			      DAT_VLEN *preferred_length,
+			      DAT_VADDR *preferred_alignment);
+
+/*
+ * evd.c.  The argument numbers of the two create calls differ: in the kernel
+ * space those of dat_evd_kcreate are reported (flags are argument 5, evd 6),
+ * in a user space those of dat_evd_create (flags 4, evd 5).
+ */
+DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
+			    DAT_EVD_HANDLE *evd);
+DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
+			   DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
+DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
+			    DAT_COUNT qlen);
+DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd);
+/* any context */
+DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
+			     const DAT_EVENT *event);
+/* any context */
+DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE evd,
+			     DAT_EVENT *event);
+
+/* ep.c */
+DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+			   DAT_EVD_HANDLE request_evd,
+			   DAT_EVD_HANDLE connect_evd,
+			   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
+DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+/* any context */
+DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			       DAT_BOOLEAN *request_idle);
+DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			    DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
+			    DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
+			    const void *private_data, DAT_QOS qos,
+			    DAT_CONNECT_FLAGS flags);
+DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE ep,
+				DAT_EP_HANDLE dup_ep, DAT_TIMEOUT timeout,
+				DAT_COUNT private_data_size,
+				const void *private_data, DAT_QOS qos);
+/* any context */
+DAT_RETURN kdapl_ep_disconnect(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			       DAT_CLOSE_FLAGS flags);
+DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE ep);
+DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE ep);
+/*
+ * The private data of the last ESTABLISHED event (E7): copies at most @size
+ * bytes to @buf and gives the full length in @length.  For processes, whose
+ * events cannot carry a pointer (A8).
+ */
+DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
+				 void *buf, u32 size, u32 *length);
+
+/* post.c; any context, never sleeps or allocates (T17) */
+DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
+				   DAT_COUNT segments,
+				   const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie,
+				   const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_ep_post_rdma_write(struct kdapl_space *space, DAT_EP_HANDLE ep,
+				    DAT_COUNT segments,
+				    const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote,
+				    DAT_COMPLETION_FLAGS flags);
+
+/* sp.c, cr.c */
+DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			    DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN kdapl_psp_create_any(struct kdapl_space *space, DAT_IA_HANDLE ia,
+				DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+				DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN kdapl_psp_query(struct kdapl_space *space, DAT_PSP_HANDLE psp,
+			   DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
+DAT_RETURN kdapl_psp_free(struct kdapl_space *space, DAT_PSP_HANDLE psp);
+DAT_RETURN kdapl_rsp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+			    DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
+DAT_RETURN kdapl_rsp_query(struct kdapl_space *space, DAT_RSP_HANDLE rsp,
+			   DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
+DAT_RETURN kdapl_rsp_free(struct kdapl_space *space, DAT_RSP_HANDLE rsp);
+/* Pointers in @param are good until the CR is destroyed (P43). */
+DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE cr,
+			  DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
+/*
+ * The same for a process: copies address (at most sizeof(*address)) and
+ * private data (at most @size bytes) out of the CR.
+ */
+DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE cr,
+			       DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param,
+			       struct sockaddr_storage *address,
+			       void *buf, u32 size);
+DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE cr,
+			   DAT_EP_HANDLE ep, DAT_COUNT private_data_size,
+			   const void *private_data);
+DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE cr);
+
+/*
+ * Event delivery, the part of evd.c for faces.
+ *
+ * A sink takes events from an EVD as they arrive: the upcall of a kernel
+ * consumer (face/kdat_upcall.c), the mapped ring of a process
+ * (face/dev_mmap.c).  The core runs it single-instance (E96), in softirq
+ * context, or in process context when @sleeps.  No lock is held.
+ *
+ *	room	false: stop for now; somebody will kdapl_evd_kick() later
+ *	deliver	one event, already dequeued; @more as E94
+ *	done	the end of a batch in which deliver was called
+ */
+struct kdapl_sink {
+	bool (*room)(struct kdapl_evd *evd, void *arg);
+	void (*deliver)(struct kdapl_evd *evd, void *arg,
+			const DAT_EVENT *event, bool more);
+	void (*done)(struct kdapl_evd *evd, void *arg);
+	bool sleeps;
+};
+
+/* With a reference; NULL if the handle names no EVD of @space. */
+struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
+void kdapl_evd_put(struct kdapl_evd *evd);
+DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
+DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
+/*
+ * Sets, replaces (takes effect for the next delivery, E109) or, with @sink
+ * NULL, removes the sink.  @sync: return only when no delivery is running any
+ * more (E104; may sleep, not from a delivery of this EVD: -EDEADLK).
+ */
+int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
+		       void *arg, bool sync);
+/* Any context: run the sink if there is anything to deliver. */
+void kdapl_evd_kick(struct kdapl_evd *evd);
+/*
+ * True once the EVD was freed or its IA closed: a waiter in the face then gives
+ * up with DAT_ABORT (E39).  ->done of the sink runs once after it became true.
+ */
+bool kdapl_evd_dead(const struct kdapl_evd *evd);
+
+#endif /* KDAPL_CORE_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The endpoint state machine: one const table, (state, input) to (state,
+ * return code, actions).  It knows no verbs and no locks.  core/ep.c is its
+ * only user in the module (kdapl_ep_input() applies it under the EP's lock);
+ * tests/kunit/ep_fsm_test.c walks every cell; scripts/print-matrix prints it.
+ */
+#ifndef KDAPL_EP_FSM_H
+#define KDAPL_EP_FSM_H
+
+#include <linux/types.h>
+#include <dat/kdat.h>
+
+/*
+ * The states of an endpoint, finer than DAT's nine.  kdapl_ep_fsm_dat_state()
+ * maps them down: RESOLVING and REQUESTED are ACTIVE_CONNECTION_PENDING,
+ * DRAINING and FLUSHING are DISCONNECT_PENDING, DISC_FLUSHING (posted work
+ * is still being flushed, the one connection event not yet raised) and
+ * DISC_IDLE are DISCONNECTED.
+ */
+enum kdapl_ep_state {
+	KDAPL_EP_UNCONNECTED,
+	KDAPL_EP_RESERVED,
+	KDAPL_EP_PASSIVE_PENDING,
+	KDAPL_EP_TENTATIVE,
+	KDAPL_EP_RESOLVING,
+	KDAPL_EP_REQUESTED,
+	KDAPL_EP_COMPLETION_PENDING,
+	KDAPL_EP_CONNECTED,
+	KDAPL_EP_DRAINING,
+	KDAPL_EP_FLUSHING,
+	KDAPL_EP_DISC_FLUSHING,
+	KDAPL_EP_DISC_IDLE,
+	KDAPL_EP_GONE,
+	KDAPL_EP_NR_STATES
+};
+
+enum kdapl_ep_input {
+	/* operations of the consumer on this EP */
+	KDAPL_EP_OP_CONNECT,		/* connect; dup_connect's first EP */
+	KDAPL_EP_OP_DUP_SOURCE,		/* the EP that dup_connect duplicates */
+	KDAPL_EP_OP_DISC_ABRUPT,
+	KDAPL_EP_OP_DISC_GRACEFUL,
+	KDAPL_EP_OP_RESET,
+	KDAPL_EP_OP_FREE,
+	KDAPL_EP_OP_POST_RECV,
+	KDAPL_EP_OP_POST_REQUEST,	/* send, RDMA read, RDMA write, bind */
+	KDAPL_EP_OP_RESERVE,		/* rsp_create */
+	KDAPL_EP_OP_UNRESERVE,		/* rsp_free */
+	KDAPL_EP_OP_ACCEPT,		/* cr_accept that names the EP */
+	KDAPL_EP_OP_ACCEPT_OWN,		/* cr_accept, the CR owns the EP */
+	KDAPL_EP_OP_REJECT,		/* cr_reject or cr_handoff, CR owns the EP */
+	KDAPL_EP_OP_MODIFY_PZ,
+	KDAPL_EP_OP_MODIFY_COMMON,	/* EVDs and common attributes */
+	KDAPL_EP_OP_MODIFY_SPECIFIC,
+	/* the transport */
+	KDAPL_EP_IN_RESOLVED,		/* address and route known, request out */
+	KDAPL_EP_IN_REQUEST,		/* a request arrived at the EP's RSP */
+	KDAPL_EP_IN_ESTABLISHED,
+	KDAPL_EP_IN_PEER_DISCONNECT,
+	KDAPL_EP_IN_PEER_REJECT,
+	KDAPL_EP_IN_NON_PEER_REJECT,
+	KDAPL_EP_IN_TIMER,
+	KDAPL_EP_IN_UNREACHABLE,
+	KDAPL_EP_IN_BROKEN,
+	/* the core's own progress */
+	KDAPL_EP_IN_DRAINED,		/* no request outstanding any more */
+	KDAPL_EP_IN_FLUSHED,		/* all posted work is on its EVD */
+	KDAPL_EP_IN_TEARDOWN,		/* IA close, process death, removal */
+	KDAPL_EP_NR_INPUTS
+};
+
+/*
+ * What the one who applies a cell has to do.  Order of execution is the order
+ * here; the first group happens under the EP's lock, the second is done by the
+ * connection's work item (it may sleep).
+ */
+#define KDAPL_EP_ACT_STOP_TIMER	0x0001	/* of the connection attempt */
+#define KDAPL_EP_ACT_EVENT	0x0002	/* raise cell->event now */
+#define KDAPL_EP_ACT_SET_END	0x0004	/* cell->event is the one raised at
+					 * ACT_END; the first one set stays
+					 */
+#define KDAPL_EP_ACT_END	0x0008	/* raise the event that SET_END kept,
+					 * then complete work posted meanwhile
+					 */
+#define KDAPL_EP_ACT_WAIT	0x0010	/* the caller waits until FLUSHED, then
+					 * applies its input again (R15)
+					 */
+#define KDAPL_EP_ACT_ABORT	0x0100	/* destroy the CM id: an attempt ends */
+#define KDAPL_EP_ACT_DRAIN	0x0200	/* watch for DRAINED */
+#define KDAPL_EP_ACT_DISC	0x0400	/* tell the peer, or answer it */
+#define KDAPL_EP_ACT_FLUSH	0x0800	/* error the queue, watch for FLUSHED */
+
+/* No DAT event number is 0. */
+#define KDAPL_EP_NO_EVENT	0
+
+/**
+ * struct kdapl_ep_cell - one cell of the table
+ * @defined: set in every cell; a cell left out fails the table test
+ * @next: state afterwards; equal to the row's state if nothing changes
+ * @ret: for operations what the call returns; DAT_SUCCESS for the rest
+ * @actions: KDAPL_EP_ACT_*
+ * @event: connection event for ACT_EVENT and ACT_SET_END
+ */
+struct kdapl_ep_cell {
+	bool defined;
+	u8 next;
+	u16 actions;
+	DAT_RETURN ret;
+	u32 event;
+};
+
+const struct kdapl_ep_cell *kdapl_ep_fsm(enum kdapl_ep_state state,
+					 enum kdapl_ep_input input);
+DAT_EP_STATE kdapl_ep_fsm_dat_state(enum kdapl_ep_state state);
+/* DAT_INVALID_STATE with the subtype of @state. */
+DAT_RETURN kdapl_ep_fsm_refusal(enum kdapl_ep_state state);
+const char *kdapl_ep_state_name(enum kdapl_ep_state state);
+const char *kdapl_ep_input_name(enum kdapl_ep_input input);
+
+#endif /* KDAPL_EP_FSM_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The Interface Adapter: an opened device port and the root of every object
+ * made on it.  core/ia.c opens, queries and tears down; the other files of
+ * core/ enter its section around whatever touches the device.
+ */
+#ifndef KDAPL_IA_H
+#define KDAPL_IA_H
+
+#include <linux/srcu.h>
+#include "object.h"
+#include "../glue/glue.h"
+
+/**
+ * struct kdapl_ia - an open adapter
+ * @dev: its device, with a reference; memory stays when the device is removed
+ * @srcu: the section of A10: operations that may touch the device run in it
+ * @closing: no operation enters any more, every handle of this IA is dead (I15)
+ * @removed: the device is gone; what is left are shells that can be queried,
+ *	     dequeued from and freed (E71)
+ * @lock: the lists of objects
+ * @objects: live objects by type (kdapl_object.on_ia)
+ * @nr_objects: all of them but @async_evd if this open made it (I12)
+ * @async_evds: EVDs with DAT_EVD_ASYNC_FLAG (kdapl_evd.on_async), under
+ *		@async_lock
+ * @async_lock: interrupts off; inside it only kdapl_evd.lock
+ * @async_evd: made by the open, or brought by the opener (I5), with a use
+ * @own_async: the open made @async_evd
+ * @on_dev: entry in kdapl_device.ias
+ * @addr: address of the port when it was opened
+ * @linger: CM ids that still owe their peer a disconnect (core/conn.c)
+ * @linger_lock: protects @linger; a leaf
+ */
+struct kdapl_ia {
+	struct kdapl_object obj;
+	struct kdapl_device *dev;
+	struct srcu_struct srcu;
+	bool closing;
+	bool removed;
+	struct mutex lock;
+	struct list_head objects[KDAPL_NR_TYPES];
+	u32 nr_objects;
+	struct list_head async_evds;
+	spinlock_t async_lock;
+	struct kdapl_evd *async_evd;
+	bool own_async;
+	struct list_head on_dev;
+	struct sockaddr_storage addr;
+	struct list_head linger;
+	spinlock_t linger_lock;
+	char vendor[32];
+};
+
+/*
+ * kdapl_ia_enter - enter the section of @ia
+ * @idx: for kdapl_ia_leave()
+ *
+ * May sleep inside.  Return: DAT_SUCCESS; DAT_INVALID_HANDLE (without subtype:
+ * the caller says whose) when the IA is closing; DAT_INVALID_STATE when the
+ * device is gone (E71).  Only on DAT_SUCCESS the section was entered.
+ */
+DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx);
+/* The same for what works on a shell too: frees, queries. */
+DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx);
+
+static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)
+{
+	srcu_read_unlock(&ia->srcu, idx);
+}
+
+/* kdapl_object_find() and the IA itself as a typed pointer, with a reference */
+struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia);
+
+/* An asynchronous error to every async EVD of @ia; any context (E75). */
+void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
+			  DAT_COUNT reason);
+/* The device is being removed: called for each of its IAs, may sleep. */
+void kdapl_ia_device_gone(struct kdapl_ia *ia);
+
+/*
+ * What the tear-down of an IA asks of the objects' files, children first (I15).
+ * ..._release_verbs: give back everything that belongs to the device and wait
+ * until it no longer touches the object; idempotent; the object stays a shell.
+ * ..._teardown: the same, then retire the handle and drop the object.
+ */
+void kdapl_sp_release_verbs(struct kdapl_object *obj);
+void kdapl_sp_teardown(struct kdapl_object *obj);
+void kdapl_cr_release_verbs(struct kdapl_object *obj);
+void kdapl_cr_teardown(struct kdapl_object *obj);
+void kdapl_ep_release_verbs(struct kdapl_object *obj);
+void kdapl_ep_teardown(struct kdapl_object *obj);
+void kdapl_lmr_release_verbs(struct kdapl_object *obj);
+void kdapl_lmr_teardown(struct kdapl_object *obj);
+void kdapl_pz_release_verbs(struct kdapl_object *obj);
+void kdapl_pz_teardown(struct kdapl_object *obj);
+void kdapl_evd_release_verbs(struct kdapl_object *obj);
+void kdapl_evd_teardown(struct kdapl_object *obj);
+/* conn.c: destroys the ids in ia->linger */
+void kdapl_conn_linger_flush(struct kdapl_ia *ia);
+
+#endif /* KDAPL_IA_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the glue may tell the core: the one way up.  glue/ includes this header
+ * and nothing else of core/.
+ */
+#ifndef KDAPL_INPUT_H
+#define KDAPL_INPUT_H
+
+#include "ep_fsm.h"
+#include "../glue/glue.h"
+
+/*
+ * CM events.  Context: the CM's handler mutex of @id is held, may sleep.  A
+ * connection's id keeps a reference of @conn until cm->destroy() returned.
+ */
+
+/* Anything that is an input of the endpoint table by itself. */
+void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input);
+/*
+ * Address and route are known.  The core makes the queue and calls cm->connect.
+ */
+void kdapl_conn_resolved(struct kdapl_conn *conn);
+/*
+ * The peer accepted.  The core moves the queue and calls cm->established.
+ * @data is the acceptance's private data.
+ */
+void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len);
+/*
+ * The peer disconnected, or answered our disconnect.
+ */
+void kdapl_conn_peer_disconnected(struct kdapl_conn *conn);
+/*
+ * A request arrived.  Return: 0 and the core owns @id from here on, with *@conn
+ * as its context (the glue sets id->context and event handler); an errno: the
+ * glue refuses the request, the peer sees nobody listening (P7, P10).
+ */
+int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
+		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
+		     struct kdapl_conn **conn);
+
+/* kdapl_conn's references, for the glue's id contexts */
+void kdapl_conn_get(struct kdapl_conn *conn);
+void kdapl_conn_put(struct kdapl_conn *conn);
+
+/*
+ * Device.  kdapl_ia_removed is called with the device lock NOT held, for the IA
+ * whose on_dev entry this is; may sleep; on return nothing of the IA refers to
+ * the device (A10).  kdapl_ia_async: any context.
+ */
+void kdapl_ia_removed(struct list_head *on_dev);
+void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event);
+
+#endif /* KDAPL_INPUT_H */

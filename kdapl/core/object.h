@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The common head of every DAT object: its handle, its references, who still
+ * uses it, and the Interface Adapter it belongs to.  core/object.c is the one
+ * place that makes, finds and retires objects; every other file of core/
+ * embeds struct kdapl_object first.
+ *
+ * Life of an object
+ *	kdapl_object_init	one reference, no handle: nobody can find it
+ *	kdapl_object_publish	the handle works from here on; never fails
+ *				(the slot was reserved by init)
+ *	kdapl_object_kill	refuses new users; fails while there are users
+ *	kdapl_object_retire	the handle is dead for ever; drops the
+ *				reference of the handle
+ *	last put		->release runs in process context, after an
+ *				RCU grace period
+ *
+ * Three counts that must not be mixed up
+ *	ref	the memory stays (references of callers, of queued events)
+ *	users	other DAT objects that depend on this one (an EP uses its PZ):
+ *		what makes a free fail with ..._IN_USE
+ *	SRCU	an operation that touches the device is running in the IA's
+ *		section (core/ia.h)
+ *
+ * Locks, outer to inner (nothing else nests)
+ *	CM handler mutex of rdma_cm
+ *	  kdapl_ia.lock (mutex)		lists of an IA's objects
+ *	    kdapl_ep.lock		state; the one writer is kdapl_ep_input()
+ *	      kdapl_dir.lock		request direction before receive direction
+ *	        kdapl_evd.lock		FIFO, CQ, arming
+ *	kdapl_space.lock		slot allocation only, a leaf
+ * All spinlocks are taken with interrupts off: a completion handler may run in
+ * hard interrupt context on some devices.
+ */
+#ifndef KDAPL_OBJECT_H
+#define KDAPL_OBJECT_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+#include <dat/kdat.h>
+#include "dat_private.h"
+
+struct kdapl_ia;
+
+/* Also the type field of a handle, hence never 0: E5 reserves 0, 1 and 2. */
+enum kdapl_type {
+	KDAPL_IA = 1,
+	KDAPL_PZ,
+	KDAPL_LMR,
+	KDAPL_RMR,
+	KDAPL_EVD,
+	KDAPL_EP,
+	KDAPL_PSP,
+	KDAPL_RSP,
+	KDAPL_CR,
+	KDAPL_SRQ,
+	KDAPL_NR_TYPES
+};
+
+/**
+ * struct kdapl_space - who can name what: one per open file, one for the kernel
+ * @lock: slot allocation
+ * @chunks: chunk number to slots; chunks stay until the space goes
+ * @nr_slots: slots in @chunks
+ * @free_slot: first of the free slots, linked by index; 0 ends the list
+ * @nr_objects: slots in use, compared with @max_objects
+ * @max_objects: limit of this space
+ * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
+ *	  used again soon (M27)
+ * @next_lmr: where the cyclic allocation goes on
+ * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
+ * @ia_lock: protects @ias
+ * @net: the opener's network namespace, held
+ * @user: memory and pointers are a process's; what it makes is accounted to it
+ */
+struct kdapl_space {
+	spinlock_t lock;
+	struct xarray chunks;
+	u32 nr_slots;
+	u32 free_slot;
+	u32 nr_objects;
+	u32 max_objects;
+	struct xarray lmrs;
+	u32 next_lmr;
+	struct list_head ias;
+	struct mutex ia_lock;
+	struct net *net;
+	bool user;
+};
+
+struct kdapl_object {
+	u64 token;
+	refcount_t ref;
+	atomic_t users;
+	enum kdapl_type type;
+	struct kdapl_space *space;
+	struct kdapl_ia *ia;
+	struct list_head on_ia;
+	DAT_CONTEXT context;
+	void (*release)(struct kdapl_object *obj);
+	struct rcu_work rwork;
+};
+
+/* The space of all kernel consumers. */
+extern struct kdapl_space kdapl_kernel_space;
+/* Everything that sleeps on behalf of an object runs here. */
+extern struct workqueue_struct *kdapl_wq;
+
+int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
+		     u32 max_objects);
+void kdapl_space_destroy(struct kdapl_space *space);
+
+/* Allocation flags: what a process makes is charged to it (A8). */
+static inline gfp_t kdapl_gfp(const struct kdapl_space *space)
+{
+	return space->user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL;
+}
+
+int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
+		      struct kdapl_space *space, struct kdapl_ia *ia,
+		      void (*release)(struct kdapl_object *obj));
+void kdapl_object_abort(struct kdapl_object *obj);
+void kdapl_object_publish(struct kdapl_object *obj);
+bool kdapl_object_retire(struct kdapl_object *obj);
+
+struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
+					   DAT_HANDLE handle,
+					   enum kdapl_type type);
+struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
+				       DAT_HANDLE handle,
+				       enum kdapl_type type);
+
+static inline void kdapl_object_get(struct kdapl_object *obj)
+{
+	refcount_inc(&obj->ref);
+}
+
+void kdapl_object_put(struct kdapl_object *obj);
+
+/* A dead object (kdapl_object_kill) takes no new user. */
+static inline bool kdapl_object_use(struct kdapl_object *obj)
+{
+	return atomic_inc_unless_negative(&obj->users);
+}
+
+static inline void kdapl_object_unuse(struct kdapl_object *obj)
+{
+	atomic_dec(&obj->users);
+}
+
+int kdapl_object_kill(struct kdapl_object *obj);
+
+static inline DAT_HANDLE kdapl_handle(const struct kdapl_object *obj)
+{
+	return (DAT_HANDLE)(uintptr_t)obj->token;
+}
+
+/* DAT_HANDLE_NULL for an object that is not there. */
+#define kdapl_handle_or_null(ptr) \
+	((ptr) ? kdapl_handle(&(ptr)->obj) : DAT_HANDLE_NULL)
+
+#endif /* KDAPL_OBJECT_H */

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the core may ask of the glue: devices, completion queues, queue pairs,
+ * CM ids, memory regions.  Everything goes through three tables of operations
+ * of the device, with a kernel-verbs implementation here in glue/ and a
+ * scripted one in tests/kunit/ (A9).  Errors are negative errno in the glue;
+ * the core turns them into DAT_RETURN.
+ *
+ * Calls are process context and may sleep, except: poll, arm, post_send,
+ * post_recv, which work in any context.
+ */
+#ifndef KDAPL_GLUE_H
+#define KDAPL_GLUE_H
+
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/srcu.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <dat/kdat.h>
+
+struct kdapl_device;
+struct kdapl_conn;
+struct kdapl_sp;
+
+/* What one request or receive may carry; a work request lives on the stack. */
+#define KDAPL_MAX_SGE	16
+/* rdma_cm over InfiniBand and RoCE, RDMA_PS_TCP (facts 3) */
+#define KDAPL_REQ_PRIVATE_DATA	56
+#define KDAPL_REP_PRIVATE_DATA	196
+
+/**
+ * struct kdapl_cq - a completion queue, embedded in an EVD
+ * @ib: the verbs object; NULL when there is none (no DTO stream, device gone)
+ * @handler: called when armed and a completion arrived; any context, may only
+ *	     schedule
+ */
+struct kdapl_cq {
+	struct kdapl_device *dev;
+	struct ib_cq *ib;
+	u32 size;
+	void (*handler)(struct kdapl_cq *cq);
+};
+
+/**
+ * struct kdapl_qp - the queue of one connection, embedded in it
+ * @ib: the verbs object; NULL when there is none
+ * @num: queue pair number, for the CM
+ */
+struct kdapl_qp {
+	struct kdapl_device *dev;
+	struct ib_qp *ib;
+	u32 num;
+};
+
+struct kdapl_qp_init {
+	struct ib_pd *pd;
+	struct kdapl_cq *send_cq;
+	struct kdapl_cq *recv_cq;
+	u32 max_send_wr;
+	u32 max_recv_wr;
+	u32 max_send_sge;
+	u32 max_recv_sge;
+};
+
+/**
+ * struct kdapl_qp_ops - completion queues and queue pairs
+ * @cq_create: fill @cq->ib and @cq->size (at least @cqe)
+ * @cq_resize: -EOPNOTSUPP where the device cannot
+ * @cq_poll: as ib_poll_cq
+ * @cq_arm: > 0: completions came in meanwhile, poll again
+ * @cq_destroy: waits until no handler can run any more (A10)
+ * @create: the queue is in INIT and takes receives when this returns
+ * @move: to RTR or RTS as @id's handshake says
+ * @error: move to ERR; every posted request will be flushed
+ * @in_error: is it in ERR or SQE by itself?  May sleep
+ * @destroy: nothing posted may be left
+ */
+struct kdapl_qp_ops {
+	int (*cq_create)(struct kdapl_cq *cq, u32 cqe);
+	int (*cq_resize)(struct kdapl_cq *cq, u32 cqe);
+	int (*cq_poll)(struct kdapl_cq *cq, int n, struct ib_wc *wc);
+	int (*cq_arm)(struct kdapl_cq *cq, bool solicited);
+	void (*cq_destroy)(struct kdapl_cq *cq);
+
+	int (*create)(struct kdapl_qp *qp, const struct kdapl_qp_init *init);
+	int (*move)(struct kdapl_qp *qp, struct rdma_cm_id *id,
+		    enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out);
+	int (*post_send)(struct kdapl_qp *qp, const struct ib_send_wr *wr);
+	int (*post_recv)(struct kdapl_qp *qp, const struct ib_recv_wr *wr);
+	int (*error)(struct kdapl_qp *qp);
+	bool (*in_error)(struct kdapl_qp *qp);
+	void (*destroy)(struct kdapl_qp *qp);
+};
+
+/**
+ * struct kdapl_cm_params - what travels with a connect or an accept
+ * @qp_num: of our queue
+ * @rd_atomic_in: RDMA reads the peer may have outstanding here
+ * @rd_atomic_out: RDMA reads we may have outstanding there
+ */
+struct kdapl_cm_params {
+	u32 qp_num;
+	u8 rd_atomic_in;
+	u8 rd_atomic_out;
+	const void *private_data;
+	u8 private_data_len;
+};
+
+/**
+ * struct kdapl_cm_ops - connections, on rdma_cm
+ * @open: a new id for an active connection, bound to the device's address, a
+ *	  local port chosen; events go to core/input.h with @conn
+ * @resolve: start address resolution; kdapl_conn_resolved() follows, or an
+ *	     input
+ * @connect: from within kdapl_conn_resolved() only
+ * @established: answer the peer's acceptance; from within
+ *		 kdapl_conn_answered() only
+ * @accept: caller holds the id's handler lock (@lock)
+ * @reject: @mark says that a consumer rejects (facts, endpoints A.7)
+ * @disconnect: start or answer; never waits for the peer
+ * @destroy: no callback runs or will run when this returns; not from a
+ *	     callback of the same id.  Drops the callback's reference of conn
+ * @listen: start listening on @port (0: any, returned); requests go to
+ *	    kdapl_sp_request().  -EADDRINUSE as it says
+ * @unlisten: no kdapl_sp_request() runs or will run when this returns
+ */
+struct kdapl_cm_ops {
+	int (*open)(struct kdapl_conn *conn, struct net *net,
+		    struct rdma_cm_id **id);
+	int (*resolve)(struct rdma_cm_id *id, const struct sockaddr *to,
+		       u32 timeout_ms);
+	int (*connect)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
+	int (*established)(struct rdma_cm_id *id);
+	int (*accept)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
+	int (*reject)(struct rdma_cm_id *id, bool mark);
+	int (*disconnect)(struct rdma_cm_id *id);
+	void (*lock)(struct rdma_cm_id *id);
+	void (*unlock)(struct rdma_cm_id *id);
+	void (*destroy)(struct rdma_cm_id *id);
+	int (*listen)(struct kdapl_sp *sp, struct net *net, u16 *port, int backlog,
+		      struct rdma_cm_id **id);
+	void (*unlisten)(struct rdma_cm_id *id);
+};
+
+struct kdapl_zone;
+struct kdapl_region;
+
+/**
+ * struct kdapl_region_init - memory to register
+ * @user: @start is an address of the calling process, pinned by the region;
+ *	  else see @physical
+ * @physical: @start is a physical address, else a kernel virtual address
+ *	      (linear map or vmalloc)
+ * @source: not NULL: the same pages as this region, which stay until the last
+ *	    region over them is gone (M8); @user, @physical are ignored
+ * @start, @length: bytes; no alignment is asked
+ * @access: IB_ACCESS_*; the glue adds local write where a device needs it
+ */
+struct kdapl_region_init {
+	bool user;
+	bool physical;
+	struct kdapl_region *source;
+	u64 start;
+	u64 length;
+	int access;
+};
+
+/**
+ * struct kdapl_region - registered memory: pages, their DMA mapping, one MR
+ *
+ * The MR's address is @start (the consumer's own number), so that triplets, the
+ * local check and the wire use the same addresses.
+ */
+struct kdapl_region {
+	u64 start;
+	u64 length;
+	u32 lkey;
+	u32 rkey;
+};
+
+/**
+ * struct kdapl_mr_ops - protection domains and memory regions
+ * @zone_create: a protection domain and, where kernel memory can be
+ *		 registered, its registrar (A6)
+ * @zone_destroy: nothing registered may be left
+ * @zone_pd: for queue pairs
+ * @reg: register; complete when it returns.  -EFAULT: not mapped as asked,
+ *	 -EACCES: not writable as asked, -ENOMEM, -E2BIG: beyond the device's
+ *	 limits
+ * @dereg: neither key admits anything when this returns; unpin, unmap, free
+ * @sync: for the CPU or for the device, on devices that need it
+ */
+struct kdapl_mr_ops {
+	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev);
+	void (*zone_destroy)(struct kdapl_zone *zone);
+	struct ib_pd *(*zone_pd)(struct kdapl_zone *zone);
+	struct kdapl_region *(*reg)(struct kdapl_zone *zone,
+				    const struct kdapl_region_init *init);
+	void (*dereg)(struct kdapl_region *region);
+	void (*sync)(struct kdapl_region *region, u64 offset, u64 length,
+		     bool for_cpu);
+};
+
+/**
+ * struct kdapl_device - one port of an RDMA device: what an IA opens
+ * @name: "<device>-<port>", the registry name
+ * @ref: open IAs and the client's own
+ * @ias: open IAs (kdapl_ia.on_dev), under kdapl_device_lock
+ * @attrs: the device's limits as the kernel reports them
+ * @max_frmr_pages: pages one fast-registration MR maps
+ * @async: raises port and device events to the IAs
+ */
+struct kdapl_device {
+	char name[DAT_NAME_MAX_LENGTH];
+	refcount_t ref;
+	struct list_head entry;
+	struct list_head ias;
+	struct ib_device *ib;
+	u32 port;
+	struct ib_device_attr attrs;
+	u32 max_msg_sz;
+	u32 max_frmr_pages;
+	const struct kdapl_qp_ops *qp;
+	const struct kdapl_cm_ops *cm;
+	const struct kdapl_mr_ops *mr;
+	struct ib_event_handler async;
+	bool gone;
+};
+
+extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
+extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
+extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
+
+/* device.c */
+int kdapl_device_init(void);
+void kdapl_device_exit(void);
+/* The present address of the port, as @net's interfaces have it. -ENODEV */
+int kdapl_device_address(struct kdapl_device *dev, struct net *net,
+			 struct sockaddr_storage *addr);
+/* A reference to the device of that name that @net may use, or NULL. */
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net);
+void kdapl_device_put(struct kdapl_device *dev);
+/* Calls @fn for each device with an address that @net may use, by name order
+ * of registration; stops at a non-zero return.
+ */
+int kdapl_device_for_each(struct net *net,
+			  int (*fn)(struct kdapl_device *dev, void *arg),
+			  void *arg);
+/* Ties an IA to its device; false when the device is being removed. */
+bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);
+void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev);
+
+/* wc.c: the table of mt:T48 */
+DAT_DTO_COMPLETION_STATUS kdapl_wc_status(enum ib_wc_status status);
+
+#endif /* KDAPL_GLUE_H */
