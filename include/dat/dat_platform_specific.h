@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What DAT takes from the platform: integer widths, pointers, socket
+ * addresses, and the way from a handle to its provider.
+ *
+ * Included by udat.h and kdat.h before everything else; on its own it is
+ * complete.
+ */
+#ifndef _DAT_PLATFORM_SPECIFIC_H_
+#define _DAT_PLATFORM_SPECIFIC_H_
+
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#include <linux/types.h>
+#include <linux/socket.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+
+typedef u32 DAT_UINT32;
+typedef u64 DAT_UINT64;
+#else
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/socket.h>
+
+typedef uint32_t DAT_UINT32;
+typedef uint64_t DAT_UINT64;
+#endif
+
+typedef unsigned long long DAT_UVERYLONG;
+typedef void *DAT_PVOID;
+typedef int DAT_COUNT;
+typedef DAT_UINT64 DAT_PADDR;	/* a physical address */
+
+/*
+ * Macros, since sockaddr_in6 stays incomplete in a program that does not
+ * include <netinet/in.h>.
+ */
+#define DAT_SOCK_ADDR		struct sockaddr
+#define DAT_SOCK_ADDR6		struct sockaddr_in6
+#define DAT_AF_INET		AF_INET
+#define DAT_AF_INET6		AF_INET6
+
+/* Every object that a handle points to starts with its DAT_PROVIDER. */
+#ifndef DAT_HANDLE_TO_PROVIDER
+#define DAT_HANDLE_TO_PROVIDER(handle)	(*(DAT_PROVIDER **)(handle))
+#endif
+
+#endif /* _DAT_PLATFORM_SPECIFIC_H_ */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a provider needs besides udat.h or kdat.h, which come first: the
+ * table of its functions, and the calls that enter it in the registry.
+ */
+#ifndef _DAT_REGISTRY_H_
+#define _DAT_REGISTRY_H_
+
+#if defined(_UDAT_H_)
+#include <dat/udat_redirection.h>
+#elif defined(_KDAT_H_)
+#include <dat/kdat_redirection.h>
+#else
+#error "include <dat/udat.h> (user level) or <dat/kdat.h> (kernel) first"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Enters a provider; the table stays the provider's. May sleep. */
+DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
+				     const DAT_PROVIDER_INFO *provider_info);
+
+/* Removes a provider that nobody has open. May sleep. */
+DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
+					const DAT_PROVIDER_INFO *provider_info);
+
+/*
+ * The two functions that a provider library exports: called after loading
+ * it, with the parameters of its dat.conf entry, and before unloading it.
+ */
+typedef void (*DAT_PROVIDER_INIT_FUNC)(const DAT_PROVIDER_INFO *provider_info,
+				       const char *instance_data);
+typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *provider_info);
+
+#define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+#define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
+#define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
+#define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* _DAT_REGISTRY_H_ */

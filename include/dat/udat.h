@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * uDAPL: Direct Access Transport API 1.2 for user programs.
+ *
+ * This is the header that a program includes. It adds to dat.h what the
+ * kernel does not have: waiting for events, consumer notification objects
+ * (CNO), and registration of the caller's own memory.
+ */
+#ifndef _UDAT_H_
+#define _UDAT_H_
+
+#include <dat/udat_config.h>
+#include <dat/dat_platform_specific.h>
+
+/* Marks of parameters, for programs that use them. */
+#ifndef IN
+#define IN
+#endif
+#ifndef OUT
+#define OUT
+#endif
+#ifndef INOUT
+#define INOUT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What dat.h needs from this level */
+
+typedef enum dat_mem_type {
+	DAT_MEM_TYPE_VIRTUAL		= 0,
+	DAT_MEM_TYPE_LMR		= 1,
+	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2
+} DAT_MEM_TYPE;
+
+typedef enum dat_handle_type {
+	DAT_HANDLE_TYPE_CR	= 0,
+	DAT_HANDLE_TYPE_EP	= 1,
+	DAT_HANDLE_TYPE_EVD	= 2,
+	DAT_HANDLE_TYPE_IA	= 3,
+	DAT_HANDLE_TYPE_LMR	= 4,
+	DAT_HANDLE_TYPE_PSP	= 5,
+	DAT_HANDLE_TYPE_PZ	= 6,
+	DAT_HANDLE_TYPE_RMR	= 7,
+	DAT_HANDLE_TYPE_RSP	= 8,
+	DAT_HANDLE_TYPE_CNO	= 9,
+	DAT_HANDLE_TYPE_SRQ	= 10
+} DAT_HANDLE_TYPE;
+
+/*
+ * Three properties in one: enabled or not, waitable or not, and the
+ * configuration, of which THRESHOLD is a value of its own.
+ */
+typedef enum dat_evd_state {
+	DAT_EVD_STATE_ENABLED		= 0x01,
+	DAT_EVD_STATE_DISABLED		= 0x02,
+	DAT_EVD_STATE_WAITABLE		= 0x04,
+	DAT_EVD_STATE_UNWAITABLE	= 0x08,
+	DAT_EVD_STATE_CONFIG_NOTIFY	= 0x10,
+	DAT_EVD_STATE_CONFIG_SOLICITED	= 0x20,
+	DAT_EVD_STATE_CONFIG_THRESHOLD	= 0x30
+} DAT_EVD_STATE;
+
+typedef enum dat_evd_param_mask {
+	DAT_EVD_FIELD_IA_HANDLE	= 0x01,
+	DAT_EVD_FIELD_EVD_QLEN	= 0x02,
+	DAT_EVD_FIELD_EVD_STATE	= 0x04,
+	DAT_EVD_FIELD_CNO	= 0x08,
+	DAT_EVD_FIELD_EVD_FLAGS	= 0x10,
+	DAT_EVD_FIELD_ALL	= 0x1f
+} DAT_EVD_PARAM_MASK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <dat/dat.h>
+#include <dat/udat_vendor_specific.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Interface Adapter (IA) */
+
+/* For dat_ia_openv: an earlier open of this IA has the asynchronous EVD. */
+#define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)1)
+/* From dat_ia_openv and dat_ia_query: that EVD is not for this caller. */
+#define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)2)
+
+/* Which PZs an EP and the memory it uses may have. */
+typedef enum dat_pz_support {
+	DAT_PZ_UNIQUE		= 0,
+	DAT_PZ_SHAREABLE	= 1
+} DAT_PZ_SUPPORT;
+
+#define DAT_PROVIDER_FIELD_PZ_SUPPORT				((DAT_PROVIDER_ATTR_MASK)0x2000)
+
+/*
+ * Rows and columns of the merging matrix: software, connection request,
+ * DTO, connection, RMR bind, asynchronous.
+ */
+struct dat_provider_attr {
+	char provider_name[256];
+	DAT_UINT32 provider_version_major;
+	DAT_UINT32 provider_version_minor;
+	DAT_UINT32 dapl_version_major;
+	DAT_UINT32 dapl_version_minor;
+	DAT_MEM_TYPE lmr_mem_types_supported;
+	DAT_IOV_OWNERSHIP iov_ownership_on_return;
+	DAT_QOS dat_qos_supported;
+	DAT_COMPLETION_FLAGS completion_flags_supported;
+	DAT_BOOLEAN is_thread_safe;
+	DAT_COUNT max_private_data_size;
+	DAT_BOOLEAN supports_multipath;
+	DAT_EP_CREATOR_FOR_PSP ep_creator;
+	DAT_PZ_SUPPORT pz_support;
+	DAT_UINT32 optimal_buffer_alignment;
+	const DAT_BOOLEAN evd_stream_merging_supported[6][6];
+	DAT_BOOLEAN srq_supported;
+	DAT_COUNT srq_watermarks_supported;
+	DAT_BOOLEAN srq_ep_pz_difference_supported;
+	DAT_COUNT srq_info_supported;
+	DAT_COUNT ep_recv_info_supported;
+	DAT_BOOLEAN lmr_sync_req;
+	DAT_BOOLEAN dto_async_return_guaranteed;
+	DAT_BOOLEAN rdma_write_for_rdma_read_req;
+	DAT_COUNT num_provider_specific_attr;
+	DAT_NAMED_ATTR *provider_specific_attr;
+};
+
+/* Local Memory Region (LMR) */
+
+/* Names memory that processes share. */
+#define DAT_LMR_COOKIE_SIZE	40
+
+typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
+
+typedef struct dat_shared_memory {
+	DAT_PVOID virtual_address;
+	DAT_LMR_COOKIE shared_memory_id;
+} DAT_SHARED_MEMORY;
+
+/* The memory type says which member is valid. */
+typedef union dat_region_description {
+	DAT_PVOID for_va;
+	DAT_LMR_HANDLE for_lmr_handle;
+	DAT_SHARED_MEMORY for_shared_memory;
+} DAT_REGION_DESCRIPTION;
+
+struct dat_lmr_param {
+	DAT_IA_HANDLE ia_handle;
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION region_desc;
+	DAT_VLEN length;
+	DAT_PZ_HANDLE pz_handle;
+	DAT_MEM_PRIV_FLAGS mem_priv;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_VLEN registered_size;
+	DAT_VADDR registered_address;
+};
+
+/* Consumer Notification Object (CNO) */
+
+typedef DAT_HANDLE DAT_CNO_HANDLE;
+
+/* Called once when an EVD of the CNO has something. */
+typedef void (*DAT_AGENT_FUNC)(DAT_PVOID instance_data,
+			       DAT_EVD_HANDLE evd_handle);
+
+typedef struct dat_os_wait_proxy_agent {
+	DAT_PVOID instance_data;
+	DAT_AGENT_FUNC proxy_agent_func;
+} DAT_OS_WAIT_PROXY_AGENT;
+
+#define DAT_OS_WAIT_PROXY_AGENT_NULL \
+	((DAT_OS_WAIT_PROXY_AGENT) { (DAT_PVOID)NULL, (DAT_AGENT_FUNC)NULL })
+
+typedef struct dat_cno_param {
+	DAT_IA_HANDLE ia_handle;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+} DAT_CNO_PARAM;
+
+typedef enum dat_cno_param_mask {
+	DAT_CNO_FIELD_IA_HANDLE	= 0x1,
+	DAT_CNO_FIELD_AGENT	= 0x2,
+	DAT_CNO_FIELD_ALL	= 0x3
+} DAT_CNO_PARAM_MASK;
+
+/* Event Dispatcher (EVD) */
+
+struct dat_evd_param {
+	DAT_IA_HANDLE ia_handle;
+	DAT_COUNT evd_qlen;
+	DAT_EVD_STATE evd_state;
+	DAT_CNO_HANDLE cno_handle;
+	DAT_EVD_FLAGS evd_flags;
+};
+
+/* LMR functions */
+
+/*
+ * Registers memory and pins it. The registered range covers the one asked
+ * for and may be larger. May sleep.
+ */
+DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			  DAT_REGION_DESCRIPTION region_description,
+			  DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			  DAT_MEM_PRIV_FLAGS privileges,
+			  DAT_LMR_HANDLE *lmr_handle,
+			  DAT_LMR_CONTEXT *lmr_context,
+			  DAT_RMR_CONTEXT *rmr_context,
+			  DAT_VLEN *registered_length,
+			  DAT_VADDR *registered_address);
+
+/* EVD functions */
+
+/* Creates an EVD for the streams in the flags, its CNO may be null. */
+DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			  DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
+			  DAT_EVD_HANDLE *evd_handle);
+
+/* Changes the CNO, or removes it with a null handle. */
+DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
+			      DAT_CNO_HANDLE cno_handle);
+
+/* Lets events trigger the CNO again. */
+DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle);
+
+/* Keeps events from triggering the CNO. */
+DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle);
+
+/*
+ * Waits until the threshold number of events is there or the time is over,
+ * then takes the oldest. Blocks.
+ */
+DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
+			DAT_COUNT threshold, DAT_EVENT *event,
+			DAT_COUNT *n_more_events);
+
+/* Wakes the waiter and lets dat_evd_wait fail from now on. */
+DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle);
+
+/* Allows dat_evd_wait again. */
+DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
+
+/* CNO functions */
+
+/* Creates a CNO; the agent may be DAT_OS_WAIT_PROXY_AGENT_NULL. */
+DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle,
+			  DAT_OS_WAIT_PROXY_AGENT agent,
+			  DAT_CNO_HANDLE *cno_handle);
+
+/* Changes the agent. */
+DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
+				DAT_OS_WAIT_PROXY_AGENT agent);
+
+/* Parameters of a CNO. */
+DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
+			 DAT_CNO_PARAM_MASK cno_param_mask,
+			 DAT_CNO_PARAM *cno_param);
+
+/* Frees a CNO that no EVD uses and nobody waits on. */
+DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
+
+/* Waits until one of the CNO's EVDs has something. Blocks. */
+DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
+			DAT_EVD_HANDLE *evd_handle);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* _UDAT_H_ */
