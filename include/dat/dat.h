@@ -184,8 +184,8 @@ typedef struct dat_rmr_triplet {
 /* Interface Adapter (IA) */
 
 typedef struct dat_ia_attr {
-	char adapter_name[256];
-	char vendor_name[256];
+	char adapter_name[DAT_NAME_MAX_LENGTH];
+	char vendor_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 hardware_version_major;
 	DAT_UINT32 hardware_version_minor;
 	DAT_UINT32 firmware_version_major;
@@ -320,7 +320,7 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 
 /* An entry of the registry. */
 typedef struct dat_provider_info {
-	char ia_name[256];
+	char ia_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 dapl_version_major;
 	DAT_UINT32 dapl_version_minor;
 	DAT_BOOLEAN is_thread_safe;

@@ -103,7 +103,7 @@ typedef enum dat_pz_support {
  * DTO, connection, RMR bind, asynchronous.
  */
 struct dat_provider_attr {
-	char provider_name[256];
+	char provider_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 provider_version_major;
 	DAT_UINT32 provider_version_minor;
 	DAT_UINT32 dapl_version_major;

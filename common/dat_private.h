@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the implementers of DAT share beyond the public headers, which come
+ * first: the module includes <dat/kdat.h>, the library <dat/udat.h>.
+ */
+#ifndef _DAT_PRIVATE_H_
+#define _DAT_PRIVATE_H_
+
+/* The return value of a failed call: the error class, a type, a subtype. */
+#define DAT_ERROR(type, subtype) \
+	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
+
+#endif /* _DAT_PRIVATE_H_ */
