@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What dat-pingpong (user space) and kdat-pingpong (kernel) say to each other.
+ *
+ * Both programs include this header, so that either can be the client of the
+ * other. All numbers on the wire are big endian.
+ *
+ * 1. The server listens on a connection qualifier (PP_PORT unless told).
+ * 2. The client connects; its private data is a struct pp_hello. A server that
+ *    cannot serve it (magic, version, mode, size) rejects.
+ * 3. The server accepts with a struct pp_info: its buffer, at least
+ *    max(size, 1) bytes, with remote read and write.
+ * 4. After ESTABLISHED the client's first Send is its own struct pp_info. The
+ *    server posted the Recv for it before it accepted.
+ * 5. hello.iterations round trips, k = 0, 1, ...:
+ *
+ *    PP_SEND	client sends size bytes of pattern (k, 0); server checks them
+ *		and sends size bytes of pattern (k, 1); client checks them.
+ *    PP_WRITE	client RDMA-writes size bytes of pattern (k, 0) into the
+ *		server's buffer, then sends a struct pp_notice; server checks
+ *		its buffer, RDMA-writes pattern (k, 1) into the client's
+ *		buffer and sends a struct pp_notice; client checks its buffer.
+ *    PP_READ	client fills its buffer with pattern (k, 0) and sends a
+ *		struct pp_notice; server RDMA-reads it, checks, fills its own
+ *		buffer with pattern (k, 1) and sends a struct pp_notice;
+ *		client RDMA-reads that and checks.
+ *
+ *    Each side checks only if hello.flags has PP_F_VERIFY, and fills its
+ *    buffer at every iteration only then. In PP_SEND a message and in the
+ *    other modes a notice is all that is received, so each side keeps a Recv
+ *    posted ahead: the one for iteration k + 1 before it answers iteration k.
+ *    The buffer named in pp_info is not the one notices are received in.
+ *
+ * 6. After the last iteration the client disconnects gracefully. The server
+ *    may disconnect too when it sees DISCONNECTED.
+ *
+ * A side that finds a wrong byte puts PP_BAD_DATA in the status of its next
+ * notice (PP_SEND has no notice: it disconnects abruptly), and both give up.
+ */
+#ifndef PINGPONG_PROTOCOL_H
+#define PINGPONG_PROTOCOL_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef uint32_t __be32;	/* big endian, as the kernel names it */
+typedef uint64_t __be64;
+#endif
+
+#define PP_MAGIC	0x6b646174u	/* "kdat" */
+#define PP_VERSION	1u
+#define PP_PORT		18515u		/* 4791 is RoCE's own */
+#define PP_MAX_SIZE	(1u << 20)
+
+enum pp_mode {
+	PP_SEND = 0,
+	PP_WRITE = 1,
+	PP_READ = 2,
+	PP_MODES = 3,
+};
+
+enum pp_flags {
+	PP_F_VERIFY = 1u << 0,
+};
+
+enum pp_status {
+	PP_OK = 0,
+	PP_BAD_DATA = 1,
+};
+
+/* Private data of the connect request, 28 bytes. */
+struct pp_hello {
+	__be32 magic;
+	__be32 version;
+	__be32 mode;		/* enum pp_mode */
+	__be32 size;		/* bytes an iteration moves each way */
+	__be32 iterations;
+	__be32 flags;		/* enum pp_flags */
+	__be32 depth;		/* Recvs each side keeps posted, at least 1 */
+};
+
+/* A buffer open to the peer, 32 bytes. */
+struct pp_info {
+	__be32 magic;
+	__be32 version;
+	__be64 address;
+	__be64 length;
+	__be32 rmr_context;
+	__be32 pad;
+};
+
+/* "Your turn", 8 bytes. */
+struct pp_notice {
+	__be32 iteration;
+	__be32 status;		/* enum pp_status */
+};
+
+#ifdef __KERNEL__
+static_assert(sizeof(struct pp_hello) == 28);
+static_assert(sizeof(struct pp_info) == 32);
+static_assert(sizeof(struct pp_notice) == 8);
+#else
+_Static_assert(sizeof(struct pp_hello) == 28, "layout on the wire");
+_Static_assert(sizeof(struct pp_info) == 32, "layout on the wire");
+_Static_assert(sizeof(struct pp_notice) == 8, "layout on the wire");
+#endif
+
+/* Byte i of iteration k from side s (0: client, 1: server). */
+static inline u8 pp_byte(u32 k, u32 i, u32 s)
+{
+	return (u8)(k * 31 + i * 7 + s * 101 + (i >> 8));
+}
+
+#endif /* PINGPONG_PROTOCOL_H */
