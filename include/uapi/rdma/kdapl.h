@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause) */
+/*
+ * kdapl: the character device /dev/kdapl, through which a process uses the DAT
+ * objects that the kernel module holds.  Documentation/abi.rst tells it in
+ * words.
+ *
+ * Every call is an ioctl with a structure of fixed layout, the same for 32-bit
+ * and 64-bit callers.  Pointers, handles and masks are 64 bits wide.
+ *
+ *  - The first call on a file is KDAPL_IOC_QUERY_ABI; until it succeeded all
+ *    others fail with EPROTO.
+ *  - What DAT says about an operation is in `ret`, a DAT_RETURN.  The ioctl
+ *    itself fails only when the call is no valid call: EFAULT, EINVAL (`pad` not
+ *    zero, unknown flag, count beyond its bound), ENOTTY (no such call), and
+ *    EINTR from KDAPL_IOC_EVD_WAIT.  Unless `ret` is DAT_SUCCESS, the fields
+ *    marked "out" mean nothing.
+ *  - Fields named `pad` have to be zero.
+ *  - Enumerations, flags and masks are those of <dat/udat.h>.
+ *  - Handles are numbers that mean something on this file only.
+ */
+#ifndef _UAPI_RDMA_KDAPL_H
+#define _UAPI_RDMA_KDAPL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KDAPL_DEVICE		"/dev/kdapl"
+
+/* A new version means a break; what is added gets a feature bit instead. */
+#define KDAPL_ABI_VERSION	1
+
+/* Bounds of one call */
+#define KDAPL_UAPI_MAX_DTOS	256	/* per KDAPL_IOC_POST */
+#define KDAPL_UAPI_MAX_SYNC	1024	/* segments per KDAPL_IOC_LMR_SYNC */
+#define KDAPL_UAPI_NAME_LEN	256	/* strings, with their NUL */
+
+/**
+ * struct kdapl_uapi_query_abi - the first call on a file
+ * @version: in: the version that the caller speaks
+ * @min_version: out: the oldest version that the module speaks
+ * @max_version: out: the newest
+ * @max_dtos: out: KDAPL_UAPI_MAX_DTOS of the module
+ * @features: out: bits of what was added to the version; none so far
+ * @max_segments: out: segments of one DTO
+ *
+ * A version that the module does not speak fails with EPROTONOSUPPORT; the out
+ * fields are filled all the same.  This call never changes.
+ */
+struct kdapl_uapi_query_abi {
+	__u32 version;
+	__u32 min_version;
+	__u32 max_version;
+	__u32 max_dtos;
+	__aligned_u64 features;
+	__u32 max_segments;
+	__u32 pad;
+};
+
+/* Calls that need no more than a handle, and those that take flags as well. */
+struct kdapl_uapi_handle {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 handle;
+};
+
+struct kdapl_uapi_handle_flags {
+	__u32 ret;
+	__u32 flags;		/* DAT_CLOSE_FLAGS */
+	__aligned_u64 handle;
+};
+
+struct kdapl_uapi_handle_type {
+	__u32 ret;
+	__u32 type;		/* out: DAT_HANDLE_TYPE */
+	__aligned_u64 handle;
+};
+
+/* A struct sockaddr_in or sockaddr_in6 of @len bytes; 0 means none. */
+struct kdapl_uapi_addr {
+	__u8 sa[28];
+	__u32 len;
+};
+
+/* Events */
+
+/*
+ * Padding of an event is zero.  What DAT_EVENT has as pointers the library
+ * fills in: the local address of a request is that of the IA, the private data
+ * of ESTABLISHED is fetched with KDAPL_IOC_EP_PRIVATE_DATA.
+ */
+struct kdapl_uapi_dto_event {
+	__aligned_u64 ep;
+	__aligned_u64 cookie;
+	__aligned_u64 length;
+	__u32 status;
+	__u32 pad;
+};
+
+struct kdapl_uapi_rmr_event {
+	__aligned_u64 rmr;
+	__aligned_u64 cookie;
+	__u32 status;
+	__u32 pad;
+};
+
+struct kdapl_uapi_cr_event {
+	__aligned_u64 sp;
+	__aligned_u64 cr;
+	__aligned_u64 conn_qual;
+};
+
+struct kdapl_uapi_connect_event {
+	__aligned_u64 ep;
+	__u32 private_data_size;
+	__u32 pad;
+};
+
+struct kdapl_uapi_async_event {
+	__aligned_u64 handle;
+	__s32 reason;
+	__u32 pad;
+};
+
+struct kdapl_uapi_software_event {
+	__aligned_u64 pointer;
+};
+
+struct kdapl_uapi_event {
+	__u32 event_number;
+	__u32 pad;
+	__aligned_u64 evd;
+	union {
+		struct kdapl_uapi_dto_event dto;
+		struct kdapl_uapi_rmr_event rmr;
+		struct kdapl_uapi_cr_event cr;
+		struct kdapl_uapi_connect_event connect;
+		struct kdapl_uapi_async_event async;
+		struct kdapl_uapi_software_event software;
+		__aligned_u64 raw[6];
+	};
+};
+
+/*
+ * The event ring of an EVD, two mappings of the device file.
+ *
+ * data, PROT_READ, MAP_SHARED: struct kdapl_uapi_ring_header, and @nr_entries
+ * events from byte @entries on.  index, PROT_READ | PROT_WRITE, MAP_SHARED:
+ * struct kdapl_uapi_ring_index.  Map each as a whole.
+ *
+ * Both numbers run freely; event n is in slot n % nr_entries.  The consumer:
+ *
+ *	if (index->consumer != load_acquire(&header->producer)) {
+ *		event = slot[index->consumer % nr_entries];
+ *		store_release(&index->consumer, index->consumer + 1);
+ *	} else if (load_acquire(&header->flags) & KDAPL_RING_MORE) {
+ *		KDAPL_IOC_EVD_REFILL, and look again
+ *	} else {
+ *		the EVD is empty
+ *	}
+ *
+ * One thread at a time: the caller has the lock.
+ */
+struct kdapl_uapi_ring {
+	__aligned_u64 data_offset;	/* for mmap(2) */
+	__aligned_u64 index_offset;
+	__u32 data_size;
+	__u32 index_size;
+	__u32 nr_entries;		/* a power of two */
+	__u32 entries;
+};
+
+/* The ring is full, more events wait in the kernel. */
+#define KDAPL_RING_MORE		0x1
+/* This ring is over: KDAPL_IOC_EVD_RESIZE moved its events to a new one. */
+#define KDAPL_RING_MOVED	0x2
+/* The EVD is gone; what is in the ring can still be taken. */
+#define KDAPL_RING_DEAD		0x4
+
+struct kdapl_uapi_ring_header {
+	__u32 producer;
+	__u32 flags;
+	__u32 nr_entries;
+	__u32 pad[13];
+};
+
+struct kdapl_uapi_ring_index {
+	__u32 consumer;
+};
+
+/* Interface Adapter */
+
+struct kdapl_uapi_provider_info {
+	char ia_name[KDAPL_UAPI_NAME_LEN];
+	__u32 dapl_version_major;
+	__u32 dapl_version_minor;
+	__u32 is_thread_safe;
+	__u32 pad;			/* out: zero */
+};
+
+struct kdapl_uapi_ia_list {
+	__u32 ret;
+	__u32 max;			/* entries at @list */
+	__aligned_u64 list;		/* struct kdapl_uapi_provider_info[] */
+	__u32 number;			/* out: entries there are */
+	__u32 pad;
+};
+
+struct kdapl_uapi_ia_open {
+	__u32 ret;
+	__s32 async_qlen;
+	char name[KDAPL_UAPI_NAME_LEN];
+	__u32 version_major;
+	__u32 version_minor;
+	__u32 thread_safe;
+	__u32 pad;
+	__aligned_u64 async_evd;	/* in and out */
+	__aligned_u64 ia;		/* out */
+	struct kdapl_uapi_ring ring;	/* out: if the open made async_evd */
+};
+
+struct kdapl_uapi_ia_attr {
+	char adapter_name[KDAPL_UAPI_NAME_LEN];
+	char vendor_name[KDAPL_UAPI_NAME_LEN];
+	struct kdapl_uapi_addr address;
+	__u32 hardware_version_major;
+	__u32 hardware_version_minor;
+	__u32 firmware_version_major;
+	__u32 firmware_version_minor;
+	__aligned_u64 max_lmr_block_size;
+	__aligned_u64 max_lmr_virtual_address;
+	__aligned_u64 max_message_size;
+	__aligned_u64 max_rdma_size;
+	__aligned_u64 max_rmr_target_address;
+	__s32 max_eps;
+	__s32 max_dto_per_ep;
+	__s32 max_rdma_read_per_ep_in;
+	__s32 max_rdma_read_per_ep_out;
+	__s32 max_evds;
+	__s32 max_evd_qlen;
+	__s32 max_iov_segments_per_dto;
+	__s32 max_lmrs;
+	__s32 max_pzs;
+	__s32 max_rmrs;
+	__s32 max_srqs;
+	__s32 max_ep_per_srq;
+	__s32 max_recv_per_srq;
+	__s32 max_iov_segments_per_rdma_read;
+	__s32 max_iov_segments_per_rdma_write;
+	__s32 max_rdma_read_in;
+	__s32 max_rdma_read_out;
+	__u32 max_rdma_read_per_ep_in_guaranteed;
+	__u32 max_rdma_read_per_ep_out_guaranteed;
+	__u32 pad;			/* out: zero */
+};
+
+struct kdapl_uapi_provider_attr {
+	char provider_name[KDAPL_UAPI_NAME_LEN];
+	__u32 provider_version_major;
+	__u32 provider_version_minor;
+	__u32 dapl_version_major;
+	__u32 dapl_version_minor;
+	__u32 lmr_mem_types_supported;
+	__u32 iov_ownership_on_return;
+	__u32 dat_qos_supported;
+	__u32 completion_flags_supported;
+	__u32 is_thread_safe;
+	__s32 max_private_data_size;
+	__u32 supports_multipath;
+	__u32 ep_creator;
+	__u32 pz_support;
+	__u32 optimal_buffer_alignment;
+	__u8 evd_stream_merging_supported[36];	/* [6][6] */
+	__u32 srq_supported;
+	__s32 srq_watermarks_supported;
+	__u32 srq_ep_pz_difference_supported;
+	__s32 srq_info_supported;
+	__s32 ep_recv_info_supported;
+	__u32 lmr_sync_req;
+	__u32 dto_async_return_guaranteed;
+	__u32 rdma_write_for_rdma_read_req;
+	__u32 pad;			/* out: zero */
+};
+
+struct kdapl_uapi_ia_query {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 ia;
+	__aligned_u64 ia_mask;
+	__aligned_u64 provider_mask;
+	__aligned_u64 async_evd;	/* out */
+	struct kdapl_uapi_ia_attr ia_attr;			/* out */
+	struct kdapl_uapi_provider_attr provider_attr;		/* out */
+};
+
+/* Protection Zone */
+
+struct kdapl_uapi_pz_create {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 ia;
+	__aligned_u64 pz;		/* out */
+};
+
+struct kdapl_uapi_pz_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 pz;
+	__aligned_u64 ia;		/* out */
+};
+
+/* Local Memory Region */
+
+struct kdapl_uapi_lmr_create {
+	__u32 ret;
+	__u32 mem_type;
+	__aligned_u64 ia;
+	__aligned_u64 pz;
+	__aligned_u64 region;		/* address or LMR handle */
+	__aligned_u64 length;
+	__u32 privileges;
+	__u32 pad;
+	__aligned_u64 lmr;		/* out, and all that follows */
+	__u32 lmr_context;
+	__u32 rmr_context;
+	__aligned_u64 registered_size;
+	__aligned_u64 registered_address;
+};
+
+struct kdapl_uapi_lmr_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 lmr;
+	__aligned_u64 ia;		/* out, and all that follows */
+	__aligned_u64 pz;
+	__aligned_u64 region;
+	__aligned_u64 length;
+	__u32 mem_type;
+	__u32 privileges;
+	__u32 lmr_context;
+	__u32 rmr_context;
+	__aligned_u64 registered_size;
+	__aligned_u64 registered_address;
+};
+
+/*
+ * As DAT_LMR_TRIPLET, which a caller may pass as it is: @unused is not looked
+ * at.
+ */
+struct kdapl_uapi_segment {
+	__u32 lmr_context;
+	__u32 unused;
+	__aligned_u64 address;
+	__aligned_u64 length;
+};
+
+#define KDAPL_SYNC_RDMA_READ	0
+#define KDAPL_SYNC_RDMA_WRITE	1
+
+struct kdapl_uapi_lmr_sync {
+	__u32 ret;
+	__u32 direction;		/* KDAPL_SYNC_... */
+	__aligned_u64 ia;
+	__aligned_u64 segments;		/* struct kdapl_uapi_segment[] */
+	__aligned_u64 number;		/* at most KDAPL_UAPI_MAX_SYNC */
+};
+
+/* Event Dispatcher */
+
+struct kdapl_uapi_evd_create {
+	__u32 ret;
+	__s32 qlen;
+	__aligned_u64 ia;
+	__u32 flags;			/* DAT_EVD_FLAGS */
+	__u32 pad;
+	__aligned_u64 evd;		/* out */
+	struct kdapl_uapi_ring ring;	/* out */
+};
+
+struct kdapl_uapi_evd_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 evd;
+	__aligned_u64 ia;		/* out, and all that follows */
+	__s32 qlen;
+	__u32 flags;
+	__u32 state;	/* DAT_EVD_STATE without ENABLED and DISABLED */
+	__u32 pad;			/* in and out: zero */
+};
+
+/*
+ * Nobody may take events during this call.  @ring is the one to use from now
+ * on, possibly the old one; if it is a new one, its consumer index starts at 0
+ * and it holds what had not been taken.
+ */
+struct kdapl_uapi_evd_resize {
+	__u32 ret;
+	__s32 qlen;
+	__aligned_u64 evd;
+	struct kdapl_uapi_ring ring;	/* out */
+};
+
+struct kdapl_uapi_evd_ring {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 evd;
+	struct kdapl_uapi_ring ring;	/* out */
+};
+
+struct kdapl_uapi_evd_post_se {
+	__u32 ret;
+	__u32 event_number;
+	__aligned_u64 evd;
+	__aligned_u64 pointer;
+};
+
+/*
+ * Waits until @threshold events are in the ring; takes none of them.
+ *
+ * A signal with a handler ends it with EINTR, @ret is DAT_INTERRUPTED_CALL then
+ * and @queued is valid, as it is with DAT_SUCCESS and DAT_TIMEOUT_EXPIRED.
+ * @deadline is 0 in a new call; the kernel keeps the end of the timeout there
+ * (CLOCK_MONOTONIC, ns) when it has to start the call again.
+ */
+struct kdapl_uapi_evd_wait {
+	__u32 ret;
+	__u32 timeout;			/* microseconds, all ones: for ever */
+	__aligned_u64 evd;
+	__s32 threshold;
+	__u32 queued;			/* out: events in the ring */
+	__aligned_u64 deadline;
+};
+
+/* For callers that have not mapped the ring. */
+struct kdapl_uapi_evd_dequeue {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 evd;
+	struct kdapl_uapi_event event;	/* out */
+};
+
+/*
+ * A file descriptor of the EVD, for poll(2) and its like: readable while events
+ * are there, POLLHUP when the EVD is gone.  Closed on exec.
+ */
+struct kdapl_uapi_evd_poll_fd {
+	__u32 ret;
+	__s32 fd;			/* out */
+	__aligned_u64 evd;
+};
+
+struct kdapl_uapi_evd_set_waitable {
+	__u32 ret;
+	__u32 waitable;			/* 0 or 1 */
+	__aligned_u64 evd;
+};
+
+/* Endpoint */
+
+struct kdapl_uapi_ep_attr {
+	__aligned_u64 max_message_size;
+	__aligned_u64 max_rdma_size;
+	__u32 service_type;
+	__u32 qos;
+	__u32 recv_completion_flags;
+	__u32 request_completion_flags;
+	__s32 max_recv_dtos;
+	__s32 max_request_dtos;
+	__s32 max_recv_iov;
+	__s32 max_request_iov;
+	__s32 max_rdma_read_in;
+	__s32 max_rdma_read_out;
+	__s32 srq_soft_hw;
+	__s32 max_rdma_read_iov;
+	__s32 max_rdma_write_iov;
+	__s32 transport_specific_count;
+	__s32 provider_specific_count;
+	__u32 pad;
+};
+
+#define KDAPL_EP_HAS_ATTR	0x1	/* @attr counts, else defaults */
+
+struct kdapl_uapi_ep_create {
+	__u32 ret;
+	__u32 flags;			/* KDAPL_EP_HAS_ATTR */
+	__aligned_u64 ia;
+	__aligned_u64 pz;
+	__aligned_u64 recv_evd;
+	__aligned_u64 request_evd;
+	__aligned_u64 connect_evd;
+	struct kdapl_uapi_ep_attr attr;
+	__aligned_u64 ep;		/* out */
+};
+
+/* Query (the parameters are out) and modify (they are in) */
+struct kdapl_uapi_ep_param {
+	__u32 ret;
+	__u32 ep_state;
+	__aligned_u64 ep;
+	__aligned_u64 mask;
+	__aligned_u64 ia;
+	struct kdapl_uapi_addr local_address;
+	__aligned_u64 local_port_qual;
+	struct kdapl_uapi_addr remote_address;
+	__aligned_u64 remote_port_qual;
+	__aligned_u64 pz;
+	__aligned_u64 recv_evd;
+	__aligned_u64 request_evd;
+	__aligned_u64 connect_evd;
+	__aligned_u64 srq;
+	struct kdapl_uapi_ep_attr attr;
+};
+
+struct kdapl_uapi_ep_get_status {
+	__u32 ret;
+	__u32 state;			/* out */
+	__u32 recv_idle;		/* out */
+	__u32 request_idle;		/* out */
+	__aligned_u64 ep;
+};
+
+struct kdapl_uapi_ep_connect {
+	__u32 ret;
+	__u32 flags;			/* DAT_CONNECT_FLAGS */
+	__u32 timeout;
+	__u32 qos;
+	__aligned_u64 ep;
+	struct kdapl_uapi_addr address;
+	__aligned_u64 conn_qual;
+	__aligned_u64 private_data;
+	__s32 private_data_size;
+	__u32 pad;
+};
+
+struct kdapl_uapi_ep_dup_connect {
+	__u32 ret;
+	__u32 timeout;
+	__u32 qos;
+	__s32 private_data_size;
+	__aligned_u64 ep;
+	__aligned_u64 dup_ep;
+	__aligned_u64 private_data;
+};
+
+/* Private data of the last ESTABLISHED event of the EP. */
+struct kdapl_uapi_ep_private_data {
+	__u32 ret;
+	__u32 size;			/* bytes at @buf */
+	__aligned_u64 ep;
+	__aligned_u64 buf;
+	__u32 length;			/* out: bytes there are */
+	__u32 pad;
+};
+
+/* Data transfer */
+
+enum kdapl_uapi_op {
+	KDAPL_OP_SEND,
+	KDAPL_OP_RECV,
+	KDAPL_OP_RDMA_READ,
+	KDAPL_OP_RDMA_WRITE,
+};
+
+/* The remote triplet of sends and receives has to be zero. */
+struct kdapl_uapi_dto {
+	__u32 op;			/* enum kdapl_uapi_op */
+	__u32 flags;			/* DAT_COMPLETION_FLAGS */
+	__s32 num_segments;
+	__u32 rmr_context;
+	__aligned_u64 segments;		/* struct kdapl_uapi_segment[] */
+	__aligned_u64 cookie;
+	__aligned_u64 target_address;
+	__aligned_u64 target_length;
+};
+
+/*
+ * Posts @count DTOs in order, up to the first that is refused; @ret is its
+ * DAT_RETURN, @done the number of those before it, valid with every @ret and
+ * also when the call fails with EFAULT or EINVAL in the middle.
+ */
+struct kdapl_uapi_post {
+	__u32 ret;
+	__u32 count;			/* at most KDAPL_UAPI_MAX_DTOS */
+	__aligned_u64 ep;
+	__aligned_u64 dtos;		/* struct kdapl_uapi_dto[] */
+	__u32 done;			/* out */
+	__u32 pad;
+};
+
+/* Service points and connection requests */
+
+struct kdapl_uapi_psp_create {
+	__u32 ret;
+	__u32 flags;			/* DAT_PSP_FLAGS */
+	__aligned_u64 ia;
+	__aligned_u64 conn_qual;	/* out of KDAPL_IOC_PSP_CREATE_ANY */
+	__aligned_u64 evd;
+	__aligned_u64 psp;		/* out */
+};
+
+struct kdapl_uapi_psp_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 psp;
+	__aligned_u64 ia;		/* out, and all that follows */
+	__aligned_u64 conn_qual;
+	__aligned_u64 evd;
+	__u32 flags;
+	__u32 pad;			/* in and out: zero */
+};
+
+struct kdapl_uapi_rsp_create {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 ia;
+	__aligned_u64 conn_qual;
+	__aligned_u64 ep;
+	__aligned_u64 evd;
+	__aligned_u64 rsp;		/* out */
+};
+
+struct kdapl_uapi_rsp_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 rsp;
+	__aligned_u64 ia;		/* out, and all that follows */
+	__aligned_u64 conn_qual;
+	__aligned_u64 evd;
+	__aligned_u64 ep;
+};
+
+struct kdapl_uapi_cr_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 cr;
+	__aligned_u64 private_data;	/* buffer of @size bytes */
+	__u32 size;
+	__u32 private_data_size;	/* out: bytes there are */
+	struct kdapl_uapi_addr remote_address;	/* out */
+	__aligned_u64 remote_port_qual;	/* out */
+	__aligned_u64 local_ep;		/* out */
+};
+
+struct kdapl_uapi_cr_accept {
+	__u32 ret;
+	__s32 private_data_size;
+	__aligned_u64 cr;
+	__aligned_u64 ep;
+	__aligned_u64 private_data;
+};
+
+/* Numbers; 0x50 on are kept for RMRs, 0x58 on for SRQs. */
+#define KDAPL_IOC_MAGIC		0xda
+#define KDAPL_IOC(nr, type)	_IOWR(KDAPL_IOC_MAGIC, nr, struct kdapl_uapi_##type)
+
+#define KDAPL_IOC_QUERY_ABI		KDAPL_IOC(0x00, query_abi)
+#define KDAPL_IOC_HANDLE_TYPE		KDAPL_IOC(0x01, handle_type)
+#define KDAPL_IOC_IA_LIST		KDAPL_IOC(0x02, ia_list)
+#define KDAPL_IOC_IA_OPEN		KDAPL_IOC(0x03, ia_open)
+#define KDAPL_IOC_IA_CLOSE		KDAPL_IOC(0x04, handle_flags)
+#define KDAPL_IOC_IA_QUERY		KDAPL_IOC(0x05, ia_query)
+
+#define KDAPL_IOC_PZ_CREATE		KDAPL_IOC(0x08, pz_create)
+#define KDAPL_IOC_PZ_QUERY		KDAPL_IOC(0x09, pz_query)
+#define KDAPL_IOC_PZ_FREE		KDAPL_IOC(0x0a, handle)
+
+#define KDAPL_IOC_LMR_CREATE		KDAPL_IOC(0x10, lmr_create)
+#define KDAPL_IOC_LMR_QUERY		KDAPL_IOC(0x11, lmr_query)
+#define KDAPL_IOC_LMR_FREE		KDAPL_IOC(0x12, handle)
+#define KDAPL_IOC_LMR_SYNC		KDAPL_IOC(0x13, lmr_sync)
+
+#define KDAPL_IOC_EVD_CREATE		KDAPL_IOC(0x18, evd_create)
+#define KDAPL_IOC_EVD_QUERY		KDAPL_IOC(0x19, evd_query)
+#define KDAPL_IOC_EVD_RESIZE		KDAPL_IOC(0x1a, evd_resize)
+#define KDAPL_IOC_EVD_FREE		KDAPL_IOC(0x1b, handle)
+#define KDAPL_IOC_EVD_POST_SE		KDAPL_IOC(0x1c, evd_post_se)
+#define KDAPL_IOC_EVD_WAIT		KDAPL_IOC(0x1d, evd_wait)
+#define KDAPL_IOC_EVD_DEQUEUE		KDAPL_IOC(0x1e, evd_dequeue)
+#define KDAPL_IOC_EVD_REFILL		KDAPL_IOC(0x1f, handle)
+#define KDAPL_IOC_EVD_RING		KDAPL_IOC(0x20, evd_ring)
+#define KDAPL_IOC_EVD_POLL_FD		KDAPL_IOC(0x21, evd_poll_fd)
+#define KDAPL_IOC_EVD_SET_WAITABLE	KDAPL_IOC(0x22, evd_set_waitable)
+
+#define KDAPL_IOC_EP_CREATE		KDAPL_IOC(0x28, ep_create)
+#define KDAPL_IOC_EP_QUERY		KDAPL_IOC(0x29, ep_param)
+#define KDAPL_IOC_EP_MODIFY		KDAPL_IOC(0x2a, ep_param)
+#define KDAPL_IOC_EP_GET_STATUS		KDAPL_IOC(0x2b, ep_get_status)
+#define KDAPL_IOC_EP_CONNECT		KDAPL_IOC(0x2c, ep_connect)
+#define KDAPL_IOC_EP_DUP_CONNECT	KDAPL_IOC(0x2d, ep_dup_connect)
+#define KDAPL_IOC_EP_DISCONNECT		KDAPL_IOC(0x2e, handle_flags)
+#define KDAPL_IOC_EP_RESET		KDAPL_IOC(0x2f, handle)
+#define KDAPL_IOC_EP_FREE		KDAPL_IOC(0x30, handle)
+#define KDAPL_IOC_EP_PRIVATE_DATA	KDAPL_IOC(0x31, ep_private_data)
+
+#define KDAPL_IOC_POST			KDAPL_IOC(0x38, post)
+
+#define KDAPL_IOC_PSP_CREATE		KDAPL_IOC(0x40, psp_create)
+#define KDAPL_IOC_PSP_CREATE_ANY	KDAPL_IOC(0x41, psp_create)
+#define KDAPL_IOC_PSP_QUERY		KDAPL_IOC(0x42, psp_query)
+#define KDAPL_IOC_PSP_FREE		KDAPL_IOC(0x43, handle)
+#define KDAPL_IOC_RSP_CREATE		KDAPL_IOC(0x44, rsp_create)
+#define KDAPL_IOC_RSP_QUERY		KDAPL_IOC(0x45, rsp_query)
+#define KDAPL_IOC_RSP_FREE		KDAPL_IOC(0x46, handle)
+
+#define KDAPL_IOC_CR_QUERY		KDAPL_IOC(0x48, cr_query)
+#define KDAPL_IOC_CR_ACCEPT		KDAPL_IOC(0x49, cr_accept)
+#define KDAPL_IOC_CR_REJECT		KDAPL_IOC(0x4a, handle)
+
+#endif /* _UAPI_RDMA_KDAPL_H */
