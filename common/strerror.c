@@ -200,6 +200,7 @@ DAT_RETURN dat_strerror(DAT_RETURN dat_return, const char **major_message,
 
 	return DAT_SUCCESS;
 }
+
 #ifdef __KERNEL__
 EXPORT_SYMBOL(dat_strerror);
 #endif

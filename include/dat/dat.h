@@ -911,7 +911,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
 
-/* Frees an EP in any state; what is posted is lost. May sleep. */
+/* Frees an EP in any state. May sleep. */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
 
 /* Makes a disconnected EP unconnected again. May sleep. */

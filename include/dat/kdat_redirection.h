@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-typedef __typeof__(&dat_ia_memtype_hint) DAT_IA_MEMTYPE_HINT_FUNC;
-typedef __typeof__(&dat_evd_kcreate) DAT_EVD_KCREATE_FUNC;
-typedef __typeof__(&dat_evd_modify_upcall) DAT_EVD_MODIFY_UPCALL_FUNC;
-typedef __typeof__(&dat_lmr_kcreate) DAT_LMR_KCREATE_FUNC;
+typedef DAT_POINTER_TO(dat_ia_memtype_hint) DAT_IA_MEMTYPE_HINT_FUNC;
+typedef DAT_POINTER_TO(dat_evd_kcreate) DAT_EVD_KCREATE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_modify_upcall) DAT_EVD_MODIFY_UPCALL_FUNC;
+typedef DAT_POINTER_TO(dat_lmr_kcreate) DAT_LMR_KCREATE_FUNC;
 
 #define DAT_IA_MEMTYPE_HINT(ia, ...) \
 	DAT_PROVIDER_CALL(ia_memtype_hint_func, ia, __VA_ARGS__)

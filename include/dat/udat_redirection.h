@@ -12,19 +12,19 @@
 extern "C" {
 #endif
 
-typedef __typeof__(&dat_cno_create) DAT_CNO_CREATE_FUNC;
-typedef __typeof__(&dat_cno_modify_agent) DAT_CNO_MODIFY_AGENT_FUNC;
-typedef __typeof__(&dat_cno_query) DAT_CNO_QUERY_FUNC;
-typedef __typeof__(&dat_cno_free) DAT_CNO_FREE_FUNC;
-typedef __typeof__(&dat_cno_wait) DAT_CNO_WAIT_FUNC;
-typedef __typeof__(&dat_evd_create) DAT_EVD_CREATE_FUNC;
-typedef __typeof__(&dat_evd_modify_cno) DAT_EVD_MODIFY_CNO_FUNC;
-typedef __typeof__(&dat_evd_enable) DAT_EVD_ENABLE_FUNC;
-typedef __typeof__(&dat_evd_disable) DAT_EVD_DISABLE_FUNC;
-typedef __typeof__(&dat_evd_wait) DAT_EVD_WAIT_FUNC;
-typedef __typeof__(&dat_lmr_create) DAT_LMR_CREATE_FUNC;
-typedef __typeof__(&dat_evd_set_unwaitable) DAT_EVD_SET_UNWAITABLE_FUNC;
-typedef __typeof__(&dat_evd_clear_unwaitable) DAT_EVD_CLEAR_UNWAITABLE_FUNC;
+typedef DAT_POINTER_TO(dat_cno_create) DAT_CNO_CREATE_FUNC;
+typedef DAT_POINTER_TO(dat_cno_modify_agent) DAT_CNO_MODIFY_AGENT_FUNC;
+typedef DAT_POINTER_TO(dat_cno_query) DAT_CNO_QUERY_FUNC;
+typedef DAT_POINTER_TO(dat_cno_free) DAT_CNO_FREE_FUNC;
+typedef DAT_POINTER_TO(dat_cno_wait) DAT_CNO_WAIT_FUNC;
+typedef DAT_POINTER_TO(dat_evd_create) DAT_EVD_CREATE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_modify_cno) DAT_EVD_MODIFY_CNO_FUNC;
+typedef DAT_POINTER_TO(dat_evd_enable) DAT_EVD_ENABLE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_disable) DAT_EVD_DISABLE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_wait) DAT_EVD_WAIT_FUNC;
+typedef DAT_POINTER_TO(dat_lmr_create) DAT_LMR_CREATE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_set_unwaitable) DAT_EVD_SET_UNWAITABLE_FUNC;
+typedef DAT_POINTER_TO(dat_evd_clear_unwaitable) DAT_EVD_CLEAR_UNWAITABLE_FUNC;
 
 #define DAT_CNO_CREATE(ia, ...) \
 	DAT_PROVIDER_CALL(cno_create_func, ia, __VA_ARGS__)
