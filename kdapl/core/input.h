@@ -31,8 +31,9 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len);
 void kdapl_conn_peer_disconnected(struct kdapl_conn *conn);
 /*
  * A request arrived.  Return: 0 and the core owns @id from here on, with *@conn
- * as its context (the glue sets id->context and event handler); an errno: the
- * glue refuses the request, the peer sees nobody listening (P7, P10).
+ * as its context (the glue sets id->context and event handler, and takes the
+ * id's reference; *@conn must stay while @id's handler mutex is held); an errno:
+ * the glue refuses the request, the peer sees nobody listening (P7, P10).
  */
 int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,

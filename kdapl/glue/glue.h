@@ -14,7 +14,9 @@
 
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
+#include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <dat/kdat.h>
@@ -34,23 +36,31 @@ struct kdapl_sp;
  * @ib: the verbs object; NULL when there is none (no DTO stream, device gone)
  * @handler: called when armed and a completion arrived; any context, may only
  *	     schedule
+ * @error: called when the queue overflowed or failed (E68); any context, may
+ *	   only schedule; may be NULL
+ * @armed: it was armed at least once; for cq_destroy
  */
 struct kdapl_cq {
 	struct kdapl_device *dev;
 	struct ib_cq *ib;
 	u32 size;
 	void (*handler)(struct kdapl_cq *cq);
+	void (*error)(struct kdapl_cq *cq);
+	bool armed;
 };
 
 /**
  * struct kdapl_qp - the queue of one connection, embedded in it
  * @ib: the verbs object; NULL when there is none
  * @num: queue pair number, for the CM
+ * @event: an event of the device about this queue (E70); any context, may only
+ *	   schedule; may be NULL
  */
 struct kdapl_qp {
 	struct kdapl_device *dev;
 	struct ib_qp *ib;
 	u32 num;
+	void (*event)(struct kdapl_qp *qp, enum ib_event_type event);
 };
 
 struct kdapl_qp_init {
@@ -109,8 +119,8 @@ struct kdapl_cm_params {
 
 /**
  * struct kdapl_cm_ops - connections, on rdma_cm
- * @open: a new id for an active connection, bound to the device's address, a
- *	  local port chosen; events go to core/input.h with @conn
+ * @open: a new id for an active connection, bound to @dev's address, a local
+ *	  port chosen; events go to core/input.h with @conn
  * @resolve: start address resolution; kdapl_conn_resolved() follows, or an
  *	     input
  * @connect: from within kdapl_conn_resolved() only
@@ -121,13 +131,13 @@ struct kdapl_cm_params {
  * @disconnect: start or answer; never waits for the peer
  * @destroy: no callback runs or will run when this returns; not from a
  *	     callback of the same id.  Drops the callback's reference of conn
- * @listen: start listening on @port (0: any, returned); requests go to
- *	    kdapl_sp_request().  -EADDRINUSE as it says
+ * @listen: start listening at @dev's address on @port (0: any, returned);
+ *	    requests go to kdapl_sp_request().  -EADDRINUSE as it says
  * @unlisten: no kdapl_sp_request() runs or will run when this returns
  */
 struct kdapl_cm_ops {
-	int (*open)(struct kdapl_conn *conn, struct net *net,
-		    struct rdma_cm_id **id);
+	int (*open)(struct kdapl_conn *conn, struct kdapl_device *dev,
+		    struct net *net, struct rdma_cm_id **id);
 	int (*resolve)(struct rdma_cm_id *id, const struct sockaddr *to,
 		       u32 timeout_ms);
 	int (*connect)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
@@ -138,7 +148,8 @@ struct kdapl_cm_ops {
 	void (*lock)(struct rdma_cm_id *id);
 	void (*unlock)(struct rdma_cm_id *id);
 	void (*destroy)(struct rdma_cm_id *id);
-	int (*listen)(struct kdapl_sp *sp, struct net *net, u16 *port, int backlog,
+	int (*listen)(struct kdapl_sp *sp, struct kdapl_device *dev,
+		      struct net *net, u16 *port, int backlog,
 		      struct rdma_cm_id **id);
 	void (*unlisten)(struct rdma_cm_id *id);
 };
@@ -206,16 +217,24 @@ struct kdapl_mr_ops {
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the registry name
  * @ref: open IAs and the client's own
- * @ias: open IAs (kdapl_ia.on_dev), under kdapl_device_lock
+ * @lock: @ias, @removing, changes of @gone; interrupts off.  Events go to the
+ *	  IAs under it
+ * @ias: open IAs (kdapl_ia.on_dev)
+ * @removing: the one of @ias that kdapl_ia_removed() is running for
+ * @wait: woken when @removing changes
  * @attrs: the device's limits as the kernel reports them
  * @max_frmr_pages: pages one fast-registration MR maps
  * @async: raises port and device events to the IAs
+ * @gone: the device is being removed or was: @ib must not be used any more
  */
 struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
 	refcount_t ref;
 	struct list_head entry;
+	spinlock_t lock;
 	struct list_head ias;
+	struct list_head *removing;
+	wait_queue_head_t wait;
 	struct ib_device *ib;
 	u32 port;
 	struct ib_device_attr attrs;
@@ -249,6 +268,10 @@ int kdapl_device_for_each(struct net *net,
 			  void *arg);
 /* Ties an IA to its device; false when the device is being removed. */
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);
+/*
+ * Ends that tie; waits for a kdapl_ia_removed() that is running for this IA.
+ * Not from within it: the glue detaches an IA itself afterwards.
+ */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev);
 
 /* wc.c: the table of mt:T48 */
