@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Everything that differs between the kernels kdapl builds for: 6.1 (Debian
+ * 12), 6.12 and newer.  No other file tests LINUX_VERSION_CODE.
+ */
+#ifndef KDAPL_COMPAT_H
+#define KDAPL_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/version.h>
+
+/*
+ * Before 6.4 Soft-RoCE runs completion handlers from a tasklet in memory of the
+ * CQ, and destroys the CQ without waiting for it (glue/cq.c).
+ */
+#define KDAPL_RXE_CQ_TASKLET (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
+
+/*
+ * How pages that are only read are pinned for long.  Before 6.3 only a forced
+ * write gives the process its own copy of a page that it shares with others, so
+ * that the pinned one stays its page (glue/pin.c).
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define KDAPL_FOLL_READ (FOLL_WRITE | FOLL_FORCE)
+#else
+#define KDAPL_FOLL_READ 0
+#endif
+
+#endif /* KDAPL_COMPAT_H */

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * CM ids: kdapl_ib_cm_ops on rdma_cm, called by core/conn.c, sp.c and cr.c; and
+ * the event handlers, which call core/input.h.
+ *
+ * An id does not own its queue pair: the queue's number goes in with connect
+ * and accept, and glue/qp.c moves it (A7, facts 6).  So the active side sees
+ * CONNECT_RESPONSE, not ESTABLISHED.
+ *
+ * rdma_cm calls an id's handler with the id's mutex held, one at a time, in a
+ * work item that may sleep.  From inside, rdma_connect_locked() and
+ * rdma_accept() are right, and rdma_destroy_id() of the same id is a deadlock:
+ * ids are destroyed by the core's work items.
+ */
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <rdma/ib_cm.h>
+#include <rdma/rdma_cm.h>
+#include "../core/input.h"
+#include "cm_event.h"
+
+/* A dead peer is found; one without a receive is waited for (mt:T51). */
+#define RETRY_COUNT		6
+#define RNR_RETRY_COUNT		7
+/* A path query on InfiniBand; RoCE needs none. */
+#define ROUTE_TIMEOUT_MS	2000
+
+static u8 ack_timeout = 16;
+module_param(ack_timeout, byte, 0444);
+MODULE_PARM_DESC(ack_timeout,
+		 "Time a queue waits for an answer: 4.096 us * 2^n, n up to 31 (default 16)");
+
+static u8 rnr_timer = 12;
+module_param(rnr_timer, byte, 0444);
+MODULE_PARM_DESC(rnr_timer,
+		 "Pause asked of a sender that finds no receive, by the InfiniBand table, up to 31 (default 12: 0.64 ms)");
+
+/*
+ * In the private data of a reject that a consumer asked for, so that the peer
+ * can tell it from a request that was dropped (endpoints A.7).
+ */
+static const u8 reject_mark[4] = { 'k', 'D', 'R', 'J' };
+
+static int set_timers(struct rdma_cm_id *id)
+{
+	int ret;
+
+	ret = rdma_set_ack_timeout(id, min_t(u8, ack_timeout, 31));
+	if (ret)
+		return ret;
+	return rdma_set_min_rnr_timer(id, min_t(u8, rnr_timer, 31));
+}
+
+/*
+ * Binds to the device's present address.  A second RDMA device may have the
+ * same address (Soft-RoCE over the interface of a hardware one), and rdma_cm
+ * goes by the address alone.
+ */
+static int bind_device(struct rdma_cm_id *id, struct kdapl_device *dev,
+		       struct net *net, u16 port)
+{
+	struct sockaddr_storage addr;
+	int ret;
+
+	ret = kdapl_device_address(dev, net, &addr);
+	if (ret)
+		return ret;
+	if (addr.ss_family == AF_INET)
+		((struct sockaddr_in *)&addr)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)&addr)->sin6_port = htons(port);
+
+	ret = rdma_bind_addr(id, (struct sockaddr *)&addr);
+	if (ret)
+		return ret;
+	if (id->device != dev->ib || id->port_num != dev->port)
+		return -ENODEV;
+	return 0;
+}
+
+static u16 bound_port(const struct rdma_cm_id *id)
+{
+	const struct sockaddr_storage *addr = &id->route.addr.src_addr;
+
+	if (addr->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+}
+
+static void conn_param(struct rdma_conn_param *to,
+		       const struct kdapl_cm_params *p)
+{
+	*to = (struct rdma_conn_param) {
+		.private_data = p->private_data,
+		.private_data_len = p->private_data_len,
+		.responder_resources = p->rd_atomic_in,
+		.initiator_depth = p->rd_atomic_out,
+		.retry_count = RETRY_COUNT,
+		.rnr_retry_count = RNR_RETRY_COUNT,
+		.qp_num = p->qp_num,
+	};
+}
+
+static void conn_event(struct kdapl_conn *conn,
+		       const struct rdma_cm_event *event)
+{
+	bool mark = event->event == RDMA_CM_EVENT_REJECTED &&
+		    kdapl_cm_reject_mark(event->param.conn.private_data,
+					 event->param.conn.private_data_len);
+	enum kdapl_ep_input input;
+
+	input = kdapl_cm_event_input(event->event, event->status, mark);
+	if (input != KDAPL_CM_NO_INPUT)
+		kdapl_conn_input(conn, input);
+}
+
+/* Events of a connection's id; never returns an error, which would destroy it. */
+static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct kdapl_conn *conn = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(id, ROUTE_TIMEOUT_MS))
+			kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		kdapl_conn_resolved(conn);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		kdapl_conn_answered(conn, event->param.conn.private_data,
+				    event->param.conn.private_data_len);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		kdapl_conn_peer_disconnected(conn);
+		break;
+	default:
+		conn_event(conn, event);
+	}
+	return 0;
+}
+
+/*
+ * A request.  rdma_cm counts its depths from our side: initiator_depth is what
+ * we may have outstanding at the peer.  An error returned from here makes
+ * rdma_cm destroy @id, and the peer sees a reject without mark.
+ */
+static int request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
+{
+	struct kdapl_sp *sp = id->context;
+	struct kdapl_conn *conn;
+	int ret;
+
+	ret = set_timers(id);
+	if (ret)
+		return ret;
+	ret = kdapl_sp_request(sp, id, p->private_data, p->private_data_len,
+			       p->initiator_depth, p->responder_resources,
+			       &conn);
+	if (ret)
+		return ret;
+
+	kdapl_conn_get(conn);
+	id->context = conn;
+	id->event_handler = conn_handler;
+	return 0;
+}
+
+/*
+ * Events of a listening id; a request comes with its own new id.  Anything else
+ * is the removal of the device, by which time the service point is gone (facts
+ * 8).
+ */
+static int sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	return request(id, &event->param.conn);
+}
+
+static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
+		   struct net *net, struct rdma_cm_id **id)
+{
+	struct rdma_cm_id *new;
+	int ret;
+
+	new = rdma_create_id(net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	ret = set_timers(new);
+	if (ret)
+		goto err_destroy;
+	ret = bind_device(new, dev, net, 0);
+	if (ret)
+		goto err_destroy;
+
+	kdapl_conn_get(conn);
+	*id = new;
+	return 0;
+
+err_destroy:
+	rdma_destroy_id(new);
+	return ret;
+}
+
+static int cm_resolve(struct rdma_cm_id *id, const struct sockaddr *to,
+		      u32 timeout_ms)
+{
+	return rdma_resolve_addr(id, NULL, to, timeout_ms);
+}
+
+static int cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
+{
+	struct rdma_conn_param param;
+
+	conn_param(&param, p);
+	return rdma_connect_locked(id, &param);
+}
+
+static int cm_established(struct rdma_cm_id *id)
+{
+	return rdma_accept(id, NULL);
+}
+
+static int cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
+{
+	struct rdma_conn_param param;
+
+	conn_param(&param, p);
+	return rdma_accept(id, &param);
+}
+
+static int cm_reject(struct rdma_cm_id *id, bool mark)
+{
+	return rdma_reject(id, mark ? reject_mark : NULL,
+			   mark ? sizeof(reject_mark) : 0,
+			   IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+static int cm_disconnect(struct rdma_cm_id *id)
+{
+	return rdma_disconnect(id);
+}
+
+static void cm_lock(struct rdma_cm_id *id)
+{
+	rdma_lock_handler(id);
+}
+
+static void cm_unlock(struct rdma_cm_id *id)
+{
+	rdma_unlock_handler(id);
+}
+
+static void cm_destroy(struct rdma_cm_id *id)
+{
+	struct kdapl_conn *conn;
+
+	/* request() may not have set the context yet. */
+	rdma_lock_handler(id);
+	conn = id->context;
+	rdma_unlock_handler(id);
+
+	rdma_destroy_id(id);
+	kdapl_conn_put(conn);
+}
+
+static int cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
+		     struct net *net, u16 *port, int backlog,
+		     struct rdma_cm_id **id)
+{
+	struct rdma_cm_id *new;
+	int ret;
+
+	new = rdma_create_id(net, sp_handler, sp, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	ret = bind_device(new, dev, net, *port);
+	if (ret)
+		goto err_destroy;
+	ret = rdma_listen(new, backlog);
+	if (ret)
+		goto err_destroy;
+
+	*port = bound_port(new);
+	*id = new;
+	return 0;
+
+err_destroy:
+	rdma_destroy_id(new);
+	return ret;
+}
+
+static void cm_unlisten(struct rdma_cm_id *id)
+{
+	rdma_destroy_id(id);
+}
+
+const struct kdapl_cm_ops kdapl_ib_cm_ops = {
+	.open = cm_open,
+	.resolve = cm_resolve,
+	.connect = cm_connect,
+	.established = cm_established,
+	.accept = cm_accept,
+	.reject = cm_reject,
+	.disconnect = cm_disconnect,
+	.lock = cm_lock,
+	.unlock = cm_unlock,
+	.destroy = cm_destroy,
+	.listen = cm_listen,
+	.unlisten = cm_unlisten,
+};

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * CM event and status to input of the endpoint table: const data and two pure
+ * functions (endpoints A.7 and the amendments of the architecture).  glue/cm.c
+ * asks for every event of a connection; KUnit walks the table.
+ *
+ * The table does not know the endpoint's state: that a failure of a connection
+ * that was accepted here is an ACCEPT_COMPLETION_ERROR is the endpoint table's
+ * knowledge.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <rdma/ib_cm.h>
+#include "cm_event.h"
+
+/*
+ * The first row that matches an event decides.  any_status: the status does not
+ * matter.  marked: only with the consumer's mark in the private data.
+ */
+struct cm_row {
+	enum rdma_cm_event_type event;
+	bool any_status;
+	int status;
+	bool marked;
+	enum kdapl_ep_input input;
+};
+
+static const struct cm_row rows[] = {
+	{ .event = RDMA_CM_EVENT_ADDR_ERROR, .any_status = true,
+	  .input = KDAPL_EP_IN_UNREACHABLE },
+	{ .event = RDMA_CM_EVENT_ROUTE_ERROR, .any_status = true,
+	  .input = KDAPL_EP_IN_UNREACHABLE },
+	{ .event = RDMA_CM_EVENT_UNREACHABLE, .any_status = true,
+	  .input = KDAPL_EP_IN_UNREACHABLE },
+	{ .event = RDMA_CM_EVENT_CONNECT_ERROR, .status = -ETIMEDOUT,
+	  .input = KDAPL_EP_IN_UNREACHABLE },
+	{ .event = RDMA_CM_EVENT_CONNECT_ERROR, .any_status = true,
+	  .input = KDAPL_EP_IN_NON_PEER_REJECT },
+	{ .event = RDMA_CM_EVENT_REJECTED,
+	  .status = IB_CM_REJ_CONSUMER_DEFINED, .marked = true,
+	  .input = KDAPL_EP_IN_PEER_REJECT },
+	{ .event = RDMA_CM_EVENT_REJECTED, .any_status = true,
+	  .input = KDAPL_EP_IN_NON_PEER_REJECT },
+	{ .event = RDMA_CM_EVENT_ESTABLISHED, .any_status = true,
+	  .input = KDAPL_EP_IN_ESTABLISHED },
+	{ .event = RDMA_CM_EVENT_DISCONNECTED, .any_status = true,
+	  .input = KDAPL_EP_IN_PEER_DISCONNECT },
+	{ .event = RDMA_CM_EVENT_DEVICE_REMOVAL, .any_status = true,
+	  .input = KDAPL_EP_IN_BROKEN },
+	{ .event = RDMA_CM_EVENT_ADDR_CHANGE, .any_status = true,
+	  .input = KDAPL_EP_IN_BROKEN },
+};
+
+/**
+ * kdapl_cm_event_input - what a CM event means to an endpoint
+ * @event: of a connection's id
+ * @status: of the event: an errno, or the reason of a REJECTED
+ * @mark: kdapl_cm_reject_mark() of the event's private data
+ *
+ * Any context.
+ *
+ * Return: the input; KDAPL_CM_NO_INPUT for the steps of the handshake, for
+ * TIMEWAIT_EXIT and for what never happens to a connection.
+ */
+enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
+					 int status, bool mark)
+{
+	const struct cm_row *row;
+
+	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
+		if (row->event == event &&
+		    (row->any_status || row->status == status) &&
+		    (!row->marked || mark))
+			return row->input;
+	}
+	return KDAPL_CM_NO_INPUT;
+}
+
+/**
+ * kdapl_cm_reject_mark - did a consumer reject?
+ * @data: private data of a REJECTED event, may be NULL
+ * @len: its length; InfiniBand pads it with zeros
+ *
+ * A request that is dropped unanswered ends with the same reason as one that a
+ * consumer rejects, but with no private data (A.7).  Any byte will do: DAPL of
+ * OpenFabrics puts a header of its own there.
+ *
+ * Return: true if @data holds anything but zeros.
+ */
+bool kdapl_cm_reject_mark(const void *data, u8 len)
+{
+	return data && memchr_inv(data, 0, len);
+}

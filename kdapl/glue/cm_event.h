@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What a CM event means to an endpoint; see cm_event.c. */
+#ifndef KDAPL_CM_EVENT_H
+#define KDAPL_CM_EVENT_H
+
+#include <rdma/rdma_cm.h>
+#include "../core/ep_fsm.h"
+
+/* The event is no input of the endpoint table by itself. */
+#define KDAPL_CM_NO_INPUT	KDAPL_EP_NR_INPUTS
+
+enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
+					 int status, bool mark);
+bool kdapl_cm_reject_mark(const void *data, u8 len);
+
+#endif /* KDAPL_CM_EVENT_H */

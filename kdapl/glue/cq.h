@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* cq.c's part of kdapl_ib_qp_ops, which qp.c puts together. */
+#ifndef KDAPL_CQ_H
+#define KDAPL_CQ_H
+
+#include "glue.h"
+
+int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe);
+int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe);
+int kdapl_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc);
+int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited);
+void kdapl_cq_destroy(struct kdapl_cq *cq);
+
+#endif /* KDAPL_CQ_H */

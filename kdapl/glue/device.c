@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device of every
+ * port that can carry an IA; their present addresses; and the tie between a
+ * device and the IAs open on it.  core/ia.c opens and lists devices here and is
+ * told of their events and of their end (core/input.h).
+ *
+ * A struct kdapl_device outlives its device: an IA that is still open keeps it,
+ * with @gone set.  @ib may be used by whoever is in the section of an attached
+ * IA, since remove() waits for these, or holds devices_lock and saw !@gone.
+ */
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <rdma/ib_cache.h>
+#include "../core/input.h"
+
+static DEFINE_MUTEX(devices_lock);	/* devices, names, setting of gone */
+static LIST_HEAD(devices);
+
+static void set_ipv4(struct sockaddr_storage *addr, __be32 ip)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = ip;
+}
+
+static void set_ipv6(struct sockaddr_storage *addr, const struct in6_addr *ip)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = *ip;
+}
+
+static bool gid_in_net(const struct ib_gid_attr *attr, struct net *net)
+{
+	struct net_device *ndev;
+	bool found;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	found = !IS_ERR(ndev) && net_eq(dev_net(ndev), net);
+	rcu_read_unlock();
+	return found;
+}
+
+/* The first IPv4 address in the port's GID table, else the first IPv6 one. */
+static int roce_address(struct kdapl_device *dev, struct net *net,
+			struct sockaddr_storage *addr)
+{
+	int i, ret = -ENODEV;
+	int len = dev->ib->port_data[dev->port].immutable.gid_tbl_len;
+
+	for (i = 0; i < len; i++) {
+		const struct ib_gid_attr *attr;
+		const struct in6_addr *ip;
+		bool ipv4 = false;
+
+		attr = rdma_get_gid_attr(dev->ib, dev->port, i);
+		if (IS_ERR(attr))
+			continue;
+		ip = (const struct in6_addr *)&attr->gid;
+		if (gid_in_net(attr, net)) {
+			ipv4 = ipv6_addr_v4mapped(ip);
+			if (ipv4) {
+				set_ipv4(addr, ip->s6_addr32[3]);
+				ret = 0;
+			} else if (ret && !(ipv6_addr_type(ip) &
+					    IPV6_ADDR_LINKLOCAL)) {
+				set_ipv6(addr, ip);
+				ret = 0;
+			}
+		}
+		rdma_put_gid_attr(attr);
+		if (ipv4)
+			break;
+	}
+	return ret;
+}
+
+static int netdev_ipv4(struct net_device *ndev, struct sockaddr_storage *addr)
+{
+	struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	struct in_ifaddr *ifa;
+
+	if (!in_dev)
+		return -ENODEV;
+	ifa = rcu_dereference(in_dev->ifa_list);
+	if (!ifa)
+		return -ENODEV;
+	set_ipv4(addr, ifa->ifa_local);
+	return 0;
+}
+
+static int netdev_ipv6(struct net_device *ndev, struct sockaddr_storage *addr)
+{
+	struct inet6_dev *in6_dev = __in6_dev_get(ndev);
+	struct inet6_ifaddr *ifa;
+	int ret = -ENODEV;
+
+	if (!in6_dev)
+		return ret;
+	read_lock_bh(&in6_dev->lock);
+	list_for_each_entry(ifa, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+			continue;
+		set_ipv6(addr, &ifa->addr);
+		ret = 0;
+		break;
+	}
+	read_unlock_bh(&in6_dev->lock);
+	return ret;
+}
+
+/* The first address of the IPoIB interface on the port. */
+static int ipoib_address(struct kdapl_device *dev, struct net *net,
+			 struct sockaddr_storage *addr)
+{
+	struct net_device *ndev;
+	int ret = -ENODEV;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, ndev) {
+		if (ndev->type != ARPHRD_INFINIBAND ||
+		    ndev->dev.parent != dev->ib->dev.parent ||
+		    ndev->dev_port != dev->port - 1)
+			continue;
+		ret = netdev_ipv4(ndev, addr);
+		if (ret)
+			ret = netdev_ipv6(ndev, addr);
+		if (!ret)
+			break;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Caller holds devices_lock. */
+static int address(struct kdapl_device *dev, struct net *net,
+		   struct sockaddr_storage *addr)
+{
+	if (dev->gone || !rdma_dev_access_netns(dev->ib, net))
+		return -ENODEV;
+	if (rdma_protocol_roce(dev->ib, dev->port))
+		return roce_address(dev, net, addr);
+	return ipoib_address(dev, net, addr);
+}
+
+/**
+ * kdapl_device_address - the present address of a port
+ * @dev: may be gone
+ * @net: in which the address must be; no other one may use it
+ * @addr: out, port 0
+ *
+ * May sleep.
+ *
+ * Return: 0; -ENODEV when it has none, is gone or not @net's to use.
+ */
+int kdapl_device_address(struct kdapl_device *dev, struct net *net,
+			 struct sockaddr_storage *addr)
+{
+	int ret;
+
+	mutex_lock(&devices_lock);
+	ret = address(dev, net, addr);
+	mutex_unlock(&devices_lock);
+	return ret;
+}
+
+/**
+ * kdapl_device_get - find a device by its registry name
+ * @name: "<device>-<port>"
+ * @net: of who wants to open it
+ *
+ * May sleep.
+ *
+ * Return: the device with a reference; NULL if there is none of that name, it
+ * has no address in @net, or @net may not use it.
+ */
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
+{
+	struct kdapl_device *dev, *found = NULL;
+	struct sockaddr_storage addr;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (strcmp(dev->name, name))
+			continue;
+		if (!address(dev, net, &addr)) {
+			refcount_inc(&dev->ref);
+			found = dev;
+		}
+		break;
+	}
+	mutex_unlock(&devices_lock);
+	return found;
+}
+
+/**
+ * kdapl_device_put - drop a reference
+ * @dev: not to be used afterwards
+ *
+ * Any context.
+ */
+void kdapl_device_put(struct kdapl_device *dev)
+{
+	if (refcount_dec_and_test(&dev->ref))
+		kfree(dev);
+}
+
+/**
+ * kdapl_device_for_each - walk the devices that a namespace may open
+ * @net: of who asks
+ * @fn: called for each, in the order in which they appeared (G12); must not
+ *	call into this file
+ * @arg: for @fn
+ *
+ * May sleep.
+ *
+ * Return: 0, or what @fn returned to stop the walk.
+ */
+int kdapl_device_for_each(struct net *net,
+			  int (*fn)(struct kdapl_device *dev, void *arg),
+			  void *arg)
+{
+	struct sockaddr_storage addr;
+	struct kdapl_device *dev;
+	int ret = 0;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (address(dev, net, &addr))
+			continue;
+		ret = fn(dev, arg);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&devices_lock);
+	return ret;
+}
+
+/**
+ * kdapl_device_attach - tie an IA to its device
+ * @dev: with a reference of the IA's
+ * @on_dev: the IA's entry
+ *
+ * From here on kdapl_ia_async() and kdapl_ia_removed() may be called for it.
+ *
+ * Return: false when the device is being removed; nothing happened then.
+ */
+bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
+{
+	bool attached;
+
+	spin_lock_irq(&dev->lock);
+	attached = !dev->gone;
+	if (attached)
+		list_add_tail(on_dev, &dev->ias);
+	spin_unlock_irq(&dev->lock);
+	return attached;
+}
+
+/**
+ * kdapl_device_detach - end the tie between an IA and its device
+ * @dev: its device, gone or not
+ * @on_dev: the IA's entry, attached or not any more
+ *
+ * When this returns no kdapl_ia_async() or kdapl_ia_removed() runs or will run
+ * for the IA.  Waits for a running one, so never from within it.  May sleep.
+ */
+void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
+{
+	spin_lock_irq(&dev->lock);
+	wait_event_lock_irq(dev->wait, dev->removing != on_dev, dev->lock);
+	list_del_init(on_dev);
+	spin_unlock_irq(&dev->lock);
+}
+
+/* Port events concern one port; all others the whole device. */
+static bool event_concerns(const struct kdapl_device *dev,
+			   const struct ib_event *event)
+{
+	switch (event->event) {
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_PORT_ERR:
+	case IB_EVENT_LID_CHANGE:
+	case IB_EVENT_PKEY_CHANGE:
+	case IB_EVENT_SM_CHANGE:
+	case IB_EVENT_CLIENT_REREGISTER:
+	case IB_EVENT_GID_CHANGE:
+		return event->element.port_num == dev->port;
+	default:
+		return true;
+	}
+}
+
+static void device_event(struct ib_event_handler *handler,
+			 struct ib_event *event)
+{
+	struct kdapl_device *dev = container_of(handler, struct kdapl_device,
+						async);
+	struct list_head *on_dev;
+	unsigned long flags;
+
+	if (!event_concerns(dev, event))
+		return;
+	spin_lock_irqsave(&dev->lock, flags);
+	list_for_each(on_dev, &dev->ias)
+		kdapl_ia_async(on_dev, event);
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
+static bool port_usable(struct ib_device *ib, u32 port)
+{
+	return rdma_cap_ib_cm(ib, port) &&
+	       (rdma_protocol_ib(ib, port) || rdma_protocol_roce(ib, port)) &&
+	       ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+}
+
+static void set_name(struct kdapl_device *dev)
+{
+	snprintf(dev->name, sizeof(dev->name), "%s-%u", dev_name(&dev->ib->dev),
+		 dev->port);
+}
+
+static int add_port(struct ib_device *ib, u32 port)
+{
+	struct ib_port_attr attr;
+	struct kdapl_device *dev;
+	int ret;
+
+	ret = ib_query_port(ib, port, &attr);
+	if (ret)
+		return ret;
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+
+	refcount_set(&dev->ref, 1);
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->ias);
+	init_waitqueue_head(&dev->wait);
+	dev->ib = ib;
+	dev->port = port;
+	dev->attrs = ib->attrs;
+	dev->max_msg_sz = attr.max_msg_sz;
+	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
+	dev->qp = &kdapl_ib_qp_ops;
+	dev->cm = &kdapl_ib_cm_ops;
+	dev->mr = &kdapl_ib_mr_ops;
+	set_name(dev);
+	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);
+	ib_register_event_handler(&dev->async);
+
+	mutex_lock(&devices_lock);
+	list_add_tail(&dev->entry, &devices);
+	mutex_unlock(&devices_lock);
+	return 0;
+}
+
+/* Takes one port of @ib off the registry; NULL when none is left. */
+static struct kdapl_device *unlist_port(struct ib_device *ib)
+{
+	struct kdapl_device *dev, *found = NULL;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (dev->ib != ib)
+			continue;
+		list_del(&dev->entry);
+		spin_lock_irq(&dev->lock);
+		dev->gone = true;
+		spin_unlock_irq(&dev->lock);
+		found = dev;
+		break;
+	}
+	mutex_unlock(&devices_lock);
+	return found;
+}
+
+/* Every IA lets go of the device; no new one can be attached. */
+static void release_ias(struct kdapl_device *dev)
+{
+	struct list_head *on_dev;
+
+	spin_lock_irq(&dev->lock);
+	while (!list_empty(&dev->ias)) {
+		on_dev = dev->ias.next;
+		dev->removing = on_dev;
+		spin_unlock_irq(&dev->lock);
+
+		kdapl_ia_removed(on_dev);
+
+		spin_lock_irq(&dev->lock);
+		list_del_init(on_dev);
+		dev->removing = NULL;
+		wake_up_all(&dev->wait);
+	}
+	spin_unlock_irq(&dev->lock);
+}
+
+/* ib_core: @ib is going away, or this module.  May sleep. */
+static void client_remove(struct ib_device *ib, void *client_data)
+{
+	struct kdapl_device *dev;
+
+	while ((dev = unlist_port(ib))) {
+		ib_unregister_event_handler(&dev->async);
+		release_ias(dev);
+		kdapl_device_put(dev);
+	}
+}
+
+/* ib_core: a new device, or one that was there before this module. */
+static int client_add(struct ib_device *ib)
+{
+	u32 port;
+	int ret;
+
+	rdma_for_each_port(ib, port) {
+		if (!port_usable(ib, port))
+			continue;
+		ret = add_port(ib, port);
+		if (ret)
+			goto err_remove;
+	}
+	return 0;
+
+err_remove:
+	client_remove(ib, NULL);
+	return ret;
+}
+
+/* The registry follows; an open IA keeps the name it was opened by (I21). */
+static void client_rename(struct ib_device *ib, void *client_data)
+{
+	struct kdapl_device *dev;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (dev->ib == ib)
+			set_name(dev);
+	}
+	mutex_unlock(&devices_lock);
+}
+
+static struct ib_client client = {
+	.name = "kdapl",
+	.add = client_add,
+	.remove = client_remove,
+	.rename = client_rename,
+};
+
+/**
+ * kdapl_device_init - begin to follow the RDMA devices
+ *
+ * May sleep.
+ *
+ * Return: 0 or an errno.
+ */
+int kdapl_device_init(void)
+{
+	return ib_register_client(&client);
+}
+
+/**
+ * kdapl_device_exit - undo kdapl_device_init()
+ *
+ * IAs that are still open lose their device as if it had been removed.  May
+ * sleep.
+ */
+void kdapl_device_exit(void)
+{
+	ib_unregister_client(&client);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Queue pairs owned by the kernel: kdapl_ib_qp_ops, called by core/conn.c and
+ * core/post.c.
+ *
+ * A queue is made without rdma_cm and moved by what rdma_init_qp_attr() says
+ * (A7, facts 6).  It is in INIT from the start, so that receives can be posted
+ * to it before there is a peer.
+ */
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include "cq.h"
+
+/* Receiver-not-ready retries: without limit (mt:T51). */
+#define RNR_RETRY_INFINITE	7
+
+/*
+ * Remote reads and writes are let through by the queue; what they may reach is
+ * the memory regions' business.
+ */
+#define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+		   IB_ACCESS_REMOTE_READ)
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct kdapl_qp *qp = context;
+
+	if (qp->event)
+		qp->event(qp, event->event);
+}
+
+static int qp_to_init(struct kdapl_qp *qp)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = 0,
+		.port_num = qp->dev->port,
+		.qp_access_flags = QP_ACCESS,
+	};
+
+	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+}
+
+static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = qp,
+		.send_cq = init->send_cq->ib,
+		.recv_cq = init->recv_cq->ib,
+		.cap = {
+			.max_send_wr = init->max_send_wr,
+			.max_recv_wr = init->max_recv_wr,
+			.max_send_sge = init->max_send_sge,
+			.max_recv_sge = init->max_recv_sge,
+		},
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_qp *new;
+	int ret;
+
+	new = ib_create_qp(init->pd, &attr);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	qp->ib = new;
+
+	ret = qp_to_init(qp);
+	if (ret)
+		goto err_destroy;
+	qp->num = new->qp_num;
+	return 0;
+
+err_destroy:
+	ib_destroy_qp(new);
+	qp->ib = NULL;
+	return ret;
+}
+
+/*
+ * The handshake knows the partition that the path is in; the queue was made
+ * before it.
+ */
+static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
+	int mask, ret;
+
+	ret = rdma_init_qp_attr(id, &attr, &mask);
+	if (ret)
+		return ret;
+	attr.qp_access_flags = QP_ACCESS;
+	return ib_modify_qp(qp->ib, &attr, mask);
+}
+
+static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
+		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int mask, ret;
+
+	if (id->device != qp->dev->ib || id->port_num != qp->dev->port)
+		return -ENODEV;
+
+	if (state == IB_QPS_RTR) {
+		ret = qp_confirm_init(qp, id);
+		if (ret)
+			return ret;
+	}
+
+	ret = rdma_init_qp_attr(id, &attr, &mask);
+	if (ret)
+		return ret;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		attr.max_dest_rd_atomic = rd_atomic_in;
+	/* The peer may have granted less than was asked for. */
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		attr.max_rd_atomic = min(rd_atomic_out, attr.max_rd_atomic);
+	if (mask & IB_QP_RNR_RETRY)
+		attr.rnr_retry = RNR_RETRY_INFINITE;
+	return ib_modify_qp(qp->ib, &attr, mask);
+}
+
+static int qp_post_send(struct kdapl_qp *qp, const struct ib_send_wr *wr)
+{
+	return ib_post_send(qp->ib, wr, NULL);
+}
+
+static int qp_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *wr)
+{
+	return ib_post_recv(qp->ib, wr, NULL);
+}
+
+static int qp_error(struct kdapl_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+}
+
+/* A queue that cannot even be asked is as good as broken. */
+static bool qp_in_error(struct kdapl_qp *qp)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	if (ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init))
+		return true;
+	return attr.qp_state == IB_QPS_ERR || attr.qp_state == IB_QPS_SQE;
+}
+
+static void qp_destroy(struct kdapl_qp *qp)
+{
+	ib_destroy_qp(qp->ib);
+	qp->ib = NULL;
+}
+
+const struct kdapl_qp_ops kdapl_ib_qp_ops = {
+	.cq_create = kdapl_cq_create,
+	.cq_resize = kdapl_cq_resize,
+	.cq_poll = kdapl_cq_poll,
+	.cq_arm = kdapl_cq_arm,
+	.cq_destroy = kdapl_cq_destroy,
+	.create = qp_create,
+	.move = qp_move,
+	.post_send = qp_post_send,
+	.post_recv = qp_post_recv,
+	.error = qp_error,
+	.in_error = qp_in_error,
+	.destroy = qp_destroy,
+};
