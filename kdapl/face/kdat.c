@@ -1,0 +1,1313 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The API of kernel consumers: include/dat/kdat.h, exported.  A function here
+ * is the call into the core with the kernel's handle space; the rules, and with
+ * them the return codes, are in core/.  What only this face has are the upcalls
+ * (kdat_upcall.c) and the answers for the optional parts of DAT that kdapl does
+ * not offer: shared receive queues and receive watermarks.
+ *
+ * In the comments "upcall context" means that the function never sleeps and may
+ * be called from a softirq upcall (E99); "process context" that it may sleep.
+ * A return code is written TYPE/SUBTYPE.  INVALID_HANDLE is what a null, freed,
+ * forged or wrong-type handle gets from every function, and an object of an IA
+ * that was closed.  Once the device is gone, what needs it is
+ * DAT_INVALID_STATE without a subtype (E71).
+ */
+#include <linux/errno.h>
+#include <linux/export.h>
+#include "kdat_upcall.h"
+
+#define SPACE	(&kdapl_kernel_space)
+
+#define INVALID_HANDLE(which) \
+	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
+#define INVALID_ARG(n) \
+	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+
+static bool names(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	DAT_HANDLE_TYPE is;
+
+	return !kdapl_get_handle_type(SPACE, handle, &is) && is == type;
+}
+
+/* ---- registry and IA ---------------------------------------------------- */
+
+/**
+ * dat_registry_list_providers - list the adapters that can be opened
+ * @max_to_return: entries of @dat_provider_list; 0 asks for the number only
+ * @entries_returned: out: how many there are
+ * @dat_provider_list: pointers to the caller's structures, filled in
+ *
+ * Order of registration.  Process context.  Rules G12, G13.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 when there are more than
+ * @max_to_return (then @entries_returned is set all the same), /ARG2 for a null
+ * @entries_returned, /ARG3 for a null list or a null pointer in it.
+ */
+DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
+				       DAT_COUNT *entries_returned,
+				       DAT_PROVIDER_INFO *dat_provider_list[])
+{
+	return kdapl_registry_list(SPACE, max_to_return, entries_returned,
+				   dat_provider_list);
+}
+EXPORT_SYMBOL(dat_registry_list_providers);
+
+/**
+ * dat_ia_openv - open an adapter
+ * @ia_name: name in the registry, "<device>-<port>", at most 255 bytes
+ * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen
+ * @asynch_evd_handle: in: null, or an EVD of this adapter with the async flag;
+ *	out: the async EVD.  One that is made here has no upcall (E112)
+ * @ia_handle: out: the IA
+ * @dat_version_major: version that the consumer was compiled for
+ * @dat_version_minor: the same
+ * @thread_safety: asked for; kdapl always is
+ *
+ * Usually called as dat_ia_open().  Process context.  Rules I1..I10, E112.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a bad name, /ARG2 for the
+ * length, /ARG3 and /ARG4 for null pointers; DAT_INVALID_HANDLE/EVD_ASYNC for
+ * an EVD that will not do; DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED,
+ * /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND, /THREAD_SAFETY_NOT_FOUND;
+ * DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
+			DAT_COUNT asynch_evd_min_qlen,
+			DAT_EVD_HANDLE *asynch_evd_handle,
+			DAT_IA_HANDLE *ia_handle, DAT_UINT32 dat_version_major,
+			DAT_UINT32 dat_version_minor,
+			DAT_BOOLEAN thread_safety)
+{
+	return kdapl_ia_open(SPACE, ia_name, asynch_evd_min_qlen,
+			     asynch_evd_handle, dat_version_major,
+			     dat_version_minor, thread_safety, ia_handle);
+}
+EXPORT_SYMBOL(dat_ia_openv);
+
+/**
+ * dat_ia_query - attributes of an adapter and its provider
+ * @ia_handle: an IA
+ * @async_evd_handle: out: its async EVD; null: not wanted
+ * @ia_attr_mask: DAT_IA_FIELD_*
+ * @ia_attr: out; may be null with mask 0
+ * @provider_attr_mask: DAT_PROVIDER_FIELD_*
+ * @provider_attr: out; may be null with mask 0
+ *
+ * Pointers in the attributes are good until the IA is closed.  Process context.
+ * Rules I20..I22.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG3 and
+ * /ARG5 for unknown mask bits, /ARG4 and /ARG6 for null structures.
+ */
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
+			DAT_EVD_HANDLE *async_evd_handle,
+			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+			DAT_PROVIDER_ATTR *provider_attr)
+{
+	return kdapl_ia_query(SPACE, ia_handle, async_evd_handle, ia_attr_mask,
+			      ia_attr, provider_attr_mask, provider_attr);
+}
+EXPORT_SYMBOL(dat_ia_query);
+
+/**
+ * dat_ia_close - close an adapter
+ * @ia_handle: an IA
+ * @close_flags: abrupt: with everything made on it; graceful: only if nothing
+ *	is left but the async EVD that the open made
+ *
+ * When it returned, no upcall of the IA's EVDs runs or will run.  Process
+ * context, not from an upcall of the same IA.  Rules I11..I18, E102, E108.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
+ * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects
+ * left, or from an upcall of the IA.
+ */
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
+{
+	return kdapl_ia_close(SPACE, ia_handle, close_flags);
+}
+EXPORT_SYMBOL(dat_ia_close);
+
+/**
+ * dat_ia_memtype_hint - what registrations of a kind go best with
+ * @ia_handle: an IA
+ * @mem_type: as for dat_lmr_kcreate()
+ * @length: bytes that will be registered, at least 1
+ * @mem_optimization: as for dat_lmr_kcreate()
+ * @preferred_length: out: bytes; may be null
+ * @preferred_alignment: out: bytes; may be null
+ *
+ * Process context.  Rule M80.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for an
+ * unknown type, /ARG3 for length 0, /ARG4 for an unknown optimization;
+ * DAT_MODEL_NOT_SUPPORTED for a type that kdapl does not register.
+ */
+DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			       DAT_VLEN length,
+			       DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			       DAT_VLEN *preferred_length,
+			       DAT_VADDR *preferred_alignment)
+{
+	return kdapl_memtype_hint(SPACE, ia_handle, mem_type, length,
+				  mem_optimization, preferred_length,
+				  preferred_alignment);
+}
+EXPORT_SYMBOL(dat_ia_memtype_hint);
+
+/* ---- every object ------------------------------------------------------- */
+
+/**
+ * dat_set_consumer_context - attach a value to an object
+ * @dat_handle: any object
+ * @context: replaces the present one; never looked at
+ *
+ * Upcall context.  Rules G30, G31.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1.
+ */
+DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
+{
+	return kdapl_set_context(SPACE, dat_handle, context);
+}
+EXPORT_SYMBOL(dat_set_consumer_context);
+
+/**
+ * dat_get_consumer_context - the value attached to an object
+ * @dat_handle: any object
+ * @context: out; null if nothing was attached
+ *
+ * Upcall context.  Rules G30, G31.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2.
+ */
+DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
+{
+	return kdapl_get_context(SPACE, dat_handle, context);
+}
+EXPORT_SYMBOL(dat_get_consumer_context);
+
+/**
+ * dat_get_handle_type - what is it?
+ * @dat_handle: any object
+ * @handle_type: out: DAT_HANDLE_TYPE_*
+ *
+ * Upcall context.  Rules G28, G29.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2.
+ */
+DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
+			       DAT_HANDLE_TYPE *handle_type)
+{
+	return kdapl_get_handle_type(SPACE, dat_handle, handle_type);
+}
+EXPORT_SYMBOL(dat_get_handle_type);
+
+/* ---- PZ ----------------------------------------------------------------- */
+
+/**
+ * dat_pz_create - make a protection zone
+ * @ia_handle: an IA
+ * @pz_handle: out
+ *
+ * Process context.  Rules M1..M3.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2;
+ * DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN, /MEMORY.
+ */
+DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	return kdapl_pz_create(SPACE, ia_handle, pz_handle);
+}
+EXPORT_SYMBOL(dat_pz_create);
+
+/**
+ * dat_pz_query - the IA of a zone
+ * @pz_handle: a PZ
+ * @pz_param_mask: DAT_PZ_FIELD_*
+ * @pz_param: out
+ *
+ * Process context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
+			DAT_PZ_PARAM *pz_param)
+{
+	return kdapl_pz_query(SPACE, pz_handle, pz_param_mask, pz_param);
+}
+EXPORT_SYMBOL(dat_pz_query);
+
+/**
+ * dat_pz_free - free a zone
+ * @pz_handle: a PZ
+ *
+ * Process context.  Rule M3.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE while
+ * an EP or an LMR has it.
+ */
+DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
+{
+	return kdapl_pz_free(SPACE, pz_handle);
+}
+EXPORT_SYMBOL(dat_pz_free);
+
+/* ---- LMR ---------------------------------------------------------------- */
+
+/**
+ * dat_lmr_kcreate - register kernel memory
+ * @ia_handle: an IA
+ * @mem_type: VIRTUAL: kernel addresses, linear or vmalloc; PHYSICAL: one range
+ *	of physical addresses; LMR: the memory of another LMR
+ * @region_description: for_va, for_pa or for_lmr_handle, as @mem_type says
+ * @length: bytes, 1 .. max_lmr_block_size; ignored with type LMR
+ * @pz_handle: a PZ of the IA
+ * @privileges: DAT_MEM_PRIV_*_FLAG, any of them
+ * @mem_optimization: a hint; kdapl is always exact
+ * @lmr_handle: out
+ * @lmr_context: out: names the LMR in a local segment; may be null
+ * @rmr_context: out: names it to a peer, 0 without a remote privilege; may be
+ *	null
+ * @registered_length: out: bytes that are accessible: as asked; may be null
+ * @registered_address: out: what segments count from; may be null
+ *
+ * The memory must stay until the LMR is freed.  Process context.
+ * Rules M5..M19, M71..M77.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /LMR;
+ * DAT_INVALID_PARAMETER/ARG2 for an unknown type, /ARG3 for memory that is not
+ * there, /ARG4 for the length, /ARG6 for unknown privileges, /ARG7 for an
+ * unknown optimization, /ARG8 for a null @lmr_handle; DAT_MODEL_NOT_SUPPORTED
+ * for types PLATFORM, IA and BYPASS; DAT_INSUFFICIENT_RESOURCES/MEMORY,
+ * /MEMORY_REGION.
+ */
+DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region_description,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			   DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address)
+{
+	return kdapl_lmr_create(SPACE, ia_handle, mem_type, region_description,
+				length, pz_handle, privileges, mem_optimization,
+				lmr_handle, lmr_context, rmr_context,
+				registered_length, registered_address);
+}
+EXPORT_SYMBOL(dat_lmr_kcreate);
+
+/**
+ * dat_lmr_query - parameters of an LMR
+ * @lmr_handle: an LMR
+ * @lmr_param_mask: DAT_LMR_FIELD_*
+ * @lmr_param: out
+ *
+ * Upcall context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
+			 DAT_LMR_PARAM_MASK lmr_param_mask,
+			 DAT_LMR_PARAM *lmr_param)
+{
+	return kdapl_lmr_query(SPACE, lmr_handle, lmr_param_mask, lmr_param);
+}
+EXPORT_SYMBOL(dat_lmr_query);
+
+/**
+ * dat_lmr_free - undo a registration
+ * @lmr_handle: an LMR
+ *
+ * When it returned, neither context admits anything.  Transfers that use the
+ * memory at this moment may fail and end their connection.  Process context.
+ * Rules L1..L14, M22..M27.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE
+ * while an RMR is bound to it.
+ */
+DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
+{
+	return kdapl_lmr_free(SPACE, lmr_handle);
+}
+EXPORT_SYMBOL(dat_lmr_free);
+
+/**
+ * dat_lmr_sync_rdma_read - local writes before a peer's RDMA read
+ * @ia_handle: an IA
+ * @local_segments: parts of LMRs of this IA
+ * @num_segments: how many; 0 is fine
+ *
+ * Process context.  Rules M67..M70.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
+ * null array or a segment that is no part of an LMR.
+ */
+DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+				  const DAT_LMR_TRIPLET *local_segments,
+				  DAT_VLEN num_segments)
+{
+	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
+			      true);
+}
+EXPORT_SYMBOL(dat_lmr_sync_rdma_read);
+
+/**
+ * dat_lmr_sync_rdma_write - a peer's RDMA write before local reads
+ * @ia_handle: an IA
+ * @local_segments: parts of LMRs of this IA
+ * @num_segments: how many; 0 is fine
+ *
+ * Process context.  Rules M67..M70.
+ *
+ * Return: as dat_lmr_sync_rdma_read().
+ */
+DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+				   const DAT_LMR_TRIPLET *local_segments,
+				   DAT_VLEN num_segments)
+{
+	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
+			      false);
+}
+EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
+
+/* ---- EVD ---------------------------------------------------------------- */
+
+/* The arguments that are judged before those of kdapl_evd_create(). */
+static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
+				DAT_UPCALL_POLICY policy,
+				const DAT_UPCALL_OBJECT *upcall)
+{
+	if (!names(ia, DAT_HANDLE_TYPE_IA))
+		return INVALID_HANDLE(IA);
+	if (qlen <= 0)
+		return INVALID_ARG(2);
+	if (policy != DAT_UPCALL_DISABLE && !kdat_upcall_active(policy))
+		return INVALID_ARG(3);
+	if (kdat_upcall_active(policy) && (!upcall || !upcall->upcall_func))
+		return INVALID_ARG(4);
+	return DAT_SUCCESS;
+}
+
+/**
+ * dat_evd_kcreate - make an EVD with its upcall
+ * @ia_handle: an IA
+ * @evd_min_qlen: events that it holds besides completions, 1 .. max_evd_qlen
+ * @upcall_policy: DISABLE: events wait for dat_evd_dequeue();
+ *	SINGLE_INSTANCE: they are given to @upcall one after the other; MANY: the
+ *	same (E97)
+ * @upcall: function and its first argument; copied; with DISABLE may be null
+ * @evd_flags: DAT_EVD_*_FLAG, the streams that may feed it, at least one
+ * @evd_handle: out
+ *
+ * An EVD for DTO, RMR bind and software events alone runs its upcall in softirq
+ * context, any other in process context (E98).  Process context.
+ * Rules E12..E16, E92..E101, E110.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
+ * the length, /ARG3 for an unknown policy or TEARDOWN, /ARG4 for an active
+ * policy without a function, /ARG5 for the flags, /ARG6 for a null
+ * @evd_handle; DAT_INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
+ */
+DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			   DAT_UPCALL_POLICY upcall_policy,
+			   const DAT_UPCALL_OBJECT *upcall,
+			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle)
+{
+	DAT_EVD_HANDLE handle;
+	struct kdapl_evd *evd;
+	DAT_RETURN ret;
+	int err;
+
+	ret = kcreate_check(ia_handle, evd_min_qlen, upcall_policy, upcall);
+	if (ret)
+		return ret;
+	ret = kdapl_evd_create(SPACE, ia_handle, evd_min_qlen, evd_flags,
+			       evd_handle ? &handle : NULL);
+	if (ret)
+		return ret;
+
+	/* The IA may have been closed meanwhile, and the EVD with it. */
+	evd = kdapl_evd_find(SPACE, handle);
+	if (!evd)
+		return INVALID_HANDLE(IA);
+	err = kdat_upcall_init(evd, upcall_policy, upcall);
+	kdapl_evd_put(evd);
+	if (err) {
+		kdapl_evd_free(SPACE, handle);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	}
+	*evd_handle = handle;
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(dat_evd_kcreate);
+
+/**
+ * dat_evd_modify_upcall - change policy and upcall of an EVD
+ * @evd_handle: an EVD
+ * @upcall_policy: DISABLE: no upcall starts any more; TEARDOWN: and none is
+ *	running when the call returns; SINGLE_INSTANCE, MANY: upcalls start for
+ *	what is queued at once
+ * @upcall: replaces function and instance data as a pair; DAT_UPCALL_SAME
+ *	(null) keeps them
+ *
+ * Process context; TEARDOWN not from the EVD's own upcall, and not under a lock
+ * that the upcall takes.  Rules E92, E102..E105, E108..E110.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG2 for an unknown policy, /ARG3 for an active policy
+ * without a function; DAT_INVALID_STATE/EVD_IN_USE for TEARDOWN from the EVD's
+ * own upcall; DAT_INSUFFICIENT_RESOURCES/MEMORY, only at the first call for an
+ * EVD that dat_ia_openv() made.
+ */
+DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
+				 DAT_UPCALL_POLICY upcall_policy,
+				 const DAT_UPCALL_OBJECT *upcall)
+{
+	struct kdapl_evd *evd = kdapl_evd_find(SPACE, evd_handle);
+	int err;
+
+	if (!evd)
+		return INVALID_HANDLE(EVD_REQUEST);
+	if (upcall_policy != DAT_UPCALL_DISABLE &&
+	    upcall_policy != DAT_UPCALL_TEARDOWN &&
+	    !kdat_upcall_active(upcall_policy)) {
+		kdapl_evd_put(evd);
+		return INVALID_ARG(2);
+	}
+	err = kdat_upcall_modify(evd, upcall_policy, upcall);
+	kdapl_evd_put(evd);
+	switch (err) {
+	case 0:
+		return DAT_SUCCESS;
+	case -EINVAL:
+		return INVALID_ARG(3);
+	case -EDEADLK:
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EVD_IN_USE);
+	default:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	}
+}
+EXPORT_SYMBOL(dat_evd_modify_upcall);
+
+/**
+ * dat_evd_query - parameters of an EVD
+ * @evd_handle: an EVD
+ * @evd_param_mask: DAT_EVD_FIELD_*
+ * @evd_param: out
+ *
+ * After TEARDOWN the policy reads DISABLE.  Upcall context.  Rule E104.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG2 for unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
+			 DAT_EVD_PARAM_MASK evd_param_mask,
+			 DAT_EVD_PARAM *evd_param)
+{
+	struct kdapl_evd *evd = kdapl_evd_find(SPACE, evd_handle);
+	DAT_RETURN ret;
+
+	if (!evd)
+		return INVALID_HANDLE(EVD_REQUEST);
+	ret = kdapl_evd_query(SPACE, evd_handle, evd_param_mask, evd_param);
+	if (!ret)
+		kdat_upcall_query(evd, evd_param);
+	kdapl_evd_put(evd);
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_query);
+
+/**
+ * dat_evd_resize - change the length of an EVD
+ * @evd_handle: an EVD
+ * @evd_min_qlen: entries, 1 .. max_evd_qlen; less than the present length
+ *	succeeds and may have no effect
+ *
+ * Process context.  Rules E49, E53..E57.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/EVD_IN_USE with more events
+ * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD.
+ */
+DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
+{
+	return kdapl_evd_resize(SPACE, evd_handle, evd_min_qlen);
+}
+EXPORT_SYMBOL(dat_evd_resize);
+
+/**
+ * dat_evd_post_se - queue a software event
+ * @evd_handle: an EVD with DAT_EVD_SOFTWARE_FLAG
+ * @event: a DAT_SOFTWARE_EVENT; copied
+ *
+ * Upcall context.  Rules E50..E52, E101.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG1 for an EVD without the flag, /ARG2 for the event;
+ * DAT_QUEUE_FULL.
+ */
+DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+{
+	return kdapl_evd_post_se(SPACE, evd_handle, event);
+}
+EXPORT_SYMBOL(dat_evd_post_se);
+
+/**
+ * dat_evd_dequeue - take the oldest event
+ * @evd_handle: an EVD
+ * @event: out
+ *
+ * Legal whatever the upcall policy is, also from the upcall.  Upcall context.
+ * Rules E41..E48, E95.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG2; DAT_QUEUE_EMPTY.
+ */
+DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	return kdapl_evd_dequeue(SPACE, evd_handle, event);
+}
+EXPORT_SYMBOL(dat_evd_dequeue);
+
+/**
+ * dat_evd_free - free an EVD
+ * @evd_handle: an EVD that no EP, PSP or RSP feeds
+ *
+ * What is queued is lost; connection requests among it are rejected.  When it
+ * returned, no upcall of the EVD runs or will run.  Process context, not from
+ * the EVD's own upcall.  Rules E58..E60, E102, E108.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_STATE/EVD_IN_USE.
+ */
+DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
+{
+	return kdapl_evd_free(SPACE, evd_handle);
+}
+EXPORT_SYMBOL(dat_evd_free);
+
+/* ---- EP ----------------------------------------------------------------- */
+
+/**
+ * dat_ep_create - make an endpoint
+ * @ia_handle: an IA
+ * @pz_handle: a PZ of the IA, or null
+ * @recv_completion_evd_handle: an EVD with the DTO flag, or null: receive
+ *	completions are not wanted
+ * @request_completion_evd_handle: the same for requests
+ * @connect_evd_handle: an EVD with the CONNECTION flag, or null
+ * @ep_attributes: null: defaults
+ * @ep_handle: out: an EP in state Unconnected
+ *
+ * What is null can be set by dat_ep_modify(); PZ and connect EVD are needed for
+ * connecting.  Process context.  Rules endpoints E.1, E17..E22.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST,
+ * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes beyond the IA's limits
+ * or against the rules, /ARG7; DAT_MODEL_NOT_SUPPORTED for a quality of
+ * service; DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			 DAT_EVD_HANDLE recv_completion_evd_handle,
+			 DAT_EVD_HANDLE request_completion_evd_handle,
+			 DAT_EVD_HANDLE connect_evd_handle,
+			 const DAT_EP_ATTR *ep_attributes,
+			 DAT_EP_HANDLE *ep_handle)
+{
+	return kdapl_ep_create(SPACE, ia_handle, pz_handle,
+			       recv_completion_evd_handle,
+			       request_completion_evd_handle,
+			       connect_evd_handle, ep_attributes, ep_handle);
+}
+EXPORT_SYMBOL(dat_ep_create);
+
+/**
+ * dat_ep_query - parameters of an endpoint
+ * @ep_handle: an EP
+ * @ep_param_mask: DAT_EP_FIELD_*
+ * @ep_param: out
+ *
+ * Upcall context.  Rules endpoints E.3.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+			DAT_EP_PARAM *ep_param)
+{
+	return kdapl_ep_query(SPACE, ep_handle, ep_param_mask, ep_param);
+}
+EXPORT_SYMBOL(dat_ep_query);
+
+/**
+ * dat_ep_modify - change parameters of an endpoint
+ * @ep_handle: an EP
+ * @ep_param_mask: DAT_EP_FIELD_*; which of them its state allows: endpoints M4
+ * @ep_param: new values
+ *
+ * All or nothing.  Process context.  Rules endpoints E.4, M4.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown bits and for what can never change, /ARG3 for a bad value or a bad
+ * handle inside; DAT_INVALID_STATE.
+ */
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
+			 DAT_EP_PARAM_MASK ep_param_mask,
+			 const DAT_EP_PARAM *ep_param)
+{
+	return kdapl_ep_modify(SPACE, ep_handle, ep_param_mask, ep_param);
+}
+EXPORT_SYMBOL(dat_ep_modify);
+
+/**
+ * dat_ep_get_status - state of an endpoint
+ * @ep_handle: an EP
+ * @ep_state: out; may be null
+ * @recv_idle: out: no receive is posted; may be null
+ * @request_idle: out: no request is outstanding; may be null
+ *
+ * Upcall context.  Rules endpoints E.5, D8, D45.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP.
+ */
+DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	return kdapl_ep_get_status(SPACE, ep_handle, ep_state, recv_idle,
+				   request_idle);
+}
+EXPORT_SYMBOL(dat_ep_get_status);
+
+/**
+ * dat_ep_connect - start to connect
+ * @ep_handle: an Unconnected EP with PZ and connect EVD
+ * @remote_ia_address: IPv4 or IPv6 address; the port in it is not used
+ * @remote_conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @timeout: microseconds, not 0, or DAT_TIMEOUT_INFINITE
+ * @private_data_size: bytes, 0 .. max_private_data_size
+ * @private_data: copied; ignored with size 0
+ * @quality_of_service: DAT_QOS_BEST_EFFORT
+ * @connect_flags: DAT_CONNECT_DEFAULT_FLAG
+ *
+ * One connection event tells the outcome.  Process context; does not wait for
+ * the peer.  Rules endpoints E.6, C3..C13, C18.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
+ * null address, /ARG3, /ARG4, /ARG5, /ARG6 for a null @private_data, /ARG8 for
+ * unknown flags; DAT_INVALID_STATE/EP_... for another state, /EP_NOTREADY;
+ * DAT_MODEL_NOT_SUPPORTED for another quality or multipath;
+ * DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED; DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
+			  DAT_IA_ADDRESS_PTR remote_ia_address,
+			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+			  DAT_COUNT private_data_size,
+			  const DAT_PVOID private_data,
+			  DAT_QOS quality_of_service,
+			  DAT_CONNECT_FLAGS connect_flags)
+{
+	return kdapl_ep_connect(SPACE, ep_handle, remote_ia_address,
+				remote_conn_qual, timeout, private_data_size,
+				private_data, quality_of_service,
+				connect_flags);
+}
+EXPORT_SYMBOL(dat_ep_connect);
+
+/**
+ * dat_ep_dup_connect - connect to where another endpoint is connected to
+ * @ep_handle: an Unconnected EP with PZ and connect EVD
+ * @ep_dup_handle: a Connected EP of the same IA, its active side
+ * @timeout: microseconds, not 0, or DAT_TIMEOUT_INFINITE
+ * @private_data_size: bytes, 0 .. max_private_data_size
+ * @private_data: copied; ignored with size 0
+ * @quality_of_service: DAT_QOS_BEST_EFFORT
+ *
+ * Process context; does not wait for the peer.  Rules C1..C20.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for an
+ * @ep_dup_handle that was the passive side, /ARG3, /ARG4, /ARG5;
+ * DAT_INVALID_STATE/EP_..., of @ep_dup_handle first; DAT_MODEL_NOT_SUPPORTED;
+ * DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
+			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
+			      DAT_COUNT private_data_size,
+			      const DAT_PVOID private_data,
+			      DAT_QOS quality_of_service)
+{
+	return kdapl_ep_dup_connect(SPACE, ep_handle, ep_dup_handle, timeout,
+				    private_data_size, private_data,
+				    quality_of_service);
+}
+EXPORT_SYMBOL(dat_ep_dup_connect);
+
+/**
+ * dat_ep_disconnect - start to disconnect
+ * @ep_handle: an EP
+ * @close_flags: graceful: posted requests complete first; abrupt: they are
+ *	flushed
+ *
+ * One DISCONNECTED event tells the end.  Upcall context.  Rules D1..D54.
+ *
+ * Return: DAT_SUCCESS, also in state Disconnected, without effect;
+ * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2;
+ * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
+ * /EP_TENTCONNPENDING.
+ */
+DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
+			     DAT_CLOSE_FLAGS close_flags)
+{
+	return kdapl_ep_disconnect(SPACE, ep_handle, close_flags);
+}
+EXPORT_SYMBOL(dat_ep_disconnect);
+
+/**
+ * dat_ep_reset - make a Disconnected endpoint Unconnected
+ * @ep_handle: an EP that is Disconnected or Unconnected
+ *
+ * Process context.  Rules R1..R16.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_....
+ */
+DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
+{
+	return kdapl_ep_reset(SPACE, ep_handle);
+}
+EXPORT_SYMBOL(dat_ep_reset);
+
+/**
+ * dat_ep_free - free an endpoint
+ * @ep_handle: an EP that no service point or connection request holds
+ *
+ * A connection ends as by an abrupt disconnect, without an event here.  When it
+ * returned, the device does not touch the EP's buffers any more.  Process
+ * context.  Rules F1..F18.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
+ * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
+ */
+DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
+{
+	return kdapl_ep_free(SPACE, ep_handle);
+}
+EXPORT_SYMBOL(dat_ep_free);
+
+/**
+ * dat_ep_recv_query - receive buffers that an endpoint holds
+ * @ep_handle: an EP
+ * @nbufs_allocated: out
+ * @bufs_alloc_span: out
+ *
+ * Neither number can be had from verbs (ep_recv_info_supported is 0).  Upcall
+ * context.  Rules endpoints E.11.
+ *
+ * Return: DAT_INVALID_HANDLE/EP; DAT_MODEL_NOT_SUPPORTED.
+ */
+DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
+			     DAT_COUNT *nbufs_allocated,
+			     DAT_COUNT *bufs_alloc_span)
+{
+	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
+		return INVALID_HANDLE(EP);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+}
+EXPORT_SYMBOL(dat_ep_recv_query);
+
+static bool watermark_valid(DAT_COUNT mark)
+{
+	return mark >= 0 || mark == DAT_WATERMARK_INFINITE;
+}
+
+/**
+ * dat_ep_set_watermark - bounds on the buffers held from a shared queue
+ * @ep_handle: an EP
+ * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
+ * @hard_high_watermark: the same
+ *
+ * Not offered (srq_watermarks_supported).  Upcall context.  Rules endpoints
+ * E.12, M66.
+ *
+ * Return: DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3;
+ * DAT_MODEL_NOT_SUPPORTED.
+ */
+DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
+				DAT_COUNT soft_high_watermark,
+				DAT_COUNT hard_high_watermark)
+{
+	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
+		return INVALID_HANDLE(EP);
+	if (!watermark_valid(soft_high_watermark))
+		return INVALID_ARG(2);
+	if (!watermark_valid(hard_high_watermark))
+		return INVALID_ARG(3);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+}
+EXPORT_SYMBOL(dat_ep_set_watermark);
+
+/* ---- posting ------------------------------------------------------------ */
+
+/**
+ * dat_ep_post_send - post a send
+ * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
+ * @num_segments: 0 .. max_request_iov
+ * @local_iov: parts of LMRs with local read, all of the EP's PZ; copied
+ * @user_cookie: comes back in the completion
+ * @completion_flags: SUPPRESS, SOLICITED_WAIT, BARRIER_FENCE, and UNSIGNALLED
+ *	if the EP's attributes have it
+ *
+ * Upcall context.  Rules T1..T28.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
+ * the count, /ARG3 for the segments, /ARG5 for the flags;
+ * DAT_INVALID_STATE/EP_...; DAT_PROTECTION_VIOLATION/READ;
+ * DAT_PRIVILEGES_VIOLATION/READ; DAT_INSUFFICIENT_RESOURCES/MEMORY when
+ * max_request_dtos are outstanding.
+ */
+DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags)
+{
+	return kdapl_ep_post_send(SPACE, ep_handle, num_segments, local_iov,
+				  user_cookie, completion_flags);
+}
+EXPORT_SYMBOL(dat_ep_post_send);
+
+/**
+ * dat_ep_post_recv - post a buffer for a message
+ * @ep_handle: an EP in any state
+ * @num_segments: 0 .. max_recv_iov
+ * @local_iov: parts of LMRs with local write, all of the EP's PZ; copied
+ * @user_cookie: comes back in the completion
+ * @completion_flags: 0, or UNSIGNALLED if the EP's attributes have it
+ *
+ * Before the EP is Connected the buffer waits; in state Disconnected it is
+ * flushed.  Upcall context.  Rules T1..T15.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
+ * the count, /ARG3 for the segments, /ARG5 for the flags;
+ * DAT_PROTECTION_VIOLATION/WRITE; DAT_PRIVILEGES_VIOLATION/WRITE;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_recv_dtos are outstanding.
+ */
+DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags)
+{
+	return kdapl_ep_post_recv(SPACE, ep_handle, num_segments, local_iov,
+				  user_cookie, completion_flags);
+}
+EXPORT_SYMBOL(dat_ep_post_recv);
+
+/**
+ * dat_ep_post_rdma_read - read from the peer's memory
+ * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
+ * @num_segments: 0 .. max_rdma_read_iov
+ * @local_iov: parts of LMRs with local write, all of the EP's PZ; copied
+ * @user_cookie: comes back in the completion
+ * @remote_iov: the peer's memory; its length is what is read
+ * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
+ *	attributes have it
+ *
+ * Upcall context.  Rules T1..T35.
+ *
+ * Return: as dat_ep_post_send(), with /ARG5 for @remote_iov, /ARG6 for the
+ * flags, DAT_LENGTH_ERROR when the local segments are too short,
+ * DAT_PROTECTION_VIOLATION/WRITE, DAT_PRIVILEGES_VIOLATION/WRITE and
+ * DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without outgoing reads.
+ */
+DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
+				 DAT_COUNT num_segments,
+				 DAT_LMR_TRIPLET *local_iov,
+				 DAT_DTO_COOKIE user_cookie,
+				 const DAT_RMR_TRIPLET *remote_iov,
+				 DAT_COMPLETION_FLAGS completion_flags)
+{
+	return kdapl_ep_post_rdma_read(SPACE, ep_handle, num_segments,
+				       local_iov, user_cookie, remote_iov,
+				       completion_flags);
+}
+EXPORT_SYMBOL(dat_ep_post_rdma_read);
+
+/**
+ * dat_ep_post_rdma_write - write to the peer's memory
+ * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
+ * @num_segments: 0 .. max_rdma_write_iov
+ * @local_iov: parts of LMRs with local read, all of the EP's PZ; copied
+ * @user_cookie: comes back in the completion
+ * @remote_iov: the peer's memory, at least as long as the local segments
+ * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
+ *	attributes have it
+ *
+ * Upcall context.  Rules T1..T35.
+ *
+ * Return: as dat_ep_post_send(), with /ARG5 for @remote_iov, /ARG6 for the
+ * flags and DAT_LENGTH_ERROR when the remote buffer is too short.
+ */
+DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
+				  DAT_COUNT num_segments,
+				  DAT_LMR_TRIPLET *local_iov,
+				  DAT_DTO_COOKIE user_cookie,
+				  const DAT_RMR_TRIPLET *remote_iov,
+				  DAT_COMPLETION_FLAGS completion_flags)
+{
+	return kdapl_ep_post_rdma_write(SPACE, ep_handle, num_segments,
+					local_iov, user_cookie, remote_iov,
+					completion_flags);
+}
+EXPORT_SYMBOL(dat_ep_post_rdma_write);
+
+/* ---- service points and connection requests ----------------------------- */
+
+/**
+ * dat_psp_create - listen
+ * @ia_handle: an IA
+ * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @evd_handle: an EVD with the CR flag; its length is the backlog
+ * @psp_flags: who makes the EP of a request
+ * @psp_handle: out
+ *
+ * Process context.  Rules P1..P10.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EVD_CR;
+ * DAT_INVALID_PARAMETER/ARG2, /ARG4, /ARG5; DAT_CONN_QUAL_IN_USE;
+ * DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+			  DAT_PSP_HANDLE *psp_handle)
+{
+	return kdapl_psp_create(SPACE, ia_handle, conn_qual, evd_handle,
+				psp_flags, psp_handle);
+}
+EXPORT_SYMBOL(dat_psp_create);
+
+/**
+ * dat_psp_create_any - listen on a qualifier that is free
+ * @ia_handle: an IA
+ * @conn_qual: out: the qualifier, 1024 or more
+ * @evd_handle: an EVD with the CR flag; its length is the backlog
+ * @psp_flags: who makes the EP of a request
+ * @psp_handle: out
+ *
+ * Process context.  Rule P16.
+ *
+ * Return: as dat_psp_create(), with DAT_CONN_QUAL_UNAVAILABLE for none free and
+ * never DAT_CONN_QUAL_IN_USE.
+ */
+DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+			      DAT_EVD_HANDLE evd_handle,
+			      DAT_PSP_FLAGS psp_flags,
+			      DAT_PSP_HANDLE *psp_handle)
+{
+	return kdapl_psp_create_any(SPACE, ia_handle, conn_qual, evd_handle,
+				    psp_flags, psp_handle);
+}
+EXPORT_SYMBOL(dat_psp_create_any);
+
+/**
+ * dat_psp_query - parameters of a public service point
+ * @psp_handle: a PSP
+ * @psp_param_mask: DAT_PSP_FIELD_*
+ * @psp_param: out
+ *
+ * Process context.  Rule P17.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PSP; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
+			 DAT_PSP_PARAM_MASK psp_param_mask,
+			 DAT_PSP_PARAM *psp_param)
+{
+	return kdapl_psp_query(SPACE, psp_handle, psp_param_mask, psp_param);
+}
+EXPORT_SYMBOL(dat_psp_query);
+
+/**
+ * dat_psp_free - stop listening
+ * @psp_handle: a PSP
+ *
+ * Requests that have arrived stay.  Process context.  Rules P11..P15.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PSP.
+ */
+DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
+{
+	return kdapl_psp_free(SPACE, psp_handle);
+}
+EXPORT_SYMBOL(dat_psp_free);
+
+/**
+ * dat_rsp_create - listen for one request, for one endpoint
+ * @ia_handle: an IA
+ * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @ep_handle: an Unconnected EP; null: one is made when the request arrives
+ * @evd_handle: an EVD with the CR flag
+ * @rsp_handle: out
+ *
+ * Process context.  Rules P20..P32.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EP, /EVD_CR;
+ * DAT_INVALID_PARAMETER/ARG2, /ARG5; DAT_INVALID_STATE/EP_...;
+ * DAT_CONN_QUAL_IN_USE; DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+			  DAT_RSP_HANDLE *rsp_handle)
+{
+	return kdapl_rsp_create(SPACE, ia_handle, conn_qual, ep_handle,
+				evd_handle, rsp_handle);
+}
+EXPORT_SYMBOL(dat_rsp_create);
+
+/**
+ * dat_rsp_query - parameters of a reserved service point
+ * @rsp_handle: an RSP
+ * @rsp_param_mask: DAT_RSP_FIELD_*
+ * @rsp_param: out
+ *
+ * Process context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RSP; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
+			 DAT_RSP_PARAM_MASK rsp_param_mask,
+			 DAT_RSP_PARAM *rsp_param)
+{
+	return kdapl_rsp_query(SPACE, rsp_handle, rsp_param_mask, rsp_param);
+}
+EXPORT_SYMBOL(dat_rsp_query);
+
+/**
+ * dat_rsp_free - stop listening
+ * @rsp_handle: an RSP
+ *
+ * Its EP is Unconnected again unless the request has arrived.  Process context.
+ * Rules P26..P29.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RSP.
+ */
+DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
+{
+	return kdapl_rsp_free(SPACE, rsp_handle);
+}
+EXPORT_SYMBOL(dat_rsp_free);
+
+/**
+ * dat_cr_query - who asks to connect
+ * @cr_handle: a CR
+ * @cr_param_mask: DAT_CR_FIELD_*
+ * @cr_param: out; its pointers are good until the CR is accepted or rejected
+ *
+ * The transport pads private data with zeros.  Process context.
+ * Rules P40..P43.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
+			DAT_CR_PARAM *cr_param)
+{
+	return kdapl_cr_query(SPACE, cr_handle, cr_param_mask, cr_param);
+}
+EXPORT_SYMBOL(dat_cr_query);
+
+/**
+ * dat_cr_accept - accept a connection request
+ * @cr_handle: a CR
+ * @ep_handle: an Unconnected EP with PZ and connect EVD; null if the CR has one
+ * @private_data_size: bytes, 0 .. max_private_data_size
+ * @private_data: copied; ignored with size 0
+ *
+ * The CR is gone; one event on the EP's connect EVD tells the outcome.  Process
+ * context; does not wait for the peer.  Rules P50..P61.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR, /EP; DAT_INVALID_PARAMETER/ARG3
+ * for the size, /ARG4 for a null @private_data; DAT_INVALID_STATE/EP_...,
+ * /EP_NOTREADY; DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+			 DAT_COUNT private_data_size,
+			 const DAT_PVOID private_data)
+{
+	return kdapl_cr_accept(SPACE, cr_handle, ep_handle, private_data_size,
+			       private_data);
+}
+EXPORT_SYMBOL(dat_cr_accept);
+
+/**
+ * dat_cr_reject - reject a connection request
+ * @cr_handle: a CR
+ *
+ * The CR is gone, and with it an EP that the provider made for it.  Process
+ * context.  Rules P70..P72.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR.
+ */
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+{
+	return kdapl_cr_reject(SPACE, cr_handle);
+}
+EXPORT_SYMBOL(dat_cr_reject);
+
+/* ---- shared receive queues: not offered, so no handle can name one ------- */
+
+/**
+ * dat_srq_create - make a shared receive queue
+ * @ia_handle: an IA
+ * @pz_handle: a PZ
+ * @srq_attr: attributes
+ * @srq_handle: out
+ *
+ * Not offered (srq_supported is false).  Process context.  Rule M48.
+ *
+ * Return: DAT_INVALID_HANDLE/IA, /PZ; DAT_INVALID_PARAMETER/ARG3, /ARG4 for
+ * null pointers; DAT_MODEL_NOT_SUPPORTED.
+ */
+DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
+{
+	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
+		return INVALID_HANDLE(IA);
+	if (!names(pz_handle, DAT_HANDLE_TYPE_PZ))
+		return INVALID_HANDLE(PZ);
+	if (!srq_attr)
+		return INVALID_ARG(3);
+	if (!srq_handle)
+		return INVALID_ARG(4);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+}
+EXPORT_SYMBOL(dat_srq_create);
+
+/**
+ * dat_ep_create_with_srq - make an endpoint on a shared receive queue
+ * @ia_handle: an IA
+ * @pz_handle: a PZ or null
+ * @recv_evd_handle: an EVD or null
+ * @request_evd_handle: an EVD or null
+ * @connect_evd_handle: an EVD or null
+ * @srq_handle: cannot be good, since no SRQ can be made
+ * @ep_attributes: attributes
+ * @ep_handle: out
+ *
+ * Process context.  Rules endpoints E.2.
+ *
+ * Return: DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN, /SRQ.
+ */
+DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+				  DAT_PZ_HANDLE pz_handle,
+				  DAT_EVD_HANDLE recv_evd_handle,
+				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE connect_evd_handle,
+				  DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *ep_attributes,
+				  DAT_EP_HANDLE *ep_handle)
+{
+	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
+		return INVALID_HANDLE(IA);
+	if (pz_handle && !names(pz_handle, DAT_HANDLE_TYPE_PZ))
+		return INVALID_HANDLE(PZ);
+	if (recv_evd_handle && !names(recv_evd_handle, DAT_HANDLE_TYPE_EVD))
+		return INVALID_HANDLE(EVD_RECV);
+	if (request_evd_handle && !names(request_evd_handle, DAT_HANDLE_TYPE_EVD))
+		return INVALID_HANDLE(EVD_REQUEST);
+	if (connect_evd_handle && !names(connect_evd_handle, DAT_HANDLE_TYPE_EVD))
+		return INVALID_HANDLE(EVD_CONN);
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_ep_create_with_srq);
+
+/**
+ * dat_srq_query - parameters of a shared receive queue
+ * @srq_handle: cannot be good, since no SRQ can be made
+ * @srq_param_mask: DAT_SRQ_FIELD_*
+ * @srq_param: out
+ *
+ * Upcall context.
+ *
+ * Return: DAT_INVALID_HANDLE/SRQ.
+ */
+DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
+			 DAT_SRQ_PARAM_MASK srq_param_mask,
+			 DAT_SRQ_PARAM *srq_param)
+{
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_srq_query);
+
+/**
+ * dat_srq_post_recv - post a buffer to a shared receive queue
+ * @srq_handle: cannot be good, since no SRQ can be made
+ * @num_segments: number of segments
+ * @local_iov: segments
+ * @user_cookie: comes back in the completion
+ *
+ * Upcall context.
+ *
+ * Return: DAT_INVALID_HANDLE/SRQ.
+ */
+DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+			     DAT_LMR_TRIPLET *local_iov,
+			     DAT_DTO_COOKIE user_cookie)
+{
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_srq_post_recv);
+
+/**
+ * dat_srq_resize - change the length of a shared receive queue
+ * @srq_handle: cannot be good, since no SRQ can be made
+ * @srq_max_recv_dto: entries
+ *
+ * Process context.
+ *
+ * Return: DAT_INVALID_HANDLE/SRQ.
+ */
+DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
+{
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_srq_resize);
+
+/**
+ * dat_srq_set_lw - arm the low watermark of a shared receive queue
+ * @srq_handle: cannot be good, since no SRQ can be made
+ * @low_watermark: buffers
+ *
+ * Process context.
+ *
+ * Return: DAT_INVALID_HANDLE/SRQ.
+ */
+DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
+{
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_srq_set_lw);
+
+/**
+ * dat_srq_free - free a shared receive queue
+ * @srq_handle: cannot be good, since no SRQ can be made
+ *
+ * Process context.
+ *
+ * Return: DAT_INVALID_HANDLE/SRQ.
+ */
+DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
+{
+	return INVALID_HANDLE(SRQ);
+}
+EXPORT_SYMBOL(dat_srq_free);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Upcalls of kernel consumers, between face/kdat.c, which has the entry points
+ * and checks the arguments, and face/kdat_upcall.c, which runs them.
+ */
+#ifndef KDAPL_KDAT_UPCALL_H
+#define KDAPL_KDAT_UPCALL_H
+
+#include "core/core.h"
+
+/* MANY runs as SINGLE_INSTANCE does (E97). */
+static inline bool kdat_upcall_active(DAT_UPCALL_POLICY policy)
+{
+	return policy == DAT_UPCALL_SINGLE_INSTANCE ||
+	       policy == DAT_UPCALL_MANY;
+}
+
+int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
+		     const DAT_UPCALL_OBJECT *upcall);
+int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
+		       const DAT_UPCALL_OBJECT *upcall);
+void kdat_upcall_query(struct kdapl_evd *evd, DAT_EVD_PARAM *param);
+
+#endif /* KDAPL_KDAT_UPCALL_H */
