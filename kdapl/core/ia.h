@@ -15,19 +15,24 @@
  * struct kdapl_ia - an open adapter
  * @dev: its device, with a reference; memory stays when the device is removed
  * @srcu: the section of A10: operations that may touch the device run in it
- * @closing: no operation enters any more, every handle of this IA is dead (I15)
+ * @closing: no operation enters any more, every handle of this IA is dead (I15);
+ *	     also while the IA is being opened.  Set under @lock
  * @removed: the device is gone; what is left are shells that can be queried,
  *	     dequeued from and freed (E71)
  * @lock: the lists of objects
  * @objects: live objects by type (kdapl_object.on_ia)
- * @nr_objects: all of them but @async_evd if this open made it (I12)
+ * @nr_objects: all of them, @async_evd included if this open made it
+ * @teardown: device removal and close take the objects down one at a time
  * @async_evds: EVDs with DAT_EVD_ASYNC_FLAG (kdapl_evd.on_async), under
  *		@async_lock
  * @async_lock: interrupts off; inside it only kdapl_evd.lock
- * @async_evd: made by the open, or brought by the opener (I5), with a use
+ * @async_evd: made by the open, or brought by the opener (I5), with a use and a
+ *	       reference; NULL: DAT_EVD_OUT_OF_SCOPE (I6, I13).  Under
+ *	       @async_lock
  * @own_async: the open made @async_evd
  * @on_dev: entry in kdapl_device.ias
  * @addr: address of the port when it was opened
+ * @name: registry name when it was opened
  * @linger: CM ids that still owe their peer a disconnect (core/conn.c)
  * @linger_lock: protects @linger; a leaf
  */
@@ -40,6 +45,7 @@ struct kdapl_ia {
 	struct mutex lock;
 	struct list_head objects[KDAPL_NR_TYPES];
 	u32 nr_objects;
+	struct mutex teardown;
 	struct list_head async_evds;
 	spinlock_t async_lock;
 	struct kdapl_evd *async_evd;
@@ -48,8 +54,15 @@ struct kdapl_ia {
 	struct sockaddr_storage addr;
 	struct list_head linger;
 	spinlock_t linger_lock;
-	char vendor[32];
+	char name[DAT_NAME_MAX_LENGTH];
 };
+
+/*
+ * uDAPL's values of *async_evd_handle that are no handles (I6); see
+ * <dat/udat.h>.
+ */
+#define KDAPL_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)1)
+#define KDAPL_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)2)
 
 /*
  * kdapl_ia_enter - enter the section of @ia
@@ -63,8 +76,17 @@ DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx);
 /* The same for what works on a shell too: frees, queries. */
 DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx);
 
+/* What an operation returns that was not let in; @subtype: whose handle died. */
+static inline DAT_RETURN kdapl_ia_refused(DAT_RETURN ret, u32 subtype)
+{
+	return DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE ?
+	       DAT_ERROR(DAT_INVALID_HANDLE, subtype) :
+	       DAT_ERROR(DAT_GET_TYPE(ret), DAT_NO_SUBTYPE);
+}
+
 static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)
 {
+	__acquire(&ia->srcu);	/* see kdapl_ia_enter_shell() */
 	srcu_read_unlock(&ia->srcu, idx);
 }
 

@@ -283,6 +283,32 @@ void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
 	spin_unlock_irq(&dev->lock);
 }
 
+/**
+ * kdapl_device_walk_ias - walk the IAs open on a device
+ * @dev: the device
+ * @fn: called for each with @dev->lock held, interrupts off
+ * @arg: for @fn
+ *
+ * Any context.
+ */
+void kdapl_device_walk_ias(struct kdapl_device *dev,
+			   void (*fn)(struct list_head *on_dev, void *arg),
+			   void *arg)
+{
+	struct list_head *on_dev;
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->lock, flags);
+	list_for_each(on_dev, &dev->ias)
+		fn(on_dev, arg);
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
+static void raise_event(struct list_head *on_dev, void *event)
+{
+	kdapl_ia_async(on_dev, event);
+}
+
 /* Port events concern one port; all others the whole device. */
 static bool event_concerns(const struct kdapl_device *dev,
 			   const struct ib_event *event)
@@ -306,15 +332,9 @@ static void device_event(struct ib_event_handler *handler,
 {
 	struct kdapl_device *dev = container_of(handler, struct kdapl_device,
 						async);
-	struct list_head *on_dev;
-	unsigned long flags;
 
-	if (!event_concerns(dev, event))
-		return;
-	spin_lock_irqsave(&dev->lock, flags);
-	list_for_each(on_dev, &dev->ias)
-		kdapl_ia_async(on_dev, event);
-	spin_unlock_irqrestore(&dev->lock, flags);
+	if (event_concerns(dev, event))
+		kdapl_device_walk_ias(dev, raise_event, event);
 }
 
 static bool port_usable(struct ib_device *ib, u32 port)
@@ -328,6 +348,17 @@ static void set_name(struct kdapl_device *dev)
 {
 	snprintf(dev->name, sizeof(dev->name), "%s-%u", dev_name(&dev->ib->dev),
 		 dev->port);
+}
+
+static void set_vendor(struct kdapl_device *dev)
+{
+	const struct device *parent = dev->ib->dev.parent;
+
+	if (parent && parent->driver)
+		strscpy(dev->vendor, parent->driver->name, sizeof(dev->vendor));
+	else
+		snprintf(dev->vendor, sizeof(dev->vendor), "0x%06x",
+			 dev->attrs.vendor_id);
 }
 
 static int add_port(struct ib_device *ib, u32 port)
@@ -355,7 +386,10 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->qp = &kdapl_ib_qp_ops;
 	dev->cm = &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
+	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
+			   !ib_uses_virt_dma(ib);
 	set_name(dev);
+	set_vendor(dev);
 	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);
 	ib_register_event_handler(&dev->async);
 

@@ -196,16 +196,20 @@ struct kdapl_region {
  *		 registered, its registrar (A6)
  * @zone_destroy: nothing registered may be left
  * @zone_pd: for queue pairs
+ * @fault_in: memory of the calling process is made present, so that @reg finds
+ *	      it without waiting for the process's own pager; outside the
+ *	      section of an IA (A10).  Errors as @reg.  May be NULL
  * @reg: register; complete when it returns.  -EFAULT: not mapped as asked,
  *	 -EACCES: not writable as asked, -ENOMEM, -E2BIG: beyond the device's
  *	 limits
  * @dereg: neither key admits anything when this returns; unpin, unmap, free
- * @sync: for the CPU or for the device, on devices that need it
+ * @sync: for the CPU or for the device, on devices that need it; any context
  */
 struct kdapl_mr_ops {
 	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev);
 	void (*zone_destroy)(struct kdapl_zone *zone);
 	struct ib_pd *(*zone_pd)(struct kdapl_zone *zone);
+	int (*fault_in)(const struct kdapl_region_init *init);
 	struct kdapl_region *(*reg)(struct kdapl_zone *zone,
 				    const struct kdapl_region_init *init);
 	void (*dereg)(struct kdapl_region *region);
@@ -224,6 +228,8 @@ struct kdapl_mr_ops {
  * @wait: woken when @removing changes
  * @attrs: the device's limits as the kernel reports them
  * @max_frmr_pages: pages one fast-registration MR maps
+ * @vendor: name of the driver, or the vendor's number
+ * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @async: raises port and device events to the IAs
  * @gone: the device is being removed or was: @ib must not be used any more
  */
@@ -240,6 +246,8 @@ struct kdapl_device {
 	struct ib_device_attr attrs;
 	u32 max_msg_sz;
 	u32 max_frmr_pages;
+	char vendor[32];
+	bool sync_needed;
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;
@@ -273,6 +281,10 @@ bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);
  * Not from within it: the glue detaches an IA itself afterwards.
  */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev);
+/* Calls @fn for each IA tied to the device, under @dev->lock; any context. */
+void kdapl_device_walk_ias(struct kdapl_device *dev,
+			   void (*fn)(struct list_head *on_dev, void *arg),
+			   void *arg);
 
 /* wc.c: the table of mt:T48 */
 DAT_DTO_COMPLETION_STATUS kdapl_wc_status(enum ib_wc_status status);
