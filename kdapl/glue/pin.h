@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The pages under a memory region: found, pinned if they belong to a process,
+ * mapped for DMA, shared by all regions over them.  glue/mr.c is the one user.
+ */
+#ifndef KDAPL_PIN_H
+#define KDAPL_PIN_H
+
+#include <linux/refcount.h>
+#include <linux/scatterlist.h>
+#include <rdma/ib_verbs.h>
+
+/**
+ * struct kdapl_pages - a byte range and the pages that hold it
+ * @ref: one for each region over the pages
+ * @ib: the device they are mapped for
+ * @start, @length: the bytes; @start as the consumer named them
+ * @sg: exactly these bytes, mapped for DMA
+ * @mm: the process that is charged, with a reference; NULL for kernel memory
+ * @writable: the process may write them (always true for kernel memory)
+ */
+struct kdapl_pages {
+	refcount_t ref;
+	struct ib_device *ib;
+	u64 start;
+	u64 length;
+	struct sg_append_table sg;
+	struct mm_struct *mm;
+	bool writable;
+};
+
+bool kdapl_user_range(u64 start, u64 length);
+int kdapl_pages_fault_in(u64 start, u64 length, bool writable);
+struct kdapl_pages *kdapl_pages_pin(struct ib_device *ib, u64 start, u64 length,
+				    bool writable);
+struct kdapl_pages *kdapl_pages_kernel(struct ib_device *ib, u64 start,
+				       u64 length, bool physical);
+void kdapl_pages_put(struct kdapl_pages *pages);
+
+#endif /* KDAPL_PIN_H */
