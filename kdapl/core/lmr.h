@@ -9,6 +9,7 @@
 #include "object.h"
 #include "../glue/glue.h"
 
+/* Users are the LMRs, RMRs, SRQs and EPs in it (M3). */
 struct kdapl_pz {
 	struct kdapl_object obj;
 	struct kdapl_zone *zone;	/* NULL once the device is gone */
@@ -16,26 +17,41 @@ struct kdapl_pz {
 
 /**
  * struct kdapl_lmr - a Local Memory Region
- * @pz: its zone, with a use
- * @region: NULL once released; posts read it under RCU
- * @context: the lmr_context, key in kdapl_space.lmrs
- * @privileges: as asked; what local checks go by (T30)
+ * @pz: its zone, with a use and a reference
  * @start, @length: the registered bytes
- * The rest is for queries.
+ * @privileges: as asked; what local checks go by (T30)
+ * @lkey: the device's key; 0 once the device is gone
+ * @context: the lmr_context, key in kdapl_space.lmrs
+ * @rmr_context: the device's remote key; 0 without remote rights (M15)
+ * @region: NULL once the device is gone; whoever takes it releases it
+ * @mem_type, @description: for queries, as given
+ *
+ * Users are the RMRs bound to it or being bound (M22).
  */
 struct kdapl_lmr {
 	struct kdapl_object obj;
+	/* what the check of a post reads */
 	struct kdapl_pz *pz;
-	struct kdapl_region __rcu *region;
-	u32 context;
-	u32 rmr_context;
-	DAT_MEM_PRIV_FLAGS privileges;
 	u64 start;
 	u64 length;
+	DAT_MEM_PRIV_FLAGS privileges;
+	u32 lkey;
+	/* the rest */
+	u32 context;
+	u32 rmr_context;
+	struct kdapl_region *region;
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION description;
-	DAT_VLEN asked_length;
 };
+
+/* dat_lmr_create's, which kdat.h does not name */
+#define KDAPL_MEM_TYPE_SHARED_VIRTUAL	((DAT_MEM_TYPE)0x02)
+
+/*
+ * The IA attribute max_lmr_block_size: beyond it no LMR can be made (M11).
+ * Memory that is not contiguous may reach the device's number of pages earlier.
+ */
+u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
 
 /* With a reference, or NULL. */
 struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE pz);
@@ -43,6 +59,7 @@ struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE pz);
 /*
  * The local checks of one segment (T5, T29), in their order.  Caller is in an
  * RCU read section that must last until the work request has been posted.
+ * Segments of length 0 are for the caller to skip (T3).
  *
  * @pz: zone of the endpoint, may be NULL (matches no LMR)
  * @right: DAT_MEM_PRIV_LOCAL_READ_FLAG for a source, ..LOCAL_WRITE.. for a sink

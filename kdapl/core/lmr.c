@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Local Memory Regions: dat_lmr_create and dat_lmr_kcreate, query, free, sync,
+ * dat_ia_memtype_hint, and the check of each segment of a post (core/post.c).
+ *
+ * The life of an LMR: memory is registered with the device (glue/mr.c), the
+ * lmr_context made known to posts, the handle published; to free it, the other
+ * way round, with a wait between for posts that still use the device's key.
+ * lmr_contexts are ours, not the device's keys, which no process may name (A8).
+ */
+#include <linux/overflow.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include "core.h"
+#include "ia.h"
+#include "lmr.h"
+
+#define IH_IA	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
+#define IH_LMR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR)
+#define IH_PZ	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ)
+#define IP_ARG(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+
+/* The arguments of one creation, and what their handles name. */
+struct lmr_args {
+	struct kdapl_space *space;
+	struct kdapl_ia *ia;
+	struct kdapl_pz *pz;
+	struct kdapl_lmr *source;	/* for DAT_MEM_TYPE_LMR only */
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION description;
+	DAT_VLEN length;
+	DAT_MEM_PRIV_FLAGS privileges;
+	DAT_MEM_OPTIMIZE_FLAGS mem_optimization;
+	DAT_LMR_HANDLE *handle;
+};
+
+/*
+ * The local check of posts
+ */
+
+static DAT_RETURN violation(DAT_RETURN_TYPE type, DAT_MEM_PRIV_FLAGS right)
+{
+	bool reads = right == DAT_MEM_PRIV_LOCAL_READ_FLAG;
+
+	if (type == DAT_PROTECTION_VIOLATION)
+		return DAT_ERROR(type, reads ? DAT_PROTECTION_READ :
+					       DAT_PROTECTION_WRITE);
+	return DAT_ERROR(type, reads ? DAT_PRIVILEGES_READ :
+				       DAT_PRIVILEGES_WRITE);
+}
+
+static bool inside(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
+{
+	u64 offset = segment->virtual_address - lmr->start;
+
+	return segment->virtual_address >= lmr->start &&
+	       offset <= lmr->length &&
+	       segment->segment_length <= lmr->length - offset;
+}
+
+/* Kernel-doc is in lmr.h. */
+DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
+			   const DAT_LMR_TRIPLET *segment,
+			   DAT_MEM_PRIV_FLAGS right, struct ib_sge *sge)
+{
+	const struct kdapl_lmr *lmr;
+
+	lmr = xa_load(&space->lmrs, segment->lmr_context);
+	if (unlikely(!lmr))
+		return violation(DAT_PROTECTION_VIOLATION, right);
+	/* No message is as long as sge->length cannot tell (T6). */
+	if (unlikely(!inside(lmr, segment) ||
+		     segment->segment_length > U32_MAX))
+		return IP_ARG(3);
+	if (unlikely(lmr->pz != pz))
+		return violation(DAT_PROTECTION_VIOLATION, right);
+	if (unlikely(!(lmr->privileges & right)))
+		return violation(DAT_PRIVILEGES_VIOLATION, right);
+
+	sge->addr = segment->virtual_address;
+	sge->length = segment->segment_length;
+	sge->lkey = READ_ONCE(lmr->lkey);
+	return DAT_SUCCESS;
+}
+
+/*
+ * Creation
+ */
+
+/**
+ * kdapl_lmr_max_length - the most that one LMR can have on a device
+ * @dev: device
+ *
+ * Any context.  Rule M11.
+ *
+ * Return: bytes.
+ */
+u64 kdapl_lmr_max_length(const struct kdapl_device *dev)
+{
+	u64 page = dev->attrs.page_size_cap & (SZ_4G - 1);
+	u64 mapped;
+
+	/* The largest page that struct ib_mr can name. */
+	page = page ? 1ULL << __fls(page) : PAGE_SIZE;
+	mapped = page * max(dev->max_frmr_pages, 1U);
+	return dev->attrs.max_mr_size ? min(dev->attrs.max_mr_size, mapped) :
+					mapped;
+}
+
+static DAT_RETURN check_mem_type(const struct kdapl_space *space,
+				 DAT_MEM_TYPE mem_type)
+{
+	switch ((u32)mem_type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+	case DAT_MEM_TYPE_LMR:
+		return DAT_SUCCESS;
+	case KDAPL_MEM_TYPE_SHARED_VIRTUAL:
+		return space->user ? DAT_SUCCESS : IP_ARG(2);
+	case DAT_MEM_TYPE_PHYSICAL:
+		return space->user ? IP_ARG(2) : DAT_SUCCESS;
+	case DAT_MEM_TYPE_PLATFORM:
+	case DAT_MEM_TYPE_IA:
+	case DAT_MEM_TYPE_BYPASS:
+		return space->user ? IP_ARG(2) :
+		       DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	default:
+		return IP_ARG(2);
+	}
+}
+
+static bool known_optimization(DAT_MEM_OPTIMIZE_FLAGS hint)
+{
+	switch ((u32)hint) {
+	case DAT_MEM_OPTIMIZE_DONT_CARE:
+	case DAT_MEM_OPTIMIZE_IA:
+	case DAT_MEM_OPTIMIZE_MIN_EXPOSURE:
+	case DAT_MEM_OPTIMIZE_EXACT_EXPOSURE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where the memory begins; a source has that written down already. */
+static u64 start_of(const struct lmr_args *args)
+{
+	return args->mem_type == DAT_MEM_TYPE_PHYSICAL ?
+	       args->description.for_pa :
+	       (uintptr_t)args->description.for_va;
+}
+
+/* By position, as E3 has it; the numbers differ between the two calls. */
+static DAT_RETURN check_args(const struct lmr_args *args)
+{
+	DAT_RETURN ret = check_mem_type(args->space, args->mem_type);
+
+	if (ret)
+		return ret;
+	if (!args->source &&
+	    (!args->length ||
+	     args->length - 1 > U64_MAX - start_of(args) ||
+	     args->length > kdapl_lmr_max_length(args->ia->dev)))
+		return IP_ARG(4);
+	if (args->privileges & ~DAT_MEM_PRIV_ALL_FLAG)
+		return IP_ARG(6);
+	if (args->space->user)
+		return args->handle ? DAT_SUCCESS : IP_ARG(7);
+	if (!known_optimization(args->mem_optimization))
+		return IP_ARG(7);
+	return args->handle ? DAT_SUCCESS : IP_ARG(8);
+}
+
+static int access_of(DAT_MEM_PRIV_FLAGS privileges)
+{
+	int access = 0;
+
+	if (privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		access |= IB_ACCESS_LOCAL_WRITE;
+	if (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= IB_ACCESS_REMOTE_READ;
+	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= IB_ACCESS_REMOTE_WRITE;
+	return access;
+}
+
+static struct kdapl_region_init region_init(const struct lmr_args *args)
+{
+	return (struct kdapl_region_init) {
+		.user = args->space->user,
+		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
+		.source = args->source ? args->source->region : NULL,
+		.start = start_of(args),
+		.length = args->length,
+		.access = access_of(args->privileges),
+	};
+}
+
+static DAT_RETURN reg_failed(int error)
+{
+	switch (error) {
+	case -EFAULT:
+		return IP_ARG(3);
+	case -EACCES:
+		return IP_ARG(6);
+	case -E2BIG:
+		return IP_ARG(4);
+	case -ENOMEM:
+	case -EPERM:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	default:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY_REGION);
+	}
+}
+
+/*
+ * Memory of a process is made present before the IA's section is entered, since
+ * that may take as long as the process likes (A10).
+ */
+static DAT_RETURN fault_in(const struct lmr_args *args)
+{
+	const struct kdapl_mr_ops *ops = args->ia->dev->mr;
+	struct kdapl_region_init init;
+	int ret;
+
+	if (!args->space->user || args->source || !ops->fault_in)
+		return DAT_SUCCESS;
+	init = region_init(args);
+	ret = ops->fault_in(&init);
+	return ret ? reg_failed(ret) : DAT_SUCCESS;
+}
+
+static void lmr_release(struct kdapl_object *obj)
+{
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+
+	kdapl_object_put(&lmr->pz->obj);
+	kfree(lmr);
+}
+
+/* With a reference to the zone, but no use of it yet. */
+static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
+{
+	struct kdapl_lmr *lmr;
+
+	lmr = kzalloc(sizeof(*lmr), kdapl_gfp(args->space));
+	if (!lmr)
+		return NULL;
+	if (kdapl_object_init(&lmr->obj, KDAPL_LMR, args->space, args->ia,
+			      lmr_release)) {
+		kfree(lmr);
+		return NULL;
+	}
+	kdapl_object_get(&args->pz->obj);
+	lmr->pz = args->pz;
+	lmr->privileges = args->privileges;
+	lmr->mem_type = args->mem_type;
+	lmr->description = args->description;
+	return lmr;
+}
+
+static DAT_RETURN lmr_register(struct kdapl_lmr *lmr,
+			       const struct lmr_args *args)
+{
+	struct kdapl_region_init init = region_init(args);
+	struct kdapl_region *region;
+
+	region = args->ia->dev->mr->reg(args->pz->zone, &init);
+	if (IS_ERR(region))
+		return reg_failed(PTR_ERR(region));
+	lmr->region = region;
+	lmr->start = region->start;
+	lmr->length = region->length;
+	lmr->lkey = region->lkey;
+	if (args->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
+				DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+		lmr->rmr_context = region->rkey;
+	return DAT_SUCCESS;
+}
+
+/* From here on posts find the LMR, so it must be complete. */
+static int lmr_enlist(struct kdapl_lmr *lmr)
+{
+	struct kdapl_space *space = lmr->obj.space;
+	int ret;
+
+	ret = xa_alloc_cyclic(&space->lmrs, &lmr->context, lmr,
+			      XA_LIMIT(1, U32_MAX), &space->next_lmr,
+			      kdapl_gfp(space));
+	return min(ret, 0);
+}
+
+/*
+ * Registers, and makes the LMR known to posts.  Caller is in the IA's section.
+ * Return: DAT_SUCCESS and *@new with its first reference, not published yet.
+ */
+static DAT_RETURN lmr_make(const struct lmr_args *args, struct kdapl_lmr **new)
+{
+	struct kdapl_lmr *lmr;
+	DAT_RETURN ret;
+
+	lmr = lmr_alloc(args);
+	if (!lmr)
+		return reg_failed(-ENOMEM);
+	ret = lmr_register(lmr, args);
+	if (ret)
+		goto abort;
+	if (lmr_enlist(lmr)) {
+		ret = reg_failed(-ENOMEM);
+		goto dereg;
+	}
+	*new = lmr;
+	return DAT_SUCCESS;
+
+dereg:
+	args->ia->dev->mr->dereg(lmr->region);
+abort:
+	kdapl_object_abort(&lmr->obj);
+	return ret;
+}
+
+/*
+ * The zone and the source are in use while the LMR is made, so that neither can
+ * be freed under it; the zone stays so until the LMR goes.
+ */
+static DAT_RETURN lmr_make_used(const struct lmr_args *args,
+				struct kdapl_lmr **new)
+{
+	DAT_RETURN ret;
+
+	if (args->source && !kdapl_object_use(&args->source->obj))
+		return IH_LMR;
+	if (kdapl_object_use(&args->pz->obj)) {
+		ret = lmr_make(args, new);
+		if (ret)
+			kdapl_object_unuse(&args->pz->obj);
+	} else {
+		ret = IH_PZ;
+	}
+	if (args->source)
+		kdapl_object_unuse(&args->source->obj);
+	return ret;
+}
+
+static struct kdapl_lmr *lmr_find(struct kdapl_space *space,
+				  DAT_LMR_HANDLE handle)
+{
+	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_LMR);
+
+	return obj ? container_of(obj, struct kdapl_lmr, obj) : NULL;
+}
+
+static void args_put(const struct lmr_args *args)
+{
+	if (args->source)
+		kdapl_object_put(&args->source->obj);
+	if (args->pz)
+		kdapl_object_put(&args->pz->obj);
+	if (args->ia)
+		kdapl_object_put(&args->ia->obj);
+}
+
+/* All handles come before all other arguments (E3); undone by args_put(). */
+static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
+			    DAT_PZ_HANDLE pz)
+{
+	args->ia = kdapl_ia_find(args->space, ia);
+	if (!args->ia)
+		return IH_IA;
+	if (args->mem_type == DAT_MEM_TYPE_LMR) {
+		args->source = lmr_find(args->space,
+					args->description.for_lmr_handle);
+		if (!args->source || args->source->obj.ia != args->ia)
+			return IH_LMR;
+	}
+	args->pz = kdapl_pz_find(args->space, pz);
+	if (!args->pz || args->pz->obj.ia != args->ia)
+		return IH_PZ;
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_lmr_create - dat_lmr_create, dat_lmr_kcreate
+ * @space: of the caller
+ * @ia: adapter
+ * @mem_type: DAT_MEM_TYPE_*
+ * @region: what to register
+ * @length: bytes; ignored for DAT_MEM_TYPE_LMR
+ * @pz: zone
+ * @privileges: DAT_MEM_PRIV_*
+ * @mem_optimization: a hint, looked at in the kernel space only
+ * @lmr_handle: out
+ * @lmr_context: out, or NULL
+ * @rmr_context: out, or NULL; 0 without remote rights (M15)
+ * @registered_size: out, or NULL; exact (M16)
+ * @registered_address: out, or NULL
+ *
+ * May sleep; in a user space called by the process whose memory it is.  Rules
+ * M5..M19, M71..M77.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
+ * DAT_INVALID_PARAMETER/ARG2 unknown type, /ARG3 not mapped, /ARG4 length, /ARG6
+ * privileges or not writable, /ARG7 and /ARG8 hint and handle (core.h);
+ * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_STATE when the device is gone (E71);
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
+ */
+DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_MEM_TYPE mem_type,
+			    DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+			    DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			    DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			    DAT_LMR_HANDLE *lmr_handle,
+			    DAT_LMR_CONTEXT *lmr_context,
+			    DAT_RMR_CONTEXT *rmr_context,
+			    DAT_VLEN *registered_size,
+			    DAT_VADDR *registered_address)
+{
+	struct lmr_args args = {
+		.space = space,
+		.mem_type = mem_type,
+		.description = region,
+		.length = length,
+		.privileges = privileges,
+		.mem_optimization = mem_optimization,
+		.handle = lmr_handle,
+	};
+	struct kdapl_lmr *lmr;
+	DAT_RETURN ret;
+	int idx;
+
+	ret = args_find(&args, ia, pz);
+	if (!ret)
+		ret = check_args(&args);
+	if (!ret)
+		ret = fault_in(&args);
+	if (ret)
+		goto put;
+	ret = kdapl_ia_enter(args.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
+		goto put;
+	}
+	ret = lmr_make_used(&args, &lmr);
+	if (ret)
+		goto leave;
+
+	*lmr_handle = kdapl_handle(&lmr->obj);
+	if (lmr_context)
+		*lmr_context = lmr->context;
+	if (rmr_context)
+		*rmr_context = lmr->rmr_context;
+	if (registered_size)
+		*registered_size = lmr->length;
+	if (registered_address)
+		*registered_address = lmr->start;
+	kdapl_object_publish(&lmr->obj);
+leave:
+	kdapl_ia_leave(args.ia, idx);
+put:
+	args_put(&args);
+	return ret;
+}
+
+static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
+{
+	param->ia_handle = kdapl_handle(&lmr->obj.ia->obj);
+	param->mem_type = lmr->mem_type;
+	param->region_desc = lmr->description;
+	param->length = lmr->length;
+	param->pz_handle = kdapl_handle(&lmr->pz->obj);
+	param->mem_priv = lmr->privileges;
+	param->lmr_context = lmr->context;
+	param->rmr_context = lmr->rmr_context;
+	param->registered_size = lmr->length;
+	param->registered_address = lmr->start;
+}
+
+/**
+ * kdapl_lmr_query - dat_lmr_query
+ * @space: of the caller
+ * @lmr_handle: LMR
+ * @mask: what is wanted; all is filled
+ * @param: out
+ *
+ * Any context; works without a device (E71).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown bits in @mask, /ARG3 for a null @param.
+ */
+DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
+			   DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!lmr)
+		return IH_LMR;
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		ret = IP_ARG(2);
+	else if (!param)
+		ret = IP_ARG(3);
+	else
+		lmr_fill(lmr, param);
+	kdapl_object_put(&lmr->obj);
+	return ret;
+}
+
+/*
+ * The end
+ */
+
+/**
+ * kdapl_lmr_release_verbs - give back what belongs to the device
+ * @obj: an LMR; no post uses its key any more
+ *
+ * Idempotent; the LMR stays as a shell.  Caller is in the IA's section, or the
+ * IA's tear-down.  May sleep.  M24, M25, M79.
+ */
+void kdapl_lmr_release_verbs(struct kdapl_object *obj)
+{
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_region *region = xchg(&lmr->region, NULL);
+
+	if (!region)
+		return;
+	WRITE_ONCE(lmr->lkey, 0);
+	obj->ia->dev->mr->dereg(region);
+}
+
+/* For the one who retired the LMR. */
+static void lmr_unenlist(struct kdapl_lmr *lmr)
+{
+	xa_erase(&lmr->obj.space->lmrs, lmr->context);
+}
+
+/**
+ * kdapl_lmr_teardown - take an LMR away from its consumer
+ * @obj: an LMR; no endpoint is left that could post
+ *
+ * Tear-down of the IA (I15).  May sleep.
+ */
+void kdapl_lmr_teardown(struct kdapl_object *obj)
+{
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+
+	kdapl_object_get(obj);
+	kdapl_lmr_release_verbs(obj);
+	if (kdapl_object_retire(obj)) {
+		lmr_unenlist(lmr);
+		kdapl_object_unuse(&lmr->pz->obj);
+	}
+	kdapl_object_put(obj);
+}
+
+/* Caller is in the section of the LMR's IA. */
+static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
+{
+	switch (kdapl_object_kill(&lmr->obj)) {
+	case 0:
+		break;
+	case -EBUSY:
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_LMR_IN_USE);
+	default:
+		return IH_LMR;
+	}
+	kdapl_object_retire(&lmr->obj);
+	lmr_unenlist(lmr);
+	/*
+	 * Posts that found the LMR have handed its key to the device, or never
+	 * will (T12).  Programs register and free often: do not wait for long.
+	 */
+	synchronize_rcu_expedited();
+	kdapl_lmr_release_verbs(&lmr->obj);
+	kdapl_object_unuse(&lmr->pz->obj);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_lmr_free - dat_lmr_free
+ * @space: of the caller
+ * @lmr_handle: LMR
+ *
+ * May sleep; any process; works without a device (M79).  Of two racing calls
+ * one wins (E114).  Rules M22..M26.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE.
+ */
+DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
+{
+	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
+	DAT_RETURN ret = IH_LMR;
+	int idx;
+
+	if (!lmr)
+		return ret;
+	if (!kdapl_ia_enter_shell(lmr->obj.ia, &idx)) {
+		ret = lmr_unmake(lmr);
+		kdapl_ia_leave(lmr->obj.ia, idx);
+	}
+	kdapl_object_put(&lmr->obj);
+	return ret;
+}
+
+/*
+ * Coherence and hints
+ */
+
+/* The LMR of @segment, if it is one of @ia; caller is in an RCU section. */
+static struct kdapl_lmr *lmr_of_segment(const struct kdapl_ia *ia,
+					const DAT_LMR_TRIPLET *segment)
+{
+	struct kdapl_lmr *lmr;
+
+	lmr = xa_load(&ia->obj.space->lmrs, segment->lmr_context);
+	return lmr && lmr->obj.ia == ia && inside(lmr, segment) ? lmr : NULL;
+}
+
+static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments,
+		      DAT_VLEN number)
+{
+	bool known = true;
+	DAT_VLEN i;
+
+	for (i = 0; i < number && known; i++) {
+		rcu_read_lock();
+		known = lmr_of_segment(ia, &segments[i]);
+		rcu_read_unlock();
+	}
+	return known;
+}
+
+static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
+			 bool rdma_read)
+{
+	const struct kdapl_mr_ops *ops = ia->dev->mr;
+	struct kdapl_region *region;
+	struct kdapl_lmr *lmr;
+	u64 offset;
+
+	rcu_read_lock();
+	lmr = lmr_of_segment(ia, segment);
+	region = lmr ? READ_ONCE(lmr->region) : NULL;
+	if (region) {
+		offset = segment->virtual_address - lmr->start;
+		if (!rdma_read)
+			ops->sync(region, offset, segment->segment_length,
+				  true);
+		ops->sync(region, offset, segment->segment_length, false);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * kdapl_lmr_sync - dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write
+ * @space: of the caller
+ * @ia_handle: adapter
+ * @segments: of LMRs of that adapter
+ * @number: of segments
+ * @rdma_read: before a peer reads, else around a peer's write
+ *
+ * Process context.  Rules M67..M70.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 when a
+ * segment is not inside an LMR of the adapter; DAT_INVALID_STATE when the device
+ * is gone (E71).
+ */
+DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
+			  const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
+			  bool rdma_read)
+{
+	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	DAT_RETURN ret = IP_ARG(2);
+	DAT_VLEN i;
+	int idx;
+
+	if (!ia)
+		return IH_IA;
+	if (number && (!segments || !all_known(ia, segments, number)))
+		goto put;
+	ret = kdapl_ia_enter(ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
+		goto put;
+	}
+	for (i = 0; i < number; i++)
+		sync_segment(ia, &segments[i], rdma_read);
+	kdapl_ia_leave(ia, idx);
+put:
+	kdapl_object_put(&ia->obj);
+	return ret;
+}
+
+/**
+ * kdapl_memtype_hint - dat_ia_memtype_hint
+ * @space: of the caller
+ * @ia_handle: adapter
+ * @mem_type: as for dat_lmr_kcreate
+ * @length: bytes
+ * @mem_optimization: as for dat_lmr_kcreate
+ * @preferred_length: out, or NULL; whole pages
+ * @preferred_alignment: out, or NULL
+ *
+ * Any context.  Rule M80.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 unknown
+ * type, /ARG3 length 0 or not to be rounded up, /ARG4 unknown hint;
+ * DAT_MODEL_NOT_SUPPORTED.
+ */
+DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
+			      DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			      DAT_VLEN length,
+			      DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			      DAT_VLEN *preferred_length,
+			      DAT_VADDR *preferred_alignment)
+{
+	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	DAT_RETURN ret;
+
+	if (!ia)
+		return IH_IA;
+	ret = check_mem_type(space, mem_type);
+	if (!ret && (!length || length > U64_MAX - (PAGE_SIZE - 1)))
+		ret = IP_ARG(3);
+	if (!ret && !known_optimization(mem_optimization))
+		ret = IP_ARG(4);
+	if (!ret && preferred_length)
+		*preferred_length = round_up(length, (u64)PAGE_SIZE);
+	if (!ret && preferred_alignment)
+		*preferred_alignment = PAGE_SIZE;
+	kdapl_object_put(&ia->obj);
+	return ret;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Protection Zones: dat_pz_create, dat_pz_query, dat_pz_free.  A zone is a
+ * protection domain of the device and what registers memory in it (glue/mr.c);
+ * core/lmr.c and core/ep.c put their objects into it.
+ */
+#include <linux/slab.h>
+#include "core.h"
+#include "ia.h"
+#include "lmr.h"
+
+static void pz_release(struct kdapl_object *obj)
+{
+	kfree(container_of(obj, struct kdapl_pz, obj));
+}
+
+static DAT_RETURN pz_failed(int error)
+{
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, error == -ENOMEM ?
+			 DAT_RESOURCE_MEMORY : DAT_RESOURCE_PROTECTION_DOMAIN);
+}
+
+/* Makes and publishes the zone.  Caller is in the section of @ia. */
+static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
+			  DAT_PZ_HANDLE *handle)
+{
+	struct kdapl_zone *zone;
+	struct kdapl_pz *pz;
+
+	pz = kzalloc(sizeof(*pz), kdapl_gfp(space));
+	if (!pz)
+		return pz_failed(-ENOMEM);
+	if (kdapl_object_init(&pz->obj, KDAPL_PZ, space, ia, pz_release)) {
+		kfree(pz);
+		return pz_failed(-ENOMEM);
+	}
+	zone = ia->dev->mr->zone_create(ia->dev);
+	if (IS_ERR(zone)) {
+		kdapl_object_abort(&pz->obj);
+		return pz_failed(PTR_ERR(zone));
+	}
+	pz->zone = zone;
+	*handle = kdapl_handle(&pz->obj);
+	kdapl_object_publish(&pz->obj);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_pz_create - dat_pz_create (M1)
+ * @space: in which @ia_handle is valid
+ * @ia_handle: adapter
+ * @pz_handle: out
+ *
+ * May sleep.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
+ * null @pz_handle; DAT_INVALID_STATE when the device is gone (E71);
+ * DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN, /MEMORY.
+ */
+DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
+			   DAT_PZ_HANDLE *pz_handle)
+{
+	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!pz_handle) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto put;
+	}
+	ret = kdapl_ia_enter(ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
+		goto put;
+	}
+	ret = pz_make(space, ia, pz_handle);
+	kdapl_ia_leave(ia, idx);
+put:
+	kdapl_object_put(&ia->obj);
+	return ret;
+}
+
+/**
+ * kdapl_pz_find - look a zone up
+ * @space: in which @handle is valid
+ * @handle: any value
+ *
+ * Any context.
+ *
+ * Return: the zone with a reference, or NULL.
+ */
+struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE handle)
+{
+	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_PZ);
+
+	return obj ? container_of(obj, struct kdapl_pz, obj) : NULL;
+}
+
+/**
+ * kdapl_pz_query - dat_pz_query
+ * @space: in which @pz_handle is valid
+ * @pz_handle: zone
+ * @mask: what is wanted
+ * @param: out
+ *
+ * Any context; works without a device (E71).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown bits in @mask, /ARG3 for a null @param.
+ */
+DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
+			  DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
+{
+	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!pz)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (mask & ~DAT_PZ_FIELD_ALL)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (!param)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else
+		param->ia_handle = kdapl_handle(&pz->obj.ia->obj);
+	kdapl_object_put(&pz->obj);
+	return ret;
+}
+
+/**
+ * kdapl_pz_release_verbs - give back what belongs to the device
+ * @obj: a PZ; nothing is registered in it and no queue pair is left
+ *
+ * Idempotent; the PZ stays as a shell.  Caller is in the IA's section, or the
+ * IA's tear-down.  May sleep.  A10.
+ */
+void kdapl_pz_release_verbs(struct kdapl_object *obj)
+{
+	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+	struct kdapl_zone *zone = xchg(&pz->zone, NULL);
+
+	if (zone)
+		obj->ia->dev->mr->zone_destroy(zone);
+}
+
+/**
+ * kdapl_pz_teardown - take a zone away from its consumer
+ * @obj: a PZ, all objects in it are gone
+ *
+ * Tear-down of the IA (I15).  May sleep.
+ */
+void kdapl_pz_teardown(struct kdapl_object *obj)
+{
+	kdapl_pz_release_verbs(obj);
+	kdapl_object_retire(obj);
+}
+
+/* Caller is in the section of the zone's IA. */
+static DAT_RETURN pz_unmake(struct kdapl_object *obj)
+{
+	switch (kdapl_object_kill(obj)) {
+	case 0:
+		break;
+	case -EBUSY:
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+	default:
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	}
+	kdapl_object_retire(obj);
+	kdapl_pz_release_verbs(obj);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_pz_free - dat_pz_free (M3)
+ * @space: in which @pz_handle is valid
+ * @pz_handle: zone
+ *
+ * May sleep; works without a device.  Of two racing calls one wins (E114).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE.
+ */
+DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
+{
+	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!pz)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (kdapl_ia_enter_shell(pz->obj.ia, &idx)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	} else {
+		ret = pz_unmake(&pz->obj);
+		kdapl_ia_leave(pz->obj.ia, idx);
+	}
+	kdapl_object_put(&pz->obj);
+	return ret;
+}
