@@ -129,10 +129,16 @@ static void barrier_run(struct tasklet_struct *t)
 		complete(&barrier_done);
 }
 
-static DEFINE_PER_CPU(struct tasklet_struct, barrier_tasklet) = {
-	.callback = barrier_run,
-	.use_callback = true,
-};
+/* Set up when first used: in a module per-CPU data is not relocated. */
+static DEFINE_PER_CPU(struct tasklet_struct, barrier_tasklet);
+
+static void barrier_setup(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_setup(per_cpu_ptr(&barrier_tasklet, cpu), barrier_run);
+}
 
 static void barrier_queue(void *unused)
 {
@@ -143,9 +149,13 @@ static void barrier_queue(void *unused)
 static void tasklet_barrier(void)
 {
 	static DEFINE_MUTEX(lock);
+	static bool ready;
 	int round;
 
 	mutex_lock(&lock);
+	if (!ready)
+		barrier_setup();
+	ready = true;
 	cpus_read_lock();
 	/*
 	 * A tasklet that runs on another CPU at the moment is put behind ours.
