@@ -13,6 +13,7 @@
  */
 #include <linux/slab.h>
 #include "core.h"
+#include "ep.h"
 #include "evd.h"
 #include "ia.h"
 #include "input.h"
@@ -88,6 +89,32 @@ struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia)
 	return obj ? container_of(obj, struct kdapl_ia, obj) : NULL;
 }
 
+/*
+ * The object after @prev, with a reference; drops the one of @prev.  If @prev
+ * was freed meanwhile, begins again: the caller may meet an object twice.
+ */
+static struct kdapl_object *next_object(struct kdapl_ia *ia,
+					enum kdapl_type type,
+					struct kdapl_object *prev)
+{
+	struct kdapl_object *obj, *found = NULL;
+	struct list_head *head = &ia->objects[type];
+
+	mutex_lock(&ia->lock);
+	obj = list_entry(prev && !list_empty(&prev->on_ia) ? &prev->on_ia : head,
+			 struct kdapl_object, on_ia);
+	list_for_each_entry_continue(obj, head, on_ia) {
+		if (refcount_inc_not_zero(&obj->ref)) {
+			found = obj;
+			break;
+		}
+	}
+	mutex_unlock(&ia->lock);
+	if (prev)
+		kdapl_object_put(prev);
+	return found;
+}
+
 /* Asynchronous events */
 
 struct async_event {
@@ -151,6 +178,17 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 		kdapl_device_walk_ias(ia->dev, async_deliver_other, &e);
 }
 
+/* The device failed: no connection of @ia works any more (E71). */
+static void break_eps(struct work_struct *work)
+{
+	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = next_object(ia, KDAPL_EP, obj)))
+		kdapl_ep_input(kdapl_ep_of(obj), NULL, KDAPL_EP_IN_BROKEN);
+	kdapl_object_put(&ia->obj);
+}
+
 /**
  * kdapl_ia_async - an event of the device or its port
  * @on_dev: of an IA on that port
@@ -171,6 +209,9 @@ void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 	case IB_EVENT_DEVICE_FATAL:
 		e.number = DAT_ASYNC_ERROR_IA_CATASTROPHIC;
 		e.reason = DAT_IA_CATASTROPHIC_ERROR;
+		kdapl_object_get(&ia->obj);
+		if (!queue_work(kdapl_wq, &ia->fatal))
+			kdapl_object_put(&ia->obj);
 		break;
 	case IB_EVENT_PORT_ERR:
 		e.number = DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
@@ -230,32 +271,6 @@ static void teardown_all(struct kdapl_ia *ia, const struct teardown_step *step,
 		/* Somebody else may still be taking it off the list. */
 		cond_resched();
 	}
-}
-
-/*
- * The object after @prev, with a reference; drops the one of @prev.  If @prev
- * was freed meanwhile, begins again: releasing twice does nothing.
- */
-static struct kdapl_object *next_object(struct kdapl_ia *ia,
-					enum kdapl_type type,
-					struct kdapl_object *prev)
-{
-	struct kdapl_object *obj, *found = NULL;
-	struct list_head *head = &ia->objects[type];
-
-	mutex_lock(&ia->lock);
-	obj = list_entry(prev && !list_empty(&prev->on_ia) ? &prev->on_ia : head,
-			 struct kdapl_object, on_ia);
-	list_for_each_entry_continue(obj, head, on_ia) {
-		if (refcount_inc_not_zero(&obj->ref)) {
-			found = obj;
-			break;
-		}
-	}
-	mutex_unlock(&ia->lock);
-	if (prev)
-		kdapl_object_put(prev);
-	return found;
 }
 
 static void release_verbs_all(struct kdapl_ia *ia,
@@ -522,6 +537,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	INIT_LIST_HEAD(&ia->on_dev);
 	INIT_LIST_HEAD(&ia->linger);
 	spin_lock_init(&ia->linger_lock);
+	INIT_WORK(&ia->fatal, break_eps);
 	if (kdapl_object_init(&ia->obj, KDAPL_IA, space, NULL, ia_release))
 		goto err_srcu;
 	return ia;

@@ -30,6 +30,7 @@
  *	       reference; NULL: DAT_EVD_OUT_OF_SCOPE (I6, I13).  Under
  *	       @async_lock
  * @own_async: the open made @async_evd
+ * @fatal: breaks the EPs after the device reported a fatal error
  * @on_dev: entry in kdapl_device.ias
  * @addr: address of the port when it was opened
  * @name: registry name when it was opened
@@ -50,6 +51,7 @@ struct kdapl_ia {
 	spinlock_t async_lock;
 	struct kdapl_evd *async_evd;
 	bool own_async;
+	struct work_struct fatal;
 	struct list_head on_dev;
 	struct sockaddr_storage addr;
 	struct list_head linger;
