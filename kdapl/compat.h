@@ -26,4 +26,15 @@
 #define KDAPL_FOLL_READ 0
 #endif
 
+/* Flags of an area that is being mapped. */
+static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
+				      unsigned long set, unsigned long clear)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#else
+	vm_flags_mod(vma, set, clear);
+#endif
+}
+
 #endif /* KDAPL_COMPAT_H */

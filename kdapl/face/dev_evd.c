@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  The rings, where
+ * waiting and taking events happen, are in dev_mmap.c.
+ */
+#include <linux/fdtable.h>
+#include <linux/hrtimer.h>
+#include "dev.h"
+#include "../core/evd.h"
+
+/* Two of the user level's DAT_EVD_STATE; the third line is the core's config. */
+#define STATE_WAITABLE		0x04
+#define STATE_UNWAITABLE	0x08
+
+#define IH_EVD	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
+
+/* An EVD and its ring, both with a reference. */
+struct evd_ref {
+	struct kdapl_evd *evd;
+	struct kdapl_ring *ring;
+};
+
+/* The ring may be gone already while the EVD is still found, not vice versa. */
+static DAT_RETURN evd_get(struct kdapl_file *file, u64 handle,
+			  struct evd_ref *ref)
+{
+	ref->evd = kdapl_evd_find(&file->space, kdapl_dev_handle(handle));
+	if (!ref->evd)
+		return IH_EVD;
+	ref->ring = kdapl_ring_find(file, handle);
+	if (!ref->ring) {
+		kdapl_evd_put(ref->evd);
+		return IH_EVD;
+	}
+	return DAT_SUCCESS;
+}
+
+static void evd_put(struct evd_ref *ref)
+{
+	kdapl_ring_put(ref->ring);
+	kdapl_evd_put(ref->evd);
+}
+
+static DAT_RETURN evd_free(struct kdapl_file *file, u64 evd)
+{
+	DAT_RETURN ret = kdapl_evd_free(&file->space, kdapl_dev_handle(evd));
+
+	if (ret == DAT_SUCCESS)
+		kdapl_ring_drop(file, evd);
+	return ret;
+}
+
+int kdapl_dev_evd_create(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_create *arg = data;
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+
+	memset(&arg->ring, 0, sizeof(arg->ring));
+	arg->ret = kdapl_evd_create(&file->space, kdapl_dev_handle(arg->ia),
+				    arg->qlen, arg->flags, &evd);
+	arg->evd = kdapl_dev_u64(evd);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	if (kdapl_ring_create(file, arg->ia, arg->evd, &arg->ring)) {
+		kdapl_evd_free(&file->space, evd);
+		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				     DAT_RESOURCE_MEMORY);
+	}
+	return 0;
+}
+
+void kdapl_dev_evd_create_undo(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_create *arg = data;
+
+	evd_free(file, arg->evd);
+}
+
+int kdapl_dev_evd_query(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_query *arg = data;
+	DAT_EVD_PARAM param = {};
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ret = kdapl_evd_query(&file->space, kdapl_dev_handle(arg->evd),
+				   arg->mask, &param);
+	arg->ia = kdapl_dev_u64(param.ia_handle);
+	arg->qlen = param.evd_qlen;
+	arg->flags = param.evd_flags;
+	arg->state = kdapl_evd_config(ref.evd) |
+		(kdapl_ring_waitable(ref.ring) ? STATE_WAITABLE : STATE_UNWAITABLE);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_resize(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_resize *arg = data;
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ret = kdapl_ring_resize(file, ref.ring, ref.evd, arg->qlen);
+	kdapl_ring_info(ref.ring, &arg->ring);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_free(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_handle *arg = data;
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->handle, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	if (kdapl_ring_waited(ref.ring))
+		arg->ret = DAT_ERROR(DAT_INVALID_STATE,
+				     DAT_INVALID_STATE_EVD_WAITER);
+	else
+		arg->ret = evd_free(file, arg->handle);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_post_se(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_post_se *arg = data;
+	DAT_EVENT event = { .event_number = arg->event_number };
+	struct evd_ref ref;
+
+	event.event_data.software_event_data.pointer =
+		(DAT_PVOID)(uintptr_t)arg->pointer;
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ret = kdapl_evd_post_se(&file->space, kdapl_dev_handle(arg->evd),
+				     &event);
+	/* Who posts and then looks expects to find it. */
+	if (arg->ret == DAT_SUCCESS)
+		kdapl_evd_settle(ref.evd);
+	evd_put(&ref);
+	return 0;
+}
+
+/* The end of the wait; kept in the structure for when the call is restarted. */
+static ktime_t wait_deadline(struct kdapl_uapi_evd_wait *arg)
+{
+	if (!arg->deadline)
+		arg->deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? KTIME_MAX :
+			ktime_add_us(ktime_get(), arg->timeout);
+	if (arg->deadline > KTIME_MAX)
+		arg->deadline = KTIME_MAX;
+	return arg->deadline;
+}
+
+/* E31 */
+static DAT_RETURN check_threshold(struct kdapl_evd *evd, s32 threshold)
+{
+	u32 config = kdapl_evd_config(evd);
+
+	if (threshold < 1 || threshold > kdapl_evd_qlen(evd))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (threshold == 1 || config == KDAPL_EVD_CONFIG_THRESHOLD)
+		return DAT_SUCCESS;
+	return DAT_ERROR(DAT_INVALID_STATE, config == KDAPL_EVD_CONFIG_SOLICITED ?
+			 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED :
+			 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
+}
+
+int kdapl_dev_evd_wait(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_wait *arg = data;
+	struct evd_ref ref;
+
+	arg->queued = 0;
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ret = check_threshold(ref.evd, arg->threshold);
+	if (arg->ret == DAT_SUCCESS)
+		arg->ret = kdapl_ring_wait(ref.ring, ref.evd, arg->threshold,
+					   wait_deadline(arg), &arg->queued);
+	evd_put(&ref);
+	/* Without a handler the call goes on, up to the same deadline (E38). */
+	if (DAT_GET_TYPE(arg->ret) == DAT_INTERRUPTED_CALL)
+		return -ERESTARTNOHAND;
+	return 0;
+}
+
+int kdapl_dev_evd_dequeue(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_dequeue *arg = data;
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ret = kdapl_ring_take(ref.ring, ref.evd, &arg->event);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_refill(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_handle *arg = data;
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->handle, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	kdapl_ring_refill(ref.ring, ref.evd);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_ring(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_ring *arg = data;
+	struct evd_ref ref;
+
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	kdapl_ring_info(ref.ring, &arg->ring);
+	evd_put(&ref);
+	return 0;
+}
+
+int kdapl_dev_evd_poll_fd(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_poll_fd *arg = data;
+	struct evd_ref ref;
+
+	arg->fd = -1;
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->fd = kdapl_ring_poll_fd(ref.ring);
+	if (arg->fd < 0)
+		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	evd_put(&ref);
+	return 0;
+}
+
+void kdapl_dev_evd_poll_fd_undo(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_poll_fd *arg = data;
+
+	close_fd(arg->fd);
+}
+
+int kdapl_dev_evd_set_waitable(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_evd_set_waitable *arg = data;
+	struct evd_ref ref;
+
+	if (arg->waitable > 1)
+		return -EINVAL;
+	arg->ret = evd_get(file, arg->evd, &ref);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	kdapl_ring_set_waitable(ref.ring, arg->waitable);
+	evd_put(&ref);
+	return 0;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * /dev/kdapl: Local Memory Regions.  Called by dev.c's table.
+ *
+ * The core knows three memory types in a user space by the user level's
+ * numbers, two of which have a region that crosses: an address or an LMR.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "dev.h"
+
+int kdapl_dev_lmr_create(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_lmr_create *arg = data;
+	DAT_REGION_DESCRIPTION region = {};
+	DAT_LMR_HANDLE lmr = DAT_HANDLE_NULL;
+	DAT_LMR_CONTEXT lmr_context = 0;
+	DAT_RMR_CONTEXT rmr_context = 0;
+	DAT_VLEN size = 0;
+	DAT_VADDR address = 0;
+
+	if (arg->mem_type == DAT_MEM_TYPE_LMR)
+		region.for_lmr_handle = kdapl_dev_handle(arg->region);
+	else
+		region.for_va = (DAT_PVOID)(uintptr_t)arg->region;
+	arg->ret = kdapl_lmr_create(&file->space, kdapl_dev_handle(arg->ia),
+				    arg->mem_type, region, arg->length,
+				    kdapl_dev_handle(arg->pz), arg->privileges,
+				    DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+				    &lmr_context, &rmr_context, &size, &address);
+	arg->lmr = kdapl_dev_u64(lmr);
+	arg->lmr_context = lmr_context;
+	arg->rmr_context = rmr_context;
+	arg->registered_size = size;
+	arg->registered_address = address;
+	return 0;
+}
+
+void kdapl_dev_lmr_create_undo(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_lmr_create *arg = data;
+
+	kdapl_lmr_free(&file->space, kdapl_dev_handle(arg->lmr));
+}
+
+int kdapl_dev_lmr_query(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_lmr_query *arg = data;
+	DAT_LMR_PARAM param = {};
+
+	arg->ret = kdapl_lmr_query(&file->space, kdapl_dev_handle(arg->lmr),
+				   arg->mask, &param);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ia = kdapl_dev_u64(param.ia_handle);
+	arg->pz = kdapl_dev_u64(param.pz_handle);
+	arg->region = (uintptr_t)param.region_desc.for_va;
+	arg->length = param.length;
+	arg->mem_type = param.mem_type;
+	arg->privileges = param.mem_priv;
+	arg->lmr_context = param.lmr_context;
+	arg->rmr_context = param.rmr_context;
+	arg->registered_size = param.registered_size;
+	arg->registered_address = param.registered_address;
+	return 0;
+}
+
+int kdapl_dev_lmr_free(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_handle *arg = data;
+
+	arg->ret = kdapl_lmr_free(&file->space, kdapl_dev_handle(arg->handle));
+	return 0;
+}
+
+int kdapl_dev_lmr_sync(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_lmr_sync *arg = data;
+	DAT_LMR_TRIPLET *segments = NULL;
+
+	if (arg->direction > KDAPL_SYNC_RDMA_WRITE ||
+	    arg->number > KDAPL_UAPI_MAX_SYNC)
+		return -EINVAL;
+	if (arg->number && arg->segments) {
+		segments = vmemdup_user(u64_to_user_ptr(arg->segments),
+					arg->number * sizeof(*segments));
+		if (IS_ERR(segments))
+			return PTR_ERR(segments);
+	}
+	arg->ret = kdapl_lmr_sync(&file->space, kdapl_dev_handle(arg->ia),
+				  segments, arg->number,
+				  arg->direction == KDAPL_SYNC_RDMA_READ);
+	kvfree(segments);
+	return 0;
+}
