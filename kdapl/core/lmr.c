@@ -236,6 +236,7 @@ static void lmr_release(struct kdapl_object *obj)
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 
 	kdapl_object_put(&lmr->pz->obj);
+	mutex_destroy(&lmr->release);
 	kfree(lmr);
 }
 
@@ -252,6 +253,7 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 		kfree(lmr);
 		return NULL;
 	}
+	mutex_init(&lmr->release);
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
 	lmr->privileges = args->privileges;
@@ -514,29 +516,26 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  * kdapl_lmr_release_verbs - give back what belongs to the device
  * @obj: an LMR; no post uses its key any more
  *
- * Idempotent; the LMR stays as a shell.  Caller is in the IA's section, or the
- * IA's tear-down.  May sleep.  M24, M25, M79.
+ * Idempotent; the LMR stays as a shell.  When it returns the device does not
+ * know the LMR any more, whoever of several callers did it: the removal of the
+ * device goes on then.  May sleep.  M24, M25, M79.
  */
 void kdapl_lmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
-	struct kdapl_region *region = xchg(&lmr->region, NULL);
 
-	if (!region)
-		return;
-	WRITE_ONCE(lmr->lkey, 0);
-	obj->ia->dev->mr->dereg(region);
-}
-
-/* For the one who retired the LMR. */
-static void lmr_unenlist(struct kdapl_lmr *lmr)
-{
-	xa_erase(&lmr->obj.space->lmrs, lmr->context);
+	mutex_lock(&lmr->release);
+	if (lmr->region) {
+		WRITE_ONCE(lmr->lkey, 0);
+		obj->ia->dev->mr->dereg(lmr->region);
+		lmr->region = NULL;
+	}
+	mutex_unlock(&lmr->release);
 }
 
 /**
  * kdapl_lmr_teardown - take an LMR away from its consumer
- * @obj: an LMR; no endpoint is left that could post
+ * @obj: an LMR, with a reference of the caller; no endpoint is left to post
  *
  * Tear-down of the IA (I15).  May sleep.
  */
@@ -544,13 +543,11 @@ void kdapl_lmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 
-	kdapl_object_get(obj);
 	kdapl_lmr_release_verbs(obj);
 	if (kdapl_object_retire(obj)) {
-		lmr_unenlist(lmr);
+		xa_erase(&obj->space->lmrs, lmr->context);
 		kdapl_object_unuse(&lmr->pz->obj);
 	}
-	kdapl_object_put(obj);
 }
 
 /* Caller is in the section of the LMR's IA. */
@@ -565,14 +562,15 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	default:
 		return IH_LMR;
 	}
-	kdapl_object_retire(&lmr->obj);
-	lmr_unenlist(lmr);
+	xa_erase(&lmr->obj.space->lmrs, lmr->context);
 	/*
 	 * Posts that found the LMR have handed its key to the device, or never
 	 * will (T12).  Programs register and free often: do not wait for long.
 	 */
 	synchronize_rcu_expedited();
+	/* ORDER: the removal of the device must find it until it is released. */
 	kdapl_lmr_release_verbs(&lmr->obj);
+	kdapl_object_retire(&lmr->obj);
 	kdapl_object_unuse(&lmr->pz->obj);
 	return DAT_SUCCESS;
 }

@@ -9,24 +9,32 @@
 #include "object.h"
 #include "../glue/glue.h"
 
-/* Users are the LMRs, RMRs, SRQs and EPs in it (M3). */
+/**
+ * struct kdapl_pz - a Protection Zone
+ * @obj: head; users are the LMRs, RMRs, SRQs and EPs in it (M3)
+ * @zone: NULL once the device is gone
+ * @release: @zone is given back under it
+ */
 struct kdapl_pz {
 	struct kdapl_object obj;
-	struct kdapl_zone *zone;	/* NULL once the device is gone */
+	struct kdapl_zone *zone;
+	struct mutex release;	/* a leaf */
 };
 
 /**
  * struct kdapl_lmr - a Local Memory Region
+ * @obj: head; users are the RMRs bound to it or being bound (M22)
  * @pz: its zone, with a use and a reference
- * @start, @length: the registered bytes
+ * @start: the first byte, as triplets name it
+ * @length: registered bytes
  * @privileges: as asked; what local checks go by (T30)
  * @lkey: the device's key; 0 once the device is gone
  * @context: the lmr_context, key in kdapl_space.lmrs
  * @rmr_context: the device's remote key; 0 without remote rights (M15)
- * @region: NULL once the device is gone; whoever takes it releases it
- * @mem_type, @description: for queries, as given
- *
- * Users are the RMRs bound to it or being bound (M22).
+ * @region: NULL once the device is gone
+ * @release: @region is given back under it
+ * @mem_type: for queries
+ * @description: for queries, as given
  */
 struct kdapl_lmr {
 	struct kdapl_object obj;
@@ -40,6 +48,7 @@ struct kdapl_lmr {
 	u32 context;
 	u32 rmr_context;
 	struct kdapl_region *region;
+	struct mutex release;	/* a leaf */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION description;
 };

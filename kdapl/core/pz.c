@@ -11,7 +11,10 @@
 
 static void pz_release(struct kdapl_object *obj)
 {
-	kfree(container_of(obj, struct kdapl_pz, obj));
+	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+
+	mutex_destroy(&pz->release);
+	kfree(pz);
 }
 
 static DAT_RETURN pz_failed(int error)
@@ -34,6 +37,7 @@ static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
 		kfree(pz);
 		return pz_failed(-ENOMEM);
 	}
+	mutex_init(&pz->release);
 	zone = ia->dev->mr->zone_create(ia->dev);
 	if (IS_ERR(zone)) {
 		kdapl_object_abort(&pz->obj);
@@ -132,16 +136,19 @@ DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
  * kdapl_pz_release_verbs - give back what belongs to the device
  * @obj: a PZ; nothing is registered in it and no queue pair is left
  *
- * Idempotent; the PZ stays as a shell.  Caller is in the IA's section, or the
- * IA's tear-down.  May sleep.  A10.
+ * Idempotent; the PZ stays as a shell.  When it returns the device does not know
+ * the zone any more, whoever of several callers did it: the removal of the
+ * device goes on then.  May sleep.  A10.
  */
 void kdapl_pz_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
-	struct kdapl_zone *zone = xchg(&pz->zone, NULL);
 
-	if (zone)
-		obj->ia->dev->mr->zone_destroy(zone);
+	mutex_lock(&pz->release);
+	if (pz->zone)
+		obj->ia->dev->mr->zone_destroy(pz->zone);
+	pz->zone = NULL;
+	mutex_unlock(&pz->release);
 }
 
 /**
@@ -167,8 +174,9 @@ static DAT_RETURN pz_unmake(struct kdapl_object *obj)
 	default:
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 	}
-	kdapl_object_retire(obj);
+	/* ORDER: the removal of the device must find it until it is released. */
 	kdapl_pz_release_verbs(obj);
+	kdapl_object_retire(obj);
 	return DAT_SUCCESS;
 }
 

@@ -14,7 +14,8 @@
  * struct kdapl_pages - a byte range and the pages that hold it
  * @ref: one for each region over the pages
  * @ib: the device they are mapped for
- * @start, @length: the bytes; @start as the consumer named them
+ * @start: the first byte, as the consumer named it
+ * @length: bytes
  * @sg: exactly these bytes, mapped for DMA
  * @mm: the process that is charged, with a reference; NULL for kernel memory
  * @writable: the process may write them (always true for kernel memory)
