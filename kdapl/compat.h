@@ -37,4 +37,11 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
+/* 6.10 took the second argument away: the field remembers its source. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define kdapl_assign_str(dst, src) __assign_str(dst, src)
+#else
+#define kdapl_assign_str(dst, src) __assign_str(dst)
+#endif
+
 #endif /* KDAPL_COMPAT_H */

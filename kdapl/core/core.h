@@ -197,13 +197,18 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE cr);
  *
  *	room	false: stop for now; somebody will kdapl_evd_kick() later
  *	deliver	one event, already dequeued; @more as E94
- *	done	the end of a batch in which deliver was called
+ *	done	the end of a batch in which deliver was called; @notify: at
+ *		least one of its events notifies (E35)
+ *	held	may be NULL.  Events other than completions that were delivered
+ *		and not taken by the consumer yet: they count against the EVD's
+ *		length (E51, E63).  Any context, the EVD's lock may be held
  */
 struct kdapl_sink {
 	bool (*room)(struct kdapl_evd *evd, void *arg);
 	void (*deliver)(struct kdapl_evd *evd, void *arg,
 			const DAT_EVENT *event, bool more);
-	void (*done)(struct kdapl_evd *evd, void *arg);
+	void (*done)(struct kdapl_evd *evd, void *arg, bool notify);
+	u32 (*held)(struct kdapl_evd *evd, void *arg);
 	bool sleeps;
 };
 
@@ -212,6 +217,8 @@ struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
 void kdapl_evd_put(struct kdapl_evd *evd);
 DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
+/* The DAT_EVD_STATE_CONFIG_* value that E22 gives now. */
+u32 kdapl_evd_config(const struct kdapl_evd *evd);
 /*
  * Sets, replaces (takes effect for the next delivery, E109) or, with @sink
  * NULL, removes the sink.  @sync: return only when no delivery is running any
@@ -219,8 +226,20 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
  */
 int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 		       void *arg, bool sync);
+/*
+ * What the face keeps with an EVD (kmalloc memory, freed with the EVD's).  Set
+ * once: returns what is in force, which is not @face if another was first.  Any
+ * context.
+ */
+void *kdapl_evd_set_face(struct kdapl_evd *evd, void *face);
+void *kdapl_evd_face(const struct kdapl_evd *evd);
 /* Any context: run the sink if there is anything to deliver. */
 void kdapl_evd_kick(struct kdapl_evd *evd);
+/*
+ * May sleep: the same, and returns when the sink has everything that was queued
+ * before the call, or has no room for it.  Not from a delivery of this EVD.
+ */
+void kdapl_evd_settle(struct kdapl_evd *evd);
 /*
  * True once the EVD was freed or its IA closed: a waiter in the face then gives
  * up with DAT_ABORT (E39).  ->done of the sink runs once after it became true.

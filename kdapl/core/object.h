@@ -72,6 +72,7 @@ enum kdapl_type {
  * @free_slot: first of the free slots, linked by index; 0 ends the list
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
+ * @nr_live: objects whose memory is not released yet
  * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
  *	  used again soon (M27)
  * @next_lmr: where the cyclic allocation goes on
@@ -87,6 +88,7 @@ struct kdapl_space {
 	u32 free_slot;
 	u32 nr_objects;
 	u32 max_objects;
+	atomic_t nr_live;
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct list_head ias;
@@ -130,6 +132,7 @@ void kdapl_object_abort(struct kdapl_object *obj);
 void kdapl_object_publish(struct kdapl_object *obj);
 bool kdapl_object_retire(struct kdapl_object *obj);
 
+/* @type 0 finds an object of any type. */
 struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
 					   DAT_HANDLE handle,
 					   enum kdapl_type type);

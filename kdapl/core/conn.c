@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The life of one connection: a CM id and a queue pair, made at connect or
+ * accept and gone after the drain (A5, A7).
+ *
+ * Three contexts meet here.  The endpoint table (ep.c) decides under the EP's
+ * lock and leaves bits in @todo.  The work item does what they say, one at a
+ * time: it is the only one that destroys the id or the queue of a connection
+ * that an endpoint has.  CM callbacks come in with the id's handler mutex held
+ * and make or move the queue while the attempt is young; the work item
+ * destroys the id, and so waits for them, before it looks at the queue of an
+ * attempt.
+ *
+ * Drain and flush end by counting: what was posted against what completed, for
+ * each direction.  Nobody else needs to poll: while one of them is under way the
+ * CQs are kept armed, and a fallback timer looks as well, since the runner of an
+ * EVD may itself be waiting for us (dat_ep_free from an upcall).
+ */
+#include <linux/slab.h>
+#include "ep.h"
+#include "../trace.h"
+
+/* Bits of @todo besides KDAPL_EP_ACT_* */
+#define CONN_RESOLVE	0x1000
+#define CONN_REAP	0x2000
+
+/* A device that does not flush its queue in this time never will. */
+#define FLUSH_LIMIT	(10 * HZ)
+/* How long an id waits for the peer to answer our disconnect. */
+#define LINGER_LIMIT	(5 * HZ)
+/* Upper bound of address resolution; the consumer's timeout may be shorter. */
+#define RESOLVE_MS	5000
+
+static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
+{
+	return conn->ia->dev->qp;
+}
+
+static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
+{
+	return conn->ia->dev->cm;
+}
+
+/* ---- references and scheduling -------------------------------------------------- */
+
+/**
+ * kdapl_conn_get - take a reference
+ * @conn: the connection
+ */
+void kdapl_conn_get(struct kdapl_conn *conn)
+{
+	refcount_inc(&conn->ref);
+}
+
+/**
+ * kdapl_conn_put - drop a reference
+ * @conn: not to be used afterwards
+ *
+ * Any context: what could sleep was done by the work item long before.
+ */
+void kdapl_conn_put(struct kdapl_conn *conn)
+{
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	if (conn->ep)
+		kdapl_object_put(&conn->ep->obj);
+	kdapl_object_put(&conn->ia->obj);
+	kfree(conn);
+}
+
+static void conn_queue_delayed(struct kdapl_conn *conn, unsigned long delay)
+{
+	/* The pending work holds a reference. */
+	kdapl_conn_get(conn);
+	if (mod_delayed_work(kdapl_wq, &conn->work, delay))
+		kdapl_conn_put(conn);
+}
+
+/**
+ * kdapl_conn_queue - hand actions to the work item
+ * @conn: the connection
+ * @todo: KDAPL_EP_ACT_* of the second group
+ *
+ * Any context.
+ */
+void kdapl_conn_queue(struct kdapl_conn *conn, unsigned long todo)
+{
+	atomic_long_or(todo, &conn->todo);
+	conn_queue_delayed(conn, 0);
+}
+
+/**
+ * kdapl_conn_progress - a completion came in while a drain is watched
+ * @conn: the connection
+ *
+ * Any context; the EVD's lock may be held.
+ */
+void kdapl_conn_progress(struct kdapl_conn *conn)
+{
+	conn_queue_delayed(conn, 0);
+}
+
+/* ---- the queue ----------------------------------------------------------------------- */
+
+/**
+ * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
+ * @conn: unused today, the peer's offer limits only what we send
+ * @ep: its endpoint
+ */
+u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
+{
+	return min_t(u32, ep->attr.max_rdma_read_in, U8_MAX);
+}
+
+/**
+ * kdapl_conn_rd_out - RDMA reads we may have outstanding at the peer
+ * @conn: knows on the passive side what the peer admits
+ * @ep: its endpoint
+ */
+u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
+{
+	u32 out = min_t(u32, ep->attr.max_rdma_read_out, U8_MAX);
+
+	return conn->active ? out : min_t(u32, out, conn->peer_rd_in);
+}
+
+/**
+ * kdapl_conn_make_queue - make the queue pair of a connection
+ * @conn: without a queue
+ * @ep: whose PZ, EVDs and limits it has; ready (A.5)
+ *
+ * May sleep; the id's handler mutex may be held.
+ *
+ * Return: 0, or an errno and nothing is left.
+ */
+int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	struct kdapl_device *dev = conn->ia->dev;
+	struct kdapl_qp_init init = {
+		.send_cq = &ep->req.evd->cq,
+		.recv_cq = &ep->recv.evd->cq,
+		/* Twice: a bind is two work requests (A6). */
+		.max_send_wr = max_t(u32, 2 * ep->attr.max_request_dtos, 1),
+		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
+		.max_send_sge = max3(ep->attr.max_request_iov,
+				     ep->attr.max_rdma_read_iov,
+				     ep->attr.max_rdma_write_iov),
+		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
+	};
+	int ret;
+
+	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
+	if (!ep->pz->zone)
+		return -ENODEV;
+	init.pd = dev->mr->zone_pd(ep->pz->zone);
+	ret = kdapl_evd_hold_cq(ep->req.evd);
+	if (ret)
+		return ret;
+	ret = kdapl_evd_hold_cq(ep->recv.evd);
+	if (ret)
+		goto release_req;
+
+	mutex_lock(&conn->queue_lock);
+	conn->qp.dev = dev;
+	ret = dev->qp->create(&conn->qp, &init);
+	mutex_unlock(&conn->queue_lock);
+	if (ret)
+		goto release_recv;
+	return 0;
+
+release_recv:
+	kdapl_evd_release_cq(ep->recv.evd);
+release_req:
+	kdapl_evd_release_cq(ep->req.evd);
+	trace_kdapl_error("make_queue", ret);
+	return ret;
+}
+
+/**
+ * kdapl_conn_drop_queue - destroy the queue pair
+ * @conn: nothing is posted on its queue, or never was
+ * @ep: as made
+ */
+void kdapl_conn_drop_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	if (!conn->qp.ib)
+		return;
+	mutex_lock(&conn->queue_lock);
+	qp_ops(conn)->destroy(&conn->qp);
+	mutex_unlock(&conn->queue_lock);
+	kdapl_evd_release_cq(ep->recv.evd);
+	kdapl_evd_release_cq(ep->req.evd);
+}
+
+/* ---- drain and flush ---------------------------------------------------------------- */
+
+/*
+ * The lock orders us behind the poller that accounted for the last completion:
+ * when it is seen here, the poller is done with the connection.
+ */
+static bool dir_drained(struct kdapl_dir *dir)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&dir->evd->lock, flags);
+	ret = dir->completed == dir->posted;
+	spin_unlock_irqrestore(&dir->evd->lock, flags);
+	return ret;
+}
+
+static void watch(struct kdapl_conn *conn, bool on)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (conn->watching == on)
+		return;
+	conn->backoff = 1;
+	/* Before the pulls that follow, whose lock makes it seen (progress). */
+	WRITE_ONCE(conn->watching, on);
+	kdapl_evd_drain(ep->req.evd, on);
+	kdapl_evd_drain(ep->recv.evd, on);
+}
+
+/* The completions may be in no hurry, and nobody may tell us: look again. */
+static void look_again(struct kdapl_conn *conn, unsigned long limit)
+{
+	conn_queue_delayed(conn, conn->backoff);
+	conn->backoff = min(conn->backoff * 2, limit);
+}
+
+static void drain_step(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	watch(conn, true);
+	kdapl_evd_pull(ep->req.evd);
+	if (!dir_drained(&ep->req)) {
+		look_again(conn, HZ / 10);
+		return;
+	}
+	conn->doing &= ~KDAPL_EP_ACT_DRAIN;
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_DRAINED);
+}
+
+static bool flushed(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	kdapl_evd_pull(ep->req.evd);
+	kdapl_evd_pull(ep->recv.evd);
+	return dir_drained(&ep->req) && dir_drained(&ep->recv);
+}
+
+/* The peer has not answered our disconnect: the id stays to repeat it. */
+static void linger(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+
+	if (!conn->id)
+		return;
+	if (!conn->asked || READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing)) {
+		cm_ops(conn)->destroy(conn->id);
+		conn->id = NULL;
+		return;
+	}
+	kdapl_conn_get(conn);
+	spin_lock_irq(&ia->linger_lock);
+	list_add_tail(&conn->linger, &ia->linger);
+	spin_unlock_irq(&ia->linger_lock);
+	atomic_long_or(CONN_REAP, &conn->todo);
+	conn_queue_delayed(conn, LINGER_LIMIT);
+	/* The answer, or the close, may have come before we were listed. */
+	if (READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing))
+		conn_queue_delayed(conn, 0);
+}
+
+static void flush_step(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	bool lost = false;
+
+	if (!conn->errored) {
+		conn->errored = true;
+		conn->flush_until = jiffies + FLUSH_LIMIT;
+		if (conn->qp.ib)
+			qp_ops(conn)->error(&conn->qp);
+	}
+	if (conn->qp.ib) {
+		watch(conn, true);
+		if (!flushed(conn)) {
+			lost = time_after(jiffies, conn->flush_until);
+			if (!lost) {
+				look_again(conn, HZ / 50);
+				return;
+			}
+			trace_kdapl_error("flush", -ETIMEDOUT);
+		}
+	}
+	watch(conn, false);
+	conn->doing = 0;
+	if (lost) {
+		kdapl_conn_drop_queue(conn, ep);
+		flushed(conn);
+	}
+	kdapl_ep_flush_rest(ep, lost);
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
+	kdapl_conn_drop_queue(conn, ep);
+	linger(conn);
+	WRITE_ONCE(conn->done, true);
+	wake_up_all(&conn->wait);
+}
+
+static void resolve(struct kdapl_conn *conn)
+{
+	u32 ms = RESOLVE_MS;
+
+	if (conn->timeout != DAT_TIMEOUT_INFINITE)
+		ms = min_t(u32, ms, conn->timeout / 1000 + 1);
+	if (cm_ops(conn)->resolve(conn->id, (struct sockaddr *)&conn->peer, ms))
+		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
+}
+
+static void destroy_id(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+	bool listed;
+
+	if (conn->id) {
+		cm_ops(conn)->destroy(conn->id);
+		conn->id = NULL;
+	}
+	spin_lock_irq(&ia->linger_lock);
+	listed = !list_empty(&conn->linger);
+	list_del_init(&conn->linger);
+	spin_unlock_irq(&ia->linger_lock);
+	if (listed)
+		kdapl_conn_put(conn);
+}
+
+static void conn_work(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, work);
+	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
+
+	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH);
+	if (todo & (KDAPL_EP_ACT_ABORT | CONN_REAP))
+		destroy_id(conn);
+	else if (todo & CONN_RESOLVE)
+		resolve(conn);
+	if (todo & KDAPL_EP_ACT_DISC && conn->id) {
+		conn->asked = true;
+		cm_ops(conn)->disconnect(conn->id);
+	}
+	if (conn->doing & KDAPL_EP_ACT_FLUSH)
+		flush_step(conn);
+	else if (conn->doing & KDAPL_EP_ACT_DRAIN)
+		drain_step(conn);
+	kdapl_conn_put(conn);
+}
+
+/**
+ * kdapl_conn_finish - wait until nothing of the queue is left
+ * @conn: its endpoint is in a state that flushes or has flushed
+ *
+ * Drives the work item; does not depend on any other thread polling (A10).
+ * May sleep.
+ */
+void kdapl_conn_finish(struct kdapl_conn *conn)
+{
+	while (!wait_event_timeout(conn->wait, READ_ONCE(conn->done), HZ / 20))
+		conn_queue_delayed(conn, 0);
+}
+
+/**
+ * kdapl_conn_destroy_id - destroy the CM id, through the work item
+ * @conn: no endpoint, or one that has flushed
+ *
+ * No callback runs or will run on return.  May sleep; not with the id's handler
+ * mutex held.
+ */
+void kdapl_conn_destroy_id(struct kdapl_conn *conn)
+{
+	kdapl_conn_queue(conn, CONN_REAP);
+	flush_delayed_work(&conn->work);
+}
+
+/**
+ * kdapl_conn_linger_flush - destroy the ids that still wait for their peers
+ * @ia: being closed, or its device removed
+ */
+void kdapl_conn_linger_flush(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	for (;;) {
+		spin_lock_irq(&ia->linger_lock);
+		conn = list_first_entry_or_null(&ia->linger, struct kdapl_conn,
+						linger);
+		if (conn)
+			kdapl_conn_get(conn);
+		spin_unlock_irq(&ia->linger_lock);
+		if (!conn)
+			break;
+		kdapl_conn_destroy_id(conn);
+		kdapl_conn_put(conn);
+	}
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static void conn_timer(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, timer);
+
+	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_TIMER);
+	kdapl_conn_put(conn);
+}
+
+/**
+ * kdapl_conn_alloc - a connection without endpoint, id or queue
+ * @ia: its adapter
+ *
+ * May sleep.  Return: with one reference, or NULL.
+ */
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	conn = kzalloc(sizeof(*conn), kdapl_gfp(ia->obj.space));
+	if (!conn)
+		return NULL;
+	refcount_set(&conn->ref, 1);
+	kdapl_object_get(&ia->obj);
+	conn->ia = ia;
+	mutex_init(&conn->queue_lock);
+	init_waitqueue_head(&conn->wait);
+	INIT_LIST_HEAD(&conn->linger);
+	INIT_DELAYED_WORK(&conn->work, conn_work);
+	INIT_DELAYED_WORK(&conn->timer, conn_timer);
+	return conn;
+}
+
+/**
+ * kdapl_port_of - the port of a socket address
+ * @addr: IPv4 or IPv6
+ */
+u16 kdapl_port_of(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+/**
+ * kdapl_conn_open - the CM id of an active connection, bound to a local port
+ * @conn: without an id
+ *
+ * RULING 52: the port is known when the call returns.  Return: 0 or an errno.
+ */
+int kdapl_conn_open(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+	int ret = cm_ops(conn)->open(conn, ia->dev, ia->obj.space->net, &conn->id);
+
+	if (!ret)
+		conn->local_port = kdapl_port_of(&conn->id->route.addr.src_addr);
+	return ret;
+}
+
+/**
+ * kdapl_conn_start - begin the attempt
+ * @conn: its endpoint is in RESOLVING
+ *
+ * The resolution is the work item's, so that an abort cannot overtake it.
+ */
+void kdapl_conn_start(struct kdapl_conn *conn)
+{
+	if (conn->timeout != DAT_TIMEOUT_INFINITE) {
+		kdapl_conn_get(conn);
+		/* One more jiffy: never before the time (C10). */
+		queue_delayed_work(kdapl_wq, &conn->timer,
+				   usecs_to_jiffies(conn->timeout) + 1);
+	}
+	kdapl_conn_queue(conn, CONN_RESOLVE);
+}
+
+/* ---- what the glue tells (input.h) ------------------------------------------------------- */
+
+/**
+ * kdapl_conn_input - a CM event that is an input of the table by itself
+ * @conn: the id's connection
+ * @input: what it means
+ *
+ * Context: the id's handler mutex, or a completion (evd.c); any context then.
+ */
+void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input)
+{
+	/* A request nobody answered yet: its end shows at the accept (P56). */
+	if (!conn->ep) {
+		conn->peer_gone = true;
+		return;
+	}
+	trace_kdapl_cm(conn, input);
+	kdapl_ep_input(conn->ep, conn, input);
+}
+
+/**
+ * kdapl_conn_resolved - address and route are known
+ * @conn: an active attempt
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_resolved(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_cm_params params = {
+		.rd_atomic_in = kdapl_conn_rd_in(conn, ep),
+		.rd_atomic_out = kdapl_conn_rd_out(conn, ep),
+		.private_data = conn->out,
+		.private_data_len = conn->out_len,
+	};
+
+	if (kdapl_conn_make_queue(conn, ep)) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+		return;
+	}
+	/* An attempt that is over meanwhile: the work item sees to the queue. */
+	if (kdapl_ep_take_queue(ep, conn))
+		return;
+	params.qp_num = conn->qp.num;
+	if (cm_ops(conn)->connect(conn->id, &params))
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_UNREACHABLE);
+}
+
+/**
+ * kdapl_conn_answered - the peer accepted
+ * @conn: an active attempt
+ * @data: the acceptance's private data
+ * @len: of @data
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
+{
+	const struct kdapl_qp_ops *ops = qp_ops(conn);
+	struct kdapl_ep *ep = conn->ep;
+	u8 in = kdapl_conn_rd_in(conn, ep), out = kdapl_conn_rd_out(conn, ep);
+
+	/* In place before the first completion can confirm the connection. */
+	conn->in_len = min_t(u8, len, sizeof(conn->in));
+	memcpy(conn->in, data, conn->in_len);
+	if (ops->move(&conn->qp, conn->id, IB_QPS_RTR, in, out) ||
+	    ops->move(&conn->qp, conn->id, IB_QPS_RTS, in, out)) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+		return;
+	}
+	WRITE_ONCE(conn->rts, true);
+	if (cm_ops(conn)->established(conn->id)) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+		return;
+	}
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_ESTABLISHED);
+	/* Data that came before we could send waits behind the gate. */
+	kdapl_evd_kick(ep->recv.evd);
+}
+
+static bool queue_in_error(struct kdapl_conn *conn)
+{
+	bool ret = false;
+
+	mutex_lock(&conn->queue_lock);
+	if (conn->qp.ib && !READ_ONCE(conn->told))
+		ret = qp_ops(conn)->in_error(&conn->qp);
+	mutex_unlock(&conn->queue_lock);
+	return ret;
+}
+
+/**
+ * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
+ * @conn: the id's connection
+ *
+ * A5: a queue that is in error already was broken, and the peer only reports it.
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
+{
+	WRITE_ONCE(conn->peer_gone, true);
+	if (conn->ep)
+		kdapl_conn_input(conn, queue_in_error(conn) ?
+				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT);
+	spin_lock_irq(&conn->ia->linger_lock);
+	if (!list_empty(&conn->linger))
+		conn_queue_delayed(conn, 0);
+	spin_unlock_irq(&conn->ia->linger_lock);
+}

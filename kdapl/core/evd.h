@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Event Dispatchers: one ordered FIFO each, fed by the objects' events and by
+ * the completion queue behind it (A3).
+ *
+ * Nothing is allocated when an event is raised: an entry of the FIFO is either
+ * the cookie of a posted DTO (core/ep.h) or a slot that its source owns: two in
+ * every connection, one in every connection request, a pool in an EVD that
+ * takes software or asynchronous events.
+ *
+ * A completion comes out of the CQ in one of two ways, both in evd.c: straight
+ * into the caller's event while the FIFO is empty, or into the FIFO (a pull).
+ * Either way it passes the gate first: what a completion says about its
+ * connection (first data of an unconfirmed connection, an error) is told to the
+ * endpoint before the completion becomes visible.
+ */
+#ifndef KDAPL_EVD_H
+#define KDAPL_EVD_H
+
+#include <linux/irq_poll.h>
+#include <linux/wait.h>
+#include "object.h"
+#include "core.h"
+#include "../glue/glue.h"
+
+/* Completions taken from the device at a time (E98). */
+#define KDAPL_WC_BATCH	16
+/* Events a runner handles before it yields (E98, E113). */
+#define KDAPL_EVD_BUDGET 256
+
+/**
+ * struct kdapl_node - an entry of a FIFO
+ * @link: in kdapl_evd.fifo, or free for other use by the owner
+ * @is_cookie: part of struct kdapl_cookie, else of struct kdapl_slot
+ * @notify: it wakes a waiter and starts an upcall (E35)
+ */
+struct kdapl_node {
+	struct list_head link;
+	bool is_cookie;
+	bool notify;
+};
+
+/**
+ * struct kdapl_event_slot - room for one event that is not a completion
+ * @reserved: kdapl_evd_reserve() made room for it already
+ * @done: called after the event left the FIFO, with no lock held; any context.
+ *	  @lost: the EVD was freed with the event in it (E60).  NULL: the slot
+ *	  belongs to the EVD's own pool
+ */
+struct kdapl_event_slot {
+	struct kdapl_node node;
+	bool reserved;
+	DAT_EVENT event;
+	void (*done)(struct kdapl_event_slot *slot, bool lost);
+};
+
+enum kdapl_evd_config {
+	KDAPL_EVD_CONFIG_NOTIFY = 0x10,
+	KDAPL_EVD_CONFIG_SOLICITED = 0x20,
+	KDAPL_EVD_CONFIG_THRESHOLD = 0x30,
+};
+
+/**
+ * struct kdapl_evd - an Event Dispatcher
+ * @lock: everything below down to @reserve_lock
+ * @cq: created with the first DTO stream attached
+ * @wc: completions taken from @cq and not looked at yet: @wc_next .. @wc_end
+ * @fifo: events in order
+ * @nr_fifo: entries in @fifo
+ * @nr_slots: those that are not completions, bounded by @qlen (E63)
+ * @nr_notify: those that notify
+ * @qlen: as reported
+ * @overflowed: an overflow was reported and no room was made since (E65)
+ * @drainers: connections that wait for completions to come in
+ * @free_slots: pool for software and asynchronous events
+ * @dropped: asynchronous events lost for lack of room (E66)
+ * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
+ * @running: the runner is at work, in @runner's context
+ * @dead: freed or its IA closed
+ * @pending: set by a kick, cleared when the runner starts
+ * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
+ * @idle: woken when @running ends, or with @dead
+ * @iop, @work: the runner in softirq or in process context
+ * @reserve_lock: CQ size: @reserved entries are promised to attached streams,
+ *		  @queues queue pairs use the CQ now
+ * @watch: looks at the CQ of an EVD that nobody is woken by, so that a broken
+ *	   connection is noticed (D52)
+ * @nr_recv, @nr_request, @nr_other: streams attached, for E21 (under
+ *		@reserve_lock)
+ * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
+ * @on_async: entry in kdapl_ia.async_evds
+ * @pool: memory of @free_slots
+ * @face: kdapl_evd_set_face()
+ */
+struct kdapl_evd {
+	struct kdapl_object obj;
+	DAT_EVD_FLAGS flags;
+
+	spinlock_t lock;
+	struct kdapl_cq cq;
+	struct ib_wc wc[KDAPL_WC_BATCH];
+	u8 wc_next;
+	u8 wc_end;
+	struct list_head fifo;
+	u32 nr_fifo;
+	u32 nr_slots;
+	u32 nr_notify;
+	u32 qlen;
+	bool overflowed;
+	u32 drainers;
+	struct list_head free_slots;
+	u64 dropped;
+	const struct kdapl_sink *sink;
+	void *sink_arg;
+	bool running;
+	struct task_struct *runner;
+	bool dead;
+	bool sleeps;
+
+	atomic_t pending;
+	u32 runs_started;
+	u32 runs_ended;
+	wait_queue_head_t idle;
+	struct irq_poll iop;
+	struct work_struct work;
+
+	struct mutex reserve_lock;
+	u32 reserved;
+	u32 queues;
+	struct delayed_work watch;
+	u32 nr_recv;
+	u32 nr_request;
+	u32 nr_other;
+	u32 recv_flags;
+	u32 request_flags;
+	u32 config;
+
+	struct list_head on_async;
+	struct kdapl_event_slot *pool;
+	void *face;
+};
+
+static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_evd, obj);
+}
+
+/* What a stream is, for attaching it (E17, E21). */
+enum kdapl_stream {
+	KDAPL_STREAM_RECV,
+	KDAPL_STREAM_REQUEST,
+	KDAPL_STREAM_OTHER,	/* connection, connection request, async */
+};
+
+/*
+ * kdapl_evd_attach - a source begins to feed @evd
+ * @flags: completion flags of the EP's direction, for RECV and REQUEST
+ * @entries: completion queue entries that the stream may need at once
+ *
+ * Takes a use of @evd.  May sleep.  Return: 0; -EINVAL: the flags do not agree
+ * with the other streams (E21); -ENOSPC: the CQ cannot be that large; -ENOMEM;
+ * -ESTALE: the EVD is being freed.
+ */
+int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
+		     DAT_COMPLETION_FLAGS flags, u32 entries);
+void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
+		      u32 entries);
+
+/* A queue pair is about to use the CQ, or was destroyed.  May sleep. */
+int kdapl_evd_hold_cq(struct kdapl_evd *evd);
+void kdapl_evd_release_cq(struct kdapl_evd *evd);
+
+/*
+ * Puts @slot's event at the end.  Any context, kdapl_ep.lock may be held, an
+ * EVD's lock may not.  Return: false when there is no room (the caller decides
+ * whether that is an overflow, E67).
+ */
+bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
+/*
+ * Room for one event, kept until kdapl_evd_post() of a slot with ->reserved, or
+ * kdapl_evd_unreserve().
+ */
+bool kdapl_evd_reserve(struct kdapl_evd *evd);
+void kdapl_evd_unreserve(struct kdapl_evd *evd);
+/* Reports E65, once an episode; same contexts. */
+void kdapl_evd_overflow(struct kdapl_evd *evd);
+/* An asynchronous event into the pool of @evd; any context (E66). */
+void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
+			  DAT_COUNT reason);
+
+struct kdapl_cookie;
+/*
+ * A DTO completes without ever having been on a queue.  kdapl_dir.lock is held.
+ */
+void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
+
+/* All completions that are in the CQ go into the FIFO; any context, no locks. */
+void kdapl_evd_pull(struct kdapl_evd *evd);
+/* While @on, the CQ is kept armed and pulled for a drain. */
+void kdapl_evd_drain(struct kdapl_evd *evd, bool on);
+
+/*
+ * An EVD without a handle whose events nobody wants: for an EP's null EVDs
+ * (mt:T11).  May sleep.  NULL: no memory.
+ */
+struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia);
+/* Frees it; nothing is attached any more. */
+void kdapl_evd_free_hidden(struct kdapl_evd *evd);
+
+/* For ia.c: the async EVD that an open makes, published. */
+DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
+				  struct kdapl_evd **evd);
+
+#endif /* KDAPL_EVD_H */

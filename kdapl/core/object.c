@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Handles and the life of objects (core/object.h tells the rules).
+ *
+ * A handle is a token: type (8 bits), generation (24 bits), slot index (32
+ * bits).  Slots live in chunks that stay for the life of the space, so a look-up
+ * is two loads and one compare under RCU, and a forged index hits either no
+ * chunk or a slot whose object has another token.  A slot whose generation
+ * would wrap is never used again (A1).
+ */
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "object.h"
+#include "core.h"
+#include "ia.h"
+#include "../trace.h"
+
+#define CHUNK_SLOTS	256
+#define GENERATION_MAX	0xffffffU
+
+struct kdapl_slot {
+	struct kdapl_object __rcu *obj;
+	u32 generation;
+	u32 next_free;
+};
+
+static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
+{
+	return (u64)type << 56 | (u64)generation << 32 | index;
+}
+
+static struct kdapl_slot *slot_of(struct kdapl_space *space, u32 index)
+{
+	struct kdapl_slot *chunk = xa_load(&space->chunks, index / CHUNK_SLOTS);
+
+	return chunk ? &chunk[index % CHUNK_SLOTS] : NULL;
+}
+
+/**
+ * kdapl_space_init - make an empty space
+ * @space: to initialise
+ * @net: the opener's network namespace; a reference is taken
+ * @user: it belongs to a process
+ * @max_objects: how many objects it may hold at once
+ *
+ * Return: 0.
+ */
+int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
+		     u32 max_objects)
+{
+	memset(space, 0, sizeof(*space));
+	spin_lock_init(&space->lock);
+	xa_init(&space->chunks);
+	xa_init_flags(&space->lmrs, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&space->ias);
+	mutex_init(&space->ia_lock);
+	space->net = get_net(net);
+	space->user = user;
+	space->max_objects = max_objects;
+	return 0;
+}
+
+/**
+ * kdapl_space_destroy - give a space back
+ * @space: all its IAs are closed (kdapl_ia_close_all())
+ *
+ * Waits until the memory of its last object has been released.  May sleep.
+ */
+void kdapl_space_destroy(struct kdapl_space *space)
+{
+	struct kdapl_slot *chunk;
+	unsigned long i;
+
+	wait_var_event(&space->nr_live, !atomic_read(&space->nr_live));
+	WARN_ON_ONCE(space->nr_objects);
+	xa_for_each(&space->chunks, i, chunk)
+		kvfree(chunk);
+	xa_destroy(&space->chunks);
+	xa_destroy(&space->lmrs);
+	put_net(space->net);
+}
+
+/* Adds a chunk of free slots; somebody else may have been faster. */
+static int space_grow(struct kdapl_space *space, u32 number)
+{
+	struct kdapl_slot *chunk;
+	u32 first = number * CHUNK_SLOTS;
+	unsigned long flags;
+	int i, ret;
+
+	chunk = kvcalloc(CHUNK_SLOTS, sizeof(*chunk), kdapl_gfp(space));
+	if (!chunk)
+		return -ENOMEM;
+	ret = xa_insert(&space->chunks, number, chunk, kdapl_gfp(space));
+	if (ret) {
+		kvfree(chunk);
+		return ret == -EBUSY ? 0 : ret;
+	}
+
+	spin_lock_irqsave(&space->lock, flags);
+	/* Slot 0 stays unused: 0 ends the free list. */
+	for (i = CHUNK_SLOTS - 1; i >= (number ? 0 : 1); i--) {
+		chunk[i].next_free = space->free_slot;
+		space->free_slot = first + i;
+	}
+	space->nr_slots += CHUNK_SLOTS;
+	spin_unlock_irqrestore(&space->lock, flags);
+	return 0;
+}
+
+static int slot_reserve(struct kdapl_space *space, u32 *index,
+			struct kdapl_slot **slot)
+{
+	unsigned long flags;
+	u32 number;
+	int ret;
+
+	for (;;) {
+		spin_lock_irqsave(&space->lock, flags);
+		if (space->nr_objects >= space->max_objects) {
+			spin_unlock_irqrestore(&space->lock, flags);
+			return -ENOSPC;
+		}
+		*index = space->free_slot;
+		if (*index) {
+			*slot = slot_of(space, *index);
+			space->free_slot = (*slot)->next_free;
+			space->nr_objects++;
+			spin_unlock_irqrestore(&space->lock, flags);
+			return 0;
+		}
+		number = space->nr_slots / CHUNK_SLOTS;
+		spin_unlock_irqrestore(&space->lock, flags);
+
+		ret = space_grow(space, number);
+		if (ret)
+			return ret;
+	}
+}
+
+static void slot_return(struct kdapl_space *space, u32 index,
+			struct kdapl_slot *slot)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&space->lock, flags);
+	space->nr_objects--;
+	if (slot->generation < GENERATION_MAX) {
+		slot->generation++;
+		slot->next_free = space->free_slot;
+		space->free_slot = index;
+	}
+	spin_unlock_irqrestore(&space->lock, flags);
+}
+
+/**
+ * kdapl_object_init - give a new object its head, with one reference
+ * @obj: zeroed memory
+ * @type: of the object
+ * @space: in which its handle will be valid
+ * @ia: its adapter, of which a reference is taken; NULL for an IA itself
+ * @release: frees the object; process context, after an RCU grace period
+ *
+ * Reserves the handle; it resolves to nothing until kdapl_object_publish().
+ * Undone by kdapl_object_abort() before that.  May sleep.
+ *
+ * Return: 0, -ENOMEM, -ENOSPC when the space is full.
+ */
+int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
+		      struct kdapl_space *space, struct kdapl_ia *ia,
+		      void (*release)(struct kdapl_object *obj))
+{
+	struct kdapl_slot *slot;
+	u32 index;
+	int ret;
+
+	ret = slot_reserve(space, &index, &slot);
+	if (ret)
+		return ret;
+
+	obj->token = make_token(type, slot->generation, index);
+	refcount_set(&obj->ref, 1);
+	atomic_set(&obj->users, 0);
+	obj->type = type;
+	obj->space = space;
+	obj->ia = ia ?: container_of(obj, struct kdapl_ia, obj);
+	INIT_LIST_HEAD(&obj->on_ia);
+	obj->release = release;
+	atomic_inc(&space->nr_live);
+	if (ia)
+		kdapl_object_get(&ia->obj);
+	return 0;
+}
+
+/**
+ * kdapl_object_publish - make the handle work
+ * @obj: completely built
+ *
+ * From here on other threads find it.  Takes the IA's list lock; may sleep.
+ */
+void kdapl_object_publish(struct kdapl_object *obj)
+{
+	struct kdapl_space *space = obj->space;
+	struct kdapl_ia *ia = obj->ia;
+
+	if (obj->type == KDAPL_IA) {
+		mutex_lock(&space->ia_lock);
+		list_add_tail(&obj->on_ia, &space->ias);
+		mutex_unlock(&space->ia_lock);
+	} else {
+		mutex_lock(&ia->lock);
+		list_add_tail(&obj->on_ia, &ia->objects[obj->type]);
+		ia->nr_objects++;
+		mutex_unlock(&ia->lock);
+	}
+	trace_kdapl_object_new(obj);
+	rcu_assign_pointer(slot_of(space, (u32)obj->token)->obj, obj);
+}
+
+/**
+ * kdapl_object_abort - undo kdapl_object_init() of an unpublished object
+ * @obj: its memory is released by ->release
+ */
+void kdapl_object_abort(struct kdapl_object *obj)
+{
+	slot_return(obj->space, (u32)obj->token,
+		    slot_of(obj->space, (u32)obj->token));
+	kdapl_object_put(obj);
+}
+
+/**
+ * kdapl_object_retire - the handle is dead for ever
+ * @obj: a published object; the caller has a reference besides the handle's,
+ *	 or does not use @obj afterwards
+ *
+ * Of several callers one wins (E114).  Drops the handle's reference.  May
+ * sleep.
+ *
+ * Return: true for the one who retired it.
+ */
+bool kdapl_object_retire(struct kdapl_object *obj)
+{
+	struct kdapl_space *space = obj->space;
+	struct kdapl_slot *slot = slot_of(space, (u32)obj->token);
+	struct kdapl_ia *ia = obj->ia;
+
+	if (unrcu_pointer(cmpxchg(&slot->obj, RCU_INITIALIZER(obj), NULL)) != obj)
+		return false;
+	slot_return(space, (u32)obj->token, slot);
+
+	if (obj->type == KDAPL_IA) {
+		mutex_lock(&space->ia_lock);
+		list_del_init(&obj->on_ia);
+		mutex_unlock(&space->ia_lock);
+	} else {
+		mutex_lock(&ia->lock);
+		list_del_init(&obj->on_ia);
+		ia->nr_objects--;
+		mutex_unlock(&ia->lock);
+	}
+	trace_kdapl_object_free(obj);
+	kdapl_object_put(obj);
+	return true;
+}
+
+/**
+ * kdapl_object_find_rcu - look a handle up, without a reference
+ * @space: in which the handle is valid
+ * @handle: any value at all
+ * @type: what it must be; 0 for any type
+ *
+ * Caller is in an RCU read section, within which the object's memory stays; it
+ * may be retired at any moment, which the object's own lock tells.  Any
+ * context.
+ *
+ * Return: the object, or NULL: freed, forged, foreign, of another type, or its
+ * IA is closing (E5, I15).
+ */
+struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
+					   DAT_HANDLE handle,
+					   enum kdapl_type type)
+{
+	u64 token = (uintptr_t)handle;
+	struct kdapl_object *obj;
+	struct kdapl_slot *slot;
+
+	if (type && token >> 56 != type)
+		return NULL;
+	slot = slot_of(space, (u32)token);
+	if (!slot)
+		return NULL;
+	obj = rcu_dereference(slot->obj);
+	if (!obj || obj->token != token || READ_ONCE(obj->ia->closing))
+		return NULL;
+	return obj;
+}
+
+/**
+ * kdapl_object_find - look a handle up and take a reference
+ * @space: in which the handle is valid
+ * @handle: any value at all
+ * @type: what it must be; 0 for any type
+ *
+ * Any context.
+ *
+ * Return: as kdapl_object_find_rcu().
+ */
+struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
+				       DAT_HANDLE handle, enum kdapl_type type)
+{
+	struct kdapl_object *obj;
+
+	rcu_read_lock();
+	obj = kdapl_object_find_rcu(space, handle, type);
+	if (obj && !refcount_inc_not_zero(&obj->ref))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+static void object_release(struct work_struct *work)
+{
+	struct kdapl_object *obj = container_of(to_rcu_work(work),
+						struct kdapl_object, rwork);
+	struct kdapl_ia *ia = obj->type == KDAPL_IA ? NULL : obj->ia;
+	struct kdapl_space *space = obj->space;
+
+	obj->release(obj);
+	if (ia)
+		kdapl_object_put(&ia->obj);
+	/* The space may go as soon as it is seen empty: wake by address only. */
+	if (atomic_dec_and_test(&space->nr_live))
+		wake_up_var(&space->nr_live);
+}
+
+/**
+ * kdapl_object_put - drop a reference
+ * @obj: not to be used afterwards
+ *
+ * Any context; the release itself runs later, in process context.
+ */
+void kdapl_object_put(struct kdapl_object *obj)
+{
+	if (!refcount_dec_and_test(&obj->ref))
+		return;
+	INIT_RCU_WORK(&obj->rwork, object_release);
+	queue_rcu_work(kdapl_wq, &obj->rwork);
+}
+
+/**
+ * kdapl_object_kill - take no new user, if there is none now
+ * @obj: a PZ, EVD, LMR, SRQ
+ *
+ * Return: 0 and kdapl_object_use() fails from here on; -EBUSY while it is used
+ * (..._IN_USE); -ESTALE if somebody else killed it (its handle is as good as
+ * dead).
+ */
+int kdapl_object_kill(struct kdapl_object *obj)
+{
+	int users = atomic_cmpxchg(&obj->users, 0, INT_MIN);
+
+	if (!users)
+		return 0;
+	return users > 0 ? -EBUSY : -ESTALE;
+}
+
+static const u8 handle_types[KDAPL_NR_TYPES] = {
+	[KDAPL_IA]  = DAT_HANDLE_TYPE_IA,
+	[KDAPL_PZ]  = DAT_HANDLE_TYPE_PZ,
+	[KDAPL_LMR] = DAT_HANDLE_TYPE_LMR,
+	[KDAPL_RMR] = DAT_HANDLE_TYPE_RMR,
+	[KDAPL_EVD] = DAT_HANDLE_TYPE_EVD,
+	[KDAPL_EP]  = DAT_HANDLE_TYPE_EP,
+	[KDAPL_PSP] = DAT_HANDLE_TYPE_PSP,
+	[KDAPL_RSP] = DAT_HANDLE_TYPE_RSP,
+	[KDAPL_CR]  = DAT_HANDLE_TYPE_CR,
+	[KDAPL_SRQ] = DAT_HANDLE_TYPE_SRQ,
+};
+
+/**
+ * kdapl_get_handle_type - dat_get_handle_type (G28, G29)
+ * @space: in which the handle is valid
+ * @handle: any value
+ * @type: out
+ *
+ * Any context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
+ * for a null @type.
+ */
+DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
+				 DAT_HANDLE_TYPE *type)
+{
+	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	struct kdapl_object *obj;
+
+	rcu_read_lock();
+	obj = kdapl_object_find_rcu(space, handle, 0);
+	if (obj && !type) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else if (obj) {
+		*type = handle_types[obj->type];
+		ret = DAT_SUCCESS;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * kdapl_get_context - dat_get_consumer_context (G30)
+ * @space: in which the handle is valid
+ * @handle: any value
+ * @context: out
+ *
+ * Any context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
+ * for a null @context.
+ */
+DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
+			     DAT_CONTEXT *context)
+{
+	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	struct kdapl_object *obj;
+
+	rcu_read_lock();
+	obj = kdapl_object_find_rcu(space, handle, 0);
+	if (obj && !context) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else if (obj) {
+		context->as_64 = READ_ONCE(obj->context.as_64);
+		ret = DAT_SUCCESS;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * kdapl_set_context - dat_set_consumer_context (G30)
+ * @space: in which the handle is valid
+ * @handle: any value
+ * @context: kept, never looked at
+ *
+ * Any context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1.
+ */
+DAT_RETURN kdapl_set_context(struct kdapl_space *space, DAT_HANDLE handle,
+			     DAT_CONTEXT context)
+{
+	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	struct kdapl_object *obj;
+
+	rcu_read_lock();
+	obj = kdapl_object_find_rcu(space, handle, 0);
+	if (obj) {
+		WRITE_ONCE(obj->context.as_64, context.as_64);
+		ret = DAT_SUCCESS;
+	}
+	rcu_read_unlock();
+	return ret;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Service points and connection requests: core/sp.c listens and makes the
+ * requests, core/cr.c answers them.
+ */
+#ifndef KDAPL_SP_H
+#define KDAPL_SP_H
+
+#include "ep.h"
+
+/**
+ * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
+ * @evd: CR-EVD, attached
+ * @qual: the port
+ * @flags: DAT_PSP_*_FLAG, of a PSP
+ * @id: listening; NULL once it was given back
+ * @lock: @ep, @spent
+ * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives
+ * @spent: a RSP took its one request (P22)
+ */
+struct kdapl_sp {
+	struct kdapl_object obj;
+	struct kdapl_evd *evd;
+	u16 qual;
+	DAT_PSP_FLAGS flags;
+	struct rdma_cm_id *id;
+	struct mutex lock;
+	struct kdapl_ep *ep;
+	bool spent;
+};
+
+/**
+ * struct kdapl_cr - a Connection Request
+ * @conn: holds the id, the peer's address and private data; NULL once the
+ *	  request was answered
+ * @lock: one answer at a time
+ * @ep: the endpoint it owns (RSP, or made by the provider), with a reference
+ * @slot: its event
+ */
+struct kdapl_cr {
+	struct kdapl_object obj;
+	struct kdapl_conn *conn;
+	struct mutex lock;
+	struct kdapl_ep *ep;
+	struct kdapl_event_slot slot;
+};
+
+struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn,
+				struct kdapl_ep *ep);
+
+#endif /* KDAPL_SP_H */

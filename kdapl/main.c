@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Module init and exit in order; the one file that knows all layers.  The
+ * faces come last and go first: while they are there, somebody may call.
+ */
+#include <linux/module.h>
+#include "core/core.h"
+#include "face/dev.h"
+#include "glue/glue.h"
+
+MODULE_DESCRIPTION("Direct Access Transport API (DAT 1.2)");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("1.0");
+
+/* Kernel consumers share one table of handles; a million is no limit to them. */
+#define KERNEL_MAX_OBJECTS	(1U << 20)
+
+struct kdapl_space kdapl_kernel_space;
+struct workqueue_struct *kdapl_wq;
+
+static int __init kdapl_init(void)
+{
+	int ret;
+
+	/*
+	 * Unbound and unlimited: an upcall that sleeps, or a drain, holds
+	 * nobody up.
+	 */
+	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!kdapl_wq)
+		return -ENOMEM;
+	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, false,
+			       KERNEL_MAX_OBJECTS);
+	if (ret)
+		goto err_wq;
+	ret = kdapl_debugfs_init();
+	if (ret)
+		goto err_space;
+	ret = kdapl_device_init();
+	if (ret)
+		goto err_debugfs;
+	ret = kdapl_dev_init();
+	if (ret)
+		goto err_device;
+	return 0;
+
+err_device:
+	kdapl_device_exit();
+err_debugfs:
+	kdapl_debugfs_exit();
+err_space:
+	kdapl_space_destroy(&kdapl_kernel_space);
+err_wq:
+	destroy_workqueue(kdapl_wq);
+	return ret;
+}
+
+static void __exit kdapl_exit(void)
+{
+	kdapl_dev_exit();
+	/* A kernel consumer that left IAs open cannot close them any more. */
+	kdapl_ia_close_all(&kdapl_kernel_space);
+	kdapl_device_exit();
+	kdapl_debugfs_exit();
+	kdapl_space_destroy(&kdapl_kernel_space);
+	/* Releases queue work from RCU callbacks, and work puts references. */
+	rcu_barrier();
+	destroy_workqueue(kdapl_wq);
+	rcu_barrier();
+}
+
+module_init(kdapl_init);
+module_exit(kdapl_exit);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Every tracepoint of kdapl, in sections by what they show (A13).  A handle
+ * joins the lines of one object.  Enable with
+ *	echo 1 > /sys/kernel/tracing/events/kdapl/enable
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM kdapl
+
+#if !defined(KDAPL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KDAPL_TRACE_H
+
+#include <linux/tracepoint.h>
+#include "core/ep.h"
+
+/* ---- objects: birth and death ---- */
+
+DECLARE_EVENT_CLASS(kdapl_object_class,
+	TP_PROTO(const struct kdapl_object *obj),
+	TP_ARGS(obj),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u64, ia)
+		__field(u8, type)
+		__field(bool, user)
+	),
+	TP_fast_assign(
+		__entry->token = obj->token;
+		__entry->ia = obj->ia->obj.token;
+		__entry->type = obj->type;
+		__entry->user = obj->space->user;
+	),
+	TP_printk("%s handle=%#llx ia=%#llx %s",
+		  __print_symbolic(__entry->type,
+				   { KDAPL_IA, "ia" }, { KDAPL_PZ, "pz" },
+				   { KDAPL_LMR, "lmr" }, { KDAPL_RMR, "rmr" },
+				   { KDAPL_EVD, "evd" }, { KDAPL_EP, "ep" },
+				   { KDAPL_PSP, "psp" }, { KDAPL_RSP, "rsp" },
+				   { KDAPL_CR, "cr" }, { KDAPL_SRQ, "srq" }),
+		  __entry->token, __entry->ia,
+		  __entry->user ? "user" : "kernel")
+);
+
+DEFINE_EVENT(kdapl_object_class, kdapl_object_new,
+	TP_PROTO(const struct kdapl_object *obj), TP_ARGS(obj));
+DEFINE_EVENT(kdapl_object_class, kdapl_object_free,
+	TP_PROTO(const struct kdapl_object *obj), TP_ARGS(obj));
+
+/* ---- endpoints ---- */
+
+TRACE_EVENT(kdapl_ep_state,
+	TP_PROTO(const struct kdapl_ep *ep, u8 from, u8 input, u8 to),
+	TP_ARGS(ep, from, input, to),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u8, from)
+		__field(u8, input)
+		__field(u8, to)
+	),
+	TP_fast_assign(
+		__entry->token = ep->obj.token;
+		__entry->from = from;
+		__entry->input = input;
+		__entry->to = to;
+	),
+	TP_printk("ep=%#llx %s -> %s (%s)", __entry->token,
+		  kdapl_ep_state_name(__entry->from),
+		  kdapl_ep_state_name(__entry->to),
+		  kdapl_ep_input_name(__entry->input))
+);
+
+/* ---- connections ---- */
+
+TRACE_EVENT(kdapl_cm,
+	TP_PROTO(const struct kdapl_conn *conn, u8 input),
+	TP_ARGS(conn, input),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u32, qp)
+		__field(u8, input)
+		__field(bool, active)
+	),
+	TP_fast_assign(
+		__entry->token = conn->ep->obj.token;
+		__entry->qp = conn->qp.num;
+		__entry->input = input;
+		__entry->active = conn->active;
+	),
+	TP_printk("ep=%#llx qp=%u %s %s", __entry->token, __entry->qp,
+		  __entry->active ? "active" : "passive",
+		  kdapl_ep_input_name(__entry->input))
+);
+
+TRACE_EVENT(kdapl_request,
+	TP_PROTO(const struct kdapl_object *sp, const struct kdapl_object *cr),
+	TP_ARGS(sp, cr),
+	TP_STRUCT__entry(
+		__field(u64, sp)
+		__field(u64, cr)
+	),
+	TP_fast_assign(
+		__entry->sp = sp->token;
+		__entry->cr = cr->token;
+	),
+	TP_printk("sp=%#llx cr=%#llx", __entry->sp, __entry->cr)
+);
+
+/* ---- errors of the layers below ---- */
+
+TRACE_EVENT(kdapl_error,
+	TP_PROTO(const char *what, int err),
+	TP_ARGS(what, err),
+	TP_STRUCT__entry(
+		__string(what, what)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		kdapl_assign_str(what, what);
+		__entry->err = err;
+	),
+	TP_printk("%s err=%d", __get_str(what), __entry->err)
+);
+
+#endif /* KDAPL_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
