@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The server: one public service point; every request that it can serve gets a
+ * connection of its own, which lives until the peer disconnects.
+ *
+ * Nothing can be freed from its own upcall, so the end of a connection is left
+ * to a work item.
+ */
+#include <linux/errno.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include "pp.h"
+
+#define PP_BACKLOG	64
+#define PP_MAX_DEPTH	256
+#define PP_MAX_CONNS	1024
+
+static struct pp_ia *server_ia;
+static DAT_EVD_HANDLE request_evd;
+static DAT_PSP_HANDLE psp;
+static struct workqueue_struct *server_wq;
+
+static DEFINE_MUTEX(server_lock);
+static LIST_HEAD(server_conns);
+static DECLARE_WAIT_QUEUE_HEAD(server_empty);
+static unsigned int nr_active, nr_served, nr_failed;
+
+/* ---- the end of a connection -------------------------------------------- */
+
+static void forget(struct pp_conn *conn)
+{
+	mutex_lock(&server_lock);
+	list_del(&conn->entry);
+	nr_active--;
+	nr_served++;
+	if (conn->error)
+		nr_failed++;
+	mutex_unlock(&server_lock);
+	wake_up(&server_empty);
+}
+
+static void end_work(struct work_struct *work)
+{
+	struct pp_conn *conn = container_of(work, struct pp_conn, end_work);
+
+	pp_conn_destroy(conn);
+	forget(conn);
+	kfree(conn);
+}
+
+static void server_ended(struct pp_conn *conn)
+{
+	queue_work(server_wq, &conn->end_work);
+}
+
+/* ---- the beginning ------------------------------------------------------ */
+
+/* The private data is from a stranger. */
+static bool parse_hello(const DAT_CR_PARAM *cr, struct pp_game *game)
+{
+	struct pp_hello hello;
+
+	if (cr->private_data_size < (int)sizeof(hello))
+		return false;
+	memcpy(&hello, cr->private_data, sizeof(hello));
+	game->mode = be32_to_cpu(hello.mode);
+	game->size = be32_to_cpu(hello.size);
+	game->iterations = be32_to_cpu(hello.iterations);
+	game->depth = be32_to_cpu(hello.depth);
+	game->verify = be32_to_cpu(hello.flags) & PP_F_VERIFY;
+
+	return be32_to_cpu(hello.magic) == PP_MAGIC &&
+	       be32_to_cpu(hello.version) == PP_VERSION &&
+	       game->mode < PP_MODES && game->size <= PP_MAX_SIZE &&
+	       game->depth >= 1 && game->depth <= PP_MAX_DEPTH;
+}
+
+static int accept_it(DAT_CR_HANDLE cr, struct pp_conn *conn)
+{
+	struct pp_info info;
+	int err;
+
+	err = pp_conn_create(conn);
+	if (!err)
+		err = pp_conn_post_recvs(conn);
+	if (err)
+		return err;
+	pp_conn_own_info(conn, &info);
+	return dat_cr_accept(cr, conn->ep, sizeof(info), &info) ? -EIO : 0;
+}
+
+/* Enters the list before it can end. */
+static struct pp_conn *new_conn(const struct pp_game *game)
+{
+	struct pp_conn *conn = NULL;
+
+	mutex_lock(&server_lock);
+	if (nr_active < PP_MAX_CONNS)
+		conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (conn) {
+		conn->ia = server_ia;
+		conn->server = true;
+		conn->game = *game;
+		conn->ended = server_ended;
+		INIT_WORK(&conn->end_work, end_work);
+		list_add_tail(&conn->entry, &server_conns);
+		nr_active++;
+	}
+	mutex_unlock(&server_lock);
+	return conn;
+}
+
+static void request(DAT_CR_HANDLE cr)
+{
+	struct pp_conn *conn = NULL;
+	struct pp_game game = {};
+	DAT_CR_PARAM param;
+
+	if (!dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) &&
+	    parse_hello(&param, &game))
+		conn = new_conn(&game);
+	if (!conn) {
+		dat_cr_reject(cr);
+		return;
+	}
+	if (accept_it(cr, conn)) {
+		dat_cr_reject(cr);
+		conn->error = "cannot accept";
+		pp_conn_destroy(conn);
+		forget(conn);
+		kfree(conn);
+	}
+}
+
+static void request_upcall(DAT_PVOID instance_data, const DAT_EVENT *event,
+			   DAT_BOOLEAN more_events)
+{
+	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+		request(event->event_data.cr_arrival_event_data.cr_handle);
+}
+
+/* ---- start and stop ----------------------------------------------------- */
+
+/**
+ * pp_server_start - listen
+ * @ia: adapter to use
+ * @port: connection qualifier
+ *
+ * May sleep.  Return: 0 or an errno.
+ */
+int pp_server_start(struct pp_ia *ia, u16 port)
+{
+	const DAT_UPCALL_OBJECT upcall = { .upcall_func = request_upcall };
+
+	server_ia = ia;
+	server_wq = alloc_workqueue("kdat-pingpong", WQ_UNBOUND, 0);
+	if (!server_wq)
+		return -ENOMEM;
+	if (dat_evd_kcreate(ia->ia, PP_BACKLOG, DAT_UPCALL_SINGLE_INSTANCE,
+			    &upcall, DAT_EVD_CR_FLAG, &request_evd))
+		goto no_evd;
+	if (dat_psp_create(ia->ia, port, request_evd, DAT_PSP_CONSUMER_FLAG,
+			   &psp))
+		goto no_psp;
+	return 0;
+
+no_psp:
+	dat_evd_free(request_evd);
+no_evd:
+	destroy_workqueue(server_wq);
+	server_wq = NULL;
+	return -EIO;
+}
+
+static void disconnect_all(void)
+{
+	struct pp_conn *conn;
+
+	mutex_lock(&server_lock);
+	list_for_each_entry(conn, &server_conns, entry)
+		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
+	mutex_unlock(&server_lock);
+}
+
+static bool all_gone(void)
+{
+	bool gone;
+
+	mutex_lock(&server_lock);
+	gone = list_empty(&server_conns);
+	mutex_unlock(&server_lock);
+	return gone;
+}
+
+/**
+ * pp_server_stop - end all connections and stop listening
+ *
+ * First no new connection, then an end for each one there is: the event of the
+ * disconnect brings it to end_work().  May sleep.
+ */
+void pp_server_stop(void)
+{
+	if (!server_wq)
+		return;
+	dat_psp_free(psp);
+	dat_evd_modify_upcall(request_evd, DAT_UPCALL_TEARDOWN,
+			      DAT_UPCALL_SAME);
+	disconnect_all();
+	wait_event(server_empty, all_gone());
+	dat_evd_free(request_evd);
+	destroy_workqueue(server_wq);
+}
+
+/**
+ * pp_server_status - how many connections
+ * @active: out: there are
+ * @served: out: there were
+ * @failed: out: of @served, did not get to their end
+ */
+void pp_server_status(unsigned int *active, unsigned int *served,
+		      unsigned int *failed)
+{
+	mutex_lock(&server_lock);
+	*active = nr_active;
+	*served = nr_served;
+	*failed = nr_failed;
+	mutex_unlock(&server_lock);
+}
