@@ -15,15 +15,6 @@
 #include "ia.h"
 #include "../trace.h"
 
-#define CHUNK_SLOTS	256
-#define GENERATION_MAX	0xffffffU
-
-struct kdapl_slot {
-	struct kdapl_object __rcu *obj;
-	u32 generation;
-	u32 next_free;
-};
-
 static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 {
 	return (u64)type << 56 | (u64)generation << 32 | index;
@@ -31,9 +22,9 @@ static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 
 static struct kdapl_slot *slot_of(struct kdapl_space *space, u32 index)
 {
-	struct kdapl_slot *chunk = xa_load(&space->chunks, index / CHUNK_SLOTS);
+	struct kdapl_slot *chunk = xa_load(&space->chunks, index / KDAPL_CHUNK_SLOTS);
 
-	return chunk ? &chunk[index % CHUNK_SLOTS] : NULL;
+	return chunk ? &chunk[index % KDAPL_CHUNK_SLOTS] : NULL;
 }
 
 /**
@@ -84,11 +75,11 @@ void kdapl_space_destroy(struct kdapl_space *space)
 static int space_grow(struct kdapl_space *space, u32 number)
 {
 	struct kdapl_slot *chunk;
-	u32 first = number * CHUNK_SLOTS;
+	u32 first = number * KDAPL_CHUNK_SLOTS;
 	unsigned long flags;
 	int i, ret;
 
-	chunk = kvcalloc(CHUNK_SLOTS, sizeof(*chunk), kdapl_gfp(space));
+	chunk = kvcalloc(KDAPL_CHUNK_SLOTS, sizeof(*chunk), kdapl_gfp(space));
 	if (!chunk)
 		return -ENOMEM;
 	ret = xa_insert(&space->chunks, number, chunk, kdapl_gfp(space));
@@ -99,11 +90,11 @@ static int space_grow(struct kdapl_space *space, u32 number)
 
 	spin_lock_irqsave(&space->lock, flags);
 	/* Slot 0 stays unused: 0 ends the free list. */
-	for (i = CHUNK_SLOTS - 1; i >= (number ? 0 : 1); i--) {
+	for (i = KDAPL_CHUNK_SLOTS - 1; i >= (number ? 0 : 1); i--) {
 		chunk[i].next_free = space->free_slot;
 		space->free_slot = first + i;
 	}
-	space->nr_slots += CHUNK_SLOTS;
+	space->nr_slots += KDAPL_CHUNK_SLOTS;
 	spin_unlock_irqrestore(&space->lock, flags);
 	return 0;
 }
@@ -129,7 +120,7 @@ static int slot_reserve(struct kdapl_space *space, u32 *index,
 			spin_unlock_irqrestore(&space->lock, flags);
 			return 0;
 		}
-		number = space->nr_slots / CHUNK_SLOTS;
+		number = space->nr_slots / KDAPL_CHUNK_SLOTS;
 		spin_unlock_irqrestore(&space->lock, flags);
 
 		ret = space_grow(space, number);
@@ -145,7 +136,7 @@ static void slot_return(struct kdapl_space *space, u32 index,
 
 	spin_lock_irqsave(&space->lock, flags);
 	space->nr_objects--;
-	if (slot->generation < GENERATION_MAX) {
+	if (slot->generation < KDAPL_GENERATION_MAX) {
 		slot->generation++;
 		slot->next_free = space->free_slot;
 		space->free_slot = index;

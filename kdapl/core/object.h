@@ -64,6 +64,22 @@ enum kdapl_type {
 	KDAPL_NR_TYPES
 };
 
+/* For object.c and its test only. */
+#define KDAPL_CHUNK_SLOTS	256
+#define KDAPL_GENERATION_MAX	0xffffffU
+
+/**
+ * struct kdapl_slot - a place in the table of handles
+ * @obj: whose handle it is now, or NULL
+ * @generation: of the handle that it gives out next, or has given to @obj
+ * @next_free: links the free slots by index
+ */
+struct kdapl_slot {
+	struct kdapl_object __rcu *obj;
+	u32 generation;
+	u32 next_free;
+};
+
 /**
  * struct kdapl_space - who can name what: one per open file, one for the kernel
  * @lock: slot allocation
