@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The round trips of ../pingpong-protocol.h, on both sides.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pingpong.h"
+
+enum { CLIENT = 0, SERVER = 1 };
+
+static void fill(const struct test *test, uint8_t *data, uint32_t k, uint32_t s)
+{
+	uint32_t i;
+
+	if (test->verify)
+		for (i = 0; i < test->size; i++)
+			data[i] = pp_byte(k, i, s);
+}
+
+static bool check(struct link *link, const uint8_t *data, uint32_t k,
+		  uint32_t s)
+{
+	uint32_t i;
+
+	if (!link->test.verify)
+		return true;
+	for (i = 0; i < link->test.size; i++)
+		if (data[i] != pp_byte(k, i, s))
+			return fail(link,
+				    "iteration %u, byte %u: 0x%02x, expected 0x%02x",
+				    k, i, data[i], pp_byte(k, i, s));
+	return true;
+}
+
+/* The slot of the message taken last may be filled again. */
+static bool slot_done(struct link *link)
+{
+	unsigned int slot = link->next_slot;
+
+	link->next_slot = (slot + 1) % NR_SLOTS;
+	return link_post_recv(link, slot);
+}
+
+static bool notice_out(struct link *link, uint32_t k, enum pp_status status)
+{
+	struct pp_notice notice = {
+		.iteration = htobe32(k),
+		.status = htobe32(status),
+	};
+
+	memcpy(link_note(link), &notice, sizeof(notice));
+	return link_send(link, link_note(link), sizeof(notice));
+}
+
+static bool notice_in(struct link *link, uint32_t k)
+{
+	struct pp_notice notice;
+	const void *data;
+	uint32_t length;
+
+	if (!link_receive(link, &data, &length))
+		return false;
+	if (length != sizeof(notice))
+		return fail(link, "a notice of %u bytes", length);
+	memcpy(&notice, data, sizeof(notice));
+	if (be32toh(notice.status) != PP_OK)
+		return fail(link, "the peer found wrong data in iteration %u",
+			    be32toh(notice.iteration));
+	if (be32toh(notice.iteration) != k)
+		return fail(link, "notice of iteration %u, expected %u",
+			    be32toh(notice.iteration), k);
+	return slot_done(link);
+}
+
+/* A message of the test's size from side @s. */
+static bool message_in(struct link *link, uint32_t k, uint32_t s)
+{
+	const void *data;
+	uint32_t length;
+
+	if (!link_receive(link, &data, &length))
+		return false;
+	if (length != link->test.size)
+		return fail(link, "a message of %u bytes, expected %u", length,
+			    link->test.size);
+	return check(link, data, k, s) && slot_done(link);
+}
+
+/* My data to the peer, or at least to where it can fetch them. */
+static bool mine(struct link *link, uint32_t k)
+{
+	const struct test *test = &link->test;
+
+	switch (test->mode) {
+	case PP_SEND:
+		return link_send(link, link_out(link), test->size);
+	case PP_WRITE:
+		return link_write(link, link_out(link), test->size) &&
+		       notice_out(link, k, PP_OK);
+	default:
+		return notice_out(link, k, PP_OK);
+	}
+}
+
+/* Where side @s's data for iteration @k are put before they are sent. */
+static void prepare(struct link *link, uint32_t k, uint32_t s)
+{
+	fill(&link->test, link->test.mode == PP_READ ? link->open.data :
+	     link_out(link), k, s);
+}
+
+/* The peer's data for iteration @k, checked. */
+static bool theirs(struct link *link, uint32_t k, uint32_t s)
+{
+	switch (link->test.mode) {
+	case PP_SEND:
+		return message_in(link, k, s);
+	case PP_WRITE:
+		return notice_in(link, k) && check(link, link->open.data, k, s);
+	default:
+		return notice_in(link, k) &&
+		       link_read(link, link_out(link), link->test.size) &&
+		       check(link, link_out(link), k, s);
+	}
+}
+
+/* Tells the peer that its data were wrong, as far as the mode has a way. */
+static void complain(struct link *link, uint32_t k)
+{
+	if (link->test.mode != PP_SEND && link->established && !link->ended &&
+	    notice_out(link, k, PP_BAD_DATA))
+		link_wait_sent(link);
+}
+
+static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
+{
+	uint64_t start;
+
+	if (!link_wait_sent(link))
+		return false;
+	prepare(link, k, CLIENT);
+	start = now_ns();
+	if (!mine(link, k) || !theirs(link, k, SERVER))
+		return false;
+	*ns = now_ns() - start;
+	return true;
+}
+
+/* exchange_client - all iterations, with their times */
+bool exchange_client(struct link *link, struct result *result)
+{
+	const struct test *test = &link->test;
+	uint64_t *times, begin = now_ns();
+	uint32_t k;
+
+	times = calloc(test->iterations, sizeof(*times));
+	if (!times)
+		return fail(link, "no memory for %u times", test->iterations);
+	for (k = 0; k < test->iterations; k++) {
+		if (!client_round(link, k, &times[k])) {
+			complain(link, k);
+			break;
+		}
+		progress(link->opt, test, k + 1, now_ns());
+	}
+	result_times(result, times, k, now_ns() - begin);
+	free(times);
+	return k == test->iterations;
+}
+
+static bool server_round(struct link *link, uint32_t k)
+{
+	if (!theirs(link, k, CLIENT) || !link_wait_sent(link))
+		return false;
+	prepare(link, k, SERVER);
+	return mine(link, k);
+}
+
+/* exchange_server - all iterations */
+bool exchange_server(struct link *link, uint32_t *done)
+{
+	uint32_t k;
+
+	for (k = 0; k < link->test.iterations; k++) {
+		if (!server_round(link, k)) {
+			complain(link, k);
+			break;
+		}
+	}
+	*done = k;
+	return k == link->test.iterations;
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Endpoints, from creation to the last disconnect. post.c has the transfers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+#define EP_NEVER	(DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |	\
+			 DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |		\
+			 DAT_EP_FIELD_LOCAL_PORT_QUAL |			\
+			 DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |		\
+			 DAT_EP_FIELD_REMOTE_PORT_QUAL |		\
+			 DAT_EP_FIELD_SRQ_HANDLE |			\
+			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+
+/* The body of an EP, made when first needed; its lock is held. */
+struct shim_ep *shim_ep_body(struct shim_object *ep)
+{
+	if (!ep->body)
+		ep->body = calloc(1, sizeof(struct shim_ep));
+	return ep->body;
+}
+
+void shim_ep_body_free(struct shim_object *ep)
+{
+	struct shim_ep *body;
+
+	pthread_mutex_lock(&ep->lock);
+	body = ep->body;
+	ep->body = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	if (body)
+		free(body->private_data);
+	free(body);
+}
+
+/* The EP that the kernel made for a CR, or the consumer's own. */
+struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
+{
+	struct shim_object *ep;
+	struct shim_ep *body;
+	bool made;
+
+	if (!token)
+		return NULL;
+	ep = shim_object_get(token, SHIM_EP, ia, &made);
+	if (!ep || !made)
+		return ep;
+	pthread_mutex_lock(&ep->lock);
+	body = shim_ep_body(ep);
+	if (body)
+		body->provider_made = true;
+	pthread_mutex_unlock(&ep->lock);
+	return ep;
+}
+
+static void attr_in(struct kdapl_uapi_ep_attr *to, const DAT_EP_ATTR *from)
+{
+	to->max_message_size = from->max_message_size;
+	to->max_rdma_size = from->max_rdma_size;
+	to->service_type = from->service_type;
+	to->qos = from->qos;
+	to->recv_completion_flags = from->recv_completion_flags;
+	to->request_completion_flags = from->request_completion_flags;
+	to->max_recv_dtos = from->max_recv_dtos;
+	to->max_request_dtos = from->max_request_dtos;
+	to->max_recv_iov = from->max_recv_iov;
+	to->max_request_iov = from->max_request_iov;
+	to->max_rdma_read_in = from->max_rdma_read_in;
+	to->max_rdma_read_out = from->max_rdma_read_out;
+	to->srq_soft_hw = from->srq_soft_hw;
+	to->max_rdma_read_iov = from->max_rdma_read_iov;
+	to->max_rdma_write_iov = from->max_rdma_write_iov;
+	to->transport_specific_count = from->ep_transport_specific_count;
+	to->provider_specific_count = from->ep_provider_specific_count;
+}
+
+static void attr_out(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
+{
+	to->service_type = from->service_type;
+	to->max_message_size = from->max_message_size;
+	to->max_rdma_size = from->max_rdma_size;
+	to->qos = from->qos;
+	to->recv_completion_flags = from->recv_completion_flags;
+	to->request_completion_flags = from->request_completion_flags;
+	to->max_recv_dtos = from->max_recv_dtos;
+	to->max_request_dtos = from->max_request_dtos;
+	to->max_recv_iov = from->max_recv_iov;
+	to->max_request_iov = from->max_request_iov;
+	to->max_rdma_read_in = from->max_rdma_read_in;
+	to->max_rdma_read_out = from->max_rdma_read_out;
+	to->srq_soft_hw = from->srq_soft_hw;
+	to->max_rdma_read_iov = from->max_rdma_read_iov;
+	to->max_rdma_write_iov = from->max_rdma_write_iov;
+	to->ep_transport_specific_count = 0;
+	to->ep_transport_specific = NULL;
+	to->ep_provider_specific_count = 0;
+	to->ep_provider_specific = NULL;
+}
+
+/* Three EVDs and a PZ, each may be null; which one is bad? */
+static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+				uint64_t tokens[4])
+{
+	if (!shim_optional(pz, SHIM_PZ, &tokens[0]))
+		return SHIM_BAD(PZ);
+	if (!shim_optional(recv, SHIM_EVD, &tokens[1]))
+		return SHIM_BAD(EVD_RECV);
+	if (!shim_optional(request, SHIM_EVD, &tokens[2]))
+		return SHIM_BAD(EVD_REQUEST);
+	if (!shim_optional(connect, SHIM_EVD, &tokens[3]))
+		return SHIM_BAD(EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_ep_create - an unconnected EP
+ *
+ * Codes: INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN;
+ * INVALID_PARAMETER/ARG6, /ARG7; INSUFFICIENT_RESOURCES; MODEL_NOT_SUPPORTED.
+ */
+DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			 DAT_EVD_HANDLE recv_completion_evd_handle,
+			 DAT_EVD_HANDLE request_completion_evd_handle,
+			 DAT_EVD_HANDLE connect_evd_handle,
+			 const DAT_EP_ATTR *ep_attributes,
+			 DAT_EP_HANDLE *ep_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *ep;
+	struct kdapl_uapi_ep_create arg = { 0 };
+	struct kdapl_uapi_handle undo = { 0 };
+	uint64_t tokens[4];
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	ret = ep_handles_in(pz_handle, recv_completion_evd_handle,
+			    request_completion_evd_handle, connect_evd_handle,
+			    tokens);
+	if (ret)
+		return ret;
+	if (!ep_handle)
+		return SHIM_ARG(7);
+	arg.ia = shim_token(ia);
+	arg.pz = tokens[0];
+	arg.recv_evd = tokens[1];
+	arg.request_evd = tokens[2];
+	arg.connect_evd = tokens[3];
+	if (ep_attributes) {
+		arg.flags = KDAPL_EP_HAS_ATTR;
+		attr_in(&arg.attr, ep_attributes);
+	}
+	ret = shim_ioctl(KDAPL_IOC_EP_CREATE, &arg, SHIM_ARG(6));
+	if (ret)
+		return ret;
+	ep = shim_object_get(arg.ep, SHIM_EP, ia, NULL);
+	if (!ep) {
+		undo.handle = arg.ep;
+		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, SHIM_NO_FAULT);
+		return SHIM_NO_MEMORY;
+	}
+	*ep_handle = ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_IA_ADDRESS_PTR address_out(struct sockaddr_storage *to,
+				      const struct kdapl_uapi_addr *from)
+{
+	shim_addr_out(to, from);
+	return (DAT_IA_ADDRESS_PTR)to;
+}
+
+/* The pointers stay good until the EP is freed. */
+static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
+				   const struct kdapl_uapi_ep_param *from)
+{
+	struct shim_ep *body = NULL;
+
+	pthread_mutex_lock(&ep->lock);
+	if (shim_is(ep, SHIM_EP, from->ep))
+		body = shim_ep_body(ep);
+	if (body) {
+		to->local_ia_address_ptr = address_out(&body->local,
+						       &from->local_address);
+		to->remote_ia_address_ptr = address_out(&body->remote,
+							&from->remote_address);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return body ? DAT_SUCCESS : SHIM_NO_MEMORY;
+}
+
+/* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+			DAT_EP_PARAM *ep_param)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct kdapl_uapi_ep_param arg = { .mask = ep_param_mask };
+	DAT_RETURN ret;
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	if (ep_param_mask & ~DAT_EP_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!ep_param)
+		return SHIM_ARG(3);
+	arg.ep = shim_token(ep);
+	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, &arg, SHIM_ARG(2));
+	if (!ret)
+		ret = ep_addresses_out(ep, ep_param, &arg);
+	if (ret)
+		return ret;
+	ep_param->ia_handle = shim_handle(arg.ia);
+	ep_param->ep_state = arg.ep_state;
+	ep_param->local_port_qual = arg.local_port_qual;
+	ep_param->remote_port_qual = arg.remote_port_qual;
+	ep_param->pz_handle = shim_handle(arg.pz);
+	ep_param->recv_evd_handle = shim_handle(arg.recv_evd);
+	ep_param->request_evd_handle = shim_handle(arg.request_evd);
+	ep_param->connect_evd_handle = shim_handle(arg.connect_evd);
+	ep_param->srq_handle = shim_handle(arg.srq);
+	attr_out(&ep_param->ep_attr, &arg.attr);
+	return DAT_SUCCESS;
+}
+
+/* Only what the mask names is looked at; the rest may be anything. */
+static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
+			      const DAT_EP_PARAM *from)
+{
+	DAT_EP_PARAM_MASK mask = to->mask;
+	uint64_t tokens[4];
+
+	if (ep_handles_in(mask & DAT_EP_FIELD_PZ_HANDLE ?
+			  from->pz_handle : NULL,
+			  mask & DAT_EP_FIELD_RECV_EVD_HANDLE ?
+			  from->recv_evd_handle : NULL,
+			  mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ?
+			  from->request_evd_handle : NULL,
+			  mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ?
+			  from->connect_evd_handle : NULL, tokens))
+		return SHIM_ARG(3);
+	to->pz = tokens[0];
+	to->recv_evd = tokens[1];
+	to->request_evd = tokens[2];
+	to->connect_evd = tokens[3];
+	if (mask & DAT_EP_FIELD_EP_ATTR_ALL)
+		attr_in(&to->attr, &from->ep_attr);
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_ep_modify - change what the EP's state lets change
+ *
+ * Codes: INVALID_HANDLE/EP; INVALID_PARAMETER/ARG2, /ARG3; INVALID_STATE (M4 of
+ * the endpoint rules).
+ */
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
+			 DAT_EP_PARAM_MASK ep_param_mask,
+			 const DAT_EP_PARAM *ep_param)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct kdapl_uapi_ep_param arg = { .mask = ep_param_mask };
+	DAT_RETURN ret;
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	if (ep_param_mask & (EP_NEVER | ~DAT_EP_FIELD_ALL))
+		return SHIM_ARG(2);
+	if (!ep_param)
+		return SHIM_ARG(3);
+	arg.ep = shim_token(ep);
+	ret = ep_param_in(&arg, ep_param);
+	if (ret)
+		return ret;
+	return shim_ioctl(KDAPL_IOC_EP_MODIFY, &arg, SHIM_ARG(3));
+}
+
+/* Codes: INVALID_HANDLE/EP. A null pointer is not wanted. */
+DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct kdapl_uapi_ep_get_status arg = { 0 };
+	DAT_RETURN ret;
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	arg.ep = shim_token(ep);
+	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, &arg, SHIM_NO_FAULT);
+	if (ret)
+		return ret;
+	if (ep_state)
+		*ep_state = arg.state;
+	if (recv_idle)
+		*recv_idle = arg.recv_idle;
+	if (request_idle)
+		*request_idle = arg.request_idle;
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_ep_connect - start to connect; the outcome is an event
+ *
+ * Codes: INVALID_HANDLE/EP; INVALID_PARAMETER/ARG2..ARG8; INVALID_STATE;
+ * MODEL_NOT_SUPPORTED; INVALID_ADDRESS; INSUFFICIENT_RESOURCES (E.6 of the
+ * endpoint rules).
+ */
+DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
+			  DAT_IA_ADDRESS_PTR remote_ia_address,
+			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+			  DAT_COUNT private_data_size,
+			  const DAT_PVOID private_data,
+			  DAT_QOS quality_of_service,
+			  DAT_CONNECT_FLAGS connect_flags)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct kdapl_uapi_ep_connect arg = {
+		.flags = connect_flags,
+		.timeout = timeout,
+		.qos = quality_of_service,
+		.conn_qual = remote_conn_qual,
+		.private_data = (uintptr_t)private_data,
+		.private_data_size = private_data_size,
+	};
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	if (!remote_ia_address)
+		return SHIM_ARG(2);
+	arg.ep = shim_token(ep);
+	if (!shim_addr_in(&arg.address, remote_ia_address)) {
+		/* The kernel says what it thinks of the family. */
+		arg.address.len = sizeof(*remote_ia_address);
+		memcpy(arg.address.sa, remote_ia_address, arg.address.len);
+	}
+	return shim_ioctl(KDAPL_IOC_EP_CONNECT, &arg, SHIM_ARG(6));
+}
+
+/* Codes: as dat_ep_connect, C1..C18 of the endpoint rules. */
+DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
+			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
+			      DAT_COUNT private_data_size,
+			      const DAT_PVOID private_data,
+			      DAT_QOS quality_of_service)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct shim_object *dup_ep = shim_find(ep_dup_handle, SHIM_EP);
+	struct kdapl_uapi_ep_dup_connect arg = {
+		.timeout = timeout,
+		.qos = quality_of_service,
+		.private_data_size = private_data_size,
+		.private_data = (uintptr_t)private_data,
+	};
+
+	if (!ep || !dup_ep)
+		return SHIM_BAD(EP);
+	arg.ep = shim_token(ep);
+	arg.dup_ep = shim_token(dup_ep);
+	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, &arg, SHIM_ARG(5));
+}
+
+/* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, INVALID_STATE (D1..D4). */
+DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
+			     DAT_CLOSE_FLAGS close_flags)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	return shim_flags_call(KDAPL_IOC_EP_DISCONNECT, ep, close_flags);
+}
+
+/* Codes: INVALID_HANDLE/EP, INVALID_STATE (R1..R16). */
+DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	void *private_data = NULL;
+	struct shim_ep *body;
+	DAT_EP_STATE before;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	ret = dat_ep_get_status(ep, &before, NULL, NULL);
+	if (ret)
+		return ret;
+	ret = shim_handle_call(KDAPL_IOC_EP_RESET, ep);
+	if (ret || before == DAT_EP_STATE_UNCONNECTED)
+		return ret;
+
+	/* R13: the old connection's private data goes with it. */
+	pthread_mutex_lock(&ep->lock);
+	body = ep->body;
+	if (body) {
+		private_data = body->private_data;
+		body->private_data = NULL;
+	}
+	pthread_mutex_unlock(&ep->lock);
+	free(private_data);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/EP, INVALID_STATE (F1..F5). */
+DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
+{
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return SHIM_BAD(EP);
+	ret = shim_handle_call(KDAPL_IOC_EP_FREE, ep);
+	if (ret)
+		return ret;
+	shim_ep_body_free(ep);
+	shim_object_kill(ep);
+	return DAT_SUCCESS;
+}
+
+/* Neither count can be told on verbs (RULING 43 of the endpoint rules). */
+DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
+			     DAT_COUNT *nbufs_allocated,
+			     DAT_COUNT *bufs_alloc_span)
+{
+	(void)nbufs_allocated;
+	(void)bufs_alloc_span;
+	if (!shim_find(ep_handle, SHIM_EP))
+		return SHIM_BAD(EP);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+}
+
+/* Nobody can count what an EP holds, so there is no mark (M66). */
+DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
+				DAT_COUNT soft_high_watermark,
+				DAT_COUNT hard_high_watermark)
+{
+	if (!shim_find(ep_handle, SHIM_EP))
+		return SHIM_BAD(EP);
+	if (soft_high_watermark < DAT_WATERMARK_INFINITE)
+		return SHIM_ARG(2);
+	if (hard_high_watermark < DAT_WATERMARK_INFINITE)
+		return SHIM_ARG(3);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The registry and the Interface Adapter; handle types and consumer contexts.
+ *
+ * The registry is the kernel's: one entry per RDMA port, no dat.conf. A program
+ * opens an entry by its name; everything it makes hangs from the open IA and
+ * dies with it at the latest.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "shim.h"
+
+#define NOT_FOUND	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+
+/* DAT_SOCK_ADDR has no length; false for families that are not known. */
+bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from)
+{
+	switch (from->sa_family) {
+	case AF_INET:
+		to->len = sizeof(struct sockaddr_in);
+		break;
+	case AF_INET6:
+		to->len = sizeof(struct sockaddr_in6);
+		break;
+	default:
+		return false;
+	}
+	memcpy(to->sa, from, to->len);
+	return true;
+}
+
+void shim_addr_out(struct sockaddr_storage *to,
+		   const struct kdapl_uapi_addr *from)
+{
+	memset(to, 0, sizeof(*to));
+	if (from->len <= sizeof(from->sa))
+		memcpy(to, from->sa, from->len);
+}
+
+static DAT_RETURN list_out(const struct kdapl_uapi_ia_list *arg,
+			   const struct kdapl_uapi_provider_info *infos,
+			   DAT_PROVIDER_INFO *list[])
+{
+	uint32_t i;
+
+	for (i = 0; i < arg->number; i++)
+		if (!list || !list[i])
+			return SHIM_ARG(3);
+	for (i = 0; i < arg->number; i++) {
+		memcpy(list[i]->ia_name, infos[i].ia_name,
+		       sizeof(list[i]->ia_name));
+		list[i]->dapl_version_major = infos[i].dapl_version_major;
+		list[i]->dapl_version_minor = infos[i].dapl_version_minor;
+		list[i]->is_thread_safe = infos[i].is_thread_safe;
+	}
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_registry_list_providers - the IAs that can be opened
+ *
+ * Codes: INTERNAL_ERROR, no registry: the module is not loaded, or its device
+ * may not be opened (G14); INVALID_PARAMETER/ARG1, fewer places than entries,
+ * whose number is told; /ARG2, /ARG3, null (G13).
+ */
+DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
+				       DAT_COUNT *entries_returned,
+				       DAT_PROVIDER_INFO *dat_provider_list[])
+{
+	struct kdapl_uapi_provider_info *infos = NULL;
+	struct kdapl_uapi_ia_list arg = { 0 };
+	DAT_RETURN ret;
+
+	if (max_to_return < 0)
+		return SHIM_ARG(1);
+	if (!entries_returned)
+		return SHIM_ARG(2);
+	if (max_to_return && !dat_provider_list)
+		return SHIM_ARG(3);
+	if (shim_dev_get())
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+
+	/* No machine has more ports than this; a larger array stays unused. */
+	arg.max = max_to_return < 4096 ? max_to_return : 4096;
+	if (arg.max)
+		infos = calloc(arg.max, sizeof(*infos));
+	arg.list = (uintptr_t)infos;
+	if (arg.max && !infos)
+		ret = SHIM_NO_MEMORY;
+	else
+		ret = shim_ioctl(KDAPL_IOC_IA_LIST, &arg, SHIM_NO_FAULT);
+	if (!ret)
+		ret = list_out(&arg, infos, dat_provider_list);
+	if (!ret || ret == SHIM_ARG(1))
+		*entries_returned = arg.number;
+
+	free(infos);
+	shim_dev_put();
+	return ret;
+}
+
+static DAT_RETURN ia_query(const struct shim_object *ia,
+			   struct kdapl_uapi_ia_query *arg)
+{
+	arg->ia = shim_token(ia);
+	return shim_ioctl(KDAPL_IOC_IA_QUERY, arg, SHIM_NO_FAULT);
+}
+
+/* The objects of an IA that the kernel has just opened. */
+static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
+			     DAT_EVD_HANDLE *async_evd, struct shim_object **iap)
+{
+	struct kdapl_uapi_ia_query query = {
+		.ia_mask = DAT_IA_FIELD_IA_ADDRESS_PTR,
+	};
+	struct shim_object *evd = NULL, *ia;
+	struct shim_ia *body;
+	DAT_RETURN ret;
+
+	body = calloc(1, sizeof(*body));
+	ia = shim_object_get(open->ia, SHIM_IA, NULL, NULL);
+	if (!body || !ia) {
+		ret = SHIM_NO_MEMORY;
+		goto free;
+	}
+	ret = ia_query(ia, &query);
+	if (ret)
+		goto free;
+	shim_addr_out(&body->address, &query.ia_attr.address);
+
+	body->async_evd = *async_evd;
+	if (open->ring.nr_entries) {
+		ret = shim_evd_object(open->async_evd, ia, &open->ring, &evd);
+		if (ret)
+			goto free;
+		body->async_evd = evd;
+	} else if (open->async_evd == (uintptr_t)DAT_EVD_OUT_OF_SCOPE) {
+		body->async_evd = DAT_EVD_OUT_OF_SCOPE;
+	}
+	ia->body = body;
+	*async_evd = body->async_evd;
+	*iap = ia;
+	return DAT_SUCCESS;
+free:
+	if (ia)
+		shim_object_kill(ia);
+	free(body);
+	return ret;
+}
+
+static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
+{
+	struct kdapl_uapi_handle_flags close = {
+		.flags = DAT_CLOSE_ABRUPT_FLAG,
+	};
+	struct shim_object *ia;
+	DAT_RETURN ret;
+
+	if (shim_dev_get())
+		return NOT_FOUND;
+	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, SHIM_ARG(1));
+	if (ret)
+		goto put;
+	ret = ia_objects(arg, async_evd, &ia);
+	if (ret)
+		goto close;
+	*ia_handle = ia;
+	return DAT_SUCCESS;
+close:
+	close.handle = arg->ia;
+	shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, SHIM_NO_FAULT);
+put:
+	shim_dev_put();
+	return ret;
+}
+
+/* What the consumer says of its asynchronous EVD (I4..I6). */
+static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
+{
+	if (handle == DAT_EVD_ASYNC_EXISTS) {
+		*token = (uintptr_t)handle;
+		return true;
+	}
+	return shim_optional(handle, SHIM_EVD, token);
+}
+
+/*
+ * dat_ia_openv - open an entry of the registry
+ *
+ * Codes: INVALID_HANDLE/EVD_ASYNC; INVALID_PARAMETER/ARG1..ARG4 (I2, I4, I8);
+ * PROVIDER_NOT_FOUND (G9), with NAME_NOT_REGISTERED also when there is no
+ * module to ask; INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
+			DAT_COUNT asynch_evd_min_qlen,
+			DAT_EVD_HANDLE *asynch_evd_handle,
+			DAT_IA_HANDLE *ia_handle, DAT_UINT32 dat_version_major,
+			DAT_UINT32 dat_version_minor, DAT_BOOLEAN thread_safety)
+{
+	struct kdapl_uapi_ia_open arg = {
+		.async_qlen = asynch_evd_min_qlen,
+		.version_major = dat_version_major,
+		.version_minor = dat_version_minor,
+		.thread_safe = thread_safety,
+	};
+	uint64_t async_evd = 0;
+	size_t len;
+
+	if (asynch_evd_handle && !async_evd_in(*asynch_evd_handle, &async_evd))
+		return SHIM_BAD(EVD_ASYNC);
+	len = ia_name ? strnlen(ia_name, sizeof(arg.name)) : 0;
+	if (!len || len == sizeof(arg.name))
+		return SHIM_ARG(1);
+	if (asynch_evd_handle && !async_evd && asynch_evd_min_qlen <= 0)
+		return SHIM_ARG(2);
+	if (!asynch_evd_handle)
+		return SHIM_ARG(3);
+	if (!ia_handle)
+		return SHIM_ARG(4);
+	memcpy(arg.name, ia_name, len);
+	arg.async_evd = async_evd;
+	return ia_open(&arg, asynch_evd_handle, ia_handle);
+}
+
+/* The kernel has destroyed the object. */
+static void object_gone(struct shim_object *obj, void *arg)
+{
+	void *body;
+
+	(void)arg;
+	switch (atomic_load(&obj->type)) {
+	case SHIM_EVD:
+		shim_evd_body_free(obj);
+		break;
+	case SHIM_CNO:
+		shim_cno_close(obj);
+		break;
+	case SHIM_EP:
+		shim_ep_body_free(obj);
+		break;
+	default:
+		pthread_mutex_lock(&obj->lock);
+		body = obj->body;
+		obj->body = NULL;
+		pthread_mutex_unlock(&obj->lock);
+		free(body);
+	}
+	shim_object_kill(obj);
+}
+
+/*
+ * dat_ia_close - close an IA, abruptly with all that was made on it
+ *
+ * Codes: INVALID_HANDLE/IA; INVALID_PARAMETER/ARG2; INVALID_STATE/IA_IN_USE
+ * (I12, I13).
+ */
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (close_flags == DAT_CLOSE_GRACEFUL_FLAG && shim_cno_left(ia))
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	ret = shim_flags_call(KDAPL_IOC_IA_CLOSE, ia, close_flags);
+	if (ret)
+		return ret;
+
+	shim_for_each(ia, object_gone, NULL);
+	object_gone(ia, NULL);
+	shim_dev_put();
+	return DAT_SUCCESS;
+}
+
+static void ia_attr_out(DAT_IA_ATTR *to, const struct kdapl_uapi_ia_attr *from,
+			struct sockaddr_storage *address)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to->adapter_name, from->adapter_name, sizeof(to->adapter_name));
+	memcpy(to->vendor_name, from->vendor_name, sizeof(to->vendor_name));
+	to->hardware_version_major = from->hardware_version_major;
+	to->hardware_version_minor = from->hardware_version_minor;
+	to->firmware_version_major = from->firmware_version_major;
+	to->firmware_version_minor = from->firmware_version_minor;
+	to->ia_address_ptr = (DAT_IA_ADDRESS_PTR)address;
+	to->max_eps = from->max_eps;
+	to->max_dto_per_ep = from->max_dto_per_ep;
+	to->max_rdma_read_per_ep_in = from->max_rdma_read_per_ep_in;
+	to->max_rdma_read_per_ep_out = from->max_rdma_read_per_ep_out;
+	to->max_evds = from->max_evds;
+	to->max_evd_qlen = from->max_evd_qlen;
+	to->max_iov_segments_per_dto = from->max_iov_segments_per_dto;
+	to->max_lmrs = from->max_lmrs;
+	to->max_lmr_block_size = from->max_lmr_block_size;
+	to->max_lmr_virtual_address = from->max_lmr_virtual_address;
+	to->max_pzs = from->max_pzs;
+	to->max_message_size = from->max_message_size;
+	to->max_rdma_size = from->max_rdma_size;
+	to->max_rmrs = from->max_rmrs;
+	to->max_rmr_target_address = from->max_rmr_target_address;
+	to->max_srqs = from->max_srqs;
+	to->max_ep_per_srq = from->max_ep_per_srq;
+	to->max_recv_per_srq = from->max_recv_per_srq;
+	to->max_iov_segments_per_rdma_read =
+		from->max_iov_segments_per_rdma_read;
+	to->max_iov_segments_per_rdma_write =
+		from->max_iov_segments_per_rdma_write;
+	to->max_rdma_read_in = from->max_rdma_read_in;
+	to->max_rdma_read_out = from->max_rdma_read_out;
+	to->max_rdma_read_per_ep_in_guaranteed =
+		from->max_rdma_read_per_ep_in_guaranteed;
+	to->max_rdma_read_per_ep_out_guaranteed =
+		from->max_rdma_read_per_ep_out_guaranteed;
+}
+
+static void provider_attr_out(DAT_PROVIDER_ATTR *to,
+			      const struct kdapl_uapi_provider_attr *from)
+{
+	/* Only the header's member is const, what the consumer gave is not. */
+	DAT_BOOLEAN *merging = (DAT_BOOLEAN *)to->evd_stream_merging_supported;
+	int i;
+
+	memcpy(to->provider_name, from->provider_name,
+	       sizeof(to->provider_name));
+	to->provider_version_major = from->provider_version_major;
+	to->provider_version_minor = from->provider_version_minor;
+	to->dapl_version_major = from->dapl_version_major;
+	to->dapl_version_minor = from->dapl_version_minor;
+	to->lmr_mem_types_supported = from->lmr_mem_types_supported;
+	to->iov_ownership_on_return = from->iov_ownership_on_return;
+	to->dat_qos_supported = from->dat_qos_supported;
+	to->completion_flags_supported = from->completion_flags_supported;
+	to->is_thread_safe = from->is_thread_safe;
+	to->max_private_data_size = from->max_private_data_size;
+	to->supports_multipath = from->supports_multipath;
+	to->ep_creator = from->ep_creator;
+	to->pz_support = from->pz_support;
+	to->optimal_buffer_alignment = from->optimal_buffer_alignment;
+	for (i = 0; i < 36; i++)
+		merging[i] = from->evd_stream_merging_supported[i];
+	to->srq_supported = from->srq_supported;
+	to->srq_watermarks_supported = from->srq_watermarks_supported;
+	to->srq_ep_pz_difference_supported =
+		from->srq_ep_pz_difference_supported;
+	to->srq_info_supported = from->srq_info_supported;
+	to->ep_recv_info_supported = from->ep_recv_info_supported;
+	to->lmr_sync_req = from->lmr_sync_req;
+	to->dto_async_return_guaranteed = from->dto_async_return_guaranteed;
+	to->rdma_write_for_rdma_read_req = from->rdma_write_for_rdma_read_req;
+	to->num_provider_specific_attr = 0;
+	to->provider_specific_attr = NULL;
+}
+
+static DAT_EVD_HANDLE async_evd_out(uint64_t token)
+{
+	if (token == (uintptr_t)DAT_EVD_OUT_OF_SCOPE)
+		return DAT_EVD_OUT_OF_SCOPE;
+	return shim_handle(token);
+}
+
+/*
+ * dat_ia_query - attributes of an IA and of its provider
+ *
+ * Codes: INVALID_HANDLE/IA; INVALID_PARAMETER/ARG3..ARG6 (I20).
+ */
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
+			DAT_EVD_HANDLE *async_evd_handle,
+			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+			DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct kdapl_uapi_ia_query arg = {
+		.ia_mask = ia_attr_mask,
+		.provider_mask = provider_attr_mask,
+	};
+	struct shim_ia *body;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (ia_attr_mask & ~DAT_IA_FIELD_ALL)
+		return SHIM_ARG(3);
+	if (ia_attr_mask && !ia_attr)
+		return SHIM_ARG(4);
+	if (provider_attr_mask & ~DAT_PROVIDER_FIELD_ALL)
+		return SHIM_ARG(5);
+	if (provider_attr_mask && !provider_attr)
+		return SHIM_ARG(6);
+
+	ret = ia_query(ia, &arg);
+	if (ret)
+		return ret;
+	body = ia->body;
+	if (async_evd_handle)
+		*async_evd_handle = async_evd_out(arg.async_evd);
+	if (ia_attr_mask)
+		ia_attr_out(ia_attr, &arg.ia_attr, &body->address);
+	if (provider_attr_mask)
+		provider_attr_out(provider_attr, &arg.provider_attr);
+	return DAT_SUCCESS;
+}
+
+/* Any live object. */
+static struct shim_object *any_object(DAT_HANDLE handle)
+{
+	struct shim_object *obj = shim_object_at(handle);
+
+	if (!obj || !atomic_load_explicit(&obj->type, memory_order_acquire))
+		return NULL;
+	return obj;
+}
+
+/* Codes: INVALID_HANDLE/HANDLE1, INVALID_PARAMETER/ARG2 (G29). */
+DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
+			       DAT_HANDLE_TYPE *handle_type)
+{
+	struct shim_object *obj = any_object(dat_handle);
+	uint32_t type = obj ? atomic_load(&obj->type) : 0;
+
+	if (!type)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!handle_type)
+		return SHIM_ARG(2);
+	*handle_type = type - 1;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/HANDLE1 (G30). */
+DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
+{
+	struct shim_object *obj = any_object(dat_handle);
+
+	if (!obj)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	atomic_store(&obj->context, context.as_64);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/HANDLE1, INVALID_PARAMETER/ARG2 (G30). */
+DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
+{
+	struct shim_object *obj = any_object(dat_handle);
+
+	if (!obj)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!context)
+		return SHIM_ARG(2);
+	context->as_64 = atomic_load(&obj->context);
+	return DAT_SUCCESS;
+}

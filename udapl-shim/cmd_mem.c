@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Protection Zones and Local Memory Regions.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+_Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct kdapl_uapi_segment),
+	       "the consumer's array is passed as it is");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) ==
+	       offsetof(struct kdapl_uapi_segment, address), "same");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) ==
+	       offsetof(struct kdapl_uapi_segment, length), "same");
+
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2, INSUFFICIENT_RESOURCES. */
+DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct kdapl_uapi_pz_create arg = { 0 };
+	struct shim_object *pz;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!pz_handle)
+		return SHIM_ARG(2);
+	arg.ia = shim_token(ia);
+	ret = shim_ioctl(KDAPL_IOC_PZ_CREATE, &arg, SHIM_NO_FAULT);
+	if (ret)
+		return ret;
+	pz = shim_object_get(arg.pz, SHIM_PZ, ia, NULL);
+	if (!pz) {
+		struct kdapl_uapi_handle undo = { .handle = arg.pz };
+
+		shim_ioctl(KDAPL_IOC_PZ_FREE, &undo, SHIM_NO_FAULT);
+		return SHIM_NO_MEMORY;
+	}
+	*pz_handle = pz;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/PZ, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
+			DAT_PZ_PARAM_MASK pz_param_mask, DAT_PZ_PARAM *pz_param)
+{
+	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
+	struct kdapl_uapi_pz_query arg = { .mask = pz_param_mask };
+	DAT_RETURN ret;
+
+	if (!pz)
+		return SHIM_BAD(PZ);
+	if (pz_param_mask & ~DAT_PZ_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!pz_param)
+		return SHIM_ARG(3);
+	arg.pz = shim_token(pz);
+	ret = shim_ioctl(KDAPL_IOC_PZ_QUERY, &arg, SHIM_ARG(2));
+	if (!ret)
+		pz_param->ia_handle = shim_handle(arg.ia);
+	return ret;
+}
+
+/* Codes: INVALID_HANDLE/PZ, INVALID_STATE/PZ_IN_USE (M3). */
+DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
+{
+	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
+	DAT_RETURN ret;
+
+	if (!pz)
+		return SHIM_BAD(PZ);
+	ret = shim_handle_call(KDAPL_IOC_PZ_FREE, pz);
+	if (!ret)
+		shim_object_kill(pz);
+	return ret;
+}
+
+/*
+ * Reads what the consumer says is a cookie; it may not be there (M9). The call
+ * is made for other processes, and reads our own memory without faulting.
+ */
+static bool cookie_in(char to[DAT_LMR_COOKIE_SIZE], DAT_LMR_COOKIE from)
+{
+	struct iovec local = { to, DAT_LMR_COOKIE_SIZE };
+	struct iovec remote = { from, DAT_LMR_COOKIE_SIZE };
+
+	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) ==
+	    DAT_LMR_COOKIE_SIZE)
+		return true;
+	if (errno == EFAULT || !from)
+		return false;
+	memcpy(to, from, DAT_LMR_COOKIE_SIZE);	/* the call is forbidden here */
+	return true;
+}
+
+/* What the kernel is told of the region; keeps what a query has to show. */
+static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
+			    struct kdapl_uapi_lmr_create *arg,
+			    struct shim_lmr *body)
+{
+	struct shim_object *lmr;
+
+	body->region = *in;
+	switch (type) {
+	case DAT_MEM_TYPE_LMR:
+		lmr = shim_find(in->for_lmr_handle, SHIM_LMR);
+		if (!lmr)
+			return SHIM_BAD(LMR);
+		arg->region = shim_token(lmr);
+		return DAT_SUCCESS;
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		if (!cookie_in(body->cookie,
+			       in->for_shared_memory.shared_memory_id))
+			return SHIM_ARG(3);
+		body->region.for_shared_memory.shared_memory_id =
+			(DAT_LMR_COOKIE)body->cookie;
+		arg->region =
+			(uintptr_t)in->for_shared_memory.virtual_address;
+		return DAT_SUCCESS;
+	default:
+		arg->region = (uintptr_t)in->for_va;
+		return DAT_SUCCESS;
+	}
+}
+
+static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
+			     struct shim_object *ia, struct shim_lmr *body,
+			     DAT_LMR_HANDLE *lmr_handle)
+{
+	struct shim_object *lmr;
+	DAT_RETURN ret;
+
+	ret = shim_ioctl(KDAPL_IOC_LMR_CREATE, arg, SHIM_ARG(3));
+	if (ret)
+		return ret;
+	lmr = shim_object_get(arg->lmr, SHIM_LMR, ia, NULL);
+	if (!lmr) {
+		struct kdapl_uapi_handle undo = { .handle = arg->lmr };
+
+		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, SHIM_NO_FAULT);
+		return SHIM_NO_MEMORY;
+	}
+	lmr->body = body;
+	*lmr_handle = lmr;
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_lmr_create - register memory
+ *
+ * Codes: INVALID_HANDLE/IA, /PZ, /LMR; INVALID_PARAMETER/ARG2..ARG7 (M6..M17);
+ * INSUFFICIENT_RESOURCES (M19); MODEL_NOT_SUPPORTED (M10).
+ */
+DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			  DAT_REGION_DESCRIPTION region_description,
+			  DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			  DAT_MEM_PRIV_FLAGS privileges,
+			  DAT_LMR_HANDLE *lmr_handle,
+			  DAT_LMR_CONTEXT *lmr_context,
+			  DAT_RMR_CONTEXT *rmr_context,
+			  DAT_VLEN *registered_length,
+			  DAT_VADDR *registered_address)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
+	struct kdapl_uapi_lmr_create arg = {
+		.mem_type = mem_type,
+		.length = length,
+		.privileges = privileges,
+	};
+	struct shim_lmr *body;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!pz)
+		return SHIM_BAD(PZ);
+	body = calloc(1, sizeof(*body));
+	if (!body)
+		return SHIM_NO_MEMORY;
+	arg.ia = shim_token(ia);
+	arg.pz = shim_token(pz);
+	ret = region_in(mem_type, &region_description, &arg, body);
+	if (!ret && !lmr_handle)
+		ret = SHIM_ARG(7);
+	if (!ret)
+		ret = lmr_create(&arg, ia, body, lmr_handle);
+	if (ret) {
+		free(body);
+		return ret;
+	}
+	if (lmr_context)
+		*lmr_context = arg.lmr_context;
+	if (rmr_context)
+		*rmr_context = arg.rmr_context;
+	if (registered_length)
+		*registered_length = arg.registered_size;
+	if (registered_address)
+		*registered_address = arg.registered_address;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/LMR, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
+			 DAT_LMR_PARAM_MASK lmr_param_mask,
+			 DAT_LMR_PARAM *lmr_param)
+{
+	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
+	struct kdapl_uapi_lmr_query arg = { .mask = lmr_param_mask };
+	const struct shim_lmr *body;
+	DAT_RETURN ret;
+
+	if (!lmr)
+		return SHIM_BAD(LMR);
+	if (lmr_param_mask & ~DAT_LMR_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!lmr_param)
+		return SHIM_ARG(3);
+	arg.lmr = shim_token(lmr);
+	ret = shim_ioctl(KDAPL_IOC_LMR_QUERY, &arg, SHIM_ARG(2));
+	if (ret)
+		return ret;
+
+	lmr_param->ia_handle = shim_handle(arg.ia);
+	lmr_param->mem_type = arg.mem_type;
+	lmr_param->length = arg.length;
+	lmr_param->pz_handle = shim_handle(arg.pz);
+	lmr_param->mem_priv = arg.privileges;
+	lmr_param->lmr_context = arg.lmr_context;
+	lmr_param->rmr_context = arg.rmr_context;
+	lmr_param->registered_size = arg.registered_size;
+	lmr_param->registered_address = arg.registered_address;
+	pthread_mutex_lock(&lmr->lock);
+	body = lmr->body;
+	if (body)
+		lmr_param->region_desc = body->region;
+	pthread_mutex_unlock(&lmr->lock);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/LMR, INVALID_STATE/LMR_IN_USE (M22). */
+DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
+{
+	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
+	DAT_RETURN ret;
+	void *body;
+
+	if (!lmr)
+		return SHIM_BAD(LMR);
+	ret = shim_handle_call(KDAPL_IOC_LMR_FREE, lmr);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&lmr->lock);
+	body = lmr->body;
+	lmr->body = NULL;
+	pthread_mutex_unlock(&lmr->lock);
+	free(body);
+	shim_object_kill(lmr);
+	return DAT_SUCCESS;
+}
+
+/* The kernel takes a bounded number of segments a call. */
+static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
+			   const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
+			   uint32_t direction)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct kdapl_uapi_lmr_sync arg = { .direction = direction };
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (number && !segments)
+		return SHIM_ARG(2);
+	arg.ia = shim_token(ia);
+	do {
+		arg.segments = (uintptr_t)segments;
+		arg.number = number < KDAPL_UAPI_MAX_SYNC ?
+			     number : KDAPL_UAPI_MAX_SYNC;
+		ret = shim_ioctl(KDAPL_IOC_LMR_SYNC, &arg, SHIM_ARG(2));
+		if (ret)
+			return ret;
+		segments += arg.number;
+		number -= arg.number;
+	} while (number);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (M69). */
+DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+				  const DAT_LMR_TRIPLET *local_segments,
+				  DAT_VLEN num_segments)
+{
+	return lmr_sync(ia_handle, local_segments, num_segments,
+			KDAPL_SYNC_RDMA_READ);
+}
+
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (M69). */
+DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+				   const DAT_LMR_TRIPLET *local_segments,
+				   DAT_VLEN num_segments)
+{
+	return lmr_sync(ia_handle, local_segments, num_segments,
+			KDAPL_SYNC_RDMA_WRITE);
+}

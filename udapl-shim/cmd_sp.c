@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Public and Reserved Service Points, and the connection requests that arrive
+ * at them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+/* Both PSP calls; @cmd says who picks the qualifier. */
+static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
+			     struct kdapl_uapi_psp_create *arg,
+			     DAT_PSP_HANDLE *psp_handle)
+{
+	struct kdapl_uapi_handle undo = { 0 };
+	struct shim_object *psp;
+	DAT_RETURN ret;
+
+	arg->ia = shim_token(ia);
+	ret = shim_ioctl(cmd, arg, SHIM_ARG(4));
+	if (ret)
+		return ret;
+	psp = shim_object_get(arg->psp, SHIM_PSP, ia, NULL);
+	if (!psp) {
+		undo.handle = arg->psp;
+		shim_ioctl(KDAPL_IOC_PSP_FREE, &undo, SHIM_NO_FAULT);
+		return SHIM_NO_MEMORY;
+	}
+	*psp_handle = psp;
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_psp_create - listen on a qualifier until freed
+ *
+ * Codes: INVALID_HANDLE/IA, /EVD_CR; INVALID_PARAMETER/ARG2, /ARG4, /ARG5;
+ * CONN_QUAL_IN_USE; MODEL_NOT_SUPPORTED; INSUFFICIENT_RESOURCES (P1..P5).
+ */
+DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+			  DAT_PSP_HANDLE *psp_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
+	struct kdapl_uapi_psp_create arg = {
+		.conn_qual = conn_qual,
+		.flags = psp_flags,
+	};
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!evd)
+		return SHIM_BAD(EVD_CR);
+	if (!psp_handle)
+		return SHIM_ARG(5);
+	arg.evd = shim_token(evd);
+	return psp_create(KDAPL_IOC_PSP_CREATE, ia, &arg, psp_handle);
+}
+
+/* Codes: as dat_psp_create, and CONN_QUAL_UNAVAILABLE instead (P16). */
+DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+			      DAT_EVD_HANDLE evd_handle,
+			      DAT_PSP_FLAGS psp_flags,
+			      DAT_PSP_HANDLE *psp_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
+	struct kdapl_uapi_psp_create arg = { .flags = psp_flags };
+	DAT_RETURN ret;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!evd)
+		return SHIM_BAD(EVD_CR);
+	if (!conn_qual)
+		return SHIM_ARG(2);
+	if (!psp_handle)
+		return SHIM_ARG(5);
+	arg.evd = shim_token(evd);
+	ret = psp_create(KDAPL_IOC_PSP_CREATE_ANY, ia, &arg, psp_handle);
+	if (!ret)
+		*conn_qual = arg.conn_qual;
+	return ret;
+}
+
+/* Codes: INVALID_HANDLE/PSP, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
+			 DAT_PSP_PARAM_MASK psp_param_mask,
+			 DAT_PSP_PARAM *psp_param)
+{
+	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP);
+	struct kdapl_uapi_psp_query arg = { .mask = psp_param_mask };
+	DAT_RETURN ret;
+
+	if (!psp)
+		return SHIM_BAD(PSP);
+	if (psp_param_mask & ~DAT_PSP_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!psp_param)
+		return SHIM_ARG(3);
+	arg.psp = shim_token(psp);
+	ret = shim_ioctl(KDAPL_IOC_PSP_QUERY, &arg, SHIM_ARG(2));
+	if (ret)
+		return ret;
+	psp_param->ia_handle = shim_handle(arg.ia);
+	psp_param->conn_qual = arg.conn_qual;
+	psp_param->evd_handle = shim_handle(arg.evd);
+	psp_param->psp_flags = arg.flags;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/PSP (P11..P15). */
+DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
+{
+	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP);
+	DAT_RETURN ret;
+
+	if (!psp)
+		return SHIM_BAD(PSP);
+	ret = shim_handle_call(KDAPL_IOC_PSP_FREE, psp);
+	if (!ret)
+		shim_object_kill(psp);
+	return ret;
+}
+
+/*
+ * dat_rsp_create - listen for one request, for one EP
+ *
+ * Codes: INVALID_HANDLE/IA, /EP, /EVD_CR; INVALID_PARAMETER/ARG2, /ARG5;
+ * INVALID_STATE; CONN_QUAL_IN_USE; INSUFFICIENT_RESOURCES (P20..P32).
+ */
+DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+			  DAT_RSP_HANDLE *rsp_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *rsp;
+	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
+	struct kdapl_uapi_rsp_create arg = { .conn_qual = conn_qual };
+	struct kdapl_uapi_handle undo = { 0 };
+	DAT_RETURN ret;
+	uint64_t ep;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!shim_optional(ep_handle, SHIM_EP, &ep))
+		return SHIM_BAD(EP);
+	if (!evd)
+		return SHIM_BAD(EVD_CR);
+	if (!rsp_handle)
+		return SHIM_ARG(5);
+	arg.ia = shim_token(ia);
+	arg.ep = ep;
+	arg.evd = shim_token(evd);
+	ret = shim_ioctl(KDAPL_IOC_RSP_CREATE, &arg, SHIM_ARG(2));
+	if (ret)
+		return ret;
+	rsp = shim_object_get(arg.rsp, SHIM_RSP, ia, NULL);
+	if (!rsp) {
+		undo.handle = arg.rsp;
+		shim_ioctl(KDAPL_IOC_RSP_FREE, &undo, SHIM_NO_FAULT);
+		return SHIM_NO_MEMORY;
+	}
+	*rsp_handle = rsp;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/RSP, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
+			 DAT_RSP_PARAM_MASK rsp_param_mask,
+			 DAT_RSP_PARAM *rsp_param)
+{
+	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP);
+	struct kdapl_uapi_rsp_query arg = { .mask = rsp_param_mask };
+	DAT_RETURN ret;
+
+	if (!rsp)
+		return SHIM_BAD(RSP);
+	if (rsp_param_mask & ~DAT_RSP_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!rsp_param)
+		return SHIM_ARG(3);
+	arg.rsp = shim_token(rsp);
+	ret = shim_ioctl(KDAPL_IOC_RSP_QUERY, &arg, SHIM_ARG(2));
+	if (ret)
+		return ret;
+	rsp_param->ia_handle = shim_handle(arg.ia);
+	rsp_param->conn_qual = arg.conn_qual;
+	rsp_param->evd_handle = shim_handle(arg.evd);
+	rsp_param->ep_handle = shim_ep_seen(arg.ep, rsp->ia);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/RSP (P26..P29). */
+DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
+{
+	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP);
+	DAT_RETURN ret;
+
+	if (!rsp)
+		return SHIM_BAD(RSP);
+	ret = shim_handle_call(KDAPL_IOC_RSP_FREE, rsp);
+	if (!ret)
+		shim_object_kill(rsp);
+	return ret;
+}
+
+/*
+ * Asks the kernel into the CR's own memory, which the pointers in DAT_CR_PARAM
+ * lead to until the CR is destroyed (P43). The lock is held.
+ */
+static DAT_RETURN cr_query(struct shim_object *cr,
+			   struct kdapl_uapi_cr_query *arg)
+{
+	struct shim_cr *body = cr->body;
+	DAT_RETURN ret;
+
+	if (!body) {
+		body = calloc(1, sizeof(*body));
+		cr->body = body;
+	}
+	if (!body)
+		return SHIM_NO_MEMORY;
+	arg->cr = shim_token(cr);
+	arg->private_data = (uintptr_t)body->private_data;
+	arg->size = sizeof(body->private_data);
+	ret = shim_ioctl(KDAPL_IOC_CR_QUERY, arg, SHIM_ARG(2));
+	if (ret)
+		return ret;
+	shim_addr_out(&body->remote, &arg->remote_address);
+	body->local_ep = arg->local_ep;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/CR, INVALID_PARAMETER/ARG2, /ARG3 (P40). */
+DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
+			DAT_CR_PARAM *cr_param)
+{
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
+	struct kdapl_uapi_cr_query arg = { .mask = DAT_CR_FIELD_ALL };
+	struct shim_cr *body;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return SHIM_BAD(CR);
+	if (cr_param_mask & ~DAT_CR_FIELD_ALL)
+		return SHIM_ARG(2);
+	if (!cr_param)
+		return SHIM_ARG(3);
+
+	pthread_mutex_lock(&cr->lock);
+	ret = cr_query(cr, &arg);
+	if (!ret) {
+		body = cr->body;
+		cr_param->remote_ia_address_ptr =
+			(DAT_IA_ADDRESS_PTR)&body->remote;
+		cr_param->remote_port_qual = arg.remote_port_qual;
+		cr_param->private_data_size = arg.private_data_size;
+		cr_param->private_data = body->private_data;
+	}
+	pthread_mutex_unlock(&cr->lock);
+	if (!ret)
+		cr_param->local_ep_handle = shim_ep_seen(arg.local_ep, cr->ia);
+	return ret;
+}
+
+/* The kernel's CR is gone. Return: the EP it owned, if a query has shown it. */
+static struct shim_object *cr_gone(struct shim_object *cr)
+{
+	struct shim_cr *body;
+	uint64_t ep;
+
+	pthread_mutex_lock(&cr->lock);
+	body = cr->body;
+	cr->body = NULL;
+	pthread_mutex_unlock(&cr->lock);
+	ep = body ? body->local_ep : 0;
+	free(body);
+	shim_object_kill(cr);
+	return shim_by_token(ep);
+}
+
+/*
+ * dat_cr_accept - accept a request; the outcome is an event
+ *
+ * Codes: INVALID_HANDLE/CR, /EP; INVALID_PARAMETER/ARG2..ARG4; INVALID_STATE;
+ * INSUFFICIENT_RESOURCES (P50..P54).
+ */
+DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+			 DAT_COUNT private_data_size,
+			 const DAT_PVOID private_data)
+{
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR), *own;
+	struct kdapl_uapi_cr_accept arg = {
+		.private_data = (uintptr_t)private_data,
+		.private_data_size = private_data_size,
+	};
+	struct shim_ep *body;
+	DAT_RETURN ret;
+	uint64_t ep;
+
+	if (!cr)
+		return SHIM_BAD(CR);
+	if (!shim_optional(ep_handle, SHIM_EP, &ep))
+		return SHIM_BAD(EP);
+	arg.cr = shim_token(cr);
+	arg.ep = ep;
+	ret = shim_ioctl(KDAPL_IOC_CR_ACCEPT, &arg, SHIM_ARG(4));
+	if (ret)
+		return ret;
+	own = cr_gone(cr);
+	if (own) {
+		/* P59: it is the consumer's from here on. */
+		pthread_mutex_lock(&own->lock);
+		body = own->body;
+		if (body && atomic_load(&own->type) == SHIM_EP)
+			body->provider_made = false;
+		pthread_mutex_unlock(&own->lock);
+	}
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/CR (P70..P72). */
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+{
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR), *own;
+	const struct shim_ep *body;
+	bool provider_made = false;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return SHIM_BAD(CR);
+	ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
+	if (ret)
+		return ret;
+	own = cr_gone(cr);
+	if (own && atomic_load(&own->type) == SHIM_EP) {
+		pthread_mutex_lock(&own->lock);
+		body = own->body;
+		provider_made = body && body->provider_made;
+		pthread_mutex_unlock(&own->lock);
+	}
+	if (provider_made) {
+		/* P71: an EP of a request goes with it. */
+		shim_ep_body_free(own);
+		shim_object_kill(own);
+	}
+	return DAT_SUCCESS;
+}

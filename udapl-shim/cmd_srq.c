@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared Receive Queues on a provider that has none: the attribute
+ * srq_supported is false, dat_srq_create says MODEL_NOT_SUPPORTED (M48), and
+ * since no SRQ can exist every handle of one is bad.
+ */
+#include "shim.h"
+
+/* Codes: INVALID_HANDLE/IA, /PZ; INVALID_PARAMETER; MODEL_NOT_SUPPORTED. */
+DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
+{
+	if (!shim_find(ia_handle, SHIM_IA))
+		return SHIM_BAD(IA);
+	if (!shim_find(pz_handle, SHIM_PZ))
+		return SHIM_BAD(PZ);
+	if (!srq_attr)
+		return SHIM_ARG(3);
+	if (!srq_handle)
+		return SHIM_ARG(4);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+}
+
+/* Codes: INVALID_HANDLE, of the first handle that is bad; the SRQ always is. */
+DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+				  DAT_PZ_HANDLE pz_handle,
+				  DAT_EVD_HANDLE recv_evd_handle,
+				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE connect_evd_handle,
+				  DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *ep_attributes,
+				  DAT_EP_HANDLE *ep_handle)
+{
+	uint64_t token;
+
+	(void)srq_handle;
+	(void)ep_attributes;
+	(void)ep_handle;
+	if (!shim_find(ia_handle, SHIM_IA))
+		return SHIM_BAD(IA);
+	if (!shim_optional(pz_handle, SHIM_PZ, &token))
+		return SHIM_BAD(PZ);
+	if (!shim_optional(recv_evd_handle, SHIM_EVD, &token))
+		return SHIM_BAD(EVD_RECV);
+	if (!shim_optional(request_evd_handle, SHIM_EVD, &token))
+		return SHIM_BAD(EVD_REQUEST);
+	if (!shim_optional(connect_evd_handle, SHIM_EVD, &token))
+		return SHIM_BAD(EVD_CONN);
+	return SHIM_BAD(SRQ);
+}
+
+DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
+{
+	(void)srq_handle;
+	return SHIM_BAD(SRQ);
+}
+
+DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+			     DAT_LMR_TRIPLET *local_iov,
+			     DAT_DTO_COOKIE user_cookie)
+{
+	(void)srq_handle;
+	(void)num_segments;
+	(void)local_iov;
+	(void)user_cookie;
+	return SHIM_BAD(SRQ);
+}
+
+DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
+			 DAT_SRQ_PARAM_MASK srq_param_mask,
+			 DAT_SRQ_PARAM *srq_param)
+{
+	(void)srq_handle;
+	(void)srq_param_mask;
+	(void)srq_param;
+	return SHIM_BAD(SRQ);
+}
+
+DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
+{
+	(void)srq_handle;
+	(void)srq_max_recv_dto;
+	return SHIM_BAD(SRQ);
+}
+
+DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
+{
+	(void)srq_handle;
+	(void)low_watermark;
+	return SHIM_BAD(SRQ);
+}

@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Consumer Notification Objects: one wait over several EVDs. The kernel knows
+ * nothing of them. It gives a pollable descriptor per EVD; a CNO is an epoll
+ * set of those, edge triggered, so that an arrival is seen once and not again
+ * until the next.
+ *
+ * A trigger is taken off the set under the CNO's lock, either by a thread that
+ * comes and looks (dat_cno_wait) or by the CNO's own thread, which sleeps until
+ * there is something and also runs the agent (E82). It goes to one waiter, to
+ * the agent, or to both (E78, E80); while there is neither it is kept (E77).
+ *
+ * Locks: the CNO's, inside it that of one of its EVDs.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+#define CNO_IN_USE	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE)
+
+/**
+ * struct shim_cno - the body of a CNO
+ * @refs: the object, its thread, each waiter
+ * @events: the epoll set
+ * @wake: makes the thread look at @agent_due and @dead
+ * @triggered: there is a trigger, of @evd (NULL: freed meanwhile, E89)
+ * @agent: to be called at the next trigger, once (E79)
+ * @due, @due_evd, @agent_due: the agent that the thread has to call now
+ * @nr_evds: EVDs attached
+ * @waiters: threads in dat_cno_wait
+ * @released: grows when all waiters have to return with a null EVD (E90)
+ * @seq: what waiters sleep on
+ */
+struct shim_cno {
+	pthread_mutex_t lock;
+	unsigned int refs;
+	int events;
+	int wake;
+	bool triggered;
+	struct shim_object *evd;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	bool agent_due;
+	DAT_OS_WAIT_PROXY_AGENT due;
+	struct shim_object *due_evd;
+	unsigned int nr_evds;
+	unsigned int waiters;
+	unsigned int released;
+	bool dead;
+	_Atomic uint32_t seq;
+};
+
+/* The body of a live CNO, with a reference and locked; NULL: a bad handle. */
+static struct shim_cno *cno_lock(struct shim_object *obj)
+{
+	struct shim_cno *cno = NULL;
+
+	pthread_mutex_lock(&obj->lock);
+	if (atomic_load(&obj->type) == SHIM_CNO)
+		cno = obj->body;
+	if (cno) {
+		pthread_mutex_lock(&cno->lock);
+		cno->refs++;
+	}
+	pthread_mutex_unlock(&obj->lock);
+	return cno;
+}
+
+/* Drops the lock and the reference. */
+static void cno_unlock(struct shim_cno *cno)
+{
+	bool last = !--cno->refs;
+
+	pthread_mutex_unlock(&cno->lock);
+	if (!last)
+		return;
+	close(cno->events);
+	close(cno->wake);
+	free(cno);
+}
+
+static void wake_waiters(struct shim_cno *cno, int number)
+{
+	atomic_fetch_add(&cno->seq, 1);
+	syscall(SYS_futex, &cno->seq, FUTEX_WAKE_PRIVATE, number, NULL, NULL, 0);
+}
+
+static void wake_thread(struct shim_cno *cno)
+{
+	uint64_t one = 1;
+
+	/* Fails only if the counter is full, and then it is awake. */
+	if (write(cno->wake, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* The agent is taken off and called by the thread. */
+static void agent_call(struct shim_cno *cno, struct shim_object *evd)
+{
+	cno->due = cno->agent;
+	cno->due_evd = evd;
+	cno->agent_due = true;
+	cno->agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
+	wake_thread(cno);
+}
+
+static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
+{
+	if (cno->triggered)
+		return;
+	cno->triggered = true;
+	cno->evd = evd;
+	if (cno->waiters)
+		wake_waiters(cno, 1);
+	if (cno->agent.proxy_agent_func) {
+		/* With nobody waiting this is the delivery. */
+		cno->triggered = cno->waiters;
+		agent_call(cno, evd);
+	}
+}
+
+/* Takes what has arrived; the first counts, the others are told with it. */
+static void cno_collect(struct shim_cno *cno)
+{
+	struct epoll_event events[16];
+	int n;
+
+	while ((n = epoll_wait(cno->events, events, 16, 0)) > 0) {
+		cno_trigger(cno, events[0].data.ptr);
+		if (n < 16)
+			break;
+	}
+}
+
+/* All waiters return, the agent is called with no EVD (E90). */
+static void cno_release(struct shim_cno *cno)
+{
+	cno->released++;
+	cno->triggered = false;
+	wake_waiters(cno, INT_MAX);
+	if (cno->agent.proxy_agent_func)
+		agent_call(cno, NULL);
+}
+
+static void run_agent(struct shim_cno *cno)
+{
+	DAT_OS_WAIT_PROXY_AGENT agent = cno->due;
+	DAT_EVD_HANDLE evd = cno->due_evd;
+
+	cno->agent_due = false;
+	pthread_mutex_unlock(&cno->lock);
+	agent.proxy_agent_func(agent.instance_data, evd);
+	pthread_mutex_lock(&cno->lock);
+}
+
+static void *cno_thread(void *arg)
+{
+	struct shim_cno *cno = arg;
+	struct pollfd fds[2] = {
+		{ .fd = cno->events, .events = POLLIN },
+		{ .fd = cno->wake, .events = POLLIN },
+	};
+	uint64_t count;
+
+	pthread_mutex_lock(&cno->lock);
+	while (!cno->dead || cno->agent_due) {
+		if (cno->agent_due) {
+			run_agent(cno);
+			continue;
+		}
+		pthread_mutex_unlock(&cno->lock);
+		poll(fds, 2, -1);
+		if (fds[1].revents &&
+		    read(cno->wake, &count, sizeof(count)) < 0)
+			count = 0;
+		pthread_mutex_lock(&cno->lock);
+		cno_collect(cno);
+	}
+	cno_unlock(cno);
+	return NULL;
+}
+
+/* Signals are for the program's threads. */
+static int start_thread(struct shim_cno *cno)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, cno_thread, cno);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct shim_cno *cno = calloc(1, sizeof(*cno));
+
+	if (!cno)
+		return NULL;
+	pthread_mutex_init(&cno->lock, NULL);
+	cno->agent = agent;
+	cno->refs = 2;
+	cno->events = epoll_create1(EPOLL_CLOEXEC);
+	cno->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cno->events >= 0 && cno->wake >= 0 && !start_thread(cno))
+		return cno;
+	if (cno->events >= 0)
+		close(cno->events);
+	if (cno->wake >= 0)
+		close(cno->wake);
+	free(cno);
+	return NULL;
+}
+
+static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
+{
+	pthread_mutex_lock(&obj->lock);
+	obj->body = NULL;
+	pthread_mutex_unlock(&obj->lock);
+	shim_object_kill(obj);
+
+	pthread_mutex_lock(&cno->lock);
+	cno->dead = true;
+	wake_thread(cno);
+	cno_unlock(cno);
+}
+
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG3, INSUFFICIENT_RESOURCES. */
+DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			  DAT_CNO_HANDLE *cno_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *obj;
+	struct shim_cno *cno;
+
+	if (!ia)
+		return SHIM_BAD(IA);
+	if (!cno_handle)
+		return SHIM_ARG(3);
+	cno = cno_alloc(agent);
+	if (!cno)
+		return SHIM_NO_MEMORY;
+	obj = shim_object_new(SHIM_CNO, ia);
+	if (!obj) {
+		pthread_mutex_lock(&cno->lock);
+		cno->dead = true;
+		wake_thread(cno);
+		cno_unlock(cno);
+		return SHIM_NO_MEMORY;
+	}
+	pthread_mutex_lock(&obj->lock);
+	obj->body = cno;
+	pthread_mutex_unlock(&obj->lock);
+	*cno_handle = obj;
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/CNO, INVALID_STATE/CNO_IN_USE (E88). */
+DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
+{
+	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
+	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	bool in_use, dead;
+
+	if (!cno)
+		return SHIM_BAD(CNO);
+	in_use = cno->nr_evds || cno->waiters;
+	dead = cno->dead;
+	if (!in_use)
+		cno->dead = true;
+	cno_unlock(cno);
+	if (dead)
+		return SHIM_BAD(CNO);
+	if (in_use)
+		return CNO_IN_USE;
+	cno_kill(obj, cno);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/CNO, INVALID_PARAMETER/ARG2, /ARG3. */
+DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
+			 DAT_CNO_PARAM_MASK cno_param_mask,
+			 DAT_CNO_PARAM *cno_param)
+{
+	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
+	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!cno)
+		return SHIM_BAD(CNO);
+	if (cno_param_mask & ~DAT_CNO_FIELD_ALL) {
+		ret = SHIM_ARG(2);
+	} else if (!cno_param) {
+		ret = SHIM_ARG(3);
+	} else {
+		cno_param->ia_handle = obj->ia;
+		cno_param->agent = cno->agent;
+	}
+	cno_unlock(cno);
+	return ret;
+}
+
+/* Codes: INVALID_HANDLE/CNO. A kept trigger calls the new agent (E81). */
+DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
+				DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
+	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+
+	if (!cno)
+		return SHIM_BAD(CNO);
+	cno->agent = agent;
+	if (cno->triggered && agent.proxy_agent_func) {
+		cno->triggered = cno->waiters;
+		agent_call(cno, cno->evd);
+	}
+	cno_unlock(cno);
+	return DAT_SUCCESS;
+}
+
+static struct timespec deadline_of(DAT_TIMEOUT timeout)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (timeout == DAT_TIMEOUT_INFINITE) {
+		t.tv_sec += INT_MAX;
+		return t;
+	}
+	t.tv_sec += timeout / 1000000;
+	t.tv_nsec += timeout % 1000000 * 1000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
+/* Gives the lock up meanwhile. Return: 0 or the errno of the futex. */
+static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
+{
+	uint32_t seq = atomic_load(&cno->seq);
+	long err;
+
+	pthread_mutex_unlock(&cno->lock);
+	/* With a deadline, always: one without would be restarted on signals. */
+	err = syscall(SYS_futex, &cno->seq, FUTEX_WAIT_BITSET_PRIVATE, seq,
+		      deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	err = err ? errno : 0;
+	pthread_mutex_lock(&cno->lock);
+	return err == EAGAIN ? 0 : err;
+}
+
+static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
+			   struct shim_object **evd)
+{
+	struct timespec deadline = deadline_of(timeout);
+	unsigned int released = cno->released;
+	int err = timeout ? 0 : ETIMEDOUT;
+
+	*evd = NULL;
+	for (;;) {
+		cno_collect(cno);
+		if (cno->released != released)
+			return DAT_SUCCESS;
+		if (cno->triggered && err != EINTR) {
+			cno->triggered = false;
+			*evd = cno->evd;
+			return DAT_SUCCESS;
+		}
+		if (err)
+			break;
+		cno->waiters++;
+		err = cno_sleep(cno, &deadline);
+		cno->waiters--;
+	}
+	/* Our wake-up may have been meant for a trigger: pass it on. */
+	if (cno->triggered && cno->waiters)
+		wake_waiters(cno, 1);
+	return err == EINTR ? DAT_ERROR(DAT_INTERRUPTED_CALL, 0) :
+	       DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+}
+
+/*
+ * dat_cno_wait - wait for one of the CNO's EVDs
+ *
+ * Codes: INVALID_HANDLE/CNO; INVALID_PARAMETER/ARG3; QUEUE_EMPTY (E84);
+ * INTERRUPTED_CALL (E85).
+ */
+DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
+			DAT_EVD_HANDLE *evd_handle)
+{
+	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO), *evd;
+	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	DAT_RETURN ret;
+
+	if (!cno)
+		return SHIM_BAD(CNO);
+	if (!evd_handle) {
+		cno_unlock(cno);
+		return SHIM_ARG(3);
+	}
+	ret = cno_wait(cno, timeout, &evd);
+	cno_unlock(cno);
+	if (!ret || DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
+		*evd_handle = evd;
+	return ret;
+}
+
+/* The EVD's descriptor, made when it first gets a CNO. */
+static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
+{
+	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
+	DAT_RETURN ret;
+
+	if (body->poll_fd >= 0)
+		return DAT_SUCCESS;
+	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, SHIM_NO_FAULT);
+	if (!ret)
+		body->poll_fd = arg.fd;
+	return ret;
+}
+
+/* A disabled EVD stays in the set without being watched. */
+static int watch(const struct shim_cno *cno, int op, struct shim_object *evd,
+		 const struct shim_evd *body)
+{
+	struct epoll_event event = {
+		.events = body->disabled ? 0 : EPOLLIN | EPOLLET,
+		.data.ptr = evd,
+	};
+
+	return epoll_ctl(cno->events, op, body->poll_fd, &event);
+}
+
+/*
+ * shim_cno_attach - let an EVD, which has no CNO, trigger this one
+ *
+ * An EVD that holds events triggers at once (E87).
+ */
+DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
+{
+	struct shim_cno *cno = cno_lock(obj);
+	struct shim_evd *body;
+	DAT_RETURN ret;
+
+	if (!cno)
+		return SHIM_BAD(CNO);
+	pthread_mutex_lock(&evd->lock);
+	body = evd->body;
+	ret = body ? poll_fd(evd, body) : SHIM_BAD(EVD_REQUEST);
+	if (!ret && watch(cno, EPOLL_CTL_ADD, evd, body))
+		ret = SHIM_NO_MEMORY;
+	if (!ret) {
+		body->cno = obj;
+		cno->nr_evds++;
+	}
+	pthread_mutex_unlock(&evd->lock);
+	cno_unlock(cno);
+	return ret;
+}
+
+/*
+ * shim_cno_detach - the end of an EVD's time with its CNO
+ * @body: what was the EVD's body; nobody else has it
+ */
+void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
+{
+	struct shim_cno *cno = body->cno ? cno_lock(body->cno) : NULL;
+
+	body->cno = NULL;
+	if (!cno)
+		return;
+	epoll_ctl(cno->events, EPOLL_CTL_DEL, body->poll_fd, NULL);
+	if (cno->evd == evd)
+		cno->evd = NULL;
+	if (cno->due_evd == evd)
+		cno->due_evd = NULL;
+	if (!--cno->nr_evds)
+		cno_release(cno);
+	cno_unlock(cno);
+}
+
+/*
+ * Locks an EVD inside its CNO. Return: its body; NULL: the EVD is gone. *@cnop
+ * is NULL if it has none.
+ */
+static struct shim_evd *lock_both(struct shim_object *evd,
+				  struct shim_cno **cnop)
+{
+	struct shim_object *obj;
+	struct shim_evd *body;
+
+	for (;;) {
+		pthread_mutex_lock(&evd->lock);
+		body = evd->body;
+		obj = body ? body->cno : NULL;
+		*cnop = NULL;
+		if (!obj) {
+			if (!body)
+				pthread_mutex_unlock(&evd->lock);
+			return body;
+		}
+		pthread_mutex_unlock(&evd->lock);
+
+		*cnop = cno_lock(obj);
+		pthread_mutex_lock(&evd->lock);
+		body = evd->body;
+		if (body && body->cno == obj)
+			return body;
+		pthread_mutex_unlock(&evd->lock);
+		if (*cnop)
+			cno_unlock(*cnop);
+	}
+}
+
+static void unlock_both(struct shim_object *evd, struct shim_cno *cno)
+{
+	pthread_mutex_unlock(&evd->lock);
+	if (cno)
+		cno_unlock(cno);
+}
+
+/* shim_cno_enable - whether events of the EVD trigger its CNO (E23, E87) */
+DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
+{
+	struct shim_cno *cno;
+	struct shim_evd *body;
+
+	body = lock_both(evd, &cno);
+	if (!body)
+		return SHIM_BAD(EVD_REQUEST);
+	if (body->disabled == enable) {
+		body->disabled = !enable;
+		if (cno)
+			watch(cno, EPOLL_CTL_MOD, evd, body);
+	}
+	unlock_both(evd, cno);
+	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/EVD_REQUEST, /CNO. Null detaches (E86). */
+DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
+			      DAT_CNO_HANDLE cno_handle)
+{
+	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
+	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
+	struct shim_evd *body;
+	struct shim_cno *old;
+	bool same;
+
+	if (!evd)
+		return SHIM_BAD(EVD_REQUEST);
+	if (cno_handle != DAT_HANDLE_NULL && (!obj || obj->ia != evd->ia))
+		return SHIM_BAD(CNO);
+
+	body = lock_both(evd, &old);
+	if (!body)
+		return SHIM_BAD(EVD_REQUEST);
+	same = body->cno == obj;
+	if (!same && old) {
+		epoll_ctl(old->events, EPOLL_CTL_DEL, body->poll_fd, NULL);
+		if (old->evd == evd)
+			old->evd = NULL;
+		old->nr_evds--;
+		body->cno = NULL;
+	}
+	unlock_both(evd, old);
+	return obj && !same ? shim_cno_attach(evd, obj) : DAT_SUCCESS;
+}
+
+static void count_cno(struct shim_object *obj, void *arg)
+{
+	if (atomic_load(&obj->type) == SHIM_CNO)
+		(*(unsigned int *)arg)++;
+}
+
+/* A CNO keeps its IA from a graceful close (I12). */
+bool shim_cno_left(struct shim_object *ia)
+{
+	unsigned int number = 0;
+
+	shim_for_each(ia, count_cno, &number);
+	return number;
+}
+
+/* The IA is closed: waiters and the agent are told (E90). */
+void shim_cno_close(struct shim_object *obj)
+{
+	struct shim_cno *cno = cno_lock(obj);
+	bool dead;
+
+	if (!cno)
+		return;
+	dead = cno->dead;
+	cno_release(cno);
+	cno->dead = true;
+	cno_unlock(cno);
+	if (!dead)
+		cno_kill(obj, cno);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * From the kernel's event to DAT_EVENT: tokens become handles, and what DAT
+ * gives as a pointer gets memory of the object it belongs to. Called with no
+ * lock held, after the event was taken.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+/* The object of a token that may never have been seen, or NULL. */
+static struct shim_object *seen(uint64_t token, struct shim_object *ia)
+{
+	struct kdapl_uapi_handle_type arg = { .handle = token };
+	struct shim_object *obj = shim_by_token(token);
+
+	if (obj || !token ||
+	    shim_ioctl(KDAPL_IOC_HANDLE_TYPE, &arg, SHIM_NO_FAULT))
+		return obj;
+	return shim_object_get(token, LIVE(arg.type), ia, NULL);
+}
+
+static void dto_event(const struct kdapl_uapi_dto_event *from,
+		      DAT_DTO_COMPLETION_EVENT_DATA *to)
+{
+	to->ep_handle = shim_handle(from->ep);
+	to->user_cookie.as_64 = from->cookie;
+	to->status = from->status;
+	to->transfered_length = from->length;
+}
+
+static void cr_event(struct shim_object *ia,
+		     const struct kdapl_uapi_cr_event *from,
+		     DAT_CR_ARRIVAL_EVENT_DATA *to)
+{
+	struct shim_ia *body = ia->body;
+
+	to->sp_handle.psp_handle = seen(from->sp, ia);
+	to->local_ia_address_ptr =
+		body ? (DAT_IA_ADDRESS_PTR)&body->address : NULL;
+	to->conn_qual = from->conn_qual;
+	to->cr_handle = shim_object_get(from->cr, SHIM_CR, ia, NULL);
+}
+
+/* The peer's private data, into memory of the EP (E7). */
+static void fetch_private_data(struct shim_object *ep, uint32_t size,
+			       DAT_CONNECTION_EVENT_DATA *to)
+{
+	struct kdapl_uapi_ep_private_data arg = { .size = size };
+	void *data = calloc(1, size), *old;
+	struct shim_ep *body;
+
+	arg.ep = shim_token(ep);
+	arg.buf = (uintptr_t)data;
+	if (!data ||
+	    shim_ioctl(KDAPL_IOC_EP_PRIVATE_DATA, &arg, SHIM_NO_FAULT)) {
+		free(data);
+		return;
+	}
+
+	pthread_mutex_lock(&ep->lock);
+	body = shim_is(ep, SHIM_EP, arg.ep) ? shim_ep_body(ep) : NULL;
+	if (body) {
+		old = body->private_data;
+		body->private_data = data;
+		to->private_data = data;
+		to->private_data_size = arg.length < size ? arg.length : size;
+	} else {
+		old = data;
+	}
+	pthread_mutex_unlock(&ep->lock);
+	free(old);
+}
+
+static void connect_event(struct shim_object *ia, uint32_t number,
+			  const struct kdapl_uapi_connect_event *from,
+			  DAT_CONNECTION_EVENT_DATA *to)
+{
+	struct shim_object *ep = seen(from->ep, ia);
+
+	to->ep_handle = ep;
+	to->private_data_size = 0;
+	to->private_data = NULL;
+	if (ep && number == DAT_CONNECTION_EVENT_ESTABLISHED &&
+	    from->private_data_size)
+		fetch_private_data(ep, from->private_data_size, to);
+}
+
+/* shim_event - tell the consumer of @evd of an event that was taken from it */
+void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
+		DAT_EVENT *event)
+{
+	DAT_EVENT_DATA *data = &event->event_data;
+	struct shim_object *ia = evd->ia;
+
+	event->event_number = from->event_number;
+	event->evd_handle = evd;
+	switch (from->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+		dto_event(&from->dto, &data->dto_completion_event_data);
+		break;
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		data->rmr_completion_event_data.rmr_handle =
+			shim_handle(from->rmr.rmr);
+		data->rmr_completion_event_data.user_cookie.as_64 =
+			from->rmr.cookie;
+		data->rmr_completion_event_data.status = from->rmr.status;
+		break;
+	case DAT_CONNECTION_REQUEST_EVENT:
+		cr_event(ia, &from->cr, &data->cr_arrival_event_data);
+		break;
+	case DAT_SOFTWARE_EVENT:
+		data->software_event_data.pointer =
+			(void *)(uintptr_t)from->software.pointer;
+		break;
+	default:
+		if (from->event_number >= DAT_ASYNC_ERROR_EVD_OVERFLOW) {
+			data->asynch_error_event_data.dat_handle =
+				seen(from->async.handle, ia);
+			data->asynch_error_event_data.reason =
+				from->async.reason;
+			break;
+		}
+		connect_event(ia, from->event_number, &from->connect,
+			      &data->connect_event_data);
+	}
+}
