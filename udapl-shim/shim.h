@@ -100,7 +100,7 @@ static inline struct shim_object *shim_object_at(DAT_HANDLE handle)
 
 	if (offset >= size || offset % sizeof(struct shim_object))
 		return NULL;
-	return (struct shim_object *)handle;
+	return (struct shim_object *)(base + offset);
 }
 
 /* The live object of a type, or NULL; never faults (E5). */
