@@ -29,7 +29,13 @@
 /* How long an id waits for the peer to answer our disconnect. */
 #define LINGER_LIMIT	(5 * HZ)
 /* Upper bound of address resolution; the consumer's timeout may be shorter. */
-#define RESOLVE_MS	5000
+#define RESOLVE_LIMIT	msecs_to_jiffies(5000)
+/*
+ * The first of several tries, each twice as long.  A neighbour that answers
+ * before the kernel's resolver has put its request on the list is noticed only
+ * when the try is over; on a virtual network that is the rule.
+ */
+#define RESOLVE_FIRST_MS 20
 
 static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
 {
@@ -313,10 +319,10 @@ static void flush_step(struct kdapl_conn *conn)
 
 static void resolve(struct kdapl_conn *conn)
 {
-	u32 ms = RESOLVE_MS;
+	long left = conn->resolve_until - jiffies;
+	u32 ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
 
-	if (conn->timeout != DAT_TIMEOUT_INFINITE)
-		ms = min_t(u32, ms, conn->timeout / 1000 + 1);
+	conn->resolve_ms *= 2;
 	if (cm_ops(conn)->resolve(conn->id, (struct sockaddr *)&conn->peer, ms))
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
 }
@@ -478,6 +484,8 @@ int kdapl_conn_open(struct kdapl_conn *conn)
  */
 void kdapl_conn_start(struct kdapl_conn *conn)
 {
+	conn->resolve_until = jiffies + RESOLVE_LIMIT;
+	conn->resolve_ms = RESOLVE_FIRST_MS;
 	if (conn->timeout != DAT_TIMEOUT_INFINITE) {
 		kdapl_conn_get(conn);
 		/* One more jiffy: never before the time (C10). */
@@ -505,6 +513,20 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input)
 	}
 	trace_kdapl_cm(conn, input);
 	kdapl_ep_input(conn->ep, conn, input);
+}
+
+/**
+ * kdapl_conn_unresolved - the address was not found in the time of the try
+ * @conn: an active attempt
+ *
+ * Context: the id's handler mutex is held.
+ */
+void kdapl_conn_unresolved(struct kdapl_conn *conn)
+{
+	if (time_before(jiffies, conn->resolve_until))
+		kdapl_conn_queue(conn, CONN_RESOLVE);
+	else
+		kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE);
 }
 
 /**

@@ -147,6 +147,9 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 	WRITE_ONCE(ep->state, cell->next);
 	set_gate(ep, &ep->req, KDAPL_EP_OP_POST_REQUEST);
 	set_gate(ep, &ep->recv, KDAPL_EP_OP_POST_RECV);
+	if (ep->state != KDAPL_EP_REQUESTED &&
+	    ep->state != KDAPL_EP_COMPLETION_PENDING)
+		WRITE_ONCE(ep->recv.await, false);
 
 	if (act & KDAPL_EP_ACT_STOP_TIMER && cancel_delayed_work(&conn->timer))
 		kdapl_conn_put(conn);
@@ -157,6 +160,9 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 		ep->end_event = cell->event;
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
 		WRITE_ONCE(conn->told, true);
+	/* From here on a receive has no more to tell: its event went first. */
+	if (cell->next == KDAPL_EP_CONNECTED || act & KDAPL_EP_ACT_FLUSH)
+		WRITE_ONCE(ep->recv.await, false);
 	if (act & KDAPL_EP_ACT_END) {
 		raise_event(ep, ep->end_event);
 		flush_late(&ep->req);
@@ -378,7 +384,6 @@ void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
 	lock_dirs(ep);
 	flush_dir(&ep->req, lost);
 	flush_dir(&ep->recv, lost);
-	ep->recv.await = false;
 	unlock_dirs(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
 }

@@ -129,6 +129,7 @@ struct kdapl_dir {
  *	  active endpoint's address and the service point's qualifier
  * @peer_port, @local_port: of the addresses
  * @timeout: of the attempt, microseconds
+ * @resolve_until, @resolve_ms: end of address resolution, length of its next try
  * @peer_rd_in, @peer_rd_out: what the request offered
  * @linger: in kdapl_ia.linger
  */
@@ -166,6 +167,8 @@ struct kdapl_conn {
 	u64 qual;
 	u32 flags;
 	u32 timeout;
+	unsigned long resolve_until;
+	u32 resolve_ms;
 	u8 peer_rd_in;
 	u8 peer_rd_out;
 	struct list_head linger;

@@ -17,6 +17,11 @@
 /* Anything that is an input of the endpoint table by itself. */
 void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input);
 /*
+ * The address was not found in the time given to cm->resolve: the core may ask
+ * again.
+ */
+void kdapl_conn_unresolved(struct kdapl_conn *conn);
+/*
  * Address and route are known.  The core makes the queue and calls cm->connect.
  */
 void kdapl_conn_resolved(struct kdapl_conn *conn);

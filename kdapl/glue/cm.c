@@ -134,6 +134,12 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DISCONNECTED:
 		kdapl_conn_peer_disconnected(conn);
 		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		if (event->status == -ETIMEDOUT) {
+			kdapl_conn_unresolved(conn);
+			break;
+		}
+		fallthrough;
 	default:
 		conn_event(conn, event);
 	}
