@@ -147,9 +147,6 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 	WRITE_ONCE(ep->state, cell->next);
 	set_gate(ep, &ep->req, KDAPL_EP_OP_POST_REQUEST);
 	set_gate(ep, &ep->recv, KDAPL_EP_OP_POST_RECV);
-	if (ep->state != KDAPL_EP_REQUESTED &&
-	    ep->state != KDAPL_EP_COMPLETION_PENDING)
-		WRITE_ONCE(ep->recv.await, false);
 
 	if (act & KDAPL_EP_ACT_STOP_TIMER && cancel_delayed_work(&conn->timer))
 		kdapl_conn_put(conn);
@@ -160,8 +157,9 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 		ep->end_event = cell->event;
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
 		WRITE_ONCE(conn->told, true);
-	/* From here on a receive has no more to tell: its event went first. */
-	if (cell->next == KDAPL_EP_CONNECTED || act & KDAPL_EP_ACT_FLUSH)
+	/* Not before the event: it goes ahead of the first receive (E45). */
+	if (cell->next != KDAPL_EP_REQUESTED &&
+	    cell->next != KDAPL_EP_COMPLETION_PENDING)
 		WRITE_ONCE(ep->recv.await, false);
 	if (act & KDAPL_EP_ACT_END) {
 		raise_event(ep, ep->end_event);
