@@ -376,7 +376,7 @@ static bool run_is_due(struct kdapl_evd *evd)
 static int evd_deliver(struct kdapl_evd *evd, int budget)
 {
 	const struct kdapl_sink *sink;
-	bool notify = false, one;
+	bool notify = false, room = false, one;
 	DAT_EVENT event;
 	void *arg;
 	int n = 0;
@@ -391,7 +391,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	spin_unlock_irq(&evd->lock);
 
 	if (sink && run_is_due(evd)) {
-		while (n < budget && sink->room(evd, arg) &&
+		while (n < budget && (room = sink->room(evd, arg)) &&
 		       READ_ONCE(evd->sink) == sink &&
 		       take(evd, &event, &one)) {
 			sink->deliver(evd, arg, &event, evd_has_more(evd));
@@ -401,8 +401,12 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 		if (n)
 			sink->done(evd, arg, notify);
 	}
-	/* Nobody takes them now: drains and errors must be seen all the same. */
-	if (n < budget)
+	/*
+	 * Nobody takes them now: drains and errors must be seen all the same.
+	 * Not otherwise: what arrives after the last take() must stay in the
+	 * CQ, where arming finds it.
+	 */
+	if (!room)
 		kdapl_evd_pull(evd);
 
 	spin_lock_irq(&evd->lock);

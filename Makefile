@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# What people call; `make help` lists it.  Nothing is built in the source tree:
+# modules go to build/modules-RELEASE, programs to build/shim.  In a kernel tree
+# kbuild reads Kbuild instead.
+SHELL	:= /bin/bash
+
+# The kernel to build for: the running one if its headers are here, else the
+# newest one whose headers are.
+KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
+	   $(shell ls -d /lib/modules/*/build 2> /dev/null | sort -rV))
+RELEASE	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	  $(KDIR)/include/generated/utsrelease.h 2> /dev/null)
+MODULES	= $(CURDIR)/build/modules-$(RELEASE)
+
+PREFIX	?= /usr/local
+DESTDIR	?=
+INSTALL	?= install
+UDEVDIR	?= /lib/udev/rules.d
+export PREFIX DESTDIR INSTALL
+
+.PHONY: all modules shim tests install uninstall demo test kunit bench \
+	lint doc clean help
+
+all: modules shim
+
+modules:
+	@scripts/build-modules "$(KDIR)" "$(MODULES)"
+
+shim:
+	@$(MAKE) --no-print-directory -C udapl-shim all
+
+tests: modules
+	@$(MAKE) --no-print-directory -C udapl-shim tests
+
+install: all
+	$(INSTALL) -D -m 644 $(MODULES)/kdapl.ko \
+		$(DESTDIR)/lib/modules/$(RELEASE)/updates/kdapl.ko
+	$(INSTALL) -D -m 644 scripts/90-kdapl.rules \
+		$(DESTDIR)$(UDEVDIR)/90-kdapl.rules
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include/dat
+	$(INSTALL) -m 644 include/dat/kdat*.h $(DESTDIR)$(PREFIX)/include/dat
+	@$(MAKE) --no-print-directory -C udapl-shim install
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
+uninstall:
+	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/kdapl.ko
+	rm -f $(DESTDIR)$(UDEVDIR)/90-kdapl.rules
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/dat/, \
+		$(notdir $(wildcard include/dat/kdat*.h)))
+	@$(MAKE) --no-print-directory -C udapl-shim uninstall
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test
+
+kunit:
+	@scripts/kunit
+
+bench:
+	@bench/run
+
+lint:
+	@scripts/lint
+
+doc:
+	@scripts/print-matrix > Documentation/endpoint-matrix.rst
+	@mkdir -p build/doc
+	@for f in Documentation/*.rst; do \
+		rst2html --halt=2 $$f build/doc/$$(basename $$f .rst).html || exit; \
+	done
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'The main job and the tests (as root; they install what is missing):'
+	@echo '  demo       build, boot a virtual machine with two RDMA devices, move'
+	@echo '             data kernel to kernel, application to application, and across'
+	@echo '  test       everything that is tested, in two kernels; the last line is'
+	@echo '             "N passed, N failed"'
+	@echo '  kunit      only the KUnit suites'
+	@echo '  bench      what a call costs beside raw verbs'
+	@echo 'Building:'
+	@echo '  all        modules and shim (default)'
+	@echo '  modules    kdapl.ko, the samples and the test modules, in'
+	@echo '             build/modules-RELEASE'
+	@echo '  shim       libdat.so.1 and dat-pingpong, in build/shim'
+	@echo '  tests      the test programs as well'
+	@echo '  doc        Documentation/ as HTML, in build/doc'
+	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
+	@echo '             installed runs, what is not is named'
+	@echo '  clean      remove build/'
+	@echo 'Installing:'
+	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, manual'
+	@echo '  uninstall  take them away'
+	@echo 'Variables:'
+	@echo '  KDIR=      kernel to build for        [$(KDIR)]'
+	@echo '  PREFIX=    where programs go          [$(PREFIX)]'
+	@echo '  DESTDIR=   put before every path of install and uninstall'
