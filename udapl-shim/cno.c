@@ -127,17 +127,31 @@ static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
 	}
 }
 
+/* A thread that waits for this EVD gets the event, the CNO is not told (E37). */
+static bool has_waiter(struct shim_object *evd)
+{
+	const struct shim_evd *body;
+	bool waiter;
+
+	pthread_mutex_lock(&evd->lock);
+	body = evd->body;
+	waiter = body && body->waiter;
+	pthread_mutex_unlock(&evd->lock);
+	return waiter;
+}
+
 /* Takes what has arrived; the first counts, the others are told with it. */
 static void cno_collect(struct shim_cno *cno)
 {
 	struct epoll_event events[16];
-	int n;
+	int n, i;
 
-	while ((n = epoll_wait(cno->events, events, 16, 0)) > 0) {
-		cno_trigger(cno, events[0].data.ptr);
-		if (n < 16)
-			break;
-	}
+	do {
+		n = epoll_wait(cno->events, events, 16, 0);
+		for (i = 0; i < n; i++)
+			if (!has_waiter(events[i].data.ptr))
+				cno_trigger(cno, events[i].data.ptr);
+	} while (n == 16);
 }
 
 /* All waiters return, the agent is called with no EVD (E90). */

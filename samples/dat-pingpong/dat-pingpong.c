@@ -560,6 +560,7 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_handler = on_signal };
 	struct options opt = { 0 };
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!options_in(&opt, argc, argv)) {
 		fprintf(stderr, "Try dat-pingpong --help.\n");
 		return 2;

@@ -33,8 +33,9 @@ struct check_case {
 	void (*run)(void);
 };
 
-static jmp_buf check_end;
-static bool check_failed;
+/* One of each in a program, however many files it has. */
+__attribute__((weak)) jmp_buf check_end;
+__attribute__((weak)) bool check_failed;
 
 /* DAT_INVALID_PARAMETER with DAT_INVALID_ARG2: ERR(INVALID_PARAMETER, ARG2) */
 #define ERR(type, subtype)						\

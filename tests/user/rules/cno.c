@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Consumer Notification Objects (ev: E23, E76..E91). */
+#include <signal.h>
+#include "rig.h"
+
+#define NO_AGENT	DAT_OS_WAIT_PROXY_AGENT_NULL
+
+static void post(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	OK(dat_evd_post_se(evd, &event));
+}
+
+static void drain(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	while (!dat_evd_dequeue(evd, &event))
+		;
+}
+
+static DAT_CNO_HANDLE new_cno(void)
+{
+	DAT_CNO_HANDLE cno;
+
+	OK(dat_cno_create(a.ia, NO_AGENT, &cno));
+	return cno;
+}
+
+static DAT_EVD_HANDLE evd_of(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_evd_create(a.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	return evd;
+}
+
+static void untriggered(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd = &evd;
+
+	CHECK_RET(dat_cno_wait(cno, 0, &evd), ERR2(QUEUE_EMPTY, 0));
+	CHECK(!evd);
+}
+
+static void triggered_by(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE expected)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_cno_wait(cno, LONG, &evd));
+	CHECK(evd == expected);
+}
+
+static void agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd);
+
+static void arguments(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT none = { &none, NULL };
+	DAT_CNO_PARAM param;
+	DAT_EVD_PARAM evd_param;
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_HANDLE cno;
+	double start;
+
+	rig_both();
+	CHECK_RET(dat_cno_create(a.ia, NO_AGENT, NULL), ARG(3));
+	OK(dat_cno_create(a.ia, none, &cno));	/* E91 */
+	CHECK_RET(dat_cno_query(cno, 4, &param), ARG(2));
+	CHECK_RET(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), ARG(3));
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+	CHECK(param.ia_handle == a.ia);
+	CHECK(!param.agent.proxy_agent_func);
+	CHECK_RET(dat_cno_wait(cno, 0, NULL), ARG(3));
+	start = check_now();
+	CHECK_RET(dat_cno_wait(cno, 50000, &evd), ERR2(QUEUE_EMPTY, 0));
+	CHECK(check_now() - start >= 0.05);
+
+	evd = evd_of(cno);
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &evd_param));
+	CHECK(evd_param.cno_handle == cno);
+	CHECK_RET(dat_cno_free(cno), STATE(CNO_IN_USE));
+	CHECK_RET(dat_evd_modify_cno(b.recv, cno), HANDLE(CNO));
+	OK(dat_evd_modify_cno(evd, NULL));
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &evd_param));
+	CHECK(!evd_param.cno_handle);
+	OK(dat_cno_free(cno));
+	CHECK_RET(dat_cno_free(cno), HANDLE(CNO));
+}
+
+static void triggers(void)
+{
+	DAT_CNO_HANDLE cno, other;
+	DAT_EVD_HANDLE first, second;
+
+	rig_open(&a);
+	cno = new_cno();
+	other = new_cno();
+	first = evd_of(cno);
+	second = evd_of(cno);
+	untriggered(cno);
+	post(first);
+	triggered_by(cno, first);
+	untriggered(cno);	/* not again without a new event */
+	drain(first);
+
+	/* E76: the first is remembered; E83: others may have events, too */
+	post(second);
+	triggered_by(cno, second);
+	drain(second);
+
+	/* E23 E87: disabled it is silent, enabling tells of what is there */
+	OK(dat_evd_disable(first));
+	post(first);
+	untriggered(cno);
+	OK(dat_evd_enable(first));
+	triggered_by(cno, first);
+
+	/* E86 E87: another CNO */
+	OK(dat_evd_modify_cno(first, other));
+	triggered_by(other, first);
+	post(first);
+	triggered_by(other, first);
+	untriggered(cno);
+	drain(first);
+
+	OK(dat_evd_free(second));
+	OK(dat_evd_free(first));
+}
+
+/* Triggers are kept while nobody waits, one at most (E77). */
+static void sticky(void)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE first, second;
+
+	rig_open(&a);
+	cno = new_cno();
+	first = evd_of(cno);
+	second = evd_of(cno);
+	post(first);
+	post(second);
+	post(first);
+	triggered_by(cno, first);
+	drain(first);
+	drain(second);
+	untriggered(cno);
+}
+
+struct waiter {
+	pthread_t thread;
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN ret;
+	DAT_EVD_HANDLE evd;
+	_Atomic int done;
+};
+
+static void *wait_thread(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = dat_cno_wait(w->cno, LONG, &w->evd);
+	w->done = 1;
+	return NULL;
+}
+
+/* Waiting is seen from outside: the CNO cannot be freed. */
+static void start_waiters(struct waiter *w, unsigned int number,
+			  DAT_CNO_HANDLE cno)
+{
+	unsigned int i;
+
+	for (i = 0; i < number; i++) {
+		w[i].cno = cno;
+		w[i].done = 0;
+		CHECK(!pthread_create(&w[i].thread, NULL, wait_thread, &w[i]));
+	}
+}
+
+static unsigned int number_done(const struct waiter *w, unsigned int number)
+{
+	unsigned int i, done = 0;
+
+	for (i = 0; i < number; i++)
+		done += w[i].done;
+	return done;
+}
+
+/* E78: a trigger, a waiter. */
+static void one_waiter_each(void)
+{
+	struct waiter w[3];
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	unsigned int i, n;
+	double end;
+
+	rig_open(&a);
+	cno = new_cno();
+	evd = evd_of(cno);
+	start_waiters(w, 3, cno);
+	for (i = 1; i <= 3; i++) {
+		post(evd);
+		end = check_now() + 10;
+		while ((n = number_done(w, 3)) < i && check_now() < end)
+			usleep(1000);
+		CHECK_EQ(n, i);
+		drain(evd);
+	}
+	for (i = 0; i < 3; i++) {
+		pthread_join(w[i].thread, NULL);
+		CHECK_RET(w[i].ret, DAT_SUCCESS);
+		CHECK(w[i].evd == evd);
+	}
+}
+
+static _Atomic int calls;
+static DAT_EVD_HANDLE agent_evd;
+static DAT_PVOID agent_data;
+
+static void agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
+{
+	agent_data = instance_data;
+	agent_evd = evd;
+	calls++;
+}
+
+static void called(int number)
+{
+	double end = check_now() + 10;
+
+	while (calls < number && check_now() < end)
+		usleep(1000);
+	CHECK_EQ(calls, number);
+}
+
+static void agents(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT ours = { &calls, agent };
+	DAT_CNO_PARAM param;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+
+	rig_open(&a);
+	calls = 0;
+	OK(dat_cno_create(a.ia, ours, &cno));
+	evd = evd_of(cno);
+	post(evd);
+	called(1);
+	CHECK(agent_evd == evd && agent_data == &calls);
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+	CHECK(!param.agent.proxy_agent_func);	/* E79 */
+	drain(evd);
+	untriggered(cno);
+
+	/* E81: a kept trigger calls it at once */
+	post(evd);
+	OK(dat_cno_modify_agent(cno, ours));
+	called(2);
+	drain(evd);
+
+	/* E90: the last EVD goes */
+	OK(dat_cno_modify_agent(cno, ours));
+	CHECK_EQ(calls, 2);
+	OK(dat_evd_free(evd));
+	called(3);
+	CHECK(!agent_evd);
+	OK(dat_cno_free(cno));
+}
+
+static void releases(void)
+{
+	struct waiter w[2];
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	unsigned int i;
+	double end;
+
+	rig_open(&a);
+	cno = new_cno();
+	evd = evd_of(cno);
+	start_waiters(w, 2, cno);
+	/* Until both wait; freeing says so when no EVD is attached. */
+	OK(dat_evd_modify_cno(evd, NULL));
+	end = check_now() + 10;
+	usleep(50000);
+	CHECK_RET(dat_cno_free(cno), STATE(CNO_IN_USE));
+	OK(dat_evd_modify_cno(evd, cno));
+	CHECK_EQ(number_done(w, 2), 0);
+	OK(dat_evd_free(evd));
+	for (i = 0; i < 2; i++) {
+		pthread_join(w[i].thread, NULL);
+		CHECK_RET(w[i].ret, DAT_SUCCESS);
+		CHECK(!w[i].evd);
+	}
+	CHECK(check_now() < end + 10);
+
+	/* and with the IA */
+	evd_of(cno);
+	start_waiters(w, 2, cno);
+	usleep(50000);
+	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
+	for (i = 0; i < 2; i++) {
+		pthread_join(w[i].thread, NULL);
+		CHECK_RET(w[i].ret, DAT_SUCCESS);
+		CHECK(!w[i].evd);
+	}
+	CHECK_RET(dat_cno_free(cno), HANDLE(CNO));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	double end = check_now() + 10;
+	struct waiter w;
+	DAT_CNO_HANDLE cno;
+
+	rig_open(&a);
+	cno = new_cno();
+	action.sa_flags = SA_RESTART;
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	start_waiters(&w, 1, cno);
+	/* It may not wait yet: a signal before that ends nothing. */
+	while (!w.done && check_now() < end) {
+		pthread_kill(w.thread, SIGUSR1);
+		usleep(10000);
+	}
+	pthread_join(w.thread, NULL);
+	CHECK_RET(w.ret, ERR2(INTERRUPTED_CALL, 0));
+}
+
+/* E76 with the streams that matter: completions of a connection. */
+static void with_transfers(void)
+{
+	DAT_EP_HANDLE ep_a, ep_b;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+
+	rig_both();
+	OK(dat_cno_create(b.ia, NO_AGENT, &cno));
+	OK(dat_evd_modify_cno(b.recv, cno));
+	OK(dat_evd_modify_cno(b.conn, cno));
+	connected(&ep_a, &ep_b);
+	/* E37: who waited for ESTABLISHED got it, the CNO was told or not. */
+	while (!dat_cno_wait(cno, 0, &evd))
+		;
+	OK(post_recv(&b, ep_b, 0, 64, 1));
+	OK(post_send(&a, ep_a, 0, 64, 2, 0));
+	OK(dat_cno_wait(cno, LONG, &evd));
+	CHECK(evd == b.recv);
+	completes(b.recv, ep_b, 1, DAT_DTO_SUCCESS);
+	OK(dat_ep_disconnect(ep_a, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_cno_wait(cno, LONG, &evd));
+	CHECK(evd == b.conn);
+	next_of(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep_b);
+}
+
+static const struct check_case cases[] = {
+	{ "E84 E85 E86 E88 E91 CNO calls: arguments", arguments },
+	{ "E23 E76 E86 E87 triggers", triggers },
+	{ "E77 E83 a trigger is kept", sticky },
+	{ "E78 a trigger, a waiter", one_waiter_each },
+	{ "E79 E81 E82 E90 agents", agents },
+	{ "E61 E88 E90 waiters are released", releases },
+	{ "E85 a signal ends dat_cno_wait", signals },
+	{ "E76 a CNO over a connection", with_transfers },
+};
+
+SET(cno_set, cases);
