@@ -27,62 +27,84 @@ wait_for() {
 
 # rxe_usable DEVICE ADDRESS: its port is active, and the address is one of its GIDs
 rxe_usable() {
-	local port=/sys/class/infiniband/$1/ports/1
+	local port=/sys/class/infiniband/$1/ports/1 state gid wanted
 	# shellcheck disable=SC2086 # four words, a byte each
-	grep -q ACTIVE "$port/state" &&
-		grep -qiF "$(printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' ${2//./ })" \
-			"$port"/gids/* 2> /dev/null
+	printf -v wanted '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' ${2//./ }
+	{ read -r state < "$port/state"; } 2> /dev/null && [[ $state = *ACTIVE ]] || return
+	for gid in "$port"/gids/*; do
+		{ read -r gid < "$gid"; } 2> /dev/null && [ "$gid" = "$wanted" ] && return
+	done
+	return 1
 }
 
+rdma_modules() { modprobe -a rdma_rxe ib_uverbs rdma_ucm; }
+
 rxe_on() {
-	modprobe -a rdma_rxe ib_uverbs rdma_ucm || return
+	rdma_modules || return
 	[ -e "/sys/class/infiniband/$2" ] || rdma link add "$2" type rxe netdev "$1" || return
 	wait_for 30 rxe_usable "$2" "$3"
 }
 
-# rule PREF SELECTOR...: a routing rule, once
-rule() {
-	[ -n "$(ip rule show pref "$1")" ] || ip rule add pref "$@"
-}
-
 # Both addresses are local, and local packets take the loopback device. So the rules
 # look for the other end of the pair first, and for local addresses only in packets
-# that have crossed it, or after that. The table of local addresses moves down for it.
+# that have crossed it, or after that. The rule for local addresses, which comes first
+# by nature, moves down for it: it does so last, and that marks the network as made.
+# Programs start slowly in emulation, hence the few calls that do much.
+two_hosts_network() {
+	local end conf=/proc/sys/net/ipv4/conf
+	[ -n "$(ip rule show pref 0)" ] || return 0
+	ip link add ve0 type veth peer name ve1 || return
+	echo 0 > $conf/all/rp_filter
+	for end in ve0 ve1; do
+		echo 1 > $conf/$end/accept_local
+		echo 0 > $conf/$end/rp_filter
+		echo 2 > $conf/$end/arp_announce
+		echo 1 > $conf/$end/arp_ignore
+	done
+	ip -batch - <<-E
+		addr add 10.9.0.1/32 dev ve0
+		addr add 10.9.0.2/32 dev ve1
+		link set ve0 up
+		link set ve1 up
+		route add 10.9.0.2/32 dev ve0 src 10.9.0.1 table 100
+		route add 10.9.0.1/32 dev ve1 src 10.9.0.2 table 101
+		rule add pref 10 iif ve0 lookup local
+		rule add pref 11 iif ve1 lookup local
+		rule add pref 20 from 10.9.0.1 to 10.9.0.2 lookup 100
+		rule add pref 21 from 10.9.0.2 to 10.9.0.1 lookup 101
+		rule add pref 22 to 10.9.0.2 lookup 100
+		rule add pref 23 to 10.9.0.1 lookup 101
+		rule add pref 40 lookup local
+		rule del pref 0
+	E
+}
+
 two_hosts() {
 	local end
-	[ -e /sys/class/net/ve0 ] || ip link add ve0 type veth peer name ve1 || return
+	rdma_modules && two_hosts_network || return
 	for end in 0 1; do
-		sysctl -qw net.ipv4.conf.ve$end.{accept_local=1,rp_filter=0,arp_announce=2,arp_ignore=1}
-		ip addr replace 10.9.0.$((end + 1))/32 dev ve$end
-		ip link set ve$end up
-	done
-	sysctl -qw net.ipv4.conf.all.rp_filter=0
-	# An RDMA read of 1 MiB is answered with more packets at once than the default
-	# holds; what veth drops comes again only after a third of a second.
-	sysctl -qw net.core.netdev_max_backlog=10000
-	ip route replace 10.9.0.2/32 dev ve0 src 10.9.0.1 table 100
-	ip route replace 10.9.0.1/32 dev ve1 src 10.9.0.2 table 101
-	rule 10 iif ve0 lookup local
-	rule 11 iif ve1 lookup local
-	rule 20 from 10.9.0.1 to 10.9.0.2 lookup 100
-	rule 21 from 10.9.0.2 to 10.9.0.1 lookup 101
-	rule 22 to 10.9.0.2 lookup 100
-	rule 23 to 10.9.0.1 lookup 101
-	rule 40 lookup local
-	[ -z "$(ip rule show pref 0)" ] || ip rule del pref 0
-	rxe_on ve0 rxe0 10.9.0.1 && rxe_on ve1 rxe1 10.9.0.2
+		[ -e /sys/class/infiniband/rxe$end ] || echo link add rxe$end type rxe netdev ve$end
+	done | rdma -b - || return
+	wait_for 30 rxe_usable rxe0 10.9.0.1 && wait_for 30 rxe_usable rxe1 10.9.0.2
 }
 
 two_hosts_down() {
-	local pref device
-	for device in rxe0 rxe1; do
-		[ ! -e /sys/class/infiniband/$device ] || rdma link del $device
-	done
-	[ ! -e /sys/class/net/ve0 ] || ip link del ve0	# with its routes
-	rule 0 lookup local
-	for pref in 10 11 20 21 22 23 40; do
-		[ -z "$(ip rule show pref $pref)" ] || ip rule del pref $pref
-	done
+	local end
+	for end in 0 1; do
+		[ ! -e /sys/class/infiniband/rxe$end ] || echo link del rxe$end
+	done | rdma -b -
+	[ -z "$(ip rule show pref 0)" ] || return 0
+	ip -batch - <<-E
+		link del ve0
+		rule add pref 0 lookup local
+		rule del pref 10
+		rule del pref 11
+		rule del pref 20
+		rule del pref 21
+		rule del pref 22
+		rule del pref 23
+		rule del pref 40
+	E
 }
 
 # One machine of a pair: its side of the network. Called by vm before the command.
