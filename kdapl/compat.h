@@ -16,6 +16,13 @@
 #define KDAPL_RXE_CQ_TASKLET (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /*
+ * Before 6.3 Soft-RoCE looks at the table after the last one of a region when
+ * it has copied the last byte of a region that fills its tables, of 256 pages
+ * each (glue/mr.c).
+ */
+#define KDAPL_RXE_MR_OVERREAD (LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
+
+/*
  * How pages that are only read are pinned for long.  Before 6.3 only a forced
  * write gives the process its own copy of a page that it shares with others, so
  * that the pinned one stays its page (glue/pin.c).

@@ -320,8 +320,12 @@ static void flush_step(struct kdapl_conn *conn)
 static void resolve(struct kdapl_conn *conn)
 {
 	long left = conn->resolve_until - jiffies;
-	u32 ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
+	u32 ms;
 
+	/* An abort came first. */
+	if (!conn->id)
+		return;
+	ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
 	conn->resolve_ms *= 2;
 	if (cm_ops(conn)->resolve(conn->id, (struct sockaddr *)&conn->peer, ms))
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
@@ -478,9 +482,10 @@ int kdapl_conn_open(struct kdapl_conn *conn)
 
 /**
  * kdapl_conn_start - begin the attempt
- * @conn: its endpoint is in RESOLVING
+ * @conn: its endpoint goes to RESOLVING; the EP's lock is held, so that nothing
+ *	  can end the attempt before there is a timer to stop
  *
- * The resolution is the work item's, so that an abort cannot overtake it.
+ * The resolution is the work item's, as an abort is.
  */
 void kdapl_conn_start(struct kdapl_conn *conn)
 {

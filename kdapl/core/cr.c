@@ -251,12 +251,18 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	bool moved;
 	int err;
 
+	/*
+	 * The endpoint is not the connection's yet: what the queue is made of
+	 * must stay until it is.
+	 */
+	mutex_lock(&ep->modify_lock);
 	ret = kdapl_ep_fsm(READ_ONCE(ep->state), input)->ret ?: kdapl_ep_ready(ep);
 	if (ret)
-		return ret;
+		goto unlock;
 	err = kdapl_conn_make_queue(conn, ep);
+	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	if (err)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+		goto unlock;
 	moved = move_queue(conn, ep);
 	params.qp_num = conn->qp.num;
 	params.rd_atomic_in = kdapl_conn_rd_in(conn, ep);
@@ -269,13 +275,13 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	if (!ret)
 		err = moved ? cm_ops(&cr->obj)->accept(conn->id, &params) : -ENOTCONN;
 	cm_ops(&cr->obj)->unlock(conn->id);
-	if (ret) {
+	if (ret)
 		kdapl_conn_drop_queue(conn, ep);
-		return ret;
-	}
-	if (err)
+	else if (err)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
-	return DAT_SUCCESS;
+unlock:
+	mutex_unlock(&ep->modify_lock);
+	return ret;
 }
 
 /**

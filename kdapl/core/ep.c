@@ -260,7 +260,8 @@ static void set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
 /**
  * kdapl_ep_begin - an input that begins a connection
  * @ep: gets @conn
- * @conn: without an endpoint yet; a reference is taken on success
+ * @conn: without an endpoint yet; a reference is taken on success, and an
+ *	  active attempt is started
  * @input: OP_CONNECT, OP_ACCEPT or OP_ACCEPT_OWN
  * @queue: @conn has its queue; the receives held by @ep go there
  *
@@ -278,7 +279,7 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 
 	spin_lock_irqsave(&ep->lock, flags);
 	cell = kdapl_ep_fsm(ep->state, input);
-	ret = cell->ret;
+	ret = cell->ret ?: kdapl_ep_ready(ep);
 	if (!ret) {
 		WARN_ON_ONCE(ep->conn);
 		kdapl_conn_get(conn);
@@ -289,6 +290,8 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		set_peer(ep, conn);
 		if (queue)
 			err = post_held(ep, conn);
+		if (conn->active)
+			kdapl_conn_start(conn);
 		apply(ep, cell, input);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -872,6 +875,8 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	kdapl_object_retire(&ep->obj);
 	mutex_lock(&ep->modify_lock);
 	use_put(ep->use);
+	WRITE_ONCE(ep->pz, NULL);
+	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->modify_lock);
 }
 
@@ -1337,8 +1342,6 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 	ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT, false);
 	if (ret)
 		kdapl_conn_destroy_id(conn);
-	else
-		kdapl_conn_start(conn);
 put:
 	kdapl_conn_put(conn);
 	return ret;

@@ -195,6 +195,7 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	struct kdapl_space *space = sp->obj.space;
 	struct rdma_cm_id *id;
 	u16 port = sp->qual;
+	bool stopped;
 	int err;
 
 	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &port,
@@ -202,16 +203,44 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	if (err)
 		return listen_error(err);
 	sp->qual = port;
-	sp->id = id;
+	/* Published already: somebody may have guessed the handle and freed it. */
+	mutex_lock(&sp->lock);
+	stopped = sp->stopped;
+	if (!stopped)
+		sp->id = id;
+	mutex_unlock(&sp->lock);
+	if (stopped)
+		cm_ops(&sp->obj)->unlisten(id);
 	return DAT_SUCCESS;
 }
 
 static void sp_unlisten(struct kdapl_sp *sp)
 {
-	struct rdma_cm_id *id = xchg(&sp->id, NULL);
+	struct rdma_cm_id *id;
 
+	mutex_lock(&sp->lock);
+	sp->stopped = true;
+	id = sp->id;
+	sp->id = NULL;
+	mutex_unlock(&sp->lock);
+	/* Not under the lock: it waits for a request that is just arriving. */
 	if (id)
 		cm_ops(&sp->obj)->unlisten(id);
+}
+
+/* P26, P28: the endpoint is untouched unless it is still RESERVED. */
+static void sp_unreserve(struct kdapl_sp *sp)
+{
+	if (sp->ep)
+		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
+}
+
+/* After the handle was retired: nothing of it listens on return. */
+static void sp_stop(struct kdapl_sp *sp)
+{
+	sp_unlisten(sp);
+	sp_unreserve(sp);
+	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
 }
 
 /*
@@ -224,28 +253,18 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 
 	ret = attach_error(kdapl_evd_attach(sp->evd, KDAPL_STREAM_OTHER, 0, 0));
 	if (ret) {
+		sp_unreserve(sp);
 		kdapl_object_abort(&sp->obj);
 		return ret;
 	}
 	kdapl_object_get(&sp->obj);
 	kdapl_object_publish(&sp->obj);
 	ret = sp_listen(sp);
-	if (ret) {
-		kdapl_object_retire(&sp->obj);
-		kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
-	}
+	/* Otherwise it was freed meanwhile, and stopped with that. */
+	if (ret && kdapl_object_retire(&sp->obj))
+		sp_stop(sp);
 	kdapl_object_put(&sp->obj);
 	return ret;
-}
-
-/* After the handle was retired: nothing of it listens on return. */
-static void sp_stop(struct kdapl_sp *sp)
-{
-	sp_unlisten(sp);
-	/* P26, P28: untouched unless it is still RESERVED. */
-	if (sp->ep)
-		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
-	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
 }
 
 /**
@@ -490,8 +509,9 @@ static DAT_RETURN rsp_start(struct kdapl_ia *ia, DAT_CONN_QUAL qual,
 	if (!ret)
 		*rsp = kdapl_handle(&sp->obj);
 	kdapl_object_put(&sp->obj);
-	if (!ret)
-		return DAT_SUCCESS;
+	/* A failed start has unreserved it. */
+	return ret;
+
 unreserve:
 	if (ep)
 		kdapl_ep_input(ep, NULL, KDAPL_EP_OP_UNRESERVE);

@@ -14,7 +14,8 @@
  * @qual: the port
  * @flags: DAT_PSP_*_FLAG, of a PSP
  * @id: listening; NULL once it was given back
- * @lock: @ep, @spent
+ * @lock: @id, @stopped, @spent
+ * @stopped: freed; an id that is only now beginning to listen is given back
  * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives
  * @spent: a RSP took its one request (P22)
  */
@@ -26,6 +27,7 @@ struct kdapl_sp {
 	struct rdma_cm_id *id;
 	struct mutex lock;
 	struct kdapl_ep *ep;
+	bool stopped;
 	bool spent;
 };
 

@@ -22,6 +22,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include "cq.h"
 #include "glue.h"
+#include "../compat.h"
 #include "pin.h"
 
 /* A device that has not answered by then is as good as dead. */
@@ -359,6 +360,12 @@ static int choose_shift(const struct kdapl_device *dev,
 	return -E2BIG;
 }
 
+/* Room for the entry that the driver looks at beyond the last one. */
+static bool overreads(const struct ib_device *ib)
+{
+	return KDAPL_RXE_MR_OVERREAD && ib->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
 /* A new MR that maps @pages and has not been registered yet. */
 static struct ib_mr *map_pages(struct kdapl_zone *zone,
 			       const struct kdapl_pages *pages,
@@ -368,7 +375,8 @@ static struct ib_mr *map_pages(struct kdapl_zone *zone,
 	struct ib_mr *mr;
 	int n;
 
-	mr = ib_alloc_mr(zone->pd, IB_MR_TYPE_MEM_REG, entries(pages, shift));
+	mr = ib_alloc_mr(zone->pd, IB_MR_TYPE_MEM_REG,
+			 entries(pages, shift) + overreads(zone->dev->ib));
 	if (IS_ERR(mr))
 		return mr;
 	n = ib_map_mr_sg(mr, sgt->sgl, sgt->nents, NULL, 1UL << shift);
@@ -476,12 +484,25 @@ static int reg_by_driver(struct mem *mem, u64 start, u64 length, int access)
 	return 0;
 }
 
+/*
+ * The driver would look beyond its tables, and does not let us ask for more of
+ * them.  The look is harmless, but nothing that a checked kernel lets pass;
+ * regions too large to register ourselves have to live with it.
+ */
+static bool fills_tables(const struct kdapl_device *dev, u64 start, u64 length)
+{
+	u64 pages = PFN_UP(start + length) - PFN_DOWN(start);
+
+	return overreads(dev->ib) && pages <= dev->max_frmr_pages &&
+	       !(pages % (PAGE_SIZE / 16));
+}
+
 static int reg_user(struct mem *mem, u64 start, u64 length, int access)
 {
 	struct ib_device *ib = mem->zone->dev->ib;
 	int ret;
 
-	if (driver_pins(ib)) {
+	if (driver_pins(ib) && !fills_tables(mem->zone->dev, start, length)) {
 		/* The driver looks at current->mm without a doubt. */
 		if (!kdapl_user_range(start, length))
 			return -EFAULT;
