@@ -17,22 +17,24 @@ MODULE_VERSION("1.0");
 
 struct kdapl_space kdapl_kernel_space;
 struct workqueue_struct *kdapl_wq;
+struct workqueue_struct *kdapl_upcall_wq;
 
 static int __init kdapl_init(void)
 {
 	int ret;
 
-	/*
-	 * Unbound and unlimited: an upcall that sleeps, or a drain, holds
-	 * nobody up.
-	 */
 	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_UNBOUND,
+					  WQ_UNBOUND_MAX_ACTIVE);
+	if (!kdapl_upcall_wq)
+		goto err_wq;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, false,
 			       KERNEL_MAX_OBJECTS);
 	if (ret)
-		goto err_wq;
+		goto err_upcall_wq;
 	ret = kdapl_debugfs_init();
 	if (ret)
 		goto err_space;
@@ -50,6 +52,8 @@ err_debugfs:
 	kdapl_debugfs_exit();
 err_space:
 	kdapl_space_destroy(&kdapl_kernel_space);
+err_upcall_wq:
+	destroy_workqueue(kdapl_upcall_wq);
 err_wq:
 	destroy_workqueue(kdapl_wq);
 	return ret;
@@ -65,6 +69,7 @@ static void __exit kdapl_exit(void)
 	kdapl_space_destroy(&kdapl_kernel_space);
 	/* Releases queue work from RCU callbacks, and work puts references. */
 	rcu_barrier();
+	destroy_workqueue(kdapl_upcall_wq);
 	destroy_workqueue(kdapl_wq);
 	rcu_barrier();
 }

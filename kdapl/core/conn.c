@@ -575,6 +575,8 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	const struct kdapl_qp_ops *ops = qp_ops(conn);
 	struct kdapl_ep *ep = conn->ep;
 	u8 in = kdapl_conn_rd_in(conn, ep), out = kdapl_conn_rd_out(conn, ep);
+	/* Once data can confirm the connection the endpoint may end under us. */
+	struct kdapl_evd *evd = ep->recv.evd;
 
 	/* In place before the first completion can confirm the connection. */
 	conn->in_len = min_t(u8, len, sizeof(conn->in));
@@ -584,14 +586,13 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
 		return;
 	}
+	kdapl_object_get(&evd->obj);
 	WRITE_ONCE(conn->rts, true);
-	if (cm_ops(conn)->established(conn->id)) {
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
-		return;
-	}
-	kdapl_ep_input(ep, conn, KDAPL_EP_IN_ESTABLISHED);
+	kdapl_ep_input(ep, conn, cm_ops(conn)->established(conn->id) ?
+		       KDAPL_EP_IN_NON_PEER_REJECT : KDAPL_EP_IN_ESTABLISHED);
 	/* Data that came before we could send waits behind the gate. */
-	kdapl_evd_kick(ep->recv.evd);
+	kdapl_evd_kick(evd);
+	kdapl_object_put(&evd->obj);
 }
 
 static bool queue_in_error(struct kdapl_conn *conn)

@@ -872,12 +872,13 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	} else {
 		kdapl_ep_flush_rest(ep, false);
 	}
-	kdapl_object_retire(&ep->obj);
 	mutex_lock(&ep->modify_lock);
 	use_put(ep->use);
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->modify_lock);
+	/* ORDER: the removal of the device finds it until that is done. */
+	kdapl_object_retire(&ep->obj);
 }
 
 /**
@@ -897,11 +898,16 @@ void kdapl_ep_release_verbs(struct kdapl_object *obj)
 	if (conn)
 		kdapl_conn_get(conn);
 	spin_unlock_irq(&ep->lock);
-	if (!conn)
-		return;
-	kdapl_conn_finish(conn);
-	kdapl_conn_destroy_id(conn);
-	kdapl_conn_put(conn);
+	if (conn) {
+		kdapl_conn_finish(conn);
+		kdapl_conn_destroy_id(conn);
+		kdapl_conn_put(conn);
+	}
+	/* It has no handle, so nobody else finds it. */
+	mutex_lock(&ep->modify_lock);
+	if (ep->use->hidden)
+		kdapl_evd_release_verbs(&ep->use->hidden->obj);
+	mutex_unlock(&ep->modify_lock);
 }
 
 /**
@@ -993,6 +999,8 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		*handle = kdapl_handle(&ep->obj);
 		kdapl_object_publish(&ep->obj);
 	}
+	/* A hidden EVD may have a CQ: inside the section. */
+	use_put(&use);
 	kdapl_ia_leave(adapter, idx);
 out:
 	use_put(&use);

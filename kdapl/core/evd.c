@@ -21,6 +21,8 @@
 
 #define EVD_FLAGS_ALL	(DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG)
 #define EVD_FLAGS_DTO	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
+#define EVD_FLAGS_SLEEP	(DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | \
+			 DAT_EVD_ASYNC_FLAG)
 #define EVD_FLAGS_POOL	(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG)
 
 static inline struct kdapl_cookie *cookie_of(struct kdapl_node *node)
@@ -37,8 +39,8 @@ static inline struct kdapl_event_slot *slot_of(struct kdapl_node *node)
 
 static void evd_schedule(struct kdapl_evd *evd)
 {
-	if (READ_ONCE(evd->sleeps))
-		queue_work(kdapl_wq, &evd->work);
+	if (evd->sleeps)
+		queue_work(kdapl_upcall_wq, &evd->work);
 	else
 		irq_poll_sched(&evd->iop);
 }
@@ -457,7 +459,7 @@ static void evd_poll_work(struct work_struct *work)
 
 	if (evd_deliver(evd, KDAPL_EVD_BUDGET) == KDAPL_EVD_BUDGET ||
 	    evd_arm(evd) || evd_unfinished(evd))
-		queue_work(kdapl_wq, &evd->work);
+		queue_work(kdapl_upcall_wq, &evd->work);
 }
 
 /**
@@ -467,23 +469,27 @@ static void evd_poll_work(struct work_struct *work)
  * @arg: for the sink's functions
  * @sync: wait until the former sink is not running any more; may sleep then
  *
- * Return: 0; -EDEADLK for @sync from a delivery of this EVD itself (E108),
- * nothing changed.
+ * Return: 0; -EDEADLK for @sync from a delivery of this EVD itself (E108);
+ * -ESTALE for a @sink on a dead EVD, which will never know of it.
  */
 int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 		       void *arg, bool sync)
 {
 	unsigned long flags;
+	int ret = 0;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	if (sync && evd->running && evd->runner == current) {
+	if (sync && evd->running && evd->runner == current)
+		ret = -EDEADLK;
+	else if (sink && evd->dead)
+		ret = -ESTALE;
+	if (ret) {
 		spin_unlock_irqrestore(&evd->lock, flags);
-		return -EDEADLK;
+		return ret;
 	}
+	WARN_ON_ONCE(sink && sink->sleeps != evd->sleeps);
 	evd->sink = sink;
 	evd->sink_arg = arg;
-	if (sink)
-		evd->sleeps = sink->sleeps;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	if (sync)
@@ -898,6 +904,8 @@ static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
+	/* A last kick of somebody who had a reference. */
+	cancel_work_sync(&evd->work);
 	kvfree(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
@@ -941,6 +949,8 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	INIT_DELAYED_WORK(&evd->watch, evd_watch);
 	irq_poll_init(&evd->iop, KDAPL_EVD_BUDGET, evd_poll_softirq);
 	evd->flags = flags;
+	/* E98: consumers of these accept, create and free, which sleeps. */
+	evd->sleeps = !space->user && flags & EVD_FLAGS_SLEEP;
 	evd->qlen = qlen;
 	evd->config = KDAPL_EVD_CONFIG_THRESHOLD;
 
@@ -1396,6 +1406,8 @@ DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 		ret = IH_EVD;
 	if (err)
 		goto leave;
+	/* ORDER: the removal of the device finds it until its CQ is gone. */
+	kdapl_evd_release_verbs(&e->obj);
 	kdapl_object_retire(&e->obj);
 	evd_shutdown(e);
 	ret = DAT_SUCCESS;

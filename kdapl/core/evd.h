@@ -77,6 +77,7 @@ enum kdapl_evd_config {
  * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
  * @running: the runner is at work, in @runner's context
  * @dead: freed or its IA closed
+ * @sleeps: its sink runs in process context (E98); never changes
  * @pending: set by a kick, cleared when the runner starts
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @running ends, or with @dead

@@ -128,8 +128,13 @@ struct kdapl_object {
 
 /* The space of all kernel consumers. */
 extern struct kdapl_space kdapl_kernel_space;
-/* Everything that sleeps on behalf of an object runs here. */
+/* What sleeps on behalf of an object runs here. */
 extern struct workqueue_struct *kdapl_wq;
+/*
+ * Upcalls that sleep have a queue of their own: they wait for what runs on
+ * kdapl_wq, and nothing there waits for an upcall.
+ */
+extern struct workqueue_struct *kdapl_upcall_wq;
 
 int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
 		     u32 max_objects);

@@ -403,11 +403,9 @@ int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
 	if (ret)
 		goto err_maps;
 	buf_publish(file, ring->buf);
-	kdapl_evd_set_sink(e, &ring_sink, ring, false);
 	ret = 0;
-	/* Closed by another thread, which may not have met the ring. */
-	if (kdapl_evd_dead(e)) {
-		kdapl_evd_set_sink(e, NULL, NULL, true);
+	/* Closed by another thread, which never met the ring. */
+	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
 		kdapl_ring_drop(file, evd);
 		ret = -ENODEV;
 	}
@@ -730,12 +728,9 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	kdapl_evd_set_sink(evd, NULL, NULL, true);
 	ring_move(ring, buf);
 	buf_publish(file, buf);
-	kdapl_evd_set_sink(evd, &ring_sink, ring, false);
 	/* It may have died unseen in between. */
-	if (kdapl_evd_dead(evd)) {
-		kdapl_evd_set_sink(evd, NULL, NULL, true);
+	if (kdapl_evd_set_sink(evd, &ring_sink, ring, false))
 		ring_done(evd, ring, false);
-	}
 	return DAT_SUCCESS;
 
 err_reserve:
