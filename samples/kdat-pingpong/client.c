@@ -54,7 +54,7 @@ static int client_play(struct pp_conn *conn, struct sockaddr *peer, u16 port,
 		conn->error = "connect refused";
 		return -EIO;
 	}
-	left = wait_for_completion_interruptible_timeout(&conn->over, limit);
+	left = wait_for_completion_killable_timeout(&conn->over, limit);
 	if (left <= 0) {
 		/* Freeing the endpoint ends the game. */
 		conn->error = left ? "interrupted" : "took too long";
@@ -110,7 +110,7 @@ static void write_numbers(struct pp_conn *conn, char *line, size_t size)
  * @line: out: the result as a line of text
  * @size: of @line
  *
- * May sleep; a signal ends the game.  Return: 0 if the game went well to its
+ * May sleep; a fatal signal ends the game.  Return: 0 if the game went well to its
  * end, else an errno.
  */
 int pp_client_run(struct pp_ia *ia, const struct pp_game *game,
