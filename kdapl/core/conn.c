@@ -5,8 +5,8 @@
  *
  * Three contexts meet here.  The endpoint table (ep.c) decides under the EP's
  * lock and leaves bits in @todo.  The work item does what they say, one at a
- * time: it is the only one that destroys the id or the queue of a connection
- * that an endpoint has.  CM callbacks come in with the id's handler mutex held
+ * time: once an endpoint has the connection, nobody else destroys its id or its
+ * queue.  CM callbacks come in with the id's handler mutex held
  * and make or move the queue while the attempt is young; the work item
  * destroys the id, and so waits for them, before it looks at the queue of an
  * attempt.
@@ -23,6 +23,8 @@
 /* Bits of @todo besides KDAPL_EP_ACT_* */
 #define CONN_RESOLVE	0x1000
 #define CONN_REAP	0x2000
+#define CONN_FATAL	0x4000
+#define CONN_ERROR	0x8000
 
 /* A device that does not flush its queue in this time never will. */
 #define FLUSH_LIMIT	(10 * HZ)
@@ -130,6 +132,36 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
 	return conn->active ? out : min_t(u32, out, conn->peer_rd_in);
 }
 
+/* Any context; the queue is there, so the connection is. */
+static void queue_event(struct kdapl_qp *qp, enum ib_event_type event)
+{
+	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);
+
+	switch (event) {
+	case IB_EVENT_QP_FATAL:
+		kdapl_conn_queue(conn, CONN_FATAL);
+		break;
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		kdapl_conn_queue(conn, CONN_ERROR);
+		break;
+	default:
+		break;
+	}
+}
+
+/* E70: the device reported it, so there is an asynchronous event as well. */
+static void queue_broken(struct kdapl_conn *conn, DAT_COUNT reason)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (!ep)
+		return;
+	kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
+			     kdapl_handle(&ep->obj), reason);
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+}
+
 /**
  * kdapl_conn_make_queue - make the queue pair of a connection
  * @conn: without a queue
@@ -168,6 +200,7 @@ int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 	mutex_lock(&conn->queue_lock);
 	conn->qp.dev = dev;
+	conn->qp.event = queue_event;
 	ret = dev->qp->create(&conn->qp, &init);
 	mutex_unlock(&conn->queue_lock);
 	if (ret)
@@ -231,7 +264,10 @@ static void watch(struct kdapl_conn *conn, bool on)
 /* The completions may be in no hurry, and nobody may tell us: look again. */
 static void look_again(struct kdapl_conn *conn, unsigned long limit)
 {
-	conn_queue_delayed(conn, conn->backoff);
+	/* Does not put off what a completion has asked for meanwhile. */
+	kdapl_conn_get(conn);
+	if (!queue_delayed_work(kdapl_wq, &conn->work, conn->backoff))
+		kdapl_conn_put(conn);
 	conn->backoff = min(conn->backoff * 2, limit);
 }
 
@@ -355,6 +391,10 @@ static void conn_work(struct work_struct *work)
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
 
 	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH);
+	if (todo & CONN_FATAL)
+		queue_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
+	else if (todo & CONN_ERROR)
+		queue_broken(conn, DAT_EP_OTHER_ERROR);
 	if (todo & (KDAPL_EP_ACT_ABORT | CONN_REAP))
 		destroy_id(conn);
 	else if (todo & CONN_RESOLVE)
@@ -587,7 +627,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 		return;
 	}
 	kdapl_object_get(&evd->obj);
-	WRITE_ONCE(conn->rts, true);
+	smp_store_release(&conn->rts, true);
 	kdapl_ep_input(ep, conn, cm_ops(conn)->established(conn->id) ?
 		       KDAPL_EP_IN_NON_PEER_REJECT : KDAPL_EP_IN_ESTABLISHED);
 	/* Data that came before we could send waits behind the gate. */

@@ -77,7 +77,7 @@ static void cr_slot_done(struct kdapl_event_slot *slot, bool lost)
 /**
  * kdapl_cr_alloc - a request, not published yet
  * @ia: of the service point
- * @conn: a reference is taken
+ * @conn: the caller's reference is the CR's from here on
  * @ep: what it owns, or NULL; set by the caller before it is published
  *
  * Return: with one reference, or NULL.
@@ -229,7 +229,7 @@ static bool move_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTR, in, out) ||
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTS, in, out))
 		return false;
-	conn->rts = true;
+	smp_store_release(&conn->rts, true);
 	return true;
 }
 
@@ -326,8 +326,10 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 		goto unlock;
 
 	ret = kdapl_ia_enter(cr->obj.ia, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
 		goto unlock;
+	}
 	ret = accept(cr, ep, data, size);
 	if (!ret) {
 		/* The connection is the endpoint's now. */

@@ -203,10 +203,15 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	if (!ret)
 		follow = apply(ep, cell, input);
 	conn = ep->conn;
+	/* What follows is meant for this connection and no later one. */
+	if (follow != KDAPL_EP_NR_INPUTS)
+		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
 
-	if (follow != KDAPL_EP_NR_INPUTS)
+	if (follow != KDAPL_EP_NR_INPUTS) {
 		kdapl_ep_input(ep, conn, follow);
+		kdapl_conn_put(conn);
+	}
 	return ret;
 }
 
@@ -353,6 +358,7 @@ static void flush_dir(struct kdapl_dir *dir, bool lost)
 {
 	u32 i, n;
 
+	lockdep_assert_held(&dir->lock);
 	while (dir->held) {
 		kdapl_evd_post_flushed(dir->evd, &dir->ring[dir->held_first]);
 		dir->held_first = (dir->held_first + 1) % dir->size;
@@ -364,12 +370,9 @@ static void flush_dir(struct kdapl_dir *dir, bool lost)
 	for (n = dir->size, i = dir->next; n; n--, i = (i + 1) % dir->size) {
 		struct kdapl_cookie *cookie = &dir->ring[i];
 
-		if (!cookie->busy || !cookie->on_queue)
-			continue;
-		cookie->on_queue = false;
-		kdapl_evd_post_flushed(dir->evd, cookie);
+		if (cookie->busy && kdapl_evd_disown(dir->evd, cookie))
+			kdapl_evd_post_flushed(dir->evd, cookie);
 	}
-	dir->completed = dir->posted;
 }
 
 /**
@@ -489,6 +492,7 @@ static bool attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
  */
 struct kdapl_ring {
 	struct kdapl_ring *former;
+	u32 size;
 	struct ib_sge *sge;
 	u8 *nr_sge;
 	struct kdapl_cookie cookies[];
@@ -513,6 +517,7 @@ static struct kdapl_ring *ring_alloc(struct kdapl_dir *dir, u32 size,
 			return NULL;
 		}
 	}
+	ring->size = size;
 	for (i = 0; i < size; i++) {
 		ring->cookies[i].dir = dir;
 		ring->cookies[i].node.is_cookie = true;
@@ -532,10 +537,30 @@ static void rings_free(struct kdapl_ring *ring)
 	}
 }
 
-/* Held receives move along; the caller made sure that they fit. */
-static void ring_install(struct kdapl_dir *dir, struct kdapl_ring *ring,
-			 u32 size, u32 max_sge)
+/*
+ * Are there events in the rings before the present one that nobody dequeued?
+ * Then it cannot be replaced now: two rings are enough for one endpoint.
+ */
+static bool ring_pinned(const struct kdapl_dir *dir)
 {
+	const struct kdapl_ring *ring = dir->rings ? dir->rings->former : NULL;
+	u32 i;
+
+	for (i = 0; ring && i < ring->size; i++)
+		if (smp_load_acquire(&ring->cookies[i].busy))
+			return true;
+	return false;
+}
+
+/*
+ * Held receives move along; the caller made sure that they fit.  What the ring
+ * before the present one was is for the caller to free.
+ */
+static struct kdapl_ring *ring_install(struct kdapl_dir *dir,
+				       struct kdapl_ring *ring, u32 max_sge)
+{
+	struct kdapl_ring *unused = NULL;
+	u32 size = ring->size;
 	u32 i, n;
 
 	for (n = 0; n < dir->held; n++) {
@@ -549,6 +574,8 @@ static void ring_install(struct kdapl_dir *dir, struct kdapl_ring *ring,
 		       dir->nr_sge[i] * sizeof(*dir->sge));
 		dir->ring[i].busy = false;
 	}
+	if (dir->rings)
+		swap(unused, dir->rings->former);
 	ring->former = dir->rings;
 	dir->rings = ring;
 	dir->ring = ring->cookies;
@@ -558,6 +585,7 @@ static void ring_install(struct kdapl_dir *dir, struct kdapl_ring *ring,
 	dir->max_sge = max_sge;
 	dir->held_first = 0;
 	dir->next = size ? dir->held % size : 0;
+	return unused;
 }
 
 static void dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
@@ -790,15 +818,16 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 	return DAT_SUCCESS;
 }
 
+/* *@req and *@recv become what is to be freed. */
 static void configure(struct kdapl_ep *ep, struct ep_use *use,
-		      const DAT_EP_ATTR *attr, struct kdapl_ring *req,
-		      struct kdapl_ring *recv)
+		      const DAT_EP_ATTR *attr, struct kdapl_ring **req,
+		      struct kdapl_ring **recv)
 {
 	use_install(ep, use);
-	if (req)
-		ring_install(&ep->req, req, attr->max_request_dtos, 0);
-	if (recv)
-		ring_install(&ep->recv, recv, attr->max_recv_dtos, attr->max_recv_iov);
+	if (*req)
+		*req = ring_install(&ep->req, *req, 0);
+	if (*recv)
+		*recv = ring_install(&ep->recv, *recv, attr->max_recv_iov);
 	ep->attr = *attr;
 }
 
@@ -821,7 +850,7 @@ static DAT_RETURN ep_build(struct kdapl_ia *ia, struct ep_use *use,
 		kdapl_object_abort(&ep->obj);
 		return ret;
 	}
-	configure(ep, use, attr, req, recv);
+	configure(ep, use, attr, &req, &recv);
 	*out = ep;
 	return DAT_SUCCESS;
 }
@@ -992,8 +1021,10 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		goto out;
 
 	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
 		goto out;
+	}
 	ret = ep_build(adapter, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
 	if (!ret) {
 		*handle = kdapl_handle(&ep->obj);
@@ -1051,8 +1082,8 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		.srq_handle = DAT_HANDLE_NULL,
 		.ep_attr = ep->attr,
 	};
+	ret = ep->state == KDAPL_EP_GONE ? IH_EP : DAT_SUCCESS;
 	spin_unlock_irqrestore(&ep->lock, flags);
-	ret = DAT_SUCCESS;
 out:
 	kdapl_object_put(&ep->obj);
 	return ret;
@@ -1122,7 +1153,7 @@ static void modify_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from,
 /* All or nothing; the state, and that held receives fit, is judged last. */
 static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				 struct ep_use *use, const DAT_EP_ATTR *attr,
-				 struct kdapl_ring *req, struct kdapl_ring *recv)
+				 struct kdapl_ring **req, struct kdapl_ring **recv)
 {
 	u32 held_sge = 0, i;
 	DAT_RETURN ret;
@@ -1141,6 +1172,9 @@ static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				 (ep->recv.held_first + i) % ep->recv.size]);
 	ret = bad_arg(DAT_INVALID_ARG3);
 	if (attr->max_recv_dtos < ep->recv.held || attr->max_recv_iov < held_sge)
+		goto out;
+	ret = no_memory();
+	if ((*req && ring_pinned(&ep->req)) || (*recv && ring_pinned(&ep->recv)))
 		goto out;
 	configure(ep, use, attr, req, recv);
 	ret = DAT_SUCCESS;
@@ -1183,11 +1217,9 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	ret = rings_for(ep, &attr, &req, &recv);
 	if (ret)
 		goto out;
-	ret = modify_install(ep, mask, &use, &attr, req, recv);
-	if (ret) {
-		rings_free(req);
-		rings_free(recv);
-	}
+	ret = modify_install(ep, mask, &use, &attr, &req, &recv);
+	rings_free(req);
+	rings_free(recv);
 out:
 	use_put(&use);
 	return ret;
@@ -1223,8 +1255,10 @@ DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	if (!param)
 		goto out;
 	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
 		goto out;
+	}
 	mutex_lock(&ep->modify_lock);
 	ret = ep_modify(ep, mask, param);
 	mutex_unlock(&ep->modify_lock);
@@ -1415,8 +1449,10 @@ DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		goto out;
 
 	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
 		goto out;
+	}
 	ret = peek(ep, KDAPL_EP_OP_CONNECT) ?: kdapl_ep_ready(ep);
 	if (ret)
 		goto leave;
@@ -1492,8 +1528,10 @@ DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		goto out;
 
 	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
 		goto out;
+	}
 	ret = dup_source(dup, &to, &qual, &flags, &active);
 	if (!ret)
 		ret = peek(ep, KDAPL_EP_OP_CONNECT);

@@ -50,6 +50,15 @@ static void evd_cq_handler(struct kdapl_cq *cq)
 	evd_schedule(container_of(cq, struct kdapl_evd, cq));
 }
 
+/* The CQ lost completions, nobody can tell whose (E68). */
+static void evd_cq_error(struct kdapl_cq *cq)
+{
+	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd, cq);
+
+	WRITE_ONCE(evd->cq_failed, true);
+	mod_delayed_work(kdapl_wq, &evd->watch, 0);
+}
+
 /**
  * kdapl_evd_kick - run the sink if there is anything to deliver
  * @evd: any EVD
@@ -183,7 +192,7 @@ static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 	return (struct kdapl_cookie *)(uintptr_t)wc->wr_id;
 }
 
-enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT };
+enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT, GATE_STALE };
 
 /*
  * What @wc says about its connection must be told to the endpoint before @wc
@@ -194,8 +203,12 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 		      enum kdapl_ep_input *input)
 {
 	struct kdapl_dir *dir = wc_cookie(wc)->dir;
-	struct kdapl_conn *c = dir->ep->conn;
+	struct kdapl_conn *c;
 
+	/* Its queue failed to flush, and the core completed it (flush_step). */
+	if (unlikely(!READ_ONCE(wc_cookie(wc)->on_queue)))
+		return GATE_STALE;
+	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (READ_ONCE(c->told))
 			return GATE_PASS;
@@ -204,7 +217,7 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 		if (likely(!READ_ONCE(dir->await)))
 			return GATE_PASS;
 		/* Answered, but our queue cannot send yet: a moment more. */
-		if (!READ_ONCE(c->rts))
+		if (!smp_load_acquire(&c->rts))
 			return GATE_WAIT;
 		*input = KDAPL_EP_IN_ESTABLISHED;
 	}
@@ -253,7 +266,7 @@ static bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	return filled;
 }
 
-/* Drops the lock for an input; true if the gate let the completion pass. */
+/* The lock is dropped for an input; then the caller looks again. */
 static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
 			   unsigned long *flags)
 {
@@ -261,6 +274,8 @@ static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
 	struct kdapl_conn *conn;
 	enum gate g = gate(wc, &conn, &input);
 
+	if (g == GATE_STALE)
+		evd->wc_next++;
 	if (g != GATE_INPUT)
 		return g;
 	/*
@@ -276,15 +291,11 @@ static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
 	return GATE_INPUT;
 }
 
-/**
- * kdapl_evd_pull - bring all completions of the CQ into the FIFO
- * @evd: any EVD
- *
- * Any context, no lock of an EP or EVD held.
- */
-void kdapl_evd_pull(struct kdapl_evd *evd)
+/* All completions of the CQ go into the FIFO; true if there were any. */
+static bool pull(struct kdapl_evd *evd)
 {
 	unsigned long flags;
+	bool any = false;
 	struct ib_wc *wc;
 
 	spin_lock_irqsave(&evd->lock, flags);
@@ -293,10 +304,26 @@ void kdapl_evd_pull(struct kdapl_evd *evd)
 
 		if (g == GATE_WAIT)
 			break;
-		if (g == GATE_PASS)
+		if (g == GATE_PASS) {
 			take_wc(evd, NULL, NULL);
+			any = true;
+		}
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
+	return any;
+}
+
+/**
+ * kdapl_evd_pull - bring all completions of the CQ into the FIFO
+ * @evd: any EVD
+ *
+ * Any context, no lock of an EP or EVD held.  The runner is told: it may be
+ * about to arm the CQ, which does not see the FIFO.
+ */
+void kdapl_evd_pull(struct kdapl_evd *evd)
+{
+	if (pull(evd) && READ_ONCE(evd->sink))
+		kdapl_evd_kick(evd);
 }
 
 /* A slot of the pool is free at once; NULL then, nothing is left to be done. */
@@ -339,6 +366,7 @@ static bool take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 		case GATE_WAIT:
 			goto out;
 		case GATE_INPUT:
+		case GATE_STALE:
 			continue;
 		case GATE_PASS:
 			found = take_wc(evd, event, notify);
@@ -368,9 +396,10 @@ static bool evd_has_more(struct kdapl_evd *evd)
  */
 static bool run_is_due(struct kdapl_evd *evd)
 {
-	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD || evd->obj.space->user)
+	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
+	    evd->obj.space->user || evd->unfinished)
 		return true;
-	kdapl_evd_pull(evd);
+	pull(evd);
 	return READ_ONCE(evd->nr_notify);
 }
 
@@ -378,7 +407,7 @@ static bool run_is_due(struct kdapl_evd *evd)
 static int evd_deliver(struct kdapl_evd *evd, int budget)
 {
 	const struct kdapl_sink *sink;
-	bool notify = false, room = false, one;
+	bool notify = false, room = false, due, one;
 	DAT_EVENT event;
 	void *arg;
 	int n = 0;
@@ -392,7 +421,8 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	atomic_set(&evd->pending, 0);
 	spin_unlock_irq(&evd->lock);
 
-	if (sink && run_is_due(evd)) {
+	due = sink && run_is_due(evd);
+	if (due) {
 		while (n < budget && (room = sink->room(evd, arg)) &&
 		       READ_ONCE(evd->sink) == sink &&
 		       take(evd, &event, &one)) {
@@ -408,8 +438,9 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	 * Not otherwise: what arrives after the last take() must stay in the
 	 * CQ, where arming finds it.
 	 */
-	if (!room)
-		kdapl_evd_pull(evd);
+	if (!sink || (due && !room))
+		pull(evd);
+	evd->unfinished = n == budget;
 
 	spin_lock_irq(&evd->lock);
 	evd->running = false;
@@ -447,6 +478,8 @@ static int evd_poll_softirq(struct irq_poll *iop, int budget)
 	n = evd_deliver(evd, budget);
 	if (n < budget) {
 		irq_poll_complete(iop);
+		/* Whoever kicks saw it complete, or we see the kick. */
+		smp_mb();
 		if (evd_arm(evd) || evd_unfinished(evd))
 			irq_poll_sched(iop);
 	}
@@ -593,6 +626,29 @@ void kdapl_evd_unreserve(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->nr_slots--;
 	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_evd_disown - the device will not complete a DTO any more
+ * @evd: of its direction; its queue is destroyed and the CQ was pulled
+ * @cookie: a slot in use
+ *
+ * A completion that shows up all the same is dropped (GATE_STALE).
+ *
+ * Return: true if the device owed the completion; the caller makes it.
+ */
+bool kdapl_evd_disown(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
+{
+	struct kdapl_dir *dir = cookie->dir;
+	unsigned long flags;
+	bool owed;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	owed = cookie->on_queue;
+	cookie->on_queue = false;
+	dir->completed += owed;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return owed;
 }
 
 /**
@@ -764,6 +820,7 @@ static int cq_create(struct kdapl_evd *evd, u32 entries)
 {
 	evd->cq.dev = evd->obj.ia->dev;
 	evd->cq.handler = evd_cq_handler;
+	evd->cq.error = evd_cq_error;
 	return evd->cq.dev->qp->cq_create(&evd->cq, entries);
 }
 
@@ -859,6 +916,10 @@ static void evd_watch(struct work_struct *work)
 	struct kdapl_evd *evd = container_of(to_delayed_work(work),
 					     struct kdapl_evd, watch);
 
+	if (xchg(&evd->cq_failed, false)) {
+		kdapl_evd_overflow(evd);
+		kdapl_ia_break_eps(evd->obj.ia, evd);
+	}
 	/* With a sink the CQ is armed and the runner looks. */
 	if (!READ_ONCE(evd->sink))
 		kdapl_evd_pull(evd);
@@ -1236,8 +1297,10 @@ DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	if (!evd)
 		goto out;
 	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
 		goto out;
+	}
 
 	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	if (qlen > adapter->dev->attrs.max_cqe)
@@ -1475,6 +1538,9 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 		ret = DAT_SUCCESS;
 	else
 		ret = DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+	/* It took a batch from the device; a sink gets the rest. */
+	if (!ret && READ_ONCE(e->sink) && evd_has_more(e))
+		kdapl_evd_kick(e);
 	kdapl_evd_put(e);
 	return ret;
 }

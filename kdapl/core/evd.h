@@ -78,6 +78,8 @@ enum kdapl_evd_config {
  * @running: the runner is at work, in @runner's context
  * @dead: freed or its IA closed
  * @sleeps: its sink runs in process context (E98); never changes
+ * @unfinished: the last run ended by its budget (E106); the runner's own
+ * @cq_failed: the device reported the loss of completions (E68)
  * @pending: set by a kick, cleared when the runner starts
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @running ends, or with @dead
@@ -117,6 +119,8 @@ struct kdapl_evd {
 	struct task_struct *runner;
 	bool dead;
 	bool sleeps;
+	bool unfinished;
+	bool cq_failed;
 
 	atomic_t pending;
 	u32 runs_started;
@@ -194,6 +198,7 @@ struct kdapl_cookie;
  * A DTO completes without ever having been on a queue.  kdapl_dir.lock is held.
  */
 void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
+bool kdapl_evd_disown(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
 
 /* All completions that are in the CQ go into the FIFO; any context, no locks. */
 void kdapl_evd_pull(struct kdapl_evd *evd);

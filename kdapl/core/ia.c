@@ -178,14 +178,32 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 		kdapl_device_walk_ias(ia->dev, async_deliver_other, &e);
 }
 
-/* The device failed: no connection of @ia works any more (E71). */
-static void break_eps(struct work_struct *work)
+/**
+ * kdapl_ia_break_eps - no connection of an IA works any more
+ * @ia: the IA
+ * @evd: only those whose completions come here (E68); NULL: all (E71)
+ *
+ * May sleep.
+ */
+void kdapl_ia_break_eps(struct kdapl_ia *ia, const struct kdapl_evd *evd)
 {
-	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
 	struct kdapl_object *obj = NULL;
 
-	while ((obj = next_object(ia, KDAPL_EP, obj)))
-		kdapl_ep_input(kdapl_ep_of(obj), NULL, KDAPL_EP_IN_BROKEN);
+	while ((obj = next_object(ia, KDAPL_EP, obj))) {
+		struct kdapl_ep *ep = kdapl_ep_of(obj);
+
+		if (!evd || READ_ONCE(ep->req.evd) == evd ||
+		    READ_ONCE(ep->recv.evd) == evd)
+			kdapl_ep_input(ep, NULL, KDAPL_EP_IN_BROKEN);
+	}
+}
+
+/* The device failed. */
+static void device_fatal(struct work_struct *work)
+{
+	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
+
+	kdapl_ia_break_eps(ia, NULL);
 	kdapl_object_put(&ia->obj);
 }
 
@@ -537,7 +555,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	INIT_LIST_HEAD(&ia->on_dev);
 	INIT_LIST_HEAD(&ia->linger);
 	spin_lock_init(&ia->linger_lock);
-	INIT_WORK(&ia->fatal, break_eps);
+	INIT_WORK(&ia->fatal, device_fatal);
 	if (kdapl_object_init(&ia->obj, KDAPL_IA, space, NULL, ia_release))
 		goto err_srcu;
 	return ia;

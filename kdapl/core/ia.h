@@ -98,6 +98,7 @@ struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia);
 /* An asynchronous error to every async EVD of @ia; any context (E75). */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
+void kdapl_ia_break_eps(struct kdapl_ia *ia, const struct kdapl_evd *evd);
 /* The device is being removed: called for each of its IAs, may sleep. */
 void kdapl_ia_device_gone(struct kdapl_ia *ia);
 

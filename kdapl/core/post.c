@@ -234,6 +234,8 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 	/* check() saw the attributes without the lock; a modify may have come. */
 	if (dir->gate == KDAPL_GATE_HOLD && p->nr_sge > dir->max_sge)
 		return bad_arg(DAT_INVALID_ARG2);
+	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);	/* E71 */
 	cookie = cookie_get(dir, p);
 	if (!cookie)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

@@ -359,8 +359,10 @@ static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		goto out;
 
 	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
 		goto out;
+	}
 	sp = sp_alloc(adapter, KDAPL_PSP);
 	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (!sp)
@@ -563,8 +565,10 @@ DAT_RETURN kdapl_rsp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		goto out;
 
 	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret)
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
 		goto out;
+	}
 	ret = rsp_start(adapter, qual, ep, evd, rsp);
 	kdapl_ia_leave(adapter, idx);
 out:
