@@ -142,15 +142,22 @@ static int ipoib_address(struct kdapl_device *dev, struct net *net,
 	return ret;
 }
 
-/* Caller holds devices_lock. */
-static int address(struct kdapl_device *dev, struct net *net,
-		   struct sockaddr_storage *addr)
+/* kdapl_device.address of a port of ib_core's */
+static int port_address(struct kdapl_device *dev, struct net *net,
+			struct sockaddr_storage *addr)
 {
-	if (dev->gone || !rdma_dev_access_netns(dev->ib, net))
+	if (!rdma_dev_access_netns(dev->ib, net))
 		return -ENODEV;
 	if (rdma_protocol_roce(dev->ib, dev->port))
 		return roce_address(dev, net, addr);
 	return ipoib_address(dev, net, addr);
+}
+
+/* Caller holds devices_lock. */
+static int address(struct kdapl_device *dev, struct net *net,
+		   struct sockaddr_storage *addr)
+{
+	return dev->gone ? -ENODEV : dev->address(dev, net, addr);
 }
 
 /**
@@ -361,64 +368,6 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
-static int add_port(struct ib_device *ib, u32 port)
-{
-	struct ib_port_attr attr;
-	struct kdapl_device *dev;
-	int ret;
-
-	ret = ib_query_port(ib, port, &attr);
-	if (ret)
-		return ret;
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
-	if (!dev)
-		return -ENOMEM;
-
-	refcount_set(&dev->ref, 1);
-	spin_lock_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->ias);
-	init_waitqueue_head(&dev->wait);
-	dev->ib = ib;
-	dev->port = port;
-	dev->attrs = ib->attrs;
-	dev->max_msg_sz = attr.max_msg_sz;
-	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
-	dev->qp = &kdapl_ib_qp_ops;
-	dev->cm = &kdapl_ib_cm_ops;
-	dev->mr = &kdapl_ib_mr_ops;
-	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
-			   !ib_uses_virt_dma(ib);
-	set_name(dev);
-	set_vendor(dev);
-	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);
-	ib_register_event_handler(&dev->async);
-
-	mutex_lock(&devices_lock);
-	list_add_tail(&dev->entry, &devices);
-	mutex_unlock(&devices_lock);
-	return 0;
-}
-
-/* Takes one port of @ib off the registry; NULL when none is left. */
-static struct kdapl_device *unlist_port(struct ib_device *ib)
-{
-	struct kdapl_device *dev, *found = NULL;
-
-	mutex_lock(&devices_lock);
-	list_for_each_entry(dev, &devices, entry) {
-		if (dev->ib != ib)
-			continue;
-		list_del(&dev->entry);
-		spin_lock_irq(&dev->lock);
-		dev->gone = true;
-		spin_unlock_irq(&dev->lock);
-		found = dev;
-		break;
-	}
-	mutex_unlock(&devices_lock);
-	return found;
-}
-
 /* Every IA lets go of the device; no new one can be attached. */
 static void release_ias(struct kdapl_device *dev)
 {
@@ -440,15 +389,113 @@ static void release_ias(struct kdapl_device *dev)
 	spin_unlock_irq(&dev->lock);
 }
 
+/**
+ * kdapl_device_alloc - a port that nobody knows of yet
+ *
+ * May sleep.
+ *
+ * Return: with one reference, which kdapl_device_remove() drops; or NULL.
+ */
+struct kdapl_device *kdapl_device_alloc(void)
+{
+	struct kdapl_device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+
+	if (!dev)
+		return NULL;
+	refcount_set(&dev->ref, 1);
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->ias);
+	init_waitqueue_head(&dev->wait);
+	return dev;
+}
+
+/**
+ * kdapl_device_add - put a port on the registry
+ * @dev: name, limits, operations and @address are filled in
+ *
+ * May sleep.  Undone by kdapl_device_remove().
+ */
+void kdapl_device_add(struct kdapl_device *dev)
+{
+	mutex_lock(&devices_lock);
+	list_add_tail(&dev->entry, &devices);
+	mutex_unlock(&devices_lock);
+}
+
+/**
+ * kdapl_device_remove - take a port off the registry
+ * @dev: not to be used afterwards but by those who have a reference
+ *
+ * On return no IA refers to the device (A10).  May sleep.
+ */
+void kdapl_device_remove(struct kdapl_device *dev)
+{
+	mutex_lock(&devices_lock);
+	list_del(&dev->entry);
+	spin_lock_irq(&dev->lock);
+	dev->gone = true;
+	spin_unlock_irq(&dev->lock);
+	mutex_unlock(&devices_lock);
+	release_ias(dev);
+	kdapl_device_put(dev);
+}
+
+static int add_port(struct ib_device *ib, u32 port)
+{
+	struct ib_port_attr attr;
+	struct kdapl_device *dev;
+	int ret;
+
+	ret = ib_query_port(ib, port, &attr);
+	if (ret)
+		return ret;
+	dev = kdapl_device_alloc();
+	if (!dev)
+		return -ENOMEM;
+
+	dev->ib = ib;
+	dev->port = port;
+	dev->attrs = ib->attrs;
+	dev->max_msg_sz = attr.max_msg_sz;
+	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
+	dev->address = port_address;
+	dev->qp = &kdapl_ib_qp_ops;
+	dev->cm = &kdapl_ib_cm_ops;
+	dev->mr = &kdapl_ib_mr_ops;
+	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
+			   !ib_uses_virt_dma(ib);
+	set_name(dev);
+	set_vendor(dev);
+	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);
+	ib_register_event_handler(&dev->async);
+	kdapl_device_add(dev);
+	return 0;
+}
+
+/* A port of @ib that is still on the registry, or NULL. */
+static struct kdapl_device *find_port(struct ib_device *ib)
+{
+	struct kdapl_device *dev, *found = NULL;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (dev->ib == ib) {
+			found = dev;
+			break;
+		}
+	}
+	mutex_unlock(&devices_lock);
+	return found;
+}
+
 /* ib_core: @ib is going away, or this module.  May sleep. */
 static void client_remove(struct ib_device *ib, void *client_data)
 {
 	struct kdapl_device *dev;
 
-	while ((dev = unlist_port(ib))) {
+	while ((dev = find_port(ib))) {
 		ib_unregister_event_handler(&dev->async);
-		release_ias(dev);
-		kdapl_device_put(dev);
+		kdapl_device_remove(dev);
 	}
 }
 

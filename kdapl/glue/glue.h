@@ -230,6 +230,7 @@ struct kdapl_mr_ops {
  * @max_frmr_pages: pages one fast-registration MR maps
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
+ * @address: the port's present address in a namespace, -ENODEV; may sleep
  * @async: raises port and device events to the IAs
  * @gone: the device is being removed or was: @ib must not be used any more
  */
@@ -251,6 +252,8 @@ struct kdapl_device {
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;
+	int (*address)(struct kdapl_device *dev, struct net *net,
+		       struct sockaddr_storage *addr);
 	struct ib_event_handler async;
 	bool gone;
 };
@@ -262,6 +265,9 @@ extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
 /* device.c */
 int kdapl_device_init(void);
 void kdapl_device_exit(void);
+struct kdapl_device *kdapl_device_alloc(void);
+void kdapl_device_add(struct kdapl_device *dev);
+void kdapl_device_remove(struct kdapl_device *dev);
 /* The present address of the port, as @net's interfaces have it. -ENODEV */
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr);
