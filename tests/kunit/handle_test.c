@@ -13,6 +13,7 @@
 #include <net/net_namespace.h>
 #include "core/core.h"
 #include "core/ia.h"
+#include "fake_device.h"
 
 #define MAX_OBJECTS	600
 #define ALIVE		0x616c697665ULL
@@ -697,6 +698,8 @@ static struct kunit_case kdapl_handle_cases[] = {
 
 static struct kunit_suite kdapl_handle_suite = {
 	.name = "kdapl_handle",
+	.suite_init = core_up,
+	.suite_exit = core_down,
 	.init = handle_init,
 	.exit = handle_exit,
 	.test_cases = kdapl_handle_cases,

@@ -1,0 +1,1059 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The scripted device and the bench around it; fake_device.h tells what they
+ * are for.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/inet.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include "fake_device.h"
+
+/* Emulated machines are slow; nothing waits that long that comes at all. */
+#define PATIENCE	(20 * HZ)
+
+const struct sockaddr_in fake_address = {
+	.sin_family = AF_INET,
+	.sin_addr.s_addr = cpu_to_be32(0x0a000001),
+};
+
+const struct sockaddr_in fake_peer = {
+	.sin_family = AF_INET,
+	.sin_addr.s_addr = cpu_to_be32(0x0a000002),
+};
+
+/* ---- records ---------------------------------------------------------------- */
+
+static struct fake_device *fake_of(struct kdapl_device *dev)
+{
+	/* Nobody but this file looks behind the pointer. */
+	return (struct fake_device *)dev->ib;
+}
+
+static int call(struct fake_device *fake, enum fake_op op)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->calls[op]++;
+	ret = fake->fail[op];
+	fake->fail[op] = 0;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	wake_up_all(&fake->wait);
+	return ret;
+}
+
+bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls)
+{
+	return wait_event_timeout(fake->wait,
+				  READ_ONCE(fake->calls[op]) >= calls,
+				  PATIENCE) > 0;
+}
+
+/* ---- completion queues -------------------------------------------------------- */
+
+static struct fake_cq *cq_of(struct kdapl_cq *cq)
+{
+	return (struct fake_cq *)cq->ib;
+}
+
+static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
+{
+	struct fake_device *fake = fake_of(cq->dev);
+	int ret = call(fake, FAKE_CQ_CREATE);
+	struct fake_cq *fcq;
+
+	if (ret)
+		return ret;
+	fcq = kzalloc(sizeof(*fcq), GFP_KERNEL);
+	if (!fcq)
+		return -ENOMEM;
+	fcq->wc = kcalloc(FAKE_MAX_CQE, sizeof(*fcq->wc), GFP_KERNEL);
+	if (!fcq->wc) {
+		kfree(fcq);
+		return -ENOMEM;
+	}
+	fcq->fake = fake;
+	fcq->cq = cq;
+	fcq->size = cqe;
+	cq->size = cqe;
+	cq->ib = (struct ib_cq *)fcq;
+	spin_lock_irq(&fake->lock);
+	fake->nr_cqs++;
+	spin_unlock_irq(&fake->lock);
+	return 0;
+}
+
+static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
+{
+	struct fake_device *fake = fake_of(cq->dev);
+	int ret = call(fake, FAKE_CQ_RESIZE);
+
+	if (fake->no_resize)
+		return -EOPNOTSUPP;
+	if (ret)
+		return ret;
+	cq_of(cq)->size = cqe;
+	cq->size = cqe;
+	return 0;
+}
+
+static int fake_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc)
+{
+	struct fake_cq *fcq = cq_of(cq);
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&fcq->fake->lock, flags);
+	for (i = 0; i < n && fcq->nr; i++) {
+		wc[i] = fcq->wc[fcq->head];
+		fcq->head = (fcq->head + 1) % FAKE_MAX_CQE;
+		fcq->nr--;
+	}
+	spin_unlock_irqrestore(&fcq->fake->lock, flags);
+	return i;
+}
+
+static int fake_cq_arm(struct kdapl_cq *cq, bool solicited)
+{
+	struct fake_cq *fcq = cq_of(cq);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&fcq->fake->lock, flags);
+	fcq->armed = true;
+	fcq->solicited_only = solicited;
+	ret = fcq->nr > 0;
+	spin_unlock_irqrestore(&fcq->fake->lock, flags);
+	return ret;
+}
+
+static void fake_cq_destroy(struct kdapl_cq *cq)
+{
+	struct fake_cq *fcq = cq_of(cq);
+	struct fake_device *fake = fcq->fake;
+
+	spin_lock_irq(&fake->lock);
+	fake->nr_cqs--;
+	spin_unlock_irq(&fake->lock);
+	/* Handlers are run under RCU, in push(). */
+	synchronize_rcu();
+	kfree(fcq->wc);
+	kfree(fcq);
+	cq->ib = NULL;
+}
+
+/* A completion comes in; tells the core if it asked to be told. */
+static void push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
+		 u32 length, bool solicited)
+{
+	struct fake_device *fake = fcq->fake;
+	unsigned long flags;
+	bool tell;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&fake->lock, flags);
+	if (!WARN_ON_ONCE(fcq->nr == FAKE_MAX_CQE)) {
+		fcq->wc[(fcq->head + fcq->nr++) % FAKE_MAX_CQE] = (struct ib_wc) {
+			.wr_id = wr_id,
+			.status = status,
+			.byte_len = length,
+		};
+	}
+	tell = fcq->armed && (solicited || !fcq->solicited_only ||
+			      status != IB_WC_SUCCESS);
+	if (tell)
+		fcq->armed = false;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	if (tell)
+		fcq->cq->handler(fcq->cq);
+	rcu_read_unlock();
+}
+
+/* ---- queue pairs ----------------------------------------------------------------- */
+
+static struct fake_qp *qp_of(struct kdapl_qp *qp)
+{
+	return (struct fake_qp *)qp->ib;
+}
+
+static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
+{
+	struct fake_device *fake = fake_of(qp->dev);
+	int ret = call(fake, FAKE_QP_CREATE);
+	struct fake_qp *fqp;
+
+	if (ret)
+		return ret;
+	fqp = kzalloc(sizeof(*fqp), GFP_KERNEL);
+	if (!fqp)
+		return -ENOMEM;
+	fqp->fake = fake;
+	fqp->qp = qp;
+	fqp->send_cq = cq_of(init->send_cq);
+	fqp->recv_cq = cq_of(init->recv_cq);
+	fqp->state = IB_QPS_INIT;
+	qp->ib = (struct ib_qp *)fqp;
+	spin_lock_irq(&fake->lock);
+	qp->num = ++fake->next_num;
+	list_add_tail(&fqp->entry, &fake->qps);
+	spin_unlock_irq(&fake->lock);
+	return 0;
+}
+
+static int fake_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
+			enum ib_qp_state state, u8 rd_atomic_in,
+			u8 rd_atomic_out)
+{
+	int ret = call(fake_of(qp->dev),
+		       state == IB_QPS_RTR ? FAKE_QP_RTR : FAKE_QP_RTS);
+
+	if (!ret)
+		qp_of(qp)->state = state;
+	return ret;
+}
+
+/* Takes a request off @queue; false if there is none. */
+static bool pop(struct fake_device *fake, struct fake_queue *queue, u32 index,
+		struct fake_wr *wr)
+{
+	unsigned long flags;
+	bool found;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	found = index < queue->nr;
+	if (found) {
+		*wr = queue->wr[index];
+		queue->nr--;
+		memmove(&queue->wr[index], &queue->wr[index + 1],
+			(queue->nr - index) * sizeof(*wr));
+	}
+	spin_unlock_irqrestore(&fake->lock, flags);
+	return found;
+}
+
+/* Takes all of @queue; returns how many. */
+static u32 take_all(struct fake_queue *queue, u64 *wr_ids)
+{
+	u32 i, nr = queue->nr;
+
+	for (i = 0; i < nr; i++)
+		wr_ids[i] = queue->wr[i].wr_id;
+	queue->nr = 0;
+	return nr;
+}
+
+void fake_flush(struct fake_qp *qp)
+{
+	struct fake_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
+	u64 *wr_ids = kcalloc(2 * FAKE_DEPTH, sizeof(*wr_ids), GFP_ATOMIC);
+	struct fake_device *fake = qp->fake;
+	unsigned long flags;
+	u32 i, sends, recvs;
+
+	if (!wr_ids)
+		return;
+	spin_lock_irqsave(&fake->lock, flags);
+	sends = take_all(&qp->send, wr_ids);
+	recvs = take_all(&qp->recv, wr_ids + sends);
+	spin_unlock_irqrestore(&fake->lock, flags);
+	/* With the last of them the core may destroy @qp. */
+	for (i = 0; i < sends + recvs; i++)
+		push(i < sends ? send_cq : recv_cq, wr_ids[i],
+		     IB_WC_WR_FLUSH_ERR, 0, false);
+	kfree(wr_ids);
+}
+
+static int add(struct fake_qp *qp, struct fake_queue *queue,
+	       const struct fake_wr *wr)
+{
+	struct fake_device *fake = qp->fake;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	if (queue->nr < FAKE_DEPTH)
+		queue->wr[queue->nr++] = *wr;
+	else
+		ret = -ENOMEM;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	if (!ret && qp->state == IB_QPS_ERR && !fake->hold_flush)
+		fake_flush(qp);
+	return ret;
+}
+
+static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send)
+{
+	struct fake_wr *wr;
+	int ret = call(fake_of(qp->dev), FAKE_POST_SEND);
+
+	if (ret)
+		return ret;
+	wr = kzalloc(sizeof(*wr), GFP_ATOMIC);
+	if (!wr)
+		return -ENOMEM;
+	wr->wr_id = send->wr_id;
+	wr->opcode = send->opcode;
+	wr->send_flags = send->send_flags;
+	wr->nr_sge = send->num_sge;
+	memcpy(wr->sge, send->sg_list, send->num_sge * sizeof(*wr->sge));
+	if (send->opcode != IB_WR_SEND) {
+		wr->remote_addr = rdma_wr(send)->remote_addr;
+		wr->rkey = rdma_wr(send)->rkey;
+	}
+	ret = add(qp_of(qp), &qp_of(qp)->send, wr);
+	kfree(wr);
+	return ret;
+}
+
+static int fake_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *recv)
+{
+	struct fake_wr *wr;
+	int ret = call(fake_of(qp->dev), FAKE_POST_RECV);
+
+	if (ret)
+		return ret;
+	wr = kzalloc(sizeof(*wr), GFP_ATOMIC);
+	if (!wr)
+		return -ENOMEM;
+	wr->wr_id = recv->wr_id;
+	wr->nr_sge = recv->num_sge;
+	memcpy(wr->sge, recv->sg_list, recv->num_sge * sizeof(*wr->sge));
+	ret = add(qp_of(qp), &qp_of(qp)->recv, wr);
+	kfree(wr);
+	return ret;
+}
+
+static int fake_qp_error(struct kdapl_qp *qp)
+{
+	struct fake_device *fake = fake_of(qp->dev);
+	int ret = call(fake, FAKE_QP_ERROR);
+
+	qp_of(qp)->state = IB_QPS_ERR;
+	if (!fake->hold_flush)
+		fake_flush(qp_of(qp));
+	return ret;
+}
+
+static bool fake_qp_in_error(struct kdapl_qp *qp)
+{
+	return qp_of(qp)->broken;
+}
+
+static void fake_qp_destroy(struct kdapl_qp *qp)
+{
+	struct fake_qp *fqp = qp_of(qp);
+	struct fake_device *fake = fqp->fake;
+
+	spin_lock_irq(&fake->lock);
+	list_del(&fqp->entry);
+	spin_unlock_irq(&fake->lock);
+	qp->ib = NULL;
+	kfree(fqp);
+}
+
+struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep)
+{
+	struct fake_qp *qp, *found = NULL;
+
+	spin_lock_irq(&fake->lock);
+	list_for_each_entry(qp, &fake->qps, entry)
+		if (ep->conn && qp->qp == &ep->conn->qp)
+			found = qp;
+	spin_unlock_irq(&fake->lock);
+	return found;
+}
+
+void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
+{
+	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
+
+	if (wr && pop(qp->fake, &qp->send, index, wr))
+		push(qp->send_cq, wr->wr_id, status, 0, false);
+	kfree(wr);
+}
+
+void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
+			u32 length, bool solicited)
+{
+	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
+
+	if (wr && pop(qp->fake, &qp->recv, index, wr))
+		push(qp->recv_cq, wr->wr_id, status, length, solicited);
+	kfree(wr);
+}
+
+static const struct kdapl_qp_ops fake_qp_ops = {
+	.cq_create = fake_cq_create,
+	.cq_resize = fake_cq_resize,
+	.cq_poll = fake_cq_poll,
+	.cq_arm = fake_cq_arm,
+	.cq_destroy = fake_cq_destroy,
+	.create = fake_qp_create,
+	.move = fake_qp_move,
+	.post_send = fake_post_send,
+	.post_recv = fake_post_recv,
+	.error = fake_qp_error,
+	.in_error = fake_qp_in_error,
+	.destroy = fake_qp_destroy,
+};
+
+/* ---- connections ---------------------------------------------------------------------- */
+
+static struct fake_id *id_of(struct rdma_cm_id *id)
+{
+	return container_of(id, struct fake_id, id);
+}
+
+static struct fake_id *id_alloc(struct fake_device *fake)
+{
+	struct fake_id *id = kzalloc(sizeof(*id), GFP_KERNEL);
+
+	if (!id)
+		return NULL;
+	id->fake = fake;
+	mutex_init(&id->handler);
+	spin_lock_irq(&fake->lock);
+	list_add_tail(&id->entry, &fake->ids);
+	spin_unlock_irq(&fake->lock);
+	return id;
+}
+
+static void id_free(struct fake_id *id)
+{
+	spin_lock_irq(&id->fake->lock);
+	list_del(&id->entry);
+	spin_unlock_irq(&id->fake->lock);
+	kfree(id);
+}
+
+static void set_address(struct sockaddr_storage *to, const struct sockaddr_in *in,
+			u16 port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)to;
+
+	*sin = *in;
+	sin->sin_port = htons(port);
+}
+
+static int fake_cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
+			struct net *net, struct rdma_cm_id **out)
+{
+	struct fake_device *fake = fake_of(dev);
+	int ret = call(fake, FAKE_CM_OPEN);
+	struct fake_id *id;
+
+	if (ret)
+		return ret;
+	id = id_alloc(fake);
+	if (!id)
+		return -ENOMEM;
+	kdapl_conn_get(conn);
+	id->conn = conn;
+	set_address(&id->id.route.addr.src_addr, &fake_address,
+		    40000 + fake->calls[FAKE_CM_OPEN]);
+	*out = &id->id;
+	return 0;
+}
+
+static int fake_cm_resolve(struct rdma_cm_id *id, const struct sockaddr *to,
+			   u32 timeout_ms)
+{
+	return call(id_of(id)->fake, FAKE_CM_RESOLVE);
+}
+
+static void keep_data(struct fake_id *id, const struct kdapl_cm_params *p)
+{
+	id->data_len = p->private_data_len;
+	memcpy(id->data, p->private_data, p->private_data_len);
+}
+
+static int fake_cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
+{
+	keep_data(id_of(id), p);
+	return call(id_of(id)->fake, FAKE_CM_CONNECT);
+}
+
+static int fake_cm_established(struct rdma_cm_id *id)
+{
+	return call(id_of(id)->fake, FAKE_CM_ESTABLISHED);
+}
+
+static int fake_cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
+{
+	int ret = call(id_of(id)->fake, FAKE_CM_ACCEPT);
+
+	keep_data(id_of(id), p);
+	id_of(id)->accepted = !ret;
+	return ret;
+}
+
+static int fake_cm_reject(struct rdma_cm_id *id, bool mark)
+{
+	id_of(id)->rejected = true;
+	id_of(id)->mark = mark;
+	return call(id_of(id)->fake, FAKE_CM_REJECT);
+}
+
+static int fake_cm_disconnect(struct rdma_cm_id *id)
+{
+	id_of(id)->disconnected = true;
+	return call(id_of(id)->fake, FAKE_CM_DISCONNECT);
+}
+
+static void fake_cm_lock(struct rdma_cm_id *id)
+{
+	mutex_lock(&id_of(id)->handler);
+}
+
+static void fake_cm_unlock(struct rdma_cm_id *id)
+{
+	mutex_unlock(&id_of(id)->handler);
+}
+
+static void fake_cm_destroy(struct rdma_cm_id *id)
+{
+	struct kdapl_conn *conn;
+
+	/* The callbacks below run with the mutex held. */
+	fake_cm_lock(id);
+	conn = id_of(id)->conn;
+	fake_cm_unlock(id);
+	id_free(id_of(id));
+	kdapl_conn_put(conn);
+}
+
+static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
+			  struct net *net, u16 *port, int backlog,
+			  struct rdma_cm_id **out)
+{
+	struct fake_device *fake = fake_of(dev);
+	int ret = call(fake, FAKE_CM_LISTEN);
+	struct fake_id *id;
+
+	if (ret)
+		return ret;
+	id = id_alloc(fake);
+	if (!id)
+		return -ENOMEM;
+	if (!*port)
+		*port = 50000 + fake->calls[FAKE_CM_LISTEN];
+	id->sp = sp;
+	set_address(&id->id.route.addr.src_addr, &fake_address, *port);
+	*out = &id->id;
+	return 0;
+}
+
+static void fake_cm_unlisten(struct rdma_cm_id *id)
+{
+	id_free(id_of(id));
+}
+
+static const struct kdapl_cm_ops fake_cm_ops = {
+	.open = fake_cm_open,
+	.resolve = fake_cm_resolve,
+	.connect = fake_cm_connect,
+	.established = fake_cm_established,
+	.accept = fake_cm_accept,
+	.reject = fake_cm_reject,
+	.disconnect = fake_cm_disconnect,
+	.lock = fake_cm_lock,
+	.unlock = fake_cm_unlock,
+	.destroy = fake_cm_destroy,
+	.listen = fake_cm_listen,
+	.unlisten = fake_cm_unlisten,
+};
+
+struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep)
+{
+	struct fake_id *id, *found = NULL;
+
+	spin_lock_irq(&fake->lock);
+	list_for_each_entry(id, &fake->ids, entry)
+		if (ep->conn && id->conn == ep->conn)
+			found = id;
+	spin_unlock_irq(&fake->lock);
+	return found;
+}
+
+void fake_resolved(struct fake_id *id)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_resolved(id->conn);
+	mutex_unlock(&id->handler);
+}
+
+void fake_answered(struct fake_id *id, const void *data, u8 len)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_answered(id->conn, data, len);
+	mutex_unlock(&id->handler);
+}
+
+void fake_input(struct fake_id *id, enum kdapl_ep_input input)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_input(id->conn, input);
+	mutex_unlock(&id->handler);
+}
+
+void fake_peer_disconnected(struct fake_id *id)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_peer_disconnected(id->conn);
+	mutex_unlock(&id->handler);
+}
+
+int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
+		 struct fake_id **request)
+{
+	struct fake_id *id, *listener = NULL;
+	struct kdapl_conn *conn;
+	int ret;
+
+	spin_lock_irq(&fake->lock);
+	list_for_each_entry(id, &fake->ids, entry)
+		if (id->sp &&
+		    kdapl_port_of(&id->id.route.addr.src_addr) == port)
+			listener = id;
+	spin_unlock_irq(&fake->lock);
+	if (!listener)
+		return -ENOENT;
+	id = id_alloc(fake);
+	if (!id)
+		return -ENOMEM;
+	set_address(&id->id.route.addr.src_addr, &fake_address, port);
+	set_address(&id->id.route.addr.dst_addr, &fake_peer, 1234);
+
+	mutex_lock(&id->handler);
+	ret = kdapl_sp_request(listener->sp, &id->id, data, len, 4, 4, &conn);
+	if (!ret) {
+		kdapl_conn_get(conn);
+		id->conn = conn;
+	}
+	mutex_unlock(&id->handler);
+	if (ret)
+		id_free(id);
+	else if (request)
+		*request = id;
+	return ret;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+struct kdapl_zone {
+	struct fake_device *fake;
+};
+
+struct fake_region {
+	struct kdapl_region region;
+	struct fake_device *fake;
+};
+
+static struct kdapl_zone *fake_zone_create(struct kdapl_device *dev)
+{
+	struct fake_device *fake = fake_of(dev);
+	int ret = call(fake, FAKE_ZONE_CREATE);
+	struct kdapl_zone *zone;
+
+	if (ret)
+		return ERR_PTR(ret);
+	zone = kzalloc(sizeof(*zone), GFP_KERNEL);
+	if (!zone)
+		return ERR_PTR(-ENOMEM);
+	zone->fake = fake;
+	spin_lock_irq(&fake->lock);
+	fake->nr_zones++;
+	spin_unlock_irq(&fake->lock);
+	return zone;
+}
+
+static void fake_zone_destroy(struct kdapl_zone *zone)
+{
+	spin_lock_irq(&zone->fake->lock);
+	zone->fake->nr_zones--;
+	spin_unlock_irq(&zone->fake->lock);
+	kfree(zone);
+}
+
+static struct ib_pd *fake_zone_pd(struct kdapl_zone *zone)
+{
+	return (struct ib_pd *)zone;
+}
+
+static struct kdapl_region *fake_reg(struct kdapl_zone *zone,
+				     const struct kdapl_region_init *init)
+{
+	struct fake_device *fake = zone->fake;
+	int ret = call(fake, FAKE_REG);
+	struct fake_region *r;
+
+	if (ret)
+		return ERR_PTR(ret);
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	r->fake = fake;
+	r->region.start = init->source ? init->source->start : init->start;
+	r->region.length = init->source ? init->source->length : init->length;
+	spin_lock_irq(&fake->lock);
+	fake->nr_regions++;
+	r->region.lkey = ++fake->next_key << 8;
+	r->region.rkey = r->region.lkey | 1;
+	spin_unlock_irq(&fake->lock);
+	return &r->region;
+}
+
+static void fake_dereg(struct kdapl_region *region)
+{
+	struct fake_region *r = container_of(region, struct fake_region, region);
+
+	spin_lock_irq(&r->fake->lock);
+	r->fake->nr_regions--;
+	spin_unlock_irq(&r->fake->lock);
+	kfree(r);
+}
+
+static void fake_sync(struct kdapl_region *region, u64 offset, u64 length,
+		      bool for_cpu)
+{
+}
+
+static const struct kdapl_mr_ops fake_mr_ops = {
+	.zone_create = fake_zone_create,
+	.zone_destroy = fake_zone_destroy,
+	.zone_pd = fake_zone_pd,
+	.reg = fake_reg,
+	.dereg = fake_dereg,
+	.sync = fake_sync,
+};
+
+/* ---- the device --------------------------------------------------------------------------- */
+
+static int fake_present_address(struct kdapl_device *dev, struct net *net,
+				struct sockaddr_storage *addr)
+{
+	if (!net_eq(net, &init_net))
+		return -ENODEV;
+	memset(addr, 0, sizeof(*addr));
+	set_address(addr, &fake_address, 0);
+	return 0;
+}
+
+struct fake_device *fake_create(const char *name)
+{
+	struct fake_device *fake = kzalloc(sizeof(*fake), GFP_KERNEL);
+	struct kdapl_device *dev;
+
+	if (!fake)
+		return NULL;
+	dev = kdapl_device_alloc();
+	if (!dev) {
+		kfree(fake);
+		return NULL;
+	}
+	spin_lock_init(&fake->lock);
+	INIT_LIST_HEAD(&fake->qps);
+	INIT_LIST_HEAD(&fake->ids);
+	init_waitqueue_head(&fake->wait);
+	fake->dev = dev;
+	dev->ib = (struct ib_device *)fake;
+	dev->port = 1;
+	strscpy(dev->name, name, sizeof(dev->name));
+	strscpy(dev->vendor, "fake", sizeof(dev->vendor));
+	dev->attrs = (struct ib_device_attr) {
+		.max_qp = 1024,
+		.max_qp_wr = FAKE_DEPTH * 2,
+		.max_send_sge = 8,
+		.max_recv_sge = 8,
+		.max_sge_rd = 4,
+		.max_cq = 1024,
+		.max_cqe = FAKE_MAX_CQE,
+		.max_mr = 1024,
+		.max_pd = 1024,
+		.max_qp_rd_atom = 16,
+		.max_qp_init_rd_atom = 16,
+		.max_res_rd_atom = 1024,
+		.max_mr_size = 1ULL << 30,
+		.page_size_cap = PAGE_SIZE,
+	};
+	dev->max_msg_sz = FAKE_MAX_MSG;
+	dev->max_frmr_pages = 256;
+	dev->qp = &fake_qp_ops;
+	dev->cm = &fake_cm_ops;
+	dev->mr = &fake_mr_ops;
+	dev->address = fake_present_address;
+	kdapl_device_add(dev);
+	return fake;
+}
+
+/* All adapters are closed, or lose the device now. */
+void fake_destroy(struct fake_device *fake)
+{
+	kdapl_device_remove(fake->dev);
+	kfree(fake);
+}
+
+/* ---- the core ------------------------------------------------------------------------------- */
+
+static bool queues_are_ours;
+
+int core_up(struct kunit_suite *suite)
+{
+	if (kdapl_wq)
+		return 0;
+	kdapl_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
+	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
+	queues_are_ours = true;
+	if (kdapl_wq && kdapl_upcall_wq)
+		return 0;
+	core_down(suite);
+	return -ENOMEM;
+}
+
+void core_down(struct kunit_suite *suite)
+{
+	if (!queues_are_ours)
+		return;
+	/* Releases come through RCU callbacks that queue work. */
+	rcu_barrier();
+	if (kdapl_upcall_wq)
+		destroy_workqueue(kdapl_upcall_wq);
+	if (kdapl_wq)
+		destroy_workqueue(kdapl_wq);
+	rcu_barrier();
+	kdapl_upcall_wq = NULL;
+	kdapl_wq = NULL;
+	queues_are_ours = false;
+}
+
+/* ---- the bench ------------------------------------------------------------------------------ */
+
+static bool bench_objects(struct bench *b)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
+
+	return !kdapl_ia_open(&b->space, "fake-1", 16, &b->async,
+			      DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE,
+			      &b->ia) &&
+	       !kdapl_pz_create(&b->space, b->ia, &b->pz) &&
+	       !kdapl_evd_create(&b->space, b->ia, 64, BENCH_EVD_FLAGS |
+				 DAT_EVD_SOFTWARE_FLAG, &b->evd) &&
+	       !kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL, region,
+				 PAGE_SIZE, b->pz, DAT_MEM_PRIV_ALL_FLAG,
+				 DAT_MEM_OPTIMIZE_DONT_CARE, &b->lmr,
+				 &b->lmr_context, NULL, NULL, NULL);
+}
+
+int bench_init(struct kunit *test)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	if (!b)
+		return -ENOMEM;
+	b->test = test;
+	b->memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	b->fake = fake_create("fake-1");
+	if (!b->memory || !b->fake)
+		return -ENOMEM;
+	kdapl_space_init(&b->space, &init_net, false, 1000);
+	test->priv = b;
+	return bench_objects(b) ? 0 : -EIO;
+}
+
+void bench_exit(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct fake_device *fake;
+
+	if (!b)
+		return;
+	fake = b->fake;
+	fake->hold_flush = false;
+	kdapl_ia_close_all(&b->space);
+	kdapl_space_destroy(&b->space);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->qps));
+	KUNIT_EXPECT_TRUE(test, list_empty(&fake->ids));
+	KUNIT_EXPECT_EQ(test, fake->nr_cqs, 0U);
+	KUNIT_EXPECT_EQ(test, fake->nr_zones, 0U);
+	KUNIT_EXPECT_EQ(test, fake->nr_regions, 0U);
+	fake_destroy(fake);
+}
+
+DAT_EVD_HANDLE bench_evd(struct bench *b, DAT_COUNT qlen, DAT_EVD_FLAGS flags)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+
+	KUNIT_ASSERT_EQ(b->test, DONE, kdapl_evd_create(&b->space, b->ia, qlen,
+							flags, &evd));
+	return evd;
+}
+
+static const DAT_EP_ATTR plain_attr = {
+	.max_recv_dtos = 8,
+	.max_request_dtos = 8,
+	.max_recv_iov = 4,
+	.max_request_iov = 4,
+	.max_rdma_read_in = 4,
+	.max_rdma_read_out = 4,
+};
+
+DAT_EP_HANDLE bench_ep_attr(struct bench *b, DAT_EVD_HANDLE recv,
+			    DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+			    const DAT_EP_ATTR *attr)
+{
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
+
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_ep_create(&b->space, b->ia, b->pz, recv, request,
+					connect, attr ?: &plain_attr, &ep));
+	return ep;
+}
+
+DAT_EP_HANDLE bench_ep(struct bench *b, DAT_EVD_HANDLE evd)
+{
+	return bench_ep_attr(b, evd, evd, evd, NULL);
+}
+
+struct kdapl_ep *bench_ep_of(struct bench *b, DAT_EP_HANDLE handle)
+{
+	struct kdapl_ep *ep = kdapl_ep_find(&b->space, handle);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, ep);
+	kdapl_object_put(&ep->obj);
+	return ep;
+}
+
+struct fake_qp *bench_qp(struct bench *b, DAT_EP_HANDLE ep)
+{
+	struct fake_qp *qp = fake_qp_of(b->fake, bench_ep_of(b, ep));
+
+	KUNIT_ASSERT_NOT_NULL(b->test, qp);
+	return qp;
+}
+
+struct fake_id *bench_id(struct bench *b, DAT_EP_HANDLE ep)
+{
+	struct fake_id *id = fake_id_of(b->fake, bench_ep_of(b, ep));
+
+	KUNIT_ASSERT_NOT_NULL(b->test, id);
+	return id;
+}
+
+struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
+{
+	u32 calls = b->fake->calls[FAKE_CM_RESOLVE];
+
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
+					 DAT_TIMEOUT_INFINITE, 0, NULL,
+					 DAT_QOS_BEST_EFFORT,
+					 DAT_CONNECT_DEFAULT_FLAG));
+	KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
+						   calls + 1));
+	fake_resolved(bench_id(b, ep));
+	/* The attempt may have failed by now. */
+	return fake_id_of(b->fake, bench_ep_of(b, ep));
+}
+
+void bench_connect(struct bench *b, DAT_EP_HANDLE ep)
+{
+	fake_answered(bench_request(b, ep), NULL, 0);
+	KUNIT_ASSERT_EQ(b->test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
+}
+
+DAT_EP_STATE bench_state(struct bench *b, DAT_EP_HANDLE ep)
+{
+	DAT_EP_STATE state = 99;
+
+	KUNIT_EXPECT_EQ(b->test, DONE,
+			kdapl_ep_get_status(&b->space, ep, &state, NULL, NULL));
+	return state;
+}
+
+static DAT_LMR_TRIPLET one_byte(struct bench *b)
+{
+	return (DAT_LMR_TRIPLET) {
+		.lmr_context = b->lmr_context,
+		.virtual_address = (uintptr_t)b->memory,
+		.segment_length = 1,
+	};
+}
+
+DAT_RETURN bench_recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie)
+{
+	DAT_DTO_COOKIE user = { .as_64 = cookie };
+	DAT_LMR_TRIPLET iov = one_byte(b);
+
+	return kdapl_ep_post_recv(&b->space, ep, 1, &iov, user, 0);
+}
+
+DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags)
+{
+	DAT_DTO_COOKIE user = { .as_64 = cookie };
+	DAT_LMR_TRIPLET iov = one_byte(b);
+
+	return kdapl_ep_post_send(&b->space, ep, 1, &iov, user, flags);
+}
+
+u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event)
+{
+	unsigned long until = jiffies + PATIENCE;
+	DAT_RETURN ret;
+
+	do {
+		memset(event, 0x5a, sizeof(*event));
+		ret = kdapl_evd_dequeue(&b->space, evd, event);
+		if (ret == DONE)
+			return event->event_number;
+		usleep_range(1000, 2000);
+	} while (ret == EMPTY && time_before(jiffies, until));
+	return 0;
+}
+
+void __expect_event(struct bench *b, DAT_EVD_HANDLE evd, u32 number, int line)
+{
+	DAT_EVENT event;
+
+	KUNIT_EXPECT_EQ_MSG(b->test, number, bench_event(b, evd, &event),
+			    "expected in line %d", line);
+	KUNIT_EXPECT_PTR_EQ_MSG(b->test, evd, event.evd_handle,
+				"expected in line %d", line);
+}
+
+void __expect_dto(struct bench *b, DAT_EVD_HANDLE evd, u64 cookie,
+		  DAT_DTO_COMPLETION_STATUS status, int line)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_EXPECT_EQ_MSG(b->test, (u32)DAT_DTO_COMPLETION_EVENT,
+			    bench_event(b, evd, &event),
+			    "expected in line %d", line);
+	KUNIT_EXPECT_EQ_MSG(b->test, (u64)dto->user_cookie.as_64, cookie,
+			    "expected in line %d", line);
+	KUNIT_EXPECT_EQ_MSG(b->test, dto->status, status,
+			    "expected in line %d", line);
+}
+
+void bench_settle(struct bench *b)
+{
+	int i;
+
+	/* Work queues work, twice over: an input, its action, the flush. */
+	for (i = 0; i < 4; i++)
+		flush_workqueue(kdapl_wq);
+}
+
+void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line)
+{
+	DAT_EVENT event;
+
+	bench_settle(b);
+	KUNIT_EXPECT_EQ_MSG(b->test, EMPTY,
+			    kdapl_evd_dequeue(&b->space, evd, &event),
+			    "expected in line %d", line);
+}

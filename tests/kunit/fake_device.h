@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A device without hardware behind the three tables of operations of glue.h:
+ * everything the core asks is recorded, nothing happens by itself.  The test
+ * plays the device and the peer: it completes what was posted (in any order, or
+ * not at all), brings CM events, and lets any operation fail.
+ *
+ * Around it, struct bench: an open adapter on such a device in a space of its
+ * own, with the objects that most tests need.  bench_exit() closes everything
+ * and fails the test if the core left anything of the device behind.
+ */
+#ifndef KDAPL_FAKE_DEVICE_H
+#define KDAPL_FAKE_DEVICE_H
+
+#include <kunit/test.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include "core/core.h"
+#include "core/ep.h"
+
+/* The return values most tests expect */
+#define DONE		((DAT_RETURN)DAT_SUCCESS)
+#define IH(which)	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
+#define IP(n)		DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define IS(which)	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_##which)
+#define IR(which)	DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, \
+				  DAT_RESOURCE_##which)
+#define MNS		DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)
+#define EMPTY		DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
+
+enum fake_op {
+	FAKE_CQ_CREATE,
+	FAKE_CQ_RESIZE,
+	FAKE_QP_CREATE,
+	FAKE_QP_RTR,
+	FAKE_QP_RTS,
+	FAKE_QP_ERROR,
+	FAKE_POST_SEND,
+	FAKE_POST_RECV,
+	FAKE_CM_OPEN,
+	FAKE_CM_RESOLVE,
+	FAKE_CM_CONNECT,
+	FAKE_CM_ESTABLISHED,
+	FAKE_CM_ACCEPT,
+	FAKE_CM_REJECT,
+	FAKE_CM_DISCONNECT,
+	FAKE_CM_LISTEN,
+	FAKE_ZONE_CREATE,
+	FAKE_REG,
+	FAKE_NR_OPS
+};
+
+#define FAKE_DEPTH	64
+#define FAKE_MAX_CQE	1024
+#define FAKE_MAX_MSG	SZ_1M
+
+/* A work request as it was posted. */
+struct fake_wr {
+	u64 wr_id;
+	enum ib_wr_opcode opcode;
+	int send_flags;
+	u64 remote_addr;
+	u32 rkey;
+	u32 nr_sge;
+	struct ib_sge sge[KDAPL_MAX_SGE];
+};
+
+struct fake_queue {
+	struct fake_wr wr[FAKE_DEPTH];
+	u32 nr;
+};
+
+struct fake_cq {
+	struct fake_device *fake;
+	struct kdapl_cq *cq;
+	struct ib_wc *wc;
+	u32 size;
+	u32 head;
+	u32 nr;
+	bool armed;
+	bool solicited_only;
+};
+
+struct fake_qp {
+	struct list_head entry;
+	struct fake_device *fake;
+	struct kdapl_qp *qp;
+	struct fake_cq *send_cq;
+	struct fake_cq *recv_cq;
+	enum ib_qp_state state;
+	bool broken;
+	struct fake_queue send;
+	struct fake_queue recv;
+};
+
+struct fake_id {
+	struct rdma_cm_id id;
+	struct list_head entry;
+	struct fake_device *fake;
+	struct kdapl_conn *conn;
+	struct kdapl_sp *sp;
+	struct mutex handler;	/* held in callbacks */
+	bool accepted;
+	bool rejected;
+	bool mark;
+	bool disconnected;
+	u8 data[KDAPL_REP_PRIVATE_DATA];
+	u8 data_len;
+};
+
+/**
+ * struct fake_device - the device and its records
+ * @dev: what the core sees
+ * @lock: everything below; interrupts off
+ * @fail: what the next call of an operation returns, once; 0: it succeeds
+ * @calls: of each operation, failed ones included
+ * @hold_flush: a queue in error flushes nothing before fake_flush()
+ * @no_resize: completion queues cannot be resized
+ * @qps, @ids: live ones, newest last
+ * @nr_cqs, @nr_zones, @nr_regions: live ones
+ * @next_num, @next_key: numbers given out
+ * @wait: woken by every operation
+ */
+struct fake_device {
+	struct kdapl_device *dev;
+	spinlock_t lock;	/* a leaf */
+	int fail[FAKE_NR_OPS];
+	u32 calls[FAKE_NR_OPS];
+	bool hold_flush;
+	bool no_resize;
+	struct list_head qps;
+	struct list_head ids;
+	u32 nr_cqs;
+	u32 nr_zones;
+	u32 nr_regions;
+	u32 next_num;
+	u32 next_key;
+	wait_queue_head_t wait;
+};
+
+struct fake_device *fake_create(const char *name);
+void fake_destroy(struct fake_device *fake);
+
+/* The newest one of @conn; NULL if there is none. */
+struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep);
+struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
+
+/* Completes the @index'th outstanding request (or receive) of @qp. */
+void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status);
+void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
+			u32 length, bool solicited);
+/* Flushes everything that is outstanding. */
+void fake_flush(struct fake_qp *qp);
+/* Waits until @op was called @calls times in all; false when it was not. */
+bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
+
+/* CM events, with the handler mutex held as rdma_cm does */
+void fake_resolved(struct fake_id *id);
+void fake_answered(struct fake_id *id, const void *data, u8 len);
+void fake_input(struct fake_id *id, enum kdapl_ep_input input);
+void fake_peer_disconnected(struct fake_id *id);
+/*
+ * A request arrives at the listener of @port.  @request: out, its own id.
+ * Return: as kdapl_sp_request(); -ENOENT: nobody listens.
+ */
+int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
+		 struct fake_id **request);
+
+/* The address of the adapter, and of a peer */
+extern const struct sockaddr_in fake_address;
+extern const struct sockaddr_in fake_peer;
+#define FAKE_PEER	((struct sockaddr *)&fake_peer)
+
+/**
+ * struct bench - an open adapter and what a test needs most
+ * @fake: its device
+ * @space: its space, a kernel consumer's
+ * @ia, @async: adapter and its async EVD (16 entries)
+ * @pz: a zone
+ * @evd: for every stream, 64 entries
+ * @memory: PAGE_SIZE bytes
+ * @lmr: over it, with all rights
+ * @lmr_context: of @lmr
+ */
+struct bench {
+	struct kunit *test;
+	struct fake_device *fake;
+	struct kdapl_space space;
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE evd;
+	void *memory;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+};
+
+#define BENCH_EVD_FLAGS	(DAT_EVD_DEFAULT_FLAG & ~DAT_EVD_ASYNC_FLAG)
+
+/*
+ * For kunit_suite.suite_init and .suite_exit: what the module's init makes that
+ * the core cannot do without.  Kernels before 6.8 run the suites of a module
+ * before its init.
+ */
+int core_up(struct kunit_suite *suite);
+void core_down(struct kunit_suite *suite);
+
+/* For kunit_suite.init and .exit; test->priv is the bench. */
+int bench_init(struct kunit *test);
+void bench_exit(struct kunit *test);
+
+/* These fail the test if the operation does. */
+DAT_EVD_HANDLE bench_evd(struct bench *b, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
+/* All three streams of the EP go to @evd; 8 DTOs each way, 4 segments. */
+DAT_EP_HANDLE bench_ep(struct bench *b, DAT_EVD_HANDLE evd);
+DAT_EP_HANDLE bench_ep_attr(struct bench *b, DAT_EVD_HANDLE recv,
+			    DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+			    const DAT_EP_ATTR *attr);
+/*
+ * Actively, as far as the request went out, or to the end.  A request whose
+ * attempt failed already has no id any more.
+ */
+struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep);
+void bench_connect(struct bench *b, DAT_EP_HANDLE ep);
+/* The object behind a handle; good while the handle is. */
+struct kdapl_ep *bench_ep_of(struct bench *b, DAT_EP_HANDLE ep);
+struct fake_qp *bench_qp(struct bench *b, DAT_EP_HANDLE ep);
+struct fake_id *bench_id(struct bench *b, DAT_EP_HANDLE ep);
+DAT_EP_STATE bench_state(struct bench *b, DAT_EP_HANDLE ep);
+/* Posts of one byte (or none) with a cookie. */
+DAT_RETURN bench_recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie);
+DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags);
+
+/* The number of the next event, waiting for it; 0: none came. */
+u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event);
+/* The next event is this one; there is none.  They tell the caller's line. */
+#define expect_event(b, evd, number) \
+	__expect_event(b, evd, number, __LINE__)
+#define expect_dto(b, evd, cookie, status) \
+	__expect_dto(b, evd, cookie, status, __LINE__)
+#define expect_empty(b, evd)	__expect_empty(b, evd, __LINE__)
+void __expect_event(struct bench *b, DAT_EVD_HANDLE evd, u32 number, int line);
+void __expect_dto(struct bench *b, DAT_EVD_HANDLE evd, u64 cookie,
+		  DAT_DTO_COMPLETION_STATUS status, int line);
+void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line);
+/* No work of the core is under way any more. */
+void bench_settle(struct bench *b);
+
+#endif /* KDAPL_FAKE_DEVICE_H */
