@@ -37,6 +37,10 @@ static int request_ep(struct kdapl_sp *sp, struct kdapl_ep **ep)
 		*ep = kdapl_ep_create_tentative(sp->obj.ia);
 		if (!*ep)
 			return -ENOMEM;
+		if (sp->obj.type == KDAPL_RSP) {
+			kdapl_object_get(&(*ep)->obj);
+			WRITE_ONCE(sp->ep, *ep);	/* for queries */
+		}
 	}
 	return 0;
 }
@@ -228,10 +232,13 @@ static void sp_unlisten(struct kdapl_sp *sp)
 		cm_ops(&sp->obj)->unlisten(id);
 }
 
-/* P26, P28: the endpoint is untouched unless it is still RESERVED. */
+/*
+ * P26, P28: the endpoint is untouched once the request came: it may even be
+ * reserved by another service point by now.  Nothing arrives any more.
+ */
 static void sp_unreserve(struct kdapl_sp *sp)
 {
-	if (sp->ep)
+	if (sp->ep && !sp->spent)
 		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
 }
 
@@ -607,7 +614,7 @@ DAT_RETURN kdapl_rsp_query(struct kdapl_space *space, DAT_RSP_HANDLE rsp,
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		param->conn_qual = sp->qual;
 		param->evd_handle = kdapl_handle(&sp->evd->obj);
-		param->ep_handle = kdapl_handle_or_null(sp->ep);
+		param->ep_handle = kdapl_handle_or_null(READ_ONCE(sp->ep));
 		ret = DAT_SUCCESS;
 	}
 	kdapl_object_put(&sp->obj);

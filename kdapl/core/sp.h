@@ -16,7 +16,8 @@
  * @id: listening; NULL once it was given back
  * @lock: @id, @stopped, @spent
  * @stopped: freed; an id that is only now beginning to listen is given back
- * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives
+ * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives,
+ *	which sets it
  * @spent: a RSP took its one request (P22)
  */
 struct kdapl_sp {
