@@ -103,7 +103,7 @@ static void graceful_drains(void)
 	mem_fill(&link.a.mem, 0, 1000, 1);
 	mem_fill(&link.b.mem, 8000, 1000, 2);
 	remote = remote_piece(&link.b.mem, 8000, 1000);
-	OK(node_recv(&link.a, 0, 64, 40));
+	OK(node_recv(&link.a, 30000, 64, 40));
 	OK(node_send(&link.a, 0, 100, 0, 0));
 	OK(node_send(&link.a, 0, 100, 1, DAT_COMPLETION_SUPPRESS_FLAG));
 	OK(node_read(&link.a, 4000, 1000, &remote, 2, 0));
@@ -113,10 +113,10 @@ static void graceful_drains(void)
 	/* D10, D14, D15, D16 */
 	state_is(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	BAD_STATE(node_send(&link.a, 0, 8, 50, 0), EP_DISCPENDING);
-	BAD_STATE(node_read(&link.a, 0, 8, &remote, 50, 0), EP_DISCPENDING);
+	BAD_STATE(node_read(&link.a, 0, 1000, &remote, 50, 0), EP_DISCPENDING);
 	BAD_STATE(node_write(&link.a, 0, 8, &remote, 50, 0), EP_DISCPENDING);
 	BAD_STATE(dat_ep_reset(ep), EP_DISCPENDING);
-	OK(node_recv(&link.a, 64, 64, 41));
+	OK(node_recv(&link.a, 31000, 64, 41));
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	OK(node_send(&link.b, 0, 8, 60, 0));
 	want_dto(link.a.events, ep, 40, DAT_DTO_SUCCESS, 8);
@@ -405,6 +405,9 @@ static void free_unconnected(void)
 		OK(dat_ep_free(ep));
 		a.ep = DAT_HANDLE_NULL;
 		BAD_HANDLE(dat_ep_free(ep), EP);
+		/* F9: all of them, in order. */
+		for (i = 0; i < NODE_RECVS; i++)
+			want_dto(a.events, ep, i, DAT_DTO_ERR_FLUSHED, 0);
 		nothing_more(a.events);
 	}
 	node_free(&a);
@@ -428,6 +431,6 @@ const struct test_case disconnect_cases[] = {
 	{ "F1 F5 F7 F8 F10 F11 F18", "free, connected", free_connected },
 	{ "F1 F16", "free, draining", free_draining },
 	{ "F1 F6 D35", "free, completion pending", free_completion_pending },
-	{ "F1 F5 D3 R4", "free, unconnected with receives", free_unconnected },
+	{ "F1 F5 F9 D3 R4", "free, unconnected with receives", free_unconnected },
 	{}
 };

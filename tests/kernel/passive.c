@@ -338,12 +338,22 @@ static void rsp_reject(void)
 {
 	struct reserved r = {};
 	struct listener listener = {};
+	DAT_RSP_HANDLE second;
 	DAT_CR_HANDLE cr;
 
 	if (!reserved_new(&r) || !OK(node_recv(&r.b, 0, 100, 1)) ||
 	    !reserved_request(&r, &cr) || !OK(dat_cr_reject(cr)))
 		goto out;
 	want_conn(r.a.events, r.a.ep, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	state_is(r.b.ep, DAT_EP_STATE_UNCONNECTED);
+	/* In the hands of another RSP it is no business of the first one's. */
+	if (!OK(dat_rsp_create(side_b.ia, r.qual + 1, r.b.ep, r.requests->evd,
+			       &second)))
+		goto out;
+	OK(dat_rsp_free(r.rsp));
+	r.rsp = DAT_HANDLE_NULL;
+	state_is(r.b.ep, DAT_EP_STATE_RESERVED);
+	OK(dat_rsp_free(second));
 	state_is(r.b.ep, DAT_EP_STATE_UNCONNECTED);
 	/* P25: usable at once, with the receive that was posted. */
 	if (!OK(dat_ep_reset(r.a.ep)) ||
@@ -379,6 +389,7 @@ static void rsp_without_ep(void)
 	struct listener listener = {};
 	DAT_RSP_HANDLE rsp = NULL;
 	DAT_RSP_PARAM param;
+	DAT_CR_PARAM cr_param;
 	DAT_CR_HANDLE cr;
 
 	if (!node_new(&a, &side_a, NULL) || !node_new_empty(&b, &side_b) ||
@@ -394,6 +405,8 @@ static void rsp_without_ep(void)
 	listener.psp = rsp;		/* what the event names */
 	if (start_connect(&a, listener.qual) && next_request(&listener, &cr) &&
 	    OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param)) &&
+	    OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &cr_param)) &&
+	    CHECK(param.ep_handle == cr_param.local_ep_handle) &&
 	    state_is(param.ep_handle,
 		     DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING) &&
 	    adopt(&b, param.ep_handle) &&

@@ -61,7 +61,7 @@ static bool start_traffic(struct link *link)
 }
 
 /* Side b after its device is gone: all flushed, one BROKEN, shells remain. */
-static void shells_remain(struct link *link)
+static void shells_remain(struct link *link, struct collector *async)
 {
 	struct collector *events = link->b.events;
 	DAT_EP_PARAM param;
@@ -77,8 +77,8 @@ static void shells_remain(struct link *link)
 		fail("%s at the removed side", event_name(event.event_number));
 	state_is(link->b.ep, DAT_EP_STATE_DISCONNECTED);
 
-	CHECK(OK(dat_evd_dequeue(side_b.async_evd, &event)) &&
-	      event.event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	if (!want_event(async, DAT_ASYNC_ERROR_IA_CATASTROPHIC, &event))
+		return;
 	CHECK(event.event_data.asynch_error_event_data.dat_handle == side_b.ia);
 	CHECK(event.event_data.asynch_error_event_data.reason ==
 	      DAT_IA_CATASTROPHIC_ERROR);
@@ -98,7 +98,7 @@ static void shells_remain(struct link *link)
 
 static void removal(void)
 {
-	struct collector *connects = NULL;
+	struct collector *connects = NULL, *async = NULL;
 	DAT_EVENT_NUMBER number;
 	struct link link = {}, idle = {};
 	DAT_EP_HANDLE waiting = NULL;
@@ -106,6 +106,9 @@ static void removal(void)
 	DAT_CR_HANDLE cr;
 
 	/* Traffic, an idle connection, a request that nobody has answered. */
+	async = collector_new(&side_b, 4, DAT_EVD_ASYNC_FLAG);
+	if (!async)
+		goto out;
 	connects = collector_new(&side_a, 4, DAT_EVD_CONNECTION_FLAG);
 	if (!connects || !link_new(&idle, NULL, NULL) ||
 	    !start_traffic(&link) ||
@@ -122,14 +125,16 @@ static void removal(void)
 	WRITE_ONCE(removal_ready, false);
 	CHECK(number == DAT_CONNECTION_EVENT_BROKEN ||
 	      number == DAT_CONNECTION_EVENT_DISCONNECTED);
-	shells_remain(&link);
+	shells_remain(&link, async);
 	want_conn(idle.b.events, idle.b.ep, DAT_CONNECTION_EVENT_BROKEN);
+	OK(dat_cr_reject(cr));
 out:
 	link_free(&link);
 	link_free(&idle);
 	if (waiting)
 		OK(dat_ep_free(waiting));
 	collector_free(connects);
+	collector_free(async);
 }
 
 const struct test_case removal_cases[] = {
