@@ -1016,6 +1016,93 @@ static void test_resize(int fd)
 	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
 }
 
+/* Takes as the protocol says: MORE asks for a refill. */
+static bool ring_take_event(int fd, __u64 evd, struct map *map,
+			    struct kdapl_uapi_event *event)
+{
+	__u32 consumer = map->index->consumer;
+
+	if (consumer == __atomic_load_n(&map->header->producer, __ATOMIC_ACQUIRE)) {
+		if (!(__atomic_load_n(&map->header->flags, __ATOMIC_ACQUIRE) &
+		      KDAPL_RING_MORE))
+			return false;
+		handle_call(fd, KDAPL_IOC_EVD_REFILL, evd);
+		if (consumer == __atomic_load_n(&map->header->producer,
+						__ATOMIC_ACQUIRE))
+			return false;
+	}
+	*event = map->events[consumer & (map->ring.nr_entries - 1)];
+	__atomic_store_n(&map->index->consumer, consumer + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/*
+ * More completions than the ring has room for: receives that are flushed when
+ * the peer refuses.  What does not fit waits in the kernel, in order.
+ */
+static void test_more(int fd)
+{
+	enum { RECEIVES = 200 };
+	struct kdapl_uapi_ia_open ia = ia_open(fd);
+	__u64 pz = pz_create(fd, ia.ia);
+	struct kdapl_uapi_evd_create evd =
+		evd_create(fd, ia.ia, 4, DAT_EVD_DEFAULT_FLAG);
+	struct kdapl_uapi_ia_query query = { .ia = ia.ia, .ia_mask = 0x40 };
+	struct kdapl_uapi_ep_create ep = {
+		.ia = ia.ia, .pz = pz, .recv_evd = evd.evd,
+		.request_evd = evd.evd, .connect_evd = evd.evd };
+	struct kdapl_uapi_ep_param param = { .mask = DAT_EP_FIELD_ALL };
+	struct kdapl_uapi_dto dtos[RECEIVES] = {};
+	struct kdapl_uapi_post post = {
+		.dtos = (uintptr_t)dtos, .count = RECEIVES };
+	struct kdapl_uapi_ep_connect connect = { .timeout = 10000000,
+						 .conn_qual = 9 };
+	struct map map = ring_map(fd, &evd.ring);
+	struct kdapl_uapi_event event;
+	int i;
+
+	/* Default attributes, with more receives. */
+	param.ep = ep_create(fd, ia.ia, pz, evd.evd, evd.evd);
+	need(!call(fd, KDAPL_IOC_EP_QUERY, &param) && !param.ret, "query an EP");
+	handle_call(fd, KDAPL_IOC_EP_FREE, param.ep);
+	ep.flags = KDAPL_EP_HAS_ATTR;
+	ep.attr = param.attr;
+	ep.attr.max_recv_dtos = RECEIVES;
+	need(!call(fd, KDAPL_IOC_EP_CREATE, &ep) && !ep.ret, "create a deep EP");
+	need(!call(fd, KDAPL_IOC_IA_QUERY, &query) && !query.ret, "query the IA");
+
+	for (i = 0; i < RECEIVES; i++)
+		dtos[i] = (struct kdapl_uapi_dto) { .op = KDAPL_OP_RECV, .cookie = i };
+	post.ep = ep.ep;
+	expect_ret(fd, KDAPL_IOC_POST, &post, DAT_SUCCESS, "T18", "200 DTOs in a call");
+	check(post.done == RECEIVES, "T18", "all of them", post.done);
+	connect.ep = ep.ep;
+	connect.address = query.ia_attr.address;
+	expect_ret(fd, KDAPL_IOC_EP_CONNECT, &connect, DAT_SUCCESS, "C",
+		   "connect to where nobody listens");
+	check(!evd_wait(fd, evd.evd, 4, 20000000, NULL), "E30", "events come", 0);
+	usleep(500000);
+	check(map.header->producer == map.ring.nr_entries &&
+	      map.header->flags & KDAPL_RING_MORE, "A8", "the ring is full and says MORE",
+	      map.header->producer);
+	for (i = 0; i < RECEIVES; i++)
+		if (!ring_take_event(fd, evd.evd, &map, &event) ||
+		    event.event_number != DAT_DTO_COMPLETION_EVENT ||
+		    event.dto.cookie != (__u64)i || event.dto.ep != ep.ep ||
+		    event.dto.status != DAT_DTO_ERR_FLUSHED)
+			break;
+	check(i == RECEIVES, "E43", "200 flushed receives, in order", i);
+	check(ring_take_event(fd, evd.evd, &map, &event) &&
+	      event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+	      event.connect.ep == ep.ep && !event.connect.private_data_size, "E46",
+	      "then the connection event", event.event_number);
+	check(!ring_take_event(fd, evd.evd, &map, &event) &&
+	      !(map.header->flags & KDAPL_RING_MORE), "A8", "then nothing, and no MORE",
+	      map.header->flags);
+	ring_unmap(&map);
+	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
 /* ---- waiting --------------------------------------------------------------------------- */
 
 struct waiter {
@@ -1033,10 +1120,19 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
+/* Returns when the thread waits: a resize to the present length tells. */
 static void waiter_start(struct waiter *w)
 {
+	struct kdapl_uapi_evd_resize resize = { .evd = w->evd, .qlen = 8 };
+	int i;
+
 	pthread_create(&w->thread, NULL, waiter_main, w);
-	usleep(200000);
+	for (i = 0; i < 1000; i++) {
+		usleep(10000);
+		if (!call(w->fd, KDAPL_IOC_EVD_RESIZE, &resize) &&
+		    DAT_GET_SUBTYPE(resize.ret) == DAT_INVALID_STATE_EVD_WAITER)
+			return;
+	}
 }
 
 static __u32 waiter_end(struct waiter *w)
@@ -1125,34 +1221,34 @@ static void test_wait(int fd)
 		   "a forged deadline");
 
 	/* A handler ends the wait; a stopped and continued process waits on. */
+	sigaction(SIGUSR1, &sa, NULL);
 	pid = fork();
 	if (!pid) {
 		struct kdapl_uapi_evd_wait arg = { .evd = evd.evd, .threshold = 8,
-						   .timeout = 3000000 };
-		int err;
+						   .timeout = 20000000 };
+		int err = call(fd, KDAPL_IOC_EVD_WAIT, &arg);
 
-		sigaction(SIGUSR1, &sa, NULL);
-		err = call(fd, KDAPL_IOC_EVD_WAIT, &arg);
 		_exit(err == EINTR && arg.ret == ERR(DAT_INTERRUPTED_CALL, 0) &&
 		      arg.queued == 2 ? 0 : 1);
 	}
-	usleep(300000);
-	kill(pid, SIGUSR1);
-	waitpid(pid, &status, 0);
+	while (!waitpid(pid, &status, WNOHANG)) {
+		usleep(200000);
+		kill(pid, SIGUSR1);
+	}
 	check(!status, "E38", "a signal ends the wait", status);
 	start = now_ms();
 	pid = fork();
 	if (!pid)
-		_exit(evd_wait(fd, evd.evd, 8, 1500000, NULL) == expired ? 0 : 1);
-	usleep(300000);
+		_exit(evd_wait(fd, evd.evd, 8, 4000000, NULL) == expired ? 0 : 1);
+	usleep(1500000);
 	kill(pid, SIGSTOP);
-	usleep(300000);
+	usleep(500000);
 	kill(pid, SIGCONT);
-	usleep(300000);
+	usleep(500000);
 	kill(pid, SIGSTOP);
 	kill(pid, SIGCONT);
 	waitpid(pid, &status, 0);
-	check(!status && now_ms() - start >= 1500 && now_ms() - start < 2700, "E38",
+	check(!status && now_ms() - start >= 4000 && now_ms() - start < 5500, "E38",
 	      "stopped and continued: the same deadline", now_ms() - start);
 
 	w.threshold = 8;
@@ -1427,6 +1523,7 @@ int main(void)
 	test_forged_index(fd);
 	test_queue(fd);
 	test_resize(fd);
+	test_more(fd);
 	test_wait(fd);
 	test_poll(fd);
 	close(fd);
