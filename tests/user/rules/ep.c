@@ -165,7 +165,7 @@ static void unconnected(void)
 	no_event(a.conn);
 	OK(dat_ep_free(ep));
 	CHECK_RET(dat_ep_free(ep), HANDLE(EP));
-	no_event(a.recv);
+	no_event(a.conn);
 }
 
 /* T13, T14: at least as many as asked for, then no more. */

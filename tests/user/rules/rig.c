@@ -6,7 +6,11 @@
  *	udat_rules [-a IA] [-b IA] [PART OF A NAME]...
  */
 #include <sys/mman.h>
+#define RIG_C
 #include "rig.h"
+
+const char *rig_file;
+int rig_line;
 
 struct side a = { .name = "rxe0-1" };
 struct side b = { .name = "rxe1-1" };
@@ -57,6 +61,10 @@ static void side_close(struct side *side)
 
 void rig_after(void)
 {
+	if (check_failed && rig_file)
+		printf("    (the last helper was called at %s:%d)\n", rig_file,
+		       rig_line);
+	rig_file = NULL;
 	side_close(&a);
 	side_close(&b);
 }
@@ -214,17 +222,6 @@ void is_state(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 	DAT_EP_STATE now;
 
 	OK(dat_ep_get_status(ep, &now, NULL, NULL));
-	CHECK_EQ(now, state);
-}
-
-void gets_state(DAT_EP_HANDLE ep, DAT_EP_STATE state)
-{
-	double end = check_now() + 20;
-	DAT_EP_STATE now;
-
-	do {
-		OK(dat_ep_get_status(ep, &now, NULL, NULL));
-	} while (now != state && check_now() < end && !usleep(1000));
 	CHECK_EQ(now, state);
 }
 

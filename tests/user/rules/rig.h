@@ -76,8 +76,6 @@ uint64_t completes_length(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep,
 void no_event(DAT_EVD_HANDLE evd);
 void stays_silent(DAT_EVD_HANDLE evd);
 void is_state(DAT_EP_HANDLE ep, DAT_EP_STATE state);
-/* Waits until it is. */
-void gets_state(DAT_EP_HANDLE ep, DAT_EP_STATE state);
 
 /* Triplets over a side's memory */
 DAT_LMR_TRIPLET seg(const struct side *side, size_t offset, size_t length);
@@ -100,6 +98,25 @@ DAT_RETURN post_read(struct side *side, DAT_EP_HANDLE ep, size_t offset,
 /* Bytes that depend on their place and on a seed */
 void fill(uint8_t *data, size_t length, unsigned int seed);
 void verify(const uint8_t *data, size_t length, unsigned int seed);
+
+/* A helper that fails says who called it. */
+extern const char *rig_file;
+extern int rig_line;
+
+#define AT(call)	(rig_file = __FILE__, rig_line = __LINE__, call)
+#ifndef RIG_C
+#define next_event(...)		AT(next_event(__VA_ARGS__))
+#define next_of(...)		AT(next_of(__VA_ARGS__))
+#define completes(...)		AT(completes(__VA_ARGS__))
+#define completes_length(...)	AT(completes_length(__VA_ARGS__))
+#define no_event(...)		AT(no_event(__VA_ARGS__))
+#define stays_silent(...)	AT(stays_silent(__VA_ARGS__))
+#define is_state(...)		AT(is_state(__VA_ARGS__))
+#define connect_eps(...)	AT(connect_eps(__VA_ARGS__))
+#define connected(...)		AT(connected(__VA_ARGS__))
+#define next_request()		AT(next_request())
+#define verify(...)		AT(verify(__VA_ARGS__))
+#endif
 
 struct check_set {
 	const struct check_case *cases;
