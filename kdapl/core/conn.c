@@ -29,7 +29,7 @@
 /* A device that does not flush its queue in this time never will. */
 #define FLUSH_LIMIT	(10 * HZ)
 /* How long an id waits for the peer to answer our disconnect. */
-#define LINGER_LIMIT	(5 * HZ)
+#define LINGER_LIMIT	(20 * HZ)
 /* Upper bound of address resolution; the consumer's timeout may be shorter. */
 #define RESOLVE_LIMIT	msecs_to_jiffies(5000)
 /*

@@ -29,7 +29,7 @@ enum kdapl_dto {
 	KDAPL_DTO_RDMA_WRITE,
 };
 
-/**
+/*
  * struct kdapl_cookie - one posted DTO, from the post until its event is taken
  * @node: in an EVD's FIFO, or in kdapl_dir.late
  * @dir: whose
@@ -60,7 +60,7 @@ enum kdapl_gate {
 	KDAPL_GATE_FLUSH,	/* flushed at once */
 };
 
-/**
+/*
  * struct kdapl_dir - one direction of an endpoint
  * @lock: gate, ring, posted; the only lock of a post (A4)
  * @ep: whose
@@ -99,7 +99,7 @@ struct kdapl_dir {
 	struct kdapl_ring *rings;
 };
 
-/**
+/*
  * struct kdapl_conn - one connection, or one attempt
  * @ref: the EP or CR, the CM id, queued events, the work while it is due
  * @ia: with a reference
@@ -174,7 +174,7 @@ struct kdapl_conn {
 	struct list_head linger;
 };
 
-/**
+/*
  * struct kdapl_ep - an Endpoint
  * @lock: state, @conn, @end_event; the directions' locks nest inside
  * @state: written by one function, ep.c:apply()

@@ -94,7 +94,7 @@ enum kdapl_ep_input {
 /* No DAT event number is 0. */
 #define KDAPL_EP_NO_EVENT	0
 
-/**
+/*
  * struct kdapl_ep_cell - one cell of the table
  * @defined: set in every cell; a cell left out fails the table test
  * @next: state afterwards; equal to the row's state if nothing changes

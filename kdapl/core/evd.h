@@ -28,7 +28,7 @@
 /* Events a runner handles before it yields (E98, E113). */
 #define KDAPL_EVD_BUDGET 256
 
-/**
+/*
  * struct kdapl_node - an entry of a FIFO
  * @link: in kdapl_evd.fifo, or free for other use by the owner
  * @is_cookie: part of struct kdapl_cookie, else of struct kdapl_slot
@@ -40,7 +40,7 @@ struct kdapl_node {
 	bool notify;
 };
 
-/**
+/*
  * struct kdapl_event_slot - room for one event that is not a completion
  * @reserved: kdapl_evd_reserve() made room for it already
  * @done: called after the event left the FIFO, with no lock held; any context.
@@ -60,7 +60,7 @@ enum kdapl_evd_config {
 	KDAPL_EVD_CONFIG_THRESHOLD = 0x30,
 };
 
-/**
+/*
  * struct kdapl_evd - an Event Dispatcher
  * @lock: everything below down to @reserve_lock
  * @cq: created with the first DTO stream attached

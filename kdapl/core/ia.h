@@ -11,7 +11,7 @@
 #include "object.h"
 #include "../glue/glue.h"
 
-/**
+/*
  * struct kdapl_ia - an open adapter
  * @dev: its device, with a reference; memory stays when the device is removed
  * @srcu: the section of A10: operations that may touch the device run in it

@@ -9,7 +9,7 @@
 #include "object.h"
 #include "../glue/glue.h"
 
-/**
+/*
  * struct kdapl_pz - a Protection Zone
  * @obj: head; users are the LMRs, RMRs, SRQs and EPs in it (M3)
  * @zone: NULL once the device is gone
@@ -21,7 +21,7 @@ struct kdapl_pz {
 	struct mutex release;	/* a leaf */
 };
 
-/**
+/*
  * struct kdapl_lmr - a Local Memory Region
  * @obj: head; users are the RMRs bound to it or being bound (M22)
  * @pz: its zone, with a use and a reference

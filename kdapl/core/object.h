@@ -68,7 +68,7 @@ enum kdapl_type {
 #define KDAPL_CHUNK_SLOTS	256
 #define KDAPL_GENERATION_MAX	0xffffffU
 
-/**
+/*
  * struct kdapl_slot - a place in the table of handles
  * @obj: whose handle it is now, or NULL
  * @generation: of the handle that it gives out next, or has given to @obj
@@ -80,7 +80,7 @@ struct kdapl_slot {
 	u32 next_free;
 };
 
-/**
+/*
  * struct kdapl_space - who can name what: one per open file, one for the kernel
  * @lock: slot allocation
  * @chunks: chunk number to slots; chunks stay until the space goes

@@ -8,7 +8,7 @@
 
 #include "ep.h"
 
-/**
+/*
  * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
  * @evd: CR-EVD, attached
  * @qual: the port
@@ -32,7 +32,7 @@ struct kdapl_sp {
 	bool spent;
 };
 
-/**
+/*
  * struct kdapl_cr - a Connection Request
  * @conn: holds the id, the peer's address and private data; NULL once the
  *	  request was answered

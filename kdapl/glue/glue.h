@@ -31,7 +31,7 @@ struct kdapl_sp;
 #define KDAPL_REQ_PRIVATE_DATA	56
 #define KDAPL_REP_PRIVATE_DATA	196
 
-/**
+/*
  * struct kdapl_cq - a completion queue, embedded in an EVD
  * @ib: the verbs object; NULL when there is none (no DTO stream, device gone)
  * @handler: called when armed and a completion arrived; any context, may only
@@ -49,7 +49,7 @@ struct kdapl_cq {
 	bool armed;
 };
 
-/**
+/*
  * struct kdapl_qp - the queue of one connection, embedded in it
  * @ib: the verbs object; NULL when there is none
  * @num: queue pair number, for the CM
@@ -73,7 +73,7 @@ struct kdapl_qp_init {
 	u32 max_recv_sge;
 };
 
-/**
+/*
  * struct kdapl_qp_ops - completion queues and queue pairs
  * @cq_create: fill @cq->ib and @cq->size (at least @cqe)
  * @cq_resize: -EOPNOTSUPP where the device cannot
@@ -103,7 +103,7 @@ struct kdapl_qp_ops {
 	void (*destroy)(struct kdapl_qp *qp);
 };
 
-/**
+/*
  * struct kdapl_cm_params - what travels with a connect or an accept
  * @qp_num: of our queue
  * @rd_atomic_in: RDMA reads the peer may have outstanding here
@@ -117,7 +117,7 @@ struct kdapl_cm_params {
 	u8 private_data_len;
 };
 
-/**
+/*
  * struct kdapl_cm_ops - connections, on rdma_cm
  * @open: a new id for an active connection, bound to @dev's address, a local
  *	  port chosen; events go to core/input.h with @conn
@@ -157,7 +157,7 @@ struct kdapl_cm_ops {
 struct kdapl_zone;
 struct kdapl_region;
 
-/**
+/*
  * struct kdapl_region_init - memory to register
  * @user: @start is an address of the calling process, pinned by the region;
  *	  else see @physical
@@ -177,7 +177,7 @@ struct kdapl_region_init {
 	int access;
 };
 
-/**
+/*
  * struct kdapl_region - registered memory: pages, their DMA mapping, one MR
  *
  * The MR's address is @start (the consumer's own number), so that triplets, the
@@ -190,7 +190,7 @@ struct kdapl_region {
 	u32 rkey;
 };
 
-/**
+/*
  * struct kdapl_mr_ops - protection domains and memory regions
  * @zone_create: a protection domain and, where kernel memory can be
  *		 registered, its registrar (A6)
@@ -217,7 +217,7 @@ struct kdapl_mr_ops {
 		     bool for_cpu);
 };
 
-/**
+/*
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the registry name
  * @ref: open IAs and the client's own

@@ -10,7 +10,7 @@
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 
-/**
+/*
  * struct kdapl_pages - a byte range and the pages that hold it
  * @ref: one for each region over the pages
  * @ib: the device they are mapped for
