@@ -65,8 +65,10 @@ static bool bad_handle(unsigned int i, DAT_HANDLE live, DAT_HANDLE wrong,
 	default:
 		/* Each bit of a good handle turned over. */
 		i -= 6;
+		if (i >= BITS_PER_LONG)
+			return false;
 		*bad = (DAT_HANDLE)(number ^ (1UL << i));
-		return i < BITS_PER_LONG;
+		return true;
 	}
 }
 

@@ -587,20 +587,23 @@ static void bad_remote(struct link *link, const DAT_RMR_TRIPLET *remote,
 {
 	if (!link_new(link, NULL, NULL))
 		return;
-	OK(node_recv(&link->b, 0, 32, 0));
-	OK(node_recv(&link->b, 0, 32, 1));
+	/* Held up until all is posted: the peer has no receive yet. */
+	OK(node_send(&link->a, 0, 8, 6, 0));
 	if (read)
 		OK(node_read(&link->a, 0, 64, remote, 7, 0));
 	else
 		OK(node_write(&link->a, 0, 64, remote, 7, 0));
 	OK(node_send(&link->a, 0, 8, 8, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(node_recv(&link->b, 0, 32, 5));
+	want_dto(link->b.events, link->b.ep, 5, DAT_DTO_SUCCESS, 8);
+	want_dto(link->a.events, link->a.ep, 6, DAT_DTO_SUCCESS, 8);
 	want_dto(link->a.events, link->a.ep, 7, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	want_dto(link->a.events, link->a.ep, 8, DAT_DTO_ERR_FLUSHED, 0);
 	want_conn(link->a.events, link->a.ep, DAT_CONNECTION_EVENT_BROKEN);
 	state_is(link->a.ep, DAT_EP_STATE_DISCONNECTED);
 	OK(dat_ep_disconnect(link->a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	nothing_more(link->a.events);
-	far_side_ends(&link->b, 2);
+	far_side_ends(&link->b, 0);
 }
 
 static void remote_access(void)

@@ -63,6 +63,7 @@ static bool start_traffic(struct link *link)
 /* Side b after its device is gone: all flushed, one BROKEN, shells remain. */
 static void shells_remain(struct link *link, struct collector *async)
 {
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	struct collector *events = link->b.events;
 	DAT_EP_PARAM param;
 	DAT_EVENT event;
@@ -92,8 +93,14 @@ static void shells_remain(struct link *link, struct collector *async)
 	IS(dat_psp_create_any(side_b.ia, &qual, link->listener.requests->evd, 0,
 			      &out), DAT_INVALID_STATE, 0);
 	OK(dat_ep_query(link->b.ep, DAT_EP_FIELD_ALL, &param));
+	/* The upcall may have posted some, too, when it was over already. */
 	OK(node_recv(&link->b, 0, 8, 5));
-	want_dto(events, link->b.ep, 5, DAT_DTO_ERR_FLUSHED, 0);
+	do {
+		if (!want_event(events, DAT_DTO_COMPLETION_EVENT, &event))
+			return;
+		dto = &event.event_data.dto_completion_event_data;
+		CHECK(dto->status == DAT_DTO_ERR_FLUSHED);
+	} while (dto->user_cookie.as_64 != 5);
 }
 
 static void removal(void)
