@@ -13,7 +13,7 @@ MODULE_LICENSE("Dual BSD/GPL");
 MODULE_VERSION("1.0");
 
 /* Kernel consumers share one table of handles; a million is no limit to them. */
-#define KERNEL_MAX_OBJECTS	(1U << 20)
+#define KERNEL_MAX_OBJECTS	1000000
 
 struct kdapl_space kdapl_kernel_space;
 struct workqueue_struct *kdapl_wq;

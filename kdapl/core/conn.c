@@ -627,6 +627,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 		return;
 	}
 	kdapl_object_get(&evd->obj);
+	/* Pairs with gate(): private data is in place, the queue may send. */
 	smp_store_release(&conn->rts, true);
 	kdapl_ep_input(ep, conn, cm_ops(conn)->established(conn->id) ?
 		       KDAPL_EP_IN_NON_PEER_REJECT : KDAPL_EP_IN_ESTABLISHED);

@@ -143,7 +143,7 @@ static DAT_RETURN cr_query(struct kdapl_cr *cr, DAT_CR_PARAM_MASK mask,
 		return bad_arg(DAT_INVALID_ARG2);
 	if (!param)
 		return bad_arg(DAT_INVALID_ARG3);
-	param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&conn->peer;
+	param->remote_ia_address_ptr = kdapl_address(&conn->peer);
 	param->remote_port_qual = conn->peer_port;
 	param->private_data_size = conn->in_len;
 	param->private_data = conn->in;
@@ -229,6 +229,7 @@ static bool move_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTR, in, out) ||
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTS, in, out))
 		return false;
+	/* Pairs with gate(): the queue is ready to send. */
 	smp_store_release(&conn->rts, true);
 	return true;
 }

@@ -82,9 +82,11 @@ static void flush_late(struct kdapl_dir *dir)
 	struct kdapl_node *node, *next;
 
 	list_for_each_entry_safe(node, next, &dir->late, link) {
+		struct kdapl_cookie *cookie =
+			container_of(node, struct kdapl_cookie, node);
+
 		list_del(&node->link);
-		kdapl_evd_post_flushed(dir->evd, container_of(node,
-						struct kdapl_cookie, node));
+		kdapl_evd_post_flushed(dir->evd, cookie);
 	}
 }
 
@@ -546,9 +548,11 @@ static bool ring_pinned(const struct kdapl_dir *dir)
 	const struct kdapl_ring *ring = dir->rings ? dir->rings->former : NULL;
 	u32 i;
 
-	for (i = 0; ring && i < ring->size; i++)
+	for (i = 0; ring && i < ring->size; i++) {
+		/* Pairs with cookie_release(): nobody reads a free one. */
 		if (smp_load_acquire(&ring->cookies[i].busy))
 			return true;
+	}
 	return false;
 }
 
@@ -1071,9 +1075,9 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	*param = (DAT_EP_PARAM) {
 		.ia_handle = kdapl_handle(&ep->obj.ia->obj),
 		.ep_state = kdapl_ep_fsm_dat_state(ep->state),
-		.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->obj.ia->addr,
+		.local_ia_address_ptr = kdapl_address(&ep->obj.ia->addr),
 		.local_port_qual = ep->local_qual,
-		.remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote,
+		.remote_ia_address_ptr = kdapl_address(&ep->remote),
 		.remote_port_qual = ep->remote_qual,
 		.pz_handle = kdapl_handle_or_null(ep->use->pz),
 		.recv_evd_handle = kdapl_handle_or_null(ep->use->recv_evd),
@@ -1167,9 +1171,11 @@ static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 		ret = kdapl_ep_fsm_refusal(ep->state);
 		goto out;
 	}
-	for (i = 0; i < ep->recv.held; i++)
-		held_sge = max_t(u32, held_sge, ep->recv.nr_sge[
-				 (ep->recv.held_first + i) % ep->recv.size]);
+	for (i = 0; i < ep->recv.held; i++) {
+		u32 at = (ep->recv.held_first + i) % ep->recv.size;
+
+		held_sge = max_t(u32, held_sge, ep->recv.nr_sge[at]);
+	}
 	ret = bad_arg(DAT_INVALID_ARG3);
 	if (attr->max_recv_dtos < ep->recv.held || attr->max_recv_iov < held_sge)
 		goto out;

@@ -85,8 +85,8 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
 
 	kdapl_evd_kick(evd);
 	/* Of a dead EVD no run need come any more. */
-	wait_event(evd->idle, (s32)(READ_ONCE(evd->runs_ended) - run) >= 0 ||
-			      READ_ONCE(evd->dead));
+	wait_event(evd->idle, READ_ONCE(evd->dead) ||
+		   (s32)(READ_ONCE(evd->runs_ended) - run) >= 0);
 }
 
 /* ---- the FIFO --------------------------------------------------------------- */
@@ -135,6 +135,7 @@ static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 /* The slot is free for the next post (T13). */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
+	/* Pairs with cookie_get(): the event was read before the slot is free. */
 	smp_store_release(&cookie->busy, false);
 }
 

@@ -186,8 +186,19 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_object *obj)
 	return (DAT_HANDLE)(uintptr_t)obj->token;
 }
 
-/* DAT_HANDLE_NULL for an object that is not there. */
-#define kdapl_handle_or_null(ptr) \
-	((ptr) ? kdapl_handle(&(ptr)->obj) : DAT_HANDLE_NULL)
+/* DAT_HANDLE_NULL for an object (something with a head) that is not there. */
+#define kdapl_handle_or_null(ptr)					\
+({									\
+	typeof(ptr) __ptr = (ptr);					\
+									\
+	__ptr ? kdapl_handle(&__ptr->obj) : DAT_HANDLE_NULL;		\
+})
+
+/* Addresses are wider inside than DAT's type shows. */
+static inline DAT_IA_ADDRESS_PTR
+kdapl_address(struct sockaddr_storage *addr)
+{
+	return (struct sockaddr *)addr;
+}
 
 #endif /* KDAPL_OBJECT_H */

@@ -52,7 +52,7 @@ static void fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr)
 
 	cr->slot.event.event_number = DAT_CONNECTION_REQUEST_EVENT;
 	data->sp_handle.psp_handle = kdapl_handle(&sp->obj);
-	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&sp->obj.ia->addr;
+	data->local_ia_address_ptr = kdapl_address(&sp->obj.ia->addr);
 	data->conn_qual = sp->qual;
 	data->cr_handle = kdapl_handle(&cr->obj);
 }
