@@ -34,6 +34,7 @@ static inline DAT_RETURN no_memory(void)
 /* ---- the state ------------------------------------------------------------ */
 
 static void lock_dirs(struct kdapl_ep *ep)
+	__acquires(&ep->req.lock) __acquires(&ep->recv.lock)
 {
 	lockdep_assert_held(&ep->lock);
 	spin_lock(&ep->req.lock);
@@ -41,6 +42,7 @@ static void lock_dirs(struct kdapl_ep *ep)
 }
 
 static void unlock_dirs(struct kdapl_ep *ep)
+	__releases(&ep->recv.lock) __releases(&ep->req.lock)
 {
 	spin_unlock(&ep->recv.lock);
 	spin_unlock(&ep->req.lock);

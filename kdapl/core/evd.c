@@ -835,7 +835,9 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 	lockdep_assert_held(&evd->reserve_lock);
 	if (entries > limit)
 		return -ENOSPC;
-	entries = clamp_t(u32, roundup_pow_of_two(max(entries, evd->qlen)), entries, limit);
+	if (entries < evd->qlen)
+		entries = evd->qlen;
+	entries = min_t(unsigned long, roundup_pow_of_two(entries), limit);
 	if (!evd->cq.ib)
 		return cq_create(evd, entries);
 	if (evd->cq.size >= entries)

@@ -14,11 +14,11 @@ if [ "$KDAPL_HOST" = B ]; then
 	wait_for 30 grep -q listening /tmp/server
 	meet listening
 	wait $server || die "the server failed: $(cat /tmp/server)"
-	meet done
+	meet finished
 else
 	meet listening
 	"$shim/dat-pingpong" -i rxe0-1 -c "$KDAPL_PEER" -v -q -n 20 \
 		--sizes 1,64,4096,65536,1048576 || die "the client failed"
-	meet done
+	meet finished
 fi
 rmmod kdapl || die "kdapl does not unload"
