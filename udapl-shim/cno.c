@@ -140,7 +140,10 @@ static bool has_waiter(struct shim_object *evd)
 	return waiter;
 }
 
-/* Takes what has arrived; the first counts, the others are told with it. */
+/*
+ * Takes what has arrived; the first counts, the others are told with it. An EVD
+ * that hangs up is being freed and triggers nothing; see shim_cno_detach().
+ */
 static void cno_collect(struct shim_cno *cno)
 {
 	struct epoll_event events[16];
@@ -149,7 +152,8 @@ static void cno_collect(struct shim_cno *cno)
 	do {
 		n = epoll_wait(cno->events, events, 16, 0);
 		for (i = 0; i < n; i++)
-			if (!has_waiter(events[i].data.ptr))
+			if (!(events[i].events & EPOLLHUP) &&
+			    !has_waiter(events[i].data.ptr))
 				cno_trigger(cno, events[i].data.ptr);
 	} while (n == 16);
 }
