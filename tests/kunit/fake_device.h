@@ -182,6 +182,7 @@ extern const struct sockaddr_in fake_peer;
  * @memory: PAGE_SIZE bytes
  * @lmr: over it, with all rights
  * @lmr_context: of @lmr
+ * @more: what a suite needs besides
  */
 struct bench {
 	struct kunit *test;
@@ -194,6 +195,7 @@ struct bench {
 	void *memory;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
+	void *more;
 };
 
 #define BENCH_EVD_FLAGS	(DAT_EVD_DEFAULT_FLAG & ~DAT_EVD_ASYNC_FLAG)
