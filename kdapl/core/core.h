@@ -182,6 +182,8 @@ DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			       DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param,
 			       struct sockaddr_storage *address,
 			       void *buf, u32 size);
+/* The event of a request was lost with its EVD before anybody saw it (P15). */
+void kdapl_cr_lost(struct kdapl_space *space, DAT_CR_HANDLE cr);
 DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			   DAT_EP_HANDLE ep, DAT_COUNT private_data_size,
 			   const void *private_data);

@@ -131,6 +131,23 @@ static struct kdapl_cr *cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
 	return obj ? container_of(obj, struct kdapl_cr, obj) : NULL;
 }
 
+/**
+ * kdapl_cr_lost - end a request whose event nobody saw (P15, E60)
+ * @space: of the consumer
+ * @handle: of the CR; anything else does nothing
+ *
+ * The active side sees NON_PEER_REJECTED.  May sleep.
+ */
+void kdapl_cr_lost(struct kdapl_space *space, DAT_CR_HANDLE handle)
+{
+	struct kdapl_cr *cr = cr_find(space, handle);
+
+	if (!cr)
+		return;
+	cr_drop(cr);
+	kdapl_object_put(&cr->obj);
+}
+
 static DAT_RETURN cr_query(struct kdapl_cr *cr, DAT_CR_PARAM_MASK mask,
 			   DAT_CR_PARAM *param, struct sockaddr_storage *address,
 			   void *buf, u32 size)

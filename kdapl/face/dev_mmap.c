@@ -339,12 +339,30 @@ void kdapl_ring_put(struct kdapl_ring *ring)
 	kref_put(&ring->ref, ring_free);
 }
 
+/*
+ * P15, E60: a request whose event goes with the ring ends, since nobody could
+ * name it.  A forged index can only end requests of the process itself.
+ */
+static void drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *buf)
+{
+	u32 consumer, held = buf_held(buf, &consumer);
+
+	for (; held; held--, consumer++) {
+		const struct kdapl_uapi_event *event =
+			&buf->events[consumer & (buf->nr - 1)];
+
+		if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+			kdapl_cr_lost(&file->space, kdapl_dev_handle(event->cr.cr));
+	}
+}
+
 /* The file forgets @ring; the caller has unlinked it from file->rings. */
 static void ring_forget(struct kdapl_file *file, struct kdapl_ring *ring)
 {
 	struct kdapl_ring_buf *buf;
 
 	mutex_lock(&ring->lock);
+	drop_requests(file, ring->buf);
 	list_for_each_entry(buf, &ring->bufs, entry)
 		xa_erase(&file->maps, buf->id);
 	mutex_unlock(&ring->lock);

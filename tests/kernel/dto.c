@@ -568,8 +568,8 @@ static void too_long(void)
 		goto out;
 	OK(node_recv(&link.b, 0, 32, 50));
 	OK(node_recv(&link.b, 0, 32, 0));
-	OK(node_send(&link.a, 0, 64, 1, 0));
 	OK(node_recv(&link.a, 0, 64, 2));
+	OK(node_send(&link.a, 0, 64, 1, 0));
 	want_dto(link.a.events, link.a.ep, 1, DAT_DTO_ERR_REMOTE_RESPONDER, 0);
 	want_dto(link.a.events, link.a.ep, 2, DAT_DTO_ERR_FLUSHED, 0);
 	want_conn(link.a.events, link.a.ep, DAT_CONNECTION_EVENT_BROKEN);
