@@ -346,6 +346,14 @@ static void flush_step(struct kdapl_conn *conn)
 		flushed(conn);
 	}
 	kdapl_ep_flush_rest(ep, lost);
+	/*
+	 * D45: a process looks for them in its rings, which the runners fill.
+	 * A kernel consumer's runner may be waiting for us.
+	 */
+	if (ep->obj.space->user) {
+		kdapl_evd_settle(ep->req.evd);
+		kdapl_evd_settle(ep->recv.evd);
+	}
 	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
 	kdapl_conn_drop_queue(conn, ep);
 	linger(conn);
