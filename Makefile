@@ -37,6 +37,8 @@ install: all
 		$(DESTDIR)/lib/modules/$(RELEASE)/updates/kdapl.ko
 	$(INSTALL) -D -m 644 scripts/90-kdapl.rules \
 		$(DESTDIR)$(UDEVDIR)/90-kdapl.rules
+	$(INSTALL) -D -m 644 $(MODULES)/Module.symvers \
+		$(DESTDIR)$(PREFIX)/share/kdapl/Module.symvers-$(RELEASE)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include/dat
 	$(INSTALL) -m 644 include/dat/kdat*.h $(DESTDIR)$(PREFIX)/include/dat
 	@$(MAKE) --no-print-directory -C udapl-shim install
@@ -45,6 +47,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/kdapl.ko
 	rm -f $(DESTDIR)$(UDEVDIR)/90-kdapl.rules
+	rm -f $(DESTDIR)$(PREFIX)/share/kdapl/Module.symvers-$(RELEASE)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/dat/, \
 		$(notdir $(wildcard include/dat/kdat*.h)))
 	@$(MAKE) --no-print-directory -C udapl-shim uninstall
