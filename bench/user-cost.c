@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What one post and one completion taken cost an application, in ticks of the
+ * time stamp counter: through the shim, and on libibverbs. Both ends of the
+ * connection are in this process, on two devices. In a machine that counts
+ * instructions (scripts/vm --icount) a tick is an instruction.
+ *
+ *	user-cost dat IA_A IA_B ADDRESS_B PORT SAMPLES
+ *	user-cost verbs ADDRESS_A ADDRESS_B PORT SAMPLES
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <x86intrin.h>
+#include <dat/udat.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#define BYTES	64
+#define DEPTH	16
+#define LIMIT_S	60
+
+static void die(const char *what, unsigned int value)
+{
+	fprintf(stderr, "user-cost: %s: %#x\n", what, value);
+	exit(1);
+}
+
+#define DAT(call)						\
+	do {							\
+		DAT_RETURN ret_ = (call);			\
+								\
+		if (ret_)					\
+			die(#call, ret_);			\
+	} while (0)
+
+static unsigned long long ticks(void)
+{
+	unsigned int unused;
+
+	return __rdtscp(&unused);
+}
+
+/* ---- figures ------------------------------------------------------------ */
+
+static unsigned long long overhead = ~0ULL;
+
+static void measure_overhead(void)
+{
+	unsigned long long start, took;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		start = ticks();
+		took = ticks() - start;
+		if (took < overhead)
+			overhead = took;
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	unsigned long long x = *(const unsigned long long *)a;
+	unsigned long long y = *(const unsigned long long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A sample that was never taken is 0. */
+static void say(const char *who, const char *what, unsigned long long *took,
+		int n)
+{
+	qsort(took, n, sizeof(*took), compare);
+	while (n && !*took) {
+		took++;
+		n--;
+	}
+	if (!n)
+		return;
+	printf("%s %s median=%llu min=%llu max=%llu n=%d\n", who, what,
+	       took[n / 2] - overhead, took[0] - overhead,
+	       took[n - 1] - overhead, n);
+}
+
+struct samples {
+	unsigned long long *post, *recv, *take, *empty;
+};
+
+static struct samples samples_new(int n)
+{
+	return (struct samples) {
+		calloc(n, sizeof(long long)), calloc(n, sizeof(long long)),
+		calloc(n, sizeof(long long)), calloc(n, sizeof(long long)),
+	};
+}
+
+static void say_all(const char *who, struct samples *s, int n)
+{
+	say(who, "post_send", s->post, n);
+	say(who, "post_recv", s->recv, n);
+	say(who, "dequeue", s->take, n);
+	say(who, "dequeue_empty", s->empty, n);
+}
+
+static void late(time_t since)
+{
+	if (time(NULL) - since > LIMIT_S)
+		die("no completion", 0);
+	sched_yield();
+}
+
+/* ---- through the shim --------------------------------------------------- */
+
+struct dat_side {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, dto, conn;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_TRIPLET iov;
+	char buffer[BYTES];
+};
+
+static void dat_open(struct dat_side *side, char *name)
+{
+	DAT_EP_ATTR attr = {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = 4096,
+		.max_rdma_size = 4096,
+		.max_recv_dtos = DEPTH,
+		.max_request_dtos = DEPTH,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_read_iov = 1,
+		.max_rdma_write_iov = 1,
+	};
+	DAT_REGION_DESCRIPTION region = { .for_va = side->buffer };
+
+	side->async = DAT_HANDLE_NULL;
+	DAT(dat_ia_open(name, 8, &side->async, &side->ia));
+	DAT(dat_pz_create(side->ia, &side->pz));
+	DAT(dat_evd_create(side->ia, 2 * DEPTH, DAT_HANDLE_NULL,
+			   DAT_EVD_DTO_FLAG, &side->dto));
+	DAT(dat_evd_create(side->ia, 8, DAT_HANDLE_NULL,
+			   DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG,
+			   &side->conn));
+	DAT(dat_ep_create(side->ia, side->pz, side->dto, side->dto, side->conn,
+			  &attr, &side->ep));
+	DAT(dat_lmr_create(side->ia, DAT_MEM_TYPE_VIRTUAL, region, BYTES,
+			   side->pz, DAT_MEM_PRIV_ALL_FLAG, &side->lmr,
+			   &side->iov.lmr_context, NULL, NULL, NULL));
+	side->iov.virtual_address = (DAT_VADDR)(uintptr_t)side->buffer;
+	side->iov.segment_length = BYTES;
+}
+
+static void dat_wait(struct dat_side *side, DAT_EVENT_NUMBER number,
+		     DAT_EVENT *event)
+{
+	DAT_COUNT more;
+
+	DAT(dat_evd_wait(side->conn, LIMIT_S * 1000000, 1, event, &more));
+	if (event->event_number != number)
+		die("another event", event->event_number);
+}
+
+static void dat_link(struct dat_side *a, struct dat_side *b,
+		     const char *address, int port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	DAT_PSP_HANDLE psp;
+	DAT_EVENT event;
+
+	inet_pton(AF_INET, address, &to.sin_addr);
+	DAT(dat_psp_create(b->ia, port, b->conn, DAT_PSP_CONSUMER_FLAG, &psp));
+	DAT(dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&to, port,
+			   LIMIT_S * 1000000, 0, NULL, DAT_QOS_BEST_EFFORT,
+			   DAT_CONNECT_DEFAULT_FLAG));
+	dat_wait(b, DAT_CONNECTION_REQUEST_EVENT, &event);
+	DAT(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
+			  b->ep, 0, NULL));
+	dat_wait(a, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+	dat_wait(b, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+}
+
+static void dat_take(struct dat_side *side, unsigned long long *took,
+		     unsigned long long *empty)
+{
+	time_t since = time(NULL);
+	unsigned long long start;
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	for (;;) {
+		start = ticks();
+		ret = dat_evd_dequeue(side->dto, &event);
+		*took = ticks() - start;
+		if (!ret)
+			break;
+		*empty = *took;
+		late(since);
+	}
+	if (event.event_data.dto_completion_event_data.status)
+		die("a transfer failed", 0);
+}
+
+static void cost_dat(char **argv, int n)
+{
+	struct dat_side *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+	const DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	struct samples s = samples_new(n);
+	unsigned long long start, unused;
+	int i;
+
+	dat_open(a, argv[2]);
+	dat_open(b, argv[3]);
+	dat_link(a, b, argv[4], atoi(argv[5]));
+	for (i = 0; i < n; i++) {
+		start = ticks();
+		DAT(dat_ep_post_recv(b->ep, 1, &b->iov, cookie, 0));
+		s.recv[i] = ticks() - start;
+		start = ticks();
+		DAT(dat_ep_post_send(a->ep, 1, &a->iov, cookie, 0));
+		s.post[i] = ticks() - start;
+		dat_take(a, &s.take[i], &s.empty[i]);
+		dat_take(b, &unused, &unused);
+	}
+	say_all("shim", &s, n);
+	DAT(dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG));
+	DAT(dat_ia_close(b->ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* ---- on libibverbs ------------------------------------------------------ */
+
+struct verbs_side {
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_sge sge;
+	char buffer[BYTES];
+};
+
+static struct rdma_event_channel *channel;
+
+static struct rdma_cm_id *cm_wait(enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	if (rdma_get_cm_event(channel, &event))
+		die("rdma_get_cm_event", 0);
+	if (event->event != type)
+		die(rdma_event_str(event->event), event->status);
+	id = event->id;
+	rdma_ack_cm_event(event);
+	return id;
+}
+
+static void verbs_open(struct verbs_side *side)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { DEPTH, DEPTH, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+
+	side->cq = ibv_create_cq(side->id->verbs, 2 * DEPTH, NULL, NULL, 0);
+	attr.send_cq = side->cq;
+	attr.recv_cq = side->cq;
+	if (!side->cq || rdma_create_qp(side->id, NULL, &attr))
+		die("rdma_create_qp", 0);
+	side->mr = ibv_reg_mr(side->id->qp->pd, side->buffer, BYTES,
+			      IBV_ACCESS_LOCAL_WRITE);
+	if (!side->mr)
+		die("ibv_reg_mr", 0);
+	side->sge = (struct ibv_sge) {
+		.addr = (uintptr_t)side->buffer,
+		.length = BYTES,
+		.lkey = side->mr->lkey,
+	};
+}
+
+static void verbs_link(struct verbs_side *a, struct verbs_side *b, char **argv)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct rdma_conn_param param = {
+		.retry_count = 6,
+		.rnr_retry_count = 7,
+	};
+	struct rdma_cm_id *listener;
+
+	inet_pton(AF_INET, argv[2], &from.sin_addr);
+	inet_pton(AF_INET, argv[3], &to.sin_addr);
+	to.sin_port = htons(atoi(argv[4]));
+	channel = rdma_create_event_channel();
+	if (!channel ||
+	    rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(listener, (struct sockaddr *)&to) ||
+	    rdma_listen(listener, 4) ||
+	    rdma_create_id(channel, &a->id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(a->id, (struct sockaddr *)&from,
+			      (struct sockaddr *)&to, 5000))
+		die("rdma_resolve_addr", 0);
+	cm_wait(RDMA_CM_EVENT_ADDR_RESOLVED);
+	if (rdma_resolve_route(a->id, 5000))
+		die("rdma_resolve_route", 0);
+	cm_wait(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	verbs_open(a);
+	if (rdma_connect(a->id, &param))
+		die("rdma_connect", 0);
+	b->id = cm_wait(RDMA_CM_EVENT_CONNECT_REQUEST);
+	verbs_open(b);
+	if (rdma_accept(b->id, &param))
+		die("rdma_accept", 0);
+	cm_wait(RDMA_CM_EVENT_ESTABLISHED);
+	cm_wait(RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static void verbs_take(struct verbs_side *side, unsigned long long *took,
+		       unsigned long long *empty)
+{
+	time_t since = time(NULL);
+	unsigned long long start;
+	struct ibv_wc wc;
+	int n;
+
+	for (;;) {
+		start = ticks();
+		n = ibv_poll_cq(side->cq, 1, &wc);
+		*took = ticks() - start;
+		if (n)
+			break;
+		*empty = *took;
+		late(since);
+	}
+	if (n < 0 || wc.status)
+		die("a transfer failed", wc.status);
+}
+
+static void cost_verbs(char **argv, int n)
+{
+	struct verbs_side *a = calloc(1, sizeof(*a));
+	struct verbs_side *b = calloc(1, sizeof(*b));
+	struct ibv_recv_wr recv = { .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = { .num_sge = 1 }, *bad_send;
+	struct samples s = samples_new(n);
+	unsigned long long start, unused;
+	int i, ret;
+
+	verbs_link(a, b, argv);
+	recv.sg_list = &b->sge;
+	send.sg_list = &a->sge;
+	send.opcode = IBV_WR_SEND;
+	for (i = 0; i < n; i++) {
+		start = ticks();
+		ret = ibv_post_recv(b->id->qp, &recv, &bad_recv);
+		s.recv[i] = ticks() - start;
+		if (ret)
+			die("ibv_post_recv", ret);
+		start = ticks();
+		ret = ibv_post_send(a->id->qp, &send, &bad_send);
+		s.post[i] = ticks() - start;
+		if (ret)
+			die("ibv_post_send", ret);
+		verbs_take(a, &s.take[i], &s.empty[i]);
+		verbs_take(b, &unused, &unused);
+	}
+	say_all("verbs", &s, n);
+}
+
+int main(int argc, char **argv)
+{
+	measure_overhead();
+	if (argc == 7 && !strcmp(argv[1], "dat"))
+		cost_dat(argv, atoi(argv[6]));
+	else if (argc == 6 && !strcmp(argv[1], "verbs"))
+		cost_verbs(argv, atoi(argv[5]));
+	else
+		return 2;
+	return 0;
+}
