@@ -137,13 +137,15 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 	struct shim_object *evd = evd_lock(evd_handle);
 	const struct shim_evd *body;
 	DAT_CNO_HANDLE cno;
-	bool disabled;
+	uint32_t state;
 	DAT_RETURN ret;
 
 	if (!evd)
 		return SHIM_BAD(EVD_REQUEST);
 	body = evd->body;
-	disabled = body->disabled;
+	state = body->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED;
+	state |= body->unwaitable ? DAT_EVD_STATE_UNWAITABLE :
+				    DAT_EVD_STATE_WAITABLE;
 	cno = body->cno;
 	arg.evd = shim_token(evd);
 	evd_unlock(evd);
@@ -157,8 +159,8 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 		return ret;
 	evd_param->ia_handle = shim_handle(arg.ia);
 	evd_param->evd_qlen = arg.qlen;
-	evd_param->evd_state = arg.state | (disabled ? DAT_EVD_STATE_DISABLED :
-					    DAT_EVD_STATE_ENABLED);
+	evd_param->evd_state =
+		state | (arg.state & DAT_EVD_STATE_CONFIG_THRESHOLD);
 	evd_param->cno_handle = cno;
 	evd_param->evd_flags = arg.flags;
 	return DAT_SUCCESS;
@@ -274,10 +276,20 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	return ret;
 }
 
+static DAT_RETURN tell_waitable(const struct shim_object *evd, bool waitable)
+{
+	struct kdapl_uapi_evd_set_waitable arg = {
+		.evd = shim_token(evd),
+		.waitable = waitable,
+	};
+
+	return shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, SHIM_NO_FAULT);
+}
+
 /*
  * Waits in the kernel until there are enough events. The lock is given up
- * meanwhile, @body is valid again only on DAT_SUCCESS, TIMEOUT_EXPIRED and
- * INTERRUPTED_CALL.
+ * meanwhile, the body is there again except with DAT_ABORT: then the EVD went
+ * with its IA, nobody else can free it under a waiter.
  */
 static DAT_RETURN evd_block(struct shim_object *evd,
 			    struct kdapl_uapi_evd_wait *arg)
@@ -292,6 +304,12 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
 		return DAT_ERROR(DAT_ABORT, 0);
 	body->waiter = false;
+	if (body->clear_late) {
+		body->clear_late = false;
+		tell_waitable(evd, true);
+	}
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		return DAT_ERROR(DAT_ABORT, 0);
 	return ret;
 }
 
@@ -366,18 +384,23 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 	return ret;
 }
 
+/*
+ * A waiter that was told to go may not be in the kernel yet. It goes all the
+ * same, since the kernel hears of the EVD being waitable again only from the
+ * waiter itself (E27).
+ */
 static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 {
-	struct kdapl_uapi_evd_set_waitable arg = { .waitable = waitable };
 	struct shim_object *evd = evd_lock(evd_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct shim_evd *body;
-	DAT_RETURN ret;
 
 	if (!evd)
 		return SHIM_BAD(EVD_REQUEST);
 	body = evd->body;
-	arg.evd = shim_token(evd);
-	ret = shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, SHIM_NO_FAULT);
+	body->clear_late = waitable && body->waiter;
+	if (!body->clear_late)
+		ret = tell_waitable(evd, waitable);
 	if (!ret)
 		body->unwaitable = !waitable;
 	evd_unlock(evd);

@@ -55,7 +55,7 @@ struct shim_cno {
 	unsigned int waiters;
 	unsigned int released;
 	bool dead;
-	_Atomic uint32_t seq;
+	atomic_uint_least32_t seq;
 };
 
 /* The body of a live CNO, with a reference and locked; NULL: a bad handle. */

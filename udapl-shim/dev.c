@@ -16,8 +16,8 @@
 #include "shim.h"
 
 static struct {
+	atomic_int fd;
 	pthread_mutex_t lock;
-	_Atomic int fd;
 	unsigned int users;
 	bool fork_handled;
 } dev = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };

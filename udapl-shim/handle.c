@@ -41,7 +41,7 @@ static struct {
 	uint32_t first_dead;
 	uint32_t last_dead;
 	uint32_t nr_dead;
-	_Atomic uint32_t heads[1 << HASH_BITS];
+	atomic_uint_least32_t heads[1 << HASH_BITS];
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct shim_object *object_nr(uint32_t nr)
@@ -57,7 +57,7 @@ static uint32_t nr_of(const struct shim_object *obj)
 	return obj - object_nr(1) + 1;
 }
 
-static _Atomic uint32_t *head_of(uint64_t token)
+static atomic_uint_least32_t *head_of(uint64_t token)
 {
 	return &table.heads[token * 0x9e3779b97f4a7c15u >> (64 - HASH_BITS)];
 }
@@ -85,7 +85,7 @@ static struct shim_object *hash_find(uint64_t token)
 
 static void hash_add(struct shim_object *obj)
 {
-	_Atomic uint32_t *head = head_of(shim_token(obj));
+	atomic_uint_least32_t *head = head_of(shim_token(obj));
 
 	atomic_store_explicit(&obj->hash_next, atomic_load(head),
 			      memory_order_relaxed);
@@ -94,7 +94,7 @@ static void hash_add(struct shim_object *obj)
 
 static void hash_remove(struct shim_object *obj)
 {
-	_Atomic uint32_t *link = head_of(shim_token(obj));
+	atomic_uint_least32_t *link = head_of(shim_token(obj));
 	uint32_t nr = nr_of(obj);
 
 	while (*link && *link != nr)

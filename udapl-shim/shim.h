@@ -69,13 +69,13 @@
  */
 struct shim_object {
 	const DAT_PROVIDER *provider;
-	_Atomic uint32_t type;
-	_Atomic uint32_t hash_next;
+	atomic_uint_least32_t type;
+	atomic_uint_least32_t hash_next;
 	uint32_t next_dead;
 	uint32_t pad;
-	_Atomic uint64_t token;
+	atomic_uint_least64_t token;
 	struct shim_object *_Atomic ia;
-	_Atomic uint64_t context;
+	atomic_uint_least64_t context;
 	pthread_mutex_t lock;
 	void *body;
 } __attribute__((aligned(128)));
@@ -216,6 +216,7 @@ struct shim_lmr {
  * @ring: its events
  * @waiter: a thread is in dat_evd_wait (E36)
  * @unwaitable: dat_evd_set_unwaitable (E26)
+ * @clear_late: waitable again, which the kernel hears when @waiter has gone
  * @disabled: dat_evd_disable (E23)
  * @poll_fd: for the CNO, -1 if there was none yet
  * @cno: its CNO or NULL
@@ -224,6 +225,7 @@ struct shim_evd {
 	struct shim_ring ring;
 	bool waiter;
 	bool unwaitable;
+	bool clear_late;
 	bool disabled;
 	int poll_fd;
 	struct shim_object *cno;

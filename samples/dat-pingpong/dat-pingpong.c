@@ -27,31 +27,30 @@
 
 static const uint32_t default_sizes[] = { 1, 64, 1024, 4096, 65536, 1048576 };
 
-static void usage(FILE *to)
-{
-	fprintf(to,
-"dat-pingpong: round trips over uDAPL\n"
-"\n"
-"  dat-pingpong --list                    show the interface adapters (IAs)\n"
-"  dat-pingpong -s [options]              be the server\n"
-"  dat-pingpong -c ADDRESS [options]      be the client of the one there\n"
-"\n"
-"  -i, --ia IA           adapter to use (needed if there are several)\n"
-"  -p, --port N          connection qualifier, %u unless given\n"
-"  -t, --timeout S       give up after S seconds without progress (30)\n"
-"      --poll            look for events all the time instead of sleeping\n"
-"  -q, --quiet           no progress\n"
-"client:\n"
-"  -m, --mode LIST       send, write, read or all (all)\n"
-"      --sizes LIST      bytes, e.g. 1,64,4K,1M (1 byte to 1 MiB)\n"
-"  -n, --iterations N    round trips per mode and size (fewer for large sizes)\n"
-"  -v, --verify          fill and check every byte, on both sides\n"
-"      --json            print the results as JSON\n"
-"server:\n"
-"      --connections N   end after N connections (never)\n"
-"\n"
-"Exit status: 0 all passed, 1 something failed, 2 wrong usage.\n", PP_PORT);
-}
+_Static_assert(PP_PORT == 18515, "told below");
+
+static const char help[] =
+	"dat-pingpong: round trips over uDAPL\n"
+	"\n"
+	"  dat-pingpong --list                    show the interface adapters (IAs)\n"
+	"  dat-pingpong -s [options]              be the server\n"
+	"  dat-pingpong -c ADDRESS [options]      be the client of the one there\n"
+	"\n"
+	"  -i, --ia IA           adapter to use (needed if there are several)\n"
+	"  -p, --port N          connection qualifier, 18515 unless given\n"
+	"  -t, --timeout S       give up after S seconds without progress (30)\n"
+	"      --poll            look for events all the time instead of sleeping\n"
+	"  -q, --quiet           no progress\n"
+	"client:\n"
+	"  -m, --mode LIST       send, write, read or all (all)\n"
+	"      --sizes LIST      bytes, e.g. 1,64,4K,1M (1 byte to 1 MiB)\n"
+	"  -n, --iterations N    round trips per mode and size (fewer for large sizes)\n"
+	"  -v, --verify          fill and check every byte, on both sides\n"
+	"      --json            print the results as JSON\n"
+	"server:\n"
+	"      --connections N   end after N connections (never)\n"
+	"\n"
+	"Exit status: 0 all passed, 1 something failed, 2 wrong usage.\n";
 
 static int fatal(const char *what, DAT_RETURN ret)
 {
@@ -528,7 +527,7 @@ static bool options_in(struct options *opt, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "sc:i:p:t:qm:n:vh", long_options,
 				NULL)) != -1) {
 		if (c == 'h') {
-			usage(stdout);
+			fputs(help, stdout);
 			exit(0);
 		}
 		if (!option_in(opt, c, optarg)) {

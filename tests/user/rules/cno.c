@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Consumer Notification Objects (ev: E23, E76..E91). */
 #include <signal.h>
+#include <stdatomic.h>
 #include "rig.h"
 
 #define NO_AGENT	DAT_OS_WAIT_PROXY_AGENT_NULL
@@ -147,17 +148,17 @@ static void sticky(void)
 	untriggered(cno);
 }
 
-struct waiter {
+struct cno_waiter {
+	atomic_int done;
 	pthread_t thread;
 	DAT_CNO_HANDLE cno;
 	DAT_RETURN ret;
 	DAT_EVD_HANDLE evd;
-	_Atomic int done;
 };
 
-static void *wait_thread(void *arg)
+static void *cno_thread(void *arg)
 {
-	struct waiter *w = arg;
+	struct cno_waiter *w = arg;
 
 	w->ret = dat_cno_wait(w->cno, LONG, &w->evd);
 	w->done = 1;
@@ -165,7 +166,7 @@ static void *wait_thread(void *arg)
 }
 
 /* Waiting is seen from outside: the CNO cannot be freed. */
-static void start_waiters(struct waiter *w, unsigned int number,
+static void start_waiters(struct cno_waiter *w, unsigned int number,
 			  DAT_CNO_HANDLE cno)
 {
 	unsigned int i;
@@ -173,11 +174,11 @@ static void start_waiters(struct waiter *w, unsigned int number,
 	for (i = 0; i < number; i++) {
 		w[i].cno = cno;
 		w[i].done = 0;
-		CHECK(!pthread_create(&w[i].thread, NULL, wait_thread, &w[i]));
+		CHECK(!pthread_create(&w[i].thread, NULL, cno_thread, &w[i]));
 	}
 }
 
-static unsigned int number_done(const struct waiter *w, unsigned int number)
+static unsigned int number_done(const struct cno_waiter *w, unsigned int number)
 {
 	unsigned int i, done = 0;
 
@@ -189,7 +190,7 @@ static unsigned int number_done(const struct waiter *w, unsigned int number)
 /* E78: a trigger, a waiter. */
 static void one_waiter_each(void)
 {
-	struct waiter w[3];
+	struct cno_waiter w[3];
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 	unsigned int i, n;
@@ -270,7 +271,7 @@ static void agents(void)
 
 static void releases(void)
 {
-	struct waiter w[2];
+	struct cno_waiter w[2];
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 	unsigned int i;
@@ -317,7 +318,7 @@ static void signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	double end = check_now() + 10;
-	struct waiter w;
+	struct cno_waiter w;
 	DAT_CNO_HANDLE cno;
 
 	rig_open(&a);
@@ -371,4 +372,4 @@ static const struct check_case cases[] = {
 	{ "E76 a CNO over a connection", with_transfers },
 };
 
-SET(cno_set, cases);
+SET(cno_set);

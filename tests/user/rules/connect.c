@@ -619,4 +619,4 @@ static const struct check_case cases[] = {
 	{ "T15 T22 200 connections at once", many },
 };
 
-SET(connect_set, cases);
+SET(connect_set);

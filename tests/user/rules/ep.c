@@ -194,4 +194,4 @@ static const struct check_case cases[] = {
 	{ "T13 T14 room for receives", receive_room },
 };
 
-SET(ep_set, cases);
+SET(ep_set);

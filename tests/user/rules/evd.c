@@ -229,49 +229,6 @@ static void waiting(void)
 	CHECK_EQ(more, 0);
 }
 
-/* A thread in dat_evd_wait, and what came of it. */
-struct waiter {
-	pthread_t thread;
-	DAT_EVD_HANDLE evd;
-	DAT_COUNT threshold;
-	DAT_RETURN ret;
-	DAT_EVENT event;
-	DAT_COUNT more;
-};
-
-static void *wait_thread(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->ret = dat_evd_wait(w->evd, LONG, w->threshold, &w->event, &w->more);
-	return NULL;
-}
-
-/* Returns when it waits: the EVD is its own then (E36). */
-static void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd,
-			 DAT_COUNT threshold)
-{
-	double end = check_now() + 10;
-	DAT_EVENT event;
-	DAT_RETURN ret;
-
-	w->evd = evd;
-	w->threshold = threshold;
-	w->ret = ~0u;
-	CHECK(!pthread_create(&w->thread, NULL, wait_thread, w));
-	do {
-		ret = dat_evd_dequeue(evd, &event);
-	} while (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY && check_now() < end &&
-		 !usleep(100));
-	CHECK_RET(ret, STATE(EVD_WAITER));
-}
-
-static void end_waiter(struct waiter *w, DAT_RETURN expected)
-{
-	CHECK(!pthread_join(w->thread, NULL));
-	CHECK_RET(w->ret, expected);
-}
-
 static void waiter_owns(void)
 {
 	struct waiter w;
@@ -281,7 +238,7 @@ static void waiter_owns(void)
 
 	rig_open(&a);
 	evd = soft_evd(8);
-	start_waiter(&w, evd, 2);
+	start_waiter(&w, evd, LONG, 2);
 	CHECK_RET(dat_evd_wait(evd, 0, 1, &event, &more), STATE(EVD_WAITER));
 	CHECK_RET(dat_evd_dequeue(evd, &event), STATE(EVD_WAITER));
 	CHECK_RET(dat_evd_resize(evd, 16), STATE(EVD_WAITER));
@@ -306,7 +263,7 @@ static void unwaitable(void)
 
 	rig_open(&a);
 	evd = soft_evd(8);
-	start_waiter(&w, evd, 2);
+	start_waiter(&w, evd, LONG, 2);
 	OK(post(evd, 7));
 	OK(dat_evd_set_unwaitable(evd));
 	OK(dat_evd_clear_unwaitable(evd));
@@ -338,7 +295,7 @@ static void signals(void)
 	evd = soft_evd(8);
 	action.sa_flags = SA_RESTART;
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
-	start_waiter(&w, evd, 2);
+	start_waiter(&w, evd, LONG, 2);
 	OK(post(evd, 5));
 	CHECK(!pthread_kill(w.thread, SIGUSR1));
 	end_waiter(&w, ERR2(INTERRUPTED_CALL, 0));
@@ -348,7 +305,7 @@ static void signals(void)
 	/* A signal that is ignored does not count. */
 	action.sa_handler = SIG_IGN;
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
-	start_waiter(&w, evd, 1);
+	start_waiter(&w, evd, LONG, 1);
 	CHECK(!pthread_kill(w.thread, SIGUSR1));
 	OK(post(evd, 6));
 	end_waiter(&w, DAT_SUCCESS);
@@ -359,8 +316,8 @@ static void close_under_waiter(void)
 	struct waiter w, async;
 
 	rig_open(&a);
-	start_waiter(&w, soft_evd(8), 1);
-	start_waiter(&async, a.async, 1);
+	start_waiter(&w, soft_evd(8), LONG, 1);
+	start_waiter(&async, a.async, LONG, 1);
 	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
 	end_waiter(&w, ERR2(ABORT, 0));
 	end_waiter(&async, ERR2(ABORT, 0));
@@ -482,4 +439,4 @@ static const struct check_case cases[] = {
 	{ "E42 E43 E114 many takers, many posters", many_takers },
 };
 
-SET(evd_set, cases);
+SET(evd_set);

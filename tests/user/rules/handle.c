@@ -683,4 +683,4 @@ static const struct check_case cases[] = {
 	{ "M48 M66 RULING43 no SRQ, no watermarks", srq_not_there },
 };
 
-SET(handle_set, cases);
+SET(handle_set);

@@ -264,4 +264,4 @@ static const struct check_case cases[] = {
 	{ "A8 a child has nothing", fork_child },
 };
 
-SET(ia_set, cases);
+SET(ia_set);

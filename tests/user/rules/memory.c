@@ -211,4 +211,4 @@ static const struct check_case cases[] = {
 	{ "M67 M69 dat_lmr_sync", lmr_sync },
 };
 
-SET(memory_set, cases);
+SET(memory_set);

@@ -225,6 +225,64 @@ void is_state(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 	CHECK_EQ(now, state);
 }
 
+static void *wait_thread(void *arg)
+{
+	struct waiter *w = arg;
+	double start = check_now();
+
+	w->tid = gettid();
+	w->ret = dat_evd_wait(w->evd, w->timeout, w->threshold, &w->event,
+			      &w->more);
+	w->took = check_now() - start;
+	return NULL;
+}
+
+static bool sleeps(pid_t tid)
+{
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	fclose(f);
+	return state == 'S';
+}
+
+/*
+ * The EVD is the waiter's own as soon as it is about to wait (E36); after that
+ * it sleeps nowhere but in the wait.
+ */
+void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
+		  DAT_COUNT threshold)
+{
+	double end = check_now() + 10;
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	w->evd = evd;
+	w->timeout = timeout;
+	w->threshold = threshold;
+	w->tid = 0;
+	CHECK(!pthread_create(&w->thread, NULL, wait_thread, w));
+	do {
+		ret = dat_evd_dequeue(evd, &event);
+	} while (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY && check_now() < end &&
+		 !usleep(100));
+	CHECK_RET(ret, STATE(EVD_WAITER));
+	while (!sleeps(w->tid) && check_now() < end)
+		usleep(100);
+}
+
+void end_waiter(struct waiter *w, DAT_RETURN expected)
+{
+	CHECK(!pthread_join(w->thread, NULL));
+	CHECK_RET(w->ret, expected);
+}
+
 DAT_LMR_TRIPLET seg(const struct side *side, size_t offset, size_t length)
 {
 	return (DAT_LMR_TRIPLET) {

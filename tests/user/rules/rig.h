@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,6 +78,24 @@ void no_event(DAT_EVD_HANDLE evd);
 void stays_silent(DAT_EVD_HANDLE evd);
 void is_state(DAT_EP_HANDLE ep, DAT_EP_STATE state);
 
+/* A thread in dat_evd_wait, and what came of it */
+struct waiter {
+	pthread_t thread;
+	atomic_int tid;
+	DAT_EVD_HANDLE evd;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	double took;
+};
+
+/* Returns when it sleeps. */
+void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
+		  DAT_COUNT threshold);
+void end_waiter(struct waiter *w, DAT_RETURN expected);
+
 /* Triplets over a side's memory */
 DAT_LMR_TRIPLET seg(const struct side *side, size_t offset, size_t length);
 DAT_RMR_TRIPLET remote(const struct side *side, size_t offset, size_t length);
@@ -126,7 +145,8 @@ struct check_set {
 extern const struct check_set ia_set, memory_set, evd_set, cno_set, ep_set,
 	connect_set, sp_set, transfer_set, handle_set;
 
-#define SET(name, cases) \
+/* The cases of a file, in its array cases[] */
+#define SET(name) \
 	const struct check_set name = { cases, ARRAY_SIZE(cases) }
 
 #endif /* RIG_H */

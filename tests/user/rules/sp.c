@@ -321,4 +321,4 @@ static const struct check_case cases[] = {
 	{ "P47 I15 requests pending at close", pending_at_close },
 };
 
-SET(sp_set, cases);
+SET(sp_set);

@@ -429,43 +429,6 @@ static void suppressed(void)
 	completes(a.req, ep_a, 1000, DAT_DTO_ERR_REMOTE_ACCESS);
 }
 
-struct waiter {
-	pthread_t thread;
-	DAT_EVD_HANDLE evd;
-	DAT_TIMEOUT timeout;
-	DAT_RETURN ret;
-	DAT_EVENT event;
-	DAT_COUNT more;
-	double took;
-};
-
-static void *wait_thread(void *arg)
-{
-	struct waiter *w = arg;
-	double start = check_now();
-
-	w->ret = dat_evd_wait(w->evd, w->timeout, 1, &w->event, &w->more);
-	w->took = check_now() - start;
-	return NULL;
-}
-
-static void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd,
-			 DAT_TIMEOUT timeout)
-{
-	double end = check_now() + 10;
-	DAT_EVENT event;
-	DAT_RETURN ret;
-
-	w->evd = evd;
-	w->timeout = timeout;
-	CHECK(!pthread_create(&w->thread, NULL, wait_thread, w));
-	do {
-		ret = dat_evd_dequeue(evd, &event);
-	} while (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY && check_now() < end &&
-		 !usleep(100));
-	CHECK_RET(ret, STATE(EVD_WAITER));
-}
-
 static void unsignalled(void)
 {
 	const DAT_COMPLETION_FLAGS quiet = DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -484,7 +447,7 @@ static void unsignalled(void)
 
 	/* It completes while somebody waits, and does not wake. */
 	OK(post_send(&a, ep_a, 0, 8, 1, quiet));
-	start_waiter(&w, a.req, 500000);
+	start_waiter(&w, a.req, 500000, 1);
 	OK(post_recv(&b, ep_b, 0, 8, 1));
 	completes(b.recv, ep_b, 1, DAT_DTO_SUCCESS);
 	pthread_join(w.thread, NULL);
@@ -496,21 +459,19 @@ static void unsignalled(void)
 	/* One that wakes hands out the quiet one before it. */
 	OK(post_send(&a, ep_a, 0, 8, 2, quiet));
 	OK(post_send(&a, ep_a, 0, 8, 3, 0));
-	start_waiter(&w, a.req, LONG);
+	start_waiter(&w, a.req, LONG, 1);
 	OK(post_recv(&b, ep_b, 0, 8, 2));
 	OK(post_recv(&b, ep_b, 0, 8, 3));
-	pthread_join(w.thread, NULL);
-	OK(w.ret);
+	end_waiter(&w, DAT_SUCCESS);
 	CHECK_EQ(w.event.event_data.dto_completion_event_data.user_cookie.as_64,
 		 2);
 	completes(a.req, ep_a, 3, DAT_DTO_SUCCESS);
 
 	/* T28: a failure wakes */
 	OK(post_send(&a, ep_a, 0, 8, 4, quiet));
-	start_waiter(&w, a.req, LONG);
+	start_waiter(&w, a.req, LONG, 1);
 	OK(dat_ep_disconnect(ep_b, DAT_CLOSE_ABRUPT_FLAG));
-	pthread_join(w.thread, NULL);
-	OK(w.ret);
+	end_waiter(&w, DAT_SUCCESS);
 	CHECK(w.event.event_data.dto_completion_event_data.status !=
 	      DAT_DTO_SUCCESS);
 }
@@ -532,7 +493,7 @@ static void solicited(void)
 		  STATE(EVD_CONFIG_SOLICITED));
 	for (i = 0; i < 6; i++)
 		OK(post_recv(&b, ep_b, 0, 8, i));
-	start_waiter(&w, b.recv, 500000);
+	start_waiter(&w, b.recv, 500000, 1);
 	OK(post_send(&a, ep_a, 0, 8, 1, 0));
 	completes(a.req, ep_a, 1, DAT_DTO_SUCCESS);
 	pthread_join(w.thread, NULL);
@@ -548,20 +509,18 @@ static void solicited(void)
 	CHECK_EQ(event.event_data.dto_completion_event_data.user_cookie.as_64,
 		 1);
 
-	start_waiter(&w, b.recv, LONG);
+	start_waiter(&w, b.recv, LONG, 1);
 	OK(post_send(&a, ep_a, 0, 8, 3, 0));
 	OK(post_send(&a, ep_a, 0, 8, 4, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	pthread_join(w.thread, NULL);
-	OK(w.ret);
+	end_waiter(&w, DAT_SUCCESS);
 	CHECK_EQ(w.event.event_data.dto_completion_event_data.user_cookie.as_64,
 		 2);
 	completes(b.recv, ep_b, 3, DAT_DTO_SUCCESS);
 
 	/* a flush wakes */
-	start_waiter(&w, b.recv, LONG);
+	start_waiter(&w, b.recv, LONG, 1);
 	OK(dat_ep_disconnect(ep_a, DAT_CLOSE_ABRUPT_FLAG));
-	pthread_join(w.thread, NULL);
-	OK(w.ret);
+	end_waiter(&w, DAT_SUCCESS);
 	CHECK_EQ(w.event.event_data.dto_completion_event_data.status,
 		 DAT_DTO_ERR_FLUSHED);
 }
@@ -724,4 +683,4 @@ static const struct check_case cases[] = {
 	{ "D47 T11 no EVDs", no_evds },
 };
 
-SET(transfer_set, cases);
+SET(transfer_set);
