@@ -607,7 +607,8 @@ static void dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 /*
  * The objects of an endpoint, each with a use and a reference: taken as a whole
  * before anything changes, given back as a whole.  @hidden stands in for an EVD
- * that the consumer did not give; @attached has USE_* for what is attached.
+ * that the consumer did not give; @attached has USE_* for what is attached, by
+ * @..._flags and @..._entries.  @lent: @hidden belongs to another ep_use.
  */
 struct ep_use {
 	struct kdapl_pz *pz;
@@ -615,7 +616,10 @@ struct ep_use {
 	struct kdapl_evd *request_evd;
 	struct kdapl_evd *connect_evd;
 	struct kdapl_evd *hidden;
+	bool lent;
+	u32 recv_flags;
 	u32 recv_entries;
+	u32 request_flags;
 	u32 request_entries;
 	u8 attached;
 };
@@ -638,16 +642,17 @@ static struct kdapl_evd *request_target(const struct ep_use *use)
 static void use_put(struct ep_use *use)
 {
 	if (use->attached & USE_CONNECT)
-		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0);
+		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0);
 	if (use->attached & USE_REQUEST)
 		kdapl_evd_detach(request_target(use), KDAPL_STREAM_REQUEST,
-				 use->request_entries);
+				 use->request_flags, use->request_entries);
 	if (use->attached & USE_RECV)
 		kdapl_evd_detach(recv_target(use), KDAPL_STREAM_RECV,
-				 use->recv_entries);
+				 use->recv_flags, use->recv_entries);
 	if (use->attached & USE_PZ)
 		kdapl_object_unuse(&use->pz->obj);
-	kdapl_evd_free_hidden(use->hidden);
+	if (!use->lent)
+		kdapl_evd_free_hidden(use->hidden);
 	if (use->connect_evd)
 		kdapl_evd_put(use->connect_evd);
 	if (use->request_evd)
@@ -705,15 +710,45 @@ static DAT_RETURN attach_error(int err, enum dat_return_subtype handle,
 	}
 }
 
-/* @attr_arg: position of the attributes in the call, for E21. */
-static DAT_RETURN use_attach(struct ep_use *use, struct kdapl_ia *ia,
-			     const DAT_EP_ATTR *attr,
+/* The streams of @use on @evd. */
+static struct kdapl_streams use_streams(const struct ep_use *use,
+					const struct kdapl_evd *evd)
+{
+	struct kdapl_streams s = {};
+
+	if (use->attached & USE_RECV && recv_target(use) == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_RECV, use->recv_flags,
+				  use->recv_entries);
+	if (use->attached & USE_REQUEST && request_target(use) == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_REQUEST, use->request_flags,
+				  use->request_entries);
+	if (use->attached & USE_CONNECT && use->connect_evd == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_OTHER, 0, 0);
+	return s;
+}
+
+/* One of the streams of a use that replaces @old. */
+static int attach_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
+			 u32 flags, u32 entries, const struct ep_use *old)
+{
+	struct kdapl_streams own = use_streams(old, evd);
+
+	return kdapl_evd_attach(evd, stream, flags, entries, &own);
+}
+
+/*
+ * @old is what the endpoint uses now, empty for a new one; it stays attached
+ * and can be kept, but what takes its place is judged as if it were gone (E21).
+ * @attr_arg: position of the attributes in the call.
+ */
+static DAT_RETURN use_attach(struct ep_use *use, const struct ep_use *old,
+			     struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			     enum dat_return_subtype attr_arg)
 {
 	int err;
 
 	if (!use->recv_evd || !use->request_evd) {
-		use->hidden = kdapl_evd_create_hidden(ia);
+		use->hidden = old->hidden ?: kdapl_evd_create_hidden(ia);
 		if (!use->hidden)
 			return no_memory();
 	}
@@ -722,24 +757,24 @@ static DAT_RETURN use_attach(struct ep_use *use, struct kdapl_ia *ia,
 			return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 		use->attached |= USE_PZ;
 	}
+	use->recv_flags = use->recv_evd ? attr->recv_completion_flags : 0;
 	use->recv_entries = attr->max_recv_dtos;
-	err = kdapl_evd_attach(recv_target(use), KDAPL_STREAM_RECV,
-			       use->recv_evd ? attr->recv_completion_flags : 0,
-			       use->recv_entries);
+	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags,
+			    use->recv_entries, old);
 	if (err)
 		return attach_error(err, DAT_INVALID_HANDLE_EVD_RECV, attr_arg);
 	use->attached |= USE_RECV;
 
+	use->request_flags = use->request_evd ? attr->request_completion_flags : 0;
 	use->request_entries = request_wrs(attr, use->request_evd);
-	err = kdapl_evd_attach(request_target(use), KDAPL_STREAM_REQUEST,
-			       use->request_evd ? attr->request_completion_flags : 0,
-			       use->request_entries);
+	err = attach_stream(request_target(use), KDAPL_STREAM_REQUEST,
+			    use->request_flags, use->request_entries, old);
 	if (err)
 		return attach_error(err, DAT_INVALID_HANDLE_EVD_REQUEST, attr_arg);
 	use->attached |= USE_REQUEST;
 
 	if (use->connect_evd) {
-		err = kdapl_evd_attach(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0);
+		err = attach_stream(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0, old);
 		if (err)
 			return attach_error(err, DAT_INVALID_HANDLE_EVD_CONN, attr_arg);
 		use->attached |= USE_CONNECT;
@@ -849,7 +884,7 @@ static DAT_RETURN ep_build(struct kdapl_ia *ia, struct ep_use *use,
 	ep = ep_alloc(ia, state);
 	if (!ep)
 		return no_memory();
-	ret = use_attach(use, ia, attr, DAT_INVALID_ARG6);
+	ret = use_attach(use, ep->use, ia, attr, DAT_INVALID_ARG6);
 	if (!ret)
 		ret = rings_for(ep, attr, &req, &recv);
 	if (ret) {
@@ -1219,7 +1254,7 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	ret = modify_allowed(ep, mask);
 	if (ret)
 		goto out;
-	ret = use_attach(&use, ia, &attr, DAT_INVALID_ARG3);
+	ret = use_attach(&use, old, ia, &attr, DAT_INVALID_ARG3);
 	if (ret)
 		goto out;
 	ret = rings_for(ep, &attr, &req, &recv);
@@ -1229,6 +1264,8 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	rings_free(req);
 	rings_free(recv);
 out:
+	/* Whichever of the two goes now, the other keeps it. */
+	use.lent = use.hidden == ep->use->hidden;
 	use_put(&use);
 	return ret;
 }

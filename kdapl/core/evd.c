@@ -81,7 +81,8 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
 void kdapl_evd_settle(struct kdapl_evd *evd)
 {
 	/* A run that starts from here on finds everything. */
-	u32 run = READ_ONCE(evd->runs_started) + 1;
+	/* Pairs with evd_deliver(): our kick is not cleared by an older run. */
+	u32 run = smp_load_acquire(&evd->runs_started) + 1;
 
 	kdapl_evd_kick(evd);
 	/* Of a dead EVD no run need come any more. */
@@ -744,63 +745,99 @@ void kdapl_evd_overflow(struct kdapl_evd *evd)
 
 /* ---- streams and the size of the CQ ---------------------------------------------- */
 
-/* E21; flags are normalised: never 0. */
-static bool stream_agrees(const struct kdapl_evd *evd, enum kdapl_stream stream,
-			  u32 flags)
+static enum kdapl_stream_flags stream_flags(DAT_COMPLETION_FLAGS flags)
 {
-	u32 dto = evd->nr_recv + evd->nr_request;
-
-	switch (stream) {
-	case KDAPL_STREAM_RECV:
-		if (evd->nr_recv && evd->recv_flags != flags)
-			return false;
-		if (flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-			return !evd->nr_request && !evd->nr_other;
-		if (evd->nr_request && evd->request_flags != flags)
-			return false;
-		break;
-	case KDAPL_STREAM_REQUEST:
-		if (evd->nr_request && evd->request_flags != flags)
-			return false;
-		if (evd->nr_recv && evd->recv_flags != flags)
-			return false;
-		break;
-	case KDAPL_STREAM_OTHER:
-		return !dto || evd->config == KDAPL_EVD_CONFIG_THRESHOLD;
+	switch (flags) {
+	case DAT_COMPLETION_UNSIGNALLED_FLAG:
+		return KDAPL_STREAM_UNSIGNALLED;
+	case DAT_COMPLETION_SOLICITED_WAIT_FLAG:
+		return KDAPL_STREAM_SOLICITED;
+	default:
+		return KDAPL_STREAM_THRESHOLD;
 	}
-	return !evd->nr_other || flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
-/* E22 */
-static u32 stream_config(const struct kdapl_evd *evd)
+static u32 count(const u32 *by_flags)
 {
-	u32 flags = evd->nr_recv ? evd->recv_flags :
-		    evd->nr_request ? evd->request_flags : 0;
+	u32 i, n = 0;
 
-	if (flags == DAT_COMPLETION_UNSIGNALLED_FLAG)
+	for (i = 0; i < KDAPL_STREAM_NR_FLAGS; i++)
+		n += by_flags[i];
+	return n;
+}
+
+/* E21: may a stream with @flags be added to @s?  OTHER is always THRESHOLD. */
+static bool streams_agree(const struct kdapl_streams *s,
+			  enum kdapl_stream_flags flags)
+{
+	if (count(s->recv) != s->recv[flags] ||
+	    count(s->request) != s->request[flags])
+		return false;
+	return flags == KDAPL_STREAM_THRESHOLD || !s->other;
+}
+
+/*
+ * E22.  While an endpoint replaces its streams they need not agree; then what
+ * starts most runs prevails, so that the CQ is armed for all that is awaited.
+ */
+static u32 streams_config(const struct kdapl_streams *s)
+{
+	if (s->recv[KDAPL_STREAM_THRESHOLD] || s->request[KDAPL_STREAM_THRESHOLD])
+		return KDAPL_EVD_CONFIG_THRESHOLD;
+	if (s->recv[KDAPL_STREAM_UNSIGNALLED] ||
+	    s->request[KDAPL_STREAM_UNSIGNALLED])
 		return KDAPL_EVD_CONFIG_NOTIFY;
-	if (flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+	if (s->recv[KDAPL_STREAM_SOLICITED])
 		return KDAPL_EVD_CONFIG_SOLICITED;
 	return KDAPL_EVD_CONFIG_THRESHOLD;
 }
 
-static void stream_count(struct kdapl_evd *evd, enum kdapl_stream stream,
-			 u32 flags, int by)
+static void streams_count(struct kdapl_streams *s, enum kdapl_stream stream,
+			  enum kdapl_stream_flags flags, u32 entries, int by)
 {
 	switch (stream) {
 	case KDAPL_STREAM_RECV:
-		evd->nr_recv += by;
-		evd->recv_flags = flags;
+		s->recv[flags] += by;
 		break;
 	case KDAPL_STREAM_REQUEST:
-		evd->nr_request += by;
-		evd->request_flags = flags;
+		s->request[flags] += by;
 		break;
 	case KDAPL_STREAM_OTHER:
-		evd->nr_other += by;
+		s->other += by;
 		break;
 	}
-	WRITE_ONCE(evd->config, stream_config(evd));
+	s->entries += by * entries;
+}
+
+/* @s without @part, which is in it. */
+static struct kdapl_streams streams_without(const struct kdapl_streams *s,
+					    const struct kdapl_streams *part)
+{
+	struct kdapl_streams rest = *s;
+	u32 i;
+
+	for (i = 0; part && i < KDAPL_STREAM_NR_FLAGS; i++) {
+		rest.recv[i] -= part->recv[i];
+		rest.request[i] -= part->request[i];
+	}
+	if (part) {
+		rest.other -= part->other;
+		rest.entries -= part->entries;
+	}
+	return rest;
+}
+
+/**
+ * kdapl_streams_add - count a stream
+ * @streams: one more in there
+ * @stream: what kind of source
+ * @flags: completion flags of the direction, for RECV and REQUEST
+ * @entries: CQ entries that it may need at once
+ */
+void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
+		       DAT_COMPLETION_FLAGS flags, u32 entries)
+{
+	streams_count(streams, stream, stream_flags(flags), entries, 1);
 }
 
 /* Takes the CQ away from pollers first, so that none of them meets a freed one. */
@@ -851,9 +888,12 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 	return cq_create(evd, entries);
 }
 
-static u32 stream_flags(DAT_COMPLETION_FLAGS flags)
+/* @evd's reserve_lock is held. */
+static void evd_count(struct kdapl_evd *evd, enum kdapl_stream stream,
+		      DAT_COMPLETION_FLAGS flags, u32 entries, int by)
 {
-	return flags ?: DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	streams_count(&evd->streams, stream, stream_flags(flags), entries, by);
+	WRITE_ONCE(evd->config, streams_config(&evd->streams));
 }
 
 /**
@@ -862,6 +902,7 @@ static u32 stream_flags(DAT_COMPLETION_FLAGS flags)
  * @stream: what kind of source
  * @flags: completion flags of the direction, for RECV and REQUEST
  * @entries: CQ entries that it may need at once
+ * @own: streams of the caller that the new ones replace, or NULL
  *
  * May sleep; in the IA's section.
  *
@@ -869,21 +910,23 @@ static u32 stream_flags(DAT_COMPLETION_FLAGS flags)
  * -ENOSPC: no CQ can be that large; -ENOMEM; -ESTALE: the EVD is being freed.
  */
 int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		     DAT_COMPLETION_FLAGS flags, u32 entries)
+		     DAT_COMPLETION_FLAGS flags, u32 entries,
+		     const struct kdapl_streams *own)
 {
+	struct kdapl_streams rest;
 	int ret;
 
 	if (!kdapl_object_use(&evd->obj))
 		return -ESTALE;
 	mutex_lock(&evd->reserve_lock);
+	rest = streams_without(&evd->streams, own);
 	ret = -EINVAL;
-	if (!stream_agrees(evd, stream, stream_flags(flags)))
+	if (!streams_agree(&rest, stream_flags(flags)))
 		goto err;
-	ret = entries ? cq_provide(evd, evd->reserved + entries) : 0;
+	ret = entries ? cq_provide(evd, rest.entries + entries) : 0;
 	if (ret)
 		goto err;
-	evd->reserved += entries;
-	stream_count(evd, stream, stream_flags(flags), 1);
+	evd_count(evd, stream, flags, entries, 1);
 	mutex_unlock(&evd->reserve_lock);
 	/* A CQ made just now is armed if somebody waits already. */
 	kdapl_evd_kick(evd);
@@ -899,17 +942,16 @@ err:
  * kdapl_evd_detach - undo kdapl_evd_attach()
  * @evd: loses a user
  * @stream: as attached
+ * @flags: as attached
  * @entries: as attached
  *
  * Events already queued stay (E20).  May sleep.
  */
 void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		      u32 entries)
+		      DAT_COMPLETION_FLAGS flags, u32 entries)
 {
 	mutex_lock(&evd->reserve_lock);
-	evd->reserved -= entries;
-	stream_count(evd, stream, stream == KDAPL_STREAM_RECV ?
-		     evd->recv_flags : evd->request_flags, -1);
+	evd_count(evd, stream, flags, entries, -1);
 	mutex_unlock(&evd->reserve_lock);
 	kdapl_object_unuse(&evd->obj);
 }
@@ -969,6 +1011,7 @@ static void evd_release(struct kdapl_object *obj)
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
 	/* A last kick of somebody who had a reference. */
+	cancel_delayed_work_sync(&evd->watch);
 	cancel_work_sync(&evd->work);
 	kvfree(evd->pool);
 	kfree(evd->face);
@@ -1092,6 +1135,8 @@ void kdapl_evd_release_verbs(struct kdapl_object *obj)
 	mutex_lock(&evd->reserve_lock);
 	cq_destroy(evd);
 	mutex_unlock(&evd->reserve_lock);
+	/* The device may have reported an error of the CQ until it was gone. */
+	cancel_delayed_work_sync(&evd->watch);
 }
 
 /**
@@ -1472,10 +1517,12 @@ DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 		ret = IH_EVD;
 	if (err)
 		goto leave;
-	/* ORDER: the removal of the device finds it until its CQ is gone. */
-	kdapl_evd_release_verbs(&e->obj);
-	kdapl_object_retire(&e->obj);
+	/*
+	 * ORDER: the removal of the device finds it until its CQ is gone, and
+	 * dat_ia_close from its upcall until that has ended (E108).
+	 */
 	evd_shutdown(e);
+	kdapl_object_retire(&e->obj);
 	ret = DAT_SUCCESS;
 leave:
 	kdapl_ia_leave(e->obj.ia, idx);
@@ -1508,7 +1555,8 @@ DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	else if (!event || event->event_number != DAT_SOFTWARE_EVENT)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	else if (!pool_post(e, event))
-		ret = DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
+		ret = READ_ONCE(e->dead) ? IH_EVD :
+		      DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
 	else
 		ret = DAT_SUCCESS;
 	kdapl_evd_put(e);

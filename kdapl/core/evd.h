@@ -60,6 +60,34 @@ enum kdapl_evd_config {
 	KDAPL_EVD_CONFIG_THRESHOLD = 0x30,
 };
 
+/* What a stream is, for attaching it (E17, E21). */
+enum kdapl_stream {
+	KDAPL_STREAM_RECV,
+	KDAPL_STREAM_REQUEST,
+	KDAPL_STREAM_OTHER,	/* connection, connection request, async */
+};
+
+/* The completion flags of E21; DEFAULT is THRESHOLD. */
+enum kdapl_stream_flags {
+	KDAPL_STREAM_THRESHOLD,
+	KDAPL_STREAM_UNSIGNALLED,
+	KDAPL_STREAM_SOLICITED,
+	KDAPL_STREAM_NR_FLAGS,
+};
+
+/*
+ * struct kdapl_streams - streams that feed an EVD, all or one endpoint's
+ * @recv, @request: of endpoints, by their completion flags
+ * @other: those that are not completions
+ * @entries: of the CQ, promised to them together
+ */
+struct kdapl_streams {
+	u32 recv[KDAPL_STREAM_NR_FLAGS];
+	u32 request[KDAPL_STREAM_NR_FLAGS];
+	u32 other;
+	u32 entries;
+};
+
 /*
  * struct kdapl_evd - an Event Dispatcher
  * @lock: everything below down to @reserve_lock
@@ -84,12 +112,11 @@ enum kdapl_evd_config {
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @running ends, or with @dead
  * @iop, @work: the runner in softirq or in process context
- * @reserve_lock: CQ size: @reserved entries are promised to attached streams,
- *		  @queues queue pairs use the CQ now
+ * @reserve_lock: @streams, and so the CQ's size; @queues queue pairs use the CQ
+ *		  now
  * @watch: looks at the CQ of an EVD that nobody is woken by, so that a broken
  *	   connection is noticed (D52)
- * @nr_recv, @nr_request, @nr_other: streams attached, for E21 (under
- *		@reserve_lock)
+ * @streams: what is attached
  * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
  * @on_async: entry in kdapl_ia.async_evds
  * @pool: memory of @free_slots
@@ -130,14 +157,9 @@ struct kdapl_evd {
 	struct work_struct work;
 
 	struct mutex reserve_lock;
-	u32 reserved;
 	u32 queues;
 	struct delayed_work watch;
-	u32 nr_recv;
-	u32 nr_request;
-	u32 nr_other;
-	u32 recv_flags;
-	u32 request_flags;
+	struct kdapl_streams streams;
 	u32 config;
 
 	struct list_head on_async;
@@ -150,26 +172,27 @@ static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_evd, obj);
 }
 
-/* What a stream is, for attaching it (E17, E21). */
-enum kdapl_stream {
-	KDAPL_STREAM_RECV,
-	KDAPL_STREAM_REQUEST,
-	KDAPL_STREAM_OTHER,	/* connection, connection request, async */
-};
-
 /*
  * kdapl_evd_attach - a source begins to feed @evd
  * @flags: completion flags of the EP's direction, for RECV and REQUEST
  * @entries: completion queue entries that the stream may need at once
+ * @own: attached streams that this one and its like replace: they are to be
+ *	 detached, so nothing need agree with them, nor the CQ have room for
+ *	 both; may be NULL
  *
  * Takes a use of @evd.  May sleep.  Return: 0; -EINVAL: the flags do not agree
  * with the other streams (E21); -ENOSPC: the CQ cannot be that large; -ENOMEM;
  * -ESTALE: the EVD is being freed.
  */
 int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		     DAT_COMPLETION_FLAGS flags, u32 entries);
+		     DAT_COMPLETION_FLAGS flags, u32 entries,
+		     const struct kdapl_streams *own);
+/* Undoes it; @flags and @entries as attached. */
 void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		      u32 entries);
+		      DAT_COMPLETION_FLAGS flags, u32 entries);
+/* Counts a stream, to make an @own. */
+void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
+		       DAT_COMPLETION_FLAGS flags, u32 entries);
 
 /* A queue pair is about to use the CQ, or was destroyed.  May sleep. */
 int kdapl_evd_hold_cq(struct kdapl_evd *evd);

@@ -247,7 +247,7 @@ static void sp_stop(struct kdapl_sp *sp)
 {
 	sp_unlisten(sp);
 	sp_unreserve(sp);
-	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
+	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0, 0);
 }
 
 /*
@@ -258,7 +258,8 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 {
 	DAT_RETURN ret;
 
-	ret = attach_error(kdapl_evd_attach(sp->evd, KDAPL_STREAM_OTHER, 0, 0));
+	ret = attach_error(kdapl_evd_attach(sp->evd, KDAPL_STREAM_OTHER, 0, 0,
+					    NULL));
 	if (ret) {
 		sp_unreserve(sp);
 		kdapl_object_abort(&sp->obj);
