@@ -17,6 +17,12 @@
 
 #define IH_EP	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
+/*
+ * Posts moved or completed in one go, with interrupts off; an endpoint may have
+ * as many as the device's queues are long.
+ */
+#define BATCH	64
+
 /* What the second group of actions is. */
 #define ACT_WORK	(KDAPL_EP_ACT_ABORT | KDAPL_EP_ACT_DRAIN | \
 			 KDAPL_EP_ACT_DISC | KDAPL_EP_ACT_FLUSH)
@@ -64,32 +70,47 @@ static void set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	case KDAPL_EP_COMPLETION_PENDING:
 	case KDAPL_EP_CONNECTED:
 	case KDAPL_EP_DRAINING:
-		dir->gate = KDAPL_GATE_POST;
+		/* What waits goes first: post_held(). */
+		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
 		break;
 	case KDAPL_EP_FLUSHING:
 	case KDAPL_EP_DISC_FLUSHING:
 		dir->gate = KDAPL_GATE_LATE;
 		break;
 	case KDAPL_EP_DISC_IDLE:
-		dir->gate = KDAPL_GATE_FLUSH;
+		/* The same: flush_late(). */
+		dir->gate = list_empty(&dir->late) ? KDAPL_GATE_FLUSH :
+						     KDAPL_GATE_LATE;
 		break;
 	default:
 		dir->gate = KDAPL_GATE_HOLD;
 	}
 }
 
-/* Posts that came while the old life was being flushed follow it (D46). */
+/*
+ * Posts that came while the old life was being flushed follow it (D46), a batch
+ * at a time; those that come meanwhile queue up behind them.
+ */
 static void flush_late(struct kdapl_dir *dir)
 {
-	struct kdapl_node *node, *next;
+	struct kdapl_cookie *cookie;
+	unsigned long flags;
+	bool more;
+	u32 n;
 
-	list_for_each_entry_safe(node, next, &dir->late, link) {
-		struct kdapl_cookie *cookie =
-			container_of(node, struct kdapl_cookie, node);
-
-		list_del(&node->link);
-		kdapl_evd_post_flushed(dir->evd, cookie);
-	}
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		for (n = 0; n < BATCH && !list_empty(&dir->late); n++) {
+			cookie = list_first_entry(&dir->late, struct kdapl_cookie,
+						  node.link);
+			list_del(&cookie->node.link);
+			kdapl_evd_post_flushed(dir->evd, cookie);
+		}
+		more = !list_empty(&dir->late);
+		if (!more && dir->gate == KDAPL_GATE_LATE)
+			dir->gate = KDAPL_GATE_FLUSH;
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more);
 }
 
 static void connection_slot_done(struct kdapl_event_slot *slot, bool lost)
@@ -165,11 +186,8 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 	if (cell->next != KDAPL_EP_REQUESTED &&
 	    cell->next != KDAPL_EP_COMPLETION_PENDING)
 		WRITE_ONCE(ep->recv.await, false);
-	if (act & KDAPL_EP_ACT_END) {
+	if (act & KDAPL_EP_ACT_END)
 		raise_event(ep, ep->end_event);
-		flush_late(&ep->req);
-		flush_late(&ep->recv);
-	}
 	unlock_dirs(ep);
 
 	if (act & ACT_WORK && conn)
@@ -212,6 +230,11 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
 
+	/* Before the connection's work is done: nothing starts a new life yet. */
+	if (!ret && cell->actions & KDAPL_EP_ACT_END) {
+		flush_late(&ep->req);
+		flush_late(&ep->recv);
+	}
 	if (follow != KDAPL_EP_NR_INPUTS) {
 		kdapl_ep_input(ep, conn, follow);
 		kdapl_conn_put(conn);
@@ -219,44 +242,70 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	return ret;
 }
 
-/*
- * Receives that waited go to the queue, in order.  A device that refuses one
- * breaks the connection: the rest stays held and is flushed with it.
- */
-static int post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
+/* Nothing was given to the queue of a new connection. */
+static void start_count(struct kdapl_ep *ep)
 {
-	struct kdapl_dir *dir = &ep->recv;
-	int ret = 0;
-
-	spin_lock_nested(&dir->lock, SINGLE_DEPTH_NESTING);
-	dir->posted = 0;
-	dir->completed = 0;
-	dir->await = true;
-	while (dir->held) {
-		u32 i = dir->held_first;
-		struct ib_recv_wr wr = {
-			.wr_id = (uintptr_t)&dir->ring[i],
-			.sg_list = &dir->sge[i * dir->max_sge],
-			.num_sge = dir->nr_sge[i],
-		};
-
-		dir->ring[i].on_queue = true;
-		ret = conn->qp.dev->qp->post_recv(&conn->qp, &wr);
-		if (ret) {
-			dir->ring[i].on_queue = false;
-			break;
-		}
-		dir->held--;
-		dir->held_first = (i + 1) % dir->size;
-		dir->posted++;
-	}
-	spin_unlock(&dir->lock);
-
-	spin_lock(&ep->req.lock);
+	lock_dirs(ep);
 	ep->req.posted = 0;
 	ep->req.completed = 0;
-	spin_unlock(&ep->req.lock);
-	return ret;
+	ep->recv.posted = 0;
+	ep->recv.completed = 0;
+	ep->recv.await = true;
+	unlock_dirs(ep);
+}
+
+/* One of @dir's held receives goes to the queue. */
+static int post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
+{
+	u32 i = dir->held_first;
+	struct ib_recv_wr wr = {
+		.wr_id = (uintptr_t)&dir->ring[i],
+		.sg_list = &dir->sge[i * dir->max_sge],
+		.num_sge = dir->nr_sge[i],
+	};
+	int ret;
+
+	dir->ring[i].on_queue = true;
+	dir->posted++;
+	ret = conn->qp.dev->qp->post_recv(&conn->qp, &wr);
+	if (ret) {
+		dir->posted--;
+		dir->ring[i].on_queue = false;
+		return ret;
+	}
+	dir->held--;
+	dir->held_first = (i + 1) % dir->size;
+	return 0;
+}
+
+/*
+ * Receives that waited go to the queue of @conn, which @ep has just taken, in
+ * order and a batch at a time; until the last of them new ones wait behind them.
+ * Should the connection end meanwhile, the rest stays held and is flushed with
+ * it; so it is when a device refuses one, which breaks the connection.
+ */
+static void post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	struct kdapl_dir *dir = &ep->recv;
+	unsigned long flags;
+	bool more;
+	int ret = 0;
+	u32 n;
+
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		/* Set under the lock, before the queue goes. */
+		more = dir->held && !conn->told;
+		for (n = 0; more && !ret && n < BATCH; n++) {
+			ret = post_one_held(dir, conn);
+			more = dir->held;
+		}
+		if (!dir->held && dir->gate == KDAPL_GATE_HOLD && !conn->told)
+			dir->gate = KDAPL_GATE_POST;
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more && !ret);
+	if (ret)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
 }
 
 static void set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
@@ -284,7 +333,6 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	const struct kdapl_ep_cell *cell;
 	unsigned long flags;
 	DAT_RETURN ret;
-	int err = 0;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	cell = kdapl_ep_fsm(ep->state, input);
@@ -298,14 +346,14 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		conn->ep = ep;
 		set_peer(ep, conn);
 		if (queue)
-			err = post_held(ep, conn);
+			start_count(ep);
 		if (conn->active)
 			kdapl_conn_start(conn);
 		apply(ep, cell, input);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (err)
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+	if (!ret && queue)
+		post_held(ep, conn);
 	return ret;
 }
 
@@ -322,21 +370,20 @@ DAT_RETURN kdapl_ep_take_queue(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	DAT_RETURN ret = DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE);
 	const struct kdapl_ep_cell *cell;
 	unsigned long flags;
-	int err = 0;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->conn == conn && ep->state == KDAPL_EP_RESOLVING) {
 		cell = kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED);
-		err = post_held(ep, conn);
+		start_count(ep);
 		apply(ep, cell, KDAPL_EP_IN_RESOLVED);
 		ret = DAT_SUCCESS;
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (err) {
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
-		ret = DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE);
-	}
-	return ret;
+	if (ret)
+		return ret;
+	post_held(ep, conn);
+	return READ_ONCE(conn->told) ? DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE) :
+				       DAT_SUCCESS;
 }
 
 static DAT_RETURN peek(struct kdapl_ep *ep, enum kdapl_ep_input input)
@@ -357,43 +404,67 @@ DAT_RETURN kdapl_ep_ready(struct kdapl_ep *ep)
 	return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 }
 
-/* Completes held receives, and what a dead device never flushed. */
-static void flush_dir(struct kdapl_dir *dir, bool lost)
+/* At most a batch of held receives; true: there are more. */
+static bool flush_held(struct kdapl_dir *dir)
 {
-	u32 i, n;
+	u32 n;
 
 	lockdep_assert_held(&dir->lock);
-	while (dir->held) {
+	for (n = 0; n < BATCH && dir->held; n++) {
 		kdapl_evd_post_flushed(dir->evd, &dir->ring[dir->held_first]);
 		dir->held_first = (dir->held_first + 1) % dir->size;
 		dir->held--;
 	}
-	if (!lost)
-		return;
-	/* In posting order; the ring is used round, @next is the oldest. */
-	for (n = dir->size, i = dir->next; n; n--, i = (i + 1) % dir->size) {
+	return dir->held;
+}
+
+/* At most a batch of the ring from @i on, for a dead device. */
+static u32 flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
+{
+	lockdep_assert_held(&dir->lock);
+	for (; n; n--, i = (i + 1) % dir->size) {
 		struct kdapl_cookie *cookie = &dir->ring[i];
 
 		if (cookie->busy && kdapl_evd_disown(dir->evd, cookie))
 			kdapl_evd_post_flushed(dir->evd, cookie);
 	}
+	return i;
+}
+
+/*
+ * Completes what a dead device never flushed, and then held receives, which were
+ * posted later.  New posts are late, and take only slots that owe nothing.
+ */
+static void flush_dir(struct kdapl_dir *dir, bool lost)
+{
+	u32 i, n, left = lost ? dir->size : 0;
+	unsigned long flags;
+	bool more;
+
+	/* In posting order; the ring is used round, @next is the oldest. */
+	for (i = READ_ONCE(dir->next); left; left -= n) {
+		n = min_t(u32, left, BATCH);
+		spin_lock_irqsave(&dir->lock, flags);
+		i = flush_lost(dir, i, n);
+		spin_unlock_irqrestore(&dir->lock, flags);
+	}
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		more = flush_held(dir);
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more);
 }
 
 /**
  * kdapl_ep_flush_rest - complete what no queue will ever complete
- * @ep: its queue has drained, was destroyed, or never was
+ * @ep: its queue has drained, was destroyed, or never was; no post is held any
+ *	more
  * @lost: the device did not flush; what it still owes is completed here
  */
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	lock_dirs(ep);
 	flush_dir(&ep->req, lost);
 	flush_dir(&ep->recv, lost);
-	unlock_dirs(ep);
-	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /* ---- attributes ------------------------------------------------------------- */

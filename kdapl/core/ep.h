@@ -54,9 +54,9 @@ struct kdapl_cookie {
 /* What becomes of a post; follows the state, set with it. */
 enum kdapl_gate {
 	KDAPL_GATE_REFUSE,	/* kdapl_dir.refusal */
-	KDAPL_GATE_HOLD,	/* receives before there is a queue */
+	KDAPL_GATE_HOLD,	/* receives, until a queue has those before */
 	KDAPL_GATE_POST,
-	KDAPL_GATE_LATE,	/* flushed, after the old life's last event */
+	KDAPL_GATE_LATE,	/* flushed in turn, after the old life's last event */
 	KDAPL_GATE_FLUSH,	/* flushed at once */
 };
 
