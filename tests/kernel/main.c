@@ -45,7 +45,7 @@ static size_t why_len;
 
 static const struct test_case * const lists[] = {
 	args_cases, memory_cases, connect_cases, passive_cases, dto_cases,
-	disconnect_cases, upcall_cases, many_cases,
+	disconnect_cases, upcall_cases, many_cases, modify_cases,
 };
 
 /* ---- verdicts ----------------------------------------------------------- */
