@@ -419,8 +419,9 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	arg = evd->sink_arg;
 	evd->running = true;
 	evd->runner = current;
-	WRITE_ONCE(evd->runs_started, evd->runs_started + 1);
 	atomic_set(&evd->pending, 0);
+	/* Pairs with settle: a kick for the run after this one is not cleared. */
+	smp_store_release(&evd->runs_started, evd->runs_started + 1);
 	spin_unlock_irq(&evd->lock);
 
 	due = sink && run_is_due(evd);

@@ -23,8 +23,8 @@
  * struct kdapl_file - an open file of /dev/kdapl
  * @space: the objects that the file can name
  * @agreed: KDAPL_IOC_QUERY_ABI succeeded
- * @rings: event rings by the low half of their EVD's handle (the slot, of which
- *	   live objects never share one); a reference each
+ * @rings: event rings by their EVD's handle, the whole of it: a new EVD may have
+ *	   the slot of one that is just being freed; a reference each
  * @maps: memory of rings by what is above the page bits of its mmap offset
  * @entry: in kdapl_dev_files, for debugfs
  * @pid: of the opener, for debugfs
@@ -107,6 +107,7 @@ kdapl_dev_fn kdapl_dev_evd_create, kdapl_dev_evd_query, kdapl_dev_evd_resize,
 	kdapl_dev_evd_dequeue, kdapl_dev_evd_refill, kdapl_dev_evd_ring,
 	kdapl_dev_evd_poll_fd, kdapl_dev_evd_set_waitable;
 kdapl_dev_undo kdapl_dev_evd_create_undo, kdapl_dev_evd_poll_fd_undo;
+kdapl_dev_undo kdapl_dev_evd_dequeue_undo;
 
 kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 	kdapl_dev_ep_get_status, kdapl_dev_ep_connect,

@@ -205,6 +205,15 @@ int kdapl_dev_evd_dequeue(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+/* The event is lost with the copy; a request nobody can name ends (E60). */
+void kdapl_dev_evd_dequeue_undo(struct kdapl_file *file, void *data)
+{
+	const struct kdapl_uapi_evd_dequeue *arg = data;
+
+	if (arg->event.event_number == DAT_CONNECTION_REQUEST_EVENT)
+		kdapl_cr_lost(&file->space, kdapl_dev_handle(arg->event.cr.cr));
+}
+
 int kdapl_dev_evd_refill(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_handle *arg = data;

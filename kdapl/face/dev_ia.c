@@ -77,6 +77,15 @@ int kdapl_dev_ia_list(struct kdapl_file *file, void *data)
 
 /* ---- Interface Adapters --------------------------------------------------------- */
 
+static DAT_RETURN close_ia(struct kdapl_file *file, u64 ia, u32 flags)
+{
+	DAT_RETURN ret = kdapl_ia_close(&file->space, kdapl_dev_handle(ia), flags);
+
+	if (ret == DAT_SUCCESS)
+		kdapl_ring_drop_ia(file, ia);
+	return ret;
+}
+
 int kdapl_dev_ia_open(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_ia_open *arg = data;
@@ -98,20 +107,11 @@ int kdapl_dev_ia_open(struct kdapl_file *file, void *data)
 	arg->async_evd = kdapl_dev_u64(evd);
 	if (make_evd && kdapl_ring_create(file, arg->ia, arg->async_evd,
 					  &arg->ring)) {
-		kdapl_ia_close(&file->space, ia, DAT_CLOSE_ABRUPT_FLAG);
+		close_ia(file, arg->ia, DAT_CLOSE_ABRUPT_FLAG);
 		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				     DAT_RESOURCE_MEMORY);
 	}
 	return 0;
-}
-
-static DAT_RETURN close_ia(struct kdapl_file *file, u64 ia, u32 flags)
-{
-	DAT_RETURN ret = kdapl_ia_close(&file->space, kdapl_dev_handle(ia), flags);
-
-	if (ret == DAT_SUCCESS)
-		kdapl_ring_drop_ia(file, ia);
-	return ret;
 }
 
 void kdapl_dev_ia_open_undo(struct kdapl_file *file, void *data)

@@ -417,20 +417,23 @@ int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
 	if (ret)
 		goto err;
 	kdapl_ring_info(ring, info);
-	ret = xa_insert(&file->rings, (u32)evd, ring, GFP_KERNEL_ACCOUNT);
+	buf_publish(file, ring->buf);
+	/* From here on a guessed handle finds it, and may free EVD and ring. */
+	kref_get(&ring->ref);
+	ret = xa_insert(&file->rings, evd, ring, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_maps;
-	buf_publish(file, ring->buf);
-	ret = 0;
 	/* Closed by another thread, which never met the ring. */
 	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
 		kdapl_ring_drop(file, evd);
 		ret = -ENODEV;
 	}
+	kdapl_ring_put(ring);
 	goto out;
 
 err_maps:
 	xa_erase(&file->maps, ring->buf->id);
+	kdapl_ring_put(ring);
 err:
 	kdapl_ring_put(ring);
 out:
@@ -450,7 +453,7 @@ struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd)
 	struct kdapl_ring *ring;
 
 	xa_lock(&file->rings);
-	ring = xa_load(&file->rings, (u32)evd);
+	ring = xa_load(&file->rings, evd);
 	if (ring && ring->evd == evd)
 		kref_get(&ring->ref);
 	else
@@ -471,9 +474,9 @@ void kdapl_ring_drop(struct kdapl_file *file, u64 evd)
 	struct kdapl_ring *ring;
 
 	xa_lock(&file->rings);
-	ring = xa_load(&file->rings, (u32)evd);
+	ring = xa_load(&file->rings, evd);
 	if (ring && ring->evd == evd)
-		__xa_erase(&file->rings, (u32)evd);
+		__xa_erase(&file->rings, evd);
 	else
 		ring = NULL;
 	xa_unlock(&file->rings);
@@ -486,13 +489,18 @@ static void drop_matching(struct kdapl_file *file, u64 ia, bool all)
 	struct kdapl_ring *ring;
 	unsigned long i;
 
+	/* Whoever unlinks a ring drops it: dat_evd_free may be at it, too. */
+	xa_lock(&file->rings);
 	xa_for_each(&file->rings, i, ring) {
-		/* Only who closed the IA drops its rings: nobody else does. */
 		if (!all && ring->ia != ia)
 			continue;
-		xa_erase(&file->rings, i);
+		__xa_erase(&file->rings, i);
+		xa_unlock(&file->rings);
 		ring_forget(file, ring);
+		cond_resched();
+		xa_lock(&file->rings);
 	}
+	xa_unlock(&file->rings);
 }
 
 /**
