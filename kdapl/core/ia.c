@@ -529,6 +529,7 @@ static void ia_release(struct kdapl_object *obj)
 
 	cleanup_srcu_struct(&ia->srcu);
 	kdapl_device_put(ia->dev);
+	atomic_dec(&obj->space->nr_ias);
 	kfree(ia);
 }
 
@@ -539,9 +540,11 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	struct kdapl_ia *ia;
 	int i;
 
+	if (!atomic_add_unless(&space->nr_ias, 1, space->max_ias))
+		return NULL;
 	ia = kzalloc(sizeof(*ia), kdapl_gfp(space));
 	if (!ia)
-		return NULL;
+		goto err_count;
 	if (init_srcu_struct(&ia->srcu))
 		goto err_free;
 	ia->dev = dev;
@@ -564,6 +567,8 @@ err_srcu:
 	cleanup_srcu_struct(&ia->srcu);
 err_free:
 	kfree(ia);
+err_count:
+	atomic_dec(&space->nr_ias);
 	return NULL;
 }
 

@@ -48,6 +48,7 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
 	space->net = get_net(net);
 	space->user = user;
 	space->max_objects = max_objects;
+	space->max_ias = user ? USER_MAX_IAS : INT_MAX;
 	return 0;
 }
 

@@ -89,6 +89,8 @@ struct kdapl_slot {
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
  * @nr_live: objects whose memory is not released yet
+ * @nr_ias, @max_ias: open IAs; each has memory for each processor that no limit
+ *		      of a process counts
  * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
  *	  used again soon (M27)
  * @next_lmr: where the cyclic allocation goes on
@@ -105,6 +107,8 @@ struct kdapl_space {
 	u32 nr_objects;
 	u32 max_objects;
 	atomic_t nr_live;
+	atomic_t nr_ias;
+	int max_ias;
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct list_head ias;
