@@ -14,6 +14,8 @@
 #include "core.h"
 #include "ia.h"
 #include "../trace.h"
+/* A program opens one for each port that it uses, rarely more. */
+#define USER_MAX_IAS	64
 
 static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 {
