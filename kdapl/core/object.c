@@ -14,6 +14,7 @@
 #include "core.h"
 #include "ia.h"
 #include "../trace.h"
+
 /* A program opens one for each port that it uses, rarely more. */
 #define USER_MAX_IAS	64
 
