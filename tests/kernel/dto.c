@@ -428,10 +428,36 @@ out:
 	link_free(&link);
 }
 
+/* What reads @iov gives @wanted; what writes it. */
+static void sends_give(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov,
+		       const DAT_RMR_TRIPLET *remote, DAT_RETURN wanted)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	ret_is("dat_ep_post_send", dat_ep_post_send(ep, 1, iov, cookie, 0),
+	       wanted);
+	ret_is("dat_ep_post_rdma_write",
+	       dat_ep_post_rdma_write(ep, 1, iov, cookie, remote, 0), wanted);
+}
+
+static void receives_give(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov,
+			  const DAT_RMR_TRIPLET *remote, DAT_RETURN wanted)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	ret_is("dat_ep_post_recv", dat_ep_post_recv(ep, 1, iov, cookie, 0),
+	       wanted);
+	ret_is("dat_ep_post_rdma_read",
+	       dat_ep_post_rdma_read(ep, 1, iov, cookie, remote, 0), wanted);
+}
+
 static void rights_and_zones(void)
 {
+	const DAT_RETURN no_right_to_read = DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+						      DAT_PRIVILEGES_READ);
+	const DAT_RETURN no_right_to_write = DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+						       DAT_PRIVILEGES_WRITE);
 	struct mem read_only = {}, write_only = {}, none = {}, other = {};
-	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_PZ_HANDLE own = side_a.pz, pz = NULL;
 	DAT_LMR_TRIPLET iov;
 	DAT_RMR_TRIPLET remote;
@@ -450,30 +476,18 @@ static void rights_and_zones(void)
 	side_a.pz = own;
 	ep = link.a.ep;
 	remote = remote_piece(&link.b.mem, 0, 64);
-#define SENDS(type, sub)						\
-	do {								\
-		IS(dat_ep_post_send(ep, 1, &iov, cookie, 0), type, sub); \
-		IS(dat_ep_post_rdma_write(ep, 1, &iov, cookie, &remote, 0), \
-		   type, sub);						\
-	} while (0)
-#define RECEIVES(type, sub)						\
-	do {								\
-		IS(dat_ep_post_recv(ep, 1, &iov, cookie, 0), type, sub); \
-		IS(dat_ep_post_rdma_read(ep, 1, &iov, cookie, &remote, 0), \
-		   type, sub);						\
-	} while (0)
 	iov = piece(&read_only, 0, 64);
-	RECEIVES(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	receives_give(ep, &iov, &remote, no_right_to_write);
 	iov = piece(&write_only, 0, 64);
-	SENDS(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	sends_give(ep, &iov, &remote, no_right_to_read);
 	iov = piece(&none, 0, 64);
-	SENDS(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
-	RECEIVES(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	sends_give(ep, &iov, &remote, no_right_to_read);
+	receives_give(ep, &iov, &remote, no_right_to_write);
 	iov = piece(&other, 0, 64);
-	SENDS(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_READ);
-	RECEIVES(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
-#undef SENDS
-#undef RECEIVES
+	sends_give(ep, &iov, &remote, DAT_ERROR(DAT_PROTECTION_VIOLATION,
+						DAT_PROTECTION_READ));
+	receives_give(ep, &iov, &remote, DAT_ERROR(DAT_PROTECTION_VIOLATION,
+						   DAT_PROTECTION_WRITE));
 	nothing_more(link.a.events);
 out:
 	side_a.pz = own;
