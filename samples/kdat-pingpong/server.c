@@ -33,7 +33,7 @@ static void forget(struct pp_conn *conn)
 {
 	mutex_lock(&server_lock);
 	list_del(&conn->entry);
-	nr_active--;
+	WRITE_ONCE(nr_active, nr_active - 1);
 	nr_served++;
 	if (conn->error)
 		nr_failed++;
@@ -106,7 +106,7 @@ static struct pp_conn *new_conn(const struct pp_game *game)
 		conn->ended = server_ended;
 		INIT_WORK(&conn->end_work, end_work);
 		list_add_tail(&conn->entry, &server_conns);
-		nr_active++;
+		WRITE_ONCE(nr_active, nr_active + 1);
 	}
 	mutex_unlock(&server_lock);
 	return conn;
@@ -184,16 +184,6 @@ static void disconnect_all(void)
 	mutex_unlock(&server_lock);
 }
 
-static bool all_gone(void)
-{
-	bool gone;
-
-	mutex_lock(&server_lock);
-	gone = list_empty(&server_conns);
-	mutex_unlock(&server_lock);
-	return gone;
-}
-
 /**
  * pp_server_stop - end all connections and stop listening
  *
@@ -208,7 +198,7 @@ void pp_server_stop(void)
 	dat_evd_modify_upcall(request_evd, DAT_UPCALL_TEARDOWN,
 			      DAT_UPCALL_SAME);
 	disconnect_all();
-	wait_event(server_empty, all_gone());
+	wait_event(server_empty, !READ_ONCE(nr_active));
 	dat_evd_free(request_evd);
 	destroy_workqueue(server_wq);
 }
