@@ -472,7 +472,14 @@ static void conn_timer(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
 					       struct kdapl_conn, timer);
+	s64 left = ktime_us_delta(conn->deadline, ktime_get());
 
+	/* C10: jiffies may have lagged behind when the timer was armed. */
+	if (left > 0 && !READ_ONCE(conn->told)) {
+		queue_delayed_work(kdapl_wq, &conn->timer,
+				   usecs_to_jiffies(left) + 1);
+		return;
+	}
 	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_TIMER);
 	kdapl_conn_put(conn);
 }
@@ -541,6 +548,7 @@ void kdapl_conn_start(struct kdapl_conn *conn)
 	conn->resolve_ms = RESOLVE_FIRST_MS;
 	if (conn->timeout != DAT_TIMEOUT_INFINITE) {
 		kdapl_conn_get(conn);
+		conn->deadline = ktime_add_us(ktime_get(), conn->timeout);
 		/* One more jiffy: never before the time (C10). */
 		queue_delayed_work(kdapl_wq, &conn->timer,
 				   usecs_to_jiffies(conn->timeout) + 1);

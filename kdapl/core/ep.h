@@ -128,7 +128,7 @@ struct kdapl_dir {
  * @peer, @qual, @flags: as asked, for dup_connect; on the passive side the
  *	  active endpoint's address and the service point's qualifier
  * @peer_port, @local_port: of the addresses
- * @timeout: of the attempt, microseconds
+ * @timeout, @deadline: of the attempt, microseconds, and when that is over
  * @resolve_until, @resolve_ms: end of address resolution, length of its next try
  * @peer_rd_in, @peer_rd_out: what the request offered
  * @linger: in kdapl_ia.linger
@@ -167,6 +167,7 @@ struct kdapl_conn {
 	u64 qual;
 	u32 flags;
 	u32 timeout;
+	ktime_t deadline;
 	unsigned long resolve_until;
 	u32 resolve_ms;
 	u8 peer_rd_in;
