@@ -77,6 +77,18 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			      DAT_VLEN *preferred_length,
 			      DAT_VADDR *preferred_alignment);
 
+/* rmr.c; the bind is a post: any context, never sleeps or allocates */
+DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz,
+			    DAT_RMR_HANDLE *rmr);
+DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr,
+			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
+DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr,
+			  const DAT_LMR_TRIPLET *triplet,
+			  DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
+			  DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			  DAT_RMR_CONTEXT *rmr_context);
+DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr);
+
 /*
  * evd.c.  The argument numbers of the two create calls differ: in the kernel
  * space those of dat_evd_kcreate are reported (flags are argument 5, evd 6),
