@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The scenario suite as a program.
+ *
+ *	udat_scenario [-a IA] [-b IA] [TEXT]
+ *
+ * The scenarios with TEXT in their line, or all of them.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "scenario.h"
+
+#define OBJECTS	"/sys/kernel/debug/kdapl/objects"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void say(const char *line)
+{
+	puts(line);
+}
+
+void *platform_alloc(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void platform_free(void *memory, size_t size)
+{
+	if (memory)
+		munmap(memory, size);
+}
+
+void platform_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void platform_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void *thread_fn(void *arg)
+{
+	struct thread *thread = arg;
+
+	thread->ret = thread->fn(thread->arg);
+	return NULL;
+}
+
+bool platform_thread_start(struct thread *thread)
+{
+	return !pthread_create(&thread->pthread, NULL, thread_fn, thread);
+}
+
+void platform_thread_join(struct thread *thread)
+{
+	pthread_join(thread->pthread, NULL);
+}
+
+void yield_cpu(void)
+{
+	sched_yield();
+}
+
+void sleep_us(unsigned int us)
+{
+	usleep(us);
+}
+
+u64 now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
+}
+
+u32 random_u32(void)
+{
+	u32 number = 0;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		number = now_us();
+	return number;
+}
+
+int run_command(const char *command)
+{
+	int status = system(command);
+
+	return status < 0 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
+}
+
+/* A process without an IA is not listed. */
+int live_objects(void)
+{
+	char line[256];
+	int pid, n, found = 0;
+	FILE *f = fopen(OBJECTS, "r");
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "space pid %d: objects %d", &pid, &n) == 2 &&
+		    pid == getpid())
+			found += n;
+	fclose(f);
+	return found;
+}
+
+static u64 status_kb(const char *field)
+{
+	size_t length = strlen(field);
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	u64 kb = 0;
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, length))
+			kb = strtoull(line + length, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+u64 pinned_kb(void)
+{
+	return status_kb("VmPin:");
+}
+
+u64 locked_kb(void)
+{
+	return status_kb("VmLck:");
+}
+
+DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
+			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
+{
+	return dat_evd_create(ia, qlen, DAT_HANDLE_NULL, flags, evd);
+}
+
+DAT_RETURN platform_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
+			       DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+			       DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			       DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *context,
+			       DAT_RMR_CONTEXT *rmr_context)
+{
+	return dat_lmr_create(ia, type, region, length, pz, privileges, lmr,
+			      context, rmr_context, NULL, NULL);
+}
+
+DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
+			     DAT_EVENT *event)
+{
+	DAT_COUNT more;
+
+	return dat_evd_wait(evd, ms * 1000, 1, event, &more);
+}
+
+int main(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "a:b:")) != -1) {
+		if (c == '?')
+			return 2;
+		*(c == 'a' ? &side_a.name : &side_b.name) = optarg;
+	}
+	if (access(OBJECTS, R_OK)) {
+		fprintf(stderr, "udat_scenario: %s: %s (root, and debugfs mounted?)\n",
+			OBJECTS, strerror(errno));
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return run_scenarios(optind < argc ? argv[optind] : "") ? 1 : 0;
+}
