@@ -441,6 +441,8 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 		return INVALID_HANDLE(IA);
 	err = kdat_upcall_init(evd, upcall_policy, upcall);
 	kdapl_evd_put(evd);
+	if (err == -ESTALE)
+		return INVALID_HANDLE(IA);
 	if (err) {
 		kdapl_evd_free(SPACE, handle);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
@@ -494,6 +496,8 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	case -EDEADLK:
 		return DAT_ERROR(DAT_INVALID_STATE,
 				 DAT_INVALID_STATE_EVD_IN_USE);
+	case -ESTALE:
+		return INVALID_HANDLE(EVD_REQUEST);
 	default:
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);

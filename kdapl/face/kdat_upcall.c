@@ -116,8 +116,7 @@ static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 	if (upcall)
 		up->object = *upcall;
 	up->policy = policy;
-	kdapl_evd_set_sink(evd, sink, up, false);
-	ret = 0;
+	ret = kdapl_evd_set_sink(evd, sink, up, false);
 out:
 	write_sequnlock_irqrestore(&up->lock, flags);
 	return ret;
@@ -131,7 +130,7 @@ out:
  *
  * May sleep.  Rules E93..E98, E110.
  *
- * Return: 0; -ENOMEM.
+ * Return: 0; -ENOMEM; -ESTALE: the EVD was freed meanwhile.
  */
 int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 		     const DAT_UPCALL_OBJECT *upcall)
@@ -154,7 +153,8 @@ int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
  * that one started may then still be running.  May sleep.  Rules E103..E109.
  *
  * Return: 0; -EINVAL for an active policy and no function; -EDEADLK for
- * TEARDOWN from the EVD's own upcall; -ENOMEM.
+ * TEARDOWN from the EVD's own upcall; -ENOMEM; -ESTALE for an active policy and
+ * an EVD that was freed meanwhile.
  */
 int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 		       const DAT_UPCALL_OBJECT *upcall)
