@@ -49,7 +49,7 @@ struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
 	if (!ep || !made)
 		return ep;
 	pthread_mutex_lock(&ep->lock);
-	body = shim_ep_body(ep);
+	body = shim_is(ep, SHIM_EP, token) ? shim_ep_body(ep) : NULL;
 	if (body)
 		body->provider_made = true;
 	pthread_mutex_unlock(&ep->lock);

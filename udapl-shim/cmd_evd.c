@@ -7,7 +7,6 @@
  * The lock of the EVD is held while the ring is touched, and not while waiting.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "shim.h"
 
@@ -29,11 +28,13 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 		free(body);
 		return SHIM_NO_MEMORY;
 	}
-	body->poll_fd = -1;
+	body->poll_fd.fd = -1;
 	shim_ring_map(&body->ring, ring);
-	pthread_mutex_lock(&evd->lock);
-	evd->body = body;
-	pthread_mutex_unlock(&evd->lock);
+	if (!shim_object_dress(evd, SHIM_EVD, token, body)) {
+		shim_ring_unmap(&body->ring);
+		free(body);
+		return SHIM_NO_MEMORY;
+	}
 	*evdp = evd;
 	return DAT_SUCCESS;
 }
@@ -51,8 +52,7 @@ void shim_evd_body_free(struct shim_object *evd)
 		return;
 	shim_cno_detach(evd, body);
 	shim_ring_unmap(&body->ring);
-	if (body->poll_fd >= 0)
-		close(body->poll_fd);
+	shim_fd_close(&body->poll_fd);
 	free(body);
 }
 
@@ -298,12 +298,16 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	DAT_RETURN ret;
 
 	body->waiter = true;
+	body->withheld = false;
 	pthread_mutex_unlock(&evd->lock);
 	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, SHIM_NO_FAULT);
 	pthread_mutex_lock(&evd->lock);
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
 		return DAT_ERROR(DAT_ABORT, 0);
 	body->waiter = false;
+	/* Who has an event is told of the others. */
+	if (!ret)
+		body->withheld = false;
 	if (body->clear_late) {
 		body->clear_late = false;
 		tell_waitable(evd, true);
@@ -379,7 +383,9 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 	else
 		ret = evd_wait(evd, &arg, &taken, n_more_events);
 	evd_unlock(evd);
-	if (!ret)
+	if (ret)
+		shim_cno_tell(evd);
+	else
 		shim_event(evd, &taken, event);
 	return ret;
 }

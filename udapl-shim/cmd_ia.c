@@ -79,7 +79,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 		return SHIM_ARG(2);
 	if (max_to_return && !dat_provider_list)
 		return SHIM_ARG(3);
-	if (shim_dev_get())
+	if (shim_dev_open())
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 
 	/* No machine has more ports than this; a larger array stays unused. */
@@ -97,7 +97,6 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 		*entries_returned = arg.number;
 
 	free(infos);
-	shim_dev_put();
 	return ret;
 }
 
@@ -159,22 +158,19 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 	struct shim_object *ia;
 	DAT_RETURN ret;
 
-	if (shim_dev_get())
+	if (shim_dev_open())
 		return NOT_FOUND;
 	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, SHIM_ARG(1));
 	if (ret)
-		goto put;
+		return ret;
 	ret = ia_objects(arg, async_evd, &ia);
-	if (ret)
-		goto close;
+	if (ret) {
+		close.handle = arg->ia;
+		shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, SHIM_NO_FAULT);
+		return ret;
+	}
 	*ia_handle = ia;
 	return DAT_SUCCESS;
-close:
-	close.handle = arg->ia;
-	shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, SHIM_NO_FAULT);
-put:
-	shim_dev_put();
-	return ret;
 }
 
 /* What the consumer says of its asynchronous EVD (I4..I6). */
@@ -225,18 +221,21 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 	return ia_open(&arg, asynch_evd_handle, ia_handle);
 }
 
-/* The kernel has destroyed the object. */
+/* The kernel has destroyed the object. It dies before it loses its body. */
 static void object_gone(struct shim_object *obj, void *arg)
 {
+	uint32_t type = atomic_load(&obj->type);
 	void *body;
 
 	(void)arg;
-	switch (atomic_load(&obj->type)) {
+	if (type == SHIM_CNO) {
+		shim_cno_close(obj);
+		return;
+	}
+	shim_object_kill(obj);
+	switch (type) {
 	case SHIM_EVD:
 		shim_evd_body_free(obj);
-		break;
-	case SHIM_CNO:
-		shim_cno_close(obj);
 		break;
 	case SHIM_EP:
 		shim_ep_body_free(obj);
@@ -248,7 +247,6 @@ static void object_gone(struct shim_object *obj, void *arg)
 		pthread_mutex_unlock(&obj->lock);
 		free(body);
 	}
-	shim_object_kill(obj);
 }
 
 /*
@@ -270,9 +268,9 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 	if (ret)
 		return ret;
 
-	shim_for_each(ia, object_gone, NULL);
+	/* The IA first: from here on nothing new is made on it. */
 	object_gone(ia, NULL);
-	shim_dev_put();
+	shim_for_each(ia, object_gone, NULL);
 	return DAT_SUCCESS;
 }
 

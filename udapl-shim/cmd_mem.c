@@ -140,13 +140,12 @@ static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
 	if (ret)
 		return ret;
 	lmr = shim_object_get(arg->lmr, SHIM_LMR, ia, NULL);
-	if (!lmr) {
+	if (!lmr || !shim_object_dress(lmr, SHIM_LMR, arg->lmr, body)) {
 		struct kdapl_uapi_handle undo = { .handle = arg->lmr };
 
 		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, SHIM_NO_FAULT);
 		return SHIM_NO_MEMORY;
 	}
-	lmr->body = body;
 	*lmr_handle = lmr;
 	return DAT_SUCCESS;
 }

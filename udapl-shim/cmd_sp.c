@@ -215,6 +215,8 @@ static DAT_RETURN cr_query(struct shim_object *cr,
 	struct shim_cr *body = cr->body;
 	DAT_RETURN ret;
 
+	if (atomic_load(&cr->type) != SHIM_CR)
+		return SHIM_BAD(CR);
 	if (!body) {
 		body = calloc(1, sizeof(*body));
 		cr->body = body;

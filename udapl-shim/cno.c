@@ -28,13 +28,23 @@
 #define CNO_IN_USE	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE)
 
 /**
+ * struct cno_call - an agent, to be called once (E79)
+ * @evd: for which; NULL: none, or freed meanwhile
+ */
+struct cno_call {
+	struct cno_call *next;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct shim_object *evd;
+};
+
+/**
  * struct shim_cno - the body of a CNO
  * @refs: the object, its thread, each waiter
  * @events: the epoll set
- * @wake: makes the thread look at @agent_due and @dead
+ * @wake: makes the thread look at @due and @dead
  * @triggered: there is a trigger, of @evd (NULL: freed meanwhile, E89)
- * @agent: to be called at the next trigger, once (E79)
- * @due, @due_evd, @agent_due: the agent that the thread has to call now
+ * @agent: to be called at the next trigger, or NULL
+ * @due: agents that the thread has to call now, in order
  * @nr_evds: EVDs attached
  * @waiters: threads in dat_cno_wait
  * @released: grows when all waiters have to return with a null EVD (E90)
@@ -43,20 +53,36 @@
 struct shim_cno {
 	pthread_mutex_t lock;
 	unsigned int refs;
-	int events;
-	int wake;
+	struct shim_fd events;
+	struct shim_fd wake;
 	bool triggered;
 	struct shim_object *evd;
-	DAT_OS_WAIT_PROXY_AGENT agent;
-	bool agent_due;
-	DAT_OS_WAIT_PROXY_AGENT due;
-	struct shim_object *due_evd;
+	struct cno_call *agent;
+	struct cno_call *due;
 	unsigned int nr_evds;
 	unsigned int waiters;
 	unsigned int released;
 	bool dead;
 	atomic_uint_least32_t seq;
 };
+
+static void cno_free(struct shim_cno *cno)
+{
+	shim_fd_close(&cno->events);
+	shim_fd_close(&cno->wake);
+	free(cno->agent);
+	free(cno);
+}
+
+/* Drops the lock and the reference. */
+static void cno_unlock(struct shim_cno *cno)
+{
+	bool last = !--cno->refs;
+
+	pthread_mutex_unlock(&cno->lock);
+	if (last)
+		cno_free(cno);
+}
 
 /* The body of a live CNO, with a reference and locked; NULL: a bad handle. */
 static struct shim_cno *cno_lock(struct shim_object *obj)
@@ -71,20 +97,11 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 		cno->refs++;
 	}
 	pthread_mutex_unlock(&obj->lock);
+	if (cno && cno->dead) {
+		cno_unlock(cno);
+		return NULL;
+	}
 	return cno;
-}
-
-/* Drops the lock and the reference. */
-static void cno_unlock(struct shim_cno *cno)
-{
-	bool last = !--cno->refs;
-
-	pthread_mutex_unlock(&cno->lock);
-	if (!last)
-		return;
-	close(cno->events);
-	close(cno->wake);
-	free(cno);
 }
 
 static void wake_waiters(struct shim_cno *cno, int number)
@@ -98,17 +115,32 @@ static void wake_thread(struct shim_cno *cno)
 	uint64_t one = 1;
 
 	/* Fails only if the counter is full, and then it is awake. */
-	if (write(cno->wake, &one, sizeof(one)) < 0)
+	if (write(cno->wake.fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* The agent is taken off and called by the thread. */
+/* An agent without a function is none (E91). Return: false without memory. */
+static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
+{
+	*call = NULL;
+	if (!agent.proxy_agent_func)
+		return true;
+	*call = calloc(1, sizeof(**call));
+	if (*call)
+		(*call)->agent = agent;
+	return *call;
+}
+
+/* The agent is taken off and called by the thread, after those before it. */
 static void agent_call(struct shim_cno *cno, struct shim_object *evd)
 {
-	cno->due = cno->agent;
-	cno->due_evd = evd;
-	cno->agent_due = true;
-	cno->agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
+	struct cno_call **end = &cno->due;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = cno->agent;
+	cno->agent->evd = evd;
+	cno->agent = NULL;
 	wake_thread(cno);
 }
 
@@ -120,22 +152,27 @@ static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
 	cno->evd = evd;
 	if (cno->waiters)
 		wake_waiters(cno, 1);
-	if (cno->agent.proxy_agent_func) {
+	if (cno->agent) {
 		/* With nobody waiting this is the delivery. */
 		cno->triggered = cno->waiters;
 		agent_call(cno, evd);
 	}
 }
 
-/* A thread that waits for this EVD gets the event, the CNO is not told (E37). */
+/*
+ * A thread that waits for this EVD gets the event, the CNO is not told (E37), or
+ * later if the thread goes without it.
+ */
 static bool has_waiter(struct shim_object *evd)
 {
-	const struct shim_evd *body;
+	struct shim_evd *body;
 	bool waiter;
 
 	pthread_mutex_lock(&evd->lock);
 	body = evd->body;
 	waiter = body && body->waiter;
+	if (waiter)
+		body->withheld = true;
 	pthread_mutex_unlock(&evd->lock);
 	return waiter;
 }
@@ -150,7 +187,7 @@ static void cno_collect(struct shim_cno *cno)
 	int n, i;
 
 	do {
-		n = epoll_wait(cno->events, events, 16, 0);
+		n = epoll_wait(cno->events.fd, events, 16, 0);
 		for (i = 0; i < n; i++)
 			if (!(events[i].events & EPOLLHUP) &&
 			    !has_waiter(events[i].data.ptr))
@@ -158,22 +195,28 @@ static void cno_collect(struct shim_cno *cno)
 	} while (n == 16);
 }
 
-/* All waiters return, the agent is called with no EVD (E90). */
+/* All waiters return, the agents are called with no EVD (E90). */
 static void cno_release(struct shim_cno *cno)
 {
+	struct cno_call *call;
+
+	for (call = cno->due; call; call = call->next)
+		call->evd = NULL;
 	cno->released++;
 	cno->triggered = false;
 	wake_waiters(cno, INT_MAX);
-	if (cno->agent.proxy_agent_func)
+	if (cno->agent)
 		agent_call(cno, NULL);
 }
 
 static void run_agent(struct shim_cno *cno)
 {
-	DAT_OS_WAIT_PROXY_AGENT agent = cno->due;
-	DAT_EVD_HANDLE evd = cno->due_evd;
+	struct cno_call *call = cno->due;
+	DAT_OS_WAIT_PROXY_AGENT agent = call->agent;
+	DAT_EVD_HANDLE evd = call->evd;
 
-	cno->agent_due = false;
+	cno->due = call->next;
+	free(call);
 	pthread_mutex_unlock(&cno->lock);
 	agent.proxy_agent_func(agent.instance_data, evd);
 	pthread_mutex_lock(&cno->lock);
@@ -183,21 +226,21 @@ static void *cno_thread(void *arg)
 {
 	struct shim_cno *cno = arg;
 	struct pollfd fds[2] = {
-		{ .fd = cno->events, .events = POLLIN },
-		{ .fd = cno->wake, .events = POLLIN },
+		{ .fd = cno->events.fd, .events = POLLIN },
+		{ .fd = cno->wake.fd, .events = POLLIN },
 	};
 	uint64_t count;
 
 	pthread_mutex_lock(&cno->lock);
-	while (!cno->dead || cno->agent_due) {
-		if (cno->agent_due) {
+	while (!cno->dead || cno->due) {
+		if (cno->due) {
 			run_agent(cno);
 			continue;
 		}
 		pthread_mutex_unlock(&cno->lock);
 		poll(fds, 2, -1);
 		if (fds[1].revents &&
-		    read(cno->wake, &count, sizeof(count)) < 0)
+		    read(cno->wake.fd, &count, sizeof(count)) < 0)
 			count = 0;
 		pthread_mutex_lock(&cno->lock);
 		cno_collect(cno);
@@ -227,24 +270,31 @@ static int start_thread(struct shim_cno *cno)
 static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct shim_cno *cno = calloc(1, sizeof(*cno));
+	bool good;
 
 	if (!cno)
 		return NULL;
 	pthread_mutex_init(&cno->lock, NULL);
-	cno->agent = agent;
 	cno->refs = 2;
-	cno->events = epoll_create1(EPOLL_CLOEXEC);
-	cno->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cno->events >= 0 && cno->wake >= 0 && !start_thread(cno))
+	shim_fds_lock();
+	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
+	good &= shim_fd_keep(&cno->wake,
+			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	shim_fds_unlock();
+	if (good && agent_new(agent, &cno->agent) && !start_thread(cno))
 		return cno;
-	if (cno->events >= 0)
-		close(cno->events);
-	if (cno->wake >= 0)
-		close(cno->wake);
-	free(cno);
+	cno_free(cno);
 	return NULL;
 }
 
+/* Drops the object's reference of a CNO that is dead; @cno is locked. */
+static void cno_drop(struct shim_cno *cno)
+{
+	wake_thread(cno);
+	cno_unlock(cno);
+}
+
+/* The CNO is marked dead, by this thread: nobody finds it any more. */
 static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 {
 	pthread_mutex_lock(&obj->lock);
@@ -253,9 +303,7 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 	shim_object_kill(obj);
 
 	pthread_mutex_lock(&cno->lock);
-	cno->dead = true;
-	wake_thread(cno);
-	cno_unlock(cno);
+	cno_drop(cno);
 }
 
 /* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG3, INSUFFICIENT_RESOURCES. */
@@ -272,17 +320,13 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 	cno = cno_alloc(agent);
 	if (!cno)
 		return SHIM_NO_MEMORY;
-	obj = shim_object_new(SHIM_CNO, ia);
+	obj = shim_object_new(SHIM_CNO, ia, cno);
 	if (!obj) {
 		pthread_mutex_lock(&cno->lock);
 		cno->dead = true;
-		wake_thread(cno);
-		cno_unlock(cno);
+		cno_drop(cno);
 		return SHIM_NO_MEMORY;
 	}
-	pthread_mutex_lock(&obj->lock);
-	obj->body = cno;
-	pthread_mutex_unlock(&obj->lock);
 	*cno_handle = obj;
 	return DAT_SUCCESS;
 }
@@ -292,17 +336,13 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
-	bool in_use, dead;
+	bool in_use;
 
 	if (!cno)
 		return SHIM_BAD(CNO);
 	in_use = cno->nr_evds || cno->waiters;
-	dead = cno->dead;
-	if (!in_use)
-		cno->dead = true;
+	cno->dead = !in_use;
 	cno_unlock(cno);
-	if (dead)
-		return SHIM_BAD(CNO);
 	if (in_use)
 		return CNO_IN_USE;
 	cno_kill(obj, cno);
@@ -326,28 +366,42 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 		ret = SHIM_ARG(3);
 	} else {
 		cno_param->ia_handle = obj->ia;
-		cno_param->agent = cno->agent;
+		cno_param->agent = cno->agent ? cno->agent->agent :
+				   DAT_OS_WAIT_PROXY_AGENT_NULL;
 	}
 	cno_unlock(cno);
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/CNO. A kept trigger calls the new agent (E81). */
+/*
+ * dat_cno_modify_agent - another agent, or none
+ *
+ * A kept trigger calls the new agent (E81).
+ *
+ * Codes: INVALID_HANDLE/CNO; INSUFFICIENT_RESOURCES/MEMORY.
+ */
 DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	struct cno_call *call;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
 		return SHIM_BAD(CNO);
-	cno->agent = agent;
-	if (cno->triggered && agent.proxy_agent_func) {
+	if (agent_new(agent, &call)) {
+		free(cno->agent);
+		cno->agent = call;
+	} else {
+		ret = SHIM_NO_MEMORY;
+	}
+	if (!ret && call && cno->triggered) {
 		cno->triggered = cno->waiters;
 		agent_call(cno, cno->evd);
 	}
 	cno_unlock(cno);
-	return DAT_SUCCESS;
+	return ret;
 }
 
 static struct timespec deadline_of(DAT_TIMEOUT timeout)
@@ -445,11 +499,13 @@ static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
 	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
 	DAT_RETURN ret;
 
-	if (body->poll_fd >= 0)
+	if (body->poll_fd.fd >= 0)
 		return DAT_SUCCESS;
+	shim_fds_lock();
 	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, SHIM_NO_FAULT);
 	if (!ret)
-		body->poll_fd = arg.fd;
+		shim_fd_keep(&body->poll_fd, arg.fd);
+	shim_fds_unlock();
 	return ret;
 }
 
@@ -462,34 +518,61 @@ static int watch(const struct shim_cno *cno, int op, struct shim_object *evd,
 		.data.ptr = evd,
 	};
 
-	return epoll_ctl(cno->events, op, body->poll_fd, &event);
+	return epoll_ctl(cno->events.fd, op, body->poll_fd.fd, &event);
+}
+
+static DAT_RETURN attach(struct shim_object *evd, struct shim_evd *body,
+			 struct shim_object *obj, struct shim_cno *cno)
+{
+	DAT_RETURN ret = poll_fd(evd, body);
+
+	if (ret)
+		return ret;
+	if (watch(cno, EPOLL_CTL_ADD, evd, body))
+		return SHIM_NO_MEMORY;
+	body->cno = obj;
+	cno->nr_evds++;
+	return DAT_SUCCESS;
 }
 
 /*
- * shim_cno_attach - let an EVD, which has no CNO, trigger this one
+ * shim_cno_attach - let an EVD without a CNO trigger this one
  *
- * An EVD that holds events triggers at once (E87).
+ * An EVD that holds events triggers at once (E87). One that another thread has
+ * given a CNO meanwhile keeps that: as if ours had been the first of the two.
  */
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock(obj);
 	struct shim_evd *body;
-	DAT_RETURN ret;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
 		return SHIM_BAD(CNO);
 	pthread_mutex_lock(&evd->lock);
 	body = evd->body;
-	ret = body ? poll_fd(evd, body) : SHIM_BAD(EVD_REQUEST);
-	if (!ret && watch(cno, EPOLL_CTL_ADD, evd, body))
-		ret = SHIM_NO_MEMORY;
-	if (!ret) {
-		body->cno = obj;
-		cno->nr_evds++;
-	}
+	if (!body)
+		ret = SHIM_BAD(EVD_REQUEST);
+	else if (!body->cno)
+		ret = attach(evd, body, obj, cno);
 	pthread_mutex_unlock(&evd->lock);
 	cno_unlock(cno);
 	return ret;
+}
+
+/* The CNO hears nothing more of the EVD, nor do those who wait for it. */
+static void cno_forget(struct shim_cno *cno, struct shim_object *evd,
+		       struct shim_evd *body)
+{
+	struct cno_call *call;
+
+	epoll_ctl(cno->events.fd, EPOLL_CTL_DEL, body->poll_fd.fd, NULL);
+	if (cno->evd == evd)
+		cno->evd = NULL;
+	for (call = cno->due; call; call = call->next)
+		if (call->evd == evd)
+			call->evd = NULL;
+	cno->nr_evds--;
 }
 
 /*
@@ -503,12 +586,8 @@ void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
 	body->cno = NULL;
 	if (!cno)
 		return;
-	epoll_ctl(cno->events, EPOLL_CTL_DEL, body->poll_fd, NULL);
-	if (cno->evd == evd)
-		cno->evd = NULL;
-	if (cno->due_evd == evd)
-		cno->due_evd = NULL;
-	if (!--cno->nr_evds)
+	cno_forget(cno, evd, body);
+	if (!cno->nr_evds)
 		cno_release(cno);
 	cno_unlock(cno);
 }
@@ -571,6 +650,27 @@ DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 	return DAT_SUCCESS;
 }
 
+/*
+ * shim_cno_tell - the CNO of an EVD may hear of what came during a wait
+ *
+ * The wait has taken no event, so that nobody knows of them (E37, E76).
+ */
+void shim_cno_tell(struct shim_object *evd)
+{
+	struct shim_cno *cno;
+	struct shim_evd *body;
+
+	body = lock_both(evd, &cno);
+	if (!body)
+		return;
+	if (body->withheld && !body->waiter) {
+		body->withheld = false;
+		if (cno)
+			watch(cno, EPOLL_CTL_MOD, evd, body);
+	}
+	unlock_both(evd, cno);
+}
+
 /* Codes: INVALID_HANDLE/EVD_REQUEST, /CNO. Null detaches (E86). */
 DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 			      DAT_CNO_HANDLE cno_handle)
@@ -590,13 +690,10 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 	if (!body)
 		return SHIM_BAD(EVD_REQUEST);
 	same = body->cno == obj;
-	if (!same && old) {
-		epoll_ctl(old->events, EPOLL_CTL_DEL, body->poll_fd, NULL);
-		if (old->evd == evd)
-			old->evd = NULL;
-		old->nr_evds--;
+	if (!same && old)
+		cno_forget(old, evd, body);
+	if (!same)
 		body->cno = NULL;
-	}
 	unlock_both(evd, old);
 	return obj && !same ? shim_cno_attach(evd, obj) : DAT_SUCCESS;
 }
@@ -620,14 +717,11 @@ bool shim_cno_left(struct shim_object *ia)
 void shim_cno_close(struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock(obj);
-	bool dead;
 
 	if (!cno)
 		return;
-	dead = cno->dead;
 	cno_release(cno);
 	cno->dead = true;
 	cno_unlock(cno);
-	if (!dead)
-		cno_kill(obj, cno);
+	cno_kill(obj, cno);
 }

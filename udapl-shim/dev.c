@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The device file: one per process, so that IAs opened by it can share an
- * asynchronous EVD (I5, I6). It is open while any IA is, and closed on exec.
+ * asynchronous EVD (I5, I6). It is opened when first needed and stays: on a next
+ * file the kernel would give the tokens of dead objects to others, while a
+ * thread that was too slow may still hold one. It is closed on exec.
  *
  * After a fork the child has no objects: the kernel's rings are not mapped
- * there, the handle table is empty, and the parent's file is closed, so that
- * the parent's death is seen even if the child lives on. The child may open IAs
- * of its own.
+ * there, the handle table is empty, and the parent's file and the descriptors of
+ * its CNOs are closed, so that the parent's death is seen even if the child
+ * lives on. The child may open IAs of its own.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -18,18 +20,24 @@
 static struct {
 	atomic_int fd;
 	pthread_mutex_t lock;
-	unsigned int users;
 	bool fork_handled;
 } dev = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+static struct {
+	pthread_mutex_t lock;
+	struct shim_fd *first;
+} fds = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&dev.lock);
 	shim_table_lock();
+	shim_fds_lock();
 }
 
 static void after_fork_parent(void)
 {
+	shim_fds_unlock();
 	shim_table_unlock();
 	pthread_mutex_unlock(&dev.lock);
 }
@@ -40,9 +48,53 @@ static void after_fork_child(void)
 
 	if (fd >= 0)
 		close(fd);
-	dev.users = 0;
+	for (; fds.first; fds.first = fds.first->next)
+		close(fds.first->fd);
+	pthread_mutex_init(&fds.lock, NULL);
 	pthread_mutex_init(&dev.lock, NULL);
 	shim_table_child();
+}
+
+/*
+ * Around what makes a descriptor and shim_fd_keep(): no child is born with one
+ * that is not in the list.
+ */
+void shim_fds_lock(void)
+{
+	pthread_mutex_lock(&fds.lock);
+}
+
+void shim_fds_unlock(void)
+{
+	pthread_mutex_unlock(&fds.lock);
+}
+
+/* The lock is held. Return: whether @number is a descriptor. */
+bool shim_fd_keep(struct shim_fd *fd, int number)
+{
+	fd->fd = number;
+	if (number < 0)
+		return false;
+	fd->next = fds.first;
+	fd->link = &fds.first;
+	if (fd->next)
+		fd->next->link = &fd->next;
+	fds.first = fd;
+	return true;
+}
+
+/* If there is one. */
+void shim_fd_close(struct shim_fd *fd)
+{
+	if (fd->fd < 0)
+		return;
+	shim_fds_lock();
+	*fd->link = fd->next;
+	if (fd->next)
+		fd->next->link = fd->link;
+	close(fd->fd);
+	shim_fds_unlock();
+	fd->fd = -1;
 }
 
 /* Opens the file and agrees on a version. Return: descriptor or -errno. */
@@ -62,11 +114,11 @@ static int dev_open(void)
 }
 
 /*
- * shim_dev_get - have the file open until shim_dev_put()
+ * shim_dev_open - have the file open
  *
  * Return: 0 or -errno.
  */
-int shim_dev_get(void)
+int shim_dev_open(void)
 {
 	int fd, err = 0;
 
@@ -76,27 +128,15 @@ int shim_dev_get(void)
 				      after_fork_child);
 		dev.fork_handled = !err;
 	}
-	if (!err && !dev.users) {
+	if (!err && shim_fd() < 0) {
 		fd = dev_open();
 		if (fd < 0)
 			err = fd;
 		else
 			atomic_store(&dev.fd, fd);
 	}
-	if (!err)
-		dev.users++;
 	pthread_mutex_unlock(&dev.lock);
 	return err;
-}
-
-void shim_dev_put(void)
-{
-	pthread_mutex_lock(&dev.lock);
-	if (!--dev.users) {
-		shim_table_forget();
-		close(atomic_exchange(&dev.fd, -1));
-	}
-	pthread_mutex_unlock(&dev.lock);
 }
 
 int shim_fd(void)

@@ -166,11 +166,22 @@ static struct shim_object *object_alloc(void)
 	return obj;
 }
 
-static void object_start(struct shim_object *obj, uint64_t token, uint32_t type,
-			 struct shim_object *ia)
+/*
+ * A new object; the lock is held. None without memory, and none on an IA that is
+ * closed: whoever closes it goes over its objects once.
+ */
+static struct shim_object *object_start(uint64_t token, uint32_t type,
+					struct shim_object *ia, void *body)
 {
+	struct shim_object *obj;
+
+	if (ia && atomic_load(&ia->type) != SHIM_IA)
+		return NULL;
+	obj = object_alloc();
+	if (!obj)
+		return NULL;
 	obj->provider = &shim_provider;
-	obj->body = NULL;
+	obj->body = body;
 	obj->next_dead = 0;
 	atomic_store_explicit(&obj->context, 0, memory_order_relaxed);
 	atomic_store_explicit(&obj->ia, ia ? ia : obj, memory_order_relaxed);
@@ -178,6 +189,7 @@ static void object_start(struct shim_object *obj, uint64_t token, uint32_t type,
 	if (token)
 		hash_add(obj);
 	atomic_store_explicit(&obj->type, type, memory_order_release);
+	return obj;
 }
 
 /*
@@ -186,7 +198,7 @@ static void object_start(struct shim_object *obj, uint64_t token, uint32_t type,
  * An event can show an object before the call that makes it has returned (P5);
  * both sides end up with the same object. @ia is NULL for an IA; @made may be.
  *
- * Return: NULL without memory.
+ * Return: NULL without memory, and when the IA has been closed meanwhile.
  */
 struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 				    struct shim_object *ia, bool *made)
@@ -197,11 +209,8 @@ struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 	pthread_mutex_lock(&table.lock);
 	obj = hash_find(token);
 	if (!obj) {
-		obj = object_alloc();
-		if (obj) {
-			object_start(obj, token, type, ia);
-			fresh = true;
-		}
+		obj = object_start(token, type, ia, NULL);
+		fresh = obj;
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (made)
@@ -209,17 +218,33 @@ struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 	return obj;
 }
 
-/* An object that the kernel does not know: a CNO. */
-struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia)
+/* An object that the kernel does not know: a CNO. Return: as shim_object_get. */
+struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
+				    void *body)
 {
 	struct shim_object *obj;
 
 	pthread_mutex_lock(&table.lock);
-	obj = object_alloc();
-	if (obj)
-		object_start(obj, 0, type, ia);
+	obj = object_start(0, type, ia, body);
 	pthread_mutex_unlock(&table.lock);
 	return obj;
+}
+
+/*
+ * Gives an object its body, unless its IA was closed since it was made: then
+ * false, and the body is still the caller's.
+ */
+bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
+		       void *body)
+{
+	bool live;
+
+	pthread_mutex_lock(&obj->lock);
+	live = shim_is(obj, type, token);
+	if (live)
+		obj->body = body;
+	pthread_mutex_unlock(&obj->lock);
+	return live;
 }
 
 /* The handle is bad from here on. Only who destroyed the object calls this. */
@@ -277,21 +302,6 @@ void shim_for_each(struct shim_object *ia,
 		    atomic_load(&obj->ia) == ia)
 			func(obj, arg);
 	}
-}
-
-/*
- * The device file is being closed: a next one gives the same tokens to other
- * objects. Nothing lives and no event is queued any more.
- */
-void shim_table_forget(void)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&table.lock);
-	for (nr = 1; nr <= table.used; nr++)
-		atomic_store(&object_nr(nr)->token, 0);
-	memset(table.heads, 0, sizeof(table.heads));
-	pthread_mutex_unlock(&table.lock);
 }
 
 /* Around fork() */

@@ -14,9 +14,9 @@
  *	cno.c		CNOs, a wait over several EVDs
  *	provider.c	the function table that every handle points to
  *
- * Locks, outer to inner: an object's lock, the table's lock (handle.c). The
- * device's lock (dev.c) is outside both. No two objects are locked at a time,
- * except a CNO outside an EVD.
+ * Locks, outer to inner: an object's lock; the table's lock (handle.c) or that
+ * of descriptors (dev.c). The device's lock (dev.c) is outside all. No two
+ * objects are locked at a time, except a CNO outside an EVD.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -92,10 +92,11 @@ extern _Atomic size_t shim_table_size;
 /* The object that a handle names if it is any object of ours, dead or not. */
 static inline struct shim_object *shim_object_at(DAT_HANDLE handle)
 {
-	uintptr_t base = atomic_load_explicit(&shim_table_base,
-					      memory_order_relaxed);
+	/* ORDER: a size that is not 0 comes with its base, see table_grow() */
 	size_t size = atomic_load_explicit(&shim_table_size,
 					   memory_order_acquire);
+	uintptr_t base = atomic_load_explicit(&shim_table_base,
+					      memory_order_relaxed);
 	uintptr_t offset = (uintptr_t)handle - base;
 
 	if (offset >= size || offset % sizeof(struct shim_object))
@@ -129,21 +130,22 @@ static inline bool shim_is(const struct shim_object *obj, uint32_t type,
 
 struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 				    struct shim_object *ia, bool *made);
-struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia);
+struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
+				    void *body);
+bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
+		       void *body);
 void shim_object_kill(struct shim_object *obj);
 struct shim_object *shim_by_token(uint64_t token);
 DAT_HANDLE shim_handle(uint64_t token);
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg);
-void shim_table_forget(void);
 void shim_table_lock(void);
 void shim_table_unlock(void);
 void shim_table_child(void);
 
 /* dev.c */
 
-int shim_dev_get(void);
-void shim_dev_put(void);
+int shim_dev_open(void);
 int shim_fd(void);
 DAT_RETURN shim_ioctl(unsigned long cmd, void *arg, DAT_RETURN fault);
 
@@ -154,6 +156,22 @@ DAT_RETURN shim_ioctl(unsigned long cmd, void *arg, DAT_RETURN fault);
 #define SHIM_NO_FAULT	DAT_ERROR(DAT_INTERNAL_ERROR, 0)
 #define SHIM_NO_MEMORY	\
 	DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
+
+/**
+ * struct shim_fd - a descriptor that a forked child must not keep
+ * @fd: -1 if there is none
+ * @next, @link: the list of all that are open; @link is where it hangs
+ */
+struct shim_fd {
+	int fd;
+	struct shim_fd *next;
+	struct shim_fd **link;
+};
+
+void shim_fds_lock(void);
+void shim_fds_unlock(void);
+bool shim_fd_keep(struct shim_fd *fd, int number);
+void shim_fd_close(struct shim_fd *fd);
 
 DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj);
 DAT_RETURN shim_flags_call(unsigned long cmd, const struct shim_object *obj,
@@ -218,7 +236,8 @@ struct shim_lmr {
  * @unwaitable: dat_evd_set_unwaitable (E26)
  * @clear_late: waitable again, which the kernel hears when @waiter has gone
  * @disabled: dat_evd_disable (E23)
- * @poll_fd: for the CNO, -1 if there was none yet
+ * @withheld: events came for which the CNO was not told because of @waiter
+ * @poll_fd: for the CNO, made when it first gets one
  * @cno: its CNO or NULL
  */
 struct shim_evd {
@@ -227,7 +246,8 @@ struct shim_evd {
 	bool unwaitable;
 	bool clear_late;
 	bool disabled;
-	int poll_fd;
+	bool withheld;
+	struct shim_fd poll_fd;
 	struct shim_object *cno;
 };
 
@@ -281,6 +301,7 @@ DAT_RETURN shim_post(const struct shim_object *ep, struct kdapl_uapi_dto *dtos,
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *cno);
 void shim_cno_detach(struct shim_object *evd, struct shim_evd *body);
 DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable);
+void shim_cno_tell(struct shim_object *evd);
 bool shim_cno_left(struct shim_object *ia);
 void shim_cno_close(struct shim_object *cno);
 

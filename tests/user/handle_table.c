@@ -117,19 +117,24 @@ static void objects_of_an_ia(void)
 	CHECK_EQ(number, 1000);
 }
 
-/* A next device file gives the same tokens to other objects. */
-static void tokens_of_another_file(void)
+/* A call that is slower than the close of its IA leaves nothing alive. */
+static void too_late_for_an_ia(void)
 {
-	struct shim_object *ia = make(SHIM_IA, NULL), *again;
+	struct shim_object *ia = make(SHIM_IA, NULL);
+	struct shim_object *lmr = make(SHIM_LMR, ia);
 	uint64_t token = next_token;
+	int body;
 
+	CHECK(shim_object_dress(lmr, SHIM_LMR, token, &body));
+	CHECK(lmr->body == &body);
+	lmr->body = NULL;
 	shim_object_kill(ia);
-	shim_table_forget();
-	CHECK(!shim_by_token(token));
-	again = shim_object_get(token, SHIM_IA, NULL, NULL);
-	CHECK(again && again != ia);
-	CHECK(shim_find(again, SHIM_IA));
-	CHECK(!shim_find(ia, SHIM_IA));
+	CHECK(!shim_object_get(++next_token, SHIM_PZ, ia, NULL));
+	CHECK(!shim_by_token(next_token));
+	CHECK(!shim_object_new(SHIM_CNO, ia, &body));
+	shim_object_kill(lmr);
+	CHECK(!shim_object_dress(lmr, SHIM_LMR, token, &body));
+	CHECK(!lmr->body);
 }
 
 /* The handles of the parent are dead in the child, its own are others. */
@@ -231,7 +236,7 @@ static const struct check_case cases[] = {
 	{ "F5 E20 freed handles", freed_handles },
 	{ "P5 an event is faster than its call", seen_first_by_event },
 	{ "I15 the objects of an IA", objects_of_an_ia },
-	{ "A1 tokens of another file", tokens_of_another_file },
+	{ "I15 E114 too late for an IA", too_late_for_an_ia },
 	{ "A8 a child has nothing", child_has_nothing },
 	{ "E114 many threads", many_threads },
 	{ "G9 G14 I2 I8 without the module", no_device },

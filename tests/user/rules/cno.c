@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Consumer Notification Objects (ev: E23, E76..E91). */
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include "rig.h"
 
 #define NO_AGENT	DAT_OS_WAIT_PROXY_AGENT_NULL
@@ -335,6 +338,184 @@ static void signals(void)
 	CHECK_RET(w.ret, ERR2(INTERRUPTED_CALL, 0));
 }
 
+/*
+ * An event that came for a waiter does not trigger (E37). When the waiter goes
+ * without it, it does, or nobody would ever look.
+ */
+static void told_after_a_wait(void)
+{
+	DAT_EVD_HANDLE evd, evd_again;
+	DAT_CNO_HANDLE cno;
+	struct waiter w;
+
+	rig_open(&a);
+	cno = new_cno();
+	evd = evd_of(cno);
+	start_waiter(&w, evd, LONG, 2);
+	post(evd);
+	untriggered(cno);
+	OK(dat_evd_set_unwaitable(evd));
+	end_waiter(&w, STATE(EVD_UNWAITABLE));
+	triggered_by(cno, evd);
+	OK(dat_evd_clear_unwaitable(evd));
+	drain(evd);
+	/* E83: it may have been told of the same event twice. */
+	while (!dat_cno_wait(cno, 0, &evd_again))
+		;
+
+	start_waiter(&w, evd, SECOND, 2);
+	post(evd);
+	untriggered(cno);
+	end_waiter(&w, ERR2(TIMEOUT_EXPIRED, 0));
+	CHECK_EQ(w.more, 1);
+	triggered_by(cno, evd);
+	untriggered(cno);
+	drain(evd);
+}
+
+struct mover {
+	pthread_t thread;
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN ret;
+};
+
+static void *move_often(void *arg)
+{
+	struct mover *m = arg;
+	int i;
+
+	for (i = 0; i < 5000 && !m->ret; i++)
+		m->ret = dat_evd_modify_cno(m->evd, m->cno);
+	return NULL;
+}
+
+/* Two threads give one EVD to two CNOs: it has one of them at a time. */
+static void moved_by_two(void)
+{
+	struct mover m[2] = { { 0 } };
+	DAT_EVD_PARAM param;
+	DAT_CNO_HANDLE other;
+	DAT_EVD_HANDLE evd;
+	int i;
+
+	rig_open(&a);
+	evd = evd_of(NULL);
+	for (i = 0; i < 2; i++) {
+		m[i].evd = evd;
+		m[i].cno = new_cno();
+	}
+	for (i = 0; i < 2; i++)
+		CHECK(!pthread_create(&m[i].thread, NULL, move_often, &m[i]));
+	for (i = 0; i < 2; i++) {
+		pthread_join(m[i].thread, NULL);
+		CHECK_RET(m[i].ret, DAT_SUCCESS);
+	}
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.cno_handle == m[0].cno || param.cno_handle == m[1].cno);
+	other = param.cno_handle == m[0].cno ? m[1].cno : m[0].cno;
+	post(evd);
+	triggered_by(param.cno_handle, evd);
+	untriggered(other);
+	OK(dat_cno_free(other));
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(param.cno_handle));
+}
+
+static atomic_int entered, let_go;
+
+static void slow_agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
+{
+	(void)instance_data;
+	(void)evd;
+	entered = 1;
+	while (!let_go)
+		usleep(1000);
+}
+
+/* Agents that come due while another runs are called after it, each of them. */
+static void agents_in_a_row(void)
+{
+	static int seen[2];
+	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
+	double end = check_now() + 10;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	int i;
+
+	rig_open(&a);
+	calls = 0;
+	entered = 0;
+	let_go = 0;
+	OK(dat_cno_create(a.ia, slow, &cno));
+	evd = evd_of(cno);
+	post(evd);
+	while (!entered && check_now() < end)
+		usleep(1000);
+	CHECK(entered);
+	for (i = 0; i < 2; i++) {
+		DAT_OS_WAIT_PROXY_AGENT ours = { &seen[i], agent };
+
+		OK(dat_cno_modify_agent(cno, ours));
+		drain(evd);
+		post(evd);
+		untriggered(cno);	/* by then it is due */
+	}
+	let_go = 1;
+	called(2);
+	CHECK(agent_data == &seen[1]);
+	CHECK(agent_evd == evd);
+}
+
+/* Descriptors of this process that are the library's. */
+static int descriptors(void)
+{
+	char path[300], name[64];
+	struct dirent *entry;
+	int number = 0;
+	ssize_t len;
+	DIR *dir;
+
+	dir = opendir("/proc/self/fd");
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		len = readlink(path, name, sizeof(name) - 1);
+		name[len > 0 ? len : 0] = '\0';
+		if (strstr(name, "kdapl") || strstr(name, "eventpoll") ||
+		    strstr(name, "eventfd"))
+			number++;
+	}
+	if (dir)
+		closedir(dir);
+	return number;
+}
+
+static void child_without_descriptors(void)
+{
+	DAT_CNO_HANDLE cno;
+	double end = check_now() + 10;
+	int before, status;
+	pid_t pid;
+
+	rig_open(&a);
+	before = descriptors();
+	CHECK(before);	/* the device file */
+	cno = new_cno();
+	evd_of(cno);
+	CHECK_EQ(descriptors(), before + 3);
+	pid = fork();
+	if (!pid)
+		_exit(descriptors());
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 0);
+	/* The CNO's thread is the last to let go. */
+	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
+	while (descriptors() > before && check_now() < end)
+		usleep(1000);
+	CHECK_EQ(descriptors(), before);
+}
+
 /* E76 with the streams that matter: completions of a connection. */
 static void with_transfers(void)
 {
@@ -369,6 +550,11 @@ static const struct check_case cases[] = {
 	{ "E79 E81 E82 E90 agents", agents },
 	{ "E61 E88 E90 waiters are released", releases },
 	{ "E85 a signal ends dat_cno_wait", signals },
+	{ "E33 E37 E76 E83 told when a waiter goes without the event",
+	  told_after_a_wait },
+	{ "E86 E114 one EVD, two threads, two CNOs", moved_by_two },
+	{ "E79 E81 agents in a row", agents_in_a_row },
+	{ "A8 a child has no descriptor of a CNO", child_without_descriptors },
 	{ "E76 a CNO over a connection", with_transfers },
 };
 

@@ -253,6 +253,82 @@ static void fork_child(void)
 	no_event(a.conn);
 }
 
+#define MAKES	4000
+
+struct maker {
+	pthread_t thread;
+	DAT_IA_HANDLE ia;
+	atomic_int made;
+	DAT_RETURN ret;
+	DAT_HANDLE handles[MAKES];
+};
+
+/* Makes a PZ, an EVD and a CNO in turn, until it may not. */
+static void *make_many(void *arg)
+{
+	struct maker *m = arg;
+	DAT_HANDLE *out;
+
+	for (m->ret = DAT_SUCCESS; !m->ret && m->made < MAKES; ) {
+		out = &m->handles[m->made];
+		switch (m->made % 3) {
+		case 0:
+			m->ret = dat_pz_create(m->ia, out);
+			break;
+		case 1:
+			m->ret = dat_evd_create(m->ia, 1, DAT_HANDLE_NULL,
+						DAT_EVD_SOFTWARE_FLAG, out);
+			break;
+		default:
+			m->ret = dat_cno_create(m->ia,
+						DAT_OS_WAIT_PROXY_AGENT_NULL,
+						out);
+		}
+		if (!m->ret)
+			m->made++;
+	}
+	return NULL;
+}
+
+/* Mappings of rings. */
+static int mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int number = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		number += !!strstr(line, "/dev/kdapl");
+	if (maps)
+		fclose(maps);
+	return number;
+}
+
+/* What is made while its IA is being closed is as dead as the rest. */
+static void close_under_makers(void)
+{
+	static struct maker m;
+	DAT_EVD_HANDLE evd;
+	DAT_HANDLE_TYPE type;
+	int round, i;
+
+	for (round = 0; round < 60; round++) {
+		evd = DAT_HANDLE_NULL;
+		OK(ia_open(a.name, 8, &evd, &m.ia));
+		m.made = 0;
+		CHECK(!pthread_create(&m.thread, NULL, make_many, &m));
+		while (m.made < 3 + round % 8)
+			sched_yield();
+		OK(dat_ia_close(m.ia, DAT_CLOSE_ABRUPT_FLAG));
+		pthread_join(m.thread, NULL);
+		CHECK(m.ret);
+		for (i = 0; i < m.made; i++)
+			CHECK_RET(dat_get_handle_type(m.handles[i], &type),
+				  ERR(INVALID_HANDLE, HANDLE1));
+		CHECK_EQ(mappings(), 0);
+	}
+}
+
 static const struct check_case cases[] = {
 	{ "G12 G13 the list of providers", list_providers },
 	{ "G9 I2 I4 I5 I8 dat_ia_open: arguments", open_arguments },
@@ -261,6 +337,7 @@ static const struct check_case cases[] = {
 	{ "I14 I17 F7 abrupt close", close_abrupt },
 	{ "I3 E19 RULING36 two opens of one IA", two_opens },
 	{ "I5 I6 I7 I13 shared asynchronous EVD", shared_async_evd },
+	{ "I14 E114 closed while others make objects", close_under_makers },
 	{ "A8 a child has nothing", fork_child },
 };
 
