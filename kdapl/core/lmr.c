@@ -32,6 +32,7 @@ struct lmr_args {
 	DAT_MEM_PRIV_FLAGS privileges;
 	DAT_MEM_OPTIMIZE_FLAGS mem_optimization;
 	DAT_LMR_HANDLE *handle;
+	struct kdapl_pages *pages;	/* pinned, until they are registered */
 };
 
 /*
@@ -183,18 +184,6 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 	return access;
 }
 
-static struct kdapl_region_init region_init(const struct lmr_args *args)
-{
-	return (struct kdapl_region_init) {
-		.user = args->space->user,
-		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
-		.source = args->source ? args->source->region : NULL,
-		.start = start_of(args),
-		.length = args->length,
-		.access = access_of(args->privileges),
-	};
-}
-
 static DAT_RETURN reg_failed(int error)
 {
 	switch (error) {
@@ -214,21 +203,48 @@ static DAT_RETURN reg_failed(int error)
 	}
 }
 
-/*
- * Memory of a process is made present before the IA's section is entered, since
- * that may take as long as the process likes (A10).
- */
-static DAT_RETURN fault_in(const struct lmr_args *args)
+/* Can the new LMR have the pages of its source just so (M7, M13)? */
+static bool shares(const struct lmr_args *args)
 {
-	const struct kdapl_mr_ops *ops = args->ia->dev->mr;
+	bool write = args->privileges & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+
+	return args->source && args->source->share >= (write ? KDAPL_SHARE_WRITE :
+							       KDAPL_SHARE_READ);
+}
+
+static struct kdapl_region_init region_init(const struct lmr_args *args)
+{
+	return (struct kdapl_region_init) {
+		.user = args->space->user,
+		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
+		.source = shares(args) ? args->source->region : NULL,
+		.start = args->source ? args->source->start : start_of(args),
+		.length = args->source ? args->source->length : args->length,
+		.access = access_of(args->privileges),
+		.pages = args->pages,
+	};
+}
+
+/*
+ * Memory of a process is pinned before the IA's section is entered, since that
+ * may take as long as the process likes (A10).  A source that cannot be shared
+ * is pinned once more, by its address.
+ */
+static DAT_RETURN pin(struct lmr_args *args)
+{
+	struct kdapl_device *dev = args->ia->dev;
 	struct kdapl_region_init init;
 	int ret;
 
-	if (!args->space->user || args->source || !ops->fault_in)
+	if (!args->space->user || shares(args) || !dev->mr->pin)
 		return DAT_SUCCESS;
 	init = region_init(args);
-	ret = ops->fault_in(&init);
-	return ret ? reg_failed(ret) : DAT_SUCCESS;
+	ret = dev->mr->pin(dev, &init);
+	if (ret)
+		return reg_failed(ret);
+	args->pages = init.pages;
+	return DAT_SUCCESS;
 }
 
 static void lmr_release(struct kdapl_object *obj)
@@ -262,12 +278,12 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	return lmr;
 }
 
-static DAT_RETURN lmr_register(struct kdapl_lmr *lmr,
-			       const struct lmr_args *args)
+static DAT_RETURN lmr_register(struct kdapl_lmr *lmr, struct lmr_args *args)
 {
 	struct kdapl_region_init init = region_init(args);
 	struct kdapl_region *region;
 
+	args->pages = NULL;
 	region = args->ia->dev->mr->reg(args->pz->zone, &init);
 	if (IS_ERR(region))
 		return reg_failed(PTR_ERR(region));
@@ -275,6 +291,7 @@ static DAT_RETURN lmr_register(struct kdapl_lmr *lmr,
 	lmr->start = region->start;
 	lmr->length = region->length;
 	lmr->lkey = region->lkey;
+	lmr->share = region->share;
 	if (args->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
 				DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 		lmr->rmr_context = region->rkey;
@@ -297,7 +314,7 @@ static int lmr_enlist(struct kdapl_lmr *lmr)
  * Registers, and makes the LMR known to posts.  Caller is in the IA's section.
  * Return: DAT_SUCCESS and *@new with its first reference, not published yet.
  */
-static DAT_RETURN lmr_make(const struct lmr_args *args, struct kdapl_lmr **new)
+static DAT_RETURN lmr_make(struct lmr_args *args, struct kdapl_lmr **new)
 {
 	struct kdapl_lmr *lmr;
 	DAT_RETURN ret;
@@ -326,8 +343,7 @@ abort:
  * The zone and the source are in use while the LMR is made, so that neither can
  * be freed under it; the zone stays so until the LMR goes.
  */
-static DAT_RETURN lmr_make_used(const struct lmr_args *args,
-				struct kdapl_lmr **new)
+static DAT_RETURN lmr_make_used(struct lmr_args *args, struct kdapl_lmr **new)
 {
 	DAT_RETURN ret;
 
@@ -355,6 +371,8 @@ static struct kdapl_lmr *lmr_find(struct kdapl_space *space,
 
 static void args_put(const struct lmr_args *args)
 {
+	if (args->pages)
+		args->ia->dev->mr->unpin(args->pages);
 	if (args->source)
 		kdapl_object_put(&args->source->obj);
 	if (args->pz)
@@ -435,7 +453,7 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	if (!ret)
 		ret = check_args(&args);
 	if (!ret)
-		ret = fault_in(&args);
+		ret = pin(&args);
 	if (ret)
 		goto put;
 	ret = kdapl_ia_enter(args.ia, &idx);
@@ -605,9 +623,9 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
  * Coherence and hints
  */
 
-/* The LMR of @segment, if it is one of @ia; caller is in an RCU section. */
-static struct kdapl_lmr *lmr_of_segment(const struct kdapl_ia *ia,
-					const DAT_LMR_TRIPLET *segment)
+/* Kernel-doc is in lmr.h. */
+struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
+				       const DAT_LMR_TRIPLET *segment)
 {
 	struct kdapl_lmr *lmr;
 
@@ -623,7 +641,7 @@ static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments
 
 	for (i = 0; i < number && known; i++) {
 		rcu_read_lock();
-		known = lmr_of_segment(ia, &segments[i]);
+		known = kdapl_lmr_of_segment(ia, &segments[i]);
 		rcu_read_unlock();
 	}
 	return known;
@@ -638,7 +656,7 @@ static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
 	u64 offset;
 
 	rcu_read_lock();
-	lmr = lmr_of_segment(ia, segment);
+	lmr = kdapl_lmr_of_segment(ia, segment);
 	region = lmr ? READ_ONCE(lmr->region) : NULL;
 	if (region) {
 		offset = segment->virtual_address - lmr->start;

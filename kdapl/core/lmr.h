@@ -32,6 +32,7 @@ struct kdapl_pz {
  * @context: the lmr_context, key in kdapl_space.lmrs
  * @rmr_context: the device's remote key; 0 without remote rights (M15)
  * @region: NULL once the device is gone
+ * @share: of @region
  * @release: @region is given back under it
  * @mem_type: for queries
  * @description: for queries, as given
@@ -48,6 +49,7 @@ struct kdapl_lmr {
 	u32 context;
 	u32 rmr_context;
 	struct kdapl_region *region;
+	u8 share;
 	struct mutex release;	/* a leaf */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION description;
@@ -64,6 +66,13 @@ u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
 
 /* With a reference, or NULL. */
 struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE pz);
+
+/*
+ * The LMR of @ia that @segment lies in, or NULL.  Caller is in an RCU read
+ * section, which keeps it.  Any context.
+ */
+struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
+				       const DAT_LMR_TRIPLET *segment);
 
 /*
  * The local checks of one segment (T5, T29), in their order.  Caller is in an

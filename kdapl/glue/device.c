@@ -458,6 +458,8 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->attrs = ib->attrs;
 	dev->max_msg_sz = attr.max_msg_sz;
 	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
+	dev->max_segment = ib_dma_max_seg_size(ib);
+	dev->driver_pins = kdapl_driver_pins(ib);
 	dev->address = port_address;
 	dev->qp = &kdapl_ib_qp_ops;
 	dev->cm = &kdapl_ib_cm_ops;

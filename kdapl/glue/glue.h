@@ -155,18 +155,19 @@ struct kdapl_cm_ops {
 };
 
 struct kdapl_zone;
-struct kdapl_region;
+struct kdapl_pages;
+struct kdapl_window;
 
 /*
  * struct kdapl_region_init - memory to register
- * @user: @start is an address of the calling process, pinned by the region;
- *	  else see @physical
+ * @user: @start is an address of the calling process
  * @physical: @start is a physical address, else a kernel virtual address
  *	      (linear map or vmalloc)
  * @source: not NULL: the same pages as this region, which stay until the last
  *	    region over them is gone (M8); @user, @physical are ignored
  * @start, @length: bytes; no alignment is asked
  * @access: IB_ACCESS_*; the glue adds local write where a device needs it
+ * @pages: of a process, from @pin
  */
 struct kdapl_region_init {
 	bool user;
@@ -175,10 +176,20 @@ struct kdapl_region_init {
 	u64 start;
 	u64 length;
 	int access;
+	struct kdapl_pages *pages;
+};
+
+/* kdapl_region.share */
+enum kdapl_share {
+	KDAPL_SHARE_NONE,
+	KDAPL_SHARE_READ,
+	KDAPL_SHARE_WRITE,
 };
 
 /*
  * struct kdapl_region - registered memory: pages, their DMA mapping, one MR
+ * @share: KDAPL_SHARE_*, what another region may do that has this one as its
+ *	   source; for more the process has to pin the memory again
  *
  * The MR's address is @start (the consumer's own number), so that triplets, the
  * local check and the wire use the same addresses.
@@ -188,33 +199,70 @@ struct kdapl_region {
 	u64 length;
 	u32 lkey;
 	u32 rkey;
+	u8 share;
 };
 
 /*
- * struct kdapl_mr_ops - protection domains and memory regions
+ * struct kdapl_bind_wr - the work requests of one bind, in the poster's memory
+ * @first, @last: a chain of one or two, to be posted together; only @last is
+ *		  signalled
+ * @rkey: of the window once @last has completed; 0 when it is unbound
+ * @inv, @reg, @nop: what they may be
+ */
+struct kdapl_bind_wr {
+	struct ib_send_wr *first;
+	struct ib_send_wr *last;
+	u32 rkey;
+	struct ib_send_wr inv;
+	struct ib_reg_wr reg;
+	struct ib_rdma_wr nop;
+};
+
+/*
+ * struct kdapl_mr_ops - protection domains, memory regions, windows upon them
  * @zone_create: a protection domain and, where kernel memory can be
  *		 registered, its registrar (A6)
  * @zone_destroy: nothing registered may be left
  * @zone_pd: for queue pairs
- * @fault_in: memory of the calling process is made present, so that @reg finds
- *	      it without waiting for the process's own pager; outside the
- *	      section of an IA (A10).  Errors as @reg.  May be NULL
- * @reg: register; complete when it returns.  -EFAULT: not mapped as asked,
- *	 -EACCES: not writable as asked, -ENOMEM, -E2BIG: beyond the device's
- *	 limits
+ * @pin: memory of the calling process is pinned for @reg, outside the section of
+ *	 an IA, for as long as the process's own pager likes (A10); does not
+ *	 touch the device.  Errors as @reg.  May be NULL
+ * @unpin: pages that @reg did not take over; with @pin
+ * @reg: register; complete when it returns.  Takes @init->pages over, on failure
+ *	 too.  -EFAULT: not mapped as asked, -EACCES: not writable as asked,
+ *	 -ENOMEM, -E2BIG: beyond the device's limits
  * @dereg: neither key admits anything when this returns; unpin, unmap, free
  * @sync: for the CPU or for the device, on devices that need it; any context
+ * @window_create: not bound.  -EOPNOTSUPP where the device has no fast
+ *		   registration
+ * @window_destroy: no key of the window admits anything when this returns
+ * @window_renew: after a bind that failed: as if destroyed and created.  On
+ *		  failure it is not to be bound, only to be renewed again or
+ *		  destroyed
+ * @window_bind: what to post, to show @length bytes of @region from @start on,
+ *		 or nothing for @length 0; one bind at a time.  Any context.
+ *		 -E2BIG: more pages than a window has, -EOPNOTSUPP: the region's
+ *		 pages are not known
+ * @window_bound: the bind has completed; any context
  */
 struct kdapl_mr_ops {
 	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev);
 	void (*zone_destroy)(struct kdapl_zone *zone);
 	struct ib_pd *(*zone_pd)(struct kdapl_zone *zone);
-	int (*fault_in)(const struct kdapl_region_init *init);
+	int (*pin)(struct kdapl_device *dev, struct kdapl_region_init *init);
+	void (*unpin)(struct kdapl_pages *pages);
 	struct kdapl_region *(*reg)(struct kdapl_zone *zone,
-				    const struct kdapl_region_init *init);
+				    struct kdapl_region_init *init);
 	void (*dereg)(struct kdapl_region *region);
 	void (*sync)(struct kdapl_region *region, u64 offset, u64 length,
 		     bool for_cpu);
+	struct kdapl_window *(*window_create)(struct kdapl_zone *zone);
+	void (*window_destroy)(struct kdapl_window *window);
+	int (*window_renew)(struct kdapl_window *window);
+	int (*window_bind)(struct kdapl_window *window,
+			   struct kdapl_region *region, u64 start, u64 length,
+			   int access, struct kdapl_bind_wr *wr);
+	void (*window_bound)(struct kdapl_window *window);
 };
 
 /*
@@ -228,6 +276,8 @@ struct kdapl_mr_ops {
  * @wait: woken when @removing changes
  * @attrs: the device's limits as the kernel reports them
  * @max_frmr_pages: pages one fast-registration MR maps
+ * @max_segment: bytes of the longest entry of a scatter list
+ * @driver_pins: the driver can register memory of a process itself
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @address: the port's present address in a namespace, -ENODEV; may sleep
@@ -247,6 +297,8 @@ struct kdapl_device {
 	struct ib_device_attr attrs;
 	u32 max_msg_sz;
 	u32 max_frmr_pages;
+	u32 max_segment;
+	bool driver_pins;
 	char vendor[32];
 	bool sync_needed;
 	const struct kdapl_qp_ops *qp;
@@ -261,6 +313,7 @@ struct kdapl_device {
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
 extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
 extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
+bool kdapl_driver_pins(const struct ib_device *ib);
 
 /* device.c */
 int kdapl_device_init(void);

@@ -10,9 +10,9 @@
  * thrown away, and so is the memory region, since nobody can say whether the
  * device had executed the request; both are made anew, once.
  *
- * Memory of a process is registered by the driver itself where that works
- * without the driver's own user context (driver_pins()), for it knows no limit
- * of pages; elsewhere it is pinned here and goes the way of kernel memory.
+ * Memory of a process is pinned here and goes the way of kernel memory.  What has
+ * more pages than one fast registration can map is registered by the driver, where
+ * that works without the driver's own user context (kdapl_driver_pins()).
  */
 #include <linux/completion.h>
 #include <linux/mutex.h>
@@ -23,7 +23,7 @@
 #include "cq.h"
 #include "glue.h"
 #include "../compat.h"
-#include "pin.h"
+#include "mr.h"
 
 /* A device that has not answered by then is as good as dead. */
 #define REGISTRAR_TIMEOUT	(10 * HZ)
@@ -31,37 +31,19 @@
 #define REGISTRAR_DEPTH		4
 
 /**
- * struct kdapl_zone - a protection domain and its registrar
- * @dev: where
- * @pd: the protection domain
- * @lock: one registration at a time; protects what follows
- * @cq: of the registrar
- * @qp: the registrar; NULL when there is none, then there is no CQ either
- * @done: the CQ has something
- */
-struct kdapl_zone {
-	struct kdapl_device *dev;
-	struct ib_pd *pd;
-	struct mutex lock;	/* of the registrar */
-	struct kdapl_cq cq;
-	struct ib_qp *qp;
-	struct completion done;
-};
-
-/**
  * struct mem - a region and what it holds
  * @region: what the core sees
  * @zone: in which it is registered
  * @mr: the verbs object
- * @pages: under it; NULL when the driver pinned them
- * @mm: whose memory the driver pinned, with a reference; else NULL
+ * @pages: under it; NULL when only the driver has pinned them
+ * @by_driver: the driver has pinned them, too
  */
 struct mem {
 	struct kdapl_region region;
 	struct kdapl_zone *zone;
 	struct ib_mr *mr;
 	struct kdapl_pages *pages;
-	struct mm_struct *mm;
+	bool by_driver;
 };
 
 /*
@@ -69,6 +51,16 @@ struct mem {
  * that a device which uses an index again makes another key of it (M27).
  */
 static atomic_t next_key = ATOMIC_INIT(0);
+
+/**
+ * kdapl_mr_next_key - a key byte that the last 255 did not have
+ *
+ * Any context.
+ */
+u8 kdapl_mr_next_key(void)
+{
+	return atomic_inc_return(&next_key);
+}
 
 /*
  * The registrar
@@ -236,11 +228,6 @@ static int registrar_run(struct kdapl_zone *zone, const struct ib_send_wr *wr)
  * Zones
  */
 
-static bool can_fast_register(const struct kdapl_device *dev)
-{
-	return dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
-}
-
 /**
  * ib_zone_create - kdapl_mr_ops.zone_create
  * @dev: device to make it on
@@ -265,7 +252,7 @@ static struct kdapl_zone *ib_zone_create(struct kdapl_device *dev)
 		ret = PTR_ERR(zone->pd);
 		goto free;
 	}
-	if (can_fast_register(dev)) {
+	if (kdapl_can_fast_register(dev)) {
 		ret = registrar_open(zone);
 		if (ret)
 			goto dealloc;
@@ -303,13 +290,14 @@ static struct ib_pd *ib_zone_pd(struct kdapl_zone *zone)
  */
 
 /* Entries that pages of @shift take, contiguous memory taken together. */
-static u64 entries(const struct kdapl_pages *pages, unsigned int shift)
+static u64 entries(struct scatterlist *sgl, unsigned int nents,
+		   unsigned int shift)
 {
 	struct scatterlist *sg;
 	u64 first = 0, end = 0, n = 0;
 	unsigned int i;
 
-	for_each_sgtable_dma_sg(&pages->sg.sgt, sg, i) {
+	for_each_sg(sgl, sg, nents, i) {
 		if (i && sg_dma_address(sg) == end) {
 			end += sg_dma_len(sg);
 			continue;
@@ -327,15 +315,16 @@ static u64 entries(const struct kdapl_pages *pages, unsigned int shift)
  * device must be that of the consumer within a page, and wherever the memory is
  * not contiguous a page must end and another begin.
  */
-static unsigned int largest_shift(const struct kdapl_pages *pages)
+static unsigned int largest_shift(struct scatterlist *sgl, unsigned int nents,
+				  u64 start)
 {
 	struct scatterlist *sg;
 	u64 bits = 0, end = 0;
 	unsigned int i;
 
-	for_each_sgtable_dma_sg(&pages->sg.sgt, sg, i) {
+	for_each_sg(sgl, sg, nents, i) {
 		if (!i)
-			bits = sg_dma_address(sg) ^ pages->start;
+			bits = sg_dma_address(sg) ^ start;
 		else if (sg_dma_address(sg) != end)
 			bits |= sg_dma_address(sg) | end;
 		end = sg_dma_address(sg) + sg_dma_len(sg);
@@ -344,18 +333,26 @@ static unsigned int largest_shift(const struct kdapl_pages *pages)
 	return bits ? min_t(unsigned int, __ffs64(bits), 31) : 31;
 }
 
-/*
- * The smallest page that needs no more entries than the device has.
- * Return: its shift, or -E2BIG.
+/**
+ * kdapl_mr_shift - the smallest page that memory can be mapped with
+ * @dev: device
+ * @sgl: mapped for it, @nents entries
+ * @nents: not 0
+ * @start: the consumer's address of the first byte
+ * @max: entries that the MR has
+ *
+ * Any context.
+ *
+ * Return: the page's shift, or -E2BIG.
  */
-static int choose_shift(const struct kdapl_device *dev,
-			const struct kdapl_pages *pages)
+int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
+		   unsigned int nents, u64 start, u32 max)
 {
-	unsigned int shift, largest = largest_shift(pages);
+	unsigned int shift, largest = largest_shift(sgl, nents, start);
 
 	for (shift = PAGE_SHIFT; shift <= largest; shift++)
 		if (dev->attrs.page_size_cap & BIT_ULL(shift) &&
-		    entries(pages, shift) <= dev->max_frmr_pages)
+		    entries(sgl, nents, shift) <= max)
 			return shift;
 	return -E2BIG;
 }
@@ -366,6 +363,47 @@ static bool overreads(const struct ib_device *ib)
 	return KDAPL_RXE_MR_OVERREAD && ib->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
+/**
+ * kdapl_mr_alloc - a fast-registration MR
+ * @zone: in which
+ * @entries: that it can map
+ *
+ * May sleep.
+ *
+ * Return: the MR, not registered, or an error pointer.
+ */
+struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries)
+{
+	return ib_alloc_mr(zone->pd, IB_MR_TYPE_MEM_REG,
+			   entries + overreads(zone->dev->ib));
+}
+
+/**
+ * kdapl_mr_map - let an MR that is not registered map memory
+ * @mr: of kdapl_mr_alloc()
+ * @sgl: mapped for its device, @nents entries
+ * @nents: not 0
+ * @shift: of the page, from kdapl_mr_shift()
+ * @start: the consumer's address of the first byte
+ * @length: bytes that @sgl has
+ * @key: its next key byte
+ *
+ * Any context.
+ *
+ * Return: 0, or an errno.
+ */
+int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
+		 unsigned int shift, u64 start, u64 length, u8 key)
+{
+	int n = ib_map_mr_sg(mr, sgl, nents, NULL, 1UL << shift);
+
+	if (n != nents || mr->length != length)
+		return n < 0 ? n : -E2BIG;
+	mr->iova = start;
+	ib_update_fast_reg_key(mr, key);
+	return 0;
+}
+
 /* A new MR that maps @pages and has not been registered yet. */
 static struct ib_mr *map_pages(struct kdapl_zone *zone,
 			       const struct kdapl_pages *pages,
@@ -373,19 +411,17 @@ static struct ib_mr *map_pages(struct kdapl_zone *zone,
 {
 	const struct sg_table *sgt = &pages->sg.sgt;
 	struct ib_mr *mr;
-	int n;
+	int ret;
 
-	mr = ib_alloc_mr(zone->pd, IB_MR_TYPE_MEM_REG,
-			 entries(pages, shift) + overreads(zone->dev->ib));
+	mr = kdapl_mr_alloc(zone, entries(sgt->sgl, sgt->nents, shift));
 	if (IS_ERR(mr))
 		return mr;
-	n = ib_map_mr_sg(mr, sgt->sgl, sgt->nents, NULL, 1UL << shift);
-	if (n != sgt->nents || mr->length != pages->length) {
+	ret = kdapl_mr_map(mr, sgt->sgl, sgt->nents, shift, pages->start,
+			   pages->length, atomic_inc_return(&next_key));
+	if (ret) {
 		ib_dereg_mr(mr);
-		return ERR_PTR(n < 0 ? n : -E2BIG);
+		return ERR_PTR(ret);
 	}
-	mr->iova = pages->start;
-	ib_update_fast_reg_key(mr, atomic_inc_return(&next_key));
 	return mr;
 }
 
@@ -402,9 +438,10 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 	};
 	int shift, attempt, ret = 0;
 
-	if (!can_fast_register(zone->dev))
+	if (!kdapl_can_fast_register(zone->dev))
 		return ERR_PTR(-EOPNOTSUPP);
-	shift = choose_shift(zone->dev, pages);
+	shift = kdapl_mr_shift(zone->dev, pages->sg.sgt.sgl, pages->sg.sgt.nents,
+			       pages->start, zone->dev->max_frmr_pages);
 	if (shift < 0)
 		return ERR_PTR(shift);
 
@@ -430,12 +467,15 @@ static bool writes(int access)
 	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 }
 
-/*
- * Drivers whose ops.reg_user_mr is known not to need a user context (facts 2).
- * The others, irdma, mthca and hns among them, crash or register something
- * else.
+/**
+ * kdapl_driver_pins - can this driver register memory of a process?
+ * @ib: device
+ *
+ * Return: whether its ops.reg_user_mr is known not to need a user context
+ * (facts 2).  The others, irdma, mthca and hns among them, crash or register
+ * something else.
  */
-static bool driver_pins(const struct ib_device *ib)
+bool kdapl_driver_pins(const struct ib_device *ib)
 {
 	switch (ib->ops.driver_id) {
 	case RDMA_DRIVER_BNXT_RE:
@@ -456,115 +496,152 @@ static bool driver_pins(const struct ib_device *ib)
 	}
 }
 
-/* Takes over the caller's reference of @pages, on failure too. */
-static int reg_pages(struct mem *mem, struct kdapl_pages *pages, int access)
+/*
+ * Does the driver register memory of a process?  Where it can, what is too large
+ * for fast registration.
+ */
+static bool by_driver(const struct kdapl_device *dev, u64 start, u64 length)
 {
+	if (!dev->driver_pins)
+		return false;
+	return !kdapl_can_fast_register(dev) ||
+	       PFN_UP(start + length) - PFN_DOWN(start) > dev->max_frmr_pages;
+}
+
+/**
+ * ib_pin - kdapl_mr_ops.pin
+ * @dev: device
+ * @init: memory of the calling process; its pages are filled in
+ *
+ * Outside the section of the IA, may sleep for as long as the process's own
+ * pager likes (A10).  Does not touch the device.  What the driver registers it
+ * pins and charges itself: our own pin is for windows then, and is not charged.
+ *
+ * Return: 0, and @init->pages where windows are possible; -EFAULT, -EACCES,
+ * -ENOMEM, -E2BIG as kdapl_pages_pin().
+ */
+static int ib_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
+{
+	bool driver = by_driver(dev, init->start, init->length);
+	bool write = writes(init->access);
+	struct kdapl_pages *pages;
+
+	if (!kdapl_can_fast_register(dev))
+		return kdapl_pages_fault_in(init->start, init->length, write);
+	pages = kdapl_pages_pin(dev->max_segment, init->start, init->length,
+				write, !driver);
 	if (IS_ERR(pages))
 		return PTR_ERR(pages);
+	init->pages = pages;
+	return 0;
+}
+
+/* Fast registration of @pages; the reference stays the caller's. */
+static int reg_pages(struct mem *mem, struct kdapl_pages *pages, int access)
+{
+	int ret = kdapl_pages_map(pages, mem->zone->dev->ib);
+
+	if (ret)
+		return ret;
 	mem->mr = fast_register(mem->zone, pages, access);
-	if (IS_ERR(mem->mr)) {
-		kdapl_pages_put(pages);
-		return PTR_ERR(mem->mr);
-	}
-	mem->pages = pages;
-	mem->region.start = pages->start;
-	mem->region.length = pages->length;
-	return 0;
+	return PTR_ERR_OR_ZERO(mem->mr);
 }
 
-static int reg_by_driver(struct mem *mem, u64 start, u64 length, int access)
+static int reg_by_driver(struct mem *mem, const struct kdapl_region_init *init,
+			 int access)
 {
-	mem->mr = ib_reg_user_mr(mem->zone->pd, start, length, start, access);
-	if (IS_ERR(mem->mr))
-		return PTR_ERR(mem->mr);
-	mem->mm = current->mm;
-	mmgrab(mem->mm);
-	mem->region.start = start;
-	mem->region.length = length;
-	return 0;
-}
-
-/*
- * The driver would look beyond its tables, and does not let us ask for more of
- * them.  The look is harmless, but nothing that a checked kernel lets pass;
- * regions too large to register ourselves have to live with it.
- */
-static bool fills_tables(const struct kdapl_device *dev, u64 start, u64 length)
-{
-	u64 pages = PFN_UP(start + length) - PFN_DOWN(start);
-
-	return overreads(dev->ib) && pages <= dev->max_frmr_pages &&
-	       !(pages % (PAGE_SIZE / 16));
-}
-
-static int reg_user(struct mem *mem, u64 start, u64 length, int access)
-{
-	struct ib_device *ib = mem->zone->dev->ib;
 	int ret;
 
-	if (driver_pins(ib) && !fills_tables(mem->zone->dev, start, length)) {
-		/* The driver looks at current->mm without a doubt. */
-		if (!kdapl_user_range(start, length))
-			return -EFAULT;
-		ret = reg_by_driver(mem, start, length, access);
+	/* The driver looks at current->mm without a doubt. */
+	if (!kdapl_user_range(init->start, init->length))
+		return -EFAULT;
+	mem->mr = ib_reg_user_mr(mem->zone->pd, init->start, init->length,
+				 init->start, access);
+	if (IS_ERR(mem->mr))
+		return PTR_ERR(mem->mr);
+	ret = init->pages ? kdapl_pages_map(init->pages, mem->zone->dev->ib) : 0;
+	if (ret) {
+		ib_dereg_mr(mem->mr);
+		return ret;
+	}
+	mem->by_driver = true;
+	return 0;
+}
+
+static int reg_user(struct mem *mem, const struct kdapl_region_init *init,
+		    int access)
+{
+	int ret;
+
+	if (by_driver(mem->zone->dev, init->start, init->length)) {
+		ret = reg_by_driver(mem, init, access);
 		/*
 		 * Before 6.3 drivers pin as if for writing even what is only
 		 * read, which shared mappings may refuse.
 		 */
-		if (ret != -EFAULT || writes(access))
+		if (ret != -EFAULT || writes(access) || !init->pages)
+			return ret;
+		ret = kdapl_pages_charge(init->pages);
+		if (ret)
 			return ret;
 	}
-	return reg_pages(mem, kdapl_pages_pin(ib, start, length, writes(access)),
-			 access);
+	return reg_pages(mem, init->pages, access);
 }
 
-/*
- * The same memory for writing, which until now only was read.  That is for its
- * process to ask for, and for its mapping to allow.
- */
-static struct kdapl_pages *pin_again(struct kdapl_pages *pages)
+/* Another region over the pages of @source (M7, M8). */
+static int reg_shared(struct mem *mem, struct kdapl_region_init *init,
+		      int access)
 {
-	int ret;
+	const struct mem *source = container_of(init->source, struct mem,
+						region);
 
-	if (pages->mm != current->mm)
-		return ERR_PTR(-EACCES);
-	ret = kdapl_pages_fault_in(pages->start, pages->length, true);
-	if (ret)
-		return ERR_PTR(ret);
-	return kdapl_pages_pin(pages->ib, pages->start, pages->length, true);
+	init->pages = source->pages;
+	refcount_inc(&init->pages->ref);
+	return reg_pages(mem, init->pages, access);
 }
 
-/*
- * Another region over the same memory (M7, M8).  Pages that a driver pinned
- * cannot be shared: there the process's present mapping is pinned once more.
- */
-static int reg_again(struct mem *mem, const struct mem *source, int access)
+static int reg_kernel(struct mem *mem, struct kdapl_region_init *init,
+		      int access)
 {
-	const struct kdapl_region *region = &source->region;
-	struct kdapl_pages *pages = source->pages;
-	int ret;
+	struct kdapl_pages *pages;
 
-	if (pages && (pages->writable || !writes(access))) {
-		refcount_inc(&pages->ref);
-		return reg_pages(mem, pages, access);
-	}
-	if (pages)
-		return reg_pages(mem, pin_again(pages), access);
+	pages = kdapl_pages_kernel(mem->zone->dev->max_segment, init->start,
+				   init->length, init->physical);
+	if (IS_ERR(pages))
+		return PTR_ERR(pages);
+	init->pages = pages;
+	return reg_pages(mem, pages, access);
+}
 
-	if (source->mm != current->mm)
-		return -EFAULT;
-	ret = kdapl_pages_fault_in(region->start, region->length,
-				   writes(access));
-	return ret ?: reg_user(mem, region->start, region->length, access);
+/* What another region over the same pages may do without their process. */
+static int shareable(const struct mem *mem)
+{
+	if (mem->by_driver)
+		return 0;
+	return mem->pages->writable ? KDAPL_SHARE_WRITE : KDAPL_SHARE_READ;
+}
+
+static void fill_region(struct mem *mem, const struct kdapl_region_init *init,
+			int access)
+{
+	struct kdapl_region *region = &mem->region;
+
+	mem->pages = init->pages;
+	region->start = init->source ? mem->pages->start : init->start;
+	region->length = init->source ? mem->pages->length : init->length;
+	region->lkey = mem->mr->lkey;
+	if (access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE))
+		region->rkey = mem->mr->rkey;
+	region->share = shareable(mem);
 }
 
 /**
  * ib_reg - kdapl_mr_ops.reg
  * @zone: to register in
- * @init: what to register
+ * @init: what to register; @init->pages are taken over, on failure too
  *
  * Caller is in the IA's section.  Memory of a process: called in that process,
- * best after ib_fault_in().  May sleep.  M5, M6, M16, M73, M74, M77.
+ * after ib_pin().  May sleep.  M5, M6, M16, M73, M74, M77.
  *
  * Return: the region, both keys working; -EFAULT: not mapped as asked, or not
  * RAM; -EACCES: not writable as asked; -ENOMEM: no memory, or none that the
@@ -572,40 +649,47 @@ static int reg_again(struct mem *mem, const struct mem *source, int access)
  * otherwise what the device says.
  */
 static struct kdapl_region *ib_reg(struct kdapl_zone *zone,
-				   const struct kdapl_region_init *init)
+				   struct kdapl_region_init *init)
 {
-	struct ib_device *ib = zone->dev->ib;
-	int access = init->access;
+	int ret = -ENOMEM, access = init->access;
 	struct mem *mem;
-	int ret;
 
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem)
-		return ERR_PTR(-ENOMEM);
+		goto put;
 	mem->zone = zone;
 	/* Verbs: remote write needs local write; T30 keeps it from being used. */
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		access |= IB_ACCESS_LOCAL_WRITE;
 
 	if (init->source)
-		ret = reg_again(mem, container_of(init->source, struct mem,
-						  region), access);
+		ret = reg_shared(mem, init, access);
 	else if (init->user)
-		ret = reg_user(mem, init->start, init->length, access);
+		ret = reg_user(mem, init, access);
 	else
-		ret = reg_pages(mem, kdapl_pages_kernel(ib, init->start,
-							init->length,
-							init->physical),
-				access);
-	if (ret) {
-		kfree(mem);
-		return ERR_PTR(ret);
-	}
-
-	mem->region.lkey = mem->mr->lkey;
-	if (access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE))
-		mem->region.rkey = mem->mr->rkey;
+		ret = reg_kernel(mem, init, access);
+	if (ret)
+		goto free;
+	fill_region(mem, init, access);
 	return &mem->region;
+
+free:
+	kfree(mem);
+put:
+	if (init->pages)
+		kdapl_pages_put(init->pages);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kdapl_region_pages - the pages of a region
+ * @region: in use
+ *
+ * Return: mapped pages; NULL where only the driver knows them.
+ */
+const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region)
+{
+	return container_of(region, struct mem, region)->pages;
 }
 
 /**
@@ -623,24 +707,7 @@ static void ib_dereg(struct kdapl_region *region)
 		return;
 	if (mem->pages)
 		kdapl_pages_put(mem->pages);
-	if (mem->mm)
-		mmdrop(mem->mm);
 	kfree(mem);
-}
-
-/**
- * ib_fault_in - kdapl_mr_ops.fault_in
- * @init: memory of the calling process
- *
- * Outside the section of the IA, may sleep for as long as the process's own
- * pager likes (A10).
- *
- * Return: 0, -EFAULT, -EACCES, -ENOMEM as kdapl_pages_fault_in().
- */
-static int ib_fault_in(const struct kdapl_region_init *init)
-{
-	return kdapl_pages_fault_in(init->start, init->length,
-				    writes(init->access));
 }
 
 static void sync_one(struct ib_device *ib, dma_addr_t addr, size_t length,
@@ -670,7 +737,7 @@ static void ib_sync(struct kdapl_region *region, u64 offset, u64 length,
 	unsigned int i;
 	u64 n;
 
-	if (!mem->pages)
+	if (mem->by_driver)
 		return;
 	for_each_sgtable_dma_sg(&mem->pages->sg.sgt, sg, i) {
 		if (!length)
@@ -691,8 +758,14 @@ const struct kdapl_mr_ops kdapl_ib_mr_ops = {
 	.zone_create = ib_zone_create,
 	.zone_destroy = ib_zone_destroy,
 	.zone_pd = ib_zone_pd,
-	.fault_in = ib_fault_in,
+	.pin = ib_pin,
+	.unpin = kdapl_pages_put,
 	.reg = ib_reg,
 	.dereg = ib_dereg,
+	.window_create = kdapl_window_create,
+	.window_destroy = kdapl_window_destroy,
+	.window_renew = kdapl_window_renew,
+	.window_bind = kdapl_window_bind,
+	.window_bound = kdapl_window_bound,
 	.sync = ib_sync,
 };

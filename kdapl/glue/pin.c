@@ -46,18 +46,23 @@ static bool may_lock(u64 pages)
 	       capable(CAP_IPC_LOCK);
 }
 
-/*
- * Says why @addr cannot be written: -EACCES when it is there to be read,
- * -EFAULT when it is not there.
- */
-static int why_not_writable(unsigned long addr)
+/* For @writable memory: is @addr not there, or only to be read? */
+static int why_not(unsigned long addr, long error, bool writable)
 {
 	struct page *page;
 
-	if (pin_user_pages_fast(addr, 1, 0, &page) != 1)
+	if (error && error != -EFAULT)
+		return error;
+	if (!writable || pin_user_pages_fast(addr, 1, 0, &page) != 1)
 		return -EFAULT;
 	unpin_user_page(page);
 	return -EACCES;
+}
+
+static bool may_lock_more(unsigned long pages)
+{
+	return can_do_mlock() &&
+	       may_lock(pages + atomic64_read(&current->mm->pinned_vm));
 }
 
 /**
@@ -66,9 +71,9 @@ static int why_not_writable(unsigned long addr)
  * @length: bytes, not 0
  * @writable: for writing
  *
- * Nothing stays pinned; the pinning that follows will find the pages, most
- * likely without waiting for the process's own pager.  Sleeps; no locks, and
- * outside the section of an IA (A10).
+ * Nothing stays pinned; a driver that pins them next will find them, most likely
+ * without waiting for the process's own pager.  Sleeps; no locks, and outside the
+ * section of an IA (A10).
  *
  * Return: 0; -EFAULT: not mapped, or not to be read; -EACCES: mapped, but not
  * to be written (M13); -ENOMEM: the process may not lock that much (M19).
@@ -83,8 +88,7 @@ int kdapl_pages_fault_in(u64 start, u64 length, bool writable)
 	if (!kdapl_user_range(start, length))
 		return -EFAULT;
 	left = nr_pages(start, length);
-	if (!can_do_mlock() ||
-	    !may_lock(left + atomic64_read(&current->mm->pinned_vm)))
+	if (!may_lock_more(left))
 		return -ENOMEM;
 	list = (struct page **)__get_free_page(GFP_KERNEL);
 	if (!list)
@@ -98,47 +102,16 @@ int kdapl_pages_fault_in(u64 start, u64 length, bool writable)
 		unpin_user_pages(list, n);
 	}
 	free_page((unsigned long)list);
-	if (!left)
-		return 0;
-	if (n && n != -EFAULT)
-		return n;
-	return writable ? why_not_writable(addr) : -EFAULT;
+	return left ? why_not(addr, n, writable) : 0;
 }
 
-static unsigned int max_segment(struct ib_device *ib)
-{
-	return ib_dma_max_seg_size(ib);
-}
-
-/* Cuts the list, made of whole pages, down to the bytes asked for (M16). */
-static void trim(struct kdapl_pages *pages)
-{
-	unsigned int head = pages->start & ~PAGE_MASK;
-	unsigned int tail = -(pages->start + pages->length) & ~PAGE_MASK;
-	struct scatterlist *first = pages->sg.sgt.sgl;
-
-	first->offset += head;
-	first->length -= head;
-	pages->sg.prv->length -= tail;
-}
-
-static int map(struct kdapl_pages *pages)
-{
-	trim(pages);
-	/* Regions that share the pages may have any rights. */
-	return ib_dma_map_sgtable_attrs(pages->ib, &pages->sg.sgt,
-					DMA_BIDIRECTIONAL, 0);
-}
-
-static struct kdapl_pages *pages_alloc(struct ib_device *ib, u64 start,
-				       u64 length, gfp_t gfp)
+static struct kdapl_pages *pages_alloc(u64 start, u64 length, gfp_t gfp)
 {
 	struct kdapl_pages *pages = kzalloc(sizeof(*pages), gfp);
 
 	if (!pages)
 		return NULL;
 	refcount_set(&pages->ref, 1);
-	pages->ib = ib;
 	pages->start = start;
 	pages->length = length;
 	pages->writable = true;
@@ -146,39 +119,43 @@ static struct kdapl_pages *pages_alloc(struct ib_device *ib, u64 start,
 }
 
 static int append(struct kdapl_pages *pages, struct page **list,
-		  unsigned int n, unsigned long left, gfp_t gfp)
+		  unsigned int n, unsigned long left,
+		  unsigned int max_segment, gfp_t gfp)
 {
 	return sg_alloc_append_table_from_pages(&pages->sg, list, n, 0,
 						(unsigned long)n << PAGE_SHIFT,
-						max_segment(pages->ib), left,
-						gfp);
+						max_segment, left, gfp);
 }
 
 /*
  * Pages of a process
  */
 
-static int charge(struct kdapl_pages *pages)
+/**
+ * kdapl_pages_charge - charge pages to their process's pinned_vm
+ * @pages: of the calling process, not charged
+ *
+ * Undone by the last kdapl_pages_put().  Any context.
+ *
+ * Return: 0; -ENOMEM: beyond RLIMIT_MEMLOCK.
+ */
+int kdapl_pages_charge(struct kdapl_pages *pages)
 {
 	unsigned long n = nr_pages(pages->start, pages->length);
-	struct mm_struct *mm = current->mm;
 
-	/* The scatter list counts in unsigned int. */
-	if (n > UINT_MAX)
-		return -E2BIG;
-	if (!may_lock(atomic64_add_return(n, &mm->pinned_vm))) {
-		atomic64_sub(n, &mm->pinned_vm);
+	if (!may_lock(atomic64_add_return(n, &pages->mm->pinned_vm))) {
+		atomic64_sub(n, &pages->mm->pinned_vm);
 		return -ENOMEM;
 	}
-	mmgrab(mm);
-	pages->mm = mm;
+	pages->charged = true;
 	return 0;
 }
 
-static void uncharge(struct kdapl_pages *pages)
+static void forget_process(struct kdapl_pages *pages)
 {
-	atomic64_sub(nr_pages(pages->start, pages->length),
-		     &pages->mm->pinned_vm);
+	if (pages->charged)
+		atomic64_sub(nr_pages(pages->start, pages->length),
+			     &pages->mm->pinned_vm);
 	mmdrop(pages->mm);
 }
 
@@ -198,7 +175,7 @@ static long pin_batch(unsigned long addr, unsigned long n, bool writable,
 	return ret;
 }
 
-static int pin_all(struct kdapl_pages *pages)
+static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
 {
 	unsigned long left = nr_pages(pages->start, pages->length);
 	unsigned long addr = pages->start & PAGE_MASK;
@@ -213,12 +190,13 @@ static int pin_all(struct kdapl_pages *pages)
 		cond_resched();
 		n = pin_batch(addr, min(left, BATCH), pages->writable, list);
 		if (n <= 0) {
-			ret = n ?: -EFAULT;
+			ret = why_not(addr, n, pages->writable);
 			break;
 		}
 		addr += n * PAGE_SIZE;
 		left -= n;
-		ret = append(pages, list, n, left, GFP_KERNEL_ACCOUNT);
+		ret = append(pages, list, n, left, max_segment,
+			     GFP_KERNEL_ACCOUNT);
 		if (ret)
 			unpin_user_pages(list, n);
 	}
@@ -240,48 +218,49 @@ static void unpin_all(struct kdapl_pages *pages, bool dirty)
 }
 
 /**
- * kdapl_pages_pin - pin memory of the calling process and map it
- * @ib: for this device
+ * kdapl_pages_pin - pin memory of the calling process
+ * @max_segment: bytes, the longest piece that the device takes
  * @start: an address of the process
  * @length: bytes, not 0
  * @writable: whether the device may write it
+ * @charged: charge it to the process's pinned_vm, against RLIMIT_MEMLOCK
  *
- * Charged to the process's pinned_vm against RLIMIT_MEMLOCK.  Sleeps; no locks.
+ * Sleeps; no locks.
  *
- * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not mapped as
- * asked; -ENOMEM: beyond the limit, or no memory; -E2BIG.
+ * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not mapped, or not
+ * to be read; -EACCES: mapped, but not to be written (M13); -ENOMEM: beyond the
+ * limit, or no memory; -E2BIG.
  */
-struct kdapl_pages *kdapl_pages_pin(struct ib_device *ib, u64 start, u64 length,
-				    bool writable)
+struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
+				    u64 length, bool writable, bool charged)
 {
 	struct kdapl_pages *pages;
-	int ret;
+	int ret = 0;
 
 	if (!kdapl_user_range(start, length))
 		return ERR_PTR(-EFAULT);
-	if (!can_do_mlock())
+	/* The scatter list counts in unsigned int. */
+	if (nr_pages(start, length) > UINT_MAX)
+		return ERR_PTR(-E2BIG);
+	if (!may_lock_more(nr_pages(start, length)))
 		return ERR_PTR(-ENOMEM);
-	pages = pages_alloc(ib, start, length, GFP_KERNEL_ACCOUNT);
+	pages = pages_alloc(start, length, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
 	pages->writable = writable;
+	pages->mm = current->mm;
+	mmgrab(pages->mm);
 
-	ret = charge(pages);
-	if (ret)
-		goto free;
-	ret = pin_all(pages);
-	if (ret)
-		goto unpin;
-	ret = map(pages);
-	if (ret)
-		goto unpin;
-	return pages;
+	if (charged)
+		ret = kdapl_pages_charge(pages);
+	if (!ret)
+		ret = pin_all(pages, max_segment);
+	if (!ret)
+		return pages;
 
-unpin:
 	unpin_all(pages, false);
 	sg_free_append_table(&pages->sg);
-	uncharge(pages);
-free:
+	forget_process(pages);
 	kfree(pages);
 	return ERR_PTR(ret);
 }
@@ -327,7 +306,8 @@ static struct page *physical_page(u64 addr)
 	return pfn_valid(PHYS_PFN(addr)) ? pfn_to_page(PHYS_PFN(addr)) : NULL;
 }
 
-static int find_all(struct kdapl_pages *pages, bool physical)
+static int find_all(struct kdapl_pages *pages, unsigned int max_segment,
+		    bool physical)
 {
 	unsigned long left = nr_pages(pages->start, pages->length);
 	u64 addr = pages->start & PAGE_MASK;
@@ -351,15 +331,16 @@ static int find_all(struct kdapl_pages *pages, bool physical)
 		}
 		left -= n;
 		if (!ret)
-			ret = append(pages, list, n, left, GFP_KERNEL);
+			ret = append(pages, list, n, left, max_segment,
+				     GFP_KERNEL);
 	}
 	free_page((unsigned long)list);
 	return ret;
 }
 
 /**
- * kdapl_pages_kernel - look up memory of the kernel and map it
- * @ib: for this device
+ * kdapl_pages_kernel - look up memory of the kernel
+ * @max_segment: bytes, the longest piece that the device takes
  * @start: a kernel virtual address (linear map, vmalloc, module data), or
  * @length: bytes, not 0
  * @physical: @start is a physical address
@@ -370,7 +351,7 @@ static int find_all(struct kdapl_pages *pages, bool physical)
  * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not all of it is
  * mapped, or RAM; -ENOMEM; -E2BIG.
  */
-struct kdapl_pages *kdapl_pages_kernel(struct ib_device *ib, u64 start,
+struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 				       u64 length, bool physical)
 {
 	struct kdapl_pages *pages;
@@ -378,20 +359,130 @@ struct kdapl_pages *kdapl_pages_kernel(struct ib_device *ib, u64 start,
 
 	if (physical && !is_ram(start, length))
 		return ERR_PTR(-EFAULT);
-	pages = pages_alloc(ib, start, length, GFP_KERNEL);
+	pages = pages_alloc(start, length, GFP_KERNEL);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
-	ret = find_all(pages, physical);
+	ret = find_all(pages, max_segment, physical);
 	if (!ret)
-		ret = map(pages);
-	if (ret)
-		goto free;
-	return pages;
+		return pages;
 
-free:
 	sg_free_append_table(&pages->sg);
 	kfree(pages);
 	return ERR_PTR(ret);
+}
+
+/*
+ * All pages, once they are there
+ */
+
+/* Entries of the mapped list from one mark to the next. */
+#define MARK_INTERVAL	64
+
+/* So that a slice of a long list is found without walking through it. */
+static int mark(struct kdapl_pages *pages)
+{
+	unsigned int i, n = pages->sg.sgt.nents / MARK_INTERVAL;
+	struct scatterlist *sg;
+	u64 offset = 0;
+
+	if (!n)
+		return 0;
+	pages->marks = kvmalloc_array(n, sizeof(*pages->marks),
+				      pages->mm ? GFP_KERNEL_ACCOUNT :
+						  GFP_KERNEL);
+	if (!pages->marks)
+		return -ENOMEM;
+	for_each_sgtable_dma_sg(&pages->sg.sgt, sg, i) {
+		if (i && !(i % MARK_INTERVAL))
+			pages->marks[pages->nr_marks++] =
+				(struct kdapl_mark){ sg, offset };
+		offset += sg_dma_len(sg);
+	}
+	return 0;
+}
+
+/* Cuts the list, made of whole pages, down to the bytes asked for (M16). */
+static void trim(struct kdapl_pages *pages)
+{
+	unsigned int head = pages->start & ~PAGE_MASK;
+	unsigned int tail = -(pages->start + pages->length) & ~PAGE_MASK;
+	struct scatterlist *first = pages->sg.sgt.sgl;
+
+	first->offset += head;
+	first->length -= head;
+	pages->sg.prv->length -= tail;
+}
+
+/**
+ * kdapl_pages_map - map pages for DMA
+ * @pages: pinned or looked up; those that are mapped already stay as they are
+ * @ib: the one device that they are for
+ *
+ * Undone by the last kdapl_pages_put().  Caller is in the IA's section, and the
+ * only one unless they are mapped.  May sleep.
+ *
+ * Return: 0, or an errno.
+ */
+int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib)
+{
+	int ret;
+
+	if (pages->ib)
+		return 0;
+	trim(pages);
+	/* Regions that share the pages may have any rights. */
+	ret = ib_dma_map_sgtable_attrs(ib, &pages->sg.sgt, DMA_BIDIRECTIONAL, 0);
+	if (ret)
+		return ret;
+	pages->ib = ib;
+	return mark(pages);
+}
+
+/* The last entry that has a mark and does not begin behind @offset. */
+static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
+{
+	unsigned int low = 0, high = pages->nr_marks, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (pages->marks[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? pages->marks[low - 1] :
+		     (struct kdapl_mark){ pages->sg.sgt.sgl, 0 };
+}
+
+/**
+ * kdapl_pages_slice - the part of a mapped list that holds some bytes
+ * @pages: mapped
+ * @start: the consumer's address of the first byte, inside
+ * @length: bytes, inside, not 0
+ * @to: gets DMA addresses and lengths, nothing else
+ * @max: entries in @to
+ *
+ * Any context.
+ *
+ * Return: entries filled; -E2BIG when @max are not enough.
+ */
+int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
+		      struct scatterlist *to, unsigned int max)
+{
+	u64 offset = start - pages->start, n;
+	struct kdapl_mark at = find_mark(pages, offset);
+	struct scatterlist *sg = at.sg;
+	unsigned int i;
+
+	for (offset -= at.offset; offset >= sg_dma_len(sg); sg = sg_next(sg))
+		offset -= sg_dma_len(sg);
+	for (i = 0; length && i < max; i++, sg = sg_next(sg), offset = 0) {
+		n = min_t(u64, length, sg_dma_len(sg) - offset);
+		sg_dma_address(&to[i]) = sg_dma_address(sg) + offset;
+		sg_dma_len(&to[i]) = n;
+		length -= n;
+	}
+	return length ? -E2BIG : i;
 }
 
 /**
@@ -405,12 +496,14 @@ void kdapl_pages_put(struct kdapl_pages *pages)
 {
 	if (!refcount_dec_and_test(&pages->ref))
 		return;
-	ib_dma_unmap_sgtable_attrs(pages->ib, &pages->sg.sgt, DMA_BIDIRECTIONAL,
-				   0);
+	if (pages->ib)
+		ib_dma_unmap_sgtable_attrs(pages->ib, &pages->sg.sgt,
+					   DMA_BIDIRECTIONAL, 0);
 	if (pages->mm) {
-		unpin_all(pages, pages->writable);
-		uncharge(pages);
+		unpin_all(pages, pages->ib && pages->writable);
+		forget_process(pages);
 	}
+	kvfree(pages->marks);
 	sg_free_append_table(&pages->sg);
 	kfree(pages);
 }

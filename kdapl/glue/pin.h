@@ -11,13 +11,26 @@
 #include <rdma/ib_verbs.h>
 
 /*
+ * struct kdapl_mark - where an entry of the mapped list begins
+ * @sg: the entry
+ * @offset: of its first byte in the range
+ */
+struct kdapl_mark {
+	struct scatterlist *sg;
+	u64 offset;
+};
+
+/*
  * struct kdapl_pages - a byte range and the pages that hold it
  * @ref: one for each region over the pages
- * @ib: the device they are mapped for
+ * @ib: the device they are mapped for; NULL: not mapped yet
  * @start: the first byte, as the consumer named it
  * @length: bytes
- * @sg: exactly these bytes, mapped for DMA
- * @mm: the process that is charged, with a reference; NULL for kernel memory
+ * @sg: the whole pages, once mapped exactly these bytes
+ * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is short
+ * @nr_marks: of these
+ * @mm: whose pages are pinned, with a reference; NULL for kernel memory
+ * @charged: to @mm
  * @writable: the process may write them (always true for kernel memory)
  */
 struct kdapl_pages {
@@ -26,16 +39,23 @@ struct kdapl_pages {
 	u64 start;
 	u64 length;
 	struct sg_append_table sg;
+	struct kdapl_mark *marks;
+	unsigned int nr_marks;
 	struct mm_struct *mm;
+	bool charged;
 	bool writable;
 };
 
 bool kdapl_user_range(u64 start, u64 length);
 int kdapl_pages_fault_in(u64 start, u64 length, bool writable);
-struct kdapl_pages *kdapl_pages_pin(struct ib_device *ib, u64 start, u64 length,
-				    bool writable);
-struct kdapl_pages *kdapl_pages_kernel(struct ib_device *ib, u64 start,
+struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
+				    u64 length, bool writable, bool charged);
+int kdapl_pages_charge(struct kdapl_pages *pages);
+struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 				       u64 length, bool physical);
+int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib);
+int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
+		      struct scatterlist *to, unsigned int max);
 void kdapl_pages_put(struct kdapl_pages *pages);
 
 #endif /* KDAPL_PIN_H */

@@ -284,6 +284,32 @@ static int add(struct fake_qp *qp, struct fake_queue *queue,
 	return ret;
 }
 
+static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
+{
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_id = send->wr_id;
+	wr->opcode = send->opcode;
+	wr->send_flags = send->send_flags;
+	wr->nr_sge = send->num_sge;
+	memcpy(wr->sge, send->sg_list, send->num_sge * sizeof(*wr->sge));
+	switch (send->opcode) {
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_WRITE:
+		wr->remote_addr = rdma_wr(send)->remote_addr;
+		wr->rkey = rdma_wr(send)->rkey;
+		break;
+	case IB_WR_LOCAL_INV:
+		wr->rkey = send->ex.invalidate_rkey;
+		break;
+	case IB_WR_REG_MR:
+		wr->rkey = reg_wr(send)->key;
+		break;
+	default:
+		break;
+	}
+}
+
+/* A chain, as far as there is room. */
 static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send)
 {
 	struct fake_wr *wr;
@@ -291,19 +317,13 @@ static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send)
 
 	if (ret)
 		return ret;
-	wr = kzalloc(sizeof(*wr), GFP_ATOMIC);
+	wr = kmalloc(sizeof(*wr), GFP_ATOMIC);
 	if (!wr)
 		return -ENOMEM;
-	wr->wr_id = send->wr_id;
-	wr->opcode = send->opcode;
-	wr->send_flags = send->send_flags;
-	wr->nr_sge = send->num_sge;
-	memcpy(wr->sge, send->sg_list, send->num_sge * sizeof(*wr->sge));
-	if (send->opcode != IB_WR_SEND) {
-		wr->remote_addr = rdma_wr(send)->remote_addr;
-		wr->rkey = rdma_wr(send)->rkey;
+	for (; send && !ret; send = send->next) {
+		copy_send(wr, send);
+		ret = add(qp_of(qp), &qp_of(qp)->send, wr);
 	}
-	ret = add(qp_of(qp), &qp_of(qp)->send, wr);
 	kfree(wr);
 	return ret;
 }
@@ -370,7 +390,8 @@ void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
 {
 	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
 
-	if (wr && pop(qp->fake, &qp->send, index, wr))
+	if (wr && pop(qp->fake, &qp->send, index, wr) &&
+	    (status != IB_WC_SUCCESS || wr->send_flags & IB_SEND_SIGNALED))
 		push(qp->send_cq, wr->wr_id, status, 0, false);
 	kfree(wr);
 }
@@ -684,7 +705,7 @@ static struct ib_pd *fake_zone_pd(struct kdapl_zone *zone)
 }
 
 static struct kdapl_region *fake_reg(struct kdapl_zone *zone,
-				     const struct kdapl_region_init *init)
+				     struct kdapl_region_init *init)
 {
 	struct fake_device *fake = zone->fake;
 	int ret = call(fake, FAKE_REG);
@@ -698,6 +719,7 @@ static struct kdapl_region *fake_reg(struct kdapl_zone *zone,
 	r->fake = fake;
 	r->region.start = init->source ? init->source->start : init->start;
 	r->region.length = init->source ? init->source->length : init->length;
+	r->region.share = KDAPL_SHARE_WRITE;
 	spin_lock_irq(&fake->lock);
 	fake->nr_regions++;
 	r->region.lkey = ++fake->next_key << 8;
@@ -716,6 +738,86 @@ static void fake_dereg(struct kdapl_region *region)
 	kfree(r);
 }
 
+struct kdapl_window {
+	struct fake_device *fake;
+	u32 rkey;
+	u32 next;
+	bool lost;
+};
+
+static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
+{
+	struct fake_device *fake = zone->fake;
+	int ret = call(fake, FAKE_WINDOW_CREATE);
+	struct kdapl_window *window;
+
+	if (ret)
+		return ERR_PTR(ret);
+	window = kzalloc(sizeof(*window), GFP_KERNEL);
+	if (!window)
+		return ERR_PTR(-ENOMEM);
+	window->fake = fake;
+	spin_lock_irq(&fake->lock);
+	fake->nr_windows++;
+	spin_unlock_irq(&fake->lock);
+	return window;
+}
+
+static void fake_window_destroy(struct kdapl_window *window)
+{
+	spin_lock_irq(&window->fake->lock);
+	window->fake->nr_windows--;
+	spin_unlock_irq(&window->fake->lock);
+	kfree(window);
+}
+
+static int fake_window_renew(struct kdapl_window *window)
+{
+	int ret = call(window->fake, FAKE_WINDOW_RENEW);
+
+	window->lost = ret;
+	window->rkey = 0;
+	return ret;
+}
+
+/* Always a pair, as on Soft-RoCE, but for an unbind. */
+static int fake_window_bind(struct kdapl_window *window,
+			    struct kdapl_region *region, u64 start, u64 length,
+			    int access, struct kdapl_bind_wr *wr)
+{
+	struct fake_device *fake = window->fake;
+	int ret = call(fake, FAKE_WINDOW_BIND);
+	unsigned long flags;
+
+	if (window->lost)
+		ret = -ENOMEM;
+	if (ret)
+		return ret;
+	memset(wr, 0, sizeof(*wr));
+	wr->inv.opcode = IB_WR_LOCAL_INV;
+	wr->inv.ex.invalidate_rkey = window->rkey;
+	wr->first = &wr->inv;
+	wr->last = &wr->inv;
+	window->next = 0;
+	if (length) {
+		spin_lock_irqsave(&fake->lock, flags);
+		window->next = ++fake->next_key << 8 | 2;
+		spin_unlock_irqrestore(&fake->lock, flags);
+		wr->reg.wr.opcode = IB_WR_REG_MR;
+		wr->reg.key = window->next;
+		wr->reg.access = access;
+		wr->inv.next = &wr->reg.wr;
+		wr->last = &wr->reg.wr;
+	}
+	wr->rkey = window->next;
+	return 0;
+}
+
+static void fake_window_bound(struct kdapl_window *window)
+{
+	window->rkey = window->next;
+}
+
 static void fake_sync(struct kdapl_region *region, u64 offset, u64 length,
 		      bool for_cpu)
 {
@@ -728,6 +830,11 @@ static const struct kdapl_mr_ops fake_mr_ops = {
 	.reg = fake_reg,
 	.dereg = fake_dereg,
 	.sync = fake_sync,
+	.window_create = fake_window_create,
+	.window_destroy = fake_window_destroy,
+	.window_renew = fake_window_renew,
+	.window_bind = fake_window_bind,
+	.window_bound = fake_window_bound,
 };
 
 /* ---- the device --------------------------------------------------------------------------- */
@@ -878,6 +985,7 @@ void bench_exit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->ids));
 	KUNIT_EXPECT_EQ(test, fake->nr_cqs, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_zones, 0U);
+	KUNIT_EXPECT_EQ(test, fake->nr_windows, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_regions, 0U);
 	fake_destroy(fake);
 }

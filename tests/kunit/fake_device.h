@@ -48,6 +48,9 @@ enum fake_op {
 	FAKE_CM_LISTEN,
 	FAKE_ZONE_CREATE,
 	FAKE_REG,
+	FAKE_WINDOW_CREATE,
+	FAKE_WINDOW_RENEW,
+	FAKE_WINDOW_BIND,
 	FAKE_NR_OPS
 };
 
@@ -118,7 +121,7 @@ struct fake_id {
  * @hold_flush: a queue in error flushes nothing before fake_flush()
  * @no_resize: completion queues cannot be resized
  * @qps, @ids: live ones, newest last
- * @nr_cqs, @nr_zones, @nr_regions: live ones
+ * @nr_cqs, @nr_zones, @nr_regions, @nr_windows: live ones
  * @next_num, @next_key: numbers given out
  * @wait: woken by every operation
  */
@@ -134,6 +137,7 @@ struct fake_device {
 	u32 nr_cqs;
 	u32 nr_zones;
 	u32 nr_regions;
+	u32 nr_windows;
 	u32 next_num;
 	u32 next_key;
 	wait_queue_head_t wait;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What glue/mr.c, the regions, and glue/window.c, the windows upon them, have in
+ * common: the zone, and how a fast-registration MR maps memory.
+ */
+#ifndef KDAPL_MR_H
+#define KDAPL_MR_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include "glue.h"
+#include "pin.h"
+
+/*
+ * struct kdapl_zone - a protection domain and its registrar
+ * @dev: where
+ * @pd: the protection domain
+ * @lock: one registration at a time; protects what follows
+ * @cq: of the registrar
+ * @qp: the registrar; NULL when there is none, then there is no CQ either
+ * @done: the CQ has something
+ */
+struct kdapl_zone {
+	struct kdapl_device *dev;
+	struct ib_pd *pd;
+	struct mutex lock;	/* of the registrar */
+	struct kdapl_cq cq;
+	struct ib_qp *qp;
+	struct completion done;
+};
+
+static inline bool kdapl_can_fast_register(const struct kdapl_device *dev)
+{
+	return dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+}
+
+int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
+		   unsigned int nents, u64 start, u32 max);
+struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries);
+int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
+		 unsigned int shift, u64 start, u64 length, u8 key);
+u8 kdapl_mr_next_key(void);
+/* The pages of a region, NULL where only the driver knows them. */
+const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region);
+
+/* window.c, for the table in mr.c */
+struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone);
+void kdapl_window_destroy(struct kdapl_window *window);
+int kdapl_window_renew(struct kdapl_window *window);
+int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
+		      u64 start, u64 length, int access,
+		      struct kdapl_bind_wr *wr);
+void kdapl_window_bound(struct kdapl_window *window);
+
+#endif /* KDAPL_MR_H */
