@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include "ep.h"
+#include "rmr.h"
 #include "../trace.h"
 
 #define IH_EP	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
@@ -431,6 +432,19 @@ static u32 flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 	return i;
 }
 
+/* What is owed stays owed: the queue is gone, and the CQ was pulled. */
+static void settle_binds(struct kdapl_dir *dir)
+{
+	u32 i;
+
+	for (i = 0; i < dir->size; i++) {
+		struct kdapl_cookie *cookie = &dir->ring[i];
+
+		if (READ_ONCE(cookie->on_queue) && cookie->rmr)
+			kdapl_rmr_lost(cookie);
+	}
+}
+
 /*
  * Completes what a dead device never flushed, and then held receives, which were
  * posted later.  New posts are late, and take only slots that owe nothing.
@@ -463,6 +477,8 @@ static void flush_dir(struct kdapl_dir *dir, bool lost)
  */
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
 {
+	if (lost)
+		settle_binds(&ep->req);
 	flush_dir(&ep->req, lost);
 	flush_dir(&ep->recv, lost);
 }
@@ -495,10 +511,13 @@ static bool count_ok(DAT_COUNT value, u32 limit)
 	return value >= 0 && value <= limit;
 }
 
-/* Requests and binds; a bind takes two work requests (A6). */
+/*
+ * Requests and binds; a bind takes two work requests (A6).  The EVD that stands
+ * in for none takes binds, too.
+ */
 static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
 {
-	bool bind = evd && evd->flags & DAT_EVD_RMR_BIND_FLAG;
+	bool bind = !evd || evd->flags & DAT_EVD_RMR_BIND_FLAG;
 
 	return attr->max_request_dtos * (bind ? 2 : 1);
 }

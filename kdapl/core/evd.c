@@ -14,6 +14,7 @@
 #include "evd.h"
 #include "ep.h"
 #include "ia.h"
+#include "rmr.h"
 #include "../trace.h"
 
 /* How often the CQ of an EVD that nobody is woken by is looked at (D52). */
@@ -119,12 +120,29 @@ static struct kdapl_node *fifo_take(struct kdapl_evd *evd)
 	return node;
 }
 
+static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
+		      DAT_EVENT *event)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind =
+		&event->event_data.rmr_completion_event_data;
+
+	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
+	event->evd_handle = kdapl_handle(&evd->obj);
+	bind->rmr_handle = kdapl_handle(&cookie->rmr->obj);
+	bind->user_cookie.as_64 = cookie->user;
+	bind->status = cookie->status;
+}
+
 static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 		     DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 
+	if (unlikely(cookie->rmr)) {
+		fill_bind(evd, cookie, event);
+		return;
+	}
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = kdapl_handle(&evd->obj);
 	dto->ep_handle = kdapl_handle(&cookie->dir->ep->obj);
@@ -136,8 +154,12 @@ static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 /* The slot is free for the next post (T13). */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
+	struct kdapl_rmr *rmr = cookie->rmr;
+
 	/* Pairs with cookie_get(): the event was read before the slot is free. */
 	smp_store_release(&cookie->busy, false);
+	if (unlikely(rmr))
+		kdapl_object_put(&rmr->obj);
 }
 
 /*
@@ -191,10 +213,34 @@ static struct ib_wc *next_wc(struct kdapl_evd *evd)
 
 static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 {
-	return (struct kdapl_cookie *)(uintptr_t)wc->wr_id;
+	return (struct kdapl_cookie *)(uintptr_t)(wc->wr_id &
+						  ~(u64)KDAPL_WR_INVALIDATE);
+}
+
+/*
+ * The first work request of a bind, which completes only when it fails; the
+ * second one speaks for both.
+ */
+static bool is_invalidate(const struct ib_wc *wc)
+{
+	return wc->wr_id & KDAPL_WR_INVALIDATE;
 }
 
 enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT, GATE_STALE };
+
+/* The RMR knows what became of a bind before its completion can be seen (M40). */
+static enum gate bind_gate(struct kdapl_cookie *cookie, const struct ib_wc *wc)
+{
+	bool success = wc->status == IB_WC_SUCCESS;
+
+	if (likely(!cookie->rmr))
+		return GATE_PASS;
+	if (is_invalidate(wc)) {
+		cookie->failed |= !success && wc->status != IB_WC_WR_FLUSH_ERR;
+		return GATE_STALE;
+	}
+	return kdapl_rmr_complete(cookie, success) ? GATE_PASS : GATE_WAIT;
+}
 
 /*
  * What @wc says about its connection must be told to the endpoint before @wc
@@ -204,20 +250,21 @@ enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT, GATE_STALE };
 static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 		      enum kdapl_ep_input *input)
 {
-	struct kdapl_dir *dir = wc_cookie(wc)->dir;
+	struct kdapl_cookie *cookie = wc_cookie(wc);
+	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
 
 	/* Its queue failed to flush, and the core completed it (flush_step). */
-	if (unlikely(!READ_ONCE(wc_cookie(wc)->on_queue)))
+	if (unlikely(!READ_ONCE(cookie->on_queue)))
 		return GATE_STALE;
 	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (READ_ONCE(c->told))
-			return GATE_PASS;
+			return bind_gate(cookie, wc);
 		*input = KDAPL_EP_IN_BROKEN;
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
-			return GATE_PASS;
+			return bind_gate(cookie, wc);
 		/* Answered, but our queue cannot send yet: a moment more. */
 		if (!smp_load_acquire(&c->rts))
 			return GATE_WAIT;
@@ -225,6 +272,15 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 	}
 	*conn = c;
 	return GATE_INPUT;
+}
+
+/* A bind that fails has one status, whatever failed; a flush is no failure (M39). */
+static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
+{
+	if (unlikely(cookie->rmr) && wc->status != IB_WC_SUCCESS &&
+	    (cookie->failed || wc->status != IB_WC_WR_FLUSH_ERR))
+		return DAT_RMR_OPERATION_FAILED;
+	return kdapl_wc_status(wc->status);
 }
 
 /*
@@ -242,7 +298,7 @@ static bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	bool filled = false;
 
 	cookie->on_queue = false;
-	cookie->status = kdapl_wc_status(wc->status);
+	cookie->status = status_of(cookie, wc);
 	if (cookie->status != DAT_DTO_SUCCESS)
 		cookie->length = 0;
 	else if (dir->is_recv)

@@ -255,6 +255,7 @@ static const struct teardown_step teardown_steps[] = {
 	{ KDAPL_RSP, kdapl_sp_release_verbs, kdapl_sp_teardown },
 	{ KDAPL_CR, kdapl_cr_release_verbs, kdapl_cr_teardown },
 	{ KDAPL_EP, kdapl_ep_release_verbs, kdapl_ep_teardown },
+	{ KDAPL_RMR, kdapl_rmr_release_verbs, kdapl_rmr_teardown },
 	{ KDAPL_LMR, kdapl_lmr_release_verbs, kdapl_lmr_teardown },
 	{ KDAPL_PZ, kdapl_pz_release_verbs, kdapl_pz_teardown },
 	{ KDAPL_EVD, kdapl_evd_release_verbs, kdapl_evd_teardown },

@@ -114,6 +114,8 @@ void kdapl_cr_release_verbs(struct kdapl_object *obj);
 void kdapl_cr_teardown(struct kdapl_object *obj);
 void kdapl_ep_release_verbs(struct kdapl_object *obj);
 void kdapl_ep_teardown(struct kdapl_object *obj);
+void kdapl_rmr_release_verbs(struct kdapl_object *obj);
+void kdapl_rmr_teardown(struct kdapl_object *obj);
 void kdapl_lmr_release_verbs(struct kdapl_object *obj);
 void kdapl_lmr_teardown(struct kdapl_object *obj);
 void kdapl_pz_release_verbs(struct kdapl_object *obj);

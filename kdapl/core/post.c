@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write.  This is the data
- * path (A4): the token look-up and the checks under RCU, then one lock, under
- * which the gate decides, a cookie is taken and the queue is called.  It never
- * sleeps, allocates, or takes a lock that two endpoints share (T17).
+ * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write, and the way to the
+ * queue of a bind (core/rmr.c).  This is the data path (A4): the token look-up
+ * and the checks under RCU, then one lock, under which the gate decides, a
+ * cookie is taken and the queue is called.  It never sleeps, allocates, or takes
+ * a lock that two endpoints share (T17); a bind takes its RMR's.
  */
 #include "ep.h"
+#include "rmr.h"
 #include "../trace.h"
 
 #define IH_EP	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+#define IH_EVD_REQUEST	DAT_ERROR(DAT_INVALID_HANDLE, \
+				  DAT_INVALID_HANDLE_EVD_REQUEST)
 
-/* What differs between the four posts. */
+/* What differs between the five posts. */
 struct post {
 	enum kdapl_dto dto;
 	DAT_COUNT segments;
 	const DAT_LMR_TRIPLET *iov;
 	DAT_DTO_COOKIE cookie;
 	const DAT_RMR_TRIPLET *remote;
+	struct kdapl_bind *bind;
 	u32 flags;
 	/* filled by check() */
 	struct ib_sge sge[KDAPL_MAX_SGE];
@@ -34,6 +39,8 @@ static const u32 dto_flags[] = {
 				DAT_COMPLETION_BARRIER_FENCE_FLAG,
 	[KDAPL_DTO_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
 				 DAT_COMPLETION_BARRIER_FENCE_FLAG,
+	[KDAPL_DTO_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
+			   DAT_COMPLETION_BARRIER_FENCE_FLAG,
 };
 
 static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
@@ -112,12 +119,39 @@ static DAT_RETURN check_segments(struct kdapl_ep *ep, struct post *p)
 	return DAT_SUCCESS;
 }
 
+/* E18: the completion of a bind goes only where it is expected. */
+static bool takes_binds(const struct kdapl_dir *dir)
+{
+	return READ_ONCE(dir->evd)->flags & DAT_EVD_RMR_BIND_FLAG;
+}
+
+static DAT_RETURN check_bind(struct kdapl_ep *ep, struct post *p)
+{
+	struct kdapl_bind *bind = p->bind;
+	DAT_RETURN ret;
+
+	if (ep->obj.ia != bind->rmr->obj.ia)
+		return IH_EP;
+	if (!takes_binds(&ep->req))
+		return IH_EVD_REQUEST;
+	ret = kdapl_rmr_check_region(ep, bind);
+	if (ret)
+		return ret;
+	if (!flags_ok(ep, p))
+		return bad_arg(DAT_INVALID_ARG6);
+	if (!bind->context)
+		return bad_arg(DAT_INVALID_ARG7);
+	return kdapl_rmr_check_rights(ep, bind);
+}
+
 /* Everything that can be judged without the endpoint's state (RULING 35). */
 static DAT_RETURN check(struct kdapl_ep *ep, struct post *p)
 {
 	const DAT_RMR_TRIPLET *remote = p->remote;
 	DAT_RETURN ret;
 
+	if (p->dto == KDAPL_DTO_BIND)
+		return check_bind(ep, p);
 	if (p->segments < 0 || p->segments > max_iov(ep, p->dto))
 		return bad_arg(DAT_INVALID_ARG2);
 	if (p->segments && !p->iov)
@@ -156,6 +190,12 @@ static struct kdapl_cookie *cookie_get(struct kdapl_dir *dir, const struct post 
 	cookie->user = p->cookie.as_64;
 	cookie->length = p->length;
 	cookie->flags = p->flags;
+	cookie->failed = false;
+	cookie->rmr = NULL;
+	if (unlikely(p->bind)) {
+		cookie->rmr = p->bind->rmr;
+		kdapl_object_get(&cookie->rmr->obj);
+	}
 	cookie->busy = true;
 	if (++dir->next == dir->size)
 		dir->next = 0;
@@ -164,6 +204,8 @@ static struct kdapl_cookie *cookie_get(struct kdapl_dir *dir, const struct post 
 
 static void cookie_unget(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
+	if (unlikely(cookie->rmr))
+		kdapl_object_put(&cookie->rmr->obj);
 	cookie->busy = false;
 	cookie->on_queue = false;
 	dir->next = cookie - dir->ring;
@@ -222,18 +264,64 @@ static int post_request(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
 	return qp->dev->qp->post_send(qp, &wr.wr);
 }
 
+static DAT_RETURN post_failed(int error)
+{
+	trace_kdapl_error("post", error);
+	if (error == -ENOMEM)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+}
+
+/* One or two work requests; the last one's completion is that of the bind. */
+static DAT_RETURN post_bind(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
+			    struct post *p)
+{
+	struct kdapl_bind_wr wr;
+	DAT_RETURN ret;
+	int err;
+
+	ret = kdapl_rmr_begin(p->bind, cookie, &wr);
+	if (ret)
+		return ret;
+	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_INVALIDATE;
+	wr.last->wr_id = (uintptr_t)cookie;
+	wr.last->send_flags |= IB_SEND_SIGNALED;
+	if (p->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		wr.first->send_flags |= IB_SEND_FENCE;
+	err = qp->dev->qp->post_send(qp, wr.first);
+	if (err) {
+		kdapl_rmr_cancel(p->bind->rmr);
+		return post_failed(err);
+	}
+	p->bind->rkey = wr.rkey;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN queue(struct kdapl_ep *ep, struct kdapl_dir *dir,
+			struct kdapl_cookie *cookie, struct post *p)
+{
+	struct kdapl_qp *qp = &ep->conn->qp;
+	int err;
+
+	if (unlikely(p->bind))
+		return post_bind(qp, cookie, p);
+	err = dir->is_recv ? post_recv(qp, cookie, p) : post_request(qp, cookie, p);
+	return likely(!err) ? DAT_SUCCESS : post_failed(err);
+}
+
 /* Caller holds @dir's lock. */
 static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *p)
 {
 	struct kdapl_cookie *cookie;
-	struct kdapl_qp *qp;
-	int err;
+	DAT_RETURN ret;
 
 	if (dir->gate == KDAPL_GATE_REFUSE)
 		return dir->refusal;
 	/* check() saw the attributes without the lock; a modify may have come. */
 	if (dir->gate == KDAPL_GATE_HOLD && p->nr_sge > dir->max_sge)
 		return bad_arg(DAT_INVALID_ARG2);
+	if (unlikely(p->bind) && !takes_binds(dir))
+		return IH_EVD_REQUEST;
 	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);	/* E71 */
 	cookie = cookie_get(dir, p);
@@ -252,19 +340,15 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 		return DAT_SUCCESS;
 	}
 
-	qp = &ep->conn->qp;
 	/* Before the call: the completion may be there before it returns. */
 	cookie->on_queue = true;
 	dir->posted++;
-	err = dir->is_recv ? post_recv(qp, cookie, p) : post_request(qp, cookie, p);
-	if (likely(!err))
-		return DAT_SUCCESS;
-	dir->posted--;
-	cookie_unget(dir, cookie);
-	trace_kdapl_error("post", err);
-	if (err == -ENOMEM)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+	ret = queue(ep, dir, cookie, p);
+	if (unlikely(ret)) {
+		dir->posted--;
+		cookie_unget(dir, cookie);
+	}
+	return ret;
 }
 
 static DAT_RETURN post(struct kdapl_space *space, DAT_EP_HANDLE handle,
@@ -327,6 +411,7 @@ DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
 	p.iov = iov;
 	p.cookie = cookie;
 	p.remote = NULL;
+	p.bind = NULL;
 	p.flags = flags;
 	return post(space, ep, &p);
 }
@@ -355,6 +440,7 @@ DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
 	p.iov = iov;
 	p.cookie = cookie;
 	p.remote = NULL;
+	p.bind = NULL;
 	p.flags = flags;
 	return post(space, ep, &p);
 }
@@ -389,6 +475,7 @@ DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
 	p.iov = iov;
 	p.cookie = cookie;
 	p.remote = remote;
+	p.bind = NULL;
 	p.flags = flags;
 	return post(space, ep, &p);
 }
@@ -422,6 +509,37 @@ DAT_RETURN kdapl_ep_post_rdma_write(struct kdapl_space *space, DAT_EP_HANDLE ep,
 	p.iov = iov;
 	p.cookie = cookie;
 	p.remote = remote;
+	p.bind = NULL;
+	p.flags = flags;
+	return post(space, ep, &p);
+}
+
+/**
+ * kdapl_ep_post_bind - the way of a bind to the queue, for kdapl_rmr_bind()
+ * @space: of the caller
+ * @ep: handle of an EP
+ * @bind: what to bind; its rkey is filled, 0 for what never reaches the device
+ * @cookie: given back in the completion
+ * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
+ *
+ * Any context; never sleeps.  Rules M29..M34, M38, M47.
+ *
+ * Return: as kdapl_rmr_bind(), but for the RMR's handle.
+ */
+DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			      struct kdapl_bind *bind, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags)
+{
+	struct post p;
+
+	p.dto = KDAPL_DTO_BIND;
+	p.segments = 0;
+	p.iov = NULL;
+	p.nr_sge = 0;
+	p.length = 0;
+	p.cookie = cookie;
+	p.remote = NULL;
+	p.bind = bind;
 	p.flags = flags;
 	return post(space, ep, &p);
 }

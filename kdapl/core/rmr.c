@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Remote Memory Regions: dat_rmr_create, _query, _bind, _free.
+ *
+ * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a request
+ * of an endpoint and goes through post.c; between its post and its completion
+ * the RMR has two bindings, and both LMRs are in use (M40).  The completion is
+ * judged by kdapl_rmr_complete() before anybody can see it: a success makes the
+ * new binding the present one; after a failure nobody knows which keys the
+ * device took back, so the window is renewed, which sleeps, and the completion
+ * waits for that.  So does one of an RMR that was freed meanwhile (M44): it ends
+ * the RMR.
+ */
+#include <linux/slab.h>
+#include "rmr.h"
+#include "../trace.h"
+
+#define IH_RMR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR)
+#define IH_PZ	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ)
+#define IP_ARG(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+
+#define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
+			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
+static struct kdapl_rmr *rmr_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_rmr, obj);
+}
+
+static const struct kdapl_mr_ops *mr_ops(const struct kdapl_rmr *rmr)
+{
+	return rmr->obj.ia->dev->mr;
+}
+
+static struct kdapl_rmr *rmr_find(struct kdapl_space *space,
+				  DAT_RMR_HANDLE handle)
+{
+	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_RMR);
+
+	return obj ? rmr_of(obj) : NULL;
+}
+
+/* ---- bindings ----------------------------------------------------------------- */
+
+static void binding_drop(struct kdapl_binding *binding)
+{
+	if (binding->lmr) {
+		kdapl_object_unuse(&binding->lmr->obj);
+		kdapl_object_put(&binding->lmr->obj);
+	}
+	memset(binding, 0, sizeof(*binding));
+}
+
+static void drop_both(struct kdapl_rmr *rmr)
+{
+	spin_lock_irq(&rmr->lock);
+	binding_drop(&rmr->now);
+	binding_drop(&rmr->next);
+	spin_unlock_irq(&rmr->lock);
+}
+
+/* Nothing of the device is left when it returns; binds are refused. */
+static void window_release(struct kdapl_rmr *rmr)
+{
+	struct kdapl_window *window;
+
+	lockdep_assert_held(&rmr->release);
+	spin_lock_irq(&rmr->lock);
+	window = rmr->window;
+	rmr->window = NULL;
+	spin_unlock_irq(&rmr->lock);
+	if (window)
+		mr_ops(rmr)->window_destroy(window);
+}
+
+/* A renewal that fails leaves an RMR that cannot be bound, and no key alive. */
+static void window_renew(struct kdapl_rmr *rmr)
+{
+	int ret;
+
+	lockdep_assert_held(&rmr->release);
+	if (!rmr->window)
+		return;
+	ret = mr_ops(rmr)->window_renew(rmr->window);
+	if (ret)
+		trace_kdapl_error("window_renew", ret);
+}
+
+/* The end of an RMR; no bind is on a queue. */
+static void unmake(struct kdapl_rmr *rmr)
+{
+	lockdep_assert_held(&rmr->release);
+	window_release(rmr);
+	drop_both(rmr);
+	if (!rmr->gone)
+		kdapl_object_unuse(&rmr->pz->obj);
+	rmr->gone = true;
+}
+
+/*
+ * The outstanding bind is nobody's any more: its completion can be seen.  The
+ * EVD stays until it is.
+ */
+static void forget_bind(struct kdapl_rmr *rmr)
+{
+	struct kdapl_evd *evd = rmr->cookie->dir->evd;
+
+	kdapl_object_get(&evd->obj);
+	spin_lock_irq(&rmr->lock);
+	rmr->cookie = NULL;
+	spin_unlock_irq(&rmr->lock);
+	kdapl_evd_kick(evd);
+	kdapl_object_put(&evd->obj);
+}
+
+/*
+ * A bind failed, or the RMR was freed while it was outstanding.  Nothing but
+ * this clears @due, so @cookie stays what it is.
+ */
+static void settle(struct kdapl_rmr *rmr)
+{
+	bool due, dead;
+
+	mutex_lock(&rmr->release);
+	spin_lock_irq(&rmr->lock);
+	due = rmr->due;
+	dead = rmr->dead;
+	rmr->due = false;
+	spin_unlock_irq(&rmr->lock);
+	if (due) {
+		if (dead) {
+			unmake(rmr);
+		} else {
+			window_renew(rmr);
+			drop_both(rmr);
+		}
+		if (rmr->cookie)
+			forget_bind(rmr);
+	}
+	mutex_unlock(&rmr->release);
+}
+
+/* ---- creation and query ---------------------------------------------------------- */
+
+static void rmr_release(struct kdapl_object *obj)
+{
+	struct kdapl_rmr *rmr = rmr_of(obj);
+
+	kdapl_object_put(&rmr->pz->obj);
+	mutex_destroy(&rmr->release);
+	kfree(rmr);
+}
+
+/* Whoever scheduled it took a reference. */
+static void rmr_work(struct work_struct *work)
+{
+	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
+
+	settle(rmr);
+	kdapl_object_put(&rmr->obj);
+}
+
+/* Caller holds @rmr->lock. */
+static void settle_soon(struct kdapl_rmr *rmr)
+{
+	lockdep_assert_held(&rmr->lock);
+	rmr->due = true;
+	kdapl_object_get(&rmr->obj);
+	if (!queue_work(kdapl_wq, &rmr->work))
+		kdapl_object_put(&rmr->obj);
+}
+
+static DAT_RETURN create_failed(int error)
+{
+	if (error == -EOPNOTSUPP)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, error == -ENOMEM ?
+			 DAT_RESOURCE_MEMORY : DAT_RESOURCE_MEMORY_REGION);
+}
+
+/* With a reference to the zone, but no use of it yet. */
+static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
+{
+	struct kdapl_space *space = pz->obj.space;
+	struct kdapl_rmr *rmr;
+
+	rmr = kzalloc(sizeof(*rmr), kdapl_gfp(space));
+	if (!rmr)
+		return NULL;
+	if (kdapl_object_init(&rmr->obj, KDAPL_RMR, space, pz->obj.ia,
+			      rmr_release)) {
+		kfree(rmr);
+		return NULL;
+	}
+	spin_lock_init(&rmr->lock);
+	mutex_init(&rmr->release);
+	INIT_WORK(&rmr->work, rmr_work);
+	kdapl_object_get(&pz->obj);
+	rmr->pz = pz;
+	return rmr;
+}
+
+/* Makes and publishes an RMR.  Caller is in the section of the zone's IA. */
+static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
+{
+	struct kdapl_window *window;
+	struct kdapl_rmr *rmr;
+	DAT_RETURN ret;
+
+	rmr = rmr_alloc(pz);
+	if (!rmr)
+		return create_failed(-ENOMEM);
+	if (!kdapl_object_use(&pz->obj)) {
+		ret = IH_PZ;
+		goto abort;
+	}
+	window = mr_ops(rmr)->window_create(pz->zone);
+	if (IS_ERR(window)) {
+		ret = create_failed(PTR_ERR(window));
+		goto unuse;
+	}
+	rmr->window = window;
+	*handle = kdapl_handle(&rmr->obj);
+	kdapl_object_publish(&rmr->obj);
+	return DAT_SUCCESS;
+
+unuse:
+	kdapl_object_unuse(&pz->obj);
+abort:
+	kdapl_object_abort(&rmr->obj);
+	return ret;
+}
+
+/**
+ * kdapl_rmr_create - dat_rmr_create
+ * @space: of the caller
+ * @pz_handle: zone
+ * @rmr_handle: out
+ *
+ * May sleep.  Rule M28.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for a
+ * null @rmr_handle; DAT_INVALID_STATE when the device is gone (E71);
+ * DAT_MODEL_NOT_SUPPORTED for a device without fast registration;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
+ */
+DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
+			    DAT_RMR_HANDLE *rmr_handle)
+{
+	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
+	DAT_RETURN ret = IP_ARG(2);
+	int idx;
+
+	if (!pz)
+		return IH_PZ;
+	if (!rmr_handle)
+		goto put;
+	ret = kdapl_ia_enter(pz->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_PZ);
+		goto put;
+	}
+	ret = rmr_make(pz, rmr_handle);
+	kdapl_ia_leave(pz->obj.ia, idx);
+put:
+	kdapl_object_put(&pz->obj);
+	return ret;
+}
+
+static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
+{
+	unsigned long flags;
+
+	param->ia_handle = kdapl_handle(&rmr->obj.ia->obj);
+	param->pz_handle = kdapl_handle(&rmr->pz->obj);
+	spin_lock_irqsave(&rmr->lock, flags);
+	param->lmr_triplet = rmr->now.triplet;
+	param->mem_priv = rmr->now.privileges;
+	param->rmr_context = rmr->now.context;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+}
+
+/**
+ * kdapl_rmr_query - dat_rmr_query
+ * @space: of the caller
+ * @rmr_handle: RMR
+ * @mask: what is wanted; all is filled
+ * @param: out; zeros for what an unbound RMR does not have (M41)
+ *
+ * Any context; works without a device (E71).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown bits in @mask, /ARG3 for a null @param.
+ */
+DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
+			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!rmr)
+		return IH_RMR;
+	if (mask & ~DAT_RMR_FIELD_ALL)
+		ret = IP_ARG(2);
+	else if (!param)
+		ret = IP_ARG(3);
+	else
+		rmr_fill(rmr, param);
+	kdapl_object_put(&rmr->obj);
+	return ret;
+}
+
+/* ---- binds ------------------------------------------------------------------------- */
+
+/**
+ * kdapl_rmr_check_region - the arguments of a bind that name memory
+ * @ep: endpoint of the bind
+ * @bind: @bind->lmr is filled, NULL for an unbind (M37)
+ *
+ * Caller is in an RCU read section.  Any context.  Rules M29, M31, M37.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG2, /ARG3.
+ */
+DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
+				  struct kdapl_bind *bind)
+{
+	bind->lmr = NULL;
+	if (!bind->triplet)
+		return IP_ARG(2);
+	if (!bind->triplet->segment_length)
+		return DAT_SUCCESS;
+	bind->lmr = kdapl_lmr_of_segment(ep->obj.ia, bind->triplet);
+	if (!bind->lmr)
+		return IP_ARG(2);
+	return bind->privileges & ~DAT_MEM_PRIV_ALL_FLAG ? IP_ARG(3) :
+							   DAT_SUCCESS;
+}
+
+/**
+ * kdapl_rmr_check_rights - may this RMR show this memory through this endpoint?
+ * @ep: endpoint of the bind
+ * @bind: as kdapl_rmr_check_region() left it
+ *
+ * Caller is in an RCU read section.  Any context.  Rules M30, M31.
+ *
+ * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE;
+ * DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE.
+ */
+DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
+				  const struct kdapl_bind *bind)
+{
+	const struct kdapl_pz *pz = bind->rmr->pz;
+	u32 asked = bind->privileges & REMOTE_FLAGS;
+
+	if (READ_ONCE(ep->pz) != pz || (bind->lmr && bind->lmr->pz != pz))
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
+				 asked == DAT_MEM_PRIV_REMOTE_WRITE_FLAG ?
+				 DAT_PROTECTION_RDMA_WRITE :
+				 DAT_PROTECTION_RDMA_READ);
+	if (!bind->lmr)
+		return DAT_SUCCESS;
+	if (asked & DAT_MEM_PRIV_REMOTE_READ_FLAG &&
+	    !(bind->lmr->privileges & DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_RDMA_READ);
+	if (asked & DAT_MEM_PRIV_REMOTE_WRITE_FLAG &&
+	    !(bind->lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_RDMA_WRITE);
+	return DAT_SUCCESS;
+}
+
+static int access_of(DAT_MEM_PRIV_FLAGS privileges)
+{
+	return (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG ?
+		IB_ACCESS_REMOTE_READ : 0) |
+	       (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ?
+		IB_ACCESS_REMOTE_WRITE : 0);
+}
+
+static int begin(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
+		 struct kdapl_bind_wr *wr)
+{
+	const DAT_LMR_TRIPLET *t = bind->triplet;
+
+	/* Gone with the device, whose endpoints are on their way out (E71). */
+	if (!rmr->window)
+		return -ENODEV;
+	return mr_ops(rmr)->window_bind(rmr->window,
+					bind->lmr ? bind->lmr->region : NULL,
+					t->virtual_address, t->segment_length,
+					access_of(bind->privileges), wr);
+}
+
+static DAT_RETURN begin_failed(int error)
+{
+	switch (error) {
+	case -ENOMEM:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	case -ENODEV:
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	default:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY_REGION);
+	}
+}
+
+static void binding_fill(struct kdapl_binding *binding,
+			 const struct kdapl_bind *bind, u32 context)
+{
+	binding->lmr = bind->lmr;
+	if (!bind->lmr)
+		return;
+	binding->triplet = *bind->triplet;
+	binding->privileges = bind->privileges;
+	binding->context = context;
+}
+
+/**
+ * kdapl_rmr_begin - a bind is about to be posted
+ * @bind: checked
+ * @cookie: the slot of its completion
+ * @wr: what is to be posted
+ *
+ * From here on the LMR is in use (M22, M40).  The lock of the endpoint's request
+ * direction is held, and an RCU read section.  Followed by a post, or by
+ * kdapl_rmr_cancel().
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: freed meanwhile;
+ * DAT_INVALID_PARAMETER/ARG2: the LMR was; DAT_INSUFFICIENT_RESOURCES/MEMORY,
+ * /MEMORY_REGION: a bind of this RMR is outstanding (A6), or the range has more
+ * pages than a window; DAT_INVALID_STATE: the device goes.
+ */
+DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
+			   struct kdapl_cookie *cookie,
+			   struct kdapl_bind_wr *wr)
+{
+	struct kdapl_rmr *rmr = bind->rmr;
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	if (rmr->dead)
+		ret = IH_RMR;
+	else if (rmr->cookie)
+		ret = begin_failed(-EBUSY);
+	else if (bind->lmr && !kdapl_object_use(&bind->lmr->obj))
+		ret = IP_ARG(2);
+	if (ret)
+		goto out;
+
+	err = begin(rmr, bind, wr);
+	if (err) {
+		ret = begin_failed(err);
+		if (bind->lmr)
+			kdapl_object_unuse(&bind->lmr->obj);
+		goto out;
+	}
+	if (bind->lmr)
+		kdapl_object_get(&bind->lmr->obj);
+	binding_fill(&rmr->next, bind, wr->rkey);
+	rmr->cookie = cookie;
+out:
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	return ret;
+}
+
+/**
+ * kdapl_rmr_cancel - the bind could not be posted
+ * @rmr: of kdapl_rmr_begin()
+ *
+ * The RMR is as it was.  Any context; the direction's lock is held still.
+ */
+void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	binding_drop(&rmr->next);
+	rmr->cookie = NULL;
+	/* Freed meanwhile, and left to us. */
+	if (rmr->dead)
+		settle_soon(rmr);
+	spin_unlock_irqrestore(&rmr->lock, flags);
+}
+
+/**
+ * kdapl_rmr_complete - a bind has completed, and nobody has seen it yet
+ * @cookie: of a bind that was on the queue
+ * @success: of its completion
+ *
+ * Any context; the EVD's lock is held.  M35, M40, M41, M44.
+ *
+ * Return: false: something that sleeps comes first; ask again when the EVD is
+ * kicked.
+ */
+bool kdapl_rmr_complete(struct kdapl_cookie *cookie, bool success)
+{
+	struct kdapl_rmr *rmr = cookie->rmr;
+	bool settled = true;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	if (rmr->cookie != cookie)
+		goto out;
+	if (!success || rmr->dead) {
+		settled = false;
+		settle_soon(rmr);
+		goto out;
+	}
+	binding_drop(&rmr->now);
+	rmr->now = rmr->next;
+	memset(&rmr->next, 0, sizeof(rmr->next));
+	mr_ops(rmr)->window_bound(rmr->window);
+	rmr->cookie = NULL;
+out:
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	return settled;
+}
+
+/**
+ * kdapl_rmr_lost - the device never completed the outstanding bind
+ * @cookie: of the bind; its queue is destroyed
+ *
+ * May sleep.  M40.
+ */
+void kdapl_rmr_lost(struct kdapl_cookie *cookie)
+{
+	struct kdapl_rmr *rmr = cookie->rmr;
+
+	if (!kdapl_rmr_complete(cookie, false))
+		settle(rmr);
+}
+
+/**
+ * kdapl_rmr_bind - dat_rmr_bind
+ * @space: of the caller
+ * @rmr_handle: RMR
+ * @triplet: part of an LMR; segment_length 0 unbinds
+ * @privileges: remote rights; local ones are ignored
+ * @ep: handle of the EP that carries the bind
+ * @cookie: given back in the completion
+ * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
+ * @rmr_context: out; 0 for an unbind
+ *
+ * Any context; never sleeps.  Rules M29..M40, M45, M47.
+ *
+ * Return: DAT_SUCCESS, and one completion follows (T36);
+ * DAT_INVALID_HANDLE/RMR, /EP, /EVD_REQUEST; DAT_INVALID_PARAMETER/ARG2, /ARG3,
+ * /ARG6, /ARG7; DAT_PROTECTION_VIOLATION and DAT_PRIVILEGES_VIOLATION, each with
+ * /RDMA_READ or /RDMA_WRITE; DAT_INVALID_STATE with the EP's state;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY: no slot; /MEMORY_REGION: a bind of this RMR
+ * is outstanding, or the range has more pages than a window;
+ * DAT_INTERNAL_ERROR when the device refuses.
+ */
+DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
+			  const DAT_LMR_TRIPLET *triplet,
+			  DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
+			  DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			  DAT_RMR_CONTEXT *rmr_context)
+{
+	struct kdapl_bind bind = {
+		.rmr = rmr_find(space, rmr_handle),
+		.triplet = triplet,
+		.privileges = privileges,
+		.context = rmr_context,
+	};
+	DAT_RETURN ret;
+
+	if (!bind.rmr)
+		return IH_RMR;
+	ret = kdapl_ep_post_bind(space, ep, &bind, cookie, flags);
+	if (!ret)
+		*rmr_context = bind.rkey;
+	kdapl_object_put(&bind.rmr->obj);
+	return ret;
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+/**
+ * kdapl_rmr_release_verbs - give back what belongs to the device
+ * @obj: an RMR; no bind is on a queue
+ *
+ * Idempotent; the RMR stays as a shell.  May sleep.
+ */
+void kdapl_rmr_release_verbs(struct kdapl_object *obj)
+{
+	struct kdapl_rmr *rmr = rmr_of(obj);
+
+	mutex_lock(&rmr->release);
+	window_release(rmr);
+	mutex_unlock(&rmr->release);
+}
+
+/**
+ * kdapl_rmr_teardown - take an RMR away from its consumer
+ * @obj: an RMR, with a reference of the caller; no endpoint is left to post
+ *
+ * Tear-down of the IA (I15).  May sleep.
+ */
+void kdapl_rmr_teardown(struct kdapl_object *obj)
+{
+	struct kdapl_rmr *rmr = rmr_of(obj);
+
+	mutex_lock(&rmr->release);
+	unmake(rmr);
+	mutex_unlock(&rmr->release);
+	kdapl_object_retire(obj);
+}
+
+/*
+ * Caller is in the section of the RMR's IA.  A bind that is outstanding keeps the
+ * window: the device still has its work requests.  Its completion ends it.
+ */
+static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
+{
+	bool dead, busy;
+
+	mutex_lock(&rmr->release);
+	spin_lock_irq(&rmr->lock);
+	dead = rmr->dead;
+	busy = rmr->cookie;
+	rmr->dead = true;
+	spin_unlock_irq(&rmr->lock);
+	if (!dead && !busy)
+		unmake(rmr);
+	mutex_unlock(&rmr->release);
+	if (dead)
+		return IH_RMR;
+	/* ORDER: the removal of the device must find it until it is released. */
+	kdapl_object_retire(&rmr->obj);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_rmr_free - dat_rmr_free
+ * @space: of the caller
+ * @rmr_handle: RMR, bound or not
+ *
+ * May sleep; any process; works without a device.  Of two racing calls one wins
+ * (E114).  On return no key of the RMR admits anything and its LMR is no longer
+ * in use by it (M43), unless a bind is outstanding: then that is so when its
+ * completion can be seen (M44).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
+ */
+DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle)
+{
+	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
+	DAT_RETURN ret = IH_RMR;
+	int idx;
+
+	if (!rmr)
+		return ret;
+	if (!kdapl_ia_enter_shell(rmr->obj.ia, &idx)) {
+		ret = rmr_unmake(rmr);
+		kdapl_ia_leave(rmr->obj.ia, idx);
+	}
+	kdapl_object_put(&rmr->obj);
+	return ret;
+}
