@@ -522,6 +522,17 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
 	return attr->max_request_dtos * (bind ? 2 : 1);
 }
 
+/**
+ * kdapl_ep_max_dtos - the most that each direction of an endpoint can have
+ * @dev: device
+ *
+ * The IA attribute max_dto_per_ep.  Half a queue: every request may be a bind.
+ */
+u32 kdapl_ep_max_dtos(const struct kdapl_device *dev)
+{
+	return min_t(u32, dev->attrs.max_qp_wr, INT_MAX / 2) / 2;
+}
+
 /* Within the IA's limits, and with what 0 means filled in. */
 static bool attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
@@ -529,13 +540,13 @@ static bool attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	u32 send_sge = min_t(u32, a->max_send_sge, KDAPL_MAX_SGE);
 	u32 recv_sge = min_t(u32, a->max_recv_sge, KDAPL_MAX_SGE);
 	u32 read_sge = min_t(u32, a->max_sge_rd ?: send_sge, send_sge);
-	u32 wrs = min_t(u32, a->max_qp_wr, INT_MAX / 2) / 2;
+	u32 dtos = kdapl_ep_max_dtos(dev);
 
 	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
 	    attr->max_message_size > dev->max_msg_sz ||
 	    attr->max_rdma_size > dev->max_msg_sz ||
-	    !count_ok(attr->max_recv_dtos, wrs) ||
-	    !count_ok(attr->max_request_dtos, wrs) ||
+	    !count_ok(attr->max_recv_dtos, dtos) ||
+	    !count_ok(attr->max_request_dtos, dtos) ||
 	    !count_ok(attr->max_recv_iov, recv_sge) ||
 	    !count_ok(attr->max_request_iov, send_sge) ||
 	    !count_ok(attr->max_rdma_read_iov, read_sge) ||

@@ -220,6 +220,7 @@ static inline struct kdapl_ep *kdapl_ep_of(struct kdapl_object *obj)
 }
 
 /* ep.c */
+u32 kdapl_ep_max_dtos(const struct kdapl_device *dev);
 DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 			  enum kdapl_ep_input input);
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,

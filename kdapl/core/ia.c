@@ -875,7 +875,7 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
 	const struct ib_device_attr *ib = &dev->attrs;
 
 	attr->max_eps = count(ib->max_qp);
-	attr->max_dto_per_ep = count(ib->max_qp_wr);
+	attr->max_dto_per_ep = kdapl_ep_max_dtos(dev);
 	attr->max_rdma_read_per_ep_in = rd_atomic(ib->max_qp_rd_atom);
 	attr->max_rdma_read_per_ep_out = rd_atomic(ib->max_qp_init_rd_atom);
 	attr->max_evds = count(ib->max_cq);
