@@ -177,11 +177,14 @@ static DAT_IA_ADDRESS_PTR address_out(struct sockaddr_storage *to,
 static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 				   const struct kdapl_uapi_ep_param *from)
 {
+	DAT_RETURN ret = SHIM_BAD(EP);
 	struct shim_ep *body = NULL;
 
 	pthread_mutex_lock(&ep->lock);
-	if (shim_is(ep, SHIM_EP, from->ep))
+	if (shim_is(ep, SHIM_EP, from->ep)) {
 		body = shim_ep_body(ep);
+		ret = body ? DAT_SUCCESS : SHIM_NO_MEMORY;
+	}
 	if (body) {
 		to->local_ia_address_ptr = address_out(&body->local,
 						       &from->local_address);
@@ -189,7 +192,7 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 							&from->remote_address);
 	}
 	pthread_mutex_unlock(&ep->lock);
-	return body ? DAT_SUCCESS : SHIM_NO_MEMORY;
+	return ret;
 }
 
 /* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, /ARG3. */
