@@ -669,20 +669,22 @@ out:
 }
 
 const struct test_case args_cases[] = {
-	{ "E5 I15", "bad IA handles, everywhere", ia_handles },
+	{ "E5", "bad IA handles, everywhere", ia_handles },
 	{ "E5 E17 E19", "bad EVD handles, everywhere", evd_handles },
 	{ "E5 D2 R4", "bad EP handles, everywhere", ep_handles },
-	{ "E5 L10 P45", "bad PZ, LMR, PSP, RSP, CR handles, everywhere",
+	{ "E5 L10 G29", "bad PZ, LMR, PSP, RSP, CR handles, everywhere",
 	  other_handles },
-	{ "I2 I8 I11 I20 G9 G13 M80", "bad values: IA and registry",
+	{ "I2 I4 I5 I6 I8 I11 I20 G9 G13 mt:M80", "bad values: IA and registry",
 	  ia_values },
-	{ "E13 E41 E50 E53 E58 E59 E110", "bad values: EVD", evd_values },
+	{ "E13 E17 E41 E50 E53 E58 E59 E110", "bad values: EVD", evd_values },
 	{ "E.1", "bad endpoint attributes", ep_attributes },
-	{ "D1 C12 C13 C14 M4 A.5", "bad values: EP", ep_values },
-	{ "P1 P3 P4 P17", "bad values: service points", sp_values },
-	{ "M3 M10 M11 M12 M69 M73 M75 M76", "bad values: memory",
+	{ "D1 C12 C13 C14 C18 M4 A.5 mt:M66", "bad values: EP", ep_values },
+	{ "P1 P4 P17 P32", "bad values: service points", sp_values },
+	{ "mt:M3 mt:M10..M12 mt:M17 mt:M69 mt:M71 mt:M73 mt:M75 mt:M76",
+	  "bad values: memory",
 	  memory_values },
-	{ "M48 M66", "shared receive queues are not offered", srq_values },
-	{ "G28 G29 G30 G31", "handle types and contexts", contexts_and_types },
+	{ "D48 R16 mt:M48..M65 mt:T57 mt:T58",
+	  "shared receive queues are not offered", srq_values },
+	{ "G28 G29 G30", "handle types and contexts", contexts_and_types },
 	{}
 };

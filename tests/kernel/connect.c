@@ -307,20 +307,20 @@ out:
 }
 
 const struct test_case connect_cases[] = {
-	{ "T15 T22 E7 P40 P41 P42 P50 P52 P53 P55",
+	{ "T10 T13 T15 T22 E7 E9 P8 P40 P41 P42 P45 P50 P52 P53 P54 P55",
 	  "connect, accept, private data both ways", private_data_both_ways },
-	{ "T16 P70 E8", "the consumer rejects", consumer_rejects },
+	{ "T16 C7 P45 P70 E8", "the consumer rejects", consumer_rejects },
 	{ "T17 C8", "nobody listens", nobody_listens },
-	{ "T19 C10 P44 P56 P57", "nobody answers in time", nobody_answers },
+	{ "T19 T23 C10 P44 P56 P57", "nobody answers in time", nobody_answers },
 	{ "T18 C9", "nobody has the address", nobody_there },
-	{ "D30 D31 D32 D34 D36", "disconnect while connecting",
+	{ "T20 D30 D31 D32 D34 D36", "disconnect while connecting",
 	  abort_attempt },
-	{ "D30 D32", "disconnect while the address is looked for",
+	{ "T20 D30 D32", "disconnect while the address is looked for",
 	  abort_while_resolving },
 	{ "D35", "disconnect right after accepting", abort_accepted },
-	{ "F6 P72", "the active side is freed before the reject",
+	{ "T21 F6 P72", "the active side is freed before the reject",
 	  gone_before_reject },
-	{ "C1 C2 C3 C5 C6 C12 C13 C14 C15 C16 C17", "dup_connect",
+	{ "T14 C1 C2 C3 C5 C6 C12 C13 C14 C15 C16 C17", "dup_connect",
 	  dup_connect },
 	{}
 };

@@ -414,23 +414,23 @@ static void free_unconnected(void)
 }
 
 const struct test_case disconnect_cases[] = {
-	{ "D4 D6 D7 D8 D13 D24 D43 D44 D45 D50 E46",
+	{ "T31 T32 D4 D6 D7 D8 D13 D24 D43 D45 D50 E46",
 	  "disconnect: receives flushed in order, before the one event",
 	  receives_flushed },
 	{ "D9", "the passive side disconnects", passive_disconnects },
 	{ "D6 D51", "both sides disconnect", both_disconnect },
-	{ "D10 D11 D12 D13 D14 D15 D16 D17 D40", "graceful: the drain",
+	{ "T26 T28 D10 D11 D12 D13 D14 D15 D16 D17 D40", "graceful: the drain",
 	  graceful_drains },
-	{ "D22 D20 D42", "abrupt: ends the drain", abrupt_ends_drain },
-	{ "D20 D21 D43 T41 T53", "abrupt, under load", abrupt_under_load },
+	{ "T29 D22 D42", "abrupt: ends the drain", abrupt_ends_drain },
+	{ "T27 D20 D21 D43 mt:T41 mt:T53", "abrupt, under load", abrupt_under_load },
 	{ "D19 D45", "nobody dequeues", nobody_dequeues },
-	{ "D46 D53 T9 T10 T54", "posts in Disconnected",
+	{ "D46 mt:T9 mt:T10 mt:T54", "posts in Disconnected",
 	  posts_in_disconnected },
-	{ "R1 R2 R3 R5 R10 R11 R12 R14", "reset and connect again",
+	{ "T35 R1 R2 R3 R10 R11 R14", "reset and connect again",
 	  reset_and_reconnect },
-	{ "F1 F5 F7 F8 F10 F11 F18", "free, connected", free_connected },
-	{ "F1 F16", "free, draining", free_draining },
-	{ "F1 F6 D35", "free, completion pending", free_completion_pending },
-	{ "F1 F5 F9 D3 R4", "free, unconnected with receives", free_unconnected },
+	{ "T34 F1 F5 F7 F10 F11 F18", "free, connected", free_connected },
+	{ "T34 F1 F16", "free, draining", free_draining },
+	{ "T25 F1 F6", "free, completion pending", free_completion_pending },
+	{ "T36 F1 F5 F9 D3", "free, unconnected with receives", free_unconnected },
 	{}
 };

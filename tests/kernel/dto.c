@@ -25,7 +25,7 @@ static void sends(void)
 		    !mem_check(&link.b.mem, 0, sizes[i], i))
 			goto out;
 	}
-	/* The other way, and in order (T42). */
+	/* The other way, and in order (mt:T42). */
 	for (i = 0; i < 8; i++) {
 		mem_fill(&link.b.mem, i * 100, 100, 40 + i);
 		OK(node_recv(&link.a, i * 100, 100, 200 + i));
@@ -53,7 +53,7 @@ static void zero_length(void)
 	if (!link_new(&link, NULL, NULL))
 		goto out;
 	remote = remote_piece(&link.b.mem, 0, 0);
-	/* No segment; and one of length 0, which is not looked at (T3). */
+	/* No segment; and one of length 0, which is not looked at (mt:T3). */
 	OK(dat_ep_post_recv(link.b.ep, 0, NULL, cookie, 0));
 	OK(dat_ep_post_recv(link.b.ep, 1, &nonsense, cookie, 0));
 	OK(node_recv(&link.b, 0, 10, 1));
@@ -102,7 +102,7 @@ static void segments(void)
 	mem_check(b, 20000, 300, 0);
 	mem_check(b, 10000, 600, 1);
 	mem_check(b, 30000, 100, 2);
-	CHECK(!b->va[30100]);			/* T4 */
+	CHECK(!b->va[30100]);			/* mt:T4 */
 
 	/* RDMA write gathers, RDMA read scatters. */
 	remote = remote_piece(b, 40000, 1000);
@@ -116,7 +116,7 @@ static void segments(void)
 	mem_check(a, 50000, 300, 0);
 	mem_check(a, 51000, 600, 1);
 	mem_check(a, 52000, 100, 2);
-	CHECK(!a->va[52100]);			/* T33 */
+	CHECK(!a->va[52100]);			/* mt:T33 */
 out:
 	link_free(&link);
 }
@@ -128,9 +128,9 @@ static void rdma(void)
 
 	if (!link_new(&link, NULL, NULL))
 		goto out;
-	/* T43: what a write wrote is there when a later send arrives. */
+	/* mt:T43: what a write wrote is there when a later send arrives. */
 	mem_fill(&link.a.mem, 0, 30000, 9);
-	remote = remote_piece(&link.b.mem, 1, 32000);	/* longer: T33 */
+	remote = remote_piece(&link.b.mem, 1, 32000);	/* longer: mt:T33 */
 	OK(node_recv(&link.b, 40000, 8, 1));
 	OK(node_write(&link.a, 0, 30000, &remote, 2, 0));
 	OK(node_send(&link.a, 0, 8, 3, 0));
@@ -140,7 +140,7 @@ static void rdma(void)
 	want_dto(link.a.events, link.a.ep, 2, DAT_DTO_SUCCESS, 30000);
 	want_dto(link.a.events, link.a.ep, 3, DAT_DTO_SUCCESS, 8);
 
-	/* The passive side reads; a fence before the send (T23). */
+	/* The passive side reads; a fence before the send (mt:T23). */
 	remote = remote_piece(&link.a.mem, 0, 30000);
 	OK(node_recv(&link.a, 40000, 8, 4));
 	OK(node_read(&link.b, 33000, 32000, &remote, 5, 0));
@@ -216,7 +216,7 @@ static void suppressed(void)
 				 64);
 	}
 	nothing_more(link.a.events);
-	/* T20: a flush is reported all the same. */
+	/* mt:T20: a flush is reported all the same. */
 	OK(node_send(&link.a, 0, 64, 5, DAT_COMPLETION_SUPPRESS_FLAG));
 	OK(dat_ep_disconnect(link.a.ep, DAT_CLOSE_ABRUPT_FLAG));
 	want_dto(link.a.events, link.a.ep, 5, DAT_DTO_ERR_FLUSHED, 0);
@@ -233,7 +233,7 @@ static void only_suppressed(void)
 
 	if (!link_new(&link, NULL, NULL))
 		goto out;
-	/* T15: the queue drains by itself; the receiver's pace is the limit. */
+	/* mt:T15: the queue drains by itself; the receiver's pace is the limit. */
 	for (i = 0; i < 8 * NODE_REQUESTS; i++) {
 		OK(node_recv(&link.b, 0, 64, i));
 		OK(node_send(&link.a, 0, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
@@ -253,7 +253,7 @@ static void unsignalled(void)
 
 	if (!link_new(&link, NULL, NULL))
 		goto out;
-	/* T21: only on an endpoint that is set up for it. */
+	/* mt:T21: only on an endpoint that is set up for it. */
 	BAD_ARG(node_send(&link.a, 0, 8, 1, DAT_COMPLETION_UNSIGNALLED_FLAG),
 		5);
 	link_free(&link);
@@ -309,7 +309,7 @@ static void unsignalled_and_solicited(void)
 		goto out;
 	/*
 	 * The last of each kind notifies: by then all have completed, and the
-	 * upcall sees them in order (E106, T22, T27).
+	 * upcall sees them in order (E106, mt:T22, mt:T27).
 	 */
 	for (i = 0; i < 5; i++)
 		OK(node_recv(&b, 0, 64, i));
@@ -320,7 +320,7 @@ static void unsignalled_and_solicited(void)
 		want_dto(b_recvs, b.ep, i, DAT_DTO_SUCCESS, 64);
 		want_dto(a_requests, a.ep, 10 + i, DAT_DTO_SUCCESS, 64);
 	}
-	/* T28: an end notifies, whatever the flags. */
+	/* mt:T28: an end notifies, whatever the flags. */
 	OK(node_recv(&b, 0, 64, 6));
 	OK(dat_ep_disconnect(a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	want_dto(b_recvs, b.ep, 6, DAT_DTO_ERR_FLUSHED, 0);
@@ -360,7 +360,7 @@ static void refused_posts(void)
 	dat_ep_post_rdma_read(ep, n, iov, cookie, to, flags)
 #define RDMA_WRITE(n, iov, to, flags) \
 	dat_ep_post_rdma_write(ep, n, iov, cookie, to, flags)
-	/* T1 */
+	/* mt:T1 */
 	BAD_ARG(SEND(-1, &one, 0), 2);
 	BAD_ARG(RECV(-1, &one, 0), 2);
 	BAD_ARG(RDMA_READ(-1, &one, &remote, 0), 2);
@@ -374,14 +374,14 @@ static void refused_posts(void)
 	BAD_ARG(RECV(1, NULL, 0), 3);
 	BAD_ARG(RDMA_READ(1, NULL, &remote, 0), 3);
 	BAD_ARG(RDMA_WRITE(1, NULL, &remote, 0), 3);
-	/* T2, T34 */
+	/* mt:T2, mt:T34 */
 	BAD_ARG(RDMA_READ(1, &one, NULL, 0), 5);
 	BAD_ARG(RDMA_WRITE(1, &one, NULL, 0), 5);
 	remote.target_address = ~0ULL - 10;
 	BAD_ARG(RDMA_READ(1, &one, &remote, 0), 5);
 	BAD_ARG(RDMA_WRITE(1, &one, &remote, 0), 5);
 	remote = remote_piece(&link.b.mem, 0, 64);
-	/* T19 */
+	/* mt:T19 */
 	BAD_ARG(SEND(1, &one, DAT_COMPLETION_EVD_THRESHOLD_FLAG), 5);
 	BAD_ARG(SEND(1, &one, 0x20), 5);
 	BAD_ARG(SEND(1, &one, 0x80000000), 5);
@@ -392,7 +392,7 @@ static void refused_posts(void)
 	BAD_ARG(RDMA_READ(1, &one, &remote, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 6);
 	BAD_ARG(RDMA_WRITE(1, &one, &remote, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 6);
 	BAD_ARG(RDMA_WRITE(1, &one, &remote, DAT_COMPLETION_UNSIGNALLED_FLAG), 6);
-	/* T5 */
+	/* mt:T5 */
 	one = piece(&link.a.mem, 0, NODE_MEMORY + 1);
 	BAD_ARG(SEND(1, &one, 0), 3);
 	one = piece(&link.a.mem, NODE_MEMORY - 3, 4);
@@ -409,7 +409,7 @@ static void refused_posts(void)
 	   DAT_PROTECTION_WRITE);
 	IS(RDMA_WRITE(1, &one, &remote, 0), DAT_PROTECTION_VIOLATION,
 	   DAT_PROTECTION_READ);
-	/* T33 */
+	/* mt:T33 */
 	one = piece(&link.a.mem, 0, 65);
 	IS(RDMA_WRITE(1, &one, &remote, 0), DAT_LENGTH_ERROR, 0);
 	one = piece(&link.a.mem, 0, 63);
@@ -513,7 +513,7 @@ static void full_queues(void)
 	remote = remote_piece(&link.b.mem, 0, 8);
 	IS(node_read(&link.a, 0, 8, &remote, 1, 0), DAT_INSUFFICIENT_RESOURCES,
 	   DAT_RESOURCE_CREDITS);
-	/* T13, T14, T51: sends wait for the receives, and none is lost. */
+	/* mt:T13, mt:T14, mt:T51: sends wait for the receives, and none is lost. */
 	for (i = 0; i < NODE_REQUESTS; i++)
 		OK(node_send(&link.a, 0, 8, i, 0));
 	IS(node_send(&link.a, 0, 8, 99, 0), DAT_INSUFFICIENT_RESOURCES,
@@ -647,23 +647,26 @@ out:
 }
 
 const struct test_case dto_cases[] = {
-	{ "T42 T48 T49 D41", "send and receive, 1 B to 64 KiB", sends },
-	{ "T2 T3", "transfers of length 0", zero_length },
-	{ "T4 T33", "many segments", segments },
-	{ "T23 T33 T43 T48", "RDMA write, RDMA read, fence", rdma },
-	{ "T6 M11", "1 MiB of each kind", large },
-	{ "T15 T20 D40", "suppressed completions", suppressed },
-	{ "T15", "nothing but suppressed completions", only_suppressed },
-	{ "T21 E21", "unsignalled: only where it is set up", unsignalled },
-	{ "T21 T22 T27 T28 E106", "unsignalled and solicited completions",
+	{ "mt:T42 mt:T48 mt:T49", "send and receive, 1 B to 64 KiB", sends },
+	{ "mt:T2 mt:T3", "transfers of length 0", zero_length },
+	{ "mt:T4 mt:T33", "many segments", segments },
+	{ "mt:T33 mt:T43 mt:T48", "RDMA write, RDMA read, fence", rdma },
+	{ "mt:T48 mt:T49", "1 MiB of each kind", large },
+	{ "mt:T15 mt:T20 mt:T24 D40", "suppressed completions", suppressed },
+	{ "mt:T15", "nothing but suppressed completions", only_suppressed },
+	{ "mt:T21 E21", "unsignalled: only where it is set up", unsignalled },
+	{ "mt:T21 mt:T22 mt:T24 mt:T28 E106",
+	  "unsignalled and solicited completions",
 	  unsignalled_and_solicited },
-	{ "T1 T2 T5 T19 T33 T34 E2", "posts that are refused", refused_posts },
-	{ "T29 T30", "rights and zones of local memory", rights_and_zones },
-	{ "T13 T14 T16 T51", "full queues, and a peer that is not ready",
+	{ "mt:T1 mt:T2 mt:T5 mt:T19 mt:T33 mt:T34 E2",
+	  "posts that are refused", refused_posts },
+	{ "mt:T29 mt:T30", "rights and zones of local memory", rights_and_zones },
+	{ "mt:T13 mt:T14 mt:T16 mt:T51", "full queues, and a peer that is not ready",
 	  full_queues },
-	{ "T9 T10", "requests before the connection", requests_by_state },
-	{ "T50 T52 E48", "a message longer than the receive", too_long },
-	{ "M46 T32 T41 T55 D52 D53", "remote memory that is not there",
+	{ "mt:T9 mt:T10", "requests before the connection", requests_by_state },
+	{ "mt:T50 mt:T52 E48", "a message longer than the receive", too_long },
+	{ "T33 D52 D53 mt:M46 mt:T32 mt:T41 mt:T55",
+	  "remote memory that is not there",
 	  remote_access },
 	{}
 };

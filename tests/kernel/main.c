@@ -134,7 +134,7 @@ static void close_sides(void)
 }
 
 static const struct test_case open_case = {
-	"I1 I4 I20 M1", "open both adapters, query, make zones", open_sides
+	"I1 I4 I20", "open both adapters, query, make zones", open_sides
 };
 
 static const struct test_case close_case = {

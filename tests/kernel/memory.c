@@ -60,7 +60,7 @@ static void virtual_kinds(void)
 			 DAT_MEM_PRIV_LOCAL_READ_FLAG, &address))
 		goto out;
 	CHECK(address == (uintptr_t)mem.va);
-	CHECK(!mem.rmr_context);		/* M15 */
+	CHECK(!mem.rmr_context);		/* mt:M15 */
 	travels(&link, mem.context, address, 1);
 	if (OK(dat_lmr_query(mem.lmr, DAT_LMR_FIELD_ALL, &param))) {
 		CHECK(param.ia_handle == side_a.ia);
@@ -106,7 +106,7 @@ static void physical(void)
 	if (!register_it(&side_a, &mem, DAT_MEM_TYPE_PHYSICAL, region, 10000,
 			 DAT_MEM_PRIV_ALL_FLAG, &address))
 		goto out;
-	CHECK(address == region.for_pa);	/* M74 */
+	CHECK(address == region.for_pa);	/* mt:M74 */
 	travels(&link, mem.context, address, 3);
 	/* The peer uses the same numbers. */
 	remote = (DAT_RMR_TRIPLET) {
@@ -135,7 +135,7 @@ static void of_another(void)
 	if (!link_new(&link, NULL, NULL) ||
 	    !mem_new(&side_a, &first, 8192, DAT_MEM_PRIV_NONE_FLAG))
 		goto out;
-	/* M12: good for nothing but this. */
+	/* mt:M12: good for nothing but this. */
 	iov = piece(&first, 0, 8);
 	IS(dat_ep_post_send(link.a.ep, 1, &iov, (DAT_CONTEXT) {}, 0),
 	   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
@@ -152,7 +152,7 @@ static void of_another(void)
 		CHECK(param.region_desc.for_lmr_handle == first.lmr);
 		CHECK(param.registered_size == 8192);
 	}
-	/* M8 */
+	/* mt:M8 */
 	OK(dat_lmr_free(first.lmr));
 	first.lmr = DAT_HANDLE_NULL;
 	travels(&link, second.context, address, 4);
@@ -254,12 +254,14 @@ static void many_regions(void)
 }
 
 const struct test_case memory_cases[] = {
-	{ "M6 M15 M16 M73", "LMR, linear and vmalloc memory", virtual_kinds },
-	{ "M74", "LMR, physical memory", physical },
-	{ "M7 M8 M12", "LMR of another LMR", of_another },
-	{ "L1 L3 L4 L7 L11 L13 M24 M26 M27", "LMR freed: contexts are dead",
+	{ "mt:M5 mt:M6 mt:M15 mt:M16 mt:M73 mt:M77",
+	  "LMR, linear and vmalloc memory", virtual_kinds },
+	{ "mt:M74", "LMR, physical memory", physical },
+	{ "mt:M7 mt:M8 mt:M12 mt:M75", "LMR of another LMR", of_another },
+	{ "L1 L4 L7 L11 L13 mt:M24 mt:M25 mt:M26 mt:M27",
+	  "LMR freed: contexts are dead",
 	  freed },
-	{ "L6 M23", "LMR freed under a receive", freed_under_receive },
-	{ "M18 M19", "many LMRs", many_regions },
+	{ "L6 mt:M23", "LMR freed under a receive", freed_under_receive },
+	{ "mt:M5", "many LMRs", many_regions },
 	{}
 };

@@ -424,19 +424,20 @@ out:
 }
 
 const struct test_case passive_cases[] = {
-	{ "P2 P9 P50 P51 P54 P59 F4 D3", "PSP, the provider makes the EP",
+	{ "T2 T12 P2 P50 P51 P54 P59 F4 D3 R3", "PSP, the provider makes the EP",
 	  provider_makes_ep },
-	{ "P71 T8", "an EP of the provider's goes with the reject",
+	{ "T8 P71", "an EP of the provider's goes with the reject",
 	  provider_ep_rejected },
 	{ "P11 P12 P14", "a PSP is freed: requests stay, new ones do not come",
 	  psp_freed },
 	{ "P7 P15 E60 E67", "the CR EVD is the backlog; requests die with it",
 	  backlog },
 	{ "P46 P61", "one EP, two requests", one_ep_two_requests },
-	{ "P20 P22 P23 P24 P27 P29 P30 P31 F2 F3 D3", "RSP, accept",
+	{ "T3 T5 T11 P20 P22 P23 P24 P27 P29 P30 P31 F2 F3 D3 R3",
+	  "RSP, accept",
 	  rsp_accept },
-	{ "P25 T6", "RSP, reject: the EP is free again", rsp_reject },
-	{ "P26 T4", "RSP, freed before a request", rsp_freed },
-	{ "P21 T2", "RSP without an EP", rsp_without_ep },
+	{ "T6 P25 F3", "RSP, reject: the EP is free again", rsp_reject },
+	{ "T4 P26", "RSP, freed before a request", rsp_freed },
+	{ "T2 P21", "RSP without an EP", rsp_without_ep },
 	{}
 };

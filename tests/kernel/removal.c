@@ -145,6 +145,6 @@ out:
 }
 
 const struct test_case removal_cases[] = {
-	{ "E71 I19 A10 T52 M79", "the device goes, under traffic", removal },
+	{ "E71 I19 A10 mt:M79", "the device goes, under traffic", removal },
 	{}
 };

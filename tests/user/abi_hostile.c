@@ -637,7 +637,7 @@ static void test_arguments(int fd)
 	expect_errno(fd, KDAPL_IOC_LMR_SYNC, &sync, EFAULT, "A8",
 		     "segments at a kernel address");
 	sync.segments = 0;
-	expect_ret(fd, KDAPL_IOC_LMR_SYNC, &sync, ARG(2), "M69", "null segments");
+	expect_ret(fd, KDAPL_IOC_LMR_SYNC, &sync, ARG(2), "mt:M69", "null segments");
 	check(ia_close(fd, ia.ia, 2) == ARG(2), "I11", "unknown close flag", 0);
 	expect_errno(fd, KDAPL_IOC_IA_LIST, &list, EFAULT, "A8",
 		     "list to a kernel address");
@@ -754,13 +754,13 @@ static void test_post(int fd)
 	post.dtos = KERNEL_ADDRESS;
 	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "DTOs in the kernel");
 	post.count = 0;
-	expect_ret(fd, KDAPL_IOC_POST, &post, DAT_SUCCESS, "T18", "no DTO at all");
+	expect_ret(fd, KDAPL_IOC_POST, &post, DAT_SUCCESS, "mt:T18", "no DTO at all");
 
 	post.dtos = (uintptr_t)dtos;
 	post.count = 3;
 	dtos[1].op = 99;
 	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "unknown operation");
-	check(post.done == 1, "T18", "the one before it was posted", post.done);
+	check(post.done == 1, "mt:T18", "the one before it was posted", post.done);
 	dtos[1].op = KDAPL_OP_RECV;
 	dtos[1].rmr_context = 1;
 	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8",
@@ -771,27 +771,27 @@ static void test_post(int fd)
 	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8",
 		     "segments at a kernel address");
 	dtos[1].segments = 0;
-	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "T1", "null segments");
-	check(post.done == 1, "T18", "the one before it was posted", post.done);
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "mt:T1", "null segments");
+	check(post.done == 1, "mt:T18", "the one before it was posted", post.done);
 	dtos[1].segments = (uintptr_t)dtos;
 	dtos[1].num_segments = 0x7fffffff;
-	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(2), "T1", "2 G segments");
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(2), "mt:T1", "2 G segments");
 	dtos[1].num_segments = -1;
-	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(2), "T1", "-1 segments");
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(2), "mt:T1", "-1 segments");
 	dtos[1].num_segments = 0;
 	dtos[1].flags = 0x80;
-	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(5), "T19", "unknown flag");
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(5), "mt:T19", "unknown flag");
 	dtos[1].flags = 0;
 	dtos[1].op = KDAPL_OP_SEND;
 	expect_ret(fd, KDAPL_IOC_POST, &post,
-		   ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED), "T9",
+		   ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED), "mt:T9",
 		   "a send on an unconnected EP");
-	check(post.done == 1, "T18", "done says which", post.done);
+	check(post.done == 1, "mt:T18", "done says which", post.done);
 	post.ep = pz;
 	expect_ret(fd, KDAPL_IOC_POST, &post,
 		   ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP), "E5",
 		   "posts to a PZ");
-	check(!post.done, "T18", "none done", post.done);
+	check(!post.done, "mt:T18", "none done", post.done);
 
 	expect_errno(fd, KDAPL_IOC_EP_CONNECT, &connect, EINVAL, "A8",
 		     "address longer than any");
@@ -807,7 +807,7 @@ static void test_post(int fd)
 	connect.private_data = KERNEL_ADDRESS;
 	expect_errno(fd, KDAPL_IOC_EP_CONNECT, &connect, EFAULT, "A8",
 		     "private data in the kernel");
-	check(!handle_call(fd, KDAPL_IOC_EP_FREE, ep), "F", "free the EP", 0);
+	check(!handle_call(fd, KDAPL_IOC_EP_FREE, ep), "F1", "free the EP", 0);
 	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
 }
 
@@ -1074,8 +1074,8 @@ static void test_more(int fd)
 	for (i = 0; i < RECEIVES; i++)
 		dtos[i] = (struct kdapl_uapi_dto) { .op = KDAPL_OP_RECV, .cookie = i };
 	post.ep = ep.ep;
-	expect_ret(fd, KDAPL_IOC_POST, &post, DAT_SUCCESS, "T18", "200 DTOs in a call");
-	check(post.done == RECEIVES, "T18", "all of them", post.done);
+	expect_ret(fd, KDAPL_IOC_POST, &post, DAT_SUCCESS, "mt:T18", "200 DTOs in a call");
+	check(post.done == RECEIVES, "mt:T18", "all of them", post.done);
 	connect.ep = ep.ep;
 	connect.address = query.ia_attr.address;
 	expect_ret(fd, KDAPL_IOC_EP_CONNECT, &connect, DAT_SUCCESS, "C",

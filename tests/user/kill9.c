@@ -478,7 +478,7 @@ static const struct check_case cases[] = {
 	{ "F17 I19 D50 the server is killed in traffic", server_in_traffic },
 	{ "F17 I19 both are killed in traffic", both_in_traffic },
 	{ "P47 the server is killed with a request", server_with_request },
-	{ "P11 I19 the server is killed listening", server_listening },
+	{ "P4 I19 the server is killed listening", server_listening },
 	{ "F17 the client is killed at any moment", any_moment },
 	{ "A8 a child outlives its parent", with_a_child },
 };

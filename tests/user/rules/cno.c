@@ -544,10 +544,10 @@ static void with_transfers(void)
 
 static const struct check_case cases[] = {
 	{ "E84 E85 E86 E88 E91 CNO calls: arguments", arguments },
-	{ "E23 E76 E86 E87 triggers", triggers },
+	{ "E23 E52 E76 E86 E87 triggers", triggers },
 	{ "E77 E83 a trigger is kept", sticky },
 	{ "E78 a trigger, a waiter", one_waiter_each },
-	{ "E79 E81 E82 E90 agents", agents },
+	{ "E79 E81 E90 agents", agents },
 	{ "E61 E88 E90 waiters are released", releases },
 	{ "E85 a signal ends dat_cno_wait", signals },
 	{ "E33 E37 E76 E83 told when a waiter goes without the event",

@@ -600,23 +600,23 @@ static void many(void)
 }
 
 static const struct check_case cases[] = {
-	{ "E.6 BADADDR dat_ep_connect: arguments", connect_arguments },
-	{ "T13 T15 T22 E7 P40..P45 P50..P55 private data both ways",
+	{ "E.6 C12 C13 C14 dat_ep_connect: arguments", connect_arguments },
+	{ "T10 T13 T15 T22 E7 E9 E11 P8 P40 P41 P42 P45 P50 P52..P55 private data",
 	  private_data },
-	{ "T16 P70 peer reject", rejected },
-	{ "T17 P11 nobody listens", nobody_listens },
-	{ "T19 C10 P44 P56 timeout", times_out },
-	{ "T18 RULING3 unreachable", unreachable },
+	{ "T16 C7 P70 E8 peer reject", rejected },
+	{ "T17 C8 P11 nobody listens", nobody_listens },
+	{ "T19 T23 C10 P44 P56 timeout", times_out },
+	{ "T18 C9 C10 RULING3 unreachable", unreachable },
 	{ "D1 D4 D6 D8 D11 D12 D13 D16 graceful disconnect", graceful },
-	{ "D20 D45 R14 everything before DISCONNECTED", all_before_the_event },
-	{ "D10 D14 D15 D17 D21 D22 D24 a drain given up", drain_given_up },
+	{ "T27 D20 D45 everything before DISCONNECTED", all_before_the_event },
+	{ "T29 D10 D14 D15 D17 D21 D22 D24 a drain given up", drain_given_up },
 	{ "D6 D9 D51 both disconnect at once", both_at_once },
-	{ "D46 T9 T10 T54 posts in DISCONNECTED", disconnected },
-	{ "D30 D31 D36 P72 an attempt aborted", abort_attempt },
-	{ "R1 R3 R6 R10 R11 R14 reset and again", reset_and_again },
-	{ "F1 F5..F8 F10 F11 E20 free", freed },
-	{ "C1..C4 C8 C12..C17 C20 dat_ep_dup_connect", dup_connect },
-	{ "T15 T22 200 connections at once", many },
+	{ "D46 mt:T9 mt:T10 mt:T54 posts in DISCONNECTED", disconnected },
+	{ "T20 D30 D31 D36 R3 P72 an attempt aborted", abort_attempt },
+	{ "T35 R1 R3 R6 R10 R11 reset and again", reset_and_again },
+	{ "T21 T34 F1 F5..F8 F10 F11 E20 free", freed },
+	{ "T14 C1..C6 C8 C12..C17 C20 dat_ep_dup_connect", dup_connect },
+	{ "T15 T22 P6 mt:M21 200 connections at once", many },
 };
 
 SET(connect_set);

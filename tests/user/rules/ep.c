@@ -168,7 +168,7 @@ static void unconnected(void)
 	no_event(a.conn);
 }
 
-/* T13, T14: at least as many as asked for, then no more. */
+/* mt:T13, mt:T14: at least as many as asked for, then no more. */
 static void receive_room(void)
 {
 	DAT_EP_PARAM param;
@@ -189,9 +189,9 @@ static void receive_room(void)
 static const struct check_case cases[] = {
 	{ "E.1 dat_ep_create: arguments", create_arguments },
 	{ "E.3 E.5 dat_ep_query, dat_ep_get_status", query },
-	{ "M4 E.4 A.5 T11 dat_ep_modify", modify },
-	{ "M1 M2 R2 F1 F5 D1 an unconnected EP", unconnected },
-	{ "T13 T14 room for receives", receive_room },
+	{ "M4 E.4 A.5 mt:M4 mt:T11 dat_ep_modify", modify },
+	{ "M1 M2 T36 R2 F1 F5 D1 D3 mt:T9 an unconnected EP", unconnected },
+	{ "mt:T13 mt:T14 room for receives", receive_room },
 };
 
 SET(ep_set);

@@ -680,7 +680,7 @@ static const struct check_case cases[] = {
 	{ "A1 E5 bad handles at every call", bad_handles },
 	{ "A1 E5 handles of other types at every call", wrong_types },
 	{ "G28..G31 handle types and contexts", types_and_contexts },
-	{ "M48 M66 RULING43 no SRQ, no watermarks", srq_not_there },
+	{ "D48 R16 mt:M48..M66 mt:T57 mt:T58 RULING43 no SRQ, no watermarks", srq_not_there },
 };
 
 SET(handle_set);

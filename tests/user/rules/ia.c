@@ -331,12 +331,12 @@ static void close_under_makers(void)
 
 static const struct check_case cases[] = {
 	{ "G12 G13 the list of providers", list_providers },
-	{ "G9 I2 I4 I5 I8 dat_ia_open: arguments", open_arguments },
-	{ "I20 I21 E15 dat_ia_query", query },
+	{ "G1 G9 I1 I2 I4 I5 I6 I8 dat_ia_open: arguments", open_arguments },
+	{ "I20 E15 dat_ia_query", query },
 	{ "I11 I12 graceful close", close_graceful },
 	{ "I14 I17 F7 abrupt close", close_abrupt },
-	{ "I3 E19 RULING36 two opens of one IA", two_opens },
-	{ "I5 I6 I7 I13 shared asynchronous EVD", shared_async_evd },
+	{ "I3 E19 mt:M1 RULING36 two opens of one IA", two_opens },
+	{ "I5 I6 I13 shared asynchronous EVD", shared_async_evd },
 	{ "I14 E114 closed while others make objects", close_under_makers },
 	{ "A8 a child has nothing", fork_child },
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Protection Zones and Local Memory Regions (mt: M1..M27, M67..M69). */
+/* Protection Zones and Local Memory Regions (mt: mt:M1..mt:M27, mt:M67..mt:M69). */
 #include <sys/mman.h>
 #include "rig.h"
 
@@ -119,7 +119,7 @@ static void lmr_life(void)
 	CHECK_EQ(param.registered_size, 5001);
 	CHECK_EQ(param.registered_address, (uintptr_t)a.mem + 5);
 
-	/* M27: a context is not used again at once */
+	/* mt:M27: a context is not used again at once */
 	first = context;
 	first_rmr = rmr;
 	OK(dat_lmr_free(lmr));
@@ -130,7 +130,7 @@ static void lmr_life(void)
 	CHECK(rmr != first_rmr);
 	OK(dat_lmr_free(lmr));
 
-	/* M15: without remote rights there is no rmr_context */
+	/* mt:M15: without remote rights there is no rmr_context */
 	OK(create_va(a.mem, 64, DAT_MEM_PRIV_LOCAL_READ_FLAG));
 	CHECK_EQ(rmr, 0);
 	OK(dat_lmr_free(lmr));
@@ -203,12 +203,12 @@ static void lmr_sync(void)
 }
 
 static const struct check_case cases[] = {
-	{ "M1 M3 protection zones", pz },
-	{ "M6 M9..M13 M17 dat_lmr_create: arguments", lmr_arguments },
-	{ "M5 M15 M16 M26 M27 L1 the life of an LMR", lmr_life },
-	{ "M7 M8 an LMR of an LMR", lmr_of_lmr },
-	{ "M9 shared memory", lmr_shared },
-	{ "M67 M69 dat_lmr_sync", lmr_sync },
+	{ "mt:M1 mt:M3 protection zones", pz },
+	{ "mt:M6 mt:M9..M13 mt:M17 dat_lmr_create: arguments", lmr_arguments },
+	{ "L1 mt:M5 mt:M15 mt:M16 mt:M26 mt:M27 the life of an LMR", lmr_life },
+	{ "mt:M7 mt:M8 an LMR of an LMR", lmr_of_lmr },
+	{ "mt:M9 shared memory", lmr_shared },
+	{ "mt:M67 mt:M69 dat_lmr_sync", lmr_sync },
 };
 
 SET(memory_set);

@@ -33,7 +33,7 @@ static void send_receive(void)
 	CHECK_EQ(completes_length(b.req, ep_b, 2), 0);
 }
 
-/* T3 T4: gathered and scattered in order, empty segments skipped */
+/* mt:T3 mt:T4: gathered and scattered in order, empty segments skipped */
 static void scatter_gather(void)
 {
 	DAT_LMR_TRIPLET out[4], in[4];
@@ -104,7 +104,7 @@ static void rdma(void)
 		verify(a.mem + 3, n, 50 + i);
 		CHECK(a.mem[2] == 0x22 && a.mem[n + 3] == 0x22);
 	}
-	/* T33: the shorter length counts */
+	/* mt:T33: the shorter length counts */
 	r = remote(&b, 0, 100);
 	memset(a.mem, 0x22, 200);
 	OK(post_read(&a, ep_a, 0, &r, 200, 1, 0));
@@ -120,7 +120,7 @@ static void rdma(void)
 	no_event(b.recv);
 }
 
-/* T43: a write is there when a later send is received. */
+/* mt:T43: a write is there when a later send is received. */
 static void write_then_send(void)
 {
 	DAT_EP_HANDLE ep_a, ep_b;
@@ -176,22 +176,22 @@ static void post_arguments(void)
 		  ARG(5));
 	CHECK_RET(dat_ep_post_rdma_write(ep_a, 0, NULL, cookie(1), NULL, 0),
 		  ARG(5));
-	/* T5: range */
+	/* mt:T5: range */
 	CHECK_RET(post_send(&a, ep_a, MEM - 7, 8, 1, 0), ARG(3));
 	CHECK_RET(post_send(&a, ep_a, -8, 8, 1, 0), ARG(3));
 	CHECK_RET(post_send(&a, ep_a, 8, -8, 1, 0), ARG(3));
 	CHECK_RET(post_recv(&a, ep_a, MEM, 1, 1), ARG(3));
-	/* T6: the sum */
+	/* mt:T6: the sum */
 	for (i = 0; i < 4; i++)
 		iov[i] = seg(&a, 0, MEM);
 	CHECK_RET(dat_ep_post_send(ep_a, 2, iov, cookie(1), 0), ARG(3));
 	CHECK_RET(dat_ep_post_recv(ep_a, 2, iov, cookie(1), 0), ARG(3));
-	/* T34 */
+	/* mt:T34 */
 	r.target_address = ~0ull - 8;
 	CHECK_RET(post_write(&a, ep_a, 0, &r, 100, 1, 0), ARG(5));
 	CHECK_RET(post_read(&a, ep_a, 0, &r, 100, 1, 0), ARG(5));
 	r = remote(&b, 0, 8);
-	/* T5 T29: no such LMR */
+	/* mt:T5 mt:T29: no such LMR */
 	CHECK_RET(dat_ep_post_send(ep_a, 1, &unknown, cookie(1), 0),
 		  NOT_MINE_READ);
 	CHECK_RET(dat_ep_post_recv(ep_a, 1, &unknown, cookie(1), 0),
@@ -200,7 +200,7 @@ static void post_arguments(void)
 		  NOT_MINE_READ);
 	CHECK_RET(dat_ep_post_rdma_read(ep_a, 1, &unknown, cookie(1), &r, 0),
 		  NOT_MINE_WRITE);
-	/* T19: flags */
+	/* mt:T19: flags */
 	for (i = 0x10; i; i = i << 1 & 0xffffffff) {
 		CHECK_RET(post_send(&a, ep_a, 0, 8, 1, i), ARG(5));
 		CHECK_RET(post_write(&a, ep_a, 0, &r, 8, 1, i), ARG(6));
@@ -208,7 +208,7 @@ static void post_arguments(void)
 	}
 	CHECK_RET(post_write(&a, ep_a, 0, &r, 8, 1,
 			     DAT_COMPLETION_SOLICITED_WAIT_FLAG), ARG(6));
-	/* T21 T25: not what this EP is set up for */
+	/* mt:T21 mt:T25: not what this EP is set up for */
 	CHECK_RET(post_send(&a, ep_a, 0, 8, 1, DAT_COMPLETION_UNSIGNALLED_FLAG),
 		  ARG(5));
 	iov[0] = seg(&a, 0, 8);
@@ -255,7 +255,7 @@ static void rights_and_zones(void)
 		  NO_WRITE);
 	OK(dat_ep_post_rdma_write(ep_a, 1, &t, cookie(2), &r, 0));
 	completes(a.req, ep_a, 2, DAT_DTO_SUCCESS);
-	/* T30: what was asked for counts, not what the device needed */
+	/* mt:T30: what was asked for counts, not what the device needed */
 	extra_lmr(&a, a.pz, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &t, NULL);
 	CHECK_RET(dat_ep_post_recv(ep_a, 1, &t, cookie(1), 0), NO_WRITE);
 	CHECK_RET(dat_ep_post_send(ep_a, 1, &t, cookie(1), 0), NO_READ);
@@ -410,7 +410,7 @@ static void suppressed(void)
 	completes(a.req, ep_a, 3, DAT_DTO_SUCCESS);
 	no_event(a.req);
 
-	/* T15: nothing but suppressed ones, far more than slots */
+	/* mt:T15: nothing but suppressed ones, far more than slots */
 	end = check_now() + 20;
 	for (i = 0; i < 500; i++) {
 		do {
@@ -419,7 +419,7 @@ static void suppressed(void)
 		} while (ret == FULL && check_now() < end && !usleep(100));
 		OK(ret);
 	}
-	/* T20: a failure is reported */
+	/* mt:T20: a failure is reported */
 	r.rmr_context ^= 0x55;
 	do {
 		ret = post_write(&a, ep_a, 0, &r, 64, 1000,
@@ -467,7 +467,7 @@ static void unsignalled(void)
 		 2);
 	completes(a.req, ep_a, 3, DAT_DTO_SUCCESS);
 
-	/* T28: a failure wakes */
+	/* mt:T28: a failure wakes */
 	OK(post_send(&a, ep_a, 0, 8, 4, quiet));
 	start_waiter(&w, a.req, LONG, 1);
 	OK(dat_ep_disconnect(ep_b, DAT_CLOSE_ABRUPT_FLAG));
@@ -564,7 +564,7 @@ static void request_room(void)
 	CHECK_RET(ret, FULL);
 	CHECK(n >= param.ep_attr.max_request_dtos);
 	stays_silent(a.req);
-	/* T51: and now they go */
+	/* mt:T51: and now they go */
 	OK(post_recv(&b, ep_b, 0, 8, 0));
 	completes(b.recv, ep_b, 0, DAT_DTO_SUCCESS);
 	completes(a.req, ep_a, 0, DAT_DTO_SUCCESS);
@@ -632,7 +632,7 @@ static void one_evd(void)
 	OK(dat_psp_free(psp));
 }
 
-/* D47 T11: no EVD, no completions; the transfers are done all the same. */
+/* D47 mt:T11: no EVD, no completions; the transfers are done all the same. */
 static void no_evds(void)
 {
 	DAT_EP_ATTR attr = small_attr();
@@ -663,24 +663,24 @@ static void no_evds(void)
 }
 
 static const struct check_case cases[] = {
-	{ "T2 T42 T48 send and receive", send_receive },
-	{ "T3 T4 T33 scatter and gather", scatter_gather },
-	{ "T2 T33 T49 RDMA write and read", rdma },
-	{ "T43 a write before a send", write_then_send },
-	{ "T1 T2 T5 T6 T19 T21 T25 T34 posts: arguments", post_arguments },
-	{ "T29 T30 rights and zones", rights_and_zones },
-	{ "D52 L7 M46 T32 T41 T52 T55 remote rights", remote_rights },
-	{ "L4 L6 T5 T48 a freed LMR", freed_lmr },
-	{ "T50 a message too long", too_long },
+	{ "D41 mt:T2 mt:T42 mt:T48 send and receive", send_receive },
+	{ "mt:T3 mt:T4 mt:T33 scatter and gather", scatter_gather },
+	{ "mt:T2 mt:T33 mt:T49 RDMA write and read", rdma },
+	{ "mt:T43 a write before a send", write_then_send },
+	{ "mt:T1 mt:T2 mt:T5 mt:T6 mt:T19 mt:T21 mt:T25 mt:T34 posts: arguments", post_arguments },
+	{ "mt:T29 mt:T30 rights and zones", rights_and_zones },
+	{ "T33 D52 L7 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 remote rights", remote_rights },
+	{ "L4 L6 mt:T5 mt:T48 a freed LMR", freed_lmr },
+	{ "mt:T50 a message too long", too_long },
 	{ "D18 E48 a drain fails", drain_fails },
-	{ "T15 T20 T40 suppressed completions", suppressed },
-	{ "E31 E35 T21 T28 unsignalled completions", unsignalled },
-	{ "E31 E35 T22 solicited completions", solicited },
-	{ "T23 T44 fence", fenced },
-	{ "T13 T14 T51 room for requests", request_room },
-	{ "T16 no outgoing reads", no_credits },
+	{ "mt:T15 mt:T20 mt:T24 mt:T40 suppressed completions", suppressed },
+	{ "E31 E35 mt:T21 mt:T26 mt:T27 mt:T28 unsignalled completions", unsignalled },
+	{ "E31 E35 mt:T22 solicited completions", solicited },
+	{ "mt:T44 a read, and a fenced write behind it", fenced },
+	{ "mt:T13 mt:T14 mt:T51 room for requests", request_room },
+	{ "mt:T16 no outgoing reads", no_credits },
 	{ "E45 E46 D44 order on one EVD", one_evd },
-	{ "D47 T11 no EVDs", no_evds },
+	{ "D47 mt:T11 no EVDs", no_evds },
 };
 
 SET(transfer_set);
