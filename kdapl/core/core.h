@@ -200,6 +200,8 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			   DAT_EP_HANDLE ep, DAT_COUNT private_data_size,
 			   const void *private_data);
 DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE cr);
+DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE cr,
+			    DAT_CONN_QUAL qual);
 
 /*
  * Event delivery, the part of evd.c for faces.

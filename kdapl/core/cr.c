@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connection Requests: dat_cr_query, dat_cr_accept, dat_cr_reject.
+ * Connection Requests: dat_cr_query, dat_cr_accept, dat_cr_reject,
+ * dat_cr_handoff.
  *
  * A CR owns a connection that has no endpoint yet, and perhaps an endpoint (of
  * its RSP, or made by the provider).  It lives until it is answered: there is
@@ -41,6 +42,7 @@ static void cr_end(struct kdapl_cr *cr, bool mark)
 	cr->ep = NULL;
 	if (mark && conn->id)
 		cm_ops(&cr->obj)->reject(conn->id, true);
+	/* Nothing is left to destroy when it was handed over. */
 	kdapl_conn_destroy_id(conn);
 	kdapl_conn_put(conn);
 	if (ep) {
@@ -395,6 +397,71 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 			kdapl_object_retire(&cr->obj);
 		kdapl_ia_leave(cr->obj.ia, idx);
 	}
+	kdapl_object_put(&cr->obj);
+	return ret;
+}
+
+/*
+ * The CR's lock is held, and the section of its IA.  What cannot be taken there
+ * for lack of room is refused as it would be on arrival (P83).
+ */
+static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
+{
+	struct kdapl_sp *sp = NULL;
+	int idx, err;
+
+	if (qual && qual <= U16_MAX)
+		sp = kdapl_sp_listening(cr->obj.ia, qual);
+	if (!sp)
+		return bad_arg(DAT_INVALID_ARG2);
+	err = -ECONNREFUSED;
+	if (!kdapl_ia_enter(sp->obj.ia, &idx)) {
+		err = kdapl_sp_hand_over(sp, cr->conn);
+		kdapl_ia_leave(sp->obj.ia, idx);
+	}
+	kdapl_object_put(&sp->obj);
+	if (err == -ECONNREFUSED)
+		return bad_arg(DAT_INVALID_ARG2);
+	cr_end(cr, false);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_cr_handoff - dat_cr_handoff
+ * @space: of the caller
+ * @handle: handle of a CR
+ * @qual: of the service point that is to have the request: of this adapter,
+ *	  in this network namespace, whoever's it is
+ *
+ * Synchronous; may sleep.  The service point raises a request of its own; the
+ * active side does not notice.  When the backlog there is full the active side
+ * sees NON_PEER_REJECTED.  Rules P80..P84.
+ *
+ * Return: DAT_SUCCESS, the CR is destroyed; DAT_INVALID_HANDLE/CR;
+ * DAT_INVALID_PARAMETER/ARG2: nobody listens there; DAT_INVALID_STATE when the
+ * device is gone (E71).
+ */
+DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE handle,
+			    DAT_CONN_QUAL qual)
+{
+	struct kdapl_cr *cr = cr_find(space, handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!cr)
+		return IH_CR;
+	ret = kdapl_ia_enter(cr->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
+		goto put;
+	}
+	mutex_lock(&cr->lock);
+	ret = cr->conn ? handoff(cr, qual) : IH_CR;
+	mutex_unlock(&cr->lock);
+	if (!ret)
+		kdapl_object_retire(&cr->obj);
+	kdapl_ia_leave(cr->obj.ia, idx);
+put:
 	kdapl_object_put(&cr->obj);
 	return ret;
 }

@@ -21,6 +21,10 @@ static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
 	return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 }
 
+/* All that listen, of every consumer, for dat_cr_handoff. */
+static LIST_HEAD(listening);
+static DEFINE_SPINLOCK(listening_lock);	/* a leaf */
+
 /* ---- arrival ------------------------------------------------------------------- */
 
 /* What the endpoint of a new request is; the sp's lock is held. */
@@ -83,7 +87,9 @@ static void fill_conn(struct kdapl_conn *conn, struct kdapl_sp *sp,
  *
  * Context: the handler mutexes of the listening id and of @id; may sleep.
  *
- * Return: 0; an errno: nothing happened here, the glue refuses the request.
+ * Return: 0; -ECONNREFUSED: nobody listens; -ENOBUFS: no room on the CR-EVD;
+ * -ENOMEM.  After an errno nothing has happened here, and the glue refuses the
+ * request.
  */
 int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
@@ -106,16 +112,21 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 
 	mutex_lock(&sp->lock);
 	ret = -ECONNREFUSED;
-	if (sp->spent || READ_ONCE(ia->closing) || !kdapl_evd_reserve(sp->evd))
+	if (sp->spent || sp->stopped || READ_ONCE(ia->closing))
+		goto unlock;
+	ret = -ENOBUFS;
+	if (!kdapl_evd_reserve(sp->evd))
 		goto unlock;
 	ret = request_ep(sp, &ep);
 	if (ret)
 		goto unreserve;
 	cr->ep = ep;
 	sp->spent = sp->obj.type == KDAPL_RSP;
-	mutex_unlock(&sp->lock);
 
-	/* From here on nothing fails: P13, all or nothing. */
+	/*
+	 * From here on nothing fails: P13, all or nothing.  Who stops the service
+	 * point waits for the lock, and detaches the EVD afterwards.
+	 */
 	*out = conn;
 	fill_event(sp, cr);
 	kdapl_object_get(&cr->obj);
@@ -124,6 +135,7 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	/* There is room, and an EVD with a service point cannot be dead. */
 	if (WARN_ON_ONCE(!kdapl_evd_post(sp->evd, &cr->slot)))
 		kdapl_object_put(&cr->obj);
+	mutex_unlock(&sp->lock);
 	return 0;
 
 unreserve:
@@ -135,6 +147,62 @@ put_conn:
 	/* The id stays the glue's. */
 	conn->id = NULL;
 	kdapl_conn_put(conn);
+	return ret;
+}
+
+/**
+ * kdapl_sp_listening - the service point that listens at a port (P80)
+ * @ia: on the same device and in the same network namespace as this one
+ * @qual: the port
+ *
+ * Of any process, or a kernel consumer.  Any context.
+ *
+ * Return: the service point with a reference, or NULL.
+ */
+struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual)
+{
+	struct kdapl_sp *sp, *found = NULL;
+
+	spin_lock_irq(&listening_lock);
+	list_for_each_entry(sp, &listening, on_port) {
+		if (sp->qual != qual || sp->obj.ia->dev != ia->dev ||
+		    !net_eq(sp->obj.space->net, ia->obj.space->net))
+			continue;
+		if (refcount_inc_not_zero(&sp->obj.ref))
+			found = sp;
+		break;
+	}
+	spin_unlock_irq(&listening_lock);
+	return found;
+}
+
+/**
+ * kdapl_sp_hand_over - a request arrives a second time, here (P80)
+ * @sp: caller is in the section of its IA
+ * @conn: of a CR that nobody answers; without an id on success, what came with
+ *	  it is @sp's new CR's
+ *
+ * May sleep.
+ *
+ * Return: 0, or an errno of kdapl_sp_request() and nothing has changed.
+ */
+int kdapl_sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
+{
+	const struct kdapl_cm_ops *cm = cm_ops(&sp->obj);
+	struct rdma_cm_id *id = conn->id;
+	struct kdapl_conn *new;
+	int ret;
+
+	/* The active side giving up goes to one of the two, whole. */
+	cm->lock(id);
+	ret = kdapl_sp_request(sp, id, conn->in, conn->in_len, conn->peer_rd_in,
+			       conn->peer_rd_out, &new);
+	if (!ret) {
+		WRITE_ONCE(new->peer_gone, conn->peer_gone);
+		cm->hand_over(id, new);
+		conn->id = NULL;
+	}
+	cm->unlock(id);
 	return ret;
 }
 
@@ -162,6 +230,7 @@ static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type)
 		return NULL;
 	}
 	mutex_init(&sp->lock);
+	INIT_LIST_HEAD(&sp->on_port);
 	return sp;
 }
 
@@ -210,8 +279,12 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	/* Published already: somebody may have guessed the handle and freed it. */
 	mutex_lock(&sp->lock);
 	stopped = sp->stopped;
-	if (!stopped)
+	if (!stopped) {
 		sp->id = id;
+		spin_lock_irq(&listening_lock);
+		list_add(&sp->on_port, &listening);
+		spin_unlock_irq(&listening_lock);
+	}
 	mutex_unlock(&sp->lock);
 	if (stopped)
 		cm_ops(&sp->obj)->unlisten(id);
@@ -226,6 +299,9 @@ static void sp_unlisten(struct kdapl_sp *sp)
 	sp->stopped = true;
 	id = sp->id;
 	sp->id = NULL;
+	spin_lock_irq(&listening_lock);
+	list_del_init(&sp->on_port);
+	spin_unlock_irq(&listening_lock);
 	mutex_unlock(&sp->lock);
 	/* Not under the lock: it waits for a request that is just arriving. */
 	if (id)

@@ -11,6 +11,7 @@
 /*
  * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
  * @evd: CR-EVD, attached
+ * @on_port: among all that listen
  * @qual: the port
  * @flags: DAT_PSP_*_FLAG, of a PSP
  * @id: listening; NULL once it was given back
@@ -23,6 +24,7 @@
 struct kdapl_sp {
 	struct kdapl_object obj;
 	struct kdapl_evd *evd;
+	struct list_head on_port;
 	u16 qual;
 	DAT_PSP_FLAGS flags;
 	struct rdma_cm_id *id;
@@ -48,6 +50,8 @@ struct kdapl_cr {
 	struct kdapl_event_slot slot;
 };
 
+struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual);
+int kdapl_sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn);
 struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn,
 				struct kdapl_ep *ep);
 

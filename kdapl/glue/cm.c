@@ -258,6 +258,15 @@ static void cm_unlock(struct rdma_cm_id *id)
 	rdma_unlock_handler(id);
 }
 
+static void cm_hand_over(struct rdma_cm_id *id, struct kdapl_conn *conn)
+{
+	struct kdapl_conn *from = id->context;
+
+	kdapl_conn_get(conn);
+	id->context = conn;
+	kdapl_conn_put(from);
+}
+
 static void cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
@@ -309,6 +318,7 @@ const struct kdapl_cm_ops kdapl_ib_cm_ops = {
 	.established = cm_established,
 	.accept = cm_accept,
 	.reject = cm_reject,
+	.hand_over = cm_hand_over,
 	.disconnect = cm_disconnect,
 	.lock = cm_lock,
 	.unlock = cm_unlock,

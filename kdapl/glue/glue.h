@@ -128,6 +128,8 @@ struct kdapl_cm_params {
  *		 kdapl_conn_answered() only
  * @accept: caller holds the id's handler lock (@lock)
  * @reject: @mark says that a consumer rejects (facts, endpoints A.7)
+ * @hand_over: @id's events go to @conn from here on; caller holds the id's
+ *	       handler lock (@lock)
  * @disconnect: start or answer; never waits for the peer
  * @destroy: no callback runs or will run when this returns; not from a
  *	     callback of the same id.  Drops the callback's reference of conn
@@ -144,6 +146,7 @@ struct kdapl_cm_ops {
 	int (*established)(struct rdma_cm_id *id);
 	int (*accept)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
 	int (*reject)(struct rdma_cm_id *id, bool mark);
+	void (*hand_over)(struct rdma_cm_id *id, struct kdapl_conn *conn);
 	int (*disconnect)(struct rdma_cm_id *id);
 	void (*lock)(struct rdma_cm_id *id);
 	void (*unlock)(struct rdma_cm_id *id);

@@ -534,6 +534,15 @@ static void fake_cm_unlock(struct rdma_cm_id *id)
 	mutex_unlock(&id_of(id)->handler);
 }
 
+static void fake_cm_hand_over(struct rdma_cm_id *id, struct kdapl_conn *conn)
+{
+	struct kdapl_conn *from = id_of(id)->conn;
+
+	kdapl_conn_get(conn);
+	id_of(id)->conn = conn;
+	kdapl_conn_put(from);
+}
+
 static void fake_cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
@@ -579,6 +588,7 @@ static const struct kdapl_cm_ops fake_cm_ops = {
 	.established = fake_cm_established,
 	.accept = fake_cm_accept,
 	.reject = fake_cm_reject,
+	.hand_over = fake_cm_hand_over,
 	.disconnect = fake_cm_disconnect,
 	.lock = fake_cm_lock,
 	.unlock = fake_cm_unlock,
