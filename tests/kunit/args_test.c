@@ -662,7 +662,7 @@ static void try_handle(struct args *a, const struct handle_argument *arg,
 	expect_unchanged(a, &before, kind);
 }
 
-/* E5: null, reserved, forged, freed, foreign, of another type or adapter. */
+/* E1, E2, E5: null, reserved, forged, freed, foreign, of another type or adapter. */
 static void bad_handle(struct kunit *test)
 {
 	const struct handle_argument *arg = test->param_value;
@@ -732,7 +732,7 @@ static DAT_RETURN open_as(struct args *a, const char *name, DAT_COUNT qlen,
 			     &a->out.handle);
 }
 
-/* I1..I10, G9 */
+/* I2, I4, I8, I10, G9 */
 static void ia_open_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -761,6 +761,7 @@ static void ia_open_args(struct kunit *test)
 		open_as(a, "fake-1", 4, 1, 3));
 }
 
+/* I11, I12, I20 */
 static void ia_close_and_query_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -796,6 +797,7 @@ static void registry_args(struct kunit *test)
 
 /* ---- PZ, LMR ------------------------------------------------------------------------ */
 
+/* E2, mt:M3 */
 static void pz_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -815,7 +817,7 @@ static void pz_args(struct kunit *test)
 	lmr_create(a, H->ia, H->pz, type, H->lmr, length, privileges, hint, \
 		   handle)
 
-/* M10..M17, M71.. */
+/* E3, E4, mt:M10..M13, mt:M17, mt:M19, mt:M71, mt:M75, mt:M76 */
 static void lmr_create_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -861,6 +863,7 @@ static void lmr_create_args(struct kunit *test)
 	REFUSED(IP(4), REGISTER(DAT_MEM_TYPE_VIRTUAL, 0, 0x4, 0x777, NULL));
 }
 
+/* mt:M69, mt:M80 */
 static void lmr_query_and_sync_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -873,14 +876,14 @@ static void lmr_query_and_sync_args(struct kunit *test)
 	REFUSED(IP(2), kdapl_lmr_query(S, H->lmr, DAT_LMR_FIELD_ALL + 1,
 				       &a->out.lmr));
 	REFUSED(IP(3), kdapl_lmr_query(S, H->lmr, 1, NULL));
-	/* M69 */
+	/* mt:M69 */
 	REFUSED(IP(2), kdapl_lmr_sync(S, H->ia, NULL, 1, true));
 	REFUSED(IP(2), kdapl_lmr_sync(S, H->ia, &segment, 1, true));
 	segment.segment_length = 8;
 	segment.lmr_context = ~a->b->lmr_context;
 	REFUSED(IP(2), kdapl_lmr_sync(S, H->ia, &segment, 1, false));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_sync(S, H->ia, NULL, 0, false));
-	/* M80 */
+	/* mt:M80 */
 	REFUSED(IP(2), kdapl_memtype_hint(S, H->ia, 3, 64, 0, NULL, NULL));
 	REFUSED(IP(3), kdapl_memtype_hint(S, H->ia, 0, 0, 0, NULL, NULL));
 	REFUSED(IP(3), kdapl_memtype_hint(S, H->ia, 0, ~0ULL, 0, NULL, NULL));
@@ -914,6 +917,7 @@ static void evd_create_args(struct kunit *test)
 	S->user = false;
 }
 
+/* E41, E50, E53, E58, E59 */
 static void evd_args(struct kunit *test)
 {
 	DAT_EVENT wrong = { .event_number = DAT_DTO_COMPLETION_EVENT };
@@ -1086,7 +1090,7 @@ static void ep_modify_args(struct kunit *test)
 	kdapl_ep_connect(S, H->ep, (DAT_IA_ADDRESS_PTR)(address), qual, \
 			 timeout, size, data, qos, flags)
 
-/* E.6, in the order of RULING 35 */
+/* E3, C12..C14, C18, E.6: in the order of RULING 35 */
 static void ep_connect_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -1288,7 +1292,7 @@ static DAT_LMR_TRIPLET segment(struct args *a, u64 offset, u64 length)
 	};
 }
 
-/* T1, T2, T19, T21 */
+/* E3, mt:T1, mt:T2, mt:T19, mt:T21 */
 static void post_shape(struct kunit *test)
 {
 	static const u32 no_send[] = { 0x04, 0x10, 0x20, 0x80000000 };
@@ -1331,7 +1335,7 @@ static void post_shape(struct kunit *test)
 	REFUSED(IP(5), write_to(a, 1, iov, NULL, 0x20));
 }
 
-/* T3, T5, T6, T29, T33, T34, T16 */
+/* mt:T3, mt:T5, mt:T29, mt:T33, mt:T34, mt:T16 */
 static void post_memory(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -1378,7 +1382,7 @@ static void post_memory(struct kunit *test)
 	two[1] = segment(a, 0, 1);
 	KUNIT_EXPECT_EQ(test, DONE, send_to(a, 2, two, 0));
 
-	/* T33, T34 */
+	/* mt:T33, mt:T34 */
 	s = segment(a, 0, 8);
 	remote.segment_length = 7;
 	REFUSED(CODE(DAT_LENGTH_ERROR), write_to(a, 1, &s, &remote, 0));
@@ -1387,13 +1391,13 @@ static void post_memory(struct kunit *test)
 	remote.target_address = ~0ULL - 3;
 	REFUSED(IP(5), write_to(a, 1, &s, &remote, 0));
 	REFUSED(IP(5), read_to(a, 1, &s, &remote, 0));
-	/* T16: by default no reads go out */
+	/* mt:T16: by default no reads go out */
 	remote.target_address = 0;
 	remote.segment_length = 8;
 	REFUSED(IR(CREDITS), read_to(a, 1, &s, &remote, 0));
 }
 
-/* T29: zone and rights. */
+/* mt:T29: zone and rights. */
 static void post_rights(struct kunit *test)
 {
 	DAT_REGION_DESCRIPTION region = { };
@@ -1438,7 +1442,7 @@ static void post_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, send_to(a, 1, &s, 0));
 }
 
-/* T9, E.25: the state is judged after the arguments. */
+/* mt:T9, E.25: the state is judged after the arguments. */
 static void post_states(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -1464,7 +1468,7 @@ static void post_states(struct kunit *test)
 #define PSP(qual, flags, psp) \
 	kdapl_psp_create(S, H->ia, qual, H->evd, flags, psp)
 
-/* P1..P4, P16, RULING 47 */
+/* P1, P4, P16, P17, RULING 47 */
 static void psp_args(struct kunit *test)
 {
 	static const struct {
@@ -1503,7 +1507,7 @@ static void psp_args(struct kunit *test)
 	REFUSED(IP(3), kdapl_psp_query(S, H->psp, 0xf, NULL));
 }
 
-/* P20, P32, E.17 */
+/* P4, P20, P32, E.17 */
 static void rsp_args(struct kunit *test)
 {
 	struct args *a = args_of(test);
@@ -1527,7 +1531,7 @@ static void rsp_args(struct kunit *test)
 					&a->out.handle));
 }
 
-/* P40, P50..P54 */
+/* P40, P45, P50..P52, P54, P61 */
 static void cr_args(struct kunit *test)
 {
 	struct args *a = args_of(test);

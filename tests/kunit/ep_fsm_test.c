@@ -553,6 +553,7 @@ static void expect_ending(struct kunit *test, struct model *m,
 	KUNIT_EXPECT_EQ(test, m->nr_raised, 1U);
 }
 
+/* M1..M4, M6, T3..T6, T8, T10..T37: code, state, actions and end of one cell. */
 static void cell(struct kunit *test)
 {
 	uintptr_t number = (uintptr_t)test->param_value - 1;
@@ -655,6 +656,7 @@ static void refusal_changes_nothing(struct kunit *test)
 	}
 }
 
+/* T37 */
 static void only_gone_is_absorbing(struct kunit *test)
 {
 	int ways_out[KDAPL_EP_NR_STATES] = {};
@@ -868,6 +870,7 @@ static bool node_step(struct kunit *test, struct node *n, int input)
 	return true;
 }
 
+/* D6, D32, C11, P53 */
 static void every_walk_ends_once(struct kunit *test)
 {
 	static const struct node starts[] = {

@@ -34,7 +34,7 @@ static void expect_software(struct bench *b, DAT_EVD_HANDLE evd,
 			event.event_data.software_event_data.pointer);
 }
 
-/* E41, E43, E50: in order, verbatim, with the EVD's own handle. */
+/* E6, E41, E43, E50: in order, verbatim, with the EVD's own handle. */
 static void software_in_order(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -181,7 +181,7 @@ static void completions_in_order(struct kunit *test)
 	expect_empty(b, recv);
 }
 
-/* T13, T14: a slot is busy from the post until its event was dequeued. */
+/* mt:T13, mt:T14: a slot is busy from the post until its event was dequeued. */
 static void slot_is_busy_until_dequeued(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -204,7 +204,7 @@ static void slot_is_busy_until_dequeued(struct kunit *test)
 		expect_dto(b, b->evd, i, DTO_OK);
 }
 
-/* T20, T15, D40: suppressed successes are no events and free their slots. */
+/* mt:T20, mt:T15, D40: suppressed successes are no events and free their slots. */
 static void suppressed(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -276,7 +276,7 @@ static void established_before_data(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* The same where nobody polls: the CQ is looked at all the same. */
+/* E45, P58: the same where nobody polls; the CQ is looked at all the same. */
 static void established_by_data_unpolled(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -291,7 +291,7 @@ static void established_by_data_unpolled(struct kunit *test)
 	expect_dto(b, dto, 1, DTO_OK);
 }
 
-/* E7: the acceptance's data on the active side, nothing on the passive one. */
+/* E7, P55: the acceptance's data on the active side, nothing on the passive one. */
 static void private_data_of_established(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -327,7 +327,7 @@ static void posts(struct bench *b, DAT_EP_HANDLE ep)
 	}
 }
 
-/* E46, D20, D21, D44, D45: successes, flushes, then the one DISCONNECTED. */
+/* T27, T31, E46, D20, D21, D43, D44, D45: successes, flushes, then the one DISCONNECTED. */
 static void abrupt_disconnect_order(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -363,7 +363,7 @@ static void abrupt_disconnect_order(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* E46, D8: while the device has not flushed, there is no DISCONNECTED. */
+/* E46, D6, D8, D45: while the device has not flushed, there is no DISCONNECTED. */
 static void event_waits_for_the_flush(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -404,7 +404,7 @@ static void event_waits_for_the_flush(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* D10..D15, D19: requests run to success before the peer is told. */
+/* T26, T28, D10..D15, D19: requests run to success before the peer is told. */
 static void graceful_disconnect_drains(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -442,7 +442,7 @@ static void graceful_disconnect_drains(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* D16, D22: graceful again changes nothing, abrupt gives the drain up. */
+/* T29, D16, D22: graceful again changes nothing, abrupt gives the drain up. */
 static void abrupt_ends_the_drain(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -489,7 +489,7 @@ static void failure_during_the_drain(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* E47, E48, D52: the failed DTO, the flushes, one BROKEN; nobody polls. */
+/* T33, E47, E48, D52, D53: the failed DTO, the flushes, one BROKEN; nobody polls. */
 static void broken_is_noticed(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -513,7 +513,7 @@ static void broken_is_noticed(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* D50: the peer's disconnect is answered, and is one DISCONNECTED here. */
+/* T32, D50: the peer's disconnect is answered, and is one DISCONNECTED here. */
 static void peer_disconnects(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -532,7 +532,7 @@ static void peer_disconnects(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* A5: its queue was in error already: BROKEN. */
+/* A5, D52: its queue was in error already: BROKEN. */
 static void peer_reports_the_break(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -574,7 +574,7 @@ static void late_posts_follow_the_event(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* R6, R15, R16: reset lets the end finish; nothing of it comes afterwards. */
+/* T35, R5, R6, R15: reset lets the end finish; nothing of it comes afterwards. */
 static void reset_after_the_end(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -618,7 +618,7 @@ static void receives_wait_for_the_queue(struct kunit *test)
 		expect_dto(b, b->evd, i, DTO_OK);
 }
 
-/* C11, A.4: each way an attempt fails has its own event, after the flush. */
+/* T16..T19, C11, D31, A.4: each way an attempt fails has its own event, after the flush. */
 static void attempts_that_fail(struct kunit *test)
 {
 	static const struct {
@@ -695,7 +695,7 @@ static void fail_attempt(struct bench *b, DAT_EP_HANDLE ep)
 	bench_settle(b);
 }
 
-/* E63..E65, D49: the new event is lost, the old stay, one report an episode. */
+/* E63..E65, E69, D49: the new event is lost, the old stay, one report an episode. */
 static void overflow_of_connection_events(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -824,7 +824,7 @@ static void streams_must_agree(struct kunit *test)
 #undef CREATE
 }
 
-/* E20, E59, E60, F10: in use while something feeds it; then events go with it. */
+/* E20, E58..E60, F8, F10: in use while something feeds it; then events go with it. */
 static void free_while_in_use(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -870,7 +870,7 @@ static void free_with_requests_queued(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&b->fake->ids));
 }
 
-/* T11, D47: without EVDs completions are swallowed and slots come back. */
+/* mt:T11, D47: without EVDs completions are swallowed and slots come back. */
 static void null_evds(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -898,7 +898,7 @@ static void null_evds(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* F7..F9, F12: free with everything under way; no event, nothing left. */
+/* T34, F7..F9, mt:T38: free with everything under way; no event, nothing left. */
 static void free_under_traffic(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -948,7 +948,7 @@ static void refusals_of_the_device(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* What fails after it returned is one connection event (C11, P57). */
+/* T23, C11, P57: what fails after it returned is one connection event. */
 static void failures_after_the_call(struct kunit *test)
 {
 	static const enum fake_op active[] = {

@@ -188,7 +188,7 @@ static void receive_room(void)
 
 static const struct check_case cases[] = {
 	{ "E.1 dat_ep_create: arguments", create_arguments },
-	{ "E.3 E.5 dat_ep_query, dat_ep_get_status", query },
+	{ "T1 E.3 E.5 dat_ep_query, dat_ep_get_status", query },
 	{ "M4 E.4 A.5 mt:M4 mt:T11 dat_ep_modify", modify },
 	{ "M1 M2 T36 R2 F1 F5 D1 D3 mt:T9 an unconnected EP", unconnected },
 	{ "mt:T13 mt:T14 room for receives", receive_room },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Protection Zones and Local Memory Regions (mt: mt:M1..mt:M27, mt:M67..mt:M69). */
+/* Protection Zones and Local Memory Regions (mt:M1..M27, mt:M67..M69). */
 #include <sys/mman.h>
 #include "rig.h"
 
