@@ -70,6 +70,7 @@ lint:
 
 doc:
 	@scripts/print-matrix > Documentation/endpoint-matrix.rst
+	@scripts/print-rules > Documentation/rules.rst
 	@mkdir -p build/doc
 	@for f in Documentation/*.rst; do \
 		rst2html --halt=2 $$f build/doc/$$(basename $$f .rst).html || exit; \
