@@ -18,8 +18,8 @@ INSTALL	?= install
 UDEVDIR	?= /lib/udev/rules.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install uninstall demo test kunit bench \
-	lint doc clean help
+.PHONY: all modules shim tests install uninstall demo test kunit coverage \
+	bench lint doc clean help
 
 all: modules shim
 
@@ -62,6 +62,9 @@ test:
 kunit:
 	@scripts/kunit
 
+coverage:
+	@scripts/coverage
+
 bench:
 	@bench/run
 
@@ -86,6 +89,7 @@ help:
 	@echo '  test       everything that is tested, in two kernels; the last line is'
 	@echo '             "N passed, N failed"'
 	@echo '  kunit      only the KUnit suites'
+	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
 	@echo '  bench      what a call costs beside raw verbs'
 	@echo 'Building:'
 	@echo '  all        modules and shim (default)'

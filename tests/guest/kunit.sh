@@ -1,0 +1,13 @@
+#!/bin/bash
+# The KUnit suites, in the virtual machine: they run while their module is loaded;
+# unloading it checks that they left nothing behind. What they say comes to /out/ktap.
+# usage: kunit.sh MODULE   (a kdapl.ko with the suites)
+set -e
+
+for module in $(modinfo -F depends "$1" | tr , ' '); do modprobe "$module"; done
+dmesg -C
+insmod "$1" && loaded=1 || loaded=
+dmesg > /out/ktap
+[ "$loaded" ]
+rmmod kdapl
+sed -E 's/^\[[^]]*\] ?(\[[^]]*\] ?)?//' /out/ktap | grep -E '^(    )*not ok|^# Totals' || true
