@@ -157,9 +157,11 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 	};
 	struct shim_object *ia;
 	DAT_RETURN ret;
+	int err;
 
-	if (shim_dev_open())
-		return NOT_FOUND;
+	err = shim_dev_open();
+	if (err)
+		return err == -ENOMEM ? SHIM_NO_MEMORY : NOT_FOUND;
 	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, SHIM_ARG(1));
 	if (ret)
 		return ret;
