@@ -5,11 +5,12 @@
  */
 #include "scenario.h"
 
-extern const struct scenario_table disconnect_table, order_table;
+extern const struct scenario_table disconnect_table, order_table, reset_table;
 
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
 	&order_table,
+	&reset_table,
 };
 
 /* What a scenario has allocated, and its threads. */
