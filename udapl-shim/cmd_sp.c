@@ -322,20 +322,13 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/CR (P70..P72). */
-DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+/* P71: an EP that was made for a request goes with it, unless it is accepted. */
+static void cr_refused(struct shim_object *cr)
 {
-	struct shim_object *cr = shim_find(cr_handle, SHIM_CR), *own;
+	struct shim_object *own = cr_gone(cr);
 	const struct shim_ep *body;
 	bool provider_made = false;
-	DAT_RETURN ret;
 
-	if (!cr)
-		return SHIM_BAD(CR);
-	ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
-	if (ret)
-		return ret;
-	own = cr_gone(cr);
 	if (own && atomic_load(&own->type) == SHIM_EP) {
 		pthread_mutex_lock(&own->lock);
 		body = own->body;
@@ -343,9 +336,40 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 		pthread_mutex_unlock(&own->lock);
 	}
 	if (provider_made) {
-		/* P71: an EP of a request goes with it. */
 		shim_ep_body_free(own);
 		shim_object_kill(own);
 	}
-	return DAT_SUCCESS;
+}
+
+/* Codes: INVALID_HANDLE/CR (P70..P72). */
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+{
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
+	DAT_RETURN ret;
+
+	if (!cr)
+		return SHIM_BAD(CR);
+	ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
+	if (!ret)
+		cr_refused(cr);
+	return ret;
+}
+
+/*
+ * Codes: INVALID_HANDLE/CR, INVALID_PARAMETER/ARG2: nobody listens there
+ * (P80..P84).
+ */
+DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
+{
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
+	struct kdapl_uapi_cr_handoff arg = { .conn_qual = handoff };
+	DAT_RETURN ret;
+
+	if (!cr)
+		return SHIM_BAD(CR);
+	arg.cr = shim_token(cr);
+	ret = shim_ioctl(KDAPL_IOC_CR_HANDOFF, &arg, SHIM_ARG(2));
+	if (!ret)
+		cr_refused(cr);
+	return ret;
 }

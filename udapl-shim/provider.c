@@ -32,6 +32,7 @@ const DAT_PROVIDER shim_provider = {
 	.cr_query_func = dat_cr_query,
 	.cr_accept_func = dat_cr_accept,
 	.cr_reject_func = dat_cr_reject,
+	.cr_handoff_func = dat_cr_handoff,
 	.evd_create_func = dat_evd_create,
 	.evd_query_func = dat_evd_query,
 	.evd_modify_cno_func = dat_evd_modify_cno,

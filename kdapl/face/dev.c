@@ -181,6 +181,7 @@ static const struct kdapl_dev_call calls[] = {
 	CALL(CR_QUERY, cr_query, NULL),
 	CALL(CR_ACCEPT, cr_accept, NULL),
 	CALL_PAD(CR_REJECT, handle, cr_reject, NULL),
+	CALL_PAD(CR_HANDOFF, cr_handoff, cr_handoff, NULL),
 };
 
 static const struct kdapl_dev_call *find_call(unsigned int cmd)
@@ -369,6 +370,7 @@ SIZE(rsp_create, 48);
 SIZE(rsp_query, 48);
 SIZE(cr_query, 80);
 SIZE(cr_accept, 32);
+SIZE(cr_handoff, 24);
 
 SIZE(event, 64);
 OFFSET(event, event_number, 0);

@@ -120,7 +120,7 @@ kdapl_dev_fn kdapl_dev_post;
 kdapl_dev_fn kdapl_dev_psp_create, kdapl_dev_psp_create_any,
 	kdapl_dev_psp_query, kdapl_dev_psp_free, kdapl_dev_rsp_create,
 	kdapl_dev_rsp_query, kdapl_dev_rsp_free, kdapl_dev_cr_query,
-	kdapl_dev_cr_accept, kdapl_dev_cr_reject;
+	kdapl_dev_cr_accept, kdapl_dev_cr_reject, kdapl_dev_cr_handoff;
 kdapl_dev_undo kdapl_dev_psp_create_undo, kdapl_dev_rsp_create_undo;
 
 #endif /* KDAPL_DEV_H */

@@ -146,3 +146,12 @@ int kdapl_dev_cr_reject(struct kdapl_file *file, void *data)
 	arg->ret = kdapl_cr_reject(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
+
+int kdapl_dev_cr_handoff(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_cr_handoff *arg = data;
+
+	arg->ret = kdapl_cr_handoff(&file->space, kdapl_dev_handle(arg->cr),
+				    arg->conn_qual);
+	return 0;
+}

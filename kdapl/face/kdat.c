@@ -1168,6 +1168,24 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 }
 EXPORT_SYMBOL(dat_cr_reject);
 
+/**
+ * dat_cr_handoff - give a connection request to another service point
+ * @cr_handle: a CR
+ * @handoff: qualifier of a service point that listens at this adapter, whoever's
+ *	     it is
+ *
+ * The CR is gone, and with it an EP that the provider made for it; the service
+ * point raises a request of its own.  Process context.  Rules P80..P84.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR; DAT_INVALID_PARAMETER/ARG2 when
+ * nobody listens there; DAT_INVALID_STATE when the device is gone.
+ */
+DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
+{
+	return kdapl_cr_handoff(SPACE, cr_handle, handoff);
+}
+EXPORT_SYMBOL(dat_cr_handoff);
+
 /* ---- shared receive queues: not offered, so no handle can name one ------- */
 
 /**

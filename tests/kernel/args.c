@@ -287,6 +287,7 @@ static void other_handles(void)
 		BAD_HANDLE(dat_cr_query(bad, 1, &cr_param), CR);
 		BAD_HANDLE(dat_cr_accept(bad, it.node.ep, 0, NULL), CR);
 		BAD_HANDLE(dat_cr_reject(bad), CR);
+		BAD_HANDLE(dat_cr_handoff(bad, 1), CR);
 	}
 	for (i = 0; i < 5; i++) {
 		bad_handle(i, side_b.pz, it.node.ep, &bad);

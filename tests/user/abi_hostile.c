@@ -347,6 +347,8 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_CR),
 	CALL(CR_REJECT, handle, PAD(handle), AT(handle, handle),
 	     DAT_INVALID_HANDLE_CR),
+	CALL(CR_HANDOFF, cr_handoff, PAD(cr_handoff), AT(cr_handoff, cr),
+	     DAT_INVALID_HANDLE_CR),
 };
 
 static char text[256];

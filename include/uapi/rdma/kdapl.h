@@ -648,6 +648,13 @@ struct kdapl_uapi_cr_accept {
 	__aligned_u64 private_data;
 };
 
+struct kdapl_uapi_cr_handoff {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 cr;
+	__aligned_u64 conn_qual;
+};
+
 /* Numbers; 0x50 on are kept for RMRs, 0x58 on for SRQs. */
 #define KDAPL_IOC_MAGIC		0xda
 #define KDAPL_IOC(nr, type)	_IOWR(KDAPL_IOC_MAGIC, nr, struct kdapl_uapi_##type)
@@ -704,5 +711,6 @@ struct kdapl_uapi_cr_accept {
 #define KDAPL_IOC_CR_QUERY		KDAPL_IOC(0x48, cr_query)
 #define KDAPL_IOC_CR_ACCEPT		KDAPL_IOC(0x49, cr_accept)
 #define KDAPL_IOC_CR_REJECT		KDAPL_IOC(0x4a, handle)
+#define KDAPL_IOC_CR_HANDOFF		KDAPL_IOC(0x4b, cr_handoff)
 
 #endif /* _UAPI_RDMA_KDAPL_H */

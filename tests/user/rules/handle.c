@@ -378,6 +378,11 @@ static DAT_RETURN call_cr_reject(DAT_HANDLE h)
 	return dat_cr_reject(h);
 }
 
+static DAT_RETURN call_cr_handoff(DAT_HANDLE h)
+{
+	return dat_cr_handoff(h, 1);
+}
+
 static DAT_RETURN call_srq_create_ia(DAT_HANDLE h)
 {
 	return dat_srq_create(h, a.pz, &srq_attr, &out);
@@ -516,6 +521,7 @@ static const struct {
 	{ "dat_cr_query", call_cr_query, HANDLE(CR), false },
 	{ "dat_cr_accept", call_cr_accept, HANDLE(CR), false },
 	{ "dat_cr_reject", call_cr_reject, HANDLE(CR), false },
+	{ "dat_cr_handoff", call_cr_handoff, HANDLE(CR), false },
 	{ "dat_srq_create (ia)", call_srq_create_ia, HANDLE(IA), false },
 	{ "dat_srq_create (pz)", call_srq_create_pz, HANDLE(PZ), false },
 	{ "dat_srq_query", call_srq_query, HANDLE(SRQ), false },
