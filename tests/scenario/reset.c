@@ -586,9 +586,9 @@ static void forbidden(void)
 static const struct scenario scenarios[] = {
 	SCENARIO("R2 Unconnected: nothing happens, receives stay and are used in order",
 		 unconnected),
-	SCENARIO("R3 F2 F3 F4 D1 D3 C1 C2 P20 P50 P61 M1 M3 what each of the nine states forbids, and that it changed nothing",
+	SCENARIO("R3 F2..F4 D1 D3 C1 C2 P20 P50 P61 M1 M3 what a state forbids changes nothing",
 		 forbidden),
-	SCENARIO("R1 R5 R6 R10 R11 R14 T35 a thousand lives of one EP: no stale completion, nothing left behind",
+	SCENARIO("R1 R5 R6 R10 R11 R14 T35 a thousand lives of one EP, nothing stale, nothing left",
 		 thousand_lives),
 	SCENARIO("R6 R11 the old peer still sends while the EP meets a new one",
 		 late_packets),
