@@ -5,12 +5,14 @@
  */
 #include "scenario.h"
 
-extern const struct scenario_table disconnect_table, order_table, reset_table;
+extern const struct scenario_table disconnect_table, order_table, reset_table,
+	handoff_table;
 
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
 	&order_table,
 	&reset_table,
+	&handoff_table,
 };
 
 /* What a scenario has allocated, and its threads. */
