@@ -18,7 +18,7 @@ INSTALL	?= install
 UDEVDIR	?= /lib/udev/rules.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install uninstall demo test kunit coverage \
+.PHONY: all modules shim tests install uninstall demo test kunit stress coverage \
 	bench lint doc clean help
 
 all: modules shim
@@ -62,6 +62,11 @@ test:
 kunit:
 	@scripts/kunit
 
+# Of the environment SECONDS would be bash's own count.
+stress:
+	@scripts/stress $(if $(filter command line,$(origin SECONDS)),$(SECONDS)) \
+		$(if $(SEED),-r $(SEED))
+
 coverage:
 	@scripts/coverage
 
@@ -89,6 +94,8 @@ help:
 	@echo '  test       everything that is tested, in two kernels; the last line is'
 	@echo '             "N passed, N failed"'
 	@echo '  kunit      only the KUnit suites'
+	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
+	@echo '             shown; SEED= repeats the choices of an earlier run'
 	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
 	@echo '  bench      what a call costs beside raw verbs'
 	@echo 'Building:'

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * udat_stress: worlds in processes of their own, on two adapters.
+ *
+ *	udat_stress [-s SECONDS] [-r SEED] [-n]
+ *
+ * Two processes live as long as the test and account for everything.  The others
+ * are killed at any moment, close their adapter abruptly while all their threads
+ * use it, or end well, and are started again.  Where the kernel can, it refuses
+ * memory to kdapl (failslab, fail_page_alloc) now and then; -n: it does not.
+ *
+ * The parent opens nothing.  It prints a line every few seconds, and sees to it
+ * that nothing hangs and that the dead leave nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "stress.h"
+
+#define OBJECTS		"/sys/kernel/debug/kdapl/objects"
+#define STEADY		2	/* of the worlds; the others are mortal */
+#define HANG_MS		120000
+#define LINE_MS		5000
+
+/* struct child - a world's process, as its parent sees it */
+struct child {
+	pid_t pid;
+	u64 kill_at;		/* 0: not */
+	u64 killed;		/* when it was */
+	u64 gone;		/* when its process was; its objects may not be */
+	pid_t last;
+	u64 beats[WORKERS + 1];
+	u64 beat_at[WORKERS + 1];
+};
+
+static struct child children[WORLDS];
+static u64 seed, begun, stopped;
+static u32 kills, left_over, hung, crashed;
+
+static u32 chance(u32 limit)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (u32)(seed >> 33) % limit;
+}
+
+/* ---- in the child ---------------------------------------------------------- */
+
+static struct world self;
+
+static enum world_end live(struct world *w)
+{
+	struct worker dice = { .rng = w->seed };
+	u64 end = now_ms() + 300 + below(&dice, 4000);
+
+	while (!load(&board->stop) && (w->number < STEADY || now_ms() < end))
+		nap_us(10000);
+	return w->number < STEADY || load(&board->stop) || !below(&dice, 3) ?
+	       END_DRAINED : END_ABRUPT;
+}
+
+static void child(u32 number, u64 child_seed)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	self.number = number;
+	self.ia_name = number % 2 ? "rxe1-1" : "rxe0-1";
+	self.seed = child_seed;
+	board->places[number].device = number % 2;
+	_exit(!world_run(&self, live));
+}
+
+/* ---- faults ---------------------------------------------------------------- */
+
+static const char *const injectors[] = { "failslab", "fail_page_alloc" };
+
+#define TIMES	1000000000
+
+static bool knob(u32 i, const char *name, const char *format, ...)
+{
+	char path[128], value[32];
+	va_list args;
+	ssize_t n;
+	int fd;
+
+	va_start(args, format);
+	vsnprintf(value, sizeof(value), format, args);
+	va_end(args);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", injectors[i],
+		 name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return false;
+	n = write(fd, value, strlen(value));
+	close(fd);
+	return n > 0;
+}
+
+/* Where the code of a module is. */
+static bool module_range(const char *name, unsigned long *start,
+			 unsigned long *end)
+{
+	FILE *f = fopen("/proc/modules", "r");
+	char line[512], found_name[64];
+	unsigned long size = 0;
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%63s %lu %*s %*s %*s 0x%lx", found_name,
+			       &size, start) == 3 && !strcmp(found_name, name);
+	if (f)
+		fclose(f);
+	*end = *start + size;
+	return found;
+}
+
+/*
+ * Allocations fail that kdapl makes, or somebody else for it, in any context; but
+ * not those of Soft-RoCE, whose own unwinding is not up to it: a queue pair that
+ * it could not make is destroyed with timers that were never set up.
+ */
+static bool faults_init(void)
+{
+	unsigned long start, end, rxe_start, rxe_end;
+	u32 i;
+
+	if (!module_range("kdapl", &start, &end) ||
+	    !module_range("rdma_rxe", &rxe_start, &rxe_end))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(injectors); i++) {
+		if (!knob(i, "probability", "0") ||
+		    !knob(i, "require-start", "0x%lx", start) ||
+		    !knob(i, "require-end", "0x%lx", end) ||
+		    !knob(i, "reject-start", "0x%lx", rxe_start) ||
+		    !knob(i, "reject-end", "0x%lx", rxe_end) ||
+		    !knob(i, "stacktrace-depth", "32") ||
+		    !knob(i, "task-filter", "N") || !knob(i, "verbose", "0") ||
+		    !knob(i, "ignore-gfp-wait", "N") ||
+		    !knob(i, "times", "%d", TIMES))
+			return false;
+	}
+	knob(1, "min-order", "0");
+	return true;
+}
+
+static void faults_set(u32 probability)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(injectors); i++)
+		knob(i, "probability", "%u", probability);
+}
+
+static u32 faults_count(void)
+{
+	u32 i, sum = 0;
+	char path[128];
+	int left;
+	FILE *f;
+
+	for (i = 0; i < ARRAY_SIZE(injectors); i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/times",
+			 injectors[i]);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%d", &left) == 1)
+			sum += TIMES - left;
+		if (f)
+			fclose(f);
+	}
+	return sum;
+}
+
+/* ---- in the parent --------------------------------------------------------- */
+
+static void start(u32 number)
+{
+	struct child *c = &children[number];
+	u64 child_seed = (u64)chance(1U << 30) << 20 | number;
+	u32 i;
+
+	board->places[number].alive = 0;
+	memset(c, 0, sizeof(*c));
+	memset(board->calls[number], 0, sizeof(board->calls[number]));
+	for (i = 0; i <= WORKERS; i++)
+		c->beat_at[i] = now_ms();
+	if (number >= STEADY && chance(100) < 60)
+		c->kill_at = now_ms() + 1 + chance(6000);
+	c->pid = fork();
+	if (!c->pid)
+		child(number, child_seed);
+	if (c->pid < 0) {
+		perror("udat_stress: fork");
+		exit(2);
+	}
+	c->last = c->pid;
+}
+
+static bool has_objects(pid_t pid)
+{
+	FILE *f = fopen(OBJECTS, "r");
+	char line[256], mark[32];
+	bool found = false;
+
+	snprintf(mark, sizeof(mark), "space pid %d:", pid);
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, mark, strlen(mark));
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void show_file(const char *path)
+{
+	char line[256];
+	FILE *f = fopen(path, "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, stdout);
+	if (f)
+		fclose(f);
+	fflush(stdout);
+}
+
+/* What every thread is doing; the kernel's log gets all others. */
+static void stuck(u32 number, const char *what)
+{
+	FILE *f = fopen("/proc/sysrq-trigger", "w");
+	struct child *c = &children[number];
+	char command[160];
+	u32 i;
+
+	hung++;
+	say("world %u (pid %d): %s for %u s", number, c->last, what,
+	    HANG_MS / 1000);
+	for (i = 0; i <= WORKERS; i++)
+		say("  thread %u: %s", i, load(&board->calls[number][i]) ?: "-");
+	snprintf(command, sizeof(command),
+		 "grep -H . /proc/%d/task/*/stack 2> /dev/null", c->last);
+	if (system(command))
+		say("  (no stacks)");
+	show_file(OBJECTS);
+	if (f) {
+		fputs("w", f);
+		fflush(f);
+		fputs("t", f);
+		fclose(f);
+	}
+}
+
+static void reap(u32 number)
+{
+	struct child *c = &children[number];
+	int status;
+
+	if (waitpid(c->pid, &status, WNOHANG) != c->pid) {
+		if (c->killed && now_ms() > c->killed + HANG_MS) {
+			stuck(number, "killed and not dead");
+			c->killed = 0;
+		}
+		return;
+	}
+	c->pid = 0;
+	c->gone = now_ms();
+	if (c->killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		kills++;
+	else if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		crashed++;
+		say("FAIL world %u ended with status 0x%x", number, status);
+	}
+}
+
+static void watch(u32 number)
+{
+	struct child *c = &children[number];
+	u64 now = now_ms();
+	u32 i;
+
+	for (i = 0; i <= WORKERS; i++) {
+		u64 beats = load(&board->beats[number][i]);
+
+		if (beats != c->beats[i] ||
+		    (i < WORKERS && !load(&board->calls[number][i]))) {
+			c->beats[i] = beats;
+			c->beat_at[i] = now;
+		} else if (now > c->beat_at[i] + HANG_MS) {
+			stuck(number, "no progress");
+			c->beat_at[i] = now;
+		}
+	}
+}
+
+/* One look at a child; false: there is none and there will be none. */
+static bool attend(u32 number)
+{
+	struct child *c = &children[number];
+
+	if (c->pid) {
+		if (c->kill_at && now_ms() >= c->kill_at) {
+			c->killed = now_ms();
+			c->kill_at = 0;
+			kill(c->pid, SIGKILL);
+		}
+		watch(number);
+		reap(number);
+		return true;
+	}
+	if (c->gone && has_objects(c->last)) {
+		if (now_ms() < c->gone + HANG_MS)
+			return true;
+		left_over++;
+		stuck(number, "dead, and has objects");
+	}
+	c->gone = 0;
+	if (stopped)
+		return false;
+	start(number);
+	return true;
+}
+
+static void progress(u32 probability)
+{
+	const u64 *n = board->counts;
+
+	say("%4llu s: %llu calls (%llu refused), %llu posts, %llu completed, %llu connections (%llu failed: %llu rejected, %llu nobody, %llu timed out, %llu unreachable, %llu passive), %llu compared, %llu EPs freed, %u killed of %llu, %u allocations failed (%u %%)",
+	    (unsigned long long)(now_ms() - begun) / 1000,
+	    (unsigned long long)n[COUNT_CALLS],
+	    (unsigned long long)n[COUNT_REFUSED],
+	    (unsigned long long)n[COUNT_POSTS],
+	    (unsigned long long)n[COUNT_COMPLETED],
+	    (unsigned long long)n[COUNT_CONNECTED],
+	    (unsigned long long)n[COUNT_UNCONNECTED],
+	    (unsigned long long)n[COUNT_REJECTED],
+	    (unsigned long long)n[COUNT_NOBODY],
+	    (unsigned long long)n[COUNT_TIMED_OUT],
+	    (unsigned long long)n[COUNT_UNREACHABLE],
+	    (unsigned long long)n[COUNT_PASSIVE],
+	    (unsigned long long)n[COUNT_PAIRS],
+	    (unsigned long long)n[COUNT_FREED], kills,
+	    (unsigned long long)n[COUNT_WORLDS], faults_count(), probability);
+}
+
+static void run(u32 seconds)
+{
+	static const u32 probabilities[] = { 0, 0, 1, 1, 3, 10 };
+	u64 end = begun + seconds * 1000ULL, line = begun + LINE_MS;
+	u32 i, probability = 0;
+	bool any = true;
+
+	while (any && !hung) {
+		any = false;
+		for (i = 0; i < WORLDS; i++)
+			any |= attend(i);
+		if (!stopped && now_ms() >= end) {
+			stopped = now_ms();
+			faults_set(probability = 0);
+			store(&board->stop, 1);
+		}
+		if (now_ms() >= line) {
+			progress(probability);
+			line += LINE_MS;
+			if (board->faults && !stopped) {
+				probability = probabilities[chance(
+					ARRAY_SIZE(probabilities))];
+				faults_set(probability);
+			}
+		}
+		nap_us(20000);
+	}
+	progress(probability);
+}
+
+/* ---- the verdict ----------------------------------------------------------- */
+
+static u32 passed, failed;
+
+static void verdict(bool good, const char *name)
+{
+	say("%s %s", good ? "ok" : "FAIL", name);
+	*(good ? &passed : &failed) += 1;
+}
+
+static void verdicts(void)
+{
+	u32 i;
+
+	for (i = 0; i < RULES; i++)
+		verdict(!board->broken[i], rule_names[i]);
+	verdict(!left_over, "F17 I19 a killed process leaves nothing");
+	verdict(!crashed, "every process ends as it should");
+	verdict(!hung, "no call and no process hangs");
+	verdict(board->counts[COUNT_PAIRS] && kills &&
+		(!board->faults || faults_count()),
+		"there were connections, kills, and failed allocations");
+	say("%u passed, %u failed", passed, failed);
+}
+
+static void setup(bool faults)
+{
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED || access(OBJECTS, R_OK)) {
+		fprintf(stderr, "udat_stress: %s (root, debugfs mounted, kdapl loaded?)\n",
+			strerror(errno));
+		exit(2);
+	}
+	board->seed = seed;
+	if (faults && faults_init())
+		board->faults = 1;
+	else
+		say("no allocation is made to fail%s", faults ?
+		    ": this kernel has no fault injection" : "");
+	begun = now_ms();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = 60;
+	bool faults = true;
+	u32 i;
+	int c;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = time(NULL);
+	while ((c = getopt(argc, argv, "s:r:n")) != -1) {
+		switch (c) {
+		case 's':
+			seconds = strtoul(optarg, NULL, 0);
+			break;
+		case 'r':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'n':
+			faults = false;
+			break;
+		default:
+			return 2;
+		}
+	}
+	say("seed %llu, %u s", (unsigned long long)seed, seconds);
+	setup(faults);
+	for (i = 0; i < WORLDS; i++)
+		start(i);
+	run(seconds);
+	for (i = 0; i < WORLDS; i++) {
+		if (children[i].pid)
+			kill(children[i].pid, SIGKILL);
+	}
+	verdicts();
+	return failed ? 1 : 0;
+}
