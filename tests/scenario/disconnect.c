@@ -1,40 +1,1039 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The end of a connection: the graceful drain, abrupt disconnect, the peer, the
- * link, and disconnect while a connection is being made.
+ * The end of a connection: the graceful drain, abrupt disconnect, both sides at
+ * once, the peer, the link, and disconnect while a connection is being made.
  */
-#include "scenario.h"
+#include "stage.h"
 
-/* ---- graceful ----------------------------------------------------------- */
+#define GRACEFUL	DAT_CLOSE_GRACEFUL_FLAG
+#define ABRUPT		DAT_CLOSE_ABRUPT_FLAG
+#define DISCONNECTED	DAT_CONNECTION_EVENT_DISCONNECTED
 
-/* The peer has no receive: sends stay outstanding. */
-static void drain_waits_for_receives(void)
+/* The node of the pair that acts, and the other one (D9). */
+static struct node *actor(struct pair *p, int passive)
 {
+	return passive ? &p->b : &p->a;
+}
+
+static struct node *other(struct pair *p, int passive)
+{
+	return passive ? &p->a : &p->b;
+}
+
+/* The node disconnects; the rest is what account_until() looks at. */
+static bool both_end(struct node *node, struct account *of_node,
+		     struct node *peer, struct account *of_peer)
+{
+	return account_until(of_node, node, DISCONNECTED) &&
+	       account_until(of_peer, peer, DISCONNECTED);
+}
+
+/* ---- arguments and states ----------------------------------------------- */
+
+static void bad_arguments(void)
+{
+	struct staged s;
+	int i;
+
+	for (i = 0; i < NR_STAGES && !failed(); i++) {
+		if (!stage_new(&s, &stages[i]))
+			return;
+		BAD_ARG(dat_ep_disconnect(s.node.ep, 2), 2);
+		BAD_ARG(dat_ep_disconnect(s.node.ep, 0x80000000), 2);
+		stage_unharmed(&s);
+	}
+	BAD_HANDLE(dat_ep_disconnect(DAT_HANDLE_NULL, GRACEFUL), EP);
+	BAD_HANDLE(dat_ep_disconnect(s.node.conn, 2), EP);
+	OK(dat_ep_free(s.node.ep));
+	BAD_HANDLE(dat_ep_disconnect(s.node.ep, GRACEFUL), EP);
+}
+
+static void illegal_states(void)
+{
+	static const DAT_EP_STATE states[] = {
+		DAT_EP_STATE_UNCONNECTED, DAT_EP_STATE_RESERVED,
+		DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
+		DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
+	};
+	struct staged s;
+	unsigned int i, j;
+
+	for (i = 0; i < NR_STAGES && !failed(); i++) {
+		for (j = 0; j < ARRAY_SIZE(states); j++)
+			if (stages[i].state == states[j])
+				break;
+		if (j == ARRAY_SIZE(states))
+			continue;
+		if (!stage_new(&s, &stages[i]))
+			return;
+		EXPECT(dat_ep_disconnect(s.node.ep, ABRUPT), stages[i].refusal);
+		EXPECT(dat_ep_disconnect(s.node.ep, GRACEFUL),
+		       stages[i].refusal);
+		stage_unharmed(&s);
+	}
+}
+
+/* Requests: refused with the state's code, sent, or flushed. */
+static void requests_by_state(void)
+{
+	DAT_DTO_COMPLETION_STATUS status;
+	DAT_RMR_TRIPLET to;
+	DAT_RETURN wanted;
+	struct staged s;
+	int i, j;
+
+	for (i = 0; i < NR_STAGES && !failed(); i++) {
+		if (!stage_new(&s, &stages[i]))
+			return;
+		wanted = stages[i].refusal;
+		status = DAT_DTO_ERR_FLUSHED;
+		if (stages[i].state == DAT_EP_STATE_CONNECTED)
+			status = DAT_DTO_SUCCESS;
+		if (stages[i].state == DAT_EP_STATE_CONNECTED ||
+		    stages[i].state == DAT_EP_STATE_DISCONNECTED)
+			wanted = DAT_SUCCESS;
+		/* A provider's EP has no PZ, and no LMR fits (T11). */
+		if (stages[i].state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING &&
+		    !adopt(&s.node))
+			return;
+		to = remote_piece(&s.peer.mem, 0, 8);
+		OK(wanted ? DAT_SUCCESS : node_recv(&s.peer, 0, 8, 1));
+		EXPECT(node_send(&s.node, 0, 8, 0, 0), wanted);
+		EXPECT(node_write(&s.node, 0, 8, &to, 1, 0), wanted);
+		/* It has no outgoing reads by default either (T16). */
+		if (stages[i].state != DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+			EXPECT(node_read(&s.node, 0, 8, &to, 2, 0), wanted);
+		for (j = 0; j < 3 && !wanted; j++)
+			want_done(s.node.request, s.node.ep, j, status);
+		stage_unharmed(&s);
+	}
+}
+
+/* ---- graceful: the drain ------------------------------------------------ */
+
+/* What graceful_mixed() posts: sends of 100 bytes around a read and a write. */
+#define MIXED_SENDS	4
+#define MIXED_REQUESTS	6
+#define MIXED_LENGTH	1000
+
+static void post_mixed(struct node *node, struct node *peer)
+{
+	DAT_RMR_TRIPLET from = remote_piece(&peer->mem, 8000, MIXED_LENGTH);
+	DAT_RMR_TRIPLET to = remote_piece(&peer->mem, 2000, MIXED_LENGTH);
+
+	OK(node_send(node, 0, 100, 0, 0));
+	OK(node_send(node, 100, 100, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(node_read(node, 4000, MIXED_LENGTH, &from, 2, 0));
+	OK(node_write(node, 0, MIXED_LENGTH, &to, 3, 0));
+	OK(node_send(node, 200, 100, 4, 0));
+	OK(node_send(node, 300, 100, 5, DAT_COMPLETION_SUPPRESS_FLAG));
+}
+
+/* D14, D16: what a draining EP says to everything. */
+static void calls_while_pending(struct node *node, struct node *peer)
+{
+	DAT_RMR_TRIPLET remote = remote_piece(&peer->mem, 0, 8);
+
+	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	BAD_STATE(node_send(node, 0, 8, 50, 0), EP_DISCPENDING);
+	BAD_STATE(node_read(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
+	BAD_STATE(node_write(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
+	BAD_STATE(dat_ep_reset(node->ep), EP_DISCPENDING);
+	OK(dat_ep_disconnect(node->ep, GRACEFUL));
+	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
+}
+
+static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
+{
+	struct node *node = actor(p, passive), *peer = other(p, passive);
+	struct account mine = { .request.suppressed = 1 << 1 | 1 << 5 };
+	struct account theirs = {};
+	DAT_EVENT event;
+	int i;
+
+	if (!pair_new(p, how, NULL, NULL))
+		return false;
+	mem_fill(&node->mem, 0, MIXED_LENGTH, 1);
+	mem_fill(&peer->mem, 8000, MIXED_LENGTH, 2);
+	OK(node_recv(node, 30000, 64, RECV | 0));
+	post_mixed(node, peer);
+	OK(dat_ep_disconnect(node->ep, GRACEFUL));
+	calls_while_pending(node, peer);
+	/* D15: the peer may send, and there may be one receive more for it. */
+	OK(node_recv(node, 31000, 64, RECV | 1));
+	OK(node_recv(node, 32000, 64, RECV | 2));
+	for (i = 0; i < 2; i++)
+		OK(node_send(peer, 20000, 8, i, 0));
+	for (i = 0; i < 2; i++)
+		if (!want_event(node->recv, DAT_DTO_COMPLETION_EVENT, &event) ||
+		    !account_event(&mine, node, &event))
+			return false;
+	CHECK_EQ(mine.recv.good, 2);
+	silent(node->conn);
+	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	/* Now the peer is ready. */
+	for (i = 0; i < MIXED_SENDS; i++)
+		OK(node_recv(peer, 9000 + 100 * i, 100, RECV | i));
+	return both_end(node, &mine, peer, &theirs) &&
+	       account_closed(&mine, MIXED_REQUESTS, 3) &&
+	       account_closed(&theirs, 2, MIXED_SENDS) &&
+	       CHECK_EQ(mine.request.good, MIXED_REQUESTS) &&
+	       CHECK_EQ(mine.recv.good, 2) &&
+	       CHECK_EQ(theirs.recv.good, MIXED_SENDS) &&
+	       mem_check(&node->mem, 4000, MIXED_LENGTH, 2) &&
+	       mem_check(&peer->mem, 2000, MIXED_LENGTH, 1);
+}
+
+static void graceful_mixed(void)
+{
+	struct pair p = {};
+	int i;
+
+	for (i = 0; i < 4 && !failed(); i++)
+		if (graceful_mixed_once(&p, i & 1, i >> 1))
+			pair_free(&p);
+}
+
+/* D13: receives are not waited for. */
+static void graceful_idle(void)
+{
+	struct pair p = {};
+	int i, j;
+
+	for (i = 0; i < 8 && !failed(); i++) {
+		struct node *node = actor(&p, i & 1), *peer = other(&p, i & 1);
+		struct account mine = {}, theirs = {};
+
+		if (!pair_new(&p, i >> 1 & 1, NULL, NULL))
+			return;
+		for (j = 0; j < NODE_RECVS; j++) {
+			OK(node_recv(node, 0, 64, RECV | j));
+			OK(node_recv(peer, 0, 64, RECV | j));
+		}
+		OK(dat_ep_disconnect(node->ep, i >> 2 ? ABRUPT : GRACEFUL));
+		if (!both_end(node, &mine, peer, &theirs))
+			return;
+		account_closed(&mine, 0, NODE_RECVS);
+		account_closed(&theirs, 0, NODE_RECVS);
+		CHECK_EQ(mine.recv.good + theirs.recv.good, 0);
+		pair_free(&p);
+	}
+}
+
+/* How a drain with sends that nobody receives may end. */
+enum drain_end {
+	END_ABRUPT, END_PEER_ABRUPT, END_PEER_GRACEFUL, END_PEER_FREE,
+	END_PEER_CLOSE, NR_DRAIN_ENDS
+};
+
+static bool end_drain(struct node *node, struct node *peer, enum drain_end how)
+{
+	switch (how) {
+	case END_ABRUPT:
+		return OK(dat_ep_disconnect(node->ep, ABRUPT));
+	case END_PEER_ABRUPT:
+		return OK(dat_ep_disconnect(peer->ep, ABRUPT));
+	case END_PEER_GRACEFUL:
+		return OK(dat_ep_disconnect(peer->ep, GRACEFUL));
+	case END_PEER_FREE:
+		return OK(dat_ep_free(peer->ep));
+	default:
+		side_close(peer->side, ABRUPT);
+		return !failed() && side_open(peer->side);
+	}
+}
+
+static void end_of_drain(enum drain_end how)
+{
+	struct pair p = {};
+	int i, j;
+
+	for (i = 0; i < 4 && !failed(); i++) {
+		struct node *node = actor(&p, i & 1), *peer = other(&p, i & 1);
+		struct account mine = { .request.suppressed = 2 }, theirs = {};
+
+		memset(&p, 0, sizeof(p));
+		if (!pair_new(&p, i >> 1, NULL, NULL))
+			return;
+		OK(node_recv(node, 0, 64, RECV));
+		for (j = 0; j < NODE_REQUESTS; j++)
+			OK(node_send(node, 0, 100, j, j == 1 ?
+				     DAT_COMPLETION_SUPPRESS_FLAG : 0));
+		OK(dat_ep_disconnect(node->ep, GRACEFUL));
+		state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
+		if (!end_drain(node, peer, how) ||
+		    !account_until(&mine, node, DISCONNECTED))
+			return;
+		account_closed(&mine, NODE_REQUESTS, 1);
+		CHECK_EQ(mine.request.good + mine.recv.good, 0);
+		if (how < END_PEER_FREE)
+			account_until(&theirs, peer, DISCONNECTED);
+		if (how == END_PEER_FREE)
+			peer->ep = DAT_HANDLE_NULL;
+		if (how != END_PEER_CLOSE)
+			pair_free(&p);
+	}
+}
+
+static void abrupt_ends_drain(void)
+{
+	end_of_drain(END_ABRUPT);
+}
+
+static void peer_abrupt_ends_drain(void)
+{
+	end_of_drain(END_PEER_ABRUPT);
+}
+
+static void peer_graceful_ends_drain(void)
+{
+	end_of_drain(END_PEER_GRACEFUL);
+}
+
+static void peer_free_ends_drain(void)
+{
+	end_of_drain(END_PEER_FREE);
+}
+
+static void peer_close_ends_drain(void)
+{
+	end_of_drain(END_PEER_CLOSE);
+}
+
+/* Both drain, and both get what they wait for: nothing is flushed on side a. */
+static void both_drain(void)
+{
+	struct account mine = {}, theirs = {};
 	struct pair p = {};
 	int i;
 
 	if (!pair_new(&p, ONE_EVD, NULL, NULL))
 		return;
-	for (i = 0; i < 4; i++)
-		OK(node_send(&p.a, 0, 64, i, 0));
-	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	for (i = 0; i < 4; i++) {
+		OK(node_send(&p.a, 0, 100, i, 0));
+		OK(node_send(&p.b, 0, 100, i, 0));
+	}
+	OK(dat_ep_disconnect(p.a.ep, GRACEFUL));
+	OK(dat_ep_disconnect(p.b.ep, GRACEFUL));
 	state_is(p.a.ep, DAT_EP_STATE_DISCONNECT_PENDING);
-	silent(p.a.conn);
+	state_is(p.b.ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	for (i = 0; i < 4; i++)
-		OK(node_recv(&p.b, 0, 64, 10 + i));
+		OK(node_recv(&p.b, 0, 100, RECV | i));
+	if (both_end(&p.a, &mine, &p.b, &theirs)) {
+		account_closed(&mine, 4, 0);
+		account_closed(&theirs, 4, 4);
+		CHECK_EQ(mine.request.good, 4);
+		CHECK_EQ(theirs.recv.good, 4);
+		CHECK_EQ(theirs.request.good, 0);
+	}
+}
+
+/* The drain finds out by itself, and the other side when it wants to send. */
+static void link_ends_drain(void)
+{
+	struct account mine = {}, theirs = {};
+	struct pair p = {};
+	DAT_EVENT event;
+	int i;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+		return;
 	for (i = 0; i < 4; i++)
-		want_done(p.a.request, p.a.ep, i, DAT_DTO_SUCCESS);
-	want_conn(p.a.conn, p.a.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	for (i = 0; i < 4; i++)
-		want_done(p.b.recv, p.b.ep, 10 + i, DAT_DTO_SUCCESS);
-	want_conn(p.b.conn, p.b.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	nothing_more(p.a.conn);
+		OK(node_send(&p.a, 0, 100, i, 0));
+	OK(node_recv(&p.a, 0, 100, RECV));
+	OK(dat_ep_disconnect(p.a.ep, GRACEFUL));
+	state_is(p.a.ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	if (!link_down(&side_a) || !link_down(&side_b))
+		return;
+	/* RULING 9: its own status, and DISCONNECTED for all that. */
+	if (!want_event(p.a.request, DAT_DTO_COMPLETION_EVENT, &event))
+		return;
+	CHECK_EQ(event.event_data.dto_completion_event_data.status,
+		 DAT_DTO_ERR_TRANSPORT);
+	account_event(&mine, &p.a, &event);
+	account_until(&mine, &p.a, DISCONNECTED);
+	account_closed(&mine, 4, 1);
+	CHECK_EQ(mine.request.good + mine.recv.good, 0);
+	/* Side b heard nothing, and its disconnect does not need the peer. */
+	state_is(p.b.ep, DAT_EP_STATE_CONNECTED);
+	OK(node_recv(&p.b, 0, 100, RECV));
+	OK(dat_ep_disconnect(p.b.ep, GRACEFUL));
+	account_until(&theirs, &p.b, DISCONNECTED);
+	account_closed(&theirs, 0, 1);
+}
+
+/* A request that fails while the others wait. */
+static void request_fails_in_drain(void)
+{
+	struct account mine = {}, theirs = {};
+	DAT_RMR_TRIPLET bad;
+	struct pair p = {};
+	DAT_EVENT event;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+		return;
+	bad = remote_piece(&p.b.mem, 0, 100);
+	bad.rmr_context ^= 0x5a5a00;
+	OK(node_recv(&p.a, 0, 100, RECV));
+	OK(node_send(&p.a, 0, 100, 0, 0));
+	OK(node_write(&p.a, 0, 100, &bad, 1, 0));
+	OK(node_send(&p.a, 0, 100, 2, 0));
+	OK(node_send(&p.a, 0, 100, 3, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(dat_ep_disconnect(p.a.ep, GRACEFUL));
+	state_is(p.a.ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	OK(node_recv(&p.b, 0, 100, RECV));
+	want_done(p.a.request, p.a.ep, 0, DAT_DTO_SUCCESS);
+	want_done(p.a.request, p.a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	mine.request.next = 2;
+	mine.request.over = true;
+	if (account_until(&mine, &p.a, DISCONNECTED))
+		account_closed(&mine, 4, 1);
+	/* T55: the target's EP breaks, or hears of the disconnect. */
+	if (!next_event(p.b.conn, &event))
+		return;
+	CHECK(event.event_number == DISCONNECTED ||
+	      event.event_number == DAT_CONNECTION_EVENT_BROKEN);
+	while (event_within(p.b.recv, 0, &event))
+		account_event(&theirs, &p.b, &event);
+	account_closed(&theirs, 0, 1);
+	CHECK_EQ(theirs.recv.good, 1);
 	nothing_more(p.b.conn);
 }
 
+/* Nobody takes a completion before the end. */
+static void nobody_dequeues(void)
+{
+	int i, j;
+
+	for (i = 0; i < 2 && !failed(); i++) {
+		struct account mine = {}, theirs = {};
+		struct pair p = {};
+		DAT_EVENT event;
+
+		if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+			return;
+		for (j = 0; j < NODE_REQUESTS; j++)
+			OK(node_recv(&p.b, 0, 64, RECV | j));
+		for (j = 0; j < NODE_REQUESTS; j++)
+			OK(node_send(&p.a, 0, 64, j, 0));
+		OK(node_recv(&p.a, 0, 64, RECV));
+		OK(dat_ep_disconnect(p.a.ep, i ? ABRUPT : GRACEFUL));
+		if (!want_conn(p.a.conn, p.a.ep, DISCONNECTED))
+			return;
+		idle(p.a.ep);
+		account_until(&theirs, &p.b, DISCONNECTED);
+		while (event_within(p.a.request, 0, &event))
+			account_event(&mine, &p.a, &event);
+		while (event_within(p.a.recv, 0, &event))
+			account_event(&mine, &p.a, &event);
+		account_closed(&mine, NODE_REQUESTS, 1);
+		account_closed(&theirs, 0, NODE_REQUESTS);
+		if (!i)
+			CHECK_EQ(mine.request.good, NODE_REQUESTS);
+	}
+}
+
+/* ---- abrupt ------------------------------------------------------------- */
+
+/*
+ * Both directions have work outstanding when one side ends it: the first ones
+ * may have succeeded, all others are flushed, in order, each once.
+ */
+static void abrupt_outstanding(void)
+{
+	unsigned int good = 0, flushed = 0;
+	struct pair p = {};
+	int i, j;
+
+	for (i = 0; i < 60 && !failed(); i++) {
+		struct node *node = actor(&p, i & 1), *peer = other(&p, i & 1);
+		struct account mine = {}, theirs = {};
+		/* 0..16 of the sends have a receive. */
+		int ready = i % (NODE_RECVS + 1);
+
+		if (!pair_new(&p, i >> 1 & 1, NULL, NULL))
+			return;
+		for (j = 0; j < ready; j++)
+			OK(node_recv(peer, 0, 4096, RECV | j));
+		for (j = 0; j < NODE_RECVS; j++)
+			OK(node_recv(node, 0, 4096, RECV | j));
+		for (j = 0; j < NODE_REQUESTS; j++) {
+			OK(node_send(node, 4096, 4096, j, 0));
+			OK(node_send(peer, 4096, 4096, j, 0));
+		}
+		OK(dat_ep_disconnect(node->ep, ABRUPT));
+		if (!both_end(node, &mine, peer, &theirs))
+			return;
+		account_closed(&mine, NODE_REQUESTS, NODE_RECVS);
+		account_closed(&theirs, NODE_REQUESTS, ready);
+		CHECK(mine.request.good <= (u64)ready);
+		good += mine.request.good + theirs.request.good;
+		flushed += 2 * NODE_REQUESTS - mine.request.good -
+			   theirs.request.good;
+		pair_free(&p);
+	}
+	note("requests: %u succeeded, %u flushed", good, flushed);
+	CHECK(flushed);
+}
+
+/* D4, D6, D53: after the end nothing happens any more, however it came. */
+static void after_the_end(void)
+{
+	struct account mine = {}, theirs = {};
+	struct pair p = {};
+	int i;
+
+	if (!pair_new(&p, ONE_EVD, NULL, NULL))
+		return;
+	for (i = 0; i < 2; i++)
+		OK(dat_ep_disconnect(p.a.ep, GRACEFUL));
+	for (i = 0; i < 2; i++)
+		OK(dat_ep_disconnect(p.a.ep, ABRUPT));
+	both_end(&p.a, &mine, &p.b, &theirs);
+	for (i = 0; i < 4; i++) {
+		OK(dat_ep_disconnect(p.a.ep, i & 1 ? ABRUPT : GRACEFUL));
+		OK(dat_ep_disconnect(p.b.ep, i & 1 ? ABRUPT : GRACEFUL));
+	}
+	state_is(p.a.ep, DAT_EP_STATE_DISCONNECTED);
+	silent(p.a.conn);
+	silent(p.b.conn);
+	/* D46: work of now is flushed at once. */
+	OK(node_recv(&p.a, 0, 8, RECV | 1));
+	want_done(p.a.recv, p.a.ep, RECV | 1, DAT_DTO_ERR_FLUSHED);
+	OK(node_send(&p.a, 0, 8, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	want_done(p.a.request, p.a.ep, 2, DAT_DTO_ERR_FLUSHED);
+	nothing_more(p.a.conn);
+}
+
+/* An EP without EVDs for its completions. */
+static void no_completion_evds(void)
+{
+	struct listener listener = {};
+	struct node a = { .side = &side_a }, b = {};
+	int i;
+
+	if (!evd_new(&side_a, 16, DAT_EVD_CONNECTION_FLAG, &a.conn) ||
+	    !mem_new(&side_a, &a.mem, NODE_MEMORY, DAT_MEM_PRIV_ALL_FLAG) ||
+	    !node_ep(&a, NULL) || !node_new(&b, &side_b, ONE_EVD, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !pair_connect(&a, &b, &listener))
+		return;
+	for (i = 0; i < 4; i++) {
+		OK(node_recv(&b, 0, 64, RECV | i));
+		OK(node_recv(&a, 0, 64, RECV | i));
+		OK(node_send(&a, 0, 64, i, 0));
+	}
+	OK(dat_ep_disconnect(a.ep, GRACEFUL));
+	want_conn(a.conn, a.ep, DISCONNECTED);
+	for (i = 0; i < 4; i++)
+		want_done(b.recv, b.ep, RECV | i, DAT_DTO_SUCCESS);
+	want_conn(b.conn, b.ep, DISCONNECTED);
+	nothing_more(a.conn);
+}
+
+/* No room for DISCONNECTED: the state does not depend on that. */
+static void full_connect_evd(void)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_RETURN ret;
+	struct node a = {}, b = {};
+	struct listener listener = {};
+	int n = 0;
+
+	a.side = &side_a;
+	if (!evd_new(&side_a, 1, DAT_EVD_CONNECTION_FLAG, &a.conn) ||
+	    !node_new(&a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&b, &side_b, THREE_EVDS, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !pair_connect(&a, &b, &listener))
+		return;
+	do {
+		ret = dat_evd_post_se(a.conn, &event);
+	} while (!ret && n++ < 100000);
+	IS(ret, DAT_QUEUE_FULL, 0);
+	OK(node_recv(&a, 0, 64, 1));
+	OK(dat_ep_disconnect(a.ep, ABRUPT));
+	if (want_event(side_a.async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event))
+		CHECK(event.event_data.asynch_error_event_data.dat_handle ==
+		      a.conn);
+	want_done(a.recv, a.ep, 1, DAT_DTO_ERR_FLUSHED);
+	want_conn(b.conn, b.ep, DISCONNECTED);
+	state_is(a.ep, DAT_EP_STATE_DISCONNECTED);
+	while (n-- > 0)
+		if (!want_event(a.conn, DAT_SOFTWARE_EVENT, &event))
+			return;
+	silent(a.conn);
+	OK(dat_ep_reset(a.ep));
+}
+
+/* ---- both sides at the same instant -------------------------------------- */
+
+#define BOTH_PAIRS	8
+#define BOTH_ROUNDS	250
+
+/* Of each life: so many receives, and sends that may find one. */
+#define BOTH_RECVS	3
+#define BOTH_SENDS	2
+
+struct both {
+	struct node a[BOTH_PAIRS];
+	struct node b[BOTH_PAIRS];
+	struct listener listener;
+	struct barrier barrier;
+	int round;
+};
+
+/* b[] is in the order of arrival: which a[] it is does not matter. */
+static bool both_connect(struct both *both)
+{
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+	int i, j;
+
+	for (i = 0; i < BOTH_PAIRS; i++)
+		if (!start_connect(&both->a[i], both->listener.qual))
+			return false;
+	for (i = 0; i < BOTH_PAIRS; i++) {
+		if (!next_request(&both->listener, &cr) ||
+		    !OK(dat_cr_accept(cr, both->b[i].ep, 0, NULL)))
+			return false;
+		for (j = 0; j < BOTH_RECVS; j++) {
+			OK(node_recv(&both->a[i], 0, 64, RECV | j));
+			OK(node_recv(&both->b[i], 0, 64, RECV | j));
+		}
+	}
+	for (i = 0; i < BOTH_PAIRS; i++)
+		if (!want_event(both->a[i].conn,
+				DAT_CONNECTION_EVENT_ESTABLISHED, &event) ||
+		    !want_event(both->b[i].conn,
+				DAT_CONNECTION_EVENT_ESTABLISHED, &event))
+			return false;
+	return true;
+}
+
+/* One side's half of a round. */
+static bool both_side(struct both *both, struct node *nodes, int flag_bit)
+{
+	DAT_CLOSE_FLAGS flags;
+	int i, j;
+
+	flags = both->round & 1 << flag_bit ? GRACEFUL : ABRUPT;
+	for (i = 0; i < BOTH_PAIRS; i++)
+		for (j = 0; j < BOTH_SENDS; j++)
+			OK(node_send(&nodes[i], 0, 64, j, 0));
+	for (i = 0; i < BOTH_PAIRS; i++) {
+		if (!barrier_wait(&both->barrier))
+			return false;
+		OK(dat_ep_disconnect(nodes[i].ep, flags));
+	}
+	for (i = 0; i < BOTH_PAIRS; i++) {
+		struct account account = {};
+
+		if (!account_until(&account, &nodes[i], DISCONNECTED) ||
+		    !account_closed(&account, BOTH_SENDS, BOTH_RECVS) ||
+		    !OK(dat_ep_reset(nodes[i].ep)))
+			return false;
+	}
+	return barrier_wait(&both->barrier);
+}
+
+static int both_thread(void *arg)
+{
+	struct both *both = arg;
+
+	while (barrier_wait(&both->barrier) && both->round < BOTH_ROUNDS &&
+	       both_side(both, both->b, 1))
+		;
+	return 0;
+}
+
+static void both_at_once(void)
+{
+	struct both *both = scenario_alloc(sizeof(*both));
+	struct thread *thread = scenario_alloc(sizeof(*thread));
+	int i;
+
+	if (!both || !thread ||
+	    !listener_new(&both->listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (i = 0; i < BOTH_PAIRS; i++)
+		if (!node_new(&both->a[i], &side_a, i & 1, NULL) ||
+		    !node_new(&both->b[i], &side_b, i & 1, NULL))
+			return;
+	both->barrier.n = 2;
+	if (!thread_start(thread, both_thread, both))
+		return;
+	for (both->round = 0; both->round < BOTH_ROUNDS; both->round++)
+		if (!both_connect(both) || !barrier_wait(&both->barrier) ||
+		    !both_side(both, both->a, 0))
+			return;
+	barrier_wait(&both->barrier);
+	thread_join(thread);
+}
+
+/* ---- while the connection is made ---------------------------------------- */
+
+#define PREPOSTED	5
+
+/* Cancelled: the receives flushed, one DISCONNECTED, and never anything else. */
+static bool cancelled(struct node *node)
+{
+	struct account account = {};
+
+	state_is(node->ep, DAT_EP_STATE_DISCONNECTED);
+	return account_until(&account, node, DISCONNECTED) &&
+	       account_closed(&account, 0, PREPOSTED) &&
+	       CHECK_EQ(account.recv.good, 0);
+}
+
+static bool prepost(struct node *node)
+{
+	int i;
+
+	for (i = 0; i < PREPOSTED; i++)
+		if (!OK(node_recv(node, 0, 64, RECV | i)))
+			return false;
+	return true;
+}
+
+/* The request has arrived, and is answered after the attempt was given up. */
+static void cancel_active(void)
+{
+	struct listener listener = {};
+	struct node a = {}, b = {};
+	DAT_CR_HANDLE cr;
+	int i;
+
+	if (!node_new(&a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&b, &side_b, THREE_EVDS, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (i = 0; i < 4 && !failed(); i++) {
+		struct account account = {};
+
+		if (!prepost(&a) || !start_connect(&a, listener.qual) ||
+		    !next_request(&listener, &cr))
+			return;
+		state_is(a.ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+		OK(dat_ep_disconnect(a.ep, i & 1 ? ABRUPT : GRACEFUL));
+		if (!cancelled(&a))
+			return;
+		/* D34 */
+		if (i & 2) {
+			OK(dat_cr_reject(cr));
+		} else {
+			OK(node_recv(&b, 0, 64, RECV));
+			OK(dat_cr_accept(cr, b.ep, 0, NULL));
+			account_until(&account, &b,
+				      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+			account_closed(&account, 0, 1);
+			OK(dat_ep_reset(b.ep));
+		}
+		silent(a.conn);
+		OK(dat_ep_reset(a.ep));
+	}
+	/* D36 */
+	pair_connect(&a, &b, &listener);
+	nothing_more(a.conn);
+}
+
+/* D32, D36: nobody answers, and the next attempt begins at once. */
+static void cancel_at_once(void)
+{
+	struct listener listener = {}, fresh = {};
+	struct node a = {}, b = {};
+	int i;
+
+	if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
+	    !node_new(&b, &side_b, ONE_EVD, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (i = 0; i < 50 && !failed(); i++) {
+		if (!prepost(&a) || !start_connect(&a, listener.qual))
+			return;
+		sleep_us(random_u32() % 2000);
+		OK(dat_ep_disconnect(a.ep, i & 1 ? ABRUPT : GRACEFUL));
+		if (!cancelled(&a) || !OK(dat_ep_reset(a.ep)))
+			return;
+	}
+	/* Requests of the past may be there: they are nobody's. */
+	if (listener_new(&fresh, DAT_PSP_CONSUMER_FLAG))
+		pair_connect(&a, &b, &fresh);
+	nothing_more(a.conn);
+	nothing_more(b.conn);
+}
+
+#define TIMER_US	(2 * 1000 * 1000)
+
+/* D33: the timer of a cancelled attempt is dead. */
+static void cancel_timer(void)
+{
+	struct listener listener = {};
+	struct node a = {};
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+
+	if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG) || !prepost(&a) ||
+	    !OK(dat_ep_connect(a.ep, (DAT_IA_ADDRESS_PTR)&side_b.addr,
+			       listener.qual, TIMER_US, 0, NULL,
+			       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) ||
+	    !next_request(&listener, &cr))
+		return;
+	OK(dat_ep_disconnect(a.ep, ABRUPT));
+	if (!cancelled(&a))
+		return;
+	CHECK(!event_within(a.conn, TIMER_US / 1000 + SILENCE_MS, &event));
+	OK(dat_cr_reject(cr));
+}
+
+/* The active side does not hear the accept's end: COMPLETION_PENDING stays. */
+static void cancel_passive(void)
+{
+	struct listener listener = {};
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+	int i;
+
+	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (i = 0; i < 2 && !failed(); i++) {
+		struct node a = {}, b = {};
+
+		if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
+		    !node_new(&b, &side_b, THREE_EVDS, NULL) ||
+		    !prepost(&b) || !start_connect(&a, listener.qual) ||
+		    !next_request(&listener, &cr) || !link_down(&side_a))
+			return;
+		OK(dat_cr_accept(cr, b.ep, 0, NULL));
+		state_is(b.ep, DAT_EP_STATE_COMPLETION_PENDING);
+		OK(dat_ep_disconnect(b.ep, i ? ABRUPT : GRACEFUL));
+		if (!cancelled(&b) || !link_up(&side_a))
+			return;
+		/* D35 */
+		if (next_event(a.conn, &event) &&
+		    event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			want_conn(a.conn, a.ep, DISCONNECTED);
+		else
+			CHECK(event.event_number ==
+			      DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		silent(b.conn);
+		nothing_more(a.conn);
+	}
+}
+
+/* A race of accept against the end of the attempt, from either side. */
+struct race {
+	struct node a;
+	struct node b;
+	struct listener listener;
+	struct barrier barrier;
+	struct thread thread;
+	DAT_CR_HANDLE cr;
+	bool end;
+};
+
+#define RACE_ROUNDS	100
+
+static int race_accept(void *arg)
+{
+	struct race *race = arg;
+
+	while (barrier_wait(&race->barrier) && !race->end) {
+		OK(dat_cr_accept(race->cr, race->b.ep, 0, NULL));
+		if (!barrier_wait(&race->barrier))
+			break;
+	}
+	return 0;
+}
+
+/* RULING 53, and the receives are flushed before the end. */
+static bool race_lost(struct node *node, DAT_EVENT_NUMBER failure)
+{
+	struct account account = {};
+	DAT_EVENT event;
+
+	for (;;) {
+		if (!next_event(node->conn, &event))
+			return false;
+		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
+			break;
+		account_event(&account, node, &event);
+	}
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		account_until(&account, node, DISCONNECTED);
+	} else {
+		CHECK_EQ(event.event_number, failure);
+		nothing_more(node->conn);
+	}
+	return account_closed(&account, 0, PREPOSTED) &&
+	       CHECK_EQ(account.recv.good, 0) && OK(dat_ep_reset(node->ep));
+}
+
+static void cancel_races_accept(void)
+{
+	struct race *race = scenario_alloc(sizeof(*race));
+	int i;
+
+	if (!race)
+		return;
+	race->barrier.n = 2;
+	if (!node_new(&race->a, &side_a, ONE_EVD, NULL) ||
+	    !node_new(&race->b, &side_b, ONE_EVD, NULL) ||
+	    !listener_new(&race->listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !thread_start(&race->thread, race_accept, race))
+		return;
+	for (i = 0; i < RACE_ROUNDS && !failed(); i++) {
+		if (!prepost(&race->a) || !prepost(&race->b) ||
+		    !start_connect(&race->a, race->listener.qual) ||
+		    !next_request(&race->listener, &race->cr) ||
+		    !barrier_wait(&race->barrier))
+			return;
+		if (i % 4 == 3)
+			sleep_us(random_u32() % 8000);
+		OK(dat_ep_disconnect(race->a.ep, i & 1 ? ABRUPT : GRACEFUL));
+		if (!barrier_wait(&race->barrier) ||
+		    !race_lost(&race->a, DISCONNECTED) ||
+		    !race_lost(&race->b,
+			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR))
+			return;
+	}
+	race->end = true;
+	barrier_wait(&race->barrier);
+	thread_join(&race->thread);
+}
+
+/* ---- broken ------------------------------------------------------------- */
+
+/* D52, D53 */
+static bool broken(struct account *account, struct node *node)
+{
+	return account_until(account, node, DAT_CONNECTION_EVENT_BROKEN) &&
+	       OK(dat_ep_disconnect(node->ep, GRACEFUL)) &&
+	       OK(dat_ep_disconnect(node->ep, ABRUPT)) && silent(node->conn);
+}
+
+static void broken_by_link(void)
+{
+	struct account mine = {}, theirs = {};
+	struct pair p = {};
+	int i;
+
+	if (!pair_new(&p, ONE_EVD, NULL, NULL) || !link_down(&side_a) ||
+	    !link_down(&side_b))
+		return;
+	for (i = 0; i < 4; i++) {
+		OK(node_recv(&p.a, 0, 64, RECV | i));
+		OK(node_send(&p.a, 0, 64, i, 0));
+		OK(node_send(&p.b, 0, 64, i, 0));
+	}
+	want_done(p.a.request, p.a.ep, 0, DAT_DTO_ERR_TRANSPORT);
+	mine.request.next = 1;
+	mine.request.over = true;
+	if (broken(&mine, &p.a) && broken(&theirs, &p.b)) {
+		account_closed(&mine, 4, 4);
+		account_closed(&theirs, 4, 0);
+		CHECK_EQ(theirs.request.good, 0);
+	}
+}
+
+/*
+ * The send that comes first waits for a receive, so that all is posted when the
+ * request behind it fails.
+ */
+static void broken_by_key(void)
+{
+	struct account mine = {}, theirs = {};
+	DAT_RMR_TRIPLET bad;
+	struct pair p = {};
+	int i;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+		return;
+	bad = remote_piece(&p.b.mem, 0, 64);
+	bad.rmr_context ^= 0x5a5a00;
+	for (i = 0; i < 4; i++)
+		OK(node_recv(&p.a, 0, 64, RECV | i));
+	OK(node_send(&p.a, 0, 64, 0, 0));
+	OK(node_write(&p.a, 0, 64, &bad, 1, 0));
+	OK(node_send(&p.a, 0, 64, 2, 0));
+	OK(node_recv(&p.b, 0, 64, RECV));
+	want_done(p.a.request, p.a.ep, 0, DAT_DTO_SUCCESS);
+	want_done(p.a.request, p.a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	mine.request.next = 2;
+	mine.request.over = true;
+	if (broken(&mine, &p.a) && account_closed(&mine, 3, 4))
+		CHECK_EQ(mine.recv.good, 0);
+	if (broken(&theirs, &p.b) && account_closed(&theirs, 0, 1))
+		CHECK_EQ(theirs.recv.good, 1);
+}
+
+static void broken_by_length(void)
+{
+	struct account mine = {}, theirs = {};
+	DAT_EVENT event;
+	struct pair p = {};
+
+	if (!pair_new(&p, ONE_EVD, NULL, NULL))
+		return;
+	OK(node_send(&p.a, 0, 65, 0, 0));
+	OK(node_send(&p.a, 0, 64, 1, 0));
+	OK(node_recv(&p.b, 0, 64, RECV));
+	/* Which failure it is depends on the device (T50 wants LOCAL_LENGTH). */
+	if (!want_event(p.b.recv, DAT_DTO_COMPLETION_EVENT, &event))
+		return;
+	CHECK(event.event_data.dto_completion_event_data.status !=
+	      DAT_DTO_ERR_FLUSHED);
+	account_event(&theirs, &p.b, &event);
+	if (broken(&theirs, &p.b) && account_closed(&theirs, 0, 1))
+		CHECK_EQ(theirs.recv.good, 0);
+	if (broken(&mine, &p.a) && account_closed(&mine, 2, 0))
+		CHECK_EQ(mine.request.good, 0);
+}
+
 static const struct scenario scenarios[] = {
-	SCENARIO("D10 D11 D12 D17 graceful waits for withheld receives",
-		 drain_waits_for_receives),
+	SCENARIO("D1 D2 bad flags in each of the nine states, bad handles",
+		 bad_arguments),
+	SCENARIO("D3 illegal states: refused, and all goes on", illegal_states),
+	SCENARIO("T9 D14 D46 M2 requests in each of the nine states",
+		 requests_by_state),
+	SCENARIO("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T20 graceful: mixed requests wait for withheld receives, then all succeed",
+		 graceful_mixed),
+	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D31 D42 D50 nothing but receives: flushed in order, one event on each side",
+		 graceful_idle),
+	SCENARIO("D5 D6 D20 D22 D40 D42 abrupt ends the drain", abrupt_ends_drain),
+	SCENARIO("D17 D50 D51 the peer's abrupt disconnect ends the drain",
+		 peer_abrupt_ends_drain),
+	SCENARIO("D17 D50 D51 the peer's graceful disconnect ends the drain",
+		 peer_graceful_ends_drain),
+	SCENARIO("D17 D50 F7 the peer's free ends the drain", peer_free_ends_drain),
+	SCENARIO("D17 D50 F17 I15 the peer's abrupt close of its IA ends the drain",
+		 peer_close_ends_drain),
+	SCENARIO("D6 D11 D12 D51 both sides drain", both_drain),
+	SCENARIO("D5 D17 D18 a cut link ends the drain: DISCONNECTED, not BROKEN",
+		 link_ends_drain),
+	SCENARIO("D18 T41 T55 a request fails in the drain: DISCONNECTED, not BROKEN",
+		 request_fails_in_drain),
+	SCENARIO("D19 D45 nobody takes completions", nobody_dequeues),
+	SCENARIO("D20 D21 D23 D40 D43 D50 T41 T53 abrupt with K outstanding in each direction",
+		 abrupt_outstanding),
+	SCENARIO("D4 D6 D46 D53 T54 disconnect again, and posts after the end",
+		 after_the_end),
+	SCENARIO("D47 no EVD for completions", no_completion_evds),
+	SCENARIO("D49 E65 no room for DISCONNECTED", full_connect_evd),
+	SCENARIO("D6 D9 D40 D51 R10 R14 both sides disconnect at the same instant, 2000 times",
+		 both_at_once),
+	SCENARIO("D30 D31 D32 D34 D36 T20 ACTIVE_CONNECTION_PENDING: the attempt is cancelled",
+		 cancel_active),
+	SCENARIO("D30 D31 D32 D36 cancelled and begun again, 50 times", cancel_at_once),
+	SCENARIO("D33 a cancelled attempt has no timer", cancel_timer),
+	SCENARIO("D30 D31 D32 D35 COMPLETION_PENDING: the attempt is cancelled",
+		 cancel_passive),
+	SCENARIO("D32 D34 D36 accept against cancel, 100 times", cancel_races_accept),
+	SCENARIO("D52 D53 a cut link breaks the connection", broken_by_link),
+	SCENARIO("D52 D53 T55 a bad key breaks the connection", broken_by_key),
+	SCENARIO("D52 D53 T50 T52 a message too long breaks the connection",
+		 broken_by_length),
 };
 
 SCENARIO_TABLE(disconnect_table);

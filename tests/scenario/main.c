@@ -76,7 +76,7 @@ bool equal_at(const char *file, int line, const char *text, u64 got,
 
 bool failed(void)
 {
-	return nr_fails;
+	return __atomic_load_n(&nr_fails, __ATOMIC_RELAXED);
 }
 
 void note(const char *fmt, ...)
@@ -160,13 +160,17 @@ bool scenario_over(void)
 	return read_u64(&over);
 }
 
-void barrier_wait(struct barrier *barrier)
+bool barrier_wait(struct barrier *barrier)
 {
 	u64 me = add_u64(&barrier->came, 1);
 	u64 all = (me + barrier->n - 1) / barrier->n * barrier->n;
 
-	while (read_u64(&barrier->came) < all && !scenario_over())
+	while (read_u64(&barrier->came) < all) {
+		if (failed() || scenario_over())
+			return false;
 		yield_cpu();
+	}
+	return true;
 }
 
 /* ---- running ------------------------------------------------------------ */

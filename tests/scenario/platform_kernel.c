@@ -25,6 +25,7 @@
 #include "scenario.h"
 
 #define TEXT_SIZE	(512 * 1024)
+#define OBJECTS		"/sys/kernel/debug/kdapl/objects"
 
 module_param_named(ia_a, side_a.name, charp, 0444);
 MODULE_PARM_DESC(ia_a, "adapter that connects");
@@ -124,7 +125,8 @@ int run_command(const char *command)
 /* Its first line says it; files of debugfs cannot be read from in here. */
 int live_objects(void)
 {
-	int n = run_command("read -r _ _ _ n < /sys/kernel/debug/kdapl/objects && exit $((n < 250 ? n : 250)); exit 255");
+	int n = run_command("read -r _ _ _ n < " OBJECTS
+			    " && exit $((n < 250 ? n : 250)); exit 255");
 
 	return n == 255 ? -1 : n;
 }

@@ -165,7 +165,8 @@ DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
 {
 	DAT_COUNT more;
 
-	return dat_evd_wait(evd, ms * 1000, 1, event, &more);
+	return ms ? dat_evd_wait(evd, ms * 1000, 1, event, &more) :
+		    dat_evd_dequeue(evd, event);
 }
 
 int main(int argc, char **argv)

@@ -517,3 +517,111 @@ void pair_free(struct pair *pair)
 	node_free(&pair->b);
 	listener_free(&pair->listener);
 }
+
+/* ---- accounts ----------------------------------------------------------- */
+
+/* Requests that may have come in silence, up to @number. */
+static void tally_skip(struct tally *tally, u64 number)
+{
+	while (!tally->over && tally->next < number &&
+	       tally->suppressed & 1U << tally->next % 32) {
+		tally->next++;
+		tally->good++;
+	}
+}
+
+static bool tally_add(struct tally *tally, const char *what, u64 number,
+		      DAT_DTO_COMPLETION_STATUS status)
+{
+	tally_skip(tally, number);
+	if (number != tally->next)
+		return FAIL("%s %llu came (status %d), not %llu", what, number,
+			    status, tally->next);
+	tally->next++;
+	if (status) {
+		tally->over = true;
+		return true;
+	}
+	tally->good++;
+	return !tally->over ||
+	       FAIL("%s %llu succeeded after a failure", what, number);
+}
+
+bool account_event(struct account *account, struct node *node,
+		   const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind =
+		&event->event_data.rmr_completion_event_data;
+
+	if (event->event_number == DAT_RMR_BIND_COMPLETION_EVENT)
+		return CHECK(event->evd_handle == node->request) &&
+		       tally_add(&account->request, "bind",
+				 bind->user_cookie.as_64, bind->status);
+	if (!CHECK(event->event_number == DAT_DTO_COMPLETION_EVENT) ||
+	    !CHECK(dto->ep_handle == node->ep))
+		return false;
+	if (dto->user_cookie.as_64 & RECV)
+		return CHECK(event->evd_handle == node->recv) &&
+		       tally_add(&account->recv, "receive",
+				 dto->user_cookie.as_64 & ~RECV, dto->status);
+	return CHECK(event->evd_handle == node->request) &&
+	       tally_add(&account->request, "request", dto->user_cookie.as_64,
+			 dto->status);
+}
+
+/* The completions up to the connection event, if they share its EVD. */
+static bool account_first(struct account *account, struct node *node,
+			  DAT_EVENT *event)
+{
+	for (;;) {
+		if (!next_event(node->conn, event))
+			return false;
+		if (event->event_number >= DAT_CONNECTION_EVENT_ESTABLISHED)
+			return true;
+		if (!account_event(account, node, event))
+			return false;
+	}
+}
+
+/* Those that are there on another EVD. */
+static bool account_rest(struct account *account, struct node *node,
+			 DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	if (evd == node->conn)
+		return true;
+	while (event_within(evd, 0, &event))
+		if (!account_event(account, node, &event))
+			return false;
+	return true;
+}
+
+bool account_until(struct account *account, struct node *node,
+		   DAT_EVENT_NUMBER end)
+{
+	DAT_EVENT event;
+
+	if (!account_first(account, node, &event))
+		return FAIL("waiting for %s", event_name(end));
+	if (event.event_number != end)
+		return FAIL("%s (%#x) came, not %s",
+			    event_name(event.event_number), event.event_number,
+			    event_name(end));
+	return CHECK(event.event_data.connect_event_data.ep_handle ==
+		     node->ep) &&
+	       CHECK(!event.event_data.connect_event_data.private_data_size) &&
+	       state_is(node->ep, DAT_EP_STATE_DISCONNECTED) &&
+	       idle(node->ep) && account_rest(account, node, node->recv) &&
+	       account_rest(account, node, node->request) &&
+	       nothing_more(node->conn);
+}
+
+bool account_closed(struct account *account, u64 requests, u64 recvs)
+{
+	tally_skip(&account->request, requests);
+	return CHECK_EQ(account->request.next, requests) &&
+	       CHECK_EQ(account->recv.next, recvs);
+}

@@ -80,13 +80,18 @@ bool ret_at(const char *file, int line, const char *call, DAT_RETURN got,
 	    DAT_RETURN expected);
 bool equal_at(const char *file, int line, const char *text, u64 got,
 	      u64 expected);
+static inline bool check_at(const char *file, int line, bool so,
+			    const char *text)
+{
+	return so || fail_at(file, line, "not so: %s", text);
+}
+
 bool failed(void);
 /* A line in the output that is no verdict: a count, a time. */
 __printf(1, 2) void note(const char *fmt, ...);
 
 #define FAIL(...)		fail_at(__FILE__, __LINE__, __VA_ARGS__)
-#define CHECK(cond) \
-	((cond) || fail_at(__FILE__, __LINE__, "not so: %s", #cond))
+#define CHECK(cond)		check_at(__FILE__, __LINE__, (cond), #cond)
 #define CHECK_EQ(value, expected) \
 	equal_at(__FILE__, __LINE__, #value, (value), (expected))
 #define EXPECT(call, ret)	ret_at(__FILE__, __LINE__, #call, (call), (ret))
@@ -185,7 +190,8 @@ struct barrier {
 	u64 came;
 };
 
-void barrier_wait(struct barrier *barrier);
+/* False when the scenario has failed or is over: nobody may come any more. */
+bool barrier_wait(struct barrier *barrier);
 
 /* ---- sides (rig.c) ------------------------------------------------------ */
 
@@ -350,6 +356,41 @@ bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
 /* The same for two unconnected nodes and a listener that are there. */
 bool pair_connect(struct node *a, struct node *b, struct listener *listener);
 void pair_free(struct pair *pair);
+
+/* ---- accounts (rig.c) --------------------------------------------------- */
+
+/*
+ * What came of the posts of one direction of an EP, whose cookies were numbered
+ * from 0: in sequence, each once, no success after a failure.
+ */
+struct tally {
+	u64 next;
+	u64 good;
+	bool over;
+	/* Bit n % 32: request n is suppressed, and silent if it succeeds. */
+	u32 suppressed;
+};
+
+struct account {
+	struct tally request;
+	struct tally recv;
+};
+
+/* In the cookie of every receive, above the number. */
+#define RECV	(1ULL << 32)
+
+/* A completion or bind of @node's EP. */
+bool account_event(struct account *account, struct node *node,
+		   const DAT_EVENT *event);
+/*
+ * Takes all that comes on the node's EVDs up to @end, which has to be the one
+ * connection event and the last event; on three EVDs all else is there by then
+ * (D44, D45).  The EP is Disconnected and idle after it (D8).
+ */
+bool account_until(struct account *account, struct node *node,
+		   DAT_EVENT_NUMBER end);
+/* As many as were posted: none is lost. */
+bool account_closed(struct account *account, u64 requests, u64 recvs);
 
 /* ---- running (main.c) --------------------------------------------------- */
 
