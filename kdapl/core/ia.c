@@ -888,6 +888,8 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
 	attr->max_pzs = count(ib->max_pd);
 	attr->max_message_size = dev->max_msg_sz;
 	attr->max_rdma_size = dev->max_msg_sz;
+	/* Each has two memory regions, which take turns (A6). */
+	attr->max_rmrs = count(ib->max_mr) / 2;
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_iov_segments_per_rdma_read =
 		ib->max_sge_rd > 0 ? sges(ib->max_sge_rd) :
@@ -903,7 +905,7 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
 		(u64)attr->max_eps * attr->max_rdma_read_per_ep_out;
 }
 
-/* Neither RMRs nor SRQs are offered: their numbers stay 0. */
+/* SRQs are not offered: their numbers stay 0. */
 static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 {
 	const struct kdapl_device *dev = ia->dev;
