@@ -249,7 +249,7 @@ EXPORT_SYMBOL(dat_pz_query);
  * Process context.  Rule M3.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE while
- * an EP or an LMR has it.
+ * an EP, an LMR or an RMR has it.
  */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
@@ -332,7 +332,7 @@ EXPORT_SYMBOL(dat_lmr_query);
  * Rules L1..L14, M22..M27.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE
- * while an RMR is bound to it.
+ * while an RMR is bound to it, or a bind that names it is outstanding.
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
@@ -378,6 +378,106 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 			      false);
 }
 EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
+
+/* ---- RMR ---------------------------------------------------------------- */
+
+/**
+ * dat_rmr_create - make a window for peers, bound to no memory yet
+ * @pz_handle: a PZ
+ * @rmr_handle: out
+ *
+ * Slow, where a bind is fast: made once and bound many times.  Process context.
+ * Rule M28.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION, /MEMORY; DAT_MODEL_NOT_SUPPORTED
+ * where max_rmrs is 0.
+ */
+DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	return kdapl_rmr_create(SPACE, pz_handle, rmr_handle);
+}
+EXPORT_SYMBOL(dat_rmr_create);
+
+/**
+ * dat_rmr_query - parameters of an RMR
+ * @rmr_handle: an RMR
+ * @rmr_param_mask: DAT_RMR_FIELD_*
+ * @rmr_param: out: what the last bind that completed has made of it; of an
+ *	unbound RMR triplet, privileges and context are 0
+ *
+ * Upcall context.  Rule M41.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
+DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
+			 DAT_RMR_PARAM_MASK rmr_param_mask,
+			 DAT_RMR_PARAM *rmr_param)
+{
+	return kdapl_rmr_query(SPACE, rmr_handle, rmr_param_mask, rmr_param);
+}
+EXPORT_SYMBOL(dat_rmr_query);
+
+/**
+ * dat_rmr_bind - open a part of an LMR to peers, or close it
+ * @rmr_handle: an RMR
+ * @lmr_triplet: the part; copied; with segment_length 0 the RMR is unbound, and
+ *	the rest of the triplet and @mem_privileges are not looked at
+ * @mem_privileges: DAT_MEM_PRIV_REMOTE_READ_FLAG and _WRITE_FLAG, any of them,
+ *	for each of which the LMR needs the local privilege; local flags are
+ *	ignored
+ * @ep_handle: an EP of the RMR's PZ, Connected; in state Disconnected the bind is
+ *	flushed and the RMR stays as it is
+ * @user_cookie: comes back in the completion
+ * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
+ *	attributes have it
+ * @rmr_context: out: names the memory to peers, in place of the former context;
+ *	0 for an unbind
+ *
+ * A request of the EP: it completes in the order of the posts, with
+ * DAT_RMR_BIND_COMPLETION_EVENT, and no request posted after it starts before,
+ * so that a send with the context may follow at once.  The window is good through
+ * every EP of the PZ and outlives the one it was bound on.  Upcall context.
+ * Rules M29..M40, M42, M45..M47.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR, /EP, /EVD_REQUEST when the EP's
+ * request EVD has no RMR_BIND flag; DAT_INVALID_PARAMETER/ARG2 for the triplet,
+ * /ARG3 for unknown privileges, /ARG6 for the flags, /ARG7 for a null
+ * @rmr_context; DAT_INVALID_STATE/EP_...; DAT_PROTECTION_VIOLATION/RDMA_READ,
+ * /RDMA_WRITE when the zones differ; DAT_PRIVILEGES_VIOLATION/RDMA_READ,
+ * /RDMA_WRITE for an LMR without the local privilege;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are outstanding,
+ * /MEMORY_REGION while a bind of this RMR is.
+ */
+DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
+			const DAT_LMR_TRIPLET *lmr_triplet,
+			DAT_MEM_PRIV_FLAGS mem_privileges,
+			DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+			DAT_COMPLETION_FLAGS completion_flags,
+			DAT_RMR_CONTEXT *rmr_context)
+{
+	return kdapl_rmr_bind(SPACE, rmr_handle, lmr_triplet, mem_privileges,
+			      ep_handle, user_cookie, completion_flags,
+			      rmr_context);
+}
+EXPORT_SYMBOL(dat_rmr_bind);
+
+/**
+ * dat_rmr_free - unbind and free an RMR
+ * @rmr_handle: an RMR, bound or not
+ *
+ * When it returned, its context admits nothing and its LMR can be freed.  If a
+ * bind is outstanding, that is so when its completion is there, which names the
+ * dead handle.  Process context.  Rules M43, M44.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
+ */
+DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
+{
+	return kdapl_rmr_free(SPACE, rmr_handle);
+}
+EXPORT_SYMBOL(dat_rmr_free);
 
 /* ---- EVD ---------------------------------------------------------------- */
 

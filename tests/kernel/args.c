@@ -302,6 +302,37 @@ out:
 	it_free();
 }
 
+static void rmr_handles(void)
+{
+	DAT_LMR_TRIPLET none = {};
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_CONTEXT cookie = {};
+	DAT_RMR_PARAM param;
+	DAT_HANDLE rmr, out, bad;
+	unsigned int i;
+
+	if (!it_new() || !OK(dat_rmr_create(side_b.pz, &rmr)))
+		goto out;
+	i = 0;
+	while (next_bad(&i, rmr, it.node.ep, DAT_HANDLE_TYPE_RMR, &bad)) {
+		BAD_HANDLE(dat_rmr_query(bad, 1, &param), RMR);
+		BAD_HANDLE(dat_rmr_bind(bad, &none, 0, it.node.ep, cookie, 0,
+					&rmr_context), RMR);
+		BAD_HANDLE(dat_rmr_free(bad), RMR);
+	}
+	i = 0;
+	while (next_bad(&i, it.node.ep, rmr, DAT_HANDLE_TYPE_EP, &bad))
+		BAD_HANDLE(dat_rmr_bind(rmr, &none, 0, bad, cookie, 0,
+					&rmr_context), EP);
+	i = 0;
+	while (next_bad(&i, side_b.pz, rmr, DAT_HANDLE_TYPE_PZ, &bad))
+		BAD_HANDLE(dat_rmr_create(bad, &out), PZ);
+	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	OK(dat_rmr_free(rmr));
+out:
+	it_free();
+}
+
 static void ia_values(void)
 {
 	static char long_name[DAT_NAME_MAX_LENGTH + 1];
@@ -673,6 +704,7 @@ const struct test_case args_cases[] = {
 	{ "E5", "bad IA handles, everywhere", ia_handles },
 	{ "E5 E17 E19", "bad EVD handles, everywhere", evd_handles },
 	{ "E5 D2 R4", "bad EP handles, everywhere", ep_handles },
+	{ "E5 mt:M29", "bad RMR handles, everywhere", rmr_handles },
 	{ "E5 L10 G29", "bad PZ, LMR, PSP, RSP, CR handles, everywhere",
 	  other_handles },
 	{ "I2 I4 I5 I6 I8 I11 I20 G9 G13 mt:M80", "bad values: IA and registry",

@@ -31,8 +31,8 @@ struct test_case {
 
 /* The lists, each ended by an empty entry. */
 extern const struct test_case args_cases[], connect_cases[], passive_cases[],
-	dto_cases[], disconnect_cases[], memory_cases[], upcall_cases[],
-	many_cases[], modify_cases[], removal_cases[];
+	dto_cases[], disconnect_cases[], memory_cases[], rmr_cases[],
+	upcall_cases[], many_cases[], modify_cases[], removal_cases[];
 
 /* The present case has failed.  Returns false. */
 __printf(1, 2) bool fail(const char *fmt, ...);

@@ -44,8 +44,8 @@ static char why[WHY_SIZE];
 static size_t why_len;
 
 static const struct test_case * const lists[] = {
-	args_cases, memory_cases, connect_cases, passive_cases, dto_cases,
-	disconnect_cases, upcall_cases, many_cases, modify_cases,
+	args_cases, memory_cases, rmr_cases, connect_cases, passive_cases,
+	dto_cases, disconnect_cases, upcall_cases, many_cases, modify_cases,
 };
 
 /* ---- verdicts ----------------------------------------------------------- */
