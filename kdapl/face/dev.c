@@ -182,6 +182,11 @@ static const struct kdapl_dev_call calls[] = {
 	CALL(CR_ACCEPT, cr_accept, NULL),
 	CALL_PAD(CR_REJECT, handle, cr_reject, NULL),
 	CALL_PAD(CR_HANDOFF, cr_handoff, cr_handoff, NULL),
+
+	CALL_PAD(RMR_CREATE, rmr_create, rmr_create, kdapl_dev_rmr_create_undo),
+	CALL(RMR_QUERY, rmr_query, NULL),
+	CALL(RMR_BIND, rmr_bind, NULL),
+	CALL_PAD(RMR_FREE, handle, rmr_free, NULL),
 };
 
 static const struct kdapl_dev_call *find_call(unsigned int cmd)
@@ -346,6 +351,9 @@ SIZE(pz_query, 24);
 SIZE(lmr_create, 80);
 SIZE(lmr_query, 80);
 SIZE(lmr_sync, 32);
+SIZE(rmr_create, 24);
+SIZE(rmr_query, 64);
+SIZE(rmr_bind, 64);
 SIZE(ring, 32);
 SIZE(evd_create, 64);
 SIZE(evd_query, 40);

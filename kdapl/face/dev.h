@@ -102,6 +102,10 @@ kdapl_dev_fn kdapl_dev_lmr_create, kdapl_dev_lmr_query, kdapl_dev_lmr_free,
 	kdapl_dev_lmr_sync;
 kdapl_dev_undo kdapl_dev_lmr_create_undo;
 
+kdapl_dev_fn kdapl_dev_rmr_create, kdapl_dev_rmr_query, kdapl_dev_rmr_bind,
+	kdapl_dev_rmr_free;
+kdapl_dev_undo kdapl_dev_rmr_create_undo;
+
 kdapl_dev_fn kdapl_dev_evd_create, kdapl_dev_evd_query, kdapl_dev_evd_resize,
 	kdapl_dev_evd_free, kdapl_dev_evd_post_se, kdapl_dev_evd_wait,
 	kdapl_dev_evd_dequeue, kdapl_dev_evd_refill, kdapl_dev_evd_ring,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Local Memory Regions.  Called by dev.c's table.
+ * /dev/kdapl: Local and Remote Memory Regions.  Called by dev.c's table.
  *
  * The core knows three memory types in a user space by the user level's
  * numbers, two of which have a region that crosses: an address or an LMR.
@@ -91,5 +91,71 @@ int kdapl_dev_lmr_sync(struct kdapl_file *file, void *data)
 				  segments, arg->number,
 				  arg->direction == KDAPL_SYNC_RDMA_READ);
 	kvfree(segments);
+	return 0;
+}
+
+int kdapl_dev_rmr_create(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_rmr_create *arg = data;
+	DAT_RMR_HANDLE rmr = DAT_HANDLE_NULL;
+
+	arg->ret = kdapl_rmr_create(&file->space, kdapl_dev_handle(arg->pz),
+				    &rmr);
+	arg->rmr = kdapl_dev_u64(rmr);
+	return 0;
+}
+
+void kdapl_dev_rmr_create_undo(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_rmr_create *arg = data;
+
+	kdapl_rmr_free(&file->space, kdapl_dev_handle(arg->rmr));
+}
+
+int kdapl_dev_rmr_query(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_rmr_query *arg = data;
+	DAT_RMR_PARAM param = {};
+
+	arg->ret = kdapl_rmr_query(&file->space, kdapl_dev_handle(arg->rmr),
+				   arg->mask, &param);
+	if (arg->ret != DAT_SUCCESS)
+		return 0;
+	arg->ia = kdapl_dev_u64(param.ia_handle);
+	arg->pz = kdapl_dev_u64(param.pz_handle);
+	arg->segment = (struct kdapl_uapi_segment) {
+		.lmr_context = param.lmr_triplet.lmr_context,
+		.address = param.lmr_triplet.virtual_address,
+		.length = param.lmr_triplet.segment_length,
+	};
+	arg->privileges = param.mem_priv;
+	arg->rmr_context = param.rmr_context;
+	return 0;
+}
+
+int kdapl_dev_rmr_bind(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_rmr_bind *arg = data;
+	DAT_RMR_COOKIE cookie = { .as_64 = arg->cookie };
+	DAT_RMR_CONTEXT rmr_context = 0;
+	DAT_LMR_TRIPLET triplet = {
+		.lmr_context = arg->segment.lmr_context,
+		.virtual_address = arg->segment.address,
+		.segment_length = arg->segment.length,
+	};
+
+	arg->ret = kdapl_rmr_bind(&file->space, kdapl_dev_handle(arg->rmr),
+				  &triplet, arg->privileges,
+				  kdapl_dev_handle(arg->ep), cookie, arg->flags,
+				  &rmr_context);
+	arg->rmr_context = rmr_context;
+	return 0;
+}
+
+int kdapl_dev_rmr_free(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_handle *arg = data;
+
+	arg->ret = kdapl_rmr_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }

@@ -349,6 +349,14 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_CR),
 	CALL(CR_HANDOFF, cr_handoff, PAD(cr_handoff), AT(cr_handoff, cr),
 	     DAT_INVALID_HANDLE_CR),
+	CALL(RMR_CREATE, rmr_create, PAD(rmr_create), AT(rmr_create, pz),
+	     DAT_INVALID_HANDLE_PZ),
+	CALL(RMR_QUERY, rmr_query, NO_PAD, AT(rmr_query, rmr),
+	     DAT_INVALID_HANDLE_RMR),
+	CALL(RMR_BIND, rmr_bind, NO_PAD, AT(rmr_bind, rmr),
+	     DAT_INVALID_HANDLE_RMR),
+	CALL(RMR_FREE, handle, PAD(handle), AT(handle, handle),
+	     DAT_INVALID_HANDLE_RMR),
 };
 
 static char text[256];
@@ -487,6 +495,7 @@ static void test_undeliverable(int fd)
 	struct kdapl_uapi_psp_create psp2 = { .ia = ia.ia, .evd = evd.evd };
 	struct kdapl_uapi_rsp_create rsp2 = {
 		.ia = ia.ia, .conn_qual = 4321, .ep = ep, .evd = evd.evd };
+	struct kdapl_uapi_rmr_create rmr2 = { .pz = pz };
 	struct kdapl_uapi_evd_poll_fd poll2 = { .evd = evd.evd };
 	const struct {
 		const char *name;
@@ -498,6 +507,7 @@ static void test_undeliverable(int fd)
 		{ "EVD_CREATE", KDAPL_IOC_EVD_CREATE, &evd2 },
 		{ "EP_CREATE", KDAPL_IOC_EP_CREATE, &ep2 },
 		{ "LMR_CREATE", KDAPL_IOC_LMR_CREATE, &lmr2 },
+		{ "RMR_CREATE", KDAPL_IOC_RMR_CREATE, &rmr2 },
 		{ "PSP_CREATE_ANY", KDAPL_IOC_PSP_CREATE_ANY, &psp2 },
 		{ "RSP_CREATE", KDAPL_IOC_RSP_CREATE, &rsp2 },
 		{ "EVD_POLL_FD", KDAPL_IOC_EVD_POLL_FD, &poll2 },
@@ -725,6 +735,106 @@ static void test_memory(int fd)
 	check(!ia_close(fd, ia.ia, DAT_CLOSE_GRACEFUL_FLAG), "I12", "graceful close", 0);
 	munmap(page, 4096);
 	munmap(readonly, 4096);
+}
+
+/* Each field of a bind, and what a query shows of it. */
+static void test_rmr(int fd)
+{
+	static char memory[8192];
+	int fd2 = dev_open();
+	struct kdapl_uapi_ia_open ia = ia_open(fd), foreign = ia_open(fd2);
+	__u64 pz = pz_create(fd, ia.ia), pz2 = pz_create(fd2, foreign.ia);
+	struct kdapl_uapi_evd_create evd =
+		evd_create(fd, ia.ia, 8, DAT_EVD_DEFAULT_FLAG);
+	struct kdapl_uapi_rmr_create rmr = { .pz = pz };
+	struct kdapl_uapi_rmr_query query = { .mask = DAT_RMR_FIELD_ALL };
+	struct kdapl_uapi_lmr_create lmr = {
+		.ia = ia.ia, .pz = pz, .region = (uintptr_t)memory,
+		.length = sizeof(memory), .privileges = DAT_MEM_PRIV_ALL_FLAG };
+	struct kdapl_uapi_lmr_create lmr2 = lmr;
+	struct kdapl_uapi_rmr_bind good, bind;
+	__u32 unconnected = ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED);
+
+	lmr2.ia = foreign.ia;
+	lmr2.pz = pz2;
+	need(!call(fd, KDAPL_IOC_RMR_CREATE, &rmr) && !rmr.ret, "create an RMR");
+	need(!call(fd, KDAPL_IOC_LMR_CREATE, &lmr) && !lmr.ret, "create an LMR");
+	need(!call(fd2, KDAPL_IOC_LMR_CREATE, &lmr2) && !lmr2.ret, "and another");
+
+	query.rmr = rmr.rmr;
+	query.segment.unused = ~0U;
+	query.rmr_context = ~0U;
+	expect_ret(fd, KDAPL_IOC_RMR_QUERY, &query, DAT_SUCCESS, "mt:M41", "query an RMR");
+	check(query.ia == ia.ia && query.pz == pz && !query.segment.lmr_context &&
+	      !query.segment.unused && !query.segment.address &&
+	      !query.segment.length && !query.privileges && !query.rmr_context,
+	      "mt:M41", "an unbound RMR shows nothing", query.rmr_context);
+	query.mask = 0x20;
+	expect_ret(fd, KDAPL_IOC_RMR_QUERY, &query, ARG(2), "mt:M41", "unknown RMR mask");
+	check(handle_call(fd, KDAPL_IOC_PZ_FREE, pz) ==
+	      ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE), "mt:M3",
+	      "free a PZ with an RMR", 0);
+
+	good = (struct kdapl_uapi_rmr_bind) {
+		.rmr = rmr.rmr, .ep = ep_create(fd, ia.ia, pz, evd.evd, evd.evd),
+		.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG,
+		.segment = { .lmr_context = lmr.lmr_context, .unused = 0x12345678,
+			     .address = (uintptr_t)memory, .length = 4096 },
+	};
+	bind = good;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, unconnected, "mt:M32",
+		   "a good bind, on an unconnected EP");
+	bind = good;
+	bind.ep = 0;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind,
+		   ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP), "E5", "no EP");
+	bind.ep = pz;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind,
+		   ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP), "E5",
+		   "a PZ for an EP");
+	bind = good;
+	bind.segment.lmr_context = 0;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "no LMR");
+	bind.segment.lmr_context = lmr.lmr_context ^ 0x10000;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "a forged LMR");
+	if (lmr2.lmr_context != lmr.lmr_context) {
+		bind.segment.lmr_context = lmr2.lmr_context;
+		expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M14",
+			   "an LMR of another file");
+	}
+	bind = good;
+	bind.segment.address = KERNEL_ADDRESS;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "kernel memory");
+	bind = good;
+	bind.segment.address--;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "a byte before the LMR");
+	bind = good;
+	bind.segment.length = sizeof(memory) + 1;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "a byte beyond the LMR");
+	bind.segment.length = ~0ULL;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(2), "mt:M29", "a length that wraps");
+	bind = good;
+	bind.privileges = 0x100;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(3), "mt:M31", "unknown privilege");
+	bind.privileges = ~0U;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(3), "mt:M31", "every privilege");
+	bind = good;
+	bind.flags = 0x40;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(6), "mt:M38", "unknown flag");
+	bind.flags = ~0U;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, ARG(6), "mt:M38", "every flag");
+	bind = good;
+	bind.rmr_context = ~0U;
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, unconnected, "A8",
+		   "what is out is not looked at");
+	check(!handle_call(fd, KDAPL_IOC_LMR_FREE, lmr.lmr), "mt:M22",
+	      "the LMR is in nobody's use", 0);
+	check(!handle_call(fd, KDAPL_IOC_RMR_FREE, rmr.rmr), "mt:M43", "free the RMR", 0);
+	expect_ret(fd, KDAPL_IOC_RMR_BIND, &good,
+		   ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR), "E5",
+		   "bind a freed RMR");
+	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
+	close(fd2);
 }
 
 static void test_post(int fd)
@@ -1305,6 +1415,7 @@ static struct map make_everything(int fd)
 	struct kdapl_uapi_lmr_create lmr = {
 		.ia = ia.ia, .pz = pz, .region = (uintptr_t)memory,
 		.length = sizeof(memory), .privileges = DAT_MEM_PRIV_ALL_FLAG };
+	struct kdapl_uapi_rmr_create rmr = { .pz = pz };
 	struct kdapl_uapi_psp_create psp = { .ia = ia.ia, .evd = evd.evd };
 	struct kdapl_uapi_ia_query query = { .ia = ia.ia, .ia_mask = 0x40 };
 	struct kdapl_uapi_ep_connect connect = { .timeout = ~0U };
@@ -1317,6 +1428,7 @@ static struct map make_everything(int fd)
 	int i;
 
 	need(!call(fd, KDAPL_IOC_LMR_CREATE, &lmr) && !lmr.ret, "create an LMR");
+	need(!call(fd, KDAPL_IOC_RMR_CREATE, &rmr) && !rmr.ret, "create an RMR");
 	need(!call(fd, KDAPL_IOC_PSP_CREATE_ANY, &psp) && !psp.ret, "create a PSP");
 	need(!call(fd, KDAPL_IOC_IA_QUERY, &query) && !query.ret, "query the IA");
 	need(!call(fd, KDAPL_IOC_EVD_POLL_FD, &poll_fd) && !poll_fd.ret, "a poll fd");
@@ -1460,10 +1572,13 @@ static void test_random(void)
 	struct kdapl_uapi_evd_create evd =
 		evd_create(fd, ia.ia, 16, DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	__u64 ep = ep_create(fd, ia.ia, pz, evd.evd, evd.evd);
-	__u64 handles[4] = { ia.ia, pz, evd.evd, ep };
+	struct kdapl_uapi_rmr_create rmr = { .pz = pz };
+	__u64 handles[5] = { ia.ia, pz, evd.evd, ep };
 	unsigned int seed = 1;
 	long calls = 0;
 
+	need(!call(fd, KDAPL_IOC_RMR_CREATE, &rmr) && !rmr.ret, "create an RMR");
+	handles[4] = rmr.rmr;
 	for (i = 0; i < 30000; i++) {
 		const struct every_call *c =
 			&every_call[rand_r(&seed) % ARRAY_SIZE(every_call)];
@@ -1476,7 +1591,7 @@ static void test_random(void)
 		for (n = 0; n < 256; n++) {
 			switch (rand_r(&seed) % 6) {
 			case 0:
-				arg[n] = handles[rand_r(&seed) % 4];
+				arg[n] = handles[rand_r(&seed) % ARRAY_SIZE(handles)];
 				break;
 			case 1:
 				arg[n] = rand_r(&seed) % 512;
@@ -1493,7 +1608,8 @@ static void test_random(void)
 		}
 		/* Free what carries on only now and then. */
 		if ((c->cmd == KDAPL_IOC_EVD_FREE || c->cmd == KDAPL_IOC_EP_FREE ||
-		     c->cmd == KDAPL_IOC_PZ_FREE) && rand_r(&seed) % 64)
+		     c->cmd == KDAPL_IOC_PZ_FREE || c->cmd == KDAPL_IOC_RMR_FREE) &&
+		    rand_r(&seed) % 64)
 			continue;
 		if (c->pad != NO_PAD && rand_r(&seed) % 8)
 			memset((char *)arg + c->pad, 0, 4);
@@ -1520,6 +1636,7 @@ int main(void)
 	test_handles(fd);
 	test_arguments(fd);
 	test_memory(fd);
+	test_rmr(fd);
 	test_post(fd);
 	test_mappings(fd);
 	test_forged_index(fd);

@@ -364,6 +364,37 @@ struct kdapl_uapi_lmr_sync {
 	__aligned_u64 number;		/* at most KDAPL_UAPI_MAX_SYNC */
 };
 
+/* Remote Memory Region */
+
+struct kdapl_uapi_rmr_create {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 pz;
+	__aligned_u64 rmr;		/* out */
+};
+
+struct kdapl_uapi_rmr_query {
+	__u32 ret;
+	__u32 mask;
+	__aligned_u64 rmr;
+	__aligned_u64 ia;		/* out, and all that follows */
+	__aligned_u64 pz;
+	struct kdapl_uapi_segment segment;
+	__u32 privileges;
+	__u32 rmr_context;
+};
+
+struct kdapl_uapi_rmr_bind {
+	__u32 ret;
+	__u32 privileges;
+	__aligned_u64 rmr;
+	struct kdapl_uapi_segment segment;
+	__aligned_u64 ep;
+	__aligned_u64 cookie;
+	__u32 flags;			/* DAT_COMPLETION_FLAGS */
+	__u32 rmr_context;		/* out */
+};
+
 /* Event Dispatcher */
 
 struct kdapl_uapi_evd_create {
@@ -655,7 +686,7 @@ struct kdapl_uapi_cr_handoff {
 	__aligned_u64 conn_qual;
 };
 
-/* Numbers; 0x50 on are kept for RMRs, 0x58 on for SRQs. */
+/* Numbers; 0x58 on are kept for SRQs. */
 #define KDAPL_IOC_MAGIC		0xda
 #define KDAPL_IOC(nr, type)	_IOWR(KDAPL_IOC_MAGIC, nr, struct kdapl_uapi_##type)
 
@@ -712,5 +743,10 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_CR_ACCEPT		KDAPL_IOC(0x49, cr_accept)
 #define KDAPL_IOC_CR_REJECT		KDAPL_IOC(0x4a, handle)
 #define KDAPL_IOC_CR_HANDOFF		KDAPL_IOC(0x4b, cr_handoff)
+
+#define KDAPL_IOC_RMR_CREATE		KDAPL_IOC(0x50, rmr_create)
+#define KDAPL_IOC_RMR_QUERY		KDAPL_IOC(0x51, rmr_query)
+#define KDAPL_IOC_RMR_BIND		KDAPL_IOC(0x52, rmr_bind)
+#define KDAPL_IOC_RMR_FREE		KDAPL_IOC(0x53, handle)
 
 #endif /* _UAPI_RDMA_KDAPL_H */
