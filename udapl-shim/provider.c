@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The function table that the first word of every handle points to, for
- * programs that call through DAT_HANDLE_TO_PROVIDER. RMRs and handoff are not
- * there yet; their members are null.
+ * programs that call through DAT_HANDLE_TO_PROVIDER. Handoff is not there yet;
+ * its member is null.
  */
 #include "shim.h"
 
@@ -58,6 +58,10 @@ const DAT_PROVIDER shim_provider = {
 	.lmr_create_func = dat_lmr_create,
 	.lmr_query_func = dat_lmr_query,
 	.lmr_free_func = dat_lmr_free,
+	.rmr_create_func = dat_rmr_create,
+	.rmr_query_func = dat_rmr_query,
+	.rmr_bind_func = dat_rmr_bind,
+	.rmr_free_func = dat_rmr_free,
 	.psp_create_func = dat_psp_create,
 	.psp_query_func = dat_psp_query,
 	.psp_free_func = dat_psp_free,

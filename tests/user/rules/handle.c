@@ -7,7 +7,7 @@
 
 static DAT_EVENT event;
 static DAT_COUNT count;
-static DAT_HANDLE out, ep;
+static DAT_HANDLE out, ep, own_rmr;
 static DAT_EP_STATE ep_state;
 static DAT_CONN_QUAL qual;
 static DAT_HANDLE_TYPE handle_type;
@@ -19,6 +19,7 @@ static union {
 	DAT_EVD_PARAM evd;
 	DAT_EP_PARAM ep;
 	DAT_LMR_PARAM lmr;
+	DAT_RMR_PARAM rmr;
 	DAT_PZ_PARAM pz;
 	DAT_PSP_PARAM psp;
 	DAT_RSP_PARAM rsp;
@@ -94,6 +95,32 @@ static DAT_RETURN call_lmr_query(DAT_HANDLE h)
 static DAT_RETURN call_lmr_free(DAT_HANDLE h)
 {
 	return dat_lmr_free(h);
+}
+
+static DAT_RETURN call_rmr_create(DAT_HANDLE h)
+{
+	return dat_rmr_create(h, &out);
+}
+
+static DAT_RETURN call_rmr_query(DAT_HANDLE h)
+{
+	return dat_rmr_query(h, DAT_RMR_FIELD_ALL, &param.rmr);
+}
+
+static DAT_RETURN call_rmr_bind_rmr(DAT_HANDLE h)
+{
+	return dat_rmr_bind(h, &iov, 0, ep, cookie(0), 0, &rmr.rmr_context);
+}
+
+static DAT_RETURN call_rmr_bind_ep(DAT_HANDLE h)
+{
+	return dat_rmr_bind(own_rmr, &iov, 0, h, cookie(0), 0,
+			    &rmr.rmr_context);
+}
+
+static DAT_RETURN call_rmr_free(DAT_HANDLE h)
+{
+	return dat_rmr_free(h);
 }
 
 static DAT_RETURN call_lmr_sync_rdma_read(DAT_HANDLE h)
@@ -450,6 +477,11 @@ static const struct {
 	{ "dat_lmr_create (lmr)", call_lmr_create_lmr, HANDLE(LMR), false },
 	{ "dat_lmr_query", call_lmr_query, HANDLE(LMR), false },
 	{ "dat_lmr_free", call_lmr_free, HANDLE(LMR), false },
+	{ "dat_rmr_create", call_rmr_create, HANDLE(PZ), false },
+	{ "dat_rmr_query", call_rmr_query, HANDLE(RMR), false },
+	{ "dat_rmr_bind (rmr)", call_rmr_bind_rmr, HANDLE(RMR), false },
+	{ "dat_rmr_bind (ep)", call_rmr_bind_ep, HANDLE(EP), false },
+	{ "dat_rmr_free", call_rmr_free, HANDLE(RMR), false },
 	{ "dat_lmr_sync_rdma_read", call_lmr_sync_rdma_read,
 	  HANDLE(IA), false },
 	{ "dat_lmr_sync_rdma_write", call_lmr_sync_rdma_write,
@@ -562,6 +594,7 @@ static void bad_handles(void)
 	rig_open(&a);
 	ep = new_ep(&a);
 	iov = seg(&a, 0, 8);
+	OK(dat_rmr_create(a.pz, &own_rmr));
 	event.event_number = DAT_SOFTWARE_EVENT;
 	OK(dat_pz_create(a.ia, &freed));
 	OK(dat_pz_free(freed));
@@ -584,17 +617,19 @@ static void bad_handles(void)
 static void wrong_types(void)
 {
 	DAT_RETURN expected;
-	DAT_HANDLE wrong[5];
+	DAT_HANDLE wrong[6];
 	size_t i, k;
 
 	rig_open(&a);
 	ep = new_ep(&a);
 	iov = seg(&a, 0, 8);
+	OK(dat_rmr_create(a.pz, &own_rmr));
 	wrong[0] = a.ia;
 	wrong[1] = a.pz;
 	wrong[2] = a.lmr;
 	wrong[3] = a.async;
 	wrong[4] = ep;
+	wrong[5] = own_rmr;
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		expected = calls[i].expected;
 		if (expected == ERR(INVALID_HANDLE, HANDLE1))
@@ -605,7 +640,8 @@ static void wrong_types(void)
 			    (k == 2 && expected == HANDLE(LMR)) ||
 			    (k == 3 && expected == HANDLE(EVD_REQUEST) &&
 			     !calls[i].null_is_good) ||
-			    (k == 4 && expected == HANDLE(EP)))
+			    (k == 4 && expected == HANDLE(EP)) ||
+			    (k == 5 && expected == HANDLE(RMR)))
 				continue;
 			one_bad(i, "an object of another type",
 				(uintptr_t)wrong[k]);
@@ -647,6 +683,7 @@ static void types_and_contexts(void)
 	rig_both();
 	ep_a = new_ep(&a);
 	OK(dat_cno_create(a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	OK(dat_rmr_create(a.pz, &own_rmr));
 	psp = listen_any(DAT_PSP_PROVIDER_FLAG, &qual);
 	OK(dat_rsp_create(b.ia, 30123, new_ep(&b), b.cr, &rsp));
 	start_connect(ep_a, qual);
@@ -654,6 +691,7 @@ static void types_and_contexts(void)
 	is_type(a.ia, DAT_HANDLE_TYPE_IA);
 	is_type(a.pz, DAT_HANDLE_TYPE_PZ);
 	is_type(a.lmr, DAT_HANDLE_TYPE_LMR);
+	is_type(own_rmr, DAT_HANDLE_TYPE_RMR);
 	is_type(a.recv, DAT_HANDLE_TYPE_EVD);
 	is_type(ep_a, DAT_HANDLE_TYPE_EP);
 	is_type(psp, DAT_HANDLE_TYPE_PSP);

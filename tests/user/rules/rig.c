@@ -362,8 +362,8 @@ void verify(const uint8_t *data, size_t length, unsigned int seed)
 int main(int argc, char **argv)
 {
 	const struct check_set *sets[] = {
-		&ia_set, &handle_set, &memory_set, &evd_set, &cno_set, &ep_set,
-		&connect_set, &sp_set, &transfer_set,
+		&ia_set, &handle_set, &memory_set, &rmr_set, &evd_set,
+		&cno_set, &ep_set, &connect_set, &sp_set, &transfer_set,
 	};
 	struct check_case all[256];
 	size_t number = 0, i;

@@ -142,8 +142,8 @@ struct check_set {
 	size_t number;
 };
 
-extern const struct check_set ia_set, memory_set, evd_set, cno_set, ep_set,
-	connect_set, sp_set, transfer_set, handle_set;
+extern const struct check_set ia_set, memory_set, rmr_set, evd_set, cno_set,
+	ep_set, connect_set, sp_set, transfer_set, handle_set;
 
 /* The cases of a file, in its array cases[] */
 #define SET(name) \
