@@ -919,6 +919,27 @@ static int cq_create(struct kdapl_evd *evd, u32 entries)
 	return evd->cq.dev->qp->cq_create(&evd->cq, entries);
 }
 
+/* A larger CQ where no queue pair uses the old one, which stays on failure. */
+static int cq_replace(struct kdapl_evd *evd, u32 entries)
+{
+	struct kdapl_cq old;
+	int ret;
+
+	spin_lock_irq(&evd->lock);
+	old = evd->cq;
+	evd->cq.ib = NULL;
+	spin_unlock_irq(&evd->lock);
+	ret = cq_create(evd, entries);
+	if (!ret) {
+		old.dev->qp->cq_destroy(&old);
+		return 0;
+	}
+	spin_lock_irq(&evd->lock);
+	evd->cq = old;
+	spin_unlock_irq(&evd->lock);
+	return ret;
+}
+
 /* A CQ of at least @entries; the queues on it keep working (A3, E57). */
 static int cq_provide(struct kdapl_evd *evd, u32 entries)
 {
@@ -939,10 +960,7 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 	ret = dev->qp->cq_resize(&evd->cq, entries);
 	if (ret != -EOPNOTSUPP)
 		return ret;
-	if (evd->queues)
-		return -ENOSPC;
-	cq_destroy(evd);
-	return cq_create(evd, entries);
+	return evd->queues ? -ENOSPC : cq_replace(evd, entries);
 }
 
 /* @evd's reserve_lock is held. */
@@ -980,7 +998,9 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 	ret = -EINVAL;
 	if (!streams_agree(&rest, stream_flags(flags)))
 		goto err;
-	ret = entries ? cq_provide(evd, rest.entries + entries) : 0;
+	/* A direction without DTOs needs one, too: its queue pair does. */
+	ret = stream == KDAPL_STREAM_OTHER ? 0 :
+	      cq_provide(evd, rest.entries + entries);
 	if (ret)
 		goto err;
 	evd_count(evd, stream, flags, entries, 1);
