@@ -806,9 +806,9 @@ static void pz_args(struct kunit *test)
 	REFUSED(IP(2), kdapl_pz_query(S, H->pz, 2, &a->out.pz));
 	REFUSED(IP(3), kdapl_pz_query(S, H->pz, DAT_PZ_FIELD_ALL, NULL));
 	REFUSED(IS(PZ_IN_USE), kdapl_pz_free(S, H->pz));
-	a->b->fake->fail[FAKE_ZONE_CREATE] = -ENOMEM;
+	fake_fail(a->b->fake, FAKE_ZONE_CREATE, 1, -ENOMEM);
 	REFUSED(IR(MEMORY), kdapl_pz_create(S, H->ia, &a->out.handle));
-	a->b->fake->fail[FAKE_ZONE_CREATE] = -EAGAIN;
+	fake_fail(a->b->fake, FAKE_ZONE_CREATE, 1, -EAGAIN);
 	REFUSED(IR(PROTECTION_DOMAIN),
 		kdapl_pz_create(S, H->ia, &a->out.handle));
 }
@@ -854,7 +854,7 @@ static void lmr_create_args(struct kunit *test)
 				&a->out.handle));
 	REFUSED(IP(8), REGISTER(DAT_MEM_TYPE_VIRTUAL, 64, 0, 0, NULL));
 	for (i = 0; i < ARRAY_SIZE(errors); i++) {
-		a->b->fake->fail[FAKE_REG] = errors[i].error;
+		fake_fail(a->b->fake, FAKE_REG, 1, errors[i].error);
 		REFUSED(errors[i].code, REGISTER(DAT_MEM_TYPE_VIRTUAL, 64, 0, 0,
 						 &a->out.handle));
 	}
@@ -1022,8 +1022,7 @@ static void ep_create_args(struct kunit *test)
 				NULL));
 	REFUSED(IH(PZ), kdapl_ep_create(S, H->ia, H->evd, H->pz, H->pz, H->pz,
 					&qos, NULL));
-	a->b->fake->fail[FAKE_CQ_CREATE] = 0;
-	a->b->fake->fail[FAKE_CQ_RESIZE] = -ENOMEM;
+	fake_fail(a->b->fake, FAKE_CQ_RESIZE, 1, -ENOMEM);
 	REFUSED(IR(MEMORY), create_with(a, &(DAT_EP_ATTR){
 					.max_recv_dtos = 60,
 					.max_request_dtos = 60 }));
@@ -1491,7 +1490,7 @@ static void psp_args(struct kunit *test)
 	REFUSED(IP(5), PSP(6700, 0, NULL));
 	REFUSED(IP(2), PSP(0, 2, NULL));
 	for (i = 0; i < ARRAY_SIZE(errors); i++) {
-		a->b->fake->fail[FAKE_CM_LISTEN] = errors[i].error;
+		fake_fail(a->b->fake, FAKE_CM_LISTEN, 1, errors[i].error);
 		REFUSED(errors[i].code, PSP(6700, 0, &a->out.handle));
 	}
 	REFUSED(IP(2), kdapl_psp_create_any(S, H->ia, NULL, H->evd, 0,
@@ -1499,7 +1498,7 @@ static void psp_args(struct kunit *test)
 	REFUSED(IP(4), kdapl_psp_create_any(S, H->ia, &qual, H->evd, 2,
 					    &a->out.handle));
 	REFUSED(IP(5), kdapl_psp_create_any(S, H->ia, &qual, H->evd, 0, NULL));
-	a->b->fake->fail[FAKE_CM_LISTEN] = -EADDRNOTAVAIL;
+	fake_fail(a->b->fake, FAKE_CM_LISTEN, 1, -EADDRNOTAVAIL);
 	REFUSED(CODE(DAT_CONN_QUAL_UNAVAILABLE),
 		kdapl_psp_create_any(S, H->ia, &qual, H->evd, 0,
 				     &a->out.handle));
@@ -1517,7 +1516,7 @@ static void rsp_args(struct kunit *test)
 	REFUSED(IP(2), kdapl_rsp_create(S, H->ia, 65536, H->ep, H->evd,
 					&a->out.handle));
 	REFUSED(IP(5), kdapl_rsp_create(S, H->ia, 6700, H->ep, H->evd, NULL));
-	a->b->fake->fail[FAKE_CM_LISTEN] = -EADDRINUSE;
+	fake_fail(a->b->fake, FAKE_CM_LISTEN, 1, -EADDRINUSE);
 	REFUSED(CODE(DAT_CONN_QUAL_IN_USE),
 		kdapl_rsp_create(S, H->ia, 6700, H->ep, H->evd,
 				 &a->out.handle));
@@ -1551,7 +1550,7 @@ static void cr_args(struct kunit *test)
 			kdapl_ep_create(S, H->ia, H->pz, H->evd, H->evd,
 					DAT_HANDLE_NULL, NULL, &unready));
 	REFUSED(IS(EP_NOTREADY), kdapl_cr_accept(S, H->cr, unready, 0, NULL));
-	a->b->fake->fail[FAKE_QP_CREATE] = -ENOMEM;
+	fake_fail(a->b->fake, FAKE_QP_CREATE, 1, -ENOMEM);
 	REFUSED(IR(TEP), kdapl_cr_accept(S, H->cr, H->ep, 0, NULL));
 
 	/* a CR with an EP of its own */

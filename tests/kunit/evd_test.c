@@ -4,10 +4,7 @@
  * and 6; endpoints D10..D54): order, room, overflow, resizing.  The device is
  * the scripted one, so completions come when and as the test wants them.
  */
-#include "fake_device.h"
-
-#define DTO_OK		DAT_DTO_SUCCESS
-#define FLUSHED		DAT_DTO_ERR_FLUSHED
+#include "stage.h"
 
 /* ---- software events --------------------------------------------------------- */
 
@@ -676,18 +673,6 @@ static void timer_of_an_attempt(struct kunit *test)
 
 /* ---- overflow ------------------------------------------------------------------------ */
 
-static void expect_async(struct bench *b, u32 number, DAT_HANDLE about,
-			 DAT_COUNT reason)
-{
-	DAT_EVENT event;
-
-	KUNIT_EXPECT_EQ(b->test, number, bench_event(b, b->async, &event));
-	KUNIT_EXPECT_PTR_EQ(b->test, about, event.event_data
-			    .asynch_error_event_data.dat_handle);
-	KUNIT_EXPECT_EQ(b->test, reason, event.event_data
-			.asynch_error_event_data.reason);
-}
-
 /* An attempt that fails at once: one event on the connect EVD. */
 static void fail_attempt(struct bench *b, DAT_EP_HANDLE ep)
 {
@@ -928,7 +913,7 @@ static void refusals_of_the_device(struct kunit *test)
 	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
 
 	bench_recv(b, ep, 1);
-	b->fake->fail[FAKE_CM_OPEN] = -ENOMEM;
+	fake_fail(b->fake, FAKE_CM_OPEN, 1, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, IR(TEP),
 			kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
 					 DAT_TIMEOUT_INFINITE, 0, NULL,
@@ -938,7 +923,7 @@ static void refusals_of_the_device(struct kunit *test)
 
 	bench_connect(b, ep);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	b->fake->fail[FAKE_POST_SEND] = -ENOMEM;
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, IR(MEMORY), bench_send(b, ep, 1, 0));
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 2, 0));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
@@ -967,7 +952,7 @@ static void failures_after_the_call(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(active); i++) {
 		ep = bench_ep(b, b->evd);
 		bench_recv(b, ep, i);
-		b->fake->fail[active[i]] = -EINVAL;
+		fake_fail(b->fake, active[i], 1, -EINVAL);
 		id = bench_request(b, ep);
 		if (bench_state(b, ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 			fake_answered(id, NULL, 0);
@@ -994,7 +979,7 @@ static void failures_after_the_call(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, 7200 + i, "", 0,
 						      NULL));
 		bench_event(b, crs, &event);
-		b->fake->fail[passive[i]] = -EINVAL;
+		fake_fail(b->fake, passive[i], 1, -EINVAL);
 		KUNIT_EXPECT_EQ(test, DONE,
 				kdapl_cr_accept(&b->space, event.event_data
 						.cr_arrival_event_data.cr_handle,

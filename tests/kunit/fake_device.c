@@ -33,16 +33,46 @@ static struct fake_device *fake_of(struct kdapl_device *dev)
 
 static int call(struct fake_device *fake, enum fake_op op)
 {
+	void (*hook)(void *arg) = NULL;
 	unsigned long flags;
-	int ret;
+	void *arg;
+	int ret = 0;
 
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->calls[op]++;
-	ret = fake->fail[op];
-	fake->fail[op] = 0;
+	if (fake->fail[op] && !fake->fail_in[op]--)
+		swap(ret, fake->fail[op]);
+	if (fake->hook_op == op)
+		swap(hook, fake->hook);
+	arg = fake->hook_arg;
 	spin_unlock_irqrestore(&fake->lock, flags);
 	wake_up_all(&fake->wait);
+	if (hook)
+		hook(arg);
 	return ret;
+}
+
+void fake_fail(struct fake_device *fake, enum fake_op op, u32 nth, int error)
+{
+	spin_lock_irq(&fake->lock);
+	fake->fail[op] = error;
+	fake->fail_in[op] = nth - 1;
+	spin_unlock_irq(&fake->lock);
+}
+
+bool fake_fails(struct fake_device *fake, enum fake_op op)
+{
+	return READ_ONCE(fake->fail[op]);
+}
+
+void fake_hook(struct fake_device *fake, enum fake_op op, void (*hook)(void *arg),
+	       void *arg)
+{
+	spin_lock_irq(&fake->lock);
+	fake->hook = hook;
+	fake->hook_arg = arg;
+	fake->hook_op = op;
+	spin_unlock_irq(&fake->lock);
 }
 
 bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls)
@@ -103,9 +133,11 @@ static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
 static int fake_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc)
 {
 	struct fake_cq *fcq = cq_of(cq);
+	int i = call(fcq->fake, FAKE_CQ_POLL);
 	unsigned long flags;
-	int i;
 
+	if (i)
+		return i;
 	spin_lock_irqsave(&fcq->fake->lock, flags);
 	for (i = 0; i < n && fcq->nr; i++) {
 		wc[i] = fcq->wc[fcq->head];
@@ -119,9 +151,11 @@ static int fake_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc)
 static int fake_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
 	struct fake_cq *fcq = cq_of(cq);
+	int ret = call(fcq->fake, FAKE_CQ_ARM);
 	unsigned long flags;
-	int ret;
 
+	if (ret)
+		return ret;
 	spin_lock_irqsave(&fcq->fake->lock, flags);
 	fcq->armed = true;
 	fcq->solicited_only = solicited;
@@ -170,6 +204,11 @@ static void push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
 	if (tell)
 		fcq->cq->handler(fcq->cq);
 	rcu_read_unlock();
+}
+
+void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status)
+{
+	push(cq, wr_id, status, 0, false);
 }
 
 /* ---- queue pairs ----------------------------------------------------------------- */
@@ -406,6 +445,11 @@ void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 	kfree(wr);
 }
 
+void fake_queue_event(struct fake_qp *qp, enum ib_event_type event)
+{
+	qp->qp->event(qp->qp, event);
+}
+
 static const struct kdapl_qp_ops fake_qp_ops = {
 	.cq_create = fake_cq_create,
 	.cq_resize = fake_cq_resize,
@@ -613,6 +657,13 @@ void fake_resolved(struct fake_id *id)
 {
 	mutex_lock(&id->handler);
 	kdapl_conn_resolved(id->conn);
+	mutex_unlock(&id->handler);
+}
+
+void fake_unresolved(struct fake_id *id)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_unresolved(id->conn);
 	mutex_unlock(&id->handler);
 }
 
@@ -852,11 +903,27 @@ static const struct kdapl_mr_ops fake_mr_ops = {
 static int fake_present_address(struct kdapl_device *dev, struct net *net,
 				struct sockaddr_storage *addr)
 {
+	int ret = call(fake_of(dev), FAKE_ADDRESS);
+
+	if (ret)
+		return ret;
 	if (!net_eq(net, &init_net))
 		return -ENODEV;
 	memset(addr, 0, sizeof(*addr));
 	set_address(addr, &fake_address, 0);
 	return 0;
+}
+
+static void raise_event(struct list_head *on_dev, void *event)
+{
+	kdapl_ia_async(on_dev, event);
+}
+
+void fake_device_event(struct fake_device *fake, enum ib_event_type event)
+{
+	struct ib_event e = { .event = event };
+
+	kdapl_device_walk_ias(fake->dev, raise_event, &e);
 }
 
 struct fake_device *fake_create(const char *name)
@@ -1078,7 +1145,10 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 
 void bench_connect(struct bench *b, DAT_EP_HANDLE ep)
 {
-	fake_answered(bench_request(b, ep), NULL, 0);
+	struct fake_id *id = bench_request(b, ep);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, id);
+	fake_answered(id, NULL, 0);
 	KUNIT_ASSERT_EQ(b->test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
 }
 

@@ -32,6 +32,8 @@
 enum fake_op {
 	FAKE_CQ_CREATE,
 	FAKE_CQ_RESIZE,
+	FAKE_CQ_POLL,
+	FAKE_CQ_ARM,
 	FAKE_QP_CREATE,
 	FAKE_QP_RTR,
 	FAKE_QP_RTS,
@@ -51,6 +53,7 @@ enum fake_op {
 	FAKE_WINDOW_CREATE,
 	FAKE_WINDOW_RENEW,
 	FAKE_WINDOW_BIND,
+	FAKE_ADDRESS,
 	FAKE_NR_OPS
 };
 
@@ -116,8 +119,11 @@ struct fake_id {
  * struct fake_device - the device and its records
  * @dev: what the core sees
  * @lock: everything below; interrupts off
- * @fail: what the next call of an operation returns, once; 0: it succeeds
+ * @fail, @fail_in: what a call of an operation returns, and how many come before
+ *		    it; 0: all succeed
  * @calls: of each operation, failed ones included
+ * @hook: called in the next call of @hook_op, once, without a lock: what somebody
+ *	  else does at that very moment
  * @hold_flush: a queue in error flushes nothing before fake_flush()
  * @no_resize: completion queues cannot be resized
  * @qps, @ids: live ones, newest last
@@ -129,7 +135,11 @@ struct fake_device {
 	struct kdapl_device *dev;
 	spinlock_t lock;	/* a leaf */
 	int fail[FAKE_NR_OPS];
+	u32 fail_in[FAKE_NR_OPS];
 	u32 calls[FAKE_NR_OPS];
+	void (*hook)(void *arg);
+	void *hook_arg;
+	enum fake_op hook_op;
 	bool hold_flush;
 	bool no_resize;
 	struct list_head qps;
@@ -146,6 +156,13 @@ struct fake_device {
 struct fake_device *fake_create(const char *name);
 void fake_destroy(struct fake_device *fake);
 
+/* The @nth call of @op from now on, 1 is the next, returns @error, once. */
+void fake_fail(struct fake_device *fake, enum fake_op op, u32 nth, int error);
+/* False once that call came. */
+bool fake_fails(struct fake_device *fake, enum fake_op op);
+void fake_hook(struct fake_device *fake, enum fake_op op, void (*hook)(void *arg),
+	       void *arg);
+
 /* The newest one of @conn; NULL if there is none. */
 struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep);
 struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
@@ -156,11 +173,17 @@ void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited);
 /* Flushes everything that is outstanding. */
 void fake_flush(struct fake_qp *qp);
+/* A completion that nobody posted, or that comes a second time. */
+void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status);
+/* The device reports something about a queue; about itself or its port. */
+void fake_queue_event(struct fake_qp *qp, enum ib_event_type event);
+void fake_device_event(struct fake_device *fake, enum ib_event_type event);
 /* Waits until @op was called @calls times in all; false when it was not. */
 bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
 
 /* CM events, with the handler mutex held as rdma_cm does */
 void fake_resolved(struct fake_id *id);
+void fake_unresolved(struct fake_id *id);
 void fake_answered(struct fake_id *id, const void *data, u8 len);
 void fake_input(struct fake_id *id, enum kdapl_ep_input input);
 void fake_peer_disconnected(struct fake_id *id);

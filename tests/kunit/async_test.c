@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_async: what a device says by itself and who is told (events-and-ia
+ * section 6), when a completion queue is armed and what starts an upcall, and
+ * what of a post the device gets to see.
+ */
+#include "fake_device.h"
+#include "core/input.h"
+
+#define FLUSHED	DAT_DTO_ERR_FLUSHED
+
+static void expect_told(struct bench *b, DAT_EVD_HANDLE evd, u32 number,
+			DAT_HANDLE about, DAT_COUNT reason)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA *data;
+	DAT_EVENT event;
+
+	data = &event.event_data.asynch_error_event_data;
+	KUNIT_EXPECT_EQ(b->test, number, bench_event(b, evd, &event));
+	KUNIT_EXPECT_PTR_EQ(b->test, evd, event.evd_handle);
+	KUNIT_EXPECT_PTR_EQ(b->test, about, data->dat_handle);
+	KUNIT_EXPECT_EQ(b->test, reason, data->reason);
+}
+
+static DAT_IA_HANDLE open_again(struct bench *b, DAT_EVD_HANDLE *async)
+{
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_ia_open(&b->space, "fake-1", 4, async,
+				      DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+				      DAT_TRUE, &ia));
+	return ia;
+}
+
+/* Two connection events for an EVD of length 1. */
+static DAT_EVD_HANDLE overflow(struct bench *b, DAT_IA_HANDLE ia)
+{
+	DAT_EVD_HANDLE small = DAT_HANDLE_NULL;
+	DAT_PZ_HANDLE pz = DAT_HANDLE_NULL;
+	DAT_EP_HANDLE ep;
+	int i;
+
+	KUNIT_ASSERT_EQ(b->test, DONE, kdapl_pz_create(&b->space, ia, &pz));
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_evd_create(&b->space, ia, 1,
+					 DAT_EVD_CONNECTION_FLAG, &small));
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(b->test, DONE,
+				kdapl_ep_create(&b->space, ia, pz, NULL, NULL,
+						small, NULL, &ep));
+		fake_input(bench_request(b, ep), KDAPL_EP_IN_PEER_REJECT);
+	}
+	return small;
+}
+
+static void raise(struct list_head *on_dev, void *event)
+{
+	kdapl_ia_async(on_dev, event);
+}
+
+static void device_says(struct bench *b, enum ib_event_type type)
+{
+	struct ib_event event = { .event = type };
+
+	kdapl_device_walk_ias(b->fake->dev, raise, &event);
+}
+
+/* E16, E75: each async EVD of the IAs that it concerns, and no other. */
+static void who_is_told(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE more = bench_evd(b, 4, DAT_EVD_ASYNC_FLAG);
+	DAT_EVD_HANDLE theirs = DAT_HANDLE_NULL, full;
+	DAT_IA_HANDLE ia = open_again(b, &theirs);
+
+	full = overflow(b, b->ia);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, full, 0);
+	expect_told(b, more, DAT_ASYNC_ERROR_EVD_OVERFLOW, full, 0);
+	expect_empty(b, theirs);
+
+	full = overflow(b, ia);
+	expect_told(b, theirs, DAT_ASYNC_ERROR_EVD_OVERFLOW, full, 0);
+	expect_empty(b, b->async);
+
+	/* a port is everybody's; each is told of its own adapter */
+	device_says(b, IB_EVENT_PORT_ERR);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+		    b->ia, DAT_IA_OTHER_ERROR);
+	expect_told(b, more, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia,
+		    DAT_IA_OTHER_ERROR);
+	expect_told(b, theirs, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ia,
+		    DAT_IA_OTHER_ERROR);
+	expect_empty(b, b->async);
+	expect_empty(b, more);
+	expect_empty(b, theirs);
+}
+
+/* I7, E75: an IA without an async EVD; its events go to the other opens'. */
+static void out_of_scope(struct kunit *test)
+{
+	DAT_EVD_HANDLE async = (DAT_EVD_HANDLE)1UL, full;
+	struct bench *b = test->priv;
+	DAT_IA_HANDLE ia;
+
+	b->space.user = true;
+	ia = open_again(b, &async);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)2UL, (void *)async);
+	full = overflow(b, ia);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, full, 0);
+	expect_empty(b, b->async);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ia_close(&b->space, ia, DAT_CLOSE_ABRUPT_FLAG));
+	b->space.user = false;
+}
+
+/* E65, E68, E69: completions are lost, nobody knows whose. */
+static void queue_overflows(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EVD_HANDLE other = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE victim = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	DAT_EP_HANDLE lives = bench_ep_attr(b, other, other, b->evd, NULL);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	bench_connect(b, victim);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_connect(b, lives);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_recv(b, victim, 1);
+	evd->cq.error(&evd->cq);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, dto,
+		    DAT_EVD_OVERFLOW_ERROR);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_dto(b, dto, 1, FLUSHED);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECTED, bench_state(b, victim));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, lives));
+	expect_empty(b, b->async);
+	expect_empty(b, b->evd);
+	kdapl_evd_put(evd);
+}
+
+/* E70: a queue pair in trouble: an async event, and BROKEN. */
+static void queue_pair_fails(struct kunit *test)
+{
+	static const struct {
+		enum ib_event_type type;
+		DAT_COUNT reason;
+	} ways[] = {
+		{ IB_EVENT_QP_FATAL, DAT_EP_TRANSFER_TO_ERROR },
+		{ IB_EVENT_QP_REQ_ERR, DAT_EP_OTHER_ERROR },
+		{ IB_EVENT_QP_ACCESS_ERR, DAT_EP_OTHER_ERROR },
+	};
+	struct bench *b = test->priv;
+	struct kdapl_qp *qp;
+	DAT_EP_HANDLE ep;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		ep = bench_ep(b, b->evd);
+		bench_connect(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		bench_recv(b, ep, i);
+		qp = bench_qp(b, ep)->qp;
+		qp->event(qp, ways[i].type);
+		expect_told(b, b->async, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+			    ways[i].reason);
+		expect_dto(b, b->evd, i, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+		expect_empty(b, b->async);
+		expect_empty(b, b->evd);
+	}
+}
+
+/* E71, E72, E74: what the device says, and what nobody needs to know. */
+static void device_events(struct kunit *test)
+{
+	static const enum ib_event_type silent[] = {
+		IB_EVENT_COMM_EST, IB_EVENT_SQ_DRAINED, IB_EVENT_PATH_MIG,
+		IB_EVENT_PATH_MIG_ERR, IB_EVENT_QP_LAST_WQE_REACHED,
+		IB_EVENT_PORT_ACTIVE, IB_EVENT_LID_CHANGE,
+		IB_EVENT_PKEY_CHANGE, IB_EVENT_SM_CHANGE,
+		IB_EVENT_GID_CHANGE, IB_EVENT_CLIENT_REREGISTER,
+	};
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_qp *qp;
+	int i;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	qp = bench_qp(b, ep)->qp;
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		device_says(b, silent[i]);
+		qp->event(qp, silent[i]);
+	}
+	expect_empty(b, b->async);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
+
+	device_says(b, IB_EVENT_PORT_ERR);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+		    b->ia, DAT_IA_OTHER_ERROR);
+	/* a link comes back */
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
+	expect_empty(b, b->evd);
+
+	device_says(b, IB_EVENT_DEVICE_FATAL);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_IA_CATASTROPHIC, b->ia,
+		    DAT_IA_CATASTROPHIC_ERROR);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_empty(b, b->async);
+}
+
+/* ---- streams ------------------------------------------------------------------- */
+
+/* E14, E15: every set of streams. */
+static void every_set_of_streams(struct kunit *test)
+{
+	const DAT_EVD_FLAGS all = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
+	struct bench *b = test->priv;
+	DAT_EVD_FLAGS flags;
+	DAT_EVD_HANDLE evd;
+	DAT_EVD_PARAM param;
+
+	for (flags = 1; flags <= all; flags++) {
+		if (flags & ~all)
+			continue;
+		evd = bench_evd(b, 1, flags);
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_evd_query(&b->space, evd,
+						DAT_EVD_FIELD_ALL, &param));
+		KUNIT_EXPECT_EQ(test, flags, param.evd_flags);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_free(&b->space, evd));
+	}
+}
+
+/* E18: a bind completes where binds are taken, or is refused. */
+static void bind_wants_its_stream(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	DAT_LMR_TRIPLET piece = {
+		.lmr_context = b->lmr_context,
+		.virtual_address = (uintptr_t)b->memory,
+		.segment_length = 64,
+	};
+	DAT_RMR_CONTEXT context = 77;
+	DAT_RMR_HANDLE rmr;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_rmr_create(&b->space, b->pz, &rmr));
+	bench_connect(b, ep);
+	KUNIT_EXPECT_EQ(test, IH(EVD_REQUEST),
+			kdapl_rmr_bind(&b->space, rmr, &piece,
+				       DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
+				       (DAT_RMR_COOKIE) {}, 0, &context));
+	KUNIT_EXPECT_EQ(test, 77U, context);
+	expect_empty(b, dto);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, rmr));
+}
+
+/* E57: what is attached needs more than a CQ that cannot grow. */
+static void queue_cannot_grow(struct kunit *test)
+{
+	DAT_EP_ATTR large = { .max_recv_dtos = 60, .max_request_dtos = 60 };
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 4, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	DAT_EP_HANDLE other;
+
+	b->fake->no_resize = true;
+	bench_connect(b, ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, 0));
+	KUNIT_EXPECT_EQ(test, IR(TEVD),
+			kdapl_ep_create(&b->space, b->ia, b->pz, dto, dto,
+					b->evd, &large, &other));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_dto(b, dto, 1, DAT_DTO_SUCCESS);
+	/* no queue pair uses it any more: another one takes its place */
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	ep = bench_ep_attr(b, dto, dto, b->evd, &large);
+	bench_connect(b, ep);
+}
+
+/* ---- what starts an upcall -------------------------------------------------------- */
+
+/* A sink as the kernel's face has one. */
+struct taker {
+	spinlock_t lock;	/* below */
+	unsigned int nr;
+	u64 cookies[8];
+};
+
+static bool taker_room(struct kdapl_evd *evd, void *arg)
+{
+	return true;
+}
+
+static void taker_deliver(struct kdapl_evd *evd, void *arg,
+			  const DAT_EVENT *event, bool more)
+{
+	struct taker *t = arg;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->lock, flags);
+	if (t->nr < ARRAY_SIZE(t->cookies))
+		t->cookies[t->nr] = event->event_data.dto_completion_event_data
+				    .user_cookie.as_64;
+	t->nr++;
+	spin_unlock_irqrestore(&t->lock, flags);
+}
+
+static void taker_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+}
+
+static const struct kdapl_sink taker_sink = {
+	.room = taker_room,
+	.deliver = taker_deliver,
+	.done = taker_done,
+};
+
+static void expect_taken(struct kunit *test, struct taker *t, unsigned int nr)
+{
+	unsigned long until = jiffies + 10 * HZ;
+	unsigned int i, taken;
+
+	while ((taken = READ_ONCE(t->nr)) < nr && time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, nr, taken);
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(test, (u64)i, t->cookies[i]);
+}
+
+/* The runner of @evd has looked, whatever it found. */
+static void has_run(struct bench *b, struct kdapl_evd *evd)
+{
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(b->test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+}
+
+static struct fake_cq *cq_of(struct kdapl_evd *evd)
+{
+	return (struct fake_cq *)evd->cq.ib;
+}
+
+/* E111: as long as nobody wants to know, the CQ is not armed. */
+static void armed_for_somebody(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker t = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	spin_lock_init(&t.lock);
+	bench_connect(b, ep);
+	bench_send(b, ep, 0, 0);
+	bench_send(b, ep, 1, 0);
+	bench_settle(b);
+	KUNIT_EXPECT_FALSE(test, cq_of(evd)->armed);
+
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	bench_settle(b);
+	KUNIT_EXPECT_TRUE(test, cq_of(evd)->armed);
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_taken(test, &t, 1);
+	/* and again, without anybody asking */
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_taken(test, &t, 2);
+	has_run(b, evd);
+	kdapl_evd_put(evd);
+}
+
+/* E106, mt:T21, mt:T27: alone it starts nothing; with one that does it comes first. */
+static void unsignalled_starts_nothing(struct kunit *test)
+{
+	const DAT_COMPLETION_FLAGS quiet = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	DAT_EP_ATTR attr = {
+		.max_recv_dtos = 4,
+		.max_request_dtos = 4,
+		.max_request_iov = 1,
+		.request_completion_flags = quiet,
+	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker t = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	spin_lock_init(&t.lock);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	bench_connect(b, ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 0, quiet));
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, quiet));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	bench_settle(b);
+	expect_taken(test, &t, 0);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 2, 0));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_taken(test, &t, 3);
+
+	/* mt:T28: what is no success does start one */
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 3, quiet));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_REM_ACCESS_ERR);
+	expect_taken(test, &t, 4);
+	has_run(b, evd);
+	kdapl_evd_put(evd);
+}
+
+/* E106, mt:T22, mt:T28: an EVD for solicited receives. */
+static void unsolicited_starts_nothing(struct kunit *test)
+{
+	DAT_EP_ATTR attr = {
+		.max_recv_dtos = 4,
+		.max_request_dtos = 4,
+		.max_recv_iov = 1,
+		.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, DAT_HANDLE_NULL, b->evd, &attr);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker t = {};
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	spin_lock_init(&t.lock);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	bench_connect(b, ep);
+	bench_settle(b);
+	KUNIT_EXPECT_TRUE(test, cq_of(evd)->solicited_only);
+	for (i = 0; i < 2; i++)
+		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	bench_settle(b);
+	expect_taken(test, &t, 0);
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, true);
+	expect_taken(test, &t, 3);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_disconnect(&b->space, ep,
+					    DAT_CLOSE_ABRUPT_FLAG));
+	expect_taken(test, &t, 4);
+	has_run(b, evd);
+	kdapl_evd_put(evd);
+}
+
+/* mt:T37: an EVD that is full stops no transfer and loses no completion. */
+static void full_evd_stops_nothing(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd = bench_evd(b, 2, BENCH_EVD_FLAGS |
+				       DAT_EVD_SOFTWARE_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, evd, evd, b->evd, NULL);
+	DAT_EVENT soft = { .event_number = DAT_SOFTWARE_EVENT };
+	int i;
+
+	bench_connect(b, ep);
+	while (!kdapl_evd_post_se(&b->space, evd, &soft))
+		;
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, i, 0));
+		fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	}
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
+	for (i = 0; i < 2; i++)
+		expect_event(b, evd, DAT_SOFTWARE_EVENT);
+	for (i = 0; i < 8; i++)
+		expect_dto(b, evd, i, DAT_DTO_SUCCESS);
+	expect_empty(b, evd);
+	expect_empty(b, b->async);
+}
+
+/* ---- what the device gets to see --------------------------------------------------- */
+
+/* mt:T20, mt:T22..T24, mt:T15: flags of the request; and always a completion. */
+static void flags_of_requests(struct kunit *test)
+{
+	static const struct {
+		DAT_COMPLETION_FLAGS flags;
+		int send_flags;
+	} ways[] = {
+		{ 0, 0 },
+		{ DAT_COMPLETION_SUPPRESS_FLAG, 0 },
+		{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, IB_SEND_SOLICITED },
+		{ DAT_COMPLETION_BARRIER_FENCE_FLAG, IB_SEND_FENCE },
+		{ DAT_COMPLETION_BARRIER_FENCE_FLAG |
+		  DAT_COMPLETION_SUPPRESS_FLAG, IB_SEND_FENCE },
+	};
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct fake_qp *qp;
+	int i;
+
+	bench_connect(b, ep);
+	qp = bench_qp(b, ep);
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, i, ways[i].flags));
+		KUNIT_EXPECT_EQ(test, qp->send.wr[i].send_flags,
+				ways[i].send_flags | IB_SEND_SIGNALED);
+	}
+}
+
+/* ---- endpoints and requests ---------------------------------------------------------- */
+
+static void expect_state(struct bench *b, DAT_EP_HANDLE ep, DAT_EP_STATE state)
+{
+	DAT_EP_STATE now = 99;
+	DAT_EP_PARAM param;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(b->test, DONE,
+				kdapl_ep_query(&b->space, ep, DAT_EP_FIELD_ALL,
+					       &param));
+		KUNIT_EXPECT_EQ(b->test, state, param.ep_state);
+		KUNIT_EXPECT_EQ(b->test, DONE,
+				kdapl_ep_get_status(&b->space, ep, &now, NULL,
+						    NULL));
+		KUNIT_EXPECT_EQ(b->test, state, now);
+	}
+}
+
+static DAT_CR_HANDLE request_at(struct bench *b, DAT_EVD_HANDLE crs, u16 port)
+{
+	DAT_EVENT event = {};
+
+	KUNIT_ASSERT_EQ(b->test, 0, fake_request(b->fake, port, "", 0, NULL));
+	KUNIT_ASSERT_EQ(b->test, (u32)DAT_CONNECTION_REQUEST_EVENT,
+			bench_event(b, crs, &event));
+	return event.event_data.cr_arrival_event_data.cr_handle;
+}
+
+/* M5: in each of the nine states. */
+static void queries_in_every_state(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE crs = bench_evd(b, 4, DAT_EVD_CR_FLAG);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_CR_PARAM param = {};
+	DAT_RSP_HANDLE rsp;
+	DAT_CR_HANDLE cr;
+
+	expect_state(b, ep, DAT_EP_STATE_UNCONNECTED);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_rsp_create(&b->space, b->ia, 7301, ep,
+						     crs, &rsp));
+	expect_state(b, ep, DAT_EP_STATE_RESERVED);
+	cr = request_at(b, crs, 7301);
+	expect_state(b, ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_accept(&b->space, cr, NULL, 0, NULL));
+	expect_state(b, ep, DAT_EP_STATE_COMPLETION_PENDING);
+	fake_input(bench_id(b, ep), KDAPL_EP_IN_ESTABLISHED);
+	expect_state(b, ep, DAT_EP_STATE_CONNECTED);
+	bench_send(b, ep, 1, 0);
+	kdapl_ep_disconnect(&b->space, ep, DAT_CLOSE_GRACEFUL_FLAG);
+	expect_state(b, ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	kdapl_ep_disconnect(&b->space, ep, DAT_CLOSE_ABRUPT_FLAG);
+	bench_settle(b);
+	expect_state(b, ep, DAT_EP_STATE_DISCONNECTED);
+
+	ep = bench_ep(b, b->evd);
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
+					 DAT_TIMEOUT_INFINITE, 0, NULL,
+					 DAT_QOS_BEST_EFFORT, 0));
+	expect_state(b, ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_rsp_create(&b->space, b->ia, 7302, NULL, crs,
+					 &rsp));
+	cr = request_at(b, crs, 7302);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_query(&b->space, cr, DAT_CR_FIELD_ALL, &param));
+	expect_state(b, param.local_ep_handle,
+		     DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+}
+
+/* P10: no room for the CR, or for its endpoint: refused, and no trace here. */
+static void no_room_for_a_request(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE crs = bench_evd(b, 4, DAT_EVD_CR_FLAG);
+	u32 room, limit = b->space.max_objects;
+	DAT_PSP_HANDLE psp;
+
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_psp_create(&b->space, b->ia, 7303, crs,
+					 DAT_PSP_PROVIDER_FLAG, &psp));
+	for (room = 0; room < 2; room++) {
+		b->space.max_objects = b->space.nr_objects + room;
+		KUNIT_EXPECT_NE(test, 0, fake_request(b->fake, 7303, "", 0, NULL));
+		bench_settle(b);
+		KUNIT_EXPECT_EQ(test, b->space.nr_objects + room,
+				b->space.max_objects);
+		expect_empty(b, crs);
+		expect_empty(b, b->async);
+	}
+	b->space.max_objects = limit;
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, 7303, "", 0, NULL));
+	expect_event(b, crs, DAT_CONNECTION_REQUEST_EVENT);
+}
+
+static struct kunit_case kdapl_async_cases[] = {
+	KUNIT_CASE(who_is_told),
+	KUNIT_CASE(out_of_scope),
+	KUNIT_CASE(queue_overflows),
+	KUNIT_CASE(queue_pair_fails),
+	KUNIT_CASE(device_events),
+	KUNIT_CASE(every_set_of_streams),
+	KUNIT_CASE(bind_wants_its_stream),
+	KUNIT_CASE(queue_cannot_grow),
+	KUNIT_CASE(armed_for_somebody),
+	KUNIT_CASE(unsignalled_starts_nothing),
+	KUNIT_CASE(unsolicited_starts_nothing),
+	KUNIT_CASE(full_evd_stops_nothing),
+	KUNIT_CASE(flags_of_requests),
+	KUNIT_CASE(queries_in_every_state),
+	KUNIT_CASE(no_room_for_a_request),
+	{}
+};
+
+static struct kunit_suite kdapl_async_suite = {
+	.name = "kdapl_async",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_async_cases,
+};
+
+kunit_test_suite(kdapl_async_suite);

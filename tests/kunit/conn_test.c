@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_conn: what can go wrong with a connection while it is asked for,
+ * lives, and ends (endpoints C, D, T; A5, A7), on the active side.  Events of
+ * the CM come late or twice, the device refuses, breaks, or does not flush.
+ */
+#include "stage.h"
+
+/* ---- attempts -------------------------------------------------------------------- */
+
+/* An attempt of @ep is over: its event came, and nothing of it is left. */
+static void expect_over(struct bench *b, DAT_EP_HANDLE ep, u32 event,
+			const struct census *before)
+{
+	expect_event(b, b->evd, event);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(b->test, DAT_EP_STATE_DISCONNECTED, bench_state(b, ep));
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, ep));
+	expect_same(b, before);
+}
+
+/* T18, C11: the address cannot even be looked for. */
+static void resolution_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+
+	bench_recv(b, ep, 1);
+	fake_fail(b->fake, FAKE_CM_RESOLVE, 1, -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, DONE, bench_do_connect(b, ep));
+	expect_dto(b, b->evd, 1, FLUSHED);
+	expect_over(b, ep, DAT_CONNECTION_EVENT_UNREACHABLE, &before);
+}
+
+/* T18, C11: it is looked for again and again, and then no more. */
+static void resolution_repeated(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	u32 i, calls = b->fake->calls[FAKE_CM_RESOLVE];
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_RESOLVING, &s);
+	for (i = 2; i < 5; i++) {
+		fake_unresolved(s.id);
+		KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
+							calls + i));
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+				bench_state(b, s.ep));
+	}
+	bench_conn(b, s.ep)->resolve_until = jiffies - 1;
+	fake_unresolved(s.id);
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_over(b, s.ep, DAT_CONNECTION_EVENT_UNREACHABLE, &before);
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_RESOLVE], calls + 4);
+}
+
+/* C11, D43: the queue is there and refuses one of the receives that waited. */
+static void held_receive_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	int i;
+
+	for (i = 0; i < 4; i++)
+		bench_recv(b, ep, i);
+	fake_fail(b->fake, FAKE_POST_RECV, 2, -EIO);
+	bench_request(b, ep);
+	/* nothing was asked of the peer */
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_CONNECT], 0U);
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_POST_RECV], 2U);
+	for (i = 0; i < 4; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	expect_over(b, ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &before);
+}
+
+static void reserve(void *ep)
+{
+	kdapl_ep_input(ep, NULL, KDAPL_EP_OP_RESERVE);
+}
+
+/* C1, C3: another thread was faster; the call that lost changed nothing. */
+static void state_changes_during_connect(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_ep *e = bench_ep_of(b, ep);
+	struct census before = bench_census(b);
+
+	fake_hook(b->fake, FAKE_CM_OPEN, reserve, e);
+	KUNIT_EXPECT_EQ(test, IS(EP_RESERVED), bench_do_connect(b, ep));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_RESERVED, bench_state(b, ep));
+	expect_same(b, &before);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_input(e, NULL, KDAPL_EP_OP_UNRESERVE));
+}
+
+/* C14, C21: dup_connect, of a duplicate too; a refusal of the device changes nothing. */
+static void duplicates(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep[3];
+	struct census before;
+	DAT_EP_PARAM param[2];
+	u32 calls;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ep[i] = bench_ep(b, b->evd);
+	bench_connect(b, ep[0]);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 1; i < 3; i++) {
+		before = bench_census(b);
+		fake_fail(b->fake, FAKE_CM_OPEN, 1, -ENOMEM);
+		KUNIT_EXPECT_EQ(test, IR(TEP),
+				kdapl_ep_dup_connect(&b->space, ep[i], ep[i - 1],
+						     DAT_TIMEOUT_INFINITE, 0, NULL,
+						     DAT_QOS_BEST_EFFORT));
+		expect_same(b, &before);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED,
+				bench_state(b, ep[i]));
+
+		calls = b->fake->calls[FAKE_CM_RESOLVE];
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_ep_dup_connect(&b->space, ep[i], ep[i - 1],
+						     DAT_TIMEOUT_INFINITE, 0, NULL,
+						     DAT_QOS_BEST_EFFORT));
+		KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
+							calls + 1));
+		fake_resolved(bench_id(b, ep[i]));
+		fake_answered(bench_id(b, ep[i]), NULL, 0);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_ep_query(&b->space, ep[0], DAT_EP_FIELD_ALL,
+					       &param[0]));
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_ep_query(&b->space, ep[i], DAT_EP_FIELD_ALL,
+					       &param[1]));
+		KUNIT_EXPECT_EQ(test, param[0].remote_port_qual,
+				param[1].remote_port_qual);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(param[0].remote_ia_address_ptr,
+						param[1].remote_ia_address_ptr,
+						sizeof(struct sockaddr_in)));
+	}
+}
+
+/* C3, C10: an IPv6 address, with the qualifier as its port. */
+static void connects_by_ipv6(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct sockaddr_in6 to = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(99),
+		.sin6_addr.s6_addr = { 0xfd, 1, [15] = 7 },
+	};
+	struct sockaddr_in6 *peer;
+	DAT_EP_PARAM param;
+
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_ep_connect(&b->space, ep, (struct sockaddr *)&to, 5001,
+					 DAT_TIMEOUT_INFINITE, 0, NULL,
+					 DAT_QOS_BEST_EFFORT, 0));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_query(&b->space, ep,
+						   DAT_EP_FIELD_ALL, &param));
+	peer = (struct sockaddr_in6 *)param.remote_ia_address_ptr;
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&peer->sin6_addr, &to.sin6_addr,
+					sizeof(to.sin6_addr)));
+	KUNIT_EXPECT_EQ(test, 5001, (int)kdapl_port_of((void *)peer));
+	KUNIT_EXPECT_EQ(test, 5001, (int)param.remote_port_qual);
+}
+
+/* C10: a timer that runs early waits for the rest; one that is not needed goes. */
+static void timer_runs_early(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_conn *conn;
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		KUNIT_ASSERT_EQ(test, DONE,
+				kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
+						 600000000, 0, NULL,
+						 DAT_QOS_BEST_EFFORT, 0));
+		conn = bench_conn(b, ep);
+		mod_delayed_work(kdapl_wq, &conn->timer, 0);
+		bench_settle(b);
+		KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->timer));
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+				bench_state(b, ep));
+		expect_empty(b, b->evd);
+		if (round)
+			break;
+		conn->deadline = ktime_get();
+		mod_delayed_work(kdapl_wq, &conn->timer, 0);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_UNREACHABLE);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	}
+	fake_input(bench_id(b, ep), KDAPL_EP_IN_PEER_REJECT);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
+	expect_over(b, ep, DAT_CONNECTION_EVENT_PEER_REJECTED, &before);
+}
+
+/* D31, T20, A7: what the CM says of an attempt that was given up is not heard. */
+static void answer_after_the_abort(struct kunit *test)
+{
+	static const enum kdapl_ep_state states[] = {
+		KDAPL_EP_RESOLVING, KDAPL_EP_REQUESTED,
+	};
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct kdapl_conn *conn;
+	struct stage s;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		bench_stage(b, states[i], &s);
+		conn = bench_conn(b, s.ep);
+		/* the CM is about to call back, so that nobody can end the id */
+		mutex_lock(&s.id->handler);
+		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+		if (states[i] == KDAPL_EP_RESOLVING)
+			kdapl_conn_resolved(conn);
+		else
+			kdapl_conn_answered(conn, "yes", 3);
+		KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_CONNECT], (u32)i);
+		mutex_unlock(&s.id->handler);
+		expect_dto(b, b->evd, 100, FLUSHED);
+		expect_dto(b, b->evd, 101, FLUSHED);
+		expect_over(b, s.ep, DAT_CONNECTION_EVENT_DISCONNECTED, &before);
+	}
+}
+
+/* R5, R6, A7: no input of a former connection reaches the one after the reset. */
+static void former_connection(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_conn *former;
+	enum kdapl_ep_input input;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	former = bench_conn(b, ep);
+	kdapl_conn_get(former);
+	fake_peer_disconnected(bench_id(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+
+	for (input = KDAPL_EP_IN_RESOLVED; input < KDAPL_EP_NR_INPUTS; input++)
+		KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE),
+				kdapl_ep_input(bench_ep_of(b, ep), former, input));
+	kdapl_conn_peer_disconnected(former);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
+	expect_empty(b, b->evd);
+	kdapl_conn_put(former);
+}
+
+/* E45, P58: data before the queue can answer waits, and then follows ESTABLISHED. */
+static void data_before_the_answer(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct fake_id *id;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	for (i = 0; i < 3; i++)
+		bench_recv(b, ep, i);
+	id = bench_request(b, ep);
+	for (i = 0; i < 2; i++) {
+		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+		kdapl_evd_pull(evd);
+		expect_empty(b, dto);
+		expect_empty(b, b->evd);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+				bench_state(b, ep));
+	}
+	fake_answered(id, NULL, 0);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_dto(b, dto, 0, DTO_OK);
+	expect_dto(b, dto, 1, DTO_OK);
+	expect_empty(b, dto);
+	kdapl_evd_put(evd);
+}
+
+/* D31, D43: it was received, though the attempt is given up meanwhile. */
+static void data_and_no_answer(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_REQUESTED, &s);
+	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	expect_dto(b, b->evd, 100, DTO_OK);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_empty(b, b->evd);
+}
+
+static const DAT_EP_ATTR one_way[] = {
+	{ .max_request_dtos = 4, .max_request_iov = 1 },
+	{ .max_recv_dtos = 4, .max_recv_iov = 1 },
+	{ },
+};
+
+/* E17, E20: a direction without DTOs, on an EVD of its own or none, connects as well. */
+static void empty_directions(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE recv, req, null = DAT_HANDLE_NULL;
+	DAT_EP_HANDLE ep;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(one_way); i++) {
+		recv = bench_evd(b, 4, DAT_EVD_DTO_FLAG);
+		req = bench_evd(b, 4, DAT_EVD_DTO_FLAG);
+		ep = bench_ep_attr(b, recv, req, b->evd, &one_way[i]);
+		bench_connect(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		ep = bench_ep_attr(b, null, null, b->evd, &one_way[i]);
+		bench_connect(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+/* E70: what the device says of a queue: an asynchronous event, and BROKEN. */
+static void queue_events(struct kunit *test)
+{
+	static const struct {
+		enum ib_event_type event;
+		DAT_COUNT reason;
+	} events[] = {
+		{ IB_EVENT_QP_FATAL, DAT_EP_TRANSFER_TO_ERROR },
+		{ IB_EVENT_QP_REQ_ERR, DAT_EP_OTHER_ERROR },
+		{ IB_EVENT_QP_ACCESS_ERR, DAT_EP_OTHER_ERROR },
+	};
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		bench_stage(b, KDAPL_EP_CONNECTED, &s);
+		fake_queue_event(bench_qp(b, s.ep), IB_EVENT_COMM_EST);
+		fake_queue_event(bench_qp(b, s.ep), IB_EVENT_PATH_MIG);
+		expect_empty(b, b->async);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED,
+				bench_state(b, s.ep));
+		fake_queue_event(bench_qp(b, s.ep), events[i].event);
+		expect_async(b, DAT_ASYNC_ERROR_EP_BROKEN, s.ep,
+			     events[i].reason);
+		expect_dto(b, b->evd, 0, FLUSHED);
+		expect_dto(b, b->evd, 1, FLUSHED);
+		expect_dto(b, b->evd, 100, FLUSHED);
+		expect_dto(b, b->evd, 101, FLUSHED);
+		fake_peer_disconnected(s.id);
+		expect_over(b, s.ep, DAT_CONNECTION_EVENT_BROKEN, &before);
+	}
+	expect_empty(b, b->async);
+}
+
+/*
+ * D8, D43, D45, mt:T36: a device that never flushes: the core does, once and in
+ * order, and what the device says afterwards is not heard.
+ */
+static void device_never_flushes(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct fake_cq *cq[2];
+	struct stage s;
+	u64 wr[4];
+	int round, i;
+
+	for (round = 0; round < 2; round++) {
+		bench_stage(b, KDAPL_EP_CONNECTED, &s);
+		/* of four, one was on its way */
+		for (i = 0; i < 2; i++) {
+			wr[i] = bench_qp(b, s.ep)->send.wr[i].wr_id;
+			wr[2 + i] = bench_qp(b, s.ep)->recv.wr[i].wr_id;
+		}
+		cq[0] = bench_qp(b, s.ep)->send_cq;
+		cq[1] = bench_qp(b, s.ep)->recv_cq;
+		fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+
+		b->fake->hold_flush = true;
+		if (round)
+			fake_fail(b->fake, FAKE_QP_ERROR, 1, -EIO);
+		i = b->fake->calls[FAKE_QP_ERROR];
+		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+		KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_QP_ERROR,
+							i + 1));
+		expect_dto(b, b->evd, 0, DTO_OK);
+		expect_empty(b, b->evd);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECT_PENDING,
+				bench_state(b, s.ep));
+		bench_no_flush(b, s.ep);
+		expect_dto(b, b->evd, 1, FLUSHED);
+		expect_dto(b, b->evd, 100, FLUSHED);
+		expect_dto(b, b->evd, 101, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		KUNIT_EXPECT_TRUE(test, list_empty(&b->fake->qps));
+		b->fake->hold_flush = false;
+
+		for (i = 0; i < 4; i++)
+			fake_stray(cq[i / 2], wr[i], i % 2 ? IB_WC_SUCCESS :
+						     IB_WC_WR_FLUSH_ERR);
+		expect_empty(b, b->evd);
+		fake_stray(cq[0], wr[1], IB_WC_GENERAL_ERR);
+		kdapl_evd_pull(bench_ep_of(b, s.ep)->req.evd);
+		expect_empty(b, b->evd);
+
+		/* every slot is free again */
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, s.ep));
+		for (i = 0; i < 8; i++)
+			KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, s.ep, i));
+		fake_peer_disconnected(s.id);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+		for (i = 0; i < 8; i++)
+			expect_dto(b, b->evd, i, FLUSHED);
+		expect_same(b, &before);
+	}
+}
+
+/* An endpoint that disconnected, is reset, and whose peer has not answered. */
+static void lingers(struct bench *b, struct stage *s)
+{
+	DAT_EVENT event;
+
+	bench_stage(b, KDAPL_EP_CONNECTED, s);
+	KUNIT_EXPECT_EQ(b->test, DONE, bench_abrupt(b, s->ep));
+	while (bench_event(b, b->evd, &event) == DAT_DTO_COMPLETION_EVENT)
+		;
+	KUNIT_EXPECT_EQ(b->test, (u32)DAT_CONNECTION_EVENT_DISCONNECTED,
+			(u32)event.event_number);
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_reset(&b->space, s->ep));
+	KUNIT_EXPECT_EQ(b->test, 1U, bench_census(b).lingering);
+}
+
+/* D50, R4, A7: the id waits for the peer's answer; the endpoint does not. */
+static void peer_answers_late(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census c;
+	struct stage s;
+
+	lingers(b, &s);
+	bench_connect(b, s.ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 2U, c.ids);
+
+	fake_peer_disconnected(s.id);
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 1U, c.ids);
+	KUNIT_EXPECT_EQ(test, 0U, c.lingering);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, s.ep));
+	expect_empty(b, b->evd);
+}
+
+/* D50, A7: an answer that never comes is not waited for longer than the limit. */
+static void peer_never_answers(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct kdapl_conn *conn;
+	struct stage s;
+
+	lingers(b, &s);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+	conn = s.id->conn;
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->work));
+	KUNIT_EXPECT_TRUE(test, time_before_eq(conn->work.timer.expires,
+					       jiffies + 20 * HZ));
+	/* the limit is over */
+	mod_delayed_work(kdapl_wq, &conn->work, 0);
+	expect_same(b, &before);
+}
+
+/* I15, A10: nor does the tear-down of the adapter wait for it, nor that of the device. */
+static void adapter_goes_before_the_answer(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census c;
+	struct stage s;
+
+	lingers(b, &s);
+	kdapl_ia_device_gone(bench_ia(b));
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 0U, c.ids);
+	KUNIT_EXPECT_EQ(test, 0U, c.lingering);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, s.ep));
+}
+
+static void adapter_closes_before_the_answer(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census c;
+	struct stage s;
+
+	lingers(b, &s);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia,
+						   DAT_CLOSE_ABRUPT_FLAG));
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 0U, c.live);
+	KUNIT_EXPECT_EQ(test, 0U, c.ids);
+}
+
+/* D5, D8: a CM that cannot tell the peer does not keep a connection alive. */
+static void disconnect_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+	int round, i;
+
+	for (round = 0; round < 3; round++) {
+		bench_stage(b, KDAPL_EP_CONNECTED, &s);
+		fake_fail(b->fake, FAKE_CM_DISCONNECT, 1, -EINVAL);
+		if (round == 0)
+			KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+		else if (round == 1)
+			KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+		else
+			fake_peer_disconnected(s.id);
+		for (i = 0; i < 2; i++) {
+			if (round == 1)
+				fake_complete_send(bench_qp(b, s.ep), 0,
+						   IB_WC_SUCCESS);
+			expect_dto(b, b->evd, i, round == 1 ? DTO_OK : FLUSHED);
+		}
+		for (i = 0; i < 2; i++)
+			expect_dto(b, b->evd, 100 + i, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_CM_DISCONNECT));
+		if (round < 2)
+			fake_peer_disconnected(s.id);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+		expect_same(b, &before);
+	}
+}
+
+/* ---- drains ----------------------------------------------------------------------------- */
+
+#define EPS	3
+#define DTOS	4
+
+/* What is expected next of each direction of each endpoint. */
+struct order {
+	DAT_EP_HANDLE ep[EPS];
+	u64 next[EPS][2];
+};
+
+static void expect_in_order(struct bench *b, DAT_EVD_HANDLE evd, struct order *o)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+	u64 cookie;
+	int i;
+
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_ASSERT_EQ(b->test, (u32)DAT_DTO_COMPLETION_EVENT,
+			bench_event(b, evd, &event));
+	cookie = dto->user_cookie.as_64;
+	for (i = 0; i < EPS - 1 && o->ep[i] != dto->ep_handle; i++)
+		;
+	KUNIT_EXPECT_PTR_EQ(b->test, o->ep[i], dto->ep_handle);
+	KUNIT_EXPECT_EQ(b->test, o->next[i][cookie / 100]++, cookie % 100);
+}
+
+/*
+ * T26, T28, D10..D15, D43: three endpoints on one CQ, their completions mixed: one
+ * drains, and the other two do not hurry it, nor does it wait for them.
+ */
+static void drain_among_others(struct kunit *test)
+{
+	/* endpoint, and 1 for a receive */
+	static const u8 mixed[][2] = {
+		{ 1, 0 }, { 0, 1 }, { 2, 1 }, { 0, 0 }, { 1, 1 }, { 2, 0 },
+		{ 0, 0 }, { 0, 1 }, { 1, 0 }, { 0, 0 }, { 2, 1 }, { 1, 1 },
+	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	struct order o = {};
+	struct fake_qp *qp;
+	int i, j;
+
+	for (i = 0; i < EPS; i++) {
+		o.ep[i] = bench_ep_attr(b, dto, dto, b->evd, NULL);
+		bench_connect(b, o.ep[i]);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		for (j = 0; j < DTOS; j++) {
+			bench_send(b, o.ep[i], j, 0);
+			bench_recv(b, o.ep[i], 100 + j);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, o.ep[0]));
+	for (i = 0; i < ARRAY_SIZE(mixed); i++) {
+		qp = bench_qp(b, o.ep[mixed[i][0]]);
+		if (mixed[i][1])
+			fake_complete_recv(qp, 0, IB_WC_SUCCESS, 1, false);
+		else
+			fake_complete_send(qp, 0, IB_WC_SUCCESS);
+		expect_empty(b, b->evd);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECT_PENDING,
+				bench_state(b, o.ep[0]));
+	}
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_QP_ERROR], 0U);
+	/* its last send; five of the others' are outstanding */
+	fake_complete_send(bench_qp(b, o.ep[0]), 0, IB_WC_SUCCESS);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	for (i = 1; i < EPS; i++)
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED,
+				bench_state(b, o.ep[i]));
+	/* the mixed ones, that send, and two receives flushed */
+	for (i = 0; i < ARRAY_SIZE(mixed) + 3; i++)
+		expect_in_order(b, dto, &o);
+	expect_empty(b, dto);
+	KUNIT_EXPECT_EQ(test, o.next[0][0], (u64)DTOS);
+	KUNIT_EXPECT_EQ(test, o.next[0][1], (u64)DTOS);
+}
+
+/* T29, T30, D17, D18: a drain that the peer, the CM or the device ends: one DISCONNECTED. */
+static void drain_is_cut(struct kunit *test)
+{
+	static const enum kdapl_ep_input inputs[] = {
+		KDAPL_EP_IN_PEER_DISCONNECT, KDAPL_EP_IN_UNREACHABLE,
+		KDAPL_EP_IN_BROKEN,
+	};
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+	int round, i;
+
+	for (round = 0; round < ARRAY_SIZE(inputs); round++) {
+		bench_stage(b, KDAPL_EP_DRAINING, &s);
+		fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+		expect_dto(b, b->evd, 0, DTO_OK);
+		expect_empty(b, b->evd);
+		fake_input(s.id, inputs[round]);
+		expect_dto(b, b->evd, 1, FLUSHED);
+		for (i = 0; i < 2; i++)
+			expect_dto(b, b->evd, 100 + i, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		expect_empty(b, b->evd);
+		fake_peer_disconnected(s.id);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+		expect_same(b, &before);
+	}
+}
+
+/* D18, T33: a receive that fails while the sends drain ends the drain. */
+static void receive_fails_during_the_drain(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE recv = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, recv, b->evd, b->evd, NULL);
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_send(b, ep, 1, 0);
+	bench_recv(b, ep, 101);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, ep));
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_LOC_LEN_ERR, 0, false);
+	expect_dto(b, b->evd, 1, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_dto(b, recv, 101, DAT_DTO_ERR_LOCAL_LENGTH);
+	expect_empty(b, recv);
+	expect_empty(b, b->evd);
+}
+
+/* D19, D52: CQs that cannot be polled or armed for a while delay, and lose nothing. */
+static void cq_operations_fail(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+	DAT_EVENT event;
+	int i;
+
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+	fake_fail(b->fake, FAKE_CQ_POLL, 1, -EIO);
+	i = kdapl_evd_dequeue(&b->space, b->evd, &event);
+	KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_CQ_POLL));
+	if (i == DONE)	/* the failure was the watch's */
+		KUNIT_EXPECT_EQ(test, 0ULL, (u64)event.event_data
+				.dto_completion_event_data.user_cookie.as_64);
+	else
+		expect_dto(b, b->evd, 0, DTO_OK);
+
+	fake_fail(b->fake, FAKE_CQ_ARM, 1, -EIO);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+	bench_settle(b);
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+	expect_dto(b, b->evd, 1, DTO_OK);
+	for (i = 0; i < 2; i++)
+		expect_dto(b, b->evd, 100 + i, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static struct kunit_case kdapl_conn_cases[] = {
+	KUNIT_CASE(resolution_refused),
+	KUNIT_CASE(resolution_repeated),
+	KUNIT_CASE(held_receive_refused),
+	KUNIT_CASE(state_changes_during_connect),
+	KUNIT_CASE(duplicates),
+	KUNIT_CASE(connects_by_ipv6),
+	KUNIT_CASE(timer_runs_early),
+	KUNIT_CASE(answer_after_the_abort),
+	KUNIT_CASE(former_connection),
+	KUNIT_CASE(data_before_the_answer),
+	KUNIT_CASE(data_and_no_answer),
+	KUNIT_CASE(empty_directions),
+	KUNIT_CASE(queue_events),
+	KUNIT_CASE(device_never_flushes),
+	KUNIT_CASE(peer_answers_late),
+	KUNIT_CASE(peer_never_answers),
+	KUNIT_CASE(adapter_goes_before_the_answer),
+	KUNIT_CASE(adapter_closes_before_the_answer),
+	KUNIT_CASE(disconnect_refused),
+	KUNIT_CASE(drain_among_others),
+	KUNIT_CASE(drain_is_cut),
+	KUNIT_CASE(receive_fails_during_the_drain),
+	KUNIT_CASE(cq_operations_fail),
+	{}
+};
+
+static struct kunit_suite kdapl_conn_suite = {
+	.name = "kdapl_conn",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_conn_cases,
+};
+
+kunit_test_suite(kdapl_conn_suite);

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_passive: what can go wrong with service points, requests and
+ * answers to them (endpoints P; A7).
+ */
+#include "stage.h"
+
+#define QUAL	7300
+
+/* ---- service points ------------------------------------------------------------- */
+
+static DAT_RETURN make_psp(struct bench *b, DAT_EVD_HANDLE evd)
+{
+	DAT_PSP_HANDLE psp;
+
+	return kdapl_psp_create(&b->space, b->ia, QUAL, evd,
+				DAT_PSP_CONSUMER_FLAG, &psp);
+}
+
+static DAT_RETURN make_rsp(struct bench *b, DAT_EP_HANDLE ep, DAT_EVD_HANDLE evd)
+{
+	DAT_RSP_HANDLE rsp;
+
+	return kdapl_rsp_create(&b->space, b->ia, QUAL, ep, evd, &rsp);
+}
+
+/* P4, P20, P28: a service point that cannot listen was never there. */
+static void listen_refused(struct kunit *test)
+{
+	static const struct {
+		int error;
+		DAT_RETURN ret;
+	} errors[] = {
+		{ -EADDRINUSE, DAT_ERROR(DAT_CONN_QUAL_IN_USE, DAT_NO_SUBTYPE) },
+		{ -EADDRNOTAVAIL,
+		  DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE) },
+		{ -EACCES, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
+		{ -ENOMEM, IR(TEP) },
+	};
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct census before = bench_census(b);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		fake_fail(b->fake, FAKE_CM_LISTEN, 1, errors[i].error);
+		KUNIT_EXPECT_EQ(test, errors[i].ret, make_psp(b, b->evd));
+		expect_same(b, &before);
+
+		fake_fail(b->fake, FAKE_CM_LISTEN, 1, errors[i].error);
+		KUNIT_EXPECT_EQ(test, errors[i].ret, make_rsp(b, ep, b->evd));
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED,
+				bench_state(b, ep));
+		expect_same(b, &before);
+	}
+}
+
+/* E21, P28: an EVD with streams that do not always notify takes no requests. */
+static void streams_disagree(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd = bench_evd(b, 16, DAT_EVD_DTO_FLAG | DAT_EVD_CR_FLAG);
+	DAT_EP_ATTR attr = {
+		.max_recv_dtos = 2,
+		.max_request_dtos = 2,
+		.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
+		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
+	};
+	DAT_EP_HANDLE ep = bench_ep_attr(b, evd, evd, b->evd, &attr);
+	struct census before = bench_census(b);
+
+	KUNIT_EXPECT_EQ(test, IH(EVD_CR), make_psp(b, evd));
+	KUNIT_EXPECT_EQ(test, IH(EVD_CR), make_rsp(b, ep, evd));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, ep));
+	expect_same(b, &before);
+}
+
+static void free_the_psp(void *arg)
+{
+	struct kdapl_ia *ia = arg;
+	struct kdapl_object *obj = list_first_entry(&ia->objects[KDAPL_PSP],
+						    struct kdapl_object, on_ia);
+
+	kdapl_psp_free(obj->space, kdapl_handle(obj));
+}
+
+/* P5, E114: its handle is guessed and freed before it listens: nothing listens then. */
+static void freed_before_it_listens(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_PSP_HANDLE psp;
+
+	fake_hook(b->fake, FAKE_CM_LISTEN, free_the_psp, bench_ia(b));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_psp_create(&b->space, b->ia, QUAL, b->evd,
+					 DAT_PSP_CONSUMER_FLAG, &psp));
+	KUNIT_EXPECT_EQ(test, IH(PSP), kdapl_psp_free(&b->space, psp));
+	KUNIT_EXPECT_EQ(test, -ENOENT, fake_request(b->fake, QUAL, "", 0, NULL));
+	expect_same(b, &before);
+
+	/* and one that fails to listen after it was freed */
+	fake_hook(b->fake, FAKE_CM_LISTEN, free_the_psp, bench_ia(b));
+	fake_fail(b->fake, FAKE_CM_LISTEN, 1, -EADDRINUSE);
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_CONN_QUAL_IN_USE, DAT_NO_SUBTYPE),
+			make_psp(b, b->evd));
+	expect_same(b, &before);
+}
+
+/* ---- requests --------------------------------------------------------------------- */
+
+/* P7, P13, P22: what cannot be taken is refused, and leaves no trace. */
+static void request_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE crs = bench_evd(b, 1, DAT_EVD_CR_FLAG);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct census before;
+	DAT_RSP_HANDLE rsp;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+
+	/* no room */
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_psp_create(&b->space, b->ia, QUAL, crs,
+					 DAT_PSP_PROVIDER_FLAG, &psp));
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	before = bench_census(b);
+	KUNIT_EXPECT_EQ(test, -ENOBUFS,
+			fake_request(b->fake, QUAL, "", 0, NULL));
+	expect_same(b, &before);
+	cr = bench_cr(b, crs);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_psp_free(&b->space, psp));
+
+	/* a RSP that had its request */
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_rsp_create(&b->space, b->ia, QUAL, ep,
+						     b->evd, &rsp));
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	cr = bench_cr(b, b->evd);
+	before = bench_census(b);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED,
+			fake_request(b->fake, QUAL, "", 0, NULL));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
+			bench_state(b, ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+	expect_empty(b, b->evd);
+}
+
+/* I15, P13: a request at an adapter that is being closed. */
+static void request_at_the_close(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_ia *ia = bench_ia(b);
+	struct census before;
+
+	bench_psp(b, QUAL);
+	before = bench_census(b);
+	WRITE_ONCE(ia->closing, true);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED,
+			fake_request(b->fake, QUAL, "", 0, NULL));
+	WRITE_ONCE(ia->closing, false);
+	expect_same(b, &before);
+}
+
+/* P21, P31: a RSP without an endpoint shows the provider's once there is a request. */
+static void rsp_shows_its_endpoint(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_CR_PARAM asked = {};
+	DAT_RSP_PARAM param;
+	DAT_RSP_HANDLE rsp;
+	DAT_CR_HANDLE cr;
+
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_rsp_create(&b->space, b->ia, QUAL, DAT_HANDLE_NULL,
+					 b->evd, &rsp));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rsp_query(&b->space, rsp,
+						    DAT_RSP_FIELD_ALL, &param));
+	KUNIT_EXPECT_PTR_EQ(test, DAT_HANDLE_NULL, param.ep_handle);
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	cr = bench_cr(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_query(&b->space, cr,
+						   DAT_CR_FIELD_ALL, &asked));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rsp_query(&b->space, rsp,
+						    DAT_RSP_FIELD_ALL, &param));
+	KUNIT_EXPECT_PTR_EQ(test, asked.local_ep_handle, param.ep_handle);
+	KUNIT_EXPECT_EQ(test, QUAL, (int)param.conn_qual);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rsp_free(&b->space, rsp));
+	expect_same(b, &before);
+}
+
+/* P41, P43: a copy of what came with a request, no longer than asked for. */
+static void copies_of_a_request(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct sockaddr_storage address = {};
+	DAT_CR_PARAM param = {};
+	char buf[8] = "........";
+	DAT_CR_HANDLE cr;
+
+	bench_psp(b, QUAL);
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "hello", 5, NULL));
+	cr = bench_cr(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_query_copy(&b->space, cr, DAT_CR_FIELD_ALL, &param,
+					    &address, buf, 3));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(buf, "hel.....", 8));
+	KUNIT_EXPECT_EQ(test, 5, (int)param.private_data_size);
+	KUNIT_EXPECT_EQ(test, 1234, (int)kdapl_port_of(&address));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_query_copy(&b->space, cr, DAT_CR_FIELD_ALL, &param,
+					    &address, buf, sizeof(buf)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(buf, "hello...", 8));
+}
+
+/* P15, E60: nobody ever saw its event: it ends, and only once. */
+static void lost_request(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before;
+	DAT_CR_HANDLE cr;
+
+	bench_psp(b, QUAL);
+	before = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	cr = bench_cr(b, b->evd);
+	kdapl_cr_lost(&b->space, cr);
+	expect_same(b, &before);
+	kdapl_cr_lost(&b->space, cr);
+	kdapl_cr_lost(&b->space, b->evd);
+	KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject(&b->space, cr));
+	expect_same(b, &before);
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+/* P54, P57: until the CM is asked nothing changes, and the CR can be answered again. */
+static void accept_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct census before;
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	bench_recv(b, ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	before = bench_census(b);
+
+	fake_fail(b->fake, FAKE_QP_CREATE, 1, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, IR(TEP),
+			kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, ep));
+	expect_same(b, &before);
+
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_FALSE(test, id->accepted);
+
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+	fake_input(id, KDAPL_EP_IN_ESTABLISHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 1, DTO_OK);
+}
+
+static void reserve(void *ep)
+{
+	kdapl_ep_input(ep, NULL, KDAPL_EP_OP_RESERVE);
+}
+
+/* P50, P54: the endpoint is taken by another thread while its queue is made. */
+static void state_changes_during_accept(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_ep *e = bench_ep_of(b, ep);
+	struct census before;
+	DAT_CR_HANDLE cr;
+
+	bench_recv(b, ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	cr = bench_cr(b, b->evd);
+	before = bench_census(b);
+	fake_hook(b->fake, FAKE_QP_RTS, reserve, e);
+	KUNIT_EXPECT_EQ(test, IS(EP_RESERVED),
+			kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_POST_RECV], 0U);
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_ACCEPT], 0U);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_input(e, NULL, KDAPL_EP_OP_UNRESERVE));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+}
+
+/* P56, P57: the peer gave up, the queue refuses a receive, breaks: one event each. */
+static void accept_fails_afterwards(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before;
+	struct fake_id *id;
+	DAT_EP_HANDLE ep;
+	DAT_CR_HANDLE cr;
+	int round, i;
+
+	bench_psp(b, QUAL);
+	before = bench_census(b);
+	for (round = 0; round < 3; round++) {
+		ep = bench_ep(b, b->evd);
+		for (i = 0; i < 3; i++)
+			bench_recv(b, ep, i);
+		KUNIT_ASSERT_EQ(test, 0,
+				fake_request(b->fake, QUAL, "", 0, &id));
+		cr = bench_cr(b, b->evd);
+		if (round == 0)
+			fake_input(id, KDAPL_EP_IN_PEER_DISCONNECT);
+		if (round == 1)
+			fake_fail(b->fake, FAKE_POST_RECV, 2, -EIO);
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+		if (round == 2)
+			fake_queue_event(bench_qp(b, ep), IB_EVENT_QP_FATAL);
+		for (i = 0; i < 3; i++)
+			expect_dto(b, b->evd, i, FLUSHED);
+		expect_event(b, b->evd,
+			     DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		if (round == 2)
+			expect_async(b, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				     DAT_EP_TRANSFER_TO_ERROR);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+		expect_same(b, &before);
+	}
+	expect_empty(b, b->evd);
+}
+
+static void break_the_queue(void *arg)
+{
+	struct fake_device *fake = arg;
+
+	fake_queue_event(list_first_entry(&fake->qps, struct fake_qp, entry),
+			 IB_EVENT_QP_FATAL);
+	flush_workqueue(kdapl_wq);
+}
+
+/* E70: a queue that nobody's endpoint has yet breaks: nobody can be told. */
+static void queue_breaks_during_accept(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	fake_hook(b->fake, FAKE_QP_RTR, break_the_queue, b->fake);
+	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+	expect_empty(b, b->async);
+	/* it is noticed by what it does */
+	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_WR_FLUSH_ERR, 0, false);
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	bench_unstage(b, &s);
+}
+
+/* P53, D35: given up before the peer confirmed; its late word is not heard. */
+static void accept_given_up(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct kdapl_conn *conn;
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+	conn = bench_conn(b, s.ep);
+	mutex_lock(&s.id->handler);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+	kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED);
+	mutex_unlock(&s.id->handler);
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_empty(b, b->evd);
+	bench_unstage(b, &s);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+	expect_same(b, &before);
+}
+
+/* P70..P72: a CM that cannot tell the peer: the request is over all the same. */
+static void reject_refused(struct kunit *test)
+{
+	static const enum kdapl_ep_state states[] = {
+		KDAPL_EP_PASSIVE_PENDING, KDAPL_EP_TENTATIVE,
+	};
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		bench_stage(b, states[i], &s);
+		fake_fail(b->fake, FAKE_CM_REJECT, 1, -EINVAL);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, s.cr));
+		KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject(&b->space, s.cr));
+		s.cr = DAT_HANDLE_NULL;
+		bench_unstage(b, &s);
+		if (states[i] == KDAPL_EP_PASSIVE_PENDING) {
+			KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED,
+					bench_state(b, s.ep));
+			KUNIT_EXPECT_EQ(test, DONE,
+					kdapl_ep_free(&b->space, s.ep));
+			expect_dto(b, b->evd, 100, FLUSHED);
+			expect_dto(b, b->evd, 101, FLUSHED);
+		}
+		expect_same(b, &before);
+	}
+}
+
+/* P80..P83: handed to another service point, whole, or nothing happened. */
+static void handoffs(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE small = bench_evd(b, 1, DAT_EVD_CR_FLAG);
+	struct census before;
+	DAT_CR_PARAM param;
+	DAT_PSP_HANDLE psp;
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "hello", 5, &id));
+	cr = bench_cr(b, b->evd);
+	before = bench_census(b);
+	KUNIT_EXPECT_EQ(test, IP(2), kdapl_cr_handoff(&b->space, cr, 0));
+	KUNIT_EXPECT_EQ(test, IP(2), kdapl_cr_handoff(&b->space, cr, 65536));
+	KUNIT_EXPECT_EQ(test, IP(2), kdapl_cr_handoff(&b->space, cr, QUAL + 1));
+	KUNIT_EXPECT_EQ(test, IH(CR),
+			kdapl_cr_handoff(&b->space, b->evd, QUAL));
+	expect_same(b, &before);
+
+	/* the peer gave up meanwhile, which the new CR knows as well */
+	fake_input(id, KDAPL_EP_IN_PEER_DISCONNECT);
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_psp_create(&b->space, b->ia, QUAL + 1, small,
+					 DAT_PSP_CONSUMER_FLAG, &psp));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_handoff(&b->space, cr, QUAL + 1));
+	KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject(&b->space, cr));
+	cr = bench_cr(b, small);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_query(&b->space, cr,
+						   DAT_CR_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(param.private_data, "hello", 5));
+	KUNIT_EXPECT_FALSE(test, id->rejected);
+	KUNIT_EXPECT_TRUE(test, id->conn->peer_gone);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+
+	/* no room there: refused as on arrival */
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL + 1, "", 0, NULL));
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_cr_handoff(&b->space, cr, QUAL + 1));
+	KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject(&b->space, cr));
+	kdapl_cr_reject(&b->space, bench_cr(b, small));
+	expect_empty(b, small);
+	bench_settle(b);
+	/* the two listeners' */
+	KUNIT_EXPECT_EQ(test, bench_census(b).ids, 2U);
+}
+
+/* E71, P47: the device goes: the request ends; its shell is rejected, not accepted. */
+static void device_goes(struct kunit *test)
+{
+	static const enum kdapl_ep_state states[] = {
+		KDAPL_EP_PASSIVE_PENDING, KDAPL_EP_TENTATIVE,
+	};
+	struct bench *b = test->priv;
+	struct stage s[ARRAY_SIZE(states)];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		bench_stage(b, states[i], &s[i]);
+		/* they share a port */
+		KUNIT_EXPECT_EQ(test, DONE, s[i].is_rsp ?
+				kdapl_rsp_free(&b->space, s[i].sp) :
+				kdapl_psp_free(&b->space, s[i].sp));
+	}
+	kdapl_ia_device_gone(bench_ia(b));
+	KUNIT_EXPECT_EQ(test, bench_census(b).ids, 0U);
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		KUNIT_EXPECT_EQ(test, GONE,
+				kdapl_cr_accept(&b->space, s[i].cr,
+						DAT_HANDLE_NULL, 0, NULL));
+		KUNIT_EXPECT_EQ(test, GONE,
+				kdapl_cr_handoff(&b->space, s[i].cr, QUAL));
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_cr_reject(&b->space, s[i].cr));
+	}
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, s[0].ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s[0].ep));
+}
+
+static struct kunit_case kdapl_passive_cases[] = {
+	KUNIT_CASE(listen_refused),
+	KUNIT_CASE(streams_disagree),
+	KUNIT_CASE(freed_before_it_listens),
+	KUNIT_CASE(request_refused),
+	KUNIT_CASE(request_at_the_close),
+	KUNIT_CASE(rsp_shows_its_endpoint),
+	KUNIT_CASE(copies_of_a_request),
+	KUNIT_CASE(lost_request),
+	KUNIT_CASE(accept_refused),
+	KUNIT_CASE(state_changes_during_accept),
+	KUNIT_CASE(accept_fails_afterwards),
+	KUNIT_CASE(queue_breaks_during_accept),
+	KUNIT_CASE(accept_given_up),
+	KUNIT_CASE(reject_refused),
+	KUNIT_CASE(handoffs),
+	KUNIT_CASE(device_goes),
+	{}
+};
+
+static struct kunit_suite kdapl_passive_suite = {
+	.name = "kdapl_passive",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_passive_cases,
+};
+
+kunit_test_suite(kdapl_passive_suite);
