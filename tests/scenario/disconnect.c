@@ -568,8 +568,10 @@ static void full_connect_evd(void)
 
 /* ---- both sides at the same instant -------------------------------------- */
 
+/* Fewer rounds where they would take longer than the limit. */
 #define BOTH_PAIRS	8
 #define BOTH_ROUNDS	250
+#define BOTH_LIMIT_US	(60 * 1000 * 1000)
 
 /* Of each life: so many receives, and sends that may find one. */
 #define BOTH_RECVS	3
@@ -581,6 +583,7 @@ struct both {
 	struct listener listener;
 	struct barrier barrier;
 	int round;
+	bool end;
 };
 
 /* b[] is in the order of arrival: which a[] it is does not matter. */
@@ -641,7 +644,7 @@ static int both_thread(void *arg)
 {
 	struct both *both = arg;
 
-	while (barrier_wait(&both->barrier) && both->round < BOTH_ROUNDS &&
+	while (barrier_wait(&both->barrier) && !both->end &&
 	       both_side(both, both->b, 1))
 		;
 	return 0;
@@ -651,6 +654,7 @@ static void both_at_once(void)
 {
 	struct both *both = scenario_alloc(sizeof(*both));
 	struct thread *thread = scenario_alloc(sizeof(*thread));
+	u64 limit = now_us() + BOTH_LIMIT_US;
 	int i;
 
 	if (!both || !thread ||
@@ -663,12 +667,14 @@ static void both_at_once(void)
 	both->barrier.n = 2;
 	if (!thread_start(thread, both_thread, both))
 		return;
-	for (both->round = 0; both->round < BOTH_ROUNDS; both->round++)
+	for (; both->round < BOTH_ROUNDS && now_us() < limit; both->round++)
 		if (!both_connect(both) || !barrier_wait(&both->barrier) ||
 		    !both_side(both, both->a, 0))
 			return;
+	both->end = true;
 	barrier_wait(&both->barrier);
 	thread_join(thread);
+	note("%d times", both->round * BOTH_PAIRS);
 }
 
 /* ---- while the connection is made ---------------------------------------- */
@@ -995,44 +1001,56 @@ static const struct scenario scenarios[] = {
 	SCENARIO("D1 D2 bad flags in each of the nine states, bad handles",
 		 bad_arguments),
 	SCENARIO("D3 illegal states: refused, and all goes on", illegal_states),
-	SCENARIO("T9 D14 D46 M2 requests in each of the nine states",
+	SCENARIO("M2 mt:T9 D14 D46 requests in each of the nine states",
 		 requests_by_state),
-	SCENARIO("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T20 graceful: mixed requests wait for withheld receives, then all succeed",
+	SCENARIO("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T26 T28 T31 mt:T20 "
+		 "graceful: mixed requests wait for withheld receives, then all succeed",
 		 graceful_mixed),
-	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D31 D42 D50 nothing but receives: flushed in order, one event on each side",
+	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D42 D50 T27 T32 nothing but receives: "
+		 "flushed in order, one event on each side",
 		 graceful_idle),
-	SCENARIO("D5 D6 D20 D22 D40 D42 abrupt ends the drain", abrupt_ends_drain),
-	SCENARIO("D17 D50 D51 the peer's abrupt disconnect ends the drain",
+	SCENARIO("D5 D6 D20 D22 D40 D42 T29 abrupt ends the drain",
+		 abrupt_ends_drain),
+	SCENARIO("D17 D50 D51 T30 the peer's abrupt disconnect ends the drain",
 		 peer_abrupt_ends_drain),
-	SCENARIO("D17 D50 D51 the peer's graceful disconnect ends the drain",
+	SCENARIO("D17 D50 D51 T30 the peer's graceful disconnect ends the drain",
 		 peer_graceful_ends_drain),
-	SCENARIO("D17 D50 F7 the peer's free ends the drain", peer_free_ends_drain),
-	SCENARIO("D17 D50 F17 I15 the peer's abrupt close of its IA ends the drain",
+	SCENARIO("D17 D50 F7 T34 the peer's free ends the drain",
+		 peer_free_ends_drain),
+	SCENARIO("D17 D50 F17 I15 T37 the peer's abrupt close of its IA ends the drain",
 		 peer_close_ends_drain),
 	SCENARIO("D6 D11 D12 D51 both sides drain", both_drain),
-	SCENARIO("D5 D17 D18 a cut link ends the drain: DISCONNECTED, not BROKEN",
+	SCENARIO("D5 D17 D18 T30 a cut link ends the drain: DISCONNECTED, not BROKEN",
 		 link_ends_drain),
-	SCENARIO("D18 T41 T55 a request fails in the drain: DISCONNECTED, not BROKEN",
+	SCENARIO("D18 mt:T41 mt:T55 a request fails in the drain: "
+		 "DISCONNECTED, not BROKEN",
 		 request_fails_in_drain),
 	SCENARIO("D19 D45 nobody takes completions", nobody_dequeues),
-	SCENARIO("D20 D21 D23 D40 D43 D50 T41 T53 abrupt with K outstanding in each direction",
+	SCENARIO("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "
+		 "abrupt with K outstanding in each direction",
 		 abrupt_outstanding),
-	SCENARIO("D4 D6 D46 D53 T54 disconnect again, and posts after the end",
+	SCENARIO("D4 D6 D46 D53 mt:T9 mt:T10 mt:T54 "
+		 "disconnect again, and posts after the end",
 		 after_the_end),
-	SCENARIO("D47 no EVD for completions", no_completion_evds),
+	SCENARIO("D47 mt:T11 no EVD for completions", no_completion_evds),
 	SCENARIO("D49 E65 no room for DISCONNECTED", full_connect_evd),
-	SCENARIO("D6 D9 D40 D51 R10 R14 both sides disconnect at the same instant, 2000 times",
+	SCENARIO("D6 D9 D40 D51 R10 R14 "
+		 "both sides disconnect at the same instant, up to 2000 times",
 		 both_at_once),
-	SCENARIO("D30 D31 D32 D34 D36 T20 ACTIVE_CONNECTION_PENDING: the attempt is cancelled",
+	SCENARIO("D30 D31 D32 D34 D36 T20 T23 "
+		 "ACTIVE_CONNECTION_PENDING: the attempt is cancelled",
 		 cancel_active),
-	SCENARIO("D30 D31 D32 D36 cancelled and begun again, 50 times", cancel_at_once),
+	SCENARIO("D30 D31 D32 D36 cancelled and begun again, 50 times",
+		 cancel_at_once),
 	SCENARIO("D33 a cancelled attempt has no timer", cancel_timer),
-	SCENARIO("D30 D31 D32 D35 COMPLETION_PENDING: the attempt is cancelled",
+	SCENARIO("D30 D31 D32 D35 T24 COMPLETION_PENDING: the attempt is cancelled",
 		 cancel_passive),
-	SCENARIO("D32 D34 D36 accept against cancel, 100 times", cancel_races_accept),
-	SCENARIO("D52 D53 a cut link breaks the connection", broken_by_link),
-	SCENARIO("D52 D53 T55 a bad key breaks the connection", broken_by_key),
-	SCENARIO("D52 D53 T50 T52 a message too long breaks the connection",
+	SCENARIO("D32 D34 D36 accept against cancel, 100 times",
+		 cancel_races_accept),
+	SCENARIO("D52 D53 T33 a cut link breaks the connection", broken_by_link),
+	SCENARIO("D52 D53 mt:T52 mt:T55 a bad key breaks the connection",
+		 broken_by_key),
+	SCENARIO("D52 D53 mt:T50 mt:T52 a message too long breaks the connection",
 		 broken_by_length),
 };
 

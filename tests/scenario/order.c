@@ -191,10 +191,8 @@ static void markers_last(void)
 			return;
 		/* The same EPs, another life: nothing of the old one is in it. */
 		if (i & 4 && pair_connect(&p.a, &p.b, &p.listener)) {
-			a.account = (struct account) {};
-			b.account = (struct account) {};
-			a.requests = a.recvs = a.taken = 0;
-			b.requests = b.recvs = b.taken = 0;
+			a = (struct stream) { .node = &p.a };
+			b = (struct stream) { .node = &p.b };
 			traffic(&a, &b, 40);
 		}
 		pair_free(&p);
@@ -477,18 +475,23 @@ static void many_posters(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("D20 D21 D40 D43 D44 D45 D50 T20 T36 T40 T41 T53 one EVD, full load: every completion before DISCONNECTED",
+	SCENARIO("D20 D21 D40 D43 D44 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
+		 "one EVD, full load: every completion before DISCONNECTED",
 		 one_evd),
-	SCENARIO("D20 D21 D40 D41 D43 D45 D50 T20 T36 T40 T41 T53 three EVDs, full load: all is there when DISCONNECTED is",
+	SCENARIO("D20 D21 D40 D41 D43 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
+		 "three EVDs, full load: all is there when DISCONNECTED is",
 		 three_evds),
-	SCENARIO("D43 D45 D46 R6 R7 R8 R9 T39 T54 three EVDs, full load: markers come back flushed, and last",
+	SCENARIO("D43 D45 D46 R6 R7 R8 R9 mt:T39 mt:T54 "
+		 "three EVDs, full load: markers come back flushed, and last",
 		 markers_last),
-	SCENARIO("T40 T42 T43 data before the message, message by message",
+	SCENARIO("mt:T40 mt:T42 mt:T43 data before the message, message by message",
 		 data_before_message),
-	SCENARIO("T13 T14 T51 T52 D40 full queues, and a peer that is not ready",
+	SCENARIO("mt:T13 mt:T14 mt:T51 D40 full queues, and a peer that is not ready",
 		 room),
-	SCENARIO("T15 T20 T36 nothing but suppressed requests", all_suppressed),
-	SCENARIO("D40 D43 T36 T47 T53 four threads post on one EP until it is Disconnected",
+	SCENARIO("mt:T15 mt:T20 mt:T36 nothing but suppressed requests",
+		 all_suppressed),
+	SCENARIO("D40 D43 mt:T36 mt:T47 mt:T53 "
+		 "four threads post on one EP until it is Disconnected",
 		 many_posters),
 };
 
