@@ -205,10 +205,13 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 /* Codes: INVALID_HANDLE/EVD_REQUEST, INVALID_STATE/EVD_IN_USE, /EVD_WAITER. */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
-	struct shim_object *evd = evd_lock(evd_handle);
+	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
 	const struct shim_evd *body;
 	DAT_RETURN ret;
 
+	if (evd)
+		shim_cno_collect(evd);
+	evd = evd_lock(evd_handle);
 	if (!evd)
 		return SHIM_BAD(EVD_REQUEST);
 	body = evd->body;

@@ -632,6 +632,20 @@ static void unlock_both(struct shim_object *evd, struct shim_cno *cno)
 		cno_unlock(cno);
 }
 
+/* shim_cno_collect - what an EVD has triggered counts, although it is freed (E89) */
+void shim_cno_collect(struct shim_object *evd)
+{
+	struct shim_cno *cno;
+
+	if (!lock_both(evd, &cno))
+		return;
+	pthread_mutex_unlock(&evd->lock);
+	if (!cno)
+		return;
+	cno_collect(cno);
+	cno_unlock(cno);
+}
+
 /* shim_cno_enable - whether events of the EVD trigger its CNO (E23, E87) */
 DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 {

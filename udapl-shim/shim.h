@@ -300,6 +300,7 @@ DAT_RETURN shim_post(const struct shim_object *ep, struct kdapl_uapi_dto *dtos,
 
 /* cno.c */
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *cno);
+void shim_cno_collect(struct shim_object *evd);
 void shim_cno_detach(struct shim_object *evd, struct shim_evd *body);
 DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable);
 void shim_cno_tell(struct shim_object *evd);
