@@ -153,6 +153,7 @@ static void sticky(void)
 
 struct cno_waiter {
 	atomic_int done;
+	atomic_int tid;
 	pthread_t thread;
 	DAT_CNO_HANDLE cno;
 	DAT_RETURN ret;
@@ -163,6 +164,7 @@ static void *cno_thread(void *arg)
 {
 	struct cno_waiter *w = arg;
 
+	w->tid = gettid();
 	w->ret = dat_cno_wait(w->cno, LONG, &w->evd);
 	w->done = 1;
 	return NULL;
@@ -221,11 +223,18 @@ static void one_waiter_each(void)
 static _Atomic int calls;
 static DAT_EVD_HANDLE agent_evd;
 static DAT_PVOID agent_data;
+static pthread_t agent_thread;
+static DAT_RETURN agent_ret;
 
 static void agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
 {
+	DAT_EVD_PARAM param;
+
 	agent_data = instance_data;
 	agent_evd = evd;
+	agent_thread = pthread_self();
+	agent_ret = evd ? dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param) :
+			  DAT_SUCCESS;
 	calls++;
 }
 
@@ -252,6 +261,9 @@ static void agents(void)
 	post(evd);
 	called(1);
 	CHECK(agent_evd == evd && agent_data == &calls);
+	/* E82 */
+	CHECK(!pthread_equal(agent_thread, pthread_self()));
+	OK(agent_ret);
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
 	CHECK(!param.agent.proxy_agent_func);	/* E79 */
 	drain(evd);
@@ -270,6 +282,61 @@ static void agents(void)
 	called(3);
 	CHECK(!agent_evd);
 	OK(dat_cno_free(cno));
+}
+
+/* E80: a trigger serves both. */
+static void agent_and_waiters(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT ours = { &calls, agent };
+	double end = check_now() + 10;
+	struct cno_waiter w[2];
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	int i;
+
+	rig_open(&a);
+	calls = 0;
+	OK(dat_cno_create(a.ia, ours, &cno));
+	evd = evd_of(cno);
+	memset(w, 0, sizeof(w));
+	start_waiters(w, 2, cno);
+	for (i = 0; i < 2; i++)
+		while (!(w[i].tid && sleeps(w[i].tid)) && check_now() < end)
+			usleep(100);
+	post(evd);
+	called(1);
+	while (!number_done(w, 2) && check_now() < end)
+		usleep(1000);
+	CHECK_EQ(number_done(w, 2), 1);
+	drain(evd);
+	/* The agent had its turn; the other waiter has the next. */
+	post(evd);
+	while (number_done(w, 2) < 2 && check_now() < end)
+		usleep(1000);
+	for (i = 0; i < 2; i++) {
+		pthread_join(w[i].thread, NULL);
+		CHECK_RET(w[i].ret, DAT_SUCCESS);
+		CHECK(w[i].evd == evd);
+	}
+	CHECK_EQ(calls, 1);
+}
+
+/* E89: what it would name is gone by then. */
+static void freed_meanwhile(void)
+{
+	DAT_EVD_HANDLE first, second;
+	DAT_CNO_HANDLE cno;
+
+	rig_open(&a);
+	cno = new_cno();
+	first = evd_of(cno);
+	second = evd_of(cno);
+	post(first);
+	OK(dat_evd_free(first));
+	triggered_by(cno, DAT_HANDLE_NULL);
+	untriggered(cno);
+	post(second);
+	triggered_by(cno, second);
 }
 
 static void releases(void)
@@ -547,7 +614,9 @@ static const struct check_case cases[] = {
 	{ "E23 E52 E76 E86 E87 triggers", triggers },
 	{ "E77 E83 a trigger is kept", sticky },
 	{ "E78 a trigger, a waiter", one_waiter_each },
-	{ "E79 E81 E90 agents", agents },
+	{ "E79 E81 E82 E90 agents", agents },
+	{ "E78 E79 E80 an agent and waiters", agent_and_waiters },
+	{ "E89 the EVD of a trigger is freed", freed_meanwhile },
 	{ "E61 E88 E90 waiters are released", releases },
 	{ "E85 a signal ends dat_cno_wait", signals },
 	{ "E33 E37 E76 E83 told when a waiter goes without the event",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Registry, opening, closing, attributes (ev: G, I), and what a child has. */
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include "rig.h"
 
@@ -76,7 +77,7 @@ static void open_arguments(void)
 
 static void query(void)
 {
-	DAT_PROVIDER_ATTR provider;
+	DAT_PROVIDER_ATTR provider, again;
 	DAT_EVD_HANDLE evd = NULL;
 	DAT_IA_ATTR attr;
 	int i;
@@ -112,11 +113,34 @@ static void query(void)
 	CHECK_EQ(a.provider.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
 	CHECK_EQ(a.provider.supports_multipath, DAT_FALSE);
 	CHECK(a.provider.max_private_data_size >= 56);
+	/* I22: promised to each only if there is enough for all */
+	CHECK_EQ(a.attr.max_rdma_read_per_ep_in_guaranteed,
+		 (uint64_t)a.attr.max_rdma_read_in >=
+		 (uint64_t)a.attr.max_eps * a.attr.max_rdma_read_per_ep_in);
+	CHECK_EQ(a.attr.max_rdma_read_per_ep_out_guaranteed,
+		 (uint64_t)a.attr.max_rdma_read_out >=
+		 (uint64_t)a.attr.max_eps * a.attr.max_rdma_read_per_ep_out);
+	/* mt:T35: no iWARP among the adapters */
+	CHECK_EQ(a.provider.rdma_write_for_rdma_read_req, DAT_FALSE);
 	CHECK_EQ(a.provider.srq_supported, DAT_FALSE);
 	CHECK_EQ(a.attr.max_srqs, 0);
 	for (i = 0; i < 36; i++)
 		CHECK_EQ(a.provider.evd_stream_merging_supported[i / 6][i % 6],
 			 DAT_TRUE);
+
+	/* I21 */
+	memset(&provider, 0, sizeof(provider));
+	memset(&again, 0, sizeof(again));
+	OK(dat_ia_query(a.ia, NULL, DAT_IA_FIELD_ALL, &attr,
+			DAT_PROVIDER_FIELD_ALL, &provider));
+	new_ep(&a);
+	OK(dat_ia_query(a.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &again));
+	CHECK(!memcmp(&provider, &again, sizeof(again)));
+	CHECK_EQ(attr.max_eps, a.attr.max_eps);
+	CHECK_EQ(attr.max_evds, a.attr.max_evds);
+	CHECK_EQ(attr.max_lmrs, a.attr.max_lmrs);
+	CHECK(!strcmp(attr.adapter_name, a.name));
+	CHECK(attr.ia_address_ptr == a.attr.ia_address_ptr);
 }
 
 static void close_graceful(void)
@@ -190,6 +214,7 @@ static void shared_async_evd(void)
 {
 	DAT_EVD_HANDLE evd, exists = DAT_EVD_ASYNC_EXISTS, wrong, seen;
 	DAT_IA_HANDLE first, second, third;
+	DAT_EVD_PARAM param;
 
 	CHECK_RET(ia_open(a.name, 8, &exists, &first), HANDLE(EVD_ASYNC));
 	evd = DAT_HANDLE_NULL;
@@ -210,7 +235,53 @@ static void shared_async_evd(void)
 	CHECK_RET(dat_ia_close(first, DAT_CLOSE_GRACEFUL_FLAG),
 		  STATE(IA_IN_USE));
 	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
-	OK(dat_ia_close(first, DAT_CLOSE_GRACEFUL_FLAG));
+	/* I16: only the binding has ended. */
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.ia_handle == first);
+
+	/* I13: an abrupt close takes it from the other. */
+	seen = evd;
+	OK(ia_open(a.name, 0, &seen, &second));
+	OK(dat_ia_close(first, DAT_CLOSE_ABRUPT_FLAG));
+	CHECK_RET(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param),
+		  HANDLE(EVD_REQUEST));
+	OK(dat_ia_query(second, &seen, 0, NULL, 0, NULL));
+	CHECK(seen == DAT_EVD_OUT_OF_SCOPE);
+	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/* The registry is the kernel's: neither a file nor a program adds to it. */
+static void no_dat_conf(void)
+{
+	static const char record[] = "kdapl9 u1.2 threadsafe default "
+				     "libnothing.so.1 nothing.1.0 \"\" \"\"\n";
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	char path[] = "/tmp/dat.conf.XXXXXX";
+	DAT_COUNT before, after;
+	DAT_IA_HANDLE ia;
+	int fd;
+
+	CHECK_RET(dat_registry_list_providers(0, &before, NULL), ARG(1));
+	fd = mkstemp(path);
+	CHECK(fd >= 0);
+	CHECK(write(fd, record, sizeof(record) - 1) == sizeof(record) - 1);
+	CHECK(!close(fd));
+	CHECK(!setenv("DAT_OVERRIDE", path, 1));
+	CHECK_RET(dat_registry_list_providers(0, &after, NULL), ARG(1));
+	CHECK_EQ(after, before);
+	CHECK_RET(ia_open("kdapl9", 8, &evd, &ia),
+		  ERR2(PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	unsetenv("DAT_OVERRIDE");
+	unlink(path);
+}
+
+static void no_other_providers(void)
+{
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_add_provider"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_remove_provider"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_init"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_fini"));
+	CHECK(dlsym(RTLD_DEFAULT, "dat_registry_list_providers"));
 }
 
 static int child_main(void)
@@ -332,11 +403,13 @@ static void close_under_makers(void)
 static const struct check_case cases[] = {
 	{ "G12 G13 the list of providers", list_providers },
 	{ "G1 G9 I1 I2 I4 I5 I6 I8 dat_ia_open: arguments", open_arguments },
-	{ "I20 E15 dat_ia_query", query },
+	{ "I20 I21 I22 E15 mt:T35 dat_ia_query", query },
 	{ "I11 I12 graceful close", close_graceful },
 	{ "I14 I17 F7 abrupt close", close_abrupt },
 	{ "I3 E19 mt:M1 RULING36 two opens of one IA", two_opens },
-	{ "I5 I6 I13 shared asynchronous EVD", shared_async_evd },
+	{ "I5 I6 I13 I16 shared asynchronous EVD", shared_async_evd },
+	{ "G3 G4 G10 G15..G27 no dat.conf", no_dat_conf },
+	{ "G2 G5 G6 G7 G11 no other providers", no_other_providers },
 	{ "I14 E114 closed while others make objects", close_under_makers },
 	{ "A8 a child has nothing", fork_child },
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Protection Zones and Local Memory Regions (mt:M1..M27, mt:M67..M69). */
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include "rig.h"
 
 static DAT_LMR_HANDLE lmr;
@@ -202,6 +204,189 @@ static void lmr_sync(void)
 	CHECK_RET(dat_lmr_sync_rdma_write(a.ia, segments, 2), ARG(2));
 }
 
+/* A peer's RDMA and our own eyes, with a call between. */
+static void sync_around_rdma(void)
+{
+	DAT_EP_HANDLE ep_a, ep_b;
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET r;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	t = seg(&b, 0, 4096);
+	r = remote(&b, 0, 4096);
+	fill(a.mem, 4096, 1);
+	OK(post_write(&a, ep_a, 0, &r, 4096, 1, 0));
+	completes(a.req, ep_a, 1, DAT_DTO_SUCCESS);
+	OK(dat_lmr_sync_rdma_write(b.ia, &t, 1));
+	verify(b.mem, 4096, 1);
+	fill(b.mem, 4096, 2);
+	OK(dat_lmr_sync_rdma_read(b.ia, &t, 1));
+	OK(post_read(&a, ep_a, 8192, &r, 4096, 2, 0));
+	completes(a.req, ep_a, 2, DAT_DTO_SUCCESS);
+	verify(a.mem + 8192, 4096, 2);
+}
+
+/* In a process of its own, with what the parent's objects are worth there. */
+static int in_child(int (*child)(void))
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(child());
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static int use_parents_context(void)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_LMR_TRIPLET t = seg(&a, 0, 64);
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+
+	if (dat_ia_open((DAT_NAME_PTR)a.name, 8, &evd, &ia) ||
+	    dat_pz_create(ia, &pz) ||
+	    dat_ep_create(ia, pz, NULL, NULL, NULL, NULL, &ep))
+		return 1;
+	if (dat_ep_post_recv(ep, 1, &t, cookie(1), 0) !=
+	    ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_WRITE))
+		return 2;
+	return dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) ? 3 : 0;
+}
+
+static void context_of_another(void)
+{
+	DAT_EP_HANDLE ep;
+
+	rig_open(&a);
+	CHECK_EQ(in_child(use_parents_context), 0);
+	ep = new_ep(&a);
+	OK(post_recv(&a, ep, 0, 64, 1));
+}
+
+/* The same bytes three times, in two zones; each by itself. */
+static void many_times(void)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_TRIPLET t[3];
+	DAT_EP_HANDLE ep_a, ep_b;
+	DAT_LMR_HANDLE lmrs[3];
+	DAT_PZ_HANDLE zone;
+	int i;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	OK(dat_pz_create(a.ia, &zone));
+	for (i = 0; i < 3; i++) {
+		region.for_va = a.mem + 100 * i;
+		t[i] = seg(&a, 200, 64);
+		OK(dat_lmr_create(a.ia, DAT_MEM_TYPE_VIRTUAL, region, 5000,
+				  i == 2 ? zone : a.pz, DAT_MEM_PRIV_ALL_FLAG,
+				  &lmrs[i], &t[i].lmr_context, NULL, NULL,
+				  NULL));
+		CHECK(t[i].lmr_context != a.context);
+		CHECK(!i || t[i].lmr_context != t[i - 1].lmr_context);
+	}
+	fill(a.mem + 200, 64, 9);
+	for (i = 0; i < 2; i++) {
+		OK(post_recv(&b, ep_b, 0, 64, i));
+		OK(dat_ep_post_send(ep_a, 1, &t[i], cookie(i), 0));
+		completes(b.recv, ep_b, i, DAT_DTO_SUCCESS);
+		verify(b.mem, 64, 9);
+		OK(dat_lmr_free(lmrs[i]));
+	}
+	CHECK_RET(dat_ep_post_send(ep_a, 1, &t[2], cookie(1), 0),
+		  ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
+}
+
+static long pinned(void)
+{
+	char line[128];
+	long kilobytes = -1;
+	FILE *f;
+
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "VmPin: %ld", &kilobytes);
+	if (f)
+		fclose(f);
+	return kilobytes;
+}
+
+static int register_too_much(void)
+{
+	const struct rlimit limit = { 65536, 65536 };
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE small, big;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE z;
+
+	region.for_va = a.mem;
+	if (dat_ia_open((DAT_NAME_PTR)a.name, 8, &evd, &ia) ||
+	    dat_pz_create(ia, &z) || setrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    setuid(65534))
+		return 1;
+	if (dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, MEM, z,
+			   DAT_MEM_PRIV_ALL_FLAG, &big, NULL, NULL, NULL,
+			   NULL) !=
+	    ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY))
+		return 2;
+	if (pinned())
+		return 3;
+	if (dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, z,
+			   DAT_MEM_PRIV_ALL_FLAG, &small, NULL, NULL, NULL,
+			   NULL))
+		return 4;
+	if (pinned() < 4)
+		return 5;
+	if (dat_lmr_free(small) || pinned())
+		return 6;
+	return 0;
+}
+
+static void too_much(void)
+{
+	rig_open(&a);
+	CHECK_EQ(in_child(register_too_much), 0);
+}
+
+/* The pages are the region's, whatever the process maps there. */
+static void unmapped(void)
+{
+	const size_t length = 8192;
+	DAT_EP_HANDLE ep_a, ep_b;
+	DAT_RMR_TRIPLET r;
+	uint8_t *memory;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	fill(memory, length, 5);
+	OK(create_va(memory, length, DAT_MEM_PRIV_ALL_FLAG));
+	r.rmr_context = rmr;
+	r.target_address = address;
+	r.segment_length = length;
+	CHECK(!munmap(memory, length));
+	OK(post_read(&b, ep_b, 0, &r, length, 1, 0));
+	completes(b.req, ep_b, 1, DAT_DTO_SUCCESS);
+	verify(b.mem, length, 5);
+	fill(b.mem, length, 6);
+	OK(post_write(&b, ep_b, 0, &r, length, 2, 0));
+	completes(b.req, ep_b, 2, DAT_DTO_SUCCESS);
+	memset(b.mem, 0, length);
+	OK(post_read(&b, ep_b, 0, &r, length, 3, 0));
+	completes(b.req, ep_b, 3, DAT_DTO_SUCCESS);
+	verify(b.mem, length, 6);
+	OK(dat_lmr_free(lmr));
+}
+
 static const struct check_case cases[] = {
 	{ "mt:M1 mt:M3 protection zones", pz },
 	{ "mt:M6 mt:M9..M13 mt:M17 dat_lmr_create: arguments", lmr_arguments },
@@ -209,6 +394,11 @@ static const struct check_case cases[] = {
 	{ "mt:M7 mt:M8 an LMR of an LMR", lmr_of_lmr },
 	{ "mt:M9 shared memory", lmr_shared },
 	{ "mt:M67 mt:M69 dat_lmr_sync", lmr_sync },
+	{ "mt:M68 dat_lmr_sync around RDMA", sync_around_rdma },
+	{ "mt:M14 the context of another process", context_of_another },
+	{ "mt:M18 the same memory, many times", many_times },
+	{ "mt:M19 more than may be locked", too_much },
+	{ "mt:M20 memory that is unmapped", unmapped },
 };
 
 SET(memory_set);

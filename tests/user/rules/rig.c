@@ -237,7 +237,7 @@ static void *wait_thread(void *arg)
 	return NULL;
 }
 
-static bool sleeps(pid_t tid)
+bool sleeps(pid_t tid)
 {
 	char path[64], state = '?';
 	FILE *f;

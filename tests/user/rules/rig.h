@@ -95,6 +95,8 @@ struct waiter {
 void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
 		  DAT_COUNT threshold);
 void end_waiter(struct waiter *w, DAT_RETURN expected);
+/* This thread does. */
+bool sleeps(pid_t tid);
 
 /* Triplets over a side's memory */
 DAT_LMR_TRIPLET seg(const struct side *side, size_t offset, size_t length);

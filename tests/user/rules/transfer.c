@@ -120,6 +120,43 @@ static void rdma(void)
 	no_event(b.recv);
 }
 
+/* mt:T7 mt:T8: the arrays are ours again, and memory never is a trap. */
+static void after_the_post(void)
+{
+	DAT_EP_HANDLE ep_a, ep_b;
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET r;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	memset(b.mem, 0, MEM);
+	fill(a.mem + 4096, 64, 1);
+	fill(a.mem + 8192, 64, 2);
+	/* Held up, since nobody receives it. */
+	t = seg(&a, 0, 64);
+	OK(dat_ep_post_send(ep_a, 1, &t, cookie(1), 0));
+	t = seg(&a, 4096, 64);
+	OK(dat_ep_post_send(ep_a, 1, &t, cookie(2), 0));
+	t = seg(&a, 8192, 64);
+	r = remote(&b, 65536, 64);
+	OK(dat_ep_post_rdma_write(ep_a, 1, &t, cookie(3), &r, 0));
+	memset(&t, 0xff, sizeof(t));
+	memset(&r, 0xff, sizeof(r));
+	fill(a.mem, 64, 77);
+	t = seg(&b, 0, 64);
+	OK(dat_ep_post_recv(ep_b, 1, &t, cookie(4), 0));
+	t = seg(&b, 4096, 64);
+	OK(dat_ep_post_recv(ep_b, 1, &t, cookie(5), 0));
+	memset(&t, 0xff, sizeof(t));
+	CHECK_EQ(completes_length(b.recv, ep_b, 4), 64);
+	CHECK_EQ(completes_length(b.recv, ep_b, 5), 64);
+	CHECK_EQ(completes_length(a.req, ep_a, 1), 64);
+	CHECK_EQ(completes_length(a.req, ep_a, 2), 64);
+	CHECK_EQ(completes_length(a.req, ep_a, 3), 64);
+	verify(b.mem + 4096, 64, 1);
+	verify(b.mem + 65536, 64, 2);
+}
+
 /* mt:T43: a write is there when a later send is received. */
 static void write_then_send(void)
 {
@@ -261,6 +298,10 @@ static void rights_and_zones(void)
 	CHECK_RET(dat_ep_post_send(ep_a, 1, &t, cookie(1), 0), NO_READ);
 	CHECK_RET(dat_ep_post_rdma_write(ep_a, 1, &t, cookie(1), &r, 0),
 		  NO_READ);
+	/* mt:T35: a read needs no remote right on its sink */
+	extra_lmr(&a, a.pz, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &t, NULL);
+	OK(dat_ep_post_rdma_read(ep_a, 1, &t, cookie(3), &r, 0));
+	completes(a.req, ep_a, 3, DAT_DTO_SUCCESS);
 	is_state(ep_a, DAT_EP_STATE_CONNECTED);
 }
 
@@ -666,9 +707,10 @@ static const struct check_case cases[] = {
 	{ "D41 mt:T2 mt:T42 mt:T48 send and receive", send_receive },
 	{ "mt:T3 mt:T4 mt:T33 scatter and gather", scatter_gather },
 	{ "mt:T2 mt:T33 mt:T49 RDMA write and read", rdma },
+	{ "mt:T7 mt:T8 after the post", after_the_post },
 	{ "mt:T43 a write before a send", write_then_send },
 	{ "mt:T1 mt:T2 mt:T5 mt:T6 mt:T19 mt:T21 mt:T25 mt:T34 posts: arguments", post_arguments },
-	{ "mt:T29 mt:T30 rights and zones", rights_and_zones },
+	{ "mt:M2 mt:T29 mt:T30 mt:T31 mt:T35 rights and zones", rights_and_zones },
 	{ "T33 D52 L7 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 remote rights", remote_rights },
 	{ "L4 L6 mt:T5 mt:T48 a freed LMR", freed_lmr },
 	{ "mt:T50 a message too long", too_long },
