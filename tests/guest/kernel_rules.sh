@@ -39,9 +39,9 @@ load() {
 }
 
 unload() {
-	verdict "kdapl does not unload while it is used ($1)" still_used
+	verdict "I9 kdapl does not unload while it is used ($1)" still_used
 	rmmod kdat_rules || die "kdat_rules does not unload"
-	verdict "no object is left ($1)" nothing_left
+	verdict "I19 no object is left ($1)" nothing_left
 	verdict "kdapl unloads ($1)" rmmod kdapl
 }
 

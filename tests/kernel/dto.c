@@ -622,7 +622,8 @@ static void bad_remote(struct link *link, const DAT_RMR_TRIPLET *remote,
 
 static void remote_access(void)
 {
-	struct mem no_write = {};
+	struct mem no_write = {}, elsewhere = {};
+	DAT_PZ_HANDLE own = side_b.pz, pz = NULL;
 	struct link link = {};
 	DAT_RMR_TRIPLET remote;
 
@@ -641,9 +642,22 @@ static void remote_access(void)
 	remote = remote_piece(&no_write, 0, 64);
 	remote.rmr_context ^= 0x10000;
 	bad_remote(&link, &remote, true);
+	link_free(&link);
+	memset(&link, 0, sizeof(link));
+	/* mt:M2: all rights, but another zone than the endpoint's. */
+	if (!OK(dat_pz_create(side_b.ia, &pz)))
+		goto out;
+	side_b.pz = pz;
+	mem_new(&side_b, &elsewhere, 4096, DAT_MEM_PRIV_ALL_FLAG);
+	side_b.pz = own;
+	remote = remote_piece(&elsewhere, 0, 64);
+	bad_remote(&link, &remote, false);
 out:
 	link_free(&link);
 	mem_free(&no_write);
+	mem_free(&elsewhere);
+	if (pz)
+		OK(dat_pz_free(pz));
 }
 
 const struct test_case dto_cases[] = {
@@ -665,7 +679,7 @@ const struct test_case dto_cases[] = {
 	  full_queues },
 	{ "mt:T9 mt:T10", "requests before the connection", requests_by_state },
 	{ "mt:T50 mt:T52 E48", "a message longer than the receive", too_long },
-	{ "T33 D52 D53 mt:M46 mt:T32 mt:T41 mt:T55",
+	{ "T33 D52 D53 mt:M2 mt:M46 mt:T32 mt:T41 mt:T55",
 	  "remote memory that is not there",
 	  remote_access },
 	{}

@@ -69,6 +69,7 @@ static void shells_remain(struct link *link, struct collector *async)
 	DAT_EVENT event;
 	DAT_HANDLE out;
 	DAT_CONN_QUAL qual;
+	DAT_IA_HANDLE ia;
 
 	do {
 		if (!next_event(events, &event))
@@ -93,6 +94,13 @@ static void shells_remain(struct link *link, struct collector *async)
 	IS(dat_psp_create_any(side_b.ia, &qual, link->listener.requests->evd, 0,
 			      &out), DAT_INVALID_STATE, 0);
 	OK(dat_ep_query(link->b.ep, DAT_EP_FIELD_ALL, &param));
+	/* G8: nor can it be opened; the other one can. */
+	out = DAT_HANDLE_NULL;
+	IS(dat_ia_open((char *)side_b.name, 1, &out, &ia),
+	   DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	out = DAT_HANDLE_NULL;
+	if (OK(dat_ia_open((char *)side_a.name, 1, &out, &ia)))
+		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 	/* The upcall may have posted some, too, when it was over already. */
 	OK(node_recv(&link->b, 0, 8, 5));
 	do {
@@ -145,6 +153,6 @@ out:
 }
 
 const struct test_case removal_cases[] = {
-	{ "E71 I19 A10 mt:M79", "the device goes, under traffic", removal },
+	{ "E71 G8 I19 A10 mt:M79", "the device goes, under traffic", removal },
 	{}
 };

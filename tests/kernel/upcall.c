@@ -4,6 +4,7 @@
  * lengths; queries.
  */
 #include <linux/completion.h>
+#include <linux/interrupt.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
@@ -125,12 +126,17 @@ static struct probe {
 	unsigned int taken;
 	unsigned int running;
 	unsigned long next;
+	unsigned long next_at_tasklet;
+	struct task_struct *poster;
+	bool nested;
 	bool softirq;
 	bool task;
 	bool more;
 	bool in_order;
 	bool alone;
 	DAT_RETURN teardown, free, close, modify;
+	DAT_RETURN rets[20];
+	unsigned int nr_rets;
 } probe;
 
 static void probe_new(void)
@@ -165,24 +171,168 @@ static void note_context(DAT_PVOID data, const DAT_EVENT *event,
 {
 	probe.softirq = in_serving_softirq();
 	probe.task = in_task();
+	probe.nested = probe.task && current == probe.poster;
 	complete(&probe.entered);
 }
 
 static void contexts(void)
 {
 	if (probe_evd(note_context, DAT_EVD_DTO_FLAG)) {
+		/* E101: with softirqs held off here, it cannot run before. */
+		local_bh_disable();
 		OK(post_se(probe.evd, 1));
+		CHECK(!completion_done(&probe.entered));
+		local_bh_enable();
 		if (probe_wait(&probe.entered))
 			CHECK(probe.softirq && !probe.task);
 		OK(dat_evd_free(probe.evd));
 	}
 	if (probe_evd(note_context, DAT_EVD_CONNECTION_FLAG)) {
+		probe.poster = current;
 		OK(post_se(probe.evd, 1));
 		if (probe_wait(&probe.entered))
-			CHECK(probe.task && !probe.softirq);
+			CHECK(probe.task && !probe.softirq && !probe.nested);
 		OK(dat_evd_free(probe.evd));
 	}
 }
+
+/* ---- what an upcall may call ---------------------------------------------- */
+
+static void note(DAT_RETURN ret)
+{
+	if (probe.nr_rets < ARRAY_SIZE(probe.rets))
+		probe.rets[probe.nr_rets++] = ret;
+}
+
+static void all_succeeded(unsigned int nr)
+{
+	unsigned int i;
+
+	CHECK(probe.nr_rets == nr);
+	for (i = 0; i < probe.nr_rets; i++)
+		if (probe.rets[i])
+			fail("call %u: %#x", i, probe.rets[i]);
+}
+
+/* At the first software event: everything that may be called in softirq. */
+static void call_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
+			    DAT_BOOLEAN more)
+{
+	struct link *link = data;
+	DAT_EP_HANDLE ep = link->a.ep;
+	DAT_RMR_TRIPLET remote = remote_piece(&link->b.mem, 0, 64);
+	const char *major, *minor;
+	DAT_CONTEXT context = {};
+	DAT_HANDLE_TYPE type;
+	DAT_LMR_PARAM lmr;
+	DAT_EVD_PARAM evd;
+	DAT_EP_PARAM param;
+	DAT_EVENT next;
+
+	if (event->event_number != DAT_SOFTWARE_EVENT || probe.calls++)
+		return;
+	probe.softirq = in_serving_softirq();
+	note(node_recv(&link->a, 0, 64, 1));
+	note(node_send(&link->a, 0, 64, 2, 0));
+	note(node_write(&link->a, 0, 64, &remote, 3, 0));
+	note(node_read(&link->a, 0, 64, &remote, 4, 0));
+	note(dat_ep_get_status(ep, NULL, NULL, NULL));
+	note(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	note(dat_evd_query(probe.evd, DAT_EVD_FIELD_ALL, &evd));
+	note(dat_lmr_query(link->a.mem.lmr, DAT_LMR_FIELD_ALL, &lmr));
+	note(dat_set_consumer_context(ep, context));
+	note(dat_get_consumer_context(ep, &context));
+	note(dat_get_handle_type(ep, &type));
+	note(dat_strerror(DAT_SUCCESS, &major, &minor));
+	note(post_se(probe.evd, 2));
+	note(dat_evd_dequeue(probe.evd, &next));
+	note(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	complete(&probe.done);
+}
+
+static void calls_in_softirq(void)
+{
+	DAT_UPCALL_OBJECT upcall = { .upcall_func = call_in_softirq };
+	struct link link = {};
+
+	probe_new();
+	upcall.instance_data = &link;
+	if (!node_new(&link.a, &side_a, NULL) ||
+	    !node_new(&link.b, &side_b, NULL) || !OK(dat_ep_free(link.a.ep)))
+		goto out;
+	link.a.ep = DAT_HANDLE_NULL;
+	if (!OK(dat_evd_kcreate(side_a.ia, 64, DAT_UPCALL_SINGLE_INSTANCE,
+				&upcall, DAT_EVD_DTO_FLAG |
+				DAT_EVD_SOFTWARE_FLAG, &probe.evd)) ||
+	    !OK(dat_ep_create(side_a.ia, side_a.pz, probe.evd, probe.evd,
+			      link.a.events->evd, &node_attr, &link.a.ep)) ||
+	    !listener_new(&link.listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !link_connect(&link.a, &link.b, &link.listener) ||
+	    !OK(node_recv(&link.b, 0, 64, 5)))
+		goto out;
+	OK(post_se(probe.evd, 1));
+	if (probe_wait(&probe.done)) {
+		CHECK(probe.softirq);
+		all_succeeded(15);
+		want_conn(link.a.events, link.a.ep,
+			  DAT_CONNECTION_EVENT_DISCONNECTED);
+		want_dto(link.b.events, link.b.ep, 5, DAT_DTO_SUCCESS, 64);
+		want_conn(link.b.events, link.b.ep,
+			  DAT_CONNECTION_EVENT_DISCONNECTED);
+	}
+out:
+	link_free(&link);
+	if (probe.evd)
+		OK(dat_evd_free(probe.evd));
+}
+
+/* What sleeps: an object of each kind is made and freed. */
+static void make_objects(DAT_PVOID data, const DAT_EVENT *event,
+			 DAT_BOOLEAN more)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = data };
+	DAT_HANDLE pz, lmr, evd, ep, psp;
+	DAT_CONN_QUAL qual;
+
+	note(dat_pz_create(side_a.ia, &pz));
+	note(dat_lmr_kcreate(side_a.ia, DAT_MEM_TYPE_VIRTUAL, region, 64, pz,
+			     DAT_MEM_PRIV_ALL_FLAG, 0, &lmr, NULL, NULL, NULL,
+			     NULL));
+	note(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_DISABLE, NULL,
+			     DAT_EVD_DEFAULT_FLAG, &evd));
+	note(dat_ep_create(side_a.ia, pz, evd, evd, evd, &node_attr, &ep));
+	note(dat_psp_create_any(side_a.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
+				&psp));
+	note(dat_psp_free(psp));
+	note(dat_ep_free(ep));
+	note(dat_lmr_free(lmr));
+	note(dat_pz_free(pz));
+	note(dat_evd_resize(evd, 16));
+	note(dat_evd_free(evd));
+	complete(&probe.done);
+}
+
+static void calls_in_process(void)
+{
+	DAT_UPCALL_OBJECT upcall = { .upcall_func = make_objects };
+	struct mem mem = {};
+
+	if (!mem_new(&side_a, &mem, 64, DAT_MEM_PRIV_NONE_FLAG))
+		return;
+	probe_new();
+	upcall.instance_data = mem.va;
+	if (OK(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_SINGLE_INSTANCE, &upcall,
+			       DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
+			       &probe.evd))) {
+		OK(post_se(probe.evd, 1));
+		if (probe_wait(&probe.done))
+			all_succeeded(11);
+		OK(dat_evd_free(probe.evd));
+	}
+	mem_free(&mem);
+}
+
+/* ---- many events ---------------------------------------------------------- */
 
 enum { FLOOD = 1500 };
 
@@ -236,6 +386,38 @@ static void floods(void)
 {
 	flood(DAT_EVD_DTO_FLAG);
 	flood(DAT_EVD_CONNECTION_FLAG);
+}
+
+/* Runs as soon as the softirq of the upcalls has had its budget. */
+static void note_next(struct tasklet_struct *tasklet)
+{
+	probe.next_at_tasklet = probe.next;
+}
+
+static DECLARE_TASKLET(others, note_next);
+
+static void let_others(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	if (!probe.next)
+		tasklet_hi_schedule(&others);
+	count(NUMBER(event));
+}
+
+static void budget(void)
+{
+	int i;
+
+	if (!probe_evd(let_others, DAT_EVD_DTO_FLAG))
+		return;
+	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, NULL));
+	for (i = 0; i < FLOOD; i++)
+		OK(post_se(probe.evd, i));
+	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_SINGLE_INSTANCE, NULL));
+	probe_wait(&probe.done);
+	tasklet_kill(&others);
+	if (!probe.next_at_tasklet || probe.next_at_tasklet > 256)
+		fail("the first %lu events in one go", probe.next_at_tasklet);
+	OK(dat_evd_free(probe.evd));
 }
 
 /* ---- TEARDOWN ----------------------------------------------------------- */
@@ -413,11 +595,14 @@ const struct test_case upcall_cases[] = {
 	  software_events },
 	{ "E103 E104 E105 E97", "policies", policies },
 	{ "E98 E101", "contexts of upcalls", contexts },
-	{ "E42 E43 E94 E95 E96 E113", "a flood of events, partly dequeued",
+	{ "E99 mt:T17", "calls from an upcall in softirq", calls_in_softirq },
+	{ "E100", "calls from an upcall in process context", calls_in_process },
+	{ "E42 E43 E93 E94 E95 E96", "a flood of events, partly dequeued",
 	  floods },
+	{ "E113", "a flood of events lets others run", budget },
 	{ "E102 E103 E104", "TEARDOWN waits for the running upcall",
 	  teardown_waits },
-	{ "E100 E108 I18", "from its own upcall", own_upcall },
+	{ "E108 I18", "from its own upcall", own_upcall },
 	{ "E109", "function and instance are replaced", replaced },
 	{ "E58 E112 I3 I4 I12", "the async EVD, a second open", async_evd },
 	{ "I14 I15 I17 F7", "abrupt close with everything on it",
