@@ -84,6 +84,19 @@ static void refuses_every_other_code(void)
 	expect(major == untouched && minor == untouched, "stored on failure", refused);
 }
 
+/* The same strings each time. */
+static void strings_are_constant(void)
+{
+	const char *major, *minor, *again, *minor_again;
+	size_t i;
+
+	for (i = 0; i < COUNT(types); i++)
+		expect(!dat_strerror(types[i].value, &major, &minor) &&
+		       !dat_strerror(types[i].value, &again, &minor_again) &&
+		       major == again && minor == minor_again,
+		       "another string", types[i].value);
+}
+
 static void checks_pointers(void)
 {
 	const char *major = NULL, *minor = NULL;
@@ -101,6 +114,7 @@ int main(void)
 {
 	names_every_code();
 	refuses_every_other_code();
+	strings_are_constant();
 	checks_pointers();
 	return failures != 0;
 }
