@@ -6,13 +6,14 @@
 #include "scenario.h"
 
 extern const struct scenario_table disconnect_table, order_table, reset_table,
-	handoff_table;
+				   handoff_table, free_table;
 
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
 	&order_table,
 	&reset_table,
 	&handoff_table,
+	&free_table,
 };
 
 /* What a scenario has allocated, and its threads. */

@@ -322,6 +322,37 @@ static void markers(void)
 			return;
 }
 
+/* Work of the old life that was posted after its end, and reset right behind. */
+static void late_posts(void)
+{
+	struct pair p = {};
+	DAT_EVENT event;
+	int i, j;
+
+	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
+	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (i = 0; i < 30 && !failed(); i++) {
+		if (!pair_connect(&p.a, &p.b, &p.listener) ||
+		    !OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG)) ||
+		    !both_disconnected(&p))
+			return;
+		for (j = 0; j < NODE_RECVS; j++) {
+			OK(node_recv(&p.a, 0, 64, j));
+			OK(node_send(&p.a, 0, 64, j, 0));
+		}
+		if (!reset_both(&p))
+			return;
+		for (j = 0; j < NODE_RECVS; j++)
+			if (!CHECK(event_within(p.a.recv, 0, &event)) ||
+			    !CHECK(event_within(p.a.request, 0, &event)))
+				return;
+		nothing_more(p.a.recv);
+		nothing_more(p.a.request);
+	}
+}
+
 /* ---- reset while flushes are delivered ---------------------------------- */
 
 /* The flush is under way, or the end is only near. */
@@ -594,6 +625,7 @@ static const struct scenario scenarios[] = {
 		 late_packets),
 	SCENARIO("R7 R8 R9 after its markers reset loses nothing: send, RDMA read, RDMA write",
 		 markers),
+	SCENARIO("R5 R6 posted after the end, and reset right behind", late_posts),
 	SCENARIO("R1 R5 R6 R10 R15 reset while the flush is under way", reset_in_flush),
 	SCENARIO("R12 R13 what reset keeps, and another peer in the next life",
 		 kept_and_ended),

@@ -14,7 +14,7 @@
 	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_##sub) \
 }
 
-const struct stage_state stages[NR_STAGES] = {
+const struct stage stages[NR_STAGES] = {
 	STAGE(UNCONNECTED),
 	STAGE(RESERVED),
 	STAGE_PENDING(PASSIVE_CONNECTION_PENDING, PASSCONNPENDING),
@@ -77,7 +77,7 @@ DAT_EVENT_NUMBER next_conn(struct node *node)
 /* ---- the way into a state ----------------------------------------------- */
 
 /* The EP is on side a: it asks for its connection itself. */
-static bool asks(const struct stage_state *stage)
+static bool asks(const struct stage *stage)
 {
 	return stage->state == DAT_EP_STATE_UNCONNECTED ||
 	       stage->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
@@ -177,7 +177,7 @@ static bool enter(struct staged *s)
 	}
 }
 
-bool stage_new(struct staged *s, const struct stage_state *stage)
+bool stage_new(struct staged *s, const struct stage *stage)
 {
 	bool tentative = stage->state ==
 			 DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;

@@ -10,7 +10,7 @@
 
 #define NR_STAGES	9
 
-struct stage_state {
+struct stage {
 	DAT_EP_STATE state;
 	const char *name;
 	/* Of calls that the state forbids. */
@@ -18,7 +18,7 @@ struct stage_state {
 };
 
 /* In the order of the rows of the matrix. */
-extern const struct stage_state stages[NR_STAGES];
+extern const struct stage stages[NR_STAGES];
 
 /*
  * @node's EP is in the state, with one receive unless it has no PZ (TENT) or was
@@ -27,7 +27,7 @@ extern const struct stage_state stages[NR_STAGES];
  * In COMPLETION_PENDING side a's link is cut.
  */
 struct staged {
-	const struct stage_state *is;
+	const struct stage *is;
 	struct node node;
 	struct node peer;
 	struct listener listener;
@@ -38,7 +38,7 @@ struct staged {
 #define STAGE_RECV	77
 #define STAGE_SEND	78
 
-bool stage_new(struct staged *s, const struct stage_state *stage);
+bool stage_new(struct staged *s, const struct stage *stage);
 /* The EP can do what it could when it was staged: it does it. */
 bool stage_unharmed(struct staged *s);
 
