@@ -315,6 +315,8 @@ static void both_drain(void)
 	}
 	OK(dat_ep_disconnect(p.a.ep, GRACEFUL));
 	OK(dat_ep_disconnect(p.b.ep, GRACEFUL));
+	silent(p.a.conn);
+	silent(p.b.conn);
 	state_is(p.a.ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	state_is(p.b.ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	for (i = 0; i < 4; i++)
