@@ -1001,6 +1001,9 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 	/* A direction without DTOs needs one, too: its queue pair does. */
 	ret = stream == KDAPL_STREAM_OTHER ? 0 :
 	      cq_provide(evd, rest.entries + entries);
+	/* What the device says is not to be taken for an answer of ours. */
+	if (ret && ret != -ENOSPC)
+		ret = -ENOMEM;
 	if (ret)
 		goto err;
 	evd_count(evd, stream, flags, entries, 1);
