@@ -15,16 +15,16 @@
 struct board *board;
 
 const char *const rule_names[RULES] = {
-	[RULE_ONCE] = "T36 D40 every accepted post completes exactly once",
-	[RULE_ORDER] = "D43 T40 T47 completions come in the order of the posts",
-	[RULE_FAILED] = "D21 D23 T41 no success after a failure or outside a connection",
+	[RULE_ONCE] = "D40 mt:T36 every accepted post completes exactly once",
+	[RULE_ORDER] = "D43 mt:T40 mt:T47 completions come in the order of the posts",
+	[RULE_FAILED] = "D21 D23 mt:T41 no success after a failure or outside a connection",
 	[RULE_ENDS] = "D6 D32 D52 the connection events of an EP follow each other",
 	[RULE_ATTEMPTS] = "C11 P53 every connect and accept is answered exactly once",
 	[RULE_FREED] = "F8 F9 F14 nothing of a freed EP is queued after dat_ep_free",
 	[RULE_DEAD] = "F5 L1 P71 a freed handle is dead at once",
 	[RULE_LMR] = "L5 no byte changes after dat_lmr_free",
-	[RULE_MESSAGE] = "T42 T48 messages arrive whole and in order",
-	[RULE_PAIR] = "D20 T56 what one end has sent the other has received",
+	[RULE_MESSAGE] = "mt:T42 mt:T48 messages arrive whole and in order",
+	[RULE_PAIR] = "D20 mt:T56 what one end has sent the other has received",
 	[RULE_PRIVATE] = "C5 P42 P55 private data arrives",
 	[RULE_CODE] = "E114 no call returns a code that it does not have",
 	[RULE_CLOSE] = "F10 F11 I12 everything can be freed and closed at the end",
@@ -571,7 +571,8 @@ bool take(struct world *w, struct evd *evd)
 bool drained(const struct ep *ep)
 {
 	return load(&ep->accepted) == load(&ep->completed) &&
-	       load(&ep->attempts) == load(&ep->ended);
+	       load(&ep->attempts) == load(&ep->ended) &&
+	       !load(&ep->connected);
 }
 
 void check_drained(struct ep *ep)

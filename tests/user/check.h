@@ -36,6 +36,8 @@ struct check_case {
 /* One of each in a program, however many files it has. */
 __attribute__((weak)) jmp_buf check_end;
 __attribute__((weak)) bool check_failed;
+/* The case that runs */
+__attribute__((weak)) const struct check_case *check_current;
 
 /* DAT_INVALID_PARAMETER with DAT_INVALID_ARG2: ERR(INVALID_PARAMETER, ARG2) */
 #define ERR(type, subtype)						\
@@ -138,6 +140,7 @@ static inline int check_run(const struct check_case *cases, size_t number,
 		if (!check_wanted(cases[i].name, argc, argv))
 			continue;
 		check_failed = false;
+		check_current = &cases[i];
 		start = check_now();
 		if (!setjmp(check_end))
 			cases[i].run();
