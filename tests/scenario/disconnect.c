@@ -79,6 +79,7 @@ static void requests_by_state(void)
 	DAT_DTO_COMPLETION_STATUS status;
 	DAT_RMR_TRIPLET to;
 	DAT_RETURN wanted;
+	DAT_RMR_HANDLE rmr;
 	struct staged s;
 	int i, j;
 
@@ -103,20 +104,27 @@ static void requests_by_state(void)
 		/* It has no outgoing reads by default either (T16). */
 		if (stages[i].state != DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
 			EXPECT(node_read(&s.node, 0, 8, &to, 2, 0), wanted);
+		if (!OK(dat_rmr_create(s.node.side->pz, &rmr)))
+			return;
+		EXPECT(node_bind(&s.node, rmr, 0, 8, 3, 0), wanted);
 		for (j = 0; j < 3 && !wanted; j++)
 			want_done(s.node.request, s.node.ep, j, status);
+		if (!wanted)
+			want_bound(s.node.request, rmr, 3, status);
+		OK(dat_rmr_free(rmr));
 		stage_unharmed(&s);
 	}
 }
 
 /* ---- graceful: the drain ------------------------------------------------ */
 
-/* What graceful_mixed() posts: sends of 100 bytes around a read and a write. */
-#define MIXED_SENDS	4
-#define MIXED_REQUESTS	6
+/* What graceful_mixed() posts: sends of 100 bytes around all other kinds. */
+#define MIXED_SENDS	5
+#define MIXED_REQUESTS	9
 #define MIXED_LENGTH	1000
 
-static void post_mixed(struct node *node, struct node *peer)
+static void post_mixed(struct node *node, struct node *peer,
+		       DAT_RMR_HANDLE *rmrs)
 {
 	DAT_RMR_TRIPLET from = remote_piece(&peer->mem, 8000, MIXED_LENGTH);
 	DAT_RMR_TRIPLET to = remote_piece(&peer->mem, 2000, MIXED_LENGTH);
@@ -127,10 +135,14 @@ static void post_mixed(struct node *node, struct node *peer)
 	OK(node_write(node, 0, MIXED_LENGTH, &to, 3, 0));
 	OK(node_send(node, 200, 100, 4, 0));
 	OK(node_send(node, 300, 100, 5, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(node_bind(node, rmrs[0], 0, 100, 6, 0));
+	OK(node_bind(node, rmrs[1], 0, 100, 7, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(node_send(node, 400, 100, 8, 0));
 }
 
 /* D14, D16: what a draining EP says to everything. */
-static void calls_while_pending(struct node *node, struct node *peer)
+static void calls_while_pending(struct node *node, struct node *peer,
+				DAT_RMR_HANDLE rmr)
 {
 	DAT_RMR_TRIPLET remote = remote_piece(&peer->mem, 0, 8);
 
@@ -138,6 +150,7 @@ static void calls_while_pending(struct node *node, struct node *peer)
 	BAD_STATE(node_send(node, 0, 8, 50, 0), EP_DISCPENDING);
 	BAD_STATE(node_read(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
 	BAD_STATE(node_write(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
+	BAD_STATE(node_bind(node, rmr, 0, 8, 50, 0), EP_DISCPENDING);
 	BAD_STATE(dat_ep_reset(node->ep), EP_DISCPENDING);
 	OK(dat_ep_disconnect(node->ep, GRACEFUL));
 	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
@@ -146,19 +159,23 @@ static void calls_while_pending(struct node *node, struct node *peer)
 static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
 {
 	struct node *node = actor(p, passive), *peer = other(p, passive);
-	struct account mine = { .request.suppressed = 1 << 1 | 1 << 5 };
+	struct account mine = { .request.suppressed = 1 << 1 | 1 << 5 | 1 << 7 };
 	struct account theirs = {};
+	DAT_RMR_HANDLE rmrs[3];
 	DAT_EVENT event;
 	int i;
 
 	if (!pair_new(p, how, NULL, NULL))
 		return false;
+	for (i = 0; i < 3; i++)
+		if (!OK(dat_rmr_create(node->side->pz, &rmrs[i])))
+			return false;
 	mem_fill(&node->mem, 0, MIXED_LENGTH, 1);
 	mem_fill(&peer->mem, 8000, MIXED_LENGTH, 2);
 	OK(node_recv(node, 30000, 64, RECV | 0));
-	post_mixed(node, peer);
+	post_mixed(node, peer, rmrs);
 	OK(dat_ep_disconnect(node->ep, GRACEFUL));
-	calls_while_pending(node, peer);
+	calls_while_pending(node, peer, rmrs[2]);
 	/* D15: the peer may send, and there may be one receive more for it. */
 	OK(node_recv(node, 31000, 64, RECV | 1));
 	OK(node_recv(node, 32000, 64, RECV | 2));
@@ -174,8 +191,11 @@ static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
 	/* Now the peer is ready. */
 	for (i = 0; i < MIXED_SENDS; i++)
 		OK(node_recv(peer, 9000 + 100 * i, 100, RECV | i));
-	return both_end(node, &mine, peer, &theirs) &&
-	       account_closed(&mine, MIXED_REQUESTS, 3) &&
+	if (!both_end(node, &mine, peer, &theirs))
+		return false;
+	for (i = 0; i < 3; i++)
+		OK(dat_rmr_free(rmrs[i]));
+	return account_closed(&mine, MIXED_REQUESTS, 3) &&
 	       account_closed(&theirs, 2, MIXED_SENDS) &&
 	       CHECK_EQ(mine.request.good, MIXED_REQUESTS) &&
 	       CHECK_EQ(mine.recv.good, 2) &&
@@ -245,6 +265,7 @@ static bool end_drain(struct node *node, struct node *peer, enum drain_end how)
 
 static void end_of_drain(enum drain_end how)
 {
+	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
 	int i, j;
 
@@ -255,10 +276,13 @@ static void end_of_drain(enum drain_end how)
 		memset(&p, 0, sizeof(p));
 		if (!pair_new(&p, i >> 1, NULL, NULL))
 			return;
+		if (!OK(dat_rmr_create(node->side->pz, &rmr)))
+			return;
 		OK(node_recv(node, 0, 64, RECV));
-		for (j = 0; j < NODE_REQUESTS; j++)
+		for (j = 0; j < NODE_REQUESTS - 1; j++)
 			OK(node_send(node, 0, 100, j, j == 1 ?
 				     DAT_COMPLETION_SUPPRESS_FLAG : 0));
+		OK(node_bind(node, rmr, 0, 100, j, 0));
 		OK(dat_ep_disconnect(node->ep, GRACEFUL));
 		state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
 		if (!end_drain(node, peer, how) ||
@@ -270,6 +294,7 @@ static void end_of_drain(enum drain_end how)
 			account_until(&theirs, peer, DISCONNECTED);
 		if (how == END_PEER_FREE)
 			peer->ep = DAT_HANDLE_NULL;
+		OK(dat_rmr_free(rmr));
 		if (how != END_PEER_CLOSE)
 			pair_free(&p);
 	}
@@ -444,6 +469,7 @@ static void nobody_dequeues(void)
 static void abrupt_outstanding(void)
 {
 	unsigned int good = 0, flushed = 0;
+	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
 	int i, j;
 
@@ -459,8 +485,13 @@ static void abrupt_outstanding(void)
 			OK(node_recv(peer, 0, 4096, RECV | j));
 		for (j = 0; j < NODE_RECVS; j++)
 			OK(node_recv(node, 0, 4096, RECV | j));
+		if (!OK(dat_rmr_create(node->side->pz, &rmr)))
+			return;
 		for (j = 0; j < NODE_REQUESTS; j++) {
-			OK(node_send(node, 4096, 4096, j, 0));
+			if (j == i % NODE_REQUESTS)
+				OK(node_bind(node, rmr, 0, 4096, j, 0));
+			else
+				OK(node_send(node, 4096, 4096, j, 0));
 			OK(node_send(peer, 4096, 4096, j, 0));
 		}
 		OK(dat_ep_disconnect(node->ep, ABRUPT));
@@ -468,7 +499,8 @@ static void abrupt_outstanding(void)
 			return;
 		account_closed(&mine, NODE_REQUESTS, NODE_RECVS);
 		account_closed(&theirs, NODE_REQUESTS, ready);
-		CHECK(mine.request.good <= (u64)ready);
+		CHECK(mine.request.good <= (u64)ready + 1);
+		OK(dat_rmr_free(rmr));
 		good += mine.request.good + theirs.request.good;
 		flushed += 2 * NODE_REQUESTS - mine.request.good -
 			   theirs.request.good;

@@ -449,6 +449,17 @@ DAT_RETURN node_read(struct node *node, size_t offset, size_t length,
 				     flags);
 }
 
+DAT_RETURN node_bind(struct node *node, DAT_RMR_HANDLE rmr, size_t offset,
+		     size_t length, u64 number, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET iov = piece(&node->mem, offset, length);
+	DAT_RMR_CONTEXT context;
+
+	return dat_rmr_bind(rmr, &iov, DAT_MEM_PRIV_REMOTE_READ_FLAG |
+			    DAT_MEM_PRIV_REMOTE_WRITE_FLAG, node->ep,
+			    cookie(number), flags, &context);
+}
+
 /* ---- connections -------------------------------------------------------- */
 
 bool listener_new(struct listener *listener, DAT_PSP_FLAGS flags)

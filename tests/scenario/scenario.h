@@ -328,6 +328,9 @@ DAT_RETURN node_write(struct node *node, size_t offset, size_t length,
 DAT_RETURN node_read(struct node *node, size_t offset, size_t length,
 		     const DAT_RMR_TRIPLET *from, u64 number,
 		     DAT_COMPLETION_FLAGS flags);
+/* Opens that to reads and writes of peers. */
+DAT_RETURN node_bind(struct node *node, DAT_RMR_HANDLE rmr, size_t offset,
+		     size_t length, u64 number, DAT_COMPLETION_FLAGS flags);
 
 /* ---- connections (rig.c) ------------------------------------------------ */
 
