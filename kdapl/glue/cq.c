@@ -60,9 +60,10 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 
-	cq->ib = new;
 	cq->size = new->cqe;
 	cq->armed = false;
+	/* Whoever polls or arms may find it from here on. */
+	smp_store_release(&cq->ib, new);
 	return 0;
 }
 

@@ -53,13 +53,28 @@ struct mem {
 static atomic_t next_key = ATOMIC_INIT(0);
 
 /**
- * kdapl_mr_next_key - a key byte that the last 255 did not have
+ * kdapl_mr_next_key - a key whose lowest byte the last 255 did not have
  *
  * Any context.
  */
-u8 kdapl_mr_next_key(void)
+u32 kdapl_mr_next_key(void)
 {
 	return atomic_inc_return(&next_key);
+}
+
+/**
+ * kdapl_mr_keys_used - the MRs of a window go, and their keys are not to come again
+ * @key: the last one that the window counted
+ *
+ * Any context.
+ */
+void kdapl_mr_keys_used(u32 key)
+{
+	int now = atomic_read(&next_key);
+
+	while ((s32)(key - (u32)now) > 0 &&
+	       !atomic_try_cmpxchg(&next_key, &now, key))
+		;
 }
 
 /*
@@ -515,21 +530,21 @@ static bool by_driver(const struct kdapl_device *dev, u64 start, u64 length)
  *
  * Outside the section of the IA, may sleep for as long as the process's own
  * pager likes (A10).  Does not touch the device.  What the driver registers it
- * pins and charges itself: our own pin is for windows then, and is not charged.
+ * pins, too; our own pin is for windows then.  Each is charged, since they need
+ * not be the same pages if the process plays with its mappings.
  *
  * Return: 0, and @init->pages where windows are possible; -EFAULT, -EACCES,
  * -ENOMEM, -E2BIG as kdapl_pages_pin().
  */
 static int ib_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
 {
-	bool driver = by_driver(dev, init->start, init->length);
 	bool write = writes(init->access);
 	struct kdapl_pages *pages;
 
 	if (!kdapl_can_fast_register(dev))
 		return kdapl_pages_fault_in(init->start, init->length, write);
 	pages = kdapl_pages_pin(dev->max_segment, init->start, init->length,
-				write, !driver);
+				write);
 	if (IS_ERR(pages))
 		return PTR_ERR(pages);
 	init->pages = pages;
@@ -580,9 +595,6 @@ static int reg_user(struct mem *mem, const struct kdapl_region_init *init,
 		 * read, which shared mappings may refuse.
 		 */
 		if (ret != -EFAULT || writes(access) || !init->pages)
-			return ret;
-		ret = kdapl_pages_charge(init->pages);
-		if (ret)
 			return ret;
 	}
 	return reg_pages(mem, init->pages, access);

@@ -39,7 +39,8 @@ int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries);
 int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
 		 unsigned int shift, u64 start, u64 length, u8 key);
-u8 kdapl_mr_next_key(void);
+u32 kdapl_mr_next_key(void);
+void kdapl_mr_keys_used(u32 key);
 /* The pages of a region, NULL where only the driver knows them. */
 const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region);
 

@@ -59,12 +59,6 @@ static int why_not(unsigned long addr, long error, bool writable)
 	return -EACCES;
 }
 
-static bool may_lock_more(unsigned long pages)
-{
-	return can_do_mlock() &&
-	       may_lock(pages + atomic64_read(&current->mm->pinned_vm));
-}
-
 /**
  * kdapl_pages_fault_in - make memory of the calling process present
  * @start: an address of the process
@@ -88,7 +82,8 @@ int kdapl_pages_fault_in(u64 start, u64 length, bool writable)
 	if (!kdapl_user_range(start, length))
 		return -EFAULT;
 	left = nr_pages(start, length);
-	if (!may_lock_more(left))
+	if (!can_do_mlock() ||
+	    !may_lock(left + atomic64_read(&current->mm->pinned_vm)))
 		return -ENOMEM;
 	list = (struct page **)__get_free_page(GFP_KERNEL);
 	if (!list)
@@ -131,31 +126,24 @@ static int append(struct kdapl_pages *pages, struct page **list,
  * Pages of a process
  */
 
-/**
- * kdapl_pages_charge - charge pages to their process's pinned_vm
- * @pages: of the calling process, not charged
- *
- * Undone by the last kdapl_pages_put().  Any context.
- *
- * Return: 0; -ENOMEM: beyond RLIMIT_MEMLOCK.
- */
-int kdapl_pages_charge(struct kdapl_pages *pages)
+static int charge(struct kdapl_pages *pages)
 {
 	unsigned long n = nr_pages(pages->start, pages->length);
+	struct mm_struct *mm = current->mm;
 
-	if (!may_lock(atomic64_add_return(n, &pages->mm->pinned_vm))) {
-		atomic64_sub(n, &pages->mm->pinned_vm);
+	if (!may_lock(atomic64_add_return(n, &mm->pinned_vm))) {
+		atomic64_sub(n, &mm->pinned_vm);
 		return -ENOMEM;
 	}
-	pages->charged = true;
+	mmgrab(mm);
+	pages->mm = mm;
 	return 0;
 }
 
-static void forget_process(struct kdapl_pages *pages)
+static void uncharge(struct kdapl_pages *pages)
 {
-	if (pages->charged)
-		atomic64_sub(nr_pages(pages->start, pages->length),
-			     &pages->mm->pinned_vm);
+	atomic64_sub(nr_pages(pages->start, pages->length),
+		     &pages->mm->pinned_vm);
 	mmdrop(pages->mm);
 }
 
@@ -223,44 +211,44 @@ static void unpin_all(struct kdapl_pages *pages, bool dirty)
  * @start: an address of the process
  * @length: bytes, not 0
  * @writable: whether the device may write it
- * @charged: charge it to the process's pinned_vm, against RLIMIT_MEMLOCK
  *
- * Sleeps; no locks.
+ * Charged to the process's pinned_vm against RLIMIT_MEMLOCK.  Sleeps; no locks.
  *
  * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not mapped, or not
  * to be read; -EACCES: mapped, but not to be written (M13); -ENOMEM: beyond the
  * limit, or no memory; -E2BIG.
  */
 struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
-				    u64 length, bool writable, bool charged)
+				    u64 length, bool writable)
 {
 	struct kdapl_pages *pages;
-	int ret = 0;
+	int ret;
 
 	if (!kdapl_user_range(start, length))
 		return ERR_PTR(-EFAULT);
 	/* The scatter list counts in unsigned int. */
 	if (nr_pages(start, length) > UINT_MAX)
 		return ERR_PTR(-E2BIG);
-	if (!may_lock_more(nr_pages(start, length)))
+	if (!can_do_mlock())
 		return ERR_PTR(-ENOMEM);
 	pages = pages_alloc(start, length, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
 	pages->writable = writable;
-	pages->mm = current->mm;
-	mmgrab(pages->mm);
 
-	if (charged)
-		ret = kdapl_pages_charge(pages);
-	if (!ret)
-		ret = pin_all(pages, max_segment);
-	if (!ret)
-		return pages;
+	ret = charge(pages);
+	if (ret)
+		goto free;
+	ret = pin_all(pages, max_segment);
+	if (ret)
+		goto unpin;
+	return pages;
 
+unpin:
 	unpin_all(pages, false);
 	sg_free_append_table(&pages->sg);
-	forget_process(pages);
+	uncharge(pages);
+free:
 	kfree(pages);
 	return ERR_PTR(ret);
 }
@@ -501,7 +489,7 @@ void kdapl_pages_put(struct kdapl_pages *pages)
 					   DMA_BIDIRECTIONAL, 0);
 	if (pages->mm) {
 		unpin_all(pages, pages->ib && pages->writable);
-		forget_process(pages);
+		uncharge(pages);
 	}
 	kvfree(pages->marks);
 	sg_free_append_table(&pages->sg);

@@ -29,8 +29,7 @@ struct kdapl_mark {
  * @sg: the whole pages, once mapped exactly these bytes
  * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is short
  * @nr_marks: of these
- * @mm: whose pages are pinned, with a reference; NULL for kernel memory
- * @charged: to @mm
+ * @mm: the process that is charged, with a reference; NULL for kernel memory
  * @writable: the process may write them (always true for kernel memory)
  */
 struct kdapl_pages {
@@ -42,15 +41,13 @@ struct kdapl_pages {
 	struct kdapl_mark *marks;
 	unsigned int nr_marks;
 	struct mm_struct *mm;
-	bool charged;
 	bool writable;
 };
 
 bool kdapl_user_range(u64 start, u64 length);
 int kdapl_pages_fault_in(u64 start, u64 length, bool writable);
 struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
-				    u64 length, bool writable, bool charged);
-int kdapl_pages_charge(struct kdapl_pages *pages);
+				    u64 length, bool writable);
 struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 				       u64 length, bool physical);
 int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib);

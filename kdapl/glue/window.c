@@ -27,7 +27,7 @@
  * @bound: which of them is registered, -1 for none
  * @next: what @bound becomes when the outstanding bind has completed
  * @spare: the one whose turn it is
- * @key: the key byte of the last bind; the next 255 have others (M36)
+ * @key: its lowest byte is that of the last bind; the next 255 have others (M36)
  * @pages: that each of @mr can map
  * @sg: room for the part of a region's list that is being mapped
  */
@@ -38,7 +38,7 @@ struct kdapl_window {
 	int bound;
 	int next;
 	int spare;
-	u8 key;
+	u32 key;
 	u32 pages;
 	struct scatterlist sg[];
 };
@@ -66,6 +66,7 @@ static void dereg_mrs(struct kdapl_window *window)
 {
 	int i;
 
+	kdapl_mr_keys_used(window->key);
 	for (i = 0; i < ARRAY_SIZE(window->mr) && window->mr[i]; i++) {
 		WARN_ON_ONCE(ib_dereg_mr(window->mr[i]));
 		window->mr[i] = NULL;
@@ -153,7 +154,10 @@ static void invalidate(struct kdapl_bind_wr *wr, u32 rkey)
 /* An unbound window has nothing to take back; its bind completes all the same. */
 static void do_nothing(struct kdapl_bind_wr *wr)
 {
-	/* No address and no key are looked at for 0 bytes. */
+	/*
+	 * No address and no key are looked at for 0 bytes; the peer's queue has
+	 * to admit writes as such, as those of rdma_cm do.
+	 */
 	wr->nop = (struct ib_rdma_wr) { .wr.opcode = IB_WR_RDMA_WRITE };
 	wr->first = &wr->nop.wr;
 	wr->last = &wr->nop.wr;
