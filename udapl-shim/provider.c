@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The function table that the first word of every handle points to, for
- * programs that call through DAT_HANDLE_TO_PROVIDER. Handoff is not there yet;
- * its member is null.
+ * programs that call through DAT_HANDLE_TO_PROVIDER.
  */
 #include "shim.h"
 

@@ -177,8 +177,7 @@ int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	struct kdapl_qp_init init = {
 		.send_cq = &ep->req.evd->cq,
 		.recv_cq = &ep->recv.evd->cq,
-		/* Twice: a bind is two work requests (A6). */
-		.max_send_wr = max_t(u32, 2 * ep->attr.max_request_dtos, 1),
+		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
 		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
 		.max_send_sge = max3(ep->attr.max_request_iov,
 				     ep->attr.max_rdma_read_iov,

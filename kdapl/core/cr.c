@@ -408,6 +408,7 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 {
 	struct kdapl_sp *sp = NULL;
+	DAT_RETURN ret;
 	int idx, err;
 
 	if (qual && qual <= U16_MAX)
@@ -415,11 +416,15 @@ static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 	if (!sp)
 		return bad_arg(DAT_INVALID_ARG2);
 	err = -ECONNREFUSED;
-	if (!kdapl_ia_enter(sp->obj.ia, &idx)) {
+	ret = kdapl_ia_enter(sp->obj.ia, &idx);
+	if (!ret) {
 		err = kdapl_sp_hand_over(sp, cr->conn);
 		kdapl_ia_leave(sp->obj.ia, idx);
 	}
 	kdapl_object_put(&sp->obj);
+	/* The device goes, theirs before ours (E71). */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	if (err == -ECONNREFUSED)
 		return bad_arg(DAT_INVALID_ARG2);
 	cr_end(cr, false);

@@ -432,17 +432,38 @@ static u32 flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 	return i;
 }
 
-/* What is owed stays owed: the queue is gone, and the CQ was pulled. */
+/* The RMR of a bind that is owed, with a reference; NULL: it is none. */
+static struct kdapl_rmr *owed_bind(struct kdapl_dir *dir,
+				   struct kdapl_cookie *cookie)
+{
+	struct kdapl_rmr *rmr = NULL;
+
+	spin_lock_irq(&dir->evd->lock);
+	if (cookie->on_queue && cookie->rmr) {
+		rmr = cookie->rmr;
+		kdapl_object_get(&rmr->obj);
+	}
+	spin_unlock_irq(&dir->evd->lock);
+	return rmr;
+}
+
+/*
+ * The queue is gone, and the CQ was pulled.  A bind that its RMR held up was none
+ * of those: what is behind it comes in now.
+ */
 static void settle_binds(struct kdapl_dir *dir)
 {
+	struct kdapl_rmr *rmr;
 	u32 i;
 
 	for (i = 0; i < dir->size; i++) {
-		struct kdapl_cookie *cookie = &dir->ring[i];
-
-		if (READ_ONCE(cookie->on_queue) && cookie->rmr)
-			kdapl_rmr_lost(cookie);
+		rmr = owed_bind(dir, &dir->ring[i]);
+		if (!rmr)
+			continue;
+		kdapl_rmr_lost(rmr, &dir->ring[i]);
+		kdapl_object_put(&rmr->obj);
 	}
+	kdapl_evd_pull(dir->evd);
 }
 
 /*
@@ -511,15 +532,16 @@ static bool count_ok(DAT_COUNT value, u32 limit)
 	return value >= 0 && value <= limit;
 }
 
-/*
- * Requests and binds; a bind takes two work requests (A6).  The EVD that stands
- * in for none takes binds, too.
- */
+/* E18.  The EVD that stands in for none takes binds, too. */
+static bool evd_takes_binds(const struct kdapl_evd *request_evd)
+{
+	return !request_evd || request_evd->flags & DAT_EVD_RMR_BIND_FLAG;
+}
+
+/* Requests and binds; a bind takes two work requests (A6). */
 static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
 {
-	bool bind = !evd || evd->flags & DAT_EVD_RMR_BIND_FLAG;
-
-	return attr->max_request_dtos * (bind ? 2 : 1);
+	return attr->max_request_dtos * (evd_takes_binds(evd) ? 2 : 1);
 }
 
 /**
@@ -891,6 +913,16 @@ static void use_install(struct kdapl_ep *ep, struct ep_use *use)
 	WRITE_ONCE(ep->connect_evd, ep->use->connect_evd);
 	ep->recv.evd = recv_target(ep->use);
 	ep->req.evd = request_target(ep->use);
+	WRITE_ONCE(ep->req.binds, evd_takes_binds(ep->use->request_evd));
+}
+
+/**
+ * kdapl_ep_request_wrs - work requests that the send queue has to hold
+ * @ep: nobody modifies it meanwhile
+ */
+u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
+{
+	return ep->use->request_entries;
 }
 
 /* ---- life --------------------------------------------------------------------- */
@@ -1043,6 +1075,9 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	} else {
 		kdapl_ep_flush_rest(ep, false);
 	}
+	/* What came while the old life was flushed; nothing more does. */
+	flush_late(&ep->req);
+	flush_late(&ep->recv);
 	mutex_lock(&ep->modify_lock);
 	use_put(ep->use);
 	WRITE_ONCE(ep->pz, NULL);

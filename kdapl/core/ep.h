@@ -83,6 +83,7 @@ enum kdapl_gate {
  * @sge: of held receives, @max_sge per cookie
  * @nr_sge: of held receives
  * @rings: memory of @ring and of the rings it replaced
+ * @binds: of requests: the EVD takes completions of binds
  */
 struct kdapl_dir {
 	spinlock_t lock;
@@ -91,6 +92,7 @@ struct kdapl_dir {
 	u8 gate;
 	bool await;
 	bool is_recv;
+	bool binds;
 	DAT_RETURN refusal;
 	u32 posted;
 	u32 completed;
@@ -221,6 +223,7 @@ static inline struct kdapl_ep *kdapl_ep_of(struct kdapl_object *obj)
 
 /* ep.c */
 u32 kdapl_ep_max_dtos(const struct kdapl_device *dev);
+u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep);
 DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 			  enum kdapl_ep_input input);
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,

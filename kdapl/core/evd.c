@@ -218,8 +218,8 @@ static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 }
 
 /*
- * The first work request of a bind, which completes only when it fails; the
- * second one speaks for both.
+ * The first of two work requests of a bind: the second one speaks for both, but
+ * that the first one failed.
  */
 static bool is_invalidate(const struct ib_wc *wc)
 {
@@ -233,13 +233,15 @@ static enum gate bind_gate(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
 	bool success = wc->status == IB_WC_SUCCESS;
 
-	if (likely(!cookie->rmr))
-		return GATE_PASS;
-	if (is_invalidate(wc)) {
+	/* First: of a bind that was not posted whole the slot may be another's. */
+	if (unlikely(is_invalidate(wc))) {
 		cookie->failed |= !success && wc->status != IB_WC_WR_FLUSH_ERR;
 		return GATE_STALE;
 	}
-	return kdapl_rmr_complete(cookie, success) ? GATE_PASS : GATE_WAIT;
+	if (likely(!cookie->rmr))
+		return GATE_PASS;
+	return kdapl_rmr_complete(cookie->rmr, cookie, success) ? GATE_PASS :
+								  GATE_WAIT;
 }
 
 /*
@@ -332,6 +334,7 @@ static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
 	struct kdapl_conn *conn;
 	enum gate g = gate(wc, &conn, &input);
 
+	WRITE_ONCE(evd->waiting, g == GATE_WAIT);
 	if (g == GATE_STALE)
 		evd->wc_next++;
 	if (g != GATE_INPUT)
@@ -509,7 +512,10 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	return n;
 }
 
-/* Arms the CQ if somebody wants to know; true: look again at once. */
+/*
+ * Arms the CQ if somebody wants to know; true: look again at once.  Not for what
+ * is behind a completion that waits: who lets that one pass kicks.
+ */
 static bool evd_arm(struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -520,7 +526,7 @@ static bool evd_arm(struct kdapl_evd *evd)
 		ret = evd->cq.dev->qp->cq_arm(&evd->cq, !evd->drainers &&
 				evd->config == KDAPL_EVD_CONFIG_SOLICITED);
 	spin_unlock_irqrestore(&evd->lock, flags);
-	return ret > 0;
+	return ret > 0 && !READ_ONCE(evd->waiting);
 }
 
 /* Events that a sink with room would get now. */

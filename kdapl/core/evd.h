@@ -93,6 +93,7 @@ struct kdapl_streams {
  * @lock: everything below down to @reserve_lock
  * @cq: created with the first DTO stream attached
  * @wc: completions taken from @cq and not looked at yet: @wc_next .. @wc_end
+ * @waiting: the last one looked at had to wait (GATE_WAIT)
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
@@ -131,6 +132,7 @@ struct kdapl_evd {
 	struct ib_wc wc[KDAPL_WC_BATCH];
 	u8 wc_next;
 	u8 wc_end;
+	bool waiting;
 	struct list_head fifo;
 	u32 nr_fifo;
 	u32 nr_slots;

@@ -918,6 +918,7 @@ static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 	attr->firmware_version_minor = dev->attrs.fw_ver >> 16 & 0xffff;
 	attr->ia_address_ptr = (struct sockaddr *)&ia->addr;
 	fill_limits(attr, dev);
+	attr->max_rmrs = min(attr->max_rmrs, ia->obj.space->max_rmrs);
 }
 
 /* What is the same for every IA; max_private_data_size: facts 3. */

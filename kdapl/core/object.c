@@ -17,6 +17,8 @@
 
 /* A program opens one for each port that it uses, rarely more. */
 #define USER_MAX_IAS	64
+/* Each is two memory regions that the process is not charged for. */
+#define USER_MAX_RMRS	1024
 
 static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 {
@@ -52,6 +54,7 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
 	space->user = user;
 	space->max_objects = max_objects;
 	space->max_ias = user ? USER_MAX_IAS : INT_MAX;
+	space->max_rmrs = user ? USER_MAX_RMRS : INT_MAX;
 	return 0;
 }
 

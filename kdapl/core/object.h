@@ -91,6 +91,7 @@ struct kdapl_slot {
  * @nr_live: objects whose memory is not released yet
  * @nr_ias, @max_ias: open IAs; each has memory for each processor that no limit
  *		      of a process counts
+ * @nr_rmrs, @max_rmrs: RMRs; the device has memory for each, too
  * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
  *	  used again soon (M27)
  * @next_lmr: where the cyclic allocation goes on
@@ -109,6 +110,8 @@ struct kdapl_space {
 	atomic_t nr_live;
 	atomic_t nr_ias;
 	int max_ias;
+	atomic_t nr_rmrs;
+	int max_rmrs;
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct list_head ias;

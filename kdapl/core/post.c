@@ -122,7 +122,7 @@ static DAT_RETURN check_segments(struct kdapl_ep *ep, struct post *p)
 /* E18: the completion of a bind goes only where it is expected. */
 static bool takes_binds(const struct kdapl_dir *dir)
 {
-	return READ_ONCE(dir->evd)->flags & DAT_EVD_RMR_BIND_FLAG;
+	return READ_ONCE(dir->binds);
 }
 
 static DAT_RETURN check_bind(struct kdapl_ep *ep, struct post *p)
@@ -261,7 +261,7 @@ static int post_request(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
 		wr.remote_addr = p->remote->target_address;
 		wr.rkey = p->remote->rmr_context;
 	}
-	return qp->dev->qp->post_send(qp, &wr.wr);
+	return qp->dev->qp->post_send(qp, &wr.wr, NULL);
 }
 
 static DAT_RETURN post_failed(int error)
@@ -276,6 +276,7 @@ static DAT_RETURN post_failed(int error)
 static DAT_RETURN post_bind(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
 			    struct post *p)
 {
+	const struct ib_send_wr *bad;
 	struct kdapl_bind_wr wr;
 	DAT_RETURN ret;
 	int err;
@@ -285,14 +286,21 @@ static DAT_RETURN post_bind(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
 		return ret;
 	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_INVALIDATE;
 	wr.last->wr_id = (uintptr_t)cookie;
+	wr.first->send_flags |= IB_SEND_SIGNALED;
 	wr.last->send_flags |= IB_SEND_SIGNALED;
 	if (p->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		wr.first->send_flags |= IB_SEND_FENCE;
-	err = qp->dev->qp->post_send(qp, wr.first);
-	if (err) {
+	err = qp->dev->qp->post_send(qp, wr.first, &bad);
+	if (err && bad == wr.first) {
 		kdapl_rmr_cancel(p->bind->rmr);
 		return post_failed(err);
 	}
+	/*
+	 * The former key is being taken back, and no completion will come: the
+	 * connection breaks, and the bind is flushed with the rest.
+	 */
+	if (err)
+		qp->event(qp, IB_EVENT_QP_REQ_ERR);
 	p->bind->rkey = wr.rkey;
 	return DAT_SUCCESS;
 }

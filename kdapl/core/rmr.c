@@ -51,14 +51,6 @@ static void binding_drop(struct kdapl_binding *binding)
 	memset(binding, 0, sizeof(*binding));
 }
 
-static void drop_both(struct kdapl_rmr *rmr)
-{
-	spin_lock_irq(&rmr->lock);
-	binding_drop(&rmr->now);
-	binding_drop(&rmr->next);
-	spin_unlock_irq(&rmr->lock);
-}
-
 /* Nothing of the device is left when it returns; binds are refused. */
 static void window_release(struct kdapl_rmr *rmr)
 {
@@ -73,7 +65,10 @@ static void window_release(struct kdapl_rmr *rmr)
 		mr_ops(rmr)->window_destroy(window);
 }
 
-/* A renewal that fails leaves an RMR that cannot be bound, and no key alive. */
+/*
+ * A renewal that fails leaves no key alive, and an RMR whose next bind is refused
+ * and asks for another.
+ */
 static void window_renew(struct kdapl_rmr *rmr)
 {
 	int ret;
@@ -86,36 +81,47 @@ static void window_renew(struct kdapl_rmr *rmr)
 		trace_kdapl_error("window_renew", ret);
 }
 
+/*
+ * The RMR shows nothing, and the outstanding bind, if there is one, is nobody's
+ * any more: its completion can be seen.  @due ends with it, in one: a look at the
+ * completion in between would ask for the next bind to be settled.
+ */
+static void unbound(struct kdapl_rmr *rmr)
+{
+	struct kdapl_evd *evd = NULL;
+
+	lockdep_assert_held(&rmr->release);
+	spin_lock_irq(&rmr->lock);
+	binding_drop(&rmr->now);
+	binding_drop(&rmr->next);
+	if (rmr->cookie) {
+		/* The EVD stays until the completion is seen, but no longer. */
+		evd = rmr->cookie->dir->evd;
+		kdapl_object_get(&evd->obj);
+	}
+	rmr->cookie = NULL;
+	rmr->due = false;
+	spin_unlock_irq(&rmr->lock);
+	if (evd) {
+		kdapl_evd_kick(evd);
+		kdapl_object_put(&evd->obj);
+	}
+}
+
 /* The end of an RMR; no bind is on a queue. */
 static void unmake(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->release);
 	window_release(rmr);
-	drop_both(rmr);
+	unbound(rmr);
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
 }
 
 /*
- * The outstanding bind is nobody's any more: its completion can be seen.  The
- * EVD stays until it is.
- */
-static void forget_bind(struct kdapl_rmr *rmr)
-{
-	struct kdapl_evd *evd = rmr->cookie->dir->evd;
-
-	kdapl_object_get(&evd->obj);
-	spin_lock_irq(&rmr->lock);
-	rmr->cookie = NULL;
-	spin_unlock_irq(&rmr->lock);
-	kdapl_evd_kick(evd);
-	kdapl_object_put(&evd->obj);
-}
-
-/*
- * A bind failed, or the RMR was freed while it was outstanding.  Nothing but
- * this clears @due, so @cookie stays what it is.
+ * A bind failed, or the RMR was freed while it was outstanding, or an earlier
+ * renewal had failed.  No bind begins while that is due.
  */
 static void settle(struct kdapl_rmr *rmr)
 {
@@ -125,17 +131,12 @@ static void settle(struct kdapl_rmr *rmr)
 	spin_lock_irq(&rmr->lock);
 	due = rmr->due;
 	dead = rmr->dead;
-	rmr->due = false;
 	spin_unlock_irq(&rmr->lock);
-	if (due) {
-		if (dead) {
-			unmake(rmr);
-		} else {
-			window_renew(rmr);
-			drop_both(rmr);
-		}
-		if (rmr->cookie)
-			forget_bind(rmr);
+	if (due && dead) {
+		unmake(rmr);
+	} else if (due) {
+		window_renew(rmr);
+		unbound(rmr);
 	}
 	mutex_unlock(&rmr->release);
 }
@@ -146,6 +147,7 @@ static void rmr_release(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
+	atomic_dec(&obj->space->nr_rmrs);
 	kdapl_object_put(&rmr->pz->obj);
 	mutex_destroy(&rmr->release);
 	kfree(rmr);
@@ -164,6 +166,9 @@ static void rmr_work(struct work_struct *work)
 static void settle_soon(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->lock);
+	/* Under way; who frees the RMR meanwhile waits for that. */
+	if (rmr->due)
+		return;
 	rmr->due = true;
 	kdapl_object_get(&rmr->obj);
 	if (!queue_work(kdapl_wq, &rmr->work))
@@ -184,20 +189,26 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 	struct kdapl_space *space = pz->obj.space;
 	struct kdapl_rmr *rmr;
 
+	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
+		return NULL;
 	rmr = kzalloc(sizeof(*rmr), kdapl_gfp(space));
 	if (!rmr)
-		return NULL;
+		goto err_count;
 	if (kdapl_object_init(&rmr->obj, KDAPL_RMR, space, pz->obj.ia,
-			      rmr_release)) {
-		kfree(rmr);
-		return NULL;
-	}
+			      rmr_release))
+		goto err_free;
 	spin_lock_init(&rmr->lock);
 	mutex_init(&rmr->release);
 	INIT_WORK(&rmr->work, rmr_work);
 	kdapl_object_get(&pz->obj);
 	rmr->pz = pz;
 	return rmr;
+
+err_free:
+	kfree(rmr);
+err_count:
+	atomic_dec(&space->nr_rmrs);
+	return NULL;
 }
 
 /* Makes and publishes an RMR.  Caller is in the section of the zone's IA. */
@@ -444,7 +455,7 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	spin_lock_irqsave(&rmr->lock, flags);
 	if (rmr->dead)
 		ret = IH_RMR;
-	else if (rmr->cookie)
+	else if (rmr->cookie || rmr->due)
 		ret = begin_failed(-EBUSY);
 	else if (bind->lmr && !kdapl_object_use(&bind->lmr->obj))
 		ret = IP_ARG(2);
@@ -454,6 +465,8 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	err = begin(rmr, bind, wr);
 	if (err) {
 		ret = begin_failed(err);
+		if (err == -ENOMEM)
+			settle_soon(rmr);
 		if (bind->lmr)
 			kdapl_object_unuse(&bind->lmr->obj);
 		goto out;
@@ -471,7 +484,8 @@ out:
  * kdapl_rmr_cancel - the bind could not be posted
  * @rmr: of kdapl_rmr_begin()
  *
- * The RMR is as it was.  Any context; the direction's lock is held still.
+ * The RMR is as it was.  Any context; the direction's lock is held still, and the
+ * RCU section.
  */
 void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 {
@@ -480,14 +494,12 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 	spin_lock_irqsave(&rmr->lock, flags);
 	binding_drop(&rmr->next);
 	rmr->cookie = NULL;
-	/* Freed meanwhile, and left to us. */
-	if (rmr->dead)
-		settle_soon(rmr);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
 /**
  * kdapl_rmr_complete - a bind has completed, and nobody has seen it yet
+ * @rmr: the RMR
  * @cookie: of a bind that was on the queue
  * @success: of its completion
  *
@@ -496,9 +508,9 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
  * Return: false: something that sleeps comes first; ask again when the EVD is
  * kicked.
  */
-bool kdapl_rmr_complete(struct kdapl_cookie *cookie, bool success)
+bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
+			bool success)
 {
-	struct kdapl_rmr *rmr = cookie->rmr;
 	bool settled = true;
 	unsigned long flags;
 
@@ -521,16 +533,15 @@ out:
 }
 
 /**
- * kdapl_rmr_lost - the device never completed the outstanding bind
- * @cookie: of the bind; its queue is destroyed
+ * kdapl_rmr_lost - the device never completed a bind
+ * @rmr: the RMR
+ * @cookie: of the bind, if that is still outstanding; its queue is destroyed
  *
  * May sleep.  M40.
  */
-void kdapl_rmr_lost(struct kdapl_cookie *cookie)
+void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
-	struct kdapl_rmr *rmr = cookie->rmr;
-
-	if (!kdapl_rmr_complete(cookie, false))
+	if (!kdapl_rmr_complete(rmr, cookie, false))
 		settle(rmr);
 }
 
@@ -625,6 +636,11 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	busy = rmr->cookie;
 	rmr->dead = true;
 	spin_unlock_irq(&rmr->lock);
+	if (!dead && busy) {
+		/* A bind that has only begun will be posted, or is cancelled. */
+		synchronize_rcu_expedited();
+		busy = READ_ONCE(rmr->cookie);
+	}
 	if (!dead && !busy)
 		unmake(rmr);
 	mutex_unlock(&rmr->release);

@@ -31,10 +31,10 @@ struct kdapl_binding {
  * @next: what it shows once the outstanding bind has completed
  * @cookie: of the outstanding bind, or NULL
  * @dead: freed; what is outstanding ends it (M44)
- * @due: @cookie has completed, and the RMR has to be settled before it is seen
+ * @due: the RMR has to be settled; if @cookie has completed, before that is seen
  * @release: @window is renewed and given back under it, @gone set
  * @gone: nothing of it is left but the memory
- * @work: kdapl_rmr_settle()
+ * @work: settle() in rmr.c
  */
 struct kdapl_rmr {
 	struct kdapl_object obj;
@@ -84,7 +84,8 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 			   struct kdapl_cookie *cookie,
 			   struct kdapl_bind_wr *wr);
 void kdapl_rmr_cancel(struct kdapl_rmr *rmr);
-bool kdapl_rmr_complete(struct kdapl_cookie *cookie, bool success);
-void kdapl_rmr_lost(struct kdapl_cookie *cookie);
+bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
+			bool success);
+void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie);
 
 #endif /* KDAPL_RMR_H */

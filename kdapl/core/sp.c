@@ -23,7 +23,7 @@ static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
 
 /* All that listen, of every consumer, for dat_cr_handoff. */
 static LIST_HEAD(listening);
-static DEFINE_SPINLOCK(listening_lock);	/* a leaf */
+static DEFINE_MUTEX(listening_lock);	/* a leaf */
 
 /* ---- arrival ------------------------------------------------------------------- */
 
@@ -155,7 +155,7 @@ put_conn:
  * @ia: on the same device and in the same network namespace as this one
  * @qual: the port
  *
- * Of any process, or a kernel consumer.  Any context.
+ * Of any process, or a kernel consumer.  May sleep.
  *
  * Return: the service point with a reference, or NULL.
  */
@@ -163,7 +163,7 @@ struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual)
 {
 	struct kdapl_sp *sp, *found = NULL;
 
-	spin_lock_irq(&listening_lock);
+	mutex_lock(&listening_lock);
 	list_for_each_entry(sp, &listening, on_port) {
 		if (sp->qual != qual || sp->obj.ia->dev != ia->dev ||
 		    !net_eq(sp->obj.space->net, ia->obj.space->net))
@@ -172,7 +172,7 @@ struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual)
 			found = sp;
 		break;
 	}
-	spin_unlock_irq(&listening_lock);
+	mutex_unlock(&listening_lock);
 	return found;
 }
 
@@ -281,9 +281,9 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	stopped = sp->stopped;
 	if (!stopped) {
 		sp->id = id;
-		spin_lock_irq(&listening_lock);
+		mutex_lock(&listening_lock);
 		list_add(&sp->on_port, &listening);
-		spin_unlock_irq(&listening_lock);
+		mutex_unlock(&listening_lock);
 	}
 	mutex_unlock(&sp->lock);
 	if (stopped)
@@ -299,9 +299,9 @@ static void sp_unlisten(struct kdapl_sp *sp)
 	sp->stopped = true;
 	id = sp->id;
 	sp->id = NULL;
-	spin_lock_irq(&listening_lock);
+	mutex_lock(&listening_lock);
 	list_del_init(&sp->on_port);
-	spin_unlock_irq(&listening_lock);
+	mutex_unlock(&listening_lock);
 	mutex_unlock(&sp->lock);
 	/* Not under the lock: it waits for a request that is just arriving. */
 	if (id)

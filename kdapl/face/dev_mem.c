@@ -144,6 +144,8 @@ int kdapl_dev_rmr_bind(struct kdapl_file *file, void *data)
 		.segment_length = arg->segment.length,
 	};
 
+	if (arg->segment.unused)
+		return -EINVAL;
 	arg->ret = kdapl_rmr_bind(&file->space, kdapl_dev_handle(arg->rmr),
 				  &triplet, arg->privileges,
 				  kdapl_dev_handle(arg->ep), cookie, arg->flags,

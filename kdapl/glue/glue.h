@@ -82,6 +82,7 @@ struct kdapl_qp_init {
  * @cq_destroy: waits until no handler can run any more (A10)
  * @create: the queue is in INIT and takes receives when this returns
  * @move: to RTR or RTS as @id's handshake says
+ * @post_send: all of the chain, or up to *@bad, which may be NULL for one request
  * @error: move to ERR; every posted request will be flushed
  * @in_error: is it in ERR or SQE by itself?  May sleep
  * @destroy: nothing posted may be left
@@ -96,7 +97,8 @@ struct kdapl_qp_ops {
 	int (*create)(struct kdapl_qp *qp, const struct kdapl_qp_init *init);
 	int (*move)(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		    enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out);
-	int (*post_send)(struct kdapl_qp *qp, const struct ib_send_wr *wr);
+	int (*post_send)(struct kdapl_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad);
 	int (*post_recv)(struct kdapl_qp *qp, const struct ib_recv_wr *wr);
 	int (*error)(struct kdapl_qp *qp);
 	bool (*in_error)(struct kdapl_qp *qp);
@@ -207,8 +209,7 @@ struct kdapl_region {
 
 /*
  * struct kdapl_bind_wr - the work requests of one bind, in the poster's memory
- * @first, @last: a chain of one or two, to be posted together; only @last is
- *		  signalled
+ * @first, @last: a chain of one or two, to be posted together
  * @rkey: of the window once @last has completed; 0 when it is unbound
  * @inv, @reg, @nop: what they may be
  */

@@ -122,9 +122,10 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 	return ib_modify_qp(qp->ib, &attr, mask);
 }
 
-static int qp_post_send(struct kdapl_qp *qp, const struct ib_send_wr *wr)
+static int qp_post_send(struct kdapl_qp *qp, const struct ib_send_wr *wr,
+			const struct ib_send_wr **bad)
 {
-	return ib_post_send(qp->ib, wr, NULL);
+	return ib_post_send(qp->ib, wr, bad);
 }
 
 static int qp_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *wr)

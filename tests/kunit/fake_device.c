@@ -255,6 +255,17 @@ static int fake_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 }
 
 /* Takes a request off @queue; false if there is none. */
+static bool take(struct fake_queue *queue, u32 index, struct fake_wr *wr)
+{
+	if (index >= queue->nr)
+		return false;
+	*wr = queue->wr[index];
+	queue->nr--;
+	memmove(&queue->wr[index], &queue->wr[index + 1],
+		(queue->nr - index) * sizeof(*wr));
+	return true;
+}
+
 static bool pop(struct fake_device *fake, struct fake_queue *queue, u32 index,
 		struct fake_wr *wr)
 {
@@ -262,13 +273,7 @@ static bool pop(struct fake_device *fake, struct fake_queue *queue, u32 index,
 	bool found;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	found = index < queue->nr;
-	if (found) {
-		*wr = queue->wr[index];
-		queue->nr--;
-		memmove(&queue->wr[index], &queue->wr[index + 1],
-			(queue->nr - index) * sizeof(*wr));
-	}
+	found = take(queue, index, wr);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return found;
 }
@@ -349,22 +354,29 @@ static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
 }
 
 /* A chain, as far as there is room. */
-static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send)
+static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send,
+			  const struct ib_send_wr **bad)
 {
+	enum fake_op op = FAKE_POST_SEND;
 	struct fake_wr *wr;
-	int ret = call(fake_of(qp->dev), FAKE_POST_SEND);
+	int ret;
 
-	if (ret)
-		return ret;
-	wr = kmalloc(sizeof(*wr), GFP_ATOMIC);
-	if (!wr)
-		return -ENOMEM;
-	for (; send && !ret; send = send->next) {
+	for (; send; send = send->next, op = FAKE_POST_NEXT) {
+		if (bad)
+			*bad = send;
+		ret = call(fake_of(qp->dev), op);
+		if (ret)
+			return ret;
+		wr = kmalloc(sizeof(*wr), GFP_ATOMIC);
+		if (!wr)
+			return -ENOMEM;
 		copy_send(wr, send);
 		ret = add(qp_of(qp), &qp_of(qp)->send, wr);
+		kfree(wr);
+		if (ret)
+			return ret;
 	}
-	kfree(wr);
-	return ret;
+	return 0;
 }
 
 static int fake_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *recv)
@@ -413,26 +425,61 @@ static void fake_qp_destroy(struct kdapl_qp *qp)
 	kfree(fqp);
 }
 
-struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep)
+static struct fake_qp *find_qp(struct fake_device *fake, struct kdapl_ep *ep)
 {
 	struct fake_qp *qp, *found = NULL;
 
-	spin_lock_irq(&fake->lock);
+	lockdep_assert_held(&fake->lock);
 	list_for_each_entry(qp, &fake->qps, entry)
 		if (ep->conn && qp->qp == &ep->conn->qp)
 			found = qp;
+	return found;
+}
+
+struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep)
+{
+	struct fake_qp *found;
+
+	spin_lock_irq(&fake->lock);
+	found = find_qp(fake, ep);
 	spin_unlock_irq(&fake->lock);
 	return found;
+}
+
+/* A success shows only if that was asked for. */
+static bool shows(const struct fake_wr *wr, enum ib_wc_status status)
+{
+	return status != IB_WC_SUCCESS || wr->send_flags & IB_SEND_SIGNALED;
 }
 
 void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
 {
 	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
 
-	if (wr && pop(qp->fake, &qp->send, index, wr) &&
-	    (status != IB_WC_SUCCESS || wr->send_flags & IB_SEND_SIGNALED))
+	if (wr && pop(qp->fake, &qp->send, index, wr) && shows(wr, status))
 		push(qp->send_cq, wr->wr_id, status, 0, false);
 	kfree(wr);
+}
+
+bool fake_complete_any(struct fake_device *fake, struct kdapl_ep *ep)
+{
+	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
+	struct fake_cq *cq = NULL;
+	struct fake_qp *qp;
+	bool found;
+
+	if (!wr)
+		return false;
+	spin_lock_irq(&fake->lock);
+	qp = find_qp(fake, ep);
+	found = qp && take(&qp->send, 0, wr);
+	if (found)
+		cq = qp->send_cq;
+	spin_unlock_irq(&fake->lock);
+	if (found && shows(wr, IB_WC_SUCCESS))
+		push(cq, wr->wr_id, IB_WC_SUCCESS, 0, false);
+	kfree(wr);
+	return found;
 }
 
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,

@@ -39,6 +39,7 @@ enum fake_op {
 	FAKE_QP_RTS,
 	FAKE_QP_ERROR,
 	FAKE_POST_SEND,
+	FAKE_POST_NEXT,		/* of a chain */
 	FAKE_POST_RECV,
 	FAKE_CM_OPEN,
 	FAKE_CM_RESOLVE,
@@ -171,6 +172,11 @@ struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
 void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status);
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited);
+/*
+ * Completes the oldest request of an endpoint, which may be on its way out; false
+ * if there is none.
+ */
+bool fake_complete_any(struct fake_device *fake, struct kdapl_ep *ep);
 /* Flushes everything that is outstanding. */
 void fake_flush(struct fake_qp *qp);
 /* A completion that nobody posted, or that comes a second time. */
