@@ -448,7 +448,8 @@ EXPORT_SYMBOL(dat_rmr_query);
  * /RDMA_WRITE when the zones differ; DAT_PRIVILEGES_VIOLATION/RDMA_READ,
  * /RDMA_WRITE for an LMR without the local privilege;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are outstanding,
- * /MEMORY_REGION while a bind of this RMR is.
+ * /MEMORY_REGION while a bind of this RMR is, and for a part that has more pages
+ * than a window (512).
  */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			const DAT_LMR_TRIPLET *lmr_triplet,

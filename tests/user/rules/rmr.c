@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Remote Memory Regions: the calls and their events (mt: M22, M28..M47). */
+#include <sys/mman.h>
 #include "rig.h"
 
 #define PROTECTION(op)	ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_##op)
@@ -379,6 +380,32 @@ static void disconnected(void)
 	OK(dat_lmr_free(lmr));
 }
 
+#define LARGE	(8u << 20)
+
+/* A part of an LMR that is larger than any window */
+static void large_lmr(void)
+{
+	DAT_LMR_TRIPLET part = { .segment_length = 4096 };
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE lmr;
+
+	setup();
+	connect_eps(ep, new_ep(&b));
+	region.for_va = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(region.for_va != MAP_FAILED);
+	OK(dat_lmr_create(a.ia, DAT_MEM_TYPE_VIRTUAL, region, LARGE, a.pz,
+			  DAT_MEM_PRIV_ALL_FLAG, &lmr, &part.lmr_context, NULL,
+			  NULL, &part.virtual_address));
+	part.virtual_address += LARGE - 8192;
+	OK(bind_to(&part, REMOTE_READ, 1));
+	bound(rmr, 1, DAT_DTO_SUCCESS);
+	is_bound_to(&part, REMOTE_READ, context);
+	OK(dat_rmr_free(rmr));
+	OK(dat_lmr_free(lmr));
+	munmap(region.for_va, LARGE);
+}
+
 static const struct check_case cases[] = {
 	{ "mt:M3 mt:M28 mt:M41 mt:M43 the life of an RMR", life },
 	{ "mt:M29 mt:M31 mt:M32 mt:M37 mt:M38 E18 mt:T21 bind: arguments",
@@ -388,6 +415,7 @@ static const struct check_case cases[] = {
 	{ "mt:M22 mt:M33 mt:M36 mt:M37 mt:M40 mt:M41 mt:M43 bind, unbind, free",
 	  binding },
 	{ "mt:M36 contexts do not come back soon", contexts },
+	{ "mt:M29 mt:M33 bind: a part of a large LMR", large_lmr },
 	{ "mt:M38 mt:T20 mt:T21 completion flags of a bind", completion_flags },
 	{ "mt:M22 mt:M40 mt:M44 mt:M45 an outstanding bind", outstanding },
 	{ "mt:M32 mt:M39 mt:M40 a bind in state Disconnected", disconnected },
