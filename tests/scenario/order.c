@@ -272,6 +272,54 @@ static void data_before_message(void)
 	CHECK_EQ(received.recv.good, MESSAGES);
 }
 
+#define BINDS	100
+
+/*
+ * Each bind is followed by a message with its context, and the peer uses that as
+ * soon as it has it: nobody has waited for the bind's completion.
+ */
+static void bind_before_message(void)
+{
+	struct account mine = {}, theirs = {};
+	DAT_RMR_TRIPLET to = { .segment_length = SLOT };
+	DAT_LMR_TRIPLET iov;
+	DAT_RMR_HANDLE rmr;
+	struct pair p = {};
+	DAT_EVENT event;
+	int i, j;
+
+	if (!pair_new(&p, ONE_EVD, NULL, NULL) ||
+	    !OK(dat_rmr_create(side_a.pz, &rmr)))
+		return;
+	for (i = 0; i < BINDS && !failed(); i++) {
+		size_t at = random_u32() % 30000;
+
+		mem_fill(&p.b.mem, 0, SLOT, i);
+		OK(node_recv(&p.b, 32768, sizeof(to), RECV | i));
+		iov = piece(&p.a.mem, at, SLOT);
+		OK(dat_rmr_bind(rmr, &iov, DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				p.a.ep, cookie(2 * i), 0, &to.rmr_context));
+		to.target_address = iov.virtual_address;
+		memcpy(p.a.mem.va + 32768, &to, sizeof(to));
+		OK(node_send(&p.a, 32768, sizeof(to), 2 * i + 1, 0));
+		if (!next_event(p.b.recv, &event) ||
+		    !account_event(&theirs, &p.b, &event))
+			return;
+		memcpy(&to, p.b.mem.va + 32768, sizeof(to));
+		OK(node_write(&p.b, 0, SLOT, &to, i, 0));
+		if (!next_event(p.b.request, &event) ||
+		    !account_event(&theirs, &p.b, &event))
+			return;
+		mem_check(&p.a.mem, at, SLOT, i);
+		for (j = 0; j < 2; j++)
+			if (!next_event(p.a.request, &event) ||
+			    !account_event(&mine, &p.a, &event))
+				return;
+	}
+	CHECK_EQ(mine.request.good, 2 * BINDS);
+	CHECK_EQ(theirs.request.good, BINDS);
+}
+
 /* As many as the attributes say, whether or not the peer is ready. */
 static void room(void)
 {
@@ -504,11 +552,13 @@ static const struct scenario scenarios[] = {
 		 markers_last),
 	SCENARIO("mt:T40 mt:T42 mt:T43 data before the message, message by message",
 		 data_before_message),
+	SCENARIO("mt:T40 mt:T45 mt:M34 bind, and at once a message that tells of it",
+		 bind_before_message),
 	SCENARIO("mt:T13 mt:T14 mt:T51 D40 full queues, and a peer that is not ready",
 		 room),
 	SCENARIO("mt:T15 mt:T20 mt:T36 nothing but suppressed requests",
 		 all_suppressed),
-	SCENARIO("D40 D43 mt:T36 mt:T47 mt:T53 "
+	SCENARIO("D40 D43 mt:T12 mt:T36 mt:T47 mt:T53 "
 		 "four threads post on one EP until it is Disconnected",
 		 many_posters),
 };
