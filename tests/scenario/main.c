@@ -6,7 +6,8 @@
 #include "scenario.h"
 
 extern const struct scenario_table disconnect_table, order_table, reset_table,
-				   handoff_table, free_table;
+				   handoff_table, free_table, lmr_table,
+				   rmr_table;
 
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
@@ -14,6 +15,8 @@ static const struct scenario_table * const tables[] = {
 	&reset_table,
 	&handoff_table,
 	&free_table,
+	&lmr_table,
+	&rmr_table,
 };
 
 /* What a scenario has allocated, and its threads. */
@@ -95,12 +98,12 @@ void note(const char *fmt, ...)
 
 /* ---- what a scenario owns ----------------------------------------------- */
 
-void *scenario_alloc(size_t size)
+static void *block_new(size_t size, void *(*alloc)(size_t size))
 {
 	struct block *block = platform_alloc(sizeof(*block));
 
 	if (block)
-		block->memory = platform_alloc(size);
+		block->memory = alloc(size);
 	if (!block || !block->memory) {
 		platform_free(block, sizeof(*block));
 		FAIL("no memory");
@@ -112,6 +115,16 @@ void *scenario_alloc(size_t size)
 	blocks = block;
 	platform_unlock();
 	return block->memory;
+}
+
+void *scenario_alloc(size_t size)
+{
+	return block_new(size, platform_alloc);
+}
+
+void *scenario_alloc_scattered(size_t size)
+{
+	return block_new(size, platform_alloc_scattered);
 }
 
 void scenario_free(void *memory)

@@ -50,6 +50,33 @@ void *platform_alloc(size_t size)
 	return kvzalloc(size, GFP_KERNEL);
 }
 
+/* As long as vfree() has them, too. */
+void *platform_alloc_scattered(size_t size)
+{
+	unsigned int i, n = DIV_ROUND_UP(size, PAGE_SIZE);
+	struct page **pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
+	void *memory;
+
+	if (!pages)
+		return NULL;
+	for (i = 0; i < n; i++) {
+		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!pages[i])
+			goto free;
+	}
+	/* Every other one from the far end. */
+	for (i = 0; i < n / 2; i += 2)
+		swap(pages[i], pages[n - 1 - i]);
+	memory = vmap(pages, n, VM_MAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	if (memory)
+		return memory;
+free:
+	while (i--)
+		__free_page(pages[i]);
+	kvfree(pages);
+	return NULL;
+}
+
 void platform_free(void *memory, size_t size)
 {
 	kvfree(memory);
@@ -137,6 +164,11 @@ u64 pinned_kb(void)
 }
 
 u64 locked_kb(void)
+{
+	return 0;
+}
+
+u64 pins(void)
 {
 	return 0;
 }

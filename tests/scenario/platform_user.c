@@ -33,6 +33,23 @@ void *platform_alloc(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* Shared memory, whose pages come as they are touched. */
+void *platform_alloc_scattered(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	volatile char *memory;
+
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < size; i += 2 * page)
+		memory[i] = 0;
+	for (i = page; i < size; i += 2 * page)
+		memory[i] = 0;
+	return (void *)memory;
+}
+
 void platform_free(void *memory, size_t size)
 {
 	if (memory)
@@ -118,30 +135,38 @@ int live_objects(void)
 	return found;
 }
 
-static u64 status_kb(const char *field)
+static u64 number_in(const char *file, const char *field)
 {
 	size_t length = strlen(field);
-	FILE *f = fopen("/proc/self/status", "r");
+	FILE *f = fopen(file, "r");
 	char line[256];
-	u64 kb = 0;
+	u64 number = 0;
 
 	if (!f)
 		return 0;
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, field, length))
-			kb = strtoull(line + length, NULL, 10);
+			number = strtoull(line + length, NULL, 10);
 	fclose(f);
-	return kb;
+	return number;
 }
 
 u64 pinned_kb(void)
 {
-	return status_kb("VmPin:");
+	return number_in("/proc/self/status", "VmPin:");
 }
 
 u64 locked_kb(void)
 {
-	return status_kb("VmLck:");
+	return number_in("/proc/self/status", "VmLck:");
+}
+
+u64 pins(void)
+{
+	/* Counts of single processors are added up now. */
+	number_in("/proc/sys/vm/stat_refresh", "");
+	return number_in("/proc/vmstat", "nr_foll_pin_acquired ") -
+	       number_in("/proc/vmstat", "nr_foll_pin_released ");
 }
 
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,

@@ -108,6 +108,8 @@ __printf(1, 2) void note(const char *fmt, ...);
 
 /* Zeroed, page aligned; NULL, and the scenario has failed, without memory. */
 void *scenario_alloc(size_t size);
+/* The same, of pages that are nowhere neighbours. */
+void *scenario_alloc_scattered(size_t size);
 void scenario_free(void *memory);
 
 struct thread {
@@ -135,6 +137,7 @@ bool scenario_over(void);
 
 void say(const char *line);
 void *platform_alloc(size_t size);
+void *platform_alloc_scattered(size_t size);
 void platform_free(void *memory, size_t size);
 bool platform_thread_start(struct thread *thread);
 void platform_thread_join(struct thread *thread);
@@ -155,6 +158,8 @@ int live_objects(void);
  */
 u64 pinned_kb(void);
 u64 locked_kb(void);
+/* Pages pinned just now, for whomever; 0 in the kernel, whose memory is not. */
+u64 pins(void);
 
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
