@@ -4,6 +4,13 @@
 # usage: kunit.sh MODULE   (a kdapl.ko with the suites)
 set -e
 
+# They let allocations fail, also of those who could wait for memory, and there is
+# nothing to tell about that.
+faults=/sys/kernel/debug/failslab
+if [ -d $faults ]; then
+	echo N > $faults/ignore-gfp-wait
+	echo 0 > $faults/verbose
+fi
 for module in $(modinfo -F depends "$1" | tr , ' '); do modprobe "$module"; done
 dmesg -C
 insmod "$1" && loaded=1 || loaded=

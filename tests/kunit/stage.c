@@ -16,6 +16,7 @@ static void count_evd(struct kdapl_evd *evd, struct census *c)
 	for (i = 0; i < KDAPL_STREAM_NR_FLAGS; i++)
 		c->streams += s->recv[i] + s->request[i];
 	c->streams += s->other + s->entries + evd->queues;
+	c->room += evd->nr_fifo + evd->nr_slots;
 }
 
 static void count_objects(struct kdapl_ia *ia, struct census *c)
@@ -87,6 +88,7 @@ void __expect_same(struct bench *b, const struct census *before, int line)
 	SAME(live);
 	SAME(users);
 	SAME(streams);
+	SAME(room);
 	SAME(lingering);
 	SAME(qps);
 	SAME(ids);

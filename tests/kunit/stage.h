@@ -20,6 +20,7 @@
  * @live: objects whose memory is there
  * @users: uses of all objects together
  * @streams: of all EVDs together, each counted with its CQ entries
+ * @room: events queued, and room reserved for events
  * @lingering: connections of which the CM id waits for the peer
  * @qps, @ids, @zones, @regions, @windows: of the device; CQs are their EVDs',
  *	 which grow them and keep them
@@ -29,6 +30,7 @@ struct census {
 	u32 live;
 	u32 users;
 	u32 streams;
+	u32 room;
 	u32 lingering;
 	u32 qps;
 	u32 ids;
