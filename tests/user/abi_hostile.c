@@ -778,12 +778,16 @@ static void test_rmr(int fd)
 	good = (struct kdapl_uapi_rmr_bind) {
 		.rmr = rmr.rmr, .ep = ep_create(fd, ia.ia, pz, evd.evd, evd.evd),
 		.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG,
-		.segment = { .lmr_context = lmr.lmr_context, .unused = 0x12345678,
+		.segment = { .lmr_context = lmr.lmr_context,
 			     .address = (uintptr_t)memory, .length = 4096 },
 	};
 	bind = good;
 	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind, unconnected, "mt:M32",
 		   "a good bind, on an unconnected EP");
+	bind = good;
+	bind.segment.unused = 0x80000000;
+	expect_errno(fd, KDAPL_IOC_RMR_BIND, &bind, EINVAL, "A8",
+		     "padding of the segment not zero");
 	bind = good;
 	bind.ep = 0;
 	expect_ret(fd, KDAPL_IOC_RMR_BIND, &bind,

@@ -384,6 +384,7 @@ struct kdapl_uapi_rmr_query {
 	__u32 rmr_context;
 };
 
+/* @segment.unused is padding here: it has to be zero. */
 struct kdapl_uapi_rmr_bind {
 	__u32 ret;
 	__u32 privileges;
