@@ -137,6 +137,7 @@ static struct probe {
 	DAT_RETURN teardown, free, close, modify;
 	DAT_RETURN rets[20];
 	unsigned int nr_rets;
+	DAT_RMR_HANDLE rmr;
 } probe;
 
 static void probe_new(void)
@@ -221,10 +222,13 @@ static void call_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 	struct link *link = data;
 	DAT_EP_HANDLE ep = link->a.ep;
 	DAT_RMR_TRIPLET remote = remote_piece(&link->b.mem, 0, 64);
+	DAT_LMR_TRIPLET window = piece(&link->a.mem, 0, 64);
 	const char *major, *minor;
 	DAT_CONTEXT context = {};
+	DAT_RMR_CONTEXT key;
 	DAT_HANDLE_TYPE type;
 	DAT_LMR_PARAM lmr;
+	DAT_RMR_PARAM rmr;
 	DAT_EVD_PARAM evd;
 	DAT_EP_PARAM param;
 	DAT_EVENT next;
@@ -236,6 +240,9 @@ static void call_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 	note(node_send(&link->a, 0, 64, 2, 0));
 	note(node_write(&link->a, 0, 64, &remote, 3, 0));
 	note(node_read(&link->a, 0, 64, &remote, 4, 0));
+	note(dat_rmr_bind(probe.rmr, &window, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
+			  (DAT_RMR_COOKIE) { .as_64 = 6 }, 0, &key));
+	note(dat_rmr_query(probe.rmr, DAT_RMR_FIELD_ALL, &rmr));
 	note(dat_ep_get_status(ep, NULL, NULL, NULL));
 	note(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	note(dat_evd_query(probe.evd, DAT_EVD_FIELD_ALL, &evd));
@@ -258,12 +265,14 @@ static void calls_in_softirq(void)
 	probe_new();
 	upcall.instance_data = &link;
 	if (!node_new(&link.a, &side_a, NULL) ||
-	    !node_new(&link.b, &side_b, NULL) || !OK(dat_ep_free(link.a.ep)))
+	    !node_new(&link.b, &side_b, NULL) || !OK(dat_ep_free(link.a.ep)) ||
+	    !OK(dat_rmr_create(side_a.pz, &probe.rmr)))
 		goto out;
 	link.a.ep = DAT_HANDLE_NULL;
 	if (!OK(dat_evd_kcreate(side_a.ia, 64, DAT_UPCALL_SINGLE_INSTANCE,
 				&upcall, DAT_EVD_DTO_FLAG |
-				DAT_EVD_SOFTWARE_FLAG, &probe.evd)) ||
+				DAT_EVD_RMR_BIND_FLAG | DAT_EVD_SOFTWARE_FLAG,
+				&probe.evd)) ||
 	    !OK(dat_ep_create(side_a.ia, side_a.pz, probe.evd, probe.evd,
 			      link.a.events->evd, &node_attr, &link.a.ep)) ||
 	    !listener_new(&link.listener, DAT_PSP_CONSUMER_FLAG) ||
@@ -273,7 +282,7 @@ static void calls_in_softirq(void)
 	OK(post_se(probe.evd, 1));
 	if (probe_wait(&probe.done)) {
 		CHECK(probe.softirq);
-		all_succeeded(15);
+		all_succeeded(17);
 		want_conn(link.a.events, link.a.ep,
 			  DAT_CONNECTION_EVENT_DISCONNECTED);
 		want_dto(link.b.events, link.b.ep, 5, DAT_DTO_SUCCESS, 64);
@@ -281,6 +290,8 @@ static void calls_in_softirq(void)
 			  DAT_CONNECTION_EVENT_DISCONNECTED);
 	}
 out:
+	if (probe.rmr)
+		OK(dat_rmr_free(probe.rmr));
 	link_free(&link);
 	if (probe.evd)
 		OK(dat_evd_free(probe.evd));
