@@ -7,7 +7,7 @@
 
 extern const struct scenario_table disconnect_table, order_table, reset_table,
 				   handoff_table, free_table, lmr_table,
-				   rmr_table;
+				   rmr_table, dup_table, passive_table;
 
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
@@ -17,6 +17,8 @@ static const struct scenario_table * const tables[] = {
 	&free_table,
 	&lmr_table,
 	&rmr_table,
+	&dup_table,
+	&passive_table,
 };
 
 /* What a scenario has allocated, and its threads. */

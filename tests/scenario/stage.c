@@ -74,6 +74,21 @@ DAT_EVENT_NUMBER next_conn(struct node *node)
 	return event.event_number;
 }
 
+int any_conn(struct node *nodes, int n, DAT_EVENT *event)
+{
+	u64 end = now_us() + WAIT_MS * 1000ULL;
+	int i;
+
+	do {
+		for (i = 0; i < n; i++)
+			if (event_within(nodes[i].conn, 0, event))
+				return i;
+		sleep_us(100);
+	} while (now_us() < end);
+	FAIL("no connection event on any of %d EPs", n);
+	return -1;
+}
+
 /* ---- the way into a state ----------------------------------------------- */
 
 /* The EP is on side a: it asks for its connection itself. */

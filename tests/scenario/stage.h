@@ -50,5 +50,7 @@ bool established(struct node *active, struct node *passive);
 bool message(struct node *from, struct node *to, u64 number);
 /* The next connection event, or 0 and the scenario has failed. */
 DAT_EVENT_NUMBER next_conn(struct node *node);
+/* The first of @n nodes that has a connection event, or -1 and it has failed. */
+int any_conn(struct node *nodes, int n, DAT_EVENT *event);
 
 #endif /* SCENARIO_STAGE_H */
