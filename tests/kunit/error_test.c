@@ -408,7 +408,7 @@ static const struct {
 	{ "RSP", make_rsp, FAKE_CM_LISTEN, -ENOMEM, IR(TEP) },
 };
 
-/* E.6, M1, P4, P54, D54: what the device refuses has its code, and changed nothing. */
+/* E.6, mt:M1, P4, P54, D54: what the device refuses has its code, and changed nothing. */
 static void device_refuses(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -568,8 +568,8 @@ static void life_passive(struct life *l)
 
 	if (fake_request(b->fake, QUAL, "", 0, &id))
 		return;
-	while (life_event(l) != DAT_CONNECTION_REQUEST_EVENT)
-		;
+	KUNIT_EXPECT_EQ(b->test, (u32)DAT_CONNECTION_REQUEST_EVENT,
+			life_event(l));
 	cr = kdapl_handle(list_first_entry(&bench_ia(b)->objects[KDAPL_CR],
 					   struct kdapl_object, on_ia));
 	if (kdapl_cr_accept(&b->space, cr, l->ep, 0, NULL)) {

@@ -117,17 +117,21 @@ struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep)
 	return conn;
 }
 
-void bench_hurry(struct bench *b, struct kdapl_conn *conn)
+void bench_flushing(struct bench *b, DAT_EP_HANDLE ep)
 {
-	kdapl_conn_progress(conn);
-	bench_settle(b);
+	struct kdapl_conn *conn = bench_conn(b, ep);
+	unsigned long until = jiffies + 20 * HZ;
+
+	while (!READ_ONCE(conn->errored) && time_before(jiffies, until))
+		usleep_range(500, 1000);
+	KUNIT_ASSERT_TRUE(b->test, READ_ONCE(conn->errored));
 }
 
 void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep)
 {
 	struct kdapl_conn *conn = bench_conn(b, ep);
 
-	KUNIT_ASSERT_TRUE(b->test, conn->errored);
+	bench_flushing(b, ep);
 	WRITE_ONCE(conn->flush_until, jiffies - HZ);
 	kdapl_conn_progress(conn);
 }

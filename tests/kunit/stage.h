@@ -76,8 +76,8 @@ void bench_unstage(struct bench *b, struct stage *s);
 struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep);
 /* The device has had its time for the flush. */
 void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep);
-/* Queued work of a connection is done now. */
-void bench_hurry(struct bench *b, struct kdapl_conn *conn);
+/* Waits until the flush of an endpoint is asked for. */
+void bench_flushing(struct bench *b, DAT_EP_HANDLE ep);
 struct kdapl_ia *bench_ia(struct bench *b);
 
 /* The next event, which is a connection request: its handle. */

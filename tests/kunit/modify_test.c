@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_modify: dat_ep_modify (endpoints M4, E.4), all or nothing: receives
+ * that wait move along, rings that events are in stay, and what cannot be had, or
+ * comes too late, changes nothing.
+ */
+#include "stage.h"
+
+#define RECV_DTOS	DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
+#define RECV_IOV	DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV
+#define REQUEST_DTOS	DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS
+#define RECV_FLAGS	DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
+
+static DAT_RETURN sizes(struct bench *b, DAT_EP_HANDLE ep, DAT_COUNT recv_dtos,
+			DAT_COUNT recv_iov)
+{
+	DAT_EP_PARAM param = {
+		.ep_attr.max_recv_dtos = recv_dtos,
+		.ep_attr.max_recv_iov = recv_iov,
+	};
+
+	return kdapl_ep_modify(&b->space, ep, RECV_DTOS | RECV_IOV, &param);
+}
+
+/* A receive of @segments segments, each of another length. */
+static DAT_RETURN recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, int segments)
+{
+	DAT_DTO_COOKIE user = { .as_64 = cookie };
+	DAT_LMR_TRIPLET iov[4] = {};
+	int i;
+
+	for (i = 0; i < segments; i++) {
+		iov[i].lmr_context = b->lmr_context;
+		iov[i].virtual_address = (uintptr_t)b->memory + 16 * cookie + i;
+		iov[i].segment_length = i + 1;
+	}
+	return kdapl_ep_post_recv(&b->space, ep, segments, iov, user, 0);
+}
+
+/* The @index'th receive that the device has is that one. */
+static void expect_recv(struct bench *b, DAT_EP_HANDLE ep, int index, u64 cookie,
+			int segments)
+{
+	struct fake_wr *wr = &bench_qp(b, ep)->recv.wr[index];
+	int i;
+
+	KUNIT_ASSERT_EQ(b->test, (int)wr->nr_sge, segments);
+	for (i = 0; i < segments; i++) {
+		KUNIT_EXPECT_EQ(b->test, wr->sge[i].addr,
+				(u64)(uintptr_t)b->memory + 16 * cookie + i);
+		KUNIT_EXPECT_EQ(b->test, wr->sge[i].length, (u32)i + 1);
+	}
+}
+
+/* What dat_ep_query says, byte for byte. */
+static void expect_param(struct bench *b, DAT_EP_HANDLE ep,
+			 const DAT_EP_PARAM *before)
+{
+	DAT_EP_PARAM now;
+
+	memset(&now, 0, sizeof(now));
+	KUNIT_EXPECT_EQ(b->test, DONE,
+			kdapl_ep_query(&b->space, ep, DAT_EP_FIELD_ALL, &now));
+	KUNIT_EXPECT_EQ(b->test, 0, memcmp(&now, before, sizeof(now)));
+}
+
+static void query(struct bench *b, DAT_EP_HANDLE ep, DAT_EP_PARAM *param)
+{
+	memset(param, 0, sizeof(*param));
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_ep_query(&b->space, ep, DAT_EP_FIELD_ALL, param));
+}
+
+/* M4, R2, mt:T10: receives that wait move to the new ring, from around its end too. */
+static void receives_move_along(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	int i;
+
+	/* a former life has used five of the eight slots */
+	for (i = 0; i < 5; i++)
+		KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, i, 1));
+	bench_connect(b, ep);
+	fake_peer_disconnected(bench_id(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 0; i < 5; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+
+	for (i = 0; i < 6; i++)
+		KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, i, 1 + i % 3));
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, 12, 3));
+	for (; i < 12; i++)
+		KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, i, 1 + i % 3));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv(b, ep, i, 1));
+	KUNIT_EXPECT_EQ(test, IP(2), recv(b, ep, i, 4));
+	/* as small as it can be */
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, 12, 4));
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 0; i < 12; i++)
+		expect_recv(b, ep, i, i, 1 + i % 3);
+	for (i = 0; i < 12; i++) {
+		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+		expect_dto(b, b->evd, i, DTO_OK);
+	}
+	for (i = 0; i < 12; i++)
+		KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, i, 1));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv(b, ep, i, 1));
+}
+
+/* M4, M5: not below what waits, and not other flags than it was posted with. */
+static void receives_do_not_fit(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_EP_PARAM before, param = {
+		.ep_attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
+	};
+	struct census c;
+
+	KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, 1, 2));
+	KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, 2, 1));
+	query(b, ep, &before);
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, IP(3), sizes(b, ep, 1, 4));
+	KUNIT_EXPECT_EQ(test, IP(3), sizes(b, ep, 4, 1));
+	param.recv_evd_handle = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, IS(EP_UNCONNECTED),
+			kdapl_ep_modify(&b->space, ep,
+					RECV_FLAGS | DAT_EP_FIELD_RECV_EVD_HANDLE,
+					&param));
+	expect_param(b, ep, &before);
+	expect_same(b, &c);
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, 2, 2));
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_recv(b, ep, 0, 1, 2);
+	expect_recv(b, ep, 1, 2, 1);
+}
+
+/* M4, R14: events of a former life keep their ring; a third one must wait for them. */
+static void events_keep_their_ring(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_EP_PARAM before, param = { .ep_attr.max_request_dtos = 3 };
+	struct census c;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		bench_recv(b, ep, i);
+	bench_connect(b, ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 9, 0));
+	fake_peer_disconnected(bench_id(b, ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, 4, 2));
+	query(b, ep, &before);
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), sizes(b, ep, 5, 2));
+	expect_param(b, ep, &before);
+	expect_same(b, &c);
+	/* requests have rings of their own */
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_modify(&b->space, ep, REQUEST_DTOS,
+						    &param));
+	param.ep_attr.max_request_dtos = 4;
+	KUNIT_EXPECT_EQ(test, IR(MEMORY),
+			kdapl_ep_modify(&b->space, ep, REQUEST_DTOS, &param));
+
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_dto(b, b->evd, 9, FLUSHED);
+	for (i = 0; i < 3; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, 5, 2));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_modify(&b->space, ep, REQUEST_DTOS,
+						    &param));
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+struct rival {
+	struct bench *b;
+	DAT_EP_HANDLE ep;
+	DAT_RETURN ret;
+};
+
+static void connects_first(void *arg)
+{
+	struct rival *r = arg;
+
+	r->ret = bench_do_connect(r->b, r->ep);
+}
+
+/* M4: the state is judged last: who connects while the new queues are made wins. */
+static void connect_comes_first(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct rival r = { .b = b, .ep = ep };
+	struct census before;
+	DAT_EP_PARAM param = {
+		.recv_evd_handle = bench_evd(b, 8, DAT_EVD_DTO_FLAG),
+		.ep_attr.max_recv_dtos = 6,
+	};
+	DAT_EP_PARAM now;
+
+	bench_recv(b, ep, 1);
+	before = bench_census(b);
+	fake_hook(b->fake, FAKE_CQ_CREATE, connects_first, &r);
+	KUNIT_EXPECT_EQ(test, IS(EP_ACTCONNPENDING),
+			kdapl_ep_modify(&b->space, ep,
+					DAT_EP_FIELD_RECV_EVD_HANDLE | RECV_DTOS,
+					&param));
+	KUNIT_EXPECT_EQ(test, DONE, r.ret);
+	query(b, ep, &now);
+	KUNIT_EXPECT_PTR_EQ(test, b->evd, now.recv_evd_handle);
+	KUNIT_EXPECT_EQ(test, 8, now.ep_attr.max_recv_dtos);
+	/* the attempt's id is the only thing that is new */
+	before.ids++;
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	expect_dto(b, b->evd, 1, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* M4, mt:T11: EVDs come and go, the core's own stands in, and uses follow. */
+static void evds_come_and_go(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE other = bench_evd(b, 8, BENCH_EVD_FLAGS);
+	struct census none = bench_census(b);
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_EP_PARAM param = {};
+	const DAT_EP_PARAM_MASK evds = DAT_EP_FIELD_RECV_EVD_HANDLE |
+				       DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				       DAT_EP_FIELD_CONNECT_EVD_HANDLE;
+
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, ep, evds, &param));
+	KUNIT_EXPECT_EQ(test, IS(EP_NOTREADY), bench_do_connect(b, ep));
+	/* once more, with the same stand-in */
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, ep, evds, &param));
+	param.connect_evd_handle = other;
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, ep, evds, &param));
+	KUNIT_EXPECT_EQ(test, IS(EVD_IN_USE), kdapl_evd_free(&b->space, other));
+	bench_connect(b, ep);
+	expect_event(b, other, DAT_CONNECTION_EVENT_ESTABLISHED);
+	fake_peer_disconnected(bench_id(b, ep));
+	expect_event(b, other, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+
+	param.recv_evd_handle = other;
+	param.request_evd_handle = other;
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, ep, evds, &param));
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 1));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	expect_dto(b, other, 1, FLUSHED);
+	expect_same(b, &none);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_free(&b->space, other));
+}
+
+/* M4, E.4: a quality of service that is not offered is a bad value here. */
+static void quality_of_service(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_EP_PARAM before, param = { .ep_attr.qos = DAT_QOS_HIGH_THROUGHPUT };
+
+	query(b, ep, &before);
+	KUNIT_EXPECT_EQ(test, IP(3),
+			kdapl_ep_modify(&b->space, ep, DAT_EP_FIELD_EP_ATTR_QOS,
+					&param));
+	expect_param(b, ep, &before);
+	param.ep_attr.qos = DAT_QOS_BEST_EFFORT;
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, ep, DAT_EP_FIELD_EP_ATTR_QOS,
+					&param));
+}
+
+static struct kunit_case kdapl_modify_cases[] = {
+	KUNIT_CASE(receives_move_along),
+	KUNIT_CASE(receives_do_not_fit),
+	KUNIT_CASE(events_keep_their_ring),
+	KUNIT_CASE(connect_comes_first),
+	KUNIT_CASE(evds_come_and_go),
+	KUNIT_CASE(quality_of_service),
+	{}
+};
+
+static struct kunit_suite kdapl_modify_suite = {
+	.name = "kdapl_modify",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_modify_cases,
+};
+
+kunit_test_suite(kdapl_modify_suite);

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_rmr: binds (memory-and-transfers mt:M28..mt:M47), and what can go wrong
+ * with them: the device refuses, fails one half of a bind or the other, never
+ * completes it; the RMR, the endpoint or the device goes while one is outstanding.
+ */
+#include "core/rmr.h"
+#include "stage.h"
+
+#define FAILED	DAT_RMR_OPERATION_FAILED
+
+/**
+ * struct rig - an RMR, a connected endpoint to bind it through, an LMR to show
+ * @before: a census before any of them
+ * @context: what the last bind gave
+ */
+struct rig {
+	struct bench *b;
+	struct census before;
+	DAT_EP_HANDLE ep;
+	DAT_RMR_HANDLE rmr;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_TRIPLET part;
+	DAT_RMR_CONTEXT context;
+};
+
+static void rig_connect(struct rig *r)
+{
+	bench_connect(r->b, r->ep);
+	expect_event(r->b, r->b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void rig_init(struct rig *r, struct bench *b)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
+
+	memset(r, 0, sizeof(*r));
+	r->b = b;
+	r->before = bench_census(b);
+	r->ep = bench_ep(b, b->evd);
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL,
+					 region, PAGE_SIZE, b->pz,
+					 DAT_MEM_PRIV_ALL_FLAG,
+					 DAT_MEM_OPTIMIZE_DONT_CARE, &r->lmr,
+					 &r->part.lmr_context, NULL, NULL, NULL));
+	r->part.virtual_address = (uintptr_t)b->memory + 16;
+	r->part.segment_length = 64;
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_rmr_create(&b->space, b->pz, &r->rmr));
+	rig_connect(r);
+}
+
+/* Nothing is bound and nothing outstanding: everything can be freed. */
+static void rig_exit(struct rig *r)
+{
+	struct bench *b = r->b;
+	struct fake_id *id = fake_id_of(b->fake, bench_ep_of(b, r->ep));
+
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, r->ep));
+	if (bench_census(b).lingering)
+		fake_peer_disconnected(id);
+	if (r->rmr)
+		KUNIT_EXPECT_EQ(b->test, DONE, kdapl_rmr_free(&b->space, r->rmr));
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_lmr_free(&b->space, r->lmr));
+	expect_empty(b, b->evd);
+	expect_same(b, &r->before);
+}
+
+static DAT_RETURN bind(struct rig *r, u64 cookie)
+{
+	DAT_RMR_COOKIE user = { .as_64 = cookie };
+
+	return kdapl_rmr_bind(&r->b->space, r->rmr, &r->part,
+			      DAT_MEM_PRIV_REMOTE_READ_FLAG, r->ep, user, 0,
+			      &r->context);
+}
+
+static DAT_RETURN unbind(struct rig *r, u64 cookie)
+{
+	DAT_RMR_COOKIE user = { .as_64 = cookie };
+	DAT_LMR_TRIPLET none = {};
+
+	return kdapl_rmr_bind(&r->b->space, r->rmr, &none, 0, r->ep, user, 0,
+			      &r->context);
+}
+
+/* The device does the next @n work requests. */
+static void carry_out(struct rig *r, int n)
+{
+	struct kdapl_ep *ep = bench_ep_of(r->b, r->ep);
+
+	while (n--)
+		KUNIT_EXPECT_TRUE(r->b->test, fake_complete_any(r->b->fake, ep));
+}
+
+#define expect_bind(r, cookie, status) \
+	__expect_bind(r, cookie, status, __LINE__)
+static void __expect_bind(struct rig *r, u64 cookie, u32 status, int line)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *data;
+	struct kunit *test = r->b->test;
+	DAT_EVENT event;
+
+	data = &event.event_data.rmr_completion_event_data;
+	KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_RMR_BIND_COMPLETION_EVENT,
+			    bench_event(r->b, r->b->evd, &event),
+			    "expected in line %d", line);
+	KUNIT_EXPECT_EQ_MSG(test, (u64)data->user_cookie.as_64, cookie,
+			    "expected in line %d", line);
+	KUNIT_EXPECT_EQ_MSG(test, (u32)data->status, status,
+			    "expected in line %d", line);
+}
+
+/* What the RMR shows; 0: nothing. */
+static DAT_RMR_CONTEXT shown(struct rig *r)
+{
+	DAT_RMR_PARAM param = {};
+
+	KUNIT_EXPECT_EQ(r->b->test, DONE,
+			kdapl_rmr_query(&r->b->space, r->rmr, DAT_RMR_FIELD_ALL,
+					&param));
+	KUNIT_EXPECT_EQ(r->b->test, !param.rmr_context,
+			!param.lmr_triplet.segment_length);
+	return param.rmr_context;
+}
+
+static DAT_RETURN free_lmr_in_use(struct rig *r)
+{
+	return kdapl_lmr_free(&r->b->space, r->lmr);
+}
+
+/* mt:M22, mt:M35..M38, mt:M40, mt:M41: what is bound changes with the completion, not before. */
+static void binds_one_after_the_other(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT first;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	first = r.context;
+	KUNIT_EXPECT_NE(test, 0U, (u32)first);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+	/* the former key goes, before the new one comes */
+	carry_out(&r, 1);
+	expect_empty(b, b->evd);
+	carry_out(&r, 1);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)first, (u32)shown(&r));
+
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	KUNIT_EXPECT_NE(test, (u32)first, (u32)r.context);
+	KUNIT_EXPECT_EQ(test, (u32)first, (u32)shown(&r));
+	carry_out(&r, 2);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 3));
+	KUNIT_EXPECT_EQ(test, 0U, (u32)r.context);
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+	carry_out(&r, 1);
+	expect_bind(&r, 3, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	rig_exit(&r);
+}
+
+/* mt:M34, mt:M45, D54: what the device refuses is not begun; what was bound stays. */
+static void refused_binds(struct kunit *test)
+{
+	static const struct {
+		enum fake_op op;
+		int error;
+		DAT_RETURN ret;
+	} errors[] = {
+		{ FAKE_WINDOW_BIND, -E2BIG, IR(MEMORY_REGION) },
+		{ FAKE_WINDOW_BIND, -EOPNOTSUPP, IR(MEMORY_REGION) },
+		{ FAKE_POST_SEND, -ENOMEM, IR(MEMORY) },
+		{ FAKE_POST_SEND, -EIO, INTERNAL },
+	};
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT before;
+	struct census c;
+	struct rig r;
+	int i;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	before = r.context;
+	/* A6: one at a time */
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY_REGION), bind(&r, 2));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY_REGION), unbind(&r, 2));
+	expect_same(b, &c);
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		c = bench_census(b);
+		r.context = 0x5a5a;
+		fake_fail(b->fake, errors[i].op, 1, errors[i].error);
+		KUNIT_EXPECT_EQ(test, errors[i].ret, i % 2 ? unbind(&r, 2) :
+							     bind(&r, 2));
+		KUNIT_EXPECT_EQ(test, 0x5a5aU, (u32)r.context);
+		KUNIT_EXPECT_EQ(test, (u32)before, (u32)shown(&r));
+		expect_same(b, &c);
+		expect_empty(b, b->evd);
+	}
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, r.ep));
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 3));
+	carry_out(&r, 1);
+	expect_bind(&r, 3, DAT_DTO_SUCCESS);
+	rig_exit(&r);
+}
+
+/* mt:M33, mt:M39, A6: the device takes one half: the connection breaks, and nothing is bound. */
+static void half_of_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVENT event;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	fake_fail(b->fake, FAKE_POST_NEXT, 1, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_POST_NEXT));
+	/*
+	 * Its first half is flushed by the device; the second never was there, so
+	 * the flush ends by its limit.
+	 */
+	bench_no_flush(b, r.ep);
+	expect_bind(&r, 2, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_ASYNC_ERROR_EP_BROKEN,
+			bench_event(b, b->async, &event));
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	rig_exit(&r);
+}
+
+/* How a bind fails. */
+enum way { FIRST_FAILS, SECOND_FAILS, FLUSHED_WITH_IT, NEVER_FLUSHED, WAYS };
+
+static void fail_bind(struct rig *r, enum way way)
+{
+	struct bench *b = r->b;
+	struct fake_qp *qp = bench_qp(b, r->ep);
+
+	switch (way) {
+	case FIRST_FAILS:
+		fake_complete_send(qp, 0, IB_WC_MW_BIND_ERR);
+		expect_bind(r, 2, FAILED);
+		expect_dto(b, b->evd, 3, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+		break;
+	case SECOND_FAILS:
+		fake_complete_send(qp, 0, IB_WC_SUCCESS);
+		fake_complete_send(qp, 0, IB_WC_LOC_PROT_ERR);
+		expect_bind(r, 2, FAILED);
+		expect_dto(b, b->evd, 3, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+		break;
+	default:
+		b->fake->hold_flush = way == NEVER_FLUSHED;
+		KUNIT_EXPECT_EQ(b->test, DONE, bench_abrupt(b, r->ep));
+		if (way == NEVER_FLUSHED)
+			bench_no_flush(b, r->ep);
+		expect_bind(r, 2, FLUSHED);
+		expect_dto(b, b->evd, 3, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		b->fake->hold_flush = false;
+	}
+}
+
+/*
+ * mt:M39, mt:M40, D43: a bind that fails leaves nothing bound and its LMRs free, in its
+ * turn; and if the renewal of the window fails as well, a later bind renews it.
+ */
+static void failed_binds(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	bool renewal_fails;
+	struct rig r;
+	DAT_RETURN ret;
+	int round;
+	u32 calls;
+
+	for (round = 0; round < 2 * WAYS; round++) {
+		renewal_fails = round >= WAYS;
+		rig_init(&r, b);
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+		carry_out(&r, 2);
+		expect_bind(&r, 1, DAT_DTO_SUCCESS);
+		calls = b->fake->calls[FAKE_WINDOW_RENEW];
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, r.ep, 3, 0));
+		if (renewal_fails)
+			fake_fail(b->fake, FAKE_WINDOW_RENEW, 1, -ENOMEM);
+		fail_bind(&r, round % WAYS);
+		KUNIT_EXPECT_EQ(test, calls + 1,
+				b->fake->calls[FAKE_WINDOW_RENEW]);
+		KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+		expect_empty(b, b->evd);
+
+		fake_peer_disconnected(bench_id(b, r.ep));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r.ep));
+		rig_connect(&r);
+		ret = bind(&r, 4);
+		KUNIT_EXPECT_EQ(test, renewal_fails ? IR(MEMORY) : DONE, ret);
+		if (ret) {
+			KUNIT_EXPECT_TRUE(test,
+					  fake_wait_calls(b->fake, FAKE_WINDOW_RENEW,
+							  calls + 2));
+			bench_settle(b);
+			KUNIT_EXPECT_EQ(test, DONE, bind(&r, 4));
+		}
+		carry_out(&r, 2);
+		expect_bind(&r, 4, DAT_DTO_SUCCESS);
+		KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+		r.rmr = DAT_HANDLE_NULL;
+		rig_exit(&r);
+	}
+}
+
+static void look(void *arg)
+{
+	struct rig *r = arg;
+	DAT_EVENT event;
+
+	KUNIT_EXPECT_EQ(r->b->test, EMPTY,
+			kdapl_evd_dequeue(&r->b->space, r->b->evd, &event));
+	kdapl_evd_pull(bench_ep_of(r->b, r->ep)->req.evd);
+	KUNIT_EXPECT_EQ(r->b->test, EMPTY,
+			kdapl_evd_dequeue(&r->b->space, r->b->evd, &event));
+}
+
+/* mt:M40, D43: nobody sees the failure before the window is safe, nor what is behind. */
+static void failure_waits_for_the_renewal(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, r.ep, 3, 0));
+	fake_hook(b->fake, FAKE_WINDOW_RENEW, look, &r);
+	fail_bind(&r, SECOND_FAILS);
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	rig_exit(&r);
+}
+
+/* mt:M38, D46: in Disconnected a bind is flushed at once, and nothing was bound by it. */
+static void flushed_at_once(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	fake_peer_disconnected(bench_id(b, r.ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	KUNIT_EXPECT_EQ(test, 0U, (u32)r.context);
+	expect_bind(&r, 1, FLUSHED);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_WINDOW_BIND]);
+	rig_exit(&r);
+}
+
+/*
+ * mt:M43, mt:M44: freed while a bind is outstanding, which ends it, however it comes out;
+ * until then the LMR is in use, and the handle is dead at once.
+ */
+static void freed_with_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+	int way;
+
+	/* WAYS: it succeeds */
+	for (way = 0; way <= WAYS; way++) {
+		rig_init(&r, b);
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, r.ep, 3, 0));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+		KUNIT_EXPECT_EQ(test, IH(RMR), kdapl_rmr_free(&b->space, r.rmr));
+		KUNIT_EXPECT_EQ(test, IH(RMR), bind(&r, 4));
+		r.rmr = DAT_HANDLE_NULL;
+		KUNIT_EXPECT_EQ(test, 1U, b->fake->nr_windows);
+		KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+		if (way < WAYS) {
+			fail_bind(&r, way);
+		} else {
+			carry_out(&r, 3);
+			expect_bind(&r, 2, DAT_DTO_SUCCESS);
+			expect_dto(b, b->evd, 3, DTO_OK);
+		}
+		KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_windows);
+		rig_exit(&r);
+	}
+}
+
+/* mt:M22, mt:M40, F7: the endpoint of an outstanding bind is freed. */
+static void endpoint_freed_with_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct fake_id *id;
+	struct rig r;
+	int bound;
+
+	for (bound = 0; bound < 2; bound++) {
+		rig_init(&r, b);
+		if (bound) {
+			KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+			carry_out(&r, 2);
+			expect_bind(&r, 1, DAT_DTO_SUCCESS);
+		}
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+		id = bench_id(b, r.ep);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, r.ep));
+		expect_bind(&r, 2, FLUSHED);
+		KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+		fake_peer_disconnected(id);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, r.lmr));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+		expect_empty(b, b->evd);
+		expect_same(b, &r.before);
+	}
+}
+
+/* E71, mt:M44, A10: the device goes; a shell of an RMR stays. */
+static void device_goes_with_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	kdapl_ia_device_gone(bench_ia(b));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_windows);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_regions);
+	expect_bind(&r, 2, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 3));
+	expect_bind(&r, 3, FLUSHED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, r.lmr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, r.ep));
+	expect_empty(b, b->evd);
+}
+
+/* I15, mt:M22: the close asks no LMR whether it is in use. */
+static void adapter_closes_with_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census c;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia,
+						   DAT_CLOSE_ABRUPT_FLAG));
+	c = bench_census(b);
+	KUNIT_EXPECT_EQ(test, 0U, c.live);
+	KUNIT_EXPECT_EQ(test, 0U, c.windows + c.regions + c.zones + c.ids);
+}
+
+/* mt:M3, mt:M28: as many as the space admits; a zone with an RMR stays. */
+static void limit_of_a_space(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	int max = b->space.max_rmrs;
+	DAT_RMR_HANDLE rmr, more;
+	DAT_PZ_HANDLE pz;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_create(&b->space, pz, &rmr));
+	b->space.max_rmrs = 1;
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), kdapl_rmr_create(&b->space, pz, &more));
+	KUNIT_EXPECT_EQ(test, IS(PZ_IN_USE), kdapl_pz_free(&b->space, pz));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, rmr));
+	bench_census(b);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_create(&b->space, pz, &more));
+	b->space.max_rmrs = max;
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, more));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, pz));
+	expect_same(b, &before);
+}
+
+static struct kunit_case kdapl_rmr_cases[] = {
+	KUNIT_CASE(binds_one_after_the_other),
+	KUNIT_CASE(refused_binds),
+	KUNIT_CASE(half_of_a_bind),
+	KUNIT_CASE(failed_binds),
+	KUNIT_CASE(failure_waits_for_the_renewal),
+	KUNIT_CASE(flushed_at_once),
+	KUNIT_CASE(freed_with_a_bind),
+	KUNIT_CASE(endpoint_freed_with_a_bind),
+	KUNIT_CASE(device_goes_with_a_bind),
+	KUNIT_CASE(adapter_closes_with_a_bind),
+	KUNIT_CASE(limit_of_a_space),
+	{}
+};
+
+static struct kunit_suite kdapl_rmr_suite = {
+	.name = "kdapl_rmr",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_rmr_cases,
+};
+
+kunit_test_suite(kdapl_rmr_suite);
