@@ -454,8 +454,9 @@ static void under_receive(void)
 	account_event(&theirs, &p.b, &event);
 	if (account_until(&theirs, &p.b, DAT_CONNECTION_EVENT_BROKEN))
 		account_closed(&theirs, 0, 3);
-	if (account_until(&mine, &p.a, DAT_CONNECTION_EVENT_BROKEN))
-		account_closed(&mine, 4, 0);
+	/* By the refusal or by the peer's end, whichever it hears. */
+	if (ended(&p.a) && take_all(&mine, &p.a) && account_closed(&mine, 4, 0))
+		CHECK_EQ(mine.request.good, 1);
 	mem_check(&mem, 0, PAGE, 1);
 }
 
@@ -718,14 +719,15 @@ static int race_poster(void *arg)
 /*
  * The first failure says what it is: not a flush, which follows one.  A target
  * that is broken refuses no more; who missed it (on Soft-RoCE whoever had a part
- * of a read already) tries until he gives up.
+ * of a read already) tries until he gives up.  Of a receive that failed the
+ * peer's end may be all that is heard.
  */
 static bool is_refusal(const struct race *race, DAT_DTO_COMPLETION_STATUS status)
 {
 	if (is_remote(race))
 		return status == DAT_DTO_ERR_REMOTE_ACCESS ||
 		       status == DAT_DTO_ERR_TRANSPORT;
-	return status != DAT_DTO_ERR_FLUSHED;
+	return race->kind == RECEIVES || status != DAT_DTO_ERR_FLUSHED;
 }
 
 static bool race_event(struct race *race, const DAT_EVENT *event)

@@ -118,16 +118,16 @@ bool footprint_grew_at(const char *file, int line,
 	if (!footprint(&now))
 		return false;
 	/* What the driver registers is pinned once more, for windows. */
-	grown = now.pins - before->pins;
-	return (now.charged_kb == before->charged_kb + kb ||
+	grown = 4 * (now.pins - before->pins);
+	return ((grown >= kb && grown <= 2 * kb) ||
+		fail_at(file, line, "%llu kB more are pinned, expected %llu",
+			grown, kb)) &&
+	       (now.charged_kb == before->charged_kb + grown ||
 		fail_at(file, line, "VmPin: %llu kB, expected %llu + %llu",
-			now.charged_kb, before->charged_kb, kb)) &&
+			now.charged_kb, before->charged_kb, grown)) &&
 	       (now.locked_kb == before->locked_kb ||
 		fail_at(file, line, "VmLck: %llu kB, it was %llu",
 			now.locked_kb, before->locked_kb)) &&
-	       ((grown >= kb / 4 && grown <= kb / 2) ||
-		fail_at(file, line, "%llu more pages are pinned, expected %llu",
-			grown, kb / 4)) &&
 	       (now.regions == before->regions + regions ||
 		fail_at(file, line, "%d regions, expected %d + %d",
 			now.regions, before->regions, regions));
