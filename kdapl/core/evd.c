@@ -38,12 +38,19 @@ static inline struct kdapl_event_slot *slot_of(struct kdapl_node *node)
 
 /* ---- scheduling the runner ------------------------------------------------ */
 
+/*
+ * The work has a reference of its own: nobody waits for its end, which an upcall
+ * of another EVD that frees this one could not do (E100).
+ */
 static void evd_schedule(struct kdapl_evd *evd)
 {
-	if (evd->sleeps)
-		queue_work(kdapl_upcall_wq, &evd->work);
-	else
+	if (!evd->sleeps) {
 		irq_poll_sched(&evd->iop);
+		return;
+	}
+	kdapl_object_get(&evd->obj);
+	if (!queue_work(kdapl_upcall_wq, &evd->work))
+		kdapl_object_put(&evd->obj);
 }
 
 static void evd_cq_handler(struct kdapl_cq *cq)
@@ -267,6 +274,9 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
 			return bind_gate(cookie, wc);
+		/* Too late to confirm anything; see status_of(). */
+		if (READ_ONCE(c->told))
+			return GATE_PASS;
 		/* Answered, but our queue cannot send yet: a moment more. */
 		if (!smp_load_acquire(&c->rts))
 			return GATE_WAIT;
@@ -276,9 +286,16 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 	return GATE_INPUT;
 }
 
-/* A bind that fails has one status, whatever failed; a flush is no failure (M39). */
+/*
+ * A bind that fails has one status, whatever failed; a flush is no failure (M39).
+ * A message for an attempt that has been given up is none: the receive is flushed
+ * like the others, for nothing is received before ESTABLISHED (D31, RULING 46).
+ */
 static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
+	if (unlikely(READ_ONCE(cookie->dir->await)))
+		return wc->status == IB_WC_SUCCESS ? DAT_DTO_ERR_FLUSHED :
+						     kdapl_wc_status(wc->status);
 	if (unlikely(cookie->rmr) && wc->status != IB_WC_SUCCESS &&
 	    (cookie->failed || wc->status != IB_WC_WR_FLUSH_ERR))
 		return DAT_RMR_OPERATION_FAILED;
@@ -557,7 +574,8 @@ static void evd_poll_work(struct work_struct *work)
 
 	if (evd_deliver(evd, KDAPL_EVD_BUDGET) == KDAPL_EVD_BUDGET ||
 	    evd_arm(evd) || evd_unfinished(evd))
-		queue_work(kdapl_upcall_wq, &evd->work);
+		evd_schedule(evd);
+	kdapl_object_put(&evd->obj);
 }
 
 /**
@@ -1098,7 +1116,6 @@ static void evd_release(struct kdapl_object *obj)
 
 	/* A last kick of somebody who had a reference. */
 	cancel_delayed_work_sync(&evd->watch);
-	cancel_work_sync(&evd->work);
 	kvfree(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
@@ -1193,7 +1210,6 @@ static void evd_shutdown(struct kdapl_evd *evd)
 
 	kdapl_evd_release_verbs(&evd->obj);
 	irq_poll_disable(&evd->iop);
-	cancel_work_sync(&evd->work);
 
 	for (;;) {
 		spin_lock_irq(&evd->lock);
