@@ -1,15 +1,16 @@
 #!/bin/bash
-# Failures and races, in the virtual machine: each allocation of each call fails once
-# (tests/user/alloc_fail, where the kernel can do that), then tests/stress between two
-# RDMA devices; after each that no object is left and the module unloads.
-# scripts/stress calls it.
-# usage: stress.sh MODULES SHIM [OPTION of udat_stress...]
+# Failures and races, in the virtual machine, between two RDMA devices: each allocation
+# of each call fails once (tests/user/alloc_fail, where the kernel can do that); then
+# tests/stress, as processes and as a module at the same time; after each that no object
+# is left and the module unloads. scripts/stress calls it.
+# usage: stress.sh MODULES SHIM [SECONDS [OPTION of udat_stress...]]
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 
-modules=$1 shim=$2
+modules=$1 shim=$2 seconds=${3-60}
 shift 2
+shift $(($# > 0))
 objects=/sys/kernel/debug/kdapl/objects
 passed=0 failed=0
 
@@ -23,20 +24,34 @@ verdict() {
 
 nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
 
-# run NAME COMMAND...: what it counts in its last line, and that nothing of it is left
+# run NAME SUMS COMMAND...: so many lines tell what it counted; nothing of it is left
 run() {
-	local name=$1 log last p=0 f=0
-	shift
+	local name=$1 wanted=$2 sums=0 log p f
+	shift 2
 	log=$(mktemp)
 	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
 	"$@" | tee "$log"
 	[ "${PIPESTATUS[0]}" -le 1 ] || { failed=$((failed + 1)); echo "FAIL $name ended badly"; }
-	last=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1)
-	[ -z "$last" ] || read -r p _ f _ <<< "$last"
-	[ $((p + f)) -gt 0 ] || { failed=$((failed + 1)); echo "FAIL $name: no result"; }
-	passed=$((passed + p)) failed=$((failed + f))
+	while read -r p _ f _; do
+		passed=$((passed + p)) failed=$((failed + f)) sums=$((sums + 1))
+	done < <(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log")
+	[ $sums -eq "$wanted" ] || { failed=$((failed + 1)); echo "FAIL $name: no result"; }
 	verdict "I19 no object is left ($name)" wait_for 30 nothing_left
 	verdict "A10 kdapl unloads ($name)" rmmod kdapl
+}
+
+# The worlds of the kernel and those of the processes; the latter make allocations fail.
+races() {
+	local status
+	insmod "$modules/tests/stress/kdapl_stress.ko" || return 2
+	echo "$seconds $RANDOM" > /sys/kernel/debug/kdapl_stress/run & run=$!
+	"$shim/tests/udat_stress" -s "$seconds" "$@"
+	status=$?
+	wait $run
+	echo "in the kernel: $(cat /sys/kernel/debug/kdapl_stress/progress)"
+	sed -E 's/^(ok|FAIL) /\1 kernel: /' /sys/kernel/debug/kdapl_stress/result
+	rmmod kdapl_stress
+	return $status
 }
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
@@ -44,9 +59,9 @@ two_hosts || die "no RDMA devices"
 modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
 
 if [ -e /sys/kernel/debug/failslab ]; then
-	run alloc_fail "$shim/tests/alloc_fail"
+	run alloc_fail 1 "$shim/tests/alloc_fail"
 fi
-run udat_stress "$shim/tests/udat_stress" "$@"
+run races 2 races "$@"
 
 two_hosts_down
 echo "$passed passed, $failed failed"

@@ -311,6 +311,18 @@ static void completion(struct world *w, const DAT_DTO_COMPLETION_EVENT_DATA *dto
 		post_release(w, post);
 }
 
+/* A bind is a request like others, but that its event does not name the EP. */
+static void bound(struct world *w, const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA dto = {
+		.user_cookie = bind->user_cookie,
+		.status = (DAT_DTO_COMPLETION_STATUS)bind->status,
+	};
+
+	count(COUNT_BINDS, 1);
+	completion(w, &dto);
+}
+
 /* ---- connections ----------------------------------------------------------- */
 
 void put_private(struct world *w, u64 id, u8 *data)
@@ -400,7 +412,8 @@ static u64 answered(struct ep *ep)
 	return id;
 }
 
-static void established(struct ep *ep, const DAT_CONNECTION_EVENT_DATA *conn)
+static void established(struct world *w, struct ep *ep,
+			const DAT_CONNECTION_EVENT_DATA *conn)
 {
 	u64 id = answered(ep);
 
@@ -416,8 +429,11 @@ static void established(struct ep *ep, const DAT_CONNECTION_EVENT_DATA *conn)
 	ep->side = id ? 1 : 0;
 	ep->id = 0;
 	count(COUNT_CONNECTED, 1);
-	/* Its pointer is good until a reset, which needs the EVD's lock here. */
-	if (!ep->kept || !ep->merged)
+	/*
+	 * Its pointer is good until a reset, or until the adapter is closed; both
+	 * wait for the EVD's lock.
+	 */
+	if (!ep->kept || !ep->merged || load(&w->closing))
 		return;
 	ep->id = id;
 	if (id) {
@@ -446,25 +462,6 @@ static void ended(struct ep *ep, DAT_EVENT_NUMBER number)
 		       ep->connected ? "in a" : "without", ep);
 	answered(ep);
 	count(COUNT_UNCONNECTED, 1);
-	switch (number) {
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		count(COUNT_REJECTED, 1);
-		break;
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		count(COUNT_NOBODY, 1);
-		break;
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		count(COUNT_TIMED_OUT, 1);
-		break;
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		count(COUNT_UNREACHABLE, 1);
-		break;
-	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
-		count(COUNT_PASSIVE, 1);
-		break;
-	default:
-		break;
-	}
 }
 
 static void connection(struct world *w, const DAT_EVENT *event)
@@ -484,7 +481,7 @@ static void connection(struct world *w, const DAT_EVENT *event)
 	if (load(&ep->moved))
 		return;
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		established(ep, conn);
+		established(w, ep, conn);
 	else
 		ended(ep, event->event_number);
 }
@@ -529,6 +526,9 @@ void take_event(struct world *w, const DAT_EVENT *event)
 	switch (event->event_number) {
 	case DAT_DTO_COMPLETION_EVENT:
 		completion(w, &event->event_data.dto_completion_event_data);
+		break;
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		bound(w, &event->event_data.rmr_completion_event_data);
 		break;
 	case DAT_SOFTWARE_EVENT:
 		marked(w, event->event_data.software_event_data.pointer);

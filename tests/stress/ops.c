@@ -6,7 +6,7 @@
  */
 #include "stress.h"
 
-enum { SEND, RDMA_WRITE, RDMA_READ, RECV };
+enum { SEND, RDMA_WRITE, RDMA_READ, RECV, BIND };
 
 /* ---- chance, and codes ----------------------------------------------------- */
 
@@ -233,7 +233,7 @@ static u32 segments(struct worker *me, const struct post *post, u32 op,
 static bool target(struct worker *me, DAT_RMR_TRIPLET *remote, u64 length)
 {
 	struct place *mine = &board->places[me->w->number], *place;
-	u32 area = percent(me, 3) ? 1 + below(me, LMRS) : 0;
+	u32 area = percent(me, 10) ? below(me, AREAS) : 0;
 
 	place = &board->places[below(me, WORLDS)];
 	if (!load(&place->alive) || place->device == mine->device)
@@ -700,12 +700,68 @@ static void op_lmr(struct worker *me, struct ep *any)
 	if (load(&lmr->state) != LMR_LIVE) {
 		lmr_create(me, i);
 	} else if (percent(me, 25) &&
-		   !CALL(me, HANDLE_DEAD, dat_lmr_free, lmr->handle) &&
+		   !CALL(me, HANDLE_DEAD | WRONG_STATE, dat_lmr_free,
+			 lmr->handle) &&
 		   change(&lmr->state, &state, LMR_CHANGES)) {
 		memset(lmr->mem, PATTERN, AREA);
 		lmr->filled = true;
 		dead(me->w, dat_lmr_free(lmr->handle), "a second dat_lmr_free");
 		store(&lmr->state, LMR_NONE);
+	}
+}
+
+static void post_bind(struct worker *me, struct ep *ep, u32 i, DAT_RMR_HANDLE rmr)
+{
+	struct place *mine = &board->places[me->w->number];
+	struct lmr *lmr = &me->w->lmrs[below(me, LMRS)];
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_LMR_TRIPLET part;
+	DAT_DTO_COOKIE cookie;
+	struct post *post;
+	DAT_RETURN ret;
+
+	post = post_begin(me, ep, false, BIND, &cookie);
+	if (!post)
+		return;
+	memset(&part, 0, sizeof(part));
+	if (percent(me, 30)) {
+		part.lmr_context = load(&lmr->context);
+		part.virtual_address = (uintptr_t)lmr->mem;
+	} else {
+		part.lmr_context = me->w->context;
+		part.virtual_address = mine->areas[0];
+	}
+	part.segment_length = percent(me, 10) ? 0 : AREA;
+	ret = CALL(me, HANDLE_DEAD | WRONG_STATE | NO_ROOM | BAD_MEMORY |
+		   T(INVALID_PARAMETER), dat_rmr_bind, rmr, &part,
+		   DAT_MEM_PRIV_ALL_FLAG, ep->handle, cookie, 0, &rmr_context);
+	if (!ret && part.segment_length) {
+		mine->areas[1 + LMRS + i] = part.virtual_address;
+		store(&mine->rmr_contexts[1 + LMRS + i], rmr_context);
+	}
+	post_end(me->w, post, !ret);
+}
+
+static void op_rmr(struct worker *me, struct ep *ep)
+{
+	DAT_RMR_HANDLE rmr, none = NULL;
+	u32 i = below(me, RMRS);
+	DAT_RMR_PARAM param;
+
+	rmr = load(&me->w->rmrs[i]);
+	if (!rmr) {
+		if (CALL(me, 0, dat_rmr_create, me->w->pz, &rmr))
+			return;
+		if (!change(&me->w->rmrs[i], &none, rmr))
+			CALL(me, 0, dat_rmr_free, rmr);
+	} else if (percent(me, 5)) {
+		CALL(me, HANDLE_DEAD, dat_rmr_query, rmr, DAT_RMR_FIELD_ALL,
+		     &param);
+	} else if (!percent(me, 5)) {
+		post_bind(me, ep, i, rmr);
+	} else if (!CALL(me, HANDLE_DEAD, dat_rmr_free, rmr)) {
+		dead(me->w, dat_rmr_free(rmr), "a second dat_rmr_free");
+		change(&me->w->rmrs[i], &rmr, NULL);
 	}
 }
 
@@ -812,6 +868,7 @@ static const struct op anything[] = {
 	{ 10, op_psp },
 	{ 6, op_rsp },
 	{ 6, op_lmr },
+	{ 6, op_rmr },
 	{ 10, op_take },
 	{ 3, op_wait },
 	{ 2, op_resize },
@@ -830,7 +887,8 @@ static const struct op connecting[] = {
 };
 
 static const struct op connected[] = {
-	{ 40, op_recv }, { 60, op_send }, { 30, op_rdma }, { 4, op_disconnect },
+	{ 40, op_recv }, { 60, op_send }, { 30, op_rdma }, { 6, op_rmr },
+	{ 4, op_disconnect },
 	{ 20, op_take }, { 2, op_nap },
 };
 
@@ -840,7 +898,7 @@ static const struct op ending[] = {
 
 static const struct op disconnected[] = {
 	{ 40, op_reset }, { 10, op_send }, { 10, op_recv }, { 3, op_rdma },
-	{ 20, op_take },
+	{ 2, op_rmr }, { 20, op_take },
 };
 
 static void choose(struct worker *me, const struct op *ops, u32 nr,

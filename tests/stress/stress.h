@@ -31,12 +31,18 @@
 #define MSG		128
 #define AREA		8192	/* memory for RDMA, and for each passing LMR */
 #define LMRS		4	/* that come and go */
+#define RMRS		3
+#define AREAS		(1 + LMRS + RMRS)
 #define PSPS		4
 #define RSPS		4
 #define CRS		32
 #define DTOS		16	/* per direction of an endpoint */
 #define PAIRS		4096
+#ifdef __KERNEL__
+#define BASE_QUAL	31000
+#else
 #define BASE_QUAL	30000
+#endif
 #define QUALS		100	/* of each world */
 #define NOBODY		99	/* the one where nobody listens */
 
@@ -48,9 +54,8 @@ enum rule {
 };
 
 enum count {
-	COUNT_CALLS, COUNT_POSTS, COUNT_COMPLETED, COUNT_SUPPRESSED, COUNT_LOST,
-	COUNT_CONNECTED, COUNT_UNCONNECTED, COUNT_REJECTED, COUNT_NOBODY,
-	COUNT_TIMED_OUT, COUNT_UNREACHABLE, COUNT_PASSIVE, COUNT_FREED, COUNT_PAIRS,
+	COUNT_CALLS, COUNT_POSTS, COUNT_COMPLETED, COUNT_SUPPRESSED, COUNT_BINDS, COUNT_LOST,
+	COUNT_CONNECTED, COUNT_UNCONNECTED, COUNT_FREED, COUNT_PAIRS,
 	COUNT_REFUSED, COUNT_WORLDS, COUNTS
 };
 
@@ -71,8 +76,8 @@ struct pair {
 struct place {
 	u32 alive;
 	u32 device;
-	u32 rmr_contexts[1 + LMRS];
-	u64 areas[1 + LMRS];
+	u32 rmr_contexts[AREAS];
+	u64 areas[AREAS];
 	struct sockaddr_in address;
 };
 
@@ -208,6 +213,7 @@ struct world {
 	DAT_RMR_CONTEXT rmr_context;
 	u8 *mem;		/* of the posts, then AREA */
 	struct lmr lmrs[LMRS];
+	DAT_RMR_HANDLE rmrs[RMRS];
 	struct ep *eps[EPS];
 	struct ep *all;
 	DAT_PSP_HANDLE psps[PSPS];

@@ -267,9 +267,9 @@ static void reap(u32 number)
 	}
 	c->pid = 0;
 	c->gone = now_ms();
-	if (c->killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+	if (c->killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
 		kills++;
-	else if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+	} else if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		crashed++;
 		say("FAIL world %u ended with status 0x%x", number, status);
 	}
@@ -327,19 +327,15 @@ static void progress(u32 probability)
 {
 	const u64 *n = board->counts;
 
-	say("%4llu s: %llu calls (%llu refused), %llu posts, %llu completed, %llu connections (%llu failed: %llu rejected, %llu nobody, %llu timed out, %llu unreachable, %llu passive), %llu compared, %llu EPs freed, %u killed of %llu, %u allocations failed (%u %%)",
+	say("%4llu s: %llu calls (%llu refused), %llu posts (%llu completed, %llu binds), %llu connections (%llu failed, %llu compared), %llu EPs freed, %u of %llu processes killed, %u allocations failed (%u %%)",
 	    (unsigned long long)(now_ms() - begun) / 1000,
 	    (unsigned long long)n[COUNT_CALLS],
 	    (unsigned long long)n[COUNT_REFUSED],
 	    (unsigned long long)n[COUNT_POSTS],
 	    (unsigned long long)n[COUNT_COMPLETED],
+	    (unsigned long long)n[COUNT_BINDS],
 	    (unsigned long long)n[COUNT_CONNECTED],
 	    (unsigned long long)n[COUNT_UNCONNECTED],
-	    (unsigned long long)n[COUNT_REJECTED],
-	    (unsigned long long)n[COUNT_NOBODY],
-	    (unsigned long long)n[COUNT_TIMED_OUT],
-	    (unsigned long long)n[COUNT_UNREACHABLE],
-	    (unsigned long long)n[COUNT_PASSIVE],
 	    (unsigned long long)n[COUNT_PAIRS],
 	    (unsigned long long)n[COUNT_FREED], kills,
 	    (unsigned long long)n[COUNT_WORLDS], faults_count(), probability);
@@ -349,7 +345,7 @@ static void run(u32 seconds)
 {
 	static const u32 probabilities[] = { 0, 0, 1, 1, 3, 10 };
 	u64 end = begun + seconds * 1000ULL, line = begun + LINE_MS;
-	u32 i, probability = 0;
+	u32 i, n, probability = 0;
 	bool any = true;
 
 	while (any && !hung) {
@@ -365,8 +361,8 @@ static void run(u32 seconds)
 			progress(probability);
 			line += LINE_MS;
 			if (board->faults && !stopped) {
-				probability = probabilities[chance(
-					ARRAY_SIZE(probabilities))];
+				n = chance(ARRAY_SIZE(probabilities));
+				probability = probabilities[n];
 				faults_set(probability);
 			}
 		}

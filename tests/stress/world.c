@@ -44,7 +44,7 @@ static bool open_evds(struct world *w)
 	for (i = 0; i < EVDS; i++) {
 		flags = DAT_EVD_SOFTWARE_FLAG;
 		if (i != EVDS - 1)
-			flags |= DAT_EVD_DTO_FLAG;
+			flags |= DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG;
 		if (i < MERGED || i == EVDS - 1)
 			flags |= DAT_EVD_CONNECTION_FLAG;
 		lock_init(&w->evds[i].lock);
@@ -234,6 +234,10 @@ static void free_rest(struct world *w)
 	bool ok = true;
 	u32 i;
 
+	for (i = 0; i < RMRS; i++) {
+		if (w->rmrs[i])
+			ok &= PERSIST(dat_rmr_free(w->rmrs[i]));
+	}
 	for (i = 0; i < LMRS; i++) {
 		if (w->lmrs[i].state == LMR_LIVE)
 			ok &= PERSIST(dat_lmr_free(w->lmrs[i].handle));
@@ -275,6 +279,11 @@ static void end_abrupt(struct world *w, struct thread **threads)
 	u32 i;
 
 	store(&w->closing, 1);
+	/* Nobody looks at private data from here on. */
+	for (i = 0; i < EVDS; i++) {
+		lock(&w->evds[i].lock);
+		unlock(&w->evds[i].lock);
+	}
 	ret = dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG);
 	if (ret)
 		broken(RULE_CLOSE, "abrupt close: 0x%x", ret);
@@ -331,12 +340,14 @@ bool world_run(struct world *w, enum world_end (*wait)(struct world *w))
 	}
 	count(COUNT_WORLDS, 1);
 	store(&place->alive, 1);
-	threads[WORKERS] = thread_start(collect, w);
+	while (!(threads[WORKERS] = thread_start(collect, w)))
+		nap_us(1000);
 	for (i = 0; i < WORKERS; i++) {
 		workers[i].w = w;
 		workers[i].id = i;
 		workers[i].rng = w->seed + i * 7919;
-		threads[i] = thread_start(work, &workers[i]);
+		while (!(threads[i] = thread_start(work, &workers[i])))
+			nap_us(1000);
 	}
 	how = wait(w);
 	store(&place->alive, 0);

@@ -473,6 +473,26 @@ static void undo_lmr(void)
 	OK(call_lmr_free());
 }
 
+static DAT_RETURN call_rmr_create(void)
+{
+	return dat_rmr_create(a.pz, &made);
+}
+
+static void prepare_rmr(void)
+{
+	OK(call_rmr_create());
+}
+
+static DAT_RETURN call_rmr_free(void)
+{
+	return dat_rmr_free(made);
+}
+
+static void undo_rmr(void)
+{
+	OK(call_rmr_free());
+}
+
 static DAT_RETURN call_ep_create(void)
 {
 	return new_ep(&a, &made);
@@ -761,6 +781,29 @@ static DAT_RETURN call_post_read(void)
 	return dat_ep_post_rdma_read(a.ep, 1, &iov, cookie, &remote, 0);
 }
 
+static void prepare_bind(void)
+{
+	connection();
+	OK(call_rmr_create());
+}
+
+static DAT_RETURN call_bind(void)
+{
+	DAT_LMR_TRIPLET part = segment(&a);
+	DAT_RMR_COOKIE cookie = { .as_64 = 1 };
+	DAT_RMR_CONTEXT context;
+
+	return dat_rmr_bind(made, &part, DAT_MEM_PRIV_ALL_FLAG, a.ep, cookie, 0,
+			    &context);
+}
+
+static void undo_bind(void)
+{
+	CHECK_EQ(next(a.evd).event_number, DAT_RMR_BIND_COMPLETION_EVENT);
+	OK(call_rmr_free());
+	disconnect();
+}
+
 static void undo_post(void)
 {
 	disconnect();
@@ -798,6 +841,8 @@ static const struct op ops[] = {
 	{ "dat_lmr_create", NULL, call_lmr_create, undo_lmr, MAY_FAIL },
 	{ "dat_lmr_create of an LMR", NULL, call_lmr_of_lmr, undo_lmr, MAY_FAIL },
 	{ "L1 dat_lmr_free", prepare_lmr_free, call_lmr_free, NULL, ALWAYS },
+	{ "mt:M28 dat_rmr_create", NULL, call_rmr_create, undo_rmr, MAY_FAIL },
+	{ "mt:M43 dat_rmr_free", prepare_rmr, call_rmr_free, NULL, ALWAYS },
 	{ "T1 dat_ep_create", NULL, call_ep_create, undo_ep, MAY_FAIL },
 	{ "T1 dat_ep_create without anything", NULL, call_ep_create_default,
 	  undo_ep, MAY_FAIL },
@@ -825,6 +870,7 @@ static const struct op ops[] = {
 	  MAY_FAIL },
 	{ "mt:T17 dat_ep_post_rdma_read", connection, call_post_read, undo_post,
 	  MAY_FAIL },
+	{ "mt:T17 dat_rmr_bind", prepare_bind, call_bind, undo_bind, ALWAYS },
 	{ "D54 dat_ep_disconnect, abrupt", connection, call_disconnect, ended,
 	  MAY_FAIL },
 	{ "D54 dat_ep_disconnect, graceful", connection,
