@@ -294,6 +294,7 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	ret = kdapl_ep_begin(ep, conn, input, true);
 	if (!ret)
 		err = moved ? cm_ops(&cr->obj)->accept(conn->id, &params) : -ENOTCONN;
+	conn->accepted = !ret && !err;
 	cm_ops(&cr->obj)->unlock(conn->id);
 	if (ret)
 		kdapl_conn_drop_queue(conn, ep);

@@ -122,6 +122,9 @@ struct kdapl_dir {
  * @active: we asked for it
  * @peer_gone: the peer disconnected, or answered; a request: gave up
  * @asked: we sent a disconnect
+ * @accepted, @confirmed: of a passive one: our acceptance went out, the peer's
+ *	  confirmation came in; under the id's handler lock
+ * @aborted: it ended between the two; whoever comes second disconnects
  * @todo: KDAPL_EP_ACT_* (second group) still to be done by @work
  * @doing: of those, what takes several runs of @work
  * @errored, @flush_until: the queue was put into error; give up waiting then
@@ -154,6 +157,9 @@ struct kdapl_conn {
 	bool active;
 	bool peer_gone;
 	bool asked;
+	bool accepted;
+	bool confirmed;
+	bool aborted;
 	atomic_long_t todo;
 	unsigned long doing;
 	bool errored;

@@ -31,6 +31,10 @@ void kdapl_conn_resolved(struct kdapl_conn *conn);
  */
 void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len);
 /*
+ * The peer has confirmed our acceptance.
+ */
+void kdapl_conn_confirmed(struct kdapl_conn *conn);
+/*
  * The peer disconnected, or answered our disconnect.
  */
 void kdapl_conn_peer_disconnected(struct kdapl_conn *conn);

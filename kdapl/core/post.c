@@ -170,8 +170,6 @@ static DAT_RETURN check(struct kdapl_ep *ep, struct post *p)
 		       DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE) : DAT_SUCCESS;
 	if (p->length < remote->segment_length)
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	if (!ep->attr.max_rdma_read_out)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_CREDITS);
 	trim(p, remote->segment_length);
 	return DAT_SUCCESS;
 }
@@ -330,6 +328,9 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 		return bad_arg(DAT_INVALID_ARG2);
 	if (unlikely(p->bind) && !takes_binds(dir))
 		return IH_EVD_REQUEST;
+	if (p->dto == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_CREDITS);	/* T16 */
 	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);	/* E71 */
 	cookie = cookie_get(dir, p);

@@ -131,6 +131,9 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		kdapl_conn_answered(conn, event->param.conn.private_data,
 				    event->param.conn.private_data_len);
 		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		kdapl_conn_confirmed(conn);
+		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		kdapl_conn_peer_disconnected(conn);
 		break;
