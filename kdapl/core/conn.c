@@ -293,14 +293,18 @@ static bool flushed(struct kdapl_conn *conn)
 	return dir_drained(&ep->req) && dir_drained(&ep->recv);
 }
 
-/* The peer has not answered our disconnect: the id stays to repeat it. */
+/*
+ * The peer has not answered our disconnect, or not even our acceptance: the id
+ * stays to repeat it.
+ */
 static void linger(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
 
 	if (!conn->id)
 		return;
-	if (!conn->asked || READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing)) {
+	if (!(conn->asked || conn->aborted) || READ_ONCE(conn->peer_gone) ||
+	    READ_ONCE(ia->closing)) {
 		cm_ops(conn)->destroy(conn->id);
 		conn->id = NULL;
 		return;
@@ -391,6 +395,27 @@ static void destroy_id(struct kdapl_conn *conn)
 		kdapl_conn_put(conn);
 }
 
+/*
+ * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
+ * and a rejection that follows at its heels, or gets lost, would never be noticed
+ * there: the id stays, and disconnects as soon as the peer has answered (D35).
+ */
+static void abort_attempt(struct kdapl_conn *conn)
+{
+	if (conn->active || !conn->id) {
+		destroy_id(conn);
+		return;
+	}
+	cm_ops(conn)->lock(conn->id);
+	conn->aborted = conn->accepted;
+	conn->asked = conn->aborted && conn->confirmed;
+	cm_ops(conn)->unlock(conn->id);
+	if (!conn->aborted)
+		destroy_id(conn);
+	else if (conn->asked)
+		cm_ops(conn)->disconnect(conn->id);
+}
+
 static void conn_work(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
@@ -402,8 +427,10 @@ static void conn_work(struct work_struct *work)
 		queue_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
 	else if (todo & CONN_ERROR)
 		queue_broken(conn, DAT_EP_OTHER_ERROR);
-	if (todo & (KDAPL_EP_ACT_ABORT | CONN_REAP))
+	if (todo & CONN_REAP)
 		destroy_id(conn);
+	else if (todo & KDAPL_EP_ACT_ABORT)
+		abort_attempt(conn);
 	else if (todo & CONN_RESOLVE)
 		resolve(conn);
 	if (todo & KDAPL_EP_ACT_DISC && conn->id) {
@@ -576,6 +603,22 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input)
 }
 
 /**
+ * kdapl_conn_confirmed - the peer has confirmed our acceptance
+ * @conn: a passive connection
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_confirmed(struct kdapl_conn *conn)
+{
+	conn->confirmed = true;
+	if (conn->aborted) {
+		conn->asked = true;
+		cm_ops(conn)->disconnect(conn->id);
+	}
+	kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED);
+}
+
+/**
  * kdapl_conn_unresolved - the address was not found in the time of the try
  * @conn: an active attempt
  *
@@ -662,6 +705,29 @@ static bool queue_in_error(struct kdapl_conn *conn)
 	return ret;
 }
 
+/*
+ * The peer was connected, sent, and has disconnected before anybody looked: what
+ * it sent confirms the connection first (D12, RULING 46).
+ */
+static void confirm_by_data(struct kdapl_conn *conn)
+{
+	struct kdapl_dir *recv = &conn->ep->recv;
+	struct kdapl_evd *evd = NULL;
+
+	/* An endpoint that is not told yet has its EVD, at least until we look. */
+	rcu_read_lock();
+	if (READ_ONCE(recv->await) && !READ_ONCE(conn->told)) {
+		evd = READ_ONCE(recv->evd);
+		if (!refcount_inc_not_zero(&evd->obj.ref))
+			evd = NULL;
+	}
+	rcu_read_unlock();
+	if (!evd)
+		return;
+	kdapl_evd_pull(evd);
+	kdapl_object_put(&evd->obj);
+}
+
 /**
  * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
  * @conn: the id's connection
@@ -673,9 +739,11 @@ static bool queue_in_error(struct kdapl_conn *conn)
 void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
 {
 	WRITE_ONCE(conn->peer_gone, true);
-	if (conn->ep)
+	if (conn->ep) {
+		confirm_by_data(conn);
 		kdapl_conn_input(conn, queue_in_error(conn) ?
 				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT);
+	}
 	spin_lock_irq(&conn->ia->linger_lock);
 	if (!list_empty(&conn->linger))
 		conn_queue_delayed(conn, 0);
