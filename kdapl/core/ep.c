@@ -184,8 +184,7 @@ static enum kdapl_ep_input apply(struct kdapl_ep *ep,
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
 		WRITE_ONCE(conn->told, true);
 	/* Not before the event: it goes ahead of the first receive (E45). */
-	if (cell->next != KDAPL_EP_REQUESTED &&
-	    cell->next != KDAPL_EP_COMPLETION_PENDING)
+	if (cell->next == KDAPL_EP_CONNECTED)
 		WRITE_ONCE(ep->recv.await, false);
 	if (act & KDAPL_EP_ACT_END)
 		raise_event(ep, ep->end_event);

@@ -274,6 +274,9 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
 			return bind_gate(cookie, wc);
+		/* Too late to confirm anything; see status_of(). */
+		if (READ_ONCE(c->told))
+			return GATE_PASS;
 		/* Answered, but our queue cannot send yet: a moment more. */
 		if (!smp_load_acquire(&c->rts))
 			return GATE_WAIT;
@@ -283,9 +286,16 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 	return GATE_INPUT;
 }
 
-/* A bind that fails has one status, whatever failed; a flush is no failure (M39). */
+/*
+ * A bind that fails has one status, whatever failed; a flush is no failure (M39).
+ * A message for an attempt that has been given up is none: the receive is flushed
+ * like the others, for nothing is received before ESTABLISHED (D31, RULING 46).
+ */
 static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
+	if (unlikely(READ_ONCE(cookie->dir->await)))
+		return wc->status == IB_WC_SUCCESS ? DAT_DTO_ERR_FLUSHED :
+						     kdapl_wc_status(wc->status);
 	if (unlikely(cookie->rmr) && wc->status != IB_WC_SUCCESS &&
 	    (cookie->failed || wc->status != IB_WC_WR_FLUSH_ERR))
 		return DAT_RMR_OPERATION_FAILED;
