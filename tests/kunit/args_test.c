@@ -1209,7 +1209,7 @@ static void ep_dup_connect_args(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_accept(S, H->cr, passive, 0, NULL));
 	REFUSED(IS(EP_COMPLPENDING), DUP(passive, FOREVER, 0, NULL, QOS));
-	fake_input(bench_id(a->b, passive), KDAPL_EP_IN_ESTABLISHED);
+	fake_confirmed(bench_id(a->b, passive));
 	REFUSED(IP(2), DUP(passive, FOREVER, 0, NULL, QOS));
 	REFUSED(IS(EP_CONNECTED),
 		kdapl_ep_dup_connect(S, active, passive, FOREVER, 0, NULL, QOS));

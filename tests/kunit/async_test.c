@@ -556,7 +556,7 @@ static void queries_in_every_state(struct kunit *test)
 	expect_state(b, ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_accept(&b->space, cr, NULL, 0, NULL));
 	expect_state(b, ep, DAT_EP_STATE_COMPLETION_PENDING);
-	fake_input(bench_id(b, ep), KDAPL_EP_IN_ESTABLISHED);
+	fake_confirmed(bench_id(b, ep));
 	expect_state(b, ep, DAT_EP_STATE_CONNECTED);
 	bench_send(b, ep, 1, 0);
 	kdapl_ep_disconnect(&b->space, ep, DAT_CLOSE_GRACEFUL_FLAG);

@@ -294,7 +294,7 @@ static void data_before_the_answer(struct kunit *test)
 	kdapl_evd_put(evd);
 }
 
-/* D31, D43: it was received, though the attempt is given up meanwhile. */
+/* D31, D43: what has come is flushed as well, for the attempt was given up. */
 static void data_and_no_answer(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -304,7 +304,7 @@ static void data_and_no_answer(struct kunit *test)
 	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_SUCCESS, 1, false);
 	expect_empty(b, b->evd);
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
-	expect_dto(b, b->evd, 100, DTO_OK);
+	expect_dto(b, b->evd, 100, FLUSHED);
 	expect_dto(b, b->evd, 101, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_empty(b, b->evd);

@@ -577,7 +577,7 @@ static void life_passive(struct life *l)
 		return;
 	}
 	if (bench_state(b, l->ep) == DAT_EP_STATE_COMPLETION_PENDING)
-		fake_input(id, KDAPL_EP_IN_ESTABLISHED);
+		fake_confirmed(id);
 	if (life_event(l) == DAT_CONNECTION_EVENT_ESTABLISHED)
 		life_end(l, false);
 }

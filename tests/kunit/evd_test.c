@@ -269,7 +269,7 @@ static void established_before_data(struct kunit *test)
 	expect_dto(b, b->evd, 1, DTO_OK);
 	expect_dto(b, b->evd, 2, DTO_OK);
 	/* the CM's own report comes too late to be an event */
-	fake_input(id, KDAPL_EP_IN_ESTABLISHED);
+	fake_confirmed(id);
 	expect_empty(b, b->evd);
 }
 
@@ -306,7 +306,7 @@ static void private_data_of_established(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 7, data->private_data_size);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(data->private_data, "welcome", 7));
 
-	fake_input(accept(b, passive, crs, 7003), KDAPL_EP_IN_ESTABLISHED);
+	fake_confirmed(accept(b, passive, crs, 7003));
 	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_ESTABLISHED,
 			bench_event(b, b->evd, &event));
 	KUNIT_EXPECT_PTR_EQ(test, passive, data->ep_handle);

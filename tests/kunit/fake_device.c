@@ -721,6 +721,13 @@ void fake_answered(struct fake_id *id, const void *data, u8 len)
 	mutex_unlock(&id->handler);
 }
 
+void fake_confirmed(struct fake_id *id)
+{
+	mutex_lock(&id->handler);
+	kdapl_conn_confirmed(id->conn);
+	mutex_unlock(&id->handler);
+}
+
 void fake_input(struct fake_id *id, enum kdapl_ep_input input)
 {
 	mutex_lock(&id->handler);

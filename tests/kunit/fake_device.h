@@ -191,6 +191,7 @@ bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
 void fake_resolved(struct fake_id *id);
 void fake_unresolved(struct fake_id *id);
 void fake_answered(struct fake_id *id, const void *data, u8 len);
+void fake_confirmed(struct fake_id *id);
 void fake_input(struct fake_id *id, enum kdapl_ep_input input);
 void fake_peer_disconnected(struct fake_id *id);
 /*

@@ -264,7 +264,7 @@ static void accept_refused(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, DONE,
 			kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
-	fake_input(id, KDAPL_EP_IN_ESTABLISHED);
+	fake_confirmed(id);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
 	expect_dto(b, b->evd, 1, DTO_OK);
@@ -335,6 +335,8 @@ static void accept_fails_afterwards(struct kunit *test)
 			expect_async(b, DAT_ASYNC_ERROR_EP_BROKEN, ep,
 				     DAT_EP_TRANSFER_TO_ERROR);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+		if (bench_census(b).lingering)
+			fake_peer_disconnected(id);
 		expect_same(b, &before);
 	}
 	expect_empty(b, b->evd);
@@ -366,27 +368,90 @@ static void queue_breaks_during_accept(struct kunit *test)
 	bench_unstage(b, &s);
 }
 
-/* P53, D35: given up before the peer confirmed; its late word is not heard. */
+/* The end of an acceptance that was given up; its receives are flushed. */
+static void expect_given_up(struct bench *b, struct stage *s)
+{
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bench_unstage(b, s);
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, s->ep));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(b->test, 1U, bench_census(b).lingering);
+}
+
+/*
+ * P53, D35, F6: given up before the peer has confirmed: the id stays, for the peer
+ * has to hear of it as soon as it is connected; or it never is.
+ */
 static void accept_given_up(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	struct census before = bench_census(b);
-	struct kdapl_conn *conn;
+	u32 calls = b->fake->calls[FAKE_CM_DISCONNECT];
+	struct stage s;
+	int confirmed;
+
+	for (confirmed = 0; confirmed < 2; confirmed++) {
+		bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+		KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+		expect_given_up(b, &s);
+		KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_CM_DISCONNECT]);
+		if (confirmed) {
+			fake_confirmed(s.id);
+			KUNIT_EXPECT_EQ(test, calls + 1,
+					b->fake->calls[FAKE_CM_DISCONNECT]);
+			KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
+			expect_empty(b, b->evd);
+		}
+		fake_peer_disconnected(s.id);
+		expect_same(b, &before);
+	}
+}
+
+/* P53, D35: the peer confirms before anything was done about the abort. */
+static void confirmed_after_the_abort(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	u32 calls = b->fake->calls[FAKE_CM_DISCONNECT];
 	struct stage s;
 
 	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
-	conn = bench_conn(b, s.ep);
 	mutex_lock(&s.id->handler);
-	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
-	kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	kdapl_conn_confirmed(s.id->conn);
 	mutex_unlock(&s.id->handler);
-	expect_dto(b, b->evd, 100, FLUSHED);
-	expect_dto(b, b->evd, 101, FLUSHED);
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	expect_empty(b, b->evd);
-	bench_unstage(b, &s);
-	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+	expect_given_up(b, &s);
+	KUNIT_EXPECT_EQ(test, calls + 1, b->fake->calls[FAKE_CM_DISCONNECT]);
+	fake_peer_disconnected(s.id);
 	expect_same(b, &before);
+}
+
+/* D12, P58, RULING 46: what the peer sent before it went shows that it was connected. */
+static void data_then_disconnect(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct fake_id *id;
+
+	bench_recv(b, ep, 1);
+	bench_recv(b, ep, 2);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_cr_accept(&b->space, bench_cr(b, b->evd), ep, 0,
+					NULL));
+	/* nobody polls, so nobody need have seen it when the CM comes */
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	fake_peer_disconnected(id);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_dto(b, dto, 1, DTO_OK);
+	expect_dto(b, dto, 2, FLUSHED);
+	expect_empty(b, dto);
+	expect_empty(b, b->evd);
 }
 
 /* P70..P72: a CM that cannot tell the peer: the request is over all the same. */
@@ -517,6 +582,8 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(accept_fails_afterwards),
 	KUNIT_CASE(queue_breaks_during_accept),
 	KUNIT_CASE(accept_given_up),
+	KUNIT_CASE(confirmed_after_the_abort),
+	KUNIT_CASE(data_then_disconnect),
 	KUNIT_CASE(reject_refused),
 	KUNIT_CASE(handoffs),
 	KUNIT_CASE(device_goes),
