@@ -1053,6 +1053,21 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 	return ep;
 }
 
+/*
+ * A process looks for its events in rings, which the runners fill: what was
+ * raised is there before a call that ends something returns (R6, F8).
+ */
+static void settle(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->modify_lock);
+	if (!ep->obj.space->user)
+		return;
+	kdapl_evd_settle(ep->req.evd);
+	kdapl_evd_settle(ep->recv.evd);
+	if (ep->connect_evd)
+		kdapl_evd_settle(ep->connect_evd);
+}
+
 /**
  * kdapl_ep_finish - destroy an endpoint whose state is GONE
  * @ep: the caller has a reference
@@ -1078,6 +1093,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	flush_late(&ep->req);
 	flush_late(&ep->recv);
 	mutex_lock(&ep->modify_lock);
+	settle(ep);
 	use_put(ep->use);
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
@@ -1795,8 +1811,12 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 		kdapl_conn_finish(conn);
 		kdapl_conn_put(conn);
 	}
-	if (!ret && conn)
+	if (!ret && conn) {
 		kdapl_conn_put(conn);
+		mutex_lock(&ep->modify_lock);
+		settle(ep);
+		mutex_unlock(&ep->modify_lock);
+	}
 	return ret;
 }
 
