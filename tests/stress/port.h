@@ -16,6 +16,9 @@
 struct lock {
 	struct mutex mutex;	/* of whatever has the lock in it */
 };
+
+/* A macro, so that lockdep knows locks of different places apart. */
+#define lock_init(lock)	mutex_init(&(lock)->mutex)
 #else
 #include <netinet/in.h>
 #include <pthread.h>
@@ -48,7 +51,9 @@ struct lock {
 	__atomic_compare_exchange_n(p, old, new, false,			\
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
+#ifndef lock_init
 void lock_init(struct lock *lock);
+#endif
 void lock(struct lock *lock);
 void unlock(struct lock *lock);
 

@@ -11,11 +11,6 @@
 #include <linux/slab.h>
 #include "stress.h"
 
-void lock_init(struct lock *lock)
-{
-	mutex_init(&lock->mutex);
-}
-
 void lock(struct lock *lock)
 {
 	mutex_lock(&lock->mutex);
