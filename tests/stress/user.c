@@ -390,7 +390,7 @@ static void verdicts(void)
 	verdict(!left_over, "F17 I19 a killed process leaves nothing");
 	verdict(!crashed, "every process ends as it should");
 	verdict(!hung, "no call and no process hangs");
-	verdict(board->counts[COUNT_PAIRS] && kills &&
+	verdict(board->counts[COUNT_CONNECTED] && kills &&
 		(!board->faults || faults_count()),
 		"there were connections, kills, and failed allocations");
 	say("%u passed, %u failed", passed, failed);
