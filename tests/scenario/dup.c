@@ -279,10 +279,15 @@ static bool host_gone(DAT_TIMEOUT timeout)
 	if (!dup_new(&p, &node) || !link_down(&side_a) || !forget_neighbours() ||
 	    !dup_start(&node, &p.a, timeout))
 		return false;
-	/* Longer if the neighbour made itself known again: the CM gives up late. */
+	/*
+	 * If the neighbour made itself known again, the request has gone out: the
+	 * CM gives up late, or our limit comes first.
+	 */
 	if (!event_within(node.conn, 4 * WAIT_MS, &event))
 		return FAIL("no event came");
-	if (!dup_failed(&node, &event, UNREACHABLE, 0) || !link_up(&side_a))
+	if (!dup_failed(&node, &event, UNREACHABLE,
+			timeout == DAT_TIMEOUT_INFINITE ? 0 : TIMED_OUT) ||
+	    !link_up(&side_a))
 		return false;
 	return !event_within(p.a.conn, 0, &event) ||
 	       CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_BROKEN);
