@@ -633,7 +633,7 @@ static struct kdapl_ring *ring_alloc(struct kdapl_dir *dir, u32 size,
 	ring = kvzalloc(struct_size(ring, cookies, size), gfp);
 	if (!ring)
 		return NULL;
-	if (dir->is_recv && size) {
+	if ((dir->is_recv || max_sge) && size) {
 		ring->sge = kvcalloc(size, max_t(size_t, max_sge, 1) * sizeof(*ring->sge), gfp);
 		ring->nr_sge = kvcalloc(size, sizeof(*ring->nr_sge), gfp);
 		if (!ring->sge || !ring->nr_sge) {
@@ -965,16 +965,27 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 	return ep;
 }
 
+/* Segments per request to be kept, for kdapl_ep_key_gone(). */
+static u32 noted_sge(const struct kdapl_ep *ep, const DAT_EP_ATTR *attr)
+{
+	if (!ep->obj.ia->dev->mute_faults)
+		return 0;
+	return max3(attr->max_request_iov, attr->max_rdma_read_iov,
+		    attr->max_rdma_write_iov);
+}
+
 /* Rings as @attr asks, where they change; DAT_SUCCESS or no memory. */
 static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 			    struct kdapl_ring **req, struct kdapl_ring **recv)
 {
 	gfp_t gfp = kdapl_gfp(ep->obj.space);
+	u32 req_sge = noted_sge(ep, attr);
 
 	*req = NULL;
 	*recv = NULL;
-	if (!ep->req.rings || attr->max_request_dtos != ep->req.size) {
-		*req = ring_alloc(&ep->req, attr->max_request_dtos, 0, gfp);
+	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
+	    req_sge != ep->req.max_sge) {
+		*req = ring_alloc(&ep->req, attr->max_request_dtos, req_sge, gfp);
 		if (!*req)
 			return no_memory();
 	}
@@ -998,7 +1009,7 @@ static void configure(struct kdapl_ep *ep, struct ep_use *use,
 {
 	use_install(ep, use);
 	if (*req)
-		*req = ring_install(&ep->req, *req, 0);
+		*req = ring_install(&ep->req, *req, noted_sge(ep, attr));
 	if (*recv)
 		*recv = ring_install(&ep->recv, *recv, attr->max_recv_iov);
 	ep->attr = *attr;
@@ -1100,6 +1111,69 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	mutex_unlock(&ep->modify_lock);
 	/* ORDER: the removal of the device finds it until that is done. */
 	kdapl_object_retire(&ep->obj);
+}
+
+static bool names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
+{
+	const struct ib_sge *sge = &dir->sge[i * dir->max_sge];
+	u32 n;
+
+	for (n = 0; n < dir->nr_sge[i]; n++)
+		if (sge[n].lkey == lkey)
+			return true;
+	return false;
+}
+
+/* Does a request that is not the oldest one name @lkey?  No new post does. */
+static bool waits_with_key(struct kdapl_dir *dir, u32 lkey)
+{
+	bool behind = false, found = false;
+	u32 i = READ_ONCE(dir->next), left;
+
+	/* In posting order; the ring is used round, @next is the oldest. */
+	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
+		if (!READ_ONCE(dir->ring[i].on_queue))
+			continue;
+		/* Who posts fills the slot under the lock. */
+		spin_lock_irq(&dir->lock);
+		found = behind && names_key(dir, i, lkey);
+		spin_unlock_irq(&dir->lock);
+		behind = true;
+	}
+	return found;
+}
+
+/**
+ * kdapl_ep_key_gone - requests whose memory is gone stop no endpoint for ever
+ * @ep: of the LMR's IA; its device has mute_faults
+ * @lkey: of an LMR that was freed; the device does not know it any more
+ *
+ * Soft-RoCE ends a queue at such a request.  If one before it has to be repeated,
+ * that is never done, and neither completes: a graceful disconnect would not end.
+ * The connection breaks here instead, as it would there (mt:M23).  The oldest
+ * request alone fails by itself, with a completion that says why.  May sleep.
+ */
+void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey)
+{
+	struct kdapl_conn *conn;
+	bool waits = false;
+
+	mutex_lock(&ep->modify_lock);
+	spin_lock_irq(&ep->lock);
+	conn = ep->conn;
+	if (conn)
+		kdapl_conn_get(conn);
+	spin_unlock_irq(&ep->lock);
+	if (conn && ep->req.sge) {
+		/* What the device has completed waits no more. */
+		kdapl_evd_pull(ep->req.evd);
+		waits = waits_with_key(&ep->req, lkey);
+	}
+	mutex_unlock(&ep->modify_lock);
+	if (waits)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+	if (conn)
+		kdapl_conn_put(conn);
 }
 
 /**

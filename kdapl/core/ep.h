@@ -80,8 +80,9 @@ enum kdapl_gate {
  * @held: receives waiting for a queue, from @ring[@held_first] on
  * @late: posts of KDAPL_GATE_LATE
  * @ring: @size cookies, used round; @next is the next one
- * @sge: of held receives, @max_sge per cookie
- * @nr_sge: of held receives
+ * @sge: of held receives, @max_sge per cookie; of requests on the queue where
+ *	 kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults), else NULL
+ * @nr_sge: of the same
  * @rings: memory of @ring and of the rings it replaced
  * @binds: of requests: the EVD takes completions of binds
  */
@@ -239,6 +240,7 @@ DAT_RETURN kdapl_ep_ready(struct kdapl_ep *ep);
 struct kdapl_ep *kdapl_ep_find(struct kdapl_space *space, DAT_EP_HANDLE ep);
 struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia);
 void kdapl_ep_finish(struct kdapl_ep *ep);
+void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey);
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost);
 
 /* conn.c */

@@ -89,13 +89,20 @@ struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia)
 	return obj ? container_of(obj, struct kdapl_ia, obj) : NULL;
 }
 
-/*
- * The object after @prev, with a reference; drops the one of @prev.  If @prev
- * was freed meanwhile, begins again: the caller may meet an object twice.
+/**
+ * kdapl_ia_next_object - to walk the objects of an adapter
+ * @ia: adapter
+ * @type: of object
+ * @prev: what it returned before, whose reference it drops; NULL to begin
+ *
+ * If @prev was freed meanwhile, begins again: the caller may meet an object
+ * twice.  May sleep.
+ *
+ * Return: the object after @prev, with a reference; NULL: there is none.
  */
-static struct kdapl_object *next_object(struct kdapl_ia *ia,
-					enum kdapl_type type,
-					struct kdapl_object *prev)
+struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
+					  enum kdapl_type type,
+					  struct kdapl_object *prev)
 {
 	struct kdapl_object *obj, *found = NULL;
 	struct list_head *head = &ia->objects[type];
@@ -189,7 +196,7 @@ void kdapl_ia_break_eps(struct kdapl_ia *ia, const struct kdapl_evd *evd)
 {
 	struct kdapl_object *obj = NULL;
 
-	while ((obj = next_object(ia, KDAPL_EP, obj))) {
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
 		struct kdapl_ep *ep = kdapl_ep_of(obj);
 
 		if (!evd || READ_ONCE(ep->req.evd) == evd ||
@@ -297,7 +304,7 @@ static void release_verbs_all(struct kdapl_ia *ia,
 {
 	struct kdapl_object *obj = NULL;
 
-	while ((obj = next_object(ia, step->type, obj)))
+	while ((obj = kdapl_ia_next_object(ia, step->type, obj)))
 		step->release_verbs(obj);
 }
 

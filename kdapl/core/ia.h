@@ -94,6 +94,9 @@ static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)
 
 /* kdapl_object_find() and the IA itself as a typed pointer, with a reference */
 struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia);
+struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
+					  enum kdapl_type type,
+					  struct kdapl_object *prev);
 
 /* An asynchronous error to every async EVD of @ia; any context (E75). */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,

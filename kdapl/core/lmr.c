@@ -12,8 +12,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include "core.h"
-#include "ia.h"
-#include "lmr.h"
+#include "ep.h"
 
 #define IH_IA	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
 #define IH_LMR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR)
@@ -568,9 +567,21 @@ void kdapl_lmr_teardown(struct kdapl_object *obj)
 	}
 }
 
+/* Requests that name what is gone; no post does any more. */
+static void end_requests(struct kdapl_ia *ia, u32 lkey)
+{
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj)))
+		kdapl_ep_key_gone(kdapl_ep_of(obj), lkey);
+}
+
 /* Caller is in the section of the LMR's IA. */
 static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 {
+	struct kdapl_ia *ia = lmr->obj.ia;
+	u32 lkey = READ_ONCE(lmr->lkey);
+
 	switch (kdapl_object_kill(&lmr->obj)) {
 	case 0:
 		break;
@@ -588,6 +599,8 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	synchronize_rcu_expedited();
 	/* ORDER: the removal of the device must find it until it is released. */
 	kdapl_lmr_release_verbs(&lmr->obj);
+	if (ia->dev->mute_faults)
+		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
 	kdapl_object_unuse(&lmr->pz->obj);
 	return DAT_SUCCESS;

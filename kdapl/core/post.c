@@ -209,15 +209,21 @@ static void cookie_unget(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 	dir->next = cookie - dir->ring;
 }
 
-static void hold(struct kdapl_dir *dir, struct kdapl_cookie *cookie,
-		 const struct post *p)
+static void note_segments(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
+			  const struct post *p)
 {
 	u32 i = cookie - dir->ring;
 
-	if (!dir->held++)
-		dir->held_first = i;
 	memcpy(&dir->sge[i * dir->max_sge], p->sge, p->nr_sge * sizeof(p->sge[0]));
 	dir->nr_sge[i] = p->nr_sge;
+}
+
+static void hold(struct kdapl_dir *dir, struct kdapl_cookie *cookie,
+		 const struct post *p)
+{
+	if (!dir->held++)
+		dir->held_first = cookie - dir->ring;
+	note_segments(dir, cookie, p);
 }
 
 static int post_recv(struct kdapl_qp *qp, struct kdapl_cookie *cookie,
@@ -352,6 +358,8 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 	/* Before the call: the completion may be there before it returns. */
 	cookie->on_queue = true;
 	dir->posted++;
+	if (!dir->is_recv && dir->sge)
+		note_segments(dir, cookie, p);
 	ret = queue(ep, dir, cookie, p);
 	if (unlikely(ret)) {
 		dir->posted--;

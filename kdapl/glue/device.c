@@ -466,6 +466,8 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->mr = &kdapl_ib_mr_ops;
 	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
 			   !ib_uses_virt_dma(ib);
+	/* Its sending half alone is in error, and repeats nothing (facts 0). */
+	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	set_name(dev);
 	set_vendor(dev);
 	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);

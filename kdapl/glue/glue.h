@@ -284,6 +284,8 @@ struct kdapl_mr_ops {
  * @driver_pins: the driver can register memory of a process itself
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
+ * @mute_faults: a request whose memory is gone may stop the send queue for ever,
+ *		 and no completion tells
  * @address: the port's present address in a namespace, -ENODEV; may sleep
  * @async: raises port and device events to the IAs
  * @gone: the device is being removed or was: @ib must not be used any more
@@ -305,6 +307,7 @@ struct kdapl_device {
 	bool driver_pins;
 	char vendor[32];
 	bool sync_needed;
+	bool mute_faults;
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;

@@ -713,6 +713,94 @@ static void cq_operations_fail(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* ---- memory that goes ------------------------------------------------------------ */
+
+/**
+ * struct gone - a request over memory that goes, and another one
+ * @mute: the device may stop at it without a completion
+ * @first: it is the older one
+ * @done: the older one is complete, and nobody looked yet
+ * @breaks: the connection breaks
+ */
+struct gone {
+	bool mute;
+	bool first;
+	bool done;
+	bool breaks;
+};
+
+static void send_from(struct bench *b, DAT_EP_HANDLE ep, DAT_LMR_CONTEXT context,
+		      u64 number)
+{
+	DAT_LMR_TRIPLET iov[] = {
+		{ b->lmr_context, 0, (uintptr_t)b->memory, 1 },
+		{ context, 0, (uintptr_t)b->memory, 1 },
+	};
+	DAT_DTO_COOKIE cookie = { .as_64 = number };
+
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_post_send(&b->space, ep, 2, iov,
+							  cookie, 0));
+}
+
+/* L5, mt:M23, D17: dat_lmr_free and a request that would never complete. */
+static void memory_goes(struct kunit *test)
+{
+	static const struct gone gone[] = {
+		{ .mute = false },
+		{ .mute = true, .breaks = true },
+		{ .mute = true, .first = true },
+		{ .mute = true, .done = true },
+	};
+	struct bench *b = test->priv;
+	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
+	struct census before = bench_census(b);
+	DAT_LMR_CONTEXT context;
+	const struct gone *g;
+	DAT_LMR_HANDLE lmr;
+	struct fake_id *id;
+	DAT_EP_HANDLE ep;
+
+	for (g = gone; g < gone + ARRAY_SIZE(gone); g++) {
+		b->fake->dev->mute_faults = g->mute;
+		KUNIT_ASSERT_EQ(test, DONE,
+				kdapl_lmr_create(&b->space, b->ia,
+						 DAT_MEM_TYPE_VIRTUAL, region,
+						 PAGE_SIZE, b->pz,
+						 DAT_MEM_PRIV_ALL_FLAG,
+						 DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+						 &context, NULL, NULL, NULL));
+		ep = bench_ep(b, b->evd);
+		bench_connect(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		id = bench_id(b, ep);
+		send_from(b, ep, g->first ? context : b->lmr_context, 1);
+		send_from(b, ep, g->first ? b->lmr_context : context, 2);
+		if (g->done)
+			fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, lmr));
+		if (g->breaks) {
+			expect_dto(b, b->evd, 1, FLUSHED);
+			expect_dto(b, b->evd, 2, FLUSHED);
+			expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+		} else {
+			KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED,
+					bench_state(b, ep));
+			if (!g->done)
+				fake_complete_send(bench_qp(b, ep), 0,
+						   IB_WC_SUCCESS);
+			fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+			expect_dto(b, b->evd, 1, DTO_OK);
+			expect_dto(b, b->evd, 2, DTO_OK);
+		}
+		fake_peer_disconnected(id);
+		if (!g->breaks)
+			expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		expect_empty(b, b->evd);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+		expect_same(b, &before);
+	}
+}
+
 static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(resolution_refused),
 	KUNIT_CASE(resolution_repeated),
@@ -737,6 +825,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(drain_is_cut),
 	KUNIT_CASE(receive_fails_during_the_drain),
 	KUNIT_CASE(cq_operations_fail),
+	KUNIT_CASE(memory_goes),
 	{}
 };
 

@@ -462,8 +462,8 @@ static void under_receive(void)
 
 /*
  * L5: requests over the memory wait behind a send that nobody receives; what the
- * region was over has other bytes meanwhile.  Soft-RoCE stops then without a
- * word, if it has come as far as to look at the memory: so we end it.
+ * region was over has other bytes meanwhile.  Soft-RoCE would stop then without a
+ * word, and a graceful disconnect never end, even if the peer receives at last.
  */
 static void under_requests(void)
 {
@@ -471,7 +471,7 @@ static void under_requests(void)
 	DAT_LMR_TRIPLET segment;
 	DAT_RMR_TRIPLET remote;
 	struct mem mem;
-	int i;
+	int i, n;
 
 	for (i = 0; i < 4 && !failed(); i++) {
 		struct pair p = {};
@@ -491,13 +491,14 @@ static void under_requests(void)
 		OK(node_send(&p.a, 0, 64, 2, 0));
 		OK(dat_lmr_free(mem.lmr));
 		mem_fill(&mem, 0, PAGE, 2);
-		if (i & 2)
-			silent(p.b.conn);
-		OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+		OK(dat_ep_disconnect(p.a.ep, i & 2 ? DAT_CLOSE_GRACEFUL_FLAG :
+						     DAT_CLOSE_ABRUPT_FLAG));
+		for (n = 0; n < 2 && i & 2; n++)
+			OK(node_recv(&p.b, 0, 64, RECV | n));
 		if (!ended(&p.a) || !ended(&p.b) || !idle(p.a.ep) ||
 		    !take_all(&mine, &p.a) || !account_closed(&mine, 3, 0))
 			return;
-		CHECK_EQ(mine.request.good, 0);
+		CHECK(mine.request.good <= 1);
 		mem_check(&mem, 0, PAGE, 2);
 		mem_check(&p.b.mem, 0, PAGE, 1);
 		pair_free(&p);
@@ -888,7 +889,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("L4 L11 mt:M24 mt:T5 LMR free: local posts are refused",
 		 local_use),
 	SCENARIO("L5 L6 mt:M23 LMR free under a receive", under_receive),
-	SCENARIO("L5 mt:M23 mt:T36 LMR free under requests that wait",
+	SCENARIO("D17 D18 L5 mt:M23 mt:T36 LMR free under requests that wait",
 		 under_requests),
 	SCENARIO("L3 L7 L9 L11 mt:M24 mt:M46 mt:T55 LMR free: remote access ends its connection",
 		 remote_use),
