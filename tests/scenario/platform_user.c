@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "scenario.h"
+#include "../user/proc.h"
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
 
@@ -135,38 +136,19 @@ int live_objects(void)
 	return found;
 }
 
-static u64 number_in(const char *file, const char *field)
-{
-	size_t length = strlen(field);
-	FILE *f = fopen(file, "r");
-	char line[256];
-	u64 number = 0;
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, length))
-			number = strtoull(line + length, NULL, 10);
-	fclose(f);
-	return number;
-}
-
 u64 pinned_kb(void)
 {
-	return number_in("/proc/self/status", "VmPin:");
+	return proc_number("/proc/self/status", "VmPin:");
 }
 
 u64 locked_kb(void)
 {
-	return number_in("/proc/self/status", "VmLck:");
+	return proc_number("/proc/self/status", "VmLck:");
 }
 
 u64 pins(void)
 {
-	/* Counts of single processors are added up now. */
-	number_in("/proc/sys/vm/stat_refresh", "");
-	return number_in("/proc/vmstat", "nr_foll_pin_acquired ") -
-	       number_in("/proc/vmstat", "nr_foll_pin_released ");
+	return proc_pins();
 }
 
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,

@@ -1212,7 +1212,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M42 mt:M43 window: other EPs of its PZ", other_endpoints),
 	SCENARIO("L5 L8 mt:M35 mt:M43 mt:M46 window: gone while a peer writes",
 		 window_goes),
-	SCENARIO("mt:M6 mt:M16 mt:M29 windows upon LMRs of any size and kind of pages",
+	SCENARIO("L3 mt:M6 mt:M16 mt:M25 mt:M29 windows upon LMRs of any size and kind of pages",
 		 unaligned_lmrs),
 	SCENARIO("mt:M40 windows have at most 512 pages", too_large),
 	SCENARIO("mt:M7 mt:M8 mt:M74 windows upon LMRs of other kinds",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Two processes in traffic, one of them killed: the other gets its events, and
- * of the dead nothing remains (I19, F17, P47; A10).
+ * of the dead nothing remains (I19, F17, P47; A10), no pinned page either.  And a
+ * process that is its own pager and does not answer: it holds up nobody else.
  *
  *	kill9 [-a IA] [-b IA] [PART OF A NAME]...
  *
@@ -10,27 +11,39 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
+#include "proc.h"
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
 #define LONG	30000000u
 #define MSG	8192
 #define DEPTH	8
+#define PAGE	4096
+#define LARGE	700	/* pages, more than one fast registration has */
 
 static const char *ia_a = "rxe0-1", *ia_b = "rxe1-1";
 static DAT_CONN_QUAL qual = 21000;
 
 /* What a peer tells the parent, a byte each */
-enum { LISTENING = 'l', PENDING = 'p', TRAFFIC = 't', ENDED = 'e', BAD = 'b' };
+enum {
+	LISTENING = 'l', PENDING = 'p', TRAFFIC = 't', REMOVED = 'r',
+	ENDED = 'e', BAD = 'b'
+};
 
-enum role { SERVER, CLIENT, SERVER_NO_ANSWER };
+enum role { SERVER, CLIENT, SERVER_NO_ANSWER, HELD_UP, CLOSED_UNDER, REMOVER };
 
 struct peer {
 	pid_t pid;
@@ -61,6 +74,15 @@ static void must(DAT_RETURN ret, const char *call, int line)
 
 #define MUST(call)	must(call, #call, __LINE__)
 
+static void need(bool so, const char *what)
+{
+	if (so)
+		return;
+	fprintf(stderr, "kill9.c: %s: %s\n", what, strerror(errno));
+	tell(BAD);
+	_exit(1);
+}
+
 static struct {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE evd, cr;
@@ -68,8 +90,11 @@ static struct {
 	DAT_LMR_TRIPLET seg[2 * DEPTH];
 	uint8_t mem[2 * DEPTH][MSG];
 	DAT_PZ_HANDLE pz;
-	DAT_LMR_HANDLE lmr;
+	DAT_LMR_HANDLE lmr, large;
+	DAT_RMR_HANDLE rmr;
 } me;
+
+static uint8_t large[LARGE * PAGE];
 
 static void open_all(const char *name)
 {
@@ -78,7 +103,7 @@ static void open_all(const char *name)
 	DAT_LMR_CONTEXT context;
 	DAT_EP_ATTR attr = {
 		.max_message_size = MSG, .max_rdma_size = MSG,
-		.max_recv_dtos = DEPTH, .max_request_dtos = DEPTH,
+		.max_recv_dtos = DEPTH, .max_request_dtos = DEPTH + 1,
 		.max_recv_iov = 1, .max_request_iov = 1,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
@@ -87,8 +112,8 @@ static void open_all(const char *name)
 	MUST(dat_ia_open((DAT_NAME_PTR)name, 8, &async, &me.ia));
 	MUST(dat_pz_create(me.ia, &me.pz));
 	MUST(dat_evd_create(me.ia, 64, NULL,
-			    DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
-			    &me.evd));
+			    DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG |
+			    DAT_EVD_RMR_BIND_FLAG, &me.evd));
 	MUST(dat_evd_create(me.ia, 8, NULL, DAT_EVD_CR_FLAG, &me.cr));
 	MUST(dat_lmr_create(me.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(me.mem),
 			    me.pz, DAT_MEM_PRIV_ALL_FLAG, &me.lmr, &context,
@@ -108,6 +133,10 @@ static void close_all(void)
 	MUST(dat_ep_free(me.ep));
 	MUST(dat_evd_free(me.evd));
 	MUST(dat_evd_free(me.cr));
+	if (me.rmr) {
+		MUST(dat_rmr_free(me.rmr));
+		MUST(dat_lmr_free(me.large));
+	}
 	MUST(dat_lmr_free(me.lmr));
 	MUST(dat_pz_free(me.pz));
 	MUST(dat_ia_close(me.ia, DAT_CLOSE_GRACEFUL_FLAG));
@@ -122,12 +151,34 @@ static DAT_RETURN post(unsigned int slot)
 	return dat_ep_post_send(me.ep, 1, &me.seg[slot], cookie, 0);
 }
 
+/* A large LMR, and a window upon it; what is posted behind it waits for that. */
+static void show_large(void)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = large };
+	DAT_LMR_TRIPLET part = {
+		.virtual_address = (uintptr_t)large + PAGE,
+		.segment_length = 500 * PAGE,
+	};
+	DAT_RMR_COOKIE cookie = { .as_64 = 0 };
+	DAT_RMR_CONTEXT context;
+
+	MUST(dat_lmr_create(me.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(large),
+			    me.pz, DAT_MEM_PRIV_ALL_FLAG, &me.large,
+			    &part.lmr_context, NULL, NULL, NULL));
+	MUST(dat_rmr_create(me.pz, &me.rmr));
+	MUST(dat_rmr_bind(me.rmr, &part, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, me.ep,
+			  cookie, DAT_COMPLETION_SUPPRESS_FLAG, &context));
+}
+
 static DAT_EVENT next(void)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	MUST(dat_evd_wait(me.evd, LONG, 1, &event, &more));
+	/* The bind is not counted: it is heard of only if it was flushed. */
+	do
+		MUST(dat_evd_wait(me.evd, LONG, 1, &event, &more));
+	while (event.event_number == DAT_RMR_BIND_COMPLETION_EVENT);
 	return event;
 }
 
@@ -244,24 +295,116 @@ static void flushed(void)
 		;
 }
 
+static void connection(enum role role)
+{
+	if (role == CLIENT ? client() : server(role == SERVER)) {
+		show_large();
+		traffic();
+	} else {
+		flushed();
+	}
+	close_all();
+}
+
+/* What is registered in vain; set before the process is started. */
+static size_t held_pages;
+
+static struct {
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	uint8_t *memory;
+} held;
+
+static void *registers(void *unused)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = held.memory };
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+
+	dat_lmr_create(held.ia, DAT_MEM_TYPE_VIRTUAL, region, held_pages * PAGE,
+		       held.pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, &context, NULL,
+		       NULL, NULL);
+	/* Nobody answers: it ends with the process alone. */
+	tell(BAD);
+	return unused;
+}
+
+/* One thread in a registration whose last page does not come. */
+static void hold_up(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range.len = PAGE,
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffd_msg msg;
+	pthread_t thread;
+	int fd;
+
+	held.ia = me.ia;
+	held.pz = me.pz;
+	held.memory = mmap(NULL, held_pages * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(held.memory != MAP_FAILED, "mmap");
+	range.range.start = (uintptr_t)held.memory + (held_pages - 1) * PAGE;
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	need(fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
+	     !ioctl(fd, UFFDIO_REGISTER, &range), "userfaultfd");
+	need(!pthread_create(&thread, NULL, registers, NULL), "a thread");
+	need(read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
+	     msg.event == UFFD_EVENT_PAGEFAULT, "a fault");
+}
+
+/* Its other thread uses another IA, or closes that one. */
+static void pager(enum role role)
+{
+	open_all(ia_b);
+	hold_up();
+	if (role == CLOSED_UNDER)
+		close_all();
+	open_all(ia_b);
+	close_all();
+	tell(PENDING);
+	pause();
+}
+
+/* Takes the device of ia_b away, and brings it back as it was. */
+static void remover(void)
+{
+	static const char script[] =
+		"set -e; p=/sys/class/infiniband/$1/ports/1\n"
+		"n=$(cat $p/gid_attrs/ndevs/0) g=$(sort -u $p/gids/*)\n"
+		"rdma link delete $1; printf r\n"
+		"rdma link add $1 type rxe netdev $n\n"
+		"until [ \"$(sort -u $p/gids/*)\" = \"$g\" ]; do sleep 0.1; done\n"
+		"until grep -q ACTIVE $p/state; do sleep 0.1; done\n"
+		"printf e";
+	char device[64];
+
+	snprintf(device, sizeof(device), "%.*s", (int)strcspn(ia_b, "-"), ia_b);
+	dup2(tell_fd, STDOUT_FILENO);
+	execlp("sh", "sh", "-c", script, "sh", device, NULL);
+	need(false, "sh");
+}
+
 static void child(enum role role)
 {
-	bool established;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	established = role == CLIENT ? client() : server(role == SERVER);
-	if (established)
-		traffic();
+	if (role == REMOVER)
+		remover();
+	else if (role == HELD_UP || role == CLOSED_UNDER)
+		pager(role);
 	else
-		flushed();
-	close_all();
+		connection(role);
 	tell(ENDED);
 	_exit(0);
 }
 
 /* ---- in the parent ------------------------------------------------------------- */
 
-static struct peer peers[2];
+static struct peer peers[3];
+/* Before there was a process. */
+static unsigned long long pins;
 
 static void start(struct peer *peer, enum role role)
 {
@@ -350,19 +493,37 @@ static void survives(struct peer *peer)
 	CHECK_EQ(status, 0);
 }
 
+/* A process has pinned that much, and is charged for it. */
+static void pins_pages(const struct peer *peer, unsigned int pages)
+{
+	char status[32];
+
+	snprintf(status, sizeof(status), "/proc/%d/status", peer->pid);
+	CHECK(proc_number(status, "VmPin:") >= 4ull * pages);
+	CHECK(proc_pins() - pins >= pages);
+}
+
+/* Nobody is left, and no page is pinned. */
 static void after(void)
 {
+	double end = check_now() + 60;
 	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
+	/* One may be held up by another. */
+	for (i = 0; i < ARRAY_SIZE(peers); i++)
+		if (peers[i].pid > 0)
+			kill(peers[i].pid, SIGKILL);
+	for (i = 0; i < ARRAY_SIZE(peers); i++) {
 		if (peers[i].pid <= 0)
 			continue;
-		kill(peers[i].pid, SIGKILL);
 		waitpid(peers[i].pid, NULL, 0);
 		close(peers[i].told);
 		peers[i].pid = 0;
 	}
 	qual++;
+	while (proc_pins() != pins && check_now() < end)
+		usleep(10000);
+	CHECK_EQ(proc_pins(), pins);
 }
 
 static void in_traffic(unsigned int victim)
@@ -372,6 +533,7 @@ static void in_traffic(unsigned int victim)
 	start(&peers[1], CLIENT);
 	CHECK(gets_to(&peers[0], TRAFFIC));
 	CHECK(gets_to(&peers[1], TRAFFIC));
+	pins_pages(&peers[victim], LARGE);
 	dies(&peers[victim]);
 	survives(&peers[!victim]);
 	was_killed(&peers[victim]);
@@ -473,14 +635,65 @@ static void with_a_child(void)
 	was_killed(&peers[0]);
 }
 
+/* peers[2]; the others are there for traffic. */
+static void start_held_up(size_t pages, enum role role)
+{
+	held_pages = pages;
+	start(&peers[2], role);
+	CHECK(gets_to(&peers[2], PENDING));
+}
+
+static void held_up_dies(void)
+{
+	dies(&peers[2]);
+	was_killed(&peers[2]);
+}
+
+static void others_go_on(void)
+{
+	start_held_up(1, HELD_UP);
+	in_traffic(1);
+	held_up_dies();
+	after();
+	start_held_up(LARGE, HELD_UP);
+	in_traffic(0);
+	held_up_dies();
+}
+
+static void closed_under(void)
+{
+	start_held_up(1, CLOSED_UNDER);
+	held_up_dies();
+	start_held_up(LARGE, CLOSED_UNDER);
+	held_up_dies();
+}
+
+static void removed_under(void)
+{
+	start_held_up(1, HELD_UP);
+	start(&peers[0], REMOVER);
+	CHECK(gets_to(&peers[0], REMOVED));
+	CHECK(has_objects(peers[2].pid));
+	held_up_dies();
+	CHECK(gets_to(&peers[0], ENDED));
+	after();
+	/* It works again. */
+	in_traffic(1);
+}
+
 static const struct check_case cases[] = {
-	{ "F17 I19 D50 the client is killed in traffic", client_in_traffic },
-	{ "F17 I19 D50 the server is killed in traffic", server_in_traffic },
+	{ "F17 I19 D50 L3 mt:M25 the client is killed in traffic", client_in_traffic },
+	{ "F17 I19 D50 L3 mt:M25 the server is killed in traffic", server_in_traffic },
 	{ "F17 I19 both are killed in traffic", both_in_traffic },
 	{ "P47 the server is killed with a request", server_with_request },
 	{ "P4 I19 the server is killed listening", server_listening },
 	{ "F17 the client is killed at any moment", any_moment },
 	{ "A8 a child outlives its parent", with_a_child },
+	{ "I19 A10 a pager holds a registration up: others go on", others_go_on },
+	{ "I15 I19 A10 a pager holds a registration up: its IA is closed",
+	  closed_under },
+	{ "E71 I19 A10 a pager holds a registration up: its device goes",
+	  removed_under },
 };
 
 int main(int argc, char **argv)
@@ -498,6 +711,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	pins = proc_pins();
 	argv[optind - 1] = argv[0];
 	return check_run(cases, ARRAY_SIZE(cases), after, argc - optind + 1,
 			 argv + optind - 1);

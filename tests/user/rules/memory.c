@@ -2,7 +2,9 @@
 /* Protection Zones and Local Memory Regions (mt:M1..M27, mt:M67..M69). */
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include "../proc.h"
 #include "rig.h"
 
 static DAT_LMR_HANDLE lmr;
@@ -303,18 +305,10 @@ static void many_times(void)
 		  ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
 }
 
-static long pinned(void)
+/* In KiB, of this process */
+static unsigned long long pinned(void)
 {
-	char line[128];
-	long kilobytes = -1;
-	FILE *f;
-
-	f = fopen("/proc/self/status", "r");
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "VmPin: %ld", &kilobytes);
-	if (f)
-		fclose(f);
-	return kilobytes;
+	return proc_number("/proc/self/status", "VmPin:");
 }
 
 static int register_too_much(void)
@@ -387,6 +381,106 @@ static void unmapped(void)
 	OK(dat_lmr_free(lmr));
 }
 
+#define PAGE	4096
+/* Some of it is more than one fast registration can have. */
+static const struct {
+	size_t length;
+	DAT_MEM_PRIV_FLAGS privileges;
+} forks[] = {
+	{ 2 * PAGE, DAT_MEM_PRIV_ALL_FLAG },
+	{ 2 * PAGE, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG },
+	{ 700 * PAGE, DAT_MEM_PRIV_ALL_FLAG },
+	{ 700 * PAGE, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG },
+};
+
+/*
+ * First and last page: what was there at the fork, or what the child wrote, and
+ * that to the end.
+ */
+static int copy_of_child(int fd, uint8_t *memory, size_t length, bool writes)
+{
+	static uint8_t expected[PAGE];
+	char c = 0;
+
+	fill(expected, PAGE, writes ? 9 : 1);
+	if (writes) {
+		memcpy(memory, expected, PAGE);
+		memcpy(memory + length - PAGE, expected, PAGE);
+	}
+	if (write(fd, &c, 1) != 1 || read(fd, &c, 1) != 1)
+		return 1;
+	return memcmp(memory, expected, PAGE) ||
+	       memcmp(memory + length - PAGE, expected, PAGE) ? 2 : 0;
+}
+
+/* The device has the pages that the owner sees, in both directions. */
+static void same_pages(DAT_EP_HANDLE ep, uint8_t *memory, size_t at,
+		       bool writable, unsigned int seed)
+{
+	DAT_RMR_TRIPLET r = {
+		.rmr_context = rmr,
+		.target_address = address + at,
+		.segment_length = PAGE,
+	};
+
+	fill(memory + at, PAGE, seed);
+	OK(post_read(&b, ep, 0, &r, PAGE, seed, 0));
+	completes(b.req, ep, seed, DAT_DTO_SUCCESS);
+	verify(b.mem, PAGE, seed);
+	if (!writable)
+		return;
+	fill(b.mem, PAGE, seed + 1);
+	OK(post_write(&b, ep, 0, &r, PAGE, seed + 1, 0));
+	completes(b.req, ep, seed + 1, DAT_DTO_SUCCESS);
+	verify(memory + at, PAGE, seed + 1);
+}
+
+static void fork_over(DAT_EP_HANDLE ep, unsigned int i, bool child_writes)
+{
+	bool writable = forks[i].privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	size_t length = forks[i].length, last = length - PAGE;
+	int fds[2], status;
+	uint8_t *memory;
+	pid_t pid;
+	char c;
+
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	fill(memory, PAGE, 1);
+	fill(memory + last, PAGE, 1);
+	OK(create_va(memory, length, forks[i].privileges));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	pid = fork();
+	if (!pid) {
+		close(fds[0]);
+		_exit(copy_of_child(fds[1], memory, length, child_writes));
+	}
+	close(fds[1]);
+	CHECK(read(fds[0], &c, 1) == 1);
+	same_pages(ep, memory, 0, writable, 2);
+	same_pages(ep, memory, last, writable, 2);
+	CHECK(write(fds[0], &c, 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	close(fds[0]);
+	CHECK_EQ(status, 0);
+	same_pages(ep, memory, 0, writable, 4);
+	same_pages(ep, memory, last, writable, 4);
+	OK(dat_lmr_free(lmr));
+	munmap(memory, length);
+}
+
+static void forked(void)
+{
+	DAT_EP_HANDLE ep_a, ep_b;
+	unsigned int i;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	for (i = 0; i < 2 * ARRAY_SIZE(forks); i++)
+		fork_over(ep_b, i / 2, i % 2);
+}
+
 static const struct check_case cases[] = {
 	{ "mt:M1 mt:M3 protection zones", pz },
 	{ "mt:M6 mt:M9..M13 mt:M17 dat_lmr_create: arguments", lmr_arguments },
@@ -399,6 +493,7 @@ static const struct check_case cases[] = {
 	{ "mt:M18 the same memory, many times", many_times },
 	{ "mt:M19 more than may be locked", too_much },
 	{ "mt:M20 memory that is unmapped", unmapped },
+	{ "mt:M20 memory that is forked", forked },
 };
 
 SET(memory_set);
