@@ -30,20 +30,26 @@ static void rig_connect(struct rig *r)
 	expect_event(r->b, r->b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-static void rig_init(struct rig *r, struct bench *b)
+static void rig_register(struct rig *r)
 {
+	struct bench *b = r->b;
 	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
 
-	memset(r, 0, sizeof(*r));
-	r->b = b;
-	r->before = bench_census(b);
-	r->ep = bench_ep(b, b->evd);
 	KUNIT_ASSERT_EQ(b->test, DONE,
 			kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL,
 					 region, PAGE_SIZE, b->pz,
 					 DAT_MEM_PRIV_ALL_FLAG,
 					 DAT_MEM_OPTIMIZE_DONT_CARE, &r->lmr,
 					 &r->part.lmr_context, NULL, NULL, NULL));
+}
+
+static void rig_init(struct rig *r, struct bench *b)
+{
+	memset(r, 0, sizeof(*r));
+	r->b = b;
+	r->before = bench_census(b);
+	r->ep = bench_ep(b, b->evd);
+	rig_register(r);
 	r->part.virtual_address = (uintptr_t)b->memory + 16;
 	r->part.segment_length = 64;
 	KUNIT_ASSERT_EQ(b->test, DONE,
@@ -125,7 +131,7 @@ static DAT_RMR_CONTEXT shown(struct rig *r)
 	return param.rmr_context;
 }
 
-static DAT_RETURN free_lmr_in_use(struct rig *r)
+static DAT_RETURN free_lmr(struct rig *r)
 {
 	return kdapl_lmr_free(&r->b->space, r->lmr);
 }
@@ -142,7 +148,7 @@ static void binds_one_after_the_other(struct kunit *test)
 	first = r.context;
 	KUNIT_EXPECT_NE(test, 0U, (u32)first);
 	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
-	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
 	/* the former key goes, before the new one comes */
 	carry_out(&r, 1);
 	expect_empty(b, b->evd);
@@ -159,7 +165,7 @@ static void binds_one_after_the_other(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 3));
 	KUNIT_EXPECT_EQ(test, 0U, (u32)r.context);
-	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
 	carry_out(&r, 1);
 	expect_bind(&r, 3, DAT_DTO_SUCCESS);
 	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
@@ -355,6 +361,50 @@ static void failure_waits_for_the_renewal(struct kunit *test)
 	rig_exit(&r);
 }
 
+/*
+ * mt:M39, mt:M40, D52: a bind that the device fails breaks the endpoint, takes both
+ * keys with it and leaves the LMR; once, however often somebody looks meanwhile: the
+ * next bind is nobody's business.
+ */
+static void settled_once(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+	int way;
+
+	for (way = FIRST_FAILS; way <= SECOND_FAILS; way++) {
+		rig_init(&r, b);
+		b->fake->calls[FAKE_WINDOW_RENEW] = 0;
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+		carry_out(&r, 2);
+		expect_bind(&r, 1, DAT_DTO_SUCCESS);
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, r.ep, 3, 0));
+		fake_hook(b->fake, FAKE_WINDOW_RENEW, look, &r);
+		fail_bind(&r, way);
+		bench_settle(b);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECTED,
+				bench_state(b, r.ep));
+		KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+		KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+
+		rig_register(&r);
+		fake_peer_disconnected(bench_id(b, r.ep));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r.ep));
+		rig_connect(&r);
+		KUNIT_EXPECT_EQ(test, DONE, bind(&r, 4));
+		bench_settle(b);
+		KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+		carry_out(&r, 2);
+		expect_bind(&r, 4, DAT_DTO_SUCCESS);
+		KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+		KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_WINDOW_RENEW]);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+		r.rmr = DAT_HANDLE_NULL;
+		rig_exit(&r);
+	}
+}
+
 /* mt:M38, D46: in Disconnected a bind is flushed at once, and nothing was bound by it. */
 static void flushed_at_once(struct kunit *test)
 {
@@ -392,7 +442,7 @@ static void freed_with_a_bind(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, IH(RMR), bind(&r, 4));
 		r.rmr = DAT_HANDLE_NULL;
 		KUNIT_EXPECT_EQ(test, 1U, b->fake->nr_windows);
-		KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr_in_use(&r));
+		KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
 		if (way < WAYS) {
 			fail_bind(&r, way);
 		} else {
@@ -506,6 +556,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(half_of_a_bind),
 	KUNIT_CASE(failed_binds),
 	KUNIT_CASE(failure_waits_for_the_renewal),
+	KUNIT_CASE(settled_once),
 	KUNIT_CASE(flushed_at_once),
 	KUNIT_CASE(freed_with_a_bind),
 	KUNIT_CASE(endpoint_freed_with_a_bind),
