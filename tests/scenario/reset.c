@@ -262,9 +262,13 @@ static void late_packets(void)
 
 /* ---- markers ------------------------------------------------------------ */
 
-enum marker { MARK_SEND, MARK_READ, MARK_WRITE, NR_MARKERS };
+enum marker { MARK_SEND, MARK_READ, MARK_WRITE, MARK_BIND, NR_MARKERS };
 
-static DAT_RETURN post_marker(struct node *node, enum marker marker, u64 number)
+/* Of the requests before a marker, this one is a bind. */
+#define BIND	2
+
+static DAT_RETURN post_marker(struct node *node, enum marker marker,
+			      DAT_RMR_HANDLE rmr, u64 number)
 {
 	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
 
@@ -274,52 +278,65 @@ static DAT_RETURN post_marker(struct node *node, enum marker marker, u64 number)
 				 DAT_COMPLETION_SUPPRESS_FLAG);
 	case MARK_READ:
 		return node_read(node, 0, 8, &remote, number, 0);
-	default:
+	case MARK_WRITE:
 		return node_write(node, 0, 8, &remote, number, 0);
+	default:
+		return node_bind(node, rmr, 0, 8, number,
+				 DAT_COMPLETION_SUPPRESS_FLAG);
 	}
 }
 
-/* A consumer that waits for its markers finds all others before them. */
-static bool markers_once(struct pair *p, enum marker marker)
+static bool flushed(struct pair *p, DAT_RMR_HANDLE rmr, bool bind, u64 number)
 {
-	DAT_EVENT event;
+	return bind ? want_bound(p->a.request, rmr, number, DAT_DTO_ERR_FLUSHED) :
+		      want_done(p->a.request, p->a.ep, number,
+				DAT_DTO_ERR_FLUSHED);
+}
+
+/* A consumer that waits for its markers finds all others before them. */
+static bool markers_once(struct pair *p, enum marker marker, DAT_RMR_HANDLE rmr)
+{
 	int i;
 
 	for (i = 0; i < NODE_RECVS - 1; i++) {
 		OK(node_recv(&p->a, 0, 64, i));
-		OK(node_send(&p->a, 0, 64, i, 0));
+		OK(i == BIND ? node_bind(&p->a, rmr, 0, 64, i, 0) :
+			       node_send(&p->a, 0, 64, i, 0));
 	}
 	OK(dat_ep_disconnect(p->a.ep, DAT_CLOSE_ABRUPT_FLAG));
 	if (!both_disconnected(p))
 		return false;
 	OK(node_recv(&p->a, 0, 64, 100));
-	OK(post_marker(&p->a, marker, 101));
+	OK(post_marker(&p->a, marker, rmr, 101));
 	for (i = 0; i < NODE_RECVS - 1; i++)
 		if (!want_done(p->a.recv, p->a.ep, i, DAT_DTO_ERR_FLUSHED))
 			return false;
 	want_done(p->a.recv, p->a.ep, 100, DAT_DTO_ERR_FLUSHED);
 	/* R9: that says nothing about the other EVD. */
 	for (i = 0; i < NODE_RECVS - 1; i++)
-		if (!want_event(p->a.request, DAT_DTO_COMPLETION_EVENT, &event))
+		if (!flushed(p, rmr, i == BIND, i))
 			return false;
-	return want_done(p->a.request, p->a.ep, 101, DAT_DTO_ERR_FLUSHED) &&
-	       reset_both(p) && nothing_more(p->a.recv) &&
+	return flushed(p, rmr, marker == MARK_BIND, 101) && reset_both(p) && nothing_more(p->a.recv) &&
 	       nothing_more(p->a.request) && nothing_more(p->a.conn);
 }
 
 static void markers(void)
 {
 	enum marker marker;
+	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
 
 	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
 	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !OK(dat_rmr_create(side_a.pz, &rmr)))
 		return;
 	for (marker = 0; marker < NR_MARKERS; marker++)
 		if (!pair_connect(&p.a, &p.b, &p.listener) ||
-		    !markers_once(&p, marker))
+		    !markers_once(&p, marker, rmr))
 			return;
+	/* F15: of so many binds that were flushed not one holds it. */
+	OK(dat_lmr_free(p.a.mem.lmr));
 }
 
 /* Work of the old life that was posted after its end, and reset right behind. */
@@ -623,7 +640,7 @@ static const struct scenario scenarios[] = {
 		 thousand_lives),
 	SCENARIO("R6 R11 the old peer still sends while the EP meets a new one",
 		 late_packets),
-	SCENARIO("R7 R8 R9 after its markers reset loses nothing: send, RDMA read, RDMA write",
+	SCENARIO("R7 R8 R9 F15 after its markers reset loses nothing: send, RDMA, bind",
 		 markers),
 	SCENARIO("R5 R6 posted after the end, and reset right behind", late_posts),
 	SCENARIO("R1 R5 R6 R10 R15 reset while the flush is under way", reset_in_flush),
