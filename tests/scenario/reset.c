@@ -316,8 +316,9 @@ static bool markers_once(struct pair *p, enum marker marker, DAT_RMR_HANDLE rmr)
 	for (i = 0; i < NODE_RECVS - 1; i++)
 		if (!flushed(p, rmr, i == BIND, i))
 			return false;
-	return flushed(p, rmr, marker == MARK_BIND, 101) && reset_both(p) && nothing_more(p->a.recv) &&
-	       nothing_more(p->a.request) && nothing_more(p->a.conn);
+	return flushed(p, rmr, marker == MARK_BIND, 101) && reset_both(p) &&
+	       nothing_more(p->a.recv) && nothing_more(p->a.request) &&
+	       nothing_more(p->a.conn);
 }
 
 static void markers(void)
