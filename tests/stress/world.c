@@ -255,11 +255,12 @@ static void free_rest(struct world *w)
 /* Everything is accounted for, everything is freed, in good order. */
 static void end_drained(struct world *w, struct thread *collector)
 {
-	u64 end = now_ms() + END_MS;
+	u64 end;
 
 	free_points(w);
 	drain(w);
 	free_eps(w);
+	end = now_ms() + END_MS;
 	while (!all_gone(w) && now_ms() < end)
 		nap_us(5000);
 	if (!all_gone(w))
