@@ -223,14 +223,14 @@ static void answer_after_the_abort(struct kunit *test)
 		bench_stage(b, states[i], &s);
 		conn = bench_conn(b, s.ep);
 		/* the CM is about to call back, so that nobody can end the id */
-		mutex_lock(&s.id->handler);
+		fake_handler_lock(s.id);
 		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
 		if (states[i] == KDAPL_EP_RESOLVING)
 			kdapl_conn_resolved(conn);
 		else
 			kdapl_conn_answered(conn, "yes", 3);
 		KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_CONNECT], (u32)i);
-		mutex_unlock(&s.id->handler);
+		fake_handler_unlock(s.id);
 		expect_dto(b, b->evd, 100, FLUSHED);
 		expect_dto(b, b->evd, 101, FLUSHED);
 		expect_over(b, s.ep, DAT_CONNECTION_EVENT_DISCONNECTED, &before);

@@ -527,10 +527,17 @@ static struct fake_id *id_alloc(struct fake_device *fake)
 		return NULL;
 	id->fake = fake;
 	mutex_init(&id->handler);
+	refcount_set(&id->ref, 1);
 	spin_lock_irq(&fake->lock);
 	list_add_tail(&id->entry, &fake->ids);
 	spin_unlock_irq(&fake->lock);
 	return id;
+}
+
+static void id_put(struct fake_id *id)
+{
+	if (refcount_dec_and_test(&id->ref))
+		kfree(id);
 }
 
 static void id_free(struct fake_id *id)
@@ -538,7 +545,19 @@ static void id_free(struct fake_id *id)
 	spin_lock_irq(&id->fake->lock);
 	list_del(&id->entry);
 	spin_unlock_irq(&id->fake->lock);
-	kfree(id);
+	id_put(id);
+}
+
+void fake_handler_lock(struct fake_id *id)
+{
+	refcount_inc(&id->ref);
+	mutex_lock(&id->handler);
+}
+
+void fake_handler_unlock(struct fake_id *id)
+{
+	mutex_unlock(&id->handler);
+	id_put(id);
 }
 
 static void set_address(struct sockaddr_storage *to, const struct sockaddr_in *in,
@@ -702,44 +721,44 @@ struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep)
 
 void fake_resolved(struct fake_id *id)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_resolved(id->conn);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 void fake_unresolved(struct fake_id *id)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_unresolved(id->conn);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 void fake_answered(struct fake_id *id, const void *data, u8 len)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_answered(id->conn, data, len);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 void fake_confirmed(struct fake_id *id)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_confirmed(id->conn);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 void fake_input(struct fake_id *id, enum kdapl_ep_input input)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_input(id->conn, input);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 void fake_peer_disconnected(struct fake_id *id)
 {
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	kdapl_conn_peer_disconnected(id->conn);
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 }
 
 int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
@@ -763,13 +782,13 @@ int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
 	set_address(&id->id.route.addr.src_addr, &fake_address, port);
 	set_address(&id->id.route.addr.dst_addr, &fake_peer, 1234);
 
-	mutex_lock(&id->handler);
+	fake_handler_lock(id);
 	ret = kdapl_sp_request(listener->sp, &id->id, data, len, 4, 4, &conn);
 	if (!ret) {
 		kdapl_conn_get(conn);
 		id->conn = conn;
 	}
-	mutex_unlock(&id->handler);
+	fake_handler_unlock(id);
 	if (ret)
 		id_free(id);
 	else if (request)

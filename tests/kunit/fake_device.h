@@ -107,6 +107,7 @@ struct fake_id {
 	struct fake_device *fake;
 	struct kdapl_conn *conn;
 	struct kdapl_sp *sp;
+	refcount_t ref;
 	struct mutex handler;	/* held in callbacks */
 	bool accepted;
 	bool rejected;
@@ -187,7 +188,13 @@ void fake_device_event(struct fake_device *fake, enum ib_event_type event);
 /* Waits until @op was called @calls times in all; false when it was not. */
 bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
 
-/* CM events, with the handler mutex held as rdma_cm does */
+/*
+ * As rdma_cm around a callback: what runs in between may lead to the id's end, and
+ * the mutex has to stay until the unlock returns.
+ */
+void fake_handler_lock(struct fake_id *id);
+void fake_handler_unlock(struct fake_id *id);
+/* CM events, with the handler mutex held */
 void fake_resolved(struct fake_id *id);
 void fake_unresolved(struct fake_id *id);
 void fake_answered(struct fake_id *id, const void *data, u8 len);

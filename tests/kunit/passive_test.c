@@ -418,10 +418,10 @@ static void confirmed_after_the_abort(struct kunit *test)
 	struct stage s;
 
 	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
-	mutex_lock(&s.id->handler);
+	fake_handler_lock(s.id);
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
 	kdapl_conn_confirmed(s.id->conn);
-	mutex_unlock(&s.id->handler);
+	fake_handler_unlock(s.id);
 	expect_given_up(b, &s);
 	KUNIT_EXPECT_EQ(test, calls + 1, b->fake->calls[FAKE_CM_DISCONNECT]);
 	fake_peer_disconnected(s.id);
