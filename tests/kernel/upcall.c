@@ -12,6 +12,11 @@
 #include <linux/workqueue.h>
 #include "kdat_rules.h"
 
+#define LMR_IN_USE	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE)
+#define EP_CONNECTED	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED)
+#define BAD_EP		DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+#define BAD_RMR		DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR)
+
 #define NUMBER(event) \
 	((unsigned long)(event)->event_data.software_event_data.pointer)
 
@@ -343,6 +348,190 @@ static void calls_in_process(void)
 	mem_free(&mem);
 }
 
+/*
+ * An endpoint that is driven by its own upcall alone.  The calls have to answer:
+ */
+static const struct {
+	const char *call;
+	DAT_RETURN ret;
+} live_calls[] = {
+	{ "bind", DAT_SUCCESS },
+	/* it has completed: */
+	{ "dat_lmr_free of what is bound", LMR_IN_USE },
+	{ "send", DAT_SUCCESS },
+	{ "bind behind it", DAT_SUCCESS },
+	{ "dat_rmr_free under the bind", DAT_SUCCESS },
+	{ "dat_rmr_free again", BAD_RMR },
+	{ "dat_lmr_free of both binds'", LMR_IN_USE },
+	{ "dat_ep_reset, connected", EP_CONNECTED },
+	{ "dat_ep_disconnect", DAT_SUCCESS },
+	/* it was flushed: */
+	{ "dat_lmr_free", DAT_SUCCESS },
+	/* disconnected: */
+	{ "dat_ep_reset", DAT_SUCCESS },
+	{ "receive", DAT_SUCCESS },
+	{ "dat_ep_connect", DAT_SUCCESS },
+	/* connected once more: */
+	{ "dat_ep_free, connected", DAT_SUCCESS },
+	{ "dat_ep_free again", BAD_EP },
+	{ "dat_lmr_free of the receive's", DAT_SUCCESS },
+};
+
+struct live {
+	struct link link;
+	struct mem mem;
+	DAT_RMR_HANDLE rmr;
+};
+
+static DAT_RETURN live_bind(struct live *live, u64 cookie)
+{
+	DAT_LMR_TRIPLET window = piece(&live->mem, 0, 64);
+	DAT_RMR_CONTEXT context;
+
+	return dat_rmr_bind(live->rmr, &window, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			    live->link.a.ep,
+			    (DAT_RMR_COOKIE) { .as_64 = cookie }, 0, &context);
+}
+
+static void live_bound(struct live *live)
+{
+	DAT_EP_HANDLE ep = live->link.a.ep;
+
+	note(dat_lmr_free(live->mem.lmr));
+	/* Nobody receives. */
+	note(node_send(&live->link.a, 0, 64, 2, 0));
+	note(live_bind(live, 3));
+	note(dat_rmr_free(live->rmr));
+	note(dat_rmr_free(live->rmr));
+	note(dat_lmr_free(live->mem.lmr));
+	note(dat_ep_reset(ep));
+	note(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void live_again(struct live *live)
+{
+	struct node *a = &live->link.a;
+
+	note(dat_ep_reset(a->ep));
+	note(node_recv(a, 0, 64, 4));
+	note(dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&side_b.addr,
+			    live->link.listener.qual, CONNECT_US, 0, NULL,
+			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+}
+
+static void live_end(struct live *live)
+{
+	struct node *a = &live->link.a;
+
+	note(dat_ep_free(a->ep));
+	note(dat_ep_free(a->ep));
+	note(dat_lmr_free(a->mem.lmr));
+	complete(&probe.done);
+}
+
+static void live_upcall(DAT_PVOID data, const DAT_EVENT *event,
+			DAT_BOOLEAN more)
+{
+	struct live *live = data;
+	u64 cookie;
+
+	switch (event->event_number) {
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		cookie = event->event_data.rmr_completion_event_data.user_cookie.as_64;
+		if (cookie == 1)
+			live_bound(live);
+		else
+			note(dat_lmr_free(live->mem.lmr));
+		break;
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		live_again(live);
+		break;
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+		if (probe.calls++)
+			live_end(live);
+		else
+			note(live_bind(live, 1));
+		break;
+	default:
+		return;
+	}
+	if (event->event_number != DAT_RMR_BIND_COMPLETION_EVENT)
+		collect(live->link.a.events, event, more);
+}
+
+static bool live_new(struct live *live)
+{
+	DAT_UPCALL_OBJECT upcall = {
+		.instance_data = live,
+		.upcall_func = live_upcall,
+	};
+	struct link *link = &live->link;
+	DAT_EVD_HANDLE evd;
+
+	if (!node_new(&link->a, &side_a, NULL) ||
+	    !node_new(&link->b, &side_b, NULL) ||
+	    !listener_new(&link->listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !mem_new(&side_a, &live->mem, 64, DAT_MEM_PRIV_ALL_FLAG) ||
+	    !OK(dat_rmr_create(side_a.pz, &live->rmr)) ||
+	    !OK(dat_ep_free(link->a.ep)))
+		return false;
+	link->a.ep = DAT_HANDLE_NULL;
+	collector_free(link->a.events);
+	link->a.events = collector_new(&side_a, 64,
+				       COLLECT_ALL | DAT_EVD_RMR_BIND_FLAG);
+	if (!link->a.events)
+		return false;
+	evd = link->a.events->evd;
+	return OK(dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
+					&upcall)) &&
+	       OK(dat_ep_create(side_a.ia, side_a.pz, evd, evd, evd, &node_attr,
+				&link->a.ep));
+}
+
+/* What the peer sees of both lives. */
+static bool live_peer(struct link *link)
+{
+	struct collector *mine = link->a.events, *events = link->b.events;
+	DAT_CR_HANDLE cr;
+
+	return link_connect(&link->a, &link->b, &link->listener) &&
+	       want_conn(mine, link->a.ep, DAT_CONNECTION_EVENT_DISCONNECTED) &&
+	       want_conn(events, link->b.ep, DAT_CONNECTION_EVENT_DISCONNECTED) &&
+	       OK(dat_ep_reset(link->b.ep)) &&
+	       next_request(&link->listener, &cr) &&
+	       OK(dat_cr_accept(cr, link->b.ep, 0, NULL)) &&
+	       want_conn(mine, link->a.ep, DAT_CONNECTION_EVENT_ESTABLISHED) &&
+	       want_conn(events, link->b.ep, DAT_CONNECTION_EVENT_ESTABLISHED) &&
+	       want_conn(events, link->b.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void calls_on_live_objects(void)
+{
+	struct live live = {};
+	struct node *a = &live.link.a;
+	unsigned int i;
+
+	probe_new();
+	if (!live_new(&live) || !live_peer(&live.link) ||
+	    !probe_wait(&probe.done))
+		goto out;
+	CHECK(probe.nr_rets == ARRAY_SIZE(live_calls));
+	for (i = 0; i < probe.nr_rets; i++)
+		if (probe.rets[i] != live_calls[i].ret)
+			fail("%s: %#x, not %#x", live_calls[i].call,
+			     probe.rets[i], live_calls[i].ret);
+	/* The upcall has freed them. */
+	a->ep = DAT_HANDLE_NULL;
+	a->mem.lmr = DAT_HANDLE_NULL;
+	live.mem.lmr = DAT_HANDLE_NULL;
+	live.rmr = DAT_HANDLE_NULL;
+out:
+	if (live.rmr)
+		OK(dat_rmr_free(live.rmr));
+	link_free(&live.link);
+	mem_free(&live.mem);
+}
+
 /* ---- many events ---------------------------------------------------------- */
 
 enum { FLOOD = 1500 };
@@ -608,6 +797,9 @@ const struct test_case upcall_cases[] = {
 	{ "E98 E101", "contexts of upcalls", contexts },
 	{ "E99 mt:T17", "calls from an upcall in softirq", calls_in_softirq },
 	{ "E100", "calls from an upcall in process context", calls_in_process },
+	{ "E100 F5 F7 F12 L2 R3 R10 mt:M22 mt:M44",
+	  "an endpoint driven, reset, freed by its own upcall",
+	  calls_on_live_objects },
 	{ "E42 E43 E93 E94 E95 E96", "a flood of events, partly dequeued",
 	  floods },
 	{ "E113", "a flood of events lets others run", budget },
