@@ -7,7 +7,8 @@
  * not offer: shared receive queues and receive watermarks.
  *
  * In the comments "upcall context" means that the function never sleeps and may
- * be called from a softirq upcall (E99); "process context" that it may sleep.
+ * be called from a softirq upcall (E99); "process context" that it may sleep:
+ * might_sleep() reports each call from elsewhere, whether it would sleep or not.
  * A return code is written TYPE/SUBTYPE.  INVALID_HANDLE is what a null, freed,
  * forged or wrong-type handle gets from every function, and an object of an IA
  * that was closed.  Once the device is gone, what needs it is
@@ -15,6 +16,7 @@
  */
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/kernel.h>
 #include "kdat_upcall.h"
 
 #define SPACE	(&kdapl_kernel_space)
@@ -49,6 +51,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 				       DAT_COUNT *entries_returned,
 				       DAT_PROVIDER_INFO *dat_provider_list[])
 {
+	might_sleep();
 	return kdapl_registry_list(SPACE, max_to_return, entries_returned,
 				   dat_provider_list);
 }
@@ -80,6 +83,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 			DAT_UINT32 dat_version_minor,
 			DAT_BOOLEAN thread_safety)
 {
+	might_sleep();
 	return kdapl_ia_open(SPACE, ia_name, asynch_evd_min_qlen,
 			     asynch_evd_handle, dat_version_major,
 			     dat_version_minor, thread_safety, ia_handle);
@@ -107,6 +111,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 			DAT_PROVIDER_ATTR *provider_attr)
 {
+	might_sleep();
 	return kdapl_ia_query(SPACE, ia_handle, async_evd_handle, ia_attr_mask,
 			      ia_attr, provider_attr_mask, provider_attr);
 }
@@ -127,6 +132,7 @@ EXPORT_SYMBOL(dat_ia_query);
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
+	might_sleep();
 	return kdapl_ia_close(SPACE, ia_handle, close_flags);
 }
 EXPORT_SYMBOL(dat_ia_close);
@@ -152,6 +158,7 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN *preferred_length,
 			       DAT_VADDR *preferred_alignment)
 {
+	might_sleep();
 	return kdapl_memtype_hint(SPACE, ia_handle, mem_type, length,
 				  mem_optimization, preferred_length,
 				  preferred_alignment);
@@ -220,6 +227,7 @@ EXPORT_SYMBOL(dat_get_handle_type);
  */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
+	might_sleep();
 	return kdapl_pz_create(SPACE, ia_handle, pz_handle);
 }
 EXPORT_SYMBOL(dat_pz_create);
@@ -238,6 +246,7 @@ EXPORT_SYMBOL(dat_pz_create);
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
 {
+	might_sleep();
 	return kdapl_pz_query(SPACE, pz_handle, pz_param_mask, pz_param);
 }
 EXPORT_SYMBOL(dat_pz_query);
@@ -253,6 +262,7 @@ EXPORT_SYMBOL(dat_pz_query);
  */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
+	might_sleep();
 	return kdapl_pz_free(SPACE, pz_handle);
 }
 EXPORT_SYMBOL(dat_pz_free);
@@ -297,6 +307,7 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address)
 {
+	might_sleep();
 	return kdapl_lmr_create(SPACE, ia_handle, mem_type, region_description,
 				length, pz_handle, privileges, mem_optimization,
 				lmr_handle, lmr_context, rmr_context,
@@ -336,6 +347,7 @@ EXPORT_SYMBOL(dat_lmr_query);
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
+	might_sleep();
 	return kdapl_lmr_free(SPACE, lmr_handle);
 }
 EXPORT_SYMBOL(dat_lmr_free);
@@ -355,6 +367,7 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
 {
+	might_sleep();
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
 			      true);
 }
@@ -374,6 +387,7 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)
 {
+	might_sleep();
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
 			      false);
 }
@@ -395,6 +409,7 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
+	might_sleep();
 	return kdapl_rmr_create(SPACE, pz_handle, rmr_handle);
 }
 EXPORT_SYMBOL(dat_rmr_create);
@@ -476,6 +491,7 @@ EXPORT_SYMBOL(dat_rmr_bind);
  */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
+	might_sleep();
 	return kdapl_rmr_free(SPACE, rmr_handle);
 }
 EXPORT_SYMBOL(dat_rmr_free);
@@ -528,6 +544,7 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 	DAT_RETURN ret;
 	int err;
 
+	might_sleep();
 	ret = kcreate_check(ia_handle, evd_min_qlen, upcall_policy, upcall);
 	if (ret)
 		return ret;
@@ -579,6 +596,7 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	struct kdapl_evd *evd = kdapl_evd_find(SPACE, evd_handle);
 	int err;
 
+	might_sleep();
 	if (!evd)
 		return INVALID_HANDLE(EVD_REQUEST);
 	if (upcall_policy != DAT_UPCALL_DISABLE &&
@@ -648,6 +666,7 @@ EXPORT_SYMBOL(dat_evd_query);
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
+	might_sleep();
 	return kdapl_evd_resize(SPACE, evd_handle, evd_min_qlen);
 }
 EXPORT_SYMBOL(dat_evd_resize);
@@ -699,6 +718,7 @@ EXPORT_SYMBOL(dat_evd_dequeue);
  */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
+	might_sleep();
 	return kdapl_evd_free(SPACE, evd_handle);
 }
 EXPORT_SYMBOL(dat_evd_free);
@@ -731,6 +751,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 const DAT_EP_ATTR *ep_attributes,
 			 DAT_EP_HANDLE *ep_handle)
 {
+	might_sleep();
 	return kdapl_ep_create(SPACE, ia_handle, pz_handle,
 			       recv_completion_evd_handle,
 			       request_completion_evd_handle,
@@ -772,6 +793,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {
+	might_sleep();
 	return kdapl_ep_modify(SPACE, ep_handle, ep_param_mask, ep_param);
 }
 EXPORT_SYMBOL(dat_ep_modify);
@@ -823,6 +845,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_QOS quality_of_service,
 			  DAT_CONNECT_FLAGS connect_flags)
 {
+	might_sleep();
 	return kdapl_ep_connect(SPACE, ep_handle, remote_ia_address,
 				remote_conn_qual, timeout, private_data_size,
 				private_data, quality_of_service,
@@ -852,6 +875,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      const DAT_PVOID private_data,
 			      DAT_QOS quality_of_service)
 {
+	might_sleep();
 	return kdapl_ep_dup_connect(SPACE, ep_handle, ep_dup_handle, timeout,
 				    private_data_size, private_data,
 				    quality_of_service);
@@ -888,6 +912,7 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
+	might_sleep();
 	return kdapl_ep_reset(SPACE, ep_handle);
 }
 EXPORT_SYMBOL(dat_ep_reset);
@@ -905,6 +930,7 @@ EXPORT_SYMBOL(dat_ep_reset);
  */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
+	might_sleep();
 	return kdapl_ep_free(SPACE, ep_handle);
 }
 EXPORT_SYMBOL(dat_ep_free);
@@ -1094,6 +1120,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
+	might_sleep();
 	return kdapl_psp_create(SPACE, ia_handle, conn_qual, evd_handle,
 				psp_flags, psp_handle);
 }
@@ -1117,6 +1144,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_PSP_FLAGS psp_flags,
 			      DAT_PSP_HANDLE *psp_handle)
 {
+	might_sleep();
 	return kdapl_psp_create_any(SPACE, ia_handle, conn_qual, evd_handle,
 				    psp_flags, psp_handle);
 }
@@ -1137,6 +1165,7 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
 {
+	might_sleep();
 	return kdapl_psp_query(SPACE, psp_handle, psp_param_mask, psp_param);
 }
 EXPORT_SYMBOL(dat_psp_query);
@@ -1151,6 +1180,7 @@ EXPORT_SYMBOL(dat_psp_query);
  */
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 {
+	might_sleep();
 	return kdapl_psp_free(SPACE, psp_handle);
 }
 EXPORT_SYMBOL(dat_psp_free);
@@ -1173,6 +1203,7 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
 {
+	might_sleep();
 	return kdapl_rsp_create(SPACE, ia_handle, conn_qual, ep_handle,
 				evd_handle, rsp_handle);
 }
@@ -1193,6 +1224,7 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 			 DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
 {
+	might_sleep();
 	return kdapl_rsp_query(SPACE, rsp_handle, rsp_param_mask, rsp_param);
 }
 EXPORT_SYMBOL(dat_rsp_query);
@@ -1208,6 +1240,7 @@ EXPORT_SYMBOL(dat_rsp_query);
  */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
+	might_sleep();
 	return kdapl_rsp_free(SPACE, rsp_handle);
 }
 EXPORT_SYMBOL(dat_rsp_free);
@@ -1227,6 +1260,7 @@ EXPORT_SYMBOL(dat_rsp_free);
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
+	might_sleep();
 	return kdapl_cr_query(SPACE, cr_handle, cr_param_mask, cr_param);
 }
 EXPORT_SYMBOL(dat_cr_query);
@@ -1249,6 +1283,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
 {
+	might_sleep();
 	return kdapl_cr_accept(SPACE, cr_handle, ep_handle, private_data_size,
 			       private_data);
 }
@@ -1265,6 +1300,7 @@ EXPORT_SYMBOL(dat_cr_accept);
  */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 {
+	might_sleep();
 	return kdapl_cr_reject(SPACE, cr_handle);
 }
 EXPORT_SYMBOL(dat_cr_reject);
@@ -1283,6 +1319,7 @@ EXPORT_SYMBOL(dat_cr_reject);
  */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
+	might_sleep();
 	return kdapl_cr_handoff(SPACE, cr_handle, handoff);
 }
 EXPORT_SYMBOL(dat_cr_handoff);
