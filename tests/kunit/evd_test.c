@@ -543,11 +543,12 @@ static void peer_reports_the_break(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* D46: posts in DIS are flushed, after everything of the old life. */
+/* D43, D46: posts in DIS are flushed, after everything of the old life, in order. */
 static void late_posts_follow_the_event(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	int i;
 
 	bench_connect(b, ep);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -556,18 +557,22 @@ static void late_posts_follow_the_event(struct kunit *test)
 	fake_peer_disconnected(bench_id(b, ep));
 	KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_QP_ERROR, 1));
 	/* DIS by now, and the old life's receive not flushed yet */
-	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 101));
-	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, 0));
+	for (i = 1; i <= 3; i++) {
+		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 100 + i));
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, i, 0));
+	}
 	expect_empty(b, b->evd);
 	b->fake->hold_flush = false;
 	fake_flush(bench_qp(b, ep));
 	expect_dto(b, b->evd, 100, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	expect_dto(b, b->evd, 1, FLUSHED);
-	expect_dto(b, b->evd, 101, FLUSHED);
+	for (i = 1; i <= 3; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	for (i = 1; i <= 3; i++)
+		expect_dto(b, b->evd, 100 + i, FLUSHED);
 	/* at once, from here on */
-	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 2, 0));
-	expect_dto(b, b->evd, 2, FLUSHED);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 4, 0));
+	expect_dto(b, b->evd, 4, FLUSHED);
 	expect_empty(b, b->evd);
 }
 

@@ -532,8 +532,59 @@ static void handoffs(struct kunit *test)
 	kdapl_cr_reject(&b->space, bench_cr(b, small));
 	expect_empty(b, small);
 	bench_settle(b);
-	/* the two listeners' */
+	/* the two listeners'; the second one's handle for that of the request */
 	KUNIT_EXPECT_EQ(test, bench_census(b).ids, 2U);
+	KUNIT_EXPECT_EQ(test, bench_census(b).handles, before.handles);
+}
+
+/* P45, P80: to a service point of another process, where the request is from then on. */
+static void handoff_to_another_process(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd, async = DAT_HANDLE_NULL;
+	struct kdapl_space there;
+	DAT_IA_HANDLE ia = NULL;
+	struct census before;
+	DAT_CR_HANDLE cr;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_PARAM param;
+	struct fake_id *id;
+	DAT_EVENT event = {};
+	DAT_RETURN ret;
+
+	bench_psp(b, QUAL);
+	before = bench_census(b);
+	KUNIT_ASSERT_EQ(test, 0, kdapl_space_init(&there, &init_net, false, 1000));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_open(&there, "fake-1", 1, &async, 1, 2,
+						  DAT_TRUE, &ia));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_create(&there, ia, 1,
+						     DAT_EVD_CR_FLAG, &evd));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_psp_create(&there, ia, QUAL + 1, evd,
+					 DAT_PSP_CONSUMER_FLAG, &psp));
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "hello", 5, &id));
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_REQUEST_EVENT,
+			bench_event(b, b->evd, &event));
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_handoff(&b->space, cr, QUAL + 1));
+	KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject(&b->space, cr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_dequeue(&there, evd, &event));
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_REQUEST_EVENT,
+			(u32)event.event_number);
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	ret = kdapl_cr_query(&there, cr, DAT_CR_FIELD_ALL, &param);
+	KUNIT_EXPECT_EQ(test, DONE, ret);
+	if (!ret) {
+		KUNIT_EXPECT_EQ(test, 0, memcmp(param.private_data, "hello", 5));
+		KUNIT_EXPECT_FALSE(test, id->rejected);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&there, cr));
+	}
+
+	kdapl_ia_close_all(&there);
+	kdapl_space_destroy(&there);
+	expect_empty(b, b->evd);
+	expect_same(b, &before);
 }
 
 /* E71, P47: the device goes: the request ends; its shell is rejected, not accepted. */
@@ -586,6 +637,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(data_then_disconnect),
 	KUNIT_CASE(reject_refused),
 	KUNIT_CASE(handoffs),
+	KUNIT_CASE(handoff_to_another_process),
 	KUNIT_CASE(device_goes),
 	{}
 };

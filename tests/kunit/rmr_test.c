@@ -73,13 +73,19 @@ static void rig_exit(struct rig *r)
 	expect_same(b, &r->before);
 }
 
-static DAT_RETURN bind(struct rig *r, u64 cookie)
+static DAT_RETURN bind_flags(struct rig *r, u64 cookie,
+			     DAT_COMPLETION_FLAGS flags)
 {
 	DAT_RMR_COOKIE user = { .as_64 = cookie };
 
 	return kdapl_rmr_bind(&r->b->space, r->rmr, &r->part,
-			      DAT_MEM_PRIV_REMOTE_READ_FLAG, r->ep, user, 0,
+			      DAT_MEM_PRIV_REMOTE_READ_FLAG, r->ep, user, flags,
 			      &r->context);
+}
+
+static DAT_RETURN bind(struct rig *r, u64 cookie)
+{
+	return bind_flags(r, cookie, 0);
 }
 
 static DAT_RETURN unbind(struct rig *r, u64 cookie)
@@ -170,6 +176,40 @@ static void binds_one_after_the_other(struct kunit *test)
 	expect_bind(&r, 3, DAT_DTO_SUCCESS);
 	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	rig_exit(&r);
+}
+
+/* mt:M38, mt:T23: the fence is before all of a bind; each work request completes. */
+static void flags_of_binds(struct kunit *test)
+{
+	static const struct {
+		DAT_COMPLETION_FLAGS flags;
+		int first;
+	} ways[] = {
+		{ 0, 0 },
+		{ DAT_COMPLETION_SUPPRESS_FLAG, 0 },
+		{ DAT_COMPLETION_BARRIER_FENCE_FLAG, IB_SEND_FENCE },
+	};
+	struct bench *b = test->priv;
+	struct fake_wr *wr;
+	struct rig r;
+	int i;
+
+	rig_init(&r, b);
+	wr = bench_qp(b, r.ep)->send.wr;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		KUNIT_EXPECT_EQ(test, DONE, bind_flags(&r, i, ways[i].flags));
+		KUNIT_EXPECT_EQ(test, wr[0].send_flags,
+				ways[i].first | IB_SEND_SIGNALED);
+		KUNIT_EXPECT_EQ(test, wr[1].send_flags, (int)IB_SEND_SIGNALED);
+		carry_out(&r, 2);
+		if (!(ways[i].flags & DAT_COMPLETION_SUPPRESS_FLAG))
+			expect_bind(&r, i, DAT_DTO_SUCCESS);
+		expect_empty(b, b->evd);
+	}
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, i));
+	carry_out(&r, 1);
+	expect_bind(&r, i, DAT_DTO_SUCCESS);
 	rig_exit(&r);
 }
 
@@ -405,6 +445,36 @@ static void settled_once(struct kunit *test)
 	}
 }
 
+/*
+ * mt:M40: the completion of a bind that was settled before says nothing about the one
+ * that is outstanding now.
+ */
+static void completion_of_a_former_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_cookie former = {};
+	struct kdapl_object *obj;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	obj = kdapl_object_find(&b->space, r.rmr, KDAPL_RMR);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, obj);
+	KUNIT_EXPECT_TRUE(test, kdapl_rmr_complete(container_of(obj, struct kdapl_rmr, obj),
+						   &former, false));
+	kdapl_object_put(obj);
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 2));
+	carry_out(&r, 1);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	rig_exit(&r);
+}
+
 /* mt:M38, D46: in Disconnected a bind is flushed at once, and nothing was bound by it. */
 static void flushed_at_once(struct kunit *test)
 {
@@ -552,11 +622,13 @@ static void limit_of_a_space(struct kunit *test)
 
 static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(binds_one_after_the_other),
+	KUNIT_CASE(flags_of_binds),
 	KUNIT_CASE(refused_binds),
 	KUNIT_CASE(half_of_a_bind),
 	KUNIT_CASE(failed_binds),
 	KUNIT_CASE(failure_waits_for_the_renewal),
 	KUNIT_CASE(settled_once),
+	KUNIT_CASE(completion_of_a_former_bind),
 	KUNIT_CASE(flushed_at_once),
 	KUNIT_CASE(freed_with_a_bind),
 	KUNIT_CASE(endpoint_freed_with_a_bind),
