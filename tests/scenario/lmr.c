@@ -482,6 +482,8 @@ static void under_requests(void)
 			return;
 		segment = piece(&mem, 0, PAGE);
 		remote = remote_piece(&p.b.mem, 0, PAGE);
+		/* What is under way already may arrive: the same bytes. */
+		mem_fill(&mem, 0, PAGE, 1);
 		mem_fill(&p.b.mem, 0, PAGE, 1);
 		OK(node_send(&p.a, 0, 64, 0, 0));
 		OK(i & 1 ? dat_ep_post_rdma_read(p.a.ep, 1, &segment,
@@ -494,7 +496,7 @@ static void under_requests(void)
 		OK(dat_ep_disconnect(p.a.ep, i & 2 ? DAT_CLOSE_GRACEFUL_FLAG :
 						     DAT_CLOSE_ABRUPT_FLAG));
 		for (n = 0; n < 2 && i & 2; n++)
-			OK(node_recv(&p.b, 0, 64, RECV | n));
+			OK(node_recv(&p.b, PAGE, 64, RECV | n));
 		if (!ended(&p.a) || !ended(&p.b) || !idle(p.a.ep) ||
 		    !take_all(&mine, &p.a) || !account_closed(&mine, 3, 0))
 			return;
@@ -718,17 +720,16 @@ static int race_poster(void *arg)
 }
 
 /*
- * The first failure says what it is: not a flush, which follows one.  A target
- * that is broken refuses no more; who missed it (on Soft-RoCE whoever had a part
- * of a read already) tries until he gives up.  Of a receive that failed the
- * peer's end may be all that is heard.
+ * At a peer's memory the first failure says what it is: not a flush, which follows
+ * one.  A target that is broken refuses no more; who missed it (on Soft-RoCE
+ * whoever had a part of a read already) tries until he gives up.  At our own a
+ * flush may be all that is heard: of a receive by the peer's end, of requests on
+ * Soft-RoCE because the free breaks a connection where one waits behind another.
  */
 static bool is_refusal(const struct race *race, DAT_DTO_COMPLETION_STATUS status)
 {
-	if (is_remote(race))
-		return status == DAT_DTO_ERR_REMOTE_ACCESS ||
-		       status == DAT_DTO_ERR_TRANSPORT;
-	return race->kind == RECEIVES || status != DAT_DTO_ERR_FLUSHED;
+	return !is_remote(race) || status == DAT_DTO_ERR_REMOTE_ACCESS ||
+	       status == DAT_DTO_ERR_TRANSPORT;
 }
 
 static bool race_event(struct race *race, const DAT_EVENT *event)
