@@ -445,6 +445,30 @@ static void settled_once(struct kunit *test)
 	}
 }
 
+/* D11, D14, mt:M33: a graceful disconnect waits for both halves of a bind. */
+static void graceful_waits_for_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+	int i;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, r.ep));
+	for (i = 0; i < 2; i++) {
+		flush_delayed_work(&bench_conn(b, r.ep)->work);
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECT_PENDING,
+				bench_state(b, r.ep));
+		KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_QP_ERROR]);
+		expect_empty(b, b->evd);
+		carry_out(&r, 1);
+	}
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	rig_exit(&r);
+}
+
 /*
  * mt:M40: the completion of a bind that was settled before says nothing about the one
  * that is outstanding now.
@@ -629,6 +653,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(failure_waits_for_the_renewal),
 	KUNIT_CASE(settled_once),
 	KUNIT_CASE(completion_of_a_former_bind),
+	KUNIT_CASE(graceful_waits_for_a_bind),
 	KUNIT_CASE(flushed_at_once),
 	KUNIT_CASE(freed_with_a_bind),
 	KUNIT_CASE(endpoint_freed_with_a_bind),
