@@ -330,7 +330,7 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 	if (dir->gate == KDAPL_GATE_REFUSE)
 		return dir->refusal;
 	/* check() saw the attributes without the lock; a modify may have come. */
-	if (dir->gate == KDAPL_GATE_HOLD && p->nr_sge > dir->max_sge)
+	if (dir->sge && p->nr_sge > dir->max_sge)
 		return bad_arg(DAT_INVALID_ARG2);
 	if (unlikely(p->bind) && !takes_binds(dir))
 		return IH_EVD_REQUEST;
