@@ -1071,7 +1071,8 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 static void settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->modify_lock);
-	if (!ep->obj.space->user)
+	/* Freed by another thread since: its EVDs may be gone. */
+	if (!ep->obj.space->user || !ep->use->attached)
 		return;
 	kdapl_evd_settle(ep->req.evd);
 	kdapl_evd_settle(ep->recv.evd);
