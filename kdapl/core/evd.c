@@ -404,7 +404,10 @@ void kdapl_evd_pull(struct kdapl_evd *evd)
 		kdapl_evd_kick(evd);
 }
 
-/* A slot of the pool is free at once; NULL then, nothing is left to be done. */
+/*
+ * A slot of the pool is free at once; NULL then, nothing is left to be done.  Before
+ * the lock is dropped: a resize replaces the pool.
+ */
 static struct kdapl_node *pool_slot_back(struct kdapl_evd *evd,
 					 struct kdapl_node *node)
 {
@@ -1121,18 +1124,17 @@ static void evd_release(struct kdapl_object *obj)
 	kfree(evd);
 }
 
-static int pool_create(struct kdapl_evd *evd, u32 entries)
+/* @entries slots, all of them on @free; NULL: no memory. */
+static struct kdapl_event_slot *pool_alloc(struct kdapl_evd *evd, u32 entries,
+					   struct list_head *free)
 {
 	struct kdapl_event_slot *pool;
 	u32 i;
 
 	pool = kvcalloc(entries, sizeof(*pool), kdapl_gfp(evd->obj.space));
-	if (!pool)
-		return -ENOMEM;
-	for (i = 0; i < entries; i++)
-		list_add_tail(&pool[i].node.link, &evd->free_slots);
-	evd->pool = pool;
-	return 0;
+	for (i = 0; pool && i < entries; i++)
+		list_add_tail(&pool[i].node.link, free);
+	return pool;
 }
 
 static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
@@ -1165,10 +1167,10 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	evd->config = KDAPL_EVD_CONFIG_THRESHOLD;
 
 	if (flags & EVD_FLAGS_POOL) {
-		ret = pool_create(evd, qlen);
-		if (ret) {
+		evd->pool = pool_alloc(evd, qlen, &evd->free_slots);
+		if (!evd->pool) {
 			kdapl_object_abort(&evd->obj);
-			return ERR_PTR(ret);
+			return ERR_PTR(-ENOMEM);
 		}
 	}
 	return evd;
@@ -1193,6 +1195,7 @@ static void evd_shutdown(struct kdapl_evd *evd)
 	const struct kdapl_sink *sink;
 	struct kdapl_node *node;
 	void *arg;
+	bool more;
 
 	spin_lock_irq(&ia->async_lock);
 	list_del_init(&evd->on_async);
@@ -1211,15 +1214,16 @@ static void evd_shutdown(struct kdapl_evd *evd)
 	kdapl_evd_release_verbs(&evd->obj);
 	irq_poll_disable(&evd->iop);
 
-	for (;;) {
+	do {
 		spin_lock_irq(&evd->lock);
 		node = fifo_take(evd);
+		more = node;
+		if (node && !node->is_cookie)
+			node = pool_slot_back(evd, node);
 		spin_unlock_irq(&evd->lock);
-		if (!node)
-			break;
-		if (node->is_cookie || slot_of(node)->done)
+		if (node)
 			node_done(node, true);
-	}
+	} while (more);
 }
 
 /**
@@ -1504,32 +1508,32 @@ out:
 	return ret;
 }
 
-/* A pool of @qlen slots; the ones in use keep their old memory's place. */
+/*
+ * A pool of @qlen slots; the ones in use keep their old memory's place.  The list is
+ * made before, not with interrupts off.
+ */
 static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
 {
-	struct kdapl_event_slot *old, *pool;
+	struct kdapl_event_slot *old, *pool, *slot;
 	struct kdapl_node *node, *next;
 	LIST_HEAD(fresh);
-	u32 i = 0;
 
-	pool = kvcalloc(qlen, sizeof(*pool), kdapl_gfp(evd->obj.space));
+	pool = pool_alloc(evd, qlen, &fresh);
 	if (!pool)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
 	spin_lock_irq(&evd->lock);
 	old = evd->pool;
 	list_for_each_entry_safe(node, next, &evd->fifo, link) {
-		struct kdapl_event_slot *slot;
-
 		if (node->is_cookie || slot_of(node)->done)
 			continue;
-		slot = &pool[i++];
+		slot = slot_of(list_first_entry(&fresh, struct kdapl_node, link));
+		list_del(&slot->node.link);
 		*slot = *slot_of(node);
 		list_replace(&node->link, &slot->node.link);
 	}
 	INIT_LIST_HEAD(&evd->free_slots);
-	for (; i < qlen; i++)
-		list_add_tail(&pool[i].node.link, &evd->free_slots);
+	list_splice(&fresh, &evd->free_slots);
 	evd->pool = pool;
 	evd->qlen = qlen;
 	spin_unlock_irq(&evd->lock);
