@@ -303,8 +303,7 @@ static void linger(struct kdapl_conn *conn)
 
 	if (!conn->id)
 		return;
-	if (!(conn->asked || conn->aborted) || READ_ONCE(conn->peer_gone) ||
-	    READ_ONCE(ia->closing)) {
+	if (!conn->asked || READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing)) {
 		cm_ops(conn)->destroy(conn->id);
 		conn->id = NULL;
 		return;
@@ -396,24 +395,42 @@ static void destroy_id(struct kdapl_conn *conn)
 }
 
 /*
+ * Tells the peer.  One that has our acceptance and has not answered it cannot be
+ * told yet: the CM disconnects nothing before, although data may have confirmed
+ * the connection; kdapl_conn_confirmed() does then.  One that has disconnected is
+ * answered in any case.
+ */
+static void disconnect(struct kdapl_conn *conn)
+{
+	cm_ops(conn)->lock(conn->id);
+	conn->asked = true;
+	if (conn->active || conn->confirmed || conn->peer_gone)
+		cm_ops(conn)->disconnect(conn->id);
+	cm_ops(conn)->unlock(conn->id);
+}
+
+/* Did our acceptance go out?  The lock waits for who is just sending it. */
+static bool accepted(struct kdapl_conn *conn)
+{
+	bool ret;
+
+	cm_ops(conn)->lock(conn->id);
+	ret = conn->accepted;
+	cm_ops(conn)->unlock(conn->id);
+	return ret;
+}
+
+/*
  * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
  * and a rejection that follows at its heels, or gets lost, would never be noticed
  * there: the id stays, and disconnects as soon as the peer has answered (D35).
  */
 static void abort_attempt(struct kdapl_conn *conn)
 {
-	if (conn->active || !conn->id) {
+	if (conn->id && !conn->active && accepted(conn))
+		disconnect(conn);
+	else
 		destroy_id(conn);
-		return;
-	}
-	cm_ops(conn)->lock(conn->id);
-	conn->aborted = conn->accepted;
-	conn->asked = conn->aborted && conn->confirmed;
-	cm_ops(conn)->unlock(conn->id);
-	if (!conn->aborted)
-		destroy_id(conn);
-	else if (conn->asked)
-		cm_ops(conn)->disconnect(conn->id);
 }
 
 static void conn_work(struct work_struct *work)
@@ -433,10 +450,8 @@ static void conn_work(struct work_struct *work)
 		abort_attempt(conn);
 	else if (todo & CONN_RESOLVE)
 		resolve(conn);
-	if (todo & KDAPL_EP_ACT_DISC && conn->id) {
-		conn->asked = true;
-		cm_ops(conn)->disconnect(conn->id);
-	}
+	if (todo & KDAPL_EP_ACT_DISC && conn->id)
+		disconnect(conn);
 	if (conn->doing & KDAPL_EP_ACT_FLUSH)
 		flush_step(conn);
 	else if (conn->doing & KDAPL_EP_ACT_DRAIN)
@@ -611,10 +626,8 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input)
 void kdapl_conn_confirmed(struct kdapl_conn *conn)
 {
 	conn->confirmed = true;
-	if (conn->aborted) {
-		conn->asked = true;
+	if (conn->asked)
 		cm_ops(conn)->disconnect(conn->id);
-	}
 	kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED);
 }
 

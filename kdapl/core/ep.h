@@ -122,10 +122,10 @@ struct kdapl_dir {
  *	  are no news
  * @active: we asked for it
  * @peer_gone: the peer disconnected, or answered; a request: gave up
- * @asked: we sent a disconnect
+ * @asked: we sent a disconnect, or do when @confirmed; set under the id's handler
+ *	  lock
  * @accepted, @confirmed: of a passive one: our acceptance went out, the peer's
  *	  confirmation came in; under the id's handler lock
- * @aborted: it ended between the two; whoever comes second disconnects
  * @todo: KDAPL_EP_ACT_* (second group) still to be done by @work
  * @doing: of those, what takes several runs of @work
  * @errored, @flush_until: the queue was put into error; give up waiting then
@@ -160,7 +160,6 @@ struct kdapl_conn {
 	bool asked;
 	bool accepted;
 	bool confirmed;
-	bool aborted;
 	atomic_long_t todo;
 	unsigned long doing;
 	bool errored;

@@ -454,6 +454,38 @@ static void data_then_disconnect(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+/*
+ * D35, F6: confirmed by data, and over before the CM knows of the confirmation: it
+ * would disconnect nothing yet, so the peer is told when it does.
+ */
+static void over_before_confirmed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	u32 calls = b->fake->calls[FAKE_CM_DISCONNECT];
+	struct fake_id *id;
+
+	bench_recv(b, ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_cr_accept(&b->space, bench_cr(b, b->evd), ep, 0,
+					NULL));
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, dto, 1, DTO_OK);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_CM_DISCONNECT]);
+	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
+	fake_confirmed(id);
+	KUNIT_EXPECT_EQ(test, calls + 1, b->fake->calls[FAKE_CM_DISCONNECT]);
+	fake_peer_disconnected(id);
+	expect_empty(b, b->evd);
+}
+
 /* P70..P72: a CM that cannot tell the peer: the request is over all the same. */
 static void reject_refused(struct kunit *test)
 {
@@ -635,6 +667,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(accept_given_up),
 	KUNIT_CASE(confirmed_after_the_abort),
 	KUNIT_CASE(data_then_disconnect),
+	KUNIT_CASE(over_before_confirmed),
 	KUNIT_CASE(reject_refused),
 	KUNIT_CASE(handoffs),
 	KUNIT_CASE(handoff_to_another_process),
