@@ -80,6 +80,15 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
 	evd_schedule(evd);
 }
 
+/* Is run @run over, with nothing left by its budget, or @more runs after it? */
+static bool settled(const struct kdapl_evd *evd, u32 run, u32 more)
+{
+	/* Pairs with evd_deliver(). */
+	s32 later = smp_load_acquire(&evd->runs_ended) - run;
+
+	return later >= 0 && (!READ_ONCE(evd->unfinished) || later >= more);
+}
+
 /**
  * kdapl_evd_settle - let the sink take what is queued now
  * @evd: any EVD; not from one of its own deliveries
@@ -88,14 +97,14 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
  */
 void kdapl_evd_settle(struct kdapl_evd *evd)
 {
-	/* A run that starts from here on finds everything. */
+	/* A run that starts from here on finds everything, a budget of it at a time. */
 	/* Pairs with evd_deliver(): our kick is not cleared by an older run. */
 	u32 run = smp_load_acquire(&evd->runs_started) + 1;
+	u32 more = READ_ONCE(evd->nr_fifo) / KDAPL_EVD_BUDGET;
 
 	kdapl_evd_kick(evd);
 	/* Of a dead EVD no run need come any more. */
-	wait_event(evd->idle, READ_ONCE(evd->dead) ||
-		   (s32)(READ_ONCE(evd->runs_ended) - run) >= 0);
+	wait_event(evd->idle, READ_ONCE(evd->dead) || settled(evd, run, more));
 }
 
 /* ---- the FIFO --------------------------------------------------------------- */
@@ -522,11 +531,12 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	 */
 	if (!sink || (due && !room))
 		pull(evd);
-	evd->unfinished = n == budget;
+	WRITE_ONCE(evd->unfinished, n == budget);
 
 	spin_lock_irq(&evd->lock);
 	evd->running = false;
-	WRITE_ONCE(evd->runs_ended, evd->runs_started);
+	/* Pairs with settled(): @unfinished is that of this run. */
+	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
 	wake_up_all(&evd->idle);
 	return n;
