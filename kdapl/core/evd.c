@@ -378,23 +378,48 @@ static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
 	return GATE_INPUT;
 }
 
+/*
+ * All that can be in the CQ now.  What comes meanwhile is for the next look: posts
+ * whose success is suppressed may follow each other as fast as they are taken.
+ */
+static u32 all_wcs(const struct kdapl_evd *evd)
+{
+	lockdep_assert_held(&evd->lock);
+	return evd->cq.size + KDAPL_WC_BATCH;
+}
+
+/* One less; after a batch interrupts and others who want the lock have a turn. */
+static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
+{
+	if (!(--left % KDAPL_WC_BATCH)) {
+		spin_unlock_irqrestore(&evd->lock, *flags);
+		spin_lock_irqsave(&evd->lock, *flags);
+	}
+	return left;
+}
+
 /* All completions of the CQ go into the FIFO; true if there were any. */
 static bool pull(struct kdapl_evd *evd)
 {
 	unsigned long flags;
 	bool any = false;
 	struct ib_wc *wc;
+	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	while ((wc = next_wc(evd)) != NULL) {
+	left = all_wcs(evd);
+	while (left && (wc = next_wc(evd)) != NULL) {
 		enum gate g = pass_gate(evd, wc, &flags);
 
 		if (g == GATE_WAIT)
 			break;
+		if (g == GATE_INPUT)
+			continue;
 		if (g == GATE_PASS) {
 			take_wc(evd, NULL, NULL);
 			any = true;
 		}
+		left = one_less(evd, left, &flags);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return any;
@@ -433,8 +458,10 @@ static bool take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	unsigned long flags;
 	bool found = false;
 	struct ib_wc *wc;
+	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
+	left = all_wcs(evd);
 	for (;;) {
 		node = fifo_take(evd);
 		if (node) {
@@ -449,21 +476,23 @@ static bool take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 			found = true;
 			break;
 		}
-		wc = next_wc(evd);
+		wc = left ? next_wc(evd) : NULL;
 		if (!wc)
 			break;
 		switch (pass_gate(evd, wc, &flags)) {
 		case GATE_WAIT:
 			goto out;
 		case GATE_INPUT:
-		case GATE_STALE:
 			continue;
+		case GATE_STALE:
+			break;
 		case GATE_PASS:
 			found = take_wc(evd, event, notify);
 			break;
 		}
 		if (found)
 			break;
+		left = one_less(evd, left, &flags);
 	}
 out:
 	spin_unlock_irqrestore(&evd->lock, flags);
@@ -549,14 +578,16 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 static bool evd_arm(struct kdapl_evd *evd)
 {
 	unsigned long flags;
-	int ret = 0;
+	bool again = false;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	if (evd->cq.ib && (evd->sink || evd->drainers))
-		ret = evd->cq.dev->qp->cq_arm(&evd->cq, !evd->drainers &&
-				evd->config == KDAPL_EVD_CONFIG_SOLICITED);
+		again = evd->cq.dev->qp->cq_arm(&evd->cq, !evd->drainers &&
+				evd->config == KDAPL_EVD_CONFIG_SOLICITED) > 0 ||
+			/* what a look that was long enough has left */
+			evd->wc_next != evd->wc_end;
 	spin_unlock_irqrestore(&evd->lock, flags);
-	return ret > 0 && !READ_ONCE(evd->waiting);
+	return again && !READ_ONCE(evd->waiting);
 }
 
 /* Events that a sink with room would get now. */
