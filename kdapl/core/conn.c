@@ -599,18 +599,39 @@ void kdapl_conn_start(struct kdapl_conn *conn)
 
 /* ---- what the glue tells (input.h) ------------------------------------------------------- */
 
+/* Nobody is there to be told any more: the id need not stay. */
+static void peer_left(struct kdapl_conn *conn)
+{
+	WRITE_ONCE(conn->peer_gone, true);
+	spin_lock_irq(&conn->ia->linger_lock);
+	if (!list_empty(&conn->linger))
+		conn_queue_delayed(conn, 0);
+	spin_unlock_irq(&conn->ia->linger_lock);
+}
+
+/* The CM has given the connection up: what is told now it does not send. */
+static bool given_up(enum kdapl_ep_input input)
+{
+	return input == KDAPL_EP_IN_PEER_REJECT ||
+	       input == KDAPL_EP_IN_NON_PEER_REJECT ||
+	       input == KDAPL_EP_IN_UNREACHABLE;
+}
+
 /**
  * kdapl_conn_input - a CM event that is an input of the table by itself
  * @conn: the id's connection
  * @input: what it means
  *
- * Context: the id's handler mutex, or a completion (evd.c); any context then.
+ * Context: the id's handler mutex; for ESTABLISHED and BROKEN, which a completion
+ * may tell (evd.c), any context.
  */
 void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input)
 {
+	if (given_up(input))
+		peer_left(conn);
 	/* A request nobody answered yet: its end shows at the accept (P56). */
 	if (!conn->ep) {
-		conn->peer_gone = true;
+		WRITE_ONCE(conn->peer_gone, true);
 		return;
 	}
 	trace_kdapl_cm(conn, input);
@@ -751,14 +772,10 @@ static void confirm_by_data(struct kdapl_conn *conn)
  */
 void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
 {
-	WRITE_ONCE(conn->peer_gone, true);
+	peer_left(conn);
 	if (conn->ep) {
 		confirm_by_data(conn);
 		kdapl_conn_input(conn, queue_in_error(conn) ?
 				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT);
 	}
-	spin_lock_irq(&conn->ia->linger_lock);
-	if (!list_empty(&conn->linger))
-		conn_queue_delayed(conn, 0);
-	spin_unlock_irq(&conn->ia->linger_lock);
 }

@@ -121,7 +121,8 @@ struct kdapl_dir {
  * @told: the endpoint knows that this connection ends: completions with errors
  *	  are no news
  * @active: we asked for it
- * @peer_gone: the peer disconnected, or answered; a request: gave up
+ * @peer_gone: the peer disconnected, or answered, or the CM gave it up; a request:
+ *	  it gave up
  * @asked: we sent a disconnect, or do when @confirmed; set under the id's handler
  *	  lock
  * @accepted, @confirmed: of a passive one: our acceptance went out, the peer's

@@ -409,6 +409,27 @@ static void accept_given_up(struct kunit *test)
 	}
 }
 
+/* P53, D35: given up, and the peer never confirms: the id does not wait for long. */
+static void given_up_and_unreachable(struct kunit *test)
+{
+	static const enum kdapl_ep_input inputs[] = {
+		KDAPL_EP_IN_UNREACHABLE, KDAPL_EP_IN_PEER_REJECT,
+		KDAPL_EP_IN_NON_PEER_REJECT,
+	};
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(inputs); i++) {
+		bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+		KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+		expect_given_up(b, &s);
+		fake_input(s.id, inputs[i]);
+		expect_same(b, &before);
+	}
+}
+
 /* P53, D35: the peer confirms before anything was done about the abort. */
 static void confirmed_after_the_abort(struct kunit *test)
 {
@@ -665,6 +686,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(accept_fails_afterwards),
 	KUNIT_CASE(queue_breaks_during_accept),
 	KUNIT_CASE(accept_given_up),
+	KUNIT_CASE(given_up_and_unreachable),
 	KUNIT_CASE(confirmed_after_the_abort),
 	KUNIT_CASE(data_then_disconnect),
 	KUNIT_CASE(over_before_confirmed),
