@@ -394,6 +394,26 @@ struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries)
 }
 
 /**
+ * kdapl_mr_dereg - take an MR back
+ * @zone: in which it is
+ * @mr: not to be used afterwards
+ *
+ * May sleep.  A device that refuses may reach the memory still.
+ */
+void kdapl_mr_dereg(struct kdapl_zone *zone, struct ib_mr *mr)
+{
+	if (WARN_ON_ONCE(ib_dereg_mr(mr)))
+		WRITE_ONCE(zone->stuck, true);
+}
+
+/* Pages that a device may still write must not be given back. */
+static void put_pages(struct kdapl_zone *zone, struct kdapl_pages *pages)
+{
+	if (pages && !READ_ONCE(zone->stuck))
+		kdapl_pages_put(pages);
+}
+
+/**
  * kdapl_mr_map - let an MR that is not registered map memory
  * @mr: of kdapl_mr_alloc()
  * @sgl: mapped for its device, @nents entries
@@ -434,7 +454,7 @@ static struct ib_mr *map_pages(struct kdapl_zone *zone,
 	ret = kdapl_mr_map(mr, sgt->sgl, sgt->nents, shift, pages->start,
 			   pages->length, atomic_inc_return(&next_key));
 	if (ret) {
-		ib_dereg_mr(mr);
+		kdapl_mr_dereg(zone, mr);
 		return ERR_PTR(ret);
 	}
 	return mr;
@@ -468,7 +488,7 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 		ret = registrar_run(zone, &wr.wr);
 		if (!ret)
 			return wr.mr;
-		ib_dereg_mr(wr.mr);
+		kdapl_mr_dereg(zone, wr.mr);
 	}
 	return ERR_PTR(ret);
 }
@@ -576,7 +596,7 @@ static int reg_by_driver(struct mem *mem, const struct kdapl_region_init *init,
 		return PTR_ERR(mem->mr);
 	ret = init->pages ? kdapl_pages_map(init->pages, mem->zone->dev->ib) : 0;
 	if (ret) {
-		ib_dereg_mr(mem->mr);
+		kdapl_mr_dereg(mem->zone, mem->mr);
 		return ret;
 	}
 	mem->by_driver = true;
@@ -688,8 +708,7 @@ static struct kdapl_region *ib_reg(struct kdapl_zone *zone,
 free:
 	kfree(mem);
 put:
-	if (init->pages)
-		kdapl_pages_put(init->pages);
+	put_pages(zone, init->pages);
 	return ERR_PTR(ret);
 }
 
@@ -714,11 +733,8 @@ static void ib_dereg(struct kdapl_region *region)
 {
 	struct mem *mem = container_of(region, struct mem, region);
 
-	/* Pages that a device may still write must not be given back. */
-	if (WARN_ON_ONCE(ib_dereg_mr(mem->mr)))
-		return;
-	if (mem->pages)
-		kdapl_pages_put(mem->pages);
+	kdapl_mr_dereg(mem->zone, mem->mr);
+	put_pages(mem->zone, mem->pages);
 	kfree(mem);
 }
 

@@ -15,6 +15,8 @@
  * struct kdapl_zone - a protection domain and its registrar
  * @dev: where
  * @pd: the protection domain
+ * @stuck: an MR could not be taken back: the device may reach memory in here for
+ *	   as long as it lives, and no page of the zone is given back
  * @lock: one registration at a time; protects what follows
  * @cq: of the registrar
  * @qp: the registrar; NULL when there is none, then there is no CQ either
@@ -23,6 +25,7 @@
 struct kdapl_zone {
 	struct kdapl_device *dev;
 	struct ib_pd *pd;
+	bool stuck;
 	struct mutex lock;	/* of the registrar */
 	struct kdapl_cq cq;
 	struct ib_qp *qp;
@@ -37,6 +40,7 @@ static inline bool kdapl_can_fast_register(const struct kdapl_device *dev)
 int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 		   unsigned int nents, u64 start, u32 max);
 struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries);
+void kdapl_mr_dereg(struct kdapl_zone *zone, struct ib_mr *mr);
 int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
 		 unsigned int shift, u64 start, u64 length, u8 key);
 u32 kdapl_mr_next_key(void);

@@ -52,7 +52,7 @@ static int alloc_mrs(struct kdapl_window *window)
 		return PTR_ERR(mr[0]);
 	mr[1] = kdapl_mr_alloc(window->zone, window->pages);
 	if (IS_ERR(mr[1])) {
-		ib_dereg_mr(mr[0]);
+		kdapl_mr_dereg(window->zone, mr[0]);
 		return PTR_ERR(mr[1]);
 	}
 	memcpy(window->mr, mr, sizeof(mr));
@@ -68,7 +68,7 @@ static void dereg_mrs(struct kdapl_window *window)
 
 	kdapl_mr_keys_used(window->key);
 	for (i = 0; i < ARRAY_SIZE(window->mr) && window->mr[i]; i++) {
-		WARN_ON_ONCE(ib_dereg_mr(window->mr[i]));
+		kdapl_mr_dereg(window->zone, window->mr[i]);
 		window->mr[i] = NULL;
 	}
 }
