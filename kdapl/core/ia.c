@@ -185,6 +185,21 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 		kdapl_device_walk_ias(ia->dev, async_deliver_other, &e);
 }
 
+/* @evd: only the EPs whose completions come here; NULL: all */
+static void eps_input(struct kdapl_ia *ia, const struct kdapl_evd *evd,
+		      enum kdapl_ep_input input)
+{
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
+		struct kdapl_ep *ep = kdapl_ep_of(obj);
+
+		if (!evd || READ_ONCE(ep->req.evd) == evd ||
+		    READ_ONCE(ep->recv.evd) == evd)
+			kdapl_ep_input(ep, NULL, input);
+	}
+}
+
 /**
  * kdapl_ia_break_eps - no connection of an IA works any more
  * @ia: the IA
@@ -194,15 +209,7 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
  */
 void kdapl_ia_break_eps(struct kdapl_ia *ia, const struct kdapl_evd *evd)
 {
-	struct kdapl_object *obj = NULL;
-
-	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
-		struct kdapl_ep *ep = kdapl_ep_of(obj);
-
-		if (!evd || READ_ONCE(ep->req.evd) == evd ||
-		    READ_ONCE(ep->recv.evd) == evd)
-			kdapl_ep_input(ep, NULL, KDAPL_EP_IN_BROKEN);
-	}
+	eps_input(ia, evd, KDAPL_EP_IN_BROKEN);
 }
 
 /* The device failed. */
@@ -376,6 +383,9 @@ static void ia_teardown(struct kdapl_ia *ia)
 		step = &teardown_steps[i];
 		if (step->type == KDAPL_EVD)
 			recall_lent(ia);
+		/* All begin to flush, then each is waited for. */
+		if (step->type == KDAPL_EP)
+			eps_input(ia, NULL, KDAPL_EP_IN_TEARDOWN);
 		teardown_all(ia, step, own);
 		if (step->type == KDAPL_EP)
 			kdapl_conn_linger_flush(ia);
@@ -402,6 +412,9 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	WRITE_ONCE(ia->removed, true);
 	synchronize_srcu(&ia->srcu);
 	for (i = 0; i < ARRAY_SIZE(teardown_steps); i++) {
+		/* All begin to flush, then each is waited for. */
+		if (teardown_steps[i].type == KDAPL_EP)
+			kdapl_ia_break_eps(ia, NULL);
 		release_verbs_all(ia, &teardown_steps[i]);
 		if (teardown_steps[i].type == KDAPL_EP)
 			kdapl_conn_linger_flush(ia);
