@@ -267,15 +267,13 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 {
 	struct kdapl_space *space = sp->obj.space;
 	struct rdma_cm_id *id;
-	u16 port = sp->qual;
 	bool stopped;
 	int err;
 
-	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &port,
+	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &sp->qual,
 				       kdapl_evd_qlen(sp->evd), &id);
 	if (err)
 		return listen_error(err);
-	sp->qual = port;
 	/* Published already: somebody may have guessed the handle and freed it. */
 	mutex_lock(&sp->lock);
 	stopped = sp->stopped;

@@ -296,11 +296,12 @@ static int cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	ret = bind_device(new, dev, net, *port);
 	if (ret)
 		goto err_destroy;
+	/* A request may arrive before the call returns. */
+	*port = bound_port(new);
 	ret = rdma_listen(new, backlog);
 	if (ret)
 		goto err_destroy;
 
-	*port = bound_port(new);
 	*id = new;
 	return 0;
 

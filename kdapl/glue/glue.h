@@ -135,8 +135,9 @@ struct kdapl_cm_params {
  * @disconnect: start or answer; never waits for the peer
  * @destroy: no callback runs or will run when this returns; not from a
  *	     callback of the same id.  Drops the callback's reference of conn
- * @listen: start listening at @dev's address on @port (0: any, returned);
- *	    requests go to kdapl_sp_request().  -EADDRINUSE as it says
+ * @listen: start listening at @dev's address on @port (0: any, filled in before
+ *	    the first request); requests go to kdapl_sp_request().  -EADDRINUSE as
+ *	    it says
  * @unlisten: no kdapl_sp_request() runs or will run when this returns
  */
 struct kdapl_cm_ops {
