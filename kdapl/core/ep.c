@@ -1335,6 +1335,10 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		goto out;
 
 	spin_lock_irqsave(&ep->lock, flags);
+	/* What one that is gone has used may be gone, too. */
+	ret = IH_EP;
+	if (ep->state == KDAPL_EP_GONE)
+		goto unlock;
 	*param = (DAT_EP_PARAM) {
 		.ia_handle = kdapl_handle(&ep->obj.ia->obj),
 		.ep_state = kdapl_ep_fsm_dat_state(ep->state),
@@ -1349,7 +1353,8 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		.srq_handle = DAT_HANDLE_NULL,
 		.ep_attr = ep->attr,
 	};
-	ret = ep->state == KDAPL_EP_GONE ? IH_EP : DAT_SUCCESS;
+	ret = DAT_SUCCESS;
+unlock:
 	spin_unlock_irqrestore(&ep->lock, flags);
 out:
 	kdapl_object_put(&ep->obj);
