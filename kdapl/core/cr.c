@@ -80,12 +80,12 @@ static void cr_slot_done(struct kdapl_event_slot *slot, bool lost)
  * kdapl_cr_alloc - a request, not published yet
  * @ia: of the service point
  * @conn: the caller's reference is the CR's from here on
- * @ep: what it owns, or NULL; set by the caller before it is published
+ *
+ * The caller sets the endpoint that it owns before it is published.
  *
  * Return: with one reference, or NULL.
  */
-struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn,
-				struct kdapl_ep *ep)
+struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 {
 	struct kdapl_cr *cr = kzalloc(sizeof(*cr), kdapl_gfp(ia->obj.space));
 
@@ -97,7 +97,6 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn,
 	}
 	mutex_init(&cr->lock);
 	cr->conn = conn;
-	cr->ep = ep;
 	cr->slot.reserved = true;
 	cr->slot.done = cr_slot_done;
 	return cr;

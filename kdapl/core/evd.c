@@ -4,8 +4,8 @@
  * feeds a sink, and dat_evd_*.
  *
  * The walk of a completion: device -> kdapl_cq.handler (schedules the runner)
- * -> evd_run() -> take() or kdapl_evd_pull() -> next_wc() -> gate() ->
- * take_wc().  A consumer that polls enters at take().
+ * -> evd_deliver() -> take() or pull() -> next_wc() -> gate() -> take_wc().  A
+ * consumer that polls enters at take().
  *
  * Who calls: the faces (dat_evd_*, sinks), ep.c and conn.c (events, drains),
  * post.c (posts that never reach a queue), ia.c (asynchronous events).

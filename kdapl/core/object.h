@@ -22,15 +22,7 @@
  *	SRCU	an operation that touches the device is running in the IA's
  *		section (core/ia.h)
  *
- * Locks, outer to inner (nothing else nests)
- *	CM handler mutex of rdma_cm
- *	  kdapl_ia.lock (mutex)		lists of an IA's objects
- *	    kdapl_ep.lock		state; the one writer is kdapl_ep_input()
- *	      kdapl_dir.lock		request direction before receive direction
- *	        kdapl_evd.lock		FIFO, CQ, arming
- *	kdapl_space.lock		slot allocation only, a leaf
- * All spinlocks are taken with interrupts off: a completion handler may run in
- * hard interrupt context on some devices.
+ * Locks: Documentation/locking.rst.
  */
 #ifndef KDAPL_OBJECT_H
 #define KDAPL_OBJECT_H

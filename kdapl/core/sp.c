@@ -32,9 +32,7 @@ static int request_ep(struct kdapl_sp *sp, struct kdapl_ep **ep)
 {
 	*ep = NULL;
 	if (sp->obj.type == KDAPL_RSP && sp->ep) {
-		/* T5; somebody may be freeing the RSP's endpoint's IA. */
-		if (kdapl_ep_input(sp->ep, NULL, KDAPL_EP_IN_REQUEST))
-			return -ECONNREFUSED;
+		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_IN_REQUEST);	/* T5 */
 		*ep = sp->ep;
 		kdapl_object_get(&sp->ep->obj);
 	} else if (sp->obj.type == KDAPL_RSP || sp->flags == DAT_PSP_PROVIDER_FLAG) {
@@ -105,7 +103,7 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	if (!conn)
 		return -ENOMEM;
 	fill_conn(conn, sp, id, data, len, peer_rd_in, peer_rd_out);
-	cr = kdapl_cr_alloc(ia, conn, NULL);
+	cr = kdapl_cr_alloc(ia, conn);
 	ret = -ENOMEM;
 	if (!cr)
 		goto put_conn;

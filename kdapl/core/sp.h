@@ -52,7 +52,6 @@ struct kdapl_cr {
 
 struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual);
 int kdapl_sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn);
-struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn,
-				struct kdapl_ep *ep);
+struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn);
 
 #endif /* KDAPL_SP_H */
