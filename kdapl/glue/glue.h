@@ -246,8 +246,7 @@ struct kdapl_bind_wr {
  *		  destroyed
  * @window_bind: what to post, to show @length bytes of @region from @start on,
  *		 or nothing for @length 0; one bind at a time.  Any context.
- *		 -E2BIG: more pages than a window has, -EOPNOTSUPP: the region's
- *		 pages are not known
+ *		 -E2BIG: more pages than a window has
  * @window_bound: the bind has completed; any context
  */
 struct kdapl_mr_ops {

@@ -35,7 +35,7 @@
  * @region: what the core sees
  * @zone: in which it is registered
  * @mr: the verbs object
- * @pages: under it; NULL when only the driver has pinned them
+ * @pages: under it
  * @by_driver: the driver has pinned them, too
  */
 struct mem {
@@ -267,11 +267,9 @@ static struct kdapl_zone *ib_zone_create(struct kdapl_device *dev)
 		ret = PTR_ERR(zone->pd);
 		goto free;
 	}
-	if (kdapl_can_fast_register(dev)) {
-		ret = registrar_open(zone);
-		if (ret)
-			goto dealloc;
-	}
+	ret = registrar_open(zone);
+	if (ret)
+		goto dealloc;
 	return zone;
 
 dealloc:
@@ -473,8 +471,6 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 	};
 	int shift, attempt, ret = 0;
 
-	if (!kdapl_can_fast_register(zone->dev))
-		return ERR_PTR(-EOPNOTSUPP);
 	shift = kdapl_mr_shift(zone->dev, pages->sg.sgt.sgl, pages->sg.sgt.nents,
 			       pages->start, zone->dev->max_frmr_pages);
 	if (shift < 0)
@@ -537,9 +533,7 @@ bool kdapl_driver_pins(const struct ib_device *ib)
  */
 static bool by_driver(const struct kdapl_device *dev, u64 start, u64 length)
 {
-	if (!dev->driver_pins)
-		return false;
-	return !kdapl_can_fast_register(dev) ||
+	return dev->driver_pins &&
 	       PFN_UP(start + length) - PFN_DOWN(start) > dev->max_frmr_pages;
 }
 
@@ -553,18 +547,15 @@ static bool by_driver(const struct kdapl_device *dev, u64 start, u64 length)
  * pins, too; our own pin is for windows then.  Each is charged, since they need
  * not be the same pages if the process plays with its mappings.
  *
- * Return: 0, and @init->pages where windows are possible; -EFAULT, -EACCES,
- * -ENOMEM, -E2BIG as kdapl_pages_pin().
+ * Return: 0, and @init->pages; -EFAULT, -EACCES, -ENOMEM, -E2BIG as
+ * kdapl_pages_pin().
  */
 static int ib_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
 {
-	bool write = writes(init->access);
 	struct kdapl_pages *pages;
 
-	if (!kdapl_can_fast_register(dev))
-		return kdapl_pages_fault_in(init->start, init->length, write);
 	pages = kdapl_pages_pin(dev->max_segment, init->start, init->length,
-				write);
+				writes(init->access));
 	if (IS_ERR(pages))
 		return PTR_ERR(pages);
 	init->pages = pages;
@@ -594,7 +585,7 @@ static int reg_by_driver(struct mem *mem, const struct kdapl_region_init *init,
 				 init->start, access);
 	if (IS_ERR(mem->mr))
 		return PTR_ERR(mem->mr);
-	ret = init->pages ? kdapl_pages_map(init->pages, mem->zone->dev->ib) : 0;
+	ret = kdapl_pages_map(init->pages, mem->zone->dev->ib);
 	if (ret) {
 		kdapl_mr_dereg(mem->zone, mem->mr);
 		return ret;
@@ -614,7 +605,7 @@ static int reg_user(struct mem *mem, const struct kdapl_region_init *init,
 		 * Before 6.3 drivers pin as if for writing even what is only
 		 * read, which shared mappings may refuse.
 		 */
-		if (ret != -EFAULT || writes(access) || !init->pages)
+		if (ret != -EFAULT || writes(access))
 			return ret;
 	}
 	return reg_pages(mem, init->pages, access);
@@ -716,7 +707,7 @@ put:
  * kdapl_region_pages - the pages of a region
  * @region: in use
  *
- * Return: mapped pages; NULL where only the driver knows them.
+ * Return: mapped pages.
  */
 const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region)
 {

@@ -32,11 +32,6 @@ struct kdapl_zone {
 	struct completion done;
 };
 
-static inline bool kdapl_can_fast_register(const struct kdapl_device *dev)
-{
-	return dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
-}
-
 int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 		   unsigned int nents, u64 start, u32 max);
 struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries);
@@ -45,7 +40,6 @@ int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
 		 unsigned int shift, u64 start, u64 length, u8 key);
 u32 kdapl_mr_next_key(void);
 void kdapl_mr_keys_used(u32 key);
-/* The pages of a region, NULL where only the driver knows them. */
 const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region);
 
 /* window.c, for the table in mr.c */

@@ -59,47 +59,6 @@ static int why_not(unsigned long addr, long error, bool writable)
 	return -EACCES;
 }
 
-/**
- * kdapl_pages_fault_in - make memory of the calling process present
- * @start: an address of the process
- * @length: bytes, not 0
- * @writable: for writing
- *
- * Nothing stays pinned; a driver that pins them next will find them, most likely
- * without waiting for the process's own pager.  Sleeps; no locks, and outside the
- * section of an IA (A10).
- *
- * Return: 0; -EFAULT: not mapped, or not to be read; -EACCES: mapped, but not
- * to be written (M13); -ENOMEM: the process may not lock that much (M19).
- */
-int kdapl_pages_fault_in(u64 start, u64 length, bool writable)
-{
-	unsigned int flags = writable ? FOLL_WRITE : 0;
-	unsigned long left, addr;
-	struct page **list;
-	long n = 0;
-
-	if (!kdapl_user_range(start, length))
-		return -EFAULT;
-	left = nr_pages(start, length);
-	if (!can_do_mlock() ||
-	    !may_lock(left + atomic64_read(&current->mm->pinned_vm)))
-		return -ENOMEM;
-	list = (struct page **)__get_free_page(GFP_KERNEL);
-	if (!list)
-		return -ENOMEM;
-
-	for (addr = start & PAGE_MASK; left; left -= n, addr += n * PAGE_SIZE) {
-		cond_resched();
-		n = pin_user_pages_fast(addr, min(left, BATCH), flags, list);
-		if (n <= 0)
-			break;
-		unpin_user_pages(list, n);
-	}
-	free_page((unsigned long)list);
-	return left ? why_not(addr, n, writable) : 0;
-}
-
 static struct kdapl_pages *pages_alloc(u64 start, u64 length, gfp_t gfp)
 {
 	struct kdapl_pages *pages = kzalloc(sizeof(*pages), gfp);

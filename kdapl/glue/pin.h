@@ -45,7 +45,6 @@ struct kdapl_pages {
 };
 
 bool kdapl_user_range(u64 start, u64 length);
-int kdapl_pages_fault_in(u64 start, u64 length, bool writable);
 struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 				    u64 length, bool writable);
 struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,

@@ -87,7 +87,7 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 	struct kdapl_window *window;
 	int ret;
 
-	if (!kdapl_can_fast_register(zone->dev) || !pages)
+	if (!pages)
 		return ERR_PTR(-EOPNOTSUPP);
 	window = kzalloc(struct_size(window, sg, pages), GFP_KERNEL_ACCOUNT);
 	if (!window)
@@ -200,15 +200,14 @@ static int map(struct kdapl_window *window, const struct kdapl_pages *pages,
  *
  * Any context; the caller serialises.  M35..M37, M45.
  *
- * Return: 0; -E2BIG: more pages than the window has; -EOPNOTSUPP: a region whose
- * pages only its driver knows; -ENOMEM: a renewal had failed.
+ * Return: 0; -E2BIG: more pages than the window has; -ENOMEM: a renewal had
+ * failed.
  */
 int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		      u64 start, u64 length, int access,
 		      struct kdapl_bind_wr *wr)
 {
 	struct ib_mr *mr = window->mr[window->spare];
-	const struct kdapl_pages *pages;
 	int ret;
 
 	if (!mr)
@@ -217,10 +216,7 @@ int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		unbind(window, wr);
 		return 0;
 	}
-	pages = kdapl_region_pages(region);
-	if (!pages)
-		return -EOPNOTSUPP;
-	ret = map(window, pages, mr, start, length);
+	ret = map(window, kdapl_region_pages(region), mr, start, length);
 	if (ret)
 		return ret;
 	window->key++;
