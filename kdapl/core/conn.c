@@ -294,6 +294,18 @@ static bool flushed(struct kdapl_conn *conn)
 }
 
 /*
+ * Who is just accepting has left the id's handler lock, which is not to be destroyed
+ * before its unlock returns; @accepted does not change any more.
+ */
+static void wait_for_accept(struct kdapl_conn *conn)
+{
+	if (conn->active)
+		return;
+	mutex_lock(&conn->ep->modify_lock);
+	mutex_unlock(&conn->ep->modify_lock);
+}
+
+/*
  * The peer has not answered our disconnect, or not even our acceptance: the id
  * stays to repeat it.
  */
@@ -304,6 +316,7 @@ static void linger(struct kdapl_conn *conn)
 	if (!conn->id)
 		return;
 	if (!conn->asked || READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing)) {
+		wait_for_accept(conn);
 		cm_ops(conn)->destroy(conn->id);
 		conn->id = NULL;
 		return;
@@ -409,17 +422,6 @@ static void disconnect(struct kdapl_conn *conn)
 	cm_ops(conn)->unlock(conn->id);
 }
 
-/* Did our acceptance go out?  The lock waits for who is just sending it. */
-static bool accepted(struct kdapl_conn *conn)
-{
-	bool ret;
-
-	cm_ops(conn)->lock(conn->id);
-	ret = conn->accepted;
-	cm_ops(conn)->unlock(conn->id);
-	return ret;
-}
-
 /*
  * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
  * and a rejection that follows at its heels, or gets lost, would never be noticed
@@ -427,7 +429,8 @@ static bool accepted(struct kdapl_conn *conn)
  */
 static void abort_attempt(struct kdapl_conn *conn)
 {
-	if (conn->id && !conn->active && accepted(conn))
+	wait_for_accept(conn);
+	if (conn->id && conn->accepted)
 		disconnect(conn);
 	else
 		destroy_id(conn);

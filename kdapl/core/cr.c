@@ -243,7 +243,7 @@ static bool move_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	u8 out = kdapl_conn_rd_out(conn, ep);
 	u8 in = kdapl_conn_rd_in(conn, ep);
 
-	if (READ_ONCE(conn->peer_gone) || !conn->id ||
+	if (READ_ONCE(conn->peer_gone) ||
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTR, in, out) ||
 	    ops->move(&conn->qp, conn->id, IB_QPS_RTS, in, out))
 		return false;
@@ -288,7 +288,10 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	params.rd_atomic_out = kdapl_conn_rd_out(conn, ep);
 	memcpy(conn->out, data, size);
 
-	/* An abort by another thread waits for the lock before it ends the id. */
+	/*
+	 * An abort by another thread waits for us (kdapl_ep.modify_lock) before it
+	 * ends the id.
+	 */
 	cm_ops(&cr->obj)->lock(conn->id);
 	ret = kdapl_ep_begin(ep, conn, input, true);
 	if (!ret)

@@ -1137,7 +1137,8 @@ static bool waits_with_key(struct kdapl_dir *dir, u32 lkey)
 			continue;
 		/* Who posts fills the slot under the lock. */
 		spin_lock_irq(&dir->lock);
-		found = behind && names_key(dir, i, lkey);
+		found = behind && READ_ONCE(dir->ring[i].on_queue) &&
+			names_key(dir, i, lkey);
 		spin_unlock_irq(&dir->lock);
 		behind = true;
 	}

@@ -345,10 +345,13 @@ static void accept_fails_afterwards(struct kunit *test)
 static void break_the_queue(void *arg)
 {
 	struct fake_device *fake = arg;
+	struct fake_qp *qp = list_first_entry(&fake->qps, struct fake_qp, entry);
+	struct kdapl_conn *conn = container_of(qp->qp, struct kdapl_conn, qp);
 
-	fake_queue_event(list_first_entry(&fake->qps, struct fake_qp, entry),
-			 IB_EVENT_QP_FATAL);
-	flush_workqueue(kdapl_wq);
+	fake_queue_event(qp, IB_EVENT_QP_FATAL);
+	/* Not flush_work(): other work waits for the lock of who accepts here. */
+	while (work_busy(&conn->work.work))
+		usleep_range(100, 200);
 }
 
 /* E70: a queue that nobody's endpoint has yet breaks: nobody can be told. */
