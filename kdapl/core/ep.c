@@ -1145,17 +1145,8 @@ static bool waits_with_key(struct kdapl_dir *dir, u32 lkey)
 	return found;
 }
 
-/**
- * kdapl_ep_key_gone - requests whose memory is gone stop no endpoint for ever
- * @ep: of the LMR's IA; its device has mute_faults
- * @lkey: of an LMR that was freed; the device does not know it any more
- *
- * Soft-RoCE ends a queue at such a request.  If one before it has to be repeated,
- * that is never done, and neither completes: a graceful disconnect would not end.
- * The connection breaks here instead, as it would there (mt:M23).  The oldest
- * request alone fails by itself, with a completion that says why.  May sleep.
- */
-void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey)
+/* The connection of such a request, with a reference; NULL: there is none. */
+static struct kdapl_conn *conn_with_key(struct kdapl_ep *ep, u32 lkey)
 {
 	struct kdapl_conn *conn;
 	bool waits = false;
@@ -1172,10 +1163,36 @@ void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey)
 		waits = waits_with_key(&ep->req, lkey);
 	}
 	mutex_unlock(&ep->modify_lock);
-	if (waits)
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
-	if (conn)
+	if (conn && !waits) {
 		kdapl_conn_put(conn);
+		conn = NULL;
+	}
+	return conn;
+}
+
+/**
+ * kdapl_ep_key_gone - requests whose memory is gone stop no endpoint for ever
+ * @ep: of the LMR's IA; its device has mute_faults
+ * @lkey: of an LMR that was freed; the device does not know it any more
+ * @until: jiffies; how long they may take to end by themselves
+ *
+ * Soft-RoCE ends a queue at such a request.  If one before it has to be repeated,
+ * that is never done, and neither completes: a graceful disconnect would not end.
+ * The connection breaks here instead, as it would there (mt:M23).  The oldest
+ * request alone fails by itself, with a completion that says why.  Sleeps.
+ */
+void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until)
+{
+	struct kdapl_conn *conn;
+
+	while ((conn = conn_with_key(ep, lkey)) && time_before(jiffies, until)) {
+		kdapl_conn_put(conn);
+		usleep_range(1000, 2000);
+	}
+	if (conn) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+		kdapl_conn_put(conn);
+	}
 }
 
 /**

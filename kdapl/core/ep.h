@@ -240,7 +240,7 @@ DAT_RETURN kdapl_ep_ready(struct kdapl_ep *ep);
 struct kdapl_ep *kdapl_ep_find(struct kdapl_space *space, DAT_EP_HANDLE ep);
 struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia);
 void kdapl_ep_finish(struct kdapl_ep *ep);
-void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey);
+void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until);
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost);
 
 /* conn.c */

@@ -567,13 +567,16 @@ void kdapl_lmr_teardown(struct kdapl_object *obj)
 	}
 }
 
-/* Requests that name what is gone; no post does any more. */
+/* For requests that name what is gone; no post does any more. */
+#define KEY_GONE_LIMIT	(2 * HZ)
+
 static void end_requests(struct kdapl_ia *ia, u32 lkey)
 {
+	unsigned long until = jiffies + KEY_GONE_LIMIT;
 	struct kdapl_object *obj = NULL;
 
 	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj)))
-		kdapl_ep_key_gone(kdapl_ep_of(obj), lkey);
+		kdapl_ep_key_gone(kdapl_ep_of(obj), lkey, until);
 }
 
 /* Caller is in the section of the LMR's IA. */

@@ -720,16 +720,18 @@ static int race_poster(void *arg)
 }
 
 /*
- * At a peer's memory the first failure says what it is: not a flush, which follows
- * one.  A target that is broken refuses no more; who missed it (on Soft-RoCE
- * whoever had a part of a read already) tries until he gives up.  At our own a
- * flush may be all that is heard: of a receive by the peer's end, of requests on
- * Soft-RoCE because the free breaks a connection where one waits behind another.
+ * The first failure says what it is: not a flush, which follows one.  A target
+ * that is broken refuses no more; who missed it (on Soft-RoCE whoever had a part
+ * of a read already) tries until he gives up.  Of a receive that failed the
+ * peer's end may be all that is heard, and of a source that is gone that the
+ * connection breaks: Soft-RoCE may stop there without a word.
  */
 static bool is_refusal(const struct race *race, DAT_DTO_COMPLETION_STATUS status)
 {
-	return !is_remote(race) || status == DAT_DTO_ERR_REMOTE_ACCESS ||
-	       status == DAT_DTO_ERR_TRANSPORT;
+	if (is_remote(race))
+		return status == DAT_DTO_ERR_REMOTE_ACCESS ||
+		       status == DAT_DTO_ERR_TRANSPORT;
+	return race->kind != SINK || status != DAT_DTO_ERR_FLUSHED;
 }
 
 static bool race_event(struct race *race, const DAT_EVENT *event)
@@ -742,18 +744,14 @@ static bool race_event(struct race *race, const DAT_EVENT *event)
 	return account_event(&race->mine, &race->pair.a, event);
 }
 
-/*
- * Takes completions until @want of them are here, or all of what was posted.
- * Soft-RoCE may stop without a word when memory that it sends from is gone.
- */
+/* Takes completions until @want of them are here, or all of what was posted. */
 static bool race_take(struct race *race, u64 want)
 {
 	u64 end = now_us() + WAIT_MS * 1000ULL, *next = &race->mine.request.next;
 	DAT_EVENT event;
 
 	while (*next < want) {
-		if (read_u64(&race->done) &&
-		    (race->kind == SOURCE || *next == race->posted))
+		if (read_u64(&race->done) && *next == race->posted)
 			return true;
 		if (event_within(race->pair.a.request, 10, &event)) {
 			if (!race_event(race, &event))
