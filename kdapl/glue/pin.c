@@ -122,6 +122,22 @@ static long pin_batch(unsigned long addr, unsigned long n, bool writable,
 	return ret;
 }
 
+/*
+ * Before 6.3 a pin for long does not wait for the process's own pager
+ * (userfaultfd), it fails; a short one waits, and brings the page.
+ */
+static long pin_waiting(unsigned long addr, unsigned long n, bool writable,
+			struct page **list)
+{
+	long ret = pin_batch(addr, n, writable, list);
+
+	if (ret != -EFAULT ||
+	    pin_user_pages_fast(addr, 1, writable ? FOLL_WRITE : 0, list) != 1)
+		return ret;
+	unpin_user_page(*list);
+	return pin_batch(addr, n, writable, list);
+}
+
 static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
 {
 	unsigned long left = nr_pages(pages->start, pages->length);
@@ -135,7 +151,7 @@ static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
 		return -ENOMEM;
 	while (left && !ret) {
 		cond_resched();
-		n = pin_batch(addr, min(left, BATCH), pages->writable, list);
+		n = pin_waiting(addr, min(left, BATCH), pages->writable, list);
 		if (n <= 0) {
 			ret = why_not(addr, n, pages->writable);
 			break;

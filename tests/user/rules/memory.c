@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Protection Zones and Local Memory Regions (mt:M1..M27, mt:M67..M69). */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include "../proc.h"
 #include "rig.h"
@@ -386,7 +390,7 @@ static void unmapped(void)
 static const struct {
 	size_t length;
 	DAT_MEM_PRIV_FLAGS privileges;
-} forks[] = {
+} kinds[] = {
 	{ 2 * PAGE, DAT_MEM_PRIV_ALL_FLAG },
 	{ 2 * PAGE, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG },
 	{ 700 * PAGE, DAT_MEM_PRIV_ALL_FLAG },
@@ -437,8 +441,8 @@ static void same_pages(DAT_EP_HANDLE ep, uint8_t *memory, size_t at,
 
 static void fork_over(DAT_EP_HANDLE ep, unsigned int i, bool child_writes)
 {
-	bool writable = forks[i].privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	size_t length = forks[i].length, last = length - PAGE;
+	bool writable = kinds[i].privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	size_t length = kinds[i].length, last = length - PAGE;
 	int fds[2], status;
 	uint8_t *memory;
 	pid_t pid;
@@ -449,7 +453,7 @@ static void fork_over(DAT_EP_HANDLE ep, unsigned int i, bool child_writes)
 	CHECK(memory != MAP_FAILED);
 	fill(memory, PAGE, 1);
 	fill(memory + last, PAGE, 1);
-	OK(create_va(memory, length, forks[i].privileges));
+	OK(create_va(memory, length, kinds[i].privileges));
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
 	pid = fork();
 	if (!pid) {
@@ -477,8 +481,61 @@ static void forked(void)
 
 	rig_both();
 	connected(&ep_a, &ep_b);
-	for (i = 0; i < 2 * ARRAY_SIZE(forks); i++)
+	for (i = 0; i < 2 * ARRAY_SIZE(kinds); i++)
 		fork_over(ep_b, i / 2, i % 2);
+}
+
+/* Brings each page that is missed. */
+static void *pager(void *fd)
+{
+	static uint8_t page[PAGE];
+	struct uffdio_copy copy = { .src = (uintptr_t)page, .len = PAGE };
+	struct uffd_msg msg;
+
+	fill(page, PAGE, 1);
+	while (read(*(int *)fd, &msg, sizeof(msg)) == sizeof(msg) &&
+	       msg.event == UFFD_EVENT_PAGEFAULT) {
+		copy.dst = msg.arg.pagefault.address & -PAGE;
+		ioctl(*(int *)fd, UFFDIO_COPY, &copy);
+	}
+	return NULL;
+}
+
+/* The process is its own pager: registration waits for it. */
+static void paged(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	DAT_EP_HANDLE ep_a, ep_b;
+	pthread_t thread;
+	uint8_t *memory;
+	unsigned int i;
+	int fd;
+
+	rig_both();
+	connected(&ep_a, &ep_b);
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	CHECK(fd >= 0 && !ioctl(fd, UFFDIO_API, &api));
+	CHECK(!pthread_create(&thread, NULL, pager, &fd));
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		memory = mmap(NULL, kinds[i].length, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(memory != MAP_FAILED);
+		range.range.start = (uintptr_t)memory;
+		range.range.len = kinds[i].length;
+		CHECK(!ioctl(fd, UFFDIO_REGISTER, &range));
+		OK(create_va(memory, kinds[i].length, kinds[i].privileges));
+		verify(memory, PAGE, 1);
+		verify(memory + kinds[i].length - PAGE, PAGE, 1);
+		same_pages(ep_b, memory, kinds[i].length - PAGE,
+			   kinds[i].privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+			   2);
+		OK(dat_lmr_free(lmr));
+		munmap(memory, kinds[i].length);
+	}
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	close(fd);
 }
 
 static const struct check_case cases[] = {
@@ -494,6 +551,7 @@ static const struct check_case cases[] = {
 	{ "mt:M19 more than may be locked", too_much },
 	{ "mt:M20 memory that is unmapped", unmapped },
 	{ "mt:M20 memory that is forked", forked },
+	{ "mt:M5 mt:M6 memory that a pager brings", paged },
 };
 
 SET(memory_set);
