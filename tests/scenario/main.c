@@ -5,10 +5,6 @@
  */
 #include "scenario.h"
 
-extern const struct scenario_table disconnect_table, order_table, reset_table,
-				   handoff_table, free_table, lmr_table,
-				   rmr_table, dup_table, passive_table;
-
 static const struct scenario_table * const tables[] = {
 	&disconnect_table,
 	&order_table,

@@ -38,17 +38,17 @@ void *platform_alloc(size_t size)
 void *platform_alloc_scattered(size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE), i;
-	volatile char *memory;
+	char *memory;
 
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
 	for (i = 0; i < size; i += 2 * page)
-		memory[i] = 0;
+		__atomic_store_n(&memory[i], 0, __ATOMIC_RELAXED);
 	for (i = page; i < size; i += 2 * page)
-		memory[i] = 0;
-	return (void *)memory;
+		__atomic_store_n(&memory[i], 0, __ATOMIC_RELAXED);
+	return memory;
 }
 
 void platform_free(void *memory, size_t size)

@@ -267,12 +267,12 @@ enum marker { MARK_SEND, MARK_READ, MARK_WRITE, MARK_BIND, NR_MARKERS };
 /* Of the requests before a marker, this one is a bind. */
 #define BIND	2
 
-static DAT_RETURN post_marker(struct node *node, enum marker marker,
+static DAT_RETURN post_marker(struct node *node, enum marker kind,
 			      DAT_RMR_HANDLE rmr, u64 number)
 {
 	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
 
-	switch (marker) {
+	switch (kind) {
 	case MARK_SEND:
 		return node_send(node, 0, 8, number,
 				 DAT_COMPLETION_SUPPRESS_FLAG);
@@ -294,7 +294,7 @@ static bool flushed(struct pair *p, DAT_RMR_HANDLE rmr, bool bind, u64 number)
 }
 
 /* A consumer that waits for its markers finds all others before them. */
-static bool markers_once(struct pair *p, enum marker marker, DAT_RMR_HANDLE rmr)
+static bool markers_once(struct pair *p, enum marker kind, DAT_RMR_HANDLE rmr)
 {
 	int i;
 
@@ -307,7 +307,7 @@ static bool markers_once(struct pair *p, enum marker marker, DAT_RMR_HANDLE rmr)
 	if (!both_disconnected(p))
 		return false;
 	OK(node_recv(&p->a, 0, 64, 100));
-	OK(post_marker(&p->a, marker, rmr, 101));
+	OK(post_marker(&p->a, kind, rmr, 101));
 	for (i = 0; i < NODE_RECVS - 1; i++)
 		if (!want_done(p->a.recv, p->a.ep, i, DAT_DTO_ERR_FLUSHED))
 			return false;
@@ -316,14 +316,14 @@ static bool markers_once(struct pair *p, enum marker marker, DAT_RMR_HANDLE rmr)
 	for (i = 0; i < NODE_RECVS - 1; i++)
 		if (!flushed(p, rmr, i == BIND, i))
 			return false;
-	return flushed(p, rmr, marker == MARK_BIND, 101) && reset_both(p) &&
+	return flushed(p, rmr, kind == MARK_BIND, 101) && reset_both(p) &&
 	       nothing_more(p->a.recv) && nothing_more(p->a.request) &&
 	       nothing_more(p->a.conn);
 }
 
 static void markers(void)
 {
-	enum marker marker;
+	enum marker kind;
 	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
 
@@ -332,9 +332,9 @@ static void markers(void)
 	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG) ||
 	    !OK(dat_rmr_create(side_a.pz, &rmr)))
 		return;
-	for (marker = 0; marker < NR_MARKERS; marker++)
+	for (kind = 0; kind < NR_MARKERS; kind++)
 		if (!pair_connect(&p.a, &p.b, &p.listener) ||
-		    !markers_once(&p, marker, rmr))
+		    !markers_once(&p, kind, rmr))
 			return;
 	/* F15: of so many binds that were flushed not one holds it. */
 	OK(dat_lmr_free(p.a.mem.lmr));

@@ -72,6 +72,10 @@ struct scenario_table {
 #define SCENARIO_TABLE(table) \
 	const struct scenario_table table = { scenarios, ARRAY_SIZE(scenarios) }
 
+extern const struct scenario_table disconnect_table, order_table, reset_table,
+				   handoff_table, free_table, lmr_table,
+				   rmr_table, dup_table, passive_table;
+
 /* ---- verdicts (main.c) -------------------------------------------------- */
 
 /* May sleep; from any thread. */

@@ -61,7 +61,7 @@ u64 now_ms(void);
 void nap_us(u32 us);
 /* A line of the report */
 void say(const char *format, ...) __printf(1, 2);
-void vsay(const char *format, va_list args);
+void vsay(const char *format, va_list args) __printf(1, 0);
 void *mem_new(size_t size);
 void mem_free(void *mem);
 /* A thread that runs until @run returns; join waits for that. */

@@ -997,7 +997,7 @@ int main(int argc, char **argv)
 		*(c == 'a' ? &ia_a : &ia_b) = optarg;
 	}
 	if (!faults_init()) {
-		fprintf(stderr, "alloc_fail: %s (root, debugfs mounted, kdapl loaded, fault injection?)\n",
+		fprintf(stderr, "alloc_fail: %s (root? debugfs? kdapl loaded? fault injection?)\n",
 			strerror(errno));
 		return 2;
 	}
