@@ -422,6 +422,18 @@ static bool stage_all(struct staged *s)
 	return stage_new(&s[last], &stages[last]);
 }
 
+/* On a slow machine the cut link ends a drain before we look. */
+static bool still_staged(const struct staged *s)
+{
+	bool drains = s->is->state == DAT_EP_STATE_DISCONNECT_PENDING;
+	DAT_EP_STATE state;
+
+	return OK(dat_ep_get_status(s->node.ep, &state, NULL, NULL)) &&
+	       (state == s->is->state ||
+		(drains && state == DAT_EP_STATE_DISCONNECTED) ||
+		FAIL("state %d, not %s", state, s->is->name));
+}
+
 static void closed_in_every_state(void)
 {
 	struct staged *s = scenario_alloc(NR_STAGES * sizeof(*s));
@@ -432,7 +444,7 @@ static void closed_in_every_state(void)
 	BAD_STATE(dat_ia_close(side_a.ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
 	BAD_STATE(dat_ia_close(side_b.ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
 	for (i = 0; i < NR_STAGES; i++)
-		state_is(s[i].node.ep, stages[i].state);
+		still_staged(&s[i]);
 	side_close(&side_b, ABRUPT);
 	if (!link_up(&side_a))
 		return;
