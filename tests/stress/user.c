@@ -189,8 +189,9 @@ static void start(u32 number)
 	memset(board->calls[number], 0, sizeof(board->calls[number]));
 	for (i = 0; i <= WORKERS; i++)
 		c->beat_at[i] = now_ms();
-	if (number >= STEADY && chance(100) < 60)
-		c->kill_at = now_ms() + 1 + chance(6000);
+	/* The first one for certain: it lives longer than that by itself. */
+	if (number >= STEADY && (!kills || chance(100) < 60))
+		c->kill_at = now_ms() + 1 + chance(kills ? 6000 : 300);
 	c->pid = fork();
 	if (!c->pid)
 		child(number, child_seed);
