@@ -218,15 +218,12 @@ static void free_eps(struct world *w)
 	}
 }
 
-static bool all_gone(struct world *w)
+/* The next one from @ep on of which some markers came, but not all. */
+static struct ep *not_gone(struct ep *ep)
 {
-	struct ep *ep;
-
-	for (ep = w->all; ep; ep = ep->next) {
-		if (ep->markers && !load(&ep->gone))
-			return false;
-	}
-	return true;
+	while (ep && (!load(&ep->markers) || load(&ep->gone)))
+		ep = ep->next;
+	return ep;
 }
 
 static void free_rest(struct world *w)
@@ -255,16 +252,18 @@ static void free_rest(struct world *w)
 /* Everything is accounted for, everything is freed, in good order. */
 static void end_drained(struct world *w, struct thread *collector)
 {
+	struct ep *ep;
 	u64 end;
 
 	free_points(w);
 	drain(w);
 	free_eps(w);
 	end = now_ms() + END_MS;
-	while (!all_gone(w) && now_ms() < end)
+	while (not_gone(w->all) && now_ms() < end)
 		nap_us(5000);
-	if (!all_gone(w))
-		broken(RULE_FREED, "markers of freed EPs did not come");
+	for (ep = not_gone(w->all); ep; ep = not_gone(ep->next))
+		broken(RULE_FREED, "EP %p: %u of %u markers came", ep,
+		       ep->markers, EVDS);
 	store(&w->taken, 1);
 	thread_join(collector);
 	while (take_all(w))
