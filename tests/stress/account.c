@@ -503,6 +503,7 @@ void marker(struct world *w, struct ep *ep)
 	u32 i;
 
 	count(COUNT_FREED, 1);
+	store(&ep->freed, 1);
 	for (i = 0; i < EVDS; i++) {
 		do {
 			ret = dat_evd_post_se(w->evds[i].handle, &event);

@@ -121,6 +121,7 @@ struct evd {
  * @freeing: somebody is about to free it, which ends its connection events
  * @accepted, @completed, @silent: posts; silent ones show failures only
  * @attempts, @ended: calls that connect or accept, and what came of them
+ * @freed: so its markers are there, or about to be
  * @markers: of those behind its free, how many were taken; all: it is @gone
  * @last: of each direction and thread, what completed last
  *
@@ -146,6 +147,7 @@ struct ep {
 	u64 failed_silent;
 	u64 attempts;
 	u64 ended;
+	u32 freed;
 	u32 markers;
 	u32 gone;
 	u64 last[2][WORKERS + 1];

@@ -218,10 +218,10 @@ static void free_eps(struct world *w)
 	}
 }
 
-/* The next one from @ep on of which some markers came, but not all. */
+/* The next one from @ep on that was freed, but not all of its markers came. */
 static struct ep *not_gone(struct ep *ep)
 {
-	while (ep && (!load(&ep->markers) || load(&ep->gone)))
+	while (ep && (!load(&ep->freed) || load(&ep->gone)))
 		ep = ep->next;
 	return ep;
 }
