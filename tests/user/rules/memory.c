@@ -397,6 +397,37 @@ static const struct {
 	{ 700 * PAGE, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG },
 };
 
+/* Its last page is only to be read, then it is not there at all. */
+static void partly_there(void)
+{
+	unsigned long long charged, pages;
+	uint8_t *memory, *last;
+	unsigned int i;
+	bool writes;
+
+	rig_open(&a);
+	charged = pinned();
+	pages = proc_pins();
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		writes = kinds[i].privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		memory = mmap(NULL, kinds[i].length, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(memory != MAP_FAILED);
+		last = memory + kinds[i].length - PAGE;
+		CHECK(!mprotect(last, PAGE, PROT_READ));
+		if (writes)
+			CHECK_RET(create_va(memory, kinds[i].length,
+					    kinds[i].privileges), ARG(6));
+		CHECK_EQ(pinned(), charged);
+		CHECK(!munmap(last, PAGE));
+		CHECK_RET(create_va(memory, kinds[i].length,
+				    kinds[i].privileges), ARG(3));
+		CHECK_EQ(pinned(), charged);
+		CHECK(proc_pins() <= pages);
+		munmap(memory, kinds[i].length - PAGE);
+	}
+}
+
 /*
  * First and last page: what was there at the fork, or what the child wrote, and
  * that to the end.
@@ -549,6 +580,7 @@ static const struct check_case cases[] = {
 	{ "mt:M14 the context of another process", context_of_another },
 	{ "mt:M18 the same memory, many times", many_times },
 	{ "mt:M19 more than may be locked", too_much },
+	{ "mt:M13 mt:M19 memory that is not all there is not charged", partly_there },
 	{ "mt:M20 memory that is unmapped", unmapped },
 	{ "mt:M20 memory that is forked", forked },
 	{ "mt:M5 mt:M6 memory that a pager brings", paged },
