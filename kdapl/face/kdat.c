@@ -7,16 +7,18 @@
  * not offer: shared receive queues and receive watermarks.
  *
  * In the comments "upcall context" means that the function never sleeps and may
- * be called from a softirq upcall (E99); "process context" that it may sleep:
- * might_sleep() reports each call from elsewhere, whether it would sleep or not.
+ * be called from a softirq upcall (E99); "process context" that it may sleep: see
+ * may_sleep().
  * A return code is written TYPE/SUBTYPE.  INVALID_HANDLE is what a null, freed,
  * forged or wrong-type handle gets from every function, and an object of an IA
  * that was closed.  Once the device is gone, what needs it is
- * DAT_INVALID_STATE without a subtype (E71).
+ * DAT_INVALID_STATE without a subtype (E71).  What needs process context returns
+ * DAT_MODEL_NOT_SUPPORTED in softirq and has changed nothing.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
+#include <linux/preempt.h>
 #include "kdat_upcall.h"
 
 #define SPACE	(&kdapl_kernel_space)
@@ -25,6 +27,21 @@
 	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
 #define INVALID_ARG(n) \
 	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+
+#define FROM_SOFTIRQ	DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)
+
+/*
+ * May the caller sleep?  A softirq upcall never may, and is told so (E99).  Of
+ * others that must not, those with a lock, a debug kernel reports each call, whether
+ * it would have slept or not.
+ */
+static bool may_sleep(void)
+{
+	if (!in_task())
+		return false;
+	might_sleep();
+	return true;
+}
 
 static bool names(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
@@ -51,7 +68,8 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 				       DAT_COUNT *entries_returned,
 				       DAT_PROVIDER_INFO *dat_provider_list[])
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_registry_list(SPACE, max_to_return, entries_returned,
 				   dat_provider_list);
 }
@@ -83,7 +101,8 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 			DAT_UINT32 dat_version_minor,
 			DAT_BOOLEAN thread_safety)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ia_open(SPACE, ia_name, asynch_evd_min_qlen,
 			     asynch_evd_handle, dat_version_major,
 			     dat_version_minor, thread_safety, ia_handle);
@@ -111,7 +130,8 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 			DAT_PROVIDER_ATTR *provider_attr)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ia_query(SPACE, ia_handle, async_evd_handle, ia_attr_mask,
 			      ia_attr, provider_attr_mask, provider_attr);
 }
@@ -132,7 +152,8 @@ EXPORT_SYMBOL(dat_ia_query);
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ia_close(SPACE, ia_handle, close_flags);
 }
 EXPORT_SYMBOL(dat_ia_close);
@@ -158,7 +179,8 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN *preferred_length,
 			       DAT_VADDR *preferred_alignment)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_memtype_hint(SPACE, ia_handle, mem_type, length,
 				  mem_optimization, preferred_length,
 				  preferred_alignment);
@@ -227,7 +249,8 @@ EXPORT_SYMBOL(dat_get_handle_type);
  */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_pz_create(SPACE, ia_handle, pz_handle);
 }
 EXPORT_SYMBOL(dat_pz_create);
@@ -246,7 +269,8 @@ EXPORT_SYMBOL(dat_pz_create);
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_pz_query(SPACE, pz_handle, pz_param_mask, pz_param);
 }
 EXPORT_SYMBOL(dat_pz_query);
@@ -262,7 +286,8 @@ EXPORT_SYMBOL(dat_pz_query);
  */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_pz_free(SPACE, pz_handle);
 }
 EXPORT_SYMBOL(dat_pz_free);
@@ -307,7 +332,8 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_lmr_create(SPACE, ia_handle, mem_type, region_description,
 				length, pz_handle, privileges, mem_optimization,
 				lmr_handle, lmr_context, rmr_context,
@@ -347,7 +373,8 @@ EXPORT_SYMBOL(dat_lmr_query);
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_lmr_free(SPACE, lmr_handle);
 }
 EXPORT_SYMBOL(dat_lmr_free);
@@ -367,7 +394,8 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
 			      true);
 }
@@ -387,7 +415,8 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
 			      false);
 }
@@ -409,7 +438,8 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_rmr_create(SPACE, pz_handle, rmr_handle);
 }
 EXPORT_SYMBOL(dat_rmr_create);
@@ -491,7 +521,8 @@ EXPORT_SYMBOL(dat_rmr_bind);
  */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_rmr_free(SPACE, rmr_handle);
 }
 EXPORT_SYMBOL(dat_rmr_free);
@@ -544,7 +575,8 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 	DAT_RETURN ret;
 	int err;
 
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	ret = kcreate_check(ia_handle, evd_min_qlen, upcall_policy, upcall);
 	if (ret)
 		return ret;
@@ -593,10 +625,12 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 DAT_UPCALL_POLICY upcall_policy,
 				 const DAT_UPCALL_OBJECT *upcall)
 {
-	struct kdapl_evd *evd = kdapl_evd_find(SPACE, evd_handle);
+	struct kdapl_evd *evd;
 	int err;
 
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	evd = kdapl_evd_find(SPACE, evd_handle);
 	if (!evd)
 		return INVALID_HANDLE(EVD_REQUEST);
 	if (upcall_policy != DAT_UPCALL_DISABLE &&
@@ -666,7 +700,8 @@ EXPORT_SYMBOL(dat_evd_query);
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_evd_resize(SPACE, evd_handle, evd_min_qlen);
 }
 EXPORT_SYMBOL(dat_evd_resize);
@@ -718,7 +753,8 @@ EXPORT_SYMBOL(dat_evd_dequeue);
  */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_evd_free(SPACE, evd_handle);
 }
 EXPORT_SYMBOL(dat_evd_free);
@@ -751,7 +787,8 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 const DAT_EP_ATTR *ep_attributes,
 			 DAT_EP_HANDLE *ep_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_create(SPACE, ia_handle, pz_handle,
 			       recv_completion_evd_handle,
 			       request_completion_evd_handle,
@@ -793,7 +830,8 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_modify(SPACE, ep_handle, ep_param_mask, ep_param);
 }
 EXPORT_SYMBOL(dat_ep_modify);
@@ -845,7 +883,8 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_QOS quality_of_service,
 			  DAT_CONNECT_FLAGS connect_flags)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_connect(SPACE, ep_handle, remote_ia_address,
 				remote_conn_qual, timeout, private_data_size,
 				private_data, quality_of_service,
@@ -875,7 +914,8 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      const DAT_PVOID private_data,
 			      DAT_QOS quality_of_service)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_dup_connect(SPACE, ep_handle, ep_dup_handle, timeout,
 				    private_data_size, private_data,
 				    quality_of_service);
@@ -912,7 +952,8 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_reset(SPACE, ep_handle);
 }
 EXPORT_SYMBOL(dat_ep_reset);
@@ -930,7 +971,8 @@ EXPORT_SYMBOL(dat_ep_reset);
  */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_ep_free(SPACE, ep_handle);
 }
 EXPORT_SYMBOL(dat_ep_free);
@@ -1120,7 +1162,8 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_psp_create(SPACE, ia_handle, conn_qual, evd_handle,
 				psp_flags, psp_handle);
 }
@@ -1144,7 +1187,8 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_PSP_FLAGS psp_flags,
 			      DAT_PSP_HANDLE *psp_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_psp_create_any(SPACE, ia_handle, conn_qual, evd_handle,
 				    psp_flags, psp_handle);
 }
@@ -1165,7 +1209,8 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_psp_query(SPACE, psp_handle, psp_param_mask, psp_param);
 }
 EXPORT_SYMBOL(dat_psp_query);
@@ -1180,7 +1225,8 @@ EXPORT_SYMBOL(dat_psp_query);
  */
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_psp_free(SPACE, psp_handle);
 }
 EXPORT_SYMBOL(dat_psp_free);
@@ -1203,7 +1249,8 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_rsp_create(SPACE, ia_handle, conn_qual, ep_handle,
 				evd_handle, rsp_handle);
 }
@@ -1224,7 +1271,8 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 			 DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_rsp_query(SPACE, rsp_handle, rsp_param_mask, rsp_param);
 }
 EXPORT_SYMBOL(dat_rsp_query);
@@ -1240,7 +1288,8 @@ EXPORT_SYMBOL(dat_rsp_query);
  */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_rsp_free(SPACE, rsp_handle);
 }
 EXPORT_SYMBOL(dat_rsp_free);
@@ -1260,7 +1309,8 @@ EXPORT_SYMBOL(dat_rsp_free);
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_cr_query(SPACE, cr_handle, cr_param_mask, cr_param);
 }
 EXPORT_SYMBOL(dat_cr_query);
@@ -1283,7 +1333,8 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_cr_accept(SPACE, cr_handle, ep_handle, private_data_size,
 			       private_data);
 }
@@ -1300,7 +1351,8 @@ EXPORT_SYMBOL(dat_cr_accept);
  */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_cr_reject(SPACE, cr_handle);
 }
 EXPORT_SYMBOL(dat_cr_reject);
@@ -1319,7 +1371,8 @@ EXPORT_SYMBOL(dat_cr_reject);
  */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
-	might_sleep();
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return kdapl_cr_handoff(SPACE, cr_handle, handoff);
 }
 EXPORT_SYMBOL(dat_cr_handoff);

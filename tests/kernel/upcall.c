@@ -140,7 +140,7 @@ static struct probe {
 	bool in_order;
 	bool alone;
 	DAT_RETURN teardown, free, close, modify;
-	DAT_RETURN rets[20];
+	DAT_RETURN rets[40];
 	unsigned int nr_rets;
 	DAT_RMR_HANDLE rmr;
 } probe;
@@ -210,14 +210,19 @@ static void note(DAT_RETURN ret)
 		probe.rets[probe.nr_rets++] = ret;
 }
 
-static void all_succeeded(unsigned int nr)
+static void all_returned(unsigned int nr, DAT_RETURN ret)
 {
 	unsigned int i;
 
 	CHECK(probe.nr_rets == nr);
 	for (i = 0; i < probe.nr_rets; i++)
-		if (probe.rets[i])
-			fail("call %u: %#x", i, probe.rets[i]);
+		if (probe.rets[i] != ret)
+			fail("call %u: %#x, not %#x", i, probe.rets[i], ret);
+}
+
+static void all_succeeded(unsigned int nr)
+{
+	all_returned(nr, DAT_SUCCESS);
 }
 
 /* At the first software event: everything that may be called in softirq. */
@@ -294,6 +299,121 @@ static void calls_in_softirq(void)
 		want_conn(link.b.events, link.b.ep,
 			  DAT_CONNECTION_EVENT_DISCONNECTED);
 	}
+out:
+	if (probe.rmr)
+		OK(dat_rmr_free(probe.rmr));
+	link_free(&link);
+	if (probe.evd)
+		OK(dat_evd_free(probe.evd));
+}
+
+/* What may sleep, on objects with which it would succeed or be refused otherwise. */
+static void try_objects(struct link *link)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = link->a.mem.va };
+	DAT_EVD_HANDLE evd = link->a.events->evd;
+	DAT_LMR_TRIPLET part = piece(&link->a.mem, 0, 64);
+	DAT_EP_PARAM ep = { .ep_attr = node_attr };
+	DAT_IA_HANDLE ia = side_a.ia;
+	DAT_IA_ATTR attr;
+	DAT_PZ_PARAM pz;
+	DAT_HANDLE new;
+	DAT_COUNT nr;
+
+	note(dat_registry_list_providers(0, &nr, NULL));
+	note(dat_ia_open((DAT_NAME_PTR)side_a.name, 8, &evd, &new));
+	note(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	note(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	note(dat_ia_memtype_hint(ia, DAT_MEM_TYPE_VIRTUAL, 64, 0, NULL, NULL));
+	note(dat_pz_create(ia, &new));
+	note(dat_pz_query(side_a.pz, DAT_PZ_FIELD_ALL, &pz));
+	note(dat_pz_free(side_a.pz));
+	note(dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, 64, side_a.pz,
+			     DAT_MEM_PRIV_ALL_FLAG, 0, &new, NULL, NULL, NULL,
+			     NULL));
+	note(dat_lmr_free(link->a.mem.lmr));
+	note(dat_lmr_sync_rdma_read(ia, &part, 1));
+	note(dat_lmr_sync_rdma_write(ia, &part, 1));
+	note(dat_rmr_create(side_a.pz, &new));
+	note(dat_rmr_free(probe.rmr));
+	note(dat_evd_kcreate(ia, 8, DAT_UPCALL_DISABLE, NULL,
+			     DAT_EVD_DEFAULT_FLAG, &new));
+	note(dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
+	note(dat_evd_resize(evd, 4096));
+	note(dat_evd_free(evd));
+	note(dat_ep_create(ia, side_a.pz, evd, evd, evd, &node_attr, &new));
+	note(dat_ep_modify(link->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, &ep));
+}
+
+static void try_connections(struct link *link)
+{
+	DAT_IA_ADDRESS_PTR address = (DAT_IA_ADDRESS_PTR)&side_b.addr;
+	DAT_EVD_HANDLE evd = link->listener.requests->evd;
+	DAT_PSP_HANDLE psp = link->listener.psp;
+	DAT_CONN_QUAL qual = link->listener.qual;
+	DAT_EP_HANDLE a = link->a.ep, b = link->b.ep;
+	DAT_CR_HANDLE cr = DAT_HANDLE_NULL;
+	DAT_RSP_PARAM rsp_param;
+	DAT_PSP_PARAM psp_param;
+	DAT_CR_PARAM cr_param;
+	DAT_HANDLE new;
+
+	note(dat_ep_connect(a, address, qual, CONNECT_US, 0, NULL,
+			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	note(dat_ep_dup_connect(a, b, CONNECT_US, 0, NULL, DAT_QOS_BEST_EFFORT));
+	note(dat_ep_reset(a));
+	note(dat_ep_free(a));
+	note(dat_psp_create(side_b.ia, qual + 1, evd, DAT_PSP_CONSUMER_FLAG,
+			    &new));
+	note(dat_psp_create_any(side_b.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
+				&new));
+	note(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &psp_param));
+	note(dat_psp_free(psp));
+	note(dat_rsp_create(side_b.ia, qual + 1, b, evd, &new));
+	note(dat_rsp_query(psp, DAT_RSP_FIELD_ALL, &rsp_param));
+	note(dat_rsp_free(psp));
+	note(dat_cr_query(cr, DAT_CR_FIELD_ALL, &cr_param));
+	note(dat_cr_accept(cr, b, 0, NULL));
+	note(dat_cr_reject(cr));
+	note(dat_cr_handoff(cr, qual));
+}
+
+static void try_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
+			   DAT_BOOLEAN more)
+{
+	probe.softirq = in_serving_softirq();
+	try_objects(data);
+	try_connections(data);
+	complete(&probe.done);
+}
+
+static void sleepers_in_softirq(void)
+{
+	DAT_UPCALL_OBJECT upcall = { .upcall_func = try_in_softirq };
+	struct link link = {};
+
+	probe_new();
+	upcall.instance_data = &link;
+	if (!link_new(&link, NULL, NULL) ||
+	    !OK(dat_rmr_create(side_a.pz, &probe.rmr)) ||
+	    !OK(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_SINGLE_INSTANCE,
+				&upcall, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG,
+				&probe.evd)))
+		goto out;
+	OK(post_se(probe.evd, 1));
+	if (!probe_wait(&probe.done))
+		goto out;
+	CHECK(probe.softirq);
+	all_returned(35, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
+	/* Nothing has happened to any of them. */
+	OK(node_recv(&link.b, 0, 64, 1));
+	OK(node_send(&link.a, 0, 64, 2, 0));
+	want_dto(link.b.events, link.b.ep, 1, DAT_DTO_SUCCESS, 64);
+	want_dto(link.a.events, link.a.ep, 2, DAT_DTO_SUCCESS, 64);
+	link_disconnect(&link, DAT_CLOSE_GRACEFUL_FLAG);
+	OK(dat_ep_reset(link.a.ep));
+	OK(dat_ep_reset(link.b.ep));
+	link_connect(&link.a, &link.b, &link.listener);
 out:
 	if (probe.rmr)
 		OK(dat_rmr_free(probe.rmr));
@@ -796,6 +916,8 @@ const struct test_case upcall_cases[] = {
 	{ "E103 E104 E105 E97", "policies", policies },
 	{ "E98 E101", "contexts of upcalls", contexts },
 	{ "E99 mt:T17", "calls from an upcall in softirq", calls_in_softirq },
+	{ "E99", "calls that may sleep, from an upcall in softirq",
+	  sleepers_in_softirq },
 	{ "E100", "calls from an upcall in process context", calls_in_process },
 	{ "E100 F5 F7 F12 L2 R3 R10 mt:M22 mt:M44",
 	  "an endpoint driven, reset, freed by its own upcall",
