@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Registry, opening, closing, attributes (ev: G, I), and what a child has. */
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "rig.h"
 
 /* The IA's name is always the first argument. */
@@ -400,10 +404,22 @@ static void close_under_makers(void)
 	}
 }
 
+/* A reference of the module's own, for no other module uses it here. */
+static void keeps_loaded(void)
+{
+	DAT_IA_ATTR attr;
+
+	rig_open(&a);
+	CHECK(syscall(SYS_delete_module, "kdapl", O_NONBLOCK) == -1);
+	CHECK_EQ(errno, EWOULDBLOCK);
+	OK(dat_ia_query(a.ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+}
+
 static const struct check_case cases[] = {
 	{ "G12 G13 the list of providers", list_providers },
 	{ "G1 G9 I1 I2 I4 I5 I6 I8 dat_ia_open: arguments", open_arguments },
 	{ "I20 I21 I22 E15 mt:T35 dat_ia_query", query },
+	{ "I9 an open adapter keeps the module", keeps_loaded },
 	{ "I11 I12 graceful close", close_graceful },
 	{ "I14 I17 F7 abrupt close", close_abrupt },
 	{ "I3 E19 mt:M1 RULING36 two opens of one IA", two_opens },
