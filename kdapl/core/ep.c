@@ -1393,12 +1393,16 @@ out:
 #define MODIFY_COMMON	(DAT_EP_FIELD_ALL & ~(MODIFY_NEVER | MODIFY_SPECIFIC | \
 					      DAT_EP_FIELD_PZ_HANDLE))
 
-/* The state must allow each group that @mask names (M4). */
+/*
+ * The state must allow each group that @mask names (M4).  With none it is still no
+ * endpoint that has given everything back.
+ */
 static DAT_RETURN modify_allowed(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret = READ_ONCE(ep->state) == KDAPL_EP_GONE ? IH_EP :
+								 DAT_SUCCESS;
 
-	if (mask & DAT_EP_FIELD_PZ_HANDLE)
+	if (!ret && mask & DAT_EP_FIELD_PZ_HANDLE)
 		ret = peek(ep, KDAPL_EP_OP_MODIFY_PZ);
 	if (!ret && mask & MODIFY_COMMON)
 		ret = peek(ep, KDAPL_EP_OP_MODIFY_COMMON);
@@ -1504,6 +1508,9 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (ret)
 		goto out;
 	ret = use_attach(&use, old, ia, &attr, DAT_INVALID_ARG3);
+	/* One of them was freed meanwhile: as if it had been before. */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		ret = bad_arg(DAT_INVALID_ARG3);
 	if (ret)
 		goto out;
 	ret = rings_for(ep, &attr, &req, &recv);

@@ -4,6 +4,8 @@
  * that wait move along, rings that events are in stay, and what cannot be had, or
  * comes too late, changes nothing.
  */
+#include <linux/iopoll.h>
+#include <linux/workqueue.h>
 #include "stage.h"
 
 #define RECV_DTOS	DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
@@ -229,6 +231,79 @@ static void connect_comes_first(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* A call of somebody else's, and what it returned */
+struct caller {
+	struct work_struct work;
+	struct rival r;
+};
+
+static void frees(struct work_struct *work)
+{
+	struct rival *r = &container_of(work, struct caller, work)->r;
+
+	r->ret = kdapl_ep_free(&r->b->space, r->ep);
+}
+
+static void modifies_nothing(struct work_struct *work)
+{
+	struct rival *r = &container_of(work, struct caller, work)->r;
+	DAT_EP_PARAM param = {};
+
+	r->ret = kdapl_ep_modify(&r->b->space, r->ep, 0, &param);
+}
+
+#define LIMIT_US	10000000
+
+static int wait_gone(const struct kdapl_ep *ep)
+{
+	enum kdapl_ep_state state;
+
+	return read_poll_timeout(READ_ONCE, state, state == KDAPL_EP_GONE, 1000,
+				 LIMIT_US, false, ep->state);
+}
+
+static int wait_refs(const struct kdapl_ep *ep, u32 refs)
+{
+	u32 now;
+
+	return read_poll_timeout(refcount_read, now, now >= refs, 1000, LIMIT_US,
+				 false, &ep->obj.ref);
+}
+
+/*
+ * F5, F11: an endpoint that is being freed takes nothing more, even if all it is
+ * asked for is to change nothing.  It has no EVDs, for which the core has its own.
+ */
+static void free_comes_first(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census none = bench_census(b);
+	DAT_EP_HANDLE handle = bench_ep(b, DAT_HANDLE_NULL);
+	struct kdapl_ep *ep = bench_ep_of(b, handle);
+	struct caller free = { .r = { .b = b, .ep = handle } }, modify = free;
+	u32 refs;
+
+	INIT_WORK_ONSTACK(&free.work, frees);
+	INIT_WORK_ONSTACK(&modify.work, modifies_nothing);
+	kdapl_object_get(&ep->obj);
+	mutex_lock(&ep->modify_lock);
+	queue_work(system_unbound_wq, &free.work);
+	KUNIT_EXPECT_EQ(test, 0, wait_gone(ep));
+	refs = refcount_read(&ep->obj.ref);
+	queue_work(system_unbound_wq, &modify.work);
+	/* It has found the endpoint. */
+	KUNIT_EXPECT_EQ(test, 0, wait_refs(ep, refs + 1));
+	mutex_unlock(&ep->modify_lock);
+	flush_work(&free.work);
+	flush_work(&modify.work);
+	KUNIT_EXPECT_EQ(test, DONE, free.r.ret);
+	KUNIT_EXPECT_EQ(test, IH(EP), modify.r.ret);
+	kdapl_object_put(&ep->obj);
+	expect_same(b, &none);
+	destroy_work_on_stack(&modify.work);
+	destroy_work_on_stack(&free.work);
+}
+
 /* M4, mt:T11: EVDs come and go, the core's own stands in, and uses follow. */
 static void evds_come_and_go(struct kunit *test)
 {
@@ -291,6 +366,7 @@ static struct kunit_case kdapl_modify_cases[] = {
 	KUNIT_CASE(receives_do_not_fit),
 	KUNIT_CASE(events_keep_their_ring),
 	KUNIT_CASE(connect_comes_first),
+	KUNIT_CASE(free_comes_first),
 	KUNIT_CASE(evds_come_and_go),
 	KUNIT_CASE(quality_of_service),
 	{}
