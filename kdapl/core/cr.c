@@ -37,6 +37,7 @@ static void cr_end(struct kdapl_cr *cr, bool mark)
 {
 	struct kdapl_conn *conn = cr->conn;
 	struct kdapl_ep *ep = cr->ep;
+	bool ours;
 
 	cr->conn = NULL;
 	cr->ep = NULL;
@@ -46,9 +47,13 @@ static void cr_end(struct kdapl_cr *cr, bool mark)
 	kdapl_conn_destroy_id(conn);
 	kdapl_conn_put(conn);
 	if (ep) {
-		/* PCP -> UNC, TENT -> gone (P71). */
+		/*
+		 * PCP -> UNC, TENT -> gone (P71).  Asked before: the former is the
+		 * consumer's again behind it, and may be freed by him at once.
+		 */
+		ours = READ_ONCE(ep->state) == KDAPL_EP_TENTATIVE;
 		kdapl_ep_input(ep, NULL, KDAPL_EP_OP_REJECT);
-		if (READ_ONCE(ep->state) == KDAPL_EP_GONE)
+		if (ours)
 			kdapl_ep_finish(ep);
 		kdapl_object_put(&ep->obj);
 	}
