@@ -23,8 +23,9 @@
 /* Bits of @todo besides KDAPL_EP_ACT_* */
 #define CONN_RESOLVE	0x1000
 #define CONN_REAP	0x2000
-#define CONN_FATAL	0x4000
-#define CONN_ERROR	0x8000
+#define CONN_LINGER	0x4000	/* as CONN_REAP, when it is time */
+#define CONN_FATAL	0x8000
+#define CONN_ERROR	0x10000
 
 /* A device that does not flush its queue in this time never will. */
 #define FLUSH_LIMIT	(10 * HZ)
@@ -293,6 +294,13 @@ static bool flushed(struct kdapl_conn *conn)
 	return dir_drained(&ep->req) && dir_drained(&ep->recv);
 }
 
+static void drop_id(struct kdapl_conn *conn)
+{
+	kdapl_conn_wait_handed(conn);
+	cm_ops(conn)->destroy(conn->id);
+	conn->id = NULL;
+}
+
 /*
  * Who is just accepting has left the id's handler lock, which is not to be destroyed
  * before its unlock returns; @accepted does not change any more.
@@ -305,6 +313,27 @@ static void wait_for_accept(struct kdapl_conn *conn)
 	mutex_unlock(&conn->ep->modify_lock);
 }
 
+/* Nobody waits for the peer any more. */
+static bool peer_is_done(struct kdapl_conn *conn)
+{
+	return READ_ONCE(conn->peer_gone) || READ_ONCE(conn->ia->closing);
+}
+
+/* Until its time is over, whoever queues the work meanwhile. */
+static void keep_id(struct kdapl_conn *conn)
+{
+	atomic_long_or(CONN_LINGER, &conn->todo);
+	conn_queue_delayed(conn, max_t(long, conn->linger_until - jiffies, 0));
+	/* The answer, or the close, may have come before. */
+	if (peer_is_done(conn))
+		conn_queue_delayed(conn, 0);
+}
+
+static bool id_is_due(struct kdapl_conn *conn)
+{
+	return peer_is_done(conn) || time_after_eq(jiffies, conn->linger_until);
+}
+
 /*
  * The peer has not answered our disconnect, or not even our acceptance: the id
  * stays to repeat it.
@@ -315,21 +344,18 @@ static void linger(struct kdapl_conn *conn)
 
 	if (!conn->id)
 		return;
-	if (!conn->asked || READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing)) {
-		wait_for_accept(conn);
-		cm_ops(conn)->destroy(conn->id);
-		conn->id = NULL;
+	/* For who destroys it, now or when the endpoint is gone. */
+	wait_for_accept(conn);
+	if (!conn->asked || peer_is_done(conn)) {
+		drop_id(conn);
 		return;
 	}
 	kdapl_conn_get(conn);
 	spin_lock_irq(&ia->linger_lock);
 	list_add_tail(&conn->linger, &ia->linger);
 	spin_unlock_irq(&ia->linger_lock);
-	atomic_long_or(CONN_REAP, &conn->todo);
-	conn_queue_delayed(conn, LINGER_LIMIT);
-	/* The answer, or the close, may have come before we were listed. */
-	if (READ_ONCE(conn->peer_gone) || READ_ONCE(ia->closing))
-		conn_queue_delayed(conn, 0);
+	conn->linger_until = jiffies + LINGER_LIMIT;
+	keep_id(conn);
 }
 
 static void flush_step(struct kdapl_conn *conn)
@@ -395,10 +421,8 @@ static void destroy_id(struct kdapl_conn *conn)
 	struct kdapl_ia *ia = conn->ia;
 	bool listed;
 
-	if (conn->id) {
-		cm_ops(conn)->destroy(conn->id);
-		conn->id = NULL;
-	}
+	if (conn->id)
+		drop_id(conn);
 	spin_lock_irq(&ia->linger_lock);
 	listed = !list_empty(&conn->linger);
 	list_del_init(&conn->linger);
@@ -447,8 +471,10 @@ static void conn_work(struct work_struct *work)
 		queue_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
 	else if (todo & CONN_ERROR)
 		queue_broken(conn, DAT_EP_OTHER_ERROR);
-	if (todo & CONN_REAP)
+	if (todo & CONN_REAP || (todo & CONN_LINGER && id_is_due(conn)))
 		destroy_id(conn);
+	else if (todo & CONN_LINGER)
+		keep_id(conn);
 	else if (todo & KDAPL_EP_ACT_ABORT)
 		abort_attempt(conn);
 	else if (todo & CONN_RESOLVE)
@@ -486,6 +512,29 @@ void kdapl_conn_destroy_id(struct kdapl_conn *conn)
 {
 	kdapl_conn_queue(conn, CONN_REAP);
 	flush_delayed_work(&conn->work);
+}
+
+/**
+ * kdapl_conn_wait_handed - wait for who handed the id over to let go of it
+ * @conn: made by kdapl_sp_hand_over(), or any other
+ *
+ * May sleep; not with the id's handler mutex held.
+ */
+void kdapl_conn_wait_handed(struct kdapl_conn *conn)
+{
+	/* Pairs with kdapl_conn_handed(): the mutex is not touched any more. */
+	wait_event(conn->wait, !smp_load_acquire(&conn->handed));
+}
+
+/**
+ * kdapl_conn_handed - the unlock of the id's handler mutex has returned
+ * @conn: made by kdapl_sp_hand_over(), with a reference of its own, which is put
+ */
+void kdapl_conn_handed(struct kdapl_conn *conn)
+{
+	smp_store_release(&conn->handed, false);
+	wake_up_all(&conn->wait);
+	kdapl_conn_put(conn);
 }
 
 /**

@@ -127,6 +127,8 @@ struct kdapl_dir {
  *	  lock
  * @accepted, @confirmed: of a passive one: our acceptance went out, the peer's
  *	  confirmation came in; under the id's handler lock
+ * @handed: who hands the id over to this connection holds its handler lock still,
+ *	    which must not be destroyed before its unlock returns
  * @todo: KDAPL_EP_ACT_* (second group) still to be done by @work
  * @doing: of those, what takes several runs of @work
  * @errored, @flush_until: the queue was put into error; give up waiting then
@@ -146,6 +148,7 @@ struct kdapl_dir {
  * @resolve_until, @resolve_ms: end of address resolution, length of its next try
  * @peer_rd_in, @peer_rd_out: what the request offered
  * @linger: in kdapl_ia.linger
+ * @linger_until: the id waits for the peer so long
  */
 struct kdapl_conn {
 	refcount_t ref;
@@ -161,6 +164,7 @@ struct kdapl_conn {
 	bool asked;
 	bool accepted;
 	bool confirmed;
+	bool handed;
 	atomic_long_t todo;
 	unsigned long doing;
 	bool errored;
@@ -189,6 +193,7 @@ struct kdapl_conn {
 	u8 peer_rd_in;
 	u8 peer_rd_out;
 	struct list_head linger;
+	unsigned long linger_until;
 };
 
 /*
@@ -254,6 +259,8 @@ void kdapl_conn_queue(struct kdapl_conn *conn, unsigned long todo);
 void kdapl_conn_progress(struct kdapl_conn *conn);
 void kdapl_conn_finish(struct kdapl_conn *conn);
 void kdapl_conn_destroy_id(struct kdapl_conn *conn);
+void kdapl_conn_wait_handed(struct kdapl_conn *conn);
+void kdapl_conn_handed(struct kdapl_conn *conn);
 u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep);
 u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep);
 

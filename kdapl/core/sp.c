@@ -73,25 +73,10 @@ static void fill_conn(struct kdapl_conn *conn, struct kdapl_sp *sp,
 	conn->peer_rd_out = peer_rd_out;
 }
 
-/**
- * kdapl_sp_request - a request arrived
- * @sp: the service point; it is listening, so it lives
- * @id: the request's own id; the core's on success
- * @data: private data
- * @len: of @data
- * @peer_rd_in: RDMA reads that the peer admits
- * @peer_rd_out: RDMA reads that the peer wants to have outstanding here
- * @out: the connection, @id's context from here on
- *
- * Context: the handler mutexes of the listening id and of @id; may sleep.
- *
- * Return: 0; -ECONNREFUSED: nobody listens; -ENOBUFS: no room on the CR-EVD;
- * -ENOMEM.  After an errno nothing has happened here, and the glue refuses the
- * request.
- */
-int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
-		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
-		     struct kdapl_conn **out)
+/* kdapl_sp_request(); with @handed_over the caller has to call kdapl_conn_handed(). */
+static int request(struct kdapl_sp *sp, struct rdma_cm_id *id, const void *data,
+		   u8 len, u8 peer_rd_in, u8 peer_rd_out, bool handed_over,
+		   struct kdapl_conn **out)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
 	struct kdapl_conn *conn;
@@ -126,6 +111,10 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	 * point waits for the lock, and detaches the EVD afterwards.
 	 */
 	*out = conn;
+	if (handed_over) {
+		kdapl_conn_get(conn);
+		conn->handed = true;
+	}
 	fill_event(sp, cr);
 	kdapl_object_get(&cr->obj);
 	kdapl_object_publish(&cr->obj);
@@ -146,6 +135,29 @@ put_conn:
 	conn->id = NULL;
 	kdapl_conn_put(conn);
 	return ret;
+}
+
+/**
+ * kdapl_sp_request - a request arrived
+ * @sp: the service point; it is listening, so it lives
+ * @id: the request's own id; the core's on success
+ * @data: private data
+ * @len: of @data
+ * @peer_rd_in: RDMA reads that the peer admits
+ * @peer_rd_out: RDMA reads that the peer wants to have outstanding here
+ * @out: the connection, @id's context from here on
+ *
+ * Context: the handler mutexes of the listening id and of @id; may sleep.
+ *
+ * Return: 0; -ECONNREFUSED: nobody listens; -ENOBUFS: no room on the CR-EVD;
+ * -ENOMEM.  After an errno nothing has happened here, and the glue refuses the
+ * request.
+ */
+int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
+		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
+		     struct kdapl_conn **out)
+{
+	return request(sp, id, data, len, peer_rd_in, peer_rd_out, false, out);
 }
 
 /**
@@ -191,16 +203,20 @@ int kdapl_sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 	struct kdapl_conn *new;
 	int ret;
 
+	/* It came by a hand-over itself, just now. */
+	kdapl_conn_wait_handed(conn);
 	/* The active side giving up goes to one of the two, whole. */
 	cm->lock(id);
-	ret = kdapl_sp_request(sp, id, conn->in, conn->in_len, conn->peer_rd_in,
-			       conn->peer_rd_out, &new);
+	ret = request(sp, id, conn->in, conn->in_len, conn->peer_rd_in,
+		      conn->peer_rd_out, true, &new);
 	if (!ret) {
 		WRITE_ONCE(new->peer_gone, conn->peer_gone);
 		cm->hand_over(id, new);
 		conn->id = NULL;
 	}
 	cm->unlock(id);
+	if (!ret)
+		kdapl_conn_handed(new);
 	return ret;
 }
 

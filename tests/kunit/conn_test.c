@@ -487,7 +487,11 @@ static void peer_never_answers(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->work));
 	KUNIT_EXPECT_TRUE(test, time_before_eq(conn->work.timer.expires,
 					       jiffies + 20 * HZ));
-	/* the limit is over */
+	/* whoever wakes it before */
+	mod_delayed_work(kdapl_wq, &conn->work, 0);
+	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->work));
+	conn->linger_until = jiffies;
 	mod_delayed_work(kdapl_wq, &conn->work, 0);
 	expect_same(b, &before);
 }
