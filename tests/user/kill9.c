@@ -43,7 +43,10 @@ enum {
 	ENDED = 'e', BAD = 'b'
 };
 
-enum role { SERVER, CLIENT, SERVER_NO_ANSWER, HELD_UP, CLOSED_UNDER, REMOVER };
+enum role {
+	SERVER, CLIENT, SERVER_NO_ANSWER, WITHHOLDS, DRAINS, HELD_UP,
+	CLOSED_UNDER, REMOVER
+};
 
 struct peer {
 	pid_t pid;
@@ -247,19 +250,20 @@ static void post_receives(void)
 }
 
 /* Return: whether the connection came about. */
-static bool server(bool answer)
+static bool server(enum role role)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_EVENT event;
 	DAT_COUNT more;
 
 	open_all(ia_b);
-	post_receives();
+	if (role != WITHHOLDS)
+		post_receives();
 	MUST(dat_psp_create(me.ia, qual, me.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	tell(LISTENING);
 	MUST(dat_evd_wait(me.cr, LONG, 1, &event, &more));
 	tell(PENDING);
-	if (!answer)
+	if (role == SERVER_NO_ANSWER)
 		pause();
 	MUST(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
 			   me.ep, 0, NULL));
@@ -295,13 +299,58 @@ static void flushed(void)
 		;
 }
 
+static void want_end(void)
+{
+	DAT_EVENT event = next();
+
+	must(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ?
+	     DAT_SUCCESS : DAT_INTERNAL_ERROR, "DISCONNECTED", __LINE__);
+}
+
+/*
+ * A graceful disconnect with sends that nobody receives: before its end comes each
+ * post completes, none of them with success.
+ */
+static void drain(void)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	unsigned int slot, left = (1u << 2 * DEPTH) - 1;
+	DAT_EP_STATE state;
+	DAT_EVENT event;
+
+	for (slot = DEPTH; slot < 2 * DEPTH; slot++)
+		MUST(post(slot));
+	MUST(dat_ep_disconnect(me.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	MUST(dat_ep_get_status(me.ep, &state, NULL, NULL));
+	must(state == DAT_EP_STATE_DISCONNECT_PENDING ? DAT_SUCCESS :
+	     DAT_INTERNAL_ERROR, "the drain", __LINE__);
+	tell(PENDING);
+	while (left) {
+		event = next();
+		dto = &event.event_data.dto_completion_event_data;
+		slot = dto->user_cookie.as_64;
+		if (event.event_number != DAT_DTO_COMPLETION_EVENT ||
+		    slot >= 2 * DEPTH || !(left & 1u << slot) ||
+		    dto->status == DAT_DTO_SUCCESS)
+			must(DAT_INTERNAL_ERROR, "what the drain left", __LINE__);
+		left &= ~(1u << slot);
+	}
+	want_end();
+}
+
 static void connection(enum role role)
 {
-	if (role == CLIENT ? client() : server(role == SERVER)) {
+	bool is_client = role == CLIENT || role == DRAINS;
+
+	if (!(is_client ? client() : server(role))) {
+		flushed();
+	} else if (role == DRAINS) {
+		drain();
+	} else if (role == WITHHOLDS) {
+		want_end();
+	} else {
 		show_large();
 		traffic();
-	} else {
-		flushed();
 	}
 	close_all();
 }
@@ -561,6 +610,27 @@ static void both_in_traffic(void)
 	was_killed(&peers[1]);
 }
 
+static void in_drain(unsigned int victim)
+{
+	start(&peers[0], WITHHOLDS);
+	CHECK(gets_to(&peers[0], LISTENING));
+	start(&peers[1], DRAINS);
+	CHECK(gets_to(&peers[1], PENDING));
+	dies(&peers[victim]);
+	survives(&peers[!victim]);
+	was_killed(&peers[victim]);
+}
+
+static void drain_loses_its_peer(void)
+{
+	in_drain(0);
+}
+
+static void drain_is_killed(void)
+{
+	in_drain(1);
+}
+
 /* P47: the client of a server that dies with its request sees a reject. */
 static void server_with_request(void)
 {
@@ -685,6 +755,9 @@ static const struct check_case cases[] = {
 	{ "F17 I19 D50 L3 mt:M25 the client is killed in traffic", client_in_traffic },
 	{ "F17 I19 D50 L3 mt:M25 the server is killed in traffic", server_in_traffic },
 	{ "F17 I19 both are killed in traffic", both_in_traffic },
+	{ "D17 D43 F17 a graceful disconnect waits, its peer is killed",
+	  drain_loses_its_peer },
+	{ "D50 F17 I19 a graceful disconnect waits, and is killed", drain_is_killed },
 	{ "P47 the server is killed with a request", server_with_request },
 	{ "P4 I19 the server is killed listening", server_listening },
 	{ "F17 the client is killed at any moment", any_moment },
