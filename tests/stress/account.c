@@ -47,6 +47,41 @@ void broken(enum rule rule, const char *format, ...)
 	va_end(args);
 }
 
+/* checked - something was looked at that would not be so if a rule did not hold */
+void checked(enum rule rule)
+{
+	add(&board->checked[rule], 1);
+}
+
+/*
+ * enough - what takes longest was seen: a connection with messages that ended at
+ * both ends, while neither world was killed or closed
+ */
+bool enough(void)
+{
+	return load(&board->checked[RULE_PAIR]) && load(&board->counts[COUNT_BINDS]) &&
+	       load(&board->checked[RULE_LMR]);
+}
+
+/*
+ * tell_rules - a line for each rule; one that nothing was seen of has not held
+ *
+ * Return: how many did not hold.
+ */
+u32 tell_rules(void)
+{
+	u32 i, failed = 0;
+	bool held;
+
+	for (i = 0; i < RULES; i++) {
+		held = board->checked[i] && !board->broken[i];
+		say("%s %s (looked at %llu times)", held ? "ok" : "FAIL",
+		    rule_names[i], (unsigned long long)board->checked[i]);
+		failed += !held;
+	}
+	return failed;
+}
+
 void count(enum count what, u64 by)
 {
 	add(&board->counts[what], by);
@@ -206,10 +241,14 @@ static void in_order(struct ep *ep, bool recv, u32 thread, u64 seq)
 {
 	u64 *last = &ep->last[recv][thread];
 
-	if (seq <= *last && !load(&ep->moved))
-		broken(RULE_ORDER, "%s %llu of thread %u came after %llu, EP %p",
-		       recv ? "receive" : "request", (unsigned long long)seq,
-		       thread, (unsigned long long)*last, ep);
+	if (*last && !load(&ep->moved)) {
+		checked(RULE_ORDER);
+		if (seq <= *last)
+			broken(RULE_ORDER, "%s %llu of thread %u came after %llu, EP %p",
+			       recv ? "receive" : "request",
+			       (unsigned long long)seq, thread,
+			       (unsigned long long)*last, ep);
+	}
 	*last = seq;
 }
 
@@ -227,6 +266,8 @@ static void message(struct world *w, struct ep *ep, const struct post *post,
 	}
 	if (!ep->merged || load(&ep->moved))
 		return;
+	if (ep->got[m->thread])
+		checked(RULE_MESSAGE);
 	if (m->seq <= ep->got[m->thread])
 		broken(RULE_MESSAGE, "number %llu came after %llu",
 		       (unsigned long long)m->seq,
@@ -241,6 +282,8 @@ static void in_connection(struct ep *ep, bool recv, bool send, bool success)
 		broken(RULE_FAILED, "a %s succeeded, not connected, %s EP %p",
 		       recv ? "receive" : "request", ep->kept ? "kept" : "freed",
 		       ep);
+	if (ep->failed[recv])
+		checked(RULE_FAILED);
 	if (success && ep->failed[recv])
 		broken(RULE_FAILED, "a %s succeeded after one had failed, EP %p",
 		       recv ? "receive" : "request", ep);
@@ -366,6 +409,8 @@ static void pair_check(const struct pair *pair)
 	u32 s;
 
 	count(COUNT_PAIRS, 1);
+	if (pair->sent[0] || pair->sent[1])
+		checked(RULE_PAIR);
 	for (s = 0; s < 2; s++) {
 		u32 got = pair->got[!s];
 
@@ -439,8 +484,10 @@ static void established(struct world *w, struct ep *ep,
 	if (id) {
 		if (conn->private_data_size)
 			broken(RULE_PRIVATE, "the passive side got some");
-	} else if (!get_private(conn->private_data, conn->private_data_size,
-				&ep->id) && conn->private_data_size) {
+	} else if (get_private(conn->private_data, conn->private_data_size,
+			       &ep->id)) {
+		checked(RULE_PRIVATE);
+	} else if (conn->private_data_size) {
 		broken(RULE_PRIVATE, "ESTABLISHED has %d bytes of something else",
 		       (int)conn->private_data_size);
 	}
@@ -452,6 +499,7 @@ static void ended(struct ep *ep, DAT_EVENT_NUMBER number)
 		   number == DAT_CONNECTION_EVENT_BROKEN;
 
 	if (ep->connected && end) {
+		checked(RULE_ENDS);
 		if (ep->kept && ep->merged)
 			pair_fill(ep);
 		ep->connected = false;
@@ -517,6 +565,7 @@ static void marked(struct world *w, struct ep *ep)
 {
 	if (add(&ep->markers, 1) != EVDS)
 		return;
+	checked(RULE_FREED);
 	store(&ep->gone, 1);
 	posts_lost(w, ep);
 }
@@ -581,6 +630,10 @@ void check_drained(struct ep *ep)
 	DAT_EP_STATE state = DAT_EP_STATE_UNCONNECTED;
 
 	dat_ep_get_status(ep->handle, &state, NULL, NULL);
+	if (load(&ep->accepted))
+		checked(RULE_ONCE);
+	if (load(&ep->attempts))
+		checked(RULE_ATTEMPTS);
 	if (load(&ep->accepted) != load(&ep->completed))
 		broken(RULE_ONCE, "EP %p: %llu posts accepted, %llu completed, state %d",
 		       ep, (unsigned long long)ep->accepted,

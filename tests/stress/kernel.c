@@ -3,7 +3,7 @@
  * kdapl_stress: the worlds of the stress test as kernel consumers.
  *
  * "SECONDS SEED" written to /sys/kernel/debug/kdapl_stress/run runs them, and
- * returns at the end; `progress` shows the counts meanwhile, `result` what came
+ * returns at the end, at most twice as late; `progress` shows the counts meanwhile, `result` what came
  * of it.  Two worlds live as long as the test, the others close their adapter
  * under the hands of their threads, or end well, and begin again.  tests/guest/
  * stress.sh does it, at the same time as the program's run.
@@ -76,31 +76,22 @@ static void lives(void *arg)
 
 static void verdicts(void)
 {
-	u32 i, failed = 0, passed = 0;
+	bool any = board->counts[COUNT_CONNECTED] && board->counts[COUNT_BINDS];
+	u32 failed = tell_rules() + !any;
 
-	for (i = 0; i < RULES; i++) {
-		say("%s %s", board->broken[i] ? "FAIL" : "ok", rule_names[i]);
-		*(board->broken[i] ? &failed : &passed) += 1;
-	}
-	if (board->counts[COUNT_CONNECTED]) {
-		say("ok there were connections");
-		passed++;
-	} else {
-		say("FAIL there was no connection");
-		failed++;
-	}
-	say("%u passed, %u failed", passed, failed);
+	say("%s there were connections and binds", any ? "ok" : "FAIL");
+	say("%u passed, %u failed", RULES + 1 - failed, failed);
 }
 
 static void run(u32 seconds)
 {
 	struct thread *threads[WORLDS];
-	u64 end = now_ms() + seconds * 1000ULL;
+	u64 end = now_ms() + seconds * 1000ULL, late = end + seconds * 1000ULL;
 	u32 i;
 
 	for (i = 0; i < WORLDS; i++)
 		threads[i] = thread_start(lives, (void *)(uintptr_t)i);
-	while (now_ms() < end)
+	while (now_ms() < end || (!enough() && now_ms() < late))
 		nap_us(20000);
 	store(&board->stop, 1);
 	for (i = 0; i < WORLDS; i++) {

@@ -46,6 +46,7 @@ static DAT_RETURN end(struct worker *me, DAT_RETURN ret, u32 allowed)
 	count(COUNT_REFUSED, 1);
 	if (load(&me->w->closing))
 		return ret;
+	checked(RULE_CODE);
 	if (load(&board->faults))
 		allowed |= NO_ROOM;
 	if (type > 31 || !(allowed & 1U << type))
@@ -65,7 +66,10 @@ static void start(struct worker *me, const char *name)
 /* After a free that was right, the handle is wrong in the next call. */
 static void dead(struct world *w, DAT_RETURN ret, const char *what)
 {
-	if (DAT_GET_TYPE(ret) != DAT_INVALID_HANDLE && !load(&w->closing))
+	if (load(&w->closing))
+		return;
+	checked(RULE_DEAD);
+	if (DAT_GET_TYPE(ret) != DAT_INVALID_HANDLE)
 		broken(RULE_DEAD, "%s: 0x%x", what, ret);
 }
 
@@ -676,6 +680,8 @@ static void lmr_create(struct worker *me, u32 i)
 
 	if (!change(&lmr->state, &state, LMR_CHANGES))
 		return;
+	if (lmr->filled)
+		checked(RULE_LMR);
 	for (k = 0; lmr->filled && k < AREA; k++) {
 		if (lmr->mem[k] == PATTERN)
 			continue;

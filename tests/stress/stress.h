@@ -46,7 +46,7 @@
 #define QUALS		100	/* of each world */
 #define NOBODY		99	/* the one where nobody listens */
 
-/* What is proven; account.c has the names. */
+/* What is proven, if it was looked at at all; account.c has the names. */
 enum rule {
 	RULE_ONCE, RULE_ORDER, RULE_FAILED, RULE_ENDS, RULE_ATTEMPTS, RULE_FREED,
 	RULE_DEAD, RULE_LMR, RULE_MESSAGE, RULE_PAIR, RULE_PRIVATE, RULE_CODE,
@@ -86,6 +86,7 @@ struct place {
  * @stop: worlds end gracefully
  * @faults: allocations may fail
  * @broken: how often each rule was
+ * @checked: how often each one was put to the test
  * @serials: of accepted connections, for struct pair
  * @beats: calls of each thread; @calls is what it is in, or NULL
  */
@@ -94,6 +95,7 @@ struct board {
 	u32 faults;
 	u64 seed;
 	u32 broken[RULES];
+	u64 checked[RULES];
 	u64 counts[COUNTS];
 	struct place places[WORLDS];
 	u64 serials[WORLDS];
@@ -245,6 +247,9 @@ extern const char *const rule_names[RULES];
 
 bool book_init(struct world *w);
 void broken(enum rule rule, const char *format, ...) __printf(2, 3);
+void checked(enum rule rule);
+bool enough(void);
+u32 tell_rules(void);
 void count(enum count what, u64 by);
 struct ep *ep_new(struct world *w, DAT_EP_HANDLE handle, struct evd *recv,
 		  struct evd *request, struct evd *connect, bool kept);

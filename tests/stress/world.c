@@ -245,6 +245,7 @@ static void free_rest(struct world *w)
 	ok &= PERSIST(dat_evd_free(w->cr.handle));
 	ok &= PERSIST(dat_pz_free(w->pz));
 	ok &= PERSIST(dat_ia_close(w->ia, DAT_CLOSE_GRACEFUL_FLAG));
+	checked(RULE_CLOSE);
 	if (!ok)
 		broken(RULE_CLOSE, "world %u did not close", w->number);
 }
