@@ -1207,8 +1207,14 @@ static void ep_dup_connect_args(struct kunit *test)
 	REFUSED(IS(EP_CONNECTED),
 		kdapl_ep_dup_connect(S, active, active, FOREVER, 0, NULL, QOS));
 
+	/* C1: both are wrong, each in its own way: the source is told */
+	REFUSED(IS(EP_UNCONNECTED),
+		kdapl_ep_dup_connect(S, active, H->ep, FOREVER, 0, NULL, QOS));
+
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_accept(S, H->cr, passive, 0, NULL));
 	REFUSED(IS(EP_COMPLPENDING), DUP(passive, FOREVER, 0, NULL, QOS));
+	REFUSED(IS(EP_COMPLPENDING),
+		kdapl_ep_dup_connect(S, active, passive, FOREVER, 0, NULL, QOS));
 	fake_confirmed(bench_id(a->b, passive));
 	REFUSED(IP(2), DUP(passive, FOREVER, 0, NULL, QOS));
 	REFUSED(IS(EP_CONNECTED),
