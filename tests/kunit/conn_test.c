@@ -99,36 +99,57 @@ static void state_changes_during_connect(struct kunit *test)
 			kdapl_ep_input(e, NULL, KDAPL_EP_OP_UNRESERVE));
 }
 
-/* C14, C21: dup_connect, of a duplicate too; a refusal of the device changes nothing. */
+static DAT_RETURN duplicate(struct bench *b, DAT_EP_HANDLE ep,
+			    DAT_EP_HANDLE source, DAT_QOS qos)
+{
+	return kdapl_ep_dup_connect(&b->space, ep, source, DAT_TIMEOUT_INFINITE,
+				    0, NULL, qos);
+}
+
+/*
+ * C4, C14, C20, C21: dup_connect, of a duplicate too; a refusal of the model or of
+ * the device changes nothing, and the depths stay as they were set.
+ */
 static void duplicates(struct kunit *test)
 {
 	struct bench *b = test->priv;
+	DAT_EP_PARAM *param = kunit_kcalloc(test, 3, sizeof(*param), GFP_KERNEL);
 	DAT_EP_HANDLE ep[3];
+	DAT_EP_ATTR attr = {
+		.max_recv_dtos = 1,
+		.max_request_dtos = 1,
+	};
 	struct census before;
-	DAT_EP_PARAM param[2];
 	u32 calls;
 	int i;
 
-	for (i = 0; i < 3; i++)
-		ep[i] = bench_ep(b, b->evd);
+	KUNIT_ASSERT_NOT_NULL(test, param);
+	for (i = 0; i < 3; i++) {
+		attr.max_rdma_read_in = 4 - i;
+		attr.max_rdma_read_out = 1 + i;
+		ep[i] = bench_ep_attr(b, b->evd, b->evd, b->evd, &attr);
+	}
 	bench_connect(b, ep[0]);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	for (i = 1; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, DONE,
+				kdapl_ep_query(&b->space, ep[i], DAT_EP_FIELD_ALL,
+					       &param[2]));
 		before = bench_census(b);
+		calls = b->fake->calls[FAKE_CM_OPEN];
+		KUNIT_EXPECT_EQ(test, MNS, duplicate(b, ep[i], ep[i - 1],
+						     DAT_QOS_HIGH_THROUGHPUT));
+		KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_OPEN], calls);
 		fake_fail(b->fake, FAKE_CM_OPEN, 1, -ENOMEM);
-		KUNIT_EXPECT_EQ(test, IR(TEP),
-				kdapl_ep_dup_connect(&b->space, ep[i], ep[i - 1],
-						     DAT_TIMEOUT_INFINITE, 0, NULL,
-						     DAT_QOS_BEST_EFFORT));
+		KUNIT_EXPECT_EQ(test, IR(TEP), duplicate(b, ep[i], ep[i - 1],
+							 DAT_QOS_BEST_EFFORT));
 		expect_same(b, &before);
 		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED,
 				bench_state(b, ep[i]));
 
 		calls = b->fake->calls[FAKE_CM_RESOLVE];
-		KUNIT_EXPECT_EQ(test, DONE,
-				kdapl_ep_dup_connect(&b->space, ep[i], ep[i - 1],
-						     DAT_TIMEOUT_INFINITE, 0, NULL,
-						     DAT_QOS_BEST_EFFORT));
+		KUNIT_EXPECT_EQ(test, DONE, duplicate(b, ep[i], ep[i - 1],
+						      DAT_QOS_BEST_EFFORT));
 		KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 							calls + 1));
 		fake_resolved(bench_id(b, ep[i]));
@@ -145,10 +166,15 @@ static void duplicates(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, memcmp(param[0].remote_ia_address_ptr,
 						param[1].remote_ia_address_ptr,
 						sizeof(struct sockaddr_in)));
+		KUNIT_EXPECT_EQ(test, 4 - i, param[1].ep_attr.max_rdma_read_in);
+		KUNIT_EXPECT_EQ(test, 1 + i, param[1].ep_attr.max_rdma_read_out);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(&param[1].ep_attr,
+						&param[2].ep_attr,
+						sizeof(param->ep_attr)));
 	}
 }
 
-/* C3, C10: an IPv6 address, with the qualifier as its port. */
+/* C3: an IPv6 address, with the qualifier as its port; the state at return. */
 static void connects_by_ipv6(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -165,8 +191,11 @@ static void connects_by_ipv6(struct kunit *test)
 			kdapl_ep_connect(&b->space, ep, (struct sockaddr *)&to, 5001,
 					 DAT_TIMEOUT_INFINITE, 0, NULL,
 					 DAT_QOS_BEST_EFFORT, 0));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+			bench_state(b, ep));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_query(&b->space, ep,
 						   DAT_EP_FIELD_ALL, &param));
+	KUNIT_EXPECT_NE(test, 0, (int)param.local_port_qual);
 	peer = (struct sockaddr_in6 *)param.remote_ia_address_ptr;
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&peer->sin6_addr, &to.sin6_addr,
 					sizeof(to.sin6_addr)));
@@ -237,7 +266,7 @@ static void answer_after_the_abort(struct kunit *test)
 	}
 }
 
-/* R5, R6, A7: no input of a former connection reaches the one after the reset. */
+/* R6, A7: no input of a former connection reaches the one after the reset. */
 static void former_connection(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -452,7 +481,7 @@ static void lingers(struct bench *b, struct stage *s)
 	KUNIT_EXPECT_EQ(b->test, 1U, bench_census(b).lingering);
 }
 
-/* D50, R4, A7: the id waits for the peer's answer; the endpoint does not. */
+/* R1, R6, A7: the id waits for the peer's answer; the endpoint does not. */
 static void peer_answers_late(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -473,7 +502,7 @@ static void peer_answers_late(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/* D50, A7: an answer that never comes is not waited for longer than the limit. */
+/* A7: an answer that never comes is not waited for longer than the limit. */
 static void peer_never_answers(struct kunit *test)
 {
 	struct bench *b = test->priv;

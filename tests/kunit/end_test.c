@@ -189,13 +189,16 @@ static void reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, s.ep));
 	if (start->state != KDAPL_EP_UNCONNECTED)
 		expect_end(b, &s, start->event);
-	/* R4: as good as new */
+	/* as good as new */
 	bench_connect(b, s.ep);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	for (i = 0; i < s.posts; i++) {
 		fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_SUCCESS, 1, false);
 		expect_dto(b, b->evd, 100 + i, DTO_OK);
 	}
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+	KUNIT_EXPECT_EQ(test, IH(EP), kdapl_ep_reset(&b->space, s.ep));
+	KUNIT_EXPECT_EQ(test, IH(EP), kdapl_ep_reset(&b->space, b->pz));
 }
 
 /* I15, F17: the close of the adapter takes every state along. */
