@@ -728,8 +728,8 @@ static void cq_operations_fail(struct kunit *test)
 	int i;
 
 	bench_stage(b, KDAPL_EP_CONNECTED, &s);
-	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
 	fake_fail(b->fake, FAKE_CQ_POLL, 1, -EIO);
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
 	i = kdapl_evd_dequeue(&b->space, b->evd, &event);
 	KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_CQ_POLL));
 	if (i == DONE)	/* the failure was the watch's */
