@@ -6,6 +6,7 @@
  * about itself.  The test of an operation that failed is that nothing changed.
  */
 #include <linux/sched.h>
+#include "core/ia.h"
 #include "stage.h"
 
 #define QUAL	7400
@@ -429,6 +430,140 @@ static void device_refuses(struct kunit *test)
 		expect_empty(b, b->evd);
 		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED,
 				bench_state(b, w.ep));
+	}
+}
+
+/* Takes all LMR contexts that are left but for the bench's, which is 1. */
+static void take_contexts(struct bench *b)
+{
+	unsigned int order;
+
+	for (order = 1; order < 32; order++) {
+		XA_STATE_ORDER(xas, &b->space.lmrs, 1UL << order, order);
+
+		do {
+			xas_lock(&xas);
+			xas_store(&xas, xa_mk_value(order));
+			xas_clear_mark(&xas, XA_FREE_MARK);
+			xas_unlock(&xas);
+		} while (xas_nomem(&xas, GFP_KERNEL));
+	}
+}
+
+/* E2: what is registered and cannot be known to posts goes back. */
+static void no_context(struct kunit *test)
+{
+	static DAT_RETURN (*const make[])(struct world *) = {
+		make_lmr, make_lmr_of_lmr,
+	};
+	struct bench *b = test->priv;
+	struct census before;
+	struct world w = {};
+	int i;
+
+	world_init(&w, b);
+	take_contexts(b);
+	before = bench_census(b);
+	for (i = 0; i < ARRAY_SIZE(make); i++) {
+		u32 calls = b->fake->calls[FAKE_REG];
+
+		KUNIT_EXPECT_EQ(test, IR(MEMORY), make[i](&w));
+		KUNIT_EXPECT_EQ(test, calls + 1, b->fake->calls[FAKE_REG]);
+		expect_same(b, &before);
+	}
+}
+
+/* Another thread is in the midst of a free; the handle is there. */
+static struct kdapl_object *dying(struct bench *b, DAT_HANDLE handle)
+{
+	struct kdapl_object *obj = kdapl_object_find(&b->space, handle, 0);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, obj);
+	KUNIT_EXPECT_EQ(b->test, 0, kdapl_object_kill(obj));
+	kdapl_object_put(obj);
+	return obj;
+}
+
+static DAT_RETURN make_ep_with(struct world *w, DAT_PZ_HANDLE pz,
+			       DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			       DAT_EVD_HANDLE connect)
+{
+	return kdapl_ep_create(&w->b->space, w->b->ia, pz, recv, request, connect,
+			       NULL, &w->made);
+}
+
+/* E5, E114: what is being freed cannot be used any more, and nothing comes of it. */
+static void used_while_freed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
+	DAT_EVD_HANDLE evd = bench_evd(b, 4, BENCH_EVD_FLAGS);
+	DAT_EVD_HANDLE other = bench_evd(b, 4, BENCH_EVD_FLAGS);
+	struct kdapl_object *pz, *dead;
+	struct census before;
+	struct world w = {};
+
+	world_init(&w, b);
+	KUNIT_ASSERT_EQ(test, DONE, make_pz(&w));
+	pz = dying(b, w.made);
+	dead = dying(b, evd);
+	before = bench_census(b);
+
+	KUNIT_EXPECT_EQ(test, IH(PZ),
+			kdapl_rmr_create(&b->space, kdapl_handle(pz), &w.made));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->space.nr_rmrs));
+	KUNIT_EXPECT_EQ(test, IH(PZ),
+			kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL,
+					 region, PAGE_SIZE, kdapl_handle(pz),
+					 DAT_MEM_PRIV_ALL_FLAG,
+					 DAT_MEM_OPTIMIZE_DONT_CARE, &w.made,
+					 NULL, NULL, NULL, NULL));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, IH(PZ), make_ep_with(&w, kdapl_handle(pz), other,
+						   other, other));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, IH(EVD_RECV),
+			make_ep_with(&w, b->pz, evd, other, other));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, IH(EVD_REQUEST),
+			make_ep_with(&w, b->pz, other, evd, other));
+	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, IH(EVD_CONN),
+			make_ep_with(&w, b->pz, other, other, evd));
+	expect_same(b, &before);
+
+	kdapl_pz_teardown(pz);
+	kdapl_evd_teardown(dead);
+}
+
+/* T17, C11, A10: of a device that goes one CQ or the other is gone already. */
+static void cq_is_gone(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd[2];
+	struct census before;
+	struct kdapl_evd *e;
+	DAT_EP_HANDLE ep;
+	u32 i, calls;
+
+	for (i = 0; i < 2; i++) {
+		evd[0] = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+		evd[1] = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+		ep = bench_ep_attr(b, evd[0], evd[1], b->evd, NULL);
+		e = kdapl_evd_find(&b->space, evd[i]);
+		KUNIT_ASSERT_NOT_NULL(test, e);
+		kdapl_evd_release_verbs(&e->obj);
+		kdapl_evd_put(e);
+		before = bench_census(b);
+		calls = b->fake->calls[FAKE_QP_CREATE];
+		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
+		bench_request(b, ep);
+		expect_dto(b, evd[0], i, FLUSHED);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_QP_CREATE]);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+		expect_same(b, &before);
 	}
 }
 
@@ -886,6 +1021,9 @@ static struct kunit_case kdapl_error_cases[] = {
 	KUNIT_CASE_PARAM(no_memory, operations_gen_params),
 	KUNIT_CASE_PARAM(no_handle, operations_gen_params),
 	KUNIT_CASE(device_refuses),
+	KUNIT_CASE(no_context),
+	KUNIT_CASE(used_while_freed),
+	KUNIT_CASE(cq_is_gone),
 	KUNIT_CASE_PARAM(device_fails_once, sweeps_gen_params),
 	KUNIT_CASE(cq_cannot_be_replaced),
 	KUNIT_CASE(open_fails),
