@@ -994,6 +994,68 @@ static void lender_goes(struct kunit *test)
 	}
 }
 
+/* Where @name is in the registry; -1: it is not. */
+static int entry_of(struct bench *b, const char *name)
+{
+	DAT_PROVIDER_INFO *info, *list[16];
+	DAT_COUNT i, number = 0;
+	int at = -1;
+
+	info = kunit_kcalloc(b->test, ARRAY_SIZE(list), sizeof(*info), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(b->test, info);
+	for (i = 0; i < ARRAY_SIZE(list); i++)
+		list[i] = &info[i];
+	KUNIT_EXPECT_EQ(b->test, DONE,
+			kdapl_registry_list(&b->space, ARRAY_SIZE(list), &number,
+					    list));
+	for (i = 0; i < number; i++) {
+		if (strcmp(info[i].ia_name, name))
+			continue;
+		KUNIT_EXPECT_EQ_MSG(b->test, -1, at, "twice %s", name);
+		at = i;
+	}
+	return at;
+}
+
+/* I9, G8, G12: each port is an IA of its own, and goes alone. */
+static void two_ports(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct fake_device *second = fake_create(2);
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_PZ_HANDLE pz[2];
+	DAT_EP_HANDLE ep;
+	DAT_IA_HANDLE ia;
+
+	KUNIT_ASSERT_NOT_NULL(test, second);
+	KUNIT_EXPECT_GE(test, entry_of(b, "fake-1"), 0);
+	KUNIT_EXPECT_EQ(test, entry_of(b, "fake-1") + 1, entry_of(b, "fake-2"));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_open(&b->space, "fake-2", 4, &async,
+						  DAT_VERSION_MAJOR,
+						  DAT_VERSION_MINOR, DAT_TRUE,
+						  &ia));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, ia, &pz[1]));
+	KUNIT_EXPECT_EQ(test, 1U, second->nr_zones);
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->nr_zones);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz[0]));
+	KUNIT_EXPECT_EQ(test, 1U, second->nr_zones);
+	KUNIT_EXPECT_EQ(test, 2U, b->fake->nr_zones);
+	/* nothing of one is good for the other */
+	KUNIT_EXPECT_EQ(test, IH(PZ),
+			kdapl_ep_create(&b->space, b->ia, pz[1], b->evd, b->evd,
+					b->evd, NULL, &ep));
+
+	fake_destroy(second);
+	expect_event(b, async, DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	expect_empty(b, b->async);
+	KUNIT_EXPECT_EQ(test, -1, entry_of(b, "fake-2"));
+	KUNIT_EXPECT_GE(test, entry_of(b, "fake-1"), 0);
+	KUNIT_EXPECT_EQ(test, GONE, kdapl_pz_create(&b->space, ia, &pz[1]));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, ia,
+						   DAT_CLOSE_ABRUPT_FLAG));
+	bench_connect(b, bench_ep(b, b->evd));
+}
+
 /* E71, A10: nothing new is made without the device; what is left can be looked at. */
 static void without_the_device(struct kunit *test)
 {
@@ -1028,6 +1090,7 @@ static struct kunit_case kdapl_error_cases[] = {
 	KUNIT_CASE(cq_cannot_be_replaced),
 	KUNIT_CASE(open_fails),
 	KUNIT_CASE(lender_goes),
+	KUNIT_CASE(two_ports),
 	KUNIT_CASE(without_the_device),
 	{}
 };

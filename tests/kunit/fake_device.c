@@ -999,7 +999,7 @@ void fake_device_event(struct fake_device *fake, enum ib_event_type event)
 	kdapl_device_walk_ias(fake->dev, raise_event, &e);
 }
 
-struct fake_device *fake_create(const char *name)
+struct fake_device *fake_create(u32 port)
 {
 	struct fake_device *fake = kzalloc(sizeof(*fake), GFP_KERNEL);
 	struct kdapl_device *dev;
@@ -1017,8 +1017,8 @@ struct fake_device *fake_create(const char *name)
 	init_waitqueue_head(&fake->wait);
 	fake->dev = dev;
 	dev->ib = (struct ib_device *)fake;
-	dev->port = 1;
-	strscpy(dev->name, name, sizeof(dev->name));
+	dev->port = port;
+	snprintf(dev->name, sizeof(dev->name), "fake-%u", port);
 	strscpy(dev->vendor, "fake", sizeof(dev->vendor));
 	dev->attrs = (struct ib_device_attr) {
 		.max_qp = 1024,
@@ -1112,7 +1112,7 @@ int bench_init(struct kunit *test)
 		return -ENOMEM;
 	b->test = test;
 	b->memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	b->fake = fake_create("fake-1");
+	b->fake = fake_create(1);
 	if (!b->memory || !b->fake)
 		return -ENOMEM;
 	kdapl_space_init(&b->space, &init_net, false, 1000);

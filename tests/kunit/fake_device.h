@@ -155,7 +155,8 @@ struct fake_device {
 	wait_queue_head_t wait;
 };
 
-struct fake_device *fake_create(const char *name);
+/* A port of the device, which is the adapter "fake-PORT"; the bench has port 1. */
+struct fake_device *fake_create(u32 port);
 void fake_destroy(struct fake_device *fake);
 
 /* The @nth call of @op from now on, 1 is the next, returns @error, once. */
