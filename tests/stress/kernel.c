@@ -3,10 +3,10 @@
  * kdapl_stress: the worlds of the stress test as kernel consumers.
  *
  * "SECONDS SEED" written to /sys/kernel/debug/kdapl_stress/run runs them, and
- * returns at the end, at most twice as late; `progress` shows the counts meanwhile, `result` what came
- * of it.  Two worlds live as long as the test, the others close their adapter
- * under the hands of their threads, or end well, and begin again.  tests/guest/
- * stress.sh does it, at the same time as the program's run.
+ * returns at the end, at most twice as late; `progress` shows the counts meanwhile,
+ * `result` what came of it.  Two worlds live as long as the test, the others close
+ * their adapter under the hands of their threads, or end well, and begin again.
+ * tests/guest/stress.sh does it, at the same time as the program's run.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
