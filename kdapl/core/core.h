@@ -213,8 +213,9 @@ DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE cr,
  *
  *	room	false: stop for now; somebody will kdapl_evd_kick() later
  *	deliver	one event, already dequeued; @more as E94
- *	done	the end of a batch in which deliver was called; @notify: at
- *		least one of its events notifies (E35)
+ *	done	the end of a batch in which deliver was called, or for which there
+ *		was no room; @notify: at least one of its events notifies, or of
+ *		those that wait for room (E35)
  *	held	may be NULL.  Events other than completions that were delivered
  *		and not taken by the consumer yet: they count against the EVD's
  *		length (E51, E63).  Any context, the EVD's lock may be held
@@ -233,6 +234,8 @@ struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
 void kdapl_evd_put(struct kdapl_evd *evd);
 DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
+DAT_COUNT kdapl_evd_max_qlen(const struct kdapl_evd *evd);
+u32 kdapl_evd_backlog(struct kdapl_evd *evd);
 /* The DAT_EVD_STATE_CONFIG_* value that E22 gives now. */
 u32 kdapl_evd_config(const struct kdapl_evd *evd);
 /*

@@ -550,8 +550,6 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 			notify |= one;
 			n++;
 		}
-		if (n)
-			sink->done(evd, arg, notify);
 	}
 	/*
 	 * Nobody takes them now: drains and errors must be seen all the same.
@@ -560,6 +558,11 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	 */
 	if (!sink || (due && !room))
 		pull(evd);
+	/* What finds no room wakes all the same, behind others that did not (E35). */
+	if (due && !room)
+		notify |= READ_ONCE(evd->nr_notify);
+	if (n || notify)
+		sink->done(evd, arg, notify);
 	WRITE_ONCE(evd->unfinished, n == budget);
 
 	spin_lock_irq(&evd->lock);
@@ -1412,6 +1415,28 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd)
 }
 
 /**
+ * kdapl_evd_max_qlen - the longest that it can be made (E53)
+ * @evd: the EVD
+ */
+DAT_COUNT kdapl_evd_max_qlen(const struct kdapl_evd *evd)
+{
+	return evd->obj.ia->dev->attrs.max_cqe;
+}
+
+/**
+ * kdapl_evd_backlog - events that the sink has had no room for
+ * @evd: any EVD; not from one of its own deliveries
+ *
+ * May sleep.
+ */
+u32 kdapl_evd_backlog(struct kdapl_evd *evd)
+{
+	kdapl_evd_pull(evd);
+	kdapl_evd_settle(evd);
+	return READ_ONCE(evd->nr_fifo);
+}
+
+/**
  * kdapl_evd_config - E22, one of enum kdapl_evd_config
  * @evd: the EVD
  */
@@ -1622,7 +1647,7 @@ DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	if (!e)
 		return IH_EVD;
 	ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (qlen > 0 && qlen <= e->obj.ia->dev->attrs.max_cqe) {
+	if (qlen > 0 && qlen <= kdapl_evd_max_qlen(e)) {
 		mutex_lock(&e->reserve_lock);
 		ret = evd_resize(e, qlen);
 		mutex_unlock(&e->reserve_lock);

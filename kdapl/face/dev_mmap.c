@@ -705,6 +705,12 @@ DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
 	if (ring_more(ring))
 		kdapl_ring_refill(ring, evd);
 	ret = ring_sleep(ring, evd, threshold, unwaitable, deadline);
+	/* What came without a word counts as well (E33, E34). */
+	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED && ring_more(ring)) {
+		kdapl_ring_refill(ring, evd);
+		if (ring_count(ring) >= threshold)
+			ret = DAT_SUCCESS;
+	}
 	*queued = ring_count(ring);
 	atomic_set_release(&ring->waiter, 0);
 	return ret;
@@ -726,6 +732,7 @@ static void ring_move(struct kdapl_ring *ring, struct kdapl_ring_buf *to)
 	}
 	list_add(&to->entry, &ring->bufs);
 	WRITE_ONCE(ring->buf, to);
+	WRITE_ONCE(ring->full, false);
 	atomic_or(KDAPL_RING_MOVED, buf_flags(from));
 }
 
@@ -735,9 +742,13 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	struct kdapl_ring_buf *buf = NULL;
 	DAT_RETURN ret;
 
-	if (qlen > 0 && qlen < ring_count(ring))
+	/* The core refuses it; nothing is made before. */
+	if (qlen <= 0 || qlen > kdapl_evd_max_qlen(evd))
+		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
+					qlen);
+	if (qlen < kdapl_evd_backlog(evd) + ring_count(ring))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
-	if (qlen > 0 && qlen > ring->buf->nr) {
+	if (qlen > ring->buf->nr) {
 		buf = buf_alloc(ring, qlen);
 		if (!buf || buf_reserve(file, buf)) {
 			ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Event Dispatchers (ev: E12..E17, E23..E62). */
+#include <limits.h>
 #include <signal.h>
 #include "rig.h"
 
@@ -333,6 +334,7 @@ static void resize(void)
 	CHECK_RET(dat_evd_resize(evd, 0), ARG(2));
 	CHECK_RET(dat_evd_resize(evd, -1), ARG(2));
 	CHECK_RET(dat_evd_resize(evd, a.attr.max_evd_qlen + 1), ARG(2));
+	CHECK_RET(dat_evd_resize(evd, INT_MAX), ARG(2));
 	before = qlen_of(evd);
 	for (i = 0; i < before; i++)
 		OK(post(evd, i));
