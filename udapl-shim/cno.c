@@ -48,6 +48,9 @@ struct cno_call {
  * @nr_evds: EVDs attached
  * @waiters: threads in dat_cno_wait
  * @released: grows when all waiters have to return with a null EVD (E90)
+ * @thread, @started: the CNO's own
+ * @calling: it is in an agent
+ * @quiet: no agent is due or running
  * @seq: what waiters sleep on
  */
 struct shim_cno {
@@ -63,6 +66,10 @@ struct shim_cno {
 	unsigned int waiters;
 	unsigned int released;
 	bool dead;
+	bool started;
+	bool calling;
+	pthread_t thread;
+	pthread_cond_t quiet;
 	atomic_uint_least32_t seq;
 };
 
@@ -183,6 +190,8 @@ static bool has_waiter(struct shim_object *evd)
  */
 static void cno_collect(struct shim_cno *cno)
 {
+	/* More would be EVDs that were told already, or come again. */
+	unsigned int left = cno->nr_evds / 16 + 1;
 	struct epoll_event events[16];
 	int n, i;
 
@@ -192,7 +201,7 @@ static void cno_collect(struct shim_cno *cno)
 			if (!(events[i].events & EPOLLHUP) &&
 			    !has_waiter(events[i].data.ptr))
 				cno_trigger(cno, events[i].data.ptr);
-	} while (n == 16);
+	} while (n == 16 && --left);
 }
 
 /* All waiters return, the agents are called with no EVD (E90). */
@@ -216,10 +225,26 @@ static void run_agent(struct shim_cno *cno)
 	DAT_EVD_HANDLE evd = call->evd;
 
 	cno->due = call->next;
+	cno->calling = true;
 	free(call);
 	pthread_mutex_unlock(&cno->lock);
 	agent.proxy_agent_func(agent.instance_data, evd);
 	pthread_mutex_lock(&cno->lock);
+	cno->calling = false;
+	if (!cno->due)
+		pthread_cond_broadcast(&cno->quiet);
+}
+
+/*
+ * No agent comes any more when a free or close has returned (I17). One that frees
+ * or closes what it is called for does not wait for itself.
+ */
+static void agents_end(struct shim_cno *cno)
+{
+	if (cno->started && pthread_equal(cno->thread, pthread_self()))
+		return;
+	while (cno->due || cno->calling)
+		pthread_cond_wait(&cno->quiet, &cno->lock);
 }
 
 static void *cno_thread(void *arg)
@@ -232,6 +257,8 @@ static void *cno_thread(void *arg)
 	uint64_t count;
 
 	pthread_mutex_lock(&cno->lock);
+	cno->thread = pthread_self();
+	cno->started = true;
 	while (!cno->dead || cno->due) {
 		if (cno->due) {
 			run_agent(cno);
@@ -275,6 +302,7 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 	if (!cno)
 		return NULL;
 	pthread_mutex_init(&cno->lock, NULL);
+	pthread_cond_init(&cno->quiet, NULL);
 	cno->refs = 2;
 	shim_fds_lock();
 	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
@@ -342,6 +370,8 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 		return SHIM_BAD(CNO);
 	in_use = cno->nr_evds || cno->waiters;
 	cno->dead = !in_use;
+	if (!in_use)
+		agents_end(cno);
 	cno_unlock(cno);
 	if (in_use)
 		return CNO_IN_USE;
@@ -509,12 +539,15 @@ static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
 	return ret;
 }
 
-/* A disabled EVD stays in the set without being watched. */
+/*
+ * A disabled EVD stays in the set without being watched; edge triggered all the same,
+ * since a hang-up is told whatever was asked for.
+ */
 static int watch(const struct shim_cno *cno, int op, struct shim_object *evd,
 		 const struct shim_evd *body)
 {
 	struct epoll_event event = {
-		.events = body->disabled ? 0 : EPOLLIN | EPOLLET,
+		.events = EPOLLET | (body->disabled ? 0 : EPOLLIN),
 		.data.ptr = evd,
 	};
 
@@ -691,9 +724,10 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
+	struct shim_object *before;
 	struct shim_evd *body;
 	struct shim_cno *old;
-	bool same;
+	DAT_RETURN ret;
 
 	if (!evd)
 		return SHIM_BAD(EVD_REQUEST);
@@ -703,13 +737,19 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 	body = lock_both(evd, &old);
 	if (!body)
 		return SHIM_BAD(EVD_REQUEST);
-	same = body->cno == obj;
-	if (!same && old)
+	before = body->cno;
+	if (before != obj && old)
 		cno_forget(old, evd, body);
-	if (!same)
+	if (before != obj)
 		body->cno = NULL;
 	unlock_both(evd, old);
-	return obj && !same ? shim_cno_attach(evd, obj) : DAT_SUCCESS;
+	if (!obj || before == obj)
+		return DAT_SUCCESS;
+	ret = shim_cno_attach(evd, obj);
+	/* Refused calls change nothing. */
+	if (ret && before)
+		shim_cno_attach(evd, before);
+	return ret;
 }
 
 static void count_cno(struct shim_object *obj, void *arg)
@@ -736,6 +776,7 @@ void shim_cno_close(struct shim_object *obj)
 		return;
 	cno_release(cno);
 	cno->dead = true;
+	agents_end(cno);
 	cno_unlock(cno);
 	cno_kill(obj, cno);
 }

@@ -609,6 +609,59 @@ static void with_transfers(void)
 	next_of(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep_b);
 }
 
+/* More than are looked at in one go. */
+static void closed_disabled(void)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	int i;
+
+	rig_open(&a);
+	cno = new_cno();
+	for (i = 0; i < 40; i++) {
+		evd = evd_of(cno);
+		OK(dat_evd_disable(evd));
+	}
+	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static atomic_int entered, left;
+
+static void dawdle(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
+{
+	(void)instance_data;
+	(void)evd;
+	entered++;
+	usleep(100000);
+	left++;
+}
+
+/* I17: the agent has been called and has returned when a close or free does. */
+static void no_late_agent(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, dawdle };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+
+	rig_open(&a);
+	entered = 0;
+	left = 0;
+	OK(dat_cno_create(a.ia, slow, &cno));
+	evd = evd_of(cno);
+	post(evd);
+	while (!entered)
+		sched_yield();
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	CHECK_EQ(left, entered);
+
+	OK(dat_cno_create(a.ia, slow, &cno));
+	evd_of(cno);
+	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
+	CHECK_EQ(left, 2);
+	CHECK_EQ(entered, 2);
+}
+
 static const struct check_case cases[] = {
 	{ "E84 E85 E86 E88 E91 CNO calls: arguments", arguments },
 	{ "E23 E52 E76 E86 E87 triggers", triggers },
@@ -618,6 +671,8 @@ static const struct check_case cases[] = {
 	{ "E78 E79 E80 an agent and waiters", agent_and_waiters },
 	{ "E89 the EVD of a trigger is freed", freed_meanwhile },
 	{ "E61 E88 E90 waiters are released", releases },
+	{ "E23 I15 disabled EVDs are closed", closed_disabled },
+	{ "E90 I17 no agent runs after a close", no_late_agent },
 	{ "E85 a signal ends dat_cno_wait", signals },
 	{ "E33 E37 E76 E83 told when a waiter goes without the event",
 	  told_after_a_wait },
