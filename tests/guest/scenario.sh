@@ -25,6 +25,7 @@ verdict() {
 face() {
 	local name=$1 log=$logs/$1
 	shift
+	neighbours || die "no neighbours"
 	"$@" 2>&1 | tee "$log" | sed -u -E "s/^(ok|FAIL) /\1 $name: /; /^[0-9]+ passed/d"
 	passed=$((passed + $(grep -c '^ok ' "$log")))
 	failed=$((failed + $(grep -c '^FAIL ' "$log")))
@@ -41,7 +42,8 @@ in_kernel() {
 in_user() { "$shim/tests/udat_scenario" ${only:+"$only"}; }
 
 # While the link is cut nobody answers for an address, and none may be forgotten: only
-# packets of RDMA are to be missed.
+# packets of RDMA are to be missed. A scenario that wants an address to be missed takes
+# it away, and gives it back.
 neighbours() {
 	ip neigh replace 10.9.0.2 dev ve0 nud permanent lladdr "$(< /sys/class/net/ve1/address)" &&
 		ip neigh replace 10.9.0.1 dev ve1 nud permanent lladdr "$(< /sys/class/net/ve0/address)"
@@ -53,7 +55,6 @@ nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 two_hosts || die "no RDMA devices"
-neighbours || die "no neighbours"
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
 insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
 

@@ -44,12 +44,12 @@ static bool dup_start(struct node *node, struct node *of, DAT_TIMEOUT timeout)
 
 /* The attempt is over with @event, and once; the EP can be used again. */
 static bool dup_failed(struct node *node, const DAT_EVENT *event,
-		       DAT_EVENT_NUMBER number, DAT_EVENT_NUMBER other)
+		       DAT_EVENT_NUMBER number)
 {
 	const DAT_CONNECTION_EVENT_DATA *data =
 		&event->event_data.connect_event_data;
 
-	if (event->event_number != number && event->event_number != other)
+	if (event->event_number != number)
 		return FAIL("%s came, not %s", event_name(event->event_number),
 			    event_name(number));
 	return CHECK(data->ep_handle == node->ep) &&
@@ -60,72 +60,112 @@ static bool dup_failed(struct node *node, const DAT_EVENT *event,
 	       nothing_more(node->conn) && OK(dat_ep_reset(node->ep));
 }
 
-/* With @number, or with @other if that is not 0. */
-static bool dup_fails(struct node *node, DAT_EVENT_NUMBER number,
-		      DAT_EVENT_NUMBER other)
+static bool dup_fails(struct node *node, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
 
 	return next_event(node->conn, &event) &&
-	       dup_failed(node, &event, number, other);
+	       dup_failed(node, &event, number);
 }
 
 /* ---- what is repeated --------------------------------------------------- */
 
 #define CHAIN	5
 
-/* The request of @node, and what it must say of it. */
-static bool chain_request(struct pair *p, struct node *node, u8 *data,
-			  DAT_COUNT size, DAT_CR_HANDLE *cr)
+/* Private data, of which all bytes are @byte: different ones in each call. */
+struct words {
+	u8 bytes[256];
+	DAT_COUNT size;
+};
+
+static bool words_new(struct words *words, DAT_COUNT size, u8 byte)
 {
-	DAT_EP_PARAM self, first;
+	words->size = size;
+	if (!CHECK(size <= (DAT_COUNT)sizeof(words->bytes)))
+		return false;
+	memset(words->bytes, byte, size);
+	return true;
+}
+
+/* Whole (C5); the transport may pad with zeros (P42). */
+static bool same_words(const struct words *words, const void *data,
+		       DAT_COUNT size)
+{
+	const u8 *bytes = data;
+	DAT_COUNT i;
+
+	if (!CHECK(size >= words->size))
+		return false;
+	for (i = 0; i < size; i++)
+		if (bytes[i] != (i < words->size ? words->bytes[i] : 0))
+			return FAIL("byte %d of %d, of %d sent, is %#x", i, size,
+				    words->size, bytes[i]);
+	return true;
+}
+
+/* What the call itself has settled: the EP knows both ends (C3, C4). */
+static bool chain_start(struct pair *p, struct node *node, struct node *from,
+			struct words *hello, DAT_CONN_QUAL *port)
+{
+	DAT_EP_PARAM self, other;
+
+	if (!OK(dat_ep_dup_connect(node->ep, from->ep, CONNECT_US, hello->size,
+				   hello->size ? hello->bytes : NULL,
+				   DAT_QOS_BEST_EFFORT)) ||
+	    !OK(dat_ep_query(node->ep, DAT_EP_FIELD_ALL, &self)) ||
+	    !OK(dat_ep_query(from->ep, DAT_EP_FIELD_ALL, &other)))
+		return false;
+	*port = self.local_port_qual;
+	return CHECK_EQ(self.ep_state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) &&
+	       CHECK(*port) && CHECK(*port != other.local_port_qual) &&
+	       CHECK_EQ(self.remote_port_qual, p->listener.qual) &&
+	       same_address(self.remote_ia_address_ptr, &side_b);
+}
+
+/* The request, and what it must say of the one who asks. */
+static bool chain_request(struct pair *p, DAT_CONN_QUAL port,
+			  const struct words *hello, DAT_CR_HANDLE *cr)
+{
 	DAT_CR_PARAM param;
 
-	if (!next_request(&p->listener, cr) ||
-	    !OK(dat_cr_query(*cr, DAT_CR_FIELD_ALL, &param)) ||
-	    !OK(dat_ep_query(node->ep, DAT_EP_FIELD_ALL, &self)) ||
-	    !OK(dat_ep_query(p->a.ep, DAT_EP_FIELD_ALL, &first)))
-		return false;
-	return CHECK_EQ(self.remote_port_qual, p->listener.qual) &&
-	       CHECK(!memcmp(self.remote_ia_address_ptr, &side_b.addr,
-			     offsetof(struct sockaddr_in, sin_port))) &&
-	       CHECK_EQ(param.remote_port_qual, self.local_port_qual) &&
-	       CHECK(self.local_port_qual != first.local_port_qual) &&
-	       CHECK(param.private_data_size >= size) &&
-	       CHECK(!memcmp(param.private_data, data, size));
+	return next_request(&p->listener, cr) &&
+	       OK(dat_cr_query(*cr, DAT_CR_FIELD_ALL, &param)) &&
+	       same_address(param.remote_ia_address_ptr, &side_a) &&
+	       CHECK_EQ(param.remote_port_qual, port) &&
+	       same_words(hello, param.private_data, param.private_data_size);
 }
 
 static bool chain_accept(struct node *active, struct node *passive,
-			 DAT_CR_HANDLE cr, u8 *data, DAT_COUNT size)
+			 DAT_CR_HANDLE cr, struct words *welcome)
 {
 	DAT_CONNECTION_EVENT_DATA *est;
 	DAT_EVENT event;
 
 	est = &event.event_data.connect_event_data;
-	return OK(dat_cr_accept(cr, passive->ep, size, data)) &&
+	return OK(dat_cr_accept(cr, passive->ep, welcome->size,
+				welcome->bytes)) &&
 	       want_event(active->conn, ESTABLISHED, &event) &&
 	       CHECK(est->ep_handle == active->ep) &&
-	       CHECK(est->private_data_size >= size) &&
-	       CHECK(!memcmp(est->private_data, data, size)) &&
+	       same_words(welcome, est->private_data, est->private_data_size) &&
 	       want_conn(passive->conn, passive->ep, ESTABLISHED);
 }
 
+/* The last has no private data: it does not get that of the one before. */
 static bool chain_link(struct pair *p, struct node *from, struct node *a,
 		       struct node *b, int i)
 {
-	u8 hello[32], welcome[32];
+	struct words hello, welcome;
+	DAT_CONN_QUAL port;
 	DAT_CR_HANDLE cr;
 
-	memset(hello, i + 1, sizeof(hello));
-	memset(welcome, i + 101, sizeof(welcome));
-	return node_new(a, &side_a, THREE_EVDS, NULL) &&
+	return words_new(&hello, i < CHAIN - 1 ? side_a.max_private_data : 0,
+			 i + 1) &&
+	       words_new(&welcome, side_b.max_private_data, i + 101) &&
+	       node_new(a, &side_a, THREE_EVDS, NULL) &&
 	       node_new(b, &side_b, THREE_EVDS, NULL) &&
-	       OK(dat_ep_dup_connect(a->ep, from->ep, CONNECT_US,
-				     sizeof(hello), hello,
-				     DAT_QOS_BEST_EFFORT)) &&
-	       state_is(a->ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) &&
-	       chain_request(p, a, hello, sizeof(hello), &cr) &&
-	       chain_accept(a, b, cr, welcome, sizeof(welcome)) &&
+	       chain_start(p, a, from, &hello, &port) &&
+	       chain_request(p, port, &hello, &cr) &&
+	       chain_accept(a, b, cr, &welcome) &&
 	       OK(node_recv(b, 0, 64, 1)) && message(a, b, 1) && pair_works(p);
 }
 
@@ -149,10 +189,29 @@ static void chain(void)
 
 /* ---- arguments ---------------------------------------------------------- */
 
+/* C14: refused at once, and the EP is as it was. */
+static bool no_other_qos(struct node *node, struct node *of)
+{
+	static const u32 others[] = {
+		DAT_QOS_HIGH_THROUGHPUT, DAT_QOS_LOW_LATENCY, DAT_QOS_ECONOMY,
+		DAT_QOS_PREMIUM, 0x3, 0x10, 0x80000000,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		if (!IS(dat_ep_dup_connect(node->ep, of->ep, CONNECT_US, 0, NULL,
+					   others[i]),
+			DAT_MODEL_NOT_SUPPORTED, 0) ||
+		    !state_is(node->ep, DAT_EP_STATE_UNCONNECTED))
+			return FAIL("QoS %#x", others[i]);
+	return true;
+}
+
 static void arguments(void)
 {
 	struct node node = {}, b = {}, bare = {};
 	struct pair p = {};
+	DAT_CR_HANDLE cr;
 	u8 data[8] = {};
 
 	if (!dup_new(&p, &node) || !node_new(&b, &side_b, THREE_EVDS, NULL))
@@ -162,12 +221,14 @@ static void arguments(void)
 	BAD_ARG(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US,
 				   side_a.max_private_data + 1, data, 0), 4);
 	BAD_ARG(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US, 1, NULL, 0), 5);
-	IS(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US, 0, NULL,
-			      DAT_QOS_PREMIUM), DAT_MODEL_NOT_SUPPORTED, 0);
+	no_other_qos(&node, &p.a);
 	BAD_STATE(dup_of(&p.a, &p.a, CONNECT_US), EP_CONNECTED);
 	BAD_STATE(dup_of(&node, &node, CONNECT_US), EP_UNCONNECTED);
-	/* The passive side has no qualifier to repeat. */
+	/* Neither is in its state: it is the other's that is told (C1). */
+	BAD_STATE(dup_of(&p.a, &node, CONNECT_US), EP_UNCONNECTED);
+	/* The passive side has no qualifier to repeat; the states are first. */
 	BAD_ARG(dup_of(&b, &p.b, CONNECT_US), 2);
+	BAD_STATE(dup_of(&p.b, &p.b, CONNECT_US), EP_CONNECTED);
 	BAD_HANDLE(dup_of(&b, &p.a, CONNECT_US), EP);
 	BAD_HANDLE(dup_of(&node, &p.b, CONNECT_US), EP);
 	bare = node;
@@ -181,6 +242,11 @@ static void arguments(void)
 	nothing_more(p.listener.requests);
 	nothing_more(node.conn);
 	pair_works(&p);
+	/* All that did not harm it. */
+	if (OK(node_recv(&node, 0, 64, 1)) && OK(dup_of(&node, &p.a, CONNECT_US)) &&
+	    next_request(&p.listener, &cr) &&
+	    OK(dat_cr_accept(cr, b.ep, 0, NULL)) && established(&node, &b))
+		message(&b, &node, 1);
 }
 
 /* ---- how it ends -------------------------------------------------------- */
@@ -193,7 +259,7 @@ static void peer_rejects(void)
 
 	if (dup_new(&p, &node) && dup_start(&node, &p.a, CONNECT_US) &&
 	    next_request(&p.listener, &cr) && OK(dat_cr_reject(cr)) &&
-	    dup_fails(&node, REJECTED, 0))
+	    dup_fails(&node, REJECTED))
 		pair_works(&p);
 }
 
@@ -204,7 +270,7 @@ static void nobody_listens(void)
 
 	if (dup_new(&p, &node) && OK(dat_psp_free(p.listener.psp)) &&
 	    dup_start(&node, &p.a, CONNECT_US) &&
-	    dup_fails(&node, NOT_BY_PEER, 0))
+	    dup_fails(&node, NOT_BY_PEER))
 		pair_works(&p);
 }
 
@@ -221,9 +287,9 @@ static void no_room(struct pair *p, struct node *nodes, DAT_COUNT room)
 			return;
 	late = any_conn(nodes, room + 1, &event);
 	/* The others have theirs: a second attempt finds none either. */
-	if (late < 0 || !dup_failed(&nodes[late], &event, NOT_BY_PEER, 0) ||
+	if (late < 0 || !dup_failed(&nodes[late], &event, NOT_BY_PEER) ||
 	    !dup_start(&nodes[late], &p->a, CONNECT_US) ||
-	    !dup_fails(&nodes[late], NOT_BY_PEER, 0))
+	    !dup_fails(&nodes[late], NOT_BY_PEER))
 		return;
 	/* With one that is dequeued there is. */
 	if (!next_request(&p->listener, &cr) ||
@@ -234,7 +300,7 @@ static void no_room(struct pair *p, struct node *nodes, DAT_COUNT room)
 		if (!next_request(&p->listener, &cr) || !OK(dat_cr_reject(cr)))
 			return;
 	for (i = 0; i <= room; i++)
-		if (!dup_fails(&nodes[i], REJECTED, 0))
+		if (!dup_fails(&nodes[i], REJECTED))
 			return;
 	pair_works(p);
 }
@@ -258,67 +324,74 @@ static void backlog_full(void)
 		no_room(&p, nodes, param.evd_qlen);
 }
 
-/* Side a has to look for the address again. */
-static bool forget_neighbours(void)
-{
-	char command[100];
-	int status;
+/* The host is off, and its address is known or has to be looked for. */
+struct absence {
+	DAT_TIMEOUT timeout;
+	bool known;
+	DAT_EVENT_NUMBER end;
+};
 
-	snprintf(command, sizeof(command), "ip neigh flush dev %s", side_a.nic);
-	status = run_command(command);
-	return !status || FAIL("%s: exit status %d", command, status);
-}
-
-/* The host is off; the first connection may or may not have noticed by then. */
-static bool host_gone(DAT_TIMEOUT timeout)
+static bool host_gone(struct pair *p, struct node *node,
+		      const struct absence *absence)
 {
-	struct node node = {};
-	struct pair p = {};
 	DAT_EVENT event;
+	u64 start;
 
-	if (!dup_new(&p, &node) || !link_down(&side_a) || !forget_neighbours() ||
-	    !dup_start(&node, &p.a, timeout))
+	if (!(absence->known ? link_down(&side_a) : host_off(&side_a)))
 		return false;
-	/*
-	 * If the neighbour made itself known again, the request has gone out: the
-	 * CM gives up late, or our limit comes first.
-	 */
-	if (!event_within(node.conn, 4 * WAIT_MS, &event))
+	start = now_us();
+	if (!dup_start(node, &p->a, absence->timeout))
+		return false;
+	/* The CM takes its time. */
+	if (!event_within(node->conn, 4 * WAIT_MS, &event))
 		return FAIL("no event came");
-	if (!dup_failed(&node, &event, UNREACHABLE,
-			timeout == DAT_TIMEOUT_INFINITE ? 0 : TIMED_OUT) ||
-	    !link_up(&side_a))
-		return false;
-	return !event_within(p.a.conn, 0, &event) ||
-	       CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_BROKEN);
+	if (absence->timeout != DAT_TIMEOUT_INFINITE &&
+	    now_us() - start < absence->timeout)
+		return FAIL("over before its time");
+	return dup_failed(node, &event, absence->end) && link_up(&side_a) &&
+	       silent(p->listener.requests) && pair_works(p);
 }
 
-/* With and without a limit of our own. */
+/* RULING 3: who ended it, and did the request go out? */
 static void host_unreachable(void)
 {
-	if (host_gone(DAT_TIMEOUT_INFINITE))
-		host_gone(300000);
+	static const struct absence absences[] = {
+		{ 300000, false, UNREACHABLE },
+		{ 3000000, true, TIMED_OUT },
+		{ DAT_TIMEOUT_INFINITE, false, UNREACHABLE },
+		{ DAT_TIMEOUT_INFINITE, true, UNREACHABLE },
+	};
+	struct node node = {};
+	struct pair p = {};
+	unsigned int i;
+
+	if (!dup_new(&p, &node))
+		return;
+	for (i = 0; i < ARRAY_SIZE(absences); i++)
+		if (!host_gone(&p, &node, &absences[i])) {
+			FAIL("timeout %llu us, the address is %sknown",
+			     (u64)absences[i].timeout,
+			     absences[i].known ? "" : "not ");
+			return;
+		}
 }
 
-/* RULING 3: no answer to a request that is out is a timeout, else unreachable. */
+/* RULING 3: a request that went out is a timeout, and else unreachable. */
 static bool times_out(struct pair *p, struct node *node, DAT_TIMEOUT timeout)
 {
 	u64 start = now_us();
+	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	bool out;
 
-	if (!dup_start(node, &p->a, timeout))
+	if (!dup_start(node, &p->a, timeout) || !next_event(node->conn, &event))
 		return false;
-	out = event_within(p->listener.requests, timeout / 1000, &event);
-	if (!dup_fails(node, TIMED_OUT, out ? 0 : UNREACHABLE))
-		return FAIL("timeout %llu us", (u64)timeout);
 	if (now_us() - start < timeout)
 		return FAIL("%llu us are over before their time", (u64)timeout);
-	if (!out && !event_within(p->listener.requests, SILENCE_MS, &event))
-		return true;
-	return CHECK_EQ(event.event_number, DAT_CONNECTION_REQUEST_EVENT) &&
-	       OK(dat_cr_reject(event.event_data.cr_arrival_event_data
-				.cr_handle));
+	if (event.event_number == UNREACHABLE)
+		return dup_failed(node, &event, UNREACHABLE) &&
+		       silent(p->listener.requests);
+	return dup_failed(node, &event, TIMED_OUT) &&
+	       next_request(&p->listener, &cr) && OK(dat_cr_reject(cr));
 }
 
 static void timeouts(void)
@@ -333,8 +406,10 @@ static void timeouts(void)
 	if (!dup_new(&p, &node))
 		return;
 	for (i = 0; i < ARRAY_SIZE(times); i++)
-		if (!times_out(&p, &node, times[i]))
+		if (!times_out(&p, &node, times[i])) {
+			FAIL("timeout %llu us", (u64)times[i]);
 			return;
+		}
 	silent(node.conn);
 	pair_works(&p);
 }
@@ -376,7 +451,48 @@ static void cancelled(void)
 	if (dup_new(&p, &node) && dup_start(&node, &p.a, CONNECT_US) &&
 	    next_request(&p.listener, &cr) &&
 	    OK(dat_ep_disconnect(node.ep, DAT_CLOSE_GRACEFUL_FLAG)) &&
-	    dup_fails(&node, DISCONNECTED, 0) && OK(dat_cr_reject(cr)))
+	    dup_fails(&node, DISCONNECTED) && OK(dat_cr_reject(cr)))
+		pair_works(&p);
+}
+
+/* In the middle of looking for the address, or sooner: nothing but the one event. */
+static bool cancelled_once(struct pair *p, struct node *node, bool dup,
+			   DAT_CLOSE_FLAGS flags)
+{
+	if (!OK(node_recv(node, 0, 64, 10)) ||
+	    !OK(node_recv(node, 64, 64, 11)) ||
+	    !(dup ? OK(dup_of(node, &p->a, CONNECT_US)) :
+		    start_connect(node, p->listener.qual)))
+		return false;
+	sleep_us(random_u32() % 50000 + 1);
+	return state_is(node->ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) &&
+	       OK(dat_ep_disconnect(node->ep, flags)) &&
+	       dup_fails(node, DISCONNECTED);
+}
+
+static void cancelled_unresolved(void)
+{
+	struct node node = {}, b = {};
+	struct pair p = {};
+	DAT_CR_HANDLE cr;
+	int i;
+
+	if (!dup_new(&p, &node) || !node_new(&b, &side_b, THREE_EVDS, NULL) ||
+	    !host_off(&side_a))
+		return;
+	for (i = 0; i < 8; i++)
+		if (!cancelled_once(&p, &node, i & 1, i & 2 ?
+				    DAT_CLOSE_GRACEFUL_FLAG :
+				    DAT_CLOSE_ABRUPT_FLAG))
+			return;
+	if (!link_up(&side_a) || !silent(p.listener.requests) ||
+	    !nothing_more(node.conn))
+		return;
+	/* D36: and now one that is not. */
+	if (OK(node_recv(&node, 0, 64, 1)) && start_connect(&node, p.listener.qual) &&
+	    next_request(&p.listener, &cr) &&
+	    OK(dat_cr_accept(cr, b.ep, 0, NULL)) && established(&node, &b) &&
+	    message(&b, &node, 1))
 		pair_works(&p);
 }
 
@@ -450,8 +566,12 @@ static void others_fate(void)
 
 /* ---- depths ------------------------------------------------------------- */
 
-/* C21, P60: more reads than the other side takes may end it, equal may not. */
-static bool depths_once(struct listener *listener, DAT_COUNT out, DAT_COUNT in)
+/*
+ * C21, P60: more reads than the other side takes may end it, equal may not.  The
+ * EP's own count, whatever those of the one it is a duplicate of (@of, or NULL).
+ */
+static bool depths_once(struct listener *listener, struct node *of,
+			DAT_COUNT out, DAT_COUNT in)
 {
 	DAT_EP_ATTR attr_a = node_attr, attr_b = node_attr;
 	struct node a = {}, b = {};
@@ -464,7 +584,8 @@ static bool depths_once(struct listener *listener, DAT_COUNT out, DAT_COUNT in)
 	attr_b.max_rdma_read_in = in;
 	if (!node_new(&a, &side_a, THREE_EVDS, &attr_a) ||
 	    !node_new(&b, &side_b, THREE_EVDS, &attr_b) ||
-	    !start_connect(&a, listener->qual) ||
+	    !(of ? OK(dup_of(&a, of, CONNECT_US)) :
+		   start_connect(&a, listener->qual)) ||
 	    !next_request(listener, &cr) ||
 	    !OK(dat_cr_accept(cr, b.ep, 0, NULL)) || !next_event(a.conn, &event))
 		return false;
@@ -478,29 +599,36 @@ static bool depths_once(struct listener *listener, DAT_COUNT out, DAT_COUNT in)
 
 static void depths(void)
 {
-	struct listener listener = {};
+	static const DAT_COUNT counts[][2] = {
+		{ 2, 2 }, { 1, 4 }, { 4, 1 }, { 4, 0 },
+	};
+	struct pair p = {};
+	unsigned int i;
 
-	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
 		return;
-	depths_once(&listener, 2, 2);
-	depths_once(&listener, 1, 4);
-	depths_once(&listener, 4, 1);
-	depths_once(&listener, 4, 0);
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		if (!depths_once(&p.listener, NULL, counts[i][0], counts[i][1]) ||
+		    !depths_once(&p.listener, &p.a, counts[i][0], counts[i][1]))
+			FAIL("%d reads out, %d in", counts[i][0], counts[i][1]);
+	pair_works(&p);
 }
 
 static const struct scenario scenarios[] = {
 	SCENARIO("C2..C6 C11 C20 T14 duplicates of duplicates, each with private data of its own",
 		 chain),
-	SCENARIO("C12..C18 arguments of dat_ep_dup_connect", arguments),
+	SCENARIO("C1 C12..C18 arguments of dat_ep_dup_connect", arguments),
 	SCENARIO("C2 C7 C11 the peer's consumer rejects a duplicate", peer_rejects),
 	SCENARIO("C2 C8 C11 P11 nobody listens for a duplicate", nobody_listens),
 	SCENARIO("C2 C8 C11 P7 no room for a duplicate's request", backlog_full),
-	SCENARIO("C9 C10 C11 RULING3 the host of a duplicate is gone",
+	SCENARIO("C2 C9 C10 C11 RULING3 the host of a duplicate is gone",
 		 host_unreachable),
 	SCENARIO("C2 C10 C11 C12 RULING3 timeouts of 1 us to 2 s, none before its time",
 		 timeouts),
 	SCENARIO("C6 C12 the longest timeout, and none", no_timeout),
 	SCENARIO("C2 C11 D30 D31 a duplicate is cancelled", cancelled),
+	SCENARIO("D30 D31 D32 D36 an attempt is cancelled while its address is looked for",
+		 cancelled_unresolved),
 	SCENARIO("C19 the duplicated EP disconnects, breaks, is freed", others_fate),
 	SCENARIO("C21 P60 depths: equal ones connect, none is changed", depths),
 };

@@ -50,13 +50,6 @@ static bool accepted(struct node *a, struct node *b, DAT_CR_HANDLE cr,
 	       message(a, b, STAGE_RECV);
 }
 
-static bool same_address(DAT_IA_ADDRESS_PTR got, const struct side *side)
-{
-	return CHECK(!memcmp(&((struct sockaddr_in *)got)->sin_addr,
-			     &((struct sockaddr_in *)&side->addr)->sin_addr,
-			     sizeof(struct in_addr)));
-}
-
 static bool is_dead(DAT_CR_HANDLE cr)
 {
 	DAT_CR_PARAM param;

@@ -67,11 +67,43 @@ bool link_down(struct side *side)
 	return side->cut;
 }
 
+/*
+ * What @side knows of the other side's address: all, for good; or nothing, and it
+ * never will.  If it looked for it in vain, at the end of that rdma_cm would tell
+ * every connection to the host that it is gone.
+ */
+static bool side_neighbour(struct side *side, bool known)
+{
+	struct side *other = side == &side_a ? &side_b : &side_a;
+	const u8 *ip = (u8 *)&((struct sockaddr_in *)&other->addr)->sin_addr;
+	char command[160];
+	int n, status;
+
+	n = snprintf(command, sizeof(command),
+		     "ip neigh replace %u.%u.%u.%u dev %s nud %s", ip[0], ip[1],
+		     ip[2], ip[3], side->nic, known ? "permanent" : "incomplete");
+	if (known)
+		snprintf(command + n, sizeof(command) - n,
+			 " lladdr $(cat /sys/class/net/%s/address)", other->nic);
+	status = run_command(command);
+	return !status || FAIL("%s: exit status %d", command, status);
+}
+
+bool host_off(struct side *side)
+{
+	if (!link_down(side))
+		return false;
+	side->lost = side_neighbour(side, false);
+	return side->lost;
+}
+
 bool link_up(struct side *side)
 {
+	if (side->lost && side_neighbour(side, true))
+		side->lost = false;
 	if (side->cut && side_tc(side, "del"))
 		side->cut = false;
-	return !side->cut;
+	return !side->cut && !side->lost;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -461,6 +493,15 @@ DAT_RETURN node_bind(struct node *node, DAT_RMR_HANDLE rmr, size_t offset,
 }
 
 /* ---- connections -------------------------------------------------------- */
+
+bool same_address(DAT_IA_ADDRESS_PTR got, const struct side *side)
+{
+	const struct sockaddr_in *is = (struct sockaddr_in *)got;
+	const struct sockaddr_in *of = (struct sockaddr_in *)&side->addr;
+
+	return CHECK_EQ(is->sin_family, of->sin_family) &&
+	       CHECK(is->sin_addr.s_addr == of->sin_addr.s_addr);
+}
 
 bool listener_new(struct listener *listener, DAT_PSP_FLAGS flags)
 {

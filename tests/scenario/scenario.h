@@ -212,7 +212,7 @@ struct side {
 	DAT_PZ_HANDLE pz;
 	struct sockaddr_storage addr;
 	DAT_COUNT max_private_data;
-	bool cut;
+	bool cut, lost;
 };
 
 extern struct side side_a, side_b;
@@ -223,6 +223,8 @@ void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
 /* No packet leaves the side any more; nobody is told.  Then they do again. */
 bool link_down(struct side *side);
 bool link_up(struct side *side);
+/* The same, and the side does not know the other's address until link_up(). */
+bool host_off(struct side *side);
 
 /* ---- events (rig.c) ----------------------------------------------------- */
 
@@ -349,6 +351,9 @@ struct listener {
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;
 };
+
+/* It is @side's; ports may differ. */
+bool same_address(DAT_IA_ADDRESS_PTR got, const struct side *side);
 
 bool listener_new(struct listener *listener, DAT_PSP_FLAGS flags);
 void listener_free(struct listener *listener);
