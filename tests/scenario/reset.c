@@ -454,6 +454,80 @@ static void reset_in_flush(void)
 			return;
 }
 
+/* ---- used at once -------------------------------------------------------- */
+
+#define RESERVED_QUAL	20300
+
+/* @p's b ends its life with the flush still ahead, and is reset. */
+static bool cut_short(struct pair *p)
+{
+	return post_recvs(&p->b) &&
+	       OK(dat_ep_disconnect(p->b.ep, DAT_CLOSE_ABRUPT_FLAG)) &&
+	       reset_asap(&p->b);
+}
+
+/* It is asked already, and accepts as soon as it is reset. */
+static bool accept_at_once(struct pair *p, struct node *asker)
+{
+	DAT_CR_HANDLE cr;
+
+	return start_connect(asker, p->listener.qual) &&
+	       next_request(&p->listener, &cr) && cut_short(p) &&
+	       OK(dat_cr_accept(cr, p->b.ep, 0, NULL));
+}
+
+static bool reserve_at_once(struct pair *p, struct node *asker)
+{
+	struct listener reserved = p->listener;
+	DAT_CR_HANDLE cr;
+
+	reserved.qual = RESERVED_QUAL;
+	return cut_short(p) &&
+	       OK(dat_rsp_create(side_b.ia, reserved.qual, p->b.ep,
+				 reserved.requests, &reserved.psp)) &&
+	       state_is(p->b.ep, DAT_EP_STATE_RESERVED) &&
+	       start_connect(asker, reserved.qual) &&
+	       next_request(&reserved, &cr) &&
+	       OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL)) &&
+	       OK(dat_rsp_free(reserved.psp));
+}
+
+/* Of the old life all is there; the new one is whole. */
+static bool two_lives(struct pair *p, struct node *asker)
+{
+	int i;
+
+	for (i = 0; i < NODE_RECVS; i++)
+		if (!want_done(p->b.recv, p->b.ep, i, DAT_DTO_ERR_FLUSHED))
+			return false;
+	return want_conn(p->b.conn, p->b.ep, DISCONNECTED) &&
+	       want_conn(p->a.conn, p->a.ep, DISCONNECTED) &&
+	       reset_one(&p->a) && established(asker, &p->b) &&
+	       OK(node_recv(&p->b, 0, 64, 100)) && message(asker, &p->b, 100) &&
+	       nothing_more(p->b.recv) && nothing_more(p->b.conn);
+}
+
+static void used_at_once(void)
+{
+	struct node next = {};
+	struct pair p = {};
+	int i;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL) ||
+	    !node_new(&next, &side_a, THREE_EVDS, NULL))
+		return;
+	for (i = 0; i < 20; i++) {
+		struct node old = p.a;
+
+		if (!(i & 1 ? reserve_at_once(&p, &next) :
+			      accept_at_once(&p, &next)) ||
+		    !two_lives(&p, &next))
+			return;
+		p.a = next;
+		next = old;
+	}
+}
+
 /* ---- what is kept, what is ended ---------------------------------------- */
 
 static bool same_attr(const DAT_EP_ATTR *was, const DAT_EP_ATTR *is)
@@ -645,6 +719,8 @@ static const struct scenario scenarios[] = {
 		 markers),
 	SCENARIO("R5 R6 posted after the end, and reset right behind", late_posts),
 	SCENARIO("R1 R5 R6 R10 R15 reset while the flush is under way", reset_in_flush),
+	SCENARIO("R6 R10 R15 P20 P50 accepts, or is given to a RSP, as soon as it is reset",
+		 used_at_once),
 	SCENARIO("R12 R13 what reset keeps, and another peer in the next life",
 		 kept_and_ended),
 };
