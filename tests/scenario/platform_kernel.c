@@ -200,7 +200,7 @@ DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
 		ret = dat_evd_dequeue(evd, event);
 		if (DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY || now_us() >= end)
 			return ret;
-		usleep_range(20, 100);
+		usleep_range(100, 300);
 	}
 }
 
