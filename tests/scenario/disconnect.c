@@ -7,6 +7,8 @@
 
 #define GRACEFUL	DAT_CLOSE_GRACEFUL_FLAG
 #define ABRUPT		DAT_CLOSE_ABRUPT_FLAG
+#define ESTABLISHED	DAT_CONNECTION_EVENT_ESTABLISHED
+#define ACCEPT_ERROR	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
 #define DISCONNECTED	DAT_CONNECTION_EVENT_DISCONNECTED
 
 /* The node of the pair that acts, and the other one (D9). */
@@ -140,13 +142,26 @@ static void post_mixed(struct node *node, struct node *peer,
 	OK(node_send(node, 400, 100, 8, 0));
 }
 
+/* D5: the call has returned, and all that it has to wait for is still to come. */
+static void returned_at_once(struct node *node)
+{
+	DAT_BOOLEAN request_idle;
+	DAT_EP_STATE state;
+
+	if (OK(dat_ep_get_status(node->ep, &state, NULL, &request_idle))) {
+		CHECK_EQ(state, DAT_EP_STATE_DISCONNECT_PENDING);
+		CHECK(!request_idle);
+	}
+	nothing_more(node->request);
+	nothing_more(node->conn);
+}
+
 /* D14, D16: what a draining EP says to everything. */
 static void calls_while_pending(struct node *node, struct node *peer,
 				DAT_RMR_HANDLE rmr)
 {
 	DAT_RMR_TRIPLET remote = remote_piece(&peer->mem, 0, 8);
 
-	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	BAD_STATE(node_send(node, 0, 8, 50, 0), EP_DISCPENDING);
 	BAD_STATE(node_read(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
 	BAD_STATE(node_write(node, 0, 8, &remote, 50, 0), EP_DISCPENDING);
@@ -154,6 +169,25 @@ static void calls_while_pending(struct node *node, struct node *peer,
 	BAD_STATE(dat_ep_reset(node->ep), EP_DISCPENDING);
 	OK(dat_ep_disconnect(node->ep, GRACEFUL));
 	state_is(node->ep, DAT_EP_STATE_DISCONNECT_PENDING);
+}
+
+/* What post_mixed() bound, with a completion or without, is in force. */
+static bool mixed_bound(struct node *node, DAT_RMR_HANDLE *rmrs)
+{
+	DAT_RMR_PARAM param;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (!OK(dat_rmr_query(rmrs[i], DAT_RMR_FIELD_ALL, &param)) ||
+		    !CHECK_EQ(!!param.rmr_context, i < 2) ||
+		    !CHECK_EQ(param.lmr_triplet.lmr_context,
+			      i < 2 ? node->mem.context : 0) ||
+		    !CHECK_EQ(param.lmr_triplet.virtual_address,
+			      i < 2 ? (uintptr_t)node->mem.va : 0) ||
+		    !CHECK_EQ(param.lmr_triplet.segment_length,
+			      i < 2 ? 100 : 0))
+			return FAIL("RMR %d", i);
+	return true;
 }
 
 static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
@@ -175,6 +209,7 @@ static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
 	OK(node_recv(node, 30000, 64, RECV | 0));
 	post_mixed(node, peer, rmrs);
 	OK(dat_ep_disconnect(node->ep, GRACEFUL));
+	returned_at_once(node);
 	calls_while_pending(node, peer, rmrs[2]);
 	/* D15: the peer may send, and there may be one receive more for it. */
 	OK(node_recv(node, 31000, 64, RECV | 1));
@@ -191,7 +226,7 @@ static bool graceful_mixed_once(struct pair *p, enum evds how, int passive)
 	/* Now the peer is ready. */
 	for (i = 0; i < MIXED_SENDS; i++)
 		OK(node_recv(peer, 9000 + 100 * i, 100, RECV | i));
-	if (!both_end(node, &mine, peer, &theirs))
+	if (!both_end(node, &mine, peer, &theirs) || !mixed_bound(node, rmrs))
 		return false;
 	for (i = 0; i < 3; i++)
 		OK(dat_rmr_free(rmrs[i]));
@@ -602,66 +637,65 @@ static void full_connect_evd(void)
 
 /* ---- both sides at the same instant -------------------------------------- */
 
-/* Fewer rounds where they would take longer than the limit. */
-#define BOTH_PAIRS	8
-#define BOTH_ROUNDS	250
-#define BOTH_LIMIT_US	(60 * 1000 * 1000)
+/* So many pairs live and end side by side, which saves much waiting. */
+#define BOTH_PAIRS	16
+#define BOTH_ROUNDS	125
 
 /* Of each life: so many receives, and sends that may find one. */
 #define BOTH_RECVS	3
 #define BOTH_SENDS	2
 
-struct both {
-	struct node a[BOTH_PAIRS];
-	struct node b[BOTH_PAIRS];
-	struct listener listener;
-	struct barrier barrier;
-	int round;
-	bool end;
+/* One side of all pairs. */
+struct half {
+	struct node nodes[BOTH_PAIRS];
+	/* When it called, this one had not heard of the other's call. */
+	bool connected[BOTH_PAIRS];
 };
 
-/* b[] is in the order of arrival: which a[] it is does not matter. */
+struct both {
+	struct half a, b;
+	struct listener listener;
+	struct barrier barrier;
+	unsigned int round;
+	bool end;
+	unsigned int met;
+};
+
+/* One after the other: a.nodes[i] is connected to b.nodes[i]. */
 static bool both_connect(struct both *both)
 {
-	DAT_CR_HANDLE cr;
-	DAT_EVENT event;
 	int i, j;
 
-	for (i = 0; i < BOTH_PAIRS; i++)
-		if (!start_connect(&both->a[i], both->listener.qual))
-			return false;
 	for (i = 0; i < BOTH_PAIRS; i++) {
-		if (!next_request(&both->listener, &cr) ||
-		    !OK(dat_cr_accept(cr, both->b[i].ep, 0, NULL)))
+		struct node *a = &both->a.nodes[i], *b = &both->b.nodes[i];
+
+		if (!pair_connect(a, b, &both->listener))
 			return false;
 		for (j = 0; j < BOTH_RECVS; j++) {
-			OK(node_recv(&both->a[i], 0, 64, RECV | j));
-			OK(node_recv(&both->b[i], 0, 64, RECV | j));
+			OK(node_recv(a, 0, 64, RECV | j));
+			OK(node_recv(b, 0, 64, RECV | j));
 		}
 	}
-	for (i = 0; i < BOTH_PAIRS; i++)
-		if (!want_event(both->a[i].conn,
-				DAT_CONNECTION_EVENT_ESTABLISHED, &event) ||
-		    !want_event(both->b[i].conn,
-				DAT_CONNECTION_EVENT_ESTABLISHED, &event))
-			return false;
-	return true;
+	return !failed();
 }
 
 /* One side's half of a round. */
-static bool both_side(struct both *both, struct node *nodes, int flag_bit)
+static bool both_side(struct both *both, struct half *half, int flag_bit)
 {
-	DAT_CLOSE_FLAGS flags;
+	DAT_CLOSE_FLAGS flags = both->round & 1 << flag_bit ? GRACEFUL : ABRUPT;
+	struct node *nodes = half->nodes;
+	DAT_EP_STATE state;
 	int i, j;
 
-	flags = both->round & 1 << flag_bit ? GRACEFUL : ABRUPT;
 	for (i = 0; i < BOTH_PAIRS; i++)
 		for (j = 0; j < BOTH_SENDS; j++)
 			OK(node_send(&nodes[i], 0, 64, j, 0));
 	for (i = 0; i < BOTH_PAIRS; i++) {
 		if (!barrier_wait(&both->barrier))
 			return false;
+		OK(dat_ep_get_status(nodes[i].ep, &state, NULL, NULL));
 		OK(dat_ep_disconnect(nodes[i].ep, flags));
+		half->connected[i] = state == DAT_EP_STATE_CONNECTED;
 	}
 	for (i = 0; i < BOTH_PAIRS; i++) {
 		struct account account = {};
@@ -679,36 +713,48 @@ static int both_thread(void *arg)
 	struct both *both = arg;
 
 	while (barrier_wait(&both->barrier) && !both->end &&
-	       both_side(both, both->b, 1))
+	       both_side(both, &both->b, 1))
 		;
 	return 0;
+}
+
+static bool both_round(struct both *both)
+{
+	int i;
+
+	if (!both_connect(both) || !barrier_wait(&both->barrier) ||
+	    !both_side(both, &both->a, 0))
+		return false;
+	for (i = 0; i < BOTH_PAIRS; i++)
+		both->met += both->a.connected[i] && both->b.connected[i];
+	return true;
 }
 
 static void both_at_once(void)
 {
 	struct both *both = scenario_alloc(sizeof(*both));
 	struct thread *thread = scenario_alloc(sizeof(*thread));
-	u64 limit = now_us() + BOTH_LIMIT_US;
-	int i;
+	unsigned int i, n = rounds(BOTH_ROUNDS * BOTH_PAIRS) / BOTH_PAIRS;
 
 	if (!both || !thread ||
 	    !listener_new(&both->listener, DAT_PSP_CONSUMER_FLAG))
 		return;
 	for (i = 0; i < BOTH_PAIRS; i++)
-		if (!node_new(&both->a[i], &side_a, i & 1, NULL) ||
-		    !node_new(&both->b[i], &side_b, i & 1, NULL))
+		if (!node_new(&both->a.nodes[i], &side_a, i & 1, NULL) ||
+		    !node_new(&both->b.nodes[i], &side_b, i & 1, NULL))
 			return;
 	both->barrier.n = 2;
 	if (!thread_start(thread, both_thread, both))
 		return;
-	for (; both->round < BOTH_ROUNDS && now_us() < limit; both->round++)
-		if (!both_connect(both) || !barrier_wait(&both->barrier) ||
-		    !both_side(both, both->a, 0))
+	for (; both->round < n; both->round++)
+		if (!both_round(both))
 			return;
 	both->end = true;
 	barrier_wait(&both->barrier);
 	thread_join(thread);
-	note("%d times", both->round * BOTH_PAIRS);
+	note("%u times, %u of them both sides were connected when they called",
+	     both->round * BOTH_PAIRS, both->met);
+	CHECK(both->met >= n * BOTH_PAIRS / 4);
 }
 
 /* ---- while the connection is made ---------------------------------------- */
@@ -777,23 +823,37 @@ static void cancel_active(void)
 	nothing_more(a.conn);
 }
 
+#define RACES		1000
+
+/* Room for requests to come; their senders have given up, which is no error. */
+static bool reject_old(struct listener *listener)
+{
+	DAT_EVENT event;
+
+	while (event_within(listener->requests, 0, &event))
+		OK(dat_cr_reject(event.event_data.cr_arrival_event_data
+				 .cr_handle));
+	return !failed();
+}
+
 /* D32, D36: nobody answers, and the next attempt begins at once. */
 static void cancel_at_once(void)
 {
 	struct listener listener = {}, fresh = {};
+	unsigned int i, n = rounds(RACES);
 	struct node a = {}, b = {};
-	int i;
 
 	if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
 	    !node_new(&b, &side_b, ONE_EVD, NULL) ||
 	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
 		return;
-	for (i = 0; i < 50 && !failed(); i++) {
+	for (i = 0; i < n && !failed(); i++) {
 		if (!prepost(&a) || !start_connect(&a, listener.qual))
 			return;
 		sleep_us(random_u32() % 2000);
 		OK(dat_ep_disconnect(a.ep, i & 1 ? ABRUPT : GRACEFUL));
-		if (!cancelled(&a) || !OK(dat_ep_reset(a.ep)))
+		if (!cancelled(&a) || !OK(dat_ep_reset(a.ep)) ||
+		    !reject_old(&listener))
 			return;
 	}
 	/* Requests of the past may be there: they are nobody's. */
@@ -801,6 +861,7 @@ static void cancel_at_once(void)
 		pair_connect(&a, &b, &fresh);
 	nothing_more(a.conn);
 	nothing_more(b.conn);
+	note("%u times", i);
 }
 
 #define TIMER_US	(2 * 1000 * 1000)
@@ -862,85 +923,203 @@ static void cancel_passive(void)
 	}
 }
 
-/* A race of accept against the end of the attempt, from either side. */
+/*
+ * What the end of an attempt races with.  Of two threads one disconnects side a,
+ * and the other one is the rival; of CONFIRM it accepts, disconnects side b, and
+ * the rival is the peer's confirmation.
+ */
+enum rival { ACCEPT, REJECT, TIMER, CONFIRM };
+
+#define RACE_TIMER_US	10000
+#define RACE_DELAY_MAX	100000
+
 struct race {
-	struct node a;
-	struct node b;
+	enum rival rival;
+	struct node a, b;
 	struct listener listener;
 	struct barrier barrier;
 	struct thread thread;
 	DAT_CR_HANDLE cr;
+	unsigned int round;
+	unsigned int delay;
 	bool end;
+	/* Rounds in which the disconnect, or its rival, came first. */
+	unsigned int won, lost;
 };
 
-#define RACE_ROUNDS	100
-
-static int race_accept(void *arg)
+/*
+ * Disconnects after some time that follows the results, so that either may come
+ * first on any machine.
+ */
+static void race_disconnect(struct race *r, struct node *node)
 {
-	struct race *race = arg;
+	sleep_us(random_u32() % (2 * r->delay + 1));
+	OK(dat_ep_disconnect(node->ep, r->round & 1 ? ABRUPT : GRACEFUL));
+}
 
-	while (barrier_wait(&race->barrier) && !race->end) {
-		OK(dat_cr_accept(race->cr, race->b.ep, 0, NULL));
-		if (!barrier_wait(&race->barrier))
+static void race_count(struct race *r, bool won)
+{
+	if (won) {
+		r->won++;
+		r->delay += r->delay / 4 + 8;
+		if (r->delay > RACE_DELAY_MAX)
+			r->delay = RACE_DELAY_MAX;
+	} else {
+		r->lost++;
+		r->delay -= r->delay / 4;
+	}
+}
+
+static void race_rival(struct race *r)
+{
+	switch (r->rival) {
+	case ACCEPT:
+		OK(dat_cr_accept(r->cr, r->b.ep, 0, NULL));
+		break;
+	case REJECT:
+		OK(dat_cr_reject(r->cr));
+		break;
+	case CONFIRM:
+		OK(dat_cr_accept(r->cr, r->b.ep, 0, NULL));
+		race_disconnect(r, &r->b);
+		break;
+	default:
+		break;
+	}
+}
+
+static int race_thread(void *arg)
+{
+	struct race *r = arg;
+
+	while (barrier_wait(&r->barrier) && !r->end) {
+		race_rival(r);
+		if (!barrier_wait(&r->barrier))
 			break;
 	}
 	return 0;
 }
 
-/* RULING 53, and the receives are flushed before the end. */
-static bool race_lost(struct node *node, DAT_EVENT_NUMBER failure)
+static bool race_begin(struct race *r)
+{
+	if (!prepost(&r->a))
+		return false;
+	if (r->rival == TIMER)
+		return reject_old(&r->listener) &&
+		       OK(dat_ep_connect(r->a.ep,
+					 (DAT_IA_ADDRESS_PTR)&side_b.addr,
+					 r->listener.qual,
+					 random_u32() % RACE_TIMER_US + 1, 0,
+					 NULL, DAT_QOS_BEST_EFFORT,
+					 DAT_CONNECT_DEFAULT_FLAG));
+	return (r->rival == REJECT || prepost(&r->b)) &&
+	       start_connect(&r->a, r->listener.qual) &&
+	       next_request(&r->listener, &r->cr);
+}
+
+/*
+ * The node's one event, or ESTABLISHED, which DISCONNECTED follows (RULING 53);
+ * the receives are flushed before the end.  Then the node is as before.
+ */
+static DAT_EVENT_NUMBER race_end(struct node *node)
 {
 	struct account account = {};
 	DAT_EVENT event;
 
-	for (;;) {
-		if (!next_event(node->conn, &event))
-			return false;
-		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
-			break;
-		account_event(&account, node, &event);
-	}
-	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+	if (!account_first(&account, node, &event))
+		return 0;
+	if (event.event_number == ESTABLISHED)
 		account_until(&account, node, DISCONNECTED);
-	} else {
-		CHECK_EQ(event.event_number, failure);
+	else
 		nothing_more(node->conn);
+	account_closed(&account, 0, PREPOSTED);
+	CHECK_EQ(account.recv.good, 0);
+	state_is(node->ep, DAT_EP_STATE_DISCONNECTED);
+	OK(dat_ep_reset(node->ep));
+	return event.event_number;
+}
+
+/* D32, D34, D35: what may have become of it on either side. */
+static bool race_ends(struct race *r)
+{
+	DAT_EVENT_NUMBER a = race_end(&r->a), b = 0;
+
+	if (r->rival == ACCEPT || r->rival == CONFIRM)
+		b = race_end(&r->b);
+	race_count(r, (r->rival == CONFIRM ? b : a) == DISCONNECTED);
+	switch (r->rival) {
+	case ACCEPT:
+		return CHECK(a == DISCONNECTED || a == ESTABLISHED) &&
+		       CHECK(b == ACCEPT_ERROR || b == ESTABLISHED);
+	case REJECT:
+		return CHECK(a == DISCONNECTED ||
+			     a == DAT_CONNECTION_EVENT_PEER_REJECTED) &&
+		       state_is(r->b.ep, DAT_EP_STATE_UNCONNECTED) &&
+		       nothing_more(r->b.conn);
+	case TIMER:
+		return CHECK(a == DISCONNECTED ||
+			     a == DAT_CONNECTION_EVENT_TIMED_OUT ||
+			     a == DAT_CONNECTION_EVENT_UNREACHABLE);
+	default:
+		return CHECK(a == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
+			     a == ESTABLISHED) &&
+		       CHECK(b == DISCONNECTED || b == ESTABLISHED) &&
+		       CHECK(a == ESTABLISHED || b == DISCONNECTED);
 	}
-	return account_closed(&account, 0, PREPOSTED) &&
-	       CHECK_EQ(account.recv.good, 0) && OK(dat_ep_reset(node->ep));
+}
+
+static bool race_once(struct race *r)
+{
+	if (!race_begin(r) || !barrier_wait(&r->barrier))
+		return false;
+	if (r->rival != CONFIRM)
+		race_disconnect(r, &r->a);
+	return barrier_wait(&r->barrier) && race_ends(r);
+}
+
+static void race(enum rival rival)
+{
+	struct race *r = scenario_alloc(sizeof(*r));
+	unsigned int n = rounds(RACES);
+
+	if (!r)
+		return;
+	r->rival = rival;
+	r->barrier.n = 2;
+	if (!node_new(&r->a, &side_a, ONE_EVD, NULL) ||
+	    !node_new(&r->b, &side_b, ONE_EVD, NULL) ||
+	    !listener_new(&r->listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !thread_start(&r->thread, race_thread, r))
+		return;
+	for (; r->round < n; r->round++)
+		if (!race_once(r))
+			return;
+	r->end = true;
+	barrier_wait(&r->barrier);
+	thread_join(&r->thread);
+	note("the disconnect came first %u times, its rival %u times", r->won,
+	     r->lost);
+	CHECK(r->won >= n / 10 && r->lost >= n / 10);
 }
 
 static void cancel_races_accept(void)
 {
-	struct race *race = scenario_alloc(sizeof(*race));
-	int i;
+	race(ACCEPT);
+}
 
-	if (!race)
-		return;
-	race->barrier.n = 2;
-	if (!node_new(&race->a, &side_a, ONE_EVD, NULL) ||
-	    !node_new(&race->b, &side_b, ONE_EVD, NULL) ||
-	    !listener_new(&race->listener, DAT_PSP_CONSUMER_FLAG) ||
-	    !thread_start(&race->thread, race_accept, race))
-		return;
-	for (i = 0; i < RACE_ROUNDS && !failed(); i++) {
-		if (!prepost(&race->a) || !prepost(&race->b) ||
-		    !start_connect(&race->a, race->listener.qual) ||
-		    !next_request(&race->listener, &race->cr) ||
-		    !barrier_wait(&race->barrier))
-			return;
-		if (i % 4 == 3)
-			sleep_us(random_u32() % 8000);
-		OK(dat_ep_disconnect(race->a.ep, i & 1 ? ABRUPT : GRACEFUL));
-		if (!barrier_wait(&race->barrier) ||
-		    !race_lost(&race->a, DISCONNECTED) ||
-		    !race_lost(&race->b,
-			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR))
-			return;
-	}
-	race->end = true;
-	barrier_wait(&race->barrier);
-	thread_join(&race->thread);
+static void cancel_races_reject(void)
+{
+	race(REJECT);
+}
+
+static void cancel_races_timer(void)
+{
+	race(TIMER);
+}
+
+static void cancel_races_confirmation(void)
+{
+	race(CONFIRM);
 }
 
 /* ---- broken ------------------------------------------------------------- */
@@ -1069,18 +1248,25 @@ static const struct scenario scenarios[] = {
 	SCENARIO("D47 mt:T11 no EVD for completions", no_completion_evds),
 	SCENARIO("D49 E65 no room for DISCONNECTED", full_connect_evd),
 	SCENARIO("D6 D9 D40 D51 R10 R14 "
-		 "both sides disconnect at the same instant, up to 2000 times",
+		 "both sides disconnect at the same instant, many times",
 		 both_at_once),
 	SCENARIO("D30 D31 D32 D34 D36 T20 T23 "
 		 "ACTIVE_CONNECTION_PENDING: the attempt is cancelled",
 		 cancel_active),
-	SCENARIO("D30 D31 D32 D36 cancelled and begun again, 50 times",
+	SCENARIO("D30 D31 D32 D36 cancelled and begun again, many times",
 		 cancel_at_once),
 	SCENARIO("D33 a cancelled attempt has no timer", cancel_timer),
 	SCENARIO("D30 D31 D32 D35 T24 COMPLETION_PENDING: the attempt is cancelled",
 		 cancel_passive),
-	SCENARIO("D32 D34 D36 accept against cancel, 100 times",
+	SCENARIO("D32 D34 D36 cancel against the peer's accept, many times",
 		 cancel_races_accept),
+	SCENARIO("D32 D34 D36 cancel against the peer's reject, many times",
+		 cancel_races_reject),
+	SCENARIO("D4 D32 D33 D36 cancel against the timer, many times",
+		 cancel_races_timer),
+	SCENARIO("D6 D31 D32 D35 D36 COMPLETION_PENDING: cancel against the peer's "
+		 "confirmation, many times",
+		 cancel_races_confirmation),
 	SCENARIO("D52 D53 T33 a cut link breaks the connection", broken_by_link),
 	SCENARIO("D52 D53 mt:T52 mt:T55 a bad key breaks the connection",
 		 broken_by_key),

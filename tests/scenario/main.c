@@ -172,15 +172,22 @@ bool scenario_over(void)
 	return read_u64(&over);
 }
 
+#define SPIN_US		200
+
+/* Spins at first, to be there at once, but lets others work while it takes long. */
 bool barrier_wait(struct barrier *barrier)
 {
+	u64 end = now_us() + SPIN_US;
 	u64 me = add_u64(&barrier->came, 1);
 	u64 all = (me + barrier->n - 1) / barrier->n * barrier->n;
 
 	while (read_u64(&barrier->came) < all) {
 		if (failed() || scenario_over())
 			return false;
-		yield_cpu();
+		if (now_us() < end)
+			yield_cpu();
+		else
+			sleep_us(20);
 	}
 	return true;
 }

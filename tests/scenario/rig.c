@@ -8,6 +8,11 @@
 struct side side_a = { .name = "rxe0-1", .nic = "ve0" };
 struct side side_b = { .name = "rxe1-1", .nic = "ve1" };
 
+unsigned int rounds(unsigned int n)
+{
+	return run_command("test -e /sys/kernel/debug/kmemleak") ? n : n / 4;
+}
+
 /* ---- sides -------------------------------------------------------------- */
 
 static bool side_query(struct side *side)
@@ -623,9 +628,8 @@ bool account_event(struct account *account, struct node *node,
 			 dto->status);
 }
 
-/* The completions up to the connection event, if they share its EVD. */
-static bool account_first(struct account *account, struct node *node,
-			  DAT_EVENT *event)
+bool account_first(struct account *account, struct node *node,
+		   DAT_EVENT *event)
 {
 	for (;;) {
 		if (!next_event(node->conn, event))

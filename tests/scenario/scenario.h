@@ -202,6 +202,12 @@ struct barrier {
 /* False when the scenario has failed or is over: nobody may come any more. */
 bool barrier_wait(struct barrier *barrier);
 
+/*
+ * How often something is done that should be done @n times: a quarter as often on a
+ * kernel with debugging, where all takes many times as long.
+ */
+unsigned int rounds(unsigned int n);
+
 /* ---- sides (rig.c) ------------------------------------------------------ */
 
 struct side {
@@ -399,6 +405,9 @@ struct account {
 /* A completion or bind of @node's EP. */
 bool account_event(struct account *account, struct node *node,
 		   const DAT_EVENT *event);
+/* The completions up to the connection event, if they share its EVD. */
+bool account_first(struct account *account, struct node *node,
+		   DAT_EVENT *event);
 /*
  * Takes all that comes on the node's EVDs up to @end, which has to be the one
  * connection event and the last event; on three EVDs all else is there by then
