@@ -57,10 +57,10 @@ static bool dead(struct node *node)
 	BAD_HANDLE(dat_ep_set_watermark(ep, 1, 1), EP);
 	BAD_HANDLE(dat_ep_reset(ep), EP);
 	BAD_HANDLE(dat_ep_free(ep), EP);
-	CHECK_EQ(DAT_GET_TYPE(dat_get_consumer_context(ep, &context)),
-		 DAT_INVALID_HANDLE);
-	CHECK_EQ(DAT_GET_TYPE(dat_get_handle_type(ep, &type)),
-		 DAT_INVALID_HANDLE);
+	IS(dat_get_consumer_context(ep, &context), DAT_INVALID_HANDLE,
+	   DAT_INVALID_HANDLE1);
+	IS(dat_get_handle_type(ep, &type), DAT_INVALID_HANDLE,
+	   DAT_INVALID_HANDLE1);
 	if (evd_new(node->side, 8, DAT_EVD_CR_FLAG, &requests)) {
 		BAD_HANDLE(dat_rsp_create(node->side->ia, 20101, ep, requests,
 					  &rsp), EP);
