@@ -101,11 +101,13 @@ static int device_regions(const struct side *side)
 
 bool footprint(struct footprint *now)
 {
+	int a = device_regions(&side_a), b = device_regions(&side_b);
+
 	now->charged_kb = pinned_kb();
 	now->locked_kb = locked_kb();
 	now->pins = pins();
-	now->regions = device_regions(&side_b);
-	return CHECK(now->regions >= 0);
+	now->regions = a + b;
+	return CHECK(a >= 0) && CHECK(b >= 0);
 }
 
 bool footprint_grew_at(const char *file, int line,

@@ -722,8 +722,8 @@ static void freed_outstanding(void)
 	mem_check(&old, 0, PAGE, 1);
 	mem_check(&new, 0, PAGE, 2);
 	idle(p.b.ep);
-	/* The two nodes' own memory is left. */
-	footprint_grew(&empty, 4 * NODE_MEMORY, 2);
+	/* The four nodes' own memory is left. */
+	footprint_grew(&empty, 4 * NODE_MEMORY, 4);
 }
 
 /* How an EP may end with a bind upon it. */
@@ -1171,8 +1171,9 @@ static void closed_with_binds(void)
 		OK(dat_rmr_free(rmr[i]));
 	side_close(&side_b, DAT_CLOSE_ABRUPT_FLAG);
 	BAD_HANDLE(dat_rmr_free(rmr[0]), RMR);
+	/* The memory of the node of side a is left. */
 	if (side_open(&side_b))
-		footprint_grew(&before, NODE_MEMORY, 0);
+		footprint_grew(&before, NODE_MEMORY, 1);
 }
 
 static const struct scenario scenarios[] = {
