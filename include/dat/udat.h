@@ -263,7 +263,11 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 			 DAT_CNO_PARAM_MASK cno_param_mask,
 			 DAT_CNO_PARAM *cno_param);
 
-/* Frees a CNO that no EVD uses and nobody waits on. */
+/*
+ * Frees a CNO that no EVD uses and nobody waits on. Waits, as dat_ia_close does,
+ * until an agent that was due has returned, unless it is the caller: so not under
+ * a lock that the agent takes.
+ */
 DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 
 /* Waits until one of the CNO's EVDs has something. Blocks. */
