@@ -532,6 +532,7 @@ void kdapl_conn_wait_handed(struct kdapl_conn *conn)
  */
 void kdapl_conn_handed(struct kdapl_conn *conn)
 {
+	/* Pairs with kdapl_conn_wait_handed(). */
 	smp_store_release(&conn->handed, false);
 	wake_up_all(&conn->wait);
 	kdapl_conn_put(conn);

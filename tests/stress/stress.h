@@ -46,7 +46,7 @@
 #define QUALS		100	/* of each world */
 #define NOBODY		99	/* the one where nobody listens */
 
-/* What is proven, if it was looked at at all; account.c has the names. */
+/* What is proven, if anything of it was seen; account.c has the names. */
 enum rule {
 	RULE_ONCE, RULE_ORDER, RULE_FAILED, RULE_ENDS, RULE_ATTEMPTS, RULE_FREED,
 	RULE_DEAD, RULE_LMR, RULE_MESSAGE, RULE_PAIR, RULE_PRIVATE, RULE_CODE,

@@ -323,7 +323,7 @@ static void drain(void)
 	MUST(dat_ep_disconnect(me.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	MUST(dat_ep_get_status(me.ep, &state, NULL, NULL));
 	must(state == DAT_EP_STATE_DISCONNECT_PENDING ? DAT_SUCCESS :
-	     DAT_INTERNAL_ERROR, "the drain", __LINE__);
+	     DAT_INTERNAL_ERROR, "DISCONNECT_PENDING", __LINE__);
 	tell(PENDING);
 	while (left) {
 		event = next();
@@ -332,7 +332,7 @@ static void drain(void)
 		if (event.event_number != DAT_DTO_COMPLETION_EVENT ||
 		    slot >= 2 * DEPTH || !(left & 1u << slot) ||
 		    dto->status == DAT_DTO_SUCCESS)
-			must(DAT_INTERNAL_ERROR, "what the drain left", __LINE__);
+			must(DAT_INTERNAL_ERROR, "what was left", __LINE__);
 		left &= ~(1u << slot);
 	}
 	want_end();
