@@ -4,7 +4,7 @@
  * section 6), when a completion queue is armed and what starts an upcall, and
  * what of a post the device gets to see.
  */
-#include "fake_device.h"
+#include "stage.h"
 #include "core/input.h"
 
 #define FLUSHED	DAT_DTO_ERR_FLUSHED
@@ -286,54 +286,6 @@ static void queue_cannot_grow(struct kunit *test)
 
 /* ---- what starts an upcall -------------------------------------------------------- */
 
-/* A sink as the kernel's face has one. */
-struct taker {
-	spinlock_t lock;	/* below */
-	unsigned int nr;
-	u64 cookies[8];
-};
-
-static bool taker_room(struct kdapl_evd *evd, void *arg)
-{
-	return true;
-}
-
-static void taker_deliver(struct kdapl_evd *evd, void *arg,
-			  const DAT_EVENT *event, bool more)
-{
-	struct taker *t = arg;
-	unsigned long flags;
-
-	spin_lock_irqsave(&t->lock, flags);
-	if (t->nr < ARRAY_SIZE(t->cookies))
-		t->cookies[t->nr] = event->event_data.dto_completion_event_data
-				    .user_cookie.as_64;
-	t->nr++;
-	spin_unlock_irqrestore(&t->lock, flags);
-}
-
-static void taker_done(struct kdapl_evd *evd, void *arg, bool notify)
-{
-}
-
-static const struct kdapl_sink taker_sink = {
-	.room = taker_room,
-	.deliver = taker_deliver,
-	.done = taker_done,
-};
-
-static void expect_taken(struct kunit *test, struct taker *t, unsigned int nr)
-{
-	unsigned long until = jiffies + 10 * HZ;
-	unsigned int i, taken;
-
-	while ((taken = READ_ONCE(t->nr)) < nr && time_before(jiffies, until))
-		schedule_timeout_uninterruptible(1);
-	KUNIT_EXPECT_EQ(test, nr, taken);
-	for (i = 0; i < nr; i++)
-		KUNIT_EXPECT_EQ(test, (u64)i, t->cookies[i]);
-}
-
 /* The runner of @evd has looked, whatever it found. */
 static void has_run(struct bench *b, struct kdapl_evd *evd)
 {
@@ -366,20 +318,20 @@ static void armed_for_somebody(struct kunit *test)
 	struct taker t = {};
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	spin_lock_init(&t.lock);
 	bench_connect(b, ep);
 	bench_send(b, ep, 0, 0);
 	bench_send(b, ep, 1, 0);
 	bench_settle(b);
 	KUNIT_EXPECT_FALSE(test, cq_of(evd)->armed);
 
+	spin_lock_init(&t.lock);
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
 	KUNIT_EXPECT_TRUE(test, gets_armed(evd));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_taken(test, &t, 1);
+	expect_taken(b, &t, 1);
 	/* and again, without anybody asking */
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_taken(test, &t, 2);
+	expect_taken(b, &t, 2);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
@@ -409,15 +361,15 @@ static void unsignalled_starts_nothing(struct kunit *test)
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	bench_settle(b);
-	expect_taken(test, &t, 0);
+	expect_taken(b, &t, 0);
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 2, 0));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_taken(test, &t, 3);
+	expect_taken(b, &t, 3);
 
 	/* mt:T28: what is no success does start one */
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 3, quiet));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_REM_ACCESS_ERR);
-	expect_taken(test, &t, 4);
+	expect_taken(b, &t, 4);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
@@ -439,9 +391,9 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	spin_lock_init(&t.lock);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
+	spin_lock_init(&t.lock);
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
 	bench_connect(b, ep);
 	bench_settle(b);
@@ -449,13 +401,13 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
 	bench_settle(b);
-	expect_taken(test, &t, 0);
+	expect_taken(b, &t, 0);
 	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, true);
-	expect_taken(test, &t, 3);
+	expect_taken(b, &t, 3);
 	KUNIT_EXPECT_EQ(test, DONE,
 			kdapl_ep_disconnect(&b->space, ep,
 					    DAT_CLOSE_ABRUPT_FLAG));
-	expect_taken(test, &t, 4);
+	expect_taken(b, &t, 4);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }

@@ -222,56 +222,12 @@ static void flags_of_binds(struct kunit *test)
 	rig_exit(&r);
 }
 
-/* What was delivered without anybody asking, as to an upcall or a waiter. */
-struct delivered {
-	unsigned int nr;
-	u64 cookies[4];
-};
-
-static bool any_room(struct kdapl_evd *evd, void *arg)
-{
-	return true;
-}
-
-static void delivered_one(struct kdapl_evd *evd, void *arg,
-			  const DAT_EVENT *event, bool more)
-{
-	struct delivered *d = arg;
-
-	if (d->nr < ARRAY_SIZE(d->cookies))
-		d->cookies[d->nr] = event->event_data.rmr_completion_event_data
-				    .user_cookie.as_64;
-	WRITE_ONCE(d->nr, d->nr + 1);
-}
-
-static void delivered_all(struct kdapl_evd *evd, void *arg, bool notify)
-{
-}
-
-static void expect_delivered(struct rig *r, struct delivered *d, unsigned int nr)
-{
-	unsigned long until = jiffies + 10 * HZ;
-	unsigned int i;
-
-	while (READ_ONCE(d->nr) < nr && time_before(jiffies, until))
-		schedule_timeout_uninterruptible(1);
-	bench_settle(r->b);
-	KUNIT_EXPECT_EQ(r->b->test, nr, READ_ONCE(d->nr));
-	for (i = 0; i < nr; i++)
-		KUNIT_EXPECT_EQ(r->b->test, (u64)i, d->cookies[i]);
-}
-
 /*
  * mt:M38, mt:T21, E35, E106: the completion of a bind without a signal wakes nobody;
  * it is there with the next one that does.  A failure always does (mt:T28).
  */
 static void unsignalled_binds(struct kunit *test)
 {
-	static const struct kdapl_sink sink = {
-		.room = any_room,
-		.deliver = delivered_one,
-		.done = delivered_all,
-	};
 	const DAT_COMPLETION_FLAGS quiet = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	DAT_EP_ATTR attr = {
 		.max_recv_dtos = 4,
@@ -283,11 +239,12 @@ static void unsignalled_binds(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG |
 				       DAT_EVD_RMR_BIND_FLAG);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct delivered d = {};
+	struct taker t = {};
 	struct rig r = { .b = b };
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &sink, &d, false));
+	spin_lock_init(&t.lock);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
 	rig_register(&r);
 	r.ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
 	r.part.virtual_address = (uintptr_t)b->memory;
@@ -296,13 +253,13 @@ static void unsignalled_binds(struct kunit *test)
 	rig_connect(&r);
 	KUNIT_EXPECT_EQ(test, DONE, bind_flags(&r, 0, quiet));
 	carry_out(&r, 2);
-	expect_delivered(&r, &d, 0);
+	expect_taken(b, &t, 0);
 	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
 	carry_out(&r, 2);
-	expect_delivered(&r, &d, 2);
+	expect_taken(b, &t, 2);
 	KUNIT_EXPECT_EQ(test, DONE, bind_flags(&r, 2, quiet));
 	bench_abrupt(b, r.ep);
-	expect_delivered(&r, &d, 3);
+	expect_taken(b, &t, 3);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
 	kdapl_evd_put(evd);

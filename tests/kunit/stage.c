@@ -324,3 +324,48 @@ void bench_unstage(struct bench *b, struct stage *s)
 				  kdapl_psp_free(&b->space, s->sp);
 	KUNIT_EXPECT_EQ(b->test, DONE, ret);
 }
+
+static bool taker_room(struct kdapl_evd *evd, void *arg)
+{
+	return true;
+}
+
+static void taker_deliver(struct kdapl_evd *evd, void *arg,
+			  const DAT_EVENT *event, bool more)
+{
+	const DAT_EVENT_DATA *data = &event->event_data;
+	struct taker *t = arg;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->lock, flags);
+	if (t->nr < ARRAY_SIZE(t->cookies))
+		t->cookies[t->nr] =
+			event->event_number == DAT_RMR_BIND_COMPLETION_EVENT ?
+			data->rmr_completion_event_data.user_cookie.as_64 :
+			data->dto_completion_event_data.user_cookie.as_64;
+	t->nr++;
+	spin_unlock_irqrestore(&t->lock, flags);
+}
+
+static void taker_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+}
+
+const struct kdapl_sink taker_sink = {
+	.room = taker_room,
+	.deliver = taker_deliver,
+	.done = taker_done,
+};
+
+void expect_taken(struct bench *b, struct taker *t, unsigned int nr)
+{
+	unsigned long until = jiffies + 10 * HZ;
+	unsigned int i;
+
+	while (READ_ONCE(t->nr) < nr && time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(b->test, nr, READ_ONCE(t->nr));
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(b->test, (u64)i, t->cookies[i]);
+}

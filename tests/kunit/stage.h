@@ -97,4 +97,19 @@ DAT_RETURN bench_do_connect(struct bench *b, DAT_EP_HANDLE ep);
 void __expect_async(struct bench *b, u32 number, DAT_HANDLE about,
 		    DAT_COUNT reason, int line);
 
+/*
+ * A sink as the kernel's face has one, which takes completions; their cookies count
+ * from 0.
+ */
+struct taker {
+	spinlock_t lock;	/* below; the test makes it */
+	unsigned int nr;
+	u64 cookies[8];
+};
+
+extern const struct kdapl_sink taker_sink;
+
+/* Just as many are taken, once everything is done that was to be. */
+void expect_taken(struct bench *b, struct taker *t, unsigned int nr);
+
 #endif /* KDAPL_STAGE_H */

@@ -329,7 +329,7 @@ static void progress(u32 probability)
 {
 	const u64 *n = board->counts;
 
-	say("%4llu s: %llu calls (%llu refused), %llu posts (%llu completed, %llu binds), %llu connections (%llu failed, %llu compared), %llu EPs freed, %u of %llu processes killed, %u allocations failed (%u %%)",
+	say("%4llu s: %llu calls (%llu refused), %llu posts (%llu completed, %llu binds), %llu connections (%llu failed, %llu compared), %llu EPs freed, %llu worlds, %u processes killed, %u allocations failed (%u %%)",
 	    (unsigned long long)(now_ms() - begun) / 1000,
 	    (unsigned long long)n[COUNT_CALLS],
 	    (unsigned long long)n[COUNT_REFUSED],
@@ -339,8 +339,8 @@ static void progress(u32 probability)
 	    (unsigned long long)n[COUNT_CONNECTED],
 	    (unsigned long long)n[COUNT_UNCONNECTED],
 	    (unsigned long long)n[COUNT_PAIRS],
-	    (unsigned long long)n[COUNT_FREED], kills,
-	    (unsigned long long)n[COUNT_WORLDS], faults_count(), probability);
+	    (unsigned long long)n[COUNT_FREED],
+	    (unsigned long long)n[COUNT_WORLDS], kills, faults_count(), probability);
 }
 
 static void run(u32 seconds)
