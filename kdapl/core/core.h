@@ -234,7 +234,7 @@ struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
 void kdapl_evd_put(struct kdapl_evd *evd);
 DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
-DAT_COUNT kdapl_evd_max_qlen(const struct kdapl_evd *evd);
+bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen);
 u32 kdapl_evd_backlog(struct kdapl_evd *evd);
 /* The DAT_EVD_STATE_CONFIG_* value that E22 gives now. */
 u32 kdapl_evd_config(const struct kdapl_evd *evd);

@@ -1415,12 +1415,13 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_max_qlen - the longest that it can be made (E53)
+ * kdapl_evd_can_be - may it have this length (E53)?
  * @evd: the EVD
+ * @qlen: any number
  */
-DAT_COUNT kdapl_evd_max_qlen(const struct kdapl_evd *evd)
+bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen)
 {
-	return evd->obj.ia->dev->attrs.max_cqe;
+	return qlen > 0 && qlen <= evd->obj.ia->dev->attrs.max_cqe;
 }
 
 /**
@@ -1647,7 +1648,7 @@ DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	if (!e)
 		return IH_EVD;
 	ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (qlen > 0 && qlen <= kdapl_evd_max_qlen(e)) {
+	if (kdapl_evd_can_be(e, qlen)) {
 		mutex_lock(&e->reserve_lock);
 		ret = evd_resize(e, qlen);
 		mutex_unlock(&e->reserve_lock);

@@ -743,7 +743,7 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	DAT_RETURN ret;
 
 	/* The core refuses it; nothing is made before. */
-	if (qlen <= 0 || qlen > kdapl_evd_max_qlen(evd))
+	if (!kdapl_evd_can_be(evd, qlen))
 		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
 					qlen);
 	if (qlen < kdapl_evd_backlog(evd) + ring_count(ring))
