@@ -162,9 +162,10 @@ static bool probe_wait(struct completion *completion)
 	       fail("no upcall came");
 }
 
-static bool probe_evd(DAT_UPCALL_FUNC func, DAT_EVD_FLAGS flags)
+/* @data is what the upcall gets. */
+static bool probe_evd(DAT_UPCALL_FUNC func, void *data, DAT_EVD_FLAGS flags)
 {
-	DAT_UPCALL_OBJECT upcall = { .upcall_func = func };
+	DAT_UPCALL_OBJECT upcall = { .instance_data = data, .upcall_func = func };
 
 	probe_new();
 	return OK(dat_evd_kcreate(side_a.ia, 2048, DAT_UPCALL_SINGLE_INSTANCE,
@@ -183,7 +184,7 @@ static void note_context(DAT_PVOID data, const DAT_EVENT *event,
 
 static void contexts(void)
 {
-	if (probe_evd(note_context, DAT_EVD_DTO_FLAG)) {
+	if (probe_evd(note_context, NULL, DAT_EVD_DTO_FLAG)) {
 		/* E101: with softirqs held off here, it cannot run before. */
 		local_bh_disable();
 		OK(post_se(probe.evd, 1));
@@ -193,7 +194,7 @@ static void contexts(void)
 			CHECK(probe.softirq && !probe.task);
 		OK(dat_evd_free(probe.evd));
 	}
-	if (probe_evd(note_context, DAT_EVD_CONNECTION_FLAG)) {
+	if (probe_evd(note_context, NULL, DAT_EVD_CONNECTION_FLAG)) {
 		probe.poster = current;
 		OK(post_se(probe.evd, 1));
 		if (probe_wait(&probe.entered))
@@ -223,6 +224,16 @@ static void all_returned(unsigned int nr, DAT_RETURN ret)
 static void all_succeeded(unsigned int nr)
 {
 	all_returned(nr, DAT_SUCCESS);
+}
+
+/* A link, with what the probe has besides. */
+static void link_probe_free(struct link *link)
+{
+	if (probe.rmr)
+		OK(dat_rmr_free(probe.rmr));
+	link_free(link);
+	if (probe.evd)
+		OK(dat_evd_free(probe.evd));
 }
 
 /* At the first software event: everything that may be called in softirq. */
@@ -269,21 +280,16 @@ static void call_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 
 static void calls_in_softirq(void)
 {
-	DAT_UPCALL_OBJECT upcall = { .upcall_func = call_in_softirq };
 	struct link link = {};
 
-	probe_new();
-	upcall.instance_data = &link;
-	if (!node_new(&link.a, &side_a, NULL) ||
+	if (!probe_evd(call_in_softirq, &link,
+		       DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG) ||
+	    !node_new(&link.a, &side_a, NULL) ||
 	    !node_new(&link.b, &side_b, NULL) || !OK(dat_ep_free(link.a.ep)) ||
 	    !OK(dat_rmr_create(side_a.pz, &probe.rmr)))
 		goto out;
 	link.a.ep = DAT_HANDLE_NULL;
-	if (!OK(dat_evd_kcreate(side_a.ia, 64, DAT_UPCALL_SINGLE_INSTANCE,
-				&upcall, DAT_EVD_DTO_FLAG |
-				DAT_EVD_RMR_BIND_FLAG | DAT_EVD_SOFTWARE_FLAG,
-				&probe.evd)) ||
-	    !OK(dat_ep_create(side_a.ia, side_a.pz, probe.evd, probe.evd,
+	if (!OK(dat_ep_create(side_a.ia, side_a.pz, probe.evd, probe.evd,
 			      link.a.events->evd, &node_attr, &link.a.ep)) ||
 	    !listener_new(&link.listener, DAT_PSP_CONSUMER_FLAG) ||
 	    !link_connect(&link.a, &link.b, &link.listener) ||
@@ -300,11 +306,7 @@ static void calls_in_softirq(void)
 			  DAT_CONNECTION_EVENT_DISCONNECTED);
 	}
 out:
-	if (probe.rmr)
-		OK(dat_rmr_free(probe.rmr));
-	link_free(&link);
-	if (probe.evd)
-		OK(dat_evd_free(probe.evd));
+	link_probe_free(&link);
 }
 
 /* What may sleep, on objects with which it would succeed or be refused otherwise. */
@@ -389,16 +391,11 @@ static void try_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 
 static void sleepers_in_softirq(void)
 {
-	DAT_UPCALL_OBJECT upcall = { .upcall_func = try_in_softirq };
 	struct link link = {};
 
-	probe_new();
-	upcall.instance_data = &link;
-	if (!link_new(&link, NULL, NULL) ||
-	    !OK(dat_rmr_create(side_a.pz, &probe.rmr)) ||
-	    !OK(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_SINGLE_INSTANCE,
-				&upcall, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG,
-				&probe.evd)))
+	if (!probe_evd(try_in_softirq, &link, DAT_EVD_DTO_FLAG) ||
+	    !link_new(&link, NULL, NULL) ||
+	    !OK(dat_rmr_create(side_a.pz, &probe.rmr)))
 		goto out;
 	OK(post_se(probe.evd, 1));
 	if (!probe_wait(&probe.done))
@@ -415,11 +412,7 @@ static void sleepers_in_softirq(void)
 	OK(dat_ep_reset(link.b.ep));
 	link_connect(&link.a, &link.b, &link.listener);
 out:
-	if (probe.rmr)
-		OK(dat_rmr_free(probe.rmr));
-	link_free(&link);
-	if (probe.evd)
-		OK(dat_evd_free(probe.evd));
+	link_probe_free(&link);
 }
 
 /* What sleeps: an object of each kind is made and freed. */
@@ -450,16 +443,11 @@ static void make_objects(DAT_PVOID data, const DAT_EVENT *event,
 
 static void calls_in_process(void)
 {
-	DAT_UPCALL_OBJECT upcall = { .upcall_func = make_objects };
 	struct mem mem = {};
 
 	if (!mem_new(&side_a, &mem, 64, DAT_MEM_PRIV_NONE_FLAG))
 		return;
-	probe_new();
-	upcall.instance_data = mem.va;
-	if (OK(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_SINGLE_INSTANCE, &upcall,
-			       DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
-			       &probe.evd))) {
+	if (probe_evd(make_objects, mem.va, DAT_EVD_CONNECTION_FLAG)) {
 		OK(post_se(probe.evd, 1));
 		if (probe_wait(&probe.done))
 			all_succeeded(11);
@@ -687,7 +675,7 @@ static void flood(DAT_EVD_FLAGS flags)
 {
 	int i;
 
-	if (!probe_evd(drain_some, flags))
+	if (!probe_evd(drain_some, NULL, flags))
 		return;
 	/* Queued beforehand: each upcall but the last finds more. */
 	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, NULL));
@@ -727,7 +715,7 @@ static void budget(void)
 {
 	int i;
 
-	if (!probe_evd(let_others, DAT_EVD_DTO_FLAG))
+	if (!probe_evd(let_others, NULL, DAT_EVD_DTO_FLAG))
 		return;
 	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, NULL));
 	for (i = 0; i < FLOOD; i++)
@@ -761,7 +749,7 @@ static void teardown_waits(void)
 	struct work_struct work;
 	DAT_EVENT event;
 
-	if (!probe_evd(stay, DAT_EVD_CONNECTION_FLAG))
+	if (!probe_evd(stay, NULL, DAT_EVD_CONNECTION_FLAG))
 		return;
 	INIT_WORK_ONSTACK(&work, teardown_work);
 	OK(post_se(probe.evd, 1));
@@ -808,7 +796,7 @@ static void own_upcall(void)
 {
 	DAT_EVENT event;
 
-	if (!probe_evd(try_on_itself, DAT_EVD_CONNECTION_FLAG))
+	if (!probe_evd(try_on_itself, NULL, DAT_EVD_CONNECTION_FLAG))
 		return;
 	OK(post_se(probe.evd, 1));
 	if (probe_wait(&probe.done)) {

@@ -7,8 +7,6 @@
 #include "stage.h"
 #include "core/input.h"
 
-#define FLUSHED	DAT_DTO_ERR_FLUSHED
-
 static void expect_told(struct bench *b, DAT_EVD_HANDLE evd, u32 number,
 			DAT_HANDLE about, DAT_COUNT reason)
 {
@@ -315,7 +313,7 @@ static void armed_for_somebody(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t = {};
+	struct taker t;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	bench_connect(b, ep);
@@ -324,8 +322,7 @@ static void armed_for_somebody(struct kunit *test)
 	bench_settle(b);
 	KUNIT_EXPECT_FALSE(test, cq_of(evd)->armed);
 
-	spin_lock_init(&t.lock);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	taker_start(b, evd, &t);
 	KUNIT_EXPECT_TRUE(test, gets_armed(evd));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	expect_taken(b, &t, 1);
@@ -350,11 +347,10 @@ static void unsignalled_starts_nothing(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t = {};
+	struct taker t;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	spin_lock_init(&t.lock);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	taker_start(b, evd, &t);
 	bench_connect(b, ep);
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 0, quiet));
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, quiet));
@@ -387,14 +383,13 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, DAT_HANDLE_NULL, b->evd, &attr);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t = {};
+	struct taker t;
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
-	spin_lock_init(&t.lock);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	taker_start(b, evd, &t);
 	bench_connect(b, ep);
 	bench_settle(b);
 	KUNIT_EXPECT_TRUE(test, cq_of(evd)->solicited_only);

@@ -239,12 +239,11 @@ static void unsignalled_binds(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG |
 				       DAT_EVD_RMR_BIND_FLAG);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t = {};
+	struct taker t;
 	struct rig r = { .b = b };
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	spin_lock_init(&t.lock);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &taker_sink, &t, false));
+	taker_start(b, evd, &t);
 	rig_register(&r);
 	r.ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
 	r.part.virtual_address = (uintptr_t)b->memory;

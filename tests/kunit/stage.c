@@ -351,11 +351,18 @@ static void taker_done(struct kdapl_evd *evd, void *arg, bool notify)
 {
 }
 
-const struct kdapl_sink taker_sink = {
+static const struct kdapl_sink taker_sink = {
 	.room = taker_room,
 	.deliver = taker_deliver,
 	.done = taker_done,
 };
+
+void taker_start(struct bench *b, struct kdapl_evd *evd, struct taker *t)
+{
+	memset(t, 0, sizeof(*t));
+	spin_lock_init(&t->lock);
+	KUNIT_EXPECT_EQ(b->test, 0, kdapl_evd_set_sink(evd, &taker_sink, t, false));
+}
 
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr)
 {

@@ -102,13 +102,12 @@ void __expect_async(struct bench *b, u32 number, DAT_HANDLE about,
  * from 0.
  */
 struct taker {
-	spinlock_t lock;	/* below; the test makes it */
+	spinlock_t lock;	/* below */
 	unsigned int nr;
 	u64 cookies[8];
 };
 
-extern const struct kdapl_sink taker_sink;
-
+void taker_start(struct bench *b, struct kdapl_evd *evd, struct taker *t);
 /* Just as many are taken, once everything is done that was to be. */
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr);
 

@@ -303,8 +303,8 @@ static void want_end(void)
 {
 	DAT_EVENT event = next();
 
-	must(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ?
-	     DAT_SUCCESS : DAT_INTERNAL_ERROR, "DISCONNECTED", __LINE__);
+	need(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
+	     "DISCONNECTED");
 }
 
 /*
@@ -322,17 +322,15 @@ static void drain(void)
 		MUST(post(slot));
 	MUST(dat_ep_disconnect(me.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	MUST(dat_ep_get_status(me.ep, &state, NULL, NULL));
-	must(state == DAT_EP_STATE_DISCONNECT_PENDING ? DAT_SUCCESS :
-	     DAT_INTERNAL_ERROR, "DISCONNECT_PENDING", __LINE__);
+	need(state == DAT_EP_STATE_DISCONNECT_PENDING, "DISCONNECT_PENDING");
 	tell(PENDING);
 	while (left) {
 		event = next();
 		dto = &event.event_data.dto_completion_event_data;
 		slot = dto->user_cookie.as_64;
-		if (event.event_number != DAT_DTO_COMPLETION_EVENT ||
-		    slot >= 2 * DEPTH || !(left & 1u << slot) ||
-		    dto->status == DAT_DTO_SUCCESS)
-			must(DAT_INTERNAL_ERROR, "what was left", __LINE__);
+		need(event.event_number == DAT_DTO_COMPLETION_EVENT &&
+		     slot < 2 * DEPTH && left & 1u << slot &&
+		     dto->status != DAT_DTO_SUCCESS, "what was left");
 		left &= ~(1u << slot);
 	}
 	want_end();

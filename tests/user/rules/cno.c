@@ -625,41 +625,69 @@ static void closed_disabled(void)
 	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-static atomic_int entered, left;
+/* A thread that frees a CNO, or closes the IA, and what it saw then. */
+struct closer {
+	pthread_t thread;
+	atomic_int tid;
+	atomic_bool done;
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN ret;
+	int agent_let_go;
+};
 
-static void dawdle(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
+static void *closes(void *arg)
 {
-	(void)instance_data;
-	(void)evd;
-	entered++;
-	usleep(100000);
-	left++;
+	struct closer *c = arg;
+
+	c->tid = gettid();
+	c->ret = c->cno ? dat_cno_free(c->cno) :
+		 dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG);
+	c->agent_let_go = let_go;
+	c->done = true;
+	return NULL;
 }
 
-/* I17: the agent has been called and has returned when a close or free does. */
+/* The agent is running, or about to be called. */
+static void close_waits(struct closer *c)
+{
+	double end = check_now() + 10;
+
+	c->tid = 0;
+	c->done = false;
+	CHECK(!pthread_create(&c->thread, NULL, closes, c));
+	while ((!entered || !sleeps(c->tid)) && !c->done && check_now() < end)
+		sched_yield();
+	let_go = 1;
+	CHECK(!pthread_join(c->thread, NULL));
+	OK(c->ret);
+	CHECK(entered);
+	CHECK(c->agent_let_go);
+}
+
+/* I17: the agent has returned when a free or close does. */
 static void no_late_agent(void)
 {
-	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, dawdle };
-	DAT_CNO_HANDLE cno;
+	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
+	struct closer c;
 	DAT_EVD_HANDLE evd;
 
 	rig_open(&a);
 	entered = 0;
-	left = 0;
-	OK(dat_cno_create(a.ia, slow, &cno));
-	evd = evd_of(cno);
+	let_go = 0;
+	OK(dat_cno_create(a.ia, slow, &c.cno));
+	evd = evd_of(c.cno);
 	post(evd);
 	while (!entered)
 		sched_yield();
 	OK(dat_evd_free(evd));
-	OK(dat_cno_free(cno));
-	CHECK_EQ(left, entered);
+	close_waits(&c);
 
-	OK(dat_cno_create(a.ia, slow, &cno));
-	evd_of(cno);
-	OK(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
-	CHECK_EQ(left, 2);
-	CHECK_EQ(entered, 2);
+	entered = 0;
+	let_go = 0;
+	OK(dat_cno_create(a.ia, slow, &c.cno));
+	evd_of(c.cno);
+	c.cno = NULL;
+	close_waits(&c);
 }
 
 static const struct check_case cases[] = {
