@@ -12,6 +12,7 @@
 
 #include <linux/tracepoint.h>
 #include "core/ep.h"
+#include "core/ia.h"
 
 /* ---- objects: birth and death ---- */
 

@@ -10,40 +10,27 @@
  * and make or move the queue while the attempt is young; the work item
  * destroys the id, and so waits for them, before it looks at the queue of an
  * attempt.
- *
- * Drain and flush end by counting: what was posted against what completed, for
- * each direction.  Nobody else needs to poll: while one of them is under way the
- * CQs are kept armed, and a fallback timer looks as well, since the runner of an
- * EVD may itself be waiting for us (dat_ep_free from an upcall).
  */
 #include <linux/slab.h>
-#include "ep.h"
+#include "conn.h"
+#include "drain.h"
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "ia.h"
 #include "../trace.h"
 
-/* Bits of @todo besides KDAPL_EP_ACT_* */
-#define CONN_RESOLVE	0x1000
-#define CONN_REAP	0x2000
-#define CONN_LINGER	0x4000	/* as CONN_REAP, when it is time */
-#define CONN_FATAL	0x8000
-#define CONN_ERROR	0x10000
-
-/* A device that does not flush its queue in this time never will. */
-#define FLUSH_LIMIT	(10 * HZ)
 /* How long an id waits for the peer to answer our disconnect. */
 #define LINGER_LIMIT	(20 * HZ)
+
 /* Upper bound of address resolution; the consumer's timeout may be shorter. */
 #define RESOLVE_LIMIT	msecs_to_jiffies(5000)
+
 /*
  * The first of several tries, each twice as long.  A neighbour that answers
  * before the kernel's resolver has put its request on the list is noticed only
  * when the try is over; on a virtual network that is the rule.
  */
 #define RESOLVE_FIRST_MS 20
-
-static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
-{
-	return conn->ia->dev->qp;
-}
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 {
@@ -99,200 +86,32 @@ void kdapl_conn_queue(struct kdapl_conn *conn, unsigned long todo)
 }
 
 /**
- * kdapl_conn_progress - a completion came in while a drain is watched
+ * kdapl_conn_run - make the work item run now
  * @conn: the connection
  *
- * Any context; the EVD's lock may be held.
+ * A completion came in that a drain or flush waits for.  Any context; the EVD's
+ * lock may be held.
  */
-void kdapl_conn_progress(struct kdapl_conn *conn)
+void kdapl_conn_run(struct kdapl_conn *conn)
 {
 	conn_queue_delayed(conn, 0);
 }
 
-/* ---- the queue ----------------------------------------------------------------------- */
-
 /**
- * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
- * @conn: unused today, the peer's offer limits only what we send
- * @ep: its endpoint
- */
-u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
-{
-	return min_t(u32, ep->attr.max_rdma_read_in, U8_MAX);
-}
-
-/**
- * kdapl_conn_rd_out - RDMA reads we may have outstanding at the peer
- * @conn: knows on the passive side what the peer admits
- * @ep: its endpoint
- */
-u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
-{
-	u32 out = min_t(u32, ep->attr.max_rdma_read_out, U8_MAX);
-
-	return conn->active ? out : min_t(u32, out, conn->peer_rd_in);
-}
-
-/* Any context; the queue is there, so the connection is. */
-static void queue_event(struct kdapl_qp *qp, enum ib_event_type event)
-{
-	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);
-
-	switch (event) {
-	case IB_EVENT_QP_FATAL:
-		kdapl_conn_queue(conn, CONN_FATAL);
-		break;
-	case IB_EVENT_QP_REQ_ERR:
-	case IB_EVENT_QP_ACCESS_ERR:
-		kdapl_conn_queue(conn, CONN_ERROR);
-		break;
-	default:
-		break;
-	}
-}
-
-/* E70: the device reported it, so there is an asynchronous event as well. */
-static void queue_broken(struct kdapl_conn *conn, DAT_COUNT reason)
-{
-	struct kdapl_ep *ep = conn->ep;
-
-	if (!ep)
-		return;
-	kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
-			     kdapl_handle(&ep->obj), reason);
-	kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
-}
-
-/**
- * kdapl_conn_make_queue - make the queue pair of a connection
- * @conn: without a queue
- * @ep: whose PZ, EVDs and limits it has; ready (A.5)
+ * kdapl_conn_run_later - make the work item run, unless it is to run anyhow
+ * @conn: the connection
+ * @delay: jiffies
  *
- * May sleep; the id's handler mutex may be held.
- *
- * Return: 0, or an errno and nothing is left.
+ * Does not put off what somebody else has asked for.  Any context.
  */
-int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 {
-	struct kdapl_device *dev = conn->ia->dev;
-	struct kdapl_qp_init init = {
-		.send_cq = &ep->req.evd->cq,
-		.recv_cq = &ep->recv.evd->cq,
-		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
-		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
-		.max_send_sge = max3(ep->attr.max_request_iov,
-				     ep->attr.max_rdma_read_iov,
-				     ep->attr.max_rdma_write_iov),
-		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
-	};
-	int ret;
-
-	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
-	if (!ep->pz->zone)
-		return -ENODEV;
-	init.pd = dev->mr->zone_pd(ep->pz->zone);
-	ret = kdapl_evd_hold_cq(ep->req.evd);
-	if (ret)
-		return ret;
-	ret = kdapl_evd_hold_cq(ep->recv.evd);
-	if (ret)
-		goto release_req;
-
-	mutex_lock(&conn->queue_lock);
-	conn->qp.dev = dev;
-	conn->qp.event = queue_event;
-	ret = dev->qp->create(&conn->qp, &init);
-	mutex_unlock(&conn->queue_lock);
-	if (ret)
-		goto release_recv;
-	return 0;
-
-release_recv:
-	kdapl_evd_release_cq(ep->recv.evd);
-release_req:
-	kdapl_evd_release_cq(ep->req.evd);
-	trace_kdapl_error("make_queue", ret);
-	return ret;
-}
-
-/**
- * kdapl_conn_drop_queue - destroy the queue pair
- * @conn: nothing is posted on its queue, or never was
- * @ep: as made
- */
-void kdapl_conn_drop_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
-{
-	if (!conn->qp.ib)
-		return;
-	mutex_lock(&conn->queue_lock);
-	qp_ops(conn)->destroy(&conn->qp);
-	mutex_unlock(&conn->queue_lock);
-	kdapl_evd_release_cq(ep->recv.evd);
-	kdapl_evd_release_cq(ep->req.evd);
-}
-
-/* ---- drain and flush ---------------------------------------------------------------- */
-
-/*
- * The lock orders us behind the poller that accounted for the last completion:
- * when it is seen here, the poller is done with the connection.
- */
-static bool dir_drained(struct kdapl_dir *dir)
-{
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&dir->evd->lock, flags);
-	ret = dir->completed == dir->posted;
-	spin_unlock_irqrestore(&dir->evd->lock, flags);
-	return ret;
-}
-
-static void watch(struct kdapl_conn *conn, bool on)
-{
-	struct kdapl_ep *ep = conn->ep;
-
-	if (conn->watching == on)
-		return;
-	conn->backoff = 1;
-	/* Before the pulls that follow, whose lock makes it seen (progress). */
-	WRITE_ONCE(conn->watching, on);
-	kdapl_evd_drain(ep->req.evd, on);
-	kdapl_evd_drain(ep->recv.evd, on);
-}
-
-/* The completions may be in no hurry, and nobody may tell us: look again. */
-static void look_again(struct kdapl_conn *conn, unsigned long limit)
-{
-	/* Does not put off what a completion has asked for meanwhile. */
 	kdapl_conn_get(conn);
-	if (!queue_delayed_work(kdapl_wq, &conn->work, conn->backoff))
+	if (!queue_delayed_work(kdapl_wq, &conn->work, delay))
 		kdapl_conn_put(conn);
-	conn->backoff = min(conn->backoff * 2, limit);
 }
 
-static void drain_step(struct kdapl_conn *conn)
-{
-	struct kdapl_ep *ep = conn->ep;
-
-	watch(conn, true);
-	kdapl_evd_pull(ep->req.evd);
-	if (!dir_drained(&ep->req)) {
-		look_again(conn, HZ / 10);
-		return;
-	}
-	conn->doing &= ~KDAPL_EP_ACT_DRAIN;
-	kdapl_ep_input(ep, conn, KDAPL_EP_IN_DRAINED);
-}
-
-static bool flushed(struct kdapl_conn *conn)
-{
-	struct kdapl_ep *ep = conn->ep;
-
-	kdapl_evd_pull(ep->req.evd);
-	kdapl_evd_pull(ep->recv.evd);
-	return dir_drained(&ep->req) && dir_drained(&ep->recv);
-}
+/* ---- the id ---- */
 
 static void drop_id(struct kdapl_conn *conn)
 {
@@ -322,7 +141,7 @@ static bool peer_is_done(struct kdapl_conn *conn)
 /* Until its time is over, whoever queues the work meanwhile. */
 static void keep_id(struct kdapl_conn *conn)
 {
-	atomic_long_or(CONN_LINGER, &conn->todo);
+	atomic_long_or(KDAPL_CONN_LINGER, &conn->todo);
 	conn_queue_delayed(conn, max_t(long, conn->linger_until - jiffies, 0));
 	/* The answer, or the close, may have come before. */
 	if (peer_is_done(conn))
@@ -356,50 +175,6 @@ static void linger(struct kdapl_conn *conn)
 	spin_unlock_irq(&ia->linger_lock);
 	conn->linger_until = jiffies + LINGER_LIMIT;
 	keep_id(conn);
-}
-
-static void flush_step(struct kdapl_conn *conn)
-{
-	struct kdapl_ep *ep = conn->ep;
-	bool lost = false;
-
-	if (!conn->errored) {
-		conn->errored = true;
-		conn->flush_until = jiffies + FLUSH_LIMIT;
-		if (conn->qp.ib)
-			qp_ops(conn)->error(&conn->qp);
-	}
-	if (conn->qp.ib) {
-		watch(conn, true);
-		if (!flushed(conn)) {
-			lost = time_after(jiffies, conn->flush_until);
-			if (!lost) {
-				look_again(conn, HZ / 50);
-				return;
-			}
-			trace_kdapl_error("flush", -ETIMEDOUT);
-		}
-	}
-	watch(conn, false);
-	conn->doing = 0;
-	if (lost) {
-		kdapl_conn_drop_queue(conn, ep);
-		flushed(conn);
-	}
-	kdapl_ep_flush_rest(ep, lost);
-	/*
-	 * D45: a process looks for them in its rings, which the runners fill.
-	 * A kernel consumer's runner may be waiting for us.
-	 */
-	if (ep->obj.space->user) {
-		kdapl_evd_settle(ep->req.evd);
-		kdapl_evd_settle(ep->recv.evd);
-	}
-	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
-	kdapl_conn_drop_queue(conn, ep);
-	linger(conn);
-	WRITE_ONCE(conn->done, true);
-	wake_up_all(&conn->wait);
 }
 
 static void resolve(struct kdapl_conn *conn)
@@ -460,6 +235,46 @@ static void abort_attempt(struct kdapl_conn *conn)
 		destroy_id(conn);
 }
 
+/* Any context; the queue is there, so the connection is. */
+static void conn_queue_event(struct kdapl_qp *qp, enum ib_event_type event)
+{
+	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);
+
+	switch (event) {
+	case IB_EVENT_QP_FATAL:
+		kdapl_conn_queue(conn, KDAPL_CONN_FATAL);
+		break;
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		kdapl_conn_queue(conn, KDAPL_CONN_ERROR);
+		break;
+	default:
+		break;
+	}
+}
+
+/* E70: the device reported it, so there is an asynchronous event as well. */
+static void conn_queue_broken(struct kdapl_conn *conn, DAT_COUNT reason)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (!ep)
+		return;
+	kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
+			     kdapl_handle(&ep->obj), reason);
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+}
+
+/* The endpoint has flushed: nothing uses the queue pair any more. */
+static void conn_over(struct kdapl_conn *conn)
+{
+	conn->doing = 0;
+	kdapl_conn_drop_queue(conn, conn->ep);
+	linger(conn);
+	WRITE_ONCE(conn->done, true);
+	wake_up_all(&conn->wait);
+}
+
 static void conn_work(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
@@ -467,24 +282,26 @@ static void conn_work(struct work_struct *work)
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
 
 	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH);
-	if (todo & CONN_FATAL)
-		queue_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
-	else if (todo & CONN_ERROR)
-		queue_broken(conn, DAT_EP_OTHER_ERROR);
-	if (todo & CONN_REAP || (todo & CONN_LINGER && id_is_due(conn)))
+	if (todo & KDAPL_CONN_FATAL)
+		conn_queue_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
+	else if (todo & KDAPL_CONN_ERROR)
+		conn_queue_broken(conn, DAT_EP_OTHER_ERROR);
+	if (todo & KDAPL_CONN_REAP || (todo & KDAPL_CONN_LINGER && id_is_due(conn)))
 		destroy_id(conn);
-	else if (todo & CONN_LINGER)
+	else if (todo & KDAPL_CONN_LINGER)
 		keep_id(conn);
 	else if (todo & KDAPL_EP_ACT_ABORT)
 		abort_attempt(conn);
-	else if (todo & CONN_RESOLVE)
+	else if (todo & KDAPL_CONN_RESOLVE)
 		resolve(conn);
 	if (todo & KDAPL_EP_ACT_DISC && conn->id)
 		disconnect(conn);
-	if (conn->doing & KDAPL_EP_ACT_FLUSH)
-		flush_step(conn);
-	else if (conn->doing & KDAPL_EP_ACT_DRAIN)
-		drain_step(conn);
+	if (conn->doing & KDAPL_EP_ACT_FLUSH) {
+		if (kdapl_flush_step(conn))
+			conn_over(conn);
+	} else if (conn->doing & KDAPL_EP_ACT_DRAIN && kdapl_drain_step(conn)) {
+		conn->doing &= ~KDAPL_EP_ACT_DRAIN;
+	}
 	kdapl_conn_put(conn);
 }
 
@@ -510,7 +327,7 @@ void kdapl_conn_finish(struct kdapl_conn *conn)
  */
 void kdapl_conn_destroy_id(struct kdapl_conn *conn)
 {
-	kdapl_conn_queue(conn, CONN_REAP);
+	kdapl_conn_queue(conn, KDAPL_CONN_REAP);
 	flush_delayed_work(&conn->work);
 }
 
@@ -594,6 +411,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
 	refcount_set(&conn->ref, 1);
 	kdapl_object_get(&ia->obj);
 	conn->ia = ia;
+	conn->qp.event = conn_queue_event;
 	mutex_init(&conn->queue_lock);
 	init_waitqueue_head(&conn->wait);
 	INIT_LIST_HEAD(&conn->linger);
@@ -647,7 +465,7 @@ void kdapl_conn_start(struct kdapl_conn *conn)
 		queue_delayed_work(kdapl_wq, &conn->timer,
 				   usecs_to_jiffies(conn->timeout) + 1);
 	}
-	kdapl_conn_queue(conn, CONN_RESOLVE);
+	kdapl_conn_queue(conn, KDAPL_CONN_RESOLVE);
 }
 
 /* ---- what the glue tells (input.h) ------------------------------------------------------- */
@@ -714,7 +532,7 @@ void kdapl_conn_confirmed(struct kdapl_conn *conn)
 void kdapl_conn_unresolved(struct kdapl_conn *conn)
 {
 	if (time_before(jiffies, conn->resolve_until))
-		kdapl_conn_queue(conn, CONN_RESOLVE);
+		kdapl_conn_queue(conn, KDAPL_CONN_RESOLVE);
 	else
 		kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE);
 }
@@ -757,7 +575,7 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
  */
 void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 {
-	const struct kdapl_qp_ops *ops = qp_ops(conn);
+	const struct kdapl_qp_ops *ops = conn->ia->dev->qp;
 	struct kdapl_ep *ep = conn->ep;
 	u8 in = kdapl_conn_rd_in(conn, ep), out = kdapl_conn_rd_out(conn, ep);
 	/* Once data can confirm the connection the endpoint may end under us. */
@@ -779,17 +597,6 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	/* Data that came before we could send waits behind the gate. */
 	kdapl_evd_kick(evd);
 	kdapl_object_put(&evd->obj);
-}
-
-static bool queue_in_error(struct kdapl_conn *conn)
-{
-	bool ret = false;
-
-	mutex_lock(&conn->queue_lock);
-	if (conn->qp.ib && !READ_ONCE(conn->told))
-		ret = qp_ops(conn)->in_error(&conn->qp);
-	mutex_unlock(&conn->queue_lock);
-	return ret;
 }
 
 /*
@@ -828,7 +635,7 @@ void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
 	peer_left(conn);
 	if (conn->ep) {
 		confirm_by_data(conn);
-		kdapl_conn_input(conn, queue_in_error(conn) ?
+		kdapl_conn_input(conn, kdapl_conn_queue_in_error(conn) ?
 				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT);
 	}
 }

@@ -8,20 +8,16 @@
  * no timer, and the active side giving up does not remove it (P44).
  */
 #include <linux/slab.h>
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "ia.h"
 #include "sp.h"
 #include "../trace.h"
 
-#define IH_CR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR)
-#define IH_EP	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 {
 	return obj->ia->dev->cm;
-}
-
-static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
-{
-	return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 }
 
 static void cr_release(struct kdapl_object *obj)
@@ -81,6 +77,8 @@ static void cr_slot_done(struct kdapl_event_slot *slot, bool lost)
 	kdapl_object_put(&cr->obj);
 }
 
+static const struct kdapl_object_ops cr_ops;
+
 /**
  * kdapl_cr_alloc - a request, not published yet
  * @ia: of the service point
@@ -96,7 +94,7 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 
 	if (!cr)
 		return NULL;
-	if (kdapl_object_init(&cr->obj, KDAPL_CR, ia->obj.space, ia, cr_release)) {
+	if (kdapl_object_init(&cr->obj, KDAPL_CR, ia->obj.space, ia, &cr_ops)) {
 		kfree(cr);
 		return NULL;
 	}
@@ -107,11 +105,11 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 	return cr;
 }
 
-/**
- * kdapl_cr_release_verbs - the device goes: the request ends
+/*
+ * The device goes: the request ends
  * @obj: a CR; the handle stays, every answer is refused
  */
-void kdapl_cr_release_verbs(struct kdapl_object *obj)
+static void cr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_cr *cr = container_of(obj, struct kdapl_cr, obj);
 
@@ -121,14 +119,20 @@ void kdapl_cr_release_verbs(struct kdapl_object *obj)
 	mutex_unlock(&cr->lock);
 }
 
-/**
- * kdapl_cr_teardown - the IA of a request goes (P47)
+/*
+ * The IA of a request goes (P47)
  * @obj: a CR
  */
-void kdapl_cr_teardown(struct kdapl_object *obj)
+static void cr_teardown(struct kdapl_object *obj)
 {
 	cr_drop(container_of(obj, struct kdapl_cr, obj));
 }
+
+static const struct kdapl_object_ops cr_ops = {
+	.release = cr_release,
+	.release_verbs = cr_release_verbs,
+	.teardown = cr_teardown,
+};
 
 static struct kdapl_cr *cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
@@ -161,11 +165,11 @@ static DAT_RETURN cr_query(struct kdapl_cr *cr, DAT_CR_PARAM_MASK mask,
 	struct kdapl_conn *conn = cr->conn;
 
 	if (!conn)
-		return IH_CR;
+		return RET_BAD_HANDLE(CR);
 	if (mask & ~DAT_CR_FIELD_ALL)
-		return bad_arg(DAT_INVALID_ARG2);
+		return RET_BAD_ARG(2);
 	if (!param)
-		return bad_arg(DAT_INVALID_ARG3);
+		return RET_BAD_ARG(3);
 	param->remote_ia_address_ptr = kdapl_address(&conn->peer);
 	param->remote_port_qual = conn->peer_port;
 	param->private_data_size = conn->in_len;
@@ -199,7 +203,7 @@ DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	DAT_RETURN ret;
 
 	if (!cr)
-		return IH_CR;
+		return RET_BAD_HANDLE(CR);
 	mutex_lock(&cr->lock);
 	ret = cr_query(cr, mask, param, address, buf, size);
 	mutex_unlock(&cr->lock);
@@ -230,7 +234,7 @@ static DAT_RETURN accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 {
 	if (cr->ep) {
 		if (handle != DAT_HANDLE_NULL)
-			return IH_EP;
+			return RET_BAD_HANDLE(EP);
 		*ep = cr->ep;
 		kdapl_object_get(&cr->ep->obj);
 		return DAT_SUCCESS;
@@ -238,7 +242,7 @@ static DAT_RETURN accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 	*ep = kdapl_ep_find(cr->obj.space, handle);
 	if (*ep && (*ep)->obj.ia == cr->obj.ia)
 		return DAT_SUCCESS;
-	return IH_EP;
+	return RET_BAD_HANDLE(EP);
 }
 
 /* The queue as the peer's request says; false: the peer has gone (P56). */
@@ -284,7 +288,7 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	if (ret)
 		goto unlock;
 	err = kdapl_conn_make_queue(conn, ep);
-	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	ret = RET_NO_RESOURCE(TEP);
 	if (err)
 		goto unlock;
 	moved = move_queue(conn, ep);
@@ -338,18 +342,18 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	int idx;
 
 	if (!cr)
-		return IH_CR;
+		return RET_BAD_HANDLE(CR);
 	mutex_lock(&cr->lock);
-	ret = IH_CR;
+	ret = RET_BAD_HANDLE(CR);
 	if (!cr->conn)
 		goto unlock;
 	ret = accept_ep(cr, ep_handle, &ep);
 	if (ret)
 		goto unlock;
-	ret = bad_arg(DAT_INVALID_ARG3);
+	ret = RET_BAD_ARG(3);
 	if (size < 0 || size > KDAPL_REQ_PRIVATE_DATA)
 		goto unlock;
-	ret = bad_arg(DAT_INVALID_ARG4);
+	ret = RET_BAD_ARG(4);
 	if (size && !data)
 		goto unlock;
 
@@ -389,7 +393,7 @@ unlock:
 DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
 	struct kdapl_cr *cr = cr_find(space, handle);
-	DAT_RETURN ret = IH_CR;
+	DAT_RETURN ret = RET_BAD_HANDLE(CR);
 	int idx;
 
 	if (!cr)
@@ -422,7 +426,7 @@ static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 	if (qual && qual <= U16_MAX)
 		sp = kdapl_sp_listening(cr->obj.ia, qual);
 	if (!sp)
-		return bad_arg(DAT_INVALID_ARG2);
+		return RET_BAD_ARG(2);
 	err = -ECONNREFUSED;
 	ret = kdapl_ia_enter(sp->obj.ia, &idx);
 	if (!ret) {
@@ -432,9 +436,9 @@ static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 	kdapl_object_put(&sp->obj);
 	/* The device goes, theirs before ours (E71). */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+		return RET(INVALID_STATE);
 	if (err == -ECONNREFUSED)
-		return bad_arg(DAT_INVALID_ARG2);
+		return RET_BAD_ARG(2);
 	cr_end(cr, false);
 	return DAT_SUCCESS;
 }
@@ -462,14 +466,14 @@ DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	int idx;
 
 	if (!cr)
-		return IH_CR;
+		return RET_BAD_HANDLE(CR);
 	ret = kdapl_ia_enter(cr->obj.ia, &idx);
 	if (ret) {
 		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
 		goto put;
 	}
 	mutex_lock(&cr->lock);
-	ret = cr->conn ? handoff(cr, qual) : IH_CR;
+	ret = cr->conn ? handoff(cr, qual) : RET_BAD_HANDLE(CR);
 	mutex_unlock(&cr->lock);
 	if (!ret)
 		kdapl_object_retire(&cr->obj);

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Event Dispatchers: one ordered FIFO each, fed by the objects' events and by
- * the completion queue behind it (A3).
+ * the completion queue (CQ) behind it (A3).  evd.c has their life and operations,
+ * evd_fifo.c what is in them, evd_run.c the runner that feeds a sink, evd_size.c
+ * what feeds them and the size of the CQ.
  *
  * Nothing is allocated when an event is raised: an entry of the FIFO is either
- * the cookie of a posted DTO (core/ep.h) or a slot that its source owns: two in
+ * the cookie of a posted DTO (cookie.h) or a slot that its source owns: two in
  * every connection, one in every connection request, a pool in an EVD that
  * takes software or asynchronous events.
- *
- * A completion comes out of the CQ in one of two ways, both in evd.c: straight
- * into the caller's event while the FIFO is empty, or into the FIFO (a pull).
- * Either way it passes the gate first: what a completion says about its
- * connection (first data of an unconfirmed connection, an error) is told to the
- * endpoint before the completion becomes visible.
  */
 #ifndef KDAPL_EVD_H
 #define KDAPL_EVD_H
 
+#include <linux/interrupt.h>
 #include <linux/irq_poll.h>
 #include <linux/wait.h>
-#include "object.h"
 #include "core.h"
+#include "object.h"
 #include "../glue/glue.h"
 
 /* Completions taken from the device at a time (E98). */
@@ -174,71 +171,11 @@ static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_evd, obj);
 }
 
-/*
- * kdapl_evd_attach - a source begins to feed @evd
- * @flags: completion flags of the EP's direction, for RECV and REQUEST
- * @entries: completion queue entries that the stream may need at once
- * @own: attached streams that this one and its like replace: they are to be
- *	 detached, so nothing need agree with them, nor the CQ have room for
- *	 both; may be NULL
- *
- * Takes a use of @evd.  May sleep.  Return: 0; -EINVAL: the flags do not agree
- * with the other streams (E21); -ENOSPC: the CQ cannot be that large; -ENOMEM;
- * -ESTALE: the EVD is being freed.
- */
-int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		     DAT_COMPLETION_FLAGS flags, u32 entries,
-		     const struct kdapl_streams *own);
-/* Undoes it; @flags and @entries as attached. */
-void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
-		      DAT_COMPLETION_FLAGS flags, u32 entries);
-/* Counts a stream, to make an @own. */
-void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
-		       DAT_COMPLETION_FLAGS flags, u32 entries);
-
-/* A queue pair is about to use the CQ, or was destroyed.  May sleep. */
-int kdapl_evd_hold_cq(struct kdapl_evd *evd);
-void kdapl_evd_release_cq(struct kdapl_evd *evd);
-
-/*
- * Puts @slot's event at the end.  Any context, kdapl_ep.lock may be held, an
- * EVD's lock may not.  Return: false when there is no room (the caller decides
- * whether that is an overflow, E67).
- */
-bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
-/*
- * Room for one event, kept until kdapl_evd_post() of a slot with ->reserved, or
- * kdapl_evd_unreserve().
- */
-bool kdapl_evd_reserve(struct kdapl_evd *evd);
-void kdapl_evd_unreserve(struct kdapl_evd *evd);
-/* Reports E65, once an episode; same contexts. */
-void kdapl_evd_overflow(struct kdapl_evd *evd);
-/* An asynchronous event into the pool of @evd; any context (E66). */
-void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
-			  DAT_COUNT reason);
-
-struct kdapl_cookie;
-/*
- * A DTO completes without ever having been on a queue.  kdapl_dir.lock is held.
- */
-void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
-bool kdapl_evd_disown(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
-
-/* All completions that are in the CQ go into the FIFO; any context, no locks. */
-void kdapl_evd_pull(struct kdapl_evd *evd);
-/* While @on, the CQ is kept armed and pulled for a drain. */
-void kdapl_evd_drain(struct kdapl_evd *evd, bool on);
-
-/*
- * An EVD without a handle whose events nobody wants: for an EP's null EVDs
- * (mt:T11).  May sleep.  NULL: no memory.
- */
+/* For an endpoint's null EVDs (mt:T11): without a handle, wanted by nobody. */
 struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia);
-/* Frees it; nothing is attached any more. */
 void kdapl_evd_free_hidden(struct kdapl_evd *evd);
 
-/* For ia.c: the async EVD that an open makes, published. */
+/* For ia.c: the asynchronous EVD that an open makes, published. */
 DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  struct kdapl_evd **evd);
 

@@ -101,31 +101,7 @@ struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 /* An asynchronous error to every async EVD of @ia; any context (E75). */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
-void kdapl_ia_break_eps(struct kdapl_ia *ia, const struct kdapl_evd *evd);
 /* The device is being removed: called for each of its IAs, may sleep. */
 void kdapl_ia_device_gone(struct kdapl_ia *ia);
-
-/*
- * What the tear-down of an IA asks of the objects' files, children first (I15).
- * ..._release_verbs: give back everything that belongs to the device and wait
- * until it no longer touches the object; idempotent; the object stays a shell.
- * ..._teardown: the same, then retire the handle and drop the object.
- */
-void kdapl_sp_release_verbs(struct kdapl_object *obj);
-void kdapl_sp_teardown(struct kdapl_object *obj);
-void kdapl_cr_release_verbs(struct kdapl_object *obj);
-void kdapl_cr_teardown(struct kdapl_object *obj);
-void kdapl_ep_release_verbs(struct kdapl_object *obj);
-void kdapl_ep_teardown(struct kdapl_object *obj);
-void kdapl_rmr_release_verbs(struct kdapl_object *obj);
-void kdapl_rmr_teardown(struct kdapl_object *obj);
-void kdapl_lmr_release_verbs(struct kdapl_object *obj);
-void kdapl_lmr_teardown(struct kdapl_object *obj);
-void kdapl_pz_release_verbs(struct kdapl_object *obj);
-void kdapl_pz_teardown(struct kdapl_object *obj);
-void kdapl_evd_release_verbs(struct kdapl_object *obj);
-void kdapl_evd_teardown(struct kdapl_object *obj);
-/* conn.c: destroys the ids in ia->linger */
-void kdapl_conn_linger_flush(struct kdapl_ia *ia);
 
 #endif /* KDAPL_IA_H */

@@ -12,12 +12,10 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include "core.h"
-#include "ep.h"
+#include "drain.h"
+#include "ia.h"
+#include "lmr.h"
 
-#define IH_IA	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
-#define IH_LMR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR)
-#define IH_PZ	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ)
-#define IP_ARG(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
 /* The arguments of one creation, and what their handles name. */
 struct lmr_args {
@@ -71,7 +69,7 @@ DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
 	/* No message is as long as sge->length cannot tell (T6). */
 	if (unlikely(!inside(lmr, segment) ||
 		     segment->segment_length > U32_MAX))
-		return IP_ARG(3);
+		return RET_BAD_ARG(3);
 	if (unlikely(lmr->pz != pz))
 		return violation(DAT_PROTECTION_VIOLATION, right);
 	if (unlikely(!(lmr->privileges & right)))
@@ -115,16 +113,16 @@ static DAT_RETURN check_mem_type(const struct kdapl_space *space,
 	case DAT_MEM_TYPE_LMR:
 		return DAT_SUCCESS;
 	case KDAPL_MEM_TYPE_SHARED_VIRTUAL:
-		return space->user ? DAT_SUCCESS : IP_ARG(2);
+		return space->user ? DAT_SUCCESS : RET_BAD_ARG(2);
 	case DAT_MEM_TYPE_PHYSICAL:
-		return space->user ? IP_ARG(2) : DAT_SUCCESS;
+		return space->user ? RET_BAD_ARG(2) : DAT_SUCCESS;
 	case DAT_MEM_TYPE_PLATFORM:
 	case DAT_MEM_TYPE_IA:
 	case DAT_MEM_TYPE_BYPASS:
-		return space->user ? IP_ARG(2) :
-		       DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+		return space->user ? RET_BAD_ARG(2) :
+		       RET(MODEL_NOT_SUPPORTED);
 	default:
-		return IP_ARG(2);
+		return RET_BAD_ARG(2);
 	}
 }
 
@@ -160,14 +158,14 @@ static DAT_RETURN check_args(const struct lmr_args *args)
 	    (!args->length ||
 	     args->length - 1 > U64_MAX - start_of(args) ||
 	     args->length > kdapl_lmr_max_length(args->ia->dev)))
-		return IP_ARG(4);
+		return RET_BAD_ARG(4);
 	if (args->privileges & ~DAT_MEM_PRIV_ALL_FLAG)
-		return IP_ARG(6);
+		return RET_BAD_ARG(6);
 	if (args->space->user)
-		return args->handle ? DAT_SUCCESS : IP_ARG(7);
+		return args->handle ? DAT_SUCCESS : RET_BAD_ARG(7);
 	if (!known_optimization(args->mem_optimization))
-		return IP_ARG(7);
-	return args->handle ? DAT_SUCCESS : IP_ARG(8);
+		return RET_BAD_ARG(7);
+	return args->handle ? DAT_SUCCESS : RET_BAD_ARG(8);
 }
 
 static int access_of(DAT_MEM_PRIV_FLAGS privileges)
@@ -187,18 +185,16 @@ static DAT_RETURN reg_failed(int error)
 {
 	switch (error) {
 	case -EFAULT:
-		return IP_ARG(3);
+		return RET_BAD_ARG(3);
 	case -EACCES:
-		return IP_ARG(6);
+		return RET_BAD_ARG(6);
 	case -E2BIG:
-		return IP_ARG(4);
+		return RET_BAD_ARG(4);
 	case -ENOMEM:
 	case -EPERM:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY_REGION);
+		return RET_NO_RESOURCE(MEMORY_REGION);
 	}
 }
 
@@ -255,6 +251,8 @@ static void lmr_release(struct kdapl_object *obj)
 	kfree(lmr);
 }
 
+static const struct kdapl_object_ops lmr_ops;
+
 /* With a reference to the zone, but no use of it yet. */
 static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 {
@@ -264,7 +262,7 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	if (!lmr)
 		return NULL;
 	if (kdapl_object_init(&lmr->obj, KDAPL_LMR, args->space, args->ia,
-			      lmr_release)) {
+			      &lmr_ops)) {
 		kfree(lmr);
 		return NULL;
 	}
@@ -347,13 +345,13 @@ static DAT_RETURN lmr_make_used(struct lmr_args *args, struct kdapl_lmr **new)
 	DAT_RETURN ret;
 
 	if (args->source && !kdapl_object_use(&args->source->obj))
-		return IH_LMR;
+		return RET_BAD_HANDLE(LMR);
 	if (kdapl_object_use(&args->pz->obj)) {
 		ret = lmr_make(args, new);
 		if (ret)
 			kdapl_object_unuse(&args->pz->obj);
 	} else {
-		ret = IH_PZ;
+		ret = RET_BAD_HANDLE(PZ);
 	}
 	if (args->source)
 		kdapl_object_unuse(&args->source->obj);
@@ -386,16 +384,16 @@ static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
 {
 	args->ia = kdapl_ia_find(args->space, ia);
 	if (!args->ia)
-		return IH_IA;
+		return RET_BAD_HANDLE(IA);
 	if (args->mem_type == DAT_MEM_TYPE_LMR) {
 		args->source = lmr_find(args->space,
 					args->description.for_lmr_handle);
 		if (!args->source || args->source->obj.ia != args->ia)
-			return IH_LMR;
+			return RET_BAD_HANDLE(LMR);
 	}
 	args->pz = kdapl_pz_find(args->space, pz);
 	if (!args->pz || args->pz->obj.ia != args->ia)
-		return IH_PZ;
+		return RET_BAD_HANDLE(PZ);
 	return DAT_SUCCESS;
 }
 
@@ -514,11 +512,11 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!lmr)
-		return IH_LMR;
+		return RET_BAD_HANDLE(LMR);
 	if (mask & ~DAT_LMR_FIELD_ALL)
-		ret = IP_ARG(2);
+		ret = RET_BAD_ARG(2);
 	else if (!param)
-		ret = IP_ARG(3);
+		ret = RET_BAD_ARG(3);
 	else
 		lmr_fill(lmr, param);
 	kdapl_object_put(&lmr->obj);
@@ -529,15 +527,15 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  * The end
  */
 
-/**
- * kdapl_lmr_release_verbs - give back what belongs to the device
+/*
+ * Give back what belongs to the device
  * @obj: an LMR; no post uses its key any more
  *
  * Idempotent; the LMR stays as a shell.  When it returns the device does not
  * know the LMR any more, whoever of several callers did it: the removal of the
  * device goes on then.  May sleep.  M24, M25, M79.
  */
-void kdapl_lmr_release_verbs(struct kdapl_object *obj)
+static void lmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 
@@ -550,22 +548,28 @@ void kdapl_lmr_release_verbs(struct kdapl_object *obj)
 	mutex_unlock(&lmr->release);
 }
 
-/**
- * kdapl_lmr_teardown - take an LMR away from its consumer
+/*
+ * Take an LMR away from its consumer
  * @obj: an LMR, with a reference of the caller; no endpoint is left to post
  *
  * Tear-down of the IA (I15).  May sleep.
  */
-void kdapl_lmr_teardown(struct kdapl_object *obj)
+static void lmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 
-	kdapl_lmr_release_verbs(obj);
+	lmr_release_verbs(obj);
 	if (kdapl_object_retire(obj)) {
 		xa_erase(&obj->space->lmrs, lmr->context);
 		kdapl_object_unuse(&lmr->pz->obj);
 	}
 }
+
+static const struct kdapl_object_ops lmr_ops = {
+	.release = lmr_release,
+	.release_verbs = lmr_release_verbs,
+	.teardown = lmr_teardown,
+};
 
 /* For requests that name what is gone; no post does any more. */
 #define KEY_GONE_LIMIT	(2 * HZ)
@@ -589,10 +593,9 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	case 0:
 		break;
 	case -EBUSY:
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_LMR_IN_USE);
+		return RET_BAD_STATE(LMR_IN_USE);
 	default:
-		return IH_LMR;
+		return RET_BAD_HANDLE(LMR);
 	}
 	xa_erase(&lmr->obj.space->lmrs, lmr->context);
 	/*
@@ -601,7 +604,7 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	 */
 	synchronize_rcu_expedited();
 	/* ORDER: the removal of the device must find it until it is released. */
-	kdapl_lmr_release_verbs(&lmr->obj);
+	lmr_release_verbs(&lmr->obj);
 	if (ia->dev->mute_faults)
 		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
@@ -622,7 +625,7 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 {
 	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
-	DAT_RETURN ret = IH_LMR;
+	DAT_RETURN ret = RET_BAD_HANDLE(LMR);
 	int idx;
 
 	if (!lmr)
@@ -703,12 +706,12 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			  bool rdma_read)
 {
 	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
-	DAT_RETURN ret = IP_ARG(2);
+	DAT_RETURN ret = RET_BAD_ARG(2);
 	DAT_VLEN i;
 	int idx;
 
 	if (!ia)
-		return IH_IA;
+		return RET_BAD_HANDLE(IA);
 	if (number && (!segments || !all_known(ia, segments, number)))
 		goto put;
 	ret = kdapl_ia_enter(ia, &idx);
@@ -751,12 +754,12 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return IH_IA;
+		return RET_BAD_HANDLE(IA);
 	ret = check_mem_type(space, mem_type);
 	if (!ret && (!length || length > U64_MAX - (PAGE_SIZE - 1)))
-		ret = IP_ARG(3);
+		ret = RET_BAD_ARG(3);
 	if (!ret && !known_optimization(mem_optimization))
-		ret = IP_ARG(4);
+		ret = RET_BAD_ARG(4);
 	if (!ret && preferred_length)
 		*preferred_length = round_up(length, (u64)PAGE_SIZE);
 	if (!ret && preferred_alignment)

@@ -157,7 +157,7 @@ static void slot_return(struct kdapl_space *space, u32 index,
  * @type: of the object
  * @space: in which its handle will be valid
  * @ia: its adapter, of which a reference is taken; NULL for an IA itself
- * @release: frees the object; process context, after an RCU grace period
+ * @ops: of the type
  *
  * Reserves the handle; it resolves to nothing until kdapl_object_publish().
  * Undone by kdapl_object_abort() before that.  May sleep.
@@ -166,7 +166,7 @@ static void slot_return(struct kdapl_space *space, u32 index,
  */
 int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 		      struct kdapl_space *space, struct kdapl_ia *ia,
-		      void (*release)(struct kdapl_object *obj))
+		      const struct kdapl_object_ops *ops)
 {
 	struct kdapl_slot *slot;
 	u32 index;
@@ -183,7 +183,7 @@ int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 	obj->space = space;
 	obj->ia = ia ?: container_of(obj, struct kdapl_ia, obj);
 	INIT_LIST_HEAD(&obj->on_ia);
-	obj->release = release;
+	obj->ops = ops;
 	atomic_inc(&space->nr_live);
 	if (ia)
 		kdapl_object_get(&ia->obj);
@@ -217,7 +217,7 @@ void kdapl_object_publish(struct kdapl_object *obj)
 
 /**
  * kdapl_object_abort - undo kdapl_object_init() of an unpublished object
- * @obj: its memory is released by ->release
+ * @obj: its memory is released by ops->release
  */
 void kdapl_object_abort(struct kdapl_object *obj)
 {
@@ -323,7 +323,7 @@ static void object_release(struct work_struct *work)
 	struct kdapl_ia *ia = obj->type == KDAPL_IA ? NULL : obj->ia;
 	struct kdapl_space *space = obj->space;
 
-	obj->release(obj);
+	obj->ops->release(obj);
 	if (ia)
 		kdapl_object_put(&ia->obj);
 	/* The space may go as soon as it is seen empty: wake by address only. */
@@ -395,7 +395,7 @@ DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 	rcu_read_lock();
 	obj = kdapl_object_find_rcu(space, handle, 0);
 	if (obj && !type) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 	} else if (obj) {
 		*type = handle_types[obj->type];
 		ret = DAT_SUCCESS;
@@ -424,7 +424,7 @@ DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 	rcu_read_lock();
 	obj = kdapl_object_find_rcu(space, handle, 0);
 	if (obj && !context) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 	} else if (obj) {
 		context->as_64 = READ_ONCE(obj->context.as_64);
 		ret = DAT_SUCCESS;

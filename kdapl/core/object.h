@@ -12,7 +12,7 @@
  *	kdapl_object_kill	refuses new users; fails while there are users
  *	kdapl_object_retire	the handle is dead for ever; drops the
  *				reference of the handle
- *	last put		->release runs in process context, after an
+ *	last put		ops->release runs in process context, after an
  *				RCU grace period
  *
  * Three counts that must not be mixed up
@@ -38,6 +38,7 @@
 #include <net/net_namespace.h>
 #include <dat/kdat.h>
 #include "dat_private.h"
+#include "ret.h"
 
 struct kdapl_ia;
 
@@ -112,6 +113,32 @@ struct kdapl_space {
 	bool user;
 };
 
+/* Why an object has to come to its end. */
+enum kdapl_end {
+	KDAPL_END_CLOSE,	/* its IA is being closed */
+	KDAPL_END_BROKEN,	/* its device failed, or is being removed */
+};
+
+/*
+ * struct kdapl_object_ops - what differs between the types of objects
+ * @release: frees the memory; process context, after an RCU grace period
+ * @begin_end: begins what takes time at the end, and does not wait for it, so that
+ *	       all objects of an IA can end at the same time; may be NULL
+ * @release_verbs: gives back everything that belongs to the device and waits until
+ *		   the device no longer touches the object, which stays as a shell.
+ *		   Idempotent; may sleep
+ * @teardown: does the same, retires the handle and drops the object.  The caller
+ *	      has a reference; may sleep
+ *
+ * An IA itself has @release only.
+ */
+struct kdapl_object_ops {
+	void (*release)(struct kdapl_object *obj);
+	void (*begin_end)(struct kdapl_object *obj, enum kdapl_end why);
+	void (*release_verbs)(struct kdapl_object *obj);
+	void (*teardown)(struct kdapl_object *obj);
+};
+
 struct kdapl_object {
 	u64 token;
 	refcount_t ref;
@@ -121,7 +148,7 @@ struct kdapl_object {
 	struct kdapl_ia *ia;
 	struct list_head on_ia;
 	DAT_CONTEXT context;
-	void (*release)(struct kdapl_object *obj);
+	const struct kdapl_object_ops *ops;
 	struct rcu_work rwork;
 };
 
@@ -147,7 +174,7 @@ static inline gfp_t kdapl_gfp(const struct kdapl_space *space)
 
 int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 		      struct kdapl_space *space, struct kdapl_ia *ia,
-		      void (*release)(struct kdapl_object *obj));
+		      const struct kdapl_object_ops *ops);
 void kdapl_object_abort(struct kdapl_object *obj);
 void kdapl_object_publish(struct kdapl_object *obj);
 bool kdapl_object_retire(struct kdapl_object *obj);

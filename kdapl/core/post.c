@@ -7,12 +7,12 @@
  * a lock that two endpoints share (T17); a bind takes its RMR's.
  */
 #include "ep.h"
+#include "evd_fifo.h"
+#include "ia.h"
+#include "lmr.h"
 #include "rmr.h"
 #include "../trace.h"
 
-#define IH_EP	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-#define IH_EVD_REQUEST	DAT_ERROR(DAT_INVALID_HANDLE, \
-				  DAT_INVALID_HANDLE_EVD_REQUEST)
 
 /* What differs between the five posts. */
 struct post {
@@ -42,11 +42,6 @@ static const u32 dto_flags[] = {
 	[KDAPL_DTO_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
 			   DAT_COMPLETION_BARRIER_FENCE_FLAG,
 };
-
-static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
-{
-	return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
-}
 
 static bool is_rdma(const struct post *p)
 {
@@ -113,7 +108,7 @@ static DAT_RETURN check_segments(struct kdapl_ep *ep, struct post *p)
 			return ret;
 		p->nr_sge++;
 		if (s->segment_length > max - p->length)
-			return bad_arg(DAT_INVALID_ARG3);	/* T6 */
+			return RET_BAD_ARG(3);	/* T6 */
 		p->length += s->segment_length;
 	}
 	return DAT_SUCCESS;
@@ -131,16 +126,16 @@ static DAT_RETURN check_bind(struct kdapl_ep *ep, struct post *p)
 	DAT_RETURN ret;
 
 	if (ep->obj.ia != bind->rmr->obj.ia)
-		return IH_EP;
+		return RET_BAD_HANDLE(EP);
 	if (!takes_binds(&ep->req))
-		return IH_EVD_REQUEST;
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	ret = kdapl_rmr_check_region(ep, bind);
 	if (ret)
 		return ret;
 	if (!flags_ok(ep, p))
-		return bad_arg(DAT_INVALID_ARG6);
+		return RET_BAD_ARG(6);
 	if (!bind->context)
-		return bad_arg(DAT_INVALID_ARG7);
+		return RET_BAD_ARG(7);
 	return kdapl_rmr_check_rights(ep, bind);
 }
 
@@ -153,23 +148,23 @@ static DAT_RETURN check(struct kdapl_ep *ep, struct post *p)
 	if (p->dto == KDAPL_DTO_BIND)
 		return check_bind(ep, p);
 	if (p->segments < 0 || p->segments > max_iov(ep, p->dto))
-		return bad_arg(DAT_INVALID_ARG2);
+		return RET_BAD_ARG(2);
 	if (p->segments && !p->iov)
-		return bad_arg(DAT_INVALID_ARG3);
+		return RET_BAD_ARG(3);
 	if (is_rdma(p) && (!remote || remote->target_address +
 			   remote->segment_length < remote->target_address))
-		return bad_arg(DAT_INVALID_ARG5);
+		return RET_BAD_ARG(5);
 	if (!flags_ok(ep, p))
-		return bad_arg(is_rdma(p) ? DAT_INVALID_ARG6 : DAT_INVALID_ARG5);
+		return is_rdma(p) ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
 	ret = check_segments(ep, p);
 	if (ret || !is_rdma(p))
 		return ret;
 
 	if (p->dto == KDAPL_DTO_RDMA_WRITE)
 		return remote->segment_length < p->length ?
-		       DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE) : DAT_SUCCESS;
+		       RET(LENGTH_ERROR) : DAT_SUCCESS;
 	if (p->length < remote->segment_length)
-		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+		return RET(LENGTH_ERROR);
 	trim(p, remote->segment_length);
 	return DAT_SUCCESS;
 }
@@ -272,8 +267,8 @@ static DAT_RETURN post_failed(int error)
 {
 	trace_kdapl_error("post", error);
 	if (error == -ENOMEM)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+		return RET_NO_RESOURCE(MEMORY);
+	return RET(INTERNAL_ERROR);
 }
 
 /* One or two work requests; the last one's completion is that of the bind. */
@@ -331,17 +326,16 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 		return dir->refusal;
 	/* check() saw the attributes without the lock; a modify may have come. */
 	if (dir->sge && p->nr_sge > dir->max_sge)
-		return bad_arg(DAT_INVALID_ARG2);
+		return RET_BAD_ARG(2);
 	if (unlikely(p->bind) && !takes_binds(dir))
-		return IH_EVD_REQUEST;
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (p->dto == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_CREDITS);	/* T16 */
+		return RET_NO_RESOURCE(CREDITS);	/* T16 */
 	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);	/* E71 */
+		return RET(INVALID_STATE);	/* E71 */
 	cookie = cookie_get(dir, p);
 	if (!cookie)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
@@ -383,7 +377,7 @@ static DAT_RETURN post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	 */
 	rcu_read_lock();
 	obj = kdapl_object_find_rcu(space, handle, KDAPL_EP);
-	ret = IH_EP;
+	ret = RET_BAD_HANDLE(EP);
 	if (!obj)
 		goto out;
 	ep = kdapl_ep_of(obj);

@@ -23,6 +23,8 @@ static DAT_RETURN pz_failed(int error)
 			 DAT_RESOURCE_MEMORY : DAT_RESOURCE_PROTECTION_DOMAIN);
 }
 
+static const struct kdapl_object_ops pz_ops;
+
 /* Makes and publishes the zone.  Caller is in the section of @ia. */
 static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
 			  DAT_PZ_HANDLE *handle)
@@ -33,7 +35,7 @@ static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
 	pz = kzalloc(sizeof(*pz), kdapl_gfp(space));
 	if (!pz)
 		return pz_failed(-ENOMEM);
-	if (kdapl_object_init(&pz->obj, KDAPL_PZ, space, ia, pz_release)) {
+	if (kdapl_object_init(&pz->obj, KDAPL_PZ, space, ia, &pz_ops)) {
 		kfree(pz);
 		return pz_failed(-ENOMEM);
 	}
@@ -69,9 +71,9 @@ DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 	int idx;
 
 	if (!ia)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+		return RET_BAD_HANDLE(IA);
 	if (!pz_handle) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 		goto put;
 	}
 	ret = kdapl_ia_enter(ia, &idx);
@@ -121,26 +123,26 @@ DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!pz)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (mask & ~DAT_PZ_FIELD_ALL)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 	else if (!param)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		ret = RET_BAD_ARG(3);
 	else
 		param->ia_handle = kdapl_handle(&pz->obj.ia->obj);
 	kdapl_object_put(&pz->obj);
 	return ret;
 }
 
-/**
- * kdapl_pz_release_verbs - give back what belongs to the device
+/*
+ * Give back what belongs to the device
  * @obj: a PZ; nothing is registered in it and no queue pair is left
  *
  * Idempotent; the PZ stays as a shell.  When it returns the device does not know
  * the zone any more, whoever of several callers did it: the removal of the
  * device goes on then.  May sleep.  A10.
  */
-void kdapl_pz_release_verbs(struct kdapl_object *obj)
+static void pz_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
 
@@ -151,17 +153,23 @@ void kdapl_pz_release_verbs(struct kdapl_object *obj)
 	mutex_unlock(&pz->release);
 }
 
-/**
- * kdapl_pz_teardown - take a zone away from its consumer
+/*
+ * Take a zone away from its consumer
  * @obj: a PZ, all objects in it are gone
  *
  * Tear-down of the IA (I15).  May sleep.
  */
-void kdapl_pz_teardown(struct kdapl_object *obj)
+static void pz_teardown(struct kdapl_object *obj)
 {
-	kdapl_pz_release_verbs(obj);
+	pz_release_verbs(obj);
 	kdapl_object_retire(obj);
 }
+
+static const struct kdapl_object_ops pz_ops = {
+	.release = pz_release,
+	.release_verbs = pz_release_verbs,
+	.teardown = pz_teardown,
+};
 
 /* Caller is in the section of the zone's IA. */
 static DAT_RETURN pz_unmake(struct kdapl_object *obj)
@@ -170,12 +178,12 @@ static DAT_RETURN pz_unmake(struct kdapl_object *obj)
 	case 0:
 		break;
 	case -EBUSY:
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+		return RET_BAD_STATE(PZ_IN_USE);
 	default:
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		return RET_BAD_HANDLE(PZ);
 	}
 	/* ORDER: the removal of the device must find it until it is released. */
-	kdapl_pz_release_verbs(obj);
+	pz_release_verbs(obj);
 	kdapl_object_retire(obj);
 	return DAT_SUCCESS;
 }
@@ -196,9 +204,9 @@ DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
 	int idx;
 
 	if (!pz)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (kdapl_ia_enter_shell(pz->obj.ia, &idx)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		ret = RET_BAD_HANDLE(PZ);
 	} else {
 		ret = pz_unmake(&pz->obj);
 		kdapl_ia_leave(pz->obj.ia, idx);

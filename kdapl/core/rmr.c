@@ -12,12 +12,11 @@
  * the RMR.
  */
 #include <linux/slab.h>
+#include "ia.h"
+#include "lmr.h"
 #include "rmr.h"
 #include "../trace.h"
 
-#define IH_RMR	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR)
-#define IH_PZ	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ)
-#define IP_ARG(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
@@ -178,10 +177,12 @@ static void settle_soon(struct kdapl_rmr *rmr)
 static DAT_RETURN create_failed(int error)
 {
 	if (error == -EOPNOTSUPP)
-		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+		return RET(MODEL_NOT_SUPPORTED);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, error == -ENOMEM ?
 			 DAT_RESOURCE_MEMORY : DAT_RESOURCE_MEMORY_REGION);
 }
+
+static const struct kdapl_object_ops rmr_ops;
 
 /* With a reference to the zone, but no use of it yet. */
 static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
@@ -195,7 +196,7 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 	if (!rmr)
 		goto err_count;
 	if (kdapl_object_init(&rmr->obj, KDAPL_RMR, space, pz->obj.ia,
-			      rmr_release))
+			      &rmr_ops))
 		goto err_free;
 	spin_lock_init(&rmr->lock);
 	mutex_init(&rmr->release);
@@ -222,7 +223,7 @@ static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
 	if (!rmr)
 		return create_failed(-ENOMEM);
 	if (!kdapl_object_use(&pz->obj)) {
-		ret = IH_PZ;
+		ret = RET_BAD_HANDLE(PZ);
 		goto abort;
 	}
 	window = mr_ops(rmr)->window_create(pz->zone);
@@ -259,11 +260,11 @@ DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			    DAT_RMR_HANDLE *rmr_handle)
 {
 	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
-	DAT_RETURN ret = IP_ARG(2);
+	DAT_RETURN ret = RET_BAD_ARG(2);
 	int idx;
 
 	if (!pz)
-		return IH_PZ;
+		return RET_BAD_HANDLE(PZ);
 	if (!rmr_handle)
 		goto put;
 	ret = kdapl_ia_enter(pz->obj.ia, &idx);
@@ -310,11 +311,11 @@ DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!rmr)
-		return IH_RMR;
+		return RET_BAD_HANDLE(RMR);
 	if (mask & ~DAT_RMR_FIELD_ALL)
-		ret = IP_ARG(2);
+		ret = RET_BAD_ARG(2);
 	else if (!param)
-		ret = IP_ARG(3);
+		ret = RET_BAD_ARG(3);
 	else
 		rmr_fill(rmr, param);
 	kdapl_object_put(&rmr->obj);
@@ -337,13 +338,13 @@ DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
 {
 	bind->lmr = NULL;
 	if (!bind->triplet)
-		return IP_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!bind->triplet->segment_length)
 		return DAT_SUCCESS;
 	bind->lmr = kdapl_lmr_of_segment(ep->obj.ia, bind->triplet);
 	if (!bind->lmr)
-		return IP_ARG(2);
-	return bind->privileges & ~DAT_MEM_PRIV_ALL_FLAG ? IP_ARG(3) :
+		return RET_BAD_ARG(2);
+	return bind->privileges & ~DAT_MEM_PRIV_ALL_FLAG ? RET_BAD_ARG(3) :
 							   DAT_SUCCESS;
 }
 
@@ -407,13 +408,11 @@ static DAT_RETURN begin_failed(int error)
 {
 	switch (error) {
 	case -ENOMEM:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 	case -ENODEV:
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+		return RET(INVALID_STATE);
 	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY_REGION);
+		return RET_NO_RESOURCE(MEMORY_REGION);
 	}
 }
 
@@ -454,11 +453,11 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	if (rmr->dead)
-		ret = IH_RMR;
+		ret = RET_BAD_HANDLE(RMR);
 	else if (rmr->cookie || rmr->due)
 		ret = begin_failed(-EBUSY);
 	else if (bind->lmr && !kdapl_object_use(&bind->lmr->obj))
-		ret = IP_ARG(2);
+		ret = RET_BAD_ARG(2);
 	if (ret)
 		goto out;
 
@@ -581,7 +580,7 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 	DAT_RETURN ret;
 
 	if (!bind.rmr)
-		return IH_RMR;
+		return RET_BAD_HANDLE(RMR);
 	ret = kdapl_ep_post_bind(space, ep, &bind, cookie, flags);
 	if (!ret)
 		*rmr_context = bind.rkey;
@@ -591,13 +590,13 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/**
- * kdapl_rmr_release_verbs - give back what belongs to the device
+/*
+ * Give back what belongs to the device
  * @obj: an RMR; no bind is on a queue
  *
  * Idempotent; the RMR stays as a shell.  May sleep.
  */
-void kdapl_rmr_release_verbs(struct kdapl_object *obj)
+static void rmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
@@ -606,13 +605,13 @@ void kdapl_rmr_release_verbs(struct kdapl_object *obj)
 	mutex_unlock(&rmr->release);
 }
 
-/**
- * kdapl_rmr_teardown - take an RMR away from its consumer
+/*
+ * Take an RMR away from its consumer
  * @obj: an RMR, with a reference of the caller; no endpoint is left to post
  *
  * Tear-down of the IA (I15).  May sleep.
  */
-void kdapl_rmr_teardown(struct kdapl_object *obj)
+static void rmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
@@ -621,6 +620,12 @@ void kdapl_rmr_teardown(struct kdapl_object *obj)
 	mutex_unlock(&rmr->release);
 	kdapl_object_retire(obj);
 }
+
+static const struct kdapl_object_ops rmr_ops = {
+	.release = rmr_release,
+	.release_verbs = rmr_release_verbs,
+	.teardown = rmr_teardown,
+};
 
 /*
  * Caller is in the section of the RMR's IA.  A bind that is outstanding keeps the
@@ -645,7 +650,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 		unmake(rmr);
 	mutex_unlock(&rmr->release);
 	if (dead)
-		return IH_RMR;
+		return RET_BAD_HANDLE(RMR);
 	/* ORDER: the removal of the device must find it until it is released. */
 	kdapl_object_retire(&rmr->obj);
 	return DAT_SUCCESS;
@@ -666,7 +671,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle)
 {
 	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
-	DAT_RETURN ret = IH_RMR;
+	DAT_RETURN ret = RET_BAD_HANDLE(RMR);
 	int idx;
 
 	if (!rmr)

@@ -8,17 +8,16 @@
  * its request (P22).
  */
 #include <linux/slab.h>
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "evd_size.h"
+#include "ia.h"
 #include "sp.h"
 #include "../trace.h"
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 {
 	return obj->ia->dev->cm;
-}
-
-static inline DAT_RETURN bad_arg(enum dat_return_subtype arg)
-{
-	return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 }
 
 /* All that listen, of every consumer, for dat_cr_handoff. */
@@ -233,13 +232,15 @@ static void sp_release(struct kdapl_object *obj)
 	kfree(sp);
 }
 
+static const struct kdapl_object_ops sp_ops;
+
 static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type)
 {
 	struct kdapl_sp *sp = kzalloc(sizeof(*sp), kdapl_gfp(ia->obj.space));
 
 	if (!sp)
 		return NULL;
-	if (kdapl_object_init(&sp->obj, type, ia->obj.space, ia, sp_release)) {
+	if (kdapl_object_init(&sp->obj, type, ia->obj.space, ia, &sp_ops)) {
 		kfree(sp);
 		return NULL;
 	}
@@ -252,13 +253,13 @@ static DAT_RETURN listen_error(int err)
 {
 	switch (err) {
 	case -EADDRINUSE:
-		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, DAT_NO_SUBTYPE);
+		return RET(CONN_QUAL_IN_USE);
 	case -EADDRNOTAVAIL:
-		return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
+		return RET(CONN_QUAL_UNAVAILABLE);
 	case -EACCES:
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
+		return RET(PRIVILEGES_VIOLATION);
 	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+		return RET_NO_RESOURCE(TEP);
 	}
 }
 
@@ -270,9 +271,9 @@ static DAT_RETURN attach_error(int err)
 		return DAT_SUCCESS;
 	case -EINVAL:
 	case -ESTALE:
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+		return RET_BAD_HANDLE(EVD_CR);
 	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 }
 
@@ -363,26 +364,32 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 	return ret;
 }
 
-/**
- * kdapl_sp_release_verbs - the device goes: stop listening
+/*
+ * The device goes: stop listening
  * @obj: a PSP or RSP
  */
-void kdapl_sp_release_verbs(struct kdapl_object *obj)
+static void sp_release_verbs(struct kdapl_object *obj)
 {
 	sp_unlisten(container_of(obj, struct kdapl_sp, obj));
 }
 
-/**
- * kdapl_sp_teardown - the IA of a service point goes
+/*
+ * The IA of a service point goes
  * @obj: a PSP or RSP
  */
-void kdapl_sp_teardown(struct kdapl_object *obj)
+static void sp_teardown(struct kdapl_object *obj)
 {
 	kdapl_object_get(obj);
 	if (kdapl_object_retire(obj))
 		sp_stop(container_of(obj, struct kdapl_sp, obj));
 	kdapl_object_put(obj);
 }
+
+static const struct kdapl_object_ops sp_ops = {
+	.release = sp_release,
+	.release_verbs = sp_release_verbs,
+	.teardown = sp_teardown,
+};
 
 static struct kdapl_evd *cr_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle)
 {
@@ -439,18 +446,18 @@ static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	int idx;
 
 	if (!adapter)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+		return RET_BAD_HANDLE(IA);
 	evd = cr_evd_find(adapter, evd_handle);
-	ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+	ret = RET_BAD_HANDLE(EVD_CR);
 	if (!evd)
 		goto out;
-	ret = bad_arg(DAT_INVALID_ARG2);
+	ret = RET_BAD_ARG(2);
 	if (!qual || (!any && (!*qual || *qual > U16_MAX)))
 		goto out;
-	ret = bad_arg(DAT_INVALID_ARG4);
+	ret = RET_BAD_ARG(4);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		goto out;
-	ret = bad_arg(DAT_INVALID_ARG5);
+	ret = RET_BAD_ARG(5);
 	if (!psp)
 		goto out;
 
@@ -460,7 +467,7 @@ static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		goto out;
 	}
 	sp = sp_alloc(adapter, KDAPL_PSP);
-	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	ret = RET_NO_RESOURCE(MEMORY);
 	if (!sp)
 		goto leave;
 	sp->evd = evd;
@@ -544,11 +551,11 @@ DAT_RETURN kdapl_psp_query(struct kdapl_space *space, DAT_PSP_HANDLE psp,
 	DAT_RETURN ret;
 
 	if (!sp)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+		return RET_BAD_HANDLE(PSP);
 	if (mask & ~DAT_PSP_FIELD_ALL) {
-		ret = bad_arg(DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 	} else if (!param) {
-		ret = bad_arg(DAT_INVALID_ARG3);
+		ret = RET_BAD_ARG(3);
 	} else {
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		param->conn_qual = sp->qual;
@@ -592,7 +599,7 @@ static DAT_RETURN rsp_start(struct kdapl_ia *ia, DAT_CONN_QUAL qual,
 	}
 	sp = sp_alloc(ia, KDAPL_RSP);
 	if (!sp) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		ret = RET_NO_RESOURCE(MEMORY);
 		goto unreserve;
 	}
 	kdapl_object_get(&evd->obj);
@@ -642,21 +649,21 @@ DAT_RETURN kdapl_rsp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	int idx;
 
 	if (!adapter)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+		return RET_BAD_HANDLE(IA);
 	if (ep_handle != DAT_HANDLE_NULL) {
 		ep = kdapl_ep_find(space, ep_handle);
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		ret = RET_BAD_HANDLE(EP);
 		if (!ep || ep->obj.ia != adapter)
 			goto out;
 	}
 	evd = cr_evd_find(adapter, evd_handle);
-	ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+	ret = RET_BAD_HANDLE(EVD_CR);
 	if (!evd)
 		goto out;
-	ret = bad_arg(DAT_INVALID_ARG2);
+	ret = RET_BAD_ARG(2);
 	if (!qual || qual > U16_MAX)
 		goto out;
-	ret = bad_arg(DAT_INVALID_ARG5);
+	ret = RET_BAD_ARG(5);
 	if (!rsp)
 		goto out;
 
@@ -694,11 +701,11 @@ DAT_RETURN kdapl_rsp_query(struct kdapl_space *space, DAT_RSP_HANDLE rsp,
 	DAT_RETURN ret;
 
 	if (!sp)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+		return RET_BAD_HANDLE(RSP);
 	if (mask & ~DAT_RSP_FIELD_ALL) {
-		ret = bad_arg(DAT_INVALID_ARG2);
+		ret = RET_BAD_ARG(2);
 	} else if (!param) {
-		ret = bad_arg(DAT_INVALID_ARG3);
+		ret = RET_BAD_ARG(3);
 	} else {
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		param->conn_qual = sp->qual;

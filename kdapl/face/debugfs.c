@@ -13,6 +13,7 @@
 #include <linux/seq_file.h>
 #include "dev.h"
 #include "../core/ep.h"
+#include "../core/ia.h"
 
 static struct dentry *debugfs_dir;
 

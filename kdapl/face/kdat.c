@@ -28,7 +28,7 @@
 #define INVALID_ARG(n) \
 	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
-#define FROM_SOFTIRQ	DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)
+#define FROM_SOFTIRQ	RET(MODEL_NOT_SUPPORTED)
 
 /*
  * May the caller sleep?  A softirq upcall never may, and is told so (E99).  Of
@@ -595,8 +595,7 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 		return INVALID_HANDLE(IA);
 	if (err) {
 		kdapl_evd_free(SPACE, handle);
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*evd_handle = handle;
 	return DAT_SUCCESS;
@@ -647,13 +646,11 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	case -EINVAL:
 		return INVALID_ARG(3);
 	case -EDEADLK:
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_IN_USE);
+		return RET_BAD_STATE(EVD_IN_USE);
 	case -ESTALE:
 		return INVALID_HANDLE(EVD_REQUEST);
 	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 }
 EXPORT_SYMBOL(dat_evd_modify_upcall);
@@ -994,7 +991,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 {
 	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
 		return INVALID_HANDLE(EP);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	return RET(MODEL_NOT_SUPPORTED);
 }
 EXPORT_SYMBOL(dat_ep_recv_query);
 
@@ -1025,7 +1022,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 		return INVALID_ARG(2);
 	if (!watermark_valid(hard_high_watermark))
 		return INVALID_ARG(3);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	return RET(MODEL_NOT_SUPPORTED);
 }
 EXPORT_SYMBOL(dat_ep_set_watermark);
 
@@ -1402,7 +1399,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		return INVALID_ARG(3);
 	if (!srq_handle)
 		return INVALID_ARG(4);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	return RET(MODEL_NOT_SUPPORTED);
 }
 EXPORT_SYMBOL(dat_srq_create);
 

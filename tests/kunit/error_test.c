@@ -553,7 +553,7 @@ static void cq_is_gone(struct kunit *test)
 		ep = bench_ep_attr(b, evd[0], evd[1], b->evd, NULL);
 		e = kdapl_evd_find(&b->space, evd[i]);
 		KUNIT_ASSERT_NOT_NULL(test, e);
-		kdapl_evd_release_verbs(&e->obj);
+		e->obj.ops->release_verbs(&e->obj);
 		kdapl_evd_put(e);
 		before = bench_census(b);
 		calls = b->fake->calls[FAKE_QP_CREATE];

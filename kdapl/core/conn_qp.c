@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
+ * limits of the endpoint, and destroyed once nothing is posted on it any more.
+ *
+ * Callers: conn.c, cr.c (the passive side), drain.c (a device that does not flush).
+ */
+#include "conn.h"
+#include "ep.h"
+#include "ep_attr.h"
+#include "evd_size.h"
+#include "ia.h"
+#include "lmr.h"
+#include "../trace.h"
+
+static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
+{
+	return conn->ia->dev->qp;
+}
+
+/**
+ * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
+ * @conn: unused today, the peer's offer limits only what we send
+ * @ep: its endpoint
+ */
+u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
+{
+	return min_t(u32, ep->attr.max_rdma_read_in, U8_MAX);
+}
+
+/**
+ * kdapl_conn_rd_out - RDMA reads we may have outstanding at the peer
+ * @conn: knows on the passive side what the peer admits
+ * @ep: its endpoint
+ */
+u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
+{
+	u32 out = min_t(u32, ep->attr.max_rdma_read_out, U8_MAX);
+
+	return conn->active ? out : min_t(u32, out, conn->peer_rd_in);
+}
+
+/**
+ * kdapl_conn_make_queue - make the queue pair of a connection
+ * @conn: without a queue
+ * @ep: whose PZ, EVDs and limits it has; ready (A.5)
+ *
+ * May sleep; the id's handler mutex may be held.
+ *
+ * Return: 0, or an errno and nothing is left.
+ */
+int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	struct kdapl_device *dev = conn->ia->dev;
+	struct kdapl_qp_init init = {
+		.send_cq = &ep->req.evd->cq,
+		.recv_cq = &ep->recv.evd->cq,
+		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
+		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
+		.max_send_sge = max3(ep->attr.max_request_iov,
+				     ep->attr.max_rdma_read_iov,
+				     ep->attr.max_rdma_write_iov),
+		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
+	};
+	int ret;
+
+	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
+	if (!ep->pz->zone)
+		return -ENODEV;
+	init.pd = dev->mr->zone_pd(ep->pz->zone);
+	ret = kdapl_evd_hold_cq(ep->req.evd);
+	if (ret)
+		return ret;
+	ret = kdapl_evd_hold_cq(ep->recv.evd);
+	if (ret)
+		goto release_req;
+
+	mutex_lock(&conn->queue_lock);
+	conn->qp.dev = dev;
+	ret = dev->qp->create(&conn->qp, &init);
+	mutex_unlock(&conn->queue_lock);
+	if (ret)
+		goto release_recv;
+	return 0;
+
+release_recv:
+	kdapl_evd_release_cq(ep->recv.evd);
+release_req:
+	kdapl_evd_release_cq(ep->req.evd);
+	trace_kdapl_error("make_queue", ret);
+	return ret;
+}
+
+/**
+ * kdapl_conn_drop_queue - destroy the queue pair
+ * @conn: nothing is posted on its queue, or never was
+ * @ep: as made
+ */
+void kdapl_conn_drop_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	if (!conn->qp.ib)
+		return;
+	mutex_lock(&conn->queue_lock);
+	qp_ops(conn)->destroy(&conn->qp);
+	mutex_unlock(&conn->queue_lock);
+	kdapl_evd_release_cq(ep->recv.evd);
+	kdapl_evd_release_cq(ep->req.evd);
+}
+
+/**
+ * kdapl_conn_queue_in_error - is the queue pair in error, and not by us?
+ * @conn: any connection
+ *
+ * May sleep.
+ */
+bool kdapl_conn_queue_in_error(struct kdapl_conn *conn)
+{
+	bool ret = false;
+
+	mutex_lock(&conn->queue_lock);
+	if (conn->qp.ib && !READ_ONCE(conn->told))
+		ret = qp_ops(conn)->in_error(&conn->qp);
+	mutex_unlock(&conn->queue_lock);
+	return ret;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * One direction of an endpoint, requests or receives: its gate, which says what
+ * becomes of a post, its ring of cookies, and the count of what is outstanding.
+ */
+#ifndef KDAPL_DIR_H
+#define KDAPL_DIR_H
+
+#include <linux/spinlock.h>
+#include "cookie.h"
+
+struct kdapl_cookie_ring;
+struct kdapl_ep;
+
+/*
+ * Posts moved or completed in one go, with interrupts off; an endpoint may have
+ * as many as the device's queue pairs are long.
+ */
+#define KDAPL_DIR_BATCH	64
+
+/* What becomes of a post; follows the state, set with it. */
+enum kdapl_gate {
+	KDAPL_GATE_REFUSE,	/* kdapl_dir.refusal */
+	KDAPL_GATE_HOLD,	/* receives, until a queue has those before */
+	KDAPL_GATE_POST,
+	KDAPL_GATE_LATE,	/* flushed in turn, after the old life's last event */
+	KDAPL_GATE_FLUSH,	/* flushed at once */
+};
+
+/*
+ * struct kdapl_dir - one direction of an endpoint
+ * @lock: gate, ring, posted; the only lock of a post (A4)
+ * @ep: whose
+ * @evd: where completions go, never NULL (hidden if the consumer gave none)
+ * @gate, @refusal: see above
+ * @await: the connection is not confirmed yet; the first successful receive
+ *	   confirms it (A7)
+ * @posted: work requests given to the queue in this life; under @lock
+ * @completed: of those, completions seen; under @evd's lock
+ * @held: receives waiting for a queue, from @ring[@held_first] on
+ * @late: posts of KDAPL_GATE_LATE
+ * @ring: @size cookies, used round; @next is the next one
+ * @sge: of held receives, @max_sge per cookie; of requests on the queue where
+ *	 kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults), else NULL
+ * @nr_sge: of the same
+ * @rings: memory of @ring and of the rings it replaced
+ * @binds: of requests: the EVD takes completions of binds
+ */
+struct kdapl_dir {
+	spinlock_t lock;
+	struct kdapl_ep *ep;
+	struct kdapl_evd *evd;
+	u8 gate;
+	bool await;
+	bool is_recv;
+	bool binds;
+	DAT_RETURN refusal;
+	u32 posted;
+	u32 completed;
+	u32 held;
+	u32 held_first;
+	struct list_head late;
+	u32 size;
+	u32 next;
+	u32 max_sge;
+	struct kdapl_cookie *ring;
+	struct ib_sge *sge;
+	u8 *nr_sge;
+	struct kdapl_cookie_ring *rings;
+};
+
+void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
+struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
+					   u32 max_sge, gfp_t gfp);
+void kdapl_rings_free(struct kdapl_cookie_ring *ring);
+bool kdapl_dir_pinned(const struct kdapl_dir *dir);
+struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
+					    struct kdapl_cookie_ring *ring,
+					    u32 max_sge);
+
+#endif /* KDAPL_DIR_H */

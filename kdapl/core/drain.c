@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Drain and flush: how everything that was posted comes to its end when a
+ * connection does.  This is the promise of dat_ep_disconnect: each DTO completes
+ * exactly once, and the one connection event that tells of the end follows the
+ * last of them (A5).
+ *
+ * A drain waits until every request has completed by itself (a graceful
+ * disconnect, state DRAINING).  A flush puts the queue pair into the error state,
+ * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).
+ * The work item of the connection (conn.c) calls kdapl_drain_step() and
+ * kdapl_flush_step(), again and again, until each says that it is over.
+ *
+ * Why nothing is lost or doubled.  Each direction counts the work requests that
+ * the queue pair took (kdapl_dir.posted, under the direction's lock) and those
+ * whose completion was accounted for (kdapl_dir.completed, under the lock of its
+ * EVD).  Every work request is signalled, and a queue pair in the error state
+ * completes all that it has; so the two counts become equal, and once they are,
+ * nothing of this connection is in the device or the completion queue (CQ).  A
+ * cookie is @on_queue from its post until its completion was accounted for, so a
+ * DTO completes by its completion or is completed here, never both: who clears
+ * @on_queue, under the lock of the EVD, is the one who completes it.  Posts that
+ * never reach the queue pair are in one of two places.  Held receives wait for a
+ * queue pair that the attempt never got, and follow what the device had.  Late
+ * posts came after the end had begun, and follow the connection event (D46).
+ *
+ * Why it always ends.  The gate of each direction lets nothing more pass to the
+ * queue pair as soon as the endpoint leaves CONNECTED, so @posted does not grow
+ * while a flush waits for it.  (A drain lets receives pass, but waits for requests
+ * only.)  Nobody else has to poll: the CQs are kept armed meanwhile, every
+ * completion that comes in makes the work item run, and it looks by itself after a
+ * while as well, because the runner of the EVD may be the very thread that waits
+ * for us (dat_ep_free from an upcall).  A graceful disconnect may wait as long as
+ * the peer lets requests wait; a flush needs only the local device, and one that
+ * has not flushed after FLUSH_LIMIT is taken to be dead: its queue pair is
+ * destroyed, and what it still owes is completed here.
+ */
+#include "drain.h"
+#include "conn.h"
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "rmr.h"
+#include "../trace.h"
+
+/* A device that does not flush its queue pair in this time never will. */
+#define FLUSH_LIMIT	(10 * HZ)
+
+/* ---- counting ------------------------------------------------------- */
+
+/*
+ * The lock orders us behind the poller that accounted for the last completion:
+ * when it is seen here, the poller is done with the connection.
+ */
+static bool dir_drained(struct kdapl_dir *dir)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&dir->evd->lock, flags);
+	ret = dir->completed == dir->posted;
+	spin_unlock_irqrestore(&dir->evd->lock, flags);
+	return ret;
+}
+
+/* While a connection waits for completions of @evd its CQ is kept armed (D19). */
+static void evd_keep_armed(struct kdapl_evd *evd, bool on)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->drainers += on ? 1 : -1;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (on)
+		kdapl_evd_kick(evd);
+}
+
+static void conn_watch(struct kdapl_conn *conn, bool on)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (conn->watching == on)
+		return;
+	conn->backoff = 1;
+	/*
+	 * Before the pulls that follow: whoever accounts for a completion after
+	 * them holds the lock that they held, sees it, and makes the work run.
+	 */
+	WRITE_ONCE(conn->watching, on);
+	evd_keep_armed(ep->req.evd, on);
+	evd_keep_armed(ep->recv.evd, on);
+}
+
+/* Makes the work item run again, each time later, at most @limit jiffies. */
+static void conn_look_again(struct kdapl_conn *conn, unsigned long limit)
+{
+	kdapl_conn_run_later(conn, conn->backoff);
+	conn->backoff = min(conn->backoff * 2, limit);
+}
+
+/* ---- draining ------------------------------------------------------- */
+
+/**
+ * kdapl_drain_step - have all requests completed by themselves?
+ * @conn: its endpoint is in DRAINING, or has just left it
+ *
+ * If not, @conn's work item runs again.  If so, the endpoint was told.  Called by
+ * the work item only; may sleep.
+ *
+ * Return: true when the drain is over.
+ */
+bool kdapl_drain_step(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	conn_watch(conn, true);
+	kdapl_evd_pull(ep->req.evd);
+	if (!dir_drained(&ep->req)) {
+		conn_look_again(conn, HZ / 10);
+		return false;
+	}
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_DRAINED);
+	return true;
+}
+
+/* ---- flushing ------------------------------------------------------- */
+
+static bool conn_flushed(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	kdapl_evd_pull(ep->req.evd);
+	kdapl_evd_pull(ep->recv.evd);
+	return dir_drained(&ep->req) && dir_drained(&ep->recv);
+}
+
+/*
+ * Takes a DTO off the hands of a device whose queue pair is destroyed and whose CQ
+ * was pulled.  A completion that shows up all the same is dropped.  True: the
+ * device owed the completion, and the caller makes it.
+ */
+static bool cookie_disown(struct kdapl_cookie *cookie)
+{
+	struct kdapl_dir *dir = cookie->dir;
+	struct kdapl_evd *evd = dir->evd;
+	unsigned long flags;
+	bool owed;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	owed = cookie->on_queue;
+	cookie->on_queue = false;
+	dir->completed += owed;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return owed;
+}
+
+/*
+ * Posts that came while the old life was being flushed follow it (D46), a batch
+ * at a time; those that come meanwhile queue up behind them.
+ */
+void kdapl_dir_flush_late(struct kdapl_dir *dir)
+{
+	struct kdapl_cookie *cookie;
+	unsigned long flags;
+	bool more;
+	u32 n;
+
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		for (n = 0; n < KDAPL_DIR_BATCH && !list_empty(&dir->late); n++) {
+			cookie = list_first_entry(&dir->late, struct kdapl_cookie,
+						  node.link);
+			list_del(&cookie->node.link);
+			kdapl_evd_post_flushed(dir->evd, cookie);
+		}
+		more = !list_empty(&dir->late);
+		if (!more && dir->gate == KDAPL_GATE_LATE)
+			dir->gate = KDAPL_GATE_FLUSH;
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more);
+}
+
+/* At most a batch of held receives; true: there are more. */
+static bool dir_flush_held(struct kdapl_dir *dir)
+{
+	u32 n;
+
+	lockdep_assert_held(&dir->lock);
+	for (n = 0; n < KDAPL_DIR_BATCH && dir->held; n++) {
+		kdapl_evd_post_flushed(dir->evd, &dir->ring[dir->held_first]);
+		dir->held_first = (dir->held_first + 1) % dir->size;
+		dir->held--;
+	}
+	return dir->held;
+}
+
+/* At most a batch of the ring from @i on, for a dead device. */
+static u32 dir_flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
+{
+	lockdep_assert_held(&dir->lock);
+	for (; n; n--, i = (i + 1) % dir->size) {
+		struct kdapl_cookie *cookie = &dir->ring[i];
+
+		if (cookie->busy && cookie_disown(cookie))
+			kdapl_evd_post_flushed(dir->evd, cookie);
+	}
+	return i;
+}
+
+/* The RMR of a bind that is owed, with a reference; NULL: it is none. */
+static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
+				   struct kdapl_cookie *cookie)
+{
+	struct kdapl_rmr *rmr = NULL;
+
+	spin_lock_irq(&dir->evd->lock);
+	if (cookie->on_queue && cookie->rmr) {
+		rmr = cookie->rmr;
+		kdapl_object_get(&rmr->obj);
+	}
+	spin_unlock_irq(&dir->evd->lock);
+	return rmr;
+}
+
+/*
+ * The queue is gone, and the CQ was pulled.  A bind that its RMR held up was none
+ * of those: what is behind it comes in now.
+ */
+static void dir_settle_binds(struct kdapl_dir *dir)
+{
+	struct kdapl_rmr *rmr;
+	u32 i;
+
+	for (i = 0; i < dir->size; i++) {
+		rmr = cookie_owed_bind(dir, &dir->ring[i]);
+		if (!rmr)
+			continue;
+		kdapl_rmr_lost(rmr, &dir->ring[i]);
+		kdapl_object_put(&rmr->obj);
+	}
+	kdapl_evd_pull(dir->evd);
+}
+
+/*
+ * Completes what a dead device never flushed, and then held receives, which were
+ * posted later.  New posts are late, and take only slots that owe nothing.
+ */
+static void dir_flush(struct kdapl_dir *dir, bool lost)
+{
+	u32 i, n, left = lost ? dir->size : 0;
+	unsigned long flags;
+	bool more;
+
+	/* In posting order; the ring is used round, @next is the oldest. */
+	for (i = READ_ONCE(dir->next); left; left -= n) {
+		n = min_t(u32, left, KDAPL_DIR_BATCH);
+		spin_lock_irqsave(&dir->lock, flags);
+		i = dir_flush_lost(dir, i, n);
+		spin_unlock_irqrestore(&dir->lock, flags);
+	}
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		more = dir_flush_held(dir);
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more);
+}
+
+/**
+ * kdapl_ep_flush_rest - complete what no queue will ever complete
+ * @ep: its queue has drained, was destroyed, or never was; no post is held any
+ *	more
+ * @lost: the device did not flush; what it still owes is completed here
+ */
+void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
+{
+	if (lost)
+		dir_settle_binds(&ep->req);
+	dir_flush(&ep->req, lost);
+	dir_flush(&ep->recv, lost);
+}
+
+/**
+ * kdapl_flush_step - has everything that was posted completed?
+ * @conn: its endpoint is in a state that flushes
+ *
+ * The first call puts the queue pair into the error state.  While the device has
+ * not completed all, @conn's work item runs again.  Once it has, what never
+ * reached the queue pair is completed too, and the endpoint was told, which raises
+ * the connection event.  Called by the work item only; may sleep.
+ *
+ * Return: true when the flush is over; the caller destroys the queue pair.
+ */
+bool kdapl_flush_step(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	bool lost = false;
+
+	if (!conn->errored) {
+		conn->errored = true;
+		conn->flush_until = jiffies + FLUSH_LIMIT;
+		if (conn->qp.ib)
+			conn->qp.dev->qp->error(&conn->qp);
+	}
+	if (conn->qp.ib) {
+		conn_watch(conn, true);
+		if (!conn_flushed(conn)) {
+			lost = time_after(jiffies, conn->flush_until);
+			if (!lost) {
+				conn_look_again(conn, HZ / 50);
+				return false;
+			}
+			trace_kdapl_error("flush", -ETIMEDOUT);
+		}
+	}
+	conn_watch(conn, false);
+	if (lost) {
+		kdapl_conn_drop_queue(conn, ep);
+		conn_flushed(conn);
+	}
+	kdapl_ep_flush_rest(ep, lost);
+	/*
+	 * A process looks for its completions in its event rings, which the
+	 * runners fill: they are there before the connection event is (D45).  A
+	 * kernel consumer takes them from the EVDs, and its runner must not be
+	 * waited for: it may be an upcall that waits for us.
+	 */
+	if (ep->obj.space->user) {
+		kdapl_evd_settle(ep->req.evd);
+		kdapl_evd_settle(ep->recv.evd);
+	}
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
+	return true;
+}
+
+/* ---- memory that goes while requests name it ------------------------ */
+
+static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
+{
+	const struct ib_sge *sge = &dir->sge[i * dir->max_sge];
+	u32 n;
+
+	for (n = 0; n < dir->nr_sge[i]; n++)
+		if (sge[n].lkey == lkey)
+			return true;
+	return false;
+}
+
+/* Does a request that is not the oldest one name @lkey?  No new post does. */
+static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
+{
+	bool behind = false, found = false;
+	u32 i = READ_ONCE(dir->next), left;
+
+	/* In posting order; the ring is used round, @next is the oldest. */
+	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
+		if (!READ_ONCE(dir->ring[i].on_queue))
+			continue;
+		/* Who posts fills the slot under the lock. */
+		spin_lock_irq(&dir->lock);
+		found = behind && READ_ONCE(dir->ring[i].on_queue) &&
+			cookie_names_key(dir, i, lkey);
+		spin_unlock_irq(&dir->lock);
+		behind = true;
+	}
+	return found;
+}
+
+/* The connection of such a request, with a reference; NULL: there is none. */
+static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
+{
+	struct kdapl_conn *conn;
+	bool waits = false;
+
+	mutex_lock(&ep->modify_lock);
+	spin_lock_irq(&ep->lock);
+	conn = ep->conn;
+	if (conn)
+		kdapl_conn_get(conn);
+	spin_unlock_irq(&ep->lock);
+	if (conn && ep->req.sge) {
+		/* What the device has completed waits no more. */
+		kdapl_evd_pull(ep->req.evd);
+		waits = dir_waits_with_key(&ep->req, lkey);
+	}
+	mutex_unlock(&ep->modify_lock);
+	if (conn && !waits) {
+		kdapl_conn_put(conn);
+		conn = NULL;
+	}
+	return conn;
+}
+
+/**
+ * kdapl_ep_key_gone - requests whose memory is gone stop no endpoint for ever
+ * @ep: of the LMR's IA; its device has mute_faults
+ * @lkey: of an LMR that was freed; the device does not know it any more
+ * @until: jiffies; how long they may take to end by themselves
+ *
+ * Soft-RoCE ends a queue at such a request.  If one before it has to be repeated,
+ * that is never done, and neither completes: a graceful disconnect would not end.
+ * The connection breaks here instead, as it would there (mt:M23).  The oldest
+ * request alone fails by itself, with a completion that says why.  Sleeps.
+ */
+void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until)
+{
+	struct kdapl_conn *conn;
+
+	while ((conn = ep_conn_with_key(ep, lkey)) && time_before(jiffies, until)) {
+		kdapl_conn_put(conn);
+		usleep_range(1000, 2000);
+	}
+	if (conn) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+		kdapl_conn_put(conn);
+	}
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Applying the endpoint table (ep_fsm.c): the one place that changes the state of
+ * an endpoint.
+ *
+ * Everything that happens to an endpoint, an operation of its consumer or news
+ * from below, is an input, and comes through kdapl_ep_input() or
+ * kdapl_ep_begin().  ep_apply() does, under the endpoint's lock, what the cell of
+ * the table asks: state, gates of the two directions, events.  What sleeps is
+ * handed to the work item of the connection (conn.c).
+ */
+#include "ep_apply.h"
+#include "drain.h"
+#include "evd_fifo.h"
+#include "../trace.h"
+
+/* What the second group of actions is. */
+#define ACT_WORK	(KDAPL_EP_ACT_ABORT | KDAPL_EP_ACT_DRAIN | \
+			 KDAPL_EP_ACT_DISC | KDAPL_EP_ACT_FLUSH)
+
+/* ---- gates ---------------------------------------------------------- */
+
+void kdapl_ep_lock_dirs(struct kdapl_ep *ep)
+	__acquires(&ep->req.lock) __acquires(&ep->recv.lock)
+{
+	lockdep_assert_held(&ep->lock);
+	spin_lock(&ep->req.lock);
+	spin_lock_nested(&ep->recv.lock, SINGLE_DEPTH_NESTING);
+}
+
+void kdapl_ep_unlock_dirs(struct kdapl_ep *ep)
+	__releases(&ep->recv.lock) __releases(&ep->req.lock)
+{
+	spin_unlock(&ep->recv.lock);
+	spin_unlock(&ep->req.lock);
+}
+
+static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
+		     enum kdapl_ep_input post)
+{
+	const struct kdapl_ep_cell *cell = kdapl_ep_fsm(ep->state, post);
+
+	lockdep_assert_held(&dir->lock);
+	dir->refusal = cell->ret;
+	if (cell->ret) {
+		dir->gate = KDAPL_GATE_REFUSE;
+		return;
+	}
+	switch (ep->state) {
+	case KDAPL_EP_REQUESTED:
+	case KDAPL_EP_COMPLETION_PENDING:
+	case KDAPL_EP_CONNECTED:
+	case KDAPL_EP_DRAINING:
+		/* What waits goes first: ep_post_held(). */
+		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
+		break;
+	case KDAPL_EP_FLUSHING:
+	case KDAPL_EP_DISC_FLUSHING:
+		dir->gate = KDAPL_GATE_LATE;
+		break;
+	case KDAPL_EP_DISC_IDLE:
+		/* The same: kdapl_dir_flush_late(). */
+		dir->gate = list_empty(&dir->late) ? KDAPL_GATE_FLUSH :
+						     KDAPL_GATE_LATE;
+		break;
+	default:
+		dir->gate = KDAPL_GATE_HOLD;
+	}
+}
+
+/* The gates of both directions follow the state; their locks are held. */
+void kdapl_ep_set_gates(struct kdapl_ep *ep)
+{
+	dir_set_gate(ep, &ep->req, KDAPL_EP_OP_POST_REQUEST);
+	dir_set_gate(ep, &ep->recv, KDAPL_EP_OP_POST_RECV);
+}
+
+/* ---- events --------------------------------------------------------- */
+
+static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
+{
+	struct kdapl_conn *conn;
+
+	if (slot->event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		conn = container_of(slot, struct kdapl_conn, established);
+	else
+		conn = container_of(slot, struct kdapl_conn, end);
+	kdapl_conn_put(conn);
+}
+
+/* False: there was no room for it; the overflow is reported (E65, E67). */
+static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
+{
+	struct kdapl_conn *conn = ep->conn;
+	bool established = number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	struct kdapl_event_slot *slot = established ? &conn->established :
+						      &conn->end;
+	DAT_CONNECTION_EVENT_DATA *data =
+		&slot->event.event_data.connect_event_data;
+
+	slot->event.event_number = number;
+	slot->done = conn_slot_done;
+	data->ep_handle = kdapl_handle(&ep->obj);
+	/* E7, E8: the acceptance's data, on the active side only. */
+	data->private_data_size = established ? conn->in_len : 0;
+	data->private_data = data->private_data_size ? conn->in : NULL;
+	if (established && !conn->active) {
+		data->private_data_size = 0;
+		data->private_data = NULL;
+	}
+	kdapl_conn_get(conn);
+	if (kdapl_evd_post(ep->connect_evd, slot))
+		return true;
+	kdapl_conn_put(conn);
+	kdapl_evd_overflow(ep->connect_evd);
+	return false;
+}
+
+/* ---- inputs --------------------------------------------------------- */
+
+/*
+ * Does what @cell says; the only writer of the state.  Returns an input that
+ * must follow once the lock is dropped, or KDAPL_EP_NR_INPUTS.
+ */
+static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
+				 const struct kdapl_ep_cell *cell,
+				 enum kdapl_ep_input input)
+{
+	enum kdapl_ep_input follow = KDAPL_EP_NR_INPUTS;
+	struct kdapl_conn *conn = ep->conn;
+	u16 act = cell->actions;
+
+	lockdep_assert_held(&ep->lock);
+	if (cell->next != ep->state)
+		trace_kdapl_ep_state(ep, ep->state, input, cell->next);
+
+	kdapl_ep_lock_dirs(ep);
+	WRITE_ONCE(ep->state, cell->next);
+	kdapl_ep_set_gates(ep);
+
+	if (act & KDAPL_EP_ACT_STOP_TIMER && cancel_delayed_work(&conn->timer))
+		kdapl_conn_put(conn);
+	if (act & KDAPL_EP_ACT_EVENT && !ep_raise_event(ep, cell->event) &&
+	    cell->event == DAT_CONNECTION_EVENT_ESTABLISHED)
+		follow = KDAPL_EP_OP_DISC_ABRUPT;
+	if (act & KDAPL_EP_ACT_SET_END && !ep->end_event)
+		ep->end_event = cell->event;
+	if (act & KDAPL_EP_ACT_FLUSH && conn)
+		WRITE_ONCE(conn->told, true);
+	/* Not before the event: it goes ahead of the first receive (E45). */
+	if (cell->next == KDAPL_EP_CONNECTED)
+		WRITE_ONCE(ep->recv.await, false);
+	if (act & KDAPL_EP_ACT_END)
+		ep_raise_event(ep, ep->end_event);
+	kdapl_ep_unlock_dirs(ep);
+
+	if (act & ACT_WORK && conn)
+		kdapl_conn_queue(conn, act & ACT_WORK);
+	return follow;
+}
+
+/**
+ * kdapl_ep_input - the one way to change an endpoint's state
+ * @ep: the endpoint
+ * @conn: the connection that the input comes from; NULL for operations
+ * @input: what happened or is asked
+ *
+ * An input of a former connection is dropped.  Any context; no lock of an EP or
+ * EVD held.
+ *
+ * Return: the operation's DAT_RETURN as the table has it; DAT_ABORT for a
+ * dropped input.
+ */
+DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
+			  enum kdapl_ep_input input)
+{
+	enum kdapl_ep_input follow = KDAPL_EP_NR_INPUTS;
+	const struct kdapl_ep_cell *cell;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (conn && ep->conn != conn) {
+		spin_unlock_irqrestore(&ep->lock, flags);
+		return RET(ABORT);
+	}
+	cell = kdapl_ep_fsm(ep->state, input);
+	ret = cell->ret;
+	if (!ret)
+		follow = ep_apply(ep, cell, input);
+	conn = ep->conn;
+	/* What follows is meant for this connection and no later one. */
+	if (follow != KDAPL_EP_NR_INPUTS)
+		kdapl_conn_get(conn);
+	spin_unlock_irqrestore(&ep->lock, flags);
+
+	/* Before the connection's work is done: nothing starts a new life yet. */
+	if (!ret && cell->actions & KDAPL_EP_ACT_END) {
+		kdapl_dir_flush_late(&ep->req);
+		kdapl_dir_flush_late(&ep->recv);
+	}
+	if (follow != KDAPL_EP_NR_INPUTS) {
+		kdapl_ep_input(ep, conn, follow);
+		kdapl_conn_put(conn);
+	}
+	return ret;
+}
+
+/* ---- the beginning of a connection ---------------------------------- */
+
+/* Nothing was given to the queue of a new connection. */
+static void ep_start_count(struct kdapl_ep *ep)
+{
+	kdapl_ep_lock_dirs(ep);
+	ep->req.posted = 0;
+	ep->req.completed = 0;
+	ep->recv.posted = 0;
+	ep->recv.completed = 0;
+	ep->recv.await = true;
+	kdapl_ep_unlock_dirs(ep);
+}
+
+/* One of @dir's held receives goes to the queue. */
+static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
+{
+	u32 i = dir->held_first;
+	struct ib_recv_wr wr = {
+		.wr_id = (uintptr_t)&dir->ring[i],
+		.sg_list = &dir->sge[i * dir->max_sge],
+		.num_sge = dir->nr_sge[i],
+	};
+	int ret;
+
+	dir->ring[i].on_queue = true;
+	dir->posted++;
+	ret = conn->qp.dev->qp->post_recv(&conn->qp, &wr);
+	if (ret) {
+		dir->posted--;
+		dir->ring[i].on_queue = false;
+		return ret;
+	}
+	dir->held--;
+	dir->held_first = (i + 1) % dir->size;
+	return 0;
+}
+
+/*
+ * Receives that waited go to the queue of @conn, which @ep has just taken, in
+ * order and a batch at a time; until the last of them new ones wait behind them.
+ * Should the connection end meanwhile, the rest stays held and is flushed with
+ * it; so it is when a device refuses one, which breaks the connection.
+ */
+static void ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	struct kdapl_dir *dir = &ep->recv;
+	unsigned long flags;
+	bool more;
+	int ret = 0;
+	u32 n;
+
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		/* Set under the lock, before the queue goes. */
+		more = dir->held && !conn->told;
+		for (n = 0; more && !ret && n < KDAPL_DIR_BATCH; n++) {
+			ret = dir_post_one_held(dir, conn);
+			more = dir->held;
+		}
+		if (!dir->held && dir->gate == KDAPL_GATE_HOLD && !conn->told)
+			dir->gate = KDAPL_GATE_POST;
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more && !ret);
+	if (ret)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+}
+
+static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	ep->remote = conn->peer;
+	ep->remote_qual = conn->active ? conn->qual : conn->peer_port;
+	ep->local_qual = conn->active ? conn->local_port : conn->qual;
+}
+
+/**
+ * kdapl_ep_begin - an input that begins a connection
+ * @ep: gets @conn
+ * @conn: without an endpoint yet; a reference is taken on success, and an
+ *	  active attempt is started
+ * @input: OP_CONNECT, OP_ACCEPT or OP_ACCEPT_OWN
+ * @queue: @conn has its queue; the receives held by @ep go there
+ *
+ * May be called with the handler mutex of @conn's id held.
+ *
+ * Return: as the table has it; on failure nothing changed.
+ */
+DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
+			  enum kdapl_ep_input input, bool queue)
+{
+	const struct kdapl_ep_cell *cell;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	cell = kdapl_ep_fsm(ep->state, input);
+	ret = cell->ret ?: kdapl_ep_ready(ep);
+	if (!ret) {
+		WARN_ON_ONCE(ep->conn);
+		kdapl_conn_get(conn);
+		ep->conn = conn;
+		ep->end_event = KDAPL_EP_NO_EVENT;
+		kdapl_object_get(&ep->obj);
+		conn->ep = ep;
+		ep_set_peer(ep, conn);
+		if (queue)
+			ep_start_count(ep);
+		if (conn->active)
+			kdapl_conn_start(conn);
+		ep_apply(ep, cell, input);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (!ret && queue)
+		ep_post_held(ep, conn);
+	return ret;
+}
+
+/**
+ * kdapl_ep_take_queue - the route is known, the queue is there (RESOLVED)
+ * @ep: in RESOLVING
+ * @conn: with its queue made
+ *
+ * Return: DAT_SUCCESS; anything else: the attempt is over, @conn's work cleans
+ * up.
+ */
+DAT_RETURN kdapl_ep_take_queue(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	DAT_RETURN ret = RET(ABORT);
+	const struct kdapl_ep_cell *cell;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->conn == conn && ep->state == KDAPL_EP_RESOLVING) {
+		cell = kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED);
+		ep_start_count(ep);
+		ep_apply(ep, cell, KDAPL_EP_IN_RESOLVED);
+		ret = DAT_SUCCESS;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (ret)
+		return ret;
+	ep_post_held(ep, conn);
+	return READ_ONCE(conn->told) ? RET(ABORT) :
+				       DAT_SUCCESS;
+}
+
+/**
+ * kdapl_ep_reset_flushed - apply OP_RESET, unless something has to end first
+ * @ep: the endpoint
+ * @ret: out: what the table says of the reset
+ * @conn: out: the connection of the old life, with a reference that the caller
+ *	  drops; may be NULL when the reset was judged
+ *
+ * Return: true: the reset was judged, and done if @ret is DAT_SUCCESS; false: @conn
+ * has not flushed yet, or its queue pair is not gone.  The caller waits for that
+ * (kdapl_conn_finish()) and calls again.
+ */
+bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
+			    struct kdapl_conn **conn)
+{
+	const struct kdapl_ep_cell *cell;
+	bool judged;
+
+	spin_lock_irq(&ep->lock);
+	cell = kdapl_ep_fsm(ep->state, KDAPL_EP_OP_RESET);
+	*ret = cell->ret;
+	*conn = cell->ret ? NULL : ep->conn;
+	judged = !*conn || (!(cell->actions & KDAPL_EP_ACT_WAIT) &&
+			    READ_ONCE((*conn)->done));
+	if (!judged) {
+		kdapl_conn_get(*conn);
+	} else if (!cell->ret) {
+		/* The endpoint's reference is the caller's now. */
+		ep->conn = NULL;
+		ep_apply(ep, cell, KDAPL_EP_OP_RESET);
+	}
+	spin_unlock_irq(&ep->lock);
+	return judged;
+}
+
+/**
+ * kdapl_ep_ready - has the endpoint what a connection needs (A.5)?
+ * @ep: the endpoint
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_STATE/EP_NOTREADY without PZ or connect EVD.
+ */
+DAT_RETURN kdapl_ep_ready(struct kdapl_ep *ep)
+{
+	if (READ_ONCE(ep->pz) && READ_ONCE(ep->connect_evd))
+		return DAT_SUCCESS;
+	return RET_BAD_STATE(EP_NOTREADY);
+}

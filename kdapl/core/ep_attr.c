@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What an endpoint is made of: its attributes, and the PZ and EVDs that it uses.
+ * dat_ep_modify changes both, all or nothing.
+ *
+ * Callers: ep.c when it makes and ends an endpoint, the faces for dat_ep_modify.
+ */
+#include <linux/slab.h>
+#include "ep_attr.h"
+#include "ep_apply.h"
+#include "evd_size.h"
+#include "ia.h"
+#include "lmr.h"
+
+/* ---- attributes ----------------------------------------------------- */
+
+#define DEFAULT_DTOS	16
+#define DEFAULT_IOV	4
+
+void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
+{
+	*attr = (DAT_EP_ATTR) {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = dev->max_msg_sz,
+		.max_rdma_size = dev->max_msg_sz,
+		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		.max_recv_dtos = DEFAULT_DTOS,
+		.max_request_dtos = DEFAULT_DTOS,
+		.max_recv_iov = DEFAULT_IOV,
+		.max_request_iov = DEFAULT_IOV,
+		.max_rdma_read_iov = DEFAULT_IOV,
+		.max_rdma_write_iov = DEFAULT_IOV,
+		.srq_soft_hw = DAT_HW_DEFAULT,
+	};
+}
+
+static bool count_ok(DAT_COUNT value, u32 limit)
+{
+	return value >= 0 && value <= limit;
+}
+
+/* E18.  The EVD that stands in for none takes binds, too. */
+static bool evd_takes_binds(const struct kdapl_evd *request_evd)
+{
+	return !request_evd || request_evd->flags & DAT_EVD_RMR_BIND_FLAG;
+}
+
+/* Requests and binds; a bind takes two work requests (A6). */
+static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
+{
+	return attr->max_request_dtos * (evd_takes_binds(evd) ? 2 : 1);
+}
+
+/**
+ * kdapl_ep_max_dtos - the most that each direction of an endpoint can have
+ * @dev: device
+ *
+ * The IA attribute max_dto_per_ep.  Half a queue: every request may be a bind.
+ */
+u32 kdapl_ep_max_dtos(const struct kdapl_device *dev)
+{
+	return min_t(u32, dev->attrs.max_qp_wr, INT_MAX / 2) / 2;
+}
+
+/* Within the IA's limits, and with what 0 means filled in. */
+bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
+{
+	const struct ib_device_attr *a = &dev->attrs;
+	u32 send_sge = min_t(u32, a->max_send_sge, KDAPL_MAX_SGE);
+	u32 recv_sge = min_t(u32, a->max_recv_sge, KDAPL_MAX_SGE);
+	u32 read_sge = min_t(u32, a->max_sge_rd ?: send_sge, send_sge);
+	u32 dtos = kdapl_ep_max_dtos(dev);
+
+	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
+	    attr->max_message_size > dev->max_msg_sz ||
+	    attr->max_rdma_size > dev->max_msg_sz ||
+	    !count_ok(attr->max_recv_dtos, dtos) ||
+	    !count_ok(attr->max_request_dtos, dtos) ||
+	    !count_ok(attr->max_recv_iov, recv_sge) ||
+	    !count_ok(attr->max_request_iov, send_sge) ||
+	    !count_ok(attr->max_rdma_read_iov, read_sge) ||
+	    !count_ok(attr->max_rdma_write_iov, send_sge) ||
+	    !count_ok(attr->max_rdma_read_in, a->max_qp_rd_atom) ||
+	    !count_ok(attr->max_rdma_read_out, a->max_qp_init_rd_atom))
+		return false;
+
+	switch (attr->recv_completion_flags) {
+	case DAT_COMPLETION_DEFAULT_FLAG:
+		attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+		break;
+	case DAT_COMPLETION_EVD_THRESHOLD_FLAG:
+	case DAT_COMPLETION_UNSIGNALLED_FLAG:
+	case DAT_COMPLETION_SOLICITED_WAIT_FLAG:
+		break;
+	default:
+		return false;
+	}
+	switch (attr->request_completion_flags) {
+	case DAT_COMPLETION_DEFAULT_FLAG:
+		attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+		break;
+	case DAT_COMPLETION_EVD_THRESHOLD_FLAG:
+	case DAT_COMPLETION_UNSIGNALLED_FLAG:
+		break;
+	default:
+		return false;
+	}
+	/* At least what was asked is granted (E.1); no limit asked: the IA's. */
+	attr->max_message_size = attr->max_message_size ?: dev->max_msg_sz;
+	attr->max_rdma_size = attr->max_rdma_size ?: dev->max_msg_sz;
+	attr->max_rdma_read_iov = attr->max_rdma_read_iov ?: attr->max_request_iov;
+	attr->max_rdma_write_iov = attr->max_rdma_write_iov ?: attr->max_request_iov;
+	/* Named attributes: none is known; the caller's pointers are not kept. */
+	attr->ep_transport_specific_count = 0;
+	attr->ep_transport_specific = NULL;
+	attr->ep_provider_specific_count = 0;
+	attr->ep_provider_specific = NULL;
+	return true;
+}
+
+/* ---- what an endpoint uses ------------------------------------------ */
+
+/* In kdapl_ep_use.attached */
+#define USE_PZ		0x1
+#define USE_RECV	0x2
+#define USE_REQUEST	0x4
+#define USE_CONNECT	0x8
+
+static struct kdapl_evd *recv_target(const struct kdapl_ep_use *use)
+{
+	return use->recv_evd ?: use->hidden;
+}
+
+static struct kdapl_evd *request_target(const struct kdapl_ep_use *use)
+{
+	return use->request_evd ?: use->hidden;
+}
+
+void kdapl_ep_use_put(struct kdapl_ep_use *use)
+{
+	if (use->attached & USE_CONNECT)
+		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0);
+	if (use->attached & USE_REQUEST)
+		kdapl_evd_detach(request_target(use), KDAPL_STREAM_REQUEST,
+				 use->request_flags, use->request_entries);
+	if (use->attached & USE_RECV)
+		kdapl_evd_detach(recv_target(use), KDAPL_STREAM_RECV,
+				 use->recv_flags, use->recv_entries);
+	if (use->attached & USE_PZ)
+		kdapl_object_unuse(&use->pz->obj);
+	if (!use->lent)
+		kdapl_evd_free_hidden(use->hidden);
+	if (use->connect_evd)
+		kdapl_evd_put(use->connect_evd);
+	if (use->request_evd)
+		kdapl_evd_put(use->request_evd);
+	if (use->recv_evd)
+		kdapl_evd_put(use->recv_evd);
+	if (use->pz)
+		kdapl_object_put(&use->pz->obj);
+	memset(use, 0, sizeof(*use));
+}
+
+static bool find_evd(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
+		     struct kdapl_evd **evd)
+{
+	*evd = NULL;
+	if (handle == DAT_HANDLE_NULL)
+		return true;
+	*evd = kdapl_evd_find(ia->obj.space, handle);
+	return *evd && (*evd)->obj.ia == ia && (*evd)->flags & flag;
+}
+
+/* The handles of an EP in parameter order (E.1, E17, E19). */
+DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
+			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+			   DAT_EVD_HANDLE request_evd,
+			   DAT_EVD_HANDLE connect_evd)
+{
+	memset(use, 0, sizeof(*use));
+	if (pz != DAT_HANDLE_NULL) {
+		use->pz = kdapl_pz_find(ia->obj.space, pz);
+		if (!use->pz || use->pz->obj.ia != ia)
+			return RET_BAD_HANDLE(PZ);
+	}
+	if (!find_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &use->recv_evd))
+		return RET_BAD_HANDLE(EVD_RECV);
+	if (!find_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &use->request_evd))
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	if (!find_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &use->connect_evd))
+		return RET_BAD_HANDLE(EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN attach_error(int err, enum dat_return_subtype handle,
+			       enum dat_return_subtype attr)
+{
+	switch (err) {
+	case -ESTALE:
+		return DAT_ERROR(DAT_INVALID_HANDLE, handle);
+	case -EINVAL:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, attr);
+	case -ENOSPC:
+		return RET_NO_RESOURCE(TEVD);
+	default:
+		return RET_NO_RESOURCE(MEMORY);
+	}
+}
+
+/* The streams of @use on @evd. */
+static struct kdapl_streams use_streams(const struct kdapl_ep_use *use,
+					const struct kdapl_evd *evd)
+{
+	struct kdapl_streams s = {};
+
+	if (use->attached & USE_RECV && recv_target(use) == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_RECV, use->recv_flags,
+				  use->recv_entries);
+	if (use->attached & USE_REQUEST && request_target(use) == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_REQUEST, use->request_flags,
+				  use->request_entries);
+	if (use->attached & USE_CONNECT && use->connect_evd == evd)
+		kdapl_streams_add(&s, KDAPL_STREAM_OTHER, 0, 0);
+	return s;
+}
+
+/* One of the streams of a use that replaces @old. */
+static int attach_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
+			 u32 flags, u32 entries, const struct kdapl_ep_use *old)
+{
+	struct kdapl_streams own = use_streams(old, evd);
+
+	return kdapl_evd_attach(evd, stream, flags, entries, &own);
+}
+
+/*
+ * @old is what the endpoint uses now, empty for a new one; it stays attached
+ * and can be kept, but what takes its place is judged as if it were gone (E21).
+ * @attr_arg: position of the attributes in the call.
+ */
+static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use *old,
+			     struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
+			     enum dat_return_subtype attr_arg)
+{
+	int err;
+
+	if (!use->recv_evd || !use->request_evd) {
+		use->hidden = old->hidden ?: kdapl_evd_create_hidden(ia);
+		if (!use->hidden)
+			return RET_NO_RESOURCE(MEMORY);
+	}
+	if (use->pz) {
+		if (!kdapl_object_use(&use->pz->obj))
+			return RET_BAD_HANDLE(PZ);
+		use->attached |= USE_PZ;
+	}
+	use->recv_flags = use->recv_evd ? attr->recv_completion_flags : 0;
+	use->recv_entries = attr->max_recv_dtos;
+	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags,
+			    use->recv_entries, old);
+	if (err)
+		return attach_error(err, DAT_INVALID_HANDLE_EVD_RECV, attr_arg);
+	use->attached |= USE_RECV;
+
+	use->request_flags = use->request_evd ? attr->request_completion_flags : 0;
+	use->request_entries = request_wrs(attr, use->request_evd);
+	err = attach_stream(request_target(use), KDAPL_STREAM_REQUEST,
+			    use->request_flags, use->request_entries, old);
+	if (err)
+		return attach_error(err, DAT_INVALID_HANDLE_EVD_REQUEST, attr_arg);
+	use->attached |= USE_REQUEST;
+
+	if (use->connect_evd) {
+		err = attach_stream(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0, old);
+		if (err)
+			return attach_error(err, DAT_INVALID_HANDLE_EVD_CONN, attr_arg);
+		use->attached |= USE_CONNECT;
+	}
+	return DAT_SUCCESS;
+}
+
+/* @use is @ep's from here on; what it had before comes back in @use. */
+static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
+{
+	swap(*ep->use, *use);
+	WRITE_ONCE(ep->pz, ep->use->pz);
+	WRITE_ONCE(ep->connect_evd, ep->use->connect_evd);
+	ep->recv.evd = recv_target(ep->use);
+	ep->req.evd = request_target(ep->use);
+	WRITE_ONCE(ep->req.binds, evd_takes_binds(ep->use->request_evd));
+}
+
+/**
+ * kdapl_ep_request_wrs - work requests that the send queue has to hold
+ * @ep: nobody modifies it meanwhile
+ */
+u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
+{
+	return ep->use->request_entries;
+}
+
+/* ---- rings ---------------------------------------------------------- */
+
+/* Segments per request to be kept, for kdapl_ep_key_gone(). */
+static u32 noted_sge(const struct kdapl_ep *ep, const DAT_EP_ATTR *attr)
+{
+	if (!ep->obj.ia->dev->mute_faults)
+		return 0;
+	return max3(attr->max_request_iov, attr->max_rdma_read_iov,
+		    attr->max_rdma_write_iov);
+}
+
+/* Rings as @attr asks, where they change; DAT_SUCCESS or no memory. */
+static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
+			    struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
+{
+	gfp_t gfp = kdapl_gfp(ep->obj.space);
+	u32 req_sge = noted_sge(ep, attr);
+
+	*req = NULL;
+	*recv = NULL;
+	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
+	    req_sge != ep->req.max_sge) {
+		*req = kdapl_ring_alloc(&ep->req, attr->max_request_dtos, req_sge, gfp);
+		if (!*req)
+			return RET_NO_RESOURCE(MEMORY);
+	}
+	if (!ep->recv.rings || attr->max_recv_dtos != ep->recv.size ||
+	    attr->max_recv_iov != ep->recv.max_sge) {
+		*recv = kdapl_ring_alloc(&ep->recv, attr->max_recv_dtos,
+				   attr->max_recv_iov, gfp);
+		if (!*recv) {
+			kdapl_rings_free(*req);
+			*req = NULL;
+			return RET_NO_RESOURCE(MEMORY);
+		}
+	}
+	return DAT_SUCCESS;
+}
+
+/* *@req and *@recv become what is to be freed. */
+static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
+		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
+		       struct kdapl_cookie_ring **recv)
+{
+	use_install(ep, use);
+	if (*req)
+		*req = kdapl_dir_install(&ep->req, *req, noted_sge(ep, attr));
+	if (*recv)
+		*recv = kdapl_dir_install(&ep->recv, *recv, attr->max_recv_iov);
+	ep->attr = *attr;
+}
+
+/**
+ * kdapl_ep_configure - give a new endpoint its objects and attributes
+ * @ep: unpublished
+ * @use: found, not attached yet; @ep's on success
+ * @attr: checked
+ *
+ * May sleep; in the IA's section.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE for an object that is being freed;
+ * DAT_INVALID_PARAMETER/ARG6 for completion flags that do not agree with those of
+ * other endpoints on the EVD (E21); DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD.
+ */
+DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
+			      const DAT_EP_ATTR *attr)
+{
+	struct kdapl_cookie_ring *req, *recv;
+	DAT_RETURN ret;
+
+	ret = use_attach(use, ep->use, ep->obj.ia, attr, DAT_INVALID_ARG6);
+	if (!ret)
+		ret = rings_for(ep, attr, &req, &recv);
+	if (!ret)
+		ep_install(ep, use, attr, &req, &recv);
+	return ret;
+}
+
+/* ---- dat_ep_modify -------------------------------------------------- */
+
+#define MODIFY_NEVER	(DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | \
+			 DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | \
+			 DAT_EP_FIELD_LOCAL_PORT_QUAL | \
+			 DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | \
+			 DAT_EP_FIELD_REMOTE_PORT_QUAL | \
+			 DAT_EP_FIELD_SRQ_HANDLE | \
+			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+#define MODIFY_SPECIFIC	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | \
+			 DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
+			 DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | \
+			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
+
+#define MODIFY_COMMON	(DAT_EP_FIELD_ALL & ~(MODIFY_NEVER | MODIFY_SPECIFIC | \
+					      DAT_EP_FIELD_PZ_HANDLE))
+
+/*
+ * The state must allow each group that @mask names (M4).  With none it is still no
+ * endpoint that has given everything back.
+ */
+static DAT_RETURN modify_allowed(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask)
+{
+	DAT_RETURN ret = READ_ONCE(ep->state) == KDAPL_EP_GONE ? RET_BAD_HANDLE(EP) :
+								 DAT_SUCCESS;
+
+	if (!ret && mask & DAT_EP_FIELD_PZ_HANDLE)
+		ret = kdapl_ep_peek(ep, KDAPL_EP_OP_MODIFY_PZ);
+	if (!ret && mask & MODIFY_COMMON)
+		ret = kdapl_ep_peek(ep, KDAPL_EP_OP_MODIFY_COMMON);
+	if (!ret && mask & MODIFY_SPECIFIC)
+		ret = kdapl_ep_peek(ep, KDAPL_EP_OP_MODIFY_SPECIFIC);
+	return ret;
+}
+
+static void modify_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from,
+			DAT_EP_ATTR *to)
+{
+	if (mask & DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE)
+		to->service_type = from->service_type;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)
+		to->max_message_size = from->max_message_size;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)
+		to->max_rdma_size = from->max_rdma_size;
+	if (mask & DAT_EP_FIELD_EP_ATTR_QOS)
+		to->qos = from->qos;
+	if (mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)
+		to->recv_completion_flags = from->recv_completion_flags;
+	if (mask & DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)
+		to->request_completion_flags = from->request_completion_flags;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)
+		to->max_recv_dtos = from->max_recv_dtos;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS)
+		to->max_request_dtos = from->max_request_dtos;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV)
+		to->max_recv_iov = from->max_recv_iov;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV)
+		to->max_request_iov = from->max_request_iov;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN)
+		to->max_rdma_read_in = from->max_rdma_read_in;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT)
+		to->max_rdma_read_out = from->max_rdma_read_out;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV)
+		to->max_rdma_read_iov = from->max_rdma_read_iov;
+	if (mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
+		to->max_rdma_write_iov = from->max_rdma_write_iov;
+}
+
+/* All or nothing; the state, and that held receives fit, is judged last. */
+static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+				 struct kdapl_ep_use *use, const DAT_EP_ATTR *attr,
+				 struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
+{
+	u32 held_sge = 0, i;
+	DAT_RETURN ret;
+
+	spin_lock_irq(&ep->lock);
+	kdapl_ep_lock_dirs(ep);
+	ret = modify_allowed(ep, mask);
+	if (ret)
+		goto out;
+	if (mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS && ep->recv.held) {
+		ret = kdapl_ep_fsm_refusal(ep->state);
+		goto out;
+	}
+	for (i = 0; i < ep->recv.held; i++) {
+		u32 at = (ep->recv.held_first + i) % ep->recv.size;
+
+		held_sge = max_t(u32, held_sge, ep->recv.nr_sge[at]);
+	}
+	ret = RET_BAD_ARG(3);
+	if (attr->max_recv_dtos < ep->recv.held || attr->max_recv_iov < held_sge)
+		goto out;
+	ret = RET_NO_RESOURCE(MEMORY);
+	if ((*req && kdapl_dir_pinned(&ep->req)) || (*recv && kdapl_dir_pinned(&ep->recv)))
+		goto out;
+	ep_install(ep, use, attr, req, recv);
+	ret = DAT_SUCCESS;
+out:
+	kdapl_ep_unlock_dirs(ep);
+	spin_unlock_irq(&ep->lock);
+	return ret;
+}
+
+static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+			    const DAT_EP_PARAM *param)
+{
+	struct kdapl_cookie_ring *req, *recv;
+	struct kdapl_ia *ia = ep->obj.ia;
+	struct kdapl_ep_use *old = ep->use, use;
+	DAT_EP_ATTR attr = ep->attr;
+	DAT_RETURN ret;
+
+	/* A handle inside the structure is part of argument 3 (RULING 36). */
+	ret = kdapl_ep_use_find(&use, ia,
+		       mask & DAT_EP_FIELD_PZ_HANDLE ? param->pz_handle :
+				kdapl_handle_or_null(old->pz),
+		       mask & DAT_EP_FIELD_RECV_EVD_HANDLE ? param->recv_evd_handle :
+				kdapl_handle_or_null(old->recv_evd),
+		       mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ? param->request_evd_handle :
+				kdapl_handle_or_null(old->request_evd),
+		       mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ? param->connect_evd_handle :
+				kdapl_handle_or_null(old->connect_evd));
+	modify_attr(mask, &param->ep_attr, &attr);
+	if (ret || !kdapl_ep_attr_check(ia->dev, &attr) || attr.qos != DAT_QOS_BEST_EFFORT) {
+		ret = RET_BAD_ARG(3);
+		goto out;
+	}
+	ret = modify_allowed(ep, mask);
+	if (ret)
+		goto out;
+	ret = use_attach(&use, old, ia, &attr, DAT_INVALID_ARG3);
+	/* One of them was freed meanwhile: as if it had been before. */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		ret = RET_BAD_ARG(3);
+	if (ret)
+		goto out;
+	ret = rings_for(ep, &attr, &req, &recv);
+	if (ret)
+		goto out;
+	ret = modify_install(ep, mask, &use, &attr, &req, &recv);
+	kdapl_rings_free(req);
+	kdapl_rings_free(recv);
+out:
+	/* Whichever of the two goes now, the other keeps it. */
+	use.lent = use.hidden == ep->use->hidden;
+	kdapl_ep_use_put(&use);
+	return ret;
+}
+
+/**
+ * kdapl_ep_modify - dat_ep_modify
+ * @space: of the caller
+ * @handle: handle of an EP
+ * @mask: DAT_EP_FIELD_* to change
+ * @param: the new values
+ *
+ * All or nothing.  May sleep.  Rules M4, E.4 of endpoints.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
+ * bit that is unknown or never modifiable, /ARG3 for a null @param, a bad value
+ * or a bad handle in it; DAT_INVALID_STATE with the EP's state;
+ * DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = RET_BAD_ARG(2);
+	if (mask & ~DAT_EP_FIELD_ALL || mask & MODIFY_NEVER)
+		goto out;
+	ret = RET_BAD_ARG(3);
+	if (!param)
+		goto out;
+	ret = kdapl_ia_enter(ep->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	mutex_lock(&ep->modify_lock);
+	ret = ep_modify(ep, mask, param);
+	mutex_unlock(&ep->modify_lock);
+	kdapl_ia_leave(ep->obj.ia, idx);
+out:
+	kdapl_object_put(&ep->obj);
+	return ret;
+}

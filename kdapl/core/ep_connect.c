@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * dat_ep_connect, dat_ep_dup_connect and dat_ep_disconnect: what they check, and
+ * how a connection begins.  The table decides (ep_apply.c), the work item of the
+ * connection does the rest (conn.c).
+ *
+ * Callers: the faces.
+ */
+#include <linux/inet.h>
+#include <linux/in6.h>
+#include <net/ipv6.h>
+#include "ep.h"
+#include "ep_apply.h"
+#include "ia.h"
+
+/* RULING 37: only what the bytes show. */
+static DAT_RETURN check_address(const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)sa;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)sa;
+	__be32 ip = sin->sin_addr.s_addr;
+
+	if (sa->sa_family == AF_INET) {
+		if (ipv4_is_multicast(ip) || ipv4_is_lbcast(ip))
+			return DAT_ERROR(DAT_INVALID_ADDRESS,
+					 DAT_INVALID_ADDRESS_UNSUPPORTED);
+		if (!ipv4_is_zeronet(ip) && (ntohl(ip) >> 28) != 0xf)
+			return DAT_SUCCESS;
+	} else if (sa->sa_family == AF_INET6) {
+		if (ipv6_addr_is_multicast(&sin6->sin6_addr))
+			return DAT_ERROR(DAT_INVALID_ADDRESS,
+					 DAT_INVALID_ADDRESS_UNSUPPORTED);
+		if (!ipv6_addr_any(&sin6->sin6_addr))
+			return DAT_SUCCESS;
+	}
+	return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+}
+
+static void set_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from,
+			 u16 port)
+{
+	if (from->sa_family == AF_INET6) {
+		memcpy(to, from, sizeof(struct sockaddr_in6));
+		((struct sockaddr_in6 *)to)->sin6_port = htons(port);
+	} else {
+		memcpy(to, from, sizeof(struct sockaddr_in));
+		((struct sockaddr_in *)to)->sin_port = htons(port);
+	}
+}
+
+/*
+ * The common end of connect and dup_connect: everything was checked but the
+ * state, which is judged again with the change.
+ */
+static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
+			     u64 qual, u32 flags, DAT_TIMEOUT timeout,
+			     DAT_COUNT size, const void *data)
+{
+	struct kdapl_conn *conn;
+	DAT_RETURN ret;
+	int err;
+
+	conn = kdapl_conn_alloc(ep->obj.ia);
+	if (!conn)
+		return RET_NO_RESOURCE(MEMORY);
+	conn->active = true;
+	conn->qual = qual;
+	conn->flags = flags;
+	conn->timeout = timeout;
+	set_sockaddr(&conn->peer, to, qual);
+	memcpy(conn->out, data, size);
+	conn->out_len = size;
+
+	err = kdapl_conn_open(conn);
+	if (err) {
+		ret = RET_NO_RESOURCE(TEP);
+		goto put;
+	}
+	ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT, false);
+	if (ret)
+		kdapl_conn_destroy_id(conn);
+put:
+	kdapl_conn_put(conn);
+	return ret;
+}
+
+static DAT_RETURN check_private_data(DAT_COUNT size, const void *data,
+				     enum dat_return_subtype size_arg,
+				     enum dat_return_subtype data_arg)
+{
+	if (size < 0 || size > KDAPL_REQ_PRIVATE_DATA)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, size_arg);
+	if (size && !data)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, data_arg);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_ep_connect - dat_ep_connect
+ * @space: of the caller
+ * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
+ * @address: IPv4 or IPv6 address of the remote IA; its port is not looked at
+ * @qual: remote connection qualifier, 1 .. 65535
+ * @timeout: microseconds until TIMED_OUT, not 0; DAT_TIMEOUT_INFINITE
+ * @size: bytes of @data, 0 .. max_private_data_size
+ * @data: private data for the remote CR
+ * @qos: DAT_QOS_BEST_EFFORT
+ * @flags: DAT_CONNECT_DEFAULT_FLAG
+ *
+ * Asynchronous: exactly one connection event follows (C11).  May sleep for
+ * memory, never for the peer.  Rules C3..C13, C18, C21, RULING 35, 37, 47..50.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2..ARG6,
+ * /ARG8; DAT_INVALID_STATE with the EP's state or /EP_NOTREADY;
+ * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED;
+ * DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			    DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
+			    DAT_TIMEOUT timeout, DAT_COUNT size,
+			    const void *data, DAT_QOS qos,
+			    DAT_CONNECT_FLAGS flags)
+{
+	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = RET_BAD_ARG(2);
+	if (!address)
+		goto out;
+	ret = RET_BAD_ARG(3);
+	if (!qual || qual > U16_MAX)
+		goto out;
+	ret = RET_BAD_ARG(4);
+	if (!timeout)
+		goto out;
+	ret = check_private_data(size, data, DAT_INVALID_ARG5, DAT_INVALID_ARG6);
+	if (ret)
+		goto out;
+	ret = RET_BAD_ARG(8);
+	if (flags & ~DAT_CONNECT_MULTIPATH_FLAG)
+		goto out;
+
+	ret = kdapl_ia_enter(ep->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT) ?: kdapl_ep_ready(ep);
+	if (ret)
+		goto leave;
+	ret = RET(MODEL_NOT_SUPPORTED);
+	if (qos != DAT_QOS_BEST_EFFORT || flags & DAT_CONNECT_MULTIPATH_FLAG)
+		goto leave;
+	ret = check_address(address);
+	if (ret)
+		goto leave;
+	ret = ep_connect(ep, address, qual, flags, timeout, size, data);
+leave:
+	kdapl_ia_leave(ep->obj.ia, idx);
+out:
+	kdapl_object_put(&ep->obj);
+	return ret;
+}
+
+/* How @dup was connected; the states as C1 orders them, then C15, C16, C18. */
+static DAT_RETURN dup_source(struct kdapl_ep *dup, struct sockaddr_storage *to,
+			     u64 *qual, u32 *flags, bool *active)
+{
+	DAT_RETURN ret;
+
+	spin_lock_irq(&dup->lock);
+	ret = kdapl_ep_fsm(dup->state, KDAPL_EP_OP_DUP_SOURCE)->ret;
+	if (!ret) {
+		*to = dup->conn->peer;
+		*qual = dup->conn->qual;
+		*flags = dup->conn->flags;
+		*active = dup->conn->active;
+	}
+	spin_unlock_irq(&dup->lock);
+	return ret;
+}
+
+/**
+ * kdapl_ep_dup_connect - dat_ep_dup_connect
+ * @space: of the caller
+ * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
+ * @dup_handle: handle of a connected EP of the same IA that connected actively
+ * @timeout: as kdapl_ep_connect()
+ * @size: as kdapl_ep_connect()
+ * @data: as kdapl_ep_connect()
+ * @qos: as kdapl_ep_connect()
+ *
+ * Rules C1..C21.  Asynchronous.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
+ * duplicated EP of the passive side (RULING 33), /ARG3..ARG5;
+ * DAT_INVALID_STATE; DAT_MODEL_NOT_SUPPORTED; DAT_INSUFFICIENT_RESOURCES.
+ */
+DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
+				DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
+				DAT_COUNT size, const void *data, DAT_QOS qos)
+{
+	struct kdapl_ep *dup = kdapl_ep_find(space, dup_handle);
+	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct sockaddr_storage to;
+	bool active = false;
+	DAT_RETURN ret;
+	u32 flags = 0;
+	u64 qual = 0;
+	int idx;
+
+	ret = RET_BAD_HANDLE(EP);
+	if (!ep || !dup || ep->obj.ia != dup->obj.ia)
+		goto out;
+	ret = RET_BAD_ARG(3);
+	if (!timeout)
+		goto out;
+	ret = check_private_data(size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
+	if (ret)
+		goto out;
+
+	ret = kdapl_ia_enter(ep->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	ret = dup_source(dup, &to, &qual, &flags, &active);
+	if (!ret)
+		ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT);
+	if (!ret && !active)
+		ret = RET_BAD_ARG(2);
+	if (!ret)
+		ret = kdapl_ep_ready(ep);
+	if (!ret && qos != DAT_QOS_BEST_EFFORT)
+		ret = RET(MODEL_NOT_SUPPORTED);
+	if (!ret)
+		ret = ep_connect(ep, (struct sockaddr *)&to, qual, flags, timeout,
+				 size, data);
+	kdapl_ia_leave(ep->obj.ia, idx);
+out:
+	if (dup)
+		kdapl_object_put(&dup->obj);
+	if (ep)
+		kdapl_object_put(&ep->obj);
+	return ret;
+}
+
+/**
+ * kdapl_ep_disconnect - dat_ep_disconnect
+ * @space: of the caller
+ * @handle: handle of an EP
+ * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
+ *
+ * Asynchronous (D5): what it starts ends with one DISCONNECTED event.  Any
+ * context.  Rules D1..D54.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2;
+ * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
+ * /EP_TENTCONNPENDING.
+ */
+DAT_RETURN kdapl_ep_disconnect(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			       DAT_CLOSE_FLAGS flags)
+{
+	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	switch ((u32)flags) {
+	case DAT_CLOSE_ABRUPT_FLAG:
+		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_DISC_ABRUPT);
+		break;
+	case DAT_CLOSE_GRACEFUL_FLAG:
+		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_DISC_GRACEFUL);
+		break;
+	default:
+		ret = RET_BAD_ARG(2);
+	}
+	kdapl_object_put(&ep->obj);
+	return ret;
+}

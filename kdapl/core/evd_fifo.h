@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Events and completions of an EVD, for those who raise them and those who take
+ * them; see evd_fifo.c.
+ */
+#ifndef KDAPL_EVD_FIFO_H
+#define KDAPL_EVD_FIFO_H
+
+#include "evd.h"
+
+struct kdapl_cookie;
+
+static inline struct kdapl_event_slot *kdapl_slot_of(struct kdapl_node *node)
+{
+	return container_of(node, struct kdapl_event_slot, node);
+}
+
+/* Is there an event, or a completion fetched already?  It may be taken at once. */
+static inline bool kdapl_evd_has_more(const struct kdapl_evd *evd)
+{
+	return !list_empty(&evd->fifo) ||
+	       READ_ONCE(evd->wc_next) != READ_ONCE(evd->wc_end);
+}
+
+void kdapl_evd_schedule(struct kdapl_evd *evd);
+bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
+bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event);
+void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
+			  DAT_COUNT reason);
+void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
+bool kdapl_evd_reserve(struct kdapl_evd *evd);
+void kdapl_evd_unreserve(struct kdapl_evd *evd);
+void kdapl_evd_overflow(struct kdapl_evd *evd);
+u32 kdapl_evd_queued(struct kdapl_evd *evd);
+
+bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify);
+bool kdapl_evd_fetch(struct kdapl_evd *evd);
+void kdapl_evd_pull(struct kdapl_evd *evd);
+void kdapl_evd_drop_events(struct kdapl_evd *evd);
+
+#endif /* KDAPL_EVD_FIFO_H */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The runner of an EVD: it takes the events as they arrive and gives them to the
+ * EVD's sink, which is the upcall of a kernel consumer or the event ring of a
+ * process (struct kdapl_sink).
+ *
+ * It runs one at a time for an EVD, in softirq, or in process context for the
+ * EVDs of kernel consumers whose upcalls may sleep.  Whoever adds an event
+ * schedules it (kdapl_evd_kick()), and so does the CQ while it is armed.
+ *
+ * Callers: evd.c starts and stops it, the faces set sinks.
+ */
+#include "evd_run.h"
+#include "evd_fifo.h"
+
+/* Is run @run over, with nothing left by its budget, or @more runs after it? */
+static bool settled(const struct kdapl_evd *evd, u32 run, u32 more)
+{
+	/* Pairs with evd_deliver(). */
+	s32 later = smp_load_acquire(&evd->runs_ended) - run;
+
+	return later >= 0 && (!READ_ONCE(evd->unfinished) || later >= more);
+}
+
+/**
+ * kdapl_evd_settle - let the sink take what is queued now
+ * @evd: any EVD; not from one of its own deliveries
+ *
+ * Returns when the sink has it or has no room.  May sleep.
+ */
+void kdapl_evd_settle(struct kdapl_evd *evd)
+{
+	/* A run that starts from here on finds everything, a budget of it at a time. */
+	/* Pairs with evd_deliver(): our kick is not cleared by an older run. */
+	u32 run = smp_load_acquire(&evd->runs_started) + 1;
+	u32 more = READ_ONCE(evd->nr_fifo) / KDAPL_EVD_BUDGET;
+
+	kdapl_evd_kick(evd);
+	/* Of a dead EVD no run need come any more. */
+	wait_event(evd->idle, READ_ONCE(evd->dead) || settled(evd, run, more));
+}
+
+/* ---- a run ---------------------------------------------------------- */
+
+/*
+ * On an EVD where not every event notifies, a run starts only for one that
+ * does, but then it takes everything (E106).  A ring of a process takes all as
+ * they come; it is its waiter that is not woken.
+ */
+static bool run_is_due(struct kdapl_evd *evd)
+{
+	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
+	    evd->obj.space->user || evd->unfinished)
+		return true;
+	kdapl_evd_fetch(evd);
+	return READ_ONCE(evd->nr_notify);
+}
+
+/* Delivers at most @budget events; returns how many. */
+static int evd_deliver(struct kdapl_evd *evd, int budget)
+{
+	const struct kdapl_sink *sink;
+	bool notify = false, room = false, due, one;
+	DAT_EVENT event;
+	void *arg;
+	int n = 0;
+
+	spin_lock_irq(&evd->lock);
+	sink = evd->sink;
+	arg = evd->sink_arg;
+	evd->running = true;
+	evd->runner = current;
+	atomic_set(&evd->pending, 0);
+	/* Pairs with settle: a kick for the run after this one is not cleared. */
+	smp_store_release(&evd->runs_started, evd->runs_started + 1);
+	spin_unlock_irq(&evd->lock);
+
+	due = sink && run_is_due(evd);
+	if (due) {
+		while (n < budget && (room = sink->room(evd, arg)) &&
+		       READ_ONCE(evd->sink) == sink &&
+		       kdapl_evd_take(evd, &event, &one)) {
+			sink->deliver(evd, arg, &event, kdapl_evd_has_more(evd));
+			notify |= one;
+			n++;
+		}
+	}
+	/*
+	 * Nobody takes them now: drains and errors must be seen all the same.
+	 * Not otherwise: what arrives after the last kdapl_evd_take() must stay in the
+	 * CQ, where arming finds it.
+	 */
+	if (!sink || (due && !room))
+		kdapl_evd_fetch(evd);
+	/* What finds no room wakes all the same, behind others that did not (E35). */
+	if (due && !room)
+		notify |= READ_ONCE(evd->nr_notify);
+	if (n || notify)
+		sink->done(evd, arg, notify);
+	WRITE_ONCE(evd->unfinished, n == budget);
+
+	spin_lock_irq(&evd->lock);
+	evd->running = false;
+	/* Pairs with settled(): @unfinished is that of this run. */
+	smp_store_release(&evd->runs_ended, evd->runs_started);
+	spin_unlock_irq(&evd->lock);
+	wake_up_all(&evd->idle);
+	return n;
+}
+
+/*
+ * Arms the CQ if somebody wants to know; true: look again at once.  Not for what
+ * is behind a completion that waits: who lets that one pass kicks.
+ */
+static bool evd_arm(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	bool again = false;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (evd->cq.ib && (evd->sink || evd->drainers))
+		again = evd->cq.dev->qp->cq_arm(&evd->cq, !evd->drainers &&
+				evd->config == KDAPL_EVD_CONFIG_SOLICITED) > 0 ||
+			/* what a look that was long enough has left */
+			evd->wc_next != evd->wc_end;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return again && !READ_ONCE(evd->waiting);
+}
+
+/* Events that a sink with room would get now. */
+static bool evd_unfinished(struct kdapl_evd *evd)
+{
+	return atomic_read_acquire(&evd->pending);
+}
+
+static int evd_poll_softirq(struct irq_poll *iop, int budget)
+{
+	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, iop);
+	int n;
+
+	n = evd_deliver(evd, budget);
+	if (n < budget) {
+		irq_poll_complete(iop);
+		/* Whoever kicks saw it complete, or we see the kick. */
+		smp_mb();
+		if (evd_arm(evd) || evd_unfinished(evd))
+			irq_poll_sched(iop);
+	}
+	return n;
+}
+
+static void evd_poll_work(struct work_struct *work)
+{
+	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
+
+	if (evd_deliver(evd, KDAPL_EVD_BUDGET) == KDAPL_EVD_BUDGET ||
+	    evd_arm(evd) || evd_unfinished(evd))
+		kdapl_evd_schedule(evd);
+	kdapl_object_put(&evd->obj);
+}
+
+/**
+ * kdapl_evd_run_init - give a new EVD its runner
+ * @evd: zeroed
+ */
+void kdapl_evd_run_init(struct kdapl_evd *evd)
+{
+	init_waitqueue_head(&evd->idle);
+	INIT_WORK(&evd->work, evd_poll_work);
+	irq_poll_init(&evd->iop, KDAPL_EVD_BUDGET, evd_poll_softirq);
+}
+
+/* ---- the sink ------------------------------------------------------- */
+
+/**
+ * kdapl_evd_set_sink - set, replace or remove who takes the events
+ * @evd: any EVD
+ * @sink: NULL to remove
+ * @arg: for the sink's functions
+ * @sync: wait until the former sink is not running any more; may sleep then
+ *
+ * Return: 0; -EDEADLK for @sync from a delivery of this EVD itself (E108);
+ * -ESTALE for a @sink on a dead EVD, which will never know of it.
+ */
+int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
+		       void *arg, bool sync)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (sync && evd->running && evd->runner == current)
+		ret = -EDEADLK;
+	else if (sink && evd->dead)
+		ret = -ESTALE;
+	if (ret) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return ret;
+	}
+	WARN_ON_ONCE(sink && sink->sleeps != evd->sleeps);
+	evd->sink = sink;
+	evd->sink_arg = arg;
+	spin_unlock_irqrestore(&evd->lock, flags);
+
+	if (sync)
+		wait_event(evd->idle, !READ_ONCE(evd->running));
+	/* What is queued starts the new sink (E105); arms the CQ (E111). */
+	if (sink)
+		kdapl_evd_kick(evd);
+	return 0;
+}
+
+/**
+ * kdapl_evd_backlog - events that the sink has had no room for
+ * @evd: any EVD; not from one of its own deliveries
+ *
+ * May sleep.
+ */
+u32 kdapl_evd_backlog(struct kdapl_evd *evd)
+{
+	kdapl_evd_pull(evd);
+	kdapl_evd_settle(evd);
+	return READ_ONCE(evd->nr_fifo);
+}

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The life of an Interface Adapter: open, close, and what becomes of it when its
+ * device is removed.
+ *
+ * An IA ends in one of two ways, and both may happen at once.  Close marks it
+ * closing: no handle of it is found any more; then everything is torn down,
+ * children first (I15), and the memory goes with the last reference.  Removal of
+ * the device marks it removed: everything gives its verbs objects back in the
+ * same order, and shells stay until the consumer closes (A10, E71).  After the
+ * mark each waits for the operations inside the section (ia.c); kdapl_ia.teardown
+ * keeps the two apart.
+ *
+ * This file knows the order in which objects end; how each ends is said by its
+ * struct kdapl_object_ops.
+ *
+ * Callers: the faces, and the glue when it removes a device.
+ */
+#include <linux/slab.h>
+#include "conn.h"
+#include "evd.h"
+#include "ia.h"
+#include "input.h"
+
+#define NOT_REGISTERED	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+
+/* ---- taking an IA down ---------------------------------------------- */
+
+/* All objects of a type begin to end, none is waited for. */
+static void begin_end_all(struct kdapl_ia *ia, enum kdapl_type type,
+			  enum kdapl_end why)
+{
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(ia, type, obj)))
+		if (obj->ops->begin_end)
+			obj->ops->begin_end(obj, why);
+}
+
+/* The device failed. */
+static void device_fatal(struct work_struct *work)
+{
+	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
+
+	begin_end_all(ia, KDAPL_EP, KDAPL_END_BROKEN);
+	kdapl_object_put(&ia->obj);
+}
+
+/* Taking an IA down */
+
+/* Children first, and sources before what they feed (I15). */
+static const enum kdapl_type teardown_order[] = {
+	KDAPL_PSP, KDAPL_RSP, KDAPL_CR, KDAPL_EP, KDAPL_RMR, KDAPL_LMR, KDAPL_PZ,
+	KDAPL_EVD,
+};
+
+/* The first object of a type but @except, with a reference; NULL: none. */
+static struct kdapl_object *first_object(struct kdapl_ia *ia,
+					 enum kdapl_type type,
+					 const struct kdapl_object *except)
+{
+	struct kdapl_object *obj, *found = NULL;
+
+	mutex_lock(&ia->lock);
+	list_for_each_entry(obj, &ia->objects[type], on_ia) {
+		if (obj != except && refcount_inc_not_zero(&obj->ref)) {
+			found = obj;
+			break;
+		}
+	}
+	mutex_unlock(&ia->lock);
+	return found;
+}
+
+static void teardown_all(struct kdapl_ia *ia, enum kdapl_type type,
+			 const struct kdapl_object *except)
+{
+	struct kdapl_object *obj;
+
+	while ((obj = first_object(ia, type, except))) {
+		obj->ops->teardown(obj);
+		kdapl_object_put(obj);
+		/* Somebody else may still be taking it off the list. */
+		cond_resched();
+	}
+}
+
+static void release_verbs_all(struct kdapl_ia *ia, enum kdapl_type type)
+{
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(ia, type, obj)))
+		obj->ops->release_verbs(obj);
+}
+
+/*
+ * Takes @ia's async EVD away from it, if it has one that belongs to @lender;
+ * NULL: to anybody.  To be given back.
+ */
+static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
+				    const struct kdapl_ia *lender)
+{
+	struct kdapl_evd *evd;
+
+	spin_lock_irq(&ia->async_lock);
+	evd = ia->async_evd;
+	if (evd && lender && evd->obj.ia != lender)
+		evd = NULL;
+	if (evd)
+		ia->async_evd = NULL;
+	spin_unlock_irq(&ia->async_lock);
+	return evd;
+}
+
+static void async_give_back(struct kdapl_evd *evd)
+{
+	if (!evd)
+		return;
+	kdapl_object_unuse(&evd->obj);
+	kdapl_evd_put(evd);
+}
+
+/* EVDs of @ia that other IAs borrowed go: those IAs have none then (I13). */
+static void ia_recall_lent(struct kdapl_ia *ia)
+{
+	struct kdapl_space *space = ia->obj.space;
+	struct kdapl_object *obj;
+	struct kdapl_ia *other;
+
+	mutex_lock(&space->ia_lock);
+	list_for_each_entry(obj, &space->ias, on_ia) {
+		other = container_of(obj, struct kdapl_ia, obj);
+		if (other != ia)
+			async_give_back(ia_take_async(other, ia));
+	}
+	mutex_unlock(&space->ia_lock);
+}
+
+static void ia_drop_async(struct kdapl_ia *ia)
+{
+	struct kdapl_evd *evd = ia_take_async(ia, NULL);
+
+	if (ia->own_async)
+		evd->obj.ops->teardown(&evd->obj);
+	async_give_back(evd);
+}
+
+/*
+ * Everything made on @ia goes, and @ia off its device.  It is closing, so that
+ * nothing new comes; what is inside the section is waited for.
+ */
+static void ia_teardown(struct kdapl_ia *ia)
+{
+	struct kdapl_object *own = ia->own_async ? &ia->async_evd->obj : NULL;
+	int i;
+
+	synchronize_srcu(&ia->srcu);
+	mutex_lock(&ia->teardown);
+	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
+		if (teardown_order[i] == KDAPL_EVD)
+			ia_recall_lent(ia);
+		/* All begin to end, then each is waited for. */
+		begin_end_all(ia, teardown_order[i], KDAPL_END_CLOSE);
+		teardown_all(ia, teardown_order[i], own);
+		if (teardown_order[i] == KDAPL_EP)
+			kdapl_conn_linger_flush(ia);
+	}
+	ia_drop_async(ia);
+	mutex_unlock(&ia->teardown);
+	kdapl_device_detach(ia->dev, &ia->on_dev);
+}
+
+/* ---- removal of the device ------------------------------------------ */
+
+/* Device removal */
+
+/**
+ * kdapl_ia_device_gone - the device of an IA is being removed
+ * @ia: attached to it
+ *
+ * Returns when nothing of @ia refers to the device (A10); what the consumer
+ * sees is the flush, then IA_CATASTROPHIC (E71).  May sleep.
+ */
+void kdapl_ia_device_gone(struct kdapl_ia *ia)
+{
+	int i;
+
+	mutex_lock(&ia->teardown);
+	WRITE_ONCE(ia->removed, true);
+	synchronize_srcu(&ia->srcu);
+	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
+		/* All begin to end, then each is waited for. */
+		begin_end_all(ia, teardown_order[i], KDAPL_END_BROKEN);
+		release_verbs_all(ia, teardown_order[i]);
+		if (teardown_order[i] == KDAPL_EP)
+			kdapl_conn_linger_flush(ia);
+	}
+	mutex_unlock(&ia->teardown);
+
+	kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+			     kdapl_handle(&ia->obj), DAT_IA_CATASTROPHIC_ERROR);
+}
+
+/**
+ * kdapl_ia_removed - the glue's name for kdapl_ia_device_gone()
+ * @on_dev: of the IA
+ *
+ * The glue detaches the IA afterwards.  May sleep.
+ */
+void kdapl_ia_removed(struct list_head *on_dev)
+{
+	kdapl_ia_device_gone(container_of(on_dev, struct kdapl_ia, on_dev));
+}
+
+/* ---- open ----------------------------------------------------------- */
+
+/* Open */
+
+/* How far an entry of the registry answers a request (G9). */
+static DAT_RETURN match_version(u32 major, u32 minor)
+{
+	if (major != DAT_VERSION_MAJOR)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+	if (minor > DAT_VERSION_MINOR)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
+	return DAT_SUCCESS;
+}
+
+static bool wants_existing(const struct kdapl_space *space,
+			   DAT_EVD_HANDLE async_evd)
+{
+	return space->user && async_evd == KDAPL_EVD_ASYNC_EXISTS;
+}
+
+static DAT_RETURN check_open(const struct kdapl_space *space, const char *name,
+			     DAT_COUNT async_qlen,
+			     const DAT_EVD_HANDLE *async_evd,
+			     const DAT_IA_HANDLE *ia)
+{
+	size_t len = name ? strnlen(name, DAT_NAME_MAX_LENGTH) : 0;
+
+	if (!len || len == DAT_NAME_MAX_LENGTH)
+		return RET_BAD_ARG(1);
+	if (!async_evd)
+		return RET_BAD_ARG(3);
+	if (!*async_evd && async_qlen <= 0)
+		return RET_BAD_ARG(2);
+	if (!ia)
+		return RET_BAD_ARG(4);
+	return DAT_SUCCESS;
+}
+
+static void ia_release(struct kdapl_object *obj)
+{
+	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+
+	cleanup_srcu_struct(&ia->srcu);
+	kdapl_device_put(ia->dev);
+	atomic_dec(&obj->space->nr_ias);
+	kfree(ia);
+}
+
+static const struct kdapl_object_ops ia_ops = { .release = ia_release };
+
+/* A new IA, closing; takes over the reference of @dev if it succeeds. */
+static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
+				 struct kdapl_device *dev)
+{
+	struct kdapl_ia *ia;
+	int i;
+
+	if (!atomic_add_unless(&space->nr_ias, 1, space->max_ias))
+		return NULL;
+	ia = kzalloc(sizeof(*ia), kdapl_gfp(space));
+	if (!ia)
+		goto err_count;
+	if (init_srcu_struct(&ia->srcu))
+		goto err_free;
+	ia->dev = dev;
+	ia->closing = true;
+	mutex_init(&ia->lock);
+	mutex_init(&ia->teardown);
+	for (i = 0; i < KDAPL_NR_TYPES; i++)
+		INIT_LIST_HEAD(&ia->objects[i]);
+	INIT_LIST_HEAD(&ia->async_evds);
+	spin_lock_init(&ia->async_lock);
+	INIT_LIST_HEAD(&ia->on_dev);
+	INIT_LIST_HEAD(&ia->linger);
+	spin_lock_init(&ia->linger_lock);
+	INIT_WORK(&ia->fatal, device_fatal);
+	if (kdapl_object_init(&ia->obj, KDAPL_IA, space, NULL, &ia_ops))
+		goto err_srcu;
+	return ia;
+
+err_srcu:
+	cleanup_srcu_struct(&ia->srcu);
+err_free:
+	kfree(ia);
+err_count:
+	atomic_dec(&space->nr_ias);
+	return NULL;
+}
+
+/* Has another IA of the opener on this device an async EVD (I6)? */
+static bool ia_async_exists(struct kdapl_ia *ia)
+{
+	struct kdapl_space *space = ia->obj.space;
+	struct kdapl_object *obj;
+	bool found = false;
+
+	mutex_lock(&space->ia_lock);
+	list_for_each_entry(obj, &space->ias, on_ia) {
+		struct kdapl_ia *other = container_of(obj, struct kdapl_ia, obj);
+
+		if (other->dev == ia->dev && !READ_ONCE(other->closing) &&
+		    READ_ONCE(other->async_evd)) {
+			found = true;
+			break;
+		}
+	}
+	mutex_unlock(&space->ia_lock);
+	return found;
+}
+
+/* Binds @evd, an EVD of another open, to @ia (I5). */
+static DAT_RETURN ia_borrow_async(struct kdapl_ia *ia, struct kdapl_evd *evd)
+{
+	if (evd->obj.ia->dev != ia->dev || !kdapl_object_use(&evd->obj))
+		return RET_BAD_HANDLE(EVD_ASYNC);
+	kdapl_object_get(&evd->obj);
+	ia->async_evd = evd;
+	return DAT_SUCCESS;
+}
+
+/* No handle of an IA being opened is found, so nobody can free the EVD. */
+static DAT_RETURN ia_make_async(struct kdapl_ia *ia, DAT_COUNT qlen)
+{
+	struct kdapl_evd *evd;
+	DAT_RETURN ret;
+
+	if (qlen > ia->dev->attrs.max_cqe)
+		return RET_NO_RESOURCE(TEVD);
+	ret = kdapl_evd_create_async(ia, qlen, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	kdapl_object_get(&evd->obj);
+	kdapl_object_use(&evd->obj);
+	ia->async_evd = evd;
+	ia->own_async = true;
+	return DAT_SUCCESS;
+}
+
+/* @given: the EVD behind @handle, or NULL */
+static DAT_RETURN ia_set_async(struct kdapl_ia *ia, DAT_EVD_HANDLE handle,
+			    struct kdapl_evd *given, DAT_COUNT qlen)
+{
+	if (given)
+		return ia_borrow_async(ia, given);
+	if (!handle)
+		return ia_make_async(ia, qlen);
+	return ia_async_exists(ia) ? DAT_SUCCESS : RET_BAD_HANDLE(EVD_ASYNC);
+}
+
+/*
+ * @given may have been closed with its IA after ia_borrow_async(), by a recall that
+ * did not see @ia yet.
+ */
+static void ia_open_done(struct kdapl_ia *ia, const struct kdapl_evd *given)
+{
+	kdapl_object_publish(&ia->obj);
+	if (given && READ_ONCE(given->obj.ia->closing))
+		async_give_back(ia_take_async(ia, NULL));
+	WRITE_ONCE(ia->closing, false);
+}
+
+static DAT_RETURN ia_open_on(struct kdapl_space *space, struct kdapl_device *dev,
+			  struct kdapl_evd *given, DAT_COUNT async_qlen,
+			  DAT_EVD_HANDLE *async_evd, const char *name,
+			  DAT_IA_HANDLE *handle)
+{
+	struct kdapl_ia *ia;
+	DAT_RETURN ret;
+
+	ia = ia_alloc(space, dev);
+	if (!ia) {
+		kdapl_device_put(dev);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	strscpy(ia->name, name, sizeof(ia->name));
+	ret = ia_set_async(ia, *async_evd, given, async_qlen);
+	if (ret != DAT_SUCCESS)
+		goto err_abort;
+
+	ret = NOT_REGISTERED;
+	if (kdapl_device_address(dev, space->net, &ia->addr))
+		goto err_async;
+	if (!kdapl_device_attach(dev, &ia->on_dev))
+		goto err_async;
+
+	*handle = kdapl_handle(&ia->obj);
+	if (!given)
+		*async_evd = ia->own_async ? kdapl_handle(&ia->async_evd->obj) :
+					     KDAPL_EVD_OUT_OF_SCOPE;
+	ia_open_done(ia, given);
+	return DAT_SUCCESS;
+
+err_async:
+	ia_drop_async(ia);
+err_abort:
+	kdapl_object_abort(&ia->obj);
+	return ret;
+}
+
+/**
+ * kdapl_ia_open - dat_ia_openv
+ * @space: of the caller
+ * @name: registry name, ends within DAT_NAME_MAX_LENGTH
+ * @async_qlen: length of the async EVD if one is made
+ * @async_evd: in: null, an EVD to use as well (I5), or in a user space
+ *	       KDAPL_EVD_ASYNC_EXISTS; out: its handle
+ * @major: version asked for
+ * @minor: version asked for
+ * @thread_safe: what the program asks for; the core is, so either will do
+ * @handle: out
+ *
+ * May sleep.  Rules I1..I10, G9.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_ASYNC; DAT_INVALID_PARAMETER
+ * /ARG1..ARG4; DAT_PROVIDER_NOT_FOUND /NAME_NOT_REGISTERED, /MAJOR_NOT_FOUND,
+ * /MINOR_NOT_FOUND; DAT_INSUFFICIENT_RESOURCES /TEVD, /MEMORY.  Nothing was
+ * made and nothing written unless DAT_SUCCESS.
+ */
+DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
+			 DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
+			 u32 major, u32 minor, DAT_BOOLEAN thread_safe,
+			 DAT_IA_HANDLE *handle)
+{
+	struct kdapl_evd *given = NULL;
+	struct kdapl_device *dev;
+	DAT_RETURN ret;
+
+	if (async_evd && *async_evd && !wants_existing(space, *async_evd)) {
+		given = kdapl_evd_find(space, *async_evd);
+		if (!given)
+			return RET_BAD_HANDLE(EVD_ASYNC);
+		ret = RET_BAD_HANDLE(EVD_ASYNC);
+		if (!(kdapl_evd_flags(given) & DAT_EVD_ASYNC_FLAG))
+			goto out;
+	}
+	ret = check_open(space, name, async_qlen, async_evd, handle);
+	if (ret != DAT_SUCCESS)
+		goto out;
+
+	ret = NOT_REGISTERED;
+	dev = kdapl_device_get(name, space->net);
+	if (!dev)
+		goto out;
+	ret = match_version(major, minor);
+	if (ret == DAT_SUCCESS)
+		ret = ia_open_on(space, dev, given, async_qlen, async_evd, name,
+			      handle);
+	else
+		kdapl_device_put(dev);
+out:
+	if (given)
+		kdapl_evd_put(given);
+	return ret;
+}
+
+/* ---- close ---------------------------------------------------------- */
+
+/* Close */
+
+/* Is the caller an upcall of one of @ia's EVDs (I18)? */
+static bool ia_in_upcall(struct kdapl_ia *ia)
+{
+	struct kdapl_object *obj;
+	bool found = false;
+
+	mutex_lock(&ia->lock);
+	list_for_each_entry(obj, &ia->objects[KDAPL_EVD], on_ia) {
+		struct kdapl_evd *evd = kdapl_evd_of(obj);
+
+		if (READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current)
+			found = true;
+	}
+	mutex_unlock(&ia->lock);
+	return found;
+}
+
+/* Objects left (I12), or its async EVD lent to another open (I13)? */
+static bool ia_in_use(const struct kdapl_ia *ia)
+{
+	if (!ia->own_async)
+		return ia->nr_objects > 0;
+	return ia->nr_objects > 1 || atomic_read(&ia->async_evd->obj.users) > 1;
+}
+
+/* From here on no handle of @ia is found; of several callers one wins. */
+static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	mutex_lock(&ia->lock);
+	if (ia->closing)
+		ret = RET_BAD_HANDLE(IA);
+	else if (graceful && ia_in_use(ia))
+		ret = RET_BAD_STATE(IA_IN_USE);
+	else
+		WRITE_ONCE(ia->closing, true);
+	mutex_unlock(&ia->lock);
+	return ret;
+}
+
+/**
+ * kdapl_ia_close - dat_ia_close
+ * @space: of the caller
+ * @handle: of an IA
+ * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
+ *
+ * When it has returned DAT_SUCCESS every handle of the IA is dead and no upcall
+ * or event of it comes any more (I17).  May sleep; not from an upcall of the
+ * IA.  Rules I11..I18.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, also for all but the first of
+ * several closers; DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/RET_BAD_STATE(IA_IN_USE) from
+ * an upcall, or for a graceful close with objects left or the async EVD lent.
+ */
+DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
+			  DAT_CLOSE_FLAGS flags)
+{
+	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	DAT_RETURN ret;
+
+	if (!ia)
+		return RET_BAD_HANDLE(IA);
+	ret = RET_BAD_ARG(2);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		goto out;
+	ret = RET_BAD_STATE(IA_IN_USE);
+	if (ia_in_upcall(ia))
+		goto out;
+	ret = ia_begin_close(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	ia_teardown(ia);
+	kdapl_object_retire(&ia->obj);
+out:
+	kdapl_object_put(&ia->obj);
+	return ret;
+}
+
+/**
+ * kdapl_ia_close_all - abruptly close every IA of a space (I19)
+ * @space: nobody calls operations on it any more
+ *
+ * May sleep.
+ */
+void kdapl_ia_close_all(struct kdapl_space *space)
+{
+	struct kdapl_object *obj;
+	struct kdapl_ia *ia;
+
+	for (;;) {
+		mutex_lock(&space->ia_lock);
+		obj = list_first_entry_or_null(&space->ias, struct kdapl_object,
+					       on_ia);
+		if (obj)
+			kdapl_object_get(obj);
+		mutex_unlock(&space->ia_lock);
+		if (!obj)
+			break;
+
+		ia = container_of(obj, struct kdapl_ia, obj);
+		if (ia_begin_close(ia, false) == DAT_SUCCESS) {
+			ia_teardown(ia);
+			kdapl_object_retire(obj);
+		}
+		kdapl_object_put(obj);
+		cond_resched();
+	}
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What an Interface Adapter can do: the registry, which lists the adapters that
+ * can be opened, and dat_ia_query.
+ *
+ * Callers: the faces.
+ */
+#include "ep_attr.h"
+#include "ia.h"
+#include "lmr.h"
+
+#define PROVIDER_NAME		"kdapl"
+#define PROVIDER_VERSION_MAJOR	1
+
+#define PROVIDER_VERSION_MINOR	0
+
+/* ---- the registry --------------------------------------------------- */
+
+/* The registry */
+
+struct registry_walk {
+	int max;
+	int n;
+	struct dat_provider_info **list;
+};
+
+static int registry_count_one(struct kdapl_device *dev, void *arg)
+{
+	struct registry_walk *walk = arg;
+
+	walk->n++;
+	return 0;
+}
+
+static int registry_fill_one(struct kdapl_device *dev, void *arg)
+{
+	struct registry_walk *walk = arg;
+	DAT_PROVIDER_INFO *info;
+
+	if (walk->n >= walk->max)
+		return 1;
+	info = walk->list[walk->n++];
+	memset(info, 0, sizeof(*info));
+	strscpy(info->ia_name, dev->name, sizeof(info->ia_name));
+	info->dapl_version_major = DAT_VERSION_MAJOR;
+	info->dapl_version_minor = DAT_VERSION_MINOR;
+	info->is_thread_safe = DAT_TRUE;
+	return 0;
+}
+
+/**
+ * kdapl_registry_list - dat_registry_list_providers (G12, G13)
+ * @space: of the caller
+ * @max: pointers in @list
+ * @number: out: entries there are; also with ARG1
+ * @list: pointers to structures of the caller, filled in order of registration
+ *
+ * A device is an entry while it has an address.  May sleep.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER /ARG1 for a @max too small, /ARG2
+ * for a null @number, /ARG3 for a null @list or a null pointer in it.
+ */
+DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
+			       DAT_COUNT *number, DAT_PROVIDER_INFO *list[])
+{
+	struct registry_walk walk = { .list = list };
+	DAT_COUNT i;
+
+	if (!number)
+		return RET_BAD_ARG(2);
+	kdapl_device_for_each(space->net, registry_count_one, &walk);
+	if (max < walk.n) {
+		*number = walk.n;
+		return RET_BAD_ARG(1);
+	}
+	if (max > 0 && !list)
+		return RET_BAD_ARG(3);
+	for (i = 0; i < walk.n; i++) {
+		if (!list[i])
+			return RET_BAD_ARG(3);
+	}
+
+	/* Devices that appeared since then do not count. */
+	walk.max = walk.n;
+	walk.n = 0;
+	kdapl_device_for_each(space->net, registry_fill_one, &walk);
+	*number = walk.n;
+	return DAT_SUCCESS;
+}
+
+/* ---- attributes ----------------------------------------------------- */
+
+/* Query */
+
+static DAT_COUNT as_count(int n)
+{
+	return max(n, 0);
+}
+
+/* The CM carries 8 bits. */
+static DAT_COUNT rd_atomic(int n)
+{
+	return clamp(n, 0, U8_MAX);
+}
+
+static DAT_COUNT iov_segments(int n)
+{
+	return clamp(n, 0, KDAPL_MAX_SGE);
+}
+
+static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
+{
+	const struct ib_device_attr *ib = &dev->attrs;
+
+	attr->max_eps = as_count(ib->max_qp);
+	attr->max_dto_per_ep = kdapl_ep_max_dtos(dev);
+	attr->max_rdma_read_per_ep_in = rd_atomic(ib->max_qp_rd_atom);
+	attr->max_rdma_read_per_ep_out = rd_atomic(ib->max_qp_init_rd_atom);
+	attr->max_evds = as_count(ib->max_cq);
+	attr->max_evd_qlen = as_count(ib->max_cqe);
+	attr->max_iov_segments_per_dto = iov_segments(min(ib->max_send_sge,
+						  ib->max_recv_sge));
+	attr->max_lmrs = as_count(ib->max_mr);
+	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
+	attr->max_lmr_virtual_address = U64_MAX;
+	attr->max_pzs = as_count(ib->max_pd);
+	attr->max_message_size = dev->max_msg_sz;
+	attr->max_rdma_size = dev->max_msg_sz;
+	/* Each has two memory regions, which take turns (A6). */
+	attr->max_rmrs = as_count(ib->max_mr) / 2;
+	attr->max_rmr_target_address = U64_MAX;
+	attr->max_iov_segments_per_rdma_read =
+		ib->max_sge_rd > 0 ? iov_segments(ib->max_sge_rd) :
+				     attr->max_iov_segments_per_dto;
+	attr->max_iov_segments_per_rdma_write = iov_segments(ib->max_send_sge);
+	attr->max_rdma_read_in = as_count(ib->max_res_rd_atom);
+	attr->max_rdma_read_out = as_count(ib->max_res_rd_atom);
+	attr->max_rdma_read_per_ep_in_guaranteed =
+		attr->max_rdma_read_in >=
+		(u64)attr->max_eps * attr->max_rdma_read_per_ep_in;
+	attr->max_rdma_read_per_ep_out_guaranteed =
+		attr->max_rdma_read_out >=
+		(u64)attr->max_eps * attr->max_rdma_read_per_ep_out;
+}
+
+/* SRQs are not offered: their numbers stay 0. */
+static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
+{
+	const struct kdapl_device *dev = ia->dev;
+
+	memset(attr, 0, sizeof(*attr));
+	strscpy(attr->adapter_name, ia->name, sizeof(attr->adapter_name));
+	strscpy(attr->vendor_name, dev->vendor, sizeof(attr->vendor_name));
+	attr->hardware_version_major = dev->attrs.hw_ver;
+	attr->firmware_version_major = upper_32_bits(dev->attrs.fw_ver);
+	attr->firmware_version_minor = dev->attrs.fw_ver >> 16 & 0xffff;
+	attr->ia_address_ptr = (struct sockaddr *)&ia->addr;
+	fill_limits(attr, dev);
+	attr->max_rmrs = min(attr->max_rmrs, ia->obj.space->max_rmrs);
+}
+
+/* What is the same for every IA; max_private_data_size: facts 3. */
+static const DAT_PROVIDER_ATTR provider = {
+	.provider_name = PROVIDER_NAME,
+	.provider_version_major = PROVIDER_VERSION_MAJOR,
+	.provider_version_minor = PROVIDER_VERSION_MINOR,
+	.dapl_version_major = DAT_VERSION_MAJOR,
+	.dapl_version_minor = DAT_VERSION_MINOR,
+	.iov_ownership_on_return = DAT_IOV_CONSUMER,
+	.dat_qos_supported = DAT_QOS_BEST_EFFORT,
+	.is_thread_safe = DAT_TRUE,
+	.max_private_data_size = KDAPL_REQ_PRIVATE_DATA,
+	.supports_multipath = DAT_FALSE,
+	.ep_creator = DAT_PSP_CREATES_EP_IFASKED,
+	.upcall_policy = DAT_UPCALL_SINGLE_INSTANCE,
+	.optimal_buffer_alignment = DAT_OPTIMAL_ALIGNMENT,
+	.evd_stream_merging_supported = {
+		[0 ... 5] = { [0 ... 5] = DAT_TRUE },
+	},
+	.srq_ep_pz_difference_supported = DAT_TRUE,
+};
+
+/* uDAPL's memory types: LMR 1, SHARED_VIRTUAL 2; VIRTUAL is 0. */
+#define USER_MEM_TYPES		3
+#define KERNEL_MEM_TYPES	(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_PHYSICAL)
+
+#define USER_COMPLETION_FLAGS	0x1f
+#define KERNEL_COMPLETION_FLAGS	0x0f
+
+static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
+			       const struct kdapl_ia *ia)
+{
+	bool user = ia->obj.space->user;
+
+	memcpy(attr, &provider, sizeof(*attr));
+	attr->lmr_mem_types_supported = user ? USER_MEM_TYPES :
+					       KERNEL_MEM_TYPES;
+	attr->completion_flags_supported = user ? USER_COMPLETION_FLAGS :
+						  KERNEL_COMPLETION_FLAGS;
+	attr->lmr_sync_req = ia->dev->sync_needed;
+}
+
+static DAT_EVD_HANDLE async_handle(struct kdapl_ia *ia)
+{
+	DAT_EVD_HANDLE handle;
+
+	spin_lock_irq(&ia->async_lock);
+	handle = ia->async_evd ? kdapl_handle(&ia->async_evd->obj) :
+				 KDAPL_EVD_OUT_OF_SCOPE;
+	spin_unlock_irq(&ia->async_lock);
+	return handle;
+}
+
+/**
+ * kdapl_ia_query - dat_ia_query
+ * @space: of the caller
+ * @handle: of an IA
+ * @async_evd: out: the async EVD; may be NULL
+ * @ia_mask: DAT_IA_FIELD_*
+ * @ia_attr: out; all fields are filled if @ia_mask is not 0
+ * @provider_mask: DAT_PROVIDER_FIELD_*
+ * @provider_attr: out; all fields are filled if @provider_mask is not 0
+ *
+ * Addresses are good until the IA is closed.  In a user space upcall_policy,
+ * which is pz_support there, means nothing.  May sleep.  Rules I20..I22.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER /ARG3, /ARG5
+ * for unknown bits, /ARG4, /ARG6 for a null structure with a mask.
+ */
+DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE handle,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
+			  DAT_IA_ATTR *ia_attr,
+			  DAT_PROVIDER_ATTR_MASK provider_mask,
+			  DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	DAT_RETURN ret;
+
+	if (!ia)
+		return RET_BAD_HANDLE(IA);
+	ret = RET_BAD_ARG(3);
+	if (ia_mask & ~DAT_IA_FIELD_ALL)
+		goto out;
+	ret = RET_BAD_ARG(4);
+	if (ia_mask && !ia_attr)
+		goto out;
+	ret = RET_BAD_ARG(5);
+	if (provider_mask & ~DAT_PROVIDER_FIELD_ALL)
+		goto out;
+	ret = RET_BAD_ARG(6);
+	if (provider_mask && !provider_attr)
+		goto out;
+
+	if (async_evd)
+		*async_evd = async_handle(ia);
+	if (ia_mask)
+		fill_ia_attr(ia_attr, ia);
+	if (provider_mask)
+		fill_provider_attr(provider_attr, ia);
+	ret = DAT_SUCCESS;
+out:
+	kdapl_object_put(&ia->obj);
+	return ret;
+}
