@@ -108,7 +108,7 @@ help:
 	@echo '  tests      the test programs as well'
 	@echo '  doc        Documentation/ as HTML, in build/doc'
 	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
-	@echo '             installed runs, what is not is named'
+	@echo '             installed runs, what is not is named; numbers that are cited'
 	@echo '  clean      remove build/'
 	@echo 'Installing:'
 	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, manual'
