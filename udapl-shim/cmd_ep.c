@@ -433,7 +433,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 }
 
-/* Nobody can count what an EP holds, so there is no mark (M66). */
+/* Nobody can count what an EP holds, so there is no mark (mt:M66). */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)

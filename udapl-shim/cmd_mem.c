@@ -63,7 +63,7 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/PZ, INVALID_STATE/PZ_IN_USE (M3). */
+/* Codes: INVALID_HANDLE/PZ, INVALID_STATE/PZ_IN_USE (mt:M3). */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
@@ -78,7 +78,7 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 }
 
 /*
- * Reads what the consumer says is a cookie; it may not be there (M9). A pipe
+ * Reads what the consumer says is a cookie; it may not be there (mt:M9). A pipe
  * takes it or says EFAULT, where looking at it would end the program.
  */
 static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
@@ -153,8 +153,8 @@ static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
 /*
  * dat_lmr_create - register memory
  *
- * Codes: INVALID_HANDLE/IA, /PZ, /LMR; INVALID_PARAMETER/ARG2..ARG7 (M6..M17);
- * INSUFFICIENT_RESOURCES (M19); MODEL_NOT_SUPPORTED (M10).
+ * Codes: INVALID_HANDLE/IA, /PZ, /LMR; INVALID_PARAMETER/ARG2..ARG7
+ * (mt:M6..M17); INSUFFICIENT_RESOURCES (mt:M19); MODEL_NOT_SUPPORTED (mt:M10).
  */
 DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			  DAT_REGION_DESCRIPTION region_description,
@@ -243,7 +243,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/LMR, INVALID_STATE/LMR_IN_USE (M22). */
+/* Codes: INVALID_HANDLE/LMR, INVALID_STATE/LMR_IN_USE (mt:M22). */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
@@ -291,7 +291,7 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (M69). */
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (mt:M69). */
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
@@ -300,7 +300,7 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 			KDAPL_SYNC_RDMA_READ);
 }
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (M69). */
+/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (mt:M69). */
 DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)

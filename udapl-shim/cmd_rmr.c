@@ -2,7 +2,7 @@
 /*
  * Remote Memory Regions. The completion of a bind comes through the EVD of the
  * EP's requests (event.c); a handle that was freed meanwhile still names its
- * dead object there (M44).
+ * dead object there (mt:M44).
  */
 #include "shim.h"
 
@@ -10,7 +10,7 @@
  * dat_rmr_create - a window for peers, bound to no memory yet
  *
  * Codes: INVALID_HANDLE/PZ; INVALID_PARAMETER/ARG2; INSUFFICIENT_RESOURCES;
- * MODEL_NOT_SUPPORTED (M28).
+ * MODEL_NOT_SUPPORTED (mt:M28).
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
@@ -37,7 +37,7 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/RMR, INVALID_PARAMETER/ARG2, /ARG3 (M41). */
+/* Codes: INVALID_HANDLE/RMR, INVALID_PARAMETER/ARG2, /ARG3 (mt:M41). */
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
@@ -73,7 +73,7 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  *
  * Codes: INVALID_HANDLE/RMR, /EP, /EVD_REQUEST; INVALID_PARAMETER/ARG2, /ARG3,
  * /ARG6, /ARG7; INVALID_STATE; PROTECTION_VIOLATION; PRIVILEGES_VIOLATION;
- * INSUFFICIENT_RESOURCES (M29..M38, M45).
+ * INSUFFICIENT_RESOURCES (mt:M29..M38, mt:M45).
  */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			const DAT_LMR_TRIPLET *lmr_triplet,
@@ -112,7 +112,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/RMR (M43, M44). */
+/* Codes: INVALID_HANDLE/RMR (mt:M43, mt:M44). */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	struct shim_object *rmr = shim_find(rmr_handle, SHIM_RMR);

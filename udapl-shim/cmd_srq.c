@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Shared Receive Queues on a provider that has none: the attribute
- * srq_supported is false, dat_srq_create says MODEL_NOT_SUPPORTED (M48), and
+ * srq_supported is false, dat_srq_create says MODEL_NOT_SUPPORTED (mt:M48), and
  * since no SRQ can exist every handle of one is bad.
  */
 #include "shim.h"

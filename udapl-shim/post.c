@@ -6,7 +6,8 @@
 #include "shim.h"
 
 /*
- * shim_post - post @count DTOs in order, up to the first that is refused (T18)
+ * shim_post - post @count DTOs in order, up to the first that is refused
+ * (mt:T18)
  * @done: how many were posted
  *
  * Return: the code of the DTO that was refused, with argument numbers of its
@@ -78,7 +79,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			user_cookie, NULL, completion_flags);
 }
 
-/* The two calls with a remote buffer, which may not be null (T2). */
+/* The two calls with a remote buffer, which may not be null (mt:T2). */
 static DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint32_t op,
 			    DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie,

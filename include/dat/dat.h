@@ -736,7 +736,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
 /* Attaches a context that the provider does not look at. Never sleeps. */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
 
-/* Gives the context back, null if none was set. Never sleeps. */
+/* Gives the context back, 0 if none was set. Never sleeps. */
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle,
 				    DAT_CONTEXT *context);
 
@@ -808,7 +808,10 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 			 DAT_EVD_PARAM_MASK evd_param_mask,
 			 DAT_EVD_PARAM *evd_param);
 
-/* Changes the queue length, keeping what is queued. May sleep. */
+/*
+ * Changes the queue length, keeping what is queued; a provider may keep a
+ * longer queue than is asked for. May sleep.
+ */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 
 /* Queues an event of the consumer's own. Never sleeps. */
@@ -911,18 +914,18 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
 
-/* Frees an EP in any state. May sleep. */
+/* Frees an EP that no service point or request holds. May sleep. */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
 
 /* Makes a disconnected EP unconnected again. May sleep. */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
 
-/* Buffers that the EP holds from its SRQ. May sleep. */
+/* Receive buffers that the EP holds. Never sleeps. */
 DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span);
 
-/* Bounds on the buffers an EP may hold from its SRQ. May sleep. */
+/* Bounds on the buffers an EP may hold from its SRQ. Never sleeps. */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark);
@@ -1006,7 +1009,10 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 /* Rejects; the CR is gone. May sleep. */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle);
 
-/* Hands the request to another qualifier of this host. May sleep. */
+/*
+ * Hands the request to the service point that listens on another qualifier
+ * of the same adapter, whoever's it is; the CR is gone. May sleep.
+ */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
 
 /* Registry functions */

@@ -187,8 +187,8 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 /* LMR functions */
 
 /*
- * Registers memory. The registered range covers the one asked for and may
- * be larger. May sleep.
+ * Registers memory. DAT lets the registered range be larger than the one asked
+ * for; kdapl's is exactly that. May sleep.
  */
 DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_REGION_DESCRIPTION region_description,

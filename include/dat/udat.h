@@ -203,8 +203,8 @@ struct dat_evd_param {
 /* LMR functions */
 
 /*
- * Registers memory and pins it. The registered range covers the one asked
- * for and may be larger. May sleep.
+ * Registers memory and pins it. DAT lets the registered range be larger than
+ * the one asked for; kdapl's is exactly that. May sleep.
  */
 DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			  DAT_REGION_DESCRIPTION region_description,

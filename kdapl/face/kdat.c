@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The API of kernel consumers: include/dat/kdat.h, exported.  A function here
- * is the call into the core with the kernel's handle space; the rules, and with
- * them the return codes, are in core/.  What only this face has are the upcalls
- * (kdat_upcall.c) and the answers for the optional parts of DAT that kdapl does
- * not offer: shared receive queues and receive watermarks.
+ * is the call into the core with the kernel's handle space; the rules are kept
+ * in core/, and the contract of each call is told here.  What only this face
+ * has are the upcalls (kdat_upcall.c) and the answers for the optional parts of
+ * DAT that kdapl does not offer: shared receive queues and receive watermarks.
  *
- * In the comments "upcall context" means that the function never sleeps and may
- * be called from a softirq upcall (E99); "process context" that it may sleep: see
- * may_sleep().
- * A return code is written TYPE/SUBTYPE.  INVALID_HANDLE is what a null, freed,
- * forged or wrong-type handle gets from every function, and an object of an IA
- * that was closed.  Once the device is gone, what needs it is
- * DAT_INVALID_STATE without a subtype (E71).  What needs process context returns
- * DAT_MODEL_NOT_SUPPORTED in softirq and has changed nothing.
+ * "Upcall context" means that the function never sleeps and may be called from
+ * a softirq upcall (E99), "process context" that it may sleep: see may_sleep().
+ *
+ * A return code is written TYPE/SUBTYPE, and what a call that failed was given
+ * is as it was before (E2).  Three codes are not repeated at each function:
+ *
+ *	DAT_INVALID_HANDLE is what a null, freed, forged or wrong-type handle
+ *	gets, an object of an IA that was closed, and all but the first of
+ *	several calls that free the same object (E5, E114).
+ *
+ *	DAT_INVALID_STATE without a subtype is what a call gets that needs the
+ *	device after that was removed: calls that create, register, modify,
+ *	listen, connect, accept, hand over, bind or synchronise, and a receive
+ *	that would have to wait for a connection (E71).
+ *
+ *	DAT_MODEL_NOT_SUPPORTED is what a function that needs process context
+ *	gets in softirq.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -32,8 +41,8 @@
 
 /*
  * May the caller sleep?  A softirq upcall never may, and is told so (E99).  Of
- * others that must not, those with a lock, a debug kernel reports each call, whether
- * it would have slept or not.
+ * others that must not, those with a lock, a debug kernel reports each call,
+ * whether it would have slept or not.
  */
 static bool may_sleep(void)
 {
@@ -54,7 +63,8 @@ static bool names(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 
 /**
  * dat_registry_list_providers - list the adapters that can be opened
- * @max_to_return: entries of @dat_provider_list; 0 asks for the number only
+ * @max_to_return: entries of @dat_provider_list; 0 asks for the number only,
+ *	which comes with ARG1 unless there are none
  * @entries_returned: out: how many there are
  * @dat_provider_list: pointers to the caller's structures, filled in
  *
@@ -78,21 +88,23 @@ EXPORT_SYMBOL(dat_registry_list_providers);
 /**
  * dat_ia_openv - open an adapter
  * @ia_name: name in the registry, "<device>-<port>", at most 255 bytes
- * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen
+ * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen;
+ *	not looked at when @asynch_evd_handle is one
  * @asynch_evd_handle: in: null, or an EVD of this adapter with the async flag;
  *	out: the async EVD.  One that is made here has no upcall (E112)
  * @ia_handle: out: the IA
  * @dat_version_major: version that the consumer was compiled for
  * @dat_version_minor: the same
- * @thread_safety: asked for; kdapl always is
+ * @thread_safety: not looked at: kdapl always is
  *
  * Usually called as dat_ia_open().  Process context.  Rules I1..I10, E112.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a bad name, /ARG2 for the
  * length, /ARG3 and /ARG4 for null pointers; DAT_INVALID_HANDLE/EVD_ASYNC for
- * an EVD that will not do; DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED,
- * /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND, /THREAD_SAFETY_NOT_FOUND;
- * DAT_INSUFFICIENT_RESOURCES.
+ * an EVD without the async flag or of another adapter;
+ * DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED for an adapter that does not exist
+ * or has no address, /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND;
+ * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY.
  */
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 			DAT_COUNT asynch_evd_min_qlen,
@@ -141,14 +153,15 @@ EXPORT_SYMBOL(dat_ia_query);
  * dat_ia_close - close an adapter
  * @ia_handle: an IA
  * @close_flags: abrupt: with everything made on it; graceful: only if nothing
- *	is left but the async EVD that the open made
+ *	is left but the async EVD that the open made, and no other open uses
+ *	that
  *
  * When it returned, no upcall of the IA's EVDs runs or will run.  Process
  * context, not from an upcall of the same IA.  Rules I11..I18, E102, E108.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
  * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects
- * left, or from an upcall of the IA.
+ * left or the async EVD lent, and for any close from an upcall of the IA.
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
@@ -167,11 +180,12 @@ EXPORT_SYMBOL(dat_ia_close);
  * @preferred_length: out: bytes; may be null
  * @preferred_alignment: out: bytes; may be null
  *
- * Process context.  Rule M80.
+ * Process context.  Rule mt:M80.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for an
- * unknown type, /ARG3 for length 0, /ARG4 for an unknown optimization;
- * DAT_MODEL_NOT_SUPPORTED for a type that kdapl does not register.
+ * unknown type, /ARG3 for length 0 or one that cannot be rounded up to whole
+ * pages, /ARG4 for an unknown optimization; DAT_MODEL_NOT_SUPPORTED for a type
+ * that kdapl does not register.
  */
 DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN length,
@@ -207,11 +221,12 @@ EXPORT_SYMBOL(dat_set_consumer_context);
 /**
  * dat_get_consumer_context - the value attached to an object
  * @dat_handle: any object
- * @context: out; null if nothing was attached
+ * @context: out; 0 if nothing was attached
  *
  * Upcall context.  Rules G30, G31.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
+ * for a null pointer.
  */
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
@@ -226,7 +241,8 @@ EXPORT_SYMBOL(dat_get_consumer_context);
  *
  * Upcall context.  Rules G28, G29.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
+ * for a null pointer.
  */
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 			       DAT_HANDLE_TYPE *handle_type)
@@ -242,10 +258,11 @@ EXPORT_SYMBOL(dat_get_handle_type);
  * @ia_handle: an IA
  * @pz_handle: out
  *
- * Process context.  Rules M1..M3.
+ * Process context.  Rules mt:M1..M3.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2;
- * DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN, /MEMORY.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
+ * null @pz_handle; DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN when the device
+ * has none left, or no queue pair to register memory with; /MEMORY.
  */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
@@ -279,7 +296,7 @@ EXPORT_SYMBOL(dat_pz_query);
  * dat_pz_free - free a zone
  * @pz_handle: a PZ
  *
- * Process context.  Rule M3.
+ * Process context.  Rule mt:M3.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE while
  * an EP, an LMR or an RMR has it.
@@ -312,14 +329,16 @@ EXPORT_SYMBOL(dat_pz_free);
  * @registered_address: out: what segments count from; may be null
  *
  * The memory must stay until the LMR is freed.  Process context.
- * Rules M5..M19, M71..M77.
+ * Rules mt:M5..M19, mt:M71..M77.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /LMR;
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
  * DAT_INVALID_PARAMETER/ARG2 for an unknown type, /ARG3 for memory that is not
- * there, /ARG4 for the length, /ARG6 for unknown privileges, /ARG7 for an
- * unknown optimization, /ARG8 for a null @lmr_handle; DAT_MODEL_NOT_SUPPORTED
- * for types PLATFORM, IA and BYPASS; DAT_INSUFFICIENT_RESOURCES/MEMORY,
- * /MEMORY_REGION.
+ * there or not RAM, /ARG4 for a length of 0, one that wraps or is above the
+ * limit, and for memory in more pieces than the device maps at once, /ARG6 for
+ * unknown privileges, /ARG7 for an unknown optimization, /ARG8 for a null
+ * @lmr_handle; DAT_MODEL_NOT_SUPPORTED for types PLATFORM, IA and BYPASS;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION when the device has none
+ * left.
  */
 DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_REGION_DESCRIPTION region_description,
@@ -364,9 +383,10 @@ EXPORT_SYMBOL(dat_lmr_query);
  * dat_lmr_free - undo a registration
  * @lmr_handle: an LMR
  *
- * When it returned, neither context admits anything.  Transfers that use the
- * memory at this moment may fail and end their connection.  Process context.
- * Rules L1..L14, M22..M27.
+ * When it returned, neither context admits anything and the device does not
+ * touch the memory any more; the memory itself stays as it is.  Transfers that
+ * use it at this moment may fail and end their connection.  Process context.
+ * Rules L1..L14, mt:M22..M27.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE
  * while an RMR is bound to it, or a bind that names it is outstanding.
@@ -385,7 +405,7 @@ EXPORT_SYMBOL(dat_lmr_free);
  * @local_segments: parts of LMRs of this IA
  * @num_segments: how many; 0 is fine
  *
- * Process context.  Rules M67..M70.
+ * Process context.  Rules mt:M67..M70.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
  * null array or a segment that is no part of an LMR.
@@ -407,7 +427,7 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_read);
  * @local_segments: parts of LMRs of this IA
  * @num_segments: how many; 0 is fine
  *
- * Process context.  Rules M67..M70.
+ * Process context.  Rules mt:M67..M70.
  *
  * Return: as dat_lmr_sync_rdma_read().
  */
@@ -430,11 +450,12 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
  * @rmr_handle: out
  *
  * Slow, where a bind is fast: made once and bound many times.  Process context.
- * Rule M28.
+ * Rule mt:M28.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION, /MEMORY; DAT_MODEL_NOT_SUPPORTED
- * where max_rmrs is 0.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2
+ * for a null @rmr_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION when the
+ * device has none left, /MEMORY; DAT_MODEL_NOT_SUPPORTED on a device that
+ * registers no memory by work request.
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
@@ -451,7 +472,7 @@ EXPORT_SYMBOL(dat_rmr_create);
  * @rmr_param: out: what the last bind that completed has made of it; of an
  *	unbound RMR triplet, privileges and context are 0
  *
- * Upcall context.  Rule M41.
+ * Upcall context.  Rule mt:M41.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR; DAT_INVALID_PARAMETER/ARG2 for
  * unknown mask bits, /ARG3 for a null structure.
@@ -472,8 +493,8 @@ EXPORT_SYMBOL(dat_rmr_query);
  * @mem_privileges: DAT_MEM_PRIV_REMOTE_READ_FLAG and _WRITE_FLAG, any of them,
  *	for each of which the LMR needs the local privilege; local flags are
  *	ignored
- * @ep_handle: an EP of the RMR's PZ, Connected; in state Disconnected the bind is
- *	flushed and the RMR stays as it is
+ * @ep_handle: an EP of the RMR's PZ, Connected; in state Disconnected the bind
+ *	is flushed and the RMR stays as it is
  * @user_cookie: comes back in the completion
  * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
  *	attributes have it
@@ -482,19 +503,22 @@ EXPORT_SYMBOL(dat_rmr_query);
  *
  * A request of the EP: it completes in the order of the posts, with
  * DAT_RMR_BIND_COMPLETION_EVENT, and no request posted after it starts before,
- * so that a send with the context may follow at once.  The window is good through
- * every EP of the PZ and outlives the one it was bound on.  Upcall context.
- * Rules M29..M40, M42, M45..M47.
+ * so that a send with the context may follow at once.  The window is good
+ * through every EP of the PZ and outlives the one it was bound on.  Upcall
+ * context.  Rules mt:M29..M40, mt:M42, mt:M45..M47.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR, /EP, /EVD_REQUEST when the EP's
- * request EVD has no RMR_BIND flag; DAT_INVALID_PARAMETER/ARG2 for the triplet,
- * /ARG3 for unknown privileges, /ARG6 for the flags, /ARG7 for a null
- * @rmr_context; DAT_INVALID_STATE/EP_...; DAT_PROTECTION_VIOLATION/RDMA_READ,
- * /RDMA_WRITE when the zones differ; DAT_PRIVILEGES_VIOLATION/RDMA_READ,
- * /RDMA_WRITE for an LMR without the local privilege;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are outstanding,
- * /MEMORY_REGION while a bind of this RMR is, and for a part that has more pages
- * than a window (512).
+ * Return: DAT_SUCCESS, and one completion follows; DAT_INVALID_HANDLE/RMR, /EP,
+ * /EVD_REQUEST when the EP's request EVD has no RMR_BIND flag;
+ * DAT_INVALID_PARAMETER/ARG2 for a null triplet, or one that is not inside an
+ * LMR of this IA, /ARG3 for unknown privileges, /ARG6 for the flags, /ARG7 for
+ * a null @rmr_context; DAT_INVALID_STATE/EP_... when the EP is neither
+ * Connected nor Disconnected; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE
+ * when the zones differ; DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE for an
+ * LMR without the local privilege; DAT_INSUFFICIENT_RESOURCES/MEMORY when
+ * max_request_dtos are outstanding, or after a failed bind whose window could
+ * not be made anew yet, /MEMORY_REGION while a bind of this RMR is outstanding,
+ * and for a part that has more pages than a window (512); DAT_INTERNAL_ERROR
+ * when the device refuses the request.
  */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			const DAT_LMR_TRIPLET *lmr_triplet,
@@ -515,7 +539,7 @@ EXPORT_SYMBOL(dat_rmr_bind);
  *
  * When it returned, its context admits nothing and its LMR can be freed.  If a
  * bind is outstanding, that is so when its completion is there, which names the
- * dead handle.  Process context.  Rules M43, M44.
+ * dead handle.  Process context.  Rules mt:M43, mt:M44.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
  */
@@ -550,8 +574,8 @@ static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
  * @ia_handle: an IA
  * @evd_min_qlen: events that it holds besides completions, 1 .. max_evd_qlen
  * @upcall_policy: DISABLE: events wait for dat_evd_dequeue();
- *	SINGLE_INSTANCE: they are given to @upcall one after the other; MANY: the
- *	same (E97)
+ *	SINGLE_INSTANCE: they are given to @upcall one after the other; MANY:
+ *	the same (E97)
  * @upcall: function and its first argument; copied; with DISABLE may be null
  * @evd_flags: DAT_EVD_*_FLAG, the streams that may feed it, at least one
  * @evd_handle: out
@@ -563,7 +587,8 @@ static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
  * the length, /ARG3 for an unknown policy or TEARDOWN, /ARG4 for an active
  * policy without a function, /ARG5 for the flags, /ARG6 for a null
- * @evd_handle; DAT_INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
+ * @evd_handle; DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen,
+ * /MEMORY.
  */
 DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			   DAT_UPCALL_POLICY upcall_policy,
@@ -687,13 +712,13 @@ EXPORT_SYMBOL(dat_evd_query);
  * dat_evd_resize - change the length of an EVD
  * @evd_handle: an EVD
  * @evd_min_qlen: entries, 1 .. max_evd_qlen; less than the present length
- *	succeeds and may have no effect
+ *	succeeds, and the present length stays in force
  *
  * Process context.  Rules E49, E53..E57.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/EVD_IN_USE with more events
- * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD.
+ * DAT_INVALID_PARAMETER/ARG2 for another length; DAT_INVALID_STATE/EVD_IN_USE
+ * with more events queued than that; DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
@@ -711,8 +736,8 @@ EXPORT_SYMBOL(dat_evd_resize);
  * Upcall context.  Rules E50..E52, E101.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG1 for an EVD without the flag, /ARG2 for the event;
- * DAT_QUEUE_FULL.
+ * DAT_INVALID_PARAMETER/ARG1 for an EVD without the flag, /ARG2 for a null
+ * event or one with another number; DAT_QUEUE_FULL.
  */
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
@@ -729,7 +754,7 @@ EXPORT_SYMBOL(dat_evd_post_se);
  * Rules E41..E48, E95.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2; DAT_QUEUE_EMPTY.
+ * DAT_INVALID_PARAMETER/ARG2 for a null @event; DAT_QUEUE_EMPTY.
  */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
@@ -746,7 +771,8 @@ EXPORT_SYMBOL(dat_evd_dequeue);
  * the EVD's own upcall.  Rules E58..E60, E102, E108.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_STATE/EVD_IN_USE.
+ * DAT_INVALID_STATE/EVD_IN_USE while something feeds it, for the async EVD of
+ * an open IA, and from its own upcall.
  */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
@@ -770,12 +796,14 @@ EXPORT_SYMBOL(dat_evd_free);
  * @ep_handle: out: an EP in state Unconnected
  *
  * What is null can be set by dat_ep_modify(); PZ and connect EVD are needed for
- * connecting.  Process context.  Rules endpoints E.1, E17..E22.
+ * connecting.  Process context.  Rules E.1, E17..E22.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST,
- * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes beyond the IA's limits
- * or against the rules, /ARG7; DAT_MODEL_NOT_SUPPORTED for a quality of
- * service; DAT_INSUFFICIENT_RESOURCES.
+ * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes beyond the IA's limits,
+ * or completion flags that do not agree with what feeds the EVD already (E21),
+ * /ARG7 for a null @ep_handle; DAT_MODEL_NOT_SUPPORTED for a quality of
+ * service; DAT_INSUFFICIENT_RESOURCES/TEVD when the EVD's completion queue
+ * cannot be made large enough, /MEMORY.
  */
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
@@ -797,9 +825,9 @@ EXPORT_SYMBOL(dat_ep_create);
  * dat_ep_query - parameters of an endpoint
  * @ep_handle: an EP
  * @ep_param_mask: DAT_EP_FIELD_*
- * @ep_param: out
+ * @ep_param: out, filled whole; its pointers are good as long as the EP
  *
- * Upcall context.  Rules endpoints E.3.
+ * Upcall context.  Rules E.3.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
  * unknown mask bits, /ARG3 for a null structure.
@@ -814,14 +842,18 @@ EXPORT_SYMBOL(dat_ep_query);
 /**
  * dat_ep_modify - change parameters of an endpoint
  * @ep_handle: an EP
- * @ep_param_mask: DAT_EP_FIELD_*; which of them its state allows: endpoints M4
+ * @ep_param_mask: DAT_EP_FIELD_*; which of them its state allows: M4
  * @ep_param: new values
  *
- * All or nothing.  Process context.  Rules endpoints E.4, M4.
+ * All or nothing.  Process context.  Rules E.4, M4.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits and for what can never change, /ARG3 for a bad value or a bad
- * handle inside; DAT_INVALID_STATE.
+ * unknown bits and for what can never change, /ARG3 for a null @ep_param, a bad
+ * value or handle in it, and for fewer receives or segments than are posted;
+ * DAT_INVALID_STATE/EP_... for what the state does not allow, and for the flags
+ * of receives while receives are posted; DAT_INSUFFICIENT_RESOURCES/TEVD,
+ * /MEMORY, the latter also for another number of DTOs while completions from
+ * before the last such change are not dequeued.
  */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
@@ -840,7 +872,7 @@ EXPORT_SYMBOL(dat_ep_modify);
  * @recv_idle: out: no receive is posted; may be null
  * @request_idle: out: no request is outstanding; may be null
  *
- * Upcall context.  Rules endpoints E.5, D8, D45.
+ * Upcall context.  Rules E.5, D8, D45.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP.
  */
@@ -864,13 +896,15 @@ EXPORT_SYMBOL(dat_ep_get_status);
  * @connect_flags: DAT_CONNECT_DEFAULT_FLAG
  *
  * One connection event tells the outcome.  Process context; does not wait for
- * the peer.  Rules endpoints E.6, C3..C13, C18.
+ * the peer.  Rules E.6, C3..C13, C18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
- * null address, /ARG3, /ARG4, /ARG5, /ARG6 for a null @private_data, /ARG8 for
- * unknown flags; DAT_INVALID_STATE/EP_... for another state, /EP_NOTREADY;
- * DAT_MODEL_NOT_SUPPORTED for another quality or multipath;
- * DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED; DAT_INSUFFICIENT_RESOURCES.
+ * null address, /ARG3 for the qualifier, /ARG4 for the timeout, /ARG5 for the
+ * size, /ARG6 for a null @private_data, /ARG8 for unknown flags;
+ * DAT_INVALID_STATE/EP_... for another state, /EP_NOTREADY without PZ or
+ * connect EVD; DAT_MODEL_NOT_SUPPORTED for another quality or multipath;
+ * DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED for multicast and broadcast;
+ * DAT_INSUFFICIENT_RESOURCES/TEP when the CM has no id or port left, /MEMORY.
  */
 DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_IA_ADDRESS_PTR remote_ia_address,
@@ -898,12 +932,15 @@ EXPORT_SYMBOL(dat_ep_connect);
  * @private_data: copied; ignored with size 0
  * @quality_of_service: DAT_QOS_BEST_EFFORT
  *
- * Process context; does not wait for the peer.  Rules C1..C20.
+ * One connection event tells the outcome.  Process context; does not wait for
+ * the peer.  Rules C1..C21.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for an
- * @ep_dup_handle that was the passive side, /ARG3, /ARG4, /ARG5;
- * DAT_INVALID_STATE/EP_..., of @ep_dup_handle first; DAT_MODEL_NOT_SUPPORTED;
- * DAT_INSUFFICIENT_RESOURCES.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP, also for EPs of different IAs;
+ * DAT_INVALID_PARAMETER/ARG2 for an @ep_dup_handle that was the passive side,
+ * /ARG3 for the timeout, /ARG4 for the size, /ARG5 for a null @private_data;
+ * DAT_INVALID_STATE/EP_..., of @ep_dup_handle first, /EP_NOTREADY;
+ * DAT_MODEL_NOT_SUPPORTED for another quality; DAT_INSUFFICIENT_RESOURCES/TEP,
+ * /MEMORY.
  */
 DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
@@ -928,7 +965,7 @@ EXPORT_SYMBOL(dat_ep_dup_connect);
  * One DISCONNECTED event tells the end.  Upcall context.  Rules D1..D54.
  *
  * Return: DAT_SUCCESS, also in state Disconnected, without effect;
- * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2;
+ * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for other flags;
  * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
  * /EP_TENTCONNPENDING.
  */
@@ -943,9 +980,11 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  * dat_ep_reset - make a Disconnected endpoint Unconnected
  * @ep_handle: an EP that is Disconnected or Unconnected
  *
- * Process context.  Rules R1..R16.
+ * Waits until the former connection has flushed, for 10 seconds at most, and
+ * never for the peer.  Process context.  Rules R1..R16.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_....
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_... in any
+ * other state.
  */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
@@ -960,8 +999,9 @@ EXPORT_SYMBOL(dat_ep_reset);
  * @ep_handle: an EP that no service point or connection request holds
  *
  * A connection ends as by an abrupt disconnect, without an event here.  When it
- * returned, the device does not touch the EP's buffers any more.  Process
- * context.  Rules F1..F18.
+ * returned, the device does not touch the EP's buffers any more.  It waits for
+ * the flush, 10 seconds at most, and neither for the peer nor for an upcall.
+ * Process context.  Rules F1..F18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
  * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
@@ -981,7 +1021,7 @@ EXPORT_SYMBOL(dat_ep_free);
  * @bufs_alloc_span: out
  *
  * Neither number can be had from verbs (ep_recv_info_supported is 0).  Upcall
- * context.  Rules endpoints E.11.
+ * context.  Rules E.11, RULING 43.
  *
  * Return: DAT_INVALID_HANDLE/EP; DAT_MODEL_NOT_SUPPORTED.
  */
@@ -1006,8 +1046,8 @@ static bool watermark_valid(DAT_COUNT mark)
  * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
  * @hard_high_watermark: the same
  *
- * Not offered (srq_watermarks_supported).  Upcall context.  Rules endpoints
- * E.12, M66.
+ * Not offered (srq_watermarks_supported is 0).  Upcall context.  Rules E.12,
+ * mt:M66.
  *
  * Return: DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3;
  * DAT_MODEL_NOT_SUPPORTED.
@@ -1037,13 +1077,16 @@ EXPORT_SYMBOL(dat_ep_set_watermark);
  * @completion_flags: SUPPRESS, SOLICITED_WAIT, BARRIER_FENCE, and UNSIGNALLED
  *	if the EP's attributes have it
  *
- * Upcall context.  Rules T1..T28.
+ * Upcall context.  Rules mt:T1..T28.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * the count, /ARG3 for the segments, /ARG5 for the flags;
- * DAT_INVALID_STATE/EP_...; DAT_PROTECTION_VIOLATION/READ;
- * DAT_PRIVILEGES_VIOLATION/READ; DAT_INSUFFICIENT_RESOURCES/MEMORY when
- * max_request_dtos are outstanding.
+ * Return: DAT_SUCCESS, and one completion follows; DAT_INVALID_HANDLE/EP;
+ * DAT_INVALID_PARAMETER/ARG2 for the count, /ARG3 for a null array, a segment
+ * that is not inside its LMR, or more bytes than max_message_size, /ARG5 for
+ * the flags; DAT_INVALID_STATE/EP_... when the EP is neither Connected nor
+ * Disconnected; DAT_PROTECTION_VIOLATION/READ for a context of no LMR, or of
+ * one in another PZ; DAT_PRIVILEGES_VIOLATION/READ for an LMR without local
+ * read; DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are
+ * outstanding; DAT_INTERNAL_ERROR when the device refuses the request.
  */
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
@@ -1064,12 +1107,11 @@ EXPORT_SYMBOL(dat_ep_post_send);
  * @completion_flags: 0, or UNSIGNALLED if the EP's attributes have it
  *
  * Before the EP is Connected the buffer waits; in state Disconnected it is
- * flushed.  Upcall context.  Rules T1..T15.
+ * flushed.  Upcall context.  Rules mt:T1..T15.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * the count, /ARG3 for the segments, /ARG5 for the flags;
- * DAT_PROTECTION_VIOLATION/WRITE; DAT_PRIVILEGES_VIOLATION/WRITE;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_recv_dtos are outstanding.
+ * Return: as dat_ep_post_send(), with DAT_PROTECTION_VIOLATION/WRITE,
+ * DAT_PRIVILEGES_VIOLATION/WRITE, DAT_INSUFFICIENT_RESOURCES/MEMORY when
+ * max_recv_dtos are outstanding, and no DAT_INVALID_STATE with the EP's state.
  */
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
@@ -1091,12 +1133,13 @@ EXPORT_SYMBOL(dat_ep_post_recv);
  * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
  *	attributes have it
  *
- * Upcall context.  Rules T1..T35.
+ * Upcall context.  Rules mt:T1..T35.
  *
- * Return: as dat_ep_post_send(), with /ARG5 for @remote_iov, /ARG6 for the
- * flags, DAT_LENGTH_ERROR when the local segments are too short,
- * DAT_PROTECTION_VIOLATION/WRITE, DAT_PRIVILEGES_VIOLATION/WRITE and
- * DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without outgoing reads.
+ * Return: as dat_ep_post_send(), with max_rdma_size for the bytes, /ARG5 for a
+ * @remote_iov that is null or wraps, /ARG6 for the flags, DAT_LENGTH_ERROR when
+ * the local segments are too short, DAT_PROTECTION_VIOLATION/WRITE,
+ * DAT_PRIVILEGES_VIOLATION/WRITE and DAT_INSUFFICIENT_RESOURCES/CREDITS for an
+ * EP without outgoing reads.
  */
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 DAT_COUNT num_segments,
@@ -1121,10 +1164,11 @@ EXPORT_SYMBOL(dat_ep_post_rdma_read);
  * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's
  *	attributes have it
  *
- * Upcall context.  Rules T1..T35.
+ * Upcall context.  Rules mt:T1..T35.
  *
- * Return: as dat_ep_post_send(), with /ARG5 for @remote_iov, /ARG6 for the
- * flags and DAT_LENGTH_ERROR when the remote buffer is too short.
+ * Return: as dat_ep_post_send(), with max_rdma_size for the bytes, /ARG5 for a
+ * @remote_iov that is null or wraps, /ARG6 for the flags and DAT_LENGTH_ERROR
+ * when the remote buffer is too short.
  */
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  DAT_COUNT num_segments,
@@ -1149,11 +1193,16 @@ EXPORT_SYMBOL(dat_ep_post_rdma_write);
  * @psp_flags: who makes the EP of a request
  * @psp_handle: out
  *
- * Process context.  Rules P1..P10.
+ * Listens when it returned; the first request may arrive before that.  Process
+ * context.  Rules P1..P10.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EVD_CR;
- * DAT_INVALID_PARAMETER/ARG2, /ARG4, /ARG5; DAT_CONN_QUAL_IN_USE;
- * DAT_INSUFFICIENT_RESOURCES.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EVD_CR, the latter also for an
+ * EVD that DTOs without notification feed (E21); DAT_INVALID_PARAMETER/ARG2 for
+ * the qualifier, /ARG4 for the flags, /ARG5 for a null @psp_handle;
+ * DAT_CONN_QUAL_IN_USE; DAT_CONN_QUAL_UNAVAILABLE when the adapter's address is
+ * just going; DAT_PRIVILEGES_VIOLATION for a qualifier below 1024 when the
+ * calling process has no right to bind it; DAT_INSUFFICIENT_RESOURCES/TEP,
+ * /MEMORY.
  */
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
@@ -1176,8 +1225,9 @@ EXPORT_SYMBOL(dat_psp_create);
  *
  * Process context.  Rule P16.
  *
- * Return: as dat_psp_create(), with DAT_CONN_QUAL_UNAVAILABLE for none free and
- * never DAT_CONN_QUAL_IN_USE.
+ * Return: as dat_psp_create(), with DAT_INVALID_PARAMETER/ARG2 for a null
+ * @conn_qual, DAT_CONN_QUAL_UNAVAILABLE for none free, and never
+ * DAT_CONN_QUAL_IN_USE or DAT_PRIVILEGES_VIOLATION.
  */
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_EVD_HANDLE evd_handle,
@@ -1239,8 +1289,9 @@ EXPORT_SYMBOL(dat_psp_free);
  * Process context.  Rules P20..P32.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EP, /EVD_CR;
- * DAT_INVALID_PARAMETER/ARG2, /ARG5; DAT_INVALID_STATE/EP_...;
- * DAT_CONN_QUAL_IN_USE; DAT_INSUFFICIENT_RESOURCES.
+ * DAT_INVALID_PARAMETER/ARG2 for the qualifier, /ARG5 for a null @rsp_handle;
+ * DAT_INVALID_STATE/EP_... for an EP that is not Unconnected; otherwise as
+ * dat_psp_create().
  */
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
@@ -1319,12 +1370,15 @@ EXPORT_SYMBOL(dat_cr_query);
  * @private_data_size: bytes, 0 .. max_private_data_size
  * @private_data: copied; ignored with size 0
  *
- * The CR is gone; one event on the EP's connect EVD tells the outcome.  Process
- * context; does not wait for the peer.  Rules P50..P61.
+ * After success the CR is gone, and one event on the EP's connect EVD tells the
+ * outcome; after a failure the CR can be answered again.  Process context; does
+ * not wait for the peer.  Rules P50..P61.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR, /EP; DAT_INVALID_PARAMETER/ARG3
- * for the size, /ARG4 for a null @private_data; DAT_INVALID_STATE/EP_...,
- * /EP_NOTREADY; DAT_INSUFFICIENT_RESOURCES.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR, /EP, the latter also for an EP
+ * given for a CR that has one; DAT_INVALID_PARAMETER/ARG3 for the size, /ARG4
+ * for a null @private_data; DAT_INVALID_STATE/EP_... for another state,
+ * /EP_NOTREADY without PZ or connect EVD; DAT_INSUFFICIENT_RESOURCES/TEP when
+ * no queue pair can be made.
  */
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
@@ -1341,8 +1395,9 @@ EXPORT_SYMBOL(dat_cr_accept);
  * dat_cr_reject - reject a connection request
  * @cr_handle: a CR
  *
- * The CR is gone, and with it an EP that the provider made for it.  Process
- * context.  Rules P70..P72.
+ * The CR is gone, and with it an EP that the provider made for it; the EP of an
+ * RSP is Unconnected again.  The peer sees PEER_REJECTED.  Process context.
+ * Rules P70..P72.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR.
  */
@@ -1357,8 +1412,8 @@ EXPORT_SYMBOL(dat_cr_reject);
 /**
  * dat_cr_handoff - give a connection request to another service point
  * @cr_handle: a CR
- * @handoff: qualifier of a service point that listens at this adapter, whoever's
- *	     it is
+ * @handoff: qualifier of a service point that listens at this adapter,
+ *	     whoever's it is
  *
  * The CR is gone, and with it an EP that the provider made for it; the service
  * point raises a request of its own.  Process context.  Rules P80..P84.
@@ -1383,7 +1438,7 @@ EXPORT_SYMBOL(dat_cr_handoff);
  * @srq_attr: attributes
  * @srq_handle: out
  *
- * Not offered (srq_supported is false).  Process context.  Rule M48.
+ * Not offered (srq_supported is false).  Upcall context.  Rule mt:M48.
  *
  * Return: DAT_INVALID_HANDLE/IA, /PZ; DAT_INVALID_PARAMETER/ARG3, /ARG4 for
  * null pointers; DAT_MODEL_NOT_SUPPORTED.
@@ -1414,7 +1469,7 @@ EXPORT_SYMBOL(dat_srq_create);
  * @ep_attributes: attributes
  * @ep_handle: out
  *
- * Process context.  Rules endpoints E.2.
+ * Upcall context.  Rules E.2.
  *
  * Return: DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN, /SRQ.
  */
@@ -1483,7 +1538,7 @@ EXPORT_SYMBOL(dat_srq_post_recv);
  * @srq_handle: cannot be good, since no SRQ can be made
  * @srq_max_recv_dto: entries
  *
- * Process context.
+ * Upcall context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */
@@ -1498,7 +1553,7 @@ EXPORT_SYMBOL(dat_srq_resize);
  * @srq_handle: cannot be good, since no SRQ can be made
  * @low_watermark: buffers
  *
- * Process context.
+ * Upcall context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */
@@ -1512,7 +1567,7 @@ EXPORT_SYMBOL(dat_srq_set_lw);
  * dat_srq_free - free a shared receive queue
  * @srq_handle: cannot be good, since no SRQ can be made
  *
- * Process context.
+ * Upcall context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */

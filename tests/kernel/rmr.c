@@ -315,7 +315,7 @@ static void binding(void)
 	CHECK(first);
 	bound_to(&part, REMOTE_READ | REMOTE_WRITE, first);
 	BAD_STATE(dat_lmr_free(it.one.lmr), LMR_IN_USE);
-	/* M40: the old LMR is free of it, the new one is not. */
+	/* mt:M40: the old LMR is free of it, the new one is not. */
 	if (!OK(bind(&all, REMOTE_READ, 2, &second)) ||
 	    !want_bind(it.rmr, 2, DAT_DTO_SUCCESS))
 		goto out;
@@ -324,7 +324,7 @@ static void binding(void)
 	BAD_STATE(dat_lmr_free(it.two.lmr), LMR_IN_USE);
 	mem_free(&it.one);
 	unbind();
-	/* M43: freed while bound. */
+	/* mt:M43: freed while bound. */
 	OK(bind(&all, REMOTE_WRITE, 5, &first));
 	want_bind(it.rmr, 5, DAT_DTO_SUCCESS);
 	BAD_STATE(dat_lmr_free(it.two.lmr), LMR_IN_USE);
@@ -337,7 +337,7 @@ out:
 	it_free();
 }
 
-/* M36: a value comes back after 255 others at the earliest. */
+/* mt:M36: a value comes back after 255 others at the earliest. */
 static void contexts(void)
 {
 	static DAT_RMR_CONTEXT seen[256];
@@ -380,8 +380,8 @@ static void outstanding(void)
 	OK(bind(&two, REMOTE_READ, 3, &context));
 	IS(bind(&one, REMOTE_READ, 4, &context), DAT_INSUFFICIENT_RESOURCES,
 	   DAT_RESOURCE_MEMORY_REGION);
-	bound_to(&one, REMOTE_READ, first);			/* M41 */
-	BAD_STATE(dat_lmr_free(it.one.lmr), LMR_IN_USE);	/* M40 */
+	bound_to(&one, REMOTE_READ, first);			/* mt:M41 */
+	BAD_STATE(dat_lmr_free(it.one.lmr), LMR_IN_USE);	/* mt:M40 */
 	BAD_STATE(dat_lmr_free(it.two.lmr), LMR_IN_USE);
 	freed = it.rmr;
 	OK(dat_rmr_free(freed));

@@ -95,7 +95,7 @@ static void requests_by_state(void)
 		if (stages[i].state == DAT_EP_STATE_CONNECTED ||
 		    stages[i].state == DAT_EP_STATE_DISCONNECTED)
 			wanted = DAT_SUCCESS;
-		/* A provider's EP has no PZ, and no LMR fits (T11). */
+		/* A provider's EP has no PZ, and no LMR fits (mt:T11). */
 		if (stages[i].state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING &&
 		    !adopt(&s.node))
 			return;
@@ -103,7 +103,7 @@ static void requests_by_state(void)
 		OK(wanted ? DAT_SUCCESS : node_recv(&s.peer, 0, 8, 1));
 		EXPECT(node_send(&s.node, 0, 8, 0, 0), wanted);
 		EXPECT(node_write(&s.node, 0, 8, &to, 1, 0), wanted);
-		/* It has no outgoing reads by default either (T16). */
+		/* It has no outgoing reads by default either (mt:T16). */
 		if (stages[i].state != DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
 			EXPECT(node_read(&s.node, 0, 8, &to, 2, 0), wanted);
 		if (!OK(dat_rmr_create(s.node.side->pz, &rmr)))
@@ -450,7 +450,7 @@ static void request_fails_in_drain(void)
 	mine.request.over = true;
 	if (account_until(&mine, &p.a, DISCONNECTED))
 		account_closed(&mine, 4, 1);
-	/* T55: the target's EP breaks, or hears of the disconnect. */
+	/* mt:T55: the target's EP breaks, or hears of the disconnect. */
 	if (!next_event(p.b.conn, &event))
 		return;
 	CHECK(event.event_number == DISCONNECTED ||
@@ -1198,7 +1198,10 @@ static void broken_by_length(void)
 	OK(node_send(&p.a, 0, 65, 0, 0));
 	OK(node_send(&p.a, 0, 64, 1, 0));
 	OK(node_recv(&p.b, 0, 64, RECV));
-	/* Which failure it is depends on the device (T50 wants LOCAL_LENGTH). */
+	/*
+	 * Which failure it is depends on the device (mt:T50 wants
+	 * LOCAL_LENGTH).
+	 */
 	if (!want_event(p.b.recv, DAT_DTO_COMPLETION_EVENT, &event))
 		return;
 	CHECK(event.event_data.dto_completion_event_data.status !=

@@ -330,7 +330,7 @@ static void room(void)
 	if (!pair_new(&p, ONE_EVD, NULL, NULL) || !fill_requests(&a))
 		return;
 	CHECK(a.requests >= NODE_REQUESTS);
-	/* T51: it stays outstanding. */
+	/* mt:T51: it stays outstanding. */
 	silent(p.a.request);
 	fill_recvs(&b);
 	CHECK(b.recvs >= NODE_RECVS);
@@ -433,7 +433,7 @@ static int poster_thread(void *arg)
 	return 0;
 }
 
-/* Each poster's cookies come in its order (T47), each once (D40). */
+/* Each poster's cookies come in its order (mt:T47), each once (D40). */
 static bool crowd_event(struct crowd *crowd, const DAT_EVENT *event,
 			bool *over)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Remote Memory Regions: the calls and their events (mt: M22, M28..M47). */
+/* Remote Memory Regions: the calls and their events (mt:M22, mt:M28..M47). */
 #include <sys/mman.h>
 #include "rig.h"
 
@@ -167,12 +167,13 @@ static void arguments(void)
 	CHECK_RET(post_bind(&good, REMOTE_READ, 0, DAT_COMPLETION_EVD_THRESHOLD_FLAG),
 		  ARG(6));
 	CHECK_RET(post_bind(&good, REMOTE_READ, 0, DAT_COMPLETION_UNSIGNALLED_FLAG),
-		  ARG(6));	/* T21 */
+		  ARG(6));	/* mt:T21 */
 	CHECK_RET(post_bind(&good, REMOTE_READ, 0, 0x20), ARG(6));
 	CHECK_RET(dat_rmr_bind(rmr, &good, REMOTE_READ, ep, cookie(0), 0, NULL),
 		  ARG(7));
 
-	CHECK_RET(bind_to(&good, REMOTE_READ, 0), STATE(EP_UNCONNECTED));	/* M32 */
+	/* mt:M32 */
+	CHECK_RET(bind_to(&good, REMOTE_READ, 0), STATE(EP_UNCONNECTED));
 	good.segment_length = 0;
 	CHECK_RET(bind_to(&good, REMOTE_READ, 0), STATE(EP_UNCONNECTED));
 	is_unbound();
@@ -245,16 +246,16 @@ static void binding(void)
 	OK(dat_lmr_free(lmr_two));
 	lmr_two = new_lmr(a.pz, DAT_MEM_PRIV_ALL_FLAG, &two);
 
-	/* M40: the old LMR is free of it, the new one is not */
+	/* mt:M40: the old LMR is free of it, the new one is not */
 	OK(bind_to(&two, REMOTE_READ, 2));
 	second = context;
-	CHECK(second && second != first);	/* M36 */
+	CHECK(second && second != first);	/* mt:M36 */
 	bound(rmr, 2, DAT_DTO_SUCCESS);
 	is_bound_to(&two, REMOTE_READ, second);
 	CHECK_RET(dat_lmr_free(lmr_two), STATE(LMR_IN_USE));
 	OK(dat_lmr_free(lmr_one));
 
-	/* M37, twice; what is not looked at may be anything */
+	/* mt:M37, twice; what is not looked at may be anything */
 	part.lmr_context = ~0u;
 	part.segment_length = 0;
 	OK(bind_to(&part, 0xffff, 3));
@@ -266,7 +267,7 @@ static void binding(void)
 	is_unbound();
 	OK(dat_lmr_free(lmr_two));
 
-	/* M43: freed while bound */
+	/* mt:M43: freed while bound */
 	lmr_two = new_lmr(a.pz, DAT_MEM_PRIV_ALL_FLAG, &two);
 	OK(bind_to(&two, REMOTE_WRITE, 5));
 	bound(rmr, 5, DAT_DTO_SUCCESS);
@@ -277,7 +278,7 @@ static void binding(void)
 	no_event(binds);
 }
 
-/* M36: a value comes back after 255 others at the earliest. */
+/* mt:M36: a value comes back after 255 others at the earliest. */
 static void contexts(void)
 {
 	DAT_RMR_CONTEXT seen[256];
@@ -349,7 +350,7 @@ static void outstanding(void)
 	OK(bind_to(&two, REMOTE_READ, 3));
 	CHECK_RET(bind_to(&one, REMOTE_READ, 4),
 		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION));
-	CHECK_RET(dat_lmr_free(lmr_one), STATE(LMR_IN_USE));	/* M40 */
+	CHECK_RET(dat_lmr_free(lmr_one), STATE(LMR_IN_USE));	/* mt:M40 */
 	CHECK_RET(dat_lmr_free(lmr_two), STATE(LMR_IN_USE));
 	OK(dat_rmr_free(rmr));
 	freed = rmr;
