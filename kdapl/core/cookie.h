@@ -28,10 +28,10 @@ enum kdapl_dto {
  * @dir: whose
  * @rmr: of a bind, with a reference; NULL for a DTO
  * @user: the consumer's 64 bits
- * @length: of the post; for a receive of the message (T48, T49)
+ * @length: of the post; for a receive of the message (mt:T48, mt:T49)
  * @status: DAT_DTO_COMPLETION_STATUS
  * @flags: completion flags of the post
- * @busy: the slot is taken: from the post until the event is dequeued (T13)
+ * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @on_queue: given to the device, which owes a completion
  * @failed: a bind whose first work request failed
  */

@@ -145,7 +145,7 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE ep);
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
 				 void *buf, u32 size, u32 *length);
 
-/* post.c; any context, never sleeps or allocates (T17) */
+/* post.c; any context, never sleeps or allocates (mt:T17) */
 DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie,

@@ -20,9 +20,9 @@
 #include "object.h"
 #include "../glue/glue.h"
 
-/* Completions taken from the device at a time (E98). */
+/* Completions taken from the device at a time (E113). */
 #define KDAPL_WC_BATCH	16
-/* Events a runner handles before it yields (E98, E113). */
+/* Events a runner handles before it yields (E113). */
 #define KDAPL_EVD_BUDGET 256
 
 /*

@@ -108,7 +108,7 @@ static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	dto->transfered_length = cookie->length;
 }
 
-/* The slot is free for the next post (T13). */
+/* The slot is free for the next post (mt:T13). */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = cookie->rmr;
@@ -185,7 +185,10 @@ static bool is_invalidate(const struct ib_wc *wc)
 
 enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT, GATE_STALE };
 
-/* The RMR knows what became of a bind before its completion can be seen (M40). */
+/*
+ * The RMR knows what became of a bind before its completion can be seen
+ * (mt:M40).
+ */
 static enum gate bind_gate(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
 	bool success = wc->status == IB_WC_SUCCESS;
@@ -237,9 +240,10 @@ static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
 }
 
 /*
- * A bind that fails has one status, whatever failed; a flush is no failure (M39).
- * A message for an attempt that has been given up is none: the receive is flushed
- * like the others, for nothing is received before ESTABLISHED (D31, RULING 46).
+ * A bind that fails has one status, whatever failed; a flush is no failure
+ * (mt:M39).  A message for an attempt that has been given up is none: the
+ * receive is flushed like the others, for nothing is received before
+ * ESTABLISHED (D31, RULING 46).
  */
 static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {

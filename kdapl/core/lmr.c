@@ -66,7 +66,7 @@ DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
 	lmr = xa_load(&space->lmrs, segment->lmr_context);
 	if (unlikely(!lmr))
 		return violation(DAT_PROTECTION_VIOLATION, right);
-	/* No message is as long as sge->length cannot tell (T6). */
+	/* No message is as long as sge->length cannot tell (mt:T6). */
 	if (unlikely(!inside(lmr, segment) ||
 		     segment->segment_length > U32_MAX))
 		return RET_BAD_ARG(3);
@@ -89,7 +89,7 @@ DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
  * kdapl_lmr_max_length - the most that one LMR can have on a device
  * @dev: device
  *
- * Any context.  Rule M11.
+ * Any context.  Rule mt:M11.
  *
  * Return: bytes.
  */
@@ -198,7 +198,7 @@ static DAT_RETURN reg_failed(int error)
 	}
 }
 
-/* Can the new LMR have the pages of its source just so (M7, M13)? */
+/* Can the new LMR have the pages of its source just so (mt:M7, mt:M13)? */
 static bool shares(const struct lmr_args *args)
 {
 	bool write = args->privileges & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
@@ -409,12 +409,12 @@ static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
  * @mem_optimization: a hint, looked at in the kernel space only
  * @lmr_handle: out
  * @lmr_context: out, or NULL
- * @rmr_context: out, or NULL; 0 without remote rights (M15)
- * @registered_size: out, or NULL; exact (M16)
+ * @rmr_context: out, or NULL; 0 without remote rights (mt:M15)
+ * @registered_size: out, or NULL; exact (mt:M16)
  * @registered_address: out, or NULL
  *
  * May sleep; in a user space called by the process whose memory it is.  Rules
- * M5..M19, M71..M77.
+ * mt:M5..M19, mt:M71..M77.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
  * DAT_INVALID_PARAMETER/ARG2 unknown type, /ARG3 not mapped, /ARG4 length, /ARG6
@@ -533,7 +533,7 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  *
  * Idempotent; the LMR stays as a shell.  When it returns the device does not
  * know the LMR any more, whoever of several callers did it: the removal of the
- * device goes on then.  May sleep.  M24, M25, M79.
+ * device goes on then.  May sleep.  mt:M24, mt:M25, mt:M79.
  */
 static void lmr_release_verbs(struct kdapl_object *obj)
 {
@@ -600,7 +600,8 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	xa_erase(&lmr->obj.space->lmrs, lmr->context);
 	/*
 	 * Posts that found the LMR have handed its key to the device, or never
-	 * will (T12).  Programs register and free often: do not wait for long.
+	 * will (mt:T12).  Programs register and free often: do not wait for
+	 * long.
 	 */
 	synchronize_rcu_expedited();
 	/* ORDER: the removal of the device must find it until it is released. */
@@ -617,8 +618,8 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
  * @space: of the caller
  * @lmr_handle: LMR
  *
- * May sleep; any process; works without a device (M79).  Of two racing calls
- * one wins (E114).  Rules M22..M26.
+ * May sleep; any process; works without a device (mt:M79).  Of two racing calls
+ * one wins (E114).  Rules mt:M22..M26.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE.
  */
@@ -695,7 +696,7 @@ static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
  * @number: of segments
  * @rdma_read: before a peer reads, else around a peer's write
  *
- * Process context.  Rules M67..M70.
+ * Process context.  Rules mt:M67..M70.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 when a
  * segment is not inside an LMR of the adapter; DAT_INVALID_STATE when the device
@@ -737,7 +738,7 @@ put:
  * @preferred_length: out, or NULL; whole pages
  * @preferred_alignment: out, or NULL
  *
- * Any context.  Rule M80.
+ * Any context.  Rule mt:M80.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 unknown
  * type, /ARG3 length 0 or not to be rounded up, /ARG4 unknown hint;

@@ -11,7 +11,7 @@
 
 /*
  * struct kdapl_pz - a Protection Zone
- * @obj: head; users are the LMRs, RMRs, SRQs and EPs in it (M3)
+ * @obj: head; users are the LMRs, RMRs, SRQs and EPs in it (mt:M3)
  * @zone: NULL once the device is gone
  * @release: @zone is given back under it
  */
@@ -23,14 +23,14 @@ struct kdapl_pz {
 
 /*
  * struct kdapl_lmr - a Local Memory Region
- * @obj: head; users are the RMRs bound to it or being bound (M22)
+ * @obj: head; users are the RMRs bound to it or being bound (mt:M22)
  * @pz: its zone, with a use and a reference
  * @start: the first byte, as triplets name it
  * @length: registered bytes
- * @privileges: as asked; what local checks go by (T30)
+ * @privileges: as asked; what local checks go by (mt:T30)
  * @lkey: the device's key; 0 once the device is gone
  * @context: the lmr_context, key in kdapl_space.lmrs
- * @rmr_context: the device's remote key; 0 without remote rights (M15)
+ * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @region: NULL once the device is gone
  * @share: of @region
  * @release: @region is given back under it
@@ -59,7 +59,7 @@ struct kdapl_lmr {
 #define KDAPL_MEM_TYPE_SHARED_VIRTUAL	((DAT_MEM_TYPE)0x02)
 
 /*
- * The IA attribute max_lmr_block_size: beyond it no LMR can be made (M11).
+ * The IA attribute max_lmr_block_size: beyond it no LMR can be made (mt:M11).
  * Memory that is not contiguous may reach the device's number of pages earlier.
  */
 u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
@@ -75,9 +75,9 @@ struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 				       const DAT_LMR_TRIPLET *segment);
 
 /*
- * The local checks of one segment (T5, T29), in their order.  Caller is in an
- * RCU read section that must last until the work request has been posted.
- * Segments of length 0 are for the caller to skip (T3).
+ * The local checks of one segment (mt:T5, mt:T29), in their order.  Caller is
+ * in an RCU read section that must last until the work request has been posted.
+ * Segments of length 0 are for the caller to skip (mt:T3).
  *
  * @pz: zone of the endpoint, may be NULL (matches no LMR)
  * @right: DAT_MEM_PRIV_LOCAL_READ_FLAG for a source, ..LOCAL_WRITE.. for a sink

@@ -86,7 +86,7 @@ struct kdapl_slot {
  *		      of a process counts
  * @nr_rmrs, @max_rmrs: RMRs; the device has memory for each, too
  * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
- *	  used again soon (M27)
+ *	  used again soon (mt:M27)
  * @next_lmr: where the cyclic allocation goes on
  * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
  * @ia_lock: protects @ias

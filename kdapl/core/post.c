@@ -4,7 +4,7 @@
  * queue of a bind (core/rmr.c).  This is the data path (A4): the token look-up
  * and the checks under RCU, then one lock, under which the gate decides, a
  * cookie is taken and the queue is called.  It never sleeps, allocates, or takes
- * a lock that two endpoints share (T17); a bind takes its RMR's.
+ * a lock that two endpoints share (mt:T17); a bind takes its RMR's.
  */
 #include "ep.h"
 #include "evd_fifo.h"
@@ -29,7 +29,7 @@ struct post {
 	u64 length;
 };
 
-/* mt:T18, the flags that each kind of post may carry (UNSIGNALLED aside). */
+/* mt:T19, the flags that each kind of post may carry (UNSIGNALLED aside). */
 static const u32 dto_flags[] = {
 	[KDAPL_DTO_RECV] = 0,
 	[KDAPL_DTO_SEND] = DAT_COMPLETION_SUPPRESS_FLAG |
@@ -48,7 +48,7 @@ static bool is_rdma(const struct post *p)
 	return p->dto == KDAPL_DTO_RDMA_READ || p->dto == KDAPL_DTO_RDMA_WRITE;
 }
 
-/* T19, T21 */
+/* mt:T19, mt:T21 */
 static bool flags_ok(const struct kdapl_ep *ep, const struct post *p)
 {
 	u32 attr = p->dto == KDAPL_DTO_RECV ? ep->attr.recv_completion_flags :
@@ -72,7 +72,9 @@ static u32 max_iov(const struct kdapl_ep *ep, enum kdapl_dto dto)
 	}
 }
 
-/* T33: what a read fetches is the remote length, spread over the segments. */
+/*
+ * mt:T33: what a read fetches is the remote length, spread over the segments.
+ */
 static void trim(struct post *p, u64 length)
 {
 	u64 left = length;
@@ -99,7 +101,7 @@ static DAT_RETURN check_segments(struct kdapl_ep *ep, struct post *p)
 		const DAT_LMR_TRIPLET *s = &p->iov[i];
 
 		if (!s->segment_length)
-			continue;	/* T3 */
+			continue;	/* mt:T3 */
 		ret = kdapl_lmr_check(ep->obj.space, READ_ONCE(ep->pz), s,
 				      sink ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
 					     DAT_MEM_PRIV_LOCAL_READ_FLAG,
@@ -108,7 +110,7 @@ static DAT_RETURN check_segments(struct kdapl_ep *ep, struct post *p)
 			return ret;
 		p->nr_sge++;
 		if (s->segment_length > max - p->length)
-			return RET_BAD_ARG(3);	/* T6 */
+			return RET_BAD_ARG(3);	/* mt:T6 */
 		p->length += s->segment_length;
 	}
 	return DAT_SUCCESS;
@@ -169,7 +171,7 @@ static DAT_RETURN check(struct kdapl_ep *ep, struct post *p)
 	return DAT_SUCCESS;
 }
 
-/* The next cookie, if its last event was dequeued (T13, T14). */
+/* The next cookie, if its last event was dequeued (mt:T13, mt:T14). */
 static struct kdapl_cookie *cookie_get(struct kdapl_dir *dir, const struct post *p)
 {
 	struct kdapl_cookie *cookie;
@@ -330,7 +332,7 @@ static DAT_RETURN give(struct kdapl_ep *ep, struct kdapl_dir *dir, struct post *
 	if (unlikely(p->bind) && !takes_binds(dir))
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (p->dto == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out)
-		return RET_NO_RESOURCE(CREDITS);	/* T16 */
+		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
 	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
 		return RET(INVALID_STATE);	/* E71 */
 	cookie = cookie_get(dir, p);
@@ -373,7 +375,8 @@ static DAT_RETURN post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 
 	/*
 	 * The read section keeps the endpoint's memory and, until the work
-	 * request is with the device, the LMRs that the checks found (L5, T12).
+	 * request is with the device, the LMRs that the checks found (L5,
+	 * mt:T12).
 	 */
 	rcu_read_lock();
 	obj = kdapl_object_find_rcu(space, handle, KDAPL_EP);
@@ -398,18 +401,18 @@ out:
  * @space: of the caller
  * @ep: handle of an EP
  * @segments: 0 .. max_request_iov
- * @iov: @segments local segments; copied (T7)
+ * @iov: @segments local segments; copied (mt:T7)
  * @cookie: given back in the completion
  * @flags: SUPPRESS, SOLICITED_WAIT, BARRIER_FENCE, UNSIGNALLED where the EP's
- *	   attributes have it (T21)
+ *	   attributes have it (mt:T21)
  *
- * Any context; never sleeps.  Rules T1..T31, M2.
+ * Any context; never sleeps.  Rules mt:T1..T31, M2.
  *
- * Return: DAT_SUCCESS, and one completion follows (T36); DAT_INVALID_HANDLE/EP;
- * DAT_INVALID_PARAMETER/ARG2, /ARG3, /ARG5; DAT_PROTECTION_VIOLATION/READ;
- * DAT_PRIVILEGES_VIOLATION/READ; DAT_INVALID_STATE with the EP's state;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are outstanding;
- * DAT_INTERNAL_ERROR when the device refuses.
+ * Return: DAT_SUCCESS, and one completion follows (mt:T36);
+ * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3, /ARG5;
+ * DAT_PROTECTION_VIOLATION/READ; DAT_PRIVILEGES_VIOLATION/READ;
+ * DAT_INVALID_STATE with the EP's state; DAT_INSUFFICIENT_RESOURCES/MEMORY when
+ * max_request_dtos are outstanding; DAT_INTERNAL_ERROR when the device refuses.
  */
 DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
@@ -432,11 +435,11 @@ DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
  * @space: of the caller
  * @ep: handle of an EP, in any state
  * @segments: 0 .. max_recv_iov
- * @iov: @segments local segments; copied (T7)
+ * @iov: @segments local segments; copied (mt:T7)
  * @cookie: given back in the completion
- * @flags: UNSIGNALLED where the EP's attributes have it (T21)
+ * @flags: UNSIGNALLED where the EP's attributes have it (mt:T21)
  *
- * Any context; never sleeps.  Rules T1..T31, M2, T10.
+ * Any context; never sleeps.  Rules mt:T1..T31, M2, mt:T10.
  *
  * Return: as kdapl_ep_post_send(), with /WRITE for the violations.
  */
@@ -463,14 +466,14 @@ DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
  * @segments: 0 .. max_rdma_read_iov
  * @iov: @segments local segments, together at least as long as @remote
  * @cookie: given back in the completion
- * @remote: what is read: exactly its segment_length bytes (T33)
+ * @remote: what is read: exactly its segment_length bytes (mt:T33)
  * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
  *
- * Any context; never sleeps.  Rules T1..T34.
+ * Any context; never sleeps.  Rules mt:T1..T34.
  *
  * Return: as kdapl_ep_post_send(), with /WRITE for the violations, and
  * DAT_INVALID_PARAMETER/ARG5 for @remote, /ARG6 for @flags; DAT_LENGTH_ERROR;
- * DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without outgoing reads (T16).
+ * DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without outgoing reads (mt:T16).
  */
 DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
 				   DAT_COUNT segments,
@@ -501,7 +504,7 @@ DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
  * @remote: where it is written
  * @flags: as kdapl_ep_post_rdma_read()
  *
- * Any context; never sleeps.  Rules T1..T34.
+ * Any context; never sleeps.  Rules mt:T1..T34.
  *
  * Return: as kdapl_ep_post_send(), and DAT_INVALID_PARAMETER/ARG5 for @remote,
  * /ARG6 for @flags; DAT_LENGTH_ERROR.
@@ -533,7 +536,7 @@ DAT_RETURN kdapl_ep_post_rdma_write(struct kdapl_space *space, DAT_EP_HANDLE ep,
  * @cookie: given back in the completion
  * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
  *
- * Any context; never sleeps.  Rules M29..M34, M38, M47.
+ * Any context; never sleeps.  Rules mt:M29..M34, mt:M38, mt:M47.
  *
  * Return: as kdapl_rmr_bind(), but for the RMR's handle.
  */

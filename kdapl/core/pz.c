@@ -52,7 +52,7 @@ static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
 }
 
 /**
- * kdapl_pz_create - dat_pz_create (M1)
+ * kdapl_pz_create - dat_pz_create (mt:M1)
  * @space: in which @ia_handle is valid
  * @ia_handle: adapter
  * @pz_handle: out
@@ -189,7 +189,7 @@ static DAT_RETURN pz_unmake(struct kdapl_object *obj)
 }
 
 /**
- * kdapl_pz_free - dat_pz_free (M3)
+ * kdapl_pz_free - dat_pz_free (mt:M3)
  * @space: in which @pz_handle is valid
  * @pz_handle: zone
  *

@@ -4,12 +4,12 @@
  *
  * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a request
  * of an endpoint and goes through post.c; between its post and its completion
- * the RMR has two bindings, and both LMRs are in use (M40).  The completion is
- * judged by kdapl_rmr_complete() before anybody can see it: a success makes the
- * new binding the present one; after a failure nobody knows which keys the
+ * the RMR has two bindings, and both LMRs are in use (mt:M40).  The completion
+ * is judged by kdapl_rmr_complete() before anybody can see it: a success makes
+ * the new binding the present one; after a failure nobody knows which keys the
  * device took back, so the window is renewed, which sleeps, and the completion
- * waits for that.  So does one of an RMR that was freed meanwhile (M44): it ends
- * the RMR.
+ * waits for that.  So does one of an RMR that was freed meanwhile (mt:M44): it
+ * ends the RMR.
  */
 #include <linux/slab.h>
 #include "ia.h"
@@ -249,7 +249,7 @@ abort:
  * @pz_handle: zone
  * @rmr_handle: out
  *
- * May sleep.  Rule M28.
+ * May sleep.  Rule mt:M28.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for a
  * null @rmr_handle; DAT_INVALID_STATE when the device is gone (E71);
@@ -297,7 +297,7 @@ static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
  * @space: of the caller
  * @rmr_handle: RMR
  * @mask: what is wanted; all is filled
- * @param: out; zeros for what an unbound RMR does not have (M41)
+ * @param: out; zeros for what an unbound RMR does not have (mt:M41)
  *
  * Any context; works without a device (E71).
  *
@@ -327,9 +327,10 @@ DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 /**
  * kdapl_rmr_check_region - the arguments of a bind that name memory
  * @ep: endpoint of the bind
- * @bind: @bind->lmr is filled, NULL for an unbind (M37)
+ * @bind: @bind->lmr is filled, NULL for an unbind (mt:M37)
  *
- * Caller is in an RCU read section.  Any context.  Rules M29, M31, M37.
+ * Caller is in an RCU read section.  Any context.  Rules mt:M29, mt:M31,
+ * mt:M37.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG2, /ARG3.
  */
@@ -353,7 +354,7 @@ DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
  * @ep: endpoint of the bind
  * @bind: as kdapl_rmr_check_region() left it
  *
- * Caller is in an RCU read section.  Any context.  Rules M30, M31.
+ * Caller is in an RCU read section.  Any context.  Rules mt:M30, mt:M31.
  *
  * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE;
  * DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE.
@@ -433,9 +434,9 @@ static void binding_fill(struct kdapl_binding *binding,
  * @cookie: the slot of its completion
  * @wr: what is to be posted
  *
- * From here on the LMR is in use (M22, M40).  The lock of the endpoint's request
- * direction is held, and an RCU read section.  Followed by a post, or by
- * kdapl_rmr_cancel().
+ * From here on the LMR is in use (mt:M22, mt:M40).  The lock of the endpoint's
+ * request direction is held, and an RCU read section.  Followed by a post, or
+ * by kdapl_rmr_cancel().
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: freed meanwhile;
  * DAT_INVALID_PARAMETER/ARG2: the LMR was; DAT_INSUFFICIENT_RESOURCES/MEMORY,
@@ -502,7 +503,7 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
  * @cookie: of a bind that was on the queue
  * @success: of its completion
  *
- * Any context; the EVD's lock is held.  M35, M40, M41, M44.
+ * Any context; the EVD's lock is held.  mt:M35, mt:M40, mt:M41, mt:M44.
  *
  * Return: false: something that sleeps comes first; ask again when the EVD is
  * kicked.
@@ -536,7 +537,7 @@ out:
  * @rmr: the RMR
  * @cookie: of the bind, if that is still outstanding; its queue is destroyed
  *
- * May sleep.  M40.
+ * May sleep.  mt:M40.
  */
 void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
@@ -555,9 +556,9 @@ void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
  * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
  * @rmr_context: out; 0 for an unbind
  *
- * Any context; never sleeps.  Rules M29..M40, M45, M47.
+ * Any context; never sleeps.  Rules mt:M29..M40, mt:M45, mt:M47.
  *
- * Return: DAT_SUCCESS, and one completion follows (T36);
+ * Return: DAT_SUCCESS, and one completion follows (mt:T36);
  * DAT_INVALID_HANDLE/RMR, /EP, /EVD_REQUEST; DAT_INVALID_PARAMETER/ARG2, /ARG3,
  * /ARG6, /ARG7; DAT_PROTECTION_VIOLATION and DAT_PRIVILEGES_VIOLATION, each with
  * /RDMA_READ or /RDMA_WRITE; DAT_INVALID_STATE with the EP's state;
@@ -663,8 +664,8 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
  *
  * May sleep; any process; works without a device.  Of two racing calls one wins
  * (E114).  On return no key of the RMR admits anything and its LMR is no longer
- * in use by it (M43), unless a bind is outstanding: then that is so when its
- * completion can be seen (M44).
+ * in use by it (mt:M43), unless a bind is outstanding: then that is so when its
+ * completion can be seen (mt:M44).
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
  */

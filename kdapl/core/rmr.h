@@ -27,10 +27,10 @@ struct kdapl_binding {
  * @pz: its zone, with a use and a reference
  * @lock: what follows, and the turns of @window; a leaf
  * @window: NULL once the RMR or its device is gone
- * @now: what it shows (M41)
+ * @now: what it shows (mt:M41)
  * @next: what it shows once the outstanding bind has completed
  * @cookie: of the outstanding bind, or NULL
- * @dead: freed; what is outstanding ends it (M44)
+ * @dead: freed; what is outstanding ends it (mt:M44)
  * @due: the RMR has to be settled; if @cookie has completed, before that is seen
  * @release: @window is renewed and given back under it, @gone set
  * @gone: nothing of it is left but the memory

@@ -129,7 +129,7 @@ struct kdapl_cm_params {
  * @established: answer the peer's acceptance; from within
  *		 kdapl_conn_answered() only
  * @accept: caller holds the id's handler lock (@lock)
- * @reject: @mark says that a consumer rejects (facts, endpoints A.7)
+ * @reject: @mark says that a consumer rejects (A.7)
  * @hand_over: @id's events go to @conn from here on; caller holds the id's
  *	       handler lock (@lock)
  * @disconnect: start or answer; never waits for the peer
@@ -170,7 +170,7 @@ struct kdapl_window;
  * @physical: @start is a physical address, else a kernel virtual address
  *	      (linear map or vmalloc)
  * @source: not NULL: the same pages as this region, which stay until the last
- *	    region over them is gone (M8); @user, @physical are ignored
+ *	    region over them is gone (mt:M8); @user, @physical are ignored
  * @start, @length: bytes; no alignment is asked
  * @access: IB_ACCESS_*; the glue adds local write where a device needs it
  * @pages: of a process, from @pin

@@ -48,7 +48,7 @@ struct mem {
 
 /*
  * The key byte of every registration differs from that of the one before, so
- * that a device which uses an index again makes another key of it (M27).
+ * that a device which uses an index again makes another key of it (mt:M27).
  */
 static atomic_t next_key = ATOMIC_INIT(0);
 
@@ -611,7 +611,7 @@ static int reg_user(struct mem *mem, const struct kdapl_region_init *init,
 	return reg_pages(mem, init->pages, access);
 }
 
-/* Another region over the pages of @source (M7, M8). */
+/* Another region over the pages of @source (mt:M7, mt:M8). */
 static int reg_shared(struct mem *mem, struct kdapl_region_init *init,
 		      int access)
 {
@@ -664,7 +664,7 @@ static void fill_region(struct mem *mem, const struct kdapl_region_init *init,
  * @init: what to register; @init->pages are taken over, on failure too
  *
  * Caller is in the IA's section.  Memory of a process: called in that process,
- * after ib_pin().  May sleep.  M5, M6, M16, M73, M74, M77.
+ * after ib_pin().  May sleep.  mt:M5, mt:M6, mt:M16, mt:M73, mt:M74, mt:M77.
  *
  * Return: the region, both keys working; -EFAULT: not mapped as asked, or not
  * RAM; -EACCES: not writable as asked; -ENOMEM: no memory, or none that the
@@ -681,7 +681,10 @@ static struct kdapl_region *ib_reg(struct kdapl_zone *zone,
 	if (!mem)
 		goto put;
 	mem->zone = zone;
-	/* Verbs: remote write needs local write; T30 keeps it from being used. */
+	/*
+	 * Verbs: remote write needs local write; mt:T30 keeps it from being
+	 * used.
+	 */
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		access |= IB_ACCESS_LOCAL_WRITE;
 
@@ -718,7 +721,8 @@ const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region)
  * ib_dereg - kdapl_mr_ops.dereg
  * @region: no post names it any more
  *
- * Any process, also while the device is being removed.  May sleep.  M24, M25.
+ * Any process, also while the device is being removed.  May sleep.  mt:M24,
+ * mt:M25.
  */
 static void ib_dereg(struct kdapl_region *region)
 {
@@ -746,7 +750,7 @@ static void sync_one(struct ib_device *ib, dma_addr_t addr, size_t length,
  * @length: bytes, inside the region
  * @for_cpu: for the CPU, else for the device
  *
- * What a driver pinned is the driver's to keep coherent.  Any context.  M70.
+ * What a driver pinned is the driver's to keep coherent.  Any context.  mt:M70.
  */
 static void ib_sync(struct kdapl_region *region, u64 offset, u64 length,
 		    bool for_cpu)

@@ -2,7 +2,7 @@
 /*
  * The pages under a memory region (pin.h).  Pages of a process are pinned and
  * charged to it as the RDMA core does for its own users; pages of the kernel
- * are looked up, their owner keeps them (M73).  Called by glue/mr.c.
+ * are looked up, their owner keeps them (mt:M73).  Called by glue/mr.c.
  *
  * What was pinned is unpinned and uncharged by the last kdapl_pages_put(), in
  * whatever process that runs: the owner may have exited long ago.
@@ -190,8 +190,8 @@ static void unpin_all(struct kdapl_pages *pages, bool dirty)
  * Charged to the process's pinned_vm against RLIMIT_MEMLOCK.  Sleeps; no locks.
  *
  * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not mapped, or not
- * to be read; -EACCES: mapped, but not to be written (M13); -ENOMEM: beyond the
- * limit, or no memory; -E2BIG.
+ * to be read; -EACCES: mapped, but not to be written (mt:M13); -ENOMEM: beyond
+ * the limit, or no memory; -E2BIG.
  */
 struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 				    u64 length, bool writable)
@@ -308,8 +308,8 @@ static int find_all(struct kdapl_pages *pages, unsigned int max_segment,
  * @length: bytes, not 0
  * @physical: @start is a physical address
  *
- * The pages are not pinned: whoever owns them keeps them (M73).  Only RAM is
- * accepted (M74).  Sleeps; no locks.
+ * The pages are not pinned: whoever owns them keeps them (mt:M73).  Only RAM is
+ * accepted (mt:M74).  Sleeps; no locks.
  *
  * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not all of it is
  * mapped, or RAM; -ENOMEM; -E2BIG.
@@ -364,7 +364,7 @@ static int mark(struct kdapl_pages *pages)
 	return 0;
 }
 
-/* Cuts the list, made of whole pages, down to the bytes asked for (M16). */
+/* Cuts the list, made of whole pages, down to the bytes asked for (mt:M16). */
 static void trim(struct kdapl_pages *pages)
 {
 	unsigned int head = pages->start & ~PAGE_MASK;
@@ -452,7 +452,7 @@ int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
  * kdapl_pages_put - a region over the pages is gone
  * @pages: no memory region names them through this reference any more
  *
- * The last one unmaps, unpins, uncharges and frees, exactly once (M25).  Any
+ * The last one unmaps, unpins, uncharges and frees, exactly once (mt:M25).  Any
  * process; may sleep.
  */
 void kdapl_pages_put(struct kdapl_pages *pages)

@@ -27,7 +27,8 @@
  * @bound: which of them is registered, -1 for none
  * @next: what @bound becomes when the outstanding bind has completed
  * @spare: the one whose turn it is
- * @key: its lowest byte is that of the last bind; the next 255 have others (M36)
+ * @key: its lowest byte is that of the last bind; the next 255 have others
+ *	(mt:M36)
  * @pages: that each of @mr can map
  * @sg: room for the part of a region's list that is being mapped
  */
@@ -108,7 +109,7 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
  * kdapl_window_destroy - kdapl_mr_ops.window_destroy
  * @window: no bind is outstanding
  *
- * May sleep.  M43.
+ * May sleep.  mt:M43.
  */
 void kdapl_window_destroy(struct kdapl_window *window)
 {
@@ -119,7 +120,7 @@ void kdapl_window_destroy(struct kdapl_window *window)
 /**
  * kdapl_window_renew - kdapl_mr_ops.window_renew
  * @window: its last bind failed or was flushed: nobody knows how far the device
- *	    got (facts 5), and only MRs that are gone admit nothing (M40)
+ *	    got (facts 4), and only MRs that are gone admit nothing (mt:M40)
  *
  * May sleep.
  *
@@ -198,7 +199,7 @@ static int map(struct kdapl_window *window, const struct kdapl_pages *pages,
  * @access: IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_WRITE
  * @wr: out
  *
- * Any context; the caller serialises.  M35..M37, M45.
+ * Any context; the caller serialises.  mt:M35..M37, mt:M45.
  *
  * Return: 0; -E2BIG: more pages than the window has; -ENOMEM: a renewal had
  * failed.
