@@ -51,4 +51,14 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #define kdapl_assign_str(dst, src) __assign_str(dst)
 #endif
 
+/*
+ * A variable that need not be cleared at entry, though the kernel may be built to
+ * clear all of them (CONFIG_INIT_STACK_ALL_ZERO): its user sets what is read.
+ */
+#if __has_attribute(__uninitialized__)
+#define kdapl_uninitialized __attribute__((__uninitialized__))
+#else
+#define kdapl_uninitialized
+#endif
+
 #endif /* KDAPL_COMPAT_H */

@@ -106,6 +106,74 @@ TRACE_EVENT(kdapl_request,
 	TP_printk("sp=%#llx cr=%#llx", __entry->sp, __entry->cr)
 );
 
+/* ---- DTOs: the number of the QP and the cookie join a post and its completion ---- */
+
+TRACE_DEFINE_ENUM(KDAPL_DTO_RECV);
+TRACE_DEFINE_ENUM(KDAPL_DTO_SEND);
+TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_READ);
+TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_WRITE);
+TRACE_DEFINE_ENUM(KDAPL_DTO_BIND);
+
+TRACE_EVENT(kdapl_post,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_cookie *cookie,
+		 u8 kind),
+	TP_ARGS(ep, cookie, kind),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u64, user)
+		__field(u64, length)
+		__field(u32, qp)
+		__field(u32, slot)
+		__field(u8, kind)
+	),
+	TP_fast_assign(
+		__entry->token = ep->obj.token;
+		__entry->user = cookie->user;
+		__entry->length = cookie->length;
+		__entry->qp = ep->conn->qp.num;
+		__entry->slot = cookie - cookie->dir->ring;
+		__entry->kind = kind;
+	),
+	TP_printk("ep=%#llx qp=%u slot=%u %s length=%llu cookie=%#llx",
+		  __entry->token, __entry->qp, __entry->slot,
+		  __print_symbolic(__entry->kind,
+				   { KDAPL_DTO_RECV, "recv" },
+				   { KDAPL_DTO_SEND, "send" },
+				   { KDAPL_DTO_RDMA_READ, "rdma_read" },
+				   { KDAPL_DTO_RDMA_WRITE, "rdma_write" },
+				   { KDAPL_DTO_BIND, "bind" }),
+		  __entry->length, __entry->user)
+);
+
+TRACE_EVENT(kdapl_completion,
+	TP_PROTO(const struct kdapl_cookie *cookie, u32 qp, int wc_status),
+	TP_ARGS(cookie, qp, wc_status),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u64, user)
+		__field(u64, length)
+		__field(u32, qp)
+		__field(u32, slot)
+		__field(u32, status)
+		__field(int, wc_status)
+		__field(bool, is_recv)
+	),
+	TP_fast_assign(
+		__entry->token = cookie->dir->ep->obj.token;
+		__entry->user = cookie->user;
+		__entry->length = cookie->length;
+		__entry->qp = qp;
+		__entry->slot = cookie - cookie->dir->ring;
+		__entry->status = cookie->status;
+		__entry->wc_status = wc_status;
+		__entry->is_recv = cookie->dir->is_recv;
+	),
+	TP_printk("ep=%#llx qp=%u slot=%u %s length=%llu status=%u wc=%d cookie=%#llx",
+		  __entry->token, __entry->qp, __entry->slot,
+		  __entry->is_recv ? "recv" : "request", __entry->length,
+		  __entry->status, __entry->wc_status, __entry->user)
+);
+
 /* ---- errors of the layers below ---- */
 
 TRACE_EVENT(kdapl_error,

@@ -235,6 +235,21 @@ static void abort_attempt(struct kdapl_conn *conn)
 		destroy_id(conn);
 }
 
+/**
+ * kdapl_conn_half_posted - of the two work requests of a bind only one was posted
+ * @conn: its queue pair is there, so it is
+ * @err: why the device refused the second one
+ *
+ * The RMR's former key is being taken back, and no completion will tell: the
+ * connection breaks, and the bind is flushed with the rest (mt:M40).  Any context;
+ * the lock of the request direction is held.
+ */
+void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
+{
+	trace_kdapl_error("post_second_of_bind", err);
+	kdapl_conn_queue(conn, KDAPL_CONN_ERROR);
+}
+
 /* Any context; the queue is there, so the connection is. */
 static void conn_queue_event(struct kdapl_qp *qp, enum ib_event_type event)
 {

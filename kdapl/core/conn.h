@@ -119,6 +119,7 @@ u16 kdapl_port_of(const struct sockaddr_storage *addr);
 int kdapl_conn_open(struct kdapl_conn *conn);
 void kdapl_conn_start(struct kdapl_conn *conn);
 void kdapl_conn_queue(struct kdapl_conn *conn, unsigned long todo);
+void kdapl_conn_half_posted(struct kdapl_conn *conn, int err);
 void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
 void kdapl_conn_finish(struct kdapl_conn *conn);

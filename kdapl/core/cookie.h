@@ -13,20 +13,12 @@
 struct kdapl_dir;
 struct kdapl_rmr;
 
-enum kdapl_dto {
-	KDAPL_DTO_RECV,
-	KDAPL_DTO_SEND,
-	KDAPL_DTO_RDMA_READ,
-	KDAPL_DTO_RDMA_WRITE,
-	KDAPL_DTO_BIND,
-};
-
 /*
  * struct kdapl_cookie - one posted DTO or bind, from the post until its event is
  * taken
  * @node: in an EVD's FIFO, or in kdapl_dir.late
  * @dir: whose
- * @rmr: of a bind, with a reference; NULL for a DTO
+ * @rmr: of a bind, with a reference; NULL for a DTO and in a free slot
  * @user: the consumer's 64 bits
  * @length: of the post; for a receive of the message (mt:T48, mt:T49)
  * @status: DAT_DTO_COMPLETION_STATUS

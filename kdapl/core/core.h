@@ -145,27 +145,36 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE ep);
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
 				 void *buf, u32 size, u32 *length);
 
-/* post.c; any context, never sleeps or allocates (mt:T17) */
-DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
-			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags);
-DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
-			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags);
-DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
-				   DAT_COUNT segments,
-				   const DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie,
-				   const DAT_RMR_TRIPLET *remote,
-				   DAT_COMPLETION_FLAGS flags);
-DAT_RETURN kdapl_ep_post_rdma_write(struct kdapl_space *space, DAT_EP_HANDLE ep,
-				    DAT_COUNT segments,
-				    const DAT_LMR_TRIPLET *iov,
-				    DAT_DTO_COOKIE cookie,
-				    const DAT_RMR_TRIPLET *remote,
-				    DAT_COMPLETION_FLAGS flags);
+/* post.c */
+enum kdapl_dto_kind {
+	KDAPL_DTO_RECV,
+	KDAPL_DTO_SEND,
+	KDAPL_DTO_RDMA_READ,
+	KDAPL_DTO_RDMA_WRITE,
+	KDAPL_DTO_BIND,
+	KDAPL_NR_DTO_KINDS
+};
+
+/*
+ * struct kdapl_dto - a DTO as its consumer describes it
+ * @kind: KDAPL_DTO_RECV .. KDAPL_DTO_RDMA_WRITE
+ * @segments: in @iov
+ * @iov: local segments; copied (mt:T7)
+ * @cookie: given back in the completion
+ * @remote: of RDMA operations, may be NULL, which is refused; else ignored
+ * @flags: DAT_COMPLETION_*_FLAG
+ */
+struct kdapl_dto {
+	enum kdapl_dto_kind kind;
+	DAT_COUNT segments;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	const DAT_RMR_TRIPLET *remote;
+	DAT_COMPLETION_FLAGS flags;
+};
+
+DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			 const struct kdapl_dto *dto);
 
 /* sp.c, cr.c */
 DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,

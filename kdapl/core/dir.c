@@ -13,8 +13,8 @@
  * struct kdapl_cookie_ring - the memory of a direction's cookies
  * @former: the ring before, whose events may not have been dequeued yet
  * @size: cookies
- * @sge, @nr_sge: of kdapl_dir
  * @cookies: the slots
+ * @sge, @lkeys, @nr_sge: of kdapl_dir
  *
  * A ring stays until the endpoint goes, although a modify may replace it:
  * events that nobody dequeued yet are in its cookies.
@@ -22,29 +22,49 @@
 struct kdapl_cookie_ring {
 	struct kdapl_cookie_ring *former;
 	u32 size;
+	struct kdapl_cookie *cookies;
 	struct ib_sge *sge;
-	u8 *nr_sge;
-	struct kdapl_cookie cookies[];
+	u32 *lkeys;
+	u8 nr_sge[];
 };
 
-struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
-				     u32 max_sge, gfp_t gfp)
+static void ring_free(struct kdapl_cookie_ring *ring)
 {
+	kvfree(ring->lkeys);
+	kvfree(ring->sge);
+	kvfree(ring->cookies);
+	kvfree(ring);
+}
+
+/**
+ * kdapl_ring_alloc - a ring of cookies
+ * @dir: the direction that it is for
+ * @size: cookies
+ * @max_sge: segments of one post at most
+ * @lkeys: of requests: keep the keys of the segments
+ * @gfp: of the memory
+ *
+ * May sleep.  Return: for kdapl_dir_install(), or NULL.
+ */
+struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
+					   u32 max_sge, bool lkeys, gfp_t gfp)
+{
+	size_t per_post = max_t(size_t, max_sge, 1);
 	struct kdapl_cookie_ring *ring;
 	u32 i;
 
-	ring = kvzalloc(struct_size(ring, cookies, size), gfp);
+	ring = kvzalloc(struct_size(ring, nr_sge, size), gfp);
 	if (!ring)
 		return NULL;
-	if ((dir->is_recv || max_sge) && size) {
-		ring->sge = kvcalloc(size, max_t(size_t, max_sge, 1) * sizeof(*ring->sge), gfp);
-		ring->nr_sge = kvcalloc(size, sizeof(*ring->nr_sge), gfp);
-		if (!ring->sge || !ring->nr_sge) {
-			kvfree(ring->nr_sge);
-			kvfree(ring->sge);
-			kvfree(ring);
-			return NULL;
-		}
+	ring->cookies = kvcalloc(size, sizeof(*ring->cookies), gfp);
+	if (dir->is_recv)
+		ring->sge = kvcalloc(size, per_post * sizeof(*ring->sge), gfp);
+	else if (lkeys)
+		ring->lkeys = kvcalloc(size, per_post * sizeof(*ring->lkeys), gfp);
+	if (!ring->cookies || (dir->is_recv && !ring->sge) ||
+	    (!dir->is_recv && lkeys && !ring->lkeys)) {
+		ring_free(ring);
+		return NULL;
 	}
 	ring->size = size;
 	for (i = 0; i < size; i++) {
@@ -54,21 +74,26 @@ struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
 	return ring;
 }
 
+/**
+ * kdapl_rings_free - free a ring and those that it replaced
+ * @ring: may be NULL
+ */
 void kdapl_rings_free(struct kdapl_cookie_ring *ring)
 {
 	while (ring) {
 		struct kdapl_cookie_ring *former = ring->former;
 
-		kvfree(ring->nr_sge);
-		kvfree(ring->sge);
-		kvfree(ring);
+		ring_free(ring);
 		ring = former;
 	}
 }
 
-/*
- * Are there events in the rings before the present one that nobody dequeued?
- * Then it cannot be replaced now: two rings are enough for one endpoint.
+/**
+ * kdapl_dir_pinned - can the ring not be replaced now?
+ * @dir: its lock is held
+ *
+ * Return: true while events that nobody dequeued are in the ring before the
+ * present one: two rings are enough for one endpoint.
  */
 bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 {
@@ -83,12 +108,17 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 	return false;
 }
 
-/*
- * Held receives move along; the caller made sure that they fit.  What the ring
- * before the present one was is for the caller to free.
+/**
+ * kdapl_dir_install - use another ring from here on
+ * @dir: its lock is held, and it is not pinned
+ * @ring: of kdapl_ring_alloc(); held receives move there, and fit
+ * @max_sge: segments of one post at most
+ *
+ * Return: the ring before the present one, for the caller to free; may be NULL.
  */
 struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
-				       struct kdapl_cookie_ring *ring, u32 max_sge)
+					    struct kdapl_cookie_ring *ring,
+					    u32 max_sge)
 {
 	struct kdapl_cookie_ring *unused = NULL;
 	u32 size = ring->size;
@@ -111,6 +141,7 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 	dir->rings = ring;
 	dir->ring = ring->cookies;
 	dir->sge = ring->sge;
+	dir->lkeys = ring->lkeys;
 	dir->nr_sge = ring->nr_sge;
 	dir->size = size;
 	dir->max_sge = max_sge;
@@ -119,6 +150,12 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 	return unused;
 }
 
+/**
+ * kdapl_dir_init - an empty direction, without a ring
+ * @dir: zeroed
+ * @ep: whose
+ * @is_recv: of receives, else of requests
+ */
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 {
 	spin_lock_init(&dir->lock);

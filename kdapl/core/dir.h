@@ -21,7 +21,7 @@ struct kdapl_ep;
 /* What becomes of a post; follows the state, set with it. */
 enum kdapl_gate {
 	KDAPL_GATE_REFUSE,	/* kdapl_dir.refusal */
-	KDAPL_GATE_HOLD,	/* receives, until a queue has those before */
+	KDAPL_GATE_HOLD,	/* receives, until a queue pair has those before */
 	KDAPL_GATE_POST,
 	KDAPL_GATE_LATE,	/* flushed in turn, after the old life's last event */
 	KDAPL_GATE_FLUSH,	/* flushed at once */
@@ -35,14 +35,16 @@ enum kdapl_gate {
  * @gate, @refusal: see above
  * @await: the connection is not confirmed yet; the first successful receive
  *	   confirms it (A7)
- * @posted: work requests given to the queue in this life; under @lock
+ * @posted: work requests given to the queue pair in this life; under @lock
  * @completed: of those, completions seen; under @evd's lock
- * @held: receives waiting for a queue, from @ring[@held_first] on
+ * @held: receives waiting for a queue pair, from @ring[@held_first] on
  * @late: posts of KDAPL_GATE_LATE
  * @ring: @size cookies, used round; @next is the next one
- * @sge: of held receives, @max_sge per cookie; of requests on the queue where
- *	 kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults), else NULL
- * @nr_sge: of the same
+ * @max_sge: segments of one post at most
+ * @sge: segments of held receives, @max_sge per cookie; NULL for requests
+ * @lkeys: keys of requests on the queue pair, @max_sge per cookie, where
+ *	   kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults); else NULL
+ * @nr_sge: how many of @sge or @lkeys each cookie has
  * @rings: memory of @ring and of the rings it replaced
  * @binds: of requests: the EVD takes completions of binds
  */
@@ -65,13 +67,14 @@ struct kdapl_dir {
 	u32 max_sge;
 	struct kdapl_cookie *ring;
 	struct ib_sge *sge;
+	u32 *lkeys;
 	u8 *nr_sge;
 	struct kdapl_cookie_ring *rings;
 };
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
 struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
-					   u32 max_sge, gfp_t gfp);
+					   u32 max_sge, bool lkeys, gfp_t gfp);
 void kdapl_rings_free(struct kdapl_cookie_ring *ring);
 bool kdapl_dir_pinned(const struct kdapl_dir *dir);
 struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,

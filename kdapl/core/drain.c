@@ -335,11 +335,11 @@ bool kdapl_flush_step(struct kdapl_conn *conn)
 
 static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
 {
-	const struct ib_sge *sge = &dir->sge[i * dir->max_sge];
+	const u32 *lkeys = &dir->lkeys[i * dir->max_sge];
 	u32 n;
 
 	for (n = 0; n < dir->nr_sge[i]; n++)
-		if (sge[n].lkey == lkey)
+		if (lkeys[n] == lkey)
 			return true;
 	return false;
 }
@@ -376,7 +376,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 	if (conn)
 		kdapl_conn_get(conn);
 	spin_unlock_irq(&ep->lock);
-	if (conn && ep->req.sge) {
+	if (conn && ep->req.lkeys) {
 		/* What the device has completed waits no more. */
 		kdapl_evd_pull(ep->req.evd);
 		waits = dir_waits_with_key(&ep->req, lkey);

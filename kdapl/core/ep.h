@@ -16,6 +16,18 @@ struct kdapl_ep_use;
 struct kdapl_pz;
 
 /*
+ * struct kdapl_dto_limits - what the attributes allow one kind of post
+ * @flags: DAT_COMPLETION_*_FLAG that it may carry (mt:T19, mt:T21)
+ * @max_iov: segments
+ * @max_length: bytes
+ */
+struct kdapl_dto_limits {
+	u32 flags;
+	u32 max_iov;
+	u64 max_length;
+};
+
+/*
  * struct kdapl_ep - an Endpoint
  * @lock: state, @conn, @end_event; the directions' locks nest inside
  * @state: written by one function, ep_apply()
@@ -27,6 +39,7 @@ struct kdapl_pz;
  * @pz, @connect_evd: out of @use; may be NULL
  * @modify_lock: one modify at a time
  * @attr: as granted
+ * @limits: of @attr, by kind of post
  * @remote, @remote_qual, @local_qual: of the present or last connection
  */
 struct kdapl_ep {
@@ -42,6 +55,7 @@ struct kdapl_ep {
 	struct kdapl_evd *connect_evd;
 	struct mutex modify_lock;
 	DAT_EP_ATTR attr;
+	struct kdapl_dto_limits limits[KDAPL_NR_DTO_KINDS];
 	struct sockaddr_storage remote;
 	u64 remote_qual;
 	u64 local_qual;

@@ -233,7 +233,7 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 
 	dir->ring[i].on_queue = true;
 	dir->posted++;
-	ret = conn->qp.dev->qp->post_recv(&conn->qp, &wr);
+	ret = ib_post_recv(conn->qp.ib, &wr, NULL);
 	if (ret) {
 		dir->posted--;
 		dir->ring[i].on_queue = false;

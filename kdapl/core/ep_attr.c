@@ -302,11 +302,9 @@ u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 
 /* ---- rings ---------------------------------------------------------- */
 
-/* Segments per request to be kept, for kdapl_ep_key_gone(). */
-static u32 noted_sge(const struct kdapl_ep *ep, const DAT_EP_ATTR *attr)
+/* Segments of one request at most. */
+static u32 request_sge(const DAT_EP_ATTR *attr)
 {
-	if (!ep->obj.ia->dev->mute_faults)
-		return 0;
 	return max3(attr->max_request_iov, attr->max_rdma_read_iov,
 		    attr->max_rdma_write_iov);
 }
@@ -316,20 +314,21 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 			    struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
 {
 	gfp_t gfp = kdapl_gfp(ep->obj.space);
-	u32 req_sge = noted_sge(ep, attr);
+	u32 req_sge = request_sge(attr);
 
 	*req = NULL;
 	*recv = NULL;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
 	    req_sge != ep->req.max_sge) {
-		*req = kdapl_ring_alloc(&ep->req, attr->max_request_dtos, req_sge, gfp);
+		*req = kdapl_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,
+					ep->obj.ia->dev->mute_faults, gfp);
 		if (!*req)
 			return RET_NO_RESOURCE(MEMORY);
 	}
 	if (!ep->recv.rings || attr->max_recv_dtos != ep->recv.size ||
 	    attr->max_recv_iov != ep->recv.max_sge) {
 		*recv = kdapl_ring_alloc(&ep->recv, attr->max_recv_dtos,
-				   attr->max_recv_iov, gfp);
+					 attr->max_recv_iov, false, gfp);
 		if (!*recv) {
 			kdapl_rings_free(*req);
 			*req = NULL;
@@ -339,6 +338,43 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 	return DAT_SUCCESS;
 }
 
+/* What posts are checked against, once for all of them. */
+static void ep_set_limits(struct kdapl_ep *ep)
+{
+	/* Flags that each kind of post may carry, UNSIGNALLED aside (mt:T19). */
+	static const u32 flags[KDAPL_NR_DTO_KINDS] = {
+		[KDAPL_DTO_SEND] = DAT_COMPLETION_SUPPRESS_FLAG |
+				   DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+				   DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_DTO_RDMA_READ] = DAT_COMPLETION_SUPPRESS_FLAG |
+					DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_DTO_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
+					 DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_DTO_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
+				   DAT_COMPLETION_BARRIER_FENCE_FLAG,
+	};
+	const DAT_EP_ATTR *attr = &ep->attr;
+	struct kdapl_dto_limits *limits = ep->limits;
+	u32 i;
+
+	for (i = 0; i < KDAPL_NR_DTO_KINDS; i++) {
+		u32 of_dir = i == KDAPL_DTO_RECV ?
+			     attr->recv_completion_flags :
+			     attr->request_completion_flags;
+
+		limits[i].flags = flags[i] |
+				  (of_dir & DAT_COMPLETION_UNSIGNALLED_FLAG);
+		limits[i].max_length = i == KDAPL_DTO_RDMA_READ ||
+				       i == KDAPL_DTO_RDMA_WRITE ?
+				       attr->max_rdma_size :
+				       attr->max_message_size;
+	}
+	limits[KDAPL_DTO_RECV].max_iov = attr->max_recv_iov;
+	limits[KDAPL_DTO_SEND].max_iov = attr->max_request_iov;
+	limits[KDAPL_DTO_RDMA_READ].max_iov = attr->max_rdma_read_iov;
+	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
+}
+
 /* *@req and *@recv become what is to be freed. */
 static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
@@ -346,10 +382,11 @@ static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 {
 	use_install(ep, use);
 	if (*req)
-		*req = kdapl_dir_install(&ep->req, *req, noted_sge(ep, attr));
+		*req = kdapl_dir_install(&ep->req, *req, request_sge(attr));
 	if (*recv)
 		*recv = kdapl_dir_install(&ep->recv, *recv, attr->max_recv_iov);
 	ep->attr = *attr;
+	ep_set_limits(ep);
 }
 
 /**

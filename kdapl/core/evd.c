@@ -579,36 +579,3 @@ DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	kdapl_evd_put(e);
 	return ret;
 }
-
-/**
- * kdapl_evd_dequeue - dat_evd_dequeue
- * @space: of the caller
- * @evd: handle of an EVD
- * @event: out
- *
- * Any context.  Rules E41..E48.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2 for a null @event; DAT_QUEUE_EMPTY.
- */
-DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE evd,
-			     DAT_EVENT *event)
-{
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
-	DAT_RETURN ret;
-	bool notify;
-
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (!event)
-		ret = RET_BAD_ARG(2);
-	else if (kdapl_evd_take(e, event, &notify))
-		ret = DAT_SUCCESS;
-	else
-		ret = RET(QUEUE_EMPTY);
-	/* It took a batch from the device; a sink gets the rest. */
-	if (!ret && READ_ONCE(e->sink) && kdapl_evd_has_more(e))
-		kdapl_evd_kick(e);
-	kdapl_evd_put(e);
-	return ret;
-}

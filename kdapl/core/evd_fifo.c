@@ -90,7 +90,7 @@ static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	bind->status = cookie->status;
 }
 
-static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
+static inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 		     DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto =
@@ -109,11 +109,12 @@ static void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 }
 
 /* The slot is free for the next post (mt:T13). */
-static void cookie_release(struct kdapl_cookie *cookie)
+static inline void cookie_release(struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = cookie->rmr;
 
-	/* Pairs with cookie_get(): the event was read before the slot is free. */
+	cookie->rmr = NULL;
+	/* Pairs with cookie_take(): the event was read before the slot is free. */
 	smp_store_release(&cookie->busy, false);
 	if (unlikely(rmr))
 		kdapl_object_put(&rmr->obj);
@@ -136,30 +137,25 @@ static void node_done(struct kdapl_node *node, bool lost)
 	}
 }
 
-/* E35 */
-static bool cookie_notifies(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
-			    bool solicited)
+/* E35.  A CQ armed for solicited completions wakes by itself for those only. */
+static bool cookie_notifies(const struct kdapl_cookie *cookie)
 {
-	if (cookie->status != DAT_DTO_SUCCESS)
-		return true;
-	if (cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		return false;
-	return evd->config != KDAPL_EVD_CONFIG_SOLICITED ||
-	       !cookie->dir->is_recv || solicited;
+	return cookie->status != DAT_DTO_SUCCESS ||
+	       !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
 /* ---- completions ---------------------------------------------------- */
 
 /* The next completion not looked at yet; it stays the next until take_wc(). */
-static struct ib_wc *next_wc(struct kdapl_evd *evd)
+static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 {
 	int n;
 
 	lockdep_assert_held(&evd->lock);
 	if (evd->wc_next == evd->wc_end) {
-		if (!evd->cq.ib)
+		if (unlikely(!evd->cq.ib))
 			return NULL;
-		n = evd->cq.dev->qp->cq_poll(&evd->cq, KDAPL_WC_BATCH, evd->wc);
+		n = ib_poll_cq(evd->cq.ib, KDAPL_WC_BATCH, evd->wc);
 		if (n <= 0)
 			return NULL;
 		evd->wc_next = 0;
@@ -178,30 +174,48 @@ static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
  * The first of two work requests of a bind: the second one speaks for both, but
  * that the first one failed.
  */
-static bool is_invalidate(const struct ib_wc *wc)
+static bool wc_is_invalidate(const struct ib_wc *wc)
 {
 	return wc->wr_id & KDAPL_WR_INVALIDATE;
 }
 
-enum gate { GATE_PASS, GATE_INPUT, GATE_WAIT, GATE_STALE };
-
 /*
- * The RMR knows what became of a bind before its completion can be seen
- * (mt:M40).
+ * A success that nobody has to hear of but its consumer, which is nearly every
+ * completion.  The others are judged by wc_judge().
  */
-static enum gate bind_gate(struct kdapl_cookie *cookie, const struct ib_wc *wc)
+static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
+{
+	const struct kdapl_cookie *cookie = wc_cookie(wc);
+
+	return wc->status == IB_WC_SUCCESS && !wc_is_invalidate(wc) &&
+	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
+	       !(cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&
+	       !READ_ONCE(cookie->dir->await) && !evd->waiting;
+}
+
+/* What has to happen before a completion can be seen */
+enum wc_verdict {
+	WC_VISIBLE,	/* nothing */
+	WC_TELL,	/* the endpoint is told, then the completion is judged again */
+	WC_WAIT,	/* something that is under way; the EVD is kicked after it */
+	WC_STALE,	/* it is no completion of a DTO, or no longer one: drop it */
+};
+
+/* The RMR knows what became of a bind before its completion can be seen (mt:M40). */
+static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
+				     const struct ib_wc *wc)
 {
 	bool success = wc->status == IB_WC_SUCCESS;
 
 	/* First: of a bind that was not posted whole the slot may be another's. */
-	if (unlikely(is_invalidate(wc))) {
+	if (unlikely(wc_is_invalidate(wc))) {
 		cookie->failed |= !success && wc->status != IB_WC_WR_FLUSH_ERR;
-		return GATE_STALE;
+		return WC_STALE;
 	}
 	if (likely(!cookie->rmr))
-		return GATE_PASS;
-	return kdapl_rmr_complete(cookie->rmr, cookie, success) ? GATE_PASS :
-								  GATE_WAIT;
+		return WC_VISIBLE;
+	return kdapl_rmr_complete(cookie->rmr, cookie, success) ? WC_VISIBLE :
+								  WC_WAIT;
 }
 
 /*
@@ -209,43 +223,42 @@ static enum gate bind_gate(struct kdapl_cookie *cookie, const struct ib_wc *wc)
  * can be seen: A7 (first data confirms), D52 (the first error is all there is
  * to notice a broken connection by).
  */
-static enum gate gate(const struct ib_wc *wc, struct kdapl_conn **conn,
-		      enum kdapl_ep_input *input)
+static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn,
+				enum kdapl_ep_input *input)
 {
 	struct kdapl_cookie *cookie = wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
 
-	/* Its queue failed to flush, and the core completed it (kdapl_flush_step). */
+	/* Its queue pair failed to flush, and drain.c completed it. */
 	if (unlikely(!READ_ONCE(cookie->on_queue)))
-		return GATE_STALE;
+		return WC_STALE;
 	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (READ_ONCE(c->told))
-			return bind_gate(cookie, wc);
+			return wc_judge_bind(cookie, wc);
 		*input = KDAPL_EP_IN_BROKEN;
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
-			return bind_gate(cookie, wc);
-		/* Too late to confirm anything; see status_of(). */
+			return wc_judge_bind(cookie, wc);
+		/* Too late to confirm anything; see wc_dat_status(). */
 		if (READ_ONCE(c->told))
-			return GATE_PASS;
-		/* Answered, but our queue cannot send yet: a moment more. */
+			return WC_VISIBLE;
+		/* Answered, but our queue pair cannot send yet: a moment more. */
 		if (!smp_load_acquire(&c->rts))
-			return GATE_WAIT;
+			return WC_WAIT;
 		*input = KDAPL_EP_IN_ESTABLISHED;
 	}
 	*conn = c;
-	return GATE_INPUT;
+	return WC_TELL;
 }
 
 /*
- * A bind that fails has one status, whatever failed; a flush is no failure
- * (mt:M39).  A message for an attempt that has been given up is none: the
- * receive is flushed like the others, for nothing is received before
- * ESTABLISHED (D31, RULING 46).
+ * A bind that fails has one status, whatever failed; a flush is no failure (mt:M39).
+ * A message for an attempt that has been given up is none: the receive is flushed
+ * like the others, for nothing is received before ESTABLISHED (D31, RULING 46).
  */
-static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
+static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
 	if (unlikely(READ_ONCE(cookie->dir->await)))
 		return wc->status == IB_WC_SUCCESS ? DAT_DTO_ERR_FLUSHED :
@@ -258,35 +271,36 @@ static u32 status_of(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 
 /*
  * Accounts for the next completion.  With @event the completion goes there if
- * it is an event at all, else to the FIFO.  True: @event was filled.
+ * it is an event at all, else to the FIFO.  @plain: wc_is_plain().  True: @event
+ * was filled.
  */
-static bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
+static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
+				    bool *notify, bool plain)
 {
 	struct ib_wc *wc = &evd->wc[evd->wc_next++];
 	struct kdapl_cookie *cookie = wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *conn = dir->ep->conn;
-	/* A CQ armed for solicited completions wakes by itself only for those. */
-	bool solicited = true;
 	bool filled = false;
 
 	cookie->on_queue = false;
-	cookie->status = status_of(cookie, wc);
+	cookie->status = plain ? DAT_DTO_SUCCESS : wc_dat_status(cookie, wc);
 	if (cookie->status != DAT_DTO_SUCCESS)
 		cookie->length = 0;
 	else if (dir->is_recv)
 		cookie->length = wc->byte_len;
+	trace_kdapl_completion(cookie, conn->qp.num, wc->status);
 
-	if (cookie->status == DAT_DTO_SUCCESS &&
+	if (!plain && cookie->status == DAT_DTO_SUCCESS &&
 	    (cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG)) {
 		cookie_release(cookie);
 	} else if (event) {
 		fill_dto(evd, cookie, event);
-		*notify = cookie_notifies(evd, cookie, solicited);
+		*notify = cookie_notifies(cookie);
 		cookie_release(cookie);
 		filled = true;
 	} else {
-		cookie->node.notify = cookie_notifies(evd, cookie, solicited);
+		cookie->node.notify = cookie_notifies(cookie);
 		kdapl_object_get(&dir->ep->obj);
 		fifo_add(evd, &cookie->node);
 	}
@@ -297,30 +311,34 @@ static bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	return filled;
 }
 
-/* The lock is dropped for an input; then the caller looks again. */
-static enum gate pass_gate(struct kdapl_evd *evd, const struct ib_wc *wc,
-			   unsigned long *flags)
+/*
+ * Judges the next completion and tells the endpoint what it has to hear.  For that
+ * the lock is dropped, and the caller looks again.
+ */
+static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
+					 const struct ib_wc *wc,
+					 unsigned long *flags)
 {
 	enum kdapl_ep_input input;
 	struct kdapl_conn *conn;
-	enum gate g = gate(wc, &conn, &input);
+	enum wc_verdict verdict = wc_judge(wc, &conn, &input);
 
-	WRITE_ONCE(evd->waiting, g == GATE_WAIT);
-	if (g == GATE_STALE)
+	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
+	if (verdict == WC_STALE)
 		evd->wc_next++;
-	if (g != GATE_INPUT)
-		return g;
+	if (verdict != WC_TELL)
+		return verdict;
 	/*
 	 * The connection stays: this completion is not accounted for, so its
-	 * queue has not drained.  Somebody else may take the completion while
-	 * the lock is dropped, after the same input.
+	 * queue pair has not drained.  Somebody else may take the completion
+	 * while the lock is dropped, after the same input.
 	 */
 	kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&evd->lock, *flags);
 	kdapl_conn_input(conn, input);
 	kdapl_conn_put(conn);
 	spin_lock_irqsave(&evd->lock, *flags);
-	return GATE_INPUT;
+	return WC_TELL;
 }
 
 /*
@@ -343,7 +361,12 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 	return left;
 }
 
-/* All completions of the CQ go into the FIFO; true if there were any. */
+/**
+ * kdapl_evd_fetch - bring all completions of the CQ into the FIFO, tell nobody
+ * @evd: any EVD
+ *
+ * Any context, no lock of an EP or EVD held.  Return: true if there were any.
+ */
 bool kdapl_evd_fetch(struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -354,14 +377,14 @@ bool kdapl_evd_fetch(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	left = all_wcs(evd);
 	while (left && (wc = next_wc(evd)) != NULL) {
-		enum gate g = pass_gate(evd, wc, &flags);
+		enum wc_verdict verdict = wc_judge_and_tell(evd, wc, &flags);
 
-		if (g == GATE_WAIT)
+		if (verdict == WC_WAIT)
 			break;
-		if (g == GATE_INPUT)
+		if (verdict == WC_TELL)
 			continue;
-		if (g == GATE_PASS) {
-			take_wc(evd, NULL, NULL);
+		if (verdict == WC_VISIBLE) {
+			take_wc(evd, NULL, NULL, false);
 			any = true;
 		}
 		left = one_less(evd, left, &flags);
@@ -396,7 +419,14 @@ static struct kdapl_node *pool_slot_back(struct kdapl_evd *evd,
 	return NULL;
 }
 
-/* The first event, if there is one. */
+/**
+ * kdapl_evd_take - take the oldest event
+ * @evd: any EVD
+ * @event: out
+ * @notify: out: the event wakes a waiter and starts an upcall (E35)
+ *
+ * Any context, no lock of an EP or EVD held.  Return: false: there is none.
+ */
 bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 {
 	struct kdapl_node *node = NULL;
@@ -424,15 +454,15 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 		wc = left ? next_wc(evd) : NULL;
 		if (!wc)
 			break;
-		switch (pass_gate(evd, wc, &flags)) {
-		case GATE_WAIT:
+		switch (wc_judge_and_tell(evd, wc, &flags)) {
+		case WC_WAIT:
 			goto out;
-		case GATE_INPUT:
+		case WC_TELL:
 			continue;
-		case GATE_STALE:
+		case WC_STALE:
 			break;
-		case GATE_PASS:
-			found = take_wc(evd, event, notify);
+		case WC_VISIBLE:
+			found = take_wc(evd, event, notify, false);
 			break;
 		}
 		if (found)
@@ -444,6 +474,82 @@ out:
 	if (node)
 		node_done(node, false);
 	return found;
+}
+
+/* The next event without any ado, with the EVD's lock held. */
+enum at_once { TOOK, NONE, ASK };
+
+static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *event)
+{
+	struct ib_wc *wc;
+	bool notify;
+
+	if (unlikely(!list_empty(&evd->fifo)))
+		return ASK;
+	wc = next_wc(evd);
+	if (!wc)
+		return NONE;
+	if (unlikely(!wc_is_plain(evd, wc)))
+		return ASK;
+	take_wc(evd, event, &notify, true);
+	return TOOK;
+}
+
+/* What evd_take_at_once() could not do; drops a reference of @evd. */
+static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
+{
+	DAT_RETURN ret = RET(QUEUE_EMPTY);
+	bool notify;
+
+	if (kdapl_evd_take(evd, event, &notify))
+		ret = DAT_SUCCESS;
+	/* It fetched a batch from the CQ; a sink gets the rest. */
+	if (!ret && READ_ONCE(evd->sink) && kdapl_evd_has_more(evd))
+		kdapl_evd_kick(evd);
+	kdapl_object_put(&evd->obj);
+	return ret;
+}
+
+/**
+ * kdapl_evd_dequeue - dat_evd_dequeue
+ * @space: of the caller
+ * @handle: of an EVD
+ * @event: out
+ *
+ * The contract is in face/kdat.c.  Interrupts are off while it looks, which is an
+ * RCU read section too: the EVD's memory stays.  Any context.  Rules E41..E48.
+ *
+ * Return: as dat_evd_dequeue().
+ */
+DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
+			     DAT_EVENT *event)
+{
+	struct kdapl_object *obj;
+	struct kdapl_evd *evd;
+	enum at_once took;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	obj = kdapl_object_peek(space, handle, KDAPL_EVD);
+	if (unlikely(!obj || !event)) {
+		local_irq_restore(flags);
+		return obj ? RET_BAD_ARG(2) : RET_BAD_HANDLE(EVD_REQUEST);
+	}
+	evd = kdapl_evd_of(obj);
+	spin_lock(&evd->lock);
+	took = evd_take_at_once(evd, event);
+	spin_unlock(&evd->lock);
+	if (took == TOOK && unlikely(READ_ONCE(evd->sink)) &&
+	    kdapl_evd_has_more(evd))
+		kdapl_evd_kick(evd);
+	if (unlikely(took == ASK && !refcount_inc_not_zero(&obj->ref))) {
+		local_irq_restore(flags);
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	}
+	local_irq_restore(flags);
+	if (unlikely(took == ASK))
+		return evd_dequeue(evd, event);
+	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 }
 
 /* ---- raising events ------------------------------------------------- */

@@ -35,7 +35,10 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
 	u32 run = smp_load_acquire(&evd->runs_started) + 1;
 	u32 more = READ_ONCE(evd->nr_fifo) / KDAPL_EVD_BUDGET;
 
+	/* With them on, a run in softirq would wait for ksoftirqd to be scheduled. */
+	local_bh_disable();
 	kdapl_evd_kick(evd);
+	local_bh_enable();
 	/* Of a dead EVD no run need come any more. */
 	wait_event(evd->idle, READ_ONCE(evd->dead) || settled(evd, run, more));
 }
@@ -104,13 +107,16 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	/* Pairs with settled(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
-	wake_up_all(&evd->idle);
+	/* Hardly ever does somebody wait for the end of a run. */
+	if (wq_has_sleeper(&evd->idle))
+		wake_up_all(&evd->idle);
 	return n;
 }
 
 /*
- * Arms the CQ if somebody wants to know; true: look again at once.  Not for what
- * is behind a completion that waits: who lets that one pass kicks.
+ * Arms the CQ if somebody wants to know; true: look again at once.  But while the
+ * next completion has to wait for something (WC_WAIT), a look would find only that
+ * again: whoever ends the wait kicks the EVD.
  */
 static bool evd_arm(struct kdapl_evd *evd)
 {

@@ -59,6 +59,34 @@ struct kdapl_ia {
 	char name[DAT_NAME_MAX_LENGTH];
 };
 
+/**
+ * kdapl_object_peek - look a handle up, without a reference
+ * @space: in which the handle is valid
+ * @handle: any value at all
+ * @type: what it must be; 0 for any type
+ *
+ * Caller is in an RCU read section, or has interrupts off, which is one as well:
+ * the object's memory stays so long.  It may be retired at any moment, which the
+ * object's own lock tells.  Any context.
+ *
+ * Return: the object, or NULL: freed, forged, foreign, of another type, or its
+ * IA is closing (E5, I15).
+ */
+static inline struct kdapl_object *kdapl_object_peek(const struct kdapl_space *space,
+						     DAT_HANDLE handle,
+						     enum kdapl_type type)
+{
+	u64 token = (uintptr_t)handle;
+	struct kdapl_object *obj;
+
+	if (unlikely(type && token >> 56 != type))
+		return NULL;
+	obj = kdapl_slot_object(space, token);
+	if (unlikely(!obj || obj->token != token || READ_ONCE(obj->ia->closing)))
+		return NULL;
+	return obj;
+}
+
 /*
  * uDAPL's values of *async_evd_handle that are no handles (I6); see
  * <dat/udat.h>.

@@ -33,55 +33,6 @@ struct lmr_args {
 };
 
 /*
- * The local check of posts
- */
-
-static DAT_RETURN violation(DAT_RETURN_TYPE type, DAT_MEM_PRIV_FLAGS right)
-{
-	bool reads = right == DAT_MEM_PRIV_LOCAL_READ_FLAG;
-
-	if (type == DAT_PROTECTION_VIOLATION)
-		return DAT_ERROR(type, reads ? DAT_PROTECTION_READ :
-					       DAT_PROTECTION_WRITE);
-	return DAT_ERROR(type, reads ? DAT_PRIVILEGES_READ :
-				       DAT_PRIVILEGES_WRITE);
-}
-
-static bool inside(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
-{
-	u64 offset = segment->virtual_address - lmr->start;
-
-	return segment->virtual_address >= lmr->start &&
-	       offset <= lmr->length &&
-	       segment->segment_length <= lmr->length - offset;
-}
-
-/* Kernel-doc is in lmr.h. */
-DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
-			   const DAT_LMR_TRIPLET *segment,
-			   DAT_MEM_PRIV_FLAGS right, struct ib_sge *sge)
-{
-	const struct kdapl_lmr *lmr;
-
-	lmr = xa_load(&space->lmrs, segment->lmr_context);
-	if (unlikely(!lmr))
-		return violation(DAT_PROTECTION_VIOLATION, right);
-	/* No message is as long as sge->length cannot tell (mt:T6). */
-	if (unlikely(!inside(lmr, segment) ||
-		     segment->segment_length > U32_MAX))
-		return RET_BAD_ARG(3);
-	if (unlikely(lmr->pz != pz))
-		return violation(DAT_PROTECTION_VIOLATION, right);
-	if (unlikely(!(lmr->privileges & right)))
-		return violation(DAT_PRIVILEGES_VIOLATION, right);
-
-	sge->addr = segment->virtual_address;
-	sge->length = segment->segment_length;
-	sge->lkey = READ_ONCE(lmr->lkey);
-	return DAT_SUCCESS;
-}
-
-/*
  * Creation
  */
 
@@ -272,6 +223,7 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	lmr->privileges = args->privileges;
 	lmr->mem_type = args->mem_type;
 	lmr->description = args->description;
+	lmr->context = kdapl_lmr_context(&lmr->obj);
 	return lmr;
 }
 
@@ -295,18 +247,6 @@ static DAT_RETURN lmr_register(struct kdapl_lmr *lmr, struct lmr_args *args)
 	return DAT_SUCCESS;
 }
 
-/* From here on posts find the LMR, so it must be complete. */
-static int lmr_enlist(struct kdapl_lmr *lmr)
-{
-	struct kdapl_space *space = lmr->obj.space;
-	int ret;
-
-	ret = xa_alloc_cyclic(&space->lmrs, &lmr->context, lmr,
-			      XA_LIMIT(1, U32_MAX), &space->next_lmr,
-			      kdapl_gfp(space));
-	return min(ret, 0);
-}
-
 /*
  * Registers, and makes the LMR known to posts.  Caller is in the IA's section.
  * Return: DAT_SUCCESS and *@new with its first reference, not published yet.
@@ -321,18 +261,9 @@ static DAT_RETURN lmr_make(struct lmr_args *args, struct kdapl_lmr **new)
 		return reg_failed(-ENOMEM);
 	ret = lmr_register(lmr, args);
 	if (ret)
-		goto abort;
-	if (lmr_enlist(lmr)) {
-		ret = reg_failed(-ENOMEM);
-		goto dereg;
-	}
-	*new = lmr;
-	return DAT_SUCCESS;
-
-dereg:
-	args->ia->dev->mr->dereg(lmr->region);
-abort:
-	kdapl_object_abort(&lmr->obj);
+		kdapl_object_abort(&lmr->obj);
+	else
+		*new = lmr;
 	return ret;
 }
 
@@ -559,10 +490,8 @@ static void lmr_teardown(struct kdapl_object *obj)
 	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 
 	lmr_release_verbs(obj);
-	if (kdapl_object_retire(obj)) {
-		xa_erase(&obj->space->lmrs, lmr->context);
+	if (kdapl_object_retire(obj))
 		kdapl_object_unuse(&lmr->pz->obj);
-	}
 }
 
 static const struct kdapl_object_ops lmr_ops = {
@@ -597,10 +526,9 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 	default:
 		return RET_BAD_HANDLE(LMR);
 	}
-	xa_erase(&lmr->obj.space->lmrs, lmr->context);
 	/*
-	 * Posts that found the LMR have handed its key to the device, or never
-	 * will (mt:T12).  Programs register and free often: do not wait for
+	 * No post finds the LMR any more; those that did have handed its key to
+	 * the device, or never will (mt:T12).  Programs register and free often: do not wait for
 	 * long.
 	 */
 	synchronize_rcu_expedited();
@@ -649,8 +577,9 @@ struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 {
 	struct kdapl_lmr *lmr;
 
-	lmr = xa_load(&ia->obj.space->lmrs, segment->lmr_context);
-	return lmr && lmr->obj.ia == ia && inside(lmr, segment) ? lmr : NULL;
+	lmr = kdapl_lmr_peek(ia->obj.space, segment->lmr_context);
+	return lmr && lmr->obj.ia == ia && kdapl_lmr_inside(lmr, segment) ?
+	       lmr : NULL;
 }
 
 static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments,

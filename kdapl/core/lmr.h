@@ -75,18 +75,39 @@ struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 				       const DAT_LMR_TRIPLET *segment);
 
 /*
- * The local checks of one segment (mt:T5, mt:T29), in their order.  Caller is
- * in an RCU read section that must last until the work request has been posted.
- * Segments of length 0 are for the caller to skip (mt:T3).
- *
- * @pz: zone of the endpoint, may be NULL (matches no LMR)
- * @right: DAT_MEM_PRIV_LOCAL_READ_FLAG for a source, ..LOCAL_WRITE.. for a sink
- * Return: DAT_SUCCESS and *@sge filled; DAT_PROTECTION_VIOLATION,
- * DAT_PRIVILEGES_VIOLATION with /READ or /WRITE, DAT_INVALID_PARAMETER/ARG3.
- * Any context.
+ * The lmr_context of an LMR: the index of its slot, and as much of the slot's
+ * generation as there is room for, so that the context of a freed LMR names no
+ * other one for long (mt:M27).
  */
-DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
-			   const DAT_LMR_TRIPLET *segment,
-			   DAT_MEM_PRIV_FLAGS right, struct ib_sge *sge);
+static inline u32 kdapl_lmr_context(const struct kdapl_object *obj)
+{
+	return (u32)(obj->token >> 32) << KDAPL_INDEX_BITS | (u32)obj->token;
+}
+
+/*
+ * The LMR of @space with that lmr_context, or NULL.  One that is being freed is not
+ * found.  Caller is in an RCU read section, or has interrupts off, which keeps it.
+ */
+static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
+					       DAT_LMR_CONTEXT context)
+{
+	struct kdapl_object *obj;
+
+	obj = kdapl_slot_object(space, context & (BIT(KDAPL_INDEX_BITS) - 1));
+	if (unlikely(!obj || obj->token >> 56 != KDAPL_LMR ||
+		     kdapl_lmr_context(obj) != context ||
+		     kdapl_object_dead(obj)))
+		return NULL;
+	return container_of(obj, struct kdapl_lmr, obj);
+}
+
+static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
+				    const DAT_LMR_TRIPLET *segment)
+{
+	u64 offset = segment->virtual_address - lmr->start;
+
+	return segment->virtual_address >= lmr->start && offset <= lmr->length &&
+	       segment->segment_length <= lmr->length - offset;
+}
 
 #endif /* KDAPL_LMR_H */

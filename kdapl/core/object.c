@@ -2,11 +2,11 @@
 /*
  * Handles and the life of objects (core/object.h tells the rules).
  *
- * A handle is a token: type (8 bits), generation (24 bits), slot index (32
- * bits).  Slots live in chunks that stay for the life of the space, so a look-up
- * is two loads and one compare under RCU, and a forged index hits either no
- * chunk or a slot whose object has another token.  A slot whose generation
- * would wrap is never used again (A1).
+ * Slots live in chunks that stay for the life of the space, and a directory of the
+ * chunks is replaced as a whole when it is full.  So a look-up is a few loads and
+ * one compare under RCU, and a forged index hits either no chunk or a slot whose
+ * object has another token.  A slot whose generation would wrap is never used
+ * again (A1).
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -25,11 +25,27 @@ static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 	return (u64)type << 56 | (u64)generation << 32 | index;
 }
 
-static struct kdapl_slot *slot_of(struct kdapl_space *space, u32 index)
+/* The slot of an index that was given out; the directory does not change. */
+static struct kdapl_slot *slot_at(const struct kdapl_slots *slots, u32 index)
 {
-	struct kdapl_slot *chunk = xa_load(&space->chunks, index / KDAPL_CHUNK_SLOTS);
+	return &slots->chunk[index / KDAPL_CHUNK_SLOTS][index % KDAPL_CHUNK_SLOTS];
+}
 
-	return chunk ? &chunk[index % KDAPL_CHUNK_SLOTS] : NULL;
+/* The lock is held, under which the directory is replaced. */
+static struct kdapl_slots *space_slots(const struct kdapl_space *space)
+{
+	return rcu_dereference_protected(space->slots,
+					 lockdep_is_held(&space->lock));
+}
+
+static struct kdapl_slots *slots_alloc(struct kdapl_space *space, u32 nr_chunks)
+{
+	struct kdapl_slots *slots;
+
+	slots = kvzalloc(struct_size(slots, chunk, nr_chunks), kdapl_gfp(space));
+	if (slots)
+		slots->nr_chunks = nr_chunks;
+	return slots;
 }
 
 /**
@@ -39,20 +55,24 @@ static struct kdapl_slot *slot_of(struct kdapl_space *space, u32 index)
  * @user: it belongs to a process
  * @max_objects: how many objects it may hold at once
  *
- * Return: 0.
+ * May sleep.  Return: 0; -ENOMEM.
  */
 int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
 		     u32 max_objects)
 {
+	struct kdapl_slots *slots = slots_alloc(space, 0);
+
+	if (!slots)
+		return -ENOMEM;
 	memset(space, 0, sizeof(*space));
+	RCU_INIT_POINTER(space->slots, slots);
 	spin_lock_init(&space->lock);
-	xa_init(&space->chunks);
-	xa_init_flags(&space->lmrs, XA_FLAGS_ALLOC1);
+	mutex_init(&space->growing);
 	INIT_LIST_HEAD(&space->ias);
 	mutex_init(&space->ia_lock);
 	space->net = get_net(net);
 	space->user = user;
-	space->max_objects = max_objects;
+	space->max_objects = min_t(u32, max_objects, BIT(KDAPL_INDEX_BITS) - 1);
 	space->max_ias = user ? USER_MAX_IAS : INT_MAX;
 	space->max_rmrs = user ? USER_MAX_RMRS : INT_MAX;
 	return 0;
@@ -66,87 +86,119 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
  */
 void kdapl_space_destroy(struct kdapl_space *space)
 {
-	struct kdapl_slot *chunk;
-	unsigned long i;
+	struct kdapl_slots *slots = rcu_dereference_raw(space->slots);
+	u32 i;
 
 	wait_var_event(&space->nr_live, !atomic_read(&space->nr_live));
 	WARN_ON_ONCE(space->nr_objects);
-	xa_for_each(&space->chunks, i, chunk)
-		kvfree(chunk);
-	xa_destroy(&space->chunks);
-	xa_destroy(&space->lmrs);
+	for (i = 0; i < slots->nr_chunks; i++)
+		kvfree(slots->chunk[i]);
+	kvfree(slots);
+	mutex_destroy(&space->growing);
 	put_net(space->net);
 }
 
-/* Adds a chunk of free slots; somebody else may have been faster. */
-static int space_grow(struct kdapl_space *space, u32 number)
+/* Puts free slots behind those that have been free for longer. */
+static void slots_add_free(struct kdapl_space *space, u32 first, u32 last)
 {
-	struct kdapl_slot *chunk;
-	u32 first = number * KDAPL_CHUNK_SLOTS;
-	unsigned long flags;
-	int i, ret;
+	lockdep_assert_held(&space->lock);
+	if (space->free_slot)
+		slot_at(space_slots(space), space->last_free)->next_free = first;
+	else
+		space->free_slot = first;
+	space->last_free = last;
+}
 
-	chunk = kvcalloc(KDAPL_CHUNK_SLOTS, sizeof(*chunk), kdapl_gfp(space));
-	if (!chunk)
+/*
+ * Adds a chunk of free slots, unless somebody else was faster.  Readers keep the
+ * directory that they found: the new one has the same chunks and one more.
+ */
+static int space_grow(struct kdapl_space *space)
+{
+	struct kdapl_slots *old, *new;
+	u32 first, i, n;
+
+	lockdep_assert_held(&space->growing);
+	if (READ_ONCE(space->free_slot))
+		return 0;
+	old = rcu_dereference_protected(space->slots, lockdep_is_held(&space->growing));
+	n = old->nr_chunks;
+	if (n == BIT(KDAPL_INDEX_BITS) / KDAPL_CHUNK_SLOTS)
+		return -ENOSPC;
+	new = slots_alloc(space, n + 1);
+	if (!new)
 		return -ENOMEM;
-	ret = xa_insert(&space->chunks, number, chunk, kdapl_gfp(space));
-	if (ret) {
-		kvfree(chunk);
-		return ret == -EBUSY ? 0 : ret;
+	new->chunk[n] = kvcalloc(KDAPL_CHUNK_SLOTS, sizeof(**new->chunk),
+				 kdapl_gfp(space));
+	if (!new->chunk[n]) {
+		kvfree(new);
+		return -ENOMEM;
 	}
+	memcpy(new->chunk, old->chunk, n * sizeof(*new->chunk));
 
-	spin_lock_irqsave(&space->lock, flags);
+	first = n * KDAPL_CHUNK_SLOTS;
+	for (i = 0; i < KDAPL_CHUNK_SLOTS - 1; i++)
+		new->chunk[n][i].next_free = first + i + 1;
+	spin_lock_irq(&space->lock);
+	rcu_assign_pointer(space->slots, new);
 	/* Slot 0 stays unused: 0 ends the free list. */
-	for (i = KDAPL_CHUNK_SLOTS - 1; i >= (number ? 0 : 1); i--) {
-		chunk[i].next_free = space->free_slot;
-		space->free_slot = first + i;
-	}
-	space->nr_slots += KDAPL_CHUNK_SLOTS;
-	spin_unlock_irqrestore(&space->lock, flags);
+	slots_add_free(space, n ? first : 1, first + KDAPL_CHUNK_SLOTS - 1);
+	spin_unlock_irq(&space->lock);
+	kvfree_rcu(old, rcu);
 	return 0;
+}
+
+/* The slot that has been free for the longest time, or NULL. */
+static struct kdapl_slot *slot_take_free(struct kdapl_space *space, u32 *index)
+{
+	struct kdapl_slot *slot;
+
+	lockdep_assert_held(&space->lock);
+	*index = space->free_slot;
+	if (!*index)
+		return NULL;
+	slot = slot_at(space_slots(space), *index);
+	/* The last one names what was behind it when it was last used. */
+	space->free_slot = *index == space->last_free ? 0 : slot->next_free;
+	return slot;
 }
 
 static int slot_reserve(struct kdapl_space *space, u32 *index,
 			struct kdapl_slot **slot)
 {
-	unsigned long flags;
-	u32 number;
-	int ret;
+	int ret = 0;
 
-	for (;;) {
-		spin_lock_irqsave(&space->lock, flags);
-		if (space->nr_objects >= space->max_objects) {
-			spin_unlock_irqrestore(&space->lock, flags);
-			return -ENOSPC;
-		}
-		*index = space->free_slot;
-		if (*index) {
-			*slot = slot_of(space, *index);
-			space->free_slot = (*slot)->next_free;
-			space->nr_objects++;
-			spin_unlock_irqrestore(&space->lock, flags);
-			return 0;
-		}
-		number = space->nr_slots / KDAPL_CHUNK_SLOTS;
-		spin_unlock_irqrestore(&space->lock, flags);
-
-		ret = space_grow(space, number);
-		if (ret)
-			return ret;
-	}
+	do {
+		spin_lock_irq(&space->lock);
+		*slot = NULL;
+		if (space->nr_objects >= space->max_objects)
+			ret = -ENOSPC;
+		else
+			*slot = slot_take_free(space, index);
+		space->nr_objects += !!*slot;
+		spin_unlock_irq(&space->lock);
+		if (*slot || ret)
+			break;
+		mutex_lock(&space->growing);
+		ret = space_grow(space);
+		mutex_unlock(&space->growing);
+	} while (!ret);
+	return ret;
 }
 
-static void slot_return(struct kdapl_space *space, u32 index,
-			struct kdapl_slot *slot)
+static void slot_return(struct kdapl_object *obj)
 {
+	struct kdapl_space *space = obj->space;
+	u32 index = (u32)obj->token;
+	struct kdapl_slot *slot;
 	unsigned long flags;
 
 	spin_lock_irqsave(&space->lock, flags);
 	space->nr_objects--;
+	slot = slot_at(space_slots(space), index);
 	if (slot->generation < KDAPL_GENERATION_MAX) {
 		slot->generation++;
-		slot->next_free = space->free_slot;
-		space->free_slot = index;
+		slots_add_free(space, index, index);
 	}
 	spin_unlock_irqrestore(&space->lock, flags);
 }
@@ -190,6 +242,17 @@ int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 	return 0;
 }
 
+/* Where @obj's handle points to it; chunks stay, so that needs no lock. */
+static struct kdapl_object __rcu **object_slot(struct kdapl_object *obj)
+{
+	struct kdapl_object __rcu **slot;
+
+	rcu_read_lock();
+	slot = &slot_at(rcu_dereference(obj->space->slots), (u32)obj->token)->obj;
+	rcu_read_unlock();
+	return slot;
+}
+
 /**
  * kdapl_object_publish - make the handle work
  * @obj: completely built
@@ -212,7 +275,7 @@ void kdapl_object_publish(struct kdapl_object *obj)
 		mutex_unlock(&ia->lock);
 	}
 	trace_kdapl_object_new(obj);
-	rcu_assign_pointer(slot_of(space, (u32)obj->token)->obj, obj);
+	rcu_assign_pointer(*object_slot(obj), obj);
 }
 
 /**
@@ -221,8 +284,7 @@ void kdapl_object_publish(struct kdapl_object *obj)
  */
 void kdapl_object_abort(struct kdapl_object *obj)
 {
-	slot_return(obj->space, (u32)obj->token,
-		    slot_of(obj->space, (u32)obj->token));
+	slot_return(obj);
 	kdapl_object_put(obj);
 }
 
@@ -239,12 +301,12 @@ void kdapl_object_abort(struct kdapl_object *obj)
 bool kdapl_object_retire(struct kdapl_object *obj)
 {
 	struct kdapl_space *space = obj->space;
-	struct kdapl_slot *slot = slot_of(space, (u32)obj->token);
+	struct kdapl_object __rcu **slot = object_slot(obj);
 	struct kdapl_ia *ia = obj->ia;
 
-	if (unrcu_pointer(cmpxchg(&slot->obj, RCU_INITIALIZER(obj), NULL)) != obj)
+	if (unrcu_pointer(cmpxchg(slot, RCU_INITIALIZER(obj), NULL)) != obj)
 		return false;
-	slot_return(space, (u32)obj->token, slot);
+	slot_return(obj);
 
 	if (obj->type == KDAPL_IA) {
 		mutex_lock(&space->ia_lock);
@@ -262,38 +324,6 @@ bool kdapl_object_retire(struct kdapl_object *obj)
 }
 
 /**
- * kdapl_object_find_rcu - look a handle up, without a reference
- * @space: in which the handle is valid
- * @handle: any value at all
- * @type: what it must be; 0 for any type
- *
- * Caller is in an RCU read section, within which the object's memory stays; it
- * may be retired at any moment, which the object's own lock tells.  Any
- * context.
- *
- * Return: the object, or NULL: freed, forged, foreign, of another type, or its
- * IA is closing (E5, I15).
- */
-struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
-					   DAT_HANDLE handle,
-					   enum kdapl_type type)
-{
-	u64 token = (uintptr_t)handle;
-	struct kdapl_object *obj;
-	struct kdapl_slot *slot;
-
-	if (type && token >> 56 != type)
-		return NULL;
-	slot = slot_of(space, (u32)token);
-	if (!slot)
-		return NULL;
-	obj = rcu_dereference(slot->obj);
-	if (!obj || obj->token != token || READ_ONCE(obj->ia->closing))
-		return NULL;
-	return obj;
-}
-
-/**
  * kdapl_object_find - look a handle up and take a reference
  * @space: in which the handle is valid
  * @handle: any value at all
@@ -301,7 +331,7 @@ struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
  *
  * Any context.
  *
- * Return: as kdapl_object_find_rcu().
+ * Return: as kdapl_object_peek().
  */
 struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
 				       DAT_HANDLE handle, enum kdapl_type type)
@@ -309,7 +339,7 @@ struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
-	obj = kdapl_object_find_rcu(space, handle, type);
+	obj = kdapl_object_peek(space, handle, type);
 	if (obj && !refcount_inc_not_zero(&obj->ref))
 		obj = NULL;
 	rcu_read_unlock();
@@ -393,7 +423,7 @@ DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
-	obj = kdapl_object_find_rcu(space, handle, 0);
+	obj = kdapl_object_peek(space, handle, 0);
 	if (obj && !type) {
 		ret = RET_BAD_ARG(2);
 	} else if (obj) {
@@ -422,7 +452,7 @@ DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
-	obj = kdapl_object_find_rcu(space, handle, 0);
+	obj = kdapl_object_peek(space, handle, 0);
 	if (obj && !context) {
 		ret = RET_BAD_ARG(2);
 	} else if (obj) {
@@ -450,7 +480,7 @@ DAT_RETURN kdapl_set_context(struct kdapl_space *space, DAT_HANDLE handle,
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
-	obj = kdapl_object_find_rcu(space, handle, 0);
+	obj = kdapl_object_peek(space, handle, 0);
 	if (obj) {
 		WRITE_ONCE(obj->context.as_64, context.as_64);
 		ret = DAT_SUCCESS;

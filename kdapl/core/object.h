@@ -57,9 +57,13 @@ enum kdapl_type {
 	KDAPL_NR_TYPES
 };
 
-/* For object.c and its test only. */
+/*
+ * A handle is a token: type (8 bits), generation (24 bits), index of a slot (32
+ * bits, of which the lower KDAPL_INDEX_BITS are used).
+ */
 #define KDAPL_CHUNK_SLOTS	256
 #define KDAPL_GENERATION_MAX	0xffffffU
+#define KDAPL_INDEX_BITS	20
 
 /*
  * struct kdapl_slot - a place in the table of handles
@@ -74,20 +78,31 @@ struct kdapl_slot {
 };
 
 /*
+ * struct kdapl_slots - the directory of the chunks that slots live in
+ * @nr_chunks: in @chunk
+ * @rcu: frees it when a larger one has replaced it; the chunks stay
+ * @chunk: KDAPL_CHUNK_SLOTS slots each
+ */
+struct kdapl_slots {
+	u32 nr_chunks;
+	struct rcu_head rcu;
+	struct kdapl_slot *chunk[];
+};
+
+/*
  * struct kdapl_space - who can name what: one per open file, one for the kernel
  * @lock: slot allocation
- * @chunks: chunk number to slots; chunks stay until the space goes
- * @nr_slots: slots in @chunks
- * @free_slot: first of the free slots, linked by index; 0 ends the list
+ * @slots: all slots; chunks stay until the space goes
+ * @growing: one adds a chunk at a time
+ * @free_slot, @last_free: first and last of the free slots, linked by index; 0 ends
+ *			   the list.  The slot that was free for the longest time
+ *			   is used next, so that a dead handle stays wrong for long
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
  * @nr_live: objects whose memory is not released yet
  * @nr_ias, @max_ias: open IAs; each has memory for each processor that no limit
  *		      of a process counts
  * @nr_rmrs, @max_rmrs: RMRs; the device has memory for each, too
- * @lmrs: lmr_context to struct kdapl_lmr, cyclic so that a context is not
- *	  used again soon (mt:M27)
- * @next_lmr: where the cyclic allocation goes on
  * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
  * @ia_lock: protects @ias
  * @net: the opener's network namespace, held
@@ -95,9 +110,10 @@ struct kdapl_slot {
  */
 struct kdapl_space {
 	spinlock_t lock;
-	struct xarray chunks;
-	u32 nr_slots;
+	struct kdapl_slots __rcu *slots;
+	struct mutex growing;
 	u32 free_slot;
+	u32 last_free;
 	u32 nr_objects;
 	u32 max_objects;
 	atomic_t nr_live;
@@ -105,8 +121,6 @@ struct kdapl_space {
 	int max_ias;
 	atomic_t nr_rmrs;
 	int max_rmrs;
-	struct xarray lmrs;
-	u32 next_lmr;
 	struct list_head ias;
 	struct mutex ia_lock;
 	struct net *net;
@@ -179,10 +193,24 @@ void kdapl_object_abort(struct kdapl_object *obj);
 void kdapl_object_publish(struct kdapl_object *obj);
 bool kdapl_object_retire(struct kdapl_object *obj);
 
+/*
+ * The object in a slot, or NULL: of an index that was never given out, a free one,
+ * one whose object has gone.  Within it is what the RCU read section keeps.
+ */
+static inline struct kdapl_object *kdapl_slot_object(const struct kdapl_space *space,
+						     u32 index)
+{
+	const struct kdapl_slots *slots;
+
+	slots = rcu_dereference_check(space->slots, rcu_read_lock_sched_held());
+	if (unlikely(index / KDAPL_CHUNK_SLOTS >= slots->nr_chunks))
+		return NULL;
+	return rcu_dereference_check(slots->chunk[index / KDAPL_CHUNK_SLOTS]
+				     [index % KDAPL_CHUNK_SLOTS].obj,
+				     rcu_read_lock_sched_held());
+}
+
 /* @type 0 finds an object of any type. */
-struct kdapl_object *kdapl_object_find_rcu(struct kdapl_space *space,
-					   DAT_HANDLE handle,
-					   enum kdapl_type type);
 struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
 				       DAT_HANDLE handle,
 				       enum kdapl_type type);
@@ -198,6 +226,12 @@ void kdapl_object_put(struct kdapl_object *obj);
 static inline bool kdapl_object_use(struct kdapl_object *obj)
 {
 	return atomic_inc_unless_negative(&obj->users);
+}
+
+/* Was it killed (kdapl_object_kill)? */
+static inline bool kdapl_object_dead(const struct kdapl_object *obj)
+{
+	return atomic_read(&obj->users) < 0;
 }
 
 static inline void kdapl_object_unuse(struct kdapl_object *obj)

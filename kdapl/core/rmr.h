@@ -71,7 +71,7 @@ struct kdapl_bind {
 #define KDAPL_WR_INVALIDATE	1UL
 
 /* post.c */
-DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE ep,
+DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			      struct kdapl_bind *bind, DAT_DTO_COOKIE cookie,
 			      DAT_COMPLETION_FLAGS flags);
 

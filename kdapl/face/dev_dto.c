@@ -40,33 +40,30 @@ static int check_dto(const struct kdapl_uapi_dto *dto)
 }
 
 static DAT_RETURN post_dto(struct kdapl_file *file, DAT_EP_HANDLE ep,
-			   const struct kdapl_uapi_dto *dto,
+			   const struct kdapl_uapi_dto *from,
 			   const DAT_LMR_TRIPLET *segments)
 {
-	const DAT_LMR_TRIPLET *iov = dto->segments ? segments : NULL;
-	DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
-	DAT_RMR_TRIPLET remote = {
-		.rmr_context = dto->rmr_context,
-		.target_address = dto->target_address,
-		.segment_length = dto->target_length,
+	static const u8 kinds[] = {
+		[KDAPL_OP_SEND] = KDAPL_DTO_SEND,
+		[KDAPL_OP_RECV] = KDAPL_DTO_RECV,
+		[KDAPL_OP_RDMA_READ] = KDAPL_DTO_RDMA_READ,
+		[KDAPL_OP_RDMA_WRITE] = KDAPL_DTO_RDMA_WRITE,
+	};
+	const DAT_RMR_TRIPLET remote = {
+		.rmr_context = from->rmr_context,
+		.target_address = from->target_address,
+		.segment_length = from->target_length,
+	};
+	const struct kdapl_dto dto = {
+		.kind = kinds[from->op],
+		.segments = from->num_segments,
+		.iov = from->segments ? segments : NULL,
+		.cookie = { .as_64 = from->cookie },
+		.remote = &remote,
+		.flags = from->flags,
 	};
 
-	switch (dto->op) {
-	case KDAPL_OP_SEND:
-		return kdapl_ep_post_send(&file->space, ep, dto->num_segments,
-					  iov, cookie, dto->flags);
-	case KDAPL_OP_RECV:
-		return kdapl_ep_post_recv(&file->space, ep, dto->num_segments,
-					  iov, cookie, dto->flags);
-	case KDAPL_OP_RDMA_READ:
-		return kdapl_ep_post_rdma_read(&file->space, ep,
-					       dto->num_segments, iov, cookie,
-					       &remote, dto->flags);
-	default:
-		return kdapl_ep_post_rdma_write(&file->space, ep,
-						dto->num_segments, iov, cookie,
-						&remote, dto->flags);
-	}
+	return kdapl_ep_post(&file->space, ep, &dto);
 }
 
 /* A null pointer to segments is the core's to refuse (mt:T1). */

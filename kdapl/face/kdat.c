@@ -1093,8 +1093,15 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	return kdapl_ep_post_send(SPACE, ep_handle, num_segments, local_iov,
-				  user_cookie, completion_flags);
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_SEND,
+		.segments = num_segments,
+		.iov = local_iov,
+		.cookie = user_cookie,
+		.flags = completion_flags,
+	};
+
+	return kdapl_ep_post(SPACE, ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_send);
 
@@ -1118,8 +1125,15 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	return kdapl_ep_post_recv(SPACE, ep_handle, num_segments, local_iov,
-				  user_cookie, completion_flags);
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_RECV,
+		.segments = num_segments,
+		.iov = local_iov,
+		.cookie = user_cookie,
+		.flags = completion_flags,
+	};
+
+	return kdapl_ep_post(SPACE, ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
 
@@ -1148,9 +1162,16 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	return kdapl_ep_post_rdma_read(SPACE, ep_handle, num_segments,
-				       local_iov, user_cookie, remote_iov,
-				       completion_flags);
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_RDMA_READ,
+		.segments = num_segments,
+		.iov = local_iov,
+		.cookie = user_cookie,
+		.remote = remote_iov,
+		.flags = completion_flags,
+	};
+
+	return kdapl_ep_post(SPACE, ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read);
 
@@ -1177,9 +1198,16 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	return kdapl_ep_post_rdma_write(SPACE, ep_handle, num_segments,
-					local_iov, user_cookie, remote_iov,
-					completion_flags);
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_RDMA_WRITE,
+		.segments = num_segments,
+		.iov = local_iov,
+		.cookie = user_cookie,
+		.remote = remote_iov,
+		.flags = completion_flags,
+	};
+
+	return kdapl_ep_post(SPACE, ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
 

@@ -90,21 +90,6 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 }
 
 /**
- * kdapl_cq_poll - kdapl_qp_ops.cq_poll
- * @cq: callers serialise
- * @n: room in @wc
- * @wc: out
- *
- * Any context.
- *
- * Return: as ib_poll_cq(): completions taken, or an errno.
- */
-int kdapl_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc)
-{
-	return ib_poll_cq(cq->ib, n, wc);
-}
-
-/**
  * kdapl_cq_arm - kdapl_qp_ops.cq_arm
  * @cq: to be armed
  * @solicited: only for completions with a solicited event, and errors

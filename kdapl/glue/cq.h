@@ -7,7 +7,6 @@
 
 int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe);
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe);
-int kdapl_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc);
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited);
 void kdapl_cq_destroy(struct kdapl_cq *cq);
 

@@ -6,8 +6,8 @@
  * scripted one in tests/kunit/ (A9).  Errors are negative errno in the glue;
  * the core turns them into DAT_RETURN.
  *
- * Calls are process context and may sleep, except: poll, arm, post_send,
- * post_recv, which work in any context.
+ * Calls are process context and may sleep, except cq_arm, which works in any
+ * context.
  */
 #ifndef KDAPL_GLUE_H
 #define KDAPL_GLUE_H
@@ -75,14 +75,17 @@ struct kdapl_qp_init {
 
 /*
  * struct kdapl_qp_ops - completion queues and queue pairs
+ *
+ * What is done once in the life of a queue.  Posting and polling need no entry
+ * here: the core calls ib_post_send(), ib_post_recv() and ib_poll_cq(), which go
+ * through the table of the device itself, @ib of the queue.
+ *
  * @cq_create: fill @cq->ib and @cq->size (at least @cqe)
  * @cq_resize: -EOPNOTSUPP where the device cannot
- * @cq_poll: as ib_poll_cq
  * @cq_arm: > 0: completions came in meanwhile, poll again
  * @cq_destroy: waits until no handler can run any more (A10)
  * @create: the queue is in INIT and takes receives when this returns
  * @move: to RTR or RTS as @id's handshake says
- * @post_send: all of the chain, or up to *@bad, which may be NULL for one request
  * @error: move to ERR; every posted request will be flushed
  * @in_error: is it in ERR or SQE by itself?  May sleep
  * @destroy: nothing posted may be left
@@ -90,16 +93,12 @@ struct kdapl_qp_init {
 struct kdapl_qp_ops {
 	int (*cq_create)(struct kdapl_cq *cq, u32 cqe);
 	int (*cq_resize)(struct kdapl_cq *cq, u32 cqe);
-	int (*cq_poll)(struct kdapl_cq *cq, int n, struct ib_wc *wc);
 	int (*cq_arm)(struct kdapl_cq *cq, bool solicited);
 	void (*cq_destroy)(struct kdapl_cq *cq);
 
 	int (*create)(struct kdapl_qp *qp, const struct kdapl_qp_init *init);
 	int (*move)(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		    enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out);
-	int (*post_send)(struct kdapl_qp *qp, const struct ib_send_wr *wr,
-			 const struct ib_send_wr **bad);
-	int (*post_recv)(struct kdapl_qp *qp, const struct ib_recv_wr *wr);
 	int (*error)(struct kdapl_qp *qp);
 	bool (*in_error)(struct kdapl_qp *qp);
 	void (*destroy)(struct kdapl_qp *qp);

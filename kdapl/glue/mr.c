@@ -213,7 +213,7 @@ static int registrar_post(struct kdapl_zone *zone, const struct ib_send_wr *wr)
 		return ret;
 
 	/* The handler may be that of an earlier completion: look again. */
-	while (!(ret = kdapl_cq_poll(&zone->cq, 1, &wc)))
+	while (!(ret = ib_poll_cq(zone->cq.ib, 1, &wc)))
 		if (!wait_for_completion_timeout(&zone->done,
 						 REGISTRAR_TIMEOUT))
 			return -ETIMEDOUT;

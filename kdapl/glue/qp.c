@@ -122,17 +122,6 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 	return ib_modify_qp(qp->ib, &attr, mask);
 }
 
-static int qp_post_send(struct kdapl_qp *qp, const struct ib_send_wr *wr,
-			const struct ib_send_wr **bad)
-{
-	return ib_post_send(qp->ib, wr, bad);
-}
-
-static int qp_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *wr)
-{
-	return ib_post_recv(qp->ib, wr, NULL);
-}
-
 static int qp_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -160,13 +149,10 @@ static void qp_destroy(struct kdapl_qp *qp)
 const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.cq_create = kdapl_cq_create,
 	.cq_resize = kdapl_cq_resize,
-	.cq_poll = kdapl_cq_poll,
 	.cq_arm = kdapl_cq_arm,
 	.cq_destroy = kdapl_cq_destroy,
 	.create = qp_create,
 	.move = qp_move,
-	.post_send = qp_post_send,
-	.post_recv = qp_post_recv,
 	.error = qp_error,
 	.in_error = qp_in_error,
 	.destroy = qp_destroy,

@@ -497,15 +497,15 @@ static DAT_RETURN call_with(struct args *a, enum call which, DAT_HANDLE x)
 		return kdapl_ep_private_data(s, x, a->buf, sizeof(a->buf),
 					     &a->out.count);
 	case CALL_POST_SEND:
-		return kdapl_ep_post_send(s, x, 0, NULL, no_cookie, 0);
+		return fake_post_send(s, x, 0, NULL, no_cookie, 0);
 	case CALL_POST_RECV:
-		return kdapl_ep_post_recv(s, x, 0, NULL, no_cookie, 0);
+		return fake_post_recv(s, x, 0, NULL, no_cookie, 0);
 	case CALL_POST_READ:
-		return kdapl_ep_post_rdma_read(s, x, 0, NULL, no_cookie,
-					       &no_remote, 0);
+		return fake_post(s, x, KDAPL_DTO_RDMA_READ, 0, NULL,
+				 no_cookie, &no_remote, 0);
 	case CALL_POST_WRITE:
-		return kdapl_ep_post_rdma_write(s, x, 0, NULL, no_cookie,
-						&no_remote, 0);
+		return fake_post(s, x, KDAPL_DTO_RDMA_WRITE, 0, NULL,
+				 no_cookie, &no_remote, 0);
 	case CALL_MODIFY_PZ:
 		return modify_one(a, DAT_EP_FIELD_PZ_HANDLE, x);
 	case CALL_MODIFY_RECV:
@@ -1263,29 +1263,29 @@ static void ep_states(struct kunit *test)
 static DAT_RETURN send_to(struct args *a, DAT_COUNT n,
 			  const DAT_LMR_TRIPLET *iov, u32 flags)
 {
-	return kdapl_ep_post_send(S, H->ep, n, iov, no_cookie, flags);
+	return fake_post_send(S, H->ep, n, iov, no_cookie, flags);
 }
 
 static DAT_RETURN recv_to(struct args *a, DAT_COUNT n,
 			  const DAT_LMR_TRIPLET *iov, u32 flags)
 {
-	return kdapl_ep_post_recv(S, H->ep, n, iov, no_cookie, flags);
+	return fake_post_recv(S, H->ep, n, iov, no_cookie, flags);
 }
 
 static DAT_RETURN read_to(struct args *a, DAT_COUNT n,
 			  const DAT_LMR_TRIPLET *iov,
 			  const DAT_RMR_TRIPLET *remote, u32 flags)
 {
-	return kdapl_ep_post_rdma_read(S, H->ep, n, iov, no_cookie, remote,
-				       flags);
+	return fake_post(S, H->ep, KDAPL_DTO_RDMA_READ, n, iov, no_cookie,
+			 remote, flags);
 }
 
 static DAT_RETURN write_to(struct args *a, DAT_COUNT n,
 			   const DAT_LMR_TRIPLET *iov,
 			   const DAT_RMR_TRIPLET *remote, u32 flags)
 {
-	return kdapl_ep_post_rdma_write(S, H->ep, n, iov, no_cookie, remote,
-					flags);
+	return fake_post(S, H->ep, KDAPL_DTO_RDMA_WRITE, n, iov, no_cookie,
+			 remote, flags);
 }
 
 static DAT_LMR_TRIPLET segment(struct args *a, u64 offset, u64 length)

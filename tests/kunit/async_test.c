@@ -293,7 +293,7 @@ static void has_run(struct bench *b, struct kdapl_evd *evd)
 
 static struct fake_cq *cq_of(struct kdapl_evd *evd)
 {
-	return (struct fake_cq *)evd->cq.ib;
+	return container_of(evd->cq.ib, struct fake_cq, ib);
 }
 
 /* A runner in softirq may have been put off. */

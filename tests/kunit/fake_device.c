@@ -27,8 +27,7 @@ const struct sockaddr_in fake_peer = {
 
 static struct fake_device *fake_of(struct kdapl_device *dev)
 {
-	/* Nobody but this file looks behind the pointer. */
-	return (struct fake_device *)dev->ib;
+	return container_of(dev->ib, struct fake_device, ib);
 }
 
 static int call(struct fake_device *fake, enum fake_op op)
@@ -86,7 +85,7 @@ bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls)
 
 static struct fake_cq *cq_of(struct kdapl_cq *cq)
 {
-	return (struct fake_cq *)cq->ib;
+	return container_of(cq->ib, struct fake_cq, ib);
 }
 
 static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
@@ -109,7 +108,8 @@ static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
 	fcq->cq = cq;
 	fcq->size = cqe;
 	cq->size = cqe;
-	cq->ib = (struct ib_cq *)fcq;
+	fcq->ib.device = &fake->ib;
+	cq->ib = &fcq->ib;
 	spin_lock_irq(&fake->lock);
 	fake->nr_cqs++;
 	spin_unlock_irq(&fake->lock);
@@ -130,9 +130,9 @@ static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-static int fake_cq_poll(struct kdapl_cq *cq, int n, struct ib_wc *wc)
+static int fake_ib_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 {
-	struct fake_cq *fcq = cq_of(cq);
+	struct fake_cq *fcq = container_of(cq, struct fake_cq, ib);
 	int i = call(fcq->fake, FAKE_CQ_POLL);
 	unsigned long flags;
 
@@ -215,7 +215,7 @@ void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status)
 
 static struct fake_qp *qp_of(struct kdapl_qp *qp)
 {
-	return (struct fake_qp *)qp->ib;
+	return container_of(qp->ib, struct fake_qp, ib);
 }
 
 static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
@@ -234,7 +234,8 @@ static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	fqp->send_cq = cq_of(init->send_cq);
 	fqp->recv_cq = cq_of(init->recv_cq);
 	fqp->state = IB_QPS_INIT;
-	qp->ib = (struct ib_qp *)fqp;
+	fqp->ib.device = &fake->ib;
+	qp->ib = &fqp->ib;
 	spin_lock_irq(&fake->lock);
 	qp->num = ++fake->next_num;
 	list_add_tail(&fqp->entry, &fake->qps);
@@ -354,24 +355,24 @@ static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
 }
 
 /* A chain, as far as there is room. */
-static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send,
-			  const struct ib_send_wr **bad)
+static int fake_ib_post_send(struct ib_qp *qp, const struct ib_send_wr *send,
+			     const struct ib_send_wr **bad)
 {
+	struct fake_qp *fqp = container_of(qp, struct fake_qp, ib);
 	enum fake_op op = FAKE_POST_SEND;
 	struct fake_wr *wr;
 	int ret;
 
 	for (; send; send = send->next, op = FAKE_POST_NEXT) {
-		if (bad)
-			*bad = send;
-		ret = call(fake_of(qp->dev), op);
+		*bad = send;
+		ret = call(fqp->fake, op);
 		if (ret)
 			return ret;
 		wr = kmalloc(sizeof(*wr), GFP_ATOMIC);
 		if (!wr)
 			return -ENOMEM;
 		copy_send(wr, send);
-		ret = add(qp_of(qp), &qp_of(qp)->send, wr);
+		ret = add(fqp, &fqp->send, wr);
 		kfree(wr);
 		if (ret)
 			return ret;
@@ -379,10 +380,12 @@ static int fake_post_send(struct kdapl_qp *qp, const struct ib_send_wr *send,
 	return 0;
 }
 
-static int fake_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *recv)
+static int fake_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *recv,
+			     const struct ib_recv_wr **bad)
 {
+	struct fake_qp *fqp = container_of(qp, struct fake_qp, ib);
+	int ret = call(fqp->fake, FAKE_POST_RECV);
 	struct fake_wr *wr;
-	int ret = call(fake_of(qp->dev), FAKE_POST_RECV);
 
 	if (ret)
 		return ret;
@@ -392,7 +395,7 @@ static int fake_post_recv(struct kdapl_qp *qp, const struct ib_recv_wr *recv)
 	wr->wr_id = recv->wr_id;
 	wr->nr_sge = recv->num_sge;
 	memcpy(wr->sge, recv->sg_list, recv->num_sge * sizeof(*wr->sge));
-	ret = add(qp_of(qp), &qp_of(qp)->recv, wr);
+	ret = add(fqp, &fqp->recv, wr);
 	kfree(wr);
 	return ret;
 }
@@ -500,13 +503,10 @@ void fake_queue_event(struct fake_qp *qp, enum ib_event_type event)
 static const struct kdapl_qp_ops fake_qp_ops = {
 	.cq_create = fake_cq_create,
 	.cq_resize = fake_cq_resize,
-	.cq_poll = fake_cq_poll,
 	.cq_arm = fake_cq_arm,
 	.cq_destroy = fake_cq_destroy,
 	.create = fake_qp_create,
 	.move = fake_qp_move,
-	.post_send = fake_post_send,
-	.post_recv = fake_post_recv,
 	.error = fake_qp_error,
 	.in_error = fake_qp_in_error,
 	.destroy = fake_qp_destroy,
@@ -1016,7 +1016,10 @@ struct fake_device *fake_create(u32 port)
 	INIT_LIST_HEAD(&fake->ids);
 	init_waitqueue_head(&fake->wait);
 	fake->dev = dev;
-	dev->ib = (struct ib_device *)fake;
+	fake->ib.ops.poll_cq = fake_ib_poll_cq;
+	fake->ib.ops.post_send = fake_ib_post_send;
+	fake->ib.ops.post_recv = fake_ib_post_recv;
+	dev->ib = &fake->ib;
 	dev->port = port;
 	snprintf(dev->name, sizeof(dev->name), "fake-%u", port);
 	strscpy(dev->vendor, "fake", sizeof(dev->vendor));
@@ -1248,7 +1251,7 @@ DAT_RETURN bench_recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie)
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_LMR_TRIPLET iov = one_byte(b);
 
-	return kdapl_ep_post_recv(&b->space, ep, 1, &iov, user, 0);
+	return fake_post_recv(&b->space, ep, 1, &iov, user, 0);
 }
 
 DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags)
@@ -1256,7 +1259,7 @@ DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags)
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_LMR_TRIPLET iov = one_byte(b);
 
-	return kdapl_ep_post_send(&b->space, ep, 1, &iov, user, flags);
+	return fake_post_send(&b->space, ep, 1, &iov, user, flags);
 }
 
 u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event)

@@ -79,6 +79,7 @@ struct fake_queue {
 };
 
 struct fake_cq {
+	struct ib_cq ib;
 	struct fake_device *fake;
 	struct kdapl_cq *cq;
 	struct ib_wc *wc;
@@ -90,6 +91,7 @@ struct fake_cq {
 };
 
 struct fake_qp {
+	struct ib_qp ib;
 	struct list_head entry;
 	struct fake_device *fake;
 	struct kdapl_qp *qp;
@@ -134,6 +136,7 @@ struct fake_id {
  * @wait: woken by every operation
  */
 struct fake_device {
+	struct ib_device ib;
 	struct kdapl_device *dev;
 	spinlock_t lock;	/* a leaf */
 	int fail[FAKE_NR_OPS];
@@ -154,6 +157,42 @@ struct fake_device {
 	u32 next_key;
 	wait_queue_head_t wait;
 };
+
+static inline DAT_RETURN fake_post(struct kdapl_space *space, DAT_EP_HANDLE ep,
+				   enum kdapl_dto_kind kind, DAT_COUNT segments,
+				   const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie,
+				   const DAT_RMR_TRIPLET *remote, u32 flags)
+{
+	const struct kdapl_dto dto = {
+		.kind = kind,
+		.segments = segments,
+		.iov = iov,
+		.cookie = cookie,
+		.remote = remote,
+		.flags = flags,
+	};
+
+	return kdapl_ep_post(space, ep, &dto);
+}
+
+static inline DAT_RETURN fake_post_send(struct kdapl_space *space,
+					DAT_EP_HANDLE ep, DAT_COUNT segments,
+					const DAT_LMR_TRIPLET *iov,
+					DAT_DTO_COOKIE cookie, u32 flags)
+{
+	return fake_post(space, ep, KDAPL_DTO_SEND, segments, iov, cookie, NULL,
+			 flags);
+}
+
+static inline DAT_RETURN fake_post_recv(struct kdapl_space *space,
+					DAT_EP_HANDLE ep, DAT_COUNT segments,
+					const DAT_LMR_TRIPLET *iov,
+					DAT_DTO_COOKIE cookie, u32 flags)
+{
+	return fake_post(space, ep, KDAPL_DTO_RECV, segments, iov, cookie, NULL,
+			 flags);
+}
 
 /* A port of the device, which is the adapter "fake-PORT"; the bench has port 1. */
 struct fake_device *fake_create(u32 port);

@@ -42,6 +42,8 @@ static void ia_release(struct kdapl_object *obj)
 	kfree(container_of(obj, struct kdapl_ia, obj));
 }
 
+static const struct kdapl_object_ops ia_ops = { .release = ia_release };
+
 static int world_init(struct world *w)
 {
 	int ret, i;
@@ -55,8 +57,7 @@ static int world_init(struct world *w)
 	mutex_init(&w->ia->lock);
 	for (i = 0; i < KDAPL_NR_TYPES; i++)
 		INIT_LIST_HEAD(&w->ia->objects[i]);
-	if (kdapl_object_init(&w->ia->obj, KDAPL_IA, &w->space, NULL,
-			      ia_release))
+	if (kdapl_object_init(&w->ia->obj, KDAPL_IA, &w->space, NULL, &ia_ops))
 		goto err_ia;
 	kdapl_object_publish(&w->ia->obj);
 	return 0;
@@ -110,6 +111,8 @@ static void thing_release(struct kdapl_object *obj)
 	kfree(t);
 }
 
+static const struct kdapl_object_ops thing_ops = { .release = thing_release };
+
 /* Not published yet; NULL when the space has no room. */
 static struct thing *thing_init(struct fixture *f, struct world *w,
 				enum kdapl_type type)
@@ -120,8 +123,7 @@ static struct thing *thing_init(struct fixture *f, struct world *w,
 		return NULL;
 	t->magic = ALIVE;
 	t->released = &f->released;
-	if (kdapl_object_init(&t->obj, type, &w->space, w->ia,
-			      thing_release)) {
+	if (kdapl_object_init(&t->obj, type, &w->space, w->ia, &thing_ops)) {
 		kfree(t);
 		return NULL;
 	}
@@ -312,11 +314,18 @@ static void wrap_retires_the_slot(struct kunit *test)
 	index = (u32)t->obj.token;
 	kdapl_object_retire(&t->obj);
 
-	chunk = xa_load(&f->here.space.chunks, index / KDAPL_CHUNK_SLOTS);
-	KUNIT_ASSERT_NOT_NULL(test, chunk);
+	rcu_read_lock();
+	chunk = rcu_dereference(f->here.space.slots)->chunk[index / KDAPL_CHUNK_SLOTS];
+	rcu_read_unlock();
 	chunk[index % KDAPL_CHUNK_SLOTS].generation = KDAPL_GENERATION_MAX;
-	t = thing_new(f, &f->here, KDAPL_CR);
-	KUNIT_ASSERT_NOT_NULL(test, t);
+	/* The slot that has been free for the longest time comes first. */
+	for (i = 0; i < KDAPL_CHUNK_SLOTS; i++) {
+		t = thing_new(f, &f->here, KDAPL_CR);
+		KUNIT_ASSERT_NOT_NULL(test, t);
+		if ((u32)t->obj.token == index)
+			break;
+		kdapl_object_retire(&t->obj);
+	}
 	KUNIT_EXPECT_EQ(test, (u32)t->obj.token, index);
 	KUNIT_EXPECT_EQ(test, (u32)(t->obj.token >> 32) & KDAPL_GENERATION_MAX,
 			KDAPL_GENERATION_MAX);
