@@ -45,6 +45,12 @@ static int qp_to_init(struct kdapl_qp *qp)
 	return kdapl_refused("qp_init", ret);
 }
 
+static void qp_destroy(struct kdapl_qp *qp)
+{
+	kdapl_refused("qp_destroy", ib_destroy_qp(qp->ib));
+	qp->ib = NULL;
+}
+
 static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 {
 	struct ib_qp_init_attr attr = {
@@ -70,15 +76,12 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	qp->ib = new;
 
 	ret = qp_to_init(qp);
-	if (ret)
-		goto err_destroy;
+	if (ret) {
+		qp_destroy(qp);
+		return ret;
+	}
 	qp->num = new->qp_num;
 	return 0;
-
-err_destroy:
-	ib_destroy_qp(new);
-	qp->ib = NULL;
-	return ret;
 }
 
 /*
@@ -157,12 +160,6 @@ static bool qp_in_error(struct kdapl_qp *qp)
 	if (kdapl_refused("qp_query", ret))
 		return true;
 	return attr.qp_state == IB_QPS_ERR || attr.qp_state == IB_QPS_SQE;
-}
-
-static void qp_destroy(struct kdapl_qp *qp)
-{
-	kdapl_refused("qp_destroy", ib_destroy_qp(qp->ib));
-	qp->ib = NULL;
 }
 
 const struct kdapl_qp_ops kdapl_ib_qp_ops = {
