@@ -10,22 +10,23 @@
 #include <linux/version.h>
 
 /*
- * Before 6.4 Soft-RoCE runs completion handlers from a tasklet in memory of the
- * CQ, and destroys the CQ without waiting for it (glue/cq.c).
+ * Before 6.4 Soft-RoCE runs the completion handlers of a CQ from a tasklet that
+ * is part of the CQ, and destroying the CQ does not wait for it (glue/cq.c).
  */
 #define KDAPL_RXE_CQ_TASKLET (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /*
- * Before 6.3 Soft-RoCE looks at the table after the last one of a region when
- * it has copied the last byte of a region that fills its tables, of 256 pages
- * each (glue/mr.c).
+ * Before 6.3 Soft-RoCE keeps the pages of a region in tables of 256.  Where a
+ * region fills its last table, copying its last byte makes the driver read the
+ * pointer of a table after that one (glue/mr.c).
  */
 #define KDAPL_RXE_MR_OVERREAD (LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
 
 /*
- * How pages that are only read are pinned for long.  Before 6.3 only a forced
- * write gives the process its own copy of a page that it shares with others, so
- * that the pinned one stays its page (glue/pin.c).
+ * How pages that are only read are pinned for long (glue/pin.c).  Before 6.3
+ * only a forced write gives the process its own copy of a page that it shares
+ * with others.  Without that copy, the process would get one at its next write,
+ * and the device would go on reading the old page.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 #define KDAPL_FOLL_READ (FOLL_WRITE | FOLL_FORCE)
@@ -33,7 +34,7 @@
 #define KDAPL_FOLL_READ 0
 #endif
 
-/* Flags of an area that is being mapped. */
+/* Sets and clears flags of an area that is being mapped. */
 static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 				      unsigned long set, unsigned long clear)
 {
@@ -44,7 +45,7 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
-/* 6.10 took the second argument away: the field remembers its source. */
+/* Since 6.10 __assign_str() takes the source from __string() by itself. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define kdapl_assign_str(dst, src) __assign_str(dst, src)
 #else

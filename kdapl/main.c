@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Module init and exit in order; the one file that knows all layers.  The
- * faces come last and go first: while they are there, somebody may call.
+ * Module init and exit in order; the one file that knows all layers.  The faces
+ * come last and go first, since through them calls come in.
  */
 #include <linux/module.h>
 #include "core/core.h"
@@ -12,7 +12,7 @@ MODULE_DESCRIPTION("Direct Access Transport API (DAT 1.2)");
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_VERSION("1.0");
 
-/* Kernel consumers share one table of handles; a million is no limit to them. */
+/* All kernel consumers together; far more than they will ever have. */
 #define KERNEL_MAX_OBJECTS	1000000
 
 struct kdapl_space kdapl_kernel_space;
@@ -62,12 +62,19 @@ err_wq:
 static void __exit kdapl_exit(void)
 {
 	kdapl_dev_exit();
-	/* A kernel consumer that left IAs open cannot close them any more. */
+	/*
+	 * A kernel consumer that was unloaded with IAs open cannot close them
+	 * any more.
+	 */
 	kdapl_ia_close_all(&kdapl_kernel_space);
 	kdapl_device_exit();
 	kdapl_debugfs_exit();
 	kdapl_space_destroy(&kdapl_kernel_space);
-	/* Releases queue work from RCU callbacks, and work puts references. */
+	/*
+	 * Objects are released by work that an RCU callback queues.  No such
+	 * callback may be due when the workqueues are destroyed, nor any other
+	 * one of ours when the code goes.
+	 */
 	rcu_barrier();
 	destroy_workqueue(kdapl_upcall_wq);
 	destroy_workqueue(kdapl_wq);

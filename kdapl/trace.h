@@ -11,8 +11,12 @@
 #define KDAPL_TRACE_H
 
 #include <linux/tracepoint.h>
-#include "core/ep.h"
-#include "core/ia.h"
+
+/* What the events look into is needed in trace.c only. */
+struct kdapl_conn;
+struct kdapl_cookie;
+struct kdapl_ep;
+struct kdapl_object;
 
 /* ---- objects: birth and death ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What dat-pingpong (user space) and kdat-pingpong (kernel) say to each other.
+ * The protocol of dat-pingpong (an application) and kdat-pingpong (a kernel
+ * consumer).
  *
  * Both programs include this header, so that either can be the client of the
  * other. All numbers on the wire are big endian.
@@ -25,17 +26,19 @@
  *		buffer with pattern (k, 1) and sends a struct pp_notice;
  *		client RDMA-reads that and checks.
  *
- *    Each side checks only if hello.flags has PP_F_VERIFY, and fills its
- *    buffer at every iteration only then. In PP_SEND a message and in the
- *    other modes a notice is all that is received, so each side keeps a Recv
- *    posted ahead: the one for iteration k + 1 before it answers iteration k.
- *    The buffer named in pp_info is not the one notices are received in.
+ *    A side fills its buffer at every iteration, and checks what it got, only
+ *    if hello.flags has PP_F_VERIFY. An iteration takes one Recv of each side:
+ *    for the message in PP_SEND, for the notice in the other modes. Each side
+ *    has the Recv for iteration k + 1 posted before it answers iteration k, so
+ *    no message finds a receiver that is not ready. Notices are not received
+ *    into the buffer that pp_info names.
  *
  * 6. After the last iteration the client disconnects gracefully. The server
  *    may disconnect too when it sees DISCONNECTED.
  *
- * A side that finds a wrong byte puts PP_BAD_DATA in the status of its next
- * notice (PP_SEND has no notice: it disconnects abruptly), and both give up.
+ * A side that finds a wrong byte tells the other one by a notice with the
+ * status PP_BAD_DATA, and both give up. PP_SEND has no notices: there it
+ * disconnects abruptly.
  */
 #ifndef PINGPONG_PROTOCOL_H
 #define PINGPONG_PROTOCOL_H
@@ -53,7 +56,7 @@ typedef uint64_t __be64;
 
 #define PP_MAGIC	0x6b646174u	/* "kdat" */
 #define PP_VERSION	1u
-#define PP_PORT		18515u		/* 4791 is RoCE's own */
+#define PP_PORT		18515u		/* not 4791, which RoCE uses itself */
 #define PP_MAX_SIZE	(1u << 20)
 
 enum pp_mode {
@@ -93,7 +96,7 @@ struct pp_info {
 	__be32 pad;
 };
 
-/* "Your turn", 8 bytes. */
+/* Tells the peer that it is its turn, 8 bytes. */
 struct pp_notice {
 	__be32 iteration;
 	__be32 status;		/* enum pp_status */
@@ -109,7 +112,7 @@ _Static_assert(sizeof(struct pp_info) == 32, "layout on the wire");
 _Static_assert(sizeof(struct pp_notice) == 8, "layout on the wire");
 #endif
 
-/* Byte i of iteration k from side s (0: client, 1: server). */
+/* Byte i of the data of side s (0: client, 1: server) in iteration k */
 static inline u8 pp_byte(u32 k, u32 i, u32 s)
 {
 	return (u8)(k * 31 + i * 7 + s * 101 + (i >> 8));

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The endpoint table: every (state, input), what it returns, where it goes and
- * what then has to be done.  Const data and look-ups, nothing else; core/ep.c
- * applies the cells, scripts/print-matrix prints them.
+ * The endpoint table: for every state and input what a call returns, which
+ * state follows, and what then has to be done.  Const data and look-ups,
+ * nothing else.  core/ep_apply.c applies the cells, scripts/print-matrix prints
+ * them.
  *
- * The table stands below as the rule sheet has it: matrix by matrix (M1 calls
- * on the EP, M2 posts, M3 the passive side, M4 modify, M6 the transport), a
- * line for each state, a column for each input in the order of the sheet.  So
- * the two can be laid side by side.  Three of DAT's states have two lines each:
+ * The table stands below as the rules have it, matrix by matrix: M1 calls on
+ * the EP, M2 posts, M3 the passive side, M4 modify, M6 the transport.  A line
+ * is a state, a column an input, in the order of the rules, so the two can be
+ * compared side by side.  Three of DAT's states have two lines each; the rules
+ * call them
  *
  *	ACP	RESOLVING, REQUESTED (RULING 3 tells them apart)
  *	DSP	DRAINING, FLUSHING (T26..T31)
- *	DIS	DISC_FLUSHING until the end's event is out (A.4, R15), DISC_IDLE
+ *	DIS	DISC_FLUSHING until the connection's last event is out (A.4, R15),
+ *		DISC_IDLE afterwards
  *
- * What a cell says is one of the words that come first: each is a macro over
- * the state of its line, with the transitions T1..T37 that it stands for.
+ * A cell is written as one word.  The words are defined first: each is a macro
+ * over the state of its line, with the transitions T1..T37 that it stands for.
  */
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
@@ -22,7 +25,7 @@
 #include "dat_private.h"
 #include "ep_fsm.h"
 
-/* The subtype with which a state refuses a call. */
+/* The subtype of the DAT_INVALID_STATE with which a state refuses a call */
 enum {
 	KDAPL_EP_UNCONNECTED_SUBTYPE		= DAT_INVALID_STATE_EP_UNCONNECTED,
 	KDAPL_EP_RESERVED_SUBTYPE		= DAT_INVALID_STATE_EP_RESERVED,
@@ -62,7 +65,7 @@ static const struct {
 	STATE(FLUSHING,		DISCONNECT_PENDING),
 	STATE(DISC_FLUSHING,	DISCONNECTED),
 	STATE(DISC_IDLE,	DISCONNECTED),
-	/* No consumer can ask: its handle is dead. */
+	/* No consumer gets here, since the handle of a freed EP is not found. */
 	[KDAPL_EP_GONE] = { "GONE", DAT_EP_STATE_DISCONNECTED, DEAD },
 };
 
@@ -113,13 +116,13 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 				     DAT_CONNECTION_EVENT_##ev)
 #define DO(action)		KDAPL_EP_ACT_##action
 
-/* An attempt ends: no timer, no CM id, the Recvs flushed, then the event. */
+/* An attempt ends: its timer, its CM id, the flush of receives, its event. */
 #define END_ATTEMPT \
 	(DO(STOP_TIMER) | DO(SET_END) | DO(ABORT) | DO(FLUSH))
-/* A connection ends: the peer told or answered, all flushed, then the event. */
+/* A connection ends: its peer is told or answered, all is flushed, its event. */
 #define END_CONNECTION		(DO(SET_END) | DO(DISC) | DO(FLUSH))
 
-/* The state stays. */
+/* The state stays as it is. */
 #define NIL(s)		STAY(s, DAT_SUCCESS)			/* "-" in M6 */
 #define OK(s)		STAY(s, DAT_SUCCESS)
 #define IS(s)		STAY(s, DAT_ERROR(DAT_INVALID_STATE, s##_SUBTYPE))
@@ -127,12 +130,12 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 #define WAIT(s)		CELL(s, DAT_SUCCESS, DO(WAIT), KDAPL_EP_NO_EVENT)
 								/* R15 */
 
-/* Into and out of the hands of a service point or a connection request. */
+/* An EP is given to a service point or a connection request, and comes back. */
 #define RESERVE(s)	GO(RESERVED, 0)				/* T3 */
 #define ARRIVE(s)	GO(PASSIVE_PENDING, 0)			/* T5 */
 #define RETURN(s)	GO(UNCONNECTED, 0)		/* T4 T6 T7 T35 */
 
-/* An attempt. */
+/* A connection attempt proceeds, succeeds or fails. */
 #define RESOLVE(s)	GO(RESOLVING, 0)			/* T13 T14 */
 #define ASK(s)		GO(REQUESTED, 0)
 #define ACCEPT(s)	GO(COMPLETION_PENDING, 0)		/* T10..T12 */
@@ -151,7 +154,7 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 #define CANCEL(s)	GO_EVENT(DISC_FLUSHING, END_ATTEMPT, \
 				 DISCONNECTED)			/* T20 T24 */
 
-/* The end of a connection. */
+/* A connection ends. */
 #define DRAIN(s)	GO_EVENT(DRAINING, DO(SET_END) | DO(DRAIN), \
 				 DISCONNECTED)			/* T26 */
 #define DISC(s)		GO_EVENT(FLUSHING, END_CONNECTION, \
@@ -164,8 +167,9 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 #define END(s)		GO(DISC_IDLE, DO(END))			/* T31, A.4 */
 
 /*
- * The end of the EP: RULING 15, no event.  Where an end was under way already,
- * what it asked for goes on, and there is nothing to add.
+ * The EP is freed, and no event tells (RULING 15).  In a state where the
+ * connection is ending already, everything has been asked for before, so DROP
+ * asks for nothing.
  */
 #define DROP(s)		GO(GONE, 0)			/* T8 T9 T36 T37 */
 #define DROP_ATT(s)	GO(GONE, DO(STOP_TIMER) | DO(ABORT) | \
@@ -218,11 +222,11 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 static const struct kdapl_ep_cell
 kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	/*
-	 * M1, D3, R1..R3, F1..F4, C1.  Disconnect in DIS is a no-op (D4,
-	 * RULING 7), graceful in DSP has no effect (D16, RULING 6), in ACP and
-	 * CMP it ends the attempt with E.DISC (RULING 8).  A second disconnect
-	 * finds the first flush under way and leaves it alone.  Tear-down is
-	 * free without the refusals (F17, T37).
+	 * M1, D3, R1..R3, F1..F4, C1.  Disconnect changes nothing in DIS (D4,
+	 * RULING 7); a graceful one changes nothing in DSP (D16, RULING 6), and
+	 * in ACP and CMP it ends the attempt with DISCONNECTED (RULING 8).  A
+	 * second disconnect finds the flush of the first under way and leaves
+	 * it alone.  Tear-down is free without its refusals (F17, T37).
 	 *
 	 *			connect  dup src  abrupt  graceful  reset   free      tear-down
 	 */
@@ -241,7 +245,8 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	M1(GONE,		IH,      IH,      IH,     IH,       IH,     IH,       NIL),
 
 	/*
-	 * M2, D14, D15, RULING 29.  A SRQ is judged before (RULING 31).
+	 * M2, D14, D15, RULING 29.  A post to a SRQ is judged elsewhere, before
+	 * (RULING 31).
 	 *
 	 *			recv request
 	 */
@@ -260,8 +265,8 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	M2(GONE,		IH,  IH),
 
 	/*
-	 * M3, P20, P24..P27, P50, P71.  What cannot occur is IS; a RSP that is
-	 * freed after its request leaves the EP untouched (P27).
+	 * M3, P20, P24..P27, P50, P71.  What cannot occur is IS.  A RSP that is
+	 * freed after its request has come leaves the EP untouched (P27).
 	 *
 	 *			create   free    accept  acc.own reject
 	 */
@@ -299,14 +304,16 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	M4(GONE,		IH, IH,     IH),
 
 	/*
-	 * M6.  The timer is UNR while address or route are unknown, TMO once
-	 * the request is out (RULING 3).  Nothing can be established while the
-	 * request is not out.  RULING 32: a link error or a disconnect is NPREJ
-	 * in ACP; RULING 19: every failure is ACE in CMP.  In CON a rejection
-	 * means that the peer destroyed its half-open id and counts as its
-	 * disconnect, whether marked or not (amendment of M6, A5).  A broken
-	 * link in DSP ends in E.DISC (RULING 9).  PCP and TENT wait for the
-	 * Consumer whatever the peer does (P44).
+	 * M6.  The timer means UNREACHABLE while address or route are unknown,
+	 * and TIMED_OUT once the request is out (RULING 3); before that nothing
+	 * can be established.  A link error or a disconnect is
+	 * NON_PEER_REJECTED in ACP (RULING 32).  Every failure is
+	 * ACCEPT_COMPLETION_ERROR in CMP (RULING 19).  In CON a rejection means
+	 * that the peer has destroyed a CM id which it had not established yet;
+	 * it counts as the peer's disconnect, whether it has the mark of a
+	 * consumer or not (amendment of M6, A5).  A broken link in DSP ends
+	 * with DISCONNECTED (RULING 9).  PCP and TENT wait for the consumer
+	 * whatever the peer does (P44).
 	 *
 	 *			request estab disc   prej   non-prej  timer unreach  broken
 	 */
@@ -344,7 +351,7 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	PROGRESS(GONE,			NIL,      NIL,     NIL),
 };
 
-/* What a caller gets who asks for a cell that no enum names. */
+/* The answer for a state or an input outside the enums */
 static const struct kdapl_ep_cell kdapl_ep_no_cell = {
 	.next = KDAPL_EP_GONE,
 	.ret = DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE),
@@ -355,11 +362,11 @@ static const struct kdapl_ep_cell kdapl_ep_no_cell = {
  * @state: of the endpoint now
  * @input: what happens to it
  *
- * Context: any.  No locks; but the answer holds only as long as the caller
- * keeps @state what it is, that is under the EP's lock.
+ * Any context.  The caller holds the EP's lock, or else the state may change
+ * before the answer is used.
  *
- * Return: the cell, never NULL.  For a @state or @input outside the enums a
- * cell that is not @defined and says DAT_INTERNAL_ERROR.
+ * Return: the cell, never NULL.  For a @state or @input outside the enums its
+ * @defined is false, and it says DAT_INTERNAL_ERROR.
  */
 const struct kdapl_ep_cell *kdapl_ep_fsm(enum kdapl_ep_state state,
 					 enum kdapl_ep_input input)
@@ -371,10 +378,10 @@ const struct kdapl_ep_cell *kdapl_ep_fsm(enum kdapl_ep_state state,
 }
 
 /**
- * kdapl_ep_fsm_dat_state - the state as DAT shows it
+ * kdapl_ep_fsm_dat_state - the state that a query of the EP shows
  * @state: of the endpoint
  *
- * Context: any.
+ * Any context.
  *
  * Return: one of DAT's nine states (RULING 12, 13); DISCONNECTED for an
  * endpoint that is gone, which no consumer can ask about.
@@ -390,10 +397,10 @@ DAT_EP_STATE kdapl_ep_fsm_dat_state(enum kdapl_ep_state state)
  * kdapl_ep_fsm_refusal - the code of a call that the state forbids
  * @state: of the endpoint
  *
- * For refusals that are not cells of the table.  Context: any.
+ * For refusals that are not cells of the table.  Any context.
  *
- * Return: DAT_INVALID_STATE with the subtype of @state; for one that is gone
- * DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP.
+ * Return: DAT_INVALID_STATE with the subtype of @state; for an endpoint that is
+ * gone DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP.
  */
 DAT_RETURN kdapl_ep_fsm_refusal(enum kdapl_ep_state state)
 {
@@ -403,8 +410,10 @@ DAT_RETURN kdapl_ep_fsm_refusal(enum kdapl_ep_state state)
 }
 
 /**
- * kdapl_ep_state_name - for traces and tests
+ * kdapl_ep_state_name - the name of a state, for traces and tests
  * @state: of an endpoint
+ *
+ * Any context.
  *
  * Return: the enum's name without its prefix, "?" for no state.
  */
@@ -416,8 +425,10 @@ const char *kdapl_ep_state_name(enum kdapl_ep_state state)
 }
 
 /**
- * kdapl_ep_input_name - for traces and tests
+ * kdapl_ep_input_name - the name of an input, for traces and tests
  * @input: of the endpoint table
+ *
+ * Any context.
  *
  * Return: a few words, "?" for no input.
  */

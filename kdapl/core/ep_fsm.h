@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The endpoint state machine: one const table, (state, input) to (state,
- * return code, actions).  It knows no verbs and no locks.  core/ep.c is its
- * only user in the module (kdapl_ep_input() applies it under the EP's lock);
- * tests/kunit/ep_fsm_test.c walks every cell; scripts/print-matrix prints it.
+ * The endpoint's state machine: one const table, (state, input) to (state,
+ * return code, actions).  It knows no verbs and no locks.  In the module only
+ * core/ep_apply.c uses it: kdapl_ep_input() applies it with the EP's lock
+ * held.  tests/kunit/ep_fsm_test.c walks every cell, scripts/print-matrix
+ * prints it.
  */
 #ifndef KDAPL_EP_FSM_H
 #define KDAPL_EP_FSM_H
@@ -14,8 +15,8 @@
 /*
  * The states of an endpoint, finer than DAT's nine.  kdapl_ep_fsm_dat_state()
  * maps them down: RESOLVING and REQUESTED are ACTIVE_CONNECTION_PENDING,
- * DRAINING and FLUSHING are DISCONNECT_PENDING, DISC_FLUSHING (posted work
- * is still being flushed, the one connection event not yet raised) and
+ * DRAINING and FLUSHING are DISCONNECT_PENDING.  DISC_FLUSHING (posted work is
+ * still being flushed, and the one connection event has not been raised) and
  * DISC_IDLE are DISCONNECTED.
  */
 enum kdapl_ep_state {
@@ -71,36 +72,39 @@ enum kdapl_ep_input {
 };
 
 /*
- * What the one who applies a cell has to do.  Order of execution is the order
- * here; the first group happens under the EP's lock, the second is done by the
- * connection's work item (it may sleep).
+ * What is to be done after a cell, in the order of these bits.  The first group
+ * is done at once, with the EP's lock held (core/ep_apply.c).  The second group
+ * may sleep, so the work item of the connection does it (core/conn.c,
+ * core/drain.c).
  */
 #define KDAPL_EP_ACT_STOP_TIMER	0x0001	/* of the connection attempt */
 #define KDAPL_EP_ACT_EVENT	0x0002	/* raise cell->event now */
-#define KDAPL_EP_ACT_SET_END	0x0004	/* cell->event is the one raised at
-					 * ACT_END; the first one set stays
+#define KDAPL_EP_ACT_SET_END	0x0004	/* keep cell->event for ACT_END, unless
+					 * one is kept already
 					 */
-#define KDAPL_EP_ACT_END	0x0008	/* raise the event that SET_END kept,
-					 * then complete work posted meanwhile
+#define KDAPL_EP_ACT_END	0x0008	/* raise the event that was kept, then
+					 * flush what was posted meanwhile
 					 */
-#define KDAPL_EP_ACT_WAIT	0x0010	/* the caller waits until FLUSHED, then
-					 * applies its input again (R15)
+#define KDAPL_EP_ACT_WAIT	0x0010	/* the call waits until the EP is
+					 * FLUSHED, then tries again (R15)
 					 */
-#define KDAPL_EP_ACT_ABORT	0x0100	/* destroy the CM id: an attempt ends */
-#define KDAPL_EP_ACT_DRAIN	0x0200	/* watch for DRAINED */
-#define KDAPL_EP_ACT_DISC	0x0400	/* tell the peer, or answer it */
-#define KDAPL_EP_ACT_FLUSH	0x0800	/* error the queue, watch for FLUSHED */
+#define KDAPL_EP_ACT_ABORT	0x0100	/* destroy the CM id of the attempt */
+#define KDAPL_EP_ACT_DRAIN	0x0200	/* find out when it is DRAINED */
+#define KDAPL_EP_ACT_DISC	0x0400	/* send a disconnect, or answer one */
+#define KDAPL_EP_ACT_FLUSH	0x0800	/* put the queue pair into error, find
+					 * out when it is FLUSHED
+					 */
 
-/* No DAT event number is 0. */
+/* kdapl_ep_cell.event of a cell without event; no DAT event has the number 0. */
 #define KDAPL_EP_NO_EVENT	0
 
-/*
+/**
  * struct kdapl_ep_cell - one cell of the table
- * @defined: set in every cell; a cell left out fails the table test
- * @next: state afterwards; equal to the row's state if nothing changes
- * @ret: for operations what the call returns; DAT_SUCCESS for the rest
+ * @defined: set in every cell, so that a test finds one that was left out
+ * @next: the state afterwards; that of the line if nothing changes
  * @actions: KDAPL_EP_ACT_*
- * @event: connection event for ACT_EVENT and ACT_SET_END
+ * @ret: what a call returns; DAT_SUCCESS for inputs that are no calls
+ * @event: the connection event for ACT_EVENT and ACT_SET_END
  */
 struct kdapl_ep_cell {
 	bool defined;
@@ -113,7 +117,6 @@ struct kdapl_ep_cell {
 const struct kdapl_ep_cell *kdapl_ep_fsm(enum kdapl_ep_state state,
 					 enum kdapl_ep_input input);
 DAT_EP_STATE kdapl_ep_fsm_dat_state(enum kdapl_ep_state state);
-/* DAT_INVALID_STATE with the subtype of @state. */
 DAT_RETURN kdapl_ep_fsm_refusal(enum kdapl_ep_state state);
 const char *kdapl_ep_state_name(enum kdapl_ep_state state);
 const char *kdapl_ep_input_name(enum kdapl_ep_input input);

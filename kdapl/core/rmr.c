@@ -2,14 +2,17 @@
 /*
  * Remote Memory Regions: dat_rmr_create, _query, _bind, _free.
  *
- * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a request
- * of an endpoint and goes through post.c; between its post and its completion
- * the RMR has two bindings, and both LMRs are in use (mt:M40).  The completion
- * is judged by kdapl_rmr_complete() before anybody can see it: a success makes
- * the new binding the present one; after a failure nobody knows which keys the
- * device took back, so the window is renewed, which sleeps, and the completion
- * waits for that.  So does one of an RMR that was freed meanwhile (mt:M44): it
- * ends the RMR.
+ * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a
+ * request of an endpoint, so post.c posts it.  From then until it completes the
+ * RMR has two bindings, the present one and the next, and the LMRs of both are
+ * in use (mt:M40).
+ *
+ * Before anybody can see the completion of a bind, kdapl_rmr_complete() judges
+ * it.  After a success the next binding becomes the present one.  After a
+ * failure nobody knows which keys the device has taken back, so the RMR has to
+ * be settled: its window is renewed.  That sleeps, so rmr_work() does it, and
+ * the completion waits.  It waits also when the RMR was freed while the bind
+ * was outstanding (mt:M44): then settling is the end of the RMR.
  */
 #include <linux/slab.h>
 #include "ia.h"
@@ -50,7 +53,7 @@ static void binding_drop(struct kdapl_binding *binding)
 	memset(binding, 0, sizeof(*binding));
 }
 
-/* Nothing of the device is left when it returns; binds are refused. */
+/* Gives the window back.  On return the RMR has nothing of the device; binds fail. */
 static void window_release(struct kdapl_rmr *rmr)
 {
 	struct kdapl_window *window;
@@ -65,8 +68,8 @@ static void window_release(struct kdapl_rmr *rmr)
 }
 
 /*
- * A renewal that fails leaves no key alive, and an RMR whose next bind is refused
- * and asks for another.
+ * Also after a renewal that failed no key of the window admits anything.  The
+ * next bind is refused then, and has the RMR settled once more.
  */
 static void window_renew(struct kdapl_rmr *rmr)
 {
@@ -81,11 +84,15 @@ static void window_renew(struct kdapl_rmr *rmr)
 }
 
 /*
- * The RMR shows nothing, and the outstanding bind, if there is one, is nobody's
- * any more: its completion can be seen.  @due ends with it, in one: a look at the
- * completion in between would ask for the next bind to be settled.
+ * Drops both bindings: no key admits anything any more.  If a bind is
+ * outstanding, its completion may be seen from here on, and the EVD is told to
+ * look for it.
+ *
+ * @cookie and @due end in one step.  If kdapl_rmr_complete() saw this bind's
+ * cookie after @due had gone, it would have the RMR settled a second time, and
+ * that would hit the next bind.
  */
-static void unbound(struct kdapl_rmr *rmr)
+static void rmr_drop_bindings(struct kdapl_rmr *rmr)
 {
 	struct kdapl_evd *evd = NULL;
 
@@ -94,7 +101,7 @@ static void unbound(struct kdapl_rmr *rmr)
 	binding_drop(&rmr->now);
 	binding_drop(&rmr->next);
 	if (rmr->cookie) {
-		/* The EVD stays until the completion is seen, but no longer. */
+		/* Once the completion is seen, nothing of ours keeps the EVD. */
 		evd = rmr->cookie->dir->evd;
 		kdapl_object_get(&evd->obj);
 	}
@@ -107,22 +114,23 @@ static void unbound(struct kdapl_rmr *rmr)
 	}
 }
 
-/* The end of an RMR; no bind is on a queue. */
-static void unmake(struct kdapl_rmr *rmr)
+/* The end of an RMR.  No work request of a bind is on a queue pair. */
+static void rmr_end(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->release);
 	window_release(rmr);
-	unbound(rmr);
+	rmr_drop_bindings(rmr);
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
 }
 
 /*
- * A bind failed, or the RMR was freed while it was outstanding, or an earlier
- * renewal had failed.  No bind begins while that is due.
+ * Does what rmr_settle_later() found due: a bind has failed, an earlier renewal
+ * has, or the RMR was freed while a bind was outstanding.  Until it is done no
+ * bind begins.
  */
-static void settle(struct kdapl_rmr *rmr)
+static void rmr_settle(struct kdapl_rmr *rmr)
 {
 	bool due, dead;
 
@@ -132,10 +140,10 @@ static void settle(struct kdapl_rmr *rmr)
 	dead = rmr->dead;
 	spin_unlock_irq(&rmr->lock);
 	if (due && dead) {
-		unmake(rmr);
+		rmr_end(rmr);
 	} else if (due) {
 		window_renew(rmr);
-		unbound(rmr);
+		rmr_drop_bindings(rmr);
 	}
 	mutex_unlock(&rmr->release);
 }
@@ -152,20 +160,20 @@ static void rmr_release(struct kdapl_object *obj)
 	kfree(rmr);
 }
 
-/* Whoever scheduled it took a reference. */
+/* rmr_settle_later() took a reference for it. */
 static void rmr_work(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
 
-	settle(rmr);
+	rmr_settle(rmr);
 	kdapl_object_put(&rmr->obj);
 }
 
-/* Caller holds @rmr->lock. */
-static void settle_soon(struct kdapl_rmr *rmr)
+/* Has the RMR settled in process context. */
+static void rmr_settle_later(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->lock);
-	/* Under way; who frees the RMR meanwhile waits for that. */
+	/* The work is under way.  Who frees the RMR waits for it. */
 	if (rmr->due)
 		return;
 	rmr->due = true;
@@ -325,14 +333,15 @@ DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 /* ---- binds ------------------------------------------------------------------------- */
 
 /**
- * kdapl_rmr_check_region - the arguments of a bind that name memory
+ * kdapl_rmr_check_region - check the arguments of a bind that name memory
  * @ep: endpoint of the bind
- * @bind: @bind->lmr is filled, NULL for an unbind (mt:M37)
+ * @bind: @lmr is filled in; NULL for an unbind (mt:M37)
  *
- * Caller is in an RCU read section.  Any context.  Rules mt:M29, mt:M31,
- * mt:M37.
+ * Caller is in an RCU read section, which keeps @bind->lmr.  Any context.
+ * Rules mt:M29, mt:M31, mt:M37.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG2, /ARG3.
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG2: no triplet, or not inside an
+ * LMR of the IA; /ARG3: unknown privileges.
  */
 DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
 				  struct kdapl_bind *bind)
@@ -354,10 +363,11 @@ DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
  * @ep: endpoint of the bind
  * @bind: as kdapl_rmr_check_region() left it
  *
- * Caller is in an RCU read section.  Any context.  Rules mt:M30, mt:M31.
+ * Caller is in the same RCU read section.  Any context.  Rules mt:M30, mt:M31.
  *
- * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE;
- * DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE.
+ * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE: EP, LMR
+ * and RMR are not of one zone; DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE:
+ * the LMR does not have the local right.
  */
 DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
 				  const struct kdapl_bind *bind)
@@ -391,12 +401,12 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 		IB_ACCESS_REMOTE_WRITE : 0);
 }
 
-static int begin(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
-		 struct kdapl_bind_wr *wr)
+static int window_bind(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
+		       struct kdapl_bind_wr *wr)
 {
 	const DAT_LMR_TRIPLET *t = bind->triplet;
 
-	/* Gone with the device, whose endpoints are on their way out (E71). */
+	/* The window went with the device, or the RMR is being taken down (E71). */
 	if (!rmr->window)
 		return -ENODEV;
 	return mr_ops(rmr)->window_bind(rmr->window,
@@ -405,7 +415,7 @@ static int begin(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
 					access_of(bind->privileges), wr);
 }
 
-static DAT_RETURN begin_failed(int error)
+static DAT_RETURN bind_refused(int error)
 {
 	switch (error) {
 	case -ENOMEM:
@@ -429,19 +439,21 @@ static void binding_fill(struct kdapl_binding *binding,
 }
 
 /**
- * kdapl_rmr_begin - a bind is about to be posted
+ * kdapl_rmr_begin - prepare an RMR and the work requests of a bind
  * @bind: checked
- * @cookie: the slot of its completion
- * @wr: what is to be posted
+ * @cookie: the slot of the bind's completion
+ * @wr: out: what is to be posted
  *
- * From here on the LMR is in use (mt:M22, mt:M40).  The lock of the endpoint's
- * request direction is held, and an RCU read section.  Followed by a post, or
- * by kdapl_rmr_cancel().
+ * From here on the LMR is in use (mt:M22, mt:M40).  The caller either posts
+ * @wr, in the same RCU read section, or calls kdapl_rmr_cancel().  It holds the
+ * lock of the endpoint's request direction.  Takes the RMR's lock; any context.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: freed meanwhile;
- * DAT_INVALID_PARAMETER/ARG2: the LMR was; DAT_INSUFFICIENT_RESOURCES/MEMORY,
- * /MEMORY_REGION: a bind of this RMR is outstanding (A6), or the range has more
- * pages than a window; DAT_INVALID_STATE: the device goes.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: the RMR was freed meanwhile;
+ * DAT_INVALID_PARAMETER/ARG2: the LMR was;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION: another bind of this RMR is
+ * outstanding (A6), or the range has more pages than a window; /MEMORY: a
+ * renewal of the window had failed; DAT_INVALID_STATE: the device is being
+ * removed.
  */
 DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 			   struct kdapl_cookie *cookie,
@@ -456,17 +468,17 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	if (rmr->dead)
 		ret = RET_BAD_HANDLE(RMR);
 	else if (rmr->cookie || rmr->due)
-		ret = begin_failed(-EBUSY);
+		ret = bind_refused(-EBUSY);
 	else if (bind->lmr && !kdapl_object_use(&bind->lmr->obj))
 		ret = RET_BAD_ARG(2);
 	if (ret)
 		goto out;
 
-	err = begin(rmr, bind, wr);
+	err = window_bind(rmr, bind, wr);
 	if (err) {
-		ret = begin_failed(err);
+		ret = bind_refused(err);
 		if (err == -ENOMEM)
-			settle_soon(rmr);
+			rmr_settle_later(rmr);
 		if (bind->lmr)
 			kdapl_object_unuse(&bind->lmr->obj);
 		goto out;
@@ -481,11 +493,11 @@ out:
 }
 
 /**
- * kdapl_rmr_cancel - the bind could not be posted
- * @rmr: of kdapl_rmr_begin()
+ * kdapl_rmr_cancel - undo kdapl_rmr_begin() of a bind that could not be posted
+ * @rmr: as it was before the bind on return
  *
- * The RMR is as it was.  Any context; the direction's lock is held still, and the
- * RCU section.
+ * Caller holds what it held for kdapl_rmr_begin().  Takes the RMR's lock; any
+ * context.
  */
 void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 {
@@ -498,15 +510,17 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 }
 
 /**
- * kdapl_rmr_complete - a bind has completed, and nobody has seen it yet
- * @rmr: the RMR
- * @cookie: of a bind that was on the queue
- * @success: of its completion
+ * kdapl_rmr_complete - judge a completion before anybody sees it
+ * @rmr: the RMR of the bind
+ * @cookie: the slot of the bind's completion
+ * @success: of the completion
  *
- * Any context; the EVD's lock is held.  mt:M35, mt:M40, mt:M41, mt:M44.
+ * Caller holds the EVD's lock.  Takes the RMR's lock; any context.  A cookie
+ * that is not that of the outstanding bind was judged before.  Rules mt:M35,
+ * mt:M40, mt:M41, mt:M44.
  *
- * Return: false: something that sleeps comes first; ask again when the EVD is
- * kicked.
+ * Return: true: the completion may be seen; false: the RMR has to be settled
+ * first, so the caller asks again when its EVD is kicked.
  */
 bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 			bool success)
@@ -519,7 +533,7 @@ bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 		goto out;
 	if (!success || rmr->dead) {
 		settled = false;
-		settle_soon(rmr);
+		rmr_settle_later(rmr);
 		goto out;
 	}
 	binding_drop(&rmr->now);
@@ -533,16 +547,17 @@ out:
 }
 
 /**
- * kdapl_rmr_lost - the device never completed a bind
- * @rmr: the RMR
- * @cookie: of the bind, if that is still outstanding; its queue is destroyed
+ * kdapl_rmr_lost - end a bind that the device never completed
+ * @rmr: the RMR of the bind
+ * @cookie: the slot of the bind's completion; its queue pair is destroyed
  *
- * May sleep.  mt:M40.
+ * Treated as a failure: on return the completion may be seen.  Takes
+ * @rmr->release; may sleep.  Rule mt:M40.
  */
 void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
 	if (!kdapl_rmr_complete(rmr, cookie, false))
-		settle(rmr);
+		rmr_settle(rmr);
 }
 
 /**
@@ -617,7 +632,7 @@ static void rmr_teardown(struct kdapl_object *obj)
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
 	mutex_lock(&rmr->release);
-	unmake(rmr);
+	rmr_end(rmr);
 	mutex_unlock(&rmr->release);
 	kdapl_object_retire(obj);
 }
@@ -629,8 +644,9 @@ static const struct kdapl_object_ops rmr_ops = {
 };
 
 /*
- * Caller is in the section of the RMR's IA.  A bind that is outstanding keeps the
- * window: the device still has its work requests.  Its completion ends it.
+ * Caller is in the section of the RMR's IA.  While a bind is outstanding the
+ * device has its work requests, so the window stays, and the bind's completion
+ * ends the RMR.
  */
 static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 {
@@ -643,16 +659,22 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	rmr->dead = true;
 	spin_unlock_irq(&rmr->lock);
 	if (!dead && busy) {
-		/* A bind that has only begun will be posted, or is cancelled. */
+		/*
+		 * A bind between kdapl_rmr_begin() and its post is in an RCU
+		 * read section, at whose end it is posted or cancelled.
+		 */
 		synchronize_rcu_expedited();
 		busy = READ_ONCE(rmr->cookie);
 	}
 	if (!dead && !busy)
-		unmake(rmr);
+		rmr_end(rmr);
 	mutex_unlock(&rmr->release);
 	if (dead)
 		return RET_BAD_HANDLE(RMR);
-	/* ORDER: the removal of the device must find it until it is released. */
+	/*
+	 * ORDER: until the window is given back, the removal of the device has
+	 * to find the RMR, and it goes by the IA's list.
+	 */
 	kdapl_object_retire(&rmr->obj);
 	return DAT_SUCCESS;
 }

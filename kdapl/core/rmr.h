@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Remote Memory Regions as the rest of the core sees them: core/rmr.c makes
- * them and judges binds, core/post.c posts a bind as it posts a DTO, core/evd.c
- * asks what its completion means before anybody sees it.
+ * Remote Memory Regions as the rest of the core sees them.  core/rmr.c makes
+ * them and judges binds, core/post.c posts a bind like a DTO, and
+ * core/evd_fifo.c has each completion of a bind judged before anybody sees it.
  */
 #ifndef KDAPL_RMR_H
 #define KDAPL_RMR_H
 
 #include "ep.h"
 
-/*
- * struct kdapl_binding - what an RMR shows, or is to show
- * @lmr: with a use and a reference; NULL: nothing
- * @triplet, @privileges: as asked for
- * @context: the rmr_context, 0 for nothing
+/**
+ * struct kdapl_binding - what an RMR shows, or will show
+ * @lmr: LMR, with a use and a reference; NULL: nothing is shown
+ * @triplet: as the consumer asked
+ * @privileges: as the consumer asked
+ * @context: the rmr_context; 0: nothing is shown
  */
 struct kdapl_binding {
 	struct kdapl_lmr *lmr;
@@ -22,19 +23,23 @@ struct kdapl_binding {
 	DAT_RMR_CONTEXT context;
 };
 
-/*
+/**
  * struct kdapl_rmr - a Remote Memory Region
+ * @obj: the object it is
  * @pz: its zone, with a use and a reference
- * @lock: what follows, and the turns of @window; a leaf
+ * @lock: what follows up to @due, and the turns of @window; takes no other lock
  * @window: NULL once the RMR or its device is gone
  * @now: what it shows (mt:M41)
- * @next: what it shows once the outstanding bind has completed
+ * @next: what it will show once the outstanding bind has completed
  * @cookie: of the outstanding bind, or NULL
- * @dead: freed; what is outstanding ends it (mt:M44)
- * @due: the RMR has to be settled; if @cookie has completed, before that is seen
- * @release: @window is renewed and given back under it, @gone set
- * @gone: nothing of it is left but the memory
- * @work: settle() in rmr.c
+ * @dead: it was freed; the completion of the outstanding bind ends it (mt:M44)
+ * @due: rmr_settle() in rmr.c has to run; until then no bind begins, and the
+ *	 completion of the outstanding one is not seen
+ * @release: held while @window is renewed or given back; takes no other lock
+ *	     but @lock
+ * @gone: the end is over, and only the memory of the object is left; under
+ *	  @release
+ * @work: rmr_work() in rmr.c
  */
 struct kdapl_rmr {
 	struct kdapl_object obj;
@@ -51,11 +56,14 @@ struct kdapl_rmr {
 	struct work_struct work;
 };
 
-/*
+/**
  * struct kdapl_bind - a bind on its way through post.c
  * @rmr: with a reference
- * @triplet, @privileges, @context: arguments of the call
- * @lmr: found by the check; the caller's RCU section keeps it
+ * @triplet: argument of the call
+ * @privileges: argument of the call
+ * @context: argument of the call
+ * @lmr: found by kdapl_rmr_check_region(); the caller's RCU read section keeps
+ *	 it
  * @rkey: what *@context becomes
  */
 struct kdapl_bind {
@@ -67,7 +75,10 @@ struct kdapl_bind {
 	u32 rkey;
 };
 
-/* A bind's first work request has its cookie's address and this bit. */
+/*
+ * The wr_id of a bind's first work request is the address of the bind's cookie
+ * with this bit set, so that its completion is not taken for that of the bind.
+ */
 #define KDAPL_WR_INVALIDATE	1UL
 
 /* post.c */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /sys/kernel/debug/kdapl/objects: every live DAT object, a line each, with its
- * counts and state (A13).  Called by main.c; the one face that looks into the
- * core, and only to read.
+ * counts and its state (A13).  Called by main.c.  The one file of the faces
+ * that looks into the core's structures, and only to read them.
  *
  *	space kernel | pid N: objects O
  *	  ia <device> token T refs R users U
@@ -30,7 +30,10 @@ static const char *const type_names[KDAPL_NR_TYPES] = {
 	[KDAPL_SRQ] = "srq",
 };
 
-/* Values of a moment, each by itself; no lock is taken for them. */
+/*
+ * No lock is taken, so the numbers of a line are not of the same moment: one
+ * may have changed before the next one was read.
+ */
 static void show_details(struct seq_file *seq, struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd;
@@ -59,7 +62,7 @@ static void show_details(struct seq_file *seq, struct kdapl_object *obj)
 
 static void show_object(struct seq_file *seq, struct kdapl_object *obj)
 {
-	/* A dead object's users count from far below zero. */
+	/* An object that is being freed has a count of users far below zero. */
 	seq_printf(seq, " token %016llx refs %u users %d", obj->token,
 		   refcount_read(&obj->ref), max(atomic_read(&obj->users), 0));
 	show_details(seq, obj);
@@ -83,7 +86,10 @@ static void show_ia(struct seq_file *seq, struct kdapl_ia *ia)
 	mutex_unlock(&ia->lock);
 }
 
-/* An IA on the list has its handle's reference still. */
+/*
+ * An IA leaves the list before the reference of its handle is dropped, so the
+ * list's lock keeps it.
+ */
 static void show_space(struct seq_file *seq, struct kdapl_space *space)
 {
 	struct kdapl_object *obj;
@@ -114,7 +120,10 @@ DEFINE_SHOW_ATTRIBUTE(objects);
 /**
  * kdapl_debugfs_init - make the files appear
  *
- * May sleep.  Return: 0; that debugfs has nothing for us is no error.
+ * May sleep.
+ *
+ * Return: 0, also when debugfs is not there: the module works without the
+ * files.
  */
 int kdapl_debugfs_init(void)
 {
@@ -124,7 +133,9 @@ int kdapl_debugfs_init(void)
 }
 
 /**
- * kdapl_debugfs_exit - take the files away; waits for readers
+ * kdapl_debugfs_exit - take the files away
+ *
+ * On return nobody reads them any more.  May sleep.
  */
 void kdapl_debugfs_exit(void)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Running the upcalls of kernel consumers (E93..E113): a sink of core/evd.c
- * that hands each event to the consumer's function.
+ * Running the upcalls of kernel consumers (E93..E113).  A sink of
+ * core/evd_run.c hands each event of an EVD to the consumer's function; kdat.c
+ * has the entry points.
  *
- * The core runs a sink single-instance, in order, with no lock held, in softirq
- * or process context as the sink says, and stops looking as soon as it is
- * removed.  So an EVD has this sink exactly while its policy is an active one.
- * What is kept here is the policy and the consumer's object.
+ * The core calls a sink for one event at a time, in order, with no lock held,
+ * in softirq or process context as the sink asks, and stops as soon as the sink
+ * is removed.  So an EVD has a sink of ours exactly while its policy allows
+ * upcalls.  What is kept here is the policy and the consumer's upcall object.
  */
 #include <linux/errno.h>
 #include <linux/seqlock.h>
@@ -14,16 +15,18 @@
 #include "kdat_upcall.h"
 
 /**
- * struct kdat_upcall - policy and object of one EVD, kept with it
- * @lock: everything here; interrupts off, since a softirq upcall reads @run
- * @policy: as set last; TEARDOWN is stored as DISABLE (E104)
- * @object: as set last, for queries and DAT_UPCALL_SAME
- * @run: what an upcall that starts now calls.  It keeps its value when upcalls
- *	 are switched off: an event that was dequeued for an upcall at that very
- *	 moment must still be delivered (E42)
+ * struct kdat_upcall - the policy and the upcall object of one EVD, kept with
+ * it
+ * @policy_lock: all that follows.  An upcall in softirq context reads @run, so
+ *		 interrupts are off while it is written
+ * @policy: as set last, but DISABLE for TEARDOWN (E104)
+ * @object: as set last; for queries, and for DAT_UPCALL_SAME
+ * @run: what the next upcall calls.  It stays when upcalls are switched off,
+ *	 for an event that the core has dequeued for an upcall at that very
+ *	 moment and must still deliver (E42)
  */
 struct kdat_upcall {
-	seqlock_t lock;
+	seqlock_t policy_lock;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT object;
 	DAT_UPCALL_OBJECT run;
@@ -42,9 +45,9 @@ static void sink_deliver(struct kdapl_evd *evd, void *arg,
 	unsigned int seq;
 
 	do {
-		seq = read_seqbegin(&up->lock);
+		seq = read_seqbegin(&up->policy_lock);
 		run = up->run;
-	} while (read_seqretry(&up->lock, seq));
+	} while (read_seqretry(&up->policy_lock, seq));
 
 	run.upcall_func(run.instance_data, event, more ? DAT_TRUE : DAT_FALSE);
 }
@@ -66,7 +69,10 @@ static const struct kdapl_sink process_sink = {
 	.sleeps = true,
 };
 
-/* E98: consumers of these streams accept, create and free, which sleeps. */
+/*
+ * Consumers of these streams accept, create and free in their upcalls, which
+ * sleeps (E98).
+ */
 static const struct kdapl_sink *sink_for(struct kdapl_evd *evd)
 {
 	if (kdapl_evd_flags(evd) &
@@ -75,7 +81,7 @@ static const struct kdapl_sink *sink_for(struct kdapl_evd *evd)
 	return &softirq_sink;
 }
 
-/* What is kept with @evd, made on first use; NULL: no memory.  May sleep. */
+/* What is kept with @evd, made when first asked for; NULL: no memory. */
 static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 {
 	struct kdat_upcall *up = kdapl_evd_face(evd), *new;
@@ -85,7 +91,7 @@ static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 	new = kzalloc(sizeof(*new), GFP_KERNEL);
 	if (!new)
 		return NULL;
-	seqlock_init(&new->lock);
+	seqlock_init(&new->policy_lock);
 	new->policy = DAT_UPCALL_DISABLE;
 	up = kdapl_evd_set_face(evd, new);
 	if (up != new)
@@ -94,8 +100,9 @@ static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 }
 
 /*
- * Sets policy and object, and the sink by the policy.  The sink is set inside
- * the lock so that it always belongs to the policy that is stored.
+ * Sets policy and object, and sets or removes the sink.  That is one step under
+ * the lock: of two calls at once the policy of one could otherwise stay with
+ * the sink of the other.
  */
 static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 		      DAT_UPCALL_POLICY policy, const DAT_UPCALL_OBJECT *upcall)
@@ -104,7 +111,7 @@ static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 	unsigned long flags;
 	int ret = -EINVAL;
 
-	write_seqlock_irqsave(&up->lock, flags);
+	write_seqlock_irqsave(&up->policy_lock, flags);
 	if (kdat_upcall_active(policy)) {
 		const DAT_UPCALL_OBJECT *run = upcall ?: &up->object;
 
@@ -118,17 +125,17 @@ static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 	up->policy = policy;
 	ret = kdapl_evd_set_sink(evd, sink, up, false);
 out:
-	write_sequnlock_irqrestore(&up->lock, flags);
+	write_sequnlock_irqrestore(&up->policy_lock, flags);
 	return ret;
 }
 
 /**
- * kdat_upcall_init - the policy and the object that an EVD is created with
+ * kdat_upcall_init - set the policy and the object that an EVD is created with
  * @evd: a new EVD
  * @policy: DISABLE, SINGLE_INSTANCE or MANY
- * @upcall: has a function unless @policy is DISABLE; NULL: none
+ * @upcall: has a function unless @policy is DISABLE; NULL: there is no object
  *
- * May sleep.  Rules E93..E98, E110.
+ * Takes the EVD's policy_lock; may sleep.  Rules E93..E98, E110.
  *
  * Return: 0; -ENOMEM; -ESTALE: the EVD was freed meanwhile.
  */
@@ -148,13 +155,14 @@ int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
  * @policy: a valid one, TEARDOWN included
  * @upcall: NULL: keep the object
  *
- * With TEARDOWN waits until no upcall of @evd runs any more.  A call that
- * enables upcalls at the same moment counts as made before; the upcall which
- * that one started may then still be running.  May sleep.  Rules E103..E109.
+ * With TEARDOWN it waits until no upcall of @evd runs any more.  Another call
+ * that enables upcalls at the same moment counts as made before this one; an
+ * upcall that started because of it may still be running on return.  Takes the
+ * EVD's policy_lock; may sleep.  Rules E103..E109.
  *
- * Return: 0; -EINVAL for an active policy and no function; -EDEADLK for
- * TEARDOWN from the EVD's own upcall; -ENOMEM; -ESTALE for an active policy and
- * an EVD that was freed meanwhile.
+ * Return: 0; -EINVAL for a policy that allows upcalls while there is no
+ * function; -EDEADLK for TEARDOWN from the EVD's own upcall; -ENOMEM; -ESTALE
+ * for a policy that allows upcalls on an EVD that was freed meanwhile.
  */
 int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 		       const DAT_UPCALL_OBJECT *upcall)
@@ -174,7 +182,7 @@ int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 }
 
 /**
- * kdat_upcall_query - fill in the fields of a query that are kept here
+ * kdat_upcall_query - fill in the fields of an EVD query that are kept here
  * @evd: any EVD of a kernel consumer
  * @param: out: upcall_policy and upcall
  *
@@ -191,8 +199,8 @@ void kdat_upcall_query(struct kdapl_evd *evd, DAT_EVD_PARAM *param)
 		return;
 	}
 	do {
-		seq = read_seqbegin(&up->lock);
+		seq = read_seqbegin(&up->policy_lock);
 		param->upcall_policy = up->policy;
 		param->upcall = up->object;
-	} while (read_seqretry(&up->lock, seq));
+	} while (read_seqretry(&up->policy_lock, seq));
 }

@@ -8,7 +8,7 @@
 
 #include "core/core.h"
 
-/* MANY runs as SINGLE_INSTANCE does (E97). */
+/* Does the policy allow upcalls?  MANY is run as SINGLE_INSTANCE (E97). */
 static inline bool kdat_upcall_active(DAT_UPCALL_POLICY policy)
 {
 	return policy == DAT_UPCALL_SINGLE_INSTANCE ||

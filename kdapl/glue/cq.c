@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completion queues: raw verbs CQs that core/evd.c polls and arms itself
- * (A3).  glue/qp.c puts these functions into kdapl_ib_qp_ops.
+ * Completion queues: verbs CQs that the core polls and arms itself (A3,
+ * core/evd_fifo.c).  glue/qp.c puts these functions into kdapl_ib_qp_ops;
+ * glue/registrar.c uses them for its own CQ.
  *
- * Destroying one is the delicate part.  When cq_destroy is called no queue pair
- * uses the CQ any more and nobody arms it again, but a handler may be due or
- * running.  ib_destroy_cq() waits for it, except on Soft-RoCE before 6.4, where
- * the handler runs in a tasklet that lives in the CQ: destroying the CQ leaves
- * it scheduled in freed memory.  Whether one is due cannot be read off, hence
- * the barrier below: when a tasklet of ours, queued behind it, has run on every
- * CPU, so has the driver's.
+ * Destroying one is the delicate part.  By then no queue pair uses the CQ and
+ * nobody arms it again, but a handler may be due or running.  ib_destroy_cq()
+ * waits for it, except on Soft-RoCE before 6.4.  There the handler runs in a
+ * tasklet that is part of the CQ, and destroying the CQ leaves the tasklet
+ * scheduled in freed memory.  Nothing tells whether it is scheduled.  So
+ * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: tasklets of a
+ * CPU run in order, so when all of ours have run, the driver's has run, too.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
 #include <rdma/ib_user_ioctl_verbs.h>
-#include "cq.h"
 #include "../compat.h"
+#include "cq.h"
+#include "refused.h"
 
-/* Spreads the CQs over the device's completion vectors. */
-static atomic_t next_vector = ATOMIC_INIT(0);
+/* Counts CQs, to spread them over the completion vectors of their devices. */
+static atomic_t last_vector = ATOMIC_INIT(0);
 
 static void cq_completed(struct ib_cq *ib, void *context)
 {
@@ -36,69 +38,41 @@ static void cq_event(struct ib_event *event, void *context)
 		cq->error(cq);
 }
 
-/**
- * kdapl_cq_create - kdapl_qp_ops.cq_create
- * @cq: with @dev and @handler set
- * @cqe: entries it must hold at least
- *
- * Caller is in the IA's section.  May sleep.
- *
- * Return: 0 and @cq->ib, @cq->size are filled; -EINVAL for a size that the
- * device cannot have; -ENOMEM and what else the device says.
- */
+/* kdapl_qp_ops.cq_create */
 int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 {
 	struct ib_device *ib = cq->dev->ib;
 	struct ib_cq_init_attr attr = {
 		.cqe = cqe,
-		.comp_vector = (u32)atomic_inc_return(&next_vector) %
+		.comp_vector = (u32)atomic_inc_return(&last_vector) %
 			       max(ib->num_comp_vectors, 1),
 	};
 	struct ib_cq *new;
 
 	new = ib_create_cq(ib, cq_completed, cq_event, cq, &attr);
 	if (IS_ERR(new))
-		return PTR_ERR(new);
+		return kdapl_refused("cq_create", PTR_ERR(new));
 
 	cq->size = new->cqe;
 	cq->armed = false;
-	/* Whoever polls or arms may find it from here on. */
+	/* ORDER: the CQ may be polled and armed from here on. */
 	smp_store_release(&cq->ib, new);
 	return 0;
 }
 
-/**
- * kdapl_cq_resize - kdapl_qp_ops.cq_resize
- * @cq: may be in use
- * @cqe: entries it must hold at least
- *
- * Completions in it stay.  Caller is in the IA's section.  May sleep.
- *
- * Return: 0 and @cq->size is the new size; -EOPNOTSUPP where the device cannot
- * resize; -EINVAL for a size that it cannot have or that is too small for what
- * is in the CQ; -ENOMEM.
- */
+/* kdapl_qp_ops.cq_resize */
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
 	int ret;
 
 	ret = ib_resize_cq(cq->ib, cqe);
 	if (ret)
-		return ret;
+		return kdapl_refused("cq_resize", ret);
 	cq->size = cq->ib->cqe;
 	return 0;
 }
 
-/**
- * kdapl_cq_arm - kdapl_qp_ops.cq_arm
- * @cq: to be armed
- * @solicited: only for completions with a solicited event, and errors
- *
- * Any context.
- *
- * Return: 0: armed; > 0: armed, but completions are in the CQ for which no
- * handler may come, poll again; an errno.
- */
+/* kdapl_qp_ops.cq_arm */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
 	WRITE_ONCE(cq->armed, true);
@@ -106,6 +80,7 @@ int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 				(solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP));
 }
 
+/* CPUs on which our tasklet has yet to run */
 static atomic_t barrier_left;
 static DECLARE_COMPLETION(barrier_done);
 
@@ -115,7 +90,10 @@ static void barrier_run(struct tasklet_struct *t)
 		complete(&barrier_done);
 }
 
-/* Set up when first used: in a module per-CPU data is not relocated. */
+/*
+ * Set up at the first use: the initialiser of a module's per-CPU variable
+ * cannot hold an address, here that of barrier_run().
+ */
 static DEFINE_PER_CPU(struct tasklet_struct, barrier_tasklet);
 
 static void barrier_setup(void)
@@ -131,22 +109,24 @@ static void barrier_queue(void *unused)
 	tasklet_schedule(this_cpu_ptr(&barrier_tasklet));
 }
 
-/* Returns when every tasklet that was queued or running before has run. */
+/*
+ * Returns when every tasklet that was scheduled or running at the call has run.
+ */
 static void tasklet_barrier(void)
 {
-	static DEFINE_MUTEX(lock);
+	static DEFINE_MUTEX(barrier_lock);
 	static bool ready;
 	int round;
 
-	mutex_lock(&lock);
+	mutex_lock(&barrier_lock);
 	if (!ready)
 		barrier_setup();
 	ready = true;
 	cpus_read_lock();
 	/*
-	 * A tasklet that runs on another CPU at the moment is put behind ours.
-	 * Once that run is over, as it is after the first round, it cannot
-	 * happen again.
+	 * A tasklet that is scheduled while it runs on another CPU is put back
+	 * to the end of the list, behind ours.  After the first round that run
+	 * is over, so in the second round it cannot happen again.
 	 */
 	for (round = 0; round < 2; round++) {
 		reinit_completion(&barrier_done);
@@ -155,16 +135,10 @@ static void tasklet_barrier(void)
 		wait_for_completion(&barrier_done);
 	}
 	cpus_read_unlock();
-	mutex_unlock(&lock);
+	mutex_unlock(&barrier_lock);
 }
 
-/**
- * kdapl_cq_destroy - kdapl_qp_ops.cq_destroy
- * @cq: with no queue pair on it, and not armed again
- *
- * Completions left in it are lost.  Returns when no handler runs or will run
- * (A10, facts 5).  May sleep.
- */
+/* kdapl_qp_ops.cq_destroy: A10, facts 5. */
 void kdapl_cq_destroy(struct kdapl_cq *cq)
 {
 	if (KDAPL_RXE_CQ_TASKLET && READ_ONCE(cq->armed) &&

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* cq.c's part of kdapl_ib_qp_ops, which qp.c puts together. */
+/*
+ * What glue/cq.c contributes to kdapl_ib_qp_ops, which glue/qp.c puts together;
+ * the contracts are in glue.h.
+ */
 #ifndef KDAPL_CQ_H
 #define KDAPL_CQ_H
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device of every
- * port that can carry an IA; their present addresses; and the tie between a
- * device and the IAs open on it.  core/ia.c opens and lists devices here and is
- * told of their events and of their end (core/input.h).
+ * port that can carry an IA; their present addresses; and the list of the IAs
+ * that are open on each.  core/ia_open.c opens devices here, core/ia_query.c
+ * lists them, and core/ia_async.c and core/ia.c are told of their events and of
+ * their end (core/input.h).
  *
- * A struct kdapl_device outlives its device: an IA that is still open keeps it,
- * with @gone set.  @ib may be used by whoever is in the section of an attached
- * IA, since remove() waits for these, or holds devices_lock and saw !@gone.
+ * A struct kdapl_device outlives its RDMA device: an IA that is still open
+ * keeps it, with @gone set.  Two may use @ib.  One is an operation in the
+ * section of an attached IA, since client_remove() waits until these have left
+ * it.  The other is this file with devices_lock held, once it has seen that
+ * @gone is not set.
  */
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
@@ -17,8 +20,10 @@
 #include <net/if_inet6.h>
 #include <rdma/ib_cache.h>
 #include "../core/input.h"
+#include "refused.h"
 
-static DEFINE_MUTEX(devices_lock);	/* devices, names, setting of gone */
+/* The registry.  The lock also protects the names, and @gone from being set. */
+static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
 static void set_ipv4(struct sockaddr_storage *addr, __be32 ip)
@@ -142,7 +147,7 @@ static int ipoib_address(struct kdapl_device *dev, struct net *net,
 	return ret;
 }
 
-/* kdapl_device.address of a port of ib_core's */
+/* kdapl_device.address for a port of the RDMA core */
 static int port_address(struct kdapl_device *dev, struct net *net,
 			struct sockaddr_storage *addr)
 {
@@ -153,22 +158,24 @@ static int port_address(struct kdapl_device *dev, struct net *net,
 	return ipoib_address(dev, net, addr);
 }
 
-/* Caller holds devices_lock. */
-static int address(struct kdapl_device *dev, struct net *net,
-		   struct sockaddr_storage *addr)
+static int device_address(struct kdapl_device *dev, struct net *net,
+			  struct sockaddr_storage *addr)
 {
+	lockdep_assert_held(&devices_lock);
 	return dev->gone ? -ENODEV : dev->address(dev, net, addr);
 }
 
 /**
  * kdapl_device_address - the present address of a port
  * @dev: may be gone
- * @net: in which the address must be; no other one may use it
- * @addr: out, port 0
+ * @net: namespace in which the address must be
+ * @addr: out, with port 0
  *
- * May sleep.
+ * Takes devices_lock; may sleep.
  *
- * Return: 0; -ENODEV when it has none, is gone or not @net's to use.
+ * Return: 0; -ENODEV when the port has no address in @net, the device is gone,
+ * or
+ * @net may not use it.
  */
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr)
@@ -176,7 +183,7 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 	int ret;
 
 	mutex_lock(&devices_lock);
-	ret = address(dev, net, addr);
+	ret = device_address(dev, net, addr);
 	mutex_unlock(&devices_lock);
 	return ret;
 }
@@ -184,9 +191,10 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 /**
  * kdapl_device_get - find a device by its registry name
  * @name: "<device>-<port>"
- * @net: of who wants to open it
+ * @net: namespace of the process, or of the kernel consumer, that wants to open
+ *	 it
  *
- * May sleep.
+ * Takes devices_lock; may sleep.
  *
  * Return: the device with a reference; NULL if there is none of that name, it
  * has no address in @net, or @net may not use it.
@@ -200,7 +208,7 @@ struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 	list_for_each_entry(dev, &devices, entry) {
 		if (strcmp(dev->name, name))
 			continue;
-		if (!address(dev, net, &addr)) {
+		if (!device_address(dev, net, &addr)) {
 			refcount_inc(&dev->ref);
 			found = dev;
 		}
@@ -211,8 +219,8 @@ struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 }
 
 /**
- * kdapl_device_put - drop a reference
- * @dev: not to be used afterwards
+ * kdapl_device_put - drop a reference to a device
+ * @dev: not to be used by this caller afterwards
  *
  * Any context.
  */
@@ -224,14 +232,15 @@ void kdapl_device_put(struct kdapl_device *dev)
 
 /**
  * kdapl_device_for_each - walk the devices that a namespace may open
- * @net: of who asks
- * @fn: called for each, in the order in which they appeared (G12); must not
- *	call into this file
+ * @net: namespace; devices without an address in it are left out
+ * @fn: called for each device, in the order in which they appeared (G12), with
+ *	devices_lock held, so it must not call functions of this file; what it
+ *	returns other than 0 ends the walk
  * @arg: for @fn
  *
- * May sleep.
+ * Takes devices_lock; may sleep.
  *
- * Return: 0, or what @fn returned to stop the walk.
+ * Return: 0, or what @fn returned to end the walk.
  */
 int kdapl_device_for_each(struct net *net,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
@@ -243,7 +252,7 @@ int kdapl_device_for_each(struct net *net,
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
-		if (address(dev, net, &addr))
+		if (device_address(dev, net, &addr))
 			continue;
 		ret = fn(dev, arg);
 		if (ret)
@@ -254,46 +263,51 @@ int kdapl_device_for_each(struct net *net,
 }
 
 /**
- * kdapl_device_attach - tie an IA to its device
- * @dev: with a reference of the IA's
- * @on_dev: the IA's entry
+ * kdapl_device_attach - list an IA with its device
+ * @dev: a reference of the IA's
+ * @on_dev: the IA's entry, in no list
  *
- * From here on kdapl_ia_async() and kdapl_ia_removed() may be called for it.
+ * From here on kdapl_ia_async() and kdapl_ia_removed() may be called for the
+ * IA. Process context; takes @dev->ias_lock.
  *
- * Return: false when the device is being removed; nothing happened then.
+ * Return: true; false when the device is being removed, then the IA is not
+ * listed.
  */
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
 {
 	bool attached;
 
-	spin_lock_irq(&dev->lock);
+	spin_lock_irq(&dev->ias_lock);
 	attached = !dev->gone;
 	if (attached)
 		list_add_tail(on_dev, &dev->ias);
-	spin_unlock_irq(&dev->lock);
+	spin_unlock_irq(&dev->ias_lock);
 	return attached;
 }
 
 /**
- * kdapl_device_detach - end the tie between an IA and its device
+ * kdapl_device_detach - take an IA off its device's list
  * @dev: its device, gone or not
- * @on_dev: the IA's entry, attached or not any more
+ * @on_dev: the IA's entry; may be off the list already
  *
- * When this returns no kdapl_ia_async() or kdapl_ia_removed() runs or will run
- * for the IA.  Waits for a running one, so never from within it.  May sleep.
+ * When this returns, neither kdapl_ia_async() nor kdapl_ia_removed() runs or
+ * will run for the IA.  It waits for a kdapl_ia_removed() that is running, so
+ * it must not be called from there; this file itself takes the IA off the list
+ * after that.  Takes @dev->ias_lock; may sleep.
  */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
 {
-	spin_lock_irq(&dev->lock);
-	wait_event_lock_irq(dev->wait, dev->removing != on_dev, dev->lock);
+	spin_lock_irq(&dev->ias_lock);
+	wait_event_lock_irq(dev->removing_wait, dev->removing != on_dev,
+			    dev->ias_lock);
 	list_del_init(on_dev);
-	spin_unlock_irq(&dev->lock);
+	spin_unlock_irq(&dev->ias_lock);
 }
 
 /**
- * kdapl_device_walk_ias - walk the IAs open on a device
- * @dev: the device
- * @fn: called for each with @dev->lock held, interrupts off
+ * kdapl_device_walk_ias - walk the IAs that are open on a device
+ * @dev: device
+ * @fn: called for each with @dev->ias_lock held and interrupts off
  * @arg: for @fn
  *
  * Any context.
@@ -305,13 +319,13 @@ void kdapl_device_walk_ias(struct kdapl_device *dev,
 	struct list_head *on_dev;
 	unsigned long flags;
 
-	spin_lock_irqsave(&dev->lock, flags);
+	spin_lock_irqsave(&dev->ias_lock, flags);
 	list_for_each(on_dev, &dev->ias)
 		fn(on_dev, arg);
-	spin_unlock_irqrestore(&dev->lock, flags);
+	spin_unlock_irqrestore(&dev->ias_lock, flags);
 }
 
-static void raise_event(struct list_head *on_dev, void *event)
+static void ia_raise_event(struct list_head *on_dev, void *event)
 {
 	kdapl_ia_async(on_dev, event);
 }
@@ -341,7 +355,7 @@ static void device_event(struct ib_event_handler *handler,
 						async);
 
 	if (event_concerns(dev, event))
-		kdapl_device_walk_ias(dev, raise_event, event);
+		kdapl_device_walk_ias(dev, ia_raise_event, event);
 }
 
 static bool port_usable(struct ib_device *ib, u32 port)
@@ -368,33 +382,35 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
-/* Every IA lets go of the device; no new one can be attached. */
+/* Makes every IA give the device back.  No IA can be attached any more. */
 static void release_ias(struct kdapl_device *dev)
 {
 	struct list_head *on_dev;
 
-	spin_lock_irq(&dev->lock);
+	spin_lock_irq(&dev->ias_lock);
 	while (!list_empty(&dev->ias)) {
 		on_dev = dev->ias.next;
 		dev->removing = on_dev;
-		spin_unlock_irq(&dev->lock);
+		spin_unlock_irq(&dev->ias_lock);
 
 		kdapl_ia_removed(on_dev);
 
-		spin_lock_irq(&dev->lock);
+		spin_lock_irq(&dev->ias_lock);
 		list_del_init(on_dev);
 		dev->removing = NULL;
-		wake_up_all(&dev->wait);
+		wake_up_all(&dev->removing_wait);
 	}
-	spin_unlock_irq(&dev->lock);
+	spin_unlock_irq(&dev->ias_lock);
 }
 
 /**
- * kdapl_device_alloc - a port that nobody knows of yet
+ * kdapl_device_alloc - make a struct kdapl_device that is not in the registry
+ * yet
  *
  * May sleep.
  *
- * Return: with one reference, which kdapl_device_remove() drops; or NULL.
+ * Return: the device with one reference, which kdapl_device_remove() drops;
+ * NULL when there is no memory.
  */
 struct kdapl_device *kdapl_device_alloc(void)
 {
@@ -403,17 +419,18 @@ struct kdapl_device *kdapl_device_alloc(void)
 	if (!dev)
 		return NULL;
 	refcount_set(&dev->ref, 1);
-	spin_lock_init(&dev->lock);
+	spin_lock_init(&dev->ias_lock);
 	INIT_LIST_HEAD(&dev->ias);
-	init_waitqueue_head(&dev->wait);
+	init_waitqueue_head(&dev->removing_wait);
 	return dev;
 }
 
 /**
- * kdapl_device_add - put a port on the registry
+ * kdapl_device_add - put a device on the registry
  * @dev: name, limits, operations and @address are filled in
  *
- * May sleep.  Undone by kdapl_device_remove().
+ * From here on IAs can be opened on it.  Undone by kdapl_device_remove().
+ * Takes devices_lock; may sleep.
  */
 void kdapl_device_add(struct kdapl_device *dev)
 {
@@ -423,18 +440,19 @@ void kdapl_device_add(struct kdapl_device *dev)
 }
 
 /**
- * kdapl_device_remove - take a port off the registry
- * @dev: not to be used afterwards but by those who have a reference
+ * kdapl_device_remove - take a device off the registry and away from its IAs
+ * @dev: only holders of a reference may use it afterwards, and never its @ib
  *
- * On return no IA refers to the device (A10).  May sleep.
+ * On return no IA refers to anything of the RDMA device (A10).  Takes
+ * devices_lock and @dev->ias_lock; may sleep.
  */
 void kdapl_device_remove(struct kdapl_device *dev)
 {
 	mutex_lock(&devices_lock);
 	list_del(&dev->entry);
-	spin_lock_irq(&dev->lock);
+	spin_lock_irq(&dev->ias_lock);
 	dev->gone = true;
-	spin_unlock_irq(&dev->lock);
+	spin_unlock_irq(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
 	release_ias(dev);
 	kdapl_device_put(dev);
@@ -448,7 +466,7 @@ static int add_port(struct ib_device *ib, u32 port)
 
 	ret = ib_query_port(ib, port, &attr);
 	if (ret)
-		return ret;
+		return kdapl_refused("device_port", ret);
 	dev = kdapl_device_alloc();
 	if (!dev)
 		return -ENOMEM;
@@ -466,7 +484,11 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->mr = &kdapl_ib_mr_ops;
 	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
 			   !ib_uses_virt_dma(ib);
-	/* Its sending half alone is in error, and repeats nothing (facts 0). */
+	/*
+	 * When Soft-RoCE finds the memory of a request gone, it stops the send
+	 * queue alone: the receive queue goes on, and no completion tells
+	 * (facts 0).
+	 */
 	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	set_name(dev);
 	set_vendor(dev);
@@ -476,7 +498,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	return 0;
 }
 
-/* A port of @ib that is still on the registry, or NULL. */
+/* A port of @ib that is still on the registry; NULL if there is none. */
 static struct kdapl_device *find_port(struct ib_device *ib)
 {
 	struct kdapl_device *dev, *found = NULL;
@@ -492,7 +514,7 @@ static struct kdapl_device *find_port(struct ib_device *ib)
 	return found;
 }
 
-/* ib_core: @ib is going away, or this module.  May sleep. */
+/* ib_client.remove: the RDMA device @ib goes away, or this module does. */
 static void client_remove(struct ib_device *ib, void *client_data)
 {
 	struct kdapl_device *dev;
@@ -503,7 +525,7 @@ static void client_remove(struct ib_device *ib, void *client_data)
 	}
 }
 
-/* ib_core: a new device, or one that was there before this module. */
+/* ib_client.add: an RDMA device appeared, or was there before this module. */
 static int client_add(struct ib_device *ib)
 {
 	u32 port;
@@ -523,7 +545,7 @@ err_remove:
 	return ret;
 }
 
-/* The registry follows; an open IA keeps the name it was opened by (I21). */
+/* ib_client.rename.  An open IA keeps the name it was opened by (I21). */
 static void client_rename(struct ib_device *ib, void *client_data)
 {
 	struct kdapl_device *dev;
@@ -536,7 +558,7 @@ static void client_rename(struct ib_device *ib, void *client_data)
 	mutex_unlock(&devices_lock);
 }
 
-static struct ib_client client = {
+static struct ib_client kdapl_client = {
 	.name = "kdapl",
 	.add = client_add,
 	.remove = client_remove,
@@ -544,15 +566,16 @@ static struct ib_client client = {
 };
 
 /**
- * kdapl_device_init - begin to follow the RDMA devices
+ * kdapl_device_init - fill the registry, and follow RDMA devices that come and
+ * go
  *
  * May sleep.
  *
- * Return: 0 or an errno.
+ * Return: 0, or what ib_register_client() says.
  */
 int kdapl_device_init(void)
 {
-	return ib_register_client(&client);
+	return ib_register_client(&kdapl_client);
 }
 
 /**
@@ -563,5 +586,5 @@ int kdapl_device_init(void)
  */
 void kdapl_device_exit(void)
 {
-	ib_unregister_client(&client);
+	ib_unregister_client(&kdapl_client);
 }

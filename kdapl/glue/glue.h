@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What the core may ask of the glue: devices, completion queues, queue pairs,
- * CM ids, memory regions.  Everything goes through three tables of operations
- * of the device, with a kernel-verbs implementation here in glue/ and a
- * scripted one in tests/kunit/ (A9).  Errors are negative errno in the glue;
- * the core turns them into DAT_RETURN.
+ * CM ids, memory regions.
  *
- * Calls are process context and may sleep, except cq_arm, which works in any
- * context.
+ * The core reaches a device only through the three tables of operations in
+ * struct kdapl_device.  The glue implements them with kernel verbs and rdma_cm,
+ * tests/kunit/fake_device.c with a scripted device (A9).  What an operation
+ * promises is said here, at the table; the implementations say only how.
+ *
+ * Errors are negative errno here; the core turns them into DAT_RETURN.  What a
+ * device or rdma_cm refuses, the glue traces once, at the call (kdapl_error).
+ *
+ * Operations run in process context and may sleep, except where "any context"
+ * is said: these may also run in softirq context or with interrupts off.
  */
 #ifndef KDAPL_GLUE_H
 #define KDAPL_GLUE_H
@@ -25,20 +30,30 @@ struct kdapl_device;
 struct kdapl_conn;
 struct kdapl_sp;
 
-/* What one request or receive may carry; a work request lives on the stack. */
+/*
+ * Segments of one DTO at most.  The scatter list is built on the stack, so this
+ * number bounds what a post takes of it.
+ */
 #define KDAPL_MAX_SGE	16
-/* rdma_cm over InfiniBand and RoCE, RDMA_PS_TCP (facts 3) */
+/*
+ * Bytes of private data that rdma_cm carries on InfiniBand and RoCE with
+ * RDMA_PS_TCP: with a request, and with its acceptance (facts 3).
+ */
 #define KDAPL_REQ_PRIVATE_DATA	56
 #define KDAPL_REP_PRIVATE_DATA	196
 
-/*
- * struct kdapl_cq - a completion queue, embedded in an EVD
- * @ib: the verbs object; NULL when there is none (no DTO stream, device gone)
- * @handler: called when armed and a completion arrived; any context, may only
- *	     schedule
- * @error: called when the queue overflowed or failed (E68); any context, may
- *	   only schedule; may be NULL
- * @armed: it was armed at least once; for cq_destroy
+/**
+ * struct kdapl_cq - a completion queue, embedded in an EVD or a registrar
+ * @dev: the device it is on
+ * @ib: the verbs object; NULL while there is none: the EVD has no DTO stream,
+ *	or the device is gone
+ * @size: completions that it holds
+ * @handler: called when the CQ is armed and a completion arrives.  On some
+ *	     devices that is in hard interrupt context, so it may only schedule
+ * @error: called when the CQ overflowed or failed (E68), in the same contexts
+ *	   as @handler; may be NULL
+ * @armed: the CQ was armed at least once, so a handler may have been started
+ *	   that cq_destroy has to wait for
  */
 struct kdapl_cq {
 	struct kdapl_device *dev;
@@ -49,12 +64,13 @@ struct kdapl_cq {
 	bool armed;
 };
 
-/*
- * struct kdapl_qp - the queue of one connection, embedded in it
- * @ib: the verbs object; NULL when there is none
- * @num: queue pair number, for the CM
- * @event: an event of the device about this queue (E70); any context, may only
- *	   schedule; may be NULL
+/**
+ * struct kdapl_qp - the queue pair of one connection, embedded in it
+ * @dev: the device it is on
+ * @ib: the verbs object; NULL while there is none
+ * @num: the queue pair number, which the CM tells the peer
+ * @event: called with an event of the device about this queue pair (E70), in
+ *	   any context; may only schedule; may be NULL
  */
 struct kdapl_qp {
 	struct kdapl_device *dev;
@@ -63,6 +79,16 @@ struct kdapl_qp {
 	void (*event)(struct kdapl_qp *qp, enum ib_event_type event);
 };
 
+/**
+ * struct kdapl_qp_init - what a queue pair is made of
+ * @pd: protection domain, from zone_pd
+ * @send_cq: where requests complete
+ * @recv_cq: where receives complete; may be @send_cq
+ * @max_send_wr: work requests in the send queue at once
+ * @max_recv_wr: receives in the receive queue at once
+ * @max_send_sge: segments of a request, at least 1
+ * @max_recv_sge: segments of a receive, at least 1
+ */
 struct kdapl_qp_init {
 	struct ib_pd *pd;
 	struct kdapl_cq *send_cq;
@@ -73,22 +99,38 @@ struct kdapl_qp_init {
 	u32 max_recv_sge;
 };
 
-/*
- * struct kdapl_qp_ops - completion queues and queue pairs
+/**
+ * struct kdapl_qp_ops - operations on completion queues and queue pairs
+ * @cq_create: make the CQ of a struct kdapl_cq whose @dev and @handler are set,
+ *	       for at least @cqe completions; fills @ib and @size.  The caller
+ *	       is in the IA's section.  0; -EINVAL for a size that the device
+ *	       cannot have; -ENOMEM; any other errno of the device's
+ * @cq_resize: give a CQ room for at least @cqe completions while it is in use;
+ *	       what it holds stays in it.  Sets @size.  The caller is in the
+ *	       IA's section.  0; -EOPNOTSUPP where the device cannot; -EINVAL
+ *	       for a size that the device cannot have or that is too small for
+ *	       what the CQ holds; -ENOMEM
+ * @cq_arm: have @handler called for the next completion, or with @solicited
+ *	    only for the next one that is solicited or an error.  Any context.
+ *	    0: armed; above 0: armed, but the CQ already holds completions for
+ *	    which no handler may come, so the caller has to poll again; or an
+ *	    errno
+ * @cq_destroy: destroy a CQ that no queue pair uses and nobody arms any more;
+ *		the completions in it are lost.  No handler runs or will run
+ *		when this returns (A10)
+ * @create: make a queue pair.  On return it is in INIT, where receives can be
+ *	    posted to it, and @num is set.  The caller is in the IA's section.
+ *	    0, or an errno of the device's
+ * @move: take a queue pair to @state, RTR or RTS, with what the handshake of
+ *	  @id has found out; @rd_atomic_in and @rd_atomic_out are the RDMA reads
+ *	  that either side may have outstanding.  -ENODEV: the connection came
+ *	  about through another port than that of @dev
+ * @error: move a queue pair to ERR, which flushes everything that is posted
+ * @in_error: whether a queue pair is in ERR or SQE, or does not even answer
+ * @destroy: destroy a queue pair.  What is still posted gives no completion
  *
- * What is done once in the life of a queue.  Posting and polling need no entry
- * here: the core calls ib_post_send(), ib_post_recv() and ib_poll_cq(), which go
- * through the table of the device itself, @ib of the queue.
- *
- * @cq_create: fill @cq->ib and @cq->size (at least @cqe)
- * @cq_resize: -EOPNOTSUPP where the device cannot
- * @cq_arm: > 0: completions came in meanwhile, poll again
- * @cq_destroy: waits until no handler can run any more (A10)
- * @create: the queue is in INIT and takes receives when this returns
- * @move: to RTR or RTS as @id's handshake says
- * @error: move to ERR; every posted request will be flushed
- * @in_error: is it in ERR or SQE by itself?  May sleep
- * @destroy: nothing posted may be left
+ * Posting and polling need no entry here: the core calls ib_post_send(),
+ * ib_post_recv() and ib_poll_cq(), which go through the table of the device itself.
  */
 struct kdapl_qp_ops {
 	int (*cq_create)(struct kdapl_cq *cq, u32 cqe);
@@ -104,11 +146,14 @@ struct kdapl_qp_ops {
 	void (*destroy)(struct kdapl_qp *qp);
 };
 
-/*
+/**
  * struct kdapl_cm_params - what travels with a connect or an accept
- * @qp_num: of our queue
- * @rd_atomic_in: RDMA reads the peer may have outstanding here
- * @rd_atomic_out: RDMA reads we may have outstanding there
+ * @qp_num: number of our queue pair
+ * @rd_atomic_in: RDMA reads that the peer may have outstanding here
+ * @rd_atomic_out: RDMA reads that we may have outstanding there
+ * @private_data: the consumer's, may be NULL
+ * @private_data_len: bytes, up to KDAPL_REQ_PRIVATE_DATA for a connect and
+ *		      KDAPL_REP_PRIVATE_DATA for an accept
  */
 struct kdapl_cm_params {
 	u32 qp_num;
@@ -135,8 +180,8 @@ struct kdapl_cm_params {
  * @destroy: no callback runs or will run when this returns; not from a
  *	     callback of the same id.  Drops the callback's reference of conn
  * @listen: start listening at @dev's address on @port (0: any, filled in before
- *	    the first request); requests go to kdapl_sp_request().  -EADDRINUSE as
- *	    it says
+ *	    the first request); requests go to kdapl_sp_request().  -EADDRINUSE
+ *	    as it says
  * @unlisten: no kdapl_sp_request() runs or will run when this returns
  */
 struct kdapl_cm_ops {
@@ -163,16 +208,18 @@ struct kdapl_zone;
 struct kdapl_pages;
 struct kdapl_window;
 
-/*
+/**
  * struct kdapl_region_init - memory to register
  * @user: @start is an address of the calling process
- * @physical: @start is a physical address, else a kernel virtual address
- *	      (linear map or vmalloc)
- * @source: not NULL: the same pages as this region, which stay until the last
- *	    region over them is gone (mt:M8); @user, @physical are ignored
- * @start, @length: bytes; no alignment is asked
- * @access: IB_ACCESS_*; the glue adds local write where a device needs it
- * @pages: of a process, from @pin
+ * @physical: without @user: @start is a physical address; else it is a kernel
+ *	      virtual address, of the linear map, of vmalloc or of module data
+ * @source: not NULL: register the pages of this region once more; they stay
+ *	    until the last region over them is gone (mt:M8).  @user, @physical,
+ *	    @start, @length and @pages are not looked at
+ * @start: first byte; need not be aligned
+ * @length: bytes, not 0; need not be whole pages
+ * @access: IB_ACCESS_*; where verbs ask for local write besides, reg adds it
+ * @pages: the pages of a process, which pin has filled in
  */
 struct kdapl_region_init {
 	bool user;
@@ -184,20 +231,25 @@ struct kdapl_region_init {
 	struct kdapl_pages *pages;
 };
 
-/* kdapl_region.share */
+/*
+ * What a further region may do that has this one as its source (mt:M7).  For
+ * more the process has to pin the memory again.
+ */
 enum kdapl_share {
 	KDAPL_SHARE_NONE,
 	KDAPL_SHARE_READ,
 	KDAPL_SHARE_WRITE,
 };
 
-/*
+/**
  * struct kdapl_region - registered memory: pages, their DMA mapping, one MR
- * @share: KDAPL_SHARE_*, what another region may do that has this one as its
- *	   source; for more the process has to pin the memory again
- *
- * The MR's address is @start (the consumer's own number), so that triplets, the
- * local check and the wire use the same addresses.
+ * @start: the first byte as the consumer named it.  It is the MR's address too,
+ *	   so the segments of a post, the local check and the peer's RDMA all
+ *	   count from the same number
+ * @length: bytes
+ * @lkey: the device's key for local access
+ * @rkey: the device's key for the peer; 0 without remote access
+ * @share: an enum kdapl_share
  */
 struct kdapl_region {
 	u64 start;
@@ -207,11 +259,14 @@ struct kdapl_region {
 	u8 share;
 };
 
-/*
- * struct kdapl_bind_wr - the work requests of one bind, in the poster's memory
- * @first, @last: a chain of one or two, to be posted together
- * @rkey: of the window once @last has completed; 0 when it is unbound
- * @inv, @reg, @nop: what they may be
+/**
+ * struct kdapl_bind_wr - the work requests of one bind, on the poster's stack
+ * @first: head of a chain of one or two work requests, to be posted together
+ * @last: end of that chain; its completion is that of the bind
+ * @rkey: the window's key once @last has completed; 0 for an unbind
+ * @inv: room for a request that takes the former key back
+ * @reg: room for a request that registers the new range
+ * @nop: room for a request that does nothing but complete
  */
 struct kdapl_bind_wr {
 	struct ib_send_wr *first;
@@ -222,31 +277,47 @@ struct kdapl_bind_wr {
 	struct ib_rdma_wr nop;
 };
 
-/*
- * struct kdapl_mr_ops - protection domains, memory regions, windows upon them
- * @zone_create: a protection domain and, where kernel memory can be
- *		 registered, its registrar (A6)
- * @zone_destroy: nothing registered may be left
- * @zone_pd: for queue pairs
- * @pin: memory of the calling process is pinned for @reg, outside the section of
- *	 an IA, for as long as the process's own pager likes (A10); does not
- *	 touch the device.  Errors as @reg.  May be NULL
- * @unpin: pages that @reg did not take over; with @pin
- * @reg: register; complete when it returns.  Takes @init->pages over, on failure
- *	 too.  -EFAULT: not mapped as asked, -EACCES: not writable as asked,
- *	 -ENOMEM, -E2BIG: beyond the device's limits
- * @dereg: neither key admits anything when this returns; unpin, unmap, free
- * @sync: for the CPU or for the device, on devices that need it; any context
- * @window_create: not bound.  -EOPNOTSUPP where the device has no fast
- *		   registration
- * @window_destroy: no key of the window admits anything when this returns
- * @window_renew: after a bind that failed: as if destroyed and created.  On
- *		  failure it is not to be bound, only to be renewed again or
- *		  destroyed
- * @window_bind: what to post, to show @length bytes of @region from @start on,
- *		 or nothing for @length 0; one bind at a time.  Any context.
- *		 -E2BIG: more pages than a window has
- * @window_bound: the bind has completed; any context
+/**
+ * struct kdapl_mr_ops - operations on zones, memory regions and windows
+ * @zone_create: make a protection domain and the registrar that registers
+ *		 memory in it (A6).  The caller is in the IA's section.  The
+ *		 zone, or an error pointer: -ENOMEM, or what the device says
+ * @zone_destroy: undo zone_create; no region, window or queue pair is left in
+ *		  the zone
+ * @zone_pd: the protection domain, for queue pairs.  Any context
+ * @pin: pin memory of the calling process, fill in @pages.  Does not touch the
+ *	 device, so it runs outside the IA's section: a process whose own pager
+ *	 does not answer must not hold up the removal of the device (A10).  0;
+ *	 -EFAULT: not mapped as asked; -EACCES: mapped, but not to be written;
+ *	 -ENOMEM: no memory, or none that the process may lock; -E2BIG: more
+ *	 pages than can be counted.  NULL where regions need no pages
+ * @unpin: give back pages that reg did not take over; NULL where pin is
+ * @reg: register memory; both keys work when this returns.  Memory of a process
+ *	 is registered in that process, after pin.  Takes @pages over, on
+ *	 failure too.  The caller is in the IA's section.  The region, or an
+ *	 error pointer: the codes of pin; -EFAULT also for memory that is not
+ *	 RAM; -E2BIG also for more pages than the device can map at once; or
+ *	 what the device says
+ * @dereg: unregister.  No post names the region any more.  Neither key admits
+ *	   anything when this returns; then the pages are unmapped and unpinned.
+ *	   Any process, also while the device is being removed
+ * @sync: make @length bytes at @offset of a region coherent for the CPU or for
+ *	  the device, on machines that need it.  Any context
+ * @window_create: make a window that shows nothing.  The caller is in the IA's
+ *		   section.  The window, or an error pointer: -EOPNOTSUPP where
+ *		   the device has no fast registration
+ * @window_destroy: destroy a window whose last bind is complete, or gone with
+ *		    its queue pair.  No key of the window admits anything when
+ *		    this returns
+ * @window_renew: after a bind that failed: what window_destroy and
+ *		  window_create together would do.  0, or an errno: then the
+ *		  window cannot be bound, only be renewed again or destroyed
+ * @window_bind: fill in the work requests that show @length bytes of @region
+ *		 from @start on, or nothing for @length 0.  The region stays
+ *		 until the window shows something else.  Any context; one bind
+ *		 at a time.  0; -E2BIG: more pages than a window has; -ENOMEM: a
+ *		 renewal had failed
+ * @window_bound: the work requests of window_bind have completed.  Any context
  */
 struct kdapl_mr_ops {
 	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev);
@@ -268,35 +339,44 @@ struct kdapl_mr_ops {
 	void (*window_bound)(struct kdapl_window *window);
 };
 
-/*
+/**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
- * @name: "<device>-<port>", the registry name
- * @ref: open IAs and the client's own
- * @lock: @ias, @removing, changes of @gone; interrupts off.  Events go to the
- *	  IAs under it
+ * @name: "<device>-<port>", the name in the registry
+ * @ref: one for each open IA, one until kdapl_device_remove()
+ * @entry: in the registry (glue/device.c)
+ * @ias_lock: @ias, @removing, and who sets @gone; interrupts off.  Asynchronous
+ *	      events reach the IAs with it held
  * @ias: open IAs (kdapl_ia.on_dev)
- * @removing: the one of @ias that kdapl_ia_removed() is running for
- * @wait: woken when @removing changes
+ * @removing: the entry of @ias for which kdapl_ia_removed() is running, or NULL
+ * @removing_wait: woken when @removing changes
+ * @ib: the RDMA device, not to be used any more once @gone
+ * @port: number of the port
  * @attrs: the device's limits as the kernel reports them
- * @max_frmr_pages: pages one fast-registration MR maps
+ * @max_msg_sz: bytes of the longest message
+ * @max_frmr_pages: pages that one fast-registration MR maps
  * @max_segment: bytes of the longest entry of a scatter list
  * @driver_pins: the driver can register memory of a process itself
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
- * @mute_faults: a request whose memory is gone may stop the send queue for ever,
- *		 and no completion tells
- * @address: the port's present address in a namespace, -ENODEV; may sleep
- * @async: raises port and device events to the IAs
+ * @mute_faults: a request whose memory is gone may stop the send queue for
+ *		 ever, without a completion that tells so
+ * @qp: its operations on CQs and queue pairs
+ * @cm: its operations on CM ids
+ * @mr: its operations on memory
+ * @address: find the port's present address in a namespace: 0, or -ENODEV when
+ *	     it has none there or the namespace may not use the device; may
+ *	     sleep
+ * @async: brings port and device events
  * @gone: the device is being removed or was: @ib must not be used any more
  */
 struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
 	refcount_t ref;
 	struct list_head entry;
-	spinlock_t lock;
+	spinlock_t ias_lock;
 	struct list_head ias;
 	struct list_head *removing;
-	wait_queue_head_t wait;
+	wait_queue_head_t removing_wait;
 	struct ib_device *ib;
 	u32 port;
 	struct ib_device_attr attrs;
@@ -316,9 +396,12 @@ struct kdapl_device {
 	bool gone;
 };
 
+/* The implementation on kernel verbs: qp.c and cq.c, cm.c, mr.c and window.c */
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
 extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
 extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
+
+/* mr.c */
 bool kdapl_driver_pins(const struct ib_device *ib);
 
 /* device.c */
@@ -327,31 +410,20 @@ void kdapl_device_exit(void);
 struct kdapl_device *kdapl_device_alloc(void);
 void kdapl_device_add(struct kdapl_device *dev);
 void kdapl_device_remove(struct kdapl_device *dev);
-/* The present address of the port, as @net's interfaces have it. -ENODEV */
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr);
-/* A reference to the device of that name that @net may use, or NULL. */
 struct kdapl_device *kdapl_device_get(const char *name, struct net *net);
 void kdapl_device_put(struct kdapl_device *dev);
-/* Calls @fn for each device with an address that @net may use, by name order
- * of registration; stops at a non-zero return.
- */
 int kdapl_device_for_each(struct net *net,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg);
-/* Ties an IA to its device; false when the device is being removed. */
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);
-/*
- * Ends that tie; waits for a kdapl_ia_removed() that is running for this IA.
- * Not from within it: the glue detaches an IA itself afterwards.
- */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev);
-/* Calls @fn for each IA tied to the device, under @dev->lock; any context. */
 void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void (*fn)(struct list_head *on_dev, void *arg),
 			   void *arg);
 
-/* wc.c: the table of mt:T48 */
+/* wc.c */
 DAT_DTO_COMPLETION_STATUS kdapl_wc_status(enum ib_wc_status status);
 
 #endif /* KDAPL_GLUE_H */

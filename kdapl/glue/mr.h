@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What glue/mr.c, the regions, and glue/window.c, the windows upon them, have in
- * common: the zone, and how a fast-registration MR maps memory.
+ * What glue/mr.c, the regions, and glue/window.c, the windows upon them, have
+ * in common: the zone, and how a fast-registration MR maps memory.
  */
 #ifndef KDAPL_MR_H
 #define KDAPL_MR_H
 
-#include <linux/completion.h>
-#include <linux/mutex.h>
 #include "glue.h"
 #include "pin.h"
+#include "registrar.h"
 
-/*
+/**
  * struct kdapl_zone - a protection domain and its registrar
- * @dev: where
+ * @dev: the device it is on
  * @pd: the protection domain
- * @stuck: an MR could not be taken back: the device may reach memory in here for
- *	   as long as it lives, and no page of the zone is given back
- * @lock: one registration at a time; protects what follows
- * @cq: of the registrar
- * @qp: the registrar; NULL when there is none, then there is no CQ either
- * @done: the CQ has something
+ * @stuck: the device refused to give an MR back, so it may reach that memory
+ *	   for as long as it lives: from then on no page of the zone is given
+ *	   back
+ * @registrar: registers memory in @pd
  */
 struct kdapl_zone {
 	struct kdapl_device *dev;
 	struct ib_pd *pd;
 	bool stuck;
-	struct mutex lock;	/* of the registrar */
-	struct kdapl_cq cq;
-	struct ib_qp *qp;
-	struct completion done;
+	struct kdapl_registrar registrar;
 };
 
 int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The pages under a memory region (pin.h).  Pages of a process are pinned and
- * charged to it as the RDMA core does for its own users; pages of the kernel
- * are looked up, their owner keeps them (mt:M73).  Called by glue/mr.c.
+ * The pages under a memory region (pin.h).  Pages of a process are pinned, and
+ * charged to the process as the RDMA core charges its own users.  Pages of the
+ * kernel are only looked up: whoever owns that memory keeps it (mt:M73).
  *
- * What was pinned is unpinned and uncharged by the last kdapl_pages_put(), in
- * whatever process that runs: the owner may have exited long ago.
+ * The last kdapl_pages_put() unpins and uncharges, in whatever process it runs:
+ * the owner of the pages may have exited long ago.
  */
 #include <linux/capability.h>
 #include <linux/ioport.h>
@@ -14,8 +14,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "pin.h"
 #include "../compat.h"
+#include "pin.h"
+#include "refused.h"
 
 /* Pages are handled in batches: as many pointers as fit into one page. */
 #define BATCH	(PAGE_SIZE / sizeof(struct page *))
@@ -28,10 +29,12 @@ static unsigned long nr_pages(u64 start, u64 length)
 /**
  * kdapl_user_range - could the calling process have this memory at all?
  * @start: any number
- * @length: not 0
+ * @length: bytes, not 0
  *
- * Return: false for addresses that belong to the kernel, that wrap, or when
- * nobody's memory is there (a kernel thread).
+ * Process context.
+ *
+ * Return: false for addresses of the kernel, for a range that wraps, and in a
+ * kernel thread, which has no memory of a process.
  */
 bool kdapl_user_range(u64 start, u64 length)
 {
@@ -40,14 +43,19 @@ bool kdapl_user_range(u64 start, u64 length)
 	       access_ok((void __user *)(unsigned long)start, length);
 }
 
+/* May the calling process have so many pages locked? */
 static bool may_lock(u64 pages)
 {
 	return pages <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT ||
 	       capable(CAP_IPC_LOCK);
 }
 
-/* For @writable memory: is @addr not there, or only to be read? */
-static int why_not(unsigned long addr, long error, bool writable)
+/*
+ * Why @addr could not be pinned, when pin_user_pages_fast() has returned
+ * @error: it does not tell memory that is missing from memory that is only
+ * readable, so where @writable was asked for the page is tried for reading.
+ */
+static int pin_error(unsigned long addr, long error, bool writable)
 {
 	struct page *page;
 
@@ -72,9 +80,10 @@ static struct kdapl_pages *pages_alloc(u64 start, u64 length, gfp_t gfp)
 	return pages;
 }
 
-static int append(struct kdapl_pages *pages, struct page **list,
-		  unsigned int n, unsigned long left,
-		  unsigned int max_segment, gfp_t gfp)
+/* Adds the next @n pages to the list; @left more will follow. */
+static int pages_append(struct kdapl_pages *pages, struct page **list,
+			unsigned int n, unsigned long left,
+			unsigned int max_segment, gfp_t gfp)
 {
 	return sg_alloc_append_table_from_pages(&pages->sg, list, n, 0,
 						(unsigned long)n << PAGE_SHIFT,
@@ -85,7 +94,7 @@ static int append(struct kdapl_pages *pages, struct page **list,
  * Pages of a process
  */
 
-static int charge(struct kdapl_pages *pages)
+static int pages_charge(struct kdapl_pages *pages)
 {
 	unsigned long n = nr_pages(pages->start, pages->length);
 	struct mm_struct *mm = current->mm;
@@ -99,7 +108,7 @@ static int charge(struct kdapl_pages *pages)
 	return 0;
 }
 
-static void uncharge(struct kdapl_pages *pages)
+static void pages_uncharge(struct kdapl_pages *pages)
 {
 	atomic64_sub(nr_pages(pages->start, pages->length),
 		     &pages->mm->pinned_vm);
@@ -116,15 +125,20 @@ static long pin_batch(unsigned long addr, unsigned long n, bool writable,
 					   list);
 	ret = pin_user_pages_fast(addr, n, KDAPL_FOLL_READ | FOLL_LONGTERM,
 				  list);
-	/* A shared mapping has no private copy to make: a plain pin will do. */
+	/*
+	 * Asking for a forced write makes the process's private copy of a page.
+	 * A shared mapping has none and refuses: there the page itself is
+	 * right.
+	 */
 	if (ret == -EFAULT && KDAPL_FOLL_READ)
 		ret = pin_user_pages_fast(addr, n, FOLL_LONGTERM, list);
 	return ret;
 }
 
 /*
- * Before 6.3 a pin for long does not wait for the process's own pager
- * (userfaultfd), it fails; a short one waits, and brings the page.
+ * Before 6.3 a long-term pin fails when a page has yet to be brought by the
+ * process's own pager (userfaultfd), instead of waiting for it.  A short pin
+ * waits, and after that the page is there for the long one.
  */
 static long pin_waiting(unsigned long addr, unsigned long n, bool writable,
 			struct page **list)
@@ -138,7 +152,7 @@ static long pin_waiting(unsigned long addr, unsigned long n, bool writable,
 	return pin_batch(addr, n, writable, list);
 }
 
-static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
+static int pages_pin(struct kdapl_pages *pages, unsigned int max_segment)
 {
 	unsigned long left = nr_pages(pages->start, pages->length);
 	unsigned long addr = pages->start & PAGE_MASK;
@@ -153,13 +167,13 @@ static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
 		cond_resched();
 		n = pin_waiting(addr, min(left, BATCH), pages->writable, list);
 		if (n <= 0) {
-			ret = why_not(addr, n, pages->writable);
+			ret = pin_error(addr, n, pages->writable);
 			break;
 		}
 		addr += n * PAGE_SIZE;
 		left -= n;
-		ret = append(pages, list, n, left, max_segment,
-			     GFP_KERNEL_ACCOUNT);
+		ret = pages_append(pages, list, n, left, max_segment,
+				   GFP_KERNEL_ACCOUNT);
 		if (ret)
 			unpin_user_pages(list, n);
 	}
@@ -167,7 +181,7 @@ static int pin_all(struct kdapl_pages *pages, unsigned int max_segment)
 	return ret;
 }
 
-static void unpin_all(struct kdapl_pages *pages, bool dirty)
+static void pages_unpin(struct kdapl_pages *pages, bool dirty)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -182,16 +196,19 @@ static void unpin_all(struct kdapl_pages *pages, bool dirty)
 
 /**
  * kdapl_pages_pin - pin memory of the calling process
- * @max_segment: bytes, the longest piece that the device takes
+ * @max_segment: bytes of the longest piece that the device takes
  * @start: an address of the process
  * @length: bytes, not 0
  * @writable: whether the device may write it
  *
- * Charged to the process's pinned_vm against RLIMIT_MEMLOCK.  Sleeps; no locks.
+ * The pages are charged to the process's pinned_vm against RLIMIT_MEMLOCK.
+ * Process context; may sleep for as long as the process's own pager likes, so
+ * the caller holds no lock and is in no IA's section.
  *
- * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not mapped, or not
- * to be read; -EACCES: mapped, but not to be written (mt:M13); -ENOMEM: beyond
- * the limit, or no memory; -E2BIG.
+ * Return: the pages, to be given back by kdapl_pages_put(); or an error
+ * pointer: -EFAULT: not mapped, or not readable; -EACCES: mapped, but not
+ * writable (mt:M13); -ENOMEM: no memory, or more than the process may lock;
+ * -E2BIG: more pages than a list can count.
  */
 struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 				    u64 length, bool writable)
@@ -201,7 +218,7 @@ struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 
 	if (!kdapl_user_range(start, length))
 		return ERR_PTR(-EFAULT);
-	/* The scatter list counts in unsigned int. */
+	/* The scatter list counts its entries in unsigned int. */
 	if (nr_pages(start, length) > UINT_MAX)
 		return ERR_PTR(-E2BIG);
 	if (!can_do_mlock())
@@ -211,18 +228,18 @@ struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 		return ERR_PTR(-ENOMEM);
 	pages->writable = writable;
 
-	ret = charge(pages);
+	ret = pages_charge(pages);
 	if (ret)
 		goto free;
-	ret = pin_all(pages, max_segment);
+	ret = pages_pin(pages, max_segment);
 	if (ret)
 		goto unpin;
 	return pages;
 
 unpin:
-	unpin_all(pages, false);
+	pages_unpin(pages, false);
 	sg_free_append_table(&pages->sg);
-	uncharge(pages);
+	pages_uncharge(pages);
 free:
 	kfree(pages);
 	return ERR_PTR(ret);
@@ -238,7 +255,10 @@ static bool is_ram(u64 start, u64 length)
 				 IORES_DESC_NONE) == REGION_INTERSECTS;
 }
 
-/* The vmalloc area, which holds kernel stacks too, and static data of modules. */
+/*
+ * Is the address mapped page by page?  That is so in the vmalloc area, which
+ * holds kernel stacks as well, and for the static data of modules.
+ */
 static bool is_vmapped(unsigned long addr)
 {
 #ifdef MODULES_VADDR
@@ -256,7 +276,7 @@ static struct page *virtual_page(u64 addr)
 		return NULL;
 	if (is_vmapped(addr)) {
 		page = vmalloc_to_page((void *)(unsigned long)addr);
-		/* Mapped registers of a device are no memory. */
+		/* ioremap() maps registers of devices here, which are no RAM. */
 		return page && pfn_valid(page_to_pfn(page)) &&
 		       is_ram(page_to_phys(page), PAGE_SIZE) ? page : NULL;
 	}
@@ -269,8 +289,8 @@ static struct page *physical_page(u64 addr)
 	return pfn_valid(PHYS_PFN(addr)) ? pfn_to_page(PHYS_PFN(addr)) : NULL;
 }
 
-static int find_all(struct kdapl_pages *pages, unsigned int max_segment,
-		    bool physical)
+static int pages_find(struct kdapl_pages *pages, unsigned int max_segment,
+		      bool physical)
 {
 	unsigned long left = nr_pages(pages->start, pages->length);
 	u64 addr = pages->start & PAGE_MASK;
@@ -294,8 +314,8 @@ static int find_all(struct kdapl_pages *pages, unsigned int max_segment,
 		}
 		left -= n;
 		if (!ret)
-			ret = append(pages, list, n, left, max_segment,
-				     GFP_KERNEL);
+			ret = pages_append(pages, list, n, left, max_segment,
+					   GFP_KERNEL);
 	}
 	free_page((unsigned long)list);
 	return ret;
@@ -303,16 +323,18 @@ static int find_all(struct kdapl_pages *pages, unsigned int max_segment,
 
 /**
  * kdapl_pages_kernel - look up memory of the kernel
- * @max_segment: bytes, the longest piece that the device takes
- * @start: a kernel virtual address (linear map, vmalloc, module data), or
+ * @max_segment: bytes of the longest piece that the device takes
+ * @start: a kernel virtual address (linear map, vmalloc, data of a module), or
+ *	   with @physical a physical one
  * @length: bytes, not 0
  * @physical: @start is a physical address
  *
  * The pages are not pinned: whoever owns them keeps them (mt:M73).  Only RAM is
- * accepted (mt:M74).  Sleeps; no locks.
+ * accepted (mt:M74).  May sleep.
  *
- * Return: the pages, given back by kdapl_pages_put(); -EFAULT: not all of it is
- * mapped, or RAM; -ENOMEM; -E2BIG.
+ * Return: the pages, to be given back by kdapl_pages_put(); or an error
+ * pointer: -EFAULT: not all of it is mapped, or is RAM; -ENOMEM; -E2BIG: more
+ * pages than a list can count.
  */
 struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 				       u64 length, bool physical)
@@ -325,7 +347,7 @@ struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 	pages = pages_alloc(start, length, GFP_KERNEL);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
-	ret = find_all(pages, max_segment, physical);
+	ret = pages_find(pages, max_segment, physical);
 	if (!ret)
 		return pages;
 
@@ -335,14 +357,14 @@ struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 }
 
 /*
- * All pages, once they are there
+ * Pages of both kinds, once they are found
  */
 
 /* Entries of the mapped list from one mark to the next. */
 #define MARK_INTERVAL	64
 
-/* So that a slice of a long list is found without walking through it. */
-static int mark(struct kdapl_pages *pages)
+/* The marks let kdapl_pages_slice() find its place in a long list quickly. */
+static int pages_mark(struct kdapl_pages *pages)
 {
 	unsigned int i, n = pages->sg.sgt.nents / MARK_INTERVAL;
 	struct scatterlist *sg;
@@ -364,8 +386,11 @@ static int mark(struct kdapl_pages *pages)
 	return 0;
 }
 
-/* Cuts the list, made of whole pages, down to the bytes asked for (mt:M16). */
-static void trim(struct kdapl_pages *pages)
+/*
+ * The list was made of whole pages; what lies before and behind the range must
+ * not be mapped for the device (mt:M16).
+ */
+static void pages_trim(struct kdapl_pages *pages)
 {
 	unsigned int head = pages->start & ~PAGE_MASK;
 	unsigned int tail = -(pages->start + pages->length) & ~PAGE_MASK;
@@ -378,13 +403,14 @@ static void trim(struct kdapl_pages *pages)
 
 /**
  * kdapl_pages_map - map pages for DMA
- * @pages: pinned or looked up; those that are mapped already stay as they are
- * @ib: the one device that they are for
+ * @pages: pinned or looked up
+ * @ib: the device of all regions over @pages
  *
- * Undone by the last kdapl_pages_put().  Caller is in the IA's section, and the
- * only one unless they are mapped.  May sleep.
+ * Does nothing if they are mapped already.  Undone by the last
+ * kdapl_pages_put().  Caller is in the IA's section; the first call for @pages
+ * comes before a second region can share them.  May sleep.
  *
- * Return: 0, or an errno.
+ * Return: 0; -ENOMEM; or what the DMA mapping says.
  */
 int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib)
 {
@@ -392,16 +418,16 @@ int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib)
 
 	if (pages->ib)
 		return 0;
-	trim(pages);
-	/* Regions that share the pages may have any rights. */
+	pages_trim(pages);
+	/* A region that shares the pages later may have other rights. */
 	ret = ib_dma_map_sgtable_attrs(ib, &pages->sg.sgt, DMA_BIDIRECTIONAL, 0);
 	if (ret)
-		return ret;
+		return kdapl_refused("dma_map", ret);
 	pages->ib = ib;
-	return mark(pages);
+	return pages_mark(pages);
 }
 
-/* The last entry that has a mark and does not begin behind @offset. */
+/* The last mark at or before @offset; the head of the list when there is none. */
 static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
 {
 	unsigned int low = 0, high = pages->nr_marks, middle;
@@ -420,14 +446,14 @@ static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
 /**
  * kdapl_pages_slice - the part of a mapped list that holds some bytes
  * @pages: mapped
- * @start: the consumer's address of the first byte, inside
- * @length: bytes, inside, not 0
- * @to: gets DMA addresses and lengths, nothing else
- * @max: entries in @to
+ * @start: the consumer's address of the first byte, inside @pages
+ * @length: bytes, not 0; the last one is inside @pages, too
+ * @to: out: DMA addresses and lengths, nothing else of an entry
+ * @max: entries that @to has
  *
  * Any context.
  *
- * Return: entries filled; -E2BIG when @max are not enough.
+ * Return: how many entries were filled; -E2BIG when @max do not suffice.
  */
 int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 		      struct scatterlist *to, unsigned int max)
@@ -449,11 +475,11 @@ int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 }
 
 /**
- * kdapl_pages_put - a region over the pages is gone
- * @pages: no memory region names them through this reference any more
+ * kdapl_pages_put - drop a reference to pages
+ * @pages: not to be used by this caller afterwards
  *
- * The last one unmaps, unpins, uncharges and frees, exactly once (mt:M25).  Any
- * process; may sleep.
+ * The last call unmaps, unpins, uncharges and frees, exactly once (mt:M25).
+ * Any process; may sleep.
  */
 void kdapl_pages_put(struct kdapl_pages *pages)
 {
@@ -463,8 +489,8 @@ void kdapl_pages_put(struct kdapl_pages *pages)
 		ib_dma_unmap_sgtable_attrs(pages->ib, &pages->sg.sgt,
 					   DMA_BIDIRECTIONAL, 0);
 	if (pages->mm) {
-		unpin_all(pages, pages->ib && pages->writable);
-		uncharge(pages);
+		pages_unpin(pages, pages->ib && pages->writable);
+		pages_uncharge(pages);
 	}
 	kvfree(pages->marks);
 	sg_free_append_table(&pages->sg);

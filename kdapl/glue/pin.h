@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The pages under a memory region: found, pinned if they belong to a process,
- * mapped for DMA, shared by all regions over them.  glue/mr.c is the one user.
+ * mapped for DMA, and shared by all regions over them.  glue/mr.c and
+ * glue/window.c use them.
  */
 #ifndef KDAPL_PIN_H
 #define KDAPL_PIN_H
@@ -10,25 +11,27 @@
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 
-/*
- * struct kdapl_mark - where an entry of the mapped list begins
- * @sg: the entry
- * @offset: of its first byte in the range
+/**
+ * struct kdapl_mark - a place in the mapped list of some pages
+ * @sg: an entry of the list
+ * @offset: of its first byte, counted from the first byte of all
  */
 struct kdapl_mark {
 	struct scatterlist *sg;
 	u64 offset;
 };
 
-/*
- * struct kdapl_pages - a byte range and the pages that hold it
+/**
+ * struct kdapl_pages - a range of bytes and the pages that hold it
  * @ref: one for each region over the pages
- * @ib: the device they are mapped for; NULL: not mapped yet
- * @start: the first byte, as the consumer named it
+ * @ib: the device they are mapped for; NULL while they are not mapped
+ * @start: the first byte as the consumer named it
  * @length: bytes
- * @sg: the whole pages, once mapped exactly these bytes
- * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is short
- * @nr_marks: of these
+ * @sg: the list of the whole pages; once they are mapped, of exactly these
+ *	bytes
+ * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is
+ *	   short
+ * @nr_marks: how many
  * @mm: the process that is charged, with a reference; NULL for kernel memory
  * @writable: the process may write them (always true for kernel memory)
  */

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs owned by the kernel: kdapl_ib_qp_ops, called by core/conn.c and
- * core/post.c.
+ * Queue pairs owned by the kernel: kdapl_ib_qp_ops, called by core/conn.c,
+ * core/conn_qp.c, core/drain.c and core/post.c.
  *
- * A queue is made without rdma_cm and moved by what rdma_init_qp_attr() says
- * (A7, facts 6).  It is in INIT from the start, so that receives can be posted
- * to it before there is a peer.
+ * A queue pair is made without rdma_cm and moved by what rdma_init_qp_attr()
+ * says (A7, facts 6).  It is in INIT from the start, so that receives can be
+ * posted to it before there is a peer.
  */
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include "cq.h"
+#include "refused.h"
 
-/* Receiver-not-ready retries: without limit (mt:T51). */
+/* In InfiniBand 7 receiver-not-ready retries mean: without limit (mt:T51). */
 #define RNR_RETRY_INFINITE	7
 
 /*
- * Remote reads and writes are let through by the queue; what they may reach is
- * the memory regions' business.
+ * A queue pair admits every kind of remote access.  What the peer may reach is
+ * decided by the memory regions.
  */
 #define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		   IB_ACCESS_REMOTE_READ)
@@ -37,9 +38,17 @@ static int qp_to_init(struct kdapl_qp *qp)
 		.port_num = qp->dev->port,
 		.qp_access_flags = QP_ACCESS,
 	};
+	int ret;
 
-	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	return kdapl_refused("qp_init", ret);
+}
+
+static void qp_destroy(struct kdapl_qp *qp)
+{
+	kdapl_refused("qp_destroy", ib_destroy_qp(qp->ib));
+	qp->ib = NULL;
 }
 
 static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
@@ -63,24 +72,21 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 
 	new = ib_create_qp(init->pd, &attr);
 	if (IS_ERR(new))
-		return PTR_ERR(new);
+		return kdapl_refused("qp_create", PTR_ERR(new));
 	qp->ib = new;
 
 	ret = qp_to_init(qp);
-	if (ret)
-		goto err_destroy;
+	if (ret) {
+		qp_destroy(qp);
+		return ret;
+	}
 	qp->num = new->qp_num;
 	return 0;
-
-err_destroy:
-	ib_destroy_qp(new);
-	qp->ib = NULL;
-	return ret;
 }
 
 /*
- * The handshake knows the partition that the path is in; the queue was made
- * before it.
+ * When the queue pair was made, the path to the peer was not known, and with it
+ * the partition that it is in.  Now the handshake knows it.
  */
 static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
 {
@@ -89,21 +95,23 @@ static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
 
 	ret = rdma_init_qp_attr(id, &attr, &mask);
 	if (ret)
-		return ret;
+		return kdapl_refused("qp_attr_init", ret);
 	attr.qp_access_flags = QP_ACCESS;
-	return ib_modify_qp(qp->ib, &attr, mask);
+	ret = ib_modify_qp(qp->ib, &attr, mask);
+	return kdapl_refused("qp_confirm_init", ret);
 }
 
 static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
+	bool rtr = state == IB_QPS_RTR;
 	int mask, ret;
 
 	if (id->device != qp->dev->ib || id->port_num != qp->dev->port)
-		return -ENODEV;
+		return kdapl_refused("qp_move_port", -ENODEV);
 
-	if (state == IB_QPS_RTR) {
+	if (rtr) {
 		ret = qp_confirm_init(qp, id);
 		if (ret)
 			return ret;
@@ -111,7 +119,7 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 
 	ret = rdma_init_qp_attr(id, &attr, &mask);
 	if (ret)
-		return ret;
+		return kdapl_refused(rtr ? "qp_attr_rtr" : "qp_attr_rts", ret);
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr.max_dest_rd_atomic = rd_atomic_in;
 	/* The peer may have granted less than was asked for. */
@@ -119,31 +127,28 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		attr.max_rd_atomic = min(rd_atomic_out, attr.max_rd_atomic);
 	if (mask & IB_QP_RNR_RETRY)
 		attr.rnr_retry = RNR_RETRY_INFINITE;
-	return ib_modify_qp(qp->ib, &attr, mask);
+	ret = ib_modify_qp(qp->ib, &attr, mask);
+	return kdapl_refused(rtr ? "qp_rtr" : "qp_rts", ret);
 }
 
 static int qp_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	int ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 
-	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+	return kdapl_refused("qp_error", ret);
 }
 
-/* A queue that cannot even be asked is as good as broken. */
+/* A queue pair that does not even answer is as good as broken. */
 static bool qp_in_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr attr;
+	int ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 
-	if (ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init))
+	if (kdapl_refused("qp_query", ret))
 		return true;
 	return attr.qp_state == IB_QPS_ERR || attr.qp_state == IB_QPS_SQE;
-}
-
-static void qp_destroy(struct kdapl_qp *qp)
-{
-	ib_destroy_qp(qp->ib);
-	qp->ib = NULL;
 }
 
 const struct kdapl_qp_ops kdapl_ib_qp_ops = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a work completion's status is called in DAT: the table of mt:T48, const
- * data.  core/evd.c asks for every completion that is not a success.
+ * The DAT status of each status of a work completion: the table of mt:T48,
+ * const data.  core/evd_fifo.c asks for every completion that is not a success.
  */
 #include <linux/kernel.h>
 #include "glue.h"
 
-/* Statuses left out are 0 here and mean DAT_DTO_ERR_TRANSPORT. */
+/* A status that is missing here is 0, and means DAT_DTO_ERR_TRANSPORT. */
 static const u8 dto_status[] = {
 	[IB_WC_LOC_LEN_ERR]	  = DAT_DTO_ERR_LOCAL_LENGTH,
 	[IB_WC_LOC_QP_OP_ERR]	  = DAT_DTO_ERR_LOCAL_EP,

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Windows: what an RMR shows of a region.  The operations window_* of
+ * Windows: what an RMR shows of a region.  These are the operations window_* of
  * kdapl_ib_mr_ops, called by core/rmr.c.
  *
  * The kernel has no memory windows for its own consumers (facts 7), so a window
- * is two fast-registration MRs that take turns (A6): while one is registered the
- * other maps the next range, and a bind is a pair of work requests, which takes
- * the key of the former back and registers the latter.
+ * is made of two fast-registration MRs that take turns (A6).  While one of them
+ * is registered, the other one is free to map the next range.  A bind is then a
+ * pair of work requests: the first takes the key of the registered MR back, the
+ * second registers the other MR.
  */
 #include <linux/slab.h>
 #include "mr.h"
-#include "../compat.h"
 
 /*
- * Pages of a window at most: a bind walks through them with interrupts off, and
- * each window has tables for so many, twice.
+ * Pages of a window at most.  A bind goes through them with interrupts off, and
+ * each window keeps tables for so many pages, twice.
  */
 #define WINDOW_PAGES	512U
 
 /**
  * struct kdapl_window - two MRs that take turns
- * @zone: in which
- * @mr: both NULL after a renewal that failed
- * @device_key: by which the device knows each; that of @mr is ahead when a bind
- *		was not posted
- * @bound: which of them is registered, -1 for none
+ * @zone: the zone they are in
+ * @mr: the MRs; both NULL after a renewal that failed
+ * @device_key: the key by which the device knows each of @mr.  mr->rkey runs
+ *		ahead of it until a bind with that MR has completed
+ * @bound: the index of the MR that is registered, -1 for none
  * @next: what @bound becomes when the outstanding bind has completed
- * @spare: the one whose turn it is
- * @key: its lowest byte is that of the last bind; the next 255 have others
- *	(mt:M36)
- * @pages: that each of @mr can map
- * @sg: room for the part of a region's list that is being mapped
+ * @spare: the index of the MR that the next bind uses
+ * @key: counts binds; its lowest byte is that of the last key, so that 256
+ *	 binds in a row have different ones (mt:M36)
+ * @pages: pages that each of @mr can map
+ * @sg: room for the part of a region's list that a bind maps
  */
 struct kdapl_window {
 	struct kdapl_zone *zone;
@@ -44,7 +44,7 @@ struct kdapl_window {
 	struct scatterlist sg[];
 };
 
-static int alloc_mrs(struct kdapl_window *window)
+static int window_alloc_mrs(struct kdapl_window *window)
 {
 	struct ib_mr *mr[2];
 
@@ -63,7 +63,7 @@ static int alloc_mrs(struct kdapl_window *window)
 	return 0;
 }
 
-static void dereg_mrs(struct kdapl_window *window)
+static void window_dereg_mrs(struct kdapl_window *window)
 {
 	int i;
 
@@ -74,14 +74,7 @@ static void dereg_mrs(struct kdapl_window *window)
 	}
 }
 
-/**
- * kdapl_window_create - kdapl_mr_ops.window_create
- * @zone: in which
- *
- * Caller is in the IA's section.  May sleep.
- *
- * Return: the window, or an error pointer.
- */
+/* kdapl_mr_ops.window_create */
 struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 {
 	u32 pages = min(zone->dev->max_frmr_pages, WINDOW_PAGES);
@@ -97,7 +90,7 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 	window->pages = pages;
 	window->key = kdapl_mr_next_key();
 	sg_init_table(window->sg, pages);
-	ret = alloc_mrs(window);
+	ret = window_alloc_mrs(window);
 	if (ret) {
 		kfree(window);
 		return ERR_PTR(ret);
@@ -105,44 +98,38 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 	return window;
 }
 
-/**
- * kdapl_window_destroy - kdapl_mr_ops.window_destroy
- * @window: no bind is outstanding
- *
- * May sleep.  mt:M43.
- */
+/* kdapl_mr_ops.window_destroy: mt:M43. */
 void kdapl_window_destroy(struct kdapl_window *window)
 {
-	dereg_mrs(window);
+	window_dereg_mrs(window);
 	kfree(window);
 }
 
-/**
- * kdapl_window_renew - kdapl_mr_ops.window_renew
- * @window: its last bind failed or was flushed: nobody knows how far the device
- *	    got (facts 4), and only MRs that are gone admit nothing (mt:M40)
- *
- * May sleep.
- *
- * Return: 0, or an errno and the window has no MRs.
+/*
+ * kdapl_mr_ops.window_renew.  When a bind failed or was flushed, the device may
+ * have executed both of its work requests, one, or none (facts 4).  Only an MR
+ * that has been given back surely admits nothing (mt:M40).
  */
 int kdapl_window_renew(struct kdapl_window *window)
 {
-	dereg_mrs(window);
-	return alloc_mrs(window);
+	window_dereg_mrs(window);
+	return window_alloc_mrs(window);
 }
 
 /*
- * Soft-RoCE executes a registration again when a request before it has to be
- * repeated, and stops then without a word (facts 0).  It holds an invalidation
- * back until all requests before it are complete, and so what follows it.
+ * Must an invalidation come before each registration, even when there is no key
+ * to take back?  Soft-RoCE executes a registration a second time when it has to
+ * repeat a request before it, finds the MR registered, and stops the send queue
+ * without a completion (facts 0).  It holds an invalidation back until all
+ * requests before it are complete, so a registration behind one is executed
+ * once.
  */
-static bool needs_barrier(const struct ib_device *ib)
+static bool bind_needs_barrier(const struct ib_device *ib)
 {
 	return ib->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
-static void invalidate(struct kdapl_bind_wr *wr, u32 rkey)
+static void wr_invalidate(struct kdapl_bind_wr *wr, u32 rkey)
 {
 	wr->inv = (struct ib_send_wr) {
 		.opcode = IB_WR_LOCAL_INV,
@@ -152,30 +139,32 @@ static void invalidate(struct kdapl_bind_wr *wr, u32 rkey)
 	wr->last = &wr->inv;
 }
 
-/* An unbound window has nothing to take back; its bind completes all the same. */
-static void do_nothing(struct kdapl_bind_wr *wr)
+/*
+ * The unbind of a window that shows nothing has no key to take back, but it
+ * must complete like any other.  So it is an RDMA write of no bytes, for which
+ * the peer's device looks at neither address nor key.  The peer's queue pair
+ * has to admit writes; those of rdma_cm and ours do.
+ */
+static void wr_do_nothing(struct kdapl_bind_wr *wr)
 {
-	/*
-	 * No address and no key are looked at for 0 bytes; the peer's queue has
-	 * to admit writes as such, as those of rdma_cm do.
-	 */
 	wr->nop = (struct ib_rdma_wr) { .wr.opcode = IB_WR_RDMA_WRITE };
 	wr->first = &wr->nop.wr;
 	wr->last = &wr->nop.wr;
 }
 
-static void unbind(struct kdapl_window *window, struct kdapl_bind_wr *wr)
+static void window_unbind(struct kdapl_window *window, struct kdapl_bind_wr *wr)
 {
 	if (window->bound >= 0)
-		invalidate(wr, window->device_key[window->bound]);
+		wr_invalidate(wr, window->device_key[window->bound]);
 	else
-		do_nothing(wr);
+		wr_do_nothing(wr);
 	wr->rkey = 0;
 	window->next = -1;
 }
 
-static int map(struct kdapl_window *window, const struct kdapl_pages *pages,
-	       struct ib_mr *mr, u64 start, u64 length)
+static int window_map(struct kdapl_window *window,
+		      const struct kdapl_pages *pages, struct ib_mr *mr,
+		      u64 start, u64 length)
 {
 	int n, shift;
 
@@ -190,19 +179,9 @@ static int map(struct kdapl_window *window, const struct kdapl_pages *pages,
 			    window->key + 1);
 }
 
-/**
- * kdapl_window_bind - kdapl_mr_ops.window_bind
- * @window: no bind is outstanding
- * @region: stays until the window is bound elsewhere
- * @start: of the bytes to show, as the region's consumer counts
- * @length: of them; 0 to show nothing
- * @access: IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_WRITE
- * @wr: out
- *
- * Any context; the caller serialises.  mt:M35..M37, mt:M45.
- *
- * Return: 0; -E2BIG: more pages than the window has; -ENOMEM: a renewal had
- * failed.
+/*
+ * kdapl_mr_ops.window_bind: mt:M35..M37, mt:M45.  As in registering, verbs
+ * refuse remote write without local write.
  */
 int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		      u64 start, u64 length, int access,
@@ -214,10 +193,10 @@ int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 	if (!mr)
 		return -ENOMEM;
 	if (!length) {
-		unbind(window, wr);
+		window_unbind(window, wr);
 		return 0;
 	}
-	ret = map(window, kdapl_region_pages(region), mr, start, length);
+	ret = window_map(window, kdapl_region_pages(region), mr, start, length);
 	if (ret)
 		return ret;
 	window->key++;
@@ -230,9 +209,9 @@ int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		.access = access,
 	};
 	if (window->bound >= 0)
-		invalidate(wr, window->device_key[window->bound]);
-	else if (needs_barrier(window->zone->dev->ib))
-		invalidate(wr, window->device_key[window->spare]);
+		wr_invalidate(wr, window->device_key[window->bound]);
+	else if (bind_needs_barrier(window->zone->dev->ib))
+		wr_invalidate(wr, window->device_key[window->spare]);
 	else
 		wr->first = &wr->reg.wr;
 	wr->inv.next = &wr->reg.wr;
@@ -242,12 +221,7 @@ int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 	return 0;
 }
 
-/**
- * kdapl_window_bound - kdapl_mr_ops.window_bound
- * @window: the work requests of its last bind have completed
- *
- * Any context; the caller serialises.
- */
+/* kdapl_mr_ops.window_bound */
 void kdapl_window_bound(struct kdapl_window *window)
 {
 	window->bound = window->next;

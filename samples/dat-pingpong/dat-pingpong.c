@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat-pingpong: send a message there and back, over uDAPL.
+ * dat-pingpong: send a message to a peer and back, over uDAPL.
  *
  *	dat-pingpong --list			the IAs of this host
  *	dat-pingpong -s [-i IA]			server
  *	dat-pingpong [-i IA] -c ADDRESS		client
  *
- * It tests (-v looks at every byte), measures, and shows how an application
- * uses the library. The kernel's kdat-pingpong speaks the same protocol.
+ * It tests (with -v every byte), measures round trips, and shows how an
+ * application uses the library. kdat-pingpong in the kernel speaks the same
+ * protocol (../pingpong-protocol.h).
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -27,7 +28,7 @@
 
 static const uint32_t default_sizes[] = { 1, 64, 1024, 4096, 65536, 1048576 };
 
-_Static_assert(PP_PORT == 18515, "told below");
+_Static_assert(PP_PORT == 18515, "the help text names it");
 
 static const char help[] =
 	"dat-pingpong: round trips over uDAPL\n"
@@ -61,8 +62,8 @@ static int fatal(const char *what, DAT_RETURN ret)
 	return 1;
 }
 
-/* Why there is no IA to be had, and what to do about it. */
-static void device_hint(void)
+/* Tells why there is no IA, and what to do about it. */
+static void hint_at_device(void)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
@@ -82,8 +83,8 @@ static void device_hint(void)
 	}
 }
 
-/* The registry's entries; the caller frees the array. */
-static DAT_PROVIDER_INFO *registry(DAT_COUNT *number)
+/* The registry's entries, which the caller frees; NULL when there are none. */
+static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
 {
 	DAT_PROVIDER_INFO *infos, **list;
 	DAT_RETURN ret;
@@ -96,7 +97,7 @@ static DAT_PROVIDER_INFO *registry(DAT_COUNT *number)
 			fatal("no interface adapters", ret);
 		else
 			fprintf(stderr, "dat-pingpong: no interface adapters\n");
-		device_hint();
+		hint_at_device();
 		return NULL;
 	}
 	infos = calloc(*number, sizeof(*infos));
@@ -161,7 +162,7 @@ static int list_ias(void)
 	DAT_COUNT number, i;
 	int status = 0;
 
-	infos = registry(&number);
+	infos = list_registry(&number);
 	if (!infos)
 		return 1;
 	printf("%-16s %-40s %s\n", "IA", "address", "driver");
@@ -171,13 +172,13 @@ static int list_ias(void)
 	return status;
 }
 
-/* Without -i: the only one. The name stays allocated. */
+/* Without -i the only adapter there is. Its name is never freed. */
 static const char *choose_ia(void)
 {
 	DAT_PROVIDER_INFO *infos;
 	DAT_COUNT number, i;
 
-	infos = registry(&number);
+	infos = list_registry(&number);
 	if (!infos)
 		return NULL;
 	if (number == 1)
@@ -218,7 +219,7 @@ static void run_test(const struct options *opt, DAT_IA_HANDLE ia,
 	link_close(&link);
 }
 
-static int client(const struct options *opt, DAT_IA_HANDLE ia)
+static int run_client(const struct options *opt, DAT_IA_HANDLE ia)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *address;
@@ -253,6 +254,7 @@ static int client(const struct options *opt, DAT_IA_HANDLE ia)
 
 /* Server */
 
+/* Reads the request of a client. False: it cannot be served. */
 static bool hello_in(const DAT_CR_PARAM *cr, struct test *test)
 {
 	struct pp_hello hello;
@@ -269,7 +271,10 @@ static bool hello_in(const DAT_CR_PARAM *cr, struct test *test)
 	       be32toh(hello.mode) < PP_MODES && test->size <= PP_MAX_SIZE;
 }
 
-/* The client ends the connection; until it has, its receives may not go. */
+/*
+ * The client ends the connection. Until then the server's endpoint has to stay,
+ * or the last message might not arrive.
+ */
 static bool wait_end(struct link *link)
 {
 	while (!link->ended)
@@ -279,7 +284,8 @@ static bool wait_end(struct link *link)
 	       fail(link, "the connection broke");
 }
 
-static bool serve(const struct options *opt, DAT_IA_HANDLE ia, DAT_CR_HANDLE cr)
+static bool serve_client(const struct options *opt, DAT_IA_HANDLE ia,
+			 DAT_CR_HANDLE cr)
 {
 	char address[INET6_ADDRSTRLEN] = "?";
 	DAT_CR_PARAM param;
@@ -330,7 +336,10 @@ static int server_loop(const struct options *opt, DAT_IA_HANDLE ia,
 
 	while (!interrupted &&
 	       (!opt->connections || served < opt->connections)) {
-		/* A signal just before the call would not end it. */
+		/*
+		 * A signal that comes just before the call does not interrupt
+		 * it, so the call waits for half a second at most.
+		 */
 		ret = dat_evd_wait(evd, 500000, 1, &event, &more);
 		if (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL ||
 		    DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
@@ -340,14 +349,14 @@ static int server_loop(const struct options *opt, DAT_IA_HANDLE ia,
 		if (event.event_number != DAT_CONNECTION_REQUEST_EVENT)
 			continue;
 		served++;
-		if (!serve(opt, ia,
+		if (!serve_client(opt, ia,
 			   event.event_data.cr_arrival_event_data.cr_handle))
 			status = 1;
 	}
 	return status;
 }
 
-static int server(const struct options *opt, DAT_IA_HANDLE ia)
+static int run_server(const struct options *opt, DAT_IA_HANDLE ia)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_EVD_HANDLE evd;
@@ -374,7 +383,7 @@ static int server(const struct options *opt, DAT_IA_HANDLE ia)
 	return status;
 }
 
-static int run(const struct options *opt)
+static int open_and_run(const struct options *opt)
 {
 	DAT_IA_HANDLE ia;
 	DAT_RETURN ret;
@@ -384,12 +393,12 @@ static int run(const struct options *opt)
 	if (ret) {
 		status = fatal(opt->ia_name, ret);
 		if (access(DEVICE, R_OK | W_OK))
-			device_hint();
+			hint_at_device();
 		else
 			fprintf(stderr, "  dat-pingpong --list shows the names.\n");
 		return status;
 	}
-	status = opt->server ? server(opt, ia) : client(opt, ia);
+	status = opt->server ? run_server(opt, ia) : run_client(opt, ia);
 	ret = dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG);
 	if (ret) {
 		status = fatal("dat_ia_close", ret);
@@ -476,7 +485,7 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Return: whether the option was a good one. */
+/* False: the option is unknown, or its value is bad. */
 static bool option_in(struct options *opt, int c, char *arg)
 {
 	switch (c) {
@@ -572,5 +581,5 @@ int main(int argc, char **argv)
 		return 1;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	return run(&opt);
+	return open_and_run(&opt);
 }

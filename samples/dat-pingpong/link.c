@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A connection: memory, endpoint, posting, and the one place where events are
- * taken. All events of a connection go to one EVD, so that none is missed
- * whatever is being waited for.
+ * A connection: its memory, its endpoint, posting, and the one place where
+ * events are taken. All events of a connection go to one EVD, so that whoever
+ * waits for a transfer learns of the end of the connection as well.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -13,13 +13,14 @@
 
 #include "pingpong.h"
 
-/* Cookies of transfers; receives carry their slot. */
+/* Cookies of requests. The cookie of a receive is the number of its slot. */
 #define COOKIE_SEND	0x100
 #define COOKIE_WRITE	0x101
 #define COOKIE_READ	0x102
 
 volatile bool interrupted;
 
+/* ret_name - a return code in words, written to @buf */
 const char *ret_name(DAT_RETURN ret, char *buf, size_t size)
 {
 	const char *major, *minor;
@@ -33,7 +34,11 @@ const char *ret_name(DAT_RETURN ret, char *buf, size_t size)
 	return buf;
 }
 
-/* Notes the first thing that went wrong; what follows is its consequence. */
+/*
+ * fail - note what went wrong; always false
+ *
+ * Only the first failure is kept: later ones are its consequences.
+ */
 bool fail(struct link *link, const char *format, ...)
 {
 	va_list args;
@@ -46,6 +51,7 @@ bool fail(struct link *link, const char *format, ...)
 	return false;
 }
 
+/* fail_call - note that a DAT call failed; always false */
 bool fail_call(struct link *link, const char *call, DAT_RETURN ret)
 {
 	char name[128];
@@ -111,7 +117,7 @@ static bool endpoint_open(struct link *link)
 	return !ret || fail_call(link, "dat_ep_create", ret);
 }
 
-/* link_open - everything up to the connection, receives posted */
+/* link_open - make all that a connection needs */
 bool link_open(struct link *link, const struct options *opt, DAT_IA_HANDLE ia,
 	       const struct test *test)
 {
@@ -136,6 +142,7 @@ bool link_open(struct link *link, const struct options *opt, DAT_IA_HANDLE ia,
 	       endpoint_open(link);
 }
 
+/* link_close - free what link_open() made, as far as it came */
 void link_close(struct link *link)
 {
 	if (link->ep)
@@ -226,7 +233,7 @@ static bool transfer_event(struct link *link, const DAT_EVENT *event)
 	};
 
 	if (data->status == DAT_DTO_ERR_FLUSHED)
-		return true;	/* the connection's own event says why */
+		return true;	/* the event of the connection will say why */
 	if (data->status != DAT_DTO_SUCCESS)
 		return fail(link, "a transfer failed: %s",
 			    data->status < sizeof(status) / sizeof(*status) ?
@@ -264,7 +271,11 @@ static DAT_RETURN next_event(const struct link *link, DAT_EVENT *event)
 	return ret;
 }
 
-/* link_pump - take one event in; false if nothing good can come any more */
+/*
+ * link_pump - wait for one event and note what it tells
+ *
+ * False: something has failed, and no good event can follow.
+ */
 bool link_pump(struct link *link)
 {
 	DAT_EVENT event;
@@ -290,7 +301,7 @@ bool link_pump(struct link *link)
 	return connection_event(link, &event);
 }
 
-/* As link_pump, while connected. */
+/* As link_pump(), but false also when the connection has ended. */
 static bool pump_connected(struct link *link)
 {
 	if (link->ended)
@@ -308,6 +319,7 @@ static DAT_LMR_TRIPLET segment(const struct buffer *buffer, const void *data,
 	};
 }
 
+/* link_post_recv - post a receive slot (again) */
 bool link_post_recv(struct link *link, unsigned int slot)
 {
 	DAT_LMR_TRIPLET iov = segment(&link->work, link_slot(link, slot),
@@ -320,7 +332,7 @@ bool link_post_recv(struct link *link, unsigned int slot)
 	return !ret || fail_call(link, "dat_ep_post_recv", ret);
 }
 
-/* @data lies in @work. */
+/* link_send - post a send of @data, which lies in @work */
 bool link_send(struct link *link, const void *data, size_t size)
 {
 	DAT_LMR_TRIPLET iov = segment(&link->work, data, size);
@@ -345,8 +357,11 @@ static DAT_RMR_TRIPLET remote_segment(const struct link *link, size_t size)
 }
 
 /*
- * Into the peer's open buffer. The send that always follows tells that it is
- * done, so its own completion is not asked for.
+ * link_write - post an RDMA write into the peer's open buffer
+ *
+ * A send always follows it. Requests complete in order, so the completion of
+ * that send tells that the write is complete, too, and the write needs none of
+ * its own.
  */
 bool link_write(struct link *link, const void *data, size_t size)
 {
@@ -360,7 +375,7 @@ bool link_write(struct link *link, const void *data, size_t size)
 	return !ret || fail_call(link, "dat_ep_post_rdma_write", ret);
 }
 
-/* From the peer's open buffer; returns when the data are there. */
+/* link_read - RDMA-read from the peer's open buffer, and wait for the data */
 bool link_read(struct link *link, void *data, size_t size)
 {
 	DAT_LMR_TRIPLET iov = segment(&link->work, data, size);
@@ -380,8 +395,10 @@ bool link_read(struct link *link, void *data, size_t size)
 }
 
 /*
- * The next message; it stays in its slot until the slot is posted again. Slots
- * are used in turn, which is the order in which messages arrive.
+ * link_receive - wait for the next message
+ *
+ * It stays where it is until its slot is posted again. Slots are posted in
+ * turn, and messages arrive in the order in which receives were posted.
  */
 bool link_receive(struct link *link, const void **data, uint32_t *length)
 {
@@ -394,7 +411,7 @@ bool link_receive(struct link *link, const void **data, uint32_t *length)
 	return true;
 }
 
-/* What was sent from may be written again. */
+/* link_wait_sent - wait until the buffers of all sends may be written again */
 bool link_wait_sent(struct link *link)
 {
 	while (link->sends)
@@ -421,7 +438,10 @@ static bool post_slots(struct link *link)
 	return true;
 }
 
-/* link_connect - the client's way; the peer's buffer is known afterwards */
+/*
+ * link_connect - connect as the client, and exchange the descriptions of the
+ * open buffers
+ */
 bool link_connect(struct link *link, const struct sockaddr *address)
 {
 	const struct test *test = &link->test;
@@ -453,7 +473,12 @@ bool link_connect(struct link *link, const struct sockaddr *address)
 	       link_wait_sent(link);
 }
 
-/* link_accept - the server's way; the CR is gone whatever comes of it */
+/*
+ * link_accept - accept a client, and exchange the descriptions of the open
+ * buffers
+ *
+ * The CR is accepted or rejected on return.
+ */
 bool link_accept(struct link *link, DAT_CR_HANDLE cr)
 {
 	struct pp_info info;
@@ -461,7 +486,7 @@ bool link_accept(struct link *link, DAT_CR_HANDLE cr)
 	uint32_t length;
 	DAT_RETURN ret;
 
-	/* The client's info comes first, into a slot of its own. */
+	/* The client's first message is its info; it goes into an extra slot. */
 	link->next_slot = NR_SLOTS;
 	if (!link_post_recv(link, NR_SLOTS) || !post_slots(link)) {
 		dat_cr_reject(cr);
@@ -482,7 +507,7 @@ bool link_accept(struct link *link, DAT_CR_HANDLE cr)
 	return info_in(link, &info);
 }
 
-/* link_disconnect - and wait for the end */
+/* link_disconnect - disconnect, and wait for the end of the connection */
 bool link_disconnect(struct link *link, DAT_CLOSE_FLAGS flags)
 {
 	DAT_RETURN ret = dat_ep_disconnect(link->ep, flags);

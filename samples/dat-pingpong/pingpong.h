@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * dat-pingpong, from the inside: the main program reads options and runs one
- * test after the other (dat-pingpong.c); a test is one connection (link.c) and
- * the exchange on it (exchange.c); report.c prints what came of it.
+ * The parts of dat-pingpong:
+ *
+ *	dat-pingpong.c	the options, and one test after the other
+ *	link.c		one connection: its memory, its endpoint, its events
+ *	exchange.c	the round trips of one test on a connection
+ *	report.c	times, progress, and the results
  */
 #ifndef DAT_PINGPONG_H
 #define DAT_PINGPONG_H
@@ -15,7 +18,7 @@
 #include <dat/udat.h>
 #include "../pingpong-protocol.h"
 
-#define NR_SLOTS	2	/* receives kept posted */
+#define NR_SLOTS	2	/* receive buffers that are posted in turn */
 #define MAX_SIZES	32
 
 struct options {
@@ -28,15 +31,15 @@ struct options {
 	const char *ia_name;
 	const char *address;
 	unsigned int port;
-	unsigned int modes;		/* bit per enum pp_mode */
+	unsigned int modes;		/* a bit for each enum pp_mode */
 	uint32_t sizes[MAX_SIZES];
 	unsigned int nr_sizes;
 	unsigned int iterations;	/* 0: as many as suit the size */
 	unsigned int timeout;		/* seconds without progress */
-	unsigned int connections;	/* a server ends after these; 0: never */
+	unsigned int connections;	/* after which a server ends; 0: never */
 };
 
-/* What a test is about; both ends know it from struct pp_hello. */
+/* What is tested; the client tells the server in its struct pp_hello. */
 struct test {
 	enum pp_mode mode;
 	uint32_t size;
@@ -44,7 +47,7 @@ struct test {
 	bool verify;
 };
 
-/* Some memory with its registration */
+/* Memory and its registration */
 struct buffer {
 	uint8_t *data;
 	size_t size;
@@ -54,32 +57,33 @@ struct buffer {
 };
 
 /*
- * One connection. @work holds, one behind the other, what is sent (as large as
- * a message may be), what goes out besides (struct pp_info, struct pp_notice)
- * and the receive slots. @open is what the peer may write and read.
+ * One connection. The peer may read and write @open. Everything else is in
+ * @work, in this order: the message to send (link_out()), a struct pp_info or
+ * struct pp_notice to send (link_note()), and the receive buffers
+ * (link_slot()).
  */
 struct link {
 	const struct options *opt;
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
-	DAT_EVD_HANDLE evd;		/* transfers and the connection */
+	DAT_EVD_HANDLE evd;		/* takes all events of the connection */
 	DAT_EP_HANDLE ep;
 	struct buffer work;
 	struct buffer open;
 	struct test test;
-	struct pp_info peer;		/* in host byte order */
+	struct pp_info peer;		/* the peer's @open, in host byte order */
 	size_t slot_size;
 
-	/* what the events have told so far */
+	/* what the events taken so far have told */
 	bool established;
 	bool ended;
-	unsigned int sends;		/* not yet complete */
-	bool rdma_read;			/* not yet complete */
-	unsigned int received;		/* messages not yet taken */
-	unsigned int next_slot;
-	uint32_t lengths[NR_SLOTS + 1];
-	DAT_EVENT_NUMBER end;		/* how it ended */
-	struct pp_info answer;		/* the acceptor's, with ESTABLISHED */
+	unsigned int sends;		/* posted, and not complete */
+	bool rdma_read;			/* posted, and not complete */
+	unsigned int received;		/* messages for link_receive() */
+	unsigned int next_slot;		/* where the oldest of them is */
+	uint32_t lengths[NR_SLOTS + 1];	/* of the message in each slot */
+	DAT_EVENT_NUMBER end;		/* the event with which it ended */
+	struct pp_info answer;		/* the private data of ESTABLISHED */
 	char error[256];		/* the first thing that went wrong */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Times and their percentiles, progress while a test runs, the summary and its
- * JSON form.
+ * What dat-pingpong prints: progress while a test runs, and the results with
+ * their percentiles, as a table or as JSON.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -38,6 +38,7 @@ static double percentile(const uint64_t *sorted, uint32_t number,
 	return sorted[rank ? rank - 1 : 0] / 1e3;
 }
 
+/* result_times - fill in @result from @number round trips, which are sorted */
 void result_times(struct result *result, uint64_t *ns, uint32_t number,
 		  uint64_t total_ns)
 {
@@ -45,7 +46,7 @@ void result_times(struct result *result, uint64_t *ns, uint32_t number,
 	result->seconds = total_ns / 1e9;
 	if (!number)
 		return;
-	qsort(ns, number, sizeof(*ns), compare);
+	qsort(ns, number, sizeof(*ns), compare_times);
 	result->min = ns[0] / 1e3;
 	result->median = percentile(ns, number, 500);
 	result->p90 = percentile(ns, number, 900);
@@ -56,7 +57,11 @@ void result_times(struct result *result, uint64_t *ns, uint32_t number,
 			    result->seconds;
 }
 
-/* Only what takes long is worth a line: a terminal sees one that changes. */
+/*
+ * progress - tell how far a test is, if it takes more than two seconds
+ *
+ * On a terminal it is one line that changes.
+ */
 void progress(const struct options *opt, const struct test *test,
 	      uint32_t done, uint64_t now)
 {
@@ -92,7 +97,7 @@ void report_begin(const struct options *opt)
 	       "MiB/s", "");
 }
 
-/* Error texts are ours; only names of IAs and the like could need quoting. */
+/* Our own texts need no quoting, but names and addresses may. */
 static void print_json_string(const char *s)
 {
 	putchar('"');

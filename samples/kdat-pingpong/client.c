@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The client: plays one game with a server and says how it went.
+ * The client: plays one game with a server and reports how it went.  Called by
+ * main.c.
  */
 #include <linux/errno.h>
 #include <linux/jiffies.h>
@@ -39,7 +40,7 @@ static int client_connect(struct pp_conn *conn, struct sockaddr *peer, u16 port)
 	return 0;
 }
 
-/* Connects and plays to the end; the reason of a failure is in @conn->error. */
+/* Plays a game to its end.  After a failure @conn->error says why. */
 static int client_play(struct pp_conn *conn, struct sockaddr *peer, u16 port,
 		       unsigned int limit_ms)
 {
@@ -56,7 +57,7 @@ static int client_play(struct pp_conn *conn, struct sockaddr *peer, u16 port,
 	}
 	left = wait_for_completion_killable_timeout(&conn->over, limit);
 	if (left <= 0) {
-		/* Freeing the endpoint ends the game. */
+		/* The caller frees the endpoint, which ends the game. */
 		conn->error = left ? "interrupted" : "took too long";
 		return left ?: -ETIMEDOUT;
 	}
@@ -65,7 +66,7 @@ static int client_play(struct pp_conn *conn, struct sockaddr *peer, u16 port,
 
 /* ---- the result --------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
@@ -82,7 +83,7 @@ static int name_game(const struct pp_game *game, const char *verdict,
 			 game->abrupt ? "abrupt" : "graceful");
 }
 
-/* Round trips; a turn moves the bytes once in each direction. */
+/* Round trips, and bytes a second: a turn moves its bytes once each way. */
 static void write_numbers(struct pp_conn *conn, char *line, size_t size)
 {
 	const struct pp_game *game = &conn->game;
@@ -91,7 +92,8 @@ static void write_numbers(struct pp_conn *conn, char *line, size_t size)
 
 	for (i = 0; i < game->iterations; i++)
 		total += conn->times[i];
-	sort(conn->times, game->iterations, sizeof(*conn->times), compare, NULL);
+	sort(conn->times, game->iterations, sizeof(*conn->times), compare_times,
+	     NULL);
 	scnprintf(line, size,
 		  " median_ns=%llu p99_ns=%llu bytes_per_s=%llu\n",
 		  conn->times[game->iterations / 2],
@@ -106,12 +108,14 @@ static void write_numbers(struct pp_conn *conn, char *line, size_t size)
  * @game: what to play
  * @peer: address of the server
  * @port: its connection qualifier
- * @limit_ms: give up after so many milliseconds
+ * @limit_ms: milliseconds after which the game has failed
  * @line: out: the result as a line of text
- * @size: of @line
+ * @size: bytes that @line has
  *
- * May sleep; a fatal signal ends the game.  Return: 0 if the game went well to its
- * end, else an errno.
+ * May sleep; a fatal signal ends the game.
+ *
+ * Return: 0; -EIO: the game failed; -ETIMEDOUT: it took too long; -ERESTARTSYS:
+ * a signal ended it; -ENOMEM: then there is no line.
  */
 int pp_client_run(struct pp_ia *ia, const struct pp_game *game,
 		  struct sockaddr *peer, u16 port, unsigned int limit_ms,

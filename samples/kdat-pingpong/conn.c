@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * A connection of either side: its memory, its event dispatchers, its endpoint,
- * and the upcall through which everything arrives.
+ * and the upcall that gets all its events.  Called by client.c, server.c and
+ * turns.c.
  *
- * An EVD for completions alone has its upcall in softirq context: that is what
- * a game without verification uses, the shortest way.  Checking a megabyte
- * there would be rude, so a game with verification has one EVD for completions
- * and connection events together, whose upcall runs in process context.
+ * The upcall of an EVD that has only completions runs in softirq context, which
+ * is the shortest way.  A game without verification uses that.  Checking a
+ * megabyte in softirq context would hold up the processor.  So a game with
+ * verification has completions and connection events on one EVD, whose upcall
+ * runs in process context.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "pp.h"
 
+/* ESTABLISHED, and the event of the end */
 #define PP_CONNECTION_EVENTS	2
-/* RDMA write and notice, or RDMA read, and the info at the start. */
+/* Of a turn: RDMA write and notice, or RDMA read; and the info at the start */
 #define PP_REQUESTS		4
 
 static int pp_buf_create(struct pp_ia *ia, struct pp_buf *buf, size_t size,
@@ -48,7 +51,10 @@ static void pp_buf_destroy(struct pp_buf *buf)
 	buf->va = NULL;
 }
 
-/* Large enough for every message of the game and for the info at its start. */
+/*
+ * All messages of a game have the same size, but for the info at its start,
+ * which is received into @control.
+ */
 static size_t slot_size(const struct pp_game *game)
 {
 	return game->mode == PP_SEND ? max_t(size_t, game->size, 1) :
@@ -85,7 +91,7 @@ static void pp_bufs_destroy(struct pp_conn *conn)
 
 /* ---- the upcall --------------------------------------------------------- */
 
-/* The outcome of an attempt, or the end of a connection. */
+/* The outcome of connecting, or the end of the connection. */
 static void connection_event(struct pp_conn *conn, const DAT_EVENT *event)
 {
 	const DAT_CONNECTION_EVENT_DATA *data =
@@ -93,7 +99,7 @@ static void connection_event(struct pp_conn *conn, const DAT_EVENT *event)
 
 	switch (event->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		/* The acceptance brings the server's buffer along. */
+		/* Its private data describe the server's buffer. */
 		if (conn->server)
 			return;
 		if (data->private_data_size >= (int)sizeof(conn->peer)) {
@@ -201,9 +207,12 @@ static int pp_ep_create(struct pp_conn *conn)
 
 /**
  * pp_conn_create - make what a connection needs
- * @conn: zeroed, with ia, game, server and ended set
+ * @conn: zeroed, with @ia, @game, @server and @ended set
  *
- * May sleep.  Return: 0 or an errno; pp_conn_destroy() is due either way.
+ * May sleep.
+ *
+ * Return: 0; -EIO, -ENOMEM, -E2BIG.  Either way the caller has to call
+ * pp_conn_destroy() in the end.
  */
 int pp_conn_create(struct pp_conn *conn)
 {
@@ -221,9 +230,9 @@ int pp_conn_create(struct pp_conn *conn)
  * pp_conn_destroy - free what pp_conn_create() made, as far as it came
  * @conn: a connection in any state
  *
- * In this order: once the EP is free the device leaves the buffers alone, and
- * an EVD can be freed when nothing feeds it any more.  May sleep; not from the
- * upcall, which dat_evd_free() waits for.
+ * The order matters: once the EP is free the device leaves the buffers alone,
+ * and an EVD can be freed when no EP uses it any more.  May sleep; not from the
+ * upcall, since dat_evd_free() waits for that to return.
  */
 void pp_conn_destroy(struct pp_conn *conn)
 {
@@ -237,7 +246,7 @@ void pp_conn_destroy(struct pp_conn *conn)
 }
 
 /**
- * pp_fail - give a game up
+ * pp_fail - give a game up: note why, and disconnect
  * @conn: the connection
  * @why: a constant string
  *
@@ -252,8 +261,8 @@ void pp_fail(struct pp_conn *conn, const char *why)
 
 /* ---- posting ------------------------------------------------------------ */
 
-static DAT_LMR_TRIPLET triplet(const struct pp_buf *buf, size_t offset,
-			       size_t length)
+static DAT_LMR_TRIPLET buf_segment(const struct pp_buf *buf, size_t offset,
+				   size_t length)
 {
 	return (DAT_LMR_TRIPLET) {
 		.lmr_context = buf->context,
@@ -265,7 +274,7 @@ static DAT_LMR_TRIPLET triplet(const struct pp_buf *buf, size_t offset,
 static DAT_RETURN post_recv(struct pp_conn *conn, struct pp_buf *buf,
 			    size_t offset, size_t length, enum pp_cookie what)
 {
-	DAT_LMR_TRIPLET iov = triplet(buf, offset, length);
+	DAT_LMR_TRIPLET iov = buf_segment(buf, offset, length);
 	DAT_DTO_COOKIE cookie = { .as_64 = what };
 
 	return dat_ep_post_recv(conn->ep, 1, &iov, cookie,
@@ -273,11 +282,13 @@ static DAT_RETURN post_recv(struct pp_conn *conn, struct pp_buf *buf,
 }
 
 /**
- * pp_post_slot - post a receive buffer (again)
+ * pp_post_slot - post a receive slot (again)
  * @conn: the connection
- * @slot: 0 .. depth - 1
+ * @slot: number of the slot, below @conn->game.depth
  *
  * Any context.
+ *
+ * Return: what dat_ep_post_recv() says.
  */
 DAT_RETURN pp_post_slot(struct pp_conn *conn, u32 slot)
 {
@@ -288,10 +299,14 @@ DAT_RETURN pp_post_slot(struct pp_conn *conn, u32 slot)
 }
 
 /**
- * pp_conn_post_recvs - the buffers that have to wait for the peer
- * @conn: a new connection; the server gets the client's info first
+ * pp_conn_post_recvs - post all receives that have to be there before the peer
+ * sends
+ * @conn: a new connection
  *
- * Any context.  Return: 0; -EIO.
+ * The first message to a server is the client's info, so its receive comes
+ * first.  Any context.
+ *
+ * Return: 0; -EIO when a post was refused.
  */
 int pp_conn_post_recvs(struct pp_conn *conn)
 {
@@ -310,17 +325,19 @@ int pp_conn_post_recvs(struct pp_conn *conn)
 
 /**
  * pp_post_send - post a send
- * @conn: a connected connection
- * @buf: buffer
- * @offset: where in it
+ * @conn: connected
+ * @buf: buffer of @conn that holds the message
+ * @offset: where in @buf it begins
  * @length: bytes
  *
  * Any context.
+ *
+ * Return: what dat_ep_post_send() says.
  */
 DAT_RETURN pp_post_send(struct pp_conn *conn, struct pp_buf *buf, size_t offset,
 			size_t length)
 {
-	DAT_LMR_TRIPLET iov = triplet(buf, offset, length);
+	DAT_LMR_TRIPLET iov = buf_segment(buf, offset, length);
 	DAT_DTO_COOKIE cookie = { .as_64 = PP_SENT };
 	DAT_RETURN ret;
 
@@ -333,15 +350,18 @@ DAT_RETURN pp_post_send(struct pp_conn *conn, struct pp_buf *buf, size_t offset,
 }
 
 /**
- * pp_post_rdma - transfer the whole of @conn->work
- * @conn: a connected connection that knows its peer's buffer
- * @what: PP_WRITTEN: to the peer; PP_WAS_READ: from the peer
+ * pp_post_rdma - post an RDMA transfer between @conn->work and the peer's
+ * buffer
+ * @conn: connected, and @conn->peer is known
+ * @what: PP_WRITTEN: write to the peer; PP_WAS_READ: read from the peer
  *
  * Any context.
+ *
+ * Return: what dat_ep_post_rdma_write() or dat_ep_post_rdma_read() says.
  */
 DAT_RETURN pp_post_rdma(struct pp_conn *conn, enum pp_cookie what)
 {
-	DAT_LMR_TRIPLET iov = triplet(&conn->work, 0, conn->game.size);
+	DAT_LMR_TRIPLET iov = buf_segment(&conn->work, 0, conn->game.size);
 	DAT_RMR_TRIPLET remote = {
 		.rmr_context = be32_to_cpu(conn->peer.rmr_context),
 		.target_address = be64_to_cpu(conn->peer.address),
@@ -363,9 +383,11 @@ DAT_RETURN pp_post_rdma(struct pp_conn *conn, enum pp_cookie what)
 }
 
 /**
- * pp_conn_own_info - describe the buffer that is open to the peer
+ * pp_conn_own_info - describe the buffer that the peer may use
  * @conn: the connection
  * @info: out, as it goes over the wire
+ *
+ * Any context.
  */
 void pp_conn_own_info(struct pp_conn *conn, struct pp_info *info)
 {

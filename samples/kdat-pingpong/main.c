@@ -3,10 +3,11 @@
  * kdat-pingpong: parameters, adapters, and the files under
  * /sys/kernel/debug/kdat-pingpong:
  *
- *	run	write anything: the client plays all games that the parameters
- *		ask for; returns when they are over, EIO if one failed
+ *	run	whatever is written to it, the client plays all games that the
+ *		parameters ask for.  The write returns when they are over, with
+ *		EIO if one failed
  *	result	a line for each game of the last run
- *	status	connections of the server
+ *	status	how many connections the server has and had
  *
  * Parameters may be changed between runs, under /sys/module/kdat_pingpong.
  */
@@ -72,8 +73,8 @@ MODULE_PARM_DESC(limit, "seconds after which a game has failed");
 static struct pp_ia client_adapter, server_adapter;
 static struct dentry *debug_dir;
 
-/* One run at a time; protects the lines of the last one. */
-static DEFINE_MUTEX(run_lock);
+/* The results of the last run.  Held during a run, so there is one at a time. */
+static DEFINE_MUTEX(lines_lock);
 static char lines[PP_MODES * PP_MAX_SIZES][PP_LINE];
 static unsigned int nr_lines;
 
@@ -112,7 +113,7 @@ no_ia:
 	return -ENODEV;
 }
 
-/* By now nothing is left on it. */
+/* All connections on it have ended, so a graceful close must succeed. */
 static void adapter_close(struct pp_ia *adapter)
 {
 	if (!adapter->ia)
@@ -132,7 +133,7 @@ static bool mode_wanted(enum pp_mode which)
 	       sysfs_streq(mode, pp_mode_name(which));
 }
 
-static int play(enum pp_mode which, u32 size, struct sockaddr *addr)
+static int play_game(enum pp_mode which, u32 size, struct sockaddr *addr)
 {
 	const struct pp_game game = {
 		.mode = which,
@@ -149,8 +150,8 @@ static int play(enum pp_mode which, u32 size, struct sockaddr *addr)
 			     lines[nr_lines++], PP_LINE);
 }
 
-/* All games, also after one that failed; the first error counts. */
-static int play_all(void)
+/* A game that fails does not keep the next ones from being played. */
+static int play_all_games(void)
 {
 	struct sockaddr_storage addr;
 	int which, ret, first = 0;
@@ -164,7 +165,8 @@ static int play_all(void)
 		if (!mode_wanted(which))
 			continue;
 		for (i = 0; i < nr_sizes; i++) {
-			ret = play(which, sizes[i], (struct sockaddr *)&addr);
+			ret = play_game(which, sizes[i],
+					(struct sockaddr *)&addr);
 			if (ret == -ERESTARTSYS)
 				return -EINTR;
 			first = first ?: ret;
@@ -180,11 +182,11 @@ static ssize_t run_write(struct file *file, const char __user *text,
 
 	if (!client_adapter.ia)
 		return -EOPNOTSUPP;
-	ret = mutex_lock_interruptible(&run_lock);
+	ret = mutex_lock_interruptible(&lines_lock);
 	if (ret)
 		return ret;
-	ret = play_all();
-	mutex_unlock(&run_lock);
+	ret = play_all_games();
+	mutex_unlock(&lines_lock);
 	return ret ?: count;
 }
 
@@ -198,10 +200,10 @@ static int result_show(struct seq_file *file, void *unused)
 {
 	unsigned int i;
 
-	mutex_lock(&run_lock);
+	mutex_lock(&lines_lock);
 	for (i = 0; i < nr_lines; i++)
 		seq_puts(file, lines[i]);
-	mutex_unlock(&run_lock);
+	mutex_unlock(&lines_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(result);

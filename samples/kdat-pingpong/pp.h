@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * kdat-pingpong: a kernel consumer of kDAPL, client and server in one module.
- * ../pingpong-protocol.h says what goes over the wire.
+ * ../pingpong-protocol.h says what goes over the wire.  A game is what one
+ * connection plays, a turn is one round trip of it.
  *
  *	main.c		parameters, opening the adapters, debugfs
- *	client.c	one test: connect, wait for the end, make a line of it
- *	server.c	listen, accept, keep going until the module is removed
+ *	client.c	one game: connect, wait for the end, report how it went
+ *	server.c	listen, accept, play until the module is removed
  *	conn.c		what a connection needs: memory, EVDs, an EP; its upcall
- *	turns.c		the game itself: what to do when a transfer completed
+ *	turns.c		the game itself: what each side does after a completion
  */
 #ifndef KDAT_PINGPONG_H
 #define KDAT_PINGPONG_H
@@ -20,6 +21,9 @@
 
 /**
  * struct pp_ia - an adapter, opened once and used by all connections
+ * @ia: the adapter
+ * @async_evd: where its asynchronous errors go
+ * @pz: the zone of all LMRs and EPs
  * @max_block: bytes that one LMR may have
  */
 struct pp_ia {
@@ -29,7 +33,7 @@ struct pp_ia {
 	DAT_VLEN max_block;
 };
 
-/* Registered memory. */
+/* Memory and its registration */
 struct pp_buf {
 	void *va;
 	size_t size;
@@ -38,7 +42,7 @@ struct pp_buf {
 	DAT_RMR_CONTEXT rmr_context;
 };
 
-/* What the client asked for, from its struct pp_hello. */
+/* What is played; the client tells the server in its struct pp_hello. */
 struct pp_game {
 	enum pp_mode mode;
 	u32 size;
@@ -48,7 +52,7 @@ struct pp_game {
 	bool abrupt;
 };
 
-/* Small messages; on the card as they are. */
+/* The small messages, as they go over the wire */
 struct pp_control {
 	struct pp_info info;
 	struct pp_info peer_info;
@@ -57,22 +61,30 @@ struct pp_control {
 
 /**
  * struct pp_conn - one connection
+ * @ia: the adapter it is on
  * @game: what is played
  * @server: which end this is
- * @ended: called once, from the connection's upcall, when the connection ended;
- *	   process context; may not free @conn itself
- * @dto_evd, @conn_evd: two EVDs, or twice the same (see conn.c)
+ * @ended: called once, from the connection's upcall, when the connection has
+ *	   ended; process context; it must not free @conn, which the upcall
+ *	   still uses
+ * @dto_evd: gets the completions
+ * @conn_evd: gets the connection events; may be the same as @dto_evd (conn.c)
+ * @ep: the endpoint
  * @open: what the peer reads and writes
  * @work: source of sends and RDMA writes, sink of RDMA reads
  * @slots: @game.depth receive buffers
  * @control: a struct pp_control
  * @peer: the peer's @open
- * @turn: iteration that is on
- * @pending: requests posted and not complete
- * @arrived: messages that came in and are not dealt with yet
- * @reading: the RDMA read of this turn is done, or under way
+ * @turn: number of the turn that is being played
+ * @pending: requests that are posted and not complete
+ * @arrived: messages that came in and have not been dealt with
+ * @reading: the RDMA read of this turn is posted or complete
  * @error: why the game failed; NULL: it did not
- * @times: round trips in nanoseconds, for the client; else NULL
+ * @times: of the client: the round trips in nanoseconds; else NULL
+ * @started: of the client: when this turn began, in nanoseconds
+ * @over: of the client: completed when the connection has ended
+ * @entry: of the server: in the list of its connections
+ * @end_work: of the server: frees the connection
  */
 struct pp_conn {
 	struct pp_ia *ia;
@@ -97,12 +109,12 @@ struct pp_conn {
 	u64 *times;
 	u64 started;
 
-	struct completion over;		/* client */
-	struct list_head entry;		/* server */
-	struct work_struct end_work;	/* server */
+	struct completion over;
+	struct list_head entry;
+	struct work_struct end_work;
 };
 
-/* What a completion's cookie says. */
+/* The cookies of transfers */
 enum pp_cookie {
 	PP_SENT,
 	PP_WRITTEN,

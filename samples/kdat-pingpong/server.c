@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The server: one public service point; every request that it can serve gets a
- * connection of its own, which lives until the peer disconnects.
+ * The server: one public service point.  Every request that it can serve gets a
+ * connection of its own, which lives until the peer disconnects.  Called by
+ * main.c.
  *
- * Nothing can be freed from its own upcall, so the end of a connection is left
- * to a work item.
+ * A connection learns of its end in an upcall, and dat_evd_free() waits for
+ * that upcall to return.  So a work item frees the connection.
  */
 #include <linux/errno.h>
 #include <linux/mutex.h>
@@ -22,31 +23,32 @@ static DAT_EVD_HANDLE request_evd;
 static DAT_PSP_HANDLE psp;
 static struct workqueue_struct *server_wq;
 
-static DEFINE_MUTEX(server_lock);
+/* The connections and the numbers of them */
+static DEFINE_MUTEX(conns_lock);
 static LIST_HEAD(server_conns);
 static DECLARE_WAIT_QUEUE_HEAD(server_empty);
 static unsigned int nr_active, nr_served, nr_failed;
 
 /* ---- the end of a connection -------------------------------------------- */
 
-static void forget(struct pp_conn *conn)
+static void conn_forget(struct pp_conn *conn)
 {
-	mutex_lock(&server_lock);
+	mutex_lock(&conns_lock);
 	list_del(&conn->entry);
 	WRITE_ONCE(nr_active, nr_active - 1);
 	nr_served++;
 	if (conn->error)
 		nr_failed++;
-	mutex_unlock(&server_lock);
+	mutex_unlock(&conns_lock);
 	wake_up(&server_empty);
 }
 
-static void end_work(struct work_struct *work)
+static void conn_end_work(struct work_struct *work)
 {
 	struct pp_conn *conn = container_of(work, struct pp_conn, end_work);
 
 	pp_conn_destroy(conn);
-	forget(conn);
+	conn_forget(conn);
 	kfree(conn);
 }
 
@@ -57,7 +59,7 @@ static void server_ended(struct pp_conn *conn)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* The private data is from a stranger. */
+/* Anybody can connect, so nothing in the private data is taken on trust. */
 static bool parse_hello(const DAT_CR_PARAM *cr, struct pp_game *game)
 {
 	struct pp_hello hello;
@@ -77,7 +79,7 @@ static bool parse_hello(const DAT_CR_PARAM *cr, struct pp_game *game)
 	       game->depth >= 1 && game->depth <= PP_MAX_DEPTH;
 }
 
-static int accept_it(DAT_CR_HANDLE cr, struct pp_conn *conn)
+static int accept_request(DAT_CR_HANDLE cr, struct pp_conn *conn)
 {
 	struct pp_info info;
 	int err;
@@ -91,12 +93,15 @@ static int accept_it(DAT_CR_HANDLE cr, struct pp_conn *conn)
 	return dat_cr_accept(cr, conn->ep, sizeof(info), &info) ? -EIO : 0;
 }
 
-/* Enters the list before it can end. */
+/*
+ * The connection is on the list before it can end, which takes it off again.
+ * NULL: no memory, or too many connections.
+ */
 static struct pp_conn *new_conn(const struct pp_game *game)
 {
 	struct pp_conn *conn = NULL;
 
-	mutex_lock(&server_lock);
+	mutex_lock(&conns_lock);
 	if (nr_active < PP_MAX_CONNS)
 		conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	if (conn) {
@@ -104,15 +109,15 @@ static struct pp_conn *new_conn(const struct pp_game *game)
 		conn->server = true;
 		conn->game = *game;
 		conn->ended = server_ended;
-		INIT_WORK(&conn->end_work, end_work);
+		INIT_WORK(&conn->end_work, conn_end_work);
 		list_add_tail(&conn->entry, &server_conns);
 		WRITE_ONCE(nr_active, nr_active + 1);
 	}
-	mutex_unlock(&server_lock);
+	mutex_unlock(&conns_lock);
 	return conn;
 }
 
-static void request(DAT_CR_HANDLE cr)
+static void serve_request(DAT_CR_HANDLE cr)
 {
 	struct pp_conn *conn = NULL;
 	struct pp_game game = {};
@@ -125,11 +130,11 @@ static void request(DAT_CR_HANDLE cr)
 		dat_cr_reject(cr);
 		return;
 	}
-	if (accept_it(cr, conn)) {
+	if (accept_request(cr, conn)) {
 		dat_cr_reject(cr);
 		conn->error = "cannot accept";
 		pp_conn_destroy(conn);
-		forget(conn);
+		conn_forget(conn);
 		kfree(conn);
 	}
 }
@@ -138,17 +143,19 @@ static void request_upcall(DAT_PVOID instance_data, const DAT_EVENT *event,
 			   DAT_BOOLEAN more_events)
 {
 	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
-		request(event->event_data.cr_arrival_event_data.cr_handle);
+		serve_request(event->event_data.cr_arrival_event_data.cr_handle);
 }
 
 /* ---- start and stop ----------------------------------------------------- */
 
 /**
- * pp_server_start - listen
+ * pp_server_start - begin to serve clients
  * @ia: adapter to use
- * @port: connection qualifier
+ * @port: connection qualifier to listen on
  *
- * May sleep.  Return: 0 or an errno.
+ * May sleep.
+ *
+ * Return: 0, to be undone by pp_server_stop(); -ENOMEM; -EIO.
  */
 int pp_server_start(struct pp_ia *ia, u16 port)
 {
@@ -178,17 +185,19 @@ static void disconnect_all(void)
 {
 	struct pp_conn *conn;
 
-	mutex_lock(&server_lock);
+	mutex_lock(&conns_lock);
 	list_for_each_entry(conn, &server_conns, entry)
 		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
-	mutex_unlock(&server_lock);
+	mutex_unlock(&conns_lock);
 }
 
 /**
- * pp_server_stop - end all connections and stop listening
+ * pp_server_stop - stop listening and end all connections
  *
- * First no new connection, then an end for each one there is: the event of the
- * disconnect brings it to end_work().  May sleep.
+ * First nothing may begin any more: the service point goes, and after the
+ * tear-down no upcall for a request is running.  Then every connection is
+ * disconnected, and the event of that has it freed.  May sleep.  Does nothing
+ * if pp_server_start() was not called or failed.
  */
 void pp_server_stop(void)
 {
@@ -204,17 +213,19 @@ void pp_server_stop(void)
 }
 
 /**
- * pp_server_status - how many connections
- * @active: out: there are
- * @served: out: there were
- * @failed: out: of @served, did not get to their end
+ * pp_server_status - tell how many connections there are and were
+ * @active: out: connections that have not ended
+ * @served: out: connections that have ended
+ * @failed: out: those of @served whose game failed
+ *
+ * May sleep.
  */
 void pp_server_status(unsigned int *active, unsigned int *served,
 		      unsigned int *failed)
 {
-	mutex_lock(&server_lock);
+	mutex_lock(&conns_lock);
 	*active = nr_active;
 	*served = nr_served;
 	*failed = nr_failed;
-	mutex_unlock(&server_lock);
+	mutex_unlock(&conns_lock);
 }

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The game: what each side does when a transfer completed.
+ * The game: what each side does when a transfer has completed.
  *
- * All of this runs in the upcall of the connection's DTO EVD, one completion at
- * a time, so nothing here needs a lock.  Only pp_turn_start() is called from
- * elsewhere, before the first completion.
+ * All of this runs in the upcall of the connection's DTO EVD, for one
+ * completion at a time, so nothing here needs a lock.  Only pp_turn_start() is
+ * called from elsewhere, and that is before the first completion.
  */
 #include <linux/ktime.h>
 #include "pp.h"
 
+/**
+ * pp_mode_name - the name of a mode, as parameters and results have it
+ * @mode: any of the enum
+ *
+ * Return: the name.
+ */
 const char *pp_mode_name(enum pp_mode mode)
 {
 	static const char * const names[] = {
@@ -22,7 +28,8 @@ const char *pp_mode_name(enum pp_mode mode)
 
 /* ---- the pattern -------------------------------------------------------- */
 
-static void fill(struct pp_conn *conn, struct pp_buf *buf)
+/* Writes our data of this turn. */
+static void fill_pattern(struct pp_conn *conn, struct pp_buf *buf)
 {
 	u8 *byte = buf->va;
 	u32 i;
@@ -33,8 +40,8 @@ static void fill(struct pp_conn *conn, struct pp_buf *buf)
 		byte[i] = pp_byte(conn->turn, i, conn->server);
 }
 
-/* Does @byte hold what the peer sent in this turn? */
-static bool right(struct pp_conn *conn, const u8 *byte)
+/* Do the bytes at @byte look as the peer has to send them in this turn? */
+static bool is_pattern(struct pp_conn *conn, const u8 *byte)
 {
 	u32 i;
 
@@ -65,19 +72,20 @@ static DAT_RETURN send_notice(struct pp_conn *conn, enum pp_status status)
 			    sizeof(control->notice));
 }
 
-static void wrong_bytes(struct pp_conn *conn)
+/* Tells the peer that its data were wrong, and ends the game. */
+static void refuse_data(struct pp_conn *conn)
 {
 	conn->error = "wrong data";
 	if (conn->game.mode == PP_SEND) {
 		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 		return;
 	}
-	/* Graceful: the notice still goes out. */
+	/* A graceful disconnect still lets the notice out. */
 	send_notice(conn, PP_BAD_DATA);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_GRACEFUL_FLAG);
 }
 
-/* The message of this turn is a notice: is it the right one? */
+/* The message of this turn is a notice.  Is it the right one? */
 static bool notice_ok(struct pp_conn *conn)
 {
 	const struct pp_notice *notice = slot_of_turn(conn);
@@ -93,7 +101,7 @@ static bool notice_ok(struct pp_conn *conn)
 	return true;
 }
 
-/* Where the peer's data of this turn is, once it is here. */
+/* Where the peer's data of this turn are once they have arrived. */
 static const void *peer_data(struct pp_conn *conn)
 {
 	switch (conn->game.mode) {
@@ -106,30 +114,30 @@ static const void *peer_data(struct pp_conn *conn)
 	}
 }
 
-/* Our data of this turn, and our side's move. */
-static DAT_RETURN move(struct pp_conn *conn)
+/* Sends our data of this turn, or tells the peer that it may read them. */
+static DAT_RETURN send_data(struct pp_conn *conn)
 {
 	DAT_RETURN ret;
 
 	switch (conn->game.mode) {
 	case PP_SEND:
-		fill(conn, &conn->work);
+		fill_pattern(conn, &conn->work);
 		return pp_post_send(conn, &conn->work, 0, conn->game.size);
 	case PP_WRITE:
-		fill(conn, &conn->work);
+		fill_pattern(conn, &conn->work);
 		ret = pp_post_rdma(conn, PP_WRITTEN);
 		return ret ?: send_notice(conn, PP_OK);
 	default:
-		fill(conn, &conn->open);
+		fill_pattern(conn, &conn->open);
 		return send_notice(conn, PP_OK);
 	}
 }
 
 /*
- * Is the peer's data of this turn here?  In PP_READ we fetch it when the notice
- * has come.
+ * Have the peer's data of this turn arrived?  In PP_READ they are fetched, once
+ * the notice is here.
  */
-static bool received(struct pp_conn *conn)
+static bool data_arrived(struct pp_conn *conn)
 {
 	if (!conn->arrived)
 		return false;
@@ -143,13 +151,12 @@ static bool received(struct pp_conn *conn)
 }
 
 /*
- * Looks at the peer's data and makes the slot free for the message after this
- * one; false: the game is over.
+ * Checks the peer's data and posts their slot again.  False: the game is over.
  */
-static bool take(struct pp_conn *conn)
+static bool take_data(struct pp_conn *conn)
 {
-	if (!right(conn, peer_data(conn))) {
-		wrong_bytes(conn);
+	if (!is_pattern(conn, peer_data(conn))) {
+		refuse_data(conn);
 		return false;
 	}
 	if (pp_post_slot(conn, conn->turn % conn->game.depth)) {
@@ -163,22 +170,24 @@ static bool take(struct pp_conn *conn)
 
 /* ---- the client --------------------------------------------------------- */
 
-static void client_move(struct pp_conn *conn)
+/* Begins a turn. */
+static void client_begin_turn(struct pp_conn *conn)
 {
 	conn->started = ktime_get_ns();
-	if (move(conn))
+	if (send_data(conn))
 		pp_fail(conn, "post refused");
 }
 
-static void client_turn(struct pp_conn *conn)
+/* Ends the turn if its data have arrived, and begins the next one. */
+static void client_go_on(struct pp_conn *conn)
 {
-	if (conn->pending || !received(conn) || conn->pending)
+	if (conn->pending || !data_arrived(conn))
 		return;
-	if (!take(conn))
+	if (!take_data(conn))
 		return;
 	conn->times[conn->turn] = ktime_get_ns() - conn->started;
 	if (++conn->turn < conn->game.iterations)
-		client_move(conn);
+		client_begin_turn(conn);
 	else
 		dat_ep_disconnect(conn->ep, conn->game.abrupt ?
 				  DAT_CLOSE_ABRUPT_FLAG :
@@ -186,8 +195,8 @@ static void client_turn(struct pp_conn *conn)
 }
 
 /**
- * pp_turn_start - the client is connected: tell the server our buffer
- * @conn: the client's connection
+ * pp_turn_start - send the server our info
+ * @conn: a client's connection, just established
  *
  * The completion of this send starts the first turn.  Any context.
  */
@@ -204,14 +213,15 @@ void pp_turn_start(struct pp_conn *conn)
 
 /* ---- the server --------------------------------------------------------- */
 
-static void server_turn(struct pp_conn *conn)
+/* Answers the client if its data have arrived. */
+static void server_go_on(struct pp_conn *conn)
 {
-	/* The last turn's requests are done before its buffers change. */
-	if (conn->pending || !received(conn) || conn->pending)
+	/* The buffer of a pending request must not change. */
+	if (conn->pending || !data_arrived(conn))
 		return;
-	if (!take(conn))
+	if (!take_data(conn))
 		return;
-	if (move(conn)) {
+	if (send_data(conn)) {
 		pp_fail(conn, "post refused");
 		return;
 	}
@@ -230,7 +240,7 @@ static void got_info(struct pp_conn *conn)
 		pp_fail(conn, "bad info");
 }
 
-/* True: there was nothing wrong with the message of this turn. */
+/* False: something is wrong with the message, and the game is over. */
 static bool got_message(struct pp_conn *conn, DAT_VLEN length)
 {
 	bool notice = conn->game.mode != PP_SEND;
@@ -251,11 +261,11 @@ static bool got_message(struct pp_conn *conn, DAT_VLEN length)
 }
 
 /**
- * pp_turn_event - a transfer completed
+ * pp_turn_event - go on with the game after a completion
  * @conn: the connection
  * @dto: what the event says
  *
- * From the upcall of the DTO EVD.
+ * Called from the upcall of the DTO EVD.
  */
 void pp_turn_event(struct pp_conn *conn,
 		   const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -265,7 +275,7 @@ void pp_turn_event(struct pp_conn *conn,
 	if (what != PP_GOT_INFO && what != PP_GOT_MESSAGE)
 		conn->pending--;
 	if (dto->status != DAT_DTO_SUCCESS) {
-		/* The connection is ending; its event is on its way. */
+		/* The connection is ending, and its event will follow. */
 		if (dto->status != DAT_DTO_ERR_FLUSHED && !conn->error)
 			conn->error = "transfer failed";
 		return;
@@ -286,9 +296,9 @@ void pp_turn_event(struct pp_conn *conn,
 	}
 
 	if (conn->server)
-		server_turn(conn);
+		server_go_on(conn);
 	else if (!conn->started && !conn->pending)
-		client_move(conn);
+		client_begin_turn(conn);
 	else
-		client_turn(conn);
+		client_go_on(conn);
 }

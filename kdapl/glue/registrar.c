@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The registrar of a zone.  Called by glue/mr.c.
+ *
+ * dat_lmr_kcreate() is synchronous and belongs to no endpoint, but verbs
+ * register memory by a work request, which needs a queue pair.  So every zone
+ * has one of its own.  It is connected to itself, because drivers take requests
+ * only in RTS, and it never sends a packet (A6).
+ *
+ * A registrar is trusted only as long as every request succeeds.  After any
+ * failure nobody can say what the device has executed, so the queue pair is
+ * destroyed, and the next request makes a new one.
+ */
+#include <linux/if_ether.h>
+#include <linux/etherdevice.h>
+#include <rdma/ib_cache.h>
+#include "cq.h"
+#include "refused.h"
+#include "registrar.h"
+
+/* A device that has not executed a request by then counts as failed. */
+#define REGISTRAR_TIMEOUT	(10 * HZ)
+/* One request is posted at a time; some devices want more room than that. */
+#define REGISTRAR_DEPTH		4
+
+static void registrar_cq_handler(struct kdapl_cq *cq)
+{
+	complete(&container_of(cq, struct kdapl_registrar, cq)->completed);
+}
+
+/*
+ * The path from the port to itself.  No packet takes it, but drivers resolve it
+ * when the queue pair moves to RTR.  Nothing looks at the path later, so the
+ * GID used here may go away with its address.
+ */
+static int path_to_itself(struct kdapl_device *dev,
+			  const struct ib_port_attr *port,
+			  struct rdma_ah_attr *ah)
+{
+	const struct ib_gid_attr *gid = ERR_PTR(-ENOENT);
+	u8 mac[ETH_ALEN];
+	int index, ret = 0;
+
+	ah->type = rdma_ah_find_type(dev->ib, dev->port);
+	rdma_ah_set_port_num(ah, dev->port);
+	rdma_ah_set_dlid(ah, port->lid);
+	if (ah->type == RDMA_AH_ATTR_TYPE_IB && port->lid)
+		return 0;
+
+	for (index = 0; index < port->gid_tbl_len && IS_ERR(gid); index++)
+		gid = rdma_get_gid_attr(dev->ib, dev->port, index);
+	if (IS_ERR(gid))
+		return kdapl_refused("registrar_gid", PTR_ERR(gid));
+	rdma_ah_set_grh(ah, NULL, 0, gid->index, 1, 0);
+	rdma_ah_set_dgid_raw(ah, (void *)gid->gid.raw);
+	if (ah->type == RDMA_AH_ATTR_TYPE_ROCE) {
+		ret = rdma_read_gid_l2_fields(gid, NULL, mac);
+		if (!ret)
+			ether_addr_copy(ah->roce.dmac, mac);
+	}
+	rdma_put_gid_attr(gid);
+	return kdapl_refused("registrar_mac", ret);
+}
+
+static int registrar_to_init(struct kdapl_registrar *registrar)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = registrar->dev->port,
+	};
+	int ret;
+
+	ret = ib_modify_qp(registrar->qp, &attr,
+			   IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_ACCESS_FLAGS);
+	return kdapl_refused("registrar_init", ret);
+}
+
+static int registrar_to_rtr(struct kdapl_registrar *registrar)
+{
+	struct kdapl_device *dev = registrar->dev;
+	struct ib_port_attr port;
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTR,
+		.dest_qp_num = registrar->qp->qp_num,
+		.max_dest_rd_atomic = 1,
+	};
+	int ret;
+
+	ret = ib_query_port(dev->ib, dev->port, &port);
+	if (ret)
+		return kdapl_refused("registrar_port", ret);
+	attr.path_mtu = port.active_mtu;
+	ret = path_to_itself(dev, &port, &attr.ah_attr);
+	if (ret)
+		return ret;
+	ret = ib_modify_qp(registrar->qp, &attr,
+			   IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	return kdapl_refused("registrar_rtr", ret);
+}
+
+static int registrar_to_rts(struct kdapl_registrar *registrar)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.max_rd_atomic = 1,
+	};
+	int ret;
+
+	ret = ib_modify_qp(registrar->qp, &attr,
+			   IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			   IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+			   IB_QP_MAX_QP_RD_ATOMIC);
+	return kdapl_refused("registrar_rts", ret);
+}
+
+static int registrar_connect(struct kdapl_registrar *registrar)
+{
+	int ret;
+
+	ret = registrar_to_init(registrar);
+	if (!ret)
+		ret = registrar_to_rtr(registrar);
+	if (!ret)
+		ret = registrar_to_rts(registrar);
+	return ret;
+}
+
+static int registrar_create_qp(struct kdapl_registrar *registrar)
+{
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+		.cap.max_send_wr = REGISTRAR_DEPTH,
+		.cap.max_send_sge = 1,
+		.port_num = registrar->dev->port,
+		.send_cq = registrar->cq.ib,
+		.recv_cq = registrar->cq.ib,
+	};
+	struct ib_qp *qp = ib_create_qp(registrar->pd, &init);
+
+	if (IS_ERR(qp))
+		return kdapl_refused("registrar_qp_create", PTR_ERR(qp));
+	registrar->qp = qp;
+	return 0;
+}
+
+static void registrar_close(struct kdapl_registrar *registrar)
+{
+	if (!registrar->qp)
+		return;
+	kdapl_refused("registrar_qp_destroy", ib_destroy_qp(registrar->qp));
+	registrar->qp = NULL;
+	kdapl_cq_destroy(&registrar->cq);
+}
+
+static int registrar_open(struct kdapl_registrar *registrar)
+{
+	int ret;
+
+	registrar->cq.dev = registrar->dev;
+	registrar->cq.handler = registrar_cq_handler;
+	ret = kdapl_cq_create(&registrar->cq, REGISTRAR_DEPTH);
+	if (ret)
+		return ret;
+	ret = registrar_create_qp(registrar);
+	if (ret) {
+		kdapl_cq_destroy(&registrar->cq);
+		return ret;
+	}
+	ret = registrar_connect(registrar);
+	if (ret)
+		registrar_close(registrar);
+	return ret;
+}
+
+/* Sleeps until the CQ has a completion, and takes it.  Never spins (facts 0). */
+static int registrar_wait(struct kdapl_registrar *registrar, struct ib_wc *wc)
+{
+	int ret;
+
+	/*
+	 * The handler may have run for the completion of an earlier request, so
+	 * after each wake-up the CQ decides.
+	 */
+	while (!(ret = ib_poll_cq(registrar->cq.ib, 1, wc)))
+		if (!wait_for_completion_timeout(&registrar->completed,
+						 REGISTRAR_TIMEOUT))
+			return kdapl_refused("registrar_timeout",
+						 -ETIMEDOUT);
+	return ret < 0 ? kdapl_refused("registrar_poll", ret) : 0;
+}
+
+static int registrar_post(struct kdapl_registrar *registrar,
+			  const struct ib_send_wr *wr)
+{
+	struct ib_wc wc;
+	int ret;
+
+	lockdep_assert_held(&registrar->qp_lock);
+	reinit_completion(&registrar->completed);
+	ret = kdapl_cq_arm(&registrar->cq, false);
+	if (ret < 0)
+		return kdapl_refused("registrar_arm", ret);
+	ret = ib_post_send(registrar->qp, wr, NULL);
+	if (ret)
+		return kdapl_refused("registrar_post", ret);
+	ret = registrar_wait(registrar, &wc);
+	if (!ret && wc.status != IB_WC_SUCCESS)
+		ret = kdapl_refused("registrar_completion", -EIO);
+	return ret;
+}
+
+/**
+ * kdapl_registrar_init - make a registrar
+ * @registrar: zeroed
+ * @dev: device to make it on
+ * @pd: protection domain of that device, in which it registers
+ *
+ * Caller is in the IA's section.  May sleep.
+ *
+ * Return: 0, to be undone by kdapl_registrar_destroy(); or what the device
+ * says, -ENOMEM among others.
+ */
+int kdapl_registrar_init(struct kdapl_registrar *registrar,
+			 struct kdapl_device *dev, struct ib_pd *pd)
+{
+	int ret;
+
+	registrar->dev = dev;
+	registrar->pd = pd;
+	mutex_init(&registrar->qp_lock);
+	init_completion(&registrar->completed);
+	ret = registrar_open(registrar);
+	if (ret)
+		mutex_destroy(&registrar->qp_lock);
+	return ret;
+}
+
+/**
+ * kdapl_registrar_destroy - undo kdapl_registrar_init()
+ * @registrar: nobody registers with it any more
+ *
+ * May sleep.
+ */
+void kdapl_registrar_destroy(struct kdapl_registrar *registrar)
+{
+	registrar_close(registrar);
+	mutex_destroy(&registrar->qp_lock);
+}
+
+/**
+ * kdapl_registrar_run - execute a registration
+ * @registrar: made by kdapl_registrar_init()
+ * @wr: one IB_WR_REG_MR
+ *
+ * Returns when the device has executed @wr.  After a failure it may or may not
+ * have: the caller must give the MR back.  The queue pair is gone then, and the
+ * next call makes a new one.
+ *
+ * Caller is in the IA's section.  Takes @registrar->qp_lock; may sleep.
+ *
+ * Return: 0; -ETIMEDOUT: no answer from the device; -EIO: a completion in
+ * error; or what the device says, -ENOMEM among others.
+ */
+int kdapl_registrar_run(struct kdapl_registrar *registrar,
+			const struct ib_send_wr *wr)
+{
+	int ret = 0;
+
+	mutex_lock(&registrar->qp_lock);
+	if (!registrar->qp)
+		ret = registrar_open(registrar);
+	if (!ret) {
+		ret = registrar_post(registrar, wr);
+		if (ret)
+			registrar_close(registrar);
+	}
+	mutex_unlock(&registrar->qp_lock);
+	return ret;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The registrar: a queue pair that executes registrations and nothing else.
+ * Each zone has one; glue/mr.c is the only user.
+ */
+#ifndef KDAPL_REGISTRAR_H
+#define KDAPL_REGISTRAR_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include "glue.h"
+
+/**
+ * struct kdapl_registrar - a queue pair connected to itself
+ * @dev: the device it is on
+ * @pd: the protection domain it registers in
+ * @qp_lock: what follows; held during a registration, so there is one at a time
+ * @qp: the queue pair; NULL after a failure, then there is no CQ either
+ * @cq: where its requests complete
+ * @completed: the handler of @cq has run
+ */
+struct kdapl_registrar {
+	struct kdapl_device *dev;
+	struct ib_pd *pd;
+	struct mutex qp_lock;
+	struct ib_qp *qp;
+	struct kdapl_cq cq;
+	struct completion completed;
+};
+
+int kdapl_registrar_init(struct kdapl_registrar *registrar,
+			 struct kdapl_device *dev, struct ib_pd *pd);
+void kdapl_registrar_destroy(struct kdapl_registrar *registrar);
+int kdapl_registrar_run(struct kdapl_registrar *registrar,
+			const struct ib_send_wr *wr);
+
+#endif /* KDAPL_REGISTRAR_H */
