@@ -13,7 +13,7 @@
 #include "ep_attr.h"
 #include "ia.h"
 #include "lmr.h"
-
+#include "op.h"
 
 /* ---- life ----------------------------------------------------------- */
 
@@ -31,17 +31,14 @@ static const struct kdapl_object_ops ep_ops;
 
 static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 {
-	gfp_t gfp = kdapl_gfp(ia->obj.space);
 	struct kdapl_ep *ep;
 
-	ep = kzalloc(sizeof(*ep), gfp);
+	ep = kdapl_object_alloc(sizeof(*ep), KDAPL_EP, ia, &ep_ops);
 	if (!ep)
 		return NULL;
-	ep->use = kzalloc(sizeof(*ep->use), gfp);
-	if (!ep->use || kdapl_object_init(&ep->obj, KDAPL_EP, ia->obj.space, ia,
-					  &ep_ops)) {
-		kfree(ep->use);
-		kfree(ep);
+	ep->use = kzalloc(sizeof(*ep->use), kdapl_gfp(ia->obj.space));
+	if (!ep->use) {
+		kdapl_object_abort(&ep->obj);
 		return NULL;
 	}
 	spin_lock_init(&ep->lock);
@@ -211,6 +208,23 @@ static const struct kdapl_object_ops ep_ops = {
 
 /* ---- operations ----------------------------------------------------- */
 
+/* The arguments of a creation that are not handles; @granted: @attr or defaults. */
+static DAT_RETURN check_create(const struct kdapl_device *dev,
+			       const DAT_EP_ATTR *attr, const DAT_EP_HANDLE *handle,
+			       DAT_EP_ATTR *granted)
+{
+	if (attr)
+		*granted = *attr;
+	else
+		kdapl_ep_default_attr(dev, granted);
+	if (!kdapl_ep_attr_check(dev, granted))
+		return RET_BAD_ARG(6);
+	if (!handle)
+		return RET_BAD_ARG(7);
+	return granted->qos == DAT_QOS_BEST_EFFORT ? DAT_SUCCESS :
+						     RET(MODEL_NOT_SUPPORTED);
+}
+
 /**
  * kdapl_ep_create - dat_ep_create
  * @space: of the caller
@@ -236,82 +250,38 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_EVD_HANDLE connect_evd,
 			   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
-	struct kdapl_ep_use use;
+	struct kdapl_ep_use use = {};
 	DAT_EP_ATTR granted;
 	struct kdapl_ep *ep;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	ret = kdapl_ep_use_find(&use, adapter, pz, recv_evd, request_evd, connect_evd);
-	if (ret)
-		goto out;
-
-	kdapl_ep_default_attr(adapter->dev, &granted);
-	if (attr)
-		granted = *attr;
-	ret = RET_BAD_ARG(6);
-	if (!kdapl_ep_attr_check(adapter->dev, &granted))
-		goto out;
-	ret = RET_BAD_ARG(7);
-	if (!handle)
-		goto out;
-	ret = RET(MODEL_NOT_SUPPORTED);
-	if (granted.qos != DAT_QOS_BEST_EFFORT)
-		goto out;
-
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-	ret = ep_build(adapter, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = kdapl_ep_use_find(&use, op.obj->ia, pz, recv_evd, request_evd,
+					connect_evd);
+	if (!ret)
+		ret = check_create(op.obj->ia->dev, attr, handle, &granted);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = ep_build(op.obj->ia, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
 	if (!ret) {
 		*handle = kdapl_handle(&ep->obj);
 		kdapl_object_publish(&ep->obj);
 	}
-	/* A hidden EVD may have a CQ: inside the section. */
+	/* Before the section is left: a hidden EVD may have a CQ. */
 	kdapl_ep_use_put(&use);
-	kdapl_ia_leave(adapter, idx);
-out:
-	kdapl_ep_use_put(&use);
-	kdapl_object_put(&adapter->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_query - dat_ep_query
- * @space: of the caller
- * @handle: handle of an EP
- * @mask: DAT_EP_FIELD_*
- * @param: out, filled whole; its pointers are good as long as the EP
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits of @mask, /ARG3 for a null @param.
- */
-DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
-			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	unsigned long flags;
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EP_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	/* What one that is gone has used may be gone, too. */
-	ret = RET_BAD_HANDLE(EP);
 	if (ep->state == KDAPL_EP_GONE)
 		goto unlock;
 	*param = (DAT_EP_PARAM) {
@@ -331,9 +301,33 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	ret = DAT_SUCCESS;
 unlock:
 	spin_unlock_irqrestore(&ep->lock, flags);
-out:
-	kdapl_object_put(&ep->obj);
 	return ret;
+}
+
+/**
+ * kdapl_ep_query - dat_ep_query
+ * @space: of the caller
+ * @handle: handle of an EP
+ * @mask: DAT_EP_FIELD_*
+ * @param: out, filled whole; its pointers are good as long as the EP
+ *
+ * Any context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown bits of @mask, /ARG3 for a null @param.
+ */
+DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find_param(&op, space, handle, KDAPL_EP,
+				  DAT_INVALID_HANDLE_EP,
+				  mask & ~DAT_EP_FIELD_ALL, param);
+	if (!ret)
+		ret = ep_fill(kdapl_ep_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /* Nothing outstanding or in progress (RULING 44); completions may be queued. */
@@ -341,6 +335,32 @@ static bool dir_idle(const struct kdapl_dir *dir)
 {
 	return !dir->held && list_empty(&dir->late) &&
 	       READ_ONCE(dir->completed) == dir->posted;
+}
+
+static DAT_RETURN ep_get_status(struct kdapl_ep *ep, DAT_EP_STATE *state,
+				DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	bool recv, request;
+	unsigned long flags;
+	u8 s;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	kdapl_ep_lock_dirs(ep);
+	s = ep->state;
+	recv = dir_idle(&ep->recv);
+	request = dir_idle(&ep->req);
+	kdapl_ep_unlock_dirs(ep);
+	spin_unlock_irqrestore(&ep->lock, flags);
+
+	if (s == KDAPL_EP_GONE)
+		return RET_BAD_HANDLE(EP);
+	if (state)
+		*state = kdapl_ep_fsm_dat_state(s);
+	if (recv_idle)
+		*recv_idle = recv ? DAT_TRUE : DAT_FALSE;
+	if (request_idle)
+		*request_idle = request ? DAT_TRUE : DAT_FALSE;
+	return DAT_SUCCESS;
 }
 
 /**
@@ -359,31 +379,13 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			       DAT_BOOLEAN *request_idle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
-	bool recv, request;
-	unsigned long flags;
-	u8 s;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	spin_lock_irqsave(&ep->lock, flags);
-	kdapl_ep_lock_dirs(ep);
-	s = ep->state;
-	recv = dir_idle(&ep->recv);
-	request = dir_idle(&ep->req);
-	kdapl_ep_unlock_dirs(ep);
-	spin_unlock_irqrestore(&ep->lock, flags);
-	kdapl_object_put(&ep->obj);
-
-	if (s == KDAPL_EP_GONE)
-		return RET_BAD_HANDLE(EP);
-	if (state)
-		*state = kdapl_ep_fsm_dat_state(s);
-	if (recv_idle)
-		*recv_idle = recv ? DAT_TRUE : DAT_FALSE;
-	if (request_idle)
-		*request_idle = request ? DAT_TRUE : DAT_FALSE;
-	return DAT_SUCCESS;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		ret = ep_get_status(kdapl_ep_of(op.obj), state, recv_idle, request_idle);
+	return kdapl_op_end(&op, ret);
 }
 
 static DAT_RETURN ep_reset(struct kdapl_ep *ep)
@@ -418,21 +420,14 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
  */
 DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = kdapl_ia_enter_shell(ep->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EP);
-	} else {
-		ret = ep_reset(ep);
-		kdapl_ia_leave(ep->obj.ia, idx);
-	}
-	kdapl_object_put(&ep->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_EP,
+				   DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		ret = ep_reset(kdapl_ep_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
 
 /**
@@ -448,24 +443,30 @@ DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE handle)
  */
 DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = kdapl_ia_enter_shell(ep->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EP);
-	} else {
-		/* Of two frees the table lets one through. */
-		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_FREE);
-		if (!ret)
-			kdapl_ep_finish(ep);
-		kdapl_ia_leave(ep->obj.ia, idx);
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_EP,
+				   DAT_INVALID_HANDLE_EP);
+	/* Of two frees the table lets one through. */
+	if (!ret)
+		ret = kdapl_ep_input(kdapl_ep_of(op.obj), NULL, KDAPL_EP_OP_FREE);
+	if (!ret)
+		kdapl_ep_finish(kdapl_ep_of(op.obj));
+	return kdapl_op_end(&op, ret);
+}
+
+static void copy_private_data(struct kdapl_ep *ep, void *buf, u32 size, u32 *length)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	*length = 0;
+	if (ep->conn && ep->conn->active) {
+		*length = ep->conn->in_len;
+		memcpy(buf, ep->conn->in, min(size, *length));
 	}
-	kdapl_object_put(&ep->obj);
-	return ret;
+	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /**
@@ -481,18 +482,11 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE handle,
 				 void *buf, u32 size, u32 *length)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
-	unsigned long flags;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	spin_lock_irqsave(&ep->lock, flags);
-	*length = 0;
-	if (ep->conn && ep->conn->active) {
-		*length = ep->conn->in_len;
-		memcpy(buf, ep->conn->in, min(size, *length));
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-	kdapl_object_put(&ep->obj);
-	return DAT_SUCCESS;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		copy_private_data(kdapl_ep_of(op.obj), buf, size, length);
+	return kdapl_op_end(&op, ret);
 }

@@ -11,6 +11,7 @@
 #include "evd_size.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
 /* ---- attributes ----------------------------------------------------- */
 
@@ -545,28 +546,20 @@ out:
 DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_ep *ep;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EP_FIELD_ALL || mask & MODIFY_NEVER)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
-	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
-		goto out;
+	ret = kdapl_op_find_param(&op, space, handle, KDAPL_EP,
+				  DAT_INVALID_HANDLE_EP,
+				  mask & (~DAT_EP_FIELD_ALL | MODIFY_NEVER), param);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret) {
+		ep = kdapl_ep_of(op.obj);
+		mutex_lock(&ep->modify_lock);
+		ret = ep_modify(ep, mask, param);
+		mutex_unlock(&ep->modify_lock);
 	}
-	mutex_lock(&ep->modify_lock);
-	ret = ep_modify(ep, mask, param);
-	mutex_unlock(&ep->modify_lock);
-	kdapl_ia_leave(ep->obj.ia, idx);
-out:
-	kdapl_object_put(&ep->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }

@@ -12,6 +12,7 @@
 #include "evd_run.h"
 #include "evd_size.h"
 #include "ia.h"
+#include "op.h"
 
 #define EVD_FLAGS_ALL	(DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG)
 #define EVD_FLAGS_DTO	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
@@ -50,18 +51,11 @@ static const struct kdapl_object_ops evd_ops;
 
 static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 {
-	struct kdapl_space *space = ia->obj.space;
 	struct kdapl_evd *evd;
-	int ret;
 
-	evd = kzalloc(sizeof(*evd), kdapl_gfp(space));
+	evd = kdapl_object_alloc(sizeof(*evd), KDAPL_EVD, ia, &evd_ops);
 	if (!evd)
-		return ERR_PTR(-ENOMEM);
-	ret = kdapl_object_init(&evd->obj, KDAPL_EVD, space, ia, &evd_ops);
-	if (ret) {
-		kfree(evd);
-		return ERR_PTR(ret);
-	}
+		return NULL;
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->fifo);
 	INIT_LIST_HEAD(&evd->free_slots);
@@ -70,14 +64,14 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	kdapl_evd_size_init(evd);
 	evd->flags = flags;
 	/* E98: consumers of these accept, create and free, which sleeps. */
-	evd->sleeps = !space->user && flags & EVD_FLAGS_SLEEP;
+	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
 	evd->qlen = qlen;
 
 	if (flags & EVD_FLAGS_POOL) {
 		evd->pool = pool_alloc(evd, qlen, &evd->free_slots);
 		if (!evd->pool) {
 			kdapl_object_abort(&evd->obj);
-			return ERR_PTR(-ENOMEM);
+			return NULL;
 		}
 	}
 	return evd;
@@ -191,7 +185,7 @@ struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *evd = evd_alloc(ia, 1, EVD_FLAGS_DTO);
 
-	if (IS_ERR(evd))
+	if (!evd)
 		return NULL;
 	kdapl_evd_set_sink(evd, &hidden_sink, NULL, false);
 	return evd;
@@ -221,14 +215,13 @@ DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  struct kdapl_evd **evd)
 {
 	*evd = evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG);
-	if (IS_ERR(*evd))
+	if (!*evd)
 		return RET_NO_RESOURCE(MEMORY);
 	evd_publish(*evd);
 	return DAT_SUCCESS;
 }
 
 /* ---- operations ----------------------------------------------------- */
-
 
 /**
  * kdapl_evd_find - look an EVD up
@@ -324,6 +317,35 @@ void *kdapl_evd_face(const struct kdapl_evd *evd)
 	return READ_ONCE(evd->face);
 }
 
+/* The positions of the last two arguments differ between the two calls. */
+static DAT_RETURN check_create(const struct kdapl_space *space, DAT_COUNT qlen,
+			       DAT_EVD_FLAGS flags, const DAT_EVD_HANDLE *handle)
+{
+	if (qlen <= 0)
+		return RET_BAD_ARG(2);
+	if (!flags || flags & ~EVD_FLAGS_ALL)
+		return space->user ? RET_BAD_ARG(4) : RET_BAD_ARG(5);
+	if (!handle)
+		return space->user ? RET_BAD_ARG(5) : RET_BAD_ARG(6);
+	return DAT_SUCCESS;
+}
+
+/* Makes and publishes an EVD.  Caller is in the section of @ia. */
+static DAT_RETURN evd_make(struct kdapl_ia *ia, DAT_COUNT qlen,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle)
+{
+	struct kdapl_evd *evd;
+
+	if (qlen > ia->dev->attrs.max_cqe)
+		return RET_NO_RESOURCE(TEVD);
+	evd = evd_alloc(ia, qlen, flags);
+	if (!evd)
+		return RET_NO_RESOURCE(MEMORY);
+	*handle = kdapl_handle(&evd->obj);
+	evd_publish(evd);
+	return DAT_SUCCESS;
+}
+
 /**
  * kdapl_evd_create - dat_evd_create, and the common part of dat_evd_kcreate
  * @space: of the caller
@@ -343,45 +365,24 @@ DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 			    DAT_EVD_HANDLE *evd)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
-	struct kdapl_evd *new;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(2);
-	if (qlen <= 0)
-		goto out;
-	ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-			space->user ? DAT_INVALID_ARG4 : DAT_INVALID_ARG5);
-	if (!flags || flags & ~EVD_FLAGS_ALL)
-		goto out;
-	ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-			space->user ? DAT_INVALID_ARG5 : DAT_INVALID_ARG6);
-	if (!evd)
-		goto out;
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = check_create(space, qlen, flags, evd);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = evd_make(op.obj->ia, qlen, flags, evd);
+	return kdapl_op_end(&op, ret);
+}
 
-	ret = RET_NO_RESOURCE(TEVD);
-	if (qlen > adapter->dev->attrs.max_cqe)
-		goto leave;
-	new = evd_alloc(adapter, qlen, flags);
-	ret = RET_NO_RESOURCE(MEMORY);
-	if (IS_ERR(new))
-		goto leave;
-	*evd = kdapl_handle(&new->obj);
-	evd_publish(new);
-	ret = DAT_SUCCESS;
-leave:
-	kdapl_ia_leave(adapter, idx);
-out:
-	kdapl_object_put(&adapter->obj);
-	return ret;
+static void evd_fill(struct kdapl_evd *evd, DAT_EVD_PARAM *param)
+{
+	param->ia_handle = kdapl_handle(&evd->obj.ia->obj);
+	param->evd_qlen = kdapl_evd_qlen(evd);
+	param->evd_flags = evd->flags;
 }
 
 /**
@@ -399,24 +400,15 @@ out:
 DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			   DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EVD_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
-	param->ia_handle = kdapl_handle(&e->obj.ia->obj);
-	param->evd_qlen = kdapl_evd_qlen(e);
-	param->evd_flags = e->flags;
-	ret = DAT_SUCCESS;
-out:
-	kdapl_evd_put(e);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, evd, KDAPL_EVD,
+				  DAT_INVALID_HANDLE_EVD_REQUEST,
+				  mask & ~DAT_EVD_FIELD_ALL, param);
+	if (!ret)
+		evd_fill(kdapl_evd_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -452,11 +444,13 @@ static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
 	return DAT_SUCCESS;
 }
 
+/* @qlen is a length that the EVD can have. */
 static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	u32 queued;
 
+	lockdep_assert_held(&evd->reserve_lock);
 	kdapl_evd_pull(evd);
 	spin_lock_irq(&evd->lock);
 	queued = evd->nr_fifo - evd->nr_slots + kdapl_evd_queued(evd);
@@ -486,19 +480,20 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			    DAT_COUNT qlen)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_evd *e;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = RET_BAD_ARG(2);
-	if (kdapl_evd_can_be(e, qlen)) {
+	ret = kdapl_op_find(&op, space, evd, KDAPL_EVD, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret && !kdapl_evd_can_be(kdapl_evd_of(op.obj), qlen))
+		ret = RET_BAD_ARG(2);
+	if (!ret) {
+		e = kdapl_evd_of(op.obj);
 		mutex_lock(&e->reserve_lock);
 		ret = evd_resize(e, qlen);
 		mutex_unlock(&e->reserve_lock);
 	}
-	kdapl_evd_put(e);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 /**
@@ -515,37 +510,35 @@ DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
  */
 DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx, err;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = kdapl_ia_enter_shell(e->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EVD_REQUEST);
-		goto out;
-	}
-	ret = RET_BAD_STATE(EVD_IN_USE);
-	if (READ_ONCE(e->running) && e->runner == current)
-		goto leave;
-	err = kdapl_object_kill(&e->obj);
-	if (err == -ESTALE)
-		ret = RET_BAD_HANDLE(EVD_REQUEST);
-	if (err)
-		goto leave;
+	ret = kdapl_op_begin_shell(&op, space, evd, KDAPL_EVD,
+				   DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret && kdapl_evd_in_upcall(kdapl_evd_of(op.obj)))
+		ret = RET_BAD_STATE(EVD_IN_USE);
+	if (!ret)
+		ret = kdapl_op_kill(&op, RET_BAD_STATE(EVD_IN_USE));
 	/*
 	 * ORDER: the removal of the device finds it until its CQ is gone, and
 	 * dat_ia_close from its upcall until that has ended (E108).
 	 */
-	evd_shutdown(e);
-	kdapl_object_retire(&e->obj);
-	ret = DAT_SUCCESS;
-leave:
-	kdapl_ia_leave(e->obj.ia, idx);
-out:
-	kdapl_evd_put(e);
-	return ret;
+	if (!ret) {
+		evd_shutdown(kdapl_evd_of(op.obj));
+		kdapl_object_retire(op.obj);
+	}
+	return kdapl_op_end(&op, ret);
+}
+
+static DAT_RETURN evd_post_se(struct kdapl_evd *evd, const DAT_EVENT *event)
+{
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return RET_BAD_ARG(1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return RET_BAD_ARG(2);
+	if (kdapl_evd_post_pooled(evd, event))
+		return DAT_SUCCESS;
+	return READ_ONCE(evd->dead) ? RET_BAD_HANDLE(EVD_REQUEST) : RET(QUEUE_FULL);
 }
 
 /**
@@ -562,22 +555,13 @@ out:
 DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			     const DAT_EVENT *event)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (!(e->flags & DAT_EVD_SOFTWARE_FLAG))
-		ret = RET_BAD_ARG(1);
-	else if (!event || event->event_number != DAT_SOFTWARE_EVENT)
-		ret = RET_BAD_ARG(2);
-	else if (!kdapl_evd_post_pooled(e, event))
-		ret = READ_ONCE(e->dead) ? RET_BAD_HANDLE(EVD_REQUEST) :
-		      RET(QUEUE_FULL);
-	else
-		ret = DAT_SUCCESS;
-	kdapl_evd_put(e);
-	return ret;
+	ret = kdapl_op_find(&op, space, evd, KDAPL_EVD, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret)
+		ret = evd_post_se(kdapl_evd_of(op.obj), event);
+	return kdapl_op_end(&op, ret);
 }
 
 /**

@@ -171,6 +171,12 @@ static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_evd, obj);
 }
 
+/* Is the caller the upcall of @evd?  It would wait for itself (E108). */
+static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
+{
+	return READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current;
+}
+
 /* For an endpoint's null EVDs (mt:T11): without a handle, wanted by nobody. */
 struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia);
 void kdapl_evd_free_hidden(struct kdapl_evd *evd);

@@ -21,6 +21,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "input.h"
+#include "op.h"
 
 #define NOT_REGISTERED	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
@@ -45,8 +46,6 @@ static void device_fatal(struct work_struct *work)
 	begin_end_all(ia, KDAPL_EP, KDAPL_END_BROKEN);
 	kdapl_object_put(&ia->obj);
 }
-
-/* Taking an IA down */
 
 /* Children first, and sources before what they feed (I15). */
 static const enum kdapl_type teardown_order[] = {
@@ -172,8 +171,6 @@ static void ia_teardown(struct kdapl_ia *ia)
 
 /* ---- removal of the device ------------------------------------------ */
 
-/* Device removal */
-
 /**
  * kdapl_ia_device_gone - the device of an IA is being removed
  * @ia: attached to it
@@ -213,8 +210,6 @@ void kdapl_ia_removed(struct list_head *on_dev)
 }
 
 /* ---- open ----------------------------------------------------------- */
-
-/* Open */
 
 /* How far an entry of the registry answers a request (G9). */
 static DAT_RETURN match_version(u32 major, u32 minor)
@@ -469,8 +464,6 @@ out:
 
 /* ---- close ---------------------------------------------------------- */
 
-/* Close */
-
 /* Is the caller an upcall of one of @ia's EVDs (I18)? */
 static bool ia_in_upcall(struct kdapl_ia *ia)
 {
@@ -479,9 +472,7 @@ static bool ia_in_upcall(struct kdapl_ia *ia)
 
 	mutex_lock(&ia->lock);
 	list_for_each_entry(obj, &ia->objects[KDAPL_EVD], on_ia) {
-		struct kdapl_evd *evd = kdapl_evd_of(obj);
-
-		if (READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current)
+		if (kdapl_evd_in_upcall(kdapl_evd_of(obj)))
 			found = true;
 	}
 	mutex_unlock(&ia->lock);
@@ -523,31 +514,28 @@ static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
  * IA.  Rules I11..I18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, also for all but the first of
- * several closers; DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/RET_BAD_STATE(IA_IN_USE) from
+ * several closers; DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/IA_IN_USE from
  * an upcall, or for a graceful close with objects left or the async EVD lent.
  */
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_CLOSE_FLAGS flags)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(2);
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-		goto out;
-	ret = RET_BAD_STATE(IA_IN_USE);
-	if (ia_in_upcall(ia))
-		goto out;
-	ret = ia_begin_close(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
-	if (ret != DAT_SUCCESS)
-		goto out;
-	ia_teardown(ia);
-	kdapl_object_retire(&ia->obj);
-out:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		ret = RET_BAD_ARG(2);
+	if (!ret && ia_in_upcall(op.obj->ia))
+		ret = RET_BAD_STATE(IA_IN_USE);
+	/* Not in the section: the teardown waits for all that are in there. */
+	if (!ret)
+		ret = ia_begin_close(op.obj->ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
+	if (!ret) {
+		ia_teardown(op.obj->ia);
+		kdapl_object_retire(op.obj);
+	}
+	return kdapl_op_end(&op, ret);
 }
 
 /**

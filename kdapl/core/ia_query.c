@@ -8,15 +8,13 @@
 #include "ep_attr.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
 #define PROVIDER_NAME		"kdapl"
 #define PROVIDER_VERSION_MAJOR	1
-
 #define PROVIDER_VERSION_MINOR	0
 
 /* ---- the registry --------------------------------------------------- */
-
-/* The registry */
 
 struct registry_walk {
 	int max;
@@ -89,8 +87,6 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 }
 
 /* ---- attributes ----------------------------------------------------- */
-
-/* Query */
 
 static DAT_COUNT as_count(int n)
 {
@@ -233,32 +229,23 @@ DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_PROVIDER_ATTR_MASK provider_mask,
 			  DAT_PROVIDER_ATTR *provider_attr)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(3);
-	if (ia_mask & ~DAT_IA_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(4);
-	if (ia_mask && !ia_attr)
-		goto out;
-	ret = RET_BAD_ARG(5);
-	if (provider_mask & ~DAT_PROVIDER_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(6);
-	if (provider_mask && !provider_attr)
-		goto out;
-
-	if (async_evd)
-		*async_evd = async_handle(ia);
-	if (ia_mask)
-		fill_ia_attr(ia_attr, ia);
-	if (provider_mask)
-		fill_provider_attr(provider_attr, ia);
-	ret = DAT_SUCCESS;
-out:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && ia_mask & ~DAT_IA_FIELD_ALL)
+		ret = RET_BAD_ARG(3);
+	if (!ret && ia_mask && !ia_attr)
+		ret = RET_BAD_ARG(4);
+	if (!ret && provider_mask & ~DAT_PROVIDER_FIELD_ALL)
+		ret = RET_BAD_ARG(5);
+	if (!ret && provider_mask && !provider_attr)
+		ret = RET_BAD_ARG(6);
+	if (!ret && async_evd)
+		*async_evd = async_handle(op.obj->ia);
+	if (!ret && ia_mask)
+		fill_ia_attr(ia_attr, op.obj->ia);
+	if (!ret && provider_mask)
+		fill_provider_attr(provider_attr, op.obj->ia);
+	return kdapl_op_end(&op, ret);
 }

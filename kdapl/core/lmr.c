@@ -15,7 +15,12 @@
 #include "drain.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
+static struct kdapl_lmr *lmr_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_lmr, obj);
+}
 
 /* The arguments of one creation, and what their handles name. */
 struct lmr_args {
@@ -244,7 +249,7 @@ static DAT_RETURN pin(struct lmr_args *args)
 
 static void lmr_release(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	kdapl_object_put(&lmr->pz->obj);
 	mutex_destroy(&lmr->release);
@@ -258,14 +263,9 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 {
 	struct kdapl_lmr *lmr;
 
-	lmr = kzalloc(sizeof(*lmr), kdapl_gfp(args->space));
+	lmr = kdapl_object_alloc(sizeof(*lmr), KDAPL_LMR, args->ia, &lmr_ops);
 	if (!lmr)
 		return NULL;
-	if (kdapl_object_init(&lmr->obj, KDAPL_LMR, args->space, args->ia,
-			      &lmr_ops)) {
-		kfree(lmr);
-		return NULL;
-	}
 	mutex_init(&lmr->release);
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
@@ -363,7 +363,7 @@ static struct kdapl_lmr *lmr_find(struct kdapl_space *space,
 {
 	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_LMR);
 
-	return obj ? container_of(obj, struct kdapl_lmr, obj) : NULL;
+	return obj ? lmr_of(obj) : NULL;
 }
 
 static void args_put(const struct lmr_args *args)
@@ -374,17 +374,13 @@ static void args_put(const struct lmr_args *args)
 		kdapl_object_put(&args->source->obj);
 	if (args->pz)
 		kdapl_object_put(&args->pz->obj);
-	if (args->ia)
-		kdapl_object_put(&args->ia->obj);
 }
 
 /* All handles come before all other arguments (E3); undone by args_put(). */
-static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
+static DAT_RETURN args_find(struct lmr_args *args, struct kdapl_ia *ia,
 			    DAT_PZ_HANDLE pz)
 {
-	args->ia = kdapl_ia_find(args->space, ia);
-	if (!args->ia)
-		return RET_BAD_HANDLE(IA);
+	args->ia = ia;
 	if (args->mem_type == DAT_MEM_TYPE_LMR) {
 		args->source = lmr_find(args->space,
 					args->description.for_lmr_handle);
@@ -443,24 +439,22 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		.handle = lmr_handle,
 	};
 	struct kdapl_lmr *lmr;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	ret = args_find(&args, ia, pz);
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = args_find(&args, op.obj->ia, pz);
 	if (!ret)
 		ret = check_args(&args);
 	if (!ret)
 		ret = pin(&args);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = lmr_make_used(&args, &lmr);
 	if (ret)
-		goto put;
-	ret = kdapl_ia_enter(args.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto put;
-	}
-	ret = lmr_make_used(&args, &lmr);
-	if (ret)
-		goto leave;
+		goto end;
 
 	*lmr_handle = kdapl_handle(&lmr->obj);
 	if (lmr_context)
@@ -472,11 +466,9 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	if (registered_address)
 		*registered_address = lmr->start;
 	kdapl_object_publish(&lmr->obj);
-leave:
-	kdapl_ia_leave(args.ia, idx);
-put:
+end:
 	args_put(&args);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
@@ -508,19 +500,15 @@ static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
 			   DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
-	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!lmr)
-		return RET_BAD_HANDLE(LMR);
-	if (mask & ~DAT_LMR_FIELD_ALL)
-		ret = RET_BAD_ARG(2);
-	else if (!param)
-		ret = RET_BAD_ARG(3);
-	else
-		lmr_fill(lmr, param);
-	kdapl_object_put(&lmr->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, lmr_handle, KDAPL_LMR,
+				  DAT_INVALID_HANDLE_LMR,
+				  mask & ~DAT_LMR_FIELD_ALL, param);
+	if (!ret)
+		lmr_fill(lmr_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -537,7 +525,7 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  */
 static void lmr_release_verbs(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	mutex_lock(&lmr->release);
 	if (lmr->region) {
@@ -556,7 +544,7 @@ static void lmr_release_verbs(struct kdapl_object *obj)
  */
 static void lmr_teardown(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	lmr_release_verbs(obj);
 	if (kdapl_object_retire(obj)) {
@@ -583,20 +571,12 @@ static void end_requests(struct kdapl_ia *ia, u32 lkey)
 		kdapl_ep_key_gone(kdapl_ep_of(obj), lkey, until);
 }
 
-/* Caller is in the section of the LMR's IA. */
-static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
+/* Caller is in the section of the LMR's IA, and has killed the LMR. */
+static void lmr_unmake(struct kdapl_lmr *lmr)
 {
 	struct kdapl_ia *ia = lmr->obj.ia;
 	u32 lkey = READ_ONCE(lmr->lkey);
 
-	switch (kdapl_object_kill(&lmr->obj)) {
-	case 0:
-		break;
-	case -EBUSY:
-		return RET_BAD_STATE(LMR_IN_USE);
-	default:
-		return RET_BAD_HANDLE(LMR);
-	}
 	xa_erase(&lmr->obj.space->lmrs, lmr->context);
 	/*
 	 * Posts that found the LMR have handed its key to the device, or never
@@ -610,7 +590,6 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
 		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
 	kdapl_object_unuse(&lmr->pz->obj);
-	return DAT_SUCCESS;
 }
 
 /**
@@ -625,18 +604,16 @@ static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
  */
 DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 {
-	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
-	DAT_RETURN ret = RET_BAD_HANDLE(LMR);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!lmr)
-		return ret;
-	if (!kdapl_ia_enter_shell(lmr->obj.ia, &idx)) {
-		ret = lmr_unmake(lmr);
-		kdapl_ia_leave(lmr->obj.ia, idx);
-	}
-	kdapl_object_put(&lmr->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, lmr_handle, KDAPL_LMR,
+				   DAT_INVALID_HANDLE_LMR);
+	if (!ret)
+		ret = kdapl_op_kill(&op, RET_BAD_STATE(LMR_IN_USE));
+	if (!ret)
+		lmr_unmake(lmr_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -706,26 +683,19 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			  const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
 			  bool rdma_read)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
-	DAT_RETURN ret = RET_BAD_ARG(2);
+	struct kdapl_op op;
+	DAT_RETURN ret;
 	DAT_VLEN i;
-	int idx;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	if (number && (!segments || !all_known(ia, segments, number)))
-		goto put;
-	ret = kdapl_ia_enter(ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto put;
-	}
-	for (i = 0; i < number; i++)
-		sync_segment(ia, &segments[i], rdma_read);
-	kdapl_ia_leave(ia, idx);
-put:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && number &&
+	    (!segments || !all_known(op.obj->ia, segments, number)))
+		ret = RET_BAD_ARG(2);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	for (i = 0; !ret && i < number; i++)
+		sync_segment(op.obj->ia, &segments[i], rdma_read);
+	return kdapl_op_end(&op, ret);
 }
 
 /**
@@ -751,12 +721,12 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 			      DAT_VLEN *preferred_length,
 			      DAT_VADDR *preferred_alignment)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = check_mem_type(space, mem_type);
+	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = check_mem_type(space, mem_type);
 	if (!ret && (!length || length > U64_MAX - (PAGE_SIZE - 1)))
 		ret = RET_BAD_ARG(3);
 	if (!ret && !known_optimization(mem_optimization))
@@ -765,6 +735,5 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 		*preferred_length = round_up(length, (u64)PAGE_SIZE);
 	if (!ret && preferred_alignment)
 		*preferred_alignment = PAGE_SIZE;
-	kdapl_object_put(&ia->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }

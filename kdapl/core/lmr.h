@@ -21,6 +21,11 @@ struct kdapl_pz {
 	struct mutex release;	/* a leaf */
 };
 
+static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_pz, obj);
+}
+
 /*
  * struct kdapl_lmr - a Local Memory Region
  * @obj: head; users are the RMRs bound to it or being bound (mt:M22)

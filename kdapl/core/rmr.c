@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 #include "rmr.h"
 #include "../trace.h"
 
@@ -192,24 +193,17 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 
 	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
 		return NULL;
-	rmr = kzalloc(sizeof(*rmr), kdapl_gfp(space));
-	if (!rmr)
-		goto err_count;
-	if (kdapl_object_init(&rmr->obj, KDAPL_RMR, space, pz->obj.ia,
-			      &rmr_ops))
-		goto err_free;
+	rmr = kdapl_object_alloc(sizeof(*rmr), KDAPL_RMR, pz->obj.ia, &rmr_ops);
+	if (!rmr) {
+		atomic_dec(&space->nr_rmrs);
+		return NULL;
+	}
 	spin_lock_init(&rmr->lock);
 	mutex_init(&rmr->release);
 	INIT_WORK(&rmr->work, rmr_work);
 	kdapl_object_get(&pz->obj);
 	rmr->pz = pz;
 	return rmr;
-
-err_free:
-	kfree(rmr);
-err_count:
-	atomic_dec(&space->nr_rmrs);
-	return NULL;
 }
 
 /* Makes and publishes an RMR.  Caller is in the section of the zone's IA. */
@@ -259,24 +253,17 @@ abort:
 DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			    DAT_RMR_HANDLE *rmr_handle)
 {
-	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
-	DAT_RETURN ret = RET_BAD_ARG(2);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!pz)
-		return RET_BAD_HANDLE(PZ);
-	if (!rmr_handle)
-		goto put;
-	ret = kdapl_ia_enter(pz->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_PZ);
-		goto put;
-	}
-	ret = rmr_make(pz, rmr_handle);
-	kdapl_ia_leave(pz->obj.ia, idx);
-put:
-	kdapl_object_put(&pz->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, pz_handle, KDAPL_PZ, DAT_INVALID_HANDLE_PZ);
+	if (!ret && !rmr_handle)
+		ret = RET_BAD_ARG(2);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = rmr_make(kdapl_pz_of(op.obj), rmr_handle);
+	return kdapl_op_end(&op, ret);
 }
 
 static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
@@ -307,19 +294,15 @@ static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
 DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
-	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!rmr)
-		return RET_BAD_HANDLE(RMR);
-	if (mask & ~DAT_RMR_FIELD_ALL)
-		ret = RET_BAD_ARG(2);
-	else if (!param)
-		ret = RET_BAD_ARG(3);
-	else
-		rmr_fill(rmr, param);
-	kdapl_object_put(&rmr->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, rmr_handle, KDAPL_RMR,
+				  DAT_INVALID_HANDLE_RMR,
+				  mask & ~DAT_RMR_FIELD_ALL, param);
+	if (!ret)
+		rmr_fill(rmr_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /* ---- binds ------------------------------------------------------------------------- */
@@ -671,16 +654,12 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
  */
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle)
 {
-	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
-	DAT_RETURN ret = RET_BAD_HANDLE(RMR);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!rmr)
-		return ret;
-	if (!kdapl_ia_enter_shell(rmr->obj.ia, &idx)) {
-		ret = rmr_unmake(rmr);
-		kdapl_ia_leave(rmr->obj.ia, idx);
-	}
-	kdapl_object_put(&rmr->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, rmr_handle, KDAPL_RMR,
+				   DAT_INVALID_HANDLE_RMR);
+	if (!ret)
+		ret = rmr_unmake(rmr_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
