@@ -17,7 +17,9 @@
 
 #define DEFAULT_DTOS	16
 #define DEFAULT_IOV	4
+#define DEFAULT_READS	4
 
+/* Programs that ask for nothing still read from their peers (E.1). */
 void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
 	*attr = (DAT_EP_ATTR) {
@@ -30,6 +32,10 @@ void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 		.max_request_dtos = DEFAULT_DTOS,
 		.max_recv_iov = DEFAULT_IOV,
 		.max_request_iov = DEFAULT_IOV,
+		.max_rdma_read_in = clamp(dev->attrs.max_qp_rd_atom, 0,
+					  DEFAULT_READS),
+		.max_rdma_read_out = clamp(dev->attrs.max_qp_init_rd_atom, 0,
+					   DEFAULT_READS),
 		.max_rdma_read_iov = DEFAULT_IOV,
 		.max_rdma_write_iov = DEFAULT_IOV,
 		.srq_soft_hw = DAT_HW_DEFAULT,

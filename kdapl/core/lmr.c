@@ -41,15 +41,11 @@ struct lmr_args {
  * The local check of posts
  */
 
-static DAT_RETURN violation(DAT_RETURN_TYPE type, DAT_MEM_PRIV_FLAGS right)
+static DAT_RETURN no_protection(DAT_MEM_PRIV_FLAGS right)
 {
-	bool reads = right == DAT_MEM_PRIV_LOCAL_READ_FLAG;
-
-	if (type == DAT_PROTECTION_VIOLATION)
-		return DAT_ERROR(type, reads ? DAT_PROTECTION_READ :
-					       DAT_PROTECTION_WRITE);
-	return DAT_ERROR(type, reads ? DAT_PRIVILEGES_READ :
-				       DAT_PRIVILEGES_WRITE);
+	return DAT_ERROR(DAT_PROTECTION_VIOLATION,
+			 right == DAT_MEM_PRIV_LOCAL_READ_FLAG ?
+			 DAT_PROTECTION_READ : DAT_PROTECTION_WRITE);
 }
 
 static bool inside(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
@@ -70,15 +66,17 @@ DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
 
 	lmr = xa_load(&space->lmrs, segment->lmr_context);
 	if (unlikely(!lmr))
-		return violation(DAT_PROTECTION_VIOLATION, right);
+		return no_protection(right);
 	/* No message is as long as sge->length cannot tell (mt:T6). */
 	if (unlikely(!inside(lmr, segment) ||
 		     segment->segment_length > U32_MAX))
 		return RET_BAD_ARG(3);
 	if (unlikely(lmr->pz != pz))
-		return violation(DAT_PROTECTION_VIOLATION, right);
-	if (unlikely(!(lmr->privileges & right)))
-		return violation(DAT_PRIVILEGES_VIOLATION, right);
+		return no_protection(right);
+	/* A source may be any LMR: the device always reads what is registered. */
+	if (unlikely(right == DAT_MEM_PRIV_LOCAL_WRITE_FLAG &&
+		     !(lmr->privileges & right)))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 
 	sge->addr = segment->virtual_address;
 	sge->length = segment->segment_length;

@@ -32,7 +32,7 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @pz: its zone, with a use and a reference
  * @start: the first byte, as triplets name it
  * @length: registered bytes
- * @privileges: as asked; what local checks go by (mt:T30)
+ * @privileges: as asked; what sinks and binds are checked against (mt:T30, mt:M31)
  * @lkey: the device's key; 0 once the device is gone
  * @context: the lmr_context, key in kdapl_space.lmrs
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
@@ -85,9 +85,10 @@ struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
  * Segments of length 0 are for the caller to skip (mt:T3).
  *
  * @pz: zone of the endpoint, may be NULL (matches no LMR)
- * @right: DAT_MEM_PRIV_LOCAL_READ_FLAG for a source, ..LOCAL_WRITE.. for a sink
- * Return: DAT_SUCCESS and *@sge filled; DAT_PROTECTION_VIOLATION,
- * DAT_PRIVILEGES_VIOLATION with /READ or /WRITE, DAT_INVALID_PARAMETER/ARG3.
+ * @right: DAT_MEM_PRIV_LOCAL_READ_FLAG for a source, which every LMR implies;
+ *	   ..LOCAL_WRITE.. for a sink
+ * Return: DAT_SUCCESS and *@sge filled; DAT_PROTECTION_VIOLATION/READ or /WRITE,
+ * DAT_PRIVILEGES_VIOLATION/WRITE, DAT_INVALID_PARAMETER/ARG3.
  * Any context.
  */
 DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,

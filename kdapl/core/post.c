@@ -410,8 +410,7 @@ out:
  *
  * Return: DAT_SUCCESS, and one completion follows (mt:T36);
  * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3, /ARG5;
- * DAT_PROTECTION_VIOLATION/READ; DAT_PRIVILEGES_VIOLATION/READ;
- * DAT_INVALID_STATE with the EP's state; DAT_INSUFFICIENT_RESOURCES/MEMORY when
+ * DAT_PROTECTION_VIOLATION/READ; DAT_INVALID_STATE with the EP's state; DAT_INSUFFICIENT_RESOURCES/MEMORY when
  * max_request_dtos are outstanding; DAT_INTERNAL_ERROR when the device refuses.
  */
 DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
@@ -441,7 +440,8 @@ DAT_RETURN kdapl_ep_post_send(struct kdapl_space *space, DAT_EP_HANDLE ep,
  *
  * Any context; never sleeps.  Rules mt:T1..T31, M2, mt:T10.
  *
- * Return: as kdapl_ep_post_send(), with /WRITE for the violations.
+ * Return: as kdapl_ep_post_send(), with DAT_PROTECTION_VIOLATION/WRITE and
+ * DAT_PRIVILEGES_VIOLATION/WRITE.
  */
 DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
@@ -471,8 +471,7 @@ DAT_RETURN kdapl_ep_post_recv(struct kdapl_space *space, DAT_EP_HANDLE ep,
  *
  * Any context; never sleeps.  Rules mt:T1..T34.
  *
- * Return: as kdapl_ep_post_send(), with /WRITE for the violations, and
- * DAT_INVALID_PARAMETER/ARG5 for @remote, /ARG6 for @flags; DAT_LENGTH_ERROR;
+ * Return: as kdapl_ep_post_recv(), and DAT_INVALID_PARAMETER/ARG5 for @remote, /ARG6 for @flags; DAT_LENGTH_ERROR;
  * DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without outgoing reads (mt:T16).
  */
 DAT_RETURN kdapl_ep_post_rdma_read(struct kdapl_space *space, DAT_EP_HANDLE ep,
