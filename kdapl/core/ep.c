@@ -225,25 +225,7 @@ static DAT_RETURN check_create(const struct kdapl_device *dev,
 						     RET(MODEL_NOT_SUPPORTED);
 }
 
-/**
- * kdapl_ep_create - dat_ep_create
- * @space: of the caller
- * @ia: handle of an open IA
- * @pz: null or a PZ of @ia
- * @recv_evd: null or an EVD of @ia with DAT_EVD_DTO_FLAG
- * @request_evd: the same
- * @connect_evd: null or an EVD of @ia with DAT_EVD_CONNECTION_FLAG
- * @attr: null for defaults
- * @handle: out
- *
- * May sleep.  Rules T1, E17..E22, E.1 of endpoints.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST,
- * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes outside the limits or
- * flags that do not agree (E21), /ARG7 for a null @handle;
- * DAT_MODEL_NOT_SUPPORTED for a qos; DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD;
- * DAT_INVALID_STATE when the device is gone.
- */
+/* dat_ep_create.  Rules T1, E17..E22, E.1. */
 DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
 			   DAT_EVD_HANDLE request_evd,
@@ -304,17 +286,8 @@ unlock:
 	return ret;
 }
 
-/**
- * kdapl_ep_query - dat_ep_query
- * @space: of the caller
- * @handle: handle of an EP
- * @mask: DAT_EP_FIELD_*
- * @param: out, filled whole; its pointers are good as long as the EP
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits of @mask, /ARG3 for a null @param.
+/*
+ * dat_ep_query.  Any context.  The pointers in @param are good as long as the EP.
  */
 DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
@@ -363,18 +336,7 @@ static DAT_RETURN ep_get_status(struct kdapl_ep *ep, DAT_EP_STATE *state,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_ep_get_status - dat_ep_get_status
- * @space: of the caller
- * @handle: handle of an EP
- * @state: out, may be null
- * @recv_idle: out, may be null
- * @request_idle: out, may be null
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP.
- */
+/* dat_ep_get_status.  Any context. */
 DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			       DAT_BOOLEAN *request_idle)
@@ -407,17 +369,7 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	return ret;
 }
 
-/**
- * kdapl_ep_reset - dat_ep_reset
- * @space: of the caller
- * @handle: handle of an EP
- *
- * Synchronous; may sleep until the old life's flush is over (R10, R15).  Rules
- * R1..R16.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE with the EP's
- * state.
- */
+/* dat_ep_reset.  Sleeps until the flush of the old life is over (R10, R15). */
 DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {
 	struct kdapl_op op;
@@ -430,16 +382,9 @@ DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE handle)
 	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_free - dat_ep_free
- * @space: of the caller
- * @handle: handle of an EP
- *
- * A connection ends abruptly, without an event here (F7, F8).  Synchronous; may
- * sleep, never for the peer or for an upcall (A10).  Rules F1..F18.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
- * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
+/*
+ * dat_ep_free.  Sleeps until the flush is over, but neither for the peer nor for an
+ * upcall (A10).
  */
 DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {

@@ -535,20 +535,7 @@ out:
 	return ret;
 }
 
-/**
- * kdapl_ep_modify - dat_ep_modify
- * @space: of the caller
- * @handle: handle of an EP
- * @mask: DAT_EP_FIELD_* to change
- * @param: the new values
- *
- * All or nothing.  May sleep.  Rules M4, E.4 of endpoints.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
- * bit that is unknown or never modifiable, /ARG3 for a null @param, a bad value
- * or a bad handle in it; DAT_INVALID_STATE with the EP's state;
- * DAT_INSUFFICIENT_RESOURCES.
- */
+/* dat_ep_modify.  All or nothing.  Rules M4, E.4. */
 DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {

@@ -96,25 +96,9 @@ static DAT_RETURN check_private_data(DAT_COUNT size, const void *data,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_ep_connect - dat_ep_connect
- * @space: of the caller
- * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
- * @address: IPv4 or IPv6 address of the remote IA; its port is not looked at
- * @qual: remote connection qualifier, 1 .. 65535
- * @timeout: microseconds until TIMED_OUT, not 0; DAT_TIMEOUT_INFINITE
- * @size: bytes of @data, 0 .. max_private_data_size
- * @data: private data for the remote CR
- * @qos: DAT_QOS_BEST_EFFORT
- * @flags: DAT_CONNECT_DEFAULT_FLAG
- *
- * Asynchronous: exactly one connection event follows (C11).  May sleep for
- * memory, never for the peer.  Rules C3..C13, C18, C21, RULING 35, 37, 47..50.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2..ARG6,
- * /ARG8; DAT_INVALID_STATE with the EP's state or /EP_NOTREADY;
- * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED;
- * DAT_INSUFFICIENT_RESOURCES.
+/*
+ * dat_ep_connect.  May sleep for memory, never for the peer.  RULING 35 and 37 say which
+ * check comes first and what is looked at in an address.
  */
 DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			    DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
@@ -170,21 +154,9 @@ static DAT_RETURN dup_source(struct kdapl_ep *dup, struct sockaddr_storage *to,
 	return ret;
 }
 
-/**
- * kdapl_ep_dup_connect - dat_ep_dup_connect
- * @space: of the caller
- * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
- * @dup_handle: handle of a connected EP of the same IA that connected actively
- * @timeout: as kdapl_ep_connect()
- * @size: as kdapl_ep_connect()
- * @data: as kdapl_ep_connect()
- * @qos: as kdapl_ep_connect()
- *
- * Rules C1..C21.  Asynchronous.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
- * duplicated EP of the passive side (RULING 33), /ARG3..ARG5;
- * DAT_INVALID_STATE; DAT_MODEL_NOT_SUPPORTED; DAT_INSUFFICIENT_RESOURCES.
+/*
+ * dat_ep_dup_connect.  An endpoint of the passive side cannot be duplicated: what it
+ * would have to connect to is not known (RULING 33).
  */
 DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 				DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
@@ -225,19 +197,7 @@ DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_disconnect - dat_ep_disconnect
- * @space: of the caller
- * @handle: handle of an EP
- * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
- *
- * Asynchronous (D5): what it starts ends with one DISCONNECTED event.  Any
- * context.  Rules D1..D54.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2;
- * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
- * /EP_TENTCONNPENDING.
- */
+/* dat_ep_disconnect.  Any context. */
 DAT_RETURN kdapl_ep_disconnect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_CLOSE_FLAGS flags)
 {

@@ -346,20 +346,10 @@ static DAT_RETURN evd_make(struct kdapl_ia *ia, DAT_COUNT qlen,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_evd_create - dat_evd_create, and the common part of dat_evd_kcreate
- * @space: of the caller
- * @ia: handle of an open IA
- * @qlen: entries for events that are not completions, 1 .. max_evd_qlen
- * @flags: DAT_EVD_*_FLAG, at least one (E13); all may be merged (E15)
- * @evd: out
- *
- * May sleep.  Rules E12..E16.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
- * @qlen, /ARG4 (kernel /ARG5) for @flags, /ARG5 (kernel /ARG6) for a null @evd;
- * DAT_INSUFFICIENT_RESOURCES/TEVD above the limit, /MEMORY; DAT_INVALID_STATE
- * when the device is gone.
+/*
+ * dat_evd_create and the common part of dat_evd_kcreate.  The numbers of the last two
+ * arguments are those of the caller's call: flags 4 and EVD 5 in a user space, 5 and 6
+ * in the kernel space, where the upcall comes before them.
  */
 DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
@@ -385,17 +375,8 @@ static void evd_fill(struct kdapl_evd *evd, DAT_EVD_PARAM *param)
 	param->evd_flags = evd->flags;
 }
 
-/**
- * kdapl_evd_query - dat_evd_query, the fields that the core knows
- * @space: of the caller
- * @evd: handle of an EVD
- * @mask: DAT_EVD_FIELD_*
- * @param: out: ia_handle, evd_qlen, evd_flags; the face adds its own fields
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST; DAT_INVALID_PARAMETER
- * /ARG2 for unknown bits of @mask, /ARG3 for a null @param.
+/*
+ * dat_evd_query: the fields that the core knows.  The face adds the upcall or the CNO.
  */
 DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			   DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
@@ -464,18 +445,9 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 	return evd_resize_pool(evd, qlen);
 }
 
-/**
- * kdapl_evd_resize - dat_evd_resize
- * @space: of the caller
- * @evd: handle of an EVD
- * @qlen: 1 .. max_evd_qlen
- *
- * A smaller length succeeds and the larger one stays in force (E56).  The CQ
- * grows with what is attached, not here (A3).  May sleep.  Rules E49, E53..E57.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/EVD_IN_USE with more than @qlen
- * events queued; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+/*
+ * dat_evd_resize.  A smaller length succeeds and the larger one stays in force (E56).
+ * The CQ grows with what is attached, not here (A3).
  */
 DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			    DAT_COUNT qlen)
@@ -496,17 +468,9 @@ DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_evd_free - dat_evd_free
- * @space: of the caller
- * @evd: handle of an EVD
- *
- * Queued events are thrown away; connection requests among them are rejected
- * (E60, P15).  May sleep; not from the EVD's own upcall (E108).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_STATE/EVD_IN_USE with a stream attached (E59), for the async EVD
- * of an IA (E58), from its own upcall.
+/*
+ * dat_evd_free.  The connection requests among the events that are lost are rejected
+ * (E60, P15).
  */
 DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 {
@@ -541,17 +505,7 @@ static DAT_RETURN evd_post_se(struct kdapl_evd *evd, const DAT_EVENT *event)
 	return READ_ONCE(evd->dead) ? RET_BAD_HANDLE(EVD_REQUEST) : RET(QUEUE_FULL);
 }
 
-/**
- * kdapl_evd_post_se - dat_evd_post_se
- * @space: of the caller
- * @evd: handle of an EVD with DAT_EVD_SOFTWARE_FLAG
- * @event: a DAT_SOFTWARE_EVENT; copied
- *
- * Any context.  Rules E17, E50..E52.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST; DAT_INVALID_PARAMETER
- * /ARG1 for an EVD without the flag, /ARG2 for @event; DAT_QUEUE_FULL.
- */
+/* dat_evd_post_se.  Any context. */
 DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			     const DAT_EVENT *event)
 {
@@ -564,17 +518,7 @@ DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_evd_dequeue - dat_evd_dequeue
- * @space: of the caller
- * @evd: handle of an EVD
- * @event: out
- *
- * Any context.  Rules E41..E48.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2 for a null @event; DAT_QUEUE_EMPTY.
- */
+/* dat_evd_dequeue.  Any context. */
 DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			     DAT_EVENT *event)
 {

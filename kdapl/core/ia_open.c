@@ -406,24 +406,10 @@ err_abort:
 	return ret;
 }
 
-/**
- * kdapl_ia_open - dat_ia_openv
- * @space: of the caller
- * @name: registry name, ends within DAT_NAME_MAX_LENGTH
- * @async_qlen: length of the async EVD if one is made
- * @async_evd: in: null, an EVD to use as well (I5), or in a user space
- *	       KDAPL_EVD_ASYNC_EXISTS; out: its handle
- * @major: version asked for
- * @minor: version asked for
- * @thread_safe: what the program asks for; the core is, so either will do
- * @handle: out
- *
- * May sleep.  Rules I1..I10, G9.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_ASYNC; DAT_INVALID_PARAMETER
- * /ARG1..ARG4; DAT_PROVIDER_NOT_FOUND /NAME_NOT_REGISTERED, /MAJOR_NOT_FOUND,
- * /MINOR_NOT_FOUND; DAT_INSUFFICIENT_RESOURCES /TEVD, /MEMORY.  Nothing was
- * made and nothing written unless DAT_SUCCESS.
+/*
+ * dat_ia_openv.  In a user space *@async_evd may be KDAPL_EVD_ASYNC_EXISTS (I6).
+ * @thread_safe is what the program asks for; the core is thread safe, so either will do.
+ * Nothing is written unless DAT_SUCCESS.
  */
 DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 			 DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
@@ -503,20 +489,7 @@ static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 	return ret;
 }
 
-/**
- * kdapl_ia_close - dat_ia_close
- * @space: of the caller
- * @handle: of an IA
- * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
- *
- * When it has returned DAT_SUCCESS every handle of the IA is dead and no upcall
- * or event of it comes any more (I17).  May sleep; not from an upcall of the
- * IA.  Rules I11..I18.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, also for all but the first of
- * several closers; DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/IA_IN_USE from
- * an upcall, or for a graceful close with objects left or the async EVD lent.
- */
+/* dat_ia_close.  Sleeps until nothing of the IA is left; never for a peer (A10). */
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_CLOSE_FLAGS flags)
 {

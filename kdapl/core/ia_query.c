@@ -46,17 +46,9 @@ static int registry_fill_one(struct kdapl_device *dev, void *arg)
 	return 0;
 }
 
-/**
- * kdapl_registry_list - dat_registry_list_providers (G12, G13)
- * @space: of the caller
- * @max: pointers in @list
- * @number: out: entries there are; also with ARG1
- * @list: pointers to structures of the caller, filled in order of registration
- *
- * A device is an entry while it has an address.  May sleep.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER /ARG1 for a @max too small, /ARG2
- * for a null @number, /ARG3 for a null @list or a null pointer in it.
+/*
+ * dat_registry_list_providers.  A device is an entry while it has an address in the
+ * space's network namespace.  May sleep.
  */
 DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 			       DAT_COUNT *number, DAT_PROVIDER_INFO *list[])
@@ -207,21 +199,9 @@ static DAT_EVD_HANDLE async_handle(struct kdapl_ia *ia)
 	return handle;
 }
 
-/**
- * kdapl_ia_query - dat_ia_query
- * @space: of the caller
- * @handle: of an IA
- * @async_evd: out: the async EVD; may be NULL
- * @ia_mask: DAT_IA_FIELD_*
- * @ia_attr: out; all fields are filled if @ia_mask is not 0
- * @provider_mask: DAT_PROVIDER_FIELD_*
- * @provider_attr: out; all fields are filled if @provider_mask is not 0
- *
- * Addresses are good until the IA is closed.  In a user space upcall_policy,
- * which is pz_support there, means nothing.  May sleep.  Rules I20..I22.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER /ARG3, /ARG5
- * for unknown bits, /ARG4, /ARG6 for a null structure with a mask.
+/*
+ * dat_ia_query.  A mask that is not 0 fills its whole structure.  In a user space
+ * upcall_policy, which is pz_support there, means nothing.  May sleep.
  */
 DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,

@@ -391,30 +391,10 @@ static DAT_RETURN args_find(struct lmr_args *args, struct kdapl_ia *ia,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_lmr_create - dat_lmr_create, dat_lmr_kcreate
- * @space: of the caller
- * @ia: adapter
- * @mem_type: DAT_MEM_TYPE_*
- * @region: what to register
- * @length: bytes; ignored for DAT_MEM_TYPE_LMR
- * @pz: zone
- * @privileges: DAT_MEM_PRIV_*
- * @mem_optimization: a hint, looked at in the kernel space only
- * @lmr_handle: out
- * @lmr_context: out, or NULL
- * @rmr_context: out, or NULL; 0 without remote rights (mt:M15)
- * @registered_size: out, or NULL; exact (mt:M16)
- * @registered_address: out, or NULL
- *
- * May sleep; in a user space called by the process whose memory it is.  Rules
- * mt:M5..M19, mt:M71..M77.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
- * DAT_INVALID_PARAMETER/ARG2 unknown type, /ARG3 not mapped, /ARG4 length, /ARG6
- * privileges or not writable, /ARG7 and /ARG8 hint and handle (core.h);
- * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
+/*
+ * dat_lmr_create and dat_lmr_kcreate.  In a user space it is called by the process whose
+ * memory it is; @mem_type may be SHARED_VIRTUAL and not PHYSICAL, there is no
+ * @mem_optimization, and the handle is argument 7 instead of 8.
  */
 DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_MEM_TYPE mem_type,
@@ -483,18 +463,7 @@ static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->registered_address = lmr->start;
 }
 
-/**
- * kdapl_lmr_query - dat_lmr_query
- * @space: of the caller
- * @lmr_handle: LMR
- * @mask: what is wanted; all is filled
- * @param: out
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_lmr_query.  Any context. */
 DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
 			   DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
@@ -590,15 +559,9 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	kdapl_object_unuse(&lmr->pz->obj);
 }
 
-/**
- * kdapl_lmr_free - dat_lmr_free
- * @space: of the caller
- * @lmr_handle: LMR
- *
- * May sleep; any process; works without a device (mt:M79).  Of two racing calls
- * one wins (E114).  Rules mt:M22..M26.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE.
+/*
+ * dat_lmr_free.  Any process may call it, not only the one whose memory it is (mt:M79).
+ * Of two racing calls one wins (E114).
  */
 DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 {
@@ -663,19 +626,8 @@ static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
 	rcu_read_unlock();
 }
 
-/**
- * kdapl_lmr_sync - dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write
- * @space: of the caller
- * @ia_handle: adapter
- * @segments: of LMRs of that adapter
- * @number: of segments
- * @rdma_read: before a peer reads, else around a peer's write
- *
- * Process context.  Rules mt:M67..M70.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 when a
- * segment is not inside an LMR of the adapter; DAT_INVALID_STATE when the device
- * is gone (E71).
+/*
+ * dat_lmr_sync_rdma_read and dat_lmr_sync_rdma_write, by @rdma_read.
  */
 DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			  const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
@@ -696,22 +648,7 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_memtype_hint - dat_ia_memtype_hint
- * @space: of the caller
- * @ia_handle: adapter
- * @mem_type: as for dat_lmr_kcreate
- * @length: bytes
- * @mem_optimization: as for dat_lmr_kcreate
- * @preferred_length: out, or NULL; whole pages
- * @preferred_alignment: out, or NULL
- *
- * Any context.  Rule mt:M80.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 unknown
- * type, /ARG3 length 0 or not to be rounded up, /ARG4 unknown hint;
- * DAT_MODEL_NOT_SUPPORTED.
- */
+/* dat_ia_memtype_hint.  Any context. */
 DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 			      DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			      DAT_VLEN length,

@@ -47,18 +47,7 @@ static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_pz_create - dat_pz_create (mt:M1)
- * @space: in which @ia_handle is valid
- * @ia_handle: adapter
- * @pz_handle: out
- *
- * May sleep.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
- * null @pz_handle; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN, /MEMORY.
- */
+/* dat_pz_create */
 DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			   DAT_PZ_HANDLE *pz_handle)
 {
@@ -91,18 +80,7 @@ struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE handle)
 	return obj ? kdapl_pz_of(obj) : NULL;
 }
 
-/**
- * kdapl_pz_query - dat_pz_query
- * @space: in which @pz_handle is valid
- * @pz_handle: zone
- * @mask: what is wanted
- * @param: out
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_pz_query.  Any context. */
 DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			  DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
@@ -154,15 +132,7 @@ static const struct kdapl_object_ops pz_ops = {
 	.teardown = pz_teardown,
 };
 
-/**
- * kdapl_pz_free - dat_pz_free (mt:M3)
- * @space: in which @pz_handle is valid
- * @pz_handle: zone
- *
- * May sleep; works without a device.  Of two racing calls one wins (E114).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE.
- */
+/* dat_pz_free.  Of two racing calls one wins (E114). */
 DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
 {
 	struct kdapl_op op;

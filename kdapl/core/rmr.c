@@ -237,19 +237,7 @@ abort:
 	return ret;
 }
 
-/**
- * kdapl_rmr_create - dat_rmr_create
- * @space: of the caller
- * @pz_handle: zone
- * @rmr_handle: out
- *
- * May sleep.  Rule mt:M28.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for a
- * null @rmr_handle; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_MODEL_NOT_SUPPORTED for a device without fast registration;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
- */
+/* dat_rmr_create */
 DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			    DAT_RMR_HANDLE *rmr_handle)
 {
@@ -279,18 +267,7 @@ static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
-/**
- * kdapl_rmr_query - dat_rmr_query
- * @space: of the caller
- * @rmr_handle: RMR
- * @mask: what is wanted; all is filled
- * @param: out; zeros for what an unbound RMR does not have (mt:M41)
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_rmr_query.  Any context. */
 DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
@@ -640,17 +617,9 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_rmr_free - dat_rmr_free
- * @space: of the caller
- * @rmr_handle: RMR, bound or not
- *
- * May sleep; any process; works without a device.  Of two racing calls one wins
- * (E114).  On return no key of the RMR admits anything and its LMR is no longer
- * in use by it (mt:M43), unless a bind is outstanding: then that is so when its
- * completion can be seen (mt:M44).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
+/*
+ * dat_rmr_free.  Of two racing calls one wins (E114).  While a bind is outstanding the
+ * LMR stays in use until its completion can be seen (mt:M44).
  */
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle)
 {
