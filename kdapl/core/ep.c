@@ -99,13 +99,14 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 }
 
 /*
- * A process looks for its events in rings, which the runners fill: what was
- * raised is there before a call that ends something returns (R6, F8).
+ * A process finds its events in a ring, which the runner of the EVD fills.  When a call
+ * that ends a life of the endpoint returns, all events of that life have to be in
+ * there (R6, F8).
  */
 static void ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->modify_lock);
-	/* Freed by another thread since: its EVDs may be gone. */
+	/* Another thread may have freed the endpoint, and after that its EVDs. */
 	if (!ep->obj.space->user || !ep->use->attached)
 		return;
 	kdapl_evd_settle(ep->req.evd);
@@ -135,7 +136,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	} else {
 		kdapl_ep_flush_rest(ep, false);
 	}
-	/* What came while the old life was flushed; nothing more does. */
+	/* Posts that came while the flush was running; there will be no more. */
 	kdapl_dir_flush_late(&ep->req);
 	kdapl_dir_flush_late(&ep->recv);
 	mutex_lock(&ep->modify_lock);
@@ -144,7 +145,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->modify_lock);
-	/* ORDER: the removal of the device finds it until that is done. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&ep->obj);
 }
 
@@ -152,7 +153,8 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
  * The device of an endpoint goes
  * @obj: the endpoint
  *
- * A connection breaks (E71); its queue and CM id are gone on return.  May sleep.
+ * A connection breaks (E71); its queue pair and its CM id are gone on return.  May
+ * sleep.
  */
 static void ep_release_verbs(struct kdapl_object *obj)
 {
@@ -171,7 +173,7 @@ static void ep_release_verbs(struct kdapl_object *obj)
 		kdapl_conn_destroy_id(conn);
 		kdapl_conn_put(conn);
 	}
-	/* It has no handle, so nobody else finds it. */
+	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
 	mutex_lock(&ep->modify_lock);
 	hidden = ep->use->hidden;
 	if (hidden)
@@ -263,7 +265,7 @@ static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	/* What one that is gone has used may be gone, too. */
+	/* The objects that a freed endpoint has used may have been freed, too. */
 	if (ep->state == KDAPL_EP_GONE)
 		goto unlock;
 	*param = (DAT_EP_PARAM) {
@@ -355,7 +357,7 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	struct kdapl_conn *conn;
 	DAT_RETURN ret;
 
-	/* R15: the flush comes first; R10: the queue pair must be gone as well. */
+	/* The flush of the old life comes first (R15), and its queue pair goes (R10). */
 	while (!kdapl_ep_reset_flushed(ep, &ret, &conn)) {
 		kdapl_conn_finish(conn);
 		kdapl_conn_put(conn);

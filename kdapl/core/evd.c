@@ -27,14 +27,14 @@ static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
-	/* A last kick of somebody who had a reference. */
+	/* Who had a reference until now may have started it once more. */
 	cancel_delayed_work_sync(&evd->watch);
 	kvfree(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
 }
 
-/* @entries slots, all of them on @free; NULL: no memory. */
+/* Returns @entries slots, all of them on the list @free; NULL without memory. */
 static struct kdapl_event_slot *pool_alloc(struct kdapl_evd *evd, u32 entries,
 					   struct list_head *free)
 {
@@ -63,7 +63,7 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	kdapl_evd_run_init(evd);
 	kdapl_evd_size_init(evd);
 	evd->flags = flags;
-	/* E98: consumers of these accept, create and free, which sleeps. */
+	/* Upcalls for these events accept, create and free, which may sleep (E98). */
 	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
 	evd->qlen = qlen;
 
@@ -106,7 +106,10 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	cancel_delayed_work_sync(&evd->watch);
 }
 
-/* No new event, no new run of the sink; what is queued is lost (E60). */
+/*
+ * From here on no event comes in and the sink does not run any more; what is
+ * queued is lost (E60).
+ */
 static void evd_shutdown(struct kdapl_evd *evd)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
@@ -393,8 +396,9 @@ DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 }
 
 /*
- * A pool of @qlen slots; the ones in use keep their old memory's place.  The list is
- * made before, not with interrupts off.
+ * Gives the EVD a pool of @qlen slots.  A slot that is in the FIFO is copied, and the
+ * copy takes its place there.  The list of new slots is made before the lock is taken,
+ * because they may be many and interrupts are off under it.
  */
 static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
 {
@@ -431,7 +435,7 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 	DAT_RETURN ret = DAT_SUCCESS;
 	u32 queued;
 
-	lockdep_assert_held(&evd->reserve_lock);
+	lockdep_assert_held(&evd->streams_lock);
 	kdapl_evd_pull(evd);
 	spin_lock_irq(&evd->lock);
 	queued = evd->nr_fifo - evd->nr_slots + kdapl_evd_queued(evd);
@@ -461,9 +465,9 @@ DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 		ret = RET_BAD_ARG(2);
 	if (!ret) {
 		e = kdapl_evd_of(op.obj);
-		mutex_lock(&e->reserve_lock);
+		mutex_lock(&e->streams_lock);
 		ret = evd_resize(e, qlen);
-		mutex_unlock(&e->reserve_lock);
+		mutex_unlock(&e->streams_lock);
 	}
 	return kdapl_op_end(&op, ret);
 }
@@ -484,8 +488,9 @@ DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 	if (!ret)
 		ret = kdapl_op_kill(&op, RET_BAD_STATE(EVD_IN_USE));
 	/*
-	 * ORDER: the removal of the device finds it until its CQ is gone, and
-	 * dat_ia_close from its upcall until that has ended (E108).
+	 * The handle is retired last.  Until then the removal of the device finds
+	 * the EVD and waits for its CQ, and a dat_ia_close() from its upcall finds
+	 * that upcall and is refused (E108).
 	 */
 	if (!ret) {
 		evd_shutdown(kdapl_evd_of(op.obj));

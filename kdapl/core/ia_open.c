@@ -8,8 +8,8 @@
  * children first (I15), and the memory goes with the last reference.  Removal of
  * the device marks it removed: everything gives its verbs objects back in the
  * same order, and shells stay until the consumer closes (A10, E71).  After the
- * mark each waits for the operations inside the section (ia.c); kdapl_ia.teardown
- * keeps the two apart.
+ * mark each waits for the operations inside the section (ia.c).
+ * kdapl_ia.teardown_lock lets the two take the objects down one after the other.
  *
  * This file knows the order in which objects end; how each ends is said by its
  * struct kdapl_object_ops.
@@ -38,7 +38,7 @@ static void begin_end_all(struct kdapl_ia *ia, enum kdapl_type type,
 			obj->ops->begin_end(obj, why);
 }
 
-/* The device failed. */
+/* The device has reported a fatal error: every connection on it breaks. */
 static void device_fatal(struct work_struct *work)
 {
 	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
@@ -79,7 +79,7 @@ static void teardown_all(struct kdapl_ia *ia, enum kdapl_type type,
 	while ((obj = first_object(ia, type, except))) {
 		obj->ops->teardown(obj);
 		kdapl_object_put(obj);
-		/* Somebody else may still be taking it off the list. */
+		/* A thread that frees it right now has to take it off the list. */
 		cond_resched();
 	}
 }
@@ -93,8 +93,8 @@ static void release_verbs_all(struct kdapl_ia *ia, enum kdapl_type type)
 }
 
 /*
- * Takes @ia's async EVD away from it, if it has one that belongs to @lender;
- * NULL: to anybody.  To be given back.
+ * Takes its async EVD away from @ia and returns it, for async_give_back().  With
+ * @lender only an EVD that belongs to that IA.
  */
 static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
 				    const struct kdapl_ia *lender)
@@ -119,7 +119,10 @@ static void async_give_back(struct kdapl_evd *evd)
 	kdapl_evd_put(evd);
 }
 
-/* EVDs of @ia that other IAs borrowed go: those IAs have none then (I13). */
+/*
+ * Takes the async EVDs of @ia back from the IAs that borrowed them, and have none
+ * afterwards (I13).
+ */
 static void ia_recall_lent(struct kdapl_ia *ia)
 {
 	struct kdapl_space *space = ia->obj.space;
@@ -145,8 +148,8 @@ static void ia_drop_async(struct kdapl_ia *ia)
 }
 
 /*
- * Everything made on @ia goes, and @ia off its device.  It is closing, so that
- * nothing new comes; what is inside the section is waited for.
+ * Ends everything that was made on @ia, and detaches @ia from its device.  @ia is
+ * closing, so that no operation begins any more; those that have are waited for.
  */
 static void ia_teardown(struct kdapl_ia *ia)
 {
@@ -154,7 +157,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 	int i;
 
 	synchronize_srcu(&ia->srcu);
-	mutex_lock(&ia->teardown);
+	mutex_lock(&ia->teardown_lock);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		if (teardown_order[i] == KDAPL_EVD)
 			ia_recall_lent(ia);
@@ -165,7 +168,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 			kdapl_conn_linger_flush(ia);
 	}
 	ia_drop_async(ia);
-	mutex_unlock(&ia->teardown);
+	mutex_unlock(&ia->teardown_lock);
 	kdapl_device_detach(ia->dev, &ia->on_dev);
 }
 
@@ -182,7 +185,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 {
 	int i;
 
-	mutex_lock(&ia->teardown);
+	mutex_lock(&ia->teardown_lock);
 	WRITE_ONCE(ia->removed, true);
 	synchronize_srcu(&ia->srcu);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
@@ -192,7 +195,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 		if (teardown_order[i] == KDAPL_EP)
 			kdapl_conn_linger_flush(ia);
 	}
-	mutex_unlock(&ia->teardown);
+	mutex_unlock(&ia->teardown_lock);
 
 	kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
 			     kdapl_handle(&ia->obj), DAT_IA_CATASTROPHIC_ERROR);
@@ -274,7 +277,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	ia->dev = dev;
 	ia->closing = true;
 	mutex_init(&ia->lock);
-	mutex_init(&ia->teardown);
+	mutex_init(&ia->teardown_lock);
 	for (i = 0; i < KDAPL_NR_TYPES; i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
 	INIT_LIST_HEAD(&ia->async_evds);
@@ -473,7 +476,7 @@ static bool ia_in_use(const struct kdapl_ia *ia)
 	return ia->nr_objects > 1 || atomic_read(&ia->async_evd->obj.users) > 1;
 }
 
-/* From here on no handle of @ia is found; of several callers one wins. */
+/* On success no handle of @ia is found any more.  Of several callers one wins. */
 static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 {
 	DAT_RETURN ret = DAT_SUCCESS;

@@ -48,7 +48,7 @@ static DAT_RETURN no_protection(DAT_MEM_PRIV_FLAGS right)
 			 DAT_PROTECTION_READ : DAT_PROTECTION_WRITE);
 }
 
-static bool inside(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
+static bool lmr_contains(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
 {
 	u64 offset = segment->virtual_address - lmr->start;
 
@@ -68,7 +68,7 @@ DAT_RETURN kdapl_lmr_check(struct kdapl_space *space, const struct kdapl_pz *pz,
 	if (unlikely(!lmr))
 		return no_protection(right);
 	/* No message is as long as sge->length cannot tell (mt:T6). */
-	if (unlikely(!inside(lmr, segment) ||
+	if (unlikely(!lmr_contains(lmr, segment) ||
 		     segment->segment_length > U32_MAX))
 		return RET_BAD_ARG(3);
 	if (unlikely(lmr->pz != pz))
@@ -142,7 +142,7 @@ static bool known_optimization(DAT_MEM_OPTIMIZE_FLAGS hint)
 	}
 }
 
-/* Where the memory begins; a source has that written down already. */
+/* Where the memory of an LMR without source begins. */
 static u64 start_of(const struct lmr_args *args)
 {
 	return args->mem_type == DAT_MEM_TYPE_PHYSICAL ?
@@ -150,7 +150,7 @@ static u64 start_of(const struct lmr_args *args)
 	       (uintptr_t)args->description.for_va;
 }
 
-/* By position, as E3 has it; the numbers differ between the two calls. */
+/* In the order of the arguments (E3), whose numbers differ between the two calls. */
 static DAT_RETURN check_args(const struct lmr_args *args)
 {
 	DAT_RETURN ret = check_mem_type(args->space, args->mem_type);
@@ -201,8 +201,8 @@ static DAT_RETURN reg_failed(int error)
 	}
 }
 
-/* Can the new LMR have the pages of its source just so (mt:M7, mt:M13)? */
-static bool shares(const struct lmr_args *args)
+/* Can the new LMR use the pages of its source as they are pinned (mt:M7, mt:M13)? */
+static bool shares_pages(const struct lmr_args *args)
 {
 	bool write = args->privileges & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
@@ -216,7 +216,7 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
 	return (struct kdapl_region_init) {
 		.user = args->space->user,
 		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
-		.source = shares(args) ? args->source->region : NULL,
+		.source = shares_pages(args) ? args->source->region : NULL,
 		.start = args->source ? args->source->start : start_of(args),
 		.length = args->source ? args->source->length : args->length,
 		.access = access_of(args->privileges),
@@ -229,13 +229,13 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
  * may take as long as the process likes (A10).  A source that cannot be shared
  * is pinned once more, by its address.
  */
-static DAT_RETURN pin(struct lmr_args *args)
+static DAT_RETURN lmr_pin(struct lmr_args *args)
 {
 	struct kdapl_device *dev = args->ia->dev;
 	struct kdapl_region_init init;
 	int ret;
 
-	if (!args->space->user || shares(args) || !dev->mr->pin)
+	if (!args->space->user || shares_pages(args) || !dev->mr->pin)
 		return DAT_SUCCESS;
 	init = region_init(args);
 	ret = dev->mr->pin(dev, &init);
@@ -250,7 +250,7 @@ static void lmr_release(struct kdapl_object *obj)
 	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	kdapl_object_put(&lmr->pz->obj);
-	mutex_destroy(&lmr->release);
+	mutex_destroy(&lmr->region_lock);
 	kfree(lmr);
 }
 
@@ -264,7 +264,7 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	lmr = kdapl_object_alloc(sizeof(*lmr), KDAPL_LMR, args->ia, &lmr_ops);
 	if (!lmr)
 		return NULL;
-	mutex_init(&lmr->release);
+	mutex_init(&lmr->region_lock);
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
 	lmr->privileges = args->privileges;
@@ -293,7 +293,7 @@ static DAT_RETURN lmr_register(struct kdapl_lmr *lmr, struct lmr_args *args)
 	return DAT_SUCCESS;
 }
 
-/* From here on posts find the LMR, so it must be complete. */
+/* Posts find the LMR from here on, so everything but its handle is ready. */
 static int lmr_enlist(struct kdapl_lmr *lmr)
 {
 	struct kdapl_space *space = lmr->obj.space;
@@ -426,7 +426,7 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	if (!ret)
 		ret = check_args(&args);
 	if (!ret)
-		ret = pin(&args);
+		ret = lmr_pin(&args);
 	if (!ret)
 		ret = kdapl_op_enter(&op);
 	if (!ret)
@@ -494,13 +494,13 @@ static void lmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_lmr *lmr = lmr_of(obj);
 
-	mutex_lock(&lmr->release);
+	mutex_lock(&lmr->region_lock);
 	if (lmr->region) {
 		WRITE_ONCE(lmr->lkey, 0);
 		obj->ia->dev->mr->dereg(lmr->region);
 		lmr->region = NULL;
 	}
-	mutex_unlock(&lmr->release);
+	mutex_unlock(&lmr->region_lock);
 }
 
 /*
@@ -526,7 +526,7 @@ static const struct kdapl_object_ops lmr_ops = {
 	.teardown = lmr_teardown,
 };
 
-/* For requests that name what is gone; no post does any more. */
+/* How long requests that name a freed LMR may take to end. */
 #define KEY_GONE_LIMIT	(2 * HZ)
 
 static void end_requests(struct kdapl_ia *ia, u32 lkey)
@@ -551,7 +551,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	 * long.
 	 */
 	synchronize_rcu_expedited();
-	/* ORDER: the removal of the device must find it until it is released. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	if (ia->dev->mute_faults)
 		end_requests(ia, lkey);
@@ -588,7 +588,7 @@ struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 	struct kdapl_lmr *lmr;
 
 	lmr = xa_load(&ia->obj.space->lmrs, segment->lmr_context);
-	return lmr && lmr->obj.ia == ia && inside(lmr, segment) ? lmr : NULL;
+	return lmr && lmr->obj.ia == ia && lmr_contains(lmr, segment) ? lmr : NULL;
 }
 
 static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments,

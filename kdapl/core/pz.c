@@ -14,7 +14,7 @@ static void pz_release(struct kdapl_object *obj)
 {
 	struct kdapl_pz *pz = kdapl_pz_of(obj);
 
-	mutex_destroy(&pz->release);
+	mutex_destroy(&pz->zone_lock);
 	kfree(pz);
 }
 
@@ -35,7 +35,7 @@ static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 	pz = kdapl_object_alloc(sizeof(*pz), KDAPL_PZ, ia, &pz_ops);
 	if (!pz)
 		return pz_failed(-ENOMEM);
-	mutex_init(&pz->release);
+	mutex_init(&pz->zone_lock);
 	zone = ia->dev->mr->zone_create(ia->dev);
 	if (IS_ERR(zone)) {
 		kdapl_object_abort(&pz->obj);
@@ -107,18 +107,18 @@ static void pz_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_pz *pz = kdapl_pz_of(obj);
 
-	mutex_lock(&pz->release);
+	mutex_lock(&pz->zone_lock);
 	if (pz->zone)
 		obj->ia->dev->mr->zone_destroy(pz->zone);
 	pz->zone = NULL;
-	mutex_unlock(&pz->release);
+	mutex_unlock(&pz->zone_lock);
 }
 
 /*
  * Take a zone away from its consumer
- * @obj: a PZ, all objects in it are gone
+ * @obj: a PZ that nobody uses any more
  *
- * Tear-down of the IA (I15).  May sleep.
+ * For a free, and for the tear-down of the IA (I15).  May sleep.
  */
 static void pz_teardown(struct kdapl_object *obj)
 {
@@ -142,7 +142,7 @@ DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
 				   DAT_INVALID_HANDLE_PZ);
 	if (!ret)
 		ret = kdapl_op_kill(&op, RET_BAD_STATE(PZ_IN_USE));
-	/* ORDER: the removal of the device must find it until it is released. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	if (!ret)
 		pz_teardown(op.obj);
 	return kdapl_op_end(&op, ret);

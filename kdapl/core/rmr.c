@@ -56,7 +56,7 @@ static void window_release(struct kdapl_rmr *rmr)
 {
 	struct kdapl_window *window;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	window = rmr->window;
 	rmr->window = NULL;
@@ -73,7 +73,7 @@ static void window_renew(struct kdapl_rmr *rmr)
 {
 	int ret;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	if (!rmr->window)
 		return;
 	ret = mr_ops(rmr)->window_renew(rmr->window);
@@ -82,20 +82,21 @@ static void window_renew(struct kdapl_rmr *rmr)
 }
 
 /*
- * The RMR shows nothing, and the outstanding bind, if there is one, is nobody's
- * any more: its completion can be seen.  @due ends with it, in one: a look at the
- * completion in between would ask for the next bind to be settled.
+ * Afterwards the RMR shows nothing, and the completion of an outstanding bind, which
+ * waited for that, can be taken.  @cookie and @due are cleared together.  If @due were
+ * cleared first, a look at the completion in between would set it again, and the
+ * renewal would then hit the next bind.
  */
-static void unbound(struct kdapl_rmr *rmr)
+static void rmr_unbound(struct kdapl_rmr *rmr)
 {
 	struct kdapl_evd *evd = NULL;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	binding_drop(&rmr->now);
 	binding_drop(&rmr->next);
 	if (rmr->cookie) {
-		/* The EVD stays until the completion is seen, but no longer. */
+		/* Once the completion has been taken the EVD may be freed. */
 		evd = rmr->cookie->dir->evd;
 		kdapl_object_get(&evd->obj);
 	}
@@ -108,37 +109,37 @@ static void unbound(struct kdapl_rmr *rmr)
 	}
 }
 
-/* The end of an RMR; no bind is on a queue. */
-static void unmake(struct kdapl_rmr *rmr)
+/* The end of an RMR; no bind is on a send queue. */
+static void rmr_finish(struct kdapl_rmr *rmr)
 {
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	window_release(rmr);
-	unbound(rmr);
+	rmr_unbound(rmr);
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
 }
 
 /*
- * A bind failed, or the RMR was freed while it was outstanding, or an earlier
- * renewal had failed.  No bind begins while that is due.
+ * Puts an RMR in order after a bind that failed or a renewal that failed, or ends it
+ * if it was freed with a bind outstanding.  No bind begins while that is due.
  */
-static void settle(struct kdapl_rmr *rmr)
+static void rmr_settle(struct kdapl_rmr *rmr)
 {
 	bool due, dead;
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	due = rmr->due;
 	dead = rmr->dead;
 	spin_unlock_irq(&rmr->lock);
 	if (due && dead) {
-		unmake(rmr);
+		rmr_finish(rmr);
 	} else if (due) {
 		window_renew(rmr);
-		unbound(rmr);
+		rmr_unbound(rmr);
 	}
-	mutex_unlock(&rmr->release);
+	mutex_unlock(&rmr->window_lock);
 }
 
 /* ---- creation and query ---------------------------------------------------------- */
@@ -149,7 +150,7 @@ static void rmr_release(struct kdapl_object *obj)
 
 	atomic_dec(&obj->space->nr_rmrs);
 	kdapl_object_put(&rmr->pz->obj);
-	mutex_destroy(&rmr->release);
+	mutex_destroy(&rmr->window_lock);
 	kfree(rmr);
 }
 
@@ -158,15 +159,15 @@ static void rmr_work(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
 
-	settle(rmr);
+	rmr_settle(rmr);
 	kdapl_object_put(&rmr->obj);
 }
 
 /* Caller holds @rmr->lock. */
-static void settle_soon(struct kdapl_rmr *rmr)
+static void rmr_settle_soon(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->lock);
-	/* Under way; who frees the RMR meanwhile waits for that. */
+	/* The work is on its way already. */
 	if (rmr->due)
 		return;
 	rmr->due = true;
@@ -175,7 +176,7 @@ static void settle_soon(struct kdapl_rmr *rmr)
 		kdapl_object_put(&rmr->obj);
 }
 
-static DAT_RETURN create_failed(int error)
+static DAT_RETURN rmr_create_failed(int error)
 {
 	if (error == -EOPNOTSUPP)
 		return RET(MODEL_NOT_SUPPORTED);
@@ -199,7 +200,7 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 		return NULL;
 	}
 	spin_lock_init(&rmr->lock);
-	mutex_init(&rmr->release);
+	mutex_init(&rmr->window_lock);
 	INIT_WORK(&rmr->work, rmr_work);
 	kdapl_object_get(&pz->obj);
 	rmr->pz = pz;
@@ -215,14 +216,14 @@ static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
 
 	rmr = rmr_alloc(pz);
 	if (!rmr)
-		return create_failed(-ENOMEM);
+		return rmr_create_failed(-ENOMEM);
 	if (!kdapl_object_use(&pz->obj)) {
 		ret = RET_BAD_HANDLE(PZ);
 		goto abort;
 	}
 	window = mr_ops(rmr)->window_create(pz->zone);
 	if (IS_ERR(window)) {
-		ret = create_failed(PTR_ERR(window));
+		ret = rmr_create_failed(PTR_ERR(window));
 		goto unuse;
 	}
 	rmr->window = window;
@@ -426,7 +427,7 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	if (err) {
 		ret = begin_failed(err);
 		if (err == -ENOMEM)
-			settle_soon(rmr);
+			rmr_settle_soon(rmr);
 		if (bind->lmr)
 			kdapl_object_unuse(&bind->lmr->obj);
 		goto out;
@@ -479,7 +480,7 @@ bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 		goto out;
 	if (!success || rmr->dead) {
 		settled = false;
-		settle_soon(rmr);
+		rmr_settle_soon(rmr);
 		goto out;
 	}
 	binding_drop(&rmr->now);
@@ -502,7 +503,7 @@ out:
 void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
 	if (!kdapl_rmr_complete(rmr, cookie, false))
-		settle(rmr);
+		rmr_settle(rmr);
 }
 
 /**
@@ -561,9 +562,9 @@ static void rmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	window_release(rmr);
-	mutex_unlock(&rmr->release);
+	mutex_unlock(&rmr->window_lock);
 }
 
 /*
@@ -576,9 +577,9 @@ static void rmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
-	mutex_lock(&rmr->release);
-	unmake(rmr);
-	mutex_unlock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
+	rmr_finish(rmr);
+	mutex_unlock(&rmr->window_lock);
 	kdapl_object_retire(obj);
 }
 
@@ -596,7 +597,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 {
 	bool dead, busy;
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	dead = rmr->dead;
 	busy = rmr->cookie;
@@ -608,11 +609,11 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 		busy = READ_ONCE(rmr->cookie);
 	}
 	if (!dead && !busy)
-		unmake(rmr);
-	mutex_unlock(&rmr->release);
+		rmr_finish(rmr);
+	mutex_unlock(&rmr->window_lock);
 	if (dead)
 		return RET_BAD_HANDLE(RMR);
-	/* ORDER: the removal of the device must find it until it is released. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&rmr->obj);
 	return DAT_SUCCESS;
 }

@@ -32,9 +32,9 @@ struct kdapl_binding {
  * @cookie: of the outstanding bind, or NULL
  * @dead: freed; what is outstanding ends it (mt:M44)
  * @due: the RMR has to be settled; if @cookie has completed, before that is seen
- * @release: @window is renewed and given back under it, @gone set
+ * @window_lock: @window is renewed and given back under it, @gone set
  * @gone: nothing of it is left but the memory
- * @work: settle() in rmr.c
+ * @work: runs rmr_settle()
  */
 struct kdapl_rmr {
 	struct kdapl_object obj;
@@ -46,7 +46,7 @@ struct kdapl_rmr {
 	struct kdapl_cookie *cookie;
 	bool dead;
 	bool due;
-	struct mutex release;	/* a leaf but for @lock */
+	struct mutex window_lock;	/* inside it only @lock */
 	bool gone;
 	struct work_struct work;
 };
