@@ -119,6 +119,7 @@ typedef enum dat_completion_flags {
 	DAT_COMPLETION_EVD_THRESHOLD_FLAG	= 0x10
 } DAT_COMPLETION_FLAGS;
 
+/* What is registered can be read locally, with or without LOCAL_READ. */
 typedef enum dat_mem_priv_flags {
 	DAT_MEM_PRIV_NONE_FLAG		= 0x00,
 	DAT_MEM_PRIV_LOCAL_READ_FLAG	= 0x01,
@@ -826,8 +827,9 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
 /* EP functions */
 
 /*
- * Creates an unconnected EP; attributes null means defaults, and what is
- * null otherwise has to be set by dat_ep_modify in time. May sleep.
+ * Creates an unconnected EP; attributes null means defaults (RDMA reads in
+ * both directions, up to 4 at a time, among them), and what is null otherwise
+ * has to be set by dat_ep_modify in time. May sleep.
  */
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,

@@ -6,6 +6,10 @@
  * Every argument check of an operation is in the core function, so that both
  * faces give the same DAT_RETURN.  Handles are tokens (core/object.h).
  *
+ * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
+ * it is exported to kernel consumers, in face/kdat.c.  Here and in the core is said
+ * what is different for a user space, or not for consumers to know.
+ *
  * Context: process context, may sleep, unless a comment says "any context".
  * "any context" means: softirq and process, interrupts on or off, no locks of
  * ours held.
@@ -18,7 +22,7 @@
 struct kdapl_evd;
 struct file;
 
-/* ia.c */
+/* ia_open.c, ia_query.c */
 DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 			       DAT_COUNT *number, DAT_PROVIDER_INFO *list[]);
 DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
@@ -50,12 +54,7 @@ DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz,
 			  DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
 DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz);
 
-/*
- * lmr.c.  In a user space @mem_type knows VIRTUAL (0), LMR (1) and
- * SHARED_VIRTUAL (2), in the kernel space VIRTUAL, LMR and PHYSICAL;
- * @mem_optimization is looked at in the kernel space only.  The argument
- * numbers in return codes are those of dat_lmr_create and dat_lmr_kcreate.
- */
+/* lmr.c */
 DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_MEM_TYPE mem_type,
 			    DAT_REGION_DESCRIPTION region, DAT_VLEN length,
@@ -89,11 +88,7 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr,
 			  DAT_RMR_CONTEXT *rmr_context);
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr);
 
-/*
- * evd.c.  The argument numbers of the two create calls differ: in the kernel
- * space those of dat_evd_kcreate are reported (flags are argument 5, evd 6),
- * in a user space those of dat_evd_create (flags 4, evd 5).
- */
+/* evd.c */
 DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 			    DAT_EVD_HANDLE *evd);
@@ -109,7 +104,7 @@ DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			     DAT_EVENT *event);
 
-/* ep.c */
+/* ep.c, ep_attr.c, ep_connect.c */
 DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
 			   DAT_EVD_HANDLE request_evd,

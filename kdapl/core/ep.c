@@ -13,7 +13,7 @@
 #include "ep_attr.h"
 #include "ia.h"
 #include "lmr.h"
-
+#include "op.h"
 
 /* ---- life ----------------------------------------------------------- */
 
@@ -31,17 +31,14 @@ static const struct kdapl_object_ops ep_ops;
 
 static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 {
-	gfp_t gfp = kdapl_gfp(ia->obj.space);
 	struct kdapl_ep *ep;
 
-	ep = kzalloc(sizeof(*ep), gfp);
+	ep = kdapl_object_alloc(sizeof(*ep), KDAPL_EP, ia, &ep_ops);
 	if (!ep)
 		return NULL;
-	ep->use = kzalloc(sizeof(*ep->use), gfp);
-	if (!ep->use || kdapl_object_init(&ep->obj, KDAPL_EP, ia->obj.space, ia,
-					  &ep_ops)) {
-		kfree(ep->use);
-		kfree(ep);
+	ep->use = kzalloc(sizeof(*ep->use), kdapl_gfp(ia->obj.space));
+	if (!ep->use) {
+		kdapl_object_abort(&ep->obj);
 		return NULL;
 	}
 	spin_lock_init(&ep->lock);
@@ -102,13 +99,14 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 }
 
 /*
- * A process looks for its events in rings, which the runners fill: what was
- * raised is there before a call that ends something returns (R6, F8).
+ * A process finds its events in a ring, which the runner of the EVD fills.  When a call
+ * that ends a life of the endpoint returns, all events of that life have to be in
+ * there (R6, F8).
  */
 static void ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->modify_lock);
-	/* Freed by another thread since: its EVDs may be gone. */
+	/* Another thread may have freed the endpoint, and after that its EVDs. */
 	if (!ep->obj.space->user || !ep->use->attached)
 		return;
 	kdapl_evd_settle(ep->req.evd);
@@ -138,7 +136,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	} else {
 		kdapl_ep_flush_rest(ep, false);
 	}
-	/* What came while the old life was flushed; nothing more does. */
+	/* Posts that came while the flush was running; there will be no more. */
 	kdapl_dir_flush_late(&ep->req);
 	kdapl_dir_flush_late(&ep->recv);
 	mutex_lock(&ep->modify_lock);
@@ -147,7 +145,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->modify_lock);
-	/* ORDER: the removal of the device finds it until that is done. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&ep->obj);
 }
 
@@ -155,7 +153,8 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
  * The device of an endpoint goes
  * @obj: the endpoint
  *
- * A connection breaks (E71); its queue and CM id are gone on return.  May sleep.
+ * A connection breaks (E71); its queue pair and its CM id are gone on return.  May
+ * sleep.
  */
 static void ep_release_verbs(struct kdapl_object *obj)
 {
@@ -174,7 +173,7 @@ static void ep_release_verbs(struct kdapl_object *obj)
 		kdapl_conn_destroy_id(conn);
 		kdapl_conn_put(conn);
 	}
-	/* It has no handle, so nobody else finds it. */
+	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
 	mutex_lock(&ep->modify_lock);
 	hidden = ep->use->hidden;
 	if (hidden)
@@ -211,107 +210,62 @@ static const struct kdapl_object_ops ep_ops = {
 
 /* ---- operations ----------------------------------------------------- */
 
-/**
- * kdapl_ep_create - dat_ep_create
- * @space: of the caller
- * @ia: handle of an open IA
- * @pz: null or a PZ of @ia
- * @recv_evd: null or an EVD of @ia with DAT_EVD_DTO_FLAG
- * @request_evd: the same
- * @connect_evd: null or an EVD of @ia with DAT_EVD_CONNECTION_FLAG
- * @attr: null for defaults
- * @handle: out
- *
- * May sleep.  Rules T1, E17..E22, E.1 of endpoints.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST,
- * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes outside the limits or
- * flags that do not agree (E21), /ARG7 for a null @handle;
- * DAT_MODEL_NOT_SUPPORTED for a qos; DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD;
- * DAT_INVALID_STATE when the device is gone.
- */
+/* The arguments of a creation that are not handles; @granted: @attr or defaults. */
+static DAT_RETURN check_create(const struct kdapl_device *dev,
+			       const DAT_EP_ATTR *attr, const DAT_EP_HANDLE *handle,
+			       DAT_EP_ATTR *granted)
+{
+	if (attr)
+		*granted = *attr;
+	else
+		kdapl_ep_default_attr(dev, granted);
+	if (!kdapl_ep_attr_check(dev, granted))
+		return RET_BAD_ARG(6);
+	if (!handle)
+		return RET_BAD_ARG(7);
+	return granted->qos == DAT_QOS_BEST_EFFORT ? DAT_SUCCESS :
+						     RET(MODEL_NOT_SUPPORTED);
+}
+
+/* dat_ep_create.  Rules T1, E17..E22, E.1. */
 DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
 			   DAT_EVD_HANDLE request_evd,
 			   DAT_EVD_HANDLE connect_evd,
 			   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
-	struct kdapl_ep_use use;
+	struct kdapl_ep_use use = {};
 	DAT_EP_ATTR granted;
 	struct kdapl_ep *ep;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	ret = kdapl_ep_use_find(&use, adapter, pz, recv_evd, request_evd, connect_evd);
-	if (ret)
-		goto out;
-
-	kdapl_ep_default_attr(adapter->dev, &granted);
-	if (attr)
-		granted = *attr;
-	ret = RET_BAD_ARG(6);
-	if (!kdapl_ep_attr_check(adapter->dev, &granted))
-		goto out;
-	ret = RET_BAD_ARG(7);
-	if (!handle)
-		goto out;
-	ret = RET(MODEL_NOT_SUPPORTED);
-	if (granted.qos != DAT_QOS_BEST_EFFORT)
-		goto out;
-
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-	ret = ep_build(adapter, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = kdapl_ep_use_find(&use, op.obj->ia, pz, recv_evd, request_evd,
+					connect_evd);
+	if (!ret)
+		ret = check_create(op.obj->ia->dev, attr, handle, &granted);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = ep_build(op.obj->ia, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
 	if (!ret) {
 		*handle = kdapl_handle(&ep->obj);
 		kdapl_object_publish(&ep->obj);
 	}
-	/* A hidden EVD may have a CQ: inside the section. */
+	/* Before the section is left: a hidden EVD may have a CQ. */
 	kdapl_ep_use_put(&use);
-	kdapl_ia_leave(adapter, idx);
-out:
-	kdapl_ep_use_put(&use);
-	kdapl_object_put(&adapter->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_query - dat_ep_query
- * @space: of the caller
- * @handle: handle of an EP
- * @mask: DAT_EP_FIELD_*
- * @param: out, filled whole; its pointers are good as long as the EP
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits of @mask, /ARG3 for a null @param.
- */
-DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
-			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	unsigned long flags;
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EP_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	/* What one that is gone has used may be gone, too. */
-	ret = RET_BAD_HANDLE(EP);
+	/* The objects that a freed endpoint has used may have been freed, too. */
 	if (ep->state == KDAPL_EP_GONE)
 		goto unlock;
 	*param = (DAT_EP_PARAM) {
@@ -331,9 +285,24 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	ret = DAT_SUCCESS;
 unlock:
 	spin_unlock_irqrestore(&ep->lock, flags);
-out:
-	kdapl_object_put(&ep->obj);
 	return ret;
+}
+
+/*
+ * dat_ep_query.  Any context.  The pointers in @param are good as long as the EP.
+ */
+DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find_param(&op, space, handle, KDAPL_EP,
+				  DAT_INVALID_HANDLE_EP,
+				  mask & ~DAT_EP_FIELD_ALL, param);
+	if (!ret)
+		ret = ep_fill(kdapl_ep_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /* Nothing outstanding or in progress (RULING 44); completions may be queued. */
@@ -343,29 +312,13 @@ static bool dir_idle(const struct kdapl_dir *dir)
 	       READ_ONCE(dir->completed) == dir->posted;
 }
 
-/**
- * kdapl_ep_get_status - dat_ep_get_status
- * @space: of the caller
- * @handle: handle of an EP
- * @state: out, may be null
- * @recv_idle: out, may be null
- * @request_idle: out, may be null
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP.
- */
-DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
-			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
-			       DAT_BOOLEAN *request_idle)
+static DAT_RETURN ep_get_status(struct kdapl_ep *ep, DAT_EP_STATE *state,
+				DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
 	bool recv, request;
 	unsigned long flags;
 	u8 s;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
 	spin_lock_irqsave(&ep->lock, flags);
 	kdapl_ep_lock_dirs(ep);
 	s = ep->state;
@@ -373,7 +326,6 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	request = dir_idle(&ep->req);
 	kdapl_ep_unlock_dirs(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	kdapl_object_put(&ep->obj);
 
 	if (s == KDAPL_EP_GONE)
 		return RET_BAD_HANDLE(EP);
@@ -386,12 +338,26 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	return DAT_SUCCESS;
 }
 
+/* dat_ep_get_status.  Any context. */
+DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			       DAT_BOOLEAN *request_idle)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		ret = ep_get_status(kdapl_ep_of(op.obj), state, recv_idle, request_idle);
+	return kdapl_op_end(&op, ret);
+}
+
 static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 {
 	struct kdapl_conn *conn;
 	DAT_RETURN ret;
 
-	/* R15: the flush comes first; R10: the queue pair must be gone as well. */
+	/* The flush of the old life comes first (R15), and its queue pair goes (R10). */
 	while (!kdapl_ep_reset_flushed(ep, &ret, &conn)) {
 		kdapl_conn_finish(conn);
 		kdapl_conn_put(conn);
@@ -405,67 +371,49 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	return ret;
 }
 
-/**
- * kdapl_ep_reset - dat_ep_reset
- * @space: of the caller
- * @handle: handle of an EP
- *
- * Synchronous; may sleep until the old life's flush is over (R10, R15).  Rules
- * R1..R16.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE with the EP's
- * state.
- */
+/* dat_ep_reset.  Sleeps until the flush of the old life is over (R10, R15). */
 DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = kdapl_ia_enter_shell(ep->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EP);
-	} else {
-		ret = ep_reset(ep);
-		kdapl_ia_leave(ep->obj.ia, idx);
-	}
-	kdapl_object_put(&ep->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_EP,
+				   DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		ret = ep_reset(kdapl_ep_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_free - dat_ep_free
- * @space: of the caller
- * @handle: handle of an EP
- *
- * A connection ends abruptly, without an event here (F7, F8).  Synchronous; may
- * sleep, never for the peer or for an upcall (A10).  Rules F1..F18.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
- * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
+/*
+ * dat_ep_free.  Sleeps until the flush is over, but neither for the peer nor for an
+ * upcall (A10).
  */
 DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = kdapl_ia_enter_shell(ep->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EP);
-	} else {
-		/* Of two frees the table lets one through. */
-		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_FREE);
-		if (!ret)
-			kdapl_ep_finish(ep);
-		kdapl_ia_leave(ep->obj.ia, idx);
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_EP,
+				   DAT_INVALID_HANDLE_EP);
+	/* Of two frees the table lets one through. */
+	if (!ret)
+		ret = kdapl_ep_input(kdapl_ep_of(op.obj), NULL, KDAPL_EP_OP_FREE);
+	if (!ret)
+		kdapl_ep_finish(kdapl_ep_of(op.obj));
+	return kdapl_op_end(&op, ret);
+}
+
+static void copy_private_data(struct kdapl_ep *ep, void *buf, u32 size, u32 *length)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	*length = 0;
+	if (ep->conn && ep->conn->active) {
+		*length = ep->conn->in_len;
+		memcpy(buf, ep->conn->in, min(size, *length));
 	}
-	kdapl_object_put(&ep->obj);
-	return ret;
+	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /**
@@ -481,18 +429,11 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE handle,
 				 void *buf, u32 size, u32 *length)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
-	unsigned long flags;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	spin_lock_irqsave(&ep->lock, flags);
-	*length = 0;
-	if (ep->conn && ep->conn->active) {
-		*length = ep->conn->in_len;
-		memcpy(buf, ep->conn->in, min(size, *length));
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-	kdapl_object_put(&ep->obj);
-	return DAT_SUCCESS;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		copy_private_data(kdapl_ep_of(op.obj), buf, size, length);
+	return kdapl_op_end(&op, ret);
 }

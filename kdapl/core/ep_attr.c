@@ -11,12 +11,15 @@
 #include "evd_size.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
 /* ---- attributes ----------------------------------------------------- */
 
 #define DEFAULT_DTOS	16
 #define DEFAULT_IOV	4
+#define DEFAULT_READS	4
 
+/* Programs that ask for nothing still read from their peers (E.1). */
 void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
 	*attr = (DAT_EP_ATTR) {
@@ -29,24 +32,31 @@ void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 		.max_request_dtos = DEFAULT_DTOS,
 		.max_recv_iov = DEFAULT_IOV,
 		.max_request_iov = DEFAULT_IOV,
+		.max_rdma_read_in = clamp(dev->attrs.max_qp_rd_atom, 0,
+					  DEFAULT_READS),
+		.max_rdma_read_out = clamp(dev->attrs.max_qp_init_rd_atom, 0,
+					   DEFAULT_READS),
 		.max_rdma_read_iov = DEFAULT_IOV,
 		.max_rdma_write_iov = DEFAULT_IOV,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
 }
 
-static bool count_ok(DAT_COUNT value, u32 limit)
+static bool count_within(DAT_COUNT value, u32 limit)
 {
 	return value >= 0 && value <= limit;
 }
 
-/* E18.  The EVD that stands in for none takes binds, too. */
+/*
+ * Does the EVD take completions of binds (E18)?  The hidden EVD, which stands in where
+ * the consumer gave none, does.
+ */
 static bool evd_takes_binds(const struct kdapl_evd *request_evd)
 {
 	return !request_evd || request_evd->flags & DAT_EVD_RMR_BIND_FLAG;
 }
 
-/* Requests and binds; a bind takes two work requests (A6). */
+/* Work requests for all requests of an endpoint; a bind takes two (A6). */
 static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
 {
 	return attr->max_request_dtos * (evd_takes_binds(evd) ? 2 : 1);
@@ -56,14 +66,15 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
  * kdapl_ep_max_dtos - the most that each direction of an endpoint can have
  * @dev: device
  *
- * The IA attribute max_dto_per_ep.  Half a queue: every request may be a bind.
+ * The IA attribute max_dto_per_ep.  Half of what a send queue holds, because every
+ * request may be a bind, which takes two work requests.
  */
 u32 kdapl_ep_max_dtos(const struct kdapl_device *dev)
 {
 	return min_t(u32, dev->attrs.max_qp_wr, INT_MAX / 2) / 2;
 }
 
-/* Within the IA's limits, and with what 0 means filled in. */
+/* Is @attr within the limits of the device?  Fills in what 0 stands for. */
 bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
 	const struct ib_device_attr *a = &dev->attrs;
@@ -75,14 +86,14 @@ bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
 	    attr->max_message_size > dev->max_msg_sz ||
 	    attr->max_rdma_size > dev->max_msg_sz ||
-	    !count_ok(attr->max_recv_dtos, dtos) ||
-	    !count_ok(attr->max_request_dtos, dtos) ||
-	    !count_ok(attr->max_recv_iov, recv_sge) ||
-	    !count_ok(attr->max_request_iov, send_sge) ||
-	    !count_ok(attr->max_rdma_read_iov, read_sge) ||
-	    !count_ok(attr->max_rdma_write_iov, send_sge) ||
-	    !count_ok(attr->max_rdma_read_in, a->max_qp_rd_atom) ||
-	    !count_ok(attr->max_rdma_read_out, a->max_qp_init_rd_atom))
+	    !count_within(attr->max_recv_dtos, dtos) ||
+	    !count_within(attr->max_request_dtos, dtos) ||
+	    !count_within(attr->max_recv_iov, recv_sge) ||
+	    !count_within(attr->max_request_iov, send_sge) ||
+	    !count_within(attr->max_rdma_read_iov, read_sge) ||
+	    !count_within(attr->max_rdma_write_iov, send_sge) ||
+	    !count_within(attr->max_rdma_read_in, a->max_qp_rd_atom) ||
+	    !count_within(attr->max_rdma_read_out, a->max_qp_init_rd_atom))
 		return false;
 
 	switch (attr->recv_completion_flags) {
@@ -162,7 +173,7 @@ void kdapl_ep_use_put(struct kdapl_ep_use *use)
 	memset(use, 0, sizeof(*use));
 }
 
-static bool find_evd(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
+static bool ep_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
 		     struct kdapl_evd **evd)
 {
 	*evd = NULL;
@@ -172,7 +183,10 @@ static bool find_evd(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
 	return *evd && (*evd)->obj.ia == ia && (*evd)->flags & flag;
 }
 
-/* The handles of an EP in parameter order (E.1, E17, E19). */
+/*
+ * Looks up the objects of an endpoint, in the order of the arguments (E.1, E17, E19).
+ * To be followed by kdapl_ep_use_put(), whatever is returned.
+ */
 DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
 			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
 			   DAT_EVD_HANDLE request_evd,
@@ -184,11 +198,11 @@ DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
 		if (!use->pz || use->pz->obj.ia != ia)
 			return RET_BAD_HANDLE(PZ);
 	}
-	if (!find_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &use->recv_evd))
+	if (!ep_evd_find(ia, recv_evd, DAT_EVD_DTO_FLAG, &use->recv_evd))
 		return RET_BAD_HANDLE(EVD_RECV);
-	if (!find_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &use->request_evd))
+	if (!ep_evd_find(ia, request_evd, DAT_EVD_DTO_FLAG, &use->request_evd))
 		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (!find_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &use->connect_evd))
+	if (!ep_evd_find(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &use->connect_evd))
 		return RET_BAD_HANDLE(EVD_CONN);
 	return DAT_SUCCESS;
 }
@@ -208,7 +222,7 @@ static DAT_RETURN attach_error(int err, enum dat_return_subtype handle,
 	}
 }
 
-/* The streams of @use on @evd. */
+/* The streams by which @use feeds @evd. */
 static struct kdapl_streams use_streams(const struct kdapl_ep_use *use,
 					const struct kdapl_evd *evd)
 {
@@ -225,7 +239,7 @@ static struct kdapl_streams use_streams(const struct kdapl_ep_use *use,
 	return s;
 }
 
-/* One of the streams of a use that replaces @old. */
+/* Attaches one stream of a use that is to replace @old. */
 static int attach_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
 			 u32 flags, u32 entries, const struct kdapl_ep_use *old)
 {
@@ -280,7 +294,7 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 	return DAT_SUCCESS;
 }
 
-/* @use is @ep's from here on; what it had before comes back in @use. */
+/* @use becomes @ep's, and what @ep had before comes back in @use. */
 static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
 {
 	swap(*ep->use, *use);
@@ -309,7 +323,7 @@ static u32 request_sge(const DAT_EP_ATTR *attr)
 		    attr->max_rdma_write_iov);
 }
 
-/* Rings as @attr asks, where they change; DAT_SUCCESS or no memory. */
+/* Allocates the rings that @attr asks for, where they differ from the present ones. */
 static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 			    struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
 {
@@ -375,7 +389,7 @@ static void ep_set_limits(struct kdapl_ep *ep)
 	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
 }
 
-/* *@req and *@recv become what is to be freed. */
+/* The caller has to free what *@req and *@recv are afterwards. */
 static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
 		       struct kdapl_cookie_ring **recv)
@@ -433,8 +447,8 @@ DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 					      DAT_EP_FIELD_PZ_HANDLE))
 
 /*
- * The state must allow each group that @mask names (M4).  With none it is still no
- * endpoint that has given everything back.
+ * The state must allow each group of fields that @mask names (M4).  An endpoint that
+ * has been freed is refused even if @mask is empty.
  */
 static DAT_RETURN modify_allowed(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
@@ -483,7 +497,10 @@ static void modify_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from,
 		to->max_rdma_write_iov = from->max_rdma_write_iov;
 }
 
-/* All or nothing; the state, and that held receives fit, is judged last. */
+/*
+ * Changes everything or nothing.  The state is judged again, under the locks, and the
+ * receives that wait for a queue pair must fit into the new attributes.
+ */
 static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				 struct kdapl_ep_use *use, const DAT_EP_ATTR *attr,
 				 struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
@@ -547,7 +564,7 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (ret)
 		goto out;
 	ret = use_attach(&use, old, ia, &attr, DAT_INVALID_ARG3);
-	/* One of them was freed meanwhile: as if it had been before. */
+	/* An object that is being freed just now counts as freed before the call. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
 		ret = RET_BAD_ARG(3);
 	if (ret)
@@ -559,51 +576,33 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	kdapl_rings_free(req);
 	kdapl_rings_free(recv);
 out:
-	/* Whichever of the two goes now, the other keeps it. */
+	/*
+	 * The old and the new use may have one hidden EVD.  The use that is put here
+	 * leaves it to the one that stays.
+	 */
 	use.lent = use.hidden == ep->use->hidden;
 	kdapl_ep_use_put(&use);
 	return ret;
 }
 
-/**
- * kdapl_ep_modify - dat_ep_modify
- * @space: of the caller
- * @handle: handle of an EP
- * @mask: DAT_EP_FIELD_* to change
- * @param: the new values
- *
- * All or nothing.  May sleep.  Rules M4, E.4 of endpoints.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
- * bit that is unknown or never modifiable, /ARG3 for a null @param, a bad value
- * or a bad handle in it; DAT_INVALID_STATE with the EP's state;
- * DAT_INSUFFICIENT_RESOURCES.
- */
+/* dat_ep_modify.  All or nothing.  Rules M4, E.4. */
 DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_ep *ep;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EP_FIELD_ALL || mask & MODIFY_NEVER)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
-	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
-		goto out;
+	ret = kdapl_op_find_param(&op, space, handle, KDAPL_EP,
+				  DAT_INVALID_HANDLE_EP,
+				  mask & (~DAT_EP_FIELD_ALL | MODIFY_NEVER), param);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret) {
+		ep = kdapl_ep_of(op.obj);
+		mutex_lock(&ep->modify_lock);
+		ret = ep_modify(ep, mask, param);
+		mutex_unlock(&ep->modify_lock);
 	}
-	mutex_lock(&ep->modify_lock);
-	ret = ep_modify(ep, mask, param);
-	mutex_unlock(&ep->modify_lock);
-	kdapl_ia_leave(ep->obj.ia, idx);
-out:
-	kdapl_object_put(&ep->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }

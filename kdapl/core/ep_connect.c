@@ -12,6 +12,7 @@
 #include "ep.h"
 #include "ep_apply.h"
 #include "ia.h"
+#include "op.h"
 
 /* RULING 37: only what the bytes show. */
 static DAT_RETURN check_address(const struct sockaddr *sa)
@@ -95,25 +96,9 @@ static DAT_RETURN check_private_data(DAT_COUNT size, const void *data,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_ep_connect - dat_ep_connect
- * @space: of the caller
- * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
- * @address: IPv4 or IPv6 address of the remote IA; its port is not looked at
- * @qual: remote connection qualifier, 1 .. 65535
- * @timeout: microseconds until TIMED_OUT, not 0; DAT_TIMEOUT_INFINITE
- * @size: bytes of @data, 0 .. max_private_data_size
- * @data: private data for the remote CR
- * @qos: DAT_QOS_BEST_EFFORT
- * @flags: DAT_CONNECT_DEFAULT_FLAG
- *
- * Asynchronous: exactly one connection event follows (C11).  May sleep for
- * memory, never for the peer.  Rules C3..C13, C18, C21, RULING 35, 37, 47..50.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2..ARG6,
- * /ARG8; DAT_INVALID_STATE with the EP's state or /EP_NOTREADY;
- * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_ADDRESS/MALFORMED, /UNSUPPORTED;
- * DAT_INSUFFICIENT_RESOURCES.
+/*
+ * dat_ep_connect.  May sleep for memory, never for the peer.  RULING 35 and 37 say which
+ * check comes first and what is looked at in an address.
  */
 DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			    DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
@@ -121,48 +106,34 @@ DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			    const void *data, DAT_QOS qos,
 			    DAT_CONNECT_FLAGS flags)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = RET_BAD_ARG(2);
-	if (!address)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!qual || qual > U16_MAX)
-		goto out;
-	ret = RET_BAD_ARG(4);
-	if (!timeout)
-		goto out;
-	ret = check_private_data(size, data, DAT_INVALID_ARG5, DAT_INVALID_ARG6);
-	if (ret)
-		goto out;
-	ret = RET_BAD_ARG(8);
-	if (flags & ~DAT_CONNECT_MULTIPATH_FLAG)
-		goto out;
-
-	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT) ?: kdapl_ep_ready(ep);
-	if (ret)
-		goto leave;
-	ret = RET(MODEL_NOT_SUPPORTED);
-	if (qos != DAT_QOS_BEST_EFFORT || flags & DAT_CONNECT_MULTIPATH_FLAG)
-		goto leave;
-	ret = check_address(address);
-	if (ret)
-		goto leave;
-	ret = ep_connect(ep, address, qual, flags, timeout, size, data);
-leave:
-	kdapl_ia_leave(ep->obj.ia, idx);
-out:
-	kdapl_object_put(&ep->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret && !address)
+		ret = RET_BAD_ARG(2);
+	if (!ret && (!qual || qual > U16_MAX))
+		ret = RET_BAD_ARG(3);
+	if (!ret && !timeout)
+		ret = RET_BAD_ARG(4);
+	if (!ret)
+		ret = check_private_data(size, data, DAT_INVALID_ARG5, DAT_INVALID_ARG6);
+	if (!ret && flags & ~DAT_CONNECT_MULTIPATH_FLAG)
+		ret = RET_BAD_ARG(8);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = kdapl_ep_peek(kdapl_ep_of(op.obj), KDAPL_EP_OP_CONNECT);
+	if (!ret)
+		ret = kdapl_ep_ready(kdapl_ep_of(op.obj));
+	if (!ret && (qos != DAT_QOS_BEST_EFFORT || flags & DAT_CONNECT_MULTIPATH_FLAG))
+		ret = RET(MODEL_NOT_SUPPORTED);
+	if (!ret)
+		ret = check_address(address);
+	if (!ret)
+		ret = ep_connect(kdapl_ep_of(op.obj), address, qual, flags, timeout,
+				 size, data);
+	return kdapl_op_end(&op, ret);
 }
 
 /* How @dup was connected; the states as C1 orders them, then C15, C16, C18. */
@@ -183,102 +154,63 @@ static DAT_RETURN dup_source(struct kdapl_ep *dup, struct sockaddr_storage *to,
 	return ret;
 }
 
-/**
- * kdapl_ep_dup_connect - dat_ep_dup_connect
- * @space: of the caller
- * @handle: handle of an EP in UNCONNECTED, with PZ and connect EVD
- * @dup_handle: handle of a connected EP of the same IA that connected actively
- * @timeout: as kdapl_ep_connect()
- * @size: as kdapl_ep_connect()
- * @data: as kdapl_ep_connect()
- * @qos: as kdapl_ep_connect()
- *
- * Rules C1..C21.  Asynchronous.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
- * duplicated EP of the passive side (RULING 33), /ARG3..ARG5;
- * DAT_INVALID_STATE; DAT_MODEL_NOT_SUPPORTED; DAT_INSUFFICIENT_RESOURCES.
+/*
+ * dat_ep_dup_connect.  An endpoint of the passive side cannot be duplicated: what it
+ * would have to connect to is not known (RULING 33).
  */
 DAT_RETURN kdapl_ep_dup_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 				DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
 				DAT_COUNT size, const void *data, DAT_QOS qos)
 {
 	struct kdapl_ep *dup = kdapl_ep_find(space, dup_handle);
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
 	struct sockaddr_storage to;
 	bool active = false;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 	u32 flags = 0;
 	u64 qual = 0;
-	int idx;
 
-	ret = RET_BAD_HANDLE(EP);
-	if (!ep || !dup || ep->obj.ia != dup->obj.ia)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!timeout)
-		goto out;
-	ret = check_private_data(size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
-	if (ret)
-		goto out;
-
-	ret = kdapl_ia_enter(ep->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	ret = dup_source(dup, &to, &qual, &flags, &active);
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret && (!dup || dup->obj.ia != op.obj->ia))
+		ret = op.bad_handle;
+	if (!ret && !timeout)
+		ret = RET_BAD_ARG(3);
 	if (!ret)
-		ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT);
+		ret = check_private_data(size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = dup_source(dup, &to, &qual, &flags, &active);
+	if (!ret)
+		ret = kdapl_ep_peek(kdapl_ep_of(op.obj), KDAPL_EP_OP_CONNECT);
 	if (!ret && !active)
 		ret = RET_BAD_ARG(2);
 	if (!ret)
-		ret = kdapl_ep_ready(ep);
+		ret = kdapl_ep_ready(kdapl_ep_of(op.obj));
 	if (!ret && qos != DAT_QOS_BEST_EFFORT)
 		ret = RET(MODEL_NOT_SUPPORTED);
 	if (!ret)
-		ret = ep_connect(ep, (struct sockaddr *)&to, qual, flags, timeout,
-				 size, data);
-	kdapl_ia_leave(ep->obj.ia, idx);
-out:
+		ret = ep_connect(kdapl_ep_of(op.obj), (struct sockaddr *)&to, qual,
+				 flags, timeout, size, data);
 	if (dup)
 		kdapl_object_put(&dup->obj);
-	if (ep)
-		kdapl_object_put(&ep->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_ep_disconnect - dat_ep_disconnect
- * @space: of the caller
- * @handle: handle of an EP
- * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
- *
- * Asynchronous (D5): what it starts ends with one DISCONNECTED event.  Any
- * context.  Rules D1..D54.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2;
- * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
- * /EP_TENTCONNPENDING.
- */
+/* dat_ep_disconnect.  Any context. */
 DAT_RETURN kdapl_ep_disconnect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_CLOSE_FLAGS flags)
 {
-	struct kdapl_ep *ep = kdapl_ep_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	switch ((u32)flags) {
-	case DAT_CLOSE_ABRUPT_FLAG:
-		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_DISC_ABRUPT);
-		break;
-	case DAT_CLOSE_GRACEFUL_FLAG:
-		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_DISC_GRACEFUL);
-		break;
-	default:
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret && flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		ret = RET_BAD_ARG(2);
-	}
-	kdapl_object_put(&ep->obj);
-	return ret;
+	if (!ret)
+		ret = kdapl_ep_input(kdapl_ep_of(op.obj), NULL,
+				     flags == DAT_CLOSE_ABRUPT_FLAG ?
+				     KDAPL_EP_OP_DISC_ABRUPT :
+				     KDAPL_EP_OP_DISC_GRACEFUL);
+	return kdapl_op_end(&op, ret);
 }

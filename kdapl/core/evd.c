@@ -12,6 +12,7 @@
 #include "evd_run.h"
 #include "evd_size.h"
 #include "ia.h"
+#include "op.h"
 
 #define EVD_FLAGS_ALL	(DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG)
 #define EVD_FLAGS_DTO	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
@@ -26,14 +27,14 @@ static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
-	/* A last kick of somebody who had a reference. */
+	/* Who had a reference until now may have started it once more. */
 	cancel_delayed_work_sync(&evd->watch);
 	kvfree(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
 }
 
-/* @entries slots, all of them on @free; NULL: no memory. */
+/* Returns @entries slots, all of them on the list @free; NULL without memory. */
 static struct kdapl_event_slot *pool_alloc(struct kdapl_evd *evd, u32 entries,
 					   struct list_head *free)
 {
@@ -50,18 +51,11 @@ static const struct kdapl_object_ops evd_ops;
 
 static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 {
-	struct kdapl_space *space = ia->obj.space;
 	struct kdapl_evd *evd;
-	int ret;
 
-	evd = kzalloc(sizeof(*evd), kdapl_gfp(space));
+	evd = kdapl_object_alloc(sizeof(*evd), KDAPL_EVD, ia, &evd_ops);
 	if (!evd)
-		return ERR_PTR(-ENOMEM);
-	ret = kdapl_object_init(&evd->obj, KDAPL_EVD, space, ia, &evd_ops);
-	if (ret) {
-		kfree(evd);
-		return ERR_PTR(ret);
-	}
+		return NULL;
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->fifo);
 	INIT_LIST_HEAD(&evd->free_slots);
@@ -69,15 +63,15 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	kdapl_evd_run_init(evd);
 	kdapl_evd_size_init(evd);
 	evd->flags = flags;
-	/* E98: consumers of these accept, create and free, which sleeps. */
-	evd->sleeps = !space->user && flags & EVD_FLAGS_SLEEP;
+	/* Upcalls for these events accept, create and free, which may sleep (E98). */
+	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
 	evd->qlen = qlen;
 
 	if (flags & EVD_FLAGS_POOL) {
 		evd->pool = pool_alloc(evd, qlen, &evd->free_slots);
 		if (!evd->pool) {
 			kdapl_object_abort(&evd->obj);
-			return ERR_PTR(-ENOMEM);
+			return NULL;
 		}
 	}
 	return evd;
@@ -112,7 +106,10 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	cancel_delayed_work_sync(&evd->watch);
 }
 
-/* No new event, no new run of the sink; what is queued is lost (E60). */
+/*
+ * From here on no event comes in and the sink does not run any more; what is
+ * queued is lost (E60).
+ */
 static void evd_shutdown(struct kdapl_evd *evd)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
@@ -191,7 +188,7 @@ struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *evd = evd_alloc(ia, 1, EVD_FLAGS_DTO);
 
-	if (IS_ERR(evd))
+	if (!evd)
 		return NULL;
 	kdapl_evd_set_sink(evd, &hidden_sink, NULL, false);
 	return evd;
@@ -221,14 +218,13 @@ DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  struct kdapl_evd **evd)
 {
 	*evd = evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG);
-	if (IS_ERR(*evd))
+	if (!*evd)
 		return RET_NO_RESOURCE(MEMORY);
 	evd_publish(*evd);
 	return DAT_SUCCESS;
 }
 
 /* ---- operations ----------------------------------------------------- */
-
 
 /**
  * kdapl_evd_find - look an EVD up
@@ -324,104 +320,85 @@ void *kdapl_evd_face(const struct kdapl_evd *evd)
 	return READ_ONCE(evd->face);
 }
 
-/**
- * kdapl_evd_create - dat_evd_create, and the common part of dat_evd_kcreate
- * @space: of the caller
- * @ia: handle of an open IA
- * @qlen: entries for events that are not completions, 1 .. max_evd_qlen
- * @flags: DAT_EVD_*_FLAG, at least one (E13); all may be merged (E15)
- * @evd: out
- *
- * May sleep.  Rules E12..E16.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
- * @qlen, /ARG4 (kernel /ARG5) for @flags, /ARG5 (kernel /ARG6) for a null @evd;
- * DAT_INSUFFICIENT_RESOURCES/TEVD above the limit, /MEMORY; DAT_INVALID_STATE
- * when the device is gone.
+/* The positions of the last two arguments differ between the two calls. */
+static DAT_RETURN check_create(const struct kdapl_space *space, DAT_COUNT qlen,
+			       DAT_EVD_FLAGS flags, const DAT_EVD_HANDLE *handle)
+{
+	if (qlen <= 0)
+		return RET_BAD_ARG(2);
+	if (!flags || flags & ~EVD_FLAGS_ALL)
+		return space->user ? RET_BAD_ARG(4) : RET_BAD_ARG(5);
+	if (!handle)
+		return space->user ? RET_BAD_ARG(5) : RET_BAD_ARG(6);
+	return DAT_SUCCESS;
+}
+
+/* Makes and publishes an EVD.  Caller is in the section of @ia. */
+static DAT_RETURN evd_make(struct kdapl_ia *ia, DAT_COUNT qlen,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle)
+{
+	struct kdapl_evd *evd;
+
+	if (qlen > ia->dev->attrs.max_cqe)
+		return RET_NO_RESOURCE(TEVD);
+	evd = evd_alloc(ia, qlen, flags);
+	if (!evd)
+		return RET_NO_RESOURCE(MEMORY);
+	*handle = kdapl_handle(&evd->obj);
+	evd_publish(evd);
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_evd_create and the common part of dat_evd_kcreate.  The numbers of the last two
+ * arguments are those of the caller's call: flags 4 and EVD 5 in a user space, 5 and 6
+ * in the kernel space, where the upcall comes before them.
  */
 DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 			    DAT_EVD_HANDLE *evd)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
-	struct kdapl_evd *new;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(2);
-	if (qlen <= 0)
-		goto out;
-	ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-			space->user ? DAT_INVALID_ARG4 : DAT_INVALID_ARG5);
-	if (!flags || flags & ~EVD_FLAGS_ALL)
-		goto out;
-	ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-			space->user ? DAT_INVALID_ARG5 : DAT_INVALID_ARG6);
-	if (!evd)
-		goto out;
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-
-	ret = RET_NO_RESOURCE(TEVD);
-	if (qlen > adapter->dev->attrs.max_cqe)
-		goto leave;
-	new = evd_alloc(adapter, qlen, flags);
-	ret = RET_NO_RESOURCE(MEMORY);
-	if (IS_ERR(new))
-		goto leave;
-	*evd = kdapl_handle(&new->obj);
-	evd_publish(new);
-	ret = DAT_SUCCESS;
-leave:
-	kdapl_ia_leave(adapter, idx);
-out:
-	kdapl_object_put(&adapter->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = check_create(space, qlen, flags, evd);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = evd_make(op.obj->ia, qlen, flags, evd);
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_evd_query - dat_evd_query, the fields that the core knows
- * @space: of the caller
- * @evd: handle of an EVD
- * @mask: DAT_EVD_FIELD_*
- * @param: out: ia_handle, evd_qlen, evd_flags; the face adds its own fields
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST; DAT_INVALID_PARAMETER
- * /ARG2 for unknown bits of @mask, /ARG3 for a null @param.
+static void evd_fill(struct kdapl_evd *evd, DAT_EVD_PARAM *param)
+{
+	param->ia_handle = kdapl_handle(&evd->obj.ia->obj);
+	param->evd_qlen = kdapl_evd_qlen(evd);
+	param->evd_flags = evd->flags;
+}
+
+/*
+ * dat_evd_query: the fields that the core knows.  The face adds the upcall or the CNO.
  */
 DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			   DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = RET_BAD_ARG(2);
-	if (mask & ~DAT_EVD_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(3);
-	if (!param)
-		goto out;
-	param->ia_handle = kdapl_handle(&e->obj.ia->obj);
-	param->evd_qlen = kdapl_evd_qlen(e);
-	param->evd_flags = e->flags;
-	ret = DAT_SUCCESS;
-out:
-	kdapl_evd_put(e);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, evd, KDAPL_EVD,
+				  DAT_INVALID_HANDLE_EVD_REQUEST,
+				  mask & ~DAT_EVD_FIELD_ALL, param);
+	if (!ret)
+		evd_fill(kdapl_evd_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /*
- * A pool of @qlen slots; the ones in use keep their old memory's place.  The list is
- * made before, not with interrupts off.
+ * Gives the EVD a pool of @qlen slots.  A slot that is in the FIFO is copied, and the
+ * copy takes its place there.  The list of new slots is made before the lock is taken,
+ * because they may be many and interrupts are off under it.
  */
 static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
 {
@@ -452,11 +429,13 @@ static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
 	return DAT_SUCCESS;
 }
 
+/* @qlen is a length that the EVD can have. */
 static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	u32 queued;
 
+	lockdep_assert_held(&evd->streams_lock);
 	kdapl_evd_pull(evd);
 	spin_lock_irq(&evd->lock);
 	queued = evd->nr_fifo - evd->nr_slots + kdapl_evd_queued(evd);
@@ -470,112 +449,76 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 	return evd_resize_pool(evd, qlen);
 }
 
-/**
- * kdapl_evd_resize - dat_evd_resize
- * @space: of the caller
- * @evd: handle of an EVD
- * @qlen: 1 .. max_evd_qlen
- *
- * A smaller length succeeds and the larger one stays in force (E56).  The CQ
- * grows with what is attached, not here (A3).  May sleep.  Rules E49, E53..E57.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/EVD_IN_USE with more than @qlen
- * events queued; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+/*
+ * dat_evd_resize.  A smaller length succeeds and the larger one stays in force (E56).
+ * The CQ grows with what is attached, not here (A3).
  */
 DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			    DAT_COUNT qlen)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_evd *e;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = RET_BAD_ARG(2);
-	if (kdapl_evd_can_be(e, qlen)) {
-		mutex_lock(&e->reserve_lock);
+	ret = kdapl_op_find(&op, space, evd, KDAPL_EVD, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret && !kdapl_evd_can_be(kdapl_evd_of(op.obj), qlen))
+		ret = RET_BAD_ARG(2);
+	if (!ret) {
+		e = kdapl_evd_of(op.obj);
+		mutex_lock(&e->streams_lock);
 		ret = evd_resize(e, qlen);
-		mutex_unlock(&e->reserve_lock);
+		mutex_unlock(&e->streams_lock);
 	}
-	kdapl_evd_put(e);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_evd_free - dat_evd_free
- * @space: of the caller
- * @evd: handle of an EVD
- *
- * Queued events are thrown away; connection requests among them are rejected
- * (E60, P15).  May sleep; not from the EVD's own upcall (E108).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_STATE/EVD_IN_USE with a stream attached (E59), for the async EVD
- * of an IA (E58), from its own upcall.
+/*
+ * dat_evd_free.  The connection requests among the events that are lost are rejected
+ * (E60, P15).
  */
 DAT_RETURN kdapl_evd_free(struct kdapl_space *space, DAT_EVD_HANDLE evd)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx, err;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = kdapl_ia_enter_shell(e->obj.ia, &idx);
-	if (ret) {
-		ret = RET_BAD_HANDLE(EVD_REQUEST);
-		goto out;
-	}
-	ret = RET_BAD_STATE(EVD_IN_USE);
-	if (READ_ONCE(e->running) && e->runner == current)
-		goto leave;
-	err = kdapl_object_kill(&e->obj);
-	if (err == -ESTALE)
-		ret = RET_BAD_HANDLE(EVD_REQUEST);
-	if (err)
-		goto leave;
+	ret = kdapl_op_begin_shell(&op, space, evd, KDAPL_EVD,
+				   DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret && kdapl_evd_in_upcall(kdapl_evd_of(op.obj)))
+		ret = RET_BAD_STATE(EVD_IN_USE);
+	if (!ret)
+		ret = kdapl_op_kill(&op, RET_BAD_STATE(EVD_IN_USE));
 	/*
-	 * ORDER: the removal of the device finds it until its CQ is gone, and
-	 * dat_ia_close from its upcall until that has ended (E108).
+	 * The handle is retired last.  Until then the removal of the device finds
+	 * the EVD and waits for its CQ, and a dat_ia_close() from its upcall finds
+	 * that upcall and is refused (E108).
 	 */
-	evd_shutdown(e);
-	kdapl_object_retire(&e->obj);
-	ret = DAT_SUCCESS;
-leave:
-	kdapl_ia_leave(e->obj.ia, idx);
-out:
-	kdapl_evd_put(e);
-	return ret;
+	if (!ret) {
+		evd_shutdown(kdapl_evd_of(op.obj));
+		kdapl_object_retire(op.obj);
+	}
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_evd_post_se - dat_evd_post_se
- * @space: of the caller
- * @evd: handle of an EVD with DAT_EVD_SOFTWARE_FLAG
- * @event: a DAT_SOFTWARE_EVENT; copied
- *
- * Any context.  Rules E17, E50..E52.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST; DAT_INVALID_PARAMETER
- * /ARG1 for an EVD without the flag, /ARG2 for @event; DAT_QUEUE_FULL.
- */
+static DAT_RETURN evd_post_se(struct kdapl_evd *evd, const DAT_EVENT *event)
+{
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return RET_BAD_ARG(1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return RET_BAD_ARG(2);
+	if (kdapl_evd_post_pooled(evd, event))
+		return DAT_SUCCESS;
+	return READ_ONCE(evd->dead) ? RET_BAD_HANDLE(EVD_REQUEST) : RET(QUEUE_FULL);
+}
+
+/* dat_evd_post_se.  Any context. */
 DAT_RETURN kdapl_evd_post_se(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			     const DAT_EVENT *event)
 {
-	struct kdapl_evd *e = kdapl_evd_find(space, evd);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!e)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (!(e->flags & DAT_EVD_SOFTWARE_FLAG))
-		ret = RET_BAD_ARG(1);
-	else if (!event || event->event_number != DAT_SOFTWARE_EVENT)
-		ret = RET_BAD_ARG(2);
-	else if (!kdapl_evd_post_pooled(e, event))
-		ret = READ_ONCE(e->dead) ? RET_BAD_HANDLE(EVD_REQUEST) :
-		      RET(QUEUE_FULL);
-	else
-		ret = DAT_SUCCESS;
-	kdapl_evd_put(e);
-	return ret;
+	ret = kdapl_op_find(&op, space, evd, KDAPL_EVD, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!ret)
+		ret = evd_post_se(kdapl_evd_of(op.obj), event);
+	return kdapl_op_end(&op, ret);
 }

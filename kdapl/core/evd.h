@@ -87,7 +87,7 @@ struct kdapl_streams {
 
 /*
  * struct kdapl_evd - an Event Dispatcher
- * @lock: everything below down to @reserve_lock
+ * @lock: everything below down to @streams_lock
  * @cq: created with the first DTO stream attached
  * @wc: completions taken from @cq and not looked at yet: @wc_next .. @wc_end
  * @waiting: the last one looked at had to wait (GATE_WAIT)
@@ -110,8 +110,8 @@ struct kdapl_streams {
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @running ends, or with @dead
  * @iop, @work: the runner in softirq or in process context
- * @reserve_lock: @streams, and so the CQ's size; @queues queue pairs use the CQ
- *		  now
+ * @streams_lock: @streams and the size of the CQ, and how many queue pairs use the
+ *		  CQ now (@nr_qps)
  * @watch: looks at the CQ of an EVD that nobody is woken by, so that a broken
  *	   connection is noticed (D52)
  * @streams: what is attached
@@ -155,8 +155,8 @@ struct kdapl_evd {
 	struct irq_poll iop;
 	struct work_struct work;
 
-	struct mutex reserve_lock;
-	u32 queues;
+	struct mutex streams_lock;
+	u32 nr_qps;
 	struct delayed_work watch;
 	struct kdapl_streams streams;
 	u32 config;
@@ -169,6 +169,12 @@ struct kdapl_evd {
 static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 {
 	return container_of(obj, struct kdapl_evd, obj);
+}
+
+/* Is the caller the upcall of @evd?  It would wait for itself (E108). */
+static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
+{
+	return READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current;
 }
 
 /* For an endpoint's null EVDs (mt:T11): without a handle, wanted by nobody. */

@@ -195,7 +195,7 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 	int ret = 0;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	if (sync && evd->running && evd->runner == current)
+	if (sync && kdapl_evd_in_upcall(evd))
 		ret = -EDEADLK;
 	else if (sink && evd->dead)
 		ret = -ESTALE;

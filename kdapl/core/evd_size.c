@@ -4,9 +4,8 @@
  *
  * A stream is one source that is attached to an EVD: a direction of an endpoint,
  * or anything that raises events which are no completions.  The flags of the
- * streams decide when the EVD notifies (E21, E22); the work requests that they
- * may have outstanding, added up, are the size of the CQ, so that it cannot
- * overflow (A3).
+ * streams decide when the EVD notifies (E21, E22).  The CQ has room for all work
+ * requests that they may have outstanding together, so that it cannot overflow (A3).
  *
  * Callers: ep_attr.c and sp.c attach and detach; conn_qp.c holds the CQ while a
  * queue pair uses it; evd.c destroys it.
@@ -86,7 +85,7 @@ static void streams_count(struct kdapl_streams *s, enum kdapl_stream stream,
 	s->entries += by * entries;
 }
 
-/* @s without @part, which is in it. */
+/* What is left of @s without @part, which is counted in it. */
 static struct kdapl_streams streams_without(const struct kdapl_streams *s,
 					    const struct kdapl_streams *part)
 {
@@ -124,7 +123,7 @@ static void evd_cq_handler(struct kdapl_cq *cq)
 	kdapl_evd_schedule(container_of(cq, struct kdapl_evd, cq));
 }
 
-/* The CQ lost completions, nobody can tell whose (E68). */
+/* The CQ has lost completions, and nobody can tell whose they were (E68). */
 static void evd_cq_error(struct kdapl_cq *cq)
 {
 	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd, cq);
@@ -143,15 +142,15 @@ void kdapl_evd_destroy_cq(struct kdapl_evd *evd)
 {
 	struct kdapl_cq cq;
 
-	mutex_lock(&evd->reserve_lock);
-	/* Out of reach of pollers first: none of them meets a freed one. */
+	mutex_lock(&evd->streams_lock);
+	/* Pollers must not find the CQ while it is being destroyed. */
 	spin_lock_irq(&evd->lock);
 	cq = evd->cq;
 	evd->cq.ib = NULL;
 	spin_unlock_irq(&evd->lock);
 	if (cq.ib)
 		cq.dev->qp->cq_destroy(&cq);
-	mutex_unlock(&evd->reserve_lock);
+	mutex_unlock(&evd->streams_lock);
 }
 
 static int cq_create(struct kdapl_evd *evd, u32 entries)
@@ -162,7 +161,10 @@ static int cq_create(struct kdapl_evd *evd, u32 entries)
 	return evd->cq.dev->qp->cq_create(&evd->cq, entries);
 }
 
-/* A larger CQ where no queue pair uses the old one, which stays on failure. */
+/*
+ * Makes a larger CQ and destroys the old one, which no queue pair uses.  If that
+ * fails the old one stays.
+ */
 static int cq_replace(struct kdapl_evd *evd, u32 entries)
 {
 	struct kdapl_cq old;
@@ -183,14 +185,17 @@ static int cq_replace(struct kdapl_evd *evd, u32 entries)
 	return ret;
 }
 
-/* A CQ of at least @entries; the queues on it keep working (A3, E57). */
+/*
+ * Makes sure that the CQ has @entries entries at least.  Queue pairs that use it go
+ * on working (A3, E57).
+ */
 static int cq_provide(struct kdapl_evd *evd, u32 entries)
 {
 	struct kdapl_device *dev = evd->obj.ia->dev;
 	u32 limit = dev->attrs.max_cqe;
 	int ret;
 
-	lockdep_assert_held(&evd->reserve_lock);
+	lockdep_assert_held(&evd->streams_lock);
 	if (entries > limit)
 		return -ENOSPC;
 	if (entries < evd->qlen)
@@ -203,15 +208,15 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 	ret = dev->qp->cq_resize(&evd->cq, entries);
 	if (ret != -EOPNOTSUPP)
 		return ret;
-	return evd->queues ? -ENOSPC : cq_replace(evd, entries);
+	return evd->nr_qps ? -ENOSPC : cq_replace(evd, entries);
 }
 
 /* ---- attaching ------------------------------------------------------ */
 
-/* @evd's reserve_lock is held. */
-static void evd_count(struct kdapl_evd *evd, enum kdapl_stream stream,
+static void evd_count_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
 		      DAT_COMPLETION_FLAGS flags, u32 entries, int by)
 {
+	lockdep_assert_held(&evd->streams_lock);
 	streams_count(&evd->streams, stream, stream_flags(flags), entries, by);
 	WRITE_ONCE(evd->config, streams_config(&evd->streams));
 }
@@ -238,27 +243,30 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 
 	if (!kdapl_object_use(&evd->obj))
 		return -ESTALE;
-	mutex_lock(&evd->reserve_lock);
+	mutex_lock(&evd->streams_lock);
 	rest = streams_without(&evd->streams, own);
 	ret = -EINVAL;
 	if (!streams_agree(&rest, stream_flags(flags)))
 		goto err;
-	/* A direction without DTOs needs one, too: its queue pair does. */
+	/*
+	 * No queue pair can be made without a CQ, so a direction without DTOs
+	 * needs one as well.
+	 */
 	ret = stream == KDAPL_STREAM_OTHER ? 0 :
 	      cq_provide(evd, rest.entries + entries);
-	/* What the device says is not to be taken for an answer of ours. */
+	/* What the device returned must not be taken for a code of ours. */
 	if (ret && ret != -ENOSPC)
 		ret = -ENOMEM;
 	if (ret)
 		goto err;
-	evd_count(evd, stream, flags, entries, 1);
-	mutex_unlock(&evd->reserve_lock);
-	/* A CQ made just now is armed if somebody waits already. */
+	evd_count_stream(evd, stream, flags, entries, 1);
+	mutex_unlock(&evd->streams_lock);
+	/* If somebody waits for events already, a new CQ has to be armed. */
 	kdapl_evd_kick(evd);
 	return 0;
 
 err:
-	mutex_unlock(&evd->reserve_lock);
+	mutex_unlock(&evd->streams_lock);
 	kdapl_object_unuse(&evd->obj);
 	return ret;
 }
@@ -275,9 +283,9 @@ err:
 void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
 		      DAT_COMPLETION_FLAGS flags, u32 entries)
 {
-	mutex_lock(&evd->reserve_lock);
-	evd_count(evd, stream, flags, entries, -1);
-	mutex_unlock(&evd->reserve_lock);
+	mutex_lock(&evd->streams_lock);
+	evd_count_stream(evd, stream, flags, entries, -1);
+	mutex_unlock(&evd->streams_lock);
 	kdapl_object_unuse(&evd->obj);
 }
 
@@ -306,10 +314,10 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
-	/* With a sink the CQ is armed and the runner looks. */
+	/* An EVD with a sink has its CQ armed: its runner looks by itself. */
 	if (!READ_ONCE(evd->sink))
 		kdapl_evd_pull(evd);
-	if (READ_ONCE(evd->queues))
+	if (READ_ONCE(evd->nr_qps))
 		queue_delayed_work(kdapl_wq, &evd->watch, WATCH_INTERVAL);
 }
 
@@ -325,12 +333,12 @@ int kdapl_evd_hold_cq(struct kdapl_evd *evd)
 {
 	int ret = 0;
 
-	mutex_lock(&evd->reserve_lock);
+	mutex_lock(&evd->streams_lock);
 	if (!evd->cq.ib)
 		ret = -ENODEV;
-	else if (!evd->queues++)
+	else if (!evd->nr_qps++)
 		queue_delayed_work(kdapl_wq, &evd->watch, WATCH_INTERVAL);
-	mutex_unlock(&evd->reserve_lock);
+	mutex_unlock(&evd->streams_lock);
 	return ret;
 }
 
@@ -340,9 +348,9 @@ int kdapl_evd_hold_cq(struct kdapl_evd *evd)
  */
 void kdapl_evd_release_cq(struct kdapl_evd *evd)
 {
-	mutex_lock(&evd->reserve_lock);
-	WRITE_ONCE(evd->queues, evd->queues - 1);
-	mutex_unlock(&evd->reserve_lock);
+	mutex_lock(&evd->streams_lock);
+	WRITE_ONCE(evd->nr_qps, evd->nr_qps - 1);
+	mutex_unlock(&evd->streams_lock);
 }
 
 /**
@@ -351,7 +359,7 @@ void kdapl_evd_release_cq(struct kdapl_evd *evd)
  */
 void kdapl_evd_size_init(struct kdapl_evd *evd)
 {
-	mutex_init(&evd->reserve_lock);
+	mutex_init(&evd->streams_lock);
 	INIT_DELAYED_WORK(&evd->watch, evd_watch);
 	evd->config = KDAPL_EVD_CONFIG_THRESHOLD;
 }

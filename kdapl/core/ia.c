@@ -10,8 +10,6 @@
 
 /* ---- the section ---------------------------------------------------- */
 
-/* The section */
-
 /**
  * kdapl_ia_enter_shell - enter the section of an IA, device gone or not
  * @ia: the caller has a reference of it or of an object on it

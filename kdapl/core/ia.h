@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The Interface Adapter: an opened device port and the root of every object
- * made on it.  core/ia.c opens, queries and tears down; the other files of
- * core/ enter its section around whatever touches the device.
+ * made on it.  ia_open.c opens it and takes it down, ia_query.c says what it can
+ * do, ia_async.c has its asynchronous events.  The operations of the core enter its
+ * section (ia.c) around whatever touches the device.
  */
 #ifndef KDAPL_IA_H
 #define KDAPL_IA_H
@@ -22,7 +23,8 @@
  * @lock: the lists of objects
  * @objects: live objects by type (kdapl_object.on_ia)
  * @nr_objects: all of them, @async_evd included if this open made it
- * @teardown: device removal and close take the objects down one at a time
+ * @teardown_lock: taking the objects down: by a close or by the removal of the
+ *		   device, one after the other
  * @async_evds: EVDs with DAT_EVD_ASYNC_FLAG (kdapl_evd.on_async), under
  *		@async_lock
  * @async_lock: interrupts off; inside it only kdapl_evd.lock
@@ -46,7 +48,7 @@ struct kdapl_ia {
 	struct mutex lock;
 	struct list_head objects[KDAPL_NR_TYPES];
 	u32 nr_objects;
-	struct mutex teardown;
+	struct mutex teardown_lock;
 	struct list_head async_evds;
 	spinlock_t async_lock;
 	struct kdapl_evd *async_evd;

@@ -10,8 +10,6 @@
 #include "ia.h"
 #include "input.h"
 
-/* Asynchronous events */
-
 struct async_event {
 	struct kdapl_ia *from;
 	u32 number;

@@ -8,8 +8,8 @@
  * children first (I15), and the memory goes with the last reference.  Removal of
  * the device marks it removed: everything gives its verbs objects back in the
  * same order, and shells stay until the consumer closes (A10, E71).  After the
- * mark each waits for the operations inside the section (ia.c); kdapl_ia.teardown
- * keeps the two apart.
+ * mark each waits for the operations inside the section (ia.c).
+ * kdapl_ia.teardown_lock lets the two take the objects down one after the other.
  *
  * This file knows the order in which objects end; how each ends is said by its
  * struct kdapl_object_ops.
@@ -21,6 +21,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "input.h"
+#include "op.h"
 
 #define NOT_REGISTERED	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
@@ -37,7 +38,7 @@ static void begin_end_all(struct kdapl_ia *ia, enum kdapl_type type,
 			obj->ops->begin_end(obj, why);
 }
 
-/* The device failed. */
+/* The device has reported a fatal error: every connection on it breaks. */
 static void device_fatal(struct work_struct *work)
 {
 	struct kdapl_ia *ia = container_of(work, struct kdapl_ia, fatal);
@@ -45,8 +46,6 @@ static void device_fatal(struct work_struct *work)
 	begin_end_all(ia, KDAPL_EP, KDAPL_END_BROKEN);
 	kdapl_object_put(&ia->obj);
 }
-
-/* Taking an IA down */
 
 /* Children first, and sources before what they feed (I15). */
 static const enum kdapl_type teardown_order[] = {
@@ -80,7 +79,7 @@ static void teardown_all(struct kdapl_ia *ia, enum kdapl_type type,
 	while ((obj = first_object(ia, type, except))) {
 		obj->ops->teardown(obj);
 		kdapl_object_put(obj);
-		/* Somebody else may still be taking it off the list. */
+		/* A thread that frees it right now has to take it off the list. */
 		cond_resched();
 	}
 }
@@ -94,8 +93,8 @@ static void release_verbs_all(struct kdapl_ia *ia, enum kdapl_type type)
 }
 
 /*
- * Takes @ia's async EVD away from it, if it has one that belongs to @lender;
- * NULL: to anybody.  To be given back.
+ * Takes its async EVD away from @ia and returns it, for async_give_back().  With
+ * @lender only an EVD that belongs to that IA.
  */
 static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
 				    const struct kdapl_ia *lender)
@@ -120,7 +119,10 @@ static void async_give_back(struct kdapl_evd *evd)
 	kdapl_evd_put(evd);
 }
 
-/* EVDs of @ia that other IAs borrowed go: those IAs have none then (I13). */
+/*
+ * Takes the async EVDs of @ia back from the IAs that borrowed them, and have none
+ * afterwards (I13).
+ */
 static void ia_recall_lent(struct kdapl_ia *ia)
 {
 	struct kdapl_space *space = ia->obj.space;
@@ -146,8 +148,8 @@ static void ia_drop_async(struct kdapl_ia *ia)
 }
 
 /*
- * Everything made on @ia goes, and @ia off its device.  It is closing, so that
- * nothing new comes; what is inside the section is waited for.
+ * Ends everything that was made on @ia, and detaches @ia from its device.  @ia is
+ * closing, so that no operation begins any more; those that have are waited for.
  */
 static void ia_teardown(struct kdapl_ia *ia)
 {
@@ -155,7 +157,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 	int i;
 
 	synchronize_srcu(&ia->srcu);
-	mutex_lock(&ia->teardown);
+	mutex_lock(&ia->teardown_lock);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		if (teardown_order[i] == KDAPL_EVD)
 			ia_recall_lent(ia);
@@ -166,13 +168,11 @@ static void ia_teardown(struct kdapl_ia *ia)
 			kdapl_conn_linger_flush(ia);
 	}
 	ia_drop_async(ia);
-	mutex_unlock(&ia->teardown);
+	mutex_unlock(&ia->teardown_lock);
 	kdapl_device_detach(ia->dev, &ia->on_dev);
 }
 
 /* ---- removal of the device ------------------------------------------ */
-
-/* Device removal */
 
 /**
  * kdapl_ia_device_gone - the device of an IA is being removed
@@ -185,7 +185,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 {
 	int i;
 
-	mutex_lock(&ia->teardown);
+	mutex_lock(&ia->teardown_lock);
 	WRITE_ONCE(ia->removed, true);
 	synchronize_srcu(&ia->srcu);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
@@ -195,7 +195,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 		if (teardown_order[i] == KDAPL_EP)
 			kdapl_conn_linger_flush(ia);
 	}
-	mutex_unlock(&ia->teardown);
+	mutex_unlock(&ia->teardown_lock);
 
 	kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
 			     kdapl_handle(&ia->obj), DAT_IA_CATASTROPHIC_ERROR);
@@ -213,8 +213,6 @@ void kdapl_ia_removed(struct list_head *on_dev)
 }
 
 /* ---- open ----------------------------------------------------------- */
-
-/* Open */
 
 /* How far an entry of the registry answers a request (G9). */
 static DAT_RETURN match_version(u32 major, u32 minor)
@@ -279,7 +277,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	ia->dev = dev;
 	ia->closing = true;
 	mutex_init(&ia->lock);
-	mutex_init(&ia->teardown);
+	mutex_init(&ia->teardown_lock);
 	for (i = 0; i < KDAPL_NR_TYPES; i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
 	INIT_LIST_HEAD(&ia->async_evds);
@@ -411,24 +409,10 @@ err_abort:
 	return ret;
 }
 
-/**
- * kdapl_ia_open - dat_ia_openv
- * @space: of the caller
- * @name: registry name, ends within DAT_NAME_MAX_LENGTH
- * @async_qlen: length of the async EVD if one is made
- * @async_evd: in: null, an EVD to use as well (I5), or in a user space
- *	       KDAPL_EVD_ASYNC_EXISTS; out: its handle
- * @major: version asked for
- * @minor: version asked for
- * @thread_safe: what the program asks for; the core is, so either will do
- * @handle: out
- *
- * May sleep.  Rules I1..I10, G9.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_ASYNC; DAT_INVALID_PARAMETER
- * /ARG1..ARG4; DAT_PROVIDER_NOT_FOUND /NAME_NOT_REGISTERED, /MAJOR_NOT_FOUND,
- * /MINOR_NOT_FOUND; DAT_INSUFFICIENT_RESOURCES /TEVD, /MEMORY.  Nothing was
- * made and nothing written unless DAT_SUCCESS.
+/*
+ * dat_ia_openv.  In a user space *@async_evd may be KDAPL_EVD_ASYNC_EXISTS (I6).
+ * @thread_safe is what the program asks for; the core is thread safe, so either will do.
+ * Nothing is written unless DAT_SUCCESS.
  */
 DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 			 DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
@@ -469,8 +453,6 @@ out:
 
 /* ---- close ---------------------------------------------------------- */
 
-/* Close */
-
 /* Is the caller an upcall of one of @ia's EVDs (I18)? */
 static bool ia_in_upcall(struct kdapl_ia *ia)
 {
@@ -479,9 +461,7 @@ static bool ia_in_upcall(struct kdapl_ia *ia)
 
 	mutex_lock(&ia->lock);
 	list_for_each_entry(obj, &ia->objects[KDAPL_EVD], on_ia) {
-		struct kdapl_evd *evd = kdapl_evd_of(obj);
-
-		if (READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current)
+		if (kdapl_evd_in_upcall(kdapl_evd_of(obj)))
 			found = true;
 	}
 	mutex_unlock(&ia->lock);
@@ -496,7 +476,7 @@ static bool ia_in_use(const struct kdapl_ia *ia)
 	return ia->nr_objects > 1 || atomic_read(&ia->async_evd->obj.users) > 1;
 }
 
-/* From here on no handle of @ia is found; of several callers one wins. */
+/* On success no handle of @ia is found any more.  Of several callers one wins. */
 static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -512,42 +492,26 @@ static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 	return ret;
 }
 
-/**
- * kdapl_ia_close - dat_ia_close
- * @space: of the caller
- * @handle: of an IA
- * @flags: DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG
- *
- * When it has returned DAT_SUCCESS every handle of the IA is dead and no upcall
- * or event of it comes any more (I17).  May sleep; not from an upcall of the
- * IA.  Rules I11..I18.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, also for all but the first of
- * several closers; DAT_INVALID_PARAMETER/ARG2; DAT_INVALID_STATE/RET_BAD_STATE(IA_IN_USE) from
- * an upcall, or for a graceful close with objects left or the async EVD lent.
- */
+/* dat_ia_close.  Sleeps until nothing of the IA is left; never for a peer (A10). */
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_CLOSE_FLAGS flags)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(2);
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-		goto out;
-	ret = RET_BAD_STATE(IA_IN_USE);
-	if (ia_in_upcall(ia))
-		goto out;
-	ret = ia_begin_close(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
-	if (ret != DAT_SUCCESS)
-		goto out;
-	ia_teardown(ia);
-	kdapl_object_retire(&ia->obj);
-out:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		ret = RET_BAD_ARG(2);
+	if (!ret && ia_in_upcall(op.obj->ia))
+		ret = RET_BAD_STATE(IA_IN_USE);
+	/* Not in the section: the teardown waits for all that are in there. */
+	if (!ret)
+		ret = ia_begin_close(op.obj->ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
+	if (!ret) {
+		ia_teardown(op.obj->ia);
+		kdapl_object_retire(op.obj);
+	}
+	return kdapl_op_end(&op, ret);
 }
 
 /**

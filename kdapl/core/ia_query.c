@@ -8,15 +8,13 @@
 #include "ep_attr.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
 #define PROVIDER_NAME		"kdapl"
 #define PROVIDER_VERSION_MAJOR	1
-
 #define PROVIDER_VERSION_MINOR	0
 
 /* ---- the registry --------------------------------------------------- */
-
-/* The registry */
 
 struct registry_walk {
 	int max;
@@ -48,17 +46,9 @@ static int registry_fill_one(struct kdapl_device *dev, void *arg)
 	return 0;
 }
 
-/**
- * kdapl_registry_list - dat_registry_list_providers (G12, G13)
- * @space: of the caller
- * @max: pointers in @list
- * @number: out: entries there are; also with ARG1
- * @list: pointers to structures of the caller, filled in order of registration
- *
- * A device is an entry while it has an address.  May sleep.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER /ARG1 for a @max too small, /ARG2
- * for a null @number, /ARG3 for a null @list or a null pointer in it.
+/*
+ * dat_registry_list_providers.  A device is an entry while it has an address in the
+ * space's network namespace.  May sleep.
  */
 DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 			       DAT_COUNT *number, DAT_PROVIDER_INFO *list[])
@@ -89,8 +79,6 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 }
 
 /* ---- attributes ----------------------------------------------------- */
-
-/* Query */
 
 static DAT_COUNT as_count(int n)
 {
@@ -211,21 +199,9 @@ static DAT_EVD_HANDLE async_handle(struct kdapl_ia *ia)
 	return handle;
 }
 
-/**
- * kdapl_ia_query - dat_ia_query
- * @space: of the caller
- * @handle: of an IA
- * @async_evd: out: the async EVD; may be NULL
- * @ia_mask: DAT_IA_FIELD_*
- * @ia_attr: out; all fields are filled if @ia_mask is not 0
- * @provider_mask: DAT_PROVIDER_FIELD_*
- * @provider_attr: out; all fields are filled if @provider_mask is not 0
- *
- * Addresses are good until the IA is closed.  In a user space upcall_policy,
- * which is pz_support there, means nothing.  May sleep.  Rules I20..I22.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER /ARG3, /ARG5
- * for unknown bits, /ARG4, /ARG6 for a null structure with a mask.
+/*
+ * dat_ia_query.  A mask that is not 0 fills its whole structure.  In a user space
+ * upcall_policy, which is pz_support there, means nothing.  May sleep.
  */
 DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
@@ -233,32 +209,23 @@ DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_PROVIDER_ATTR_MASK provider_mask,
 			  DAT_PROVIDER_ATTR *provider_attr)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = RET_BAD_ARG(3);
-	if (ia_mask & ~DAT_IA_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(4);
-	if (ia_mask && !ia_attr)
-		goto out;
-	ret = RET_BAD_ARG(5);
-	if (provider_mask & ~DAT_PROVIDER_FIELD_ALL)
-		goto out;
-	ret = RET_BAD_ARG(6);
-	if (provider_mask && !provider_attr)
-		goto out;
-
-	if (async_evd)
-		*async_evd = async_handle(ia);
-	if (ia_mask)
-		fill_ia_attr(ia_attr, ia);
-	if (provider_mask)
-		fill_provider_attr(provider_attr, ia);
-	ret = DAT_SUCCESS;
-out:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && ia_mask & ~DAT_IA_FIELD_ALL)
+		ret = RET_BAD_ARG(3);
+	if (!ret && ia_mask && !ia_attr)
+		ret = RET_BAD_ARG(4);
+	if (!ret && provider_mask & ~DAT_PROVIDER_FIELD_ALL)
+		ret = RET_BAD_ARG(5);
+	if (!ret && provider_mask && !provider_attr)
+		ret = RET_BAD_ARG(6);
+	if (!ret && async_evd)
+		*async_evd = async_handle(op.obj->ia);
+	if (!ret && ia_mask)
+		fill_ia_attr(ia_attr, op.obj->ia);
+	if (!ret && provider_mask)
+		fill_provider_attr(provider_attr, op.obj->ia);
+	return kdapl_op_end(&op, ret);
 }

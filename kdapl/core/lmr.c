@@ -15,7 +15,12 @@
 #include "drain.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
+static struct kdapl_lmr *lmr_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_lmr, obj);
+}
 
 /* The arguments of one creation, and what their handles name. */
 struct lmr_args {
@@ -90,7 +95,7 @@ static bool known_optimization(DAT_MEM_OPTIMIZE_FLAGS hint)
 	}
 }
 
-/* Where the memory begins; a source has that written down already. */
+/* Where the memory of an LMR without source begins. */
 static u64 start_of(const struct lmr_args *args)
 {
 	return args->mem_type == DAT_MEM_TYPE_PHYSICAL ?
@@ -98,7 +103,7 @@ static u64 start_of(const struct lmr_args *args)
 	       (uintptr_t)args->description.for_va;
 }
 
-/* By position, as E3 has it; the numbers differ between the two calls. */
+/* In the order of the arguments (E3), whose numbers differ between the two calls. */
 static DAT_RETURN check_args(const struct lmr_args *args)
 {
 	DAT_RETURN ret = check_mem_type(args->space, args->mem_type);
@@ -149,8 +154,8 @@ static DAT_RETURN reg_failed(int error)
 	}
 }
 
-/* Can the new LMR have the pages of its source just so (mt:M7, mt:M13)? */
-static bool shares(const struct lmr_args *args)
+/* Can the new LMR use the pages of its source as they are pinned (mt:M7, mt:M13)? */
+static bool shares_pages(const struct lmr_args *args)
 {
 	bool write = args->privileges & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
@@ -164,7 +169,7 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
 	return (struct kdapl_region_init) {
 		.user = args->space->user,
 		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
-		.source = shares(args) ? args->source->region : NULL,
+		.source = shares_pages(args) ? args->source->region : NULL,
 		.start = args->source ? args->source->start : start_of(args),
 		.length = args->source ? args->source->length : args->length,
 		.access = access_of(args->privileges),
@@ -177,13 +182,13 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
  * may take as long as the process likes (A10).  A source that cannot be shared
  * is pinned once more, by its address.
  */
-static DAT_RETURN pin(struct lmr_args *args)
+static DAT_RETURN lmr_pin(struct lmr_args *args)
 {
 	struct kdapl_device *dev = args->ia->dev;
 	struct kdapl_region_init init;
 	int ret;
 
-	if (!args->space->user || shares(args) || !dev->mr->pin)
+	if (!args->space->user || shares_pages(args) || !dev->mr->pin)
 		return DAT_SUCCESS;
 	init = region_init(args);
 	ret = dev->mr->pin(dev, &init);
@@ -195,10 +200,10 @@ static DAT_RETURN pin(struct lmr_args *args)
 
 static void lmr_release(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	kdapl_object_put(&lmr->pz->obj);
-	mutex_destroy(&lmr->release);
+	mutex_destroy(&lmr->region_lock);
 	kfree(lmr);
 }
 
@@ -209,15 +214,10 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 {
 	struct kdapl_lmr *lmr;
 
-	lmr = kzalloc(sizeof(*lmr), kdapl_gfp(args->space));
+	lmr = kdapl_object_alloc(sizeof(*lmr), KDAPL_LMR, args->ia, &lmr_ops);
 	if (!lmr)
 		return NULL;
-	if (kdapl_object_init(&lmr->obj, KDAPL_LMR, args->space, args->ia,
-			      &lmr_ops)) {
-		kfree(lmr);
-		return NULL;
-	}
-	mutex_init(&lmr->release);
+	mutex_init(&lmr->region_lock);
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
 	lmr->privileges = args->privileges;
@@ -294,7 +294,7 @@ static struct kdapl_lmr *lmr_find(struct kdapl_space *space,
 {
 	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_LMR);
 
-	return obj ? container_of(obj, struct kdapl_lmr, obj) : NULL;
+	return obj ? lmr_of(obj) : NULL;
 }
 
 static void args_put(const struct lmr_args *args)
@@ -305,17 +305,13 @@ static void args_put(const struct lmr_args *args)
 		kdapl_object_put(&args->source->obj);
 	if (args->pz)
 		kdapl_object_put(&args->pz->obj);
-	if (args->ia)
-		kdapl_object_put(&args->ia->obj);
 }
 
 /* All handles come before all other arguments (E3); undone by args_put(). */
-static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
+static DAT_RETURN args_find(struct lmr_args *args, struct kdapl_ia *ia,
 			    DAT_PZ_HANDLE pz)
 {
-	args->ia = kdapl_ia_find(args->space, ia);
-	if (!args->ia)
-		return RET_BAD_HANDLE(IA);
+	args->ia = ia;
 	if (args->mem_type == DAT_MEM_TYPE_LMR) {
 		args->source = lmr_find(args->space,
 					args->description.for_lmr_handle);
@@ -328,30 +324,10 @@ static DAT_RETURN args_find(struct lmr_args *args, DAT_IA_HANDLE ia,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_lmr_create - dat_lmr_create, dat_lmr_kcreate
- * @space: of the caller
- * @ia: adapter
- * @mem_type: DAT_MEM_TYPE_*
- * @region: what to register
- * @length: bytes; ignored for DAT_MEM_TYPE_LMR
- * @pz: zone
- * @privileges: DAT_MEM_PRIV_*
- * @mem_optimization: a hint, looked at in the kernel space only
- * @lmr_handle: out
- * @lmr_context: out, or NULL
- * @rmr_context: out, or NULL; 0 without remote rights (mt:M15)
- * @registered_size: out, or NULL; exact (mt:M16)
- * @registered_address: out, or NULL
- *
- * May sleep; in a user space called by the process whose memory it is.  Rules
- * mt:M5..M19, mt:M71..M77.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
- * DAT_INVALID_PARAMETER/ARG2 unknown type, /ARG3 not mapped, /ARG4 length, /ARG6
- * privileges or not writable, /ARG7 and /ARG8 hint and handle (core.h);
- * DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
+/*
+ * dat_lmr_create and dat_lmr_kcreate.  In a user space it is called by the process whose
+ * memory it is; @mem_type may be SHARED_VIRTUAL and not PHYSICAL, there is no
+ * @mem_optimization, and the handle is argument 7 instead of 8.
  */
 DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_MEM_TYPE mem_type,
@@ -374,24 +350,22 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		.handle = lmr_handle,
 	};
 	struct kdapl_lmr *lmr;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	ret = args_find(&args, ia, pz);
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = args_find(&args, op.obj->ia, pz);
 	if (!ret)
 		ret = check_args(&args);
 	if (!ret)
-		ret = pin(&args);
+		ret = lmr_pin(&args);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = lmr_make_used(&args, &lmr);
 	if (ret)
-		goto put;
-	ret = kdapl_ia_enter(args.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto put;
-	}
-	ret = lmr_make_used(&args, &lmr);
-	if (ret)
-		goto leave;
+		goto end;
 
 	*lmr_handle = kdapl_handle(&lmr->obj);
 	if (lmr_context)
@@ -403,11 +377,9 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	if (registered_address)
 		*registered_address = lmr->start;
 	kdapl_object_publish(&lmr->obj);
-leave:
-	kdapl_ia_leave(args.ia, idx);
-put:
+end:
 	args_put(&args);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
@@ -424,34 +396,19 @@ static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->registered_address = lmr->start;
 }
 
-/**
- * kdapl_lmr_query - dat_lmr_query
- * @space: of the caller
- * @lmr_handle: LMR
- * @mask: what is wanted; all is filled
- * @param: out
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_lmr_query.  Any context. */
 DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
 			   DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
-	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!lmr)
-		return RET_BAD_HANDLE(LMR);
-	if (mask & ~DAT_LMR_FIELD_ALL)
-		ret = RET_BAD_ARG(2);
-	else if (!param)
-		ret = RET_BAD_ARG(3);
-	else
-		lmr_fill(lmr, param);
-	kdapl_object_put(&lmr->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, lmr_handle, KDAPL_LMR,
+				  DAT_INVALID_HANDLE_LMR,
+				  mask & ~DAT_LMR_FIELD_ALL, param);
+	if (!ret)
+		lmr_fill(lmr_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -468,15 +425,15 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  */
 static void lmr_release_verbs(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
-	mutex_lock(&lmr->release);
+	mutex_lock(&lmr->region_lock);
 	if (lmr->region) {
 		WRITE_ONCE(lmr->lkey, 0);
 		obj->ia->dev->mr->dereg(lmr->region);
 		lmr->region = NULL;
 	}
-	mutex_unlock(&lmr->release);
+	mutex_unlock(&lmr->region_lock);
 }
 
 /*
@@ -487,7 +444,7 @@ static void lmr_release_verbs(struct kdapl_object *obj)
  */
 static void lmr_teardown(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	struct kdapl_lmr *lmr = lmr_of(obj);
 
 	lmr_release_verbs(obj);
 	if (kdapl_object_retire(obj))
@@ -500,7 +457,7 @@ static const struct kdapl_object_ops lmr_ops = {
 	.teardown = lmr_teardown,
 };
 
-/* For requests that name what is gone; no post does any more. */
+/* How long requests that name a freed LMR may take to end. */
 #define KEY_GONE_LIMIT	(2 * HZ)
 
 static void end_requests(struct kdapl_ia *ia, u32 lkey)
@@ -512,59 +469,42 @@ static void end_requests(struct kdapl_ia *ia, u32 lkey)
 		kdapl_ep_key_gone(kdapl_ep_of(obj), lkey, until);
 }
 
-/* Caller is in the section of the LMR's IA. */
-static DAT_RETURN lmr_unmake(struct kdapl_lmr *lmr)
+/* Caller is in the section of the LMR's IA, and has killed the LMR. */
+static void lmr_unmake(struct kdapl_lmr *lmr)
 {
 	struct kdapl_ia *ia = lmr->obj.ia;
 	u32 lkey = READ_ONCE(lmr->lkey);
 
-	switch (kdapl_object_kill(&lmr->obj)) {
-	case 0:
-		break;
-	case -EBUSY:
-		return RET_BAD_STATE(LMR_IN_USE);
-	default:
-		return RET_BAD_HANDLE(LMR);
-	}
 	/*
 	 * No post finds the LMR any more; those that did have handed its key to
-	 * the device, or never will (mt:T12).  Programs register and free often: do not wait for
+	 * the device, or never will (mt:T12).  Programs register and free
 	 * long.
 	 */
 	synchronize_rcu_expedited();
-	/* ORDER: the removal of the device must find it until it is released. */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	if (ia->dev->mute_faults)
 		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
 	kdapl_object_unuse(&lmr->pz->obj);
-	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_lmr_free - dat_lmr_free
- * @space: of the caller
- * @lmr_handle: LMR
- *
- * May sleep; any process; works without a device (mt:M79).  Of two racing calls
- * one wins (E114).  Rules mt:M22..M26.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE.
+/*
+ * dat_lmr_free.  Any process may call it, not only the one whose memory it is (mt:M79).
+ * Of two racing calls one wins (E114).
  */
 DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 {
-	struct kdapl_lmr *lmr = lmr_find(space, lmr_handle);
-	DAT_RETURN ret = RET_BAD_HANDLE(LMR);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!lmr)
-		return ret;
-	if (!kdapl_ia_enter_shell(lmr->obj.ia, &idx)) {
-		ret = lmr_unmake(lmr);
-		kdapl_ia_leave(lmr->obj.ia, idx);
-	}
-	kdapl_object_put(&lmr->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, lmr_handle, KDAPL_LMR,
+				   DAT_INVALID_HANDLE_LMR);
+	if (!ret)
+		ret = kdapl_op_kill(&op, RET_BAD_STATE(LMR_IN_USE));
+	if (!ret)
+		lmr_unmake(lmr_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -617,62 +557,29 @@ static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
 	rcu_read_unlock();
 }
 
-/**
- * kdapl_lmr_sync - dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write
- * @space: of the caller
- * @ia_handle: adapter
- * @segments: of LMRs of that adapter
- * @number: of segments
- * @rdma_read: before a peer reads, else around a peer's write
- *
- * Process context.  Rules mt:M67..M70.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 when a
- * segment is not inside an LMR of the adapter; DAT_INVALID_STATE when the device
- * is gone (E71).
+/*
+ * dat_lmr_sync_rdma_read and dat_lmr_sync_rdma_write, by @rdma_read.
  */
 DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			  const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
 			  bool rdma_read)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
-	DAT_RETURN ret = RET_BAD_ARG(2);
+	struct kdapl_op op;
+	DAT_RETURN ret;
 	DAT_VLEN i;
-	int idx;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	if (number && (!segments || !all_known(ia, segments, number)))
-		goto put;
-	ret = kdapl_ia_enter(ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto put;
-	}
-	for (i = 0; i < number; i++)
-		sync_segment(ia, &segments[i], rdma_read);
-	kdapl_ia_leave(ia, idx);
-put:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && number &&
+	    (!segments || !all_known(op.obj->ia, segments, number)))
+		ret = RET_BAD_ARG(2);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	for (i = 0; !ret && i < number; i++)
+		sync_segment(op.obj->ia, &segments[i], rdma_read);
+	return kdapl_op_end(&op, ret);
 }
 
-/**
- * kdapl_memtype_hint - dat_ia_memtype_hint
- * @space: of the caller
- * @ia_handle: adapter
- * @mem_type: as for dat_lmr_kcreate
- * @length: bytes
- * @mem_optimization: as for dat_lmr_kcreate
- * @preferred_length: out, or NULL; whole pages
- * @preferred_alignment: out, or NULL
- *
- * Any context.  Rule mt:M80.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 unknown
- * type, /ARG3 length 0 or not to be rounded up, /ARG4 unknown hint;
- * DAT_MODEL_NOT_SUPPORTED.
- */
+/* dat_ia_memtype_hint.  Any context. */
 DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 			      DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			      DAT_VLEN length,
@@ -680,12 +587,12 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 			      DAT_VLEN *preferred_length,
 			      DAT_VADDR *preferred_alignment)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	ret = check_mem_type(space, mem_type);
+	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = check_mem_type(space, mem_type);
 	if (!ret && (!length || length > U64_MAX - (PAGE_SIZE - 1)))
 		ret = RET_BAD_ARG(3);
 	if (!ret && !known_optimization(mem_optimization))
@@ -694,6 +601,5 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space,
 		*preferred_length = round_up(length, (u64)PAGE_SIZE);
 	if (!ret && preferred_alignment)
 		*preferred_alignment = PAGE_SIZE;
-	kdapl_object_put(&ia->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }

@@ -13,13 +13,18 @@
  * struct kdapl_pz - a Protection Zone
  * @obj: head; users are the LMRs, RMRs, SRQs and EPs in it (mt:M3)
  * @zone: NULL once the device is gone
- * @release: @zone is given back under it
+ * @zone_lock: @zone is given back under it
  */
 struct kdapl_pz {
 	struct kdapl_object obj;
 	struct kdapl_zone *zone;
-	struct mutex release;	/* a leaf */
+	struct mutex zone_lock;	/* a leaf */
 };
+
+static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_pz, obj);
+}
 
 /*
  * struct kdapl_lmr - a Local Memory Region
@@ -27,13 +32,13 @@ struct kdapl_pz {
  * @pz: its zone, with a use and a reference
  * @start: the first byte, as triplets name it
  * @length: registered bytes
- * @privileges: as asked; what local checks go by (mt:T30)
+ * @privileges: as asked; what sinks and binds are checked against (mt:T30, mt:M31)
  * @lkey: the device's key; 0 once the device is gone
  * @context: the lmr_context, key in kdapl_space.lmrs
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @region: NULL once the device is gone
  * @share: of @region
- * @release: @region is given back under it
+ * @region_lock: @region is given back under it
  * @mem_type: for queries
  * @description: for queries, as given
  */
@@ -50,7 +55,7 @@ struct kdapl_lmr {
 	u32 rmr_context;
 	struct kdapl_region *region;
 	u8 share;
-	struct mutex release;	/* a leaf */
+	struct mutex region_lock;	/* a leaf */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION description;
 };

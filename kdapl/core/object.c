@@ -254,6 +254,33 @@ static struct kdapl_object __rcu **object_slot(struct kdapl_object *obj)
 }
 
 /**
+ * kdapl_object_alloc - a new object of an IA, with one reference
+ * @size: of the structure that begins with the head
+ * @type: of the object
+ * @ia: its adapter, of which a reference is taken
+ * @ops: of the type; from here on @ops->release frees the structure
+ *
+ * The rest of the structure is zero.  Charged to the process whose space it is.
+ * May sleep.
+ *
+ * Return: the structure, or NULL: no memory, or the space is full.
+ */
+void *kdapl_object_alloc(size_t size, enum kdapl_type type,
+			 struct kdapl_ia *ia,
+			 const struct kdapl_object_ops *ops)
+{
+	struct kdapl_space *space = ia->obj.space;
+	struct kdapl_object *obj;
+
+	obj = kzalloc(size, kdapl_gfp(space));
+	if (obj && kdapl_object_init(obj, type, space, ia, ops)) {
+		kfree(obj);
+		return NULL;
+	}
+	return obj;
+}
+
+/**
  * kdapl_object_publish - make the handle work
  * @obj: completely built
  *

@@ -189,6 +189,9 @@ static inline gfp_t kdapl_gfp(const struct kdapl_space *space)
 int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 		      struct kdapl_space *space, struct kdapl_ia *ia,
 		      const struct kdapl_object_ops *ops);
+void *kdapl_object_alloc(size_t size, enum kdapl_type type,
+			 struct kdapl_ia *ia,
+			 const struct kdapl_object_ops *ops);
 void kdapl_object_abort(struct kdapl_object *obj);
 void kdapl_object_publish(struct kdapl_object *obj);
 bool kdapl_object_retire(struct kdapl_object *obj);

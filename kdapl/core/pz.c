@@ -8,12 +8,13 @@
 #include "core.h"
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 
 static void pz_release(struct kdapl_object *obj)
 {
-	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+	struct kdapl_pz *pz = kdapl_pz_of(obj);
 
-	mutex_destroy(&pz->release);
+	mutex_destroy(&pz->zone_lock);
 	kfree(pz);
 }
 
@@ -26,20 +27,15 @@ static DAT_RETURN pz_failed(int error)
 static const struct kdapl_object_ops pz_ops;
 
 /* Makes and publishes the zone.  Caller is in the section of @ia. */
-static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
-			  DAT_PZ_HANDLE *handle)
+static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 {
 	struct kdapl_zone *zone;
 	struct kdapl_pz *pz;
 
-	pz = kzalloc(sizeof(*pz), kdapl_gfp(space));
+	pz = kdapl_object_alloc(sizeof(*pz), KDAPL_PZ, ia, &pz_ops);
 	if (!pz)
 		return pz_failed(-ENOMEM);
-	if (kdapl_object_init(&pz->obj, KDAPL_PZ, space, ia, &pz_ops)) {
-		kfree(pz);
-		return pz_failed(-ENOMEM);
-	}
-	mutex_init(&pz->release);
+	mutex_init(&pz->zone_lock);
 	zone = ia->dev->mr->zone_create(ia->dev);
 	if (IS_ERR(zone)) {
 		kdapl_object_abort(&pz->obj);
@@ -51,41 +47,21 @@ static DAT_RETURN pz_make(struct kdapl_space *space, struct kdapl_ia *ia,
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_pz_create - dat_pz_create (mt:M1)
- * @space: in which @ia_handle is valid
- * @ia_handle: adapter
- * @pz_handle: out
- *
- * May sleep.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
- * null @pz_handle; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN, /MEMORY.
- */
+/* dat_pz_create */
 DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			   DAT_PZ_HANDLE *pz_handle)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(space, ia_handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!ia)
-		return RET_BAD_HANDLE(IA);
-	if (!pz_handle) {
+	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && !pz_handle)
 		ret = RET_BAD_ARG(2);
-		goto put;
-	}
-	ret = kdapl_ia_enter(ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto put;
-	}
-	ret = pz_make(space, ia, pz_handle);
-	kdapl_ia_leave(ia, idx);
-put:
-	kdapl_object_put(&ia->obj);
-	return ret;
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = pz_make(op.obj->ia, pz_handle);
+	return kdapl_op_end(&op, ret);
 }
 
 /**
@@ -101,37 +77,22 @@ struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE handle)
 {
 	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_PZ);
 
-	return obj ? container_of(obj, struct kdapl_pz, obj) : NULL;
+	return obj ? kdapl_pz_of(obj) : NULL;
 }
 
-/**
- * kdapl_pz_query - dat_pz_query
- * @space: in which @pz_handle is valid
- * @pz_handle: zone
- * @mask: what is wanted
- * @param: out
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_pz_query.  Any context. */
 DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			  DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
-	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!pz)
-		return RET_BAD_HANDLE(PZ);
-	if (mask & ~DAT_PZ_FIELD_ALL)
-		ret = RET_BAD_ARG(2);
-	else if (!param)
-		ret = RET_BAD_ARG(3);
-	else
-		param->ia_handle = kdapl_handle(&pz->obj.ia->obj);
-	kdapl_object_put(&pz->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, pz_handle, KDAPL_PZ,
+				  DAT_INVALID_HANDLE_PZ,
+				  mask & ~DAT_PZ_FIELD_ALL, param);
+	if (!ret)
+		param->ia_handle = kdapl_handle(&op.obj->ia->obj);
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -144,20 +105,20 @@ DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
  */
 static void pz_release_verbs(struct kdapl_object *obj)
 {
-	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+	struct kdapl_pz *pz = kdapl_pz_of(obj);
 
-	mutex_lock(&pz->release);
+	mutex_lock(&pz->zone_lock);
 	if (pz->zone)
 		obj->ia->dev->mr->zone_destroy(pz->zone);
 	pz->zone = NULL;
-	mutex_unlock(&pz->release);
+	mutex_unlock(&pz->zone_lock);
 }
 
 /*
  * Take a zone away from its consumer
- * @obj: a PZ, all objects in it are gone
+ * @obj: a PZ that nobody uses any more
  *
- * Tear-down of the IA (I15).  May sleep.
+ * For a free, and for the tear-down of the IA (I15).  May sleep.
  */
 static void pz_teardown(struct kdapl_object *obj)
 {
@@ -171,46 +132,18 @@ static const struct kdapl_object_ops pz_ops = {
 	.teardown = pz_teardown,
 };
 
-/* Caller is in the section of the zone's IA. */
-static DAT_RETURN pz_unmake(struct kdapl_object *obj)
-{
-	switch (kdapl_object_kill(obj)) {
-	case 0:
-		break;
-	case -EBUSY:
-		return RET_BAD_STATE(PZ_IN_USE);
-	default:
-		return RET_BAD_HANDLE(PZ);
-	}
-	/* ORDER: the removal of the device must find it until it is released. */
-	pz_release_verbs(obj);
-	kdapl_object_retire(obj);
-	return DAT_SUCCESS;
-}
-
-/**
- * kdapl_pz_free - dat_pz_free (mt:M3)
- * @space: in which @pz_handle is valid
- * @pz_handle: zone
- *
- * May sleep; works without a device.  Of two racing calls one wins (E114).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE.
- */
+/* dat_pz_free.  Of two racing calls one wins (E114). */
 DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
 {
-	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!pz)
-		return RET_BAD_HANDLE(PZ);
-	if (kdapl_ia_enter_shell(pz->obj.ia, &idx)) {
-		ret = RET_BAD_HANDLE(PZ);
-	} else {
-		ret = pz_unmake(&pz->obj);
-		kdapl_ia_leave(pz->obj.ia, idx);
-	}
-	kdapl_object_put(&pz->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, pz_handle, KDAPL_PZ,
+				   DAT_INVALID_HANDLE_PZ);
+	if (!ret)
+		ret = kdapl_op_kill(&op, RET_BAD_STATE(PZ_IN_USE));
+	/* The handle is retired last: until then the device's removal waits for us. */
+	if (!ret)
+		pz_teardown(op.obj);
+	return kdapl_op_end(&op, ret);
 }

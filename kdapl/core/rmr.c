@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include "ia.h"
 #include "lmr.h"
+#include "op.h"
 #include "rmr.h"
 #include "../trace.h"
 
@@ -58,7 +59,7 @@ static void window_release(struct kdapl_rmr *rmr)
 {
 	struct kdapl_window *window;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	window = rmr->window;
 	rmr->window = NULL;
@@ -75,7 +76,7 @@ static void window_renew(struct kdapl_rmr *rmr)
 {
 	int ret;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	if (!rmr->window)
 		return;
 	ret = mr_ops(rmr)->window_renew(rmr->window);
@@ -84,24 +85,21 @@ static void window_renew(struct kdapl_rmr *rmr)
 }
 
 /*
- * Drops both bindings: no key admits anything any more.  If a bind is
- * outstanding, its completion may be seen from here on, and the EVD is told to
- * look for it.
- *
- * @cookie and @due end in one step.  If kdapl_rmr_complete() saw this bind's
- * cookie after @due had gone, it would have the RMR settled a second time, and
- * that would hit the next bind.
+ * Afterwards the RMR shows nothing, and the completion of an outstanding bind, which
+ * waited for that, can be taken.  @cookie and @due are cleared together.  If @due were
+ * cleared first, a look at the completion in between would set it again, and the
+ * renewal would then hit the next bind.
  */
-static void rmr_drop_bindings(struct kdapl_rmr *rmr)
+static void rmr_unbound(struct kdapl_rmr *rmr)
 {
 	struct kdapl_evd *evd = NULL;
 
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	binding_drop(&rmr->now);
 	binding_drop(&rmr->next);
 	if (rmr->cookie) {
-		/* Once the completion is seen, nothing of ours keeps the EVD. */
+		/* Once the completion has been taken the EVD may be freed. */
 		evd = rmr->cookie->dir->evd;
 		kdapl_object_get(&evd->obj);
 	}
@@ -114,38 +112,37 @@ static void rmr_drop_bindings(struct kdapl_rmr *rmr)
 	}
 }
 
-/* The end of an RMR.  No work request of a bind is on a queue pair. */
-static void rmr_end(struct kdapl_rmr *rmr)
+/* The end of an RMR; no bind is on a send queue. */
+static void rmr_finish(struct kdapl_rmr *rmr)
 {
-	lockdep_assert_held(&rmr->release);
+	lockdep_assert_held(&rmr->window_lock);
 	window_release(rmr);
-	rmr_drop_bindings(rmr);
+	rmr_unbound(rmr);
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
 }
 
 /*
- * Does what rmr_settle_later() found due: a bind has failed, an earlier renewal
- * has, or the RMR was freed while a bind was outstanding.  Until it is done no
- * bind begins.
+ * Puts an RMR in order after a bind that failed or a renewal that failed, or ends it
+ * if it was freed with a bind outstanding.  No bind begins while that is due.
  */
 static void rmr_settle(struct kdapl_rmr *rmr)
 {
 	bool due, dead;
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	due = rmr->due;
 	dead = rmr->dead;
 	spin_unlock_irq(&rmr->lock);
 	if (due && dead) {
-		rmr_end(rmr);
+		rmr_finish(rmr);
 	} else if (due) {
 		window_renew(rmr);
-		rmr_drop_bindings(rmr);
+		rmr_unbound(rmr);
 	}
-	mutex_unlock(&rmr->release);
+	mutex_unlock(&rmr->window_lock);
 }
 
 /* ---- creation and query ---------------------------------------------------------- */
@@ -156,11 +153,11 @@ static void rmr_release(struct kdapl_object *obj)
 
 	atomic_dec(&obj->space->nr_rmrs);
 	kdapl_object_put(&rmr->pz->obj);
-	mutex_destroy(&rmr->release);
+	mutex_destroy(&rmr->window_lock);
 	kfree(rmr);
 }
 
-/* rmr_settle_later() took a reference for it. */
+/* rmr_settle_soon() took a reference for it. */
 static void rmr_work(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
@@ -169,11 +166,11 @@ static void rmr_work(struct work_struct *work)
 	kdapl_object_put(&rmr->obj);
 }
 
-/* Has the RMR settled in process context. */
-static void rmr_settle_later(struct kdapl_rmr *rmr)
+/* Caller holds @rmr->lock. */
+static void rmr_settle_soon(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->lock);
-	/* The work is under way.  Who frees the RMR waits for it. */
+	/* The work is on its way already. */
 	if (rmr->due)
 		return;
 	rmr->due = true;
@@ -182,7 +179,7 @@ static void rmr_settle_later(struct kdapl_rmr *rmr)
 		kdapl_object_put(&rmr->obj);
 }
 
-static DAT_RETURN create_failed(int error)
+static DAT_RETURN rmr_create_failed(int error)
 {
 	if (error == -EOPNOTSUPP)
 		return RET(MODEL_NOT_SUPPORTED);
@@ -200,24 +197,17 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 
 	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
 		return NULL;
-	rmr = kzalloc(sizeof(*rmr), kdapl_gfp(space));
-	if (!rmr)
-		goto err_count;
-	if (kdapl_object_init(&rmr->obj, KDAPL_RMR, space, pz->obj.ia,
-			      &rmr_ops))
-		goto err_free;
+	rmr = kdapl_object_alloc(sizeof(*rmr), KDAPL_RMR, pz->obj.ia, &rmr_ops);
+	if (!rmr) {
+		atomic_dec(&space->nr_rmrs);
+		return NULL;
+	}
 	spin_lock_init(&rmr->lock);
-	mutex_init(&rmr->release);
+	mutex_init(&rmr->window_lock);
 	INIT_WORK(&rmr->work, rmr_work);
 	kdapl_object_get(&pz->obj);
 	rmr->pz = pz;
 	return rmr;
-
-err_free:
-	kfree(rmr);
-err_count:
-	atomic_dec(&space->nr_rmrs);
-	return NULL;
 }
 
 /* Makes and publishes an RMR.  Caller is in the section of the zone's IA. */
@@ -229,14 +219,14 @@ static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
 
 	rmr = rmr_alloc(pz);
 	if (!rmr)
-		return create_failed(-ENOMEM);
+		return rmr_create_failed(-ENOMEM);
 	if (!kdapl_object_use(&pz->obj)) {
 		ret = RET_BAD_HANDLE(PZ);
 		goto abort;
 	}
 	window = mr_ops(rmr)->window_create(pz->zone);
 	if (IS_ERR(window)) {
-		ret = create_failed(PTR_ERR(window));
+		ret = rmr_create_failed(PTR_ERR(window));
 		goto unuse;
 	}
 	rmr->window = window;
@@ -251,40 +241,21 @@ abort:
 	return ret;
 }
 
-/**
- * kdapl_rmr_create - dat_rmr_create
- * @space: of the caller
- * @pz_handle: zone
- * @rmr_handle: out
- *
- * May sleep.  Rule mt:M28.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2 for a
- * null @rmr_handle; DAT_INVALID_STATE when the device is gone (E71);
- * DAT_MODEL_NOT_SUPPORTED for a device without fast registration;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
- */
+/* dat_rmr_create */
 DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			    DAT_RMR_HANDLE *rmr_handle)
 {
-	struct kdapl_pz *pz = kdapl_pz_find(space, pz_handle);
-	DAT_RETURN ret = RET_BAD_ARG(2);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!pz)
-		return RET_BAD_HANDLE(PZ);
-	if (!rmr_handle)
-		goto put;
-	ret = kdapl_ia_enter(pz->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_PZ);
-		goto put;
-	}
-	ret = rmr_make(pz, rmr_handle);
-	kdapl_ia_leave(pz->obj.ia, idx);
-put:
-	kdapl_object_put(&pz->obj);
-	return ret;
+	ret = kdapl_op_find(&op, space, pz_handle, KDAPL_PZ, DAT_INVALID_HANDLE_PZ);
+	if (!ret && !rmr_handle)
+		ret = RET_BAD_ARG(2);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = rmr_make(kdapl_pz_of(op.obj), rmr_handle);
+	return kdapl_op_end(&op, ret);
 }
 
 static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
@@ -300,34 +271,19 @@ static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
-/**
- * kdapl_rmr_query - dat_rmr_query
- * @space: of the caller
- * @rmr_handle: RMR
- * @mask: what is wanted; all is filled
- * @param: out; zeros for what an unbound RMR does not have (mt:M41)
- *
- * Any context; works without a device (E71).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits in @mask, /ARG3 for a null @param.
- */
+/* dat_rmr_query.  Any context. */
 DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
-	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!rmr)
-		return RET_BAD_HANDLE(RMR);
-	if (mask & ~DAT_RMR_FIELD_ALL)
-		ret = RET_BAD_ARG(2);
-	else if (!param)
-		ret = RET_BAD_ARG(3);
-	else
-		rmr_fill(rmr, param);
-	kdapl_object_put(&rmr->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, rmr_handle, KDAPL_RMR,
+				  DAT_INVALID_HANDLE_RMR,
+				  mask & ~DAT_RMR_FIELD_ALL, param);
+	if (!ret)
+		rmr_fill(rmr_of(op.obj), param);
+	return kdapl_op_end(&op, ret);
 }
 
 /* ---- binds ------------------------------------------------------------------------- */
@@ -478,7 +434,7 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	if (err) {
 		ret = bind_refused(err);
 		if (err == -ENOMEM)
-			rmr_settle_later(rmr);
+			rmr_settle_soon(rmr);
 		if (bind->lmr)
 			kdapl_object_unuse(&bind->lmr->obj);
 		goto out;
@@ -533,7 +489,7 @@ bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 		goto out;
 	if (!success || rmr->dead) {
 		settled = false;
-		rmr_settle_later(rmr);
+		rmr_settle_soon(rmr);
 		goto out;
 	}
 	binding_drop(&rmr->now);
@@ -616,9 +572,9 @@ static void rmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	window_release(rmr);
-	mutex_unlock(&rmr->release);
+	mutex_unlock(&rmr->window_lock);
 }
 
 /*
@@ -631,9 +587,9 @@ static void rmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
-	mutex_lock(&rmr->release);
-	rmr_end(rmr);
-	mutex_unlock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
+	rmr_finish(rmr);
+	mutex_unlock(&rmr->window_lock);
 	kdapl_object_retire(obj);
 }
 
@@ -652,7 +608,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 {
 	bool dead, busy;
 
-	mutex_lock(&rmr->release);
+	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	dead = rmr->dead;
 	busy = rmr->cookie;
@@ -667,42 +623,27 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 		busy = READ_ONCE(rmr->cookie);
 	}
 	if (!dead && !busy)
-		rmr_end(rmr);
-	mutex_unlock(&rmr->release);
+		rmr_finish(rmr);
+	mutex_unlock(&rmr->window_lock);
 	if (dead)
 		return RET_BAD_HANDLE(RMR);
-	/*
-	 * ORDER: until the window is given back, the removal of the device has
-	 * to find the RMR, and it goes by the IA's list.
-	 */
+	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&rmr->obj);
 	return DAT_SUCCESS;
 }
 
-/**
- * kdapl_rmr_free - dat_rmr_free
- * @space: of the caller
- * @rmr_handle: RMR, bound or not
- *
- * May sleep; any process; works without a device.  Of two racing calls one wins
- * (E114).  On return no key of the RMR admits anything and its LMR is no longer
- * in use by it (mt:M43), unless a bind is outstanding: then that is so when its
- * completion can be seen (mt:M44).
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
+/*
+ * dat_rmr_free.  Of two racing calls one wins (E114).  While a bind is outstanding the
+ * LMR stays in use until its completion can be seen (mt:M44).
  */
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle)
 {
-	struct kdapl_rmr *rmr = rmr_find(space, rmr_handle);
-	DAT_RETURN ret = RET_BAD_HANDLE(RMR);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!rmr)
-		return ret;
-	if (!kdapl_ia_enter_shell(rmr->obj.ia, &idx)) {
-		ret = rmr_unmake(rmr);
-		kdapl_ia_leave(rmr->obj.ia, idx);
-	}
-	kdapl_object_put(&rmr->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, rmr_handle, KDAPL_RMR,
+				   DAT_INVALID_HANDLE_RMR);
+	if (!ret)
+		ret = rmr_unmake(rmr_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }

@@ -35,10 +35,10 @@ struct kdapl_binding {
  * @dead: it was freed; the completion of the outstanding bind ends it (mt:M44)
  * @due: rmr_settle() in rmr.c has to run; until then no bind begins, and the
  *	 completion of the outstanding one is not seen
- * @release: held while @window is renewed or given back; takes no other lock
+ * @window_lock: held while @window is renewed or given back; takes no other lock
  *	     but @lock
  * @gone: the end is over, and only the memory of the object is left; under
- *	  @release
+ *	  @window_lock
  * @work: rmr_work() in rmr.c
  */
 struct kdapl_rmr {
@@ -51,7 +51,7 @@ struct kdapl_rmr {
 	struct kdapl_cookie *cookie;
 	bool dead;
 	bool due;
-	struct mutex release;	/* a leaf but for @lock */
+	struct mutex window_lock;	/* inside it only @lock */
 	bool gone;
 	struct work_struct work;
 };

@@ -792,7 +792,8 @@ EXPORT_SYMBOL(dat_evd_free);
  *	completions are not wanted
  * @request_completion_evd_handle: the same for requests
  * @connect_evd_handle: an EVD with the CONNECTION flag, or null
- * @ep_attributes: null: defaults
+ * @ep_attributes: null: defaults, among them RDMA read depths of 4 both ways,
+ *	or what the device has if that is less
  * @ep_handle: out: an EP in state Unconnected
  *
  * What is null can be set by dat_ep_modify(); PZ and connect EVD are needed for
@@ -1072,7 +1073,7 @@ EXPORT_SYMBOL(dat_ep_set_watermark);
  * dat_ep_post_send - post a send
  * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
  * @num_segments: 0 .. max_request_iov
- * @local_iov: parts of LMRs with local read, all of the EP's PZ; copied
+ * @local_iov: parts of LMRs, all of the EP's PZ; copied
  * @user_cookie: comes back in the completion
  * @completion_flags: SUPPRESS, SOLICITED_WAIT, BARRIER_FENCE, and UNSIGNALLED
  *	if the EP's attributes have it
@@ -1084,9 +1085,9 @@ EXPORT_SYMBOL(dat_ep_set_watermark);
  * that is not inside its LMR, or more bytes than max_message_size, /ARG5 for
  * the flags; DAT_INVALID_STATE/EP_... when the EP is neither Connected nor
  * Disconnected; DAT_PROTECTION_VIOLATION/READ for a context of no LMR, or of
- * one in another PZ; DAT_PRIVILEGES_VIOLATION/READ for an LMR without local
- * read; DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos are
- * outstanding; DAT_INTERNAL_ERROR when the device refuses the request.
+ * one in another PZ; DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos
+ * are outstanding; DAT_INTERNAL_ERROR when the device refuses the request.
+ * Every LMR can be read from, whatever privileges it has (mt:T30).
  */
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
@@ -1179,7 +1180,7 @@ EXPORT_SYMBOL(dat_ep_post_rdma_read);
  * dat_ep_post_rdma_write - write to the peer's memory
  * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
  * @num_segments: 0 .. max_rdma_write_iov
- * @local_iov: parts of LMRs with local read, all of the EP's PZ; copied
+ * @local_iov: parts of LMRs, all of the EP's PZ; copied
  * @user_cookie: comes back in the completion
  * @remote_iov: the peer's memory, at least as long as the local segments
  * @completion_flags: SUPPRESS, BARRIER_FENCE, and UNSIGNALLED if the EP's

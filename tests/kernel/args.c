@@ -481,8 +481,24 @@ static void ep_attributes(void)
 	BAD_ARG(dat_ep_create(side_b.ia, side_b.pz, NULL, NULL, NULL,
 			      &node_attr, NULL), 7);
 	CHECK(!ep);
-	if (OK(dat_ep_create(side_b.ia, NULL, NULL, NULL, NULL, NULL, &ep)))
-		OK(dat_ep_free(ep));
+}
+
+static void ep_defaults(void)
+{
+	static DAT_IA_ATTR ia;
+	DAT_EP_PARAM param;
+	DAT_EP_HANDLE ep;
+
+	if (!OK(dat_ia_query(side_b.ia, NULL, DAT_IA_ALL, &ia, 0, NULL)) ||
+	    !OK(dat_ep_create(side_b.ia, NULL, NULL, NULL, NULL, NULL, &ep)))
+		return;
+	if (OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param))) {
+		CHECK(param.ep_attr.max_rdma_read_in ==
+		      min(4, ia.max_rdma_read_per_ep_in));
+		CHECK(param.ep_attr.max_rdma_read_out ==
+		      min(4, ia.max_rdma_read_per_ep_out));
+	}
+	OK(dat_ep_free(ep));
 }
 
 static void ep_values(void)
@@ -711,6 +727,7 @@ const struct test_case args_cases[] = {
 	  ia_values },
 	{ "E13 E17 E41 E50 E53 E58 E59 E110", "bad values: EVD", evd_values },
 	{ "E.1", "bad endpoint attributes", ep_attributes },
+	{ "E.1", "default endpoint: RDMA read depths", ep_defaults },
 	{ "D1 C12 C13 C14 C18 M4 A.5 mt:M66", "bad values: EP", ep_values },
 	{ "P1 P4 P17 P32", "bad values: service points", sp_values },
 	{ "mt:M3 mt:M10..M12 mt:M17 mt:M69 mt:M71 mt:M73 mt:M75 mt:M76",

@@ -135,10 +135,10 @@ static void of_another(void)
 	if (!link_new(&link, NULL, NULL) ||
 	    !mem_new(&side_a, &first, 8192, DAT_MEM_PRIV_NONE_FLAG))
 		goto out;
-	/* mt:M12: good for nothing but this. */
+	/* mt:M12: nobody can write to it. */
 	iov = piece(&first, 0, 8);
-	IS(dat_ep_post_send(link.a.ep, 1, &iov, (DAT_CONTEXT) {}, 0),
-	   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	IS(dat_ep_post_recv(link.a.ep, 1, &iov, (DAT_CONTEXT) {}, 0),
+	   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	region.for_lmr_handle = first.lmr;
 	mem_fill(&first, 0, 3000, 4);
 	second.va = first.va;

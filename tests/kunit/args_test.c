@@ -1006,6 +1006,28 @@ static void ep_attributes(struct kunit *test)
 	}
 }
 
+/* E.1: without attributes there are RDMA reads, as many as 4 or the device has. */
+static void ep_default_reads(struct kunit *test)
+{
+	static const struct {
+		int device_in, device_out, in, out;
+	} depths[] = { { 16, 16, 4, 4 }, { 4, 3, 4, 3 }, { 1, 128, 1, 4 }, { 0, 0, 0, 0 } };
+	struct args *a = args_of(test);
+	DAT_EP_PARAM param;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
+		a->b->fake->dev->attrs.max_qp_rd_atom = depths[i].device_in;
+		a->b->fake->dev->attrs.max_qp_init_rd_atom = depths[i].device_out;
+		KUNIT_ASSERT_EQ(test, DONE, create_with(a, NULL));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_query(S, a->out.handle,
+							   DAT_EP_FIELD_ALL, &param));
+		KUNIT_EXPECT_EQ(test, depths[i].in, param.ep_attr.max_rdma_read_in);
+		KUNIT_EXPECT_EQ(test, depths[i].out, param.ep_attr.max_rdma_read_out);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(S, a->out.handle));
+	}
+}
+
 static void ep_create_args(struct kunit *test)
 {
 	DAT_EP_ATTR qos = { .qos = DAT_QOS_PREMIUM };
@@ -1402,7 +1424,7 @@ static void post_memory(struct kunit *test)
 	REFUSED(IR(CREDITS), read_to(a, 1, &s, &remote, 0));
 }
 
-/* mt:T29: zone and rights. */
+/* mt:T29, mt:T30: zone and rights; every LMR can be a source. */
 static void post_rights(struct kunit *test)
 {
 	DAT_REGION_DESCRIPTION region = { };
@@ -1433,13 +1455,11 @@ static void post_rights(struct kunit *test)
 	REFUSED(DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE),
 		recv_to(a, 1, &s, 0));
 	s.lmr_context = none;
-	REFUSED(DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ),
-		send_to(a, 1, &s, 0));
+	KUNIT_EXPECT_EQ(test, DONE, send_to(a, 1, &s, 0));
 	REFUSED(DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE),
 		recv_to(a, 1, &s, 0));
 	s.lmr_context = write;
-	REFUSED(DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ),
-		write_to(a, 1, &s, &remote, 0));
+	KUNIT_EXPECT_EQ(test, DONE, write_to(a, 1, &s, &remote, 0));
 	KUNIT_EXPECT_EQ(test, DONE, recv_to(a, 1, &s, 0));
 	s.lmr_context = read;
 	REFUSED(DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE),
@@ -1597,6 +1617,7 @@ static struct kunit_case kdapl_args_cases[] = {
 	KUNIT_CASE(evd_create_args),
 	KUNIT_CASE(evd_args),
 	KUNIT_CASE(ep_attributes),
+	KUNIT_CASE(ep_default_reads),
 	KUNIT_CASE(ep_create_args),
 	KUNIT_CASE(ep_query_args),
 	KUNIT_CASE(ep_modify_args),

@@ -15,7 +15,7 @@ static void count_evd(struct kdapl_evd *evd, struct census *c)
 
 	for (i = 0; i < KDAPL_STREAM_NR_FLAGS; i++)
 		c->streams += s->recv[i] + s->request[i];
-	c->streams += s->other + s->entries + evd->queues;
+	c->streams += s->other + s->entries + evd->nr_qps;
 	c->room += evd->nr_fifo + evd->nr_slots;
 }
 

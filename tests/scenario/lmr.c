@@ -213,10 +213,9 @@ static DAT_RETURN no_protection(enum transfer dto)
 			 DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 }
 
-static DAT_RETURN no_privilege(enum transfer dto)
+static DAT_RETURN no_privilege(void)
 {
-	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, is_sink(dto) ?
-			 DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
+	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 }
 
 /* One segment of 8 bytes, or two. */
@@ -246,6 +245,19 @@ static void outside(struct pair *p, enum transfer dto, const struct mem *mem)
 	s.virtual_address = ~0ULL;
 	s.segment_length = 8;
 	post_is(p, dto, s, NULL, arg3);
+}
+
+/* mt:T30: local read is implied. */
+static void source_works(struct pair *p, const struct mem *mem)
+{
+	DAT_LMR_TRIPLET iov = piece(mem, 0, 8);
+
+	OK(node_recv(&p->b, 0, 8, 41));
+	OK(post_iov(p, SEND, 1, &iov, 8, 42));
+	want_done(p->b.recv, p->b.ep, 41, DAT_DTO_SUCCESS);
+	want_done(p->a.request, p->a.ep, 42, DAT_DTO_SUCCESS);
+	OK(post_iov(p, WRITE_FROM, 1, &iov, 8, 43));
+	want_done(p->a.request, p->a.ep, 43, DAT_DTO_SUCCESS);
 }
 
 /* mt:T29: exists, range, zone, right, segment by segment; mt:T30. */
@@ -278,18 +290,20 @@ static void posts_checked(void)
 		outside(&p, dto, without);
 		post_is(&p, dto, piece(&foreign, 0, 8), NULL,
 			no_protection(dto));
-		post_is(&p, dto, piece(without, 0, 8), NULL,
-			no_privilege(dto));
 		/* The first segment that is wrong decides. */
 		bad = piece(&dead, 0, 8);
 		post_is(&p, dto, good, &bad, no_protection(dto));
 		post_is(&p, dto, piece(without, 0, 8), &bad,
-			no_privilege(dto));
+			is_sink(dto) ? no_privilege() : no_protection(dto));
 		bad = piece(without, 0, 8);
-		post_is(&p, dto, good, &bad, no_privilege(dto));
 		post_is(&p, dto, piece(&dead, 0, 8), &bad,
 			no_protection(dto));
+		if (!is_sink(dto))
+			continue;
+		post_is(&p, dto, bad, NULL, no_privilege());
+		post_is(&p, dto, good, &bad, no_privilege());
 	}
+	source_works(&p, &no_rights[0]);
 	/* mt:T31: nothing was posted, nothing has happened. */
 	idle(p.a.ep);
 	nothing_more(p.a.request);

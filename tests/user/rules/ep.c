@@ -5,7 +5,9 @@
 static void create_arguments(void)
 {
 	DAT_EP_ATTR attr = small_attr();
+	DAT_EP_PARAM param;
 	DAT_EP_HANDLE ep;
+	DAT_COUNT depth;
 
 	rig_open(&a);
 #define BAD(field, value)						\
@@ -40,6 +42,11 @@ static void create_arguments(void)
 	CHECK_RET(dat_ep_create(a.ia, a.pz, a.recv, a.req, a.conn, &attr, &ep),
 		  ERR2(MODEL_NOT_SUPPORTED, 0));
 	OK(dat_ep_create(a.ia, NULL, NULL, NULL, NULL, NULL, &ep));
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	depth = a.attr.max_rdma_read_per_ep_in;
+	CHECK_EQ(param.ep_attr.max_rdma_read_in, depth < 4 ? depth : 4);
+	depth = a.attr.max_rdma_read_per_ep_out;
+	CHECK_EQ(param.ep_attr.max_rdma_read_out, depth < 4 ? depth : 4);
 	OK(dat_ep_free(ep));
 }
 

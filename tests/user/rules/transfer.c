@@ -2,7 +2,6 @@
 /* Transfers (mt: T; ep: D18, D52, L; ev: E35, E45, E46). */
 #include "rig.h"
 
-#define NO_READ		ERR2(PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ)
 #define NO_WRITE	ERR2(PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE)
 #define NOT_MINE_READ	ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ)
 #define NOT_MINE_WRITE	ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_WRITE)
@@ -295,9 +294,13 @@ static void rights_and_zones(void)
 	/* mt:T30: what was asked for counts, not what the device needed */
 	extra_lmr(&a, a.pz, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &t, NULL);
 	CHECK_RET(dat_ep_post_recv(ep_a, 1, &t, cookie(1), 0), NO_WRITE);
-	CHECK_RET(dat_ep_post_send(ep_a, 1, &t, cookie(1), 0), NO_READ);
-	CHECK_RET(dat_ep_post_rdma_write(ep_a, 1, &t, cookie(1), &r, 0),
-		  NO_READ);
+	/* ... but every LMR can be a source */
+	OK(post_recv(&b, ep_b, 0, 64, 4));
+	OK(dat_ep_post_send(ep_a, 1, &t, cookie(5), 0));
+	completes(b.recv, ep_b, 4, DAT_DTO_SUCCESS);
+	completes(a.req, ep_a, 5, DAT_DTO_SUCCESS);
+	OK(dat_ep_post_rdma_write(ep_a, 1, &t, cookie(6), &r, 0));
+	completes(a.req, ep_a, 6, DAT_DTO_SUCCESS);
 	/* mt:T35: a read needs no remote right on its sink */
 	extra_lmr(&a, a.pz, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &t, NULL);
 	OK(dat_ep_post_rdma_read(ep_a, 1, &t, cookie(3), &r, 0));
