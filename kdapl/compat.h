@@ -51,4 +51,15 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #define kdapl_assign_str(dst, src) __assign_str(dst)
 #endif
 
+/*
+ * For an array on the stack of the data path that is filled as far as it is
+ * read.  A kernel with CONFIG_INIT_STACK_ALL_ZERO clears it at each call else.
+ * Newer compilers know the attribute; others do not clear the stack.
+ */
+#if __has_attribute(__uninitialized__)
+#define kdapl_uninitialized __attribute__((__uninitialized__))
+#else
+#define kdapl_uninitialized
+#endif
+
 #endif /* KDAPL_COMPAT_H */

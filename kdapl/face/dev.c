@@ -168,8 +168,6 @@ static const struct kdapl_dev_call calls[] = {
 	CALL_PAD(EP_FREE, handle, ep_free, NULL),
 	CALL_PAD(EP_PRIVATE_DATA, ep_private_data, ep_private_data, NULL),
 
-	CALL_PAD(POST, post, post, NULL),
-
 	CALL(PSP_CREATE, psp_create, kdapl_dev_psp_create_undo),
 	CALL(PSP_CREATE_ANY, psp_create_any, kdapl_dev_psp_create_undo),
 	CALL_PAD(PSP_QUERY, psp_query, psp_query, NULL),
@@ -220,11 +218,10 @@ static int run_call(struct kdapl_file *file, const struct kdapl_dev_call *call,
 	return ret;
 }
 
-static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
-			    unsigned long arg)
+static long call_by_table(struct kdapl_file *file, unsigned int cmd,
+			  void __user *uarg)
 {
 	const struct kdapl_dev_call *call = find_call(cmd);
-	struct kdapl_file *file = filp->private_data;
 	u64 small[32];
 	void *large;
 	long ret;
@@ -235,14 +232,25 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 		return -EPROTO;
 
 	if (_IOC_SIZE(cmd) <= sizeof(small))
-		return run_call(file, call, small, (void __user *)arg);
+		return run_call(file, call, small, uarg);
 
 	large = kmalloc(_IOC_SIZE(cmd), GFP_KERNEL_ACCOUNT);
 	if (!large)
 		return -ENOMEM;
-	ret = run_call(file, call, large, (void __user *)arg);
+	ret = run_call(file, call, large, uarg);
 	kfree(large);
 	return ret;
+}
+
+static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
+			    unsigned long arg)
+{
+	struct kdapl_file *file = filp->private_data;
+
+	if (likely(cmd == KDAPL_IOC_POST))
+		return READ_ONCE(file->agreed) ?
+			kdapl_dev_post(file, (void __user *)arg) : -EPROTO;
+	return call_by_table(file, cmd, (void __user *)arg);
 }
 
 /* ---- the file ------------------------------------------------------------------ */

@@ -119,7 +119,7 @@ kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 	kdapl_dev_ep_free, kdapl_dev_ep_private_data;
 kdapl_dev_undo kdapl_dev_ep_create_undo;
 
-kdapl_dev_fn kdapl_dev_post;
+int kdapl_dev_post(struct kdapl_file *file, struct kdapl_uapi_post __user *uarg);
 
 kdapl_dev_fn kdapl_dev_psp_create, kdapl_dev_psp_create_any,
 	kdapl_dev_psp_query, kdapl_dev_psp_free, kdapl_dev_rsp_create,
