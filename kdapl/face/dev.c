@@ -16,7 +16,7 @@
 #include <linux/sched.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
-#include "dev.h"
+#include "dev_ring.h"
 #include "../glue/glue.h"
 
 static unsigned int max_objects = 65536;

@@ -3,7 +3,7 @@
  * /dev/kdapl, what its files share.  dev.c has open, release and the table of
  * calls; dev_<objects>.c the calls, each of one shape: take the structure that
  * dev.c copied in, refuse unknown flags, call the core with the file's space,
- * fill the structure that dev.c copies out; dev_mmap.c the event rings.
+ * fill the structure that dev.c copies out; dev_ring.h tells of the event rings.
  */
 #ifndef KDAPL_DEV_H
 #define KDAPL_DEV_H
@@ -63,26 +63,6 @@ int kdapl_dev_get_private_data(void *to, u64 from, s32 size,
 			       const void **data);
 
 /* dev_mmap.c */
-struct kdapl_ring;
-int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
-		      struct kdapl_uapi_ring *info);
-struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd);
-void kdapl_ring_put(struct kdapl_ring *ring);
-void kdapl_ring_drop(struct kdapl_file *file, u64 evd);
-void kdapl_ring_drop_ia(struct kdapl_file *file, u64 ia);
-void kdapl_ring_drop_all(struct kdapl_file *file);
-void kdapl_ring_info(struct kdapl_ring *ring, struct kdapl_uapi_ring *info);
-void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd);
-bool kdapl_ring_waited(const struct kdapl_ring *ring);
-bool kdapl_ring_waitable(const struct kdapl_ring *ring);
-void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable);
-DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
-			   struct kdapl_uapi_event *event);
-DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
-			   u32 threshold, ktime_t deadline, u32 *queued);
-DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
-			     struct kdapl_evd *evd, DAT_COUNT qlen);
-int kdapl_ring_poll_fd(struct kdapl_ring *ring);
 int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /*

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  The rings, where
- * waiting and taking events happen, are in dev_mmap.c.
+ * waiting and taking events happen, are told in dev_ring.h.
  */
 #include <linux/fdtable.h>
 #include <linux/hrtimer.h>
-#include "dev.h"
+#include "dev_ring.h"
 #include "../core/evd.h"
 
 /* Two of the user level's DAT_EVD_STATE; the third line is the core's config. */

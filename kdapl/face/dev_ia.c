@@ -5,7 +5,7 @@
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "dev.h"
+#include "dev_ring.h"
 
 int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 {
