@@ -222,7 +222,10 @@ int kdapl_dev_evd_refill(struct kdapl_file *file, void *data)
 	arg->ret = evd_get(file, arg->handle, &ref);
 	if (arg->ret != DAT_SUCCESS)
 		return 0;
-	kdapl_ring_refill(ref.ring, ref.evd);
+	if (kdapl_ring_more(ref.ring))
+		kdapl_ring_refill(ref.ring, ref.evd);
+	else
+		kdapl_ring_look(ref.evd);
 	evd_put(&ref);
 	return 0;
 }

@@ -166,6 +166,7 @@ void kdapl_ring_buf_unpublish(struct kdapl_file *file,
 
 /* dev_wait.c */
 void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd);
+void kdapl_ring_look(struct kdapl_evd *evd);
 bool kdapl_ring_waited(const struct kdapl_ring *ring);
 bool kdapl_ring_waitable(const struct kdapl_ring *ring);
 void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable);

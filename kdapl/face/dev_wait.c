@@ -7,6 +7,7 @@
  * Called by dev_evd.c, and by poll(2) of a descriptor that it gave out.
  */
 #include <linux/anon_inodes.h>
+#include <linux/bottom_half.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -28,6 +29,26 @@ void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 	WRITE_ONCE(ring->full, false);
 	atomic_andnot(KDAPL_RING_MORE, kdapl_ring_flags(READ_ONCE(ring->buf)));
 	kdapl_evd_settle(evd);
+}
+
+/**
+ * kdapl_ring_look - have the runner look at the device, for a process that polls
+ * @evd: with a reference
+ *
+ * The completion that the process waits for may be in the CQ already, and the
+ * softirq that would deliver it behind other work on its processor, such as the
+ * acknowledgement of the same message.  The runner is a softirq, too.  Raised in
+ * process context it would be left to ksoftirqd, which has to get a processor
+ * from the processes that poll; with bottom halves disabled it runs in
+ * local_bh_enable().
+ *
+ * Does not wait for a run that has begun on another processor.
+ */
+void kdapl_ring_look(struct kdapl_evd *evd)
+{
+	local_bh_disable();
+	kdapl_evd_kick(evd);
+	local_bh_enable();
 }
 
 /**
