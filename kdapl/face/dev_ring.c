@@ -392,12 +392,11 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
 					qlen);
 	if (qlen < kdapl_evd_backlog(evd) + kdapl_ring_count(ring))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+		return RET_BAD_STATE(EVD_IN_USE);
 	if (qlen > ring->buf->nr) {
 		buf = kdapl_ring_buf_alloc(ring, qlen);
 		if (!buf || kdapl_ring_buf_reserve(file, buf)) {
-			ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-					DAT_RESOURCE_MEMORY);
+			ret = RET_NO_RESOURCE(MEMORY);
 			goto err;
 		}
 	}
@@ -444,7 +443,7 @@ DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	DAT_RETURN ret;
 
 	if (qlen > 0 && kdapl_ring_waited(ring))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+		return RET_BAD_STATE(EVD_WAITER);
 	mutex_lock(&ring->lock);
 	ret = ring_resize(file, ring, evd, qlen);
 	mutex_unlock(&ring->lock);

@@ -65,12 +65,12 @@ void kdapl_ring_look(struct kdapl_evd *evd)
 DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
 			   struct kdapl_uapi_event *event)
 {
-	DAT_RETURN ret = DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+	DAT_RETURN ret = RET(QUEUE_EMPTY);
 	struct kdapl_ring_buf *buf;
 	u32 consumer;
 
 	if (kdapl_ring_waited(ring))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+		return RET_BAD_STATE(EVD_WAITER);
 	mutex_lock(&ring->lock);
 	buf = ring->buf;
 	if (!kdapl_ring_count(ring))
@@ -133,16 +133,15 @@ static bool wait_over(struct kdapl_ring *ring, struct kdapl_evd *evd,
 
 	*notified = now;
 	if (kdapl_evd_dead(evd))
-		*ret = DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE);
+		*ret = RET(ABORT);
 	else if (atomic_read(&ring->unwaitable) != unwaitable)
-		*ret = DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_UNWAITABLE);
+		*ret = RET_BAD_STATE(EVD_UNWAITABLE);
 	else if (look && kdapl_ring_count(ring) >= threshold)
 		*ret = DAT_SUCCESS;
 	else if (expired)
-		*ret = DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
+		*ret = RET(TIMEOUT_EXPIRED);
 	else if (signal_pending(current))
-		*ret = DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+		*ret = RET(INTERRUPTED_CALL);
 	else
 		return false;
 	return true;
@@ -194,10 +193,9 @@ DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
 	DAT_RETURN ret;
 
 	if (unwaitable & 1)
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_UNWAITABLE);
+		return RET_BAD_STATE(EVD_UNWAITABLE);
 	if (atomic_xchg(&ring->waiter, 1))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+		return RET_BAD_STATE(EVD_WAITER);
 	if (kdapl_ring_more(ring))
 		kdapl_ring_refill(ring, evd);
 	ret = ring_sleep(ring, evd, threshold, unwaitable, deadline);
