@@ -53,8 +53,9 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 
 /*
- * A variable that need not be cleared at entry, though the kernel may be built to
- * clear all of them (CONFIG_INIT_STACK_ALL_ZERO): its user sets what is read.
+ * For an array or a structure on the stack of the data path that is filled as far
+ * as it is read.  A kernel with CONFIG_INIT_STACK_ALL_ZERO clears it at each call
+ * else.  Newer compilers know the attribute; others do not clear the stack.
  */
 #if __has_attribute(__uninitialized__)
 #define kdapl_uninitialized __attribute__((__uninitialized__))

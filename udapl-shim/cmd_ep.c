@@ -27,10 +27,10 @@ void shim_ep_body_free(struct shim_object *ep)
 {
 	struct shim_ep *body;
 
-	pthread_mutex_lock(&ep->lock);
+	shim_lock(&ep->lock);
 	body = ep->body;
 	ep->body = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	shim_unlock(&ep->lock);
 	if (body)
 		free(body->private_data);
 	free(body);
@@ -48,11 +48,11 @@ struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
 	ep = shim_object_get(token, SHIM_EP, ia, &made);
 	if (!ep || !made)
 		return ep;
-	pthread_mutex_lock(&ep->lock);
+	shim_lock(&ep->lock);
 	body = shim_is(ep, SHIM_EP, token) ? shim_ep_body(ep) : NULL;
 	if (body)
 		body->provider_made = true;
-	pthread_mutex_unlock(&ep->lock);
+	shim_unlock(&ep->lock);
 	return ep;
 }
 
@@ -180,7 +180,7 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 	DAT_RETURN ret = SHIM_BAD(EP);
 	struct shim_ep *body = NULL;
 
-	pthread_mutex_lock(&ep->lock);
+	shim_lock(&ep->lock);
 	if (shim_is(ep, SHIM_EP, from->ep)) {
 		body = shim_ep_body(ep);
 		ret = body ? DAT_SUCCESS : SHIM_NO_MEMORY;
@@ -191,7 +191,7 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 		to->remote_ia_address_ptr = address_out(&body->remote,
 							&from->remote_address);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	shim_unlock(&ep->lock);
 	return ret;
 }
 
@@ -394,13 +394,13 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 		return ret;
 
 	/* R13: the old connection's private data goes with it. */
-	pthread_mutex_lock(&ep->lock);
+	shim_lock(&ep->lock);
 	body = ep->body;
 	if (body) {
 		private_data = body->private_data;
 		body->private_data = NULL;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	shim_unlock(&ep->lock);
 	free(private_data);
 	return DAT_SUCCESS;
 }

@@ -44,10 +44,10 @@ void shim_evd_body_free(struct shim_object *evd)
 {
 	struct shim_evd *body;
 
-	pthread_mutex_lock(&evd->lock);
+	shim_lock(&evd->lock);
 	body = evd->body;
 	evd->body = NULL;
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	if (!body)
 		return;
 	shim_cno_detach(evd, body);
@@ -56,24 +56,27 @@ void shim_evd_body_free(struct shim_object *evd)
 	free(body);
 }
 
-/* Locks an EVD; NULL if the handle is bad. */
-static struct shim_object *evd_lock(DAT_EVD_HANDLE handle)
+/*
+ * Locks an EVD; NULL if the handle is bad. What the handle points to is locked
+ * first and looked at then: any object of ours can be locked, and the answer does
+ * not change any more.
+ */
+static inline struct shim_object *evd_lock(DAT_EVD_HANDLE handle)
 {
-	struct shim_object *evd = shim_find(handle, SHIM_EVD);
+	struct shim_object *evd = handle;
 
-	if (!evd)
+	if (!shim_points_to_object(handle))
 		return NULL;
-	pthread_mutex_lock(&evd->lock);
-	if (evd->body && atomic_load_explicit(&evd->type,
-					      memory_order_relaxed) == SHIM_EVD)
+	shim_lock(&evd->lock);
+	if (SHIM_LIKELY(shim_lives(evd, SHIM_EVD) && evd->body))
 		return evd;
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	return NULL;
 }
 
 static void evd_unlock(struct shim_object *evd)
 {
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 }
 
 /*
@@ -252,6 +255,25 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 }
 
 /*
+ * The rest of dat_evd_dequeue(): no completion is first in the ring. Asks the
+ * kernel for more if the ring is empty. Releases the EVD.
+ */
+static __attribute__((noinline)) DAT_RETURN
+evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
+{
+	struct shim_evd *body = evd->body;
+	struct kdapl_uapi_event taken;
+	bool found;
+
+	found = shim_ring_take(&body->ring, shim_token(evd), &taken);
+	evd_unlock(evd);
+	if (!found)
+		return DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+	shim_event(evd, &taken, event);
+	return DAT_SUCCESS;
+}
+
+/*
  * dat_evd_dequeue - take the first event; never waits (E41)
  *
  * Codes: INVALID_HANDLE/EVD_REQUEST; INVALID_PARAMETER/ARG2; QUEUE_EMPTY;
@@ -260,23 +282,31 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct shim_object *evd = evd_lock(evd_handle);
-	struct kdapl_uapi_event taken;
-	DAT_RETURN ret = DAT_SUCCESS;
+	const struct kdapl_uapi_event *first;
+	struct shim_ring *ring;
 	struct shim_evd *body;
 
 	if (!evd)
 		return SHIM_BAD(EVD_REQUEST);
 	body = evd->body;
-	if (!event)
-		ret = SHIM_ARG(2);
-	else if (body->waiter)
-		ret = EVD_WAITER;
-	else if (!shim_ring_take(&body->ring, shim_token(evd), &taken))
-		ret = DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+	ring = &body->ring;
+	if (SHIM_UNLIKELY(!event || body->waiter)) {
+		evd_unlock(evd);
+		return event ? EVD_WAITER : SHIM_ARG(2);
+	}
+	if (!shim_ring_filled(ring)) {
+		if (shim_ring_ask(ring))
+			return evd_dequeue_other(evd, event);
+		evd_unlock(evd);
+		return DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+	}
+	first = shim_ring_first(ring);
+	if (SHIM_UNLIKELY(first->event_number != DAT_DTO_COMPLETION_EVENT))
+		return evd_dequeue_other(evd, event);
+	shim_dto_event(evd, &first->dto, event);
+	shim_ring_pop(ring);
 	evd_unlock(evd);
-	if (!ret)
-		shim_event(evd, &taken, event);
-	return ret;
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN tell_waitable(const struct shim_object *evd, bool waitable)
@@ -302,9 +332,9 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 
 	body->waiter = true;
 	body->withheld = false;
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, SHIM_NO_FAULT);
-	pthread_mutex_lock(&evd->lock);
+	shim_lock(&evd->lock);
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
 		return DAT_ERROR(DAT_ABORT, 0);
 	body->waiter = false;
@@ -343,7 +373,7 @@ static DAT_RETURN evd_wait(struct shim_object *evd,
 			return ret;
 	} while (!shim_ring_take(&body->ring, arg->evd, event));
 
-	*more = body->ring.header ? shim_ring_count(&body->ring, arg->evd) :
+	*more = shim_ring_mapped(&body->ring) ? shim_ring_count(&body->ring, arg->evd) :
 		arg->queued - 1;
 	return DAT_SUCCESS;
 }

@@ -243,10 +243,10 @@ static void object_gone(struct shim_object *obj, void *arg)
 		shim_ep_body_free(obj);
 		break;
 	default:
-		pthread_mutex_lock(&obj->lock);
+		shim_lock(&obj->lock);
 		body = obj->body;
 		obj->body = NULL;
-		pthread_mutex_unlock(&obj->lock);
+		shim_unlock(&obj->lock);
 		free(body);
 	}
 }
@@ -408,7 +408,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 /* Any live object. */
 static struct shim_object *any_object(DAT_HANDLE handle)
 {
-	struct shim_object *obj = shim_object_at(handle);
+	struct shim_object *obj = shim_points_to_object(handle) ? handle : NULL;
 
 	if (!obj || !atomic_load_explicit(&obj->type, memory_order_acquire))
 		return NULL;

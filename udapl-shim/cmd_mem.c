@@ -235,11 +235,11 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	lmr_param->rmr_context = arg.rmr_context;
 	lmr_param->registered_size = arg.registered_size;
 	lmr_param->registered_address = arg.registered_address;
-	pthread_mutex_lock(&lmr->lock);
+	shim_lock(&lmr->lock);
 	body = lmr->body;
 	if (body)
 		lmr_param->region_desc = body->region;
-	pthread_mutex_unlock(&lmr->lock);
+	shim_unlock(&lmr->lock);
 	return DAT_SUCCESS;
 }
 
@@ -255,10 +255,10 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	ret = shim_handle_call(KDAPL_IOC_LMR_FREE, lmr);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&lmr->lock);
+	shim_lock(&lmr->lock);
 	body = lmr->body;
 	lmr->body = NULL;
-	pthread_mutex_unlock(&lmr->lock);
+	shim_unlock(&lmr->lock);
 	free(body);
 	shim_object_kill(lmr);
 	return DAT_SUCCESS;

@@ -250,7 +250,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
 	if (!cr_param)
 		return SHIM_ARG(3);
 
-	pthread_mutex_lock(&cr->lock);
+	shim_lock(&cr->lock);
 	ret = cr_query(cr, &arg);
 	if (!ret) {
 		body = cr->body;
@@ -260,7 +260,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
 		cr_param->private_data_size = arg.private_data_size;
 		cr_param->private_data = body->private_data;
 	}
-	pthread_mutex_unlock(&cr->lock);
+	shim_unlock(&cr->lock);
 	if (!ret)
 		cr_param->local_ep_handle = shim_ep_seen(arg.local_ep, cr->ia);
 	return ret;
@@ -272,10 +272,10 @@ static struct shim_object *cr_gone(struct shim_object *cr)
 	struct shim_cr *body;
 	uint64_t ep;
 
-	pthread_mutex_lock(&cr->lock);
+	shim_lock(&cr->lock);
 	body = cr->body;
 	cr->body = NULL;
-	pthread_mutex_unlock(&cr->lock);
+	shim_unlock(&cr->lock);
 	ep = body ? body->local_ep : 0;
 	free(body);
 	shim_object_kill(cr);
@@ -313,11 +313,11 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	own = cr_gone(cr);
 	if (own) {
 		/* P59: it is the consumer's from here on. */
-		pthread_mutex_lock(&own->lock);
+		shim_lock(&own->lock);
 		body = own->body;
 		if (body && atomic_load(&own->type) == SHIM_EP)
 			body->provider_made = false;
-		pthread_mutex_unlock(&own->lock);
+		shim_unlock(&own->lock);
 	}
 	return DAT_SUCCESS;
 }
@@ -330,10 +330,10 @@ static void cr_refused(struct shim_object *cr)
 	bool provider_made = false;
 
 	if (own && atomic_load(&own->type) == SHIM_EP) {
-		pthread_mutex_lock(&own->lock);
+		shim_lock(&own->lock);
 		body = own->body;
 		provider_made = body && body->provider_made;
-		pthread_mutex_unlock(&own->lock);
+		shim_unlock(&own->lock);
 	}
 	if (provider_made) {
 		shim_ep_body_free(own);

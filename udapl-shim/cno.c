@@ -96,14 +96,14 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 {
 	struct shim_cno *cno = NULL;
 
-	pthread_mutex_lock(&obj->lock);
+	shim_lock(&obj->lock);
 	if (atomic_load(&obj->type) == SHIM_CNO)
 		cno = obj->body;
 	if (cno) {
 		pthread_mutex_lock(&cno->lock);
 		cno->refs++;
 	}
-	pthread_mutex_unlock(&obj->lock);
+	shim_unlock(&obj->lock);
 	if (cno && cno->dead) {
 		cno_unlock(cno);
 		return NULL;
@@ -175,12 +175,12 @@ static bool has_waiter(struct shim_object *evd)
 	struct shim_evd *body;
 	bool waiter;
 
-	pthread_mutex_lock(&evd->lock);
+	shim_lock(&evd->lock);
 	body = evd->body;
 	waiter = body && body->waiter;
 	if (waiter)
 		body->withheld = true;
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	return waiter;
 }
 
@@ -325,9 +325,9 @@ static void cno_drop(struct shim_cno *cno)
 /* The CNO is marked dead, by this thread: nobody finds it any more. */
 static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 {
-	pthread_mutex_lock(&obj->lock);
+	shim_lock(&obj->lock);
 	obj->body = NULL;
-	pthread_mutex_unlock(&obj->lock);
+	shim_unlock(&obj->lock);
 	shim_object_kill(obj);
 
 	pthread_mutex_lock(&cno->lock);
@@ -582,13 +582,13 @@ DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 
 	if (!cno)
 		return SHIM_BAD(CNO);
-	pthread_mutex_lock(&evd->lock);
+	shim_lock(&evd->lock);
 	body = evd->body;
 	if (!body)
 		ret = SHIM_BAD(EVD_REQUEST);
 	else if (!body->cno)
 		ret = attach(evd, body, obj, cno);
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	cno_unlock(cno);
 	return ret;
 }
@@ -636,23 +636,23 @@ static struct shim_evd *lock_both(struct shim_object *evd,
 	struct shim_evd *body;
 
 	for (;;) {
-		pthread_mutex_lock(&evd->lock);
+		shim_lock(&evd->lock);
 		body = evd->body;
 		obj = body ? body->cno : NULL;
 		*cnop = NULL;
 		if (!obj) {
 			if (!body)
-				pthread_mutex_unlock(&evd->lock);
+				shim_unlock(&evd->lock);
 			return body;
 		}
-		pthread_mutex_unlock(&evd->lock);
+		shim_unlock(&evd->lock);
 
 		*cnop = cno_lock(obj);
-		pthread_mutex_lock(&evd->lock);
+		shim_lock(&evd->lock);
 		body = evd->body;
 		if (body && body->cno == obj)
 			return body;
-		pthread_mutex_unlock(&evd->lock);
+		shim_unlock(&evd->lock);
 		if (*cnop)
 			cno_unlock(*cnop);
 	}
@@ -660,7 +660,7 @@ static struct shim_evd *lock_both(struct shim_object *evd,
 
 static void unlock_both(struct shim_object *evd, struct shim_cno *cno)
 {
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	if (cno)
 		cno_unlock(cno);
 }
@@ -672,7 +672,7 @@ void shim_cno_collect(struct shim_object *evd)
 
 	if (!lock_both(evd, &cno))
 		return;
-	pthread_mutex_unlock(&evd->lock);
+	shim_unlock(&evd->lock);
 	if (!cno)
 		return;
 	cno_collect(cno);

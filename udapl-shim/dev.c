@@ -12,16 +12,16 @@
  */
 #include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "shim.h"
 
+atomic_int shim_dev_fd = -1;
+
 static struct {
-	atomic_int fd;
 	pthread_mutex_t lock;
 	bool fork_handled;
-} dev = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+} dev = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
 	pthread_mutex_t lock;
@@ -44,7 +44,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	int fd = atomic_exchange(&dev.fd, -1);
+	int fd = atomic_exchange(&shim_dev_fd, -1);
 
 	if (fd >= 0)
 		close(fd);
@@ -133,27 +133,18 @@ int shim_dev_open(void)
 		if (fd < 0)
 			err = fd;
 		else
-			atomic_store(&dev.fd, fd);
+			atomic_store(&shim_dev_fd, fd);
 	}
 	pthread_mutex_unlock(&dev.lock);
 	return err;
 }
 
-int shim_fd(void)
-{
-	return atomic_load_explicit(&dev.fd, memory_order_relaxed);
-}
-
 /*
- * shim_ioctl - make a call whose structure begins with ret
- * @fault: what to answer when the kernel could not use a pointer or a count of
- *	   the consumer's
+ * shim_ioctl_failed - what to answer when an ioctl was no valid call
+ * @fault: if the kernel could not use a pointer or a count of the consumer's
  */
-DAT_RETURN shim_ioctl(unsigned long cmd, void *arg, DAT_RETURN fault)
+DAT_RETURN shim_ioctl_failed(DAT_RETURN fault)
 {
-	if (!ioctl(shim_fd(), cmd, arg))
-		return *(const uint32_t *)arg;
-
 	switch (errno) {
 	case EINTR:
 		return DAT_ERROR(DAT_INTERRUPTED_CALL, 0);

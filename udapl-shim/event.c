@@ -21,15 +21,6 @@ static struct shim_object *seen(uint64_t token, struct shim_object *ia)
 	return shim_object_get(token, LIVE(arg.type), ia, NULL);
 }
 
-static void dto_event(const struct kdapl_uapi_dto_event *from,
-		      DAT_DTO_COMPLETION_EVENT_DATA *to)
-{
-	to->ep_handle = shim_handle(from->ep);
-	to->user_cookie.as_64 = from->cookie;
-	to->status = from->status;
-	to->transfered_length = from->length;
-}
-
 static void cr_event(struct shim_object *ia,
 		     const struct kdapl_uapi_cr_event *from,
 		     DAT_CR_ARRIVAL_EVENT_DATA *to)
@@ -59,7 +50,7 @@ static void fetch_private_data(struct shim_object *ep, uint32_t size,
 		return;
 	}
 
-	pthread_mutex_lock(&ep->lock);
+	shim_lock(&ep->lock);
 	body = shim_is(ep, SHIM_EP, arg.ep) ? shim_ep_body(ep) : NULL;
 	if (body) {
 		old = body->private_data;
@@ -69,7 +60,7 @@ static void fetch_private_data(struct shim_object *ep, uint32_t size,
 	} else {
 		old = data;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	shim_unlock(&ep->lock);
 	free(old);
 }
 
@@ -98,7 +89,7 @@ void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 	event->evd_handle = evd;
 	switch (from->event_number) {
 	case DAT_DTO_COMPLETION_EVENT:
-		dto_event(&from->dto, &data->dto_completion_event_data);
+		shim_dto_event(evd, &from->dto, event);
 		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT:
 		data->rmr_completion_event_data.rmr_handle =

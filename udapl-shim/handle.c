@@ -27,10 +27,8 @@
 #define CHUNK		512u		/* made accessible at a time */
 #define DEAD_KEPT	32768u
 
-#define HASH_BITS	15
-
-_Atomic uintptr_t shim_table_base;
-_Atomic size_t shim_table_size;
+struct shim_table shim_table;
+atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
 /* Numbers of objects start at 1; 0 ends lists. */
 static struct {
@@ -41,25 +39,11 @@ static struct {
 	uint32_t first_dead;
 	uint32_t last_dead;
 	uint32_t nr_dead;
-	atomic_uint_least32_t heads[1 << HASH_BITS];
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static struct shim_object *object_nr(uint32_t nr)
-{
-	uintptr_t base = atomic_load_explicit(&shim_table_base,
-					      memory_order_relaxed);
-
-	return (struct shim_object *)base + (nr - 1);
-}
 
 static uint32_t nr_of(const struct shim_object *obj)
 {
-	return obj - object_nr(1) + 1;
-}
-
-static atomic_uint_least32_t *head_of(uint64_t token)
-{
-	return &table.heads[token * 0x9e3779b97f4a7c15u >> (64 - HASH_BITS)];
+	return obj - shim_object_nr(1) + 1;
 }
 
 /*
@@ -68,13 +52,13 @@ static atomic_uint_least32_t *head_of(uint64_t token)
  */
 static struct shim_object *hash_find(uint64_t token)
 {
-	uint32_t nr = atomic_load_explicit(head_of(token),
+	uint32_t nr = atomic_load_explicit(shim_table_head(token),
 					   memory_order_acquire);
 	struct shim_object *obj;
 	unsigned int steps;
 
 	for (steps = 0; nr && steps < MAX_OBJECTS; steps++) {
-		obj = object_nr(nr);
+		obj = shim_object_nr(nr);
 		if (shim_token(obj) == token)
 			return obj;
 		nr = atomic_load_explicit(&obj->hash_next,
@@ -85,7 +69,7 @@ static struct shim_object *hash_find(uint64_t token)
 
 static void hash_add(struct shim_object *obj)
 {
-	atomic_uint_least32_t *head = head_of(shim_token(obj));
+	atomic_uint_least32_t *head = shim_table_head(shim_token(obj));
 
 	atomic_store_explicit(&obj->hash_next, atomic_load(head),
 			      memory_order_relaxed);
@@ -94,11 +78,11 @@ static void hash_add(struct shim_object *obj)
 
 static void hash_remove(struct shim_object *obj)
 {
-	atomic_uint_least32_t *link = head_of(shim_token(obj));
+	atomic_uint_least32_t *link = shim_table_head(shim_token(obj));
 	uint32_t nr = nr_of(obj);
 
 	while (*link && *link != nr)
-		link = &object_nr(*link)->hash_next;
+		link = &shim_object_nr(*link)->hash_next;
 	if (*link)
 		atomic_store_explicit(link, atomic_load(&obj->hash_next),
 				      memory_order_release);
@@ -117,7 +101,7 @@ static bool table_reserve(void)
 			continue;
 		madvise(base, max * OBJECT, MADV_WIPEONFORK);
 		table.max = max;
-		atomic_store_explicit(&shim_table_base, (uintptr_t)base,
+		atomic_store_explicit(&shim_table.base, (uintptr_t)base,
 				      memory_order_relaxed);
 		return true;
 	}
@@ -129,12 +113,12 @@ static bool table_grow(void)
 	if (!table.max && !table_reserve())
 		return false;
 	if (table.ready == table.max ||
-	    mprotect(object_nr(table.ready + 1), CHUNK * OBJECT,
+	    mprotect(shim_object_nr(table.ready + 1), CHUNK * OBJECT,
 		     PROT_READ | PROT_WRITE))
 		return false;
 	table.ready += CHUNK;
-	/* ORDER: after the base, see shim_object_at() */
-	atomic_store_explicit(&shim_table_size, table.ready * OBJECT,
+	/* ORDER: after the base, see shim_points_to_object() */
+	atomic_store_explicit(&shim_table.size, table.ready * OBJECT,
 			      memory_order_release);
 	return true;
 }
@@ -145,7 +129,7 @@ static struct shim_object *reuse_dead(void)
 
 	if (!table.nr_dead)
 		return NULL;
-	obj = object_nr(table.first_dead);
+	obj = shim_object_nr(table.first_dead);
 	table.first_dead = obj->next_dead;
 	table.nr_dead--;
 	if (shim_token(obj))
@@ -161,7 +145,7 @@ static struct shim_object *object_alloc(void)
 	if (table.nr_dead > DEAD_KEPT)
 		return reuse_dead();
 	if (table.used < table.ready || table_grow())
-		return object_nr(++table.used);
+		return shim_object_nr(++table.used);
 	obj = reuse_dead();
 	return obj;
 }
@@ -239,11 +223,11 @@ bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 {
 	bool live;
 
-	pthread_mutex_lock(&obj->lock);
+	shim_lock(&obj->lock);
 	live = shim_is(obj, type, token);
 	if (live)
 		obj->body = body;
-	pthread_mutex_unlock(&obj->lock);
+	shim_unlock(&obj->lock);
 	return live;
 }
 
@@ -256,7 +240,7 @@ void shim_object_kill(struct shim_object *obj)
 	if (atomic_exchange(&obj->type, 0)) {
 		obj->next_dead = 0;
 		if (table.nr_dead++)
-			object_nr(table.last_dead)->next_dead = nr;
+			shim_object_nr(table.last_dead)->next_dead = nr;
 		else
 			table.first_dead = nr;
 		table.last_dead = nr;
@@ -264,8 +248,8 @@ void shim_object_kill(struct shim_object *obj)
 	pthread_mutex_unlock(&table.lock);
 }
 
-/* The object of a token, dead ones included, or NULL. */
-struct shim_object *shim_by_token(uint64_t token)
+/* shim_table_search - shim_by_token() for what is not the first of its bucket */
+struct shim_object *shim_table_search(uint64_t token)
 {
 	struct shim_object *obj;
 
@@ -280,12 +264,6 @@ struct shim_object *shim_by_token(uint64_t token)
 	return obj;
 }
 
-/* The same as a handle for the consumer; null for 0 and for the long dead. */
-DAT_HANDLE shim_handle(uint64_t token)
-{
-	return shim_by_token(token);
-}
-
 /* Calls @func for every live object of an IA but the IA itself. */
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg)
@@ -297,7 +275,7 @@ void shim_for_each(struct shim_object *ia,
 	used = table.used;
 	pthread_mutex_unlock(&table.lock);
 	for (nr = 1; nr <= used; nr++) {
-		obj = object_nr(nr);
+		obj = shim_object_nr(nr);
 		if (obj != ia && atomic_load(&obj->type) &&
 		    atomic_load(&obj->ia) == ia)
 			func(obj, arg);
@@ -324,5 +302,5 @@ void shim_table_child(void)
 	pthread_mutex_init(&table.lock, NULL);
 	table.first_dead = 0;
 	table.nr_dead = 0;
-	memset(table.heads, 0, sizeof(table.heads));
+	memset(shim_table_heads, 0, sizeof(shim_table_heads));
 }

@@ -11,11 +11,13 @@
 
 #include "shim.h"
 
-/* C11 atomics cannot be laid over the ABI's plain fields. */
-static uint32_t load_acquire(const uint32_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
+/*
+ * What a ring that is not mapped looks like: empty, with more events in the
+ * kernel, which are taken by ioctl.
+ */
+static const struct kdapl_uapi_ring_header not_mapped = {
+	.flags = KDAPL_RING_MORE,
+};
 
 /*
  * shim_ring_map - map the ring of a new EVD, or the new one of a resized EVD
@@ -26,8 +28,9 @@ void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where)
 {
 	void *data, *index;
 
-	ring->header = NULL;
+	ring->header = &not_mapped;
 	ring->consumer = 0;
+	ring->patience = SHIM_RING_PATIENCE;
 	ring->where = *where;
 	data = mmap(NULL, where->data_size, PROT_READ, MAP_SHARED, shim_fd(),
 		    where->data_offset);
@@ -46,27 +49,27 @@ void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where)
 	ring->consumer = ring->index->consumer;
 }
 
+bool shim_ring_mapped(const struct shim_ring *ring)
+{
+	return ring->header != &not_mapped;
+}
+
 void shim_ring_unmap(struct shim_ring *ring)
 {
-	if (!ring->header)
+	if (!shim_ring_mapped(ring))
 		return;
 	munmap((void *)ring->header, ring->where.data_size);
 	munmap(ring->index, ring->where.index_size);
-	ring->header = NULL;
+	ring->header = &not_mapped;
 }
 
-static uint32_t ring_filled(const struct shim_ring *ring)
-{
-	return load_acquire(&ring->header->producer) - ring->consumer;
-}
-
-/* Asks for what waits in the kernel, if anything does. */
-static void ring_refill(const struct shim_ring *ring, uint64_t evd)
+/* Has the kernel bring into the ring what waits for it. */
+static void ring_refill(struct shim_ring *ring, uint64_t evd)
 {
 	struct kdapl_uapi_handle arg = { .handle = evd };
 
-	if (load_acquire(&ring->header->flags) & KDAPL_RING_MORE)
-		shim_ioctl(KDAPL_IOC_EVD_REFILL, &arg, SHIM_NO_FAULT);
+	ring->patience = SHIM_RING_PATIENCE;
+	shim_ioctl(KDAPL_IOC_EVD_REFILL, &arg, SHIM_NO_FAULT);
 }
 
 static bool take_by_ioctl(uint64_t evd, struct kdapl_uapi_event *event)
@@ -79,29 +82,28 @@ static bool take_by_ioctl(uint64_t evd, struct kdapl_uapi_event *event)
 	return true;
 }
 
-/* Takes the oldest event; false if there is none. */
+/* shim_ring_take - take the oldest event; false if there is none */
 bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 		    struct kdapl_uapi_event *event)
 {
-	if (!ring->header)
+	if (!shim_ring_mapped(ring))
 		return take_by_ioctl(evd, event);
-	if (!ring_filled(ring)) {
+	if (!shim_ring_filled(ring)) {
 		ring_refill(ring, evd);
-		if (!ring_filled(ring))
+		if (!shim_ring_filled(ring))
 			return false;
 	}
-	*event = ring->events[ring->consumer & ring->mask];
-	ring->consumer++;
-	__atomic_store_n(&ring->index->consumer, ring->consumer,
-			 __ATOMIC_RELEASE);
+	*event = *shim_ring_first(ring);
+	shim_ring_pop(ring);
 	return true;
 }
 
-/* Events that can be taken now. */
+/* shim_ring_count - events that can be taken now */
 uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd)
 {
-	if (!ring->header)
+	if (!shim_ring_mapped(ring))
 		return 0;
-	ring_refill(ring, evd);
-	return ring_filled(ring);
+	if (shim_load_acquire(&ring->header->flags) & KDAPL_RING_MORE)
+		ring_refill(ring, evd);
+	return shim_ring_filled(ring);
 }

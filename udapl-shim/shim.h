@@ -7,6 +7,7 @@
  * the pointers of events and queries, the mapped event ring, and CNOs.
  *
  *	handle.c	handles: the table of objects, kernel token to object
+ *	lock.c		the lock of an object
  *	dev.c		the device file: open, version, fork, errno
  *	ring.c		the mapped event ring of an EVD
  *	event.c		kernel event to DAT_EVENT
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 /* What the headers of DAT declare is what the library exports. */
 #pragma GCC visibility push(default)
@@ -37,6 +39,9 @@
 
 #include <rdma/kdapl.h>
 #include "dat_private.h"
+
+#define SHIM_LIKELY(x)		__builtin_expect(!!(x), 1)
+#define SHIM_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
 /* An object is dead (0) or of a DAT_HANDLE_TYPE. */
 #define LIVE(type)	((uint32_t)(type) + 1)
@@ -53,16 +58,55 @@
 #define SHIM_MAX	LIVE(DAT_HANDLE_TYPE_SRQ)
 
 /**
+ * struct shim_lock - a lock of one word
+ * @state: see below
+ *
+ * Taking one that is free and releasing one that nobody waits for is one atomic
+ * instruction each, written into the caller: dat_evd_dequeue() does both for
+ * every event. All zero is a free lock.
+ */
+struct shim_lock {
+	atomic_uint_least32_t state;
+};
+
+enum {
+	SHIM_LOCK_FREE,
+	SHIM_LOCK_TAKEN,
+	SHIM_LOCK_CONTENDED,	/* taken, and there may be sleepers */
+};
+
+void shim_lock_sleep(struct shim_lock *lock);
+void shim_lock_wake(struct shim_lock *lock);
+
+static inline void shim_lock(struct shim_lock *lock)
+{
+	uint32_t state = SHIM_LOCK_FREE;
+
+	if (SHIM_UNLIKELY(!atomic_compare_exchange_strong_explicit(
+			&lock->state, &state, SHIM_LOCK_TAKEN,
+			memory_order_acquire, memory_order_relaxed)))
+		shim_lock_sleep(lock);
+}
+
+static inline void shim_unlock(struct shim_lock *lock)
+{
+	if (SHIM_UNLIKELY(atomic_exchange_explicit(&lock->state, SHIM_LOCK_FREE,
+						   memory_order_release) ==
+			  SHIM_LOCK_CONTENDED))
+		shim_lock_wake(lock);
+}
+
+/**
  * struct shim_object - what a handle points to
  * @provider: the first word, as DAT wants it
  * @type: 0 when dead
  * @hash_next: the chain of @token's bucket
  * @next_dead: the queue of dead objects
+ * @lock: protects @body, and an EVD's ring
  * @token: the kernel's handle; stays when the object dies, for events that are
  *	   still queued
  * @ia: the object of its IA; an IA's own is itself
  * @context: consumer context
- * @lock: protects @body, and an EVD's ring
  * @body: what this type needs besides, or NULL
  *
  * Objects lie in memory that is never given back, so any pointer can be looked
@@ -73,11 +117,10 @@ struct shim_object {
 	atomic_uint_least32_t type;
 	atomic_uint_least32_t hash_next;
 	uint32_t next_dead;
-	uint32_t pad;
+	struct shim_lock lock;
 	atomic_uint_least64_t token;
 	struct shim_object *_Atomic ia;
 	atomic_uint_least64_t context;
-	pthread_mutex_t lock;
 	void *body;
 } __attribute__((aligned(128)));
 
@@ -86,34 +129,40 @@ _Static_assert(offsetof(struct shim_object, provider) == 0, "DAT_HANDLE_TO_PROVI
 
 /* handle.c */
 
-/* The table; written by handle.c, read by shim_object_at(). */
-extern _Atomic uintptr_t shim_table_base;
-extern _Atomic size_t shim_table_size;
+/*
+ * Where the objects lie; written by handle.c. The first @size bytes from @base
+ * are accessible.
+ */
+extern struct shim_table {
+	_Atomic uintptr_t base;
+	_Atomic size_t size;
+} shim_table;
 
-/* The object that a handle names if it is any object of ours, dead or not. */
-static inline struct shim_object *shim_object_at(DAT_HANDLE handle)
+/* Does a handle point to an object of ours, dead or not? */
+static inline bool shim_points_to_object(DAT_HANDLE handle)
 {
 	/* ORDER: a size that is not 0 comes with its base, see table_grow() */
-	size_t size = atomic_load_explicit(&shim_table_size,
+	size_t size = atomic_load_explicit(&shim_table.size,
 					   memory_order_acquire);
-	uintptr_t base = atomic_load_explicit(&shim_table_base,
+	uintptr_t base = atomic_load_explicit(&shim_table.base,
 					      memory_order_relaxed);
 	uintptr_t offset = (uintptr_t)handle - base;
 
-	if (offset >= size || offset % sizeof(struct shim_object))
-		return NULL;
-	return (struct shim_object *)(base + offset);
+	return SHIM_LIKELY(offset < size &&
+			   !(offset % sizeof(struct shim_object)));
+}
+
+/* Is it alive, and of that type? */
+static inline bool shim_lives(const struct shim_object *obj, uint32_t type)
+{
+	return atomic_load_explicit(&obj->type, memory_order_acquire) == type;
 }
 
 /* The live object of a type, or NULL; never faults (E5). */
 static inline struct shim_object *shim_find(DAT_HANDLE handle, uint32_t type)
 {
-	struct shim_object *obj = shim_object_at(handle);
-
-	if (!obj || atomic_load_explicit(&obj->type,
-					 memory_order_acquire) != type)
-		return NULL;
-	return obj;
+	return shim_points_to_object(handle) && shim_lives(handle, type) ?
+	       handle : NULL;
 }
 
 static inline uint64_t shim_token(const struct shim_object *obj)
@@ -129,6 +178,46 @@ static inline bool shim_is(const struct shim_object *obj, uint32_t type,
 	       shim_token(obj) == token;
 }
 
+/* The objects of tokens: the number, from 1, of the first one in each bucket. */
+#define SHIM_HASH_BITS	15
+extern atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
+
+static inline atomic_uint_least32_t *shim_table_head(uint64_t token)
+{
+	return &shim_table_heads[token * 0x9e3779b97f4a7c15u >>
+				 (64 - SHIM_HASH_BITS)];
+}
+
+static inline struct shim_object *shim_object_nr(uint32_t nr)
+{
+	uintptr_t base = atomic_load_explicit(&shim_table.base,
+					      memory_order_relaxed);
+
+	return (struct shim_object *)base + (nr - 1);
+}
+
+struct shim_object *shim_table_search(uint64_t token);
+
+/*
+ * The object of a token, dead ones included, or NULL. It is the first of its
+ * bucket but in a process with many thousands of objects.
+ */
+static inline struct shim_object *shim_by_token(uint64_t token)
+{
+	uint32_t nr = atomic_load_explicit(shim_table_head(token),
+					   memory_order_acquire);
+
+	if (SHIM_LIKELY(nr && shim_token(shim_object_nr(nr)) == token))
+		return shim_object_nr(nr);
+	return shim_table_search(token);
+}
+
+/* The same as a handle for the consumer; null for 0 and for the long dead. */
+static inline DAT_HANDLE shim_handle(uint64_t token)
+{
+	return shim_by_token(token);
+}
+
 struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 				    struct shim_object *ia, bool *made);
 struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
@@ -136,8 +225,6 @@ struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
 bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 		       void *body);
 void shim_object_kill(struct shim_object *obj);
-struct shim_object *shim_by_token(uint64_t token);
-DAT_HANDLE shim_handle(uint64_t token);
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg);
 void shim_table_lock(void);
@@ -146,9 +233,28 @@ void shim_table_child(void);
 
 /* dev.c */
 
+/* The descriptor, or -1; written by dev.c, read by shim_fd(). */
+extern atomic_int shim_dev_fd;
+
 int shim_dev_open(void);
-int shim_fd(void);
-DAT_RETURN shim_ioctl(unsigned long cmd, void *arg, DAT_RETURN fault);
+DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
+
+static inline int shim_fd(void)
+{
+	return atomic_load_explicit(&shim_dev_fd, memory_order_relaxed);
+}
+
+/*
+ * Makes a call whose structure begins with ret. @fault: what to answer when the
+ * kernel could not use a pointer or a count of the consumer's
+ */
+static inline DAT_RETURN shim_ioctl(unsigned long cmd, void *arg,
+				    DAT_RETURN fault)
+{
+	if (ioctl(shim_fd(), cmd, arg))
+		return shim_ioctl_failed(fault);
+	return *(const uint32_t *)arg;
+}
 
 /* What a bad pointer or count of the consumer's is told to be. */
 #define SHIM_ARG(n)	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
@@ -200,8 +306,16 @@ static inline bool shim_optional(DAT_HANDLE handle, uint32_t type,
 
 /**
  * struct shim_ring - the mapped events of an EVD
- * @header: NULL if not mapped: events are taken by ioctl then
- * @consumer: our own copy of what the kernel reads in @index
+ * @header: what the kernel writes besides events; an empty one of our own while
+ *	    nothing is mapped
+ * @events: the slots
+ * @index: where the kernel reads how far we are
+ * @mask: number of slots less one
+ * @consumer: events taken; our own copy of what is in @index
+ * @patience: looks that may find nothing until the kernel is asked
+ * @where: what the kernel said of the ring
+ *
+ * The EVD's lock is held by whoever touches it.
  */
 struct shim_ring {
 	const struct kdapl_uapi_ring_header *header;
@@ -209,14 +323,60 @@ struct shim_ring {
 	struct kdapl_uapi_ring_index *index;
 	uint32_t mask;
 	uint32_t consumer;
+	uint32_t patience;
 	struct kdapl_uapi_ring where;
 };
 
 void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where);
 void shim_ring_unmap(struct shim_ring *ring);
+bool shim_ring_mapped(const struct shim_ring *ring);
+uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd);
+
+/*
+ * A thread that polls asks the kernel after this many looks in vain: a completion
+ * may wait there for an interrupt or softirq that comes late, for instance because
+ * the processor that has to run it does something else. So many looks cost about
+ * as much as the call.
+ */
+#define SHIM_RING_PATIENCE	32
+
+/* C11 atomics cannot be laid over the ABI's plain fields. */
+static inline uint32_t shim_load_acquire(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/* Events that are in the ring now. */
+static inline uint32_t shim_ring_filled(const struct shim_ring *ring)
+{
+	return shim_load_acquire(&ring->header->producer) - ring->consumer;
+}
+
+/* The oldest event of a ring that is not empty; it stays until shim_ring_pop(). */
+static inline const struct kdapl_uapi_event *
+shim_ring_first(const struct shim_ring *ring)
+{
+	return &ring->events[ring->consumer & ring->mask];
+}
+
+/* The oldest event has been read, the kernel may use its slot again. */
+static inline void shim_ring_pop(struct shim_ring *ring)
+{
+	ring->patience = SHIM_RING_PATIENCE;
+	__atomic_store_n(&ring->index->consumer, ++ring->consumer,
+			 __ATOMIC_RELEASE);
+}
+
+/* The ring was found empty: is it time to ask the kernel? */
+static inline bool shim_ring_ask(struct shim_ring *ring)
+{
+	return SHIM_UNLIKELY(!--ring->patience ||
+			     shim_load_acquire(&ring->header->flags) &
+			     KDAPL_RING_MORE);
+}
+
 bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 		    struct kdapl_uapi_event *event);
-uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd);
 
 /* Bodies */
 
@@ -290,13 +450,25 @@ struct shim_ep *shim_ep_body(struct shim_object *ep);
 void shim_ep_body_free(struct shim_object *ep);
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia);
 
+/* A completion as the consumer of @evd gets to see it. */
+static inline void shim_dto_event(struct shim_object *evd,
+				  const struct kdapl_uapi_dto_event *from,
+				  DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *to =
+		&event->event_data.dto_completion_event_data;
+
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	to->ep_handle = shim_handle(from->ep);
+	to->user_cookie.as_64 = from->cookie;
+	to->status = from->status;
+	to->transfered_length = from->length;
+}
+
 /* event.c */
 void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 		DAT_EVENT *event);
-
-/* post.c */
-DAT_RETURN shim_post(const struct shim_object *ep, struct kdapl_uapi_dto *dtos,
-		     uint32_t count, uint32_t *done);
 
 /* cno.c */
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *cno);

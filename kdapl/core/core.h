@@ -212,7 +212,7 @@ DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE cr,
  *
  * A sink takes events from an EVD as they arrive: the upcall of a kernel
  * consumer (face/kdat_upcall.c), the mapped ring of a process
- * (face/dev_mmap.c).  The core runs it single-instance (E96), in softirq
+ * (face/dev_ring.c).  The core runs it single-instance (E96), in softirq
  * context, or in process context when @sleeps.  No lock is held.
  *
  *	room	false: stop for now; somebody will kdapl_evd_kick() later

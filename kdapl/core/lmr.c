@@ -477,8 +477,8 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 
 	/*
 	 * No post finds the LMR any more; those that did have handed its key to
-	 * the device, or never will (mt:T12).  Programs register and free
-	 * long.
+	 * the device, or never will (mt:T12).  Programs register and free often:
+	 * do not wait for long.
 	 */
 	synchronize_rcu_expedited();
 	/* The handle is retired last: until then the device's removal waits for us. */

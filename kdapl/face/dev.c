@@ -16,7 +16,7 @@
 #include <linux/sched.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
-#include "dev.h"
+#include "dev_ring.h"
 #include "../glue/glue.h"
 
 static unsigned int max_objects = 65536;
@@ -101,106 +101,148 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+/* A core's operation that needs a handle and nothing else. */
+typedef DAT_RETURN kdapl_dev_handle_fn(struct kdapl_space *space,
+				       DAT_HANDLE handle);
+
 /**
  * struct kdapl_dev_call - one call
  * @cmd: whole ioctl number: a structure of another size is another call
  * @pad: offset of the field `pad`
  * @pad_size: 0 if there is none
  * @fn: does it
- * @undo: the caller cannot be told of what @fn made; NULL if there is nothing
+ * @of_handle: does it, if the structure is a struct kdapl_uapi_handle and the
+ *	       core needs no more than that; then there is no @fn
+ * @made: offset of the handle of the object that the call makes
+ * @unmake: destroys that object if the caller cannot be told of it
+ * @undo: the same for what is not undone by one handle; NULL if there is nothing
  */
 struct kdapl_dev_call {
 	unsigned int cmd;
 	u16 pad;
 	u16 pad_size;
 	kdapl_dev_fn *fn;
+	kdapl_dev_handle_fn *of_handle;
+	u16 made;
+	kdapl_dev_handle_fn *unmake;
 	kdapl_dev_undo *undo;
 };
 
-#define CALL(_cmd, _fn, _undo)						\
-	[_IOC_NR(KDAPL_IOC_##_cmd)] = {					\
-		.cmd = KDAPL_IOC_##_cmd, .fn = kdapl_dev_##_fn, .undo = _undo }
-#define CALL_PAD(_cmd, _struct, _fn, _undo)				\
-	[_IOC_NR(KDAPL_IOC_##_cmd)] = {					\
-		.cmd = KDAPL_IOC_##_cmd,				\
-		.pad = offsetof(struct kdapl_uapi_##_struct, pad),	\
-		.pad_size = sizeof_field(struct kdapl_uapi_##_struct, pad), \
-		.fn = kdapl_dev_##_fn, .undo = _undo }
+#define CALL(_cmd, ...)							\
+	[_IOC_NR(KDAPL_IOC_##_cmd)] = { .cmd = KDAPL_IOC_##_cmd, __VA_ARGS__ }
+#define FN(_fn)		.fn = kdapl_dev_##_fn
+#define PAD(_struct)							\
+	.pad = offsetof(struct kdapl_uapi_##_struct, pad),		\
+	.pad_size = sizeof_field(struct kdapl_uapi_##_struct, pad)
+#define OF_HANDLE(_fn)	.of_handle = _fn, PAD(handle)
+#define MAKES(_struct, _field, _free)					\
+	.made = offsetof(struct kdapl_uapi_##_struct, _field), .unmake = _free
 
+/* KDAPL_IOC_POST is not here, see kdapl_dev_ioctl(). */
 static const struct kdapl_dev_call calls[] = {
-	CALL_PAD(QUERY_ABI, query_abi, query_abi, NULL),
-	CALL(HANDLE_TYPE, handle_type, NULL),
-	CALL_PAD(IA_LIST, ia_list, ia_list, NULL),
-	CALL_PAD(IA_OPEN, ia_open, ia_open, kdapl_dev_ia_open_undo),
-	CALL(IA_CLOSE, ia_close, NULL),
-	CALL_PAD(IA_QUERY, ia_query, ia_query, NULL),
+	CALL(QUERY_ABI, FN(query_abi), PAD(query_abi)),
+	CALL(HANDLE_TYPE, FN(handle_type)),
+	CALL(IA_LIST, FN(ia_list), PAD(ia_list)),
+	CALL(IA_OPEN, FN(ia_open), PAD(ia_open),
+	     .undo = kdapl_dev_ia_open_undo),
+	CALL(IA_CLOSE, FN(ia_close)),
+	CALL(IA_QUERY, FN(ia_query), PAD(ia_query)),
 
-	CALL_PAD(PZ_CREATE, pz_create, pz_create, kdapl_dev_pz_create_undo),
-	CALL(PZ_QUERY, pz_query, NULL),
-	CALL_PAD(PZ_FREE, handle, pz_free, NULL),
+	CALL(PZ_CREATE, FN(pz_create), PAD(pz_create),
+	     MAKES(pz_create, pz, kdapl_pz_free)),
+	CALL(PZ_QUERY, FN(pz_query)),
+	CALL(PZ_FREE, OF_HANDLE(kdapl_pz_free)),
 
-	CALL_PAD(LMR_CREATE, lmr_create, lmr_create, kdapl_dev_lmr_create_undo),
-	CALL(LMR_QUERY, lmr_query, NULL),
-	CALL_PAD(LMR_FREE, handle, lmr_free, NULL),
-	CALL(LMR_SYNC, lmr_sync, NULL),
+	CALL(LMR_CREATE, FN(lmr_create), PAD(lmr_create),
+	     MAKES(lmr_create, lmr, kdapl_lmr_free)),
+	CALL(LMR_QUERY, FN(lmr_query)),
+	CALL(LMR_FREE, OF_HANDLE(kdapl_lmr_free)),
+	CALL(LMR_SYNC, FN(lmr_sync)),
 
-	CALL_PAD(EVD_CREATE, evd_create, evd_create, kdapl_dev_evd_create_undo),
-	CALL_PAD(EVD_QUERY, evd_query, evd_query, NULL),
-	CALL(EVD_RESIZE, evd_resize, NULL),
-	CALL_PAD(EVD_FREE, handle, evd_free, NULL),
-	CALL(EVD_POST_SE, evd_post_se, NULL),
-	CALL(EVD_WAIT, evd_wait, NULL),
-	CALL_PAD(EVD_DEQUEUE, evd_dequeue, evd_dequeue,
-		 kdapl_dev_evd_dequeue_undo),
-	CALL_PAD(EVD_REFILL, handle, evd_refill, NULL),
-	CALL_PAD(EVD_RING, evd_ring, evd_ring, NULL),
-	CALL(EVD_POLL_FD, evd_poll_fd, kdapl_dev_evd_poll_fd_undo),
-	CALL(EVD_SET_WAITABLE, evd_set_waitable, NULL),
+	CALL(EVD_CREATE, FN(evd_create), PAD(evd_create),
+	     .undo = kdapl_dev_evd_create_undo),
+	CALL(EVD_QUERY, FN(evd_query), PAD(evd_query)),
+	CALL(EVD_RESIZE, FN(evd_resize)),
+	CALL(EVD_FREE, FN(evd_free), PAD(handle)),
+	CALL(EVD_POST_SE, FN(evd_post_se)),
+	CALL(EVD_WAIT, FN(evd_wait)),
+	CALL(EVD_DEQUEUE, FN(evd_dequeue), PAD(evd_dequeue),
+	     .undo = kdapl_dev_evd_dequeue_undo),
+	CALL(EVD_REFILL, FN(evd_refill), PAD(handle)),
+	CALL(EVD_RING, FN(evd_ring), PAD(evd_ring)),
+	CALL(EVD_POLL_FD, FN(evd_poll_fd), .undo = kdapl_dev_evd_poll_fd_undo),
+	CALL(EVD_SET_WAITABLE, FN(evd_set_waitable)),
 
-	CALL(EP_CREATE, ep_create, kdapl_dev_ep_create_undo),
-	CALL(EP_QUERY, ep_query, NULL),
-	CALL(EP_MODIFY, ep_modify, NULL),
-	CALL(EP_GET_STATUS, ep_get_status, NULL),
-	CALL_PAD(EP_CONNECT, ep_connect, ep_connect, NULL),
-	CALL(EP_DUP_CONNECT, ep_dup_connect, NULL),
-	CALL(EP_DISCONNECT, ep_disconnect, NULL),
-	CALL_PAD(EP_RESET, handle, ep_reset, NULL),
-	CALL_PAD(EP_FREE, handle, ep_free, NULL),
-	CALL_PAD(EP_PRIVATE_DATA, ep_private_data, ep_private_data, NULL),
+	CALL(EP_CREATE, FN(ep_create), MAKES(ep_create, ep, kdapl_ep_free)),
+	CALL(EP_QUERY, FN(ep_query)),
+	CALL(EP_MODIFY, FN(ep_modify)),
+	CALL(EP_GET_STATUS, FN(ep_get_status)),
+	CALL(EP_CONNECT, FN(ep_connect), PAD(ep_connect)),
+	CALL(EP_DUP_CONNECT, FN(ep_dup_connect)),
+	CALL(EP_DISCONNECT, FN(ep_disconnect)),
+	CALL(EP_RESET, OF_HANDLE(kdapl_ep_reset)),
+	CALL(EP_FREE, OF_HANDLE(kdapl_ep_free)),
+	CALL(EP_PRIVATE_DATA, FN(ep_private_data), PAD(ep_private_data)),
 
-	CALL_PAD(POST, post, post, NULL),
+	CALL(PSP_CREATE, FN(psp_create),
+	     MAKES(psp_create, psp, kdapl_psp_free)),
+	CALL(PSP_CREATE_ANY, FN(psp_create_any),
+	     MAKES(psp_create, psp, kdapl_psp_free)),
+	CALL(PSP_QUERY, FN(psp_query), PAD(psp_query)),
+	CALL(PSP_FREE, OF_HANDLE(kdapl_psp_free)),
+	CALL(RSP_CREATE, FN(rsp_create), PAD(rsp_create),
+	     MAKES(rsp_create, rsp, kdapl_rsp_free)),
+	CALL(RSP_QUERY, FN(rsp_query)),
+	CALL(RSP_FREE, OF_HANDLE(kdapl_rsp_free)),
 
-	CALL(PSP_CREATE, psp_create, kdapl_dev_psp_create_undo),
-	CALL(PSP_CREATE_ANY, psp_create_any, kdapl_dev_psp_create_undo),
-	CALL_PAD(PSP_QUERY, psp_query, psp_query, NULL),
-	CALL_PAD(PSP_FREE, handle, psp_free, NULL),
-	CALL_PAD(RSP_CREATE, rsp_create, rsp_create, kdapl_dev_rsp_create_undo),
-	CALL(RSP_QUERY, rsp_query, NULL),
-	CALL_PAD(RSP_FREE, handle, rsp_free, NULL),
+	CALL(CR_QUERY, FN(cr_query)),
+	CALL(CR_ACCEPT, FN(cr_accept)),
+	CALL(CR_REJECT, OF_HANDLE(kdapl_cr_reject)),
+	CALL(CR_HANDOFF, FN(cr_handoff), PAD(cr_handoff)),
 
-	CALL(CR_QUERY, cr_query, NULL),
-	CALL(CR_ACCEPT, cr_accept, NULL),
-	CALL_PAD(CR_REJECT, handle, cr_reject, NULL),
-	CALL_PAD(CR_HANDOFF, cr_handoff, cr_handoff, NULL),
-
-	CALL_PAD(RMR_CREATE, rmr_create, rmr_create, kdapl_dev_rmr_create_undo),
-	CALL(RMR_QUERY, rmr_query, NULL),
-	CALL(RMR_BIND, rmr_bind, NULL),
-	CALL_PAD(RMR_FREE, handle, rmr_free, NULL),
+	CALL(RMR_CREATE, FN(rmr_create), PAD(rmr_create),
+	     MAKES(rmr_create, rmr, kdapl_rmr_free)),
+	CALL(RMR_QUERY, FN(rmr_query)),
+	CALL(RMR_BIND, FN(rmr_bind)),
+	CALL(RMR_FREE, OF_HANDLE(kdapl_rmr_free)),
 };
 
-static const struct kdapl_dev_call *find_call(unsigned int cmd)
+static const struct kdapl_dev_call *call_find(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
 
 	if (nr >= ARRAY_SIZE(calls))
 		return NULL;
 	nr = array_index_nospec(nr, ARRAY_SIZE(calls));
-	return calls[nr].cmd == cmd && calls[nr].fn ? &calls[nr] : NULL;
+	return calls[nr].cmd == cmd ? &calls[nr] : NULL;
+}
+
+static int call_core(struct kdapl_file *file, const struct kdapl_dev_call *call,
+		     void *data)
+{
+	struct kdapl_uapi_handle *arg = data;
+
+	if (!call->of_handle)
+		return call->fn(file, data);
+	arg->ret = call->of_handle(&file->space, kdapl_dev_handle(arg->handle));
+	return 0;
+}
+
+/* The caller cannot be told what it got; `ret` comes first in every structure. */
+static void call_undo(struct kdapl_file *file, const struct kdapl_dev_call *call,
+		      void *data)
+{
+	if (*(u32 *)data != DAT_SUCCESS)
+		return;
+	if (call->unmake)
+		call->unmake(&file->space,
+			     kdapl_dev_handle(*(u64 *)(data + call->made)));
+	if (call->undo)
+		call->undo(file, data);
 }
 
 /* @data has the size that @call's number says. */
-static int run_call(struct kdapl_file *file, const struct kdapl_dev_call *call,
+static int call_run(struct kdapl_file *file, const struct kdapl_dev_call *call,
 		    void *data, void __user *uarg)
 {
 	size_t size = _IOC_SIZE(call->cmd);
@@ -210,21 +252,19 @@ static int run_call(struct kdapl_file *file, const struct kdapl_dev_call *call,
 		return -EFAULT;
 	if (memchr_inv(data + call->pad, 0, call->pad_size))
 		return -EINVAL;
-	ret = call->fn(file, data);
+	ret = call_core(file, call, data);
 	if (copy_to_user(uarg, data, size)) {
-		/* `ret` comes first in every structure that @undo knows. */
-		if (!ret && call->undo && *(u32 *)data == DAT_SUCCESS)
-			call->undo(file, data);
+		if (!ret)
+			call_undo(file, call, data);
 		return -EFAULT;
 	}
 	return ret;
 }
 
-static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
-			    unsigned long arg)
+static long call_by_table(struct kdapl_file *file, unsigned int cmd,
+			  void __user *uarg)
 {
-	const struct kdapl_dev_call *call = find_call(cmd);
-	struct kdapl_file *file = filp->private_data;
+	const struct kdapl_dev_call *call = call_find(cmd);
 	u64 small[32];
 	void *large;
 	long ret;
@@ -235,14 +275,25 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 		return -EPROTO;
 
 	if (_IOC_SIZE(cmd) <= sizeof(small))
-		return run_call(file, call, small, (void __user *)arg);
+		return call_run(file, call, small, uarg);
 
 	large = kmalloc(_IOC_SIZE(cmd), GFP_KERNEL_ACCOUNT);
 	if (!large)
 		return -ENOMEM;
-	ret = run_call(file, call, large, (void __user *)arg);
+	ret = call_run(file, call, large, uarg);
 	kfree(large);
 	return ret;
+}
+
+static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
+			    unsigned long arg)
+{
+	struct kdapl_file *file = filp->private_data;
+
+	if (likely(cmd == KDAPL_IOC_POST))
+		return READ_ONCE(file->agreed) ?
+			kdapl_dev_post(file, (void __user *)arg) : -EPROTO;
+	return call_by_table(file, cmd, (void __user *)arg);
 }
 
 /* ---- the file ------------------------------------------------------------------ */

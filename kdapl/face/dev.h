@@ -3,7 +3,9 @@
  * /dev/kdapl, what its files share.  dev.c has open, release and the table of
  * calls; dev_<objects>.c the calls, each of one shape: take the structure that
  * dev.c copied in, refuse unknown flags, call the core with the file's space,
- * fill the structure that dev.c copies out; dev_mmap.c the event rings.
+ * fill the structure that dev.c copies out.  A call that hands one handle to the
+ * core is a line of the table and no function.  dev_dto.c has the one call that
+ * does not go by the table; dev_ring.h tells of the event rings.
  */
 #ifndef KDAPL_DEV_H
 #define KDAPL_DEV_H
@@ -15,6 +17,7 @@
 #include <linux/xarray.h>
 #include <rdma/kdapl.h>
 #include "../core/core.h"
+#include "../core/ret.h"
 
 /* Private data on its way to the core, which knows the true limit. */
 #define KDAPL_DEV_PRIVATE_DATA	512
@@ -63,68 +66,48 @@ int kdapl_dev_get_private_data(void *to, u64 from, s32 size,
 			       const void **data);
 
 /* dev_mmap.c */
-struct kdapl_ring;
-int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
-		      struct kdapl_uapi_ring *info);
-struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd);
-void kdapl_ring_put(struct kdapl_ring *ring);
-void kdapl_ring_drop(struct kdapl_file *file, u64 evd);
-void kdapl_ring_drop_ia(struct kdapl_file *file, u64 ia);
-void kdapl_ring_drop_all(struct kdapl_file *file);
-void kdapl_ring_info(struct kdapl_ring *ring, struct kdapl_uapi_ring *info);
-void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd);
-bool kdapl_ring_waited(const struct kdapl_ring *ring);
-bool kdapl_ring_waitable(const struct kdapl_ring *ring);
-void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable);
-DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
-			   struct kdapl_uapi_event *event);
-DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
-			   u32 threshold, ktime_t deadline, u32 *queued);
-DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
-			     struct kdapl_evd *evd, DAT_COUNT qlen);
-int kdapl_ring_poll_fd(struct kdapl_ring *ring);
 int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /*
- * The calls.  @data is the call's structure, @pad of it checked.  Return: 0 or
- * the errno of an invalid call; the structure is copied out either way.
+ * The calls that are more than an operation of the core on one handle.  @data is
+ * the call's structure, @pad of it checked.  Return: 0 or the errno of an invalid
+ * call; the structure is copied out either way.
  */
 typedef int kdapl_dev_fn(struct kdapl_file *file, void *data);
 /* The copy out failed: undo what the call made. */
 typedef void kdapl_dev_undo(struct kdapl_file *file, void *data);
 
+/* dev_ia.c */
 kdapl_dev_fn kdapl_dev_handle_type, kdapl_dev_ia_list, kdapl_dev_ia_open,
 	kdapl_dev_ia_close, kdapl_dev_ia_query, kdapl_dev_pz_create,
-	kdapl_dev_pz_query, kdapl_dev_pz_free;
-kdapl_dev_undo kdapl_dev_ia_open_undo, kdapl_dev_pz_create_undo;
+	kdapl_dev_pz_query;
+kdapl_dev_undo kdapl_dev_ia_open_undo;
 
-kdapl_dev_fn kdapl_dev_lmr_create, kdapl_dev_lmr_query, kdapl_dev_lmr_free,
-	kdapl_dev_lmr_sync;
-kdapl_dev_undo kdapl_dev_lmr_create_undo;
+/* dev_mem.c */
+kdapl_dev_fn kdapl_dev_lmr_create, kdapl_dev_lmr_query, kdapl_dev_lmr_sync,
+	kdapl_dev_rmr_create, kdapl_dev_rmr_query, kdapl_dev_rmr_bind;
 
-kdapl_dev_fn kdapl_dev_rmr_create, kdapl_dev_rmr_query, kdapl_dev_rmr_bind,
-	kdapl_dev_rmr_free;
-kdapl_dev_undo kdapl_dev_rmr_create_undo;
-
+/* dev_evd.c */
 kdapl_dev_fn kdapl_dev_evd_create, kdapl_dev_evd_query, kdapl_dev_evd_resize,
 	kdapl_dev_evd_free, kdapl_dev_evd_post_se, kdapl_dev_evd_wait,
 	kdapl_dev_evd_dequeue, kdapl_dev_evd_refill, kdapl_dev_evd_ring,
 	kdapl_dev_evd_poll_fd, kdapl_dev_evd_set_waitable;
-kdapl_dev_undo kdapl_dev_evd_create_undo, kdapl_dev_evd_poll_fd_undo;
-kdapl_dev_undo kdapl_dev_evd_dequeue_undo;
+kdapl_dev_undo kdapl_dev_evd_create_undo, kdapl_dev_evd_poll_fd_undo,
+	kdapl_dev_evd_dequeue_undo;
 
+/* dev_ep.c */
 kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 	kdapl_dev_ep_get_status, kdapl_dev_ep_connect,
-	kdapl_dev_ep_dup_connect, kdapl_dev_ep_disconnect, kdapl_dev_ep_reset,
-	kdapl_dev_ep_free, kdapl_dev_ep_private_data;
-kdapl_dev_undo kdapl_dev_ep_create_undo;
+	kdapl_dev_ep_dup_connect, kdapl_dev_ep_disconnect,
+	kdapl_dev_ep_private_data;
 
-kdapl_dev_fn kdapl_dev_post;
+/* dev_dto.c */
+int kdapl_dev_post(struct kdapl_file *file,
+		   struct kdapl_uapi_post __user *uarg);
 
+/* dev_sp.c */
 kdapl_dev_fn kdapl_dev_psp_create, kdapl_dev_psp_create_any,
-	kdapl_dev_psp_query, kdapl_dev_psp_free, kdapl_dev_rsp_create,
-	kdapl_dev_rsp_query, kdapl_dev_rsp_free, kdapl_dev_cr_query,
-	kdapl_dev_cr_accept, kdapl_dev_cr_reject, kdapl_dev_cr_handoff;
-kdapl_dev_undo kdapl_dev_psp_create_undo, kdapl_dev_rsp_create_undo;
+	kdapl_dev_psp_query, kdapl_dev_rsp_create, kdapl_dev_rsp_query,
+	kdapl_dev_cr_query, kdapl_dev_cr_accept, kdapl_dev_cr_handoff;
 
 #endif /* KDAPL_DEV_H */

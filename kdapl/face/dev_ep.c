@@ -67,13 +67,6 @@ int kdapl_dev_ep_create(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-void kdapl_dev_ep_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_ep_create *arg = data;
-
-	kdapl_ep_free(&file->space, kdapl_dev_handle(arg->ep));
-}
-
 static void put_param(struct kdapl_uapi_ep_param *arg, const DAT_EP_PARAM *param)
 {
 	arg->ep_state = param->ep_state;
@@ -193,22 +186,6 @@ int kdapl_dev_ep_disconnect(struct kdapl_file *file, void *data)
 
 	arg->ret = kdapl_ep_disconnect(&file->space,
 				       kdapl_dev_handle(arg->handle), arg->flags);
-	return 0;
-}
-
-int kdapl_dev_ep_reset(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_ep_reset(&file->space, kdapl_dev_handle(arg->handle));
-	return 0;
-}
-
-int kdapl_dev_ep_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_ep_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
 

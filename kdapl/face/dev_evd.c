@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  The rings, where
- * waiting and taking events happen, are in dev_mmap.c.
+ * waiting and taking events happen, are told in dev_ring.h.
  */
 #include <linux/fdtable.h>
 #include <linux/hrtimer.h>
-#include "dev.h"
+#include "dev_ring.h"
 #include "../core/evd.h"
 
 /* Two of the user level's DAT_EVD_STATE; the third line is the core's config. */
 #define STATE_WAITABLE		0x04
 #define STATE_UNWAITABLE	0x08
-
-#define IH_EVD	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
 
 /* An EVD and its ring, both with a reference. */
 struct evd_ref {
@@ -26,11 +24,11 @@ static DAT_RETURN evd_get(struct kdapl_file *file, u64 handle,
 {
 	ref->evd = kdapl_evd_find(&file->space, kdapl_dev_handle(handle));
 	if (!ref->evd)
-		return IH_EVD;
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	ref->ring = kdapl_ring_find(file, handle);
 	if (!ref->ring) {
 		kdapl_evd_put(ref->evd);
-		return IH_EVD;
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	}
 	return DAT_SUCCESS;
 }
@@ -63,8 +61,7 @@ int kdapl_dev_evd_create(struct kdapl_file *file, void *data)
 		return 0;
 	if (kdapl_ring_create(file, arg->ia, arg->evd, &arg->ring)) {
 		kdapl_evd_free(&file->space, evd);
-		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				     DAT_RESOURCE_MEMORY);
+		arg->ret = RET_NO_RESOURCE(MEMORY);
 	}
 	return 0;
 }
@@ -119,8 +116,7 @@ int kdapl_dev_evd_free(struct kdapl_file *file, void *data)
 	if (arg->ret != DAT_SUCCESS)
 		return 0;
 	if (kdapl_ring_waited(ref.ring))
-		arg->ret = DAT_ERROR(DAT_INVALID_STATE,
-				     DAT_INVALID_STATE_EVD_WAITER);
+		arg->ret = RET_BAD_STATE(EVD_WAITER);
 	else
 		arg->ret = evd_free(file, arg->handle);
 	evd_put(&ref);
@@ -164,12 +160,12 @@ static DAT_RETURN check_threshold(struct kdapl_evd *evd, s32 threshold)
 	u32 config = kdapl_evd_config(evd);
 
 	if (threshold < 1 || threshold > kdapl_evd_qlen(evd))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		return RET_BAD_ARG(3);
 	if (threshold == 1 || config == KDAPL_EVD_CONFIG_THRESHOLD)
 		return DAT_SUCCESS;
-	return DAT_ERROR(DAT_INVALID_STATE, config == KDAPL_EVD_CONFIG_SOLICITED ?
-			 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED :
-			 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
+	return config == KDAPL_EVD_CONFIG_SOLICITED ?
+		RET_BAD_STATE(EVD_CONFIG_SOLICITED) :
+		RET_BAD_STATE(EVD_CONFIG_NOTIFY);
 }
 
 int kdapl_dev_evd_wait(struct kdapl_file *file, void *data)
@@ -222,7 +218,10 @@ int kdapl_dev_evd_refill(struct kdapl_file *file, void *data)
 	arg->ret = evd_get(file, arg->handle, &ref);
 	if (arg->ret != DAT_SUCCESS)
 		return 0;
-	kdapl_ring_refill(ref.ring, ref.evd);
+	if (kdapl_ring_more(ref.ring))
+		kdapl_ring_refill(ref.ring, ref.evd);
+	else
+		kdapl_ring_look(ref.evd);
 	evd_put(&ref);
 	return 0;
 }
@@ -251,7 +250,7 @@ int kdapl_dev_evd_poll_fd(struct kdapl_file *file, void *data)
 		return 0;
 	arg->fd = kdapl_ring_poll_fd(ref.ring);
 	if (arg->fd < 0)
-		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+		arg->ret = RET(INSUFFICIENT_RESOURCES);
 	evd_put(&ref);
 	return 0;
 }

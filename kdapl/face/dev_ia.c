@@ -5,7 +5,7 @@
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "dev.h"
+#include "dev_ring.h"
 
 int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 {
@@ -95,7 +95,7 @@ int kdapl_dev_ia_open(struct kdapl_file *file, void *data)
 
 	memset(&arg->ring, 0, sizeof(arg->ring));
 	if (strnlen(arg->name, sizeof(arg->name)) == sizeof(arg->name)) {
-		arg->ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+		arg->ret = RET_BAD_ARG(1);
 		return 0;
 	}
 	arg->ret = kdapl_ia_open(&file->space, arg->name, arg->async_qlen, &evd,
@@ -108,8 +108,7 @@ int kdapl_dev_ia_open(struct kdapl_file *file, void *data)
 	if (make_evd && kdapl_ring_create(file, arg->ia, arg->async_evd,
 					  &arg->ring)) {
 		close_ia(file, arg->ia, DAT_CLOSE_ABRUPT_FLAG);
-		arg->ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				     DAT_RESOURCE_MEMORY);
+		arg->ret = RET_NO_RESOURCE(MEMORY);
 	}
 	return 0;
 }
@@ -243,13 +242,6 @@ int kdapl_dev_pz_create(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-void kdapl_dev_pz_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_pz_create *arg = data;
-
-	kdapl_pz_free(&file->space, kdapl_dev_handle(arg->pz));
-}
-
 int kdapl_dev_pz_query(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_pz_query *arg = data;
@@ -258,13 +250,5 @@ int kdapl_dev_pz_query(struct kdapl_file *file, void *data)
 	arg->ret = kdapl_pz_query(&file->space, kdapl_dev_handle(arg->pz),
 				  arg->mask, &param);
 	arg->ia = kdapl_dev_u64(param.ia_handle);
-	return 0;
-}
-
-int kdapl_dev_pz_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_pz_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }

@@ -36,13 +36,6 @@ int kdapl_dev_lmr_create(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-void kdapl_dev_lmr_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_lmr_create *arg = data;
-
-	kdapl_lmr_free(&file->space, kdapl_dev_handle(arg->lmr));
-}
-
 int kdapl_dev_lmr_query(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_lmr_query *arg = data;
@@ -62,14 +55,6 @@ int kdapl_dev_lmr_query(struct kdapl_file *file, void *data)
 	arg->rmr_context = param.rmr_context;
 	arg->registered_size = param.registered_size;
 	arg->registered_address = param.registered_address;
-	return 0;
-}
-
-int kdapl_dev_lmr_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_lmr_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
 
@@ -103,13 +88,6 @@ int kdapl_dev_rmr_create(struct kdapl_file *file, void *data)
 				    &rmr);
 	arg->rmr = kdapl_dev_u64(rmr);
 	return 0;
-}
-
-void kdapl_dev_rmr_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_rmr_create *arg = data;
-
-	kdapl_rmr_free(&file->space, kdapl_dev_handle(arg->rmr));
 }
 
 int kdapl_dev_rmr_query(struct kdapl_file *file, void *data)
@@ -151,13 +129,5 @@ int kdapl_dev_rmr_bind(struct kdapl_file *file, void *data)
 				  kdapl_dev_handle(arg->ep), cookie, arg->flags,
 				  &rmr_context);
 	arg->rmr_context = rmr_context;
-	return 0;
-}
-
-int kdapl_dev_rmr_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_rmr_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }

@@ -30,13 +30,6 @@ int kdapl_dev_psp_create_any(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-void kdapl_dev_psp_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_psp_create *arg = data;
-
-	kdapl_psp_free(&file->space, kdapl_dev_handle(arg->psp));
-}
-
 int kdapl_dev_psp_query(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_psp_query *arg = data;
@@ -48,14 +41,6 @@ int kdapl_dev_psp_query(struct kdapl_file *file, void *data)
 	arg->conn_qual = param.conn_qual;
 	arg->evd = kdapl_dev_u64(param.evd_handle);
 	arg->flags = param.psp_flags;
-	return 0;
-}
-
-int kdapl_dev_psp_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_psp_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
 
@@ -71,13 +56,6 @@ int kdapl_dev_rsp_create(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-void kdapl_dev_rsp_create_undo(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_rsp_create *arg = data;
-
-	kdapl_rsp_free(&file->space, kdapl_dev_handle(arg->rsp));
-}
-
 int kdapl_dev_rsp_query(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_rsp_query *arg = data;
@@ -89,14 +67,6 @@ int kdapl_dev_rsp_query(struct kdapl_file *file, void *data)
 	arg->conn_qual = param.conn_qual;
 	arg->evd = kdapl_dev_u64(param.evd_handle);
 	arg->ep = kdapl_dev_u64(param.ep_handle);
-	return 0;
-}
-
-int kdapl_dev_rsp_free(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_rsp_free(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
 
@@ -136,14 +106,6 @@ int kdapl_dev_cr_accept(struct kdapl_file *file, void *data)
 	arg->ret = kdapl_cr_accept(&file->space, kdapl_dev_handle(arg->cr),
 				   kdapl_dev_handle(arg->ep),
 				   arg->private_data_size, private_data);
-	return 0;
-}
-
-int kdapl_dev_cr_reject(struct kdapl_file *file, void *data)
-{
-	struct kdapl_uapi_handle *arg = data;
-
-	arg->ret = kdapl_cr_reject(&file->space, kdapl_dev_handle(arg->handle));
 	return 0;
 }
 

@@ -66,12 +66,13 @@ void progress(const struct options *opt, const struct test *test,
 	      uint32_t done, uint64_t now)
 {
 	static uint64_t next;
-	bool tty = isatty(STDERR_FILENO);
+	bool tty;
 
 	if (done == 1)
 		next = now + 2000000000ull;
 	if (opt->quiet || now < next)
 		return;
+	tty = isatty(STDERR_FILENO);
 	next = now + (tty ? 500000000ull : 5000000000ull);
 	fprintf(stderr, "%s%s %u bytes: %u of %u (%u%%)%s", tty ? "\r" : "",
 		mode_names[test->mode], test->size, done, test->iterations,

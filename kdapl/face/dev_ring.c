@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The life of an event ring, and its sink: what the core calls to put events in.
+ * dev_ring.h tells the protocol and who writes what.
+ *
+ * Called by dev_evd.c and dev_ia.c (create, drop, resize), and by the core's
+ * runner (the sink).
+ */
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include "dev_ring.h"
+#include "../core/evd.h"
+
+/* ---- the sink ---------------------------------------------------------- */
+
+static bool ring_room(struct kdapl_evd *evd, void *arg)
+{
+	struct kdapl_ring *ring = arg;
+	struct kdapl_ring_buf *buf = ring->buf;
+
+	/* Its CQ stays silent for most completions: one has to come and ask. */
+	if (kdapl_evd_config(evd) == KDAPL_EVD_CONFIG_SOLICITED && !kdapl_ring_more(ring))
+		atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
+	if (likely(kdapl_ring_held(buf, NULL) < buf->nr))
+		return true;
+	WRITE_ONCE(ring->full, true);
+	atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
+	smp_mb(); /* see the head of this file */
+	return kdapl_ring_held(buf, NULL) < buf->nr;
+}
+
+static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
+{
+	const DAT_EVENT_DATA *data = &from->event_data;
+
+	memset(to, 0, sizeof(*to));
+	to->event_number = from->event_number;
+	to->evd = kdapl_dev_u64(from->evd_handle);
+	switch (from->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+		to->dto.ep = kdapl_dev_u64(data->dto_completion_event_data.ep_handle);
+		to->dto.cookie = data->dto_completion_event_data.user_cookie.as_64;
+		to->dto.length = data->dto_completion_event_data.transfered_length;
+		to->dto.status = data->dto_completion_event_data.status;
+		break;
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		to->rmr.rmr = kdapl_dev_u64(data->rmr_completion_event_data.rmr_handle);
+		to->rmr.cookie = data->rmr_completion_event_data.user_cookie.as_64;
+		to->rmr.status = data->rmr_completion_event_data.status;
+		break;
+	case DAT_CONNECTION_REQUEST_EVENT:
+		to->cr.sp = kdapl_dev_u64(data->cr_arrival_event_data.sp_handle.psp_handle);
+		to->cr.cr = kdapl_dev_u64(data->cr_arrival_event_data.cr_handle);
+		to->cr.conn_qual = data->cr_arrival_event_data.conn_qual;
+		break;
+	case DAT_SOFTWARE_EVENT:
+		to->software.pointer = (uintptr_t)data->software_event_data.pointer;
+		break;
+	default:
+		if (from->event_number < DAT_ASYNC_ERROR_EVD_OVERFLOW) {
+			to->connect.ep = kdapl_dev_u64(data->connect_event_data.ep_handle);
+			to->connect.private_data_size =
+				data->connect_event_data.private_data_size;
+		} else {
+			to->async.handle =
+				kdapl_dev_u64(data->asynch_error_event_data.dat_handle);
+			to->async.reason = data->asynch_error_event_data.reason;
+		}
+	}
+}
+
+/* Completions are limited by their EPs, the other events by the EVD's length. */
+static bool is_completion(u32 number)
+{
+	return number == DAT_DTO_COMPLETION_EVENT ||
+	       number == DAT_RMR_BIND_COMPLETION_EVENT;
+}
+
+static void buf_append(struct kdapl_ring_buf *buf,
+		       const struct kdapl_uapi_event *event)
+{
+	u32 slot = buf->producer & (buf->nr - 1);
+
+	buf->events[slot] = *event;
+	WRITE_ONCE(buf->before[slot], buf->others);
+	WRITE_ONCE(buf->others, buf->others + !is_completion(event->event_number));
+	/* pairs with kdapl_ring_held() */
+	smp_store_release(&buf->producer, buf->producer + 1);
+	/* pairs with the process's load-acquire */
+	smp_store_release(&buf->header->producer, buf->producer);
+}
+
+static void ring_deliver(struct kdapl_evd *evd, void *arg,
+			 const DAT_EVENT *event, bool more)
+{
+	struct kdapl_ring *ring = arg;
+	struct kdapl_uapi_event uapi;
+
+	fill_event(&uapi, event);
+	buf_append(ring->buf, &uapi);
+}
+
+static void ring_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+	struct kdapl_ring *ring = arg;
+
+	if (kdapl_evd_dead(evd)) {
+		WRITE_ONCE(ring->dead, true);
+		atomic_or(KDAPL_RING_DEAD, kdapl_ring_flags(ring->buf));
+		wake_up_poll(&ring->wait, EPOLLHUP);
+		return;
+	}
+	if (!notify)
+		return;
+	atomic_inc(&ring->notified);
+	if (wq_has_sleeper(&ring->wait))
+		wake_up_poll(&ring->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/*
+ * The first event not taken knows how many others came before it.  A racing
+ * delivery or a forged index gives a number that is off, never beyond nr.
+ */
+static u32 ring_held_others(struct kdapl_evd *evd, void *arg)
+{
+	struct kdapl_ring *ring = arg;
+	struct kdapl_ring_buf *buf = READ_ONCE(ring->buf);
+	u32 consumer, held = kdapl_ring_held(buf, &consumer);
+
+	if (!held)
+		return 0;
+	return min(READ_ONCE(buf->others) -
+		   READ_ONCE(buf->before[consumer & (buf->nr - 1)]), held);
+}
+
+static const struct kdapl_sink ring_sink = {
+	.room = ring_room,
+	.deliver = ring_deliver,
+	.done = ring_done,
+	.held = ring_held_others,
+};
+
+/* ---- life -------------------------------------------------------------- */
+
+static void ring_free(struct kref *ref)
+{
+	struct kdapl_ring *ring = container_of(ref, struct kdapl_ring, ref);
+	struct kdapl_ring_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &ring->bufs, entry)
+		kdapl_ring_buf_free(buf);
+	kfree(ring);
+}
+
+/**
+ * kdapl_ring_put - drop a reference
+ * @ring: not to be used afterwards
+ *
+ * May sleep.
+ */
+void kdapl_ring_put(struct kdapl_ring *ring)
+{
+	kref_put(&ring->ref, ring_free);
+}
+
+/*
+ * P15, E60: a request whose event goes with the ring ends, since nobody could
+ * name it.  A forged index can only end requests of the process itself.
+ */
+static void drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *buf)
+{
+	u32 consumer, held = kdapl_ring_held(buf, &consumer);
+
+	for (; held; held--, consumer++) {
+		const struct kdapl_uapi_event *event =
+			&buf->events[consumer & (buf->nr - 1)];
+
+		if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+			kdapl_cr_lost(&file->space, kdapl_dev_handle(event->cr.cr));
+	}
+}
+
+/* The file forgets @ring; the caller has unlinked it from file->rings. */
+static void ring_forget(struct kdapl_file *file, struct kdapl_ring *ring)
+{
+	struct kdapl_ring_buf *buf;
+
+	mutex_lock(&ring->lock);
+	drop_requests(file, ring->buf);
+	list_for_each_entry(buf, &ring->bufs, entry)
+		kdapl_ring_buf_unpublish(file, buf);
+	mutex_unlock(&ring->lock);
+	kdapl_ring_put(ring);
+}
+
+static struct kdapl_ring *ring_alloc(u64 ia, u64 evd, u32 entries)
+{
+	struct kdapl_ring *ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
+
+	if (!ring)
+		return NULL;
+	ring->buf = kdapl_ring_buf_alloc(ring, entries);
+	if (!ring->buf) {
+		kfree(ring);
+		return NULL;
+	}
+	kref_init(&ring->ref);
+	ring->evd = evd;
+	ring->ia = ia;
+	mutex_init(&ring->lock);
+	INIT_LIST_HEAD(&ring->bufs);
+	list_add(&ring->buf->entry, &ring->bufs);
+	init_waitqueue_head(&ring->wait);
+	return ring;
+}
+
+/**
+ * kdapl_ring_create - give a new EVD its ring
+ * @file: of the caller
+ * @ia: handle of the IA
+ * @evd: handle of the EVD, made just now
+ * @info: out: for the process
+ *
+ * May sleep.  Undone by kdapl_ring_drop() after the EVD was freed.
+ *
+ * Return: 0, -ENOMEM; -ENODEV if the process closed the IA meanwhile.
+ */
+int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
+		      struct kdapl_uapi_ring *info)
+{
+	struct kdapl_evd *e = kdapl_evd_find(&file->space, kdapl_dev_handle(evd));
+	struct kdapl_ring *ring;
+	int ret = -ENOMEM;
+
+	if (!e)
+		return -ENODEV;
+	ring = ring_alloc(ia, evd, kdapl_evd_qlen(e));
+	if (!ring)
+		goto out;
+	ret = kdapl_ring_buf_reserve(file, ring->buf);
+	if (ret)
+		goto err;
+	kdapl_ring_info(ring, info);
+	kdapl_ring_buf_publish(file, ring->buf);
+	/* From here on a guessed handle finds it, and may free EVD and ring. */
+	kref_get(&ring->ref);
+	ret = xa_insert(&file->rings, evd, ring, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_maps;
+	/* Closed by another thread, which never met the ring. */
+	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
+		kdapl_ring_drop(file, evd);
+		ret = -ENODEV;
+	}
+	kdapl_ring_put(ring);
+	goto out;
+
+err_maps:
+	kdapl_ring_buf_unpublish(file, ring->buf);
+	kdapl_ring_put(ring);
+err:
+	kdapl_ring_put(ring);
+out:
+	kdapl_evd_put(e);
+	return ret;
+}
+
+/**
+ * kdapl_ring_find - the ring of an EVD
+ * @file: of the caller
+ * @evd: any value
+ *
+ * Return: with a reference, or NULL.
+ */
+struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd)
+{
+	struct kdapl_ring *ring;
+
+	xa_lock(&file->rings);
+	ring = xa_load(&file->rings, evd);
+	if (ring && ring->evd == evd)
+		kref_get(&ring->ref);
+	else
+		ring = NULL;
+	xa_unlock(&file->rings);
+	return ring;
+}
+
+/**
+ * kdapl_ring_drop - the EVD of a ring was freed
+ * @file: of the caller
+ * @evd: its former handle
+ *
+ * The core does not touch the ring any more.  May sleep.
+ */
+void kdapl_ring_drop(struct kdapl_file *file, u64 evd)
+{
+	struct kdapl_ring *ring;
+
+	xa_lock(&file->rings);
+	ring = xa_load(&file->rings, evd);
+	if (ring && ring->evd == evd)
+		__xa_erase(&file->rings, evd);
+	else
+		ring = NULL;
+	xa_unlock(&file->rings);
+	if (ring)
+		ring_forget(file, ring);
+}
+
+static void drop_matching(struct kdapl_file *file, u64 ia, bool all)
+{
+	struct kdapl_ring *ring;
+	unsigned long i;
+
+	/* Whoever unlinks a ring drops it: dat_evd_free may be at it, too. */
+	xa_lock(&file->rings);
+	xa_for_each(&file->rings, i, ring) {
+		if (!all && ring->ia != ia)
+			continue;
+		__xa_erase(&file->rings, i);
+		xa_unlock(&file->rings);
+		ring_forget(file, ring);
+		cond_resched();
+		xa_lock(&file->rings);
+	}
+	xa_unlock(&file->rings);
+}
+
+/**
+ * kdapl_ring_drop_ia - an IA was closed
+ * @file: of the caller, who closed it
+ * @ia: its former handle
+ */
+void kdapl_ring_drop_ia(struct kdapl_file *file, u64 ia)
+{
+	drop_matching(file, ia, false);
+}
+
+/**
+ * kdapl_ring_drop_all - the file is closed, and so are its IAs
+ * @file: nobody else uses it
+ */
+void kdapl_ring_drop_all(struct kdapl_file *file)
+{
+	drop_matching(file, 0, true);
+	xa_destroy(&file->rings);
+	xa_destroy(&file->maps);
+}
+
+/**
+ * kdapl_ring_info - what a process needs to map a ring
+ * @ring: the ring
+ * @info: out
+ */
+void kdapl_ring_info(struct kdapl_ring *ring, struct kdapl_uapi_ring *info)
+{
+	const struct kdapl_ring_buf *buf = READ_ONCE(ring->buf);
+
+	info->data_offset = (u64)buf->id << (PAGE_SHIFT + 1);
+	info->index_offset = info->data_offset + PAGE_SIZE;
+	info->data_size = buf->data_size;
+	info->index_size = PAGE_SIZE;
+	info->nr_entries = buf->nr;
+	info->entries = sizeof(struct kdapl_uapi_ring_header);
+}
+
+/* ---- resizing ---------------------------------------------------------- */
+
+/* The sink is off and the process takes nothing (it has been told). */
+static void ring_move(struct kdapl_ring *ring, struct kdapl_ring_buf *to)
+{
+	struct kdapl_ring_buf *from = ring->buf;
+	u32 consumer, held = kdapl_ring_held(from, &consumer);
+
+	for (; held; held--, consumer++)
+		buf_append(to, &from->events[consumer & (from->nr - 1)]);
+	list_add(&to->entry, &ring->bufs);
+	WRITE_ONCE(ring->buf, to);
+	WRITE_ONCE(ring->full, false);
+	atomic_or(KDAPL_RING_MOVED, kdapl_ring_flags(from));
+}
+
+static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
+			      struct kdapl_evd *evd, DAT_COUNT qlen)
+{
+	struct kdapl_ring_buf *buf = NULL;
+	DAT_RETURN ret;
+
+	/* The core refuses it; nothing is made before. */
+	if (!kdapl_evd_can_be(evd, qlen))
+		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
+					qlen);
+	if (qlen < kdapl_evd_backlog(evd) + kdapl_ring_count(ring))
+		return RET_BAD_STATE(EVD_IN_USE);
+	if (qlen > ring->buf->nr) {
+		buf = kdapl_ring_buf_alloc(ring, qlen);
+		if (!buf || kdapl_ring_buf_reserve(file, buf)) {
+			ret = RET_NO_RESOURCE(MEMORY);
+			goto err;
+		}
+	}
+	ret = kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd), qlen);
+	if (ret != DAT_SUCCESS)
+		goto err_reserve;
+	if (!buf)
+		return DAT_SUCCESS;
+
+	kdapl_evd_set_sink(evd, NULL, NULL, true);
+	ring_move(ring, buf);
+	kdapl_ring_buf_publish(file, buf);
+	/* It may have died unseen in between. */
+	if (kdapl_evd_set_sink(evd, &ring_sink, ring, false))
+		ring_done(evd, ring, false);
+	return DAT_SUCCESS;
+
+err_reserve:
+	if (buf)
+		kdapl_ring_buf_unpublish(file, buf);
+err:
+	if (buf)
+		kdapl_ring_buf_free(buf);
+	return ret;
+}
+
+/**
+ * kdapl_ring_resize - dat_evd_resize
+ * @file: of the caller
+ * @ring: of @evd
+ * @evd: with a reference
+ * @qlen: as asked
+ *
+ * If the ring is too small the EVD gets a larger one and the events that were
+ * not taken move there (E49); the old one stays as it is for whoever has it
+ * mapped, with KDAPL_RING_MOVED.  May sleep.  Rules E53..E57.
+ *
+ * Return: DAT_INVALID_STATE/EVD_WAITER, /EVD_IN_USE with more than @qlen events
+ * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; what kdapl_evd_resize() returns.
+ */
+DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
+			     struct kdapl_evd *evd, DAT_COUNT qlen)
+{
+	DAT_RETURN ret;
+
+	if (qlen > 0 && kdapl_ring_waited(ring))
+		return RET_BAD_STATE(EVD_WAITER);
+	mutex_lock(&ring->lock);
+	ret = ring_resize(file, ring, evd, qlen);
+	mutex_unlock(&ring->lock);
+	return ret;
+}
