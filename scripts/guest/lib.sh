@@ -4,6 +4,8 @@
 #   two_hosts        two RDMA devices in this machine, as if of two hosts: rxe0 on ve0
 #                    (10.9.0.1) and rxe1 on ve1 (10.9.0.2), the ends of a veth pair,
 #                    and every packet between the two addresses crosses it
+#   in_order 1|0     packets between the two stay in order, as two_hosts leaves it, or
+#                    may overtake each other
 #   two_hosts_down   take all of that away again
 #   rxe_on NIC DEVICE ADDRESS   make one Soft-RoCE device, and wait until it is usable
 #   meet WHAT        two machines (vm --pair): wait until the other one is as far
@@ -80,9 +82,19 @@ two_hosts_network() {
 	E
 }
 
+# With two processors a connection's packets land in the backlogs of both, and overtake
+# each other; Soft-RoCE then asks for them again. With one processor for each end they
+# keep their order.
+in_order() {
+	local end
+	for end in ve0 ve1; do
+		echo "$1" > /sys/class/net/$end/queues/rx-0/rps_cpus
+	done
+}
+
 two_hosts() {
 	local end
-	rdma_modules && two_hosts_network || return
+	rdma_modules && two_hosts_network && in_order 1 || return
 	for end in 0 1; do
 		[ -e /sys/class/infiniband/rxe$end ] || echo link add rxe$end type rxe netdev ve$end
 	done | rdma -b - || return

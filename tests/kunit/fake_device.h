@@ -17,7 +17,15 @@
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include "core/core.h"
+#include "core/drain.h"
 #include "core/ep.h"
+#include "core/ep_apply.h"
+#include "core/ep_attr.h"
+#include "core/evd_fifo.h"
+#include "core/evd_run.h"
+#include "core/evd_size.h"
+#include "core/ia.h"
+#include "core/lmr.h"
 
 /* The return values most tests expect */
 #define DONE		((DAT_RETURN)DAT_SUCCESS)
