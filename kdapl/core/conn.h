@@ -56,7 +56,7 @@ struct kdapl_ia;
  * @work: everything that sleeps, one at a time
  * @timer: of the attempt
  * @established, @end: room for its two events
- * @out, @out_len: private data to send
+ * @out, @out_len: private data to send; an acceptance has no more than a request
  * @in, @in_len: private data that came, for ESTABLISHED or the CR
  * @peer, @qual, @flags: as asked, for dup_connect; on the passive side the
  *	  active endpoint's address and the service point's qualifier
@@ -94,7 +94,7 @@ struct kdapl_conn {
 	struct delayed_work timer;
 	struct kdapl_event_slot established;
 	struct kdapl_event_slot end;
-	u8 out[KDAPL_REP_PRIVATE_DATA];
+	u8 out[KDAPL_REQ_PRIVATE_DATA];
 	u8 out_len;
 	u8 in[KDAPL_REP_PRIVATE_DATA];
 	u8 in_len;

@@ -23,7 +23,6 @@ static void ep_release(struct kdapl_object *obj)
 
 	kdapl_rings_free(ep->req.rings);
 	kdapl_rings_free(ep->recv.rings);
-	kfree(ep->use);
 	kfree(ep);
 }
 
@@ -36,11 +35,6 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 	ep = kdapl_object_alloc(sizeof(*ep), KDAPL_EP, ia, &ep_ops);
 	if (!ep)
 		return NULL;
-	ep->use = kzalloc(sizeof(*ep->use), kdapl_gfp(ia->obj.space));
-	if (!ep->use) {
-		kdapl_object_abort(&ep->obj);
-		return NULL;
-	}
 	spin_lock_init(&ep->lock);
 	mutex_init(&ep->modify_lock);
 	kdapl_dir_init(&ep->req, ep, false);
@@ -107,7 +101,7 @@ static void ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->modify_lock);
 	/* Another thread may have freed the endpoint, and after that its EVDs. */
-	if (!ep->obj.space->user || !ep->use->attached)
+	if (!ep->obj.space->user || !ep->use.attached)
 		return;
 	kdapl_evd_settle(ep->req.evd);
 	kdapl_evd_settle(ep->recv.evd);
@@ -141,7 +135,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	kdapl_dir_flush_late(&ep->recv);
 	mutex_lock(&ep->modify_lock);
 	ep_settle(ep);
-	kdapl_ep_use_put(ep->use);
+	kdapl_ep_use_put(&ep->use);
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->modify_lock);
@@ -175,7 +169,7 @@ static void ep_release_verbs(struct kdapl_object *obj)
 	}
 	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
 	mutex_lock(&ep->modify_lock);
-	hidden = ep->use->hidden;
+	hidden = ep->use.hidden;
 	if (hidden)
 		hidden->obj.ops->release_verbs(&hidden->obj);
 	mutex_unlock(&ep->modify_lock);
@@ -275,10 +269,10 @@ static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 		.local_port_qual = ep->local_qual,
 		.remote_ia_address_ptr = kdapl_address(&ep->remote),
 		.remote_port_qual = ep->remote_qual,
-		.pz_handle = kdapl_handle_or_null(ep->use->pz),
-		.recv_evd_handle = kdapl_handle_or_null(ep->use->recv_evd),
-		.request_evd_handle = kdapl_handle_or_null(ep->use->request_evd),
-		.connect_evd_handle = kdapl_handle_or_null(ep->use->connect_evd),
+		.pz_handle = kdapl_handle_or_null(ep->use.pz),
+		.recv_evd_handle = kdapl_handle_or_null(ep->use.recv_evd),
+		.request_evd_handle = kdapl_handle_or_null(ep->use.request_evd),
+		.connect_evd_handle = kdapl_handle_or_null(ep->use.connect_evd),
 		.srq_handle = DAT_HANDLE_NULL,
 		.ep_attr = ep->attr,
 	};

@@ -12,7 +12,6 @@
 #include "ep_fsm.h"
 #include "object.h"
 
-struct kdapl_ep_use;
 struct kdapl_pz;
 
 /*
@@ -28,6 +27,31 @@ struct kdapl_dto_limits {
 };
 
 /*
+ * struct kdapl_ep_use - the objects of an endpoint, each with a use and a reference
+ * @pz, @recv_evd, @request_evd, @connect_evd: as the consumer gave them, or NULL
+ * @hidden: stands in for an EVD for completions that the consumer did not give
+ * @lent: @hidden belongs to another kdapl_ep_use
+ * @recv_flags, @recv_entries: how the stream of receives is attached
+ * @request_flags, @request_entries: how the stream of requests is attached
+ * @attached: of the above, what was attached and has to be detached
+ *
+ * Taken as a whole before anything changes, and given back as a whole.
+ */
+struct kdapl_ep_use {
+	struct kdapl_pz *pz;
+	struct kdapl_evd *recv_evd;
+	struct kdapl_evd *request_evd;
+	struct kdapl_evd *connect_evd;
+	struct kdapl_evd *hidden;
+	bool lent;
+	u32 recv_flags;
+	u32 recv_entries;
+	u32 request_flags;
+	u32 request_entries;
+	u8 attached;
+};
+
+/*
  * struct kdapl_ep - an Endpoint
  * @lock: state, @conn, @end_event; the directions' locks nest inside
  * @state: written by one function, ep_apply()
@@ -35,7 +59,7 @@ struct kdapl_dto_limits {
  *	  stays readable, E7)
  * @end_event: the connection event that is due when the flush is over
  * @dirs: lock order: request before receive
- * @use: the objects it uses (ep_attr.h); changed under @modify_lock and @lock
+ * @use: the objects it uses; changed under @modify_lock and @lock
  * @pz, @connect_evd: out of @use; may be NULL
  * @modify_lock: one modify at a time
  * @attr: as granted
@@ -50,7 +74,7 @@ struct kdapl_ep {
 	u32 end_event;
 	struct kdapl_dir req;
 	struct kdapl_dir recv;
-	struct kdapl_ep_use *use;
+	struct kdapl_ep_use use;
 	struct kdapl_pz *pz;
 	struct kdapl_evd *connect_evd;
 	struct mutex modify_lock;

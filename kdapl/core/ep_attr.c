@@ -297,12 +297,12 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 /* @use becomes @ep's, and what @ep had before comes back in @use. */
 static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
 {
-	swap(*ep->use, *use);
-	WRITE_ONCE(ep->pz, ep->use->pz);
-	WRITE_ONCE(ep->connect_evd, ep->use->connect_evd);
-	ep->recv.evd = recv_target(ep->use);
-	ep->req.evd = request_target(ep->use);
-	WRITE_ONCE(ep->req.binds, evd_takes_binds(ep->use->request_evd));
+	swap(ep->use, *use);
+	WRITE_ONCE(ep->pz, ep->use.pz);
+	WRITE_ONCE(ep->connect_evd, ep->use.connect_evd);
+	ep->recv.evd = recv_target(&ep->use);
+	ep->req.evd = request_target(&ep->use);
+	WRITE_ONCE(ep->req.binds, evd_takes_binds(ep->use.request_evd));
 }
 
 /**
@@ -311,7 +311,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
  */
 u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 {
-	return ep->use->request_entries;
+	return ep->use.request_entries;
 }
 
 /* ---- rings ---------------------------------------------------------- */
@@ -421,7 +421,7 @@ DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 	struct kdapl_cookie_ring *req, *recv;
 	DAT_RETURN ret;
 
-	ret = use_attach(use, ep->use, ep->obj.ia, attr, DAT_INVALID_ARG6);
+	ret = use_attach(use, &ep->use, ep->obj.ia, attr, DAT_INVALID_ARG6);
 	if (!ret)
 		ret = rings_for(ep, attr, &req, &recv);
 	if (!ret)
@@ -541,7 +541,7 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 {
 	struct kdapl_cookie_ring *req, *recv;
 	struct kdapl_ia *ia = ep->obj.ia;
-	struct kdapl_ep_use *old = ep->use, use;
+	struct kdapl_ep_use *old = &ep->use, use;
 	DAT_EP_ATTR attr = ep->attr;
 	DAT_RETURN ret;
 
@@ -580,7 +580,7 @@ out:
 	 * The old and the new use may have one hidden EVD.  The use that is put here
 	 * leaves it to the one that stays.
 	 */
-	use.lent = use.hidden == ep->use->hidden;
+	use.lent = use.hidden == ep->use.hidden;
 	kdapl_ep_use_put(&use);
 	return ret;
 }

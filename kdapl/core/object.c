@@ -375,8 +375,8 @@ struct kdapl_object *kdapl_object_find(struct kdapl_space *space,
 
 static void object_release(struct work_struct *work)
 {
-	struct kdapl_object *obj = container_of(to_rcu_work(work),
-						struct kdapl_object, rwork);
+	struct kdapl_object *obj = container_of(work, struct kdapl_object,
+						release_work);
 	struct kdapl_ia *ia = obj->type == KDAPL_IA ? NULL : obj->ia;
 	struct kdapl_space *space = obj->space;
 
@@ -386,6 +386,16 @@ static void object_release(struct work_struct *work)
 	/* The space may go as soon as it is seen empty: wake by address only. */
 	if (atomic_dec_and_test(&space->nr_live))
 		wake_up_var(&space->nr_live);
+}
+
+/* No look-up finds it any more.  Its release may sleep, so that it needs a work item. */
+static void object_unseen(struct rcu_head *rcu)
+{
+	struct kdapl_object *obj = container_of(rcu, struct kdapl_object, rcu);
+
+	/* In the place of @rcu, which RCU is done with. */
+	INIT_WORK(&obj->release_work, object_release);
+	queue_work(kdapl_wq, &obj->release_work);
 }
 
 /**
@@ -398,8 +408,7 @@ void kdapl_object_put(struct kdapl_object *obj)
 {
 	if (!refcount_dec_and_test(&obj->ref))
 		return;
-	INIT_RCU_WORK(&obj->rwork, object_release);
-	queue_rcu_work(kdapl_wq, &obj->rwork);
+	call_rcu(&obj->rcu, object_unseen);
 }
 
 /**

@@ -163,7 +163,10 @@ struct kdapl_object {
 	struct list_head on_ia;
 	DAT_CONTEXT context;
 	const struct kdapl_object_ops *ops;
-	struct rcu_work rwork;
+	union {
+		struct rcu_head rcu;
+		struct work_struct release_work;
+	};
 };
 
 /* The space of all kernel consumers. */

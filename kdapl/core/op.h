@@ -39,7 +39,7 @@ DAT_RETURN kdapl_op_end(struct kdapl_op *op, DAT_RETURN ret);
 
 DAT_RETURN kdapl_op_find_param(struct kdapl_op *op, struct kdapl_space *space,
 			       DAT_HANDLE handle, enum kdapl_type type,
-			       u32 subtype, u32 wrong, const void *param);
+			       u32 subtype, u64 wrong, const void *param);
 DAT_RETURN kdapl_op_begin_shell(struct kdapl_op *op, struct kdapl_space *space,
 				DAT_HANDLE handle, enum kdapl_type type,
 				u32 subtype);
