@@ -74,7 +74,7 @@ static void release_now(struct work_struct *work)
 					 work);
 
 	WRITE_ONCE(r->conn->flush_until, jiffies - HZ);
-	kdapl_conn_progress(r->conn);
+	kdapl_conn_run(r->conn);
 	kdapl_conn_put(r->conn);
 }
 

@@ -249,7 +249,7 @@ static int fake_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 			u8 rd_atomic_out)
 {
 	int ret = fake_call(fake_of(qp->dev),
-		       state == IB_QPS_RTR ? FAKE_QP_RTR : FAKE_QP_RTS);
+			    state == IB_QPS_RTR ? FAKE_QP_RTR : FAKE_QP_RTS);
 
 	if (!ret)
 		qp_of(qp)->state = state;
@@ -309,7 +309,7 @@ void fake_flush(struct fake_qp *qp)
 	/* When the core has seen the last of them it may destroy @qp. */
 	for (i = 0; i < sends + recvs; i++)
 		cq_push(i < sends ? send_cq : recv_cq, wr_ids[i],
-		     IB_WC_WR_FLUSH_ERR, 0, false);
+			IB_WC_WR_FLUSH_ERR, 0, false);
 	kfree(wr_ids);
 }
 

@@ -133,7 +133,7 @@ void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep)
 
 	bench_flushing(b, ep);
 	WRITE_ONCE(conn->flush_until, jiffies - HZ);
-	kdapl_conn_progress(conn);
+	kdapl_conn_run(conn);
 }
 
 DAT_CR_HANDLE bench_cr(struct bench *b, DAT_EVD_HANDLE evd)
