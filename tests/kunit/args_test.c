@@ -1418,10 +1418,25 @@ static void post_memory(struct kunit *test)
 	remote.target_address = ~0ULL - 3;
 	REFUSED(IP(5), write_to(a, 1, &s, &remote, 0));
 	REFUSED(IP(5), read_to(a, 1, &s, &remote, 0));
-	/* mt:T16: by default no reads go out */
-	remote.target_address = 0;
-	remote.segment_length = 8;
+}
+
+/* mt:T16: an endpoint without outgoing reads */
+static void post_no_credits(struct kunit *test)
+{
+	struct args *a = args_of(test);
+	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
+	DAT_LMR_TRIPLET s = segment(a, 0, 8);
+	DAT_EP_PARAM param;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_ep_query(S, H->ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_rdma_read_out = 0;
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_ep_modify(S, H->ep,
+					DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT,
+					&param));
+	bench_connect(a->b, H->ep);
 	REFUSED(IR(CREDITS), read_to(a, 1, &s, &remote, 0));
+	KUNIT_EXPECT_EQ(test, DONE, write_to(a, 1, &s, &remote, 0));
 }
 
 /* mt:T29, mt:T30: zone and rights; every LMR can be a source. */
@@ -1627,6 +1642,7 @@ static struct kunit_case kdapl_args_cases[] = {
 	KUNIT_CASE(ep_states),
 	KUNIT_CASE(post_shape),
 	KUNIT_CASE(post_memory),
+	KUNIT_CASE(post_no_credits),
 	KUNIT_CASE(post_rights),
 	KUNIT_CASE(post_states),
 	KUNIT_CASE(psp_args),

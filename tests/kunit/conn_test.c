@@ -4,6 +4,8 @@
  * lives, and ends (endpoints C, D, T; A5, A7), on the active side.  Events of
  * the CM come late or twice, the device refuses, breaks, or does not flush.
  */
+#include "core/ep_apply.h"
+#include "core/evd_fifo.h"
 #include "stage.h"
 
 /* ---- attempts -------------------------------------------------------------------- */

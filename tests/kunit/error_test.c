@@ -1068,7 +1068,6 @@ static struct kunit_case kdapl_error_cases[] = {
 	KUNIT_CASE_PARAM(no_memory, operations_gen_params),
 	KUNIT_CASE_PARAM(no_handle, operations_gen_params),
 	KUNIT_CASE(device_refuses),
-	KUNIT_CASE(no_context),
 	KUNIT_CASE(used_while_freed),
 	KUNIT_CASE(cq_is_gone),
 	KUNIT_CASE_PARAM(device_fails_once, sweeps_gen_params),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The scripted device and the bench around it; fake_device.h tells what they
- * are for.
+ * The scripted device and the bench around it; fake_device.h says what they are
+ * for.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -10,7 +10,7 @@
 #include <net/net_namespace.h>
 #include "fake_device.h"
 
-/* Emulated machines are slow; nothing waits that long that comes at all. */
+/* Emulated machines are slow.  What has not come by then will not come. */
 #define PATIENCE	(20 * HZ)
 
 const struct sockaddr_in fake_address = {
@@ -30,7 +30,8 @@ static struct fake_device *fake_of(struct kdapl_device *dev)
 	return container_of(dev->ib, struct fake_device, ib);
 }
 
-static int call(struct fake_device *fake, enum fake_op op)
+/* Records a call of @op; its result, as far as the script says. */
+static int fake_call(struct fake_device *fake, enum fake_op op)
 {
 	void (*hook)(void *arg) = NULL;
 	unsigned long flags;
@@ -91,7 +92,7 @@ static struct fake_cq *cq_of(struct kdapl_cq *cq)
 static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
 {
 	struct fake_device *fake = fake_of(cq->dev);
-	int ret = call(fake, FAKE_CQ_CREATE);
+	int ret = fake_call(fake, FAKE_CQ_CREATE);
 	struct fake_cq *fcq;
 
 	if (ret)
@@ -119,7 +120,7 @@ static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
 static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
 	struct fake_device *fake = fake_of(cq->dev);
-	int ret = call(fake, FAKE_CQ_RESIZE);
+	int ret = fake_call(fake, FAKE_CQ_RESIZE);
 
 	if (fake->no_resize)
 		return -EOPNOTSUPP;
@@ -133,7 +134,7 @@ static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
 static int fake_ib_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 {
 	struct fake_cq *fcq = container_of(cq, struct fake_cq, ib);
-	int i = call(fcq->fake, FAKE_CQ_POLL);
+	int i = fake_call(fcq->fake, FAKE_CQ_POLL);
 	unsigned long flags;
 
 	if (i)
@@ -151,7 +152,7 @@ static int fake_ib_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 static int fake_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
 	struct fake_cq *fcq = cq_of(cq);
-	int ret = call(fcq->fake, FAKE_CQ_ARM);
+	int ret = fake_call(fcq->fake, FAKE_CQ_ARM);
 	unsigned long flags;
 
 	if (ret)
@@ -172,16 +173,16 @@ static void fake_cq_destroy(struct kdapl_cq *cq)
 	spin_lock_irq(&fake->lock);
 	fake->nr_cqs--;
 	spin_unlock_irq(&fake->lock);
-	/* Handlers are run under RCU, in push(). */
+	/* cq_push() calls handlers in an RCU read section. */
 	synchronize_rcu();
 	kfree(fcq->wc);
 	kfree(fcq);
 	cq->ib = NULL;
 }
 
-/* A completion comes in; tells the core if it asked to be told. */
-static void push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
-		 u32 length, bool solicited)
+/* Adds a completion, and calls the handler if the core has asked for it. */
+static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
+		    u32 length, bool solicited)
 {
 	struct fake_device *fake = fcq->fake;
 	unsigned long flags;
@@ -208,7 +209,7 @@ static void push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
 
 void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status)
 {
-	push(cq, wr_id, status, 0, false);
+	cq_push(cq, wr_id, status, 0, false);
 }
 
 /* ---- queue pairs ----------------------------------------------------------------- */
@@ -221,7 +222,7 @@ static struct fake_qp *qp_of(struct kdapl_qp *qp)
 static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 {
 	struct fake_device *fake = fake_of(qp->dev);
-	int ret = call(fake, FAKE_QP_CREATE);
+	int ret = fake_call(fake, FAKE_QP_CREATE);
 	struct fake_qp *fqp;
 
 	if (ret)
@@ -247,46 +248,47 @@ static int fake_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 			enum ib_qp_state state, u8 rd_atomic_in,
 			u8 rd_atomic_out)
 {
-	int ret = call(fake_of(qp->dev),
-		       state == IB_QPS_RTR ? FAKE_QP_RTR : FAKE_QP_RTS);
+	int ret = fake_call(fake_of(qp->dev),
+			    state == IB_QPS_RTR ? FAKE_QP_RTR : FAKE_QP_RTS);
 
 	if (!ret)
 		qp_of(qp)->state = state;
 	return ret;
 }
 
-/* Takes a request off @queue; false if there is none. */
-static bool take(struct fake_queue *queue, u32 index, struct fake_wr *wr)
+/* Takes one request off @list; false if it is not there. */
+static bool wr_list_take(struct fake_wr_list *list, u32 index, struct fake_wr *wr)
 {
-	if (index >= queue->nr)
+	if (index >= list->nr)
 		return false;
-	*wr = queue->wr[index];
-	queue->nr--;
-	memmove(&queue->wr[index], &queue->wr[index + 1],
-		(queue->nr - index) * sizeof(*wr));
+	*wr = list->wr[index];
+	list->nr--;
+	memmove(&list->wr[index], &list->wr[index + 1],
+		(list->nr - index) * sizeof(*wr));
 	return true;
 }
 
-static bool pop(struct fake_device *fake, struct fake_queue *queue, u32 index,
-		struct fake_wr *wr)
+/* As wr_list_take(), with the lock of the device. */
+static bool wr_list_pop(struct fake_device *fake, struct fake_wr_list *list,
+			u32 index, struct fake_wr *wr)
 {
 	unsigned long flags;
 	bool found;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	found = take(queue, index, wr);
+	found = wr_list_take(list, index, wr);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return found;
 }
 
-/* Takes all of @queue; returns how many. */
-static u32 take_all(struct fake_queue *queue, u64 *wr_ids)
+/* Takes all of @list; returns how many. */
+static u32 wr_list_take_all(struct fake_wr_list *list, u64 *wr_ids)
 {
-	u32 i, nr = queue->nr;
+	u32 i, nr = list->nr;
 
 	for (i = 0; i < nr; i++)
-		wr_ids[i] = queue->wr[i].wr_id;
-	queue->nr = 0;
+		wr_ids[i] = list->wr[i].wr_id;
+	list->nr = 0;
 	return nr;
 }
 
@@ -301,26 +303,27 @@ void fake_flush(struct fake_qp *qp)
 	if (!wr_ids)
 		return;
 	spin_lock_irqsave(&fake->lock, flags);
-	sends = take_all(&qp->send, wr_ids);
-	recvs = take_all(&qp->recv, wr_ids + sends);
+	sends = wr_list_take_all(&qp->send, wr_ids);
+	recvs = wr_list_take_all(&qp->recv, wr_ids + sends);
 	spin_unlock_irqrestore(&fake->lock, flags);
-	/* With the last of them the core may destroy @qp. */
+	/* When the core has seen the last of them it may destroy @qp. */
 	for (i = 0; i < sends + recvs; i++)
-		push(i < sends ? send_cq : recv_cq, wr_ids[i],
-		     IB_WC_WR_FLUSH_ERR, 0, false);
+		cq_push(i < sends ? send_cq : recv_cq, wr_ids[i],
+			IB_WC_WR_FLUSH_ERR, 0, false);
 	kfree(wr_ids);
 }
 
-static int add(struct fake_qp *qp, struct fake_queue *queue,
-	       const struct fake_wr *wr)
+/* A request is posted.  In error it is flushed at once. */
+static int qp_add_wr(struct fake_qp *qp, struct fake_wr_list *list,
+		     const struct fake_wr *wr)
 {
 	struct fake_device *fake = qp->fake;
 	unsigned long flags;
 	int ret = 0;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	if (queue->nr < FAKE_DEPTH)
-		queue->wr[queue->nr++] = *wr;
+	if (list->nr < FAKE_DEPTH)
+		list->wr[list->nr++] = *wr;
 	else
 		ret = -ENOMEM;
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -354,7 +357,7 @@ static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
 	}
 }
 
-/* A chain, as far as there is room. */
+/* A chain is posted up to the first request that fails. */
 static int fake_ib_post_send(struct ib_qp *qp, const struct ib_send_wr *send,
 			     const struct ib_send_wr **bad)
 {
@@ -365,14 +368,14 @@ static int fake_ib_post_send(struct ib_qp *qp, const struct ib_send_wr *send,
 
 	for (; send; send = send->next, op = FAKE_POST_NEXT) {
 		*bad = send;
-		ret = call(fqp->fake, op);
+		ret = fake_call(fqp->fake, op);
 		if (ret)
 			return ret;
 		wr = kmalloc(sizeof(*wr), GFP_ATOMIC);
 		if (!wr)
 			return -ENOMEM;
 		copy_send(wr, send);
-		ret = add(fqp, &fqp->send, wr);
+		ret = qp_add_wr(fqp, &fqp->send, wr);
 		kfree(wr);
 		if (ret)
 			return ret;
@@ -384,7 +387,7 @@ static int fake_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *recv,
 			     const struct ib_recv_wr **bad)
 {
 	struct fake_qp *fqp = container_of(qp, struct fake_qp, ib);
-	int ret = call(fqp->fake, FAKE_POST_RECV);
+	int ret = fake_call(fqp->fake, FAKE_POST_RECV);
 	struct fake_wr *wr;
 
 	if (ret)
@@ -395,7 +398,7 @@ static int fake_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *recv,
 	wr->wr_id = recv->wr_id;
 	wr->nr_sge = recv->num_sge;
 	memcpy(wr->sge, recv->sg_list, recv->num_sge * sizeof(*wr->sge));
-	ret = add(fqp, &fqp->recv, wr);
+	ret = qp_add_wr(fqp, &fqp->recv, wr);
 	kfree(wr);
 	return ret;
 }
@@ -403,7 +406,7 @@ static int fake_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *recv,
 static int fake_qp_error(struct kdapl_qp *qp)
 {
 	struct fake_device *fake = fake_of(qp->dev);
-	int ret = call(fake, FAKE_QP_ERROR);
+	int ret = fake_call(fake, FAKE_QP_ERROR);
 
 	qp_of(qp)->state = IB_QPS_ERR;
 	if (!fake->hold_flush)
@@ -449,8 +452,8 @@ struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep)
 	return found;
 }
 
-/* A success shows only if that was asked for. */
-static bool shows(const struct fake_wr *wr, enum ib_wc_status status)
+/* Does a request have a completion?  A success has one only if it is signalled. */
+static bool wr_shows(const struct fake_wr *wr, enum ib_wc_status status)
 {
 	return status != IB_WC_SUCCESS || wr->send_flags & IB_SEND_SIGNALED;
 }
@@ -459,8 +462,9 @@ void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
 {
 	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
 
-	if (wr && pop(qp->fake, &qp->send, index, wr) && shows(wr, status))
-		push(qp->send_cq, wr->wr_id, status, 0, false);
+	if (wr && wr_list_pop(qp->fake, &qp->send, index, wr) &&
+	    wr_shows(wr, status))
+		cq_push(qp->send_cq, wr->wr_id, status, 0, false);
 	kfree(wr);
 }
 
@@ -475,12 +479,12 @@ bool fake_complete_any(struct fake_device *fake, struct kdapl_ep *ep)
 		return false;
 	spin_lock_irq(&fake->lock);
 	qp = find_qp(fake, ep);
-	found = qp && take(&qp->send, 0, wr);
+	found = qp && wr_list_take(&qp->send, 0, wr);
 	if (found)
 		cq = qp->send_cq;
 	spin_unlock_irq(&fake->lock);
-	if (found && shows(wr, IB_WC_SUCCESS))
-		push(cq, wr->wr_id, IB_WC_SUCCESS, 0, false);
+	if (found && wr_shows(wr, IB_WC_SUCCESS))
+		cq_push(cq, wr->wr_id, IB_WC_SUCCESS, 0, false);
 	kfree(wr);
 	return found;
 }
@@ -490,8 +494,8 @@ void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 {
 	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
 
-	if (wr && pop(qp->fake, &qp->recv, index, wr))
-		push(qp->recv_cq, wr->wr_id, status, length, solicited);
+	if (wr && wr_list_pop(qp->fake, &qp->recv, index, wr))
+		cq_push(qp->recv_cq, wr->wr_id, status, length, solicited);
 	kfree(wr);
 }
 
@@ -573,7 +577,7 @@ static int fake_cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 			struct net *net, struct rdma_cm_id **out)
 {
 	struct fake_device *fake = fake_of(dev);
-	int ret = call(fake, FAKE_CM_OPEN);
+	int ret = fake_call(fake, FAKE_CM_OPEN);
 	struct fake_id *id;
 
 	if (ret)
@@ -592,7 +596,7 @@ static int fake_cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 static int fake_cm_resolve(struct rdma_cm_id *id, const struct sockaddr *to,
 			   u32 timeout_ms)
 {
-	return call(id_of(id)->fake, FAKE_CM_RESOLVE);
+	return fake_call(id_of(id)->fake, FAKE_CM_RESOLVE);
 }
 
 static void keep_data(struct fake_id *id, const struct kdapl_cm_params *p)
@@ -604,17 +608,17 @@ static void keep_data(struct fake_id *id, const struct kdapl_cm_params *p)
 static int fake_cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 {
 	keep_data(id_of(id), p);
-	return call(id_of(id)->fake, FAKE_CM_CONNECT);
+	return fake_call(id_of(id)->fake, FAKE_CM_CONNECT);
 }
 
 static int fake_cm_established(struct rdma_cm_id *id)
 {
-	return call(id_of(id)->fake, FAKE_CM_ESTABLISHED);
+	return fake_call(id_of(id)->fake, FAKE_CM_ESTABLISHED);
 }
 
 static int fake_cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 {
-	int ret = call(id_of(id)->fake, FAKE_CM_ACCEPT);
+	int ret = fake_call(id_of(id)->fake, FAKE_CM_ACCEPT);
 
 	keep_data(id_of(id), p);
 	id_of(id)->accepted = !ret;
@@ -625,13 +629,13 @@ static int fake_cm_reject(struct rdma_cm_id *id, bool mark)
 {
 	id_of(id)->rejected = true;
 	id_of(id)->mark = mark;
-	return call(id_of(id)->fake, FAKE_CM_REJECT);
+	return fake_call(id_of(id)->fake, FAKE_CM_REJECT);
 }
 
 static int fake_cm_disconnect(struct rdma_cm_id *id)
 {
 	id_of(id)->disconnected = true;
-	return call(id_of(id)->fake, FAKE_CM_DISCONNECT);
+	return fake_call(id_of(id)->fake, FAKE_CM_DISCONNECT);
 }
 
 static void fake_cm_lock(struct rdma_cm_id *id)
@@ -657,7 +661,7 @@ static void fake_cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
 
-	/* The callbacks below run with the mutex held. */
+	/* The callbacks run with the mutex held: none is running afterwards. */
 	fake_cm_lock(id);
 	conn = id_of(id)->conn;
 	fake_cm_unlock(id);
@@ -670,7 +674,7 @@ static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 			  struct rdma_cm_id **out)
 {
 	struct fake_device *fake = fake_of(dev);
-	int ret = call(fake, FAKE_CM_LISTEN);
+	int ret = fake_call(fake, FAKE_CM_LISTEN);
 	struct fake_id *id;
 
 	if (ret)
@@ -810,7 +814,7 @@ struct fake_region {
 static struct kdapl_zone *fake_zone_create(struct kdapl_device *dev)
 {
 	struct fake_device *fake = fake_of(dev);
-	int ret = call(fake, FAKE_ZONE_CREATE);
+	int ret = fake_call(fake, FAKE_ZONE_CREATE);
 	struct kdapl_zone *zone;
 
 	if (ret)
@@ -842,7 +846,7 @@ static struct kdapl_region *fake_reg(struct kdapl_zone *zone,
 				     struct kdapl_region_init *init)
 {
 	struct fake_device *fake = zone->fake;
-	int ret = call(fake, FAKE_REG);
+	int ret = fake_call(fake, FAKE_REG);
 	struct fake_region *r;
 
 	if (ret)
@@ -882,7 +886,7 @@ struct kdapl_window {
 static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
 {
 	struct fake_device *fake = zone->fake;
-	int ret = call(fake, FAKE_WINDOW_CREATE);
+	int ret = fake_call(fake, FAKE_WINDOW_CREATE);
 	struct kdapl_window *window;
 
 	if (ret)
@@ -907,20 +911,20 @@ static void fake_window_destroy(struct kdapl_window *window)
 
 static int fake_window_renew(struct kdapl_window *window)
 {
-	int ret = call(window->fake, FAKE_WINDOW_RENEW);
+	int ret = fake_call(window->fake, FAKE_WINDOW_RENEW);
 
 	window->lost = ret;
 	window->rkey = 0;
 	return ret;
 }
 
-/* Always a pair, as on Soft-RoCE, but for an unbind. */
+/* A bind is a pair of requests, as on Soft-RoCE; an unbind is one. */
 static int fake_window_bind(struct kdapl_window *window,
 			    struct kdapl_region *region, u64 start, u64 length,
 			    int access, struct kdapl_bind_wr *wr)
 {
 	struct fake_device *fake = window->fake;
-	int ret = call(fake, FAKE_WINDOW_BIND);
+	int ret = fake_call(fake, FAKE_WINDOW_BIND);
 	unsigned long flags;
 
 	if (window->lost)
@@ -976,7 +980,7 @@ static const struct kdapl_mr_ops fake_mr_ops = {
 static int fake_present_address(struct kdapl_device *dev, struct net *net,
 				struct sockaddr_storage *addr)
 {
-	int ret = call(fake_of(dev), FAKE_ADDRESS);
+	int ret = fake_call(fake_of(dev), FAKE_ADDRESS);
 
 	if (ret)
 		return ret;
@@ -987,7 +991,7 @@ static int fake_present_address(struct kdapl_device *dev, struct net *net,
 	return 0;
 }
 
-static void raise_event(struct list_head *on_dev, void *event)
+static void ia_raise_event(struct list_head *on_dev, void *event)
 {
 	kdapl_ia_async(on_dev, event);
 }
@@ -996,7 +1000,7 @@ void fake_device_event(struct fake_device *fake, enum ib_event_type event)
 {
 	struct ib_event e = { .event = event };
 
-	kdapl_device_walk_ias(fake->dev, raise_event, &e);
+	kdapl_device_walk_ias(fake->dev, ia_raise_event, &e);
 }
 
 struct fake_device *fake_create(u32 port)
@@ -1049,7 +1053,7 @@ struct fake_device *fake_create(u32 port)
 	return fake;
 }
 
-/* All adapters are closed, or lose the device now. */
+/* Adapters that are still open lose the device. */
 void fake_destroy(struct fake_device *fake)
 {
 	kdapl_device_remove(fake->dev);
@@ -1058,7 +1062,7 @@ void fake_destroy(struct fake_device *fake)
 
 /* ---- the core ------------------------------------------------------------------------------- */
 
-static bool queues_are_ours;
+static bool workqueues_are_ours;
 
 int core_up(struct kunit_suite *suite)
 {
@@ -1066,7 +1070,7 @@ int core_up(struct kunit_suite *suite)
 		return 0;
 	kdapl_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
-	queues_are_ours = true;
+	workqueues_are_ours = true;
 	if (kdapl_wq && kdapl_upcall_wq)
 		return 0;
 	core_down(suite);
@@ -1075,9 +1079,9 @@ int core_up(struct kunit_suite *suite)
 
 void core_down(struct kunit_suite *suite)
 {
-	if (!queues_are_ours)
+	if (!workqueues_are_ours)
 		return;
-	/* Releases come through RCU callbacks that queue work. */
+	/* Objects are released by work that RCU callbacks queue. */
 	rcu_barrier();
 	if (kdapl_upcall_wq)
 		destroy_workqueue(kdapl_upcall_wq);
@@ -1086,7 +1090,7 @@ void core_down(struct kunit_suite *suite)
 	rcu_barrier();
 	kdapl_upcall_wq = NULL;
 	kdapl_wq = NULL;
-	queues_are_ours = false;
+	workqueues_are_ours = false;
 }
 
 /* ---- the bench ------------------------------------------------------------------------------ */
@@ -1215,7 +1219,7 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 	KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 						   calls + 1));
 	fake_resolved(bench_id(b, ep));
-	/* The attempt may have failed by now. */
+	/* If the attempt has failed by now, there is no id any more. */
 	return fake_id_of(b->fake, bench_ep_of(b, ep));
 }
 
@@ -1307,7 +1311,10 @@ void bench_settle(struct bench *b)
 {
 	int i;
 
-	/* Work queues work, twice over: an input, its action, the flush. */
+	/*
+	 * Work queues other work: an input its action, and that the flush.  So
+	 * one round does not suffice.
+	 */
 	for (i = 0; i < 4; i++)
 		flush_workqueue(kdapl_wq);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A device without hardware behind the three tables of operations of glue.h:
- * everything the core asks is recorded, nothing happens by itself.  The test
- * plays the device and the peer: it completes what was posted (in any order, or
- * not at all), brings CM events, and lets any operation fail.
+ * A device without hardware behind the operations of glue.h and the calls
+ * ib_post_send(), ib_post_recv() and ib_poll_cq().  It records what the core
+ * asks, and nothing happens by itself.  The test plays the device and the peer:
+ * it completes what was posted (in any order, or not at all), brings CM events,
+ * and lets any operation fail.
  *
  * Around it, struct bench: an open adapter on such a device in a space of its
  * own, with the objects that most tests need.  bench_exit() closes everything
@@ -27,7 +28,7 @@
 #include "core/ia.h"
 #include "core/lmr.h"
 
-/* The return values most tests expect */
+/* The return values that most tests expect */
 #define DONE		((DAT_RETURN)DAT_SUCCESS)
 #define IH(which)	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
 #define IP(n)		DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
@@ -47,7 +48,7 @@ enum fake_op {
 	FAKE_QP_RTS,
 	FAKE_QP_ERROR,
 	FAKE_POST_SEND,
-	FAKE_POST_NEXT,		/* of a chain */
+	FAKE_POST_NEXT,		/* a request of a chain, but for its first one */
 	FAKE_POST_RECV,
 	FAKE_CM_OPEN,
 	FAKE_CM_RESOLVE,
@@ -70,7 +71,7 @@ enum fake_op {
 #define FAKE_MAX_CQE	1024
 #define FAKE_MAX_MSG	SZ_1M
 
-/* A work request as it was posted. */
+/* A work request as it was posted */
 struct fake_wr {
 	u64 wr_id;
 	enum ib_wr_opcode opcode;
@@ -81,11 +82,24 @@ struct fake_wr {
 	struct ib_sge sge[KDAPL_MAX_SGE];
 };
 
-struct fake_queue {
+/* What is posted to one queue of a queue pair and has not completed, oldest first */
+struct fake_wr_list {
 	struct fake_wr wr[FAKE_DEPTH];
 	u32 nr;
 };
 
+/**
+ * struct fake_cq - a completion queue
+ * @ib: what the core sees
+ * @fake: the device
+ * @cq: the core's, with the handler
+ * @wc: a ring of FAKE_MAX_CQE completions
+ * @size: completions that the core asked for
+ * @head: the oldest one in @wc
+ * @nr: completions in @wc
+ * @armed: the next completion calls the handler
+ * @solicited_only: only if it is solicited or an error
+ */
 struct fake_cq {
 	struct ib_cq ib;
 	struct fake_device *fake;
@@ -98,6 +112,19 @@ struct fake_cq {
 	bool solicited_only;
 };
 
+/**
+ * struct fake_qp - a queue pair
+ * @ib: what the core sees
+ * @entry: in fake_device.qps
+ * @fake: the device
+ * @qp: the core's
+ * @send_cq: where requests complete
+ * @recv_cq: where receives complete
+ * @state: as the core moved it
+ * @broken: what the core finds when it asks whether the queue pair is in error
+ * @send: requests
+ * @recv: receives
+ */
 struct fake_qp {
 	struct ib_qp ib;
 	struct list_head entry;
@@ -107,10 +134,26 @@ struct fake_qp {
 	struct fake_cq *recv_cq;
 	enum ib_qp_state state;
 	bool broken;
-	struct fake_queue send;
-	struct fake_queue recv;
+	struct fake_wr_list send;
+	struct fake_wr_list recv;
 };
 
+/**
+ * struct fake_id - a CM id
+ * @id: what the core sees
+ * @entry: in fake_device.ids
+ * @fake: the device
+ * @conn: whom its events go to; NULL for a listening id
+ * @sp: whom its requests go to, for a listening id
+ * @ref: one until it is destroyed, one for each fake_handler_lock()
+ * @handler: held in callbacks
+ * @accepted: the core accepted
+ * @rejected: the core rejected
+ * @mark: and said that a consumer did
+ * @disconnected: the core sent or answered a disconnect
+ * @data: private data of the connect or accept
+ * @data_len: bytes of it
+ */
 struct fake_id {
 	struct rdma_cm_id id;
 	struct list_head entry;
@@ -118,7 +161,7 @@ struct fake_id {
 	struct kdapl_conn *conn;
 	struct kdapl_sp *sp;
 	refcount_t ref;
-	struct mutex handler;	/* held in callbacks */
+	struct mutex handler;
 	bool accepted;
 	bool rejected;
 	bool mark;
@@ -129,24 +172,32 @@ struct fake_id {
 
 /**
  * struct fake_device - the device and its records
- * @dev: what the core sees
- * @lock: everything below; interrupts off
- * @fail, @fail_in: what a call of an operation returns, and how many come before
- *		    it; 0: all succeed
- * @calls: of each operation, failed ones included
- * @hook: called in the next call of @hook_op, once, without a lock: what somebody
- *	  else does at that very moment
- * @hold_flush: a queue in error flushes nothing before fake_flush()
+ * @ib: what the core posts and polls through
+ * @dev: what else the core sees
+ * @lock: everything below; interrupts off; takes no other lock
+ * @fail: what a coming call of each operation returns; 0: all succeed
+ * @fail_in: how many calls come before that one
+ * @calls: how often each operation was called, failed calls included
+ * @hook: called once, without a lock, in the next call of @hook_op, to do what
+ *	  another thread would do at that very moment
+ * @hook_arg: for @hook
+ * @hook_op: the operation that calls @hook
+ * @hold_flush: a queue pair in error flushes nothing before fake_flush()
  * @no_resize: completion queues cannot be resized
- * @qps, @ids: live ones, newest last
- * @nr_cqs, @nr_zones, @nr_regions, @nr_windows: live ones
- * @next_num, @next_key: numbers given out
+ * @qps: live queue pairs, newest last
+ * @ids: live CM ids, newest last
+ * @nr_cqs: live completion queues
+ * @nr_zones: live zones
+ * @nr_regions: live regions
+ * @nr_windows: live windows
+ * @next_num: the number that the last queue pair got
+ * @next_key: the key that the last region or window got
  * @wait: woken by every operation
  */
 struct fake_device {
 	struct ib_device ib;
 	struct kdapl_device *dev;
-	spinlock_t lock;	/* a leaf */
+	spinlock_t lock;
 	int fail[FAKE_NR_OPS];
 	u32 fail_in[FAKE_NR_OPS];
 	u32 calls[FAKE_NR_OPS];
@@ -202,18 +253,18 @@ static inline DAT_RETURN fake_post_recv(struct kdapl_space *space,
 			 flags);
 }
 
-/* A port of the device, which is the adapter "fake-PORT"; the bench has port 1. */
+/* Makes a device with one port, the adapter "fake-PORT"; that of the bench is 1. */
 struct fake_device *fake_create(u32 port);
 void fake_destroy(struct fake_device *fake);
 
-/* The @nth call of @op from now on, 1 is the next, returns @error, once. */
+/* The @nth call of @op from now on (1 is the next one) returns @error, once. */
 void fake_fail(struct fake_device *fake, enum fake_op op, u32 nth, int error);
-/* False once that call came. */
+/* False when that call has come. */
 bool fake_fails(struct fake_device *fake, enum fake_op op);
 void fake_hook(struct fake_device *fake, enum fake_op op, void (*hook)(void *arg),
 	       void *arg);
 
-/* The newest one of @conn; NULL if there is none. */
+/* The newest queue pair, or CM id, of @ep; NULL if there is none. */
 struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep);
 struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
 
@@ -222,27 +273,28 @@ void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited);
 /*
- * Completes the oldest request of an endpoint, which may be on its way out; false
- * if there is none.
+ * Completes the oldest request of an endpoint, whose connection may be ending;
+ * false if there is none.
  */
 bool fake_complete_any(struct fake_device *fake, struct kdapl_ep *ep);
 /* Flushes everything that is outstanding. */
 void fake_flush(struct fake_qp *qp);
-/* A completion that nobody posted, or that comes a second time. */
+/* A completion that belongs to no post, or that comes a second time */
 void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status);
-/* The device reports something about a queue; about itself or its port. */
+/* The device reports something about a queue pair. */
 void fake_queue_event(struct fake_qp *qp, enum ib_event_type event);
+/* The device reports something about itself or its port. */
 void fake_device_event(struct fake_device *fake, enum ib_event_type event);
 /* Waits until @op was called @calls times in all; false when it was not. */
 bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
 
 /*
- * As rdma_cm around a callback: what runs in between may lead to the id's end, and
- * the mutex has to stay until the unlock returns.
+ * What rdma_cm does around a callback.  The callback may have the id destroyed,
+ * so a reference keeps it until the mutex has been left.
  */
 void fake_handler_lock(struct fake_id *id);
 void fake_handler_unlock(struct fake_id *id);
-/* CM events, with the handler mutex held */
+/* CM events; each takes the handler mutex */
 void fake_resolved(struct fake_id *id);
 void fake_unresolved(struct fake_id *id);
 void fake_answered(struct fake_id *id, const void *data, u8 len);
@@ -250,8 +302,8 @@ void fake_confirmed(struct fake_id *id);
 void fake_input(struct fake_id *id, enum kdapl_ep_input input);
 void fake_peer_disconnected(struct fake_id *id);
 /*
- * A request arrives at the listener of @port.  @request: out, its own id.
- * Return: as kdapl_sp_request(); -ENOENT: nobody listens.
+ * A request arrives at the listener of @port.  @request, unless NULL, gets the
+ * request's own id.  Return: as kdapl_sp_request(); -ENOENT: nobody listens.
  */
 int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
 		 struct fake_id **request);
@@ -263,13 +315,15 @@ extern const struct sockaddr_in fake_peer;
 
 /**
  * struct bench - an open adapter and what a test needs most
+ * @test: the test that runs
  * @fake: its device
  * @space: its space, a kernel consumer's
- * @ia, @async: adapter and its async EVD (16 entries)
+ * @ia: the adapter
+ * @async: its asynchronous EVD (16 entries)
  * @pz: a zone
  * @evd: for every stream, 64 entries
  * @memory: PAGE_SIZE bytes
- * @lmr: over it, with all rights
+ * @lmr: over @memory, with all rights
  * @lmr_context: of @lmr
  * @more: what a suite needs besides
  */
@@ -290,9 +344,9 @@ struct bench {
 #define BENCH_EVD_FLAGS	(DAT_EVD_DEFAULT_FLAG & ~DAT_EVD_ASYNC_FLAG)
 
 /*
- * For kunit_suite.suite_init and .suite_exit: what the module's init makes that
- * the core cannot do without.  Kernels before 6.8 run the suites of a module
- * before its init.
+ * For kunit_suite.suite_init and .suite_exit.  They make, and destroy, what the
+ * core needs of the module's init, since kernels before 6.8 run the suites of a
+ * module before its init.
  */
 int core_up(struct kunit_suite *suite);
 void core_down(struct kunit_suite *suite);
@@ -301,7 +355,7 @@ void core_down(struct kunit_suite *suite);
 int bench_init(struct kunit *test);
 void bench_exit(struct kunit *test);
 
-/* These fail the test if the operation does. */
+/* These fail the test if the operation fails. */
 DAT_EVD_HANDLE bench_evd(struct bench *b, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 /* All three streams of the EP go to @evd; 8 DTOs each way, 4 segments. */
 DAT_EP_HANDLE bench_ep(struct bench *b, DAT_EVD_HANDLE evd);
@@ -309,23 +363,27 @@ DAT_EP_HANDLE bench_ep_attr(struct bench *b, DAT_EVD_HANDLE recv,
 			    DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 			    const DAT_EP_ATTR *attr);
 /*
- * Actively, as far as the request went out, or to the end.  A request whose
- * attempt failed already has no id any more.
+ * Connect actively: bench_request() until the request is out, bench_connect()
+ * until the EP is connected.  bench_request() returns NULL if the attempt has
+ * failed by then.
  */
 struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep);
 void bench_connect(struct bench *b, DAT_EP_HANDLE ep);
-/* The object behind a handle; good while the handle is. */
+/* The object behind a handle, and what belongs to it; good while the handle is. */
 struct kdapl_ep *bench_ep_of(struct bench *b, DAT_EP_HANDLE ep);
 struct fake_qp *bench_qp(struct bench *b, DAT_EP_HANDLE ep);
 struct fake_id *bench_id(struct bench *b, DAT_EP_HANDLE ep);
 DAT_EP_STATE bench_state(struct bench *b, DAT_EP_HANDLE ep);
-/* Posts of one byte (or none) with a cookie. */
+/* Posts of one byte */
 DAT_RETURN bench_recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie);
 DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags);
 
-/* The number of the next event, waiting for it; 0: none came. */
+/* Waits for the next event.  Its number; 0: none came in 20 seconds. */
 u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event);
-/* The next event is this one; there is none.  They tell the caller's line. */
+/*
+ * The next event has to be this one, or there must be none.  A failure tells
+ * the line of the caller.
+ */
 #define expect_event(b, evd, number) \
 	__expect_event(b, evd, number, __LINE__)
 #define expect_dto(b, evd, cookie, status) \
@@ -335,7 +393,7 @@ void __expect_event(struct bench *b, DAT_EVD_HANDLE evd, u32 number, int line);
 void __expect_dto(struct bench *b, DAT_EVD_HANDLE evd, u64 cookie,
 		  DAT_DTO_COMPLETION_STATUS status, int line);
 void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line);
-/* No work of the core is under way any more. */
+/* Waits until no work of the core is under way. */
 void bench_settle(struct bench *b);
 
 #endif /* KDAPL_FAKE_DEVICE_H */

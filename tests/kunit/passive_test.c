@@ -3,6 +3,7 @@
  * Suite kdapl_passive: what can go wrong with service points, requests and
  * answers to them (endpoints P; A7).
  */
+#include "core/ep_apply.h"
 #include "stage.h"
 
 #define QUAL	7300

@@ -4,6 +4,7 @@
  * with them: the device refuses, fails one half of a bind or the other, never
  * completes it; the RMR, the endpoint or the device goes while one is outstanding.
  */
+#include "core/evd_fifo.h"
 #include "core/rmr.h"
 #include "stage.h"
 

@@ -7,6 +7,7 @@
 #ifndef KDAPL_STAGE_H
 #define KDAPL_STAGE_H
 
+#include "core/ia.h"
 #include "fake_device.h"
 
 #define DTO_OK		DAT_DTO_SUCCESS

@@ -484,7 +484,7 @@ static void live_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		return;
 	}
 	if (event->event_number != DAT_RMR_BIND_COMPLETION_EVENT)
-		collect(live->link.a.conn, event, more);
+		collect(live->events, event, more);
 }
 
 static bool live_new(struct live *live)
