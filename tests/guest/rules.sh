@@ -1,0 +1,125 @@
+#!/bin/bash
+# The suite of rules between two RDMA devices, in the virtual machine: tests/rules as a
+# module on kDAT and as a program on the library, the same scenarios in both and those
+# of one face; the removal of a device; and without TEXT what hostile processes do, and
+# those that are killed.  After each that no object is left and the module unloads.
+# usage: rules.sh [--disorder FACE] MODULES SHIM [TEXT]
+#   --disorder  the packets of the face "kernel" or "user" may overtake each other
+#   MODULES     folder that scripts/build-modules made
+#   SHIM        folder that the shim's Makefile made
+#   TEXT        only scenarios with TEXT in their name
+set -u -o pipefail
+# shellcheck source=scripts/guest/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
+
+disorder=
+[ "${1-}" != --disorder ] || { disorder=$2; shift 2; }
+modules=$1 shim=$2 only=${3-}
+objects=/sys/kernel/debug/kdapl/objects
+debug=/sys/kernel/debug/kdapl_rules
+logs=$(mktemp -d)
+passed=0 failed=0
+
+verdict() {
+	if "${@:2}"; then
+		passed=$((passed + 1)); echo "ok $1"
+	else
+		failed=$((failed + 1)); echo "FAIL $1"
+	fi
+}
+
+nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
+still_used() { ! rmmod kdapl 2> /dev/null; }
+
+# Whoever ran has left nothing.
+unload() {
+	verdict "I19 no object is left ($1)" wait_for 180 nothing_left
+	verdict "A10 kdapl unloads ($1)" rmmod kdapl
+}
+
+# counted NAME LOG: the lines of a suite in its log; its last line says that it ended
+counted() {
+	passed=$((passed + $(grep -cE '^(ok|pass) ' "$2")))
+	failed=$((failed + $(grep -c '^FAIL ' "$2")))
+	verdict "the $1 came to its end" grep -qE '^[0-9]+ passed, [0-9]+ failed$' "$2"
+}
+
+# face NAME COMMAND...: its lines, each with the face in its name
+face() {
+	local name=$1 log=$logs/$1
+	shift
+	neighbours || die "no neighbours"
+	[ "$disorder" != "$name" ] || in_order 0
+	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+	"$@" 2>&1 | tee "$log" | sed -u -E "s/^(ok|FAIL) /\1 $name: /; /^[0-9]+ passed/d"
+	counted "$name face" "$log"
+	unload "$name face"
+	in_order 1
+}
+
+in_kernel() {
+	insmod "$modules/tests/rules/kdapl_rules.ko" || return
+	echo "${only:-all}" | tee $debug/run > /dev/null 2>&1
+	cat $debug/result
+	rmmod kdapl_rules
+}
+
+in_user() { "$shim/tests/udat_rules" ${only:+"$only"}; }
+
+# While the link is cut nobody answers for an address, and none may be forgotten: only
+# packets of RDMA are to be missed. A scenario that wants an address to be missed takes
+# it away, and gives it back.
+neighbours() {
+	ip neigh replace 10.9.0.2 dev ve0 nud permanent lladdr "$(< /sys/class/net/ve1/address)" &&
+		ip neigh replace 10.9.0.1 dev ve1 nud permanent lladdr "$(< /sys/class/net/ve0/address)"
+}
+
+names() { sed '/^-- those of this face alone/,$d' "$logs/$1" | grep -oP '^(ok|FAIL) \K.*(?= \(\d+ ms\)$)'; }
+same_names() { diff <(names kernel) <(names user) >&2; }
+
+# program NAME COMMAND...
+program() {
+	local name=$1 log=$logs/$1
+	shift
+	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+	timeout 600 "$@" 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, /d'
+	counted "$name" "$log"
+	unload "$name"
+}
+
+removal_ready() { [ "$(cat $debug/removal)" = Y ]; }
+
+removal() {
+	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+	insmod "$modules/tests/rules/kdapl_rules.ko" || die "kdapl_rules.ko does not load"
+	verdict "I9 kdapl does not unload while it is used" still_used
+	echo removal | tee $debug/run > /dev/null 2>&1 & run=$!
+	if wait_for 180 removal_ready; then
+		verdict "rdma link delete returns" timeout 180 rdma link delete rxe1
+	else
+		verdict "traffic for the removal" false
+	fi
+	wait $run
+	sed -E 's/^(ok|FAIL) /\1 kernel: /; /^[0-9]+ passed/d' $debug/result
+	cp $debug/result "$logs/removal"
+	counted removal "$logs/removal"
+	rmmod kdapl_rules
+	unload "device removal"
+}
+
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+two_hosts || die "no RDMA devices"
+modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
+
+face kernel in_kernel
+face user in_user
+verdict "both faces ran the same scenarios" same_names
+if [ -z "$only" ]; then
+	program abi_hostile "$shim/tests/abi_hostile"
+	program kill9 "$shim/tests/kill9"
+	removal
+fi
+
+two_hosts_down
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The device of side b is removed while transfers run.  The script that asked
+ * for this scenario removes it when "removal" reads Y.
+ */
+#include "kernel.h"
+
+bool removal_ready;
+
+/* Traffic, an idle connection, a request that nobody has answered. */
+struct removal {
+	struct pair busy, idle;
+	struct collector *events;	/* of the busy one's side b */
+	struct collector *async;
+	struct node waiting;
+	DAT_CR_HANDLE cr;
+};
+
+/* What arrives at side b, in its upcall: post the receive again. */
+static void receive_again(DAT_PVOID instance_data, const DAT_EVENT *event,
+			  DAT_BOOLEAN more_events)
+{
+	struct removal *r = instance_data;
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+
+	if (event->event_number == DAT_DTO_COMPLETION_EVENT &&
+	    dto->status == DAT_DTO_SUCCESS)
+		node_recv(&r->busy.b, 0, 4096, 1);
+	else
+		collect(r->events, event, more_events);
+}
+
+static bool start_traffic(struct removal *r)
+{
+	DAT_UPCALL_OBJECT upcall = {
+		.instance_data = r,
+		.upcall_func = receive_again,
+	};
+	struct pair *p = &r->busy;
+	struct collector *events;
+	int i;
+
+	if (!collected_node(&p->a, &side_a, &events) ||
+	    !collected_node(&p->b, &side_b, &r->events) ||
+	    !listener_new(&p->listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !pair_connect(&p->a, &p->b, &p->listener) ||
+	    !OK(dat_evd_modify_upcall(p->b.recv, DAT_UPCALL_SINGLE_INSTANCE,
+				      &upcall)))
+		return false;
+	for (i = 0; i < NODE_RECVS; i++)
+		OK(node_recv(&p->b, 0, 4096, 1));
+	for (i = 0; i < 8; i++)
+		OK(node_send(&p->a, 0, 1024, 1, 0));
+	return !failed();
+}
+
+/* Posts again whatever completes, until the connection event comes. */
+static DAT_EVENT_NUMBER keep_sending(struct node *node)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	for (;;) {
+		if (!next_event(node->conn, &event))
+			return 0;
+		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
+			return event.event_number;
+		dto = &event.event_data.dto_completion_event_data;
+		if (dto->status == DAT_DTO_SUCCESS)
+			node_send(node, 0, 1024, 1, 0);
+	}
+}
+
+/* E71: nothing new, and everything can be looked at. */
+static void shells_refuse(struct node *node, struct listener *listener)
+{
+	DAT_EP_PARAM param;
+	DAT_CONN_QUAL qual;
+	DAT_IA_HANDLE ia;
+	DAT_HANDLE out;
+
+	IS(dat_pz_create(side_b.ia, &out), DAT_INVALID_STATE, 0);
+	IS(dat_ep_create(side_b.ia, side_b.pz, NULL, NULL, NULL, NULL, &out),
+	   DAT_INVALID_STATE, 0);
+	IS(platform_evd_create(side_b.ia, 1, 1, &out), DAT_INVALID_STATE, 0);
+	IS(dat_psp_create_any(side_b.ia, &qual, listener->requests, 0, &out),
+	   DAT_INVALID_STATE, 0);
+	OK(dat_ep_query(node->ep, DAT_EP_FIELD_ALL, &param));
+	/* G8: nor can it be opened; the other one can. */
+	out = DAT_HANDLE_NULL;
+	IS(dat_ia_open(side_b.name, 1, &out, &ia), DAT_PROVIDER_NOT_FOUND,
+	   DAT_NAME_NOT_REGISTERED);
+	out = DAT_HANDLE_NULL;
+	if (OK(dat_ia_open(side_a.name, 1, &out, &ia)))
+		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/* Side b after its device is gone: all flushed, one BROKEN, shells remain. */
+static void shells_remain(struct removal *r)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	struct node *node = &r->busy.b;
+	DAT_EVENT event;
+
+	do {
+		if (!next_event(node->conn, &event))
+			return;
+	} while (event.event_number == DAT_DTO_COMPLETION_EVENT);
+	if (event.event_number != DAT_CONNECTION_EVENT_BROKEN)
+		FAIL("%s at the removed side", event_name(event.event_number));
+	state_is(node->ep, DAT_EP_STATE_DISCONNECTED);
+	if (!want_event(r->async->evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC, &event))
+		return;
+	CHECK(event.event_data.asynch_error_event_data.dat_handle == side_b.ia);
+	CHECK(event.event_data.asynch_error_event_data.reason ==
+	      DAT_IA_CATASTROPHIC_ERROR);
+	shells_refuse(node, &r->busy.listener);
+	/* The upcall may have posted some, too, when it was over already. */
+	OK(node_recv(node, 0, 8, 5));
+	do {
+		if (!want_event(node->conn, DAT_DTO_COMPLETION_EVENT, &event))
+			return;
+		dto = &event.event_data.dto_completion_event_data;
+		CHECK(dto->status == DAT_DTO_ERR_FLUSHED);
+	} while (dto->user_cookie.as_64 != 5);
+}
+
+/* ... and can be freed, one by one; then the IA closes gracefully. */
+static void shells_go(struct removal *r)
+{
+	node_free(&r->busy.b);
+	node_free(&r->idle.b);
+	listener_free(&r->busy.listener);
+	listener_free(&r->idle.listener);
+	OK(dat_evd_free(r->async->evd));
+	OK(dat_pz_free(side_b.pz));
+	side_close(&side_b, DAT_CLOSE_GRACEFUL_FLAG);
+}
+
+static void removal(void)
+{
+	struct removal *r = scenario_alloc(sizeof(*r));
+	DAT_EVENT_NUMBER number;
+
+	if (!r)
+		return;
+	r->async = collector_new(&side_b, 4, DAT_EVD_ASYNC_FLAG);
+	if (!r->async || !collected_pair(&r->idle) || !start_traffic(r) ||
+	    !node_new(&r->waiting, &side_a, THREE_EVDS, NULL) ||
+	    !start_connect(&r->waiting, r->busy.listener.qual) ||
+	    !next_request(&r->busy.listener, &r->cr))
+		return;
+	WRITE_ONCE(removal_ready, true);
+	number = keep_sending(&r->busy.a);
+	WRITE_ONCE(removal_ready, false);
+	CHECK(number == DAT_CONNECTION_EVENT_BROKEN ||
+	      number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	shells_remain(r);
+	want_conn(r->idle.b.conn, r->idle.b.ep, DAT_CONNECTION_EVENT_BROKEN);
+	OK(dat_cr_reject(r->cr));
+	shells_go(r);
+}
+
+static const struct scenario scenarios[] = {
+	SCENARIO("E71 G8 I19 A10 mt:M79 the device goes, under traffic", removal),
+};
+
+SCENARIO_TABLE(removal_table);

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The suite of rules: what DAT promises its consumers, played between two hosts.
+ * Written once, built twice: kdapl_rules.ko calls kDAT, and the program udat_rules
+ * calls the library.  One process (or module) has both ends in hand; side a
+ * connects, side b listens.
+ *
+ *	args.c ...	the scenarios of both faces, a table in each file
+ *	kernel/, user/	those of one face, and platform.c: what differs
+ *	rig.c		what scenarios are built from
+ *	main.c		list of tables, verdicts, running
+ *
+ * A scenario finds both sides open, with a PZ each.  It frees nothing it does
+ * not want to: after it the runner closes both IAs abruptly, joins its threads,
+ * frees its memory, mends the link, and looks whether an object is left.
+ *
+ * A function that returns bool has marked the scenario as failed when it returns
+ * false, and has said why and where.  A scenario need not look at that before it
+ * goes on: once it has failed it waits for nothing any more, handles that were
+ * never made are refused, and pointers that come from DAT are looked at only
+ * where the call has succeeded.  Scenarios run in process context and may sleep,
+ * and never do so to wait for something: they wait for an event or a condition.
+ * The limit is there to end a deadlock, not to measure.
+ */
+#ifndef RULES_H
+#define RULES_H
+
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#include <linux/completion.h>
+#include <linux/sched.h>
+#include <linux/socket.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <dat/kdat.h>
+#else
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <dat/udat.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef unsigned long long u64;
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define __printf(f, a)	__attribute__((format(printf, f, a)))
+#endif
+#include "dat_private.h"
+
+/* What should happen has happened by then; what should not has not by then. */
+#define WAIT_MS		180000
+#define SILENCE_MS	100
+#define CONNECT_US	(WAIT_MS * 1000)
+
+/*
+ * The two faces have prototypes of their own for two calls.  This is where some
+ * arguments of dat_evd_create and dat_lmr_create are; and what a provider says of
+ * completion flags.
+ */
+#ifdef __KERNEL__
+#define EVD_FLAGS_ARG	DAT_INVALID_ARG5
+#define EVD_OUT_ARG	DAT_INVALID_ARG6
+#define LMR_OUT_ARG	DAT_INVALID_ARG8
+#define FACE_COMPLETION_FLAGS	0x0f
+#else
+#define EVD_FLAGS_ARG	DAT_INVALID_ARG4
+#define EVD_OUT_ARG	DAT_INVALID_ARG5
+#define LMR_OUT_ARG	DAT_INVALID_ARG7
+#define FACE_COMPLETION_FLAGS	0x1f
+#endif
+
+/* ---- tables ------------------------------------------------------------- */
+
+struct scenario {
+	const char *name;	/* rules first */
+	void (*run)(void);
+};
+
+struct scenario_table {
+	const struct scenario *scenarios;
+	unsigned int count;
+};
+
+#define SCENARIO(name, fn)	{ name, fn }
+/* At the end of a file, for its array scenarios[]. */
+#define SCENARIO_TABLE(table) \
+	const struct scenario_table table = { scenarios, ARRAY_SIZE(scenarios) }
+
+extern const struct scenario_table handles_table, args_table, ia_table,
+				   evd_table, ep_table, connect_table,
+				   transfer_table;
+extern const struct scenario_table disconnect_table, order_table, reset_table,
+				   handoff_table, free_table, lmr_table,
+				   rmr_table, dup_table, passive_table;
+/* Those of one face; ended by NULL (platform.c). */
+extern const struct scenario_table * const platform_tables[];
+
+/* ---- verdicts (main.c) -------------------------------------------------- */
+
+/* May sleep; from any thread. */
+__printf(3, 4) bool fail_at(const char *file, int line, const char *fmt, ...);
+bool ret_at(const char *file, int line, const char *call, DAT_RETURN got,
+	    DAT_RETURN expected);
+bool equal_at(const char *file, int line, const char *text, u64 got,
+	      u64 expected);
+static inline bool check_at(const char *file, int line, bool so,
+			    const char *text)
+{
+	return so || fail_at(file, line, "not so: %s", text);
+}
+
+bool failed(void);
+/* The present moment and WAIT_MS more, in us: soon, if the scenario has failed. */
+u64 deadline(void);
+/* A line in the output that is no verdict: a count, a time. */
+__printf(1, 2) void note(const char *fmt, ...);
+
+#define FAIL(...)		fail_at(__FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(cond)		check_at(__FILE__, __LINE__, (cond), #cond)
+#define CHECK_EQ(value, expected) \
+	equal_at(__FILE__, __LINE__, #value, (value), (expected))
+#define EXPECT(call, ret)	ret_at(__FILE__, __LINE__, #call, (call), (ret))
+#define OK(call)		EXPECT(call, DAT_SUCCESS)
+#define IS(call, type, subtype)	EXPECT(call, DAT_ERROR(type, subtype))
+#define BAD_ARG(call, n) \
+	IS(call, DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define BAD_HANDLE(call, which) \
+	IS(call, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
+#define BAD_STATE(call, which) \
+	IS(call, DAT_INVALID_STATE, DAT_INVALID_STATE_##which)
+
+/* ---- what the scenario owns until it is over (main.c) --------------------- */
+
+/* Zeroed, page aligned; NULL, and the scenario has failed, without memory. */
+void *scenario_alloc(size_t size);
+/* The same, of pages that are nowhere neighbours. */
+void *scenario_alloc_scattered(size_t size);
+void scenario_free(void *memory);
+
+struct thread {
+	struct thread *next;
+	int (*fn)(void *arg);
+	void *arg;
+	bool joined;
+	int ret;
+#ifdef __KERNEL__
+	struct task_struct *task;
+	struct completion done;
+#else
+	pthread_t pthread;
+#endif
+};
+
+/* A thread that runs @fn; @thread is the caller's until it is joined. */
+bool thread_start(struct thread *thread, int (*fn)(void *arg), void *arg);
+/* What @fn returned. */
+int thread_join(struct thread *thread);
+/* For threads without an end of their own: the scenario is over. */
+bool scenario_over(void);
+
+/* ---- platform ----------------------------------------------------------- */
+
+void say(const char *line);
+void *platform_alloc(size_t size);
+void *platform_alloc_scattered(size_t size);
+void platform_free(void *memory, size_t size);
+bool platform_thread_start(struct thread *thread);
+void platform_thread_join(struct thread *thread);
+/* Protects main.c's lists and texts. */
+void platform_lock(void);
+void platform_unlock(void);
+/* Lets others run. */
+void yield_cpu(void);
+void sleep_us(unsigned int us);
+u64 now_us(void);
+u32 random_u32(void);
+/* With sh -c; the exit status, or -1. */
+int run_command(const char *command);
+/* DAT objects of this face, from debugfs (250 stands for more); -1: unknown. */
+int live_objects(void);
+/* Pages pinned (VmPin) and locked (VmLck) for the process, in KiB; 0 in the
+ * kernel, whose memory is not accounted.
+ */
+u64 pinned_kb(void);
+u64 locked_kb(void);
+/* Pages pinned just now, for whomever; 0 in the kernel, whose memory is not. */
+u64 pins(void);
+
+DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
+			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
+/* As dat_lmr_create; any of the last five may be NULL. */
+DAT_RETURN platform_lmr_register(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
+				 DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+				 DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+				 DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *context,
+				 DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size,
+				 DAT_VADDR *address);
+
+static inline DAT_RETURN
+platform_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
+		    DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+		    DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+		    DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *context,
+		    DAT_RMR_CONTEXT *rmr_context)
+{
+	return platform_lmr_register(ia, type, region, length, pz, privileges,
+				     lmr, context, rmr_context, NULL, NULL);
+}
+
+/* As dat_evd_dequeue, but sleeps for an event as long as @ms. */
+DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
+			     DAT_EVENT *event);
+
+/* ---- numbers ------------------------------------------------------------ */
+
+static inline u64 add_u64(u64 *counter, u64 n)
+{
+	return __atomic_add_fetch(counter, n, __ATOMIC_SEQ_CST);
+}
+
+static inline u64 read_u64(u64 *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+static inline void set_u64(u64 *counter, u64 n)
+{
+	__atomic_store_n(counter, n, __ATOMIC_SEQ_CST);
+}
+
+/* @n threads go on when all of them are here, and again, and again. */
+struct barrier {
+	u64 n;
+	u64 came;
+};
+
+/* False when the scenario has failed or is over: nobody may come any more. */
+bool barrier_wait(struct barrier *barrier);
+
+/*
+ * How often something is done that should be done @n times: a quarter as often on a
+ * kernel with debugging, where all takes many times as long.
+ */
+unsigned int rounds(unsigned int n);
+
+/* ---- sides (rig.c) ------------------------------------------------------ */
+
+struct side {
+	char *name;		/* of the IA */
+	const char *nic;
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async;
+	DAT_PZ_HANDLE pz;
+	struct sockaddr_storage addr;
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR provider;
+	DAT_COUNT max_private_data;
+	bool cut, lost;
+};
+
+extern struct side side_a, side_b;
+
+/* The runner does both; a scenario may close and open a side in between. */
+bool side_open(struct side *side);
+void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
+/* No packet leaves the side any more; nobody is told.  Then they do again. */
+bool link_down(struct side *side);
+bool link_up(struct side *side);
+/* The same, and the side does not know the other's address until link_up(). */
+bool host_off(struct side *side);
+
+/* ---- events (rig.c) ----------------------------------------------------- */
+
+const char *event_name(DAT_EVENT_NUMBER number);
+/* An EVD; all that are not for CRs take software events too (nothing_more). */
+bool evd_new(struct side *side, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
+	     DAT_EVD_HANDLE *evd);
+DAT_RETURN post_se(DAT_EVD_HANDLE evd, u64 number);
+/* An event that is there already, or comes within @ms; no failure if not. */
+bool event_within(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *event);
+
+bool next_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		   DAT_EVENT *event);
+bool want_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		   DAT_EVENT_NUMBER number, DAT_EVENT *event);
+bool want_conn_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		  DAT_EP_HANDLE ep, DAT_EVENT_NUMBER number);
+bool want_bound_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		   DAT_RMR_HANDLE rmr, u64 cookie,
+		   DAT_DTO_COMPLETION_STATUS status);
+#define ANY_LENGTH	(~0ULL)
+bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		 DAT_EP_HANDLE ep, u64 cookie, DAT_DTO_COMPLETION_STATUS status,
+		 DAT_VLEN length);
+bool want_se_at(const char *file, int line, DAT_EVD_HANDLE evd, u64 number);
+bool nothing_more_at(const char *file, int line, DAT_EVD_HANDLE evd);
+bool silent_at(const char *file, int line, DAT_EVD_HANDLE evd);
+bool state_is_at(const char *file, int line, DAT_EP_HANDLE ep,
+		 DAT_EP_STATE state);
+bool idle_at(const char *file, int line, DAT_EP_HANDLE ep);
+
+/* The next event within WAIT_MS: (evd, &event) */
+#define next_event(...)		next_event_at(__FILE__, __LINE__, __VA_ARGS__)
+/* ... which has this number: (evd, number, &event) */
+#define want_event(...)		want_event_at(__FILE__, __LINE__, __VA_ARGS__)
+/* ... a connection event of this EP without private data: (evd, ep, number) */
+#define want_conn(...)		want_conn_at(__FILE__, __LINE__, __VA_ARGS__)
+/* ... this DTO's completion: (evd, ep, cookie, status) */
+#define want_done(...)		want_dto(__VA_ARGS__, ANY_LENGTH)
+/* ... this RMR's bind completion: (evd, rmr, cookie, status) */
+#define want_bound(...)		want_bound_at(__FILE__, __LINE__, __VA_ARGS__)
+/* ... that says how much it moved: (evd, ep, cookie, status, length) */
+#define want_dto(...)		want_dto_at(__FILE__, __LINE__, __VA_ARGS__)
+/* ... this software event: (evd, number) */
+#define want_se(...)		want_se_at(__FILE__, __LINE__, __VA_ARGS__)
+/* Nothing is queued: a software event posted now is the next one. (evd) */
+#define nothing_more(...)	nothing_more_at(__FILE__, __LINE__, __VA_ARGS__)
+/* Nothing is queued and nothing comes within SILENCE_MS. (evd) */
+#define silent(...)		silent_at(__FILE__, __LINE__, __VA_ARGS__)
+/* (ep, state) */
+#define state_is(...)		state_is_at(__FILE__, __LINE__, __VA_ARGS__)
+/* Nothing of the EP is outstanding. (ep) */
+#define idle(...)		idle_at(__FILE__, __LINE__, __VA_ARGS__)
+
+/* ---- memory (rig.c) ----------------------------------------------------- */
+
+struct mem {
+	u8 *va;
+	size_t size;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
+bool mem_new(struct side *side, struct mem *mem, size_t size,
+	     DAT_MEM_PRIV_FLAGS privileges);
+/* The LMR, then the memory. */
+void mem_free(struct mem *mem);
+void mem_fill(struct mem *mem, size_t offset, size_t length, u8 seed);
+bool mem_check(const struct mem *mem, size_t offset, size_t length, u8 seed);
+DAT_LMR_TRIPLET piece(const struct mem *mem, size_t offset, size_t length);
+DAT_RMR_TRIPLET remote_piece(const struct mem *mem, size_t offset,
+			     size_t length);
+
+static inline DAT_CONTEXT cookie(u64 number)
+{
+	return (DAT_CONTEXT) { .as_64 = number };
+}
+
+/* ---- endpoints (rig.c) -------------------------------------------------- */
+
+enum evds { ONE_EVD, THREE_EVDS };
+
+#define NODE_RECVS	16
+#define NODE_REQUESTS	16
+#define NODE_EVENTS	128
+#define NODE_MEMORY	65536
+
+/* An EP with its EVDs (of ONE_EVD all three are the same) and memory. */
+struct node {
+	struct side *side;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE recv, request, conn;
+	struct mem mem;
+};
+
+/* NODE_RECVS receives and NODE_REQUESTS requests; reads and writes. */
+extern const DAT_EP_ATTR node_attr;
+
+/*
+ * EVDs and memory that @node has already are taken; @attr may be NULL:
+ * node_attr.
+ */
+bool node_new(struct node *node, struct side *side, enum evds evds,
+	      const DAT_EP_ATTR *attr);
+/* The EP alone: another one on the same EVDs and memory. */
+bool node_ep(struct node *node, const DAT_EP_ATTR *attr);
+/* For a scenario that makes many. */
+void node_free(struct node *node);
+
+/* Posts, of [offset, offset + length) of the node's memory. */
+DAT_RETURN node_recv(struct node *node, size_t offset, size_t length,
+		     u64 number);
+DAT_RETURN node_send(struct node *node, size_t offset, size_t length,
+		     u64 number, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN node_write(struct node *node, size_t offset, size_t length,
+		      const DAT_RMR_TRIPLET *to, u64 number,
+		      DAT_COMPLETION_FLAGS flags);
+DAT_RETURN node_read(struct node *node, size_t offset, size_t length,
+		     const DAT_RMR_TRIPLET *from, u64 number,
+		     DAT_COMPLETION_FLAGS flags);
+/* Opens that to reads and writes of peers. */
+DAT_RETURN node_bind(struct node *node, DAT_RMR_HANDLE rmr, size_t offset,
+		     size_t length, u64 number, DAT_COMPLETION_FLAGS flags);
+
+/* ---- connections (rig.c) ------------------------------------------------ */
+
+/* A listener on side b. */
+struct listener {
+	DAT_EVD_HANDLE requests;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+};
+
+/* It is @side's; ports may differ. */
+bool same_address(DAT_IA_ADDRESS_PTR got, const struct side *side);
+
+bool listener_new(struct listener *listener, DAT_PSP_FLAGS flags);
+void listener_free(struct listener *listener);
+bool next_request(struct listener *listener, DAT_CR_HANDLE *cr);
+/* Of @node, on side a; CONNECT_US, no private data. */
+bool start_connect(struct node *node, DAT_CONN_QUAL qual);
+
+/* Two nodes, connected by way of the listener. */
+struct pair {
+	struct node a;
+	struct node b;
+	struct listener listener;
+};
+
+bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
+	      const DAT_EP_ATTR *attr_b);
+/* The same for two unconnected nodes and a listener that are there. */
+bool pair_connect(struct node *a, struct node *b, struct listener *listener);
+void pair_free(struct pair *pair);
+
+/* ---- accounts (rig.c) --------------------------------------------------- */
+
+/*
+ * What came of the posts of one direction of an EP, whose cookies were numbered
+ * from 0: in sequence, each once, no success after a failure.
+ */
+struct tally {
+	u64 next;
+	u64 good;
+	bool over;
+	/* Bit n % 32: request n is suppressed, and silent if it succeeds. */
+	u32 suppressed;
+};
+
+struct account {
+	struct tally request;
+	struct tally recv;
+};
+
+/* In the cookie of every receive, above the number. */
+#define RECV	(1ULL << 32)
+
+/* A completion or bind of @node's EP. */
+bool account_event(struct account *account, struct node *node,
+		   const DAT_EVENT *event);
+/* The completions up to the connection event, if they share its EVD. */
+bool account_first(struct account *account, struct node *node,
+		   DAT_EVENT *event);
+/*
+ * Takes all that comes on the node's EVDs up to @end, which has to be the one
+ * connection event and the last event; on three EVDs all else is there by then
+ * (D44, D45).  The EP is Disconnected and idle after it (D8).
+ */
+bool account_until(struct account *account, struct node *node,
+		   DAT_EVENT_NUMBER end);
+/* As many as were posted: none is lost. */
+bool account_closed(struct account *account, u64 requests, u64 recvs);
+
+/* ---- handles (handles.c) ------------------------------------------------- */
+
+/* One that is none, or none of the type that a call asks for. */
+struct bad {
+	DAT_HANDLE handle;
+	DAT_HANDLE_TYPE type;	/* of the live object that it names, or NO_TYPE */
+	const char *what;
+};
+
+#define NO_TYPE		((DAT_HANDLE_TYPE)-1)
+
+/* Unless the handle is one of a live object of this type, which is good. */
+#define REFUSES(kind, which, call)					\
+	do {								\
+		if (bad->type != DAT_HANDLE_TYPE_##kind &&		\
+		    !BAD_HANDLE(call, which))				\
+			FAIL("with %s", bad->what);			\
+	} while (0)
+/* Null is good, too. */
+#define REFUSES_ANY(kind, which, call)					\
+	do {								\
+		if (bad->handle)					\
+			REFUSES(kind, which, call);			\
+	} while (0)
+
+/* The calls that only this face has refuse it (args.c of the face). */
+void platform_refuse(const struct bad *bad);
+/* @handle has this type, no consumer context, and keeps one that it gets. */
+void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
+
+/* ---- running (main.c) --------------------------------------------------- */
+
+/*
+ * All scenarios with @only in their line, those of both faces first.  Returns the
+ * number of failures.
+ */
+unsigned int run_scenarios(const char *only);
+/* Those of one table. */
+unsigned int run_table(const struct scenario_table *table);
+
+#endif /* RULES_H */

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The adapter of a process: the asynchronous EVD that opens share, what the library
+ * does not read, what a child has, and makers under whom the IA is closed.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include "user.h"
+
+/* The IA's name is always the first argument. */
+static DAT_RETURN ia_open(const char *name, DAT_COUNT qlen,
+			  DAT_EVD_HANDLE *evd, DAT_IA_HANDLE *ia)
+{
+	return dat_ia_open((DAT_NAME_PTR)name, qlen, evd, ia);
+}
+
+static void shared_async_evd(void)
+{
+	DAT_EVD_HANDLE evd, exists = DAT_EVD_ASYNC_EXISTS, wrong, seen;
+	DAT_IA_HANDLE first, second, third;
+	DAT_EVD_PARAM param;
+
+	/* No open of the adapter is there yet. */
+	side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
+	BAD_HANDLE(ia_open(side_a.name, 8, &exists, &first), EVD_ASYNC);
+	evd = DAT_HANDLE_NULL;
+	OK(ia_open(side_a.name, 8, &evd, &first));
+	OK(dat_evd_create(first, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &wrong));
+	BAD_HANDLE(ia_open(side_a.name, 8, &wrong, &second), EVD_ASYNC);
+	OK(dat_evd_free(wrong));
+	seen = evd;
+	OK(ia_open(side_a.name, 0, &seen, &second));
+	CHECK(seen == evd);
+	OK(ia_open(side_a.name, 0, &exists, &third));
+	CHECK(exists == DAT_EVD_OUT_OF_SCOPE);
+	OK(dat_ia_query(third, &seen, 0, NULL, 0, NULL));
+	CHECK(seen == DAT_EVD_OUT_OF_SCOPE);
+	OK(dat_ia_close(third, DAT_CLOSE_GRACEFUL_FLAG));
+
+	/* The EVD of the first open is in use by the second. */
+	BAD_STATE(dat_ia_close(first, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
+	/* I16: only the binding has ended. */
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.ia_handle == first);
+
+	/* I13: an abrupt close takes it from the other. */
+	seen = evd;
+	OK(ia_open(side_a.name, 0, &seen, &second));
+	OK(dat_ia_close(first, DAT_CLOSE_ABRUPT_FLAG));
+	BAD_HANDLE(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param), EVD_REQUEST);
+	OK(dat_ia_query(second, &seen, 0, NULL, 0, NULL));
+	CHECK(seen == DAT_EVD_OUT_OF_SCOPE);
+	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/* The registry is the kernel's: neither a file nor a program adds to it. */
+static void no_dat_conf(void)
+{
+	static const char record[] = "kdapl9 u1.2 threadsafe default "
+				     "libnothing.so.1 nothing.1.0 \"\" \"\"\n";
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	char path[] = "/tmp/dat.conf.XXXXXX";
+	DAT_COUNT before, after;
+	DAT_IA_HANDLE ia;
+	int fd;
+
+	BAD_ARG(dat_registry_list_providers(0, &before, NULL), 1);
+	fd = mkstemp(path);
+	CHECK(fd >= 0);
+	CHECK(write(fd, record, sizeof(record) - 1) == sizeof(record) - 1);
+	CHECK(!close(fd));
+	CHECK(!setenv("DAT_OVERRIDE", path, 1));
+	BAD_ARG(dat_registry_list_providers(0, &after, NULL), 1);
+	CHECK_EQ(after, before);
+	IS(ia_open("kdapl9", 8, &evd, &ia), DAT_PROVIDER_NOT_FOUND,
+	   DAT_NAME_NOT_REGISTERED);
+	unsetenv("DAT_OVERRIDE");
+	unlink(path);
+}
+
+static void no_other_providers(void)
+{
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_add_provider"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_remove_provider"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_init"));
+	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_fini"));
+	CHECK(dlsym(RTLD_DEFAULT, "dat_registry_list_providers"));
+}
+
+#define BAD(which)	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
+
+static int child_main(void)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_HANDLE_TYPE type;
+	DAT_IA_HANDLE ia;
+	DAT_EVENT event;
+
+	if (dat_evd_dequeue(side_a.async, &event) != BAD(EVD_REQUEST))
+		return 1;
+	if (dat_pz_free(side_a.pz) != BAD(PZ))
+		return 2;
+	if (dat_ia_close(side_a.ia, DAT_CLOSE_ABRUPT_FLAG) != BAD(IA))
+		return 3;
+	if (dat_get_handle_type(side_a.ia, &type) !=
+	    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1))
+		return 4;
+	if (ia_open(side_a.name, 8, &evd, &ia) || ia == side_a.ia)
+		return 5;
+	if (dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG))
+		return 6;
+	return 0;
+}
+
+/* A child has no objects, and may make its own; the parent's stay. */
+static void fork_child(void)
+{
+	DAT_HANDLE_TYPE type;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(child_main());
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	OK(dat_get_handle_type(side_a.ia, &type));
+	empty(side_a.async);
+}
+
+#define MAKES	4000
+
+struct maker {
+	pthread_t thread;
+	DAT_IA_HANDLE ia;
+	atomic_int made;
+	DAT_RETURN ret;
+	DAT_HANDLE handles[MAKES];
+};
+
+/* Makes a PZ, an EVD and a CNO in turn, until it may not. */
+static void *make_many(void *arg)
+{
+	struct maker *m = arg;
+	DAT_HANDLE *out;
+
+	for (m->ret = DAT_SUCCESS; !m->ret && m->made < MAKES; ) {
+		out = &m->handles[m->made];
+		switch (m->made % 3) {
+		case 0:
+			m->ret = dat_pz_create(m->ia, out);
+			break;
+		case 1:
+			m->ret = dat_evd_create(m->ia, 1, DAT_HANDLE_NULL,
+						DAT_EVD_SOFTWARE_FLAG, out);
+			break;
+		default:
+			m->ret = dat_cno_create(m->ia,
+						DAT_OS_WAIT_PROXY_AGENT_NULL,
+						out);
+		}
+		if (!m->ret)
+			m->made++;
+	}
+	return NULL;
+}
+
+/* Mappings of rings. */
+static int mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int number = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		number += !!strstr(line, "/dev/kdapl");
+	if (maps)
+		fclose(maps);
+	return number;
+}
+
+/* What is made while its IA is being closed is as dead as the rest. */
+static void close_under_makers(void)
+{
+	static struct maker m;
+	DAT_EVD_HANDLE evd;
+	DAT_HANDLE_TYPE type;
+	int before = mappings(), round, i;
+
+	for (round = 0; round < 60 && !failed(); round++) {
+		evd = DAT_HANDLE_NULL;
+		OK(ia_open(side_a.name, 8, &evd, &m.ia));
+		m.made = 0;
+		CHECK(!pthread_create(&m.thread, NULL, make_many, &m));
+		while (m.made < 3 + round % 8)
+			sched_yield();
+		OK(dat_ia_close(m.ia, DAT_CLOSE_ABRUPT_FLAG));
+		pthread_join(m.thread, NULL);
+		CHECK(m.ret);
+		for (i = 0; i < m.made; i++)
+			IS(dat_get_handle_type(m.handles[i], &type),
+			   DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		CHECK_EQ(mappings(), before);
+	}
+}
+
+/* A reference of the module's own, for no other module uses it here. */
+static void keeps_loaded(void)
+{
+	DAT_IA_ATTR attr;
+
+	CHECK(syscall(SYS_delete_module, "kdapl", O_NONBLOCK) == -1);
+	CHECK_EQ(errno, EWOULDBLOCK);
+	OK(dat_ia_query(side_a.ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+}
+
+static void cno_keeps_open(void)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_CNO_HANDLE cno;
+	DAT_IA_HANDLE ia;
+
+	OK(ia_open(side_a.name, 8, &evd, &ia));
+	OK(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	BAD_STATE(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	OK(dat_cno_free(cno));
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+static void memory_types(void)
+{
+	CHECK_EQ(side_a.provider.lmr_mem_types_supported, 3);
+}
+
+static const struct scenario scenarios[] = {
+	SCENARIO("I9 an open adapter keeps the module", keeps_loaded),
+	SCENARIO("I12 a CNO keeps the IA open", cno_keeps_open),
+	SCENARIO("I4 I5 I6 I13 I16 shared asynchronous EVD", shared_async_evd),
+	SCENARIO("I20 the memory types of applications", memory_types),
+	SCENARIO("G3 G4 G10 G15..G27 no dat.conf", no_dat_conf),
+	SCENARIO("G2 G5 G6 G7 G11 no other providers", no_other_providers),
+	SCENARIO("I14 E114 closed while others make objects", close_under_makers),
+	SCENARIO("A8 a child has nothing", fork_child),
+};
+
+SCENARIO_TABLE(user_ia_table);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the scenarios of the user face have besides: threads that wait, and where
+ * they are (wait.c).
+ */
+#ifndef RULES_USER_H
+#define RULES_USER_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../memory.h"
+
+/* For what should happen; nothing any more once the scenario has failed. */
+#define WAIT_US		(failed() ? 0 : WAIT_MS * 1000u)
+
+#define UNWAITABLE	DAT_ERROR(DAT_INVALID_STATE, \
+				  DAT_INVALID_STATE_EVD_UNWAITABLE)
+
+/* A thread in dat_evd_wait, and what came of it. */
+struct waiter {
+	pthread_t thread;
+	atomic_int tid;
+	DAT_EVD_HANDLE evd;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	u64 took_us;
+};
+
+/* Returns when it sleeps. */
+void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
+		  DAT_COUNT threshold);
+void end_waiter(struct waiter *w, DAT_RETURN expected);
+/* This thread of the process does. */
+bool sleeps(pid_t tid);
+/* Until @value is @n or more, or the limit. */
+void wait_until(atomic_int *value, int n);
+/* Nothing is queued. */
+void empty(DAT_EVD_HANDLE evd);
+
+extern const struct scenario_table user_args_table, wait_table, cno_table,
+				   user_ia_table, user_memory_table;
+
+#endif /* RULES_USER_H */
