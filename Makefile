@@ -99,7 +99,7 @@ help:
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'
 	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
-	@echo '  bench      what a call costs beside raw verbs'
+	@echo '  bench      what a call costs beside raw verbs, and whether that is within budget'
 	@echo 'Building:'
 	@echo '  all        modules and shim (default)'
 	@echo '  modules    kdapl.ko, the samples and the test modules, in'

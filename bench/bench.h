@@ -8,7 +8,7 @@
  *	kdat.c		connections on kDAT
  *	raw-pingpong.c	what samples/kdat-pingpong does, on ib_core
  *	conn-rate.c	connections a second; connections held for counting memory
- *	cost.c		instructions of a post and of taking a completion
+ *	cost.c		instructions of posts and of taking a completion
  */
 #ifndef KDAPL_BENCH_H
 #define KDAPL_BENCH_H
@@ -22,7 +22,7 @@
 #include <dat/kdat.h>
 
 #define BENCH_WAIT	(30 * HZ)
-/* Requests and receives of each queue pair. */
+/* Requests and receives of each queue pair, if nobody asks for another number. */
 #define BENCH_DEPTH	16
 
 /* main.c */
@@ -51,11 +51,13 @@ struct raw_end {
  * struct raw_net - both devices and a listener on the second
  * @prepare: called for each end when its queue pair is there; may be NULL
  * @keep: server ends stay when their peer has gone, until raw_close()
+ * @depth: requests and receives of each queue pair, 0 for BENCH_DEPTH
  * @newest: the server end accepted last
  */
 struct raw_net {
 	void (*prepare)(struct raw_end *end);
 	bool keep;
+	unsigned int depth;
 	struct rdma_cm_id *holder;
 	struct rdma_cm_id *listener;
 	struct ib_pd *pd[2];
@@ -89,8 +91,10 @@ struct kdat_end {
 	struct work_struct work;
 };
 
+/* @keep, @depth: as in struct raw_net */
 struct kdat_net {
 	bool keep;
+	unsigned int depth;
 	DAT_IA_HANDLE ia[2];
 	DAT_EVD_HANDLE async_evd[2];
 	DAT_PZ_HANDLE pz[2];

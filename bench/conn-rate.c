@@ -11,44 +11,71 @@
 #include <linux/slab.h>
 #include "bench.h"
 
-static int rate_raw(unsigned int n)
+/* Where the time of a run goes, ns: the devices', and the connections'. */
+struct phases {
+	u64 open;
+	u64 connect;
+	u64 disconnect;
+	u64 close;
+};
+
+/* Since the last call with @since. */
+static u64 lap(u64 *since)
+{
+	u64 now = ktime_get_ns(), took = now - *since;
+
+	*since = now;
+	return took;
+}
+
+static int rate_raw(unsigned int n, struct phases *took)
 {
 	struct raw_net *net = kzalloc(sizeof(*net), GFP_KERNEL);
+	u64 since = ktime_get_ns();
 	struct raw_end *end;
 	int ret;
 
 	if (!net)
 		return -ENOMEM;
 	ret = raw_open(net, false, 4 * BENCH_DEPTH);
+	took->open = lap(&since);
 	while (!ret && n--) {
 		end = raw_connect(net);
+		took->connect += lap(&since);
 		if (end)
 			raw_disconnect(end);
 		else
 			ret = -EIO;
+		took->disconnect += lap(&since);
 	}
 	raw_close(net);
+	took->close = lap(&since);
 	kfree(net);
 	return ret;
 }
 
-static int rate_kdat(unsigned int n)
+static int rate_kdat(unsigned int n, struct phases *took)
 {
 	struct kdat_net *net = kzalloc(sizeof(*net), GFP_KERNEL);
+	u64 since = ktime_get_ns();
 	struct kdat_end *end;
 	int ret;
 
 	if (!net)
 		return -ENOMEM;
 	ret = kdat_open(net);
+	took->open = lap(&since);
 	while (!ret && n--) {
 		end = kdat_connect(net);
+		took->connect += lap(&since);
 		if (end)
 			kdat_disconnect(end);
 		else
 			ret = -EIO;
+		took->disconnect += lap(&since);
 	}
 	kdat_close(net);
+	took->close = lap(&since);
 	kfree(net);
 	return ret;
 }
@@ -62,16 +89,22 @@ static int rate_kdat(unsigned int n)
  */
 int conn_rate(bool kdat, unsigned int connections)
 {
-	u64 start = ktime_get_ns(), ns;
+	struct phases took = {};
+	u64 all;
 	int ret;
 
-	ret = kdat ? rate_kdat(connections) : rate_raw(connections);
-	ns = ktime_get_ns() - start;
-	if (!ret)
-		bench_say("pass connections=%u per_second_x10=%llu\n",
-			  connections, div64_u64(10ULL * NSEC_PER_SEC *
-						 connections, ns));
-	return ret;
+	ret = kdat ? rate_kdat(connections, &took) : rate_raw(connections, &took);
+	if (ret)
+		return ret;
+	all = took.open + took.connect + took.disconnect + took.close;
+	bench_say("pass connections=%u per_second_x10=%llu", connections,
+		  div64_u64(10ULL * NSEC_PER_SEC * connections, all));
+	bench_say(" open_us=%llu connect_us=%llu disconnect_us=%llu close_us=%llu\n",
+		  took.open / NSEC_PER_USEC,
+		  took.connect / NSEC_PER_USEC / connections,
+		  took.disconnect / NSEC_PER_USEC / connections,
+		  took.close / NSEC_PER_USEC);
+	return 0;
 }
 
 /* ---- kept --------------------------------------------------------------- */

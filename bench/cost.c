@@ -5,10 +5,12 @@
  * --icount) a tick is an instruction and the figures repeat exactly.
  *
  * Sends and receives of 64 bytes; nobody else polls, so a completion is taken
- * straight from the device's queue.
+ * straight from the device's queue.  In a batch posts follow one another; only the
+ * first send has to wake the device's task, so a batch has figures of its own.
  */
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -18,6 +20,9 @@
 
 #define COST_BYTES	64
 #define COST_SAMPLES	1000
+#define COST_BATCH	64
+/* A batch takes many turns, and its figures hardly scatter. */
+#define COST_BATCHES	20
 
 static u64 ticks(void)
 {
@@ -62,8 +67,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* A sample that was never taken is 0. */
-static void say(const char *name, u64 *took, unsigned int n)
+/* Of samples of @each calls, for one call.  One that was never taken is 0. */
+static void say(const char *who, const char *what, u64 *took, unsigned int n,
+		unsigned int each)
 {
 	sort(took, n, sizeof(*took), compare, NULL);
 	while (n && !*took) {
@@ -72,8 +78,9 @@ static void say(const char *name, u64 *took, unsigned int n)
 	}
 	if (!n)
 		return;
-	bench_say("%s median=%llu min=%llu max=%llu n=%u\n", name, took[n / 2],
-		  took[0], took[n - 1], n);
+	bench_say("%s %s median=%llu min=%llu max=%llu n=%u\n", who, what,
+		  div_u64(took[n / 2], each), div_u64(took[0], each),
+		  div_u64(took[n - 1], each), n);
 }
 
 /* Samples of one side of the comparison. */
@@ -82,20 +89,18 @@ struct samples {
 	u64 recv[COST_SAMPLES];
 	u64 take[COST_SAMPLES];
 	u64 empty[COST_SAMPLES];
+	u64 batch_send[COST_BATCHES];
+	u64 batch_recv[COST_BATCHES];
 };
 
 static void say_all(const char *who, struct samples *samples, unsigned int n)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "%s post_send", who);
-	say(name, samples->post, n);
-	snprintf(name, sizeof(name), "%s post_recv", who);
-	say(name, samples->recv, n);
-	snprintf(name, sizeof(name), "%s dequeue", who);
-	say(name, samples->take, n);
-	snprintf(name, sizeof(name), "%s dequeue_empty", who);
-	say(name, samples->empty, n);
+	say(who, "post_send", samples->post, n, 1);
+	say(who, "post_recv", samples->recv, n, 1);
+	say(who, "dequeue", samples->take, n, 1);
+	say(who, "dequeue_empty", samples->empty, n, 1);
+	say(who, "batch_send", samples->batch_send, COST_BATCHES, COST_BATCH);
+	say(who, "batch_recv", samples->batch_recv, COST_BATCHES, COST_BATCH);
 }
 
 /* ---- raw ---------------------------------------------------------------- */
@@ -125,14 +130,44 @@ static int raw_take(struct ib_cq *cq, u64 *took, u64 *empty)
 	}
 }
 
+static struct ib_sge raw_sge(struct raw_net *net, struct raw_mem *mem, int side)
+{
+	return (struct ib_sge) {
+		.addr = mem[side].dma,
+		.length = COST_BYTES,
+		.lkey = net->pd[side]->local_dma_lkey,
+	};
+}
+
+static int raw_post_sends(struct ib_qp *qp, struct ib_sge *sge, unsigned int n)
+{
+	struct ib_send_wr wr = {
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	int ret = 0;
+
+	while (!ret && n--)
+		ret = ib_post_send(qp, &wr, NULL);
+	return ret;
+}
+
+static int raw_post_recvs(struct ib_qp *qp, struct ib_sge *sge, unsigned int n)
+{
+	struct ib_recv_wr wr = { .sg_list = sge, .num_sge = 1 };
+	int ret = 0;
+
+	while (!ret && n--)
+		ret = ib_post_recv(qp, &wr, NULL);
+	return ret;
+}
+
 static int raw_sample(struct raw_net *net, struct raw_end *end,
 		      struct raw_mem *mem, struct samples *s, unsigned int i)
 {
-	struct ib_sge sge = {
-		.addr = mem[1].dma,
-		.length = COST_BYTES,
-		.lkey = net->pd[1]->local_dma_lkey,
-	};
+	struct ib_sge sge = raw_sge(net, mem, 1);
 	struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1 };
 	struct ib_send_wr send = {
 		.sg_list = &sge,
@@ -147,11 +182,28 @@ static int raw_sample(struct raw_net *net, struct raw_end *end,
 	TIMED(ret, s->recv[i], ib_post_recv(to, &recv, NULL));
 	if (ret)
 		return ret;
-	sge.addr = mem[0].dma;
-	sge.lkey = net->pd[0]->local_dma_lkey;
+	sge = raw_sge(net, mem, 0);
 	TIMED(ret, s->post[i], ib_post_send(from, &send, NULL));
 	ret = ret ?: raw_take(net->cq[0], &s->take[i], &s->empty[i]);
 	return ret ?: raw_take(net->cq[1], &unused, &unused);
+}
+
+static int raw_batch(struct raw_net *net, struct raw_end *end,
+		     struct raw_mem *mem, struct samples *s, unsigned int i)
+{
+	struct ib_sge from = raw_sge(net, mem, 0), to = raw_sge(net, mem, 1);
+	u64 unused;
+	int ret, n;
+
+	TIMED(ret, s->batch_recv[i],
+	      raw_post_recvs(net->newest->id->qp, &to, COST_BATCH));
+	if (ret)
+		return ret;
+	TIMED(ret, s->batch_send[i],
+	      raw_post_sends(end->id->qp, &from, COST_BATCH));
+	for (n = 0; !ret && n < 2 * COST_BATCH; n++)
+		ret = raw_take(net->cq[n % 2], &unused, &unused);
+	return ret;
 }
 
 static int raw_samples(struct raw_net *net, struct samples *s, unsigned int n)
@@ -176,6 +228,8 @@ static int raw_samples(struct raw_net *net, struct samples *s, unsigned int n)
 	}
 	for (i = 0; !ret && i < n; i++)
 		ret = raw_sample(net, end, mem, s, i);
+	for (i = 0; !ret && i < COST_BATCHES; i++)
+		ret = raw_batch(net, end, mem, s, i);
 	for (i = 0; i < 2; i++) {
 		if (mem[i].va)
 			ib_dma_unmap_single(dev[i], mem[i].dma, COST_BYTES,
@@ -194,7 +248,8 @@ static int cost_raw(struct samples *samples, unsigned int n)
 	if (!net)
 		return -ENOMEM;
 	net->keep = true;
-	ret = raw_open(net, true, 4 * BENCH_DEPTH);
+	net->depth = COST_BATCH;
+	ret = raw_open(net, true, 4 * COST_BATCH);
 	ret = ret ?: raw_samples(net, samples, n);
 	raw_close(net);
 	kfree(net);
@@ -272,6 +327,49 @@ static int kdat_sample(struct kdat_net *net, struct kdat_end *end,
 	return err ?: kdat_take(net->dto_evd[1], &unused, &unused);
 }
 
+static DAT_RETURN kdat_post_sends(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov,
+				  unsigned int n)
+{
+	const DAT_DTO_COOKIE cookie = {};
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	while (!ret && n--)
+		ret = dat_ep_post_send(ep, 1, iov, cookie, 0);
+	return ret;
+}
+
+static DAT_RETURN kdat_post_recvs(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov,
+				  unsigned int n)
+{
+	const DAT_DTO_COOKIE cookie = {};
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	while (!ret && n--)
+		ret = dat_ep_post_recv(ep, 1, iov, cookie, 0);
+	return ret;
+}
+
+static int kdat_batch(struct kdat_net *net, struct kdat_end *end,
+		      struct kdat_mem *mem, struct samples *s, unsigned int i)
+{
+	unsigned int n;
+	DAT_RETURN ret;
+	int err = 0;
+	u64 unused;
+
+	TIMED(ret, s->batch_recv[i],
+	      kdat_post_recvs(net->newest->ep, &mem[1].iov, COST_BATCH));
+	if (ret)
+		return -EIO;
+	TIMED(ret, s->batch_send[i],
+	      kdat_post_sends(end->ep, &mem[0].iov, COST_BATCH));
+	if (ret)
+		return -EIO;
+	for (n = 0; !err && n < 2 * COST_BATCH; n++)
+		err = kdat_take(net->dto_evd[n % 2], &unused, &unused);
+	return err;
+}
+
 static int kdat_samples(struct kdat_net *net, struct samples *s, unsigned int n)
 {
 	struct kdat_end *end = kdat_connect(net);
@@ -285,6 +383,8 @@ static int kdat_samples(struct kdat_net *net, struct samples *s, unsigned int n)
 	ret = ret ?: kdat_mem_new(net, 1, &mem[1]);
 	for (i = 0; !ret && i < n; i++)
 		ret = kdat_sample(net, end, mem, s, i);
+	for (i = 0; !ret && i < COST_BATCHES; i++)
+		ret = kdat_batch(net, end, mem, s, i);
 	kdat_disconnect(end);
 	for (i = 0; i < 2; i++) {
 		if (mem[i].lmr)
@@ -302,6 +402,7 @@ static int cost_kdat(struct samples *samples, unsigned int n)
 	if (!net)
 		return -ENOMEM;
 	net->keep = true;
+	net->depth = COST_BATCH;
 	ret = kdat_open(net);
 	ret = ret ?: kdat_samples(net, samples, n);
 	kdat_close(net);

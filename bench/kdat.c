@@ -10,19 +10,22 @@
 #define CONNECT_US	(20 * 1000 * 1000)
 #define EVENTS		64
 
-static const DAT_EP_ATTR attr = {
-	.service_type = DAT_SERVICE_TYPE_RC,
-	.max_message_size = 4096,
-	.max_rdma_size = 4096,
-	.max_recv_dtos = BENCH_DEPTH,
-	.max_request_dtos = BENCH_DEPTH,
-	.max_recv_iov = 1,
-	.max_request_iov = 1,
-	.max_rdma_read_in = 1,
-	.max_rdma_read_out = 1,
-	.max_rdma_read_iov = 1,
-	.max_rdma_write_iov = 1,
-};
+static DAT_EP_ATTR ep_attr(const struct kdat_net *net)
+{
+	return (DAT_EP_ATTR) {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = 4096,
+		.max_rdma_size = 4096,
+		.max_recv_dtos = net->depth ?: BENCH_DEPTH,
+		.max_request_dtos = net->depth ?: BENCH_DEPTH,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_read_in = 1,
+		.max_rdma_read_out = 1,
+		.max_rdma_read_iov = 1,
+		.max_rdma_write_iov = 1,
+	};
+}
 
 /* ---- ends --------------------------------------------------------------- */
 
@@ -46,6 +49,7 @@ static void server_end_work(struct work_struct *work)
 struct kdat_end *kdat_end_new(struct kdat_net *net, bool server)
 {
 	struct kdat_end *end = kzalloc(sizeof(*end), GFP_KERNEL);
+	const DAT_EP_ATTR attr = ep_attr(net);
 
 	if (!end)
 		return NULL;
@@ -188,7 +192,7 @@ static int open_side(struct kdat_net *net, int side, char *name)
 
 /**
  * kdat_open - open both adapters and listen on the second
- * @net: zeroed, with keep set
+ * @net: zeroed, with keep and depth set
  *
  * May sleep.  Return: 0 or an errno; kdat_close() is due either way.
  */

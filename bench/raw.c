@@ -27,8 +27,8 @@ static int create_qp(struct raw_end *end)
 		.send_cq = end->net->cq[end->server],
 		.recv_cq = end->net->cq[end->server],
 		.cap = {
-			.max_send_wr = BENCH_DEPTH,
-			.max_recv_wr = BENCH_DEPTH,
+			.max_send_wr = end->net->depth ?: BENCH_DEPTH,
+			.max_recv_wr = end->net->depth ?: BENCH_DEPTH,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 		},
@@ -270,7 +270,7 @@ static int open_device(struct raw_net *net, int side, struct ib_device *dev,
 
 /**
  * raw_open - open both devices and listen on the second
- * @net: zeroed, with prepare and keep set
+ * @net: zeroed, with prepare, keep and depth set
  * @direct: completions are polled by the caller
  * @cqe: entries of the two completion queues
  *
