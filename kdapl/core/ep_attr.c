@@ -174,7 +174,7 @@ void kdapl_ep_use_put(struct kdapl_ep_use *use)
 }
 
 static bool ep_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
-		     struct kdapl_evd **evd)
+			struct kdapl_evd **evd)
 {
 	*evd = NULL;
 	if (handle == DAT_HANDLE_NULL)
@@ -188,9 +188,9 @@ static bool ep_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
  * To be followed by kdapl_ep_use_put(), whatever is returned.
  */
 DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
-			   DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
-			   DAT_EVD_HANDLE request_evd,
-			   DAT_EVD_HANDLE connect_evd)
+			     DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+			     DAT_EVD_HANDLE request_evd,
+			     DAT_EVD_HANDLE connect_evd)
 {
 	memset(use, 0, sizeof(*use));
 	if (pz != DAT_HANDLE_NULL) {
@@ -547,13 +547,16 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 
 	/* A handle inside the structure is part of argument 3 (RULING 36). */
 	ret = kdapl_ep_use_find(&use, ia,
-		       mask & DAT_EP_FIELD_PZ_HANDLE ? param->pz_handle :
-				kdapl_handle_or_null(old->pz),
-		       mask & DAT_EP_FIELD_RECV_EVD_HANDLE ? param->recv_evd_handle :
+				mask & DAT_EP_FIELD_PZ_HANDLE ?
+				param->pz_handle : kdapl_handle_or_null(old->pz),
+				mask & DAT_EP_FIELD_RECV_EVD_HANDLE ?
+				param->recv_evd_handle :
 				kdapl_handle_or_null(old->recv_evd),
-		       mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ? param->request_evd_handle :
+				mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ?
+				param->request_evd_handle :
 				kdapl_handle_or_null(old->request_evd),
-		       mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ? param->connect_evd_handle :
+				mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ?
+				param->connect_evd_handle :
 				kdapl_handle_or_null(old->connect_evd));
 	modify_attr(mask, &param->ep_attr, &attr);
 	if (ret || !kdapl_ep_attr_check(ia->dev, &attr) || attr.qos != DAT_QOS_BEST_EFFORT) {

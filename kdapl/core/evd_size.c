@@ -214,7 +214,7 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 /* ---- attaching ------------------------------------------------------ */
 
 static void evd_count_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
-		      DAT_COMPLETION_FLAGS flags, u32 entries, int by)
+			     DAT_COMPLETION_FLAGS flags, u32 entries, int by)
 {
 	lockdep_assert_held(&evd->streams_lock);
 	streams_count(&evd->streams, stream, stream_flags(flags), entries, by);

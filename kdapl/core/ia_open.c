@@ -97,7 +97,7 @@ static void release_verbs_all(struct kdapl_ia *ia, enum kdapl_type type)
  * @lender only an EVD that belongs to that IA.
  */
 static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
-				    const struct kdapl_ia *lender)
+				       const struct kdapl_ia *lender)
 {
 	struct kdapl_evd *evd;
 
@@ -350,7 +350,7 @@ static DAT_RETURN ia_make_async(struct kdapl_ia *ia, DAT_COUNT qlen)
 
 /* @given: the EVD behind @handle, or NULL */
 static DAT_RETURN ia_set_async(struct kdapl_ia *ia, DAT_EVD_HANDLE handle,
-			    struct kdapl_evd *given, DAT_COUNT qlen)
+			       struct kdapl_evd *given, DAT_COUNT qlen)
 {
 	if (given)
 		return ia_borrow_async(ia, given);
@@ -372,9 +372,9 @@ static void ia_open_done(struct kdapl_ia *ia, const struct kdapl_evd *given)
 }
 
 static DAT_RETURN ia_open_on(struct kdapl_space *space, struct kdapl_device *dev,
-			  struct kdapl_evd *given, DAT_COUNT async_qlen,
-			  DAT_EVD_HANDLE *async_evd, const char *name,
-			  DAT_IA_HANDLE *handle)
+			     struct kdapl_evd *given, DAT_COUNT async_qlen,
+			     DAT_EVD_HANDLE *async_evd, const char *name,
+			     DAT_IA_HANDLE *handle)
 {
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
@@ -442,7 +442,7 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 	ret = match_version(major, minor);
 	if (ret == DAT_SUCCESS)
 		ret = ia_open_on(space, dev, given, async_qlen, async_evd, name,
-			      handle);
+				 handle);
 	else
 		kdapl_device_put(dev);
 out:

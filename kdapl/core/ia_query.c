@@ -107,7 +107,7 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
 	attr->max_evds = as_count(ib->max_cq);
 	attr->max_evd_qlen = as_count(ib->max_cqe);
 	attr->max_iov_segments_per_dto = iov_segments(min(ib->max_send_sge,
-						  ib->max_recv_sge));
+							  ib->max_recv_sge));
 	attr->max_lmrs = as_count(ib->max_mr);
 	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
 	attr->max_lmr_virtual_address = U64_MAX;
