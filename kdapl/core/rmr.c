@@ -21,7 +21,6 @@
 #include "rmr.h"
 #include "../trace.h"
 
-
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
