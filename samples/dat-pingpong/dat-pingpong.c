@@ -350,7 +350,7 @@ static int server_loop(const struct options *opt, DAT_IA_HANDLE ia,
 			continue;
 		served++;
 		if (!serve_client(opt, ia,
-			   event.event_data.cr_arrival_event_data.cr_handle))
+				  event.event_data.cr_arrival_event_data.cr_handle))
 			status = 1;
 	}
 	return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The round trips of ../pingpong-protocol.h, on both sides.
+ * The round trips of ../pingpong-protocol.h, on both sides. Called by
+ * dat-pingpong.c with a connected link.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -10,7 +11,9 @@
 
 enum { CLIENT = 0, SERVER = 1 };
 
-static void fill(const struct test *test, uint8_t *data, uint32_t k, uint32_t s)
+/* Writes what side @s sends in iteration @k. */
+static void fill_pattern(const struct test *test, uint8_t *data, uint32_t k,
+			 uint32_t s)
 {
 	uint32_t i;
 
@@ -19,8 +22,9 @@ static void fill(const struct test *test, uint8_t *data, uint32_t k, uint32_t s)
 			data[i] = pp_byte(k, i, s);
 }
 
-static bool check(struct link *link, const uint8_t *data, uint32_t k,
-		  uint32_t s)
+/* Are the data those that side @s sends in iteration @k? */
+static bool check_pattern(struct link *link, const uint8_t *data, uint32_t k,
+			  uint32_t s)
 {
 	uint32_t i;
 
@@ -35,9 +39,9 @@ static bool check(struct link *link, const uint8_t *data, uint32_t k,
 }
 
 /*
- * The slot of the message taken last may be filled again. Called once for each
- * message, after what answers it was sent: another slot is still posted, so the
- * peer does not have to wait for this call.
+ * Posts the slot of the last message again. Called once for each message, after
+ * the answer was sent: another slot is still posted, so the peer does not have
+ * to wait for this call.
  */
 static bool slot_done(struct link *link)
 {
@@ -58,6 +62,7 @@ static bool notice_out(struct link *link, uint32_t k, enum pp_status status)
 	return link_send(link, link_note(link), sizeof(notice));
 }
 
+/* Takes the peer's notice of iteration @k. */
 static bool notice_in(struct link *link, uint32_t k)
 {
 	struct pp_notice notice;
@@ -78,7 +83,7 @@ static bool notice_in(struct link *link, uint32_t k)
 	return true;
 }
 
-/* A message of the test's size from side @s. */
+/* Takes a message of PP_SEND from side @s. */
 static bool message_in(struct link *link, uint32_t k, uint32_t s)
 {
 	const void *data;
@@ -89,11 +94,11 @@ static bool message_in(struct link *link, uint32_t k, uint32_t s)
 	if (length != link->test.size)
 		return fail(link, "a message of %u bytes, expected %u", length,
 			    link->test.size);
-	return check(link, data, k, s);
+	return check_pattern(link, data, k, s);
 }
 
-/* My data to the peer, or at least to where it can fetch them. */
-static bool mine(struct link *link, uint32_t k)
+/* Sends our data of iteration @k, or tells the peer that it may fetch them. */
+static bool send_data(struct link *link, uint32_t k)
 {
 	const struct test *test = &link->test;
 
@@ -108,30 +113,34 @@ static bool mine(struct link *link, uint32_t k)
 	}
 }
 
-/* Where side @s's data for iteration @k are put before they are sent. */
-static void prepare(struct link *link, uint32_t k, uint32_t s)
+/* Writes our data of iteration @k, as side @s, to where send_data() finds them. */
+static void prepare_data(struct link *link, uint32_t k, uint32_t s)
 {
-	fill(&link->test, link->test.mode == PP_READ ? link->open.data :
-	     link_out(link), k, s);
+	fill_pattern(&link->test, link->test.mode == PP_READ ?
+		     link->open.data : link_out(link), k, s);
 }
 
-/* The peer's data for iteration @k, checked. */
-static bool theirs(struct link *link, uint32_t k, uint32_t s)
+/* Takes and checks the peer's data of iteration @k. The peer is side @s. */
+static bool receive_data(struct link *link, uint32_t k, uint32_t s)
 {
 	switch (link->test.mode) {
 	case PP_SEND:
 		return message_in(link, k, s);
 	case PP_WRITE:
-		return notice_in(link, k) && check(link, link->open.data, k, s);
+		return notice_in(link, k) &&
+		       check_pattern(link, link->open.data, k, s);
 	default:
 		return notice_in(link, k) &&
 		       link_read(link, link_out(link), link->test.size) &&
-		       check(link, link_out(link), k, s);
+		       check_pattern(link, link_out(link), k, s);
 	}
 }
 
-/* Tells the peer that its data were wrong, as far as the mode has a way. */
-static void complain(struct link *link, uint32_t k)
+/*
+ * Tells the peer that its data were wrong. In PP_SEND there is no way to tell;
+ * the caller disconnects.
+ */
+static void refuse_data(struct link *link, uint32_t k)
 {
 	if (link->test.mode != PP_SEND && link->established && !link->ended &&
 	    notice_out(link, k, PP_BAD_DATA))
@@ -144,15 +153,15 @@ static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
 
 	if (!link_wait_sent(link))
 		return false;
-	prepare(link, k, CLIENT);
+	prepare_data(link, k, CLIENT);
 	start = now_ns();
-	if (!mine(link, k) || !theirs(link, k, SERVER))
+	if (!send_data(link, k) || !receive_data(link, k, SERVER))
 		return false;
 	*ns = now_ns() - start;
 	return slot_done(link);
 }
 
-/* exchange_client - all iterations, with their times */
+/* exchange_client - all iterations of the client, and their times */
 bool exchange_client(struct link *link, struct result *result)
 {
 	const struct test *test = &link->test;
@@ -164,7 +173,7 @@ bool exchange_client(struct link *link, struct result *result)
 		return fail(link, "no memory for %u times", test->iterations);
 	for (k = 0; k < test->iterations; k++) {
 		if (!client_round(link, k, &times[k])) {
-			complain(link, k);
+			refuse_data(link, k);
 			break;
 		}
 		progress(link->opt, test, k + 1, now_ns());
@@ -176,20 +185,20 @@ bool exchange_client(struct link *link, struct result *result)
 
 static bool server_round(struct link *link, uint32_t k)
 {
-	if (!theirs(link, k, CLIENT) || !link_wait_sent(link))
+	if (!receive_data(link, k, CLIENT) || !link_wait_sent(link))
 		return false;
-	prepare(link, k, SERVER);
-	return mine(link, k) && slot_done(link);
+	prepare_data(link, k, SERVER);
+	return send_data(link, k) && slot_done(link);
 }
 
-/* exchange_server - all iterations */
+/* exchange_server - all iterations of the server; @done: how many succeeded */
 bool exchange_server(struct link *link, uint32_t *done)
 {
 	uint32_t k;
 
 	for (k = 0; k < link->test.iterations; k++) {
 		if (!server_round(link, k)) {
-			complain(link, k);
+			refuse_data(link, k);
 			break;
 		}
 	}
