@@ -538,10 +538,13 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	evd = kdapl_evd_of(obj);
 	spin_lock(&evd->lock);
 	took = evd_take_at_once(evd, event);
-	spin_unlock(&evd->lock);
-	if (took == TOOK && unlikely(READ_ONCE(evd->sink)) &&
-	    kdapl_evd_has_more(evd))
+	/*
+	 * A sink gets what else was fetched.  Under the lock: the EVD cannot be
+	 * freed before its sink has been taken away, which needs the lock too.
+	 */
+	if (took == TOOK && unlikely(evd->sink) && kdapl_evd_has_more(evd))
 		kdapl_evd_kick(evd);
+	spin_unlock(&evd->lock);
 	if (unlikely(took == ASK && !refcount_inc_not_zero(&obj->ref))) {
 		local_irq_restore(flags);
 		return RET_BAD_HANDLE(EVD_REQUEST);
