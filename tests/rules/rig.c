@@ -104,6 +104,18 @@ bool link_up(struct side *side)
 	return !side->cut && !side->lost;
 }
 
+u64 side_repeats(const struct side *side)
+{
+	char path[100];
+
+	/* The IA rxe0-1 is port 1 of the device rxe0. */
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%.*s/ports/%s/hw_counters/completer_retry_err",
+		 (int)(strrchr(side->name, '-') - side->name), side->name,
+		 strrchr(side->name, '-') + 1);
+	return sysfs_number(path);
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 const char *event_name(DAT_EVENT_NUMBER number)

@@ -191,6 +191,8 @@ u64 pinned_kb(void);
 u64 locked_kb(void);
 /* Pages pinned just now, for whomever; 0 in the kernel, whose memory is not. */
 u64 pins(void);
+/* The number that a file of sysfs shows; 0 without such a file. */
+u64 sysfs_number(const char *path);
 
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
@@ -274,6 +276,11 @@ bool link_down(struct side *side);
 bool link_up(struct side *side);
 /* The same, and the side does not know the other's address until link_up(). */
 bool host_off(struct side *side);
+/*
+ * How often the side's device began to send again what the peer had not answered in
+ * time, or asked for; 0 for ever where the device does not count that.
+ */
+u64 side_repeats(const struct side *side);
 
 /* ---- events (rig.c) ----------------------------------------------------- */
 

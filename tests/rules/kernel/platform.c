@@ -12,6 +12,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/kmod.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -173,6 +174,22 @@ u64 locked_kb(void)
 u64 pins(void)
 {
 	return 0;
+}
+
+u64 sysfs_number(const char *path)
+{
+	struct file *file = filp_open(path, O_RDONLY, 0);
+	char digits[24] = "";
+	loff_t at = 0;
+	u64 number;
+
+	if (IS_ERR(file))
+		return 0;
+	if (kernel_read(file, digits, sizeof(digits) - 1, &at) <= 0 ||
+	    kstrtou64(digits, 10, &number))
+		number = 0;
+	filp_close(file, NULL);
+	return number;
 }
 
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,

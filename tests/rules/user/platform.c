@@ -151,6 +151,11 @@ u64 pins(void)
 	return proc_pins();
 }
 
+u64 sysfs_number(const char *path)
+{
+	return proc_number(path, "");
+}
+
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {
