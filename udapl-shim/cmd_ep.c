@@ -106,13 +106,13 @@ static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 				uint64_t tokens[4])
 {
 	if (!shim_optional(pz, SHIM_PZ, &tokens[0]))
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (!shim_optional(recv, SHIM_EVD, &tokens[1]))
-		return SHIM_BAD(EVD_RECV);
+		return RET_BAD_HANDLE(EVD_RECV);
 	if (!shim_optional(request, SHIM_EVD, &tokens[2]))
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (!shim_optional(connect, SHIM_EVD, &tokens[3]))
-		return SHIM_BAD(EVD_CONN);
+		return RET_BAD_HANDLE(EVD_CONN);
 	return DAT_SUCCESS;
 }
 
@@ -136,14 +136,14 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	ret = ep_handles_in(pz_handle, recv_completion_evd_handle,
 			    request_completion_evd_handle, connect_evd_handle,
 			    tokens);
 	if (ret)
 		return ret;
 	if (!ep_handle)
-		return SHIM_ARG(7);
+		return RET_BAD_ARG(7);
 	arg.ia = shim_token(ia);
 	arg.pz = tokens[0];
 	arg.recv_evd = tokens[1];
@@ -153,14 +153,14 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		arg.flags = KDAPL_EP_HAS_ATTR;
 		attr_in(&arg.attr, ep_attributes);
 	}
-	ret = shim_ioctl(KDAPL_IOC_EP_CREATE, &arg, SHIM_ARG(6));
+	ret = shim_ioctl(KDAPL_IOC_EP_CREATE, &arg, RET_BAD_ARG(6));
 	if (ret)
 		return ret;
 	ep = shim_object_get(arg.ep, SHIM_EP, ia, NULL);
 	if (!ep) {
 		undo.handle = arg.ep;
-		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*ep_handle = ep;
 	return DAT_SUCCESS;
@@ -177,13 +177,13 @@ static DAT_IA_ADDRESS_PTR address_out(struct sockaddr_storage *to,
 static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 				   const struct kdapl_uapi_ep_param *from)
 {
-	DAT_RETURN ret = SHIM_BAD(EP);
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	struct shim_ep *body = NULL;
 
 	shim_lock(&ep->lock);
 	if (shim_is(ep, SHIM_EP, from->ep)) {
 		body = shim_ep_body(ep);
-		ret = body ? DAT_SUCCESS : SHIM_NO_MEMORY;
+		ret = body ? DAT_SUCCESS : RET_NO_RESOURCE(MEMORY);
 	}
 	if (body) {
 		to->local_ia_address_ptr = address_out(&body->local,
@@ -204,13 +204,13 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 	DAT_RETURN ret;
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (ep_param_mask & ~DAT_EP_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!ep_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.ep = shim_token(ep);
-	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, &arg, RET_BAD_ARG(2));
 	if (!ret)
 		ret = ep_addresses_out(ep, ep_param, &arg);
 	if (ret)
@@ -243,7 +243,7 @@ static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
 			  from->request_evd_handle : NULL,
 			  mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ?
 			  from->connect_evd_handle : NULL, tokens))
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	to->pz = tokens[0];
 	to->recv_evd = tokens[1];
 	to->request_evd = tokens[2];
@@ -268,16 +268,16 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 	DAT_RETURN ret;
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (ep_param_mask & (EP_NEVER | ~DAT_EP_FIELD_ALL))
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!ep_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.ep = shim_token(ep);
 	ret = ep_param_in(&arg, ep_param);
 	if (ret)
 		return ret;
-	return shim_ioctl(KDAPL_IOC_EP_MODIFY, &arg, SHIM_ARG(3));
+	return shim_ioctl(KDAPL_IOC_EP_MODIFY, &arg, RET_BAD_ARG(3));
 }
 
 /* Codes: INVALID_HANDLE/EP. A null pointer is not wanted. */
@@ -289,9 +289,9 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	DAT_RETURN ret;
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	arg.ep = shim_token(ep);
-	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, &arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, &arg, RET_NO_FAULT);
 	if (ret)
 		return ret;
 	if (ep_state)
@@ -329,16 +329,16 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 	};
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (!remote_ia_address)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	arg.ep = shim_token(ep);
 	if (!shim_addr_in(&arg.address, remote_ia_address)) {
 		/* The kernel says what it thinks of the family. */
 		arg.address.len = sizeof(*remote_ia_address);
 		memcpy(arg.address.sa, remote_ia_address, arg.address.len);
 	}
-	return shim_ioctl(KDAPL_IOC_EP_CONNECT, &arg, SHIM_ARG(6));
+	return shim_ioctl(KDAPL_IOC_EP_CONNECT, &arg, RET_BAD_ARG(6));
 }
 
 /* Codes: as dat_ep_connect, C1..C18 of the endpoint rules. */
@@ -358,10 +358,10 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	};
 
 	if (!ep || !dup_ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	arg.ep = shim_token(ep);
 	arg.dup_ep = shim_token(dup_ep);
-	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, &arg, SHIM_ARG(5));
+	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, &arg, RET_BAD_ARG(5));
 }
 
 /* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, INVALID_STATE (D1..D4). */
@@ -371,7 +371,7 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	return shim_flags_call(KDAPL_IOC_EP_DISCONNECT, ep, close_flags);
 }
 
@@ -385,7 +385,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	DAT_RETURN ret;
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	ret = dat_ep_get_status(ep, &before, NULL, NULL);
 	if (ret)
 		return ret;
@@ -412,7 +412,7 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 	DAT_RETURN ret;
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	ret = shim_handle_call(KDAPL_IOC_EP_FREE, ep);
 	if (ret)
 		return ret;
@@ -429,8 +429,8 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 	(void)nbufs_allocated;
 	(void)bufs_alloc_span;
 	if (!shim_find(ep_handle, SHIM_EP))
-		return SHIM_BAD(EP);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+		return RET_BAD_HANDLE(EP);
+	return RET(MODEL_NOT_SUPPORTED);
 }
 
 /* Nobody can count what an EP holds, so there is no mark (mt:M66). */
@@ -439,10 +439,10 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT hard_high_watermark)
 {
 	if (!shim_find(ep_handle, SHIM_EP))
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (soft_high_watermark < DAT_WATERMARK_INFINITE)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (hard_high_watermark < DAT_WATERMARK_INFINITE)
-		return SHIM_ARG(3);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+		return RET_BAD_ARG(3);
+	return RET(MODEL_NOT_SUPPORTED);
 }

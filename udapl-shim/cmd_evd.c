@@ -10,9 +10,6 @@
 
 #include "shim.h"
 
-#define EVD_WAITER	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER)
-#define EVD_UNWAITABLE	\
-	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE)
 
 /* The object of an EVD that the kernel has just made, with its ring mapped. */
 DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
@@ -26,14 +23,14 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 		evd = shim_object_get(token, SHIM_EVD, ia, NULL);
 	if (!evd) {
 		free(body);
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	body->poll_fd.fd = -1;
 	shim_ring_map(&body->ring, ring);
 	if (!shim_object_dress(evd, SHIM_EVD, token, body)) {
 		shim_ring_unmap(&body->ring);
 		free(body);
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*evdp = evd;
 	return DAT_SUCCESS;
@@ -100,15 +97,15 @@ DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (cno_handle != DAT_HANDLE_NULL && (!cno || cno->ia != ia))
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	if (evd_min_qlen <= 0)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!evd_handle)
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	arg.ia = shim_token(ia);
-	ret = shim_ioctl(KDAPL_IOC_EVD_CREATE, &arg, SHIM_ARG(4));
+	ret = shim_ioctl(KDAPL_IOC_EVD_CREATE, &arg, RET_BAD_ARG(4));
 	if (ret)
 		return ret;
 
@@ -127,7 +124,7 @@ free_object:
 	shim_evd_body_free(evd);
 	shim_object_kill(evd);
 free_evd:
-	shim_ioctl(KDAPL_IOC_EVD_FREE, &undo, SHIM_NO_FAULT);
+	shim_ioctl(KDAPL_IOC_EVD_FREE, &undo, RET_NO_FAULT);
 	return ret;
 }
 
@@ -144,7 +141,7 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 	DAT_RETURN ret;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	state = body->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED;
 	state |= body->unwaitable ? DAT_EVD_STATE_UNWAITABLE :
@@ -154,10 +151,10 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 	evd_unlock(evd);
 
 	if (evd_param_mask & ~DAT_EVD_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!evd_param)
-		return SHIM_ARG(3);
-	ret = shim_ioctl(KDAPL_IOC_EVD_QUERY, &arg, SHIM_ARG(2));
+		return RET_BAD_ARG(3);
+	ret = shim_ioctl(KDAPL_IOC_EVD_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	evd_param->ia_handle = shim_handle(arg.ia);
@@ -185,15 +182,15 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 	DAT_RETURN ret;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	if (evd_min_qlen <= 0) {
-		ret = SHIM_ARG(2);
+		ret = RET_BAD_ARG(2);
 	} else if (body->waiter) {
-		ret = EVD_WAITER;
+		ret = RET_BAD_STATE(EVD_WAITER);
 	} else {
 		arg.evd = shim_token(evd);
-		ret = shim_ioctl(KDAPL_IOC_EVD_RESIZE, &arg, SHIM_ARG(2));
+		ret = shim_ioctl(KDAPL_IOC_EVD_RESIZE, &arg, RET_BAD_ARG(2));
 		if (!ret &&
 		    arg.ring.data_offset != body->ring.where.data_offset) {
 			old = body->ring;
@@ -216,10 +213,10 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 		shim_cno_collect(evd);
 	evd = evd_lock(evd_handle);
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	if (body->waiter)
-		ret = EVD_WAITER;
+		ret = RET_BAD_STATE(EVD_WAITER);
 	else
 		ret = shim_handle_call(KDAPL_IOC_EVD_FREE, evd);
 	evd_unlock(evd);
@@ -244,14 +241,14 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	struct kdapl_uapi_evd_post_se arg = { 0 };
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (!event)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	arg.evd = shim_token(evd);
 	arg.event_number = event->event_number;
 	arg.pointer =
 		(uintptr_t)event->event_data.software_event_data.pointer;
-	return shim_ioctl(KDAPL_IOC_EVD_POST_SE, &arg, SHIM_ARG(2));
+	return shim_ioctl(KDAPL_IOC_EVD_POST_SE, &arg, RET_BAD_ARG(2));
 }
 
 /*
@@ -268,7 +265,7 @@ evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
 	found = shim_ring_take(&body->ring, shim_token(evd), &taken);
 	evd_unlock(evd);
 	if (!found)
-		return DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+		return RET(QUEUE_EMPTY);
 	shim_event(evd, &taken, event);
 	return DAT_SUCCESS;
 }
@@ -287,18 +284,18 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	struct shim_evd *body;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	ring = &body->ring;
 	if (SHIM_UNLIKELY(!event || body->waiter)) {
 		evd_unlock(evd);
-		return event ? EVD_WAITER : SHIM_ARG(2);
+		return event ? RET_BAD_STATE(EVD_WAITER) : RET_BAD_ARG(2);
 	}
 	if (!shim_ring_filled(ring)) {
 		if (shim_ring_ask(ring))
 			return evd_dequeue_other(evd, event);
 		evd_unlock(evd);
-		return DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+		return RET(QUEUE_EMPTY);
 	}
 	first = shim_ring_first(ring);
 	if (SHIM_UNLIKELY(first->event_number != DAT_DTO_COMPLETION_EVENT))
@@ -316,7 +313,7 @@ static DAT_RETURN tell_waitable(const struct shim_object *evd, bool waitable)
 		.waitable = waitable,
 	};
 
-	return shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, SHIM_NO_FAULT);
+	return shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, RET_NO_FAULT);
 }
 
 /*
@@ -333,10 +330,10 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	body->waiter = true;
 	body->withheld = false;
 	shim_unlock(&evd->lock);
-	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, RET_NO_FAULT);
 	shim_lock(&evd->lock);
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
-		return DAT_ERROR(DAT_ABORT, 0);
+		return RET(ABORT);
 	body->waiter = false;
 	/* Who has an event is told of the others. */
 	if (!ret)
@@ -346,7 +343,7 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 		tell_waitable(evd, true);
 	}
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
-		return DAT_ERROR(DAT_ABORT, 0);
+		return RET(ABORT);
 	return ret;
 }
 
@@ -400,19 +397,19 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 	DAT_RETURN ret;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	arg.evd = shim_token(evd);
 	if (threshold < 1)
-		ret = SHIM_ARG(3);
+		ret = RET_BAD_ARG(3);
 	else if (!event)
-		ret = SHIM_ARG(4);
+		ret = RET_BAD_ARG(4);
 	else if (!n_more_events)
-		ret = SHIM_ARG(5);
+		ret = RET_BAD_ARG(5);
 	else if (body->waiter)
-		ret = EVD_WAITER;
+		ret = RET_BAD_STATE(EVD_WAITER);
 	else if (body->unwaitable)
-		ret = EVD_UNWAITABLE;
+		ret = RET_BAD_STATE(EVD_UNWAITABLE);
 	else
 		ret = evd_wait(evd, &arg, &taken, n_more_events);
 	evd_unlock(evd);
@@ -435,7 +432,7 @@ static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	struct shim_evd *body;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
 	body->clear_late = waitable && body->waiter;
 	if (!body->clear_late)
@@ -462,7 +459,7 @@ static DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle, bool enable)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
 
-	return evd ? shim_cno_enable(evd, enable) : SHIM_BAD(EVD_REQUEST);
+	return evd ? shim_cno_enable(evd, enable) : RET_BAD_HANDLE(EVD_REQUEST);
 }
 
 /* Codes: INVALID_HANDLE/EVD_REQUEST (E23, E24, E87). */

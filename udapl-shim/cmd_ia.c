@@ -12,7 +12,9 @@
 
 #include "shim.h"
 
-#define NOT_FOUND	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+/* What the registry does not have. */
+#define RET_NOT_FOUND	\
+	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
 /* DAT_SOCK_ADDR has no length; false for families that are not known. */
 bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from)
@@ -47,7 +49,7 @@ static DAT_RETURN list_out(const struct kdapl_uapi_ia_list *arg,
 
 	for (i = 0; i < arg->number; i++)
 		if (!list || !list[i])
-			return SHIM_ARG(3);
+			return RET_BAD_ARG(3);
 	for (i = 0; i < arg->number; i++) {
 		memcpy(list[i]->ia_name, infos[i].ia_name,
 		       sizeof(list[i]->ia_name));
@@ -74,13 +76,13 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 	DAT_RETURN ret;
 
 	if (max_to_return < 0)
-		return SHIM_ARG(1);
+		return RET_BAD_ARG(1);
 	if (!entries_returned)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (max_to_return && !dat_provider_list)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	if (shim_dev_open())
-		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+		return RET(INTERNAL_ERROR);
 
 	/* No machine has more ports than this; a larger array stays unused. */
 	arg.max = max_to_return < 4096 ? max_to_return : 4096;
@@ -88,12 +90,12 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 		infos = calloc(arg.max, sizeof(*infos));
 	arg.list = (uintptr_t)infos;
 	if (arg.max && !infos)
-		ret = SHIM_NO_MEMORY;
+		ret = RET_NO_RESOURCE(MEMORY);
 	else
-		ret = shim_ioctl(KDAPL_IOC_IA_LIST, &arg, SHIM_NO_FAULT);
+		ret = shim_ioctl(KDAPL_IOC_IA_LIST, &arg, RET_NO_FAULT);
 	if (!ret)
 		ret = list_out(&arg, infos, dat_provider_list);
-	if (!ret || ret == SHIM_ARG(1))
+	if (!ret || ret == RET_BAD_ARG(1))
 		*entries_returned = arg.number;
 
 	free(infos);
@@ -104,7 +106,7 @@ static DAT_RETURN ia_query(const struct shim_object *ia,
 			   struct kdapl_uapi_ia_query *arg)
 {
 	arg->ia = shim_token(ia);
-	return shim_ioctl(KDAPL_IOC_IA_QUERY, arg, SHIM_NO_FAULT);
+	return shim_ioctl(KDAPL_IOC_IA_QUERY, arg, RET_NO_FAULT);
 }
 
 /* The objects of an IA that the kernel has just opened. */
@@ -121,7 +123,7 @@ static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
 	body = calloc(1, sizeof(*body));
 	ia = shim_object_get(open->ia, SHIM_IA, NULL, NULL);
 	if (!body || !ia) {
-		ret = SHIM_NO_MEMORY;
+		ret = RET_NO_RESOURCE(MEMORY);
 		goto free;
 	}
 	ret = ia_query(ia, &query);
@@ -161,14 +163,14 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 
 	err = shim_dev_open();
 	if (err)
-		return err == -ENOMEM ? SHIM_NO_MEMORY : NOT_FOUND;
-	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, SHIM_ARG(1));
+		return err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_NOT_FOUND;
+	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, RET_BAD_ARG(1));
 	if (ret)
 		return ret;
 	ret = ia_objects(arg, async_evd, &ia);
 	if (ret) {
 		close.handle = arg->ia;
-		shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, SHIM_NO_FAULT);
+		shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, RET_NO_FAULT);
 		return ret;
 	}
 	*ia_handle = ia;
@@ -208,16 +210,16 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 	size_t len;
 
 	if (asynch_evd_handle && !async_evd_in(*asynch_evd_handle, &async_evd))
-		return SHIM_BAD(EVD_ASYNC);
+		return RET_BAD_HANDLE(EVD_ASYNC);
 	len = ia_name ? strnlen(ia_name, sizeof(arg.name)) : 0;
 	if (!len || len == sizeof(arg.name))
-		return SHIM_ARG(1);
+		return RET_BAD_ARG(1);
 	if (asynch_evd_handle && !async_evd && asynch_evd_min_qlen <= 0)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!asynch_evd_handle)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	if (!ia_handle)
-		return SHIM_ARG(4);
+		return RET_BAD_ARG(4);
 	memcpy(arg.name, ia_name, len);
 	arg.async_evd = async_evd;
 	return ia_open(&arg, asynch_evd_handle, ia_handle);
@@ -263,9 +265,9 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (close_flags == DAT_CLOSE_GRACEFUL_FLAG && shim_cno_left(ia))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+		return RET_BAD_STATE(IA_IN_USE);
 	ret = shim_flags_call(KDAPL_IOC_IA_CLOSE, ia, close_flags);
 	if (ret)
 		return ret;
@@ -382,15 +384,15 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (ia_attr_mask & ~DAT_IA_FIELD_ALL)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	if (ia_attr_mask && !ia_attr)
-		return SHIM_ARG(4);
+		return RET_BAD_ARG(4);
 	if (provider_attr_mask & ~DAT_PROVIDER_FIELD_ALL)
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	if (provider_attr_mask && !provider_attr)
-		return SHIM_ARG(6);
+		return RET_BAD_ARG(6);
 
 	ret = ia_query(ia, &arg);
 	if (ret)
@@ -423,9 +425,9 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 	uint32_t type = obj ? atomic_load(&obj->type) : 0;
 
 	if (!type)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		return RET_BAD_HANDLE1;
 	if (!handle_type)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	*handle_type = type - 1;
 	return DAT_SUCCESS;
 }
@@ -436,7 +438,7 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 	struct shim_object *obj = any_object(dat_handle);
 
 	if (!obj)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		return RET_BAD_HANDLE1;
 	atomic_store(&obj->context, context.as_64);
 	return DAT_SUCCESS;
 }
@@ -447,9 +449,9 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 	struct shim_object *obj = any_object(dat_handle);
 
 	if (!obj)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		return RET_BAD_HANDLE1;
 	if (!context)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	context->as_64 = atomic_load(&obj->context);
 	return DAT_SUCCESS;
 }

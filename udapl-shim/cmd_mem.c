@@ -24,19 +24,19 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!pz_handle)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	arg.ia = shim_token(ia);
-	ret = shim_ioctl(KDAPL_IOC_PZ_CREATE, &arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_PZ_CREATE, &arg, RET_NO_FAULT);
 	if (ret)
 		return ret;
 	pz = shim_object_get(arg.pz, SHIM_PZ, ia, NULL);
 	if (!pz) {
 		struct kdapl_uapi_handle undo = { .handle = arg.pz };
 
-		shim_ioctl(KDAPL_IOC_PZ_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_PZ_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*pz_handle = pz;
 	return DAT_SUCCESS;
@@ -51,13 +51,13 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret;
 
 	if (!pz)
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (pz_param_mask & ~DAT_PZ_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!pz_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.pz = shim_token(pz);
-	ret = shim_ioctl(KDAPL_IOC_PZ_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_PZ_QUERY, &arg, RET_BAD_ARG(2));
 	if (!ret)
 		pz_param->ia_handle = shim_handle(arg.ia);
 	return ret;
@@ -70,7 +70,7 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 	DAT_RETURN ret;
 
 	if (!pz)
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	ret = shim_handle_call(KDAPL_IOC_PZ_FREE, pz);
 	if (!ret)
 		shim_object_kill(pz);
@@ -88,10 +88,10 @@ static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	if (write(fds[1], from, DAT_LMR_COOKIE_SIZE) != DAT_LMR_COOKIE_SIZE ||
 	    read(fds[0], to, DAT_LMR_COOKIE_SIZE) != DAT_LMR_COOKIE_SIZE)
-		ret = SHIM_ARG(3);
+		ret = RET_BAD_ARG(3);
 	close(fds[0]);
 	close(fds[1]);
 	return ret;
@@ -110,7 +110,7 @@ static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
 	case DAT_MEM_TYPE_LMR:
 		lmr = shim_find(in->for_lmr_handle, SHIM_LMR);
 		if (!lmr)
-			return SHIM_BAD(LMR);
+			return RET_BAD_HANDLE(LMR);
 		arg->region = shim_token(lmr);
 		return DAT_SUCCESS;
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
@@ -136,15 +136,15 @@ static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
 	struct shim_object *lmr;
 	DAT_RETURN ret;
 
-	ret = shim_ioctl(KDAPL_IOC_LMR_CREATE, arg, SHIM_ARG(3));
+	ret = shim_ioctl(KDAPL_IOC_LMR_CREATE, arg, RET_BAD_ARG(3));
 	if (ret)
 		return ret;
 	lmr = shim_object_get(arg->lmr, SHIM_LMR, ia, NULL);
 	if (!lmr || !shim_object_dress(lmr, SHIM_LMR, arg->lmr, body)) {
 		struct kdapl_uapi_handle undo = { .handle = arg->lmr };
 
-		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*lmr_handle = lmr;
 	return DAT_SUCCESS;
@@ -177,17 +177,17 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!pz)
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	body = calloc(1, sizeof(*body));
 	if (!body)
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	arg.ia = shim_token(ia);
 	arg.pz = shim_token(pz);
 	ret = region_in(mem_type, &region_description, &arg, body);
 	if (!ret && !lmr_handle)
-		ret = SHIM_ARG(7);
+		ret = RET_BAD_ARG(7);
 	if (!ret)
 		ret = lmr_create(&arg, ia, body, lmr_handle);
 	if (ret) {
@@ -216,13 +216,13 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	DAT_RETURN ret;
 
 	if (!lmr)
-		return SHIM_BAD(LMR);
+		return RET_BAD_HANDLE(LMR);
 	if (lmr_param_mask & ~DAT_LMR_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!lmr_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.lmr = shim_token(lmr);
-	ret = shim_ioctl(KDAPL_IOC_LMR_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_LMR_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 
@@ -251,7 +251,7 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	void *body;
 
 	if (!lmr)
-		return SHIM_BAD(LMR);
+		return RET_BAD_HANDLE(LMR);
 	ret = shim_handle_call(KDAPL_IOC_LMR_FREE, lmr);
 	if (ret)
 		return ret;
@@ -274,15 +274,15 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (number && !segments)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	arg.ia = shim_token(ia);
 	do {
 		arg.segments = (uintptr_t)segments;
 		arg.number = number < KDAPL_UAPI_MAX_SYNC ?
 			     number : KDAPL_UAPI_MAX_SYNC;
-		ret = shim_ioctl(KDAPL_IOC_LMR_SYNC, &arg, SHIM_ARG(2));
+		ret = shim_ioctl(KDAPL_IOC_LMR_SYNC, &arg, RET_BAD_ARG(2));
 		if (ret)
 			return ret;
 		segments += arg.number;

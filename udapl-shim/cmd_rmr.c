@@ -20,18 +20,18 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 	DAT_RETURN ret;
 
 	if (!pz)
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (!rmr_handle)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	arg.pz = shim_token(pz);
-	ret = shim_ioctl(KDAPL_IOC_RMR_CREATE, &arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_RMR_CREATE, &arg, RET_NO_FAULT);
 	if (ret)
 		return ret;
 	rmr = shim_object_get(arg.rmr, SHIM_RMR, pz->ia, NULL);
 	if (!rmr) {
 		undo.handle = arg.rmr;
-		shim_ioctl(KDAPL_IOC_RMR_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_RMR_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*rmr_handle = rmr;
 	return DAT_SUCCESS;
@@ -47,13 +47,13 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	DAT_RETURN ret;
 
 	if (!rmr)
-		return SHIM_BAD(RMR);
+		return RET_BAD_HANDLE(RMR);
 	if (rmr_param_mask & ~DAT_RMR_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!rmr_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.rmr = shim_token(rmr);
-	ret = shim_ioctl(KDAPL_IOC_RMR_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_RMR_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	rmr_param->ia_handle = shim_handle(arg.ia);
@@ -92,13 +92,13 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 	DAT_RETURN ret;
 
 	if (!rmr)
-		return SHIM_BAD(RMR);
+		return RET_BAD_HANDLE(RMR);
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (!lmr_triplet)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!context)
-		return SHIM_ARG(7);
+		return RET_BAD_ARG(7);
 	arg.rmr = shim_token(rmr);
 	arg.ep = shim_token(ep);
 	arg.segment = (struct kdapl_uapi_segment) {
@@ -106,7 +106,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 		.address = lmr_triplet->virtual_address,
 		.length = lmr_triplet->segment_length,
 	};
-	ret = shim_ioctl(KDAPL_IOC_RMR_BIND, &arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_RMR_BIND, &arg, RET_NO_FAULT);
 	if (!ret)
 		*context = arg.rmr_context;
 	return ret;
@@ -119,7 +119,7 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 	DAT_RETURN ret;
 
 	if (!rmr)
-		return SHIM_BAD(RMR);
+		return RET_BAD_HANDLE(RMR);
 	ret = shim_handle_call(KDAPL_IOC_RMR_FREE, rmr);
 	if (!ret)
 		shim_object_kill(rmr);

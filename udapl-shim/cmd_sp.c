@@ -18,14 +18,14 @@ static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 	DAT_RETURN ret;
 
 	arg->ia = shim_token(ia);
-	ret = shim_ioctl(cmd, arg, SHIM_ARG(4));
+	ret = shim_ioctl(cmd, arg, RET_BAD_ARG(4));
 	if (ret)
 		return ret;
 	psp = shim_object_get(arg->psp, SHIM_PSP, ia, NULL);
 	if (!psp) {
 		undo.handle = arg->psp;
-		shim_ioctl(KDAPL_IOC_PSP_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_PSP_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*psp_handle = psp;
 	return DAT_SUCCESS;
@@ -49,11 +49,11 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	};
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!evd)
-		return SHIM_BAD(EVD_CR);
+		return RET_BAD_HANDLE(EVD_CR);
 	if (!psp_handle)
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	arg.evd = shim_token(evd);
 	return psp_create(KDAPL_IOC_PSP_CREATE, ia, &arg, psp_handle);
 }
@@ -70,13 +70,13 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 	DAT_RETURN ret;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!evd)
-		return SHIM_BAD(EVD_CR);
+		return RET_BAD_HANDLE(EVD_CR);
 	if (!conn_qual)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!psp_handle)
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	arg.evd = shim_token(evd);
 	ret = psp_create(KDAPL_IOC_PSP_CREATE_ANY, ia, &arg, psp_handle);
 	if (!ret)
@@ -94,13 +94,13 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 	DAT_RETURN ret;
 
 	if (!psp)
-		return SHIM_BAD(PSP);
+		return RET_BAD_HANDLE(PSP);
 	if (psp_param_mask & ~DAT_PSP_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!psp_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.psp = shim_token(psp);
-	ret = shim_ioctl(KDAPL_IOC_PSP_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_PSP_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	psp_param->ia_handle = shim_handle(arg.ia);
@@ -117,7 +117,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 	DAT_RETURN ret;
 
 	if (!psp)
-		return SHIM_BAD(PSP);
+		return RET_BAD_HANDLE(PSP);
 	ret = shim_handle_call(KDAPL_IOC_PSP_FREE, psp);
 	if (!ret)
 		shim_object_kill(psp);
@@ -142,24 +142,24 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	uint64_t ep;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!shim_optional(ep_handle, SHIM_EP, &ep))
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (!evd)
-		return SHIM_BAD(EVD_CR);
+		return RET_BAD_HANDLE(EVD_CR);
 	if (!rsp_handle)
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	arg.ia = shim_token(ia);
 	arg.ep = ep;
 	arg.evd = shim_token(evd);
-	ret = shim_ioctl(KDAPL_IOC_RSP_CREATE, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_RSP_CREATE, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	rsp = shim_object_get(arg.rsp, SHIM_RSP, ia, NULL);
 	if (!rsp) {
 		undo.handle = arg.rsp;
-		shim_ioctl(KDAPL_IOC_RSP_FREE, &undo, SHIM_NO_FAULT);
-		return SHIM_NO_MEMORY;
+		shim_ioctl(KDAPL_IOC_RSP_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*rsp_handle = rsp;
 	return DAT_SUCCESS;
@@ -175,13 +175,13 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 	DAT_RETURN ret;
 
 	if (!rsp)
-		return SHIM_BAD(RSP);
+		return RET_BAD_HANDLE(RSP);
 	if (rsp_param_mask & ~DAT_RSP_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!rsp_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	arg.rsp = shim_token(rsp);
-	ret = shim_ioctl(KDAPL_IOC_RSP_QUERY, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_RSP_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	rsp_param->ia_handle = shim_handle(arg.ia);
@@ -198,7 +198,7 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 	DAT_RETURN ret;
 
 	if (!rsp)
-		return SHIM_BAD(RSP);
+		return RET_BAD_HANDLE(RSP);
 	ret = shim_handle_call(KDAPL_IOC_RSP_FREE, rsp);
 	if (!ret)
 		shim_object_kill(rsp);
@@ -216,17 +216,17 @@ static DAT_RETURN cr_query(struct shim_object *cr,
 	DAT_RETURN ret;
 
 	if (atomic_load(&cr->type) != SHIM_CR)
-		return SHIM_BAD(CR);
+		return RET_BAD_HANDLE(CR);
 	if (!body) {
 		body = calloc(1, sizeof(*body));
 		cr->body = body;
 	}
 	if (!body)
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	arg->cr = shim_token(cr);
 	arg->private_data = (uintptr_t)body->private_data;
 	arg->size = sizeof(body->private_data);
-	ret = shim_ioctl(KDAPL_IOC_CR_QUERY, arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_CR_QUERY, arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
 	shim_addr_out(&body->remote, &arg->remote_address);
@@ -244,11 +244,11 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
 	DAT_RETURN ret;
 
 	if (!cr)
-		return SHIM_BAD(CR);
+		return RET_BAD_HANDLE(CR);
 	if (cr_param_mask & ~DAT_CR_FIELD_ALL)
-		return SHIM_ARG(2);
+		return RET_BAD_ARG(2);
 	if (!cr_param)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 
 	shim_lock(&cr->lock);
 	ret = cr_query(cr, &arg);
@@ -302,12 +302,12 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	uint64_t ep;
 
 	if (!cr)
-		return SHIM_BAD(CR);
+		return RET_BAD_HANDLE(CR);
 	if (!shim_optional(ep_handle, SHIM_EP, &ep))
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	arg.cr = shim_token(cr);
 	arg.ep = ep;
-	ret = shim_ioctl(KDAPL_IOC_CR_ACCEPT, &arg, SHIM_ARG(4));
+	ret = shim_ioctl(KDAPL_IOC_CR_ACCEPT, &arg, RET_BAD_ARG(4));
 	if (ret)
 		return ret;
 	own = cr_gone(cr);
@@ -348,7 +348,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 	DAT_RETURN ret;
 
 	if (!cr)
-		return SHIM_BAD(CR);
+		return RET_BAD_HANDLE(CR);
 	ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
 	if (!ret)
 		cr_refused(cr);
@@ -366,9 +366,9 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 	DAT_RETURN ret;
 
 	if (!cr)
-		return SHIM_BAD(CR);
+		return RET_BAD_HANDLE(CR);
 	arg.cr = shim_token(cr);
-	ret = shim_ioctl(KDAPL_IOC_CR_HANDOFF, &arg, SHIM_ARG(2));
+	ret = shim_ioctl(KDAPL_IOC_CR_HANDOFF, &arg, RET_BAD_ARG(2));
 	if (!ret)
 		cr_refused(cr);
 	return ret;

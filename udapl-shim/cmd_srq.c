@@ -11,14 +11,14 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
 	if (!shim_find(ia_handle, SHIM_IA))
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!shim_find(pz_handle, SHIM_PZ))
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (!srq_attr)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	if (!srq_handle)
-		return SHIM_ARG(4);
-	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+		return RET_BAD_ARG(4);
+	return RET(MODEL_NOT_SUPPORTED);
 }
 
 /* Codes: INVALID_HANDLE, of the first handle that is bad; the SRQ always is. */
@@ -37,22 +37,22 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 	(void)ep_attributes;
 	(void)ep_handle;
 	if (!shim_find(ia_handle, SHIM_IA))
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!shim_optional(pz_handle, SHIM_PZ, &token))
-		return SHIM_BAD(PZ);
+		return RET_BAD_HANDLE(PZ);
 	if (!shim_optional(recv_evd_handle, SHIM_EVD, &token))
-		return SHIM_BAD(EVD_RECV);
+		return RET_BAD_HANDLE(EVD_RECV);
 	if (!shim_optional(request_evd_handle, SHIM_EVD, &token))
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (!shim_optional(connect_evd_handle, SHIM_EVD, &token))
-		return SHIM_BAD(EVD_CONN);
-	return SHIM_BAD(SRQ);
+		return RET_BAD_HANDLE(EVD_CONN);
+	return RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
 	(void)srq_handle;
-	return SHIM_BAD(SRQ);
+	return RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
@@ -63,7 +63,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 	(void)num_segments;
 	(void)local_iov;
 	(void)user_cookie;
-	return SHIM_BAD(SRQ);
+	return RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
@@ -73,19 +73,19 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 	(void)srq_handle;
 	(void)srq_param_mask;
 	(void)srq_param;
-	return SHIM_BAD(SRQ);
+	return RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
 	(void)srq_handle;
 	(void)srq_max_recv_dto;
-	return SHIM_BAD(SRQ);
+	return RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
 	(void)srq_handle;
 	(void)low_watermark;
-	return SHIM_BAD(SRQ);
+	return RET_BAD_HANDLE(SRQ);
 }

@@ -25,7 +25,6 @@
 
 #include "shim.h"
 
-#define CNO_IN_USE	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE)
 
 /**
  * struct cno_call - an agent, to be called once (E79)
@@ -342,18 +341,18 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 	struct shim_cno *cno;
 
 	if (!ia)
-		return SHIM_BAD(IA);
+		return RET_BAD_HANDLE(IA);
 	if (!cno_handle)
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	cno = cno_alloc(agent);
 	if (!cno)
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	obj = shim_object_new(SHIM_CNO, ia, cno);
 	if (!obj) {
 		pthread_mutex_lock(&cno->lock);
 		cno->dead = true;
 		cno_drop(cno);
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	}
 	*cno_handle = obj;
 	return DAT_SUCCESS;
@@ -367,14 +366,14 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 	bool in_use;
 
 	if (!cno)
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	in_use = cno->nr_evds || cno->waiters;
 	cno->dead = !in_use;
 	if (!in_use)
 		agents_end(cno);
 	cno_unlock(cno);
 	if (in_use)
-		return CNO_IN_USE;
+		return RET_BAD_STATE(CNO_IN_USE);
 	cno_kill(obj, cno);
 	return DAT_SUCCESS;
 }
@@ -389,11 +388,11 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	if (cno_param_mask & ~DAT_CNO_FIELD_ALL) {
-		ret = SHIM_ARG(2);
+		ret = RET_BAD_ARG(2);
 	} else if (!cno_param) {
-		ret = SHIM_ARG(3);
+		ret = RET_BAD_ARG(3);
 	} else {
 		cno_param->ia_handle = obj->ia;
 		cno_param->agent = cno->agent ? cno->agent->agent :
@@ -419,12 +418,12 @@ DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	if (agent_new(agent, &call)) {
 		free(cno->agent);
 		cno->agent = call;
 	} else {
-		ret = SHIM_NO_MEMORY;
+		ret = RET_NO_RESOURCE(MEMORY);
 	}
 	if (!ret && call && cno->triggered) {
 		cno->triggered = cno->waiters;
@@ -493,8 +492,8 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 	/* Our wake-up may have been meant for a trigger: pass it on. */
 	if (cno->triggered && cno->waiters)
 		wake_waiters(cno, 1);
-	return err == EINTR ? DAT_ERROR(DAT_INTERRUPTED_CALL, 0) :
-	       DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+	return err == EINTR ? RET(INTERRUPTED_CALL) :
+	       RET(QUEUE_EMPTY);
 }
 
 /*
@@ -511,10 +510,10 @@ DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 	DAT_RETURN ret;
 
 	if (!cno)
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	if (!evd_handle) {
 		cno_unlock(cno);
-		return SHIM_ARG(3);
+		return RET_BAD_ARG(3);
 	}
 	ret = cno_wait(cno, timeout, &evd);
 	cno_unlock(cno);
@@ -524,7 +523,7 @@ DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 }
 
 /* The EVD's descriptor, made when it first gets a CNO. */
-static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
+static DAT_RETURN evd_poll_fd(struct shim_object *evd, struct shim_evd *body)
 {
 	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
 	DAT_RETURN ret;
@@ -532,7 +531,7 @@ static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
 	if (body->poll_fd.fd >= 0)
 		return DAT_SUCCESS;
 	shim_fds_lock();
-	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, SHIM_NO_FAULT);
+	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, RET_NO_FAULT);
 	if (!ret)
 		shim_fd_keep(&body->poll_fd, arg.fd);
 	shim_fds_unlock();
@@ -543,8 +542,8 @@ static DAT_RETURN poll_fd(struct shim_object *evd, struct shim_evd *body)
  * A disabled EVD stays in the set without being watched; edge triggered all the same,
  * since a hang-up is told whatever was asked for.
  */
-static int watch(const struct shim_cno *cno, int op, struct shim_object *evd,
-		 const struct shim_evd *body)
+static int evd_watch(const struct shim_cno *cno, int op,
+		     struct shim_object *evd, const struct shim_evd *body)
 {
 	struct epoll_event event = {
 		.events = EPOLLET | (body->disabled ? 0 : EPOLLIN),
@@ -554,15 +553,15 @@ static int watch(const struct shim_cno *cno, int op, struct shim_object *evd,
 	return epoll_ctl(cno->events.fd, op, body->poll_fd.fd, &event);
 }
 
-static DAT_RETURN attach(struct shim_object *evd, struct shim_evd *body,
-			 struct shim_object *obj, struct shim_cno *cno)
+static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
+			     struct shim_object *obj, struct shim_cno *cno)
 {
-	DAT_RETURN ret = poll_fd(evd, body);
+	DAT_RETURN ret = evd_poll_fd(evd, body);
 
 	if (ret)
 		return ret;
-	if (watch(cno, EPOLL_CTL_ADD, evd, body))
-		return SHIM_NO_MEMORY;
+	if (evd_watch(cno, EPOLL_CTL_ADD, evd, body))
+		return RET_NO_RESOURCE(MEMORY);
 	body->cno = obj;
 	cno->nr_evds++;
 	return DAT_SUCCESS;
@@ -581,13 +580,13 @@ DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 	shim_lock(&evd->lock);
 	body = evd->body;
 	if (!body)
-		ret = SHIM_BAD(EVD_REQUEST);
+		ret = RET_BAD_HANDLE(EVD_REQUEST);
 	else if (!body->cno)
-		ret = attach(evd, body, obj, cno);
+		ret = evd_attach(evd, body, obj, cno);
 	shim_unlock(&evd->lock);
 	cno_unlock(cno);
 	return ret;
@@ -687,11 +686,11 @@ DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 
 	body = lock_both(evd, &cno);
 	if (!body)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (body->disabled == enable) {
 		body->disabled = !enable;
 		if (cno)
-			watch(cno, EPOLL_CTL_MOD, evd, body);
+			evd_watch(cno, EPOLL_CTL_MOD, evd, body);
 	}
 	unlock_both(evd, cno);
 	return DAT_SUCCESS;
@@ -713,7 +712,7 @@ void shim_cno_tell(struct shim_object *evd)
 	if (body->withheld && !body->waiter) {
 		body->withheld = false;
 		if (cno)
-			watch(cno, EPOLL_CTL_MOD, evd, body);
+			evd_watch(cno, EPOLL_CTL_MOD, evd, body);
 	}
 	unlock_both(evd, cno);
 }
@@ -730,13 +729,13 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 	DAT_RETURN ret;
 
 	if (!evd)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (cno_handle != DAT_HANDLE_NULL && (!obj || obj->ia != evd->ia))
-		return SHIM_BAD(CNO);
+		return RET_BAD_HANDLE(CNO);
 
 	body = lock_both(evd, &old);
 	if (!body)
-		return SHIM_BAD(EVD_REQUEST);
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	before = body->cno;
 	if (before != obj && old)
 		cno_forget(old, evd, body);

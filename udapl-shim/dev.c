@@ -147,14 +147,14 @@ DAT_RETURN shim_ioctl_failed(DAT_RETURN fault)
 {
 	switch (errno) {
 	case EINTR:
-		return DAT_ERROR(DAT_INTERRUPTED_CALL, 0);
+		return RET(INTERRUPTED_CALL);
 	case ENOMEM:
-		return SHIM_NO_MEMORY;
+		return RET_NO_RESOURCE(MEMORY);
 	case EFAULT:
 	case EINVAL:
 		return fault;
 	default:
-		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+		return RET(INTERNAL_ERROR);
 	}
 }
 
@@ -163,7 +163,7 @@ DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj)
 {
 	struct kdapl_uapi_handle arg = { .handle = shim_token(obj) };
 
-	return shim_ioctl(cmd, &arg, SHIM_NO_FAULT);
+	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
 }
 
 /* The same with DAT_CLOSE_FLAGS, argument 2 in every call. */
@@ -175,5 +175,5 @@ DAT_RETURN shim_flags_call(unsigned long cmd, const struct shim_object *obj,
 		.flags = flags,
 	};
 
-	return shim_ioctl(cmd, &arg, SHIM_ARG(2));
+	return shim_ioctl(cmd, &arg, RET_BAD_ARG(2));
 }

@@ -10,13 +10,13 @@
 #include "shim.h"
 
 /* The object of a token that may never have been seen, or NULL. */
-static struct shim_object *seen(uint64_t token, struct shim_object *ia)
+static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 {
 	struct kdapl_uapi_handle_type arg = { .handle = token };
 	struct shim_object *obj = shim_by_token(token);
 
 	if (obj || !token ||
-	    shim_ioctl(KDAPL_IOC_HANDLE_TYPE, &arg, SHIM_NO_FAULT))
+	    shim_ioctl(KDAPL_IOC_HANDLE_TYPE, &arg, RET_NO_FAULT))
 		return obj;
 	return shim_object_get(token, LIVE(arg.type), ia, NULL);
 }
@@ -27,7 +27,7 @@ static void cr_event(struct shim_object *ia,
 {
 	struct shim_ia *body = ia->body;
 
-	to->sp_handle.psp_handle = seen(from->sp, ia);
+	to->sp_handle.psp_handle = object_seen(from->sp, ia);
 	to->local_ia_address_ptr =
 		body ? (DAT_IA_ADDRESS_PTR)&body->address : NULL;
 	to->conn_qual = from->conn_qual;
@@ -45,7 +45,7 @@ static void fetch_private_data(struct shim_object *ep, uint32_t size,
 	arg.ep = shim_token(ep);
 	arg.buf = (uintptr_t)data;
 	if (!data ||
-	    shim_ioctl(KDAPL_IOC_EP_PRIVATE_DATA, &arg, SHIM_NO_FAULT)) {
+	    shim_ioctl(KDAPL_IOC_EP_PRIVATE_DATA, &arg, RET_NO_FAULT)) {
 		free(data);
 		return;
 	}
@@ -68,7 +68,7 @@ static void connect_event(struct shim_object *ia, uint32_t number,
 			  const struct kdapl_uapi_connect_event *from,
 			  DAT_CONNECTION_EVENT_DATA *to)
 {
-	struct shim_object *ep = seen(from->ep, ia);
+	struct shim_object *ep = object_seen(from->ep, ia);
 
 	to->ep_handle = ep;
 	to->private_data_size = 0;
@@ -108,7 +108,7 @@ void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 	default:
 		if (from->event_number >= DAT_ASYNC_ERROR_EVD_OVERFLOW) {
 			data->asynch_error_event_data.dat_handle =
-				seen(from->async.handle, ia);
+				object_seen(from->async.handle, ia);
 			data->asynch_error_event_data.reason =
 				from->async.reason;
 			break;

@@ -25,14 +25,14 @@ post_one(DAT_EP_HANDLE ep_handle, uint32_t op, DAT_COUNT segments,
 	};
 
 	if (!ep)
-		return SHIM_BAD(EP);
+		return RET_BAD_HANDLE(EP);
 	if (remote) {
 		dto.rmr_context = remote->rmr_context;
 		dto.target_address = remote->target_address;
 		dto.target_length = remote->segment_length;
 	}
 	arg.ep = shim_token(ep);
-	return shim_ioctl(KDAPL_IOC_POST, &arg, SHIM_ARG(3));
+	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
 }
 
 /* Codes: mt:11.5. */
@@ -63,7 +63,7 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint32_t op,
 			    DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote && shim_find(ep_handle, SHIM_EP))
-		return SHIM_ARG(5);
+		return RET_BAD_ARG(5);
 	return post_one(ep_handle, op, segments, iov, cookie, remote, flags);
 }
 

@@ -69,14 +69,14 @@ static void ring_refill(struct shim_ring *ring, uint64_t evd)
 	struct kdapl_uapi_handle arg = { .handle = evd };
 
 	ring->patience = SHIM_RING_PATIENCE;
-	shim_ioctl(KDAPL_IOC_EVD_REFILL, &arg, SHIM_NO_FAULT);
+	shim_ioctl(KDAPL_IOC_EVD_REFILL, &arg, RET_NO_FAULT);
 }
 
 static bool take_by_ioctl(uint64_t evd, struct kdapl_uapi_event *event)
 {
 	struct kdapl_uapi_evd_dequeue arg = { .evd = evd };
 
-	if (shim_ioctl(KDAPL_IOC_EVD_DEQUEUE, &arg, SHIM_NO_FAULT))
+	if (shim_ioctl(KDAPL_IOC_EVD_DEQUEUE, &arg, RET_NO_FAULT))
 		return false;
 	*event = arg.event;
 	return true;

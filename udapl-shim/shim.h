@@ -39,6 +39,7 @@
 
 #include <rdma/kdapl.h>
 #include "dat_private.h"
+#include "ret.h"
 
 #define SHIM_LIKELY(x)		__builtin_expect(!!(x), 1)
 #define SHIM_UNLIKELY(x)	__builtin_expect(!!(x), 0)
@@ -255,14 +256,6 @@ static inline DAT_RETURN shim_ioctl(unsigned long cmd, void *arg,
 		return shim_ioctl_failed(fault);
 	return *(const uint32_t *)arg;
 }
-
-/* What a bad pointer or count of the consumer's is told to be. */
-#define SHIM_ARG(n)	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
-#define SHIM_BAD(kind)	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##kind)
-/* For calls that hand the kernel no pointer of the consumer's. */
-#define SHIM_NO_FAULT	DAT_ERROR(DAT_INTERNAL_ERROR, 0)
-#define SHIM_NO_MEMORY	\
-	DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 
 /**
  * struct shim_fd - a descriptor that a forked child must not keep
