@@ -128,8 +128,8 @@ static void wait_for_accept(struct kdapl_conn *conn)
 {
 	if (conn->active)
 		return;
-	mutex_lock(&conn->ep->modify_lock);
-	mutex_unlock(&conn->ep->modify_lock);
+	mutex_lock(&conn->ep->use_lock);
+	mutex_unlock(&conn->ep->use_lock);
 }
 
 /* Nobody waits for the peer any more. */

@@ -283,7 +283,7 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	 * The endpoint is not the connection's yet: what the queue is made of
 	 * must stay until it is.
 	 */
-	mutex_lock(&ep->modify_lock);
+	mutex_lock(&ep->use_lock);
 	ret = kdapl_ep_fsm(READ_ONCE(ep->state), input)->ret ?: kdapl_ep_ready(ep);
 	if (ret)
 		goto unlock;
@@ -298,7 +298,7 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	memcpy(conn->out, data, size);
 
 	/*
-	 * An abort by another thread waits for us (kdapl_ep.modify_lock) before it
+	 * An abort by another thread waits for us (kdapl_ep.use_lock) before it
 	 * ends the id.
 	 */
 	cm_ops(&cr->obj)->lock(conn->id);
@@ -312,7 +312,7 @@ static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	else if (err)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
 unlock:
-	mutex_unlock(&ep->modify_lock);
+	mutex_unlock(&ep->use_lock);
 	return ret;
 }
 

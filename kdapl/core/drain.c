@@ -370,7 +370,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 	struct kdapl_conn *conn;
 	bool waits = false;
 
-	mutex_lock(&ep->modify_lock);
+	mutex_lock(&ep->use_lock);
 	spin_lock_irq(&ep->lock);
 	conn = ep->conn;
 	if (conn)
@@ -381,7 +381,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 		kdapl_evd_pull(ep->req.evd);
 		waits = dir_waits_with_key(&ep->req, lkey);
 	}
-	mutex_unlock(&ep->modify_lock);
+	mutex_unlock(&ep->use_lock);
 	if (conn && !waits) {
 		kdapl_conn_put(conn);
 		conn = NULL;

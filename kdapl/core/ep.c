@@ -36,7 +36,7 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 	if (!ep)
 		return NULL;
 	spin_lock_init(&ep->lock);
-	mutex_init(&ep->modify_lock);
+	mutex_init(&ep->use_lock);
 	kdapl_dir_init(&ep->req, ep, false);
 	kdapl_dir_init(&ep->recv, ep, true);
 	ep->state = state;
@@ -99,7 +99,7 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
  */
 static void ep_settle(struct kdapl_ep *ep)
 {
-	lockdep_assert_held(&ep->modify_lock);
+	lockdep_assert_held(&ep->use_lock);
 	/* Another thread may have freed the endpoint, and after that its EVDs. */
 	if (!ep->obj.space->user || !ep->use.attached)
 		return;
@@ -133,12 +133,12 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	/* Posts that came while the flush was running; there will be no more. */
 	kdapl_dir_flush_late(&ep->req);
 	kdapl_dir_flush_late(&ep->recv);
-	mutex_lock(&ep->modify_lock);
+	mutex_lock(&ep->use_lock);
 	ep_settle(ep);
 	kdapl_ep_use_put(&ep->use);
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
-	mutex_unlock(&ep->modify_lock);
+	mutex_unlock(&ep->use_lock);
 	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&ep->obj);
 }
@@ -168,11 +168,11 @@ static void ep_release_verbs(struct kdapl_object *obj)
 		kdapl_conn_put(conn);
 	}
 	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
-	mutex_lock(&ep->modify_lock);
+	mutex_lock(&ep->use_lock);
 	hidden = ep->use.hidden;
 	if (hidden)
 		hidden->obj.ops->release_verbs(&hidden->obj);
-	mutex_unlock(&ep->modify_lock);
+	mutex_unlock(&ep->use_lock);
 }
 
 static void ep_begin_end(struct kdapl_object *obj, enum kdapl_end why)
@@ -358,9 +358,9 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	}
 	if (conn) {
 		kdapl_conn_put(conn);
-		mutex_lock(&ep->modify_lock);
+		mutex_lock(&ep->use_lock);
 		ep_settle(ep);
-		mutex_unlock(&ep->modify_lock);
+		mutex_unlock(&ep->use_lock);
 	}
 	return ret;
 }

@@ -59,9 +59,9 @@ struct kdapl_ep_use {
  *	  stays readable, E7)
  * @end_event: the connection event that is due when the flush is over
  * @dirs: lock order: request before receive
- * @use: the objects it uses; changed under @modify_lock and @lock
+ * @use: the objects it uses; changed under @use_lock and @lock
  * @pz, @connect_evd: out of @use; may be NULL
- * @modify_lock: one modify at a time
+ * @use_lock: @use; one modify or accept at a time
  * @attr: as granted
  * @limits: of @attr, by kind of post
  * @remote, @remote_qual, @local_qual: of the present or last connection
@@ -77,7 +77,7 @@ struct kdapl_ep {
 	struct kdapl_ep_use use;
 	struct kdapl_pz *pz;
 	struct kdapl_evd *connect_evd;
-	struct mutex modify_lock;
+	struct mutex use_lock;
 	DAT_EP_ATTR attr;
 	struct kdapl_dto_limits limits[KDAPL_NR_DTO_KINDS];
 	struct sockaddr_storage remote;

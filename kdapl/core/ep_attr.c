@@ -603,9 +603,9 @@ DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		ret = kdapl_op_enter(&op);
 	if (!ret) {
 		ep = kdapl_ep_of(op.obj);
-		mutex_lock(&ep->modify_lock);
+		mutex_lock(&ep->use_lock);
 		ret = ep_modify(ep, mask, param);
-		mutex_unlock(&ep->modify_lock);
+		mutex_unlock(&ep->use_lock);
 	}
 	return kdapl_op_end(&op, ret);
 }

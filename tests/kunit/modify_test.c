@@ -286,14 +286,14 @@ static void free_comes_first(struct kunit *test)
 	INIT_WORK_ONSTACK(&free.work, frees);
 	INIT_WORK_ONSTACK(&modify.work, modifies_nothing);
 	kdapl_object_get(&ep->obj);
-	mutex_lock(&ep->modify_lock);
+	mutex_lock(&ep->use_lock);
 	queue_work(system_unbound_wq, &free.work);
 	KUNIT_EXPECT_EQ(test, 0, wait_gone(ep));
 	refs = refcount_read(&ep->obj.ref);
 	queue_work(system_unbound_wq, &modify.work);
 	/* It has found the endpoint. */
 	KUNIT_EXPECT_EQ(test, 0, wait_refs(ep, refs + 1));
-	mutex_unlock(&ep->modify_lock);
+	mutex_unlock(&ep->use_lock);
 	flush_work(&free.work);
 	flush_work(&modify.work);
 	KUNIT_EXPECT_EQ(test, DONE, free.r.ret);
