@@ -74,27 +74,118 @@ TRACE_EVENT(kdapl_ep_state,
 		  kdapl_ep_input_name(__entry->input))
 );
 
-/* ---- connections ---- */
+/* ---- connections: each step of one, with its outcome ---- */
 
-TRACE_EVENT(kdapl_cm,
-	TP_PROTO(const struct kdapl_conn *conn, u8 input),
-	TP_ARGS(conn, input),
+#define KDAPL_CONN_FIELDS \
+	__field(u64, token) \
+	__field(u32, qp) \
+	__field(bool, active)
+
+/* A request that nobody has answered has no endpoint. */
+#define KDAPL_CONN_ASSIGN(conn) \
+	do { \
+		__entry->token = (conn)->ep ? (conn)->ep->obj.token : 0; \
+		__entry->qp = (conn)->qp.num; \
+		__entry->active = (conn)->active; \
+	} while (0)
+
+#define KDAPL_CONN_FORMAT	"ep=%#llx qp=%u %s "
+#define KDAPL_CONN_ARGS \
+	__entry->token, __entry->qp, __entry->active ? "active" : "passive"
+
+DECLARE_EVENT_CLASS(kdapl_conn_class,
+	TP_PROTO(const struct kdapl_conn *conn, int err),
+	TP_ARGS(conn, err),
 	TP_STRUCT__entry(
-		__field(u64, token)
-		__field(u32, qp)
-		__field(u8, input)
-		__field(bool, active)
+		KDAPL_CONN_FIELDS
+		__field(int, err)
 	),
 	TP_fast_assign(
-		__entry->token = conn->ep->obj.token;
-		__entry->qp = conn->qp.num;
-		__entry->input = input;
-		__entry->active = conn->active;
+		KDAPL_CONN_ASSIGN(conn);
+		__entry->err = err;
 	),
-	TP_printk("ep=%#llx qp=%u %s %s", __entry->token, __entry->qp,
-		  __entry->active ? "active" : "passive",
-		  kdapl_ep_input_name(__entry->input))
+	TP_printk(KDAPL_CONN_FORMAT "err=%d", KDAPL_CONN_ARGS, __entry->err)
 );
+
+/* Address and route are known, or a try has failed. */
+DEFINE_EVENT(kdapl_conn_class, kdapl_resolve,
+	TP_PROTO(const struct kdapl_conn *conn, int err), TP_ARGS(conn, err));
+/* Our request goes out. */
+DEFINE_EVENT(kdapl_conn_class, kdapl_connect,
+	TP_PROTO(const struct kdapl_conn *conn, int err), TP_ARGS(conn, err));
+/* Our acceptance goes out. */
+DEFINE_EVENT(kdapl_conn_class, kdapl_accept,
+	TP_PROTO(const struct kdapl_conn *conn, int err), TP_ARGS(conn, err));
+/* Active: we confirm the peer's acceptance; passive: the peer has confirmed ours. */
+DEFINE_EVENT(kdapl_conn_class, kdapl_established,
+	TP_PROTO(const struct kdapl_conn *conn, int err), TP_ARGS(conn, err));
+/* The CM is to disconnect, or to answer the peer's disconnect. */
+DEFINE_EVENT(kdapl_conn_class, kdapl_disconnect,
+	TP_PROTO(const struct kdapl_conn *conn, int err), TP_ARGS(conn, err));
+
+TRACE_EVENT(kdapl_move,
+	TP_PROTO(const struct kdapl_conn *conn, u8 state, int err),
+	TP_ARGS(conn, state, err),
+	TP_STRUCT__entry(
+		KDAPL_CONN_FIELDS
+		__field(u8, state)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		KDAPL_CONN_ASSIGN(conn);
+		__entry->state = state;
+		__entry->err = err;
+	),
+	TP_printk(KDAPL_CONN_FORMAT "to %s err=%d", KDAPL_CONN_ARGS,
+		  __entry->state == IB_QPS_RTR ? "RTR" : "RTS", __entry->err)
+);
+
+/* What the CM or a completion says; @status is the CM event's. */
+TRACE_EVENT(kdapl_cm,
+	TP_PROTO(const struct kdapl_conn *conn, u8 input, int status),
+	TP_ARGS(conn, input, status),
+	TP_STRUCT__entry(
+		KDAPL_CONN_FIELDS
+		__field(u8, input)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		KDAPL_CONN_ASSIGN(conn);
+		__entry->input = input;
+		__entry->status = status;
+	),
+	TP_printk(KDAPL_CONN_FORMAT "%s status=%d", KDAPL_CONN_ARGS,
+		  kdapl_ep_input_name(__entry->input), __entry->status)
+);
+
+DECLARE_EVENT_CLASS(kdapl_flush_class,
+	TP_PROTO(const struct kdapl_conn *conn, u32 requests, u32 recvs, int err),
+	TP_ARGS(conn, requests, recvs, err),
+	TP_STRUCT__entry(
+		KDAPL_CONN_FIELDS
+		__field(u32, requests)
+		__field(u32, recvs)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		KDAPL_CONN_ASSIGN(conn);
+		__entry->requests = requests;
+		__entry->recvs = recvs;
+		__entry->err = err;
+	),
+	TP_printk(KDAPL_CONN_FORMAT "requests=%u recvs=%u err=%d",
+		  KDAPL_CONN_ARGS, __entry->requests, __entry->recvs,
+		  __entry->err)
+);
+
+/* A flush begins; the device owes so many completions. */
+DEFINE_EVENT(kdapl_flush_class, kdapl_flush,
+	TP_PROTO(const struct kdapl_conn *conn, u32 requests, u32 recvs, int err),
+	TP_ARGS(conn, requests, recvs, err));
+/* It has ended; so many the device never made (-ETIMEDOUT). */
+DEFINE_EVENT(kdapl_flush_class, kdapl_flushed,
+	TP_PROTO(const struct kdapl_conn *conn, u32 requests, u32 recvs, int err),
+	TP_ARGS(conn, requests, recvs, err));
 
 TRACE_EVENT(kdapl_request,
 	TP_PROTO(const struct kdapl_object *sp, const struct kdapl_object *cr),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A connection, or one attempt: a CM id and a queue pair, made for one endpoint
- * and never used again (A7).  conn.c has the id and the work item, conn_qp.c the
- * queue pair, drain.c the end of what was posted on it.
+ * and never used again (A7).  conn.c has references and scheduling, conn_work.c the
+ * work item, conn_cm.c what the CM tells, conn_id.c the life of the id, conn_qp.c
+ * the queue pair, drain.c the end of what was posted on it.
  *
- * A connection is also the generation of its endpoint's lives: every CM context,
- * timer and work item carries it, and what belongs to a former one is dropped by
- * comparing kdapl_ep.conn.
+ * An endpoint has one after the other.  Every CM context, timer and work item
+ * carries the connection that it was made for, so what a former one still says is
+ * known for that, and dropped, by comparing it with kdapl_ep.conn.
  */
 #ifndef KDAPL_CONN_H
 #define KDAPL_CONN_H
@@ -20,39 +21,69 @@ struct kdapl_ep;
 struct kdapl_ia;
 
 /* Bits of kdapl_conn.todo besides KDAPL_EP_ACT_* */
-#define KDAPL_CONN_RESOLVE	0x1000
-#define KDAPL_CONN_REAP		0x2000	/* destroy the id */
-#define KDAPL_CONN_LINGER	0x4000	/* the same, when it is time */
-#define KDAPL_CONN_FATAL	0x8000	/* the device lost the queue pair */
-#define KDAPL_CONN_ERROR	0x10000	/* the device reported an error of it */
+#define KDAPL_CONN_RESOLVE	0x1000	/* look for the address again */
+#define KDAPL_CONN_DESTROY_ID	0x2000
+#define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
+#define KDAPL_CONN_ERROR	0x8000	/* the device reported an error of it */
+
+/*
+ * The life of the CM id (conn_id.c).  The active side has no use for ACCEPTED and
+ * CONFIRMED: its connection is OPEN until one of the two ends it.
+ */
+enum kdapl_id_state {
+	KDAPL_ID_NONE,		/* not made yet */
+	KDAPL_ID_OPEN,		/* asked by us, or a request without an answer */
+	KDAPL_ID_ACCEPTED,	/* passive: our acceptance went out */
+	KDAPL_ID_CONFIRMED,	/* passive: the peer has confirmed it */
+	KDAPL_ID_LEAVING,	/* ACCEPTED, to be disconnected once confirmed */
+	KDAPL_ID_CLOSING,	/* we disconnected, the peer has not answered */
+	KDAPL_ID_OVER,		/* the peer has gone or answered, or the CM gave up */
+	KDAPL_ID_DESTROYED,	/* or handed over to another connection */
+	KDAPL_ID_NR_STATES
+};
+
+enum kdapl_id_input {
+	KDAPL_ID_IN_OPEN,
+	KDAPL_ID_IN_ACCEPT,	/* our acceptance goes out */
+	KDAPL_ID_IN_CONFIRM,	/* the peer has confirmed it */
+	KDAPL_ID_IN_DISCONNECT,	/* the endpoint disconnects, or answers the peer */
+	KDAPL_ID_IN_PEER_GONE,
+	KDAPL_ID_IN_DESTROY,
+	KDAPL_ID_NR_INPUTS
+};
+
+/* How far the end of what was posted has come (drain.c); it only goes forward. */
+enum kdapl_drain_state {
+	KDAPL_DRAIN_NONE,	/* the queue pair works, or there never was one */
+	KDAPL_DRAIN_FLUSH,	/* it is in the error state: all completes */
+	KDAPL_DRAIN_OVER,	/* nothing is left, it is destroyed */
+};
 
 /*
  * struct kdapl_conn - one connection, or one attempt
  * @ref: the EP or CR, the CM id, queued events, the work while it is due
  * @ia: with a reference
  * @ep: set with kdapl_ep.conn, for ever; NULL while it is a request
- * @id: CM id; NULL once destroyed
- * @qp: the queue
- * @queue_lock: making and destroying @qp, asking for its state
- * @rts: the queue may send
+ * @id: CM id; NULL before OPEN and once DESTROYED
+ * @id_lock: @id_state, @id_users; a leaf
+ * @id_state: enum kdapl_id_state, written by one function, id_apply()
+ * @id_users: who holds the id's handler mutex, or works on the id, besides
+ *	      callbacks of the CM and @work; the id is not destroyed before they
+ *	      are through
+ * @qp: the queue pair
+ * @qp_lock: making and destroying @qp, asking for its state
+ * @rts: the queue pair can send; set once
  * @told: the endpoint knows that this connection ends: completions with errors
- *	  are no news
+ *	  are no news; set once, by ep_apply()
  * @active: we asked for it
- * @peer_gone: the peer disconnected, or answered, or the CM gave it up; a request:
- *	  it gave up
- * @asked: we sent a disconnect, or do when @confirmed; set under the id's handler
- *	  lock
- * @accepted, @confirmed: of a passive one: our acceptance went out, the peer's
- *	  confirmation came in; under the id's handler lock
- * @handed: who hands the id over to this connection holds its handler lock still,
- *	    which must not be destroyed before its unlock returns
- * @todo: KDAPL_EP_ACT_* (second group) still to be done by @work
+ * @todo: what @work has to do: KDAPL_EP_ACT_* (second group), KDAPL_CONN_*
  * @doing: of those, what takes several runs of @work
- * @errored, @flush_until: the queue was put into error; give up waiting then
+ * @drain: enum kdapl_drain_state, written by drain.c
+ * @watching: a drain or flush waits for completions: each makes @work run;
+ *	      written by drain.c
+ * @flush_until: a device that has not flushed by then never will
  * @backoff: jiffies until @work looks again
- * @watching: @work wants to be queued when a direction has drained
- * @done: nothing of the queue is left; the id may linger
- * @wait: woken with @done
+ * @wait: woken when @id_users or @drain says that somebody may go on
  * @work: everything that sleeps, one at a time
  * @timer: of the attempt
  * @established, @end: room for its two events
@@ -64,7 +95,7 @@ struct kdapl_ia;
  * @timeout, @deadline: of the attempt, microseconds, and when that is over
  * @resolve_until, @resolve_ms: end of address resolution, length of its next try
  * @peer_rd_in, @peer_rd_out: what the request offered
- * @linger: in kdapl_ia.linger
+ * @linger: in kdapl_ia.linger, while only the id is left; changed by @work
  * @linger_until: the id waits for the peer so long
  */
 struct kdapl_conn {
@@ -72,23 +103,20 @@ struct kdapl_conn {
 	struct kdapl_ia *ia;
 	struct kdapl_ep *ep;
 	struct rdma_cm_id *id;
+	spinlock_t id_lock;
+	u8 id_state;
+	u8 id_users;
 	struct kdapl_qp qp;
-	struct mutex queue_lock;
+	struct mutex qp_lock;
 	bool rts;
 	bool told;
 	bool active;
-	bool peer_gone;
-	bool asked;
-	bool accepted;
-	bool confirmed;
-	bool handed;
+	bool watching;
+	u8 drain;
 	atomic_long_t todo;
 	unsigned long doing;
-	bool errored;
 	unsigned long flush_until;
 	unsigned long backoff;
-	bool watching;
-	bool done;
 	wait_queue_head_t wait;
 	struct delayed_work work;
 	struct delayed_work timer;
@@ -113,27 +141,55 @@ struct kdapl_conn {
 	unsigned long linger_until;
 };
 
+/* Is the queue pair gone, and all that was on it?  kdapl_conn_finish() waits. */
+static inline bool kdapl_conn_is_over(const struct kdapl_conn *conn)
+{
+	/* Pairs with kdapl_drain_over(). */
+	return smp_load_acquire(&conn->drain) == KDAPL_DRAIN_OVER;
+}
+
+/* Has the peer gone, or the CM given it up?  It may at any moment. */
+static inline bool kdapl_id_over(const struct kdapl_conn *conn)
+{
+	return READ_ONCE(conn->id_state) == KDAPL_ID_OVER;
+}
+
 /* conn.c */
-struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
 u16 kdapl_port_of(const struct sockaddr_storage *addr);
-int kdapl_conn_open(struct kdapl_conn *conn);
-void kdapl_conn_start(struct kdapl_conn *conn);
-void kdapl_conn_queue(struct kdapl_conn *conn, unsigned long todo);
+void kdapl_conn_start_timer(struct kdapl_conn *conn);
+void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo);
 void kdapl_conn_half_posted(struct kdapl_conn *conn, int err);
 void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
+
+/* conn_work.c */
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
+void kdapl_conn_resolve(struct kdapl_conn *conn);
 void kdapl_conn_finish(struct kdapl_conn *conn);
 void kdapl_conn_destroy_id(struct kdapl_conn *conn);
-void kdapl_conn_wait_handed(struct kdapl_conn *conn);
-void kdapl_conn_handed(struct kdapl_conn *conn);
 /* Destroys the ids in ia->linger. */
 void kdapl_conn_linger_flush(struct kdapl_ia *ia);
 
+/* conn_id.c */
+int kdapl_id_open(struct kdapl_conn *conn);
+void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id);
+void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from);
+void kdapl_id_input(struct kdapl_conn *conn, enum kdapl_id_input input);
+void kdapl_id_use(struct kdapl_conn *conn);
+void kdapl_id_unuse(struct kdapl_conn *conn);
+void kdapl_id_wait_unused(struct kdapl_conn *conn);
+void kdapl_id_disconnect(struct kdapl_conn *conn);
+void kdapl_id_destroy(struct kdapl_conn *conn);
+bool kdapl_id_is_there(const struct kdapl_conn *conn);
+bool kdapl_id_was_accepted(const struct kdapl_conn *conn);
+bool kdapl_id_awaits_peer(const struct kdapl_conn *conn);
+
 /* conn_qp.c */
-int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep);
-void kdapl_conn_drop_queue(struct kdapl_conn *conn, struct kdapl_ep *ep);
-bool kdapl_conn_queue_in_error(struct kdapl_conn *conn);
-u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep);
+int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
+int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
+void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
+bool kdapl_conn_qp_in_error(struct kdapl_conn *conn);
+u8 kdapl_conn_rd_in(const struct kdapl_ep *ep);
 u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep);
 
 #endif /* KDAPL_CONN_H */

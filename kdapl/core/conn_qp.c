@@ -3,7 +3,8 @@
  * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
- * Callers: conn.c, cr.c (the passive side), drain.c (a device that does not flush).
+ * Callers: conn_cm.c (the active side), cr.c (the passive side), conn_work.c (the
+ * end), drain.c (the end with a device that does not flush).
  */
 #include "conn.h"
 #include "ep.h"
@@ -20,10 +21,9 @@ static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
 
 /**
  * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
- * @conn: unused today, the peer's offer limits only what we send
- * @ep: its endpoint
+ * @ep: the endpoint; the peer's offer limits only what we send
  */
-u8 kdapl_conn_rd_in(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
+u8 kdapl_conn_rd_in(const struct kdapl_ep *ep)
 {
 	return min_t(u32, ep->attr.max_rdma_read_in, U8_MAX);
 }
@@ -41,15 +41,15 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_make_queue - make the queue pair of a connection
- * @conn: without a queue
+ * kdapl_conn_make_qp - make the queue pair of a connection
+ * @conn: without a queue pair
  * @ep: whose PZ, EVDs and limits it has; ready (A.5)
  *
  * May sleep; the id's handler mutex may be held.
  *
  * Return: 0, or an errno and nothing is left.
  */
-int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
 	struct kdapl_device *dev = conn->ia->dev;
 	struct kdapl_qp_init init = {
@@ -75,10 +75,10 @@ int kdapl_conn_make_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	if (ret)
 		goto release_req;
 
-	mutex_lock(&conn->queue_lock);
+	mutex_lock(&conn->qp_lock);
 	conn->qp.dev = dev;
 	ret = dev->qp->create(&conn->qp, &init);
-	mutex_unlock(&conn->queue_lock);
+	mutex_unlock(&conn->qp_lock);
 	if (ret)
 		goto release_recv;
 	return 0;
@@ -87,39 +87,66 @@ release_recv:
 	kdapl_evd_release_cq(ep->recv.evd);
 release_req:
 	kdapl_evd_release_cq(ep->req.evd);
-	trace_kdapl_error("make_queue", ret);
+	trace_kdapl_error("make_qp", ret);
 	return ret;
 }
 
 /**
- * kdapl_conn_drop_queue - destroy the queue pair
- * @conn: nothing is posted on its queue, or never was
+ * kdapl_conn_move_qp - the queue pair can receive, then send, as the CM has agreed
+ * @conn: with its queue pair in INIT
+ * @ep: as made
+ *
+ * May sleep; the id's handler mutex may be held.
+ *
+ * Return: 0, and a completion may confirm the connection from here on; or an errno.
+ */
+int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	u8 in = kdapl_conn_rd_in(ep), out = kdapl_conn_rd_out(conn, ep);
+	int ret;
+
+	ret = qp_ops(conn)->move(&conn->qp, conn->id, IB_QPS_RTR, in, out);
+	trace_kdapl_move(conn, IB_QPS_RTR, ret);
+	if (ret)
+		return ret;
+	ret = qp_ops(conn)->move(&conn->qp, conn->id, IB_QPS_RTS, in, out);
+	trace_kdapl_move(conn, IB_QPS_RTS, ret);
+	if (ret)
+		return ret;
+	/* Pairs with gate(): what came with the acceptance is in place. */
+	smp_store_release(&conn->rts, true);
+	return 0;
+}
+
+/**
+ * kdapl_conn_drop_qp - destroy the queue pair
+ * @conn: nothing is posted on its queue pair, or never was
  * @ep: as made
  */
-void kdapl_conn_drop_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
 	if (!conn->qp.ib)
 		return;
-	mutex_lock(&conn->queue_lock);
+	mutex_lock(&conn->qp_lock);
 	qp_ops(conn)->destroy(&conn->qp);
-	mutex_unlock(&conn->queue_lock);
+	mutex_unlock(&conn->qp_lock);
 	kdapl_evd_release_cq(ep->recv.evd);
 	kdapl_evd_release_cq(ep->req.evd);
 }
 
 /**
- * kdapl_conn_queue_in_error - is the queue pair in error, and not by us?
+ * kdapl_conn_qp_in_error - is the queue pair in error, and not by us?
  * @conn: any connection
  *
  * May sleep.
  */
-bool kdapl_conn_queue_in_error(struct kdapl_conn *conn)
+bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 {
 	bool ret = false;
 
-	mutex_lock(&conn->queue_lock);
+	mutex_lock(&conn->qp_lock);
 	if (conn->qp.ib && !READ_ONCE(conn->told))
 		ret = qp_ops(conn)->in_error(&conn->qp);
-	mutex_unlock(&conn->queue_lock);
+	mutex_unlock(&conn->qp_lock);
 	return ret;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connection Requests: dat_cr_query, dat_cr_accept, dat_cr_reject,
- * dat_cr_handoff.
+ * Connection Requests: dat_cr_query, dat_cr_accept, dat_cr_reject.  A hand-over is an
+ * arrival at another service point, and in sp_request.c.
  *
  * A CR owns a connection that has no endpoint yet, and perhaps an endpoint (of
  * its RSP, or made by the provider).  It lives until it is answered: there is
  * no timer, and the active side giving up does not remove it (P44).
+ *
+ * Callers: the faces; sp_request.c, which makes it; ia.c (tear-down).
  */
 #include <linux/slab.h>
 #include "ep_apply.h"
@@ -13,7 +15,6 @@
 #include "ia.h"
 #include "sp.h"
 #include "../trace.h"
-
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 {
@@ -25,11 +26,15 @@ static void cr_release(struct kdapl_object *obj)
 	kfree(container_of(obj, struct kdapl_cr, obj));
 }
 
-/*
- * Ends a request that is not accepted; the CR's lock is held.  Without @mark
- * the peer sees a request that nobody took (P47).
+/**
+ * kdapl_cr_end - end a request that is not accepted
+ * @cr: its lock is held; it has a connection
+ * @mark: the peer sees that a consumer rejects; otherwise, that nobody took the
+ *	  request (P47)
+ *
+ * May sleep.
  */
-static void cr_end(struct kdapl_cr *cr, bool mark)
+void kdapl_cr_end(struct kdapl_cr *cr, bool mark)
 {
 	struct kdapl_conn *conn = cr->conn;
 	struct kdapl_ep *ep = cr->ep;
@@ -37,7 +42,7 @@ static void cr_end(struct kdapl_cr *cr, bool mark)
 
 	cr->conn = NULL;
 	cr->ep = NULL;
-	if (mark && conn->id)
+	if (mark && kdapl_id_is_there(conn))
 		cm_ops(&cr->obj)->reject(conn->id, true);
 	/* Nothing is left to destroy when it was handed over. */
 	kdapl_conn_destroy_id(conn);
@@ -61,7 +66,7 @@ static void cr_drop(struct kdapl_cr *cr)
 	kdapl_object_get(&cr->obj);
 	mutex_lock(&cr->lock);
 	if (cr->conn)
-		cr_end(cr, false);
+		kdapl_cr_end(cr, false);
 	mutex_unlock(&cr->lock);
 	kdapl_object_retire(&cr->obj);
 	kdapl_object_put(&cr->obj);
@@ -105,10 +110,7 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 	return cr;
 }
 
-/*
- * The device goes: the request ends
- * @obj: a CR; the handle stays, every answer is refused
- */
+/* The device goes: the request ends; its handle stays, and can only be rejected. */
 static void cr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_cr *cr = container_of(obj, struct kdapl_cr, obj);
@@ -119,10 +121,7 @@ static void cr_release_verbs(struct kdapl_object *obj)
 	mutex_unlock(&cr->lock);
 }
 
-/*
- * The IA of a request goes (P47)
- * @obj: a CR
- */
+/* The IA goes (P47). */
 static void cr_teardown(struct kdapl_object *obj)
 {
 	cr_drop(container_of(obj, struct kdapl_cr, obj));
@@ -134,7 +133,14 @@ static const struct kdapl_object_ops cr_ops = {
 	.teardown = cr_teardown,
 };
 
-static struct kdapl_cr *cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
+/**
+ * kdapl_cr_find - look a CR up
+ * @space: of the caller
+ * @handle: a handle
+ *
+ * Any context.  Return: with a reference; NULL if the handle names no CR of @space.
+ */
+struct kdapl_cr *kdapl_cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
 	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_CR);
 
@@ -150,7 +156,7 @@ static struct kdapl_cr *cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
  */
 void kdapl_cr_lost(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
-	struct kdapl_cr *cr = cr_find(space, handle);
+	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
 
 	if (!cr)
 		return;
@@ -199,7 +205,7 @@ DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			       struct sockaddr_storage *address,
 			       void *buf, u32 size)
 {
-	struct kdapl_cr *cr = cr_find(space, handle);
+	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
 	DAT_RETURN ret;
 
 	if (!cr)
@@ -211,17 +217,7 @@ DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	return ret;
 }
 
-/**
- * kdapl_cr_query - dat_cr_query
- * @space: of the caller
- * @handle: handle of a CR
- * @mask: DAT_CR_FIELD_*
- * @param: out, filled whole; its pointers are good until the CR is answered (P43)
- *
- * May sleep.  Rules P40..P43.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR; DAT_INVALID_PARAMETER/ARG2, /ARG3.
- */
+/* dat_cr_query.  May sleep: an answer that is under way is waited for. */
 DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			  DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
@@ -229,8 +225,8 @@ DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE handle,
 }
 
 /* P50: whose endpoint it is, and that it may be named. */
-static DAT_RETURN accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
-			    struct kdapl_ep **ep)
+static DAT_RETURN cr_accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
+			       struct kdapl_ep **ep)
 {
 	if (cr->ep) {
 		if (handle != DAT_HANDLE_NULL)
@@ -245,98 +241,92 @@ static DAT_RETURN accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 	return RET_BAD_HANDLE(EP);
 }
 
-/* The queue as the peer's request says; false: the peer has gone (P56). */
-static bool move_queue(struct kdapl_conn *conn, struct kdapl_ep *ep)
+/* Our acceptance goes out; the caller is a user of the id. */
+static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
 {
-	const struct kdapl_qp_ops *ops = conn->ia->dev->qp;
-	u8 out = kdapl_conn_rd_out(conn, ep);
-	u8 in = kdapl_conn_rd_in(conn, ep);
-
-	if (READ_ONCE(conn->peer_gone) ||
-	    ops->move(&conn->qp, conn->id, IB_QPS_RTR, in, out) ||
-	    ops->move(&conn->qp, conn->id, IB_QPS_RTS, in, out))
-		return false;
-	/* Pairs with gate(): the queue is ready to send. */
-	smp_store_release(&conn->rts, true);
-	return true;
-}
-
-/*
- * The CR's lock is held.  Up to kdapl_ep_begin() nothing is changed (P54), from
- * there on the call succeeds and a failure is ACCEPT_COMPLETION_ERROR.
- */
-static DAT_RETURN accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
-			 const void *data, u8 size)
-{
-	enum kdapl_ep_input input = cr->ep ? KDAPL_EP_OP_ACCEPT_OWN :
-					     KDAPL_EP_OP_ACCEPT;
-	struct kdapl_conn *conn = cr->conn;
-	struct kdapl_cm_params params = {
+	const struct kdapl_cm_params params = {
+		.qp_num = conn->qp.num,
+		.rd_atomic_in = kdapl_conn_rd_in(ep),
+		.rd_atomic_out = kdapl_conn_rd_out(conn, ep),
 		.private_data = conn->out,
 		.private_data_len = size,
 	};
+	int err = conn->ia->dev->cm->accept(conn->id, &params);
+
+	trace_kdapl_accept(conn, err);
+	if (!err)
+		kdapl_id_input(conn, KDAPL_ID_IN_ACCEPT);
+	return err;
+}
+
+/*
+ * Up to kdapl_ep_begin() nothing is changed (P54), from there on the call succeeds
+ * and a failure is ACCEPT_COMPLETION_ERROR.  What the queue pair is made of stays
+ * until the endpoint has it: kdapl_ep.use_lock is held.
+ */
+static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
+			       enum kdapl_ep_input input, u8 size)
+{
+	struct kdapl_conn *conn = cr->conn;
 	DAT_RETURN ret;
-	bool moved;
 	int err;
 
-	/*
-	 * The endpoint is not the connection's yet: what the queue is made of
-	 * must stay until it is.
-	 */
-	mutex_lock(&ep->use_lock);
-	ret = kdapl_ep_fsm(READ_ONCE(ep->state), input)->ret ?: kdapl_ep_ready(ep);
+	lockdep_assert_held(&ep->use_lock);
+	ret = kdapl_ep_peek(ep, input) ?: kdapl_ep_ready(ep);
 	if (ret)
-		goto unlock;
-	err = kdapl_conn_make_queue(conn, ep);
-	ret = RET_NO_RESOURCE(TEP);
-	if (err)
-		goto unlock;
-	moved = move_queue(conn, ep);
-	params.qp_num = conn->qp.num;
-	params.rd_atomic_in = kdapl_conn_rd_in(conn, ep);
-	params.rd_atomic_out = kdapl_conn_rd_out(conn, ep);
-	memcpy(conn->out, data, size);
+		return ret;
+	if (kdapl_conn_make_qp(conn, ep))
+		return RET_NO_RESOURCE(TEP);
+	/* P56: a peer that has gone is noticed here, and told of afterwards. */
+	err = kdapl_id_over(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
 
-	/*
-	 * An abort by another thread waits for us (kdapl_ep.use_lock) before it
-	 * ends the id.
-	 */
+	/* The work item, which may end the id, waits for us. */
+	kdapl_id_use(conn);
 	cm_ops(&cr->obj)->lock(conn->id);
 	ret = kdapl_ep_begin(ep, conn, input, true);
-	if (!ret)
-		err = moved ? cm_ops(&cr->obj)->accept(conn->id, &params) : -ENOTCONN;
-	conn->accepted = !ret && !err;
+	if (!ret && !err)
+		err = cr_send_acceptance(conn, ep, size);
 	cm_ops(&cr->obj)->unlock(conn->id);
+	kdapl_id_unuse(conn);
 	if (ret)
-		kdapl_conn_drop_queue(conn, ep);
+		kdapl_conn_drop_qp(conn, ep);
 	else if (err)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
-unlock:
-	mutex_unlock(&ep->use_lock);
 	return ret;
 }
 
-/**
- * kdapl_cr_accept - dat_cr_accept
- * @space: of the caller
- * @handle: handle of a CR
- * @ep_handle: handle of an EP in UNCONNECTED of the same IA; null for a CR that
- *	       owns its endpoint (P50)
- * @size: bytes of @data, 0 .. max_private_data_size
- * @data: private data for the active side's ESTABLISHED
- *
- * Asynchronous: ESTABLISHED or ACCEPT_COMPLETION_ERROR follows, or DISCONNECTED
- * if the consumer aborts (P53).  May sleep for memory.  Rules P50..P61.
- *
- * Return: DAT_SUCCESS, the CR is destroyed; DAT_INVALID_HANDLE/CR, /EP;
- * DAT_INVALID_PARAMETER/ARG3, /ARG4; DAT_INVALID_STATE with the EP's state or
- * /EP_NOTREADY; DAT_INSUFFICIENT_RESOURCES: the CR can be answered again.
+/* The CR's lock is held, and the section of its IA. */
+static DAT_RETURN cr_accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
+			    const void *data, u8 size)
+{
+	DAT_RETURN ret;
+
+	memcpy(cr->conn->out, data, size);
+	mutex_lock(&ep->use_lock);
+	ret = cr_accept_as(cr, ep, cr->ep ? KDAPL_EP_OP_ACCEPT_OWN :
+					    KDAPL_EP_OP_ACCEPT, size);
+	mutex_unlock(&ep->use_lock);
+	if (ret)
+		return ret;
+	/* The connection is the endpoint's now. */
+	kdapl_conn_put(cr->conn);
+	cr->conn = NULL;
+	if (cr->ep)
+		kdapl_object_put(&cr->ep->obj);
+	cr->ep = NULL;
+	kdapl_object_retire(&cr->obj);
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_cr_accept.  Takes the CR's lock, kdapl_ep.use_lock and the handler mutex of the id,
+ * in this order.  May sleep for memory, not for the peer.
  */
 DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			   DAT_EP_HANDLE ep_handle, DAT_COUNT size,
 			   const void *data)
 {
-	struct kdapl_cr *cr = cr_find(space, handle);
+	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
 	struct kdapl_ep *ep = NULL;
 	DAT_RETURN ret;
 	int idx;
@@ -347,7 +337,7 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	ret = RET_BAD_HANDLE(CR);
 	if (!cr->conn)
 		goto unlock;
-	ret = accept_ep(cr, ep_handle, &ep);
+	ret = cr_accept_ep(cr, ep_handle, &ep);
 	if (ret)
 		goto unlock;
 	ret = RET_BAD_ARG(3);
@@ -362,16 +352,7 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
 		goto unlock;
 	}
-	ret = accept(cr, ep, data, size);
-	if (!ret) {
-		/* The connection is the endpoint's now. */
-		kdapl_conn_put(cr->conn);
-		cr->conn = NULL;
-		if (cr->ep)
-			kdapl_object_put(&cr->ep->obj);
-		cr->ep = NULL;
-		kdapl_object_retire(&cr->obj);
-	}
+	ret = cr_accept(cr, ep, data, size);
 	kdapl_ia_leave(cr->obj.ia, idx);
 unlock:
 	mutex_unlock(&cr->lock);
@@ -381,18 +362,10 @@ unlock:
 	return ret;
 }
 
-/**
- * kdapl_cr_reject - dat_cr_reject
- * @space: of the caller
- * @handle: handle of a CR
- *
- * Synchronous; may sleep.  The active side sees PEER_REJECTED.  Rules P70..P72.
- *
- * Return: DAT_SUCCESS, the CR is destroyed; DAT_INVALID_HANDLE/CR.
- */
+/* dat_cr_reject.  May sleep; the id is destroyed on return. */
 DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
-	struct kdapl_cr *cr = cr_find(space, handle);
+	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
 	DAT_RETURN ret = RET_BAD_HANDLE(CR);
 	int idx;
 
@@ -401,7 +374,7 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 	if (!kdapl_ia_enter_shell(cr->obj.ia, &idx)) {
 		mutex_lock(&cr->lock);
 		if (cr->conn) {
-			cr_end(cr, true);
+			kdapl_cr_end(cr, true);
 			ret = DAT_SUCCESS;
 		}
 		mutex_unlock(&cr->lock);
@@ -409,76 +382,6 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 			kdapl_object_retire(&cr->obj);
 		kdapl_ia_leave(cr->obj.ia, idx);
 	}
-	kdapl_object_put(&cr->obj);
-	return ret;
-}
-
-/*
- * The CR's lock is held, and the section of its IA.  What cannot be taken there
- * for lack of room is refused as it would be on arrival (P83).
- */
-static DAT_RETURN handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
-{
-	struct kdapl_sp *sp = NULL;
-	DAT_RETURN ret;
-	int idx, err;
-
-	if (qual && qual <= U16_MAX)
-		sp = kdapl_sp_listening(cr->obj.ia, qual);
-	if (!sp)
-		return RET_BAD_ARG(2);
-	err = -ECONNREFUSED;
-	ret = kdapl_ia_enter(sp->obj.ia, &idx);
-	if (!ret) {
-		err = kdapl_sp_hand_over(sp, cr->conn);
-		kdapl_ia_leave(sp->obj.ia, idx);
-	}
-	kdapl_object_put(&sp->obj);
-	/* The device goes, theirs before ours (E71). */
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
-		return RET(INVALID_STATE);
-	if (err == -ECONNREFUSED)
-		return RET_BAD_ARG(2);
-	cr_end(cr, false);
-	return DAT_SUCCESS;
-}
-
-/**
- * kdapl_cr_handoff - dat_cr_handoff
- * @space: of the caller
- * @handle: handle of a CR
- * @qual: of the service point that is to have the request: of this adapter,
- *	  in this network namespace, whoever's it is
- *
- * Synchronous; may sleep.  The service point raises a request of its own; the
- * active side does not notice.  When the backlog there is full the active side
- * sees NON_PEER_REJECTED.  Rules P80..P84.
- *
- * Return: DAT_SUCCESS, the CR is destroyed; DAT_INVALID_HANDLE/CR;
- * DAT_INVALID_PARAMETER/ARG2: nobody listens there; DAT_INVALID_STATE when the
- * device is gone (E71).
- */
-DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE handle,
-			    DAT_CONN_QUAL qual)
-{
-	struct kdapl_cr *cr = cr_find(space, handle);
-	DAT_RETURN ret;
-	int idx;
-
-	if (!cr)
-		return RET_BAD_HANDLE(CR);
-	ret = kdapl_ia_enter(cr->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
-		goto put;
-	}
-	mutex_lock(&cr->lock);
-	ret = cr->conn ? handoff(cr, qual) : RET_BAD_HANDLE(CR);
-	mutex_unlock(&cr->lock);
-	if (!ret)
-		kdapl_object_retire(&cr->obj);
-	kdapl_ia_leave(cr->obj.ia, idx);
-put:
 	kdapl_object_put(&cr->obj);
 	return ret;
 }

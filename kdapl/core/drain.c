@@ -8,7 +8,7 @@
  * A drain waits until every request has completed by itself (a graceful
  * disconnect, state DRAINING).  A flush puts the queue pair into the error state,
  * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).
- * The work item of the connection (conn.c) calls kdapl_drain_step() and
+ * The work item of the connection (conn_work.c) calls kdapl_drain_step() and
  * kdapl_flush_step(), again and again, until each says that it is over.
  *
  * Why nothing is lost or doubled.  Each direction counts the work requests that
@@ -62,7 +62,7 @@ static bool dir_drained(struct kdapl_dir *dir)
 	return ret;
 }
 
-/* While a connection waits for completions of @evd its CQ is kept armed (D19). */
+/* A CQ that a connection waits for is kept armed (D19). */
 static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 {
 	unsigned long flags;
@@ -74,6 +74,11 @@ static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 		kdapl_evd_kick(evd);
 }
 
+/*
+ * The device owes completions to a drain or flush of @conn, or does not any more.
+ * Set before the pulls that follow: whoever accounts for a completion after them
+ * takes the lock that they held, sees it, and makes the work item run.
+ */
 static void conn_watch(struct kdapl_conn *conn, bool on)
 {
 	struct kdapl_ep *ep = conn->ep;
@@ -81,45 +86,60 @@ static void conn_watch(struct kdapl_conn *conn, bool on)
 	if (conn->watching == on)
 		return;
 	conn->backoff = 1;
-	/*
-	 * Before the pulls that follow: whoever accounts for a completion after
-	 * them holds the lock that they held, sees it, and makes the work run.
-	 */
 	WRITE_ONCE(conn->watching, on);
 	evd_keep_armed(ep->req.evd, on);
 	evd_keep_armed(ep->recv.evd, on);
 }
 
-/* Makes the work item run again, each time later, at most @limit jiffies. */
-static void conn_look_again(struct kdapl_conn *conn, unsigned long limit)
+/* When the work item is to look again: each time later, at most after @limit. */
+static unsigned long conn_next_look(struct kdapl_conn *conn, unsigned long limit)
 {
-	kdapl_conn_run_later(conn, conn->backoff);
-	conn->backoff = min(conn->backoff * 2, limit);
+	unsigned long delay = conn->backoff;
+
+	conn->backoff = min(delay * 2, limit);
+	return delay;
+}
+
+/*
+ * Has the device completed all that @done asks for?  If not, its completions are
+ * watched for from here on.  Most connections end with nothing outstanding, and need
+ * no watch.
+ */
+static bool conn_look(struct kdapl_conn *conn, bool (*done)(struct kdapl_conn *))
+{
+	if (done(conn))
+		return true;
+	if (conn->watching)
+		return false;
+	conn_watch(conn, true);
+	return done(conn);
 }
 
 /* ---- draining ------------------------------------------------------- */
+
+static bool conn_drained(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	kdapl_evd_pull(ep->req.evd);
+	return dir_drained(&ep->req);
+}
 
 /**
  * kdapl_drain_step - have all requests completed by themselves?
  * @conn: its endpoint is in DRAINING, or has just left it
  *
- * If not, @conn's work item runs again.  If so, the endpoint was told.  Called by
- * the work item only; may sleep.
+ * Called by the work item only; may sleep.
  *
- * Return: true when the drain is over.
+ * Return: 0: they have, and the endpoint was told; otherwise the jiffies after
+ * which to call again, or earlier, when a completion comes in.
  */
-bool kdapl_drain_step(struct kdapl_conn *conn)
+unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 {
-	struct kdapl_ep *ep = conn->ep;
-
-	conn_watch(conn, true);
-	kdapl_evd_pull(ep->req.evd);
-	if (!dir_drained(&ep->req)) {
-		conn_look_again(conn, HZ / 10);
-		return false;
-	}
-	kdapl_ep_input(ep, conn, KDAPL_EP_IN_DRAINED);
-	return true;
+	if (!conn_look(conn, conn_drained))
+		return conn_next_look(conn, HZ / 10);
+	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_DRAINED);
+	return 0;
 }
 
 /* ---- flushing ------------------------------------------------------- */
@@ -155,7 +175,7 @@ static bool cookie_disown(struct kdapl_cookie *cookie)
 
 /*
  * Posts that came while the old life was being flushed follow it (D46), a batch
- * at a time; those that come meanwhile queue up behind them.
+ * at a time; those that come meanwhile wait behind them.
  */
 void kdapl_dir_flush_late(struct kdapl_dir *dir)
 {
@@ -208,7 +228,7 @@ static u32 dir_flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 
 /* The RMR of a bind that is owed, with a reference; NULL: it is none. */
 static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
-				   struct kdapl_cookie *cookie)
+					  struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = NULL;
 
@@ -222,7 +242,7 @@ static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
 }
 
 /*
- * The queue is gone, and the CQ was pulled.  A bind that its RMR held up was none
+ * The queue pair is gone, and the CQ was pulled.  A bind that its RMR held up was none
  * of those: what is behind it comes in now.
  */
 static void dir_settle_binds(struct kdapl_dir *dir)
@@ -265,9 +285,9 @@ static void dir_flush(struct kdapl_dir *dir, bool lost)
 }
 
 /**
- * kdapl_ep_flush_rest - complete what no queue will ever complete
- * @ep: its queue has drained, was destroyed, or never was; no post is held any
- *	more
+ * kdapl_ep_flush_rest - complete what no queue pair will ever complete
+ * @ep: its queue pair has drained, was destroyed, or never was; no post is held
+ *	any more
  * @lost: the device did not flush; what it still owes is completed here
  */
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
@@ -278,42 +298,36 @@ void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
 	dir_flush(&ep->recv, lost);
 }
 
-/**
- * kdapl_flush_step - has everything that was posted completed?
- * @conn: its endpoint is in a state that flushes
- *
- * The first call puts the queue pair into the error state.  While the device has
- * not completed all, @conn's work item runs again.  Once it has, what never
- * reached the queue pair is completed too, and the endpoint was told, which raises
- * the connection event.  Called by the work item only; may sleep.
- *
- * Return: true when the flush is over; the caller destroys the queue pair.
- */
-bool kdapl_flush_step(struct kdapl_conn *conn)
+/* How many DTOs the device owes; for the trace. */
+static u32 dir_owed(const struct kdapl_dir *dir)
+{
+	return READ_ONCE(dir->posted) - READ_ONCE(dir->completed);
+}
+
+/* From here on the queue pair completes all that it has. */
+static void conn_begin_flush(struct kdapl_conn *conn)
+{
+	int err = 0;
+
+	conn->flush_until = jiffies + FLUSH_LIMIT;
+	if (conn->qp.ib)
+		err = conn->qp.dev->qp->error(&conn->qp);
+	trace_kdapl_flush(conn, dir_owed(&conn->ep->req),
+			  dir_owed(&conn->ep->recv), err);
+	conn->backoff = 1;
+	WRITE_ONCE(conn->drain, KDAPL_DRAIN_FLUSH);
+}
+
+/* Completes what no device will: it has flushed, or is @lost. */
+static void conn_end_flush(struct kdapl_conn *conn, bool lost)
 {
 	struct kdapl_ep *ep = conn->ep;
-	bool lost = false;
 
-	if (!conn->errored) {
-		conn->errored = true;
-		conn->flush_until = jiffies + FLUSH_LIMIT;
-		if (conn->qp.ib)
-			conn->qp.dev->qp->error(&conn->qp);
-	}
-	if (conn->qp.ib) {
-		conn_watch(conn, true);
-		if (!conn_flushed(conn)) {
-			lost = time_after(jiffies, conn->flush_until);
-			if (!lost) {
-				conn_look_again(conn, HZ / 50);
-				return false;
-			}
-			trace_kdapl_error("flush", -ETIMEDOUT);
-		}
-	}
+	trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv),
+			    lost ? -ETIMEDOUT : 0);
 	conn_watch(conn, false);
 	if (lost) {
-		kdapl_conn_drop_queue(conn, ep);
+		kdapl_conn_drop_qp(conn, ep);
 		conn_flushed(conn);
 	}
 	kdapl_ep_flush_rest(ep, lost);
@@ -328,7 +342,48 @@ bool kdapl_flush_step(struct kdapl_conn *conn)
 		kdapl_evd_settle(ep->recv.evd);
 	}
 	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
-	return true;
+}
+
+/**
+ * kdapl_flush_step - has everything that was posted completed?
+ * @conn: its endpoint is in a state that flushes
+ *
+ * The first call puts the queue pair into the error state.  Once the device has
+ * completed all, what never reached the queue pair is completed too, and the
+ * endpoint is told, which raises the connection event.  Called by the work item
+ * only; may sleep.
+ *
+ * Return: 0: it has, and the caller destroys the queue pair and then calls
+ * kdapl_drain_over(); otherwise the jiffies after which to call again, or earlier,
+ * when a completion comes in.
+ */
+unsigned long kdapl_flush_step(struct kdapl_conn *conn)
+{
+	bool lost = false;
+
+	if (conn->drain == KDAPL_DRAIN_NONE)
+		conn_begin_flush(conn);
+	if (conn->qp.ib && !conn_look(conn, conn_flushed)) {
+		lost = time_after(jiffies, conn->flush_until);
+		if (!lost)
+			return conn_next_look(conn, HZ / 50);
+	}
+	conn_end_flush(conn, lost);
+	return 0;
+}
+
+/**
+ * kdapl_drain_over - nothing of a connection's queue pair is left
+ * @conn: its queue pair is destroyed
+ *
+ * Whoever waits to reset or free the endpoint goes on (kdapl_conn_finish()).  Called
+ * by the work item only.
+ */
+void kdapl_drain_over(struct kdapl_conn *conn)
+{
+	/* Pairs with kdapl_conn_is_over(). */
+	smp_store_release(&conn->drain, KDAPL_DRAIN_OVER);
+	wake_up_all(&conn->wait);
 }
 
 /* ---- memory that goes while requests name it ------------------------ */
@@ -395,7 +450,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
  * @lkey: of an LMR that was freed; the device does not know it any more
  * @until: jiffies; how long they may take to end by themselves
  *
- * Soft-RoCE ends a queue at such a request.  If one before it has to be repeated,
+ * Soft-RoCE ends a queue pair at such a request.  If one before it has to be repeated,
  * that is never done, and neither completes: a graceful disconnect would not end.
  * The connection breaks here instead, as it would there (mt:M23).  The oldest
  * request alone fails by itself, with a completion that says why.  Sleeps.

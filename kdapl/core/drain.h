@@ -5,8 +5,9 @@
 
 #include "ep.h"
 
-bool kdapl_drain_step(struct kdapl_conn *conn);
-bool kdapl_flush_step(struct kdapl_conn *conn);
+unsigned long kdapl_drain_step(struct kdapl_conn *conn);
+unsigned long kdapl_flush_step(struct kdapl_conn *conn);
+void kdapl_drain_over(struct kdapl_conn *conn);
 void kdapl_dir_flush_late(struct kdapl_dir *dir);
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost);
 void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until);

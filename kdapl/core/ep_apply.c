@@ -7,7 +7,7 @@
  * from below, is an input, and comes through kdapl_ep_input() or
  * kdapl_ep_begin().  ep_apply() does, under the endpoint's lock, what the cell of
  * the table asks: state, gates of the two directions, events.  What sleeps is
- * handed to the work item of the connection (conn.c).
+ * handed to the work item of the connection (conn_work.c).
  */
 #include "ep_apply.h"
 #include "drain.h"
@@ -36,7 +36,7 @@ void kdapl_ep_unlock_dirs(struct kdapl_ep *ep)
 }
 
 static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
-		     enum kdapl_ep_input post)
+			 enum kdapl_ep_input post)
 {
 	const struct kdapl_ep_cell *cell = kdapl_ep_fsm(ep->state, post);
 
@@ -123,8 +123,8 @@ static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
  * must follow once the lock is dropped, or KDAPL_EP_NR_INPUTS.
  */
 static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
-				 const struct kdapl_ep_cell *cell,
-				 enum kdapl_ep_input input)
+				    const struct kdapl_ep_cell *cell,
+				    enum kdapl_ep_input input)
 {
 	enum kdapl_ep_input follow = KDAPL_EP_NR_INPUTS;
 	struct kdapl_conn *conn = ep->conn;
@@ -155,7 +155,7 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 	kdapl_ep_unlock_dirs(ep);
 
 	if (act & ACT_WORK && conn)
-		kdapl_conn_queue(conn, act & ACT_WORK);
+		kdapl_conn_schedule(conn, act & ACT_WORK);
 	return follow;
 }
 
@@ -208,7 +208,7 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 
 /* ---- the beginning of a connection ---------------------------------- */
 
-/* Nothing was given to the queue of a new connection. */
+/* Nothing was given to the queue pair of a new connection. */
 static void ep_start_count(struct kdapl_ep *ep)
 {
 	kdapl_ep_lock_dirs(ep);
@@ -220,7 +220,7 @@ static void ep_start_count(struct kdapl_ep *ep)
 	kdapl_ep_unlock_dirs(ep);
 }
 
-/* One of @dir's held receives goes to the queue. */
+/* One of @dir's held receives goes to the queue pair. */
 static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 {
 	u32 i = dir->held_first;
@@ -245,8 +245,8 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 }
 
 /*
- * Receives that waited go to the queue of @conn, which @ep has just taken, in
- * order and a batch at a time; until the last of them new ones wait behind them.
+ * Receives that waited go to the queue pair of @conn, which @ep has just taken,
+ * in order and a batch at a time; until the last of them new ones wait behind them.
  * Should the connection end meanwhile, the rest stays held and is flushed with
  * it; so it is when a device refuses one, which breaks the connection.
  */
@@ -260,7 +260,7 @@ static void ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 
 	do {
 		spin_lock_irqsave(&dir->lock, flags);
-		/* Set under the lock, before the queue goes. */
+		/* @told is set under the lock, before the queue pair goes. */
 		more = dir->held && !conn->told;
 		for (n = 0; more && !ret && n < KDAPL_DIR_BATCH; n++) {
 			ret = dir_post_one_held(dir, conn);
@@ -287,14 +287,14 @@ static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
  * @conn: without an endpoint yet; a reference is taken on success, and an
  *	  active attempt is started
  * @input: OP_CONNECT, OP_ACCEPT or OP_ACCEPT_OWN
- * @queue: @conn has its queue; the receives held by @ep go there
+ * @with_qp: @conn has its queue pair; the receives held by @ep go there
  *
  * May be called with the handler mutex of @conn's id held.
  *
  * Return: as the table has it; on failure nothing changed.
  */
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
-			  enum kdapl_ep_input input, bool queue)
+			  enum kdapl_ep_input input, bool with_qp)
 {
 	const struct kdapl_ep_cell *cell;
 	unsigned long flags;
@@ -311,27 +311,27 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		kdapl_object_get(&ep->obj);
 		conn->ep = ep;
 		ep_set_peer(ep, conn);
-		if (queue)
+		if (with_qp)
 			ep_start_count(ep);
 		if (conn->active)
-			kdapl_conn_start(conn);
+			kdapl_conn_start_timer(conn);
 		ep_apply(ep, cell, input);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!ret && queue)
+	if (!ret && with_qp)
 		ep_post_held(ep, conn);
 	return ret;
 }
 
 /**
- * kdapl_ep_take_queue - the route is known, the queue is there (RESOLVED)
+ * kdapl_ep_take_qp - the route is known, the queue pair is there (RESOLVED)
  * @ep: in RESOLVING
- * @conn: with its queue made
+ * @conn: with its queue pair made
  *
  * Return: DAT_SUCCESS; anything else: the attempt is over, @conn's work cleans
  * up.
  */
-DAT_RETURN kdapl_ep_take_queue(struct kdapl_ep *ep, struct kdapl_conn *conn)
+DAT_RETURN kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
 	DAT_RETURN ret = RET(ABORT);
 	const struct kdapl_ep_cell *cell;
@@ -348,8 +348,7 @@ DAT_RETURN kdapl_ep_take_queue(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	if (ret)
 		return ret;
 	ep_post_held(ep, conn);
-	return READ_ONCE(conn->told) ? RET(ABORT) :
-				       DAT_SUCCESS;
+	return READ_ONCE(conn->told) ? RET(ABORT) : DAT_SUCCESS;
 }
 
 /**
@@ -374,7 +373,7 @@ bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 	*ret = cell->ret;
 	*conn = cell->ret ? NULL : ep->conn;
 	judged = !*conn || (!(cell->actions & KDAPL_EP_ACT_WAIT) &&
-			    READ_ONCE((*conn)->done));
+			    kdapl_conn_is_over(*conn));
 	if (!judged) {
 		kdapl_conn_get(*conn);
 	} else if (!cell->ret) {

@@ -2,7 +2,7 @@
 /*
  * dat_ep_connect, dat_ep_dup_connect and dat_ep_disconnect: what they check, and
  * how a connection begins.  The table decides (ep_apply.c), the work item of the
- * connection does the rest (conn.c).
+ * connection does the rest (conn_work.c).
  *
  * Callers: the faces.
  */
@@ -72,12 +72,17 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 	memcpy(conn->out, data, size);
 	conn->out_len = size;
 
-	err = kdapl_conn_open(conn);
+	err = kdapl_id_open(conn);
 	if (err) {
 		ret = RET_NO_RESOURCE(TEP);
 		goto put;
 	}
+	/* The attempt may be over before we have begun to resolve. */
+	kdapl_id_use(conn);
 	ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT, false);
+	if (!ret)
+		kdapl_conn_resolve(conn);
+	kdapl_id_unuse(conn);
 	if (ret)
 		kdapl_conn_destroy_id(conn);
 put:

@@ -335,7 +335,7 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	 */
 	kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&evd->lock, *flags);
-	kdapl_conn_input(conn, input);
+	kdapl_conn_input(conn, input, 0);
 	kdapl_conn_put(conn);
 	spin_lock_irqsave(&evd->lock, *flags);
 	return WC_TELL;

@@ -14,20 +14,25 @@
  * connection's id keeps a reference of @conn until cm->destroy() returned.
  */
 
-/* Anything that is an input of the endpoint table by itself. */
-void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input);
+/*
+ * Anything that is an input of the endpoint table by itself; @status is the CM
+ * event's, or an errno.
+ */
+void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
+		      int status);
 /*
  * The address was not found in the time given to cm->resolve: the core may ask
  * again.
  */
 void kdapl_conn_unresolved(struct kdapl_conn *conn);
 /*
- * Address and route are known.  The core makes the queue and calls cm->connect.
+ * Address and route are known.  The core makes the queue pair and calls
+ * cm->connect.
  */
 void kdapl_conn_resolved(struct kdapl_conn *conn);
 /*
- * The peer accepted.  The core moves the queue and calls cm->established.
- * @data is the acceptance's private data.
+ * The peer accepted.  The core moves the queue pair and calls
+ * cm->established.  @data is the acceptance's private data.
  */
 void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len);
 /*
@@ -41,7 +46,7 @@ void kdapl_conn_peer_disconnected(struct kdapl_conn *conn);
 /*
  * A request arrived.  Return: 0 and the core owns @id from here on, with *@conn
  * as its context (the glue sets id->context and event handler, and takes the
- * id's reference; *@conn must stay while @id's handler mutex is held); an errno:
+ * id's reference; *@conn stays while @id's handler mutex is held); an errno:
  * the glue refuses the request, the peer sees nobody listening (P7, P10).
  */
 int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,

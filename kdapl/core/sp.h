@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Service points and connection requests: core/sp.c listens and makes the
- * requests, core/cr.c answers them.
+ * Service points and connection requests: sp.c listens, sp_request.c makes the
+ * requests, cr.c answers them.
  */
 #ifndef KDAPL_SP_H
 #define KDAPL_SP_H
@@ -50,8 +50,13 @@ struct kdapl_cr {
 	struct kdapl_event_slot slot;
 };
 
-struct kdapl_sp *kdapl_sp_listening(const struct kdapl_ia *ia, u16 qual);
-int kdapl_sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn);
+/* sp_request.c */
+void kdapl_sp_announce(struct kdapl_sp *sp);
+void kdapl_sp_withdraw(struct kdapl_sp *sp);
+
+/* cr.c */
 struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn);
+struct kdapl_cr *kdapl_cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle);
+void kdapl_cr_end(struct kdapl_cr *cr, bool mark);
 
 #endif /* KDAPL_SP_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * CM ids: kdapl_ib_cm_ops on rdma_cm, called by core/conn.c, sp.c and cr.c; and
- * the event handlers, which call core/input.h.
+ * CM ids: kdapl_ib_cm_ops on rdma_cm, called by the core (conn_id.c, conn_work.c,
+ * conn_cm.c, sp.c, sp_request.c, cr.c); and the event handlers, which call
+ * core/input.h.
  *
  * An id does not own its queue pair: the queue's number goes in with connect
  * and accept, and glue/qp.c moves it (A7, facts 6).  So the active side sees
@@ -10,7 +11,7 @@
  * rdma_cm calls an id's handler with the id's mutex held, one at a time, in a
  * work item that may sleep.  From inside, rdma_connect_locked() and
  * rdma_accept() are right, and rdma_destroy_id() of the same id is a deadlock:
- * ids are destroyed by the core's work items.
+ * ids are destroyed by the work items of their connections.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -41,7 +42,7 @@ MODULE_PARM_DESC(rnr_timer,
  */
 static const u8 reject_mark[4] = { 'k', 'D', 'R', 'J' };
 
-static int set_timers(struct rdma_cm_id *id)
+static int id_set_timers(struct rdma_cm_id *id)
 {
 	int ret;
 
@@ -56,8 +57,8 @@ static int set_timers(struct rdma_cm_id *id)
  * same address (Soft-RoCE over the interface of a hardware one), and rdma_cm
  * goes by the address alone.
  */
-static int bind_device(struct rdma_cm_id *id, struct kdapl_device *dev,
-		       struct net *net, u16 port)
+static int id_bind(struct rdma_cm_id *id, struct kdapl_device *dev,
+		   struct net *net, u16 port)
 {
 	struct sockaddr_storage addr;
 	int ret;
@@ -78,7 +79,7 @@ static int bind_device(struct rdma_cm_id *id, struct kdapl_device *dev,
 	return 0;
 }
 
-static u16 bound_port(const struct rdma_cm_id *id)
+static u16 id_port(const struct rdma_cm_id *id)
 {
 	const struct sockaddr_storage *addr = &id->route.addr.src_addr;
 
@@ -87,8 +88,8 @@ static u16 bound_port(const struct rdma_cm_id *id)
 	return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
 }
 
-static void conn_param(struct rdma_conn_param *to,
-		       const struct kdapl_cm_params *p)
+static void set_conn_param(struct rdma_conn_param *to,
+			   const struct kdapl_cm_params *p)
 {
 	*to = (struct rdma_conn_param) {
 		.private_data = p->private_data,
@@ -111,18 +112,20 @@ static void conn_event(struct kdapl_conn *conn,
 
 	input = kdapl_cm_event_input(event->event, event->status, mark);
 	if (input != KDAPL_CM_NO_INPUT)
-		kdapl_conn_input(conn, input);
+		kdapl_conn_input(conn, input, event->status);
 }
 
 /* Events of a connection's id; never returns an error, which would destroy it. */
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_conn *conn = id->context;
+	int ret;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (rdma_resolve_route(id, ROUTE_TIMEOUT_MS))
-			kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE);
+		ret = rdma_resolve_route(id, ROUTE_TIMEOUT_MS);
+		if (ret)
+			kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE, ret);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		kdapl_conn_resolved(conn);
@@ -154,13 +157,13 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
  * we may have outstanding at the peer.  An error returned from here makes
  * rdma_cm destroy @id, and the peer sees a reject without mark.
  */
-static int request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
+static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 {
 	struct kdapl_sp *sp = id->context;
 	struct kdapl_conn *conn;
 	int ret;
 
-	ret = set_timers(id);
+	ret = id_set_timers(id);
 	if (ret)
 		return ret;
 	ret = kdapl_sp_request(sp, id, p->private_data, p->private_data_len,
@@ -184,7 +187,7 @@ static int sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
-	return request(id, &event->param.conn);
+	return sp_request(id, &event->param.conn);
 }
 
 static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
@@ -196,10 +199,10 @@ static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 	new = rdma_create_id(net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
-	ret = set_timers(new);
+	ret = id_set_timers(new);
 	if (ret)
 		goto err_destroy;
-	ret = bind_device(new, dev, net, 0);
+	ret = id_bind(new, dev, net, 0);
 	if (ret)
 		goto err_destroy;
 
@@ -222,7 +225,7 @@ static int cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 {
 	struct rdma_conn_param param;
 
-	conn_param(&param, p);
+	set_conn_param(&param, p);
 	return rdma_connect_locked(id, &param);
 }
 
@@ -235,7 +238,7 @@ static int cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 {
 	struct rdma_conn_param param;
 
-	conn_param(&param, p);
+	set_conn_param(&param, p);
 	return rdma_accept(id, &param);
 }
 
@@ -274,7 +277,7 @@ static void cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
 
-	/* request() may not have set the context yet. */
+	/* sp_request() may not have set the context yet. */
 	rdma_lock_handler(id);
 	conn = id->context;
 	rdma_unlock_handler(id);
@@ -293,11 +296,11 @@ static int cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	new = rdma_create_id(net, sp_handler, sp, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
-	ret = bind_device(new, dev, net, *port);
+	ret = id_bind(new, dev, net, *port);
 	if (ret)
 		goto err_destroy;
 	/* A request may arrive before the call returns. */
-	*port = bound_port(new);
+	*port = id_port(new);
 	ret = rdma_listen(new, backlog);
 	if (ret)
 		goto err_destroy;

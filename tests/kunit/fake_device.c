@@ -754,7 +754,7 @@ void fake_confirmed(struct fake_id *id)
 void fake_input(struct fake_id *id, enum kdapl_ep_input input)
 {
 	fake_handler_lock(id);
-	kdapl_conn_input(id->conn, input);
+	kdapl_conn_input(id->conn, input, 0);
 	fake_handler_unlock(id);
 }
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the CM tells of a connection (input.h), and what comes of it: the queue pair
+ * is made and moved, the endpoint table gets its input.
+ *
+ * Callers: glue/cm.c, from the callbacks of an id; evd_fifo.c, for what a
+ * completion says.
+ */
+#include "conn.h"
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "ia.h"
+#include "../trace.h"
+
+static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
+{
+	return conn->ia->dev->cm;
+}
+
+/* An id that waits for this and nothing else goes now. */
+static void conn_peer_gone(struct kdapl_conn *conn)
+{
+	kdapl_id_input(conn, KDAPL_ID_IN_PEER_GONE);
+	spin_lock_irq(&conn->ia->linger_lock);
+	if (!list_empty(&conn->linger))
+		kdapl_conn_run(conn);
+	spin_unlock_irq(&conn->ia->linger_lock);
+}
+
+/* The CM has given the connection up: what is told now it does not send. */
+static bool cm_gave_up(enum kdapl_ep_input input)
+{
+	return input == KDAPL_EP_IN_PEER_REJECT ||
+	       input == KDAPL_EP_IN_NON_PEER_REJECT ||
+	       input == KDAPL_EP_IN_UNREACHABLE;
+}
+
+/**
+ * kdapl_conn_input - news of a connection that are an input of the table
+ * @conn: the id's connection
+ * @input: what they mean
+ * @status: of the CM event, or an errno; for the trace
+ *
+ * Context: the id's handler mutex; for ESTABLISHED and BROKEN, which a completion
+ * may tell (evd_fifo.c), any context.
+ */
+void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
+		      int status)
+{
+	trace_kdapl_cm(conn, input, status);
+	/* The end of a request that nobody answered shows at the accept (P56). */
+	if (!conn->ep || cm_gave_up(input))
+		conn_peer_gone(conn);
+	if (conn->ep)
+		kdapl_ep_input(conn->ep, conn, input);
+}
+
+/**
+ * kdapl_conn_confirmed - the peer has confirmed our acceptance
+ * @conn: a passive connection
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_confirmed(struct kdapl_conn *conn)
+{
+	trace_kdapl_established(conn, 0);
+	kdapl_id_input(conn, KDAPL_ID_IN_CONFIRM);
+	kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED, 0);
+}
+
+/**
+ * kdapl_conn_unresolved - the address was not found in the time of the try
+ * @conn: an active attempt
+ *
+ * Context: the id's handler mutex is held.
+ */
+void kdapl_conn_unresolved(struct kdapl_conn *conn)
+{
+	trace_kdapl_resolve(conn, -ETIMEDOUT);
+	if (time_before(jiffies, conn->resolve_until))
+		kdapl_conn_schedule(conn, KDAPL_CONN_RESOLVE);
+	else
+		kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE, -ETIMEDOUT);
+}
+
+/**
+ * kdapl_conn_resolved - address and route are known
+ * @conn: an active attempt
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_resolved(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_cm_params params = {
+		.rd_atomic_in = kdapl_conn_rd_in(ep),
+		.rd_atomic_out = kdapl_conn_rd_out(conn, ep),
+		.private_data = conn->out,
+		.private_data_len = conn->out_len,
+	};
+	int err;
+
+	trace_kdapl_resolve(conn, 0);
+	if (kdapl_conn_make_qp(conn, ep)) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+		return;
+	}
+	/* An attempt that is over meanwhile: the work item sees to the queue pair. */
+	if (kdapl_ep_take_qp(ep, conn))
+		return;
+	params.qp_num = conn->qp.num;
+	err = cm_ops(conn)->connect(conn->id, &params);
+	trace_kdapl_connect(conn, err);
+	if (err)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_UNREACHABLE);
+}
+
+/*
+ * The queue pair can send from here on: a completion that has waited for that may be
+ * seen (pass_gate()).  Whoever looks at one now, under the lock, knows it already.
+ */
+static void evd_wake_waiting(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	bool waiting;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	waiting = evd->waiting;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (waiting)
+		kdapl_evd_kick(evd);
+}
+
+/**
+ * kdapl_conn_answered - the peer accepted
+ * @conn: an active attempt
+ * @data: the acceptance's private data
+ * @len: of @data
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
+{
+	struct kdapl_ep *ep = conn->ep;
+	/*
+	 * Once the queue pair can send, data can confirm the connection, and the
+	 * endpoint may end and let go of its EVD before we are through.
+	 */
+	struct kdapl_evd *evd = ep->recv.evd;
+	int err;
+
+	kdapl_object_get(&evd->obj);
+	/* In place before the first completion can confirm the connection. */
+	conn->in_len = min_t(u8, len, sizeof(conn->in));
+	memcpy(conn->in, data, conn->in_len);
+	err = kdapl_conn_move_qp(conn, ep);
+	if (!err) {
+		err = cm_ops(conn)->established(conn->id);
+		trace_kdapl_established(conn, err);
+	}
+	kdapl_ep_input(ep, conn, err ? KDAPL_EP_IN_NON_PEER_REJECT :
+				       KDAPL_EP_IN_ESTABLISHED);
+	evd_wake_waiting(evd);
+	kdapl_object_put(&evd->obj);
+}
+
+/*
+ * The peer was connected, sent, and has disconnected before anybody looked: what
+ * it sent confirms the connection first (D12, RULING 46).
+ */
+static void conn_confirm_by_data(struct kdapl_conn *conn)
+{
+	struct kdapl_dir *recv = &conn->ep->recv;
+	struct kdapl_evd *evd = NULL;
+
+	/* An endpoint that is not told yet has its EVD, at least until we look. */
+	rcu_read_lock();
+	if (READ_ONCE(recv->await) && !READ_ONCE(conn->told)) {
+		evd = READ_ONCE(recv->evd);
+		if (!refcount_inc_not_zero(&evd->obj.ref))
+			evd = NULL;
+	}
+	rcu_read_unlock();
+	if (!evd)
+		return;
+	kdapl_evd_pull(evd);
+	kdapl_object_put(&evd->obj);
+}
+
+/**
+ * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
+ * @conn: the id's connection
+ *
+ * A5: a queue pair that is in error already was broken, and the peer only reports
+ * it.
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
+{
+	conn_peer_gone(conn);
+	if (conn->ep) {
+		conn_confirm_by_data(conn);
+		kdapl_conn_input(conn, kdapl_conn_qp_in_error(conn) ?
+				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT,
+				 0);
+	}
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The life of a connection's CM id: a table of (state, what happens), and the
+ * users that must be through before the id is destroyed.
+ *
+ * What happens to an id is told by three parties.  CM callbacks hold the handler
+ * mutex of the id.  Operations that work on the id (connect, accept, hand-over)
+ * are its users.  The work item of the connection destroys the id, or has it
+ * disconnect.  Everybody else may only look at the state.
+ *
+ * Callers: conn_work.c, conn_cm.c, ep_connect.c, sp_request.c, cr.c.
+ */
+#include "conn.h"
+#include "ia.h"
+#include "../trace.h"
+
+static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
+{
+	return conn->ia->dev->cm;
+}
+
+/* ---- the table ------------------------------------------------------ */
+
+/*
+ * struct id_cell - what an input does to an id
+ * @allowed: it can happen in this state
+ * @next: the state afterwards
+ * @disconnect: the CM is to tell the peer, or to answer it
+ */
+struct id_cell {
+	bool allowed;
+	u8 next;
+	bool disconnect;
+};
+
+#define GO(state)	{ .allowed = true, .next = KDAPL_ID_##state }
+#define TELL(state)	{ .allowed = true, .next = KDAPL_ID_##state, \
+			  .disconnect = true }
+#define NEVER		{ .allowed = false }
+
+#define ROW(s, open, accept, confirm, disc, peer_gone) \
+	[KDAPL_ID_##s] = { \
+		[KDAPL_ID_IN_OPEN] = open, \
+		[KDAPL_ID_IN_ACCEPT] = accept, \
+		[KDAPL_ID_IN_CONFIRM] = confirm, \
+		[KDAPL_ID_IN_DISCONNECT] = disc, \
+		[KDAPL_ID_IN_PEER_GONE] = peer_gone, \
+		[KDAPL_ID_IN_DESTROY] = GO(DESTROYED), \
+	}
+
+/*
+ * A peer that has our acceptance and has not confirmed it cannot be told to
+ * disconnect yet: the CM disconnects nothing before, although data may have
+ * confirmed the connection.  It is told as soon as it confirms (D35).  A peer that
+ * has gone is answered all the same.
+ */
+static const struct id_cell
+id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
+	/*  state      open      accept        confirm        disconnect     peer gone */
+	ROW(NONE,      GO(OPEN), NEVER,        NEVER,         NEVER,         NEVER),
+	ROW(OPEN,      NEVER,    GO(ACCEPTED), GO(OPEN),      TELL(CLOSING), GO(OVER)),
+	ROW(ACCEPTED,  NEVER,    NEVER,        GO(CONFIRMED), GO(LEAVING),   GO(OVER)),
+	ROW(CONFIRMED, NEVER,    NEVER,        GO(CONFIRMED), TELL(CLOSING), GO(OVER)),
+	ROW(LEAVING,   NEVER,    NEVER,        TELL(CLOSING), GO(LEAVING),   GO(OVER)),
+	ROW(CLOSING,   NEVER,    NEVER,        GO(CLOSING),   GO(CLOSING),   GO(OVER)),
+	ROW(OVER,      NEVER,    GO(OVER),     GO(OVER),      TELL(OVER),    GO(OVER)),
+	ROW(DESTROYED, NEVER,    NEVER,        NEVER,         NEVER,         GO(DESTROYED)),
+};
+
+/* The one writer of the state.  True: the peer is to be told. */
+static bool id_apply(struct kdapl_conn *conn, enum kdapl_id_input input)
+{
+	const struct id_cell *cell = &id_table[conn->id_state][input];
+
+	lockdep_assert_held(&conn->id_lock);
+	if (WARN_ON_ONCE(!cell->allowed))
+		return false;
+	WRITE_ONCE(conn->id_state, cell->next);
+	return cell->disconnect;
+}
+
+static bool id_change(struct kdapl_conn *conn, enum kdapl_id_input input)
+{
+	bool tell;
+
+	spin_lock(&conn->id_lock);
+	tell = id_apply(conn, input);
+	spin_unlock(&conn->id_lock);
+	return tell;
+}
+
+/**
+ * kdapl_id_input - something has happened to an id
+ * @conn: its connection
+ * @input: but for OPEN and DESTROY, which have functions of their own
+ *
+ * Tells the peer when the table says so.  Context: the id's handler mutex is held;
+ * may sleep.
+ */
+void kdapl_id_input(struct kdapl_conn *conn, enum kdapl_id_input input)
+{
+	int err;
+
+	if (!id_change(conn, input))
+		return;
+	err = cm_ops(conn)->disconnect(conn->id);
+	trace_kdapl_disconnect(conn, err);
+}
+
+/* ---- what the state says -------------------------------------------- */
+
+/**
+ * kdapl_id_is_there - is there an id?
+ * @conn: the caller is the one who may destroy it, or one of its users
+ */
+bool kdapl_id_is_there(const struct kdapl_conn *conn)
+{
+	u8 state = READ_ONCE(conn->id_state);
+
+	return state != KDAPL_ID_NONE && state != KDAPL_ID_DESTROYED;
+}
+
+/**
+ * kdapl_id_was_accepted - does the peer have an acceptance of ours?
+ * @conn: the caller is the work item, and nobody uses the id
+ *
+ * One that has gone since does not count: nobody is to be told.
+ */
+bool kdapl_id_was_accepted(const struct kdapl_conn *conn)
+{
+	u8 state = READ_ONCE(conn->id_state);
+
+	return state == KDAPL_ID_ACCEPTED || state == KDAPL_ID_CONFIRMED;
+}
+
+/**
+ * kdapl_id_awaits_peer - must the id stay for the peer's sake?
+ * @conn: the caller is the work item
+ *
+ * We disconnected, or will as soon as the peer confirms: the CM has to repeat what
+ * the peer has not answered.
+ */
+bool kdapl_id_awaits_peer(const struct kdapl_conn *conn)
+{
+	u8 state = READ_ONCE(conn->id_state);
+
+	return state == KDAPL_ID_LEAVING || state == KDAPL_ID_CLOSING;
+}
+
+/* ---- users ---------------------------------------------------------- */
+
+/**
+ * kdapl_id_use - become a user of the id
+ * @conn: its id is there, and nobody can destroy it yet
+ *
+ * Takes a reference of @conn.  Any number of calls need one kdapl_id_unuse() each.
+ */
+void kdapl_id_use(struct kdapl_conn *conn)
+{
+	kdapl_conn_get(conn);
+	spin_lock(&conn->id_lock);
+	conn->id_users++;
+	spin_unlock(&conn->id_lock);
+}
+
+/**
+ * kdapl_id_unuse - be one no longer
+ * @conn: its reference is put
+ *
+ * The caller does not touch the id any more: the unlock of its handler mutex has
+ * returned, too.
+ */
+void kdapl_id_unuse(struct kdapl_conn *conn)
+{
+	bool last;
+
+	spin_lock(&conn->id_lock);
+	last = !--conn->id_users;
+	spin_unlock(&conn->id_lock);
+	if (last)
+		wake_up_all(&conn->wait);
+	kdapl_conn_put(conn);
+}
+
+static bool id_unused(struct kdapl_conn *conn)
+{
+	bool ret;
+
+	spin_lock(&conn->id_lock);
+	ret = !conn->id_users;
+	spin_unlock(&conn->id_lock);
+	return ret;
+}
+
+/**
+ * kdapl_id_wait_unused - wait until the users of the id are through
+ * @conn: nobody becomes one meanwhile
+ *
+ * May sleep; not with the id's handler mutex held.
+ */
+void kdapl_id_wait_unused(struct kdapl_conn *conn)
+{
+	wait_event(conn->wait, id_unused(conn));
+}
+
+/* ---- birth and death ------------------------------------------------ */
+
+/**
+ * kdapl_id_open - make the id of an active connection, bound to a local port
+ * @conn: without an id
+ *
+ * RULING 52: the port is known when the call returns.  May sleep.
+ *
+ * Return: 0 or an errno, and there is no id.
+ */
+int kdapl_id_open(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+	int ret;
+
+	ret = cm_ops(conn)->open(conn, ia->dev, ia->obj.space->net, &conn->id);
+	if (ret)
+		return ret;
+	conn->local_port = kdapl_port_of(&conn->id->route.addr.src_addr);
+	id_change(conn, KDAPL_ID_IN_OPEN);
+	return 0;
+}
+
+/**
+ * kdapl_id_given - the id of a request
+ * @conn: without an id
+ * @id: with the handler mutex held
+ */
+void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id)
+{
+	conn->id = id;
+	id_change(conn, KDAPL_ID_IN_OPEN);
+}
+
+/**
+ * kdapl_id_take_from - an id is handed over
+ * @conn: was given it by kdapl_id_given()
+ * @from: had it, and has none from here on; nobody uses it there
+ *
+ * A peer that gave up is known to @conn as well.  Context: the handler mutex of the
+ * id is held.
+ */
+void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from)
+{
+	if (kdapl_id_over(from))
+		id_change(conn, KDAPL_ID_IN_PEER_GONE);
+	cm_ops(conn)->hand_over(conn->id, conn);
+	from->id = NULL;
+	id_change(from, KDAPL_ID_IN_DESTROY);
+}
+
+/**
+ * kdapl_id_disconnect - tell the peer that the connection ends, or answer it
+ * @conn: the caller is its work item
+ *
+ * Does nothing when the id is gone.  May sleep; not with the id's handler mutex
+ * held.
+ */
+void kdapl_id_disconnect(struct kdapl_conn *conn)
+{
+	if (!kdapl_id_is_there(conn))
+		return;
+	cm_ops(conn)->lock(conn->id);
+	kdapl_id_input(conn, KDAPL_ID_IN_DISCONNECT);
+	cm_ops(conn)->unlock(conn->id);
+}
+
+/**
+ * kdapl_id_destroy - destroy the id, when its users are through
+ * @conn: the caller is its work item
+ *
+ * No callback runs or will run on return.  Does nothing when the id is gone.  May
+ * sleep; not with the id's handler mutex held.
+ */
+void kdapl_id_destroy(struct kdapl_conn *conn)
+{
+	if (!kdapl_id_is_there(conn))
+		return;
+	kdapl_id_wait_unused(conn);
+	cm_ops(conn)->destroy(conn->id);
+	conn->id = NULL;
+	id_change(conn, KDAPL_ID_IN_DESTROY);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The work of one connection, from connect or accept until nothing is left after
+ * the drain (A5, A7).
+ *
+ * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
+ * under the EP's lock and leaves bits in @todo.  The work item does what they say,
+ * one run at a time: once an endpoint has the connection, nobody else destroys its
+ * id or its queue pair.  CM callbacks (conn_cm.c) come in with the id's handler
+ * mutex held, and make or move the queue pair while the attempt is young; the work
+ * item destroys the id, and so waits for them, before it looks at the queue pair
+ * of an attempt.
+ *
+ * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
+ * tear-down of an IA wait for their ends.
+ */
+#include <linux/slab.h>
+#include "conn.h"
+#include "drain.h"
+#include "ep_apply.h"
+#include "ia.h"
+#include "../trace.h"
+
+/* How long an id waits for the peer to answer our disconnect. */
+#define LINGER_LIMIT	(20 * HZ)
+
+/* Upper bound of address resolution; the consumer's timeout may be shorter. */
+#define RESOLVE_LIMIT	msecs_to_jiffies(5000)
+
+/*
+ * The first of several tries, each twice as long.  A neighbour that answers
+ * before the kernel's resolver has put its request on the list is noticed only
+ * when the try is over; on a virtual network that is the rule.
+ */
+#define RESOLVE_FIRST_MS 20
+
+/* ---- resolving ------------------------------------------------------ */
+
+/**
+ * kdapl_conn_resolve - look for the peer's address, for a limited time
+ * @conn: an attempt; the caller is a user of its id, or the work item
+ *
+ * kdapl_conn_resolved() or kdapl_conn_unresolved() follows.  May sleep, not for the
+ * peer.
+ */
+void kdapl_conn_resolve(struct kdapl_conn *conn)
+{
+	long left = conn->resolve_until - jiffies;
+	u32 ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
+	int err;
+
+	/* An abort came first. */
+	if (!kdapl_id_is_there(conn))
+		return;
+	conn->resolve_ms *= 2;
+	err = conn->ia->dev->cm->resolve(conn->id, (struct sockaddr *)&conn->peer,
+					 ms);
+	if (err) {
+		trace_kdapl_resolve(conn, err);
+		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
+	}
+}
+
+/* ---- the end of the id ---------------------------------------------- */
+
+/*
+ * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
+ * and a rejection that follows at its heels, or gets lost, would never be noticed
+ * there: the id stays, and disconnects as soon as the peer has confirmed (D35).
+ */
+static void conn_abort(struct kdapl_conn *conn)
+{
+	/* Whoever is accepting has come to the end of it: we know which it is. */
+	kdapl_id_wait_unused(conn);
+	if (kdapl_id_was_accepted(conn))
+		kdapl_id_disconnect(conn);
+	else
+		kdapl_id_destroy(conn);
+}
+
+static bool conn_lingers(const struct kdapl_conn *conn)
+{
+	return !list_empty(&conn->linger);
+}
+
+/*
+ * Ends the id when the peer has answered, or its time is over; otherwise comes
+ * again.  @conn is on the list before we look, so that a peer who answers
+ * afterwards makes the work item run (conn_cm.c), and so does a close
+ * (kdapl_conn_linger_flush()).
+ */
+static void conn_linger_step(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+	long left = conn->linger_until - jiffies;
+
+	if (kdapl_id_awaits_peer(conn) && !READ_ONCE(ia->closing) && left > 0) {
+		kdapl_conn_run_later(conn, left);
+		return;
+	}
+	kdapl_id_destroy(conn);
+	spin_lock_irq(&ia->linger_lock);
+	list_del_init(&conn->linger);
+	spin_unlock_irq(&ia->linger_lock);
+	kdapl_conn_put(conn);
+}
+
+/* The endpoint is done with @conn.  The id stays if the peer has to answer yet. */
+static void conn_linger(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+
+	/* We look at what an operation may still be about to do. */
+	kdapl_id_wait_unused(conn);
+	if (!kdapl_id_awaits_peer(conn)) {
+		kdapl_id_destroy(conn);
+		return;
+	}
+	kdapl_conn_get(conn);
+	conn->linger_until = jiffies + LINGER_LIMIT;
+	spin_lock_irq(&ia->linger_lock);
+	list_add_tail(&conn->linger, &ia->linger);
+	spin_unlock_irq(&ia->linger_lock);
+}
+
+/* ---- the work item -------------------------------------------------- */
+
+/* Any context; the queue pair is there, so the connection is. */
+static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
+{
+	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);
+
+	switch (event) {
+	case IB_EVENT_QP_FATAL:
+		kdapl_conn_schedule(conn, KDAPL_CONN_FATAL);
+		break;
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		kdapl_conn_schedule(conn, KDAPL_CONN_ERROR);
+		break;
+	default:
+		break;
+	}
+}
+
+/* E70: the device reported it, so there is an asynchronous event as well. */
+static void conn_qp_broken(struct kdapl_conn *conn, DAT_COUNT reason)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (!ep)
+		return;
+	kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
+			     kdapl_handle(&ep->obj), reason);
+	kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+}
+
+/* A step of the drain or flush that is under way; comes again if it must. */
+static void conn_end_step(struct kdapl_conn *conn)
+{
+	unsigned long delay;
+
+	if (conn->doing & KDAPL_EP_ACT_FLUSH)
+		delay = kdapl_flush_step(conn);
+	else
+		delay = kdapl_drain_step(conn);
+	if (delay) {
+		kdapl_conn_run_later(conn, delay);
+	} else if (conn->doing & KDAPL_EP_ACT_FLUSH) {
+		conn->doing = 0;
+		kdapl_conn_drop_qp(conn, conn->ep);
+		conn_linger(conn);
+		/* From here on somebody may reset or free the endpoint. */
+		kdapl_drain_over(conn);
+	} else {
+		conn->doing &= ~KDAPL_EP_ACT_DRAIN;
+	}
+}
+
+static void conn_work(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, work);
+	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
+
+	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH);
+	if (todo & KDAPL_CONN_FATAL)
+		conn_qp_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
+	else if (todo & KDAPL_CONN_ERROR)
+		conn_qp_broken(conn, DAT_EP_OTHER_ERROR);
+
+	if (todo & KDAPL_CONN_DESTROY_ID)
+		kdapl_id_destroy(conn);
+	else if (todo & KDAPL_EP_ACT_ABORT)
+		conn_abort(conn);
+	else if (todo & KDAPL_CONN_RESOLVE)
+		kdapl_conn_resolve(conn);
+	if (todo & KDAPL_EP_ACT_DISC)
+		kdapl_id_disconnect(conn);
+
+	if (conn->doing)
+		conn_end_step(conn);
+	if (conn_lingers(conn))
+		conn_linger_step(conn);
+	kdapl_conn_put(conn);
+}
+
+static void conn_timer(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, timer);
+	s64 left = ktime_us_delta(conn->deadline, ktime_get());
+
+	/* C10: jiffies may have lagged behind when the timer was armed. */
+	if (left > 0 && !READ_ONCE(conn->told)) {
+		queue_delayed_work(kdapl_wq, &conn->timer,
+				   usecs_to_jiffies(left) + 1);
+		return;
+	}
+	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_TIMER);
+	kdapl_conn_put(conn);
+}
+
+/* ---- life ----------------------------------------------------------- */
+
+/**
+ * kdapl_conn_alloc - a connection without endpoint, id or queue pair
+ * @ia: its adapter
+ *
+ * May sleep.  Return: with one reference, or NULL.
+ */
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	conn = kzalloc(sizeof(*conn), kdapl_gfp(ia->obj.space));
+	if (!conn)
+		return NULL;
+	refcount_set(&conn->ref, 1);
+	kdapl_object_get(&ia->obj);
+	conn->ia = ia;
+	conn->qp.event = conn_qp_event;
+	spin_lock_init(&conn->id_lock);
+	mutex_init(&conn->qp_lock);
+	init_waitqueue_head(&conn->wait);
+	INIT_LIST_HEAD(&conn->linger);
+	INIT_DELAYED_WORK(&conn->work, conn_work);
+	INIT_DELAYED_WORK(&conn->timer, conn_timer);
+	conn->resolve_until = jiffies + RESOLVE_LIMIT;
+	conn->resolve_ms = RESOLVE_FIRST_MS;
+	return conn;
+}
+
+/**
+ * kdapl_conn_finish - wait until the queue pair and all that was on it are gone
+ * @conn: its endpoint is in a state that flushes or has flushed
+ *
+ * Drives the work item; does not depend on any other thread polling (A10).
+ * May sleep.
+ */
+void kdapl_conn_finish(struct kdapl_conn *conn)
+{
+	while (!wait_event_timeout(conn->wait, kdapl_conn_is_over(conn), HZ / 20))
+		kdapl_conn_run(conn);
+}
+
+/**
+ * kdapl_conn_destroy_id - destroy the CM id, through the work item
+ * @conn: no endpoint, or one that has flushed
+ *
+ * No callback runs or will run on return.  May sleep; not with the id's handler
+ * mutex held.
+ */
+void kdapl_conn_destroy_id(struct kdapl_conn *conn)
+{
+	kdapl_conn_schedule(conn, KDAPL_CONN_DESTROY_ID);
+	flush_delayed_work(&conn->work);
+}
+
+/**
+ * kdapl_conn_linger_flush - destroy the ids that still wait for their peers
+ * @ia: being closed, or its device removed
+ */
+void kdapl_conn_linger_flush(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	for (;;) {
+		spin_lock_irq(&ia->linger_lock);
+		conn = list_first_entry_or_null(&ia->linger, struct kdapl_conn,
+						linger);
+		if (conn)
+			kdapl_conn_get(conn);
+		spin_unlock_irq(&ia->linger_lock);
+		if (!conn)
+			break;
+		kdapl_conn_destroy_id(conn);
+		kdapl_conn_put(conn);
+	}
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Requests that arrive at a service point: from the CM, or handed over from another
+ * service point (dat_cr_handoff).
+ *
+ * A request becomes a connection without endpoint and a CR that owns it (cr.c), or
+ * is refused as if nobody listened: no room on the CR-EVD (P7), no memory (P10), a
+ * RSP that had its request (P22).
+ *
+ * Callers: glue/cm.c, the faces; sp.c says which service points listen.
+ */
+#include "ep_apply.h"
+#include "evd_fifo.h"
+#include "ia.h"
+#include "sp.h"
+#include "../trace.h"
+
+/* All that listen, of every consumer, for dat_cr_handoff. */
+static LIST_HEAD(listening);
+static DEFINE_MUTEX(listening_lock);	/* a leaf */
+
+/* ---- who listens ---------------------------------------------------- */
+
+/**
+ * kdapl_sp_announce - a service point listens
+ * @sp: its lock is held
+ */
+void kdapl_sp_announce(struct kdapl_sp *sp)
+{
+	lockdep_assert_held(&sp->lock);
+	mutex_lock(&listening_lock);
+	list_add(&sp->on_port, &listening);
+	mutex_unlock(&listening_lock);
+}
+
+/**
+ * kdapl_sp_withdraw - it does not any more, or never did
+ * @sp: its lock is held
+ */
+void kdapl_sp_withdraw(struct kdapl_sp *sp)
+{
+	lockdep_assert_held(&sp->lock);
+	mutex_lock(&listening_lock);
+	list_del_init(&sp->on_port);
+	mutex_unlock(&listening_lock);
+}
+
+/*
+ * The service point that listens at @qual, on the device and in the network
+ * namespace of @ia (P80); of any process, or a kernel consumer.  With a reference,
+ * or NULL.
+ */
+static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, DAT_CONN_QUAL qual)
+{
+	struct kdapl_sp *sp, *found = NULL;
+
+	mutex_lock(&listening_lock);
+	list_for_each_entry(sp, &listening, on_port) {
+		if (sp->qual != qual || sp->obj.ia->dev != ia->dev ||
+		    !net_eq(sp->obj.space->net, ia->obj.space->net))
+			continue;
+		if (refcount_inc_not_zero(&sp->obj.ref))
+			found = sp;
+		break;
+	}
+	mutex_unlock(&listening_lock);
+	return found;
+}
+
+/* ---- arrival -------------------------------------------------------- */
+
+/*
+ * struct request - what arrived
+ * @id: its own CM id, with the handler mutex held
+ * @from: the connection that had it before; NULL: it comes from the CM
+ * @data, @len: private data
+ * @rd_in, @rd_out: RDMA reads that the peer admits, and wants to have outstanding
+ *		    here
+ */
+struct request {
+	struct rdma_cm_id *id;
+	struct kdapl_conn *from;
+	const void *data;
+	u8 len;
+	u8 rd_in;
+	u8 rd_out;
+};
+
+static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
+				       const struct request *r)
+{
+	struct kdapl_conn *conn = kdapl_conn_alloc(sp->obj.ia);
+
+	if (!conn)
+		return NULL;
+	conn->qual = sp->qual;
+	conn->peer = r->id->route.addr.dst_addr;
+	conn->peer_port = kdapl_port_of(&conn->peer);
+	conn->in_len = min_t(u8, r->len, sizeof(conn->in));
+	memcpy(conn->in, r->data, conn->in_len);
+	conn->peer_rd_in = r->rd_in;
+	conn->peer_rd_out = r->rd_out;
+	return conn;
+}
+
+/* The endpoint of a new request, if it is not the consumer's to choose. */
+static int request_ep(struct kdapl_sp *sp, struct kdapl_ep **ep)
+{
+	lockdep_assert_held(&sp->lock);
+	*ep = NULL;
+	if (sp->obj.type == KDAPL_RSP && sp->ep) {
+		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_IN_REQUEST);	/* T5 */
+		*ep = sp->ep;
+		kdapl_object_get(&sp->ep->obj);
+	} else if (sp->obj.type == KDAPL_RSP || sp->flags == DAT_PSP_PROVIDER_FLAG) {
+		*ep = kdapl_ep_create_tentative(sp->obj.ia);
+		if (!*ep)
+			return -ENOMEM;
+		if (sp->obj.type == KDAPL_RSP) {
+			kdapl_object_get(&(*ep)->obj);
+			WRITE_ONCE(sp->ep, *ep);	/* for queries */
+		}
+	}
+	return 0;
+}
+
+static void request_fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr)
+{
+	DAT_CR_ARRIVAL_EVENT_DATA *data =
+		&cr->slot.event.event_data.cr_arrival_event_data;
+
+	cr->slot.event.event_number = DAT_CONNECTION_REQUEST_EVENT;
+	data->sp_handle.psp_handle = kdapl_handle(&sp->obj);
+	data->local_ia_address_ptr = kdapl_address(&sp->obj.ia->addr);
+	data->conn_qual = sp->qual;
+	data->cr_handle = kdapl_handle(&cr->obj);
+}
+
+/* All that can fail, under the lock of @sp; on success there is room for the event. */
+static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
+{
+	int ret;
+
+	lockdep_assert_held(&sp->lock);
+	if (sp->spent || sp->stopped || READ_ONCE(sp->obj.ia->closing))
+		return -ECONNREFUSED;
+	if (!kdapl_evd_reserve(sp->evd))
+		return -ENOBUFS;
+	ret = request_ep(sp, &cr->ep);
+	if (ret) {
+		kdapl_evd_unreserve(sp->evd);
+		return ret;
+	}
+	sp->spent = sp->obj.type == KDAPL_RSP;
+	return 0;
+}
+
+/*
+ * P13, all or nothing: @conn gets the id, and its CR is there for all to see.  One
+ * that is handed over is used by the caller until it has left the handler mutex.
+ */
+static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
+			  struct kdapl_conn *conn, const struct request *r)
+{
+	kdapl_id_given(conn, r->id);
+	if (r->from) {
+		kdapl_id_use(conn);
+		kdapl_id_take_from(conn, r->from);
+	}
+	request_fill_event(sp, cr);
+	kdapl_object_get(&cr->obj);
+	kdapl_object_publish(&cr->obj);
+	trace_kdapl_request(&sp->obj, &cr->obj);
+	/* There is room, and an EVD with a service point cannot be dead. */
+	if (WARN_ON_ONCE(!kdapl_evd_post(sp->evd, &cr->slot)))
+		kdapl_object_put(&cr->obj);
+}
+
+static int sp_take_request(struct kdapl_sp *sp, const struct request *r,
+			   struct kdapl_conn **out)
+{
+	struct kdapl_conn *conn;
+	struct kdapl_cr *cr;
+	int ret;
+
+	conn = request_conn(sp, r);
+	if (!conn)
+		return -ENOMEM;
+	cr = kdapl_cr_alloc(sp->obj.ia, conn);
+	if (!cr) {
+		kdapl_conn_put(conn);
+		return -ENOMEM;
+	}
+	/* Who stops the service point waits for this, and detaches the EVD then. */
+	mutex_lock(&sp->lock);
+	ret = request_admit(sp, cr);
+	if (!ret) {
+		*out = conn;
+		request_raise(sp, cr, conn, r);
+	}
+	mutex_unlock(&sp->lock);
+	if (ret) {
+		kdapl_object_abort(&cr->obj);
+		kdapl_conn_put(conn);
+	}
+	return ret;
+}
+
+/**
+ * kdapl_sp_request - a request arrived
+ * @sp: the service point; it is listening, so it lives
+ * @id: the request's own id; the core's on success
+ * @data: private data
+ * @len: of @data
+ * @peer_rd_in: RDMA reads that the peer admits
+ * @peer_rd_out: RDMA reads that the peer wants to have outstanding here
+ * @out: the connection, @id's context from here on
+ *
+ * Context: the handler mutexes of the listening id and of @id; may sleep.
+ *
+ * Return: 0; -ECONNREFUSED: nobody listens; -ENOBUFS: no room on the CR-EVD;
+ * -ENOMEM.  After an errno nothing has happened here, and the glue refuses the
+ * request.
+ */
+int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
+		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
+		     struct kdapl_conn **out)
+{
+	const struct request r = {
+		.id = id,
+		.data = data,
+		.len = len,
+		.rd_in = peer_rd_in,
+		.rd_out = peer_rd_out,
+	};
+
+	return sp_take_request(sp, &r, out);
+}
+
+/* ---- dat_cr_handoff ------------------------------------------------- */
+
+/*
+ * The request arrives a second time, at @sp (P80).  On success @conn has no id any
+ * more: it is that of the new CR's connection.
+ */
+static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
+{
+	const struct kdapl_cm_ops *cm = conn->ia->dev->cm;
+	struct request r = {
+		.id = conn->id,
+		.from = conn,
+		.data = conn->in,
+		.len = conn->in_len,
+		.rd_in = conn->peer_rd_in,
+		.rd_out = conn->peer_rd_out,
+	};
+	struct kdapl_conn *new;
+	int ret;
+
+	/* It came by a hand-over itself, just now, which still has the mutex. */
+	kdapl_id_wait_unused(conn);
+	/* The active side giving up goes to one of the two, whole. */
+	cm->lock(r.id);
+	ret = sp_take_request(sp, &r, &new);
+	cm->unlock(r.id);
+	if (!ret)
+		kdapl_id_unuse(new);
+	return ret;
+}
+
+/*
+ * The CR's lock is held, and the section of its IA.  What cannot be taken there
+ * for lack of room is refused as it would be on arrival (P83).
+ */
+static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
+{
+	struct kdapl_sp *sp = sp_listening(cr->obj.ia, qual);
+	DAT_RETURN ret;
+	int idx, err;
+
+	if (!sp)
+		return RET_BAD_ARG(2);
+	err = -ECONNREFUSED;
+	ret = kdapl_ia_enter(sp->obj.ia, &idx);
+	if (!ret) {
+		err = sp_hand_over(sp, cr->conn);
+		kdapl_ia_leave(sp->obj.ia, idx);
+	}
+	kdapl_object_put(&sp->obj);
+	/* The device goes, theirs before ours (E71). */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+		return RET(INVALID_STATE);
+	if (err == -ECONNREFUSED)
+		return RET_BAD_ARG(2);
+	kdapl_cr_end(cr, false);
+	return DAT_SUCCESS;
+}
+
+/*
+ * dat_cr_handoff.  The service point may be another process's, in the same network
+ * namespace; the handler mutex of the id is held while it gets the request.
+ */
+DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE handle,
+			    DAT_CONN_QUAL qual)
+{
+	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
+	DAT_RETURN ret;
+	int idx;
+
+	if (!cr)
+		return RET_BAD_HANDLE(CR);
+	ret = kdapl_ia_enter(cr->obj.ia, &idx);
+	if (ret) {
+		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
+		goto put;
+	}
+	mutex_lock(&cr->lock);
+	ret = cr->conn ? cr_hand_over(cr, qual) : RET_BAD_HANDLE(CR);
+	mutex_unlock(&cr->lock);
+	if (!ret)
+		kdapl_object_retire(&cr->obj);
+	kdapl_ia_leave(cr->obj.ia, idx);
+put:
+	kdapl_object_put(&cr->obj);
+	return ret;
+}
