@@ -239,11 +239,17 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 		     const struct kdapl_streams *own)
 {
 	struct kdapl_streams rest;
+	struct ib_cq *ib;
+	u32 size, config;
+	bool changed;
 	int ret;
 
 	if (!kdapl_object_use(&evd->obj))
 		return -ESTALE;
 	mutex_lock(&evd->streams_lock);
+	ib = evd->cq.ib;
+	size = evd->cq.size;
+	config = evd->config;
 	rest = streams_without(&evd->streams, own);
 	ret = -EINVAL;
 	if (!streams_agree(&rest, stream_flags(flags)))
@@ -260,9 +266,11 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 	if (ret)
 		goto err;
 	evd_count_stream(evd, stream, flags, entries, 1);
+	changed = evd->cq.ib != ib || evd->cq.size != size || evd->config != config;
 	mutex_unlock(&evd->streams_lock);
-	/* If somebody waits for events already, a new CQ has to be armed. */
-	kdapl_evd_kick(evd);
+	/* Who waits already has the CQ armed, and for all that is awaited now. */
+	if (changed)
+		kdapl_evd_kick(evd);
 	return 0;
 
 err:
