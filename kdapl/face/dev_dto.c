@@ -15,34 +15,64 @@
 #include "../compat.h"
 #include "../glue/glue.h"
 
-/* A send or receive has no remote buffer: its fields are padding. */
-static int dto_check(const struct kdapl_uapi_dto *dto)
+/**
+ * struct dto_copy - a DTO of a process, where the process cannot change it
+ * @dto: for the core; points to the others
+ * @remote: of an RDMA operation
+ * @segments: as many as @dto says, if that is a number that a DTO can have
+ */
+struct dto_copy {
+	struct kdapl_dto dto;
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_TRIPLET segments[KDAPL_MAX_SGE];
+};
+
+/* What kind it is.  A send or receive has no remote buffer, only padding there. */
+static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 {
-	switch (dto->op) {
+	const DAT_RMR_TRIPLET *remote = &copy->remote;
+
+	switch (op) {
 	case KDAPL_OP_SEND:
+		copy->dto.kind = KDAPL_DTO_SEND;
+		break;
 	case KDAPL_OP_RECV:
-		return dto->rmr_context | dto->target_address |
-		       dto->target_length ? -EINVAL : 0;
+		copy->dto.kind = KDAPL_DTO_RECV;
+		break;
 	case KDAPL_OP_RDMA_READ:
+		copy->dto.kind = KDAPL_DTO_RDMA_READ;
+		return 0;
 	case KDAPL_OP_RDMA_WRITE:
+		copy->dto.kind = KDAPL_DTO_RDMA_WRITE;
 		return 0;
 	default:
 		return -EINVAL;
 	}
+	return remote->rmr_context || remote->target_address ||
+	       remote->segment_length ? -EINVAL : 0;
 }
 
+/*
+ * A null pointer to segments and a number of segments that no DTO may have are
+ * the core's to refuse, before it looks at any segment (mt:T1).
+ */
 static __always_inline int
-segments_get(DAT_LMR_TRIPLET *to, const struct kdapl_uapi_segment __user *from,
-	     u32 count)
+copy_segments(struct dto_copy *copy,
+	      const struct kdapl_uapi_segment __user *from)
 {
-	u32 i;
+	DAT_COUNT i, count = copy->dto.segments;
 
+	copy->dto.iov = from ? copy->segments : NULL;
+	if (!from || count <= 0 || count > KDAPL_MAX_SGE)
+		return 0;
 	if (!user_access_begin(from, count * sizeof(*from)))
 		return -EFAULT;
 	for (i = 0; i < count; i++) {
-		unsafe_get_user(to[i].lmr_context, &from[i].lmr_context, fault);
-		unsafe_get_user(to[i].virtual_address, &from[i].address, fault);
-		unsafe_get_user(to[i].segment_length, &from[i].length, fault);
+		DAT_LMR_TRIPLET *to = &copy->segments[i];
+
+		unsafe_get_user(to->lmr_context, &from[i].lmr_context, fault);
+		unsafe_get_user(to->virtual_address, &from[i].address, fault);
+		unsafe_get_user(to->segment_length, &from[i].length, fault);
 	}
 	user_access_end();
 	return 0;
@@ -54,64 +84,34 @@ fault:
 /*
  * With bottom halves disabled no page is brought in: then -EFAULT may also mean
  * that one was not there just now.
- *
- * A null pointer to segments and a number of segments that no DTO may have are
- * the core's to refuse, before it looks at any segment (mt:T1).
  */
-static __always_inline int dto_get(struct kdapl_uapi_dto *dto,
-				   DAT_LMR_TRIPLET *segments,
-				   const struct kdapl_uapi_dto __user *from)
+static __always_inline int copy_dto(struct dto_copy *copy,
+				    const struct kdapl_uapi_dto __user *from)
 {
+	struct kdapl_dto *dto = &copy->dto;
+	DAT_RMR_TRIPLET *remote = &copy->remote;
+	u64 segments;
+	u32 op;
 	int ret;
 
 	if (!user_access_begin(from, sizeof(*from)))
 		return -EFAULT;
-	unsafe_get_user(dto->op, &from->op, fault);
+	unsafe_get_user(op, &from->op, fault);
 	unsafe_get_user(dto->flags, &from->flags, fault);
-	unsafe_get_user(dto->num_segments, &from->num_segments, fault);
-	unsafe_get_user(dto->rmr_context, &from->rmr_context, fault);
-	unsafe_get_user(dto->segments, &from->segments, fault);
-	unsafe_get_user(dto->cookie, &from->cookie, fault);
-	unsafe_get_user(dto->target_address, &from->target_address, fault);
-	unsafe_get_user(dto->target_length, &from->target_length, fault);
+	unsafe_get_user(dto->segments, &from->num_segments, fault);
+	unsafe_get_user(remote->rmr_context, &from->rmr_context, fault);
+	unsafe_get_user(segments, &from->segments, fault);
+	unsafe_get_user(dto->cookie.as_64, &from->cookie, fault);
+	unsafe_get_user(remote->target_address, &from->target_address, fault);
+	unsafe_get_user(remote->segment_length, &from->target_length, fault);
 	user_access_end();
 
-	ret = dto_check(dto);
-	if (ret || !dto->segments || dto->num_segments <= 0 ||
-	    dto->num_segments > KDAPL_MAX_SGE)
-		return ret;
-	return segments_get(segments, u64_to_user_ptr(dto->segments),
-			    dto->num_segments);
+	dto->remote = remote;
+	ret = copy_set_kind(copy, op);
+	return ret ?: copy_segments(copy, u64_to_user_ptr(segments));
 fault:
 	user_access_end();
 	return -EFAULT;
-}
-
-static __always_inline DAT_RETURN
-dto_post(struct kdapl_file *file, DAT_EP_HANDLE ep,
-	 const struct kdapl_uapi_dto *from, const DAT_LMR_TRIPLET *segments)
-{
-	static const u8 kinds[] = {
-		[KDAPL_OP_SEND] = KDAPL_DTO_SEND,
-		[KDAPL_OP_RECV] = KDAPL_DTO_RECV,
-		[KDAPL_OP_RDMA_READ] = KDAPL_DTO_RDMA_READ,
-		[KDAPL_OP_RDMA_WRITE] = KDAPL_DTO_RDMA_WRITE,
-	};
-	const DAT_RMR_TRIPLET remote = {
-		.rmr_context = from->rmr_context,
-		.target_address = from->target_address,
-		.segment_length = from->target_length,
-	};
-	const struct kdapl_dto dto = {
-		.kind = kinds[from->op],
-		.segments = from->num_segments,
-		.iov = from->segments ? segments : NULL,
-		.cookie = { .as_64 = from->cookie },
-		.remote = &remote,
-		.flags = from->flags,
-	};
-
-	return kdapl_ep_post(&file->space, ep, &dto);
 }
 
 /*
@@ -124,27 +124,26 @@ dto_post(struct kdapl_file *file, DAT_EP_HANDLE ep,
  * its completion keeps it busy.  So it runs in local_bh_enable(), at once, for
  * all DTOs of the call.
  */
-static __always_inline int dtos_post(struct kdapl_file *file,
-				      struct kdapl_uapi_post *arg)
+static __always_inline int post_dtos(struct kdapl_file *file,
+				     struct kdapl_uapi_post *arg)
 {
-	DAT_LMR_TRIPLET segments[KDAPL_MAX_SGE] kdapl_uninitialized;
 	const struct kdapl_uapi_dto __user *from = u64_to_user_ptr(arg->dtos);
-	struct kdapl_uapi_dto dto kdapl_uninitialized;
+	struct dto_copy copy kdapl_uninitialized;
 	int ret = 0;
 
 	local_bh_disable();
 	for (; arg->done < arg->count; arg->done++, from++) {
-		ret = dto_get(&dto, segments, from);
+		ret = copy_dto(&copy, from);
 		if (unlikely(ret == -EFAULT)) {
 			/* Once more, now that a page can be brought in. */
 			local_bh_enable();
-			ret = dto_get(&dto, segments, from);
+			ret = copy_dto(&copy, from);
 			local_bh_disable();
 		}
 		if (ret)
 			break;
-		arg->ret = dto_post(file, kdapl_dev_handle(arg->ep), &dto,
-				    segments);
+		arg->ret = kdapl_ep_post(&file->space,
+					 kdapl_dev_handle(arg->ep), &copy.dto);
 		if (arg->ret != DAT_SUCCESS)
 			break;
 	}
@@ -176,7 +175,7 @@ int kdapl_dev_post(struct kdapl_file *file, struct kdapl_uapi_post __user *uarg)
 		return -EINVAL;
 	arg.ret = DAT_SUCCESS;
 	arg.done = 0;
-	ret = arg.count <= KDAPL_UAPI_MAX_DTOS ? dtos_post(file, &arg) : -EINVAL;
+	ret = arg.count <= KDAPL_UAPI_MAX_DTOS ? post_dtos(file, &arg) : -EINVAL;
 
 	if (!user_access_begin(uarg, sizeof(*uarg)))
 		return -EFAULT;
