@@ -369,7 +369,7 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 
 	*lmr_handle = kdapl_handle(&lmr->obj);
 	if (lmr_context)
-		*lmr_context = lmr->context;
+		*lmr_context = kdapl_lmr_context(&lmr->obj);
 	if (rmr_context)
 		*rmr_context = lmr->rmr_context;
 	if (registered_size)
@@ -390,7 +390,7 @@ static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->length = lmr->length;
 	param->pz_handle = kdapl_handle(&lmr->pz->obj);
 	param->mem_priv = lmr->privileges;
-	param->lmr_context = lmr->context;
+	param->lmr_context = kdapl_lmr_context(&lmr->obj);
 	param->rmr_context = lmr->rmr_context;
 	param->registered_size = lmr->length;
 	param->registered_address = lmr->start;
@@ -475,10 +475,11 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	struct kdapl_ia *ia = lmr->obj.ia;
 	u32 lkey = READ_ONCE(lmr->lkey);
 
+	/* From here on no post finds the LMR. */
+	WRITE_ONCE(lmr->context, 0);
 	/*
-	 * No post finds the LMR any more; those that did have handed its key to
-	 * the device, or never will (mt:T12).  Programs register and free often:
-	 * do not wait for long.
+	 * Those that found it have handed its key to the device, or never will
+	 * (mt:T12).  Programs register and free often: do not wait for long.
 	 */
 	synchronize_rcu_expedited();
 	/* The handle is retired last: until then the device's removal waits for us. */

@@ -34,7 +34,8 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @length: registered bytes
  * @privileges: as asked; what sinks and binds are checked against (mt:T30, mt:M31)
  * @lkey: the device's key; 0 once the device is gone
- * @context: the lmr_context, key in kdapl_space.lmrs
+ * @context: the lmr_context, by which posts find it; 0, which is none, from the
+ *	     beginning of its end
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @region: NULL once the device is gone
  * @share: of @region
@@ -98,20 +99,22 @@ static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 {
 	struct kdapl_object *obj;
 
+	struct kdapl_lmr *lmr;
+
 	obj = kdapl_slot_object(space, context & (BIT(KDAPL_INDEX_BITS) - 1));
-	if (unlikely(!obj || obj->token >> 56 != KDAPL_LMR ||
-		     kdapl_lmr_context(obj) != context ||
-		     kdapl_object_dead(obj)))
+	if (unlikely(!obj || obj->type != KDAPL_LMR))
 		return NULL;
-	return container_of(obj, struct kdapl_lmr, obj);
+	lmr = container_of(obj, struct kdapl_lmr, obj);
+	return likely(READ_ONCE(lmr->context) == context) ? lmr : NULL;
 }
 
 static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
 				    const DAT_LMR_TRIPLET *segment)
 {
+	/* Larger than any length for an address below the start. */
 	u64 offset = segment->virtual_address - lmr->start;
 
-	return segment->virtual_address >= lmr->start && offset <= lmr->length &&
+	return offset <= lmr->length &&
 	       segment->segment_length <= lmr->length - offset;
 }
 

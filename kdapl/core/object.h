@@ -234,12 +234,6 @@ static inline bool kdapl_object_use(struct kdapl_object *obj)
 	return atomic_inc_unless_negative(&obj->users);
 }
 
-/* Was it killed (kdapl_object_kill)? */
-static inline bool kdapl_object_dead(const struct kdapl_object *obj)
-{
-	return atomic_read(&obj->users) < 0;
-}
-
 static inline void kdapl_object_unuse(struct kdapl_object *obj)
 {
 	atomic_dec(&obj->users);
