@@ -28,6 +28,9 @@ struct kdapl_cookie_ring {
 	u8 nr_sge[];
 };
 
+/* In the place of a ring without cookies, so that a post need not ask for it. */
+static struct kdapl_cookie never_free = { .busy = true };
+
 static void ring_free(struct kdapl_cookie_ring *ring)
 {
 	kvfree(ring->lkeys);
@@ -139,7 +142,7 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 		swap(unused, dir->rings->former);
 	ring->former = dir->rings;
 	dir->rings = ring;
-	dir->ring = ring->cookies;
+	dir->ring = size ? ring->cookies : &never_free;
 	dir->sge = ring->sge;
 	dir->lkeys = ring->lkeys;
 	dir->nr_sge = ring->nr_sge;
@@ -162,4 +165,5 @@ void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 	INIT_LIST_HEAD(&dir->late);
 	dir->ep = ep;
 	dir->is_recv = is_recv;
+	dir->ring = &never_free;
 }

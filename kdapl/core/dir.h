@@ -39,7 +39,8 @@ enum kdapl_gate {
  * @completed: of those, completions seen; under @evd's lock
  * @held: receives waiting for a queue pair, from @ring[@held_first] on
  * @late: posts of KDAPL_GATE_LATE
- * @ring: @size cookies, used round; @next is the next one
+ * @ring: @size cookies, used round, or a busy one for a size of 0; @next is the
+ *	  next one
  * @max_sge: segments of one post at most
  * @sge: segments of held receives, @max_sge per cookie; NULL for requests
  * @lkeys: keys of requests on the queue pair, @max_sge per cookie, where

@@ -24,7 +24,10 @@
 #include "../compat.h"
 #include "../trace.h"
 
-/* The local segments of a DTO as the device is told of them. */
+/*
+ * The local segments of a DTO as the device is told of them.  Given to functions by
+ * value, so that the compiler can keep the fields in registers.
+ */
 struct post_segments {
 	struct ib_sge *sge;
 	u32 nr;
@@ -58,9 +61,7 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 	lmr = kdapl_lmr_peek(ep->obj.space, segment->lmr_context);
 	if (unlikely(!lmr))
 		return protection_violation(sink);
-	/* No message is as long as sge->length cannot tell (mt:T6). */
-	if (unlikely(!kdapl_lmr_inside(lmr, segment) ||
-		     segment->segment_length > U32_MAX))
+	if (unlikely(!kdapl_lmr_inside(lmr, segment)))
 		return RET_BAD_ARG(3);
 	if (unlikely(lmr->pz != READ_ONCE(ep->pz)))
 		return protection_violation(sink);
@@ -68,6 +69,7 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 
 	sge->addr = segment->virtual_address;
+	/* No message is longer than sge->length can tell: see check_segments(). */
 	sge->length = segment->segment_length;
 	sge->lkey = READ_ONCE(lmr->lkey);
 	return DAT_SUCCESS;
@@ -75,54 +77,60 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 
 static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 						 const struct kdapl_dto *dto,
+						 enum kdapl_dto_kind kind,
 						 struct post_segments *to)
 {
-	bool sink = dto->kind == KDAPL_DTO_RECV || dto->kind == KDAPL_DTO_RDMA_READ;
-	u64 max = ep->limits[dto->kind].max_length;
+	bool sink = kind == KDAPL_DTO_RECV || kind == KDAPL_DTO_RDMA_READ;
+	const DAT_LMR_TRIPLET *segment = dto->iov;
+	const DAT_LMR_TRIPLET *end = segment + dto->segments;
+	u64 left = ep->limits[kind].max_length;
+	struct ib_sge *sge = to->sge;
 	DAT_RETURN ret;
-	int i;
 
-	for (i = 0; i < dto->segments; i++) {
-		const DAT_LMR_TRIPLET *segment = &dto->iov[i];
-
+	for (; segment != end; segment++) {
 		if (unlikely(!segment->segment_length))
 			continue;	/* mt:T3 */
-		ret = check_segment(ep, segment, sink, &to->sge[to->nr]);
+		ret = check_segment(ep, segment, sink, sge);
 		if (unlikely(ret))
 			return ret;
-		if (unlikely(segment->segment_length > max - to->length))
+		if (unlikely(segment->segment_length > left))
 			return RET_BAD_ARG(3);	/* mt:T6 */
-		to->length += segment->segment_length;
-		to->nr++;
+		left -= segment->segment_length;
+		sge++;
 	}
+	to->nr = sge - to->sge;
+	to->length = ep->limits[kind].max_length - left;
 	return DAT_SUCCESS;
 }
 
-/* mt:T33: a read fetches the remote length, spread over the local segments. */
-static void segments_trim(struct post_segments *to, u64 length)
+/*
+ * mt:T33: a read fetches the remote length, spread over the local segments.
+ * Return: how many of them it needs.
+ */
+static noinline u32 segments_trim(struct post_segments from, u64 length)
 {
-	u64 left = length;
 	u32 i;
 
-	for (i = 0; i < to->nr && left; i++) {
-		to->sge[i].length = min_t(u64, to->sge[i].length, left);
-		left -= to->sge[i].length;
+	for (i = 0; i < from.nr && length; i++) {
+		from.sge[i].length = min_t(u64, from.sge[i].length, length);
+		length -= from.sge[i].length;
 	}
-	to->nr = i;
-	to->length = length;
+	return i;
 }
 
 /* The remote segment of an RDMA operation against the local ones. */
-static noinline DAT_RETURN check_lengths(const struct kdapl_dto *dto,
-					 struct post_segments *to)
+static __always_inline DAT_RETURN check_lengths(const struct kdapl_dto *dto,
+						enum kdapl_dto_kind kind,
+						struct post_segments *to)
 {
 	u64 remote = dto->remote->segment_length;
 
-	if (dto->kind == KDAPL_DTO_RDMA_WRITE)
+	if (kind == KDAPL_DTO_RDMA_WRITE)
 		return remote < to->length ? RET(LENGTH_ERROR) : DAT_SUCCESS;
 	if (to->length < remote)
 		return RET(LENGTH_ERROR);
-	segments_trim(to, remote);
+	to->nr = segments_trim(*to, remote);
+	to->length = remote;
 	return DAT_SUCCESS;
 }
 
@@ -135,10 +143,11 @@ static bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
 /* Everything that can be judged without the endpoint's state (RULING 35). */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
+					    enum kdapl_dto_kind kind,
 					    struct post_segments *to)
 {
-	const struct kdapl_dto_limits *limits = &ep->limits[dto->kind];
-	bool rdma = kind_is_rdma(dto->kind);
+	const struct kdapl_dto_limits *limits = &ep->limits[kind];
+	bool rdma = kind_is_rdma(kind);
 	DAT_RETURN ret;
 
 	if (unlikely((u32)dto->segments > limits->max_iov))
@@ -149,10 +158,10 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 		return RET_BAD_ARG(5);
 	if (unlikely((u32)dto->flags & ~limits->flags))
 		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(ep, dto, to);
+	ret = check_segments(ep, dto, kind, to);
 	if (unlikely(ret) || !rdma)
 		return ret;
-	return check_lengths(dto, to);
+	return check_lengths(dto, kind, to);
 }
 
 /* E18: the completion of a bind goes only where it is expected. */
@@ -186,12 +195,9 @@ static DAT_RETURN check_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 static __always_inline struct kdapl_cookie *
 cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS flags)
 {
-	struct kdapl_cookie *cookie;
 	u32 i = dir->next;
+	struct kdapl_cookie *cookie = &dir->ring[i];
 
-	if (unlikely(!dir->size))
-		return NULL;
-	cookie = &dir->ring[i];
 	/* Pairs with cookie_release() in evd_fifo.c: its old event was read before. */
 	if (unlikely(smp_load_acquire(&cookie->busy)))
 		return NULL;
@@ -211,46 +217,46 @@ static void cookie_put_back(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 	dir->next = cookie - dir->ring;
 }
 
-static void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-		      const struct post_segments *from)
+static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
+			     struct post_segments from)
 {
 	u32 i = cookie - dir->ring, n;
+	u32 *lkeys = &dir->lkeys[i * dir->max_sge];
 
-	for (n = 0; n < from->nr; n++)
-		dir->lkeys[i * dir->max_sge + n] = from->sge[n].lkey;
-	dir->nr_sge[i] = from->nr;
+	for (n = 0; n < from.nr; n++)
+		lkeys[n] = from.sge[n].lkey;
+	dir->nr_sge[i] = from.nr;
 }
 
 static void hold_receive(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-			 const struct post_segments *from)
+			 struct post_segments from)
 {
 	u32 i = cookie - dir->ring;
 
 	if (!dir->held++)
 		dir->held_first = i;
-	memcpy(&dir->sge[i * dir->max_sge], from->sge,
-	       from->nr * sizeof(*from->sge));
-	dir->nr_sge[i] = from->nr;
+	memcpy(&dir->sge[i * dir->max_sge], from.sge, from.nr * sizeof(*from.sge));
+	dir->nr_sge[i] = from.nr;
 }
 
 /* ---- under the lock of the direction -------------------------------- */
 
-static int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cookie,
-			const struct post_segments *from)
+static inline int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cookie,
+			       struct post_segments from)
 {
 	struct ib_recv_wr wr = {
 		.wr_id = (uintptr_t)cookie,
-		.sg_list = from->sge,
-		.num_sge = from->nr,
+		.sg_list = from.sge,
+		.num_sge = from.nr,
 	};
 
 	return ib_post_recv(qp, &wr, NULL);
 }
 
 /* A4: always signalled; suppression is done when the completion comes in. */
-static int post_request(struct ib_qp *qp, const struct kdapl_cookie *cookie,
-			const struct kdapl_dto *dto,
-			const struct post_segments *from)
+static inline int post_request(struct ib_qp *qp, const struct kdapl_cookie *cookie,
+			       const struct kdapl_dto *dto,
+			       struct post_segments from)
 {
 	static const u8 opcodes[] = {
 		[KDAPL_DTO_SEND] = IB_WR_SEND,
@@ -262,8 +268,8 @@ static int post_request(struct ib_qp *qp, const struct kdapl_cookie *cookie,
 
 	wr.wr.next = NULL;
 	wr.wr.wr_id = (uintptr_t)cookie;
-	wr.wr.sg_list = from->sge;
-	wr.wr.num_sge = from->nr;
+	wr.wr.sg_list = from.sge;
+	wr.wr.num_sge = from.nr;
 	wr.wr.opcode = opcodes[dto->kind];
 	wr.wr.send_flags = IB_SEND_SIGNALED;
 	wr.wr.ex.imm_data = 0;
@@ -286,10 +292,21 @@ static DAT_RETURN post_failed(int error)
 	return error == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
 }
 
+/* The gate is not open: may the post be put aside? */
+static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
+				       const struct kdapl_dir *dir)
+{
+	if (dir->gate == KDAPL_GATE_REFUSE)
+		return dir->refusal;
+	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
+		return RET(INVALID_STATE);	/* E71 */
+	return DAT_SUCCESS;
+}
+
 /* The gate is not open: the post is held, late, or flushed at once. */
-static noinline DAT_RETURN post_aside(struct kdapl_ep *ep, struct kdapl_dir *dir,
+static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
-				      const struct post_segments *from)
+				      struct post_segments from)
 {
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
@@ -307,36 +324,39 @@ static noinline DAT_RETURN post_aside(struct kdapl_ep *ep, struct kdapl_dir *dir
 static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 					   struct kdapl_dir *dir,
 					   const struct kdapl_dto *dto,
-					   const struct post_segments *from)
+					   enum kdapl_dto_kind kind,
+					   struct post_segments from)
 {
 	struct kdapl_cookie *cookie;
+	DAT_RETURN ret;
 	int err;
 
 	lockdep_assert_held(&dir->lock);
-	if (unlikely(dir->gate == KDAPL_GATE_REFUSE))
-		return dir->refusal;
+	if (unlikely(dir->gate != KDAPL_GATE_POST)) {
+		ret = check_aside(ep, dir);
+		if (ret)
+			return ret;
+	}
 	/* check_dto() saw the attributes without the lock; a modify may have come. */
-	if (unlikely(from->nr > dir->max_sge))
+	if (unlikely(from.nr > dir->max_sge))
 		return RET_BAD_ARG(2);
-	if (unlikely(dto->kind == KDAPL_DTO_RDMA_READ &&
-		     !ep->attr.max_rdma_read_out))
+	if (unlikely(kind == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out))
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	if (unlikely(dir->gate == KDAPL_GATE_HOLD &&
-		     READ_ONCE(ep->obj.ia->removed)))
-		return RET(INVALID_STATE);		/* E71 */
-	cookie = cookie_take(dir, dto->cookie.as_64, from->length, dto->flags);
+	/* How long the message is that a receive takes is known when it has come. */
+	cookie = cookie_take(dir, dto->cookie.as_64,
+			     kind == KDAPL_DTO_RECV ? 0 : from.length, dto->flags);
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
 	if (unlikely(dir->gate != KDAPL_GATE_POST))
-		return post_aside(ep, dir, cookie, from);
+		return post_aside(dir, cookie, from);
 
 	/* Before the call: the completion may be there before it returns. */
 	cookie->on_queue = true;
 	dir->posted++;
-	if (dir->lkeys)
+	if (kind != KDAPL_DTO_RECV && dir->lkeys)
 		note_keys(dir, cookie, from);
-	trace_kdapl_post(ep, cookie, dto->kind);
-	err = dto->kind == KDAPL_DTO_RECV ?
+	trace_kdapl_post(ep, cookie, kind);
+	err = kind == KDAPL_DTO_RECV ?
 	      post_receive(ep->conn->qp.ib, cookie, from) :
 	      post_request(ep->conn->qp.ib, cookie, dto, from);
 	if (likely(!err))
@@ -379,7 +399,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_conn *conn, struct kdapl_bind *bind
 static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 			    u64 user, DAT_COMPLETION_FLAGS flags)
 {
-	static const struct post_segments none;
+	const struct post_segments none = {};
 	struct kdapl_dir *dir = &ep->req;
 	struct kdapl_cookie *cookie;
 	DAT_RETURN ret;
@@ -396,12 +416,12 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	cookie->rmr = bind->rmr;
 	cookie->failed = false;
 	if (dir->gate != KDAPL_GATE_POST)
-		return post_aside(ep, dir, cookie, &none);
+		return post_aside(dir, cookie, none);
 
 	cookie->on_queue = true;
 	dir->posted++;
 	if (dir->lkeys)
-		note_keys(dir, cookie, &none);
+		note_keys(dir, cookie, none);
 	trace_kdapl_post(ep, cookie, KDAPL_DTO_BIND);
 	ret = post_bind_wrs(ep->conn, bind, cookie);
 	if (ret) {
@@ -414,6 +434,38 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 }
 
 /* ---- entries -------------------------------------------------------- */
+
+/* @kind is @dto->kind. */
+static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
+					  DAT_EP_HANDLE handle,
+					  const struct kdapl_dto *dto,
+					  enum kdapl_dto_kind kind)
+{
+	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
+	struct post_segments segments = { .sge = sge };
+	struct kdapl_object *obj;
+	struct kdapl_dir *dir;
+	struct kdapl_ep *ep;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	local_irq_save(flags);
+	obj = kdapl_object_peek(space, handle, KDAPL_EP);
+	ret = RET_BAD_HANDLE(EP);
+	if (unlikely(!obj))
+		goto out;
+	ep = kdapl_ep_of(obj);
+	ret = check_dto(ep, dto, kind, &segments);
+	if (unlikely(ret))
+		goto out;
+	dir = kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
+	spin_lock(&dir->lock);
+	ret = post_dto(ep, dir, dto, kind, segments);
+	spin_unlock(&dir->lock);
+out:
+	local_irq_restore(flags);
+	return ret;
+}
 
 /**
  * kdapl_ep_post - dat_ep_post_send, _recv, _rdma_read, _rdma_write
@@ -430,30 +482,12 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto)
 {
-	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
-	struct post_segments segments = { .sge = sge };
-	struct kdapl_object *obj;
-	struct kdapl_dir *dir;
-	struct kdapl_ep *ep;
-	unsigned long flags;
-	DAT_RETURN ret;
-
-	local_irq_save(flags);
-	obj = kdapl_object_peek(space, handle, KDAPL_EP);
-	ret = RET_BAD_HANDLE(EP);
-	if (unlikely(!obj))
-		goto out;
-	ep = kdapl_ep_of(obj);
-	ret = check_dto(ep, dto, &segments);
-	if (unlikely(ret))
-		goto out;
-	dir = dto->kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
-	spin_lock(&dir->lock);
-	ret = post_dto(ep, dir, dto, &segments);
-	spin_unlock(&dir->lock);
-out:
-	local_irq_restore(flags);
-	return ret;
+	/* The compiler leaves out of each way what only the other kinds need. */
+	return dto->kind == KDAPL_DTO_RECV ?
+	       ep_post(space, handle, dto, KDAPL_DTO_RECV) :
+	       dto->kind == KDAPL_DTO_SEND ?
+	       ep_post(space, handle, dto, KDAPL_DTO_SEND) :
+	       ep_post(space, handle, dto, dto->kind);
 }
 
 /**
