@@ -91,15 +91,11 @@ static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 }
 
 static inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
-		     DAT_EVENT *event)
+			    DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 
-	if (unlikely(cookie->rmr)) {
-		fill_bind(evd, cookie, event);
-		return;
-	}
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = kdapl_handle(&evd->obj);
 	dto->ep_handle = kdapl_handle(&cookie->dir->ep->obj);
@@ -108,15 +104,30 @@ static inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	dto->transfered_length = cookie->length;
 }
 
-/* The slot is free for the next post (mt:T13). */
-static inline void cookie_release(struct kdapl_cookie *cookie)
+static void fill_completion(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
+			    DAT_EVENT *event)
+{
+	if (cookie->rmr)
+		fill_bind(evd, cookie, event);
+	else
+		fill_dto(evd, cookie, event);
+}
+
+/* The slot of a DTO is free for the next post (mt:T13). */
+static inline void cookie_free(struct kdapl_cookie *cookie)
+{
+	/* Pairs with cookie_take(): the event was read before the slot is free. */
+	smp_store_release(&cookie->busy, false);
+}
+
+/* The same for what may be a bind, which has a reference to its RMR. */
+static void cookie_release(struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = cookie->rmr;
 
 	cookie->rmr = NULL;
-	/* Pairs with cookie_take(): the event was read before the slot is free. */
-	smp_store_release(&cookie->busy, false);
-	if (unlikely(rmr))
+	cookie_free(cookie);
+	if (rmr)
 		kdapl_object_put(&rmr->obj);
 }
 
@@ -180,7 +191,7 @@ static bool wc_is_invalidate(const struct ib_wc *wc)
 }
 
 /*
- * A success that nobody has to hear of but its consumer, which is nearly every
+ * A DTO's success that nobody has to hear of but its consumer, which is nearly every
  * completion.  The others are judged by wc_judge().
  */
 static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
@@ -190,7 +201,7 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 	return wc->status == IB_WC_SUCCESS && !wc_is_invalidate(wc) &&
 	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
 	       !(cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&
-	       !READ_ONCE(cookie->dir->await) && !evd->waiting;
+	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
 
 /* What has to happen before a completion can be seen */
@@ -285,17 +296,22 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 
 	cookie->on_queue = false;
 	cookie->status = plain ? DAT_DTO_SUCCESS : wc_dat_status(cookie, wc);
-	if (cookie->status != DAT_DTO_SUCCESS)
+	if (!plain && cookie->status != DAT_DTO_SUCCESS)
 		cookie->length = 0;
 	else if (dir->is_recv)
 		cookie->length = wc->byte_len;
 	trace_kdapl_completion(cookie, conn->qp.num, wc->status);
 
-	if (!plain && cookie->status == DAT_DTO_SUCCESS &&
-	    (cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG)) {
+	if (plain) {
+		fill_dto(evd, cookie, event);
+		*notify = cookie_notifies(cookie);
+		cookie_free(cookie);
+		filled = true;
+	} else if (cookie->status == DAT_DTO_SUCCESS &&
+		   (cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG)) {
 		cookie_release(cookie);
 	} else if (event) {
-		fill_dto(evd, cookie, event);
+		fill_completion(evd, cookie, event);
 		*notify = cookie_notifies(cookie);
 		cookie_release(cookie);
 		filled = true;
@@ -306,7 +322,7 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 	}
 
 	WRITE_ONCE(dir->completed, dir->completed + 1);
-	if (unlikely(READ_ONCE(conn->watching)))
+	if (!plain && READ_ONCE(conn->watching))
 		kdapl_conn_run(conn);
 	return filled;
 }
@@ -442,7 +458,7 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 		if (node) {
 			*notify = node->notify;
 			if (node->is_cookie) {
-				fill_dto(evd, kdapl_cookie_of(node), event);
+				fill_completion(evd, kdapl_cookie_of(node), event);
 			} else {
 				*event = kdapl_slot_of(node)->event;
 				event->evd_handle = kdapl_handle(&evd->obj);
