@@ -18,7 +18,7 @@ INSTALL	?= install
 UDEVDIR	?= /lib/udev/rules.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install uninstall demo test kunit stress coverage \
+.PHONY: all modules shim tests install uninstall demo test test-all kunit stress coverage \
 	bench lint doc clean help
 
 all: modules shim
@@ -59,6 +59,9 @@ demo:
 test:
 	@scripts/test
 
+test-all:
+	@scripts/test --all
+
 kunit:
 	@scripts/kunit
 
@@ -93,8 +96,9 @@ help:
 	@echo 'The main job and the tests (as root; they install what is missing):'
 	@echo '  demo       build, boot a virtual machine with two RDMA devices, move'
 	@echo '             data kernel to kernel, application to application, and across'
-	@echo '  test       everything that is tested, in two kernels; the last line is'
-	@echo '             "N passed, N failed"'
+	@echo '  test       all suites, through both faces and in two kernels; the last line'
+	@echo '             is "N passed, N failed"'
+	@echo '  test-all   the same, with each suite in every way: an hour and a half'
 	@echo '  kunit      only the KUnit suites'
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'

@@ -508,8 +508,8 @@ void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 /* ---- running (main.c) --------------------------------------------------- */
 
 /*
- * All scenarios with @only in their line, those of both faces first.  Returns the
- * number of failures.
+ * All scenarios with @only in their line, those of both faces first; "own": those
+ * of this face alone.  Returns the number of failures.
  */
 unsigned int run_scenarios(const char *only);
 /* Those of one table. */

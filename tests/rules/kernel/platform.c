@@ -43,8 +43,10 @@ static size_t text_len;
 
 void say(const char *line)
 {
-	text_len += scnprintf(text + text_len, TEXT_SIZE - text_len, "%s\n",
-			      line);
+	size_t n = scnprintf(text + text_len, TEXT_SIZE - text_len, "%s\n", line);
+
+	/* Pairs with result_show(), which shows whole lines while others are added. */
+	smp_store_release(&text_len, text_len + n);
 	pr_info("kdapl_rules: %s\n", line);
 }
 
@@ -343,9 +345,8 @@ static const struct file_operations run_fops = {
 
 static int result_show(struct seq_file *file, void *unused)
 {
-	mutex_lock(&run_lock);
-	seq_write(file, text, text_len);
-	mutex_unlock(&run_lock);
+	/* Pairs with say(). */
+	seq_write(file, text, smp_load_acquire(&text_len));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(result);
