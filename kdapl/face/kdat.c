@@ -1047,7 +1047,7 @@ static bool watermark_valid(DAT_COUNT mark)
  * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
  * @hard_high_watermark: the same
  *
- * Not offered (srq_watermarks_supported is 0).  Upcall context.  Rules E.12,
+ * Not offered (srq_watermarks_supported is 0).  Process context.  Rules E.12,
  * mt:M66.
  *
  * Return: DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3;
@@ -1057,6 +1057,8 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
 		return INVALID_HANDLE(EP);
 	if (!watermark_valid(soft_high_watermark))
@@ -1458,7 +1460,13 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 }
 EXPORT_SYMBOL(dat_cr_handoff);
 
-/* ---- shared receive queues: not offered, so no handle can name one ------- */
+/*
+ * ---- shared receive queues ----------------------------------------------
+ *
+ * They are not offered, so no handle can name one.  The calls that would sleep
+ * if they were offered are refused in softirq like all such calls (E99), so
+ * that a consumer cannot come to rely on calling them there.
+ */
 
 /**
  * dat_srq_create - make a shared receive queue
@@ -1467,7 +1475,7 @@ EXPORT_SYMBOL(dat_cr_handoff);
  * @srq_attr: attributes
  * @srq_handle: out
  *
- * Not offered (srq_supported is false).  Upcall context.  Rule mt:M48.
+ * Not offered (srq_supported is false).  Process context.  Rule mt:M48.
  *
  * Return: DAT_INVALID_HANDLE/IA, /PZ; DAT_INVALID_PARAMETER/ARG3, /ARG4 for
  * null pointers; DAT_MODEL_NOT_SUPPORTED.
@@ -1475,6 +1483,8 @@ EXPORT_SYMBOL(dat_cr_handoff);
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
 		return INVALID_HANDLE(IA);
 	if (!names(pz_handle, DAT_HANDLE_TYPE_PZ))
@@ -1498,7 +1508,7 @@ EXPORT_SYMBOL(dat_srq_create);
  * @ep_attributes: attributes
  * @ep_handle: out
  *
- * Upcall context.  Rules E.2.
+ * Process context.  Rules E.2.
  *
  * Return: DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN, /SRQ.
  */
@@ -1511,6 +1521,8 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 				  const DAT_EP_ATTR *ep_attributes,
 				  DAT_EP_HANDLE *ep_handle)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
 		return INVALID_HANDLE(IA);
 	if (pz_handle && !names(pz_handle, DAT_HANDLE_TYPE_PZ))
@@ -1567,12 +1579,14 @@ EXPORT_SYMBOL(dat_srq_post_recv);
  * @srq_handle: cannot be good, since no SRQ can be made
  * @srq_max_recv_dto: entries
  *
- * Upcall context.
+ * Process context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return INVALID_HANDLE(SRQ);
 }
 EXPORT_SYMBOL(dat_srq_resize);
@@ -1582,12 +1596,14 @@ EXPORT_SYMBOL(dat_srq_resize);
  * @srq_handle: cannot be good, since no SRQ can be made
  * @low_watermark: buffers
  *
- * Upcall context.
+ * Process context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return INVALID_HANDLE(SRQ);
 }
 EXPORT_SYMBOL(dat_srq_set_lw);
@@ -1596,12 +1612,14 @@ EXPORT_SYMBOL(dat_srq_set_lw);
  * dat_srq_free - free a shared receive queue
  * @srq_handle: cannot be good, since no SRQ can be made
  *
- * Upcall context.
+ * Process context.
  *
  * Return: DAT_INVALID_HANDLE/SRQ.
  */
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
 	return INVALID_HANDLE(SRQ);
 }
 EXPORT_SYMBOL(dat_srq_free);

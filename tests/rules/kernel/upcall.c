@@ -73,7 +73,7 @@ static struct probe {
 	bool in_order;
 	bool alone;
 	DAT_RETURN teardown, free, close, modify;
-	DAT_RETURN rets[40];
+	DAT_RETURN rets[48];
 	unsigned int nr_rets;
 	DAT_RMR_HANDLE rmr;
 } probe;
@@ -270,6 +270,22 @@ static void try_objects(struct pair *link)
 	noted(dat_ep_modify(link->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, &ep));
 }
 
+/* Not offered; each call answers otherwise where it may sleep. */
+static void try_srq(struct pair *link)
+{
+	DAT_EVD_HANDLE evd = link->a.recv;
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+	DAT_SRQ_ATTR *none = NULL;
+
+	noted(dat_srq_create(side_a.ia, side_a.pz, none, &srq));
+	noted(dat_ep_create_with_srq(side_a.ia, side_a.pz, evd, evd, evd, srq,
+				     &node_attr, &srq));
+	noted(dat_srq_resize(srq, 1));
+	noted(dat_srq_set_lw(srq, 1));
+	noted(dat_srq_free(srq));
+	noted(dat_ep_set_watermark(DAT_HANDLE_NULL, 1, 1));
+}
+
 static void try_connections(struct pair *link)
 {
 	DAT_IA_ADDRESS_PTR address = (DAT_IA_ADDRESS_PTR)&side_b.addr;
@@ -309,6 +325,7 @@ static void try_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 	probe.softirq = in_serving_softirq();
 	try_objects(data);
 	try_connections(data);
+	try_srq(data);
 	complete(&probe.done);
 }
 
@@ -323,7 +340,7 @@ static void sleepers_in_softirq(void)
 	if (!probe_wait(&probe.done))
 		return;
 	CHECK(probe.softirq);
-	all_returned(35, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
+	all_returned(41, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
 	/* Nothing has happened to any of them. */
 	OK(node_recv(&link->b, 0, 64, 1));
 	OK(node_send(&link->a, 0, 64, 2, 0));
