@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints, from creation to the last disconnect. post.c has the transfers.
+ * The calls of Endpoints, except those that post (post.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim.h"
 
+/* What nobody can modify; the kernel has no fields for some of it. */
 #define EP_NEVER	(DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |	\
 			 DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |		\
 			 DAT_EP_FIELD_LOCAL_PORT_QUAL |			\
@@ -15,7 +16,11 @@
 			 DAT_EP_FIELD_SRQ_HANDLE |			\
 			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
 
-/* The body of an EP, made when first needed; its lock is held. */
+/*
+ * shim_ep_body - the body of an EP, made when first needed
+ *
+ * The lock of @ep is held. Return: NULL without memory.
+ */
 struct shim_ep *shim_ep_body(struct shim_object *ep)
 {
 	if (!ep->body)
@@ -36,7 +41,12 @@ void shim_ep_body_free(struct shim_object *ep)
 	free(body);
 }
 
-/* The EP that the kernel made for a CR, or the consumer's own. */
+/*
+ * shim_ep_seen - the object of the EP that a CR or RSP is for
+ *
+ * It may be one that the kernel has made for the request, and which the
+ * consumer sees now for the first time.
+ */
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
 {
 	struct shim_object *ep;
@@ -56,7 +66,7 @@ struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
 	return ep;
 }
 
-static void attr_in(struct kdapl_uapi_ep_attr *to, const DAT_EP_ATTR *from)
+static void ep_attr_in(struct kdapl_uapi_ep_attr *to, const DAT_EP_ATTR *from)
 {
 	to->max_message_size = from->max_message_size;
 	to->max_rdma_size = from->max_rdma_size;
@@ -77,7 +87,7 @@ static void attr_in(struct kdapl_uapi_ep_attr *to, const DAT_EP_ATTR *from)
 	to->provider_specific_count = from->ep_provider_specific_count;
 }
 
-static void attr_out(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
+static void ep_attr_out(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
 {
 	to->service_type = from->service_type;
 	to->max_message_size = from->max_message_size;
@@ -100,7 +110,7 @@ static void attr_out(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
 	to->ep_provider_specific = NULL;
 }
 
-/* Three EVDs and a PZ, each may be null; which one is bad? */
+/* The tokens of a PZ and three EVDs, each of which may be null. */
 static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 				DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 				uint64_t tokens[4])
@@ -116,12 +126,6 @@ static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_ep_create - an unconnected EP
- *
- * Codes: INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN;
- * INVALID_PARAMETER/ARG6, /ARG7; INSUFFICIENT_RESOURCES; MODEL_NOT_SUPPORTED.
- */
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
 			 DAT_EVD_HANDLE request_completion_evd_handle,
@@ -151,7 +155,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	arg.connect_evd = tokens[3];
 	if (ep_attributes) {
 		arg.flags = KDAPL_EP_HAS_ATTR;
-		attr_in(&arg.attr, ep_attributes);
+		ep_attr_in(&arg.attr, ep_attributes);
 	}
 	ret = shim_ioctl(KDAPL_IOC_EP_CREATE, &arg, RET_BAD_ARG(6));
 	if (ret)
@@ -166,14 +170,17 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	return DAT_SUCCESS;
 }
 
-static DAT_IA_ADDRESS_PTR address_out(struct sockaddr_storage *to,
-				      const struct kdapl_uapi_addr *from)
+static DAT_IA_ADDRESS_PTR ep_address_out(struct sockaddr_storage *to,
+					 const struct kdapl_uapi_addr *from)
 {
 	shim_addr_out(to, from);
 	return (DAT_IA_ADDRESS_PTR)to;
 }
 
-/* The pointers stay good until the EP is freed. */
+/*
+ * Copies the addresses into the body of the EP, where they stay until it is
+ * freed.
+ */
 static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 				   const struct kdapl_uapi_ep_param *from)
 {
@@ -186,16 +193,15 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 		ret = body ? DAT_SUCCESS : RET_NO_RESOURCE(MEMORY);
 	}
 	if (body) {
-		to->local_ia_address_ptr = address_out(&body->local,
-						       &from->local_address);
-		to->remote_ia_address_ptr = address_out(&body->remote,
-							&from->remote_address);
+		to->local_ia_address_ptr =
+			ep_address_out(&body->local, &from->local_address);
+		to->remote_ia_address_ptr =
+			ep_address_out(&body->remote, &from->remote_address);
 	}
 	shim_unlock(&ep->lock);
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			DAT_EP_PARAM *ep_param)
 {
@@ -224,11 +230,13 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 	ep_param->request_evd_handle = shim_handle(arg.request_evd);
 	ep_param->connect_evd_handle = shim_handle(arg.connect_evd);
 	ep_param->srq_handle = shim_handle(arg.srq);
-	attr_out(&ep_param->ep_attr, &arg.attr);
+	ep_attr_out(&ep_param->ep_attr, &arg.attr);
 	return DAT_SUCCESS;
 }
 
-/* Only what the mask names is looked at; the rest may be anything. */
+/*
+ * Only the fields that the mask names are read; the others may hold anything.
+ */
 static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
 			      const DAT_EP_PARAM *from)
 {
@@ -249,16 +257,10 @@ static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
 	to->request_evd = tokens[2];
 	to->connect_evd = tokens[3];
 	if (mask & DAT_EP_FIELD_EP_ATTR_ALL)
-		attr_in(&to->attr, &from->ep_attr);
+		ep_attr_in(&to->attr, &from->ep_attr);
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_ep_modify - change what the EP's state lets change
- *
- * Codes: INVALID_HANDLE/EP; INVALID_PARAMETER/ARG2, /ARG3; INVALID_STATE (M4 of
- * the endpoint rules).
- */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
@@ -280,7 +282,6 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 	return shim_ioctl(KDAPL_IOC_EP_MODIFY, &arg, RET_BAD_ARG(3));
 }
 
-/* Codes: INVALID_HANDLE/EP. A null pointer is not wanted. */
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
@@ -303,13 +304,6 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_ep_connect - start to connect; the outcome is an event
- *
- * Codes: INVALID_HANDLE/EP; INVALID_PARAMETER/ARG2..ARG8; INVALID_STATE;
- * MODEL_NOT_SUPPORTED; INVALID_ADDRESS; INSUFFICIENT_RESOURCES (E.6 of the
- * endpoint rules).
- */
 DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_IA_ADDRESS_PTR remote_ia_address,
 			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
@@ -334,14 +328,13 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 		return RET_BAD_ARG(2);
 	arg.ep = shim_token(ep);
 	if (!shim_addr_in(&arg.address, remote_ia_address)) {
-		/* The kernel says what it thinks of the family. */
+		/* Not a family of ours; the kernel has the code for that. */
 		arg.address.len = sizeof(*remote_ia_address);
 		memcpy(arg.address.sa, remote_ia_address, arg.address.len);
 	}
 	return shim_ioctl(KDAPL_IOC_EP_CONNECT, &arg, RET_BAD_ARG(6));
 }
 
-/* Codes: as dat_ep_connect, C1..C18 of the endpoint rules. */
 DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
 			      DAT_COUNT private_data_size,
@@ -364,7 +357,6 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, &arg, RET_BAD_ARG(5));
 }
 
-/* Codes: INVALID_HANDLE/EP, INVALID_PARAMETER/ARG2, INVALID_STATE (D1..D4). */
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			     DAT_CLOSE_FLAGS close_flags)
 {
@@ -375,7 +367,6 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 	return shim_flags_call(KDAPL_IOC_EP_DISCONNECT, ep, close_flags);
 }
 
-/* Codes: INVALID_HANDLE/EP, INVALID_STATE (R1..R16). */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -393,7 +384,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	if (ret || before == DAT_EP_STATE_UNCONNECTED)
 		return ret;
 
-	/* R13: the old connection's private data goes with it. */
+	/* The private data of the former connection is gone, too (R13). */
 	shim_lock(&ep->lock);
 	body = ep->body;
 	if (body) {
@@ -405,7 +396,6 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/EP, INVALID_STATE (F1..F5). */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -421,7 +411,9 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-/* Neither count can be told on verbs (RULING 43 of the endpoint rules). */
+/*
+ * Not offered: verbs tell neither count (RULING 43). The kernel is not asked.
+ */
 DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
@@ -433,7 +425,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 	return RET(MODEL_NOT_SUPPORTED);
 }
 
-/* Nobody can count what an EP holds, so there is no mark (mt:M66). */
+/* Not offered, since there are no SRQs (mt:M66). The kernel is not asked. */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)

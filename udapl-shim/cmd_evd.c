@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Event Dispatchers. The kernel fills the ring of an EVD; taking an event is
- * done here, without a system call, and so is the rule that a waiter owns its
- * EVD (E36): the kernel cannot see who takes from the ring.
+ * The calls of Event Dispatchers, except dat_evd_modify_cno() (cno.c).
  *
- * The lock of the EVD is held while the ring is touched, and not while waiting.
+ * The kernel fills the ring of an EVD, and the library takes the events out.
+ * The kernel does not see who takes them; therefore the library keeps the rule
+ * that nobody else may take events while a thread waits (E36). The EVD is
+ * locked whenever its ring is used, and unlocked while a thread waits in the
+ * kernel.
+ *
+ * dat_evd_create(), dat_evd_wait(), and those that set whether an EVD is
+ * waitable or enabled are the user level's own. Where kernel modules have the
+ * call as well, it can here return DAT_INVALID_STATE/EVD_WAITER in addition:
+ * dat_evd_dequeue(), dat_evd_resize() and dat_evd_free(), while a thread waits.
  */
 #include <stdlib.h>
 
 #include "shim.h"
 
-
-/* The object of an EVD that the kernel has just made, with its ring mapped. */
+/* shim_evd_object - make the object of an EVD that the kernel has just made */
 DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 			   const struct kdapl_uapi_ring *ring,
 			   struct shim_object **evdp)
@@ -36,7 +42,12 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 	return DAT_SUCCESS;
 }
 
-/* The kernel's EVD is gone; a waiter finds out when it comes back. */
+/*
+ * shim_evd_body_free - free the body of an EVD that the kernel has destroyed
+ *
+ * A thread that waits in the kernel sees that the body is gone when it comes
+ * back.
+ */
 void shim_evd_body_free(struct shim_object *evd)
 {
 	struct shim_evd *body;
@@ -54,9 +65,9 @@ void shim_evd_body_free(struct shim_object *evd)
 }
 
 /*
- * Locks an EVD; NULL if the handle is bad. What the handle points to is locked
- * first and looked at then: any object of ours can be locked, and the answer does
- * not change any more.
+ * Locks an EVD. Return: NULL if the handle is bad. Any object can be locked,
+ * dead ones too, so the object is locked first and then looked at: while it is
+ * locked its body cannot go away.
  */
 static inline struct shim_object *evd_lock(DAT_EVD_HANDLE handle)
 {
@@ -77,10 +88,18 @@ static void evd_unlock(struct shim_object *evd)
 }
 
 /*
- * dat_evd_create - an EVD for the streams in the flags
+ * dat_evd_create - make an EVD
+ * @ia_handle: an IA
+ * @evd_min_qlen: events that it holds besides completions, 1 .. max_evd_qlen
+ * @cno_handle: a CNO of the same IA, or null
+ * @evd_flags: DAT_EVD_*_FLAG, the streams that may feed it, at least one
+ * @evd_handle: out
  *
- * Codes: INVALID_HANDLE/IA, /CNO; INVALID_PARAMETER/ARG2, /ARG4, /ARG5 (E13,
- * E14); INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
+ * Rules E12..E16.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /CNO; DAT_INVALID_PARAMETER/ARG2
+ * for the length, /ARG4 for the flags, /ARG5 for a null @evd_handle;
+ * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY.
  */
 DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			  DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
@@ -128,7 +147,6 @@ free_evd:
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 			 DAT_EVD_PARAM_MASK evd_param_mask,
 			 DAT_EVD_PARAM *evd_param)
@@ -166,13 +184,6 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_evd_resize - change the length, keeping what is queued
- *
- * Codes: INVALID_HANDLE/EVD_REQUEST; INVALID_PARAMETER/ARG2 (E53);
- * INSUFFICIENT_RESOURCES (E56, E57); INVALID_STATE/EVD_IN_USE (E54),
- * /EVD_WAITER (E55).
- */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
 	struct kdapl_uapi_evd_resize arg = { .qlen = evd_min_qlen };
@@ -202,7 +213,6 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST, INVALID_STATE/EVD_IN_USE, /EVD_WAITER. */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
@@ -223,18 +233,12 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 	if (ret)
 		return ret;
 
-	/* Only one of several frees got here: the kernel lets one succeed. */
+	/* Of several frees at once the kernel lets only one get here. */
 	shim_evd_body_free(evd);
 	shim_object_kill(evd);
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_evd_post_se - queue an event of the consumer's own
- *
- * Codes: INVALID_HANDLE/EVD_REQUEST; INVALID_PARAMETER/ARG1 (E17), /ARG2 (E50);
- * QUEUE_FULL (E51).
- */
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
@@ -252,8 +256,10 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 }
 
 /*
- * The rest of dat_evd_dequeue(): no completion is first in the ring. Asks the
- * kernel for more if the ring is empty. Releases the EVD.
+ * The part of dat_evd_dequeue() for all but completions that are in the ring:
+ * an event of another kind, or an empty ring, where the kernel is asked for
+ * more. Kept out of line, since it would cost every completion. Unlocks the
+ * EVD.
  */
 static __attribute__((noinline)) DAT_RETURN
 evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
@@ -270,12 +276,6 @@ evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_evd_dequeue - take the first event; never waits (E41)
- *
- * Codes: INVALID_HANDLE/EVD_REQUEST; INVALID_PARAMETER/ARG2; QUEUE_EMPTY;
- * INVALID_STATE/EVD_WAITER (E36).
- */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct shim_object *evd = evd_lock(evd_handle);
@@ -306,7 +306,8 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN tell_waitable(const struct shim_object *evd, bool waitable)
+static DAT_RETURN kernel_set_waitable(const struct shim_object *evd,
+				      bool waitable)
 {
 	struct kdapl_uapi_evd_set_waitable arg = {
 		.evd = shim_token(evd),
@@ -317,9 +318,9 @@ static DAT_RETURN tell_waitable(const struct shim_object *evd, bool waitable)
 }
 
 /*
- * Waits in the kernel until there are enough events. The lock is given up
- * meanwhile, the body is there again except with DAT_ABORT: then the EVD went
- * with its IA, nobody else can free it under a waiter.
+ * Waits in the kernel until there are enough events. @evd is locked on entry
+ * and return, and unlocked meanwhile. Its body is gone on return if its IA was
+ * closed, which DAT_ABORT says; nobody else can free an EVD that has a waiter.
  */
 static DAT_RETURN evd_block(struct shim_object *evd,
 			    struct kdapl_uapi_evd_wait *arg)
@@ -335,19 +336,19 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
 		return RET(ABORT);
 	body->waiter = false;
-	/* Who has an event is told of the others. */
+	/* The caller gets an event, and the number of the others with it. */
 	if (!ret)
 		body->withheld = false;
 	if (body->clear_late) {
 		body->clear_late = false;
-		tell_waitable(evd, true);
+		kernel_set_waitable(evd, true);
 	}
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
 		return RET(ABORT);
 	return ret;
 }
 
-/* The lock is held. The first event if there is one already, else waits. */
+/* Takes the first event if there is one already, else waits. @evd is locked. */
 static DAT_RETURN evd_wait(struct shim_object *evd,
 			   struct kdapl_uapi_evd_wait *arg,
 			   struct kdapl_uapi_event *event, DAT_COUNT *more)
@@ -355,7 +356,10 @@ static DAT_RETURN evd_wait(struct shim_object *evd,
 	struct shim_evd *body = evd->body;
 	DAT_RETURN ret;
 
-	/* A threshold of one is good on every EVD, others the kernel judges. */
+	/*
+	 * A threshold of one is legal on every EVD; others the kernel has to
+	 * check.
+	 */
 	if (arg->threshold == 1 &&
 	    shim_ring_take(&body->ring, arg->evd, event)) {
 		*more = shim_ring_count(&body->ring, arg->evd);
@@ -376,12 +380,25 @@ static DAT_RETURN evd_wait(struct shim_object *evd,
 }
 
 /*
- * dat_evd_wait - wait for @threshold events, take the first
+ * dat_evd_wait - wait for events and take the first
+ * @evd_handle: an EVD
+ * @timeout: microseconds, 0 to look once, or DAT_TIMEOUT_INFINITE
+ * @threshold: how many events to wait for, 1 .. the EVD's length; more
+ *	than 1 only if no stream of the EVD has unsignalled or solicited
+ *	completions
+ * @event: out
+ * @n_more_events: out: how many are queued behind @event; after a timeout or a
+ *	signal, how many are queued
  *
- * Codes: INVALID_HANDLE/EVD_REQUEST; INVALID_PARAMETER/ARG3 (E31), /ARG4, /ARG5
- * (E40); INVALID_STATE/EVD_CONFIG_NOTIFY, /EVD_CONFIG_SOLICITED (E31),
- * /EVD_UNWAITABLE (E26, E27), /EVD_WAITER (E36); TIMEOUT_EXPIRED (E33);
- * INTERRUPTED_CALL (E38); ABORT (E39).
+ * Rules E26, E27, E30..E40.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
+ * DAT_INVALID_PARAMETER/ARG3 for the threshold, /ARG4, /ARG5 for null pointers;
+ * DAT_INVALID_STATE with /EVD_CONFIG_NOTIFY or /EVD_CONFIG_SOLICITED for a
+ * threshold that the streams forbid, /EVD_UNWAITABLE, also when the EVD becomes
+ * so during the wait, /EVD_WAITER when another thread waits;
+ * DAT_TIMEOUT_EXPIRED (E33); DAT_INTERRUPTED_CALL after a signal with a handler
+ * (E38); DAT_ABORT when the IA was closed during the wait (E39).
  */
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 			DAT_COUNT threshold, DAT_EVENT *event,
@@ -421,9 +438,11 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 }
 
 /*
- * A waiter that was told to go may not be in the kernel yet. It goes all the
- * same, since the kernel hears of the EVD being waitable again only from the
- * waiter itself (E27).
+ * A thread that called dat_evd_wait() before the EVD became unwaitable has to
+ * return with EVD_UNWAITABLE, even if the EVD is made waitable again before the
+ * thread has reached the kernel (E27). So while there is a waiter, the kernel
+ * is not told that the EVD is waitable again; the waiter does that when it
+ * comes back.
  */
 static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 {
@@ -436,20 +455,31 @@ static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	body = evd->body;
 	body->clear_late = waitable && body->waiter;
 	if (!body->clear_late)
-		ret = tell_waitable(evd, waitable);
+		ret = kernel_set_waitable(evd, waitable);
 	if (!ret)
 		body->unwaitable = !waitable;
 	evd_unlock(evd);
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST (E26, E27). */
+/*
+ * dat_evd_set_unwaitable - forbid waiting
+ *
+ * A thread that waits returns with DAT_INVALID_STATE/EVD_UNWAITABLE. Rules E26,
+ * E27.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
+ */
 DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_set_waitable(evd_handle, false);
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST. */
+/*
+ * dat_evd_clear_unwaitable - allow waiting again
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
+ */
 DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_set_waitable(evd_handle, true);
@@ -462,13 +492,23 @@ static DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle, bool enable)
 	return evd ? shim_cno_enable(evd, enable) : RET_BAD_HANDLE(EVD_REQUEST);
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST (E23, E24, E87). */
+/*
+ * dat_evd_enable - let events trigger the CNO again
+ *
+ * If events are queued the CNO is triggered at once. Rules E23, E24, E87.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
+ */
 DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_enable(evd_handle, true);
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST (E25). */
+/*
+ * dat_evd_disable - keep events from triggering the CNO (E25)
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
+ */
 DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_enable(evd_handle, false);

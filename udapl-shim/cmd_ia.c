@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The registry and the Interface Adapter; handle types and consumer contexts.
+ * The calls of the registry and of Interface Adapters; handle types and
+ * consumer contexts, which are kept in the library.
  *
- * The registry is the kernel's: one entry per RDMA port, no dat.conf. A program
- * opens an entry by its name; everything it makes hangs from the open IA and
- * dies with it at the latest.
+ * The registry is the kernel's list of RDMA ports; there is no dat.conf.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,17 @@
 
 #include "shim.h"
 
-/* What the registry does not have. */
+/* No adapter of that name. */
 #define RET_NOT_FOUND	\
 	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
-/* DAT_SOCK_ADDR has no length; false for families that are not known. */
+/*
+ * shim_addr_in - an address for the kernel
+ *
+ * DAT gives a pointer without a length, so the family says how much to read.
+ *
+ * Return: false for a family whose length is not known.
+ */
 bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from)
 {
 	switch (from->sa_family) {
@@ -33,6 +38,7 @@ bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from)
 	return true;
 }
 
+/* shim_addr_out - an address from the kernel; zeroed if there is none */
 void shim_addr_out(struct sockaddr_storage *to,
 		   const struct kdapl_uapi_addr *from)
 {
@@ -41,9 +47,9 @@ void shim_addr_out(struct sockaddr_storage *to,
 		memcpy(to, from->sa, from->len);
 }
 
-static DAT_RETURN list_out(const struct kdapl_uapi_ia_list *arg,
-			   const struct kdapl_uapi_provider_info *infos,
-			   DAT_PROVIDER_INFO *list[])
+static DAT_RETURN providers_out(const struct kdapl_uapi_ia_list *arg,
+				const struct kdapl_uapi_provider_info *infos,
+				DAT_PROVIDER_INFO *list[])
 {
 	uint32_t i;
 
@@ -61,11 +67,11 @@ static DAT_RETURN list_out(const struct kdapl_uapi_ia_list *arg,
 }
 
 /*
- * dat_registry_list_providers - the IAs that can be opened
+ * dat_registry_list_providers - list the adapters that can be opened
  *
- * Codes: INTERNAL_ERROR, no registry: the module is not loaded, or its device
- * may not be opened (G14); INVALID_PARAMETER/ARG1, fewer places than entries,
- * whose number is told; /ARG2, /ARG3, null (G13).
+ * Return: in addition DAT_INTERNAL_ERROR if there is no registry to ask,
+ * because the module is not loaded or the process may not open its device
+ * (G14).
  */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 				       DAT_COUNT *entries_returned,
@@ -84,7 +90,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 	if (shim_dev_open())
 		return RET(INTERNAL_ERROR);
 
-	/* No machine has more ports than this; a larger array stays unused. */
+	/* No machine has more ports, so a longer list needs no more memory. */
 	arg.max = max_to_return < 4096 ? max_to_return : 4096;
 	if (arg.max)
 		infos = calloc(arg.max, sizeof(*infos));
@@ -94,7 +100,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 	else
 		ret = shim_ioctl(KDAPL_IOC_IA_LIST, &arg, RET_NO_FAULT);
 	if (!ret)
-		ret = list_out(&arg, infos, dat_provider_list);
+		ret = providers_out(&arg, infos, dat_provider_list);
 	if (!ret || ret == RET_BAD_ARG(1))
 		*entries_returned = arg.number;
 
@@ -109,7 +115,10 @@ static DAT_RETURN ia_query(const struct shim_object *ia,
 	return shim_ioctl(KDAPL_IOC_IA_QUERY, arg, RET_NO_FAULT);
 }
 
-/* The objects of an IA that the kernel has just opened. */
+/*
+ * Makes the objects of an IA that the kernel has just opened, and of its
+ * asynchronous EVD.
+ */
 static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
 			     DAT_EVD_HANDLE *async_evd, struct shim_object **iap)
 {
@@ -177,7 +186,10 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 	return DAT_SUCCESS;
 }
 
-/* What the consumer says of its asynchronous EVD (I4..I6). */
+/*
+ * The asynchronous EVD that the consumer gave: one of its own, null to get a
+ * new one, or the constant by which an earlier open has it (I4..I6).
+ */
 static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
 {
 	if (handle == DAT_EVD_ASYNC_EXISTS) {
@@ -188,11 +200,10 @@ static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
 }
 
 /*
- * dat_ia_openv - open an entry of the registry
+ * dat_ia_openv - open an adapter
  *
- * Codes: INVALID_HANDLE/EVD_ASYNC; INVALID_PARAMETER/ARG1..ARG4 (I2, I4, I8);
- * PROVIDER_NOT_FOUND (G9), with NAME_NOT_REGISTERED also when there is no
- * module to ask; INSUFFICIENT_RESOURCES.
+ * Return: in addition DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED if the module
+ * is not loaded or the process may not open its device (G9).
  */
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 			DAT_COUNT asynch_evd_min_qlen,
@@ -225,7 +236,11 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 	return ia_open(&arg, asynch_evd_handle, ia_handle);
 }
 
-/* The kernel has destroyed the object. It dies before it loses its body. */
+/*
+ * Kills an object that the kernel has destroyed with its IA. The object dies
+ * first and loses its body then: whoever locks it and finds it alive may use
+ * the body.
+ */
 static void object_gone(struct shim_object *obj, void *arg)
 {
 	uint32_t type = atomic_load(&obj->type);
@@ -254,10 +269,10 @@ static void object_gone(struct shim_object *obj, void *arg)
 }
 
 /*
- * dat_ia_close - close an IA, abruptly with all that was made on it
+ * dat_ia_close - close an adapter
  *
- * Codes: INVALID_HANDLE/IA; INVALID_PARAMETER/ARG2; INVALID_STATE/IA_IN_USE
- * (I12, I13).
+ * A CNO, of which the kernel does not know, prevents a graceful close as well
+ * (I12). On return no agent runs, except one that has called this itself (I17).
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
@@ -272,7 +287,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 	if (ret)
 		return ret;
 
-	/* The IA first: from here on nothing new is made on it. */
+	/* The IA first: nothing new can be made on it once it is dead. */
 	object_gone(ia, NULL);
 	shim_for_each(ia, object_gone, NULL);
 	return DAT_SUCCESS;
@@ -322,7 +337,9 @@ static void ia_attr_out(DAT_IA_ATTR *to, const struct kdapl_uapi_ia_attr *from,
 static void provider_attr_out(DAT_PROVIDER_ATTR *to,
 			      const struct kdapl_uapi_provider_attr *from)
 {
-	/* Only the header's member is const, what the consumer gave is not. */
+	/*
+	 * DAT's header has the member const; the consumer's structure is not.
+	 */
 	DAT_BOOLEAN *merging = (DAT_BOOLEAN *)to->evd_stream_merging_supported;
 	int i;
 
@@ -364,11 +381,6 @@ static DAT_EVD_HANDLE async_evd_out(uint64_t token)
 	return shim_handle(token);
 }
 
-/*
- * dat_ia_query - attributes of an IA and of its provider
- *
- * Codes: INVALID_HANDLE/IA; INVALID_PARAMETER/ARG3..ARG6 (I20).
- */
 DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_EVD_HANDLE *async_evd_handle,
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
@@ -407,7 +419,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 	return DAT_SUCCESS;
 }
 
-/* Any live object. */
+/* The object that a handle names, whatever its type, or NULL. */
 static struct shim_object *any_object(DAT_HANDLE handle)
 {
 	struct shim_object *obj = shim_points_to_object(handle) ? handle : NULL;
@@ -417,7 +429,6 @@ static struct shim_object *any_object(DAT_HANDLE handle)
 	return obj;
 }
 
-/* Codes: INVALID_HANDLE/HANDLE1, INVALID_PARAMETER/ARG2 (G29). */
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 			       DAT_HANDLE_TYPE *handle_type)
 {
@@ -432,7 +443,6 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/HANDLE1 (G30). */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
 	struct shim_object *obj = any_object(dat_handle);
@@ -443,7 +453,6 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/HANDLE1, INVALID_PARAMETER/ARG2 (G30). */
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
 	struct shim_object *obj = any_object(dat_handle);

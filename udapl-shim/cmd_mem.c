@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Protection Zones and Local Memory Regions.
+ * The calls of Protection Zones and Local Memory Regions. dat_lmr_create() is
+ * the user level's own and told here; kernel modules have dat_lmr_kcreate().
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,13 +10,12 @@
 #include "shim.h"
 
 _Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct kdapl_uapi_segment),
-	       "the consumer's array is passed as it is");
+	       "dat_lmr_sync_* pass the consumer's array as it is");
 _Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) ==
 	       offsetof(struct kdapl_uapi_segment, address), "same");
 _Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) ==
 	       offsetof(struct kdapl_uapi_segment, length), "same");
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2, INSUFFICIENT_RESOURCES. */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
@@ -42,7 +42,6 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/PZ, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 			DAT_PZ_PARAM_MASK pz_param_mask, DAT_PZ_PARAM *pz_param)
 {
@@ -63,7 +62,6 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/PZ, INVALID_STATE/PZ_IN_USE (mt:M3). */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
@@ -78,8 +76,9 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 }
 
 /*
- * Reads what the consumer says is a cookie; it may not be there (mt:M9). A pipe
- * takes it or says EFAULT, where looking at it would end the program.
+ * Copies the cookie of shared memory, whose pointer may be bad (mt:M9). Reading
+ * through such a pointer would kill the program; writing to a pipe from it
+ * fails with EFAULT.
  */
 static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
 			    const DAT_LMR_COOKIE from)
@@ -97,7 +96,7 @@ static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
 	return ret;
 }
 
-/* What the kernel is told of the region; keeps what a query has to show. */
+/* Fills in the region for the kernel, and in @body what a query has to show. */
 static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
 			    struct kdapl_uapi_lmr_create *arg,
 			    struct shim_lmr *body)
@@ -151,10 +150,26 @@ static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
 }
 
 /*
- * dat_lmr_create - register memory
+ * dat_lmr_create - register memory of the process
+ * @ia_handle: an IA
+ * @mem_type: VIRTUAL, LMR or SHARED_VIRTUAL
+ * @region_description: what @mem_type says: an address, an LMR whose memory is
+ *	registered once more, or an address and a cookie, which queries show
+ * @length: bytes, at least 1; unused for an LMR
+ * @pz_handle: a PZ of the IA
+ * @privileges: DAT_MEM_PRIV_*_FLAG
+ * @lmr_handle: out
+ * @lmr_context: NULL, or out: the number of the LMR in segments of posts
+ * @rmr_context: NULL, or out: by which peers name the memory
+ * @registered_length: NULL, or out
+ * @registered_address: NULL, or out
  *
- * Codes: INVALID_HANDLE/IA, /PZ, /LMR; INVALID_PARAMETER/ARG2..ARG7
- * (mt:M6..M17); INSUFFICIENT_RESOURCES (mt:M19); MODEL_NOT_SUPPORTED (mt:M10).
+ * Rules mt:M4..M19.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /LMR;
+ * DAT_INVALID_PARAMETER/ARG2 .. /ARG7; DAT_MODEL_NOT_SUPPORTED (mt:M10);
+ * DAT_INSUFFICIENT_RESOURCES, with /MEMORY also when RLIMIT_MEMLOCK is reached
+ * (mt:M19).
  */
 DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			  DAT_REGION_DESCRIPTION region_description,
@@ -205,7 +220,6 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/LMR, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
@@ -243,7 +257,6 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/LMR, INVALID_STATE/LMR_IN_USE (mt:M22). */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
@@ -264,7 +277,9 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	return DAT_SUCCESS;
 }
 
-/* The kernel takes a bounded number of segments a call. */
+/*
+ * In several calls if need be: the kernel takes a bounded number of segments.
+ */
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 			   const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
 			   uint32_t direction)
@@ -291,7 +306,6 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (mt:M69). */
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
@@ -300,7 +314,6 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 			KDAPL_SYNC_RDMA_READ);
 }
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG2 (mt:M69). */
 DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)

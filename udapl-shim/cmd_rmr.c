@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Remote Memory Regions. The completion of a bind comes through the EVD of the
- * EP's requests (event.c); a handle that was freed meanwhile still names its
- * dead object there (mt:M44).
+ * The calls of Remote Memory Regions. The completion of a bind comes as an
+ * event (event.c). If the RMR was freed before that, the event shows the handle
+ * that it had, since a dead object keeps its place (mt:M44).
  */
 #include "shim.h"
 
-/*
- * dat_rmr_create - a window for peers, bound to no memory yet
- *
- * Codes: INVALID_HANDLE/PZ; INVALID_PARAMETER/ARG2; INSUFFICIENT_RESOURCES;
- * MODEL_NOT_SUPPORTED (mt:M28).
- */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ), *rmr;
@@ -37,7 +31,6 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/RMR, INVALID_PARAMETER/ARG2, /ARG3 (mt:M41). */
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
@@ -68,13 +61,6 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_rmr_bind - open a part of an LMR to peers; with length 0, close it
- *
- * Codes: INVALID_HANDLE/RMR, /EP, /EVD_REQUEST; INVALID_PARAMETER/ARG2, /ARG3,
- * /ARG6, /ARG7; INVALID_STATE; PROTECTION_VIOLATION; PRIVILEGES_VIOLATION;
- * INSUFFICIENT_RESOURCES (mt:M29..M38, mt:M45).
- */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			const DAT_LMR_TRIPLET *lmr_triplet,
 			DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
@@ -112,7 +98,6 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/RMR (mt:M43, mt:M44). */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	struct shim_object *rmr = shim_find(rmr_handle, SHIM_RMR);

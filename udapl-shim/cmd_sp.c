@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Public and Reserved Service Points, and the connection requests that arrive
- * at them.
+ * The calls of Public and Reserved Service Points, and of the connection
+ * requests that arrive at them.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim.h"
 
-/* Both PSP calls; @cmd says who picks the qualifier. */
+/* Common to both calls that make a PSP; @cmd says who picks the qualifier. */
 static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 			     struct kdapl_uapi_psp_create *arg,
 			     DAT_PSP_HANDLE *psp_handle)
@@ -31,12 +31,6 @@ static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_psp_create - listen on a qualifier until freed
- *
- * Codes: INVALID_HANDLE/IA, /EVD_CR; INVALID_PARAMETER/ARG2, /ARG4, /ARG5;
- * CONN_QUAL_IN_USE; MODEL_NOT_SUPPORTED; INSUFFICIENT_RESOURCES (P1..P5).
- */
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
@@ -58,7 +52,6 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	return psp_create(KDAPL_IOC_PSP_CREATE, ia, &arg, psp_handle);
 }
 
-/* Codes: as dat_psp_create, and CONN_QUAL_UNAVAILABLE instead (P16). */
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_EVD_HANDLE evd_handle,
 			      DAT_PSP_FLAGS psp_flags,
@@ -84,7 +77,6 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 	return ret;
 }
 
-/* Codes: INVALID_HANDLE/PSP, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
@@ -110,7 +102,6 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/PSP (P11..P15). */
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 {
 	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP);
@@ -124,12 +115,6 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 	return ret;
 }
 
-/*
- * dat_rsp_create - listen for one request, for one EP
- *
- * Codes: INVALID_HANDLE/IA, /EP, /EVD_CR; INVALID_PARAMETER/ARG2, /ARG5;
- * INVALID_STATE; CONN_QUAL_IN_USE; INSUFFICIENT_RESOURCES (P20..P32).
- */
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
@@ -165,7 +150,6 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/RSP, INVALID_PARAMETER/ARG2, /ARG3. */
 DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 			 DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
@@ -191,7 +175,6 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/RSP (P26..P29). */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
 	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP);
@@ -206,8 +189,9 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 }
 
 /*
- * Asks the kernel into the CR's own memory, which the pointers in DAT_CR_PARAM
- * lead to until the CR is destroyed (P43). The lock is held.
+ * Has the kernel copy address and private data into the body of the CR, where
+ * the pointers in DAT_CR_PARAM lead until the CR is destroyed (P43). @cr is
+ * locked.
  */
 static DAT_RETURN cr_query(struct shim_object *cr,
 			   struct kdapl_uapi_cr_query *arg)
@@ -234,7 +218,6 @@ static DAT_RETURN cr_query(struct shim_object *cr,
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/CR, INVALID_PARAMETER/ARG2, /ARG3 (P40). */
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
@@ -266,7 +249,10 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
 	return ret;
 }
 
-/* The kernel's CR is gone. Return: the EP it owned, if a query has shown it. */
+/*
+ * Kills a CR that the kernel has destroyed. Return: its EP, if a query has
+ * shown that to the consumer; else NULL.
+ */
 static struct shim_object *cr_gone(struct shim_object *cr)
 {
 	struct shim_cr *body;
@@ -282,12 +268,6 @@ static struct shim_object *cr_gone(struct shim_object *cr)
 	return shim_by_token(ep);
 }
 
-/*
- * dat_cr_accept - accept a request; the outcome is an event
- *
- * Codes: INVALID_HANDLE/CR, /EP; INVALID_PARAMETER/ARG2..ARG4; INVALID_STATE;
- * INSUFFICIENT_RESOURCES (P50..P54).
- */
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
@@ -312,7 +292,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 		return ret;
 	own = cr_gone(cr);
 	if (own) {
-		/* P59: it is the consumer's from here on. */
+		/* The consumer has to free the EP from here on (P59). */
 		shim_lock(&own->lock);
 		body = own->body;
 		if (body && atomic_load(&own->type) == SHIM_EP)
@@ -322,7 +302,10 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	return DAT_SUCCESS;
 }
 
-/* P71: an EP that was made for a request goes with it, unless it is accepted. */
+/*
+ * Kills a CR that was rejected or handed off, and with it an EP that the kernel
+ * had made for the request and has destroyed as well (P71).
+ */
 static void cr_refused(struct shim_object *cr)
 {
 	struct shim_object *own = cr_gone(cr);
@@ -341,7 +324,6 @@ static void cr_refused(struct shim_object *cr)
 	}
 }
 
-/* Codes: INVALID_HANDLE/CR (P70..P72). */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
@@ -355,10 +337,6 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 	return ret;
 }
 
-/*
- * Codes: INVALID_HANDLE/CR, INVALID_PARAMETER/ARG2: nobody listens there
- * (P80..P84).
- */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);

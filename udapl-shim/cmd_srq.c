@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared Receive Queues on a provider that has none: the attribute
- * srq_supported is false, dat_srq_create says MODEL_NOT_SUPPORTED (mt:M48), and
- * since no SRQ can exist every handle of one is bad.
+ * Shared receive queues, which kdapl does not offer: dat_srq_create() returns
+ * DAT_MODEL_NOT_SUPPORTED (mt:M48), and since no SRQ exists every handle of one
+ * is bad. The kernel is not asked.
  */
 #include "shim.h"
 
-/* Codes: INVALID_HANDLE/IA, /PZ; INVALID_PARAMETER; MODEL_NOT_SUPPORTED. */
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
@@ -21,7 +20,6 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	return RET(MODEL_NOT_SUPPORTED);
 }
 
-/* Codes: INVALID_HANDLE, of the first handle that is bad; the SRQ always is. */
 DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 				  DAT_PZ_HANDLE pz_handle,
 				  DAT_EVD_HANDLE recv_evd_handle,

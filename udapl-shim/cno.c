@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Consumer Notification Objects: one wait over several EVDs. The kernel knows
- * nothing of them. It gives a pollable descriptor per EVD; a CNO is an epoll
- * set of those, edge triggered, so that an arrival is seen once and not again
- * until the next.
+ * Consumer Notification Objects: one wait over several EVDs. The calls
+ * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c and cmd_ia.c need of
+ * CNOs. All of this is the user level's own; the kernel knows no CNO.
  *
- * A trigger is taken off the set under the CNO's lock, either by a thread that
- * comes and looks (dat_cno_wait) or by the CNO's own thread, which sleeps until
- * there is something and also runs the agent (E82). It goes to one waiter, to
- * the agent, or to both (E78, E80); while there is neither it is kept (E77).
+ * The kernel gives a descriptor for each EVD that can be polled. A CNO is an
+ * epoll set of those of its EVDs, edge triggered, so that epoll_wait(2) reports
+ * an EVD once for each arrival of events. Such a report is a trigger (E76).
  *
- * Locks: the CNO's, inside it that of one of its EVDs.
+ * Each CNO has a thread, which sleeps until the set has something to report and
+ * calls the agent (E82). A thread in dat_cno_wait() looks at the set, too. A
+ * trigger goes to one waiter, to the agent, or to both (E78, E80); while there
+ * is neither it is kept, one at most (E77).
+ *
+ * Locks, the outer one first: shim_cno.lock; the lock of one of its EVDs.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -25,10 +28,11 @@
 
 #include "shim.h"
 
-
 /**
- * struct cno_call - an agent, to be called once (E79)
- * @evd: for which; NULL: none, or freed meanwhile
+ * struct cno_call - an agent, which is called once (E79)
+ * @next: the agent to call after this one
+ * @agent: function and its argument
+ * @evd: the EVD of the trigger; NULL if there is none, or if it was freed
  */
 struct cno_call {
 	struct cno_call *next;
@@ -38,19 +42,24 @@ struct cno_call {
 
 /**
  * struct shim_cno - the body of a CNO
- * @refs: the object, its thread, each waiter
+ * @lock: protects all that follows
+ * @refs: references: one of the object, one of @thread, one of each call
+ *	that runs
  * @events: the epoll set
- * @wake: makes the thread look at @due and @dead
- * @triggered: there is a trigger, of @evd (NULL: freed meanwhile, E89)
- * @agent: to be called at the next trigger, or NULL
- * @due: agents that the thread has to call now, in order
+ * @wake: an eventfd, by which @thread is made to look at @due and @dead
+ * @triggered: a trigger waits for somebody to take it
+ * @evd: the EVD of that trigger; NULL if it was freed meanwhile (E89)
+ * @agent: called at the next trigger; NULL if there is none
+ * @due: agents that @thread has to call now, in this order
  * @nr_evds: EVDs attached
- * @waiters: threads in dat_cno_wait
- * @released: grows when all waiters have to return with a null EVD (E90)
- * @thread, @started: the CNO's own
- * @calling: it is in an agent
- * @quiet: no agent is due or running
- * @seq: what waiters sleep on
+ * @waiters: threads asleep in dat_cno_wait
+ * @released: incremented when all waiters have to return without an EVD (E90)
+ * @dead: freed or closed
+ * @started: @thread is valid
+ * @calling: @thread is in an agent
+ * @thread: sleeps for triggers, calls agents
+ * @quiet: signalled when no agent is due or running
+ * @seq: the futex that waiters sleep on
  */
 struct shim_cno {
 	pthread_mutex_t lock;
@@ -80,7 +89,7 @@ static void cno_free(struct shim_cno *cno)
 	free(cno);
 }
 
-/* Drops the lock and the reference. */
+/* Unlocks a CNO and drops the reference that cno_lock() took. */
 static void cno_unlock(struct shim_cno *cno)
 {
 	bool last = !--cno->refs;
@@ -90,7 +99,7 @@ static void cno_unlock(struct shim_cno *cno)
 		cno_free(cno);
 }
 
-/* The body of a live CNO, with a reference and locked; NULL: a bad handle. */
+/* Locks a CNO and takes a reference. Return: its body; NULL if it is dead. */
 static struct shim_cno *cno_lock(struct shim_object *obj)
 {
 	struct shim_cno *cno = NULL;
@@ -110,22 +119,25 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 	return cno;
 }
 
-static void wake_waiters(struct shim_cno *cno, int number)
+static void cno_wake_waiters(struct shim_cno *cno, int number)
 {
 	atomic_fetch_add(&cno->seq, 1);
 	syscall(SYS_futex, &cno->seq, FUTEX_WAKE_PRIVATE, number, NULL, NULL, 0);
 }
 
-static void wake_thread(struct shim_cno *cno)
+static void cno_wake_thread(struct shim_cno *cno)
 {
 	uint64_t one = 1;
 
-	/* Fails only if the counter is full, and then it is awake. */
+	/* Fails only when the counter is full, and then the thread is awake. */
 	if (write(cno->wake.fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* An agent without a function is none (E91). Return: false without memory. */
+/*
+ * Makes *@call of an agent, NULL if it has no function (E91). Return: false
+ * without memory.
+ */
 static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
 {
 	*call = NULL;
@@ -137,8 +149,8 @@ static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
 	return *call;
 }
 
-/* The agent is taken off and called by the thread, after those before it. */
-static void agent_call(struct shim_cno *cno, struct shim_object *evd)
+/* Has the thread call the agent, once, after those that are due already. */
+static void agent_make_due(struct shim_cno *cno, struct shim_object *evd)
 {
 	struct cno_call **end = &cno->due;
 
@@ -147,7 +159,7 @@ static void agent_call(struct shim_cno *cno, struct shim_object *evd)
 	*end = cno->agent;
 	cno->agent->evd = evd;
 	cno->agent = NULL;
-	wake_thread(cno);
+	cno_wake_thread(cno);
 }
 
 static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
@@ -157,19 +169,20 @@ static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
 	cno->triggered = true;
 	cno->evd = evd;
 	if (cno->waiters)
-		wake_waiters(cno, 1);
+		cno_wake_waiters(cno, 1);
 	if (cno->agent) {
-		/* With nobody waiting this is the delivery. */
+		/* The agent uses the trigger up, unless a waiter takes it, too. */
 		cno->triggered = cno->waiters;
-		agent_call(cno, evd);
+		agent_make_due(cno, evd);
 	}
 }
 
 /*
- * A thread that waits for this EVD gets the event, the CNO is not told (E37), or
- * later if the thread goes without it.
+ * Does a thread wait in dat_evd_wait()? Then the event is for that thread, and
+ * the CNO is not triggered (E37). Should the thread return without an event, it
+ * will see by @withheld that the CNO has to be triggered after all.
  */
-static bool has_waiter(struct shim_object *evd)
+static bool evd_has_waiter(struct shim_object *evd)
 {
 	struct shim_evd *body;
 	bool waiter;
@@ -184,12 +197,13 @@ static bool has_waiter(struct shim_object *evd)
 }
 
 /*
- * Takes what has arrived; the first counts, the others are told with it. An EVD
- * that hangs up is being freed and triggers nothing; see shim_cno_detach().
+ * Takes all reports from the epoll set. The first makes a trigger, the others
+ * are covered by it (E83). An EVD that hangs up is being freed and triggers
+ * nothing.
  */
 static void cno_collect(struct shim_cno *cno)
 {
-	/* More would be EVDs that were told already, or come again. */
+	/* Enough rounds for each EVD; busy EVDs could go on for ever. */
 	unsigned int left = cno->nr_evds / 16 + 1;
 	struct epoll_event events[16];
 	int n, i;
@@ -198,12 +212,12 @@ static void cno_collect(struct shim_cno *cno)
 		n = epoll_wait(cno->events.fd, events, 16, 0);
 		for (i = 0; i < n; i++)
 			if (!(events[i].events & EPOLLHUP) &&
-			    !has_waiter(events[i].data.ptr))
+			    !evd_has_waiter(events[i].data.ptr))
 				cno_trigger(cno, events[i].data.ptr);
 	} while (n == 16 && --left);
 }
 
-/* All waiters return, the agents are called with no EVD (E90). */
+/* Lets all waiters return, and calls all agents, without an EVD (E90). */
 static void cno_release(struct shim_cno *cno)
 {
 	struct cno_call *call;
@@ -212,9 +226,9 @@ static void cno_release(struct shim_cno *cno)
 		call->evd = NULL;
 	cno->released++;
 	cno->triggered = false;
-	wake_waiters(cno, INT_MAX);
+	cno_wake_waiters(cno, INT_MAX);
 	if (cno->agent)
-		agent_call(cno, NULL);
+		agent_make_due(cno, NULL);
 }
 
 static void run_agent(struct shim_cno *cno)
@@ -235,10 +249,10 @@ static void run_agent(struct shim_cno *cno)
 }
 
 /*
- * No agent comes any more when a free or close has returned (I17). One that frees
- * or closes what it is called for does not wait for itself.
+ * Waits until no agent runs or is due, as free and close promise (I17). An
+ * agent that itself frees the CNO or closes the IA cannot wait for its own end.
  */
-static void agents_end(struct shim_cno *cno)
+static void agents_wait(struct shim_cno *cno)
 {
 	if (cno->started && pthread_equal(cno->thread, pthread_self()))
 		return;
@@ -275,8 +289,11 @@ static void *cno_thread(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's threads. */
-static int start_thread(struct shim_cno *cno)
+/*
+ * Starts the CNO's thread, with signals blocked: they are for the program's
+ * threads.
+ */
+static int cno_start_thread(struct shim_cno *cno)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -302,26 +319,29 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 		return NULL;
 	pthread_mutex_init(&cno->lock, NULL);
 	pthread_cond_init(&cno->quiet, NULL);
-	cno->refs = 2;
+	cno->refs = 2;	/* of the object and of the thread */
 	shim_fds_lock();
 	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
 	good &= shim_fd_keep(&cno->wake,
 			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	shim_fds_unlock();
-	if (good && agent_new(agent, &cno->agent) && !start_thread(cno))
+	if (good && agent_new(agent, &cno->agent) && !cno_start_thread(cno))
 		return cno;
 	cno_free(cno);
 	return NULL;
 }
 
-/* Drops the object's reference of a CNO that is dead; @cno is locked. */
+/*
+ * Drops the reference of the object and has the thread end; @cno is dead and
+ * locked.
+ */
 static void cno_drop(struct shim_cno *cno)
 {
-	wake_thread(cno);
+	cno_wake_thread(cno);
 	cno_unlock(cno);
 }
 
-/* The CNO is marked dead, by this thread: nobody finds it any more. */
+/* Makes the handle of a CNO bad, which this thread has marked as dead. */
 static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 {
 	shim_lock(&obj->lock);
@@ -333,7 +353,18 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 	cno_drop(cno);
 }
 
-/* Codes: INVALID_HANDLE/IA, INVALID_PARAMETER/ARG3, INSUFFICIENT_RESOURCES. */
+/*
+ * dat_cno_create - make a CNO
+ * @ia_handle: an IA
+ * @agent: called once at the next trigger; one without a function is none
+ * @cno_handle: out
+ *
+ * Rules E79..E82, E91.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG3 for a
+ * null @cno_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY, also without a
+ * descriptor or thread.
+ */
 DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
 {
@@ -358,7 +389,14 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/CNO, INVALID_STATE/CNO_IN_USE (E88). */
+/*
+ * dat_cno_free - free a CNO
+ *
+ * On return no agent of it runs, except one that has called this itself (I17).
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_STATE/CNO_IN_USE
+ * while an EVD is attached or a thread waits (E88).
+ */
 DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
@@ -370,7 +408,7 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 	in_use = cno->nr_evds || cno->waiters;
 	cno->dead = !in_use;
 	if (!in_use)
-		agents_end(cno);
+		agents_wait(cno);
 	cno_unlock(cno);
 	if (in_use)
 		return RET_BAD_STATE(CNO_IN_USE);
@@ -378,7 +416,12 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
 	return DAT_SUCCESS;
 }
 
-/* Codes: INVALID_HANDLE/CNO, INVALID_PARAMETER/ARG2, /ARG3. */
+/*
+ * dat_cno_query - parameters of a CNO
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_PARAMETER/ARG2 for
+ * unknown mask bits, /ARG3 for a null structure.
+ */
 DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 			 DAT_CNO_PARAM_MASK cno_param_mask,
 			 DAT_CNO_PARAM *cno_param)
@@ -403,11 +446,12 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 }
 
 /*
- * dat_cno_modify_agent - another agent, or none
+ * dat_cno_modify_agent - replace the agent
  *
- * A kept trigger calls the new agent (E81).
+ * On a CNO that is triggered the new agent is called at once (E81).
  *
- * Codes: INVALID_HANDLE/CNO; INSUFFICIENT_RESOURCES/MEMORY.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
 DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
@@ -427,7 +471,7 @@ DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 	}
 	if (!ret && call && cno->triggered) {
 		cno->triggered = cno->waiters;
-		agent_call(cno, cno->evd);
+		agent_make_due(cno, cno->evd);
 	}
 	cno_unlock(cno);
 	return ret;
@@ -451,14 +495,17 @@ static struct timespec deadline_of(DAT_TIMEOUT timeout)
 	return t;
 }
 
-/* Gives the lock up meanwhile. Return: 0 or the errno of the futex. */
+/* Sleeps with @cno unlocked. Return: 0, or the errno of the futex. */
 static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
 {
 	uint32_t seq = atomic_load(&cno->seq);
 	long err;
 
 	pthread_mutex_unlock(&cno->lock);
-	/* With a deadline, always: one without would be restarted on signals. */
+	/*
+	 * Always with a deadline: without one the kernel would restart it after
+	 * signals.
+	 */
 	err = syscall(SYS_futex, &cno->seq, FUTEX_WAIT_BITSET_PRIVATE, seq,
 		      deadline, NULL, FUTEX_BITSET_MATCH_ANY);
 	err = err ? errno : 0;
@@ -489,18 +536,28 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 		err = cno_sleep(cno, &deadline);
 		cno->waiters--;
 	}
-	/* Our wake-up may have been meant for a trigger: pass it on. */
+	/*
+	 * This thread goes without the trigger, but may have been the one that
+	 * was woken for it. Then another one has to be woken.
+	 */
 	if (cno->triggered && cno->waiters)
-		wake_waiters(cno, 1);
+		cno_wake_waiters(cno, 1);
 	return err == EINTR ? RET(INTERRUPTED_CALL) :
 	       RET(QUEUE_EMPTY);
 }
 
 /*
- * dat_cno_wait - wait for one of the CNO's EVDs
+ * dat_cno_wait - wait until an EVD of the CNO has events
+ * @cno_handle: a CNO
+ * @timeout: microseconds, 0 to look once, or DAT_TIMEOUT_INFINITE
+ * @evd_handle: out: the EVD of the trigger, null if it was freed (E89),
+ *	if the CNO lost its last EVD, or if the IA was closed (E90)
  *
- * Codes: INVALID_HANDLE/CNO; INVALID_PARAMETER/ARG3; QUEUE_EMPTY (E84);
- * INTERRUPTED_CALL (E85).
+ * Rules E76..E78, E80, E83..E85, E89, E90.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_PARAMETER/ARG3 for a
+ * null @evd_handle; DAT_QUEUE_EMPTY when the time is over;
+ * DAT_INTERRUPTED_CALL.
  */
 DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 			DAT_EVD_HANDLE *evd_handle)
@@ -522,7 +579,7 @@ DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 	return ret;
 }
 
-/* The EVD's descriptor, made when it first gets a CNO. */
+/* Makes the descriptor of an EVD, when it first gets a CNO. */
 static DAT_RETURN evd_poll_fd(struct shim_object *evd, struct shim_evd *body)
 {
 	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
@@ -539,11 +596,13 @@ static DAT_RETURN evd_poll_fd(struct shim_object *evd, struct shim_evd *body)
 }
 
 /*
- * A disabled EVD stays in the set without being watched; edge triggered all the same,
- * since a hang-up is told whatever was asked for.
+ * Puts an EVD into the epoll set, or changes it there, whereupon epoll reports
+ * again what is queued. A disabled EVD is in the set with no events asked for.
+ * It has to be edge triggered nevertheless: a hang-up is reported whatever was
+ * asked for, and would be reported for ever.
  */
-static int evd_watch(const struct shim_cno *cno, int op,
-		     struct shim_object *evd, const struct shim_evd *body)
+static int cno_watch_evd(const struct shim_cno *cno, int op,
+			 struct shim_object *evd, const struct shim_evd *body)
 {
 	struct epoll_event event = {
 		.events = EPOLLET | (body->disabled ? 0 : EPOLLIN),
@@ -560,7 +619,7 @@ static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 
 	if (ret)
 		return ret;
-	if (evd_watch(cno, EPOLL_CTL_ADD, evd, body))
+	if (cno_watch_evd(cno, EPOLL_CTL_ADD, evd, body))
 		return RET_NO_RESOURCE(MEMORY);
 	body->cno = obj;
 	cno->nr_evds++;
@@ -570,8 +629,9 @@ static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 /*
  * shim_cno_attach - let an EVD without a CNO trigger this one
  *
- * An EVD that holds events triggers at once (E87). One that another thread has
- * given a CNO meanwhile keeps that: as if ours had been the first of the two.
+ * An EVD that holds events triggers at once (E87). If another thread has just
+ * given the EVD a CNO, that one stays, as if this call had been made before the
+ * other.
  */
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 {
@@ -592,7 +652,7 @@ DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 	return ret;
 }
 
-/* The CNO hears nothing more of the EVD, nor do those who wait for it. */
+/* Takes an EVD off a CNO; triggers of it that are still kept lose their EVD. */
 static void cno_forget(struct shim_cno *cno, struct shim_object *evd,
 		       struct shim_evd *body)
 {
@@ -608,8 +668,10 @@ static void cno_forget(struct shim_cno *cno, struct shim_object *evd,
 }
 
 /*
- * shim_cno_detach - the end of an EVD's time with its CNO
- * @body: what was the EVD's body; nobody else has it
+ * shim_cno_detach - take an EVD that was freed off its CNO
+ * @body: its former body, which nobody else has any more
+ *
+ * Without EVDs the CNO can never be triggered, so its waiters return (E90).
  */
 void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
 {
@@ -625,11 +687,13 @@ void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
 }
 
 /*
- * Locks an EVD inside its CNO. Return: its body; NULL: the EVD is gone. *@cnop
- * is NULL if it has none.
+ * Locks the CNO of an EVD and, inside it, the EVD. The EVD has to be unlocked
+ * before its CNO can be locked, so afterwards it is looked whether the EVD
+ * still has that CNO. Return: the body of the EVD; NULL, with nothing locked,
+ * if it was freed. *@cnop is NULL if the EVD has no CNO.
  */
-static struct shim_evd *lock_both(struct shim_object *evd,
-				  struct shim_cno **cnop)
+static struct shim_evd *evd_and_cno_lock(struct shim_object *evd,
+					 struct shim_cno **cnop)
 {
 	struct shim_object *obj;
 	struct shim_evd *body;
@@ -657,19 +721,23 @@ static struct shim_evd *lock_both(struct shim_object *evd,
 	}
 }
 
-static void unlock_both(struct shim_object *evd, struct shim_cno *cno)
+static void evd_and_cno_unlock(struct shim_object *evd, struct shim_cno *cno)
 {
 	shim_unlock(&evd->lock);
 	if (cno)
 		cno_unlock(cno);
 }
 
-/* shim_cno_collect - what an EVD has triggered counts, although it is freed (E89) */
+/*
+ * shim_cno_collect - take the triggers of an EVD that is going to be freed
+ *
+ * They count, although the EVD is gone when somebody waits for them (E89).
+ */
 void shim_cno_collect(struct shim_object *evd)
 {
 	struct shim_cno *cno;
 
-	if (!lock_both(evd, &cno))
+	if (!evd_and_cno_lock(evd, &cno))
 		return;
 	shim_unlock(&evd->lock);
 	if (!cno)
@@ -678,46 +746,56 @@ void shim_cno_collect(struct shim_object *evd)
 	cno_unlock(cno);
 }
 
-/* shim_cno_enable - whether events of the EVD trigger its CNO (E23, E87) */
+/* shim_cno_enable - set whether events of an EVD trigger its CNO (E23, E87) */
 DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 {
 	struct shim_cno *cno;
 	struct shim_evd *body;
 
-	body = lock_both(evd, &cno);
+	body = evd_and_cno_lock(evd, &cno);
 	if (!body)
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	if (body->disabled == enable) {
 		body->disabled = !enable;
 		if (cno)
-			evd_watch(cno, EPOLL_CTL_MOD, evd, body);
+			cno_watch_evd(cno, EPOLL_CTL_MOD, evd, body);
 	}
-	unlock_both(evd, cno);
+	evd_and_cno_unlock(evd, cno);
 	return DAT_SUCCESS;
 }
 
 /*
- * shim_cno_tell - the CNO of an EVD may hear of what came during a wait
+ * shim_cno_tell - trigger the CNO of an EVD for what arrived during a wait
  *
- * The wait has taken no event, so that nobody knows of them (E37, E76).
+ * Called after a dat_evd_wait() that has taken no event: nobody has learnt of
+ * the events that were withheld from the CNO meanwhile (E37, E76).
  */
 void shim_cno_tell(struct shim_object *evd)
 {
 	struct shim_cno *cno;
 	struct shim_evd *body;
 
-	body = lock_both(evd, &cno);
+	body = evd_and_cno_lock(evd, &cno);
 	if (!body)
 		return;
 	if (body->withheld && !body->waiter) {
 		body->withheld = false;
 		if (cno)
-			evd_watch(cno, EPOLL_CTL_MOD, evd, body);
+			cno_watch_evd(cno, EPOLL_CTL_MOD, evd, body);
 	}
-	unlock_both(evd, cno);
+	evd_and_cno_unlock(evd, cno);
 }
 
-/* Codes: INVALID_HANDLE/EVD_REQUEST, /CNO. Null detaches (E86). */
+/*
+ * dat_evd_modify_cno - give an EVD another CNO, or none
+ * @evd_handle: an EVD
+ * @cno_handle: a CNO of the same IA, or null
+ *
+ * Rules E86, E87.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST, /CNO;
+ * DAT_INSUFFICIENT_RESOURCES, and the EVD keeps its CNO.
+ */
 DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 			      DAT_CNO_HANDLE cno_handle)
 {
@@ -733,7 +811,7 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 	if (cno_handle != DAT_HANDLE_NULL && (!obj || obj->ia != evd->ia))
 		return RET_BAD_HANDLE(CNO);
 
-	body = lock_both(evd, &old);
+	body = evd_and_cno_lock(evd, &old);
 	if (!body)
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	before = body->cno;
@@ -741,11 +819,11 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 		cno_forget(old, evd, body);
 	if (before != obj)
 		body->cno = NULL;
-	unlock_both(evd, old);
+	evd_and_cno_unlock(evd, old);
 	if (!obj || before == obj)
 		return DAT_SUCCESS;
 	ret = shim_cno_attach(evd, obj);
-	/* Refused calls change nothing. */
+	/* A call that fails changes nothing (E2). */
 	if (ret && before)
 		shim_cno_attach(evd, before);
 	return ret;
@@ -757,7 +835,7 @@ static void count_cno(struct shim_object *obj, void *arg)
 		(*(unsigned int *)arg)++;
 }
 
-/* A CNO keeps its IA from a graceful close (I12). */
+/* shim_cno_left - has an IA a CNO, which prevents its graceful close (I12)? */
 bool shim_cno_left(struct shim_object *ia)
 {
 	unsigned int number = 0;
@@ -766,7 +844,11 @@ bool shim_cno_left(struct shim_object *ia)
 	return number;
 }
 
-/* The IA is closed: waiters and the agent are told (E90). */
+/*
+ * shim_cno_close - end a CNO whose IA was closed
+ *
+ * All waiters return, and the agents are called (E90).
+ */
 void shim_cno_close(struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock(obj);
@@ -775,7 +857,7 @@ void shim_cno_close(struct shim_object *obj)
 		return;
 	cno_release(cno);
 	cno->dead = true;
-	agents_end(cno);
+	agents_wait(cno);
 	cno_unlock(cno);
 	cno_kill(obj, cno);
 }

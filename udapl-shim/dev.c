@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The device file: one per process, so that IAs opened by it can share an
- * asynchronous EVD (I5, I6). It is opened when first needed and stays: on a next
- * file the kernel would give the tokens of dead objects to others, while a
- * thread that was too slow may still hold one. It is closed on exec.
+ * The file /dev/kdapl, which all calls go through: opening it, fork(), and what
+ * an errno means. Called by cmd_*.c, cno.c and post.c.
  *
- * After a fork the child has no objects: the kernel's rings are not mapped
- * there, the handle table is empty, and the parent's file and the descriptors of
- * its CNOs are closed, so that the parent's death is seen even if the child
- * lives on. The child may open IAs of its own.
+ * A process has one file, so that its IAs can share an asynchronous EVD (I5,
+ * I6). The file is opened by the first call that needs it and stays open. If it
+ * were closed and opened again, new objects would get the tokens of the old
+ * ones, and a thread that was late with a call could hit an object that it has
+ * never seen. exec closes the file.
+ *
+ * A child of fork() has no objects: the rings are not mapped there, the handle
+ * table is empty, and the file and the descriptors of the CNOs are closed, so
+ * that the kernel sees the end of the parent even while the child lives. The
+ * child may open IAs of its own.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,18 +23,18 @@
 atomic_int shim_dev_fd = -1;
 
 static struct {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;	/* opening the file; held during fork() */
 	bool fork_handled;
-} dev = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} device_file = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
 	pthread_mutex_t lock;
 	struct shim_fd *first;
-} fds = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} kept_fds = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&dev.lock);
+	pthread_mutex_lock(&device_file.lock);
 	shim_table_lock();
 	shim_fds_lock();
 }
@@ -39,7 +43,7 @@ static void after_fork_parent(void)
 {
 	shim_fds_unlock();
 	shim_table_unlock();
-	pthread_mutex_unlock(&dev.lock);
+	pthread_mutex_unlock(&device_file.lock);
 }
 
 static void after_fork_child(void)
@@ -48,42 +52,48 @@ static void after_fork_child(void)
 
 	if (fd >= 0)
 		close(fd);
-	for (; fds.first; fds.first = fds.first->next)
-		close(fds.first->fd);
-	pthread_mutex_init(&fds.lock, NULL);
-	pthread_mutex_init(&dev.lock, NULL);
+	for (; kept_fds.first; kept_fds.first = kept_fds.first->next)
+		close(kept_fds.first->fd);
+	pthread_mutex_init(&kept_fds.lock, NULL);
+	pthread_mutex_init(&device_file.lock, NULL);
 	shim_table_child();
 }
 
 /*
- * Around what makes a descriptor and shim_fd_keep(): no child is born with one
- * that is not in the list.
+ * shim_fds_lock - keep fork() out while a descriptor is made
+ *
+ * Held from before the call that makes the descriptor until shim_fd_keep() has
+ * it in the list. A child that was forked in between would not close it.
  */
 void shim_fds_lock(void)
 {
-	pthread_mutex_lock(&fds.lock);
+	pthread_mutex_lock(&kept_fds.lock);
 }
 
 void shim_fds_unlock(void)
 {
-	pthread_mutex_unlock(&fds.lock);
+	pthread_mutex_unlock(&kept_fds.lock);
 }
 
-/* The lock is held. Return: whether @number is a descriptor. */
+/*
+ * shim_fd_keep - put a new descriptor into the list; the lock is held
+ *
+ * Return: false if @number is none, because making it has failed.
+ */
 bool shim_fd_keep(struct shim_fd *fd, int number)
 {
 	fd->fd = number;
 	if (number < 0)
 		return false;
-	fd->next = fds.first;
-	fd->link = &fds.first;
+	fd->next = kept_fds.first;
+	fd->link = &kept_fds.first;
 	if (fd->next)
 		fd->next->link = &fd->next;
-	fds.first = fd;
+	kept_fds.first = fd;
 	return true;
 }
 
-/* If there is one. */
+/* shim_fd_close - close a descriptor, if there is one */
 void shim_fd_close(struct shim_fd *fd)
 {
 	if (fd->fd < 0)
@@ -97,7 +107,7 @@ void shim_fd_close(struct shim_fd *fd)
 	fd->fd = -1;
 }
 
-/* Opens the file and agrees on a version. Return: descriptor or -errno. */
+/* Opens the file, and agrees with the kernel on a version of the ABI. */
 static int dev_open(void)
 {
 	struct kdapl_uapi_query_abi abi = { .version = KDAPL_ABI_VERSION };
@@ -114,7 +124,7 @@ static int dev_open(void)
 }
 
 /*
- * shim_dev_open - have the file open
+ * shim_dev_open - open the file unless it is open
  *
  * Return: 0 or -errno.
  */
@@ -122,11 +132,11 @@ int shim_dev_open(void)
 {
 	int fd, err = 0;
 
-	pthread_mutex_lock(&dev.lock);
-	if (!dev.fork_handled) {
+	pthread_mutex_lock(&device_file.lock);
+	if (!device_file.fork_handled) {
 		err = -pthread_atfork(before_fork, after_fork_parent,
 				      after_fork_child);
-		dev.fork_handled = !err;
+		device_file.fork_handled = !err;
 	}
 	if (!err && shim_fd() < 0) {
 		fd = dev_open();
@@ -135,13 +145,13 @@ int shim_dev_open(void)
 		else
 			atomic_store(&shim_dev_fd, fd);
 	}
-	pthread_mutex_unlock(&dev.lock);
+	pthread_mutex_unlock(&device_file.lock);
 	return err;
 }
 
 /*
- * shim_ioctl_failed - what to answer when an ioctl was no valid call
- * @fault: if the kernel could not use a pointer or a count of the consumer's
+ * shim_ioctl_failed - the DAT_RETURN for the errno of an ioctl
+ * @fault: what to return for EFAULT and EINVAL, see shim_ioctl()
  */
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault)
 {
@@ -158,7 +168,7 @@ DAT_RETURN shim_ioctl_failed(DAT_RETURN fault)
 	}
 }
 
-/* The calls that take one handle and no more. */
+/* shim_handle_call - an ioctl that takes one handle and no more */
 DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj)
 {
 	struct kdapl_uapi_handle arg = { .handle = shim_token(obj) };
@@ -166,7 +176,10 @@ DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj)
 	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
 }
 
-/* The same with DAT_CLOSE_FLAGS, argument 2 in every call. */
+/*
+ * shim_flags_call - an ioctl that takes a handle and DAT_CLOSE_FLAGS, argument
+ * 2
+ */
 DAT_RETURN shim_flags_call(unsigned long cmd, const struct shim_object *obj,
 			   uint32_t flags)
 {

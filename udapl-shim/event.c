@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * From the kernel's event to DAT_EVENT: tokens become handles, and what DAT
- * gives as a pointer gets memory of the object it belongs to. Called with no
- * lock held, after the event was taken.
+ * Makes the DAT_EVENT of a kernel event: tokens become handles, and what DAT
+ * gives as a pointer is put into the memory of an object. Called by cmd_evd.c
+ * for the events that it has taken, with no lock held. Completions, which are
+ * frequent, have an inline function in shim.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim.h"
 
-/* The object of a token that may never have been seen, or NULL. */
+/*
+ * The object of a token, or NULL. The library may not know the object yet,
+ * because the call that creates it is about to return in another thread; then
+ * the kernel is asked for its type.
+ */
 static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 {
 	struct kdapl_uapi_handle_type arg = { .handle = token };
@@ -34,7 +39,7 @@ static void cr_event(struct shim_object *ia,
 	to->cr_handle = shim_object_get(from->cr, SHIM_CR, ia, NULL);
 }
 
-/* The peer's private data, into memory of the EP (E7). */
+/* Copies the peer's private data into memory of the EP, where it stays (E7). */
 static void fetch_private_data(struct shim_object *ep, uint32_t size,
 			       DAT_CONNECTION_EVENT_DATA *to)
 {
@@ -78,7 +83,7 @@ static void connect_event(struct shim_object *ia, uint32_t number,
 		fetch_private_data(ep, from->private_data_size, to);
 }
 
-/* shim_event - tell the consumer of @evd of an event that was taken from it */
+/* shim_event - make the DAT_EVENT of an event that was taken from @evd */
 void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 		DAT_EVENT *event)
 {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Handles: the table of the process's objects, and the way from a kernel token
- * to an object.
+ * Handles: the table of the objects of this process, and how the object of a
+ * kernel handle (a token) is found. Called by all cmd_*.c and by event.c.
  *
- * A handle has to be a pointer whose first word is the provider, and yet a
- * freed or invented one must never be followed. So all objects lie in one
- * address range, reserved once and made accessible piece by piece: a handle is
- * good if it lies in the range, on a boundary, and its object is alive. That is
- * one comparison and one load, without a lock, and what is read stays readable
- * for as long as the process lives.
+ * A handle has to be a pointer whose first word is the provider; yet a handle
+ * that was freed or made up must never be followed. So all objects lie in one
+ * range of addresses, reserved once and made accessible piece by piece. A
+ * handle is good if it lies in the range, at a multiple of the size of an
+ * object, and the object there is alive. To find out takes a comparison and a
+ * load, but no lock, since memory of the range stays readable until the process
+ * ends.
  *
- * The objects of tokens are in a hash whose chains are read without a lock.
- * A dead object keeps its token and its place there: events that name it may
- * still be queued and have to show the old pointer. It is used again only when
- * DEAD_KEPT others have died after it, which also keeps a stale handle stale
- * for that long.
+ * Tokens are looked up in a hash whose chains are read without a lock. A dead
+ * object stays in the hash, because events that name it may still be queued and
+ * have to show the pointer that the consumer knows. Its memory is used for a
+ * new object only after DEAD_KEPT others have died; until then the freed handle
+ * is certain to be found bad.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -23,32 +24,37 @@
 
 #define OBJECT		sizeof(struct shim_object)
 #define MAX_OBJECTS	(1u << 22)	/* 512 MiB of addresses */
-#define MIN_OBJECTS	(1u << 16)	/* for small RLIMIT_AS */
+#define MIN_OBJECTS	(1u << 16)	/* if RLIMIT_AS allows no more */
 #define CHUNK		512u		/* made accessible at a time */
 #define DEAD_KEPT	32768u
 
 struct shim_table shim_table;
 atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
-/* Numbers of objects start at 1; 0 ends lists. */
+/*
+ * Objects are numbered by their place in the table, from 1; 0 ends a list. The
+ * list of dead objects begins with the one that has been dead longest.
+ */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t max;
-	uint32_t used;		/* numbers given out so far */
-	uint32_t ready;		/* numbers whose memory is accessible */
+	uint32_t used;		/* objects that are or were alive */
+	uint32_t ready;		/* objects whose memory is accessible */
 	uint32_t first_dead;
 	uint32_t last_dead;
 	uint32_t nr_dead;
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} object_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint32_t nr_of(const struct shim_object *obj)
+static uint32_t object_nr(const struct shim_object *obj)
 {
 	return obj - shim_object_nr(1) + 1;
 }
 
 /*
- * Walks a chain. Without the lock the walk may end early when an object of the
- * chain was used again meanwhile; whoever needs to be sure asks with the lock.
+ * Walks the chain of a token. If the caller does not hold the lock, the walk
+ * can miss the object: another object of the chain may be taken out of it and
+ * put into another one meanwhile. Who finds nothing has to look again with the
+ * lock.
  */
 static struct shim_object *hash_find(uint64_t token)
 {
@@ -73,13 +79,13 @@ static void hash_add(struct shim_object *obj)
 
 	atomic_store_explicit(&obj->hash_next, atomic_load(head),
 			      memory_order_relaxed);
-	atomic_store_explicit(head, nr_of(obj), memory_order_release);
+	atomic_store_explicit(head, object_nr(obj), memory_order_release);
 }
 
 static void hash_remove(struct shim_object *obj)
 {
 	atomic_uint_least32_t *link = shim_table_head(shim_token(obj));
-	uint32_t nr = nr_of(obj);
+	uint32_t nr = object_nr(obj);
 
 	while (*link && *link != nr)
 		link = &shim_object_nr(*link)->hash_next;
@@ -88,7 +94,10 @@ static void hash_remove(struct shim_object *obj)
 				      memory_order_release);
 }
 
-/* Reserves the addresses. A child gets them empty, so all its handles are bad. */
+/*
+ * Reserves the range of addresses. In a child of fork() the memory is zero,
+ * which makes every handle of the parent bad there.
+ */
 static bool table_reserve(void)
 {
 	uint32_t max;
@@ -100,7 +109,7 @@ static bool table_reserve(void)
 		if (base == MAP_FAILED)
 			continue;
 		madvise(base, max * OBJECT, MADV_WIPEONFORK);
-		table.max = max;
+		object_table.max = max;
 		atomic_store_explicit(&shim_table.base, (uintptr_t)base,
 				      memory_order_relaxed);
 		return true;
@@ -110,49 +119,50 @@ static bool table_reserve(void)
 
 static bool table_grow(void)
 {
-	if (!table.max && !table_reserve())
+	if (!object_table.max && !table_reserve())
 		return false;
-	if (table.ready == table.max ||
-	    mprotect(shim_object_nr(table.ready + 1), CHUNK * OBJECT,
+	if (object_table.ready == object_table.max ||
+	    mprotect(shim_object_nr(object_table.ready + 1), CHUNK * OBJECT,
 		     PROT_READ | PROT_WRITE))
 		return false;
-	table.ready += CHUNK;
-	/* ORDER: after the base, see shim_points_to_object() */
-	atomic_store_explicit(&shim_table.size, table.ready * OBJECT,
+	object_table.ready += CHUNK;
+	/* ORDER: pairs with shim_points_to_object(): the base was set before */
+	atomic_store_explicit(&shim_table.size, object_table.ready * OBJECT,
 			      memory_order_release);
 	return true;
 }
 
+/*
+ * The object that has been dead longest, taken out of list and hash; or NULL.
+ */
 static struct shim_object *reuse_dead(void)
 {
 	struct shim_object *obj;
 
-	if (!table.nr_dead)
+	if (!object_table.nr_dead)
 		return NULL;
-	obj = shim_object_nr(table.first_dead);
-	table.first_dead = obj->next_dead;
-	table.nr_dead--;
+	obj = shim_object_nr(object_table.first_dead);
+	object_table.first_dead = obj->next_dead;
+	object_table.nr_dead--;
 	if (shim_token(obj))
 		hash_remove(obj);
 	return obj;
 }
 
-/* A dead object that nothing refers to; the lock is held. */
+/* Memory for a new object, or NULL; the lock is held. */
 static struct shim_object *object_alloc(void)
 {
-	struct shim_object *obj;
-
-	if (table.nr_dead > DEAD_KEPT)
+	if (object_table.nr_dead > DEAD_KEPT)
 		return reuse_dead();
-	if (table.used < table.ready || table_grow())
-		return shim_object_nr(++table.used);
-	obj = reuse_dead();
-	return obj;
+	if (object_table.used < object_table.ready || table_grow())
+		return shim_object_nr(++object_table.used);
+	return reuse_dead();
 }
 
 /*
- * A new object; the lock is held. None without memory, and none on an IA that is
- * closed: whoever closes it goes over its objects once.
+ * Makes an object; the lock is held. Return: NULL without memory, or if the IA
+ * has been closed: dat_ia_close() goes over the objects of the IA once and
+ * would leave a later one alive.
  */
 static struct shim_object *object_start(uint64_t token, uint32_t type,
 					struct shim_object *ia, void *body)
@@ -177,12 +187,15 @@ static struct shim_object *object_start(uint64_t token, uint32_t type,
 }
 
 /*
- * shim_object_get - the object of a kernel token, made if it was never seen
+ * shim_object_get - the object of a token, made if there is none
+ * @ia: the IA that it belongs to; NULL for an IA
+ * @made: NULL, or out: whether it was made now
  *
- * An event can show an object before the call that makes it has returned (P5);
- * both sides end up with the same object. @ia is NULL for an IA; @made may be.
+ * Two threads may ask for the same new object: an event can name it before the
+ * call that creates it has returned (P5). The second one gets what the first
+ * one made.
  *
- * Return: NULL without memory, and when the IA has been closed meanwhile.
+ * Return: NULL without memory, or if the IA was closed meanwhile.
  */
 struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 				    struct shim_object *ia, bool *made)
@@ -190,33 +203,39 @@ struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 	struct shim_object *obj;
 	bool fresh = false;
 
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
 	obj = hash_find(token);
 	if (!obj) {
 		obj = object_start(token, type, ia, NULL);
 		fresh = obj;
 	}
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&object_table.lock);
 	if (made)
 		*made = fresh;
 	return obj;
 }
 
-/* An object that the kernel does not know: a CNO. Return: as shim_object_get. */
+/*
+ * shim_object_new - make an object that the kernel does not know: a CNO
+ *
+ * Return: as shim_object_get().
+ */
 struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
 				    void *body)
 {
 	struct shim_object *obj;
 
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
 	obj = object_start(0, type, ia, body);
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&object_table.lock);
 	return obj;
 }
 
 /*
- * Gives an object its body, unless its IA was closed since it was made: then
- * false, and the body is still the caller's.
+ * shim_object_dress - give an object its body
+ *
+ * Return: false if the object has died meanwhile, because its IA was closed.
+ * The caller still has to free the body then.
  */
 bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 		       void *body)
@@ -231,24 +250,30 @@ bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 	return live;
 }
 
-/* The handle is bad from here on. Only who destroyed the object calls this. */
+/*
+ * shim_object_kill - make a handle bad, for ever
+ *
+ * Called when the kernel has destroyed the object. More than once does no harm.
+ */
 void shim_object_kill(struct shim_object *obj)
 {
-	uint32_t nr = nr_of(obj);
+	uint32_t nr = object_nr(obj);
 
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
 	if (atomic_exchange(&obj->type, 0)) {
 		obj->next_dead = 0;
-		if (table.nr_dead++)
-			shim_object_nr(table.last_dead)->next_dead = nr;
+		if (object_table.nr_dead++)
+			shim_object_nr(object_table.last_dead)->next_dead = nr;
 		else
-			table.first_dead = nr;
-		table.last_dead = nr;
+			object_table.first_dead = nr;
+		object_table.last_dead = nr;
 	}
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&object_table.lock);
 }
 
-/* shim_table_search - shim_by_token() for what is not the first of its bucket */
+/*
+ * shim_table_search - the slow half of shim_by_token(): not first in its bucket
+ */
 struct shim_object *shim_table_search(uint64_t token)
 {
 	struct shim_object *obj;
@@ -258,22 +283,22 @@ struct shim_object *shim_table_search(uint64_t token)
 	obj = hash_find(token);
 	if (obj)
 		return obj;
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
 	obj = hash_find(token);
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&object_table.lock);
 	return obj;
 }
 
-/* Calls @func for every live object of an IA but the IA itself. */
+/* shim_for_each - call @func for every live object of an IA, not for the IA */
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg)
 {
 	struct shim_object *obj;
 	uint32_t used, nr;
 
-	pthread_mutex_lock(&table.lock);
-	used = table.used;
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
+	used = object_table.used;
+	pthread_mutex_unlock(&object_table.lock);
 	for (nr = 1; nr <= used; nr++) {
 		obj = shim_object_nr(nr);
 		if (obj != ia && atomic_load(&obj->type) &&
@@ -282,25 +307,28 @@ void shim_for_each(struct shim_object *ia,
 	}
 }
 
-/* Around fork() */
+/* The lock is held during fork(), so that the child gets a consistent table. */
 void shim_table_lock(void)
 {
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&object_table.lock);
 }
 
 void shim_table_unlock(void)
 {
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&object_table.lock);
 }
 
 /*
- * In the child: all objects are wiped already. The numbers of the parent's are
- * not used again, so that its handles never name an object of the child.
+ * shim_table_child - empty the table, in a child of fork()
+ *
+ * The objects have been zeroed already (MADV_WIPEONFORK). @used stays as it is:
+ * the child makes its objects elsewhere, so that a handle of the parent never
+ * names one of them.
  */
 void shim_table_child(void)
 {
-	pthread_mutex_init(&table.lock, NULL);
-	table.first_dead = 0;
-	table.nr_dead = 0;
+	pthread_mutex_init(&object_table.lock, NULL);
+	object_table.first_dead = 0;
+	object_table.nr_dead = 0;
 	memset(shim_table_heads, 0, sizeof(shim_table_heads));
 }

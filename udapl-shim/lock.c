@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The slow half of struct shim_lock: threads that find a lock taken sleep in the
- * kernel (futex(2)) until it is released. The fast half is in shim.h.
+ * The slow half of struct shim_lock: threads that find a lock taken sleep in
+ * the kernel (futex(2)) until it is released. The fast half is in shim.h.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -12,8 +12,9 @@
 /*
  * shim_lock_sleep - take a lock that another thread has
  *
- * Leaves the lock contended even if this was the only sleeper: it cannot know of
- * others, and its own unlock then wakes one too many, which is harmless.
+ * The thread cannot know whether others sleep as well, so it leaves the lock
+ * marked as contended. If it was the only one, its unlock makes one system call
+ * that wakes nobody.
  */
 void shim_lock_sleep(struct shim_lock *lock)
 {
@@ -23,7 +24,9 @@ void shim_lock_sleep(struct shim_lock *lock)
 			SHIM_LOCK_CONTENDED, NULL, NULL, 0);
 }
 
-/* shim_lock_wake - the lock was released, one of the sleepers tries again */
+/*
+ * shim_lock_wake - let one of the threads that sleep for a free lock try again
+ */
 void shim_lock_wake(struct shim_lock *lock)
 {
 	syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Data transfers. The kernel takes arrays of DTOs; the calls of DAT post one
- * each. Nothing is locked here and nothing allocated.
+ * The calls that post a data transfer. Each posts one DTO, in an array of one,
+ * since the ioctl takes many. Nothing is locked and nothing allocated.
  */
 #include "shim.h"
 
-/* Part of each of the four calls: what differs is known when it is compiled. */
+/*
+ * What the four calls have in common. Inline, so that the compiler makes of
+ * each only what its kind of DTO needs.
+ */
 static inline __attribute__((always_inline)) DAT_RETURN
 post_one(DAT_EP_HANDLE ep_handle, uint32_t op, DAT_COUNT segments,
 	 const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -35,7 +38,6 @@ post_one(DAT_EP_HANDLE ep_handle, uint32_t op, DAT_COUNT segments,
 	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
 }
 
-/* Codes: mt:11.5. */
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
 			    DAT_DTO_COOKIE user_cookie,
@@ -45,7 +47,6 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			user_cookie, NULL, completion_flags);
 }
 
-/* Codes: mt:11.5. */
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
 			    DAT_DTO_COOKIE user_cookie,
@@ -55,7 +56,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			user_cookie, NULL, completion_flags);
 }
 
-/* The two calls with a remote buffer, which may not be null (mt:T2). */
+/* The two RDMA calls: @remote may not be null (mt:T2). */
 static DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint32_t op,
 			    DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie,
@@ -67,7 +68,6 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint32_t op,
 	return post_one(ep_handle, op, segments, iov, cookie, remote, flags);
 }
 
-/* Codes: mt:11.5. */
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 				 DAT_LMR_TRIPLET *local_iov,
 				 DAT_DTO_COOKIE user_cookie,
@@ -78,7 +78,6 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 			 user_cookie, remote_iov, completion_flags);
 }
 
-/* Codes: mt:11.5. */
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  DAT_COUNT num_segments,
 				  DAT_LMR_TRIPLET *local_iov,

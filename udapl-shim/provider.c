@@ -5,7 +5,11 @@
  */
 #include "shim.h"
 
-/* The registry's part of the work is done when a provider's open is called. */
+/*
+ * DAT's registry would compare versions before it calls the provider's open.
+ * The program that calls it directly has no registry in between, so it gets
+ * those that this header stands for.
+ */
 static DAT_RETURN provider_ia_open(const DAT_NAME_PTR ia_name,
 				   DAT_COUNT asynch_evd_min_qlen,
 				   DAT_EVD_HANDLE *asynch_evd_handle,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How the library writes a DAT_RETURN of its own, in the words of the kernel's
- * kdapl/core/ret.h: one way for each type, with the part of the subtype's name
- * that differs.
+ * How the library writes a DAT_RETURN: a macro for each type, whose argument is
+ * the part of the subtype's name that differs. The same macros as in the
+ * kernel's kdapl/core/ret.h. Used by every file that has dat_* calls.
  */
 #ifndef SHIM_RET_H
 #define SHIM_RET_H
@@ -25,8 +25,8 @@
 	DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_##which)
 
 /*
- * For shim_ioctl(), by calls that hand the kernel no pointer of the consumer's:
- * the kernel finding a bad one is the library's own mistake.
+ * The @fault of shim_ioctl() for calls that pass no pointer of the consumer's
+ * to the kernel: if the kernel finds a bad one, the library has a bug.
  */
 #define RET_NO_FAULT		RET(INTERNAL_ERROR)
 

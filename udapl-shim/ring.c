@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The mapped event ring of an EVD: events are taken without a system call.
- * <rdma/kdapl.h> tells the protocol. The caller holds the EVD's lock.
+ * The mapped event ring of an EVD, from which events are taken without a system
+ * call: mapping it, and what its inline half in shim.h does not do. The
+ * protocol is told in <rdma/kdapl.h>. Called by cmd_evd.c with the EVD locked.
  *
- * ORDER: the kernel writes an event, then releases header->producer; we acquire
- * the producer before we read the event, and release index->consumer after, so
- * that the kernel does not overwrite what is still being read.
+ * ORDER: the kernel writes an event and then header->producer, with a release.
+ * The library reads the producer with an acquire before it reads the event, and
+ * writes index->consumer with a release afterwards; otherwise the kernel could
+ * overwrite an event that is still being read.
  */
 #include <sys/mman.h>
 
 #include "shim.h"
 
 /*
- * What a ring that is not mapped looks like: empty, with more events in the
- * kernel, which are taken by ioctl.
+ * The header of a ring that could not be mapped: always empty, and always
+ * telling to ask the kernel, which gives the events one by one.
  */
 static const struct kdapl_uapi_ring_header not_mapped = {
 	.flags = KDAPL_RING_MORE,
 };
 
 /*
- * shim_ring_map - map the ring of a new EVD, or the new one of a resized EVD
+ * shim_ring_map - map the ring of a new EVD, or of one that was resized
  *
- * Cannot fail: an EVD whose ring is not mapped works by ioctl.
+ * If mmap(2) fails the events are taken by ioctl, which works as well.
  */
 void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where)
 {
@@ -63,7 +65,9 @@ void shim_ring_unmap(struct shim_ring *ring)
 	ring->header = &not_mapped;
 }
 
-/* Has the kernel bring into the ring what waits for it. */
+/*
+ * Has the kernel put into the ring the events that found no room there before.
+ */
 static void ring_refill(struct shim_ring *ring, uint64_t evd)
 {
 	struct kdapl_uapi_handle arg = { .handle = evd };

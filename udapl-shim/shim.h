@@ -1,23 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * libdat, from the inside: applications call dat_*, each call looks its handles
- * up, fills one structure of <rdma/kdapl.h>, makes one ioctl on /dev/kdapl and
- * gives the kernel's DAT_RETURN back. All rules of DAT are the kernel's; the
- * library adds what a process needs: handles that are pointers, memory behind
- * the pointers of events and queries, the mapped event ring, and CNOs.
+ * What the files of libdat share. An application calls dat_*; most calls look
+ * their handles up, fill one structure of <rdma/kdapl.h>, make one ioctl on
+ * /dev/kdapl and return the kernel's DAT_RETURN. The rules of DAT are kept in
+ * the kernel. The library adds what only a process needs: handles that are
+ * pointers, memory behind the pointers in events and queries, taking events
+ * from a mapped ring, and CNOs.
  *
- *	handle.c	handles: the table of objects, kernel token to object
+ *	handle.c	handles: the table of objects, kernel handle to object
  *	lock.c		the lock of an object
  *	dev.c		the device file: open, version, fork, errno
  *	ring.c		the mapped event ring of an EVD
- *	event.c		kernel event to DAT_EVENT
- *	cmd_*.c		the calls, a file a family; post.c: data transfer
- *	cno.c		CNOs, a wait over several EVDs
+ *	event.c		a kernel event made into a DAT_EVENT
+ *	cmd_*.c		the dat_* calls, a file for each kind of object
+ *	post.c		the dat_* calls of data transfer
+ *	cno.c		CNOs: one wait over several EVDs
  *	provider.c	the function table that every handle points to
  *
- * Locks, outer to inner: an object's lock; the table's lock (handle.c) or that
- * of descriptors (dev.c). The device's lock (dev.c) is outside all. No two
- * objects are locked at a time, except a CNO outside an EVD.
+ * Contracts: what a call that kernel modules have as well takes and returns is
+ * told in kdapl/face/kdat.c. The files here tell what is different for an
+ * application, and the whole contract of the calls that only applications have
+ * (<dat/udat.h>). For all calls it differs in this:
+ *
+ *	A pointer to memory that the process does not have is answered like a
+ *	null pointer if the kernel finds out, with DAT_INVALID_PARAMETER. If
+ *	the library does, the process gets SIGSEGV, as from any library.
+ *
+ *	DAT_INSUFFICIENT_RESOURCES/MEMORY can come from every call that makes
+ *	an object, and DAT_INTERRUPTED_CALL from one that a signal ends.
+ *
+ * Locks, the outer one first: the lock of the device file (dev.c); the lock of
+ * an object; the lock of the object table (handle.c) or of the descriptors
+ * (dev.c). A thread has no two objects locked, except a CNO and, inside that,
+ * one of its EVDs.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -31,7 +46,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-/* What the headers of DAT declare is what the library exports. */
+/* The library exports what the headers of DAT declare, and nothing else. */
 #pragma GCC visibility push(default)
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
@@ -44,7 +59,7 @@
 #define SHIM_LIKELY(x)		__builtin_expect(!!(x), 1)
 #define SHIM_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
-/* An object is dead (0) or of a DAT_HANDLE_TYPE. */
+/* The type of an object: 0 once it is dead, else its DAT_HANDLE_TYPE plus 1. */
 #define LIVE(type)	((uint32_t)(type) + 1)
 #define SHIM_IA		LIVE(DAT_HANDLE_TYPE_IA)
 #define SHIM_PZ		LIVE(DAT_HANDLE_TYPE_PZ)
@@ -60,11 +75,11 @@
 
 /**
  * struct shim_lock - a lock of one word
- * @state: see below
+ * @state: one of the enum below
  *
- * Taking one that is free and releasing one that nobody waits for is one atomic
- * instruction each, written into the caller: dat_evd_dequeue() does both for
- * every event. All zero is a free lock.
+ * dat_evd_dequeue() takes and releases one for every event. So both are inline,
+ * one atomic instruction each as long as no other thread wants the lock; a
+ * pthread mutex costs several times that. Zeroed memory is a free lock.
  */
 struct shim_lock {
 	atomic_uint_least32_t state;
@@ -99,19 +114,20 @@ static inline void shim_unlock(struct shim_lock *lock)
 
 /**
  * struct shim_object - what a handle points to
- * @provider: the first word, as DAT wants it
- * @type: 0 when dead
- * @hash_next: the chain of @token's bucket
- * @next_dead: the queue of dead objects
- * @lock: protects @body, and an EVD's ring
- * @token: the kernel's handle; stays when the object dies, for events that are
- *	   still queued
- * @ia: the object of its IA; an IA's own is itself
+ * @provider: the function table; DAT wants its address in the first word
+ * @type: SHIM_IA ...; 0 when the object is dead
+ * @hash_next: number of the next object in the hash chain of @token
+ * @next_dead: number of the object that died next; valid while this one is dead
+ * @lock: protects @body, and the ring in the body of an EVD
+ * @token: the kernel's handle, 0 for a CNO. A dead object keeps it, because
+ *	   events that name the object may still be queued
+ * @ia: the IA it was made on; an IA points to itself
  * @context: consumer context
- * @body: what this type needs besides, or NULL
+ * @body: what an object of this type needs besides, or NULL
  *
- * Objects lie in memory that is never given back, so any pointer can be looked
- * at once it is known to be one of theirs. All zero is a dead object.
+ * Objects lie in memory that is never given back. So once a pointer is known to
+ * point to one, it can be read, whatever has become of the object. Zeroed
+ * memory is a dead object.
  */
 struct shim_object {
 	const DAT_PROVIDER *provider;
@@ -130,16 +146,13 @@ _Static_assert(offsetof(struct shim_object, provider) == 0, "DAT_HANDLE_TO_PROVI
 
 /* handle.c */
 
-/*
- * Where the objects lie; written by handle.c. The first @size bytes from @base
- * are accessible.
- */
+/* Where the objects lie: the first @size bytes from @base are accessible. */
 extern struct shim_table {
 	_Atomic uintptr_t base;
 	_Atomic size_t size;
 } shim_table;
 
-/* Does a handle point to an object of ours, dead or not? */
+/* Does a handle point to an object of this library, live or dead? */
 static inline bool shim_points_to_object(DAT_HANDLE handle)
 {
 	/* ORDER: a size that is not 0 comes with its base, see table_grow() */
@@ -153,13 +166,17 @@ static inline bool shim_points_to_object(DAT_HANDLE handle)
 			   !(offset % sizeof(struct shim_object)));
 }
 
-/* Is it alive, and of that type? */
+/* Is an object alive, and of that type? */
 static inline bool shim_lives(const struct shim_object *obj, uint32_t type)
 {
 	return atomic_load_explicit(&obj->type, memory_order_acquire) == type;
 }
 
-/* The live object of a type, or NULL; never faults (E5). */
+/*
+ * The object that a handle names, if it is alive and of that type, else NULL.
+ * Any value may be asked for: none is followed before it is known to be good
+ * (E5).
+ */
 static inline struct shim_object *shim_find(DAT_HANDLE handle, uint32_t type)
 {
 	return shim_points_to_object(handle) && shim_lives(handle, type) ?
@@ -171,7 +188,10 @@ static inline uint64_t shim_token(const struct shim_object *obj)
 	return atomic_load_explicit(&obj->token, memory_order_relaxed);
 }
 
-/* True while @obj is live and still the object that was looked up. */
+/*
+ * Is @obj still the object that was looked up? It may have died since then, and
+ * its memory may have become another object.
+ */
 static inline bool shim_is(const struct shim_object *obj, uint32_t type,
 			   uint64_t token)
 {
@@ -179,7 +199,10 @@ static inline bool shim_is(const struct shim_object *obj, uint32_t type,
 	       shim_token(obj) == token;
 }
 
-/* The objects of tokens: the number, from 1, of the first one in each bucket. */
+/*
+ * The hash from tokens to objects: for each bucket the number of its first
+ * object. Numbers start at 1; 0 means none.
+ */
 #define SHIM_HASH_BITS	15
 extern atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
@@ -200,8 +223,8 @@ static inline struct shim_object *shim_object_nr(uint32_t nr)
 struct shim_object *shim_table_search(uint64_t token);
 
 /*
- * The object of a token, dead ones included, or NULL. It is the first of its
- * bucket but in a process with many thousands of objects.
+ * The object of a token, live or dead, or NULL. Only in a process with many
+ * thousands of objects is it ever not the first in its bucket.
  */
 static inline struct shim_object *shim_by_token(uint64_t token)
 {
@@ -213,7 +236,10 @@ static inline struct shim_object *shim_by_token(uint64_t token)
 	return shim_table_search(token);
 }
 
-/* The same as a handle for the consumer; null for 0 and for the long dead. */
+/*
+ * What the consumer gets for a token of the kernel's: null for 0, and for an
+ * object so long dead that its memory has become another one.
+ */
 static inline DAT_HANDLE shim_handle(uint64_t token)
 {
 	return shim_by_token(token);
@@ -234,7 +260,7 @@ void shim_table_child(void);
 
 /* dev.c */
 
-/* The descriptor, or -1; written by dev.c, read by shim_fd(). */
+/* The descriptor of /dev/kdapl, -1 while it is closed. */
 extern atomic_int shim_dev_fd;
 
 int shim_dev_open(void);
@@ -246,8 +272,9 @@ static inline int shim_fd(void)
 }
 
 /*
- * Makes a call whose structure begins with ret. @fault: what to answer when the
- * kernel could not use a pointer or a count of the consumer's
+ * Makes an ioctl and returns the DAT_RETURN that the kernel left in the first
+ * word of its structure. @fault: what to return if the kernel could not use a
+ * pointer or a number that the consumer gave (EFAULT, EINVAL)
  */
 static inline DAT_RETURN shim_ioctl(unsigned long cmd, void *arg,
 				    DAT_RETURN fault)
@@ -260,7 +287,8 @@ static inline DAT_RETURN shim_ioctl(unsigned long cmd, void *arg,
 /**
  * struct shim_fd - a descriptor that a forked child must not keep
  * @fd: -1 if there is none
- * @next, @link: the list of all that are open; @link is where it hangs
+ * @next: in the list of all that are open
+ * @link: the pointer in that list that points here
  */
 struct shim_fd {
 	int fd;
@@ -278,8 +306,8 @@ DAT_RETURN shim_flags_call(unsigned long cmd, const struct shim_object *obj,
 			   uint32_t flags);
 
 /*
- * A handle that a call takes: null gives 0 where null is allowed, a bad one
- * @bad.
+ * The token of an argument that may be null, which gives 0. Return: false for a
+ * bad handle
  */
 static inline bool shim_optional(DAT_HANDLE handle, uint32_t type,
 				 uint64_t *token)
@@ -298,17 +326,17 @@ static inline bool shim_optional(DAT_HANDLE handle, uint32_t type,
 /* ring.c */
 
 /**
- * struct shim_ring - the mapped events of an EVD
- * @header: what the kernel writes besides events; an empty one of our own while
- *	    nothing is mapped
+ * struct shim_ring - the event ring of an EVD, as mapped from the kernel
+ * @header: what the kernel writes besides events; while nothing is mapped, a
+ *	    header of the library's own that says: empty, ask the kernel
  * @events: the slots
- * @index: where the kernel reads how far we are
+ * @index: the page from which the kernel reads how many events were taken
  * @mask: number of slots less one
- * @consumer: events taken; our own copy of what is in @index
- * @patience: looks that may find nothing until the kernel is asked
- * @where: what the kernel said of the ring
+ * @consumer: how many events were taken; also written to @index
+ * @patience: how many more looks may find nothing before the kernel is asked
+ * @where: what to map, as the kernel described it
  *
- * The EVD's lock is held by whoever touches it.
+ * Protected by the lock of the EVD.
  */
 struct shim_ring {
 	const struct kdapl_uapi_ring_header *header;
@@ -326,33 +354,35 @@ bool shim_ring_mapped(const struct shim_ring *ring);
 uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd);
 
 /*
- * A thread that polls asks the kernel after this many looks in vain: a completion
- * may wait there for an interrupt or softirq that comes late, for instance because
- * the processor that has to run it does something else. So many looks cost about
- * as much as the call.
+ * A thread that polls asks the kernel after this many looks in vain, which cost
+ * about as much as that one system call. A completion may be waiting for a
+ * softirq that is late, for instance because its processor is busy; the call
+ * runs it.
  */
 #define SHIM_RING_PATIENCE	32
 
-/* C11 atomics cannot be laid over the ABI's plain fields. */
+/* For the ABI's fields, which are plain integers and no C11 atomics. */
 static inline uint32_t shim_load_acquire(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/* Events that are in the ring now. */
+/* How many events are in the ring now. */
 static inline uint32_t shim_ring_filled(const struct shim_ring *ring)
 {
 	return shim_load_acquire(&ring->header->producer) - ring->consumer;
 }
 
-/* The oldest event of a ring that is not empty; it stays until shim_ring_pop(). */
+/*
+ * The oldest event of a ring that is not empty; it stays until shim_ring_pop().
+ */
 static inline const struct kdapl_uapi_event *
 shim_ring_first(const struct shim_ring *ring)
 {
 	return &ring->events[ring->consumer & ring->mask];
 }
 
-/* The oldest event has been read, the kernel may use its slot again. */
+/* Gives the slot of the oldest event back to the kernel, after it was read. */
 static inline void shim_ring_pop(struct shim_ring *ring)
 {
 	ring->patience = SHIM_RING_PATIENCE;
@@ -360,7 +390,9 @@ static inline void shim_ring_pop(struct shim_ring *ring)
 			 __ATOMIC_RELEASE);
 }
 
-/* The ring was found empty: is it time to ask the kernel? */
+/*
+ * The ring was found empty: should the kernel be asked whether it has events?
+ */
 static inline bool shim_ring_ask(struct shim_ring *ring)
 {
 	return SHIM_UNLIKELY(!--ring->patience ||
@@ -371,27 +403,40 @@ static inline bool shim_ring_ask(struct shim_ring *ring)
 bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 		    struct kdapl_uapi_event *event);
 
-/* Bodies */
+/* The bodies of objects: what the library keeps of each type */
 
+/**
+ * struct shim_ia - the body of an IA
+ * @address: what ia_address_ptr points to, in queries and in requests
+ * @async_evd: of dat_ia_open
+ */
 struct shim_ia {
 	struct sockaddr_storage address;
 	DAT_EVD_HANDLE async_evd;
 };
 
+/**
+ * struct shim_lmr - the body of an LMR
+ * @region: what dat_lmr_query has to show
+ * @cookie: what its shared_memory_id points to
+ */
 struct shim_lmr {
 	DAT_REGION_DESCRIPTION region;
 	char cookie[DAT_LMR_COOKIE_SIZE];
 };
 
 /**
- * struct shim_evd - what an EVD needs in the process
+ * struct shim_evd - the body of an EVD
  * @ring: its events
  * @waiter: a thread is in dat_evd_wait (E36)
- * @unwaitable: dat_evd_set_unwaitable (E26)
- * @clear_late: waitable again, which the kernel hears when @waiter has gone
- * @disabled: dat_evd_disable (E23)
- * @withheld: events came for which the CNO was not told because of @waiter
- * @poll_fd: for the CNO, made when it first gets one
+ * @unwaitable: dat_evd_set_unwaitable was called last (E26)
+ * @clear_late: dat_evd_clear_unwaitable was called while a thread that has to
+ *		return was still waiting; that thread will tell the kernel
+ * @disabled: dat_evd_disable was called last (E23)
+ * @withheld: events arrived that did not trigger the CNO, since @waiter was
+ *	      going to take them
+ * @poll_fd: descriptor by which the CNO learns of events; made when the EVD
+ *	     first gets a CNO
  * @cno: its CNO or NULL
  */
 struct shim_evd {
@@ -406,10 +451,13 @@ struct shim_evd {
 };
 
 /**
- * struct shim_ep - memory behind pointers given to the consumer
- * @local, @remote: of dat_ep_query
- * @private_data: of ESTABLISHED, until the EP is reset or freed (E7)
- * @provider_made: came with a CR that has not been accepted (P71)
+ * struct shim_ep - the body of an EP: memory behind pointers that the consumer
+ * has
+ * @local: what dat_ep_query's local_ia_address_ptr points to
+ * @remote: the same for the remote one
+ * @private_data: of ESTABLISHED, kept until the EP is reset or freed (E7)
+ * @provider_made: the kernel made the EP for a request that has not been
+ *	   accepted; it is freed when the request is rejected (P71)
  */
 struct shim_ep {
 	struct sockaddr_storage local;
@@ -418,9 +466,15 @@ struct shim_ep {
 	bool provider_made;
 };
 
-/* Larger than any transport's private data. */
+/* No transport has more private data. */
 #define SHIM_PRIVATE_DATA	512
 
+/**
+ * struct shim_cr - the body of a CR
+ * @remote: what dat_cr_query's remote_ia_address_ptr points to
+ * @local_ep: kernel handle of the EP that the request is for, or 0
+ * @private_data: what dat_cr_query's private_data points to
+ */
 struct shim_cr {
 	struct sockaddr_storage remote;
 	uint64_t local_ep;
@@ -443,7 +497,9 @@ struct shim_ep *shim_ep_body(struct shim_object *ep);
 void shim_ep_body_free(struct shim_object *ep);
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia);
 
-/* A completion as the consumer of @evd gets to see it. */
+/*
+ * Makes the DAT_EVENT of a completion; inline because every transfer needs it.
+ */
 static inline void shim_dto_event(struct shim_object *evd,
 				  const struct kdapl_uapi_dto_event *from,
 				  DAT_EVENT *event)
