@@ -437,6 +437,13 @@ bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
 bool pair_connect(struct node *a, struct node *b, struct listener *listener);
 void pair_free(struct pair *pair);
 
+/*
+ * A new pair, which may have EVDs already, does transfers of which only the last
+ * of each kind notifies: all complete, in order.  Then it is disconnected
+ * (transfer.c).
+ */
+void quiet_transfers(struct pair *pair);
+
 /* ---- accounts (rig.c) --------------------------------------------------- */
 
 /*

@@ -758,37 +758,16 @@ static void replaced(void)
 /* E106: the last of each kind notifies, and the upcall sees all, in order. */
 static void notifications(void)
 {
-	const DAT_COMPLETION_FLAGS quiet = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	struct collector *requests, *recvs;
-	DAT_EP_ATTR attr_a = node_attr, attr_b = node_attr;
 	struct pair p = {};
-	int i;
 
-	attr_a.request_completion_flags = quiet;
-	attr_b.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	requests = collector_new(&side_a, 64, DAT_EVD_DTO_FLAG);
 	recvs = collector_new(&side_b, 64, DAT_EVD_DTO_FLAG);
 	if (!requests || !recvs)
 		return;
 	p.a.request = requests->evd;
 	p.b.recv = recvs->evd;
-	if (!pair_new(&p, THREE_EVDS, &attr_a, &attr_b))
-		return;
-	for (i = 0; i < 5; i++)
-		OK(node_recv(&p.b, 0, 64, i));
-	for (i = 0; i < 4; i++)
-		OK(node_send(&p.a, 0, 64, 10 + i, quiet));
-	OK(node_send(&p.a, 0, 64, 14, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	for (i = 0; i < 5; i++) {
-		want_dto(p.b.recv, p.b.ep, i, DAT_DTO_SUCCESS, 64);
-		want_dto(p.a.request, p.a.ep, 10 + i, DAT_DTO_SUCCESS, 64);
-	}
-	/* mt:T28: an end notifies, whatever the flags. */
-	OK(node_recv(&p.b, 0, 64, 6));
-	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
-	want_dto(p.b.recv, p.b.ep, 6, DAT_DTO_ERR_FLUSHED, 0);
-	want_conn(p.b.conn, p.b.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	want_conn(p.a.conn, p.a.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	quiet_transfers(&p);
 }
 
 /* An IA that is closed with upcalls on it. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Consumer Notification Objects (ev: E23, E76..E91). */
+/*
+ * Consumer Notification Objects: triggers, waiters, agents, and how CNOs end.
+ * Rules E23, E76..E91.
+ */
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
