@@ -3,8 +3,9 @@
  * /dev/kdapl: open, release, the table of calls and how a call is made.  The
  * ABI is include/uapi/rdma/kdapl.h, told in Documentation/abi.rst.
  *
- * A file is a space of its own (core/object.h).  The last close tears it down
- * whatever state it is in, which is what happens to a killed process, too.
+ * Each open file has its own table of handles (struct kdapl_space).  The last
+ * close of the file ends all objects in it, whatever state they are in; that is
+ * also how the objects of a killed process end.
  *
  * Called by main.c (init, exit) and by processes.
  */
@@ -24,12 +25,15 @@ module_param(max_objects, uint, 0444);
 MODULE_PARM_DESC(max_objects, "DAT objects that one open file of /dev/kdapl may have");
 
 LIST_HEAD(kdapl_dev_files);
-DEFINE_MUTEX(kdapl_dev_files_lock);	/* of the list */
+DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files */
 
-/* ---- conversions that several calls need ------------------------------------ */
+/*
+ * ---- conversions that several calls need
+ * ------------------------------------.
+ */
 
 /**
- * kdapl_dev_put_addr - an address for a process
+ * kdapl_dev_put_addr - make an address ready to be copied to a process
  * @to: zeroed if there is none
  * @from: IPv4, IPv6, or NULL
  */
@@ -46,11 +50,11 @@ void kdapl_dev_put_addr(struct kdapl_uapi_addr *to, const struct sockaddr *from)
 }
 
 /**
- * kdapl_dev_get_addr - an address from a process
- * @to: zeroed behind what is there, so that the core may look at all of it
- * @from: @len 0 means none
+ * kdapl_dev_get_addr - take an address from a process
+ * @to: the rest of it is zeroed, so that the core may read all of it
+ * @from: its len is 0 if the process gave none
  *
- * Return: 0, -EINVAL for a length that no address has.
+ * Return: 0; -EINVAL for a length that no address has.
  */
 int kdapl_dev_get_addr(struct sockaddr_storage *to,
 		       const struct kdapl_uapi_addr *from)
@@ -63,14 +67,14 @@ int kdapl_dev_get_addr(struct sockaddr_storage *to,
 }
 
 /**
- * kdapl_dev_get_private_data - private data from a process
+ * kdapl_dev_get_private_data - copy private data from a process
  * @to: KDAPL_DEV_PRIVATE_DATA bytes
  * @from: user pointer
- * @size: as the process says; the core refuses what is negative or too long
- *	  before it looks at the data
+ * @size: as the process says.  If it is negative or too large nothing is
+ *	  copied: the core refuses such a size before it reads the data
  * @data: out: @to, or NULL for a null pointer
  *
- * Return: 0, -EFAULT.
+ * Return: 0; -EFAULT.
  */
 int kdapl_dev_get_private_data(void *to, u64 from, s32 size, const void **data)
 {
@@ -84,7 +88,10 @@ int kdapl_dev_get_private_data(void *to, u64 from, s32 size, const void **data)
 	return 0;
 }
 
-/* ---- the calls ---------------------------------------------------------------- */
+/*
+ * ---- the calls
+ * ----------------------------------------------------------------.
+ */
 
 static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 {
@@ -101,21 +108,25 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* A core's operation that needs a handle and nothing else. */
+/* An operation of the core that takes a handle and nothing else. */
 typedef DAT_RETURN kdapl_dev_handle_fn(struct kdapl_space *space,
 				       DAT_HANDLE handle);
 
 /**
- * struct kdapl_dev_call - one call
- * @cmd: whole ioctl number: a structure of another size is another call
- * @pad: offset of the field `pad`
- * @pad_size: 0 if there is none
- * @fn: does it
- * @of_handle: does it, if the structure is a struct kdapl_uapi_handle and the
- *	       core needs no more than that; then there is no @fn
+ * struct kdapl_dev_call - how one call is carried out
+ * @cmd: the whole ioctl number.  The size of the structure is part of it, so a
+ *	 structure of another size is an unknown call
+ * @pad: offset of the structure's field `pad`, which has to be zero
+ * @pad_size: its size; 0 if the structure has none
+ * @fn: carries the call out
+ * @of_handle: used in place of @fn if the call passes one handle to the
+ *	       core and nothing else; the structure is a struct
+ *	       kdapl_uapi_handle then
  * @made: offset of the handle of the object that the call makes
- * @unmake: destroys that object if the caller cannot be told of it
- * @undo: the same for what is not undone by one handle; NULL if there is nothing
+ * @unmake: frees that object.  Called if the result could not be copied to the
+ *	    process, which then does not know the handle
+ * @undo: called in the same case by calls that one handle is not enough for;
+ *	  NULL if the call leaves nothing to undo
  */
 struct kdapl_dev_call {
 	unsigned int cmd;
@@ -138,8 +149,8 @@ struct kdapl_dev_call {
 #define MAKES(_struct, _field, _free)					\
 	.made = offsetof(struct kdapl_uapi_##_struct, _field), .unmake = _free
 
-/* KDAPL_IOC_POST is not here, see kdapl_dev_ioctl(). */
-static const struct kdapl_dev_call calls[] = {
+/* KDAPL_IOC_POST, the data path, does not go by the table: dev_dto.c. */
+static const struct kdapl_dev_call call_table[] = {
 	CALL(QUERY_ABI, FN(query_abi), PAD(query_abi)),
 	CALL(HANDLE_TYPE, FN(handle_type)),
 	CALL(IA_LIST, FN(ia_list), PAD(ia_list)),
@@ -211,10 +222,10 @@ static const struct kdapl_dev_call *call_find(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
 
-	if (nr >= ARRAY_SIZE(calls))
+	if (nr >= ARRAY_SIZE(call_table))
 		return NULL;
-	nr = array_index_nospec(nr, ARRAY_SIZE(calls));
-	return calls[nr].cmd == cmd ? &calls[nr] : NULL;
+	nr = array_index_nospec(nr, ARRAY_SIZE(call_table));
+	return call_table[nr].cmd == cmd ? &call_table[nr] : NULL;
 }
 
 static int call_core(struct kdapl_file *file, const struct kdapl_dev_call *call,
@@ -228,7 +239,10 @@ static int call_core(struct kdapl_file *file, const struct kdapl_dev_call *call,
 	return 0;
 }
 
-/* The caller cannot be told what it got; `ret` comes first in every structure. */
+/*
+ * Undoes a call whose result could not be copied to the process.  The first
+ * word of every structure is its DAT_RETURN.
+ */
 static void call_undo(struct kdapl_file *file, const struct kdapl_dev_call *call,
 		      void *data)
 {
@@ -241,7 +255,7 @@ static void call_undo(struct kdapl_file *file, const struct kdapl_dev_call *call
 		call->undo(file, data);
 }
 
-/* @data has the size that @call's number says. */
+/* @data is a buffer of the size that the ioctl number of @call says. */
 static int call_run(struct kdapl_file *file, const struct kdapl_dev_call *call,
 		    void *data, void __user *uarg)
 {
@@ -296,7 +310,10 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 	return call_by_table(file, cmd, (void __user *)arg);
 }
 
-/* ---- the file ------------------------------------------------------------------ */
+/*
+ * ---- the file
+ * ------------------------------------------------------------------.
+ */
 
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
 {
@@ -323,7 +340,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	return nonseekable_open(inode, filp);
 }
 
-/* No call is running and nothing is mapped: both hold the file. */
+/* No call runs and nothing is mapped any more: both would hold the file. */
 static int kdapl_dev_release(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file = filp->private_data;
@@ -358,7 +375,8 @@ static struct miscdevice kdapl_dev = {
 /**
  * kdapl_dev_init - make /dev/kdapl appear
  *
- * The core works already.  May sleep.
+ * The core has to be set up, since a process may open the file at once.  May
+ * sleep.
  *
  * Return: 0 or an errno.
  */
@@ -370,7 +388,7 @@ int kdapl_dev_init(void)
 /**
  * kdapl_dev_exit - take /dev/kdapl away
  *
- * No file is open: they hold the module.  May sleep.
+ * No file is open, since open files hold the module.  May sleep.
  */
 void kdapl_dev_exit(void)
 {
@@ -378,8 +396,9 @@ void kdapl_dev_exit(void)
 }
 
 /*
- * The ABI is for ever.  Sizes are in the ioctl numbers; what is in the rings
- * and in arrays is pinned here as well.
+ * The layout of the ABI, which must never change.  A structure's size is part
+ * of its ioctl number.  The structures in event rings and in arrays have no
+ * ioctl number, so here the offset of each of their fields is checked as well.
  */
 #define SIZE(_struct, _size) \
 	static_assert(sizeof(struct kdapl_uapi_##_struct) == (_size))
@@ -467,7 +486,7 @@ OFFSET(dto, cookie, 24);
 OFFSET(dto, target_address, 32);
 OFFSET(dto, target_length, 40);
 
-/* A process's DAT_LMR_TRIPLETs are taken as they are. */
+/* libdat passes the application's array of DAT_LMR_TRIPLET as it is. */
 SIZE(segment, sizeof(DAT_LMR_TRIPLET));
 OFFSET(segment, lmr_context, offsetof(DAT_LMR_TRIPLET, lmr_context));
 OFFSET(segment, address, offsetof(DAT_LMR_TRIPLET, virtual_address));

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * /dev/kdapl, what its files share.  dev.c has open, release and the table of
- * calls; dev_<objects>.c the calls, each of one shape: take the structure that
- * dev.c copied in, refuse unknown flags, call the core with the file's space,
- * fill the structure that dev.c copies out.  A call that hands one handle to the
- * core is a line of the table and no function.  dev_dto.c has the one call that
- * does not go by the table; dev_ring.h tells of the event rings.
+ * /dev/kdapl: what its files share.
+ *
+ *	dev.c		open, release, the table of calls
+ *	dev_<what>.c	the calls.  Each takes the structure that dev.c has
+ *			copied from the process, refuses unknown flags, calls
+ *			the core with the file's space, and fills in the
+ *			structure, which dev.c copies back.  A call that only
+ *			passes a handle to the core has no function: it is a
+ *			line of the table
+ *	dev_dto.c	posting, the one call that does not go by the table
+ *	dev_ring.h	event rings
  */
 #ifndef KDAPL_DEV_H
 #define KDAPL_DEV_H
@@ -19,18 +24,19 @@
 #include "../core/core.h"
 #include "../core/ret.h"
 
-/* Private data on its way to the core, which knows the true limit. */
+/* Room for private data on its way to the core, which knows the true limit. */
 #define KDAPL_DEV_PRIVATE_DATA	512
 
 /**
  * struct kdapl_file - an open file of /dev/kdapl
- * @space: the objects that the file can name
- * @agreed: KDAPL_IOC_QUERY_ABI succeeded
- * @rings: event rings by their EVD's handle, the whole of it: a new EVD may have
- *	   the slot of one that is just being freed; a reference each
- * @maps: memory of rings by what is above the page bits of its mmap offset
+ * @space: the handles of the file
+ * @agreed: KDAPL_IOC_QUERY_ABI succeeded; no other call works before
+ * @rings: event rings, with a reference each, by the handle of their
+ *	   EVD.  Of the handle all bits are used: the slot of an EVD can get
+ *	   a new EVD while the ring of the old one is still being dropped
+ * @maps: memory of rings, by the id that is part of its mmap offset
  * @entry: in kdapl_dev_files, for debugfs
- * @pid: of the opener, for debugfs
+ * @pid: of the process that opened the file, for debugfs
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -69,12 +75,12 @@ int kdapl_dev_get_private_data(void *to, u64 from, s32 size,
 int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /*
- * The calls that are more than an operation of the core on one handle.  @data is
- * the call's structure, @pad of it checked.  Return: 0 or the errno of an invalid
- * call; the structure is copied out either way.
+ * Carries a call out.  @data is the structure of the call; its padding has been
+ * checked.  Return: 0, or the errno of an invalid call.  The structure is
+ * copied to the process in both cases.
  */
 typedef int kdapl_dev_fn(struct kdapl_file *file, void *data);
-/* The copy out failed: undo what the call made. */
+/* Undoes a call whose structure could not be copied to the process. */
 typedef void kdapl_dev_undo(struct kdapl_file *file, void *data);
 
 /* dev_ia.c */

@@ -3,12 +3,13 @@
  * /dev/kdapl: posting.  One call posts many DTOs of any kind to one Endpoint
  * (A8, mt:T18).  Called by kdapl_dev_ioctl(), from any thread.
  *
- * This is the data path of an application, so it has a way in of its own: dev.c
- * does not copy the structure in and out, nothing is allocated, and what a DTO
- * consists of is read from the process word by word, which for so few bytes is
- * several times cheaper than copy_from_user().  A DTO and its segments are on the
- * stack then, where the process cannot change them any more; the core checks
- * them against the process's LMRs and posts them, one DTO after the other.
+ * This is the data path of an application, so it does not go by the table of
+ * dev.c: nothing is allocated, and fields are read from the process one by one,
+ * which for so few bytes is several times cheaper than copy_from_user().
+ *
+ * A DTO and its segments are copied to the stack, where the process cannot
+ * change them any more.  Then the core checks them against the process's LMRs
+ * and posts the DTO; after that comes the next one.
  */
 #include <linux/bottom_half.h>
 #include "dev.h"
@@ -17,9 +18,9 @@
 
 /**
  * struct dto_copy - a DTO of a process, where the process cannot change it
- * @dto: for the core; points to the others
- * @remote: of an RDMA operation
- * @segments: as many as @dto says, if that is a number that a DTO can have
+ * @dto: for the core; points to @remote and @segments
+ * @remote: the remote buffer of an RDMA operation
+ * @segments: as many as @dto says; none if it says more than a DTO can have
  */
 struct dto_copy {
 	struct kdapl_dto dto;
@@ -27,7 +28,10 @@ struct dto_copy {
 	DAT_LMR_TRIPLET segments[KDAPL_MAX_SGE];
 };
 
-/* What kind it is.  A send or receive has no remote buffer, only padding there. */
+/*
+ * Sets the kind of the DTO.  A send or receive has no remote buffer; the fields
+ * for it are padding then, and have to be zero.
+ */
 static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 {
 	const DAT_RMR_TRIPLET *remote = &copy->remote;
@@ -53,8 +57,8 @@ static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 }
 
 /*
- * A null pointer to segments and a number of segments that no DTO may have are
- * the core's to refuse, before it looks at any segment (mt:T1).
+ * Nothing is copied for a null pointer, or for a number of segments that no DTO
+ * may have: the core refuses both before it reads a segment (mt:T1).
  */
 static __always_inline int
 copy_segments(struct dto_copy *copy,
@@ -82,8 +86,8 @@ fault:
 }
 
 /*
- * With bottom halves disabled no page is brought in: then -EFAULT may also mean
- * that one was not there just now.
+ * Called with bottom halves disabled, it cannot bring in a page.  -EFAULT then
+ * also means that the page is not in memory.
  */
 static __always_inline int copy_dto(struct dto_copy *copy,
 				    const struct kdapl_uapi_dto __user *from)
@@ -119,10 +123,11 @@ fault:
  * @arg->done tell how far that was.
  *
  * Bottom halves are disabled meanwhile.  A driver may leave the sending to a
- * softirq (Soft-RoCE does); raised in process context it would be left to
- * ksoftirqd, which has to wait for a processor while a process that polls for
- * its completion keeps it busy.  So it runs in local_bh_enable(), at once, for
- * all DTOs of the call.
+ * softirq, as Soft-RoCE does.  A softirq that is raised in process context is
+ * left to ksoftirqd, which may have to wait long for the processor if a process
+ * polls for the completion of this very post.  Raised with bottom halves
+ * disabled, it runs in local_bh_enable(), at once and once for all DTOs of the
+ * call.
  */
 static __always_inline int post_dtos(struct kdapl_file *file,
 				     struct kdapl_uapi_post *arg)
@@ -135,7 +140,7 @@ static __always_inline int post_dtos(struct kdapl_file *file,
 	for (; arg->done < arg->count; arg->done++, from++) {
 		ret = copy_dto(&copy, from);
 		if (unlikely(ret == -EFAULT)) {
-			/* Once more, now that a page can be brought in. */
+			/* Try again where a page can be brought in. */
 			local_bh_enable();
 			ret = copy_dto(&copy, from);
 			local_bh_disable();
@@ -154,10 +159,12 @@ static __always_inline int post_dtos(struct kdapl_file *file,
 /**
  * kdapl_dev_post - KDAPL_IOC_POST
  * @file: of the caller
- * @uarg: its structure; only the fields `ret` and `done` of it are written
+ * @uarg: the caller's structure; only its fields `ret` and `done` are written
  *
- * Return: 0, or the errno of an invalid call; `done` DTOs are posted for good
- * either way.
+ * May sleep.
+ *
+ * Return: 0, or the errno of an invalid call.  In both cases the first `done`
+ * DTOs are posted.
  */
 int kdapl_dev_post(struct kdapl_file *file, struct kdapl_uapi_post __user *uarg)
 {

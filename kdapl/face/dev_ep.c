@@ -4,7 +4,10 @@
  */
 #include "dev.h"
 
-/* Named attributes stay with the process: the core has none of its own. */
+/*
+ * The named attributes of a process stay there: kdapl has none, so their
+ * numbers are all that the core needs to refuse them.
+ */
 static void get_attr(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -91,7 +94,7 @@ int kdapl_dev_ep_query(struct kdapl_file *file, void *data)
 
 	if (arg->attr.pad)
 		return -EINVAL;
-	/* Keeps what the pointers in @param point to. */
+	/* The reference keeps the addresses that @param will point to. */
 	ep = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ep), KDAPL_EP);
 	arg->ret = kdapl_ep_query(&file->space, kdapl_dev_handle(arg->ep),
 				  arg->mask, &param);
@@ -102,7 +105,7 @@ int kdapl_dev_ep_query(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* What a process may not modify the core refuses by the mask. */
+/* The core refuses by the mask what must not be modified. */
 int kdapl_dev_ep_modify(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_ep_param *arg = data;

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  The rings, where
- * waiting and taking events happen, are told in dev_ring.h.
+ * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  Waiting and taking
+ * events are matters of the event ring: dev_ring.h.
  */
 #include <linux/fdtable.h>
 #include <linux/hrtimer.h>
 #include "dev_ring.h"
 #include "../core/evd.h"
 
-/* Two of the user level's DAT_EVD_STATE; the third line is the core's config. */
+/*
+ * DAT_EVD_STATE of the user level, whose header cannot be included here.  The
+ * bits of the configuration come from the core.
+ */
 #define STATE_WAITABLE		0x04
 #define STATE_UNWAITABLE	0x08
 
-/* An EVD and its ring, both with a reference. */
+/* An EVD and its event ring, with a reference of each. */
 struct evd_ref {
 	struct kdapl_evd *evd;
 	struct kdapl_ring *ring;
 };
 
-/* The ring may be gone already while the EVD is still found, not vice versa. */
+/*
+ * An EVD that is being made or freed may have no ring; for the process it does
+ * not exist then.
+ */
 static DAT_RETURN evd_get(struct kdapl_file *file, u64 handle,
 			  struct evd_ref *ref)
 {
@@ -136,14 +142,20 @@ int kdapl_dev_evd_post_se(struct kdapl_file *file, void *data)
 		return 0;
 	arg->ret = kdapl_evd_post_se(&file->space, kdapl_dev_handle(arg->evd),
 				     &event);
-	/* Who posts and then looks expects to find it. */
+	/*
+	 * A process that looks into the ring after this call has to find the
+	 * event.
+	 */
 	if (arg->ret == DAT_SUCCESS)
 		kdapl_evd_settle(ref.evd);
 	evd_put(&ref);
 	return 0;
 }
 
-/* The end of the wait; kept in the structure for when the call is restarted. */
+/*
+ * The time at which the wait ends.  It stays in the structure, so that a call
+ * that is restarted after a signal ends at the same time.
+ */
 static ktime_t wait_deadline(struct kdapl_uapi_evd_wait *arg)
 {
 	if (!arg->deadline)
@@ -154,7 +166,7 @@ static ktime_t wait_deadline(struct kdapl_uapi_evd_wait *arg)
 	return arg->deadline;
 }
 
-/* E31 */
+/* More than one event can be waited for only if each of them notifies (E31). */
 static DAT_RETURN check_threshold(struct kdapl_evd *evd, s32 threshold)
 {
 	u32 config = kdapl_evd_config(evd);
@@ -182,7 +194,9 @@ int kdapl_dev_evd_wait(struct kdapl_file *file, void *data)
 		arg->ret = kdapl_ring_wait(ref.ring, ref.evd, arg->threshold,
 					   wait_deadline(arg), &arg->queued);
 	evd_put(&ref);
-	/* Without a handler the call goes on, up to the same deadline (E38). */
+	/*
+	 * Unless the signal has a handler the kernel restarts the call (E38).
+	 */
 	if (DAT_GET_TYPE(arg->ret) == DAT_INTERRUPTED_CALL)
 		return -ERESTARTNOHAND;
 	return 0;
@@ -201,7 +215,10 @@ int kdapl_dev_evd_dequeue(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* The event is lost with the copy; a request nobody can name ends (E60). */
+/*
+ * The event is lost.  If it was a connection request, nobody can answer that
+ * any more, so it is rejected (E60).
+ */
 void kdapl_dev_evd_dequeue_undo(struct kdapl_file *file, void *data)
 {
 	const struct kdapl_uapi_evd_dequeue *arg = data;

@@ -14,15 +14,18 @@ int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 
 	arg->ret = kdapl_get_handle_type(&file->space,
 					 kdapl_dev_handle(arg->handle), &type);
-	/* The two levels number the SRQ differently; the process's has a CNO. */
+	/* The user level has a CNO at the number of the kernel's SRQ. */
 	arg->type = type == DAT_HANDLE_TYPE_SRQ ? 10 : type;
 	return 0;
 }
 
-/* ---- registry ----------------------------------------------------------------- */
+/*
+ * ---- registry
+ * -----------------------------------------------------------------.
+ */
 
-static int put_info(struct kdapl_uapi_provider_info __user *to,
-		    const DAT_PROVIDER_INFO *from)
+static int put_provider_info(struct kdapl_uapi_provider_info __user *to,
+			     const DAT_PROVIDER_INFO *from)
 {
 	struct kdapl_uapi_provider_info info = {
 		.dapl_version_major = from->dapl_version_major,
@@ -34,9 +37,9 @@ static int put_info(struct kdapl_uapi_provider_info __user *to,
 	return copy_to_user(to, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-/* The list may have grown since it was counted; the core says so then. */
-static int list_entries(struct kdapl_file *file, struct kdapl_uapi_ia_list *arg,
-			DAT_COUNT number)
+/* If adapters were added since they were counted, the core answers so. */
+static int put_providers(struct kdapl_file *file,
+			 struct kdapl_uapi_ia_list *arg, DAT_COUNT number)
 {
 	struct kdapl_uapi_provider_info __user *to = u64_to_user_ptr(arg->list);
 	DAT_PROVIDER_INFO *infos, **list;
@@ -56,7 +59,7 @@ static int list_entries(struct kdapl_file *file, struct kdapl_uapi_ia_list *arg,
 	if (arg->ret != DAT_SUCCESS)
 		goto out;
 	for (i = 0; i < number && !ret; i++)
-		ret = put_info(&to[i], &infos[i]);
+		ret = put_provider_info(&to[i], &infos[i]);
 out:
 	kvfree(list);
 	kvfree(infos);
@@ -72,10 +75,13 @@ int kdapl_dev_ia_list(struct kdapl_file *file, void *data)
 	arg->number = number;
 	if (arg->ret == DAT_SUCCESS || arg->max < number)
 		return 0;
-	return list_entries(file, arg, number);
+	return put_providers(file, arg, number);
 }
 
-/* ---- Interface Adapters --------------------------------------------------------- */
+/*
+ * ---- Interface Adapters
+ * ---------------------------------------------------------.
+ */
 
 static DAT_RETURN close_ia(struct kdapl_file *file, u64 ia, u32 flags)
 {
@@ -166,7 +172,10 @@ static void put_ia_attr(struct kdapl_uapi_ia_attr *to, const DAT_IA_ATTR *from)
 		from->max_rdma_read_per_ep_out_guaranteed;
 }
 
-/* pz_support has no source: any EP of an IA may use any PZ of it. */
+/*
+ * The kernel level has no attribute pz_support.  In the copy it stays 0, which
+ * is DAT_PZ_UNIQUE: an EP and the memory it uses have the same PZ.
+ */
 static void put_provider_attr(struct kdapl_uapi_provider_attr *to,
 			      const DAT_PROVIDER_ATTR *from)
 {
@@ -214,7 +223,7 @@ int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 	attr = kzalloc(sizeof(*attr), GFP_KERNEL_ACCOUNT);
 	if (!attr)
 		return -ENOMEM;
-	/* Keeps the address that @attr points to. */
+	/* The reference keeps the address that @attr will point to. */
 	ia = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ia), KDAPL_IA);
 	arg->ret = kdapl_ia_query(&file->space, kdapl_dev_handle(arg->ia), &evd,
 				  arg->ia_mask, &attr->ia, arg->provider_mask,
@@ -230,7 +239,10 @@ int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* ---- Protection Zones ------------------------------------------------------------ */
+/*
+ * ---- Protection Zones
+ * ------------------------------------------------------------.
+ */
 
 int kdapl_dev_pz_create(struct kdapl_file *file, void *data)
 {

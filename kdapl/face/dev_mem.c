@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /dev/kdapl: Local and Remote Memory Regions.  Called by dev.c's table.
- *
- * The core knows three memory types in a user space by the user level's
- * numbers, two of which have a region that crosses: an address or an LMR.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The memory of an event ring, and how a process maps it.  dev_ring.h tells what
- * is in it.
+ * The memory of an event ring, and how a process maps it.  dev_ring.h tells
+ * what is in it.
  *
  * Called by dev_ring.c (memory), and by mmap(2) of /dev/kdapl.
  */
@@ -12,16 +12,21 @@
 #include "dev_ring.h"
 #include "../compat.h"
 
-/* As many entries as the largest completion queue of today's devices. */
+/* No device has a larger completion queue, so no EVD can be longer. */
 #define RING_MAX_ENTRIES	4194304
-/* mmap offsets of 32-bit callers end at 2^44. */
+/*
+ * An id, with one bit below it, has to fit into the mmap offset of a 32-bit
+ * process.
+ */
 #define RING_MAX_ID		0x3fffffff
 
 /* ---- memory ------------------------------------------------------------ */
 
 /**
- * kdapl_ring_buf_free - give memory back
- * @buf: that nothing maps and no file names
+ * kdapl_ring_buf_free - free the memory of a ring
+ * @buf: neither mapped nor in a file's table
+ *
+ * May sleep.
  */
 void kdapl_ring_buf_free(struct kdapl_ring_buf *buf)
 {
@@ -32,11 +37,14 @@ void kdapl_ring_buf_free(struct kdapl_ring_buf *buf)
 }
 
 /**
- * kdapl_ring_buf_alloc - memory for a ring
- * @ring: whose
+ * kdapl_ring_buf_alloc - allocate memory for a ring
+ * @ring: the ring that it is for
  * @entries: events that it has to hold at least
  *
- * May sleep.  Return: empty, without an offset; NULL: no memory, or too many.
+ * May sleep.
+ *
+ * Return: the memory, empty and without an mmap offset; NULL if there is none,
+ * or if @entries is too large.
  */
 struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
 					    u32 entries)
@@ -49,7 +57,7 @@ struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
 	if (!buf)
 		return NULL;
 	buf->ring = ring;
-	/* What fits beside the header in a page is there anyway. */
+	/* Not less than half a page of events, since whole pages are mapped. */
 	entries = max_t(u32, entries, PAGE_SIZE / sizeof(*buf->events) / 2);
 	buf->nr = roundup_pow_of_two(entries);
 	buf->data_size = PAGE_ALIGN(sizeof(*buf->header) +
@@ -67,13 +75,13 @@ struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
 }
 
 /**
- * kdapl_ring_buf_reserve - choose the offset at which a process maps memory
+ * kdapl_ring_buf_reserve - choose the mmap offset of memory
  * @file: of the process
  * @buf: gets an @id
  *
- * Nobody can map it there before kdapl_ring_buf_publish().  May sleep.
+ * The process cannot map it before kdapl_ring_buf_publish().  May sleep.
  *
- * Return: 0, -ENOMEM; -EBUSY when all are taken.
+ * Return: 0; -ENOMEM; -EBUSY when all ids are taken.
  */
 int kdapl_ring_buf_reserve(struct kdapl_file *file, struct kdapl_ring_buf *buf)
 {
@@ -84,9 +92,10 @@ int kdapl_ring_buf_reserve(struct kdapl_file *file, struct kdapl_ring_buf *buf)
 /**
  * kdapl_ring_buf_publish - let a process map memory
  * @file: of the process
- * @buf: reserved; belongs to its ring for good
+ * @buf: reserved; stays with its ring until that is freed
  *
- * Does not fail: the entry is there.
+ * Cannot fail, because kdapl_ring_buf_reserve() has allocated the entry.  May
+ * sleep.
  */
 void kdapl_ring_buf_publish(struct kdapl_file *file,
 			    struct kdapl_ring_buf *buf)
@@ -95,9 +104,11 @@ void kdapl_ring_buf_publish(struct kdapl_file *file,
 }
 
 /**
- * kdapl_ring_buf_unpublish - the file forgets memory
+ * kdapl_ring_buf_unpublish - keep a process from mapping memory
  * @file: of the process
  * @buf: reserved or published; what is mapped stays mapped
+ *
+ * Process context.
  */
 void kdapl_ring_buf_unpublish(struct kdapl_file *file,
 			      const struct kdapl_ring_buf *buf)
@@ -156,7 +167,7 @@ static const struct vm_operations_struct map_index_ops = {
 	.fault = map_index_fault,
 };
 
-/* With a reference of the ring. */
+/* Finds memory by its id, and takes a reference of its ring; or NULL. */
 static struct kdapl_ring_buf *map_find(struct kdapl_file *file, unsigned long id)
 {
 	struct kdapl_ring_buf *buf;
@@ -197,10 +208,12 @@ static int map_index(struct vm_area_struct *vma, struct kdapl_ring_buf *buf)
  * @filp: the file
  * @vma: the area; its offset comes from struct kdapl_uapi_ring
  *
- * The mapping keeps the memory, whatever happens to EVD and ring.
+ * The mapping holds a reference of the ring, so the memory stays even when the
+ * EVD is freed.
  *
- * Return: 0; -EINVAL for an offset that is no ring's, another size, a private
- * mapping; -EPERM for writable data, or executable anything.
+ * Return: 0; -EINVAL for an offset that no ring has, another size, or a private
+ * mapping; -EPERM for data that shall be writable, or for either piece if it
+ * shall be executable.
  */
 int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma)
 {

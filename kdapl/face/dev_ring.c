@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The life of an event ring, and its sink: what the core calls to put events in.
+ * The life of an event ring, and its sink, by which the core puts events in.
  * dev_ring.h tells the protocol and who writes what.
  *
  * Called by dev_evd.c and dev_ia.c (create, drop, resize), and by the core's
@@ -13,19 +13,24 @@
 
 /* ---- the sink ---------------------------------------------------------- */
 
+/* kdapl_sink.room: is there room for one more event? */
 static bool ring_room(struct kdapl_evd *evd, void *arg)
 {
 	struct kdapl_ring *ring = arg;
 	struct kdapl_ring_buf *buf = ring->buf;
 
-	/* Its CQ stays silent for most completions: one has to come and ask. */
+	/*
+	 * The CQ of such an EVD is armed for solicited completions.  The others
+	 * come to nobody's attention, so the process always has to ask for
+	 * them.
+	 */
 	if (kdapl_evd_config(evd) == KDAPL_EVD_CONFIG_SOLICITED && !kdapl_ring_more(ring))
 		atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
 	if (likely(kdapl_ring_held(buf, NULL) < buf->nr))
 		return true;
 	WRITE_ONCE(ring->full, true);
 	atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
-	smp_mb(); /* see the head of this file */
+	smp_mb(); /* between MORE and the consumer's index, see dev_ring.h */
 	return kdapl_ring_held(buf, NULL) < buf->nr;
 }
 
@@ -69,7 +74,7 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 	}
 }
 
-/* Completions are limited by their EPs, the other events by the EVD's length. */
+/* The EVD's length bounds all events but completions, which their EPs bound. */
 static bool is_completion(u32 number)
 {
 	return number == DAT_DTO_COMPLETION_EVENT ||
@@ -118,8 +123,11 @@ static void ring_done(struct kdapl_evd *evd, void *arg, bool notify)
 }
 
 /*
- * The first event not taken knows how many others came before it.  A racing
- * delivery or a forged index gives a number that is off, never beyond nr.
+ * kdapl_sink.held: how many events of the ring count for the EVD's length.
+ * These are all of that kind but those that came before the first event not
+ * taken yet, whose number was noted with that event.  While events are being
+ * put in, or with a forged index, the result may be wrong, but is never more
+ * than a full ring.
  */
 static u32 ring_held_others(struct kdapl_evd *evd, void *arg)
 {
@@ -164,10 +172,11 @@ void kdapl_ring_put(struct kdapl_ring *ring)
 }
 
 /*
- * P15, E60: a request whose event goes with the ring ends, since nobody could
- * name it.  A forged index can only end requests of the process itself.
+ * Ends the connection requests whose events are still in a ring that goes away:
+ * nobody could answer them any more (P15, E60).  By a forged index a process
+ * can only end requests of its own.
  */
-static void drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *buf)
+static void ring_drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *buf)
 {
 	u32 consumer, held = kdapl_ring_held(buf, &consumer);
 
@@ -180,13 +189,13 @@ static void drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *
 	}
 }
 
-/* The file forgets @ring; the caller has unlinked it from file->rings. */
+/* Drops a ring that the caller has taken out of file->rings. */
 static void ring_forget(struct kdapl_file *file, struct kdapl_ring *ring)
 {
 	struct kdapl_ring_buf *buf;
 
 	mutex_lock(&ring->lock);
-	drop_requests(file, ring->buf);
+	ring_drop_requests(file, ring->buf);
 	list_for_each_entry(buf, &ring->bufs, entry)
 		kdapl_ring_buf_unpublish(file, buf);
 	mutex_unlock(&ring->lock);
@@ -219,7 +228,7 @@ static struct kdapl_ring *ring_alloc(u64 ia, u64 evd, u32 entries)
  * @file: of the caller
  * @ia: handle of the IA
  * @evd: handle of the EVD, made just now
- * @info: out: for the process
+ * @info: out: what the process needs to map it
  *
  * May sleep.  Undone by kdapl_ring_drop() after the EVD was freed.
  *
@@ -242,12 +251,15 @@ int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
 		goto err;
 	kdapl_ring_info(ring, info);
 	kdapl_ring_buf_publish(file, ring->buf);
-	/* From here on a guessed handle finds it, and may free EVD and ring. */
+	/*
+	 * From here on another thread of the process, which guesses the handle,
+	 * can find the ring, and can free EVD and ring.
+	 */
 	kref_get(&ring->ref);
 	ret = xa_insert(&file->rings, evd, ring, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_maps;
-	/* Closed by another thread, which never met the ring. */
+	/* Another thread has closed the IA before the ring was in the table. */
 	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
 		kdapl_ring_drop(file, evd);
 		ret = -ENODEV;
@@ -270,7 +282,9 @@ out:
  * @file: of the caller
  * @evd: any value
  *
- * Return: with a reference, or NULL.
+ * Process context.
+ *
+ * Return: the ring with a reference, or NULL.
  */
 struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd)
 {
@@ -287,11 +301,11 @@ struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd)
 }
 
 /**
- * kdapl_ring_drop - the EVD of a ring was freed
+ * kdapl_ring_drop - drop the ring of an EVD that was freed
  * @file: of the caller
- * @evd: its former handle
+ * @evd: former handle of the EVD
  *
- * The core does not touch the ring any more.  May sleep.
+ * The core does not call the sink any more.  May sleep.
  */
 void kdapl_ring_drop(struct kdapl_file *file, u64 evd)
 {
@@ -308,12 +322,15 @@ void kdapl_ring_drop(struct kdapl_file *file, u64 evd)
 		ring_forget(file, ring);
 }
 
-static void drop_matching(struct kdapl_file *file, u64 ia, bool all)
+static void ring_drop_matching(struct kdapl_file *file, u64 ia, bool all)
 {
 	struct kdapl_ring *ring;
 	unsigned long i;
 
-	/* Whoever unlinks a ring drops it: dat_evd_free may be at it, too. */
+	/*
+	 * kdapl_ring_drop() may run at the same time; who takes a ring out
+	 * drops it.
+	 */
 	xa_lock(&file->rings);
 	xa_for_each(&file->rings, i, ring) {
 		if (!all && ring->ia != ia)
@@ -328,22 +345,26 @@ static void drop_matching(struct kdapl_file *file, u64 ia, bool all)
 }
 
 /**
- * kdapl_ring_drop_ia - an IA was closed
- * @file: of the caller, who closed it
- * @ia: its former handle
+ * kdapl_ring_drop_ia - drop the rings of an IA that was closed
+ * @file: of the caller
+ * @ia: former handle of the IA
+ *
+ * May sleep.
  */
 void kdapl_ring_drop_ia(struct kdapl_file *file, u64 ia)
 {
-	drop_matching(file, ia, false);
+	ring_drop_matching(file, ia, false);
 }
 
 /**
- * kdapl_ring_drop_all - the file is closed, and so are its IAs
- * @file: nobody else uses it
+ * kdapl_ring_drop_all - drop all rings of a file that is being released
+ * @file: its IAs are closed, and nobody else uses it
+ *
+ * May sleep.
  */
 void kdapl_ring_drop_all(struct kdapl_file *file)
 {
-	drop_matching(file, 0, true);
+	ring_drop_matching(file, 0, true);
 	xa_destroy(&file->rings);
 	xa_destroy(&file->maps);
 }
@@ -352,6 +373,8 @@ void kdapl_ring_drop_all(struct kdapl_file *file)
  * kdapl_ring_info - what a process needs to map a ring
  * @ring: the ring
  * @info: out
+ *
+ * Any context.
  */
 void kdapl_ring_info(struct kdapl_ring *ring, struct kdapl_uapi_ring *info)
 {
@@ -367,7 +390,10 @@ void kdapl_ring_info(struct kdapl_ring *ring, struct kdapl_uapi_ring *info)
 
 /* ---- resizing ---------------------------------------------------------- */
 
-/* The sink is off and the process takes nothing (it has been told). */
+/*
+ * Moves the events of a ring to its new memory.  The EVD has no sink meanwhile,
+ * and the process must not take events during a resize (the ABI says so).
+ */
 static void ring_move(struct kdapl_ring *ring, struct kdapl_ring_buf *to)
 {
 	struct kdapl_ring_buf *from = ring->buf;
@@ -387,7 +413,7 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	struct kdapl_ring_buf *buf = NULL;
 	DAT_RETURN ret;
 
-	/* The core refuses it; nothing is made before. */
+	/* The core has the code for a length that it refuses. */
 	if (!kdapl_evd_can_be(evd, qlen))
 		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
 					qlen);
@@ -409,7 +435,7 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	kdapl_evd_set_sink(evd, NULL, NULL, true);
 	ring_move(ring, buf);
 	kdapl_ring_buf_publish(file, buf);
-	/* It may have died unseen in between. */
+	/* If the EVD died while it had no sink, the ring has not been told. */
 	if (kdapl_evd_set_sink(evd, &ring_sink, ring, false))
 		ring_done(evd, ring, false);
 	return DAT_SUCCESS;
@@ -424,18 +450,20 @@ err:
 }
 
 /**
- * kdapl_ring_resize - dat_evd_resize
+ * kdapl_ring_resize - change the length of an EVD and, if need be, of its ring
  * @file: of the caller
  * @ring: of @evd
  * @evd: with a reference
- * @qlen: as asked
+ * @qlen: length that the process asked for
  *
- * If the ring is too small the EVD gets a larger one and the events that were
- * not taken move there (E49); the old one stays as it is for whoever has it
- * mapped, with KDAPL_RING_MOVED.  May sleep.  Rules E53..E57.
+ * If the memory of the ring is too small it gets new memory, and the events
+ * that were not taken move there (E49).  The old memory stays as it is for a
+ * process that has it mapped, with KDAPL_RING_MOVED set.  Takes @ring->lock;
+ * may sleep. Rules E53..E57.
  *
  * Return: DAT_INVALID_STATE/EVD_WAITER, /EVD_IN_USE with more than @qlen events
- * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; what kdapl_evd_resize() returns.
+ * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; or what kdapl_evd_resize()
+ * returns.
  */
 DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, DAT_COUNT qlen)

@@ -2,11 +2,11 @@
 /*
  * Event rings: how events reach a process without a system call.
  *
- * Every EVD of a process has one.  The EVD's sink (core/core.h) puts events in,
- * the process takes them out.  Two pieces of memory are mapped: the data (header
- * and events), which the process can only read, and a page with its consumer
- * index, which it can write and which is believed as far as it does no harm: a
- * forged index loses or repeats events of the process itself, nothing else.
+ * Every EVD of a process has one.  The EVD's sink (struct kdapl_sink) puts
+ * events in, the process takes them out.  The process maps two pieces of
+ * memory: the data (header and events), which it can only read, and a page with
+ * the consumer index, which it can write.  It may write any number there; all
+ * that a forged index can do is lose or repeat events of that process.
  *
  *	dev_ring.c	a ring's life, its sink, resizing
  *	dev_mmap.c	the memory of a ring, and mmap(2)
@@ -14,31 +14,33 @@
  *
  * Barriers
  *	the producer's index	store-release in buf_append(), load-acquire in
- *				the process: who sees the index sees the event
+ *	the process: who sees the index sees the event
  *	the consumer's index	store-release in the process, load-acquire in
- *				kdapl_ring_held(): a slot is written again only
- *				after it was read
- *	MORE before a last	full barrier in ring_room(): either the process
- *	look at consumer	finds MORE after its last event, or the sink
- *				finds the room that this made.  A process that
- *				looks at MORE without a barrier of its own may
- *				see it one look later; one that sleeps calls
- *				kdapl_ring_wait() first, which sees it
- *	notified before		a waiter reads `notified` after it has set its
- *	sleeping		state, the sink raises it before it wakes
+ *	kdapl_ring_held(): a slot is written again only
+ *	after it was read
+ *	KDAPL_RING_MORE		full barrier in ring_room(), between setting the
+ *	and the consumer's	flag and a last look at the index: either the
+ *	index			process finds the flag after its last event, or
+ *	the sink finds the room that the process has
+ *	made.  A process that reads the flag without a
+ *	barrier of its own may see it one look later;
+ *	before it sleeps it calls kdapl_ring_wait(),
+ *	which sees it
+ *	notified and sleeping	a waiter sets its state and then reads
+ *	`notified`; the sink increments that and then
+ *	wakes
  *
- * Who writes what
- *	The core runs the sink of an EVD on one processor at a time (E96):
- *	ring_room(), ring_deliver() and ring_done() never run twice at once for
- *	one ring.  Only ring_deliver() and a resize, during which there is no
- *	sink, write buf->producer and buf->before.
- *	kdapl_ring.lock (a mutex) is held by whoever takes events for the process
- *	by ioctl, and by a resize.  Nothing nests in it but the core's calls.
+ * Who writes what The core runs the sink of an EVD on one processor at a time
+ * (E96): ring_room(), ring_deliver() and ring_done() never run twice at once
+ * for one ring.  Only ring_deliver() and a resize, during which there is no
+ * sink, write buf->producer and buf->before. kdapl_ring.lock (a mutex) is held
+ * while an ioctl takes an event for the process, and during a resize.  Inside
+ * it the core is called, and no other lock of this layer is taken.
  *
- * Memory
- *	A ring lives as long as its file names it, a mapping shows it or a poll
- *	descriptor refers to it.  Memory that a resize replaced stays with the
- *	ring; a ring only ever grows by doubling, so this at most doubles it.
+ * Memory A ring lives as long as it is in the table of its file, mapped, or
+ * open as a poll descriptor.  Memory that a resize has replaced is freed with
+ * the ring.  Each resize at least doubles the memory, so all former memory
+ * together is no more than the present one.
  */
 #ifndef KDAPL_DEV_RING_H
 #define KDAPL_DEV_RING_H
@@ -51,17 +53,18 @@
 
 /**
  * struct kdapl_ring_buf - the memory of a ring, from one resize to the next
- * @ring: whose
+ * @ring: the ring that it belongs to
  * @entry: in kdapl_ring.bufs
- * @id: in kdapl_file.maps
- * @nr: events, a power of two
- * @data_size: bytes mapped as data
+ * @id: index in kdapl_file.maps
+ * @nr: how many events it holds, a power of two
+ * @data_size: bytes that the process maps as data
  * @header: start of the data
- * @events: the rest of it
- * @index: the index page
- * @before: how many events that are no completions came before an entry's
- * @producer: the true one; header->producer is the process's copy
- * @others: events that are no completions, ever
+ * @events: the rest of the data
+ * @index: the page with the consumer index
+ * @before: for each event, the value of @others when it was put in
+ * @producer: number of events put in so far; header->producer is a copy of it
+ *	      for the process
+ * @others: how many of those were no completions
  */
 struct kdapl_ring_buf {
 	struct kdapl_ring *ring;
@@ -79,17 +82,18 @@ struct kdapl_ring_buf {
 
 /**
  * struct kdapl_ring - the event ring of one EVD
- * @ref: the file's table, mappings, poll descriptors, running calls
+ * @ref: held by the file's table, mappings, poll descriptors and running calls
  * @evd: handle of its EVD
  * @ia: handle of the EVD's IA
- * @lock: see the head of this file
+ * @lock: held while a call takes an event or resizes the ring
  * @buf: present memory
  * @bufs: present and former memory
- * @wait: the waiter and pollers
- * @notified: counts batches with an event that notifies (E35)
- * @waiter: a thread is in kdapl_ring_wait() (E36)
- * @unwaitable: odd while waiting is not allowed; each change counts (E27)
- * @full: the sink found no room; events wait in the kernel
+ * @wait: the thread in kdapl_ring_wait(), and those that poll
+ * @notified: incremented after each batch with an event that notifies (E35)
+ * @waiter: 1 while a thread is in kdapl_ring_wait() (E36)
+ * @unwaitable: odd while waiting is forbidden.  Incremented by each change, so
+ *		that a waiter sees that it was forbidden meanwhile (E27)
+ * @full: the sink found no room; events wait in the EVD's FIFO
  * @dead: the EVD is gone
  */
 struct kdapl_ring {
@@ -114,8 +118,8 @@ static inline atomic_t *kdapl_ring_flags(struct kdapl_ring_buf *buf)
 }
 
 /*
- * Events not taken yet; a forged index makes it at most a full ring.  @consumer,
- * unless NULL, is set to the number of the first of them.
+ * How many events were put in and not taken yet; with a forged index any number
+ * up to a full ring.  @consumer: NULL, or out: the number of the first of them
  */
 static inline u32 kdapl_ring_held(const struct kdapl_ring_buf *buf, u32 *consumer)
 {
@@ -130,13 +134,13 @@ static inline u32 kdapl_ring_held(const struct kdapl_ring_buf *buf, u32 *consume
 	return held;
 }
 
-/* The same of the present memory of a ring. */
+/* How many events a ring holds that were not taken yet. */
 static inline u32 kdapl_ring_count(struct kdapl_ring *ring)
 {
 	return kdapl_ring_held(READ_ONCE(ring->buf), NULL);
 }
 
-/* Do events wait in the kernel that the process was told to ask for? */
+/* Was the process told to ask the kernel for events that found no room? */
 static inline bool kdapl_ring_more(struct kdapl_ring *ring)
 {
 	return atomic_read(kdapl_ring_flags(READ_ONCE(ring->buf))) & KDAPL_RING_MORE;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Taking events by ioctl, waiting for them, and poll(2).  A process that has
- * mapped its ring takes events without this file, and comes here to sleep.
- * dev_ring.h tells the barriers.
+ * Event rings: taking events by ioctl, waiting for them, and poll(2).  A
+ * process that has mapped its ring takes events without a call, and comes here
+ * to sleep. dev_ring.h tells the barriers.
  *
- * Called by dev_evd.c, and by poll(2) of a descriptor that it gave out.
+ * Called by dev_evd.c, and by poll(2) of the descriptors made here.
  */
 #include <linux/anon_inodes.h>
 #include <linux/bottom_half.h>
@@ -18,11 +18,11 @@
 /* ---- taking ------------------------------------------------------------ */
 
 /**
- * kdapl_ring_refill - bring in what waits in the kernel
+ * kdapl_ring_refill - have the events that wait in the kernel put into the ring
  * @ring: of @evd
  * @evd: with a reference
  *
- * Whatever does not fit raises KDAPL_RING_MORE again.  May sleep.
+ * If not all of them fit, KDAPL_RING_MORE is set again.  May sleep.
  */
 void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 {
@@ -32,17 +32,18 @@ void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_ring_look - have the runner look at the device, for a process that polls
+ * kdapl_ring_look - have the runner look at the device, for a process that
+ * polls
  * @evd: with a reference
  *
- * The completion that the process waits for may be in the CQ already, and the
- * softirq that would deliver it behind other work on its processor, such as the
- * acknowledgement of the same message.  The runner is a softirq, too.  Raised in
- * process context it would be left to ksoftirqd, which has to get a processor
- * from the processes that poll; with bottom halves disabled it runs in
- * local_bh_enable().
+ * The completion that the process waits for may be in the CQ already, while the
+ * softirq that would deliver it has to wait for other work of its processor,
+ * such as acknowledging the same message.  So the runner, which is a softirq as
+ * well, is started here.  If it were raised in plain process context it would
+ * be left to ksoftirqd, which has to get the processor from processes that
+ * poll; with bottom halves disabled it runs in local_bh_enable().
  *
- * Does not wait for a run that has begun on another processor.
+ * Does not wait for a run of the runner on another processor.  Process context.
  */
 void kdapl_ring_look(struct kdapl_evd *evd)
 {
@@ -57,8 +58,9 @@ void kdapl_ring_look(struct kdapl_evd *evd)
  * @evd: with a reference
  * @event: out
  *
- * A process that takes events from the mapped ring at the same time gets one
- * twice; it has been told to have a lock.  May sleep.  Rules E36, E41.
+ * A process that also takes events from the mapped ring at the same time gets
+ * one of them twice; the ABI tells it to use a lock.  Takes @ring->lock; may
+ * sleep.  Rules E36, E41.
  *
  * Return: DAT_SUCCESS, DAT_QUEUE_EMPTY, DAT_INVALID_STATE/EVD_WAITER.
  */
@@ -90,6 +92,10 @@ DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
 /**
  * kdapl_ring_waited - is a thread waiting (E36)?
  * @ring: any ring
+ *
+ * Any context.
+ *
+ * Return: whether one is in kdapl_ring_wait().
  */
 bool kdapl_ring_waited(const struct kdapl_ring *ring)
 {
@@ -99,6 +105,10 @@ bool kdapl_ring_waited(const struct kdapl_ring *ring)
 /**
  * kdapl_ring_waitable - may a thread wait (E26)?
  * @ring: any ring
+ *
+ * Any context.
+ *
+ * Return: what kdapl_ring_set_waitable() has set last.
  */
 bool kdapl_ring_waitable(const struct kdapl_ring *ring)
 {
@@ -108,9 +118,10 @@ bool kdapl_ring_waitable(const struct kdapl_ring *ring)
 /**
  * kdapl_ring_set_waitable - dat_evd_set_unwaitable and its opposite (E26, E27)
  * @ring: any ring
- * @waitable: as it shall be
+ * @waitable: whether waiting shall be allowed
  *
- * Any waiter is woken for good when it becomes unwaitable.
+ * When it becomes forbidden, a thread that waits returns, even if it is allowed
+ * again before the thread runs.  Any context.
  */
 void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable)
 {
@@ -123,7 +134,11 @@ void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable)
 	wake_up_all(&ring->wait);
 }
 
-/* One look; true: the wait is over, with *@ret. */
+/*
+ * One look of a waiter.  @unwaitable: the count when the wait began; @notified:
+ * the count at the last look.  Return: whether the wait is over, with the code
+ * *@ret
+ */
 static bool wait_over(struct kdapl_ring *ring, struct kdapl_evd *evd,
 		      u32 threshold, int unwaitable, int *notified,
 		      bool expired, DAT_RETURN *ret)
@@ -156,7 +171,9 @@ static DAT_RETURN ring_sleep(struct kdapl_ring *ring, struct kdapl_evd *evd,
 	DAT_RETURN ret;
 	DEFINE_WAIT(wait);
 
-	/* What is there already counts, whether it notifies or not (E30). */
+	/*
+	 * Events that are there already end the wait, notifying or not (E30).
+	 */
 	if (kdapl_ring_count(ring) >= threshold)
 		return DAT_SUCCESS;
 	expired = ktime_compare(ktime_get(), deadline) >= 0;
@@ -199,7 +216,10 @@ DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
 	if (kdapl_ring_more(ring))
 		kdapl_ring_refill(ring, evd);
 	ret = ring_sleep(ring, evd, threshold, unwaitable, deadline);
-	/* What came without a word counts as well (E33, E34). */
+	/*
+	 * Events that came without notifying count, too, when the time is over
+	 * (E33, E34).
+	 */
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED && kdapl_ring_more(ring)) {
 		kdapl_ring_refill(ring, evd);
 		if (kdapl_ring_count(ring) >= threshold)
@@ -241,7 +261,8 @@ static const struct file_operations ring_poll_fops = {
  * kdapl_ring_poll_fd - a descriptor that is readable while events are there
  * @ring: any ring; the descriptor takes a reference
  *
- * It outlives EVD and file.  May sleep.
+ * The descriptor may stay open longer than the EVD and the file of /dev/kdapl.
+ * May sleep.
  *
  * Return: the descriptor, or an errno.
  */

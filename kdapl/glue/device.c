@@ -174,8 +174,7 @@ static int device_address(struct kdapl_device *dev, struct net *net,
  * Takes devices_lock; may sleep.
  *
  * Return: 0; -ENODEV when the port has no address in @net, the device is gone,
- * or
- * @net may not use it.
+ * or @net may not use it.
  */
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr)
@@ -404,8 +403,7 @@ static void release_ias(struct kdapl_device *dev)
 }
 
 /**
- * kdapl_device_alloc - make a struct kdapl_device that is not in the registry
- * yet
+ * kdapl_device_alloc - make a struct kdapl_device, not in the registry yet
  *
  * May sleep.
  *
@@ -566,9 +564,9 @@ static struct ib_client kdapl_client = {
 };
 
 /**
- * kdapl_device_init - fill the registry, and follow RDMA devices that come and
- * go
+ * kdapl_device_init - begin to follow RDMA devices as they come and go
  *
+ * The registry has all that are there on return.
  * May sleep.
  *
  * Return: 0, or what ib_register_client() says.

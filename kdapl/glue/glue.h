@@ -101,36 +101,38 @@ struct kdapl_qp_init {
 
 /**
  * struct kdapl_qp_ops - operations on completion queues and queue pairs
- * @cq_create: make the CQ of a struct kdapl_cq whose @dev and @handler are set,
- *	       for at least @cqe completions; fills @ib and @size.  The caller
- *	       is in the IA's section.  0; -EINVAL for a size that the device
- *	       cannot have; -ENOMEM; any other errno of the device's
- * @cq_resize: give a CQ room for at least @cqe completions while it is in use;
- *	       what it holds stays in it.  Sets @size.  The caller is in the
- *	       IA's section.  0; -EOPNOTSUPP where the device cannot; -EINVAL
- *	       for a size that the device cannot have or that is too small for
- *	       what the CQ holds; -ENOMEM
- * @cq_arm: have @handler called for the next completion, or with @solicited
- *	    only for the next one that is solicited or an error.  Any context.
- *	    0: armed; above 0: armed, but the CQ already holds completions for
- *	    which no handler may come, so the caller has to poll again; or an
- *	    errno
+ * @cq_create: make the CQ of a struct kdapl_cq whose @dev and @handler
+ *	       are set, for at least @cqe completions; fills @ib and @size.
+ *	       The caller is in the IA's section.  0; -EINVAL for a size that
+ *	       the device cannot have; -ENOMEM; any other errno of the
+ *	       device's
+ * @cq_resize: give a CQ room for at least @cqe completions while it is
+ *	       in use; what it holds stays in it.  Sets @size.  The caller is
+ *	       in the IA's section.  0; -EOPNOTSUPP where the device cannot;
+ *	       -EINVAL for a size that the device cannot have or that is too
+ *	       small for what the CQ holds; -ENOMEM
+ * @cq_arm: have @handler called for the next completion, or with
+ *	    @solicited only for the next one that is solicited or an error.
+ *	    Any context. 0: armed; above 0: armed, but the CQ already holds
+ *	    completions for which no handler may come, so the caller has to
+ *	    poll again; or an errno
  * @cq_destroy: destroy a CQ that no queue pair uses and nobody arms any more;
- *		the completions in it are lost.  No handler runs or will run
- *		when this returns (A10)
- * @create: make a queue pair.  On return it is in INIT, where receives can be
- *	    posted to it, and @num is set.  The caller is in the IA's section.
- *	    0, or an errno of the device's
- * @move: take a queue pair to @state, RTR or RTS, with what the handshake of
- *	  @id has found out; @rd_atomic_in and @rd_atomic_out are the RDMA reads
- *	  that either side may have outstanding.  -ENODEV: the connection came
- *	  about through another port than that of @dev
+ *	the completions in it are lost.  No handler runs or will run
+ *	when this returns (A10)
+ * @create: make a queue pair.  On return it is in INIT, where receives
+ *	    can be posted to it, and @num is set.  The caller is in the IA's
+ *	    section. 0, or an errno of the device's
+ * @move: take a queue pair to @state, RTR or RTS, with what the
+ *	  handshake of @id has found out; @rd_atomic_in and @rd_atomic_out
+ *	  are the RDMA reads that either side may have outstanding.  -ENODEV:
+ *	  the connection came about through another port than that of @dev
  * @error: move a queue pair to ERR, which flushes everything that is posted
  * @in_error: whether a queue pair is in ERR or SQE, or does not even answer
  * @destroy: destroy a queue pair.  What is still posted gives no completion
  *
  * Posting and polling need no entry here: the core calls ib_post_send(),
- * ib_post_recv() and ib_poll_cq(), which go through the table of the device itself.
+ * ib_post_recv() and ib_poll_cq(), which go through the table of the device
+ * itself.
  */
 struct kdapl_qp_ops {
 	int (*cq_create)(struct kdapl_cq *cq, u32 cqe);
@@ -163,26 +165,32 @@ struct kdapl_cm_params {
 	u8 private_data_len;
 };
 
-/*
- * struct kdapl_cm_ops - connections, on rdma_cm
- * @open: a new id for an active connection, bound to @dev's address, a local
- *	  port chosen; events go to core/input.h with @conn
- * @resolve: start address resolution; kdapl_conn_resolved() follows, or an
- *	     input
- * @connect: from within kdapl_conn_resolved() only
- * @established: answer the peer's acceptance; from within
- *		 kdapl_conn_answered() only
- * @accept: caller holds the id's handler lock (@lock)
- * @reject: @mark says that a consumer rejects (A.7)
- * @hand_over: @id's events go to @conn from here on; caller holds the id's
- *	       handler lock (@lock)
- * @disconnect: start or answer; never waits for the peer
- * @destroy: no callback runs or will run when this returns; not from a
- *	     callback of the same id.  Drops the callback's reference of conn
- * @listen: start listening at @dev's address on @port (0: any, filled in before
- *	    the first request); requests go to kdapl_sp_request().  -EADDRINUSE
- *	    as it says
- * @unlisten: no kdapl_sp_request() runs or will run when this returns
+/**
+ * struct kdapl_cm_ops - operations on CM ids: connections and listeners
+ * @open: make an id for an active connection, bound to @dev's address and to a
+ *	  free local port.  Its events go to core/input.h, with @conn
+ * @resolve: start to resolve the peer's address.  kdapl_conn_resolved() is
+ *	     called when that is done, or an input that says that it failed
+ * @connect: send the request; only from within kdapl_conn_resolved()
+ * @established: answer the peer's acceptance; only from within
+ *	 kdapl_conn_answered()
+ * @accept: accept a request; the caller holds the id's handler mutex (@lock)
+ * @reject: reject a request; @mark tells the peer that a consumer did (A.7)
+ * @hand_over: have the id's events go to @conn from here on; the caller
+ *	       holds the id's handler mutex (@lock)
+ * @disconnect: start to disconnect, or answer a disconnect of the peer.
+ *	Does not wait for the peer
+ * @lock: take the id's handler mutex, which rdma_cm holds while it reports an
+ *	  event of the id
+ * @unlock: release the handler mutex
+ * @destroy: destroy an id.  On return no callback of it runs or will
+ *	     run, so it must not be called from one.  Drops the reference of
+ *	     conn that the id held
+ * @listen: start to listen at @dev's address on @port.  0 is any port,
+ *	    and the one chosen is filled in before the first request.
+ *	    Requests go to kdapl_sp_request().  -EADDRINUSE: somebody else
+ *	    listens on @port
+ * @unlisten: stop listening.  On return no kdapl_sp_request() runs or will run
  */
 struct kdapl_cm_ops {
 	int (*open)(struct kdapl_conn *conn, struct kdapl_device *dev,
@@ -359,7 +367,7 @@ struct kdapl_mr_ops {
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @mute_faults: a request whose memory is gone may stop the send queue for
- *		 ever, without a completion that tells so
+ *		 ever, while no completion reports it
  * @qp: its operations on CQs and queue pairs
  * @cm: its operations on CM ids
  * @mr: its operations on memory
