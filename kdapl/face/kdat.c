@@ -52,7 +52,7 @@ static bool may_sleep(void)
 	return true;
 }
 
-static bool names(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+static bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	DAT_HANDLE_TYPE is;
 
@@ -558,7 +558,7 @@ static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 				DAT_UPCALL_POLICY policy,
 				const DAT_UPCALL_OBJECT *upcall)
 {
-	if (!names(ia, DAT_HANDLE_TYPE_IA))
+	if (!handle_is(ia, DAT_HANDLE_TYPE_IA))
 		return INVALID_HANDLE(IA);
 	if (qlen <= 0)
 		return INVALID_ARG(2);
@@ -1030,7 +1030,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
-	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
+	if (!handle_is(ep_handle, DAT_HANDLE_TYPE_EP))
 		return INVALID_HANDLE(EP);
 	return RET(MODEL_NOT_SUPPORTED);
 }
@@ -1059,7 +1059,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 {
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
-	if (!names(ep_handle, DAT_HANDLE_TYPE_EP))
+	if (!handle_is(ep_handle, DAT_HANDLE_TYPE_EP))
 		return INVALID_HANDLE(EP);
 	if (!watermark_valid(soft_high_watermark))
 		return INVALID_ARG(2);
@@ -1485,9 +1485,9 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 {
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
-	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
+	if (!handle_is(ia_handle, DAT_HANDLE_TYPE_IA))
 		return INVALID_HANDLE(IA);
-	if (!names(pz_handle, DAT_HANDLE_TYPE_PZ))
+	if (!handle_is(pz_handle, DAT_HANDLE_TYPE_PZ))
 		return INVALID_HANDLE(PZ);
 	if (!srq_attr)
 		return INVALID_ARG(3);
@@ -1523,15 +1523,15 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 {
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
-	if (!names(ia_handle, DAT_HANDLE_TYPE_IA))
+	if (!handle_is(ia_handle, DAT_HANDLE_TYPE_IA))
 		return INVALID_HANDLE(IA);
-	if (pz_handle && !names(pz_handle, DAT_HANDLE_TYPE_PZ))
+	if (pz_handle && !handle_is(pz_handle, DAT_HANDLE_TYPE_PZ))
 		return INVALID_HANDLE(PZ);
-	if (recv_evd_handle && !names(recv_evd_handle, DAT_HANDLE_TYPE_EVD))
+	if (recv_evd_handle && !handle_is(recv_evd_handle, DAT_HANDLE_TYPE_EVD))
 		return INVALID_HANDLE(EVD_RECV);
-	if (request_evd_handle && !names(request_evd_handle, DAT_HANDLE_TYPE_EVD))
+	if (request_evd_handle && !handle_is(request_evd_handle, DAT_HANDLE_TYPE_EVD))
 		return INVALID_HANDLE(EVD_REQUEST);
-	if (connect_evd_handle && !names(connect_evd_handle, DAT_HANDLE_TYPE_EVD))
+	if (connect_evd_handle && !handle_is(connect_evd_handle, DAT_HANDLE_TYPE_EVD))
 		return INVALID_HANDLE(EVD_CONN);
 	return INVALID_HANDLE(SRQ);
 }
