@@ -210,7 +210,7 @@ static void nobody_answers(void)
 		pair_connect(&a, &b, &listener);
 }
 
-/* 192.0.2.0/24 is nobody's; the other address is one of this network. */
+/* No host has an address in 192.0.2.0/24; the other is one of this network. */
 static void nobody_there(void)
 {
 	struct sockaddr_in nowhere = *(struct sockaddr_in *)&side_b.addr;

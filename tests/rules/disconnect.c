@@ -450,7 +450,7 @@ static void request_fails_in_drain(void)
 	mine.request.over = true;
 	if (account_until(&mine, &p.a, DISCONNECTED))
 		account_closed(&mine, 4, 1);
-	/* mt:T55: the target's EP breaks, or hears of the disconnect. */
+	/* mt:T55: the target's EP breaks, or is disconnected by its peer. */
 	if (!next_event(p.b.conn, &event))
 		return;
 	CHECK(event.event_number == DISCONNECTED ||
@@ -856,7 +856,7 @@ static void cancel_at_once(void)
 		    !reject_old(&listener))
 			return;
 	}
-	/* Requests of the past may be there: they are nobody's. */
+	/* Requests that were given up may be left on the old listener. */
 	if (listener_new(&fresh, DAT_PSP_CONSUMER_FLAG))
 		pair_connect(&a, &b, &fresh);
 	nothing_more(a.conn);

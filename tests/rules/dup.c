@@ -224,7 +224,7 @@ static void arguments(void)
 	no_other_qos(&node, &p.a);
 	BAD_STATE(dup_of(&p.a, &p.a, CONNECT_US), EP_CONNECTED);
 	BAD_STATE(dup_of(&node, &node, CONNECT_US), EP_UNCONNECTED);
-	/* Neither is in its state: it is the other's that is told (C1). */
+	/* Neither is in the state it needs; the code is for the second (C1). */
 	BAD_STATE(dup_of(&p.a, &node, CONNECT_US), EP_UNCONNECTED);
 	/* The passive side has no qualifier to repeat; the states are first. */
 	BAD_ARG(dup_of(&b, &p.b, CONNECT_US), 2);

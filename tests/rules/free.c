@@ -81,7 +81,7 @@ static bool peer_after_free(struct staged *s)
 		return OK(dat_cr_accept(s->cr, s->peer.ep, 0, NULL)) &&
 		       want_conn(s->peer.conn, s->peer.ep, ACCEPT_ERROR);
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		/* It was established already, and hears of the end or not. */
+		/* It is established already, and gets the end when packets pass. */
 		return link_up(&side_a) &&
 		       want_conn(s->peer.conn, s->peer.ep, DISCONNECTED);
 	case DAT_EP_STATE_CONNECTED:
@@ -254,7 +254,7 @@ static bool recvs(struct node *node)
 	return true;
 }
 
-/* F9: what is there is in order, and at most once. */
+/* F9: the completions that are queued come in order, each once at most. */
 static bool in_order(struct node *node)
 {
 	struct account account = {};
@@ -390,7 +390,7 @@ static void holds(void)
 
 /* ---- the IA goes -------------------------------------------------------- */
 
-/* What the peer hears when side b is closed (F6, F7, P47). */
+/* What event the peer gets when side b is closed (F6, F7, P47). */
 static bool peer_after_close(struct staged *s)
 {
 	switch (s->is->state) {

@@ -210,7 +210,7 @@ static void to_rsp(void)
 	    !rsp_request(&play.second, &cr) ||
 	    !state_is(play.b.ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING))
 		return;
-	/* Spent: nobody listens there any more. */
+	/* An RSP takes one request, so nobody listens there any more. */
 	if (start_hello(&other, play.first.qual) &&
 	    next_request(&play.first, &play.cr)) {
 		BAD_ARG(dat_cr_handoff(play.cr, play.second.qual), 2);

@@ -543,7 +543,7 @@ static void local_use(void)
 	nothing_more(p.a.conn);
 }
 
-/* What is there of completions of requests and receives. */
+/* Takes the completions of requests and receives that are queued. */
 static bool take_all(struct account *account, struct node *node)
 {
 	DAT_EVENT event;
@@ -599,7 +599,7 @@ static void under_receive(void)
 	account_event(&theirs, &p.b, &event);
 	if (account_until(&theirs, &p.b, DAT_CONNECTION_EVENT_BROKEN))
 		account_closed(&theirs, 0, 3);
-	/* By the refusal or by the peer's end, whichever it hears. */
+	/* It ends by the refusal, or because the peer's side broke first. */
 	if (ended(&p.a) && take_all(&mine, &p.a) && account_closed(&mine, 4, 0))
 		CHECK_EQ(mine.request.good, 1);
 	mem_check(&mem, 0, PAGE, 1);
@@ -852,7 +852,7 @@ static DAT_RETURN race_post(struct race *race, u64 number)
 	}
 }
 
-/* Until it hears of the end: a broken connection, or a context that is refused. */
+/* Until the end: the connection is broken, or the context is refused. */
 static bool goes_on(struct race *race, DAT_RETURN ret)
 {
 	DAT_EP_STATE state = DAT_EP_STATE_CONNECTED;

@@ -47,7 +47,7 @@ static bool fill_requests(struct stream *s)
 	return IS(ret, DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
-/* At most @n of what is there. */
+/* Takes the events that are queued, @n at most. */
 static bool take_some(struct stream *s, DAT_EVD_HANDLE evd, int n)
 {
 	DAT_EVENT event;

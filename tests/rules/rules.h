@@ -242,7 +242,7 @@ struct barrier {
 	u64 came;
 };
 
-/* False when the scenario has failed or is over: nobody may come any more. */
+/* False when the scenario has failed or is over: others may never come. */
 bool barrier_wait(struct barrier *barrier);
 
 /*
@@ -271,7 +271,10 @@ extern struct side side_a, side_b;
 /* The runner does both; a scenario may close and open a side in between. */
 bool side_open(struct side *side);
 void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
-/* No packet leaves the side any more; nobody is told.  Then they do again. */
+/*
+ * link_down(): no packet leaves the side any more, and neither side gets to know.
+ * link_up(): they do again.
+ */
 bool link_down(struct side *side);
 bool link_up(struct side *side);
 /* The same, and the side does not know the other's address until link_up(). */

@@ -488,7 +488,7 @@ static void refused_by_peer(const DAT_RMR_TRIPLET *remote, bool read)
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	nothing_more(p.a.request);
 	nothing_more(p.a.conn);
-	/* The far side hears of it, or of its peer's end. */
+	/* The far side sees the error itself, or the end of its peer. */
 	ended(&p.b);
 	want_dto(p.b.recv, p.b.ep, 9, DAT_DTO_ERR_FLUSHED, 0);
 	nothing_more(p.b.conn);

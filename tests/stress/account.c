@@ -617,7 +617,7 @@ bool take(struct world *w, struct evd *evd)
 
 /* ---- at the end ------------------------------------------------------------ */
 
-/* drained - the EP owes nothing any more; silent posts never do */
+/* drained - every post of the EP has completed, except those that never do */
 bool drained(const struct ep *ep)
 {
 	return load(&ep->accepted) == load(&ep->completed) &&

@@ -59,7 +59,7 @@ static struct shim_object *evd_new(struct shim_object *ia,
 	return evd;
 }
 
-/* The kernel has destroyed the EVD, and the library hears of it. */
+/* What the library does when the kernel has destroyed the EVD. */
 static void evd_end(struct shim_object *evd)
 {
 	shim_evd_body_free(evd);
