@@ -13,6 +13,7 @@
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
+#include "op.h"
 #include "sp.h"
 #include "../trace.h"
 
@@ -23,7 +24,7 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 
 static void cr_release(struct kdapl_object *obj)
 {
-	kfree(container_of(obj, struct kdapl_cr, obj));
+	kfree(kdapl_cr_of(obj));
 }
 
 /**
@@ -95,14 +96,11 @@ static const struct kdapl_object_ops cr_ops;
  */
 struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 {
-	struct kdapl_cr *cr = kzalloc(sizeof(*cr), kdapl_gfp(ia->obj.space));
+	struct kdapl_cr *cr;
 
+	cr = kdapl_object_alloc(sizeof(*cr), KDAPL_CR, ia, &cr_ops);
 	if (!cr)
 		return NULL;
-	if (kdapl_object_init(&cr->obj, KDAPL_CR, ia->obj.space, ia, &cr_ops)) {
-		kfree(cr);
-		return NULL;
-	}
 	mutex_init(&cr->lock);
 	cr->conn = conn;
 	cr->slot.reserved = true;
@@ -113,7 +111,7 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 /* The device goes: the request ends; its handle stays, and can only be rejected. */
 static void cr_release_verbs(struct kdapl_object *obj)
 {
-	struct kdapl_cr *cr = container_of(obj, struct kdapl_cr, obj);
+	struct kdapl_cr *cr = kdapl_cr_of(obj);
 
 	mutex_lock(&cr->lock);
 	if (cr->conn)
@@ -124,7 +122,7 @@ static void cr_release_verbs(struct kdapl_object *obj)
 /* The IA goes (P47). */
 static void cr_teardown(struct kdapl_object *obj)
 {
-	cr_drop(container_of(obj, struct kdapl_cr, obj));
+	cr_drop(kdapl_cr_of(obj));
 }
 
 static const struct kdapl_object_ops cr_ops = {
@@ -132,20 +130,6 @@ static const struct kdapl_object_ops cr_ops = {
 	.release_verbs = cr_release_verbs,
 	.teardown = cr_teardown,
 };
-
-/**
- * kdapl_cr_find - look a CR up
- * @space: of the caller
- * @handle: a handle
- *
- * Any context.  Return: with a reference; NULL if the handle names no CR of @space.
- */
-struct kdapl_cr *kdapl_cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
-{
-	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_CR);
-
-	return obj ? container_of(obj, struct kdapl_cr, obj) : NULL;
-}
 
 /**
  * kdapl_cr_lost - end a request whose event nobody saw (P15, E60)
@@ -156,26 +140,23 @@ struct kdapl_cr *kdapl_cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle)
  */
 void kdapl_cr_lost(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
-	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!cr)
-		return;
-	cr_drop(cr);
-	kdapl_object_put(&cr->obj);
+	ret = kdapl_op_find(&op, space, handle, KDAPL_CR, DAT_INVALID_HANDLE_CR);
+	if (!ret)
+		cr_drop(kdapl_cr_of(op.obj));
+	kdapl_op_end(&op, ret);
 }
 
-static DAT_RETURN cr_query(struct kdapl_cr *cr, DAT_CR_PARAM_MASK mask,
-			   DAT_CR_PARAM *param, struct sockaddr_storage *address,
-			   void *buf, u32 size)
+static DAT_RETURN cr_fill(struct kdapl_cr *cr, DAT_CR_PARAM *param,
+			  struct sockaddr_storage *address, void *buf, u32 size)
 {
 	struct kdapl_conn *conn = cr->conn;
 
+	lockdep_assert_held(&cr->lock);
 	if (!conn)
 		return RET_BAD_HANDLE(CR);
-	if (mask & ~DAT_CR_FIELD_ALL)
-		return RET_BAD_ARG(2);
-	if (!param)
-		return RET_BAD_ARG(3);
 	param->remote_ia_address_ptr = kdapl_address(&conn->peer);
 	param->remote_port_qual = conn->peer_port;
 	param->private_data_size = conn->in_len;
@@ -205,16 +186,19 @@ DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			       struct sockaddr_storage *address,
 			       void *buf, u32 size)
 {
-	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
+	struct kdapl_cr *cr;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!cr)
-		return RET_BAD_HANDLE(CR);
-	mutex_lock(&cr->lock);
-	ret = cr_query(cr, mask, param, address, buf, size);
-	mutex_unlock(&cr->lock);
-	kdapl_object_put(&cr->obj);
-	return ret;
+	ret = kdapl_op_find_param(&op, space, handle, KDAPL_CR, DAT_INVALID_HANDLE_CR,
+				  mask & ~DAT_CR_FIELD_ALL, param);
+	if (!ret) {
+		cr = kdapl_cr_of(op.obj);
+		mutex_lock(&cr->lock);
+		ret = cr_fill(cr, param, address, buf, size);
+		mutex_unlock(&cr->lock);
+	}
+	return kdapl_op_end(&op, ret);
 }
 
 /* dat_cr_query.  May sleep: an answer that is under way is waited for. */
@@ -224,7 +208,10 @@ DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	return kdapl_cr_query_copy(space, handle, mask, param, NULL, NULL, 0);
 }
 
-/* P50: whose endpoint it is, and that it may be named. */
+/*
+ * P50: the endpoint of an acceptance, with a reference.  If the CR owns one it is that,
+ * and the consumer names none.
+ */
 static DAT_RETURN cr_accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 			       struct kdapl_ep **ep)
 {
@@ -318,6 +305,24 @@ static DAT_RETURN cr_accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
+/* What has to be right before the device is asked for. */
+static DAT_RETURN cr_check_accept(struct kdapl_cr *cr, DAT_EP_HANDLE ep_handle,
+				  DAT_COUNT size, const void *data,
+				  struct kdapl_ep **ep)
+{
+	DAT_RETURN ret;
+
+	lockdep_assert_held(&cr->lock);
+	if (!cr->conn)
+		return RET_BAD_HANDLE(CR);
+	ret = cr_accept_ep(cr, ep_handle, ep);
+	if (ret)
+		return ret;
+	if (size < 0 || size > KDAPL_REQ_PRIVATE_DATA)
+		return RET_BAD_ARG(3);
+	return size && !data ? RET_BAD_ARG(4) : DAT_SUCCESS;
+}
+
 /*
  * dat_cr_accept.  Takes the CR's lock, kdapl_ep.use_lock and the handler mutex of the id,
  * in this order.  May sleep for memory, not for the peer.
@@ -326,62 +331,51 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			   DAT_EP_HANDLE ep_handle, DAT_COUNT size,
 			   const void *data)
 {
-	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
 	struct kdapl_ep *ep = NULL;
+	struct kdapl_cr *cr;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!cr)
-		return RET_BAD_HANDLE(CR);
-	mutex_lock(&cr->lock);
-	ret = RET_BAD_HANDLE(CR);
-	if (!cr->conn)
-		goto unlock;
-	ret = cr_accept_ep(cr, ep_handle, &ep);
+	ret = kdapl_op_find(&op, space, handle, KDAPL_CR, DAT_INVALID_HANDLE_CR);
 	if (ret)
-		goto unlock;
-	ret = RET_BAD_ARG(3);
-	if (size < 0 || size > KDAPL_REQ_PRIVATE_DATA)
-		goto unlock;
-	ret = RET_BAD_ARG(4);
-	if (size && !data)
-		goto unlock;
-
-	ret = kdapl_ia_enter(cr->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
-		goto unlock;
-	}
-	ret = cr_accept(cr, ep, data, size);
-	kdapl_ia_leave(cr->obj.ia, idx);
-unlock:
+		return kdapl_op_end(&op, ret);
+	cr = kdapl_cr_of(op.obj);
+	mutex_lock(&cr->lock);
+	ret = cr_check_accept(cr, ep_handle, size, data, &ep);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = cr_accept(cr, ep, data, size);
 	mutex_unlock(&cr->lock);
 	if (ep)
 		kdapl_object_put(&ep->obj);
-	kdapl_object_put(&cr->obj);
+	return kdapl_op_end(&op, ret);
+}
+
+static DAT_RETURN cr_reject(struct kdapl_cr *cr)
+{
+	DAT_RETURN ret = RET_BAD_HANDLE(CR);
+
+	mutex_lock(&cr->lock);
+	if (cr->conn) {
+		kdapl_cr_end(cr, true);
+		ret = DAT_SUCCESS;
+	}
+	mutex_unlock(&cr->lock);
+	if (!ret)
+		kdapl_object_retire(&cr->obj);
 	return ret;
 }
 
 /* dat_cr_reject.  May sleep; the id is destroyed on return. */
 DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 {
-	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
-	DAT_RETURN ret = RET_BAD_HANDLE(CR);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!cr)
-		return ret;
-	if (!kdapl_ia_enter_shell(cr->obj.ia, &idx)) {
-		mutex_lock(&cr->lock);
-		if (cr->conn) {
-			kdapl_cr_end(cr, true);
-			ret = DAT_SUCCESS;
-		}
-		mutex_unlock(&cr->lock);
-		if (!ret)
-			kdapl_object_retire(&cr->obj);
-		kdapl_ia_leave(cr->obj.ia, idx);
-	}
-	kdapl_object_put(&cr->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_CR,
+				   DAT_INVALID_HANDLE_CR);
+	if (!ret)
+		ret = cr_reject(kdapl_cr_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }

@@ -52,23 +52,7 @@ DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx)
 	return RET(INVALID_STATE);
 }
 
-/* ---- looking up ----------------------------------------------------- */
-
-/**
- * kdapl_ia_find - look an IA up
- * @space: in which the handle is valid
- * @ia: any value
- *
- * Any context.
- *
- * Return: the IA with a reference; NULL for anything but an open IA of @space.
- */
-struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia)
-{
-	struct kdapl_object *obj = kdapl_object_find(space, ia, KDAPL_IA);
-
-	return obj ? container_of(obj, struct kdapl_ia, obj) : NULL;
-}
+/* ---- its objects ---------------------------------------------------- */
 
 /**
  * kdapl_ia_next_object - to walk the objects of an adapter

@@ -108,22 +108,12 @@ DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx);
 /* The same for what works on a shell too: frees, queries. */
 DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx);
 
-/* What an operation returns that was not let in; @subtype: whose handle died. */
-static inline DAT_RETURN kdapl_ia_refused(DAT_RETURN ret, u32 subtype)
-{
-	return DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE ?
-	       DAT_ERROR(DAT_INVALID_HANDLE, subtype) :
-	       DAT_ERROR(DAT_GET_TYPE(ret), DAT_NO_SUBTYPE);
-}
-
 static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)
 {
 	__acquire(&ia->srcu);	/* see kdapl_ia_enter_shell() */
 	srcu_read_unlock(&ia->srcu, idx);
 }
 
-/* kdapl_object_find() and the IA itself as a typed pointer, with a reference */
-struct kdapl_ia *kdapl_ia_find(struct kdapl_space *space, DAT_IA_HANDLE ia);
 struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 					  enum kdapl_type type,
 					  struct kdapl_object *prev);

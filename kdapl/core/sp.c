@@ -9,6 +9,7 @@
 #include "ep_apply.h"
 #include "evd_size.h"
 #include "ia.h"
+#include "op.h"
 #include "sp.h"
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
@@ -16,33 +17,48 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 	return obj->ia->dev->cm;
 }
 
-/* ---- life ------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------- */
+
+static struct kdapl_sp *sp_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_sp, obj);
+}
 
 static void sp_release(struct kdapl_object *obj)
 {
-	struct kdapl_sp *sp = container_of(obj, struct kdapl_sp, obj);
+	struct kdapl_sp *sp = sp_of(obj);
 
 	if (sp->ep)
 		kdapl_object_put(&sp->ep->obj);
-	if (sp->evd)
-		kdapl_evd_put(sp->evd);
+	kdapl_evd_put(sp->evd);
 	kfree(sp);
 }
 
 static const struct kdapl_object_ops sp_ops;
 
-static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type)
+/*
+ * A service point that is not published yet, or NULL.  Besides the reference of the
+ * handle it has one for the caller, because somebody may free it as soon as it is
+ * published.  @ep: the endpoint of a RSP, or NULL.
+ */
+static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type,
+				 u16 qual, struct kdapl_evd *evd,
+				 struct kdapl_ep *ep)
 {
-	struct kdapl_sp *sp = kzalloc(sizeof(*sp), kdapl_gfp(ia->obj.space));
+	struct kdapl_sp *sp;
 
+	sp = kdapl_object_alloc(sizeof(*sp), type, ia, &sp_ops);
 	if (!sp)
 		return NULL;
-	if (kdapl_object_init(&sp->obj, type, ia->obj.space, ia, &sp_ops)) {
-		kfree(sp);
-		return NULL;
-	}
 	mutex_init(&sp->lock);
 	INIT_LIST_HEAD(&sp->on_port);
+	kdapl_object_get(&evd->obj);
+	sp->evd = evd;
+	sp->qual = qual;
+	if (ep)
+		kdapl_object_get(&ep->obj);
+	sp->ep = ep;
+	kdapl_object_get(&sp->obj);
 	return sp;
 }
 
@@ -134,7 +150,8 @@ static void sp_stop(struct kdapl_sp *sp)
 
 /*
  * Publishes first: a request may arrive before the listen call returns, and its
- * event names this handle (P5).
+ * event names this handle (P5).  When it fails the handle is dead, and an endpoint
+ * that was reserved is free again.
  */
 static DAT_RETURN sp_start(struct kdapl_sp *sp)
 {
@@ -147,20 +164,18 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 		kdapl_object_abort(&sp->obj);
 		return ret;
 	}
-	kdapl_object_get(&sp->obj);
 	kdapl_object_publish(&sp->obj);
 	ret = sp_listen(sp);
 	/* Otherwise it was freed meanwhile, and stopped with that. */
 	if (ret && kdapl_object_retire(&sp->obj))
 		sp_stop(sp);
-	kdapl_object_put(&sp->obj);
 	return ret;
 }
 
 /* The device goes. */
 static void sp_release_verbs(struct kdapl_object *obj)
 {
-	sp_unlisten(container_of(obj, struct kdapl_sp, obj));
+	sp_unlisten(sp_of(obj));
 }
 
 /* The IA goes. */
@@ -168,7 +183,7 @@ static void sp_teardown(struct kdapl_object *obj)
 {
 	kdapl_object_get(obj);
 	if (kdapl_object_retire(obj))
-		sp_stop(container_of(obj, struct kdapl_sp, obj));
+		sp_stop(sp_of(obj));
 	kdapl_object_put(obj);
 }
 
@@ -178,104 +193,90 @@ static const struct kdapl_object_ops sp_ops = {
 	.teardown = sp_teardown,
 };
 
-static struct kdapl_evd *sp_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle)
+/* The CR-EVD of a service point on @ia, with a reference. */
+static DAT_RETURN sp_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle,
+			      struct kdapl_evd **out)
 {
 	struct kdapl_evd *evd = kdapl_evd_find(ia->obj.space, handle);
 
 	if (!evd)
-		return NULL;
-	if (evd->obj.ia == ia && evd->flags & DAT_EVD_CR_FLAG)
-		return evd;
-	kdapl_evd_put(evd);
-	return NULL;
-}
-
-static struct kdapl_sp *sp_find(struct kdapl_space *space, DAT_HANDLE handle,
-				enum kdapl_type type)
-{
-	struct kdapl_object *obj = kdapl_object_find(space, handle, type);
-
-	return obj ? container_of(obj, struct kdapl_sp, obj) : NULL;
+		return RET_BAD_HANDLE(EVD_CR);
+	if (evd->obj.ia != ia || !(evd->flags & DAT_EVD_CR_FLAG)) {
+		kdapl_evd_put(evd);
+		return RET_BAD_HANDLE(EVD_CR);
+	}
+	*out = evd;
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN sp_free(struct kdapl_space *space, DAT_HANDLE handle,
 			  enum kdapl_type type, enum dat_return_subtype sub)
 {
-	struct kdapl_sp *sp = sp_find(space, handle, type);
-	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, sub);
-	int idx;
+	struct kdapl_op op;
+	DAT_RETURN ret;
 
-	if (!sp)
-		return ret;
-	if (!kdapl_ia_enter_shell(sp->obj.ia, &idx)) {
-		if (kdapl_object_retire(&sp->obj)) {
-			sp_stop(sp);
-			ret = DAT_SUCCESS;
-		}
-		kdapl_ia_leave(sp->obj.ia, idx);
-	}
-	kdapl_object_put(&sp->obj);
-	return ret;
+	ret = kdapl_op_begin_shell(&op, space, handle, type, sub);
+	/* Of two racing calls one wins (E114). */
+	if (!ret && !kdapl_object_retire(op.obj))
+		ret = op.bad_handle;
+	if (!ret)
+		sp_stop(sp_of(op.obj));
+	return kdapl_op_end(&op, ret);
 }
 
-/* ---- PSP ------------------------------------------------------------------------------ */
+/* ---- PSP --------------------------------------------------------------- */
 
-/* @any: the qualifier is chosen here and its argument checked by the caller. */
-static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
-			     DAT_CONN_QUAL *qual, bool any,
-			     DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
-			     DAT_PSP_HANDLE *psp)
+/* @qual: 0: rdma_cm chooses the port.  Out: the port. */
+static DAT_RETURN psp_start(struct kdapl_ia *ia, struct kdapl_evd *evd,
+			    DAT_PSP_FLAGS flags, DAT_CONN_QUAL *qual,
+			    DAT_PSP_HANDLE *psp)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
-	struct kdapl_evd *evd = NULL;
-	struct kdapl_sp *sp;
+	struct kdapl_sp *sp = sp_alloc(ia, KDAPL_PSP, *qual, evd, NULL);
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	evd = sp_evd_find(adapter, evd_handle);
-	ret = RET_BAD_HANDLE(EVD_CR);
-	if (!evd)
-		goto out;
-	ret = RET_BAD_ARG(2);
-	if (!qual || (!any && (!*qual || *qual > U16_MAX)))
-		goto out;
-	ret = RET_BAD_ARG(4);
-	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
-		goto out;
-	ret = RET_BAD_ARG(5);
-	if (!psp)
-		goto out;
-
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-	sp = sp_alloc(adapter, KDAPL_PSP);
-	ret = RET_NO_RESOURCE(MEMORY);
 	if (!sp)
-		goto leave;
-	sp->evd = evd;
-	evd = NULL;
-	sp->qual = any ? 0 : *qual;
+		return RET_NO_RESOURCE(MEMORY);
 	sp->flags = flags;
-	/* sp_start() may leave the handle's reference only: keep one. */
-	kdapl_object_get(&sp->obj);
 	ret = sp_start(sp);
 	if (!ret) {
 		*qual = sp->qual;
 		*psp = kdapl_handle(&sp->obj);
 	}
 	kdapl_object_put(&sp->obj);
-leave:
-	kdapl_ia_leave(adapter, idx);
-out:
+	return ret;
+}
+
+/* @qual: as psp_start() has it; @bad_qual: the consumer's argument is not valid */
+static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			     DAT_CONN_QUAL *qual, bool bad_qual,
+			     DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			     DAT_PSP_HANDLE *psp)
+{
+	struct kdapl_evd *evd = NULL;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = sp_evd_find(op.obj->ia, evd_handle, &evd);
+	if (!ret && bad_qual)
+		ret = RET_BAD_ARG(2);
+	if (!ret && flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+		ret = RET_BAD_ARG(4);
+	if (!ret && !psp)
+		ret = RET_BAD_ARG(5);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = psp_start(op.obj->ia, evd, flags, qual, psp);
 	if (evd)
 		kdapl_evd_put(evd);
-	kdapl_object_put(&adapter->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
+}
+
+static bool qual_is_bad(DAT_CONN_QUAL qual)
+{
+	return !qual || qual > U16_MAX;
 }
 
 /* dat_psp_create.  The event of a request may come before the call returns (P5). */
@@ -283,7 +284,7 @@ DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			    DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
-	return psp_create(space, ia, &qual, false, evd, flags, psp);
+	return psp_create(space, ia, &qual, qual_is_bad(qual), evd, flags, psp);
 }
 
 /* dat_psp_create_any.  rdma_cm chooses the port when it binds to port 0. */
@@ -291,31 +292,33 @@ DAT_RETURN kdapl_psp_create_any(struct kdapl_space *space, DAT_IA_HANDLE ia,
 				DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
 				DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
-	return psp_create(space, ia, qual, true, evd, flags, psp);
+	DAT_CONN_QUAL chosen = 0;
+	DAT_RETURN ret;
+
+	ret = psp_create(space, ia, &chosen, !qual, evd, flags, psp);
+	if (!ret)
+		*qual = chosen;
+	return ret;
 }
 
 /* dat_psp_query.  Any context. */
 DAT_RETURN kdapl_psp_query(struct kdapl_space *space, DAT_PSP_HANDLE psp,
 			   DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
-	struct kdapl_sp *sp = sp_find(space, psp, KDAPL_PSP);
+	struct kdapl_sp *sp;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!sp)
-		return RET_BAD_HANDLE(PSP);
-	if (mask & ~DAT_PSP_FIELD_ALL) {
-		ret = RET_BAD_ARG(2);
-	} else if (!param) {
-		ret = RET_BAD_ARG(3);
-	} else {
+	ret = kdapl_op_find_param(&op, space, psp, KDAPL_PSP, DAT_INVALID_HANDLE_PSP,
+				  mask & ~DAT_PSP_FIELD_ALL, param);
+	if (!ret) {
+		sp = sp_of(op.obj);
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		param->conn_qual = sp->qual;
 		param->evd_handle = kdapl_handle(&sp->evd->obj);
 		param->psp_flags = sp->flags;
-		ret = DAT_SUCCESS;
 	}
-	kdapl_object_put(&sp->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 /*
@@ -327,7 +330,7 @@ DAT_RETURN kdapl_psp_free(struct kdapl_space *space, DAT_PSP_HANDLE psp)
 	return sp_free(space, psp, KDAPL_PSP, DAT_INVALID_HANDLE_PSP);
 }
 
-/* ---- RSP ---------------------------------------------------------------------------------- */
+/* ---- RSP --------------------------------------------------------------- */
 
 /* Reserves the endpoint before a request can reach it (E.17). */
 static DAT_RETURN rsp_start(struct kdapl_ia *ia, DAT_CONN_QUAL qual,
@@ -337,35 +340,30 @@ static DAT_RETURN rsp_start(struct kdapl_ia *ia, DAT_CONN_QUAL qual,
 	struct kdapl_sp *sp;
 	DAT_RETURN ret;
 
-	if (ep) {
-		ret = kdapl_ep_input(ep, NULL, KDAPL_EP_OP_RESERVE);
-		if (ret)
-			return ret;
-	}
-	sp = sp_alloc(ia, KDAPL_RSP);
+	ret = ep ? kdapl_ep_input(ep, NULL, KDAPL_EP_OP_RESERVE) : DAT_SUCCESS;
+	if (ret)
+		return ret;
+	sp = sp_alloc(ia, KDAPL_RSP, qual, evd, ep);
 	if (!sp) {
-		ret = RET_NO_RESOURCE(MEMORY);
-		goto unreserve;
+		if (ep)
+			kdapl_ep_input(ep, NULL, KDAPL_EP_OP_UNRESERVE);
+		return RET_NO_RESOURCE(MEMORY);
 	}
-	kdapl_object_get(&evd->obj);
-	sp->evd = evd;
-	sp->qual = qual;
-	if (ep) {
-		kdapl_object_get(&ep->obj);
-		sp->ep = ep;
-	}
-	kdapl_object_get(&sp->obj);
 	ret = sp_start(sp);
 	if (!ret)
 		*rsp = kdapl_handle(&sp->obj);
 	kdapl_object_put(&sp->obj);
-	/* A failed start has unreserved it. */
 	return ret;
+}
 
-unreserve:
-	if (ep)
-		kdapl_ep_input(ep, NULL, KDAPL_EP_OP_UNRESERVE);
-	return ret;
+/* The endpoint that a RSP on @ia names, with a reference; there need be none. */
+static DAT_RETURN rsp_ep_find(struct kdapl_ia *ia, DAT_EP_HANDLE handle,
+			      struct kdapl_ep **ep)
+{
+	if (handle == DAT_HANDLE_NULL)
+		return DAT_SUCCESS;
+	*ep = kdapl_ep_find(ia->obj.space, handle);
+	return *ep && (*ep)->obj.ia == ia ? DAT_SUCCESS : RET_BAD_HANDLE(EP);
 }
 
 /* dat_rsp_create.  The endpoint is reserved before a request can reach it. */
@@ -373,69 +371,49 @@ DAT_RETURN kdapl_rsp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
 			    DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp)
 {
-	struct kdapl_ia *adapter = kdapl_ia_find(space, ia);
 	struct kdapl_evd *evd = NULL;
 	struct kdapl_ep *ep = NULL;
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!adapter)
-		return RET_BAD_HANDLE(IA);
-	if (ep_handle != DAT_HANDLE_NULL) {
-		ep = kdapl_ep_find(space, ep_handle);
-		ret = RET_BAD_HANDLE(EP);
-		if (!ep || ep->obj.ia != adapter)
-			goto out;
-	}
-	evd = sp_evd_find(adapter, evd_handle);
-	ret = RET_BAD_HANDLE(EVD_CR);
-	if (!evd)
-		goto out;
-	ret = RET_BAD_ARG(2);
-	if (!qual || qual > U16_MAX)
-		goto out;
-	ret = RET_BAD_ARG(5);
-	if (!rsp)
-		goto out;
-
-	ret = kdapl_ia_enter(adapter, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-	ret = rsp_start(adapter, qual, ep, evd, rsp);
-	kdapl_ia_leave(adapter, idx);
-out:
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = rsp_ep_find(op.obj->ia, ep_handle, &ep);
+	if (!ret)
+		ret = sp_evd_find(op.obj->ia, evd_handle, &evd);
+	if (!ret && qual_is_bad(qual))
+		ret = RET_BAD_ARG(2);
+	if (!ret && !rsp)
+		ret = RET_BAD_ARG(5);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = rsp_start(op.obj->ia, qual, ep, evd, rsp);
 	if (evd)
 		kdapl_evd_put(evd);
 	if (ep)
 		kdapl_object_put(&ep->obj);
-	kdapl_object_put(&adapter->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 /* dat_rsp_query.  Any context. */
 DAT_RETURN kdapl_rsp_query(struct kdapl_space *space, DAT_RSP_HANDLE rsp,
 			   DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
-	struct kdapl_sp *sp = sp_find(space, rsp, KDAPL_RSP);
+	struct kdapl_sp *sp;
+	struct kdapl_op op;
 	DAT_RETURN ret;
 
-	if (!sp)
-		return RET_BAD_HANDLE(RSP);
-	if (mask & ~DAT_RSP_FIELD_ALL) {
-		ret = RET_BAD_ARG(2);
-	} else if (!param) {
-		ret = RET_BAD_ARG(3);
-	} else {
+	ret = kdapl_op_find_param(&op, space, rsp, KDAPL_RSP, DAT_INVALID_HANDLE_RSP,
+				  mask & ~DAT_RSP_FIELD_ALL, param);
+	if (!ret) {
+		sp = sp_of(op.obj);
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		param->conn_qual = sp->qual;
 		param->evd_handle = kdapl_handle(&sp->evd->obj);
 		param->ep_handle = kdapl_handle_or_null(READ_ONCE(sp->ep));
-		ret = DAT_SUCCESS;
 	}
-	kdapl_object_put(&sp->obj);
-	return ret;
+	return kdapl_op_end(&op, ret);
 }
 
 /* dat_rsp_free.  Waits like kdapl_psp_free(). */

@@ -50,13 +50,17 @@ struct kdapl_cr {
 	struct kdapl_event_slot slot;
 };
 
+static inline struct kdapl_cr *kdapl_cr_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_cr, obj);
+}
+
 /* sp_request.c */
 void kdapl_sp_announce(struct kdapl_sp *sp);
 void kdapl_sp_withdraw(struct kdapl_sp *sp);
 
 /* cr.c */
 struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn);
-struct kdapl_cr *kdapl_cr_find(struct kdapl_space *space, DAT_CR_HANDLE handle);
 void kdapl_cr_end(struct kdapl_cr *cr, bool mark);
 
 #endif /* KDAPL_SP_H */

@@ -12,6 +12,7 @@
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
+#include "op.h"
 #include "sp.h"
 #include "../trace.h"
 
@@ -296,6 +297,18 @@ static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 	return DAT_SUCCESS;
 }
 
+static DAT_RETURN cr_handoff(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
+{
+	DAT_RETURN ret;
+
+	mutex_lock(&cr->lock);
+	ret = cr->conn ? cr_hand_over(cr, qual) : RET_BAD_HANDLE(CR);
+	mutex_unlock(&cr->lock);
+	if (!ret)
+		kdapl_object_retire(&cr->obj);
+	return ret;
+}
+
 /*
  * dat_cr_handoff.  The service point may be another process's, in the same network
  * namespace; the handler mutex of the id is held while it gets the request.
@@ -303,24 +316,13 @@ static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE handle,
 			    DAT_CONN_QUAL qual)
 {
-	struct kdapl_cr *cr = kdapl_cr_find(space, handle);
+	struct kdapl_op op;
 	DAT_RETURN ret;
-	int idx;
 
-	if (!cr)
-		return RET_BAD_HANDLE(CR);
-	ret = kdapl_ia_enter(cr->obj.ia, &idx);
-	if (ret) {
-		ret = kdapl_ia_refused(ret, DAT_INVALID_HANDLE_CR);
-		goto put;
-	}
-	mutex_lock(&cr->lock);
-	ret = cr->conn ? cr_hand_over(cr, qual) : RET_BAD_HANDLE(CR);
-	mutex_unlock(&cr->lock);
+	ret = kdapl_op_find(&op, space, handle, KDAPL_CR, DAT_INVALID_HANDLE_CR);
 	if (!ret)
-		kdapl_object_retire(&cr->obj);
-	kdapl_ia_leave(cr->obj.ia, idx);
-put:
-	kdapl_object_put(&cr->obj);
-	return ret;
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = cr_handoff(kdapl_cr_of(op.obj), qual);
+	return kdapl_op_end(&op, ret);
 }

@@ -102,11 +102,11 @@ void __expect_same(struct bench *b, const struct census *before, int line)
 
 struct kdapl_ia *bench_ia(struct bench *b)
 {
-	struct kdapl_ia *ia = kdapl_ia_find(&b->space, b->ia);
+	struct kdapl_object *obj = kdapl_object_find(&b->space, b->ia, KDAPL_IA);
 
-	KUNIT_ASSERT_NOT_NULL(b->test, ia);
-	kdapl_object_put(&ia->obj);
-	return ia;
+	KUNIT_ASSERT_NOT_NULL(b->test, obj);
+	kdapl_object_put(obj);
+	return obj->ia;
 }
 
 struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep)
