@@ -7,7 +7,8 @@
  *
  * A drain waits until every request has completed by itself (a graceful
  * disconnect, state DRAINING).  A flush puts the queue pair into the error state,
- * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).
+ * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).  Most
+ * connections end with nothing left on it; then the queue pair is destroyed as it is.
  * The work item of the connection (conn_work.c) calls kdapl_drain_step() and
  * kdapl_flush_step(), again and again, until each says that it is over.
  *
@@ -62,6 +63,15 @@ static bool dir_drained(struct kdapl_dir *dir)
 	return ret;
 }
 
+/* The same, with the completions that nobody has taken from the CQ yet. */
+static bool dir_pull_drained(struct kdapl_dir *dir)
+{
+	if (dir_drained(dir))
+		return true;
+	kdapl_evd_pull(dir->evd);
+	return dir_drained(dir);
+}
+
 /* A CQ that a connection waits for is kept armed (D19). */
 static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 {
@@ -75,9 +85,9 @@ static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 }
 
 /*
- * The device owes completions to a drain or flush of @conn, or does not any more.
- * Set before the pulls that follow: whoever accounts for a completion after them
- * takes the lock that they held, sees it, and makes the work item run.
+ * Begins or ends to watch for completions that the device owes @conn.  Set before the
+ * pulls that follow: whoever accounts for a completion after them takes the lock that
+ * they held, sees it, and makes the work item run.
  */
 static void conn_watch(struct kdapl_conn *conn, bool on)
 {
@@ -119,10 +129,7 @@ static bool conn_look(struct kdapl_conn *conn, bool (*done)(struct kdapl_conn *)
 
 static bool conn_drained(struct kdapl_conn *conn)
 {
-	struct kdapl_ep *ep = conn->ep;
-
-	kdapl_evd_pull(ep->req.evd);
-	return dir_drained(&ep->req);
+	return dir_pull_drained(&conn->ep->req);
 }
 
 /**
@@ -146,17 +153,14 @@ unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 
 static bool conn_flushed(struct kdapl_conn *conn)
 {
-	struct kdapl_ep *ep = conn->ep;
+	bool requests = dir_pull_drained(&conn->ep->req);
 
-	kdapl_evd_pull(ep->req.evd);
-	kdapl_evd_pull(ep->recv.evd);
-	return dir_drained(&ep->req) && dir_drained(&ep->recv);
+	return dir_pull_drained(&conn->ep->recv) && requests;
 }
 
 /*
- * Takes a DTO off the hands of a device whose queue pair is destroyed and whose CQ
- * was pulled.  A completion that shows up all the same is dropped.  True: the
- * device owed the completion, and the caller makes it.
+ * Is the completion of a DTO still missing when its queue pair is destroyed and the CQ
+ * was pulled?  Then the caller makes it, and one that shows up all the same is dropped.
  */
 static bool cookie_disown(struct kdapl_cookie *cookie)
 {
@@ -242,8 +246,9 @@ static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
 }
 
 /*
- * The queue pair is gone, and the CQ was pulled.  A bind that its RMR held up was none
- * of those: what is behind it comes in now.
+ * The completion of a bind may be in the CQ and wait for its RMR, and those behind it
+ * wait with it; a pull stops there.  The queue pair is gone, so these RMRs are settled
+ * now, and what was behind the binds is pulled.
  */
 static void dir_settle_binds(struct kdapl_dir *dir)
 {
@@ -262,7 +267,8 @@ static void dir_settle_binds(struct kdapl_dir *dir)
 
 /*
  * Completes what a dead device never flushed, and then held receives, which were
- * posted later.  New posts are late, and take only slots that owe nothing.
+ * posted later.  New posts go to the list of late ones meanwhile, and take only cookies
+ * that are free.
  */
 static void dir_flush(struct kdapl_dir *dir, bool lost)
 {
@@ -304,13 +310,19 @@ static u32 dir_owed(const struct kdapl_dir *dir)
 	return READ_ONCE(dir->posted) - READ_ONCE(dir->completed);
 }
 
-/* From here on the queue pair completes all that it has. */
+/*
+ * From here on the queue pair completes all that it has.  One that has nothing is
+ * destroyed at once, which costs the device less than the error state and then that.
+ * Either way the peer cannot reach our memory through it when the endpoint is told.
+ */
 static void conn_begin_flush(struct kdapl_conn *conn)
 {
 	int err = 0;
 
 	conn->flush_until = jiffies + FLUSH_LIMIT;
-	if (conn->qp.ib)
+	if (conn->qp.ib && conn_flushed(conn))
+		kdapl_conn_drop_qp(conn, conn->ep);
+	else if (conn->qp.ib)
 		err = conn->qp.dev->qp->error(&conn->qp);
 	trace_kdapl_flush(conn, dir_owed(&conn->ep->req),
 			  dir_owed(&conn->ep->recv), err);
@@ -348,10 +360,10 @@ static void conn_end_flush(struct kdapl_conn *conn, bool lost)
  * kdapl_flush_step - has everything that was posted completed?
  * @conn: its endpoint is in a state that flushes
  *
- * The first call puts the queue pair into the error state.  Once the device has
- * completed all, what never reached the queue pair is completed too, and the
- * endpoint is told, which raises the connection event.  Called by the work item
- * only; may sleep.
+ * The first call puts the queue pair into the error state, or destroys it if nothing
+ * is posted there.  Once the device has completed all, what never reached the queue
+ * pair is completed too, and the endpoint is told, which raises the connection event.
+ * Called by the work item only; may sleep.
  *
  * Return: 0: it has, and the caller destroys the queue pair and then calls
  * kdapl_drain_over(); otherwise the jiffies after which to call again, or earlier,
@@ -445,7 +457,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 }
 
 /**
- * kdapl_ep_key_gone - requests whose memory is gone stop no endpoint for ever
+ * kdapl_ep_key_gone - break a connection that waits for a request with freed memory
  * @ep: of the LMR's IA; its device has mute_faults
  * @lkey: of an LMR that was freed; the device does not know it any more
  * @until: jiffies; how long they may take to end by themselves

@@ -468,6 +468,29 @@ static void device_never_flushes(struct kunit *test)
 	}
 }
 
+/*
+ * D40, D45: with nothing outstanding there is nothing to flush.  The queue pair goes
+ * without the error state, and before the event; the consumer had its completion.
+ */
+static void idle_end_needs_no_flush(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	u32 errors;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 0, 0));
+	/* nobody has looked at the completion when the end begins */
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	errors = b->fake->calls[FAKE_QP_ERROR];
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	expect_dto(b, b->evd, 0, DTO_OK);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_TRUE(test, list_empty(&b->fake->qps));
+	KUNIT_EXPECT_EQ(test, errors, b->fake->calls[FAKE_QP_ERROR]);
+}
+
 /* An endpoint that disconnected, is reset, and whose peer has not answered. */
 static void lingers(struct bench *b, struct stage *s)
 {
@@ -853,6 +876,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(empty_directions),
 	KUNIT_CASE(queue_events),
 	KUNIT_CASE(device_never_flushes),
+	KUNIT_CASE(idle_end_needs_no_flush),
 	KUNIT_CASE(peer_answers_late),
 	KUNIT_CASE(peer_never_answers),
 	KUNIT_CASE(adapter_goes_before_the_answer),
