@@ -52,10 +52,22 @@ enum kdapl_id_input {
 	KDAPL_ID_NR_INPUTS
 };
 
+/*
+ * struct kdapl_id_cell - what an input does to an id in one state
+ * @allowed: it can happen; otherwise the id stays as it is, with a warning
+ * @next: the state afterwards
+ * @disconnect: the CM is to tell the peer, or to answer it
+ */
+struct kdapl_id_cell {
+	bool allowed;
+	u8 next;
+	bool disconnect;
+};
+
 /* How far the end of what was posted has come (drain.c); it only goes forward. */
 enum kdapl_drain_state {
 	KDAPL_DRAIN_NONE,	/* the queue pair works, or there never was one */
-	KDAPL_DRAIN_FLUSH,	/* it is in the error state: all completes */
+	KDAPL_DRAIN_FLUSH,	/* in the error state, where all completes, or gone */
 	KDAPL_DRAIN_OVER,	/* nothing is left, it is destroyed */
 };
 
@@ -171,6 +183,8 @@ void kdapl_conn_destroy_id(struct kdapl_conn *conn);
 void kdapl_conn_linger_flush(struct kdapl_ia *ia);
 
 /* conn_id.c */
+const struct kdapl_id_cell *kdapl_id_fsm(enum kdapl_id_state state,
+					 enum kdapl_id_input input);
 int kdapl_id_open(struct kdapl_conn *conn);
 void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id);
 void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from);

@@ -21,18 +21,6 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 
 /* ---- the table ------------------------------------------------------ */
 
-/*
- * struct id_cell - what an input does to an id
- * @allowed: it can happen in this state
- * @next: the state afterwards
- * @disconnect: the CM is to tell the peer, or to answer it
- */
-struct id_cell {
-	bool allowed;
-	u8 next;
-	bool disconnect;
-};
-
 #define GO(state)	{ .allowed = true, .next = KDAPL_ID_##state }
 #define TELL(state)	{ .allowed = true, .next = KDAPL_ID_##state, \
 			  .disconnect = true }
@@ -52,9 +40,9 @@ struct id_cell {
  * A peer that has our acceptance and has not confirmed it cannot be told to
  * disconnect yet: the CM disconnects nothing before, although data may have
  * confirmed the connection.  It is told as soon as it confirms (D35).  A peer that
- * has gone is answered all the same.
+ * has disconnected waits for our answer, and gets it in OVER as well.
  */
-static const struct id_cell
+static const struct kdapl_id_cell
 id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
 	/*  state      open      accept        confirm        disconnect     peer gone */
 	ROW(NONE,      GO(OPEN), NEVER,        NEVER,         NEVER,         NEVER),
@@ -67,10 +55,23 @@ id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
 	ROW(DESTROYED, NEVER,    NEVER,        NEVER,         NEVER,         GO(DESTROYED)),
 };
 
+/**
+ * kdapl_id_fsm - look a cell of the table up
+ * @state: of the id now
+ * @input: what happens to it
+ *
+ * Any context.  Return: the cell.
+ */
+const struct kdapl_id_cell *kdapl_id_fsm(enum kdapl_id_state state,
+					 enum kdapl_id_input input)
+{
+	return &id_table[state][input];
+}
+
 /* The one writer of the state.  True: the peer is to be told. */
 static bool id_apply(struct kdapl_conn *conn, enum kdapl_id_input input)
 {
-	const struct id_cell *cell = &id_table[conn->id_state][input];
+	const struct kdapl_id_cell *cell = kdapl_id_fsm(conn->id_state, input);
 
 	lockdep_assert_held(&conn->id_lock);
 	if (WARN_ON_ONCE(!cell->allowed))
@@ -124,7 +125,7 @@ bool kdapl_id_is_there(const struct kdapl_conn *conn)
  * kdapl_id_was_accepted - does the peer have an acceptance of ours?
  * @conn: the caller is the work item, and nobody uses the id
  *
- * One that has gone since does not count: nobody is to be told.
+ * False again once the peer has gone, because then it need not be told anything.
  */
 bool kdapl_id_was_accepted(const struct kdapl_conn *conn)
 {
@@ -153,7 +154,7 @@ bool kdapl_id_awaits_peer(const struct kdapl_conn *conn)
  * kdapl_id_use - become a user of the id
  * @conn: its id is there, and nobody can destroy it yet
  *
- * Takes a reference of @conn.  Any number of calls need one kdapl_id_unuse() each.
+ * Takes a reference of @conn.  Each call needs a kdapl_id_unuse() of its own.
  */
 void kdapl_id_use(struct kdapl_conn *conn)
 {
@@ -164,11 +165,11 @@ void kdapl_id_use(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_id_unuse - be one no longer
+ * kdapl_id_unuse - stop being a user of the id
  * @conn: its reference is put
  *
- * The caller does not touch the id any more: the unlock of its handler mutex has
- * returned, too.
+ * The caller does not touch the id any more, and its unlock of the handler mutex has
+ * returned: the id may be destroyed at once.
  */
 void kdapl_id_unuse(struct kdapl_conn *conn)
 {
@@ -242,8 +243,8 @@ void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id)
  * @conn: was given it by kdapl_id_given()
  * @from: had it, and has none from here on; nobody uses it there
  *
- * A peer that gave up is known to @conn as well.  Context: the handler mutex of the
- * id is held.
+ * If the peer has given up its request, @conn hears of that as well.  Context: the
+ * handler mutex of the id is held.
  */
 void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from)
 {
