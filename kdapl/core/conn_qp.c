@@ -87,7 +87,6 @@ release_recv:
 	kdapl_evd_release_cq(ep->recv.evd);
 release_req:
 	kdapl_evd_release_cq(ep->req.evd);
-	trace_kdapl_error("make_qp", ret);
 	return ret;
 }
 
@@ -113,7 +112,7 @@ int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	trace_kdapl_move(conn, IB_QPS_RTS, ret);
 	if (ret)
 		return ret;
-	/* Pairs with gate(): what came with the acceptance is in place. */
+	/* Pairs with wc_judge(): what came with the acceptance is in place. */
 	smp_store_release(&conn->rts, true);
 	return 0;
 }

@@ -19,7 +19,6 @@
 #include "lmr.h"
 #include "op.h"
 #include "rmr.h"
-#include "../trace.h"
 
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
@@ -73,14 +72,9 @@ static void window_release(struct kdapl_rmr *rmr)
  */
 static void window_renew(struct kdapl_rmr *rmr)
 {
-	int ret;
-
 	lockdep_assert_held(&rmr->window_lock);
-	if (!rmr->window)
-		return;
-	ret = mr_ops(rmr)->window_renew(rmr->window);
-	if (ret)
-		trace_kdapl_error("window_renew", ret);
+	if (rmr->window)
+		mr_ops(rmr)->window_renew(rmr->window);
 }
 
 /*
