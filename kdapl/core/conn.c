@@ -24,7 +24,8 @@ void kdapl_conn_get(struct kdapl_conn *conn)
  * kdapl_conn_put - drop a reference
  * @conn: not to be used afterwards
  *
- * Any context: the work item has done all that could sleep long before.
+ * Any context: the CM id and the queue pair, whose destruction sleeps, are gone long
+ * before the last reference.
  */
 void kdapl_conn_put(struct kdapl_conn *conn)
 {
@@ -65,7 +66,7 @@ void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo)
 
 /**
  * kdapl_conn_half_posted - of the two work requests of a bind only one was posted
- * @conn: its queue pair is there, so it is
+ * @conn: the caller posts on its queue pair, and so keeps it
  * @err: why the device refused the second one
  *
  * The RMR's former key is being taken back, and no completion will tell: the

@@ -17,7 +17,7 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 	return conn->ia->dev->cm;
 }
 
-/* An id that waits for this and nothing else goes now. */
+/* If the id lingers, the peer is all that it waits for: the work item destroys it. */
 static void conn_peer_gone(struct kdapl_conn *conn)
 {
 	kdapl_id_input(conn, KDAPL_ID_IN_PEER_GONE);
@@ -27,7 +27,10 @@ static void conn_peer_gone(struct kdapl_conn *conn)
 	spin_unlock_irq(&conn->ia->linger_lock);
 }
 
-/* The CM has given the connection up: what is told now it does not send. */
+/*
+ * After these the CM sends nothing for this connection any more, so there is no answer
+ * of the peer to wait for.
+ */
 static bool cm_gave_up(enum kdapl_ep_input input)
 {
 	return input == KDAPL_EP_IN_PEER_REJECT ||
@@ -48,7 +51,10 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
 		      int status)
 {
 	trace_kdapl_cm(conn, input, status);
-	/* The end of a request that nobody answered shows at the accept (P56). */
+	/*
+	 * A request that nobody has answered has no endpoint to tell: its consumer
+	 * learns at the accept that the peer has gone (P56).
+	 */
 	if (!conn->ep || cm_gave_up(input))
 		conn_peer_gone(conn);
 	if (conn->ep)
@@ -105,7 +111,7 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
 		return;
 	}
-	/* An attempt that is over meanwhile: the work item sees to the queue pair. */
+	/* If the attempt has ended meanwhile, the work item destroys the queue pair. */
 	if (kdapl_ep_take_qp(ep, conn))
 		return;
 	params.qp_num = conn->qp.num;
@@ -116,8 +122,9 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 }
 
 /*
- * The queue pair can send from here on: a completion that has waited for that may be
- * seen (pass_gate()).  Whoever looks at one now, under the lock, knows it already.
+ * The queue pair can send from here on.  A completion that was held back because it
+ * could not (wc_judge()) is looked at again.  Only one that was held back before we got
+ * the lock needs that: whoever takes the lock after us sees conn->rts.
  */
 static void evd_wake_waiting(struct kdapl_evd *evd)
 {
@@ -150,7 +157,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	int err;
 
 	kdapl_object_get(&evd->obj);
-	/* In place before the first completion can confirm the connection. */
+	/* Before the queue pair works: the first completion may raise ESTABLISHED. */
 	conn->in_len = min_t(u8, len, sizeof(conn->in));
 	memcpy(conn->in, data, conn->in_len);
 	err = kdapl_conn_move_qp(conn, ep);
@@ -173,7 +180,10 @@ static void conn_confirm_by_data(struct kdapl_conn *conn)
 	struct kdapl_dir *recv = &conn->ep->recv;
 	struct kdapl_evd *evd = NULL;
 
-	/* An endpoint that is not told yet has its EVD, at least until we look. */
+	/*
+	 * Before @told is set the endpoint cannot give up its EVD.  If it is set right
+	 * after our look, RCU keeps the EVD's memory until we have tried.
+	 */
 	rcu_read_lock();
 	if (READ_ONCE(recv->await) && !READ_ONCE(conn->told)) {
 		evd = READ_ONCE(recv->evd);

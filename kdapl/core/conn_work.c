@@ -49,7 +49,7 @@ void kdapl_conn_resolve(struct kdapl_conn *conn)
 	u32 ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
 	int err;
 
-	/* An abort came first. */
+	/* The attempt was aborted before the work item came to resolve again. */
 	if (!kdapl_id_is_there(conn))
 		return;
 	conn->resolve_ms *= 2;
@@ -66,11 +66,13 @@ void kdapl_conn_resolve(struct kdapl_conn *conn)
 /*
  * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
  * and a rejection that follows at its heels, or gets lost, would never be noticed
- * there: the id stays, and disconnects as soon as the peer has confirmed (D35).
+ * there: the id stays, and disconnects as soon as the peer has confirmed (D35).  If
+ * that peer has disconnected already the id goes as well: when the CM destroys an id
+ * that has not answered a disconnect, it answers.
  */
 static void conn_abort(struct kdapl_conn *conn)
 {
-	/* Whoever is accepting has come to the end of it: we know which it is. */
+	/* After an accept that is under way we know whether the acceptance went out. */
 	kdapl_id_wait_unused(conn);
 	if (kdapl_id_was_accepted(conn))
 		kdapl_id_disconnect(conn);
@@ -110,7 +112,7 @@ static void conn_linger(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
 
-	/* We look at what an operation may still be about to do. */
+	/* An accept that is under way may yet change what we look at. */
 	kdapl_id_wait_unused(conn);
 	if (!kdapl_id_awaits_peer(conn)) {
 		kdapl_id_destroy(conn);
@@ -125,7 +127,7 @@ static void conn_linger(struct kdapl_conn *conn)
 
 /* ---- the work item -------------------------------------------------- */
 
-/* Any context; the queue pair is there, so the connection is. */
+/* Any context.  A connection stays as long as its queue pair. */
 static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
 {
 	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);

@@ -45,13 +45,14 @@ void kdapl_cr_end(struct kdapl_cr *cr, bool mark)
 	cr->ep = NULL;
 	if (mark && kdapl_id_is_there(conn))
 		cm_ops(&cr->obj)->reject(conn->id, true);
-	/* Nothing is left to destroy when it was handed over. */
+	/* An id that was handed over is another connection's: then this does nothing. */
 	kdapl_conn_destroy_id(conn);
 	kdapl_conn_put(conn);
 	if (ep) {
 		/*
-		 * PCP -> UNC, TENT -> gone (P71).  Asked before: the former is the
-		 * consumer's again behind it, and may be freed by him at once.
+		 * P71: a consumer's endpoint is UNCONNECTED again, and one that the
+		 * provider made is gone.  We ask which it is before the input, because
+		 * the consumer may free his own as soon as it is UNCONNECTED.
 		 */
 		ours = READ_ONCE(ep->state) == KDAPL_EP_TENTATIVE;
 		kdapl_ep_input(ep, NULL, KDAPL_EP_OP_REJECT);
@@ -73,7 +74,7 @@ static void cr_drop(struct kdapl_cr *cr)
 	kdapl_object_put(&cr->obj);
 }
 
-/* P15, E60: with the CR-EVD goes a request that nobody could name. */
+/* P15, E60: the CR-EVD was freed with the event, and nobody else has the handle. */
 static void cr_slot_done(struct kdapl_event_slot *slot, bool lost)
 {
 	struct kdapl_cr *cr = container_of(slot, struct kdapl_cr, slot);
@@ -264,10 +265,10 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		return ret;
 	if (kdapl_conn_make_qp(conn, ep))
 		return RET_NO_RESOURCE(TEP);
-	/* P56: a peer that has gone is noticed here, and told of afterwards. */
+	/* P56: a peer that has gone is no refusal; an event tells of it afterwards. */
 	err = kdapl_id_over(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
 
-	/* The work item, which may end the id, waits for us. */
+	/* The work item does not destroy the id while we use it. */
 	kdapl_id_use(conn);
 	cm_ops(&cr->obj)->lock(conn->id);
 	ret = kdapl_ep_begin(ep, conn, input, true);

@@ -51,7 +51,7 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	case KDAPL_EP_COMPLETION_PENDING:
 	case KDAPL_EP_CONNECTED:
 	case KDAPL_EP_DRAINING:
-		/* What waits goes first: ep_post_held(). */
+		/* Receives that wait go first: ep_post_held(). */
 		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
 		break;
 	case KDAPL_EP_FLUSHING:
@@ -59,7 +59,7 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 		dir->gate = KDAPL_GATE_LATE;
 		break;
 	case KDAPL_EP_DISC_IDLE:
-		/* The same: kdapl_dir_flush_late(). */
+		/* Late posts that wait go first: kdapl_dir_flush_late(). */
 		dir->gate = list_empty(&dir->late) ? KDAPL_GATE_FLUSH :
 						     KDAPL_GATE_LATE;
 		break;
@@ -147,7 +147,10 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 		ep->end_event = cell->event;
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
 		WRITE_ONCE(conn->told, true);
-	/* Not before the event: it goes ahead of the first receive (E45). */
+	/*
+	 * After the event: once this is clear receives go to the EVD, and the event
+	 * has to be ahead of them (E45).
+	 */
 	if (cell->next == KDAPL_EP_CONNECTED)
 		WRITE_ONCE(ep->recv.await, false);
 	if (act & KDAPL_EP_ACT_END)
@@ -194,7 +197,10 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
 
-	/* Before the connection's work is done: nothing starts a new life yet. */
+	/*
+	 * The work item, which told us, has not ended: no reset begins a new life of
+	 * the endpoint while posts of the old one are flushed here.
+	 */
 	if (!ret && cell->actions & KDAPL_EP_ACT_END) {
 		kdapl_dir_flush_late(&ep->req);
 		kdapl_dir_flush_late(&ep->recv);

@@ -131,8 +131,9 @@ static void sp_unlisten(struct kdapl_sp *sp)
 }
 
 /*
- * P26, P28: the endpoint is untouched once the request came: it may even be
- * reserved by another service point by now.  Nothing arrives any more.
+ * P26, P28.  If the one request has come, the endpoint went to its CR, and may even be
+ * reserved by another service point by now: it is left alone.  Nothing arrives while
+ * this looks.
  */
 static void sp_unreserve(struct kdapl_sp *sp)
 {
@@ -140,7 +141,7 @@ static void sp_unreserve(struct kdapl_sp *sp)
 		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
 }
 
-/* After the handle was retired: nothing of it listens on return. */
+/* The handle was retired.  On return nothing listens for it. */
 static void sp_stop(struct kdapl_sp *sp)
 {
 	sp_unlisten(sp);

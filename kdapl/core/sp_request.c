@@ -17,7 +17,7 @@
 #include "../trace.h"
 
 /* All that listen, of every consumer, for dat_cr_handoff. */
-static LIST_HEAD(listening);
+static LIST_HEAD(listening_sps);
 static DEFINE_MUTEX(listening_lock);	/* a leaf */
 
 /* ---- who listens ---------------------------------------------------- */
@@ -30,12 +30,12 @@ void kdapl_sp_announce(struct kdapl_sp *sp)
 {
 	lockdep_assert_held(&sp->lock);
 	mutex_lock(&listening_lock);
-	list_add(&sp->on_port, &listening);
+	list_add(&sp->on_port, &listening_sps);
 	mutex_unlock(&listening_lock);
 }
 
 /**
- * kdapl_sp_withdraw - it does not any more, or never did
+ * kdapl_sp_withdraw - a service point listens no more, or never did
  * @sp: its lock is held
  */
 void kdapl_sp_withdraw(struct kdapl_sp *sp)
@@ -56,7 +56,7 @@ static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, DAT_CONN_QUAL qu
 	struct kdapl_sp *sp, *found = NULL;
 
 	mutex_lock(&listening_lock);
-	list_for_each_entry(sp, &listening, on_port) {
+	list_for_each_entry(sp, &listening_sps, on_port) {
 		if (sp->qual != qual || sp->obj.ia->dev != ia->dev ||
 		    !net_eq(sp->obj.space->net, ia->obj.space->net))
 			continue;
@@ -71,14 +71,14 @@ static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, DAT_CONN_QUAL qu
 /* ---- arrival -------------------------------------------------------- */
 
 /*
- * struct request - what arrived
+ * struct sp_request - what arrived
  * @id: its own CM id, with the handler mutex held
  * @from: the connection that had it before; NULL: it comes from the CM
  * @data, @len: private data
  * @rd_in, @rd_out: RDMA reads that the peer admits, and wants to have outstanding
  *		    here
  */
-struct request {
+struct sp_request {
 	struct rdma_cm_id *id;
 	struct kdapl_conn *from;
 	const void *data;
@@ -88,7 +88,7 @@ struct request {
 };
 
 static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
-				       const struct request *r)
+				       const struct sp_request *r)
 {
 	struct kdapl_conn *conn = kdapl_conn_alloc(sp->obj.ia);
 
@@ -161,7 +161,7 @@ static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
  * that is handed over is used by the caller until it has left the handler mutex.
  */
 static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
-			  struct kdapl_conn *conn, const struct request *r)
+			  struct kdapl_conn *conn, const struct sp_request *r)
 {
 	kdapl_id_given(conn, r->id);
 	if (r->from) {
@@ -177,7 +177,7 @@ static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
 		kdapl_object_put(&cr->obj);
 }
 
-static int sp_take_request(struct kdapl_sp *sp, const struct request *r,
+static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
 			   struct kdapl_conn **out)
 {
 	struct kdapl_conn *conn;
@@ -192,7 +192,10 @@ static int sp_take_request(struct kdapl_sp *sp, const struct request *r,
 		kdapl_conn_put(conn);
 		return -ENOMEM;
 	}
-	/* Who stops the service point waits for this, and detaches the EVD then. */
+	/*
+	 * A free of the service point waits for the lock before it detaches the EVD,
+	 * so the EVD stays attached until the event is in it.
+	 */
 	mutex_lock(&sp->lock);
 	ret = request_admit(sp, cr);
 	if (!ret) {
@@ -227,7 +230,7 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
 		     struct kdapl_conn **out)
 {
-	const struct request r = {
+	const struct sp_request r = {
 		.id = id,
 		.data = data,
 		.len = len,
@@ -247,7 +250,7 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 {
 	const struct kdapl_cm_ops *cm = conn->ia->dev->cm;
-	struct request r = {
+	struct sp_request r = {
 		.id = conn->id,
 		.from = conn,
 		.data = conn->in,
@@ -258,9 +261,15 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 	struct kdapl_conn *new;
 	int ret;
 
-	/* It came by a hand-over itself, just now, which still has the mutex. */
+	/*
+	 * If @conn got the id by a hand-over just now, that one may not have left the
+	 * handler mutex yet, and we are about to take the id away.
+	 */
 	kdapl_id_wait_unused(conn);
-	/* The active side giving up goes to one of the two, whole. */
+	/*
+	 * With the mutex held, the news that the active side has given up comes either
+	 * before the hand-over, to @conn, or after it, to the new connection.
+	 */
 	cm->lock(r.id);
 	ret = sp_take_request(sp, &r, &new);
 	cm->unlock(r.id);
@@ -288,7 +297,7 @@ static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 		kdapl_ia_leave(sp->obj.ia, idx);
 	}
 	kdapl_object_put(&sp->obj);
-	/* The device goes, theirs before ours (E71). */
+	/* The device is being removed, and their IA has heard of it before ours (E71). */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
 		return RET(INVALID_STATE);
 	if (err == -ECONNREFUSED)
