@@ -14,7 +14,7 @@
 #include "evd_fifo.h"
 
 /* Is run @run over, with nothing left by its budget, or @more runs after it? */
-static bool settled(const struct kdapl_evd *evd, u32 run, u32 more)
+static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
 {
 	/* Pairs with evd_deliver(). */
 	s32 later = smp_load_acquire(&evd->runs_ended) - run;
@@ -40,7 +40,7 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
 	kdapl_evd_kick(evd);
 	local_bh_enable();
 	/* Of a dead EVD no run need come any more. */
-	wait_event(evd->idle, READ_ONCE(evd->dead) || settled(evd, run, more));
+	wait_event(evd->idle, READ_ONCE(evd->dead) || evd_settled(evd, run, more));
 }
 
 /* ---- a run ---------------------------------------------------------- */
@@ -104,7 +104,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 
 	spin_lock_irq(&evd->lock);
 	evd->running = false;
-	/* Pairs with settled(): @unfinished is that of this run. */
+	/* Pairs with evd_settled(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
 	/* Hardly ever does somebody wait for the end of a run. */
