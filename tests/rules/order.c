@@ -426,8 +426,12 @@ static int poster_thread(void *arg)
 			poster->posted++;
 			continue;
 		}
-		if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
-			BAD_STATE(ret, EP_DISCPENDING);
+		if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES) {
+			/* Who makes room needs the processor, or retries run out. */
+			sleep_us(20);
+			continue;
+		}
+		BAD_STATE(ret, EP_DISCPENDING);
 		yield_cpu();
 	}
 	return 0;
