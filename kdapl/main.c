@@ -23,18 +23,12 @@ static int __init kdapl_init(void)
 {
 	int ret;
 
-	/*
-	 * Neither is WQ_UNBOUND.  What a CM callback or a completion hands over is
-	 * run behind it on the same processor, and mostly by the same kworker; an
-	 * unbound queue would wake another kworker for each item.  Upcalls may
-	 * compute as long as they like, so nothing is made to wait for their end.
-	 */
-	kdapl_wq = alloc_workqueue("kdapl", 0, 0);
+	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND, 0);
 	if (!kdapl_wq)
 		return -ENOMEM;
 	ret = -ENOMEM;
-	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_CPU_INTENSIVE,
-					  WQ_MAX_ACTIVE);
+	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_UNBOUND,
+					  WQ_UNBOUND_MAX_ACTIVE);
 	if (!kdapl_upcall_wq)
 		goto err_wq;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, false,

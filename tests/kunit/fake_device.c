@@ -1068,8 +1068,8 @@ int core_up(struct kunit_suite *suite)
 {
 	if (kdapl_wq)
 		return 0;
-	kdapl_wq = alloc_workqueue("kdapl_kunit", 0, 0);
-	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_CPU_INTENSIVE, 0);
+	kdapl_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
+	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
 	if (kdapl_wq && kdapl_upcall_wq)
 		return 0;
