@@ -291,9 +291,21 @@ err:
 void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
 		      DAT_COMPLETION_FLAGS flags, u32 entries)
 {
+	bool changed;
+	u32 config;
+
 	mutex_lock(&evd->streams_lock);
+	config = evd->config;
 	evd_count_stream(evd, stream, flags, entries, -1);
+	changed = evd->config != config;
 	mutex_unlock(&evd->streams_lock);
+	/*
+	 * The CQ may be armed for solicited completions only, and the next stream may
+	 * want to hear of all of them.  Before the use is given back: then the EVD may
+	 * be freed.
+	 */
+	if (changed)
+		kdapl_evd_kick(evd);
 	kdapl_object_unuse(&evd->obj);
 }
 

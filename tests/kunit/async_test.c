@@ -333,6 +333,47 @@ static void armed_for_somebody(struct kunit *test)
 	kdapl_evd_put(evd);
 }
 
+/* The CQ of @evd is armed, for solicited completions only or for all. */
+static bool gets_armed_for(struct kdapl_evd *evd, bool solicited)
+{
+	unsigned long until = jiffies + 10 * HZ;
+
+	while ((!READ_ONCE(cq_of(evd)->armed) ||
+		READ_ONCE(cq_of(evd)->solicited_only) != solicited) &&
+	       time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	return gets_armed(evd) && READ_ONCE(cq_of(evd)->solicited_only) == solicited;
+}
+
+/*
+ * E106, mt:T28: when the last stream has gone that asked for solicited completions
+ * only, the CQ is armed for all of them, because the next one hears of all.
+ */
+static void armed_for_all_again(struct kunit *test)
+{
+	const DAT_EP_ATTR solicited = {
+		.max_recv_dtos = 4,
+		.max_request_dtos = 4,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, b->evd, b->evd, &solicited);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker t;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	taker_start(b, evd, &t);
+	KUNIT_EXPECT_TRUE(test, gets_armed_for(evd, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	bench_ep_attr(b, dto, b->evd, b->evd, NULL);
+	KUNIT_EXPECT_TRUE(test, gets_armed_for(evd, false));
+	has_run(b, evd);
+	kdapl_evd_put(evd);
+}
+
 /* E106, mt:T21, mt:T27: alone it starts nothing; with one that does it comes first. */
 static void unsignalled_starts_nothing(struct kunit *test)
 {
@@ -573,6 +614,7 @@ static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(bind_wants_its_stream),
 	KUNIT_CASE(queue_cannot_grow),
 	KUNIT_CASE(armed_for_somebody),
+	KUNIT_CASE(armed_for_all_again),
 	KUNIT_CASE(unsignalled_starts_nothing),
 	KUNIT_CASE(unsolicited_starts_nothing),
 	KUNIT_CASE(full_evd_stops_nothing),
