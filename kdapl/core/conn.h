@@ -166,6 +166,12 @@ static inline bool kdapl_id_over(const struct kdapl_conn *conn)
 	return READ_ONCE(conn->id_state) == KDAPL_ID_OVER;
 }
 
+/* Has the peer of a passive connection confirmed our acceptance to the CM? */
+static inline bool kdapl_id_confirmed(const struct kdapl_conn *conn)
+{
+	return READ_ONCE(conn->id_state) == KDAPL_ID_CONFIRMED;
+}
+
 /* conn.c */
 u16 kdapl_port_of(const struct sockaddr_storage *addr);
 void kdapl_conn_start_timer(struct kdapl_conn *conn);

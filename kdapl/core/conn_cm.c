@@ -31,11 +31,19 @@ static void conn_peer_gone(struct kdapl_conn *conn)
  * After these the CM sends nothing for this connection any more, so there is no answer
  * of the peer to wait for.
  */
-static bool cm_gave_up(enum kdapl_ep_input input)
+static bool cm_gave_up(struct kdapl_conn *conn, enum kdapl_ep_input input)
 {
-	return input == KDAPL_EP_IN_PEER_REJECT ||
-	       input == KDAPL_EP_IN_NON_PEER_REJECT ||
-	       input == KDAPL_EP_IN_UNREACHABLE;
+	switch (input) {
+	case KDAPL_EP_IN_PEER_REJECT:
+	case KDAPL_EP_IN_NON_PEER_REJECT:
+		return true;
+	case KDAPL_EP_IN_UNREACHABLE:
+		/* Of a connected id it says that the peer's address has moved. */
+		return conn->active ? !READ_ONCE(conn->rts) :
+				      !kdapl_id_confirmed(conn);
+	default:
+		return false;
+	}
 }
 
 /**
@@ -55,7 +63,7 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
 	 * A request that nobody has answered has no endpoint to tell: its consumer
 	 * learns at the accept that the peer has gone (P56).
 	 */
-	if (!conn->ep || cm_gave_up(input))
+	if (!conn->ep || cm_gave_up(conn, input))
 		conn_peer_gone(conn);
 	if (conn->ep)
 		kdapl_ep_input(conn->ep, conn, input);

@@ -40,12 +40,14 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
  * A peer that has our acceptance and has not confirmed it cannot be told to
  * disconnect yet: the CM disconnects nothing before, although data may have
  * confirmed the connection.  It is told as soon as it confirms (D35).  A peer that
- * has disconnected waits for our answer, and gets it in OVER as well.
+ * has disconnected waits for our answer, and gets it in OVER as well.  An id that is
+ * bound to its address already, but not opened yet, may be told that the address has
+ * moved to another device: the attempt finds out by itself.
  */
 static const struct kdapl_id_cell
 id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
 	/*  state      open      accept        confirm        disconnect     peer gone */
-	ROW(NONE,      GO(OPEN), NEVER,        NEVER,         NEVER,         NEVER),
+	ROW(NONE,      GO(OPEN), NEVER,        NEVER,         NEVER,         GO(NONE)),
 	ROW(OPEN,      NEVER,    GO(ACCEPTED), GO(OPEN),      TELL(CLOSING), GO(OVER)),
 	ROW(ACCEPTED,  NEVER,    NEVER,        GO(CONFIRMED), GO(LEAVING),   GO(OVER)),
 	ROW(CONFIRMED, NEVER,    NEVER,        GO(CONFIRMED), TELL(CLOSING), GO(OVER)),

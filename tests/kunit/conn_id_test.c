@@ -30,7 +30,7 @@ static const struct expectation sheet[] = {
 	CELL(NONE, ACCEPT, NEVER, NONE, "there is no id"),
 	CELL(NONE, CONFIRM, NEVER, NONE, "there is no id"),
 	CELL(NONE, DISCONNECT, NEVER, NONE, "there is no id"),
-	CELL(NONE, PEER_GONE, NEVER, NONE, "there is no id"),
+	CELL(NONE, PEER_GONE, GO, NONE, "the address has moved during the bind"),
 	CELL(NONE, DESTROY, GO, DESTROYED, "nothing to destroy"),
 
 	CELL(OPEN, OPEN, NEVER, OPEN, "one id for one connection (A7)"),
