@@ -30,6 +30,7 @@
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -206,12 +207,15 @@ bool kdapl_object_retire(struct kdapl_object *obj);
 static inline struct kdapl_object *kdapl_slot_object(const struct kdapl_space *space,
 						     u32 index)
 {
+	u32 chunk = index / KDAPL_CHUNK_SLOTS;
 	const struct kdapl_slots *slots;
 
 	slots = rcu_dereference_check(space->slots, rcu_read_lock_sched_held());
-	if (unlikely(index / KDAPL_CHUNK_SLOTS >= slots->nr_chunks))
+	if (unlikely(chunk >= slots->nr_chunks))
 		return NULL;
-	return rcu_dereference_check(slots->chunk[index / KDAPL_CHUNK_SLOTS]
+	/* A process names the index: not even speculation follows one out of bounds. */
+	chunk = array_index_nospec(chunk, slots->nr_chunks);
+	return rcu_dereference_check(slots->chunk[chunk]
 				     [index % KDAPL_CHUNK_SLOTS].obj,
 				     rcu_read_lock_sched_held());
 }
