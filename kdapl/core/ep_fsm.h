@@ -74,7 +74,7 @@ enum kdapl_ep_input {
 /*
  * What is to be done after a cell, in the order of these bits.  The first group
  * is done at once, with the EP's lock held (core/ep_apply.c).  The second group
- * may sleep, so the work item of the connection does it (core/conn.c,
+ * may sleep, so the work item of the connection does it (core/conn_work.c,
  * core/drain.c).
  */
 #define KDAPL_EP_ACT_STOP_TIMER	0x0001	/* of the connection attempt */
@@ -91,8 +91,8 @@ enum kdapl_ep_input {
 #define KDAPL_EP_ACT_ABORT	0x0100	/* destroy the CM id of the attempt */
 #define KDAPL_EP_ACT_DRAIN	0x0200	/* find out when it is DRAINED */
 #define KDAPL_EP_ACT_DISC	0x0400	/* send a disconnect, or answer one */
-#define KDAPL_EP_ACT_FLUSH	0x0800	/* put the queue pair into error, find
-					 * out when it is FLUSHED
+#define KDAPL_EP_ACT_FLUSH	0x0800	/* have the queue pair complete what is
+					 * left, find out when it is FLUSHED
 					 */
 
 /* kdapl_ep_cell.event of a cell without event; no DAT event has the number 0. */

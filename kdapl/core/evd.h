@@ -90,7 +90,7 @@ struct kdapl_streams {
  * @lock: everything below down to @streams_lock
  * @cq: created with the first DTO stream attached
  * @wc: completions taken from @cq and not looked at yet: @wc_next .. @wc_end
- * @waiting: the last one looked at had to wait (GATE_WAIT)
+ * @waiting: the last one looked at had to wait (WC_WAIT)
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)

@@ -98,7 +98,6 @@ static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 					       DAT_LMR_CONTEXT context)
 {
 	struct kdapl_object *obj;
-
 	struct kdapl_lmr *lmr;
 
 	obj = kdapl_slot_object(space, context & (BIT(KDAPL_INDEX_BITS) - 1));

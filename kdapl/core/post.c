@@ -83,7 +83,9 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 	bool sink = kind == KDAPL_DTO_RECV || kind == KDAPL_DTO_RDMA_READ;
 	const DAT_LMR_TRIPLET *segment = dto->iov;
 	const DAT_LMR_TRIPLET *end = segment + dto->segments;
-	u64 left = ep->limits[kind].max_length;
+	/* Once: a modify may change it meanwhile. */
+	const u64 max = READ_ONCE(ep->limits[kind].max_length);
+	u64 left = max;
 	struct ib_sge *sge = to->sge;
 	DAT_RETURN ret;
 
@@ -99,7 +101,7 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 		sge++;
 	}
 	to->nr = sge - to->sge;
-	to->length = ep->limits[kind].max_length - left;
+	to->length = max - left;
 	return DAT_SUCCESS;
 }
 

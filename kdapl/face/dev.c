@@ -27,10 +27,7 @@ MODULE_PARM_DESC(max_objects, "DAT objects that one open file of /dev/kdapl may 
 LIST_HEAD(kdapl_dev_files);
 DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files */
 
-/*
- * ---- conversions that several calls need
- * ------------------------------------.
- */
+/* ---- conversions that several calls need ----------------------------------- */
 
 /**
  * kdapl_dev_put_addr - make an address ready to be copied to a process
@@ -88,10 +85,7 @@ int kdapl_dev_get_private_data(void *to, u64 from, s32 size, const void **data)
 	return 0;
 }
 
-/*
- * ---- the calls
- * ----------------------------------------------------------------.
- */
+/* ---- the calls ------------------------------------------------------------- */
 
 static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 {
@@ -310,10 +304,7 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 	return call_by_table(file, cmd, (void __user *)arg);
 }
 
-/*
- * ---- the file
- * ------------------------------------------------------------------.
- */
+/* ---- the file -------------------------------------------------------------- */
 
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
 {
