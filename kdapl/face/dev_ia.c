@@ -19,10 +19,7 @@ int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/*
- * ---- registry
- * -----------------------------------------------------------------.
- */
+/* ---- registry -------------------------------------------------------------- */
 
 static int put_provider_info(struct kdapl_uapi_provider_info __user *to,
 			     const DAT_PROVIDER_INFO *from)
@@ -78,10 +75,7 @@ int kdapl_dev_ia_list(struct kdapl_file *file, void *data)
 	return put_providers(file, arg, number);
 }
 
-/*
- * ---- Interface Adapters
- * ---------------------------------------------------------.
- */
+/* ---- Interface Adapters ---------------------------------------------------- */
 
 static DAT_RETURN close_ia(struct kdapl_file *file, u64 ia, u32 flags)
 {
@@ -239,10 +233,7 @@ int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/*
- * ---- Protection Zones
- * ------------------------------------------------------------.
- */
+/* ---- Protection Zones ------------------------------------------------------ */
 
 int kdapl_dev_pz_create(struct kdapl_file *file, void *data)
 {

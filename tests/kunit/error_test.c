@@ -433,31 +433,6 @@ static void device_refuses(struct kunit *test)
 	}
 }
 
-/* E2: an LMR without a handle has no context either; nothing is registered. */
-static void no_context(struct kunit *test)
-{
-	static DAT_RETURN (*const make[])(struct world *) = {
-		make_lmr, make_lmr_of_lmr,
-	};
-	struct bench *b = test->priv;
-	u32 max = b->space.max_objects;
-	struct census before;
-	struct world w = {};
-	int i;
-
-	world_init(&w, b);
-	before = bench_census(b);
-	b->space.max_objects = b->space.nr_objects;
-	for (i = 0; i < ARRAY_SIZE(make); i++) {
-		u32 calls = b->fake->calls[FAKE_REG];
-
-		KUNIT_EXPECT_EQ(test, IR(MEMORY), make[i](&w));
-		KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_REG]);
-		expect_same(b, &before);
-	}
-	b->space.max_objects = max;
-}
-
 /* Another thread is in the midst of a free; the handle is there. */
 static struct kdapl_object *dying(struct bench *b, DAT_HANDLE handle)
 {
