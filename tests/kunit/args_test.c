@@ -1497,6 +1497,7 @@ static void post_states(struct kunit *test)
 	REFUSED(IS(EP_ACTCONNPENDING), write_to(a, 1, &s, &remote, 0));
 	fake_answered(bench_id(a->b, H->ep), NULL, 0);
 	fake_peer_disconnected(bench_id(a->b, H->ep));
+	bench_settle(a->b);
 	/* in DIS they are checked in full as well */
 	s.lmr_context = 0;
 	REFUSED(DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_READ),
