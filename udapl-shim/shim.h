@@ -97,10 +97,13 @@ void shim_lock_wake(struct shim_lock *lock);
 static inline void shim_lock(struct shim_lock *lock)
 {
 	uint32_t state = SHIM_LOCK_FREE;
+	bool taken;
 
-	if (SHIM_UNLIKELY(!atomic_compare_exchange_strong_explicit(
-			&lock->state, &state, SHIM_LOCK_TAKEN,
-			memory_order_acquire, memory_order_relaxed)))
+	taken = atomic_compare_exchange_strong_explicit(&lock->state, &state,
+							SHIM_LOCK_TAKEN,
+							memory_order_acquire,
+							memory_order_relaxed);
+	if (SHIM_UNLIKELY(!taken))
 		shim_lock_sleep(lock);
 }
 

@@ -798,7 +798,7 @@ static void send_from(struct bench *b, DAT_EP_HANDLE ep, DAT_LMR_CONTEXT context
 	DAT_DTO_COOKIE cookie = { .as_64 = number };
 
 	KUNIT_EXPECT_EQ(b->test, DONE, fake_post_send(&b->space, ep, 2, iov,
-							  cookie, 0));
+						      cookie, 0));
 }
 
 /* L5, mt:M23, D17: dat_lmr_free and a request that would never complete. */

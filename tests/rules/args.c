@@ -663,7 +663,8 @@ static const struct scenario scenarios[] = {
 		 sp_values),
 	SCENARIO("mt:M1 mt:M3 protection zones: values", pz_values),
 	SCENARIO("mt:M10..M13 mt:M17 mt:M67 mt:M69 LMR: values", lmr_values),
-	SCENARIO("mt:T1 mt:T2 mt:T5 mt:T6 mt:T19 mt:T21 mt:T25 mt:T29 mt:T33 mt:T34 E2 posts: values",
+	SCENARIO("mt:T1 mt:T2 mt:T5 mt:T6 mt:T19 mt:T21 mt:T25 mt:T29 mt:T33 mt:T34 "
+		 "E2 posts: values",
 		 post_values),
 };
 

@@ -476,7 +476,8 @@ static void many(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("T10 T13 T15 T22 E7 E9 E10 E11 P8 P40 P41 P42 P45 P50 P52..P55 private data both ways",
+	SCENARIO("T10 T13 T15 T22 E7 E9 E10 E11 P8 P40 P41 P42 P45 P50 P52..P55 "
+		 "private data both ways",
 		 private_data),
 	SCENARIO("T16 C7 P45 P70 E8 the consumer rejects", consumer_rejects),
 	SCENARIO("T17 C8 P11 nobody listens", nobody_listens),

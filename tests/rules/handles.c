@@ -233,9 +233,8 @@ static void unharmed(void)
 static DAT_HANDLE number(uintptr_t bits)
 {
 	/* The compiler is not to guess what lies there. */
-	volatile uintptr_t handle = bits;
-
-	return (DAT_HANDLE)handle;
+	asm("" : "+r" (bits));
+	return (DAT_HANDLE)bits;
 }
 
 static void bad_handles(void)

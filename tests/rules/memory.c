@@ -55,7 +55,7 @@ bool admits_at(const char *file, int line, struct pair *pair,
 		      post_access(&pair->a, access, remote, 700),
 		      DAT_SUCCESS) &&
 	       want_dto_at(file, line, pair->a.request, pair->a.ep, 700,
-				DAT_DTO_SUCCESS, ANY_LENGTH) &&
+			   DAT_DTO_SUCCESS, ANY_LENGTH) &&
 	       (mem_check(access == RDMA_WRITE ? &there : here, 0, length, seed) ||
 		fail_at(file, line, "other bytes"));
 }
@@ -67,7 +67,7 @@ bool refuses_at(const char *file, int line, struct pair *pair,
 		       post_access(&pair->a, access, remote, 701),
 		       DAT_SUCCESS) &&
 		want_dto_at(file, line, pair->a.request, pair->a.ep, 701,
-				DAT_DTO_ERR_REMOTE_ACCESS, ANY_LENGTH) &&
+			    DAT_DTO_ERR_REMOTE_ACCESS, ANY_LENGTH) &&
 		want_conn_at(file, line, pair->a.conn, pair->a.ep,
 			     DAT_CONNECTION_EVENT_BROKEN) &&
 		ended(&pair->b) && pair_again(pair)) ||
@@ -81,9 +81,9 @@ bool talks_at(const char *file, int line, struct node *from, struct node *to)
 	       ret_at(file, line, "dat_ep_post_send",
 		      node_send(from, 0, 64, 703, 0), DAT_SUCCESS) &&
 	       want_dto_at(file, line, to->recv, to->ep, 702,
-				DAT_DTO_SUCCESS, ANY_LENGTH) &&
+			   DAT_DTO_SUCCESS, ANY_LENGTH) &&
 	       want_dto_at(file, line, from->request, from->ep, 703,
-				DAT_DTO_SUCCESS, ANY_LENGTH);
+			   DAT_DTO_SUCCESS, ANY_LENGTH);
 }
 
 /* ---- what it costs ------------------------------------------------------ */

@@ -580,7 +580,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:T13 mt:T14 mt:T51 room for requests", request_room),
 	SCENARIO("D47 mt:T11 no EVDs", no_evds),
 	SCENARIO("mt:T50 mt:T52 E48 a message too long", too_long),
-	SCENARIO("T33 D52 D53 L7 mt:M2 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 remote memory that is not there",
+	SCENARIO("T33 D52 D53 L7 mt:M2 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 "
+		 "remote memory that is not there",
 		 remote_access),
 	SCENARIO("D18 E48 a drain fails", drain_fails),
 };

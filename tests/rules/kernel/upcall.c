@@ -185,7 +185,7 @@ static void call_in_softirq(DAT_PVOID data, const DAT_EVENT *event,
 	noted(node_write(&link->a, 0, 64, &remote, 3, 0));
 	noted(node_read(&link->a, 0, 64, &remote, 4, 0));
 	noted(dat_rmr_bind(probe.rmr, &window, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
-			  (DAT_RMR_COOKIE) { .as_64 = 6 }, 0, &key));
+			   (DAT_RMR_COOKIE) { .as_64 = 6 }, 0, &key));
 	noted(dat_rmr_query(probe.rmr, DAT_RMR_FIELD_ALL, &rmr));
 	noted(dat_ep_get_status(ep, NULL, NULL, NULL));
 	noted(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
@@ -254,15 +254,15 @@ static void try_objects(struct pair *link)
 	noted(dat_pz_query(side_a.pz, DAT_PZ_FIELD_ALL, &pz));
 	noted(dat_pz_free(side_a.pz));
 	noted(dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, 64, side_a.pz,
-			     DAT_MEM_PRIV_ALL_FLAG, 0, &new, NULL, NULL, NULL,
-			     NULL));
+			      DAT_MEM_PRIV_ALL_FLAG, 0, &new, NULL, NULL, NULL,
+			      NULL));
 	noted(dat_lmr_free(link->a.mem.lmr));
 	noted(dat_lmr_sync_rdma_read(ia, &part, 1));
 	noted(dat_lmr_sync_rdma_write(ia, &part, 1));
 	noted(dat_rmr_create(side_a.pz, &new));
 	noted(dat_rmr_free(probe.rmr));
 	noted(dat_evd_kcreate(ia, 8, DAT_UPCALL_DISABLE, NULL,
-			     DAT_EVD_DEFAULT_FLAG, &new));
+			      DAT_EVD_DEFAULT_FLAG, &new));
 	noted(dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
 	noted(dat_evd_resize(evd, 4096));
 	noted(dat_evd_free(evd));
@@ -300,14 +300,14 @@ static void try_connections(struct pair *link)
 	DAT_HANDLE new;
 
 	noted(dat_ep_connect(a, address, qual, CONNECT_US, 0, NULL,
-			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	noted(dat_ep_dup_connect(a, b, CONNECT_US, 0, NULL, DAT_QOS_BEST_EFFORT));
 	noted(dat_ep_reset(a));
 	noted(dat_ep_free(a));
 	noted(dat_psp_create(side_b.ia, qual + 1, evd, DAT_PSP_CONSUMER_FLAG,
-			    &new));
+			     &new));
 	noted(dat_psp_create_any(side_b.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
-				&new));
+				 &new));
 	noted(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &psp_param));
 	noted(dat_psp_free(psp));
 	noted(dat_rsp_create(side_b.ia, qual + 1, b, evd, &new));
@@ -364,13 +364,13 @@ static void make_objects(DAT_PVOID data, const DAT_EVENT *event,
 
 	noted(dat_pz_create(side_a.ia, &pz));
 	noted(dat_lmr_kcreate(side_a.ia, DAT_MEM_TYPE_VIRTUAL, region, 64, pz,
-			     DAT_MEM_PRIV_ALL_FLAG, 0, &lmr, NULL, NULL, NULL,
-			     NULL));
+			      DAT_MEM_PRIV_ALL_FLAG, 0, &lmr, NULL, NULL, NULL,
+			      NULL));
 	noted(dat_evd_kcreate(side_a.ia, 8, DAT_UPCALL_DISABLE, NULL,
-			     DAT_EVD_DEFAULT_FLAG, &evd));
+			      DAT_EVD_DEFAULT_FLAG, &evd));
 	noted(dat_ep_create(side_a.ia, pz, evd, evd, evd, &node_attr, &ep));
 	noted(dat_psp_create_any(side_a.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
-				&psp));
+				 &psp));
 	noted(dat_psp_free(psp));
 	noted(dat_ep_free(ep));
 	noted(dat_lmr_free(lmr));
@@ -460,8 +460,8 @@ static void live_again(struct live *live)
 	noted(dat_ep_reset(a->ep));
 	noted(node_recv(a, 0, 64, 4));
 	noted(dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&side_b.addr,
-			    live->link.listener.qual, CONNECT_US, 0, NULL,
-			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+			     live->link.listener.qual, CONNECT_US, 0, NULL,
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
 static void live_end(struct live *live)
@@ -801,7 +801,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E99 calls that may sleep, from an upcall in softirq",
 		 sleepers_in_softirq),
 	SCENARIO("E100 calls from an upcall in process context", calls_in_process),
-	SCENARIO("E100 F5 F7 F12 L2 R3 R10 mt:M22 mt:M44 an endpoint driven, reset, freed by its own upcall",
+	SCENARIO("E100 F5 F7 F12 L2 R3 R10 mt:M22 mt:M44 "
+		 "an endpoint driven, reset, freed by its own upcall",
 		 calls_on_live_objects),
 	SCENARIO("E42 E43 E93 E94 E95 E96 a flood of events, partly dequeued",
 		 floods),

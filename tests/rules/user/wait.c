@@ -118,7 +118,7 @@ static void takes(DAT_EVD_HANDLE evd, uintptr_t number)
 
 /* Nothing of the EVD's streams is unsignalled or solicited. */
 static void evd_state_is(DAT_EVD_HANDLE evd, DAT_EVD_STATE enabled,
-			     DAT_EVD_STATE waitable)
+			 DAT_EVD_STATE waitable)
 {
 	DAT_EVD_PARAM param;
 
