@@ -634,12 +634,24 @@ static DAT_RETURN call_dup(void)
 				  DAT_QOS_BEST_EFFORT);
 }
 
+/* Here, too, the attempt may have ended by itself (T18); then no request comes. */
 static void undo_dup(void)
 {
-	DAT_EVENT event = next(b.cr);
+	double end = check_now() + LONG / 1000000;
+	DAT_EVENT event;
+	DAT_COUNT more;
 
+	while (dat_evd_wait(b.cr, 10000, 1, &event, &more)) {
+		if (!dat_evd_dequeue(a.evd, &event)) {
+			CHECK_EQ(event.event_number,
+				 DAT_CONNECTION_EVENT_UNREACHABLE);
+			goto ended;
+		}
+		CHECK(check_now() < end);
+	}
 	OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
 	until(&a, DAT_CONNECTION_EVENT_PEER_REJECTED);
+ended:
 	OK(dat_ep_free(made));
 	disconnect();
 }
