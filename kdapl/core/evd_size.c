@@ -213,12 +213,23 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries)
 
 /* ---- attaching ------------------------------------------------------ */
 
+/*
+ * The streams say what a consumer waits for, and so what the CQ is armed for: when that
+ * changes the runner arms it anew, or completions that are awaited now would start
+ * nothing.
+ */
 static void evd_count_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
 			     DAT_COMPLETION_FLAGS flags, u32 entries, int by)
 {
+	u32 config;
+
 	lockdep_assert_held(&evd->streams_lock);
 	streams_count(&evd->streams, stream, stream_flags(flags), entries, by);
-	WRITE_ONCE(evd->config, streams_config(&evd->streams));
+	config = streams_config(&evd->streams);
+	if (config == evd->config)
+		return;
+	WRITE_ONCE(evd->config, config);
+	kdapl_evd_kick(evd);
 }
 
 /**
@@ -240,8 +251,8 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 {
 	struct kdapl_streams rest;
 	struct ib_cq *ib;
-	u32 size, config;
 	bool changed;
+	u32 size;
 	int ret;
 
 	if (!kdapl_object_use(&evd->obj))
@@ -249,7 +260,6 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 	mutex_lock(&evd->streams_lock);
 	ib = evd->cq.ib;
 	size = evd->cq.size;
-	config = evd->config;
 	rest = streams_without(&evd->streams, own);
 	ret = -EINVAL;
 	if (!streams_agree(&rest, stream_flags(flags)))
@@ -266,9 +276,9 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 	if (ret)
 		goto err;
 	evd_count_stream(evd, stream, flags, entries, 1);
-	changed = evd->cq.ib != ib || evd->cq.size != size || evd->config != config;
+	changed = evd->cq.ib != ib || evd->cq.size != size;
 	mutex_unlock(&evd->streams_lock);
-	/* Who waits already has the CQ armed, and for all that is awaited now. */
+	/* If somebody waits for events already, a new CQ has to be armed. */
 	if (changed)
 		kdapl_evd_kick(evd);
 	return 0;
@@ -291,21 +301,9 @@ err:
 void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
 		      DAT_COMPLETION_FLAGS flags, u32 entries)
 {
-	bool changed;
-	u32 config;
-
 	mutex_lock(&evd->streams_lock);
-	config = evd->config;
 	evd_count_stream(evd, stream, flags, entries, -1);
-	changed = evd->config != config;
 	mutex_unlock(&evd->streams_lock);
-	/*
-	 * The CQ may be armed for solicited completions only, and the next stream may
-	 * want to hear of all of them.  Before the use is given back: then the EVD may
-	 * be freed.
-	 */
-	if (changed)
-		kdapl_evd_kick(evd);
 	kdapl_object_unuse(&evd->obj);
 }
 
