@@ -25,8 +25,8 @@
 #include "../trace.h"
 
 /*
- * The local segments of a DTO as the device is told of them.  Given to functions by
- * value, so that the compiler can keep the fields in registers.
+ * The local segments of a DTO as the device is told of them.  Functions that are not
+ * inlined take it by value, so that the compiler can keep the fields in registers.
  */
 struct post_segments {
 	struct ib_sge *sge;
@@ -485,11 +485,11 @@ DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto)
 {
 	/* The compiler leaves out of each way what only the other kinds need. */
-	return dto->kind == KDAPL_DTO_RECV ?
-	       ep_post(space, handle, dto, KDAPL_DTO_RECV) :
-	       dto->kind == KDAPL_DTO_SEND ?
-	       ep_post(space, handle, dto, KDAPL_DTO_SEND) :
-	       ep_post(space, handle, dto, dto->kind);
+	if (dto->kind == KDAPL_DTO_RECV)
+		return ep_post(space, handle, dto, KDAPL_DTO_RECV);
+	if (dto->kind == KDAPL_DTO_SEND)
+		return ep_post(space, handle, dto, KDAPL_DTO_SEND);
+	return ep_post(space, handle, dto, dto->kind);
 }
 
 /**
