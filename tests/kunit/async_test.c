@@ -296,14 +296,24 @@ static struct fake_cq *cq_of(struct kdapl_evd *evd)
 	return container_of(evd->cq.ib, struct fake_cq, ib);
 }
 
-/* A runner in softirq may have been put off. */
-static bool gets_armed(struct kdapl_evd *evd)
+static bool is_armed(struct kdapl_evd *evd, bool solicited)
+{
+	struct fake_cq *cq = cq_of(evd);
+
+	return READ_ONCE(cq->armed) && READ_ONCE(cq->solicited_only) == solicited;
+}
+
+/*
+ * The CQ of @evd gets armed, for solicited completions only or for all.  A runner in
+ * softirq may have been put off.
+ */
+static bool gets_armed(struct kdapl_evd *evd, bool solicited)
 {
 	unsigned long until = jiffies + 10 * HZ;
 
-	while (!READ_ONCE(cq_of(evd)->armed) && time_before(jiffies, until))
+	while (!is_armed(evd, solicited) && time_before(jiffies, until))
 		schedule_timeout_uninterruptible(1);
-	return READ_ONCE(cq_of(evd)->armed);
+	return is_armed(evd, solicited);
 }
 
 /* E111: as long as nobody wants to know, the CQ is not armed. */
@@ -323,7 +333,7 @@ static void armed_for_somebody(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cq_of(evd)->armed);
 
 	taker_start(b, evd, &t);
-	KUNIT_EXPECT_TRUE(test, gets_armed(evd));
+	KUNIT_EXPECT_TRUE(test, gets_armed(evd, false));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	expect_taken(b, &t, 1);
 	/* and again, without anybody asking */
@@ -331,18 +341,6 @@ static void armed_for_somebody(struct kunit *test)
 	expect_taken(b, &t, 2);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
-}
-
-/* The CQ of @evd is armed, for solicited completions only or for all. */
-static bool gets_armed_for(struct kdapl_evd *evd, bool solicited)
-{
-	unsigned long until = jiffies + 10 * HZ;
-
-	while ((!READ_ONCE(cq_of(evd)->armed) ||
-		READ_ONCE(cq_of(evd)->solicited_only) != solicited) &&
-	       time_before(jiffies, until))
-		schedule_timeout_uninterruptible(1);
-	return gets_armed(evd) && READ_ONCE(cq_of(evd)->solicited_only) == solicited;
 }
 
 /*
@@ -366,10 +364,10 @@ static void armed_for_all_again(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	taker_start(b, evd, &t);
-	KUNIT_EXPECT_TRUE(test, gets_armed_for(evd, true));
+	KUNIT_EXPECT_TRUE(test, gets_armed(evd, true));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
 	bench_ep_attr(b, dto, b->evd, b->evd, NULL);
-	KUNIT_EXPECT_TRUE(test, gets_armed_for(evd, false));
+	KUNIT_EXPECT_TRUE(test, gets_armed(evd, false));
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
