@@ -65,8 +65,8 @@ face() {
 	in_order 1
 }
 
-# which FACE: of its scenarios
-which() {
+# wanted FACE: which of its scenarios
+wanted() {
 	if [ "$own" = "$1" ]; then echo own; else echo "$only"; fi
 }
 
@@ -76,7 +76,7 @@ still_runs() { kill -0 "$1" 2> /dev/null; }
 in_kernel() {
 	local run shown=0 more=true lines
 	insmod "$modules/tests/rules/kdapl_rules.ko" || return
-	lines=$(which kernel)
+	lines=$(wanted kernel)
 	echo "${lines:-all}" | tee $debug/run > /dev/null 2>&1 & run=$!
 	while $more; do
 		still_runs $run && sleep 1 || more=false
@@ -87,7 +87,7 @@ in_kernel() {
 	rmmod kdapl_rules
 }
 
-in_user() { "$shim/tests/udat_rules" "$(which user)"; }
+in_user() { "$shim/tests/udat_rules" "$(wanted user)"; }
 
 # While the link is cut nobody answers for an address, and none may be forgotten: only
 # packets of RDMA are to be missed. A scenario that wants an address to be missed takes
