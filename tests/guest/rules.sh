@@ -3,9 +3,10 @@
 # module on kDAT and as a program on the library, the same scenarios in both and those
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
-# usage: rules.sh [--disorder FACE] [--own FACE] MODULES SHIM [TEXT]
+# usage: rules.sh [--disorder FACE] [--own FACE] [--brief] MODULES SHIM [TEXT]
 #   --disorder  the packets of the face "kernel" or "user" may overtake each other
 #   --own       of the face "kernel" or "user" only the scenarios that the other has not
+#   --brief     in the debug kernel fewer rounds of what is done many times
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
 #   TEXT        only scenarios with TEXT in their name
@@ -13,14 +14,15 @@ set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 
-disorder='' own=''
+disorder='' own='' brief=false
 while :; do
 	case ${1-} in
-	--disorder) disorder=$2;;
-	--own) own=$2;;
+	--disorder) disorder=$2; shift;;
+	--own) own=$2; shift;;
+	--brief) brief=true;;
 	*) break;;
 	esac
-	shift 2
+	shift
 done
 modules=$1 shim=$2 only=${3-}
 objects=/sys/kernel/debug/kdapl/objects
@@ -132,6 +134,11 @@ removal() {
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 two_hosts || die "no RDMA devices"
+# What rounds() divides by.
+share=1
+[ ! -e /sys/kernel/debug/kmemleak ] || share=4
+! $brief || [ $share -eq 1 ] || share=16
+echo $share > /run/kdapl-rules-share
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
 
 face kernel in_kernel

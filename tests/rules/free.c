@@ -199,7 +199,7 @@ static void never_again(void)
 {
 	struct node node = {}, young = {};
 	DAT_EP_HANDLE gone[DEAD];
-	int i, j;
+	int i, j, n = rounds_in_full(NEW);
 
 	if (!node_new(&node, &side_a, THREE_EVDS, NULL))
 		return;
@@ -209,7 +209,7 @@ static void never_again(void)
 		if (!OK(dat_ep_free(node.ep)) || !node_ep(&node, NULL))
 			return;
 	}
-	for (i = 0; i < NEW; i++) {
+	for (i = 0; i < n; i++) {
 		if (!node_ep(&young, NULL))
 			return;
 		for (j = 0; j < DEAD; j++)

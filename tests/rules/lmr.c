@@ -556,9 +556,8 @@ static bool take_all(struct account *account, struct node *node)
 }
 
 /*
- * Waits for the completions of requests before @number.  What is posted on an EP
- * whose connection has ended is flushed by the device in its own time, which may
- * be later than the event of that end.
+ * Waits for the completions of requests before @number.  What is posted once the end
+ * of a connection has begun is flushed after the event of that end (D46).
  */
 static bool take_requests(struct account *account, struct node *node,
 			  u64 number)

@@ -247,9 +247,12 @@ bool barrier_wait(struct barrier *barrier);
 
 /*
  * How often something is done that should be done @n times: a quarter as often on a
- * kernel with debugging, where all takes many times as long.
+ * kernel with debugging, where all takes many times as long, and there in a brief run
+ * a quarter of that (tests/guest/rules.sh).
  */
 unsigned int rounds(unsigned int n);
+/* The same for what is done @n times in both kernels, but for a brief run. */
+unsigned int rounds_in_full(unsigned int n);
 
 /* ---- sides (rig.c) ------------------------------------------------------ */
 
