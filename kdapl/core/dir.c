@@ -167,3 +167,18 @@ void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 	dir->is_recv = is_recv;
 	dir->ring = &never_free;
 }
+
+/**
+ * kdapl_dir_settle_posts - wait for posts that are under way
+ * @dir: its memory stays
+ *
+ * Whoever posts now has the device's answer when this returns.  No lock of a direction
+ * is held.  Any context.
+ */
+void kdapl_dir_settle_posts(struct kdapl_dir *dir)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dir->lock, flags);
+	spin_unlock_irqrestore(&dir->lock, flags);
+}

@@ -74,6 +74,7 @@ struct kdapl_dir {
 };
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
+void kdapl_dir_settle_posts(struct kdapl_dir *dir);
 struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
 					   u32 max_sge, bool lkeys, gfp_t gfp);
 void kdapl_rings_free(struct kdapl_cookie_ring *ring);

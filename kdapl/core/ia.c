@@ -60,8 +60,8 @@ DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx)
  * @type: of object
  * @prev: what it returned before, whose reference it drops; NULL to begin
  *
- * If @prev was freed meanwhile, begins again: the caller may meet an object
- * twice.  May sleep.
+ * Each object is met once, in the order in which they were made, also if @prev was freed
+ * meanwhile.  May sleep.
  *
  * Return: the object after @prev, with a reference; NULL: there is none.
  */
@@ -71,12 +71,13 @@ struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 {
 	struct kdapl_object *obj, *found = NULL;
 	struct list_head *head = &ia->objects[type];
+	u64 after = prev ? prev->number : 0;
 
 	mutex_lock(&ia->lock);
 	obj = list_entry(prev && !list_empty(&prev->on_ia) ? &prev->on_ia : head,
 			 struct kdapl_object, on_ia);
 	list_for_each_entry_continue(obj, head, on_ia) {
-		if (refcount_inc_not_zero(&obj->ref)) {
+		if (obj->number > after && refcount_inc_not_zero(&obj->ref)) {
 			found = obj;
 			break;
 		}

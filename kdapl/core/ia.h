@@ -23,6 +23,7 @@
  * @lock: the lists of objects
  * @objects: live objects by type (kdapl_object.on_ia)
  * @nr_objects: all of them, @async_evd included if this open made it
+ * @last_number: kdapl_object.number of the newest one
  * @teardown_lock: taking the objects down: by a close or by the removal of the
  *		   device, one after the other
  * @async_evds: EVDs with DAT_EVD_ASYNC_FLAG (kdapl_evd.on_async), under
@@ -48,6 +49,7 @@ struct kdapl_ia {
 	struct mutex lock;
 	struct list_head objects[KDAPL_NR_TYPES];
 	u32 nr_objects;
+	u64 last_number;
 	struct mutex teardown_lock;
 	struct list_head async_evds;
 	spinlock_t async_lock;

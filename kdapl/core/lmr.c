@@ -460,6 +460,19 @@ static const struct kdapl_object_ops lmr_ops = {
 /* How long requests that name a freed LMR may take to end. */
 #define KEY_GONE_LIMIT	(2 * HZ)
 
+/*
+ * Waits for posts that found the LMR: when it returns each has handed the LMR's key to
+ * the device, or never will (mt:T12).  No grace period of RCU, which would make every
+ * processor of the host work, as often as a process likes.
+ */
+static void settle_posts(struct kdapl_ia *ia)
+{
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj)))
+		kdapl_ep_settle_posts(kdapl_ep_of(obj));
+}
+
 static void end_requests(struct kdapl_ia *ia, u32 lkey)
 {
 	unsigned long until = jiffies + KEY_GONE_LIMIT;
@@ -475,13 +488,12 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	struct kdapl_ia *ia = lmr->obj.ia;
 	u32 lkey = READ_ONCE(lmr->lkey);
 
-	/* From here on no post finds the LMR. */
+	/* From here on no post finds the LMR, and no dat_lmr_sync_*. */
 	WRITE_ONCE(lmr->context, 0);
-	/*
-	 * Those that found it have handed its key to the device, or never will
-	 * (mt:T12).  Programs register and free often: do not wait for long.
-	 */
-	synchronize_rcu_expedited();
+	settle_posts(ia);
+	/* Pairs with lmr_sync_begin(). */
+	smp_mb();
+	wait_var_event(&lmr->syncs, !atomic_read(&lmr->syncs));
 	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	if (ia->dev->mute_faults)
@@ -537,25 +549,49 @@ static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments
 	return known;
 }
 
-static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
-			 bool rdma_read)
+/* The LMR of a segment, whose memory stays mapped until lmr_sync_end(); or NULL. */
+static struct kdapl_lmr *lmr_sync_begin(const struct kdapl_ia *ia,
+					const DAT_LMR_TRIPLET *segment)
 {
-	const struct kdapl_mr_ops *ops = ia->dev->mr;
-	struct kdapl_region *region;
 	struct kdapl_lmr *lmr;
-	u64 offset;
 
 	rcu_read_lock();
 	lmr = kdapl_lmr_of_segment(ia, segment);
-	region = lmr ? READ_ONCE(lmr->region) : NULL;
-	if (region) {
+	if (lmr && !refcount_inc_not_zero(&lmr->obj.ref))
+		lmr = NULL;
+	rcu_read_unlock();
+	if (!lmr)
+		return NULL;
+	atomic_inc(&lmr->syncs);
+	/* Pairs with lmr_unmake(): it sees us, or we see that it has begun. */
+	smp_mb__after_atomic();
+	return lmr;
+}
+
+static void lmr_sync_end(struct kdapl_lmr *lmr)
+{
+	if (atomic_dec_and_test(&lmr->syncs))
+		wake_up_var(&lmr->syncs);
+	kdapl_object_put(&lmr->obj);
+}
+
+static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
+			 bool rdma_read)
+{
+	struct kdapl_lmr *lmr = lmr_sync_begin(ia, segment);
+	const struct kdapl_mr_ops *ops = ia->dev->mr;
+	u64 offset;
+
+	if (!lmr)
+		return;
+	if (READ_ONCE(lmr->context)) {
 		offset = segment->virtual_address - lmr->start;
 		if (!rdma_read)
-			ops->sync(region, offset, segment->segment_length,
+			ops->sync(lmr->region, offset, segment->segment_length,
 				  true);
-		ops->sync(region, offset, segment->segment_length, false);
+		ops->sync(lmr->region, offset, segment->segment_length, false);
 	}
-	rcu_read_unlock();
+	lmr_sync_end(lmr);
 }
 
 /*

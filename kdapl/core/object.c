@@ -297,6 +297,7 @@ void kdapl_object_publish(struct kdapl_object *obj)
 		mutex_unlock(&space->ia_lock);
 	} else {
 		mutex_lock(&ia->lock);
+		obj->number = ++ia->last_number;
 		list_add_tail(&obj->on_ia, &ia->objects[obj->type]);
 		ia->nr_objects++;
 		mutex_unlock(&ia->lock);

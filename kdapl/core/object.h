@@ -161,6 +161,7 @@ struct kdapl_object {
 	enum kdapl_type type;
 	struct kdapl_space *space;
 	struct kdapl_ia *ia;
+	u64 number;	/* among those of @ia, from 1; later ones are further down its list */
 	struct list_head on_ia;
 	DAT_CONTEXT context;
 	const struct kdapl_object_ops *ops;

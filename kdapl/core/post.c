@@ -3,13 +3,14 @@
  * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write, and the way of a bind
  * (rmr.c) to the queue pair.
  *
- * This is the data path (A4).  The handle is looked up and the arguments are
- * checked without a lock; then one lock is taken, that of the direction, under
- * which the gate decides, a cookie is taken and the device is called.  It never
- * sleeps, allocates, or takes a lock that two endpoints share (mt:T17); a bind
- * takes its RMR's.  All of it runs with interrupts off, which is an RCU read
- * section too: the endpoint's memory stays and, until the work request is with the
- * device, so do the LMRs that the checks found (mt:T12).
+ * This is the data path (A4).  The handle is looked up without a lock; then one lock is
+ * taken, that of the direction, under which the arguments are checked, the gate
+ * decides, a cookie is taken and the device is called.  It never sleeps, allocates, or
+ * takes a lock that two endpoints share (mt:T17); a bind takes its RMR's.  All of it
+ * runs with interrupts off, which is an RCU read section too, so that the endpoint's
+ * memory stays.  An LMR that the checks found stays registered until the work request
+ * is with the device, because dat_lmr_free waits for the lock (mt:T12,
+ * kdapl_ep_settle_posts()).
  *
  * What depends on the attributes alone was worked out when they were set
  * (kdapl_ep.limits).
@@ -63,7 +64,7 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 		return protection_violation(sink);
 	if (unlikely(!kdapl_lmr_inside(lmr, segment)))
 		return RET_BAD_ARG(3);
-	if (unlikely(lmr->pz != READ_ONCE(ep->pz)))
+	if (unlikely(lmr->pz != ep->pz))
 		return protection_violation(sink);
 	if (unlikely(sink && !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
@@ -83,8 +84,7 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 	bool sink = kind == KDAPL_DTO_RECV || kind == KDAPL_DTO_RDMA_READ;
 	const DAT_LMR_TRIPLET *segment = dto->iov;
 	const DAT_LMR_TRIPLET *end = segment + dto->segments;
-	/* Once: a modify may change it meanwhile. */
-	const u64 max = READ_ONCE(ep->limits[kind].max_length);
+	const u64 max = ep->limits[kind].max_length;
 	u64 left = max;
 	struct ib_sge *sge = to->sge;
 	DAT_RETURN ret;
@@ -142,7 +142,10 @@ static bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
 			  remote->target_address;
 }
 
-/* Everything that can be judged without the endpoint's state (RULING 35). */
+/*
+ * Everything that can be judged without the endpoint's state (RULING 35).  With the lock
+ * of the direction, under which a modify changes what is read here.
+ */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
@@ -339,14 +342,9 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 		if (ret)
 			return ret;
 	}
-	/* check_dto() saw the attributes without the lock; a modify may have come. */
-	if (unlikely(from.nr > dir->max_sge))
-		return RET_BAD_ARG(2);
 	if (unlikely(kind == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out))
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	/* How long the message is that a receive takes is known when it has come. */
-	cookie = cookie_take(dir, dto->cookie.as_64,
-			     kind == KDAPL_DTO_RECV ? 0 : from.length, dto->flags);
+	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
 	if (unlikely(dir->gate != KDAPL_GATE_POST))
@@ -457,12 +455,11 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	if (unlikely(!obj))
 		goto out;
 	ep = kdapl_ep_of(obj);
-	ret = check_dto(ep, dto, kind, &segments);
-	if (unlikely(ret))
-		goto out;
 	dir = kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
 	spin_lock(&dir->lock);
-	ret = post_dto(ep, dir, dto, kind, segments);
+	ret = check_dto(ep, dto, kind, &segments);
+	if (likely(!ret))
+		ret = post_dto(ep, dir, dto, kind, segments);
 	spin_unlock(&dir->lock);
 out:
 	local_irq_restore(flags);

@@ -593,6 +593,24 @@ static const struct kdapl_object_ops rmr_ops = {
 };
 
 /*
+ * A bind between kdapl_rmr_begin() and its post holds the lock of its direction, and is
+ * posted or cancelled when it drops that.  The endpoint's memory stays so long: it was
+ * there, with a bind outstanding, after the RCU read section had begun.
+ */
+static void rmr_settle_post(struct kdapl_rmr *rmr)
+{
+	struct kdapl_dir *dir;
+
+	rcu_read_lock();
+	spin_lock_irq(&rmr->lock);
+	dir = rmr->cookie ? rmr->cookie->dir : NULL;
+	spin_unlock_irq(&rmr->lock);
+	if (dir)
+		kdapl_dir_settle_posts(dir);
+	rcu_read_unlock();
+}
+
+/*
  * Caller is in the section of the RMR's IA.  While a bind is outstanding the
  * device has its work requests, so the window stays, and the bind's completion
  * ends the RMR.
@@ -608,11 +626,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	rmr->dead = true;
 	spin_unlock_irq(&rmr->lock);
 	if (!dead && busy) {
-		/*
-		 * A bind between kdapl_rmr_begin() and its post is in an RCU
-		 * read section, at whose end it is posted or cancelled.
-		 */
-		synchronize_rcu_expedited();
+		rmr_settle_post(rmr);
 		busy = READ_ONCE(rmr->cookie);
 	}
 	if (!dead && !busy)

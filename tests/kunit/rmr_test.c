@@ -341,6 +341,68 @@ static void half_of_a_bind(struct kunit *test)
 	rig_exit(&r);
 }
 
+/* A free in another thread, while this one is in an RCU read section */
+struct elsewhere {
+	struct work_struct work;
+	struct rig *r;
+	DAT_RETURN (*free)(struct rig *r);
+	DAT_RETURN ret;
+	bool done;
+};
+
+static void free_elsewhere(struct work_struct *work)
+{
+	struct elsewhere *e = container_of(work, struct elsewhere, work);
+
+	e->ret = e->free(e->r);
+	WRITE_ONCE(e->done, true);
+}
+
+static DAT_RETURN free_rmr(struct rig *r)
+{
+	return kdapl_rmr_free(&r->b->space, r->rmr);
+}
+
+static bool frees_without_rcu(struct rig *r, DAT_RETURN (*free)(struct rig *r))
+{
+	struct elsewhere e = { .r = r, .free = free };
+	unsigned long until = jiffies + 5 * HZ;
+	bool done;
+
+	INIT_WORK_ONSTACK(&e.work, free_elsewhere);
+	rcu_read_lock();
+	queue_work(system_unbound_wq, &e.work);
+	while (!READ_ONCE(e.done) && time_before(jiffies, until))
+		cpu_relax();
+	done = READ_ONCE(e.done);
+	rcu_read_unlock();
+	flush_work(&e.work);
+	destroy_work_on_stack(&e.work);
+	KUNIT_EXPECT_EQ(r->b->test, DONE, e.ret);
+	return done;
+}
+
+/*
+ * mt:T12 mt:M25 mt:M44: a free does not wait for a grace period of RCU, which a process
+ * could ask for in a loop, at the cost of every processor.
+ */
+static void freed_without_grace_period(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, free_lmr));
+	rig_register(&r);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, free_rmr));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	bench_settle(b);
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
 /* How a bind fails. */
 enum way { FIRST_FAILS, SECOND_FAILS, FLUSHED_WITH_IT, NEVER_FLUSHED, WAYS };
 
@@ -702,6 +764,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(unsignalled_binds),
 	KUNIT_CASE(refused_binds),
 	KUNIT_CASE(half_of_a_bind),
+	KUNIT_CASE(freed_without_grace_period),
 	KUNIT_CASE(failed_binds),
 	KUNIT_CASE(failure_waits_for_the_renewal),
 	KUNIT_CASE(settled_once),
