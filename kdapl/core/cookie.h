@@ -20,7 +20,8 @@ struct kdapl_rmr;
  * @dir: whose
  * @rmr: of a bind, with a reference; NULL for a DTO and in a free slot
  * @user: the consumer's 64 bits
- * @length: of the post; for a receive of the message (mt:T48, mt:T49)
+ * @length: of the post; of a receive whose message has come, that of the message
+ *	    (mt:T48, mt:T49)
  * @status: DAT_DTO_COMPLETION_STATUS
  * @flags: completion flags of the post
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)

@@ -15,6 +15,7 @@
 #include "evd_fifo.h"
 #include "ep.h"
 #include "ia.h"
+#include "lmr.h"
 #include "rmr.h"
 #include "../trace.h"
 
@@ -191,6 +192,18 @@ static bool wc_is_invalidate(const struct ib_wc *wc)
 }
 
 /*
+ * Is it what a plain send of the peer's leaves behind, for a receive (mt:T59)?  The
+ * peer may use verbs that DAT does not have: a write with immediate data takes a
+ * receive without filling it, and a send may take the device's key of a region away.
+ */
+static inline bool wc_is_message(const struct ib_wc *wc,
+				 const struct kdapl_cookie *cookie)
+{
+	return wc->opcode == IB_WC_RECV && wc->byte_len <= cookie->length &&
+	       !(wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE));
+}
+
+/*
  * A DTO's success that nobody has to hear of but its consumer, which is nearly every
  * completion.  The others are judged by wc_judge().
  */
@@ -201,6 +214,7 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 	return wc->status == IB_WC_SUCCESS && !wc_is_invalidate(wc) &&
 	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
 	       !(cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&
+	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
 	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
 
@@ -227,6 +241,24 @@ static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
 		return WC_VISIBLE;
 	return kdapl_rmr_complete(cookie->rmr, cookie, success) ? WC_VISIBLE :
 								  WC_WAIT;
+}
+
+/*
+ * A receive that no plain send filled has failed, whatever the device says: from here
+ * on it is treated like any other that did, which breaks the connection.
+ */
+static void wc_check_recv(struct ib_wc *wc)
+{
+	const struct kdapl_cookie *cookie = wc_cookie(wc);
+
+	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->on_queue) ||
+	    !cookie->dir->is_recv || wc_is_message(wc, cookie))
+		return;
+	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
+						     IB_WC_BAD_RESP_ERR;
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		kdapl_lmr_invalidated(cookie->dir->ep->obj.ia,
+				      wc->ex.invalidate_rkey);
 }
 
 /*
@@ -332,13 +364,14 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
  * the lock is dropped, and the caller looks again.
  */
 static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
-					 const struct ib_wc *wc,
-					 unsigned long *flags)
+					 struct ib_wc *wc, unsigned long *flags)
 {
 	enum kdapl_ep_input input;
 	struct kdapl_conn *conn;
-	enum wc_verdict verdict = wc_judge(wc, &conn, &input);
+	enum wc_verdict verdict;
 
+	wc_check_recv(wc);
+	verdict = wc_judge(wc, &conn, &input);
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 	if (verdict == WC_STALE)
 		evd->wc_next++;

@@ -521,6 +521,52 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 }
 
 /*
+ * An LMR that a peer has invalidated
+ */
+
+/* Looks for the LMR in process context, since the list of an IA has a mutex. */
+struct lmr_search {
+	struct work_struct work;
+	struct kdapl_ia *ia;
+	u32 rkey;
+};
+
+static void lmr_search_work(struct work_struct *work)
+{
+	struct lmr_search *search = container_of(work, struct lmr_search, work);
+	struct kdapl_object *obj = NULL;
+
+	while ((obj = kdapl_ia_next_object(search->ia, KDAPL_LMR, obj)))
+		if (search->rkey && lmr_of(obj)->rmr_context == search->rkey)
+			WRITE_ONCE(lmr_of(obj)->context, 0);
+	kdapl_object_put(&search->ia->obj);
+	kfree(search);
+}
+
+/**
+ * kdapl_lmr_invalidated - no post may use an LMR any more whose key the device forgot
+ * @ia: adapter
+ * @rkey: what a peer's send with invalidate named; any value
+ *
+ * A peer that knows the key of a region can do this to all who use the region, by any
+ * connection of its zone.  Local posts are refused like those to a freed LMR then; on
+ * the queue they would fail, and break connections of others.  Without memory for the
+ * search that is what happens.  Any context, locks may be held.  Rule mt:M81.
+ */
+void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 rkey)
+{
+	struct lmr_search *search = kmalloc(sizeof(*search), GFP_ATOMIC);
+
+	if (!search)
+		return;
+	INIT_WORK(&search->work, lmr_search_work);
+	kdapl_object_get(&ia->obj);
+	search->ia = ia;
+	search->rkey = rkey;
+	queue_work(kdapl_wq, &search->work);
+}
+
+/*
  * Coherence and hints
  */
 

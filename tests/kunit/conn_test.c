@@ -743,6 +743,125 @@ static void receive_fails_during_the_drain(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+/* What a peer that is no DAT consumer may do with a receive of one byte */
+static const struct foreign {
+	const char *name;
+	struct ib_wc wc;
+	DAT_DTO_COMPLETION_STATUS status;
+} foreigns[] = {
+	{ "a write with immediate data",
+	  { .opcode = IB_WC_RECV_RDMA_WITH_IMM, .byte_len = 1,
+	    .wc_flags = IB_WC_WITH_IMM }, DAT_DTO_ERR_BAD_RESPONSE },
+	{ "one without the flag",
+	  { .opcode = IB_WC_RECV_RDMA_WITH_IMM }, DAT_DTO_ERR_BAD_RESPONSE },
+	{ "a long write with immediate data",
+	  { .opcode = IB_WC_RECV_RDMA_WITH_IMM, .byte_len = SZ_1M,
+	    .wc_flags = IB_WC_WITH_IMM }, DAT_DTO_ERR_LOCAL_LENGTH },
+	{ "a send with immediate data",
+	  { .opcode = IB_WC_RECV, .byte_len = 1, .wc_flags = IB_WC_WITH_IMM },
+	  DAT_DTO_ERR_BAD_RESPONSE },
+	{ "a send with invalidate",
+	  { .opcode = IB_WC_RECV, .byte_len = 1, .wc_flags = IB_WC_WITH_INVALIDATE,
+	    .ex.invalidate_rkey = 0xffffff42 }, DAT_DTO_ERR_BAD_RESPONSE },
+	{ "a completion of a send",
+	  { .opcode = IB_WC_SEND, .byte_len = 1 }, DAT_DTO_ERR_BAD_RESPONSE },
+	{ "more than there is room for",
+	  { .opcode = IB_WC_RECV, .byte_len = 2 }, DAT_DTO_ERR_LOCAL_LENGTH },
+};
+
+static void foreign_name(const struct foreign *foreign, char *name)
+{
+	strscpy(name, foreign->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(foreign, foreigns, foreign_name);
+
+/* mt:T50 mt:T59: it fails, with its length 0, and the connection breaks. */
+static void no_plain_send_filled_it(struct kunit *test)
+{
+	const struct foreign *foreign = test->param_value;
+	struct bench *b = test->priv;
+	struct stage s;
+	DAT_EVENT event;
+
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	fake_complete_recv_as(bench_qp(b, s.ep), &foreign->wc);
+	KUNIT_EXPECT_EQ(test, bench_event(b, b->evd, &event),
+			(u32)DAT_DTO_COMPLETION_EVENT);
+	KUNIT_EXPECT_EQ(test, 100ULL, (u64)event.event_data
+			.dto_completion_event_data.user_cookie.as_64);
+	KUNIT_EXPECT_EQ(test, foreign->status,
+			event.event_data.dto_completion_event_data.status);
+	KUNIT_EXPECT_EQ(test, 0ULL, (u64)event.event_data
+			.dto_completion_event_data.transfered_length);
+	expect_dto(b, b->evd, 0, FLUSHED);
+	expect_dto(b, b->evd, 1, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_empty(b, b->evd);
+	/* No key of ours was named. */
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, s.ep, 102));
+	expect_dto(b, b->evd, 102, FLUSHED);
+}
+
+/* A7 mt:T59: nor does it confirm a connection. */
+static void no_plain_send_confirms(struct kunit *test)
+{
+	const struct foreign *foreign = test->param_value;
+	struct bench *b = test->priv;
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+	fake_complete_recv_as(bench_qp(b, s.ep), &foreign->wc);
+	expect_dto(b, b->evd, 100, foreign->status);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	expect_empty(b, b->evd);
+}
+
+/* mt:M81: an LMR whose key a peer took away is used by no post, and freed as ever. */
+static void key_taken_away(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct ib_wc wc = {
+		.opcode = IB_WC_RECV,
+		.wc_flags = IB_WC_WITH_INVALIDATE,
+	};
+	DAT_LMR_PARAM before, after;
+	DAT_EP_HANDLE other = bench_ep(b, b->evd);
+	struct census census;
+	struct stage s;
+
+	bench_connect(b, other);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_query(&b->space, b->lmr,
+						    DAT_LMR_FIELD_ALL, &before));
+	KUNIT_ASSERT_NE(test, before.rmr_context, 0U);
+	wc.ex.invalidate_rkey = before.rmr_context;
+	fake_complete_recv_as(bench_qp(b, s.ep), &wc);
+	expect_dto(b, b->evd, 100, DAT_DTO_ERR_BAD_RESPONSE);
+	expect_dto(b, b->evd, 0, FLUSHED);
+	expect_dto(b, b->evd, 1, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	census = bench_census(b);
+	KUNIT_EXPECT_EQ(test, bench_recv(b, other, 7),
+			DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE));
+	KUNIT_EXPECT_EQ(test, bench_send(b, other, 7, 0),
+			DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_READ));
+	expect_same(b, &census);
+	KUNIT_EXPECT_EQ(test, (int)DAT_EP_STATE_CONNECTED,
+			(int)bench_state(b, other));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_query(&b->space, b->lmr,
+						    DAT_LMR_FIELD_ALL, &after));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&before, &after, sizeof(before)));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, b->lmr));
+	census.regions--;
+	KUNIT_EXPECT_EQ(test, census.regions, bench_census(b).regions);
+}
+
 /* D19, D52: CQs that cannot be polled or armed for a while delay, and lose nothing. */
 static void cq_operations_fail(struct kunit *test)
 {
@@ -884,6 +1003,9 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(drain_among_others),
 	KUNIT_CASE(drain_is_cut),
 	KUNIT_CASE(receive_fails_during_the_drain),
+	KUNIT_CASE_PARAM(no_plain_send_filled_it, foreign_gen_params),
+	KUNIT_CASE_PARAM(no_plain_send_confirms, foreign_gen_params),
+	KUNIT_CASE(key_taken_away),
 	KUNIT_CASE(cq_operations_fail),
 	KUNIT_CASE(memory_goes),
 	{}

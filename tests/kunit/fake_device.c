@@ -173,7 +173,7 @@ static void fake_cq_destroy(struct kdapl_cq *cq)
 	spin_lock_irq(&fake->lock);
 	fake->nr_cqs--;
 	spin_unlock_irq(&fake->lock);
-	/* cq_push() calls handlers in an RCU read section. */
+	/* cq_push_wc() calls handlers in an RCU read section. */
 	synchronize_rcu();
 	kfree(fcq->wc);
 	kfree(fcq);
@@ -181,8 +181,7 @@ static void fake_cq_destroy(struct kdapl_cq *cq)
 }
 
 /* Adds a completion, and calls the handler if the core has asked for it. */
-static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
-		    u32 length, bool solicited)
+static void cq_push_wc(struct fake_cq *fcq, const struct ib_wc *wc, bool solicited)
 {
 	struct fake_device *fake = fcq->fake;
 	unsigned long flags;
@@ -190,15 +189,10 @@ static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
 
 	rcu_read_lock();
 	spin_lock_irqsave(&fake->lock, flags);
-	if (!WARN_ON_ONCE(fcq->nr == FAKE_MAX_CQE)) {
-		fcq->wc[(fcq->head + fcq->nr++) % FAKE_MAX_CQE] = (struct ib_wc) {
-			.wr_id = wr_id,
-			.status = status,
-			.byte_len = length,
-		};
-	}
+	if (!WARN_ON_ONCE(fcq->nr == FAKE_MAX_CQE))
+		fcq->wc[(fcq->head + fcq->nr++) % FAKE_MAX_CQE] = *wc;
 	tell = fcq->armed && (solicited || !fcq->solicited_only ||
-			      status != IB_WC_SUCCESS);
+			      wc->status != IB_WC_SUCCESS);
 	if (tell)
 		fcq->armed = false;
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -207,9 +201,17 @@ static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status,
 	rcu_read_unlock();
 }
 
+/* The same for what has no length and no opcode that matters. */
+static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status)
+{
+	const struct ib_wc wc = { .wr_id = wr_id, .status = status };
+
+	cq_push_wc(fcq, &wc, false);
+}
+
 void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status)
 {
-	cq_push(cq, wr_id, status, 0, false);
+	cq_push(cq, wr_id, status);
 }
 
 /* ---- queue pairs ----------------------------------------------------------------- */
@@ -309,7 +311,7 @@ void fake_flush(struct fake_qp *qp)
 	/* When the core has seen the last of them it may destroy @qp. */
 	for (i = 0; i < sends + recvs; i++)
 		cq_push(i < sends ? send_cq : recv_cq, wr_ids[i],
-			IB_WC_WR_FLUSH_ERR, 0, false);
+			IB_WC_WR_FLUSH_ERR);
 	kfree(wr_ids);
 }
 
@@ -464,7 +466,7 @@ void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status)
 
 	if (wr && wr_list_pop(qp->fake, &qp->send, index, wr) &&
 	    wr_shows(wr, status))
-		cq_push(qp->send_cq, wr->wr_id, status, 0, false);
+		cq_push(qp->send_cq, wr->wr_id, status);
 	kfree(wr);
 }
 
@@ -484,19 +486,38 @@ bool fake_complete_any(struct fake_device *fake, struct kdapl_ep *ep)
 		cq = qp->send_cq;
 	spin_unlock_irq(&fake->lock);
 	if (found && wr_shows(wr, IB_WC_SUCCESS))
-		cq_push(cq, wr->wr_id, IB_WC_SUCCESS, 0, false);
+		cq_push(cq, wr->wr_id, IB_WC_SUCCESS);
 	kfree(wr);
 	return found;
+}
+
+static void complete_recv(struct fake_qp *qp, u32 index, struct ib_wc wc,
+			  bool solicited)
+{
+	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
+
+	if (wr && wr_list_pop(qp->fake, &qp->recv, index, wr)) {
+		wc.wr_id = wr->wr_id;
+		cq_push_wc(qp->recv_cq, &wc, solicited);
+	}
+	kfree(wr);
 }
 
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited)
 {
-	struct fake_wr *wr = kmalloc(sizeof(*wr), GFP_KERNEL);
+	const struct ib_wc wc = {
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.byte_len = length,
+	};
 
-	if (wr && wr_list_pop(qp->fake, &qp->recv, index, wr))
-		cq_push(qp->recv_cq, wr->wr_id, status, length, solicited);
-	kfree(wr);
+	complete_recv(qp, index, wc, solicited);
+}
+
+void fake_complete_recv_as(struct fake_qp *qp, const struct ib_wc *wc)
+{
+	complete_recv(qp, 0, *wc, false);
 }
 
 void fake_queue_event(struct fake_qp *qp, enum ib_event_type event)

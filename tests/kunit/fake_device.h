@@ -272,6 +272,8 @@ struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
 void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status);
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited);
+/* Completes the oldest receive with @wc, whose wr_id is filled in. */
+void fake_complete_recv_as(struct fake_qp *qp, const struct ib_wc *wc);
 /*
  * Completes the oldest request of an endpoint, whose connection may be ending;
  * false if there is none.

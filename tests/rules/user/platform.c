@@ -186,6 +186,7 @@ const struct scenario_table * const platform_tables[] = {
 	&user_args_table,
 	&user_ia_table,
 	&user_memory_table,
+	&raw_table,
 	&wait_table,
 	&cno_table,
 	NULL
