@@ -68,6 +68,7 @@ struct kdapl_id_cell {
 enum kdapl_drain_state {
 	KDAPL_DRAIN_NONE,	/* the queue pair works, or there never was one */
 	KDAPL_DRAIN_FLUSH,	/* in the error state, where all completes, or gone */
+	KDAPL_DRAIN_LOST,	/* gone before all was complete; what it left is reaped */
 	KDAPL_DRAIN_OVER,	/* nothing is left, it is destroyed */
 };
 

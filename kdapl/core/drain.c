@@ -34,7 +34,12 @@
  * for us (dat_ep_free from an upcall).  A graceful disconnect may wait as long as
  * the peer lets requests wait; a flush needs only the local device, and one that
  * has not flushed after FLUSH_LIMIT is taken to be dead: its queue pair is
- * destroyed, and what it still owes is completed here.
+ * destroyed, and what it still owes is completed here.  Completions may also be there
+ * and wait in the EVD behind one of another endpoint, whose RMR has to be settled first
+ * (kdapl_evd_waits()).  That is no fault of the queue pair, and its time does not
+ * count.  Nor does a connection end before its completions have left the EVD, since
+ * they name cookies that go with the endpoint; the RMR is settled within the limits of
+ * its own zone's registrar.
  */
 #include "drain.h"
 #include "conn.h"
@@ -156,6 +161,14 @@ static bool conn_flushed(struct kdapl_conn *conn)
 	bool requests = dir_pull_drained(&conn->ep->req);
 
 	return dir_pull_drained(&conn->ep->recv) && requests;
+}
+
+/* Both EVDs were pulled; do completions there wait for another endpoint's? */
+static bool conn_waits(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	return kdapl_evd_waits(ep->req.evd, ep) || kdapl_evd_waits(ep->recv.evd, ep);
 }
 
 /*
@@ -298,8 +311,6 @@ static void dir_flush(struct kdapl_dir *dir, bool lost)
  */
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)
 {
-	if (lost)
-		dir_settle_binds(&ep->req);
 	dir_flush(&ep->req, lost);
 	dir_flush(&ep->recv, lost);
 }
@@ -330,18 +341,33 @@ static void conn_begin_flush(struct kdapl_conn *conn)
 	WRITE_ONCE(conn->drain, KDAPL_DRAIN_FLUSH);
 }
 
-/* Completes what no device will: it has flushed, or is @lost. */
-static void conn_end_flush(struct kdapl_conn *conn, bool lost)
+/* The device has had its time: what it did not complete it never will. */
+static void conn_lose(struct kdapl_conn *conn)
 {
+	trace_kdapl_flushed(conn, dir_owed(&conn->ep->req),
+			    dir_owed(&conn->ep->recv), -ETIMEDOUT);
+	kdapl_conn_drop_qp(conn, conn->ep);
+	conn->backoff = 1;
+	WRITE_ONCE(conn->drain, KDAPL_DRAIN_LOST);
+}
+
+/* Has all that a queue pair which was lost had put into the CQs been taken? */
+static bool conn_reaped(struct kdapl_conn *conn)
+{
+	dir_settle_binds(&conn->ep->req);
+	kdapl_evd_pull(conn->ep->recv.evd);
+	return !conn_waits(conn);
+}
+
+/* Completes what no device will. */
+static void conn_end_flush(struct kdapl_conn *conn)
+{
+	bool lost = conn->drain == KDAPL_DRAIN_LOST;
 	struct kdapl_ep *ep = conn->ep;
 
-	trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv),
-			    lost ? -ETIMEDOUT : 0);
+	if (!lost)
+		trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv), 0);
 	conn_watch(conn, false);
-	if (lost) {
-		kdapl_conn_drop_qp(conn, ep);
-		conn_flushed(conn);
-	}
 	kdapl_ep_flush_rest(ep, lost);
 	/*
 	 * A process looks for its completions in its event rings, which the
@@ -371,16 +397,18 @@ static void conn_end_flush(struct kdapl_conn *conn, bool lost)
  */
 unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 {
-	bool lost = false;
-
 	if (conn->drain == KDAPL_DRAIN_NONE)
 		conn_begin_flush(conn);
 	if (conn->qp.ib && !conn_look(conn, conn_flushed)) {
-		lost = time_after(jiffies, conn->flush_until);
-		if (!lost)
+		if (conn_waits(conn))
+			conn->flush_until = jiffies + FLUSH_LIMIT;
+		if (!time_after(jiffies, conn->flush_until))
 			return conn_next_look(conn, HZ / 50);
+		conn_lose(conn);
 	}
-	conn_end_flush(conn, lost);
+	if (conn->drain == KDAPL_DRAIN_LOST && !conn_reaped(conn))
+		return conn_next_look(conn, HZ / 50);
+	conn_end_flush(conn);
 	return 0;
 }
 

@@ -455,6 +455,26 @@ void kdapl_evd_pull(struct kdapl_evd *evd)
 		kdapl_evd_kick(evd);
 }
 
+/**
+ * kdapl_evd_waits - do completions wait behind one that is not @ep's?
+ * @evd: was pulled
+ * @ep: endpoint
+ *
+ * A bind that failed waits until its RMR is settled, and all that came after it waits
+ * with it: in the CQ, or fetched from there.  Any context.
+ */
+bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	ret = evd->waiting && evd->wc_next != evd->wc_end &&
+	      wc_cookie(&evd->wc[evd->wc_next])->dir->ep != ep;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return ret;
+}
+
 /*
  * A slot of the pool is free at once; NULL then, nothing is left to be done.  Before
  * the lock is dropped: a resize replaces the pool.

@@ -9,6 +9,7 @@
 #include "evd.h"
 
 struct kdapl_cookie;
+struct kdapl_ep;
 
 static inline struct kdapl_event_slot *kdapl_slot_of(struct kdapl_node *node)
 {
@@ -36,6 +37,7 @@ u32 kdapl_evd_queued(struct kdapl_evd *evd);
 bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify);
 bool kdapl_evd_fetch(struct kdapl_evd *evd);
 void kdapl_evd_pull(struct kdapl_evd *evd);
+bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep);
 void kdapl_evd_drop_events(struct kdapl_evd *evd);
 
 #endif /* KDAPL_EVD_FIFO_H */

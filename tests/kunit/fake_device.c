@@ -426,6 +426,7 @@ static void fake_qp_destroy(struct kdapl_qp *qp)
 	struct fake_qp *fqp = qp_of(qp);
 	struct fake_device *fake = fqp->fake;
 
+	fake_call(fake, FAKE_QP_DESTROY);
 	spin_lock_irq(&fake->lock);
 	list_del(&fqp->entry);
 	spin_unlock_irq(&fake->lock);

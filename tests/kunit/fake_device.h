@@ -47,6 +47,7 @@ enum fake_op {
 	FAKE_QP_RTR,
 	FAKE_QP_RTS,
 	FAKE_QP_ERROR,
+	FAKE_QP_DESTROY,
 	FAKE_POST_SEND,
 	FAKE_POST_NEXT,		/* a request of a chain, but for its first one */
 	FAKE_POST_RECV,

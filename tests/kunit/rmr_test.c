@@ -516,6 +516,150 @@ static void failure_waits_for_the_renewal(struct kunit *test)
 }
 
 /*
+ * A bind of @r fails, and the renewal of its window takes as long as @go is not
+ * complete.  An endpoint without any bind shares the EVD of completions.
+ */
+struct bystander {
+	struct rig r;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE evd;	/* of its connections */
+	struct fake_qp *qp;
+	struct completion renewing;
+	struct completion go;
+};
+
+static void bystander_init(struct bystander *s, struct bench *b)
+{
+	rig_init(&s->r, b);
+	init_completion(&s->renewing);
+	init_completion(&s->go);
+	s->evd = bench_evd(b, 16, BENCH_EVD_FLAGS);
+	s->ep = bench_ep_attr(b, b->evd, b->evd, s->evd, NULL);
+	bench_connect(b, s->ep);
+	expect_event(b, s->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(b->test, DONE, bench_send(b, s->ep, 10, 0));
+	KUNIT_EXPECT_EQ(b->test, DONE, bench_send(b, s->ep, 11, 0));
+	KUNIT_EXPECT_EQ(b->test, DONE, bench_recv(b, s->ep, 12));
+	s->qp = bench_qp(b, s->ep);
+	KUNIT_EXPECT_EQ(b->test, DONE, bind(&s->r, 2));
+}
+
+static void renew_slowly(void *arg)
+{
+	struct bystander *s = arg;
+
+	complete(&s->renewing);
+	wait_for_completion(&s->go);
+}
+
+static void bind_goes_wrong(struct bystander *s)
+{
+	fake_hook(s->r.b->fake, FAKE_WINDOW_RENEW, renew_slowly, s);
+	fake_complete_send(bench_qp(s->r.b, s->r.ep), 0, IB_WC_SUCCESS);
+	fake_complete_send(bench_qp(s->r.b, s->r.ep), 0, IB_WC_LOC_PROT_ERR);
+}
+
+/* So far nobody sees anything.  Not expect_empty(), which waits for the renewal. */
+static void bystander_waits(struct bystander *s)
+{
+	struct kunit *test = s->r.b->test;
+	struct bench *b = s->r.b;
+	DAT_EVENT event;
+
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECT_PENDING,
+			bench_state(b, s->ep));
+	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, s->evd, &event));
+	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, b->evd, &event));
+}
+
+/* All that there is comes in the end; between two endpoints there is no order. */
+static void bystander_exit(struct bystander *s)
+{
+	struct kunit *test = s->r.b->test;
+	struct bench *b = s->r.b;
+	u32 binds = 0, ends = 0, number;
+	u64 dtos = 10;
+	DAT_EVENT event;
+
+	complete(&s->go);
+	while (binds + ends + dtos < 15) {
+		number = bench_event(b, b->evd, &event);
+		if (number == DAT_RMR_BIND_COMPLETION_EVENT) {
+			binds++;
+		} else if (number == DAT_CONNECTION_EVENT_BROKEN) {
+			ends++;
+		} else {
+			KUNIT_ASSERT_EQ(test, (u32)DAT_DTO_COMPLETION_EVENT, number);
+			KUNIT_EXPECT_EQ(test, dtos++, (u64)event.event_data
+					.dto_completion_event_data.user_cookie.as_64);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, 1U, binds);
+	KUNIT_EXPECT_EQ(test, 1U, ends);
+	KUNIT_EXPECT_EQ(test, 13ULL, dtos);
+	expect_event(b, s->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	fake_peer_disconnected(bench_id(b, s->ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s->ep));
+	bench_settle(b);
+	expect_empty(b, s->evd);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_free(&b->space, s->evd));
+	rig_exit(&s->r);
+}
+
+/* D19 D43 mt:M40: who only waits behind a bind of another endpoint is not given up. */
+static void waits_behind_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct bystander s;
+	struct kdapl_conn *conn;
+	unsigned long until = jiffies + 20 * HZ;
+
+	bystander_init(&s, b);
+	bind_goes_wrong(&s);
+	wait_for_completion(&s.renewing);
+	conn = bench_conn(b, s.ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	bench_no_flush(b, s.ep);
+	while (time_after(jiffies, READ_ONCE(conn->flush_until)) &&
+	       fake_qp_of(b->fake, bench_ep_of(b, s.ep)) &&
+	       time_before(jiffies, until))
+		msleep(1);
+	KUNIT_EXPECT_PTR_EQ(test, s.qp,
+			    fake_qp_of(b->fake, bench_ep_of(b, s.ep)));
+	bystander_waits(&s);
+	bystander_exit(&s);
+}
+
+/* The device flushes when its queue pair is destroyed, and a bind is just failing. */
+static void flush_at_the_last_moment(void *arg)
+{
+	struct bystander *s = arg;
+
+	bind_goes_wrong(s);
+	fake_flush(s->qp);
+}
+
+/*
+ * D43 mt:M40: nor is an endpoint that was given up over while completions of it are in
+ * the EVD: they name memory that goes with it.
+ */
+static void lost_behind_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct bystander s;
+
+	bystander_init(&s, b);
+	b->fake->hold_flush = true;
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	fake_hook(b->fake, FAKE_QP_DESTROY, flush_at_the_last_moment, &s);
+	bench_no_flush(b, s.ep);
+	wait_for_completion(&s.renewing);
+	bystander_waits(&s);
+	b->fake->hold_flush = false;
+	bystander_exit(&s);
+}
+
+/*
  * mt:M39, mt:M40, D52: a bind that the device fails breaks the endpoint, takes both
  * keys with it and leaves the LMR; once, however often somebody looks meanwhile: the
  * next bind is nobody's business.
@@ -767,6 +911,8 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(freed_without_grace_period),
 	KUNIT_CASE(failed_binds),
 	KUNIT_CASE(failure_waits_for_the_renewal),
+	KUNIT_CASE(waits_behind_a_bind),
+	KUNIT_CASE(lost_behind_a_bind),
 	KUNIT_CASE(settled_once),
 	KUNIT_CASE(completion_of_a_former_bind),
 	KUNIT_CASE(graceful_waits_for_a_bind),
