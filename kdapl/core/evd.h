@@ -112,8 +112,8 @@ struct kdapl_streams {
  * @iop, @work: the runner in softirq or in process context
  * @streams_lock: @streams and the size of the CQ, and how many queue pairs use the
  *		  CQ now (@nr_qps)
- * @watch: looks at the CQ of an EVD that nobody is woken by, so that a broken
- *	   connection is noticed (D52)
+ * @watch: looks at the CQ of an EVD that nobody is woken by, a while after a
+ *	   completion, so that a broken connection is noticed (D52)
  * @streams: what is attached
  * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
  * @on_async: entry in kdapl_ia.async_evds

@@ -12,6 +12,7 @@
  */
 #include "evd_run.h"
 #include "evd_fifo.h"
+#include "evd_size.h"
 
 /* Is run @run over, with nothing left by its budget, or @more runs after it? */
 static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
@@ -114,23 +115,29 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 }
 
 /*
- * Arms the CQ if somebody wants to know; true: look again at once.  But while the
+ * Arms the CQ if a queue pair uses it; true: look again at once.  But while the
  * next completion has to wait for something (WC_WAIT), a look would find only that
  * again: whoever ends the wait kicks the EVD.
  */
 static bool evd_arm(struct kdapl_evd *evd)
 {
+	bool again, watched;
 	unsigned long flags;
-	bool again = false;
+	int ret = 0;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	if (evd->cq.ib && (evd->sink || evd->drainers))
-		again = evd->cq.dev->qp->cq_arm(&evd->cq, !evd->drainers &&
-				evd->config == KDAPL_EVD_CONFIG_SOLICITED) > 0 ||
-			/* what a look that was long enough has left */
-			evd->wc_next != evd->wc_end;
+	watched = !evd->sink && !evd->drainers;
+	if (evd->cq.ib && (!watched || READ_ONCE(evd->nr_qps)))
+		ret = evd->cq.dev->qp->cq_arm(&evd->cq, evd->sink && !evd->drainers &&
+					      evd->config ==
+					      KDAPL_EVD_CONFIG_SOLICITED);
+	/* What came before it was armed, or a look that was long enough has left. */
+	again = (ret > 0 || evd->wc_next != evd->wc_end) && !evd->waiting;
 	spin_unlock_irqrestore(&evd->lock, flags);
-	return again && !READ_ONCE(evd->waiting);
+	/* Without a sink nobody is in a hurry; a CQ that cannot be armed is tried again. */
+	if (ret < 0 || (again && watched))
+		kdapl_evd_watch(evd);
+	return again && !watched;
 }
 
 /* Events that a sink with room would get now. */

@@ -16,8 +16,8 @@
 #include "ia.h"
 #include "../trace.h"
 
-/* How often the CQ of an EVD that nobody is woken by is looked at (D52). */
-#define WATCH_INTERVAL	msecs_to_jiffies(100)
+/* After a completion; kdapl_evd_watch() */
+#define WATCH_DELAY	msecs_to_jiffies(100)
 
 /* ---- streams -------------------------------------------------------- */
 
@@ -118,9 +118,27 @@ void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
 
 /* ---- the CQ --------------------------------------------------------- */
 
+/**
+ * kdapl_evd_watch - look at a CQ in a while, unless its consumer has
+ * @evd: nobody is woken by it
+ *
+ * Its CQ is armed all the same, so that a broken connection is noticed whose consumer
+ * does not look (D52).  A consumer who does is disturbed ten times a second at most, and
+ * not at all while nothing completes.  Any context.
+ */
+void kdapl_evd_watch(struct kdapl_evd *evd)
+{
+	queue_delayed_work(kdapl_wq, &evd->watch, WATCH_DELAY);
+}
+
 static void evd_cq_handler(struct kdapl_cq *cq)
 {
-	kdapl_evd_schedule(container_of(cq, struct kdapl_evd, cq));
+	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd, cq);
+
+	if (READ_ONCE(evd->sink) || READ_ONCE(evd->drainers))
+		kdapl_evd_schedule(evd);
+	else
+		kdapl_evd_watch(evd);
 }
 
 /* The CQ has lost completions, and nobody can tell whose they were (E68). */
@@ -332,11 +350,8 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
-	/* An EVD with a sink has its CQ armed: its runner looks by itself. */
-	if (!READ_ONCE(evd->sink))
-		kdapl_evd_pull(evd);
-	if (READ_ONCE(evd->nr_qps))
-		queue_delayed_work(kdapl_wq, &evd->watch, WATCH_INTERVAL);
+	/* The runner takes what the consumer has not, and arms the CQ again. */
+	kdapl_evd_kick(evd);
 }
 
 /**
@@ -349,14 +364,18 @@ static void evd_watch(struct work_struct *work)
  */
 int kdapl_evd_hold_cq(struct kdapl_evd *evd)
 {
+	bool first = false;
 	int ret = 0;
 
 	mutex_lock(&evd->streams_lock);
 	if (!evd->cq.ib)
 		ret = -ENODEV;
-	else if (!evd->nr_qps++)
-		queue_delayed_work(kdapl_wq, &evd->watch, WATCH_INTERVAL);
+	else
+		first = !evd->nr_qps++;
 	mutex_unlock(&evd->streams_lock);
+	/* Its runner arms the CQ. */
+	if (first)
+		kdapl_evd_kick(evd);
 	return ret;
 }
 

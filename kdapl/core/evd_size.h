@@ -13,6 +13,7 @@ void kdapl_evd_detach(struct kdapl_evd *evd, enum kdapl_stream stream,
 		      DAT_COMPLETION_FLAGS flags, u32 entries);
 void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
 		       DAT_COMPLETION_FLAGS flags, u32 entries);
+void kdapl_evd_watch(struct kdapl_evd *evd);
 int kdapl_evd_hold_cq(struct kdapl_evd *evd);
 void kdapl_evd_release_cq(struct kdapl_evd *evd);
 void kdapl_evd_destroy_cq(struct kdapl_evd *evd);

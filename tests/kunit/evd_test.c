@@ -439,6 +439,45 @@ static void graceful_disconnect_drains(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+/*
+ * D52: an EVD without a sink costs nothing while nothing completes, and what completes
+ * is seen: a failure that nobody dequeues breaks the connection.
+ */
+static void idle_evd_is_not_watched(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct kdapl_evd *evd = bench_ep_of(b, ep)->req.evd;
+	int i;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 0; i < 3; i++)
+		bench_send(b, ep, i, 0);
+	bench_settle(b);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&evd->watch));
+	/* The first completion starts it, once, and it goes by when it has looked. */
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&evd->watch));
+	expect_dto(b, dto, 0, DTO_OK);
+	flush_delayed_work(&evd->watch);
+	bench_settle(b);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&evd->watch));
+	/* A CQ that cannot be armed once is armed later. */
+	fake_fail(b->fake, FAKE_CQ_ARM, 1, -EIO);
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_dto(b, dto, 1, DTO_OK);
+	for (i = 0; i < 2; i++) {
+		flush_delayed_work(&evd->watch);
+		bench_settle(b);
+	}
+	KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_CQ_ARM));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_REM_ACCESS_ERR);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_dto(b, dto, 2, DAT_DTO_ERR_REMOTE_ACCESS);
+}
+
 /* T29, D16, D22: graceful again changes nothing, abrupt gives the drain up. */
 static void abrupt_ends_the_drain(struct kunit *test)
 {
@@ -1046,6 +1085,7 @@ static struct kunit_case kdapl_evd_cases[] = {
 	KUNIT_CASE(abrupt_disconnect_order),
 	KUNIT_CASE(event_waits_for_the_flush),
 	KUNIT_CASE(graceful_disconnect_drains),
+	KUNIT_CASE(idle_evd_is_not_watched),
 	KUNIT_CASE(abrupt_ends_the_drain),
 	KUNIT_CASE(failure_during_the_drain),
 	KUNIT_CASE(broken_is_noticed),
