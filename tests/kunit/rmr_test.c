@@ -623,7 +623,7 @@ static void waits_behind_a_bind(struct kunit *test)
 	while (time_after(jiffies, READ_ONCE(conn->flush_until)) &&
 	       fake_qp_of(b->fake, bench_ep_of(b, s.ep)) &&
 	       time_before(jiffies, until))
-		msleep(1);
+		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_PTR_EQ(test, s.qp,
 			    fake_qp_of(b->fake, bench_ep_of(b, s.ep)));
 	bystander_waits(&s);

@@ -9,7 +9,7 @@ struct side side_a = { .name = "rxe0-1", .nic = "ve0" };
 struct side side_b = { .name = "rxe1-1", .nic = "ve1" };
 
 /* What rules.sh says how much less is to be done; 1 if it does not. */
-static unsigned int share(void)
+static unsigned int divisor(void)
 {
 	int n = run_command("read n < /run/kdapl-rules-share && exit $n");
 
@@ -18,7 +18,7 @@ static unsigned int share(void)
 
 unsigned int rounds(unsigned int n)
 {
-	return n / share();
+	return n / divisor();
 }
 
 unsigned int rounds_in_full(unsigned int n)
