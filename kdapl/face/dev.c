@@ -143,7 +143,10 @@ struct kdapl_dev_call {
 #define MAKES(_struct, _field, _free)					\
 	.made = offsetof(struct kdapl_uapi_##_struct, _field), .unmake = _free
 
-/* KDAPL_IOC_POST, the data path, does not go by the table: dev_dto.c. */
+/*
+ * Two calls do not go by the table: KDAPL_IOC_POST, the data path (dev_dto.c), and
+ * KDAPL_IOC_EVD_POLL_FD (dev_evd.c).
+ */
 static const struct kdapl_dev_call call_table[] = {
 	CALL(QUERY_ABI, FN(query_abi), PAD(query_abi)),
 	CALL(HANDLE_TYPE, FN(handle_type)),
@@ -175,7 +178,6 @@ static const struct kdapl_dev_call call_table[] = {
 	     .undo = kdapl_dev_evd_dequeue_undo),
 	CALL(EVD_REFILL, FN(evd_refill), PAD(handle)),
 	CALL(EVD_RING, FN(evd_ring), PAD(evd_ring)),
-	CALL(EVD_POLL_FD, FN(evd_poll_fd), .undo = kdapl_dev_evd_poll_fd_undo),
 	CALL(EVD_SET_WAITABLE, FN(evd_set_waitable)),
 
 	CALL(EP_CREATE, FN(ep_create), MAKES(ep_create, ep, kdapl_ep_free)),
@@ -301,6 +303,9 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 	if (likely(cmd == KDAPL_IOC_POST))
 		return READ_ONCE(file->agreed) ?
 			kdapl_dev_post(file, (void __user *)arg) : -EPROTO;
+	if (cmd == KDAPL_IOC_EVD_POLL_FD)
+		return READ_ONCE(file->agreed) ?
+			kdapl_dev_evd_poll_fd(file, (void __user *)arg) : -EPROTO;
 	return call_by_table(file, cmd, (void __user *)arg);
 }
 

@@ -97,9 +97,10 @@ kdapl_dev_fn kdapl_dev_lmr_create, kdapl_dev_lmr_query, kdapl_dev_lmr_sync,
 kdapl_dev_fn kdapl_dev_evd_create, kdapl_dev_evd_query, kdapl_dev_evd_resize,
 	kdapl_dev_evd_free, kdapl_dev_evd_post_se, kdapl_dev_evd_wait,
 	kdapl_dev_evd_dequeue, kdapl_dev_evd_refill, kdapl_dev_evd_ring,
-	kdapl_dev_evd_poll_fd, kdapl_dev_evd_set_waitable;
-kdapl_dev_undo kdapl_dev_evd_create_undo, kdapl_dev_evd_poll_fd_undo,
-	kdapl_dev_evd_dequeue_undo;
+	kdapl_dev_evd_set_waitable;
+kdapl_dev_undo kdapl_dev_evd_create_undo, kdapl_dev_evd_dequeue_undo;
+long kdapl_dev_evd_poll_fd(struct kdapl_file *file,
+			   struct kdapl_uapi_evd_poll_fd __user *uarg);
 
 /* dev_ep.c */
 kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,

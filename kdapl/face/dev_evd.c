@@ -3,7 +3,7 @@
  * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  Waiting and taking
  * events are matters of the event ring: dev_ring.h.
  */
-#include <linux/fdtable.h>
+#include <linux/file.h>
 #include <linux/hrtimer.h>
 #include "dev_ring.h"
 #include "../core/evd.h"
@@ -256,27 +256,59 @@ int kdapl_dev_evd_ring(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-int kdapl_dev_evd_poll_fd(struct kdapl_file *file, void *data)
+/* Sets @arg's descriptor and *@filp, which nobody can find yet. */
+static void make_poll_fd(struct kdapl_file *file, struct kdapl_uapi_evd_poll_fd *arg,
+			 struct file **filp)
 {
-	struct kdapl_uapi_evd_poll_fd *arg = data;
 	struct evd_ref ref;
 
-	arg->fd = -1;
 	arg->ret = evd_get(file, arg->evd, &ref);
 	if (arg->ret != DAT_SUCCESS)
-		return 0;
-	arg->fd = kdapl_ring_poll_fd(ref.ring);
+		return;
+	arg->fd = get_unused_fd_flags(O_RDONLY | O_CLOEXEC);
+	if (arg->fd >= 0) {
+		*filp = kdapl_ring_poll_file(ref.ring);
+		if (IS_ERR(*filp)) {
+			put_unused_fd(arg->fd);
+			arg->fd = -1;
+		}
+	}
 	if (arg->fd < 0)
 		arg->ret = RET(INSUFFICIENT_RESOURCES);
 	evd_put(&ref);
-	return 0;
 }
 
-void kdapl_dev_evd_poll_fd_undo(struct kdapl_file *file, void *data)
+/**
+ * kdapl_dev_evd_poll_fd - KDAPL_IOC_EVD_POLL_FD
+ * @file: of /dev/kdapl
+ * @uarg: the structure
+ *
+ * Not by the table of calls: the descriptor gets its file when the process has its
+ * number.  Taken back after that, it might be another thread's, which has closed it and
+ * opened something else meanwhile.
+ *
+ * Return: 0, or -EFAULT and there is no descriptor.
+ */
+long kdapl_dev_evd_poll_fd(struct kdapl_file *file,
+			   struct kdapl_uapi_evd_poll_fd __user *uarg)
 {
-	struct kdapl_uapi_evd_poll_fd *arg = data;
+	struct kdapl_uapi_evd_poll_fd arg;
+	struct file *filp = NULL;
 
-	close_fd(arg->fd);
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	arg.fd = -1;
+	make_poll_fd(file, &arg, &filp);
+	if (copy_to_user(uarg, &arg, sizeof(arg))) {
+		if (arg.fd >= 0) {
+			put_unused_fd(arg.fd);
+			fput(filp);
+		}
+		return -EFAULT;
+	}
+	if (arg.fd >= 0)
+		fd_install(arg.fd, filp);
+	return 0;
 }
 
 int kdapl_dev_evd_set_waitable(struct kdapl_file *file, void *data)

@@ -178,6 +178,6 @@ DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
 			   struct kdapl_uapi_event *event);
 DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
 			   u32 threshold, ktime_t deadline, u32 *queued);
-int kdapl_ring_poll_fd(struct kdapl_ring *ring);
+struct file *kdapl_ring_poll_file(struct kdapl_ring *ring);
 
 #endif /* KDAPL_DEV_RING_H */

@@ -258,22 +258,20 @@ static const struct file_operations ring_poll_fops = {
 };
 
 /**
- * kdapl_ring_poll_fd - a descriptor that is readable while events are there
- * @ring: any ring; the descriptor takes a reference
+ * kdapl_ring_poll_file - a file that is readable while events are there
+ * @ring: any ring; the file takes a reference
  *
- * The descriptor may stay open longer than the EVD and the file of /dev/kdapl.
- * May sleep.
+ * The file may stay open longer than the EVD and the file of /dev/kdapl.  May sleep.
  *
- * Return: the descriptor, or an errno.
+ * Return: the file, or an errno.
  */
-int kdapl_ring_poll_fd(struct kdapl_ring *ring)
+struct file *kdapl_ring_poll_file(struct kdapl_ring *ring)
 {
-	int fd;
+	struct file *filp;
 
 	kref_get(&ring->ref);
-	fd = anon_inode_getfd("[kdapl-evd]", &ring_poll_fops, ring,
-			      O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	filp = anon_inode_getfile("[kdapl-evd]", &ring_poll_fops, ring, O_RDONLY);
+	if (IS_ERR(filp))
 		kdapl_ring_put(ring);
-	return fd;
+	return filp;
 }
