@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What the CM tells of a connection (input.h), and what comes of it: the queue pair
- * is made and moved, the endpoint table gets its input.
+ * is moved, the endpoint table gets its input.
  *
  * Callers: glue/cm.c, from the callbacks of an id; evd_fifo.c, for what a
  * completion says.
@@ -111,18 +111,13 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 		.rd_atomic_out = kdapl_conn_rd_out(conn, ep),
 		.private_data = conn->out,
 		.private_data_len = conn->out_len,
+		.qp_num = conn->qp.num,
 	};
 	int err;
 
 	trace_kdapl_resolve(conn, 0);
-	if (kdapl_conn_make_qp(conn, ep)) {
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+	if (!kdapl_ep_resolved(ep, conn))
 		return;
-	}
-	/* If the attempt has ended meanwhile, the work item destroys the queue pair. */
-	if (kdapl_ep_take_qp(ep, conn))
-		return;
-	params.qp_num = conn->qp.num;
 	err = cm_ops(conn)->connect(conn->id, &params);
 	trace_kdapl_connect(conn, err);
 	if (err)

@@ -3,7 +3,7 @@
  * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
- * Callers: conn_cm.c (the active side), cr.c (the passive side), conn_work.c (the
+ * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side), conn_work.c (the
  * end), drain.c (the end with a device that does not flush).
  */
 #include "conn.h"

@@ -6,10 +6,10 @@
  * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
  * under the EP's lock and leaves bits in @todo.  The work item does what they say,
  * one run at a time: once an endpoint has the connection, nobody else destroys its
- * id or its queue pair.  CM callbacks (conn_cm.c) come in with the id's handler
- * mutex held, and make or move the queue pair while the attempt is young; the work
- * item destroys the id, and so waits for them, before it looks at the queue pair
- * of an attempt.
+ * id or its queue pair.  While the attempt is young, connect (ep_connect.c) makes the
+ * queue pair, as a user of the id, and CM callbacks (conn_cm.c), which come in with the
+ * id's handler mutex held, move it; the work item destroys the id, and so waits for
+ * them, before it looks at the queue pair of an attempt.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
  * tear-down of an IA wait for their ends.

@@ -47,6 +47,9 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 		return;
 	}
 	switch (ep->state) {
+	case KDAPL_EP_RESOLVING:
+		/* HOLD, as it was before, until kdapl_ep_take_qp(). */
+		break;
 	case KDAPL_EP_REQUESTED:
 	case KDAPL_EP_COMPLETION_PENDING:
 	case KDAPL_EP_CONNECTED:
@@ -330,31 +333,45 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 }
 
 /**
- * kdapl_ep_take_qp - the route is known, the queue pair is there (RESOLVED)
- * @ep: in RESOLVING
+ * kdapl_ep_take_qp - receives go to the queue pair of an attempt from here on
+ * @ep: has begun @conn
  * @conn: with its queue pair made
  *
- * Return: DAT_SUCCESS; anything else: the attempt is over, @conn's work cleans
- * up.
+ * If the attempt is over, nothing happens, and @conn's work item cleans up.
  */
-DAT_RETURN kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn)
+void kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
-	DAT_RETURN ret = RET(ABORT);
-	const struct kdapl_ep_cell *cell;
 	unsigned long flags;
+	bool taken;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->conn == conn && ep->state == KDAPL_EP_RESOLVING) {
-		cell = kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED);
+	taken = ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
+	if (taken)
 		ep_start_count(ep);
-		ep_apply(ep, cell, KDAPL_EP_IN_RESOLVED);
-		ret = DAT_SUCCESS;
-	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (ret)
-		return ret;
-	ep_post_held(ep, conn);
-	return READ_ONCE(conn->told) ? RET(ABORT) : DAT_SUCCESS;
+	if (taken)
+		ep_post_held(ep, conn);
+}
+
+/**
+ * kdapl_ep_resolved - address and route are known (RESOLVED)
+ * @ep: began @conn
+ * @conn: with its queue pair
+ *
+ * Return: true: the request may go out; false: the attempt is over.
+ */
+bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	unsigned long flags;
+	bool goes_on;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	goes_on = ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
+	if (goes_on)
+		ep_apply(ep, kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED),
+			 KDAPL_EP_IN_RESOLVED);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return goes_on;
 }
 
 /**

@@ -50,6 +50,22 @@ static void set_sockaddr(struct sockaddr_storage *to, const struct sockaddr *fro
 }
 
 /*
+ * Begins an attempt.  The queue pair is made here, for its size, and that of the
+ * completion queues, is the consumer's choice: so it is his time that it takes, and not
+ * that of the CM, whose one thread serves all of the host.  The attempt may be over at
+ * any moment; its work item waits for us before it looks at the queue pair.
+ */
+static void ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	if (kdapl_conn_make_qp(conn, ep)) {
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+		return;
+	}
+	kdapl_ep_take_qp(ep, conn);
+	kdapl_conn_resolve(conn);
+}
+
+/*
  * The common end of connect and dup_connect: everything was checked but the
  * state, which is judged again with the change.
  */
@@ -77,11 +93,10 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 		ret = RET_NO_RESOURCE(TEP);
 		goto put;
 	}
-	/* The attempt may be over before we have begun to resolve. */
 	kdapl_id_use(conn);
 	ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT, false);
 	if (!ret)
-		kdapl_conn_resolve(conn);
+		ep_attempt(ep, conn);
 	kdapl_id_unuse(conn);
 	if (ret)
 		kdapl_conn_destroy_id(conn);

@@ -743,6 +743,38 @@ static void receive_fails_during_the_drain(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+/*
+ * T13 T14: the thread of the CM serves all of the host.  What is as large as a consumer
+ * wants it, the queue pair and the receives that wait for it, is done in his own time.
+ */
+static void nothing_large_in_cm_callbacks(struct kunit *test)
+{
+	static const enum fake_op large[] = {
+		FAKE_CQ_CREATE, FAKE_CQ_RESIZE, FAKE_QP_CREATE, FAKE_POST_RECV,
+	};
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	u32 calls[ARRAY_SIZE(large)], resolve, i;
+
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
+	resolve = b->fake->calls[FAKE_CM_RESOLVE];
+	KUNIT_ASSERT_EQ(test, DONE, bench_do_connect(b, ep));
+	KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
+						resolve + 1));
+	for (i = 0; i < ARRAY_SIZE(large); i++)
+		calls[i] = b->fake->calls[large[i]];
+	fake_resolved(bench_id(b, ep));
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_CM_CONNECT]);
+	fake_answered(bench_id(b, ep), NULL, 0);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 0; i < ARRAY_SIZE(large); i++)
+		KUNIT_EXPECT_EQ_MSG(test, calls[i], b->fake->calls[large[i]],
+				    "operation %u", large[i]);
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 0, DTO_OK);
+}
+
 /* What a peer that is no DAT consumer may do with a receive of one byte */
 static const struct foreign {
 	const char *name;
@@ -1003,6 +1035,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(drain_among_others),
 	KUNIT_CASE(drain_is_cut),
 	KUNIT_CASE(receive_fails_during_the_drain),
+	KUNIT_CASE(nothing_large_in_cm_callbacks),
 	KUNIT_CASE_PARAM(no_plain_send_filled_it, foreign_gen_params),
 	KUNIT_CASE_PARAM(no_plain_send_confirms, foreign_gen_params),
 	KUNIT_CASE(key_taken_away),

@@ -190,13 +190,34 @@ struct rival {
 	struct bench *b;
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret;
+	bool done;
 };
 
-static void connects_first(void *arg)
+/* A call of somebody else's, and what it returned */
+struct caller {
+	struct work_struct work;
+	struct rival r;
+};
+
+#define LIMIT_US	10000000
+
+static void connects(struct work_struct *work)
 {
-	struct rival *r = arg;
+	struct rival *r = &container_of(work, struct caller, work)->r;
 
 	r->ret = bench_do_connect(r->b, r->ep);
+	WRITE_ONCE(r->done, true);
+}
+
+/* In a thread of its own, for this one holds locks. */
+static void connects_first(void *arg)
+{
+	struct caller *connect = arg;
+	bool done;
+
+	queue_work(system_unbound_wq, &connect->work);
+	read_poll_timeout(READ_ONCE, done, done, 1000, LIMIT_US, false,
+			  connect->r.done);
 }
 
 /* M4: the state is judged last: who connects while the new queues are made wins. */
@@ -204,7 +225,7 @@ static void connect_comes_first(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
-	struct rival r = { .b = b, .ep = ep };
+	struct caller connect = { .r = { .b = b, .ep = ep } };
 	struct census before;
 	DAT_EP_PARAM param = {
 		.recv_evd_handle = bench_evd(b, 8, DAT_EVD_DTO_FLAG),
@@ -214,28 +235,27 @@ static void connect_comes_first(struct kunit *test)
 
 	bench_recv(b, ep, 1);
 	before = bench_census(b);
-	fake_hook(b->fake, FAKE_CQ_CREATE, connects_first, &r);
+	INIT_WORK_ONSTACK(&connect.work, connects);
+	fake_hook(b->fake, FAKE_CQ_CREATE, connects_first, &connect);
 	KUNIT_EXPECT_EQ(test, IS(EP_ACTCONNPENDING),
 			kdapl_ep_modify(&b->space, ep,
 					DAT_EP_FIELD_RECV_EVD_HANDLE | RECV_DTOS,
 					&param));
-	KUNIT_EXPECT_EQ(test, DONE, r.ret);
+	flush_work(&connect.work);
+	destroy_work_on_stack(&connect.work);
+	KUNIT_EXPECT_EQ(test, DONE, connect.r.ret);
 	query(b, ep, &now);
 	KUNIT_EXPECT_PTR_EQ(test, b->evd, now.recv_evd_handle);
 	KUNIT_EXPECT_EQ(test, 8, now.ep_attr.max_recv_dtos);
-	/* the attempt's id is the only thing that is new */
+	/* the attempt's id and queue pair, which uses two CQs, are all that is new */
 	before.ids++;
+	before.qps++;
+	before.streams += 2;
 	expect_same(b, &before);
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
 	expect_dto(b, b->evd, 1, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
-
-/* A call of somebody else's, and what it returned */
-struct caller {
-	struct work_struct work;
-	struct rival r;
-};
 
 static void frees(struct work_struct *work)
 {
@@ -251,8 +271,6 @@ static void modifies_nothing(struct work_struct *work)
 
 	r->ret = kdapl_ep_modify(&r->b->space, r->ep, 0, &param);
 }
-
-#define LIMIT_US	10000000
 
 static int wait_gone(const struct kdapl_ep *ep)
 {
