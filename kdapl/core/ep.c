@@ -124,7 +124,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	if (conn) {
 		kdapl_conn_finish(conn);
 		spin_lock_irq(&ep->lock);
-		ep->conn = NULL;
+		kdapl_ep_leave_conn(ep);
 		spin_unlock_irq(&ep->lock);
 		kdapl_conn_put(conn);
 	} else {

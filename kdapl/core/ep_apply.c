@@ -375,6 +375,19 @@ bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
 }
 
 /**
+ * kdapl_ep_leave_conn - an endpoint gives its connection up
+ * @ep: has one, which is over; its lock is held
+ *
+ * The caller gets the endpoint's reference of the connection.
+ */
+void kdapl_ep_leave_conn(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	kdapl_evd_drop_data(ep->connect_evd, &ep->conn->established);
+	ep->conn = NULL;
+}
+
+/**
  * kdapl_ep_reset_flushed - apply OP_RESET, unless something has to end first
  * @ep: the endpoint
  * @ret: out: what the table says of the reset
@@ -401,7 +414,8 @@ bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 		kdapl_conn_get(*conn);
 	} else if (!cell->ret) {
 		/* The endpoint's reference is the caller's now. */
-		ep->conn = NULL;
+		if (*conn)
+			kdapl_ep_leave_conn(ep);
 		ep_apply(ep, cell, KDAPL_EP_OP_RESET);
 	}
 	spin_unlock_irq(&ep->lock);

@@ -669,6 +669,25 @@ bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
 }
 
 /**
+ * kdapl_evd_drop_data - an ESTABLISHED that nobody has taken has no private data any more
+ * @evd: where it was posted, if it was
+ * @slot: its slot
+ *
+ * The endpoint gives up the connection, which the data is a part of (E7).  Any context;
+ * kdapl_ep.lock may be held.
+ */
+void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
+{
+	DAT_CONNECTION_EVENT_DATA *data = &slot->event.event_data.connect_event_data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	data->private_data_size = 0;
+	data->private_data = NULL;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
  * kdapl_evd_reserve - keep room for one event
  * @evd: the EVD
  *

@@ -25,6 +25,7 @@ static inline bool kdapl_evd_has_more(const struct kdapl_evd *evd)
 
 void kdapl_evd_schedule(struct kdapl_evd *evd);
 bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
+void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
 bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event);
 void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);

@@ -775,6 +775,41 @@ static void nothing_large_in_cm_callbacks(struct kunit *test)
 	expect_dto(b, b->evd, 0, DTO_OK);
 }
 
+/* E7 R5: an ESTABLISHED that is taken too late says so, and points nowhere. */
+static void private_data_goes_with_its_life(struct kunit *test)
+{
+	DAT_CONNECTION_EVENT_DATA *data;
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	int end;
+
+	data = &event.event_data.connect_event_data;
+	/* In time, after a reset, after a free. */
+	for (end = 0; end < 3; end++) {
+		ep = bench_ep(b, b->evd);
+		fake_answered(bench_request(b, ep), "data", 5);
+		if (end) {
+			KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+			bench_settle(b);
+			fake_peer_disconnected(bench_id(b, ep));
+			KUNIT_EXPECT_EQ(test, DONE,
+					end == 1 ? kdapl_ep_reset(&b->space, ep) :
+						   kdapl_ep_free(&b->space, ep));
+		}
+		KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_ESTABLISHED,
+				bench_event(b, b->evd, &event));
+		KUNIT_EXPECT_EQ(test, end ? 0 : 5, data->private_data_size);
+		if (end)
+			KUNIT_EXPECT_NULL(test, data->private_data);
+		else
+			KUNIT_EXPECT_STREQ(test, "data", (char *)data->private_data);
+		if (end)
+			expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		expect_empty(b, b->evd);
+	}
+}
+
 /* What a peer that is no DAT consumer may do with a receive of one byte */
 static const struct foreign {
 	const char *name;
@@ -1036,6 +1071,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(drain_is_cut),
 	KUNIT_CASE(receive_fails_during_the_drain),
 	KUNIT_CASE(nothing_large_in_cm_callbacks),
+	KUNIT_CASE(private_data_goes_with_its_life),
 	KUNIT_CASE_PARAM(no_plain_send_filled_it, foreign_gen_params),
 	KUNIT_CASE_PARAM(no_plain_send_confirms, foreign_gen_params),
 	KUNIT_CASE(key_taken_away),
