@@ -67,11 +67,13 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
  * @dev: device
  *
  * The IA attribute max_dto_per_ep.  Half of what a send queue holds, because every
- * request may be a bind, which takes two work requests.
+ * request may be a bind, which takes two work requests; and no more than a CQ has room
+ * for, which holds a completion of every DTO.  Both directions have as many if each has
+ * an EVD of its own, without binds.
  */
 u32 kdapl_ep_max_dtos(const struct kdapl_device *dev)
 {
-	return min_t(u32, dev->attrs.max_qp_wr, INT_MAX / 2) / 2;
+	return min_t(u32, dev->attrs.max_qp_wr / 2, dev->attrs.max_cqe);
 }
 
 /* Is @attr within the limits of the device?  Fills in what 0 stands for. */

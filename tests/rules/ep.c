@@ -319,12 +319,37 @@ static void large_queues(void)
 				 &param));
 	param.ep_attr.max_recv_dtos = attr.max_recv_dtos - 1;
 	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
-	if (ia->max_dto_per_ep > ia->max_evd_qlen) {
+	if (ia->max_dto_per_ep >= ia->max_evd_qlen) {
 		param.ep_attr.max_recv_dtos = ia->max_evd_qlen;
 		IS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
 		   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 		CHECK(attr_of(ep, &attr) &&
 		      attr.max_recv_dtos < ia->max_evd_qlen);
+	}
+}
+
+/* Exactly what the IA says can be had, and no more. */
+static void largest(void)
+{
+	const DAT_COUNT most = side_b.attr.max_dto_per_ep;
+	struct listener listener;
+	DAT_EP_ATTR attr = node_attr;
+	struct node a = {}, b = {};
+
+	attr.max_recv_dtos = most;
+	attr.max_request_dtos = most;
+	if (!evd_new(&side_b, 16, DAT_EVD_DTO_FLAG, &b.recv) ||
+	    !evd_new(&side_b, 16, DAT_EVD_DTO_FLAG, &b.request) ||
+	    !node_new(&b, &side_b, THREE_EVDS, &attr) ||
+	    !attr_of(b.ep, &attr))
+		return;
+	CHECK(attr.max_recv_dtos >= most && attr.max_request_dtos >= most);
+	if (node_new(&a, &side_a, THREE_EVDS, NULL) &&
+	    listener_new(&listener, DAT_PSP_CONSUMER_FLAG) &&
+	    pair_connect(&a, &b, &listener)) {
+		OK(node_recv(&b, 0, 8, 1));
+		OK(node_send(&a, 0, 8, 2, 0));
+		want_dto(b.recv, b.ep, 1, DAT_DTO_SUCCESS, 8);
 	}
 }
 
@@ -375,6 +400,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E.4 M4 modify: each attribute, and no other", each_attribute),
 	SCENARIO("E.4 A3 modify: a queue larger than half of the device's",
 		 large_queues),
+	SCENARIO("E.1 mt:T13 an EP as large as the IA says", largest),
 	SCENARIO("mt:T13 mt:T14 room for receives", recv_room),
 	SCENARIO("mt:T16 no outgoing reads", no_credits),
 };
