@@ -528,8 +528,14 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 struct lmr_search {
 	struct work_struct work;
 	struct kdapl_ia *ia;
-	u32 rkey;
+	u32 key;
 };
+
+/* Soft-RoCE forgets regions without remote rights as well, by their local key. */
+static bool lmr_has_key(const struct kdapl_lmr *lmr, u32 key)
+{
+	return key && (lmr->rmr_context == key || READ_ONCE(lmr->lkey) == key);
+}
 
 static void lmr_search_work(struct work_struct *work)
 {
@@ -537,7 +543,7 @@ static void lmr_search_work(struct work_struct *work)
 	struct kdapl_object *obj = NULL;
 
 	while ((obj = kdapl_ia_next_object(search->ia, KDAPL_LMR, obj)))
-		if (search->rkey && lmr_of(obj)->rmr_context == search->rkey)
+		if (lmr_has_key(lmr_of(obj), search->key))
 			WRITE_ONCE(lmr_of(obj)->context, 0);
 	kdapl_object_put(&search->ia->obj);
 	kfree(search);
@@ -546,14 +552,14 @@ static void lmr_search_work(struct work_struct *work)
 /**
  * kdapl_lmr_invalidated - no post may use an LMR any more whose key the device forgot
  * @ia: adapter
- * @rkey: what a peer's send with invalidate named; any value
+ * @key: what a peer's send with invalidate named; any value
  *
  * A peer that knows the key of a region can do this to all who use the region, by any
  * connection of its zone.  Local posts are refused like those to a freed LMR then; on
  * the queue they would fail, and break connections of others.  Without memory for the
  * search that is what happens.  Any context, locks may be held.  Rule mt:M81.
  */
-void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 rkey)
+void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
 {
 	struct lmr_search *search = kmalloc(sizeof(*search), GFP_ATOMIC);
 
@@ -562,7 +568,7 @@ void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 rkey)
 	INIT_WORK(&search->work, lmr_search_work);
 	kdapl_object_get(&ia->obj);
 	search->ia = ia;
-	search->rkey = rkey;
+	search->key = key;
 	queue_work(kdapl_wq, &search->work);
 }
 

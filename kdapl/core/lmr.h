@@ -73,7 +73,7 @@ struct kdapl_lmr {
 u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
 
 /* A peer has taken the key of an LMR away from the device (mt:M81); any context. */
-void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 rkey);
+void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key);
 
 /* With a reference, or NULL. */
 struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE pz);
