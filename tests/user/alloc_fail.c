@@ -828,7 +828,8 @@ static void undo_post(void)
 
 /* ---- all of them ------------------------------------------------------------------ */
 
-enum kind { MAY_FAIL, ALWAYS, MAKES_QUEUE };
+/* MAKES_SAME_QUEUE: as another call, with which the small steps are made. */
+enum kind { MAY_FAIL, ALWAYS, MAKES_QUEUE, MAKES_SAME_QUEUE };
 
 /*
  * struct op - a call to try
@@ -878,7 +879,8 @@ static const struct op ops[] = {
 	{ "T3 dat_rsp_create", NULL, call_rsp_create, undo_rsp, MAY_FAIL },
 	{ "T4 dat_rsp_free", prepare_rsp, call_rsp_free, NULL, ALWAYS },
 	{ "T13 dat_ep_connect", NULL, call_connect, undo_connect, MAKES_QUEUE },
-	{ "T14 C2 dat_ep_dup_connect", prepare_dup, call_dup, undo_dup, MAKES_QUEUE },
+	{ "T14 C2 dat_ep_dup_connect", prepare_dup, call_dup, undo_dup,
+	  MAKES_SAME_QUEUE },
 	{ "P54 dat_cr_accept", request, call_accept, undo_accept, MAKES_QUEUE },
 	{ "P70 dat_cr_reject", request, call_reject, undo_reject, ALWAYS },
 	{ "P40 dat_cr_query", request, call_cr_query, undo_cr_query, MAY_FAIL },
@@ -934,6 +936,14 @@ static struct check_case cases[ARRAY_SIZE(ops)];
 static const struct op *op;
 static unsigned int refused;
 
+/* Bytes or pages that are free in try @n. */
+static unsigned int room(const char *injector, unsigned int n)
+{
+	if (!strcmp(injector, PAGE))
+		return n;
+	return n * (op->kind == MAKES_SAME_QUEUE ? 8 * STEP : STEP);
+}
+
 /* One try.  Return: whether an allocation failed. */
 static bool try_one(const char *injector, unsigned int n)
 {
@@ -946,7 +956,7 @@ static bool try_one(const char *injector, unsigned int n)
 		op->prepare();
 	look(was, sizeof(was));
 	if (injector)
-		arm_bytes(injector, n * (strcmp(injector, SLAB) ? 1 : STEP));
+		arm_bytes(injector, room(injector, n));
 	else
 		arm_nth(1 + n);
 	ret = op->call();
@@ -985,7 +995,7 @@ static void try_op(void)
 		sides();
 	op = &ops[check_current - cases];
 	refused = 0;
-	if (op->kind == MAKES_QUEUE)
+	if (op->kind == MAKES_QUEUE || op->kind == MAKES_SAME_QUEUE)
 		n = try_all(SLAB) + try_all(PAGE);
 	else
 		n = try_all(NULL);
