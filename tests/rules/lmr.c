@@ -555,22 +555,6 @@ static bool take_all(struct account *account, struct node *node)
 	return true;
 }
 
-/*
- * Waits for the completions of requests before @number.  What is posted once the end
- * of a connection has begun is flushed after the event of that end (D46).
- */
-static bool take_requests(struct account *account, struct node *node,
-			  u64 number)
-{
-	DAT_EVENT event;
-
-	while (account->request.next < number)
-		if (!next_event(node->request, &event) ||
-		    !account_event(account, node, &event))
-			return false;
-	return true;
-}
-
 static DAT_DTO_COMPLETION_STATUS status_of(const DAT_EVENT *event)
 {
 	return event->event_data.dto_completion_event_data.status;
@@ -616,7 +600,7 @@ static void under_receive(void)
 	if (account_until(&theirs, &p.b, DAT_CONNECTION_EVENT_BROKEN))
 		account_closed(&theirs, 0, 3);
 	/* It ends by the refusal, or because the peer's side broke first. */
-	if (ended(&p.a) && take_requests(&mine, &p.a, 4) &&
+	if (ended(&p.a) && account_requests(&mine, &p.a, 4) &&
 	    take_all(&mine, &p.a) && account_closed(&mine, 4, 0))
 		CHECK_EQ(mine.request.good, 1);
 	mem_check(&mem, 0, PAGE, 1);

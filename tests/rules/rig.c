@@ -670,6 +670,17 @@ bool account_event(struct account *account, struct node *node,
 			 dto->status);
 }
 
+bool account_requests(struct account *account, struct node *node, u64 number)
+{
+	DAT_EVENT event;
+
+	while (account->request.next < number)
+		if (!next_event(node->request, &event) ||
+		    !account_event(account, node, &event))
+			return false;
+	return true;
+}
+
 bool account_first(struct account *account, struct node *node,
 		   DAT_EVENT *event)
 {

@@ -884,10 +884,8 @@ static bool window_goes_once(struct pair *p, int round)
 		return false;
 	for (i = 0; i < NODE_REQUESTS; i++)
 		OK(node_write(&p->a, 0, 2 * PAGE, &window, i, 0));
-	for (i = 0; i < before; i++)
-		if (!next_event(p->a.request, &event) ||
-		    !account_event(&mine, &p->a, &event))
-			return false;
+	if (!account_requests(&mine, &p->a, before))
+		return false;
 	if (round & 1) {
 		/* The queue may be broken by then. */
 		if (!OK(post_unbind(&p->b, rmr, 0, 0)) ||
@@ -900,10 +898,8 @@ static bool window_goes_once(struct pair *p, int round)
 	OK(dat_lmr_free(mem.lmr));
 	mem.lmr = DAT_HANDLE_NULL;
 	mem_fill(&mem, 0, 2 * PAGE, round);
-	while (mine.request.next < NODE_REQUESTS)
-		if (!next_event(p->a.request, &event) ||
-		    !account_event(&mine, &p->a, &event))
-			return false;
+	if (!account_requests(&mine, &p->a, NODE_REQUESTS))
+		return false;
 	/* All of them came through before: the next one does not. */
 	if (!mine.request.over)
 		OK(node_write(&p->a, 0, 8, &window, posted++, 0));

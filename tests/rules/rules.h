@@ -475,6 +475,11 @@ struct account {
 /* A completion or bind of @node's EP. */
 bool account_event(struct account *account, struct node *node,
 		   const DAT_EVENT *event);
+/*
+ * Waits for the completions of requests before @number.  What is posted once the end
+ * of a connection has begun is flushed after the event of that end (D46).
+ */
+bool account_requests(struct account *account, struct node *node, u64 number);
 /* The completions up to the connection event, if they share its EVD. */
 bool account_first(struct account *account, struct node *node,
 		   DAT_EVENT *event);
