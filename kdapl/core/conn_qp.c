@@ -3,8 +3,8 @@
  * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
- * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side), conn_work.c (the
- * end), drain.c (the end with a device that does not flush).
+ * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
+ * conn_work.c (the end), drain.c (the end with a device that does not flush).
  */
 #include "conn.h"
 #include "ep.h"

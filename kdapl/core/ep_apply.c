@@ -332,6 +332,13 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	return ret;
 }
 
+/* Is @conn the attempt of @ep, and its address or route still looked for? */
+static bool ep_resolves(const struct kdapl_ep *ep, const struct kdapl_conn *conn)
+{
+	lockdep_assert_held(&ep->lock);
+	return ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
+}
+
 /**
  * kdapl_ep_take_qp - receives go to the queue pair of an attempt from here on
  * @ep: has begun @conn
@@ -345,7 +352,7 @@ void kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	bool taken;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	taken = ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
+	taken = ep_resolves(ep, conn);
 	if (taken)
 		ep_start_count(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -366,7 +373,7 @@ bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	bool goes_on;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	goes_on = ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
+	goes_on = ep_resolves(ep, conn);
 	if (goes_on)
 		ep_apply(ep, kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED),
 			 KDAPL_EP_IN_RESOLVED);
