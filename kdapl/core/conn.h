@@ -78,11 +78,12 @@ enum kdapl_drain_state {
  * @ia: with a reference
  * @ep: set with kdapl_ep.conn, for ever; NULL while it is a request
  * @id: CM id; NULL before OPEN and once DESTROYED
- * @id_lock: @id_state, @id_users; a leaf
+ * @id_lock: @id_state, @id_users, @id_awaited; a leaf
  * @id_state: enum kdapl_id_state, written by one function, id_apply()
  * @id_users: who holds the id's handler mutex, or works on the id, besides
  *	      callbacks of the CM and @work; the id is not destroyed before they
  *	      are through
+ * @id_awaited: the last of @id_users has to make @work run
  * @qp: the queue pair
  * @qp_lock: making and destroying @qp, asking for its state
  * @rts: the queue pair can send; set once
@@ -106,7 +107,8 @@ enum kdapl_drain_state {
  *	  active endpoint's address and the service point's qualifier
  * @peer_port, @local_port: of the addresses
  * @timeout, @deadline: of the attempt, microseconds, and when that is over
- * @resolve_until, @resolve_ms: end of address resolution, length of its next try
+ * @resolve_until, @resolve_ms: end of address resolution, length of its next try; 0
+ *	  before the first one
  * @peer_rd_in, @peer_rd_out: what the request offered
  * @linger: in kdapl_ia.linger, while only the id is left; changed by @work
  * @linger_until: the id waits for the peer so long
@@ -119,6 +121,7 @@ struct kdapl_conn {
 	spinlock_t id_lock;
 	u8 id_state;
 	u8 id_users;
+	bool id_awaited;
 	struct kdapl_qp qp;
 	struct mutex qp_lock;
 	bool rts;
@@ -199,6 +202,7 @@ void kdapl_id_input(struct kdapl_conn *conn, enum kdapl_id_input input);
 void kdapl_id_use(struct kdapl_conn *conn);
 void kdapl_id_unuse(struct kdapl_conn *conn);
 void kdapl_id_wait_unused(struct kdapl_conn *conn);
+bool kdapl_id_is_free(struct kdapl_conn *conn);
 void kdapl_id_disconnect(struct kdapl_conn *conn);
 void kdapl_id_destroy(struct kdapl_conn *conn);
 bool kdapl_id_is_there(const struct kdapl_conn *conn);

@@ -175,14 +175,38 @@ void kdapl_id_use(struct kdapl_conn *conn)
  */
 void kdapl_id_unuse(struct kdapl_conn *conn)
 {
-	bool last;
+	bool last, awaited = false;
 
 	spin_lock(&conn->id_lock);
 	last = !--conn->id_users;
+	if (last)
+		swap(awaited, conn->id_awaited);
 	spin_unlock(&conn->id_lock);
 	if (last)
 		wake_up_all(&conn->wait);
+	if (awaited)
+		kdapl_conn_run(conn);
 	kdapl_conn_put(conn);
+}
+
+/**
+ * kdapl_id_is_free - have the users of the id left it?
+ * @conn: the caller is its work item, and nobody becomes a user any more
+ *
+ * A user may take the longer the more its consumer has posted, and the work items of
+ * all connections share the threads that they run in: so they do not wait.
+ *
+ * Return: false: the last user makes the work item run when it leaves.
+ */
+bool kdapl_id_is_free(struct kdapl_conn *conn)
+{
+	bool ret;
+
+	spin_lock(&conn->id_lock);
+	ret = !conn->id_users;
+	conn->id_awaited = !ret;
+	spin_unlock(&conn->id_lock);
+	return ret;
 }
 
 static bool id_unused(struct kdapl_conn *conn)
@@ -194,6 +218,7 @@ static bool id_unused(struct kdapl_conn *conn)
 	spin_unlock(&conn->id_lock);
 	return ret;
 }
+
 
 /**
  * kdapl_id_wait_unused - wait until the users of the id are through

@@ -45,7 +45,7 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
  * @conn: without a queue pair
  * @ep: whose PZ, EVDs and limits it has; ready (A.5)
  *
- * May sleep; the id's handler mutex may be held.
+ * May sleep.
  *
  * Return: 0, or an errno and nothing is left.
  */
@@ -143,6 +143,12 @@ bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 {
 	bool ret = false;
 
+	/*
+	 * Who destroys it, after @told, holds the lock for as long as the driver takes, and
+	 * here the CM's handler mutex may be held.
+	 */
+	if (READ_ONCE(conn->told))
+		return false;
 	mutex_lock(&conn->qp_lock);
 	if (conn->qp.ib && !READ_ONCE(conn->told))
 		ret = qp_ops(conn)->in_error(&conn->qp);

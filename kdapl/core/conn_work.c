@@ -6,10 +6,11 @@
  * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
  * under the EP's lock and leaves bits in @todo.  The work item does what they say,
  * one run at a time: once an endpoint has the connection, nobody else destroys its
- * id or its queue pair.  While the attempt is young, connect (ep_connect.c) makes the
- * queue pair, as a user of the id, and CM callbacks (conn_cm.c), which come in with the
- * id's handler mutex held, move it; the work item destroys the id, and so waits for
- * them, before it looks at the queue pair of an attempt.
+ * id or its queue pair.  While the connection is young its consumer, in connect or
+ * accept, posts receives and works on the id, as a user of it, and CM callbacks
+ * (conn_cm.c), which come in with the id's handler mutex held, move the queue pair.  The
+ * work item comes again when the users are through, and destroys the id, which waits
+ * for the callbacks, before it looks at the queue pair of an attempt.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
  * tear-down of an IA wait for their ends.
@@ -45,13 +46,19 @@
  */
 void kdapl_conn_resolve(struct kdapl_conn *conn)
 {
-	long left = conn->resolve_until - jiffies;
-	u32 ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
+	long left;
+	u32 ms;
 	int err;
 
 	/* The attempt was aborted before the work item came to resolve again. */
 	if (!kdapl_id_is_there(conn))
 		return;
+	if (!conn->resolve_ms) {
+		conn->resolve_until = jiffies + RESOLVE_LIMIT;
+		conn->resolve_ms = RESOLVE_FIRST_MS;
+	}
+	left = conn->resolve_until - jiffies;
+	ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
 	conn->resolve_ms *= 2;
 	err = conn->ia->dev->cm->resolve(conn->id, (struct sockaddr *)&conn->peer,
 					 ms);
@@ -72,8 +79,6 @@ void kdapl_conn_resolve(struct kdapl_conn *conn)
  */
 static void conn_abort(struct kdapl_conn *conn)
 {
-	/* After an accept that is under way we know whether the acceptance went out. */
-	kdapl_id_wait_unused(conn);
 	if (kdapl_id_was_accepted(conn))
 		kdapl_id_disconnect(conn);
 	else
@@ -112,8 +117,6 @@ static void conn_linger(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
 
-	/* An accept that is under way may yet change what we look at. */
-	kdapl_id_wait_unused(conn);
 	if (!kdapl_id_awaits_peer(conn)) {
 		kdapl_id_destroy(conn);
 		return;
@@ -185,7 +188,17 @@ static void conn_work(struct work_struct *work)
 					       struct kdapl_conn, work);
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
 
-	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH);
+	/*
+	 * An accept that is under way decides whether the acceptance goes out, and what
+	 * becomes of the id.  Who has the id destroyed waits for it, in kdapl_id_destroy().
+	 */
+	if (!(todo & KDAPL_CONN_DESTROY_ID) && !kdapl_id_is_free(conn)) {
+		atomic_long_or(todo, &conn->todo);
+		kdapl_conn_put(conn);
+		return;
+	}
+	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH |
+			       KDAPL_CONN_PEER_LEFT);
 	if (todo & KDAPL_CONN_FATAL)
 		conn_qp_broken(conn, DAT_EP_TRANSFER_TO_ERROR);
 	else if (todo & KDAPL_CONN_ERROR)
@@ -248,8 +261,6 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
 	INIT_LIST_HEAD(&conn->linger);
 	INIT_DELAYED_WORK(&conn->work, conn_work);
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
-	conn->resolve_until = jiffies + RESOLVE_LIMIT;
-	conn->resolve_ms = RESOLVE_FIRST_MS;
 	return conn;
 }
 

@@ -239,11 +239,14 @@ static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 s
 		.private_data = conn->out,
 		.private_data_len = size,
 	};
-	int err = conn->ia->dev->cm->accept(conn->id, &params);
+	int err;
 
+	conn->ia->dev->cm->lock(conn->id);
+	err = conn->ia->dev->cm->accept(conn->id, &params);
 	trace_kdapl_accept(conn, err);
 	if (!err)
 		kdapl_id_input(conn, KDAPL_ID_IN_ACCEPT);
+	conn->ia->dev->cm->unlock(conn->id);
 	return err;
 }
 
@@ -271,10 +274,12 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	/* The work item does not destroy the id while we use it. */
 	kdapl_id_use(conn);
 	cm_ops(&cr->obj)->lock(conn->id);
-	ret = kdapl_ep_begin(ep, conn, input, true);
+	ret = kdapl_ep_begin(ep, conn, input);
+	cm_ops(&cr->obj)->unlock(conn->id);
+	if (!ret)
+		kdapl_ep_post_held(ep, conn);
 	if (!ret && !err)
 		err = cr_send_acceptance(conn, ep, size);
-	cm_ops(&cr->obj)->unlock(conn->id);
 	kdapl_id_unuse(conn);
 	if (ret)
 		kdapl_conn_drop_qp(conn, ep);

@@ -61,7 +61,7 @@ struct kdapl_ep_use {
  * @dirs: lock order: request before receive
  * @use: the objects it uses; changed under @use_lock and @lock
  * @pz, @connect_evd: out of @use; may be NULL
- * @use_lock: @use; one modify or accept at a time
+ * @use_lock: @use; one modify, connect or accept at a time
  * @attr: as granted
  * @limits: of @attr, by kind of post
  * @remote, @remote_qual, @local_qual: of the present or last connection

@@ -48,13 +48,11 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	}
 	switch (ep->state) {
 	case KDAPL_EP_RESOLVING:
-		/* HOLD, as it was before, until kdapl_ep_take_qp(). */
-		break;
 	case KDAPL_EP_REQUESTED:
 	case KDAPL_EP_COMPLETION_PENDING:
 	case KDAPL_EP_CONNECTED:
 	case KDAPL_EP_DRAINING:
-		/* Receives that wait go first: ep_post_held(). */
+		/* Receives that wait go first: kdapl_ep_post_held(). */
 		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
 		break;
 	case KDAPL_EP_FLUSHING:
@@ -253,13 +251,19 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 	return 0;
 }
 
-/*
- * Receives that waited go to the queue pair of @conn, which @ep has just taken,
- * in order and a batch at a time; until the last of them new ones wait behind them.
- * Should the connection end meanwhile, the rest stays held and is flushed with
- * it; so it is when a device refuses one, which breaks the connection.
+/**
+ * kdapl_ep_post_held - receives that waited go to the queue pair
+ * @ep: has begun @conn
+ * @conn: with its queue pair
+ *
+ * In order and a batch at a time; until the last of them new ones wait behind them.
+ * Should the connection end meanwhile, the rest stays held and is flushed with it; so
+ * it is when a device refuses one, which breaks the connection.
+ *
+ * It takes the longer the more a consumer has posted: the handler mutex of the id is
+ * not held, or the CM would wait for him with all its other connections.
  */
-static void ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
+void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
 	struct kdapl_dir *dir = &ep->recv;
 	unsigned long flags;
@@ -293,17 +297,16 @@ static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
 /**
  * kdapl_ep_begin - an input that begins a connection
  * @ep: gets @conn
- * @conn: without an endpoint yet; a reference is taken on success, and an
- *	  active attempt is started
+ * @conn: with its queue pair, without an endpoint yet; a reference is taken on
+ *	  success, and the timer of an active attempt is started
  * @input: OP_CONNECT, OP_ACCEPT or OP_ACCEPT_OWN
- * @with_qp: @conn has its queue pair; the receives held by @ep go there
  *
- * May be called with the handler mutex of @conn's id held.
+ * On success kdapl_ep_post_held() has to follow.  May be called with the handler mutex of @conn's id held.
  *
  * Return: as the table has it; on failure nothing changed.
  */
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
-			  enum kdapl_ep_input input, bool with_qp)
+			  enum kdapl_ep_input input)
 {
 	const struct kdapl_ep_cell *cell;
 	unsigned long flags;
@@ -320,44 +323,13 @@ DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		kdapl_object_get(&ep->obj);
 		conn->ep = ep;
 		ep_set_peer(ep, conn);
-		if (with_qp)
-			ep_start_count(ep);
+		ep_start_count(ep);
 		if (conn->active)
 			kdapl_conn_start_timer(conn);
 		ep_apply(ep, cell, input);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!ret && with_qp)
-		ep_post_held(ep, conn);
 	return ret;
-}
-
-/* Is @conn the attempt of @ep, and its address or route still looked for? */
-static bool ep_resolves(const struct kdapl_ep *ep, const struct kdapl_conn *conn)
-{
-	lockdep_assert_held(&ep->lock);
-	return ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
-}
-
-/**
- * kdapl_ep_take_qp - receives go to the queue pair of an attempt from here on
- * @ep: has begun @conn
- * @conn: with its queue pair made
- *
- * If the attempt is over, nothing happens, and @conn's work item cleans up.
- */
-void kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn)
-{
-	unsigned long flags;
-	bool taken;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	taken = ep_resolves(ep, conn);
-	if (taken)
-		ep_start_count(ep);
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (taken)
-		ep_post_held(ep, conn);
 }
 
 /**
@@ -373,7 +345,7 @@ bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	bool goes_on;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	goes_on = ep_resolves(ep, conn);
+	goes_on = ep->conn == conn && ep->state == KDAPL_EP_RESOLVING;
 	if (goes_on)
 		ep_apply(ep, kdapl_ep_fsm(ep->state, KDAPL_EP_IN_RESOLVED),
 			 KDAPL_EP_IN_RESOLVED);

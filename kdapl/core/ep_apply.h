@@ -13,8 +13,8 @@ void kdapl_ep_set_gates(struct kdapl_ep *ep);
 DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 			  enum kdapl_ep_input input);
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,
-			  enum kdapl_ep_input input, bool with_qp);
-void kdapl_ep_take_qp(struct kdapl_ep *ep, struct kdapl_conn *conn);
+			  enum kdapl_ep_input input);
+void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn);
 void kdapl_ep_leave_conn(struct kdapl_ep *ep);
 bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn);
 bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,

@@ -50,19 +50,29 @@ static void set_sockaddr(struct sockaddr_storage *to, const struct sockaddr *fro
 }
 
 /*
- * Begins an attempt.  The queue pair is made here, for its size, and that of the
- * completion queues, is the consumer's choice: so it is his time that it takes, and not
- * that of the CM, whose one thread serves all of the host.  The attempt may be over at
- * any moment; its work item waits for us before it looks at the queue pair.
+ * Up to kdapl_ep_begin() nothing is changed.  The queue pair is made before that, for
+ * its size, and that of the completion queues, is the consumer's choice: so it is his time
+ * that it takes, and not that of the CM, whose one thread serves all of the host; and he
+ * learns at once that he may not have one.  What it is made of stays until the endpoint
+ * has it: kdapl_ep.use_lock is held.
  */
-static void ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
+static DAT_RETURN ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
-	if (kdapl_conn_make_qp(conn, ep)) {
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
-		return;
+	DAT_RETURN ret;
+
+	mutex_lock(&ep->use_lock);
+	ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT) ?: kdapl_ep_ready(ep);
+	if (!ret && kdapl_conn_make_qp(conn, ep))
+		ret = RET_NO_RESOURCE(TEP);
+	if (!ret) {
+		ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT);
+		if (ret)
+			kdapl_conn_drop_qp(conn, ep);
 	}
-	kdapl_ep_take_qp(ep, conn);
-	kdapl_conn_resolve(conn);
+	mutex_unlock(&ep->use_lock);
+	if (!ret)
+		kdapl_ep_post_held(ep, conn);
+	return ret;
 }
 
 /*
@@ -93,10 +103,11 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 		ret = RET_NO_RESOURCE(TEP);
 		goto put;
 	}
+	/* The attempt may be over at any moment: its work item waits for us then. */
 	kdapl_id_use(conn);
-	ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT, false);
+	ret = ep_attempt(ep, conn);
 	if (!ret)
-		ep_attempt(ep, conn);
+		kdapl_conn_resolve(conn);
 	kdapl_id_unuse(conn);
 	if (ret)
 		kdapl_conn_destroy_id(conn);

@@ -403,7 +403,9 @@ static const struct {
 	{ "EP, no larger CQ", make_ep, FAKE_CQ_RESIZE, -ENOSPC, IR(TEVD) },
 	{ "EP, hidden CQ", make_bare_ep, FAKE_CQ_CREATE, -ENOMEM, IR(MEMORY) },
 	{ "connect", try_connect, FAKE_CM_OPEN, -EADDRNOTAVAIL, IR(TEP) },
+	{ "connect, queue pair", try_connect, FAKE_QP_CREATE, -EAGAIN, IR(TEP) },
 	{ "dup_connect", try_dup_connect, FAKE_CM_OPEN, -ENOMEM, IR(TEP) },
+	{ "dup_connect, queue pair", try_dup_connect, FAKE_QP_CREATE, -ENOMEM, IR(TEP) },
 	{ "accept", try_accept, FAKE_QP_CREATE, -EINVAL, IR(TEP) },
 	{ "PSP", make_psp, FAKE_CM_LISTEN, -EINVAL, IR(TEP) },
 	{ "RSP", make_rsp, FAKE_CM_LISTEN, -ENOMEM, IR(TEP) },
@@ -517,12 +519,9 @@ static void cq_is_gone(struct kunit *test)
 		kdapl_evd_put(e);
 		before = bench_census(b);
 		calls = b->fake->calls[FAKE_QP_CREATE];
-		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
-		bench_request(b, ep);
-		expect_dto(b, evd[0], i, FLUSHED);
-		expect_event(b, b->evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		KUNIT_EXPECT_EQ(test, IR(TEP), bench_do_connect(b, ep));
 		KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_QP_CREATE]);
-		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+		expect_empty(b, b->evd);
 		expect_same(b, &before);
 	}
 }

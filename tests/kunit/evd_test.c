@@ -981,8 +981,7 @@ static void refusals_of_the_device(struct kunit *test)
 static void failures_after_the_call(struct kunit *test)
 {
 	static const enum fake_op active[] = {
-		FAKE_QP_CREATE, FAKE_CM_CONNECT, FAKE_QP_RTR, FAKE_QP_RTS,
-		FAKE_CM_ESTABLISHED,
+		FAKE_CM_CONNECT, FAKE_QP_RTR, FAKE_QP_RTS, FAKE_CM_ESTABLISHED,
 	};
 	static const enum fake_op passive[] = {
 		FAKE_QP_RTR, FAKE_QP_RTS, FAKE_CM_ACCEPT,

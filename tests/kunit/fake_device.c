@@ -1238,9 +1238,6 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 					 DAT_TIMEOUT_INFINITE, 0, NULL,
 					 DAT_QOS_BEST_EFFORT,
 					 DAT_CONNECT_DEFAULT_FLAG));
-	/* Without a queue pair nothing is resolved. */
-	if (bench_state(b, ep) == DAT_EP_STATE_DISCONNECTED)
-		return NULL;
 	KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 						   calls + 1));
 	fake_resolved(bench_id(b, ep));
