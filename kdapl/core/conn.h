@@ -25,6 +25,7 @@ struct kdapl_ia;
 #define KDAPL_CONN_DESTROY_ID	0x2000
 #define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
 #define KDAPL_CONN_ERROR	0x8000	/* the device reported an error of it */
+#define KDAPL_CONN_PEER_LEFT	0x10000	/* it disconnected, and requests are outstanding */
 
 /*
  * The life of the CM id (conn_id.c).  The active side has no use for ACCEPTED and
@@ -96,6 +97,8 @@ enum kdapl_drain_state {
  * @watching: a drain or flush waits for completions: each makes @work run;
  *	      written by drain.c
  * @flush_until: a device that has not flushed by then never will
+ * @answers_until: what the peer answered before it disconnected is here by then; 0
+ *	   while it has not disconnected
  * @backoff: jiffies until @work looks again
  * @wait: woken when @id_users or @drain says that somebody may go on
  * @work: everything that sleeps, one at a time
@@ -132,6 +135,7 @@ struct kdapl_conn {
 	atomic_long_t todo;
 	unsigned long doing;
 	unsigned long flush_until;
+	unsigned long answers_until;
 	unsigned long backoff;
 	wait_queue_head_t wait;
 	struct delayed_work work;
@@ -208,6 +212,9 @@ void kdapl_id_destroy(struct kdapl_conn *conn);
 bool kdapl_id_is_there(const struct kdapl_conn *conn);
 bool kdapl_id_was_accepted(const struct kdapl_conn *conn);
 bool kdapl_id_awaits_peer(const struct kdapl_conn *conn);
+
+/* conn_cm.c; what the CM calls is in input.h */
+void kdapl_conn_left(struct kdapl_conn *conn);
 
 /* conn_qp.c */
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);

@@ -7,6 +7,7 @@
  * completion says.
  */
 #include "conn.h"
+#include "drain.h"
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
@@ -201,21 +202,38 @@ static void conn_confirm_by_data(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
- * @conn: the id's connection
+ * kdapl_conn_left - the peer has disconnected, and what it answered before is here
+ * @conn: with an endpoint
  *
  * A5: a queue pair that is in error already was broken, and the peer only reports
  * it.
+ *
+ * Context: the id's handler mutex may be held; may sleep.
+ */
+void kdapl_conn_left(struct kdapl_conn *conn)
+{
+	kdapl_conn_input(conn, kdapl_conn_qp_in_error(conn) ?
+			 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT, 0);
+}
+
+/**
+ * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
+ * @conn: the id's connection
+ *
+ * A disconnect comes through another queue pair than the answers to our requests, and
+ * may overtake them.  With requests outstanding the work item waits for them, for a
+ * bounded time (kdapl_leave_step()).
  *
  * Context: the id's handler mutex is held; may sleep.
  */
 void kdapl_conn_peer_disconnected(struct kdapl_conn *conn)
 {
 	conn_peer_gone(conn);
-	if (conn->ep) {
-		conn_confirm_by_data(conn);
-		kdapl_conn_input(conn, kdapl_conn_qp_in_error(conn) ?
-				 KDAPL_EP_IN_BROKEN : KDAPL_EP_IN_PEER_DISCONNECT,
-				 0);
-	}
+	if (!conn->ep)
+		return;
+	conn_confirm_by_data(conn);
+	if (kdapl_answers_may_come(conn))
+		kdapl_conn_schedule(conn, KDAPL_CONN_PEER_LEFT);
+	else
+		kdapl_conn_left(conn);
 }

@@ -167,6 +167,8 @@ static void conn_end_step(struct kdapl_conn *conn)
 
 	if (conn->doing & KDAPL_EP_ACT_FLUSH)
 		delay = kdapl_flush_step(conn);
+	else if (conn->doing & KDAPL_CONN_PEER_LEFT)
+		delay = kdapl_leave_step(conn);
 	else
 		delay = kdapl_drain_step(conn);
 	if (delay) {
@@ -178,7 +180,10 @@ static void conn_end_step(struct kdapl_conn *conn)
 		/* From here on somebody may reset or free the endpoint. */
 		kdapl_drain_over(conn);
 	} else {
-		conn->doing &= ~KDAPL_EP_ACT_DRAIN;
+		if (conn->doing & KDAPL_CONN_PEER_LEFT)
+			kdapl_conn_left(conn);
+		/* A drain has waited for the same. */
+		conn->doing = 0;
 	}
 }
 

@@ -9,6 +9,8 @@
  * disconnect, state DRAINING).  A flush puts the queue pair into the error state,
  * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).  Most
  * connections end with nothing left on it; then the queue pair is destroyed as it is.
+ * Before a peer's disconnect ends a connection, answers that it has overtaken get a
+ * bounded time (kdapl_leave_step()).
  * The work item of the connection (conn_work.c) calls kdapl_drain_step() and
  * kdapl_flush_step(), again and again, until each says that it is over.
  *
@@ -151,6 +153,46 @@ unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 	if (!conn_look(conn, conn_drained))
 		return conn_next_look(conn, HZ / 10);
 	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_DRAINED);
+	return 0;
+}
+
+/* ---- a peer that has left ------------------------------------------- */
+
+/**
+ * kdapl_answers_may_come - may answers to our requests be behind a disconnect?
+ * @conn: with an endpoint; its peer has disconnected
+ *
+ * Any context.
+ */
+bool kdapl_answers_may_come(const struct kdapl_conn *conn)
+{
+	const struct kdapl_dir *req = &conn->ep->req;
+
+	return conn->ia->dev->answer_time && !READ_ONCE(conn->told) &&
+	       READ_ONCE(req->posted) != READ_ONCE(req->completed);
+}
+
+/**
+ * kdapl_leave_step - are all answers here that a peer gave before it disconnected?
+ * @conn: its peer has disconnected while requests were outstanding
+ *
+ * A request that the peer has executed is to complete with success, and one that it
+ * has refused with the reason, also if the device sees the answer after the CM has seen
+ * the disconnect.  What is outstanding after kdapl_device.answer_time is not answered
+ * any more.  Called by the work item only; may sleep.
+ *
+ * Return: 0: they are, or the time is over; otherwise the jiffies after which to call
+ * again, or earlier, when a completion comes in.
+ */
+unsigned long kdapl_leave_step(struct kdapl_conn *conn)
+{
+	/* The connection ends for another reason, and is flushed anyhow. */
+	if (READ_ONCE(conn->told))
+		return 0;
+	if (!conn->answers_until)
+		conn->answers_until = (jiffies + conn->ia->dev->answer_time) ?: 1;
+	if (!conn_look(conn, conn_drained) && time_before(jiffies, conn->answers_until))
+		return conn_next_look(conn, HZ / 50);
 	return 0;
 }
 

@@ -6,6 +6,8 @@
 #include "ep.h"
 
 unsigned long kdapl_drain_step(struct kdapl_conn *conn);
+bool kdapl_answers_may_come(const struct kdapl_conn *conn);
+unsigned long kdapl_leave_step(struct kdapl_conn *conn);
 unsigned long kdapl_flush_step(struct kdapl_conn *conn);
 void kdapl_drain_over(struct kdapl_conn *conn);
 void kdapl_dir_flush_late(struct kdapl_dir *dir);

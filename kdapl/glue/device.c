@@ -22,6 +22,15 @@
 #include "../core/input.h"
 #include "refused.h"
 
+/* How long the removal of a device waits for processes that bring their pages themselves. */
+#define PAGER_LIMIT	(10 * HZ)
+
+/*
+ * How long the answer to a request may be behind the peer's disconnect.  Both are on the
+ * way together, so this is long; a peer that has left without an answer costs that much.
+ */
+#define ANSWER_TIME	(HZ / 5)
+
 /* The registry.  The lock also protects the names, and @gone from being set. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
@@ -487,6 +496,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	 * queue alone: the receive queue goes on, and no completion tells
 	 * (facts 0).
 	 */
+	dev->answer_time = ANSWER_TIME;
 	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	set_name(dev);
 	set_vendor(dev);

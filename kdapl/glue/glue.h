@@ -368,6 +368,8 @@ struct kdapl_mr_ops {
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @mute_faults: a request whose memory is gone may stop the send queue for
  *		 ever, while no completion reports it
+ * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
+ *		 comes through another queue pair; 0: they never are
  * @qp: its operations on CQs and queue pairs
  * @cm: its operations on CM ids
  * @mr: its operations on memory
@@ -395,6 +397,7 @@ struct kdapl_device {
 	char vendor[32];
 	bool sync_needed;
 	bool mute_faults;
+	unsigned long answer_time;
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;

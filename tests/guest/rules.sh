@@ -60,7 +60,9 @@ face() {
 	shift
 	neighbours || die "no neighbours"
 	[ "$disorder" != "$name" ] || in_order 0
-	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+	# A disconnect that gets lost is repeated after 4.3 s: requests to a peer that has
+	# gone are given up later than that, after 7 times 1.1 s, or the peer would seem dead.
+	insmod "$modules/kdapl.ko" ack_timeout=18 || die "kdapl.ko does not load; see dmesg"
 	"$@" 2>&1 | tee "$log" | sed -u -E "s/^(ok|FAIL) /\1 $name: /; /^[0-9]+ passed/d"
 	counted "$name face" "$log"
 	unload "$name face"

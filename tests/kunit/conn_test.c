@@ -406,6 +406,56 @@ static void queue_events(struct kunit *test)
 }
 
 /*
+ * D43, D50, D52, mt:T55: a disconnect overtakes what the peer has answered before.  The
+ * answers are reported as they are; what is not answered is flushed, in bounded time.
+ */
+static void answers_behind_a_disconnect(struct kunit *test)
+{
+	static const struct {
+		enum kdapl_ep_state state;
+		enum ib_wc_status second;	/* IB_WC_FATAL_ERR: no answer */
+		DAT_DTO_COMPLETION_STATUS status;
+		u32 event;
+	} cases[] = {
+		{ KDAPL_EP_CONNECTED, IB_WC_SUCCESS, DTO_OK,
+		  DAT_CONNECTION_EVENT_DISCONNECTED },
+		{ KDAPL_EP_CONNECTED, IB_WC_REM_ACCESS_ERR, DAT_DTO_ERR_REMOTE_ACCESS,
+		  DAT_CONNECTION_EVENT_BROKEN },
+		{ KDAPL_EP_CONNECTED, IB_WC_FATAL_ERR, FLUSHED,
+		  DAT_CONNECTION_EVENT_DISCONNECTED },
+		{ KDAPL_EP_DRAINING, IB_WC_SUCCESS, DTO_OK,
+		  DAT_CONNECTION_EVENT_DISCONNECTED },
+		{ KDAPL_EP_DRAINING, IB_WC_REM_ACCESS_ERR, DAT_DTO_ERR_REMOTE_ACCESS,
+		  DAT_CONNECTION_EVENT_DISCONNECTED },
+	};
+	struct bench *b = test->priv;
+	struct kdapl_device *dev = b->fake->dev;
+	struct census before = bench_census(b);
+	struct stage s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		bench_stage(b, cases[i].state, &s);
+		dev->answer_time = cases[i].second == IB_WC_FATAL_ERR ? 1 : 3600 * HZ;
+		fake_peer_disconnected(s.id);
+		if (cases[i].second != IB_WC_FATAL_ERR) {
+			expect_empty(b, b->evd);
+			fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+			expect_dto(b, b->evd, 0, DTO_OK);
+			expect_empty(b, b->evd);
+			fake_complete_send(bench_qp(b, s.ep), 0, cases[i].second);
+		} else {
+			expect_dto(b, b->evd, 0, FLUSHED);
+		}
+		expect_dto(b, b->evd, 1, cases[i].status);
+		expect_dto(b, b->evd, 100, FLUSHED);
+		expect_dto(b, b->evd, 101, FLUSHED);
+		expect_over(b, s.ep, cases[i].event, &before);
+		dev->answer_time = 0;
+	}
+}
+
+/*
  * D8, D43, D45, mt:T36: a device that never flushes: the core does, once and in
  * order, and what the device says afterwards is not heard.
  */
@@ -1060,6 +1110,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(data_and_no_answer),
 	KUNIT_CASE(empty_directions),
 	KUNIT_CASE(queue_events),
+	KUNIT_CASE(answers_behind_a_disconnect),
 	KUNIT_CASE(device_never_flushes),
 	KUNIT_CASE(idle_end_needs_no_flush),
 	KUNIT_CASE(peer_answers_late),
