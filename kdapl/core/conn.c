@@ -47,7 +47,7 @@ void kdapl_conn_run(struct kdapl_conn *conn)
 {
 	/* The pending work holds a reference. */
 	kdapl_conn_get(conn);
-	if (mod_delayed_work(kdapl_wq, &conn->work, 0))
+	if (mod_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->work, 0))
 		kdapl_conn_put(conn);
 }
 
@@ -89,7 +89,7 @@ void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 {
 	kdapl_conn_get(conn);
-	if (!queue_delayed_work(kdapl_wq, &conn->work, delay))
+	if (!queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->work, delay))
 		kdapl_conn_put(conn);
 }
 
@@ -105,7 +105,7 @@ void kdapl_conn_start_timer(struct kdapl_conn *conn)
 	kdapl_conn_get(conn);
 	conn->deadline = ktime_add_us(ktime_get(), conn->timeout);
 	/* One more jiffy: never before the time (C10). */
-	queue_delayed_work(kdapl_wq, &conn->timer,
+	queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->timer,
 			   usecs_to_jiffies(conn->timeout) + 1);
 }
 

@@ -233,7 +233,7 @@ static void conn_timer(struct work_struct *work)
 
 	/* C10: jiffies may have lagged behind when the timer was armed. */
 	if (left > 0 && !READ_ONCE(conn->told)) {
-		queue_delayed_work(kdapl_wq, &conn->timer,
+		queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->timer,
 				   usecs_to_jiffies(left) + 1);
 		return;
 	}

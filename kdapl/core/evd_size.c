@@ -128,7 +128,7 @@ void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
  */
 void kdapl_evd_watch(struct kdapl_evd *evd)
 {
-	queue_delayed_work(kdapl_wq, &evd->watch, WATCH_DELAY);
+	queue_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, WATCH_DELAY);
 }
 
 static void evd_cq_handler(struct kdapl_cq *cq)
@@ -147,7 +147,7 @@ static void evd_cq_error(struct kdapl_cq *cq)
 	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd, cq);
 
 	WRITE_ONCE(evd->cq_failed, true);
-	mod_delayed_work(kdapl_wq, &evd->watch, 0);
+	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
 }
 
 /**

@@ -92,7 +92,7 @@ void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 		e.number = DAT_ASYNC_ERROR_IA_CATASTROPHIC;
 		e.reason = DAT_IA_CATASTROPHIC_ERROR;
 		kdapl_object_get(&ia->obj);
-		if (!queue_work(kdapl_wq, &ia->fatal))
+		if (!queue_work(kdapl_wq_of(ia->obj.space), &ia->fatal))
 			kdapl_object_put(&ia->obj);
 		break;
 	case IB_EVENT_PORT_ERR:

@@ -173,17 +173,27 @@ struct kdapl_object {
 
 /* The space of all kernel consumers. */
 extern struct kdapl_space kdapl_kernel_space;
-/* What sleeps on behalf of an object runs here. */
-extern struct workqueue_struct *kdapl_wq;
+/*
+ * What sleeps on behalf of an object runs here, see kdapl_wq_of(): work that processes
+ * cause, however much it is and however slow they are, does not hold that of kernel
+ * consumers up.
+ */
+extern struct workqueue_struct *kdapl_user_wq;
+extern struct workqueue_struct *kdapl_kernel_wq;
 /*
  * Upcalls that sleep have a queue of their own: they wait for what runs on
- * kdapl_wq, and nothing there waits for an upcall.
+ * kdapl_kernel_wq, and nothing there waits for an upcall.
  */
 extern struct workqueue_struct *kdapl_upcall_wq;
 
-int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
-		     u32 max_objects);
+int kdapl_space_init(struct kdapl_space *space, struct net *net,
+		     struct kdapl_user *owner, u32 max_objects);
 void kdapl_space_destroy(struct kdapl_space *space);
+
+static inline struct workqueue_struct *kdapl_wq_of(const struct kdapl_space *space)
+{
+	return space->user ? kdapl_user_wq : kdapl_kernel_wq;
+}
 
 /* Allocation flags: what a process makes is charged to it (A8). */
 static inline gfp_t kdapl_gfp(const struct kdapl_space *space)

@@ -168,7 +168,7 @@ static void rmr_settle_soon(struct kdapl_rmr *rmr)
 		return;
 	rmr->due = true;
 	kdapl_object_get(&rmr->obj);
-	if (!queue_work(kdapl_wq, &rmr->work))
+	if (!queue_work(kdapl_wq_of(rmr->obj.space), &rmr->work))
 		kdapl_object_put(&rmr->obj);
 }
 

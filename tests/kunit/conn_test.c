@@ -220,7 +220,7 @@ static void timer_runs_early(struct kunit *test)
 						 600000000, 0, NULL,
 						 DAT_QOS_BEST_EFFORT, 0));
 		conn = bench_conn(b, ep);
-		mod_delayed_work(kdapl_wq, &conn->timer, 0);
+		mod_delayed_work(kdapl_kernel_wq, &conn->timer, 0);
 		bench_settle(b);
 		KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->timer));
 		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
@@ -229,7 +229,7 @@ static void timer_runs_early(struct kunit *test)
 		if (round)
 			break;
 		conn->deadline = ktime_get();
-		mod_delayed_work(kdapl_wq, &conn->timer, 0);
+		mod_delayed_work(kdapl_kernel_wq, &conn->timer, 0);
 		expect_event(b, b->evd, DAT_CONNECTION_EVENT_UNREACHABLE);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
 	}
@@ -592,11 +592,11 @@ static void peer_never_answers(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before_eq(conn->work.timer.expires,
 					       jiffies + 20 * HZ));
 	/* whoever wakes it before */
-	mod_delayed_work(kdapl_wq, &conn->work, 0);
+	mod_delayed_work(kdapl_kernel_wq, &conn->work, 0);
 	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->work));
 	conn->linger_until = jiffies;
-	mod_delayed_work(kdapl_wq, &conn->work, 0);
+	mod_delayed_work(kdapl_kernel_wq, &conn->work, 0);
 	expect_same(b, &before);
 }
 

@@ -1088,12 +1088,13 @@ static bool workqueues_are_ours;
 
 int core_up(struct kunit_suite *suite)
 {
-	if (kdapl_wq)
+	if (kdapl_kernel_wq)
 		return 0;
-	kdapl_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
+	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
+	kdapl_user_wq = kdapl_kernel_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
-	if (kdapl_wq && kdapl_upcall_wq)
+	if (kdapl_kernel_wq && kdapl_upcall_wq)
 		return 0;
 	core_down(suite);
 	return -ENOMEM;
@@ -1107,11 +1108,12 @@ void core_down(struct kunit_suite *suite)
 	rcu_barrier();
 	if (kdapl_upcall_wq)
 		destroy_workqueue(kdapl_upcall_wq);
-	if (kdapl_wq)
-		destroy_workqueue(kdapl_wq);
+	if (kdapl_kernel_wq)
+		destroy_workqueue(kdapl_kernel_wq);
 	rcu_barrier();
 	kdapl_upcall_wq = NULL;
-	kdapl_wq = NULL;
+	kdapl_user_wq = NULL;
+	kdapl_kernel_wq = NULL;
 	workqueues_are_ours = false;
 }
 
@@ -1338,7 +1340,7 @@ void bench_settle(struct bench *b)
 	 * one round does not suffice.
 	 */
 	for (i = 0; i < 4; i++)
-		flush_workqueue(kdapl_wq);
+		flush_workqueue(kdapl_wq_of(&b->space));
 }
 
 void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line)
