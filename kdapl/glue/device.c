@@ -15,6 +15,7 @@
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
@@ -390,6 +391,63 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
+/**
+ * kdapl_device_begin_paging - the driver is about to pin memory of this process
+ * @dev: device
+ * @pager: of the caller, until kdapl_device_end_paging()
+ *
+ * The driver needs the device meanwhile, so its removal waits; and a page that the process
+ * brings by itself (FUSE, userfaultfd) may never come.  Caller is in the IA's section.
+ *
+ * Return: 0; -ENODEV when the device is being removed.
+ */
+int kdapl_device_begin_paging(struct kdapl_device *dev, struct kdapl_pager *pager)
+{
+	int ret = 0;
+
+	pager->task = current;
+	spin_lock_irq(&dev->ias_lock);
+	if (dev->gone)
+		ret = -ENODEV;
+	else
+		list_add_tail(&pager->entry, &dev->pagers);
+	spin_unlock_irq(&dev->ias_lock);
+	return ret;
+}
+
+/**
+ * kdapl_device_end_paging - the driver has pinned it, or has failed
+ * @dev: as begun
+ * @pager: as begun
+ */
+void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager)
+{
+	spin_lock_irq(&dev->ias_lock);
+	list_del(&pager->entry);
+	if (list_empty(&dev->pagers))
+		wake_up_all(&dev->removing_wait);
+	spin_unlock_irq(&dev->ias_lock);
+}
+
+/*
+ * A driver that waits for a page of a process gives up when the process is killed, and
+ * for nothing else.  No process begins to page any more.
+ */
+static void wait_for_pagers(struct kdapl_device *dev)
+{
+	struct kdapl_pager *pager;
+
+	if (wait_event_timeout(dev->removing_wait, list_empty_careful(&dev->pagers),
+			       PAGER_LIMIT))
+		return;
+	spin_lock_irq(&dev->ias_lock);
+	list_for_each_entry(pager, &dev->pagers, entry) {
+		trace_kdapl_error("pager_killed", -ETIMEDOUT);
+		send_sig(SIGKILL, pager->task, 1);
+	}
+	spin_unlock_irq(&dev->ias_lock);
+}
+
 /* Makes every IA give the device back.  No IA can be attached any more. */
 static void release_ias(struct kdapl_device *dev)
 {
@@ -428,6 +486,7 @@ struct kdapl_device *kdapl_device_alloc(void)
 	refcount_set(&dev->ref, 1);
 	spin_lock_init(&dev->ias_lock);
 	INIT_LIST_HEAD(&dev->ias);
+	INIT_LIST_HEAD(&dev->pagers);
 	init_waitqueue_head(&dev->removing_wait);
 	return dev;
 }
@@ -450,7 +509,8 @@ void kdapl_device_add(struct kdapl_device *dev)
  * kdapl_device_remove - take a device off the registry and away from its IAs
  * @dev: only holders of a reference may use it afterwards, and never its @ib
  *
- * On return no IA refers to anything of the RDMA device (A10).  Takes
+ * On return no IA refers to anything of the RDMA device (A10).  Kills processes
+ * that hold the device for longer than PAGER_LIMIT by not bringing a page.  Takes
  * devices_lock and @dev->ias_lock; may sleep.
  */
 void kdapl_device_remove(struct kdapl_device *dev)
@@ -461,6 +521,7 @@ void kdapl_device_remove(struct kdapl_device *dev)
 	dev->gone = true;
 	spin_unlock_irq(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
+	wait_for_pagers(dev);
 	release_ias(dev);
 	kdapl_device_put(dev);
 }

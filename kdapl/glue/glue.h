@@ -348,15 +348,25 @@ struct kdapl_mr_ops {
 };
 
 /**
+ * struct kdapl_pager - a process that may wait for its own pager while it holds a device
+ * @entry: in kdapl_device.pagers
+ * @task: its thread
+ */
+struct kdapl_pager {
+	struct list_head entry;
+	struct task_struct *task;
+};
+
+/**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
  * @ref: one for each open IA, one until kdapl_device_remove()
  * @entry: in the registry (glue/device.c)
- * @ias_lock: @ias, @removing, and who sets @gone; interrupts off.  Asynchronous
+ * @ias_lock: @ias, @pagers, @removing, and who sets @gone; interrupts off.  Asynchronous
  *	      events reach the IAs with it held
  * @ias: open IAs (kdapl_ia.on_dev)
  * @removing: the entry of @ias for which kdapl_ia_removed() is running, or NULL
- * @removing_wait: woken when @removing changes
+ * @removing_wait: woken when @removing changes, and when @pagers is empty again
  * @ib: the RDMA device, not to be used any more once @gone
  * @port: number of the port
  * @attrs: the device's limits as the kernel reports them
@@ -377,6 +387,8 @@ struct kdapl_mr_ops {
  *	     it has none there or the namespace may not use the device; may
  *	     sleep
  * @async: brings port and device events
+ * @pagers: processes whose memory the driver pins just now (struct kdapl_pager), under
+ *	    @ias_lock
  * @gone: the device is being removed or was: @ib must not be used any more
  */
 struct kdapl_device {
@@ -404,6 +416,7 @@ struct kdapl_device {
 	int (*address)(struct kdapl_device *dev, struct net *net,
 		       struct sockaddr_storage *addr);
 	struct ib_event_handler async;
+	struct list_head pagers;
 	bool gone;
 };
 
@@ -430,6 +443,8 @@ int kdapl_device_for_each(struct net *net,
 			  void *arg);
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev);
+int kdapl_device_begin_paging(struct kdapl_device *dev, struct kdapl_pager *pager);
+void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager);
 void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void (*fn)(struct list_head *on_dev, void *arg),
 			   void *arg);

@@ -312,14 +312,14 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 		.wr.opcode = IB_WR_REG_MR,
 		.access = access,
 	};
-	int shift, attempt, ret = 0;
+	int shift, attempt, ret = -ENODEV;
 
 	shift = kdapl_mr_shift(zone->dev, pages->sg.sgt.sgl, pages->sg.sgt.nents,
 			       pages->start, zone->dev->max_frmr_pages);
 	if (shift < 0)
 		return ERR_PTR(shift);
 
-	for (attempt = 0; attempt < 2; attempt++) {
+	for (attempt = 0; attempt < 2 && !READ_ONCE(zone->dev->gone); attempt++) {
 		wr.mr = mr_of_pages(zone, pages, shift);
 		if (IS_ERR(wr.mr))
 			return wr.mr;
@@ -418,8 +418,12 @@ static int reg_by_driver(struct kdapl_ib_region *reg,
 	/* Drivers use current->mm without a check. */
 	if (!kdapl_user_range(init->start, init->length))
 		return -EFAULT;
+	ret = kdapl_device_begin_paging(dev, &pager);
+	if (ret)
+		return ret;
 	reg->mr = ib_reg_user_mr(reg->zone->pd, init->start, init->length,
 				 init->start, access);
+	kdapl_device_end_paging(dev, &pager);
 	if (IS_ERR(reg->mr))
 		return kdapl_refused("mr_reg_user", PTR_ERR(reg->mr));
 	ret = kdapl_pages_map(init->pages, reg->zone->dev->ib);

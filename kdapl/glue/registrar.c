@@ -20,6 +20,8 @@
 
 /* A device that has not executed a request by then counts as failed. */
 #define REGISTRAR_TIMEOUT	(10 * HZ)
+/* How often a wait looks whether the device is being removed. */
+#define REGISTRAR_STEP		(HZ / 2)
 /* One request is posted at a time; some devices want more room than that. */
 #define REGISTRAR_DEPTH		4
 
@@ -176,9 +178,13 @@ static int registrar_open(struct kdapl_registrar *registrar)
 	return ret;
 }
 
-/* Sleeps until the CQ has a completion, and takes it.  Never spins (facts 0). */
+/*
+ * Sleeps until the CQ has a completion, and takes it.  Never spins (facts 0).  A device
+ * that is being removed gets no more than a step: its removal waits for us.
+ */
 static int registrar_wait(struct kdapl_registrar *registrar, struct ib_wc *wc)
 {
+	unsigned long until = jiffies + REGISTRAR_TIMEOUT;
 	int ret;
 
 	/*
@@ -187,9 +193,10 @@ static int registrar_wait(struct kdapl_registrar *registrar, struct ib_wc *wc)
 	 */
 	while (!(ret = ib_poll_cq(registrar->cq.ib, 1, wc)))
 		if (!wait_for_completion_timeout(&registrar->completed,
-						 REGISTRAR_TIMEOUT))
-			return kdapl_refused("registrar_timeout",
-						 -ETIMEDOUT);
+						 REGISTRAR_STEP) &&
+		    (READ_ONCE(registrar->dev->gone) ||
+		     time_after(jiffies, until)))
+			return kdapl_refused("registrar_timeout", -ETIMEDOUT);
 	return ret < 0 ? kdapl_refused("registrar_poll", ret) : 0;
 }
 

@@ -45,7 +45,7 @@ enum {
 
 enum role {
 	SERVER, CLIENT, SERVER_NO_ANSWER, WITHHOLDS, DRAINS, HELD_UP,
-	CLOSED_UNDER, REMOVER
+	HOLDS_DRIVER, CLOSED_UNDER, REMOVER
 };
 
 struct peer {
@@ -376,8 +376,56 @@ static void *registers(void *unused)
 	return unused;
 }
 
+/* Registers again and again, until that does not return. */
+static void *registers_again(void *unused)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = held.memory };
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+
+	for (;;)
+		if (!dat_lmr_create(held.ia, DAT_MEM_TYPE_VIRTUAL, region,
+				    held_pages * PAGE, held.pz,
+				    DAT_MEM_PRIV_ALL_FLAG, &lmr, &context, NULL,
+				    NULL, NULL))
+			dat_lmr_free(lmr);
+	return unused;
+}
+
+/*
+ * The last page comes while kdapl pins the memory, goes again, and does not come while
+ * the driver does.  Which of the two it is tells the number of pages that are pinned.
+ */
+static void answer_but_the_driver(int fd, uint8_t *page)
+{
+	static uint8_t zero[PAGE] __attribute__((aligned(PAGE)));
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)page, .src = (uintptr_t)zero, .len = PAGE,
+	};
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	unsigned long long pins = proc_pins();
+	double end = check_now() + 3;
+	struct uffd_msg msg;
+	pthread_t thread;
+
+	need(!pthread_create(&thread, NULL, registers_again, NULL), "a thread");
+	while (check_now() < end) {
+		if (!poll(&pfd, 1, 0)) {
+			madvise(page, PAGE, MADV_DONTNEED);
+			continue;
+		}
+		if (read(fd, &msg, sizeof(msg)) != sizeof(msg))
+			continue;
+		if (proc_pins() - pins > held_pages)
+			return;
+		copy.copy = 0;
+		need(!ioctl(fd, UFFDIO_COPY, &copy) || errno == EEXIST, "a page");
+	}
+	/* Before 6.3 a driver does not wait: its registrations fail, again and again. */
+}
+
 /* One thread in a registration whose last page does not come. */
-static void hold_up(void)
+static void hold_up(bool driver)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = {
@@ -394,9 +442,13 @@ static void hold_up(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	need(held.memory != MAP_FAILED, "mmap");
 	range.range.start = (uintptr_t)held.memory + (held_pages - 1) * PAGE;
-	fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC | (driver ? O_NONBLOCK : 0));
 	need(fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
 	     !ioctl(fd, UFFDIO_REGISTER, &range), "userfaultfd");
+	if (driver) {
+		answer_but_the_driver(fd, held.memory + (held_pages - 1) * PAGE);
+		return;
+	}
 	need(!pthread_create(&thread, NULL, registers, NULL), "a thread");
 	need(read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
 	     msg.event == UFFD_EVENT_PAGEFAULT, "a fault");
@@ -406,11 +458,13 @@ static void hold_up(void)
 static void pager(enum role role)
 {
 	open_all(ia_b);
-	hold_up();
+	hold_up(role == HOLDS_DRIVER);
 	if (role == CLOSED_UNDER)
 		close_all();
-	open_all(ia_b);
-	close_all();
+	if (role != HOLDS_DRIVER) {
+		open_all(ia_b);
+		close_all();
+	}
 	tell(PENDING);
 	pause();
 }
@@ -439,7 +493,7 @@ static void child(enum role role)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (role == REMOVER)
 		remover();
-	else if (role == HELD_UP || role == CLOSED_UNDER)
+	else if (role == HELD_UP || role == HOLDS_DRIVER || role == CLOSED_UNDER)
 		pager(role);
 	else
 		connection(role);
@@ -749,6 +803,19 @@ static void removed_under(void)
 	in_traffic(1);
 }
 
+/* The driver waits, or fails for ever; the process may be killed for it. */
+static void removed_under_the_driver(void)
+{
+	start_held_up(LARGE, HOLDS_DRIVER);
+	start(&peers[0], REMOVER);
+	CHECK(gets_to(&peers[0], REMOVED));
+	dies(&peers[2]);
+	was_killed(&peers[2]);
+	CHECK(gets_to(&peers[0], ENDED));
+	after();
+	in_traffic(0);
+}
+
 static const struct check_case cases[] = {
 	{ "F17 I19 D50 L3 mt:M25 the client is killed in traffic", client_in_traffic },
 	{ "F17 I19 D50 L3 mt:M25 the server is killed in traffic", server_in_traffic },
@@ -765,6 +832,8 @@ static const struct check_case cases[] = {
 	  closed_under },
 	{ "E71 I19 A10 a pager holds a registration up: its device goes",
 	  removed_under },
+	{ "E71 I19 A10 mt:M25 a pager holds the driver up: its device goes",
+	  removed_under_the_driver },
 };
 
 int main(int argc, char **argv)
