@@ -96,26 +96,40 @@ static DAT_COUNT iov_segments(int n)
 	return clamp(n, 0, KDAPL_MAX_SGE);
 }
 
-static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev)
+/* What an IA needs itself: it, and its asynchronous EVD. */
+#define OWN_OBJECTS	2
+
+/* Of @n that the device has, as many as the opener may have besides @others. */
+static DAT_COUNT objects(const struct kdapl_space *space, int n, u32 others)
+{
+	u32 most = space->max_objects;
+
+	return min_t(u32, as_count(n), most - min(most, others));
+}
+
+static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
+			const struct kdapl_space *space)
 {
 	const struct ib_device_attr *ib = &dev->attrs;
 
-	attr->max_eps = as_count(ib->max_qp);
+	attr->max_eps = objects(space, ib->max_qp, OWN_OBJECTS);
 	attr->max_dto_per_ep = kdapl_ep_max_dtos(dev);
 	attr->max_rdma_read_per_ep_in = rd_atomic(ib->max_qp_rd_atom);
 	attr->max_rdma_read_per_ep_out = rd_atomic(ib->max_qp_init_rd_atom);
-	attr->max_evds = as_count(ib->max_cq);
+	attr->max_evds = objects(space, ib->max_cq, OWN_OBJECTS);
 	attr->max_evd_qlen = as_count(ib->max_cqe);
 	attr->max_iov_segments_per_dto = iov_segments(min(ib->max_send_sge,
 							  ib->max_recv_sge));
-	attr->max_lmrs = as_count(ib->max_mr);
+	/* They need a PZ. */
+	attr->max_lmrs = objects(space, ib->max_mr, OWN_OBJECTS + 1);
 	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
 	attr->max_lmr_virtual_address = U64_MAX;
-	attr->max_pzs = as_count(ib->max_pd);
+	attr->max_pzs = objects(space, ib->max_pd, OWN_OBJECTS);
 	attr->max_message_size = dev->max_msg_sz;
 	attr->max_rdma_size = dev->max_msg_sz;
 	/* Each has two memory regions, which take turns (A6). */
-	attr->max_rmrs = as_count(ib->max_mr) / 2;
+	attr->max_rmrs = min(objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
+			     space->max_rmrs);
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_iov_segments_per_rdma_read =
 		ib->max_sge_rd > 0 ? iov_segments(ib->max_sge_rd) :
@@ -143,8 +157,7 @@ static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 	attr->firmware_version_major = upper_32_bits(dev->attrs.fw_ver);
 	attr->firmware_version_minor = dev->attrs.fw_ver >> 16 & 0xffff;
 	attr->ia_address_ptr = (struct sockaddr *)&ia->addr;
-	fill_limits(attr, dev);
-	attr->max_rmrs = min(attr->max_rmrs, ia->obj.space->max_rmrs);
+	fill_limits(attr, dev, ia->obj.space);
 }
 
 /* What is the same for every IA; max_private_data_size: facts 3. */
