@@ -61,6 +61,7 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 				     ep->attr.max_rdma_read_iov,
 				     ep->attr.max_rdma_write_iov),
 		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
+		.user = conn->ia->obj.space->user,
 	};
 	int ret;
 

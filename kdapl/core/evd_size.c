@@ -176,6 +176,7 @@ static int cq_create(struct kdapl_evd *evd, u32 entries)
 	evd->cq.dev = evd->obj.ia->dev;
 	evd->cq.handler = evd_cq_handler;
 	evd->cq.error = evd_cq_error;
+	evd->cq.user = evd->obj.space->user;
 	return evd->cq.dev->qp->cq_create(&evd->cq, entries);
 }
 

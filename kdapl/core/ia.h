@@ -35,6 +35,7 @@
  * @own_async: the open made @async_evd
  * @fatal: breaks the EPs after the device reported a fatal error
  * @on_dev: entry in kdapl_device.ias
+ * @charge: for an open device, to the process that opened it; under @teardown_lock
  * @addr: address of the port when it was opened
  * @name: registry name when it was opened
  * @linger: CM ids that still owe their peer a disconnect (core/conn.c)
@@ -57,6 +58,7 @@ struct kdapl_ia {
 	bool own_async;
 	struct work_struct fatal;
 	struct list_head on_dev;
+	struct kdapl_charge charge;
 	struct sockaddr_storage addr;
 	struct list_head linger;
 	spinlock_t linger_lock;

@@ -148,6 +148,33 @@ static void ia_drop_async(struct kdapl_ia *ia)
 }
 
 /*
+ * An open adapter counts as an open device in the opener's rdma cgroup.  @ia is attached
+ * to its device, whose removal waits for the section, and gives the charge back.
+ */
+static DAT_RETURN ia_charge(struct kdapl_ia *ia)
+{
+	int idx, ret = -ENODEV;
+
+	if (!ia->obj.space->user)
+		return DAT_SUCCESS;
+	idx = srcu_read_lock(&ia->srcu);
+	if (!READ_ONCE(ia->removed))
+		ret = kdapl_charge_object(&ia->charge, ia->dev->ib,
+					  RDMACG_RESOURCE_HCA_HANDLE);
+	srcu_read_unlock(&ia->srcu, idx);
+	if (ret == -ENODEV)
+		return NOT_REGISTERED;
+	return ret ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
+}
+
+/* Idempotent.  The device is there, or @ia has no charge any more. */
+static void ia_uncharge(struct kdapl_ia *ia)
+{
+	lockdep_assert_held(&ia->teardown_lock);
+	kdapl_uncharge_object(&ia->charge, ia->dev->ib, RDMACG_RESOURCE_HCA_HANDLE);
+}
+
+/*
  * Ends everything that was made on @ia, and detaches @ia from its device.  @ia is
  * closing, so that no operation begins any more; those that have are waited for.
  */
@@ -168,6 +195,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 			kdapl_conn_linger_flush(ia);
 	}
 	ia_drop_async(ia);
+	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 	kdapl_device_detach(ia->dev, &ia->on_dev);
 }
@@ -195,6 +223,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 		if (teardown_order[i] == KDAPL_EP)
 			kdapl_conn_linger_flush(ia);
 	}
+	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 
 	kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
@@ -394,6 +423,9 @@ static DAT_RETURN ia_open_on(struct kdapl_space *space, struct kdapl_device *dev
 		goto err_async;
 	if (!kdapl_device_attach(dev, &ia->on_dev))
 		goto err_async;
+	ret = ia_charge(ia);
+	if (ret)
+		goto err_detach;
 
 	*handle = kdapl_handle(&ia->obj);
 	if (!given)
@@ -402,6 +434,8 @@ static DAT_RETURN ia_open_on(struct kdapl_space *space, struct kdapl_device *dev
 	ia_open_done(ia, given);
 	return DAT_SUCCESS;
 
+err_detach:
+	kdapl_device_detach(dev, &ia->on_dev);
 err_async:
 	ia_drop_async(ia);
 err_abort:

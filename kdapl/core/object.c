@@ -13,11 +13,12 @@
 #include "object.h"
 #include "core.h"
 #include "ia.h"
+#include "user.h"
 #include "../trace.h"
 
 /* A program opens one for each port that it uses, rarely more. */
 #define USER_MAX_IAS	64
-/* Each is two memory regions that the process is not charged for. */
+/* Each is two memory regions, whose tables no limit of a process counts. */
 #define USER_MAX_RMRS	1024
 
 static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
@@ -52,13 +53,14 @@ static struct kdapl_slots *slots_alloc(struct kdapl_space *space, u32 nr_chunks)
  * kdapl_space_init - make an empty space
  * @space: to initialise
  * @net: the opener's network namespace; a reference is taken
- * @user: it belongs to a process
+ * @owner: the user whose process it belongs to, whose reference it takes over on
+ *	   success; NULL for kernel consumers
  * @max_objects: how many objects it may hold at once
  *
  * May sleep.  Return: 0; -ENOMEM.
  */
-int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
-		     u32 max_objects)
+int kdapl_space_init(struct kdapl_space *space, struct net *net,
+		     struct kdapl_user *owner, u32 max_objects)
 {
 	struct kdapl_slots *slots = slots_alloc(space, 0);
 
@@ -71,10 +73,11 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net, bool user,
 	INIT_LIST_HEAD(&space->ias);
 	mutex_init(&space->ia_lock);
 	space->net = get_net(net);
-	space->user = user;
+	space->owner = owner;
+	space->user = owner;
 	space->max_objects = min_t(u32, max_objects, BIT(KDAPL_INDEX_BITS) - 1);
-	space->max_ias = user ? USER_MAX_IAS : INT_MAX;
-	space->max_rmrs = user ? USER_MAX_RMRS : INT_MAX;
+	space->max_ias = owner ? USER_MAX_IAS : INT_MAX;
+	space->max_rmrs = owner ? USER_MAX_RMRS : INT_MAX;
 	return 0;
 }
 
@@ -96,6 +99,8 @@ void kdapl_space_destroy(struct kdapl_space *space)
 	kvfree(slots);
 	mutex_destroy(&space->growing);
 	put_net(space->net);
+	if (space->owner)
+		kdapl_user_put(space->owner);
 }
 
 /* Puts free slots behind those that have been free for longer. */
@@ -148,6 +153,25 @@ static int space_grow(struct kdapl_space *space)
 	return 0;
 }
 
+/* May there be one object more?  Undone by space_uncount(). */
+static bool space_count(struct kdapl_space *space)
+{
+	lockdep_assert_held(&space->lock);
+	if (space->nr_objects >= space->max_objects ||
+	    (space->owner && !kdapl_user_take(space->owner)))
+		return false;
+	space->nr_objects++;
+	return true;
+}
+
+static void space_uncount(struct kdapl_space *space)
+{
+	lockdep_assert_held(&space->lock);
+	space->nr_objects--;
+	if (space->owner)
+		kdapl_user_give(space->owner);
+}
+
 /* The slot that has been free for the longest time, or NULL. */
 static struct kdapl_slot *slot_take_free(struct kdapl_space *space, u32 *index)
 {
@@ -171,11 +195,12 @@ static int slot_reserve(struct kdapl_space *space, u32 *index,
 	do {
 		spin_lock_irq(&space->lock);
 		*slot = NULL;
-		if (space->nr_objects >= space->max_objects)
-			ret = -ENOSPC;
-		else
+		if (space_count(space))
 			*slot = slot_take_free(space, index);
-		space->nr_objects += !!*slot;
+		else
+			ret = -ENOSPC;
+		if (!*slot && !ret)
+			space_uncount(space);
 		spin_unlock_irq(&space->lock);
 		if (*slot || ret)
 			break;
@@ -194,7 +219,7 @@ static void slot_return(struct kdapl_object *obj)
 	unsigned long flags;
 
 	spin_lock_irqsave(&space->lock, flags);
-	space->nr_objects--;
+	space_uncount(space);
 	slot = slot_at(space_slots(space), index);
 	if (slot->generation < KDAPL_GENERATION_MAX) {
 		slot->generation++;

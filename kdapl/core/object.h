@@ -42,6 +42,7 @@
 #include "ret.h"
 
 struct kdapl_ia;
+struct kdapl_user;
 
 /* Also the type field of a handle, hence never 0: E5 reserves 0, 1 and 2. */
 enum kdapl_type {
@@ -100,6 +101,7 @@ struct kdapl_slots {
  *			   is used next, so that a dead handle stays wrong for long
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
+ * @owner: who opened it, and has a limit for all his spaces; NULL for the kernel
  * @nr_live: objects whose memory is not released yet
  * @nr_ias, @max_ias: open IAs; each has memory for each processor that no limit
  *		      of a process counts
@@ -117,6 +119,7 @@ struct kdapl_space {
 	u32 last_free;
 	u32 nr_objects;
 	u32 max_objects;
+	struct kdapl_user *owner;
 	atomic_t nr_live;
 	atomic_t nr_ias;
 	int max_ias;

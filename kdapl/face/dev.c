@@ -18,11 +18,16 @@
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include "dev_ring.h"
+#include "../core/user.h"
 #include "../glue/glue.h"
 
 static unsigned int max_objects = 65536;
 module_param(max_objects, uint, 0444);
 MODULE_PARM_DESC(max_objects, "DAT objects that one open file of /dev/kdapl may have");
+
+static unsigned int max_user_objects = 262144;
+module_param(max_user_objects, uint, 0444);
+MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user may have");
 
 LIST_HEAD(kdapl_dev_files);
 DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files */
@@ -314,6 +319,7 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file;
+	struct kdapl_user *user;
 	int ret;
 
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
@@ -322,18 +328,26 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	xa_init(&file->rings);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1);
 	file->pid = task_tgid_nr(current);
-	ret = kdapl_space_init(&file->space, current->nsproxy->net_ns, true,
+	ret = -ENOMEM;
+	user = kdapl_user_get(current_uid(), max_user_objects);
+	if (!user)
+		goto err_file;
+	ret = kdapl_space_init(&file->space, current->nsproxy->net_ns, user,
 			       max_objects);
-	if (ret) {
-		kfree(file);
-		return ret;
-	}
+	if (ret)
+		goto err_user;
 	filp->private_data = file;
 
 	mutex_lock(&kdapl_dev_files_lock);
 	list_add_tail(&file->entry, &kdapl_dev_files);
 	mutex_unlock(&kdapl_dev_files_lock);
 	return nonseekable_open(inode, filp);
+
+err_user:
+	kdapl_user_put(user);
+err_file:
+	kfree(file);
+	return ret;
 }
 
 /* No call runs and nothing is mapped any more: both would hold the file. */

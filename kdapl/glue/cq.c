@@ -20,6 +20,9 @@
 #include "cq.h"
 #include "refused.h"
 
+/* What a completion takes in the memory of a driver, about. */
+#define CQE_BYTES	64
+
 /* Counts CQs, to spread them over the completion vectors of their devices. */
 static atomic_t last_vector = ATOMIC_INIT(0);
 
@@ -48,10 +51,17 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 			       max(ib->num_comp_vectors, 1),
 	};
 	struct ib_cq *new;
+	int ret;
 
+	cq->charge = (struct kdapl_charge) {};
+	ret = cq->user ? kdapl_charge_queue(&cq->charge, ib, (u64)cqe * CQE_BYTES) : 0;
+	if (ret)
+		return ret;
 	new = ib_create_cq(ib, cq_completed, cq_event, cq, &attr);
-	if (IS_ERR(new))
+	if (IS_ERR(new)) {
+		kdapl_uncharge_queue(&cq->charge, ib);
 		return kdapl_refused("cq_create", PTR_ERR(new));
+	}
 
 	cq->size = new->cqe;
 	cq->armed = false;
@@ -60,14 +70,29 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-/* kdapl_qp_ops.cq_resize */
+/*
+ * kdapl_qp_ops.cq_resize.  The caller, who need not be the process that had the CQ
+ * made, pays for the new size before what was paid for the old one is given back: the
+ * driver has both for a moment.
+ */
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
-	int ret;
+	struct kdapl_charge charge = {};
+	int ret = 0;
 
-	ret = ib_resize_cq(cq->ib, cqe);
+	if (cq->user)
+		ret = kdapl_charge_pages(&charge, DIV_ROUND_UP_ULL((u64)cqe * CQE_BYTES,
+								   PAGE_SIZE));
 	if (ret)
-		return kdapl_refused("cq_resize", ret);
+		return ret;
+	ret = kdapl_refused("cq_resize", ib_resize_cq(cq->ib, cqe));
+	if (ret) {
+		kdapl_uncharge_pages(&charge);
+		return ret;
+	}
+	kdapl_uncharge_pages(&cq->charge);
+	cq->charge.mm = charge.mm;
+	cq->charge.pages = charge.pages;
 	cq->size = cq->ib->cqe;
 	return 0;
 }
@@ -146,4 +171,5 @@ void kdapl_cq_destroy(struct kdapl_cq *cq)
 		tasklet_barrier();
 	ib_destroy_cq(cq->ib);
 	cq->ib = NULL;
+	kdapl_uncharge_queue(&cq->charge, cq->dev->ib);
 }

@@ -25,6 +25,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <dat/kdat.h>
+#include "charge.h"
 
 struct kdapl_device;
 struct kdapl_conn;
@@ -54,6 +55,8 @@ struct kdapl_sp;
  *	   as @handler; may be NULL
  * @armed: the CQ was armed at least once, so a handler may have been started
  *	   that cq_destroy has to wait for
+ * @user: made for a process, which is charged
+ * @charge: of the process that had it made, or made larger
  */
 struct kdapl_cq {
 	struct kdapl_device *dev;
@@ -62,6 +65,8 @@ struct kdapl_cq {
 	void (*handler)(struct kdapl_cq *cq);
 	void (*error)(struct kdapl_cq *cq);
 	bool armed;
+	bool user;
+	struct kdapl_charge charge;
 };
 
 /**
@@ -71,12 +76,14 @@ struct kdapl_cq {
  * @num: the queue pair number, which the CM tells the peer
  * @event: called with an event of the device about this queue pair (E70), in
  *	   any context; may only schedule; may be NULL
+ * @charge: of the process that had it made
  */
 struct kdapl_qp {
 	struct kdapl_device *dev;
 	struct ib_qp *ib;
 	u32 num;
 	void (*event)(struct kdapl_qp *qp, enum ib_event_type event);
+	struct kdapl_charge charge;
 };
 
 /**
@@ -88,6 +95,7 @@ struct kdapl_qp {
  * @max_recv_wr: receives in the receive queue at once
  * @max_send_sge: segments of a request, at least 1
  * @max_recv_sge: segments of a receive, at least 1
+ * @user: made for the calling process, which is charged
  */
 struct kdapl_qp_init {
 	struct ib_pd *pd;
@@ -97,20 +105,22 @@ struct kdapl_qp_init {
 	u32 max_recv_wr;
 	u32 max_send_sge;
 	u32 max_recv_sge;
+	bool user;
 };
 
 /**
  * struct kdapl_qp_ops - operations on completion queues and queue pairs
- * @cq_create: make the CQ of a struct kdapl_cq whose @dev and @handler
+ * @cq_create: make the CQ of a struct kdapl_cq whose @dev, @handler and @user
  *	       are set, for at least @cqe completions; fills @ib and @size.
  *	       The caller is in the IA's section.  0; -EINVAL for a size that
- *	       the device cannot have; -ENOMEM; any other errno of the
- *	       device's
+ *	       the device cannot have; -EAGAIN: the process may have no more
+ *	       objects; -ENOMEM: no memory, or more than it may lock; any other
+ *	       errno of the device's
  * @cq_resize: give a CQ room for at least @cqe completions while it is
  *	       in use; what it holds stays in it.  Sets @size.  The caller is
  *	       in the IA's section.  0; -EOPNOTSUPP where the device cannot;
  *	       -EINVAL for a size that the device cannot have or that is too
- *	       small for what the CQ holds; -ENOMEM
+ *	       small for what the CQ holds; -ENOMEM as in cq_create
  * @cq_arm: have @handler called for the next completion, or with
  *	    @solicited only for the next one that is solicited or an error.
  *	    Any context. 0: armed; above 0: armed, but the CQ already holds
@@ -121,7 +131,8 @@ struct kdapl_qp_init {
  *	when this returns (A10)
  * @create: make a queue pair.  On return it is in INIT, where receives
  *	    can be posted to it, and @num is set.  The caller is in the IA's
- *	    section. 0, or an errno of the device's
+ *	    section.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of
+ *	    the device's
  * @move: take a queue pair to @state, RTR or RTS, with what the
  *	  handshake of @id has found out; @rd_atomic_in and @rd_atomic_out
  *	  are the RDMA reads that either side may have outstanding.  -ENODEV:
@@ -287,9 +298,11 @@ struct kdapl_bind_wr {
 
 /**
  * struct kdapl_mr_ops - operations on zones, memory regions and windows
- * @zone_create: make a protection domain and the registrar that registers
- *		 memory in it (A6).  The caller is in the IA's section.  The
- *		 zone, or an error pointer: -ENOMEM, or what the device says
+ * @zone_create: make a protection domain.  With @user it is made for the calling
+ *		 process, which is charged for it; and who has something made in
+ *		 it is charged for that.  The caller is in the IA's section.  The
+ *		 zone, or an error pointer: -EAGAIN: the process may have no more
+ *		 objects; -ENOMEM; or what the device says
  * @zone_destroy: undo zone_create; no region, window or queue pair is left in
  *		  the zone
  * @zone_pd: the protection domain, for queue pairs.  Any context
@@ -328,7 +341,7 @@ struct kdapl_bind_wr {
  * @window_bound: the work requests of window_bind have completed.  Any context
  */
 struct kdapl_mr_ops {
-	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev);
+	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev, bool user);
 	void (*zone_destroy)(struct kdapl_zone *zone);
 	struct ib_pd *(*zone_pd)(struct kdapl_zone *zone);
 	int (*pin)(struct kdapl_device *dev, struct kdapl_region_init *init);

@@ -26,6 +26,7 @@
  * @zone: the zone it is registered in
  * @mr: the verbs object
  * @pages: the pages under it, with a reference
+ * @charge: for @mr
  * @by_driver: the driver made @mr, and has pinned the pages itself as well
  */
 struct kdapl_ib_region {
@@ -33,6 +34,7 @@ struct kdapl_ib_region {
 	struct kdapl_zone *zone;
 	struct ib_mr *mr;
 	struct kdapl_pages *pages;
+	struct kdapl_charge charge;
 	bool by_driver;
 };
 
@@ -86,8 +88,35 @@ void kdapl_mr_keys_used(u32 key)
  * Zones
  */
 
+/**
+ * kdapl_mr_charge - an MR, or what stands for one, is made in a zone
+ * @zone: zone
+ * @charge: nothing yet
+ *
+ * The calling process is charged if the zone belongs to one.  May sleep.
+ *
+ * Return: 0; -EAGAIN: the process may have no more objects; -ENOMEM.
+ */
+int kdapl_mr_charge(struct kdapl_zone *zone, struct kdapl_charge *charge)
+{
+	return zone->user ? kdapl_charge_object(charge, zone->dev->ib,
+						RDMACG_RESOURCE_HCA_OBJECT) : 0;
+}
+
+/**
+ * kdapl_mr_uncharge - undo kdapl_mr_charge()
+ * @zone: as charged
+ * @charge: as charged, or nothing
+ *
+ * Any process; may sleep.
+ */
+void kdapl_mr_uncharge(struct kdapl_zone *zone, struct kdapl_charge *charge)
+{
+	kdapl_uncharge_object(charge, zone->dev->ib, RDMACG_RESOURCE_HCA_OBJECT);
+}
+
 /* kdapl_mr_ops.zone_create */
-static struct kdapl_zone *zone_create(struct kdapl_device *dev)
+static struct kdapl_zone *zone_create(struct kdapl_device *dev, bool user)
 {
 	struct kdapl_zone *zone;
 	int ret;
@@ -96,18 +125,20 @@ static struct kdapl_zone *zone_create(struct kdapl_device *dev)
 	if (!zone)
 		return ERR_PTR(-ENOMEM);
 	zone->dev = dev;
+	zone->user = user;
+	ret = kdapl_mr_charge(zone, &zone->charge);
+	if (ret)
+		goto free;
 	zone->pd = ib_alloc_pd(dev->ib, 0);
 	if (IS_ERR(zone->pd)) {
 		ret = kdapl_refused("pd_alloc", PTR_ERR(zone->pd));
-		goto free;
+		goto uncharge;
 	}
-	ret = kdapl_registrar_init(&zone->registrar, dev, zone->pd);
-	if (ret)
-		goto dealloc;
+	kdapl_registrar_init(&zone->registrar, dev, zone->pd, user);
 	return zone;
 
-dealloc:
-	ib_dealloc_pd(zone->pd);
+uncharge:
+	kdapl_mr_uncharge(zone, &zone->charge);
 free:
 	kfree(zone);
 	return ERR_PTR(ret);
@@ -118,6 +149,7 @@ static void zone_destroy(struct kdapl_zone *zone)
 {
 	kdapl_registrar_destroy(&zone->registrar);
 	ib_dealloc_pd(zone->pd);
+	kdapl_mr_uncharge(zone, &zone->charge);
 	kfree(zone);
 }
 
@@ -382,9 +414,7 @@ static bool driver_registers(const struct kdapl_device *dev, u64 start,
 
 /*
  * kdapl_mr_ops.pin.  What the driver registers it pins by itself; windows upon
- * that memory need our own pin as well.  The process is charged for both,
- * because the two need not be the same pages if it changes its mappings in
- * between.
+ * that memory need our own pin as well.
  */
 static int region_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
 {
@@ -413,6 +443,8 @@ static int reg_pages(struct kdapl_ib_region *reg, struct kdapl_pages *pages,
 static int reg_by_driver(struct kdapl_ib_region *reg,
 			 const struct kdapl_region_init *init, int access)
 {
+	struct kdapl_device *dev = reg->zone->dev;
+	struct kdapl_pager pager;
 	int ret;
 
 	/* Drivers use current->mm without a check. */
@@ -441,6 +473,12 @@ static int reg_user(struct kdapl_ib_region *reg,
 	int ret;
 
 	if (driver_registers(reg->zone->dev, init->start, init->length)) {
+		/*
+		 * The driver charges the process for the pages that it pins, and
+		 * these are the same, unless the process changes its mappings in
+		 * between: then it has twice the pages that it pays for.
+		 */
+		kdapl_uncharge_pages(&init->pages->charge);
 		ret = reg_by_driver(reg, init, access);
 		/*
 		 * Before 6.3 drivers pin memory as if they were to write it,
@@ -449,6 +487,9 @@ static int reg_user(struct kdapl_ib_region *reg,
 		 * still work.
 		 */
 		if (ret != -EFAULT || access_writes(access))
+			return ret;
+		ret = kdapl_pages_charge(init->pages);
+		if (ret)
 			return ret;
 	}
 	return reg_pages(reg, init->pages, access);
@@ -508,6 +549,9 @@ static struct kdapl_region *region_reg(struct kdapl_zone *zone,
 	if (!reg)
 		goto put;
 	reg->zone = zone;
+	ret = kdapl_mr_charge(zone, &reg->charge);
+	if (ret)
+		goto free;
 	/*
 	 * Verbs refuse remote write without local write.  That the consumer did
 	 * not ask for local write is kept by the check of its posts (mt:T30).
@@ -522,10 +566,12 @@ static struct kdapl_region *region_reg(struct kdapl_zone *zone,
 	else
 		ret = reg_kernel(reg, init, access);
 	if (ret)
-		goto free;
+		goto uncharge;
 	region_fill(reg, init, access);
 	return &reg->region;
 
+uncharge:
+	kdapl_mr_uncharge(zone, &reg->charge);
 free:
 	kfree(reg);
 put:
@@ -552,6 +598,7 @@ static void region_dereg(struct kdapl_region *region)
 	struct kdapl_ib_region *reg = ib_region_of(region);
 
 	kdapl_mr_dereg(reg->zone, reg->mr);
+	kdapl_mr_uncharge(reg->zone, &reg->charge);
 	put_pages(reg->zone, reg->pages);
 	kfree(reg);
 }

@@ -14,6 +14,8 @@
  * struct kdapl_zone - a protection domain and its registrar
  * @dev: the device it is on
  * @pd: the protection domain
+ * @user: it belongs to a process: who has something made in it is charged
+ * @charge: for @pd
  * @stuck: the device refused to give an MR back, so it may reach that memory
  *	   for as long as it lives: from then on no page of the zone is given
  *	   back
@@ -22,12 +24,16 @@
 struct kdapl_zone {
 	struct kdapl_device *dev;
 	struct ib_pd *pd;
+	bool user;
+	struct kdapl_charge charge;
 	bool stuck;
 	struct kdapl_registrar registrar;
 };
 
 int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 		   unsigned int nents, u64 start, u32 max);
+int kdapl_mr_charge(struct kdapl_zone *zone, struct kdapl_charge *charge);
+void kdapl_mr_uncharge(struct kdapl_zone *zone, struct kdapl_charge *charge);
 struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries);
 void kdapl_mr_dereg(struct kdapl_zone *zone, struct ib_mr *mr);
 int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,

@@ -7,11 +7,8 @@
  * The last kdapl_pages_put() unpins and uncharges, in whatever process it runs:
  * the owner of the pages may have exited long ago.
  */
-#include <linux/capability.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "../compat.h"
@@ -41,13 +38,6 @@ bool kdapl_user_range(u64 start, u64 length)
 	return current->mm && start <= ULONG_MAX &&
 	       length <= ULONG_MAX - start &&
 	       access_ok((void __user *)(unsigned long)start, length);
-}
-
-/* May the calling process have so many pages locked? */
-static bool may_lock(u64 pages)
-{
-	return pages <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT ||
-	       capable(CAP_IPC_LOCK);
 }
 
 /*
@@ -94,25 +84,17 @@ static int pages_append(struct kdapl_pages *pages, struct page **list,
  * Pages of a process
  */
 
-static int pages_charge(struct kdapl_pages *pages)
+/**
+ * kdapl_pages_charge - the calling process pays for its pages
+ * @pages: of it, not charged
+ *
+ * Return: 0; -ENOMEM: more than it may lock.  Given back by kdapl_pages_put(), or
+ * before that by kdapl_uncharge_pages().
+ */
+int kdapl_pages_charge(struct kdapl_pages *pages)
 {
-	unsigned long n = nr_pages(pages->start, pages->length);
-	struct mm_struct *mm = current->mm;
-
-	if (!may_lock(atomic64_add_return(n, &mm->pinned_vm))) {
-		atomic64_sub(n, &mm->pinned_vm);
-		return -ENOMEM;
-	}
-	mmgrab(mm);
-	pages->mm = mm;
-	return 0;
-}
-
-static void pages_uncharge(struct kdapl_pages *pages)
-{
-	atomic64_sub(nr_pages(pages->start, pages->length),
-		     &pages->mm->pinned_vm);
-	mmdrop(pages->mm);
+	return kdapl_charge_pages(&pages->charge,
+				  nr_pages(pages->start, pages->length));
 }
 
 static long pin_batch(unsigned long addr, unsigned long n, bool writable,
@@ -226,9 +208,10 @@ struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 	pages = pages_alloc(start, length, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
+	pages->user = true;
 	pages->writable = writable;
 
-	ret = pages_charge(pages);
+	ret = kdapl_pages_charge(pages);
 	if (ret)
 		goto free;
 	ret = pages_pin(pages, max_segment);
@@ -239,7 +222,7 @@ struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 unpin:
 	pages_unpin(pages, false);
 	sg_free_append_table(&pages->sg);
-	pages_uncharge(pages);
+	kdapl_uncharge_pages(&pages->charge);
 free:
 	kfree(pages);
 	return ERR_PTR(ret);
@@ -373,8 +356,8 @@ static int pages_mark(struct kdapl_pages *pages)
 	if (!n)
 		return 0;
 	pages->marks = kvmalloc_array(n, sizeof(*pages->marks),
-				      pages->mm ? GFP_KERNEL_ACCOUNT :
-						  GFP_KERNEL);
+				      pages->user ? GFP_KERNEL_ACCOUNT :
+						    GFP_KERNEL);
 	if (!pages->marks)
 		return -ENOMEM;
 	for_each_sgtable_dma_sg(&pages->sg.sgt, sg, i) {
@@ -488,10 +471,9 @@ void kdapl_pages_put(struct kdapl_pages *pages)
 	if (pages->ib)
 		ib_dma_unmap_sgtable_attrs(pages->ib, &pages->sg.sgt,
 					   DMA_BIDIRECTIONAL, 0);
-	if (pages->mm) {
+	if (pages->user)
 		pages_unpin(pages, pages->ib && pages->writable);
-		pages_uncharge(pages);
-	}
+	kdapl_uncharge_pages(&pages->charge);
 	kvfree(pages->marks);
 	sg_free_append_table(&pages->sg);
 	kfree(pages);

@@ -10,6 +10,7 @@
 #include <linux/refcount.h>
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
+#include "charge.h"
 
 /**
  * struct kdapl_mark - a place in the mapped list of some pages
@@ -32,7 +33,8 @@ struct kdapl_mark {
  * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is
  *	   short
  * @nr_marks: how many
- * @mm: the process that is charged, with a reference; NULL for kernel memory
+ * @user: they are pinned, and belong to a process
+ * @charge: of that process
  * @writable: the process may write them (always true for kernel memory)
  */
 struct kdapl_pages {
@@ -43,7 +45,8 @@ struct kdapl_pages {
 	struct sg_append_table sg;
 	struct kdapl_mark *marks;
 	unsigned int nr_marks;
-	struct mm_struct *mm;
+	struct kdapl_charge charge;
+	bool user;
 	bool writable;
 };
 
@@ -55,6 +58,7 @@ struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib);
 int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 		      struct scatterlist *to, unsigned int max);
+int kdapl_pages_charge(struct kdapl_pages *pages);
 void kdapl_pages_put(struct kdapl_pages *pages);
 
 #endif /* KDAPL_PIN_H */

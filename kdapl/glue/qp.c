@@ -22,6 +22,10 @@
 #define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		   IB_ACCESS_REMOTE_READ)
 
+/* What a work request takes in the memory of a driver, about: itself and a segment. */
+#define WQE_BYTES	64
+#define SGE_BYTES	16
+
 static void qp_event(struct ib_event *event, void *context)
 {
 	struct kdapl_qp *qp = context;
@@ -49,6 +53,13 @@ static void qp_destroy(struct kdapl_qp *qp)
 {
 	kdapl_refused("qp_destroy", ib_destroy_qp(qp->ib));
 	qp->ib = NULL;
+	kdapl_uncharge_queue(&qp->charge, qp->dev->ib);
+}
+
+static u64 qp_bytes(const struct kdapl_qp_init *init)
+{
+	return (u64)init->max_send_wr * (WQE_BYTES + SGE_BYTES * init->max_send_sge) +
+	       (u64)init->max_recv_wr * (WQE_BYTES + SGE_BYTES * init->max_recv_sge);
 }
 
 static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
@@ -70,9 +81,15 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	struct ib_qp *new;
 	int ret;
 
+	ret = init->user ? kdapl_charge_queue(&qp->charge, qp->dev->ib,
+					      qp_bytes(init)) : 0;
+	if (ret)
+		return ret;
 	new = ib_create_qp(init->pd, &attr);
-	if (IS_ERR(new))
+	if (IS_ERR(new)) {
+		kdapl_uncharge_queue(&qp->charge, qp->dev->ib);
 		return kdapl_refused("qp_create", PTR_ERR(new));
+	}
 	qp->ib = new;
 
 	ret = qp_to_init(qp);

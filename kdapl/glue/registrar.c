@@ -7,7 +7,9 @@
  * has one of its own.  It is connected to itself, because drivers take requests
  * only in RTS, and it never sends a packet (A6).
  *
- * A registrar is trusted only as long as every request succeeds.  After any
+ * The first registration makes the queue pair: a zone in which nothing is registered
+ * costs a protection domain and no more.  A registrar is trusted only as long as every
+ * request succeeds.  After any
  * failure nobody can say what the device has executed, so the queue pair is
  * destroyed, and the next request makes a new one.
  */
@@ -149,6 +151,32 @@ static int registrar_create_qp(struct kdapl_registrar *registrar)
 	return 0;
 }
 
+static void registrar_uncharge(struct kdapl_registrar *registrar)
+{
+	kdapl_uncharge_object(&registrar->qp_charge, registrar->dev->ib,
+			      RDMACG_RESOURCE_HCA_OBJECT);
+	kdapl_uncharge_object(&registrar->cq_charge, registrar->dev->ib,
+			      RDMACG_RESOURCE_HCA_OBJECT);
+}
+
+/* Two objects.  Their few entries are not worth counting as memory. */
+static int registrar_charge(struct kdapl_registrar *registrar)
+{
+	int ret;
+
+	if (!registrar->user)
+		return 0;
+	ret = kdapl_charge_object(&registrar->cq_charge, registrar->dev->ib,
+				  RDMACG_RESOURCE_HCA_OBJECT);
+	if (ret)
+		return ret;
+	ret = kdapl_charge_object(&registrar->qp_charge, registrar->dev->ib,
+				  RDMACG_RESOURCE_HCA_OBJECT);
+	if (ret)
+		registrar_uncharge(registrar);
+	return ret;
+}
+
 static void registrar_close(struct kdapl_registrar *registrar)
 {
 	if (!registrar->qp)
@@ -156,9 +184,10 @@ static void registrar_close(struct kdapl_registrar *registrar)
 	kdapl_refused("registrar_qp_destroy", ib_destroy_qp(registrar->qp));
 	registrar->qp = NULL;
 	kdapl_cq_destroy(&registrar->cq);
+	registrar_uncharge(registrar);
 }
 
-static int registrar_open(struct kdapl_registrar *registrar)
+static int registrar_create(struct kdapl_registrar *registrar)
 {
 	int ret;
 
@@ -168,8 +197,21 @@ static int registrar_open(struct kdapl_registrar *registrar)
 	if (ret)
 		return ret;
 	ret = registrar_create_qp(registrar);
-	if (ret) {
+	if (ret)
 		kdapl_cq_destroy(&registrar->cq);
+	return ret;
+}
+
+static int registrar_open(struct kdapl_registrar *registrar)
+{
+	int ret;
+
+	ret = registrar_charge(registrar);
+	if (ret)
+		return ret;
+	ret = registrar_create(registrar);
+	if (ret) {
+		registrar_uncharge(registrar);
 		return ret;
 	}
 	ret = registrar_connect(registrar);
@@ -221,33 +263,26 @@ static int registrar_post(struct kdapl_registrar *registrar,
 }
 
 /**
- * kdapl_registrar_init - make a registrar
+ * kdapl_registrar_init - a registrar that has nothing of the device yet
  * @registrar: zeroed
- * @dev: device to make it on
+ * @dev: device to register with
  * @pd: protection domain of that device, in which it registers
+ * @user: it belongs to a process
  *
- * Caller is in the IA's section.  May sleep.
- *
- * Return: 0, to be undone by kdapl_registrar_destroy(); or what the device
- * says, -ENOMEM among others.
+ * Undone by kdapl_registrar_destroy().
  */
-int kdapl_registrar_init(struct kdapl_registrar *registrar,
-			 struct kdapl_device *dev, struct ib_pd *pd)
+void kdapl_registrar_init(struct kdapl_registrar *registrar,
+			  struct kdapl_device *dev, struct ib_pd *pd, bool user)
 {
-	int ret;
-
 	registrar->dev = dev;
 	registrar->pd = pd;
+	registrar->user = user;
 	mutex_init(&registrar->qp_lock);
 	init_completion(&registrar->completed);
-	ret = registrar_open(registrar);
-	if (ret)
-		mutex_destroy(&registrar->qp_lock);
-	return ret;
 }
 
 /**
- * kdapl_registrar_destroy - undo kdapl_registrar_init()
+ * kdapl_registrar_destroy - give back what kdapl_registrar_run() has made
  * @registrar: nobody registers with it any more
  *
  * May sleep.
@@ -265,12 +300,14 @@ void kdapl_registrar_destroy(struct kdapl_registrar *registrar)
  *
  * Returns when the device has executed @wr.  After a failure it may or may not
  * have: the caller must give the MR back.  The queue pair is gone then, and the
- * next call makes a new one.
+ * next call makes a new one, as the first call does.
  *
- * Caller is in the IA's section.  Takes @registrar->qp_lock; may sleep.
+ * Caller is in the IA's section; of a registrar that belongs to a process, in that
+ * process or another one that has its file open, and is charged.  Takes @registrar->qp_lock; may sleep.
  *
  * Return: 0; -ETIMEDOUT: no answer from the device; -EIO: a completion in
- * error; or what the device says, -ENOMEM among others.
+ * error; -EAGAIN: the process may have no more objects; or what the device says,
+ * -ENOMEM among others.
  */
 int kdapl_registrar_run(struct kdapl_registrar *registrar,
 			const struct ib_send_wr *wr)

@@ -8,28 +8,36 @@
 
 #include <linux/completion.h>
 #include <linux/mutex.h>
+#include "charge.h"
 #include "glue.h"
 
 /**
  * struct kdapl_registrar - a queue pair connected to itself
  * @dev: the device it is on
  * @pd: the protection domain it registers in
+ * @user: made for a process: who has it registered is charged for its CQ and its
+ *	  queue pair
  * @qp_lock: what follows; held during a registration, so there is one at a time
- * @qp: the queue pair; NULL after a failure, then there is no CQ either
+ * @qp: the queue pair; NULL before the first registration and after a failure, then
+ *	there is no CQ either
  * @cq: where its requests complete
  * @completed: the handler of @cq has run
+ * @cq_charge, @qp_charge: what is charged
  */
 struct kdapl_registrar {
 	struct kdapl_device *dev;
 	struct ib_pd *pd;
+	bool user;
 	struct mutex qp_lock;
 	struct ib_qp *qp;
 	struct kdapl_cq cq;
 	struct completion completed;
+	struct kdapl_charge cq_charge;
+	struct kdapl_charge qp_charge;
 };
 
-int kdapl_registrar_init(struct kdapl_registrar *registrar,
-			 struct kdapl_device *dev, struct ib_pd *pd);
+void kdapl_registrar_init(struct kdapl_registrar *registrar,
+			  struct kdapl_device *dev, struct ib_pd *pd, bool user);
 void kdapl_registrar_destroy(struct kdapl_registrar *registrar);
 int kdapl_registrar_run(struct kdapl_registrar *registrar,
 			const struct ib_send_wr *wr);

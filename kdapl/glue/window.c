@@ -29,6 +29,7 @@
  * @spare: the index of the MR that the next bind uses
  * @key: counts binds; its lowest byte is that of the last key, so that 256
  *	 binds in a row have different ones (mt:M36)
+ * @charge: for each of @mr
  * @pages: pages that each of @mr can map
  * @sg: room for the part of a region's list that a bind maps
  */
@@ -40,6 +41,7 @@ struct kdapl_window {
 	int next;
 	int spare;
 	u32 key;
+	struct kdapl_charge charge[2];
 	u32 pages;
 	struct scatterlist sg[];
 };
@@ -74,6 +76,25 @@ static void window_dereg_mrs(struct kdapl_window *window)
 	}
 }
 
+static int window_charge(struct kdapl_window *window)
+{
+	int ret;
+
+	ret = kdapl_mr_charge(window->zone, &window->charge[0]);
+	if (ret)
+		return ret;
+	ret = kdapl_mr_charge(window->zone, &window->charge[1]);
+	if (ret)
+		kdapl_mr_uncharge(window->zone, &window->charge[0]);
+	return ret;
+}
+
+static void window_uncharge(struct kdapl_window *window)
+{
+	kdapl_mr_uncharge(window->zone, &window->charge[0]);
+	kdapl_mr_uncharge(window->zone, &window->charge[1]);
+}
+
 /* kdapl_mr_ops.window_create */
 struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 {
@@ -90,18 +111,26 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 	window->pages = pages;
 	window->key = kdapl_mr_next_key();
 	sg_init_table(window->sg, pages);
+	ret = window_charge(window);
+	if (ret)
+		goto free;
 	ret = window_alloc_mrs(window);
-	if (ret) {
-		kfree(window);
-		return ERR_PTR(ret);
-	}
+	if (ret)
+		goto uncharge;
 	return window;
+
+uncharge:
+	window_uncharge(window);
+free:
+	kfree(window);
+	return ERR_PTR(ret);
 }
 
 /* kdapl_mr_ops.window_destroy: mt:M43. */
 void kdapl_window_destroy(struct kdapl_window *window)
 {
 	window_dereg_mrs(window);
+	window_uncharge(window);
 	kfree(window);
 }
 

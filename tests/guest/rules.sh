@@ -104,11 +104,12 @@ neighbours() {
 names() { sed '/^-- those of this face alone/,$d' "$logs/$1" | grep -oP '^(ok|FAIL) \K.*(?= \(\d+ ms\)$)'; }
 same_names() { diff <(names kernel) <(names user) >&2; }
 
-# program NAME COMMAND...
+# program NAME PARAMETERS COMMAND...: with those parameters of the module
 program() {
-	local name=$1 log=$logs/$1
-	shift
-	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+	local name=$1 parameters=$2 log=$logs/$1
+	shift 2
+	# shellcheck disable=SC2086 # a list of words
+	insmod "$modules/kdapl.ko" $parameters || die "kdapl.ko does not load; see dmesg"
 	timeout 600 "$@" 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, /d'
 	counted "$name" "$log"
 	unload "$name"
@@ -147,8 +148,9 @@ face kernel in_kernel
 face user in_user
 [ -n "$own" ] || verdict "both faces ran the same scenarios" same_names
 if [ -z "$only" ]; then
-	program abi_hostile "$shim/tests/abi_hostile"
-	program kill9 "$shim/tests/kill9"
+	program abi_hostile "" "$shim/tests/abi_hostile"
+	program kill9 "" "$shim/tests/kill9"
+	program charge "max_objects=40 max_user_objects=64" "$shim/tests/charge"
 	removal
 fi
 

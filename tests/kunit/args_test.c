@@ -190,7 +190,7 @@ static int args_init(struct kunit *test)
 	a->here.pz = a->b->pz;
 	a->here.evd = a->b->evd;
 	a->here.lmr = a->b->lmr;
-	kdapl_space_init(&a->there, &init_net, false, 1000);
+	kdapl_space_init(&a->there, &init_net, NULL, 1000);
 	if (fill_set(a, &a->here, 6000) &&
 	    make_set(a, &a->other, &a->b->space, 6010) &&
 	    shift_slots(a) && make_set(a, &a->foreign, &a->there, 6020) &&

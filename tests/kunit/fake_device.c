@@ -833,7 +833,7 @@ struct fake_region {
 	struct fake_device *fake;
 };
 
-static struct kdapl_zone *fake_zone_create(struct kdapl_device *dev)
+static struct kdapl_zone *fake_zone_create(struct kdapl_device *dev, bool user)
 {
 	struct fake_device *fake = fake_of(dev);
 	int ret = fake_call(fake, FAKE_ZONE_CREATE);
@@ -1146,7 +1146,7 @@ int bench_init(struct kunit *test)
 	b->fake = fake_create(1);
 	if (!b->memory || !b->fake)
 		return -ENOMEM;
-	kdapl_space_init(&b->space, &init_net, false, 1000);
+	kdapl_space_init(&b->space, &init_net, NULL, 1000);
 	test->priv = b;
 	return bench_objects(b) ? 0 : -EIO;
 }

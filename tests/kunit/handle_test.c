@@ -48,7 +48,7 @@ static int world_init(struct world *w)
 {
 	int ret, i;
 
-	ret = kdapl_space_init(&w->space, &init_net, false, MAX_OBJECTS);
+	ret = kdapl_space_init(&w->space, &init_net, NULL, MAX_OBJECTS);
 	if (ret)
 		return ret;
 	w->ia = kzalloc(sizeof(*w->ia), GFP_KERNEL);

@@ -611,7 +611,7 @@ static void handoff_to_another_process(struct kunit *test)
 
 	bench_psp(b, QUAL);
 	before = bench_census(b);
-	KUNIT_ASSERT_EQ(test, 0, kdapl_space_init(&there, &init_net, false, 1000));
+	KUNIT_ASSERT_EQ(test, 0, kdapl_space_init(&there, &init_net, NULL, 1000));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_open(&there, "fake-1", 1, &async, 1, 2,
 						  DAT_TRUE, &ia));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_create(&there, ia, 1,

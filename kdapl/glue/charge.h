@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a process pays for what is made for it on a device (charge.c).  A charge is
+ * kept with what it is for, and given back when that goes.
+ */
+#ifndef KDAPL_CHARGE_H
+#define KDAPL_CHARGE_H
+
+#include <linux/cgroup_rdma.h>
+#include <linux/types.h>
+
+struct ib_device;
+struct mm_struct;
+
+/**
+ * struct kdapl_charge - what is to be given back; all zero: nothing
+ * @cgroup: the rdma cgroup that an object counts against, with a reference
+ * @mm: the process whose locked memory @pages count as, with a reference
+ * @pages: of memory that cannot be swapped out
+ */
+struct kdapl_charge {
+	struct rdma_cgroup *cgroup;
+	struct mm_struct *mm;
+	unsigned long pages;
+};
+
+int kdapl_charge_object(struct kdapl_charge *charge, struct ib_device *ib,
+			enum rdmacg_resource_type type);
+void kdapl_uncharge_object(struct kdapl_charge *charge, struct ib_device *ib,
+			   enum rdmacg_resource_type type);
+int kdapl_charge_pages(struct kdapl_charge *charge, unsigned long pages);
+void kdapl_uncharge_pages(struct kdapl_charge *charge);
+int kdapl_charge_queue(struct kdapl_charge *charge, struct ib_device *ib,
+		       u64 bytes);
+void kdapl_uncharge_queue(struct kdapl_charge *charge, struct ib_device *ib);
+
+#endif /* KDAPL_CHARGE_H */
