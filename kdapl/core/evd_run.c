@@ -217,8 +217,13 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 
 	if (sync)
 		wait_event(evd->idle, !READ_ONCE(evd->running));
-	/* What is queued starts the new sink (E105); arms the CQ (E111). */
-	if (sink)
+	/*
+	 * What is queued starts the new sink (E105), and the CQ is armed for it (E111).
+	 * Without a sink too: it may be armed for solicited completions only, and others
+	 * may tell of a broken connection (D52).  Not on a dead EVD, whose events are
+	 * dropped: a run could bring more.
+	 */
+	if (!READ_ONCE(evd->dead))
 		kdapl_evd_kick(evd);
 	return 0;
 }

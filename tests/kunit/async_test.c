@@ -449,6 +449,41 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	kdapl_evd_put(evd);
 }
 
+/*
+ * mt:T59, D52: an EVD for solicited receives whose upcall goes is watched like any other
+ * without one: a write with immediate data breaks the connection, although it is not
+ * solicited.
+ */
+static void unsolicited_without_a_sink(struct kunit *test)
+{
+	const DAT_EP_ATTR attr = {
+		.max_recv_dtos = 4,
+		.max_recv_iov = 1,
+		.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+	};
+	const struct ib_wc write = {
+		.status = IB_WC_SUCCESS,
+		.opcode = IB_WC_RECV_RDMA_WITH_IMM,
+		.wc_flags = IB_WC_WITH_IMM,
+	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, DAT_HANDLE_NULL, b->evd, &attr);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker t;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 0));
+	taker_start(b, evd, &t);
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_TRUE(test, gets_armed(evd, true));
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	fake_complete_recv_as(bench_qp(b, ep), &write);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	kdapl_evd_put(evd);
+}
+
 /* mt:T37: an EVD that is full stops no transfer and loses no completion. */
 static void full_evd_stops_nothing(struct kunit *test)
 {
@@ -618,6 +653,7 @@ static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(armed_for_all_again),
 	KUNIT_CASE(unsignalled_starts_nothing),
 	KUNIT_CASE(unsolicited_starts_nothing),
+	KUNIT_CASE(unsolicited_without_a_sink),
 	KUNIT_CASE(full_evd_stops_nothing),
 	KUNIT_CASE(flags_of_requests),
 	KUNIT_CASE(queries_in_every_state),
