@@ -411,20 +411,23 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 }
 
 /**
- * kdapl_evd_fetch - bring all completions of the CQ into the FIFO, tell nobody
+ * kdapl_evd_fetch - bring completions of the CQ into the FIFO, tell nobody
  * @evd: any EVD
+ * @max: at most so many, and no more than the CQ can have now
  *
- * Any context, no lock of an EP or EVD held.  Return: true if there were any.
+ * Any context, no lock of an EP or EVD held.
+ *
+ * Return: how many were accounted for; @max: there may be more.
  */
-bool kdapl_evd_fetch(struct kdapl_evd *evd)
+u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max)
 {
 	unsigned long flags;
-	bool any = false;
 	struct ib_wc *wc;
 	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	left = all_wcs(evd);
+	max = min(max, all_wcs(evd));
+	left = max;
 	while (left && (wc = next_wc(evd)) != NULL) {
 		enum wc_verdict verdict = wc_judge_and_tell(evd, wc, &flags);
 
@@ -432,14 +435,12 @@ bool kdapl_evd_fetch(struct kdapl_evd *evd)
 			break;
 		if (verdict == WC_TELL)
 			continue;
-		if (verdict == WC_VISIBLE) {
+		if (verdict == WC_VISIBLE)
 			take_wc(evd, NULL, NULL, false);
-			any = true;
-		}
 		left = one_less(evd, left, &flags);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
-	return any;
+	return max - left;
 }
 
 /**
@@ -451,7 +452,7 @@ bool kdapl_evd_fetch(struct kdapl_evd *evd)
  */
 void kdapl_evd_pull(struct kdapl_evd *evd)
 {
-	if (kdapl_evd_fetch(evd) && READ_ONCE(evd->sink))
+	if (kdapl_evd_fetch(evd, U32_MAX) && READ_ONCE(evd->sink))
 		kdapl_evd_kick(evd);
 }
 

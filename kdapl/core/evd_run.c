@@ -51,21 +51,25 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
  * does, but then it takes everything (E106).  A ring of a process takes all as
  * they come; it is its waiter that is not woken.
  */
-static bool run_is_due(struct kdapl_evd *evd)
+static bool run_is_due(struct kdapl_evd *evd, u32 max, u32 *fetched)
 {
 	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
 	    evd->obj.space->user || evd->unfinished)
 		return true;
-	kdapl_evd_fetch(evd);
+	*fetched = kdapl_evd_fetch(evd, max);
 	return READ_ONCE(evd->nr_notify);
 }
 
-/* Delivers at most @budget events; returns how many. */
+/*
+ * Delivers at most @budget events, and brings no more completions into the FIFO at a
+ * time.  Returns how many were delivered, or @budget if the next run is to come at once.
+ */
 static int evd_deliver(struct kdapl_evd *evd, int budget)
 {
 	const struct kdapl_sink *sink;
 	bool notify = false, room = false, due, one;
 	DAT_EVENT event;
+	u32 fetched = 0;
 	void *arg;
 	int n = 0;
 
@@ -79,7 +83,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	smp_store_release(&evd->runs_started, evd->runs_started + 1);
 	spin_unlock_irq(&evd->lock);
 
-	due = sink && run_is_due(evd);
+	due = sink && run_is_due(evd, budget, &fetched);
 	if (due) {
 		while (n < budget && (room = sink->room(evd, arg)) &&
 		       READ_ONCE(evd->sink) == sink &&
@@ -95,7 +99,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	 * CQ, where arming finds it.
 	 */
 	if (!sink || (due && !room))
-		kdapl_evd_fetch(evd);
+		fetched = kdapl_evd_fetch(evd, budget);
 	/* What finds no room wakes all the same, behind others that did not (E35). */
 	if (due && !room)
 		notify |= READ_ONCE(evd->nr_notify);
@@ -111,7 +115,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	/* Hardly ever does somebody wait for the end of a run. */
 	if (wq_has_sleeper(&evd->idle))
 		wake_up_all(&evd->idle);
-	return n;
+	return fetched == budget ? budget : n;
 }
 
 /*

@@ -351,7 +351,9 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
-	/* The runner takes what the consumer has not, and arms the CQ again. */
+	/* What the consumer has not taken, here rather than in softirq. */
+	kdapl_evd_fetch(evd, U32_MAX);
+	/* The runner arms the CQ again. */
 	kdapl_evd_kick(evd);
 }
 

@@ -478,6 +478,95 @@ static void idle_evd_is_not_watched(struct kunit *test)
 	expect_dto(b, dto, 2, DAT_DTO_ERR_REMOTE_ACCESS);
 }
 
+static void note_softirq(void *arg)
+{
+	*(bool *)arg = in_serving_softirq();
+}
+
+/* E113: what nobody waits for is fetched in process context, however much it is. */
+static void watch_fetches_in_process_context(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct kdapl_evd *evd = bench_ep_of(b, ep)->req.evd;
+	bool softirq = true;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_send(b, ep, 0, 0);
+	bench_settle(b);
+	fake_hook(b->fake, FAKE_CQ_POLL, note_softirq, &softirq);
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	flush_delayed_work(&evd->watch);
+	kdapl_evd_settle(evd);
+	KUNIT_EXPECT_NULL(test, READ_ONCE(b->fake->hook));
+	KUNIT_EXPECT_FALSE(test, softirq);
+	expect_dto(b, dto, 0, DTO_OK);
+}
+
+static bool no_room(struct kdapl_evd *evd, void *arg)
+{
+	return false;
+}
+
+static void deliver_nothing(struct kdapl_evd *evd, void *arg, const DAT_EVENT *event,
+			    bool more)
+{
+}
+
+static void done_nothing(struct kdapl_evd *evd, void *arg, bool notify)
+{
+}
+
+static const struct kdapl_sink full_sink = {
+	.room = no_room,
+	.deliver = deliver_nothing,
+	.done = done_nothing,
+};
+
+/*
+ * E113: nor does a run in softirq look at more completions than its budget, for a sink
+ * that has no room or for none.  They are strays here, which cost no queue pair.
+ */
+static void run_keeps_its_budget(struct kunit *test)
+{
+	const u32 strays = 2 * KDAPL_EVD_BUDGET + KDAPL_WC_BATCH;
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, strays, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct kdapl_evd *evd = bench_ep_of(b, ep)->req.evd;
+	unsigned long until = jiffies + 20 * HZ;
+	struct fake_qp *qp;
+	u32 round, runs, i;
+	u64 wr_id;
+
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	qp = bench_qp(b, ep);
+	bench_send(b, ep, 0, 0);
+	wr_id = qp->send.wr[0].wr_id;
+	fake_complete_send(qp, 0, IB_WC_SUCCESS);
+	expect_dto(b, dto, 0, DTO_OK);
+	for (round = 0; round < 2; round++) {
+		KUNIT_EXPECT_EQ(test, 0,
+				kdapl_evd_set_sink(evd, round ? NULL : &full_sink,
+						   NULL, true));
+		kdapl_evd_settle(evd);
+		runs = READ_ONCE(evd->runs_started);
+		/* The runner is kept off until all of them are there. */
+		local_bh_disable();
+		for (i = 0; i < strays; i++)
+			fake_stray(qp->send_cq, wr_id, IB_WC_SUCCESS);
+		kdapl_evd_kick(evd);
+		local_bh_enable();
+		while (READ_ONCE(qp->send_cq->nr) && time_before(jiffies, until))
+			schedule_timeout_uninterruptible(1);
+		KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(qp->send_cq->nr));
+		KUNIT_EXPECT_GE(test, READ_ONCE(evd->runs_started) - runs, 3U);
+	}
+}
+
 /* T29, D16, D22: graceful again changes nothing, abrupt gives the drain up. */
 static void abrupt_ends_the_drain(struct kunit *test)
 {
@@ -1085,6 +1174,8 @@ static struct kunit_case kdapl_evd_cases[] = {
 	KUNIT_CASE(event_waits_for_the_flush),
 	KUNIT_CASE(graceful_disconnect_drains),
 	KUNIT_CASE(idle_evd_is_not_watched),
+	KUNIT_CASE(watch_fetches_in_process_context),
+	KUNIT_CASE(run_keeps_its_budget),
 	KUNIT_CASE(abrupt_ends_the_drain),
 	KUNIT_CASE(failure_during_the_drain),
 	KUNIT_CASE(broken_is_noticed),
