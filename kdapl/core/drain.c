@@ -303,7 +303,7 @@ static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
 /*
  * The completion of a bind may be in the CQ and wait for its RMR, and those behind it
  * wait with it; a pull stops there.  The queue pair is gone, so these RMRs are settled
- * now, and what was behind the binds is pulled.
+ * now: the next pull stops at binds of other endpoints only.
  */
 static void dir_settle_binds(struct kdapl_dir *dir)
 {
@@ -317,7 +317,6 @@ static void dir_settle_binds(struct kdapl_dir *dir)
 		kdapl_rmr_lost(rmr, &dir->ring[i]);
 		kdapl_object_put(&rmr->obj);
 	}
-	kdapl_evd_pull(dir->evd);
 }
 
 /*
@@ -393,12 +392,18 @@ static void conn_lose(struct kdapl_conn *conn)
 	WRITE_ONCE(conn->drain, KDAPL_DRAIN_LOST);
 }
 
-/* Has all that a queue pair which was lost had put into the CQs been taken? */
+/*
+ * Has all that a queue pair which was lost had put into the CQs been taken?  The pulls
+ * themselves say so: who asked after them would not know of completions in the CQ if
+ * somebody else had just taken the one that they waited behind.
+ */
 static bool conn_reaped(struct kdapl_conn *conn)
 {
+	bool requests;
+
 	dir_settle_binds(&conn->ep->req);
-	kdapl_evd_pull(conn->ep->recv.evd);
-	return !conn_waits(conn);
+	requests = kdapl_evd_pull(conn->ep->req.evd);
+	return kdapl_evd_pull(conn->ep->recv.evd) && requests;
 }
 
 /* Completes what no device will. */

@@ -414,13 +414,15 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
  * kdapl_evd_fetch - bring completions of the CQ into the FIFO, tell nobody
  * @evd: any EVD
  * @max: at most so many, and no more than the CQ can have now
+ * @waits: out: it came to one that has to wait; NULL: of no interest
  *
  * Any context, no lock of an EP or EVD held.
  *
  * Return: how many were accounted for; @max: there may be more.
  */
-u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max)
+u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 {
+	enum wc_verdict verdict = WC_STALE;
 	unsigned long flags;
 	struct ib_wc *wc;
 	u32 left;
@@ -429,8 +431,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max)
 	max = min(max, all_wcs(evd));
 	left = max;
 	while (left && (wc = next_wc(evd)) != NULL) {
-		enum wc_verdict verdict = wc_judge_and_tell(evd, wc, &flags);
-
+		verdict = wc_judge_and_tell(evd, wc, &flags);
 		if (verdict == WC_WAIT)
 			break;
 		if (verdict == WC_TELL)
@@ -440,6 +441,8 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max)
 		left = one_less(evd, left, &flags);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
+	if (waits)
+		*waits = verdict == WC_WAIT;
 	return max - left;
 }
 
@@ -449,11 +452,17 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max)
  *
  * Any context, no lock of an EP or EVD held.  The runner is told: it may be
  * about to arm the CQ, which does not see the FIFO.
+ *
+ * Return: true: whatever was in the CQ at the call was accounted for; false: it came to
+ * a completion that has to wait, and stopped there.
  */
-void kdapl_evd_pull(struct kdapl_evd *evd)
+bool kdapl_evd_pull(struct kdapl_evd *evd)
 {
-	if (kdapl_evd_fetch(evd, U32_MAX) && READ_ONCE(evd->sink))
+	bool waits;
+
+	if (kdapl_evd_fetch(evd, U32_MAX, &waits) && READ_ONCE(evd->sink))
 		kdapl_evd_kick(evd);
+	return !waits;
 }
 
 /**

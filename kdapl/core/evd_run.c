@@ -56,7 +56,7 @@ static bool run_is_due(struct kdapl_evd *evd, u32 max, u32 *fetched)
 	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
 	    evd->obj.space->user || evd->unfinished)
 		return true;
-	*fetched = kdapl_evd_fetch(evd, max);
+	*fetched = kdapl_evd_fetch(evd, max, NULL);
 	return READ_ONCE(evd->nr_notify);
 }
 
@@ -99,7 +99,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	 * CQ, where arming finds it.
 	 */
 	if (!sink || (due && !room))
-		fetched = kdapl_evd_fetch(evd, budget);
+		fetched = kdapl_evd_fetch(evd, budget, NULL);
 	/* What finds no room wakes all the same, behind others that did not (E35). */
 	if (due && !room)
 		notify |= READ_ONCE(evd->nr_notify);

@@ -352,7 +352,7 @@ static void evd_watch(struct work_struct *work)
 		evd_break_eps(evd);
 	}
 	/* What the consumer has not taken, here rather than in softirq. */
-	kdapl_evd_fetch(evd, U32_MAX);
+	kdapl_evd_fetch(evd, U32_MAX, NULL);
 	/* The runner arms the CQ again. */
 	kdapl_evd_kick(evd);
 }

@@ -570,6 +570,7 @@ static void bystander_waits(struct bystander *s)
 			bench_state(b, s->ep));
 	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, s->evd, &event));
 	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, b->evd, &event));
+	KUNIT_EXPECT_FALSE(test, kdapl_evd_pull(bench_ep_of(b, s->ep)->req.evd));
 }
 
 /* All that there is comes in the end; between two endpoints there is no order. */
@@ -598,6 +599,7 @@ static void bystander_exit(struct bystander *s)
 	KUNIT_EXPECT_EQ(test, 1U, ends);
 	KUNIT_EXPECT_EQ(test, 13ULL, dtos);
 	expect_event(b, s->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_TRUE(test, kdapl_evd_pull(bench_ep_of(b, s->ep)->req.evd));
 	fake_peer_disconnected(bench_id(b, s->ep));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s->ep));
 	bench_settle(b);
