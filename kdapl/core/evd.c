@@ -27,8 +27,6 @@ static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
-	/* Who had a reference until now may have started it once more. */
-	cancel_delayed_work_sync(&evd->watch);
 	kvfree(evd->pool);
 	kfree(evd->face);
 	kfree(evd);

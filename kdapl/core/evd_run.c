@@ -137,10 +137,13 @@ static bool evd_arm(struct kdapl_evd *evd)
 					      KDAPL_EVD_CONFIG_SOLICITED);
 	/* What came before it was armed, or a look that was long enough has left. */
 	again = (ret > 0 || evd->wc_next != evd->wc_end) && !evd->waiting;
-	spin_unlock_irqrestore(&evd->lock, flags);
-	/* Without a sink nobody is in a hurry; a CQ that cannot be armed is tried again. */
-	if (ret < 0 || (again && watched))
+	/*
+	 * Without a sink nobody is in a hurry; a CQ that cannot be armed is tried again.
+	 * Under the lock: who makes the EVD dead cancels the watch afterwards.
+	 */
+	if ((ret < 0 || (again && watched)) && !evd->dead)
 		kdapl_evd_watch(evd);
+	spin_unlock_irqrestore(&evd->lock, flags);
 	return again && !watched;
 }
 
