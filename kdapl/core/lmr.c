@@ -561,8 +561,10 @@ static void lmr_search_work(struct work_struct *work)
  */
 void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
 {
-	struct lmr_search *search = kmalloc(sizeof(*search), GFP_ATOMIC);
+	struct lmr_search *search;
 
+	/* A peer can have this done as often as it likes: no warning for each. */
+	search = kmalloc(sizeof(*search), GFP_ATOMIC | __GFP_NOWARN);
 	if (!search)
 		return;
 	INIT_WORK(&search->work, lmr_search_work);
