@@ -37,11 +37,11 @@
  * the peer lets requests wait; a flush needs only the local device, and one that
  * has not flushed after FLUSH_LIMIT is taken to be dead: its queue pair is
  * destroyed, and what it still owes is completed here.  Completions may also be there
- * and wait in the EVD behind one of another endpoint, whose RMR has to be settled first
- * (kdapl_evd_waits()).  That is no fault of the queue pair, and its time does not
- * count.  Nor does a connection end before its completions have left the EVD, since
- * they name cookies that go with the endpoint; the RMR is settled within the limits of
- * its own zone's registrar.
+ * and wait in the EVD behind one of another endpoint (kdapl_evd_waits()).  That is no
+ * fault of the queue pair, and its time does not count.  Nor does a connection end
+ * before its completions have left the EVD, since they name cookies that go with the
+ * endpoint.  What they wait for comes: an RMR is settled within the limits of its
+ * zone's registrar, and a queue pair that cannot send yet will, or its attempt ends.
  */
 #include "drain.h"
 #include "conn.h"

@@ -470,8 +470,9 @@ bool kdapl_evd_pull(struct kdapl_evd *evd)
  * @evd: was pulled
  * @ep: endpoint
  *
- * A bind that failed waits until its RMR is settled, and all that came after it waits
- * with it: in the CQ, or fetched from there.  Any context.
+ * A bind that failed, or whose RMR was freed, waits until the RMR is settled; the first
+ * message of a connection waits until its queue pair can send.  All that came after
+ * waits with it: in the CQ, or fetched from there.  Any context.
  */
 bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
 {

@@ -501,7 +501,7 @@ out:
  * @cookie: the slot of the bind's completion; its queue pair is destroyed
  *
  * Treated as a failure: on return the completion may be seen.  Takes
- * @rmr->release; may sleep.  Rule mt:M40.
+ * @rmr->window_lock; may sleep.  Rule mt:M40.
  */
 void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
