@@ -491,9 +491,6 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	/* From here on no post finds the LMR, and no dat_lmr_sync_*. */
 	WRITE_ONCE(lmr->context, 0);
 	settle_posts(ia);
-	/* Pairs with lmr_sync_begin(). */
-	smp_mb();
-	wait_var_event(&lmr->syncs, !atomic_read(&lmr->syncs));
 	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	if (ia->dev->mute_faults)
@@ -603,9 +600,9 @@ static bool all_known(const struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segments
 	return known;
 }
 
-/* The LMR of a segment, whose memory stays mapped until lmr_sync_end(); or NULL. */
-static struct kdapl_lmr *lmr_sync_begin(const struct kdapl_ia *ia,
-					const DAT_LMR_TRIPLET *segment)
+/* As kdapl_lmr_of_segment(), with a reference. */
+static struct kdapl_lmr *lmr_find_segment(const struct kdapl_ia *ia,
+					  const DAT_LMR_TRIPLET *segment)
 {
 	struct kdapl_lmr *lmr;
 
@@ -614,38 +611,29 @@ static struct kdapl_lmr *lmr_sync_begin(const struct kdapl_ia *ia,
 	if (lmr && !refcount_inc_not_zero(&lmr->obj.ref))
 		lmr = NULL;
 	rcu_read_unlock();
-	if (!lmr)
-		return NULL;
-	atomic_inc(&lmr->syncs);
-	/* Pairs with lmr_unmake(): it sees us, or we see that it has begun. */
-	smp_mb__after_atomic();
 	return lmr;
-}
-
-static void lmr_sync_end(struct kdapl_lmr *lmr)
-{
-	if (atomic_dec_and_test(&lmr->syncs))
-		wake_up_var(&lmr->syncs);
-	kdapl_object_put(&lmr->obj);
 }
 
 static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
 			 bool rdma_read)
 {
-	struct kdapl_lmr *lmr = lmr_sync_begin(ia, segment);
+	struct kdapl_lmr *lmr = lmr_find_segment(ia, segment);
 	const struct kdapl_mr_ops *ops = ia->dev->mr;
 	u64 offset;
 
 	if (!lmr)
 		return;
-	if (READ_ONCE(lmr->context)) {
+	/* Who frees the LMR waits: the memory stays mapped. */
+	mutex_lock(&lmr->region_lock);
+	if (lmr->region) {
 		offset = segment->virtual_address - lmr->start;
 		if (!rdma_read)
 			ops->sync(lmr->region, offset, segment->segment_length,
 				  true);
 		ops->sync(lmr->region, offset, segment->segment_length, false);
 	}
-	lmr_sync_end(lmr);
+	mutex_unlock(&lmr->region_lock);
+	kdapl_object_put(&lmr->obj);
 }
 
 /*

@@ -37,10 +37,9 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @context: the lmr_context, by which posts find it; 0, which is none, from the
  *	     beginning of its end
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
- * @syncs: calls of dat_lmr_sync_* that are at work on it; it is freed after them
  * @region: NULL once the device is gone
  * @share: of @region
- * @region_lock: @region is given back under it
+ * @region_lock: @region is given back under it, and in use by dat_lmr_sync_*
  * @mem_type: for queries
  * @description: for queries, as given
  */
@@ -55,7 +54,6 @@ struct kdapl_lmr {
 	/* the rest */
 	u32 context;
 	u32 rmr_context;
-	atomic_t syncs;
 	struct kdapl_region *region;
 	u8 share;
 	struct mutex region_lock;	/* a leaf */
