@@ -304,7 +304,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
 	WRITE_ONCE(ep->connect_evd, ep->use.connect_evd);
 	ep->recv.evd = recv_target(&ep->use);
 	ep->req.evd = request_target(&ep->use);
-	WRITE_ONCE(ep->req.binds, evd_takes_binds(ep->use.request_evd));
+	ep->req.binds = evd_takes_binds(ep->use.request_evd);
 }
 
 /**

@@ -169,20 +169,16 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 	return check_lengths(dto, kind, to);
 }
 
-/* E18: the completion of a bind goes only where it is expected. */
-static bool takes_binds(const struct kdapl_dir *dir)
-{
-	return READ_ONCE(dir->binds);
-}
-
-static DAT_RETURN check_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
+/* The same for a bind. */
+static DAT_RETURN check_bind(const struct kdapl_ep *ep, struct kdapl_bind *bind,
 			     DAT_COMPLETION_FLAGS flags)
 {
 	DAT_RETURN ret;
 
 	if (ep->obj.ia != bind->rmr->obj.ia)
 		return RET_BAD_HANDLE(EP);
-	if (!takes_binds(&ep->req))
+	/* E18: the completion goes only where it is expected. */
+	if (!ep->req.binds)
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	ret = kdapl_rmr_check_region(ep, bind);
 	if (ret)
@@ -407,8 +403,6 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	lockdep_assert_held(&dir->lock);
 	if (dir->gate == KDAPL_GATE_REFUSE)
 		return dir->refusal;
-	if (!takes_binds(dir))
-		return RET_BAD_HANDLE(EVD_REQUEST);
 	cookie = cookie_take(dir, user, 0, flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
@@ -516,11 +510,10 @@ DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	if (!obj)
 		goto out;
 	ep = kdapl_ep_of(obj);
-	ret = check_bind(ep, bind, flags);
-	if (ret)
-		goto out;
 	spin_lock(&ep->req.lock);
-	ret = post_bind(ep, bind, cookie.as_64, flags);
+	ret = check_bind(ep, bind, flags);
+	if (!ret)
+		ret = post_bind(ep, bind, cookie.as_64, flags);
 	spin_unlock(&ep->req.lock);
 out:
 	local_irq_restore(irqflags);

@@ -312,7 +312,8 @@ DAT_RETURN kdapl_rmr_check_region(const struct kdapl_ep *ep,
  * @ep: endpoint of the bind
  * @bind: as kdapl_rmr_check_region() left it
  *
- * Caller is in the same RCU read section.  Any context.  Rules mt:M30, mt:M31.
+ * Caller is in the same RCU read section, and holds the lock of the endpoint's request
+ * direction.  Any context.  Rules mt:M30, mt:M31.
  *
  * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE: EP, LMR
  * and RMR are not of one zone; DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE:
@@ -324,7 +325,7 @@ DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
 	const struct kdapl_pz *pz = bind->rmr->pz;
 	u32 asked = bind->privileges & REMOTE_FLAGS;
 
-	if (READ_ONCE(ep->pz) != pz || (bind->lmr && bind->lmr->pz != pz))
+	if (ep->pz != pz || (bind->lmr && bind->lmr->pz != pz))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
 				 asked == DAT_MEM_PRIV_REMOTE_WRITE_FLAG ?
 				 DAT_PROTECTION_RDMA_WRITE :
