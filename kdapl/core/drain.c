@@ -475,19 +475,6 @@ void kdapl_drain_over(struct kdapl_conn *conn)
 
 /* ---- memory that goes while requests name it ------------------------ */
 
-/**
- * kdapl_ep_settle_posts - wait for posts that are under way
- * @ep: any endpoint
- *
- * What no post finds any more at the call is not in use by one on return.  May sleep.
- * Rule mt:T12.
- */
-void kdapl_ep_settle_posts(struct kdapl_ep *ep)
-{
-	kdapl_dir_settle_posts(&ep->req);
-	kdapl_dir_settle_posts(&ep->recv);
-}
-
 static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
 {
 	const u32 *lkeys = &dir->lkeys[i * dir->max_sge];

@@ -469,8 +469,10 @@ static void settle_posts(struct kdapl_ia *ia)
 {
 	struct kdapl_object *obj = NULL;
 
-	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj)))
-		kdapl_ep_settle_posts(kdapl_ep_of(obj));
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
+		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->req);
+		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->recv);
+	}
 }
 
 static void end_requests(struct kdapl_ia *ia, u32 lkey)

@@ -10,7 +10,7 @@
  * runs with interrupts off, which is an RCU read section too, so that the endpoint's
  * memory stays.  An LMR that the checks found stays registered until the work request
  * is with the device, because dat_lmr_free waits for the lock (mt:T12,
- * kdapl_ep_settle_posts()).
+ * kdapl_dir_settle_posts()).
  *
  * What depends on the attributes alone was worked out when they were set
  * (kdapl_ep.limits).
