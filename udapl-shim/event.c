@@ -39,18 +39,28 @@ static void cr_event(struct shim_object *ia,
 	to->cr_handle = shim_object_get(from->cr, SHIM_CR, ia, NULL);
 }
 
-/* Copies the peer's private data into memory of the EP, where it stays (E7). */
-static void fetch_private_data(struct shim_object *ep, uint32_t size,
+/*
+ * Copies the peer's private data into memory of the EP, where it stays (E7). There is
+ * none if the EP was reset after the event: then it may have that of another connection,
+ * which is not touched.
+ */
+static void fetch_private_data(struct shim_object *ep,
+			       const struct kdapl_uapi_connect_event *from,
 			       DAT_CONNECTION_EVENT_DATA *to)
 {
-	struct kdapl_uapi_ep_private_data arg = { .size = size };
+	uint32_t size = from->private_data_size;
+	struct kdapl_uapi_ep_private_data arg = {
+		.size = size,
+		.life = from->life,
+	};
 	void *data = calloc(1, size), *old;
 	struct shim_ep *body;
 
 	arg.ep = shim_token(ep);
 	arg.buf = (uintptr_t)data;
 	if (!data ||
-	    shim_ioctl(KDAPL_IOC_EP_PRIVATE_DATA, &arg, RET_NO_FAULT)) {
+	    shim_ioctl(KDAPL_IOC_EP_PRIVATE_DATA, &arg, RET_NO_FAULT) ||
+	    !arg.length) {
 		free(data);
 		return;
 	}
@@ -80,7 +90,7 @@ static void connect_event(struct shim_object *ia, uint32_t number,
 	to->private_data = NULL;
 	if (ep && number == DAT_CONNECTION_EVENT_ESTABLISHED &&
 	    from->private_data_size)
-		fetch_private_data(ep, from->private_data_size, to);
+		fetch_private_data(ep, from, to);
 }
 
 /* shim_event - make the DAT_EVENT of an event that was taken from @evd */

@@ -138,7 +138,7 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE ep);
  * events cannot carry a pointer (A8).
  */
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
-				 void *buf, u32 size, u32 *length);
+				 u32 life, void *buf, u32 size, u32 *length);
 
 /* post.c */
 enum kdapl_dto_kind {

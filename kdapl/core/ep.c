@@ -397,13 +397,14 @@ DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE handle)
 	return kdapl_op_end(&op, ret);
 }
 
-static void copy_private_data(struct kdapl_ep *ep, void *buf, u32 size, u32 *length)
+static void copy_private_data(struct kdapl_ep *ep, u32 life, void *buf, u32 size,
+			      u32 *length)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	*length = 0;
-	if (ep->conn && ep->conn->active) {
+	if (ep->conn && ep->conn->active && ep->life == life) {
 		*length = ep->conn->in_len;
 		memcpy(buf, ep->conn->in, min(size, *length));
 	}
@@ -414,20 +415,22 @@ static void copy_private_data(struct kdapl_ep *ep, void *buf, u32 size, u32 *len
  * kdapl_ep_private_data - the acceptance's private data (E7)
  * @space: of the caller
  * @handle: handle of an EP
+ * @life: what the ESTABLISHED event of a process had in place of the pointer
  * @buf: gets at most @size bytes
  * @size: of @buf
- * @length: out: all there is; 0 on the passive side and without a connection
+ * @length: out: all there is; 0 on the passive side, and once the endpoint has given up
+ *	    the connection that the event told of
  *
  * Any context.  Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP.
  */
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE handle,
-				 void *buf, u32 size, u32 *length)
+				 u32 life, void *buf, u32 size, u32 *length)
 {
 	struct kdapl_op op;
 	DAT_RETURN ret;
 
 	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
 	if (!ret)
-		copy_private_data(kdapl_ep_of(op.obj), buf, size, length);
+		copy_private_data(kdapl_ep_of(op.obj), life, buf, size, length);
 	return kdapl_op_end(&op, ret);
 }

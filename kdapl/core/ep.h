@@ -57,6 +57,7 @@ struct kdapl_ep_use {
  * @state: written by one function, ep_apply()
  * @conn: the present connection, or the last one until reset (its private data
  *	  stays readable, E7)
+ * @life: counts the connections that were given up; under @lock
  * @end_event: the connection event that is due when the flush is over
  * @dirs: lock order: request before receive
  * @use: the objects it uses; changed under @use_lock and @lock
@@ -71,6 +72,7 @@ struct kdapl_ep {
 	spinlock_t lock;
 	u8 state;
 	struct kdapl_conn *conn;
+	u32 life;
 	u32 end_event;
 	struct kdapl_dir req;
 	struct kdapl_dir recv;

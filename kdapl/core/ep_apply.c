@@ -89,6 +89,22 @@ static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
 	kdapl_conn_put(conn);
 }
 
+/*
+ * E7, E8: the acceptance's data, on the active side only.  A process has no use for our
+ * pointer.  It fetches the data with the number of the endpoint's life instead, since the
+ * event may be in its ring for longer than that (kdapl_ep_private_data()).
+ */
+static void ep_fill_private_data(const struct kdapl_ep *ep,
+				 DAT_CONNECTION_EVENT_DATA *data)
+{
+	struct kdapl_conn *conn = ep->conn;
+
+	data->private_data_size = conn->in_len;
+	data->private_data = conn->in;
+	if (ep->obj.space->user)
+		data->private_data = (void *)(uintptr_t)ep->life;
+}
+
 /* False: there was no room for it; the overflow is reported (E65, E67). */
 static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 {
@@ -102,13 +118,10 @@ static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 	slot->event.event_number = number;
 	slot->done = conn_slot_done;
 	data->ep_handle = kdapl_handle(&ep->obj);
-	/* E7, E8: the acceptance's data, on the active side only. */
-	data->private_data_size = established ? conn->in_len : 0;
-	data->private_data = data->private_data_size ? conn->in : NULL;
-	if (established && !conn->active) {
-		data->private_data_size = 0;
-		data->private_data = NULL;
-	}
+	data->private_data_size = 0;
+	data->private_data = NULL;
+	if (established && conn->active && conn->in_len)
+		ep_fill_private_data(ep, data);
 	kdapl_conn_get(conn);
 	if (kdapl_evd_post(ep->connect_evd, slot))
 		return true;
@@ -364,6 +377,7 @@ void kdapl_ep_leave_conn(struct kdapl_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	kdapl_evd_drop_data(ep->connect_evd, &ep->conn->established);
 	ep->conn = NULL;
+	ep->life++;
 }
 
 /**

@@ -194,7 +194,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(EP_DISCONNECT, FN(ep_disconnect)),
 	CALL(EP_RESET, OF_HANDLE(kdapl_ep_reset)),
 	CALL(EP_FREE, OF_HANDLE(kdapl_ep_free)),
-	CALL(EP_PRIVATE_DATA, FN(ep_private_data), PAD(ep_private_data)),
+	CALL(EP_PRIVATE_DATA, FN(ep_private_data)),
 
 	CALL(PSP_CREATE, FN(psp_create),
 	     MAKES(psp_create, psp, kdapl_psp_free)),
@@ -475,6 +475,7 @@ OFFSET(event, cr.cr, 24);
 OFFSET(event, cr.conn_qual, 32);
 OFFSET(event, connect.ep, 16);
 OFFSET(event, connect.private_data_size, 24);
+OFFSET(event, connect.life, 28);
 OFFSET(event, async.handle, 16);
 OFFSET(event, async.reason, 24);
 OFFSET(event, software.pointer, 16);

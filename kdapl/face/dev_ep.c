@@ -200,7 +200,7 @@ int kdapl_dev_ep_private_data(struct kdapl_file *file, void *data)
 	u32 length = 0;
 
 	arg->ret = kdapl_ep_private_data(&file->space, kdapl_dev_handle(arg->ep),
-					 buf, size, &length);
+					 arg->life, buf, size, &length);
 	arg->length = length;
 	if (arg->ret == DAT_SUCCESS &&
 	    copy_to_user(u64_to_user_ptr(arg->buf), buf, min(size, length)))

@@ -66,6 +66,9 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 			to->connect.ep = kdapl_dev_u64(data->connect_event_data.ep_handle);
 			to->connect.private_data_size =
 				data->connect_event_data.private_data_size;
+			/* See ep_fill_private_data(). */
+			to->connect.life =
+				(uintptr_t)data->connect_event_data.private_data;
 		} else {
 			to->async.handle =
 				kdapl_dev_u64(data->asynch_error_event_data.dat_handle);

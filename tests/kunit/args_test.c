@@ -494,7 +494,7 @@ static DAT_RETURN call_with(struct args *a, enum call which, DAT_HANDLE x)
 	case CALL_EP_FREE:
 		return kdapl_ep_free(s, x);
 	case CALL_EP_PRIVATE_DATA:
-		return kdapl_ep_private_data(s, x, a->buf, sizeof(a->buf),
+		return kdapl_ep_private_data(s, x, 0, a->buf, sizeof(a->buf),
 					     &a->out.count);
 	case CALL_POST_SEND:
 		return fake_post_send(s, x, 0, NULL, no_cookie, 0);

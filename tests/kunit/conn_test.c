@@ -860,6 +860,57 @@ static void private_data_goes_with_its_life(struct kunit *test)
 	}
 }
 
+/* Connects; what a process gets with the event in place of the pointer. */
+static u32 connect_as_process(struct bench *b, DAT_EP_HANDLE ep, const char *words)
+{
+	DAT_CONNECTION_EVENT_DATA *data;
+	DAT_EVENT event;
+
+	data = &event.event_data.connect_event_data;
+	fake_answered(bench_request(b, ep), words, strlen(words) + 1);
+	KUNIT_EXPECT_EQ(b->test, (u32)DAT_CONNECTION_EVENT_ESTABLISHED,
+			bench_event(b, b->evd, &event));
+	KUNIT_EXPECT_EQ(b->test, (int)strlen(words) + 1, data->private_data_size);
+	return (uintptr_t)data->private_data;
+}
+
+static void expect_fetch(struct bench *b, DAT_EP_HANDLE ep, u32 life, const char *words)
+{
+	u32 expected = words ? strlen(words) + 1 : 0, length = 99;
+	char buf[16] = "";
+
+	KUNIT_EXPECT_EQ(b->test, DONE,
+			kdapl_ep_private_data(&b->space, ep, life, buf, sizeof(buf),
+					      &length));
+	KUNIT_EXPECT_EQ(b->test, expected, length);
+	KUNIT_EXPECT_STREQ(b->test, words ?: "", buf);
+}
+
+/* E7 R13: a process that is late does not get the data of the next connection. */
+static void process_fetches_private_data(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	u32 first, second;
+
+	b->space.user = true;
+	first = connect_as_process(b, ep, "one");
+	expect_fetch(b, ep, first, "one");
+	expect_fetch(b, ep, first + 1, NULL);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	fake_peer_disconnected(bench_id(b, ep));
+	expect_fetch(b, ep, first, "one");
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	expect_fetch(b, ep, first, NULL);
+	second = connect_as_process(b, ep, "second");
+	expect_fetch(b, ep, first, NULL);
+	expect_fetch(b, ep, second, "second");
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	b->space.user = false;
+}
+
 /* What a peer that is no DAT consumer may do with a receive of one byte */
 static const struct foreign {
 	const char *name;
@@ -1123,6 +1174,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(receive_fails_during_the_drain),
 	KUNIT_CASE(nothing_large_in_cm_callbacks),
 	KUNIT_CASE(private_data_goes_with_its_life),
+	KUNIT_CASE(process_fetches_private_data),
 	KUNIT_CASE_PARAM(no_plain_send_filled_it, foreign_gen_params),
 	KUNIT_CASE_PARAM(no_plain_send_confirms, foreign_gen_params),
 	KUNIT_CASE(key_taken_away),

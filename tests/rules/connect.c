@@ -142,6 +142,55 @@ static void private_data(void)
 	OK(dat_ep_reset(a.ep));
 }
 
+/* The accept says @answer; ESTABLISHED stays in the EVD of side a. */
+static bool unheard_connect(struct pair *p, void *answer)
+{
+	DAT_CR_HANDLE cr;
+
+	return start_connect(&p->a, p->listener.qual) &&
+	       next_request(&p->listener, &cr) &&
+	       OK(dat_cr_accept(cr, p->b.ep, 4, answer)) &&
+	       want_conn(p->b.conn, p->b.ep, ESTABLISHED);
+}
+
+static bool unheard_end(struct pair *p)
+{
+	DAT_EP_STATE state = DAT_EP_STATE_DISCONNECT_PENDING;
+	u64 until = deadline();
+
+	if (!OK(dat_ep_disconnect(p->a.ep, ABRUPT)) ||
+	    !want_conn(p->b.conn, p->b.ep, DISCONNECTED))
+		return false;
+	while (state != DAT_EP_STATE_DISCONNECTED && now_us() < until) {
+		yield_cpu();
+		if (!OK(dat_ep_get_status(p->a.ep, &state, NULL, NULL)))
+			return false;
+	}
+	return OK(dat_ep_reset(p->a.ep)) && OK(dat_ep_reset(p->b.ep));
+}
+
+/* The event of a former life has no data, and takes none from the present one. */
+static void heard_late(void)
+{
+	const DAT_CONNECTION_EVENT_DATA *est;
+	struct pair p = {};
+	DAT_EVENT event;
+
+	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
+	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !unheard_connect(&p, "one") || !unheard_end(&p) ||
+	    !unheard_connect(&p, "two"))
+		return;
+	want_conn(p.a.conn, p.a.ep, ESTABLISHED);
+	want_conn(p.a.conn, p.a.ep, DISCONNECTED);
+	if (!want_event(p.a.conn, ESTABLISHED, &event))
+		return;
+	est = &event.event_data.connect_event_data;
+	CHECK(est->private_data_size >= 4 && !memcmp(est->private_data, "two", 4));
+	nothing_more(p.a.conn);
+}
+
 /* ---- how an attempt ends ------------------------------------------------ */
 
 /* With @number, once; its receive is flushed. */
@@ -484,6 +533,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("T10 T13 T15 T22 E7 E9 E10 E11 P8 P40 P41 P42 P45 P50 P52..P55 "
 		 "private data both ways",
 		 private_data),
+	SCENARIO("E7 R5 R13 ESTABLISHED is taken in the next life", heard_late),
 	SCENARIO("T16 C7 P45 P70 E8 the consumer rejects", consumer_rejects),
 	SCENARIO("T17 C8 P11 nobody listens", nobody_listens),
 	SCENARIO("T19 T23 C10 P44 P56 P57 nobody answers in time", nobody_answers),

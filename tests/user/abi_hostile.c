@@ -324,7 +324,7 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_EP),
 	CALL(EP_FREE, handle, PAD(handle), AT(handle, handle),
 	     DAT_INVALID_HANDLE_EP),
-	CALL(EP_PRIVATE_DATA, ep_private_data, PAD(ep_private_data),
+	CALL(EP_PRIVATE_DATA, ep_private_data, NO_PAD,
 	     AT(ep_private_data, ep), DAT_INVALID_HANDLE_EP),
 	CALL(POST, post, PAD(post), 0, 0),
 	CALL(PSP_CREATE, psp_create, NO_PAD, AT(psp_create, ia),

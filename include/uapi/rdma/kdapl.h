@@ -112,7 +112,7 @@ struct kdapl_uapi_cr_event {
 struct kdapl_uapi_connect_event {
 	__aligned_u64 ep;
 	__u32 private_data_size;
-	__u32 pad;
+	__u32 life;			/* for KDAPL_IOC_EP_PRIVATE_DATA */
 };
 
 struct kdapl_uapi_async_event {
@@ -573,14 +573,14 @@ struct kdapl_uapi_ep_dup_connect {
 	__aligned_u64 private_data;
 };
 
-/* Private data of the last ESTABLISHED event of the EP. */
+/* What came with ESTABLISHED; nothing once the EP has been reset. */
 struct kdapl_uapi_ep_private_data {
 	__u32 ret;
 	__u32 size;			/* bytes at @buf */
 	__aligned_u64 ep;
 	__aligned_u64 buf;
 	__u32 length;			/* out: bytes there are */
-	__u32 pad;
+	__u32 life;			/* of the event */
 };
 
 /* Data transfer */
