@@ -21,28 +21,64 @@
 			 DAT_EVD_ASYNC_FLAG)
 #define EVD_FLAGS_POOL	(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG)
 
+/* ---- slots ---------------------------------------------------------- */
+
+/*
+ * struct kdapl_event_pool - slots for software and asynchronous events
+ * @next: slots that the EVD had before
+ * @slots: free, or with an event in the FIFO
+ */
+struct kdapl_event_pool {
+	struct kdapl_event_pool *next;
+	struct kdapl_event_slot slots[];
+};
+
+/*
+ * The EVD has @entries more slots, and is as long as it has slots.  The list of the new
+ * ones is made before the lock is taken, because they may be many and interrupts are
+ * off under it.  False without memory.
+ */
+static bool pool_grow(struct kdapl_evd *evd, u32 entries)
+{
+	struct kdapl_event_pool *pool;
+	LIST_HEAD(fresh);
+	u32 i;
+
+	pool = kvzalloc(struct_size(pool, slots, entries), kdapl_gfp(evd->obj.space));
+	if (!pool)
+		return false;
+	for (i = 0; i < entries; i++)
+		list_add_tail(&pool->slots[i].node.link, &fresh);
+	pool->next = evd->pool;
+	evd->pool = pool;
+	spin_lock_irq(&evd->lock);
+	list_splice_tail(&fresh, &evd->free_slots);
+	evd->qlen += entries;
+	spin_unlock_irq(&evd->lock);
+	return true;
+}
+
+static void pool_free(struct kdapl_event_pool *pool)
+{
+	struct kdapl_event_pool *next;
+
+	for (; pool; pool = next) {
+		next = pool->next;
+		kvfree(pool);
+		/* A process may have resized its EVD one by one. */
+		cond_resched();
+	}
+}
+
 /* ---- life ----------------------------------------------------------- */
 
 static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
-	kvfree(evd->pool);
+	pool_free(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
-}
-
-/* Returns @entries slots, all of them on the list @free; NULL without memory. */
-static struct kdapl_event_slot *pool_alloc(struct kdapl_evd *evd, u32 entries,
-					   struct list_head *free)
-{
-	struct kdapl_event_slot *pool;
-	u32 i;
-
-	pool = kvcalloc(entries, sizeof(*pool), kdapl_gfp(evd->obj.space));
-	for (i = 0; pool && i < entries; i++)
-		list_add_tail(&pool[i].node.link, free);
-	return pool;
 }
 
 static const struct kdapl_object_ops evd_ops;
@@ -63,14 +99,11 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	evd->flags = flags;
 	/* Upcalls for these events accept, create and free, which may sleep (E98). */
 	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
-	evd->qlen = qlen;
-
-	if (flags & EVD_FLAGS_POOL) {
-		evd->pool = pool_alloc(evd, qlen, &evd->free_slots);
-		if (!evd->pool) {
-			kdapl_object_abort(&evd->obj);
-			return NULL;
-		}
+	if (!(flags & EVD_FLAGS_POOL)) {
+		evd->qlen = qlen;
+	} else if (!pool_grow(evd, qlen)) {
+		kdapl_object_abort(&evd->obj);
+		return NULL;
 	}
 	return evd;
 }
@@ -393,40 +426,6 @@ DAT_RETURN kdapl_evd_query(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 	return kdapl_op_end(&op, ret);
 }
 
-/*
- * Gives the EVD a pool of @qlen slots.  A slot that is in the FIFO is copied, and the
- * copy takes its place there.  The list of new slots is made before the lock is taken,
- * because they may be many and interrupts are off under it.
- */
-static DAT_RETURN evd_resize_pool(struct kdapl_evd *evd, u32 qlen)
-{
-	struct kdapl_event_slot *old, *pool, *slot;
-	struct kdapl_node *node, *next;
-	LIST_HEAD(fresh);
-
-	pool = pool_alloc(evd, qlen, &fresh);
-	if (!pool)
-		return RET_NO_RESOURCE(MEMORY);
-
-	spin_lock_irq(&evd->lock);
-	old = evd->pool;
-	list_for_each_entry_safe(node, next, &evd->fifo, link) {
-		if (node->is_cookie || kdapl_slot_of(node)->done)
-			continue;
-		slot = kdapl_slot_of(list_first_entry(&fresh, struct kdapl_node, link));
-		list_del(&slot->node.link);
-		*slot = *kdapl_slot_of(node);
-		list_replace(&node->link, &slot->node.link);
-	}
-	INIT_LIST_HEAD(&evd->free_slots);
-	list_splice(&fresh, &evd->free_slots);
-	evd->pool = pool;
-	evd->qlen = qlen;
-	spin_unlock_irq(&evd->lock);
-	kvfree(old);
-	return DAT_SUCCESS;
-}
-
 /* @qlen is a length that the EVD can have. */
 static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 {
@@ -444,7 +443,7 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 	spin_unlock_irq(&evd->lock);
 	if (ret || qlen <= evd->qlen)
 		return ret;
-	return evd_resize_pool(evd, qlen);
+	return pool_grow(evd, qlen - evd->qlen) ? DAT_SUCCESS : RET_NO_RESOURCE(MEMORY);
 }
 
 /*

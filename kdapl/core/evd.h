@@ -117,7 +117,7 @@ struct kdapl_streams {
  * @streams: what is attached
  * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
  * @on_async: entry in kdapl_ia.async_evds
- * @pool: memory of @free_slots
+ * @pool: memory of @free_slots, the newest first; a resize adds to it
  * @face: kdapl_evd_set_face()
  */
 struct kdapl_evd {
@@ -162,7 +162,7 @@ struct kdapl_evd {
 	u32 config;
 
 	struct list_head on_async;
-	struct kdapl_event_slot *pool;
+	struct kdapl_event_pool *pool;
 	void *face;
 };
 

@@ -486,10 +486,7 @@ bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
 	return ret;
 }
 
-/*
- * A slot of the pool is free at once; NULL then, nothing is left to be done.  Before
- * the lock is dropped: a resize replaces the pool.
- */
+/* A slot of the pool is free at once; NULL then, nothing is left to be done. */
 static struct kdapl_node *pool_slot_back(struct kdapl_evd *evd,
 					 struct kdapl_node *node)
 {

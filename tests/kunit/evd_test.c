@@ -98,7 +98,22 @@ static void resize_keeps_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, DONE, post(b, evd, i));
 	KUNIT_EXPECT_EQ(test, post(b, evd, 99),
 			DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE));
-	for (i = 1; i < 21; i++)
+	/* one by one */
+	for (; i < 24; i++) {
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_resize(&b->space, evd, i));
+		KUNIT_EXPECT_EQ(test, DONE, post(b, evd, i));
+		KUNIT_EXPECT_EQ(test, post(b, evd, 99),
+				DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE));
+	}
+	for (i = 1; i < 24; i++)
+		expect_software(b, evd, i);
+	expect_empty(b, evd);
+	/* all slots are there again */
+	for (i = 0; i < 23; i++)
+		KUNIT_EXPECT_EQ(test, DONE, post(b, evd, i));
+	KUNIT_EXPECT_EQ(test, post(b, evd, 99),
+			DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE));
+	for (i = 0; i < 23; i++)
 		expect_software(b, evd, i);
 	expect_empty(b, evd);
 }
