@@ -13,6 +13,8 @@
  * struct kdapl_cookie_ring - the memory of a direction's cookies
  * @former: the ring before, whose events may not have been dequeued yet
  * @size: cookies
+ * @copied: held receives of @former that are here, from the first slot on
+ * @copied_from: where the first one was in @former
  * @cookies: the slots
  * @sge, @lkeys, @nr_sge: of kdapl_dir
  *
@@ -22,6 +24,8 @@
 struct kdapl_cookie_ring {
 	struct kdapl_cookie_ring *former;
 	u32 size;
+	u32 copied;
+	u32 copied_from;
 	struct kdapl_cookie *cookies;
 	struct ib_sge *sge;
 	u32 *lkeys;
@@ -93,10 +97,11 @@ void kdapl_rings_free(struct kdapl_cookie_ring *ring)
 
 /**
  * kdapl_dir_pinned - can the ring not be replaced now?
- * @dir: its lock is held
+ * @dir: its lock need not be held, but nobody else replaces the ring meanwhile
  *
  * Return: true while events that nobody dequeued are in the ring before the
- * present one: two rings are enough for one endpoint.
+ * present one: two rings are enough for one endpoint.  False stays so until another
+ * ring is installed, since no post takes a slot of a former ring.
  */
 bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 {
@@ -112,10 +117,48 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 }
 
 /**
+ * kdapl_dir_copy_held - copy held receives to the ring that is to be installed
+ * @dir: its lock is held; in a state in which no held receive leaves it
+ * @ring: of kdapl_ring_alloc()
+ * @max_sge: segments of one post at most
+ *
+ * At most a batch, because interrupts are off.  The caller drops the lock in between.
+ *
+ * Return: 0: all of them are there, as long as the lock is held; -EAGAIN: there are more;
+ * -ENOSPC: they do not fit.
+ */
+int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *ring,
+			u32 max_sge)
+{
+	u32 end = min(dir->held, ring->copied + KDAPL_DIR_BATCH);
+	u32 i, n;
+
+	lockdep_assert_held(&dir->lock);
+	if (dir->held > ring->size)
+		return -ENOSPC;
+	for (n = ring->copied; n < end; n++) {
+		i = (dir->held_first + n) % dir->size;
+		if (dir->nr_sge[i] > max_sge)
+			return -ENOSPC;
+		ring->cookies[n].user = dir->ring[i].user;
+		ring->cookies[n].length = dir->ring[i].length;
+		ring->cookies[n].flags = dir->ring[i].flags;
+		ring->cookies[n].busy = true;
+		ring->nr_sge[n] = dir->nr_sge[i];
+		memcpy(&ring->sge[n * max_sge], &dir->sge[i * dir->max_sge],
+		       dir->nr_sge[i] * sizeof(*dir->sge));
+	}
+	ring->copied = end;
+	return end < dir->held ? -EAGAIN : 0;
+}
+
+/**
  * kdapl_dir_install - use another ring from here on
  * @dir: its lock is held, and it is not pinned
- * @ring: of kdapl_ring_alloc(); held receives move there, and fit
+ * @ring: of kdapl_ring_alloc(); with all held receives
  * @max_sge: segments of one post at most
+ *
+ * To be followed by kdapl_dir_leave_copied().
  *
  * Return: the ring before the present one, for the caller to free; may be NULL.
  */
@@ -125,22 +168,11 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 {
 	struct kdapl_cookie_ring *unused = NULL;
 	u32 size = ring->size;
-	u32 i, n;
 
-	for (n = 0; n < dir->held; n++) {
-		i = (dir->held_first + n) % dir->size;
-		ring->cookies[n].user = dir->ring[i].user;
-		ring->cookies[n].length = dir->ring[i].length;
-		ring->cookies[n].flags = dir->ring[i].flags;
-		ring->cookies[n].busy = true;
-		ring->nr_sge[n] = dir->nr_sge[i];
-		memcpy(&ring->sge[n * max_sge], &dir->sge[i * dir->max_sge],
-		       dir->nr_sge[i] * sizeof(*dir->sge));
-		dir->ring[i].busy = false;
-	}
 	if (dir->rings)
 		swap(unused, dir->rings->former);
 	ring->former = dir->rings;
+	ring->copied_from = dir->held_first;
 	dir->rings = ring;
 	dir->ring = size ? ring->cookies : &never_free;
 	dir->sge = ring->sge;
@@ -151,6 +183,22 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 	dir->held_first = 0;
 	dir->next = size ? dir->held % size : 0;
 	return unused;
+}
+
+/**
+ * kdapl_dir_leave_copied - held receives that were copied leave the former ring
+ * @dir: its lock is not held; nobody replaces the ring meanwhile
+ *
+ * Nobody but kdapl_dir_pinned() looks at their former slots any more.
+ */
+void kdapl_dir_leave_copied(struct kdapl_dir *dir)
+{
+	const struct kdapl_cookie_ring *ring = dir->rings;
+	u32 n;
+
+	for (n = 0; n < ring->copied; n++)
+		ring->former->cookies[(ring->copied_from + n) %
+				      ring->former->size].busy = false;
 }
 
 /**

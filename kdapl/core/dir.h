@@ -79,8 +79,11 @@ struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
 					   u32 max_sge, bool lkeys, gfp_t gfp);
 void kdapl_rings_free(struct kdapl_cookie_ring *ring);
 bool kdapl_dir_pinned(const struct kdapl_dir *dir);
+int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *ring,
+			u32 max_sge);
 struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 					    struct kdapl_cookie_ring *ring,
 					    u32 max_sge);
+void kdapl_dir_leave_copied(struct kdapl_dir *dir);
 
 #endif /* KDAPL_DIR_H */

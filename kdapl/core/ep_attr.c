@@ -500,41 +500,55 @@ static void modify_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from,
 }
 
 /*
- * Changes everything or nothing.  The state is judged again, under the locks, and the
- * receives that wait for a queue pair must fit into the new attributes.
+ * The receives that wait for a queue pair must fit into the new attributes, and are
+ * copied to the new ring, if there is one.  DAT_ABORT: there are more of them.
+ */
+static DAT_RETURN modify_held(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+			      const DAT_EP_ATTR *attr, struct kdapl_cookie_ring *recv)
+{
+	if (mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS && ep->recv.held)
+		return kdapl_ep_fsm_refusal(ep->state);
+	if (!recv)
+		return DAT_SUCCESS;
+	switch (kdapl_dir_copy_held(&ep->recv, recv, attr->max_recv_iov)) {
+	case 0:
+		return DAT_SUCCESS;
+	case -EAGAIN:
+		return RET(ABORT);
+	default:
+		return RET_BAD_ARG(3);
+	}
+}
+
+/*
+ * Changes everything or nothing.  The state is judged again, under the locks.  They are
+ * dropped after each batch of receives that wait for a queue pair, because interrupts
+ * are off under them.  In a state that allows a modify these leave the endpoint only by
+ * an operation that takes @ep->use_lock, or with the endpoint.
  */
 static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				 struct kdapl_ep_use *use, const DAT_EP_ATTR *attr,
 				 struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
 {
-	u32 held_sge = 0, i;
+	bool pinned = (*req && kdapl_dir_pinned(&ep->req)) ||
+		      (*recv && kdapl_dir_pinned(&ep->recv));
+	bool moves = *recv;
 	DAT_RETURN ret;
 
-	spin_lock_irq(&ep->lock);
-	kdapl_ep_lock_dirs(ep);
-	ret = modify_allowed(ep, mask);
-	if (ret)
-		goto out;
-	if (mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS && ep->recv.held) {
-		ret = kdapl_ep_fsm_refusal(ep->state);
-		goto out;
-	}
-	for (i = 0; i < ep->recv.held; i++) {
-		u32 at = (ep->recv.held_first + i) % ep->recv.size;
-
-		held_sge = max_t(u32, held_sge, ep->recv.nr_sge[at]);
-	}
-	ret = RET_BAD_ARG(3);
-	if (attr->max_recv_dtos < ep->recv.held || attr->max_recv_iov < held_sge)
-		goto out;
-	ret = RET_NO_RESOURCE(MEMORY);
-	if ((*req && kdapl_dir_pinned(&ep->req)) || (*recv && kdapl_dir_pinned(&ep->recv)))
-		goto out;
-	ep_install(ep, use, attr, req, recv);
-	ret = DAT_SUCCESS;
-out:
-	kdapl_ep_unlock_dirs(ep);
-	spin_unlock_irq(&ep->lock);
+	lockdep_assert_held(&ep->use_lock);
+	do {
+		spin_lock_irq(&ep->lock);
+		kdapl_ep_lock_dirs(ep);
+		ret = modify_allowed(ep, mask) ?: modify_held(ep, mask, attr, *recv);
+		if (!ret && pinned)
+			ret = RET_NO_RESOURCE(MEMORY);
+		if (!ret)
+			ep_install(ep, use, attr, req, recv);
+		kdapl_ep_unlock_dirs(ep);
+		spin_unlock_irq(&ep->lock);
+	} while (ret == RET(ABORT));
+	if (!ret && moves)
+		kdapl_dir_leave_copied(&ep->recv);
 	return ret;
 }
 

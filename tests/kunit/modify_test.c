@@ -114,6 +114,58 @@ static void receives_move_along(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv(b, ep, i, 1));
 }
 
+#define CROWD	150
+
+/* How often the lock is taken to copy them to a ring of that many. */
+static int rounds_of_copy(struct kdapl_dir *dir, u32 size, int *ret)
+{
+	struct kdapl_cookie_ring *ring;
+	int rounds = 0;
+
+	ring = kdapl_ring_alloc(dir, size, 2, false, GFP_KERNEL);
+	*ret = ring ? -EAGAIN : -ENOMEM;
+	while (*ret == -EAGAIN && rounds++ < CROWD) {
+		spin_lock_irq(&dir->lock);
+		*ret = kdapl_dir_copy_held(dir, ring, 2);
+		spin_unlock_irq(&dir->lock);
+	}
+	kdapl_rings_free(ring);
+	return rounds;
+}
+
+/* M4, A4: many move a batch at a time, for interrupts are off meanwhile; none is lost. */
+static void many_receives_move(struct kunit *test)
+{
+	const DAT_EP_ATTR attr = { .max_recv_dtos = CROWD, .max_recv_iov = 2 };
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep;
+	int i, ret;
+
+	b->fake->dev->attrs.max_qp_wr = 4 * CROWD;
+	ep = bench_ep_attr(b, b->evd, b->evd, b->evd, &attr);
+	for (i = 0; i < CROWD; i++)
+		KUNIT_ASSERT_EQ(test, DONE, recv(b, ep, i, 1 + i % 2));
+	KUNIT_EXPECT_EQ(test, DIV_ROUND_UP(CROWD, KDAPL_DIR_BATCH),
+			rounds_of_copy(&bench_ep_of(b, ep)->recv, CROWD, &ret));
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	rounds_of_copy(&bench_ep_of(b, ep)->recv, CROWD - 1, &ret);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, ret);
+
+	KUNIT_EXPECT_EQ(test, IP(3), sizes(b, ep, CROWD - 1, 2));
+	KUNIT_EXPECT_EQ(test, IP(3), sizes(b, ep, CROWD, 1));
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, CROWD + 1, 2));
+	KUNIT_EXPECT_EQ(test, DONE, recv(b, ep, i++, 1));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv(b, ep, i, 1));
+	/* Their former slots are no events that nobody has taken. */
+	KUNIT_EXPECT_EQ(test, DONE, sizes(b, ep, CROWD + 2, 3));
+	KUNIT_EXPECT_EQ(test, DONE, recv(b, ep, i++, 3));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv(b, ep, i, 1));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	for (i = 0; i < CROWD + 2; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	expect_empty(b, b->evd);
+}
+
 /* M4, M5: not below what waits, and not other flags than it was posted with. */
 static void receives_do_not_fit(struct kunit *test)
 {
@@ -381,6 +433,7 @@ static void quality_of_service(struct kunit *test)
 
 static struct kunit_case kdapl_modify_cases[] = {
 	KUNIT_CASE(receives_move_along),
+	KUNIT_CASE(many_receives_move),
 	KUNIT_CASE(receives_do_not_fit),
 	KUNIT_CASE(events_keep_their_ring),
 	KUNIT_CASE(connect_comes_first),
