@@ -47,6 +47,7 @@
 #include "conn.h"
 #include "ep_apply.h"
 #include "evd_fifo.h"
+#include "ia.h"
 #include "rmr.h"
 #include "../trace.h"
 
