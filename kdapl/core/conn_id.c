@@ -235,7 +235,7 @@ void kdapl_id_wait_unused(struct kdapl_conn *conn)
 
 /**
  * kdapl_id_open - make the id of an active connection, bound to a local port
- * @conn: without an id
+ * @conn: without an id; its peer is known
  *
  * RULING 52: the port is known when the call returns.  May sleep.
  *
@@ -246,7 +246,8 @@ int kdapl_id_open(struct kdapl_conn *conn)
 	struct kdapl_ia *ia = conn->ia;
 	int ret;
 
-	ret = cm_ops(conn)->open(conn, ia->dev, ia->obj.space->net, &conn->id);
+	ret = cm_ops(conn)->open(conn, ia->dev, ia->obj.space->net,
+				 (struct sockaddr *)&conn->peer, &conn->id);
 	if (ret)
 		return ret;
 	conn->local_port = kdapl_port_of(&conn->id->route.addr.src_addr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Service points: dat_psp_* and dat_rsp_*.  A service point is a listening CM id;
+ * Service points: dat_psp_* and dat_rsp_*.  A service point is a listener;
  * what arrives there is sp_request.c's.
  *
  * Callers: the faces; ia.c (tear-down).
@@ -94,40 +94,40 @@ static DAT_RETURN sp_attach_error(int err)
 static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 {
 	struct kdapl_space *space = sp->obj.space;
-	struct rdma_cm_id *id;
+	struct kdapl_listener *listener;
 	bool stopped;
 	int err;
 
 	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &sp->qual,
-				       kdapl_evd_qlen(sp->evd), &id);
+				       kdapl_evd_qlen(sp->evd), &listener);
 	if (err)
 		return sp_listen_error(err);
 	/* Published already: somebody may have guessed the handle and freed it. */
 	mutex_lock(&sp->lock);
 	stopped = sp->stopped;
 	if (!stopped) {
-		sp->id = id;
+		sp->listener = listener;
 		kdapl_sp_announce(sp);
 	}
 	mutex_unlock(&sp->lock);
 	if (stopped)
-		cm_ops(&sp->obj)->unlisten(id);
+		cm_ops(&sp->obj)->unlisten(listener);
 	return DAT_SUCCESS;
 }
 
 static void sp_unlisten(struct kdapl_sp *sp)
 {
-	struct rdma_cm_id *id;
+	struct kdapl_listener *listener;
 
 	mutex_lock(&sp->lock);
 	sp->stopped = true;
-	id = sp->id;
-	sp->id = NULL;
+	listener = sp->listener;
+	sp->listener = NULL;
 	kdapl_sp_withdraw(sp);
 	mutex_unlock(&sp->lock);
 	/* Not under the lock: it waits for a request that is just arriving. */
-	if (id)
-		cm_ops(&sp->obj)->unlisten(id);
+	if (listener)
+		cm_ops(&sp->obj)->unlisten(listener);
 }
 
 /*

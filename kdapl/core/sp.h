@@ -14,9 +14,9 @@
  * @on_port: among all that listen
  * @qual: the port
  * @flags: DAT_PSP_*_FLAG, of a PSP
- * @id: listening; NULL once it was given back
- * @lock: @id, @stopped, @spent
- * @stopped: freed; an id that is only now beginning to listen is given back
+ * @listener: listens; NULL once it was given back
+ * @lock: @listener, @stopped, @spent
+ * @stopped: freed; a listener that only now begins to listen is given back
  * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives,
  *	which sets it
  * @spent: a RSP took its one request (P22)
@@ -27,7 +27,7 @@ struct kdapl_sp {
 	struct list_head on_port;
 	u16 qual;
 	DAT_PSP_FLAGS flags;
-	struct rdma_cm_id *id;
+	struct kdapl_listener *listener;
 	struct mutex lock;
 	struct kdapl_ep *ep;
 	bool stopped;

@@ -9,6 +9,7 @@
  *
  * Callers: glue/cm.c, the faces; sp.c says which service points listen.
  */
+#include <net/ipv6.h>
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
@@ -87,6 +88,20 @@ struct sp_request {
 	u8 rd_out;
 };
 
+/*
+ * Whoever connects back to a link-local address has to know the link, which
+ * rdma_cm leaves out.
+ */
+static void set_peer(struct kdapl_conn *conn, const struct rdma_addr *addr)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&conn->peer;
+
+	conn->peer = addr->dst_addr;
+	if (in6->sin6_family == AF_INET6 &&
+	    ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		in6->sin6_scope_id = addr->dev_addr.bound_dev_if;
+}
+
 static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 				       const struct sp_request *r)
 {
@@ -95,7 +110,7 @@ static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 	if (!conn)
 		return NULL;
 	conn->qual = sp->qual;
-	conn->peer = r->id->route.addr.dst_addr;
+	set_peer(conn, &r->id->route.addr);
 	conn->peer_port = kdapl_port_of(&conn->peer);
 	conn->in_len = min_t(u8, r->len, sizeof(conn->in));
 	memcpy(conn->in, r->data, conn->in_len);

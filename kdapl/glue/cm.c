@@ -2,7 +2,7 @@
 /*
  * CM ids: kdapl_ib_cm_ops on rdma_cm, called by the core (conn_id.c, conn_work.c,
  * conn_cm.c, sp.c, sp_request.c, cr.c); and the event handlers, which call
- * core/input.h.
+ * core/input.h.  Those that listen are listen.c's.
  *
  * An id does not own its queue pair: the queue's number goes in with connect
  * and accept, and glue/qp.c moves it (A7, facts 6).  So the active side sees
@@ -19,6 +19,7 @@
 #include <rdma/rdma_cm.h>
 #include "../core/input.h"
 #include "cm_event.h"
+#include "listen.h"
 
 /* A dead peer is found; one without a receive is waited for (mt:T51). */
 #define RETRY_COUNT		6
@@ -52,26 +53,30 @@ static int id_set_timers(struct rdma_cm_id *id)
 	return rdma_set_min_rnr_timer(id, min_t(u8, rnr_timer, 31));
 }
 
-/*
- * Binds to the device's present address.  A second RDMA device may have the
- * same address (Soft-RoCE over the interface of a hardware one), and rdma_cm
- * goes by the address alone.
+/**
+ * kdapl_cm_bind - bind an id to an address of a device
+ * @id: not bound yet
+ * @dev: device of the IA
+ * @addr: one of its addresses
+ * @port: 0: rdma_cm chooses one
+ *
+ * A second RDMA device may have the same address (Soft-RoCE over the interface
+ * of a hardware one), and rdma_cm goes by the address alone.
+ *
+ * Return: 0; -ENODEV: rdma_cm has found another device; or what it says.
  */
-static int id_bind(struct rdma_cm_id *id, struct kdapl_device *dev,
-		   struct net *net, u16 port)
+int kdapl_cm_bind(struct rdma_cm_id *id, const struct kdapl_device *dev,
+		  const struct kdapl_address *addr, u16 port)
 {
-	struct sockaddr_storage addr;
+	struct kdapl_address at = *addr;
 	int ret;
 
-	ret = kdapl_device_address(dev, net, &addr);
-	if (ret)
-		return ret;
-	if (addr.ss_family == AF_INET)
-		((struct sockaddr_in *)&addr)->sin_port = htons(port);
+	if (at.sa.sa_family == AF_INET)
+		at.in.sin_port = htons(port);
 	else
-		((struct sockaddr_in6 *)&addr)->sin6_port = htons(port);
+		at.in6.sin6_port = htons(port);
 
-	ret = rdma_bind_addr(id, (struct sockaddr *)&addr);
+	ret = rdma_bind_addr(id, &at.sa);
 	if (ret)
 		return ret;
 	if (id->device != dev->ib || id->port_num != dev->port)
@@ -79,7 +84,27 @@ static int id_bind(struct rdma_cm_id *id, struct kdapl_device *dev,
 	return 0;
 }
 
-static u16 id_port(const struct rdma_cm_id *id)
+/* Binds to the address by which @to is reached, and to a free port. */
+static int id_bind_for(struct rdma_cm_id *id, struct kdapl_device *dev,
+		       struct net *net, const struct sockaddr *to)
+{
+	struct kdapl_addresses list;
+	int ret;
+
+	ret = kdapl_device_addresses(dev, net, &list);
+	if (ret)
+		return ret;
+	ret = -ENODEV;
+	if (list.n)
+		ret = kdapl_cm_bind(id, dev,
+				    kdapl_address_source(&list, net, to,
+							 kdapl_route), 0);
+	kvfree(list.at);
+	return ret;
+}
+
+/* The port number that an id is bound to. */
+u16 kdapl_cm_port(const struct rdma_cm_id *id)
 {
 	const struct sockaddr_storage *addr = &id->route.addr.src_addr;
 
@@ -183,7 +208,7 @@ static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
  * is the removal of the device, by which time the service point is gone (facts
  * 8).
  */
-static int sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+int kdapl_cm_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
@@ -191,7 +216,8 @@ static int sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
-		   struct net *net, struct rdma_cm_id **id)
+		   struct net *net, const struct sockaddr *to,
+		   struct rdma_cm_id **id)
 {
 	struct rdma_cm_id *new;
 	int ret;
@@ -202,7 +228,7 @@ static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 	ret = id_set_timers(new);
 	if (ret)
 		goto err_destroy;
-	ret = id_bind(new, dev, net, 0);
+	ret = id_bind_for(new, dev, net, to);
 	if (ret)
 		goto err_destroy;
 
@@ -218,7 +244,18 @@ err_destroy:
 static int cm_resolve(struct rdma_cm_id *id, const struct sockaddr *to,
 		      u32 timeout_ms)
 {
-	return rdma_resolve_addr(id, NULL, to, timeout_ms);
+	struct sockaddr_in6 peer;
+	int ret;
+
+	if (to->sa_family != AF_INET6)
+		return rdma_resolve_addr(id, NULL, to, timeout_ms);
+
+	peer = *(const struct sockaddr_in6 *)to;
+	ret = kdapl_address_scope(&peer, (struct sockaddr *)
+				  &id->route.addr.src_addr);
+	if (ret)
+		return ret;
+	return rdma_resolve_addr(id, NULL, (struct sockaddr *)&peer, timeout_ms);
 }
 
 static int cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
@@ -286,38 +323,6 @@ static void cm_destroy(struct rdma_cm_id *id)
 	kdapl_conn_put(conn);
 }
 
-static int cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
-		     struct net *net, u16 *port, int backlog,
-		     struct rdma_cm_id **id)
-{
-	struct rdma_cm_id *new;
-	int ret;
-
-	new = rdma_create_id(net, sp_handler, sp, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(new))
-		return PTR_ERR(new);
-	ret = id_bind(new, dev, net, *port);
-	if (ret)
-		goto err_destroy;
-	/* A request may arrive before the call returns. */
-	*port = id_port(new);
-	ret = rdma_listen(new, backlog);
-	if (ret)
-		goto err_destroy;
-
-	*id = new;
-	return 0;
-
-err_destroy:
-	rdma_destroy_id(new);
-	return ret;
-}
-
-static void cm_unlisten(struct rdma_cm_id *id)
-{
-	rdma_destroy_id(id);
-}
-
 const struct kdapl_cm_ops kdapl_ib_cm_ops = {
 	.open = cm_open,
 	.resolve = cm_resolve,
@@ -330,6 +335,6 @@ const struct kdapl_cm_ops kdapl_ib_cm_ops = {
 	.lock = cm_lock,
 	.unlock = cm_unlock,
 	.destroy = cm_destroy,
-	.listen = cm_listen,
-	.unlisten = cm_unlisten,
+	.listen = kdapl_cm_listen,
+	.unlisten = kdapl_cm_unlisten,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device of every
- * port that can carry an IA; their present addresses; and the list of the IAs
- * that are open on each.  core/ia_open.c opens devices here, core/ia_query.c
+ * port that can carry an IA; their present addresses, which address.c finds; and
+ * the list of the IAs that are open on each.  core/ia_open.c opens devices here, core/ia_query.c
  * lists them, and core/ia_async.c and core/ia.c are told of their events and of
  * their end (core/input.h).
  *
@@ -12,15 +12,10 @@
  * it.  The other is this file with devices_lock held, once it has seen that
  * @gone is not set.
  */
-#include <linux/if_arp.h>
-#include <linux/inetdevice.h>
-#include <linux/netdevice.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
-#include <net/if_inet6.h>
-#include <rdma/ib_cache.h>
 #include "../core/input.h"
+#include "listen.h"
 #include "refused.h"
 
 /* How long the removal of a device waits for processes that bring their pages themselves. */
@@ -32,154 +27,38 @@
  */
 #define ANSWER_TIME	(HZ / 5)
 
+/* Most ports have no more, and a long GID table is looked through once. */
+#define FEW_ADDRESSES	16
+
 /* The registry.  The lock also protects the names, and @gone from being set. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
-static void set_ipv4(struct sockaddr_storage *addr, __be32 ip)
+/* The best address seen; its family is 0 before the first one. */
+static void keep_better(const struct kdapl_address *addr, void *arg)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+	struct kdapl_address *best = arg;
 
-	memset(addr, 0, sizeof(*addr));
-	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = ip;
-}
-
-static void set_ipv6(struct sockaddr_storage *addr, const struct in6_addr *ip)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
-
-	memset(addr, 0, sizeof(*addr));
-	in6->sin6_family = AF_INET6;
-	in6->sin6_addr = *ip;
-}
-
-static bool gid_in_net(const struct ib_gid_attr *attr, struct net *net)
-{
-	struct net_device *ndev;
-	bool found;
-
-	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	found = !IS_ERR(ndev) && net_eq(dev_net(ndev), net);
-	rcu_read_unlock();
-	return found;
-}
-
-/* The first IPv4 address in the port's GID table, else the first IPv6 one. */
-static int roce_address(struct kdapl_device *dev, struct net *net,
-			struct sockaddr_storage *addr)
-{
-	int i, ret = -ENODEV;
-	int len = dev->ib->port_data[dev->port].immutable.gid_tbl_len;
-
-	for (i = 0; i < len; i++) {
-		const struct ib_gid_attr *attr;
-		const struct in6_addr *ip;
-		bool ipv4 = false;
-
-		attr = rdma_get_gid_attr(dev->ib, dev->port, i);
-		if (IS_ERR(attr))
-			continue;
-		ip = (const struct in6_addr *)&attr->gid;
-		if (gid_in_net(attr, net)) {
-			ipv4 = ipv6_addr_v4mapped(ip);
-			if (ipv4) {
-				set_ipv4(addr, ip->s6_addr32[3]);
-				ret = 0;
-			} else if (ret && !(ipv6_addr_type(ip) &
-					    IPV6_ADDR_LINKLOCAL)) {
-				set_ipv6(addr, ip);
-				ret = 0;
-			}
-		}
-		rdma_put_gid_attr(attr);
-		if (ipv4)
-			break;
-	}
-	return ret;
-}
-
-static int netdev_ipv4(struct net_device *ndev, struct sockaddr_storage *addr)
-{
-	struct in_device *in_dev = __in_dev_get_rcu(ndev);
-	struct in_ifaddr *ifa;
-
-	if (!in_dev)
-		return -ENODEV;
-	ifa = rcu_dereference(in_dev->ifa_list);
-	if (!ifa)
-		return -ENODEV;
-	set_ipv4(addr, ifa->ifa_local);
-	return 0;
-}
-
-static int netdev_ipv6(struct net_device *ndev, struct sockaddr_storage *addr)
-{
-	struct inet6_dev *in6_dev = __in6_dev_get(ndev);
-	struct inet6_ifaddr *ifa;
-	int ret = -ENODEV;
-
-	if (!in6_dev)
-		return ret;
-	read_lock_bh(&in6_dev->lock);
-	list_for_each_entry(ifa, &in6_dev->addr_list, if_list) {
-		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
-			continue;
-		set_ipv6(addr, &ifa->addr);
-		ret = 0;
-		break;
-	}
-	read_unlock_bh(&in6_dev->lock);
-	return ret;
-}
-
-/* The first address of the IPoIB interface on the port. */
-static int ipoib_address(struct kdapl_device *dev, struct net *net,
-			 struct sockaddr_storage *addr)
-{
-	struct net_device *ndev;
-	int ret = -ENODEV;
-
-	rcu_read_lock();
-	for_each_netdev_rcu(net, ndev) {
-		if (ndev->type != ARPHRD_INFINIBAND ||
-		    ndev->dev.parent != dev->ib->dev.parent ||
-		    ndev->dev_port != dev->port - 1)
-			continue;
-		ret = netdev_ipv4(ndev, addr);
-		if (ret)
-			ret = netdev_ipv6(ndev, addr);
-		if (!ret)
-			break;
-	}
-	rcu_read_unlock();
-	return ret;
-}
-
-/* kdapl_device.address for a port of the RDMA core */
-static int port_address(struct kdapl_device *dev, struct net *net,
-			struct sockaddr_storage *addr)
-{
-	if (!rdma_dev_access_netns(dev->ib, net))
-		return -ENODEV;
-	if (rdma_protocol_roce(dev->ib, dev->port))
-		return roce_address(dev, net, addr);
-	return ipoib_address(dev, net, addr);
+	if (!best->sa.sa_family || kdapl_address_better(addr, best))
+		*best = *addr;
 }
 
 static int device_address(struct kdapl_device *dev, struct net *net,
-			  struct sockaddr_storage *addr)
+			  struct kdapl_address *addr)
 {
 	lockdep_assert_held(&devices_lock);
-	return dev->gone ? -ENODEV : dev->address(dev, net, addr);
+	addr->sa.sa_family = 0;
+	if (!dev->gone)
+		dev->addresses(dev, net, keep_better, addr);
+	return addr->sa.sa_family ? 0 : -ENODEV;
 }
 
 /**
  * kdapl_device_address - the present address of a port
  * @dev: may be gone
  * @net: namespace in which the address must be
- * @addr: out, with port 0
+ * @addr: out, with port 0: the first IPv4 address; without one, the first of
+ *	  IPv6; a link-local one only if there is no other
  *
  * Takes devices_lock; may sleep.
  *
@@ -189,10 +68,74 @@ static int device_address(struct kdapl_device *dev, struct net *net,
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr)
 {
+	struct kdapl_address best;
 	int ret;
 
 	mutex_lock(&devices_lock);
-	ret = device_address(dev, net, addr);
+	ret = device_address(dev, net, &best);
+	mutex_unlock(&devices_lock);
+	if (ret)
+		return ret;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &best, best.sa.sa_family == AF_INET ? sizeof(best.in) :
+							   sizeof(best.in6));
+	return 0;
+}
+
+/* An address has more than one GID where the port speaks both versions of RoCE. */
+static void add_one(const struct kdapl_address *addr, void *arg)
+{
+	struct kdapl_addresses *list = arg;
+
+	if (kdapl_address_find(list, addr))
+		return;
+	if (list->n < list->max)
+		list->at[list->n++] = *addr;
+	else
+		list->left_out++;
+}
+
+/* Makes room for as many as were left out, and looks again. */
+static int all_addresses(struct kdapl_device *dev, struct net *net,
+			 struct kdapl_addresses *list)
+{
+	lockdep_assert_held(&devices_lock);
+	if (dev->gone)
+		return -ENODEV;
+	list->left_out = FEW_ADDRESSES;
+	do {
+		kvfree(list->at);
+		list->max += list->left_out;
+		list->n = 0;
+		list->left_out = 0;
+		list->at = kvcalloc(list->max, sizeof(*list->at), GFP_KERNEL);
+		if (!list->at)
+			return -ENOMEM;
+		dev->addresses(dev, net, add_one, list);
+	} while (list->left_out);
+	return 0;
+}
+
+/**
+ * kdapl_device_addresses - all present addresses of a port
+ * @dev: may be gone
+ * @net: namespace in which they must be
+ * @list: out, with port 0; what the caller gives to kvfree() is in it.  There may
+ *	  be none
+ *
+ * Takes devices_lock; may sleep.
+ *
+ * Return: 0; -ENODEV when the device is gone; -ENOMEM.  After an errno there is
+ * nothing to free.
+ */
+int kdapl_device_addresses(struct kdapl_device *dev, struct net *net,
+			   struct kdapl_addresses *list)
+{
+	int ret;
+
+	*list = (struct kdapl_addresses) {};
+	mutex_lock(&devices_lock);
+	ret = all_addresses(dev, net, list);
 	mutex_unlock(&devices_lock);
 	return ret;
 }
@@ -211,7 +154,7 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 {
 	struct kdapl_device *dev, *found = NULL;
-	struct sockaddr_storage addr;
+	struct kdapl_address addr;
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
@@ -255,7 +198,7 @@ int kdapl_device_for_each(struct net *net,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg)
 {
-	struct sockaddr_storage addr;
+	struct kdapl_address addr;
 	struct kdapl_device *dev;
 	int ret = 0;
 
@@ -363,8 +306,11 @@ static void device_event(struct ib_event_handler *handler,
 	struct kdapl_device *dev = container_of(handler, struct kdapl_device,
 						async);
 
-	if (event_concerns(dev, event))
-		kdapl_device_walk_ias(dev, ia_raise_event, event);
+	if (!event_concerns(dev, event))
+		return;
+	if (event->event == IB_EVENT_GID_CHANGE)
+		kdapl_listen_follow();
+	kdapl_device_walk_ias(dev, ia_raise_event, event);
 }
 
 static bool port_usable(struct ib_device *ib, u32 port)
@@ -493,7 +439,7 @@ struct kdapl_device *kdapl_device_alloc(void)
 
 /**
  * kdapl_device_add - put a device on the registry
- * @dev: name, limits, operations and @address are filled in
+ * @dev: name, limits, operations and @addresses are filled in
  *
  * From here on IAs can be opened on it.  Undone by kdapl_device_remove().
  * Takes devices_lock; may sleep.
@@ -546,7 +492,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
 	dev->max_segment = ib_dma_max_seg_size(ib);
 	dev->driver_pins = kdapl_driver_pins(ib);
-	dev->address = port_address;
+	dev->addresses = kdapl_port_addresses;
 	dev->qp = &kdapl_ib_qp_ops;
 	dev->cm = &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
@@ -640,11 +586,19 @@ static struct ib_client kdapl_client = {
  * The registry has all that are there on return.
  * May sleep.
  *
- * Return: 0, or what ib_register_client() says.
+ * Return: 0, or what the kernel refuses to register.
  */
 int kdapl_device_init(void)
 {
-	return ib_register_client(&kdapl_client);
+	int ret;
+
+	ret = kdapl_listen_init();
+	if (ret)
+		return ret;
+	ret = ib_register_client(&kdapl_client);
+	if (ret)
+		kdapl_listen_exit();
+	return ret;
 }
 
 /**
@@ -656,4 +610,5 @@ int kdapl_device_init(void)
 void kdapl_device_exit(void)
 {
 	ib_unregister_client(&kdapl_client);
+	kdapl_listen_exit();
 }

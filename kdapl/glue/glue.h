@@ -17,6 +17,8 @@
 #ifndef KDAPL_GLUE_H
 #define KDAPL_GLUE_H
 
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -30,6 +32,7 @@
 struct kdapl_device;
 struct kdapl_conn;
 struct kdapl_sp;
+struct kdapl_listener;
 
 /*
  * Segments of one DTO at most.  The scatter list is built on the stack, so this
@@ -178,10 +181,13 @@ struct kdapl_cm_params {
 
 /**
  * struct kdapl_cm_ops - operations on CM ids: connections and listeners
- * @open: make an id for an active connection, bound to @dev's address and to a
- *	  free local port.  Its events go to core/input.h, with @conn
- * @resolve: start to resolve the peer's address.  kdapl_conn_resolved() is
- *	     called when that is done, or an input that says that it failed
+ * @open: make an id for an active connection to @to, bound to that of @dev's
+ *	  addresses by which routing reaches it, and to a free local port.  Its
+ *	  events go to core/input.h, with @conn
+ * @resolve: start to resolve the peer's address, the one given to open.
+ *	     kdapl_conn_resolved() is called when that is done, or an input that
+ *	     says that it failed.  A link-local peer without a scope id is looked
+ *	     for on the link of the address that open has bound
  * @connect: send the request; only from within kdapl_conn_resolved()
  * @established: answer the peer's acceptance; only from within
  *	 kdapl_conn_answered()
@@ -197,15 +203,17 @@ struct kdapl_cm_params {
  * @destroy: destroy an id.  On return no callback of it runs or will
  *	     run, so it must not be called from one.  Drops the reference of
  *	     conn that the id held
- * @listen: start to listen at @dev's address on @port.  0 is any port,
- *	    and the one chosen is filled in before the first request.
- *	    Requests go to kdapl_sp_request().  -EADDRINUSE: somebody else
- *	    listens on @port
+ * @listen: start to listen on @port at all addresses that @dev has in @net,
+ *	    and will have.  0 is any port, and the one chosen is filled in before
+ *	    the first request.  Requests go to kdapl_sp_request().
+ *	    -EADDRINUSE: somebody else listens on @port at one of them.
+ *	    -EADDRNOTAVAIL: somebody else listens on @port of all devices
  * @unlisten: stop listening.  On return no kdapl_sp_request() runs or will run
  */
 struct kdapl_cm_ops {
 	int (*open)(struct kdapl_conn *conn, struct kdapl_device *dev,
-		    struct net *net, struct rdma_cm_id **id);
+		    struct net *net, const struct sockaddr *to,
+		    struct rdma_cm_id **id);
 	int (*resolve)(struct rdma_cm_id *id, const struct sockaddr *to,
 		       u32 timeout_ms);
 	int (*connect)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
@@ -219,8 +227,8 @@ struct kdapl_cm_ops {
 	void (*destroy)(struct rdma_cm_id *id);
 	int (*listen)(struct kdapl_sp *sp, struct kdapl_device *dev,
 		      struct net *net, u16 *port, int backlog,
-		      struct rdma_cm_id **id);
-	void (*unlisten)(struct rdma_cm_id *id);
+		      struct kdapl_listener **listener);
+	void (*unlisten)(struct kdapl_listener *listener);
 };
 
 struct kdapl_zone;
@@ -370,6 +378,23 @@ struct kdapl_pager {
 	struct task_struct *task;
 };
 
+ * struct kdapl_address - an IP address of a port
+ * @sa: its family says which of the others it is
+ * @in: IPv4
+ * @in6: IPv6, with the scope id if it is link-local
+ * @ifindex: number of the net device that has it
+ */
+struct kdapl_address {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	};
+	int ifindex;
+};
+
+typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
+
 /**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
@@ -396,9 +421,9 @@ struct kdapl_pager {
  * @qp: its operations on CQs and queue pairs
  * @cm: its operations on CM ids
  * @mr: its operations on memory
- * @address: find the port's present address in a namespace: 0, or -ENODEV when
- *	     it has none there or the namespace may not use the device; may
- *	     sleep
+ * @addresses: call a function for each present address of the port in a
+ *	       namespace; for none when the namespace may not use the device; may
+ *	       sleep, but the function may not
  * @async: brings port and device events
  * @pagers: processes whose memory the driver pins just now (struct kdapl_pager), under
  *	    @ias_lock
@@ -426,14 +451,14 @@ struct kdapl_device {
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;
-	int (*address)(struct kdapl_device *dev, struct net *net,
-		       struct sockaddr_storage *addr);
+	void (*addresses)(struct kdapl_device *dev, struct net *net,
+			  kdapl_address_fn fn, void *arg);
 	struct ib_event_handler async;
 	struct list_head pagers;
 	bool gone;
 };
 
-/* The implementation on kernel verbs: qp.c and cq.c, cm.c, mr.c and window.c */
+/* The implementation on kernel verbs: qp.c and cq.c, cm.c and listen.c, mr.c and window.c */
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
 extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
 extern const struct kdapl_mr_ops kdapl_ib_mr_ops;

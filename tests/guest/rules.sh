@@ -142,6 +142,7 @@ share=1
 [ ! -e /sys/kernel/debug/kmemleak ] || share=4
 ! $brief || [ $share -eq 1 ] || share=16
 echo $share > /run/kdapl-rules-share
+ln -sf "$(dirname "$(readlink -f "$0")")/addresses.sh" /run/kdapl-addresses
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
 
 face kernel in_kernel

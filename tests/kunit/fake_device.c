@@ -596,7 +596,8 @@ static void set_address(struct sockaddr_storage *to, const struct sockaddr_in *i
 }
 
 static int fake_cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
-			struct net *net, struct rdma_cm_id **out)
+			struct net *net, const struct sockaddr *to,
+			struct rdma_cm_id **out)
 {
 	struct fake_device *fake = fake_of(dev);
 	int ret = fake_call(fake, FAKE_CM_OPEN);
@@ -693,7 +694,7 @@ static void fake_cm_destroy(struct rdma_cm_id *id)
 
 static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 			  struct net *net, u16 *port, int backlog,
-			  struct rdma_cm_id **out)
+			  struct kdapl_listener **out)
 {
 	struct fake_device *fake = fake_of(dev);
 	int ret = fake_call(fake, FAKE_CM_LISTEN);
@@ -708,13 +709,13 @@ static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 		*port = 50000 + fake->calls[FAKE_CM_LISTEN];
 	id->sp = sp;
 	set_address(&id->id.route.addr.src_addr, &fake_address, *port);
-	*out = &id->id;
+	*out = (struct kdapl_listener *)id;
 	return 0;
 }
 
-static void fake_cm_unlisten(struct rdma_cm_id *id)
+static void fake_cm_unlisten(struct kdapl_listener *listener)
 {
-	id_free(id_of(id));
+	id_free((struct fake_id *)listener);
 }
 
 static const struct kdapl_cm_ops fake_cm_ops = {
@@ -999,18 +1000,13 @@ static const struct kdapl_mr_ops fake_mr_ops = {
 
 /* ---- the device --------------------------------------------------------------------------- */
 
-static int fake_present_address(struct kdapl_device *dev, struct net *net,
-				struct sockaddr_storage *addr)
+static void fake_addresses(struct kdapl_device *dev, struct net *net,
+			   kdapl_address_fn fn, void *arg)
 {
-	int ret = fake_call(fake_of(dev), FAKE_ADDRESS);
+	const struct kdapl_address addr = { .in = fake_address };
 
-	if (ret)
-		return ret;
-	if (!net_eq(net, &init_net))
-		return -ENODEV;
-	memset(addr, 0, sizeof(*addr));
-	set_address(addr, &fake_address, 0);
-	return 0;
+	if (!fake_call(fake_of(dev), FAKE_ADDRESS) && net_eq(net, &init_net))
+		fn(&addr, arg);
 }
 
 static void ia_raise_event(struct list_head *on_dev, void *event)
@@ -1070,7 +1066,7 @@ struct fake_device *fake_create(u32 port)
 	dev->qp = &fake_qp_ops;
 	dev->cm = &fake_cm_ops;
 	dev->mr = &fake_mr_ops;
-	dev->address = fake_present_address;
+	dev->addresses = fake_addresses;
 	kdapl_device_add(dev);
 	return fake;
 }

@@ -22,6 +22,7 @@ static const struct scenario_table * const tables[] = {
 	&rmr_table,
 	&dup_table,
 	&passive_table,
+	&address_table,
 	NULL
 };
 

@@ -28,6 +28,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/sched.h>
 #include <linux/socket.h>
 #include <linux/string.h>
@@ -97,7 +99,8 @@ extern const struct scenario_table handles_table, args_table, ia_table,
 				   transfer_table;
 extern const struct scenario_table disconnect_table, order_table, reset_table,
 				   handoff_table, free_table, lmr_table,
-				   rmr_table, dup_table, passive_table;
+				   rmr_table, dup_table, passive_table,
+				   address_table;
 /* Those of one face; ended by NULL (platform.c). */
 extern const struct scenario_table * const platform_tables[];
 

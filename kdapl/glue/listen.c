@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Listening.  A service point listens at its port of the RDMA device, and that has
+ * many addresses, which come and go.  A CM id listens at one address, or at all
+ * addresses of all devices of the host, which would claim the connection qualifier
+ * from other IAs and other programs.  So a listener has an id for each address, all
+ * with the same port number, and a work item follows the addresses.
+ *
+ * Callers: cm.c's table, device.c.
+ */
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include "listen.h"
+#include "refused.h"
+
+/*
+ * How often rdma_cm is asked for a free port number: it takes one that is free at
+ * one address, and it may be in use at the next.
+ */
+#define PORT_TRIES	8
+/*
+ * An IPv6 address cannot be bound before the host has made sure that nobody else
+ * has it, and no notifier tells when that is done.
+ */
+#define FIRST_WAIT	HZ
+#define LAST_WAIT	(32 * HZ)
+
+/*
+ * struct listen_id - listens at one address
+ * @entry: in kdapl_listener.ids
+ * @id: bound to @addr
+ * @addr: of the port
+ * @listens: rdma_listen() was called
+ */
+struct listen_id {
+	struct list_head entry;
+	struct rdma_cm_id *id;
+	struct kdapl_address addr;
+	bool listens;
+};
+
+/*
+ * struct kdapl_listener - listens for a service point
+ * @sp: what requests go to
+ * @dev: device of its IA
+ * @net: namespace of its IA
+ * @port: port number; 0 until the first id was bound
+ * @backlog: for rdma_listen()
+ * @ids: one for each address at which it listens
+ * @entry: in listeners, under whose lock @ids changes
+ */
+struct kdapl_listener {
+	struct kdapl_sp *sp;
+	struct kdapl_device *dev;
+	struct net *net;
+	u16 port;
+	int backlog;
+	struct list_head ids;
+	struct list_head entry;
+};
+
+static LIST_HEAD(listeners);
+/* Held over calls of rdma_cm; never taken in a CM callback. */
+static DEFINE_MUTEX(listeners_lock);
+
+static void follow(struct work_struct *work);
+static DECLARE_DELAYED_WORK(follow_work, follow);
+/* Until the next look, if an address could not be bound. */
+static unsigned long follow_wait = FIRST_WAIT;
+
+/* ---- the ids of a listener --------------------------------------------- */
+
+static void drop_id(struct listen_id *at)
+{
+	list_del(&at->entry);
+	rdma_destroy_id(at->id);
+	kfree(at);
+}
+
+static void drop_ids(struct kdapl_listener *l)
+{
+	struct listen_id *at, *next;
+
+	list_for_each_entry_safe(at, next, &l->ids, entry)
+		drop_id(at);
+}
+
+static bool is_bound(const struct kdapl_listener *l,
+		     const struct kdapl_address *addr)
+{
+	const struct listen_id *at;
+
+	list_for_each_entry(at, &l->ids, entry)
+		if (kdapl_address_equal(&at->addr, addr))
+			return true;
+	return false;
+}
+
+static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
+{
+	struct listen_id *at;
+	int ret;
+
+	at = kzalloc(sizeof(*at), GFP_KERNEL_ACCOUNT);
+	if (!at)
+		return -ENOMEM;
+	at->addr = *addr;
+	at->id = rdma_create_id(l->net, kdapl_cm_sp_handler, l->sp, RDMA_PS_TCP,
+				IB_QPT_RC);
+	if (IS_ERR(at->id)) {
+		ret = PTR_ERR(at->id);
+		goto err_free;
+	}
+	ret = kdapl_cm_bind(at->id, l->dev, addr, l->port);
+	if (ret)
+		goto err_destroy;
+	l->port = kdapl_cm_port(at->id);
+	list_add_tail(&at->entry, &l->ids);
+	return 0;
+
+err_destroy:
+	rdma_destroy_id(at->id);
+err_free:
+	kfree(at);
+	return ret;
+}
+
+/* What concerns one address alone; @dev may share it with another RDMA device. */
+static bool is_skipped(int err)
+{
+	return err == -EADDRNOTAVAIL || err == -ENODEV;
+}
+
+/* 0 if at least one address is bound; one that cannot be had now is skipped. */
+static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list)
+{
+	int ret, skipped = -ENODEV;
+	unsigned int i;
+
+	for (i = 0; i < list->n; i++) {
+		ret = bind_id(l, &list->at[i]);
+		if (ret && !is_skipped(ret))
+			return ret;
+		if (ret == -EADDRNOTAVAIL) {
+			skipped = ret;
+			follow_wait = FIRST_WAIT;
+			queue_delayed_work(system_wq, &follow_work, FIRST_WAIT);
+		}
+	}
+	return list_empty(&l->ids) ? skipped : 0;
+}
+
+static int bind_port(struct kdapl_listener *l, const struct kdapl_addresses *list)
+{
+	int tries = l->port ? 1 : PORT_TRIES;
+	u16 port = l->port;
+	int ret;
+
+	do {
+		l->port = port;
+		ret = bind_all(l, list);
+		if (ret)
+			drop_ids(l);
+	} while (ret == -EADDRINUSE && --tries);
+	return ret;
+}
+
+static int listen_all(struct kdapl_listener *l)
+{
+	struct listen_id *at;
+	int ret;
+
+	list_for_each_entry(at, &l->ids, entry) {
+		if (at->listens)
+			continue;
+		ret = rdma_listen(at->id, l->backlog);
+		if (ret)
+			return ret;
+		at->listens = true;
+	}
+	return 0;
+}
+
+/* ---- following the addresses -------------------------------------------- */
+
+static void drop_gone(struct kdapl_listener *l, const struct kdapl_addresses *list)
+{
+	struct listen_id *at, *next;
+
+	list_for_each_entry_safe(at, next, &l->ids, entry)
+		if (!kdapl_address_find(list, &at->addr))
+			drop_id(at);
+}
+
+/*
+ * Listens at what is new.  If somebody else has the port number there, that is his.
+ * True: an address could not be bound yet.
+ */
+static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list)
+{
+	bool wait = false;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < list->n; i++) {
+		if (is_bound(l, &list->at[i]))
+			continue;
+		ret = bind_id(l, &list->at[i]);
+		if (ret == -EADDRNOTAVAIL)
+			wait = true;
+		else if (!is_skipped(ret))
+			kdapl_refused("listen_more", ret);
+	}
+	kdapl_refused("listen_at", listen_all(l));
+	return wait;
+}
+
+static void follow(struct work_struct *work)
+{
+	struct kdapl_addresses list;
+	struct kdapl_listener *l;
+	bool wait = false;
+
+	mutex_lock(&listeners_lock);
+	list_for_each_entry(l, &listeners, entry) {
+		/* If the device goes, so does the listener; without memory, later. */
+		if (kdapl_device_addresses(l->dev, l->net, &list))
+			continue;
+		drop_gone(l, &list);
+		wait |= add_new(l, &list);
+		kvfree(list.at);
+	}
+	if (wait && follow_wait <= LAST_WAIT) {
+		queue_delayed_work(system_wq, &follow_work, follow_wait);
+		follow_wait *= 2;
+	}
+	mutex_unlock(&listeners_lock);
+}
+
+/**
+ * kdapl_listen_follow - the addresses of a port may have changed
+ *
+ * Any context.
+ */
+void kdapl_listen_follow(void)
+{
+	WRITE_ONCE(follow_wait, FIRST_WAIT);
+	mod_delayed_work(system_wq, &follow_work, 0);
+}
+
+/*
+ * A RoCE port tells of its addresses by an event of the device, which comes when
+ * its GID table has them.  An IPoIB interface has no GID of its own for each.
+ */
+static int address_event(struct net_device *ndev)
+{
+	if (ndev->type == ARPHRD_INFINIBAND)
+		kdapl_listen_follow();
+	return NOTIFY_DONE;
+}
+
+static int inet_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	return address_event(((struct in_ifaddr *)ptr)->ifa_dev->dev);
+}
+
+static int inet6_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	return address_event(((struct inet6_ifaddr *)ptr)->idev->dev);
+}
+
+static struct notifier_block inet_notifier = { .notifier_call = inet_event };
+static struct notifier_block inet6_notifier = { .notifier_call = inet6_event };
+
+/**
+ * kdapl_listen_init - begin to follow the addresses of IPoIB interfaces
+ *
+ * May sleep.  Return: 0, or an errno.
+ */
+int kdapl_listen_init(void)
+{
+	int ret;
+
+	ret = register_inetaddr_notifier(&inet_notifier);
+	if (ret)
+		return ret;
+	ret = register_inet6addr_notifier(&inet6_notifier);
+	if (ret)
+		unregister_inetaddr_notifier(&inet_notifier);
+	return ret;
+}
+
+/**
+ * kdapl_listen_exit - undo kdapl_listen_init()
+ *
+ * There is no listener any more, and no event of a device will come.  May sleep.
+ */
+void kdapl_listen_exit(void)
+{
+	unregister_inet6addr_notifier(&inet6_notifier);
+	unregister_inetaddr_notifier(&inet_notifier);
+	cancel_delayed_work_sync(&follow_work);
+}
+
+/* ---- kdapl_cm_ops -------------------------------------------------------- */
+
+static int listen_at_list(struct kdapl_listener *l, u16 *port,
+			  const struct kdapl_addresses *list)
+{
+	int ret;
+
+	if (!list->n)
+		return -ENODEV;
+	ret = bind_port(l, list);
+	if (ret)
+		return ret;
+	/* A request may arrive before the call returns. */
+	*port = l->port;
+	ret = listen_all(l);
+	if (ret)
+		drop_ids(l);
+	return ret;
+}
+
+/* kdapl_cm_ops.listen */
+int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
+		    struct net *net, u16 *port, int backlog,
+		    struct kdapl_listener **listener)
+{
+	struct kdapl_addresses list;
+	struct kdapl_listener *l;
+	int ret;
+
+	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+	if (!l)
+		return -ENOMEM;
+	l->sp = sp;
+	l->dev = dev;
+	l->net = net;
+	l->port = *port;
+	l->backlog = backlog;
+	INIT_LIST_HEAD(&l->ids);
+
+	/* An address that comes from here on is seen by a follow() after this. */
+	mutex_lock(&listeners_lock);
+	ret = kdapl_device_addresses(dev, net, &list);
+	if (!ret) {
+		ret = listen_at_list(l, port, &list);
+		kvfree(list.at);
+	}
+	if (!ret)
+		list_add_tail(&l->entry, &listeners);
+	mutex_unlock(&listeners_lock);
+	if (ret) {
+		kfree(l);
+		return ret;
+	}
+	*listener = l;
+	return 0;
+}
+
+/* kdapl_cm_ops.unlisten */
+void kdapl_cm_unlisten(struct kdapl_listener *l)
+{
+	mutex_lock(&listeners_lock);
+	list_del(&l->entry);
+	mutex_unlock(&listeners_lock);
+	drop_ids(l);
+	kfree(l);
+}
