@@ -128,8 +128,9 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 	attr->max_message_size = dev->max_msg_sz;
 	attr->max_rdma_size = dev->max_msg_sz;
 	/* Each has two memory regions, which take turns (A6). */
-	attr->max_rmrs = min(objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
-			     space->max_rmrs);
+	if (dev->max_window_pages)
+		attr->max_rmrs = min(objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
+				     space->max_rmrs);
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_iov_segments_per_rdma_read =
 		ib->max_sge_rd > 0 ? iov_segments(ib->max_sge_rd) :

@@ -317,7 +317,8 @@ static bool port_usable(struct ib_device *ib, u32 port)
 {
 	return rdma_cap_ib_cm(ib, port) &&
 	       (rdma_protocol_ib(ib, port) || rdma_protocol_roce(ib, port)) &&
-	       ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+	       ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+	       kdapl_driver_takes_iova(ib);
 }
 
 static void set_name(struct kdapl_device *dev)
@@ -488,10 +489,13 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->ib = ib;
 	dev->port = port;
 	dev->attrs = ib->attrs;
+	dev->attrs.page_size_cap = kdapl_driver_page_sizes(ib);
 	dev->max_msg_sz = attr.max_msg_sz;
 	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
+	dev->max_window_pages = kdapl_window_pages(ib);
 	dev->max_segment = ib_dma_max_seg_size(ib);
 	dev->driver_pins = kdapl_driver_pins(ib);
+	dev->driver_only = kdapl_driver_only(ib);
 	dev->addresses = kdapl_port_addresses;
 	dev->qp = &kdapl_ib_qp_ops;
 	dev->cm = &kdapl_ib_cm_ops;

@@ -378,6 +378,7 @@ struct kdapl_pager {
 	struct task_struct *task;
 };
 
+/**
  * struct kdapl_address - an IP address of a port
  * @sa: its family says which of the others it is
  * @in: IPv4
@@ -407,11 +408,15 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  * @removing_wait: woken when @removing changes, and when @pagers is empty again
  * @ib: the RDMA device, not to be used any more once @gone
  * @port: number of the port
- * @attrs: the device's limits as the kernel reports them
+ * @attrs: the device's limits as the kernel reports them, but for
+ *	   kdapl_driver_page_sizes()
  * @max_msg_sz: bytes of the longest message
  * @max_frmr_pages: pages that one fast-registration MR maps
+ * @max_window_pages: pages that a window maps; 0: there can be no windows
  * @max_segment: bytes of the longest entry of a scatter list
  * @driver_pins: the driver can register memory of a process itself
+ * @driver_only: it has to: fast registration does not give such memory the
+ *		 addresses that the process uses
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @mute_faults: a request whose memory is gone may stop the send queue for
@@ -442,8 +447,10 @@ struct kdapl_device {
 	struct ib_device_attr attrs;
 	u32 max_msg_sz;
 	u32 max_frmr_pages;
+	u32 max_window_pages;
 	u32 max_segment;
 	bool driver_pins;
+	bool driver_only;
 	char vendor[32];
 	bool sync_needed;
 	bool mute_faults;
@@ -465,6 +472,12 @@ extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
 
 /* mr.c */
 bool kdapl_driver_pins(const struct ib_device *ib);
+bool kdapl_driver_only(const struct ib_device *ib);
+bool kdapl_driver_takes_iova(const struct ib_device *ib);
+u64 kdapl_driver_page_sizes(const struct ib_device *ib);
+
+/* window.c */
+u32 kdapl_window_pages(const struct ib_device *ib);
 
 /* device.c */
 int kdapl_device_init(void);

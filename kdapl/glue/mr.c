@@ -11,7 +11,9 @@
  *
  * Memory of a process that has more pages than one MR can map is registered by
  * the driver instead, where that works without the driver's own user context
- * (kdapl_driver_pins()).
+ * (kdapl_driver_pins()); so is all memory of processes where fast registration
+ * does not do for it (kdapl_driver_only()).  Documentation/drivers.rst has what
+ * each driver does.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -404,10 +406,58 @@ bool kdapl_driver_pins(const struct ib_device *ib)
 	}
 }
 
+/**
+ * kdapl_driver_takes_iova - can memory be registered at an address of our choice?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: false for ocrdma, which takes ib_mr.iova for the DMA address of the
+ * first byte (ocrdma_build_reg()), so that it would give access to other memory.
+ */
+bool kdapl_driver_takes_iova(const struct ib_device *ib)
+{
+	return ib->ops.driver_id != RDMA_DRIVER_OCRDMA;
+}
+
+/**
+ * kdapl_driver_page_sizes - with which page sizes does fast registration work?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: a mask, as ib_device_attr.page_size_cap.  vmw_pvrdma tells its device
+ * of PAGE_SIZE whatever size the pages of an MR have (set_reg_seg()).
+ */
+u64 kdapl_driver_page_sizes(const struct ib_device *ib)
+{
+	if (ib->ops.driver_id == RDMA_DRIVER_VMW_PVRDMA)
+		return PAGE_SIZE;
+	return ib->attrs.page_size_cap;
+}
+
+/**
+ * kdapl_driver_only - must this driver register the memory of processes?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: true for the drivers upon rdmavt.  There a local key goes on counting
+ * from the address that ib_map_mr_sg() found, which is the kernel's, after the
+ * MR was given the process's (rvt_lkey_ok()).
+ */
+bool kdapl_driver_only(const struct ib_device *ib)
+{
+	return ib->ops.driver_id == RDMA_DRIVER_HFI1 ||
+	       ib->ops.driver_id == RDMA_DRIVER_QIB;
+}
+
 /* Is this memory of a process to be registered by the driver? */
 static bool driver_registers(const struct kdapl_device *dev, u64 start,
 			     u64 length)
 {
+	if (dev->driver_only)
+		return true;
 	return dev->driver_pins &&
 	       PFN_UP(start + length) - PFN_DOWN(start) > dev->max_frmr_pages;
 }
@@ -486,7 +536,8 @@ static int reg_user(struct kdapl_ib_region *reg,
 		 * Our own pin did not ask for it, so fast registration may
 		 * still work.
 		 */
-		if (ret != -EFAULT || access_writes(access))
+		if (ret != -EFAULT || access_writes(access) ||
+		    reg->zone->dev->driver_only)
 			return ret;
 		ret = kdapl_pages_charge(init->pages);
 		if (ret)

@@ -46,6 +46,23 @@ struct kdapl_window {
 	struct scatterlist sg[];
 };
 
+/**
+ * kdapl_window_pages - the pages that a window maps on a device
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: their number; 0: there can be no windows.  That is so on hns, whose
+ * ib_map_mr_sg() allocates memory, and so sleeps, where a bind may not; and which
+ * does not take IB_WR_LOCAL_INV, so no key could be taken back.
+ */
+u32 kdapl_window_pages(const struct ib_device *ib)
+{
+	if (ib->ops.driver_id == RDMA_DRIVER_HNS)
+		return 0;
+	return min(ib->attrs.max_fast_reg_page_list_len, WINDOW_PAGES);
+}
+
 static int window_alloc_mrs(struct kdapl_window *window)
 {
 	struct ib_mr *mr[2];
@@ -98,7 +115,7 @@ static void window_uncharge(struct kdapl_window *window)
 /* kdapl_mr_ops.window_create */
 struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
 {
-	u32 pages = min(zone->dev->max_frmr_pages, WINDOW_PAGES);
+	u32 pages = zone->dev->max_window_pages;
 	struct kdapl_window *window;
 	int ret;
 

@@ -914,6 +914,8 @@ static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
 
 	if (ret)
 		return ERR_PTR(ret);
+	if (!fake->dev->max_window_pages)
+		return ERR_PTR(-EOPNOTSUPP);
 	window = kzalloc(sizeof(*window), GFP_KERNEL);
 	if (!window)
 		return ERR_PTR(-ENOMEM);
@@ -1063,6 +1065,7 @@ struct fake_device *fake_create(u32 port)
 	};
 	dev->max_msg_sz = FAKE_MAX_MSG;
 	dev->max_frmr_pages = 256;
+	dev->max_window_pages = 256;
 	dev->qp = &fake_qp_ops;
 	dev->cm = &fake_cm_ops;
 	dev->mr = &fake_mr_ops;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_driver: what kdapl does on each driver, as Documentation/drivers.rst
+ * has it: windows, and who registers the memory of a process; and an adapter without
+ * windows (mt:M28).
+ */
+#include <rdma/ib_user_ioctl_verbs.h>
+#include "stage.h"
+
+struct driver_case {
+	const char *name;
+	enum rdma_driver_id id;
+	u32 list_len;
+	u32 window_pages;
+	bool pins, only;
+	bool iova;
+	u64 sizes;
+};
+
+/*
+ * Of those that register memory by work requests; @list_len as the driver, or its
+ * firmware, says.  All know pages of 4 KiB to 128 MiB.
+ */
+#define ALL_SIZES	0xffff000
+static const struct driver_case driver_cases[] = {
+	{ "bnxt_re", RDMA_DRIVER_BNXT_RE, 512, 512, true, false,
+	  true, ALL_SIZES },
+	{ "hfi1", RDMA_DRIVER_HFI1, UINT_MAX, 512, true, true,
+	  true, ALL_SIZES },
+	{ "hns", RDMA_DRIVER_HNS, 512, 0, false, false,
+	  true, ALL_SIZES },
+	{ "irdma", RDMA_DRIVER_IRDMA, 262144, 512, false, false,
+	  true, ALL_SIZES },
+	{ "mlx4", RDMA_DRIVER_MLX4, 511, 511, true, false,
+	  true, ALL_SIZES },
+	{ "mlx5", RDMA_DRIVER_MLX5, 65536, 512, true, false,
+	  true, ALL_SIZES },
+	{ "ocrdma", RDMA_DRIVER_OCRDMA, 64, 64, true, false,
+	  false, ALL_SIZES },
+	{ "qedr", RDMA_DRIVER_QEDR, 8192, 512, true, false,
+	  true, ALL_SIZES },
+	{ "vmw_pvrdma", RDMA_DRIVER_VMW_PVRDMA, 128, 128, true, false,
+	  true, PAGE_SIZE },
+	{ "rxe", RDMA_DRIVER_RXE, 512, 512, true, false,
+	  true, ALL_SIZES },
+};
+
+static void driver_name(const struct driver_case *c, char *name)
+{
+	strscpy(name, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(driver, driver_cases, driver_name);
+
+static void by_driver(struct kunit *test)
+{
+	const struct driver_case *c = test->param_value;
+	struct ib_device *ib = kunit_kzalloc(test, sizeof(*ib), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ib);
+	ib->ops.driver_id = c->id;
+	ib->attrs.max_fast_reg_page_list_len = c->list_len;
+	ib->attrs.page_size_cap = ALL_SIZES;
+	KUNIT_EXPECT_EQ(test, c->window_pages, kdapl_window_pages(ib));
+	KUNIT_EXPECT_EQ(test, c->pins, kdapl_driver_pins(ib));
+	KUNIT_EXPECT_EQ(test, c->only, kdapl_driver_only(ib));
+	KUNIT_EXPECT_EQ(test, c->iova, kdapl_driver_takes_iova(ib));
+	KUNIT_EXPECT_EQ(test, c->sizes, kdapl_driver_page_sizes(ib));
+}
+
+/* A query says so, and creating one is refused before anything else happens. */
+static void no_windows(struct kunit *test)
+{
+	DAT_IA_ATTR *attr = kunit_kzalloc(test, sizeof(*attr), GFP_KERNEL);
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_RMR_HANDLE rmr;
+	DAT_PZ_HANDLE pz;
+
+	KUNIT_ASSERT_NOT_NULL(test, attr);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ia_query(&b->space, b->ia, NULL, DAT_IA_ALL, attr, 0, NULL));
+	KUNIT_EXPECT_GT(test, (int)attr->max_rmrs, 0);
+
+	b->fake->dev->max_window_pages = 0;
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ia_query(&b->space, b->ia, NULL, DAT_IA_ALL, attr, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, (int)attr->max_rmrs);
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE),
+			kdapl_rmr_create(&b->space, pz, &rmr));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, pz));
+	expect_same(b, &before);
+}
+
+static struct kunit_case driver_suite_cases[] = {
+	KUNIT_CASE_PARAM(by_driver, driver_gen_params),
+	KUNIT_CASE(no_windows),
+	{}
+};
+
+static struct kunit_suite driver_suite = {
+	.name = "kdapl_driver",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = driver_suite_cases,
+};
+
+kunit_test_suite(driver_suite);
