@@ -1023,6 +1023,22 @@ void fake_device_event(struct fake_device *fake, enum ib_event_type event)
 	kdapl_device_walk_ias(fake->dev, ia_raise_event, &e);
 }
 
+/* The adapters of processes are charged to their cgroups. */
+static void cgroup_add(struct fake_device *fake)
+{
+#ifdef CONFIG_CGROUP_RDMA
+	fake->ib.cg_device.name = fake->dev->name;
+	rdmacg_register_device(&fake->ib.cg_device);
+#endif
+}
+
+static void cgroup_remove(struct fake_device *fake)
+{
+#ifdef CONFIG_CGROUP_RDMA
+	rdmacg_unregister_device(&fake->ib.cg_device);
+#endif
+}
+
 struct fake_device *fake_create(u32 port)
 {
 	struct fake_device *fake = kzalloc(sizeof(*fake), GFP_KERNEL);
@@ -1070,6 +1086,7 @@ struct fake_device *fake_create(u32 port)
 	dev->cm = &fake_cm_ops;
 	dev->mr = &fake_mr_ops;
 	dev->addresses = fake_addresses;
+	cgroup_add(fake);
 	kdapl_device_add(dev);
 	return fake;
 }
@@ -1078,6 +1095,7 @@ struct fake_device *fake_create(u32 port)
 void fake_destroy(struct fake_device *fake)
 {
 	kdapl_device_remove(fake->dev);
+	cgroup_remove(fake);
 	kfree(fake);
 }
 
@@ -1239,6 +1257,9 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 					 DAT_TIMEOUT_INFINITE, 0, NULL,
 					 DAT_QOS_BEST_EFFORT,
 					 DAT_CONNECT_DEFAULT_FLAG));
+	/* The device has refused a receive that waited: the attempt is over. */
+	if (bench_state(b, ep) == DAT_EP_STATE_DISCONNECTED)
+		return NULL;
 	KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 						   calls + 1));
 	fake_resolved(bench_id(b, ep));
