@@ -908,6 +908,7 @@ static void process_fetches_private_data(struct kunit *test)
 	expect_fetch(b, ep, second, "second");
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bench_settle(b);
 	b->space.user = false;
 }
 

@@ -563,6 +563,9 @@ static void run_keeps_its_budget(struct kunit *test)
 	wr_id = qp->send.wr[0].wr_id;
 	fake_complete_send(qp, 0, IB_WC_SUCCESS);
 	expect_dto(b, dto, 0, DTO_OK);
+	/* The watch, which has no budget, is a minute away. */
+	flush_delayed_work(&evd->watch);
+	mod_delayed_work(kdapl_kernel_wq, &evd->watch, 60 * HZ);
 	for (round = 0; round < 2; round++) {
 		KUNIT_EXPECT_EQ(test, 0,
 				kdapl_evd_set_sink(evd, round ? NULL : &full_sink,
