@@ -4,8 +4,9 @@
  * uverbs does, to the process's rdma cgroup; memory that cannot be swapped out, pinned
  * pages and the queues of a driver, to its locked memory (RLIMIT_MEMLOCK).
  *
- * The process that asks pays: everything here charges current.  What is charged is
- * remembered, so that it is given back to whom it was taken from, in whatever process
+ * The process that asks pays: everything here charges current.  A kernel thread pays
+ * nothing: what the CM's thread has to make for a request is paid by the process that
+ * accepts it.  What is charged is remembered, so that it is given back to whom it was taken from, in whatever process
  * that happens.  A charge on an object is given back before the device goes, which
  * forgets the limits that were set for it.
  *
@@ -35,6 +36,8 @@ int kdapl_charge_object(struct kdapl_charge *charge, struct ib_device *ib,
 			enum rdmacg_resource_type type)
 {
 #ifdef CONFIG_CGROUP_RDMA
+	if (!current->mm)
+		return 0;
 	return kdapl_refused("charge_object",
 			     rdmacg_try_charge(&charge->cgroup, &ib->cg_device,
 					       type));
@@ -73,8 +76,7 @@ static bool may_lock(u64 pages)
  * @charge: holds no pages yet
  * @pages: how many
  *
- * Counts them in the process's pinned_vm, as the RDMA core does.  Process context of a
- * process, not of a kernel thread.
+ * Counts them in the process's pinned_vm, as the RDMA core does.  Process context.
  *
  * Return: 0; -ENOMEM: more than it may lock (RLIMIT_MEMLOCK).
  */
@@ -82,6 +84,8 @@ int kdapl_charge_pages(struct kdapl_charge *charge, unsigned long pages)
 {
 	struct mm_struct *mm = current->mm;
 
+	if (!mm)
+		return 0;
 	if (!may_lock(atomic64_add_return(pages, &mm->pinned_vm))) {
 		atomic64_sub(pages, &mm->pinned_vm);
 		return kdapl_refused("charge_pages", -ENOMEM);

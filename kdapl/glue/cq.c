@@ -70,6 +70,23 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
+/**
+ * kdapl_cq_pay - a process is about to use a CQ
+ * @cq: of a process, or of the kernel; no other queue pair begins to use it meanwhile if
+ *	nobody has paid for it
+ *
+ * If the CM's thread has made it for an endpoint that a service point provides, the
+ * calling process is charged now.
+ *
+ * Return: 0, or what kdapl_charge_queue() says.
+ */
+int kdapl_cq_pay(struct kdapl_cq *cq)
+{
+	if (!cq->user || cq->charge.mm)
+		return 0;
+	return kdapl_charge_queue(&cq->charge, cq->dev->ib, (u64)cq->size * CQE_BYTES);
+}
+
 /*
  * kdapl_qp_ops.cq_resize.  The caller, who need not be the process that had the CQ
  * made, pays for the new size before what was paid for the old one is given back: the

@@ -11,6 +11,7 @@
 int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe);
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe);
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited);
+int kdapl_cq_pay(struct kdapl_cq *cq);
 void kdapl_cq_destroy(struct kdapl_cq *cq);
 
 #endif /* KDAPL_CQ_H */

@@ -62,6 +62,16 @@ static u64 qp_bytes(const struct kdapl_qp_init *init)
 	       (u64)init->max_recv_wr * (WQE_BYTES + SGE_BYTES * init->max_recv_sge);
 }
 
+static int qp_pay(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
+{
+	int ret;
+
+	if (!init->user)
+		return 0;
+	ret = kdapl_cq_pay(init->send_cq) ?: kdapl_cq_pay(init->recv_cq);
+	return ret ?: kdapl_charge_queue(&qp->charge, qp->dev->ib, qp_bytes(init));
+}
+
 static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 {
 	struct ib_qp_init_attr attr = {
@@ -81,8 +91,7 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	struct ib_qp *new;
 	int ret;
 
-	ret = init->user ? kdapl_charge_queue(&qp->charge, qp->dev->ib,
-					      qp_bytes(init)) : 0;
+	ret = qp_pay(qp, init);
 	if (ret)
 		return ret;
 	new = ib_create_qp(init->pd, &attr);
