@@ -34,6 +34,21 @@
 #define KDAPL_FOLL_READ 0
 #endif
 
+/*
+ * Resizes a CQ of the kernel (glue/cq.c).  7.1 took the function away, so it is as
+ * if no driver could.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define kdapl_ib_resize_cq(cq, cqe) ib_resize_cq(cq, cqe)
+#else
+struct ib_cq;
+
+static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
 /* Sets and clears flags of an area that is being mapped. */
 static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 				      unsigned long set, unsigned long clear)

@@ -102,7 +102,7 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 								   PAGE_SIZE));
 	if (ret)
 		return ret;
-	ret = kdapl_refused("cq_resize", ib_resize_cq(cq->ib, cqe));
+	ret = kdapl_refused("cq_resize", kdapl_ib_resize_cq(cq->ib, cqe));
 	if (ret) {
 		kdapl_uncharge_pages(&charge);
 		return ret;
