@@ -64,19 +64,22 @@ static __always_inline int
 copy_segments(struct dto_copy *copy,
 	      const struct kdapl_uapi_segment __user *from)
 {
-	DAT_COUNT i, count = copy->dto.segments;
+	DAT_COUNT count = copy->dto.segments;
+	DAT_LMR_TRIPLET *to = copy->segments;
 
 	copy->dto.iov = from ? copy->segments : NULL;
 	if (!from || count <= 0 || count > KDAPL_MAX_SGE)
 		return 0;
 	if (!user_access_begin(from, count * sizeof(*from)))
 		return -EFAULT;
-	for (i = 0; i < count; i++) {
-		DAT_LMR_TRIPLET *to = &copy->segments[i];
-
-		unsafe_get_user(to->lmr_context, &from[i].lmr_context, fault);
-		unsafe_get_user(to->virtual_address, &from[i].address, fault);
-		unsafe_get_user(to->segment_length, &from[i].length, fault);
+	/*
+	 * Not by an index: UBSAN would check it with a function call, and no
+	 * function may be called while user memory is accessible.
+	 */
+	for (; count; count--, to++, from++) {
+		unsafe_get_user(to->lmr_context, &from->lmr_context, fault);
+		unsafe_get_user(to->virtual_address, &from->address, fault);
+		unsafe_get_user(to->segment_length, &from->length, fault);
 	}
 	user_access_end();
 	return 0;
