@@ -6,7 +6,7 @@
 # usage: rules.sh [--disorder FACE] [--own FACE] [--brief] MODULES SHIM [TEXT]
 #   --disorder  the packets of the face "kernel" or "user" may overtake each other
 #   --own       of the face "kernel" or "user" only the scenarios that the other has not
-#   --brief     in the debug kernel fewer rounds of what is done many times
+#   --brief     fewer rounds of what is done many times
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
 #   TEXT        only scenarios with TEXT in their name
@@ -140,7 +140,7 @@ two_hosts || die "no RDMA devices"
 # What rounds() divides by.
 share=1
 [ ! -e /sys/kernel/debug/kmemleak ] || share=4
-! $brief || [ $share -eq 1 ] || share=16
+! $brief || share=$((share * 4))
 echo $share > /run/kdapl-rules-share
 ln -sf "$(dirname "$(readlink -f "$0")")/addresses.sh" /run/kdapl-addresses
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
