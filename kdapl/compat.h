@@ -49,6 +49,19 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 }
 #endif
 
+/*
+ * Looks up the route of an IPv6 packet (glue/address.c).  As long as IPv6 could be a
+ * module, its functions were called through a table; now it is built in, and the
+ * table is gone with its header.
+ */
+#if __has_include(<net/ipv6_stubs.h>)
+#include <net/ipv6_stubs.h>
+#define kdapl_ip6_route(net, fl6) \
+	ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL)
+#else
+#define kdapl_ip6_route(net, fl6) ip6_dst_lookup_flow(net, NULL, fl6, NULL)
+#endif
+
 /* Sets and clears flags of an area that is being mapped. */
 static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 				      unsigned long set, unsigned long clear)

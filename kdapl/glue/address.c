@@ -23,9 +23,9 @@
 #include <net/ip6_fib.h>
 #include <net/ip_fib.h>
 #include <net/ipv6.h>
-#include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
+#include "../compat.h"
 #include "address.h"
 
 /* ---- addresses ------------------------------------------------------- */
@@ -280,7 +280,7 @@ static int route6(struct net *net, int ifindex, const struct in6_addr *to,
 	struct dst_entry *dst;
 	int bits;
 
-	dst = ipv6_stub->ipv6_dst_lookup_flow(net, NULL, &fl6, NULL);
+	dst = kdapl_ip6_route(net, &fl6);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	bits = container_of(dst, struct rt6_info, dst)->rt6i_dst.plen;
