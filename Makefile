@@ -96,7 +96,7 @@ help:
 	@echo 'The main job and the tests (as root; they install what is missing):'
 	@echo '  demo       build, boot a virtual machine with two RDMA devices, move'
 	@echo '             data kernel to kernel, application to application, and across'
-	@echo '  test       all suites, through both faces and in three kernels; the last line'
+	@echo '  test       all suites, through both faces and in two kernels; the last line'
 	@echo '             is "N passed, N failed"'
 	@echo '  test-all   the same, with each suite in every way: an hour and a half'
 	@echo '  kunit      only the KUnit suites'
