@@ -191,7 +191,7 @@ void kdapl_id_unuse(struct kdapl_conn *conn)
 
 /**
  * kdapl_id_is_free - have the users of the id left it?
- * @conn: the caller is its work item, and nobody becomes a user any more
+ * @conn: the caller is its work item; once it has an endpoint nobody becomes a user
  *
  * A user may take the longer the more its consumer has posted, and the work items of
  * all connections share the threads that they run in: so they do not wait.
@@ -218,7 +218,6 @@ static bool id_unused(struct kdapl_conn *conn)
 	spin_unlock(&conn->id_lock);
 	return ret;
 }
-
 
 /**
  * kdapl_id_wait_unused - wait until the users of the id are through

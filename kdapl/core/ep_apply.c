@@ -314,7 +314,8 @@ static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
  *	  success, and the timer of an active attempt is started
  * @input: OP_CONNECT, OP_ACCEPT or OP_ACCEPT_OWN
  *
- * On success kdapl_ep_post_held() has to follow.  May be called with the handler mutex of @conn's id held.
+ * On success kdapl_ep_post_held() has to follow.  May be called with the handler mutex
+ * of @conn's id held.
  *
  * Return: as the table has it; on failure nothing changed.
  */

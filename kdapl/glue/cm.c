@@ -204,12 +204,14 @@ static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 }
 
 /*
- * Events of a listening id; a request comes with its own new id.  Anything else
- * is the removal of the device, by which time the service point is gone (facts
- * 8).
+ * Events of a listening id; a request comes with its own new id.  A bond that has changed
+ * its port has its addresses on the other one now.  Anything else is the removal of the
+ * device, by which time the service point is gone (facts 8).
  */
 int kdapl_cm_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
+	if (event->event == RDMA_CM_EVENT_ADDR_CHANGE)
+		kdapl_listen_follow();
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	return sp_request(id, &event->param.conn);

@@ -82,7 +82,7 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
  */
 int kdapl_cq_pay(struct kdapl_cq *cq)
 {
-	if (!cq->user || cq->charge.mm)
+	if (!cq->user || READ_ONCE(cq->charge.mm))
 		return 0;
 	return kdapl_charge_queue(&cq->charge, cq->dev->ib, (u64)cq->size * CQE_BYTES);
 }
@@ -95,8 +95,13 @@ int kdapl_cq_pay(struct kdapl_cq *cq)
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
 	struct kdapl_charge charge = {};
-	int ret = 0;
+	struct mm_struct *old;
+	int ret;
 
+	/* Or it would have pages, and pass for paid, without its object. */
+	ret = kdapl_cq_pay(cq);
+	if (ret)
+		return ret;
 	if (cq->user)
 		ret = kdapl_charge_pages(&charge, DIV_ROUND_UP_ULL((u64)cqe * CQE_BYTES,
 								   PAGE_SIZE));
@@ -107,9 +112,12 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 		kdapl_uncharge_pages(&charge);
 		return ret;
 	}
-	kdapl_uncharge_pages(&cq->charge);
-	cq->charge.mm = charge.mm;
-	cq->charge.pages = charge.pages;
+	/* Never without @mm meanwhile: kdapl_cq_pay() would charge it again. */
+	old = cq->charge.mm;
+	WRITE_ONCE(cq->charge.mm, charge.mm);
+	charge.mm = old;
+	swap(cq->charge.pages, charge.pages);
+	kdapl_uncharge_pages(&charge);
 	cq->size = cq->ib->cqe;
 	return 0;
 }

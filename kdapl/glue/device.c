@@ -18,8 +18,11 @@
 #include "listen.h"
 #include "refused.h"
 
-/* How long the removal of a device waits for processes that bring their pages themselves. */
-#define PAGER_LIMIT	(10 * HZ)
+/*
+ * How long the removal of a device waits for a driver that pins memory of a process.
+ * Memory that is there is pinned much faster; our own pin has seen to that.
+ */
+#define PAGER_LIMIT	(30 * HZ)
 
 /*
  * How long the answer to a request may be behind the peer's disconnect.  Both are on the
@@ -456,9 +459,9 @@ void kdapl_device_add(struct kdapl_device *dev)
  * kdapl_device_remove - take a device off the registry and away from its IAs
  * @dev: only holders of a reference may use it afterwards, and never its @ib
  *
- * On return no IA refers to anything of the RDMA device (A10).  Kills processes
- * that hold the device for longer than PAGER_LIMIT by not bringing a page.  Takes
- * devices_lock and @dev->ias_lock; may sleep.
+ * On return no IA refers to anything of the RDMA device (A10).  Kills processes whose
+ * memory the driver has not pinned within PAGER_LIMIT.  Takes devices_lock and
+ * @dev->ias_lock; may sleep.
  */
 void kdapl_device_remove(struct kdapl_device *dev)
 {

@@ -6,7 +6,12 @@
  * from other IAs and other programs.  So a listener has an id for each address, all
  * with the same port number, and a work item follows the addresses.
  *
- * Callers: cm.c's table, device.c.
+ * Ids with one port number share the CM's own id (ib_cm_id), and before it is given back
+ * for good rdma_destroy_id() does not wait for a request that has found one of them and
+ * not begun yet.  That is rdma_cm's, in 6.1, and open to whoever listens at two addresses
+ * by way of /dev/infiniband/rdma_cm as well; nothing that is exported waits for it.
+ *
+ * Callers: cm.c's table and its handler, device.c.
  */
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
@@ -145,8 +150,14 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 			return ret;
 		if (ret == -EADDRNOTAVAIL) {
 			skipped = ret;
+			/* A look that was put off for longer is too late for this one. */
+			if (follow_wait > FIRST_WAIT)
+				mod_delayed_work(system_unbound_wq, &follow_work,
+						 FIRST_WAIT);
+			else
+				queue_delayed_work(system_unbound_wq, &follow_work,
+						   FIRST_WAIT);
 			follow_wait = FIRST_WAIT;
-			queue_delayed_work(system_wq, &follow_work, FIRST_WAIT);
 		}
 	}
 	return list_empty(&l->ids) ? skipped : 0;
@@ -167,20 +178,20 @@ static int bind_port(struct kdapl_listener *l, const struct kdapl_addresses *lis
 	return ret;
 }
 
+/* Returns the first failure; the others listen all the same. */
 static int listen_all(struct kdapl_listener *l)
 {
 	struct listen_id *at;
-	int ret;
+	int ret, err = 0;
 
 	list_for_each_entry(at, &l->ids, entry) {
 		if (at->listens)
 			continue;
 		ret = rdma_listen(at->id, l->backlog);
-		if (ret)
-			return ret;
-		at->listens = true;
+		at->listens = !ret;
+		err = err ?: ret;
 	}
-	return 0;
+	return err;
 }
 
 /* ---- following the addresses -------------------------------------------- */
@@ -196,7 +207,7 @@ static void drop_gone(struct kdapl_listener *l, const struct kdapl_addresses *li
 
 /*
  * Listens at what is new.  If somebody else has the port number there, that is his.
- * True: an address could not be bound yet.
+ * True: an address could not be bound yet, or there was no memory.
  */
 static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list)
 {
@@ -208,13 +219,12 @@ static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list
 		if (is_bound(l, &list->at[i]))
 			continue;
 		ret = bind_id(l, &list->at[i]);
-		if (ret == -EADDRNOTAVAIL)
+		if (ret == -EADDRNOTAVAIL || ret == -ENOMEM)
 			wait = true;
 		else if (!is_skipped(ret))
 			kdapl_refused("listen_more", ret);
 	}
-	kdapl_refused("listen_at", listen_all(l));
-	return wait;
+	return kdapl_refused("listen_at", listen_all(l)) == -ENOMEM || wait;
 }
 
 static void follow(struct work_struct *work)
@@ -222,18 +232,22 @@ static void follow(struct work_struct *work)
 	struct kdapl_addresses list;
 	struct kdapl_listener *l;
 	bool wait = false;
+	int ret;
 
 	mutex_lock(&listeners_lock);
 	list_for_each_entry(l, &listeners, entry) {
+		cond_resched();
 		/* If the device goes, so does the listener; without memory, later. */
-		if (kdapl_device_addresses(l->dev, l->net, &list))
+		ret = kdapl_device_addresses(l->dev, l->net, &list);
+		wait |= ret == -ENOMEM;
+		if (ret)
 			continue;
 		drop_gone(l, &list);
 		wait |= add_new(l, &list);
 		kvfree(list.at);
 	}
 	if (wait && follow_wait <= LAST_WAIT) {
-		queue_delayed_work(system_wq, &follow_work, follow_wait);
+		queue_delayed_work(system_unbound_wq, &follow_work, follow_wait);
 		follow_wait *= 2;
 	}
 	mutex_unlock(&listeners_lock);
@@ -247,7 +261,7 @@ static void follow(struct work_struct *work)
 void kdapl_listen_follow(void)
 {
 	WRITE_ONCE(follow_wait, FIRST_WAIT);
-	mod_delayed_work(system_wq, &follow_work, 0);
+	mod_delayed_work(system_unbound_wq, &follow_work, 0);
 }
 
 /*

@@ -9,9 +9,8 @@
  *
  * The first registration makes the queue pair: a zone in which nothing is registered
  * costs a protection domain and no more.  A registrar is trusted only as long as every
- * request succeeds.  After any
- * failure nobody can say what the device has executed, so the queue pair is
- * destroyed, and the next request makes a new one.
+ * request succeeds.  After any failure nobody can say what the device has executed, so
+ * the queue pair is destroyed, and the next request makes a new one.
  */
 #include <linux/if_ether.h>
 #include <linux/etherdevice.h>
@@ -303,7 +302,8 @@ void kdapl_registrar_destroy(struct kdapl_registrar *registrar)
  * next call makes a new one, as the first call does.
  *
  * Caller is in the IA's section; of a registrar that belongs to a process, in that
- * process or another one that has its file open, and is charged.  Takes @registrar->qp_lock; may sleep.
+ * process or another one that has its file open, and is charged.  Takes
+ * @registrar->qp_lock; may sleep.
  *
  * Return: 0; -ETIMEDOUT: no answer from the device; -EIO: a completion in
  * error; -EAGAIN: the process may have no more objects; or what the device says,
