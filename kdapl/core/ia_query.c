@@ -112,7 +112,8 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 {
 	const struct ib_device_attr *ib = &dev->attrs;
 
-	attr->max_eps = objects(space, ib->max_qp, OWN_OBJECTS);
+	/* They need a PZ and an EVD. */
+	attr->max_eps = objects(space, ib->max_qp, OWN_OBJECTS + 2);
 	attr->max_dto_per_ep = kdapl_ep_max_dtos(dev);
 	attr->max_rdma_read_per_ep_in = rd_atomic(ib->max_qp_rd_atom);
 	attr->max_rdma_read_per_ep_out = rd_atomic(ib->max_qp_init_rd_atom);

@@ -18,6 +18,7 @@
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/ip6_fib.h>
@@ -25,6 +26,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include "../compat.h"
 #include "address.h"
 
@@ -310,6 +312,9 @@ int kdapl_route(struct net *net, int ifindex, const struct sockaddr *to,
 
 /* ---- of a port of the RDMA core ---------------------------------------- */
 
+/* Most devices have no more. */
+#define FEW_GIDS	32
+
 /*
  * A port has a GID of the form of a link-local address that was made of its
  * hardware address, whether or not the net device has that address.
@@ -351,22 +356,41 @@ static bool gid_address(const struct ib_gid_attr *attr, struct net *net,
 	return found;
 }
 
+static void one_gid(struct kdapl_device *dev, int index, struct net *net,
+		    kdapl_address_fn fn, void *arg)
+{
+	const struct ib_gid_attr *attr = rdma_get_gid_attr(dev->ib, dev->port, index);
+	struct kdapl_address addr;
+
+	if (IS_ERR(attr))
+		return;
+	if (gid_address(attr, net, &addr))
+		fn(&addr, arg);
+	rdma_put_gid_attr(attr);
+}
+
+/*
+ * Devices have long tables with few entries.  Which these are is asked for at once: to
+ * take the lock of the table for each place in it would cost a connection a fifth more.
+ */
 static void roce_addresses(struct kdapl_device *dev, struct net *net,
 			   kdapl_address_fn fn, void *arg)
 {
-	int len = dev->ib->port_data[dev->port].immutable.gid_tbl_len;
-	const struct ib_gid_attr *attr;
-	struct kdapl_address addr;
-	int i;
+	int i, n = dev->ib->port_data[dev->port].immutable.gid_tbl_len;
+	struct ib_uverbs_gid_entry *few;
+	ssize_t found = -ENOMEM;
 
-	for (i = 0; i < len; i++) {
-		attr = rdma_get_gid_attr(dev->ib, dev->port, i);
-		if (IS_ERR(attr))
-			continue;
-		if (gid_address(attr, net, &addr))
-			fn(&addr, arg);
-		rdma_put_gid_attr(attr);
+	few = kmalloc_array(FEW_GIDS, sizeof(*few), GFP_KERNEL);
+	if (few)
+		found = rdma_query_gid_table(dev->ib, few, FEW_GIDS);
+	if (found < 0) {
+		for (i = 0; i < n; i++)
+			one_gid(dev, i, net, fn, arg);
 	}
+	for (i = 0; i < found; i++)
+		if (few[i].port_num == dev->port)
+			one_gid(dev, few[i].gid_index, net, fn, arg);
+	kfree(few);
 }
 
 static void netdev_addresses(struct net_device *ndev, kdapl_address_fn fn,

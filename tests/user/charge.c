@@ -424,8 +424,7 @@ static DAT_RETURN one_evd(DAT_HANDLE *evd)
 
 static DAT_RETURN one_ep(DAT_HANDLE *ep)
 {
-	return dat_ep_create(me.ia, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
-			     DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL, ep);
+	return dat_ep_create(me.ia, me.pz, me.evd, me.evd, me.evd, NULL, ep);
 }
 
 static DAT_RETURN one_lmr(DAT_HANDLE *lmr)
@@ -446,8 +445,10 @@ static void all_of_each(void)
 	OK(dat_ia_query(me.ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	as_many(attr.max_pzs, one_pz, dat_pz_free);
 	as_many(attr.max_evds, one_evd, dat_evd_free);
-	as_many(attr.max_eps, one_ep, dat_ep_free);
 	OK(dat_pz_create(me.ia, &me.pz));
+	OK(make_evd());
+	as_many(attr.max_eps, one_ep, dat_ep_free);
+	OK(dat_evd_free(me.evd));
 	as_many(attr.max_lmrs, one_lmr, dat_lmr_free);
 	as_many(attr.max_rmrs, one_rmr, dat_rmr_free);
 	OK(dat_pz_free(me.pz));
