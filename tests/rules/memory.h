@@ -59,9 +59,11 @@ struct footprint {
 bool footprint(struct footprint *now);
 bool footprint_grew_at(const char *file, int line,
 		       const struct footprint *before, size_t bytes,
-		       int regions);
-
-/* ... by @bytes of memory, and @regions: (&before, bytes, regions) */
-#define footprint_grew(...)	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__)
+		       int regions, int nodes);
+#define footprint_grew(...)	\
+	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, 0)
+/* And @nodes have been made, whose queues are charged as well. */
+#define footprint_grew_with(nodes, ...) \
+	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, nodes)
 
 #endif

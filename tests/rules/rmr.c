@@ -723,7 +723,7 @@ static void freed_outstanding(void)
 	mem_check(&new, 0, PAGE, 2);
 	idle(p.b.ep);
 	/* The four nodes' own memory is left. */
-	footprint_grew(&empty, 4 * NODE_MEMORY, 4);
+	footprint_grew_with(4, &empty, 4 * NODE_MEMORY, 4);
 }
 
 /* How an EP may end with a bind upon it. */
@@ -1169,7 +1169,7 @@ static void closed_with_binds(void)
 	BAD_HANDLE(dat_rmr_free(rmr[0]), RMR);
 	/* The memory of the node of side a is left. */
 	if (side_open(&side_b))
-		footprint_grew(&before, NODE_MEMORY, 1);
+		footprint_grew_with(1, &before, NODE_MEMORY, 1);
 }
 
 static const struct scenario scenarios[] = {
