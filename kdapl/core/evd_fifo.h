@@ -23,7 +23,6 @@ static inline bool kdapl_evd_has_more(const struct kdapl_evd *evd)
 	       READ_ONCE(evd->wc_next) != READ_ONCE(evd->wc_end);
 }
 
-void kdapl_evd_schedule(struct kdapl_evd *evd);
 bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
 void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot);
 bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event);

@@ -12,6 +12,7 @@
  */
 #include "evd_run.h"
 #include "evd_fifo.h"
+#include "evd_kick.h"
 #include "evd_size.h"
 
 /* Is run @run over, with nothing left by its budget, or @more runs after it? */

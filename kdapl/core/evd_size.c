@@ -13,6 +13,7 @@
 #include "evd_size.h"
 #include "ep_apply.h"
 #include "evd_fifo.h"
+#include "evd_kick.h"
 #include "ia.h"
 #include "../trace.h"
 
