@@ -41,6 +41,15 @@ static void cq_event(struct ib_event *event, void *context)
 		cq->error(cq);
 }
 
+/*
+ * Some drivers report more entries than they have for completions (irdma after a
+ * resize, bnxt_re), and ocrdma reports nothing: it fails if it cannot.
+ */
+static u32 cq_holds(const struct ib_cq *ib, u32 asked)
+{
+	return ib->cqe ? min_t(u32, ib->cqe, asked) : asked;
+}
+
 /* kdapl_qp_ops.cq_create */
 int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 {
@@ -63,7 +72,7 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 		return kdapl_refused("cq_create", PTR_ERR(new));
 	}
 
-	cq->size = new->cqe;
+	cq->size = cq_holds(new, cqe);
 	cq->armed = false;
 	/* ORDER: the CQ may be polled and armed from here on. */
 	smp_store_release(&cq->ib, new);
@@ -118,7 +127,7 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	charge.mm = old;
 	swap(cq->charge.pages, charge.pages);
 	kdapl_uncharge_pages(&charge);
-	cq->size = cq->ib->cqe;
+	cq->size = cq_holds(cq->ib, cqe);
 	return 0;
 }
 

@@ -47,11 +47,12 @@ struct kdapl_listener;
 #define KDAPL_REP_PRIVATE_DATA	196
 
 /**
- * struct kdapl_cq - a completion queue, embedded in an EVD or a registrar
+ * struct kdapl_cq - a completion queue, of an EVD or a registrar
  * @dev: the device it is on
  * @ib: the verbs object; NULL while there is none: the EVD has no DTO stream,
  *	or the device is gone
- * @size: completions that it holds
+ * @size: completions that it holds, as far as anybody may rely on it: no more than
+ *	  was asked for
  * @handler: called when the CQ is armed and a completion arrives.  On some
  *	     devices that is in hard interrupt context, so it may only schedule
  * @error: called when the CQ overflowed or failed (E68), in the same contexts
@@ -114,14 +115,16 @@ struct kdapl_qp_init {
 /**
  * struct kdapl_qp_ops - operations on completion queues and queue pairs
  * @cq_create: make the CQ of a struct kdapl_cq whose @dev, @handler and @user
- *	       are set, for at least @cqe completions; fills @ib and @size.
+ *	       are set, for at least @cqe completions; fills @ib and @size,
+ *	       which is below @cqe if the device gives less.
  *	       The caller is in the IA's section.  0; -EINVAL for a size that
  *	       the device cannot have; -EAGAIN: the process may have no more
  *	       objects; -ENOMEM: no memory, or more than it may lock; any other
  *	       errno of the device's
  * @cq_resize: give a CQ room for at least @cqe completions while it is
- *	       in use; what it holds stays in it.  Sets @size.  The caller is
- *	       in the IA's section.  0; -EOPNOTSUPP where the device cannot;
+ *	       in use; what it holds stays in it.  Sets @size, as above.  The
+ *	       caller is in the IA's section.  0; -EOPNOTSUPP or -ENOSYS where
+ *	       the device cannot, which is every device from kernel 7.1 on;
  *	       -EINVAL for a size that the device cannot have or that is too
  *	       small for what the CQ holds; -ENOMEM as in cq_create
  * @cq_arm: have @handler called for the next completion, or with
