@@ -9,7 +9,7 @@
 #include "conn.h"
 #include "ep.h"
 #include "ep_attr.h"
-#include "evd_size.h"
+#include "evd_cq.h"
 #include "ia.h"
 #include "lmr.h"
 #include "../trace.h"
@@ -51,10 +51,12 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
  */
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
+	struct kdapl_evd_cq *req = ep->use.shares[KDAPL_SHARE_REQUEST].cq;
+	struct kdapl_evd_cq *recv = ep->use.shares[KDAPL_SHARE_RECV].cq;
 	struct kdapl_device *dev = conn->ia->dev;
 	struct kdapl_qp_init init = {
-		.send_cq = &ep->req.evd->cq,
-		.recv_cq = &ep->recv.evd->cq,
+		.send_cq = &req->cq,
+		.recv_cq = &recv->cq,
 		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
 		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
 		.max_send_sge = max3(ep->attr.max_request_iov,
@@ -69,10 +71,10 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	if (!ep->pz->zone)
 		return -ENODEV;
 	init.pd = dev->mr->zone_pd(ep->pz->zone);
-	ret = kdapl_evd_hold_cq(ep->req.evd);
+	ret = kdapl_evd_hold_cq(req);
 	if (ret)
 		return ret;
-	ret = kdapl_evd_hold_cq(ep->recv.evd);
+	ret = kdapl_evd_hold_cq(recv);
 	if (ret)
 		goto release_req;
 
@@ -85,9 +87,9 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	return 0;
 
 release_recv:
-	kdapl_evd_release_cq(ep->recv.evd);
+	kdapl_evd_release_cq(recv);
 release_req:
-	kdapl_evd_release_cq(ep->req.evd);
+	kdapl_evd_release_cq(req);
 	return ret;
 }
 
@@ -130,8 +132,8 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	mutex_lock(&conn->qp_lock);
 	qp_ops(conn)->destroy(&conn->qp);
 	mutex_unlock(&conn->qp_lock);
-	kdapl_evd_release_cq(ep->recv.evd);
-	kdapl_evd_release_cq(ep->req.evd);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_REQUEST].cq);
 }
 
 /**

@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "dir.h"
 #include "ep_fsm.h"
+#include "evd_cq.h"
 #include "object.h"
 
 struct kdapl_pz;
@@ -26,13 +27,17 @@ struct kdapl_dto_limits {
 	u64 max_length;
 };
 
+/* In kdapl_ep_use.shares; the CQ is where the queue pairs of the endpoint complete */
+#define KDAPL_SHARE_RECV	0
+#define KDAPL_SHARE_REQUEST	1
+
 /*
  * struct kdapl_ep_use - the objects of an endpoint, each with a use and a reference
  * @pz, @recv_evd, @request_evd, @connect_evd: as the consumer gave them, or NULL
  * @hidden: stands in for an EVD for completions that the consumer did not give
  * @lent: @hidden belongs to another kdapl_ep_use
- * @recv_flags, @recv_entries: how the stream of receives is attached
- * @request_flags, @request_entries: how the stream of requests is attached
+ * @recv_flags, @request_flags: how the streams are attached
+ * @shares: of the CQs; by direction, KDAPL_SHARE_*
  * @attached: of the above, what was attached and has to be detached
  *
  * Taken as a whole before anything changes, and given back as a whole.
@@ -44,11 +49,10 @@ struct kdapl_ep_use {
 	struct kdapl_evd *connect_evd;
 	struct kdapl_evd *hidden;
 	bool lent;
-	u32 recv_flags;
-	u32 recv_entries;
-	u32 request_flags;
-	u32 request_entries;
 	u8 attached;
+	u32 recv_flags;
+	u32 request_flags;
+	struct kdapl_cq_share shares[KDAPL_CQ_SHARES];
 };
 
 /*

@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include "ep_attr.h"
 #include "ep_apply.h"
-#include "evd_size.h"
+#include "evd_streams.h"
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
@@ -153,13 +153,15 @@ static struct kdapl_evd *request_target(const struct kdapl_ep_use *use)
 void kdapl_ep_use_put(struct kdapl_ep_use *use)
 {
 	if (use->attached & USE_CONNECT)
-		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0);
+		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0);
+	kdapl_evd_give_share(&use->shares[KDAPL_SHARE_REQUEST]);
+	kdapl_evd_give_share(&use->shares[KDAPL_SHARE_RECV]);
 	if (use->attached & USE_REQUEST)
 		kdapl_evd_detach(request_target(use), KDAPL_STREAM_REQUEST,
-				 use->request_flags, use->request_entries);
+				 use->request_flags);
 	if (use->attached & USE_RECV)
 		kdapl_evd_detach(recv_target(use), KDAPL_STREAM_RECV,
-				 use->recv_flags, use->recv_entries);
+				 use->recv_flags);
 	if (use->attached & USE_PZ)
 		kdapl_object_unuse(&use->pz->obj);
 	if (!use->lent)
@@ -212,16 +214,8 @@ DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
 static DAT_RETURN attach_error(int err, enum dat_return_subtype handle,
 			       enum dat_return_subtype attr)
 {
-	switch (err) {
-	case -ESTALE:
-		return DAT_ERROR(DAT_INVALID_HANDLE, handle);
-	case -EINVAL:
-		return DAT_ERROR(DAT_INVALID_PARAMETER, attr);
-	case -ENOSPC:
-		return RET_NO_RESOURCE(TEVD);
-	default:
-		return RET_NO_RESOURCE(MEMORY);
-	}
+	return err == -ESTALE ? DAT_ERROR(DAT_INVALID_HANDLE, handle) :
+				DAT_ERROR(DAT_INVALID_PARAMETER, attr);
 }
 
 /* The streams by which @use feeds @evd. */
@@ -231,23 +225,37 @@ static struct kdapl_streams use_streams(const struct kdapl_ep_use *use,
 	struct kdapl_streams s = {};
 
 	if (use->attached & USE_RECV && recv_target(use) == evd)
-		kdapl_streams_add(&s, KDAPL_STREAM_RECV, use->recv_flags,
-				  use->recv_entries);
+		kdapl_streams_add(&s, KDAPL_STREAM_RECV, use->recv_flags);
 	if (use->attached & USE_REQUEST && request_target(use) == evd)
-		kdapl_streams_add(&s, KDAPL_STREAM_REQUEST, use->request_flags,
-				  use->request_entries);
+		kdapl_streams_add(&s, KDAPL_STREAM_REQUEST, use->request_flags);
 	if (use->attached & USE_CONNECT && use->connect_evd == evd)
-		kdapl_streams_add(&s, KDAPL_STREAM_OTHER, 0, 0);
+		kdapl_streams_add(&s, KDAPL_STREAM_OTHER, 0);
 	return s;
 }
 
 /* Attaches one stream of a use that is to replace @old. */
 static int attach_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
-			 u32 flags, u32 entries, const struct kdapl_ep_use *old)
+			 u32 flags, const struct kdapl_ep_use *old)
 {
 	struct kdapl_streams own = use_streams(old, evd);
 
-	return kdapl_evd_attach(evd, stream, flags, entries, &own);
+	return kdapl_evd_attach(evd, stream, flags, &own);
+}
+
+/* Takes the shares of a use that is to replace @old. */
+static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
+{
+	struct kdapl_evd *recv = recv_target(use), *request = request_target(use);
+	struct kdapl_cq_share *shares = use->shares;
+	int ret;
+
+	if (recv == request)
+		return kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
+	ret = kdapl_evd_take_shares(recv, &shares[KDAPL_SHARE_RECV], 1, old->shares);
+	if (ret)
+		return ret;
+	return kdapl_evd_take_shares(request, &shares[KDAPL_SHARE_REQUEST], 1,
+				     old->shares);
 }
 
 /*
@@ -272,27 +280,29 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 		use->attached |= USE_PZ;
 	}
 	use->recv_flags = use->recv_evd ? attr->recv_completion_flags : 0;
-	use->recv_entries = attr->max_recv_dtos;
-	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags,
-			    use->recv_entries, old);
+	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags, old);
 	if (err)
 		return attach_error(err, DAT_INVALID_HANDLE_EVD_RECV, attr_arg);
 	use->attached |= USE_RECV;
 
 	use->request_flags = use->request_evd ? attr->request_completion_flags : 0;
-	use->request_entries = request_wrs(attr, use->request_evd);
 	err = attach_stream(request_target(use), KDAPL_STREAM_REQUEST,
-			    use->request_flags, use->request_entries, old);
+			    use->request_flags, old);
 	if (err)
 		return attach_error(err, DAT_INVALID_HANDLE_EVD_REQUEST, attr_arg);
 	use->attached |= USE_REQUEST;
 
 	if (use->connect_evd) {
-		err = attach_stream(use->connect_evd, KDAPL_STREAM_OTHER, 0, 0, old);
+		err = attach_stream(use->connect_evd, KDAPL_STREAM_OTHER, 0, old);
 		if (err)
 			return attach_error(err, DAT_INVALID_HANDLE_EVD_CONN, attr_arg);
 		use->attached |= USE_CONNECT;
 	}
+	use->shares[KDAPL_SHARE_RECV].entries = attr->max_recv_dtos;
+	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd);
+	err = take_shares(use, old);
+	if (err)
+		return err == -ENOSPC ? RET_NO_RESOURCE(TEVD) : RET_NO_RESOURCE(MEMORY);
 	return DAT_SUCCESS;
 }
 
@@ -313,7 +323,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
  */
 u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 {
-	return ep->use.request_entries;
+	return ep->use.shares[KDAPL_SHARE_REQUEST].entries;
 }
 
 /* ---- rings ---------------------------------------------------------- */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Event Dispatchers: their life, and dat_evd_*.  What is in one is evd_fifo.c's,
- * who takes it evd_run.c's, what feeds it and the CQ evd_size.c's.
+ * who takes it evd_run.c's, what feeds it evd_streams.c's, the CQs are evd_cq.c's.
  *
  * Callers: the faces (dat_evd_*), ia.c (the asynchronous EVD of an IA), ep_attr.c
  * (hidden EVDs).
  */
 #include <linux/slab.h>
 #include "evd.h"
+#include "evd_cq.h"
 #include "evd_fifo.h"
 #include "evd_run.h"
-#include "evd_size.h"
+#include "evd_streams.h"
 #include "ia.h"
 #include "op.h"
 
@@ -76,6 +77,7 @@ static void evd_release(struct kdapl_object *obj)
 {
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
+	kdapl_evd_free_cqs(evd);
 	pool_free(evd->pool);
 	kfree(evd->face);
 	kfree(evd);
@@ -91,11 +93,12 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	if (!evd)
 		return NULL;
 	spin_lock_init(&evd->lock);
+	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->fifo);
 	INIT_LIST_HEAD(&evd->free_slots);
 	INIT_LIST_HEAD(&evd->on_async);
 	kdapl_evd_run_init(evd);
-	kdapl_evd_size_init(evd);
+	kdapl_evd_streams_init(evd);
 	evd->flags = flags;
 	/* Upcalls for these events accept, create and free, which may sleep (E98). */
 	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
@@ -121,7 +124,7 @@ static void evd_publish(struct kdapl_evd *evd)
 }
 
 /*
- * Give the CQ back
+ * Give the CQs back
  * @obj: an EVD on which no queue pair is left
  *
  * Events stay (A10).  May sleep.
@@ -132,8 +135,8 @@ static void evd_release_verbs(struct kdapl_object *obj)
 
 	cancel_delayed_work_sync(&evd->watch);
 	kdapl_evd_pull(evd);
-	kdapl_evd_destroy_cq(evd);
-	/* The device may have reported an error of the CQ until it was gone. */
+	kdapl_evd_destroy_cqs(evd);
+	/* The device may have reported an error of a CQ until it was gone. */
 	cancel_delayed_work_sync(&evd->watch);
 }
 
@@ -448,7 +451,7 @@ static DAT_RETURN evd_resize(struct kdapl_evd *evd, u32 qlen)
 
 /*
  * dat_evd_resize.  A smaller length succeeds and the larger one stays in force (E56).
- * The CQ grows with what is attached, not here (A3).
+ * The CQs grow with what is attached, not here (A3).
  */
 DAT_RETURN kdapl_evd_resize(struct kdapl_space *space, DAT_EVD_HANDLE evd,
 			    DAT_COUNT qlen)

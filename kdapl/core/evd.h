@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Event Dispatchers: one ordered FIFO each, fed by the objects' events and by
- * the completion queue (CQ) behind it (A3).  evd.c has their life and operations,
- * evd_fifo.c what is in them, evd_run.c the runner that feeds a sink, evd_size.c
- * what feeds them and the size of the CQ.
+ * the completion queues (CQs) behind it (A3).  evd.c has their life and operations,
+ * evd_fifo.c what is in them, evd_run.c the runner that feeds a sink, evd_streams.c
+ * what feeds them, evd_cq.c the CQs.
  *
  * Nothing is allocated when an event is raised: an entry of the FIFO is either
  * the cookie of a posted DTO (cookie.h) or a slot that its source owns: two in
@@ -76,20 +76,23 @@ enum kdapl_stream_flags {
  * struct kdapl_streams - streams that feed an EVD, all or one endpoint's
  * @recv, @request: of endpoints, by their completion flags
  * @other: those that are not completions
- * @entries: of the CQ, promised to them together
  */
 struct kdapl_streams {
 	u32 recv[KDAPL_STREAM_NR_FLAGS];
 	u32 request[KDAPL_STREAM_NR_FLAGS];
 	u32 other;
-	u32 entries;
 };
+
+struct kdapl_evd_cq;
 
 /*
  * struct kdapl_evd - an Event Dispatcher
  * @lock: everything below down to @streams_lock
- * @cq: created with the first DTO stream attached
- * @wc: completions taken from @cq and not looked at yet: @wc_next .. @wc_end
+ * @only_cq: the CQ, if there is exactly one; what a poller looks at first
+ * @cqs: all of them (evd_cq.c); written under @streams_lock as well
+ * @polled: the one that was polled last, where there are several
+ * @cq_size: completions that they hold together
+ * @wc: completions taken from a CQ and not looked at yet: @wc_next .. @wc_end
  * @waiting: the last one looked at had to wait (WC_WAIT)
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
@@ -110,8 +113,7 @@ struct kdapl_streams {
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @running ends, or with @dead
  * @iop, @work: the runner in softirq or in process context
- * @streams_lock: @streams and the size of the CQ, and how many queue pairs use the
- *		  CQ now (@nr_qps)
+ * @streams_lock: @streams, and the CQs with who uses them
  * @watch: looks at the CQ of an EVD that nobody is woken by, a while after a
  *	   completion, so that a broken connection is noticed (D52)
  * @streams: what is attached
@@ -125,7 +127,10 @@ struct kdapl_evd {
 	DAT_EVD_FLAGS flags;
 
 	spinlock_t lock;
-	struct kdapl_cq cq;
+	struct ib_cq *only_cq;
+	struct list_head cqs;
+	struct kdapl_evd_cq *polled;
+	u32 cq_size;
 	struct ib_wc wc[KDAPL_WC_BATCH];
 	u8 wc_next;
 	u8 wc_end;
@@ -156,7 +161,6 @@ struct kdapl_evd {
 	struct work_struct work;
 
 	struct mutex streams_lock;
-	u32 nr_qps;
 	struct delayed_work watch;
 	struct kdapl_streams streams;
 	u32 config;

@@ -14,6 +14,7 @@
  */
 #include "evd_fifo.h"
 #include "ep.h"
+#include "evd_cq.h"
 #include "ia.h"
 #include "lmr.h"
 #include "rmr.h"
@@ -135,9 +136,9 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 
 	lockdep_assert_held(&evd->lock);
 	if (evd->wc_next == evd->wc_end) {
-		if (unlikely(!evd->cq.ib))
-			return NULL;
-		n = ib_poll_cq(evd->cq.ib, KDAPL_WC_BATCH, evd->wc);
+		if (unlikely(!evd->only_cq))
+			return kdapl_evd_poll_cqs(evd);
+		n = ib_poll_cq(evd->only_cq, KDAPL_WC_BATCH, evd->wc);
 		if (n <= 0)
 			return NULL;
 		evd->wc_next = 0;
@@ -361,13 +362,13 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 }
 
 /*
- * All that can be in the CQ now.  What comes meanwhile is for the next look: posts
+ * All that can be in the CQs now.  What comes meanwhile is for the next look: posts
  * whose success is suppressed may follow each other as fast as they are taken.
  */
 static u32 all_wcs(const struct kdapl_evd *evd)
 {
 	lockdep_assert_held(&evd->lock);
-	return evd->cq.size + KDAPL_WC_BATCH;
+	return evd->cq_size + KDAPL_WC_BATCH;
 }
 
 /* One less; after a batch interrupts and others who want the lock have a turn. */

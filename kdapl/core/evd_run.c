@@ -11,9 +11,10 @@
  * Callers: evd.c starts and stops it, the faces set sinks.
  */
 #include "evd_run.h"
+#include "evd_cq.h"
 #include "evd_fifo.h"
 #include "evd_kick.h"
-#include "evd_size.h"
+#include "evd_streams.h"
 
 /* Is run @run over, with nothing left by its budget, or @more runs after it? */
 static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
@@ -120,29 +121,27 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 }
 
 /*
- * Arms the CQ if a queue pair uses it; true: look again at once.  But while the
+ * Arms the CQs that queue pairs use; true: look again at once.  But while the
  * next completion has to wait for something (WC_WAIT), a look would find only that
  * again: whoever ends the wait kicks the EVD.
  */
 static bool evd_arm(struct kdapl_evd *evd)
 {
-	bool again, watched;
+	bool again, watched, failed;
 	unsigned long flags;
-	int ret = 0;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	watched = !evd->sink && !evd->drainers;
-	if (evd->cq.ib && (!watched || READ_ONCE(evd->nr_qps)))
-		ret = evd->cq.dev->qp->cq_arm(&evd->cq, evd->sink && !evd->drainers &&
-					      evd->config ==
-					      KDAPL_EVD_CONFIG_SOLICITED);
-	/* What came before it was armed, or a look that was long enough has left. */
-	again = (ret > 0 || evd->wc_next != evd->wc_end) && !evd->waiting;
+	again = kdapl_evd_arm_cqs(evd, watched, evd->sink && !evd->drainers &&
+				  evd->config == KDAPL_EVD_CONFIG_SOLICITED,
+				  &failed);
+	/* What came before they were armed, or a look that was long enough has left. */
+	again = (again || evd->wc_next != evd->wc_end) && !evd->waiting;
 	/*
 	 * Without a sink nobody is in a hurry; a CQ that cannot be armed is tried again.
 	 * Under the lock: who makes the EVD dead cancels the watch afterwards.
 	 */
-	if ((ret < 0 || (again && watched)) && !evd->dead)
+	if ((failed || (again && watched)) && !evd->dead)
 		kdapl_evd_watch(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return again && !watched;

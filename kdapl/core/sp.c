@@ -7,7 +7,7 @@
  */
 #include <linux/slab.h>
 #include "ep_apply.h"
-#include "evd_size.h"
+#include "evd_streams.h"
 #include "ia.h"
 #include "op.h"
 #include "sp.h"
@@ -146,7 +146,7 @@ static void sp_stop(struct kdapl_sp *sp)
 {
 	sp_unlisten(sp);
 	sp_unreserve(sp);
-	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0, 0);
+	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
 }
 
 /*
@@ -159,7 +159,7 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 	DAT_RETURN ret;
 
 	ret = sp_attach_error(kdapl_evd_attach(sp->evd, KDAPL_STREAM_OTHER, 0,
-					       0, NULL));
+					       NULL));
 	if (ret) {
 		sp_unreserve(sp);
 		kdapl_object_abort(&sp->obj);

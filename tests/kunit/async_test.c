@@ -128,7 +128,7 @@ static void queue_overflows(struct kunit *test)
 	bench_connect(b, lives);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	bench_recv(b, victim, 1);
-	evd->cq.error(&evd->cq);
+	bench_cq(evd)->cq->error(bench_cq(evd)->cq);
 	expect_told(b, b->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, dto,
 		    DAT_EVD_OVERFLOW_ERROR);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
@@ -259,29 +259,6 @@ static void bind_wants_its_stream(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, rmr));
 }
 
-/* E57: what is attached needs more than a CQ that cannot grow. */
-static void queue_cannot_grow(struct kunit *test)
-{
-	DAT_EP_ATTR large = { .max_recv_dtos = 60, .max_request_dtos = 60 };
-	struct bench *b = test->priv;
-	DAT_EVD_HANDLE dto = bench_evd(b, 4, DAT_EVD_DTO_FLAG);
-	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
-	DAT_EP_HANDLE other;
-
-	b->fake->no_resize = true;
-	bench_connect(b, ep);
-	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, 0));
-	KUNIT_EXPECT_EQ(test, IR(TEVD),
-			kdapl_ep_create(&b->space, b->ia, b->pz, dto, dto,
-					b->evd, &large, &other));
-	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_dto(b, dto, 1, DAT_DTO_SUCCESS);
-	/* no queue pair uses it any more: another one takes its place */
-	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
-	ep = bench_ep_attr(b, dto, dto, b->evd, &large);
-	bench_connect(b, ep);
-}
-
 /* ---- what starts an upcall -------------------------------------------------------- */
 
 /* The runner of @evd has looked, whatever it found. */
@@ -291,14 +268,9 @@ static void has_run(struct bench *b, struct kdapl_evd *evd)
 	KUNIT_EXPECT_EQ(b->test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
 }
 
-static struct fake_cq *cq_of(struct kdapl_evd *evd)
-{
-	return container_of(evd->cq.ib, struct fake_cq, ib);
-}
-
 static bool is_armed(struct kdapl_evd *evd, bool solicited)
 {
-	struct fake_cq *cq = cq_of(evd);
+	struct fake_cq *cq = bench_cq(evd);
 
 	return READ_ONCE(cq->armed) && READ_ONCE(cq->solicited_only) == solicited;
 }
@@ -334,7 +306,7 @@ static void armed_for_somebody(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, gets_armed(evd, false));
 	runs = evd->runs_started;
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	KUNIT_EXPECT_FALSE(test, cq_of(evd)->armed);
+	KUNIT_EXPECT_FALSE(test, bench_cq(evd)->armed);
 	KUNIT_EXPECT_EQ(test, runs, READ_ONCE(evd->runs_started));
 
 	taker_start(b, evd, &t);
@@ -434,7 +406,7 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	taker_start(b, evd, &t);
 	bench_connect(b, ep);
 	bench_settle(b);
-	KUNIT_EXPECT_TRUE(test, cq_of(evd)->solicited_only);
+	KUNIT_EXPECT_TRUE(test, bench_cq(evd)->solicited_only);
 	for (i = 0; i < 2; i++)
 		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
 	bench_settle(b);
@@ -648,7 +620,6 @@ static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(device_events),
 	KUNIT_CASE(every_set_of_streams),
 	KUNIT_CASE(bind_wants_its_stream),
-	KUNIT_CASE(queue_cannot_grow),
 	KUNIT_CASE(armed_for_somebody),
 	KUNIT_CASE(armed_for_all_again),
 	KUNIT_CASE(unsignalled_starts_nothing),

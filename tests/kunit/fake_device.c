@@ -107,8 +107,8 @@ static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
 	}
 	fcq->fake = fake;
 	fcq->cq = cq;
-	fcq->size = cqe;
-	cq->size = cqe;
+	fcq->size = cqe - fake->cq_short;
+	cq->size = fcq->size;
 	fcq->ib.device = &fake->ib;
 	cq->ib = &fcq->ib;
 	spin_lock_irq(&fake->lock);
@@ -123,11 +123,11 @@ static int fake_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	int ret = fake_call(fake, FAKE_CQ_RESIZE);
 
 	if (fake->no_resize)
-		return -EOPNOTSUPP;
+		return fake->no_resize;
 	if (ret)
 		return ret;
-	cq_of(cq)->size = cqe;
-	cq->size = cqe;
+	cq_of(cq)->size = cqe - fake->cq_short;
+	cq->size = cq_of(cq)->size;
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int fake_ib_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 	if (i)
 		return i;
 	spin_lock_irqsave(&fcq->fake->lock, flags);
-	for (i = 0; i < n && fcq->nr; i++) {
+	for (i = 0; i < n && fcq->nr && !fcq->fake->hold_wcs; i++) {
 		wc[i] = fcq->wc[fcq->head];
 		fcq->head = (fcq->head + 1) % FAKE_MAX_CQE;
 		fcq->nr--;
@@ -189,7 +189,8 @@ static void cq_push_wc(struct fake_cq *fcq, const struct ib_wc *wc, bool solicit
 
 	rcu_read_lock();
 	spin_lock_irqsave(&fake->lock, flags);
-	if (!WARN_ON_ONCE(fcq->nr == FAKE_MAX_CQE))
+	/* A3: it does not overflow. */
+	if (!WARN_ON_ONCE(fcq->nr == fcq->size))
 		fcq->wc[(fcq->head + fcq->nr++) % FAKE_MAX_CQE] = *wc;
 	tell = fcq->armed && (solicited || !fcq->solicited_only ||
 			      wc->status != IB_WC_SUCCESS);
@@ -1177,6 +1178,7 @@ void bench_exit(struct kunit *test)
 		return;
 	fake = b->fake;
 	fake->hold_flush = false;
+	fake->hold_wcs = false;
 	kdapl_ia_close_all(&b->space);
 	kdapl_space_destroy(&b->space);
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->qps));

@@ -24,7 +24,7 @@
 #include "core/ep_attr.h"
 #include "core/evd_fifo.h"
 #include "core/evd_run.h"
-#include "core/evd_size.h"
+#include "core/evd_streams.h"
 #include "core/ia.h"
 #include "core/lmr.h"
 
@@ -95,7 +95,7 @@ struct fake_wr_list {
  * @fake: the device
  * @cq: the core's, with the handler
  * @wc: a ring of FAKE_MAX_CQE completions
- * @size: completions that the core asked for
+ * @size: completions that it holds
  * @head: the oldest one in @wc
  * @nr: completions in @wc
  * @armed: the next completion calls the handler
@@ -184,7 +184,9 @@ struct fake_id {
  * @hook_arg: for @hook
  * @hook_op: the operation that calls @hook
  * @hold_flush: a queue pair in error flushes nothing before fake_flush()
- * @no_resize: completion queues cannot be resized
+ * @hold_wcs: who polls a completion queue finds nothing
+ * @no_resize: what a resize of a completion queue answers; 0: it can be resized
+ * @cq_short: a completion queue has so many entries less than it was asked for
  * @qps: live queue pairs, newest last
  * @ids: live CM ids, newest last
  * @nr_cqs: live completion queues
@@ -206,7 +208,9 @@ struct fake_device {
 	void *hook_arg;
 	enum fake_op hook_op;
 	bool hold_flush;
-	bool no_resize;
+	bool hold_wcs;
+	int no_resize;
+	u32 cq_short;
 	struct list_head qps;
 	struct list_head ids;
 	u32 nr_cqs;

@@ -11,11 +11,14 @@
 static void count_evd(struct kdapl_evd *evd, struct census *c)
 {
 	const struct kdapl_streams *s = &evd->streams;
+	struct kdapl_evd_cq *cq;
 	int i;
 
 	for (i = 0; i < KDAPL_STREAM_NR_FLAGS; i++)
 		c->streams += s->recv[i] + s->request[i];
-	c->streams += s->other + s->entries + evd->nr_qps;
+	c->streams += s->other;
+	list_for_each_entry(cq, &evd->cqs, on_evd)
+		c->streams += cq->entries + cq->nr_shares + cq->nr_qps;
 	c->room += evd->nr_fifo + evd->nr_slots;
 }
 
@@ -107,6 +110,14 @@ struct kdapl_ia *bench_ia(struct bench *b)
 	KUNIT_ASSERT_NOT_NULL(b->test, obj);
 	kdapl_object_put(obj);
 	return obj->ia;
+}
+
+struct fake_cq *bench_cq(struct kdapl_evd *evd)
+{
+	struct kdapl_evd_cq *c;
+
+	c = list_first_entry(&evd->cqs, struct kdapl_evd_cq, on_evd);
+	return container_of(c->cq.ib, struct fake_cq, ib);
 }
 
 struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep)

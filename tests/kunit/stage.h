@@ -80,6 +80,8 @@ void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep);
 /* Waits until the flush of an endpoint is asked for. */
 void bench_flushing(struct bench *b, DAT_EP_HANDLE ep);
 struct kdapl_ia *bench_ia(struct bench *b);
+/* The first CQ of an EVD that has one */
+struct fake_cq *bench_cq(struct kdapl_evd *evd);
 
 /* The next event, which is a connection request: its handle. */
 DAT_CR_HANDLE bench_cr(struct bench *b, DAT_EVD_HANDLE evd);

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The completion queues (CQs) of an EVD: how many there are, how large, and who
+ * uses which.
+ *
+ * Each direction of an endpoint that completes on an EVD has a share of one of its
+ * CQs from the moment it is attached.  A CQ has room for all its shares together, so
+ * it cannot overflow (A3).  Both directions have their shares in the same CQ if they
+ * complete on the same EVD: then the completions of a queue pair stay in the order in
+ * which the device gave them.
+ *
+ * An EVD has one CQ as long as that can grow: by a resize or, while no queue pair uses
+ * it, by making a larger one in its place.  Some devices cannot resize a CQ, and from
+ * kernel 7.1 on none can.  There the EVD gets another CQ beside those that it has
+ * (E57), and gives one back when nobody has a share of it any more.  A new one is as
+ * large as all the others together, or as large as the device allows, so there are at
+ * most as many as a size has bits: a loop over them under a lock is short.
+ *
+ * Callers: ep_attr.c takes and gives back shares; conn_qp.c holds a CQ while a queue
+ * pair uses it; evd_fifo.c polls, evd_run.c arms; evd.c destroys.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include "evd_cq.h"
+#include "evd_kick.h"
+#include "evd_streams.h"
+#include "ia.h"
+
+/* ---- what the device calls ------------------------------------------ */
+
+static void cq_handler(struct kdapl_cq *cq)
+{
+	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd_cq, cq)->evd;
+
+	if (READ_ONCE(evd->sink) || READ_ONCE(evd->drainers))
+		kdapl_evd_schedule(evd);
+	else
+		kdapl_evd_watch(evd);
+}
+
+static void cq_error(struct kdapl_cq *cq)
+{
+	kdapl_evd_cq_failed(container_of(cq, struct kdapl_evd_cq, cq)->evd);
+}
+
+/* ---- what pollers find ---------------------------------------------- */
+
+/* To be called whenever a CQ came, went or changed its size. */
+static void cqs_changed(struct kdapl_evd *evd)
+{
+	struct kdapl_evd_cq *c;
+
+	lockdep_assert_held(&evd->streams_lock);
+	lockdep_assert_held(&evd->lock);
+	evd->cq_size = 0;
+	list_for_each_entry(c, &evd->cqs, on_evd)
+		evd->cq_size += c->cq.size;
+	c = list_first_entry_or_null(&evd->cqs, struct kdapl_evd_cq, on_evd);
+	evd->polled = c;
+	evd->only_cq = c && list_is_singular(&evd->cqs) ? c->cq.ib : NULL;
+}
+
+static void cq_link(struct kdapl_evd_cq *c)
+{
+	struct kdapl_evd *evd = c->evd;
+
+	spin_lock_irq(&evd->lock);
+	list_add_tail(&c->on_evd, &evd->cqs);
+	cqs_changed(evd);
+	spin_unlock_irq(&evd->lock);
+}
+
+/* Pollers must not find a CQ that is about to be destroyed, or that is being made. */
+static void cq_unlink(struct kdapl_evd_cq *c)
+{
+	struct kdapl_evd *evd = c->evd;
+
+	spin_lock_irq(&evd->lock);
+	list_del(&c->on_evd);
+	cqs_changed(evd);
+	spin_unlock_irq(&evd->lock);
+}
+
+/**
+ * kdapl_evd_poll_cqs - fetch a batch where there are several CQs, or none
+ * @evd: its batch is empty and its lock is held
+ *
+ * Only if kdapl_evd.only_cq is NULL.  The CQs have their turn one after the other, so
+ * that one which never runs empty does not keep the others waiting.
+ *
+ * Return: the first completion of the batch; NULL: there are none.
+ */
+struct ib_wc *kdapl_evd_poll_cqs(struct kdapl_evd *evd)
+{
+	struct kdapl_evd_cq *c = evd->polled;
+	int n = 0;
+
+	lockdep_assert_held(&evd->lock);
+	if (!c)
+		return NULL;
+	do {
+		c = list_next_entry_circular(c, &evd->cqs, on_evd);
+		if (c->cq.ib)
+			n = ib_poll_cq(c->cq.ib, KDAPL_WC_BATCH, evd->wc);
+	} while (n <= 0 && c != evd->polled);
+	evd->polled = c;
+	if (n <= 0)
+		return NULL;
+	evd->wc_next = 0;
+	evd->wc_end = n;
+	return evd->wc;
+}
+
+/**
+ * kdapl_evd_arm_cqs - have the next completion of any CQ tell
+ * @evd: its lock is held
+ * @used: only CQs that a queue pair uses
+ * @solicited: only a completion that is solicited or an error
+ * @failed: out: a CQ could not be armed
+ *
+ * Return: true: there are completions that nobody may tell of, so poll again.
+ */
+bool kdapl_evd_arm_cqs(struct kdapl_evd *evd, bool used, bool solicited,
+		       bool *failed)
+{
+	struct kdapl_evd_cq *c;
+	bool missed = false;
+	int ret;
+
+	lockdep_assert_held(&evd->lock);
+	*failed = false;
+	list_for_each_entry(c, &evd->cqs, on_evd) {
+		if (!c->cq.ib || (used && !READ_ONCE(c->nr_qps)))
+			continue;
+		ret = c->cq.dev->qp->cq_arm(&c->cq, solicited);
+		missed |= ret > 0;
+		*failed |= ret < 0;
+	}
+	return missed;
+}
+
+/* ---- making and growing --------------------------------------------- */
+
+/*
+ * What to ask the device for if @entries are needed: one less than a power of two.
+ * Most drivers add one entry and round up to a power of two, or only round; asked for
+ * a power of two the former would allocate twice as much (Documentation/drivers.rst).
+ * The consumer has said how many events he expects, so the first one is not too small.
+ */
+static u32 cq_size_for(const struct kdapl_evd *evd, u32 entries)
+{
+	u32 limit = evd->obj.ia->dev->attrs.max_cqe;
+
+	entries = max3(entries, evd->qlen - 1, 1U);
+	return min_t(unsigned long, roundup_pow_of_two(entries + 1UL) - 1, limit);
+}
+
+/* For @c that is not linked. */
+static int cq_create(struct kdapl_evd_cq *c, u32 size)
+{
+	struct kdapl_device *dev = c->evd->obj.ia->dev;
+	int ret;
+
+	c->cq.dev = dev;
+	c->cq.handler = cq_handler;
+	c->cq.error = cq_error;
+	c->cq.user = c->evd->obj.space->user;
+	ret = dev->qp->cq_create(&c->cq, size);
+	if (ret || c->cq.size >= size)
+		return ret;
+	dev->qp->cq_destroy(&c->cq);
+	return -ENOSPC;
+}
+
+static int cq_add(struct kdapl_evd *evd, u32 size, struct kdapl_evd_cq **out)
+{
+	struct kdapl_evd_cq *c;
+	int ret;
+
+	c = kzalloc(sizeof(*c), kdapl_gfp(evd->obj.space));
+	if (!c)
+		return -ENOMEM;
+	c->evd = evd;
+	ret = cq_create(c, size);
+	if (ret) {
+		kfree(c);
+		return ret;
+	}
+	cq_link(c);
+	*out = c;
+	return 0;
+}
+
+/*
+ * Makes a larger CQ and destroys the old one, which no queue pair uses.  If that
+ * fails the old one stays.
+ */
+static int cq_replace(struct kdapl_evd_cq *c, u32 size)
+{
+	struct kdapl_cq old = c->cq;
+	int ret;
+
+	cq_unlink(c);
+	ret = cq_create(c, size);
+	if (ret)
+		c->cq = old;
+	else
+		old.dev->qp->cq_destroy(&old);
+	cq_link(c);
+	return ret;
+}
+
+static int cq_resize(struct kdapl_evd_cq *c, u32 size)
+{
+	struct kdapl_evd *evd = c->evd;
+	int ret = c->cq.dev->qp->cq_resize(&c->cq, size);
+
+	if (ret)
+		return ret;
+	spin_lock_irq(&evd->lock);
+	cqs_changed(evd);
+	spin_unlock_irq(&evd->lock);
+	return c->cq.size < size ? -ENOSPC : 0;
+}
+
+/* Gives @c, which is the largest CQ, room for @entries; or else makes one for @more. */
+static int cq_grow(struct kdapl_evd_cq **c, u32 entries, u32 more)
+{
+	struct kdapl_evd *evd = (*c)->evd;
+	u32 size = cq_size_for(evd, entries);
+	int ret;
+
+	ret = cq_resize(*c, size);
+	/* Drivers have two ways to say that they cannot. */
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+		return ret;
+	if (!(*c)->nr_qps)
+		return cq_replace(*c, size);
+	return cq_add(evd, cq_size_for(evd, max(more, evd->cq_size)), c);
+}
+
+/* ---- shares --------------------------------------------------------- */
+
+/* What is promised of @c without the shares in @own. */
+static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *own)
+{
+	u32 i, n = c->entries;
+
+	for (i = 0; i < KDAPL_CQ_SHARES; i++)
+		if (own[i].cq == c)
+			n -= own[i].entries;
+	return n;
+}
+
+/*
+ * A CQ with room for @entries more.  The newest one first, since it is the largest:
+ * the smaller ones get empty then, as endpoints come and go.
+ */
+static int cq_provide(struct kdapl_evd *evd, u32 entries,
+		      const struct kdapl_cq_share *own, struct kdapl_evd_cq **out)
+{
+	struct kdapl_evd_cq *c, *last = NULL;
+	u32 promised = 0;
+
+	lockdep_assert_held(&evd->streams_lock);
+	*out = NULL;
+	list_for_each_entry(c, &evd->cqs, on_evd) {
+		last = c;
+		promised += cq_promised(c, own);
+		if (cq_promised(c, own) + entries <= c->cq.size)
+			*out = c;
+	}
+	/* As on a device that resizes, all CQs together promise what one could. */
+	if (promised + entries > evd->obj.ia->dev->attrs.max_cqe)
+		return -ENOSPC;
+	if (*out)
+		return 0;
+	*out = last;
+	if (!last)
+		return cq_add(evd, cq_size_for(evd, entries), out);
+	return cq_grow(out, cq_promised(last, own) + entries, entries);
+}
+
+/**
+ * kdapl_evd_take_shares - directions of an endpoint begin to complete on an EVD
+ * @evd: they are attached to it
+ * @shares: theirs; entries filled in, the CQ is filled in here, the same for all
+ * @n: 1, or 2 for both directions
+ * @own: the KDAPL_CQ_SHARES shares that the endpoint has now and gives back after this
+ *
+ * May sleep; in the IA's section.
+ *
+ * Return: 0; -ENOSPC: the device has no CQ that is large enough; -ENOMEM.  On an error
+ * nothing has changed, except that a CQ may have become larger.
+ */
+int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,
+			  u32 n, const struct kdapl_cq_share *own)
+{
+	struct kdapl_evd_cq *c;
+	u32 i, size, entries = 0;
+	bool changed;
+	int ret;
+
+	for (i = 0; i < n; i++)
+		entries += shares[i].entries;
+	mutex_lock(&evd->streams_lock);
+	size = evd->cq_size;
+	ret = cq_provide(evd, entries, own, &c);
+	changed = evd->cq_size != size;
+	if (!ret) {
+		c->entries += entries;
+		c->nr_shares += n;
+		for (i = 0; i < n; i++)
+			shares[i].cq = c;
+	}
+	mutex_unlock(&evd->streams_lock);
+	/* If somebody waits for events already, a new CQ has to be armed. */
+	if (changed)
+		kdapl_evd_kick(evd);
+	/* Whatever else the device answered is no code of ours. */
+	return ret && ret != -ENOSPC ? -ENOMEM : ret;
+}
+
+/**
+ * kdapl_evd_give_share - undo kdapl_evd_take_shares() for one direction
+ * @share: no queue pair of the endpoint uses its CQ; without a CQ, nothing is done
+ *
+ * Of several CQs one without a share is destroyed.  May sleep.
+ */
+void kdapl_evd_give_share(struct kdapl_cq_share *share)
+{
+	struct kdapl_evd_cq *c = share->cq;
+	struct kdapl_evd *evd;
+
+	if (!c)
+		return;
+	evd = c->evd;
+	share->cq = NULL;
+	mutex_lock(&evd->streams_lock);
+	c->entries -= share->entries;
+	if (!--c->nr_shares && !list_is_singular(&evd->cqs)) {
+		cq_unlink(c);
+		if (c->cq.ib)
+			c->cq.dev->qp->cq_destroy(&c->cq);
+		kfree(c);
+	}
+	mutex_unlock(&evd->streams_lock);
+}
+
+/* ---- queue pairs ---------------------------------------------------- */
+
+/**
+ * kdapl_evd_hold_cq - a queue pair is about to use a CQ
+ * @c: its endpoint has a share
+ *
+ * Until kdapl_evd_release_cq() the CQ is not replaced.  May sleep.
+ *
+ * Return: 0; -ENODEV when the CQ is gone with the device.
+ */
+int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
+{
+	struct kdapl_evd *evd = c->evd;
+	bool first = false;
+	int ret = 0;
+
+	mutex_lock(&evd->streams_lock);
+	if (!c->cq.ib)
+		ret = -ENODEV;
+	else
+		first = !c->nr_qps++;
+	mutex_unlock(&evd->streams_lock);
+	/* Its runner arms the CQ. */
+	if (first)
+		kdapl_evd_kick(evd);
+	return ret;
+}
+
+/**
+ * kdapl_evd_release_cq - the queue pair is destroyed
+ * @c: as held
+ */
+void kdapl_evd_release_cq(struct kdapl_evd_cq *c)
+{
+	mutex_lock(&c->evd->streams_lock);
+	WRITE_ONCE(c->nr_qps, c->nr_qps - 1);
+	mutex_unlock(&c->evd->streams_lock);
+}
+
+/* ---- the end -------------------------------------------------------- */
+
+/**
+ * kdapl_evd_destroy_cqs - give all CQs back to the device
+ * @evd: no queue pair uses its CQs
+ *
+ * Endpoints keep their shares, which are good for nothing any more.  Idempotent.  May
+ * sleep.
+ */
+void kdapl_evd_destroy_cqs(struct kdapl_evd *evd)
+{
+	struct kdapl_evd_cq *c;
+
+	mutex_lock(&evd->streams_lock);
+	list_for_each_entry(c, &evd->cqs, on_evd) {
+		struct kdapl_cq cq = c->cq;
+
+		if (!cq.ib)
+			continue;
+		spin_lock_irq(&evd->lock);
+		c->cq.ib = NULL;
+		cqs_changed(evd);
+		spin_unlock_irq(&evd->lock);
+		cq.dev->qp->cq_destroy(&cq);
+	}
+	mutex_unlock(&evd->streams_lock);
+}
+
+/**
+ * kdapl_evd_free_cqs - free what is left of the CQs
+ * @evd: they are destroyed, and nobody has a share
+ */
+void kdapl_evd_free_cqs(struct kdapl_evd *evd)
+{
+	struct kdapl_evd_cq *c, *next;
+
+	list_for_each_entry_safe(c, next, &evd->cqs, on_evd)
+		kfree(c);
+}
