@@ -98,6 +98,13 @@ static DAT_RETURN make_ep(struct world *w)
 			       w->b->evd, NULL, &w->made);
 }
 
+/* With a CQ that two other endpoints leave no room in. */
+static DAT_RETURN make_third_ep(struct world *w)
+{
+	return kdapl_ep_create(&w->b->space, w->b->ia, w->b->pz, w->b->evd, w->b->evd,
+			       w->b->evd, NULL, &w->made);
+}
+
 static DAT_RETURN make_bare_ep(struct world *w)
 {
 	return kdapl_ep_create(&w->b->space, w->b->ia, DAT_HANDLE_NULL,
@@ -399,8 +406,8 @@ static const struct {
 	{ "RMR, none", make_rmr, FAKE_WINDOW_CREATE, -EOPNOTSUPP, MNS },
 	{ "modify, CQ", try_modify, FAKE_CQ_CREATE, -ENOMEM, IR(MEMORY) },
 	{ "EP, CQ", make_ep, FAKE_CQ_CREATE, -EINVAL, IR(MEMORY) },
-	{ "EP, larger CQ", make_ep, FAKE_CQ_RESIZE, -EINVAL, IR(MEMORY) },
-	{ "EP, no larger CQ", make_ep, FAKE_CQ_RESIZE, -ENOSPC, IR(TEVD) },
+	{ "EP, larger CQ", make_third_ep, FAKE_CQ_RESIZE, -EINVAL, IR(MEMORY) },
+	{ "EP, no larger CQ", make_third_ep, FAKE_CQ_RESIZE, -ENOSPC, IR(TEVD) },
 	{ "EP, hidden CQ", make_bare_ep, FAKE_CQ_CREATE, -ENOMEM, IR(MEMORY) },
 	{ "connect", try_connect, FAKE_CM_OPEN, -EADDRNOTAVAIL, IR(TEP) },
 	{ "connect, queue pair", try_connect, FAKE_QP_CREATE, -EAGAIN, IR(TEP) },
@@ -530,6 +537,7 @@ static void cq_is_gone(struct kunit *test)
 
 /**
  * struct life - objects of one whole life, in which any operation may fail
+ * @idle: takes no part; with it the CQ has to grow
  * @posted, @completed: DTOs and binds
  */
 struct life {
@@ -539,6 +547,7 @@ struct life {
 	DAT_LMR_HANDLE lmr;
 	DAT_RMR_HANDLE rmr;
 	DAT_EP_HANDLE ep;
+	DAT_EP_HANDLE idle;
 	DAT_PSP_HANDLE psp;
 	DAT_LMR_TRIPLET segment;
 	u32 posted;
@@ -560,6 +569,9 @@ static bool life_begin(struct life *l)
 	    kdapl_rmr_create(&b->space, l->pz, &l->rmr) ||
 	    kdapl_ep_create(&b->space, b->ia, l->pz, l->evd, l->evd, l->evd, NULL,
 			    &l->ep) ||
+	    /* The CQ has to grow. */
+	    kdapl_ep_create(&b->space, b->ia, l->pz, l->evd, l->evd, l->evd, NULL,
+			    &l->idle) ||
 	    kdapl_psp_create(&b->space, b->ia, QUAL, l->evd,
 			     DAT_PSP_CONSUMER_FLAG, &l->psp))
 		return false;
@@ -686,6 +698,8 @@ static void life_over(struct life *l)
 		KUNIT_EXPECT_EQ(b->test, DONE, kdapl_psp_free(&b->space, l->psp));
 	if (l->ep)
 		KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, l->ep));
+	if (l->idle)
+		KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, l->idle));
 	bench_settle(b);
 	while (l->evd && kdapl_evd_dequeue(&b->space, l->evd, &event) == DONE)
 		l->completed++;
