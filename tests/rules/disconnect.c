@@ -503,16 +503,15 @@ static void nobody_dequeues(void)
  */
 static void abrupt_outstanding(void)
 {
-	unsigned int good = 0, flushed = 0;
+	unsigned int i, j, n = rounds_in_full(60), good = 0, flushed = 0;
 	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
-	int i, j;
 
-	for (i = 0; i < 60 && !failed(); i++) {
+	for (i = 0; i < n && !failed(); i++) {
 		struct node *node = actor(&p, i & 1), *peer = other(&p, i & 1);
 		struct account mine = {}, theirs = {};
 		/* 0..16 of the sends have a receive. */
-		int ready = i % (NODE_RECVS + 1);
+		unsigned int ready = i % (NODE_RECVS + 1);
 
 		if (!pair_new(&p, i >> 1 & 1, NULL, NULL))
 			return;

@@ -293,12 +293,12 @@ static void in_flight(void)
 {
 	struct listener listener = {};
 	struct node *node, *peer;
+	unsigned int i, n = rounds_in_full(TRAFFIC_ROUNDS);
 	struct pair p;
-	int i;
 
 	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
 		return;
-	for (i = 0; i < TRAFFIC_ROUNDS; i++) {
+	for (i = 0; i < n; i++) {
 		if (!busy_pair(&p, &listener))
 			return;
 		node = i & 1 ? &p.b : &p.a;
@@ -347,12 +347,12 @@ static bool memory_once(struct listener *listener, bool keep)
 
 static void memory_at_once(void)
 {
+	unsigned int i, n = rounds_in_full(TRAFFIC_ROUNDS);
 	struct listener listener = {};
-	int i;
 
 	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
 		return;
-	for (i = 0; i < TRAFFIC_ROUNDS; i++)
+	for (i = 0; i < n; i++)
 		if (!memory_once(&listener, i & 1))
 			return;
 }

@@ -745,8 +745,8 @@ static const struct {
 
 static void pages_given_back(void)
 {
+	unsigned int i, j, n = rounds_in_full(10);
 	struct footprint before;
-	unsigned int i, j;
 	size_t sum = 0;
 	struct mem mem;
 
@@ -757,7 +757,7 @@ static void pages_given_back(void)
 		mem.va = kinds[i].alloc(mem.size);
 		if (!mem.va)
 			return;
-		for (j = 0; j < 10; j++) {
+		for (j = 0; j < n; j++) {
 			mem_fill(&mem, 0, PAGE, j);
 			if (!mem_register(&side_b, side_b.pz, &mem, ALL))
 				return;
@@ -787,8 +787,8 @@ static void pages_given_back(void)
 
 #define VICTIM	NODE_MEMORY
 #define RACES	12
-/* At most, to have RACES / 4 frees meet requests that are outstanding */
-#define MOST_RACES	(10 * RACES)
+/* At most so many times as many, to have a quarter meet requests that are outstanding */
+#define MORE_RACES	10
 
 /* What is going on over the memory of an LMR that is freed. */
 enum race_kind { PEER_WRITES, PEER_READS, SOURCE, SINK, RECEIVES };
@@ -1027,14 +1027,14 @@ static bool race_once(struct race *race, int round)
 static void races(enum race_kind kind)
 {
 	struct race *race = scenario_alloc(sizeof(*race));
-	unsigned int i, met = 0;
+	unsigned int i, met = 0, n = rounds_in_full(RACES);
 	struct footprint before;
 	u64 posted = 0, good = 0;
 
 	if (!race || !footprint(&before))
 		return;
 	/* On a busy machine a free seldom meets a request: race on until some did. */
-	for (i = 0; i < RACES || (met < RACES / 4 && i < MOST_RACES); i++) {
+	for (i = 0; i < n || (4 * met < n && i < MORE_RACES * n); i++) {
 		memset(race, 0, sizeof(*race));
 		race->kind = kind;
 		if (!race_once(race, i % RACES))
@@ -1049,7 +1049,7 @@ static void races(enum race_kind kind)
 	note("requests: %llu posted, %llu succeeded; %u of %u frees met some",
 	     posted, good, met, i);
 	CHECK(good);
-	CHECK(met >= RACES / 4);
+	CHECK(4 * met >= n);
 }
 
 static void race_peer_writes(void)

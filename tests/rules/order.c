@@ -105,10 +105,10 @@ static bool receive_all(struct stream *s, struct stream *peer)
 
 static void end_under_load(enum evds evds)
 {
+	unsigned int i, n = rounds_in_full(LOAD_ROUNDS);
 	u64 good = 0, all = 0;
-	int i;
 
-	for (i = 0; i < LOAD_ROUNDS && !failed(); i++) {
+	for (i = 0; i < n && !failed(); i++) {
 		struct pair p = {};
 		struct stream a = { .node = &p.a }, b = { .node = &p.b };
 		struct stream *actor = i & 1 ? &b : &a;
