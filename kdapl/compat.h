@@ -54,7 +54,7 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
  * module, its functions were called through a table; now it is built in, and the
  * table is gone with its header.
  */
-#if __has_include(<net/ipv6_stubs.h>)
+#if __has_include("net/ipv6_stubs.h")
 #include <net/ipv6_stubs.h>
 #define kdapl_ip6_route(net, fl6) \
 	ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL)

@@ -22,7 +22,8 @@
  *	there is no CQ either
  * @cq: where its requests complete
  * @completed: the handler of @cq has run
- * @cq_charge, @qp_charge: what is charged
+ * @cq_charge: what is charged for @cq
+ * @qp_charge: what is charged for @qp
  */
 struct kdapl_registrar {
 	struct kdapl_device *dev;

@@ -436,7 +436,9 @@ static void answers_behind_a_disconnect(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		bench_stage(b, cases[i].state, &s);
-		dev->answer_time = cases[i].second == IB_WC_FATAL_ERR ? 1 : 3600 * HZ;
+		dev->answer_time = 3600 * HZ;
+		if (cases[i].second == IB_WC_FATAL_ERR)
+			dev->answer_time = 1;
 		fake_peer_disconnected(s.id);
 		if (cases[i].second != IB_WC_FATAL_ERR) {
 			expect_empty(b, b->evd);

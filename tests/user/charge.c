@@ -100,16 +100,14 @@ static void counted_at(int line, int handles, int objects)
 #define TAKES(n, ret, call)						\
 	do {								\
 		struct usage was_ = usage();				\
-		int room_;						\
+		int room_, n_ = (n);					\
 									\
-		for (room_ = 0; room_ < (n); room_++) {			\
+		for (room_ = 0; room_ <= n_; room_++) {			\
 			limit("hca_object", was_.objects + room_);	\
-			CHECK_RET(call, ret);				\
-			COUNTED(was_.handles, was_.objects);		\
+			CHECK_RET(call, room_ < n_ ? (ret) : DAT_SUCCESS); \
+			COUNTED(was_.handles,				\
+				was_.objects + (room_ < n_ ? 0 : n_));	\
 		}							\
-		limit("hca_object", was_.objects + (n));		\
-		OK(call);						\
-		COUNTED(was_.handles, was_.objects + (n));		\
 		limit("hca_object", -1);				\
 	} while (0)
 
