@@ -99,6 +99,7 @@ enum kdapl_drain_state {
  * @flush_until: a device that has not flushed by then never will
  * @answers_until: what the peer answered before it disconnected is here by then; 0
  *	   while it has not disconnected
+ * @answers_sought: the device was asked for those that it had put aside
  * @backoff: jiffies until @work looks again
  * @wait: woken when @id_users or @drain says that somebody may go on
  * @work: everything that sleeps, one at a time
@@ -136,6 +137,7 @@ struct kdapl_conn {
 	unsigned long doing;
 	unsigned long flush_until;
 	unsigned long answers_until;
+	bool answers_sought;
 	unsigned long backoff;
 	wait_queue_head_t wait;
 	struct delayed_work work;

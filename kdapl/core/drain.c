@@ -179,22 +179,32 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
  *
  * A request that the peer has executed is to complete with success, and one that it
  * has refused with the reason, also if the device sees the answer after the CM has seen
- * the disconnect.  What is outstanding after kdapl_device.answer_time is not answered
- * any more.  Called by the work item only; may sleep.
+ * the disconnect.  What is outstanding after kdapl_device.answer_time, or a quarter of it
+ * later where the device may have put answers aside, is not answered any more.  Called by
+ * the work item only; may sleep.
  *
  * Return: 0: they are, or the time is over; otherwise the jiffies after which to call
  * again, or earlier, when a completion comes in.
  */
 unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 {
+	const struct kdapl_device *dev = conn->ia->dev;
+
 	/* The connection ends for another reason, and is flushed anyhow. */
 	if (READ_ONCE(conn->told))
 		return 0;
 	if (!conn->answers_until)
-		conn->answers_until = (jiffies + conn->ia->dev->answer_time) ?: 1;
-	if (!conn_look(conn, conn_drained) && time_before(jiffies, conn->answers_until))
+		conn->answers_until = (jiffies + dev->answer_time) ?: 1;
+	if (conn_look(conn, conn_drained))
+		return 0;
+	if (time_before(jiffies, conn->answers_until))
 		return conn_next_look(conn, HZ / 50);
-	return 0;
+	if (conn->answers_sought || !dev->qp->seek_answers(&conn->qp))
+		return 0;
+	conn->answers_sought = true;
+	conn->answers_until = jiffies + dev->answer_time / 4;
+	conn->backoff = 1;
+	return conn_next_look(conn, HZ / 50);
 }
 
 /* ---- flushing ------------------------------------------------------- */

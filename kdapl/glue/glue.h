@@ -145,6 +145,9 @@ struct kdapl_qp_init {
  *	  the connection came about through another port than that of @dev
  * @error: move a queue pair to ERR, which flushes everything that is posted
  * @in_error: whether a queue pair is in ERR or SQE, or does not even answer
+ * @seek_answers: the peer has left: no request is sent any more, and answers that the
+ *	  device has received and put aside are looked at, soon after the return.
+ *	  False: the device puts none aside, and nothing was done
  * @destroy: destroy a queue pair.  What is still posted gives no completion
  *
  * Posting and polling need no entry here: the core calls ib_post_send(),
@@ -162,6 +165,7 @@ struct kdapl_qp_ops {
 		    enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out);
 	int (*error)(struct kdapl_qp *qp);
 	bool (*in_error)(struct kdapl_qp *qp);
+	bool (*seek_answers)(struct kdapl_qp *qp);
 	void (*destroy)(struct kdapl_qp *qp);
 };
 

@@ -177,6 +177,20 @@ static bool qp_in_error(struct kdapl_qp *qp)
 	return attr.qp_state == IB_QPS_ERR || attr.qp_state == IB_QPS_SQE;
 }
 
+/*
+ * Soft-RoCE puts an answer aside that comes while it is about to repeat a request, and
+ * looks at it again when another packet comes, or when the time for an answer is over.
+ * To be drained, it looks at once.
+ */
+static bool qp_seek_answers(struct kdapl_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
+
+	if (qp->dev->ib->ops.driver_id != RDMA_DRIVER_RXE)
+		return false;
+	return !kdapl_refused("qp_drain", ib_modify_qp(qp->ib, &attr, IB_QP_STATE));
+}
+
 const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.cq_create = kdapl_cq_create,
 	.cq_resize = kdapl_cq_resize,
@@ -186,5 +200,6 @@ const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.move = qp_move,
 	.error = qp_error,
 	.in_error = qp_in_error,
+	.seek_answers = qp_seek_answers,
 	.destroy = qp_destroy,
 };

@@ -458,6 +458,29 @@ static void answers_behind_a_disconnect(struct kunit *test)
 }
 
 /*
+ * D43, D50, mt:T36: answers that came before the disconnect, and that the device has put
+ * aside until it is asked for them.
+ */
+static void answers_put_aside(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	b->fake->dev->answer_time = 1;
+	b->fake->answers_aside = 2;
+	fake_peer_disconnected(s.id);
+	expect_dto(b, b->evd, 0, DTO_OK);
+	expect_dto(b, b->evd, 1, DTO_OK);
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_over(b, s.ep, DAT_CONNECTION_EVENT_DISCONNECTED, &before);
+	b->fake->dev->answer_time = 0;
+	b->fake->answers_aside = 0;
+}
+
+/*
  * D8, D43, D45, mt:T36: a device that never flushes: the core does, once and in
  * order, and what the device says afterwards is not heard.
  */
@@ -1165,6 +1188,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(empty_directions),
 	KUNIT_CASE(queue_events),
 	KUNIT_CASE(answers_behind_a_disconnect),
+	KUNIT_CASE(answers_put_aside),
 	KUNIT_CASE(device_never_flushes),
 	KUNIT_CASE(idle_end_needs_no_flush),
 	KUNIT_CASE(peer_answers_late),

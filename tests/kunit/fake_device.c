@@ -422,6 +422,16 @@ static bool fake_qp_in_error(struct kdapl_qp *qp)
 	return qp_of(qp)->broken;
 }
 
+static bool fake_qp_seek_answers(struct kdapl_qp *qp)
+{
+	struct fake_qp *fqp = qp_of(qp);
+	u32 n = fqp->fake->answers_aside;
+
+	while (n--)
+		fake_complete_send(fqp, 0, IB_WC_SUCCESS);
+	return fqp->fake->answers_aside;
+}
+
 static void fake_qp_destroy(struct kdapl_qp *qp)
 {
 	struct fake_qp *fqp = qp_of(qp);
@@ -536,6 +546,7 @@ static const struct kdapl_qp_ops fake_qp_ops = {
 	.move = fake_qp_move,
 	.error = fake_qp_error,
 	.in_error = fake_qp_in_error,
+	.seek_answers = fake_qp_seek_answers,
 	.destroy = fake_qp_destroy,
 };
 

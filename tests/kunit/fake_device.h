@@ -183,6 +183,8 @@ struct fake_id {
  *	  another thread would do at that very moment
  * @hook_arg: for @hook
  * @hook_op: the operation that calls @hook
+ * @answers_aside: sends whose success comes only when the core asks for what the device
+ *		   has put aside
  * @hold_flush: a queue pair in error flushes nothing before fake_flush()
  * @hold_wcs: who polls a completion queue finds nothing
  * @no_resize: what a resize of a completion queue answers; 0: it can be resized
@@ -207,6 +209,7 @@ struct fake_device {
 	void (*hook)(void *arg);
 	void *hook_arg;
 	enum fake_op hook_op;
+	u32 answers_aside;
 	bool hold_flush;
 	bool hold_wcs;
 	int no_resize;
