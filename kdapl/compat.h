@@ -52,14 +52,17 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 /*
  * Looks up the route of an IPv6 packet (glue/address.c).  As long as IPv6 could be a
  * module, its functions were called through a table; now it is built in, and the
- * table is gone with its header.
+ * table is gone with its header.  sparse cannot ask for a header.
  */
-#if __has_include("net/ipv6_stubs.h")
+#ifdef __has_include
+#if !__has_include("net/ipv6_stubs.h")
+#define kdapl_ip6_route(net, fl6) ip6_dst_lookup_flow(net, NULL, fl6, NULL)
+#endif
+#endif
+#ifndef kdapl_ip6_route
 #include <net/ipv6_stubs.h>
 #define kdapl_ip6_route(net, fl6) \
 	ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL)
-#else
-#define kdapl_ip6_route(net, fl6) ip6_dst_lookup_flow(net, NULL, fl6, NULL)
 #endif
 
 /* Sets and clears flags of an area that is being mapped. */
