@@ -18,6 +18,7 @@ MODULE_VERSION("1.0");
 struct kdapl_space kdapl_kernel_space;
 struct workqueue_struct *kdapl_user_wq;
 struct workqueue_struct *kdapl_kernel_wq;
+struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_upcall_wq;
 
 static int __init kdapl_init(void)
@@ -28,17 +29,17 @@ static int __init kdapl_init(void)
 	if (!kdapl_user_wq)
 		return -ENOMEM;
 	ret = -ENOMEM;
-	/*
-	 * Not for reclaim: a work item that ends an attempt destroys a CM id, which
-	 * waits for work of the kernel's address resolution, and that is not either.
-	 */
-	kdapl_kernel_wq = alloc_workqueue("kdapl_kernel", WQ_UNBOUND, 0);
+	kdapl_kernel_wq = alloc_workqueue("kdapl_kernel",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_kernel_wq)
 		goto err_user_wq;
+	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
+	if (!kdapl_slow_wq)
+		goto err_kernel_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_UNBOUND,
 					  WQ_UNBOUND_MAX_ACTIVE);
 	if (!kdapl_upcall_wq)
-		goto err_kernel_wq;
+		goto err_slow_wq;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, NULL,
 			       KERNEL_MAX_OBJECTS);
 	if (ret)
@@ -62,6 +63,8 @@ err_space:
 	kdapl_space_destroy(&kdapl_kernel_space);
 err_upcall_wq:
 	destroy_workqueue(kdapl_upcall_wq);
+err_slow_wq:
+	destroy_workqueue(kdapl_slow_wq);
 err_kernel_wq:
 	destroy_workqueue(kdapl_kernel_wq);
 err_user_wq:
@@ -87,6 +90,7 @@ static void __exit kdapl_exit(void)
 	 */
 	rcu_barrier();
 	destroy_workqueue(kdapl_upcall_wq);
+	destroy_workqueue(kdapl_slow_wq);
 	destroy_workqueue(kdapl_kernel_wq);
 	destroy_workqueue(kdapl_user_wq);
 	rcu_barrier();

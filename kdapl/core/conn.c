@@ -94,6 +94,19 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 }
 
 /**
+ * kdapl_conn_run_slow - make the work item of the CM id run
+ * @conn: the connection
+ *
+ * Any context.
+ */
+void kdapl_conn_run_slow(struct kdapl_conn *conn)
+{
+	kdapl_conn_get(conn);
+	if (!queue_work(kdapl_slow_wq_of(conn->ia->obj.space), &conn->id_work))
+		kdapl_conn_put(conn);
+}
+
+/**
  * kdapl_conn_start_timer - the time of an attempt begins
  * @conn: its endpoint goes to RESOLVING; the EP's lock is held, so that nothing
  *	  can end the attempt before there is a timer to stop

@@ -39,6 +39,7 @@ enum kdapl_id_state {
 	KDAPL_ID_LEAVING,	/* ACCEPTED, to be disconnected once confirmed */
 	KDAPL_ID_CLOSING,	/* we disconnected, the peer has not answered */
 	KDAPL_ID_OVER,		/* the peer has gone or answered, or the CM gave up */
+	KDAPL_ID_DYING,		/* is being destroyed, or will be soon */
 	KDAPL_ID_DESTROYED,	/* or handed over to another connection */
 	KDAPL_ID_NR_STATES
 };
@@ -49,6 +50,7 @@ enum kdapl_id_input {
 	KDAPL_ID_IN_CONFIRM,	/* the peer has confirmed it */
 	KDAPL_ID_IN_DISCONNECT,	/* the endpoint disconnects, or answers the peer */
 	KDAPL_ID_IN_PEER_GONE,
+	KDAPL_ID_IN_RETIRE,	/* nobody needs it any more */
 	KDAPL_ID_IN_DESTROY,
 	KDAPL_ID_NR_INPUTS
 };
@@ -101,8 +103,9 @@ enum kdapl_drain_state {
  *	   while it has not disconnected
  * @answers_sought: the device was asked for those that it had put aside
  * @backoff: jiffies until @work looks again
- * @wait: woken when @id_users or @drain says that somebody may go on
+ * @wait: woken when @id_users, @id_state, @linger or @drain says that somebody may go on
  * @work: everything that sleeps, one at a time
+ * @id_work: what may wait for the kernel's CM and address resolution
  * @timer: of the attempt
  * @established, @end: room for its two events
  * @out, @out_len: private data to send; an acceptance has no more than a request
@@ -141,6 +144,7 @@ struct kdapl_conn {
 	unsigned long backoff;
 	wait_queue_head_t wait;
 	struct delayed_work work;
+	struct work_struct id_work;
 	struct delayed_work timer;
 	struct kdapl_event_slot established;
 	struct kdapl_event_slot end;
@@ -176,6 +180,12 @@ static inline bool kdapl_id_over(const struct kdapl_conn *conn)
 	return READ_ONCE(conn->id_state) == KDAPL_ID_OVER;
 }
 
+/* Is it left to @id_work to destroy the id? */
+static inline bool kdapl_id_is_dying(const struct kdapl_conn *conn)
+{
+	return READ_ONCE(conn->id_state) == KDAPL_ID_DYING;
+}
+
 /* Has the peer of a passive connection confirmed our acceptance to the CM? */
 static inline bool kdapl_id_confirmed(const struct kdapl_conn *conn)
 {
@@ -189,6 +199,7 @@ void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo);
 void kdapl_conn_half_posted(struct kdapl_conn *conn, int err);
 void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
+void kdapl_conn_run_slow(struct kdapl_conn *conn);
 
 /* conn_work.c */
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
@@ -210,6 +221,7 @@ void kdapl_id_unuse(struct kdapl_conn *conn);
 void kdapl_id_wait_unused(struct kdapl_conn *conn);
 bool kdapl_id_is_free(struct kdapl_conn *conn);
 void kdapl_id_disconnect(struct kdapl_conn *conn);
+bool kdapl_id_retire(struct kdapl_conn *conn);
 void kdapl_id_destroy(struct kdapl_conn *conn);
 bool kdapl_id_is_there(const struct kdapl_conn *conn);
 bool kdapl_id_was_accepted(const struct kdapl_conn *conn);

@@ -5,8 +5,8 @@
  *
  * What happens to an id is told by three parties.  CM callbacks hold the handler
  * mutex of the id.  Operations that work on the id (connect, accept, hand-over)
- * are its users.  The work item of the connection destroys the id, or has it
- * disconnect.  Everybody else may only look at the state.
+ * are its users.  The work item of the connection has the id disconnect, or retires
+ * it, and then another one destroys it.  Everybody else may only look at the state.
  *
  * Callers: conn_work.c, conn_cm.c, ep_connect.c, sp_request.c, cr.c.
  */
@@ -26,14 +26,15 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 			  .disconnect = true }
 #define NEVER		{ .allowed = false }
 
-#define ROW(s, open, accept, confirm, disc, peer_gone) \
+#define ROW(s, open, accept, confirm, disc, peer_gone, retire, destroy) \
 	[KDAPL_ID_##s] = { \
 		[KDAPL_ID_IN_OPEN] = open, \
 		[KDAPL_ID_IN_ACCEPT] = accept, \
 		[KDAPL_ID_IN_CONFIRM] = confirm, \
 		[KDAPL_ID_IN_DISCONNECT] = disc, \
 		[KDAPL_ID_IN_PEER_GONE] = peer_gone, \
-		[KDAPL_ID_IN_DESTROY] = GO(DESTROYED), \
+		[KDAPL_ID_IN_RETIRE] = retire, \
+		[KDAPL_ID_IN_DESTROY] = destroy, \
 	}
 
 /*
@@ -42,19 +43,21 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
  * confirmed the connection.  It is told as soon as it confirms (D35).  A peer that
  * has disconnected waits for our answer, and gets it in OVER as well.  An id that is
  * bound to its address already, but not opened yet, may be told that the address has
- * moved to another device: the attempt finds out by itself.
+ * moved to another device: the attempt finds out by itself.  An id that is retired gets
+ * destroyed; one that is handed over is gone at once.
  */
 static const struct kdapl_id_cell
 id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
-	/*  state      open      accept        confirm        disconnect     peer gone */
-	ROW(NONE,      GO(OPEN), NEVER,        NEVER,         NEVER,         GO(NONE)),
-	ROW(OPEN,      NEVER,    GO(ACCEPTED), GO(OPEN),      TELL(CLOSING), GO(OVER)),
-	ROW(ACCEPTED,  NEVER,    NEVER,        GO(CONFIRMED), GO(LEAVING),   GO(OVER)),
-	ROW(CONFIRMED, NEVER,    NEVER,        GO(CONFIRMED), TELL(CLOSING), GO(OVER)),
-	ROW(LEAVING,   NEVER,    NEVER,        TELL(CLOSING), GO(LEAVING),   GO(OVER)),
-	ROW(CLOSING,   NEVER,    NEVER,        GO(CLOSING),   GO(CLOSING),   GO(OVER)),
-	ROW(OVER,      NEVER,    GO(OVER),     GO(OVER),      TELL(OVER),    GO(OVER)),
-	ROW(DESTROYED, NEVER,    NEVER,        NEVER,         NEVER,         GO(DESTROYED)),
+	/* state, open, accept, confirm, disconnect, peer gone, retire, destroy */
+	ROW(NONE, GO(OPEN), NEVER, NEVER, NEVER, GO(NONE), NEVER, NEVER),
+	ROW(OPEN, NEVER, GO(ACCEPTED), GO(OPEN), TELL(CLOSING), GO(OVER), GO(DYING), GO(DESTROYED)),
+	ROW(ACCEPTED, NEVER, NEVER, GO(CONFIRMED), GO(LEAVING), GO(OVER), GO(DYING), NEVER),
+	ROW(CONFIRMED, NEVER, NEVER, GO(CONFIRMED), TELL(CLOSING), GO(OVER), GO(DYING), NEVER),
+	ROW(LEAVING, NEVER, NEVER, TELL(CLOSING), GO(LEAVING), GO(OVER), GO(DYING), NEVER),
+	ROW(CLOSING, NEVER, NEVER, GO(CLOSING), GO(CLOSING), GO(OVER), GO(DYING), NEVER),
+	ROW(OVER, NEVER, GO(OVER), GO(OVER), TELL(OVER), GO(OVER), GO(DYING), GO(DESTROYED)),
+	ROW(DYING, NEVER, NEVER, GO(DYING), NEVER, GO(DYING), NEVER, GO(DESTROYED)),
+	ROW(DESTROYED, NEVER, NEVER, NEVER, NEVER, GO(DESTROYED), NEVER, NEVER),
 };
 
 /**
@@ -286,12 +289,12 @@ void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from)
  * kdapl_id_disconnect - tell the peer that the connection ends, or answer it
  * @conn: the caller is its work item
  *
- * Does nothing when the id is gone.  May sleep; not with the id's handler mutex
- * held.
+ * Does nothing when the id is gone, or about to go.  May sleep, not for memory; not
+ * with the id's handler mutex held.
  */
 void kdapl_id_disconnect(struct kdapl_conn *conn)
 {
-	if (!kdapl_id_is_there(conn))
+	if (!kdapl_id_is_there(conn) || kdapl_id_is_dying(conn))
 		return;
 	cm_ops(conn)->lock(conn->id);
 	kdapl_id_input(conn, KDAPL_ID_IN_DISCONNECT);
@@ -299,18 +302,37 @@ void kdapl_id_disconnect(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_id_destroy - destroy the id, when its users are through
- * @conn: the caller is its work item
+ * kdapl_id_retire - have the id destroyed
+ * @conn: the caller is its work item, and the users of the id are through
  *
- * No callback runs or will run on return.  Does nothing when the id is gone.  May
- * sleep; not with the id's handler mutex held.
+ * Whoever destroys an id waits for work of the kernel's CM and address resolution,
+ * which may wait for memory.  The end of a connection must not (kdapl_kernel_wq), so
+ * another work item does it.  Does not wait for that.
+ *
+ * Return: true: there is no id (any more), and no callback runs or will run; false: the
+ * work item runs again when that is so.
+ */
+bool kdapl_id_retire(struct kdapl_conn *conn)
+{
+	if (!kdapl_id_is_there(conn))
+		return true;
+	if (!kdapl_id_is_dying(conn)) {
+		id_change(conn, KDAPL_ID_IN_RETIRE);
+		kdapl_conn_run_slow(conn);
+	}
+	return false;
+}
+
+/**
+ * kdapl_id_destroy - destroy the id
+ * @conn: the caller is its second work item, and it was retired
+ *
+ * No callback runs or will run on return.  May sleep, also for memory.
  */
 void kdapl_id_destroy(struct kdapl_conn *conn)
 {
-	if (!kdapl_id_is_there(conn))
-		return;
-	kdapl_id_wait_unused(conn);
 	cm_ops(conn)->destroy(conn->id);
 	conn->id = NULL;
 	id_change(conn, KDAPL_ID_IN_DESTROY);
+	wake_up_all(&conn->wait);
 }

@@ -6,6 +6,7 @@
  * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
  * conn_work.c (the end), drain.c (the end with a device that does not flush).
  */
+#include <linux/sched/mm.h>
 #include "conn.h"
 #include "ep.h"
 #include "ep_attr.h"
@@ -144,6 +145,7 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  */
 bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 {
+	unsigned int noio;
 	bool ret = false;
 
 	/*
@@ -153,8 +155,11 @@ bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 	if (READ_ONCE(conn->told))
 		return false;
 	mutex_lock(&conn->qp_lock);
+	/* The driver may allocate, and the end of the connection waits for the lock. */
+	noio = memalloc_noio_save();
 	if (conn->qp.ib && !READ_ONCE(conn->told))
 		ret = qp_ops(conn)->in_error(&conn->qp);
+	memalloc_noio_restore(noio);
 	mutex_unlock(&conn->qp_lock);
 	return ret;
 }

@@ -5,16 +5,25 @@
  *
  * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
  * under the EP's lock and leaves bits in @todo.  The work item does what they say,
- * one run at a time: once an endpoint has the connection, nobody else destroys its
- * id or its queue pair.  While the connection is young its consumer, in connect or
- * accept, posts receives and works on the id, as a user of it, and CM callbacks
+ * one run at a time: once an endpoint has the connection, nobody else has its id
+ * destroyed, or destroys its queue pair.  While the connection is young its consumer, in
+ * connect or accept, posts receives and works on the id, as a user of it, and CM callbacks
  * (conn_cm.c), which come in with the id's handler mutex held, move the queue pair.  The
- * work item comes again when the users are through, and destroys the id, which waits
- * for the callbacks, before it looks at the queue pair of an attempt.
+ * work item comes again when the users are through, and has the id of an attempt
+ * destroyed, which waits for the callbacks, before it looks at the queue pair.
+ *
+ * Memory may be reclaimed through a kernel consumer's connections.  When one of them
+ * breaks, its completions and its event must not have to wait for memory.  So the work
+ * item runs on a queue with a thread for that case, allocates without I/O
+ * (memalloc_noio_save(); drivers allocate for a command), and takes no mutex whose
+ * holders wait for memory.  What does wait for it, the kernel's CM where it resolves an
+ * address or destroys an id, is called by a second work item.  Only attempts wait for
+ * that one: an established connection has ended before its id is given back.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
  * tear-down of an IA wait for their ends.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "conn.h"
 #include "drain.h"
@@ -39,7 +48,7 @@
 
 /**
  * kdapl_conn_resolve - look for the peer's address, for a limited time
- * @conn: an attempt; the caller is a user of its id, or the work item
+ * @conn: an attempt; the caller is a user of its id, or the second work item
  *
  * kdapl_conn_resolved() or kdapl_conn_unresolved() follows.  May sleep, not for the
  * peer.
@@ -76,13 +85,15 @@ void kdapl_conn_resolve(struct kdapl_conn *conn)
  * there: the id stays, and disconnects as soon as the peer has confirmed (D35).  If
  * that peer has disconnected already the id goes as well: when the CM destroys an id
  * that has not answered a disconnect, it answers.
+ *
+ * Returns false if the work item has to wait for the end of the id.
  */
-static void conn_abort(struct kdapl_conn *conn)
+static bool conn_abort(struct kdapl_conn *conn)
 {
-	if (kdapl_id_was_accepted(conn))
-		kdapl_id_disconnect(conn);
-	else
-		kdapl_id_destroy(conn);
+	if (!kdapl_id_was_accepted(conn))
+		return kdapl_id_retire(conn);
+	kdapl_id_disconnect(conn);
+	return true;
 }
 
 static bool conn_lingers(const struct kdapl_conn *conn)
@@ -92,9 +103,9 @@ static bool conn_lingers(const struct kdapl_conn *conn)
 
 /*
  * Ends the id when the peer has answered, or its time is over; otherwise comes
- * again.  @conn is on the list before we look, so that a peer who answers
- * afterwards makes the work item run (conn_cm.c), and so does a close
- * (kdapl_conn_linger_flush()).
+ * again, and once more when the id is gone.  @conn is on the list before we look, so
+ * that a peer who answers afterwards makes the work item run (conn_cm.c), and so does a
+ * close (kdapl_conn_linger_flush()).
  */
 static void conn_linger_step(struct kdapl_conn *conn)
 {
@@ -105,22 +116,22 @@ static void conn_linger_step(struct kdapl_conn *conn)
 		kdapl_conn_run_later(conn, left);
 		return;
 	}
-	kdapl_id_destroy(conn);
+	if (!kdapl_id_retire(conn))
+		return;
 	spin_lock_irq(&ia->linger_lock);
 	list_del_init(&conn->linger);
 	spin_unlock_irq(&ia->linger_lock);
+	wake_up_all(&conn->wait);
 	kdapl_conn_put(conn);
 }
 
-/* The endpoint is done with @conn.  The id stays if the peer has to answer yet. */
+/* The endpoint is done with @conn, and does not wait for its id. */
 static void conn_linger(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
 
-	if (!kdapl_id_awaits_peer(conn)) {
-		kdapl_id_destroy(conn);
+	if (!kdapl_id_is_there(conn))
 		return;
-	}
 	kdapl_conn_get(conn);
 	conn->linger_until = jiffies + LINGER_LIMIT;
 	spin_lock_irq(&ia->linger_lock);
@@ -187,19 +198,28 @@ static void conn_end_step(struct kdapl_conn *conn)
 	}
 }
 
-static void conn_work(struct work_struct *work)
+/* What @todo asks of the id.  False: it is being destroyed, and that is waited for. */
+static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 {
-	struct kdapl_conn *conn = container_of(to_delayed_work(work),
-					       struct kdapl_conn, work);
+	if (todo & KDAPL_CONN_DESTROY_ID)
+		return kdapl_id_retire(conn);
+	if (todo & KDAPL_EP_ACT_ABORT)
+		return conn_abort(conn);
+	if (todo & KDAPL_CONN_RESOLVE)
+		kdapl_conn_run_slow(conn);
+	return true;
+}
+
+static void conn_run(struct kdapl_conn *conn)
+{
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
 
 	/*
 	 * An accept that is under way decides whether the acceptance goes out, and what
-	 * becomes of the id.  Who has the id destroyed waits for it, in kdapl_id_destroy().
+	 * becomes of the id.  Whoever we wait for makes the work item run again.
 	 */
-	if (!(todo & KDAPL_CONN_DESTROY_ID) && !kdapl_id_is_free(conn)) {
+	if (!kdapl_id_is_free(conn) || !conn_id_step(conn, todo)) {
 		atomic_long_or(todo, &conn->todo);
-		kdapl_conn_put(conn);
 		return;
 	}
 	conn->doing |= todo & (KDAPL_EP_ACT_DRAIN | KDAPL_EP_ACT_FLUSH |
@@ -209,12 +229,6 @@ static void conn_work(struct work_struct *work)
 	else if (todo & KDAPL_CONN_ERROR)
 		conn_qp_broken(conn, DAT_EP_OTHER_ERROR);
 
-	if (todo & KDAPL_CONN_DESTROY_ID)
-		kdapl_id_destroy(conn);
-	else if (todo & KDAPL_EP_ACT_ABORT)
-		conn_abort(conn);
-	else if (todo & KDAPL_CONN_RESOLVE)
-		kdapl_conn_resolve(conn);
 	if (todo & KDAPL_EP_ACT_DISC)
 		kdapl_id_disconnect(conn);
 
@@ -222,6 +236,30 @@ static void conn_work(struct work_struct *work)
 		conn_end_step(conn);
 	if (conn_lingers(conn))
 		conn_linger_step(conn);
+}
+
+static void conn_work(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, work);
+	unsigned int noio = memalloc_noio_save();
+
+	conn_run(conn);
+	memalloc_noio_restore(noio);
+	kdapl_conn_put(conn);
+}
+
+/* What may wait for the kernel's CM. */
+static void conn_id_work(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, id_work);
+
+	if (kdapl_id_is_dying(conn)) {
+		kdapl_id_destroy(conn);
+		kdapl_conn_run(conn);
+	} else {
+		kdapl_conn_resolve(conn);
+	}
 	kdapl_conn_put(conn);
 }
 
@@ -265,6 +303,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
 	init_waitqueue_head(&conn->wait);
 	INIT_LIST_HEAD(&conn->linger);
 	INIT_DELAYED_WORK(&conn->work, conn_work);
+	INIT_WORK(&conn->id_work, conn_id_work);
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
 	return conn;
 }
@@ -282,8 +321,19 @@ void kdapl_conn_finish(struct kdapl_conn *conn)
 		kdapl_conn_run(conn);
 }
 
+static bool conn_id_is_gone(struct kdapl_conn *conn)
+{
+	struct kdapl_ia *ia = conn->ia;
+	bool lingers;
+
+	spin_lock_irq(&ia->linger_lock);
+	lingers = conn_lingers(conn);
+	spin_unlock_irq(&ia->linger_lock);
+	return !lingers && !kdapl_id_is_there(conn);
+}
+
 /**
- * kdapl_conn_destroy_id - destroy the CM id, through the work item
+ * kdapl_conn_destroy_id - destroy the CM id, through the work items
  * @conn: no endpoint, or one that has flushed
  *
  * No callback runs or will run on return.  May sleep; not with the id's handler
@@ -292,7 +342,7 @@ void kdapl_conn_finish(struct kdapl_conn *conn)
 void kdapl_conn_destroy_id(struct kdapl_conn *conn)
 {
 	kdapl_conn_schedule(conn, KDAPL_CONN_DESTROY_ID);
-	flush_delayed_work(&conn->work);
+	wait_event(conn->wait, conn_id_is_gone(conn));
 }
 
 /**

@@ -130,7 +130,7 @@ bool kdapl_evd_arm_cqs(struct kdapl_evd *evd, bool used, bool solicited,
 	lockdep_assert_held(&evd->lock);
 	*failed = false;
 	list_for_each_entry(c, &evd->cqs, on_evd) {
-		if (!c->cq.ib || (used && !READ_ONCE(c->nr_qps)))
+		if (!c->cq.ib || (used && !atomic_read(&c->nr_qps)))
 			continue;
 		ret = c->cq.dev->qp->cq_arm(&c->cq, solicited);
 		missed |= ret > 0;
@@ -234,7 +234,8 @@ static int cq_grow(struct kdapl_evd_cq **c, u32 entries, u32 more)
 	/* Drivers have two ways to say that they cannot. */
 	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 		return ret;
-	if (!(*c)->nr_qps)
+	/* Pairs with kdapl_evd_release_cq(). */
+	if (!atomic_read_acquire(&(*c)->nr_qps))
 		return cq_replace(*c, size);
 	return cq_add(evd, cq_size_for(evd, max(more, evd->cq_size)), c);
 }
@@ -367,7 +368,7 @@ int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
 	if (!c->cq.ib)
 		ret = -ENODEV;
 	else
-		first = !c->nr_qps++;
+		first = atomic_inc_return(&c->nr_qps) == 1;
 	mutex_unlock(&evd->streams_lock);
 	/* Its runner arms the CQ. */
 	if (first)
@@ -378,12 +379,14 @@ int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
 /**
  * kdapl_evd_release_cq - the queue pair is destroyed
  * @c: as held
+ *
+ * Any context.  Without kdapl_evd.streams_lock: who holds that may be making a CQ, and
+ * wait for memory, and the end of a connection must not (conn_work.c).
  */
 void kdapl_evd_release_cq(struct kdapl_evd_cq *c)
 {
-	mutex_lock(&c->evd->streams_lock);
-	WRITE_ONCE(c->nr_qps, c->nr_qps - 1);
-	mutex_unlock(&c->evd->streams_lock);
+	/* Pairs with cq_grow(): who replaces the CQ finds no queue pair on it. */
+	atomic_dec_return_release(&c->nr_qps);
 }
 
 /* ---- the end -------------------------------------------------------- */

@@ -15,7 +15,8 @@
  * @on_evd: entry in kdapl_evd.cqs; written under kdapl_evd.streams_lock and @lock
  * @entries: of the CQ, promised to the shares together
  * @nr_shares: directions of endpoints that have a share, connected or not
- * @nr_qps: queue pairs that use the CQ now, each counted for either direction
+ * @nr_qps: queue pairs that use the CQ now, each counted for either direction; grows
+ *	    under kdapl_evd.streams_lock
  */
 struct kdapl_evd_cq {
 	struct kdapl_cq cq;
@@ -23,7 +24,7 @@ struct kdapl_evd_cq {
 	struct list_head on_evd;
 	u32 entries;
 	u32 nr_shares;
-	u32 nr_qps;
+	atomic_t nr_qps;
 };
 
 /*

@@ -570,7 +570,7 @@ void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
 	kdapl_object_get(&ia->obj);
 	search->ia = ia;
 	search->key = key;
-	queue_work(kdapl_wq_of(ia->obj.space), &search->work);
+	queue_work(kdapl_slow_wq_of(ia->obj.space), &search->work);
 }
 
 /*

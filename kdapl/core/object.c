@@ -421,7 +421,7 @@ static void object_unseen(struct rcu_head *rcu)
 
 	/* In the place of @rcu, which RCU is done with. */
 	INIT_WORK(&obj->release_work, object_release);
-	queue_work(kdapl_wq_of(obj->space), &obj->release_work);
+	queue_work(kdapl_slow_wq_of(obj->space), &obj->release_work);
 }
 
 /**

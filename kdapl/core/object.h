@@ -179,10 +179,14 @@ extern struct kdapl_space kdapl_kernel_space;
 /*
  * What sleeps on behalf of an object runs here, see kdapl_wq_of(): work that processes
  * cause, however much it is and however slow they are, does not hold that of kernel
- * consumers up.
+ * consumers up.  Memory may be reclaimed through a kernel consumer (storage), and then
+ * his connections have to end without it: kdapl_kernel_wq has a thread for that case
+ * (WQ_MEM_RECLAIM), and nothing on it waits for memory, or for what does.
  */
 extern struct workqueue_struct *kdapl_user_wq;
 extern struct workqueue_struct *kdapl_kernel_wq;
+/* What kernel consumers have to do that may wait for it, see kdapl_slow_wq_of(). */
+extern struct workqueue_struct *kdapl_slow_wq;
 /*
  * Upcalls that sleep have a queue of their own: they wait for what runs on
  * kdapl_kernel_wq, and nothing there waits for an upcall.
@@ -196,6 +200,11 @@ void kdapl_space_destroy(struct kdapl_space *space);
 static inline struct workqueue_struct *kdapl_wq_of(const struct kdapl_space *space)
 {
 	return space->user ? kdapl_user_wq : kdapl_kernel_wq;
+}
+
+static inline struct workqueue_struct *kdapl_slow_wq_of(const struct kdapl_space *space)
+{
+	return space->user ? kdapl_user_wq : kdapl_slow_wq;
 }
 
 /* Allocation flags: what a process makes is charged to it (A8). */

@@ -14,6 +14,7 @@
  * the completion waits.  It waits also when the RMR was freed while the bind
  * was outstanding (mt:M44): then settling is the end of the RMR.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ia.h"
 #include "lmr.h"
@@ -50,6 +51,23 @@ static void binding_drop(struct kdapl_binding *binding)
 		kdapl_object_put(&binding->lmr->obj);
 	}
 	memset(binding, 0, sizeof(*binding));
+}
+
+/*
+ * The completion of a bind may wait until the RMR is settled, and the end of a connection
+ * for that.  So who has the lock allocates without I/O, and so do the driver's calls
+ * (conn_work.c).
+ */
+static unsigned int window_lock(struct kdapl_rmr *rmr)
+{
+	mutex_lock(&rmr->window_lock);
+	return memalloc_noio_save();
+}
+
+static void window_unlock(struct kdapl_rmr *rmr, unsigned int noio)
+{
+	memalloc_noio_restore(noio);
+	mutex_unlock(&rmr->window_lock);
 }
 
 /* Gives the window back.  On return the RMR has nothing of the device; binds fail. */
@@ -122,9 +140,9 @@ static void rmr_finish(struct kdapl_rmr *rmr)
  */
 static void rmr_settle(struct kdapl_rmr *rmr)
 {
+	unsigned int noio = window_lock(rmr);
 	bool due, dead;
 
-	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	due = rmr->due;
 	dead = rmr->dead;
@@ -135,7 +153,7 @@ static void rmr_settle(struct kdapl_rmr *rmr)
 		window_renew(rmr);
 		rmr_unbound(rmr);
 	}
-	mutex_unlock(&rmr->window_lock);
+	window_unlock(rmr, noio);
 }
 
 /* ---- creation and query ---------------------------------------------------------- */
@@ -565,10 +583,10 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 static void rmr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
+	unsigned int noio = window_lock(rmr);
 
-	mutex_lock(&rmr->window_lock);
 	window_release(rmr);
-	mutex_unlock(&rmr->window_lock);
+	window_unlock(rmr, noio);
 }
 
 /*
@@ -580,10 +598,10 @@ static void rmr_release_verbs(struct kdapl_object *obj)
 static void rmr_teardown(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
+	unsigned int noio = window_lock(rmr);
 
-	mutex_lock(&rmr->window_lock);
 	rmr_finish(rmr);
-	mutex_unlock(&rmr->window_lock);
+	window_unlock(rmr, noio);
 	kdapl_object_retire(obj);
 }
 
@@ -618,9 +636,9 @@ static void rmr_settle_post(struct kdapl_rmr *rmr)
  */
 static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 {
+	unsigned int noio = window_lock(rmr);
 	bool dead, busy;
 
-	mutex_lock(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
 	dead = rmr->dead;
 	busy = rmr->cookie;
@@ -632,7 +650,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	}
 	if (!dead && !busy)
 		rmr_finish(rmr);
-	mutex_unlock(&rmr->window_lock);
+	window_unlock(rmr, noio);
 	if (dead)
 		return RET_BAD_HANDLE(RMR);
 	/* The handle is retired last: until then the device's removal waits for us. */

@@ -602,6 +602,50 @@ static void peer_answers_late(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+struct stuck {
+	struct completion begun;
+	struct completion go_on;
+};
+
+static void stick(void *arg)
+{
+	struct stuck *stuck = arg;
+
+	complete(&stuck->begun);
+	wait_for_completion(&stuck->go_on);
+}
+
+/*
+ * A5, A10: an id that takes long to destroy, since the kernel's CM waits for memory, holds
+ * up neither the end of an established connection, nor the reset of its endpoint, nor the
+ * next connection.
+ */
+static void id_goes_late(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_conn *conn;
+	struct stuck stuck;
+	DAT_EVENT event;
+	struct stage s;
+
+	init_completion(&stuck.begun);
+	init_completion(&stuck.go_on);
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	conn = bench_conn(b, s.ep);
+	fake_hook(b->fake, FAKE_CM_DESTROY, stick, &stuck);
+	fake_peer_disconnected(s.id);
+	while (bench_event(b, b->evd, &event) == DAT_DTO_COMPLETION_EVENT)
+		;
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_DISCONNECTED,
+			(u32)event.event_number);
+	wait_for_completion(&stuck.begun);
+	KUNIT_EXPECT_TRUE(test, wait_event_timeout(conn->wait, kdapl_conn_is_over(conn),
+						   120 * HZ));
+	complete(&stuck.go_on);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, s.ep));
+	KUNIT_EXPECT_EQ(test, 0U, bench_census(b).ids);
+}
+
 /* A7: an answer that never comes is not waited for longer than the limit. */
 static void peer_never_answers(struct kunit *test)
 {
@@ -1192,6 +1236,7 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(device_never_flushes),
 	KUNIT_CASE(idle_end_needs_no_flush),
 	KUNIT_CASE(peer_answers_late),
+	KUNIT_CASE(id_goes_late),
 	KUNIT_CASE(peer_never_answers),
 	KUNIT_CASE(adapter_goes_before_the_answer),
 	KUNIT_CASE(adapter_closes_before_the_answer),

@@ -52,6 +52,16 @@ static int fake_call(struct fake_device *fake, enum fake_op op)
 	return ret;
 }
 
+/*
+ * A driver allocates for the commands that end a connection.  That must not start I/O,
+ * which may wait for that very connection.
+ */
+static void note_io(struct fake_device *fake)
+{
+	if (!(current->flags & PF_MEMALLOC_NOIO))
+		WRITE_ONCE(fake->io, true);
+}
+
 void fake_fail(struct fake_device *fake, enum fake_op op, u32 nth, int error)
 {
 	spin_lock_irq(&fake->lock);
@@ -411,6 +421,7 @@ static int fake_qp_error(struct kdapl_qp *qp)
 	struct fake_device *fake = fake_of(qp->dev);
 	int ret = fake_call(fake, FAKE_QP_ERROR);
 
+	note_io(fake);
 	qp_of(qp)->state = IB_QPS_ERR;
 	if (!fake->hold_flush)
 		fake_flush(qp_of(qp));
@@ -438,6 +449,8 @@ static void fake_qp_destroy(struct kdapl_qp *qp)
 	struct fake_device *fake = fqp->fake;
 
 	fake_call(fake, FAKE_QP_DESTROY);
+	if (fqp->state == IB_QPS_ERR)
+		note_io(fake);
 	spin_lock_irq(&fake->lock);
 	list_del(&fqp->entry);
 	spin_unlock_irq(&fake->lock);
@@ -557,6 +570,10 @@ static struct fake_id *id_of(struct rdma_cm_id *id)
 	return container_of(id, struct fake_id, id);
 }
 
+static void resolve(struct work_struct *work)
+{
+}
+
 static struct fake_id *id_alloc(struct fake_device *fake)
 {
 	struct fake_id *id = kzalloc(sizeof(*id), GFP_KERNEL);
@@ -565,6 +582,7 @@ static struct fake_id *id_alloc(struct fake_device *fake)
 		return NULL;
 	id->fake = fake;
 	mutex_init(&id->handler);
+	INIT_DELAYED_WORK(&id->resolution, resolve);
 	refcount_set(&id->ref, 1);
 	spin_lock_irq(&fake->lock);
 	list_add_tail(&id->entry, &fake->ids);
@@ -692,10 +710,17 @@ static void fake_cm_hand_over(struct rdma_cm_id *id, struct kdapl_conn *conn)
 	kdapl_conn_put(from);
 }
 
+/*
+ * rdma_destroy_id() waits for work of the CM and of address resolution, on workqueues
+ * that are not for reclaim: the kernel warns if the caller's is.
+ */
 static void fake_cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
 
+	fake_call(id_of(id)->fake, FAKE_CM_DESTROY);
+	queue_delayed_work(system_unbound_wq, &id_of(id)->resolution, HZ);
+	flush_delayed_work(&id_of(id)->resolution);
 	/* The callbacks run with the mutex held: none is running afterwards. */
 	fake_cm_lock(id);
 	conn = id_of(id)->conn;
@@ -950,6 +975,7 @@ static int fake_window_renew(struct kdapl_window *window)
 {
 	int ret = fake_call(window->fake, FAKE_WINDOW_RENEW);
 
+	note_io(window->fake);
 	window->lost = ret;
 	window->rkey = 0;
 	return ret;
@@ -1119,11 +1145,12 @@ int core_up(struct kunit_suite *suite)
 {
 	if (kdapl_kernel_wq)
 		return 0;
-	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 0);
-	kdapl_user_wq = kdapl_kernel_wq;
+	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	kdapl_slow_wq = alloc_workqueue("kdapl_kunit_slow", WQ_UNBOUND, 0);
+	kdapl_user_wq = kdapl_slow_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
-	if (kdapl_kernel_wq && kdapl_upcall_wq)
+	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_upcall_wq)
 		return 0;
 	core_down(suite);
 	return -ENOMEM;
@@ -1137,12 +1164,15 @@ void core_down(struct kunit_suite *suite)
 	rcu_barrier();
 	if (kdapl_upcall_wq)
 		destroy_workqueue(kdapl_upcall_wq);
+	if (kdapl_slow_wq)
+		destroy_workqueue(kdapl_slow_wq);
 	if (kdapl_kernel_wq)
 		destroy_workqueue(kdapl_kernel_wq);
 	rcu_barrier();
 	kdapl_upcall_wq = NULL;
 	kdapl_user_wq = NULL;
 	kdapl_kernel_wq = NULL;
+	kdapl_slow_wq = NULL;
 	workqueues_are_ours = false;
 }
 
@@ -1194,6 +1224,7 @@ void bench_exit(struct kunit *test)
 	kdapl_space_destroy(&b->space);
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->qps));
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->ids));
+	KUNIT_EXPECT_FALSE(test, fake->io);
 	KUNIT_EXPECT_EQ(test, fake->nr_cqs, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_zones, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_windows, 0U);
@@ -1372,8 +1403,10 @@ void bench_settle(struct bench *b)
 	 * Work queues other work: an input its action, and that the flush.  So
 	 * one round does not suffice.
 	 */
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 4; i++) {
 		flush_workqueue(kdapl_wq_of(&b->space));
+		flush_workqueue(kdapl_slow_wq_of(&b->space));
+	}
 }
 
 void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line)

@@ -58,6 +58,7 @@ enum fake_op {
 	FAKE_CM_ACCEPT,
 	FAKE_CM_REJECT,
 	FAKE_CM_DISCONNECT,
+	FAKE_CM_DESTROY,
 	FAKE_CM_LISTEN,
 	FAKE_ZONE_CREATE,
 	FAKE_REG,
@@ -152,6 +153,7 @@ struct fake_qp {
  * @rejected: the core rejected
  * @mark: and said that a consumer did
  * @disconnected: the core sent or answered a disconnect
+ * @resolution: work that its destruction waits for
  * @data: private data of the connect or accept
  * @data_len: bytes of it
  */
@@ -167,6 +169,7 @@ struct fake_id {
 	bool rejected;
 	bool mark;
 	bool disconnected;
+	struct delayed_work resolution;
 	u8 data[KDAPL_REP_PRIVATE_DATA];
 	u8 data_len;
 };
@@ -191,6 +194,7 @@ struct fake_id {
  * @cq_short: a completion queue has so many entries less than it was asked for
  * @qps: live queue pairs, newest last
  * @ids: live CM ids, newest last
+ * @io: work of the core had the driver allocate in a way that may start I/O
  * @nr_cqs: live completion queues
  * @nr_zones: live zones
  * @nr_regions: live regions
@@ -216,6 +220,7 @@ struct fake_device {
 	u32 cq_short;
 	struct list_head qps;
 	struct list_head ids;
+	bool io;
 	u32 nr_cqs;
 	u32 nr_zones;
 	u32 nr_regions;

@@ -375,13 +375,13 @@ static void reference_outlives_the_handle(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, obj, &t->obj);
 	kdapl_object_retire(&t->obj);
 	rcu_barrier();
-	flush_workqueue(kdapl_kernel_wq);
+	flush_workqueue(kdapl_slow_wq);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->released), 0);
 	KUNIT_EXPECT_EQ(test, t->magic, ALIVE);
 	expect_unknown(test, token);
 	kdapl_object_put(obj);
 	rcu_barrier();
-	flush_workqueue(kdapl_kernel_wq);
+	flush_workqueue(kdapl_slow_wq);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->released), 1);
 }
 
@@ -398,7 +398,7 @@ static void aborted_before_published(struct kunit *test)
 	expect_unknown(test, token);
 	KUNIT_EXPECT_EQ(test, f->here.space.nr_objects, before);
 	rcu_barrier();
-	flush_workqueue(kdapl_kernel_wq);
+	flush_workqueue(kdapl_slow_wq);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->released), 1);
 }
 

@@ -18,7 +18,8 @@ static void count_evd(struct kdapl_evd *evd, struct census *c)
 		c->streams += s->recv[i] + s->request[i];
 	c->streams += s->other;
 	list_for_each_entry(cq, &evd->cqs, on_evd)
-		c->streams += cq->entries + cq->nr_shares + cq->nr_qps;
+		c->streams += cq->entries + cq->nr_shares +
+			atomic_read(&cq->nr_qps);
 	c->room += evd->nr_fifo + evd->nr_slots;
 }
 
