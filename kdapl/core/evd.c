@@ -96,7 +96,6 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->fifo);
 	INIT_LIST_HEAD(&evd->free_slots);
-	INIT_LIST_HEAD(&evd->on_async);
 	kdapl_evd_run_init(evd);
 	kdapl_evd_streams_init(evd);
 	evd->flags = flags;
@@ -111,18 +110,6 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	return evd;
 }
 
-static void evd_publish(struct kdapl_evd *evd)
-{
-	struct kdapl_ia *ia = evd->obj.ia;
-
-	if (evd->flags & DAT_EVD_ASYNC_FLAG) {
-		spin_lock_irq(&ia->async_lock);
-		list_add_tail(&evd->on_async, &ia->async_evds);
-		spin_unlock_irq(&ia->async_lock);
-	}
-	kdapl_object_publish(&evd->obj);
-}
-
 /*
  * Give the CQs back
  * @obj: an EVD on which no queue pair is left
@@ -134,6 +121,7 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
 	cancel_delayed_work_sync(&evd->watch);
+	kdapl_evd_tell_overflow(evd);
 	kdapl_evd_pull(evd);
 	kdapl_evd_destroy_cqs(evd);
 	/* The device may have reported an error of a CQ until it was gone. */
@@ -146,13 +134,8 @@ static void evd_release_verbs(struct kdapl_object *obj)
  */
 static void evd_shutdown(struct kdapl_evd *evd)
 {
-	struct kdapl_ia *ia = evd->obj.ia;
 	const struct kdapl_sink *sink;
 	void *arg;
-
-	spin_lock_irq(&ia->async_lock);
-	list_del_init(&evd->on_async);
-	spin_unlock_irq(&ia->async_lock);
 
 	spin_lock_irq(&evd->lock);
 	WRITE_ONCE(evd->dead, true);
@@ -254,7 +237,7 @@ DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 	*evd = evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG);
 	if (!*evd)
 		return RET_NO_RESOURCE(MEMORY);
-	evd_publish(*evd);
+	kdapl_object_publish(&(*evd)->obj);
 	return DAT_SUCCESS;
 }
 
@@ -379,7 +362,7 @@ static DAT_RETURN evd_make(struct kdapl_ia *ia, DAT_COUNT qlen,
 	if (!evd)
 		return RET_NO_RESOURCE(MEMORY);
 	*handle = kdapl_handle(&evd->obj);
-	evd_publish(evd);
+	kdapl_object_publish(&evd->obj);
 	return DAT_SUCCESS;
 }
 

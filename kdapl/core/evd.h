@@ -100,6 +100,7 @@ struct kdapl_evd_cq;
  * @nr_notify: those that notify
  * @qlen: as reported
  * @overflowed: an overflow was reported and no room was made since (E65)
+ * @overflow_untold: the async EVDs do not know of it yet; @watch tells them
  * @drainers: connections that wait for completions to come in
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
@@ -118,7 +119,6 @@ struct kdapl_evd_cq;
  *	   completion, so that a broken connection is noticed (D52)
  * @streams: what is attached
  * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
- * @on_async: entry in kdapl_ia.async_evds
  * @pool: memory of @free_slots, the newest first; a resize adds to it
  * @face: kdapl_evd_set_face()
  */
@@ -141,6 +141,7 @@ struct kdapl_evd {
 	u32 nr_notify;
 	u32 qlen;
 	bool overflowed;
+	bool overflow_untold;
 	u32 drainers;
 	struct list_head free_slots;
 	u64 dropped;
@@ -165,7 +166,6 @@ struct kdapl_evd {
 	struct kdapl_streams streams;
 	u32 config;
 
-	struct list_head on_async;
 	struct kdapl_event_pool *pool;
 	void *face;
 };

@@ -771,21 +771,21 @@ void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
  * kdapl_evd_overflow - an event that was owed found no room
  * @evd: the full EVD
  *
- * Tells the async EVDs once an episode (E65).  Any context.
+ * Has the async EVDs told once an episode (E65): by the watch, for an adapter may have
+ * many of them, and here interrupts may be off.  Any context.
  */
 void kdapl_evd_overflow(struct kdapl_evd *evd)
 {
 	unsigned long flags;
-	bool first;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	first = !evd->overflowed && !evd->dead;
+	/* Under the lock: who makes the EVD dead cancels the watch afterwards. */
+	if (!evd->overflowed && !evd->dead) {
+		WRITE_ONCE(evd->overflow_untold, true);
+		mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+	}
 	evd->overflowed = true;
 	spin_unlock_irqrestore(&evd->lock, flags);
-	if (first)
-		kdapl_ia_async_event(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW,
-				     kdapl_handle(&evd->obj),
-				     DAT_EVD_OVERFLOW_ERROR);
 }
 
 /**

@@ -31,13 +31,13 @@ void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
 void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie);
 bool kdapl_evd_reserve(struct kdapl_evd *evd);
 void kdapl_evd_unreserve(struct kdapl_evd *evd);
-void kdapl_evd_overflow(struct kdapl_evd *evd);
 u32 kdapl_evd_queued(struct kdapl_evd *evd);
 
 bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify);
 u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits);
 bool kdapl_evd_pull(struct kdapl_evd *evd);
 bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep);
+void kdapl_evd_overflow(struct kdapl_evd *evd);
 void kdapl_evd_drop_events(struct kdapl_evd *evd);
 
 #endif /* KDAPL_EVD_FIFO_H */

@@ -138,6 +138,20 @@ void kdapl_evd_cq_failed(struct kdapl_evd *evd)
 	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
 }
 
+/**
+ * kdapl_evd_tell_overflow - tell the async EVDs of an overflow that they do not know of
+ * @evd: any EVD
+ *
+ * May sleep.
+ */
+void kdapl_evd_tell_overflow(struct kdapl_evd *evd)
+{
+	if (xchg(&evd->overflow_untold, false))
+		kdapl_ia_async_event(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW,
+				     kdapl_handle(&evd->obj),
+				     DAT_EVD_OVERFLOW_ERROR);
+}
+
 /* The CQ has lost completions of @evd: its connections do not work any more (E68). */
 static void evd_break_eps(struct kdapl_evd *evd)
 {
@@ -161,6 +175,7 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
+	kdapl_evd_tell_overflow(evd);
 	/* What the consumer has not taken, here rather than in softirq. */
 	kdapl_evd_fetch(evd, U32_MAX, NULL);
 	/* The runner arms the CQ again. */

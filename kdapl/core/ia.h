@@ -26,9 +26,7 @@
  * @last_number: kdapl_object.number of the newest one
  * @teardown_lock: taking the objects down: by a close or by the removal of the
  *		   device, one after the other
- * @async_evds: EVDs with DAT_EVD_ASYNC_FLAG (kdapl_evd.on_async), under
- *		@async_lock
- * @async_lock: interrupts off; inside it only kdapl_evd.lock
+ * @async_lock: @async_evd; a leaf
  * @async_evd: made by the open, or brought by the opener (I5), with a use and a
  *	       reference; NULL: DAT_EVD_OUT_OF_SCOPE (I6, I13).  Under
  *	       @async_lock
@@ -52,7 +50,6 @@ struct kdapl_ia {
 	u32 nr_objects;
 	u64 last_number;
 	struct mutex teardown_lock;
-	struct list_head async_evds;
 	spinlock_t async_lock;
 	struct kdapl_evd *async_evd;
 	bool own_async;

@@ -3,8 +3,12 @@
  * Asynchronous events of an Interface Adapter: about its device, its port, or one
  * of its objects (E64..E75).
  *
- * Callers: the glue, for what the device reports; evd_fifo.c, for an EVD that
- * overflowed; conn.c, for an endpoint whose queue pair the device reported broken.
+ * An adapter may have any number of async EVDs, and each gets a copy of each event.  So
+ * this is done in process context, one EVD at a time and without a lock.
+ *
+ * Callers: the glue, for what the device reports; evd_streams.c, for an EVD that
+ * overflowed; conn_work.c, for an endpoint whose queue pair the device reported broken;
+ * ia_open.c, for a device that goes.
  */
 #include "evd_fifo.h"
 #include "ia.h"
@@ -17,33 +21,58 @@ struct async_event {
 	DAT_COUNT reason;
 };
 
+static void async_post(struct kdapl_evd *evd, const struct async_event *e)
+{
+	kdapl_evd_post_async(evd, e->number, e->handle, e->reason);
+}
+
+/* The async EVD that @ia has from another adapter, with a reference; or NULL. */
+static struct kdapl_evd *async_borrowed(struct kdapl_ia *ia)
+{
+	struct kdapl_evd *evd;
+
+	spin_lock_irq(&ia->async_lock);
+	evd = ia->own_async ? NULL : ia->async_evd;
+	if (evd)
+		kdapl_object_get(&evd->obj);
+	spin_unlock_irq(&ia->async_lock);
+	return evd;
+}
+
 /* Each async EVD of @ia gets its own copy (E16, E75).  True if there is one. */
 static bool async_deliver(struct kdapl_ia *ia, const struct async_event *e)
 {
-	struct kdapl_evd *evd;
-	unsigned long flags;
-	bool any;
+	struct kdapl_evd *borrowed = async_borrowed(ia);
+	struct kdapl_object *obj = NULL;
+	bool any = borrowed;
 
-	spin_lock_irqsave(&ia->async_lock, flags);
-	any = !list_empty(&ia->async_evds);
-	list_for_each_entry(evd, &ia->async_evds, on_async)
-		kdapl_evd_post_async(evd, e->number, e->handle, e->reason);
-	if (ia->async_evd && !ia->own_async) {
-		any = true;
-		kdapl_evd_post_async(ia->async_evd, e->number, e->handle,
-				     e->reason);
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EVD, obj))) {
+		if (kdapl_evd_of(obj)->flags & DAT_EVD_ASYNC_FLAG) {
+			async_post(kdapl_evd_of(obj), e);
+			any = true;
+		}
+		cond_resched();
 	}
-	spin_unlock_irqrestore(&ia->async_lock, flags);
+	if (borrowed) {
+		async_post(borrowed, e);
+		kdapl_evd_put(borrowed);
+	}
 	return any;
 }
 
-static void async_deliver_other(struct list_head *on_dev, void *arg)
+static void async_deliver_others(const struct async_event *e)
 {
-	struct kdapl_ia *ia = container_of(on_dev, struct kdapl_ia, on_dev);
-	const struct async_event *e = arg;
+	struct kdapl_space *space = e->from->obj.space;
+	struct kdapl_object *obj;
+	struct kdapl_ia *ia;
 
-	if (ia != e->from && ia->obj.space == e->from->obj.space)
-		async_deliver(ia, e);
+	mutex_lock(&space->ia_lock);
+	list_for_each_entry(obj, &space->ias, on_ia) {
+		ia = container_of(obj, struct kdapl_ia, obj);
+		if (ia != e->from && ia->dev == e->from->dev)
+			async_deliver(ia, e);
+	}
+	mutex_unlock(&space->ia_lock);
 }
 
 /**
@@ -54,8 +83,8 @@ static void async_deliver_other(struct list_head *on_dev, void *arg)
  * @reason: of that kind of object
  *
  * Goes to the IA's async EVDs; if it has none of its own, to those of the
- * opener's other IAs on the device (I7, E75).  Any context; an EP's lock may be
- * held, an EVD's may not.
+ * opener's other IAs on the device (I7, E75).  Takes kdapl_space.ia_lock and
+ * kdapl_ia.lock; may sleep, not for memory.
  */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason)
@@ -68,7 +97,7 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 	};
 
 	if (!async_deliver(ia, &e))
-		kdapl_device_walk_ias(ia->dev, async_deliver_other, &e);
+		async_deliver_others(&e);
 }
 
 /**
@@ -77,7 +106,7 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
  * @event: as the device gave it
  *
  * Every IA of the port is told, so there is nobody to pass it on to.  Rules E71,
- * E72, E74.  Any context, kdapl_device.lock held.
+ * E72, E74.  May sleep.
  */
 void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 {

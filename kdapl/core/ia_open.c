@@ -309,7 +309,6 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	mutex_init(&ia->teardown_lock);
 	for (i = 0; i < KDAPL_NR_TYPES; i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
-	INIT_LIST_HEAD(&ia->async_evds);
 	spin_lock_init(&ia->async_lock);
 	INIT_LIST_HEAD(&ia->on_dev);
 	INIT_LIST_HEAD(&ia->linger);

@@ -57,9 +57,9 @@ void kdapl_conn_get(struct kdapl_conn *conn);
 void kdapl_conn_put(struct kdapl_conn *conn);
 
 /*
- * Device.  kdapl_ia_removed is called with the device lock NOT held, for the IA
- * whose on_dev entry this is; may sleep; on return nothing of the IA refers to
- * the device (A10).  kdapl_ia_async: any context.
+ * Device.  Called for the IA whose on_dev entry this is, one at a time and with no lock
+ * that an IA takes; may sleep.  On return of kdapl_ia_removed() nothing of the IA refers
+ * to the device (A10).
  */
 void kdapl_ia_removed(struct list_head *on_dev);
 void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event);

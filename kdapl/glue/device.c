@@ -232,11 +232,11 @@ bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
 {
 	bool attached;
 
-	spin_lock_irq(&dev->ias_lock);
+	spin_lock(&dev->ias_lock);
 	attached = !dev->gone;
 	if (attached)
 		list_add_tail(on_dev, &dev->ias);
-	spin_unlock_irq(&dev->ias_lock);
+	spin_unlock(&dev->ias_lock);
 	return attached;
 }
 
@@ -246,38 +246,62 @@ bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
  * @on_dev: the IA's entry; may be off the list already
  *
  * When this returns, neither kdapl_ia_async() nor kdapl_ia_removed() runs or
- * will run for the IA.  It waits for a kdapl_ia_removed() that is running, so
- * it must not be called from there; this file itself takes the IA off the list
- * after that.  Takes @dev->ias_lock; may sleep.
+ * will run for the IA.  It waits for one that is running, so it must not be
+ * called from there; this file itself takes the IA off the list after its
+ * removal.  Takes @dev->ias_lock; may sleep.
  */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
 {
-	spin_lock_irq(&dev->ias_lock);
-	wait_event_lock_irq(dev->removing_wait, dev->removing != on_dev,
-			    dev->ias_lock);
+	spin_lock(&dev->ias_lock);
+	wait_event_cmd(dev->wait, dev->visited != on_dev,
+		       spin_unlock(&dev->ias_lock), spin_lock(&dev->ias_lock));
 	list_del_init(on_dev);
-	spin_unlock_irq(&dev->ias_lock);
+	spin_unlock(&dev->ias_lock);
+}
+
+/*
+ * Calls @fn for each IA, one after the other and without a lock; an IA that is detached
+ * meanwhile waits for the end of its call.  Afterwards the IAs are in @to.
+ */
+static void visit_ias(struct kdapl_device *dev, struct list_head *to,
+		      void (*fn)(struct list_head *on_dev, void *arg), void *arg)
+{
+	struct list_head *on_dev;
+	LIST_HEAD(todo);
+
+	mutex_lock(&dev->visit_lock);
+	spin_lock(&dev->ias_lock);
+	list_splice_init(&dev->ias, &todo);
+	while (!list_empty(&todo)) {
+		on_dev = todo.next;
+		list_move_tail(on_dev, to);
+		dev->visited = on_dev;
+		spin_unlock(&dev->ias_lock);
+
+		fn(on_dev, arg);
+
+		spin_lock(&dev->ias_lock);
+		dev->visited = NULL;
+		wake_up_all(&dev->wait);
+	}
+	spin_unlock(&dev->ias_lock);
+	mutex_unlock(&dev->visit_lock);
 }
 
 /**
  * kdapl_device_walk_ias - walk the IAs that are open on a device
  * @dev: device
- * @fn: called for each with @dev->ias_lock held and interrupts off
+ * @fn: called for each, without a lock; may sleep
  * @arg: for @fn
  *
- * Any context.
+ * Processes open as many IAs as they like, so interrupts are not off meanwhile.  An IA
+ * that is opened during the walk may be left out.  May sleep.
  */
 void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void (*fn)(struct list_head *on_dev, void *arg),
 			   void *arg)
 {
-	struct list_head *on_dev;
-	unsigned long flags;
-
-	spin_lock_irqsave(&dev->ias_lock, flags);
-	list_for_each(on_dev, &dev->ias)
-		fn(on_dev, arg);
-	spin_unlock_irqrestore(&dev->ias_lock, flags);
+	visit_ias(dev, &dev->ias, fn, arg);
 }
 
 static void ia_raise_event(struct list_head *on_dev, void *event)
@@ -356,12 +380,12 @@ int kdapl_device_begin_paging(struct kdapl_device *dev, struct kdapl_pager *page
 	int ret = 0;
 
 	pager->task = current;
-	spin_lock_irq(&dev->ias_lock);
+	spin_lock(&dev->ias_lock);
 	if (dev->gone)
 		ret = -ENODEV;
 	else
 		list_add_tail(&pager->entry, &dev->pagers);
-	spin_unlock_irq(&dev->ias_lock);
+	spin_unlock(&dev->ias_lock);
 	return ret;
 }
 
@@ -372,11 +396,11 @@ int kdapl_device_begin_paging(struct kdapl_device *dev, struct kdapl_pager *page
  */
 void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager)
 {
-	spin_lock_irq(&dev->ias_lock);
+	spin_lock(&dev->ias_lock);
 	list_del(&pager->entry);
 	if (list_empty(&dev->pagers))
-		wake_up_all(&dev->removing_wait);
-	spin_unlock_irq(&dev->ias_lock);
+		wake_up_all(&dev->wait);
+	spin_unlock(&dev->ias_lock);
 }
 
 /*
@@ -387,36 +411,33 @@ static void wait_for_pagers(struct kdapl_device *dev)
 {
 	struct kdapl_pager *pager;
 
-	if (wait_event_timeout(dev->removing_wait, list_empty_careful(&dev->pagers),
+	if (wait_event_timeout(dev->wait, list_empty_careful(&dev->pagers),
 			       PAGER_LIMIT))
 		return;
-	spin_lock_irq(&dev->ias_lock);
+	spin_lock(&dev->ias_lock);
 	list_for_each_entry(pager, &dev->pagers, entry) {
 		trace_kdapl_error("pager_killed", -ETIMEDOUT);
 		send_sig(SIGKILL, pager->task, 1);
 	}
-	spin_unlock_irq(&dev->ias_lock);
+	spin_unlock(&dev->ias_lock);
+}
+
+static void ia_remove(struct list_head *on_dev, void *unused)
+{
+	kdapl_ia_removed(on_dev);
 }
 
 /* Makes every IA give the device back.  No IA can be attached any more. */
 static void release_ias(struct kdapl_device *dev)
 {
-	struct list_head *on_dev;
+	LIST_HEAD(removed);
 
-	spin_lock_irq(&dev->ias_lock);
-	while (!list_empty(&dev->ias)) {
-		on_dev = dev->ias.next;
-		dev->removing = on_dev;
-		spin_unlock_irq(&dev->ias_lock);
-
-		kdapl_ia_removed(on_dev);
-
-		spin_lock_irq(&dev->ias_lock);
-		list_del_init(on_dev);
-		dev->removing = NULL;
-		wake_up_all(&dev->removing_wait);
-	}
-	spin_unlock_irq(&dev->ias_lock);
+	visit_ias(dev, &removed, ia_remove, NULL);
+	/* Some may be detached at this moment. */
+	spin_lock(&dev->ias_lock);
+	while (!list_empty(&removed))
+		list_del_init(removed.next);
+	spin_unlock(&dev->ias_lock);
 }
 
 /**
@@ -435,9 +456,10 @@ struct kdapl_device *kdapl_device_alloc(void)
 		return NULL;
 	refcount_set(&dev->ref, 1);
 	spin_lock_init(&dev->ias_lock);
+	mutex_init(&dev->visit_lock);
 	INIT_LIST_HEAD(&dev->ias);
 	INIT_LIST_HEAD(&dev->pagers);
-	init_waitqueue_head(&dev->removing_wait);
+	init_waitqueue_head(&dev->wait);
 	return dev;
 }
 
@@ -467,9 +489,9 @@ void kdapl_device_remove(struct kdapl_device *dev)
 {
 	mutex_lock(&devices_lock);
 	list_del(&dev->entry);
-	spin_lock_irq(&dev->ias_lock);
+	spin_lock(&dev->ias_lock);
 	dev->gone = true;
-	spin_unlock_irq(&dev->ias_lock);
+	spin_unlock(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
 	wait_for_pagers(dev);
 	release_ias(dev);

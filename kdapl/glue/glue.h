@@ -408,11 +408,12 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  * @name: "<device>-<port>", the name in the registry
  * @ref: one for each open IA, one until kdapl_device_remove()
  * @entry: in the registry (glue/device.c)
- * @ias_lock: @ias, @pagers, @removing, and who sets @gone; interrupts off.  Asynchronous
- *	      events reach the IAs with it held
+ * @visit_lock: visits of all IAs come one after the other
+ * @ias_lock: @ias, @pagers, @visited, and who sets @gone; a leaf, process context only
  * @ias: open IAs (kdapl_ia.on_dev)
- * @removing: the entry of @ias for which kdapl_ia_removed() is running, or NULL
- * @removing_wait: woken when @removing changes, and when @pagers is empty again
+ * @visited: the entry for which kdapl_ia_removed() or kdapl_ia_async() is running, or
+ *	     NULL
+ * @wait: woken when @visited changes, and when @pagers is empty again
  * @ib: the RDMA device, not to be used any more once @gone
  * @port: number of the port
  * @attrs: the device's limits as the kernel reports them, but for
@@ -445,10 +446,11 @@ struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
 	refcount_t ref;
 	struct list_head entry;
+	struct mutex visit_lock;
 	spinlock_t ias_lock;
 	struct list_head ias;
-	struct list_head *removing;
-	wait_queue_head_t removing_wait;
+	struct list_head *visited;
+	wait_queue_head_t wait;
 	struct ib_device *ib;
 	u32 port;
 	struct ib_device_attr attrs;

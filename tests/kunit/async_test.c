@@ -94,6 +94,67 @@ static void who_is_told(struct kunit *test)
 	expect_empty(b, theirs);
 }
 
+struct teller {
+	struct work_struct work;
+	struct bench *b;
+};
+
+static void tell(struct work_struct *work)
+{
+	device_says(container_of(work, struct teller, work)->b, IB_EVENT_PORT_ERR);
+}
+
+/*
+ * E16, E72: as many adapters and EVDs as a process may have are told with no lock held and
+ * interrupts on: one that cannot be told yet stops nobody but the one who tells.
+ */
+static void many_are_told(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_device *dev = b->fake->dev;
+	DAT_EVD_HANDLE more[40], theirs = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE handle = open_again(b, &theirs);
+	unsigned long until = jiffies + 120 * HZ;
+	struct teller teller = { .b = b };
+	struct kdapl_object *obj;
+	struct kdapl_ia *ia;
+	DAT_EVENT event;
+	bool free;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		more[i] = bench_evd(b, 4, DAT_EVD_ASYNC_FLAG);
+	obj = kdapl_object_find(&b->space, handle, KDAPL_IA);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	ia = container_of(obj, struct kdapl_ia, obj);
+	INIT_WORK_ONSTACK(&teller.work, tell);
+	mutex_lock(&ia->lock);
+	queue_work(system_unbound_wq, &teller.work);
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		expect_told(b, more[i], DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia,
+			    DAT_IA_OTHER_ERROR);
+	expect_told(b, b->async, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia,
+		    DAT_IA_OTHER_ERROR);
+	/* The other adapter is being told, and its lock is waited for. */
+	while (READ_ONCE(dev->visited) != &ia->on_dev && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_PTR_EQ(test, dev->visited, &ia->on_dev);
+	free = spin_trylock(&dev->ias_lock);
+	if (free)
+		spin_unlock(&dev->ias_lock);
+	KUNIT_EXPECT_TRUE(test, free);
+	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, theirs, &event));
+	mutex_unlock(&ia->lock);
+	flush_work(&teller.work);
+	destroy_work_on_stack(&teller.work);
+	kdapl_object_put(obj);
+	expect_told(b, theirs, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, handle,
+		    DAT_IA_OTHER_ERROR);
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		expect_empty(b, more[i]);
+	expect_empty(b, theirs);
+}
+
 /* I7, E75: an IA without an async EVD; its events go to the other opens'. */
 static void out_of_scope(struct kunit *test)
 {
@@ -614,6 +675,7 @@ static void no_room_for_a_request(struct kunit *test)
 
 static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(who_is_told),
+	KUNIT_CASE(many_are_told),
 	KUNIT_CASE(out_of_scope),
 	KUNIT_CASE(queue_overflows),
 	KUNIT_CASE(queue_pair_fails),

@@ -837,9 +837,9 @@ static void device_going(void *arg)
 {
 	struct fake_device *fake = arg;
 
-	spin_lock_irq(&fake->dev->ias_lock);
+	spin_lock(&fake->dev->ias_lock);
 	fake->dev->gone = true;
-	spin_unlock_irq(&fake->dev->ias_lock);
+	spin_unlock(&fake->dev->ias_lock);
 }
 
 static void next_time(void *arg)

@@ -1404,8 +1404,9 @@ void bench_settle(struct bench *b)
 	 * one round does not suffice.
 	 */
 	for (i = 0; i < 4; i++) {
-		flush_workqueue(kdapl_wq_of(&b->space));
-		flush_workqueue(kdapl_slow_wq_of(&b->space));
+		flush_workqueue(kdapl_kernel_wq);
+		flush_workqueue(kdapl_user_wq);
+		flush_workqueue(kdapl_slow_wq);
 	}
 }
 
