@@ -286,8 +286,6 @@ static long call_by_table(struct kdapl_file *file, unsigned int cmd,
 
 	if (!call)
 		return -ENOTTY;
-	if (cmd != KDAPL_IOC_QUERY_ABI && !READ_ONCE(file->agreed))
-		return -EPROTO;
 
 	if (_IOC_SIZE(cmd) <= sizeof(small))
 		return call_run(file, call, small, uarg);
@@ -300,17 +298,27 @@ static long call_by_table(struct kdapl_file *file, unsigned int cmd,
 	return ret;
 }
 
+/* A call before a version was agreed upon */
+static long call_early(struct kdapl_file *file, unsigned int cmd, void __user *uarg)
+{
+	if (cmd == KDAPL_IOC_QUERY_ABI)
+		return call_by_table(file, cmd, uarg);
+	if (cmd == KDAPL_IOC_POST || cmd == KDAPL_IOC_EVD_POLL_FD || call_find(cmd))
+		return -EPROTO;
+	return -ENOTTY;
+}
+
 static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 			    unsigned long arg)
 {
 	struct kdapl_file *file = filp->private_data;
 
+	if (unlikely(!READ_ONCE(file->agreed)))
+		return call_early(file, cmd, (void __user *)arg);
 	if (likely(cmd == KDAPL_IOC_POST))
-		return READ_ONCE(file->agreed) ?
-			kdapl_dev_post(file, (void __user *)arg) : -EPROTO;
+		return kdapl_dev_post(file, (void __user *)arg);
 	if (cmd == KDAPL_IOC_EVD_POLL_FD)
-		return READ_ONCE(file->agreed) ?
-			kdapl_dev_evd_poll_fd(file, (void __user *)arg) : -EPROTO;
+		return kdapl_dev_evd_poll_fd(file, (void __user *)arg);
 	return call_by_table(file, cmd, (void __user *)arg);
 }
 
