@@ -13,11 +13,6 @@
 #include "ia.h"
 #include "../trace.h"
 
-static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
-{
-	return conn->ia->dev->cm;
-}
-
 /* If the id lingers, the peer is all that it waits for: the work item destroys it. */
 static void conn_peer_gone(struct kdapl_conn *conn)
 {
@@ -119,7 +114,7 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 	trace_kdapl_resolve(conn, 0);
 	if (!kdapl_ep_resolved(ep, conn))
 		return;
-	err = cm_ops(conn)->connect(conn->id, &params);
+	err = conn->ia->dev->cm->connect(conn->id, &params);
 	trace_kdapl_connect(conn, err);
 	if (err)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_UNREACHABLE);
@@ -166,7 +161,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	memcpy(conn->in, data, conn->in_len);
 	err = kdapl_conn_move_qp(conn, ep);
 	if (!err) {
-		err = cm_ops(conn)->established(conn->id);
+		err = conn->ia->dev->cm->established(conn->id);
 		trace_kdapl_established(conn, err);
 	}
 	kdapl_ep_input(ep, conn, err ? KDAPL_EP_IN_NON_PEER_REJECT :
