@@ -5,7 +5,6 @@
  * comes too late, changes nothing.
  */
 #include <linux/iopoll.h>
-#include <linux/workqueue.h>
 #include "stage.h"
 
 #define RECV_DTOS	DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
@@ -238,39 +237,32 @@ static void events_keep_their_ring(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
+/* Somebody else, and what he calls for */
 struct rival {
 	struct bench *b;
 	DAT_EP_HANDLE ep;
-	DAT_RETURN ret;
-	bool done;
-};
-
-/* A call of somebody else's, and what it returned */
-struct caller {
-	struct work_struct work;
-	struct rival r;
+	struct elsewhere call;
 };
 
 #define LIMIT_US	10000000
 
-static void connects(struct work_struct *work)
+static DAT_RETURN connects(void *arg)
 {
-	struct rival *r = &container_of(work, struct caller, work)->r;
+	struct rival *r = arg;
 
-	r->ret = bench_do_connect(r->b, r->ep);
-	WRITE_ONCE(r->done, true);
+	return bench_do_connect(r->b, r->ep);
 }
 
 /* In a thread of its own, for this one holds the lock that it has to wait for. */
 static void connects_meanwhile(void *arg)
 {
-	struct caller *connect = arg;
+	struct rival *r = arg;
 	bool done;
 
-	queue_work(system_unbound_wq, &connect->work);
-	KUNIT_EXPECT_EQ(connect->r.b->test, -ETIMEDOUT,
+	elsewhere_begin(&r->call, connects, r);
+	KUNIT_EXPECT_EQ(r->b->test, -ETIMEDOUT,
 			read_poll_timeout(READ_ONCE, done, done, 1000, 100000,
-					  false, connect->r.done));
+					  false, r->call.done));
 }
 
 /* M4: who connects while the new queues are made waits, and connects with them. */
@@ -278,7 +270,7 @@ static void connect_waits_for_modify(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
-	struct caller connect = { .r = { .b = b, .ep = ep } };
+	struct rival rival = { .b = b, .ep = ep };
 	DAT_EP_PARAM param = {
 		.recv_evd_handle = bench_evd(b, 8, DAT_EVD_DTO_FLAG),
 		.ep_attr.max_recv_dtos = 6,
@@ -286,15 +278,12 @@ static void connect_waits_for_modify(struct kunit *test)
 	DAT_EP_PARAM now;
 
 	bench_recv(b, ep, 1);
-	INIT_WORK_ONSTACK(&connect.work, connects);
-	fake_hook(b->fake, FAKE_CQ_CREATE, connects_meanwhile, &connect);
+	fake_hook(b->fake, FAKE_CQ_CREATE, connects_meanwhile, &rival);
 	KUNIT_EXPECT_EQ(test, DONE,
 			kdapl_ep_modify(&b->space, ep,
 					DAT_EP_FIELD_RECV_EVD_HANDLE | RECV_DTOS,
 					&param));
-	flush_work(&connect.work);
-	destroy_work_on_stack(&connect.work);
-	KUNIT_EXPECT_EQ(test, DONE, connect.r.ret);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&rival.call));
 	query(b, ep, &now);
 	KUNIT_EXPECT_PTR_EQ(test, param.recv_evd_handle, now.recv_evd_handle);
 	KUNIT_EXPECT_EQ(test, 6, now.ep_attr.max_recv_dtos);
@@ -303,19 +292,19 @@ static void connect_waits_for_modify(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-static void frees(struct work_struct *work)
+static DAT_RETURN frees(void *arg)
 {
-	struct rival *r = &container_of(work, struct caller, work)->r;
+	struct rival *r = arg;
 
-	r->ret = kdapl_ep_free(&r->b->space, r->ep);
+	return kdapl_ep_free(&r->b->space, r->ep);
 }
 
-static void modifies_nothing(struct work_struct *work)
+static DAT_RETURN modifies_nothing(void *arg)
 {
-	struct rival *r = &container_of(work, struct caller, work)->r;
+	struct rival *r = arg;
 	DAT_EP_PARAM param = {};
 
-	r->ret = kdapl_ep_modify(&r->b->space, r->ep, 0, &param);
+	return kdapl_ep_modify(&r->b->space, r->ep, 0, &param);
 }
 
 static int wait_gone(const struct kdapl_ep *ep)
@@ -344,28 +333,22 @@ static void free_comes_first(struct kunit *test)
 	struct census none = bench_census(b);
 	DAT_EP_HANDLE handle = bench_ep(b, DAT_HANDLE_NULL);
 	struct kdapl_ep *ep = bench_ep_of(b, handle);
-	struct caller free = { .r = { .b = b, .ep = handle } }, modify = free;
+	struct rival free = { .b = b, .ep = handle }, modify = free;
 	u32 refs;
 
-	INIT_WORK_ONSTACK(&free.work, frees);
-	INIT_WORK_ONSTACK(&modify.work, modifies_nothing);
 	kdapl_object_get(&ep->obj);
 	mutex_lock(&ep->use_lock);
-	queue_work(system_unbound_wq, &free.work);
+	elsewhere_begin(&free.call, frees, &free);
 	KUNIT_EXPECT_EQ(test, 0, wait_gone(ep));
 	refs = refcount_read(&ep->obj.ref);
-	queue_work(system_unbound_wq, &modify.work);
+	elsewhere_begin(&modify.call, modifies_nothing, &modify);
 	/* It has found the endpoint. */
 	KUNIT_EXPECT_EQ(test, 0, wait_refs(ep, refs + 1));
 	mutex_unlock(&ep->use_lock);
-	flush_work(&free.work);
-	flush_work(&modify.work);
-	KUNIT_EXPECT_EQ(test, DONE, free.r.ret);
-	KUNIT_EXPECT_EQ(test, IH(EP), modify.r.ret);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&free.call));
+	KUNIT_EXPECT_EQ(test, IH(EP), elsewhere_end(&modify.call));
 	kdapl_object_put(&ep->obj);
 	expect_same(b, &none);
-	destroy_work_on_stack(&modify.work);
-	destroy_work_on_stack(&free.work);
 }
 
 /* M4, mt:T11: EVDs come and go, the core's own stands in, and uses follow. */

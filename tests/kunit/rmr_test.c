@@ -343,44 +343,32 @@ static void half_of_a_bind(struct kunit *test)
 	rig_exit(&r);
 }
 
-/* A free in another thread, while this one is in an RCU read section */
-struct elsewhere {
-	struct work_struct work;
-	struct rig *r;
-	DAT_RETURN (*free)(struct rig *r);
-	DAT_RETURN ret;
-	bool done;
-};
-
-static void free_elsewhere(struct work_struct *work)
+static DAT_RETURN lmr_freed(void *arg)
 {
-	struct elsewhere *e = container_of(work, struct elsewhere, work);
-
-	e->ret = e->free(e->r);
-	WRITE_ONCE(e->done, true);
+	return free_lmr(arg);
 }
 
-static DAT_RETURN free_rmr(struct rig *r)
+static DAT_RETURN rmr_freed(void *arg)
 {
+	struct rig *r = arg;
+
 	return kdapl_rmr_free(&r->b->space, r->rmr);
 }
 
-static bool frees_without_rcu(struct rig *r, DAT_RETURN (*free)(struct rig *r))
+/* In another thread, while this one is in an RCU read section. */
+static bool frees_without_rcu(struct rig *r, DAT_RETURN (*free)(void *arg))
 {
-	struct elsewhere e = { .r = r, .free = free };
 	unsigned long until = jiffies + 5 * HZ;
+	struct elsewhere e;
 	bool done;
 
-	INIT_WORK_ONSTACK(&e.work, free_elsewhere);
 	rcu_read_lock();
-	queue_work(system_unbound_wq, &e.work);
+	elsewhere_begin(&e, free, r);
 	while (!READ_ONCE(e.done) && time_before(jiffies, until))
 		cpu_relax();
 	done = READ_ONCE(e.done);
 	rcu_read_unlock();
-	flush_work(&e.work);
-	destroy_work_on_stack(&e.work);
-	KUNIT_EXPECT_EQ(r->b->test, DONE, e.ret);
+	KUNIT_EXPECT_EQ(r->b->test, DONE, elsewhere_end(&e));
 	return done;
 }
 
@@ -394,10 +382,10 @@ static void freed_without_grace_period(struct kunit *test)
 	struct rig r;
 
 	rig_init(&r, b);
-	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, free_lmr));
+	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, lmr_freed));
 	rig_register(&r);
 	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
-	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, free_rmr));
+	KUNIT_EXPECT_TRUE(test, frees_without_rcu(&r, rmr_freed));
 	carry_out(&r, 2);
 	expect_bind(&r, 1, DAT_DTO_SUCCESS);
 	bench_settle(b);

@@ -393,3 +393,27 @@ void expect_taken(struct bench *b, struct taker *t, unsigned int nr)
 	for (i = 0; i < nr; i++)
 		KUNIT_EXPECT_EQ(b->test, (u64)i, t->cookies[i]);
 }
+
+static void elsewhere_work(struct work_struct *work)
+{
+	struct elsewhere *e = container_of(work, struct elsewhere, work);
+
+	e->ret = e->call(e->arg);
+	WRITE_ONCE(e->done, true);
+}
+
+void elsewhere_begin(struct elsewhere *e, DAT_RETURN (*call)(void *arg), void *arg)
+{
+	e->call = call;
+	e->arg = arg;
+	e->done = false;
+	INIT_WORK_ONSTACK(&e->work, elsewhere_work);
+	queue_work(system_unbound_wq, &e->work);
+}
+
+DAT_RETURN elsewhere_end(struct elsewhere *e)
+{
+	flush_work(&e->work);
+	destroy_work_on_stack(&e->work);
+	return e->ret;
+}

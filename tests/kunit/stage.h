@@ -94,6 +94,27 @@ DAT_RETURN bench_do_connect(struct bench *b, DAT_EP_HANDLE ep);
 #define bench_graceful(b, ep) \
 	kdapl_ep_disconnect(&(b)->space, ep, DAT_CLOSE_GRACEFUL_FLAG)
 
+/**
+ * struct elsewhere - a call that is made in another thread
+ * @work: its thread
+ * @call: what is called, with @arg
+ * @arg: of the caller
+ * @ret: what @call returned
+ * @done: it has
+ */
+struct elsewhere {
+	struct work_struct work;
+	DAT_RETURN (*call)(void *arg);
+	void *arg;
+	DAT_RETURN ret;
+	bool done;
+};
+
+/* @e is on the stack. */
+void elsewhere_begin(struct elsewhere *e, DAT_RETURN (*call)(void *arg), void *arg);
+/* Waits for its end. */
+DAT_RETURN elsewhere_end(struct elsewhere *e);
+
 /* An asynchronous event comes. */
 #define expect_async(b, number, about, reason) \
 	__expect_async(b, number, about, reason, __LINE__)
