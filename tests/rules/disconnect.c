@@ -495,6 +495,77 @@ static void nobody_dequeues(void)
 	}
 }
 
+#define SHORT	2
+
+/* A completion that can be taken now, without waiting. */
+static bool done_already(DAT_EVD_HANDLE evd, u64 number,
+			 DAT_DTO_COMPLETION_STATUS status)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event = {};
+
+	dto = &event.event_data.dto_completion_event_data;
+	if (OK(dat_evd_dequeue(evd, &event)) &&
+	    CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT) &&
+	    CHECK_EQ(dto->user_cookie.as_64, number) &&
+	    CHECK_EQ(dto->status, status))
+		return true;
+	return FAIL("completion %llu", number);
+}
+
+/* The EVDs for completions are shorter than what completes there. */
+static bool short_pair(struct pair *p)
+{
+	return evd_new(&side_a, SHORT, DAT_EVD_DTO_FLAG, &p->a.recv) &&
+	       evd_new(&side_a, SHORT, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
+		       &p->a.request) &&
+	       pair_new(p, THREE_EVDS, NULL, NULL);
+}
+
+/*
+ * D45: the event comes on an EVD of its own, while the completions before it have filled
+ * the others, and most of them did not find room where their consumer looks first (the
+ * ring of a process).  Whoever has seen the event gets all of them without waiting.
+ */
+static void full_rings(void)
+{
+	int i, j;
+
+	/* by us, gracefully and abruptly, and by the peer */
+	for (i = 0; i < 3 && !failed(); i++) {
+		struct pair p = {};
+
+		if (!short_pair(&p))
+			return;
+		for (j = 0; j < NODE_RECVS; j++)
+			if (!OK(node_recv(&p.a, 0, 64, RECV | j)) ||
+			    !OK(node_recv(&p.b, 0, 64, RECV | j)))
+				return;
+		for (j = 0; j < NODE_REQUESTS; j++)
+			if (!OK(node_send(&p.a, 0, 64, j, 0)) ||
+			    !want_done(p.b.recv, p.b.ep, RECV | j, DAT_DTO_SUCCESS))
+				return;
+		for (j = 0; j < NODE_RECVS / 2; j++)
+			if (!OK(node_send(&p.b, 0, 64, j, 0)) ||
+			    !want_done(p.b.request, p.b.ep, j, DAT_DTO_SUCCESS))
+				return;
+		OK(dat_ep_disconnect(i < 2 ? p.a.ep : p.b.ep, i ? ABRUPT : GRACEFUL));
+		if (!want_conn(p.a.conn, p.a.ep, DISCONNECTED))
+			return;
+		for (j = 0; j < NODE_RECVS; j++)
+			if (!done_already(p.a.recv, RECV | j, j < NODE_RECVS / 2 ?
+					  DAT_DTO_SUCCESS : DAT_DTO_ERR_FLUSHED))
+				return;
+		for (j = 0; j < NODE_REQUESTS; j++)
+			if (!done_already(p.a.request, j, DAT_DTO_SUCCESS))
+				return;
+		nothing_more(p.a.recv);
+		nothing_more(p.a.request);
+		want_conn(p.b.conn, p.b.ep, DISCONNECTED);
+		pair_free(&p);
+	}
+}
+
 /* ---- abrupt ------------------------------------------------------------- */
 
 /*
@@ -1241,6 +1312,7 @@ static const struct scenario scenarios[] = {
 		 "DISCONNECTED, not BROKEN",
 		 request_fails_in_drain),
 	SCENARIO("D19 D45 nobody takes completions", nobody_dequeues),
+	SCENARIO("D45 mt:T40 EVDs shorter than what completes there", full_rings),
 	SCENARIO("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "
 		 "abrupt with K outstanding in each direction",
 		 abrupt_outstanding),
