@@ -15,32 +15,9 @@
 
 /* ---- attributes ----------------------------------------------------- */
 
-#define DEFAULT_DTOS	16
-#define DEFAULT_IOV	4
-#define DEFAULT_READS	4
-
-/* Programs that ask for nothing still read from their peers (E.1). */
-void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
-{
-	*attr = (DAT_EP_ATTR) {
-		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = dev->max_msg_sz,
-		.max_rdma_size = dev->max_msg_sz,
-		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.max_recv_dtos = DEFAULT_DTOS,
-		.max_request_dtos = DEFAULT_DTOS,
-		.max_recv_iov = DEFAULT_IOV,
-		.max_request_iov = DEFAULT_IOV,
-		.max_rdma_read_in = clamp(dev->attrs.max_qp_rd_atom, 0,
-					  DEFAULT_READS),
-		.max_rdma_read_out = clamp(dev->attrs.max_qp_init_rd_atom, 0,
-					   DEFAULT_READS),
-		.max_rdma_read_iov = DEFAULT_IOV,
-		.max_rdma_write_iov = DEFAULT_IOV,
-		.srq_soft_hw = DAT_HW_DEFAULT,
-	};
-}
+#define DEFAULT_DTOS	16U
+#define DEFAULT_IOV	4U
+#define DEFAULT_READS	4U
 
 static bool count_within(DAT_COUNT value, u32 limit)
 {
@@ -63,39 +40,75 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_ep_max_dtos - the most that each direction of an endpoint can have
+ * kdapl_ep_limits - the most that an endpoint can have
  * @dev: device
+ * @limits: out
  *
- * The IA attribute max_dto_per_ep.  Half of what a send queue holds, because every
- * request may be a bind, which takes two work requests; and no more than a CQ has room
- * for, which holds a completion of every DTO.  Both directions have as many if each has
- * an EVD of its own, without binds.
+ * What an IA reports, and what is checked.  DTOs of a direction: half of what a send queue
+ * holds, because every request may be a bind, which takes two work requests; and no more
+ * than a CQ has room for, which holds a completion of every DTO.  Both directions have as
+ * many if each has an EVD of its own, without binds.  Any context.
  */
-u32 kdapl_ep_max_dtos(const struct kdapl_device *dev)
+void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits)
 {
-	return min_t(u32, dev->attrs.max_qp_wr / 2, dev->attrs.max_cqe);
+	const struct ib_device_attr *a = &dev->attrs;
+	u32 send_sge = clamp(a->max_send_sge, 0, KDAPL_MAX_SGE);
+	u32 recv_sge = clamp(a->max_recv_sge, 0, KDAPL_MAX_SGE);
+
+	*limits = (struct kdapl_ep_limits) {
+		.dtos = min_t(u32, a->max_qp_wr / 2, a->max_cqe),
+		.iov = min(send_sge, recv_sge),
+		/* The segments of a read are the device's scatter list, the queue is the same. */
+		.read_iov = a->max_sge_rd > 0 ? min_t(u32, a->max_sge_rd, send_sge) :
+						send_sge,
+		.write_iov = send_sge,
+		/* The CM carries 8 bits. */
+		.read_in = clamp(a->max_qp_rd_atom, 0, U8_MAX),
+		.read_out = clamp(a->max_qp_init_rd_atom, 0, U8_MAX),
+	};
+}
+
+/* Programs that ask for nothing still read from their peers (E.1). */
+void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
+{
+	struct kdapl_ep_limits limits;
+
+	kdapl_ep_limits(dev, &limits);
+	*attr = (DAT_EP_ATTR) {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = dev->max_msg_sz,
+		.max_rdma_size = dev->max_msg_sz,
+		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		.max_recv_dtos = min(limits.dtos, DEFAULT_DTOS),
+		.max_request_dtos = min(limits.dtos, DEFAULT_DTOS),
+		.max_recv_iov = min(limits.iov, DEFAULT_IOV),
+		.max_request_iov = min(limits.iov, DEFAULT_IOV),
+		.max_rdma_read_in = min(limits.read_in, DEFAULT_READS),
+		.max_rdma_read_out = min(limits.read_out, DEFAULT_READS),
+		.max_rdma_read_iov = min(limits.read_iov, DEFAULT_IOV),
+		.max_rdma_write_iov = min(limits.write_iov, DEFAULT_IOV),
+		.srq_soft_hw = DAT_HW_DEFAULT,
+	};
 }
 
 /* Is @attr within the limits of the device?  Fills in what 0 stands for. */
 bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
-	const struct ib_device_attr *a = &dev->attrs;
-	u32 send_sge = min_t(u32, a->max_send_sge, KDAPL_MAX_SGE);
-	u32 recv_sge = min_t(u32, a->max_recv_sge, KDAPL_MAX_SGE);
-	u32 read_sge = min_t(u32, a->max_sge_rd ?: send_sge, send_sge);
-	u32 dtos = kdapl_ep_max_dtos(dev);
+	struct kdapl_ep_limits limits;
 
+	kdapl_ep_limits(dev, &limits);
 	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
 	    attr->max_message_size > dev->max_msg_sz ||
 	    attr->max_rdma_size > dev->max_msg_sz ||
-	    !count_within(attr->max_recv_dtos, dtos) ||
-	    !count_within(attr->max_request_dtos, dtos) ||
-	    !count_within(attr->max_recv_iov, recv_sge) ||
-	    !count_within(attr->max_request_iov, send_sge) ||
-	    !count_within(attr->max_rdma_read_iov, read_sge) ||
-	    !count_within(attr->max_rdma_write_iov, send_sge) ||
-	    !count_within(attr->max_rdma_read_in, a->max_qp_rd_atom) ||
-	    !count_within(attr->max_rdma_read_out, a->max_qp_init_rd_atom))
+	    !count_within(attr->max_recv_dtos, limits.dtos) ||
+	    !count_within(attr->max_request_dtos, limits.dtos) ||
+	    !count_within(attr->max_recv_iov, limits.iov) ||
+	    !count_within(attr->max_request_iov, limits.iov) ||
+	    !count_within(attr->max_rdma_read_iov, limits.read_iov) ||
+	    !count_within(attr->max_rdma_write_iov, limits.write_iov) ||
+	    !count_within(attr->max_rdma_read_in, limits.read_in) ||
+	    !count_within(attr->max_rdma_read_out, limits.read_out))
 		return false;
 
 	switch (attr->recv_completion_flags) {
@@ -122,7 +135,8 @@ bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	/* At least what was asked is granted (E.1); no limit asked: the IA's. */
 	attr->max_message_size = attr->max_message_size ?: dev->max_msg_sz;
 	attr->max_rdma_size = attr->max_rdma_size ?: dev->max_msg_sz;
-	attr->max_rdma_read_iov = attr->max_rdma_read_iov ?: attr->max_request_iov;
+	attr->max_rdma_read_iov = attr->max_rdma_read_iov ?:
+				  min_t(u32, attr->max_request_iov, limits.read_iov);
 	attr->max_rdma_write_iov = attr->max_rdma_write_iov ?: attr->max_request_iov;
 	/* Named attributes: none is known; the caller's pointers are not kept. */
 	attr->ep_transport_specific_count = 0;

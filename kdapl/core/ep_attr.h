@@ -17,7 +17,23 @@ void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
 bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
 DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 			      const DAT_EP_ATTR *attr);
-u32 kdapl_ep_max_dtos(const struct kdapl_device *dev);
+/*
+ * struct kdapl_ep_limits - the most that an endpoint can have
+ * @dtos: in each direction
+ * @iov: segments of a send, and of a receive
+ * @read_iov, @write_iov: segments of an RDMA read or write
+ * @read_in, @read_out: RDMA reads outstanding
+ */
+struct kdapl_ep_limits {
+	u32 dtos;
+	u32 iov;
+	u32 read_iov;
+	u32 write_iov;
+	u32 read_in;
+	u32 read_out;
+};
+
+void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits);
 u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep);
 
 #endif /* KDAPL_EP_ATTR_H */

@@ -85,17 +85,6 @@ static DAT_COUNT as_count(int n)
 	return max(n, 0);
 }
 
-/* The CM carries 8 bits. */
-static DAT_COUNT rd_atomic(int n)
-{
-	return clamp(n, 0, U8_MAX);
-}
-
-static DAT_COUNT iov_segments(int n)
-{
-	return clamp(n, 0, KDAPL_MAX_SGE);
-}
-
 /* What an IA needs itself: it, and its asynchronous EVD. */
 #define OWN_OBJECTS	2
 
@@ -111,16 +100,17 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 			const struct kdapl_space *space)
 {
 	const struct ib_device_attr *ib = &dev->attrs;
+	struct kdapl_ep_limits ep;
 
+	kdapl_ep_limits(dev, &ep);
 	/* They need a PZ and an EVD. */
 	attr->max_eps = objects(space, ib->max_qp, OWN_OBJECTS + 2);
-	attr->max_dto_per_ep = kdapl_ep_max_dtos(dev);
-	attr->max_rdma_read_per_ep_in = rd_atomic(ib->max_qp_rd_atom);
-	attr->max_rdma_read_per_ep_out = rd_atomic(ib->max_qp_init_rd_atom);
+	attr->max_dto_per_ep = ep.dtos;
+	attr->max_rdma_read_per_ep_in = ep.read_in;
+	attr->max_rdma_read_per_ep_out = ep.read_out;
 	attr->max_evds = objects(space, ib->max_cq, OWN_OBJECTS);
 	attr->max_evd_qlen = as_count(ib->max_cqe);
-	attr->max_iov_segments_per_dto = iov_segments(min(ib->max_send_sge,
-							  ib->max_recv_sge));
+	attr->max_iov_segments_per_dto = ep.iov;
 	/* They need a PZ. */
 	attr->max_lmrs = objects(space, ib->max_mr, OWN_OBJECTS + 1);
 	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
@@ -133,10 +123,8 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 		attr->max_rmrs = min(objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
 				     space->max_rmrs);
 	attr->max_rmr_target_address = U64_MAX;
-	attr->max_iov_segments_per_rdma_read =
-		ib->max_sge_rd > 0 ? iov_segments(ib->max_sge_rd) :
-				     attr->max_iov_segments_per_dto;
-	attr->max_iov_segments_per_rdma_write = iov_segments(ib->max_send_sge);
+	attr->max_iov_segments_per_rdma_read = ep.read_iov;
+	attr->max_iov_segments_per_rdma_write = ep.write_iov;
 	attr->max_rdma_read_in = as_count(ib->max_res_rd_atom);
 	attr->max_rdma_read_out = as_count(ib->max_res_rd_atom);
 	attr->max_rdma_read_per_ep_in_guaranteed =

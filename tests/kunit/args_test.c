@@ -846,6 +846,10 @@ static void lmr_create_args(struct kunit *test)
 				&a->out.handle));
 	REFUSED(IP(4), REGISTER(DAT_MEM_TYPE_VIRTUAL,
 				256 * PAGE_SIZE + 1, 0, 0, &a->out.handle));
+	/* I24: but the most can be had; the fake device does not look at the memory */
+	KUNIT_EXPECT_EQ(test, DONE, REGISTER(DAT_MEM_TYPE_VIRTUAL, 256 * PAGE_SIZE, 0, 0,
+					     &a->out.handle));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(S, a->out.handle));
 	REFUSED(IP(6), REGISTER(DAT_MEM_TYPE_VIRTUAL, 64, 0x4, 0,
 				&a->out.handle));
 	REFUSED(IP(6), REGISTER(DAT_MEM_TYPE_VIRTUAL, 64, 0x80000000, 0,
@@ -1003,6 +1007,88 @@ static void ep_attributes(struct kunit *test)
 						    &param),
 				    "%s", bad[i].name);
 		expect_unchanged(a, &before, bad[i].name);
+	}
+}
+
+/* Can an endpoint have @n of the attribute at @offset? */
+static DAT_RETURN ep_with(struct args *a, size_t offset, DAT_COUNT n)
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC };
+	DAT_RETURN ret;
+
+	*(DAT_COUNT *)((char *)&attr + offset) = n;
+	ret = create_with(a, &attr);
+	if (!ret)
+		KUNIT_EXPECT_EQ(a->b->test, DONE, kdapl_ep_free(S, a->out.handle));
+	return ret;
+}
+
+/*
+ * I24, E.1: what a query of the adapter promises can be had, not one more, and an endpoint
+ * without attributes has no more either, whatever the device's figures are.
+ */
+static void ep_limits(struct kunit *test)
+{
+	static const struct {
+		int send_sge, recv_sge, sge_rd, reads;
+	} devices[] = {
+		{ 8, 8, 4, 16 }, { 3, 2, 0, 16 }, { 2, 3, 5, 300 }, { 1, 1, 1, 1 },
+		{ 64, 32, 64, 255 }, { 30, 32, 30, 256 },
+	};
+	static const struct {
+		size_t promised, asked;
+	} fields[] = {
+#define PAIR(ia, ep) { offsetof(DAT_IA_ATTR, ia), offsetof(DAT_EP_ATTR, ep) }
+		PAIR(max_iov_segments_per_dto, max_recv_iov),
+		PAIR(max_iov_segments_per_dto, max_request_iov),
+		PAIR(max_iov_segments_per_rdma_read, max_rdma_read_iov),
+		PAIR(max_iov_segments_per_rdma_write, max_rdma_write_iov),
+		PAIR(max_rdma_read_per_ep_in, max_rdma_read_in),
+		PAIR(max_rdma_read_per_ep_out, max_rdma_read_out),
+		PAIR(max_dto_per_ep, max_recv_dtos),
+		PAIR(max_dto_per_ep, max_request_dtos),
+#undef PAIR
+	};
+	DAT_IA_ATTR *ia = kunit_kzalloc(test, sizeof(*ia), GFP_KERNEL);
+	struct args *a = args_of(test);
+	struct ib_device_attr *attrs = &a->b->fake->dev->attrs;
+	DAT_EP_PARAM param;
+	DAT_COUNT most;
+	int i, j;
+
+	KUNIT_ASSERT_NOT_NULL(test, ia);
+	for (i = 0; i < ARRAY_SIZE(devices); i++) {
+		attrs->max_send_sge = devices[i].send_sge;
+		attrs->max_recv_sge = devices[i].recv_sge;
+		attrs->max_sge_rd = devices[i].sge_rd;
+		attrs->max_qp_rd_atom = devices[i].reads;
+		attrs->max_qp_init_rd_atom = devices[i].reads;
+		KUNIT_ASSERT_EQ(test, DONE, kdapl_ia_query(S, H->ia, NULL, DAT_IA_ALL, ia,
+							   0, NULL));
+		KUNIT_ASSERT_EQ(test, DONE, create_with(a, NULL));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_query(S, a->out.handle,
+							   DAT_EP_FIELD_ALL, &param));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(S, a->out.handle));
+		for (j = 0; j < ARRAY_SIZE(fields); j++) {
+			most = *(DAT_COUNT *)((char *)ia + fields[j].promised);
+			KUNIT_EXPECT_GT_MSG(test, (int)most, 0, "device %d, %d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, DONE, ep_with(a, fields[j].asked, most),
+					    "device %d, %d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, IP(6),
+					    ep_with(a, fields[j].asked, most + 1),
+					    "device %d, %d", i, j);
+			KUNIT_EXPECT_LE_MSG(test, *(DAT_COUNT *)((char *)&param.ep_attr +
+					    fields[j].asked), most,
+					    "device %d, %d", i, j);
+		}
+		/* What is not asked for follows the request, but within its own limit. */
+		KUNIT_ASSERT_EQ(test, DONE, create_with(a, &(DAT_EP_ATTR){
+				.max_request_iov = ia->max_iov_segments_per_dto }));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_query(S, a->out.handle,
+							   DAT_EP_FIELD_ALL, &param));
+		KUNIT_EXPECT_LE(test, param.ep_attr.max_rdma_read_iov,
+				ia->max_iov_segments_per_rdma_read);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(S, a->out.handle));
 	}
 }
 
@@ -1633,6 +1719,7 @@ static struct kunit_case kdapl_args_cases[] = {
 	KUNIT_CASE(evd_create_args),
 	KUNIT_CASE(evd_args),
 	KUNIT_CASE(ep_attributes),
+	KUNIT_CASE(ep_limits),
 	KUNIT_CASE(ep_default_reads),
 	KUNIT_CASE(ep_create_args),
 	KUNIT_CASE(ep_query_args),

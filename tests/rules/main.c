@@ -23,6 +23,7 @@ static const struct scenario_table * const tables[] = {
 	&dup_table,
 	&passive_table,
 	&address_table,
+	&limits_table,
 	NULL
 };
 
