@@ -516,7 +516,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->attrs = ib->attrs;
 	dev->attrs.page_size_cap = kdapl_driver_page_sizes(ib);
 	dev->max_msg_sz = attr.max_msg_sz;
-	dev->max_frmr_pages = ib->attrs.max_fast_reg_page_list_len;
+	dev->max_frmr_pages = kdapl_driver_frmr_pages(ib);
 	dev->max_window_pages = kdapl_window_pages(ib);
 	dev->max_segment = ib_dma_max_seg_size(ib);
 	dev->driver_pins = kdapl_driver_pins(ib);

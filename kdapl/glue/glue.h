@@ -484,6 +484,7 @@ bool kdapl_driver_pins(const struct ib_device *ib);
 bool kdapl_driver_only(const struct ib_device *ib);
 bool kdapl_driver_takes_iova(const struct ib_device *ib);
 u64 kdapl_driver_page_sizes(const struct ib_device *ib);
+u32 kdapl_driver_frmr_pages(const struct ib_device *ib);
 
 /* window.c */
 u32 kdapl_window_pages(const struct ib_device *ib);

@@ -436,6 +436,29 @@ u64 kdapl_driver_page_sizes(const struct ib_device *ib)
 	return ib->attrs.page_size_cap;
 }
 
+/*
+ * rdmavt keeps the addresses of 256 pages in a page, and those pages in an array that it
+ * allocates with the MR.
+ */
+#define RVT_PAGES	((KMALLOC_MAX_SIZE - PAGE_SIZE) / sizeof(void *) * \
+			 (PAGE_SIZE / 16))
+
+/**
+ * kdapl_driver_frmr_pages - how many pages can a region have?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: what the driver says, and for those upon rdmavt, which say as many as 32 bits can
+ * count, what they have tables for.
+ */
+u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
+{
+	u32 pages = ib->attrs.max_fast_reg_page_list_len;
+
+	return kdapl_driver_only(ib) ? min_t(u64, pages, RVT_PAGES) : pages;
+}
+
 /**
  * kdapl_driver_only - must this driver register the memory of processes?
  * @ib: device

@@ -11,6 +11,7 @@ struct driver_case {
 	const char *name;
 	enum rdma_driver_id id;
 	u32 list_len;
+	u32 frmr_pages;
 	u32 window_pages;
 	bool pins, only;
 	bool iova;
@@ -23,25 +24,25 @@ struct driver_case {
  */
 #define ALL_SIZES	0xffff000
 static const struct driver_case driver_cases[] = {
-	{ "bnxt_re", RDMA_DRIVER_BNXT_RE, 512, 512, true, false,
+	{ "bnxt_re", RDMA_DRIVER_BNXT_RE, 512, 512, 512, true, false,
 	  true, ALL_SIZES },
-	{ "hfi1", RDMA_DRIVER_HFI1, UINT_MAX, 512, true, true,
+	{ "hfi1", RDMA_DRIVER_HFI1, UINT_MAX, 134086656, 512, true, true,
 	  true, ALL_SIZES },
-	{ "hns", RDMA_DRIVER_HNS, 512, 0, false, false,
+	{ "hns", RDMA_DRIVER_HNS, 512, 512, 0, false, false,
 	  true, ALL_SIZES },
-	{ "irdma", RDMA_DRIVER_IRDMA, 262144, 512, false, false,
+	{ "irdma", RDMA_DRIVER_IRDMA, 262144, 262144, 512, false, false,
 	  true, ALL_SIZES },
-	{ "mlx4", RDMA_DRIVER_MLX4, 511, 511, true, false,
+	{ "mlx4", RDMA_DRIVER_MLX4, 511, 511, 511, true, false,
 	  true, ALL_SIZES },
-	{ "mlx5", RDMA_DRIVER_MLX5, 65536, 512, true, false,
+	{ "mlx5", RDMA_DRIVER_MLX5, 65536, 65536, 512, true, false,
 	  true, ALL_SIZES },
-	{ "ocrdma", RDMA_DRIVER_OCRDMA, 64, 64, true, false,
+	{ "ocrdma", RDMA_DRIVER_OCRDMA, 64, 64, 64, true, false,
 	  false, ALL_SIZES },
-	{ "qedr", RDMA_DRIVER_QEDR, 8192, 512, true, false,
+	{ "qedr", RDMA_DRIVER_QEDR, 8192, 8192, 512, true, false,
 	  true, ALL_SIZES },
-	{ "vmw_pvrdma", RDMA_DRIVER_VMW_PVRDMA, 128, 128, true, false,
+	{ "vmw_pvrdma", RDMA_DRIVER_VMW_PVRDMA, 128, 128, 128, true, false,
 	  true, PAGE_SIZE },
-	{ "rxe", RDMA_DRIVER_RXE, 512, 512, true, false,
+	{ "rxe", RDMA_DRIVER_RXE, 512, 512, 512, true, false,
 	  true, ALL_SIZES },
 };
 
@@ -61,6 +62,7 @@ static void by_driver(struct kunit *test)
 	ib->ops.driver_id = c->id;
 	ib->attrs.max_fast_reg_page_list_len = c->list_len;
 	ib->attrs.page_size_cap = ALL_SIZES;
+	KUNIT_EXPECT_EQ(test, c->frmr_pages, kdapl_driver_frmr_pages(ib));
 	KUNIT_EXPECT_EQ(test, c->window_pages, kdapl_window_pages(ib));
 	KUNIT_EXPECT_EQ(test, c->pins, kdapl_driver_pins(ib));
 	KUNIT_EXPECT_EQ(test, c->only, kdapl_driver_only(ib));
