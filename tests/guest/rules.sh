@@ -144,6 +144,11 @@ share=1
 echo $share > /run/kdapl-rules-share
 ln -sf "$(dirname "$(readlink -f "$0")")/addresses.sh" /run/kdapl-addresses
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
+# What cuts the link is there from the beginning: while a queue is put in the place of
+# another one packets are refused, and Soft-RoCE of 6.12 breaks a connection for that.
+for nic in ve0 ve1; do
+	tc qdisc add dev $nic root netem limit 10000 || die "no sch_netem"
+done
 
 face kernel in_kernel
 face user in_user
