@@ -39,9 +39,12 @@
  * if no driver could.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define kdapl_ib_has_resize_cq(ib) ((ib)->ops.resize_cq)
 #define kdapl_ib_resize_cq(cq, cqe) ib_resize_cq(cq, cqe)
 #else
 struct ib_cq;
+
+#define kdapl_ib_has_resize_cq(ib) false
 
 static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 {

@@ -19,6 +19,7 @@ struct kdapl_space kdapl_kernel_space;
 struct workqueue_struct *kdapl_user_wq;
 struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
+struct workqueue_struct *kdapl_iwarp_wq;
 struct workqueue_struct *kdapl_upcall_wq;
 
 static int __init kdapl_init(void)
@@ -36,10 +37,14 @@ static int __init kdapl_init(void)
 	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
 	if (!kdapl_slow_wq)
 		goto err_kernel_wq;
+	kdapl_iwarp_wq = alloc_workqueue("kdapl_iwarp", WQ_UNBOUND,
+					 WQ_UNBOUND_MAX_ACTIVE);
+	if (!kdapl_iwarp_wq)
+		goto err_slow_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_UNBOUND,
 					  WQ_UNBOUND_MAX_ACTIVE);
 	if (!kdapl_upcall_wq)
-		goto err_slow_wq;
+		goto err_iwarp_wq;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, NULL,
 			       KERNEL_MAX_OBJECTS);
 	if (ret)
@@ -63,6 +68,8 @@ err_space:
 	kdapl_space_destroy(&kdapl_kernel_space);
 err_upcall_wq:
 	destroy_workqueue(kdapl_upcall_wq);
+err_iwarp_wq:
+	destroy_workqueue(kdapl_iwarp_wq);
 err_slow_wq:
 	destroy_workqueue(kdapl_slow_wq);
 err_kernel_wq:
@@ -90,6 +97,7 @@ static void __exit kdapl_exit(void)
 	 */
 	rcu_barrier();
 	destroy_workqueue(kdapl_upcall_wq);
+	destroy_workqueue(kdapl_iwarp_wq);
 	destroy_workqueue(kdapl_slow_wq);
 	destroy_workqueue(kdapl_kernel_wq);
 	destroy_workqueue(kdapl_user_wq);

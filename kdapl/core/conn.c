@@ -11,6 +11,9 @@
 #include "ia.h"
 #include "../trace.h"
 
+/* When a device has ended a connection the CM tells how, in this time or never. */
+#define CM_LIMIT	(10 * HZ)
+
 /**
  * kdapl_conn_get - take a reference
  * @conn: the connection
@@ -80,6 +83,20 @@ void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
 }
 
 /**
+ * kdapl_conn_not_now - does a device that refused a post only not take it now?
+ * @conn: the connection that it was for
+ * @err: what the device said
+ *
+ * A driver for iWARP (siw) refuses with ENOTCONN while it changes the state of the
+ * queue pair: while it connects, when it takes receives again afterwards, and when it has
+ * begun to end the connection, after which everything is flushed.  Any context.
+ */
+bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err)
+{
+	return err == -ENOTCONN && conn->ia->dev->iwarp;
+}
+
+/**
  * kdapl_conn_run_later - make the work item run, unless it is to run anyhow
  * @conn: the connection
  * @delay: jiffies
@@ -101,9 +118,27 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
  */
 void kdapl_conn_run_slow(struct kdapl_conn *conn)
 {
+	struct kdapl_ia *ia = conn->ia;
+
 	kdapl_conn_get(conn);
-	if (!queue_work(kdapl_slow_wq_of(conn->ia->obj.space), &conn->id_work))
+	if (!queue_work(ia->dev->iwarp ? kdapl_iwarp_wq :
+			kdapl_slow_wq_of(ia->obj.space), &conn->id_work))
 		kdapl_conn_put(conn);
+}
+
+/**
+ * kdapl_conn_await_cm - an iWARP device has ended a connection
+ * @conn: the connection; its endpoint does not know yet
+ *
+ * The CM is about to tell how it has ended.  If it does not, the work item takes the
+ * connection for broken.  Any context; the lock of an EVD may be held.
+ */
+void kdapl_conn_await_cm(struct kdapl_conn *conn)
+{
+	if (READ_ONCE(conn->cm_until))
+		return;
+	WRITE_ONCE(conn->cm_until, (jiffies + CM_LIMIT) ?: 1);
+	kdapl_conn_run(conn);
 }
 
 /**

@@ -26,6 +26,8 @@ struct kdapl_ia;
 #define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
 #define KDAPL_CONN_ERROR	0x8000	/* the device reported an error of it */
 #define KDAPL_CONN_PEER_LEFT	0x10000	/* it disconnected, and requests are outstanding */
+#define KDAPL_CONN_REQUEST	0x20000	/* send the request, without the handler mutex */
+#define KDAPL_CONN_POST_HELD	0x40000	/* the device did not take a receive, and may now */
 
 /*
  * The life of the CM id (conn_id.c).  The active side has no use for ACCEPTED and
@@ -90,9 +92,12 @@ enum kdapl_drain_state {
  * @qp: the queue pair
  * @qp_lock: making and destroying @qp, asking for its state
  * @rts: the queue pair can send; set once
+ * @qp_failed: the device has reported an error of the queue pair; set once
  * @told: the endpoint knows that this connection ends: completions with errors
  *	  are no news; set once, by ep_apply()
  * @active: we asked for it
+ * @resolved: address and route are known, and the second work item is to send the
+ *	  request; set once
  * @todo: what @work has to do: KDAPL_EP_ACT_* (second group), KDAPL_CONN_*
  * @doing: of those, what takes several runs of @work
  * @drain: enum kdapl_drain_state, written by drain.c
@@ -102,10 +107,13 @@ enum kdapl_drain_state {
  * @answers_until: what the peer answered before it disconnected is here by then; 0
  *	   while it has not disconnected
  * @answers_sought: the device was asked for those that it had put aside
+ * @cm_until: the device has ended the connection, and the CM tells how by then; 0 while
+ *	  nobody waits for that
  * @backoff: jiffies until @work looks again
  * @wait: woken when @id_users, @id_state, @linger or @drain says that somebody may go on
  * @work: everything that sleeps, one at a time
- * @id_work: what may wait for the kernel's CM and address resolution
+ * @id_work: what may wait for the kernel's CM and address resolution, and on iWARP for
+ *	     the driver's TCP
  * @timer: of the attempt
  * @established, @end: room for its two events
  * @out, @out_len: private data to send; an acceptance has no more than a request
@@ -132,8 +140,10 @@ struct kdapl_conn {
 	struct kdapl_qp qp;
 	struct mutex qp_lock;
 	bool rts;
+	bool qp_failed;
 	bool told;
 	bool active;
+	bool resolved;
 	bool watching;
 	u8 drain;
 	atomic_long_t todo;
@@ -141,6 +151,7 @@ struct kdapl_conn {
 	unsigned long flush_until;
 	unsigned long answers_until;
 	bool answers_sought;
+	unsigned long cm_until;
 	unsigned long backoff;
 	wait_queue_head_t wait;
 	struct delayed_work work;
@@ -196,10 +207,12 @@ static inline bool kdapl_id_confirmed(const struct kdapl_conn *conn)
 u16 kdapl_port_of(const struct sockaddr_storage *addr);
 void kdapl_conn_start_timer(struct kdapl_conn *conn);
 void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo);
+bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err);
 void kdapl_conn_half_posted(struct kdapl_conn *conn, int err);
 void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
 void kdapl_conn_run_slow(struct kdapl_conn *conn);
+void kdapl_conn_await_cm(struct kdapl_conn *conn);
 
 /* conn_work.c */
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
@@ -228,6 +241,7 @@ bool kdapl_id_was_accepted(const struct kdapl_conn *conn);
 bool kdapl_id_awaits_peer(const struct kdapl_conn *conn);
 
 /* conn_cm.c; what the CM calls is in input.h */
+void kdapl_conn_send_request(struct kdapl_conn *conn);
 void kdapl_conn_left(struct kdapl_conn *conn);
 
 /* conn_qp.c */

@@ -94,12 +94,13 @@ void kdapl_conn_unresolved(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_resolved - address and route are known
- * @conn: an active attempt
+ * kdapl_conn_send_request - ask the peer for the connection
+ * @conn: an active attempt whose endpoint has gone to REQUESTED
  *
- * Context: the id's handler mutex is held; may sleep.
+ * Context: the id's handler mutex is held; on iWARP it is not, and the caller is the
+ * second work item.  May sleep.
  */
-void kdapl_conn_resolved(struct kdapl_conn *conn)
+void kdapl_conn_send_request(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
 	struct kdapl_cm_params params = {
@@ -111,13 +112,33 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 	};
 	int err;
 
-	trace_kdapl_resolve(conn, 0);
-	if (!kdapl_ep_resolved(ep, conn))
-		return;
 	err = conn->ia->dev->cm->connect(conn->id, &params);
 	trace_kdapl_connect(conn, err);
 	if (err)
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_UNREACHABLE);
+		kdapl_ep_input(ep, conn, err == -ECONNREFUSED ?
+			       KDAPL_EP_IN_NON_PEER_REJECT : KDAPL_EP_IN_UNREACHABLE);
+}
+
+/**
+ * kdapl_conn_resolved - address and route are known
+ * @conn: an active attempt
+ *
+ * An iWARP driver may wait for TCP in connect, for minutes.  This thread serves all
+ * connections of the host, so there it is the second work item that asks the peer.
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_resolved(struct kdapl_conn *conn)
+{
+	trace_kdapl_resolve(conn, 0);
+	if (!kdapl_ep_resolved(conn->ep, conn))
+		return;
+	if (!conn->ia->dev->iwarp) {
+		kdapl_conn_send_request(conn);
+		return;
+	}
+	WRITE_ONCE(conn->resolved, true);
+	kdapl_conn_schedule(conn, KDAPL_CONN_REQUEST);
 }
 
 /*

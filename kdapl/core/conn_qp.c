@@ -141,12 +141,16 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  * kdapl_conn_qp_in_error - is the queue pair in error, and not by us?
  * @conn: any connection
  *
+ * On iWARP it is after every end; there the device tells of an error by itself.
  * May sleep.
  */
 bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 {
 	unsigned int noio;
 	bool ret = false;
+
+	if (conn->ia->dev->iwarp)
+		return READ_ONCE(conn->qp_failed);
 
 	/*
 	 * Who destroys it, after @told, holds the lock for as long as the driver takes, and

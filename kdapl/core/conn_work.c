@@ -17,8 +17,9 @@
  * item runs on a queue with a thread for that case, allocates without I/O
  * (memalloc_noio_save(); drivers allocate for a command), and takes no mutex whose
  * holders wait for memory.  What does wait for it, the kernel's CM where it resolves an
- * address or destroys an id, is called by a second work item.  Only attempts wait for
- * that one: an established connection has ended before its id is given back.
+ * address or destroys an id, is called by a second work item, and so is an iWARP driver
+ * where it connects.  Only attempts wait for that one: an established connection has ended
+ * before its id is given back.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
  * tear-down of an IA wait for their ends.
@@ -148,10 +149,12 @@ static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
 
 	switch (event) {
 	case IB_EVENT_QP_FATAL:
+		WRITE_ONCE(conn->qp_failed, true);
 		kdapl_conn_schedule(conn, KDAPL_CONN_FATAL);
 		break;
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
+		WRITE_ONCE(conn->qp_failed, true);
 		kdapl_conn_schedule(conn, KDAPL_CONN_ERROR);
 		break;
 	default:
@@ -198,6 +201,19 @@ static void conn_end_step(struct kdapl_conn *conn)
 	}
 }
 
+/* The CM has its time to tell how the connection has ended (kdapl_conn_await_cm()). */
+static void conn_await_step(struct kdapl_conn *conn)
+{
+	unsigned long until = READ_ONCE(conn->cm_until);
+
+	if (!until || READ_ONCE(conn->told))
+		return;
+	if (time_before(jiffies, until))
+		kdapl_conn_run_later(conn, until - jiffies);
+	else
+		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_BROKEN);
+}
+
 /* What @todo asks of the id.  False: it is being destroyed, and that is waited for. */
 static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 {
@@ -205,7 +221,7 @@ static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 		return kdapl_id_retire(conn);
 	if (todo & KDAPL_EP_ACT_ABORT)
 		return conn_abort(conn);
-	if (todo & KDAPL_CONN_RESOLVE)
+	if (todo & (KDAPL_CONN_RESOLVE | KDAPL_CONN_REQUEST))
 		kdapl_conn_run_slow(conn);
 	return true;
 }
@@ -229,13 +245,19 @@ static void conn_run(struct kdapl_conn *conn)
 	else if (todo & KDAPL_CONN_ERROR)
 		conn_qp_broken(conn, DAT_EP_OTHER_ERROR);
 
-	if (todo & KDAPL_EP_ACT_DISC)
+	if (todo & KDAPL_CONN_POST_HELD)
+		kdapl_ep_post_held(conn->ep, conn);
+
+	if (todo & KDAPL_EP_ACT_DISC) {
+		kdapl_abandon_requests(conn);
 		kdapl_id_disconnect(conn);
+	}
 
 	if (conn->doing)
 		conn_end_step(conn);
 	if (conn_lingers(conn))
 		conn_linger_step(conn);
+	conn_await_step(conn);
 }
 
 static void conn_work(struct work_struct *work)
@@ -249,7 +271,10 @@ static void conn_work(struct work_struct *work)
 	kdapl_conn_put(conn);
 }
 
-/* What may wait for the kernel's CM. */
+/*
+ * What may wait for the kernel's CM, or for TCP.  It is one work item that does it, so an
+ * attempt that is given up is destroyed after the driver's connect has returned.
+ */
 static void conn_id_work(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, id_work);
@@ -257,8 +282,10 @@ static void conn_id_work(struct work_struct *work)
 	if (kdapl_id_is_dying(conn)) {
 		kdapl_id_destroy(conn);
 		kdapl_conn_run(conn);
-	} else {
+	} else if (!READ_ONCE(conn->resolved)) {
 		kdapl_conn_resolve(conn);
+	} else if (!READ_ONCE(conn->told)) {
+		kdapl_conn_send_request(conn);
 	}
 	kdapl_conn_put(conn);
 }

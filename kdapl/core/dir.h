@@ -21,7 +21,7 @@ struct kdapl_ep;
 /* What becomes of a post; follows the state, set with it. */
 enum kdapl_gate {
 	KDAPL_GATE_REFUSE,	/* kdapl_dir.refusal */
-	KDAPL_GATE_HOLD,	/* receives, until a queue pair has those before */
+	KDAPL_GATE_HOLD,	/* receives: posted later; requests: flushed, see @held */
 	KDAPL_GATE_POST,
 	KDAPL_GATE_LATE,	/* flushed in turn, after the old life's last event */
 	KDAPL_GATE_FLUSH,	/* flushed at once */
@@ -37,7 +37,8 @@ enum kdapl_gate {
  *	   confirms it (A7)
  * @posted: work requests given to the queue pair in this life; under @lock
  * @completed: of those, completions seen; under @evd's lock
- * @held: receives waiting for a queue pair, from @ring[@held_first] on
+ * @held: receives waiting for a queue pair, from @ring[@held_first] on; requests that
+ *	  an iWARP device did not take, because the connection ends
  * @late: posts of KDAPL_GATE_LATE
  * @ring: @size cookies, used round, or a busy one for a size of 0; @next is the
  *	  next one

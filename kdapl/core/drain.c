@@ -393,6 +393,22 @@ static void conn_begin_flush(struct kdapl_conn *conn)
 	WRITE_ONCE(conn->drain, KDAPL_DRAIN_FLUSH);
 }
 
+/**
+ * kdapl_abandon_requests - the CM is about to close an iWARP connection
+ * @conn: its endpoint disconnects, or answers the peer
+ *
+ * There the CM closes in order, for which no request may be outstanding: a device that is
+ * asked for it all the same need not flush them.  If any is, the queue pair goes to the
+ * error state first, and the close is an abrupt one.  Called by the work item only; may
+ * sleep.
+ */
+void kdapl_abandon_requests(struct kdapl_conn *conn)
+{
+	if (conn->ia->dev->iwarp && conn->qp.ib &&
+	    !dir_pull_drained(&conn->ep->req))
+		conn->qp.dev->qp->error(&conn->qp);
+}
+
 /* The device has had its time: what it did not complete it never will. */
 static void conn_lose(struct kdapl_conn *conn)
 {

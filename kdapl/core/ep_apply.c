@@ -271,7 +271,8 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
  *
  * In order and a batch at a time; until the last of them new ones wait behind them.
  * Should the connection end meanwhile, the rest stays held and is flushed with it; so
- * it is when a device refuses one, which breaks the connection.
+ * it is when a device refuses one, which breaks the connection.  If it only does not take
+ * one now, the work item comes back.
  *
  * It takes the longer the more a consumer has posted: the handler mutex of the id is
  * not held, or the CM would wait for him with all its other connections.
@@ -296,8 +297,12 @@ void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 			dir->gate = KDAPL_GATE_POST;
 		spin_unlock_irqrestore(&dir->lock, flags);
 	} while (more && !ret);
-	if (ret)
+	if (kdapl_conn_not_now(conn, ret)) {
+		atomic_long_or(KDAPL_CONN_POST_HELD, &conn->todo);
+		kdapl_conn_run_later(conn, 1);
+	} else if (ret) {
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+	}
 }
 
 static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)

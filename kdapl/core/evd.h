@@ -2,8 +2,8 @@
 /*
  * Event Dispatchers: one ordered FIFO each, fed by the objects' events and by
  * the completion queues (CQs) behind it (A3).  evd.c has their life and operations,
- * evd_fifo.c what is in them, evd_run.c the runner that feeds a sink, evd_streams.c
- * what feeds them, evd_cq.c the CQs.
+ * evd_post.c what comes in without a CQ, evd_fifo.c the completions, and how all is taken,
+ * evd_run.c the runner that feeds a sink, evd_streams.c what feeds them, evd_cq.c the CQs.
  *
  * Nothing is allocated when an event is raised: an entry of the FIFO is either
  * the cookie of a posted DTO (cookie.h) or a slot that its source owns: two in
@@ -92,6 +92,7 @@ struct kdapl_evd_cq;
  * @cqs: all of them (evd_cq.c); written under @streams_lock as well
  * @polled: the one that was polled last, where there are several
  * @cq_size: completions that they hold together
+ * @most_wcs: so many completions have to be taken until all that were in the CQs have been
  * @wc: completions taken from a CQ and not looked at yet: @wc_next .. @wc_end
  * @waiting: the last one looked at had to wait (WC_WAIT)
  * @fifo: events in order
@@ -131,6 +132,7 @@ struct kdapl_evd {
 	struct list_head cqs;
 	struct kdapl_evd_cq *polled;
 	u32 cq_size;
+	u32 most_wcs;
 	struct ib_wc wc[KDAPL_WC_BATCH];
 	u8 wc_next;
 	u8 wc_end;

@@ -45,16 +45,26 @@ static void cq_error(struct kdapl_cq *cq)
 
 /* ---- what pollers find ---------------------------------------------- */
 
-/* To be called whenever a CQ came, went or changed its size. */
+/*
+ * To be called whenever a CQ came, went or changed its size.
+ *
+ * The CQs are polled in turn, a batch from each.  While the largest is being emptied the
+ * others may have been filled again, so as many completions may come out of each of them.
+ */
 static void cqs_changed(struct kdapl_evd *evd)
 {
 	struct kdapl_evd_cq *c;
+	u32 n = 0, largest = 0;
 
 	lockdep_assert_held(&evd->streams_lock);
 	lockdep_assert_held(&evd->lock);
 	evd->cq_size = 0;
-	list_for_each_entry(c, &evd->cqs, on_evd)
+	list_for_each_entry(c, &evd->cqs, on_evd) {
 		evd->cq_size += c->cq.size;
+		largest = max(largest, c->cq.size);
+		n++;
+	}
+	evd->most_wcs = n * (largest + KDAPL_WC_BATCH);
 	c = list_first_entry_or_null(&evd->cqs, struct kdapl_evd_cq, on_evd);
 	evd->polled = c;
 	evd->only_cq = c && list_is_singular(&evd->cqs) ? c->cq.ib : NULL;
@@ -227,13 +237,17 @@ static int cq_resize(struct kdapl_evd_cq *c, u32 size)
 static int cq_grow(struct kdapl_evd_cq **c, u32 entries, u32 more)
 {
 	struct kdapl_evd *evd = (*c)->evd;
+	struct kdapl_device *dev = evd->obj.ia->dev;
 	u32 size = cq_size_for(evd, entries);
 	int ret;
 
-	ret = cq_resize(*c, size);
-	/* Drivers have two ways to say that they cannot. */
-	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
-		return ret;
+	if (!READ_ONCE(dev->cq_fixed)) {
+		ret = cq_resize(*c, size);
+		/* Drivers have two ways to say that they cannot. */
+		if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+			return ret;
+		WRITE_ONCE(dev->cq_fixed, true);
+	}
 	/* Pairs with kdapl_evd_release_cq(). */
 	if (!atomic_read_acquire(&(*c)->nr_qps))
 		return cq_replace(*c, size);

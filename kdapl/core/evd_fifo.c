@@ -3,14 +3,13 @@
  * Events and completions of an EVD: its FIFO, and the completion queue (CQ)
  * behind it.
  *
- * An event gets into the FIFO when a source raises it (kdapl_evd_post() and its
- * kin), or when the completions of the CQ are brought there (a pull).  While the
- * FIFO is empty kdapl_evd_take() hands a completion from the CQ straight to its
- * caller.  Either way what the completion says about its connection is told to
- * the endpoint before anybody can see the completion.
+ * An event gets into the FIFO when a source raises it (evd_post.c), or when the
+ * completions of the CQ are brought there (a pull).  While the FIFO is empty
+ * kdapl_evd_take() hands a completion from the CQ straight to its caller.  Either way
+ * what the completion says about its connection is told to the endpoint before anybody
+ * can see the completion.
  *
- * Callers: evd_run.c and dat_evd_dequeue take events; the other files of the core
- * raise them; drain.c pulls.
+ * Callers: evd_run.c and dat_evd_dequeue take events; drain.c pulls.
  */
 #include "evd_fifo.h"
 #include "ep.h"
@@ -21,15 +20,6 @@
 #include "../trace.h"
 
 /* ---- the FIFO ------------------------------------------------------- */
-
-static void fifo_add(struct kdapl_evd *evd, struct kdapl_node *node)
-{
-	lockdep_assert_held(&evd->lock);
-	list_add_tail(&node->link, &evd->fifo);
-	evd->nr_fifo++;
-	evd->nr_slots += !node->is_cookie;
-	evd->nr_notify += node->notify;
-}
 
 static struct kdapl_node *fifo_take(struct kdapl_evd *evd)
 {
@@ -233,6 +223,19 @@ static void wc_check_recv(struct ib_wc *wc)
 }
 
 /*
+ * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
+ * the CM has told how it ended.  That comes, or its time is over, and makes the completion
+ * visible (drain.c).
+ */
+static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *wc)
+{
+	if (!conn->ia->dev->iwarp || wc->status != IB_WC_WR_FLUSH_ERR)
+		return false;
+	kdapl_conn_await_cm(conn);
+	return true;
+}
+
+/*
  * What @wc says about its connection must be told to the endpoint before @wc
  * can be seen: A7 (first data confirms), D52 (the first error is all there is
  * to notice a broken connection by).
@@ -251,6 +254,8 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	if (wc->status != IB_WC_SUCCESS) {
 		if (READ_ONCE(c->told))
 			return wc_judge_bind(cookie, wc);
+		if (wc_awaits_cm(c, wc))
+			return WC_WAIT;
 		*input = KDAPL_EP_IN_BROKEN;
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
@@ -321,7 +326,7 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 	} else {
 		cookie->node.notify = cookie_notifies(cookie);
 		kdapl_object_get(&dir->ep->obj);
-		fifo_add(evd, &cookie->node);
+		kdapl_fifo_add(evd, &cookie->node);
 	}
 
 	WRITE_ONCE(dir->completed, dir->completed + 1);
@@ -361,16 +366,6 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	return WC_TELL;
 }
 
-/*
- * All that can be in the CQs now.  What comes meanwhile is for the next look: posts
- * whose success is suppressed may follow each other as fast as they are taken.
- */
-static u32 all_wcs(const struct kdapl_evd *evd)
-{
-	lockdep_assert_held(&evd->lock);
-	return evd->cq_size + KDAPL_WC_BATCH;
-}
-
 /* One less; after a batch interrupts and others who want the lock have a turn. */
 static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 {
@@ -384,7 +379,9 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 /**
  * kdapl_evd_fetch - bring completions of the CQ into the FIFO, tell nobody
  * @evd: any EVD
- * @max: at most so many, and no more than the CQ can have now
+ * @max: at most so many, and no more than it takes to have all that are there now.  What
+ *	 comes meanwhile is for the next look: posts whose success is suppressed may follow
+ *	 each other as fast as they are taken
  * @waits: out: it came to one that has to wait; NULL: of no interest
  *
  * Any context, no lock of an EP or EVD held.
@@ -399,7 +396,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	max = min(max, all_wcs(evd));
+	max = min(max, evd->most_wcs);
 	left = max;
 	while (left && (wc = next_wc(evd)) != NULL) {
 		verdict = wc_judge_and_tell(evd, wc, &flags);
@@ -484,7 +481,7 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	left = all_wcs(evd);
+	left = evd->most_wcs;
 	for (;;) {
 		node = fifo_take(evd);
 		if (node) {
@@ -601,191 +598,6 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	if (unlikely(took == ASK))
 		return evd_dequeue(evd, event);
 	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);
-}
-
-/* ---- raising events ------------------------------------------------- */
-
-/* Events that count against the length: in the FIFO, and those that the sink
- * delivered but its consumer has not taken (E51).
- */
-u32 kdapl_evd_queued(struct kdapl_evd *evd)
-{
-	const struct kdapl_sink *sink = evd->sink;
-
-	lockdep_assert_held(&evd->lock);
-	return evd->nr_slots +
-	       (sink && sink->held ? sink->held(evd, evd->sink_arg) : 0);
-}
-
-/**
- * kdapl_evd_post - raise an event
- * @evd: where
- * @slot: filled but for evd_handle; belongs to @evd until ->done
- *
- * Any context; kdapl_ep.lock may be held, which makes the order of an endpoint's
- * events the order of its states (A2).
- *
- * Return: false if there is no room, or @evd is dead; @slot is the caller's.
- */
-bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
-{
-	unsigned long flags;
-	bool room;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	if (slot->reserved)
-		evd->nr_slots--;
-	room = (slot->reserved || kdapl_evd_queued(evd) < evd->qlen) && !evd->dead;
-	if (room) {
-		slot->node.is_cookie = false;
-		slot->node.notify = true;
-		fifo_add(evd, &slot->node);
-	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	if (room)
-		kdapl_evd_kick(evd);
-	return room;
-}
-
-/**
- * kdapl_evd_drop_data - an ESTABLISHED that nobody has taken has no private data any more
- * @evd: where it was posted, if it was
- * @slot: its slot
- *
- * The endpoint gives up the connection, which the data is a part of (E7).  Any context;
- * kdapl_ep.lock may be held.
- */
-void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
-{
-	DAT_CONNECTION_EVENT_DATA *data = &slot->event.event_data.connect_event_data;
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	data->private_data_size = 0;
-	data->private_data = NULL;
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
-/**
- * kdapl_evd_reserve - keep room for one event
- * @evd: the EVD
- *
- * So that a connection request is refused before anything was made for it (P7).
- * Any context.  Return: false when there is none.
- */
-bool kdapl_evd_reserve(struct kdapl_evd *evd)
-{
-	unsigned long flags;
-	bool room;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	room = kdapl_evd_queued(evd) < evd->qlen && !evd->dead;
-	evd->nr_slots += room;
-	spin_unlock_irqrestore(&evd->lock, flags);
-	return room;
-}
-
-/**
- * kdapl_evd_unreserve - give back the room of kdapl_evd_reserve()
- * @evd: the EVD
- */
-void kdapl_evd_unreserve(struct kdapl_evd *evd)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	evd->nr_slots--;
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
-/**
- * kdapl_evd_post_flushed - complete a DTO that was never on a queue as flushed
- * @evd: of its direction
- * @cookie: busy; the direction's lock is held
- */
-void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
-{
-	unsigned long flags;
-
-	lockdep_assert_held(&cookie->dir->lock);
-	cookie->status = DAT_DTO_ERR_FLUSHED;
-	cookie->length = 0;
-	cookie->node.notify = true;
-	kdapl_object_get(&cookie->dir->ep->obj);
-
-	spin_lock_irqsave(&evd->lock, flags);
-	fifo_add(evd, &cookie->node);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_evd_kick(evd);
-}
-
-/* An event of the EVD's own pool; a slot without ->done goes back there. */
-bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event)
-{
-	struct kdapl_event_slot *slot;
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	slot = list_first_entry_or_null(&evd->free_slots,
-					struct kdapl_event_slot, node.link);
-	if (kdapl_evd_queued(evd) >= evd->qlen || evd->dead)
-		slot = NULL;
-	if (slot) {
-		list_del(&slot->node.link);
-		slot->event = *event;
-		slot->node.is_cookie = false;
-		slot->node.notify = true;
-		fifo_add(evd, &slot->node);
-	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	if (slot)
-		kdapl_evd_kick(evd);
-	return slot;
-}
-
-/**
- * kdapl_evd_post_async - raise an asynchronous event
- * @evd: has DAT_EVD_ASYNC_FLAG
- * @number: DAT_ASYNC_ERROR_*
- * @handle: what it is about
- * @reason: of that kind of object
- *
- * Dropped and counted when there is no room (E66).  Any context.
- */
-void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
-			  DAT_COUNT reason)
-{
-	DAT_EVENT event = { .event_number = number };
-	unsigned long flags;
-
-	event.event_data.asynch_error_event_data.dat_handle = handle;
-	event.event_data.asynch_error_event_data.reason = reason;
-	if (kdapl_evd_post_pooled(evd, &event))
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	evd->dropped++;
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
-/**
- * kdapl_evd_overflow - an event that was owed found no room
- * @evd: the full EVD
- *
- * Has the async EVDs told once an episode (E65): by the watch, for an adapter may have
- * many of them, and here interrupts may be off.  Any context.
- */
-void kdapl_evd_overflow(struct kdapl_evd *evd)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	/* Under the lock: who makes the EVD dead cancels the watch afterwards. */
-	if (!evd->overflowed && !evd->dead) {
-		WRITE_ONCE(evd->overflow_untold, true);
-		mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
-	}
-	evd->overflowed = true;
-	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Events and completions of an EVD, for those who raise them and those who take
- * them; see evd_fifo.c.
+ * Events and completions of an EVD, for those who raise them (evd_post.c) and those
+ * who take them (evd_fifo.c).
  */
 #ifndef KDAPL_EVD_FIFO_H
 #define KDAPL_EVD_FIFO_H
@@ -21,6 +21,15 @@ static inline bool kdapl_evd_has_more(const struct kdapl_evd *evd)
 {
 	return !list_empty(&evd->fifo) ||
 	       READ_ONCE(evd->wc_next) != READ_ONCE(evd->wc_end);
+}
+
+static inline void kdapl_fifo_add(struct kdapl_evd *evd, struct kdapl_node *node)
+{
+	lockdep_assert_held(&evd->lock);
+	list_add_tail(&node->link, &evd->fifo);
+	evd->nr_fifo++;
+	evd->nr_slots += !node->is_cookie;
+	evd->nr_notify += node->notify;
 }
 
 bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);

@@ -119,7 +119,7 @@ struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 					  enum kdapl_type type,
 					  struct kdapl_object *prev);
 
-/* An asynchronous error to every async EVD of @ia; any context (E75). */
+/* An asynchronous error to every async EVD of @ia (E75); may sleep, not for memory. */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
 /* The device is being removed: called for each of its IAs, may sleep. */

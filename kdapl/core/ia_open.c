@@ -469,7 +469,7 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 		goto out;
 
 	ret = NOT_REGISTERED;
-	dev = kdapl_device_get(name, space->net);
+	dev = kdapl_device_get(name, space->net, space->user);
 	if (!dev)
 		goto out;
 	ret = match_version(major, minor);

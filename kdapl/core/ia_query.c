@@ -58,7 +58,7 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 
 	if (!number)
 		return RET_BAD_ARG(2);
-	kdapl_device_for_each(space->net, registry_count_one, &walk);
+	kdapl_device_for_each(space->net, space->user, registry_count_one, &walk);
 	if (max < walk.n) {
 		*number = walk.n;
 		return RET_BAD_ARG(1);
@@ -73,7 +73,7 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 	/* Devices that appeared since then do not count. */
 	walk.max = walk.n;
 	walk.n = 0;
-	kdapl_device_for_each(space->net, registry_fill_one, &walk);
+	kdapl_device_for_each(space->net, space->user, registry_fill_one, &walk);
 	*number = walk.n;
 	return DAT_SUCCESS;
 }
@@ -189,6 +189,7 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 	attr->completion_flags_supported = user ? USER_COMPLETION_FLAGS :
 						  KERNEL_COMPLETION_FLAGS;
 	attr->lmr_sync_req = ia->dev->sync_needed;
+	attr->rdma_write_for_rdma_read_req = ia->dev->iwarp;	/* mt:T35 */
 }
 
 static DAT_EVD_HANDLE async_handle(struct kdapl_ia *ia)

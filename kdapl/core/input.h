@@ -26,7 +26,7 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
  */
 void kdapl_conn_unresolved(struct kdapl_conn *conn);
 /*
- * Address and route are known.  The core calls cm->connect.
+ * Address and route are known.  The core calls cm->connect, on iWARP later.
  */
 void kdapl_conn_resolved(struct kdapl_conn *conn);
 /*

@@ -137,6 +137,20 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 	return access;
 }
 
+/*
+ * mt:T35: to iWARP what a read has fetched comes like a write of the peer, who was told
+ * the key of the sink for it.
+ */
+static u32 sinks_of(const struct lmr_args *args)
+{
+	if (!(args->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return 0;
+	if (args->ia->dev->iwarp &&
+	    !(args->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+		return KDAPL_SINK_RECV;
+	return KDAPL_SINK_RECV | KDAPL_SINK_READ;
+}
+
 static DAT_RETURN reg_failed(int error)
 {
 	switch (error) {
@@ -221,6 +235,7 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
 	lmr->privileges = args->privileges;
+	lmr->sinks = sinks_of(args);
 	lmr->mem_type = args->mem_type;
 	lmr->description = args->description;
 	lmr->context = kdapl_lmr_context(&lmr->obj);

@@ -26,17 +26,22 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_pz, obj);
 }
 
+/* What a device may write into an LMR at the request of its own side */
+#define KDAPL_SINK_READ		1	/* what a read has fetched */
+#define KDAPL_SINK_RECV		2	/* a message */
+
 /*
  * struct kdapl_lmr - a Local Memory Region
  * @obj: head; users are the RMRs bound to it or being bound (mt:M22)
  * @pz: its zone, with a use and a reference
  * @start: the first byte, as triplets name it
  * @length: registered bytes
- * @privileges: as asked; what sinks and binds are checked against (mt:T30, mt:M31)
+ * @sinks: KDAPL_SINK_*, what posts may have the device write there (mt:T30, mt:T35)
  * @lkey: the device's key; 0 once the device is gone
  * @context: the lmr_context, by which posts find it; 0, which is none, from the
  *	     beginning of its end
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
+ * @privileges: as asked; what binds are checked against (mt:M31)
  * @region: NULL once the device is gone
  * @share: of @region
  * @region_lock: @region is given back under it, and in use by dat_lmr_sync_*
@@ -49,11 +54,12 @@ struct kdapl_lmr {
 	struct kdapl_pz *pz;
 	u64 start;
 	u64 length;
-	DAT_MEM_PRIV_FLAGS privileges;
+	u32 sinks;
 	u32 lkey;
 	/* the rest */
 	u32 context;
 	u32 rmr_context;
+	DAT_MEM_PRIV_FLAGS privileges;
 	struct kdapl_region *region;
 	u8 share;
 	struct mutex region_lock;	/* a leaf */

@@ -188,6 +188,11 @@ extern struct workqueue_struct *kdapl_kernel_wq;
 /* What kernel consumers have to do that may wait for it, see kdapl_slow_wq_of(). */
 extern struct workqueue_struct *kdapl_slow_wq;
 /*
+ * What waits for the driver of an iWARP device, and the driver for a peer's TCP, minutes if
+ * nobody answers.  However many attempts do, nothing else waits for its turn behind them.
+ */
+extern struct workqueue_struct *kdapl_iwarp_wq;
+/*
  * Upcalls that sleep have a queue of their own: they wait for what runs on
  * kdapl_kernel_wq, and nothing there waits for an upcall.
  */

@@ -43,19 +43,27 @@ static inline bool kind_is_rdma(enum kdapl_dto_kind kind)
 /* ---- checks --------------------------------------------------------- */
 
 /* The LMR of a segment is none, or of another zone than the endpoint. */
-static DAT_RETURN protection_violation(bool sink)
+static DAT_RETURN protection_violation(u32 sink)
 {
 	return DAT_ERROR(DAT_PROTECTION_VIOLATION,
 			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 }
 
+/* The device may not write there, or not what a read has fetched (mt:T30, mt:T35). */
+static noinline DAT_RETURN no_sink(const struct kdapl_lmr *lmr)
+{
+	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+			 lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ?
+			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
+}
+
 /*
  * One segment, checks in their order (mt:T5, mt:T29).  Local read is implied by
- * every LMR; @sink: the device is to write there.
+ * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.
  */
 static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 						const DAT_LMR_TRIPLET *segment,
-						bool sink, struct ib_sge *sge)
+						u32 sink, struct ib_sge *sge)
 {
 	const struct kdapl_lmr *lmr;
 
@@ -66,8 +74,8 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 		return RET_BAD_ARG(3);
 	if (unlikely(lmr->pz != ep->pz))
 		return protection_violation(sink);
-	if (unlikely(sink && !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	if (unlikely(sink & ~lmr->sinks))
+		return no_sink(lmr);
 
 	sge->addr = segment->virtual_address;
 	/* No message is longer than sge->length can tell: see check_segments(). */
@@ -81,7 +89,8 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 						 enum kdapl_dto_kind kind,
 						 struct post_segments *to)
 {
-	bool sink = kind == KDAPL_DTO_RECV || kind == KDAPL_DTO_RDMA_READ;
+	u32 sink = kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
+		   kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
 	const DAT_LMR_TRIPLET *segment = dto->iov;
 	const DAT_LMR_TRIPLET *end = segment + dto->segments;
 	const u64 max = ep->limits[kind].max_length;
@@ -106,22 +115,33 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 }
 
 /*
- * mt:T33: a read fetches the remote length, spread over the local segments.
- * Return: how many of them it needs.
+ * mt:T33: a read fetches the remote length, spread over the local segments, which have
+ * room for it.  Return: how many of them it needs.
  */
 static noinline u32 segments_trim(struct post_segments from, u64 length)
 {
-	u32 i;
+	u32 i = 0;
 
-	for (i = 0; i < from.nr && length; i++) {
+	do {
 		from.sge[i].length = min_t(u64, from.sge[i].length, length);
 		length -= from.sge[i].length;
-	}
+		i++;
+	} while (length);
 	return i;
 }
 
+/* mt:T3: a read of nothing needs no segment; but iWARP devices want just one. */
+static noinline u32 segments_of_nothing(const struct kdapl_ep *ep, struct ib_sge *sge)
+{
+	if (!ep->obj.ia->dev->iwarp)
+		return 0;
+	*sge = (struct ib_sge) {};
+	return 1;
+}
+
 /* The remote segment of an RDMA operation against the local ones. */
-static __always_inline DAT_RETURN check_lengths(const struct kdapl_dto *dto,
+static __always_inline DAT_RETURN check_lengths(const struct kdapl_ep *ep,
+						const struct kdapl_dto *dto,
 						enum kdapl_dto_kind kind,
 						struct post_segments *to)
 {
@@ -131,7 +151,8 @@ static __always_inline DAT_RETURN check_lengths(const struct kdapl_dto *dto,
 		return remote < to->length ? RET(LENGTH_ERROR) : DAT_SUCCESS;
 	if (to->length < remote)
 		return RET(LENGTH_ERROR);
-	to->nr = segments_trim(*to, remote);
+	to->nr = likely(remote) ? segments_trim(*to, remote) :
+				  segments_of_nothing(ep, to->sge);
 	to->length = remote;
 	return DAT_SUCCESS;
 }
@@ -166,7 +187,7 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 	ret = check_segments(ep, dto, kind, to);
 	if (unlikely(ret) || !rdma)
 		return ret;
-	return check_lengths(dto, kind, to);
+	return check_lengths(ep, dto, kind, to);
 }
 
 /* The same for a bind. */
@@ -229,13 +250,16 @@ static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *c
 	dir->nr_sge[i] = from.nr;
 }
 
-static void hold_receive(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-			 struct post_segments from)
+/* A request that is held will only be flushed, for which it needs no segments. */
+static void hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
+		 struct post_segments from)
 {
 	u32 i = cookie - dir->ring;
 
 	if (!dir->held++)
 		dir->held_first = i;
+	if (!dir->is_recv)
+		return;
 	memcpy(&dir->sge[i * dir->max_sge], from.sge, from.nr * sizeof(*from.sge));
 	dir->nr_sge[i] = from.nr;
 }
@@ -311,7 +335,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 {
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
-		hold_receive(dir, cookie, from);
+		hold(dir, cookie, from);
 		break;
 	case KDAPL_GATE_LATE:
 		list_add_tail(&cookie->node.link, &dir->late);
@@ -319,6 +343,33 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 	default:
 		kdapl_evd_post_flushed(dir->evd, cookie);
 	}
+	return DAT_SUCCESS;
+}
+
+/*
+ * The device did not take the post.  If that is only so now, a receive is posted again by
+ * the work item; a request is flushed with those before it, because it is refused so only
+ * when the connection ends.  What is posted meanwhile waits behind.
+ */
+static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
+					struct kdapl_cookie *cookie,
+					struct post_segments from, int err)
+{
+	struct kdapl_conn *conn = dir->ep->conn;
+
+	lockdep_assert_held(&dir->lock);
+	dir->posted--;
+	if (!kdapl_conn_not_now(conn, err)) {
+		cookie_put_back(dir, cookie);
+		return post_failed(err);
+	}
+	cookie->on_queue = false;
+	hold(dir, cookie, from);
+	dir->gate = KDAPL_GATE_HOLD;
+	if (dir->is_recv)
+		kdapl_conn_schedule(conn, KDAPL_CONN_POST_HELD);
+	else
+		kdapl_conn_await_cm(conn);
 	return DAT_SUCCESS;
 }
 
@@ -357,23 +408,26 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	      post_request(ep->conn->qp.ib, cookie, dto, from);
 	if (likely(!err))
 		return DAT_SUCCESS;
-	dir->posted--;
-	cookie_put_back(dir, cookie);
-	return post_failed(err);
+	return post_refused(dir, cookie, from, err);
 }
 
 /* One or two work requests; the last one's completion is that of the bind. */
-static DAT_RETURN post_bind_wrs(struct kdapl_conn *conn, struct kdapl_bind *bind,
+static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				struct kdapl_cookie *cookie)
 {
+	struct kdapl_conn *conn = dir->ep->conn;
+	const struct post_segments none = {};
 	const struct ib_send_wr *bad;
 	struct kdapl_bind_wr wr;
 	DAT_RETURN ret;
 	int err;
 
 	ret = kdapl_rmr_begin(bind, cookie, &wr);
-	if (ret)
+	if (ret) {
+		dir->posted--;
+		cookie_put_back(dir, cookie);
 		return ret;
+	}
 	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_INVALIDATE;
 	wr.last->wr_id = (uintptr_t)cookie;
 	wr.first->send_flags |= IB_SEND_SIGNALED;
@@ -383,7 +437,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_conn *conn, struct kdapl_bind *bind
 	err = ib_post_send(conn->qp.ib, wr.first, &bad);
 	if (err && bad == wr.first) {
 		kdapl_rmr_cancel(bind->rmr);
-		return post_failed(err);
+		return post_refused(dir, cookie, none, err);
 	}
 	if (err)
 		kdapl_conn_half_posted(conn, err);
@@ -417,11 +471,9 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	if (dir->lkeys)
 		note_keys(dir, cookie, none);
 	trace_kdapl_post(ep, cookie, KDAPL_DTO_BIND);
-	ret = post_bind_wrs(ep->conn, bind, cookie);
+	ret = post_bind_wrs(dir, bind, cookie);
 	if (ret) {
-		dir->posted--;
 		cookie->rmr = NULL;
-		cookie_put_back(dir, cookie);
 		kdapl_object_put(&bind->rmr->obj);
 	}
 	return ret;

@@ -90,7 +90,10 @@ static DAT_RETURN sp_attach_error(int err)
 	}
 }
 
-/* The backlog is the CR-EVD's length (P7); rdma_cm's own is not in the way. */
+/*
+ * The backlog is the CR-EVD's length (P7): a request for which there is no room is refused
+ * when it comes.  What rdma_cm and an iWARP driver are told is the glue's matter.
+ */
 static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 {
 	struct kdapl_space *space = sp->obj.space;

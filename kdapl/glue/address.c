@@ -6,7 +6,8 @@
  * A port has the addresses of all its net devices: on RoCE the Ethernet
  * interface, VLANs and other devices upon it and the bond that it is in, all of
  * which the RDMA core keeps in the port's GID table; on InfiniBand the IPoIB
- * interfaces.
+ * interfaces; on iWARP the Ethernet interface alone, whose GID table says nothing of
+ * addresses.
  *
  * rdma_cm finds the device of an id by the address that the id is bound to.  So
  * an address has to be chosen here before rdma_cm is asked for a connection.
@@ -15,6 +16,7 @@
  *
  * Callers: device.c, cm.c, listen.c.
  */
+#include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -438,6 +440,38 @@ static void ipoib_addresses(struct kdapl_device *dev, struct net *net,
 	rcu_read_unlock();
 }
 
+/* The net device of a port, as its driver has named it. */
+static bool is_port_netdev(struct kdapl_device *dev, struct net_device *ndev)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(ndev, dev->ib->ops.driver_id);
+
+	if (!ib)
+		return false;
+	ib_device_put(ib);
+	return ib == dev->ib;
+}
+
+/*
+ * A device has a net device for each port, whose hardware address is the port's GID:
+ * by that rdma_cm finds the port.
+ */
+static void iwarp_addresses(struct kdapl_device *dev, struct net *net,
+			    kdapl_address_fn fn, void *arg)
+{
+	struct net_device *ndev;
+	union ib_gid gid;
+
+	if (rdma_query_gid(dev->ib, dev->port, 0, &gid))
+		return;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, ndev)
+		if (ndev->addr_len == ETH_ALEN &&
+		    ether_addr_equal_unaligned(ndev->dev_addr, gid.raw) &&
+		    is_port_netdev(dev, ndev))
+			netdev_addresses(ndev, fn, arg);
+	rcu_read_unlock();
+}
+
 /**
  * kdapl_port_addresses - kdapl_device.addresses for a port of the RDMA core
  * @dev: not gone
@@ -452,6 +486,8 @@ void kdapl_port_addresses(struct kdapl_device *dev, struct net *net,
 		return;
 	if (rdma_protocol_roce(dev->ib, dev->port))
 		roce_addresses(dev, net, fn, arg);
+	else if (rdma_protocol_iwarp(dev->ib, dev->port))
+		iwarp_addresses(dev, net, fn, arg);
 	else
 		ipoib_addresses(dev, net, fn, arg);
 }

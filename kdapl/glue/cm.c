@@ -6,12 +6,14 @@
  *
  * An id does not own its queue pair: the queue's number goes in with connect
  * and accept, and glue/qp.c moves it (A7, facts 6).  So the active side sees
- * CONNECT_RESPONSE, not ESTABLISHED.
+ * CONNECT_RESPONSE, not ESTABLISHED.  On iWARP the driver moves it, which gets the same
+ * number, and either side sees ESTABLISHED.
  *
  * rdma_cm calls an id's handler with the id's mutex held, one at a time, in a
  * work item that may sleep.  From inside, rdma_connect_locked() and
  * rdma_accept() are right, and rdma_destroy_id() of the same id is a deadlock:
- * ids are destroyed by the work items of their connections.
+ * ids are destroyed by the work items of their connections.  On iWARP connecting may
+ * take minutes, and is done from outside.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -178,6 +180,19 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /*
+ * The same for the active side on iWARP, where the queue pair can send when the peer's
+ * acceptance is here: what was CONNECT_RESPONSE is ESTABLISHED.
+ */
+static int iw_active_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
+		return conn_handler(id, event);
+	kdapl_conn_answered(id->context, event->param.conn.private_data,
+			    event->param.conn.private_data_len);
+	return 0;
+}
+
+/*
  * A request.  rdma_cm counts its depths from our side: initiator_depth is what
  * we may have outstanding at the peer.  An error returned from here makes
  * rdma_cm destroy @id, and the peer sees a reject without mark.
@@ -221,10 +236,11 @@ static int cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 		   struct net *net, const struct sockaddr *to,
 		   struct rdma_cm_id **id)
 {
+	rdma_cm_event_handler handler = dev->iwarp ? iw_active_handler : conn_handler;
 	struct rdma_cm_id *new;
 	int ret;
 
-	new = rdma_create_id(net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	new = rdma_create_id(net, handler, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	ret = id_set_timers(new);
@@ -268,9 +284,24 @@ static int cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 	return rdma_connect_locked(id, &param);
 }
 
+/* Takes the handler mutex, so an event of the id waits until the driver has returned. */
+static int iw_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
+{
+	struct rdma_conn_param param;
+
+	set_conn_param(&param, p);
+	return kdapl_cm_connect_error(rdma_connect(id, &param));
+}
+
 static int cm_established(struct rdma_cm_id *id)
 {
 	return rdma_accept(id, NULL);
+}
+
+/* The peer of an iWARP connection gets no answer. */
+static int iw_established(struct rdma_cm_id *id)
+{
+	return 0;
 }
 
 static int cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
@@ -330,6 +361,22 @@ const struct kdapl_cm_ops kdapl_ib_cm_ops = {
 	.resolve = cm_resolve,
 	.connect = cm_connect,
 	.established = cm_established,
+	.accept = cm_accept,
+	.reject = cm_reject,
+	.hand_over = cm_hand_over,
+	.disconnect = cm_disconnect,
+	.lock = cm_lock,
+	.unlock = cm_unlock,
+	.destroy = cm_destroy,
+	.listen = kdapl_cm_listen,
+	.unlisten = kdapl_cm_unlisten,
+};
+
+const struct kdapl_cm_ops kdapl_iw_cm_ops = {
+	.open = cm_open,
+	.resolve = cm_resolve,
+	.connect = iw_connect,
+	.established = iw_established,
 	.accept = cm_accept,
 	.reject = cm_reject,
 	.hand_over = cm_hand_over,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * CM event and status to input of the endpoint table: const data and two pure
+ * CM event and status to input of the endpoint table: const data and three pure
  * functions (endpoints A.7 and the amendments of the architecture).  glue/cm.c
  * asks for every event of a connection; KUnit walks the table.
  *
@@ -39,6 +39,11 @@ static const struct cm_row rows[] = {
 	  .input = KDAPL_EP_IN_NON_PEER_REJECT },
 	{ .event = RDMA_CM_EVENT_REJECTED,
 	  .status = IB_CM_REJ_CONSUMER_DEFINED, .marked = true,
+	  .input = KDAPL_EP_IN_PEER_REJECT },
+	/* On iWARP a rejection has one of two errors, of the driver's choice. */
+	{ .event = RDMA_CM_EVENT_REJECTED, .status = -ECONNRESET, .marked = true,
+	  .input = KDAPL_EP_IN_PEER_REJECT },
+	{ .event = RDMA_CM_EVENT_REJECTED, .status = -ECONNREFUSED, .marked = true,
 	  .input = KDAPL_EP_IN_PEER_REJECT },
 	{ .event = RDMA_CM_EVENT_REJECTED, .any_status = true,
 	  .input = KDAPL_EP_IN_NON_PEER_REJECT },
@@ -91,4 +96,21 @@ enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
 bool kdapl_cm_reject_mark(const void *data, u8 len)
 {
 	return data && memchr_inv(data, 0, len);
+}
+
+/**
+ * kdapl_cm_connect_error - what an iWARP driver's connect has failed with
+ * @err: of rdma_connect()
+ *
+ * The host of the peer resets a TCP connection for which nobody listens.  It may
+ * have been established already, and whoever listened has gone before the driver
+ * took it: then the error is another one, but it says the same (P13, P28).
+ *
+ * Any context.
+ *
+ * Return: -ECONNREFUSED: nobody listens there; else @err.
+ */
+int kdapl_cm_connect_error(int err)
+{
+	return err == -ECONNRESET || err == -EPIPE ? -ECONNREFUSED : err;
 }

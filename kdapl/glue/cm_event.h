@@ -12,5 +12,6 @@
 enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
 					 int status, bool mark);
 bool kdapl_cm_reject_mark(const void *data, u8 len);
+int kdapl_cm_connect_error(int err);
 
 #endif /* KDAPL_CM_EVENT_H */

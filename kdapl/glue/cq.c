@@ -131,9 +131,14 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-/* kdapl_qp_ops.cq_arm */
+/*
+ * kdapl_qp_ops.cq_arm.  siw does not look at whether a message was solicited, and so never
+ * calls the handler of a CQ that is armed for these alone: there it is called for each.
+ */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
+	if (cq->ib->device->ops.driver_id == RDMA_DRIVER_SIW)
+		solicited = false;
 	WRITE_ONCE(cq->armed, true);
 	return ib_req_notify_cq(cq->ib, IB_CQ_REPORT_MISSED_EVENTS |
 				(solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP));

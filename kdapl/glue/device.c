@@ -14,6 +14,7 @@
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include "../compat.h"
 #include "../core/input.h"
 #include "listen.h"
 #include "refused.h"
@@ -85,6 +86,13 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 	return 0;
 }
 
+static bool may_open(struct kdapl_device *dev, struct net *net, bool user)
+{
+	struct kdapl_address addr;
+
+	return !(user && dev->iwarp) && !device_address(dev, net, &addr);
+}
+
 /* An address has more than one GID where the port speaks both versions of RoCE. */
 static void add_one(const struct kdapl_address *addr, void *arg)
 {
@@ -148,22 +156,23 @@ int kdapl_device_addresses(struct kdapl_device *dev, struct net *net,
  * @name: "<device>-<port>"
  * @net: namespace of the process, or of the kernel consumer, that wants to open
  *	 it
+ * @user: it is a process
  *
  * Takes devices_lock; may sleep.
  *
  * Return: the device with a reference; NULL if there is none of that name, it
- * has no address in @net, or @net may not use it.
+ * has no address in @net, @net may not use it, or processes may not.
  */
-struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net,
+				      bool user)
 {
 	struct kdapl_device *dev, *found = NULL;
-	struct kdapl_address addr;
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		if (strcmp(dev->name, name))
 			continue;
-		if (!device_address(dev, net, &addr)) {
+		if (may_open(dev, net, user)) {
 			refcount_inc(&dev->ref);
 			found = dev;
 		}
@@ -188,6 +197,7 @@ void kdapl_device_put(struct kdapl_device *dev)
 /**
  * kdapl_device_for_each - walk the devices that a namespace may open
  * @net: namespace; devices without an address in it are left out
+ * @user: for a process; those that only the kernel may open are left out
  * @fn: called for each device, in the order in which they appeared (G12), with
  *	devices_lock held, so it must not call functions of this file; what it
  *	returns other than 0 ends the walk
@@ -197,17 +207,16 @@ void kdapl_device_put(struct kdapl_device *dev)
  *
  * Return: 0, or what @fn returned to end the walk.
  */
-int kdapl_device_for_each(struct net *net,
+int kdapl_device_for_each(struct net *net, bool user,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg)
 {
-	struct kdapl_address addr;
 	struct kdapl_device *dev;
 	int ret = 0;
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
-		if (device_address(dev, net, &addr))
+		if (!may_open(dev, net, user))
 			continue;
 		ret = fn(dev, arg);
 		if (ret)
@@ -340,10 +349,20 @@ static void device_event(struct ib_event_handler *handler,
 	kdapl_device_walk_ias(dev, ia_raise_event, event);
 }
 
-static bool port_usable(struct ib_device *ib, u32 port)
+static bool port_iwarp(struct ib_device *ib, u32 port)
+{
+	return rdma_cap_iw_cm(ib, port) && rdma_protocol_iwarp(ib, port);
+}
+
+static bool port_ib(struct ib_device *ib, u32 port)
 {
 	return rdma_cap_ib_cm(ib, port) &&
-	       (rdma_protocol_ib(ib, port) || rdma_protocol_roce(ib, port)) &&
+	       (rdma_protocol_ib(ib, port) || rdma_protocol_roce(ib, port));
+}
+
+static bool port_usable(struct ib_device *ib, u32 port)
+{
+	return (port_ib(ib, port) || port_iwarp(ib, port)) &&
 	       ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
 	       kdapl_driver_takes_iova(ib);
 }
@@ -522,17 +541,20 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->driver_pins = kdapl_driver_pins(ib);
 	dev->driver_only = kdapl_driver_only(ib);
 	dev->addresses = kdapl_port_addresses;
-	dev->qp = &kdapl_ib_qp_ops;
-	dev->cm = &kdapl_ib_cm_ops;
+	dev->iwarp = port_iwarp(ib, port);
+	dev->qp = dev->iwarp ? &kdapl_iw_qp_ops : &kdapl_ib_qp_ops;
+	dev->cm = dev->iwarp ? &kdapl_iw_cm_ops : &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
+	dev->cq_fixed = !kdapl_ib_has_resize_cq(ib);
 	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
 			   !ib_uses_virt_dma(ib);
+	/* On iWARP answers and disconnect come through the same stream, in order. */
+	dev->answer_time = dev->iwarp ? 0 : ANSWER_TIME;
 	/*
 	 * When Soft-RoCE finds the memory of a request gone, it stops the send
 	 * queue alone: the receive queue goes on, and no completion tells
 	 * (facts 0).
 	 */
-	dev->answer_time = ANSWER_TIME;
 	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	set_name(dev);
 	set_vendor(dev);

@@ -49,8 +49,7 @@ struct kdapl_listener;
 /**
  * struct kdapl_cq - a completion queue, of an EVD or a registrar
  * @dev: the device it is on
- * @ib: the verbs object; NULL while there is none: the EVD has no DTO stream,
- *	or the device is gone
+ * @ib: the verbs object; NULL while there is none, and once the device is gone
  * @size: completions that it holds, as far as anybody may rely on it: no more than
  *	  was asked for
  * @handler: called when the CQ is armed and a completion arrives.  On some
@@ -128,7 +127,8 @@ struct kdapl_qp_init {
  *	       -EINVAL for a size that the device cannot have or that is too
  *	       small for what the CQ holds; -ENOMEM as in cq_create
  * @cq_arm: have @handler called for the next completion, or with
- *	    @solicited only for the next one that is solicited or an error.
+ *	    @solicited only for the next one that is solicited or an error;
+ *	    for others as well where the device cannot tell them apart.
  *	    Any context. 0: armed; above 0: armed, but the CQ already holds
  *	    completions for which no handler may come, so the caller has to
  *	    poll again; or an errno
@@ -141,10 +141,12 @@ struct kdapl_qp_init {
  *	    the device's
  * @move: take a queue pair to @state, RTR or RTS, with what the
  *	  handshake of @id has found out; @rd_atomic_in and @rd_atomic_out
- *	  are the RDMA reads that either side may have outstanding.  -ENODEV:
+ *	  are the RDMA reads that either side may have outstanding.  Where the
+ *	  CM moves it (kdapl_device.iwarp) nothing is done.  -ENODEV:
  *	  the connection came about through another port than that of @dev
  * @error: move a queue pair to ERR, which flushes everything that is posted
- * @in_error: whether a queue pair is in ERR or SQE, or does not even answer
+ * @in_error: whether a queue pair is in ERR or SQE, or does not even answer; not
+ *	 asked where every end of a connection moves it there (kdapl_device.iwarp)
  * @seek_answers: the peer has left: no request is sent any more, and answers that the
  *	  device has received and put aside are looked at, soon after the return.
  *	  False: the device puts none aside, and nothing was done
@@ -195,7 +197,10 @@ struct kdapl_cm_params {
  *	     kdapl_conn_resolved() is called when that is done, or an input that
  *	     says that it failed.  A link-local peer without a scope id is looked
  *	     for on the link of the address that open has bound
- * @connect: send the request; only from within kdapl_conn_resolved()
+ * @connect: send the request; only from within kdapl_conn_resolved().  On iWARP
+ *	 (kdapl_device.iwarp) afterwards, by a thread of the kernel and without the
+ *	 handler mutex, because drivers wait there for the peer's TCP.
+ *	 -ECONNREFUSED: nobody listens there; other CMs tell that by an event
  * @established: answer the peer's acceptance; only from within
  *	 kdapl_conn_answered()
  * @accept: accept a request; the caller holds the id's handler mutex (@lock)
@@ -212,7 +217,8 @@ struct kdapl_cm_params {
  *	     conn that the id held
  * @listen: start to listen on @port at all addresses that @dev has in @net,
  *	    and will have.  0 is any port, and the one chosen is filled in before
- *	    the first request.  Requests go to kdapl_sp_request().
+ *	    the first request.  Requests go to kdapl_sp_request(), which has room for
+ *	    @backlog of them, and refuses the others.
  *	    -EADDRINUSE: somebody else listens on @port at one of them.
  *	    -EADDRNOTAVAIL: somebody else listens on @port of all devices
  * @unlisten: stop listening.  On return no kdapl_sp_request() runs or will run
@@ -427,6 +433,12 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  *		 addresses that the process uses
  * @vendor: name of the driver, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
+ * @cq_fixed: CQs have the size that they were made with; from the beginning, or once
+ *	      cq_resize has said so.  A device that is asked all the same may print a
+ *	      line each time
+ * @iwarp: the port speaks iWARP: the CM moves a queue pair to RTS, the device moves it to
+ *	   ERR when the connection ends, however it ends, and the CM tells of that end.
+ *	   Only kernel consumers open it
  * @mute_faults: a request whose memory is gone may stop the send queue for
  *		 ever, while no completion reports it
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
@@ -462,6 +474,8 @@ struct kdapl_device {
 	bool driver_only;
 	char vendor[32];
 	bool sync_needed;
+	bool cq_fixed;
+	bool iwarp;
 	bool mute_faults;
 	unsigned long answer_time;
 	const struct kdapl_qp_ops *qp;
@@ -478,6 +492,9 @@ struct kdapl_device {
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
 extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
 extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
+/* What is different for ports that speak iWARP */
+extern const struct kdapl_qp_ops kdapl_iw_qp_ops;
+extern const struct kdapl_cm_ops kdapl_iw_cm_ops;
 
 /* mr.c */
 bool kdapl_driver_pins(const struct ib_device *ib);
@@ -497,9 +514,10 @@ void kdapl_device_add(struct kdapl_device *dev);
 void kdapl_device_remove(struct kdapl_device *dev);
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr);
-struct kdapl_device *kdapl_device_get(const char *name, struct net *net);
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net,
+				      bool user);
 void kdapl_device_put(struct kdapl_device *dev);
-int kdapl_device_for_each(struct net *net,
+int kdapl_device_for_each(struct net *net, bool user,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg);
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);

@@ -21,11 +21,6 @@
 #include "refused.h"
 
 /*
- * How often rdma_cm is asked for a free port number: it takes one that is free at
- * one address, and it may be in use at the next.
- */
-#define PORT_TRIES	8
-/*
  * An IPv6 address cannot be bound before the host has made sure that nobody else
  * has it, and no notifier tells when that is done.
  */
@@ -37,7 +32,7 @@
  * @entry: in kdapl_listener.ids
  * @id: bound to @addr
  * @addr: of the port
- * @listens: rdma_listen() was called
+ * @listens: kdapl_cm_listen_at() was called
  */
 struct listen_id {
 	struct list_head entry;
@@ -52,7 +47,7 @@ struct listen_id {
  * @dev: device of its IA
  * @net: namespace of its IA
  * @port: port number; 0 until the first id was bound
- * @backlog: for rdma_listen()
+ * @backlog: for kdapl_cm_listen_at()
  * @ids: one for each address at which it listens
  * @entry: in listeners, under whose lock @ids changes
  */
@@ -163,21 +158,6 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 	return list_empty(&l->ids) ? skipped : 0;
 }
 
-static int bind_port(struct kdapl_listener *l, const struct kdapl_addresses *list)
-{
-	int tries = l->port ? 1 : PORT_TRIES;
-	u16 port = l->port;
-	int ret;
-
-	do {
-		l->port = port;
-		ret = bind_all(l, list);
-		if (ret)
-			drop_ids(l);
-	} while (ret == -EADDRINUSE && --tries);
-	return ret;
-}
-
 /* Returns the first failure; the others listen all the same. */
 static int listen_all(struct kdapl_listener *l)
 {
@@ -187,7 +167,7 @@ static int listen_all(struct kdapl_listener *l)
 	list_for_each_entry(at, &l->ids, entry) {
 		if (at->listens)
 			continue;
-		ret = rdma_listen(at->id, l->backlog);
+		ret = kdapl_cm_listen_at(at->id, l->dev, l->backlog);
 		at->listens = !ret;
 		err = err ?: ret;
 	}
@@ -264,13 +244,24 @@ void kdapl_listen_follow(void)
 	mod_delayed_work(system_unbound_wq, &follow_work, 0);
 }
 
+/* The net device of an iWARP port, or of another RDMA device, which does no harm. */
+static bool has_rdma(struct net_device *ndev)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+
+	if (ib)
+		ib_device_put(ib);
+	return ib;
+}
+
 /*
  * A RoCE port tells of its addresses by an event of the device, which comes when
- * its GID table has them.  An IPoIB interface has no GID of its own for each.
+ * its GID table has them.  An IPoIB interface has no GID of its own for each, and an
+ * iWARP port has none for any.
  */
 static int address_event(struct net_device *ndev)
 {
-	if (ndev->type == ARPHRD_INFINIBAND)
+	if (ndev->type == ARPHRD_INFINIBAND || has_rdma(ndev))
 		kdapl_listen_follow();
 	return NOTIFY_DONE;
 }
@@ -289,7 +280,7 @@ static struct notifier_block inet_notifier = { .notifier_call = inet_event };
 static struct notifier_block inet6_notifier = { .notifier_call = inet6_event };
 
 /**
- * kdapl_listen_init - begin to follow the addresses of IPoIB interfaces
+ * kdapl_listen_init - begin to follow the addresses of IPoIB and iWARP interfaces
  *
  * May sleep.  Return: 0, or an errno.
  */
@@ -320,21 +311,36 @@ void kdapl_listen_exit(void)
 
 /* ---- kdapl_cm_ops -------------------------------------------------------- */
 
+/* On failure nothing is bound. */
 static int listen_at_list(struct kdapl_listener *l, u16 *port,
 			  const struct kdapl_addresses *list)
 {
+	int ret = bind_all(l, list);
+
+	if (!ret) {
+		/* A request may arrive before the call returns. */
+		*port = l->port;
+		ret = listen_all(l);
+	}
+	if (ret)
+		drop_ids(l);
+	return ret;
+}
+
+/* A number that was asked for is tried once; rdma_cm may choose a better one. */
+static int listen_at_port(struct kdapl_listener *l, u16 *port,
+			  const struct kdapl_addresses *list)
+{
+	int tries = *port ? 1 : KDAPL_PORT_TRIES;
+	const u16 asked = *port;
 	int ret;
 
 	if (!list->n)
 		return -ENODEV;
-	ret = bind_port(l, list);
-	if (ret)
-		return ret;
-	/* A request may arrive before the call returns. */
-	*port = l->port;
-	ret = listen_all(l);
-	if (ret)
-		drop_ids(l);
+	do {
+		l->port = asked;
+		ret = listen_at_list(l, port, list);
+	} while (ret == -EADDRINUSE && --tries);
 	return ret;
 }
 
@@ -353,7 +359,6 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	l->sp = sp;
 	l->dev = dev;
 	l->net = net;
-	l->port = *port;
 	l->backlog = backlog;
 	INIT_LIST_HEAD(&l->ids);
 
@@ -361,7 +366,7 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	mutex_lock(&listeners_lock);
 	ret = kdapl_device_addresses(dev, net, &list);
 	if (!ret) {
-		ret = listen_at_list(l, port, &list);
+		ret = listen_at_port(l, port, &list);
 		kvfree(list.at);
 	}
 	if (!ret)

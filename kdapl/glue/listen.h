@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Listening at all addresses of a port: listen.c for cm.c's table and device.c,
- * and what it uses of cm.c.
+ * and what it uses of cm.c and cm_iw.c; registrar_iw.c uses these as well.
  */
 #ifndef KDAPL_LISTEN_H
 #define KDAPL_LISTEN_H
 
 #include "address.h"
+
+/*
+ * How often rdma_cm is asked for a free port number: it takes one that is free at
+ * one address, and it may be in use at the next; or for TCP, where it matters.
+ */
+#define KDAPL_PORT_TRIES	8
 
 /* listen.c */
 int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
@@ -16,6 +22,12 @@ void kdapl_cm_unlisten(struct kdapl_listener *listener);
 void kdapl_listen_follow(void);
 int kdapl_listen_init(void);
 void kdapl_listen_exit(void);
+
+/* cm_iw.c */
+int kdapl_iw_backlog(int asked);
+int kdapl_cm_listen_at(struct rdma_cm_id *id, const struct kdapl_device *dev,
+		       int backlog);
+int kdapl_iw_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 
 /* cm.c */
 int kdapl_cm_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);

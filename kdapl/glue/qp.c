@@ -127,6 +127,13 @@ static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
 	return kdapl_refused("qp_confirm_init", ret);
 }
 
+static int qp_check_port(const struct kdapl_qp *qp, const struct rdma_cm_id *id)
+{
+	if (id->device != qp->dev->ib || id->port_num != qp->dev->port)
+		return kdapl_refused("qp_move_port", -ENODEV);
+	return 0;
+}
+
 static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
@@ -134,9 +141,9 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 	bool rtr = state == IB_QPS_RTR;
 	int mask, ret;
 
-	if (id->device != qp->dev->ib || id->port_num != qp->dev->port)
-		return kdapl_refused("qp_move_port", -ENODEV);
-
+	ret = qp_check_port(qp, id);
+	if (ret)
+		return ret;
 	if (rtr) {
 		ret = qp_confirm_init(qp, id);
 		if (ret)
@@ -155,6 +162,13 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		attr.rnr_retry = RNR_RETRY_INFINITE;
 	ret = ib_modify_qp(qp->ib, &attr, mask);
 	return kdapl_refused(rtr ? "qp_rtr" : "qp_rts", ret);
+}
+
+/* On iWARP rdma_connect() and rdma_accept() have the driver move it. */
+static int iw_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
+		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
+{
+	return qp_check_port(qp, id);
 }
 
 static int qp_error(struct kdapl_qp *qp)
@@ -198,6 +212,19 @@ const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.cq_destroy = kdapl_cq_destroy,
 	.create = qp_create,
 	.move = qp_move,
+	.error = qp_error,
+	.in_error = qp_in_error,
+	.seek_answers = qp_seek_answers,
+	.destroy = qp_destroy,
+};
+
+const struct kdapl_qp_ops kdapl_iw_qp_ops = {
+	.cq_create = kdapl_cq_create,
+	.cq_resize = kdapl_cq_resize,
+	.cq_arm = kdapl_cq_arm,
+	.cq_destroy = kdapl_cq_destroy,
+	.create = qp_create,
+	.move = iw_move,
 	.error = qp_error,
 	.in_error = qp_in_error,
 	.seek_answers = qp_seek_answers,

@@ -5,7 +5,8 @@
  * dat_lmr_kcreate() is synchronous and belongs to no endpoint, but verbs
  * register memory by a work request, which needs a queue pair.  So every zone
  * has one of its own.  It is connected to itself, because drivers take requests
- * only in RTS, and it never sends a packet (A6).
+ * only in RTS, and it never sends a packet (A6).  On iWARP it is connected to another
+ * one that nobody uses (registrar_iw.c).
  *
  * The first registration makes the queue pair: a zone in which nothing is registered
  * costs a protection domain and no more.  A registrar is trusted only as long as every
@@ -18,11 +19,14 @@
 #include "cq.h"
 #include "refused.h"
 #include "registrar.h"
+#include "registrar_iw.h"
 
 /* A device that has not executed a request by then counts as failed. */
 #define REGISTRAR_TIMEOUT	(10 * HZ)
 /* How often a wait looks whether the device is being removed. */
 #define REGISTRAR_STEP		(HZ / 2)
+/* The CM connects a registrar on iWARP in that time, or fails. */
+#define REGISTRAR_CONNECT	(10 * HZ)
 /* One request is posted at a time; some devices want more room than that. */
 #define REGISTRAR_DEPTH		4
 
@@ -65,7 +69,7 @@ static int path_to_itself(struct kdapl_device *dev,
 	return kdapl_refused("registrar_mac", ret);
 }
 
-static int registrar_to_init(struct kdapl_registrar *registrar)
+static int registrar_to_init(struct kdapl_registrar *registrar, struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
@@ -73,9 +77,8 @@ static int registrar_to_init(struct kdapl_registrar *registrar)
 	};
 	int ret;
 
-	ret = ib_modify_qp(registrar->qp, &attr,
-			   IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
-			   IB_QP_ACCESS_FLAGS);
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 	return kdapl_refused("registrar_init", ret);
 }
 
@@ -119,35 +122,62 @@ static int registrar_to_rts(struct kdapl_registrar *registrar)
 	return kdapl_refused("registrar_rts", ret);
 }
 
-static int registrar_connect(struct kdapl_registrar *registrar)
-{
-	int ret;
-
-	ret = registrar_to_init(registrar);
-	if (!ret)
-		ret = registrar_to_rtr(registrar);
-	if (!ret)
-		ret = registrar_to_rts(registrar);
-	return ret;
-}
-
-static int registrar_create_qp(struct kdapl_registrar *registrar)
+/* In INIT, or an error pointer. */
+static struct ib_qp *registrar_make_qp(struct kdapl_registrar *registrar)
 {
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.cap.max_send_wr = REGISTRAR_DEPTH,
 		.cap.max_send_sge = 1,
+		/* erdma wants a receive queue, which stays empty. */
+		.cap.max_recv_wr = registrar->dev->iwarp,
+		.cap.max_recv_sge = registrar->dev->iwarp,
 		.port_num = registrar->dev->port,
 		.send_cq = registrar->cq.ib,
 		.recv_cq = registrar->cq.ib,
 	};
 	struct ib_qp *qp = ib_create_qp(registrar->pd, &init);
+	int ret;
 
-	if (IS_ERR(qp))
-		return kdapl_refused("registrar_qp_create", PTR_ERR(qp));
-	registrar->qp = qp;
-	return 0;
+	if (IS_ERR(qp)) {
+		kdapl_refused("registrar_qp_create", PTR_ERR(qp));
+		return qp;
+	}
+	ret = registrar_to_init(registrar, qp);
+	if (ret) {
+		kdapl_refused("registrar_qp_destroy", ib_destroy_qp(qp));
+		return ERR_PTR(ret);
+	}
+	return qp;
+}
+
+static int registrar_connect_iw(struct kdapl_registrar *registrar)
+{
+	struct kdapl_iw_link *link;
+	struct ib_qp *far;
+
+	link = kdapl_iw_link_alloc(registrar->dev, registrar->qp);
+	if (!link)
+		return -ENOMEM;
+	registrar->link = link;
+	far = registrar_make_qp(registrar);
+	if (IS_ERR(far))
+		return PTR_ERR(far);
+	link->far = far;
+	return kdapl_iw_link_connect(link, REGISTRAR_CONNECT, REGISTRAR_STEP);
+}
+
+static int registrar_connect(struct kdapl_registrar *registrar)
+{
+	int ret;
+
+	if (registrar->dev->iwarp)
+		return registrar_connect_iw(registrar);
+	ret = registrar_to_rtr(registrar);
+	if (!ret)
+		ret = registrar_to_rts(registrar);
+	return ret;
 }
 
 static void registrar_uncharge(struct kdapl_registrar *registrar)
@@ -180,6 +210,8 @@ static void registrar_close(struct kdapl_registrar *registrar)
 {
 	if (!registrar->qp)
 		return;
+	kdapl_iw_link_close(registrar->link);
+	registrar->link = NULL;
 	kdapl_refused("registrar_qp_destroy", ib_destroy_qp(registrar->qp));
 	registrar->qp = NULL;
 	kdapl_cq_destroy(&registrar->cq);
@@ -188,6 +220,7 @@ static void registrar_close(struct kdapl_registrar *registrar)
 
 static int registrar_create(struct kdapl_registrar *registrar)
 {
+	struct ib_qp *qp;
 	int ret;
 
 	registrar->cq.dev = registrar->dev;
@@ -195,10 +228,13 @@ static int registrar_create(struct kdapl_registrar *registrar)
 	ret = kdapl_cq_create(&registrar->cq, REGISTRAR_DEPTH);
 	if (ret)
 		return ret;
-	ret = registrar_create_qp(registrar);
-	if (ret)
+	qp = registrar_make_qp(registrar);
+	if (IS_ERR(qp)) {
 		kdapl_cq_destroy(&registrar->cq);
-	return ret;
+		return PTR_ERR(qp);
+	}
+	registrar->qp = qp;
+	return 0;
 }
 
 static int registrar_open(struct kdapl_registrar *registrar)
@@ -315,6 +351,9 @@ int kdapl_registrar_run(struct kdapl_registrar *registrar,
 	int ret = 0;
 
 	mutex_lock(&registrar->qp_lock);
+	/* Its address has gone, or its interface was down. */
+	if (registrar->link && kdapl_iw_link_lost(registrar->link))
+		registrar_close(registrar);
 	if (!registrar->qp)
 		ret = registrar_open(registrar);
 	if (!ret) {

@@ -11,6 +11,8 @@
 #include "charge.h"
 #include "glue.h"
 
+struct kdapl_iw_link;
+
 /**
  * struct kdapl_registrar - a queue pair connected to itself
  * @dev: the device it is on
@@ -20,6 +22,7 @@
  * @qp_lock: what follows; held during a registration, so there is one at a time
  * @qp: the queue pair; NULL before the first registration and after a failure, then
  *	there is no CQ either
+ * @link: on iWARP, what it is connected by; else NULL
  * @cq: where its requests complete
  * @completed: the handler of @cq has run
  * @cq_charge: what is charged for @cq
@@ -31,6 +34,7 @@ struct kdapl_registrar {
 	bool user;
 	struct mutex qp_lock;
 	struct ib_qp *qp;
+	struct kdapl_iw_link *link;
 	struct kdapl_cq cq;
 	struct completion completed;
 	struct kdapl_charge cq_charge;

@@ -342,7 +342,7 @@ static bool is_armed(struct kdapl_evd *evd, bool solicited)
  */
 static bool gets_armed(struct kdapl_evd *evd, bool solicited)
 {
-	unsigned long until = jiffies + 10 * HZ;
+	unsigned long until = jiffies + 120 * HZ;
 
 	while (!is_armed(evd, solicited) && time_before(jiffies, until))
 		schedule_timeout_uninterruptible(1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_cm_event: what each event of the CM means to an endpoint.  The
- * expectations are the table of endpoints A.7 and the architecture's amendments
- * to it; whether a failure is the active or the passive side's is the endpoint
- * table's business (suite kdapl_ep_fsm).
+ * Suite kdapl_cm_event: what each event of the CM means to an endpoint, and each
+ * error of an iWARP driver's connect.  The expectations are the table of endpoints
+ * A.7 and the architecture's amendments to it; whether a failure is the active or
+ * the passive side's is the endpoint table's business (suite kdapl_ep_fsm).
  */
 #include <kunit/test.h>
 #include <linux/errno.h>
@@ -46,6 +46,13 @@ static const struct expectation sheet[] = {
 	  KDAPL_EP_IN_NON_PEER_REJECT },
 	{ "REJECTED, nobody listens (C8)",
 	  RDMA_CM_EVENT_REJECTED, IB_CM_REJ_INVALID_SERVICE_ID, false,
+	  KDAPL_EP_IN_NON_PEER_REJECT },
+	{ "REJECTED by a consumer, iWARP (P70)",
+	  RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, true, KDAPL_EP_IN_PEER_REJECT },
+	{ "REJECTED by a consumer, iWARP on siw (P70)",
+	  RDMA_CM_EVENT_REJECTED, -ECONNRESET, true, KDAPL_EP_IN_PEER_REJECT },
+	{ "REJECTED, iWARP, nobody listens (C8)",
+	  RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, false,
 	  KDAPL_EP_IN_NON_PEER_REJECT },
 	{ "REJECTED by the transport with data of its own",
 	  RDMA_CM_EVENT_REJECTED, IB_CM_REJ_STALE_CONN, true,
@@ -123,10 +130,27 @@ static void mark_is_any_byte(struct kunit *test)
 	}
 }
 
+/* C8, P13: the peer's host resets what nobody listens for, sooner or later. */
+static void reset_is_refused(struct kunit *test)
+{
+	static const int same[] = {
+		0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENETUNREACH,
+		-ECONNABORTED, -EADDRINUSE, -ENOMEM, -EINVAL,
+	};
+	int i;
+
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED,
+			kdapl_cm_connect_error(-ECONNRESET));
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kdapl_cm_connect_error(-EPIPE));
+	for (i = 0; i < ARRAY_SIZE(same); i++)
+		KUNIT_EXPECT_EQ(test, same[i], kdapl_cm_connect_error(same[i]));
+}
+
 static struct kunit_case kdapl_cm_event_cases[] = {
 	KUNIT_CASE_PARAM(input, sheet_gen_params),
 	KUNIT_CASE(no_event_is_forgotten),
 	KUNIT_CASE(mark_is_any_byte),
+	KUNIT_CASE(reset_is_refused),
 	{}
 };
 

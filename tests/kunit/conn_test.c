@@ -615,6 +615,20 @@ static void stick(void *arg)
 	wait_for_completion(&stuck->go_on);
 }
 
+/* An endpoint that is reset in another thread. */
+struct reset {
+	struct bench *b;
+	DAT_EP_HANDLE ep;
+	struct elsewhere call;
+};
+
+static DAT_RETURN resets(void *arg)
+{
+	struct reset *r = arg;
+
+	return kdapl_ep_reset(&r->b->space, r->ep);
+}
+
 /*
  * A5, A10: an id that takes long to destroy, since the kernel's CM waits for memory, holds
  * up neither the end of an established connection, nor the reset of its endpoint, nor the
@@ -625,6 +639,7 @@ static void id_goes_late(struct kunit *test)
 	struct bench *b = test->priv;
 	struct kdapl_conn *conn;
 	struct stuck stuck;
+	struct reset reset;
 	DAT_EVENT event;
 	struct stage s;
 
@@ -641,9 +656,18 @@ static void id_goes_late(struct kunit *test)
 	wait_for_completion(&stuck.begun);
 	KUNIT_EXPECT_TRUE(test, wait_event_timeout(conn->wait, kdapl_conn_is_over(conn),
 						   120 * HZ));
+	reset = (struct reset) { .b = b, .ep = s.ep };
+	elsewhere_begin(&reset.call, resets, &reset);
+	if (elsewhere_ends(&reset.call, 120 * USEC_PER_SEC)) {
+		bench_connect(b, s.ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	} else {
+		KUNIT_FAIL(test, "the reset waits for the id");
+	}
 	complete(&stuck.go_on);
-	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, s.ep));
-	KUNIT_EXPECT_EQ(test, 0U, bench_census(b).ids);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&reset.call));
+	/* The former one is gone, and nobody uses @stuck any more. */
+	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).ids);
 }
 
 /* A7: an answer that never comes is not waited for longer than the limit. */

@@ -3,6 +3,7 @@
  * Suite kdapl_cq: the completion queues behind an EVD (A3, E57): how large they are
  * asked for, and what becomes of an EVD whose CQ cannot grow.
  */
+#include "core/evd_fifo.h"
 #include "stage.h"
 
 #define NR_EPS	4
@@ -89,13 +90,13 @@ static void refusal_desc(const int *refusal, char *desc)
 
 KUNIT_ARRAY_PARAM(refusals, refusals, refusal_desc);
 
-/* Posts all that each endpoint may have, and completes it; nobody takes it. */
-static void fill(struct bench *b, struct crowd *c)
+/* Posts all that the endpoints from @first on may have, and completes it; nobody takes it. */
+static void fill(struct bench *b, struct crowd *c, u32 first)
 {
 	u32 i, n;
 
 	for (n = 0; n < 8; n++) {
-		for (i = 0; i < NR_EPS; i++) {
+		for (i = first; i < NR_EPS; i++) {
 			if (n < small.max_recv_dtos)
 				KUNIT_EXPECT_EQ(b->test, DONE,
 						bench_recv(b, c->eps[i], 100 * i + n));
@@ -104,7 +105,7 @@ static void fill(struct bench *b, struct crowd *c)
 		}
 	}
 	for (n = 0; n < 8; n++) {
-		for (i = 0; i < NR_EPS; i++) {
+		for (i = first; i < NR_EPS; i++) {
 			if (n < small.max_recv_dtos)
 				fake_complete_recv(bench_qp(b, c->eps[i]), 0,
 						   IB_WC_SUCCESS, 1, false);
@@ -145,13 +146,15 @@ static void others_beside_it(struct kunit *test)
 	crowd_init(b, &c, NR_EPS);
 	KUNIT_EXPECT_EQ(test, 3U, b->fake->nr_cqs);
 	KUNIT_EXPECT_EQ(test, 15U + 15U + 31U, c.evd->cq_size);
+	/* It was asked once. */
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_CQ_RESIZE]);
 	for (i = 0; i < NR_EPS; i++)
 		KUNIT_EXPECT_PTR_EQ(test, bench_qp(b, c.eps[i])->send_cq,
 				    bench_qp(b, c.eps[i])->recv_cq);
 	KUNIT_EXPECT_PTR_EQ(test, bench_qp(b, c.eps[2])->send_cq,
 			    bench_qp(b, c.eps[3])->send_cq);
 	for (i = 0; i < 3; i++) {
-		fill(b, &c);
+		fill(b, &c, 0);
 		expect_filled(b, &c);
 	}
 	for (i = 0; i < NR_EPS; i++)
@@ -379,6 +382,65 @@ static void each_has_its_turn(struct kunit *test)
 	crowd_free(b, &c);
 }
 
+/* CQs that get as many completions as are taken; what these tell of is long over. */
+struct refill {
+	struct fake_device *fake;
+	struct fake_cq *cqs[2];
+	struct ib_wc stale;
+};
+
+static void refill(void *arg)
+{
+	struct refill *r = arg;
+	struct fake_cq *cq;
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&r->fake->lock, flags);
+	for (i = 0; i < ARRAY_SIZE(r->cqs); i++)
+		for (cq = r->cqs[i]; cq->nr < cq->size; cq->nr++)
+			cq->wc[(cq->head + cq->nr) % FAKE_MAX_CQE] = r->stale;
+	/* A hook is called once. */
+	r->fake->hook = refill;
+	spin_unlock_irqrestore(&r->fake->lock, flags);
+}
+
+/* A5: what was in a CQ at a pull is taken, however much comes into the others meanwhile. */
+static void pulled_beside_busy_ones(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct refill r = { .fake = b->fake };
+	struct fake_cq *quiet;
+	struct crowd c;
+	u32 i;
+
+	b->fake->no_resize = -EOPNOTSUPP;
+	crowd_init(b, &c, NR_EPS);
+	for (i = 0; i < 2; i++) {
+		one_send(b, c.eps[i], c.dto, 1);
+		r.cqs[i] = bench_qp(b, c.eps[i])->send_cq;
+	}
+	r.stale = (struct ib_wc) {
+		.wr_id = (uintptr_t)bench_ep_of(b, c.eps[0])->req.ring,
+		.status = IB_WC_SUCCESS,
+	};
+	b->fake->hold_wcs = true;
+	fill(b, &c, 2);
+	quiet = bench_qp(b, c.eps[2])->send_cq;
+	KUNIT_EXPECT_EQ(test, 30U, quiet->nr);
+	b->fake->hold_wcs = false;
+	fake_hook(b->fake, FAKE_CQ_POLL, refill, &r);
+	KUNIT_EXPECT_TRUE(test, kdapl_evd_pull(c.evd));
+	KUNIT_EXPECT_EQ(test, 0U, quiet->nr);
+	fake_hook(b->fake, FAKE_NR_OPS, NULL, NULL);
+	for (i = 0; i < 30; i++)
+		expect_event(b, c.dto, DAT_DTO_COMPLETION_EVENT);
+	expect_empty(b, c.dto);
+	for (i = 0; i < NR_EPS; i++)
+		free_ep(b, c.eps[i]);
+	crowd_free(b, &c);
+}
+
 /* E57: as long as no queue pair uses it, a larger one takes its place. */
 static void larger_in_its_place(struct kunit *test)
 {
@@ -396,7 +458,7 @@ static void larger_in_its_place(struct kunit *test)
 		bench_connect(b, c.eps[i]);
 		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	}
-	fill(b, &c);
+	fill(b, &c, 0);
 	expect_filled(b, &c);
 	for (i = 0; i < NR_EPS; i++)
 		free_ep(b, c.eps[i]);
@@ -588,6 +650,7 @@ static struct kunit_case kdapl_cq_cases[] = {
 	KUNIT_CASE(each_is_armed),
 	KUNIT_CASE(broken_behind_the_second),
 	KUNIT_CASE(each_has_its_turn),
+	KUNIT_CASE(pulled_beside_busy_ones),
 	KUNIT_CASE(larger_in_its_place),
 	KUNIT_CASE(endpoint_is_modified),
 	KUNIT_CASE(second_is_refused),

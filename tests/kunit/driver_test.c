@@ -70,6 +70,37 @@ static void by_driver(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->sizes, kdapl_driver_page_sizes(ib));
 }
 
+/* What a driver was asked to notify of */
+static enum ib_cq_notify_flags asked;
+
+static int note_notify(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	asked = flags;
+	return 0;
+}
+
+/*
+ * mt:T22: siw has no notification for solicited messages alone; it would never come.
+ * Whose drivers have it are asked for it.
+ */
+static void solicited(struct kunit *test)
+{
+	struct ib_device *ib = kunit_kzalloc(test, sizeof(*ib), GFP_KERNEL);
+	struct ib_cq cq = { .device = ib };
+	struct kdapl_cq arm = { .ib = &cq };
+
+	KUNIT_ASSERT_NOT_NULL(test, ib);
+	ib->ops.req_notify_cq = note_notify;
+	ib->ops.driver_id = RDMA_DRIVER_RXE;
+	KUNIT_EXPECT_EQ(test, 0, kdapl_ib_qp_ops.cq_arm(&arm, true));
+	KUNIT_EXPECT_EQ(test, (u32)IB_CQ_SOLICITED, (u32)asked & IB_CQ_SOLICITED_MASK);
+	ib->ops.driver_id = RDMA_DRIVER_SIW;
+	KUNIT_EXPECT_EQ(test, 0, kdapl_iw_qp_ops.cq_arm(&arm, true));
+	KUNIT_EXPECT_EQ(test, (u32)IB_CQ_NEXT_COMP, (u32)asked & IB_CQ_SOLICITED_MASK);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_iw_qp_ops.cq_arm(&arm, false));
+	KUNIT_EXPECT_EQ(test, (u32)IB_CQ_NEXT_COMP, (u32)asked & IB_CQ_SOLICITED_MASK);
+}
+
 /* A query says so, and creating one is refused before anything else happens. */
 static void no_windows(struct kunit *test)
 {
@@ -97,6 +128,7 @@ static void no_windows(struct kunit *test)
 
 static struct kunit_case driver_suite_cases[] = {
 	KUNIT_CASE_PARAM(by_driver, driver_gen_params),
+	KUNIT_CASE(solicited),
 	KUNIT_CASE(no_windows),
 	{}
 };

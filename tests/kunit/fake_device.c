@@ -11,7 +11,7 @@
 #include "fake_device.h"
 
 /* Emulated machines are slow.  What has not come by then will not come. */
-#define PATIENCE	(20 * HZ)
+#define PATIENCE	(120 * HZ)
 
 const struct sockaddr_in fake_address = {
 	.sin_family = AF_INET,
@@ -430,6 +430,7 @@ static int fake_qp_error(struct kdapl_qp *qp)
 
 static bool fake_qp_in_error(struct kdapl_qp *qp)
 {
+	note_io(qp_of(qp)->fake);
 	return qp_of(qp)->broken;
 }
 
@@ -438,6 +439,7 @@ static bool fake_qp_seek_answers(struct kdapl_qp *qp)
 	struct fake_qp *fqp = qp_of(qp);
 	u32 n = fqp->fake->answers_aside;
 
+	note_io(fqp->fake);
 	while (n--)
 		fake_complete_send(fqp, 0, IB_WC_SUCCESS);
 	return fqp->fake->answers_aside;
@@ -449,7 +451,8 @@ static void fake_qp_destroy(struct kdapl_qp *qp)
 	struct fake_device *fake = fqp->fake;
 
 	fake_call(fake, FAKE_QP_DESTROY);
-	if (fqp->state == IB_QPS_ERR)
+	/* One that no endpoint got is destroyed by the call that has failed. */
+	if (container_of(qp, struct kdapl_conn, qp)->ep)
 		note_io(fake);
 	spin_lock_irq(&fake->lock);
 	list_del(&fqp->entry);
@@ -608,10 +611,12 @@ void fake_handler_lock(struct fake_id *id)
 {
 	refcount_inc(&id->ref);
 	mutex_lock(&id->handler);
+	WRITE_ONCE(id->caller, current);
 }
 
 void fake_handler_unlock(struct fake_id *id)
 {
+	WRITE_ONCE(id->caller, NULL);
 	mutex_unlock(&id->handler);
 	id_put(id);
 }
@@ -965,6 +970,7 @@ static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
 
 static void fake_window_destroy(struct kdapl_window *window)
 {
+	note_io(window->fake);
 	spin_lock_irq(&window->fake->lock);
 	window->fake->nr_windows--;
 	spin_unlock_irq(&window->fake->lock);
@@ -1147,10 +1153,11 @@ int core_up(struct kunit_suite *suite)
 		return 0;
 	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kdapl_slow_wq = alloc_workqueue("kdapl_kunit_slow", WQ_UNBOUND, 0);
+	kdapl_iwarp_wq = alloc_workqueue("kdapl_kunit_iwarp", WQ_UNBOUND, 0);
 	kdapl_user_wq = kdapl_slow_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
-	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_upcall_wq)
+	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_iwarp_wq && kdapl_upcall_wq)
 		return 0;
 	core_down(suite);
 	return -ENOMEM;
@@ -1164,6 +1171,8 @@ void core_down(struct kunit_suite *suite)
 	rcu_barrier();
 	if (kdapl_upcall_wq)
 		destroy_workqueue(kdapl_upcall_wq);
+	if (kdapl_iwarp_wq)
+		destroy_workqueue(kdapl_iwarp_wq);
 	if (kdapl_slow_wq)
 		destroy_workqueue(kdapl_slow_wq);
 	if (kdapl_kernel_wq)
@@ -1172,6 +1181,7 @@ void core_down(struct kunit_suite *suite)
 	kdapl_upcall_wq = NULL;
 	kdapl_user_wq = NULL;
 	kdapl_kernel_wq = NULL;
+	kdapl_iwarp_wq = NULL;
 	kdapl_slow_wq = NULL;
 	workqueues_are_ours = false;
 }
@@ -1295,6 +1305,7 @@ struct fake_id *bench_id(struct bench *b, DAT_EP_HANDLE ep)
 struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 {
 	u32 calls = b->fake->calls[FAKE_CM_RESOLVE];
+	u32 requests = b->fake->calls[FAKE_CM_CONNECT];
 
 	KUNIT_ASSERT_EQ(b->test, DONE,
 			kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
@@ -1307,6 +1318,10 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 	KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 						   calls + 1));
 	fake_resolved(bench_id(b, ep));
+	/* There a work item asks the peer. */
+	if (b->fake->dev->iwarp)
+		KUNIT_ASSERT_TRUE(b->test, fake_wait_calls(b->fake, FAKE_CM_CONNECT,
+							   requests + 1));
 	/* If the attempt has failed by now, there is no id any more. */
 	return fake_id_of(b->fake, bench_ep_of(b, ep));
 }
@@ -1407,6 +1422,7 @@ void bench_settle(struct bench *b)
 		flush_workqueue(kdapl_kernel_wq);
 		flush_workqueue(kdapl_user_wq);
 		flush_workqueue(kdapl_slow_wq);
+		flush_workqueue(kdapl_iwarp_wq);
 	}
 }
 

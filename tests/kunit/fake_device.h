@@ -149,6 +149,7 @@ struct fake_qp {
  * @sp: whom its requests go to, for a listening id
  * @ref: one until it is destroyed, one for each fake_handler_lock()
  * @handler: held in callbacks
+ * @caller: the task that is in a callback, or NULL
  * @accepted: the core accepted
  * @rejected: the core rejected
  * @mark: and said that a consumer did
@@ -165,6 +166,7 @@ struct fake_id {
 	struct kdapl_sp *sp;
 	refcount_t ref;
 	struct mutex handler;
+	struct task_struct *caller;
 	bool accepted;
 	bool rejected;
 	bool mark;

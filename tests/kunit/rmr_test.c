@@ -604,7 +604,7 @@ static void waits_behind_a_bind(struct kunit *test)
 	struct bench *b = test->priv;
 	struct bystander s;
 	struct kdapl_conn *conn;
-	unsigned long until = jiffies + 20 * HZ;
+	unsigned long until = jiffies + 120 * HZ;
 
 	bystander_init(&s, b);
 	bind_goes_wrong(&s);

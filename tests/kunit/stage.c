@@ -2,6 +2,7 @@
 /*
  * Endpoints in any state, and the census; stage.h tells what they are for.
  */
+#include <linux/iopoll.h>
 #include "stage.h"
 
 #define STAGE_QUAL	7900
@@ -137,7 +138,7 @@ static bool flush_began(const struct kdapl_conn *conn)
 void bench_flushing(struct bench *b, DAT_EP_HANDLE ep)
 {
 	struct kdapl_conn *conn = bench_conn(b, ep);
-	unsigned long until = jiffies + 20 * HZ;
+	unsigned long until = jiffies + 120 * HZ;
 
 	while (!flush_began(conn) && time_before(jiffies, until))
 		usleep_range(500, 1000);
@@ -383,7 +384,7 @@ void taker_start(struct bench *b, struct kdapl_evd *evd, struct taker *t)
 
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr)
 {
-	unsigned long until = jiffies + 10 * HZ;
+	unsigned long until = jiffies + 120 * HZ;
 	unsigned int i;
 
 	while (READ_ONCE(t->nr) < nr && time_before(jiffies, until))
@@ -409,6 +410,13 @@ void elsewhere_begin(struct elsewhere *e, DAT_RETURN (*call)(void *arg), void *a
 	e->done = false;
 	INIT_WORK_ONSTACK(&e->work, elsewhere_work);
 	queue_work(system_unbound_wq, &e->work);
+}
+
+bool elsewhere_ends(struct elsewhere *e, u64 us)
+{
+	bool done;
+
+	return !read_poll_timeout(READ_ONCE, done, done, 1000, us, false, e->done);
 }
 
 DAT_RETURN elsewhere_end(struct elsewhere *e)

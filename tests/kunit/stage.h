@@ -112,6 +112,8 @@ struct elsewhere {
 
 /* @e is on the stack. */
 void elsewhere_begin(struct elsewhere *e, DAT_RETURN (*call)(void *arg), void *arg);
+/* Does it end within @us microseconds? */
+bool elsewhere_ends(struct elsewhere *e, u64 us);
 /* Waits for its end. */
 DAT_RETURN elsewhere_end(struct elsewhere *e);
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Raising events that do not come from a completion queue: those of connections and
+ * requests, software and asynchronous events, and the completions of DTOs that no queue
+ * pair ever had.  Whether there is room for an event is decided here.
+ *
+ * Callers: the other files of the core.
+ */
+#include "evd_fifo.h"
+#include "ep.h"
+
+/*
+ * Events that count against the length: in the FIFO, and those that the sink
+ * delivered but its consumer has not taken (E51).
+ */
+u32 kdapl_evd_queued(struct kdapl_evd *evd)
+{
+	const struct kdapl_sink *sink = evd->sink;
+
+	lockdep_assert_held(&evd->lock);
+	return evd->nr_slots +
+	       (sink && sink->held ? sink->held(evd, evd->sink_arg) : 0);
+}
+
+/**
+ * kdapl_evd_post - raise an event
+ * @evd: where
+ * @slot: filled but for evd_handle; belongs to @evd until ->done
+ *
+ * Any context; kdapl_ep.lock may be held, which makes the order of an endpoint's
+ * events the order of its states (A2).
+ *
+ * Return: false if there is no room, or @evd is dead; @slot is the caller's.
+ */
+bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
+{
+	unsigned long flags;
+	bool room;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (slot->reserved)
+		evd->nr_slots--;
+	room = (slot->reserved || kdapl_evd_queued(evd) < evd->qlen) && !evd->dead;
+	if (room) {
+		slot->node.is_cookie = false;
+		slot->node.notify = true;
+		kdapl_fifo_add(evd, &slot->node);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (room)
+		kdapl_evd_kick(evd);
+	return room;
+}
+
+/**
+ * kdapl_evd_drop_data - an ESTABLISHED that nobody has taken has no private data any more
+ * @evd: where it was posted, if it was
+ * @slot: its slot
+ *
+ * The endpoint gives up the connection, which the data is a part of (E7).  Any context;
+ * kdapl_ep.lock may be held.
+ */
+void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
+{
+	DAT_CONNECTION_EVENT_DATA *data = &slot->event.event_data.connect_event_data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	data->private_data_size = 0;
+	data->private_data = NULL;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_evd_reserve - keep room for one event
+ * @evd: the EVD
+ *
+ * So that a connection request is refused before anything was made for it (P7).
+ * Any context.  Return: false when there is none.
+ */
+bool kdapl_evd_reserve(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	bool room;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	room = kdapl_evd_queued(evd) < evd->qlen && !evd->dead;
+	evd->nr_slots += room;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return room;
+}
+
+/**
+ * kdapl_evd_unreserve - give back the room of kdapl_evd_reserve()
+ * @evd: the EVD
+ */
+void kdapl_evd_unreserve(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->nr_slots--;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_evd_post_flushed - complete a DTO that was never on a queue as flushed
+ * @evd: of its direction
+ * @cookie: busy; the direction's lock is held
+ */
+void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
+{
+	unsigned long flags;
+
+	lockdep_assert_held(&cookie->dir->lock);
+	cookie->status = DAT_DTO_ERR_FLUSHED;
+	cookie->length = 0;
+	cookie->node.notify = true;
+	kdapl_object_get(&cookie->dir->ep->obj);
+
+	spin_lock_irqsave(&evd->lock, flags);
+	kdapl_fifo_add(evd, &cookie->node);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_evd_kick(evd);
+}
+
+/* An event of the EVD's own pool; a slot without ->done goes back there. */
+bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event)
+{
+	struct kdapl_event_slot *slot;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	slot = list_first_entry_or_null(&evd->free_slots,
+					struct kdapl_event_slot, node.link);
+	if (kdapl_evd_queued(evd) >= evd->qlen || evd->dead)
+		slot = NULL;
+	if (slot) {
+		list_del(&slot->node.link);
+		slot->event = *event;
+		slot->node.is_cookie = false;
+		slot->node.notify = true;
+		kdapl_fifo_add(evd, &slot->node);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (slot)
+		kdapl_evd_kick(evd);
+	return slot;
+}
+
+/**
+ * kdapl_evd_post_async - raise an asynchronous event
+ * @evd: has DAT_EVD_ASYNC_FLAG
+ * @number: DAT_ASYNC_ERROR_*
+ * @handle: what it is about
+ * @reason: of that kind of object
+ *
+ * Dropped and counted when there is no room (E66).  Any context.
+ */
+void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
+			  DAT_COUNT reason)
+{
+	DAT_EVENT event = { .event_number = number };
+	unsigned long flags;
+
+	event.event_data.asynch_error_event_data.dat_handle = handle;
+	event.event_data.asynch_error_event_data.reason = reason;
+	if (kdapl_evd_post_pooled(evd, &event))
+		return;
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->dropped++;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_evd_overflow - an event that was owed found no room
+ * @evd: the full EVD
+ *
+ * Has the async EVDs told at most once an episode (E65): by the watch, for an adapter may
+ * have many of them, and here interrupts may be off.  Any context.
+ */
+void kdapl_evd_overflow(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	/* Under the lock: who makes the EVD dead cancels the watch afterwards. */
+	if (!evd->overflowed && !evd->dead) {
+		WRITE_ONCE(evd->overflow_untold, true);
+		mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+	}
+	evd->overflowed = true;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}

@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_iwarp: what the core does on a port that speaks iWARP, where the device
+ * itself ends queue pairs; and the connection of a registrar there when it does not
+ * come about, which no device here can be made to show.
+ */
+#include <linux/completion.h>
+#include <linux/workqueue.h>
+#include "glue/listen.h"
+#include "glue/registrar_iw.h"
+#include "stage.h"
+
+/* ---- the connection of a registrar ------------------------------------------ */
+
+/* As good as for ever */
+#define LONG_TIME	(1000 * HZ)
+#define SHORT_TIME	(HZ / 20)
+
+/**
+ * struct link_test - a link whose request is under way
+ * @b: bench
+ * @link: has no queue pairs
+ * @active: its active id, as far as the handler looks at it
+ * @other: another id of the link
+ * @late: work for later
+ */
+struct link_test {
+	struct bench *b;
+	struct kdapl_iw_link *link;
+	struct rdma_cm_id active, other;
+	struct delayed_work late;
+};
+
+static struct link_test *link_begin(struct kunit *test)
+{
+	struct link_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->b = test->priv;
+	t->link = kdapl_iw_link_alloc(t->b->fake->dev, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, t->link);
+	t->active.context = t->link;
+	t->other.context = t->link;
+	t->link->active = &t->active;
+	return t;
+}
+
+static void link_end(struct link_test *t)
+{
+	t->link->active = NULL;
+	kdapl_iw_link_close(t->link);
+}
+
+static int link_tells(struct rdma_cm_id *id, enum rdma_cm_event_type what, int status)
+{
+	struct rdma_cm_event event = { .event = what, .status = status };
+
+	return kdapl_iw_link_event(id, &event);
+}
+
+static int link_wait(struct link_test *t, unsigned long limit, unsigned long step)
+{
+	return kdapl_iw_link_wait(t->link, KDAPL_IW_UP, limit, step);
+}
+
+/*
+ * The handler does not connect: the driver would wait for TCP in the CM's one thread, with
+ * a socket in the CM's namespace.  Whoever opens the registrar does it next.
+ */
+static void registrar_routed(struct kunit *test)
+{
+	struct link_test *t = link_begin(test);
+
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kdapl_iw_link_wait(t->link, KDAPL_IW_ROUTED,
+							     SHORT_TIME, SHORT_TIME));
+	KUNIT_EXPECT_EQ(test, 0, link_tells(&t->active, RDMA_CM_EVENT_ROUTE_RESOLVED, 0));
+	KUNIT_EXPECT_EQ(test, 0, kdapl_iw_link_wait(t->link, KDAPL_IW_ROUTED,
+						    LONG_TIME, LONG_TIME));
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, link_wait(t, SHORT_TIME, SHORT_TIME));
+	KUNIT_EXPECT_FALSE(test, kdapl_iw_link_lost(t->link));
+	link_end(t);
+}
+
+/* The far end may hear of it first; that is not enough. */
+static void registrar_connected(struct kunit *test)
+{
+	struct link_test *t = link_begin(test);
+
+	KUNIT_EXPECT_EQ(test, 0, link_tells(&t->other, RDMA_CM_EVENT_ESTABLISHED, 0));
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT,
+			link_wait(t, SHORT_TIME, SHORT_TIME));
+	KUNIT_EXPECT_EQ(test, 0, link_tells(&t->active, RDMA_CM_EVENT_ESTABLISHED, 0));
+	KUNIT_EXPECT_EQ(test, 0, link_wait(t, LONG_TIME, LONG_TIME));
+	KUNIT_EXPECT_FALSE(test, kdapl_iw_link_lost(t->link));
+	/* Its address has gone; or the device. */
+	KUNIT_EXPECT_EQ(test, 0, link_tells(&t->other, RDMA_CM_EVENT_DISCONNECTED, 0));
+	KUNIT_EXPECT_TRUE(test, kdapl_iw_link_lost(t->link));
+	link_end(t);
+}
+
+struct link_failure {
+	const char *name;
+	enum rdma_cm_event_type event;
+	int status, error;
+};
+
+static const struct link_failure link_failures[] = {
+	{ "no address", RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH, -EHOSTUNREACH },
+	{ "no route", RDMA_CM_EVENT_ROUTE_ERROR, -ENETUNREACH, -ENETUNREACH },
+	{ "no answer", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, -ETIMEDOUT },
+	{ "rejected", RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, -ECONNREFUSED },
+	{ "failed", RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL, -EINVAL },
+	{ "disconnected", RDMA_CM_EVENT_DISCONNECTED, 0, -ECONNRESET },
+	{ "removed", RDMA_CM_EVENT_DEVICE_REMOVAL, 0, -ECONNRESET },
+};
+
+static void link_failure_name(const struct link_failure *f, char *name)
+{
+	strscpy(name, f->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(link_failures, link_failures, link_failure_name);
+
+static void registrar_fails(struct kunit *test)
+{
+	const struct link_failure *f = test->param_value;
+	struct link_test *t = link_begin(test);
+
+	KUNIT_EXPECT_EQ(test, 0, link_tells(&t->active, f->event, f->status));
+	KUNIT_EXPECT_EQ(test, f->error,
+			link_wait(t, LONG_TIME, LONG_TIME));
+	KUNIT_EXPECT_TRUE(test, kdapl_iw_link_lost(t->link));
+	/* What comes of it afterwards is not why. */
+	link_tells(&t->active, RDMA_CM_EVENT_DISCONNECTED, 0);
+	KUNIT_EXPECT_EQ(test, f->error,
+			link_wait(t, LONG_TIME, LONG_TIME));
+	link_end(t);
+}
+
+static void device_is_going(struct work_struct *work)
+{
+	struct link_test *t = container_of(to_delayed_work(work), struct link_test,
+					   late);
+
+	WRITE_ONCE(t->b->fake->dev->gone, true);
+}
+
+/* A10: who removes the device waits for nobody who waits for the CM. */
+static void registrar_device_goes(struct kunit *test)
+{
+	struct link_test *t = link_begin(test);
+
+	INIT_DELAYED_WORK(&t->late, device_is_going);
+	schedule_delayed_work(&t->late, SHORT_TIME);
+	KUNIT_EXPECT_EQ(test, -ENODEV,
+			link_wait(t, LONG_TIME, SHORT_TIME));
+	flush_delayed_work(&t->late);
+	t->b->fake->dev->gone = false;
+	link_end(t);
+}
+
+/* A stranger found the port number: he is turned away, and nothing else happens. */
+static void registrar_stranger(struct kunit *test)
+{
+	struct link_test *t = link_begin(test);
+	u8 guess[KDAPL_IW_SECRET] = {};
+	struct rdma_cm_event event = {
+		.event = RDMA_CM_EVENT_CONNECT_REQUEST,
+		.param.conn.private_data = guess,
+		.param.conn.private_data_len = sizeof(guess),
+	};
+
+	KUNIT_EXPECT_EQ(test, -EACCES, kdapl_iw_link_event(&t->other, &event));
+	event.param.conn.private_data = t->link->secret;
+	event.param.conn.private_data_len = sizeof(guess) - 1;
+	KUNIT_EXPECT_EQ(test, -EACCES, kdapl_iw_link_event(&t->other, &event));
+	event.param.conn.private_data = NULL;
+	event.param.conn.private_data_len = 0;
+	KUNIT_EXPECT_EQ(test, -EACCES, kdapl_iw_link_event(&t->other, &event));
+	KUNIT_EXPECT_FALSE(test, kdapl_iw_link_lost(t->link));
+	KUNIT_EXPECT_NULL(test, t->link->passive);
+	link_end(t);
+}
+
+/* P7: neither a short queue of the consumer's nor a long one is the driver's. */
+static void backlog(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 128, kdapl_iw_backlog(1));
+	KUNIT_EXPECT_EQ(test, 500, kdapl_iw_backlog(500));
+	KUNIT_EXPECT_EQ(test, 1024, kdapl_iw_backlog(1 << 20));
+}
+
+/* ---- connections -------------------------------------------------------------- */
+
+static void stage_iwarp(struct bench *b, enum kdapl_ep_state state, struct stage *s)
+{
+	b->fake->dev->iwarp = true;
+	bench_stage(b, state, s);
+}
+
+static void expect_flushed(struct bench *b, u32 event)
+{
+	DAT_EVENT e;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		KUNIT_ASSERT_EQ(b->test, (u32)DAT_DTO_COMPLETION_EVENT,
+				bench_event(b, b->evd, &e));
+		KUNIT_EXPECT_EQ(b->test, FLUSHED,
+				e.event_data.dto_completion_event_data.status);
+	}
+	expect_event(b, b->evd, event);
+	expect_empty(b, b->evd);
+}
+
+/*
+ * D50: the device flushes a queue pair whose peer has disconnected, and the CM tells
+ * later: nobody sees the completions before it is known that nothing broke.
+ */
+static void flushed_before_told(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_flush(bench_qp(b, s.ep));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, s.ep));
+	fake_peer_disconnected(s.id);
+	expect_flushed(b, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* T22, T32: ... and what it had received before is seen at once. */
+static void received_before_flushed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_SUCCESS, 1, false);
+	fake_flush(bench_qp(b, s.ep));
+	expect_dto(b, b->evd, 100, DTO_OK);
+	expect_empty(b, b->evd);
+	fake_peer_disconnected(s.id);
+	while (s.posts-- > 1)
+		expect_event(b, b->evd, DAT_DTO_COMPLETION_EVENT);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* Waits until a connection awaits the CM, and has the CM's time be over. */
+static void no_word_of_cm(struct bench *b, DAT_EP_HANDLE ep)
+{
+	struct kdapl_conn *conn = bench_conn(b, ep);
+
+	bench_settle(b);
+	KUNIT_EXPECT_NE(b->test, 0UL, READ_ONCE(conn->cm_until));
+	WRITE_ONCE(conn->cm_until, jiffies - 1);
+	kdapl_conn_run(conn);
+}
+
+/* D52: a CM that never tells holds nothing up for ever. */
+static void flushed_never_told(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	KUNIT_EXPECT_EQ(test, 0UL, bench_conn(b, s.ep)->cm_until);
+	fake_flush(bench_qp(b, s.ep));
+	expect_empty(b, b->evd);
+	no_word_of_cm(b, s.ep);
+	expect_flushed(b, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* D52, E70: what broke it the device says of the queue pair, not its state. */
+static void flushed_after_error(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct fake_qp *qp;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	qp = bench_qp(b, s.ep);
+	/* The core may move it to error at once, and lets it go when it is flushed. */
+	b->fake->hold_flush = true;
+	fake_queue_event(qp, IB_EVENT_QP_ACCESS_ERR);
+	fake_flush(qp);
+	b->fake->hold_flush = false;
+	fake_peer_disconnected(s.id);
+	expect_async(b, DAT_ASYNC_ERROR_EP_BROKEN, s.ep, DAT_EP_OTHER_ERROR);
+	expect_flushed(b, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* D52: a request that failed breaks it here as well. */
+static void failed_request(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+	DAT_EVENT e;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_ASSERT_EQ(test, (u32)DAT_DTO_COMPLETION_EVENT,
+			bench_event(b, b->evd, &e));
+	KUNIT_EXPECT_EQ(test, DAT_DTO_ERR_LOCAL_EP,
+			e.event_data.dto_completion_event_data.status);
+	while (bench_event(b, b->evd, &e) == DAT_DTO_COMPLETION_EVENT)
+		;
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_BROKEN, e.event_number);
+}
+
+/* C8: on some drivers the call itself says that nobody listens. */
+static void refused_at_once(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+
+	b->fake->dev->iwarp = true;
+	fake_fail(b->fake, FAKE_CM_CONNECT, 1, -ECONNREFUSED);
+	bench_request(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/**
+ * struct tcp - a peer that does not answer the driver's TCP
+ * @fake: the device
+ * @ep: whose attempt it is
+ * @answers: it does, at last
+ * @in_callback: the core called the driver from a callback of the CM
+ * @given_up: the driver waits no longer
+ */
+struct tcp {
+	struct fake_device *fake;
+	struct kdapl_ep *ep;
+	struct completion answers;
+	bool in_callback, given_up;
+};
+
+static void await_tcp(void *arg)
+{
+	struct tcp *tcp = arg;
+	struct fake_id *id = fake_id_of(tcp->fake, tcp->ep);
+
+	tcp->in_callback = !id || READ_ONCE(id->caller) == current;
+	if (!tcp->in_callback)
+		tcp->given_up = !wait_for_completion_timeout(&tcp->answers,
+							     LONG_TIME);
+}
+
+/* C10, D31: the driver waits for TCP, and nobody but the attempt waits for the driver. */
+static void slow_connect(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE slow = bench_ep(b, b->evd), quick = bench_ep(b, b->evd);
+	struct tcp tcp = { .fake = b->fake, .ep = bench_ep_of(b, slow) };
+
+	init_completion(&tcp.answers);
+	b->fake->dev->iwarp = true;
+	fake_hook(b->fake, FAKE_CM_CONNECT, await_tcp, &tcp);
+	KUNIT_EXPECT_NOT_NULL(test, bench_request(b, slow));
+	KUNIT_EXPECT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_CONNECT, 1));
+	/* However many there are: objects are released here, among other things. */
+	flush_workqueue(kdapl_slow_wq);
+	KUNIT_EXPECT_FALSE(test, tcp.given_up);
+	bench_connect(b, quick);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, slow));
+	complete(&tcp.answers);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_FALSE(test, tcp.in_callback);
+}
+
+/* Whether the queue pair is in error when the CM is asked to disconnect */
+struct at_close {
+	struct bench *b;
+	u32 errors;
+};
+
+static void note_errors(void *arg)
+{
+	struct at_close *at = arg;
+
+	at->errors = at->b->fake->calls[FAKE_QP_ERROR];
+}
+
+/* D20: with requests outstanding the CM must not close in order. */
+static void abrupt_close(struct kunit *test)
+{
+	struct at_close at = { .b = test->priv, .errors = 9 };
+	struct bench *b = test->priv;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_hook(b->fake, FAKE_CM_DISCONNECT, note_errors, &at);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	expect_flushed(b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 1U, at.errors);
+}
+
+/* D11: without, it must, or the peer could lose what was sent last. */
+static void graceful_close(struct kunit *test)
+{
+	struct at_close at = { .b = test->priv, .errors = 9 };
+	struct bench *b = test->priv;
+	struct stage s;
+	DAT_EVENT e;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_hook(b->fake, FAKE_CM_DISCONNECT, note_errors, &at);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+	fake_complete_send(bench_qp(b, s.ep), 0, IB_WC_SUCCESS);
+	while (bench_event(b, b->evd, &e) == DAT_DTO_COMPLETION_EVENT)
+		;
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_DISCONNECTED, e.event_number);
+	KUNIT_EXPECT_EQ(test, 0U, at.errors);
+}
+
+/* ---- a device that does not take a post now ------------------------------------- */
+
+/*
+ * mt:T12: siw takes no receive while it moves the queue pair.  The receive waits, those
+ * after it wait behind it, and the device gets them as soon as it takes them.
+ */
+static void receive_not_now(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+	u32 calls;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	calls = b->fake->calls[FAKE_POST_RECV];
+	fake_fail(b->fake, FAKE_POST_RECV, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, s.ep, 7));
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, s.ep, 8));
+	/* One was refused. */
+	KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_POST_RECV, calls + 3));
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, s.ep, 9));
+	KUNIT_EXPECT_EQ(test, calls + 4, b->fake->calls[FAKE_POST_RECV]);
+	KUNIT_EXPECT_EQ(test, 5U, bench_qp(b, s.ep)->recv.nr);
+	fake_complete_recv(bench_qp(b, s.ep), 2, IB_WC_SUCCESS, 1, false);
+	fake_complete_recv(bench_qp(b, s.ep), 2, IB_WC_SUCCESS, 1, false);
+	fake_complete_recv(bench_qp(b, s.ep), 2, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 7, DTO_OK);
+	expect_dto(b, b->evd, 8, DTO_OK);
+	expect_dto(b, b->evd, 9, DTO_OK);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, s.ep));
+}
+
+/* A7: ... and so do those that were posted before there was a queue pair. */
+static void held_not_now(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	u32 calls = b->fake->calls[FAKE_POST_RECV];
+
+	b->fake->dev->iwarp = true;
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 1));
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 2));
+	fake_fail(b->fake, FAKE_POST_RECV, 2, -ENOTCONN);
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_POST_RECV, calls + 3));
+	bench_settle(b);
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 1, DTO_OK);
+	expect_dto(b, b->evd, 2, DTO_OK);
+	expect_empty(b, b->evd);
+}
+
+/*
+ * mt:T9, mt:T20: siw takes no request once it has begun to end the connection, which its
+ * CM tells later.  The request is flushed behind those that were posted before.
+ */
+static void request_not_now(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+	DAT_EVENT e;
+	int i;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, s.ep, 7, 0));
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, s.ep, 8, 0));
+	KUNIT_EXPECT_EQ(test, 2U, bench_qp(b, s.ep)->send.nr);
+	fake_flush(bench_qp(b, s.ep));
+	expect_empty(b, b->evd);
+	fake_peer_disconnected(s.id);
+	for (i = 0; i < 4; i++)
+		expect_event(b, b->evd, DAT_DTO_COMPLETION_EVENT);
+	expect_dto(b, b->evd, 7, FLUSHED);
+	expect_dto(b, b->evd, 8, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, b->evd, &e));
+}
+
+/* ... also if the CM never tells. */
+static void request_never_told(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+	int i;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, s.ep, 7, 0));
+	no_word_of_cm(b, s.ep);
+	for (i = 0; i < 4; i++)
+		expect_event(b, b->evd, DAT_DTO_COMPLETION_EVENT);
+	expect_dto(b, b->evd, 7, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_empty(b, b->evd);
+}
+
+/* On other devices ENOTCONN is what any other error is. */
+static void not_connected(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	fake_fail(b->fake, FAKE_POST_RECV, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, INTERNAL, bench_recv(b, s.ep, 7));
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, INTERNAL, bench_send(b, s.ep, 8, 0));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, s.ep));
+}
+
+/* ---- memory, and who may open it ---------------------------------------------- */
+
+/* mt:T35: the sink of a read needs the right of remote write, a receive does not. */
+static void read_sink(struct kunit *test)
+{
+	DAT_RMR_TRIPLET remote = { .rmr_context = 1, .segment_length = 1 };
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	struct bench *b = test->priv;
+	DAT_REGION_DESCRIPTION region = { .for_va = b->memory };
+	DAT_LMR_TRIPLET iov = {
+		.virtual_address = (uintptr_t)b->memory,
+		.segment_length = 1,
+	};
+	DAT_LMR_HANDLE lmr;
+	struct stage s;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL,
+					 region, PAGE_SIZE, b->pz,
+					 DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+					 DAT_MEM_PRIV_REMOTE_READ_FLAG,
+					 DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+					 &iov.lmr_context, NULL, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+					DAT_PRIVILEGES_RDMA_WRITE),
+			fake_post(&b->space, s.ep, KDAPL_DTO_RDMA_READ, 1, &iov,
+				  cookie, &remote, 0));
+	KUNIT_EXPECT_EQ(test, DONE,
+			fake_post_recv(&b->space, s.ep, 1, &iov, cookie, 0));
+	iov.lmr_context = b->lmr_context;
+	KUNIT_EXPECT_EQ(test, DONE,
+			fake_post(&b->space, s.ep, KDAPL_DTO_RDMA_READ, 1, &iov,
+				  cookie, &remote, 0));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, lmr));
+}
+
+static int count_one(struct kdapl_device *dev, void *arg)
+{
+	*(int *)arg += dev->iwarp;
+	return 0;
+}
+
+/* I1, G12: no process finds it, and the kernel does. */
+static void kernel_only(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_device *dev;
+	int user = 0, kernel = 0;
+
+	b->fake->dev->iwarp = true;
+	KUNIT_EXPECT_NULL(test, kdapl_device_get("fake-1", &init_net, true));
+	dev = kdapl_device_get("fake-1", &init_net, false);
+	KUNIT_EXPECT_PTR_EQ(test, b->fake->dev, dev);
+	if (dev)
+		kdapl_device_put(dev);
+	kdapl_device_for_each(&init_net, true, count_one, &user);
+	kdapl_device_for_each(&init_net, false, count_one, &kernel);
+	KUNIT_EXPECT_EQ(test, 0, user);
+	KUNIT_EXPECT_EQ(test, 1, kernel);
+}
+
+static struct kunit_case kdapl_iwarp_cases[] = {
+	KUNIT_CASE(registrar_routed),
+	KUNIT_CASE(registrar_connected),
+	KUNIT_CASE_PARAM(registrar_fails, link_failures_gen_params),
+	KUNIT_CASE(registrar_device_goes),
+	KUNIT_CASE(registrar_stranger),
+	KUNIT_CASE(backlog),
+	KUNIT_CASE(flushed_before_told),
+	KUNIT_CASE(received_before_flushed),
+	KUNIT_CASE(flushed_never_told),
+	KUNIT_CASE(flushed_after_error),
+	KUNIT_CASE(failed_request),
+	KUNIT_CASE(refused_at_once),
+	KUNIT_CASE(slow_connect),
+	KUNIT_CASE(abrupt_close),
+	KUNIT_CASE(graceful_close),
+	KUNIT_CASE(receive_not_now),
+	KUNIT_CASE(held_not_now),
+	KUNIT_CASE(request_not_now),
+	KUNIT_CASE(request_never_told),
+	KUNIT_CASE(not_connected),
+	KUNIT_CASE(read_sink),
+	KUNIT_CASE(kernel_only),
+	{}
+};
+
+static struct kunit_suite kdapl_iwarp_suite = {
+	.name = "kdapl_iwarp",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_iwarp_cases,
+};
+
+kunit_test_suite(kdapl_iwarp_suite);
