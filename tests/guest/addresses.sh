@@ -1,21 +1,27 @@
 #!/bin/bash
 # More addresses for the two hosts of the rules, for the scenarios of
 # tests/rules/address.c, which call it as /run/kdapl-addresses (rules.sh).  It returns
-# when the RDMA devices have them.
+# when the RDMA devices have them: those of Soft-RoCE, or where there is siw0, of siw.
 # usage: addresses.sh WHAT add|del
 #   ipv4        a second address each: 10.9.1.1 and 10.9.1.2
 #   vlan        on a VLAN each: 10.9.5.1 and 10.9.5.2; status 77: the kernel has none
 #   ipv6        fd00:9::1 and fd00:9::2
-#   link-local  two more hosts, rxe2 and rxe3, with link-local addresses alone
+#   link-local  two more hosts, rxe2 and rxe3 or siw2 and siw3, with link-local addresses
+#               alone
 set -eu
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 
+kind=rxe
+[ ! -e /sys/class/infiniband/siw0 ] || kind=siw
+
 # has_gid DEVICE PATTERN: one of its GIDs matches, whole
 has_gid() { cat "/sys/class/infiniband/$1/ports/1/gids/"* | grep -qxE "$2"; }
 
-# have A B: patterns of what rxe0 and rxe1 wait for
-have() { wait_for 60 has_gid rxe0 "$1" && wait_for 60 has_gid rxe1 "$2"; }
+# have A B: patterns of what rxe0 and rxe1 wait for; siw has what its interface has
+have() {
+	[ $kind = siw ] || { wait_for 60 has_gid rxe0 "$1" && wait_for 60 has_gid rxe1 "$2"; }
+}
 
 v4gid() { echo "0000:0000:0000:0000:0000:ffff:$1"; }
 
@@ -79,12 +85,21 @@ ipv6() {
 		fd00:0009:0000:0000:0000:0000:0000:0002
 }
 
+# has_local END: the device on that interface has a link-local address
+has_local() {
+	if [ $kind = siw ]; then
+		grep -qE "^fe80.* vl$1\$" /proc/net/if_inet6
+	else
+		has_gid "rxe$1" 'fe80:.*'
+	fi
+}
+
 # The other end's link-local address is not looked for on this host, but on the link.
 link-local() {
 	local end
 	if [ "$1" = del ]; then
-		rdma link del rxe2
-		rdma link del rxe3
+		rdma link del ${kind}2
+		rdma link del ${kind}3
 		ip link del vl2
 		return
 	fi
@@ -92,11 +107,14 @@ link-local() {
 	for end in 2 3; do
 		echo 0 > /proc/sys/net/ipv6/conf/vl$end/accept_dad
 		ip link set vl$end up
-		rdma link add rxe$end type rxe netdev vl$end
 	done
-	wait_for 60 has_gid rxe2 'fe80:.*' && wait_for 60 has_gid rxe3 'fe80:.*' &&
-		wait_for 60 grep -q ACTIVE /sys/class/infiniband/rxe2/ports/1/state &&
-		wait_for 60 grep -q ACTIVE /sys/class/infiniband/rxe3/ports/1/state
+	# When both ends are up: siw does not hear of a carrier that comes later.
+	for end in 2 3; do
+		rdma link add $kind$end type $kind netdev vl$end
+	done
+	wait_for 60 has_local 2 && wait_for 60 has_local 3 &&
+		wait_for 60 grep -q ACTIVE /sys/class/infiniband/${kind}2/ports/1/state &&
+		wait_for 60 grep -q ACTIVE /sys/class/infiniband/${kind}3/ports/1/state
 }
 
 "$1" "$2"

@@ -3,28 +3,47 @@
 # module on kDAT and as a program on the library, the same scenarios in both and those
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
-# usage: rules.sh [--disorder FACE] [--own FACE] [--brief] MODULES SHIM [TEXT]
+# usage: rules.sh [--disorder FACE] [--own FACE] [--brief] [--iwarp [--few]] MODULES SHIM [TEXT]
 #   --disorder  the packets of the face "kernel" or "user" may overtake each other
 #   --own       of the face "kernel" or "user" only the scenarios that the other has not
 #   --brief     fewer rounds of what is done many times
+#   --iwarp     between iWARP devices, which only the kernel's consumers have: the face
+#               "kernel", without what iWARP does not have, and the removal
+#   --few       of those only some of each kind, and the removal
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
-#   TEXT        only scenarios with TEXT in their name
+#   TEXT        only scenarios with TEXT in their name; TEXT|TEXT...: with one of them
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 
-disorder='' own='' brief=false
+# --few: on iWARP most things take several times as long.  These are what is different there
+# (the last ones), and one or two scenarios for each part of the interface.
+some=(
+	'private data both ways' 'the consumer rejects' 'C8 P11 nobody listens'
+	'a RSP, its one request accepted' 'a PSP is freed over its requests'
+	'send and receive, 0 to 1 MiB' 'RDMA write and read' 'data before the message'
+	'nothing but receives: flushed' 'disconnect again, and posts after the end'
+	'what reset keeps' 'Reserved, passive, tentative: refused' 'EVDs and PZ are in use'
+	'the remote rights asked for' 'remote access ends its connection'
+	'window: each right' 'window: bound and unbound'
+	'iWARP:'
+)
+
+disorder='' own='' brief=false few=false kind=rxe
 while :; do
 	case ${1-} in
 	--disorder) disorder=$2; shift;;
 	--own) own=$2; shift;;
 	--brief) brief=true;;
+	--iwarp) kind=siw;;
+	--few) few=true;;
 	*) break;;
 	esac
 	shift
 done
 modules=$1 shim=$2 only=${3-}
+! $few || only=$(IFS='|'; echo "${some[*]}")
 objects=/sys/kernel/debug/kdapl/objects
 debug=/sys/kernel/debug/kdapl_rules
 logs=$(mktemp -d)
@@ -76,10 +95,14 @@ wanted() {
 
 still_runs() { kill -0 "$1" 2> /dev/null; }
 
+insmod_rules() {
+	insmod "$modules/tests/rules/kdapl_rules.ko" ia_a=${kind}0-1 ia_b=${kind}1-1
+}
+
 # The lines come out while the scenarios run.
 in_kernel() {
 	local run shown=0 more=true lines
-	insmod "$modules/tests/rules/kdapl_rules.ko" || return
+	insmod_rules || return
 	lines=$(wanted kernel)
 	echo "${lines:-all}" | tee $debug/run > /dev/null 2>&1 & run=$!
 	while $more; do
@@ -104,6 +127,18 @@ neighbours() {
 names() { sed '/^-- those of this face alone/,$d' "$logs/$1" | grep -oP '^(ok|FAIL) \K.*(?= \(\d+ ms\)$)'; }
 same_names() { diff <(names kernel) <(names user) >&2; }
 
+# each_ran FACE TEXT...: a scenario for each TEXT, or the list names what is no longer there
+each_ran() {
+	local log=$logs/$1 text missing=0
+	shift
+	for text; do
+		grep -qE "^(ok|FAIL) .*$text" "$log" && continue
+		echo "no scenario: $text" >&2
+		missing=1
+	done
+	return $missing
+}
+
 # program NAME PARAMETERS COMMAND...: with those parameters of the module
 program() {
 	local name=$1 parameters=$2 log=$logs/$1
@@ -119,11 +154,11 @@ removal_ready() { [ "$(cat $debug/removal)" = Y ]; }
 
 removal() {
 	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
-	insmod "$modules/tests/rules/kdapl_rules.ko" || die "kdapl_rules.ko does not load"
+	insmod_rules || die "kdapl_rules.ko does not load"
 	verdict "I9 kdapl does not unload while it is used" still_used
 	echo removal | tee $debug/run > /dev/null 2>&1 & run=$!
 	if wait_for 180 removal_ready; then
-		verdict "rdma link delete returns" timeout 180 rdma link delete rxe1
+		verdict "rdma link delete returns" timeout 180 rdma link delete ${kind}1
 	else
 		verdict "traffic for the removal" false
 	fi
@@ -136,11 +171,11 @@ removal() {
 }
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-two_hosts || die "no RDMA devices"
+two_hosts $kind || die "no RDMA devices"
 # What rounds() divides by.
 share=1
 [ ! -e /sys/kernel/debug/kmemleak ] || share=4
-! $brief || share=$((share * 4))
+! $brief || share=16
 echo $share > /run/kdapl-rules-share
 ln -sf "$(dirname "$(readlink -f "$0")")/addresses.sh" /run/kdapl-addresses
 modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
@@ -149,6 +184,20 @@ modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
 for nic in ve0 ve1; do
 	tc qdisc add dev $nic root netem limit 10000 || die "no sch_netem"
 done
+
+if [ $kind = siw ]; then
+	# A peer that does not answer is given up after seconds, not a quarter of an hour.
+	echo 4 > /proc/sys/net/ipv4/tcp_retries2
+	face kernel in_kernel
+	! $few || verdict "each of the few has run" each_ran kernel "${some[@]}"
+	if $few || [ -z "$only" ]; then
+		removal
+	fi
+	two_hosts_down $kind
+	echo "$passed passed, $failed failed"
+	[ $failed -eq 0 ] && [ $passed -gt 0 ]
+	exit
+fi
 
 face kernel in_kernel
 face user in_user
@@ -160,6 +209,6 @@ if [ -z "$only" ]; then
 	removal
 fi
 
-two_hosts_down
+two_hosts_down rxe
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

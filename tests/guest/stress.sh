@@ -55,7 +55,7 @@ races() {
 }
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-two_hosts || die "no RDMA devices"
+two_hosts rxe || die "no RDMA devices"
 modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
 
 if [ -e /sys/kernel/debug/failslab ]; then
@@ -63,6 +63,6 @@ if [ -e /sys/kernel/debug/failslab ]; then
 fi
 run races 2 races "$@"
 
-two_hosts_down
+two_hosts_down rxe
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -241,8 +241,8 @@ static void link_local_only(void)
 
 	if (!a || !b)
 		return;
-	a->name = "rxe2-1";
-	b->name = "rxe3-1";
+	a->name = side_is_iwarp(&side_a) ? "siw2-1" : "rxe2-1";
+	b->name = side_is_iwarp(&side_a) ? "siw3-1" : "rxe3-1";
 	network("link-local", "add");
 	if (side_open(a) && side_open(b))
 		link_local_hosts(a, b);
@@ -253,7 +253,7 @@ static void link_local_only(void)
 
 static const struct scenario scenarios[] = {
 	SCENARIO("P86 C22 I21 a second address comes and goes", second_ipv4),
-	SCENARIO("P86 C22 P41 an address of a VLAN", on_vlan),
+	SCENARIO_IB("P86 C22 P41 an address of a VLAN", on_vlan),
 	SCENARIO("P86 C22 P41 an IPv6 address", global_ipv6),
 	SCENARIO("P86 C22 C9 I23 hosts with link-local addresses alone",
 		 link_local_only),

@@ -497,20 +497,22 @@ static void nobody_dequeues(void)
 
 #define SHORT	2
 
-/* A completion that can be taken now, without waiting. */
-static bool done_already(DAT_EVD_HANDLE evd, u64 number,
-			 DAT_DTO_COMPLETION_STATUS status)
+/* The next @n completions can be taken now, without waiting; what failed was flushed. */
+static bool done_already(struct account *account, struct node *node,
+			 DAT_EVD_HANDLE evd, int n)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event = {};
+	int i;
 
 	dto = &event.event_data.dto_completion_event_data;
-	if (OK(dat_evd_dequeue(evd, &event)) &&
-	    CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT) &&
-	    CHECK_EQ(dto->user_cookie.as_64, number) &&
-	    CHECK_EQ(dto->status, status))
-		return true;
-	return FAIL("completion %llu", number);
+	for (i = 0; i < n; i++)
+		if (!OK(dat_evd_dequeue(evd, &event)) ||
+		    !account_event(account, node, &event) ||
+		    !CHECK(dto->status == DAT_DTO_SUCCESS ||
+			   dto->status == DAT_DTO_ERR_FLUSHED))
+			return FAIL("completion %d", i);
+	return true;
 }
 
 /* The EVDs for completions are shorter than what completes there. */
@@ -526,6 +528,8 @@ static bool short_pair(struct pair *p)
  * D45: the event comes on an EVD of its own, while the completions before it have filled
  * the others, and most of them did not find room where their consumer looks first (the
  * ring of a process).  Whoever has seen the event gets all of them without waiting.
+ * What the peer has received is answered a moment later.  An abrupt disconnect does not
+ * wait for the last answers, and the requests that lack them are flushed (mt:T53).
  */
 static void full_rings(void)
 {
@@ -533,6 +537,7 @@ static void full_rings(void)
 
 	/* by us, gracefully and abruptly, and by the peer */
 	for (i = 0; i < 3 && !failed(); i++) {
+		struct account mine = {};
 		struct pair p = {};
 
 		if (!short_pair(&p))
@@ -552,13 +557,12 @@ static void full_rings(void)
 		OK(dat_ep_disconnect(i < 2 ? p.a.ep : p.b.ep, i ? ABRUPT : GRACEFUL));
 		if (!want_conn(p.a.conn, p.a.ep, DISCONNECTED))
 			return;
-		for (j = 0; j < NODE_RECVS; j++)
-			if (!done_already(p.a.recv, RECV | j, j < NODE_RECVS / 2 ?
-					  DAT_DTO_SUCCESS : DAT_DTO_ERR_FLUSHED))
-				return;
-		for (j = 0; j < NODE_REQUESTS; j++)
-			if (!done_already(p.a.request, j, DAT_DTO_SUCCESS))
-				return;
+		if (!done_already(&mine, &p.a, p.a.recv, NODE_RECVS) ||
+		    !done_already(&mine, &p.a, p.a.request, NODE_REQUESTS))
+			return;
+		CHECK_EQ(mine.recv.good, NODE_RECVS / 2);
+		if (i != 1)
+			CHECK_EQ(mine.request.good, NODE_REQUESTS);
 		nothing_more(p.a.recv);
 		nothing_more(p.a.request);
 		want_conn(p.b.conn, p.b.ep, DISCONNECTED);
@@ -800,11 +804,14 @@ static bool both_round(struct both *both)
 	return true;
 }
 
+/* A busy machine may keep the two threads apart: rounds are added until enough met. */
 static void both_at_once(void)
 {
 	struct both *both = scenario_alloc(sizeof(*both));
 	struct thread *thread = scenario_alloc(sizeof(*thread));
 	unsigned int i, n = rounds(BOTH_ROUNDS * BOTH_PAIRS) / BOTH_PAIRS;
+	unsigned int enough = n * BOTH_PAIRS / 4;
+	u64 end = 0;
 
 	if (!both || !thread ||
 	    !listener_new(&both->listener, DAT_PSP_CONSUMER_FLAG))
@@ -816,15 +823,18 @@ static void both_at_once(void)
 	both->barrier.n = 2;
 	if (!thread_start(thread, both_thread, both))
 		return;
-	for (; both->round < n; both->round++)
+	for (; both->round < n || (both->met < enough && now_us() < end); both->round++) {
 		if (!both_round(both))
 			return;
+		if (both->round < n)
+			end = deadline();
+	}
 	both->end = true;
 	barrier_wait(&both->barrier);
 	thread_join(thread);
 	note("%u times, %u of them both sides were connected when they called",
 	     both->round * BOTH_PAIRS, both->met);
-	CHECK(both->met >= n * BOTH_PAIRS / 4);
+	CHECK(both->met >= enough);
 }
 
 /* ---- while the connection is made ---------------------------------------- */
@@ -934,11 +944,10 @@ static void cancel_at_once(void)
 	note("%u times", i);
 }
 
-#define TIMER_US	(2 * 1000 * 1000)
-
 /* D33: the timer of a cancelled attempt is dead. */
 static void cancel_timer(void)
 {
+	const u32 timer_us = limit_of_request(2 * 1000 * 1000);
 	struct listener listener = {};
 	struct node a = {};
 	DAT_CR_HANDLE cr;
@@ -947,14 +956,14 @@ static void cancel_timer(void)
 	if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
 	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG) || !prepost(&a) ||
 	    !OK(dat_ep_connect(a.ep, (DAT_IA_ADDRESS_PTR)&side_b.addr,
-			       listener.qual, TIMER_US, 0, NULL,
+			       listener.qual, timer_us, 0, NULL,
 			       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) ||
 	    !next_request(&listener, &cr))
 		return;
 	OK(dat_ep_disconnect(a.ep, ABRUPT));
 	if (!cancelled(&a))
 		return;
-	CHECK(!event_within(a.conn, TIMER_US / 1000 + SILENCE_MS, &event));
+	CHECK(!event_within(a.conn, timer_us / 1000 + SILENCE_MS, &event));
 	OK(dat_cr_reject(cr));
 }
 
@@ -1147,10 +1156,15 @@ static bool race_once(struct race *r)
 	return barrier_wait(&r->barrier) && race_ends(r);
 }
 
+/*
+ * In few rounds on a slow machine the delay does not get as long as it should be, or the
+ * rival is late for other reasons: rounds are added until each has come first often enough.
+ */
 static void race(enum rival rival)
 {
 	struct race *r = scenario_alloc(sizeof(*r));
-	unsigned int n = rounds(RACES);
+	unsigned int n = rounds(RACES), enough = n / 10;
+	u64 end = 0;
 
 	if (!r)
 		return;
@@ -1161,15 +1175,19 @@ static void race(enum rival rival)
 	    !listener_new(&r->listener, DAT_PSP_CONSUMER_FLAG) ||
 	    !thread_start(&r->thread, race_thread, r))
 		return;
-	for (; r->round < n; r->round++)
+	for (; r->round < n || ((r->won < enough || r->lost < enough) && now_us() < end);
+	     r->round++) {
 		if (!race_once(r))
 			return;
+		if (r->round < n)
+			end = deadline();
+	}
 	r->end = true;
 	barrier_wait(&r->barrier);
 	thread_join(&r->thread);
 	note("the disconnect came first %u times, its rival %u times", r->won,
 	     r->lost);
-	CHECK(r->won >= n / 10 && r->lost >= n / 10);
+	CHECK(r->won >= enough && r->lost >= enough);
 }
 
 static void cancel_races_accept(void)
@@ -1284,68 +1302,70 @@ static void broken_by_length(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("D1 D2 bad flags in each of the nine states, bad handles",
-		 bad_arguments),
+	SCENARIO_IB("D1 D2 bad flags in each of the nine states, bad handles",
+		    bad_arguments),
 	SCENARIO("D3 illegal states: refused, and all goes on", illegal_states),
-	SCENARIO("M2 mt:T9 D14 D46 requests in each of the nine states",
-		 requests_by_state),
-	SCENARIO("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T26 T28 T31 mt:T20 "
-		 "graceful: mixed requests wait for withheld receives, then all succeed",
-		 graceful_mixed),
+	SCENARIO_IB("M2 mt:T9 D14 D46 requests in each of the nine states",
+		    requests_by_state),
+	SCENARIO_IB("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T26 T28 T31 mt:T20 "
+		    "graceful: mixed requests wait for withheld receives, then all succeed",
+		    graceful_mixed),
 	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D42 D50 T27 T32 nothing but receives: "
 		 "flushed in order, one event on each side",
 		 graceful_idle),
-	SCENARIO("D5 D6 D20 D22 D40 D42 T29 abrupt ends the drain",
-		 abrupt_ends_drain),
-	SCENARIO("D17 D50 D51 T30 the peer's abrupt disconnect ends the drain",
-		 peer_abrupt_ends_drain),
-	SCENARIO("D17 D50 D51 T30 the peer's graceful disconnect ends the drain",
-		 peer_graceful_ends_drain),
-	SCENARIO("D17 D50 F7 T34 the peer's free ends the drain",
-		 peer_free_ends_drain),
-	SCENARIO("D17 D50 F17 I15 T37 the peer's abrupt close of its IA ends the drain",
-		 peer_close_ends_drain),
-	SCENARIO("D6 D11 D12 D51 both sides drain", both_drain),
-	SCENARIO("D5 D17 D18 T30 a cut link ends the drain: DISCONNECTED, not BROKEN",
-		 link_ends_drain),
-	SCENARIO("D18 mt:T41 mt:T55 a request fails in the drain: "
-		 "DISCONNECTED, not BROKEN",
-		 request_fails_in_drain),
+	SCENARIO_IB("D5 D6 D20 D22 D40 D42 T29 abrupt ends the drain",
+		    abrupt_ends_drain),
+	SCENARIO_IB("D17 D50 D51 T30 the peer's abrupt disconnect ends the drain",
+		    peer_abrupt_ends_drain),
+	SCENARIO_IB("D17 D50 D51 T30 the peer's graceful disconnect ends the drain",
+		    peer_graceful_ends_drain),
+	SCENARIO_IB("D17 D50 F7 T34 the peer's free ends the drain",
+		    peer_free_ends_drain),
+	SCENARIO_IB("D17 D50 F17 I15 T37 the peer's abrupt close of its IA ends the drain",
+		    peer_close_ends_drain),
+	SCENARIO_IB("D6 D11 D12 D51 both sides drain", both_drain),
+	SCENARIO_IB("D5 D17 D18 T30 a cut link ends the drain: DISCONNECTED, not BROKEN",
+		    link_ends_drain),
+	SCENARIO_IB("D18 mt:T41 mt:T55 a request fails in the drain: "
+		    "DISCONNECTED, not BROKEN",
+		    request_fails_in_drain),
 	SCENARIO("D19 D45 nobody takes completions", nobody_dequeues),
-	SCENARIO("D45 mt:T40 EVDs shorter than what completes there", full_rings),
-	SCENARIO("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "
-		 "abrupt with K outstanding in each direction",
-		 abrupt_outstanding),
+	SCENARIO_IB("D45 mt:T40 EVDs shorter than what completes there",
+		    full_rings),
+	SCENARIO_IB("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "
+		    "abrupt with K outstanding in each direction",
+		    abrupt_outstanding),
 	SCENARIO("D4 D6 D46 D53 mt:T9 mt:T10 mt:T54 "
 		 "disconnect again, and posts after the end",
 		 after_the_end),
 	SCENARIO("D47 mt:T11 no EVD for completions", no_completion_evds),
 	SCENARIO("D49 E65 no room for DISCONNECTED", full_connect_evd),
-	SCENARIO("D6 D9 D40 D51 R10 R14 "
-		 "both sides disconnect at the same instant, many times",
-		 both_at_once),
+	SCENARIO_IB("D6 D9 D40 D51 R10 R14 "
+		    "both sides disconnect at the same instant, many times",
+		    both_at_once),
 	SCENARIO("D30 D31 D32 D34 D36 T20 T23 "
 		 "ACTIVE_CONNECTION_PENDING: the attempt is cancelled",
 		 cancel_active),
-	SCENARIO("D30 D31 D32 D36 cancelled and begun again, many times",
-		 cancel_at_once),
+	SCENARIO_IB("D30 D31 D32 D36 cancelled and begun again, many times",
+		    cancel_at_once),
 	SCENARIO("D33 a cancelled attempt has no timer", cancel_timer),
-	SCENARIO("D30 D31 D32 D35 T24 COMPLETION_PENDING: the attempt is cancelled",
-		 cancel_passive),
+	SCENARIO_IB("D30 D31 D32 D35 T24 COMPLETION_PENDING: the attempt is cancelled",
+		    cancel_passive),
 	SCENARIO("D32 D34 D36 cancel against the peer's accept, many times",
 		 cancel_races_accept),
 	SCENARIO("D32 D34 D36 cancel against the peer's reject, many times",
 		 cancel_races_reject),
-	SCENARIO("D4 D32 D33 D36 cancel against the timer, many times",
-		 cancel_races_timer),
+	SCENARIO_IB("D4 D32 D33 D36 cancel against the timer, many times",
+		    cancel_races_timer),
 	SCENARIO("D6 D31 D32 D35 D36 COMPLETION_PENDING: cancel against the peer's "
 		 "confirmation, many times",
 		 cancel_races_confirmation),
-	SCENARIO("D52 D53 T33 a cut link breaks the connection", broken_by_link),
-	SCENARIO("D52 D53 mt:T52 mt:T55 a bad key breaks the connection",
-		 broken_by_key),
-	SCENARIO("D52 D53 mt:T50 mt:T52 a message too long breaks the connection",
-		 broken_by_length),
+	SCENARIO_IB("D52 D53 T33 a cut link breaks the connection",
+		    broken_by_link),
+	SCENARIO_IB("D52 D53 mt:T52 mt:T55 a bad key breaks the connection",
+		    broken_by_key),
+	SCENARIO_IB("D52 D53 mt:T50 mt:T52 a message too long breaks the connection",
+		    broken_by_length),
 };
 
 SCENARIO_TABLE(disconnect_table);

@@ -361,13 +361,14 @@ static void host_unreachable(void)
 		{ DAT_TIMEOUT_INFINITE, false, UNREACHABLE },
 		{ DAT_TIMEOUT_INFINITE, true, UNREACHABLE },
 	};
+	/* The last two take as long as the CM does, which a brief run does not wait for. */
+	unsigned int i, n = rounds_in_full(2 * ARRAY_SIZE(absences));
 	struct node node = {};
 	struct pair p = {};
-	unsigned int i;
 
 	if (!dup_new(&p, &node))
 		return;
-	for (i = 0; i < ARRAY_SIZE(absences); i++)
+	for (i = 0; i < n && i < ARRAY_SIZE(absences); i++)
 		if (!host_gone(&p, &node, &absences[i])) {
 			FAIL("timeout %llu us, the address is %sknown",
 			     (u64)absences[i].timeout,
@@ -619,14 +620,15 @@ static const struct scenario scenarios[] = {
 		 chain),
 	SCENARIO("C1 C12..C18 arguments of dat_ep_dup_connect", arguments),
 	SCENARIO("C2 C7 C11 the peer's consumer rejects a duplicate", peer_rejects),
-	SCENARIO("C2 C8 C11 P11 nobody listens for a duplicate", nobody_listens),
+	SCENARIO("C2 C8 C11 P11 nobody listens for a duplicate",
+		 nobody_listens),
 	SCENARIO("C2 C8 C11 P7 no room for a duplicate's request", backlog_full),
-	SCENARIO("C2 C9 C10 C11 RULING3 the host of a duplicate is gone",
-		 host_unreachable),
-	SCENARIO("C2 C10 C11 C12 RULING3 timeouts of 1 us to 2 s, none before its time",
-		 timeouts),
+	SCENARIO_IB("C2 C9 C10 C11 RULING3 the host of a duplicate is gone",
+		    host_unreachable),
+	SCENARIO_IB("C2 C10 C11 C12 RULING3 timeouts of 1 us to 2 s, none before its time",
+		    timeouts),
 	SCENARIO("C6 C12 the longest timeout, and none", no_timeout),
-	SCENARIO("C2 C11 D30 D31 a duplicate is cancelled", cancelled),
+	SCENARIO_IB("C2 C11 D30 D31 a duplicate is cancelled", cancelled),
 	SCENARIO("D30 D31 D32 D36 an attempt is cancelled while its address is looked for",
 		 cancelled_unresolved),
 	SCENARIO("C19 the duplicated EP disconnects, breaks, is freed", others_fate),

@@ -688,23 +688,25 @@ static void passive_races(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("F1 F5..F10 F16 T21 T25 T34 T36 D34 D35 freed in each state that allows it",
-		 free_allowed),
+	SCENARIO_IB("F1 F5..F10 F16 T21 T25 T34 T36 D34 D35 freed in each state that allows it",
+		    free_allowed),
 	SCENARIO("F2..F5 T4 T6 T8 P71 Reserved, passive, tentative: refused, and what to do first",
 		 free_refused),
 	SCENARIO("F5 a dead handle stays dead, and 3000 new EPs have others",
 		 never_again),
-	SCENARIO("F1 F7 F8 F9 F16 freed with traffic in both directions", in_flight),
-	SCENARIO("F12 the memory may go as soon as the EP is free", memory_at_once),
+	SCENARIO_IB("F1 F7 F8 F9 F16 freed with traffic in both directions",
+		    in_flight),
+	SCENARIO_IB("F12 the memory may go as soon as the EP is free",
+		    memory_at_once),
 	SCENARIO("F10 F11 F18 EVDs and PZ are in use until then", holds),
-	SCENARIO("F17 F18 P47 T37 the IA of EPs in all nine states is closed",
-		 closed_in_every_state),
+	SCENARIO_IB("F17 F18 P47 T37 the IA of EPs in all nine states is closed",
+		    closed_in_every_state),
 	SCENARIO("F17 D34 the IA of the active side is closed", active_side_closed),
 	SCENARIO("F6 F8 F14 free against the peer's accept", race_accept),
 	SCENARIO("F6 F8 F14 free against the peer's reject", race_reject),
 	SCENARIO("F7 F8 F14 free against the peer's disconnect", race_disconnect),
 	SCENARIO("F7 F8 F14 free against a broken connection", race_break),
-	SCENARIO("F6 F8 F14 free against the timer", race_timer),
+	SCENARIO_IB("F6 F8 F14 free against the timer", race_timer),
 	SCENARIO("F6 F8 F14 D35 free against the end of an accept", passive_races),
 };
 

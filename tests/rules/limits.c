@@ -260,15 +260,22 @@ static void no_srqs(void)
 /* kdapl gives no more of them on any device. */
 #define MAX_SEGMENTS	16
 
-/* A device may promise more than the emulated machine has memory for, 2 GiB. */
+/*
+ * A device may promise more than the emulated machine has memory for, 2 GiB.  And what goes
+ * into its segments: each is an LMR of that size, and one is left for a byte more.
+ */
 #define LONGEST		(8 << 20)
+#define LMR_SIZE	(1 << 20)
 
 /* Of the endpoints of a large_pair() */
 static u64 longest_message(void)
 {
+	u64 room = (u64)(side_a.attr.max_iov_segments_per_dto - 1) * LMR_SIZE;
 	u64 most = side_a.attr.max_message_size;
 
-	return most < LONGEST ? most : LONGEST;
+	if (most > LONGEST)
+		most = LONGEST;
+	return most < room ? most : room;
 }
 
 /* A pair that has the most of what a single DTO can have. */
@@ -353,8 +360,8 @@ static void longest(void)
 	struct pair p = {};
 
 	if (!large_pair(&p) ||
-	    !mem_new(&side_a, &from, 1 << 20, DAT_MEM_PRIV_ALL_FLAG) ||
-	    !mem_new(&side_b, &into, 1 << 20, DAT_MEM_PRIV_ALL_FLAG))
+	    !mem_new(&side_a, &from, LMR_SIZE, DAT_MEM_PRIV_ALL_FLAG) ||
+	    !mem_new(&side_b, &into, LMR_SIZE, DAT_MEM_PRIV_ALL_FLAG))
 		return;
 	n = spread(iov, max - 1, &from, most);
 	m = spread(to, max, &into, most);

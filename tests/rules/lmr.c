@@ -44,6 +44,9 @@ static void exact_bytes(void)
 			at.segment_length = mem.size + 1;
 		if (i & 2 && i & 1)
 			at.target_address -= mem.size;
+		/* What lies inside may be written before the rest is refused. */
+		if (i & 2 && !(i & 4) && side_is_iwarp(&side_a))
+			continue;
 		refuses(&p, i & 4 ? RDMA_READ : RDMA_WRITE, &at);
 	}
 	mem_check(&around, 0, around.size, 1);
@@ -65,11 +68,12 @@ static void remote_rights(void)
 			     (i & 2 ? REMOTE_WRITE : 0)))
 			return;
 		at = remote_piece(&mem, 100, 1000);
+		/* 0 is no key, which nobody gets anywhere with. */
 		CHECK(!!mem.rmr_context == !!i);
 		mem_fill(&mem, 0, PAGE, i);
 		if (i & 1)
 			admits(&p, RDMA_READ, &at, mem.va + 100);
-		else
+		else if (!i || reads_need_right())
 			refuses(&p, RDMA_READ, &at);
 		if (i & 2)
 			admits(&p, RDMA_WRITE, &at, mem.va + 100);
@@ -298,7 +302,7 @@ static void sync_around_rdma(void)
 	OK(node_write(&p.a, 0, 4096, &r, 1, 0));
 	want_done(p.a.request, p.a.ep, 1, DAT_DTO_SUCCESS);
 	OK(dat_lmr_sync_rdma_write(side_b.ia, &t, 1));
-	mem_check(&p.b.mem, 0, 4096, 1);
+	mem_arrives(&p.b.mem, 0, 4096, 1);
 	mem_fill(&p.b.mem, 0, 4096, 2);
 	OK(dat_lmr_sync_rdma_read(side_b.ia, &t, 1));
 	OK(node_read(&p.a, 8192, 4096, &r, 2, 0));
@@ -352,6 +356,10 @@ static void post_is(struct pair *p, enum transfer dto, DAT_LMR_TRIPLET first,
 {
 	DAT_LMR_TRIPLET iov[2] = { first };
 
+	/* On iWARP a read has one segment. */
+	if (second && dto == READ_INTO &&
+	    side_a.attr.max_iov_segments_per_rdma_read < 2)
+		return;
 	if (second)
 		iov[1] = *second;
 	if (!EXPECT(post_iov(p, dto, second ? 2 : 1, iov, 16, 40), ret))
@@ -734,13 +742,13 @@ static void contexts_anew(void)
 
 /* One page, all that a fast registration has, more, and scattered. */
 static const struct {
-	size_t size;
+	size_t pages;
 	void *(*alloc)(size_t size);
 } kinds[] = {
-	{ PAGE, scenario_alloc },
-	{ 512 * PAGE, scenario_alloc },
-	{ PINS ? 600 * PAGE : 5 * PAGE, scenario_alloc },
-	{ 100 * PAGE, scenario_alloc_scattered },
+	{ 1, scenario_alloc },
+	{ 512, scenario_alloc },
+	{ PINS ? 600 : 5, scenario_alloc },
+	{ 100, scenario_alloc_scattered },
 };
 
 static void pages_given_back(void)
@@ -753,7 +761,7 @@ static void pages_given_back(void)
 	if (!footprint(&before))
 		return;
 	for (i = 0; i < ARRAY_SIZE(kinds) && !failed(); i++) {
-		mem.size = kinds[i].size;
+		mem.size = lmr_size(kinds[i].pages);
 		mem.va = kinds[i].alloc(mem.size);
 		if (!mem.va)
 			return;
@@ -770,7 +778,7 @@ static void pages_given_back(void)
 	footprint_grew(&before, 0, 0);
 	/* Their IA is closed with them. */
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		mem.size = kinds[i].size;
+		mem.size = lmr_size(kinds[i].pages);
 		mem.va = kinds[i].alloc(mem.size);
 		sum += mem.size;
 		if (!mem.va ||
@@ -788,7 +796,7 @@ static void pages_given_back(void)
 #define VICTIM	NODE_MEMORY
 #define RACES	12
 /* At most so many times as many, to have a quarter meet requests that are outstanding */
-#define MORE_RACES	10
+#define MORE_RACES	4
 
 /* What is going on over the memory of an LMR that is freed. */
 enum race_kind { PEER_WRITES, PEER_READS, SOURCE, SINK, RECEIVES };
@@ -1033,8 +1041,13 @@ static void races(enum race_kind kind)
 
 	if (!race || !footprint(&before))
 		return;
-	/* On a busy machine a free seldom meets a request: race on until some did. */
+	/*
+	 * On a busy machine each request may be over before the next one is posted, and a
+	 * free meets none.  So if few did, requests take a while from then on.
+	 */
 	for (i = 0; i < n || (4 * met < n && i < MORE_RACES * n); i++) {
+		if (i == n && !link_slow(&side_a))
+			return;
 		memset(race, 0, sizeof(*race));
 		race->kind = kind;
 		if (!race_once(race, i % RACES))
@@ -1092,30 +1105,30 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M7 mt:M8 L3 an LMR of an LMR outlives it", lmr_of_lmr),
 	SCENARIO("mt:M2 mt:M12 mt:T5 mt:T29..T31 posts: existence, range, zone, right",
 		 posts_checked),
-	SCENARIO("mt:T33 mt:T34 mt:T35 lengths of RDMA", rdma_lengths),
+	SCENARIO_IB("mt:T33 mt:T34 mt:T35 lengths of RDMA", rdma_lengths),
 	SCENARIO("L1 L3 L10..L12 mt:M3 mt:M25 mt:M26 mt:M69 LMR free: the handle is dead",
 		 dead_handle),
 	SCENARIO("L4 L11 mt:M24 mt:T5 LMR free: local posts are refused",
 		 local_use),
-	SCENARIO("L5 L6 mt:M23 LMR free under a receive", under_receive),
-	SCENARIO("D17 D18 L5 mt:M23 mt:T36 LMR free under requests that wait",
-		 under_requests),
+	SCENARIO_IB("L5 L6 mt:M23 LMR free under a receive", under_receive),
+	SCENARIO_IB("D17 D18 L5 mt:M23 mt:T36 LMR free under requests that wait",
+		    under_requests),
 	SCENARIO("L3 L7 L9 L11 mt:M24 mt:M46 mt:T55 LMR free: remote access ends its connection",
 		 remote_use),
 	SCENARIO("L13 mt:M27 LMR free: contexts are not used again",
 		 contexts_anew),
 	SCENARIO("L3 mt:M5 mt:M19 mt:M25 pages pinned, charged, registered: given back once",
 		 pages_given_back),
-	SCENARIO("L5 L8 mt:M23 mt:T36 LMR free races with a peer's writes",
-		 race_peer_writes),
-	SCENARIO("L5 L8 mt:M23 mt:T36 LMR free races with a peer's reads",
-		 race_peer_reads),
+	SCENARIO_IB("L5 L8 mt:M23 mt:T36 LMR free races with a peer's writes",
+		    race_peer_writes),
+	SCENARIO_IB("L5 L8 mt:M23 mt:T36 LMR free races with a peer's reads",
+		    race_peer_reads),
 	SCENARIO("L4 L5 mt:M23 mt:T36 LMR free races with writes from it",
 		 race_source),
-	SCENARIO("L4 L5 mt:M23 mt:T36 LMR free races with reads into it",
-		 race_sink),
-	SCENARIO("L5 L6 mt:M23 mt:T36 LMR free races with receives into it",
-		 race_receives),
+	SCENARIO_IB("L4 L5 mt:M23 mt:T36 LMR free races with reads into it",
+		    race_sink),
+	SCENARIO_IB("L5 L6 mt:M23 mt:T36 LMR free races with receives into it",
+		    race_receives),
 };
 
 SCENARIO_TABLE(lmr_table);

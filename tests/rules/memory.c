@@ -4,6 +4,13 @@
  */
 #include "memory.h"
 
+size_t lmr_size(size_t pages)
+{
+	DAT_VLEN most = side_b.attr.max_lmr_block_size;
+
+	return pages * PAGE < most ? pages * PAGE : most;
+}
+
 bool mem_register(struct side *side, DAT_PZ_HANDLE pz, struct mem *mem,
 		  DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -56,13 +63,32 @@ bool admits_at(const char *file, int line, struct pair *pair,
 		      DAT_SUCCESS) &&
 	       want_dto_at(file, line, pair->a.request, pair->a.ep, 700,
 			   DAT_DTO_SUCCESS, ANY_LENGTH) &&
-	       (mem_check(access == RDMA_WRITE ? &there : here, 0, length, seed) ||
+	       (mem_arrives(access == RDMA_WRITE ? &there : here, 0, length, seed) ||
 		fail_at(file, line, "other bytes"));
+}
+
+/*
+ * An iWARP device closes the connection, and no request says why; on the side of the
+ * memory it reports an error of the queue pair.
+ */
+static bool refuses_silently(const char *file, int line, struct pair *pair)
+{
+	DAT_EVENT event;
+
+	return want_event_at(file, line, pair->a.request, DAT_DTO_COMPLETION_EVENT,
+			     &event) &&
+	       ended(&pair->a) && ended(&pair->b) && pair_again(pair);
 }
 
 bool refuses_at(const char *file, int line, struct pair *pair,
 		enum access access, const DAT_RMR_TRIPLET *remote)
 {
+	if (side_is_iwarp(&side_a))
+		return (ret_at(file, line, "post",
+			       post_access(&pair->a, access, remote, 701),
+			       DAT_SUCCESS) &&
+			refuses_silently(file, line, pair)) ||
+		       fail_at(file, line, "a silent refusal and a new connection");
 	return (ret_at(file, line, "post",
 		       post_access(&pair->a, access, remote, 701),
 		       DAT_SUCCESS) &&
@@ -72,6 +98,11 @@ bool refuses_at(const char *file, int line, struct pair *pair,
 			     DAT_CONNECTION_EVENT_BROKEN) &&
 		ended(&pair->b) && pair_again(pair)) ||
 	       fail_at(file, line, "a refusal and a new connection");
+}
+
+bool reads_need_right(void)
+{
+	return strncmp(side_b.name, "siw", 3);
 }
 
 bool talks_at(const char *file, int line, struct node *from, struct node *to)

@@ -17,6 +17,11 @@
 
 #define PAGE	4096
 
+/*
+ * The bytes of @pages, or of as many as an LMR of side b can have if that is less:
+ * on siw they are 256.
+ */
+size_t lmr_size(size_t pages);
 /* Another LMR over mem->va, mem->size, in @pz. */
 bool mem_register(struct side *side, DAT_PZ_HANDLE pz, struct mem *mem,
 		  DAT_MEM_PRIV_FLAGS privileges);
@@ -37,6 +42,12 @@ bool admits_at(const char *file, int line, struct pair *pair,
 bool refuses_at(const char *file, int line, struct pair *pair,
 		enum access access, const DAT_RMR_TRIPLET *remote);
 bool talks_at(const char *file, int line, struct node *from, struct node *to);
+
+/*
+ * Does side b's device look for the right of remote read before it answers a read?
+ * siw does not: any key of the zone reads (faults of siw, Documentation/drivers.rst).
+ */
+bool reads_need_right(void);
 
 /* The bytes arrive; they lie at @at: (pair, access, &remote, at) */
 #define admits(...)	admits_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -310,7 +310,7 @@ static void bind_before_message(void)
 		if (!next_event(p.b.request, &event) ||
 		    !account_event(&theirs, &p.b, &event))
 			return;
-		mem_check(&p.a.mem, at, SLOT, i);
+		mem_arrives(&p.a.mem, at, SLOT, i);
 		for (j = 0; j < 2; j++)
 			if (!next_event(p.a.request, &event) ||
 			    !account_event(&mine, &p.a, &event))
@@ -558,26 +558,26 @@ static void many_posters(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("D20 D21 D40 D43 D44 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
-		 "one EVD, full load: every completion before DISCONNECTED",
-		 one_evd),
-	SCENARIO("D20 D21 D40 D41 D43 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
-		 "three EVDs, full load: all is there when DISCONNECTED is",
-		 three_evds),
-	SCENARIO("D43 D45 D46 R6 R7 R8 R9 mt:T39 mt:T54 "
-		 "three EVDs, full load: markers come back flushed, and last",
-		 markers_last),
+	SCENARIO_IB("D20 D21 D40 D43 D44 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
+		    "one EVD, full load: every completion before DISCONNECTED",
+		    one_evd),
+	SCENARIO_IB("D20 D21 D40 D41 D43 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
+		    "three EVDs, full load: all is there when DISCONNECTED is",
+		    three_evds),
+	SCENARIO_IB("D43 D45 D46 R6 R7 R8 R9 mt:T39 mt:T54 "
+		    "three EVDs, full load: markers come back flushed, and last",
+		    markers_last),
 	SCENARIO("mt:T40 mt:T42 mt:T43 data before the message, message by message",
 		 data_before_message),
 	SCENARIO("mt:T40 mt:T45 mt:M34 bind, and at once a message that tells of it",
 		 bind_before_message),
-	SCENARIO("mt:T13 mt:T14 mt:T51 D40 full queues, and a peer that is not ready",
-		 room),
-	SCENARIO("mt:T15 mt:T20 mt:T36 nothing but suppressed requests",
-		 all_suppressed),
-	SCENARIO("D40 D43 mt:T12 mt:T36 mt:T47 mt:T53 "
-		 "four threads post on one EP until it is Disconnected",
-		 many_posters),
+	SCENARIO_IB("mt:T13 mt:T14 mt:T51 D40 full queues, and a peer that is not ready",
+		    room),
+	SCENARIO_IB("mt:T15 mt:T20 mt:T36 nothing but suppressed requests",
+		    all_suppressed),
+	SCENARIO_IB("D40 D43 mt:T12 mt:T36 mt:T47 mt:T53 "
+		    "four threads post on one EP until it is Disconnected",
+		    many_posters),
 };
 
 SCENARIO_TABLE(order_table);

@@ -41,7 +41,26 @@ static bool side_query(struct side *side)
 		size = sizeof(struct sockaddr_in6);
 	memcpy(&side->addr, side->attr.ia_address_ptr, size);
 	side->max_private_data = side->provider.max_private_data_size;
+	if (node_attr.max_rdma_read_iov > side->attr.max_iov_segments_per_rdma_read)
+		node_attr.max_rdma_read_iov =
+			side->attr.max_iov_segments_per_rdma_read;
 	return true;
+}
+
+bool side_is_iwarp(const struct side *side)
+{
+	return side->provider.rdma_write_for_rdma_read_req;
+}
+
+bool side_has_rnic(const struct side *side)
+{
+	char command[100];
+
+	/* The IA siw0-1 is port 1 of the device siw0. */
+	snprintf(command, sizeof(command),
+		 "grep -q RNIC /sys/class/infiniband/%.*s/node_type",
+		 (int)(strrchr(side->name, '-') - side->name), side->name);
+	return !run_command(command);
 }
 
 bool side_open(struct side *side)
@@ -63,23 +82,28 @@ void side_close(struct side *side, DAT_CLOSE_FLAGS flags)
 		side->ia = DAT_HANDLE_NULL;
 }
 
-/* rules.sh has put the queue there that loses them. */
-static bool side_loses(struct side *side, unsigned int percent)
+/* What becomes of packets that leave @side, in the queue that rules.sh has put there. */
+static bool side_link(struct side *side, const char *fate)
 {
 	char command[100];
 	int status;
 
 	snprintf(command, sizeof(command),
-		 "tc qdisc change dev %s root netem limit 10000 loss %u%%",
-		 side->nic, percent);
+		 "tc qdisc change dev %s root netem limit 10000 %s", side->nic, fate);
 	status = run_command(command);
 	return !status || FAIL("%s: exit status %d", command, status);
 }
 
 bool link_down(struct side *side)
 {
-	side->cut = side_loses(side, 100);
-	return side->cut;
+	side->disturbed = side_link(side, "loss 100%");
+	return side->disturbed;
+}
+
+bool link_slow(struct side *side)
+{
+	side->disturbed = side_link(side, "delay 50ms");
+	return side->disturbed;
 }
 
 /*
@@ -116,9 +140,9 @@ bool link_up(struct side *side)
 {
 	if (side->lost && side_neighbour(side, true))
 		side->lost = false;
-	if (side->cut && side_loses(side, 0))
-		side->cut = false;
-	return !side->cut && !side->lost;
+	if (side->disturbed && side_link(side, "loss 0%"))
+		side->disturbed = false;
+	return !side->disturbed && !side->lost;
 }
 
 u64 side_repeats(const struct side *side)
@@ -387,6 +411,16 @@ void mem_fill(struct mem *mem, size_t offset, size_t length, u8 seed)
 		mem->va[offset + i] = byte_at(i, seed);
 }
 
+bool mem_has(const struct mem *mem, size_t offset, size_t length, u8 seed)
+{
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		if (__atomic_load_n(&mem->va[offset + i], __ATOMIC_RELAXED) != byte_at(i, seed))
+			return false;
+	return true;
+}
+
 bool mem_check(const struct mem *mem, size_t offset, size_t length, u8 seed)
 {
 	size_t i;
@@ -397,6 +431,16 @@ bool mem_check(const struct mem *mem, size_t offset, size_t length, u8 seed)
 				    length, mem->va[offset + i],
 				    byte_at(i, seed));
 	return true;
+}
+
+bool mem_arrives(const struct mem *mem, size_t offset, size_t length, u8 seed)
+{
+	u64 end = deadline();
+
+	while (side_is_iwarp(&side_a) && !mem_has(mem, offset, length, seed) &&
+	       now_us() < end)
+		sleep_us(1000);
+	return mem_check(mem, offset, length, seed);
 }
 
 DAT_LMR_TRIPLET piece(const struct mem *mem, size_t offset, size_t length)
@@ -420,7 +464,8 @@ DAT_RMR_TRIPLET remote_piece(const struct mem *mem, size_t offset,
 
 /* ---- endpoints ---------------------------------------------------------- */
 
-const DAT_EP_ATTR node_attr = {
+/* As much of it as the adapter has: an iWARP one reads into one segment (side_query). */
+DAT_EP_ATTR node_attr = {
 	.service_type = DAT_SERVICE_TYPE_RC,
 	.max_message_size = 1 << 20,
 	.max_rdma_size = 1 << 20,

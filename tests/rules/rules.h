@@ -82,6 +82,8 @@ typedef unsigned long long u64;
 struct scenario {
 	const char *name;	/* rules first */
 	void (*run)(void);
+	bool ib;
+	bool iwarp;
 };
 
 struct scenario_table {
@@ -89,7 +91,14 @@ struct scenario_table {
 	unsigned int count;
 };
 
-#define SCENARIO(name, fn)	{ name, fn }
+#define SCENARIO(text, fn)	{ .name = text, .run = fn }
+/*
+ * One that does not hold on iWARP, for one of the reasons in Documentation/drivers.rst: it
+ * is skipped where the adapter says that it speaks that.
+ */
+#define SCENARIO_IB(text, fn)	{ .name = text, .run = fn, .ib = true }
+/* One that holds there alone. */
+#define SCENARIO_IWARP(text, fn)	{ .name = text, .run = fn, .iwarp = true }
 /* At the end of a file, for its array scenarios[]. */
 #define SCENARIO_TABLE(table) \
 	const struct scenario_table table = { scenarios, ARRAY_SIZE(scenarios) }
@@ -250,11 +259,11 @@ bool barrier_wait(struct barrier *barrier);
 
 /*
  * How often something is done that should be done @n times: a quarter as often on a
- * kernel with debugging, where all takes many times as long, and there in a brief run
- * a quarter of that (tests/guest/rules.sh).
+ * kernel with debugging, where all takes many times as long, and a sixteenth in a brief
+ * run (tests/guest/rules.sh).
  */
 unsigned int rounds(unsigned int n);
-/* The same for what is done @n times in both kernels, but for a brief run. */
+/* The same for what is done @n times on both: a quarter in a brief run. */
 unsigned int rounds_in_full(unsigned int n);
 
 /* ---- sides (rig.c) ------------------------------------------------------ */
@@ -269,19 +278,25 @@ struct side {
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR provider;
 	DAT_COUNT max_private_data;
-	bool cut, lost;
+	bool disturbed, lost;
 };
 
 extern struct side side_a, side_b;
 
+/* Does it say that it speaks iWARP? */
+bool side_is_iwarp(const struct side *side);
+/* Does its device say so? */
+bool side_has_rnic(const struct side *side);
 /* The runner does both; a scenario may close and open a side in between. */
 bool side_open(struct side *side);
 void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
 /*
  * link_down(): no packet leaves the side any more, and neither side gets to know.
- * link_up(): they do again.
+ * link_slow(): each leaves it a twentieth of a second late, in order.
+ * link_up(): they do again, at once.
  */
 bool link_down(struct side *side);
+bool link_slow(struct side *side);
 bool link_up(struct side *side);
 /* The same, and the side does not know the other's address until link_up(). */
 bool host_off(struct side *side);
@@ -359,7 +374,14 @@ bool mem_new(struct side *side, struct mem *mem, size_t size,
 /* The LMR, then the memory. */
 void mem_free(struct mem *mem);
 void mem_fill(struct mem *mem, size_t offset, size_t length, u8 seed);
+bool mem_has(const struct mem *mem, size_t offset, size_t length, u8 seed);
+/* The same, and a failure if not. */
 bool mem_check(const struct mem *mem, size_t offset, size_t length, u8 seed);
+/*
+ * The same for what the other side has written, with success: on iWARP it comes a moment
+ * later.
+ */
+bool mem_arrives(const struct mem *mem, size_t offset, size_t length, u8 seed);
 DAT_LMR_TRIPLET piece(const struct mem *mem, size_t offset, size_t length);
 DAT_RMR_TRIPLET remote_piece(const struct mem *mem, size_t offset,
 			     size_t length);
@@ -387,7 +409,7 @@ struct node {
 };
 
 /* NODE_RECVS receives and NODE_REQUESTS requests; reads and writes. */
-extern const DAT_EP_ATTR node_attr;
+extern DAT_EP_ATTR node_attr;
 
 /*
  * EVDs and memory that @node has already are taken; @attr may be NULL:
@@ -529,8 +551,9 @@ void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 /* ---- running (main.c) --------------------------------------------------- */
 
 /*
- * All scenarios with @only in their line, those of both faces first; "own": those
- * of this face alone.  Returns the number of failures.
+ * All scenarios with @only in their name, or with one of several texts, which a "|" divides
+ * from the next; those of both faces first; "own": those of this face alone.  Returns the
+ * number of failures.
  */
 unsigned int run_scenarios(const char *only);
 /* Those of one table. */

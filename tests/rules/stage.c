@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * An EP in each of the nine states.  Used by reset.c, free.c, dup.c, passive.c.
+ * An EP in each of the nine states.  Used by the files about connections.
  */
 #include "stage.h"
 
@@ -51,6 +51,43 @@ bool established(struct node *active, struct node *passive)
 		     active->ep) &&
 	       want_conn(passive->conn, passive->ep,
 			 DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+bool state_comes(DAT_EP_HANDLE ep, DAT_EP_STATE state)
+{
+	u64 end = deadline();
+	DAT_EP_STATE is;
+
+	do {
+		if (!OK(dat_ep_get_status(ep, &is, NULL, NULL)))
+			return false;
+		yield_cpu();
+	} while (is != state && now_us() < end);
+	return CHECK_EQ(is, state);
+}
+
+/* Many times as long as the first one that comes. */
+#define LIMIT_FACTOR	8
+
+DAT_TIMEOUT limit_of_request(DAT_TIMEOUT us)
+{
+	struct listener listener = {};
+	struct node a = {};
+	DAT_CR_HANDLE cr;
+	u64 start, took = 0;
+
+	if (!node_new(&a, &side_a, ONE_EVD, NULL) ||
+	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
+		return us;
+	start = now_us();
+	if (start_connect(&a, listener.qual) && next_request(&listener, &cr)) {
+		took = now_us() - start;
+		OK(dat_cr_reject(cr));
+		want_conn(a.conn, a.ep, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	}
+	node_free(&a);
+	listener_free(&listener);
+	return took * LIMIT_FACTOR > us ? took * LIMIT_FACTOR : us;
 }
 
 bool message(struct node *from, struct node *to, u64 number)

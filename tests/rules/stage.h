@@ -46,6 +46,13 @@ bool stage_unharmed(struct staged *s);
 bool adopt(struct node *node);
 /* Both sides see ESTABLISHED. */
 bool established(struct node *active, struct node *passive);
+/* The EP gets into @state, which no event has told the scenario. */
+bool state_comes(DAT_EP_HANDLE ep, DAT_EP_STATE state);
+/*
+ * A time in us, @us or more, in which a request comes in on this machine: a limit for
+ * an attempt that is to be over after that.
+ */
+DAT_TIMEOUT limit_of_request(DAT_TIMEOUT us);
 /* One message to @to, whose oldest receive is @number; 0 is the send's. */
 bool message(struct node *from, struct node *to, u64 number);
 /* The next connection event, or 0 and the scenario has failed. */

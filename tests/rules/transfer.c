@@ -61,7 +61,7 @@ static void zero_length(void)
 	DAT_LMR_TRIPLET nonsense = { .lmr_context = 77, .virtual_address = 5 };
 	DAT_RMR_TRIPLET remote;
 	struct pair p = {};
-	int i;
+	int i, done = 0;
 
 	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
 		return;
@@ -74,11 +74,14 @@ static void zero_length(void)
 	OK(dat_ep_post_send(p.a.ep, 0, NULL, cookie(1), 0));
 	OK(dat_ep_post_rdma_write(p.a.ep, 0, NULL, cookie(2), &remote, 0));
 	OK(dat_ep_post_rdma_read(p.a.ep, 0, NULL, cookie(3), &remote, 0));
+	/* On iWARP what follows a read may complete before it. */
+	for (; side_is_iwarp(&side_a) && done < 4; done++)
+		want_dto(p.a.request, p.a.ep, done, DAT_DTO_SUCCESS, 0);
 	OK(node_send(&p.a, 0, 0, 4, 0));
 	for (i = 0; i < 3; i++)
 		want_dto(p.b.recv, p.b.ep, i, DAT_DTO_SUCCESS, 0);
-	for (i = 0; i < 5; i++)
-		want_dto(p.a.request, p.a.ep, i, DAT_DTO_SUCCESS, 0);
+	for (; done < 5; done++)
+		want_dto(p.a.request, p.a.ep, done, DAT_DTO_SUCCESS, 0);
 }
 
 /* mt:T3, mt:T4: gathered and scattered in order, empty segments skipped. */
@@ -117,7 +120,10 @@ static void segments(void)
 	remote = remote_piece(b, 40000, 2000);
 	OK(dat_ep_post_rdma_write(p.a.ep, 4, from, cookie(3), &remote, 0));
 	want_dto(p.a.request, p.a.ep, 3, DAT_DTO_SUCCESS, 1000);
-	CHECK(!memcmp(b->va + 40000, line.va, 1000) && !b->va[41000]);
+	mem_arrives(b, 40000, 1000, 5);
+	CHECK(!b->va[41000]);
+	if (side_a.attr.max_iov_segments_per_rdma_read < 4)
+		return;
 	remote = remote_piece(b, 40000, 1000);
 	memset(a->va, 0, NODE_MEMORY);
 	from[3].segment_length = 500;
@@ -148,7 +154,7 @@ static void rdma(void)
 		memset(b->va, 0x11, LARGE);
 		OK(node_write(&p.a, 0, n, &r, i, 0));
 		want_dto(p.a.request, p.a.ep, i, DAT_DTO_SUCCESS, n);
-		mem_check(b, 1, n, i);
+		mem_arrives(b, 1, n, i);
 		CHECK(b->va[0] == 0x11 && b->va[n + 1] == 0x11);
 		mem_fill(b, 1, n, 50 + i);
 		memset(a->va, 0x22, LARGE);
@@ -320,7 +326,9 @@ static void suppressed(void)
 	for (i = 0; i < 500 && !failed(); i++)
 		OK(write_when_room(&p.a, &r, i, DAT_COMPLETION_SUPPRESS_FLAG));
 	nothing_more(p.a.request);
-	/* mt:T20: a failure is reported. */
+	/* mt:T20: a failure is reported.  On iWARP the peer refuses in silence. */
+	if (side_is_iwarp(&side_a))
+		return;
 	r.rmr_context ^= 0x55;
 	OK(write_when_room(&p.a, &r, 1000, DAT_COMPLETION_SUPPRESS_FLAG));
 	want_dto(p.a.request, p.a.ep, 1000, DAT_DTO_ERR_REMOTE_ACCESS, 0);
@@ -570,20 +578,22 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:T2 mt:T3 transfers of length 0", zero_length),
 	SCENARIO("mt:T3 mt:T4 mt:T33 scatter and gather", segments),
 	SCENARIO("mt:T2 mt:T33 mt:T43 mt:T48 mt:T49 RDMA write and read", rdma),
-	SCENARIO("mt:T7 mt:T8 after the post", after_the_post),
+	SCENARIO_IB("mt:T7 mt:T8 after the post", after_the_post),
 	SCENARIO("mt:T23 mt:T44 a read, and a fenced write behind it", fenced),
 	SCENARIO("E45 E46 D44 order on one EVD", one_evd),
-	SCENARIO("mt:T15 mt:T20 mt:T24 mt:T40 suppressed completions", suppressed),
-	SCENARIO("mt:T20 mt:T24 D40 suppressed, and flushed", suppressed_flushed),
+	SCENARIO("mt:T15 mt:T20 mt:T24 mt:T40 suppressed completions",
+		 suppressed),
+	SCENARIO_IB("mt:T20 mt:T24 D40 suppressed, and flushed",
+		    suppressed_flushed),
 	SCENARIO("mt:T21 mt:T22 mt:T24 mt:T28 unsignalled and solicited completions",
 		 unsignalled_in_order),
-	SCENARIO("mt:T13 mt:T14 mt:T51 room for requests", request_room),
+	SCENARIO_IB("mt:T13 mt:T14 mt:T51 room for requests", request_room),
 	SCENARIO("D47 mt:T11 no EVDs", no_evds),
-	SCENARIO("mt:T50 mt:T52 E48 a message too long", too_long),
-	SCENARIO("T33 D52 D53 L7 mt:M2 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 "
-		 "remote memory that is not there",
-		 remote_access),
-	SCENARIO("D18 E48 a drain fails", drain_fails),
+	SCENARIO_IB("mt:T50 mt:T52 E48 a message too long", too_long),
+	SCENARIO_IB("T33 D52 D53 L7 mt:M2 mt:M46 mt:T32 mt:T41 mt:T52 mt:T55 "
+		    "remote memory that is not there",
+		    remote_access),
+	SCENARIO_IB("D18 E48 a drain fails", drain_fails),
 };
 
 SCENARIO_TABLE(transfer_table);

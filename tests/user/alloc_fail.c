@@ -20,7 +20,7 @@
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
 #define MEM	(64u << 10)
-#define LONG	30000000u
+#define LONG	180000000u
 #define MOST	4000u		/* tries of one call */
 
 static const char *ia_a = "rxe0-1", *ia_b = "rxe1-1";

@@ -28,7 +28,9 @@
 #include "proc.h"
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
-#define LONG	30000000u
+/* What ends a deadlock. */
+#define PATIENCE	180
+#define LONG	(PATIENCE * 1000000u)
 #define MSG	8192
 #define DEPTH	8
 #define PAGE	4096
@@ -345,6 +347,7 @@ static void connection(enum role role)
 	} else if (role == DRAINS) {
 		drain();
 	} else if (role == WITHHOLDS) {
+		tell(TRAFFIC);
 		want_end();
 	} else {
 		show_large();
@@ -527,7 +530,7 @@ static void start(struct peer *peer, enum role role)
 static bool gets_to(const struct peer *peer, char what)
 {
 	struct pollfd pfd = { .fd = peer->told, .events = POLLIN };
-	double end = check_now() + 60;
+	double end = check_now() + PATIENCE;
 	char c;
 
 	while (check_now() < end) {
@@ -565,7 +568,7 @@ static void dies(struct peer *peer)
 
 static void leaves_nothing(struct peer *peer, int *status)
 {
-	double end = check_now() + 60;
+	double end = check_now() + PATIENCE;
 	pid_t pid = peer->pid;
 
 	CHECK(waitpid(pid, status, 0) == pid);
@@ -607,7 +610,7 @@ static void pins_pages(const struct peer *peer, unsigned int pages)
 /* Nobody is left, and no page is pinned. */
 static void after(void)
 {
-	double end = check_now() + 60;
+	double end = check_now() + PATIENCE;
 	unsigned int i;
 
 	/* One may be held up by another. */
@@ -667,6 +670,8 @@ static void in_drain(unsigned int victim)
 	start(&peers[0], WITHHOLDS);
 	CHECK(gets_to(&peers[0], LISTENING));
 	start(&peers[1], DRAINS);
+	/* Both are connected: who is told of a failed accept instead waits for no end. */
+	CHECK(gets_to(&peers[0], TRAFFIC));
 	CHECK(gets_to(&peers[1], PENDING));
 	dies(&peers[victim]);
 	survives(&peers[!victim]);
@@ -739,22 +744,27 @@ static void with_a_child(void)
 	CHECK(!pipe(fds));
 	peers[0].pid = fork();
 	if (!peers[0].pid) {
+		struct pollfd reader = { .fd = fds[1] };
+
+		close(fds[0]);
 		tell_fd = fds[1];
 		MUST(dat_ia_open((DAT_NAME_PTR)ia_a, 8, &async, &ia));
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, 0);
 			tell(LISTENING);
-			sleep(20);
+			/* It lives for as long as somebody could read of it. */
+			poll(&reader, 1, -1);
 			_exit(0);
 		}
 		pause();
 	}
 	close(fds[1]);
-	peers[0].told = fds[0];
+	peers[0].told = dup(fds[0]);
 	CHECK(read(fds[0], &c, 1) == 1 && c == LISTENING);
 	CHECK(has_objects(peers[0].pid));
 	dies(&peers[0]);
 	was_killed(&peers[0]);
+	close(fds[0]);
 }
 
 /* peers[2]; the others are there for traffic. */

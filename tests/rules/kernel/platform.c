@@ -2,9 +2,9 @@
 /*
  * The scenario suite as a module.  Files under /sys/kernel/debug/kdapl_rules:
  *
- *	run	write a text: the scenarios with that text in their line; "all" is
- *		all of them; "removal" is the one that waits for the removal of side
- *		b's device
+ *	run	write a text: the scenarios with that text in their name, or with one of
+ *		several that "|" divides; "all" is all of them; "removal" is the one
+ *		that waits for the removal of side b's device
  *	removal	Y while that one has traffic going, and waits
  *	result	what they said
  *
@@ -310,6 +310,7 @@ const struct scenario_table * const platform_tables[] = {
 	&kernel_args_table,
 	&kernel_memory_table,
 	&upcall_table,
+	&iwarp_table,
 	NULL
 };
 
@@ -318,15 +319,16 @@ const struct scenario_table * const platform_tables[] = {
 static ssize_t run_write(struct file *file, const char __user *data,
 			 size_t count, loff_t *pos)
 {
-	char only[64] = "";
 	unsigned int nr_failed;
+	char *only;
 	int ret;
 
-	if (copy_from_user(only, data, min(count, sizeof(only) - 1)))
-		return -EFAULT;
+	only = memdup_user_nul(data, min_t(size_t, count, PAGE_SIZE));
+	if (IS_ERR(only))
+		return PTR_ERR(only);
 	ret = mutex_lock_interruptible(&run_lock);
 	if (ret)
-		return ret;
+		goto free;
 	text_len = 0;
 	if (sysfs_streq(only, "removal"))
 		nr_failed = run_table(&removal_table);
@@ -334,7 +336,10 @@ static ssize_t run_write(struct file *file, const char __user *data,
 		nr_failed = run_scenarios(sysfs_streq(only, "all") ? "" :
 					  strim(only));
 	mutex_unlock(&run_lock);
-	return nr_failed ? -EIO : count;
+	ret = nr_failed ? -EIO : 0;
+free:
+	kfree(only);
+	return ret ?: count;
 }
 
 static const struct file_operations run_fops = {

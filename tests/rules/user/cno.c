@@ -167,7 +167,6 @@ static void *cno_thread(void *arg)
 	return NULL;
 }
 
-/* Waiting is seen from outside: the CNO cannot be freed. */
 static void start_waiters(struct cno_waiter *w, unsigned int number,
 			  DAT_CNO_HANDLE cno)
 {
@@ -176,8 +175,20 @@ static void start_waiters(struct cno_waiter *w, unsigned int number,
 	for (i = 0; i < number; i++) {
 		w[i].cno = cno;
 		w[i].done = 0;
+		w[i].tid = 0;
 		CHECK(!pthread_create(&w[i].thread, NULL, cno_thread, &w[i]));
 	}
+}
+
+/* They are in dat_cno_wait(): they sleep nowhere else, but for a moment at its lock. */
+static void all_wait(struct cno_waiter *w, unsigned int number)
+{
+	u64 end = deadline();
+	unsigned int i;
+
+	for (i = 0; i < number; i++)
+		while (!(w[i].tid && sleeps(w[i].tid)) && now_us() < end)
+			usleep(100);
 }
 
 static unsigned int number_done(const struct cno_waiter *w, unsigned int number)
@@ -289,11 +300,8 @@ static void agent_and_waiters(void)
 	calls = 0;
 	OK(dat_cno_create(side_a.ia, ours, &cno));
 	evd = evd_of(cno);
-	memset(w, 0, sizeof(w));
 	start_waiters(w, 2, cno);
-	for (i = 0; i < 2; i++)
-		while (!(w[i].tid && sleeps(w[i].tid)) && now_us() < end)
-			usleep(100);
+	all_wait(w, 2);
 	post(evd);
 	called(1);
 	while (!number_done(w, 2) && now_us() < end)
@@ -340,10 +348,10 @@ static void releases(void)
 	cno = new_cno();
 	evd = evd_of(cno);
 	start_waiters(w, 2, cno);
-	/* Until both wait; freeing says so when no EVD is attached. */
+	all_wait(w, 2);
+	/* With no EVD attached it is the waiters that keep it from being freed. */
 	OK(dat_evd_modify_cno(evd, NULL));
 	end = deadline();
-	usleep(50000);
 	BAD_STATE(dat_cno_free(cno), CNO_IN_USE);
 	OK(dat_evd_modify_cno(evd, cno));
 	CHECK_EQ(number_done(w, 2), 0);
@@ -358,7 +366,7 @@ static void releases(void)
 	/* and with the IA */
 	evd_of(cno);
 	start_waiters(w, 2, cno);
-	usleep(50000);
+	all_wait(w, 2);
 	side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
 	for (i = 0; i < 2; i++) {
 		pthread_join(w[i].thread, NULL);

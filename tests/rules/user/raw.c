@@ -167,7 +167,10 @@ static void immediate(void)
 	}
 }
 
-/* Waits until posts of @mem are refused. */
+/*
+ * Waits until posts of @mem are refused.  There is room for few, so each time twice as
+ * long: a minute altogether.
+ */
 static bool refused_soon(struct node *node, const struct mem *mem)
 {
 	DAT_LMR_TRIPLET segment = piece(mem, 0, 8);
@@ -177,7 +180,7 @@ static bool refused_soon(struct node *node, const struct mem *mem)
 	       DAT_SUCCESS) {
 		if (++n == NODE_RECVS || now_us() > end)
 			return FAIL("the LMR is still good");
-		sleep_us(50000);
+		sleep_us(1000 << n);
 	}
 	return true;
 }
