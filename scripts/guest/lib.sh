@@ -1,12 +1,13 @@
 # Sourced by bash scripts that run in the virtual machines of scripts/vm: RDMA
 # devices to test on, and waiting for conditions instead of sleeping.
 #
-#   two_hosts        two RDMA devices in this machine, as if of two hosts: rxe0 on ve0
+#   two_hosts KIND   two RDMA devices in this machine, as if of two hosts: rxe0 on ve0
 #                    (10.9.0.1) and rxe1 on ve1 (10.9.0.2), the ends of a veth pair,
-#                    and every packet between the two addresses crosses it
+#                    and every packet between the two addresses crosses it. KIND is rxe,
+#                    or siw: these speak iWARP, and are siw0 and siw1
 #   in_order 1|0     packets between the two stay in order, as two_hosts leaves it, or
 #                    may overtake each other
-#   two_hosts_down   take all of that away again
+#   two_hosts_down KIND     take all of that away again
 #   rxe_on NIC DEVICE ADDRESS   make one Soft-RoCE device, and wait until it is usable
 #   meet WHAT        two machines (vm --pair): wait until the other one is as far
 #   wait_for SECONDS COMMAND... until it succeeds, or fail and say so
@@ -37,6 +38,13 @@ rxe_usable() {
 		{ read -r gid < "$gid"; } 2> /dev/null && [ "$gid" = "$wanted" ] && return
 	done
 	return 1
+}
+
+# siw_usable DEVICE: its port is active; its addresses are those of its net device
+siw_usable() {
+	local state
+	{ read -r state < "/sys/class/infiniband/$1/ports/1/state"; } 2> /dev/null &&
+		[[ $state = *ACTIVE ]]
 }
 
 rdma_modules() { modprobe -a rdma_rxe ib_uverbs rdma_ucm; }
@@ -93,18 +101,21 @@ in_order() {
 }
 
 two_hosts() {
-	local end
+	local end kind=$1
 	rdma_modules && two_hosts_network && in_order 1 || return
+	[ "$kind" != siw ] || modprobe siw || return
 	for end in 0 1; do
-		[ -e /sys/class/infiniband/rxe$end ] || echo link add rxe$end type rxe netdev ve$end
+		[ -e "/sys/class/infiniband/$kind$end" ] ||
+			echo "link add $kind$end type $kind netdev ve$end"
 	done | rdma -b - || return
-	wait_for 30 rxe_usable rxe0 10.9.0.1 && wait_for 30 rxe_usable rxe1 10.9.0.2
+	wait_for 30 "${kind}_usable" "${kind}0" 10.9.0.1 &&
+		wait_for 30 "${kind}_usable" "${kind}1" 10.9.0.2
 }
 
 two_hosts_down() {
-	local end
+	local end kind=$1
 	for end in 0 1; do
-		[ ! -e /sys/class/infiniband/rxe$end ] || echo link del rxe$end
+		[ ! -e "/sys/class/infiniband/$kind$end" ] || echo "link del $kind$end"
 	done | rdma -b -
 	[ -z "$(ip rule show pref 0)" ] || return 0
 	ip -batch - <<-E
