@@ -70,7 +70,7 @@ static void held_receive_refused(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		bench_recv(b, ep, i);
 	fake_fail(b->fake, FAKE_POST_RECV, 2, -EIO);
-	bench_request(b, ep);
+	KUNIT_EXPECT_NULL(test, bench_attempt(b, ep));
 	/* nothing was asked of the peer */
 	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_CONNECT], 0U);
 	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_POST_RECV], 2U);

@@ -1103,7 +1103,7 @@ static void failures_after_the_call(struct kunit *test)
 		ep = bench_ep(b, b->evd);
 		bench_recv(b, ep, i);
 		fake_fail(b->fake, active[i], 1, -EINVAL);
-		id = bench_request(b, ep);
+		id = bench_attempt(b, ep);
 		if (bench_state(b, ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 			fake_answered(id, NULL, 0);
 		expect_dto(b, b->evd, i, FLUSHED);

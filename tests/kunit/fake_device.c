@@ -1302,7 +1302,7 @@ struct fake_id *bench_id(struct bench *b, DAT_EP_HANDLE ep)
 	return id;
 }
 
-struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
+struct fake_id *bench_attempt(struct bench *b, DAT_EP_HANDLE ep)
 {
 	u32 calls = b->fake->calls[FAKE_CM_RESOLVE];
 	u32 requests = b->fake->calls[FAKE_CM_CONNECT];
@@ -1326,12 +1326,17 @@ struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 	return fake_id_of(b->fake, bench_ep_of(b, ep));
 }
 
-void bench_connect(struct bench *b, DAT_EP_HANDLE ep)
+struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep)
 {
-	struct fake_id *id = bench_request(b, ep);
+	struct fake_id *id = bench_attempt(b, ep);
 
 	KUNIT_ASSERT_NOT_NULL(b->test, id);
-	fake_answered(id, NULL, 0);
+	return id;
+}
+
+void bench_connect(struct bench *b, DAT_EP_HANDLE ep)
+{
+	fake_answered(bench_request(b, ep), NULL, 0);
 	KUNIT_ASSERT_EQ(b->test, DAT_EP_STATE_CONNECTED, bench_state(b, ep));
 }
 

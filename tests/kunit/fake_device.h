@@ -381,9 +381,10 @@ DAT_EP_HANDLE bench_ep_attr(struct bench *b, DAT_EVD_HANDLE recv,
 			    const DAT_EP_ATTR *attr);
 /*
  * Connect actively: bench_request() until the request is out, bench_connect()
- * until the EP is connected.  bench_request() returns NULL if the attempt has
- * failed by then.
+ * until the EP is connected.  bench_attempt() is bench_request() where the attempt
+ * may fail: NULL if it has by then.
  */
+struct fake_id *bench_attempt(struct bench *b, DAT_EP_HANDLE ep);
 struct fake_id *bench_request(struct bench *b, DAT_EP_HANDLE ep);
 void bench_connect(struct bench *b, DAT_EP_HANDLE ep);
 /* The object behind a handle, and what belongs to it; good while the handle is. */

@@ -317,7 +317,7 @@ static void refused_at_once(struct kunit *test)
 
 	b->fake->dev->iwarp = true;
 	fake_fail(b->fake, FAKE_CM_CONNECT, 1, -ECONNREFUSED);
-	bench_request(b, ep);
+	bench_attempt(b, ep);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
