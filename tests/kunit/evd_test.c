@@ -802,6 +802,7 @@ static void timer_of_an_attempt(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct kdapl_conn *conn;
 	u32 calls;
 
 	KUNIT_ASSERT_EQ(test, DONE,
@@ -813,11 +814,16 @@ static void timer_of_an_attempt(struct kunit *test)
 	calls = b->fake->calls[FAKE_CM_RESOLVE];
 	KUNIT_ASSERT_EQ(test, DONE,
 			kdapl_ep_connect(&b->space, ep, FAKE_PEER, 5000,
-					 2000000, 0, NULL, DAT_QOS_BEST_EFFORT,
+					 600000000, 0, NULL, DAT_QOS_BEST_EFFORT,
 					 0));
 	KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 						calls + 1));
 	fake_resolved(bench_id(b, ep));
+	/* The request is out, whatever that took, and from here on time is short. */
+	conn = bench_conn(b, ep);
+	KUNIT_ASSERT_TRUE(test, delayed_work_pending(&conn->timer));
+	conn->deadline = ktime_add_ms(ktime_get(), 50);
+	mod_delayed_work(kdapl_kernel_wq, &conn->timer, msecs_to_jiffies(50));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_TIMED_OUT);
 	expect_empty(b, b->evd);
 }

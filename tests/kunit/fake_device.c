@@ -10,9 +10,6 @@
 #include <net/net_namespace.h>
 #include "fake_device.h"
 
-/* Emulated machines are slow.  What has not come by then will not come. */
-#define PATIENCE	(120 * HZ)
-
 const struct sockaddr_in fake_address = {
 	.sin_family = AF_INET,
 	.sin_addr.s_addr = cpu_to_be32(0x0a000001),
@@ -89,7 +86,7 @@ bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls)
 {
 	return wait_event_timeout(fake->wait,
 				  READ_ONCE(fake->calls[op]) >= calls,
-				  PATIENCE) > 0;
+				  BENCH_PATIENCE) > 0;
 }
 
 /* ---- completion queues -------------------------------------------------------- */
@@ -1376,7 +1373,7 @@ DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags)
 
 u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long until = jiffies + BENCH_PATIENCE;
 	DAT_RETURN ret;
 
 	do {

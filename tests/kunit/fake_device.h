@@ -38,6 +38,11 @@
 #define MNS		DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)
 #define EMPTY		DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
 
+/* Emulated machines are slow.  What has not come by then will not come. */
+#define BENCH_PATIENCE	(120 * HZ)
+/* Longer than a test: for a limit of the core that must not be over before the test says so. */
+#define BENCH_AGES	(3600 * HZ)
+
 enum fake_op {
 	FAKE_CQ_CREATE,
 	FAKE_CQ_RESIZE,
@@ -396,7 +401,7 @@ DAT_EP_STATE bench_state(struct bench *b, DAT_EP_HANDLE ep);
 DAT_RETURN bench_recv(struct bench *b, DAT_EP_HANDLE ep, u64 cookie);
 DAT_RETURN bench_send(struct bench *b, DAT_EP_HANDLE ep, u64 cookie, u32 flags);
 
-/* Waits for the next event.  Its number; 0: none came in 20 seconds. */
+/* Waits for the next event.  Its number; 0: none came in BENCH_PATIENCE. */
 u32 bench_event(struct bench *b, DAT_EVD_HANDLE evd, DAT_EVENT *event);
 /*
  * The next event has to be this one, or there must be none.  A failure tells

@@ -244,7 +244,7 @@ struct rival {
 	struct elsewhere call;
 };
 
-#define LIMIT_US	10000000
+#define LIMIT_US	(120 * USEC_PER_SEC)
 
 static DAT_RETURN connects(void *arg)
 {

@@ -380,6 +380,7 @@ static void expect_given_up(struct bench *b, struct stage *s)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	bench_unstage(b, s);
 	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, s->ep));
+	bench_linger_on(s->id);
 	expect_empty(b, b->evd);
 	KUNIT_EXPECT_EQ(b->test, 1U, bench_census(b).lingering);
 }
@@ -503,6 +504,7 @@ static void over_before_confirmed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	bench_linger_on(id);
 	KUNIT_EXPECT_EQ(test, calls, b->fake->calls[FAKE_CM_DISCONNECT]);
 	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
 	fake_confirmed(id);

@@ -355,10 +355,13 @@ static DAT_RETURN rmr_freed(void *arg)
 	return kdapl_rmr_free(&r->b->space, r->rmr);
 }
 
-/* In another thread, while this one is in an RCU read section. */
+/*
+ * In another thread, while this one is in an RCU read section: for less than 21 seconds,
+ * after which the kernel complains of that.
+ */
 static bool frees_without_rcu(struct rig *r, DAT_RETURN (*free)(void *arg))
 {
-	unsigned long until = jiffies + 5 * HZ;
+	unsigned long until = jiffies + 15 * HZ;
 	struct elsewhere e;
 	bool done;
 

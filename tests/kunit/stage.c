@@ -154,6 +154,11 @@ void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep)
 	kdapl_conn_run(conn);
 }
 
+void bench_linger_on(struct fake_id *id)
+{
+	WRITE_ONCE(id->conn->linger_until, jiffies + BENCH_AGES);
+}
+
 DAT_CR_HANDLE bench_cr(struct bench *b, DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;

@@ -79,6 +79,11 @@ struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep);
 void bench_no_flush(struct bench *b, DAT_EP_HANDLE ep);
 /* Waits until the flush of an endpoint is asked for. */
 void bench_flushing(struct bench *b, DAT_EP_HANDLE ep);
+/*
+ * An id that lingers, of an endpoint that was reset or freed, does so until its peer
+ * answers, which is the test, however slow the machine is.
+ */
+void bench_linger_on(struct fake_id *id);
 struct kdapl_ia *bench_ia(struct bench *b);
 /* The first CQ of an EVD that has one */
 struct fake_cq *bench_cq(struct kdapl_evd *evd);
