@@ -356,7 +356,7 @@ static void armed_for_somebody(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
+	struct taker *t;
 	u32 runs;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
@@ -370,11 +370,11 @@ static void armed_for_somebody(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, bench_cq(evd)->armed);
 	KUNIT_EXPECT_EQ(test, runs, READ_ONCE(evd->runs_started));
 
-	taker_start(b, evd, &t);
-	expect_taken(b, &t, 1);
+	t = taker_start(b, evd);
+	expect_taken(b, t, 1);
 	/* and again, without anybody asking */
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_taken(b, &t, 2);
+	expect_taken(b, t, 2);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
@@ -396,10 +396,9 @@ static void armed_for_all_again(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, b->evd, b->evd, &solicited);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	taker_start(b, evd, &t);
+	taker_start(b, evd);
 	KUNIT_EXPECT_TRUE(test, gets_armed(evd, true));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
 	bench_ep_attr(b, dto, b->evd, b->evd, NULL);
@@ -422,25 +421,25 @@ static void unsignalled_starts_nothing(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
+	struct taker *t;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	taker_start(b, evd, &t);
+	t = taker_start(b, evd);
 	bench_connect(b, ep);
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 0, quiet));
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 1, quiet));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	bench_settle(b);
-	expect_taken(b, &t, 0);
+	expect_taken(b, t, 0);
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 2, 0));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
-	expect_taken(b, &t, 3);
+	expect_taken(b, t, 3);
 
 	/* mt:T28: what is no success does start one */
 	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, 3, quiet));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_REM_ACCESS_ERR);
-	expect_taken(b, &t, 4);
+	expect_taken(b, t, 4);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
@@ -458,26 +457,26 @@ static void unsolicited_starts_nothing(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, DAT_HANDLE_NULL, b->evd, &attr);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
+	struct taker *t;
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, i));
-	taker_start(b, evd, &t);
+	t = taker_start(b, evd);
 	bench_connect(b, ep);
 	bench_settle(b);
 	KUNIT_EXPECT_TRUE(test, bench_cq(evd)->solicited_only);
 	for (i = 0; i < 2; i++)
 		fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, false);
 	bench_settle(b);
-	expect_taken(b, &t, 0);
+	expect_taken(b, t, 0);
 	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, true);
-	expect_taken(b, &t, 3);
+	expect_taken(b, t, 3);
 	KUNIT_EXPECT_EQ(test, DONE,
 			kdapl_ep_disconnect(&b->space, ep,
 					    DAT_CLOSE_ABRUPT_FLAG));
-	expect_taken(b, &t, 4);
+	expect_taken(b, t, 4);
 	has_run(b, evd);
 	kdapl_evd_put(evd);
 }
@@ -503,11 +502,10 @@ static void unsolicited_without_a_sink(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, DAT_HANDLE_NULL, b->evd, &attr);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 0));
-	taker_start(b, evd, &t);
+	taker_start(b, evd);
 	bench_connect(b, ep);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_TRUE(test, gets_armed(evd, true));

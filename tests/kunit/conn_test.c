@@ -617,19 +617,6 @@ static void peer_answers_late(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-struct stuck {
-	struct completion begun;
-	struct completion go_on;
-};
-
-static void stick(void *arg)
-{
-	struct stuck *stuck = arg;
-
-	complete(&stuck->begun);
-	wait_for_completion(&stuck->go_on);
-}
-
 /* An endpoint that is reset in another thread. */
 struct reset {
 	struct bench *b;
@@ -653,35 +640,32 @@ static void id_goes_late(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	struct kdapl_conn *conn;
-	struct stuck stuck;
 	struct reset reset;
 	DAT_EVENT event;
 	struct stage s;
 
-	init_completion(&stuck.begun);
-	init_completion(&stuck.go_on);
 	bench_stage(b, KDAPL_EP_CONNECTED, &s);
 	conn = bench_conn(b, s.ep);
-	fake_hook(b->fake, FAKE_CM_DESTROY, stick, &stuck);
+	bench_stop_at(b, FAKE_CM_DESTROY);
 	fake_peer_disconnected(s.id);
 	while (bench_event(b, b->evd, &event) == DAT_DTO_COMPLETION_EVENT)
 		;
 	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_DISCONNECTED,
 			(u32)event.event_number);
-	wait_for_completion(&stuck.begun);
+	bench_stopped(b);
 	KUNIT_EXPECT_TRUE(test, wait_event_timeout(conn->wait, kdapl_conn_is_over(conn),
-						   120 * HZ));
+						   BENCH_PATIENCE));
 	reset = (struct reset) { .b = b, .ep = s.ep };
 	elsewhere_begin(&reset.call, resets, &reset);
-	if (elsewhere_ends(&reset.call, 120 * USEC_PER_SEC)) {
-		bench_connect(b, s.ep);
-		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	} else {
+	if (!elsewhere_ends(&reset.call, 120 * USEC_PER_SEC)) {
 		KUNIT_FAIL(test, "the reset waits for the id");
+		bench_go_on(b);
 	}
-	complete(&stuck.go_on);
 	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&reset.call));
-	/* The former one is gone, and nobody uses @stuck any more. */
+	bench_connect(b, s.ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	bench_go_on(b);
+	/* The former one is gone. */
 	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).ids);
 }
 

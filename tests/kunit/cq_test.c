@@ -298,16 +298,16 @@ static void each_is_armed(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	struct crowd c;
-	struct taker t;
+	struct taker *t;
 	u32 i, n = 0;
 
 	b->fake->no_resize = -EOPNOTSUPP;
 	crowd_init(b, &c, NR_EPS);
-	taker_start(b, c.evd, &t);
+	t = taker_start(b, c.evd);
 	for (i = 0; i < 2 * NR_EPS; i++) {
 		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, c.eps[i % NR_EPS], n++, 0));
 		fake_complete_send(bench_qp(b, c.eps[i % NR_EPS]), 0, IB_WC_SUCCESS);
-		expect_taken(b, &t, n);
+		expect_taken(b, t, n);
 	}
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(c.evd, NULL, NULL, true));
 	for (i = 0; i < NR_EPS; i++)

@@ -302,25 +302,47 @@ static u32 wr_list_take_all(struct fake_wr_list *list, u64 *wr_ids)
 	return nr;
 }
 
+/* What a queue pair had, requests first; that may be gone before all of it is pushed. */
+struct flushed {
+	struct fake_cq *send_cq;
+	struct fake_cq *recv_cq;
+	u64 wr_ids[2 * FAKE_DEPTH];
+	u32 sends;
+	u32 nr;
+};
+
+static void flush_take(struct fake_qp *qp, struct flushed *f)
+{
+	lockdep_assert_held(&qp->fake->lock);
+	f->send_cq = qp->send_cq;
+	f->recv_cq = qp->recv_cq;
+	f->sends = wr_list_take_all(&qp->send, f->wr_ids);
+	f->nr = f->sends + wr_list_take_all(&qp->recv, f->wr_ids + f->sends);
+}
+
+/* When the core has seen the last of them it may destroy the queue pair. */
+static void flush_push(const struct flushed *f)
+{
+	u32 i;
+
+	for (i = 0; i < f->nr; i++)
+		cq_push(i < f->sends ? f->send_cq : f->recv_cq, f->wr_ids[i],
+			IB_WC_WR_FLUSH_ERR);
+}
+
 void fake_flush(struct fake_qp *qp)
 {
-	struct fake_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
-	u64 *wr_ids = kcalloc(2 * FAKE_DEPTH, sizeof(*wr_ids), GFP_ATOMIC);
+	struct flushed *f = kzalloc(sizeof(*f), GFP_ATOMIC);
 	struct fake_device *fake = qp->fake;
 	unsigned long flags;
-	u32 i, sends, recvs;
 
-	if (!wr_ids)
+	if (!f)
 		return;
 	spin_lock_irqsave(&fake->lock, flags);
-	sends = wr_list_take_all(&qp->send, wr_ids);
-	recvs = wr_list_take_all(&qp->recv, wr_ids + sends);
+	flush_take(qp, f);
 	spin_unlock_irqrestore(&fake->lock, flags);
-	/* When the core has seen the last of them it may destroy @qp. */
-	for (i = 0; i < sends + recvs; i++)
-		cq_push(i < sends ? send_cq : recv_cq, wr_ids[i],
-			IB_WC_WR_FLUSH_ERR);
-	kfree(wr_ids);
+	flush_push(f);
+	kfree(f);
 }
 
 /* A request is posted.  In error it is flushed at once. */
@@ -1132,6 +1154,42 @@ struct fake_device *fake_create(u32 port)
 	return fake;
 }
 
+/* Takes what is outstanding on a queue pair in error; false if there is nothing. */
+static bool take_held(struct fake_device *fake, struct flushed *f)
+{
+	struct fake_qp *qp;
+
+	f->nr = 0;
+	spin_lock_irq(&fake->lock);
+	list_for_each_entry(qp, &fake->qps, entry) {
+		if (qp->state != IB_QPS_ERR || !(qp->send.nr + qp->recv.nr))
+			continue;
+		flush_take(qp, f);
+		break;
+	}
+	spin_unlock_irq(&fake->lock);
+	return f->nr;
+}
+
+/*
+ * The test is over, perhaps in its midst: what it armed is disarmed, for it may be on the
+ * stack of a thread that is gone, and what it held back comes.
+ */
+static void fake_let_go(struct fake_device *fake)
+{
+	struct flushed *f = kzalloc(sizeof(*f), GFP_KERNEL);
+
+	spin_lock_irq(&fake->lock);
+	fake->hook = NULL;
+	memset(fake->fail, 0, sizeof(fake->fail));
+	fake->hold_flush = false;
+	fake->hold_wcs = false;
+	spin_unlock_irq(&fake->lock);
+	while (f && take_held(fake, f))
+		flush_push(f);
+	kfree(f);
+}
+
 /* Adapters that are still open lose the device. */
 void fake_destroy(struct fake_device *fake)
 {
@@ -1208,6 +1266,8 @@ int bench_init(struct kunit *test)
 	if (!b)
 		return -ENOMEM;
 	b->test = test;
+	init_completion(&b->stopped);
+	init_completion(&b->go_on);
 	b->memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	b->fake = fake_create(1);
 	if (!b->memory || !b->fake)
@@ -1225,8 +1285,8 @@ void bench_exit(struct kunit *test)
 	if (!b)
 		return;
 	fake = b->fake;
-	fake->hold_flush = false;
-	fake->hold_wcs = false;
+	fake_let_go(fake);
+	complete_all(&b->go_on);
 	kdapl_ia_close_all(&b->space);
 	kdapl_space_destroy(&b->space);
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->qps));
@@ -1426,6 +1486,30 @@ void bench_settle(struct bench *b)
 		flush_workqueue(kdapl_slow_wq);
 		flush_workqueue(kdapl_iwarp_wq);
 	}
+}
+
+static void stop_here(void *arg)
+{
+	struct bench *b = arg;
+
+	complete(&b->stopped);
+	wait_for_completion(&b->go_on);
+}
+
+void bench_stop_at(struct bench *b, enum fake_op op)
+{
+	fake_hook(b->fake, op, stop_here, b);
+}
+
+void bench_stopped(struct bench *b)
+{
+	KUNIT_ASSERT_NE(b->test, 0UL,
+			wait_for_completion_timeout(&b->stopped, BENCH_PATIENCE));
+}
+
+void bench_go_on(struct bench *b)
+{
+	complete(&b->go_on);
 }
 
 void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line)

@@ -14,6 +14,7 @@
 #define KDAPL_FAKE_DEVICE_H
 
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
@@ -347,6 +348,8 @@ extern const struct sockaddr_in fake_peer;
  * @memory: PAGE_SIZE bytes
  * @lmr: over @memory, with all rights
  * @lmr_context: of @lmr
+ * @stopped: an operation of the device is where bench_stop_at() stops it
+ * @go_on: it may go on
  * @more: what a suite needs besides
  */
 struct bench {
@@ -360,6 +363,8 @@ struct bench {
 	void *memory;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
+	struct completion stopped;
+	struct completion go_on;
 	void *more;
 };
 
@@ -418,5 +423,12 @@ void __expect_dto(struct bench *b, DAT_EVD_HANDLE evd, u64 cookie,
 void __expect_empty(struct bench *b, DAT_EVD_HANDLE evd, int line);
 /* Waits until no work of the core is under way. */
 void bench_settle(struct bench *b);
+/*
+ * The next call of @op does not return before bench_go_on(), or the end of the test;
+ * bench_stopped() waits until it has come.  It must not be a call that interrupts make.
+ */
+void bench_stop_at(struct bench *b, enum fake_op op);
+void bench_stopped(struct bench *b);
+void bench_go_on(struct bench *b);
 
 #endif /* KDAPL_FAKE_DEVICE_H */

@@ -322,28 +322,26 @@ static void refused_at_once(struct kunit *test)
 }
 
 /**
- * struct tcp - a peer that does not answer the driver's TCP
- * @fake: the device
+ * struct tcp - a peer that does not answer the driver's TCP before bench_go_on()
+ * @b: bench
  * @ep: whose attempt it is
- * @answers: it does, at last
  * @in_callback: the core called the driver from a callback of the CM
  * @given_up: the driver waits no longer
  */
 struct tcp {
-	struct fake_device *fake;
+	struct bench *b;
 	struct kdapl_ep *ep;
-	struct completion answers;
 	bool in_callback, given_up;
 };
 
 static void await_tcp(void *arg)
 {
 	struct tcp *tcp = arg;
-	struct fake_id *id = fake_id_of(tcp->fake, tcp->ep);
+	struct fake_id *id = fake_id_of(tcp->b->fake, tcp->ep);
 
 	tcp->in_callback = !id || READ_ONCE(id->caller) == current;
 	if (!tcp->in_callback)
-		tcp->given_up = !wait_for_completion_timeout(&tcp->answers,
+		tcp->given_up = !wait_for_completion_timeout(&tcp->b->go_on,
 							     LONG_TIME);
 }
 
@@ -352,23 +350,24 @@ static void slow_connect(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EP_HANDLE slow = bench_ep(b, b->evd), quick = bench_ep(b, b->evd);
-	struct tcp tcp = { .fake = b->fake, .ep = bench_ep_of(b, slow) };
+	struct tcp *tcp = kunit_kzalloc(test, sizeof(*tcp), GFP_KERNEL);
 
-	init_completion(&tcp.answers);
+	KUNIT_ASSERT_NOT_NULL(test, tcp);
+	*tcp = (struct tcp) { .b = b, .ep = bench_ep_of(b, slow) };
 	b->fake->dev->iwarp = true;
-	fake_hook(b->fake, FAKE_CM_CONNECT, await_tcp, &tcp);
-	KUNIT_EXPECT_NOT_NULL(test, bench_request(b, slow));
+	fake_hook(b->fake, FAKE_CM_CONNECT, await_tcp, tcp);
+	bench_request(b, slow);
 	KUNIT_EXPECT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_CONNECT, 1));
 	/* However many there are: objects are released here, among other things. */
 	flush_workqueue(kdapl_slow_wq);
-	KUNIT_EXPECT_FALSE(test, tcp.given_up);
+	KUNIT_EXPECT_FALSE(test, tcp->given_up);
 	bench_connect(b, quick);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, slow));
-	complete(&tcp.answers);
+	bench_go_on(b);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_empty(b, b->evd);
-	KUNIT_EXPECT_FALSE(test, tcp.in_callback);
+	KUNIT_EXPECT_FALSE(test, tcp->in_callback);
 }
 
 /* Whether the queue pair is in error when the CM is asked to disconnect */

@@ -13,12 +13,14 @@
 /**
  * struct rig - an RMR, a connected endpoint to bind it through, an LMR to show
  * @before: a census before any of them
+ * @evd: where binds complete
  * @context: what the last bind gave
  */
 struct rig {
 	struct bench *b;
 	struct census before;
 	DAT_EP_HANDLE ep;
+	struct kdapl_evd *evd;
 	DAT_RMR_HANDLE rmr;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_TRIPLET part;
@@ -50,6 +52,7 @@ static void rig_init(struct rig *r, struct bench *b)
 	r->b = b;
 	r->before = bench_census(b);
 	r->ep = bench_ep(b, b->evd);
+	r->evd = bench_ep_of(b, r->ep)->req.evd;
 	rig_register(r);
 	r->part.virtual_address = (uintptr_t)b->memory + 16;
 	r->part.segment_length = 64;
@@ -240,11 +243,11 @@ static void unsignalled_binds(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG |
 				       DAT_EVD_RMR_BIND_FLAG);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker t;
+	struct taker *t;
 	struct rig r = { .b = b };
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
-	taker_start(b, evd, &t);
+	t = taker_start(b, evd);
 	rig_register(&r);
 	r.ep = bench_ep_attr(b, DAT_HANDLE_NULL, dto, b->evd, &attr);
 	r.part.virtual_address = (uintptr_t)b->memory;
@@ -253,15 +256,15 @@ static void unsignalled_binds(struct kunit *test)
 	rig_connect(&r);
 	KUNIT_EXPECT_EQ(test, DONE, bind_flags(&r, 0, quiet));
 	carry_out(&r, 2);
-	expect_taken(b, &t, 0);
+	expect_taken(b, t, 0);
 	/* On a busy machine the runner, which makes room, may be yet to come. */
 	kdapl_evd_settle(evd);
 	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
 	carry_out(&r, 2);
-	expect_taken(b, &t, 2);
+	expect_taken(b, t, 2);
 	KUNIT_EXPECT_EQ(test, DONE, bind_flags(&r, 2, quiet));
 	bench_abrupt(b, r.ep);
-	expect_taken(b, &t, 3);
+	expect_taken(b, t, 3);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
 	kdapl_evd_put(evd);
@@ -488,7 +491,7 @@ static void look(void *arg)
 
 	KUNIT_EXPECT_EQ(r->b->test, EMPTY,
 			kdapl_evd_dequeue(&r->b->space, r->b->evd, &event));
-	kdapl_evd_pull(bench_ep_of(r->b, r->ep)->req.evd);
+	kdapl_evd_pull(r->evd);
 	KUNIT_EXPECT_EQ(r->b->test, EMPTY,
 			kdapl_evd_dequeue(&r->b->space, r->b->evd, &event));
 }
@@ -509,23 +512,23 @@ static void failure_waits_for_the_renewal(struct kunit *test)
 }
 
 /*
- * A bind of @r fails, and the renewal of its window takes as long as @go is not
- * complete.  An endpoint without any bind shares the EVD of completions.
+ * A bind of @r, on @binder, fails, and the renewal of its window takes until
+ * bench_go_on().  An endpoint without any bind shares the EVD of completions.
  */
 struct bystander {
 	struct rig r;
+	struct fake_qp *binder;
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE evd;	/* of its connections */
 	struct fake_qp *qp;
-	struct completion renewing;
-	struct completion go;
 };
 
-static void bystander_init(struct bystander *s, struct bench *b)
+static struct bystander *bystander_init(struct bench *b)
 {
+	struct bystander *s = kunit_kzalloc(b->test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, s);
 	rig_init(&s->r, b);
-	init_completion(&s->renewing);
-	init_completion(&s->go);
 	s->evd = bench_evd(b, 16, BENCH_EVD_FLAGS);
 	s->ep = bench_ep_attr(b, b->evd, b->evd, s->evd, NULL);
 	bench_connect(b, s->ep);
@@ -534,22 +537,16 @@ static void bystander_init(struct bystander *s, struct bench *b)
 	KUNIT_EXPECT_EQ(b->test, DONE, bench_send(b, s->ep, 11, 0));
 	KUNIT_EXPECT_EQ(b->test, DONE, bench_recv(b, s->ep, 12));
 	s->qp = bench_qp(b, s->ep);
+	s->binder = bench_qp(b, s->r.ep);
 	KUNIT_EXPECT_EQ(b->test, DONE, bind(&s->r, 2));
-}
-
-static void renew_slowly(void *arg)
-{
-	struct bystander *s = arg;
-
-	complete(&s->renewing);
-	wait_for_completion(&s->go);
+	return s;
 }
 
 static void bind_goes_wrong(struct bystander *s)
 {
-	fake_hook(s->r.b->fake, FAKE_WINDOW_RENEW, renew_slowly, s);
-	fake_complete_send(bench_qp(s->r.b, s->r.ep), 0, IB_WC_SUCCESS);
-	fake_complete_send(bench_qp(s->r.b, s->r.ep), 0, IB_WC_LOC_PROT_ERR);
+	bench_stop_at(s->r.b, FAKE_WINDOW_RENEW);
+	fake_complete_send(s->binder, 0, IB_WC_SUCCESS);
+	fake_complete_send(s->binder, 0, IB_WC_LOC_PROT_ERR);
 }
 
 /* So far nobody sees anything.  Not expect_empty(), which waits for the renewal. */
@@ -563,7 +560,7 @@ static void bystander_waits(struct bystander *s)
 			bench_state(b, s->ep));
 	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, s->evd, &event));
 	KUNIT_EXPECT_EQ(test, EMPTY, kdapl_evd_dequeue(&b->space, b->evd, &event));
-	KUNIT_EXPECT_FALSE(test, kdapl_evd_pull(bench_ep_of(b, s->ep)->req.evd));
+	KUNIT_EXPECT_FALSE(test, kdapl_evd_pull(s->r.evd));
 }
 
 /* All that there is comes in the end; between two endpoints there is no order. */
@@ -575,7 +572,7 @@ static void bystander_exit(struct bystander *s)
 	u64 dtos = 10;
 	DAT_EVENT event;
 
-	complete(&s->go);
+	bench_go_on(b);
 	while (binds + ends + dtos < 15) {
 		number = bench_event(b, b->evd, &event);
 		if (number == DAT_RMR_BIND_COMPLETION_EVENT) {
@@ -592,7 +589,7 @@ static void bystander_exit(struct bystander *s)
 	KUNIT_EXPECT_EQ(test, 1U, ends);
 	KUNIT_EXPECT_EQ(test, 13ULL, dtos);
 	expect_event(b, s->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	KUNIT_EXPECT_TRUE(test, kdapl_evd_pull(bench_ep_of(b, s->ep)->req.evd));
+	KUNIT_EXPECT_TRUE(test, kdapl_evd_pull(s->r.evd));
 	fake_peer_disconnected(bench_id(b, s->ep));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s->ep));
 	bench_settle(b);
@@ -605,24 +602,23 @@ static void bystander_exit(struct bystander *s)
 static void waits_behind_a_bind(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct bystander s;
+	struct bystander *s = bystander_init(b);
 	struct kdapl_conn *conn;
-	unsigned long until = jiffies + 120 * HZ;
+	unsigned long until = jiffies + BENCH_PATIENCE;
 
-	bystander_init(&s, b);
-	bind_goes_wrong(&s);
-	wait_for_completion(&s.renewing);
-	conn = bench_conn(b, s.ep);
-	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
-	bench_no_flush(b, s.ep);
+	bind_goes_wrong(s);
+	bench_stopped(b);
+	conn = bench_conn(b, s->ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s->ep));
+	bench_no_flush(b, s->ep);
 	while (time_after(jiffies, READ_ONCE(conn->flush_until)) &&
-	       fake_qp_of(b->fake, bench_ep_of(b, s.ep)) &&
+	       fake_qp_of(b->fake, bench_ep_of(b, s->ep)) &&
 	       time_before(jiffies, until))
 		schedule_timeout_uninterruptible(1);
-	KUNIT_EXPECT_PTR_EQ(test, s.qp,
-			    fake_qp_of(b->fake, bench_ep_of(b, s.ep)));
-	bystander_waits(&s);
-	bystander_exit(&s);
+	KUNIT_EXPECT_PTR_EQ(test, s->qp,
+			    fake_qp_of(b->fake, bench_ep_of(b, s->ep)));
+	bystander_waits(s);
+	bystander_exit(s);
 }
 
 /* The device flushes when its queue pair is destroyed, and a bind is just failing. */
@@ -641,17 +637,16 @@ static void flush_at_the_last_moment(void *arg)
 static void lost_behind_a_bind(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct bystander s;
+	struct bystander *s = bystander_init(b);
 
-	bystander_init(&s, b);
 	b->fake->hold_flush = true;
-	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
-	fake_hook(b->fake, FAKE_QP_DESTROY, flush_at_the_last_moment, &s);
-	bench_no_flush(b, s.ep);
-	wait_for_completion(&s.renewing);
-	bystander_waits(&s);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s->ep));
+	fake_hook(b->fake, FAKE_QP_DESTROY, flush_at_the_last_moment, s);
+	bench_no_flush(b, s->ep);
+	bench_stopped(b);
+	bystander_waits(s);
 	b->fake->hold_flush = false;
-	bystander_exit(&s);
+	bystander_exit(s);
 }
 
 /*

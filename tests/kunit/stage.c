@@ -380,11 +380,14 @@ static const struct kdapl_sink taker_sink = {
 	.done = taker_done,
 };
 
-void taker_start(struct bench *b, struct kdapl_evd *evd, struct taker *t)
+struct taker *taker_start(struct bench *b, struct kdapl_evd *evd)
 {
-	memset(t, 0, sizeof(*t));
+	struct taker *t = kunit_kzalloc(b->test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, t);
 	spin_lock_init(&t->lock);
 	KUNIT_EXPECT_EQ(b->test, 0, kdapl_evd_set_sink(evd, &taker_sink, t, false));
+	return t;
 }
 
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr)

@@ -138,7 +138,8 @@ struct taker {
 	u64 cookies[8];
 };
 
-void taker_start(struct bench *b, struct kdapl_evd *evd, struct taker *t);
+/* Good until the end of the test, even if it ends with the sink set. */
+struct taker *taker_start(struct bench *b, struct kdapl_evd *evd);
 /* Just as many are taken, once everything is done that was to be. */
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr);
 
