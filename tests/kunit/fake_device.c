@@ -89,6 +89,12 @@ bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls)
 				  BENCH_PATIENCE) > 0;
 }
 
+bool fake_wait_failed(struct fake_device *fake, enum fake_op op)
+{
+	return wait_event_timeout(fake->wait, !fake_fails(fake, op),
+				  BENCH_PATIENCE) > 0;
+}
+
 /* ---- completion queues -------------------------------------------------------- */
 
 static struct fake_cq *cq_of(struct kdapl_cq *cq)
@@ -1485,6 +1491,8 @@ void bench_settle(struct bench *b)
 		flush_workqueue(kdapl_user_wq);
 		flush_workqueue(kdapl_slow_wq);
 		flush_workqueue(kdapl_iwarp_wq);
+		/* Runners of EVDs, which have references, bring completions in as well. */
+		flush_workqueue(kdapl_upcall_wq);
 	}
 }
 

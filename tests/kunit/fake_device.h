@@ -310,6 +310,8 @@ void fake_queue_event(struct fake_qp *qp, enum ib_event_type event);
 void fake_device_event(struct fake_device *fake, enum ib_event_type event);
 /* Waits until @op was called @calls times in all; false when it was not. */
 bool fake_wait_calls(struct fake_device *fake, enum fake_op op, u32 calls);
+/* Waits until the call of fake_fail() has come; false when it has not. */
+bool fake_wait_failed(struct fake_device *fake, enum fake_op op);
 
 /*
  * What rdma_cm does around a callback.  The callback may have the id destroyed,

@@ -122,6 +122,34 @@ struct fake_cq *bench_cq(struct kdapl_evd *evd)
 	return container_of(c->cq.ib, struct fake_cq, ib);
 }
 
+static bool is_armed(struct kdapl_evd *evd, bool solicited)
+{
+	struct fake_cq *cq = bench_cq(evd);
+
+	return READ_ONCE(cq->armed) && READ_ONCE(cq->solicited_only) == solicited;
+}
+
+bool bench_armed(struct kdapl_evd *evd, bool solicited)
+{
+	unsigned long until = jiffies + BENCH_PATIENCE;
+
+	while (!is_armed(evd, solicited) && time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	return is_armed(evd, solicited);
+}
+
+bool bench_evd_rests(struct kdapl_evd *evd, bool solicited)
+{
+	kdapl_evd_settle(evd);
+	return bench_armed(evd, solicited);
+}
+
+void bench_no_watch(struct kdapl_evd *evd)
+{
+	flush_delayed_work(&evd->watch);
+	mod_delayed_work(kdapl_kernel_wq, &evd->watch, BENCH_AGES);
+}
+
 struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep)
 {
 	struct kdapl_conn *conn = bench_ep_of(b, ep)->conn;

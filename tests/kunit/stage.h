@@ -87,6 +87,15 @@ void bench_linger_on(struct fake_id *id);
 struct kdapl_ia *bench_ia(struct bench *b);
 /* The first CQ of an EVD that has one */
 struct fake_cq *bench_cq(struct kdapl_evd *evd);
+/*
+ * Waits until that CQ is armed, for solicited completions only or for all; false when
+ * it is not.  A runner in softirq may have been put off.
+ */
+bool bench_armed(struct kdapl_evd *evd, bool solicited);
+/* The same, and no run that was asked for before is still to come. */
+bool bench_evd_rests(struct kdapl_evd *evd, bool solicited);
+/* The watch of an EVD does not look before the test is over. */
+void bench_no_watch(struct kdapl_evd *evd);
 
 /* The next event, which is a connection request: its handle. */
 DAT_CR_HANDLE bench_cr(struct bench *b, DAT_EVD_HANDLE evd);
