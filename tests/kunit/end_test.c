@@ -66,34 +66,43 @@ struct release {
 	struct delayed_work work;
 	struct bench *b;
 	struct kdapl_conn *conn;
+	enum kdapl_ep_state when;	/* not before the endpoint is in it */
 };
 
 static void release_now(struct work_struct *work)
 {
 	struct release *r = container_of(to_delayed_work(work), struct release,
 					 work);
+	unsigned long until = jiffies + BENCH_PATIENCE;
 
+	while (READ_ONCE(r->conn->ep->state) != r->when && time_before(jiffies, until))
+		usleep_range(500, 1000);
 	WRITE_ONCE(r->conn->flush_until, jiffies - HZ);
 	kdapl_conn_run(r->conn);
 	kdapl_conn_put(r->conn);
 }
 
-static void release_begin(struct release *r, struct bench *b,
-			  const struct start *start, DAT_EP_HANDLE ep)
+static struct release *release_begin(struct bench *b, const struct start *start,
+				     DAT_EP_HANDLE ep, enum kdapl_ep_state when)
 {
-	INIT_DELAYED_WORK_ONSTACK(&r->work, release_now);
+	struct release *r = kunit_kzalloc(b->test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(b->test, r);
+	INIT_DELAYED_WORK(&r->work, release_now);
 	r->b = b;
+	r->when = when;
 	if (!flush_is_held(start))
-		return;
+		return r;
 	r->conn = bench_conn(b, ep);
+	/* The bench, and so @r, stays until that is put. */
 	kdapl_conn_get(r->conn);
 	schedule_delayed_work(&r->work, HZ / 10);
+	return r;
 }
 
 static void release_end(struct release *r)
 {
 	flush_delayed_work(&r->work);
-	destroy_delayed_work_on_stack(&r->work);
 	r->b->fake->hold_flush = false;
 }
 
@@ -134,7 +143,7 @@ static void freed(struct kunit *test)
 	const struct start *start = test->param_value;
 	struct bench *b = test->priv;
 	struct census staged, before = bench_census(b);
-	struct release r;
+	struct release *r;
 	struct stage s;
 
 	bench_stage(b, start->state, &s);
@@ -148,9 +157,10 @@ static void freed(struct kunit *test)
 		expect_empty(b, b->evd);
 		finish(b, start, &s);
 	} else {
-		release_begin(&r, b, start, s.ep);
+		/* Before the free there would be an event. */
+		r = release_begin(b, start, s.ep, KDAPL_EP_GONE);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
-		release_end(&r);
+		release_end(r);
 		KUNIT_EXPECT_TRUE(test, list_empty(&b->fake->qps));
 		bench_unstage(b, &s);
 	}
@@ -167,25 +177,23 @@ static void reset(struct kunit *test)
 	const struct start *start = test->param_value;
 	struct bench *b = test->priv;
 	struct census staged;
-	struct release r;
+	struct release *r;
 	struct stage s;
 	int i;
 
 	bench_stage(b, start->state, &s);
-	staged = bench_census(b);
-	release_begin(&r, b, start, s.ep);
-	KUNIT_EXPECT_EQ(test, start->reset, kdapl_ep_reset(&b->space, s.ep));
 	if (start->reset) {
-		if (!flush_is_held(start)) {
-			KUNIT_EXPECT_EQ(test, (u32)start->state,
-					(u32)bench_ep_of(b, s.ep)->state);
-			expect_same(b, &staged);
-			expect_empty(b, b->evd);
-		}
-		release_end(&r);
+		staged = bench_census(b);
+		KUNIT_EXPECT_EQ(test, start->reset, kdapl_ep_reset(&b->space, s.ep));
+		KUNIT_EXPECT_EQ(test, (u32)start->state,
+				(u32)bench_ep_of(b, s.ep)->state);
+		expect_same(b, &staged);
+		expect_empty(b, b->evd);
 		return;
 	}
-	release_end(&r);
+	r = release_begin(b, start, s.ep, start->state);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, s.ep));
+	release_end(r);
 	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, s.ep));
 	if (start->state != KDAPL_EP_UNCONNECTED)
 		expect_end(b, &s, start->event);
@@ -207,16 +215,16 @@ static void closed(struct kunit *test)
 	const struct start *start = test->param_value;
 	struct bench *b = test->priv;
 	struct census c;
-	struct release r;
+	struct release *r;
 	struct stage s;
 
 	bench_stage(b, start->state, &s);
 	KUNIT_EXPECT_EQ(test, IS(IA_IN_USE),
 			kdapl_ia_close(&b->space, b->ia, DAT_CLOSE_GRACEFUL_FLAG));
-	release_begin(&r, b, start, s.ep);
+	r = release_begin(b, start, s.ep, KDAPL_EP_GONE);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia,
 						   DAT_CLOSE_ABRUPT_FLAG));
-	release_end(&r);
+	release_end(r);
 	KUNIT_EXPECT_EQ(test, IH(EP), kdapl_ep_free(&b->space, s.ep));
 	c = bench_census(b);
 	KUNIT_EXPECT_EQ(test, 0U, c.handles);
@@ -230,13 +238,13 @@ static void device_removed(struct kunit *test)
 	const struct start *start = test->param_value;
 	struct bench *b = test->priv;
 	struct census c;
-	struct release r;
+	struct release *r;
 	struct stage s;
 
 	bench_stage(b, start->state, &s);
-	release_begin(&r, b, start, s.ep);
+	r = release_begin(b, start, s.ep, start->state);
 	kdapl_ia_device_gone(bench_ia(b));
-	release_end(&r);
+	release_end(r);
 	c = bench_census(b);
 	KUNIT_EXPECT_EQ(test, 0U, c.ids + c.qps + c.zones + c.regions);
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_cqs);
@@ -266,7 +274,7 @@ static void device_failed(struct kunit *test)
 {
 	const struct start *start = test->param_value;
 	struct bench *b = test->priv;
-	struct release r;
+	struct release *r;
 	struct stage s;
 
 	bench_stage(b, start->state, &s);
@@ -276,7 +284,7 @@ static void device_failed(struct kunit *test)
 		     DAT_IA_CATASTROPHIC_ERROR);
 	expect_async(b, DAT_ASYNC_ERROR_IA_CATASTROPHIC, b->ia,
 		     DAT_IA_CATASTROPHIC_ERROR);
-	release_begin(&r, b, start, s.ep);
+	r = release_begin(b, start, s.ep, start->state);
 	if (before_connection(start)) {
 		expect_empty(b, b->evd);
 		KUNIT_EXPECT_EQ(test, (u32)start->state,
@@ -286,7 +294,7 @@ static void device_failed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECTED,
 				bench_state(b, s.ep));
 	}
-	release_end(&r);
+	release_end(r);
 	finish(b, start, &s);
 	expect_end(b, &s, 0);
 }

@@ -443,12 +443,25 @@ static int fake_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *recv,
 
 static int fake_qp_error(struct kdapl_qp *qp)
 {
+	struct kdapl_conn *conn = container_of(qp, struct kdapl_conn, qp);
 	struct fake_device *fake = fake_of(qp->dev);
-	int ret = fake_call(fake, FAKE_QP_ERROR);
+	bool held;
+	int ret;
 
+	/*
+	 * A flush that is held is held for as long as the test wants, and not for as long
+	 * as the core waits for a device.  Before the call is counted: who waits for it
+	 * may say that the time is over (bench_no_flush()).
+	 */
+	if (READ_ONCE(fake->hold_flush))
+		WRITE_ONCE(conn->flush_until, jiffies + BENCH_AGES);
+	ret = fake_call(fake, FAKE_QP_ERROR);
 	note_io(fake);
+	spin_lock_irq(&fake->lock);
 	qp_of(qp)->state = IB_QPS_ERR;
-	if (!fake->hold_flush)
+	held = fake->hold_flush;
+	spin_unlock_irq(&fake->lock);
+	if (!held)
 		fake_flush(qp_of(qp));
 	return ret;
 }

@@ -196,7 +196,8 @@ struct fake_id {
  * @hook_op: the operation that calls @hook
  * @answers_aside: sends whose success comes only when the core asks for what the device
  *		   has put aside
- * @hold_flush: a queue pair in error flushes nothing before fake_flush()
+ * @hold_flush: a queue pair in error flushes nothing before fake_flush(), and the core
+ *		waits for it until bench_no_flush()
  * @hold_wcs: who polls a completion queue finds nothing
  * @no_resize: what a resize of a completion queue answers; 0: it can be resized
  * @cq_short: a completion queue has so many entries less than it was asked for
