@@ -870,7 +870,9 @@ static void other_endpoints(void)
 
 /*
  * A window goes while a peer writes through it; its memory is given other bytes
- * then, which stay.
+ * then, which stay.  When it is unbound they are given once the writes are over:
+ * Soft-RoCE invalidates a region without waiting for the packet that it is about to
+ * copy into it (Documentation/drivers.rst).
  */
 static bool window_goes_once(struct pair *p, int round)
 {
@@ -900,9 +902,12 @@ static bool window_goes_once(struct pair *p, int round)
 	}
 	OK(dat_lmr_free(mem.lmr));
 	mem.lmr = DAT_HANDLE_NULL;
-	mem_fill(&mem, 0, 2 * PAGE, round);
+	if (!(round & 1))
+		mem_fill(&mem, 0, 2 * PAGE, round);
 	if (!account_requests(&mine, &p->a, NODE_REQUESTS))
 		return false;
+	if (round & 1)
+		mem_fill(&mem, 0, 2 * PAGE, round);
 	/* All of them came through before: the next one does not. */
 	if (!mine.request.over)
 		OK(node_write(&p->a, 0, 8, &window, posted++, 0));
