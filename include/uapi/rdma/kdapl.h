@@ -40,7 +40,7 @@
  * @min_version: out: the oldest version that the module speaks
  * @max_version: out: the newest
  * @max_dtos: out: KDAPL_UAPI_MAX_DTOS of the module
- * @features: out: bits of what was added to the version; none so far
+ * @features: out: KDAPL_FEATURE_*, what was added to the version
  * @max_segments: out: segments of one DTO
  *
  * A version that the module does not speak fails with EPROTONOSUPPORT; the out
@@ -55,6 +55,9 @@ struct kdapl_uapi_query_abi {
 	__u32 max_segments;
 	__u32 pad;
 };
+
+/* KDAPL_IOC_IA_PASSTHROUGH and the calls that an IA with queues of the process's has */
+#define KDAPL_FEATURE_PASSTHROUGH	0x1
 
 /* Calls that need no more than a handle, and those that take flags as well. */
 struct kdapl_uapi_handle {
@@ -290,6 +293,46 @@ struct kdapl_uapi_ia_query {
 	__aligned_u64 async_evd;	/* out */
 	struct kdapl_uapi_ia_attr ia_attr;			/* out */
 	struct kdapl_uapi_provider_attr provider_attr;		/* out */
+};
+
+/*
+ * Queues of the process's own (passthrough): it makes its protection domains, memory
+ * regions, completion queues and queue pairs through uverbs, and posts and polls without
+ * a system call.  The module keeps the connection and the state of the EP, and moves the
+ * queue pair.
+ */
+
+/* How a device's library differs, kdapl_uapi_ia_passthrough.hints */
+/* It caches the state of queue pairs: modify RTS to RTS once connected. */
+#define KDAPL_VERBS_SYNC_STATE		0x1
+/* A queue pair that its peer broke may fail without any completion that says so. */
+#define KDAPL_VERBS_MUTE_FAULTS		0x2
+/* A window admits the whole region that it is bound to. */
+#define KDAPL_VERBS_WIDE_WINDOWS	0x4
+
+/**
+ * struct kdapl_uapi_ia_passthrough - queues of the process's own for an IA
+ * @ret: DAT_MODEL_NOT_SUPPORTED if the driver cannot have its queue pairs moved by the
+ *	 kernel; DAT_INVALID_STATE if anything was made on the IA but the async EVD of its
+ *	 open, or the IA has the mode already; DAT_INVALID_PARAMETER/ARG2 if the fd is no
+ *	 uverbs file of the IA's device
+ * @uverbs_fd: the process's context of the device (struct ibv_context.cmd_fd)
+ * @ia: just opened
+ * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
+ *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole
+ * @board_size: out: in bytes.  One board serves all IAs of the file
+ * @hints: out: KDAPL_VERBS_*
+ *
+ * From now on EPs of the IA have no queue pair of the kernel's, EVDs no CQ, PZs no
+ * protection domain; KDAPL_IOC_POST, LMR_* and RMR_* on it give DAT_INVALID_STATE.
+ */
+struct kdapl_uapi_ia_passthrough {
+	__u32 ret;
+	__s32 uverbs_fd;
+	__aligned_u64 ia;
+	__aligned_u64 board_offset;
+	__u32 board_size;
+	__u32 hints;
 };
 
 /* Protection Zone */
@@ -583,6 +626,80 @@ struct kdapl_uapi_ep_private_data {
 	__u32 life;			/* of the event */
 };
 
+/* Endpoints whose queue pairs are the process's own (KDAPL_IOC_IA_PASSTHROUGH) */
+
+/* A graceful disconnect waits for KDAPL_TELL_DRAINED. */
+#define KDAPL_BOARD_DRAIN	0x1
+/* The kernel put the queue pair into the error state. */
+#define KDAPL_BOARD_ERROR	0x2
+/* The kernel let go of the queue pair. */
+#define KDAPL_BOARD_UNBOUND	0x4
+
+/**
+ * struct kdapl_uapi_board_ep - what the kernel shows of an EP
+ * @life: the connection or attempt it is about; 0: none so far
+ * @state: DAT_EP_STATE
+ * @refuse_request: DAT_RETURN of a post of a request; 0: posts go
+ * @refuse_recv: the same of a receive
+ * @flags: KDAPL_BOARD_*
+ *
+ * Written after the event that tells of the change is in its ring, and @life last.
+ * Readers take @life, the fields, and @life again.
+ */
+struct kdapl_uapi_board_ep {
+	__u32 life;
+	__u32 state;
+	__u32 refuse_request;
+	__u32 refuse_recv;
+	__u32 flags;
+	__u32 pad[11];
+};
+
+/* The slot of an EP on its file's board; stays the same until the EP is freed. */
+struct kdapl_uapi_ep_board {
+	__u32 ret;
+	__u32 slot;			/* out */
+	__aligned_u64 ep;
+};
+
+/**
+ * struct kdapl_uapi_ep_bind - the queue pair of the next connection
+ * @ret: DAT_INVALID_STATE unless the EP is Unconnected (or awaits an accept) and has none
+ * @uverbs_fd: of the context that has the queue pair
+ * @ep: on an IA with queues of the process's own
+ * @qp_num: the process's own, RC, in INIT, on the IA's device
+ * @life: out: of the attempt that it is for, as on the board
+ *
+ * Errno, nothing held: EBADF: no such fd; EINVAL: no uverbs file, of another device, not
+ * RC, not in INIT; ENOENT: no such queue pair of this context; EBUSY: bound already, or
+ * being destroyed.  While it is bound ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
+ * and accept need it, and give DAT_INVALID_STATE without.
+ */
+struct kdapl_uapi_ep_bind {
+	__u32 ret;
+	__s32 uverbs_fd;
+	__aligned_u64 ep;
+	__u32 qp_num;
+	__u32 life;
+};
+
+enum kdapl_uapi_tell {
+	KDAPL_TELL_CONFIRM,	/* a receive completed before ESTABLISHED */
+	KDAPL_TELL_BROKEN,	/* a completion with an error, or a post that failed */
+	KDAPL_TELL_DRAINED,	/* graceful disconnect: nothing is outstanding */
+	KDAPL_TELL_FLUSH,	/* something was posted late: repeat the move to ERR */
+	KDAPL_TELL_UNBIND,	/* all is polled, or its time is over: let go */
+};
+
+/* What the process tells of a bound queue pair; of an older @life it changes nothing. */
+struct kdapl_uapi_ep_tell {
+	__u32 ret;
+	__u32 what;			/* enum kdapl_uapi_tell */
+	__aligned_u64 ep;
+	__u32 life;
+	__u32 pad;
+};
+
 /* Data transfer */
 
 enum kdapl_uapi_op {
@@ -697,6 +814,7 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_IA_OPEN		KDAPL_IOC(0x03, ia_open)
 #define KDAPL_IOC_IA_CLOSE		KDAPL_IOC(0x04, handle_flags)
 #define KDAPL_IOC_IA_QUERY		KDAPL_IOC(0x05, ia_query)
+#define KDAPL_IOC_IA_PASSTHROUGH	KDAPL_IOC(0x06, ia_passthrough)
 
 #define KDAPL_IOC_PZ_CREATE		KDAPL_IOC(0x08, pz_create)
 #define KDAPL_IOC_PZ_QUERY		KDAPL_IOC(0x09, pz_query)
@@ -729,6 +847,9 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_EP_RESET		KDAPL_IOC(0x2f, handle)
 #define KDAPL_IOC_EP_FREE		KDAPL_IOC(0x30, handle)
 #define KDAPL_IOC_EP_PRIVATE_DATA	KDAPL_IOC(0x31, ep_private_data)
+#define KDAPL_IOC_EP_BOARD		KDAPL_IOC(0x32, ep_board)
+#define KDAPL_IOC_EP_BIND		KDAPL_IOC(0x33, ep_bind)
+#define KDAPL_IOC_EP_TELL		KDAPL_IOC(0x34, ep_tell)
 
 #define KDAPL_IOC_POST			KDAPL_IOC(0x38, post)
 
