@@ -91,6 +91,8 @@ enum kdapl_drain_state {
  * @id_awaited: the last of @id_users has to make @work run
  * @qp: the queue pair
  * @qp_lock: making and destroying @qp, asking for its state
+ * @life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
+ * @drained: its process says that no request is outstanding; set once
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
  * @told: the endpoint knows that this connection ends: completions with errors
@@ -139,6 +141,8 @@ struct kdapl_conn {
 	bool id_awaited;
 	struct kdapl_qp qp;
 	struct mutex qp_lock;
+	u32 life;
+	bool drained;
 	bool rts;
 	bool qp_failed;
 	bool told;
@@ -248,7 +252,12 @@ void kdapl_conn_left(struct kdapl_conn *conn);
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
+int kdapl_conn_error_qp(struct kdapl_conn *conn);
+bool kdapl_conn_ask_qp(struct kdapl_conn *conn);
 bool kdapl_conn_qp_in_error(struct kdapl_conn *conn);
+int kdapl_ep_take_qp(struct kdapl_ep *ep, const struct kdapl_qp_init *init);
+bool kdapl_ep_lacks_qp(const struct kdapl_ep *ep);
+void kdapl_ep_unbind(struct kdapl_ep *ep);
 u8 kdapl_conn_rd_in(const struct kdapl_ep *ep);
 u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep);
 

@@ -3,13 +3,22 @@
  * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
+ * One that a process has made is bound to the endpoint before (passthrough.c), and the
+ * connection takes it over.  It stays bound when the connection is over, until the
+ * process has taken what was flushed, or the endpoint is reset, freed or loses its
+ * device.  Whoever of these comes first lets go of it, under @use_lock of the endpoint or
+ * @qp_lock of the connection.  What is let go of is in the error state: nobody could end
+ * its connection later.
+ *
  * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
- * conn_work.c (the end), drain.c (the end with a device that does not flush).
+ * conn_work.c (the end), drain.c (the end with a device that does not flush), ep.c and
+ * passthrough.c (queue pairs of processes).
  */
 #include <linux/sched/mm.h>
 #include "conn.h"
 #include "ep.h"
 #include "ep_attr.h"
+#include "ep_view.h"
 #include "evd_cq.h"
 #include "ia.h"
 #include "lmr.h"
@@ -17,8 +26,98 @@
 
 static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
 {
-	return conn->ia->dev->qp;
+	return conn->ia->qp;
 }
+
+/* ---- queue pairs of processes --------------------------------------- */
+
+/* @qp is a process's. */
+static void qp_let_go(const struct kdapl_ia *ia, struct kdapl_qp *qp)
+{
+	ia->qp->error(qp);
+	ia->qp->destroy(qp);
+}
+
+/**
+ * kdapl_ep_take_qp - bind a queue pair that the process has made
+ * @ep: on an adapter in passthrough; has none, and its use_lock is held
+ * @init: names it
+ *
+ * The caller is in the IA's section.  May sleep.  Return: 0, or an errno of
+ * kdapl_qp_ops.create.
+ */
+int kdapl_ep_take_qp(struct kdapl_ep *ep, const struct kdapl_qp_init *init)
+{
+	struct kdapl_ia *ia = ep->obj.ia;
+	int ret;
+
+	lockdep_assert_held(&ep->use_lock);
+	ep->bound.dev = ia->dev;
+	ret = ia->qp->create(&ep->bound, init);
+	if (ret)
+		return ret;
+	spin_lock_irq(&ep->lock);
+	/* 0 is no life. */
+	ep->bind_life = (ep->bind_life + 1) ?: 1;
+	ep->view_flags = 0;
+	kdapl_ep_view_update(ep);
+	spin_unlock_irq(&ep->lock);
+	return 0;
+}
+
+/**
+ * kdapl_ep_lacks_qp - must the process bind a queue pair before a connection?
+ * @ep: its use_lock is held
+ */
+bool kdapl_ep_lacks_qp(const struct kdapl_ep *ep)
+{
+	return kdapl_ia_is_passthrough(ep->obj.ia) && !ep->bound.ib;
+}
+
+/**
+ * kdapl_ep_unbind - let go of a queue pair that no connection has taken over
+ * @ep: its use_lock is held; without one nothing is done
+ *
+ * May sleep.
+ */
+void kdapl_ep_unbind(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->use_lock);
+	if (!ep->bound.ib)
+		return;
+	qp_let_go(ep->obj.ia, &ep->bound);
+	kdapl_ep_view_flag(ep, ep->bind_life, KDAPL_VIEW_UNBOUND);
+}
+
+/* The connection takes over what was bound. */
+static int conn_take_bound(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->use_lock);
+	if (!ep->bound.ib)
+		return -ENOTCONN;
+	mutex_lock(&conn->qp_lock);
+	conn->life = ep->bind_life;
+	ep->bound.event = conn->qp.event;
+	conn->qp = ep->bound;
+	mutex_unlock(&conn->qp_lock);
+	ep->bound = (struct kdapl_qp) {};
+	return 0;
+}
+
+static void conn_unbind(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	bool bound;
+
+	mutex_lock(&conn->qp_lock);
+	bound = conn->qp.ib;
+	if (bound)
+		qp_let_go(conn->ia, &conn->qp);
+	mutex_unlock(&conn->qp_lock);
+	if (bound)
+		kdapl_ep_view_flag(ep, conn->life, KDAPL_VIEW_UNBOUND);
+}
+
+/* ---- all queue pairs ------------------------------------------------ */
 
 /**
  * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
@@ -46,7 +145,7 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
  * @conn: without a queue pair
  * @ep: whose PZ, EVDs and limits it has; ready (A.5)
  *
- * May sleep.
+ * Takes over the one that its process has bound, on an adapter in passthrough.  May sleep.
  *
  * Return: 0, or an errno and nothing is left.
  */
@@ -56,8 +155,6 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	struct kdapl_evd_cq *recv = ep->use.shares[KDAPL_SHARE_RECV].cq;
 	struct kdapl_device *dev = conn->ia->dev;
 	struct kdapl_qp_init init = {
-		.send_cq = &req->cq,
-		.recv_cq = &recv->cq,
 		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
 		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
 		.max_send_sge = max3(ep->attr.max_request_iov,
@@ -68,9 +165,13 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	};
 	int ret;
 
+	if (kdapl_ia_is_passthrough(conn->ia))
+		return conn_take_bound(conn, ep);
 	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
 	if (!ep->pz->zone)
 		return -ENODEV;
+	init.send_cq = &req->cq;
+	init.recv_cq = &recv->cq;
 	init.pd = dev->mr->zone_pd(ep->pz->zone);
 	ret = kdapl_evd_hold_cq(req);
 	if (ret)
@@ -81,7 +182,7 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 	mutex_lock(&conn->qp_lock);
 	conn->qp.dev = dev;
-	ret = dev->qp->create(&conn->qp, &init);
+	ret = qp_ops(conn)->create(&conn->qp, &init);
 	mutex_unlock(&conn->qp_lock);
 	if (ret)
 		goto release_recv;
@@ -122,12 +223,19 @@ int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_drop_qp - destroy the queue pair
- * @conn: nothing is posted on its queue pair, or never was
+ * kdapl_conn_drop_qp - destroy the queue pair, or let go of a process's
+ * @conn: nothing is posted on its queue pair, or never was; or it is over, and the queue
+ *	  pair a process's.  There may be none
  * @ep: as made
+ *
+ * May sleep.
  */
 void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
+	if (kdapl_ia_is_passthrough(conn->ia)) {
+		conn_unbind(conn, ep);
+		return;
+	}
 	if (!conn->qp.ib)
 		return;
 	mutex_lock(&conn->qp_lock);
@@ -138,19 +246,39 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_qp_in_error - is the queue pair in error, and not by us?
+ * kdapl_conn_error_qp - have the queue pair complete all that it has
+ * @conn: its endpoint knows that it ends
+ *
+ * That of a process may have been let go of.  May sleep.  Return: 0, or an errno.
+ */
+int kdapl_conn_error_qp(struct kdapl_conn *conn)
+{
+	bool bound;
+	int ret = 0;
+
+	if (!kdapl_ia_is_passthrough(conn->ia))
+		return qp_ops(conn)->error(&conn->qp);
+
+	mutex_lock(&conn->qp_lock);
+	bound = conn->qp.ib;
+	if (bound)
+		ret = qp_ops(conn)->error(&conn->qp);
+	mutex_unlock(&conn->qp_lock);
+	if (bound)
+		kdapl_ep_view_flag(conn->ep, conn->life, KDAPL_VIEW_ERROR);
+	return ret;
+}
+
+/**
+ * kdapl_conn_ask_qp - does the device say that the queue pair is in error, and not by us?
  * @conn: any connection
  *
- * On iWARP it is after every end; there the device tells of an error by itself.
  * May sleep.
  */
-bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
+bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 {
 	unsigned int noio;
 	bool ret = false;
-
-	if (conn->ia->dev->iwarp)
-		return READ_ONCE(conn->qp_failed);
 
 	/*
 	 * Who destroys it, after @told, holds the lock for as long as the driver takes, and
@@ -166,4 +294,18 @@ bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 	memalloc_noio_restore(noio);
 	mutex_unlock(&conn->qp_lock);
 	return ret;
+}
+
+/**
+ * kdapl_conn_qp_in_error - is the queue pair in error, and not by us?
+ * @conn: any connection
+ *
+ * On iWARP it is after every end; there the device tells of an error by itself.
+ * May sleep.
+ */
+bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
+{
+	if (conn->ia->dev->iwarp)
+		return READ_ONCE(conn->qp_failed);
+	return kdapl_conn_ask_qp(conn);
 }

@@ -189,7 +189,9 @@ static void conn_end_step(struct kdapl_conn *conn)
 		kdapl_conn_run_later(conn, delay);
 	} else if (conn->doing & KDAPL_EP_ACT_FLUSH) {
 		conn->doing = 0;
-		kdapl_conn_drop_qp(conn, conn->ep);
+		/* A process has to take what was flushed first (conn_qp.c). */
+		if (!kdapl_ia_is_passthrough(conn->ia))
+			kdapl_conn_drop_qp(conn, conn->ep);
 		conn_linger(conn);
 		/* From here on somebody may reset or free the endpoint. */
 		kdapl_drain_over(conn);

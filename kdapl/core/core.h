@@ -39,6 +39,55 @@ DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			  DAT_PROVIDER_ATTR_MASK provider_mask,
 			  DAT_PROVIDER_ATTR *provider_attr);
 
+/*
+ * passthrough.c: queue pairs that a process has made.  @uverbs is the file of its verbs
+ * context.  May sleep.
+ */
+DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE ia,
+				struct file *uverbs, u32 *hints);
+int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE ep, struct file *uverbs,
+		  u32 qp_num, u32 *life, DAT_RETURN *ret);
+
+/* What only the process can see of such a queue pair */
+enum kdapl_tell {
+	KDAPL_TOLD_CONFIRM,	/* a receive has completed (A7) */
+	KDAPL_TOLD_BROKEN,	/* something has failed (D52) */
+	KDAPL_TOLD_DRAINED,	/* no request is outstanding (D3) */
+	KDAPL_TOLD_FLUSH,	/* something was posted late: ERR once more */
+	KDAPL_TOLD_UNBIND,	/* nothing is outstanding, or is waited for any more */
+	KDAPL_NR_TOLD
+};
+
+DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE ep, u32 life,
+			 enum kdapl_tell what);
+
+/* Bits of kdapl_ep_view.flags */
+#define KDAPL_VIEW_DRAIN	0x1	/* a graceful disconnect waits for TOLD_DRAINED */
+#define KDAPL_VIEW_ERROR	0x2	/* the queue pair was put into the error state */
+#define KDAPL_VIEW_UNBOUND	0x4	/* the queue pair was let go of */
+
+/*
+ * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs
+ * @life: of the bind that it is about; 0: there was none
+ * @state: DAT_EP_STATE
+ * @refuse_request: what a post of a request returns; 0: it is not refused
+ * @refuse_recv: the same of a receive
+ * @flags: KDAPL_VIEW_*
+ */
+struct kdapl_ep_view {
+	u32 life;
+	u32 state;
+	u32 refuse_request;
+	u32 refuse_recv;
+	u32 flags;
+};
+
+/* Shows it at @place.  Any context; the endpoint's lock is held. */
+typedef void kdapl_show_fn(void *place, const struct kdapl_ep_view *view);
+
+DAT_RETURN kdapl_ep_show(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			 kdapl_show_fn *show, void *place);
+
 /* object.c; any context */
 DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 				 DAT_HANDLE_TYPE *type);

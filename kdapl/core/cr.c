@@ -264,6 +264,8 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 
 	lockdep_assert_held(&ep->use_lock);
 	ret = kdapl_ep_peek(ep, input) ?: kdapl_ep_ready(ep);
+	if (!ret && kdapl_ep_lacks_qp(ep))
+		ret = RET_BAD_STATE(EP_NOTREADY);
 	if (ret)
 		return ret;
 	if (kdapl_conn_make_qp(conn, ep))

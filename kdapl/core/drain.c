@@ -146,11 +146,14 @@ static bool conn_drained(struct kdapl_conn *conn)
  *
  * Called by the work item only; may sleep.
  *
- * Return: 0: they have, and the endpoint was told; otherwise the jiffies after
- * which to call again, or earlier, when a completion comes in.
+ * Return: 0: they have, and the endpoint was told, or somebody else finds out; otherwise
+ * the jiffies after which to call again, or earlier, when a completion comes in.
  */
 unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 {
+	/* A process that posts by itself tells (kdapl_ep_tell()). */
+	if (kdapl_ia_is_passthrough(conn->ia))
+		return 0;
 	if (!conn_look(conn, conn_drained))
 		return conn_next_look(conn, HZ / 10);
 	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_DRAINED);
@@ -170,7 +173,24 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
 	const struct kdapl_dir *req = &conn->ep->req;
 
 	return conn->ia->dev->answer_time && !READ_ONCE(conn->told) &&
-	       READ_ONCE(req->posted) != READ_ONCE(req->completed);
+	       (kdapl_ia_is_passthrough(conn->ia) ||
+		READ_ONCE(req->posted) != READ_ONCE(req->completed));
+}
+
+/*
+ * The same for a queue pair of a process: what it has outstanding nobody knows here, so
+ * there is a shorter time, which every such end has.
+ */
+static unsigned long answer_time(const struct kdapl_conn *conn)
+{
+	unsigned long time = conn->ia->dev->answer_time;
+
+	return kdapl_ia_is_passthrough(conn->ia) ? max(time / 10, 1UL) : time;
+}
+
+static bool conn_answered(struct kdapl_conn *conn)
+{
+	return !kdapl_ia_is_passthrough(conn->ia) && conn_look(conn, conn_drained);
 }
 
 /**
@@ -188,21 +208,21 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
  */
 unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 {
-	const struct kdapl_device *dev = conn->ia->dev;
-
 	/* The connection ends for another reason, and is flushed anyhow. */
 	if (READ_ONCE(conn->told))
 		return 0;
-	if (!conn->answers_until)
-		conn->answers_until = (jiffies + dev->answer_time) ?: 1;
-	if (conn_look(conn, conn_drained))
+	if (!conn->answers_until) {
+		conn->answers_until = (jiffies + answer_time(conn)) ?: 1;
+		conn->backoff = conn->backoff ?: 1;
+	}
+	if (conn_answered(conn))
 		return 0;
 	if (time_before(jiffies, conn->answers_until))
 		return conn_next_look(conn, HZ / 50);
-	if (conn->answers_sought || !dev->qp->seek_answers(&conn->qp))
+	if (conn->answers_sought || !conn->ia->qp->seek_answers(&conn->qp))
 		return 0;
 	conn->answers_sought = true;
-	conn->answers_until = jiffies + dev->answer_time / 4;
+	conn->answers_until = jiffies + answer_time(conn) / 4;
 	conn->backoff = 1;
 	return conn_next_look(conn, HZ / 50);
 }
@@ -376,17 +396,18 @@ static u32 dir_owed(const struct kdapl_dir *dir)
 /*
  * From here on the queue pair completes all that it has.  One that has nothing is
  * destroyed at once, which costs the device less than the error state and then that.
- * Either way the peer cannot reach our memory through it when the endpoint is told.
+ * Either way the peer cannot reach our memory through it when the endpoint is told.  A
+ * queue pair of a process stays: what it has completes there, and is waited for there.
  */
 static void conn_begin_flush(struct kdapl_conn *conn)
 {
 	int err = 0;
 
 	conn->flush_until = jiffies + FLUSH_LIMIT;
-	if (conn->qp.ib && conn_flushed(conn))
+	if (conn->qp.ib && !kdapl_ia_is_passthrough(conn->ia) && conn_flushed(conn))
 		kdapl_conn_drop_qp(conn, conn->ep);
 	else if (conn->qp.ib)
-		err = conn->qp.dev->qp->error(&conn->qp);
+		err = kdapl_conn_error_qp(conn);
 	trace_kdapl_flush(conn, dir_owed(&conn->ep->req),
 			  dir_owed(&conn->ep->recv), err);
 	conn->backoff = 1;
@@ -404,9 +425,14 @@ static void conn_begin_flush(struct kdapl_conn *conn)
  */
 void kdapl_abandon_requests(struct kdapl_conn *conn)
 {
-	if (conn->ia->dev->iwarp && conn->qp.ib &&
-	    !dir_pull_drained(&conn->ep->req))
-		conn->qp.dev->qp->error(&conn->qp);
+	bool drained;
+
+	if (!conn->ia->dev->iwarp || !conn->qp.ib)
+		return;
+	drained = kdapl_ia_is_passthrough(conn->ia) ? READ_ONCE(conn->drained) :
+						      dir_pull_drained(&conn->ep->req);
+	if (!drained)
+		kdapl_conn_error_qp(conn);
 }
 
 /* The device has had its time: what it did not complete it never will. */

@@ -11,6 +11,7 @@
 #include "drain.h"
 #include "ep_apply.h"
 #include "ep_attr.h"
+#include "ep_view.h"
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
@@ -126,6 +127,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 		spin_lock_irq(&ep->lock);
 		kdapl_ep_leave_conn(ep);
 		spin_unlock_irq(&ep->lock);
+		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 	} else {
 		kdapl_ep_flush_rest(ep, false);
@@ -135,10 +137,12 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	kdapl_dir_flush_late(&ep->recv);
 	mutex_lock(&ep->use_lock);
 	ep_settle(ep);
+	kdapl_ep_unbind(ep);
 	kdapl_ep_use_put(&ep->use);
 	WRITE_ONCE(ep->pz, NULL);
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->use_lock);
+	kdapl_ep_view_end(ep);
 	/* The handle is retired last: until then the device's removal waits for us. */
 	kdapl_object_retire(&ep->obj);
 }
@@ -165,10 +169,12 @@ static void ep_release_verbs(struct kdapl_object *obj)
 	if (conn) {
 		kdapl_conn_finish(conn);
 		kdapl_conn_destroy_id(conn);
+		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 	}
 	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
 	mutex_lock(&ep->use_lock);
+	kdapl_ep_unbind(ep);
 	hidden = ep->use.hidden;
 	if (hidden)
 		hidden->obj.ops->release_verbs(&hidden->obj);
@@ -357,6 +363,7 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 		kdapl_conn_put(conn);
 	}
 	if (conn) {
+		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 		mutex_lock(&ep->use_lock);
 		ep_settle(ep);

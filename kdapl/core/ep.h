@@ -70,6 +70,14 @@ struct kdapl_ep_use {
  * @attr: as granted
  * @limits: of @attr, by kind of post
  * @remote, @remote_qual, @local_qual: of the present or last connection
+ * @bound: the queue pair that its process has brought for the next connection; under
+ *	   @use_lock
+ * @bind_life: counts such queue pairs, and is never 0 after the first; written under
+ *	       @use_lock and @lock
+ * @view_flags: KDAPL_VIEW_*, of the last of them; under @lock, as all that follows
+ * @unsettled: events on their way to where the process looks for them, before which it is
+ *	       not shown what they tell of
+ * @show, @place: shows the process what has changed; NULL: it did not ask
  */
 struct kdapl_ep {
 	struct kdapl_object obj;
@@ -89,6 +97,12 @@ struct kdapl_ep {
 	struct sockaddr_storage remote;
 	u64 remote_qual;
 	u64 local_qual;
+	struct kdapl_qp bound;
+	u32 bind_life;
+	u32 view_flags;
+	u32 unsettled;
+	kdapl_show_fn *show;
+	void *place;
 };
 
 static inline struct kdapl_ep *kdapl_ep_of(struct kdapl_object *obj)

@@ -11,7 +11,9 @@
  */
 #include "ep_apply.h"
 #include "drain.h"
+#include "ep_view.h"
 #include "evd_fifo.h"
+#include "ia.h"
 #include "../trace.h"
 
 /* What the second group of actions is. */
@@ -42,7 +44,10 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 
 	lockdep_assert_held(&dir->lock);
 	dir->refusal = cell->ret;
-	if (cell->ret) {
+	/* A process that posts by itself sees the table's answer (ep_view.c). */
+	if (kdapl_ia_is_passthrough(ep->obj.ia))
+		dir->refusal = RET(INVALID_STATE);
+	if (dir->refusal) {
 		dir->gate = KDAPL_GATE_REFUSE;
 		return;
 	}
@@ -171,6 +176,7 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 		ep_raise_event(ep, ep->end_event);
 	kdapl_ep_unlock_dirs(ep);
 
+	kdapl_ep_view_update(ep);
 	if (act & ACT_WORK && conn)
 		kdapl_conn_schedule(conn, act & ACT_WORK);
 	return follow;
@@ -183,7 +189,7 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
  * @input: what happened or is asked
  *
  * An input of a former connection is dropped.  Any context; no lock of an EP or
- * EVD held.
+ * EVD held.  For an endpoint whose queue pairs are its process's own, process context.
  *
  * Return: the operation's DAT_RETURN as the table has it; DAT_ABORT for a
  * dropped input.
@@ -193,6 +199,7 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 {
 	enum kdapl_ep_input follow = KDAPL_EP_NR_INPUTS;
 	const struct kdapl_ep_cell *cell;
+	struct kdapl_evd *unsettled = NULL;
 	unsigned long flags;
 	DAT_RETURN ret;
 
@@ -203,14 +210,18 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	}
 	cell = kdapl_ep_fsm(ep->state, input);
 	ret = cell->ret;
-	if (!ret)
+	if (!ret) {
+		unsettled = kdapl_ep_view_hold(ep, cell->actions);
 		follow = ep_apply(ep, cell, input);
+	}
 	conn = ep->conn;
 	/* What follows is meant for this connection and no later one. */
 	if (follow != KDAPL_EP_NR_INPUTS)
 		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
 
+	if (unsettled)
+		kdapl_ep_view_settle(ep, unsettled);
 	/*
 	 * The work item, which told us, has not ended: no reset begins a new life of
 	 * the endpoint while posts of the old one are flushed here.
@@ -285,6 +296,9 @@ void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	int ret = 0;
 	u32 n;
 
+	/* Those of a process that posts by itself wait there. */
+	if (kdapl_ia_is_passthrough(ep->obj.ia))
+		return;
 	do {
 		spin_lock_irqsave(&dir->lock, flags);
 		/* @told is set under the lock, before the queue pair goes. */

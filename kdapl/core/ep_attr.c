@@ -281,7 +281,7 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 			     struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			     enum dat_return_subtype attr_arg)
 {
-	int err;
+	int err = 0;
 
 	if (!use->recv_evd || !use->request_evd) {
 		use->hidden = old->hidden ?: kdapl_evd_create_hidden(ia);
@@ -314,7 +314,9 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 	}
 	use->shares[KDAPL_SHARE_RECV].entries = attr->max_recv_dtos;
 	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd);
-	err = take_shares(use, old);
+	/* A process that posts by itself has CQs of its own. */
+	if (!kdapl_ia_is_passthrough(ia))
+		err = take_shares(use, old);
 	if (err)
 		return err == -ENOSPC ? RET_NO_RESOURCE(TEVD) : RET_NO_RESOURCE(MEMORY);
 	return DAT_SUCCESS;
@@ -358,6 +360,9 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 
 	*req = NULL;
 	*recv = NULL;
+	/* A process that posts by itself has cookies of its own. */
+	if (kdapl_ia_is_passthrough(ep->obj.ia))
+		return DAT_SUCCESS;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
 	    req_sge != ep->req.max_sge) {
 		*req = kdapl_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,

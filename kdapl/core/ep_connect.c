@@ -62,6 +62,8 @@ static DAT_RETURN ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
 
 	mutex_lock(&ep->use_lock);
 	ret = kdapl_ep_peek(ep, KDAPL_EP_OP_CONNECT) ?: kdapl_ep_ready(ep);
+	if (!ret && kdapl_ep_lacks_qp(ep))
+		ret = RET_BAD_STATE(EP_NOTREADY);
 	if (!ret && kdapl_conn_make_qp(conn, ep))
 		ret = RET_NO_RESOURCE(TEP);
 	if (!ret) {

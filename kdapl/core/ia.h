@@ -15,6 +15,10 @@
 /*
  * struct kdapl_ia - an open adapter
  * @dev: its device, with a reference; memory stays when the device is removed
+ * @qp: the operations on the queue pairs of its endpoints
+ * @passthrough: these are the process's own, and so are its memory and what completes
+ *		 there: the kernel has no part of them.  Set once, before the first object
+ * @watch: looks at such queue pairs in the stead of processes that do not
  * @srcu: the section of A10: operations that may touch the device run in it
  * @closing: no operation enters any more, every handle of this IA is dead (I15);
  *	     also while the IA is being opened.  Set under @lock
@@ -42,6 +46,9 @@
 struct kdapl_ia {
 	struct kdapl_object obj;
 	struct kdapl_device *dev;
+	const struct kdapl_qp_ops *qp;
+	bool passthrough;
+	struct delayed_work watch;
 	struct srcu_struct srcu;
 	bool closing;
 	bool removed;
@@ -61,6 +68,12 @@ struct kdapl_ia {
 	spinlock_t linger_lock;
 	char name[DAT_NAME_MAX_LENGTH];
 };
+
+/* Has the process made the queue pairs of @ia itself?  Any context. */
+static inline bool kdapl_ia_is_passthrough(const struct kdapl_ia *ia)
+{
+	return READ_ONCE(ia->passthrough);
+}
 
 /**
  * kdapl_object_peek - look a handle up, without a reference

@@ -111,6 +111,13 @@ static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
 	return evd;
 }
 
+/* No operation that begins it is in the section of @ia any more. */
+static void ia_stop_watch(struct kdapl_ia *ia)
+{
+	if (kdapl_ia_is_passthrough(ia))
+		cancel_delayed_work_sync(&ia->watch);
+}
+
 static void async_give_back(struct kdapl_evd *evd)
 {
 	if (!evd)
@@ -184,6 +191,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 	int i;
 
 	synchronize_srcu(&ia->srcu);
+	ia_stop_watch(ia);
 	mutex_lock(&ia->teardown_lock);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		if (teardown_order[i] == KDAPL_EVD)
@@ -216,6 +224,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	mutex_lock(&ia->teardown_lock);
 	WRITE_ONCE(ia->removed, true);
 	synchronize_srcu(&ia->srcu);
+	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		/* All begin to end, then each is waited for. */
 		begin_end_all(ia, teardown_order[i], KDAPL_END_BROKEN);
@@ -304,6 +313,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	if (init_srcu_struct(&ia->srcu))
 		goto err_free;
 	ia->dev = dev;
+	ia->qp = dev->qp;
 	ia->closing = true;
 	mutex_init(&ia->lock);
 	mutex_init(&ia->teardown_lock);

@@ -369,6 +369,8 @@ DAT_RETURN kdapl_lmr_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	DAT_RETURN ret;
 
 	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
 	if (!ret)
 		ret = args_find(&args, op.obj->ia, pz);
 	if (!ret)
@@ -665,6 +667,8 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 	DAT_VLEN i;
 
 	ret = kdapl_op_find(&op, space, ia_handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
 	if (!ret && number &&
 	    (!segments || !all_known(op.obj->ia, segments, number)))
 		ret = RET_BAD_ARG(2);

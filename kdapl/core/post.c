@@ -507,6 +507,9 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	if (likely(!ret))
 		ret = post_dto(ep, dir, dto, kind, segments);
 	spin_unlock(&dir->lock);
+	/* Whatever is wrong with it: its process posts by itself. */
+	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
+		ret = RET(INVALID_STATE);
 out:
 	local_irq_restore(flags);
 	return ret;

@@ -36,7 +36,9 @@ static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 	if (!pz)
 		return pz_failed(-ENOMEM);
 	mutex_init(&pz->zone_lock);
-	zone = ia->dev->mr->zone_create(ia->dev, ia->obj.space->user);
+	/* A process that posts by itself has a protection domain of its own. */
+	zone = kdapl_ia_is_passthrough(ia) ? NULL :
+	       ia->dev->mr->zone_create(ia->dev, ia->obj.space->user);
 	if (IS_ERR(zone)) {
 		kdapl_object_abort(&pz->obj);
 		return pz_failed(PTR_ERR(zone));

@@ -260,6 +260,8 @@ DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret;
 
 	ret = kdapl_op_find(&op, space, pz_handle, KDAPL_PZ, DAT_INVALID_HANDLE_PZ);
+	if (!ret && kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
 	if (!ret && !rmr_handle)
 		ret = RET_BAD_ARG(2);
 	if (!ret)

@@ -7,6 +7,8 @@
  *	space kernel | pid N: objects O
  *	  ia <device> token T refs R users U
  *	    ep token T refs R users U state CONNECTED req 3/16 recv 2/16
+ *	  ia <device> token T refs R users U passthrough
+ *	    ep token T refs R users U state CONNECTED life 2
  *	    evd token T refs R users U queued 0/64 dropped 0
  */
 #include <linux/debugfs.h>
@@ -40,10 +42,19 @@ static void show_details(struct seq_file *seq, struct kdapl_object *obj)
 	struct kdapl_ep *ep;
 
 	switch (obj->type) {
+	case KDAPL_IA:
+		if (kdapl_ia_is_passthrough(obj->ia))
+			seq_puts(seq, " passthrough");
+		break;
 	case KDAPL_EP:
 		ep = kdapl_ep_of(obj);
-		seq_printf(seq, " state %s req %u/%u recv %u/%u",
-			   kdapl_ep_state_name(READ_ONCE(ep->state)),
+		seq_printf(seq, " state %s", kdapl_ep_state_name(READ_ONCE(ep->state)));
+		/* What the process has posted by itself only it knows. */
+		if (kdapl_ia_is_passthrough(obj->ia)) {
+			seq_printf(seq, " life %u", READ_ONCE(ep->bind_life));
+			break;
+		}
+		seq_printf(seq, " req %u/%u recv %u/%u",
 			   READ_ONCE(ep->req.posted) - READ_ONCE(ep->req.completed),
 			   ep->req.size,
 			   READ_ONCE(ep->recv.posted) - READ_ONCE(ep->recv.completed),

@@ -100,7 +100,7 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_version = KDAPL_ABI_VERSION;
 	arg->max_dtos = KDAPL_UAPI_MAX_DTOS;
 	arg->max_segments = KDAPL_MAX_SGE;
-	arg->features = 0;
+	arg->features = KDAPL_FEATURE_PASSTHROUGH;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -160,6 +160,7 @@ static const struct kdapl_dev_call call_table[] = {
 	     .undo = kdapl_dev_ia_open_undo),
 	CALL(IA_CLOSE, FN(ia_close)),
 	CALL(IA_QUERY, FN(ia_query), PAD(ia_query)),
+	CALL(IA_PASSTHROUGH, FN(ia_passthrough)),
 
 	CALL(PZ_CREATE, FN(pz_create), PAD(pz_create),
 	     MAKES(pz_create, pz, kdapl_pz_free)),
@@ -195,6 +196,9 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(EP_RESET, OF_HANDLE(kdapl_ep_reset)),
 	CALL(EP_FREE, OF_HANDLE(kdapl_ep_free)),
 	CALL(EP_PRIVATE_DATA, FN(ep_private_data)),
+	CALL(EP_BOARD, FN(ep_board)),
+	CALL(EP_BIND, FN(ep_bind), .undo = kdapl_dev_ep_bind_undo),
+	CALL(EP_TELL, FN(ep_tell), PAD(ep_tell)),
 
 	CALL(PSP_CREATE, FN(psp_create),
 	     MAKES(psp_create, psp, kdapl_psp_free)),
@@ -369,6 +373,7 @@ static int kdapl_dev_release(struct inode *inode, struct file *filp)
 
 	kdapl_ia_close_all(&file->space);
 	kdapl_ring_drop_all(file);
+	kdapl_board_free(file);
 	kdapl_space_destroy(&file->space);
 	kfree(file);
 	return 0;

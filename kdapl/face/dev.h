@@ -10,6 +10,8 @@
  *			passes a handle to the core has no function: it is a
  *			line of the table
  *	dev_dto.c	posting, the one call that does not go by the table
+ *	dev_board.c	queue pairs that the process has made, and what is shown of
+ *			their endpoints
  *	dev_ring.h	event rings
  */
 #ifndef KDAPL_DEV_H
@@ -27,6 +29,8 @@
 /* Room for private data on its way to the core, which knows the true limit. */
 #define KDAPL_DEV_PRIVATE_DATA	512
 
+struct kdapl_board;
+
 /**
  * struct kdapl_file - an open file of /dev/kdapl
  * @space: the handles of the file
@@ -35,6 +39,8 @@
  *	   EVD.  Of the handle all bits are used: the slot of an EVD can get
  *	   a new EVD while the ring of the old one is still being dropped
  * @maps: memory of rings, by the id that is part of its mmap offset
+ * @board: shows endpoints that the process posts to by itself; NULL before the first IA
+ *	   of that kind
  * @entry: in kdapl_dev_files, for debugfs
  * @pid: of the process that opened the file, for debugfs
  */
@@ -43,6 +49,7 @@ struct kdapl_file {
 	bool agreed;
 	struct xarray rings;
 	struct xarray maps;
+	struct kdapl_board *board;
 	struct list_head entry;
 	pid_t pid;
 };
@@ -107,6 +114,13 @@ kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 	kdapl_dev_ep_get_status, kdapl_dev_ep_connect,
 	kdapl_dev_ep_dup_connect, kdapl_dev_ep_disconnect,
 	kdapl_dev_ep_private_data;
+
+/* dev_board.c */
+kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,
+	kdapl_dev_ep_tell;
+kdapl_dev_undo kdapl_dev_ep_bind_undo;
+int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma);
+void kdapl_board_free(struct kdapl_file *file);
 
 /* dev_dto.c */
 int kdapl_dev_post(struct kdapl_file *file,

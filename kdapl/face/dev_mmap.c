@@ -206,12 +206,13 @@ static int map_index(struct vm_area_struct *vma, struct kdapl_ring_buf *buf)
 /**
  * kdapl_dev_mmap - mmap(2) of /dev/kdapl
  * @filp: the file
- * @vma: the area; its offset comes from struct kdapl_uapi_ring
+ * @vma: the area; its offset comes from struct kdapl_uapi_ring or
+ *	 struct kdapl_uapi_ia_passthrough
  *
- * The mapping holds a reference of the ring, so the memory stays even when the
- * EVD is freed.
+ * The mapping of a ring holds a reference of it, so the memory stays even when the
+ * EVD is freed.  The board stays as long as the file.
  *
- * Return: 0; -EINVAL for an offset that no ring has, another size, or a private
+ * Return: 0; -EINVAL for an offset that is not in use, another size, or a private
  * mapping; -EPERM for data that shall be writable, or for either piece if it
  * shall be executable.
  */
@@ -222,6 +223,9 @@ int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
+	/* No ring has the id 0. */
+	if (!(vma->vm_pgoff >> 1))
+		return kdapl_board_mmap(filp->private_data, vma);
 	buf = map_find(filp->private_data, vma->vm_pgoff >> 1);
 	if (!buf)
 		return -EINVAL;

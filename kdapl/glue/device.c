@@ -543,6 +543,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->addresses = kdapl_port_addresses;
 	dev->iwarp = port_iwarp(ib, port);
 	dev->qp = dev->iwarp ? &kdapl_iw_qp_ops : &kdapl_ib_qp_ops;
+	dev->user_qp = kdapl_user_qp_ops_of(ib, dev->iwarp, &dev->verbs_hints);
 	dev->cm = dev->iwarp ? &kdapl_iw_cm_ops : &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
 	dev->cq_fixed = !kdapl_ib_has_resize_cq(ib);
@@ -643,12 +644,21 @@ int kdapl_device_init(void)
 {
 	int ret;
 
-	ret = kdapl_listen_init();
+	ret = kdapl_user_qp_init();
 	if (ret)
 		return ret;
+	ret = kdapl_listen_init();
+	if (ret)
+		goto err_user_qp;
 	ret = ib_register_client(&kdapl_client);
 	if (ret)
-		kdapl_listen_exit();
+		goto err_listen;
+	return 0;
+
+err_listen:
+	kdapl_listen_exit();
+err_user_qp:
+	kdapl_user_qp_exit();
 	return ret;
 }
 
@@ -662,4 +672,5 @@ void kdapl_device_exit(void)
 {
 	ib_unregister_client(&kdapl_client);
 	kdapl_listen_exit();
+	kdapl_user_qp_exit();
 }

@@ -29,6 +29,7 @@
 #include <dat/kdat.h>
 #include "charge.h"
 
+struct file;
 struct kdapl_device;
 struct kdapl_conn;
 struct kdapl_sp;
@@ -72,10 +73,13 @@ struct kdapl_cq {
 	struct kdapl_charge charge;
 };
 
+struct kdapl_user_hold;
+
 /**
  * struct kdapl_qp - the queue pair of one connection, embedded in it
  * @dev: the device it is on
  * @ib: the verbs object; NULL while there is none
+ * @hold: what keeps a queue pair that a process has made (qp_user.c)
  * @num: the queue pair number, which the CM tells the peer
  * @event: called with an event of the device about this queue pair (E70), in
  *	   any context; may only schedule; may be NULL
@@ -84,6 +88,7 @@ struct kdapl_cq {
 struct kdapl_qp {
 	struct kdapl_device *dev;
 	struct ib_qp *ib;
+	struct kdapl_user_hold *hold;
 	u32 num;
 	void (*event)(struct kdapl_qp *qp, enum ib_event_type event);
 	struct kdapl_charge charge;
@@ -99,6 +104,9 @@ struct kdapl_qp {
  * @max_send_sge: segments of a request, at least 1
  * @max_recv_sge: segments of a receive, at least 1
  * @user: made for the calling process, which is charged
+ * @uverbs: of a queue pair that a process has made: its uverbs file.  Of the others but
+ *	    @qp_num nothing is looked at then
+ * @qp_num: and its number there
  */
 struct kdapl_qp_init {
 	struct ib_pd *pd;
@@ -109,6 +117,8 @@ struct kdapl_qp_init {
 	u32 max_send_sge;
 	u32 max_recv_sge;
 	bool user;
+	struct file *uverbs;
+	u32 qp_num;
 };
 
 /**
@@ -147,10 +157,21 @@ struct kdapl_qp_init {
  * @error: move a queue pair to ERR, which flushes everything that is posted
  * @in_error: whether a queue pair is in ERR or SQE, or does not even answer; not
  *	 asked where every end of a connection moves it there (kdapl_device.iwarp)
+ *	 In kdapl_device.user_qp it is asked on iWARP too, and a queue pair that does not
+ *	 answer is not taken for broken: somebody asks again
  * @seek_answers: the peer has left: no request is sent any more, and answers that the
  *	  device has received and put aside are looked at, soon after the return.
  *	  False: the device puts none aside, and nothing was done
- * @destroy: destroy a queue pair.  What is still posted gives no completion
+ * @destroy: destroy a queue pair.  What is still posted gives no completion.  In
+ *	     kdapl_device.user_qp: let go of it; it stays as it is, with its process, which
+ *	     can destroy it when this returns
+ * @owns: in kdapl_device.user_qp only: is this a uverbs file of @dev?
+ *
+ * In kdapl_device.user_qp @create takes hold of the queue pair that @init names, so that
+ * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
+ * the queue pair is no RC or not in INIT; -ENOENT: that file has no such queue pair;
+ * -EBUSY: it is held already, or being made or destroyed; -ENOMEM; or an errno of the
+ * device's.  The cq_* are not there.
  *
  * Posting and polling need no entry here: the core calls ib_post_send(),
  * ib_post_recv() and ib_poll_cq(), which go through the table of the device
@@ -169,6 +190,7 @@ struct kdapl_qp_ops {
 	bool (*in_error)(struct kdapl_qp *qp);
 	bool (*seek_answers)(struct kdapl_qp *qp);
 	void (*destroy)(struct kdapl_qp *qp);
+	bool (*owns)(struct kdapl_device *dev, struct file *uverbs);
 };
 
 /**
@@ -409,6 +431,11 @@ struct kdapl_address {
 
 typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 
+/* How the library of a driver differs, for processes that make their own queue pairs */
+#define KDAPL_HINT_SYNC_STATE	0x1	/* it keeps the state of queue pairs by itself */
+#define KDAPL_HINT_MUTE_FAULTS	0x2	/* see kdapl_device.mute_faults */
+#define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window admits all of its region */
+
 /**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
@@ -444,6 +471,9 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
  *		 comes through another queue pair; 0: they never are
  * @qp: its operations on CQs and queue pairs
+ * @user_qp: the same on queue pairs that processes have made; NULL where the driver does
+ *	     not let the kernel move them
+ * @verbs_hints: KDAPL_HINT_*, what processes that have made them need to know
  * @cm: its operations on CM ids
  * @mr: its operations on memory
  * @addresses: call a function for each present address of the port in a
@@ -479,6 +509,8 @@ struct kdapl_device {
 	bool mute_faults;
 	unsigned long answer_time;
 	const struct kdapl_qp_ops *qp;
+	const struct kdapl_qp_ops *user_qp;
+	u32 verbs_hints;
 	const struct kdapl_cm_ops *cm;
 	const struct kdapl_mr_ops *mr;
 	void (*addresses)(struct kdapl_device *dev, struct net *net,
@@ -495,6 +527,12 @@ extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
 /* What is different for ports that speak iWARP */
 extern const struct kdapl_qp_ops kdapl_iw_qp_ops;
 extern const struct kdapl_cm_ops kdapl_iw_cm_ops;
+
+/* qp_user.c */
+int kdapl_user_qp_init(void);
+void kdapl_user_qp_exit(void);
+const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
+						u32 *hints);
 
 /* mr.c */
 bool kdapl_driver_pins(const struct ib_device *ib);

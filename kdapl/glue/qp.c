@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Queue pairs owned by the kernel: kdapl_ib_qp_ops, called by core/conn.c,
- * core/conn_qp.c, core/drain.c and core/post.c.
+ * core/conn_qp.c, core/drain.c and core/post.c.  Those of processes are in qp_user.c,
+ * which moves them as is done here.
  *
  * A queue pair is made without rdma_cm and moved by what rdma_init_qp_attr()
  * says (A7, facts 6).  It is in INIT from the start, so that receives can be
@@ -10,6 +11,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include "cq.h"
+#include "qp.h"
 #include "refused.h"
 
 /* In InfiniBand 7 receiver-not-ready retries mean: without limit (mt:T51). */
@@ -134,8 +136,9 @@ static int qp_check_port(const struct kdapl_qp *qp, const struct rdma_cm_id *id)
 	return 0;
 }
 
-static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
-		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
+/* kdapl_qp_ops.move, whoever has made the queue pair */
+int kdapl_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
+		  enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
 	bool rtr = state == IB_QPS_RTR;
@@ -164,14 +167,15 @@ static int qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 	return kdapl_refused(rtr ? "qp_rtr" : "qp_rts", ret);
 }
 
-/* On iWARP rdma_connect() and rdma_accept() have the driver move it. */
-static int iw_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
-		   enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
+/* The same on iWARP: rdma_connect() and rdma_accept() have the driver move it. */
+int kdapl_qp_iw_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
+		     enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
 	return qp_check_port(qp, id);
 }
 
-static int qp_error(struct kdapl_qp *qp)
+/* kdapl_qp_ops.error, whoever has made the queue pair */
+int kdapl_qp_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	int ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
@@ -194,9 +198,10 @@ static bool qp_in_error(struct kdapl_qp *qp)
 /*
  * Soft-RoCE puts an answer aside that comes while it is about to repeat a request, and
  * looks at it again when another packet comes, or when the time for an answer is over.
- * To be drained, it looks at once.
+ * To be drained, it looks at once.  kdapl_qp_ops.seek_answers, whoever has made the queue
+ * pair.
  */
-static bool qp_seek_answers(struct kdapl_qp *qp)
+bool kdapl_qp_seek_answers(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
 
@@ -211,10 +216,10 @@ const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.cq_arm = kdapl_cq_arm,
 	.cq_destroy = kdapl_cq_destroy,
 	.create = qp_create,
-	.move = qp_move,
-	.error = qp_error,
+	.move = kdapl_qp_move,
+	.error = kdapl_qp_error,
 	.in_error = qp_in_error,
-	.seek_answers = qp_seek_answers,
+	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = qp_destroy,
 };
 
@@ -224,9 +229,9 @@ const struct kdapl_qp_ops kdapl_iw_qp_ops = {
 	.cq_arm = kdapl_cq_arm,
 	.cq_destroy = kdapl_cq_destroy,
 	.create = qp_create,
-	.move = iw_move,
-	.error = qp_error,
+	.move = kdapl_qp_iw_move,
+	.error = kdapl_qp_error,
 	.in_error = qp_in_error,
-	.seek_answers = qp_seek_answers,
+	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = qp_destroy,
 };

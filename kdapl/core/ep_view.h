@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What a process is shown of an endpoint that it posts to by itself, see ep_view.c. */
+#ifndef KDAPL_EP_VIEW_H
+#define KDAPL_EP_VIEW_H
+
+#include "ep.h"
+
+void kdapl_ep_view_update(struct kdapl_ep *ep);
+void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 flag);
+struct kdapl_evd *kdapl_ep_view_hold(struct kdapl_ep *ep, u16 actions);
+void kdapl_ep_view_settle(struct kdapl_ep *ep, struct kdapl_evd *evd);
+void kdapl_ep_view_end(struct kdapl_ep *ep);
+
+#endif /* KDAPL_EP_VIEW_H */

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Passthrough: adapters whose queue pairs, memory and completion queues their process has
+ * made through uverbs.  It posts and polls without us.  Here is what it has to tell: which
+ * queue pair the next connection of an endpoint is to have, and what it alone can see of
+ * that.  And here is the watch, for connections that break while their process does not
+ * look.
+ *
+ * A process may tell anything at any moment.  What it tells is an input of the endpoint
+ * table, by which no endpoint gets to where another order of true events could not have
+ * brought it; a lie harms the liar's connection.
+ *
+ * What becomes of a bound queue pair is told in conn_qp.c, what the process is shown in
+ * ep_view.c.
+ *
+ * Callers: face/dev_board.c.
+ */
+#include "conn.h"
+#include "core.h"
+#include "ep.h"
+#include "ep_apply.h"
+#include "ia.h"
+#include "op.h"
+
+/* How long a broken queue pair may go unnoticed if its process does not look. */
+#define WATCH_TIME	HZ
+
+/* ---- the watch ------------------------------------------------------ */
+
+/* The present connection of @ep, with a reference; or NULL. */
+static struct kdapl_conn *ep_conn(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+
+	spin_lock_irq(&ep->lock);
+	conn = ep->conn;
+	if (conn)
+		kdapl_conn_get(conn);
+	spin_unlock_irq(&ep->lock);
+	return conn;
+}
+
+/*
+ * A device that could not be asked has not said that anything is broken: the next look
+ * finds out.  On iWARP the CM tells how a connection ended, if it does in its time.
+ */
+static void conn_look(struct kdapl_conn *conn)
+{
+	/* Pairs with kdapl_conn_move_qp(). */
+	if (!smp_load_acquire(&conn->rts) || !kdapl_conn_ask_qp(conn))
+		return;
+	if (conn->ia->dev->iwarp)
+		kdapl_conn_await_cm(conn);
+	else
+		kdapl_conn_input(conn, KDAPL_EP_IN_BROKEN, 0);
+}
+
+/* Returns true if there is something to look at again. */
+static bool ep_look(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn = ep_conn(ep);
+	bool again;
+
+	if (!conn)
+		return READ_ONCE(ep->bound.ib);
+	if (!READ_ONCE(conn->told))
+		conn_look(conn);
+	again = !READ_ONCE(conn->told);
+	kdapl_conn_put(conn);
+	return again;
+}
+
+/*
+ * The section is entered for each endpoint anew: the driver may take its time for an
+ * answer, and removal and close do not wait for more than one.
+ */
+static void ia_watch(struct work_struct *work)
+{
+	struct kdapl_ia *ia = container_of(to_delayed_work(work), struct kdapl_ia, watch);
+	struct kdapl_object *obj = NULL;
+	bool again = false;
+	int idx;
+
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
+		if (kdapl_ia_enter(ia, &idx)) {
+			kdapl_object_put(obj);
+			return;
+		}
+		again |= ep_look(kdapl_ep_of(obj));
+		kdapl_ia_leave(ia, idx);
+		cond_resched();
+	}
+	if (again)
+		queue_delayed_work(kdapl_wq_of(ia->obj.space), &ia->watch, WATCH_TIME);
+}
+
+/* ---- the mode ------------------------------------------------------- */
+
+static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
+{
+	DAT_RETURN ret = RET(INVALID_STATE);
+
+	mutex_lock(&ia->lock);
+	if (!ia->passthrough && ia->nr_objects == ia->own_async) {
+		INIT_DELAYED_WORK(&ia->watch, ia_watch);
+		ia->qp = ia->dev->user_qp;
+		WRITE_ONCE(ia->passthrough, true);
+		ret = DAT_SUCCESS;
+	}
+	mutex_unlock(&ia->lock);
+	return ret;
+}
+
+/**
+ * kdapl_ia_passthrough - an adapter's queue pairs will be its process's own
+ * @space: of a process
+ * @handle: of an IA on which nothing was made
+ * @uverbs: file of the process's verbs context; compared only
+ * @hints: out: KDAPL_HINT_* of the device
+ *
+ * An object that another thread is making meanwhile is one of either mode; the process
+ * cannot do with it what it could not do otherwise.  May sleep.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_MODEL_NOT_SUPPORTED where the driver
+ * does not let the kernel move a queue pair of a process; DAT_INVALID_PARAMETER/ARG2 if
+ * @uverbs is no uverbs file of the device; DAT_INVALID_STATE if there are objects, the
+ * device is gone, or it was called before.
+ */
+DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
+				struct file *uverbs, u32 *hints)
+{
+	struct kdapl_device *dev;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && !op.obj->ia->dev->user_qp)
+		ret = RET(MODEL_NOT_SUPPORTED);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret) {
+		dev = op.obj->ia->dev;
+		*hints = dev->verbs_hints;
+		if (!dev->user_qp->owns(dev, uverbs))
+			ret = RET_BAD_ARG(2);
+	}
+	if (!ret)
+		ret = ia_passthrough(op.obj->ia);
+	return kdapl_op_end(&op, ret);
+}
+
+/* ---- bind ----------------------------------------------------------- */
+
+/* The endpoint could begin a connection, and has nothing bound. */
+static DAT_RETURN ep_may_bind(struct kdapl_ep *ep)
+{
+	u8 state = READ_ONCE(ep->state);
+
+	lockdep_assert_held(&ep->use_lock);
+	if (!ep->bound.ib && (!kdapl_ep_fsm(state, KDAPL_EP_OP_CONNECT)->ret ||
+			      !kdapl_ep_fsm(state, KDAPL_EP_OP_ACCEPT_OWN)->ret))
+		return DAT_SUCCESS;
+	return kdapl_ep_fsm_refusal(state);
+}
+
+static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *life,
+		   DAT_RETURN *ret)
+{
+	struct kdapl_ia *ia = ep->obj.ia;
+	int err = 0;
+
+	mutex_lock(&ep->use_lock);
+	*ret = ep_may_bind(ep);
+	if (!*ret)
+		err = kdapl_ep_take_qp(ep, init);
+	*life = ep->bind_life;
+	mutex_unlock(&ep->use_lock);
+	if (!*ret && !err)
+		queue_delayed_work(kdapl_wq_of(ia->obj.space), &ia->watch, WATCH_TIME);
+	return err;
+}
+
+/**
+ * kdapl_ep_bind - bring the queue pair of an endpoint's next connection
+ * @space: of a process
+ * @handle: of an EP
+ * @uverbs: file whose object the queue pair is
+ * @qp_num: its number
+ * @life: out: what kdapl_ep_tell() wants, and kdapl_ep_view shows
+ * @ret: out: DAT_SUCCESS, also with an errno; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE,
+ *	 the adapter not being in passthrough, the endpoint in a state in which no
+ *	 connection can begin, or with a queue pair
+ *
+ * May sleep.  Lock order: kdapl_ep.use_lock; uverbs' lock on the queue pair, only tried,
+ * is a leaf.
+ *
+ * Return: 0; or an errno of kdapl_qp_ops.create, and nothing is held.
+ */
+int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE handle, struct file *uverbs,
+		  u32 qp_num, u32 *life, DAT_RETURN *ret)
+{
+	const struct kdapl_qp_init init = { .uverbs = uverbs, .qp_num = qp_num };
+	struct kdapl_op op;
+	int err = 0;
+
+	*life = 0;
+	*ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!*ret)
+		*ret = kdapl_op_enter(&op);
+	if (!*ret && !kdapl_ia_is_passthrough(op.obj->ia))
+		*ret = RET(INVALID_STATE);
+	if (!*ret)
+		err = ep_bind(kdapl_ep_of(op.obj), &init, life, ret);
+	kdapl_op_end(&op, *ret);
+	return err;
+}
+
+/* ---- tell ----------------------------------------------------------- */
+
+static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
+{
+	switch (what) {
+	case KDAPL_TOLD_CONFIRM:
+		/* Nothing arrives before.  Pairs with kdapl_conn_move_qp(). */
+		if (smp_load_acquire(&conn->rts))
+			kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED, 0);
+		break;
+	case KDAPL_TOLD_BROKEN:
+		kdapl_conn_input(conn, KDAPL_EP_IN_BROKEN, 0);
+		break;
+	case KDAPL_TOLD_DRAINED:
+		WRITE_ONCE(conn->drained, true);
+		kdapl_conn_input(conn, KDAPL_EP_IN_DRAINED, 0);
+		break;
+	case KDAPL_TOLD_FLUSH:
+		if (READ_ONCE(conn->told))
+			kdapl_conn_error_qp(conn);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Lets go of the queue pair of a connection that is over.  One that has not begun to end
+ * needs it.
+ */
+static DAT_RETURN conn_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
+{
+	if (!READ_ONCE(conn->told))
+		return kdapl_ep_fsm_refusal(READ_ONCE(ep->state));
+	/* Its event is in the ring by then, but the work item may not be through. */
+	kdapl_conn_finish(conn);
+	kdapl_conn_drop_qp(conn, ep);
+	return DAT_SUCCESS;
+}
+
+/* The same before a connection has begun. */
+static void ep_unbind(struct kdapl_ep *ep, u32 life)
+{
+	mutex_lock(&ep->use_lock);
+	if (ep->bind_life == life)
+		kdapl_ep_unbind(ep);
+	mutex_unlock(&ep->use_lock);
+}
+
+static DAT_RETURN ep_tell(struct kdapl_ep *ep, u32 life, enum kdapl_tell what)
+{
+	struct kdapl_conn *conn = ep_conn(ep);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!conn && what == KDAPL_TOLD_UNBIND)
+		ep_unbind(ep, life);
+	else if (conn && conn->life == life && what == KDAPL_TOLD_UNBIND)
+		ret = conn_unbind(ep, conn);
+	else if (conn && conn->life == life)
+		conn_tell(conn, what);
+	if (conn)
+		kdapl_conn_put(conn);
+	return ret;
+}
+
+/**
+ * kdapl_ep_tell - what a process sees of a queue pair that it has bound
+ * @space: of the process
+ * @handle: of an EP
+ * @life: of the bind; news of a former one change nothing
+ * @what: below KDAPL_NR_TOLD
+ *
+ * May sleep.  On return from KDAPL_TOLD_UNBIND the process can destroy the queue pair.
+ * Rules A7, D3, D11, D52.
+ *
+ * Return: DAT_SUCCESS, also if it changed nothing; DAT_INVALID_HANDLE/EP;
+ * DAT_INVALID_STATE if the adapter is not in passthrough, or from KDAPL_TOLD_UNBIND
+ * while a connection that has not begun to end needs the queue pair.
+ */
+DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE handle, u32 life,
+			 enum kdapl_tell what)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret && !kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
+	if (!ret)
+		ret = ep_tell(kdapl_ep_of(op.obj), life, what);
+	return kdapl_op_end(&op, ret);
+}

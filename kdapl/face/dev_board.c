@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * /dev/kdapl: adapters whose queue pairs the process has made through uverbs: the calls
+ * about them, and the board, which shows their endpoints.
+ *
+ * A file has one board, for all its endpoints.  The slot of an endpoint is that of its
+ * handle, so no two endpoints have the same one at a time.  Pages are there as far as slots
+ * have been asked for.  They stay until the file is released, which a mapping prevents.
+ *
+ * Called by dev.c's table, and by mmap(2) and the release of the file.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "dev.h"
+#include "../compat.h"
+#include "../glue/glue.h"
+
+/* The mmap offset of the board; the ids of rings begin with 1 (dev_mmap.c). */
+#define BOARD_OFFSET	0
+
+#define SLOTS_PER_PAGE	(PAGE_SIZE / sizeof(struct kdapl_uapi_board_ep))
+
+/**
+ * struct kdapl_board - what the process maps
+ * @nr_pages: all that the handles of the file could need
+ * @pages: those that are needed so far, else NULL
+ */
+struct kdapl_board {
+	u32 nr_pages;
+	struct page *pages[];
+};
+
+/* ---- memory ---------------------------------------------------------------- */
+
+/* The board of @file, made by whoever is first; or NULL. */
+static struct kdapl_board *board_get(struct kdapl_file *file)
+{
+	struct kdapl_board *board = READ_ONCE(file->board), *old;
+	u32 pages = DIV_ROUND_UP(round_up(file->space.max_objects + 1, KDAPL_CHUNK_SLOTS),
+				 SLOTS_PER_PAGE);
+
+	if (board)
+		return board;
+	board = kvzalloc(struct_size(board, pages, pages), GFP_KERNEL_ACCOUNT);
+	if (!board)
+		return NULL;
+	board->nr_pages = pages;
+	old = cmpxchg(&file->board, NULL, board);
+	if (!old)
+		return board;
+	kvfree(board);
+	return old;
+}
+
+/* A slot of @board, with memory; or NULL. */
+static struct kdapl_uapi_board_ep *board_slot(struct kdapl_board *board, u32 slot)
+{
+	struct page **place = &board->pages[slot / SLOTS_PER_PAGE];
+	struct kdapl_uapi_board_ep *slots;
+	struct page *page;
+
+	if (!READ_ONCE(*place)) {
+		page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!page)
+			return NULL;
+		if (cmpxchg(place, NULL, page))
+			__free_page(page);
+	}
+	slots = page_address(READ_ONCE(*place));
+	return &slots[slot % SLOTS_PER_PAGE];
+}
+
+/**
+ * kdapl_board_free - free the board of a file that is being released
+ * @file: its IAs are closed
+ */
+void kdapl_board_free(struct kdapl_file *file)
+{
+	struct kdapl_board *board = file->board;
+	u32 i;
+
+	if (!board)
+		return;
+	for (i = 0; i < board->nr_pages; i++)
+		if (board->pages[i])
+			__free_page(board->pages[i]);
+	kvfree(board);
+}
+
+/* ---- mmap(2) --------------------------------------------------------------- */
+
+static vm_fault_t board_fault(struct vm_fault *vmf)
+{
+	struct kdapl_board *board = vmf->vma->vm_private_data;
+	struct page *page;
+
+	if (vmf->pgoff >= board->nr_pages)
+		return VM_FAULT_SIGBUS;
+	page = READ_ONCE(board->pages[vmf->pgoff]);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct board_vm_ops = {
+	.fault = board_fault,
+};
+
+/**
+ * kdapl_board_mmap - map the board of a file
+ * @file: the file
+ * @vma: a shared area at BOARD_OFFSET
+ *
+ * Return: 0; -EINVAL without a board, or for a part of it; -EPERM for an area that shall
+ * be writable or executable.
+ */
+int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
+{
+	struct kdapl_board *board = READ_ONCE(file->board);
+
+	if (!board || vma->vm_pgoff != BOARD_OFFSET >> PAGE_SHIFT)
+		return -EINVAL;
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EPERM;
+	if (vma_pages(vma) != board->nr_pages)
+		return -EINVAL;
+	kdapl_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE | VM_MAYEXEC);
+	vma->vm_ops = &board_vm_ops;
+	vma->vm_private_data = board;
+	return 0;
+}
+
+/* ---- the calls ------------------------------------------------------------- */
+
+/*
+ * kdapl_show_fn.  The process reads the life before and after the rest, so it is written
+ * last.  Fields of one life it may see in between two writes.
+ */
+static void board_show(void *place, const struct kdapl_ep_view *view)
+{
+	struct kdapl_uapi_board_ep *slot = place;
+
+	BUILD_BUG_ON(KDAPL_VIEW_DRAIN != KDAPL_BOARD_DRAIN);
+	BUILD_BUG_ON(KDAPL_VIEW_ERROR != KDAPL_BOARD_ERROR);
+	BUILD_BUG_ON(KDAPL_VIEW_UNBOUND != KDAPL_BOARD_UNBOUND);
+	WRITE_ONCE(slot->state, view->state);
+	WRITE_ONCE(slot->refuse_request, view->refuse_request);
+	WRITE_ONCE(slot->refuse_recv, view->refuse_recv);
+	WRITE_ONCE(slot->flags, view->flags);
+	/* Pairs with the process's load-acquire. */
+	smp_store_release(&slot->life, view->life);
+}
+
+int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ia_passthrough *arg = data;
+	struct kdapl_board *board = board_get(file);
+	struct file *uverbs;
+	u32 hints = 0;
+
+	BUILD_BUG_ON(KDAPL_HINT_SYNC_STATE != KDAPL_VERBS_SYNC_STATE);
+	BUILD_BUG_ON(KDAPL_HINT_MUTE_FAULTS != KDAPL_VERBS_MUTE_FAULTS);
+	BUILD_BUG_ON(KDAPL_HINT_WIDE_WINDOWS != KDAPL_VERBS_WIDE_WINDOWS);
+	if (!board)
+		return -ENOMEM;
+	uverbs = fget(arg->uverbs_fd);
+	if (!uverbs) {
+		arg->ret = RET_BAD_ARG(2);
+		return 0;
+	}
+	arg->ret = kdapl_ia_passthrough(&file->space, kdapl_dev_handle(arg->ia), uverbs,
+					&hints);
+	fput(uverbs);
+	arg->board_offset = BOARD_OFFSET;
+	arg->board_size = board->nr_pages * PAGE_SIZE;
+	arg->hints = hints;
+	return 0;
+}
+
+int kdapl_dev_ep_board(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_board *arg = data;
+	struct kdapl_board *board = READ_ONCE(file->board);
+	struct kdapl_uapi_board_ep *place;
+	struct kdapl_object *ep;
+
+	ep = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ep), KDAPL_EP);
+	if (!ep) {
+		arg->ret = RET_BAD_HANDLE(EP);
+		return 0;
+	}
+	arg->ret = RET(INVALID_STATE);
+	if (!board)
+		goto out;
+	/* While we have the reference no other endpoint has the slot. */
+	arg->slot = (u32)ep->token;
+	place = board_slot(board, arg->slot);
+	arg->ret = place ? kdapl_ep_show(&file->space, kdapl_dev_handle(arg->ep),
+					 board_show, place) :
+			   RET_NO_RESOURCE(MEMORY);
+out:
+	kdapl_object_put(ep);
+	return 0;
+}
+
+int kdapl_dev_ep_bind(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_bind *arg = data;
+	struct file *uverbs = fget(arg->uverbs_fd);
+	DAT_RETURN ret;
+	int err;
+
+	if (!uverbs)
+		return -EBADF;
+	err = kdapl_ep_bind(&file->space, kdapl_dev_handle(arg->ep), uverbs, arg->qp_num,
+			    &arg->life, &ret);
+	fput(uverbs);
+	arg->ret = ret;
+	return err;
+}
+
+void kdapl_dev_ep_bind_undo(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_bind *arg = data;
+
+	kdapl_ep_tell(&file->space, kdapl_dev_handle(arg->ep), arg->life,
+		      KDAPL_TOLD_UNBIND);
+}
+
+int kdapl_dev_ep_tell(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_tell *arg = data;
+
+	BUILD_BUG_ON((u32)KDAPL_TELL_CONFIRM != (u32)KDAPL_TOLD_CONFIRM);
+	BUILD_BUG_ON((u32)KDAPL_TELL_BROKEN != (u32)KDAPL_TOLD_BROKEN);
+	BUILD_BUG_ON((u32)KDAPL_TELL_DRAINED != (u32)KDAPL_TOLD_DRAINED);
+	BUILD_BUG_ON((u32)KDAPL_TELL_FLUSH != (u32)KDAPL_TOLD_FLUSH);
+	BUILD_BUG_ON((u32)KDAPL_TELL_UNBIND != (u32)KDAPL_TOLD_UNBIND);
+	if (arg->what >= KDAPL_NR_TOLD)
+		return -EINVAL;
+	arg->ret = kdapl_ep_tell(&file->space, kdapl_dev_handle(arg->ep), arg->life,
+				 arg->what);
+	return 0;
+}
