@@ -12,7 +12,7 @@ pingpong=/sys/kernel/debug/kdat-pingpong
 begin() {
 	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 	two_hosts rxe || die "no RDMA devices"
-	modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
+	modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 	insmod "$1/kdapl.ko" && insmod "$1/bench/kdapl-bench.ko" && return
 	die "the modules do not load; see dmesg"
 }

@@ -7,7 +7,7 @@ set -u -o pipefail
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 
 modules=$1 shim=$2
-modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
+modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
 if [ "$KDAPL_HOST" = B ]; then
 	"$shim/dat-pingpong" -s -i rxe0-1 -q --connections 15 > /tmp/server 2>&1 & server=$!

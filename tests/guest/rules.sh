@@ -178,7 +178,7 @@ share=1
 ! $brief || share=16
 echo $share > /run/kdapl-rules-share
 ln -sf "$(dirname "$(readlink -f "$0")")/addresses.sh" /run/kdapl-addresses
-modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
+modprobe -a ib_core ib_uverbs rdma_cm irq_poll sch_netem 2> /dev/null
 # What cuts the link is there from the beginning: while a queue is put in the place of
 # another one packets are refused, and Soft-RoCE of 6.12 breaks a connection for that.
 for nic in ve0 ve1; do

@@ -56,7 +56,7 @@ races() {
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 two_hosts rxe || die "no RDMA devices"
-modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
+modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 
 if [ -e /sys/kernel/debug/failslab ]; then
 	run alloc_fail 1 "$shim/tests/alloc_fail"
