@@ -72,7 +72,8 @@ struct kdapl_ia {
 /* Has the process made the queue pairs of @ia itself?  Any context. */
 static inline bool kdapl_ia_is_passthrough(const struct kdapl_ia *ia)
 {
-	return READ_ONCE(ia->passthrough);
+	/* Pairs with kdapl_ia_passthrough(): @qp and @watch are those of the mode. */
+	return smp_load_acquire(&ia->passthrough);
 }
 
 /**

@@ -104,7 +104,8 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
 	if (!ia->passthrough && ia->nr_objects == ia->own_async) {
 		INIT_DELAYED_WORK(&ia->watch, ia_watch);
 		ia->qp = ia->dev->user_qp;
-		WRITE_ONCE(ia->passthrough, true);
+		/* Pairs with kdapl_ia_is_passthrough(). */
+		smp_store_release(&ia->passthrough, true);
 		ret = DAT_SUCCESS;
 	}
 	mutex_unlock(&ia->lock);

@@ -53,13 +53,18 @@ static struct kdapl_board *board_get(struct kdapl_file *file)
 	return old;
 }
 
-/* A slot of @board, with memory; or NULL. */
+/*
+ * A slot of @board, with memory; or NULL.  A process that has worn out handles, of which
+ * each can be used a limited number of times, has slots beyond the board.
+ */
 static struct kdapl_uapi_board_ep *board_slot(struct kdapl_board *board, u32 slot)
 {
-	struct page **place = &board->pages[slot / SLOTS_PER_PAGE];
 	struct kdapl_uapi_board_ep *slots;
-	struct page *page;
+	struct page **place, *page;
 
+	if (slot / SLOTS_PER_PAGE >= board->nr_pages)
+		return NULL;
+	place = &board->pages[slot / SLOTS_PER_PAGE];
 	if (!READ_ONCE(*place)) {
 		page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!page)

@@ -465,7 +465,7 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  *	      line each time
  * @iwarp: the port speaks iWARP: the CM moves a queue pair to RTS, the device moves it to
  *	   ERR when the connection ends, however it ends, and the CM tells of that end.
- *	   Only kernel consumers open it
+ *	   Processes open it for passthrough only
  * @mute_faults: a request whose memory is gone may stop the send queue for
  *		 ever, while no completion reports it
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
