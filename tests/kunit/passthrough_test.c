@@ -1,0 +1,1159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_passthrough: adapters whose queue pairs their process has made.  The test
+ * plays the process, which binds them and tells, and uverbs, whose they are.  Orders of
+ * events that devices do not show at will: what comes before what, what happens twice, and
+ * who lets go of a queue pair.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include "core/conn.h"
+#include "stage.h"
+
+#define OUR_FILE	((struct file *)0x1000)
+#define OTHER_FILE	((struct file *)0x2000)
+#define NR_QPS		4
+#define QUAL		4242
+#define PATIENCE	(60 * HZ)
+
+#define NOT_NOW		DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE)
+
+/*
+ * struct user_qp - a queue pair of the process; its number is its place, from 1
+ * @ib: what the core sees
+ * @state: as it was moved
+ * @rc: it is one
+ * @bound: it is held
+ * @binds, @errors, @let_go: how often
+ * @let_go_in: its state then
+ */
+struct user_qp {
+	struct ib_qp ib;
+	enum ib_qp_state state;
+	bool rc;
+	bool bound;
+	u32 binds;
+	u32 errors;
+	u32 let_go;
+	enum ib_qp_state let_go_in;
+};
+
+/*
+ * struct pass - an adapter in passthrough, and its process
+ * @b: the bench
+ * @qp: the process's queue pairs
+ * @at_rts, @at_query: called once, when a queue pair goes to RTS, or is asked
+ * @queries: how often one was asked
+ * @sought: how often answers were sought
+ * @view: what the process is shown
+ * @shows: how often it changed
+ * @errors: moves to the error state before the CM was asked to disconnect
+ * @events, @early: connection events that a sink got, and those that the process was shown
+ *		    before
+ * @other, @done, @ret: a call that another thread makes, its end, what it returned
+ * @ep: the endpoint that most of a test is about
+ */
+struct pass {
+	struct bench *b;
+	struct user_qp qp[NR_QPS];
+	void (*at_rts)(struct pass *p);
+	void (*at_query)(struct pass *p);
+	u32 queries;
+	u32 sought;
+	struct kdapl_ep_view view;
+	u32 shows;
+	u32 errors;
+	u32 events;
+	u32 early;
+	struct work_struct other;
+	struct completion done;
+	DAT_RETURN ret;
+	DAT_EP_HANDLE ep;
+};
+
+/* Suites run one after the other. */
+static struct pass *now;
+
+/* ---- uverbs and the device ------------------------------------------------------- */
+
+static struct user_qp *user_of(struct kdapl_qp *qp)
+{
+	return container_of(qp->ib, struct user_qp, ib);
+}
+
+static int user_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
+{
+	struct user_qp *u;
+
+	if (init->uverbs != OUR_FILE)
+		return -EINVAL;
+	if (!init->qp_num || init->qp_num > NR_QPS)
+		return -ENOENT;
+	u = &now->qp[init->qp_num - 1];
+	if (u->bound)
+		return -EBUSY;
+	if (!u->rc || u->state != IB_QPS_INIT)
+		return -EINVAL;
+	u->bound = true;
+	u->binds++;
+	qp->ib = &u->ib;
+	qp->num = init->qp_num;
+	return 0;
+}
+
+static int user_move(struct kdapl_qp *qp, struct rdma_cm_id *id, enum ib_qp_state state,
+		     u8 rd_atomic_in, u8 rd_atomic_out)
+{
+	void (*hook)(struct pass *p) = now->at_rts;
+
+	user_of(qp)->state = state;
+	if (state == IB_QPS_RTS && hook) {
+		now->at_rts = NULL;
+		hook(now);
+	}
+	return 0;
+}
+
+static int user_error(struct kdapl_qp *qp)
+{
+	user_of(qp)->state = IB_QPS_ERR;
+	user_of(qp)->errors++;
+	return 0;
+}
+
+static bool user_in_error(struct kdapl_qp *qp)
+{
+	void (*hook)(struct pass *p) = now->at_query;
+
+	WRITE_ONCE(now->queries, now->queries + 1);
+	if (hook) {
+		now->at_query = NULL;
+		hook(now);
+	}
+	return READ_ONCE(user_of(qp)->state) == IB_QPS_ERR;
+}
+
+static bool user_seek_answers(struct kdapl_qp *qp)
+{
+	now->sought++;
+	return true;
+}
+
+static void user_destroy(struct kdapl_qp *qp)
+{
+	struct user_qp *u = user_of(qp);
+
+	KUNIT_EXPECT_TRUE(now->b->test, u->bound);
+	u->bound = false;
+	u->let_go_in = u->state;
+	qp->ib = NULL;
+	WRITE_ONCE(u->let_go, u->let_go + 1);
+}
+
+static bool user_owns(struct kdapl_device *dev, struct file *uverbs)
+{
+	return uverbs == OUR_FILE;
+}
+
+static const struct kdapl_qp_ops user_ops = {
+	.create = user_create,
+	.move = user_move,
+	.error = user_error,
+	.in_error = user_in_error,
+	.seek_answers = user_seek_answers,
+	.destroy = user_destroy,
+	.owns = user_owns,
+};
+
+/* ---- the process ----------------------------------------------------------------- */
+
+static int pass_open(struct kunit *test)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct pass *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	int i;
+
+	if (!b || !p)
+		return -ENOMEM;
+	b->test = test;
+	b->more = p;
+	b->fake = fake_create(1);
+	if (!b->fake)
+		return -ENOMEM;
+	p->b = b;
+	now = p;
+	for (i = 0; i < NR_QPS; i++) {
+		p->qp[i].rc = true;
+		p->qp[i].state = IB_QPS_INIT;
+	}
+	init_completion(&p->done);
+	b->fake->dev->user_qp = &user_ops;
+	b->fake->dev->verbs_hints = KDAPL_HINT_SYNC_STATE;
+	kdapl_space_init(&b->space, &init_net, NULL, 1000);
+	b->space.user = true;
+	test->priv = b;
+	return kdapl_ia_open(&b->space, "fake-1", 16, &b->async, DAT_VERSION_MAJOR,
+			     DAT_VERSION_MINOR, DAT_TRUE, &b->ia) ? -EIO : 0;
+}
+
+static DAT_RETURN pass_mode(struct bench *b, struct file *uverbs)
+{
+	u32 hints = 0;
+	DAT_RETURN ret = kdapl_ia_passthrough(&b->space, b->ia, uverbs, &hints);
+
+	if (!ret)
+		KUNIT_EXPECT_EQ(b->test, (u32)KDAPL_HINT_SYNC_STATE, hints);
+	return ret;
+}
+
+static void pass_show(void *place, const struct kdapl_ep_view *view)
+{
+	struct pass *p = place;
+
+	p->view = *view;
+	p->shows++;
+}
+
+static DAT_EP_HANDLE pass_ep(struct pass *p)
+{
+	DAT_EP_HANDLE ep = bench_ep(p->b, p->b->evd);
+
+	KUNIT_EXPECT_EQ(p->b->test, DONE, kdapl_ep_show(&p->b->space, ep, pass_show, p));
+	return ep;
+}
+
+/* The adapter of every test of the suite that does not open its own. */
+static struct pass *pass_begin(struct kunit *test)
+{
+	struct bench *b = test->priv;
+
+	KUNIT_ASSERT_EQ(test, DONE, pass_mode(b, OUR_FILE));
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_evd_create(&b->space, b->ia, 64,
+						     BENCH_EVD_FLAGS, &b->evd));
+	now->ep = pass_ep(now);
+	return now;
+}
+
+static int bind_as(struct pass *p, DAT_EP_HANDLE ep, struct file *uverbs, u32 num,
+		   u32 *life, DAT_RETURN *ret)
+{
+	return kdapl_ep_bind(&p->b->space, ep, uverbs, num, life, ret);
+}
+
+/* Returns the life. */
+static u32 pass_bind(struct pass *p, DAT_EP_HANDLE ep, u32 num)
+{
+	DAT_RETURN ret = NOT_NOW;
+	u32 life = 0;
+
+	KUNIT_ASSERT_EQ(p->b->test, 0, bind_as(p, ep, OUR_FILE, num, &life, &ret));
+	KUNIT_ASSERT_EQ(p->b->test, DONE, ret);
+	KUNIT_EXPECT_NE(p->b->test, 0U, life);
+	return life;
+}
+
+static DAT_RETURN pass_tell(struct pass *p, u32 life, enum kdapl_tell what)
+{
+	return kdapl_ep_tell(&p->b->space, p->ep, life, what);
+}
+
+/* p->ep is connected, with the first queue pair. */
+static u32 pass_connect(struct pass *p)
+{
+	u32 life = pass_bind(p, p->ep, 1);
+
+	bench_connect(p->b, p->ep);
+	expect_event(p->b, p->b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	return life;
+}
+
+/* p->ep has accepted, with the first queue pair, and nobody has confirmed. */
+static u32 pass_accept(struct pass *p, struct fake_id **id)
+{
+	struct bench *b = p->b;
+	u32 life = pass_bind(p, p->ep, 1);
+
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(b->test, 0, fake_request(b->fake, QUAL, "", 0, id));
+	KUNIT_ASSERT_EQ(b->test, DONE, kdapl_cr_accept(&b->space, bench_cr(b, b->evd),
+						       p->ep, 0, NULL));
+	KUNIT_ASSERT_EQ(b->test, DAT_EP_STATE_COMPLETION_PENDING, bench_state(b, p->ep));
+	return life;
+}
+
+static void expect_let_go(struct pass *p, u32 num, u32 times)
+{
+	struct user_qp *u = &p->qp[num - 1];
+
+	KUNIT_EXPECT_EQ(p->b->test, times, u->let_go);
+	KUNIT_EXPECT_EQ(p->b->test, u->binds > u->let_go, u->bound);
+	/* Nobody could end its connection later. */
+	if (u->let_go)
+		KUNIT_EXPECT_EQ(p->b->test, IB_QPS_ERR, u->let_go_in);
+}
+
+/* ---- the mode -------------------------------------------------------------------- */
+
+/* The mode is that of an adapter on which nothing was made. */
+static void mode_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	u32 hints;
+
+	b->fake->dev->user_qp = NULL;
+	KUNIT_EXPECT_EQ(test, MNS, pass_mode(b, OUR_FILE));
+	b->fake->dev->user_qp = &user_ops;
+	KUNIT_EXPECT_EQ(test, IP(2), pass_mode(b, OTHER_FILE));
+	KUNIT_EXPECT_EQ(test, IH(IA), kdapl_ia_passthrough(&b->space, b->async, OUR_FILE,
+							   &hints));
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, pass_mode(b, OUR_FILE));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, b->pz));
+	KUNIT_EXPECT_EQ(test, DONE, pass_mode(b, OUR_FILE));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, pass_mode(b, OUR_FILE));
+}
+
+/* Without the mode there is nothing to bind, to tell or to show. */
+static void mode_missing(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RETURN ret;
+	u32 life;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
+	b->evd = bench_evd(b, 8, DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG);
+	now->ep = bench_ep(b, b->evd);
+	KUNIT_EXPECT_EQ(test, 0, bind_as(now, now->ep, OUR_FILE, 1, &life, &ret));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, ret);
+	KUNIT_EXPECT_EQ(test, NOT_NOW, pass_tell(now, 1, KDAPL_TOLD_BROKEN));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_ep_show(&b->space, now->ep, pass_show, now));
+	KUNIT_EXPECT_EQ(test, 0U, now->qp[0].binds);
+}
+
+/* The device has nothing of the kernel's, and the calls that need that are refused. */
+static void nothing_of_ours(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	DAT_REGION_DESCRIPTION region = { .for_va = b };
+	DAT_LMR_TRIPLET iov = { .lmr_context = 1, .segment_length = 1 };
+	DAT_EP_PARAM param = { .ep_attr.max_request_dtos = 4 };
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_HANDLE rmr;
+
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_zones);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_cqs);
+	KUNIT_EXPECT_EQ(test, NOT_NOW,
+			kdapl_lmr_create(&b->space, b->ia, DAT_MEM_TYPE_VIRTUAL, region, 1,
+					 b->pz, DAT_MEM_PRIV_ALL_FLAG,
+					 DAT_MEM_OPTIMIZE_DONT_CARE, &lmr, NULL, NULL, NULL,
+					 NULL));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_lmr_sync(&b->space, b->ia, &iov, 1, true));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_rmr_create(&b->space, b->pz, &rmr));
+	KUNIT_EXPECT_EQ(test, NOT_NOW,
+			fake_post_recv(&b->space, p->ep, 0, NULL, (DAT_DTO_COOKIE) {}, 0));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, bench_recv(b, p->ep, 1));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, bench_send(b, p->ep, 1, 0));
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_modify(&b->space, p->ep,
+					DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	pass_connect(p);
+	KUNIT_EXPECT_EQ(test, NOT_NOW, bench_send(b, p->ep, 1, 0));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_cqs);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_QP_CREATE]);
+}
+
+/* ---- bind ------------------------------------------------------------------------ */
+
+struct bind_case {
+	const char *name;
+	struct file *uverbs;
+	u32 num;
+	int error;
+};
+
+/* The third is no RC, the fourth is not in INIT. */
+static const struct bind_case bind_cases[] = {
+	{ "another file", OTHER_FILE, 1, -EINVAL },
+	{ "no such queue pair", OUR_FILE, NR_QPS + 1, -ENOENT },
+	{ "number 0", OUR_FILE, 0, -ENOENT },
+	{ "not RC", OUR_FILE, 3, -EINVAL },
+	{ "not in INIT", OUR_FILE, 4, -EINVAL },
+};
+
+static void bind_case_name(const struct bind_case *c, char *name)
+{
+	strscpy(name, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(bind_case, bind_cases, bind_case_name);
+
+/* What is refused leaves nothing, and another bind can follow. */
+static void bind_refused(struct kunit *test)
+{
+	const struct bind_case *c = test->param_value;
+	struct pass *p = pass_begin(test);
+	u32 life, shows = p->shows;
+	DAT_RETURN ret;
+
+	p->qp[2].rc = false;
+	p->qp[3].state = IB_QPS_RTS;
+	KUNIT_EXPECT_EQ(test, c->error, bind_as(p, p->ep, c->uverbs, c->num, &life, &ret));
+	KUNIT_EXPECT_EQ(test, DONE, ret);
+	KUNIT_EXPECT_EQ(test, shows, p->shows);
+	pass_bind(p, p->ep, 1);
+}
+
+/* One queue pair has one endpoint, and one endpoint one queue pair. */
+static void bind_twice(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	DAT_EP_HANDLE other = pass_ep(p);
+	DAT_RETURN ret;
+	u32 life;
+
+	pass_bind(p, p->ep, 1);
+	KUNIT_EXPECT_EQ(test, 0, bind_as(p, p->ep, OUR_FILE, 2, &life, &ret));
+	KUNIT_EXPECT_EQ(test, IS(EP_UNCONNECTED), ret);
+	KUNIT_EXPECT_EQ(test, -EBUSY, bind_as(p, other, OUR_FILE, 1, &life, &ret));
+	pass_bind(p, other, 2);
+	bench_connect(p->b, p->ep);
+	KUNIT_EXPECT_EQ(test, 0, bind_as(p, p->ep, OUR_FILE, 3, &life, &ret));
+	KUNIT_EXPECT_EQ(test, IS(EP_CONNECTED), ret);
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[2].binds);
+}
+
+/* A.5: connect, dup_connect and accept need one; what was refused can be done then. */
+static void bind_missing(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	DAT_EP_HANDLE other = pass_ep(p);
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	KUNIT_EXPECT_EQ(test, IS(EP_NOTREADY), bench_do_connect(b, p->ep));
+	pass_connect(p);
+	KUNIT_EXPECT_EQ(test, IS(EP_NOTREADY),
+			kdapl_ep_dup_connect(&b->space, other, p->ep, DAT_TIMEOUT_INFINITE,
+					     0, NULL, DAT_QOS_BEST_EFFORT));
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	KUNIT_EXPECT_EQ(test, IS(EP_NOTREADY),
+			kdapl_cr_accept(&b->space, cr, other, 0, NULL));
+	pass_bind(p, other, 2);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_accept(&b->space, cr, other, 0, NULL));
+	KUNIT_EXPECT_EQ(test, IB_QPS_RTS, p->qp[1].state);
+}
+
+/* P71, P9: an endpoint that awaits its accept can have one, and loses it with a reject. */
+static void bind_tentative(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	DAT_CR_PARAM param = {};
+	DAT_PSP_HANDLE psp;
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_psp_create(&b->space, b->ia, QUAL, b->evd,
+						     DAT_PSP_PROVIDER_FLAG, &psp));
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_query(&b->space, cr, DAT_CR_FIELD_ALL, &param));
+	pass_bind(p, param.local_ep_handle, 1);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+	expect_let_go(p, 1, 1);
+}
+
+/* ---- what the process is shown --------------------------------------------------- */
+
+static bool early_room(struct kdapl_evd *evd, void *arg)
+{
+	return true;
+}
+
+/* Is what the event tells of shown already? */
+static void early_deliver(struct kdapl_evd *evd, void *arg, const DAT_EVENT *event,
+			  bool more)
+{
+	struct pass *p = arg;
+	u32 state = READ_ONCE(p->view.state);
+
+	p->early += (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED &&
+		     state == DAT_EP_STATE_CONNECTED) ||
+		    (event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED &&
+		     state == DAT_EP_STATE_DISCONNECTED);
+	WRITE_ONCE(p->events, p->events + 1);
+}
+
+static void early_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+}
+
+static const struct kdapl_sink early_sink = {
+	.room = early_room,
+	.deliver = early_deliver,
+	.done = early_done,
+};
+
+static void expect_view(struct pass *p, u32 life, u32 state, u32 flags)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while ((READ_ONCE(p->view.state) != state || READ_ONCE(p->view.flags) != flags) &&
+	       time_before(jiffies, until))
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_EQ(p->b->test, life, p->view.life);
+	KUNIT_EXPECT_EQ(p->b->test, state, p->view.state);
+	KUNIT_EXPECT_EQ(p->b->test, flags, p->view.flags);
+}
+
+/* M2: the view has the table's answers; A2: an event is there before what it tells of. */
+static void view_follows(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life;
+
+	KUNIT_EXPECT_EQ(test, 0U, p->view.life);
+	KUNIT_EXPECT_EQ(test, 0U, p->view.refuse_recv);
+	KUNIT_EXPECT_EQ(test, (u32)IS(EP_UNCONNECTED), p->view.refuse_request);
+	KUNIT_ASSERT_EQ(test, 0, kdapl_evd_set_sink(bench_ep_of(b, p->ep)->connect_evd,
+						    &early_sink, p, false));
+	life = pass_bind(p, p->ep, 1);
+	expect_view(p, life, DAT_EP_STATE_UNCONNECTED, 0);
+	id = bench_request(b, p->ep);
+	expect_view(p, life, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, 0);
+	KUNIT_EXPECT_EQ(test, (u32)IS(EP_ACTCONNPENDING), p->view.refuse_request);
+	fake_answered(id, NULL, 0);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+	KUNIT_EXPECT_EQ(test, 0U, p->view.refuse_request);
+	KUNIT_EXPECT_EQ(test, 1U, p->events);
+
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+	KUNIT_EXPECT_EQ(test, 2U, p->events);
+	KUNIT_EXPECT_EQ(test, 0U, p->early);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED,
+		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+	expect_view(p, life, DAT_EP_STATE_UNCONNECTED,
+		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
+	expect_view(p, pass_bind(p, p->ep, 2), DAT_EP_STATE_UNCONNECTED, 0);
+	expect_let_go(p, 1, 1);
+}
+
+/* ---- tell ------------------------------------------------------------------------ */
+
+/* A7: nothing confirms a connection before the queue pair can send. */
+static void confirm_early(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life = pass_bind(p, p->ep, 1);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_CONFIRM));
+	id = bench_request(b, p->ep);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_CONFIRM));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+			bench_state(b, p->ep));
+	expect_empty(b, b->evd);
+	fake_answered(id, NULL, 0);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_empty(b, b->evd);
+}
+
+/* A7: data that comes before the peer's confirmation confirms, and that is no news then. */
+static void confirm_passive(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life = pass_accept(p, &id);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_CONFIRM));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	fake_confirmed(id);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_CONFIRM));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
+}
+
+/* D3, D11: a graceful disconnect waits for the process, and for that only. */
+static void drained(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, p->ep));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECT_PENDING, KDAPL_VIEW_DRAIN);
+	KUNIT_EXPECT_EQ(test, 0U, p->view.refuse_recv);
+	KUNIT_EXPECT_NE(test, 0U, p->view.refuse_request);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life + 1, KDAPL_TOLD_DRAINED));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_empty(b, b->evd);
+	expect_let_go(p, 1, 0);
+}
+
+/* D15, RULING 9: an abrupt disconnect ends the wait, and so does the peer. */
+static void drain_ended(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, p->ep));
+	fake_peer_disconnected(bench_id(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+	expect_let_go(p, 1, 1);
+}
+
+/* D52: the first failure breaks the connection, once. */
+static void broken(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_BROKEN));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_BROKEN));
+	expect_empty(b, b->evd);
+	/* The process has to take what was flushed. */
+	expect_let_go(p, 1, 0);
+	KUNIT_EXPECT_EQ(test, 1U, p->qp[0].errors);
+}
+
+/* What is posted late is flushed by a second move; a connection that works has none. */
+static void flush_again(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	KUNIT_EXPECT_EQ(test, 2U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	KUNIT_EXPECT_EQ(test, 3U, p->qp[0].errors);
+	expect_let_go(p, 1, 1);
+}
+
+/* R10: what is told of a former life concerns no later one. */
+static void tell_former_life(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p), what;
+
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+	pass_bind(p, p->ep, 2);
+	for (what = 0; what < KDAPL_NR_TOLD; what++)
+		KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, what));
+	expect_let_go(p, 2, 0);
+	bench_connect(b, p->ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (what = 0; what < KDAPL_NR_TOLD; what++)
+		KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, what));
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
+	expect_let_go(p, 1, 1);
+	expect_let_go(p, 2, 0);
+}
+
+/* ---- letting go ------------------------------------------------------------------ */
+
+/* A connection that has not begun to end needs its queue pair. */
+static void unbind_refused(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	KUNIT_EXPECT_EQ(test, IS(EP_CONNECTED), pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, p->ep));
+	KUNIT_EXPECT_EQ(test, IS(EP_DISCPENDING), pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 0);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 1);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 1);
+}
+
+/* One that no connection has taken over can be given back, and bound anew. */
+static void unbind_unused(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	u32 life = pass_bind(p, p->ep, 1);
+
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 1);
+	KUNIT_EXPECT_EQ(test, IS(EP_NOTREADY), bench_do_connect(p->b, p->ep));
+	KUNIT_EXPECT_NE(test, life, pass_bind(p, p->ep, 2));
+}
+
+static void free_ep(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, other);
+
+	p->ret = kdapl_ep_free(&p->b->space, p->ep);
+	complete(&p->done);
+}
+
+/* Another thread frees the endpoint while the queue pair goes to RTS. */
+static void free_at_rts(struct pass *p)
+{
+	struct kdapl_ep *ep = bench_ep_of(p->b, p->ep);
+	unsigned long until = jiffies + PATIENCE;
+
+	INIT_WORK(&p->other, free_ep);
+	queue_work(system_unbound_wq, &p->other);
+	while (READ_ONCE(ep->state) != KDAPL_EP_GONE && time_before(jiffies, until))
+		usleep_range(500, 1000);
+}
+
+/*
+ * P54: an acceptance that is refused when the queue pair was in RTS already does not let
+ * go of it in RTS: the process would have a connection that nobody knows.
+ */
+static void accept_refused(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	pass_bind(p, p->ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	p->at_rts = free_at_rts;
+	KUNIT_EXPECT_EQ(test, IH(EP), kdapl_cr_accept(&b->space, cr, p->ep, 0, NULL));
+	wait_for_completion(&p->done);
+	flush_work(&p->other);
+	KUNIT_EXPECT_EQ(test, DONE, p->ret);
+	expect_let_go(p, 1, 1);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+}
+
+enum pass_stage {
+	BOUND,
+	RESOLVING,
+	REQUESTED,
+	ACCEPTED,
+	CONNECTED,
+	DRAINING,
+	DISCONNECTED,
+};
+
+enum pass_end {
+	BY_FREE,
+	BY_CLOSE,
+	BY_REMOVAL,
+	BY_REMOVAL_AND_FREE,
+	BY_UNBIND_AND_CLOSE,
+};
+
+struct stage_case {
+	const char *name;
+	enum pass_stage stage;
+};
+
+static const struct stage_case stage_cases[] = {
+	{ "bound", BOUND },
+	{ "resolving", RESOLVING },
+	{ "requested", REQUESTED },
+	{ "accepted", ACCEPTED },
+	{ "connected", CONNECTED },
+	{ "draining", DRAINING },
+	{ "disconnected", DISCONNECTED },
+};
+
+static void stage_case_name(const struct stage_case *c, char *name)
+{
+	strscpy(name, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(stage_case, stage_cases, stage_case_name);
+
+static u32 bring_to(struct pass *p, enum pass_stage stage)
+{
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life;
+
+	switch (stage) {
+	case BOUND:
+		return pass_bind(p, p->ep, 1);
+	case RESOLVING:
+		life = pass_bind(p, p->ep, 1);
+		KUNIT_ASSERT_EQ(b->test, DONE, bench_do_connect(b, p->ep));
+		return life;
+	case REQUESTED:
+		life = pass_bind(p, p->ep, 1);
+		bench_request(b, p->ep);
+		return life;
+	case ACCEPTED:
+		return pass_accept(p, &id);
+	default:
+		break;
+	}
+	life = pass_connect(p);
+	if (stage == DRAINING)
+		KUNIT_EXPECT_EQ(b->test, DONE, bench_graceful(b, p->ep));
+	if (stage == DISCONNECTED) {
+		KUNIT_EXPECT_EQ(b->test, DONE, bench_abrupt(b, p->ep));
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	}
+	return life;
+}
+
+/*
+ * F12, I15, I19, E71: whoever comes first lets go of the queue pair, in the error state,
+ * and nobody a second time.
+ */
+static void ends(struct kunit *test, enum pass_end end)
+{
+	const struct stage_case *c = test->param_value;
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = bring_to(p, c->stage);
+
+	switch (end) {
+	case BY_FREE:
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, p->ep));
+		break;
+	case BY_UNBIND_AND_CLOSE:
+		pass_tell(p, life, KDAPL_TOLD_UNBIND);
+		fallthrough;
+	case BY_CLOSE:
+		kdapl_ia_close_all(&b->space);
+		break;
+	case BY_REMOVAL:
+	case BY_REMOVAL_AND_FREE:
+		kdapl_ia_device_gone(bench_ia(b));
+		expect_let_go(p, 1, 1);
+		KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+		if (end == BY_REMOVAL_AND_FREE)
+			KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, p->ep));
+		break;
+	}
+	expect_let_go(p, 1, 1);
+}
+
+static void ends_by_free(struct kunit *test)
+{
+	ends(test, BY_FREE);
+}
+
+static void ends_by_close(struct kunit *test)
+{
+	ends(test, BY_CLOSE);
+}
+
+static void ends_by_removal(struct kunit *test)
+{
+	ends(test, BY_REMOVAL);
+}
+
+static void ends_by_removal_and_free(struct kunit *test)
+{
+	ends(test, BY_REMOVAL_AND_FREE);
+}
+
+static void ends_by_unbind_and_close(struct kunit *test)
+{
+	ends(test, BY_UNBIND_AND_CLOSE);
+}
+
+/* E71: a device that is gone takes nothing more. */
+static void bind_after_removal(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	DAT_RETURN ret;
+	u32 life;
+
+	kdapl_ia_device_gone(bench_ia(p->b));
+	KUNIT_EXPECT_EQ(test, 0, bind_as(p, p->ep, OUR_FILE, 1, &life, &ret));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, ret);
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[0].binds);
+}
+
+/* ---- the watch ------------------------------------------------------------------- */
+
+static void wait_queries(struct pass *p, u32 queries)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (READ_ONCE(p->queries) < queries && time_before(jiffies, until))
+		msleep(20);
+	KUNIT_EXPECT_GE(p->b->test, READ_ONCE(p->queries), queries);
+}
+
+/* D52: a process that does not look learns of a broken connection all the same. */
+static void watch_breaks(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+
+	pass_connect(p);
+	wait_queries(p, 2);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
+	WRITE_ONCE(p->qp[0].state, IB_QPS_ERR);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_empty(b, b->evd);
+}
+
+static void close_ia(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, other);
+
+	p->ret = kdapl_ia_close(&p->b->space, p->b->ia, DAT_CLOSE_ABRUPT_FLAG);
+	complete(&p->done);
+}
+
+/* The adapter is closed while the first queue pair is asked. */
+static void close_at_query(struct pass *p)
+{
+	struct kdapl_ia *ia = bench_ia(p->b);
+	unsigned long until = jiffies + PATIENCE;
+
+	INIT_WORK(&p->other, close_ia);
+	queue_work(system_unbound_wq, &p->other);
+	while (!READ_ONCE(ia->closing) && time_before(jiffies, until))
+		usleep_range(500, 1000);
+}
+
+/* A10: whoever waits for the section waits for one answer of the device, not for all. */
+static void watch_gives_way(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	DAT_EP_HANDLE other = pass_ep(p);
+
+	pass_connect(p);
+	pass_bind(p, other, 2);
+	bench_connect(b, other);
+	p->at_query = close_at_query;
+	wait_queries(p, 1);
+	wait_for_completion(&p->done);
+	flush_work(&p->other);
+	KUNIT_EXPECT_EQ(test, DONE, p->ret);
+	KUNIT_EXPECT_EQ(test, 1U, p->queries);
+	expect_let_go(p, 1, 1);
+	expect_let_go(p, 2, 1);
+}
+
+static enum ib_qp_state asked_state;
+static int asked_error;
+
+static int asked_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			  struct ib_qp_init_attr *init)
+{
+	attr->qp_state = asked_state;
+	return asked_error;
+}
+
+/* A device that does not answer has not said that a connection is broken. */
+static void query_fails(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	const struct kdapl_qp_ops *ops;
+	struct ib_device *ib = &b->fake->ib;
+	struct ib_qp ibqp = { .device = ib, .real_qp = &ibqp };
+	struct kdapl_qp qp = { .dev = b->fake->dev, .ib = &ibqp };
+	u32 hints;
+
+	ib->ops.driver_id = RDMA_DRIVER_RXE;
+	ib->ops.query_qp = asked_query_qp;
+	ops = kdapl_user_qp_ops_of(ib, false, &hints);
+	KUNIT_ASSERT_NOT_NULL(test, ops);
+	asked_state = IB_QPS_RTS;
+	asked_error = 0;
+	KUNIT_EXPECT_FALSE(test, ops->in_error(&qp));
+	asked_state = IB_QPS_ERR;
+	KUNIT_EXPECT_TRUE(test, ops->in_error(&qp));
+	asked_error = -EINTR;
+	KUNIT_EXPECT_FALSE(test, ops->in_error(&qp));
+}
+
+/* Drivers that would do harm, and those that nobody has looked at, are not served. */
+static void drivers_listed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	u32 hints = 0, id, listed = 0;
+
+	for (id = RDMA_DRIVER_UNKNOWN; id < 64; id++) {
+		b->fake->ib.ops.driver_id = id;
+		listed += !!kdapl_user_qp_ops_of(&b->fake->ib, false, &hints);
+	}
+	KUNIT_EXPECT_EQ(test, 7U, listed);
+	b->fake->ib.ops.driver_id = RDMA_DRIVER_QEDR;
+	KUNIT_EXPECT_NULL(test, kdapl_user_qp_ops_of(&b->fake->ib, false, &hints));
+	b->fake->ib.ops.driver_id = RDMA_DRIVER_MLX4;
+	KUNIT_EXPECT_NULL(test, kdapl_user_qp_ops_of(&b->fake->ib, false, &hints));
+	b->fake->ib.ops.driver_id = RDMA_DRIVER_RXE;
+	KUNIT_EXPECT_NOT_NULL(test, kdapl_user_qp_ops_of(&b->fake->ib, false, &hints));
+	KUNIT_EXPECT_EQ(test, (u32)(KDAPL_HINT_MUTE_FAULTS | KDAPL_HINT_WIDE_WINDOWS), hints);
+}
+
+/* ---- the peer leaves ------------------------------------------------------------- */
+
+/*
+ * D12, RULING 46: what the peer has sent before it disconnected confirms the connection,
+ * for which the process has a moment.
+ */
+static void peer_leaves(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life;
+
+	/* As long as the process may take on a busy machine. */
+	b->fake->dev->answer_time = 100 * HZ;
+	life = pass_accept(p, &id);
+	fake_peer_disconnected(id);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_CONFIRM));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* A5: the moment is over, and with it the connection. */
+static void peer_left(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+
+	pass_connect(p);
+	b->fake->dev->answer_time = HZ / 5;
+	fake_peer_disconnected(bench_id(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 1U, p->sought);
+	KUNIT_EXPECT_EQ(test, 1U, p->qp[0].errors);
+	expect_let_go(p, 1, 0);
+}
+
+/* ---- iWARP ----------------------------------------------------------------------- */
+
+static void note_errors(void *arg)
+{
+	struct pass *p = arg;
+
+	p->errors = p->qp[0].errors;
+}
+
+/*
+ * The CM closes in order, for which nothing may be outstanding; only the process can say
+ * that nothing is.
+ */
+static void iwarp_close(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life;
+
+	b->fake->dev->iwarp = true;
+	life = pass_connect(p);
+	fake_hook(b->fake, FAKE_CM_DISCONNECT, note_errors, p);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, p->ep));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 0U, p->errors);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+
+	p->qp[0].state = IB_QPS_INIT;
+	p->qp[0].errors = 0;
+	pass_connect(p);
+	fake_hook(b->fake, FAKE_CM_DISCONNECT, note_errors, p);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 1U, p->errors);
+}
+
+/* A process opens such an adapter for passthrough, and can do nothing else with it. */
+static void iwarp_only_passthrough(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_PZ_HANDLE pz;
+
+	b->fake->dev->iwarp = true;
+	KUNIT_EXPECT_EQ(test, MNS, kdapl_pz_create(&b->space, b->ia, &pz));
+	KUNIT_EXPECT_EQ(test, DONE, pass_mode(b, OUR_FILE));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz));
+}
+
+static struct kunit_case kdapl_passthrough_cases[] = {
+	KUNIT_CASE(mode_refused),
+	KUNIT_CASE(mode_missing),
+	KUNIT_CASE(nothing_of_ours),
+	KUNIT_CASE_PARAM(bind_refused, bind_case_gen_params),
+	KUNIT_CASE(bind_twice),
+	KUNIT_CASE(bind_missing),
+	KUNIT_CASE(bind_tentative),
+	KUNIT_CASE(view_follows),
+	KUNIT_CASE(confirm_early),
+	KUNIT_CASE(confirm_passive),
+	KUNIT_CASE(drained),
+	KUNIT_CASE(drain_ended),
+	KUNIT_CASE(broken),
+	KUNIT_CASE(flush_again),
+	KUNIT_CASE(tell_former_life),
+	KUNIT_CASE(unbind_refused),
+	KUNIT_CASE(unbind_unused),
+	KUNIT_CASE(accept_refused),
+	KUNIT_CASE_PARAM(ends_by_free, stage_case_gen_params),
+	KUNIT_CASE_PARAM(ends_by_close, stage_case_gen_params),
+	KUNIT_CASE_PARAM(ends_by_removal, stage_case_gen_params),
+	KUNIT_CASE_PARAM(ends_by_removal_and_free, stage_case_gen_params),
+	KUNIT_CASE_PARAM(ends_by_unbind_and_close, stage_case_gen_params),
+	KUNIT_CASE(bind_after_removal),
+	KUNIT_CASE(watch_breaks),
+	KUNIT_CASE(watch_gives_way),
+	KUNIT_CASE(query_fails),
+	KUNIT_CASE(drivers_listed),
+	KUNIT_CASE(peer_leaves),
+	KUNIT_CASE(peer_left),
+	KUNIT_CASE(iwarp_close),
+	KUNIT_CASE(iwarp_only_passthrough),
+	{}
+};
+
+static struct kunit_suite kdapl_passthrough_suite = {
+	.name = "kdapl_passthrough",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = pass_open,
+	.exit = bench_exit,
+	.test_cases = kdapl_passthrough_cases,
+};
+
+kunit_test_suite(kdapl_passthrough_suite);
