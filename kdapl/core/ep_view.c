@@ -8,7 +8,8 @@
  * it, in its event ring: who sees CONNECTED finds ESTABLISHED there, and hands out nothing
  * that was received before he has taken it.  If the ring has no room, the event is the
  * next to get in, and the ring says so.  Until then the process sees what was before,
- * whatever else happens.
+ * whatever else happens.  Of DISC_FLUSHING nothing is shown but that the queue pair is in
+ * the error state: the event comes with the state after it.
  *
  * Callers: ep_apply.c, which changes the state; conn_qp.c, which binds, moves and lets go;
  * ep.c; the face, which says where it is shown.
@@ -27,15 +28,21 @@
 void kdapl_ep_view_update(struct kdapl_ep *ep)
 {
 	struct kdapl_ep_view view;
+	u8 state;
 
 	lockdep_assert_held(&ep->lock);
-	if (!ep->show || ep->unsettled)
+	if (ep->unsettled)
 		return;
+	if (ep->state != KDAPL_EP_DISC_FLUSHING)
+		ep->view_state = ep->state;
+	if (!ep->show)
+		return;
+	state = ep->view_state;
 	view = (struct kdapl_ep_view) {
 		.life = ep->bind_life,
-		.state = kdapl_ep_fsm_dat_state(ep->state),
-		.refuse_request = kdapl_ep_fsm(ep->state, KDAPL_EP_OP_POST_REQUEST)->ret,
-		.refuse_recv = kdapl_ep_fsm(ep->state, KDAPL_EP_OP_POST_RECV)->ret,
+		.state = kdapl_ep_fsm_dat_state(state),
+		.refuse_request = kdapl_ep_fsm(state, KDAPL_EP_OP_POST_REQUEST)->ret,
+		.refuse_recv = kdapl_ep_fsm(state, KDAPL_EP_OP_POST_RECV)->ret,
 		.flags = ep->view_flags,
 	};
 	if (ep->state == KDAPL_EP_DRAINING)

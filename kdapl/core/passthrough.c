@@ -116,7 +116,7 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
  * kdapl_ia_passthrough - an adapter's queue pairs will be its process's own
  * @space: of a process
  * @handle: of an IA on which nothing was made
- * @uverbs: file of the process's verbs context; compared only
+ * @uverbs: file of the process's verbs context; NULL: it has named none
  * @hints: out: KDAPL_HINT_* of the device
  *
  * An object that another thread is making meanwhile is one of either mode; the process
@@ -142,7 +142,7 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	if (!ret) {
 		dev = op.obj->ia->dev;
 		*hints = dev->verbs_hints;
-		if (!dev->user_qp->owns(dev, uverbs))
+		if (!uverbs || !dev->user_qp->owns(dev, uverbs))
 			ret = RET_BAD_ARG(2);
 	}
 	if (!ret)
@@ -173,7 +173,7 @@ static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *l
 	mutex_lock(&ep->use_lock);
 	*ret = ep_may_bind(ep);
 	if (!*ret)
-		err = kdapl_ep_take_qp(ep, init);
+		err = init->uverbs ? kdapl_ep_take_qp(ep, init) : -EBADF;
 	*life = ep->bind_life;
 	mutex_unlock(&ep->use_lock);
 	if (!*ret && !err)
@@ -185,7 +185,7 @@ static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *l
  * kdapl_ep_bind - bring the queue pair of an endpoint's next connection
  * @space: of a process
  * @handle: of an EP
- * @uverbs: file whose object the queue pair is
+ * @uverbs: file whose object the queue pair is; NULL: the process has named none
  * @qp_num: its number
  * @life: out: what kdapl_ep_tell() wants, and kdapl_ep_view shows
  * @ret: out: DAT_SUCCESS, also with an errno; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE,
@@ -195,7 +195,8 @@ static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *l
  * May sleep.  Lock order: kdapl_ep.use_lock; uverbs' lock on the queue pair, only tried,
  * is a leaf.
  *
- * Return: 0; or an errno of kdapl_qp_ops.create, and nothing is held.
+ * Return: 0; -EBADF without @uverbs; or an errno of kdapl_qp_ops.create.  With an errno
+ * nothing is held.
  */
 int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE handle, struct file *uverbs,
 		  u32 qp_num, u32 *life, DAT_RETURN *ret)
@@ -230,7 +231,9 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		kdapl_conn_input(conn, KDAPL_EP_IN_BROKEN, 0);
 		break;
 	case KDAPL_TOLD_DRAINED:
-		WRITE_ONCE(conn->drained, true);
+		/* Before a drain it says nothing about what is posted until then. */
+		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING)
+			WRITE_ONCE(conn->drained, true);
 		kdapl_conn_input(conn, KDAPL_EP_IN_DRAINED, 0);
 		break;
 	case KDAPL_TOLD_FLUSH:

@@ -172,13 +172,10 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 	if (!board)
 		return -ENOMEM;
 	uverbs = fget(arg->uverbs_fd);
-	if (!uverbs) {
-		arg->ret = RET_BAD_ARG(2);
-		return 0;
-	}
 	arg->ret = kdapl_ia_passthrough(&file->space, kdapl_dev_handle(arg->ia), uverbs,
 					&hints);
-	fput(uverbs);
+	if (uverbs)
+		fput(uverbs);
 	arg->board_offset = BOARD_OFFSET;
 	arg->board_size = board->nr_pages * PAGE_SIZE;
 	arg->hints = hints;
@@ -218,11 +215,10 @@ int kdapl_dev_ep_bind(struct kdapl_file *file, void *data)
 	DAT_RETURN ret;
 	int err;
 
-	if (!uverbs)
-		return -EBADF;
 	err = kdapl_ep_bind(&file->space, kdapl_dev_handle(arg->ep), uverbs, arg->qp_num,
 			    &arg->life, &ret);
-	fput(uverbs);
+	if (uverbs)
+		fput(uverbs);
 	arg->ret = ret;
 	return err;
 }

@@ -50,9 +50,9 @@ static const struct {
 	{ RDMA_DRIVER_MLX5, SYNC },
 	/* Does not look at the udata of a modify. */
 	{ RDMA_DRIVER_BNXT_RE, SYNC },
-	/* Uses it to map the push page, which is left out without. */
+	/* Without it there is no push page, and a second move to ERR flushes nothing. */
 	{ RDMA_DRIVER_IRDMA, SYNC },
-	/* Takes the context from it only to answer.  Its library tests the state. */
+	/* Does not look at it.  Its library tests the state. */
 	{ RDMA_DRIVER_HNS, SYNC },
 	/* Does not look at it. */
 	{ RDMA_DRIVER_ERDMA, SYNC },

@@ -305,7 +305,8 @@ static void mode_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MNS, pass_mode(b, OUR_FILE));
 	b->fake->dev->user_qp = &user_ops;
 	KUNIT_EXPECT_EQ(test, IP(2), pass_mode(b, OTHER_FILE));
-	KUNIT_EXPECT_EQ(test, IH(IA), kdapl_ia_passthrough(&b->space, b->async, OUR_FILE,
+	KUNIT_EXPECT_EQ(test, IP(2), pass_mode(b, NULL));
+	KUNIT_EXPECT_EQ(test, IH(IA), kdapl_ia_passthrough(&b->space, b->async, NULL,
 							   &hints));
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
 	KUNIT_EXPECT_EQ(test, NOT_NOW, pass_mode(b, OUR_FILE));
@@ -375,6 +376,7 @@ struct bind_case {
 
 /* The third is no RC, the fourth is not in INIT. */
 static const struct bind_case bind_cases[] = {
+	{ "no file", NULL, 1, -EBADF },
 	{ "another file", OTHER_FILE, 1, -EINVAL },
 	{ "no such queue pair", OUR_FILE, NR_QPS + 1, -ENOENT },
 	{ "number 0", OUR_FILE, 0, -ENOENT },
@@ -546,6 +548,27 @@ static void view_follows(struct kunit *test)
 		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
 	expect_view(p, pass_bind(p, p->ep, 2), DAT_EP_STATE_UNCONNECTED, 0);
 	expect_let_go(p, 1, 1);
+}
+
+/* The same where the end is flushed in the state that it leads to. */
+static void view_of_peers_end(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life, i;
+
+	KUNIT_ASSERT_EQ(test, 0, kdapl_evd_set_sink(bench_ep_of(b, p->ep)->connect_evd,
+						    &early_sink, p, false));
+	for (i = 1; i <= NR_QPS; i++) {
+		life = pass_bind(p, p->ep, i);
+		bench_connect(b, p->ep);
+		expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+		fake_peer_disconnected(bench_id(b, p->ep));
+		expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+		KUNIT_EXPECT_EQ(test, 2 * i, p->events);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+	}
+	KUNIT_EXPECT_EQ(test, 0U, p->early);
 }
 
 /* ---- tell ------------------------------------------------------------------------ */
@@ -1120,6 +1143,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(bind_missing),
 	KUNIT_CASE(bind_tentative),
 	KUNIT_CASE(view_follows),
+	KUNIT_CASE(view_of_peers_end),
 	KUNIT_CASE(confirm_early),
 	KUNIT_CASE(confirm_passive),
 	KUNIT_CASE(drained),
