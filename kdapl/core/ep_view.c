@@ -145,7 +145,7 @@ static DAT_RETURN ep_show(struct kdapl_ep *ep, kdapl_show_fn *show, void *place)
  * @show: shows it; called at once, and after each change until the endpoint is freed
  * @place: for @show; the same in each call for one endpoint
  *
- * Any context.
+ * Process context.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE if the adapter has not
  * been put into passthrough.

@@ -350,7 +350,7 @@ static const struct kdapl_qp_ops kdapl_user_iw_qp_ops = {
  * Any context.
  *
  * Return: the table; NULL if the driver is not among those that let the kernel move such
- * a queue pair, or the kernel has no uverbs.
+ * a queue pair.
  */
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints)

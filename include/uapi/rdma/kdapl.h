@@ -685,7 +685,9 @@ struct kdapl_uapi_ep_bind {
 
 enum kdapl_uapi_tell {
 	KDAPL_TELL_CONFIRM,	/* a receive completed before ESTABLISHED */
-	KDAPL_TELL_BROKEN,	/* a completion with an error, or a post that failed */
+	KDAPL_TELL_BROKEN,	/* a completion with an error, but not a flush on iWARP; or
+				 * a post that failed
+				 */
 	KDAPL_TELL_DRAINED,	/* graceful disconnect: nothing is outstanding */
 	KDAPL_TELL_FLUSH,	/* something was posted late: repeat the move to ERR */
 	KDAPL_TELL_UNBIND,	/* all is polled, or its time is over: let go */
