@@ -92,7 +92,8 @@ enum kdapl_drain_state {
  * @qp: the queue pair
  * @qp_lock: making and destroying @qp, asking for its state
  * @life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
- * @drained: its process says that no request is outstanding; set once
+ * @drained: its process says that no request is outstanding, having been asked (a
+ *	  graceful disconnect, a peer that has left); set once
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
  * @told: the endpoint knows that this connection ends: completions with errors

@@ -65,6 +65,7 @@ DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE ep, u32 life,
 #define KDAPL_VIEW_DRAIN	0x1	/* a graceful disconnect waits for TOLD_DRAINED */
 #define KDAPL_VIEW_ERROR	0x2	/* the queue pair was put into the error state */
 #define KDAPL_VIEW_UNBOUND	0x4	/* the queue pair was let go of */
+#define KDAPL_VIEW_LEFT		0x8	/* the peer has left, answers may be behind */
 
 /*
  * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs

@@ -46,6 +46,7 @@
 #include "drain.h"
 #include "conn.h"
 #include "ep_apply.h"
+#include "ep_view.h"
 #include "evd_fifo.h"
 #include "ia.h"
 #include "rmr.h"
@@ -177,20 +178,12 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
 		READ_ONCE(req->posted) != READ_ONCE(req->completed));
 }
 
-/*
- * The same for a queue pair of a process: what it has outstanding nobody knows here, so
- * there is a shorter time, which every such end has.
- */
-static unsigned long answer_time(const struct kdapl_conn *conn)
-{
-	unsigned long time = conn->ia->dev->answer_time;
-
-	return kdapl_ia_is_passthrough(conn->ia) ? max(time / 10, 1UL) : time;
-}
-
+/* What a process has outstanding that posts by itself, it alone knows, and tells. */
 static bool conn_answered(struct kdapl_conn *conn)
 {
-	return !kdapl_ia_is_passthrough(conn->ia) && conn_look(conn, conn_drained);
+	if (kdapl_ia_is_passthrough(conn->ia))
+		return READ_ONCE(conn->drained);
+	return conn_look(conn, conn_drained);
 }
 
 /**
@@ -208,12 +201,17 @@ static bool conn_answered(struct kdapl_conn *conn)
  */
 unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 {
+	const struct kdapl_device *dev = conn->ia->dev;
+
 	/* The connection ends for another reason, and is flushed anyhow. */
 	if (READ_ONCE(conn->told))
 		return 0;
 	if (!conn->answers_until) {
-		conn->answers_until = (jiffies + answer_time(conn)) ?: 1;
+		/* From here on a process that says that it has drained is believed. */
+		WRITE_ONCE(conn->answers_until, (jiffies + dev->answer_time) ?: 1);
 		conn->backoff = conn->backoff ?: 1;
+		if (kdapl_ia_is_passthrough(conn->ia))
+			kdapl_ep_view_flag(conn->ep, conn->life, KDAPL_VIEW_LEFT);
 	}
 	if (conn_answered(conn))
 		return 0;
@@ -222,7 +220,7 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 	if (conn->answers_sought || !conn->ia->qp->seek_answers(&conn->qp))
 		return 0;
 	conn->answers_sought = true;
-	conn->answers_until = jiffies + answer_time(conn) / 4;
+	conn->answers_until = jiffies + dev->answer_time / 4;
 	conn->backoff = 1;
 	return conn_next_look(conn, HZ / 50);
 }

@@ -231,10 +231,13 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		kdapl_conn_input(conn, KDAPL_EP_IN_BROKEN, 0);
 		break;
 	case KDAPL_TOLD_DRAINED:
-		/* Before a drain it says nothing about what is posted until then. */
-		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING)
+		/* Before one asks, it says nothing about what is posted until then. */
+		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING ||
+		    READ_ONCE(conn->answers_until))
 			WRITE_ONCE(conn->drained, true);
 		kdapl_conn_input(conn, KDAPL_EP_IN_DRAINED, 0);
+		/* The work item may wait for answers (kdapl_leave_step()). */
+		kdapl_conn_run(conn);
 		break;
 	case KDAPL_TOLD_FLUSH:
 		if (READ_ONCE(conn->told))

@@ -151,6 +151,7 @@ static void board_show(void *place, const struct kdapl_ep_view *view)
 	BUILD_BUG_ON(KDAPL_VIEW_DRAIN != KDAPL_BOARD_DRAIN);
 	BUILD_BUG_ON(KDAPL_VIEW_ERROR != KDAPL_BOARD_ERROR);
 	BUILD_BUG_ON(KDAPL_VIEW_UNBOUND != KDAPL_BOARD_UNBOUND);
+	BUILD_BUG_ON(KDAPL_VIEW_LEFT != KDAPL_BOARD_LEFT);
 	WRITE_ONCE(slot->state, view->state);
 	WRITE_ONCE(slot->refuse_request, view->refuse_request);
 	WRITE_ONCE(slot->refuse_recv, view->refuse_recv);

@@ -1070,6 +1070,25 @@ static void peer_leaves(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* A process that has nothing outstanding says so, and need not wait for the time. */
+static void peer_left_drained(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	b->fake->dev->answer_time = 1000 * HZ;
+	/* It was not asked yet. */
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	fake_peer_disconnected(bench_id(b, p->ep));
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, KDAPL_VIEW_LEFT);
+	expect_empty(b, b->evd);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 0U, p->sought);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
+}
+
 /* A5: the moment is over, and with it the connection. */
 static void peer_left(struct kunit *test)
 {
@@ -1165,6 +1184,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(query_fails),
 	KUNIT_CASE(drivers_listed),
 	KUNIT_CASE(peer_leaves),
+	KUNIT_CASE(peer_left_drained),
 	KUNIT_CASE(peer_left),
 	KUNIT_CASE(iwarp_close),
 	KUNIT_CASE(iwarp_only_passthrough),

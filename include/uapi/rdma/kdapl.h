@@ -634,6 +634,11 @@ struct kdapl_uapi_ep_private_data {
 #define KDAPL_BOARD_ERROR	0x2
 /* The kernel let go of the queue pair. */
 #define KDAPL_BOARD_UNBOUND	0x4
+/*
+ * The peer has left; answers to requests may be on their way behind, and get a moment.  With
+ * KDAPL_TELL_DRAINED there are none to wait for.
+ */
+#define KDAPL_BOARD_LEFT	0x8
 
 /**
  * struct kdapl_uapi_board_ep - what the kernel shows of an EP
@@ -688,7 +693,7 @@ enum kdapl_uapi_tell {
 	KDAPL_TELL_BROKEN,	/* a completion with an error, but not a flush on iWARP; or
 				 * a post that failed
 				 */
-	KDAPL_TELL_DRAINED,	/* graceful disconnect: nothing is outstanding */
+	KDAPL_TELL_DRAINED,	/* no request is outstanding: KDAPL_BOARD_DRAIN, _LEFT */
 	KDAPL_TELL_FLUSH,	/* something was posted late: repeat the move to ERR */
 	KDAPL_TELL_UNBIND,	/* all is polled, or its time is over: let go */
 };
