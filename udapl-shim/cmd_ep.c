@@ -161,10 +161,13 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (ret)
 		return ret;
 	ep = shim_object_get(arg.ep, SHIM_EP, ia, NULL);
-	if (!ep) {
+	ret = ep ? ep->ops->ep_made(ep) : RET_NO_RESOURCE(MEMORY);
+	if (ret) {
+		if (ep)
+			shim_object_kill(ep);
 		undo.handle = arg.ep;
 		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, RET_NO_FAULT);
-		return RET_NO_RESOURCE(MEMORY);
+		return ret;
 	}
 	*ep_handle = ep;
 	return DAT_SUCCESS;
@@ -279,7 +282,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 	ret = ep_param_in(&arg, ep_param);
 	if (ret)
 		return ret;
-	return shim_ioctl(KDAPL_IOC_EP_MODIFY, &arg, RET_BAD_ARG(3));
+	return ep->ops->ep_modify(ep, &arg);
 }
 
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
@@ -292,7 +295,7 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
 	arg.ep = shim_token(ep);
-	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, &arg, RET_NO_FAULT);
+	ret = ep->ops->ep_status(ep, &arg);
 	if (ret)
 		return ret;
 	if (ep_state)
@@ -332,7 +335,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 		arg.address.len = sizeof(*remote_ia_address);
 		memcpy(arg.address.sa, remote_ia_address, arg.address.len);
 	}
-	return shim_ioctl(KDAPL_IOC_EP_CONNECT, &arg, RET_BAD_ARG(6));
+	return ep->ops->ep_connect(ep, &arg);
 }
 
 DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
@@ -354,7 +357,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 		return RET_BAD_HANDLE(EP);
 	arg.ep = shim_token(ep);
 	arg.dup_ep = shim_token(dup_ep);
-	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, &arg, RET_BAD_ARG(5));
+	return ep->ops->ep_dup_connect(ep, &arg);
 }
 
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
@@ -364,7 +367,7 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	return shim_flags_call(KDAPL_IOC_EP_DISCONNECT, ep, close_flags);
+	return ep->ops->ep_disconnect(ep, close_flags);
 }
 
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
@@ -380,7 +383,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	ret = dat_ep_get_status(ep, &before, NULL, NULL);
 	if (ret)
 		return ret;
-	ret = shim_handle_call(KDAPL_IOC_EP_RESET, ep);
+	ret = ep->ops->ep_reset(ep);
 	if (ret || before == DAT_EP_STATE_UNCONNECTED)
 		return ret;
 
@@ -403,7 +406,7 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	ret = shim_handle_call(KDAPL_IOC_EP_FREE, ep);
+	ret = ep->ops->ep_free(ep);
 	if (ret)
 		return ret;
 	shim_ep_body_free(ep);

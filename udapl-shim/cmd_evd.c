@@ -24,6 +24,7 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 {
 	struct shim_evd *body = calloc(1, sizeof(*body));
 	struct shim_object *evd = NULL;
+	DAT_RETURN ret;
 
 	if (body)
 		evd = shim_object_get(token, SHIM_EVD, ia, NULL);
@@ -37,6 +38,12 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 		shim_ring_unmap(&body->ring);
 		free(body);
 		return RET_NO_RESOURCE(MEMORY);
+	}
+	ret = evd->ops->evd_made(evd);
+	if (ret) {
+		shim_evd_body_free(evd);
+		shim_object_kill(evd);
+		return ret;
 	}
 	*evdp = evd;
 	return DAT_SUCCESS;
@@ -59,6 +66,7 @@ void shim_evd_body_free(struct shim_object *evd)
 	if (!body)
 		return;
 	shim_cno_detach(evd, body);
+	evd->ops->evd_gone(evd, body);
 	shim_ring_unmap(&body->ring);
 	shim_fd_close(&body->poll_fd);
 	free(body);
@@ -255,128 +263,19 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	return shim_ioctl(KDAPL_IOC_EVD_POST_SE, &arg, RET_BAD_ARG(2));
 }
 
-/*
- * The part of dat_evd_dequeue() for all but completions that are in the ring:
- * an event of another kind, or an empty ring, where the kernel is asked for
- * more. Kept out of line, since it would cost every completion. Unlocks the
- * EVD.
- */
-static __attribute__((noinline)) DAT_RETURN
-evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
-{
-	struct shim_evd *body = evd->body;
-	struct kdapl_uapi_event taken;
-	bool found;
-
-	found = shim_ring_take(&body->ring, shim_token(evd), &taken);
-	evd_unlock(evd);
-	if (!found)
-		return RET(QUEUE_EMPTY);
-	shim_event(evd, &taken, event);
-	return DAT_SUCCESS;
-}
-
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct shim_object *evd = evd_lock(evd_handle);
-	const struct kdapl_uapi_event *first;
-	struct shim_ring *ring;
-	struct shim_evd *body;
+	const struct shim_evd *body;
 
 	if (!evd)
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	body = evd->body;
-	ring = &body->ring;
 	if (SHIM_UNLIKELY(!event || body->waiter)) {
 		evd_unlock(evd);
 		return event ? RET_BAD_STATE(EVD_WAITER) : RET_BAD_ARG(2);
 	}
-	if (!shim_ring_filled(ring)) {
-		if (shim_ring_ask(ring))
-			return evd_dequeue_other(evd, event);
-		evd_unlock(evd);
-		return RET(QUEUE_EMPTY);
-	}
-	first = shim_ring_first(ring);
-	if (SHIM_UNLIKELY(first->event_number != DAT_DTO_COMPLETION_EVENT))
-		return evd_dequeue_other(evd, event);
-	shim_dto_event(evd, &first->dto, event);
-	shim_ring_pop(ring);
-	evd_unlock(evd);
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN kernel_set_waitable(const struct shim_object *evd,
-				      bool waitable)
-{
-	struct kdapl_uapi_evd_set_waitable arg = {
-		.evd = shim_token(evd),
-		.waitable = waitable,
-	};
-
-	return shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, RET_NO_FAULT);
-}
-
-/*
- * Waits in the kernel until there are enough events. @evd is locked on entry
- * and return, and unlocked meanwhile. Its body is gone on return if its IA was
- * closed, which DAT_ABORT says; nobody else can free an EVD that has a waiter.
- */
-static DAT_RETURN evd_block(struct shim_object *evd,
-			    struct kdapl_uapi_evd_wait *arg)
-{
-	struct shim_evd *body = evd->body;
-	DAT_RETURN ret;
-
-	body->waiter = true;
-	body->withheld = false;
-	shim_unlock(&evd->lock);
-	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, RET_NO_FAULT);
-	shim_lock(&evd->lock);
-	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
-		return RET(ABORT);
-	body->waiter = false;
-	/* The caller gets an event, and the number of the others with it. */
-	if (!ret)
-		body->withheld = false;
-	if (body->clear_late) {
-		body->clear_late = false;
-		kernel_set_waitable(evd, true);
-	}
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
-		return RET(ABORT);
-	return ret;
-}
-
-/* Takes the first event if there is one already, else waits. @evd is locked. */
-static DAT_RETURN evd_wait(struct shim_object *evd,
-			   struct kdapl_uapi_evd_wait *arg,
-			   struct kdapl_uapi_event *event, DAT_COUNT *more)
-{
-	struct shim_evd *body = evd->body;
-	DAT_RETURN ret;
-
-	/*
-	 * A threshold of one is legal on every EVD; others the kernel has to
-	 * check.
-	 */
-	if (arg->threshold == 1 &&
-	    shim_ring_take(&body->ring, arg->evd, event)) {
-		*more = shim_ring_count(&body->ring, arg->evd);
-		return DAT_SUCCESS;
-	}
-	do {
-		ret = evd_block(evd, arg);
-		if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED ||
-		    DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
-			*more = arg->queued;
-		if (ret)
-			return ret;
-	} while (!shim_ring_take(&body->ring, arg->evd, event));
-
-	*more = shim_ring_mapped(&body->ring) ? shim_ring_count(&body->ring, arg->evd) :
-		arg->queued - 1;
-	return DAT_SUCCESS;
+	return evd->ops->evd_dequeue(evd, event);
 }
 
 /*
@@ -409,7 +308,6 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 		.threshold = threshold,
 	};
 	struct shim_object *evd = evd_lock(evd_handle);
-	struct kdapl_uapi_event taken;
 	struct shim_evd *body;
 	DAT_RETURN ret;
 
@@ -428,12 +326,9 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 	else if (body->unwaitable)
 		ret = RET_BAD_STATE(EVD_UNWAITABLE);
 	else
-		ret = evd_wait(evd, &arg, &taken, n_more_events);
+		return evd->ops->evd_wait(evd, &arg, event, n_more_events);
 	evd_unlock(evd);
-	if (ret)
-		shim_cno_tell(evd);
-	else
-		shim_event(evd, &taken, event);
+	shim_cno_tell(evd);
 	return ret;
 }
 
@@ -455,7 +350,7 @@ static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	body = evd->body;
 	body->clear_late = waitable && body->waiter;
 	if (!body->clear_late)
-		ret = kernel_set_waitable(evd, waitable);
+		ret = evd->ops->evd_set_waitable(evd, waitable);
 	if (!ret)
 		body->unwaitable = !waitable;
 	evd_unlock(evd);

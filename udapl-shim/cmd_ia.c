@@ -289,7 +289,9 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 
 	/* The IA first: nothing new can be made on it once it is dead. */
 	object_gone(ia, NULL);
+	ia->ops->ia_closing(ia);
 	shim_for_each(ia, object_gone, NULL);
+	ia->ops->ia_closed(ia);
 	return DAT_SUCCESS;
 }
 

@@ -32,11 +32,14 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	if (ret)
 		return ret;
 	pz = shim_object_get(arg.pz, SHIM_PZ, ia, NULL);
-	if (!pz) {
+	ret = pz ? pz->ops->pz_made(pz) : RET_NO_RESOURCE(MEMORY);
+	if (ret) {
 		struct kdapl_uapi_handle undo = { .handle = arg.pz };
 
+		if (pz)
+			shim_object_kill(pz);
 		shim_ioctl(KDAPL_IOC_PZ_FREE, &undo, RET_NO_FAULT);
-		return RET_NO_RESOURCE(MEMORY);
+		return ret;
 	}
 	*pz_handle = pz;
 	return DAT_SUCCESS;
@@ -69,7 +72,7 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 
 	if (!pz)
 		return RET_BAD_HANDLE(PZ);
-	ret = shim_handle_call(KDAPL_IOC_PZ_FREE, pz);
+	ret = pz->ops->pz_free(pz);
 	if (!ret)
 		shim_object_kill(pz);
 	return ret;
@@ -128,27 +131,6 @@ static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
 	}
 }
 
-static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
-			     struct shim_object *ia, struct shim_lmr *body,
-			     DAT_LMR_HANDLE *lmr_handle)
-{
-	struct shim_object *lmr;
-	DAT_RETURN ret;
-
-	ret = shim_ioctl(KDAPL_IOC_LMR_CREATE, arg, RET_BAD_ARG(3));
-	if (ret)
-		return ret;
-	lmr = shim_object_get(arg->lmr, SHIM_LMR, ia, NULL);
-	if (!lmr || !shim_object_dress(lmr, SHIM_LMR, arg->lmr, body)) {
-		struct kdapl_uapi_handle undo = { .handle = arg->lmr };
-
-		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, RET_NO_FAULT);
-		return RET_NO_RESOURCE(MEMORY);
-	}
-	*lmr_handle = lmr;
-	return DAT_SUCCESS;
-}
-
 /*
  * dat_lmr_create - register memory of the process
  * @ia_handle: an IA
@@ -188,6 +170,7 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 		.length = length,
 		.privileges = privileges,
 	};
+	struct shim_object *lmr;
 	struct shim_lmr *body;
 	DAT_RETURN ret;
 
@@ -204,11 +187,12 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	if (!ret && !lmr_handle)
 		ret = RET_BAD_ARG(7);
 	if (!ret)
-		ret = lmr_create(&arg, ia, body, lmr_handle);
+		ret = ia->ops->lmr_create(&arg, pz, body, &lmr);
 	if (ret) {
 		free(body);
 		return ret;
 	}
+	*lmr_handle = lmr;
 	if (lmr_context)
 		*lmr_context = arg.lmr_context;
 	if (rmr_context)
@@ -236,7 +220,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	if (!lmr_param)
 		return RET_BAD_ARG(3);
 	arg.lmr = shim_token(lmr);
-	ret = shim_ioctl(KDAPL_IOC_LMR_QUERY, &arg, RET_BAD_ARG(2));
+	ret = lmr->ops->lmr_query(lmr, &arg);
 	if (ret)
 		return ret;
 
@@ -265,7 +249,7 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 
 	if (!lmr)
 		return RET_BAD_HANDLE(LMR);
-	ret = shim_handle_call(KDAPL_IOC_LMR_FREE, lmr);
+	ret = lmr->ops->lmr_free(lmr);
 	if (ret)
 		return ret;
 	shim_lock(&lmr->lock);
@@ -297,7 +281,7 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 		arg.segments = (uintptr_t)segments;
 		arg.number = number < KDAPL_UAPI_MAX_SYNC ?
 			     number : KDAPL_UAPI_MAX_SYNC;
-		ret = shim_ioctl(KDAPL_IOC_LMR_SYNC, &arg, RET_BAD_ARG(2));
+		ret = ia->ops->lmr_sync(ia, &arg);
 		if (ret)
 			return ret;
 		segments += arg.number;

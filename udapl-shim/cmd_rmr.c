@@ -9,26 +9,16 @@
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ), *rmr;
-	struct kdapl_uapi_rmr_create arg = { 0 };
-	struct kdapl_uapi_handle undo = { 0 };
 	DAT_RETURN ret;
 
 	if (!pz)
 		return RET_BAD_HANDLE(PZ);
 	if (!rmr_handle)
 		return RET_BAD_ARG(2);
-	arg.pz = shim_token(pz);
-	ret = shim_ioctl(KDAPL_IOC_RMR_CREATE, &arg, RET_NO_FAULT);
-	if (ret)
-		return ret;
-	rmr = shim_object_get(arg.rmr, SHIM_RMR, pz->ia, NULL);
-	if (!rmr) {
-		undo.handle = arg.rmr;
-		shim_ioctl(KDAPL_IOC_RMR_FREE, &undo, RET_NO_FAULT);
-		return RET_NO_RESOURCE(MEMORY);
-	}
-	*rmr_handle = rmr;
-	return DAT_SUCCESS;
+	ret = pz->ops->rmr_create(pz, &rmr);
+	if (!ret)
+		*rmr_handle = rmr;
+	return ret;
 }
 
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
@@ -46,7 +36,7 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	if (!rmr_param)
 		return RET_BAD_ARG(3);
 	arg.rmr = shim_token(rmr);
-	ret = shim_ioctl(KDAPL_IOC_RMR_QUERY, &arg, RET_BAD_ARG(2));
+	ret = rmr->ops->rmr_query(rmr, &arg);
 	if (ret)
 		return ret;
 	rmr_param->ia_handle = shim_handle(arg.ia);
@@ -92,7 +82,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 		.address = lmr_triplet->virtual_address,
 		.length = lmr_triplet->segment_length,
 	};
-	ret = shim_ioctl(KDAPL_IOC_RMR_BIND, &arg, RET_NO_FAULT);
+	ret = rmr->ops->rmr_bind(rmr, ep, &arg);
 	if (!ret)
 		*context = arg.rmr_context;
 	return ret;
@@ -105,7 +95,7 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 
 	if (!rmr)
 		return RET_BAD_HANDLE(RMR);
-	ret = shim_handle_call(KDAPL_IOC_RMR_FREE, rmr);
+	ret = rmr->ops->rmr_free(rmr);
 	if (!ret)
 		shim_object_kill(rmr);
 	return ret;

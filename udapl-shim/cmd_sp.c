@@ -268,6 +268,24 @@ static struct shim_object *cr_gone(struct shim_object *cr)
 	return shim_by_token(ep);
 }
 
+/*
+ * The EP that an accept connects: the one that it names, or that of the request, if a
+ * query has shown it.
+ */
+static struct shim_object *accepted_ep(struct shim_object *cr, DAT_EP_HANDLE handle)
+{
+	const struct shim_cr *body;
+	uint64_t ep;
+
+	if (handle != DAT_HANDLE_NULL)
+		return handle;
+	shim_lock(&cr->lock);
+	body = cr->body;
+	ep = body ? body->local_ep : 0;
+	shim_unlock(&cr->lock);
+	return shim_by_token(ep);
+}
+
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
@@ -287,7 +305,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 		return RET_BAD_HANDLE(EP);
 	arg.cr = shim_token(cr);
 	arg.ep = ep;
-	ret = shim_ioctl(KDAPL_IOC_CR_ACCEPT, &arg, RET_BAD_ARG(4));
+	ret = cr->ops->cr_accept(accepted_ep(cr, ep_handle), &arg);
 	if (ret)
 		return ret;
 	own = cr_gone(cr);
@@ -319,6 +337,7 @@ static void cr_refused(struct shim_object *cr)
 		shim_unlock(&own->lock);
 	}
 	if (provider_made) {
+		own->ops->ep_gone(own);
 		shim_ep_body_free(own);
 		shim_object_kill(own);
 	}

@@ -579,22 +579,6 @@ DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 	return ret;
 }
 
-/* Makes the descriptor of an EVD, when it first gets a CNO. */
-static DAT_RETURN evd_poll_fd(struct shim_object *evd, struct shim_evd *body)
-{
-	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
-	DAT_RETURN ret;
-
-	if (body->poll_fd.fd >= 0)
-		return DAT_SUCCESS;
-	shim_fds_lock();
-	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, RET_NO_FAULT);
-	if (!ret)
-		shim_fd_keep(&body->poll_fd, arg.fd);
-	shim_fds_unlock();
-	return ret;
-}
-
 /*
  * Puts an EVD into the epoll set, or changes it there, whereupon epoll reports
  * again what is queued. A disabled EVD is in the set with no events asked for.
@@ -615,8 +599,11 @@ static int cno_watch_evd(const struct shim_cno *cno, int op,
 static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 			     struct shim_object *obj, struct shim_cno *cno)
 {
-	DAT_RETURN ret = evd_poll_fd(evd, body);
+	DAT_RETURN ret;
 
+	/* Made when the EVD first gets a CNO. */
+	ret = body->poll_fd.fd >= 0 ? DAT_SUCCESS :
+	      evd->ops->evd_poll_fd(evd, body);
 	if (ret)
 		return ret;
 	if (cno_watch_evd(cno, EPOLL_CTL_ADD, evd, body))

@@ -93,16 +93,32 @@ bool shim_fd_keep(struct shim_fd *fd, int number)
 	return true;
 }
 
+static void fd_unlink(struct shim_fd *fd)
+{
+	*fd->link = fd->next;
+	if (fd->next)
+		fd->next->link = fd->link;
+}
+
 /* shim_fd_close - close a descriptor, if there is one */
 void shim_fd_close(struct shim_fd *fd)
 {
 	if (fd->fd < 0)
 		return;
 	shim_fds_lock();
-	*fd->link = fd->next;
-	if (fd->next)
-		fd->next->link = fd->link;
+	fd_unlink(fd);
 	close(fd->fd);
+	shim_fds_unlock();
+	fd->fd = -1;
+}
+
+/* shim_fd_forget - take a descriptor out of the list that somebody else will close */
+void shim_fd_forget(struct shim_fd *fd)
+{
+	if (fd->fd < 0)
+		return;
+	shim_fds_lock();
+	fd_unlink(fd);
 	shim_fds_unlock();
 	fd->fd = -1;
 }

@@ -176,6 +176,8 @@ static struct shim_object *object_start(uint64_t token, uint32_t type,
 		return NULL;
 	obj->provider = &shim_provider;
 	obj->body = body;
+	obj->ops = ia ? ia->ops : &shim_forwarded;
+	atomic_store_explicit(&obj->pass, NULL, memory_order_relaxed);
 	obj->next_dead = 0;
 	atomic_store_explicit(&obj->context, 0, memory_order_relaxed);
 	atomic_store_explicit(&obj->ia, ia ? ia : obj, memory_order_relaxed);

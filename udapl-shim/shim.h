@@ -14,6 +14,9 @@
  *	event.c		a kernel event made into a DAT_EVENT
  *	cmd_*.c		the dat_* calls, a file for each kind of object
  *	post.c		the dat_* calls of data transfer
+ *	forward.c	what differs by mode, for queues that the kernel has
+ *	pass_*.c	the same for queues of the process's own (passthrough.h)
+ *	mode.c		which of the two an IA has
  *	cno.c		CNOs: one wait over several EVDs
  *	provider.c	the function table that every handle points to
  *
@@ -127,6 +130,8 @@ static inline void shim_unlock(struct shim_lock *lock)
  * @ia: the IA it was made on; an IA points to itself
  * @context: consumer context
  * @body: what an object of this type needs besides, or NULL
+ * @ops: what its IA's mode does differently, never NULL once it was alive
+ * @pass: what it has on an IA with queues of the process's own, else NULL
  *
  * Objects lie in memory that is never given back. So once a pointer is known to
  * point to one, it can be read, whatever has become of the object. Zeroed
@@ -142,10 +147,98 @@ struct shim_object {
 	struct shim_object *_Atomic ia;
 	atomic_uint_least64_t context;
 	void *body;
+	const struct shim_ops *ops;
+	void *_Atomic pass;
 } __attribute__((aligned(128)));
 
 _Static_assert(sizeof(struct shim_object) == 128, "objects are found by shifts");
 _Static_assert(offsetof(struct shim_object, provider) == 0, "DAT_HANDLE_TO_PROVIDER");
+
+struct shim_evd;
+struct shim_lmr;
+
+/**
+ * struct shim_ops - what an IA's mode does differently
+ *
+ * The callers have looked their handles up and have filled in the structure for the
+ * kernel. Each returns what its dat_* call does, unless it says otherwise. There are two
+ * tables, shim_forwarded and shim_passthrough, and nobody else asks for the mode.
+ *
+ * @pz_made: the kernel has made the zone; a failure makes the caller undo that
+ * @pz_free: dat_pz_free, but for the handle's end
+ * @lmr_create: dat_lmr_create; *@lmr is dressed with @body
+ * @lmr_query, @rmr_query: fill the structure as the kernel does
+ * @lmr_free, @rmr_free: all but the handle's end
+ * @lmr_sync: of one batch of segments
+ * @rmr_create, @rmr_bind: as the calls
+ * @evd_made: the EVD has its body; a failure makes the caller undo it
+ * @evd_gone: the EVD's body goes, and nobody else has it
+ * @evd_poll_fd: makes @body->poll_fd, which a CNO watches; the EVD is locked
+ * @evd_rearm: somebody is about to rely on that descriptor; the EVD is locked
+ * @evd_dequeue: takes an event of an EVD that is locked, and unlocks it
+ * @evd_wait: dat_evd_wait, likewise
+ * @evd_set_waitable: the kernel's or the waiters' part of it; the EVD is locked
+ * @ep_made: the kernel has made the EP; a failure makes the caller undo that
+ * @ep_modify, @ep_connect, @ep_dup_connect, @cr_accept, @ep_disconnect, @ep_reset: the
+ *	ioctl, and what it takes besides; @cr_accept's @ep is the EP of the connection, or
+ *	NULL if the library does not know it
+ * @ep_free: the same for dat_ep_free, but for the handle's end
+ * @ep_gone: the kernel has destroyed the EP without dat_ep_free
+ * @ep_status: dat_ep_get_status
+ * @ia_closing: the kernel has closed the IA, and its objects are about to die
+ * @ia_closed: they are dead
+ * @post: a send, receive, read or write
+ */
+struct shim_ops {
+	const char *name;
+	DAT_RETURN (*pz_made)(struct shim_object *pz);
+	DAT_RETURN (*pz_free)(struct shim_object *pz);
+	DAT_RETURN (*lmr_create)(struct kdapl_uapi_lmr_create *arg,
+				 struct shim_object *pz, struct shim_lmr *body,
+				 struct shim_object **lmr);
+	DAT_RETURN (*lmr_query)(struct shim_object *lmr,
+				struct kdapl_uapi_lmr_query *arg);
+	DAT_RETURN (*lmr_free)(struct shim_object *lmr);
+	DAT_RETURN (*lmr_sync)(struct shim_object *ia,
+			       struct kdapl_uapi_lmr_sync *arg);
+	DAT_RETURN (*rmr_create)(struct shim_object *pz, struct shim_object **rmr);
+	DAT_RETURN (*rmr_query)(struct shim_object *rmr,
+				struct kdapl_uapi_rmr_query *arg);
+	DAT_RETURN (*rmr_bind)(struct shim_object *rmr, struct shim_object *ep,
+			       struct kdapl_uapi_rmr_bind *arg);
+	DAT_RETURN (*rmr_free)(struct shim_object *rmr);
+	DAT_RETURN (*evd_made)(struct shim_object *evd);
+	void (*evd_gone)(struct shim_object *evd, struct shim_evd *body);
+	DAT_RETURN (*evd_poll_fd)(struct shim_object *evd, struct shim_evd *body);
+	void (*evd_rearm)(struct shim_object *evd);
+	DAT_RETURN (*evd_dequeue)(struct shim_object *evd, DAT_EVENT *event);
+	DAT_RETURN (*evd_wait)(struct shim_object *evd,
+			       struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,
+			       DAT_COUNT *more);
+	DAT_RETURN (*evd_set_waitable)(struct shim_object *evd, bool waitable);
+	DAT_RETURN (*ep_made)(struct shim_object *ep);
+	DAT_RETURN (*ep_modify)(struct shim_object *ep,
+				struct kdapl_uapi_ep_param *arg);
+	DAT_RETURN (*ep_connect)(struct shim_object *ep,
+				 struct kdapl_uapi_ep_connect *arg);
+	DAT_RETURN (*ep_dup_connect)(struct shim_object *ep,
+				     struct kdapl_uapi_ep_dup_connect *arg);
+	DAT_RETURN (*cr_accept)(struct shim_object *ep,
+				struct kdapl_uapi_cr_accept *arg);
+	DAT_RETURN (*ep_disconnect)(struct shim_object *ep, uint32_t flags);
+	DAT_RETURN (*ep_reset)(struct shim_object *ep);
+	DAT_RETURN (*ep_free)(struct shim_object *ep);
+	void (*ep_gone)(struct shim_object *ep);
+	DAT_RETURN (*ep_status)(struct shim_object *ep,
+				struct kdapl_uapi_ep_get_status *arg);
+	void (*ia_closing)(struct shim_object *ia);
+	void (*ia_closed)(struct shim_object *ia);
+	DAT_RETURN (*post)(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
+			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
+};
+
+extern const struct shim_ops shim_forwarded, shim_passthrough;
 
 /* handle.c */
 
@@ -302,6 +395,7 @@ struct shim_fd {
 void shim_fds_lock(void);
 void shim_fds_unlock(void);
 bool shim_fd_keep(struct shim_fd *fd, int number);
+void shim_fd_forget(struct shim_fd *fd);
 void shim_fd_close(struct shim_fd *fd);
 
 DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj);
@@ -489,6 +583,12 @@ bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from);
 void shim_addr_out(struct sockaddr_storage *to,
 		   const struct kdapl_uapi_addr *from);
 
+/* The token of the IA or PZ of an object, for queries that the library answers. */
+static inline uint64_t shim_token_or_null(const struct shim_object *obj)
+{
+	return obj ? shim_token(obj) : 0;
+}
+
 /* cmd_evd.c */
 DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 			   const struct kdapl_uapi_ring *ring,
@@ -517,6 +617,21 @@ static inline void shim_dto_event(struct shim_object *evd,
 	to->status = from->status;
 	to->transfered_length = from->length;
 }
+
+/* mode.c */
+enum shim_mode {
+	SHIM_MODE_FORWARDED,
+	SHIM_MODE_PASSTHROUGH,
+	SHIM_MODE_AUTO,
+};
+
+enum shim_mode shim_mode_asked(const char *ia_name, const char **why);
+bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode);
+bool shim_mode_of_line(const char *line, const char *ia_name, enum shim_mode *mode);
+
+/* pass_ia.c */
+DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
+			  enum shim_mode mode, const char *asked_by);
 
 /* event.c */
 void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,

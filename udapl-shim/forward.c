@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What an IA does whose queues and memory the kernel has: each call is an ioctl, and
+ * completions come through the ring of events like all other events. Called by cmd_*.c
+ * and post.c through the table at the end.
+ */
+#include <stdlib.h>
+
+#include "shim.h"
+
+/* ---- memory ------------------------------------------------------------ */
+
+static DAT_RETURN pz_made(struct shim_object *pz)
+{
+	(void)pz;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN pz_free(struct shim_object *pz)
+{
+	return shim_handle_call(KDAPL_IOC_PZ_FREE, pz);
+}
+
+static DAT_RETURN lmr_create(struct kdapl_uapi_lmr_create *arg,
+			     struct shim_object *pz, struct shim_lmr *body,
+			     struct shim_object **lmrp)
+{
+	struct shim_object *lmr;
+	DAT_RETURN ret;
+
+	ret = shim_ioctl(KDAPL_IOC_LMR_CREATE, arg, RET_BAD_ARG(3));
+	if (ret)
+		return ret;
+	lmr = shim_object_get(arg->lmr, SHIM_LMR, pz->ia, NULL);
+	if (!lmr || !shim_object_dress(lmr, SHIM_LMR, arg->lmr, body)) {
+		struct kdapl_uapi_handle undo = { .handle = arg->lmr };
+
+		shim_ioctl(KDAPL_IOC_LMR_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	*lmrp = lmr;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN lmr_query(struct shim_object *lmr,
+			    struct kdapl_uapi_lmr_query *arg)
+{
+	(void)lmr;
+	return shim_ioctl(KDAPL_IOC_LMR_QUERY, arg, RET_BAD_ARG(2));
+}
+
+static DAT_RETURN lmr_free(struct shim_object *lmr)
+{
+	return shim_handle_call(KDAPL_IOC_LMR_FREE, lmr);
+}
+
+static DAT_RETURN lmr_sync(struct shim_object *ia,
+			   struct kdapl_uapi_lmr_sync *arg)
+{
+	(void)ia;
+	return shim_ioctl(KDAPL_IOC_LMR_SYNC, arg, RET_BAD_ARG(2));
+}
+
+static DAT_RETURN rmr_create(struct shim_object *pz, struct shim_object **rmrp)
+{
+	struct kdapl_uapi_rmr_create arg = { .pz = shim_token(pz) };
+	struct kdapl_uapi_handle undo = { 0 };
+	struct shim_object *rmr;
+	DAT_RETURN ret;
+
+	ret = shim_ioctl(KDAPL_IOC_RMR_CREATE, &arg, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	rmr = shim_object_get(arg.rmr, SHIM_RMR, pz->ia, NULL);
+	if (!rmr) {
+		undo.handle = arg.rmr;
+		shim_ioctl(KDAPL_IOC_RMR_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	*rmrp = rmr;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN rmr_query(struct shim_object *rmr,
+			    struct kdapl_uapi_rmr_query *arg)
+{
+	(void)rmr;
+	return shim_ioctl(KDAPL_IOC_RMR_QUERY, arg, RET_BAD_ARG(2));
+}
+
+static DAT_RETURN rmr_bind(struct shim_object *rmr, struct shim_object *ep,
+			   struct kdapl_uapi_rmr_bind *arg)
+{
+	(void)rmr;
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_RMR_BIND, arg, RET_NO_FAULT);
+}
+
+static DAT_RETURN rmr_free(struct shim_object *rmr)
+{
+	return shim_handle_call(KDAPL_IOC_RMR_FREE, rmr);
+}
+
+/* ---- Event Dispatchers ------------------------------------------------- */
+
+static DAT_RETURN evd_made(struct shim_object *evd)
+{
+	(void)evd;
+	return DAT_SUCCESS;
+}
+
+static void evd_gone(struct shim_object *evd, struct shim_evd *body)
+{
+	(void)evd;
+	(void)body;
+}
+
+static DAT_RETURN evd_poll_fd(struct shim_object *evd, struct shim_evd *body)
+{
+	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(evd) };
+	DAT_RETURN ret;
+
+	shim_fds_lock();
+	ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, RET_NO_FAULT);
+	if (!ret)
+		shim_fd_keep(&body->poll_fd, arg.fd);
+	shim_fds_unlock();
+	return ret;
+}
+
+/* The kernel keeps its CQs armed by itself. */
+static void evd_rearm(struct shim_object *evd)
+{
+	(void)evd;
+}
+
+/*
+ * The part of evd_dequeue() for all but completions that are in the ring:
+ * an event of another kind, or an empty ring, where the kernel is asked for
+ * more. Kept out of line, since it would cost every completion. Unlocks the
+ * EVD.
+ */
+static __attribute__((noinline)) DAT_RETURN
+evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
+{
+	struct shim_evd *body = evd->body;
+	struct kdapl_uapi_event taken;
+	bool found;
+
+	found = shim_ring_take(&body->ring, shim_token(evd), &taken);
+	shim_unlock(&evd->lock);
+	if (!found)
+		return RET(QUEUE_EMPTY);
+	shim_event(evd, &taken, event);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
+{
+	const struct kdapl_uapi_event *first;
+	struct shim_evd *body = evd->body;
+	struct shim_ring *ring = &body->ring;
+
+	if (!shim_ring_filled(ring)) {
+		if (shim_ring_ask(ring))
+			return evd_dequeue_other(evd, event);
+		shim_unlock(&evd->lock);
+		return RET(QUEUE_EMPTY);
+	}
+	first = shim_ring_first(ring);
+	if (SHIM_UNLIKELY(first->event_number != DAT_DTO_COMPLETION_EVENT))
+		return evd_dequeue_other(evd, event);
+	shim_dto_event(evd, &first->dto, event);
+	shim_ring_pop(ring);
+	shim_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN evd_set_waitable(struct shim_object *evd, bool waitable)
+{
+	struct kdapl_uapi_evd_set_waitable arg = {
+		.evd = shim_token(evd),
+		.waitable = waitable,
+	};
+
+	return shim_ioctl(KDAPL_IOC_EVD_SET_WAITABLE, &arg, RET_NO_FAULT);
+}
+
+/*
+ * Waits in the kernel until there are enough events. @evd is locked on entry
+ * and return, and unlocked meanwhile. Its body is gone on return if its IA was
+ * closed, which DAT_ABORT says; nobody else can free an EVD that has a waiter.
+ */
+static DAT_RETURN evd_block(struct shim_object *evd,
+			    struct kdapl_uapi_evd_wait *arg)
+{
+	struct shim_evd *body = evd->body;
+	DAT_RETURN ret;
+
+	body->waiter = true;
+	body->withheld = false;
+	shim_unlock(&evd->lock);
+	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, RET_NO_FAULT);
+	shim_lock(&evd->lock);
+	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
+		return RET(ABORT);
+	body->waiter = false;
+	/* The caller gets an event, and the number of the others with it. */
+	if (!ret)
+		body->withheld = false;
+	if (body->clear_late) {
+		body->clear_late = false;
+		evd_set_waitable(evd, true);
+	}
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		return RET(ABORT);
+	return ret;
+}
+
+/* Takes the first event if there is one already, else waits. @evd is locked. */
+static DAT_RETURN wait_and_take(struct shim_object *evd,
+				struct kdapl_uapi_evd_wait *arg,
+				struct kdapl_uapi_event *event, DAT_COUNT *more)
+{
+	struct shim_evd *body = evd->body;
+	DAT_RETURN ret;
+
+	/*
+	 * A threshold of one is legal on every EVD; others the kernel has to
+	 * check.
+	 */
+	if (arg->threshold == 1 &&
+	    shim_ring_take(&body->ring, arg->evd, event)) {
+		*more = shim_ring_count(&body->ring, arg->evd);
+		return DAT_SUCCESS;
+	}
+	do {
+		ret = evd_block(evd, arg);
+		if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED ||
+		    DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
+			*more = arg->queued;
+		if (ret)
+			return ret;
+	} while (!shim_ring_take(&body->ring, arg->evd, event));
+
+	*more = shim_ring_mapped(&body->ring) ? shim_ring_count(&body->ring, arg->evd) :
+		arg->queued - 1;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN evd_wait(struct shim_object *evd,
+			   struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,
+			   DAT_COUNT *more)
+{
+	struct kdapl_uapi_event taken;
+	DAT_RETURN ret;
+
+	ret = wait_and_take(evd, arg, &taken, more);
+	shim_unlock(&evd->lock);
+	if (ret)
+		shim_cno_tell(evd);
+	else
+		shim_event(evd, &taken, event);
+	return ret;
+}
+
+/* ---- Endpoints --------------------------------------------------------- */
+
+static DAT_RETURN ep_made(struct shim_object *ep)
+{
+	(void)ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN ep_modify(struct shim_object *ep,
+			    struct kdapl_uapi_ep_param *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_EP_MODIFY, arg, RET_BAD_ARG(3));
+}
+
+static DAT_RETURN ep_connect(struct shim_object *ep,
+			     struct kdapl_uapi_ep_connect *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
+}
+
+static DAT_RETURN ep_dup_connect(struct shim_object *ep,
+				 struct kdapl_uapi_ep_dup_connect *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
+}
+
+static DAT_RETURN cr_accept(struct shim_object *ep,
+			    struct kdapl_uapi_cr_accept *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
+}
+
+static DAT_RETURN ep_disconnect(struct shim_object *ep, uint32_t flags)
+{
+	return shim_flags_call(KDAPL_IOC_EP_DISCONNECT, ep, flags);
+}
+
+static DAT_RETURN ep_reset(struct shim_object *ep)
+{
+	return shim_handle_call(KDAPL_IOC_EP_RESET, ep);
+}
+
+static DAT_RETURN ep_free(struct shim_object *ep)
+{
+	return shim_handle_call(KDAPL_IOC_EP_FREE, ep);
+}
+
+static void ep_gone(struct shim_object *ep)
+{
+	(void)ep;
+}
+
+static DAT_RETURN ep_status(struct shim_object *ep,
+			    struct kdapl_uapi_ep_get_status *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_EP_GET_STATUS, arg, RET_NO_FAULT);
+}
+
+static void ia_closing(struct shim_object *ia)
+{
+	(void)ia;
+}
+
+static void ia_closed(struct shim_object *ia)
+{
+	(void)ia;
+}
+
+/*
+ * One DTO, in an array of one, since the ioctl takes many. Nothing is locked and nothing
+ * allocated.
+ */
+static DAT_RETURN post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
+		       const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+		       const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	struct kdapl_uapi_dto dto = {
+		.op = op,
+		.flags = flags,
+		.num_segments = segments,
+		.segments = (uintptr_t)iov,
+		.cookie = cookie,
+	};
+	struct kdapl_uapi_post arg = {
+		.dtos = (uintptr_t)&dto,
+		.count = 1,
+		.ep = shim_token(ep),
+	};
+
+	if (remote) {
+		dto.rmr_context = remote->rmr_context;
+		dto.target_address = remote->target_address;
+		dto.target_length = remote->segment_length;
+	}
+	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
+}
+
+const struct shim_ops shim_forwarded = {
+	.name = "forwarded",
+	.pz_made = pz_made,
+	.pz_free = pz_free,
+	.lmr_create = lmr_create,
+	.lmr_query = lmr_query,
+	.lmr_free = lmr_free,
+	.lmr_sync = lmr_sync,
+	.rmr_create = rmr_create,
+	.rmr_query = rmr_query,
+	.rmr_bind = rmr_bind,
+	.rmr_free = rmr_free,
+	.evd_made = evd_made,
+	.evd_gone = evd_gone,
+	.evd_poll_fd = evd_poll_fd,
+	.evd_rearm = evd_rearm,
+	.evd_dequeue = evd_dequeue,
+	.evd_wait = evd_wait,
+	.evd_set_waitable = evd_set_waitable,
+	.ep_made = ep_made,
+	.ep_modify = ep_modify,
+	.ep_connect = ep_connect,
+	.ep_dup_connect = ep_dup_connect,
+	.cr_accept = cr_accept,
+	.ep_disconnect = ep_disconnect,
+	.ep_reset = ep_reset,
+	.ep_free = ep_free,
+	.ep_gone = ep_gone,
+	.ep_status = ep_status,
+	.ia_closing = ia_closing,
+	.ia_closed = ia_closed,
+	.post = post,
+};
