@@ -3,7 +3,8 @@
  * The calls of the registry and of Interface Adapters; handle types and
  * consumer contexts, which are kept in the library.
  *
- * The registry is the kernel's list of RDMA ports; there is no dat.conf.
+ * The registry is the kernel's list of RDMA ports; of dat.conf only the mode of an IA is
+ * taken (mode.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,10 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 	struct kdapl_uapi_handle_flags close = {
 		.flags = DAT_CLOSE_ABRUPT_FLAG,
 	};
+	DAT_EVD_HANDLE given = *async_evd;
 	struct shim_object *ia;
+	const char *asked_by;
+	enum shim_mode mode;
 	DAT_RETURN ret;
 	int err;
 
@@ -180,6 +184,13 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 	if (ret) {
 		close.handle = arg->ia;
 		shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, RET_NO_FAULT);
+		return ret;
+	}
+	mode = shim_mode_asked(arg->name, &asked_by);
+	ret = shim_pass_open(ia, arg->name, mode, asked_by);
+	if (ret) {
+		dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+		*async_evd = given;
 		return ret;
 	}
 	*ia_handle = ia;
@@ -372,8 +383,20 @@ static void provider_attr_out(DAT_PROVIDER_ATTR *to,
 	to->lmr_sync_req = from->lmr_sync_req;
 	to->dto_async_return_guaranteed = from->dto_async_return_guaranteed;
 	to->rdma_write_for_rdma_read_req = from->rdma_write_for_rdma_read_req;
-	to->num_provider_specific_attr = 0;
-	to->provider_specific_attr = NULL;
+}
+
+/*
+ * The attribute "mode" of a provider: whose queues an IA has. The consumer does not write
+ * there (DAT has no const).
+ */
+static void mode_attr_out(DAT_PROVIDER_ATTR *to, struct shim_object *ia)
+{
+	static DAT_NAMED_ATTR forwarded = { (char *)"mode", (char *)"forwarded" };
+	static DAT_NAMED_ATTR passthrough = { (char *)"mode", (char *)"passthrough" };
+
+	to->num_provider_specific_attr = 1;
+	to->provider_specific_attr =
+		ia->ops == &shim_passthrough ? &passthrough : &forwarded;
 }
 
 static DAT_EVD_HANDLE async_evd_out(uint64_t token)
@@ -418,6 +441,8 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 		ia_attr_out(ia_attr, &arg.ia_attr, &body->address);
 	if (provider_attr_mask)
 		provider_attr_out(provider_attr, &arg.provider_attr);
+	if (provider_attr_mask)
+		mode_attr_out(provider_attr, ia);
 	return DAT_SUCCESS;
 }
 

@@ -593,6 +593,7 @@ static int cno_watch_evd(const struct shim_cno *cno, int op,
 		.data.ptr = evd,
 	};
 
+	evd->ops->evd_rearm(evd);
 	return epoll_ctl(cno->events.fd, op, body->poll_fd.fd, &event);
 }
 

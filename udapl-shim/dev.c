@@ -25,6 +25,7 @@ atomic_int shim_dev_fd = -1;
 static struct {
 	pthread_mutex_t lock;	/* opening the file; held during fork() */
 	bool fork_handled;
+	uint64_t features;	/* of the module's ABI */
 } device_file = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
@@ -132,8 +133,10 @@ static int dev_open(void)
 	fd = open(KDAPL_DEVICE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (!ioctl(fd, KDAPL_IOC_QUERY_ABI, &abi))
+	if (!ioctl(fd, KDAPL_IOC_QUERY_ABI, &abi)) {
+		device_file.features = abi.features;
 		return fd;
+	}
 	err = -errno;
 	close(fd);
 	return err;
@@ -163,6 +166,17 @@ int shim_dev_open(void)
 	}
 	pthread_mutex_unlock(&device_file.lock);
 	return err;
+}
+
+/* shim_dev_features - KDAPL_FEATURE_* of the module; the file is open */
+uint64_t shim_dev_features(void)
+{
+	uint64_t features;
+
+	pthread_mutex_lock(&device_file.lock);
+	features = device_file.features;
+	pthread_mutex_unlock(&device_file.lock);
+	return features;
 }
 
 /*

@@ -110,6 +110,16 @@ static inline void shim_lock(struct shim_lock *lock)
 		shim_lock_sleep(lock);
 }
 
+static inline bool shim_trylock(struct shim_lock *lock)
+{
+	uint32_t state = SHIM_LOCK_FREE;
+
+	return atomic_compare_exchange_strong_explicit(&lock->state, &state,
+						       SHIM_LOCK_TAKEN,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
 static inline void shim_unlock(struct shim_lock *lock)
 {
 	if (SHIM_UNLIKELY(atomic_exchange_explicit(&lock->state, SHIM_LOCK_FREE,
@@ -360,6 +370,7 @@ void shim_table_child(void);
 extern atomic_int shim_dev_fd;
 
 int shim_dev_open(void);
+uint64_t shim_dev_features(void);
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
 
 static inline int shim_fd(void)
@@ -625,7 +636,7 @@ enum shim_mode {
 	SHIM_MODE_AUTO,
 };
 
-enum shim_mode shim_mode_asked(const char *ia_name, const char **why);
+enum shim_mode shim_mode_asked(const char *ia_name, const char **asked_by);
 bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode);
 bool shim_mode_of_line(const char *line, const char *ia_name, enum shim_mode *mode);
 

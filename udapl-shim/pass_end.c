@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The end of a connection whose queue pair is the process's own, the library's half of what
+ * kdapl/core/drain.c does for queue pairs of the kernel's: each post completes exactly once,
+ * and the event that tells of the end follows the last of them (A5).
+ *
+ * The kernel puts the queue pair into the error state and raises the event. Who takes that
+ * from the ring holds it here (pass_end_hold()). From then on no post goes to the queue pair;
+ * both EVDs are polled until each direction has completed what was posted. If some of it was
+ * posted so late that the device does not flush it by itself, the kernel is asked to repeat
+ * the move. Then the queue pair is destroyed, the event goes into the FIFO, and posts that
+ * came meanwhile are flushed behind it (D46). A device that has not flushed in ten seconds
+ * never will.
+ *
+ * A graceful disconnect waits until all requests have completed by themselves. Who polls
+ * finds that out (pass_watch_run()); in case nobody does, a thread looks while the drain is
+ * pending, and no longer.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "passthrough.h"
+
+#define FLUSH_LIMIT	10000000000ull	/* ns */
+#define FLUSH_AGAIN	5000000ull
+
+/* ---- who has to look --------------------------------------------------- */
+
+static void watch(struct pass_ep *ep, int by)
+{
+	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++)
+		if (ep->dir[i].evd)
+			atomic_fetch_add(&ep->dir[i].evd->watched, by);
+	if (connect)
+		atomic_fetch_add(&connect->watched, by);
+}
+
+/* pass_end_want - the connection is over, and its flush has to be looked after */
+void pass_end_want(struct pass_ep *ep)
+{
+	if (!atomic_exchange(&ep->ending, true))
+		watch(ep, 1);
+}
+
+/* pass_end_hold - keep the event of the end; the connect EVD is locked */
+void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event)
+{
+	ep->end = *event;
+	ep->end_held = true;
+	pass_end_want(ep);
+}
+
+/* ---- counting ---------------------------------------------------------- */
+
+static bool dir_drained(struct pass_dir *dir)
+{
+	struct pass_evd *evd = dir->evd;
+	bool drained;
+
+	if (evd) {
+		shim_lock(evd->lock);
+		if (pass_fifo_pull(evd) || evd->first)
+			pass_evd_wake(evd);
+		shim_unlock(evd->lock);
+	}
+	shim_lock(&dir->lock);
+	drained = dir->posted == atomic_load_explicit(&dir->completed,
+						      memory_order_acquire);
+	shim_unlock(&dir->lock);
+	return drained;
+}
+
+static bool ep_drained(struct pass_ep *ep)
+{
+	bool requests = dir_drained(&ep->dir[PASS_REQ]);
+
+	return dir_drained(&ep->dir[PASS_RECV]) && requests;
+}
+
+/* ---- flushing ---------------------------------------------------------- */
+
+static void close_gates(struct pass_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++) {
+		shim_lock(&ep->dir[i].lock);
+		if (ep->dir[i].gate != PASS_FLUSH)
+			ep->dir[i].gate = PASS_LATE;
+		shim_unlock(&ep->dir[i].lock);
+	}
+}
+
+/* Once more the error state, which flushes what was posted after the first time. */
+static void flush_again(struct pass_ep *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = ep->dir[PASS_REQ].qp;
+
+	if (ep->bound)
+		pass_tell(ep, KDAPL_TELL_FLUSH);
+	else if (qp)
+		ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+/* False: come again. *@lost: the device has had its time. */
+static bool flushed(struct pass_ep *ep, bool *lost)
+{
+	uint64_t now;
+
+	*lost = false;
+	if (ep_drained(ep))
+		return true;
+	now = pass_now();
+	if (!ep->flush_until) {
+		ep->flush_until = now + FLUSH_LIMIT;
+		ep->flush_next = now;
+	}
+	if (now >= ep->flush_next) {
+		flush_again(ep);
+		ep->flush_next = now + FLUSH_AGAIN;
+		if (ep_drained(ep))
+			return true;
+	}
+	*lost = now >= ep->flush_until;
+	return *lost;
+}
+
+/* Completes what the device still owes, in the order of the posts. */
+static void dir_lose(struct pass_dir *dir)
+{
+	struct pass_cookie *cookie;
+	uint32_t i, n;
+	bool owed;
+
+	shim_lock(&dir->lock);
+	for (i = dir->next, n = 0; n < dir->size; n++, i = (i + 1) % dir->size) {
+		cookie = &dir->ring[i];
+		shim_lock(dir->evd->lock);
+		owed = atomic_load(&cookie->busy) && cookie->on_queue;
+		cookie->on_queue = cookie->on_queue && !owed;
+		if (owed && cookie->rmr) {
+			pass_rmr_completed(cookie, false);
+			cookie->rmr = NULL;
+		}
+		shim_unlock(dir->evd->lock);
+		if (owed)
+			pass_fifo_flushed(dir->evd, cookie);
+	}
+	atomic_store(&dir->completed, dir->posted);
+	shim_unlock(&dir->lock);
+}
+
+/* Those that never were on a queue pair, and those that came since the end. */
+static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
+{
+	struct pass_cookie *cookie;
+
+	shim_lock(&dir->lock);
+	for (; held && dir->held; dir->held--) {
+		pass_fifo_flushed(dir->evd, &dir->ring[dir->held_first]);
+		dir->held_first = (dir->held_first + 1) % dir->size;
+	}
+	while (dir->late) {
+		cookie = dir->late;
+		dir->late = cookie->late_next;
+		pass_fifo_flushed(dir->evd, cookie);
+	}
+	dir->late_end = &dir->late;
+	dir->kept = 0;
+	dir->gate = gate;
+	shim_unlock(&dir->lock);
+}
+
+/*
+ * Puts the event into the FIFO, or sees that it is in the ring, behind which later posts
+ * are flushed. @force: it was there, or there is none. Return: false: it has not come yet.
+ */
+static bool show_end(struct pass_ep *ep, bool force)
+{
+	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+	bool established, ended = false;
+
+	if (!evd)
+		return true;
+	shim_lock(evd->lock);
+	if (ep->end_held) {
+		ep->end_held = false;
+		ep->end_node.is_end = true;
+		ep->end_node.notify = true;
+		atomic_fetch_add(&ep->refs, 1);
+		pass_fifo_add(evd, &ep->end_node);
+		pass_evd_wake(evd);
+		ended = true;
+	} else {
+		pass_look_for_events(ep, &established, &ended);
+	}
+	if (ended || force)
+		atomic_store(&ep->over, true);
+	ended = atomic_load(&ep->over);
+	shim_unlock(evd->lock);
+	return ended;
+}
+
+/*
+ * One step of the end. @ep->use is held. @force: the kernel has raised the event, or never
+ * will. Return: it is over.
+ */
+static bool end_step(struct pass_ep *ep, bool force)
+{
+	bool lost;
+	int i;
+
+	close_gates(ep);
+	if (ep->dir[PASS_REQ].qp) {
+		if (!flushed(ep, &lost))
+			return false;
+		pass_drop_qp(ep);
+		/* What was in the completion queues when the queue pair went counts. */
+		if (lost && !ep_drained(ep))
+			for (i = 0; i < PASS_DIRS; i++)
+				dir_lose(&ep->dir[i]);
+	}
+	if (!show_end(ep, force))
+		return false;
+	for (i = 0; i < PASS_DIRS; i++)
+		dir_flush_rest(&ep->dir[i], PASS_FLUSH, true);
+	if (atomic_exchange(&ep->ending, false))
+		watch(ep, -1);
+	return true;
+}
+
+static void drain_over(struct pass_ep *ep)
+{
+	if (atomic_exchange(&ep->draining, false))
+		watch(ep, -1);
+}
+
+/* @ep->use is held. Return: the drain is over, or goes on no more. */
+static bool drain_step(struct pass_ep *ep)
+{
+	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
+
+	if (!atomic_load(&ep->draining))
+		return true;
+	if (shim_load_acquire(&board->flags) & KDAPL_BOARD_DRAIN &&
+	    shim_load_acquire(&board->life) == ep->life) {
+		if (!dir_drained(&ep->dir[PASS_REQ]))
+			return false;
+		pass_tell(ep, KDAPL_TELL_DRAINED);
+	}
+	drain_over(ep);
+	return true;
+}
+
+/* pass_end_look - has all completed that an end or a drain waits for? */
+bool pass_end_look(struct pass_ep *ep)
+{
+	bool over = true;
+
+	if (pthread_mutex_trylock(&ep->use))
+		return false;
+	if (ep->obj) {
+		over = drain_step(ep);
+		if (atomic_load(&ep->ending))
+			over = end_step(ep, false) && over;
+	}
+	pthread_mutex_unlock(&ep->use);
+	return over;
+}
+
+/* pass_end_wait - the same until it has */
+void pass_end_wait(struct pass_ep *ep)
+{
+	uint64_t until = pass_now() + FLUSH_LIMIT + FLUSH_AGAIN;
+	unsigned int us = 20;
+
+	while (!pass_end_look(ep) && atomic_load(&ep->ending) && pass_now() < until) {
+		pass_pause(us);
+		us = us < 1000 ? us * 2 : us;
+	}
+}
+
+static bool uses(const struct pass_ep *ep, const struct pass_evd *evd)
+{
+	return ep->dir[PASS_REQ].evd == evd || ep->dir[PASS_RECV].evd == evd ||
+	       (ep->connect_evd && pass_evd_of(ep->connect_evd) == evd);
+}
+
+/*
+ * pass_watch_run - look at the endpoints of an EVD that end or drain
+ *
+ * No lock is held. A CNO learns of what comes from the device and from the kernel, and
+ * not of a flush that is over; so for an EVD that has one this waits.
+ */
+void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
+{
+	struct pass_ep *ep, *found;
+	uint32_t skip = 0, nr;
+	bool ends;
+
+	for (;;) {
+		found = NULL;
+		nr = 0;
+		pthread_mutex_lock(&pia->lock);
+		for (ep = pia->eps; ep; ep = ep->next) {
+			ends = atomic_load(&ep->ending) || atomic_load(&ep->draining);
+			if (ends && ep->obj && uses(ep, evd) && nr++ == skip) {
+				atomic_fetch_add(&ep->refs, 1);
+				found = ep;
+				break;
+			}
+		}
+		pthread_mutex_unlock(&pia->lock);
+		if (!found)
+			return;
+		if (evd->cno && atomic_load(&found->ending))
+			pass_end_wait(found);
+		if (!pass_end_look(found))
+			skip++;
+		pass_ep_put(found);
+	}
+}
+
+/* ---- dat_ep_disconnect ------------------------------------------------- */
+
+static void *drain_thread(void *arg)
+{
+	struct pass_ep *ep = arg;
+	unsigned int us = 50;
+
+	while (!pass_end_look(ep) && atomic_load(&ep->draining)) {
+		pass_pause(us);
+		us = us < 2000 ? us * 2 : us;
+	}
+	pass_ep_put(ep);
+	return NULL;
+}
+
+/* Without a thread the drain ends when somebody polls. */
+static void start_drain_thread(struct pass_ep *ep)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+
+	atomic_fetch_add(&ep->refs, 1);
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, &attr, drain_thread, ep))
+		pass_ep_put(ep);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	bool pending = false;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
+	if (!ret && flags == DAT_CLOSE_GRACEFUL_FLAG) {
+		pthread_mutex_lock(&ep->use);
+		if (shim_load_acquire(&ep->dir[PASS_REQ].board->flags) &
+		    KDAPL_BOARD_DRAIN && !atomic_exchange(&ep->draining, true)) {
+			watch(ep, 1);
+			pending = !drain_step(ep);
+		}
+		pthread_mutex_unlock(&ep->use);
+		if (pending)
+			start_drain_thread(ep);
+	}
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* ---- reset, free, close ------------------------------------------------ */
+
+/* The kernel has let go of the queue pair. @ep->use is held. */
+static void finish(struct pass_ep *ep)
+{
+	unsigned int us = 20;
+
+	ep->bound = false;
+	atomic_store(&ep->told, true);
+	drain_over(ep);
+	while (!end_step(ep, true)) {
+		pass_pause(us);
+		us = us < 1000 ? us * 2 : us;
+	}
+}
+
+/* Events about the EP that are in the ring now are about former connections. */
+static void forget_events(struct pass_ep *ep)
+{
+	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+
+	if (!evd)
+		return;
+	shim_lock(evd->lock);
+	ep->old_until = evd->taken + shim_ring_filled(evd->ring);
+	shim_unlock(evd->lock);
+}
+
+DAT_RETURN pass_ep_reset(struct shim_object *obj)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret;
+	int i;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->use);
+	ret = shim_handle_call(KDAPL_IOC_EP_RESET, obj);
+	/* An EP that was not connected keeps the receives that wait. */
+	if (!ret && (ep->dir[PASS_REQ].qp || ep->dir[PASS_REQ].gate != PASS_ASIDE ||
+		     atomic_load(&ep->ending))) {
+		finish(ep);
+		forget_events(ep);
+		for (i = 0; i < PASS_DIRS; i++)
+			dir_flush_rest(&ep->dir[i], PASS_ASIDE, false);
+	}
+	pthread_mutex_unlock(&ep->use);
+	pass_ep_put(ep);
+	return ret;
+}
+
+DAT_RETURN pass_ep_free(struct shim_object *obj)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return shim_handle_call(KDAPL_IOC_EP_FREE, obj);
+	ret = shim_handle_call(KDAPL_IOC_EP_FREE, obj);
+	if (!ret) {
+		pthread_mutex_lock(&ep->use);
+		atomic_store(&obj->pass, NULL);
+		finish(ep);
+		pass_ep_leave(ep);
+		pthread_mutex_unlock(&ep->use);
+	}
+	pass_ep_put(ep);
+	return ret;
+}
+
+/*
+ * pass_end_close - the kernel has destroyed the EP, and nobody waits for its completions
+ *
+ * Those that were polled stay in their FIFOs.
+ */
+void pass_end_close(struct pass_ep *ep)
+{
+	pthread_mutex_lock(&ep->use);
+	ep->bound = false;
+	drain_over(ep);
+	close_gates(ep);
+	pass_drop_qp(ep);
+	if (atomic_exchange(&ep->ending, false))
+		watch(ep, -1);
+	pass_ep_leave(ep);
+	pthread_mutex_unlock(&ep->use);
+}

@@ -1,0 +1,769 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Endpoints whose queue pairs are the process's own: what the library has beside the
+ * kernel's EP, and the queue pair of the next connection. pass_end.c has the end.
+ *
+ * Connect and accept make a queue pair, move it to INIT, give it the receives that wait,
+ * and let the kernel bind it; then they make the same call as on a forwarded IA. If that is
+ * refused all of it is undone. A queue pair serves one connection.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passthrough.h"
+
+/* Memory of EPs is never given back: a post may find an EP that was freed just now. */
+static struct {
+	pthread_mutex_t lock;
+	struct pass_ep *free;
+} ep_pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* What a freed EP looks at: posts are refused, and there is nothing to end. */
+static const struct kdapl_uapi_board_ep no_board = {
+	.state = DAT_EP_STATE_DISCONNECTED,
+	.refuse_request = RET_BAD_HANDLE(EP),
+	.refuse_recv = RET_BAD_HANDLE(EP),
+};
+
+static struct pass_ep *pool_take(void)
+{
+	struct pass_ep *ep;
+
+	pthread_mutex_lock(&ep_pool.lock);
+	ep = ep_pool.free;
+	if (ep)
+		ep_pool.free = ep->next_free;
+	pthread_mutex_unlock(&ep_pool.lock);
+	if (ep)
+		return ep;
+	ep = calloc(1, sizeof(*ep));
+	if (ep)
+		pthread_mutex_init(&ep->use, NULL);
+	return ep;
+}
+
+/* pass_ep_put - drop a reference; the last one gives the cookies back */
+void pass_ep_put(struct pass_ep *ep)
+{
+	if (atomic_fetch_sub(&ep->refs, 1) != 1)
+		return;
+	pass_rings_free(&ep->dir[PASS_REQ]);
+	pass_rings_free(&ep->dir[PASS_RECV]);
+	pthread_mutex_lock(&ep_pool.lock);
+	ep->next_free = ep_pool.free;
+	ep_pool.free = ep;
+	pthread_mutex_unlock(&ep_pool.lock);
+}
+
+static bool ep_try_get(struct pass_ep *ep)
+{
+	unsigned int refs = atomic_load(&ep->refs);
+
+	while (refs)
+		if (atomic_compare_exchange_weak(&ep->refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+/*
+ * pass_ep_get - the library's half of an EP, with a reference
+ *
+ * It is made now if the kernel has made the EP, for a request. Return: NULL if the EP was
+ * freed, or without memory.
+ */
+struct pass_ep *pass_ep_get(struct shim_object *obj)
+{
+	struct pass_ep *ep;
+
+	for (;;) {
+		ep = pass_ep_of(obj);
+		if (!ep) {
+			if (!shim_lives(obj, SHIM_EP) || pass_ep_made(obj))
+				return NULL;
+			continue;
+		}
+		if (ep_try_get(ep)) {
+			if (ep->obj == obj)
+				return ep;
+			pass_ep_put(ep);
+		}
+		if (pass_ep_of(obj) == ep)
+			return NULL;
+	}
+}
+
+/* ---- attributes and objects -------------------------------------------- */
+
+static uint32_t max3(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t most = a > b ? a : b;
+
+	return most > c ? most : c;
+}
+
+/* The same as ep_set_limits() of kdapl/core/ep_attr.c. */
+static void set_limits(struct pass_ep *ep)
+{
+	static const uint32_t flags[PASS_KINDS] = {
+		[KDAPL_OP_SEND] = DAT_COMPLETION_SUPPRESS_FLAG |
+				  DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+				  DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_OP_RDMA_READ] = DAT_COMPLETION_SUPPRESS_FLAG |
+				       DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_OP_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
+					DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[PASS_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
+			      DAT_COMPLETION_BARRIER_FENCE_FLAG,
+	};
+	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
+	struct pass_limits *limits = ep->limits;
+	uint32_t i, of_dir;
+
+	for (i = 0; i < PASS_KINDS; i++) {
+		of_dir = i == KDAPL_OP_RECV ? attr->recv_completion_flags :
+					      attr->request_completion_flags;
+		limits[i].flags = flags[i] | (of_dir & DAT_COMPLETION_UNSIGNALLED_FLAG);
+		limits[i].max_length = i == KDAPL_OP_RDMA_READ ||
+				       i == KDAPL_OP_RDMA_WRITE ?
+				       attr->max_rdma_size : attr->max_message_size;
+	}
+	limits[KDAPL_OP_RECV].max_iov = attr->max_recv_iov;
+	limits[KDAPL_OP_SEND].max_iov = attr->max_request_iov;
+	limits[KDAPL_OP_RDMA_READ].max_iov = attr->max_rdma_read_iov;
+	limits[KDAPL_OP_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
+	ep->reads = attr->max_rdma_read_out;
+}
+
+/* What an EP uses, taken as a whole before anything changes. */
+struct use {
+	struct pass_evd *evd[PASS_DIRS];
+	struct pass_cq *cq[PASS_DIRS];
+	uint32_t share[PASS_DIRS];
+	struct pass_rings *rings[PASS_DIRS];
+	bool solicited;
+	bool binds;
+};
+
+static void count_solicited(struct pass_evd *evd, int by)
+{
+	shim_lock(evd->lock);
+	evd->solicited += by;
+	shim_unlock(evd->lock);
+}
+
+static void use_drop(struct use *use)
+{
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++) {
+		pass_rings_drop(use->rings[i]);
+		if (use->cq[i])
+			pass_evd_unreserve(use->evd[i], use->cq[i], use->share[i]);
+	}
+	if (use->solicited)
+		count_solicited(use->evd[PASS_RECV], -1);
+}
+
+static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
+{
+	struct shim_object *obj = token ? shim_by_token(token) : NULL;
+
+	if (obj)
+		return pass_evd_of(obj);
+	if (!ep->hidden)
+		ep->hidden = pass_evd_hidden(pass_ia_of(ep->ia));
+	return ep->hidden;
+}
+
+/* E18: the completion of a bind goes only where it is expected. */
+static bool takes_binds(uint64_t token)
+{
+	struct kdapl_uapi_evd_query arg = { .evd = token, .mask = DAT_EVD_FIELD_ALL };
+
+	return !token || (!shim_ioctl(KDAPL_IOC_EVD_QUERY, &arg, RET_NO_FAULT) &&
+			  arg.flags & DAT_EVD_RMR_BIND_FLAG);
+}
+
+static bool rings_for(struct pass_ep *ep, int i, uint32_t size, uint32_t max_sge,
+		      struct use *use)
+{
+	const struct pass_dir *dir = &ep->dir[i];
+
+	if (dir->rings && dir->size == size && dir->max_sge == (max_sge ? max_sge : 1))
+		return true;
+	use->rings[i] = pass_rings_alloc(&ep->dir[i], size, max_sge);
+	return use->rings[i];
+}
+
+static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
+			   struct use *use)
+{
+	const struct kdapl_uapi_ep_attr *attr = &param->attr;
+	uint32_t req_sge = ep->keys ? max3(attr->max_request_iov, attr->max_rdma_read_iov,
+					   attr->max_rdma_write_iov) : 1;
+	DAT_RETURN ret = DAT_SUCCESS;
+	int i;
+
+	memset(use, 0, sizeof(*use));
+	if (!rings_for(ep, PASS_REQ, attr->max_request_dtos, req_sge, use) ||
+	    !rings_for(ep, PASS_RECV, attr->max_recv_dtos, attr->max_recv_iov, use))
+		return RET_NO_RESOURCE(MEMORY);
+	use->evd[PASS_REQ] = evd_by_token(ep, param->request_evd);
+	use->evd[PASS_RECV] = evd_by_token(ep, param->recv_evd);
+	if (!use->evd[PASS_REQ] || !use->evd[PASS_RECV])
+		return RET_NO_RESOURCE(MEMORY);
+	use->share[PASS_REQ] = attr->max_request_dtos;
+	use->share[PASS_RECV] = attr->max_recv_dtos;
+	for (i = 0; i < PASS_DIRS && !ret; i++)
+		ret = pass_evd_reserve(use->evd[i], use->share[i], &use->cq[i]);
+	use->binds = takes_binds(param->request_evd);
+	if (!ret && param->recv_evd &&
+	    attr->recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
+		use->solicited = true;
+		count_solicited(use->evd[PASS_RECV], 1);
+	}
+	return ret;
+}
+
+/* The EP has @use from here on; what it had before comes back there. */
+static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
+			struct use *use)
+{
+	struct shim_object *pz = param->pz ? shim_by_token(param->pz) : NULL;
+	struct use old = { .solicited = ep->solicited };
+	int i;
+
+	shim_lock(&ep->dir[PASS_REQ].lock);
+	shim_lock(&ep->dir[PASS_RECV].lock);
+	for (i = 0; i < PASS_DIRS; i++) {
+		struct pass_dir *dir = &ep->dir[i];
+
+		old.evd[i] = dir->evd;
+		old.cq[i] = dir->cq;
+		old.share[i] = dir->share;
+		dir->evd = use->evd[i];
+		dir->cq = use->cq[i];
+		dir->share = use->share[i];
+		dir->pz = pz ? atomic_load(&pz->pass) : NULL;
+		if (use->rings[i])
+			pass_rings_install(dir, use->rings[i]);
+	}
+	ep->solicited = use->solicited;
+	ep->binds = use->binds;
+	ep->attr = param->attr;
+	ep->connect_evd = param->connect_evd ? shim_by_token(param->connect_evd) : NULL;
+	set_limits(ep);
+	shim_unlock(&ep->dir[PASS_RECV].lock);
+	shim_unlock(&ep->dir[PASS_REQ].lock);
+	*use = old;
+}
+
+/* Brings the library's half in line with the kernel's. */
+static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *param)
+{
+	struct use use;
+	DAT_RETURN ret;
+
+	memset(param, 0, sizeof(*param));
+	param->ep = ep->token;
+	param->mask = DAT_EP_FIELD_ALL;
+	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, param, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	ret = use_take(ep, param, &use);
+	if (!ret)
+		use_install(ep, param, &use);
+	use_drop(&use);
+	return ret;
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
+{
+	struct pass_dir *dir = &ep->dir[i];
+
+	shim_lock(&dir->lock);
+	dir->gate = PASS_ASIDE;
+	dir->is_recv = i == PASS_RECV;
+	dir->await = false;
+	dir->qp = NULL;
+	dir->ep = ep;
+	dir->handle = obj;
+	dir->evd = NULL;
+	dir->cq = NULL;
+	dir->held = 0;
+	dir->kept = 0;
+	dir->late = NULL;
+	dir->late_end = &dir->late;
+	dir->posted = 0;
+	atomic_store(&dir->completed, 0);
+	shim_unlock(&dir->lock);
+}
+
+static struct pass_ep *ep_alloc(struct shim_object *obj, uint32_t slot)
+{
+	struct pass_ia *pia = pass_ia_of(obj);
+	struct pass_ep *ep = pool_take();
+
+	if (!ep)
+		return NULL;
+	ep->ia = obj->ia;
+	ep->token = shim_token(obj);
+	ep->slot = slot;
+	ep->keys = pia->hints & KDAPL_VERBS_MUTE_FAULTS;
+	ep->life = 0;
+	ep->old_until = 0;
+	ep->end_held = false;
+	ep->bound = false;
+	ep->solicited = false;
+	ep->hidden = NULL;
+	ep->connect_evd = NULL;
+	atomic_store(&ep->over, true);
+	atomic_store(&ep->told, false);
+	atomic_store(&ep->established, false);
+	atomic_store(&ep->ending, false);
+	atomic_store(&ep->draining, false);
+	dir_init(ep, PASS_REQ, obj);
+	dir_init(ep, PASS_RECV, obj);
+	ep->dir[PASS_REQ].board = &pia->board[slot];
+	ep->dir[PASS_RECV].board = &pia->board[slot];
+	return ep;
+}
+
+/*
+ * pass_ep_leave - an EP goes: no post finds it any more, and what it uses is given back
+ *
+ * It has no queue pair. Its cookies stay until their events are taken.
+ */
+void pass_ep_leave(struct pass_ep *ep)
+{
+	struct pass_ia *pia = pass_ia_of(ep->ia);
+	struct use use = { .solicited = ep->solicited };
+	struct pass_ep **link;
+	int i;
+
+	pthread_mutex_lock(&pia->lock);
+	for (link = &pia->eps; *link && *link != ep; link = &(*link)->next)
+		;
+	if (*link)
+		*link = ep->next;
+	pthread_mutex_unlock(&pia->lock);
+	shim_lock(&ep->dir[PASS_REQ].lock);
+	shim_lock(&ep->dir[PASS_RECV].lock);
+	atomic_store(&ep->obj, NULL);
+	for (i = 0; i < PASS_DIRS; i++) {
+		use.evd[i] = ep->dir[i].evd;
+		use.cq[i] = ep->dir[i].cq;
+		use.share[i] = ep->dir[i].share;
+		ep->dir[i].evd = NULL;
+		ep->dir[i].cq = NULL;
+		ep->dir[i].board = &no_board;
+	}
+	shim_unlock(&ep->dir[PASS_RECV].lock);
+	shim_unlock(&ep->dir[PASS_REQ].lock);
+	use_drop(&use);
+	pass_evd_hidden_free(ep->hidden);
+	ep->hidden = NULL;
+	pass_ep_put(ep);
+}
+
+DAT_RETURN pass_ep_made(struct shim_object *obj)
+{
+	struct kdapl_uapi_ep_board arg = { .ep = shim_token(obj) };
+	struct pass_ia *pia = pass_ia_of(obj);
+	struct kdapl_uapi_ep_param param;
+	struct pass_ep *ep;
+	void *none = NULL;
+	DAT_RETURN ret;
+
+	ret = shim_ioctl(KDAPL_IOC_EP_BOARD, &arg, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	if (arg.slot >= pia->board_size / sizeof(*pia->board))
+		return RET(INTERNAL_ERROR);
+	ep = ep_alloc(obj, arg.slot);
+	if (!ep)
+		return RET_NO_RESOURCE(MEMORY);
+	pthread_mutex_lock(&pia->lock);
+	ep->next = pia->eps;
+	pia->eps = ep;
+	pthread_mutex_unlock(&pia->lock);
+	atomic_store(&ep->refs, 1);
+	ret = ep_configure(ep, &param);
+	if (!ret) {
+		atomic_store(&ep->obj, obj);
+		if (atomic_compare_exchange_strong(&obj->pass, &none, ep))
+			return DAT_SUCCESS;
+	}
+	/* It failed, or another thread was faster. */
+	pass_ep_leave(ep);
+	return ret;
+}
+
+/* pass_ep_gone - the kernel has destroyed the EP that it had made for a request */
+void pass_ep_gone(struct shim_object *obj)
+{
+	struct pass_ep *ep = pass_ep_of(obj);
+
+	if (!ep)
+		return;
+	atomic_store(&obj->pass, NULL);
+	pass_end_close(ep);
+}
+
+/* ---- dat_ep_modify ----------------------------------------------------- */
+
+/*
+ * The receives that wait for a queue pair must fit into the new attributes. The kernel
+ * knows nothing of them, but the state in which it allows a change.
+ */
+static DAT_RETURN check_held(const struct pass_ep *ep, const struct kdapl_uapi_ep_param *arg)
+{
+	const struct pass_dir *dir = &ep->dir[PASS_RECV];
+	uint32_t n, i;
+
+	if (!dir->held)
+		return DAT_SUCCESS;
+	if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS &&
+	    (uint32_t)arg->attr.max_recv_dtos < dir->held)
+		return RET_BAD_ARG(3);
+	for (n = 0; n < dir->held; n++) {
+		i = (dir->held_first + n) % dir->size;
+		if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV &&
+		    dir->ring[i].nr_sge > arg->attr.max_recv_iov)
+			return RET_BAD_ARG(3);
+	}
+	return arg->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS ?
+	       DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED) :
+	       DAT_SUCCESS;
+}
+
+DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *arg)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	struct kdapl_uapi_ep_param before = { .mask = DAT_EP_FIELD_ALL }, now;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->use);
+	before.ep = ep->token;
+	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, &before, RET_NO_FAULT);
+	if (!ret)
+		ret = check_held(ep, arg);
+	if (!ret)
+		ret = shim_ioctl(KDAPL_IOC_EP_MODIFY, arg, RET_BAD_ARG(3));
+	if (!ret) {
+		ret = ep_configure(ep, &now);
+		if (ret) {
+			/* A call that fails changes nothing (E2). */
+			before.mask = arg->mask;
+			shim_ioctl(KDAPL_IOC_EP_MODIFY, &before, RET_NO_FAULT);
+		}
+	}
+	pthread_mutex_unlock(&ep->use);
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* ---- the queue pair ---------------------------------------------------- */
+
+/* pass_tell - the kernel learns something about the present life of an EP */
+void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
+{
+	struct kdapl_uapi_ep_tell arg = {
+		.what = what,
+		.ep = ep->token,
+		.life = ep->life,
+	};
+
+	shim_ioctl(KDAPL_IOC_EP_TELL, &arg, RET_NO_FAULT);
+}
+
+static struct ibv_qp *qp_create(struct pass_ep *ep)
+{
+	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
+	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
+	struct ibv_qp_init_attr init = {
+		.send_cq = ep->dir[PASS_REQ].cq->cq,
+		.recv_cq = ep->dir[PASS_RECV].cq->cq,
+		.cap = {
+			.max_send_wr = attr->max_request_dtos ? attr->max_request_dtos : 1,
+			.max_recv_wr = attr->max_recv_dtos ? attr->max_recv_dtos : 1,
+			.max_send_sge = max3(attr->max_request_iov, attr->max_rdma_read_iov,
+					     attr->max_rdma_write_iov),
+			.max_recv_sge = attr->max_recv_iov,
+		},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp_attr to_init = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = pass_ia_of(ep->ia)->port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_qp *qp = ibv_create_qp(pz->pd, &init);
+
+	/* Only its own move tells the device's library that receives may be posted. */
+	if (qp && ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
+		ibv_destroy_qp(qp);
+		qp = NULL;
+	}
+	return qp;
+}
+
+/* The kernel lets go of a queue pair in a moment, or has been told to. */
+static void qp_destroy(struct ibv_qp *qp)
+{
+	int tries;
+
+	for (tries = 0; tries < 1000 && ibv_destroy_qp(qp) == EBUSY; tries++)
+		pass_pause(1000);
+}
+
+/*
+ * pass_drop_qp - destroy the queue pair of an EP, if it has one
+ *
+ * @ep->use is held. All that was posted has been polled, or is not wanted.
+ */
+void pass_drop_qp(struct pass_ep *ep)
+{
+	struct ibv_qp *qp = NULL;
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++) {
+		shim_lock(&ep->dir[i].lock);
+		qp = ep->dir[i].qp;
+		ep->dir[i].qp = NULL;
+		shim_unlock(&ep->dir[i].lock);
+	}
+	if (!qp)
+		return;
+	if (ep->bound)
+		pass_tell(ep, KDAPL_TELL_UNBIND);
+	ep->bound = false;
+	qp_destroy(qp);
+}
+
+/* Receives that the queue pair had wait for another one. */
+static void unpost_receives(struct pass_ep *ep)
+{
+	struct pass_dir *dir = &ep->dir[PASS_RECV];
+	uint32_t n;
+
+	shim_lock(&dir->lock);
+	for (n = 0; n < dir->kept; n++)
+		dir->ring[(dir->held_first + n) % dir->size].on_queue = false;
+	dir->held += dir->kept;
+	dir->kept = 0;
+	dir->posted = atomic_load(&dir->completed);
+	shim_unlock(&dir->lock);
+}
+
+static void unprepare(struct pass_ep *ep)
+{
+	pass_drop_qp(ep);
+	unpost_receives(ep);
+	atomic_store(&ep->over, true);
+}
+
+static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
+{
+	struct kdapl_uapi_ep_bind arg = {
+		.uverbs_fd = pass_ia_of(ep->ia)->ctx->cmd_fd,
+		.ep = ep->token,
+		.qp_num = qp->qp_num,
+	};
+	DAT_RETURN ret;
+
+	ret = shim_ioctl(KDAPL_IOC_EP_BIND, &arg, RET(INTERNAL_ERROR));
+	if (ret)
+		return ret;
+	ep->life = arg.life;
+	ep->bound = true;
+	return DAT_SUCCESS;
+}
+
+/* A new life: what the last one has left behind counts no more. */
+static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
+{
+	int i;
+
+	atomic_store(&ep->told, false);
+	atomic_store(&ep->established, false);
+	ep->flush_until = 0;
+	for (i = 0; i < PASS_DIRS; i++) {
+		struct pass_dir *dir = &ep->dir[i];
+
+		shim_lock(&dir->lock);
+		dir->gate = PASS_ASIDE;
+		dir->await = dir->is_recv;
+		dir->kept = 0;
+		dir->qp = qp;
+		shim_unlock(&dir->lock);
+	}
+	atomic_store(&ep->over, false);
+}
+
+static bool may_connect(const struct pass_ep *ep)
+{
+	const struct pass_dir *dir = &ep->dir[PASS_REQ];
+
+	switch (pass_state(dir->board)) {
+	case DAT_EP_STATE_UNCONNECTED:
+	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
+		return dir->pz && dir->cq && !dir->qp;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Makes the queue pair that the connection will have. What the kernel is going to refuse
+ * anyhow gets none: it has the code for that. @ep->use is held.
+ */
+static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
+{
+	struct pass_dir *recv = &ep->dir[PASS_RECV];
+	struct ibv_qp *qp;
+	DAT_RETURN ret;
+	int err;
+
+	*prepared = false;
+	if (!may_connect(ep))
+		return DAT_SUCCESS;
+	qp = qp_create(ep);
+	if (!qp)
+		return RET_NO_RESOURCE(MEMORY);
+	begin_life(ep, qp);
+	ret = bind_qp(ep, qp);
+	if (ret) {
+		unprepare(ep);
+		return DAT_GET_TYPE(ret) == DAT_INVALID_STATE ? DAT_SUCCESS : ret;
+	}
+	shim_lock(&recv->lock);
+	err = pass_post_held(recv);
+	shim_unlock(&recv->lock);
+	if (err) {
+		unprepare(ep);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	*prepared = true;
+	return DAT_SUCCESS;
+}
+
+/* Makes a call that begins a connection of @ep. */
+static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RETURN fault)
+{
+	bool prepared;
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ep->use);
+	ret = prepare(ep, &prepared);
+	if (!ret) {
+		ret = shim_ioctl(cmd, arg, fault);
+		if (ret && prepared)
+			unprepare(ep);
+	}
+	pthread_mutex_unlock(&ep->use);
+	return ret;
+}
+
+DAT_RETURN pass_ep_connect(struct shim_object *obj, struct kdapl_uapi_ep_connect *arg)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = begin(ep, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
+	pass_ep_put(ep);
+	return ret;
+}
+
+DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
+			       struct kdapl_uapi_ep_dup_connect *arg)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = begin(ep, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* The EP that a request is for, which no query has shown yet; or NULL. */
+static struct shim_object *ep_of_request(uint64_t cr)
+{
+	struct kdapl_uapi_cr_query arg = { .cr = cr };
+	struct shim_object *obj = shim_by_token(cr);
+
+	if (!obj || shim_ioctl(KDAPL_IOC_CR_QUERY, &arg, RET_NO_FAULT))
+		return NULL;
+	return shim_ep_seen(arg.local_ep, obj->ia);
+}
+
+DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *arg)
+{
+	struct pass_ep *ep;
+	DAT_RETURN ret;
+
+	if (!obj)
+		obj = ep_of_request(arg->cr);
+	ep = obj && shim_lives(obj, SHIM_EP) && obj->ops == &shim_passthrough ?
+	     pass_ep_get(obj) : NULL;
+	if (!ep)
+		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
+	ret = begin(ep, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* ---- dat_ep_get_status ------------------------------------------------- */
+
+static bool dir_idle(struct pass_dir *dir)
+{
+	bool idle;
+
+	shim_lock(&dir->lock);
+	idle = !dir->held && !dir->late && dir->posted == atomic_load(&dir->completed);
+	shim_unlock(&dir->lock);
+	return idle;
+}
+
+/* The kernel does not see the queues; they are idle when all that was posted is polled. */
+static bool dir_pull_idle(struct pass_dir *dir)
+{
+	struct pass_evd *evd = dir->evd;
+
+	if (dir_idle(dir))
+		return true;
+	if (evd) {
+		shim_lock(evd->lock);
+		pass_fifo_pull(evd);
+		shim_unlock(evd->lock);
+	}
+	return dir_idle(dir);
+}
+
+DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_status *arg)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, arg, RET_NO_FAULT);
+	if (!ret) {
+		pthread_mutex_lock(&ep->use);
+		arg->recv_idle = dir_pull_idle(&ep->dir[PASS_RECV]);
+		arg->request_idle = dir_pull_idle(&ep->dir[PASS_REQ]);
+		pthread_mutex_unlock(&ep->use);
+	}
+	pass_ep_put(ep);
+	return ret;
+}

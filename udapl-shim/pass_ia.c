@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Opening and closing an IA whose queues and memory are the process's own: the process's
+ * context of the device, and the board on which the kernel shows the state of EPs. Called
+ * by cmd_ia.c; at the end is the table of operations.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "passthrough.h"
+
+/*
+ * Memory of these is never given back: a thread that is late may look at the endpoints of
+ * an IA that is closed, and finds none.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct pass_ia *free;
+} ia_pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct pass_ia *pool_take(void)
+{
+	struct pass_ia *pia;
+
+	pthread_mutex_lock(&ia_pool.lock);
+	pia = ia_pool.free;
+	if (pia)
+		ia_pool.free = pia->next_free;
+	pthread_mutex_unlock(&ia_pool.lock);
+	if (pia)
+		return pia;
+	pia = calloc(1, sizeof(*pia));
+	if (pia)
+		pthread_mutex_init(&pia->lock, NULL);
+	return pia;
+}
+
+static void pool_give(struct pass_ia *pia)
+{
+	pthread_mutex_lock(&ia_pool.lock);
+	pia->next_free = ia_pool.free;
+	ia_pool.free = pia;
+	pthread_mutex_unlock(&ia_pool.lock);
+}
+
+/* The context of the device of an IA; the IA "rxe0-1" is port 1 of the device rxe0. */
+static struct ibv_context *open_context(const char *ia_name, uint8_t *port)
+{
+	const char *dash = strrchr(ia_name, '-');
+	size_t length = dash ? dash - ia_name : 0;
+	struct ibv_context *ctx = NULL;
+	struct ibv_device **list;
+	const char *name;
+	int number, i;
+
+	list = dash ? ibv_get_device_list(&number) : NULL;
+	if (!list)
+		return NULL;
+	*port = atoi(dash + 1);
+	for (i = 0; i < number && !ctx; i++) {
+		name = ibv_get_device_name(list[i]);
+		if (strlen(name) == length && !strncmp(name, ia_name, length))
+			ctx = ibv_open_device(list[i]);
+	}
+	ibv_free_device_list(list);
+	return ctx;
+}
+
+static void close_context(struct pass_ia *pia)
+{
+	shim_fd_forget(&pia->cmd_fd);
+	shim_fd_forget(&pia->async_fd);
+	ibv_close_device(pia->ctx);
+	pia->ctx = NULL;
+}
+
+/* Opens the device, whose descriptors a forked child has to close. */
+static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
+{
+	struct ibv_device_attr attr;
+
+	shim_fds_lock();
+	pia->ctx = open_context(ia_name, &pia->port);
+	pia->cmd_fd.fd = -1;
+	pia->async_fd.fd = -1;
+	if (pia->ctx) {
+		shim_fd_keep(&pia->cmd_fd, pia->ctx->cmd_fd);
+		shim_fd_keep(&pia->async_fd, pia->ctx->async_fd);
+	}
+	shim_fds_unlock();
+	if (!pia->ctx)
+		return "the process cannot open the device with libibverbs";
+	if (ibv_query_device(pia->ctx, &attr)) {
+		close_context(pia);
+		return "the device does not tell its attributes";
+	}
+	pia->iwarp = pia->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	pia->max_cqe = attr.max_cqe;
+	return NULL;
+}
+
+/* Tells the kernel, and maps the board. */
+static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia)
+{
+	struct kdapl_uapi_ia_passthrough arg = {
+		.uverbs_fd = pia->ctx->cmd_fd,
+		.ia = shim_token(ia),
+	};
+	DAT_RETURN ret;
+	void *board;
+
+	ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
+	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
+		return "the device's driver is not known to work with it";
+	if (ret)
+		return "the kernel refuses it";
+	board = mmap(NULL, arg.board_size, PROT_READ, MAP_SHARED, shim_fd(),
+		     arg.board_offset);
+	if (board == MAP_FAILED)
+		return "the kernel's page about endpoints cannot be mapped";
+	pia->board = board;
+	pia->board_size = arg.board_size;
+	pia->hints = arg.hints;
+	return NULL;
+}
+
+static uint64_t max_region(struct shim_object *ia)
+{
+	struct kdapl_uapi_ia_query query = {
+		.ia = shim_token(ia),
+		.ia_mask = DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
+	};
+
+	return shim_ioctl(KDAPL_IOC_IA_QUERY, &query, RET_NO_FAULT) ? 0 :
+	       query.ia_attr.max_lmr_block_size;
+}
+
+static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
+			      const char *ia_name)
+{
+	const char *why;
+
+	if (!(shim_dev_features() & KDAPL_FEATURE_PASSTHROUGH))
+		return "the kernel module does not have it";
+	if (!pass_lmrs_init())
+		return "no memory";
+	why = pass_open_device(pia, ia_name);
+	if (why)
+		return why;
+	pia->max_region = max_region(ia);
+	why = pass_begin(pia, ia);
+	if (why)
+		close_context(pia);
+	return why;
+}
+
+/*
+ * shim_pass_open - give an IA that was opened just now queues of the process's own
+ * @mode: what was asked for
+ * @asked_by: what says so, for the message
+ *
+ * If that was asked for and cannot be had, a line on stderr says why.
+ *
+ * Return: DAT_SUCCESS, and the IA has the one mode or the other; DAT_MODEL_NOT_SUPPORTED;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ */
+DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
+			  enum shim_mode mode, const char *asked_by)
+{
+	struct pass_ia *pia;
+	const char *why;
+
+	if (mode == SHIM_MODE_FORWARDED)
+		return DAT_SUCCESS;
+	pia = pool_take();
+	if (!pia)
+		return RET_NO_RESOURCE(MEMORY);
+	pia->eps = NULL;
+	pia->zones = NULL;
+	why = pass_start(pia, ia, ia_name);
+	if (!why) {
+		atomic_store(&ia->pass, pia);
+		ia->ops = &shim_passthrough;
+		return DAT_SUCCESS;
+	}
+	pool_give(pia);
+	if (mode == SHIM_MODE_AUTO)
+		return DAT_SUCCESS;
+	fprintf(stderr, "libdat: %s: %s asks for passthrough: %s\n", ia_name, asked_by,
+		why);
+	return RET(MODEL_NOT_SUPPORTED);
+}
+
+/* ---- closing ----------------------------------------------------------- */
+
+static void close_rmr(struct shim_object *obj, void *arg)
+{
+	(void)arg;
+	if (shim_lives(obj, SHIM_RMR))
+		pass_rmr_close(obj);
+}
+
+static void close_lmr(struct shim_object *obj, void *arg)
+{
+	(void)arg;
+	if (shim_lives(obj, SHIM_LMR))
+		pass_lmr_close(obj);
+}
+
+/* Queue pairs first, then what they could have used. */
+static void ia_closing(struct shim_object *ia)
+{
+	struct pass_ia *pia = ia->pass;
+	struct shim_object *obj;
+	struct pass_ep *ep;
+
+	for (;;) {
+		pthread_mutex_lock(&pia->lock);
+		ep = pia->eps;
+		if (ep)
+			atomic_fetch_add(&ep->refs, 1);
+		pthread_mutex_unlock(&pia->lock);
+		if (!ep)
+			break;
+		obj = ep->obj;
+		if (obj)
+			atomic_store(&obj->pass, NULL);
+		pass_end_close(ep);
+		pass_ep_put(ep);
+	}
+	shim_for_each(ia, close_rmr, NULL);
+	shim_for_each(ia, close_lmr, NULL);
+}
+
+static void ia_closed(struct shim_object *ia)
+{
+	struct pass_ia *pia = atomic_exchange(&ia->pass, NULL);
+	struct pass_pz *pz;
+
+	while (pia->zones) {
+		pz = pia->zones;
+		pia->zones = pz->next;
+		ibv_dealloc_pd(pz->pd);
+		free(pz);
+	}
+	munmap((void *)pia->board, pia->board_size);
+	close_context(pia);
+	pool_give(pia);
+}
+
+const struct shim_ops shim_passthrough = {
+	.name = "passthrough",
+	.pz_made = pass_pz_made,
+	.pz_free = pass_pz_free,
+	.lmr_create = pass_lmr_create,
+	.lmr_query = pass_lmr_query,
+	.lmr_free = pass_lmr_free,
+	.lmr_sync = pass_lmr_sync,
+	.rmr_create = pass_rmr_create,
+	.rmr_query = pass_rmr_query,
+	.rmr_bind = pass_rmr_bind,
+	.rmr_free = pass_rmr_free,
+	.evd_made = pass_evd_made,
+	.evd_gone = pass_evd_gone,
+	.evd_poll_fd = pass_evd_poll_fd,
+	.evd_rearm = pass_evd_rearm,
+	.evd_dequeue = pass_evd_dequeue,
+	.evd_wait = pass_evd_wait,
+	.evd_set_waitable = pass_evd_set_waitable,
+	.ep_made = pass_ep_made,
+	.ep_modify = pass_ep_modify,
+	.ep_connect = pass_ep_connect,
+	.ep_dup_connect = pass_ep_dup_connect,
+	.cr_accept = pass_cr_accept,
+	.ep_disconnect = pass_ep_disconnect,
+	.ep_reset = pass_ep_reset,
+	.ep_free = pass_ep_free,
+	.ep_gone = pass_ep_gone,
+	.ep_status = pass_ep_status,
+	.ia_closing = ia_closing,
+	.ia_closed = ia_closed,
+	.post = pass_post,
+};

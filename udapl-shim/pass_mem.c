@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Protection zones and memory regions of the process's own. The kernel has an object for
+ * each zone, because EPs name it, and nothing of an LMR. The checks are those of
+ * kdapl/core/lmr.c, in its order, since a program must not see the difference.
+ *
+ * LMRs lie in a table that posts index by the lmr_context. It is as long as contexts can
+ * tell and never given back, so that a post can look at an entry that is being freed:
+ * it finds another context there.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "passthrough.h"
+
+#define LMRS	(1u << PASS_LMR_BITS)
+
+struct pass_lmr *pass_lmrs;
+
+static struct {
+	pthread_mutex_t lock;
+	uint32_t used;		/* entries that are or were in use; 0 is never */
+	uint32_t first_free;
+} lmr_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* pass_lmrs_init - reserve the table; false without addresses for it */
+bool pass_lmrs_init(void)
+{
+	void *table;
+
+	pthread_mutex_lock(&lmr_table.lock);
+	if (!pass_lmrs) {
+		table = mmap(NULL, LMRS * sizeof(*pass_lmrs), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (table != MAP_FAILED)
+			pass_lmrs = table;
+	}
+	/* No context that leads to the first entry is equal to this. */
+	if (pass_lmrs)
+		atomic_store(&pass_lmrs[0].context, 1);
+	pthread_mutex_unlock(&lmr_table.lock);
+	return pass_lmrs;
+}
+
+/* An entry of the table that is not in use, with a new generation; or NULL. */
+static struct pass_lmr *lmr_alloc(void)
+{
+	struct pass_lmr *lmr = NULL;
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&lmr_table.lock);
+	if (lmr_table.first_free) {
+		nr = lmr_table.first_free;
+		lmr_table.first_free = pass_lmrs[nr].next_free;
+	} else if (lmr_table.used + 1 < LMRS) {
+		nr = ++lmr_table.used;
+	}
+	if (nr) {
+		lmr = &pass_lmrs[nr];
+		lmr->generation++;
+	}
+	pthread_mutex_unlock(&lmr_table.lock);
+	return lmr;
+}
+
+static void lmr_give_back(struct pass_lmr *lmr)
+{
+	pthread_mutex_lock(&lmr_table.lock);
+	lmr->next_free = lmr_table.first_free;
+	lmr_table.first_free = lmr - pass_lmrs;
+	pthread_mutex_unlock(&lmr_table.lock);
+}
+
+/* ---- zones ------------------------------------------------------------- */
+
+DAT_RETURN pass_pz_made(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_of(obj);
+	struct pass_pz *pz = calloc(1, sizeof(*pz));
+
+	if (!pz)
+		return RET_NO_RESOURCE(MEMORY);
+	pz->obj = obj;
+	pz->pd = ibv_alloc_pd(pia->ctx);
+	if (!pz->pd) {
+		free(pz);
+		return errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) :
+		       DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_PROTECTION_DOMAIN);
+	}
+	pthread_mutex_lock(&pia->lock);
+	pz->next = pia->zones;
+	pia->zones = pz;
+	pthread_mutex_unlock(&pia->lock);
+	atomic_store(&obj->pass, pz);
+	return DAT_SUCCESS;
+}
+
+/*
+ * The kernel refuses while an EP uses the zone, the library while an LMR or RMR does
+ * (mt:M3). The lock keeps both answers together.
+ */
+DAT_RETURN pass_pz_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_of(obj);
+	struct pass_pz *pz, **link;
+	DAT_RETURN ret;
+
+	shim_lock(&obj->lock);
+	pz = obj->pass;
+	if (!pz)
+		ret = RET_BAD_HANDLE(PZ);
+	else if (pz->users)
+		ret = RET_BAD_STATE(PZ_IN_USE);
+	else
+		ret = shim_handle_call(KDAPL_IOC_PZ_FREE, obj);
+	if (!ret)
+		atomic_store(&obj->pass, NULL);
+	shim_unlock(&obj->lock);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&pia->lock);
+	for (link = &pia->zones; *link && *link != pz; link = &(*link)->next)
+		;
+	if (*link)
+		*link = pz->next;
+	pthread_mutex_unlock(&pia->lock);
+	ibv_dealloc_pd(pz->pd);
+	free(pz);
+	return DAT_SUCCESS;
+}
+
+/* pass_pz_use - an LMR or RMR is made in a zone; false if that was freed */
+bool pass_pz_use(struct shim_object *obj)
+{
+	struct pass_pz *pz;
+
+	shim_lock(&obj->lock);
+	pz = shim_lives(obj, SHIM_PZ) ? obj->pass : NULL;
+	if (pz)
+		pz->users++;
+	shim_unlock(&obj->lock);
+	return pz;
+}
+
+void pass_pz_unuse(struct shim_object *obj)
+{
+	struct pass_pz *pz;
+
+	shim_lock(&obj->lock);
+	pz = obj->pass;
+	if (pz)
+		pz->users--;
+	shim_unlock(&obj->lock);
+}
+
+/* ---- registering ------------------------------------------------------- */
+
+static int access_of(uint32_t privileges)
+{
+	int access = 0;
+
+	if (privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		access |= IBV_ACCESS_LOCAL_WRITE;
+	if (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= IBV_ACCESS_REMOTE_READ;
+	/* Verbs refuse remote write without local write. */
+	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	return access;
+}
+
+/*
+ * Pages the memory in, which tells what is wrong with it: uverbs has one errno for memory
+ * that is not there and for memory that cannot be written. Kernels before 5.14 do not know
+ * the advice; there uverbs has the last word.
+ */
+static DAT_RETURN page_in(uint64_t start, uint64_t length, bool write)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+	uint64_t first = start & ~(page - 1);
+	uint64_t bytes = ((start + length + page - 1) & ~(page - 1)) - first;
+	void *memory = (void *)(uintptr_t)first;
+
+	if (!madvise(memory, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+		return DAT_SUCCESS;
+	switch (errno) {
+	case EFAULT:
+		return RET_BAD_ARG(3);
+	case ENOMEM:
+		return madvise(memory, bytes, MADV_NORMAL) ?
+		       RET_BAD_ARG(3) : RET_NO_RESOURCE(MEMORY);
+	case EINVAL:
+		/* Readable, then it is the right that is missing (mt:M8). */
+		return write && !madvise(memory, bytes, MADV_POPULATE_READ) ?
+		       RET_BAD_ARG(6) : DAT_SUCCESS;
+	default:
+		return DAT_SUCCESS;
+	}
+}
+
+static DAT_RETURN reg_failed(int error)
+{
+	switch (error) {
+	case EFAULT:
+		return RET_BAD_ARG(3);
+	case EACCES:
+		return RET_BAD_ARG(6);
+	case E2BIG:
+		return RET_BAD_ARG(4);
+	case ENOMEM:
+	case EPERM:
+		return RET_NO_RESOURCE(MEMORY);
+	default:
+		return RET_NO_RESOURCE(MEMORY_REGION);
+	}
+}
+
+/*
+ * pass_reg - register memory
+ * @privileges: DAT_MEM_PRIV_*
+ *
+ * Return: as dat_lmr_create(), for the memory and the rights.
+ */
+DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
+		    uint64_t length, uint32_t privileges, struct ibv_mr **mr)
+{
+	int access = access_of(privileges);
+	DAT_RETURN ret;
+
+	(void)pia;
+	ret = page_in(start, length, access & IBV_ACCESS_LOCAL_WRITE);
+	if (ret)
+		return ret;
+	*mr = ibv_reg_mr(pd, (void *)(uintptr_t)start, length, access);
+	return *mr ? DAT_SUCCESS : reg_failed(errno);
+}
+
+/* ---- LMRs -------------------------------------------------------------- */
+
+/* As kdapl_user_range(): could a process have this memory at all? */
+static bool user_range(uint64_t start, uint64_t length)
+{
+	return start <= UINTPTR_MAX && length <= UINTPTR_MAX - start &&
+	       start + length <= (UINTPTR_MAX >> 1) + 1;
+}
+
+/* In the order of the arguments (E3). */
+static DAT_RETURN check_args(const struct pass_ia *pia,
+			     const struct kdapl_uapi_lmr_create *arg,
+			     uint64_t start, uint64_t length)
+{
+	switch (arg->mem_type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+	case DAT_MEM_TYPE_LMR:
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		break;
+	default:
+		return RET_BAD_ARG(2);
+	}
+	if (!length || length - 1 > UINT64_MAX - start || length > pia->max_region)
+		return RET_BAD_ARG(4);
+	if (arg->privileges & ~DAT_MEM_PRIV_ALL_FLAG)
+		return RET_BAD_ARG(6);
+	return user_range(start, length) ? DAT_SUCCESS : RET_BAD_ARG(3);
+}
+
+/*
+ * mt:M35: on iWARP what a read has fetched comes like a write of the peer, who was told
+ * the key of the sink for it.
+ */
+static uint32_t sinks_of(const struct pass_ia *pia, uint32_t privileges)
+{
+	if (!(privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return 0;
+	if (pia->iwarp && !(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+		return PASS_SINK_RECV;
+	return PASS_SINK_RECV | PASS_SINK_READ;
+}
+
+/* Makes the object of registered memory, by which posts find it from here on. */
+static DAT_RETURN lmr_publish(struct kdapl_uapi_lmr_create *arg, struct pass_lmr *lmr,
+			      struct shim_object *pz, struct shim_lmr *body,
+			      struct shim_object **lmrp)
+{
+	uint32_t context = (lmr->generation << PASS_LMR_BITS) | (lmr - pass_lmrs);
+	struct shim_object *obj;
+
+	obj = shim_object_new(SHIM_LMR, pz->ia, body);
+	if (!obj)
+		return RET_NO_RESOURCE(MEMORY);
+	atomic_store(&obj->pass, lmr);
+	atomic_store_explicit(&lmr->context, context, memory_order_release);
+	arg->lmr_context = context;
+	arg->rmr_context = arg->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
+					      DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
+			   lmr->mr->rkey : 0;
+	arg->registered_size = lmr->length;
+	arg->registered_address = lmr->start;
+	*lmrp = obj;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
+			   struct shim_lmr *body, uint64_t start, uint64_t length,
+			   struct shim_object **lmrp)
+{
+	struct pass_ia *pia = pass_ia_of(pz);
+	struct pass_pz *zone = pz->pass;
+	struct pass_lmr *lmr = lmr_alloc();
+	DAT_RETURN ret;
+
+	if (!lmr)
+		return RET_NO_RESOURCE(MEMORY);
+	ret = pass_reg(pia, zone->pd, start, length, arg->privileges, &lmr->mr);
+	if (!ret) {
+		lmr->sinks = sinks_of(pia, arg->privileges);
+		lmr->start = start;
+		lmr->length = length;
+		lmr->lkey = lmr->mr->lkey;
+		lmr->privileges = arg->privileges;
+		lmr->mem_type = arg->mem_type;
+		lmr->pz = zone;
+		atomic_store(&lmr->users, 0);
+		ret = lmr_publish(arg, lmr, pz, body, lmrp);
+		if (ret)
+			ibv_dereg_mr(lmr->mr);
+	}
+	if (ret)
+		lmr_give_back(lmr);
+	return ret;
+}
+
+DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
+			   struct shim_lmr *body, struct shim_object **lmrp)
+{
+	uint64_t start = arg->region, length = arg->length;
+	struct pass_lmr *source = NULL;
+	struct shim_object *ia, *obj;
+	DAT_RETURN ret;
+
+	ia = shim_by_token(arg->ia);
+	if (arg->mem_type == DAT_MEM_TYPE_LMR) {
+		obj = shim_find(body->region.for_lmr_handle, SHIM_LMR);
+		source = obj && obj->ia == ia ? atomic_load(&obj->pass) : NULL;
+		if (!source || !pass_lmr_use(source))
+			return RET_BAD_HANDLE(LMR);
+		start = source->start;
+		length = source->length;
+	}
+	if (pz->ia != ia)
+		ret = RET_BAD_HANDLE(PZ);
+	else
+		ret = check_args(pass_ia_of(pz), arg, start, length);
+	if (!ret && !pass_pz_use(pz))
+		ret = RET_BAD_HANDLE(PZ);
+	else if (!ret) {
+		ret = lmr_make(arg, pz, body, start, length, lmrp);
+		if (ret)
+			pass_pz_unuse(pz);
+	}
+	if (source)
+		pass_lmr_unuse(source);
+	return ret;
+}
+
+DAT_RETURN pass_lmr_query(struct shim_object *obj, struct kdapl_uapi_lmr_query *arg)
+{
+	DAT_RETURN ret = RET_BAD_HANDLE(LMR);
+	const struct pass_lmr *lmr;
+
+	shim_lock(&obj->lock);
+	lmr = shim_lives(obj, SHIM_LMR) ? atomic_load(&obj->pass) : NULL;
+	if (lmr) {
+		arg->ia = shim_token(obj->ia);
+		arg->pz = shim_token(lmr->pz->obj);
+		arg->mem_type = lmr->mem_type;
+		arg->length = lmr->length;
+		arg->privileges = lmr->privileges;
+		arg->lmr_context = atomic_load(&lmr->context);
+		arg->rmr_context = lmr->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
+						      DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
+				   lmr->mr->rkey : 0;
+		arg->registered_size = lmr->length;
+		arg->registered_address = lmr->start;
+		ret = DAT_SUCCESS;
+	}
+	shim_unlock(&obj->lock);
+	return ret;
+}
+
+/* pass_lmr_use - keep an LMR from being freed; false if it is being freed */
+bool pass_lmr_use(struct pass_lmr *lmr)
+{
+	int users = atomic_load(&lmr->users);
+
+	while (users >= 0)
+		if (atomic_compare_exchange_weak(&lmr->users, &users, users + 1))
+			return true;
+	return false;
+}
+
+void pass_lmr_unuse(struct pass_lmr *lmr)
+{
+	atomic_fetch_sub(&lmr->users, 1);
+}
+
+/*
+ * The object has no LMR any more; only the one who gets it here frees it. @force: its IA is
+ * closed, and users do not count.
+ */
+static DAT_RETURN lmr_take(struct shim_object *obj, bool force, struct pass_lmr **lmrp)
+{
+	DAT_RETURN ret = RET_BAD_HANDLE(LMR);
+	struct pass_lmr *lmr;
+	int none = 0;
+
+	shim_lock(&obj->lock);
+	lmr = obj->pass;
+	if (lmr && !force && !atomic_compare_exchange_strong(&lmr->users, &none, -1)) {
+		ret = RET_BAD_STATE(LMR_IN_USE);
+	} else if (lmr) {
+		atomic_store(&obj->pass, NULL);
+		ret = DAT_SUCCESS;
+	}
+	shim_unlock(&obj->lock);
+	*lmrp = lmr;
+	return ret;
+}
+
+/*
+ * From the change of the context on no post finds the LMR. Those that have found it are
+ * waited for, because they have its key (mt:T12).
+ */
+DAT_RETURN pass_lmr_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_of(obj);
+	struct pass_lmr *lmr;
+	DAT_RETURN ret;
+	uint32_t lkey;
+
+	ret = lmr_take(obj, false, &lmr);
+	if (ret)
+		return ret;
+	lkey = lmr->lkey;
+	atomic_store(&lmr->context, 0);
+	pass_fence_posts(pia);
+	ibv_dereg_mr(lmr->mr);
+	if (pia->hints & KDAPL_VERBS_MUTE_FAULTS)
+		pass_fence_key(pia, lkey);
+	pass_pz_unuse(lmr->pz->obj);
+	lmr_give_back(lmr);
+	return DAT_SUCCESS;
+}
+
+/* pass_lmr_close - its IA is closed, and nobody posts any more */
+void pass_lmr_close(struct shim_object *obj)
+{
+	struct pass_lmr *lmr;
+
+	if (lmr_take(obj, true, &lmr))
+		return;
+	atomic_store(&lmr->context, 0);
+	ibv_dereg_mr(lmr->mr);
+	lmr_give_back(lmr);
+}
+
+/*
+ * pass_lmr_invalidated - a peer's send has taken the key of an LMR away (mt:M81)
+ *
+ * No post may use the LMR any more; on the queue it would break other connections.
+ */
+void pass_lmr_invalidated(struct pass_ia *pia, uint32_t key)
+{
+	uint32_t nr, used;
+
+	pthread_mutex_lock(&lmr_table.lock);
+	used = lmr_table.used;
+	pthread_mutex_unlock(&lmr_table.lock);
+	for (nr = 1; nr <= used; nr++) {
+		struct pass_lmr *lmr = &pass_lmrs[nr];
+
+		if (atomic_load(&lmr->context) && lmr->mr->context == pia->ctx &&
+		    (lmr->mr->rkey == key || lmr->lkey == key))
+			atomic_store(&lmr->context, 0);
+	}
+}
+
+/*
+ * A region of uverbs is mapped for the device by the kernel, coherently where the library
+ * may use it at all; so only the arguments are looked at.
+ */
+DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg)
+{
+	const DAT_LMR_TRIPLET *segments = (const void *)(uintptr_t)arg->segments;
+	const struct pass_lmr *lmr;
+	uint64_t i;
+
+	for (i = 0; i < arg->number; i++) {
+		lmr = pass_lmr_find(segments[i].lmr_context);
+		if (!lmr || lmr->pz->obj->ia != ia ||
+		    !pass_lmr_inside(lmr, segments[i].virtual_address,
+				     segments[i].segment_length))
+			return RET_BAD_ARG(2);
+	}
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The memory of a direction's cookies: one for each DTO that may be outstanding or have an
+ * event that nobody has taken. pass_ep.c makes and replaces it, pass_post.c uses it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passthrough.h"
+
+/**
+ * struct pass_rings - cookies, and room for their segments
+ * @former: the ring before, as long as it has events that nobody took
+ */
+struct pass_rings {
+	struct pass_rings *former;
+	uint32_t size;
+	uint32_t max_sge;
+	struct pass_cookie *cookies;
+	struct ibv_sge *sge;
+};
+
+/* In the place of a ring without cookies, so that a post need not ask for it. */
+static struct pass_cookie never_free = { .busy = true };
+
+void pass_rings_drop(struct pass_rings *rings)
+{
+	if (!rings)
+		return;
+	free(rings->cookies);
+	free(rings->sge);
+	free(rings);
+}
+
+/* pass_rings_alloc - a ring for pass_rings_install(); NULL without memory */
+struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge)
+{
+	struct pass_rings *rings = calloc(1, sizeof(*rings));
+	uint32_t i;
+
+	if (!rings)
+		return NULL;
+	rings->size = size;
+	rings->max_sge = max_sge ? max_sge : 1;
+	rings->cookies = calloc(size + 1, sizeof(*rings->cookies));
+	rings->sge = calloc((size_t)size * rings->max_sge + 1, sizeof(*rings->sge));
+	if (!rings->cookies || !rings->sge) {
+		pass_rings_drop(rings);
+		return NULL;
+	}
+	for (i = 0; i < size; i++)
+		rings->cookies[i].dir = dir;
+	return rings;
+}
+
+static bool rings_busy(const struct pass_rings *rings)
+{
+	uint32_t i;
+
+	for (i = 0; i < rings->size; i++)
+		if (atomic_load_explicit(&rings->cookies[i].busy, memory_order_acquire))
+			return true;
+	return false;
+}
+
+/* Former rings whose events are all taken are not needed any more. */
+static void forget_former(struct pass_rings *rings)
+{
+	struct pass_rings **link = &rings->former, *old;
+
+	while (*link) {
+		old = *link;
+		if (rings_busy(old)) {
+			link = &old->former;
+		} else {
+			*link = old->former;
+			pass_rings_drop(old);
+		}
+	}
+}
+
+/* Held receives move to the first slots; they fit (pass_ep_modify()). */
+static void move_held(struct pass_dir *dir, struct pass_rings *to)
+{
+	struct pass_cookie *from, *cookie;
+	uint32_t i, n;
+
+	for (n = 0; n < dir->held; n++) {
+		i = (dir->held_first + n) % dir->size;
+		from = &dir->ring[i];
+		cookie = &to->cookies[n];
+		cookie->user = from->user;
+		cookie->length = from->length;
+		cookie->flags = from->flags;
+		cookie->nr_sge = from->nr_sge;
+		atomic_store_explicit(&cookie->busy, true, memory_order_relaxed);
+		memcpy(&to->sge[n * to->max_sge], &dir->sge[i * dir->max_sge],
+		       from->nr_sge * sizeof(*to->sge));
+		atomic_store_explicit(&from->busy, false, memory_order_release);
+	}
+}
+
+/*
+ * pass_rings_install - use another ring from here on
+ *
+ * The lock of the direction is held, and nothing is on a queue pair.
+ */
+void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
+{
+	move_held(dir, rings);
+	rings->former = dir->rings;
+	forget_former(rings);
+	dir->rings = rings;
+	dir->ring = rings->size ? rings->cookies : &never_free;
+	dir->sge = rings->sge;
+	dir->size = rings->size;
+	dir->max_sge = rings->max_sge;
+	dir->held_first = 0;
+	dir->next = rings->size ? dir->held % rings->size : 0;
+}
+
+/* pass_rings_free - the EP goes, and no event of it is left */
+void pass_rings_free(struct pass_dir *dir)
+{
+	struct pass_rings *former;
+
+	while (dir->rings) {
+		former = dir->rings->former;
+		pass_rings_drop(dir->rings);
+		dir->rings = former;
+	}
+	dir->ring = &never_free;
+	dir->sge = NULL;
+	dir->size = 0;
+}

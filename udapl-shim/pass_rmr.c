@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Remote Memory Regions. A window of Soft-RoCE admits the whole region that it is bound to
+ * and may be bound twice, so none is used: a bind registers the range as a region of its
+ * own, whose bounds are exact, and posts an RDMA write of nothing, which completes in order
+ * like a bind. The region that was shown before goes when that has completed.
+ *
+ * The rules are those of kdapl/core/rmr.c. From the post of a bind until its completion the
+ * RMR has two bindings, and the LMRs of both are in use (mt:M40).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passthrough.h"
+
+#define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
+			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
+static void binding_drop(struct pass_binding *binding)
+{
+	if (binding->mr)
+		ibv_dereg_mr(binding->mr);
+	if (binding->lmr)
+		pass_lmr_unuse(binding->lmr);
+	memset(binding, 0, sizeof(*binding));
+}
+
+DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
+{
+	struct pass_rmr *rmr = calloc(1, sizeof(*rmr));
+	struct shim_object *obj = NULL;
+
+	if (!rmr)
+		return RET_NO_RESOURCE(MEMORY);
+	if (!pass_pz_use(pz)) {
+		free(rmr);
+		return RET_BAD_HANDLE(PZ);
+	}
+	rmr->pz = pz->pass;
+	obj = shim_object_new(SHIM_RMR, pz->ia, NULL);
+	if (!obj) {
+		pass_pz_unuse(pz);
+		free(rmr);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	rmr->obj = obj;
+	atomic_store(&obj->pass, rmr);
+	*rmrp = obj;
+	return DAT_SUCCESS;
+}
+
+/* The RMR of an object, locked; NULL if it was freed. The object is locked, too. */
+static struct pass_rmr *rmr_lock(struct shim_object *obj)
+{
+	struct pass_rmr *rmr;
+
+	shim_lock(&obj->lock);
+	rmr = shim_lives(obj, SHIM_RMR) ? atomic_load(&obj->pass) : NULL;
+	if (rmr)
+		shim_lock(&rmr->lock);
+	else
+		shim_unlock(&obj->lock);
+	return rmr;
+}
+
+static void rmr_unlock(struct shim_object *obj, struct pass_rmr *rmr)
+{
+	shim_unlock(&rmr->lock);
+	shim_unlock(&obj->lock);
+}
+
+DAT_RETURN pass_rmr_query(struct shim_object *obj, struct kdapl_uapi_rmr_query *arg)
+{
+	struct pass_rmr *rmr = rmr_lock(obj);
+
+	if (!rmr)
+		return RET_BAD_HANDLE(RMR);
+	arg->ia = shim_token(obj->ia);
+	arg->pz = shim_token(rmr->pz->obj);
+	arg->segment = rmr->now.segment;
+	arg->privileges = rmr->now.privileges;
+	arg->rmr_context = rmr->now.context;
+	rmr_unlock(obj, rmr);
+	return DAT_SUCCESS;
+}
+
+/* ---- binds ------------------------------------------------------------- */
+
+/* mt:M29, mt:M31, mt:M37; *@lmr: NULL for an unbind */
+static DAT_RETURN check_region(const struct shim_object *ia,
+			       const struct kdapl_uapi_rmr_bind *arg,
+			       struct pass_lmr **lmr)
+{
+	*lmr = NULL;
+	if (!arg->segment.length)
+		return DAT_SUCCESS;
+	*lmr = pass_lmr_find(arg->segment.lmr_context);
+	if (!*lmr || (*lmr)->pz->obj->ia != ia ||
+	    !pass_lmr_inside(*lmr, arg->segment.address, arg->segment.length))
+		return RET_BAD_ARG(2);
+	return arg->privileges & ~DAT_MEM_PRIV_ALL_FLAG ? RET_BAD_ARG(3) :
+							  DAT_SUCCESS;
+}
+
+/* mt:M30, mt:M31 */
+static DAT_RETURN check_rights(const struct pass_dir *dir, const struct pass_rmr *rmr,
+			       const struct pass_lmr *lmr, uint32_t privileges)
+{
+	uint32_t asked = privileges & REMOTE_FLAGS;
+
+	if (dir->pz != rmr->pz || (lmr && lmr->pz != rmr->pz))
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
+				 asked == DAT_MEM_PRIV_REMOTE_WRITE_FLAG ?
+				 DAT_PROTECTION_RDMA_WRITE :
+				 DAT_PROTECTION_RDMA_READ);
+	if (!lmr)
+		return DAT_SUCCESS;
+	if (asked & DAT_MEM_PRIV_REMOTE_READ_FLAG &&
+	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_RDMA_READ);
+	if (asked & DAT_MEM_PRIV_REMOTE_WRITE_FLAG &&
+	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_RDMA_WRITE);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check_bind(const struct pass_ep *ep, const struct pass_rmr *rmr,
+			     const struct kdapl_uapi_rmr_bind *arg,
+			     struct pass_lmr **lmr)
+{
+	DAT_RETURN ret;
+
+	if (ep->ia != rmr->obj->ia)
+		return RET_BAD_HANDLE(EP);
+	if (!ep->binds)
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	ret = check_region(ep->ia, arg, lmr);
+	if (ret)
+		return ret;
+	if (arg->flags & ~ep->limits[PASS_BIND].flags)
+		return RET_BAD_ARG(6);
+	return check_rights(&ep->dir[PASS_REQ], rmr, *lmr, arg->privileges);
+}
+
+/*
+ * What the RMR will show. Memory that is registered cannot vanish, so this fails for lack
+ * of resources alone.
+ */
+static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
+			       const struct kdapl_uapi_rmr_bind *arg)
+{
+	struct pass_binding *next = &rmr->next;
+	DAT_RETURN ret;
+
+	if (!lmr)
+		return DAT_SUCCESS;
+	if (!pass_lmr_use(lmr))
+		return RET_BAD_ARG(2);
+	ret = pass_reg(pass_ia_of(rmr->obj), rmr->pz->pd, arg->segment.address,
+		       arg->segment.length, arg->privileges & REMOTE_FLAGS, &next->mr);
+	if (ret) {
+		pass_lmr_unuse(lmr);
+		return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ?
+		       ret : RET_NO_RESOURCE(MEMORY_REGION);
+	}
+	next->lmr = lmr;
+	next->segment = arg->segment;
+	next->privileges = arg->privileges;
+	next->context = next->mr->rkey;
+	return DAT_SUCCESS;
+}
+
+/* An RDMA write of nothing: the peer's device looks at neither address nor key. */
+static int post_nothing(struct pass_dir *dir, const struct pass_cookie *cookie)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)cookie,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+
+	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		wr.send_flags |= IBV_SEND_FENCE;
+	return ibv_post_send(dir->qp, &wr, &bad);
+}
+
+static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
+			    struct pass_cookie *cookie, struct pass_lmr *lmr,
+			    struct kdapl_uapi_rmr_bind *arg)
+{
+	DAT_RETURN ret;
+
+	if (rmr->cookie)
+		return RET_NO_RESOURCE(MEMORY_REGION);	/* A6 */
+	ret = binding_make(rmr, lmr, arg);
+	if (ret)
+		return ret;
+	rmr->cookie = cookie;
+	arg->rmr_context = rmr->next.context;
+	cookie->on_queue = true;
+	cookie->nr_sge = 0;
+	dir->posted++;
+	if (!post_nothing(dir, cookie))
+		return DAT_SUCCESS;
+	dir->posted--;
+	cookie->on_queue = false;
+	rmr->cookie = NULL;
+	binding_drop(&rmr->next);
+	return RET(INTERNAL_ERROR);
+}
+
+/* The lock of the direction and those of the RMR and its object are held. */
+static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
+			      struct kdapl_uapi_rmr_bind *arg)
+{
+	struct pass_dir *dir = &ep->dir[PASS_REQ];
+	enum pass_gate gate = PASS_POST;
+	struct pass_cookie *cookie;
+	struct pass_lmr *lmr;
+	DAT_RETURN ret;
+
+	ret = check_bind(ep, rmr, arg, &lmr);
+	if (ret)
+		return ret;
+	ret = pass_gate_aside(dir, &gate);
+	if (ret)
+		return ret;
+	cookie = pass_cookie_take(dir, arg->cookie, 0, arg->flags);
+	if (!cookie)
+		return RET_NO_RESOURCE(MEMORY);
+	cookie->rmr_obj = rmr->obj;
+	arg->rmr_context = 0;
+	if (gate == PASS_POST) {
+		cookie->rmr = rmr;
+		ret = bind_post(dir, rmr, cookie, lmr, arg);
+		if (ret)
+			pass_cookie_put_back(dir, cookie);
+		return ret;
+	}
+	pass_put_aside(dir, cookie, gate);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
+			 struct kdapl_uapi_rmr_bind *arg)
+{
+	struct pass_ep *ep = pass_ep_get(ep_obj);
+	struct pass_dir *dir;
+	struct pass_rmr *rmr;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	dir = &ep->dir[PASS_REQ];
+	shim_lock(&dir->lock);
+	if (ep->obj != ep_obj) {
+		ret = RET_BAD_HANDLE(EP);
+	} else {
+		rmr = rmr_lock(obj);
+		ret = RET_BAD_HANDLE(RMR);
+		if (rmr) {
+			ret = bind_locked(ep, rmr, arg);
+			rmr_unlock(obj, rmr);
+		}
+	}
+	shim_unlock(&dir->lock);
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+static void rmr_finish(struct pass_rmr *rmr)
+{
+	binding_drop(&rmr->now);
+	binding_drop(&rmr->next);
+	pass_pz_unuse(rmr->pz->obj);
+	free(rmr);
+}
+
+/*
+ * pass_rmr_completed - a bind is over, before anybody can see its completion
+ * @cookie: of the bind, which was on a queue pair
+ *
+ * After a failure the RMR shows nothing (mt:M40). The end of an RMR that was freed
+ * meanwhile is here (mt:M44). The EVD is locked.
+ */
+void pass_rmr_completed(struct pass_cookie *cookie, bool success)
+{
+	struct pass_rmr *rmr = cookie->rmr;
+	bool dead = false;
+
+	shim_lock(&rmr->lock);
+	if (rmr->cookie == cookie) {
+		rmr->cookie = NULL;
+		binding_drop(&rmr->now);
+		if (success && !rmr->dead) {
+			rmr->now = rmr->next;
+			memset(&rmr->next, 0, sizeof(rmr->next));
+		} else {
+			binding_drop(&rmr->next);
+		}
+		dead = rmr->dead;
+	}
+	shim_unlock(&rmr->lock);
+	if (dead)
+		rmr_finish(rmr);
+}
+
+/* Takes the RMR off its object. Return: NULL if that has none. */
+static struct pass_rmr *rmr_take(struct shim_object *obj)
+{
+	struct pass_rmr *rmr;
+
+	shim_lock(&obj->lock);
+	rmr = atomic_exchange(&obj->pass, NULL);
+	shim_unlock(&obj->lock);
+	return rmr;
+}
+
+DAT_RETURN pass_rmr_free(struct shim_object *obj)
+{
+	struct pass_rmr *rmr = rmr_take(obj);
+	bool busy;
+
+	if (!rmr)
+		return RET_BAD_HANDLE(RMR);
+	shim_lock(&rmr->lock);
+	rmr->dead = true;
+	busy = rmr->cookie;
+	shim_unlock(&rmr->lock);
+	if (!busy)
+		rmr_finish(rmr);
+	return DAT_SUCCESS;
+}
+
+/* pass_rmr_close - its IA is closed, and no bind is on a queue pair */
+void pass_rmr_close(struct shim_object *obj)
+{
+	struct pass_rmr *rmr = rmr_take(obj);
+
+	if (rmr)
+		rmr_finish(rmr);
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The life of an EVD whose completion queues are the process's own, and waiting for its
+ * events.
+ *
+ * A thread that waits sleeps in one poll(2) on three descriptors: the completion channel,
+ * the kernel's descriptor of the ring, and an eventfd for what comes by neither (a flushed
+ * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
+ * and sleeps; so a completion is either seen by that look or wakes it.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "passthrough.h"
+
+/* A completion queue has at least so many entries; one that is too small is resized. */
+#define MIN_CQ	256u
+
+/* How often a waiter looks by itself while something is to be looked at, ms */
+#define LOOK_MS	1
+
+uint64_t pass_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+void pass_pause(unsigned int us)
+{
+	struct timespec t = { .tv_nsec = us * 1000l };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+/* The ring of a hidden EVD, which the kernel does not know. */
+static const struct kdapl_uapi_ring_header no_header;
+static struct shim_ring no_ring = { .header = &no_header };
+
+static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
+{
+	struct pass_evd *evd = calloc(1, sizeof(*evd));
+
+	if (!evd)
+		return NULL;
+	evd->pia = pia;
+	evd->obj = obj;
+	evd->lock = obj ? &obj->lock : &evd->own_lock;
+	evd->ring = obj ? &((struct shim_evd *)obj->body)->ring : &no_ring;
+	evd->last = &evd->first;
+	evd->channel_fd.fd = -1;
+	evd->kernel_fd.fd = -1;
+	evd->wake.fd = -1;
+	return evd;
+}
+
+DAT_RETURN pass_evd_made(struct shim_object *obj)
+{
+	struct pass_evd *evd = evd_alloc(pass_ia_of(obj), obj);
+
+	if (!evd)
+		return RET_NO_RESOURCE(MEMORY);
+	atomic_store(&obj->pass, evd);
+	return DAT_SUCCESS;
+}
+
+struct pass_evd *pass_evd_hidden(struct pass_ia *pia)
+{
+	return evd_alloc(pia, NULL);
+}
+
+static void evd_free(struct pass_evd *evd)
+{
+	uint32_t i;
+
+	shim_lock(evd->lock);
+	pass_fifo_drop(evd);
+	shim_unlock(evd->lock);
+	for (i = 0; i < evd->nr_cqs; i++)
+		ibv_destroy_cq(evd->cqs[i].cq);
+	shim_fd_forget(&evd->channel_fd);
+	if (evd->channel)
+		ibv_destroy_comp_channel(evd->channel);
+	shim_fd_close(&evd->kernel_fd);
+	shim_fd_close(&evd->wake);
+	free(evd);
+}
+
+void pass_evd_hidden_free(struct pass_evd *evd)
+{
+	if (evd)
+		evd_free(evd);
+}
+
+/*
+ * pass_evd_gone - the kernel has destroyed the EVD
+ *
+ * Its body is not there any more, so nobody begins to wait. Who waits is told to return,
+ * and is waited for.
+ */
+void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
+{
+	struct pass_evd *evd;
+	bool asleep;
+
+	(void)body;
+	shim_lock(&obj->lock);
+	evd = atomic_exchange(&obj->pass, NULL);
+	if (evd)
+		evd->dead = true;
+	shim_unlock(&obj->lock);
+	if (!evd)
+		return;
+	for (;;) {
+		shim_lock(&obj->lock);
+		asleep = evd->sleepers;
+		pass_evd_wake(evd);
+		shim_unlock(&obj->lock);
+		if (!asleep)
+			break;
+		pass_pause(100);
+	}
+	evd->ring = &no_ring;
+	evd_free(evd);
+}
+
+/* ---- completion queues ------------------------------------------------- */
+
+static bool channel_make(struct pass_evd *evd)
+{
+	int flags;
+
+	if (evd->channel)
+		return true;
+	shim_fds_lock();
+	evd->channel = ibv_create_comp_channel(evd->pia->ctx);
+	if (evd->channel)
+		shim_fd_keep(&evd->channel_fd, evd->channel->fd);
+	shim_fds_unlock();
+	if (!evd->channel)
+		return false;
+	flags = fcntl(evd->channel->fd, F_GETFL);
+	return !fcntl(evd->channel->fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+static uint32_t cq_size_for(const struct pass_evd *evd, uint32_t entries)
+{
+	uint32_t size = MIN_CQ;
+
+	while (size < entries)
+		size *= 2;
+	return size < evd->pia->max_cqe ? size : evd->pia->max_cqe;
+}
+
+/* A new queue is armed if somebody sleeps, who has armed the others. */
+static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
+{
+	struct pass_cq *cq = &evd->cqs[evd->nr_cqs];
+
+	if (evd->nr_cqs == PASS_MAX_CQS || !channel_make(evd))
+		return NULL;
+	cq->cq = ibv_create_cq(evd->pia->ctx, cq_size_for(evd, entries), NULL,
+			       evd->channel, 0);
+	if (!cq->cq)
+		return NULL;
+	cq->size = cq->cq->cqe;
+	cq->promised = 0;
+	evd->nr_cqs++;
+	ibv_req_notify_cq(cq->cq, evd->solicited);
+	pass_evd_wake(evd);
+	return cq;
+}
+
+static bool cq_grow(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
+{
+	if (ibv_resize_cq(cq->cq, cq_size_for(evd, cq->promised + entries)))
+		return false;
+	cq->size = cq->cq->cqe;
+	return cq->promised + entries <= cq->size;
+}
+
+/*
+ * pass_evd_reserve - a direction of an EP is going to complete on an EVD
+ * @evd: not locked
+ * @cq: out: the queue that has room for @entries completions more
+ *
+ * Return: DAT_SUCCESS; DAT_INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
+ */
+DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cqp)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct pass_cq *cq = NULL;
+	uint64_t all = entries;
+	uint32_t i;
+
+	shim_lock(evd->lock);
+	for (i = 0; i < evd->nr_cqs; i++) {
+		all += evd->cqs[i].promised;
+		if (!cq && evd->cqs[i].promised + entries <= evd->cqs[i].size)
+			cq = &evd->cqs[i];
+	}
+	if (all > evd->pia->max_cqe) {
+		ret = RET_NO_RESOURCE(TEVD);
+		goto out;
+	}
+	if (!cq && evd->nr_cqs && cq_grow(evd, &evd->cqs[0], entries))
+		cq = &evd->cqs[0];
+	if (!cq)
+		cq = cq_add(evd, evd->nr_cqs ? 2 * all : entries);
+	if (cq)
+		cq->promised += entries;
+	else
+		ret = RET_NO_RESOURCE(MEMORY);
+out:
+	shim_unlock(evd->lock);
+	*cqp = cq;
+	return ret;
+}
+
+void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
+{
+	shim_lock(evd->lock);
+	cq->promised -= entries;
+	shim_unlock(evd->lock);
+}
+
+/*
+ * pass_evd_read_channel - take the channel's events, which were read or are not wanted
+ *
+ * The EVD is locked. Return: whether there was one.
+ */
+bool pass_evd_read_channel(struct pass_evd *evd)
+{
+	struct ibv_cq *cq;
+	bool any = false;
+	void *context;
+
+	while (evd->channel && !ibv_get_cq_event(evd->channel, &cq, &context)) {
+		ibv_ack_cq_events(cq, 1);
+		any = true;
+	}
+	return any;
+}
+
+/* Has the next completion that somebody waits for wake the descriptor. */
+static void arm_queues(struct pass_evd *evd)
+{
+	uint32_t i;
+
+	for (i = 0; i < evd->nr_cqs; i++)
+		ibv_req_notify_cq(evd->cqs[i].cq, evd->solicited);
+}
+
+static void drain_wake(struct pass_evd *evd)
+{
+	uint64_t count;
+
+	if (evd->wake.fd >= 0 && read(evd->wake.fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+/*
+ * pass_evd_arm - the EVD was found empty by a thread that will ask its CNO next
+ *
+ * The EVD is locked. Return: something has come meanwhile.
+ */
+bool pass_evd_arm(struct pass_evd *evd)
+{
+	if (!evd->dirty)
+		return false;
+	evd->dirty = false;
+	pass_evd_read_channel(evd);
+	drain_wake(evd);
+	arm_queues(evd);
+	pass_fifo_pull(evd);
+	return evd->first;
+}
+
+/* pass_evd_wake - let who waits look again; the EVD is locked */
+void pass_evd_wake(struct pass_evd *evd)
+{
+	uint64_t one = 1;
+
+	if (evd->wake.fd < 0 || !(evd->sleepers || evd->cno))
+		return;
+	/* Fails only when the counter is full, and then it is readable. */
+	if (write(evd->wake.fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* ---- descriptors ------------------------------------------------------- */
+
+static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd)
+{
+	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(obj) };
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	shim_fds_lock();
+	if (evd->kernel_fd.fd < 0) {
+		ret = shim_ioctl(KDAPL_IOC_EVD_POLL_FD, &arg, RET_NO_FAULT);
+		if (!ret)
+			shim_fd_keep(&evd->kernel_fd, arg.fd);
+	}
+	if (!ret && evd->wake.fd < 0 &&
+	    !shim_fd_keep(&evd->wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)))
+		ret = RET_NO_RESOURCE(MEMORY);
+	shim_fds_unlock();
+	return ret;
+}
+
+static bool epoll_has(int epoll, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* pass_evd_poll_fd - one descriptor of all three, for a CNO */
+DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+	DAT_RETURN ret = make_descriptors(obj, evd);
+	int epoll;
+
+	if (ret)
+		return ret;
+	if (!channel_make(evd))
+		return RET_NO_RESOURCE(MEMORY);
+	shim_fds_lock();
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!shim_fd_keep(&body->poll_fd, epoll))
+		ret = RET_NO_RESOURCE(MEMORY);
+	shim_fds_unlock();
+	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd) ||
+		     !epoll_has(epoll, evd->kernel_fd.fd) ||
+		     !epoll_has(epoll, evd->wake.fd)))
+		ret = RET_NO_RESOURCE(MEMORY);
+	return ret;
+}
+
+/* pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87) */
+void pass_evd_rearm(struct shim_object *obj)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+
+	evd->cno = true;
+	evd->dirty = true;
+	if (pass_evd_arm(evd) || evd->first)
+		pass_evd_wake(evd);
+}
+
+DAT_RETURN pass_evd_set_waitable(struct shim_object *obj, bool waitable)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+
+	if (!waitable) {
+		evd->unwaitables++;
+		pass_evd_wake(evd);
+	}
+	return DAT_SUCCESS;
+}
+
+/* ---- waiting ----------------------------------------------------------- */
+
+/* E31: more than one event only if each of them notifies. The kernel knows the streams. */
+static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
+{
+	struct kdapl_uapi_evd_query query = {
+		.evd = arg->evd,
+		.mask = DAT_EVD_FIELD_ALL,
+	};
+	DAT_RETURN ret;
+
+	if (arg->threshold == 1)
+		return DAT_SUCCESS;
+	ret = shim_ioctl(KDAPL_IOC_EVD_QUERY, &query, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	if (arg->threshold > query.qlen)
+		return RET_BAD_ARG(3);
+	switch (query.state & DAT_EVD_STATE_CONFIG_THRESHOLD) {
+	case DAT_EVD_STATE_CONFIG_NOTIFY:
+		return RET_BAD_STATE(EVD_CONFIG_NOTIFY);
+	case DAT_EVD_STATE_CONFIG_SOLICITED:
+		return RET_BAD_STATE(EVD_CONFIG_SOLICITED);
+	default:
+		return DAT_SUCCESS;
+	}
+}
+
+/* Sleeps with the EVD unlocked. Return: 0, or the errno of poll(2). */
+static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, uint64_t deadline,
+		     bool look, bool ring_too)
+{
+	struct pollfd fds[3] = {
+		{ .fd = evd->wake.fd, .events = POLLIN },
+		{ .fd = evd->channel_fd.fd, .events = POLLIN },
+		/* Readable while events are there that are too few: no use to sleep on. */
+		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
+	};
+	int ms = -1, err = 0;
+	uint64_t now;
+
+	if (deadline != UINT64_MAX) {
+		now = pass_now();
+		ms = deadline <= now ? 0 :
+		     deadline - now > 1000000000000ull ? 1000000 :
+		     (deadline - now + 999999) / 1000000;
+	}
+	if ((look || !ring_too) && (ms < 0 || ms > LOOK_MS))
+		ms = LOOK_MS;
+	evd->sleepers++;
+	shim_unlock(&obj->lock);
+	if (poll(fds, 3, ms) < 0)
+		err = errno;
+	shim_lock(&obj->lock);
+	evd->sleepers--;
+	return err;
+}
+
+/* One look. True: the wait is over, with the code *@ret. */
+static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t token,
+		      uint32_t unwaitables, bool enough, bool expired, int err,
+		      DAT_RETURN *ret)
+{
+	if (evd->dead || !shim_is(obj, SHIM_EVD, token) || !obj->body)
+		*ret = RET(ABORT);
+	else if (evd->unwaitables != unwaitables)
+		*ret = RET_BAD_STATE(EVD_UNWAITABLE);
+	else if (enough)
+		*ret = DAT_SUCCESS;
+	else if (expired)
+		*ret = RET(TIMEOUT_EXPIRED);
+	else if (err == EINTR)
+		*ret = RET(INTERRUPTED_CALL);
+	else
+		return false;
+	return true;
+}
+
+/* Looks at connections that are ending, with the EVD unlocked. */
+static void watch(struct shim_object *obj, struct pass_evd *evd)
+{
+	struct pass_ia *pia = evd->pia;
+
+	if (!atomic_load(&evd->watched))
+		return;
+	evd->sleepers++;
+	shim_unlock(&obj->lock);
+	pass_watch_run(pia, evd);
+	shim_lock(&obj->lock);
+	evd->sleepers--;
+}
+
+/*
+ * Waits for @threshold events (E30..E40). Events that do not notify count, but do not end
+ * the wait. The EVD is locked on entry and return.
+ */
+static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
+			   const struct kdapl_uapi_evd_wait *arg, uint32_t *queued)
+{
+	uint64_t deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
+			    pass_now() + arg->timeout * 1000ull;
+	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
+	uint32_t notified = evd->notified, ring = shim_ring_filled(evd->ring);
+	bool expired = !arg->timeout, woken = true;
+	DAT_RETURN ret;
+	int err = 0;
+
+	for (;;) {
+		if (!evd->dead)
+			watch(obj, evd);
+		if (!evd->dead) {
+			woken |= pass_evd_read_channel(evd) && evd->solicited;
+			drain_wake(evd);
+			arm_queues(evd);
+			*queued = pass_fifo_count(evd);
+			woken |= notified != evd->notified || expired ||
+				 shim_ring_filled(evd->ring) != ring;
+			notified = evd->notified;
+			ring = shim_ring_filled(evd->ring);
+		}
+		if (wait_over(obj, evd, arg->evd, unwaitables,
+			      woken && *queued >= threshold, expired, err, &ret))
+			return ret;
+		woken = false;
+		err = evd_sleep(obj, evd, deadline,
+				evd->waiting || atomic_load(&evd->watched),
+				!shim_ring_filled(evd->ring));
+		expired = deadline != UINT64_MAX && pass_now() >= deadline;
+	}
+}
+
+static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
+				const struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,
+				struct kdapl_uapi_event *kernel, enum pass_took *took,
+				DAT_COUNT *more)
+{
+	struct shim_evd *body = obj->body;
+	uint32_t queued = 0;
+	DAT_RETURN ret;
+
+	ret = check_threshold(arg);
+	if (!ret)
+		ret = make_descriptors(obj, evd);
+	if (ret)
+		return ret;
+	*took = PASS_TOOK_NONE;
+	body->waiter = true;
+	body->withheld = false;
+	do {
+		ret = wait_for(obj, evd, arg, &queued);
+		if (DAT_GET_TYPE(ret) == DAT_ABORT)
+			return ret;
+		if (ret)
+			*more = queued;
+		else
+			*took = pass_fifo_take(evd, event, kernel);
+	} while (!ret && *took == PASS_TOOK_NONE);
+	body->waiter = false;
+	body->clear_late = false;
+	if (!ret) {
+		body->withheld = false;
+		*more = queued - 1;
+	}
+	return ret;
+}
+
+DAT_RETURN pass_evd_wait(struct shim_object *obj, struct kdapl_uapi_evd_wait *arg,
+			 DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+	struct kdapl_uapi_event kernel;
+	enum pass_took took;
+	DAT_RETURN ret;
+
+	ret = wait_and_take(obj, evd, arg, event, &kernel, &took, more);
+	shim_unlock(&obj->lock);
+	if (ret)
+		shim_cno_tell(obj);
+	else if (took == PASS_TOOK_KERNEL)
+		shim_event(obj, &kernel, event);
+	return ret;
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Queues and memory of the process's own, made through uverbs (passthrough): what the
+ * pass_*.c share. The kernel keeps the connection and the state of an EP, and moves its
+ * queue pair; it shows what it knows on a page, the board. So posts and polls need no
+ * system call, and the library has no table of states.
+ *
+ *	pass_ia.c	opening and closing, the table of operations
+ *	pass_mem.c	protection zones and memory regions
+ *	pass_rmr.c	windows
+ *	pass_ring.c	the cookies of an EP's two directions
+ *	pass_ep.c	an EP, and the queue pair of its next connection
+ *	pass_post.c	posts
+ *	pass_fifo.c	events and completions of an EVD
+ *	pass_wait.c	waiting, and the completion queues of an EVD
+ *	pass_end.c	drain and flush
+ *	pass_fence.c	memory that goes while requests name it
+ *
+ * Counting. Each direction of an EP counts what its queue pair took (@posted, under the
+ * direction's lock) and what was polled of that (@completed, under the EVD's lock). Every
+ * work request is signalled, so the two become equal, and then nothing of the direction is
+ * in the device or in a completion queue. What the consumer does not want to see is dropped
+ * when it is polled.
+ *
+ * Order of events. An EVD has three places: its FIFO, the kernel's ring, and the completion
+ * queues. They are taken from in that order, except that an entry of the FIFO remembers how
+ * far the ring was when it came, and lets older events go first.
+ *
+ * Locks, the outer one first: pass_ep.use; pass_ia.lock; pass_dir.lock; the lock of an EVD;
+ * a window's. No lock that two endpoints share is taken on the way of a post.
+ */
+#ifndef PASSTHROUGH_H
+#define PASSTHROUGH_H
+
+#include <infiniband/verbs.h>
+
+#include "shim.h"
+
+#define PASS_MAX_SGE	32
+#define PASS_MAX_CQS	8
+#define PASS_WCS	16
+
+struct pass_dir;
+struct pass_ep;
+struct pass_evd;
+struct pass_rmr;
+
+/**
+ * struct pass_ia - an IA with queues of the process's own
+ * @ctx: of the device
+ * @port: of the IA
+ * @iwarp: its transport
+ * @hints: KDAPL_VERBS_*
+ * @max_region: bytes of a memory region at most
+ * @max_cqe: entries of a completion queue at most
+ * @board, @board_size: the page
+ * @cmd_fd, @async_fd: those of @ctx, which a forked child must not keep
+ * @lock: @eps, @zones, and what is linked there
+ * @eps, @zones: all of the IA
+ */
+struct pass_ia {
+	struct ibv_context *ctx;
+	uint8_t port;
+	bool iwarp;
+	uint32_t hints;
+	uint64_t max_region;
+	uint32_t max_cqe;
+	const struct kdapl_uapi_board_ep *board;
+	uint32_t board_size;
+	struct shim_fd cmd_fd;
+	struct shim_fd async_fd;
+	pthread_mutex_t lock;
+	struct pass_ep *eps;
+	struct pass_pz *zones;
+	struct pass_ia *next_free;
+};
+
+/**
+ * struct pass_pz - a zone
+ * @pd: its protection domain
+ * @users: LMRs and RMRs in it; under the lock of the object
+ * @next: of the IA
+ */
+struct pass_pz {
+	struct shim_object *obj;
+	struct ibv_pd *pd;
+	uint32_t users;
+	struct pass_pz *next;
+};
+
+/* What a device may write into an LMR at the request of its own side */
+#define PASS_SINK_READ		1	/* what a read has fetched */
+#define PASS_SINK_RECV		2	/* a message */
+
+/**
+ * struct pass_lmr - an entry of the table of LMRs
+ * @context: the lmr_context; another one, or 0, from the beginning of its end
+ * @sinks: PASS_SINK_*
+ * @start, @length: the memory
+ * @lkey: the device's key
+ * @privileges: as asked
+ * @pz: its zone
+ * @users: RMRs that show it, and binds; -1 once it is being freed
+ * @generation: of the entry, a part of @context
+ * @next_free: in the list of free entries
+ * @mem_type: for queries
+ */
+struct pass_lmr {
+	atomic_uint_least32_t context;
+	uint32_t sinks;
+	uint64_t start;
+	uint64_t length;
+	uint32_t lkey;
+	uint32_t privileges;
+	struct pass_pz *pz;
+	struct ibv_mr *mr;
+	atomic_int users;
+	uint32_t generation;
+	uint32_t next_free;
+	uint32_t mem_type;
+};
+
+/* The lower bits of an lmr_context are the entry's number in the table. */
+#define PASS_LMR_BITS	20
+
+extern struct pass_lmr *pass_lmrs;
+
+/*
+ * The LMR of a context, or NULL. It stays registered as long as the caller has a lock that
+ * dat_lmr_free() waits for: that of a direction.
+ */
+static inline struct pass_lmr *pass_lmr_find(uint32_t context)
+{
+	struct pass_lmr *lmr = &pass_lmrs[context & ((1u << PASS_LMR_BITS) - 1)];
+
+	return SHIM_LIKELY(atomic_load_explicit(&lmr->context,
+						memory_order_acquire) == context) ?
+	       lmr : NULL;
+}
+
+static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
+				   uint64_t address, uint64_t length)
+{
+	/* Larger than any length for an address below the start. */
+	uint64_t offset = address - lmr->start;
+
+	return offset <= lmr->length && length <= lmr->length - offset;
+}
+
+/**
+ * struct pass_node - an entry of an EVD's FIFO
+ * @mark: events of the kernel's ring that are older
+ * @is_end: in pass_ep, an event of the kernel that was held; else in a pass_cookie
+ * @notify: it wakes a waiter (E35)
+ */
+struct pass_node {
+	struct pass_node *next;
+	uint64_t mark;
+	bool is_end;
+	bool notify;
+};
+
+/**
+ * struct pass_cookie - one DTO or bind, from the post until its event is taken
+ * @node: in an EVD's FIFO
+ * @late_next: in pass_dir.late
+ * @rmr: of a bind on a queue pair
+ * @rmr_obj: object of a bind, else NULL
+ * @user: the consumer's 64 bits
+ * @length: of the post, then of the transfer
+ * @status: DAT_DTO_COMPLETION_STATUS
+ * @flags: completion flags
+ * @busy: taken
+ * @on_queue: the device owes a completion
+ * @nr_sge: segments kept in pass_dir.sge
+ */
+struct pass_cookie {
+	struct pass_node node;
+	struct pass_dir *dir;
+	struct pass_cookie *late_next;
+	struct pass_rmr *rmr;
+	struct shim_object *rmr_obj;
+	uint64_t user;
+	uint64_t length;
+	uint32_t status;
+	uint8_t flags;
+	atomic_bool busy;
+	bool on_queue;
+	uint8_t nr_sge;
+};
+
+/* What becomes of a post, as far as the library decides it */
+enum pass_gate {
+	PASS_ASIDE,	/* look at the board */
+	PASS_POST,	/* to the queue pair, while the board says Connected */
+	PASS_LATE,	/* kept, and flushed behind the last event of the connection */
+	PASS_FLUSH,	/* flushed at once */
+};
+
+/**
+ * struct pass_dir - one direction of an EP
+ * @lock: all of it but @completed; the only lock of a post
+ * @gate: enum pass_gate
+ * @is_recv: of receives
+ * @await: of receives: the connection is not known to be established (A7)
+ * @ep: whose
+ * @handle: its handle, which events show after it was freed, too
+ * @qp: the queue pair, NULL while there is none
+ * @board: the entry of the EP
+ * @pz: the zone of the EP
+ * @evd: where completions go; a hidden one if the consumer gave none; NULL before the EP
+ *	has attributes
+ * @cq: that of @evd which the queue pair uses
+ * @share: completions that are reserved there
+ * @ring: the cookies
+ * @size, @next: of the ring
+ * @max_sge: segments of one post at most
+ * @sge: segments of receives that were posted before the connection was there, and keys of
+ *	requests where pass_fence.c wants them; @max_sge for each cookie
+ * @held, @held_first: receives without a queue pair
+ * @kept: of those posted, how many of the first may have to be held again
+ * @late, @late_end: PASS_LATE
+ * @posted, @completed: see above
+ */
+struct pass_dir {
+	struct shim_lock lock;
+	uint8_t gate;
+	bool is_recv;
+	bool await;
+	struct ibv_qp *qp;
+	const struct kdapl_uapi_board_ep *board;
+	const struct pass_pz *pz;
+	struct pass_cookie *ring;
+	uint32_t size;
+	uint32_t next;
+	uint32_t posted;
+	uint32_t max_sge;
+	struct pass_ep *ep;
+	struct shim_object *handle;
+	struct ibv_sge *sge;
+	struct pass_evd *evd;
+	struct pass_cq *cq;
+	uint32_t share;
+	uint32_t held;
+	uint32_t held_first;
+	uint32_t kept;
+	struct pass_cookie *late;
+	struct pass_cookie **late_end;
+	struct pass_rings *rings;
+	atomic_uint_least32_t completed;
+};
+
+enum { PASS_REQ, PASS_RECV, PASS_DIRS };
+
+/* Kinds of posts, in the order of enum kdapl_uapi_op; a bind is the last. */
+#define PASS_BIND	4
+#define PASS_KINDS	5
+
+/**
+ * struct pass_limits - what the attributes allow one kind of post
+ * @flags: completion flags
+ * @max_iov: segments
+ * @max_length: bytes
+ */
+struct pass_limits {
+	uint32_t flags;
+	uint32_t max_iov;
+	uint64_t max_length;
+};
+
+/**
+ * struct pass_ep - an EP
+ * @obj: its object; NULL once it is freed. Written under the locks of both directions
+ * @dir: the two directions
+ * @limits: of posts
+ * @reads: an RDMA read may be posted (mt:T16)
+ * @binds: the request EVD takes completions of binds (E18)
+ * @keys: keep the keys of requests (pass_fence.c)
+ * @solicited: its receives are counted in pass_evd.solicited
+ * @refs: of the object, of each entry in a FIFO, of who works on it without a lock
+ * @life: of the connection or attempt
+ * @told: the kernel knows that the connection is over; atomic
+ * @over: its end has been dealt with; atomic
+ * @established: the consumer has, or could have, the event ESTABLISHED
+ * @token: the kernel's handle
+ * @slot: entry of the board
+ * @use: held by operations
+ * @attr: as granted
+ * @connect_evd: object of the connect EVD, or NULL
+ * @old_until: events of @connect_evd before this are about former connections
+ * @end: the event that waits for the flush; @end_held: it is there
+ * @end_node: when it is over
+ * @ending, @draining: somebody has to look whether all has completed
+ * @bound: the kernel may have the queue pair
+ * @flush_until, @flush_next: when a device is given up, and told again; ns
+ * @hidden: the EVD for what the consumer has no EVD for
+ */
+struct pass_ep {
+	struct shim_object *_Atomic obj;
+	struct pass_dir dir[PASS_DIRS];
+	struct pass_limits limits[PASS_KINDS];
+	bool reads;
+	bool binds;
+	bool keys;
+	bool solicited;
+	atomic_uint refs;
+	uint32_t life;
+	atomic_bool told;
+	atomic_bool over;
+	atomic_bool established;
+	uint64_t token;
+	struct shim_object *ia;
+	uint32_t slot;
+	pthread_mutex_t use;
+	struct kdapl_uapi_ep_attr attr;
+	struct shim_object *connect_evd;
+	uint64_t old_until;
+	struct kdapl_uapi_event end;
+	bool end_held;
+	struct pass_node end_node;
+	atomic_bool ending;
+	atomic_bool draining;
+	bool bound;
+	uint64_t flush_until;
+	uint64_t flush_next;
+	struct pass_evd *hidden;
+	struct pass_ep *next;
+	struct pass_ep *next_free;
+};
+
+/**
+ * struct pass_cq - a completion queue of an EVD
+ * @size: what it holds; @promised: of that, reserved
+ * @qps: queue pairs on it
+ */
+struct pass_cq {
+	struct ibv_cq *cq;
+	uint32_t size;
+	uint32_t promised;
+	uint32_t qps;
+};
+
+/**
+ * struct pass_evd - the library's half of an EVD
+ * @lock: that of the object, or @own_lock of a hidden EVD
+ * @obj: NULL for a hidden one
+ * @ring: the kernel's
+ * @taken: events taken off the ring since the EVD was made
+ * @first, @last: the FIFO; @nr_fifo: entries
+ * @cqs: the completion queues, @nr_cqs of them
+ * @wc: polled, not looked at: @wc_next .. @wc_end
+ * @waiting: the first of them has to wait
+ * @wait_until: on iWARP, how long; ns
+ * @channel, @channel_fd: of the completion queues
+ * @kernel_fd: readable while the ring has events
+ * @wake: an eventfd, for what comes by neither
+ * @notified: counts what wakes a waiter
+ * @unwaitables: counts dat_evd_set_unwaitable
+ * @solicited: directions of receives that are SOLICITED_WAIT
+ * @cno: a CNO may watch
+ * @dirty: something was taken since the queues were armed
+ * @dead: freed; a waiter has to return
+ * @sleepers: threads in poll(2)
+ * @watched: endpoints that end or drain and have something here
+ */
+struct pass_evd {
+	struct shim_lock *lock;
+	struct pass_node *first;
+	struct shim_ring *ring;
+	uint64_t taken;
+	uint32_t nr_cqs;
+	int wc_next;
+	int wc_end;
+	struct pass_cq cqs[PASS_MAX_CQS];
+	atomic_uint watched;
+	bool waiting;
+	bool cno;
+	bool dirty;
+	struct shim_object *obj;
+	struct pass_ia *pia;
+	struct pass_node **last;
+	uint32_t nr_fifo;
+	struct ibv_wc wc[PASS_WCS];
+	uint64_t wait_until;
+	struct ibv_comp_channel *channel;
+	struct shim_fd channel_fd;
+	struct shim_fd kernel_fd;
+	struct shim_fd wake;
+	uint32_t notified;
+	uint32_t unwaitables;
+	uint32_t solicited;
+	bool dead;
+	uint32_t sleepers;
+	struct shim_lock own_lock;
+};
+
+/**
+ * struct pass_binding - what an RMR shows, or will show
+ * @mr: a region of its own; NULL: nothing is shown
+ */
+struct pass_binding {
+	struct ibv_mr *mr;
+	struct pass_lmr *lmr;
+	struct kdapl_uapi_segment segment;
+	uint32_t privileges;
+	uint32_t context;
+};
+
+/**
+ * struct pass_rmr - an RMR
+ * @lock: all of it
+ * @now: what it shows; @next: once the outstanding bind has completed
+ * @cookie: of that bind, or NULL
+ * @dead: it was freed
+ */
+struct pass_rmr {
+	struct shim_lock lock;
+	struct shim_object *obj;
+	struct pass_pz *pz;
+	struct pass_binding now;
+	struct pass_binding next;
+	struct pass_cookie *cookie;
+	bool dead;
+};
+
+static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
+{
+	return atomic_load_explicit(&obj->ia->pass, memory_order_relaxed);
+}
+
+static inline struct pass_ep *pass_ep_of(struct shim_object *obj)
+{
+	return atomic_load_explicit(&obj->pass, memory_order_acquire);
+}
+
+static inline struct pass_evd *pass_evd_of(const struct shim_object *obj)
+{
+	return atomic_load_explicit(&obj->pass, memory_order_relaxed);
+}
+
+/* The board's words are written by the kernel while they are read here. */
+static inline uint32_t pass_state(const struct kdapl_uapi_board_ep *board)
+{
+	return shim_load_acquire(&board->state);
+}
+
+/* Events about a connection, as opposed to requests for one */
+static inline bool pass_is_connection(uint32_t number)
+{
+	return number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+	       number <= DAT_CONNECTION_EVENT_UNREACHABLE;
+}
+
+uint64_t pass_now(void);
+void pass_pause(unsigned int us);
+
+/* pass_mem.c */
+bool pass_lmrs_init(void);
+DAT_RETURN pass_pz_made(struct shim_object *pz);
+DAT_RETURN pass_pz_free(struct shim_object *pz);
+bool pass_pz_use(struct shim_object *pz);
+void pass_pz_unuse(struct shim_object *pz);
+DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
+		    uint64_t length, uint32_t privileges, struct ibv_mr **mr);
+DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
+			   struct shim_lmr *body, struct shim_object **lmr);
+DAT_RETURN pass_lmr_query(struct shim_object *lmr, struct kdapl_uapi_lmr_query *arg);
+DAT_RETURN pass_lmr_free(struct shim_object *lmr);
+DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg);
+void pass_lmr_close(struct shim_object *lmr);
+void pass_lmr_invalidated(struct pass_ia *pia, uint32_t key);
+bool pass_lmr_use(struct pass_lmr *lmr);
+void pass_lmr_unuse(struct pass_lmr *lmr);
+
+/* pass_rmr.c */
+DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmr);
+DAT_RETURN pass_rmr_query(struct shim_object *rmr, struct kdapl_uapi_rmr_query *arg);
+DAT_RETURN pass_rmr_bind(struct shim_object *rmr, struct shim_object *ep,
+			 struct kdapl_uapi_rmr_bind *arg);
+DAT_RETURN pass_rmr_free(struct shim_object *rmr);
+void pass_rmr_close(struct shim_object *rmr);
+void pass_rmr_completed(struct pass_cookie *cookie, bool success);
+
+/* pass_ring.c */
+struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge);
+void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings);
+void pass_rings_drop(struct pass_rings *rings);
+void pass_rings_free(struct pass_dir *dir);
+
+/* pass_ep.c */
+struct pass_ep *pass_ep_get(struct shim_object *obj);
+void pass_ep_put(struct pass_ep *ep);
+DAT_RETURN pass_ep_made(struct shim_object *ep);
+DAT_RETURN pass_ep_modify(struct shim_object *ep, struct kdapl_uapi_ep_param *arg);
+DAT_RETURN pass_ep_connect(struct shim_object *ep, struct kdapl_uapi_ep_connect *arg);
+DAT_RETURN pass_ep_dup_connect(struct shim_object *ep,
+			       struct kdapl_uapi_ep_dup_connect *arg);
+DAT_RETURN pass_cr_accept(struct shim_object *ep, struct kdapl_uapi_cr_accept *arg);
+DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
+void pass_ep_gone(struct shim_object *ep);
+void pass_ep_leave(struct pass_ep *ep);
+void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
+void pass_drop_qp(struct pass_ep *ep);
+
+/* pass_post.c */
+DAT_RETURN pass_post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
+		     const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+		     const DAT_RMR_TRIPLET *remote, uint32_t flags);
+int pass_post_held(struct pass_dir *dir);
+DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
+struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
+				     uint64_t length, uint32_t flags);
+void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie);
+void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
+		    enum pass_gate gate);
+
+/* pass_fifo.c */
+enum pass_took {
+	PASS_TOOK_NONE,
+	PASS_TOOK,
+	PASS_TOOK_KERNEL,
+};
+
+void pass_fifo_add(struct pass_evd *evd, struct pass_node *node);
+void pass_fifo_flushed(struct pass_evd *evd, struct pass_cookie *cookie);
+bool pass_fifo_pull(struct pass_evd *evd);
+void pass_fifo_drop(struct pass_evd *evd);
+uint32_t pass_fifo_count(struct pass_evd *evd);
+enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
+			      struct kdapl_uapi_event *kernel);
+DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
+void pass_look_for_events(struct pass_ep *ep, bool *established, bool *ended);
+void pass_cookie_free(struct pass_cookie *cookie);
+
+/* pass_wait.c */
+DAT_RETURN pass_evd_made(struct shim_object *evd);
+void pass_evd_gone(struct shim_object *evd, struct shim_evd *body);
+DAT_RETURN pass_evd_poll_fd(struct shim_object *evd, struct shim_evd *body);
+void pass_evd_rearm(struct shim_object *evd);
+DAT_RETURN pass_evd_wait(struct shim_object *evd, struct kdapl_uapi_evd_wait *arg,
+			 DAT_EVENT *event, DAT_COUNT *more);
+DAT_RETURN pass_evd_set_waitable(struct shim_object *evd, bool waitable);
+struct pass_evd *pass_evd_hidden(struct pass_ia *pia);
+void pass_evd_hidden_free(struct pass_evd *evd);
+DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cq);
+void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
+void pass_evd_wake(struct pass_evd *evd);
+bool pass_evd_arm(struct pass_evd *evd);
+bool pass_evd_read_channel(struct pass_evd *evd);
+
+/* pass_end.c */
+DAT_RETURN pass_ep_disconnect(struct shim_object *ep, uint32_t flags);
+DAT_RETURN pass_ep_reset(struct shim_object *ep);
+DAT_RETURN pass_ep_free(struct shim_object *ep);
+void pass_end_close(struct pass_ep *ep);
+void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event);
+bool pass_end_look(struct pass_ep *ep);
+void pass_end_wait(struct pass_ep *ep);
+void pass_end_want(struct pass_ep *ep);
+void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd);
+
+/* pass_fence.c */
+void pass_fence_posts(struct pass_ia *pia);
+void pass_fence_key(struct pass_ia *pia, uint32_t lkey);
+
+#endif /* PASSTHROUGH_H */
