@@ -466,13 +466,28 @@ static struct pass_ep *ends_ep(const struct pass_evd *evd,
 	return ep;
 }
 
+static bool is_pending(uint32_t state)
+{
+	return state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
+	       state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	       state == DAT_EP_STATE_COMPLETION_PENDING;
+}
+
+/*
+ * The kernel shows the new state a moment after the event: then whoever has the event may
+ * post.
+ */
 static void note_established(const struct kdapl_uapi_event *event)
 {
 	struct shim_object *obj = shim_by_token(event->connect.ep);
 	struct pass_ep *ep = obj ? pass_ep_of(obj) : NULL;
+	unsigned int looks;
 
-	if (ep && ep->token == event->connect.ep)
-		atomic_store(&ep->established, true);
+	if (!ep || ep->token != event->connect.ep)
+		return;
+	atomic_store(&ep->established, true);
+	for (looks = 0; looks < 1000 && is_pending(pass_state(ep->dir[0].board)); looks++)
+		pass_pause(10);
 }
 
 /* Takes an event off the ring. False: it is held until its connection is flushed. */

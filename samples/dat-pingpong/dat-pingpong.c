@@ -136,9 +136,21 @@ static void address_text(const struct sockaddr *address, char *text,
 		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
 }
 
+/* Whose queues a connection has, by the provider's own attribute; libdat(3) tells more. */
+static const char *mode_of(const DAT_PROVIDER_ATTR *provider)
+{
+	int i;
+
+	for (i = 0; i < provider->num_provider_specific_attr; i++)
+		if (!strcmp(provider->provider_specific_attr[i].name, "mode"))
+			return provider->provider_specific_attr[i].value;
+	return "-";
+}
+
 static int list_one(const char *name)
 {
 	char address[INET6_ADDRSTRLEN];
+	DAT_PROVIDER_ATTR provider;
 	DAT_IA_HANDLE ia;
 	DAT_IA_ATTR attr;
 	DAT_RETURN ret;
@@ -147,10 +159,11 @@ static int list_one(const char *name)
 	if (ret)
 		return fatal(name, ret);
 	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr,
-			   DAT_PROVIDER_FIELD_NONE, NULL);
+			   DAT_PROVIDER_FIELD_ALL, &provider);
 	if (!ret) {
 		address_text(attr.ia_address_ptr, address, sizeof(address));
-		printf("%-16s %-40s %s\n", name, address, attr.vendor_name);
+		printf("%-16s %-40s %-12s %s\n", name, address, mode_of(&provider),
+		       attr.vendor_name);
 	}
 	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	return ret ? fatal(name, ret) : 0;
@@ -165,7 +178,7 @@ static int list_ias(void)
 	infos = list_registry(&number);
 	if (!infos)
 		return 1;
-	printf("%-16s %-40s %s\n", "IA", "address", "driver");
+	printf("%-16s %-40s %-12s %s\n", "IA", "address", "mode", "driver");
 	for (i = 0; i < number; i++)
 		status |= list_one(infos[i].ia_name);
 	free(infos);
