@@ -195,6 +195,16 @@ static bool rings_for(struct pass_ep *ep, int i, uint32_t size, uint32_t max_sge
 	return use->rings[i];
 }
 
+/* There is no queue pair, so nothing completes there meanwhile. */
+static void share_count(struct pass_dir *dir, int by)
+{
+	if (!dir->cq)
+		return;
+	shim_lock(dir->evd->lock);
+	dir->cq->promised += by * (int)dir->share;
+	shim_unlock(dir->evd->lock);
+}
+
 static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
 			   struct use *use)
 {
@@ -214,8 +224,13 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 		return RET_NO_RESOURCE(MEMORY);
 	use->share[PASS_REQ] = attr->max_request_dtos;
 	use->share[PASS_RECV] = attr->max_recv_dtos;
+	/* What is to be replaced makes room first; it can be had again. */
+	for (i = 0; i < PASS_DIRS; i++)
+		share_count(&ep->dir[i], -1);
 	for (i = 0; i < PASS_DIRS && !ret; i++)
 		ret = pass_evd_reserve(use->evd[i], use->share[i], &use->cq[i]);
+	for (i = 0; i < PASS_DIRS; i++)
+		share_count(&ep->dir[i], 1);
 	use->binds = takes_binds(param->request_evd);
 	if (!ret && param->recv_evd &&
 	    attr->recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG) {

@@ -526,11 +526,15 @@ static uint32_t ring_ready(struct pass_evd *evd)
 	return ready;
 }
 
-/* pass_fifo_count - events that can be taken now, completions among them */
-uint32_t pass_fifo_count(struct pass_evd *evd)
+/*
+ * pass_fifo_count - events that can be taken now, completions among them
+ * @kernels: out: those of them that are in the kernel's ring
+ */
+uint32_t pass_fifo_count(struct pass_evd *evd, uint32_t *kernels)
 {
 	pass_fifo_pull(evd);
-	return evd->nr_fifo + ring_ready(evd);
+	*kernels = ring_ready(evd);
+	return evd->nr_fifo + *kernels;
 }
 
 static bool ring_has(const struct shim_ring *ring)

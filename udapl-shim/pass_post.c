@@ -217,14 +217,19 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 {
 	const struct kdapl_uapi_board_ep *board = dir->board;
 	uint32_t state = pass_state(board);
+	bool ended = dir->gate == PASS_LATE || dir->gate == PASS_FLUSH;
 	DAT_RETURN refusal;
 
 	refusal = shim_load_acquire(dir->is_recv ? &board->refuse_recv :
 						   &board->refuse_request);
+	*gate = dir->gate;
+	/* The board may not show yet what the event of the end has told. */
+	if (ended && (state != DAT_EP_STATE_DISCONNECT_PENDING ||
+		      atomic_load(&dir->ep->over)))
+		return DAT_SUCCESS;
 	if (refusal)
 		return refusal;
-	*gate = dir->gate;
-	if (dir->gate == PASS_LATE || dir->gate == PASS_FLUSH)
+	if (ended)
 		return DAT_SUCCESS;
 	switch (state) {
 	case DAT_EP_STATE_CONNECTED:

@@ -470,7 +470,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 	uint64_t deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
 			    pass_now() + arg->timeout * 1000ull;
 	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
-	uint32_t notified = evd->notified, ring = shim_ring_filled(evd->ring);
+	uint32_t notified = evd->notified, ring = 0, kernels;
 	bool expired = !arg->timeout, woken = true;
 	DAT_RETURN ret;
 	int err = 0;
@@ -482,11 +482,11 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			woken |= pass_evd_read_channel(evd) && evd->solicited;
 			drain_wake(evd);
 			arm_queues(evd);
-			*queued = pass_fifo_count(evd);
+			*queued = pass_fifo_count(evd, &kernels);
 			woken |= notified != evd->notified || expired ||
-				 shim_ring_filled(evd->ring) != ring;
+				 kernels != ring;
 			notified = evd->notified;
-			ring = shim_ring_filled(evd->ring);
+			ring = kernels;
 		}
 		if (wait_over(obj, evd, arg->evd, unwaitables,
 			      woken && *queued >= threshold, expired, err, &ret))

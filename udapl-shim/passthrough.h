@@ -525,7 +525,7 @@ void pass_fifo_add(struct pass_evd *evd, struct pass_node *node);
 void pass_fifo_flushed(struct pass_evd *evd, struct pass_cookie *cookie);
 bool pass_fifo_pull(struct pass_evd *evd);
 void pass_fifo_drop(struct pass_evd *evd);
-uint32_t pass_fifo_count(struct pass_evd *evd);
+uint32_t pass_fifo_count(struct pass_evd *evd, uint32_t *kernels);
 enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 			      struct kdapl_uapi_event *kernel);
 DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
