@@ -175,34 +175,44 @@ static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
 	shim_unlock(&dir->lock);
 }
 
+/* Takes the event of the end off the ring, if nobody has. */
+static void seek_end(struct pass_ep *ep)
+{
+	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+
+	if (!evd)
+		return;
+	shim_lock(evd->lock);
+	if (!ep->end_held && !atomic_load(&ep->over))
+		pass_fifo_move_ring(evd);
+	shim_unlock(evd->lock);
+}
+
 /*
- * Puts the event into the FIFO, or sees that it is in the ring, behind which later posts
- * are flushed. @force: it was there, or there is none. Return: false: it has not come yet.
+ * Puts the event into the FIFO, behind which later posts are flushed. @force: if it is not
+ * held it was shown before, or there is none. Return: false: it has not come yet.
  */
 static bool show_end(struct pass_ep *ep, bool force)
 {
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-	bool established, ended = false;
+	bool over;
 
 	if (!evd)
 		return true;
 	shim_lock(evd->lock);
+	over = force || ep->end_held || atomic_load(&ep->over);
 	if (ep->end_held) {
 		ep->end_held = false;
-		ep->end_node.is_end = true;
+		ep->end_node.kind = PASS_END;
 		ep->end_node.notify = true;
 		atomic_fetch_add(&ep->refs, 1);
 		pass_fifo_add(evd, &ep->end_node);
 		pass_evd_wake(evd);
-		ended = true;
-	} else {
-		pass_look_for_events(ep, &established, &ended);
 	}
-	if (ended || force)
+	if (over)
 		atomic_store(&ep->over, true);
-	ended = atomic_load(&ep->over);
 	shim_unlock(evd->lock);
-	return ended;
+	return over;
 }
 
 /*
@@ -215,6 +225,7 @@ static bool end_step(struct pass_ep *ep, bool force)
 	int i;
 
 	close_gates(ep);
+	seek_end(ep);
 	if (ep->dir[PASS_REQ].qp) {
 		if (!flushed(ep, &lost))
 			return false;

@@ -9,6 +9,7 @@
  * An event that ends a connection is taken off the ring and given to pass_end.c, which puts
  * it into the FIFO behind the last completion (A5).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "passthrough.h"
@@ -24,6 +25,12 @@ static struct pass_ep *ep_of_end(struct pass_node *node)
 {
 	return (struct pass_ep *)((char *)node - offsetof(struct pass_ep, end_node));
 }
+
+/* An event of the kernel's ring in the FIFO */
+struct moved {
+	struct pass_node node;
+	struct kdapl_uapi_event event;
+};
 
 /* pass_cookie_free - the consumer has the event, so the slot is free (mt:T13) */
 inline void pass_cookie_free(struct pass_cookie *cookie)
@@ -63,7 +70,7 @@ static void fifo_add_cookie(struct pass_evd *evd, struct pass_cookie *cookie)
 		pass_cookie_free(cookie);
 		return;
 	}
-	cookie->node.is_end = false;
+	cookie->node.kind = PASS_COOKIE;
 	cookie->node.notify = cookie_notifies(evd, cookie);
 	atomic_fetch_add(&cookie->dir->ep->refs, 1);
 	pass_fifo_add(evd, &cookie->node);
@@ -137,10 +144,15 @@ static enum pass_took fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 	struct pass_cookie *cookie;
 	struct pass_ep *ep;
 
-	if (node->is_end) {
+	if (node->kind == PASS_END) {
 		ep = ep_of_end(node);
 		*kernel = ep->end;
 		pass_ep_put(ep);
+		return PASS_TOOK_KERNEL;
+	}
+	if (node->kind == PASS_MOVED) {
+		*kernel = ((struct moved *)node)->event;
+		free(node);
 		return PASS_TOOK_KERNEL;
 	}
 	cookie = cookie_of(node);
@@ -272,32 +284,22 @@ static bool tell_failure(struct pass_evd *evd, struct pass_ep *ep, const struct 
 	return true;
 }
 
-/*
- * pass_look_for_events - what of an EP's present connection is in the kernel's ring?
- *
- * The connect EVD is locked.
- */
-void pass_look_for_events(struct pass_ep *ep, bool *established, bool *ended)
+/* Is ESTABLISHED of an EP's present connection in the ring of its connect EVD? */
+static bool established_in_ring(const struct pass_ep *ep, const struct pass_evd *evd)
 {
-	struct pass_evd *evd = pass_evd_of(ep->connect_evd);
 	const struct shim_ring *ring = evd->ring;
 	uint32_t filled = shim_ring_filled(ring), i;
 
-	*established = false;
-	*ended = false;
 	for (i = 0; i < filled; i++) {
 		const struct kdapl_uapi_event *event =
 			&ring->events[(ring->consumer + i) & ring->mask];
 
-		if ((int64_t)(evd->taken + i - ep->old_until) < 0 ||
-		    !pass_is_connection(event->event_number) ||
-		    event->connect.ep != ep->token)
-			continue;
-		if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-			*established = true;
-		else
-			*ended = true;
+		if ((int64_t)(evd->taken + i - ep->old_until) >= 0 &&
+		    event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED &&
+		    event->connect.ep == ep->token)
+			return true;
 	}
+	return false;
 }
 
 /*
@@ -307,7 +309,7 @@ void pass_look_for_events(struct pass_ep *ep, bool *established, bool *ended)
 static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *known)
 {
 	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-	bool established = false, ended;
+	bool established;
 
 	*known = true;
 	if (atomic_load(&ep->established) || !connect)
@@ -316,7 +318,7 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
 		*known = false;
 		return false;
 	}
-	pass_look_for_events(ep, &established, &ended);
+	established = established_in_ring(ep, connect);
 	/* Whoever took it from the ring has set this before. */
 	established |= atomic_load(&ep->established);
 	if (connect != evd)
@@ -505,6 +507,42 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 	if (ep)
 		pass_end_hold(ep, event);
 	return !ep;
+}
+
+/*
+ * pass_fifo_move_ring - have the events of the ring in the FIFO
+ *
+ * For what has to follow an event in the ring that nobody has taken: the end of a connection
+ * is held then. Each goes before what came later. Without memory the rest stays.
+ */
+void pass_fifo_move_ring(struct pass_evd *evd)
+{
+	struct pass_node **link;
+	struct moved *moved;
+	uint64_t index;
+
+	while (shim_ring_filled(evd->ring)) {
+		moved = malloc(sizeof(*moved));
+		if (!moved)
+			return;
+		index = evd->taken;
+		if (!ring_take(evd, &moved->event)) {
+			free(moved);
+			continue;
+		}
+		moved->node.kind = PASS_MOVED;
+		moved->node.notify = true;
+		moved->node.mark = index;
+		for (link = &evd->first; *link && (*link)->mark <= index;
+		     link = &(*link)->next)
+			;
+		moved->node.next = *link;
+		*link = &moved->node;
+		if (!moved->node.next)
+			evd->last = &moved->node.next;
+		evd->nr_fifo++;
+		evd->notified++;
+	}
 }
 
 /* Events of the ring that could be taken. */

@@ -211,12 +211,15 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 	return RET(INTERNAL_ERROR);
 }
 
-/* The lock of the direction and those of the RMR and its object are held. */
+/*
+ * The lock of the direction and those of the RMR and its object are held. *@aside: a cookie
+ * that the caller has to put aside by @gate, when the latter are dropped.
+ */
 static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
-			      struct kdapl_uapi_rmr_bind *arg)
+			      struct kdapl_uapi_rmr_bind *arg,
+			      struct pass_cookie **aside, enum pass_gate *gate)
 {
 	struct pass_dir *dir = &ep->dir[PASS_REQ];
-	enum pass_gate gate = PASS_POST;
 	struct pass_cookie *cookie;
 	struct pass_lmr *lmr;
 	DAT_RETURN ret;
@@ -224,7 +227,7 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	ret = check_bind(ep, rmr, arg, &lmr);
 	if (ret)
 		return ret;
-	ret = pass_gate_aside(dir, &gate);
+	ret = pass_gate_aside(dir, gate);
 	if (ret)
 		return ret;
 	cookie = pass_cookie_take(dir, arg->cookie, 0, arg->flags);
@@ -232,14 +235,14 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 		return RET_NO_RESOURCE(MEMORY);
 	cookie->rmr_obj = rmr->obj;
 	arg->rmr_context = 0;
-	if (gate == PASS_POST) {
+	if (*gate == PASS_POST) {
 		cookie->rmr = rmr;
 		ret = bind_post(dir, rmr, cookie, lmr, arg);
 		if (ret)
 			pass_cookie_put_back(dir, cookie);
 		return ret;
 	}
-	pass_put_aside(dir, cookie, gate);
+	*aside = cookie;
 	return DAT_SUCCESS;
 }
 
@@ -247,6 +250,8 @@ DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
 			 struct kdapl_uapi_rmr_bind *arg)
 {
 	struct pass_ep *ep = pass_ep_get(ep_obj);
+	struct pass_cookie *aside = NULL;
+	enum pass_gate gate;
 	struct pass_dir *dir;
 	struct pass_rmr *rmr;
 	DAT_RETURN ret;
@@ -258,12 +263,15 @@ DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
 	if (ep->obj != ep_obj) {
 		ret = RET_BAD_HANDLE(EP);
 	} else {
+		pass_cookie_room(dir);
 		rmr = rmr_lock(obj);
 		ret = RET_BAD_HANDLE(RMR);
 		if (rmr) {
-			ret = bind_locked(ep, rmr, arg);
+			ret = bind_locked(ep, rmr, arg, &aside, &gate);
 			rmr_unlock(obj, rmr);
 		}
+		if (aside)
+			pass_put_aside(dir, aside, gate);
 	}
 	shim_unlock(&dir->lock);
 	pass_ep_put(ep);

@@ -150,15 +150,18 @@ static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 /**
  * struct pass_node - an entry of an EVD's FIFO
  * @mark: events of the kernel's ring that are older
- * @is_end: in pass_ep, an event of the kernel that was held; else in a pass_cookie
+ * @kind: PASS_COOKIE: in a pass_cookie; PASS_END: in pass_ep, an event of the kernel that was
+ *	held; PASS_MOVED: an event that was moved here from the kernel's ring
  * @notify: it wakes a waiter (E35)
  */
 struct pass_node {
 	struct pass_node *next;
 	uint64_t mark;
-	bool is_end;
+	uint8_t kind;
 	bool notify;
 };
+
+enum { PASS_COOKIE, PASS_END, PASS_MOVED };
 
 /**
  * struct pass_cookie - one DTO or bind, from the post until its event is taken
@@ -510,6 +513,7 @@ int pass_post_held(struct pass_dir *dir);
 DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 				     uint64_t length, uint32_t flags);
+void pass_cookie_room(struct pass_dir *dir);
 void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie);
 void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		    enum pass_gate gate);
@@ -529,7 +533,7 @@ uint32_t pass_fifo_count(struct pass_evd *evd, uint32_t *kernels);
 enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 			      struct kdapl_uapi_event *kernel);
 DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
-void pass_look_for_events(struct pass_ep *ep, bool *established, bool *ended);
+void pass_fifo_move_ring(struct pass_evd *evd);
 void pass_cookie_free(struct pass_cookie *cookie);
 
 /* pass_wait.c */
