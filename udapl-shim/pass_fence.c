@@ -25,6 +25,17 @@ void pass_fence_posts(struct pass_ia *pia)
 	pthread_mutex_unlock(&pia->lock);
 }
 
+/* pass_fence_binds - see what binds are over, which keep LMRs from being freed (mt:M22) */
+void pass_fence_binds(struct pass_ia *pia)
+{
+	struct pass_ep *ep;
+
+	pthread_mutex_lock(&pia->lock);
+	for (ep = pia->eps; ep; ep = ep->next)
+		pass_dir_pull(&ep->dir[PASS_REQ]);
+	pthread_mutex_unlock(&pia->lock);
+}
+
 static bool names_key(const struct pass_dir *dir, uint32_t i, uint32_t lkey)
 {
 	const struct ibv_sge *sge = &dir->sge[i * dir->max_sge];
@@ -42,11 +53,7 @@ static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 	bool behind = false, found = false;
 	uint32_t i, left;
 
-	if (dir->evd) {
-		shim_lock(dir->evd->lock);
-		pass_fifo_pull(dir->evd);
-		shim_unlock(dir->evd->lock);
-	}
+	pass_dir_pull(dir);
 	shim_lock(&dir->lock);
 	/* In posting order; the ring is used round, @next is the oldest. */
 	i = dir->next;

@@ -442,6 +442,10 @@ DAT_RETURN pass_lmr_free(struct shim_object *obj)
 	uint32_t lkey;
 
 	ret = lmr_take(obj, false, &lmr);
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE) {
+		pass_fence_binds(pia);
+		ret = lmr_take(obj, false, &lmr);
+	}
 	if (ret)
 		return ret;
 	lkey = lmr->lkey;

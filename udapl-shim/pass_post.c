@@ -174,6 +174,17 @@ inline struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 	return cookie;
 }
 
+static void dir_pull(struct pass_dir *dir)
+{
+	if (!dir->evd)
+		return;
+	shim_lock(dir->evd->lock);
+	pass_fifo_pull(dir->evd);
+	if (dir->evd->first)
+		pass_evd_wake(dir->evd);
+	shim_unlock(dir->evd->lock);
+}
+
 /*
  * pass_cookie_room - poll for a free cookie, if there is none
  *
@@ -182,14 +193,16 @@ inline struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
  */
 __attribute__((noinline)) void pass_cookie_room(struct pass_dir *dir)
 {
-	if (!dir->evd || !atomic_load_explicit(&dir->ring[dir->next].busy,
-					       memory_order_acquire))
-		return;
-	shim_lock(dir->evd->lock);
-	pass_fifo_pull(dir->evd);
-	if (dir->evd->first)
-		pass_evd_wake(dir->evd);
-	shim_unlock(dir->evd->lock);
+	if (atomic_load_explicit(&dir->ring[dir->next].busy, memory_order_acquire))
+		dir_pull(dir);
+}
+
+/* pass_dir_pull - look what has completed; the lock of the direction is not held */
+void pass_dir_pull(struct pass_dir *dir)
+{
+	shim_lock(&dir->lock);
+	dir_pull(dir);
+	shim_unlock(&dir->lock);
 }
 
 /* pass_cookie_put_back - the post failed, and nobody has seen the cookie */

@@ -69,10 +69,34 @@ static void rmr_unlock(struct shim_object *obj, struct pass_rmr *rmr)
 	shim_unlock(&obj->lock);
 }
 
-DAT_RETURN pass_rmr_query(struct shim_object *obj, struct kdapl_uapi_rmr_query *arg)
+/*
+ * A bind may be over that nobody has polled: it is suppressed, or its EVD is hidden. The
+ * EP stays while it owes the completion.
+ */
+static void rmr_pull(struct shim_object *obj)
 {
 	struct pass_rmr *rmr = rmr_lock(obj);
+	struct pass_ep *ep = NULL;
 
+	if (!rmr)
+		return;
+	if (rmr->cookie) {
+		ep = rmr->cookie->dir->ep;
+		atomic_fetch_add(&ep->refs, 1);
+	}
+	rmr_unlock(obj, rmr);
+	if (!ep)
+		return;
+	pass_dir_pull(&ep->dir[PASS_REQ]);
+	pass_ep_put(ep);
+}
+
+DAT_RETURN pass_rmr_query(struct shim_object *obj, struct kdapl_uapi_rmr_query *arg)
+{
+	struct pass_rmr *rmr;
+
+	rmr_pull(obj);
+	rmr = rmr_lock(obj);
 	if (!rmr)
 		return RET_BAD_HANDLE(RMR);
 	arg->ia = shim_token(obj->ia);
@@ -258,6 +282,7 @@ DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
+	rmr_pull(obj);
 	dir = &ep->dir[PASS_REQ];
 	shim_lock(&dir->lock);
 	if (ep->obj != ep_obj) {

@@ -514,6 +514,7 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 				     uint64_t length, uint32_t flags);
 void pass_cookie_room(struct pass_dir *dir);
+void pass_dir_pull(struct pass_dir *dir);
 void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie);
 void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		    enum pass_gate gate);
@@ -565,6 +566,7 @@ void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd);
 
 /* pass_fence.c */
 void pass_fence_posts(struct pass_ia *pia);
+void pass_fence_binds(struct pass_ia *pia);
 void pass_fence_key(struct pass_ia *pia, uint32_t lkey);
 
 #endif /* PASSTHROUGH_H */
