@@ -341,9 +341,10 @@ static void ia_closed(struct shim_object *ia)
  * One DTO, in an array of one, since the ioctl takes many. Nothing is locked and nothing
  * allocated.
  */
-static DAT_RETURN post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
-		       const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-		       const DAT_RMR_TRIPLET *remote, uint32_t flags)
+static inline __attribute__((always_inline)) DAT_RETURN
+post_one(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
+	 const DAT_LMR_TRIPLET *iov, uint64_t cookie, const DAT_RMR_TRIPLET *remote,
+	 uint32_t flags)
 {
 	struct kdapl_uapi_dto dto = {
 		.op = op,
@@ -364,6 +365,32 @@ static DAT_RETURN post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
 		dto.target_length = remote->segment_length;
 	}
 	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
+}
+
+static DAT_RETURN post_send(struct shim_object *ep, DAT_COUNT segments,
+			    const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_SEND, segments, iov, cookie, NULL, flags);
+}
+
+static DAT_RETURN post_recv(struct shim_object *ep, DAT_COUNT segments,
+			    const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RECV, segments, iov, cookie, NULL, flags);
+}
+
+static DAT_RETURN post_read(struct shim_object *ep, DAT_COUNT segments,
+			    const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			    const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RDMA_READ, segments, iov, cookie, remote, flags);
+}
+
+static DAT_RETURN post_write(struct shim_object *ep, DAT_COUNT segments,
+			     const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			     const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RDMA_WRITE, segments, iov, cookie, remote, flags);
 }
 
 const struct shim_ops shim_forwarded = {
@@ -397,5 +424,8 @@ const struct shim_ops shim_forwarded = {
 	.ep_status = ep_status,
 	.ia_closing = ia_closing,
 	.ia_closed = ia_closed,
-	.post = post,
+	.post_send = post_send,
+	.post_recv = post_recv,
+	.post_read = post_read,
+	.post_write = post_write,
 };

@@ -648,12 +648,6 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 	}
 }
 
-static __attribute__((noinline)) bool want_more(const struct pass_evd *evd)
-{
-	return atomic_load_explicit(&evd->watched, memory_order_relaxed) ||
-	       evd->nr_cqs > 1 || (evd->cno && evd->dirty);
-}
-
 DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
@@ -664,10 +658,13 @@ DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 	if (SHIM_UNLIKELY(evd->first || ring_has(evd->ring)))
 		return dequeue_other(obj, event);
 	if (evd->wc_next == evd->wc_end) {
-		n = SHIM_LIKELY(evd->nr_cqs) ?
-		    ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc) : 0;
+		if (SHIM_UNLIKELY(evd->nr_cqs != 1))
+			return dequeue_other(obj, event);
+		n = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
 		if (n <= 0) {
-			if (SHIM_UNLIKELY(want_more(evd)))
+			if (SHIM_UNLIKELY(atomic_load_explicit(&evd->watched,
+							       memory_order_relaxed) ||
+					  (evd->cno && evd->dirty)))
 				return dequeue_other(obj, event);
 			shim_unlock(&obj->lock);
 			return RET(QUEUE_EMPTY);

@@ -281,5 +281,8 @@ const struct shim_ops shim_passthrough = {
 	.ep_status = pass_ep_status,
 	.ia_closing = ia_closing,
 	.ia_closed = ia_closed,
-	.post = pass_post,
+	.post_send = pass_post_send,
+	.post_recv = pass_post_recv,
+	.post_read = pass_post_read,
+	.post_write = pass_post_write,
 };

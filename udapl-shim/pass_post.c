@@ -152,13 +152,9 @@ check_dto(const struct pass_ep *ep, const struct pass_dir *dir, uint32_t op,
 
 /* ---- cookies ----------------------------------------------------------- */
 
-/*
- * pass_cookie_take - the next cookie, if its last event was dequeued (mt:T13, mt:T14)
- *
- * The lock of the direction is held, as for all functions below.
- */
-inline struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
-					    uint64_t length, uint32_t flags)
+/* The next cookie, if its last event was dequeued (mt:T13, mt:T14). */
+static inline __attribute__((always_inline)) struct pass_cookie *
+cookie_take(struct pass_dir *dir, uint64_t user, uint64_t length, uint32_t flags)
 {
 	uint32_t i = dir->next;
 	struct pass_cookie *cookie = &dir->ring[i];
@@ -172,6 +168,17 @@ inline struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 	atomic_store_explicit(&cookie->busy, true, memory_order_relaxed);
 	dir->next = i + 1 == dir->size ? 0 : i + 1;
 	return cookie;
+}
+
+/*
+ * pass_cookie_take - the same for a bind
+ *
+ * The lock of the direction is held, as for all functions below.
+ */
+struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
+				     uint64_t length, uint32_t flags)
+{
+	return cookie_take(dir, user, length, flags);
 }
 
 static void dir_pull(struct pass_dir *dir)
@@ -413,7 +420,7 @@ post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op, DAT_COUNT seg
 	}
 	if (op == KDAPL_OP_RDMA_READ && SHIM_UNLIKELY(!ep->reads))
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	cookie = pass_cookie_take(dir, user, to.length, flags);
+	cookie = cookie_take(dir, user, to.length, flags);
 	if (SHIM_UNLIKELY(!cookie)) {
 		pass_cookie_room(dir);
 		cookie = pass_cookie_take(dir, user, to.length, flags);
@@ -474,17 +481,28 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	return ret;
 }
 
-DAT_RETURN pass_post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
-		     const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-		     const DAT_RMR_TRIPLET *remote, uint32_t flags)
+DAT_RETURN pass_post_send(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
 {
-	/* The compiler leaves out of each way what only the other kinds need. */
-	switch (op) {
-	case KDAPL_OP_SEND:
-		return post_one(ep, KDAPL_OP_SEND, segments, iov, cookie, NULL, flags);
-	case KDAPL_OP_RECV:
-		return post_one(ep, KDAPL_OP_RECV, segments, iov, cookie, NULL, flags);
-	default:
-		return post_one(ep, op, segments, iov, cookie, remote, flags);
-	}
+	return post_one(ep, KDAPL_OP_SEND, segments, iov, cookie, NULL, flags);
+}
+
+DAT_RETURN pass_post_recv(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RECV, segments, iov, cookie, NULL, flags);
+}
+
+DAT_RETURN pass_post_read(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			  const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RDMA_READ, segments, iov, cookie, remote, flags);
+}
+
+DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
+			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			   const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	return post_one(ep, KDAPL_OP_RDMA_WRITE, segments, iov, cookie, remote, flags);
 }

@@ -506,9 +506,16 @@ void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
 void pass_drop_qp(struct pass_ep *ep);
 
 /* pass_post.c */
-DAT_RETURN pass_post(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
-		     const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-		     const DAT_RMR_TRIPLET *remote, uint32_t flags);
+DAT_RETURN pass_post_send(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags);
+DAT_RETURN pass_post_recv(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags);
+DAT_RETURN pass_post_read(struct shim_object *ep, DAT_COUNT segments,
+			  const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			  const DAT_RMR_TRIPLET *remote, uint32_t flags);
+DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
+			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
 int pass_post_held(struct pass_dir *dir);
 DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,

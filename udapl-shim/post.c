@@ -11,10 +11,10 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 
-	if (!ep)
+	if (SHIM_UNLIKELY(!ep))
 		return RET_BAD_HANDLE(EP);
-	return ep->ops->post(ep, KDAPL_OP_SEND, num_segments, local_iov,
-			     user_cookie.as_64, NULL, completion_flags);
+	return ep->ops->post_send(ep, num_segments, local_iov, user_cookie.as_64,
+				  completion_flags);
 }
 
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
@@ -24,27 +24,13 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 
-	if (!ep)
+	if (SHIM_UNLIKELY(!ep))
 		return RET_BAD_HANDLE(EP);
-	return ep->ops->post(ep, KDAPL_OP_RECV, num_segments, local_iov,
-			     user_cookie.as_64, NULL, completion_flags);
+	return ep->ops->post_recv(ep, num_segments, local_iov, user_cookie.as_64,
+				  completion_flags);
 }
 
-/* The two RDMA calls: @remote may not be null (mt:T2). */
-static DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint32_t op,
-			    DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-			    DAT_DTO_COOKIE cookie,
-			    const DAT_RMR_TRIPLET *remote,
-			    DAT_COMPLETION_FLAGS flags)
-{
-	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	if (!remote)
-		return RET_BAD_ARG(5);
-	return ep->ops->post(ep, op, segments, iov, cookie.as_64, remote, flags);
-}
+/* In the two RDMA calls the remote segment may not be null (mt:T2). */
 
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 				 DAT_LMR_TRIPLET *local_iov,
@@ -52,8 +38,14 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	return post_rdma(ep_handle, KDAPL_OP_RDMA_READ, num_segments, local_iov,
-			 user_cookie, remote_iov, completion_flags);
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+
+	if (SHIM_UNLIKELY(!ep))
+		return RET_BAD_HANDLE(EP);
+	if (SHIM_UNLIKELY(!remote_iov))
+		return RET_BAD_ARG(5);
+	return ep->ops->post_read(ep, num_segments, local_iov, user_cookie.as_64,
+				  remote_iov, completion_flags);
 }
 
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
@@ -63,6 +55,12 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	return post_rdma(ep_handle, KDAPL_OP_RDMA_WRITE, num_segments,
-			 local_iov, user_cookie, remote_iov, completion_flags);
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+
+	if (SHIM_UNLIKELY(!ep))
+		return RET_BAD_HANDLE(EP);
+	if (SHIM_UNLIKELY(!remote_iov))
+		return RET_BAD_ARG(5);
+	return ep->ops->post_write(ep, num_segments, local_iov, user_cookie.as_64,
+				   remote_iov, completion_flags);
 }

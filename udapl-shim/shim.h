@@ -197,7 +197,7 @@ struct shim_lmr;
  * @ep_status: dat_ep_get_status
  * @ia_closing: the kernel has closed the IA, and its objects are about to die
  * @ia_closed: they are dead
- * @post: a send, receive, read or write
+ * @post_send, @post_recv, @post_read, @post_write: as the dat_* calls
  */
 struct shim_ops {
 	const char *name;
@@ -243,9 +243,18 @@ struct shim_ops {
 				struct kdapl_uapi_ep_get_status *arg);
 	void (*ia_closing)(struct shim_object *ia);
 	void (*ia_closed)(struct shim_object *ia);
-	DAT_RETURN (*post)(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
-			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
+	DAT_RETURN (*post_send)(struct shim_object *ep, DAT_COUNT segments,
+				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+				uint32_t flags);
+	DAT_RETURN (*post_recv)(struct shim_object *ep, DAT_COUNT segments,
+				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+				uint32_t flags);
+	DAT_RETURN (*post_read)(struct shim_object *ep, DAT_COUNT segments,
+				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+				const DAT_RMR_TRIPLET *remote, uint32_t flags);
+	DAT_RETURN (*post_write)(struct shim_object *ep, DAT_COUNT segments,
+				 const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+				 const DAT_RMR_TRIPLET *remote, uint32_t flags);
 };
 
 extern const struct shim_ops shim_forwarded, shim_passthrough;

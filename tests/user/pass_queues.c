@@ -185,8 +185,8 @@ static void disconnected(void)
 
 static DAT_RETURN post(bool send, uint64_t cookie, uint32_t flags)
 {
-	return ep_obj->ops->post(ep_obj, send ? KDAPL_OP_SEND : KDAPL_OP_RECV, 0, NULL,
-				 cookie, NULL, flags);
+	return send ? ep_obj->ops->post_send(ep_obj, 0, NULL, cookie, flags) :
+		      ep_obj->ops->post_recv(ep_obj, 0, NULL, cookie, flags);
 }
 
 /* The next event is a completion with that cookie and status. */
@@ -323,17 +323,18 @@ static void case_foreign_message(void)
 static void case_segments(void)
 {
 	DAT_LMR_TRIPLET iov = { .lmr_context = 77, .segment_length = 1 };
+	const DAT_DTO_COOKIE none = { .as_64 = 0 };
 
 	setup();
 	connected();
-	CHECK_RET(ep_obj->ops->post(ep_obj, KDAPL_OP_SEND, 2, &iov, 0, NULL, 0), ARG(2));
-	CHECK_RET(ep_obj->ops->post(ep_obj, KDAPL_OP_SEND, 1, NULL, 0, NULL, 0), ARG(3));
-	CHECK_RET(ep_obj->ops->post(ep_obj, KDAPL_OP_SEND, 1, &iov, 0, NULL,
-				    DAT_COMPLETION_UNSIGNALLED_FLAG), ARG(5));
-	CHECK_RET(ep_obj->ops->post(ep_obj, KDAPL_OP_SEND, 1, &iov, 0, NULL, 0),
+	CHECK_RET(dat_ep_post_send(ep_obj, 2, &iov, none, 0), ARG(2));
+	CHECK_RET(dat_ep_post_send(ep_obj, 1, NULL, none, 0), ARG(3));
+	CHECK_RET(dat_ep_post_send(ep_obj, 1, &iov, none,
+				   DAT_COMPLETION_UNSIGNALLED_FLAG), ARG(5));
+	CHECK_RET(dat_ep_post_send(ep_obj, 1, &iov, none, 0),
 		  ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
 	iov.lmr_context = 0;
-	CHECK_RET(ep_obj->ops->post(ep_obj, KDAPL_OP_RECV, 1, &iov, 0, NULL, 0),
+	CHECK_RET(dat_ep_post_recv(ep_obj, 1, &iov, none, 0),
 		  ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_WRITE));
 	CHECK(!nr_queue[PASS_REQ] && !nr_queue[PASS_RECV]);
 }
