@@ -354,9 +354,9 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 		ret = RET_BAD_HANDLE(PZ);
 	else
 		ret = check_args(pass_ia_of(pz), arg, start, length);
-	if (!ret && !pass_pz_use(pz))
+	if (!ret && !pass_pz_use(pz)) {
 		ret = RET_BAD_HANDLE(PZ);
-	else if (!ret) {
+	} else if (!ret) {
 		ret = lmr_make(arg, pz, body, start, length, lmrp);
 		if (ret)
 			pass_pz_unuse(pz);

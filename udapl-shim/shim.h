@@ -171,7 +171,7 @@ struct shim_lmr;
  * struct shim_ops - what an IA's mode does differently
  *
  * The callers have looked their handles up and have filled in the structure for the
- * kernel. Each returns what its dat_* call does, unless it says otherwise. There are two
+ * kernel. Each returns what its dat_* call does, a DAT_RETURN. There are two
  * tables, shim_forwarded and shim_passthrough, and nobody else asks for the mode.
  *
  * @pz_made: the kernel has made the zone; a failure makes the caller undo that
@@ -201,60 +201,60 @@ struct shim_lmr;
  */
 struct shim_ops {
 	const char *name;
-	DAT_RETURN (*pz_made)(struct shim_object *pz);
-	DAT_RETURN (*pz_free)(struct shim_object *pz);
-	DAT_RETURN (*lmr_create)(struct kdapl_uapi_lmr_create *arg,
-				 struct shim_object *pz, struct shim_lmr *body,
-				 struct shim_object **lmr);
-	DAT_RETURN (*lmr_query)(struct shim_object *lmr,
-				struct kdapl_uapi_lmr_query *arg);
-	DAT_RETURN (*lmr_free)(struct shim_object *lmr);
-	DAT_RETURN (*lmr_sync)(struct shim_object *ia,
-			       struct kdapl_uapi_lmr_sync *arg);
-	DAT_RETURN (*rmr_create)(struct shim_object *pz, struct shim_object **rmr);
-	DAT_RETURN (*rmr_query)(struct shim_object *rmr,
-				struct kdapl_uapi_rmr_query *arg);
-	DAT_RETURN (*rmr_bind)(struct shim_object *rmr, struct shim_object *ep,
-			       struct kdapl_uapi_rmr_bind *arg);
-	DAT_RETURN (*rmr_free)(struct shim_object *rmr);
-	DAT_RETURN (*evd_made)(struct shim_object *evd);
+	uint32_t (*pz_made)(struct shim_object *pz);
+	uint32_t (*pz_free)(struct shim_object *pz);
+	uint32_t (*lmr_create)(struct kdapl_uapi_lmr_create *arg,
+			       struct shim_object *pz, struct shim_lmr *body,
+			       struct shim_object **lmr);
+	uint32_t (*lmr_query)(struct shim_object *lmr,
+			      struct kdapl_uapi_lmr_query *arg);
+	uint32_t (*lmr_free)(struct shim_object *lmr);
+	uint32_t (*lmr_sync)(struct shim_object *ia,
+			     struct kdapl_uapi_lmr_sync *arg);
+	uint32_t (*rmr_create)(struct shim_object *pz, struct shim_object **rmr);
+	uint32_t (*rmr_query)(struct shim_object *rmr,
+			      struct kdapl_uapi_rmr_query *arg);
+	uint32_t (*rmr_bind)(struct shim_object *rmr, struct shim_object *ep,
+			     struct kdapl_uapi_rmr_bind *arg);
+	uint32_t (*rmr_free)(struct shim_object *rmr);
+	uint32_t (*evd_made)(struct shim_object *evd);
 	void (*evd_gone)(struct shim_object *evd, struct shim_evd *body);
-	DAT_RETURN (*evd_poll_fd)(struct shim_object *evd, struct shim_evd *body);
+	uint32_t (*evd_poll_fd)(struct shim_object *evd, struct shim_evd *body);
 	void (*evd_rearm)(struct shim_object *evd);
-	DAT_RETURN (*evd_dequeue)(struct shim_object *evd, DAT_EVENT *event);
-	DAT_RETURN (*evd_wait)(struct shim_object *evd,
-			       struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,
-			       DAT_COUNT *more);
-	DAT_RETURN (*evd_set_waitable)(struct shim_object *evd, bool waitable);
-	DAT_RETURN (*ep_made)(struct shim_object *ep);
-	DAT_RETURN (*ep_modify)(struct shim_object *ep,
-				struct kdapl_uapi_ep_param *arg);
-	DAT_RETURN (*ep_connect)(struct shim_object *ep,
-				 struct kdapl_uapi_ep_connect *arg);
-	DAT_RETURN (*ep_dup_connect)(struct shim_object *ep,
-				     struct kdapl_uapi_ep_dup_connect *arg);
-	DAT_RETURN (*cr_accept)(struct shim_object *ep,
-				struct kdapl_uapi_cr_accept *arg);
-	DAT_RETURN (*ep_disconnect)(struct shim_object *ep, uint32_t flags);
-	DAT_RETURN (*ep_reset)(struct shim_object *ep);
-	DAT_RETURN (*ep_free)(struct shim_object *ep);
+	uint32_t (*evd_dequeue)(struct shim_object *evd, DAT_EVENT *event);
+	uint32_t (*evd_wait)(struct shim_object *evd,
+			     struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,
+			     DAT_COUNT *more);
+	uint32_t (*evd_set_waitable)(struct shim_object *evd, bool waitable);
+	uint32_t (*ep_made)(struct shim_object *ep);
+	uint32_t (*ep_modify)(struct shim_object *ep,
+			      struct kdapl_uapi_ep_param *arg);
+	uint32_t (*ep_connect)(struct shim_object *ep,
+			       struct kdapl_uapi_ep_connect *arg);
+	uint32_t (*ep_dup_connect)(struct shim_object *ep,
+				   struct kdapl_uapi_ep_dup_connect *arg);
+	uint32_t (*cr_accept)(struct shim_object *ep,
+			      struct kdapl_uapi_cr_accept *arg);
+	uint32_t (*ep_disconnect)(struct shim_object *ep, uint32_t flags);
+	uint32_t (*ep_reset)(struct shim_object *ep);
+	uint32_t (*ep_free)(struct shim_object *ep);
 	void (*ep_gone)(struct shim_object *ep);
-	DAT_RETURN (*ep_status)(struct shim_object *ep,
-				struct kdapl_uapi_ep_get_status *arg);
+	uint32_t (*ep_status)(struct shim_object *ep,
+			      struct kdapl_uapi_ep_get_status *arg);
 	void (*ia_closing)(struct shim_object *ia);
 	void (*ia_closed)(struct shim_object *ia);
-	DAT_RETURN (*post_send)(struct shim_object *ep, DAT_COUNT segments,
-				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-				uint32_t flags);
-	DAT_RETURN (*post_recv)(struct shim_object *ep, DAT_COUNT segments,
-				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-				uint32_t flags);
-	DAT_RETURN (*post_read)(struct shim_object *ep, DAT_COUNT segments,
-				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-				const DAT_RMR_TRIPLET *remote, uint32_t flags);
-	DAT_RETURN (*post_write)(struct shim_object *ep, DAT_COUNT segments,
-				 const DAT_LMR_TRIPLET *iov, uint64_t cookie,
-				 const DAT_RMR_TRIPLET *remote, uint32_t flags);
+	uint32_t (*post_send)(struct shim_object *ep, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			      uint32_t flags);
+	uint32_t (*post_recv)(struct shim_object *ep, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			      uint32_t flags);
+	uint32_t (*post_read)(struct shim_object *ep, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			      const DAT_RMR_TRIPLET *remote, uint32_t flags);
+	uint32_t (*post_write)(struct shim_object *ep, DAT_COUNT segments,
+			       const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			       const DAT_RMR_TRIPLET *remote, uint32_t flags);
 };
 
 extern const struct shim_ops shim_forwarded, shim_passthrough;
