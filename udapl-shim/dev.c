@@ -58,6 +58,7 @@ static void after_fork_child(void)
 	pthread_mutex_init(&kept_fds.lock, NULL);
 	pthread_mutex_init(&device_file.lock, NULL);
 	shim_table_child();
+	shim_pass_child();
 }
 
 /*

@@ -18,6 +18,13 @@ static struct {
 	struct pass_ep *free;
 } ep_pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* pass_eps_child - a child of fork() has none of its parent's EPs */
+void pass_eps_child(void)
+{
+	pthread_mutex_init(&ep_pool.lock, NULL);
+	ep_pool.free = NULL;
+}
+
 /* What a freed EP looks at: posts are refused, and there is nothing to end. */
 static const struct kdapl_uapi_board_ep no_board = {
 	.state = DAT_EP_STATE_DISCONNECTED,

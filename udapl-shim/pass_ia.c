@@ -45,6 +45,15 @@ static void pool_give(struct pass_ia *pia)
 	pthread_mutex_unlock(&ia_pool.lock);
 }
 
+/* shim_pass_child - in a child of fork(), which begins without anything of its parent's */
+void shim_pass_child(void)
+{
+	pthread_mutex_init(&ia_pool.lock, NULL);
+	ia_pool.free = NULL;
+	pass_lmrs_child();
+	pass_eps_child();
+}
+
 /* The context of the device of an IA; the IA "rxe0-1" is port 1 of the device rxe0. */
 static struct ibv_context *open_context(const char *ia_name, uint8_t *port)
 {

@@ -44,6 +44,12 @@ bool pass_lmrs_init(void)
 	return pass_lmrs;
 }
 
+/* pass_lmrs_child - in a child of fork(), where another thread may have had the lock */
+void pass_lmrs_child(void)
+{
+	pthread_mutex_init(&lmr_table.lock, NULL);
+}
+
 /* An entry of the table that is not in use, with a new generation; or NULL. */
 static struct pass_lmr *lmr_alloc(void)
 {

@@ -459,6 +459,7 @@ void pass_pause(unsigned int us);
 
 /* pass_mem.c */
 bool pass_lmrs_init(void);
+void pass_lmrs_child(void);
 DAT_RETURN pass_pz_made(struct shim_object *pz);
 DAT_RETURN pass_pz_free(struct shim_object *pz);
 bool pass_pz_use(struct shim_object *pz);
@@ -491,6 +492,7 @@ void pass_rings_drop(struct pass_rings *rings);
 void pass_rings_free(struct pass_dir *dir);
 
 /* pass_ep.c */
+void pass_eps_child(void);
 struct pass_ep *pass_ep_get(struct shim_object *obj);
 void pass_ep_put(struct pass_ep *ep);
 DAT_RETURN pass_ep_made(struct shim_object *ep);

@@ -650,6 +650,7 @@ bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode);
 bool shim_mode_of_line(const char *line, const char *ia_name, enum shim_mode *mode);
 
 /* pass_ia.c */
+void shim_pass_child(void);
 DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 			  enum shim_mode mode, const char *asked_by);
 
