@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Endpoints whose queue pairs are the process's own: what the library has beside the
- * kernel's EP, and the queue pair of the next connection. pass_end.c has the end.
- *
- * Connect and accept make a queue pair, move it to INIT, give it the receives that wait,
- * and let the kernel bind it; then they make the same call as on a forwarded IA. If that is
- * refused all of it is undone. A queue pair serves one connection.
+ * kernel's EP. pass_conn.c has the queue pair of the next connection, pass_end.c the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +96,6 @@ struct pass_ep *pass_ep_get(struct shim_object *obj)
 }
 
 /* ---- attributes and objects -------------------------------------------- */
-
-static uint32_t max3(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint32_t most = a > b ? a : b;
-
-	return most > c ? most : c;
-}
 
 /* The same as ep_set_limits() of kdapl/core/ep_attr.c. */
 static void set_limits(struct pass_ep *ep)
@@ -216,8 +205,9 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 			   struct use *use)
 {
 	const struct kdapl_uapi_ep_attr *attr = &param->attr;
-	uint32_t req_sge = ep->keys ? max3(attr->max_request_iov, attr->max_rdma_read_iov,
-					   attr->max_rdma_write_iov) : 1;
+	uint32_t req_sge = ep->keys ? pass_max3(attr->max_request_iov,
+						attr->max_rdma_read_iov,
+						attr->max_rdma_write_iov) : 1;
 	DAT_RETURN ret = DAT_SUCCESS;
 	int i;
 
@@ -485,262 +475,6 @@ DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *a
 		}
 	}
 	pthread_mutex_unlock(&ep->use);
-	pass_ep_put(ep);
-	return ret;
-}
-
-/* ---- the queue pair ---------------------------------------------------- */
-
-/* pass_tell - the kernel learns something about the present life of an EP */
-void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
-{
-	struct kdapl_uapi_ep_tell arg = {
-		.what = what,
-		.ep = ep->token,
-		.life = ep->life,
-	};
-
-	shim_ioctl(KDAPL_IOC_EP_TELL, &arg, RET_NO_FAULT);
-}
-
-static struct ibv_qp *qp_create(struct pass_ep *ep)
-{
-	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
-	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
-	struct ibv_qp_init_attr init = {
-		.send_cq = ep->dir[PASS_REQ].cq->cq,
-		.recv_cq = ep->dir[PASS_RECV].cq->cq,
-		.cap = {
-			.max_send_wr = attr->max_request_dtos ? attr->max_request_dtos : 1,
-			.max_recv_wr = attr->max_recv_dtos ? attr->max_recv_dtos : 1,
-			.max_send_sge = max3(attr->max_request_iov, attr->max_rdma_read_iov,
-					     attr->max_rdma_write_iov),
-			.max_recv_sge = attr->max_recv_iov,
-		},
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp_attr to_init = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = pass_ia_of(ep->ia)->port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-	};
-	struct ibv_qp *qp = ibv_create_qp(pz->pd, &init);
-
-	/* Only its own move tells the device's library that receives may be posted. */
-	if (qp && ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
-		ibv_destroy_qp(qp);
-		qp = NULL;
-	}
-	return qp;
-}
-
-/* The kernel lets go of a queue pair in a moment, or has been told to. */
-static void qp_destroy(struct ibv_qp *qp)
-{
-	int tries;
-
-	for (tries = 0; tries < 1000 && ibv_destroy_qp(qp) == EBUSY; tries++)
-		pass_pause(1000);
-}
-
-/*
- * pass_drop_qp - destroy the queue pair of an EP, if it has one
- *
- * @ep->use is held. All that was posted has been polled, or is not wanted.
- */
-void pass_drop_qp(struct pass_ep *ep)
-{
-	struct ibv_qp *qp = NULL;
-	int i;
-
-	for (i = 0; i < PASS_DIRS; i++) {
-		shim_lock(&ep->dir[i].lock);
-		qp = ep->dir[i].qp;
-		ep->dir[i].qp = NULL;
-		shim_unlock(&ep->dir[i].lock);
-	}
-	if (!qp)
-		return;
-	if (ep->bound)
-		pass_tell(ep, KDAPL_TELL_UNBIND);
-	ep->bound = false;
-	qp_destroy(qp);
-}
-
-/* Receives that the queue pair had wait for another one. */
-static void unpost_receives(struct pass_ep *ep)
-{
-	struct pass_dir *dir = &ep->dir[PASS_RECV];
-	uint32_t n;
-
-	shim_lock(&dir->lock);
-	for (n = 0; n < dir->kept; n++)
-		dir->ring[(dir->held_first + n) % dir->size].on_queue = false;
-	dir->held += dir->kept;
-	dir->kept = 0;
-	dir->posted = atomic_load(&dir->completed);
-	shim_unlock(&dir->lock);
-}
-
-static void unprepare(struct pass_ep *ep)
-{
-	pass_drop_qp(ep);
-	unpost_receives(ep);
-	atomic_store(&ep->over, true);
-}
-
-static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
-{
-	struct kdapl_uapi_ep_bind arg = {
-		.uverbs_fd = pass_ia_of(ep->ia)->ctx->cmd_fd,
-		.ep = ep->token,
-		.qp_num = qp->qp_num,
-	};
-	DAT_RETURN ret;
-
-	ret = shim_ioctl(KDAPL_IOC_EP_BIND, &arg, RET(INTERNAL_ERROR));
-	if (ret)
-		return ret;
-	ep->life = arg.life;
-	ep->bound = true;
-	return DAT_SUCCESS;
-}
-
-/* A new life: what the last one has left behind counts no more. */
-static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
-{
-	int i;
-
-	atomic_store(&ep->told, false);
-	atomic_store(&ep->established, false);
-	ep->flush_until = 0;
-	for (i = 0; i < PASS_DIRS; i++) {
-		struct pass_dir *dir = &ep->dir[i];
-
-		shim_lock(&dir->lock);
-		dir->gate = PASS_ASIDE;
-		dir->await = dir->is_recv;
-		dir->kept = 0;
-		dir->qp = qp;
-		shim_unlock(&dir->lock);
-	}
-	atomic_store(&ep->over, false);
-}
-
-static bool may_connect(const struct pass_ep *ep)
-{
-	const struct pass_dir *dir = &ep->dir[PASS_REQ];
-
-	switch (pass_state(dir->board)) {
-	case DAT_EP_STATE_UNCONNECTED:
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		return dir->pz && dir->cq && !dir->qp;
-	default:
-		return false;
-	}
-}
-
-/*
- * Makes the queue pair that the connection will have. What the kernel is going to refuse
- * anyhow gets none: it has the code for that. @ep->use is held.
- */
-static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
-{
-	struct pass_dir *recv = &ep->dir[PASS_RECV];
-	struct ibv_qp *qp;
-	DAT_RETURN ret;
-	int err;
-
-	*prepared = false;
-	if (!may_connect(ep))
-		return DAT_SUCCESS;
-	qp = qp_create(ep);
-	if (!qp)
-		return RET_NO_RESOURCE(MEMORY);
-	begin_life(ep, qp);
-	ret = bind_qp(ep, qp);
-	if (ret) {
-		unprepare(ep);
-		return DAT_GET_TYPE(ret) == DAT_INVALID_STATE ? DAT_SUCCESS : ret;
-	}
-	shim_lock(&recv->lock);
-	err = pass_post_held(recv);
-	shim_unlock(&recv->lock);
-	if (err) {
-		unprepare(ep);
-		return RET_NO_RESOURCE(MEMORY);
-	}
-	*prepared = true;
-	return DAT_SUCCESS;
-}
-
-/* Makes a call that begins a connection of @ep. */
-static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RETURN fault)
-{
-	bool prepared;
-	DAT_RETURN ret;
-
-	pthread_mutex_lock(&ep->use);
-	ret = prepare(ep, &prepared);
-	if (!ret) {
-		ret = shim_ioctl(cmd, arg, fault);
-		if (ret && prepared)
-			unprepare(ep);
-	}
-	pthread_mutex_unlock(&ep->use);
-	return ret;
-}
-
-DAT_RETURN pass_ep_connect(struct shim_object *obj, struct kdapl_uapi_ep_connect *arg)
-{
-	struct pass_ep *ep = pass_ep_get(obj);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = begin(ep, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
-	pass_ep_put(ep);
-	return ret;
-}
-
-DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
-			       struct kdapl_uapi_ep_dup_connect *arg)
-{
-	struct pass_ep *ep = pass_ep_get(obj);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = begin(ep, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
-	pass_ep_put(ep);
-	return ret;
-}
-
-/* The EP that a request is for, which no query has shown yet; or NULL. */
-static struct shim_object *ep_of_request(uint64_t cr)
-{
-	struct kdapl_uapi_cr_query arg = { .cr = cr };
-	struct shim_object *obj = shim_by_token(cr);
-
-	if (!obj || shim_ioctl(KDAPL_IOC_CR_QUERY, &arg, RET_NO_FAULT))
-		return NULL;
-	return shim_ep_seen(arg.local_ep, obj->ia);
-}
-
-DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *arg)
-{
-	struct pass_ep *ep;
-	DAT_RETURN ret;
-
-	if (!obj)
-		obj = ep_of_request(arg->cr);
-	ep = obj && shim_lives(obj, SHIM_EP) && obj->ops == &shim_passthrough ?
-	     pass_ep_get(obj) : NULL;
-	if (!ep)
-		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
-	ret = begin(ep, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 	pass_ep_put(ep);
 	return ret;
 }

@@ -9,7 +9,8 @@
  *	pass_mem.c	protection zones and memory regions
  *	pass_rmr.c	windows
  *	pass_ring.c	the cookies of an EP's two directions
- *	pass_ep.c	an EP, and the queue pair of its next connection
+ *	pass_ep.c	an EP: its objects and attributes
+ *	pass_conn.c	the queue pair of its next connection
  *	pass_post.c	posts
  *	pass_fifo.c	events and completions of an EVD
  *	pass_wait.c	waiting, and the completion queues of an EVD
@@ -441,6 +442,13 @@ static inline struct pass_evd *pass_evd_of(const struct shim_object *obj)
 	return atomic_load_explicit(&obj->pass, memory_order_relaxed);
 }
 
+static inline uint32_t pass_max3(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t most = a > b ? a : b;
+
+	return most > c ? most : c;
+}
+
 /* The board's words are written by the kernel while they are read here. */
 static inline uint32_t pass_state(const struct kdapl_uapi_board_ep *board)
 {
@@ -497,15 +505,17 @@ struct pass_ep *pass_ep_get(struct shim_object *obj);
 void pass_ep_put(struct pass_ep *ep);
 DAT_RETURN pass_ep_made(struct shim_object *ep);
 DAT_RETURN pass_ep_modify(struct shim_object *ep, struct kdapl_uapi_ep_param *arg);
+DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
+void pass_ep_gone(struct shim_object *ep);
+void pass_ep_leave(struct pass_ep *ep);
+
+/* pass_conn.c */
+void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
+void pass_drop_qp(struct pass_ep *ep);
 DAT_RETURN pass_ep_connect(struct shim_object *ep, struct kdapl_uapi_ep_connect *arg);
 DAT_RETURN pass_ep_dup_connect(struct shim_object *ep,
 			       struct kdapl_uapi_ep_dup_connect *arg);
 DAT_RETURN pass_cr_accept(struct shim_object *ep, struct kdapl_uapi_cr_accept *arg);
-DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
-void pass_ep_gone(struct shim_object *ep);
-void pass_ep_leave(struct pass_ep *ep);
-void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
-void pass_drop_qp(struct pass_ep *ep);
 
 /* pass_post.c */
 DAT_RETURN pass_post_send(struct shim_object *ep, DAT_COUNT segments,
