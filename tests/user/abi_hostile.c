@@ -25,75 +25,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <dat/udat.h>
-#include <rdma/kdapl.h>
+#include "abi.h"
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define ERR(type, sub)	(DAT_CLASS_ERROR | (type) | (sub))
 #define IH_EVD		ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
-#define ARG(n)		ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
-#define KERNEL_ADDRESS	0xffff888000000000ULL
-/* In us; there to end a deadlock. */
-#define LONG		180000000
-
-static int passed, failed;
-
-static void check(bool good, const char *rule, const char *what, long got)
-{
-	if (good)
-		printf("ok %s %s\n", rule, what);
-	else
-		printf("FAIL %s %s (got %ld = 0x%lx)\n", rule, what, got, got);
-	*(good ? &passed : &failed) += 1;
-	fflush(stdout);
-}
-
-/* The ioctl's errno, 0 for none. */
-static int call(int fd, unsigned int cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) < 0 ? errno : 0;
-}
-
-static void expect_errno(int fd, unsigned int cmd, void *arg, int want,
-			 const char *rule, const char *what)
-{
-	int got = call(fd, cmd, arg);
-
-	check(got == want, rule, what, got);
-}
-
-/* `ret` is the first field of every structure but that of the query. */
-static void expect_ret(int fd, unsigned int cmd, void *arg, __u32 want,
-		       const char *rule, const char *what)
-{
-	int err = call(fd, cmd, arg);
-	__u32 ret = *(__u32 *)arg;
-
-	check(!err && ret == want, rule, what, err ? -err : (long)ret);
-}
-
-static void need(bool good, const char *what)
-{
-	if (good)
-		return;
-	printf("FAIL - cannot go on: %s (%s)\n", what, strerror(errno));
-	printf("%d passed, %d failed\n", passed, failed + 1);
-	exit(1);
-}
-
-/* ---- the good calls that the bad ones start from ------------------------------ */
 
 static char ia_name[KDAPL_UAPI_NAME_LEN];
-
-static int dev_open(void)
-{
-	struct kdapl_uapi_query_abi abi = { .version = KDAPL_ABI_VERSION };
-	int fd = open(KDAPL_DEVICE, O_RDWR | O_CLOEXEC);
-
-	need(fd >= 0, "open " KDAPL_DEVICE);
-	need(!call(fd, KDAPL_IOC_QUERY_ABI, &abi), "query the ABI");
-	return fd;
-}
 
 static void find_ia(int fd)
 {
@@ -109,65 +45,12 @@ static void find_ia(int fd)
 
 static struct kdapl_uapi_ia_open ia_args(void)
 {
-	struct kdapl_uapi_ia_open arg = {
-		.async_qlen = 8, .version_major = 1, .version_minor = 2,
-		.thread_safe = 1,
-	};
-
-	memcpy(arg.name, ia_name, sizeof(arg.name));
-	return arg;
+	return ia_args_of(ia_name);
 }
 
 static struct kdapl_uapi_ia_open ia_open(int fd)
 {
-	struct kdapl_uapi_ia_open arg = ia_args();
-
-	need(!call(fd, KDAPL_IOC_IA_OPEN, &arg) && !arg.ret, "open the IA");
-	return arg;
-}
-
-static __u32 ia_close(int fd, __u64 ia, __u32 flags)
-{
-	struct kdapl_uapi_handle_flags arg = { .handle = ia, .flags = flags };
-
-	return call(fd, KDAPL_IOC_IA_CLOSE, &arg) ? ~0U : arg.ret;
-}
-
-static struct kdapl_uapi_evd_create evd_create(int fd, __u64 ia, int qlen,
-					       __u32 flags)
-{
-	struct kdapl_uapi_evd_create arg = {
-		.ia = ia, .qlen = qlen, .flags = flags,
-	};
-
-	need(!call(fd, KDAPL_IOC_EVD_CREATE, &arg) && !arg.ret, "create an EVD");
-	return arg;
-}
-
-static __u64 pz_create(int fd, __u64 ia)
-{
-	struct kdapl_uapi_pz_create arg = { .ia = ia };
-
-	need(!call(fd, KDAPL_IOC_PZ_CREATE, &arg) && !arg.ret, "create a PZ");
-	return arg.pz;
-}
-
-static __u64 ep_create(int fd, __u64 ia, __u64 pz, __u64 dto_evd, __u64 conn_evd)
-{
-	struct kdapl_uapi_ep_create arg = {
-		.ia = ia, .pz = pz, .recv_evd = dto_evd, .request_evd = dto_evd,
-		.connect_evd = conn_evd,
-	};
-
-	need(!call(fd, KDAPL_IOC_EP_CREATE, &arg) && !arg.ret, "create an EP");
-	return arg.ep;
-}
-
-static __u32 handle_call(int fd, unsigned int cmd, __u64 handle)
-{
-	struct kdapl_uapi_handle arg = { .handle = handle };
-
-	return call(fd, cmd, &arg) ? ~0U : arg.ret;
+	return ia_open_named(fd, ia_name);
 }
 
 static __u32 post_se(int fd, __u64 evd, __u64 pointer)
@@ -190,19 +73,6 @@ static long dequeue(int fd, __u64 evd)
 	if (DAT_GET_TYPE(arg.ret) == DAT_QUEUE_EMPTY)
 		return -1;
 	return arg.ret ? -2 : (long)arg.event.software.pointer;
-}
-
-static __u32 evd_wait(int fd, __u64 evd, int threshold, __u32 timeout,
-		      __u32 *queued)
-{
-	struct kdapl_uapi_evd_wait arg = {
-		.evd = evd, .threshold = threshold, .timeout = timeout,
-	};
-	int err = call(fd, KDAPL_IOC_EVD_WAIT, &arg);
-
-	if (queued)
-		*queued = arg.queued;
-	return err && err != EINTR ? ~0U : arg.ret;
 }
 
 struct map {
@@ -272,6 +142,8 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_IA),
 	CALL(IA_QUERY, ia_query, PAD(ia_query), AT(ia_query, ia),
 	     DAT_INVALID_HANDLE_IA),
+	CALL(IA_PASSTHROUGH, ia_passthrough, NO_PAD, AT(ia_passthrough, ia),
+	     DAT_INVALID_HANDLE_IA),
 	CALL(PZ_CREATE, pz_create, PAD(pz_create), AT(pz_create, ia),
 	     DAT_INVALID_HANDLE_IA),
 	CALL(PZ_QUERY, pz_query, NO_PAD, AT(pz_query, pz),
@@ -328,6 +200,9 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_EP),
 	CALL(EP_PRIVATE_DATA, ep_private_data, NO_PAD,
 	     AT(ep_private_data, ep), DAT_INVALID_HANDLE_EP),
+	CALL(EP_BOARD, ep_board, NO_PAD, AT(ep_board, ep), DAT_INVALID_HANDLE_EP),
+	CALL(EP_BIND, ep_bind, NO_PAD, AT(ep_bind, ep), DAT_INVALID_HANDLE_EP),
+	CALL(EP_TELL, ep_tell, PAD(ep_tell), AT(ep_tell, ep), DAT_INVALID_HANDLE_EP),
 	CALL(POST, post, PAD(post), 0, 0),
 	CALL(PSP_CREATE, psp_create, NO_PAD, AT(psp_create, ia),
 	     DAT_INVALID_HANDLE_IA),
@@ -361,14 +236,6 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_RMR),
 };
 
-static char text[256];
-
-static const char *text_of(const char *a, const char *b)
-{
-	snprintf(text, sizeof(text), "%s: %s", a, b);
-	return text;
-}
-
 static void test_versions(void)
 {
 	struct kdapl_uapi_query_abi abi = { .version = KDAPL_ABI_VERSION + 1 };
@@ -392,8 +259,10 @@ static void test_versions(void)
 		     "no call after a refused query");
 	abi.version = KDAPL_ABI_VERSION;
 	expect_errno(fd, KDAPL_IOC_QUERY_ABI, &abi, 0, "A8", "our version");
-	check(abi.max_dtos >= 1 && abi.max_segments >= 1 && !abi.features, "A8",
+	check(abi.max_dtos >= 1 && abi.max_segments >= 1, "A8",
 	      "the reply tells the limits", abi.max_dtos);
+	check(abi.features == KDAPL_FEATURE_PASSTHROUGH, "A8",
+	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
 
@@ -931,17 +800,6 @@ static void test_post(int fd)
 
 /* ---- rings ---------------------------------------------------------------------------- */
 
-static void expect_no_map(int fd, __u64 offset, size_t size, int prot, int flags,
-			  int want, const char *what)
-{
-	void *map = mmap(NULL, size, prot, flags, fd, offset);
-
-	check(map == MAP_FAILED && errno == want, "A8", what,
-	      map == MAP_FAILED ? errno : 0);
-	if (map != MAP_FAILED)
-		munmap(map, size);
-}
-
 static void test_mappings(int fd)
 {
 	struct kdapl_uapi_ia_open ia = ia_open(fd);
@@ -1152,14 +1010,6 @@ static bool ring_take_event(int fd, __u64 evd, struct map *map,
 	*event = map->events[consumer & (map->ring.nr_entries - 1)];
 	__atomic_store_n(&map->index->consumer, consumer + 1, __ATOMIC_RELEASE);
 	return true;
-}
-
-static long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 /* The same, while they still come. */
