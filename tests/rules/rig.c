@@ -66,6 +66,7 @@ bool side_has_rnic(const struct side *side)
 bool side_open(struct side *side)
 {
 	side->async = DAT_HANDLE_NULL;
+	platform_before_open(side);
 	if (!OK(dat_ia_open(side->name, 64, &side->async,
 			    &side->ia))) {
 		side->ia = DAT_HANDLE_NULL;

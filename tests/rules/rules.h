@@ -206,6 +206,9 @@ u64 pins(void);
 /* The number that a file of sysfs shows; 0 without such a file. */
 u64 sysfs_number(const char *path);
 
+struct side;
+/* The IA of @side is about to be opened: applications may have a mode for it. */
+void platform_before_open(const struct side *side);
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
 /* As dat_lmr_create; any of the last five may be NULL. */

@@ -194,6 +194,10 @@ u64 sysfs_number(const char *path)
 	return number;
 }
 
+void platform_before_open(const struct side *side)
+{
+}
+
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {

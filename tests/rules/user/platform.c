@@ -2,9 +2,10 @@
 /*
  * The scenario suite as a program.
  *
- *	udat_rules [-a IA] [-b IA] [TEXT]
+ *	udat_rules [-a IA] [-b IA] [-A MODE] [-B MODE] [TEXT]
  *
- * The scenarios with TEXT in their line, or all of them.
+ * The scenarios with TEXT in their line, or all of them.  MODE is what KDAPL_MODE is set to
+ * before the IA of a side is opened.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
 
+static const char *mode_a, *mode_b;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void say(const char *line)
@@ -156,6 +158,14 @@ u64 sysfs_number(const char *path)
 	return proc_number(path, "");
 }
 
+void platform_before_open(const struct side *side)
+{
+	const char *mode = side == &side_a ? mode_a : mode_b;
+
+	if (mode)
+		setenv("KDAPL_MODE", mode, 1);
+}
+
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {
@@ -189,6 +199,7 @@ const struct scenario_table * const platform_tables[] = {
 	&raw_table,
 	&wait_table,
 	&cno_table,
+	&threads_table,
 	NULL
 };
 
@@ -196,10 +207,23 @@ int main(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "a:b:")) != -1) {
-		if (c == '?')
+	while ((c = getopt(argc, argv, "a:b:A:B:")) != -1) {
+		switch (c) {
+		case 'a':
+			side_a.name = optarg;
+			break;
+		case 'b':
+			side_b.name = optarg;
+			break;
+		case 'A':
+			mode_a = optarg;
+			break;
+		case 'B':
+			mode_b = optarg;
+			break;
+		default:
 			return 2;
-		*(c == 'a' ? &side_a.name : &side_b.name) = optarg;
+		}
 	}
 	if (access(OBJECTS, R_OK)) {
 		fprintf(stderr, "udat_rules: %s: %s (root, and debugfs mounted?)\n",
