@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A hostile process that lends its queue pairs to kdapl: an IA turned to passthrough with
+ * every wrong descriptor, the board, binds with every wrong descriptor and queue pair.
+ * Speaks the ABI itself, with libibverbs beside it.  Threads and other processes are in
+ * bind_races.c, connections in bind_states.c and bind_ends.c.
+ *
+ *	bind_hostile [DEVICE [OTHER-DEVICE]]
+ *
+ * Whatever was refused has left nothing held: each of these queue pairs can be destroyed
+ * at once.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/wait.h>
+#include "raw_end.h"
+
+static const char *device = "rxe0", *other_device = "rxe1";
+
+/* ---- an IA in passthrough --------------------------------------------------------- */
+
+/* Descriptors that are no uverbs file of the device, each with a name. */
+struct wrong_fd {
+	const char *name;
+	int fd;
+	int bind_errno;		/* of a bind with it */
+};
+
+#define WRONG_FDS	13
+
+static int uverbs_open(const struct ibv_context *context, int flags)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", context->device->dev_name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static void wrong_fds(struct wrong_fd *wrong, const struct end *end,
+		      const struct ibv_context *elsewhere)
+{
+	int sockets[2], pipes[2], closed = dup(0);
+
+	close(closed);
+	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) && !pipe(pipes), "sockets");
+	close(sockets[1]);
+	close(pipes[1]);
+	memcpy(wrong, ((struct wrong_fd[WRONG_FDS]) {
+		{ "-1", -1, EBADF },
+		{ "the largest number", 0x7fffffff, EBADF },
+		{ "the smallest number", 0x80000000, EBADF },
+		{ "a closed descriptor", closed, EBADF },
+		{ "a descriptor of the path", uverbs_open(end->context, O_PATH), EBADF },
+		{ "/dev/null", open("/dev/null", O_RDWR), EINVAL },
+		{ "a socket", sockets[0], EINVAL },
+		{ "a pipe", pipes[0], EINVAL },
+		{ "the file of kdapl itself", end->fd, EINVAL },
+		{ "another file of kdapl", dev_open(), EINVAL },
+		{ "the completion channel", end->channel->fd, EINVAL },
+		{ "the file of asynchronous events", end->context->async_fd, EINVAL },
+		{ "the uverbs file of another device", elsewhere->cmd_fd, EINVAL },
+	}), WRONG_FDS * sizeof(*wrong));
+}
+
+static void close_wrong_fds(const struct wrong_fd *wrong)
+{
+	close(wrong[4].fd);
+	close(wrong[5].fd);
+	close(wrong[6].fd);
+	close(wrong[7].fd);
+	close(wrong[9].fd);
+}
+
+/* The DAT_RETURN, or ~0. */
+static __u32 pass_on(int fd, __u64 ia, int uverbs_fd)
+{
+	struct kdapl_uapi_ia_passthrough arg = { .ia = ia, .uverbs_fd = uverbs_fd };
+
+	return call(fd, KDAPL_IOC_IA_PASSTHROUGH, &arg) ? ~0U : arg.ret;
+}
+
+static bool is_invalid_state(__u32 ret)
+{
+	return DAT_GET_TYPE(ret) == DAT_INVALID_STATE;
+}
+
+static void test_passthrough(struct end *end)
+{
+	struct ibv_context *elsewhere = context_open(other_device);
+	struct kdapl_uapi_ia_passthrough arg = {};
+	struct wrong_fd wrong[WRONG_FDS];
+	int fd = dev_open(), uverbs_fd = end->context->cmd_fd, i;
+	__u64 ia = end_ia_open(end, fd), pz;
+	__u32 ret;
+	void *page;
+
+	wrong_fds(wrong, end, elsewhere);
+	for (i = 0; i < WRONG_FDS; i++) {
+		ret = pass_on(fd, ia, wrong[i].fd);
+		check(ret == ARG(2), "A8", text_of("passthrough", wrong[i].name), ret);
+	}
+	close_wrong_fds(wrong);
+	pz = pz_create(fd, ia);
+	ret = pass_on(fd, ia, uverbs_fd);
+	check(is_invalid_state(ret), "A8", "passthrough: of an IA that has a PZ", ret);
+	handle_call(fd, KDAPL_IOC_PZ_FREE, pz);
+	ia_close(fd, ia, DAT_CLOSE_ABRUPT_FLAG);
+
+	ia = end_ia_open(end, fd);
+	ret = evd_create(fd, ia, 8, DAT_EVD_SOFTWARE_FLAG).ret;
+	ret = pass_on(fd, ia, uverbs_fd);
+	check(is_invalid_state(ret), "A8", "passthrough: of an IA that has an EVD", ret);
+	ia_close(fd, ia, DAT_CLOSE_ABRUPT_FLAG);
+
+	ia = end_ia_open(end, fd);
+	ret = pass_on(fd, ia, uverbs_fd);
+	check(!ret, "A8", "passthrough: of an IA just opened", ret);
+	ret = pass_on(fd, ia, uverbs_fd);
+	check(is_invalid_state(ret), "A8", "passthrough: again", ret);
+	ret = ia_close(fd, ia, DAT_CLOSE_GRACEFUL_FLAG);
+	check(!ret, "I12", "a graceful close of an IA in passthrough", ret);
+
+	/* The answer cannot be given. */
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(page != MAP_FAILED, "mmap");
+	arg.ia = end_ia_open(end, fd);
+	arg.uverbs_fd = uverbs_fd;
+	memcpy(page, &arg, sizeof(arg));
+	mprotect(page, 4096, PROT_READ);
+	expect_errno(fd, KDAPL_IOC_IA_PASSTHROUGH, page, EFAULT, "A8",
+		     "passthrough: result undeliverable");
+	munmap(page, 4096);
+	ret = ia_close(fd, arg.ia, DAT_CLOSE_GRACEFUL_FLAG);
+	check(!ret, "I12", "the IA closes all the same", ret);
+	close(fd);
+	ibv_close_device(elsewhere);
+}
+
+/* What has no sense without queues of the kernel's. */
+static void test_absent(struct end *end)
+{
+	struct kdapl_uapi_lmr_create lmr = {
+		.ia = end->ia, .pz = end->pz, .region = (uintptr_t)end->memory,
+		.length = sizeof(end->memory), .privileges = DAT_MEM_PRIV_ALL_FLAG };
+	struct kdapl_uapi_dto dto = { .op = KDAPL_OP_RECV };
+	struct kdapl_uapi_post post = { .ep = end->ep, .dtos = (uintptr_t)&dto, .count = 1 };
+	struct kdapl_uapi_rmr_create rmr = { .pz = end->pz };
+
+	check(!call(end->fd, KDAPL_IOC_LMR_CREATE, &lmr) && is_invalid_state(lmr.ret),
+	      "A8", "no LMR of the kernel's in passthrough", lmr.ret);
+	check(!call(end->fd, KDAPL_IOC_RMR_CREATE, &rmr) && is_invalid_state(rmr.ret),
+	      "A8", "no RMR of the kernel's in passthrough", rmr.ret);
+	check(!call(end->fd, KDAPL_IOC_POST, &post) && is_invalid_state(post.ret) &&
+	      !post.done, "A8", "no post through the kernel in passthrough", post.ret);
+}
+
+/* The other way round. */
+static void test_forwarded(struct end *end)
+{
+	int fd = dev_open();
+	__u64 ia = end_ia_open(end, fd), pz = pz_create(fd, ia);
+	__u64 evd = evd_create(fd, ia, 8, DAT_EVD_DEFAULT_FLAG).evd;
+	struct kdapl_uapi_ep_board slot = { .ep = ep_create(fd, ia, pz, evd, evd) };
+	int got;
+
+	check(!call(fd, KDAPL_IOC_EP_BOARD, &slot) && is_invalid_state(slot.ret), "A8",
+	      "a forwarded EP has no slot", slot.ret);
+	end_qp(end);
+	got = bind_as(fd, slot.ep, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(got == REFUSED && is_invalid_state(refusal), "A8",
+	      "a forwarded EP takes no queue pair", got);
+	check(!ibv_destroy_qp(end->qp), "A8", "which nobody holds", 0);
+	got = tell_as(fd, slot.ep, KDAPL_TELL_BROKEN, 0);
+	check(got == REFUSED && is_invalid_state(refusal), "A8",
+	      "a forwarded EP is told nothing", got);
+	end->qp = NULL;
+	close(fd);
+}
+
+/* ---- the board ----------------------------------------------------------------------- */
+
+static bool is_fresh(const volatile struct kdapl_uapi_board_ep *slot)
+{
+	return !slot->life && slot->state == DAT_EP_STATE_UNCONNECTED &&
+	       !slot->refuse_recv && slot->refuse_request == UNCONNECTED && !slot->flags;
+}
+
+static void test_board(struct end *end)
+{
+	const struct kdapl_uapi_ia_passthrough *p = &end->pass;
+	void *map = (void *)end->board;
+	int status;
+	pid_t pid;
+
+	check(p->board_size && !(p->board_size % 4096) && !(p->board_offset % 4096), "A8",
+	      "the board is pages", p->board_size);
+	check(is_fresh(end->slot), "A8", "a new EP: Unconnected, receives are taken",
+	      end->slot->refuse_request);
+	expect_no_map(end->fd, p->board_offset, p->board_size, PROT_READ | PROT_WRITE,
+		      MAP_SHARED, EPERM, "board writable");
+	expect_no_map(end->fd, p->board_offset, p->board_size, PROT_READ | PROT_EXEC,
+		      MAP_SHARED, EPERM, "board executable");
+	expect_no_map(end->fd, p->board_offset, p->board_size, PROT_READ, MAP_PRIVATE,
+		      EINVAL, "board private");
+	expect_no_map(end->fd, p->board_offset, p->board_size + 4096, PROT_READ,
+		      MAP_SHARED, EINVAL, "more than the board");
+	check(mprotect(map, p->board_size, PROT_READ | PROT_WRITE) < 0 && errno == EACCES,
+	      "A8", "board made writable later", errno);
+	check(mprotect(map, p->board_size, PROT_READ | PROT_EXEC) < 0 && errno == EACCES,
+	      "A8", "board made executable later", errno);
+	check(mremap(map, p->board_size, p->board_size + 4096, MREMAP_MAYMOVE) ==
+	      MAP_FAILED, "A8", "board stretched", errno);
+	madvise(map, p->board_size, MADV_DONTNEED);
+	check(is_fresh(end->slot), "A8", "the board comes back when dropped", 0);
+	/* It would keep the file open, and its parent's connections with it. */
+	pid = fork();
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		status = end->slot->state;
+		_exit(status ? 1 : 2);
+	}
+	waitpid(pid, &status, 0);
+	check(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "A8",
+	      "a forked child has no board", status);
+}
+
+#define MANY	100	/* more than a page has slots for */
+
+static void test_slots(struct end *end)
+{
+	const volatile struct kdapl_uapi_board_ep *slots[MANY], *again;
+	struct end second = { .device = device, .context = end->context };
+	__u64 eps[MANY];
+	int i, j;
+
+	for (i = 0; i < MANY; i++) {
+		eps[i] = end_new_ep(end);
+		slots[i] = slot_of(end, eps[i]);
+		for (j = 0; j < i && slots[i] != slots[j]; j++)
+			;
+		if (j < i || slots[i] == end->slot || !is_fresh(slots[i]) ||
+		    slot_of(end, eps[i]) != slots[i])
+			break;
+	}
+	check(i == MANY, "A8", "each EP has a slot of its own, the same each time", i);
+	for (j = 0; j < i; j++)
+		handle_call(end->fd, KDAPL_IOC_EP_FREE, eps[j]);
+
+	/* Used again, as if new: a bind has left its life in it. */
+	end_qp(end);
+	check(!end_bind(end), "A8", "bind", refusal);
+	check(end->life, "A8", "a bind has a life", end->life);
+	check(end_renew(end) && is_fresh(end->slot), "A8",
+	      "the slot of a freed EP is as new", end->slot->life);
+	again = end->slot;
+
+	second.fd = end->fd;
+	second.ia = end_ia_open(&second, end->fd);
+	second.pass = (struct kdapl_uapi_ia_passthrough) {
+		.ia = second.ia, .uverbs_fd = end->context->cmd_fd };
+	check(!call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &second.pass) && !second.pass.ret &&
+	      second.pass.board_offset == end->pass.board_offset &&
+	      second.pass.board_size == end->pass.board_size, "A8",
+	      "two IAs of a file have one board", second.pass.ret);
+	second.board = end->board;
+	second.pz = pz_create(end->fd, second.ia);
+	second.evd = evd_create(end->fd, second.ia, 8, DAT_EVD_DEFAULT_FLAG).evd;
+	check(slot_of(&second, end_new_ep(&second)) != again, "A8",
+	      "and EPs of both have slots of their own", 0);
+	ia_close(end->fd, second.ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* ---- what is no queue pair of the process's ------------------------------------------ */
+
+/* @got is what a bind of the end's EP gave; nothing is held. */
+static void refused(struct end *end, int got, int want, const char *what)
+{
+	check(got == want, "A8", text_of("bind", what), got);
+	if (!got)
+		end_tell(end, KDAPL_TELL_UNBIND);
+}
+
+static void test_bind_fds(struct end *end)
+{
+	struct ibv_context *elsewhere = context_open(other_device);
+	struct ibv_context *again = context_open(device);
+	struct wrong_fd wrong[WRONG_FDS];
+	int bare = uverbs_open(end->context, O_RDWR), got, i;
+
+	end_qp(end);
+	wrong_fds(wrong, end, elsewhere);
+	for (i = 0; i < WRONG_FDS; i++)
+		refused(end, bind_as(end->fd, end->ep, wrong[i].fd, end->qp->qp_num,
+				     &end->life), wrong[i].bind_errno, wrong[i].name);
+	close_wrong_fds(wrong);
+	refused(end, bind_as(end->fd, end->ep, again->cmd_fd, end->qp->qp_num,
+			     &end->life), ENOENT, "through another context of the process");
+	refused(end, bind_as(end->fd, end->ep, bare, end->qp->qp_num, &end->life), ENOENT,
+		"through a uverbs file without a context");
+	close(bare);
+	got = bind_as(end->fd, end->pz, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(got == REFUSED && DAT_GET_TYPE(refusal) == DAT_INVALID_HANDLE, "E5",
+	      "bind: to a PZ", got);
+	check(!ibv_destroy_qp(end->qp), "A8", "nobody holds the queue pair", 0);
+	end->qp = NULL;
+	ibv_close_device(again);
+	ibv_close_device(elsewhere);
+}
+
+/* On the wire its packets would go nowhere; nothing is sent. */
+static int qp_to_rtr(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_256, .dest_qp_num = 1,
+		.max_dest_rd_atomic = 1, .min_rnr_timer = 1,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .hop_limit = 1 } },
+	};
+
+	if (ibv_query_gid(qp->context, 1, 0, &attr.ah_attr.grh.dgid))
+		return errno;
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER);
+}
+
+static int qp_to_rts(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .timeout = 1, .max_rd_atomic = 1,
+	};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* Takes @qp away; @state is its way there, for a message. */
+static void bad_qp(struct end *end, struct ibv_qp *qp, bool made, int want,
+		   const char *what)
+{
+	need(qp && made, what);
+	refused(end, bind_as(end->fd, end->ep, end->context->cmd_fd, qp->qp_num,
+			     &end->life), want, what);
+	check(!ibv_destroy_qp(qp), "A8", text_of("and nobody holds it", what), 0);
+}
+
+static void test_bind_qps(struct end *end)
+{
+	static const __u32 numbers[] = { 0, 1, 2, 0xabcdef, 0xffffff, 1 << 24, 1 << 24 | 1,
+					 2 << 24 | 1, 0x7fffffff, 0x80000000, ~0U };
+	struct ibv_qp *qp;
+	char text[64];
+	unsigned int i;
+	__u32 gone;
+
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		snprintf(text, sizeof(text), "number %#x", numbers[i]);
+		refused(end, bind_as(end->fd, end->ep, end->context->cmd_fd, numbers[i],
+				     &end->life), ENOENT, text);
+	}
+	qp = qp_new(end, IBV_QPT_UD);
+	bad_qp(end, qp, qp && !qp_init(qp), EINVAL, "an UD queue pair");
+	qp = qp_new(end, IBV_QPT_UC);
+	if (qp)
+		bad_qp(end, qp, !qp_init(qp), EINVAL, "an UC queue pair");
+	bad_qp(end, qp_new(end, IBV_QPT_RC), true, EINVAL, "in RESET");
+	qp = qp_new(end, IBV_QPT_RC);
+	bad_qp(end, qp, qp && !qp_init(qp) && !qp_to_rtr(qp), EINVAL, "in RTR");
+	qp = qp_new(end, IBV_QPT_RC);
+	bad_qp(end, qp, qp && !qp_init(qp) && !qp_to_rtr(qp) && !qp_to_rts(qp), EINVAL,
+	       "in RTS");
+	qp = qp_new(end, IBV_QPT_RC);
+	bad_qp(end, qp, qp && !qp_init(qp) && !qp_move(qp, IBV_QPS_ERR), EINVAL, "in ERR");
+	qp = qp_new(end, IBV_QPT_RC);
+	need(qp && !qp_init(qp), "a queue pair");
+	gone = qp->qp_num;
+	need(!ibv_destroy_qp(qp), "destroy a queue pair");
+	refused(end, bind_as(end->fd, end->ep, end->context->cmd_fd, gone, &end->life),
+		ENOENT, "a destroyed queue pair");
+}
+
+/*
+ * Queue pairs of the kernel and of other contexts: of all numbers that the device gives out
+ * only our own is good.
+ */
+static void test_every_number(struct end *end)
+{
+	struct kdapl_uapi_lmr_create lmr = {
+		.region = (uintptr_t)end->memory, .length = sizeof(end->memory),
+		.privileges = DAT_MEM_PRIV_ALL_FLAG };
+	struct end other = { .device = device };
+	int fd = dev_open(), good = 0, odd = 0, found = -1, got;
+	__u32 number, top;
+
+	/* Of another context, which might be another process's. */
+	end_verbs(&other);
+	end_qp(&other);
+	/* The registrar of a PZ is a queue pair of the kernel's. */
+	lmr.ia = end_ia_open(end, fd);
+	lmr.pz = pz_create(fd, lmr.ia);
+	need(!call(fd, KDAPL_IOC_LMR_CREATE, &lmr) && !lmr.ret, "a forwarded LMR");
+	end_qp(end);
+	top = end->qp->qp_num + 64;
+	for (number = 0; number <= top; number++) {
+		got = bind_as(end->fd, end->ep, end->context->cmd_fd, number, &end->life);
+		if (!got) {
+			good++;
+			found = number;
+			end_tell(end, KDAPL_TELL_UNBIND);
+		} else if (got != ENOENT) {
+			odd++;
+		}
+	}
+	check(good == 1 && found == (int)end->qp->qp_num && !odd, "A8",
+	      "bind: of all numbers our own is good, the others are not there", good + odd);
+	check(!ibv_destroy_qp(end->qp), "A8", "and is free again", 0);
+	check(!ibv_destroy_qp(other.qp), "A8", "as is the other context's", 0);
+	end->qp = NULL;
+	close(fd);
+	ibv_dereg_mr(other.mr);
+	ibv_destroy_cq(other.cq);
+	ibv_destroy_comp_channel(other.channel);
+	ibv_dealloc_pd(other.verbs_pd);
+	ibv_close_device(other.context);
+}
+
+/* ---- bound ----------------------------------------------------------------------------- */
+
+static void test_bound(struct end *end)
+{
+	struct kdapl_uapi_ep_bind *page;
+	__u64 second = end_new_ep(end);
+	struct ibv_qp *spare = qp_new(end, IBV_QPT_RC);
+	struct end mine;
+	int got;
+	__u32 ret;
+
+	need(spare && !qp_init(spare), "a spare queue pair");
+	ret = end_connect(end, &end->address, 9);
+	check(is_invalid_state(ret), "A8", "connect without a queue pair", ret);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(page != MAP_FAILED, "mmap");
+	*page = (struct kdapl_uapi_ep_bind) {
+		.ep = end->ep, .uverbs_fd = end->context->cmd_fd, .qp_num = spare->qp_num };
+	mprotect(page, 4096, PROT_READ);
+	expect_errno(end->fd, KDAPL_IOC_EP_BIND, page, EFAULT, "A8",
+		     "bind: result undeliverable");
+	munmap(page, 4096);
+	got = ibv_destroy_qp(spare);
+	check(!got, "A8", "which holds nothing", got);
+	spare = qp_new(end, IBV_QPT_RC);
+	need(spare && !qp_init(spare), "a spare queue pair");
+
+	end_qp(end);
+	got = end_bind(end);
+	check(!got, "A8", "bind: a good one", got);
+	got = ibv_destroy_qp(end->qp);
+	check(got == EBUSY, "A8", "a bound queue pair is not destroyed", got);
+	got = bind_as(end->fd, end->ep, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(got == REFUSED && is_invalid_state(refusal), "A8", "bind: the same again", got);
+	got = bind_as(end->fd, end->ep, end->context->cmd_fd, spare->qp_num, NULL);
+	check(got == REFUSED && is_invalid_state(refusal), "A8", "bind: a second one", got);
+	got = ibv_destroy_qp(spare);
+	check(!got, "A8", "which nobody holds", got);
+	got = bind_as(end->fd, second, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(got == EBUSY, "A8", "bind: the same to another EP", got);
+	end_open(&mine, device);
+	got = bind_as(mine.fd, mine.ep, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(got == EBUSY, "A8", "bind: the same through another file", got);
+
+	got = end_tell(end, KDAPL_TELL_UNBIND);
+	check(!got, "A8", "unbind", got);
+	got = bind_as(mine.fd, mine.ep, end->context->cmd_fd, end->qp->qp_num, NULL);
+	check(!got, "A8", "bind: a file that has the descriptor, once it is free", got);
+	end_close(&mine);
+	got = ibv_destroy_qp(end->qp);
+	check(!got, "A8", "destroyed when that file is closed", got);
+
+	end_qp(end);
+	got = end_bind(end);
+	check(!got, "A8", "bind: another one", got);
+	got = handle_call(end->fd, KDAPL_IOC_EP_FREE, end->ep);
+	check(!got, "F1", "free the EP it is bound to", got);
+	got = ibv_destroy_qp(end->qp);
+	check(!got, "A8", "destroyed when its EP is free", got);
+	end->qp = NULL;
+	end->ep = second;
+	end->slot = slot_of(end, second);
+}
+
+/* An IA closes over it, and a file. */
+static void test_closed_over(void)
+{
+	struct end end;
+	int got;
+
+	end_open(&end, device);
+	end_qp(&end);
+	need(!end_bind(&end), "bind");
+	ia_close(end.fd, end.ia, DAT_CLOSE_ABRUPT_FLAG);
+	got = ibv_destroy_qp(end.qp);
+	check(!got, "I14", "destroyed when the IA is closed", got);
+	end.qp = NULL;
+	end_close(&end);
+
+	end_open(&end, device);
+	end_qp(&end);
+	need(!end_bind(&end), "bind");
+	end_close_file(&end);
+	got = ibv_destroy_qp(end.qp);
+	check(!got, "I19", "destroyed when the file is closed", got);
+	end.fd = dev_open();
+	end.ia = end_ia_open(&end, end.fd);
+	end_objects(&end);
+	/* The uverbs file goes first: it is held for as long as the queue pair. */
+	end_qp(&end);
+	need(!end_bind(&end), "bind");
+	close(end.context->cmd_fd);
+	check(end_state(&end) == DAT_EP_STATE_UNCONNECTED, "I19",
+	      "the uverbs descriptor is closed under a bound queue pair", end_state(&end));
+	got = handle_call(end.fd, KDAPL_IOC_EP_FREE, end.ep);
+	check(!got, "F1", "and its EP freed", got);
+	close(end.fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct end end;
+	int ret;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 1)
+		device = argv[1];
+	if (argc > 2)
+		other_device = argv[2];
+	end_open(&end, device);
+	test_passthrough(&end);
+	test_absent(&end);
+	test_forwarded(&end);
+	test_board(&end);
+	test_slots(&end);
+	test_bind_fds(&end);
+	test_bind_qps(&end);
+	test_every_number(&end);
+	test_bound(&end);
+	test_closed_over();
+	ret = ia_close(end.fd, end.ia, DAT_CLOSE_GRACEFUL_FLAG);
+	check(DAT_GET_TYPE(ret) == DAT_INVALID_STATE, "I12",
+	      "a graceful close while the EP is there", ret);
+	ret = ia_close(end.fd, end.ia, DAT_CLOSE_ABRUPT_FLAG);
+	check(!ret, "I14", "an abrupt one", ret);
+	end_close(&end);
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
