@@ -3,7 +3,12 @@
 # module on kDAT and as a program on the library, the same scenarios in both and those
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
-# usage: rules.sh [--disorder FACE] [--own FACE] [--brief] [--iwarp [--few]] MODULES SHIM [TEXT]
+# usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief]
+#                 [--iwarp [--few]] MODULES SHIM [TEXT]
+#   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
+#               side a in passthrough, side b forwarded
+#   --face      only the face "kernel" or "user", or the "programs" that come after them;
+#               with "user" these come, too
 #   --disorder  the packets of the face "kernel" or "user" may overtake each other
 #   --own       of the face "kernel" or "user" only the scenarios that the other has not
 #   --brief     fewer rounds of what is done many times
@@ -30,9 +35,11 @@ some=(
 	'iWARP:'
 )
 
-disorder='' own='' brief=false few=false kind=rxe
+disorder='' own='' brief=false few=false kind=rxe face='' mode=forwarded
 while :; do
 	case ${1-} in
+	--mode) mode=$2; shift;;
+	--face) face=$2; shift;;
 	--disorder) disorder=$2; shift;;
 	--own) own=$2; shift;;
 	--brief) brief=true;;
@@ -114,7 +121,18 @@ in_kernel() {
 	rmmod kdapl_rules
 }
 
-in_user() { "$shim/tests/udat_rules" "$(wanted user)"; }
+# The two sides of the suite have their modes; whoever has one IA, or says nothing, that of b.
+modes=()
+case $mode in
+forwarded|passthrough) export KDAPL_MODE=$mode;;
+mixed) export KDAPL_MODE=forwarded; modes=(-A passthrough -B forwarded);;
+*) die "no mode: $mode";;
+esac
+
+in_user() { "$shim/tests/udat_rules" "${modes[@]}" "$(wanted user)"; }
+
+# runs PIECE: it is wanted
+runs() { [ -z "$face" ] || [ "$face" = "$1" ]; }
 
 # While the link is cut nobody answers for an address, and none may be forgotten: only
 # packets of RDMA are to be missed. A scenario that wants an address to be missed takes
@@ -199,13 +217,23 @@ if [ $kind = siw ]; then
 	exit
 fi
 
-face kernel in_kernel
-face user in_user
-[ -n "$own" ] || verdict "both faces ran the same scenarios" same_names
-if [ -z "$only" ]; then
+runs kernel && face kernel in_kernel
+runs user && face user in_user
+[ -n "$own$face" ] || verdict "both faces ran the same scenarios" same_names
+if [ -z "$only" ] && [ "$face" != kernel ]; then
 	program abi_hostile "" "$shim/tests/abi_hostile"
+	program bind_hostile "" "$shim/tests/bind_hostile"
+	program bind_races "" "$shim/tests/bind_races"
+	program bind_states "" "$shim/tests/bind_states"
+	program bind_ends "" "$shim/tests/bind_ends"
+	program bind_removal "" "$shim/tests/bind_ends" removal
+	program pass_syscalls "" "$shim/tests/pass_syscalls"
 	program kill9 "" "$shim/tests/kill9"
-	program charge "max_objects=40 max_user_objects=64" "$shim/tests/charge"
+	# It counts what the kernel makes for a process that has no verbs of its own.
+	program charge "max_objects=40 max_user_objects=64" \
+		env KDAPL_MODE=forwarded "$shim/tests/charge"
+fi
+if [ -z "$only" ] && [ "$face" != user ] && [ "$face" != programs ]; then
 	removal
 fi
 
