@@ -98,7 +98,7 @@ scenarios() {
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 two_hosts rxe || die "no RDMA devices"
-modprobe -a ib_core rdma_cm irq_poll sch_netem 2> /dev/null
+modprobe -a ib_core ib_uverbs rdma_cm irq_poll sch_netem 2> /dev/null
 for nic in ve0 ve1; do
 	tc qdisc add dev $nic root netem limit 10000 || die "no sch_netem"
 done

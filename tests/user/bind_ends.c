@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include "raw_end.h"
@@ -24,7 +25,7 @@ static const char *device = "rxe0", *other_device = "rxe1";
 /* The other end. */
 static struct end b;
 
-/* ---- processes that end in every state -------------------------------------------------------------- */
+/* ---- processes that end in every state -------------------------------------------- */
 
 enum stage {
 	BOUND, NO_ANSWER, PENDING, CONNECTED, TRAFFIC, DRAINS, ENDED, LISTENS, SERVES,
@@ -312,7 +313,7 @@ static void test_forked(void)
 	check(end_renew(&b), "A8", "the peer lets go", 0);
 }
 
-/* ---- the device goes ------------------------------------------------------------------------------ */
+/* ---- the device goes -------------------------------------------------------------- */
 
 /* Says r when the device is gone, e when it is there again as it was. */
 static pid_t remove_device(int *told)
@@ -325,19 +326,16 @@ static pid_t remove_device(int *told)
 		"until [ \"$(sort -u $p/gids/*)\" = \"$g\" ]; do sleep 0.1; done\n"
 		"until grep -q ACTIVE $p/state; do sleep 0.1; done\n"
 		"printf e";
-	int pipes[2], fd;
+	char *argv[] = { "sh", "-c", (char *)script, "sh", (char *)device, NULL };
+	posix_spawn_file_actions_t actions;
+	int pipes[2];
 	pid_t pid;
 
-	need(!pipe2(pipes, O_CLOEXEC), "pipe");
-	pid = fork();
-	if (!pid) {
-		/* What is inherited would keep the device. */
-		dup2(pipes[1], STDOUT_FILENO);
-		for (fd = 3; fd < 256; fd++)
-			close(fd);
-		execlp("sh", "sh", "-c", script, "sh", device, NULL);
-		_exit(9);
-	}
+	/* All descriptors are closed when this returns: they would keep the device. */
+	need(!pipe2(pipes, O_CLOEXEC) && !posix_spawn_file_actions_init(&actions) &&
+	     !posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO) &&
+	     !posix_spawnp(&pid, "sh", &actions, NULL, argv, environ), "sh");
+	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
 	*told = pipes[0];
 	return pid;

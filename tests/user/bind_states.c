@@ -31,7 +31,7 @@ static bool state_gets(const struct end *end, __u32 state)
 	return end_state(end) == state;
 }
 
-/* ---- a connection as it should be ---------------------------------------------------- */
+/* ---- a connection as it should be ------------------------------------------------- */
 
 static bool gates_are(const struct end *end, bool requests, bool recvs)
 {
@@ -65,6 +65,7 @@ static void test_life(void)
 	life = a.life;
 	check(!end_tell(&a, KDAPL_TELL_UNBIND) && !end_tell(&b, KDAPL_TELL_UNBIND), "A7",
 	      "all is polled: let go", refusal);
+	check(a.slot->flags & KDAPL_BOARD_UNBOUND, "A7", "the board says so", a.slot->flags);
 	check(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp), "A7",
 	      "and the queue pairs are the process's again", 0);
 	check(!handle_call(a.fd, KDAPL_IOC_EP_RESET, a.ep) &&
@@ -138,7 +139,7 @@ static void test_accept_without(void)
 	renew("an accept in two steps");
 }
 
-/* ---- lies ------------------------------------------------------------------------------ */
+/* ---- lies ------------------------------------------------------------------------- */
 
 /* What is told changes nothing: the connection is there. */
 static void still_connected(const char *what, int got)
@@ -252,7 +253,7 @@ static void test_early_lies(void)
 	renew("lies before the connection");
 }
 
-/* ---- graceful disconnects ---------------------------------------------------------------- */
+/* ---- graceful disconnects --------------------------------------------------------- */
 
 /* A send that nobody receives holds the disconnect up. */
 static void drain_begins(void)
@@ -321,11 +322,12 @@ static void test_drain(void)
 	renew("ERR in a drain");
 }
 
-/* ---- posts around the error state ------------------------------------------------------------ */
+/* ---- posts around the error state ------------------------------------------------- */
 
 static void test_flush(void)
 {
 	int i, flushed = 0;
+	struct ibv_wc wc;
 
 	ends_connect(&a, &b);
 	for (i = 0; i < 4; i++)
@@ -340,19 +342,21 @@ static void test_flush(void)
 	for (i = 0; i < 4; i++)
 		need(!post_recv(&a, i), "post late");
 	check(!end_tell(&a, KDAPL_TELL_FLUSH), "D46", "told that posts came late", refusal);
-	for (flushed = 0; flushed < 4 &&
-	     completion_within(&a, PATIENCE) == IBV_WC_WR_FLUSH_ERR; )
+	flushed = 0;
+	while (flushed < 4 && completion_within(&a, PATIENCE) == IBV_WC_WR_FLUSH_ERR)
 		flushed++;
 	check(flushed == 4, "D46", "they are flushed as well", flushed);
 	for (i = 0; i < 100; i++)
 		end_tell(&a, KDAPL_TELL_FLUSH);
-	check(!end_event_within(&a, 300, NULL) && completion_within(&a, 10) < 0, "D46",
-	      "FLUSH a hundred times: nothing more comes", 0);
+	check(!end_event_within(&a, 300, NULL), "D46", "FLUSH a hundred times: no event", 0);
+	for (i = 0; ibv_poll_cq(a.cq, 1, &wc) > 0; i++)
+		;
+	check(!i, "D46", "FLUSH a hundred times: no completion", i);
 	need(end_event(&b, NULL) == DISCONNECTED, "the peer's event");
 	renew("late receives");
 }
 
-/* ---- the process moves its queue pair itself ---------------------------------------------------- */
+/* ---- the process moves its queue pair itself -------------------------------------- */
 
 static const struct move {
 	enum ibv_qp_state state;
@@ -381,14 +385,16 @@ static void test_moved(void)
 				end_qp(&b);
 				need(!end_bind(&b), "bind");
 				cr_accept(&b, end_request(&b));
-				check(end_event(&a, NULL) != ESTABLISHED, "A8",
-				      text_of("connect fails: moved before to", move->name), 0);
+				/* The device may take it from RESET once more. */
+				check(end_event(&a, NULL), "A8",
+				      text_of("connect has an answer: moved to", move->name), 0);
 				check(end_event(&b, NULL), "A8",
-				      text_of("its peer is told", move->name), 0);
+				      text_of("its peer has one", move->name), 0);
 				check(end_renew(&b), "A8", text_of("and lets go", move->name), 0);
 			} else {
-				check(true, "A8",
-				      text_of("connect is refused: moved before to", move->name), ret);
+				check(DAT_GET_TYPE(ret) == DAT_INVALID_STATE ||
+				      DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES, "A8",
+				      text_of("connect is refused: moved to", move->name), ret);
 			}
 			check(end_renew(&a), "A8", text_of("let go: moved before to", move->name),
 			      0);

@@ -332,15 +332,17 @@ static inline __u32 end_of(const struct end *end)
 	return number;
 }
 
-/* Back to Unconnected, whatever has become of it, and without its queue pair. */
+/* Back to Unconnected, whatever has become of it; without its queue pair, and nothing queued. */
 static inline bool end_renew(struct end *end)
 {
 	struct kdapl_uapi_event event;
+	struct ibv_wc wc;
 
-	if (handle_call(end->fd, KDAPL_IOC_EP_FREE, end->ep) || ibv_destroy_qp(end->qp))
+	if (handle_call(end->fd, KDAPL_IOC_EP_FREE, end->ep) ||
+	    (end->qp && ibv_destroy_qp(end->qp)))
 		return false;
 	end->qp = NULL;
-	while (end_event_within(end, 0, &event))
+	while (end_event_within(end, 0, &event) || ibv_poll_cq(end->cq, 1, &wc) > 0)
 		;
 	end->ep = end_new_ep(end);
 	end->slot = slot_of(end, end->ep);

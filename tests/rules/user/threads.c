@@ -10,6 +10,7 @@
 #define POLLERS		2		/* of each EVD */
 #define TOTAL		2000u		/* messages */
 #define SHORT_US	100000		/* of waits that may end without an event */
+#define PAUSE_US	2000		/* at most, between waits */
 #define LOST_US		(WAIT_MS * 1000ULL / 3)
 #define FULL		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 
@@ -100,7 +101,8 @@ static int stream_waiter(void *arg)
 		} else if (DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED) {
 			OK(ret);
 		}
-		yield_cpu();
+		/* Now the others have a chance. */
+		sleep_us(random_u32() % PAUSE_US);
 	}
 	return 0;
 }
@@ -215,6 +217,7 @@ static int relay_waiter(void *arg)
 		if (now_us() - start >= LOST_US)
 			add_u64(&relay->lost, 1);
 		add_u64(&relay->taken, 1);
+		sleep_us(random_u32() % PAUSE_US);
 	}
 	return 0;
 }
