@@ -63,6 +63,17 @@ bool side_has_rnic(const struct side *side)
 	return !run_command(command);
 }
 
+bool side_is_passthrough(const struct side *side)
+{
+	const DAT_NAMED_ATTR *attr = side->provider.provider_specific_attr;
+	int i;
+
+	for (i = 0; i < side->provider.num_provider_specific_attr; i++)
+		if (!strcmp(attr[i].name, "mode"))
+			return !strcmp(attr[i].value, "passthrough");
+	return false;
+}
+
 bool side_open(struct side *side)
 {
 	side->async = DAT_HANDLE_NULL;

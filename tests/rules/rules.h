@@ -290,6 +290,8 @@ extern struct side side_a, side_b;
 bool side_is_iwarp(const struct side *side);
 /* Does its device say so? */
 bool side_has_rnic(const struct side *side);
+/* Has its IA queues and memory of the process's own? */
+bool side_is_passthrough(const struct side *side);
 /* The runner does both; a scenario may close and open a side in between. */
 bool side_open(struct side *side);
 void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
