@@ -326,7 +326,7 @@ static pid_t remove_device(int *told)
 		"until [ \"$(sort -u $p/gids/*)\" = \"$g\" ]; do sleep 0.1; done\n"
 		"until grep -q ACTIVE $p/state; do sleep 0.1; done\n"
 		"printf e";
-	char *argv[] = { "sh", "-c", (char *)script, "sh", (char *)device, NULL };
+	char *const argv[] = { "sh", "-c", (char *)script, "sh", (char *)device, NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2];
 	pid_t pid;
