@@ -1278,21 +1278,32 @@ static bool bench_objects(struct bench *b)
 				 &b->lmr_context, NULL, NULL, NULL);
 }
 
-int bench_init(struct kunit *test)
+struct bench *bench_bare(struct kunit *test)
 {
 	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
 
 	if (!b)
-		return -ENOMEM;
+		return NULL;
 	b->test = test;
 	init_completion(&b->stopped);
 	init_completion(&b->go_on);
-	b->memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	b->fake = fake_create(1);
-	if (!b->memory || !b->fake)
-		return -ENOMEM;
+	if (!b->fake)
+		return NULL;
 	kdapl_space_init(&b->space, &init_net, NULL, 1000);
 	test->priv = b;
+	return b;
+}
+
+int bench_init(struct kunit *test)
+{
+	struct bench *b = bench_bare(test);
+
+	if (!b)
+		return -ENOMEM;
+	b->memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	if (!b->memory)
+		return -ENOMEM;
 	return bench_objects(b) ? 0 : -EIO;
 }
 

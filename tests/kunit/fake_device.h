@@ -385,6 +385,9 @@ void core_down(struct kunit_suite *suite);
 int bench_init(struct kunit *test);
 void bench_exit(struct kunit *test);
 
+/* A bench with a device and a space, and no adapter yet; NULL without memory. */
+struct bench *bench_bare(struct kunit *test);
+
 /* These fail the test if the operation fails. */
 DAT_EVD_HANDLE bench_evd(struct bench *b, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 /* All three streams of the EP go to @evd; 8 DTOs each way, 4 segments. */

@@ -169,17 +169,13 @@ static const struct kdapl_qp_ops user_ops = {
 
 static int pass_open(struct kunit *test)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
 	struct pass *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct bench *b = p ? bench_bare(test) : NULL;
 	int i;
 
-	if (!b || !p)
+	if (!b)
 		return -ENOMEM;
-	b->test = test;
 	b->more = p;
-	b->fake = fake_create(1);
-	if (!b->fake)
-		return -ENOMEM;
 	p->b = b;
 	now = p;
 	for (i = 0; i < NR_QPS; i++) {
@@ -189,9 +185,7 @@ static int pass_open(struct kunit *test)
 	init_completion(&p->done);
 	b->fake->dev->user_qp = &user_ops;
 	b->fake->dev->verbs_hints = KDAPL_HINT_SYNC_STATE;
-	kdapl_space_init(&b->space, &init_net, NULL, 1000);
 	b->space.user = true;
-	test->priv = b;
 	return kdapl_ia_open(&b->space, "fake-1", 16, &b->async, DAT_VERSION_MAJOR,
 			     DAT_VERSION_MINOR, DAT_TRUE, &b->ia) ? -EIO : 0;
 }
