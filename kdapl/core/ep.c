@@ -124,10 +124,11 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 
 	if (conn) {
 		kdapl_conn_finish(conn);
+		/* A removal of the device finds it by @ep->conn, and waits for us. */
+		kdapl_conn_drop_qp(conn, ep);
 		spin_lock_irq(&ep->lock);
 		kdapl_ep_leave_conn(ep);
 		spin_unlock_irq(&ep->lock);
-		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 	} else {
 		kdapl_ep_flush_rest(ep, false);
@@ -360,10 +361,10 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	/* The flush of the old life comes first (R15), and its queue pair goes (R10). */
 	while (!kdapl_ep_reset_flushed(ep, &ret, &conn)) {
 		kdapl_conn_finish(conn);
+		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 	}
 	if (conn) {
-		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 		mutex_lock(&ep->use_lock);
 		ep_settle(ep);

@@ -409,7 +409,9 @@ void kdapl_ep_leave_conn(struct kdapl_ep *ep)
  *
  * Return: true: the reset was judged, and done if @ret is DAT_SUCCESS; false: @conn
  * has not flushed yet, or its queue pair is not gone.  The caller waits for that
- * (kdapl_conn_finish()) and calls again.
+ * (kdapl_conn_finish()), lets go of one that is a process's (kdapl_conn_drop_qp()), and
+ * calls again.  As long as there is a queue pair @ep->conn leads to it, since a removal of
+ * the device has to find it.
  */
 bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 			    struct kdapl_conn **conn)
@@ -422,7 +424,7 @@ bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 	*ret = cell->ret;
 	*conn = cell->ret ? NULL : ep->conn;
 	judged = !*conn || (!(cell->actions & KDAPL_EP_ACT_WAIT) &&
-			    kdapl_conn_is_over(*conn));
+			    kdapl_conn_is_over(*conn) && !READ_ONCE((*conn)->qp.ib));
 	if (!judged) {
 		kdapl_conn_get(*conn);
 	} else if (!cell->ret) {

@@ -78,6 +78,7 @@ static void ia_watch(struct work_struct *work)
 {
 	struct kdapl_ia *ia = container_of(to_delayed_work(work), struct kdapl_ia, watch);
 	struct kdapl_object *obj = NULL;
+	unsigned long begin = jiffies, delay;
 	bool again = false;
 	int idx;
 
@@ -90,8 +91,10 @@ static void ia_watch(struct work_struct *work)
 		kdapl_ia_leave(ia, idx);
 		cond_resched();
 	}
+	/* A process with very many keeps the device busy for a tenth of the time at most. */
+	delay = max_t(unsigned long, WATCH_TIME, 10 * (jiffies - begin));
 	if (again)
-		queue_delayed_work(kdapl_wq_of(ia->obj.space), &ia->watch, WATCH_TIME);
+		queue_delayed_work(kdapl_wq_of(ia->obj.space), &ia->watch, delay);
 }
 
 /* ---- the mode ------------------------------------------------------- */

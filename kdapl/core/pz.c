@@ -49,10 +49,7 @@ static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
-/*
- * dat_pz_create.  On iWARP a process has no zone but its own (passthrough), and so neither
- * memory nor connections.
- */
+/* dat_pz_create */
 DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 			   DAT_PZ_HANDLE *pz_handle)
 {
@@ -64,9 +61,6 @@ DAT_RETURN kdapl_pz_create(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 		ret = RET_BAD_ARG(2);
 	if (!ret)
 		ret = kdapl_op_enter(&op);
-	if (!ret && space->user && op.obj->ia->dev->iwarp &&
-	    !kdapl_ia_is_passthrough(op.obj->ia))
-		ret = RET(MODEL_NOT_SUPPORTED);
 	if (!ret)
 		ret = pz_make(op.obj->ia, pz_handle);
 	return kdapl_op_end(&op, ret);

@@ -90,10 +90,7 @@ static bool may_open(struct kdapl_device *dev, struct net *net, bool user)
 {
 	struct kdapl_address addr;
 
-	/* On iWARP a process registers no memory by us, and may by itself (core/pz.c). */
-	if (user && dev->iwarp && !dev->user_qp)
-		return false;
-	return !device_address(dev, net, &addr);
+	return !(user && dev->iwarp) && !device_address(dev, net, &addr);
 }
 
 /* An address has more than one GID where the port speaks both versions of RoCE. */
