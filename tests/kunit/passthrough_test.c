@@ -42,8 +42,7 @@ struct user_qp {
  * struct pass - an adapter in passthrough, and its process
  * @b: the bench
  * @qp: the process's queue pairs
- * @at_rts, @at_query, @at_error: called once, when a queue pair goes to RTS, is asked, or
- *			    goes to the error state
+ * @at_rts, @at_query: called once, when a queue pair goes to RTS, or is asked
  * @queries: how often one was asked
  * @sought: how often answers were sought
  * @view: what the process is shown
@@ -52,7 +51,6 @@ struct user_qp {
  * @events, @early: connection events that a sink got, and those that the process was shown
  *		    before
  * @other, @done, @ret: a call that another thread makes, its end, what it returned
- * @removal, @removed: the removal of the device by one more, and its end
  * @ep: the endpoint that most of a test is about
  */
 struct pass {
@@ -60,7 +58,6 @@ struct pass {
 	struct user_qp qp[NR_QPS];
 	void (*at_rts)(struct pass *p);
 	void (*at_query)(struct pass *p);
-	void (*at_error)(struct pass *p);
 	u32 queries;
 	u32 sought;
 	struct kdapl_ep_view view;
@@ -71,8 +68,6 @@ struct pass {
 	struct work_struct other;
 	struct completion done;
 	DAT_RETURN ret;
-	struct work_struct removal;
-	struct completion removed;
 	DAT_EP_HANDLE ep;
 };
 
@@ -121,12 +116,6 @@ static int user_move(struct kdapl_qp *qp, struct rdma_cm_id *id, enum ib_qp_stat
 
 static int user_error(struct kdapl_qp *qp)
 {
-	void (*hook)(struct pass *p) = now->at_error;
-
-	if (hook) {
-		now->at_error = NULL;
-		hook(now);
-	}
 	user_of(qp)->state = IB_QPS_ERR;
 	user_of(qp)->errors++;
 	return 0;
@@ -194,7 +183,6 @@ static int pass_open(struct kunit *test)
 		p->qp[i].state = IB_QPS_INIT;
 	}
 	init_completion(&p->done);
-	init_completion(&p->removed);
 	b->fake->dev->user_qp = &user_ops;
 	b->fake->dev->verbs_hints = KDAPL_HINT_SYNC_STATE;
 	b->space.user = true;
@@ -920,66 +908,6 @@ static void ends_by_unbind_and_close(struct kunit *test)
 	ends(test, BY_UNBIND_AND_CLOSE);
 }
 
-static void error_takes_time(struct pass *p)
-{
-	complete(&p->b->stopped);
-	wait_for_completion(&p->b->go_on);
-}
-
-static void reset_ep(struct work_struct *work)
-{
-	struct pass *p = container_of(work, struct pass, other);
-
-	p->ret = kdapl_ep_reset(&p->b->space, p->ep);
-	complete(&p->done);
-}
-
-static void remove_device(struct work_struct *work)
-{
-	struct pass *p = container_of(work, struct pass, removal);
-
-	kdapl_ia_device_gone(bench_ia(p->b));
-	complete(&p->removed);
-}
-
-/*
- * E71: uverbs frees the queue pairs when the removal has returned.  It does not while
- * somebody who frees or resets an endpoint still has a driver's call about one under way.
- */
-static void removal_waits_for(struct kunit *test, work_func_t call)
-{
-	struct pass *p = pass_begin(test);
-	struct bench *b = p->b;
-
-	pass_connect(p);
-	fake_peer_disconnected(bench_id(b, p->ep));
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	p->at_error = error_takes_time;
-	INIT_WORK(&p->other, call);
-	INIT_WORK(&p->removal, remove_device);
-	queue_work(system_unbound_wq, &p->other);
-	bench_stopped(b);
-	queue_work(system_unbound_wq, &p->removal);
-	KUNIT_EXPECT_EQ(test, 0UL, wait_for_completion_timeout(&p->removed, HZ));
-	bench_go_on(b);
-	wait_for_completion(&p->done);
-	wait_for_completion(&p->removed);
-	flush_work(&p->other);
-	flush_work(&p->removal);
-	KUNIT_EXPECT_EQ(test, DONE, p->ret);
-	KUNIT_EXPECT_EQ(test, 1U, p->qp[0].let_go);
-}
-
-static void removal_waits_for_free(struct kunit *test)
-{
-	removal_waits_for(test, free_ep);
-}
-
-static void removal_waits_for_reset(struct kunit *test)
-{
-	removal_waits_for(test, reset_ep);
-}
-
 /* E71: a device that is gone takes nothing more. */
 static void bind_after_removal(struct kunit *test)
 {
@@ -1232,8 +1160,6 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE_PARAM(ends_by_removal, stage_case_gen_params),
 	KUNIT_CASE_PARAM(ends_by_removal_and_free, stage_case_gen_params),
 	KUNIT_CASE_PARAM(ends_by_unbind_and_close, stage_case_gen_params),
-	KUNIT_CASE(removal_waits_for_free),
-	KUNIT_CASE(removal_waits_for_reset),
 	KUNIT_CASE(bind_after_removal),
 	KUNIT_CASE(watch_breaks),
 	KUNIT_CASE(watch_gives_way),

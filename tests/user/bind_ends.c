@@ -164,6 +164,9 @@ static int queue_pairs(void)
 	return number;
 }
 
+/* A request that gets no further */
+static __u64 pending;
+
 /* b's part; the events that may end its connection with a child of that stage. */
 static void parent_meets(enum stage stage, int from)
 {
@@ -180,8 +183,11 @@ static void parent_meets(enum stage stage, int from)
 			need(end_event(&b, NULL) == ESTABLISHED, "established");
 		return;
 	}
-	if (stage == PENDING)
+	if (stage == PENDING) {
+		/* A child that is killed before it has come out asks nobody. */
+		pending = end_request(&b);
 		return;
+	}
 	if (stage == TRAFFIC || stage == DRAINS)
 		need(!post_recv(&b, 0), "post");
 	need(!cr_accept(&b, end_request(&b)) && end_event(&b, NULL) == ESTABLISHED, "accept");
@@ -199,7 +205,7 @@ static void parent_sees_the_end(enum stage stage, const char *name)
 		return;
 	if (stage == PENDING) {
 		/* It learns when it accepts, at the latest. */
-		number = cr_accept(&b, end_request(&b)) ? 1 : end_event(&b, NULL);
+		number = cr_accept(&b, pending) ? 1 : end_event(&b, NULL);
 		check(number && number != ESTABLISHED, "P47",
 		      text_of("the accept comes to nothing", name), number);
 	} else if (stage == LISTENS) {
@@ -379,6 +385,8 @@ static void removed_in(enum stage stage, const char *name)
 	if (stage != BOUND)
 		need(!end_connect(&mine, stage == NO_ANSWER ? &nowhere : &b.address, b.qual),
 		     "connect");
+	if (stage == PENDING)
+		pending = end_request(&b);
 	if (stage >= CONNECTED)
 		need(!cr_accept(&b, end_request(&b)) && end_event(&b, NULL) == ESTABLISHED &&
 		     end_event(&mine, NULL) == ESTABLISHED, "connected");
@@ -403,7 +411,7 @@ static void removed_in(enum stage stage, const char *name)
 	end_close(&mine);
 	device_is_back(told, pid, name);
 	if (stage == PENDING)
-		check(cr_accept(&b, end_request(&b)) || end_event(&b, NULL) != ESTABLISHED,
+		check(cr_accept(&b, pending) || end_event(&b, NULL) != ESTABLISHED,
 		      "E71", text_of("the peer's accept comes to nothing", name), 0);
 	if (stage > PENDING && stage != ENDED)
 		check(end_of(&b), "E71", text_of("the peer's event", name), 0);
