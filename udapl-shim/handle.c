@@ -25,10 +25,11 @@
 #define OBJECT		sizeof(struct shim_object)
 #define MAX_OBJECTS	(1u << 22)	/* 512 MiB of addresses */
 #define MIN_OBJECTS	(1u << 16)	/* if RLIMIT_AS allows no more */
-#define CHUNK		512u		/* made accessible at a time */
+#define CHUNK		512u		/* made writable at a time */
 #define DEAD_KEPT	32768u
 
-struct shim_table shim_table;
+/* No address has a bit of the base while the mask has none. */
+struct shim_table shim_table = { .base = 1 };
 atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
 /*
@@ -39,7 +40,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint32_t max;
 	uint32_t used;		/* objects that are or were alive */
-	uint32_t ready;		/* objects whose memory is accessible */
+	uint32_t ready;		/* objects whose memory is writable */
 	uint32_t first_dead;
 	uint32_t last_dead;
 	uint32_t nr_dead;
@@ -95,6 +96,28 @@ static void hash_remove(struct shim_object *obj)
 }
 
 /*
+ * Reserves @size bytes of addresses, a power of two, that begin at a multiple of that: from
+ * twice as many what is in front and behind is given back. Memory that is only readable is
+ * not counted as memory that the process may use.
+ */
+static void *reserve_aligned(size_t size)
+{
+	uintptr_t start, base;
+	void *all;
+
+	all = mmap(NULL, 2 * size, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return NULL;
+	start = (uintptr_t)all;
+	base = (start + size - 1) & ~(size - 1);
+	if (base != start)
+		munmap(all, base - start);
+	munmap((void *)(base + size), start + size - base);
+	return (void *)base;
+}
+
+/*
  * Reserves the range of addresses. In a child of fork() the memory is zero,
  * which makes every handle of the parent bad there.
  */
@@ -104,14 +127,13 @@ static bool table_reserve(void)
 	void *base;
 
 	for (max = MAX_OBJECTS; max >= MIN_OBJECTS; max /= 2) {
-		base = mmap(NULL, max * OBJECT, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (base == MAP_FAILED)
+		base = reserve_aligned(max * OBJECT);
+		if (!base)
 			continue;
 		madvise(base, max * OBJECT, MADV_WIPEONFORK);
 		object_table.max = max;
-		atomic_store_explicit(&shim_table.base, (uintptr_t)base,
-				      memory_order_relaxed);
+		shim_table.base = (uintptr_t)base;
+		shim_table.mask = ~(max * OBJECT - 1) | (OBJECT - 1);
 		return true;
 	}
 	return false;
@@ -126,9 +148,6 @@ static bool table_grow(void)
 		     PROT_READ | PROT_WRITE))
 		return false;
 	object_table.ready += CHUNK;
-	/* ORDER: pairs with shim_points_to_object(): the base was set before */
-	atomic_store_explicit(&shim_table.size, object_table.ready * OBJECT,
-			      memory_order_release);
 	return true;
 }
 

@@ -9,9 +9,9 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct shim_object *ep = ep_handle;
 
-	if (SHIM_UNLIKELY(!ep))
+	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
 		return RET_BAD_HANDLE(EP);
 	return ep->ops->post_send(ep, num_segments, local_iov, user_cookie.as_64,
 				  completion_flags);
@@ -22,9 +22,9 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct shim_object *ep = ep_handle;
 
-	if (SHIM_UNLIKELY(!ep))
+	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
 		return RET_BAD_HANDLE(EP);
 	return ep->ops->post_recv(ep, num_segments, local_iov, user_cookie.as_64,
 				  completion_flags);
@@ -38,9 +38,9 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct shim_object *ep = ep_handle;
 
-	if (SHIM_UNLIKELY(!ep))
+	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
 		return RET_BAD_HANDLE(EP);
 	if (SHIM_UNLIKELY(!remote_iov))
 		return RET_BAD_ARG(5);
@@ -55,9 +55,9 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct shim_object *ep = ep_handle;
 
-	if (SHIM_UNLIKELY(!ep))
+	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
 		return RET_BAD_HANDLE(EP);
 	if (SHIM_UNLIKELY(!remote_iov))
 		return RET_BAD_ARG(5);

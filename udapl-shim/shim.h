@@ -261,24 +261,22 @@ extern const struct shim_ops shim_forwarded, shim_passthrough;
 
 /* handle.c */
 
-/* Where the objects lie: the first @size bytes from @base are accessible. */
+/*
+ * Where the objects lie: a range of addresses whose size is a power of two, and which begins
+ * at a multiple of it. The bits of @mask are in the address of an object what they are in
+ * @base; that is so for no address before there is a range. Both are written once, before
+ * the first handle is made; who makes one up without a call that gave it may read what was
+ * there before, which is as bad.
+ */
 extern struct shim_table {
-	_Atomic uintptr_t base;
-	_Atomic size_t size;
+	uintptr_t base;
+	uintptr_t mask;
 } shim_table;
 
 /* Does a handle point to an object of this library, live or dead? */
 static inline bool shim_points_to_object(DAT_HANDLE handle)
 {
-	/* ORDER: a size that is not 0 comes with its base, see table_grow() */
-	size_t size = atomic_load_explicit(&shim_table.size,
-					   memory_order_acquire);
-	uintptr_t base = atomic_load_explicit(&shim_table.base,
-					      memory_order_relaxed);
-	uintptr_t offset = (uintptr_t)handle - base;
-
-	return SHIM_LIKELY(offset < size &&
-			   !(offset % sizeof(struct shim_object)));
+	return SHIM_LIKELY(((uintptr_t)handle & shim_table.mask) == shim_table.base);
 }
 
 /* Is an object alive, and of that type? */
@@ -288,14 +286,18 @@ static inline bool shim_lives(const struct shim_object *obj, uint32_t type)
 }
 
 /*
- * The object that a handle names, if it is alive and of that type, else NULL.
- * Any value may be asked for: none is followed before it is known to be good
- * (E5).
+ * Does a handle name an object that is alive and of that type? Any value may be asked for:
+ * none is followed before it is known to be good (E5).
  */
+static inline bool shim_names(DAT_HANDLE handle, uint32_t type)
+{
+	return shim_points_to_object(handle) && shim_lives(handle, type);
+}
+
+/* The object that a handle names, or NULL. */
 static inline struct shim_object *shim_find(DAT_HANDLE handle, uint32_t type)
 {
-	return shim_points_to_object(handle) && shim_lives(handle, type) ?
-	       handle : NULL;
+	return shim_names(handle, type) ? handle : NULL;
 }
 
 static inline uint64_t shim_token(const struct shim_object *obj)
@@ -329,10 +331,7 @@ static inline atomic_uint_least32_t *shim_table_head(uint64_t token)
 
 static inline struct shim_object *shim_object_nr(uint32_t nr)
 {
-	uintptr_t base = atomic_load_explicit(&shim_table.base,
-					      memory_order_relaxed);
-
-	return (struct shim_object *)base + (nr - 1);
+	return (struct shim_object *)shim_table.base + (nr - 1);
 }
 
 struct shim_object *shim_table_search(uint64_t token);
