@@ -265,16 +265,10 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
-	struct shim_object *evd = evd_lock(evd_handle);
-	const struct shim_evd *body;
+	struct shim_object *evd = evd_handle;
 
-	if (!evd)
+	if (SHIM_UNLIKELY(!shim_names(evd_handle, SHIM_EVD)))
 		return RET_BAD_HANDLE(EVD_REQUEST);
-	body = evd->body;
-	if (SHIM_UNLIKELY(!event || body->waiter)) {
-		evd_unlock(evd);
-		return event ? RET_BAD_STATE(EVD_WAITER) : RET_BAD_ARG(2);
-	}
 	return evd->ops->evd_dequeue(evd, event);
 }
 

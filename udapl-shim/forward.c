@@ -177,8 +177,16 @@ evd_dequeue_first(struct shim_object *evd, DAT_EVENT *event)
 
 static DAT_RETURN evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
 {
-	struct shim_evd *body = evd->body;
+	struct shim_evd *body;
+	DAT_RETURN ret;
 
+	shim_lock(&evd->lock);
+	ret = shim_evd_check(evd, event);
+	if (SHIM_UNLIKELY(ret)) {
+		shim_unlock(&evd->lock);
+		return ret;
+	}
+	body = evd->body;
 	if (shim_ring_filled(&body->ring))
 		return evd_dequeue_first(evd, event);
 	if (shim_ring_ask(&body->ring))

@@ -91,11 +91,12 @@ void pass_drop_qp(struct pass_ep *ep)
 static void unpost_receives(struct pass_ep *ep)
 {
 	struct pass_dir *dir = &ep->dir[PASS_RECV];
+	struct pass_cookie *cookie = dir->held_first;
 	uint32_t n;
 
 	shim_lock(&dir->lock);
-	for (n = 0; n < dir->kept; n++)
-		dir->ring[(dir->held_first + n) % dir->size].on_queue = false;
+	for (n = 0; n < dir->kept; n++, cookie = cookie->after)
+		pass_cookie_move(cookie, PASS_HERE);
 	dir->held += dir->kept;
 	dir->kept = 0;
 	dir->posted = atomic_load(&dir->completed);

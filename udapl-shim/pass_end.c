@@ -26,16 +26,16 @@
 
 /* ---- who has to look --------------------------------------------------- */
 
-static void watch(struct pass_ep *ep, int by)
+static void watch(struct pass_ep *ep, unsigned int by)
 {
 	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
 	int i;
 
 	for (i = 0; i < PASS_DIRS; i++)
 		if (ep->dir[i].evd)
-			atomic_fetch_add(&ep->dir[i].evd->watched, by);
+			atomic_fetch_add(&ep->dir[i].evd->aside, by * PASS_WATCHED);
 	if (connect)
-		atomic_fetch_add(&connect->watched, by);
+		atomic_fetch_add(&connect->aside, by * PASS_WATCHED);
 }
 
 /* pass_end_want - the connection is over, and its flush has to be looked after */
@@ -133,15 +133,15 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 static void dir_lose(struct pass_dir *dir)
 {
 	struct pass_cookie *cookie;
-	uint32_t i, n;
+	uint32_t n;
 	bool owed;
 
 	shim_lock(&dir->lock);
-	for (i = dir->next, n = 0; n < dir->size; n++, i = (i + 1) % dir->size) {
-		cookie = &dir->ring[i];
+	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after) {
 		shim_lock(dir->evd->lock);
-		owed = atomic_load(&cookie->busy) && cookie->on_queue;
-		cookie->on_queue = cookie->on_queue && !owed;
+		owed = pass_cookie_owed(cookie);
+		if (owed)
+			pass_cookie_move(cookie, PASS_HERE);
 		if (owed && cookie->rmr) {
 			pass_rmr_completed(cookie, false);
 			cookie->rmr = NULL;
@@ -161,8 +161,9 @@ static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
 
 	shim_lock(&dir->lock);
 	for (; held && dir->held; dir->held--) {
-		pass_fifo_flushed(dir->evd, &dir->ring[dir->held_first]);
-		dir->held_first = (dir->held_first + 1) % dir->size;
+		cookie = dir->held_first;
+		dir->held_first = cookie->after;
+		pass_fifo_flushed(dir->evd, cookie);
 	}
 	while (dir->late) {
 		cookie = dir->late;
@@ -328,7 +329,7 @@ void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 		pthread_mutex_unlock(&pia->lock);
 		if (!found)
 			return;
-		if (evd->cno && atomic_load(&found->ending))
+		if (pass_evd_aside(evd, PASS_CNO) && atomic_load(&found->ending))
 			pass_end_wait(found);
 		if (!pass_end_look(found))
 			skip++;

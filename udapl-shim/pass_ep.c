@@ -127,6 +127,8 @@ static void set_limits(struct pass_ep *ep)
 	limits[KDAPL_OP_SEND].max_iov = attr->max_request_iov;
 	limits[KDAPL_OP_RDMA_READ].max_iov = attr->max_rdma_read_iov;
 	limits[KDAPL_OP_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
+	ep->dir[PASS_REQ].max_plain = attr->max_request_iov ? attr->max_message_size : 0;
+	ep->dir[PASS_RECV].max_plain = attr->max_recv_iov ? attr->max_message_size : 0;
 	ep->reads = attr->max_rdma_read_out;
 }
 
@@ -291,6 +293,19 @@ static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *p
 
 /* ---- life -------------------------------------------------------------- */
 
+static void init_requests(struct pass_dir *dir)
+{
+	memset(&dir->wr, 0, sizeof(dir->wr));
+	if (dir->is_recv) {
+		dir->wr.recv.num_sge = 1;
+		return;
+	}
+	dir->wr.send.num_sge = 1;
+	dir->wr.send.opcode = IBV_WR_SEND;
+	dir->wr.send.send_flags = IBV_SEND_SIGNALED;
+	dir->wr.rdma = dir->wr.send;
+}
+
 static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 {
 	struct pass_dir *dir = &ep->dir[i];
@@ -302,6 +317,7 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->qp = NULL;
 	dir->ep = ep;
 	dir->handle = obj;
+	dir->owner = obj;
 	dir->evd = NULL;
 	dir->cq = NULL;
 	dir->held = 0;
@@ -310,6 +326,7 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->late_end = &dir->late;
 	dir->posted = 0;
 	atomic_store(&dir->completed, 0);
+	init_requests(dir);
 	shim_unlock(&dir->lock);
 }
 
@@ -368,6 +385,7 @@ void pass_ep_leave(struct pass_ep *ep)
 		use.evd[i] = ep->dir[i].evd;
 		use.cq[i] = ep->dir[i].cq;
 		use.share[i] = ep->dir[i].share;
+		ep->dir[i].owner = NULL;
 		ep->dir[i].evd = NULL;
 		ep->dir[i].cq = NULL;
 		ep->dir[i].board = &no_board;
@@ -433,19 +451,18 @@ void pass_ep_gone(struct shim_object *obj)
 static DAT_RETURN check_held(const struct pass_ep *ep, const struct kdapl_uapi_ep_param *arg)
 {
 	const struct pass_dir *dir = &ep->dir[PASS_RECV];
-	uint32_t n, i;
+	const struct pass_cookie *cookie = dir->held_first;
+	uint32_t n;
 
 	if (!dir->held)
 		return DAT_SUCCESS;
 	if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS &&
 	    (uint32_t)arg->attr.max_recv_dtos < dir->held)
 		return RET_BAD_ARG(3);
-	for (n = 0; n < dir->held; n++) {
-		i = (dir->held_first + n) % dir->size;
+	for (n = 0; n < dir->held; n++, cookie = cookie->after)
 		if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV &&
-		    dir->ring[i].nr_sge > arg->attr.max_recv_iov)
+		    cookie->nr_sge > arg->attr.max_recv_iov)
 			return RET_BAD_ARG(3);
-	}
 	return arg->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS ?
 	       DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED) :
 	       DAT_SUCCESS;

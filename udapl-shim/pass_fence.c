@@ -36,13 +36,12 @@ void pass_fence_binds(struct pass_ia *pia)
 	pthread_mutex_unlock(&pia->lock);
 }
 
-static bool names_key(const struct pass_dir *dir, uint32_t i, uint32_t lkey)
+static bool names_key(const struct pass_cookie *cookie, uint32_t lkey)
 {
-	const struct ibv_sge *sge = &dir->sge[i * dir->max_sge];
 	uint32_t n;
 
-	for (n = 0; n < dir->ring[i].nr_sge; n++)
-		if (sge[n].lkey == lkey)
+	for (n = 0; n < cookie->nr_sge; n++)
+		if (cookie->sge[n].lkey == lkey)
 			return true;
 	return false;
 }
@@ -51,18 +50,19 @@ static bool names_key(const struct pass_dir *dir, uint32_t i, uint32_t lkey)
 static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 {
 	bool behind = false, found = false;
-	uint32_t i, left;
+	const struct pass_cookie *cookie;
+	uint32_t left;
 
 	pass_dir_pull(dir);
 	shim_lock(&dir->lock);
-	/* In posting order; the ring is used round, @next is the oldest. */
-	i = dir->next;
+	/* In posting order: the next one is the oldest. */
+	cookie = dir->next;
 	for (left = dir->qp ? dir->size : 0; left && !found; left--) {
-		if (dir->ring[i].on_queue) {
-			found = behind && names_key(dir, i, lkey);
+		if (pass_cookie_owed(cookie)) {
+			found = behind && names_key(cookie, lkey);
 			behind = true;
 		}
-		i = i + 1 == dir->size ? 0 : i + 1;
+		cookie = cookie->after;
 	}
 	shim_unlock(&dir->lock);
 	return found;

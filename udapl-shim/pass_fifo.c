@@ -37,7 +37,7 @@ inline void pass_cookie_free(struct pass_cookie *cookie)
 {
 	cookie->rmr_obj = NULL;
 	/* ORDER: pairs with pass_cookie_take(): the event was read before. */
-	atomic_store_explicit(&cookie->busy, false, memory_order_release);
+	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
 }
 
 /* E35 */
@@ -56,6 +56,8 @@ void pass_fifo_add(struct pass_evd *evd, struct pass_node *node)
 {
 	node->next = NULL;
 	node->mark = evd->taken + shim_ring_filled(evd->ring);
+	if (!evd->first)
+		pass_evd_set_aside(evd, PASS_FIFO, true);
 	*evd->last = node;
 	evd->last = &node->next;
 	evd->nr_fifo++;
@@ -94,18 +96,18 @@ void pass_fifo_flushed(struct pass_evd *evd, struct pass_cookie *cookie)
 	shim_unlock(evd->lock);
 }
 
-static void fill_dto(const struct pass_evd *evd, const struct pass_cookie *cookie,
-		     DAT_EVENT *event)
+static inline void fill_dto(struct shim_object *evd, const struct pass_cookie *cookie,
+			    uint32_t status, uint64_t length, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	event->evd_handle = evd->obj;
+	event->evd_handle = evd;
 	dto->ep_handle = cookie->dir->handle;
 	dto->user_cookie.as_64 = cookie->user;
-	dto->status = cookie->status;
-	dto->transfered_length = cookie->length;
+	dto->status = status;
+	dto->transfered_length = length;
 }
 
 static void fill_completion(const struct pass_evd *evd, const struct pass_cookie *cookie,
@@ -115,7 +117,7 @@ static void fill_completion(const struct pass_evd *evd, const struct pass_cookie
 		&event->event_data.rmr_completion_event_data;
 
 	if (!cookie->rmr_obj) {
-		fill_dto(evd, cookie, event);
+		fill_dto(evd->obj, cookie, cookie->status, cookie->length, event);
 		return;
 	}
 	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
@@ -130,8 +132,10 @@ static struct pass_node *fifo_remove(struct pass_evd *evd)
 	struct pass_node *node = evd->first;
 
 	evd->first = node->next;
-	if (!evd->first)
+	if (!evd->first) {
 		evd->last = &evd->first;
+		pass_evd_set_aside(evd, PASS_FIFO, false);
+	}
 	evd->nr_fifo--;
 	return node;
 }
@@ -219,12 +223,10 @@ static inline bool wc_is_message(const struct ibv_wc *wc, const struct pass_cook
 }
 
 /* A success that nobody has to hear of but its consumer: nearly every completion. */
-static inline bool wc_is_plain(const struct pass_evd *evd, const struct ibv_wc *wc)
+static inline bool wc_is_plain(const struct ibv_wc *wc, const struct pass_cookie *cookie)
 {
-	const struct pass_cookie *cookie = wc_cookie(wc);
-
-	return wc->status == IBV_WC_SUCCESS && cookie->on_queue && !cookie->rmr_obj &&
-	       !(cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG) && !evd->waiting &&
+	return wc->status == IBV_WC_SUCCESS &&
+	       atomic_load_explicit(&cookie->place, memory_order_relaxed) == PASS_PLAIN &&
 	       (!cookie->dir->is_recv ||
 		(wc_is_message(wc, cookie) && !cookie->dir->await));
 }
@@ -365,7 +367,7 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 	struct pass_cookie *cookie = wc_cookie(wc);
 
 	/* Its queue pair failed to flush, and pass_end.c has completed it. */
-	if (!cookie->on_queue)
+	if (!pass_cookie_owed(cookie))
 		return STALE;
 	wc_check_recv(wc);
 	if (wc->status != IBV_WC_SUCCESS)
@@ -375,14 +377,21 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 	return VISIBLE;
 }
 
+/* The next completion is looked at. */
+static struct ibv_wc *wc_step(struct pass_evd *evd)
+{
+	evd->wc_left--;
+	return evd->wc_next++;
+}
+
 /* Accounts for the next completion, which goes to the FIFO if it is an event at all. */
 static void take_wc(struct pass_evd *evd)
 {
-	const struct ibv_wc *wc = &evd->wc[evd->wc_next++];
+	const struct ibv_wc *wc = wc_step(evd);
 	struct pass_cookie *cookie = wc_cookie(wc);
 	struct pass_dir *dir = cookie->dir;
 
-	cookie->on_queue = false;
+	pass_cookie_move(cookie, PASS_HERE);
 	cookie->status = wc_status(wc->status);
 	if (cookie->rmr) {
 		pass_rmr_completed(cookie, wc->status == IBV_WC_SUCCESS);
@@ -411,12 +420,12 @@ static struct ibv_wc *next_wc(struct pass_evd *evd)
 	uint32_t i;
 	int n;
 
-	for (i = 0; evd->wc_next == evd->wc_end && i < evd->nr_cqs; i++) {
+	for (i = 0; !evd->wc_left && i < evd->nr_cqs; i++) {
 		n = ibv_poll_cq(evd->cqs[i].cq, PASS_WCS, evd->wc);
-		evd->wc_next = 0;
-		evd->wc_end = n > 0 ? n : 0;
+		evd->wc_next = evd->wc;
+		evd->wc_left = n > 0 ? n : 0;
 	}
-	return evd->wc_next == evd->wc_end ? NULL : &evd->wc[evd->wc_next];
+	return evd->wc_left ? evd->wc_next : NULL;
 }
 
 /*
@@ -442,10 +451,11 @@ bool pass_fifo_pull(struct pass_evd *evd)
 		if (verdict == VISIBLE)
 			take_wc(evd);
 		else
-			evd->wc_next++;
+			wc_step(evd);
 	}
-	evd->waiting = verdict == WAIT;
-	return !evd->waiting;
+	if (verdict == WAIT || pass_evd_aside(evd, PASS_WAITING))
+		pass_evd_set_aside(evd, PASS_WAITING, verdict == WAIT);
+	return verdict != WAIT;
 }
 
 /* ---- the kernel's ring ------------------------------------------------- */
@@ -536,6 +546,8 @@ void pass_fifo_move_ring(struct pass_evd *evd)
 		for (link = &evd->first; *link && (*link)->mark <= index;
 		     link = &(*link)->next)
 			;
+		if (!evd->first)
+			pass_evd_set_aside(evd, PASS_FIFO, true);
 		moved->node.next = *link;
 		*link = &moved->node;
 		if (!moved->node.next)
@@ -575,12 +587,6 @@ uint32_t pass_fifo_count(struct pass_evd *evd, uint32_t *kernels)
 	return evd->nr_fifo + *kernels;
 }
 
-static bool ring_has(const struct shim_ring *ring)
-{
-	return shim_ring_filled(ring) ||
-	       shim_load_acquire(&ring->header->flags) & KDAPL_RING_MORE;
-}
-
 /*
  * pass_fifo_take - take the oldest event
  * @event: out, for PASS_TOOK
@@ -594,7 +600,7 @@ enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 	for (;;) {
 		if (evd->first && (int64_t)(evd->first->mark - evd->taken) <= 0)
 			return fifo_take(evd, event, kernel);
-		if (ring_has(evd->ring)) {
+		if (shim_ring_has(evd->ring)) {
 			uint64_t taken = evd->taken;
 
 			if (ring_take(evd, kernel))
@@ -619,74 +625,112 @@ enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
 							  DAT_EVENT *event)
 {
-	struct pass_evd *evd = pass_evd_of(obj);
-	struct pass_ia *pia = evd->pia;
 	struct kdapl_uapi_event kernel;
 	bool looked = false, watched;
+	struct pass_evd *evd;
 	enum pass_took took;
+	DAT_RETURN ret;
 
-	for (;;) {
+	ret = shim_evd_check(obj, event);
+	while (!ret) {
+		evd = pass_evd_of(obj);
+		if (!evd)
+			break;
 		took = pass_fifo_take(evd, event, &kernel);
-		watched = atomic_load(&evd->watched);
-		if (took == PASS_TOOK_NONE && evd->cno && (looked || !watched) &&
-		    pass_evd_arm(evd))
+		watched = pass_evd_watched(evd);
+		if (took == PASS_TOOK_NONE && pass_evd_aside(evd, PASS_CNO) &&
+		    (looked || !watched) && pass_evd_arm(evd))
 			continue;
+		if (took == PASS_TOOK_NONE && (looked || !watched))
+			break;
 		shim_unlock(&obj->lock);
 		if (took == PASS_TOOK_KERNEL)
 			shim_event(obj, &kernel, event);
 		if (took != PASS_TOOK_NONE)
 			return DAT_SUCCESS;
-		if (looked || !watched)
-			return RET(QUEUE_EMPTY);
-		pass_watch_run(pia, evd);
+		pass_watch_run(evd->pia, evd);
 		looked = true;
 		shim_lock(&obj->lock);
-		if (!shim_lives(obj, SHIM_EVD) || pass_evd_of(obj) != evd) {
-			shim_unlock(&obj->lock);
-			return RET(QUEUE_EMPTY);
-		}
+		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 	}
+	shim_unlock(&obj->lock);
+	return ret ? ret : RET(QUEUE_EMPTY);
+}
+
+/*
+ * Takes the next completion, if it is a plain one. Unlocks the EVD. @polled: completions that
+ * are in @evd->wc now; 0: there are some left. Kept out of line, so that a look in vain saves
+ * no registers for it.
+ */
+static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct shim_object *obj,
+							  DAT_EVENT *event, int polled)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+	struct pass_cookie *cookie;
+	struct pass_dir *dir;
+	struct ibv_wc *wc;
+
+	if (polled) {
+		evd->wc_next = evd->wc;
+		evd->wc_left = polled;
+	}
+	wc = evd->wc_next;
+	cookie = wc_cookie(wc);
+	if (SHIM_UNLIKELY(!wc_is_plain(wc, cookie)))
+		return dequeue_other(obj, event);
+	evd->wc_next = wc + 1;
+	evd->wc_left--;
+	dir = cookie->dir;
+	fill_dto(obj, cookie, DAT_DTO_SUCCESS, dir->is_recv ? wc->byte_len : cookie->length,
+		 event);
+	atomic_store_explicit(&dir->completed,
+			      atomic_load_explicit(&dir->completed,
+						   memory_order_relaxed) + 1,
+			      memory_order_release);
+	/* ORDER: pairs with cookie_is_free(): the cookie was read before. */
+	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
+	shim_unlock(&obj->lock);
+	return DAT_SUCCESS;
+}
+
+/* All but a look at an EVD that is there, and has nothing but its completion queue. */
+static __attribute__((noinline)) DAT_RETURN dequeue_aside(struct shim_object *obj,
+							  DAT_EVENT *event)
+{
+	const struct pass_evd *evd = pass_evd_of(obj);
+
+	if (SHIM_LIKELY(!shim_evd_check(obj, event) && evd && evd->wc_left &&
+			!atomic_load_explicit(&evd->aside, memory_order_relaxed) &&
+			!shim_ring_has(evd->ring)))
+		return dequeue_plain(obj, event, 0);
+	return dequeue_other(obj, event);
+}
+
+/* Can there be an event in the completion queue alone? Other flags are no reason, but rare. */
+static inline bool has_queue_alone(const struct pass_evd *evd)
+{
+	const struct shim_ring *ring = evd->ring;
+	const struct kdapl_uapi_ring_header *header = ring->header;
+
+	return !(__atomic_load_n(&evd->not_idle, __ATOMIC_RELAXED) |
+		 shim_load_acquire(&header->flags)) &&
+	       shim_load_acquire(&header->producer) == ring->consumer;
 }
 
 DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 {
-	struct pass_evd *evd = pass_evd_of(obj);
-	struct pass_cookie *cookie;
-	struct ibv_wc *wc;
-	int n;
+	struct pass_evd *evd;
+	int polled;
 
-	if (SHIM_UNLIKELY(evd->first || ring_has(evd->ring)))
-		return dequeue_other(obj, event);
-	if (evd->wc_next == evd->wc_end) {
-		if (SHIM_UNLIKELY(evd->nr_cqs != 1))
-			return dequeue_other(obj, event);
-		n = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
-		if (n <= 0) {
-			if (SHIM_UNLIKELY(atomic_load_explicit(&evd->watched,
-							       memory_order_relaxed) ||
-					  (evd->cno && evd->dirty)))
-				return dequeue_other(obj, event);
-			shim_unlock(&obj->lock);
-			return RET(QUEUE_EMPTY);
-		}
-		evd->wc_next = 0;
-		evd->wc_end = n;
-	}
-	wc = &evd->wc[evd->wc_next];
-	if (SHIM_UNLIKELY(!wc_is_plain(evd, wc)))
-		return dequeue_other(obj, event);
-
-	evd->wc_next++;
-	cookie = wc_cookie(wc);
-	cookie->on_queue = false;
-	cookie->status = DAT_DTO_SUCCESS;
-	if (cookie->dir->is_recv)
-		cookie->length = wc->byte_len;
-	fill_dto(evd, cookie, event);
-	evd->dirty = true;
-	atomic_store_explicit(&cookie->dir->completed, cookie->dir->completed + 1,
-			      memory_order_release);
-	pass_cookie_free(cookie);
+	shim_lock(&obj->lock);
+	evd = pass_evd_of(obj);
+	if (SHIM_UNLIKELY(!shim_lives(obj, SHIM_EVD) || !evd || !event ||
+			  !has_queue_alone(evd)))
+		return dequeue_aside(obj, event);
+	polled = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
+	if (polled > 0)
+		return dequeue_plain(obj, event, polled);
+	SHIM_FORGET(obj);
 	shim_unlock(&obj->lock);
-	return DAT_SUCCESS;
+	return RET(QUEUE_EMPTY);
 }

@@ -15,8 +15,6 @@
 
 #include "passthrough.h"
 
-#define LMRS	(1u << PASS_LMR_BITS)
-
 struct pass_lmr *pass_lmrs;
 
 static struct {
@@ -32,14 +30,14 @@ bool pass_lmrs_init(void)
 
 	pthread_mutex_lock(&lmr_table.lock);
 	if (!pass_lmrs) {
-		table = mmap(NULL, LMRS * sizeof(*pass_lmrs), PROT_READ | PROT_WRITE,
+		table = mmap(NULL, PASS_LMRS * sizeof(*pass_lmrs), PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (table != MAP_FAILED)
 			pass_lmrs = table;
 	}
-	/* No context that leads to the first entry is equal to this. */
+	/* No context that leads to the first entry is equal to this, which leads elsewhere. */
 	if (pass_lmrs)
-		atomic_store(&pass_lmrs[0].context, 1);
+		atomic_store(&pass_lmrs[0].context, PASS_LMR_PLACE);
 	pthread_mutex_unlock(&lmr_table.lock);
 	return pass_lmrs;
 }
@@ -60,7 +58,7 @@ static struct pass_lmr *lmr_alloc(void)
 	if (lmr_table.first_free) {
 		nr = lmr_table.first_free;
 		lmr_table.first_free = pass_lmrs[nr].next_free;
-	} else if (lmr_table.used + 1 < LMRS) {
+	} else if (lmr_table.used + 1 < PASS_LMRS) {
 		nr = ++lmr_table.used;
 	}
 	if (nr) {
@@ -277,13 +275,21 @@ static DAT_RETURN check_args(const struct pass_ia *pia,
  * mt:M35: on iWARP what a read has fetched comes like a write of the peer, who was told
  * the key of the sink for it.
  */
-static uint32_t sinks_of(const struct pass_ia *pia, uint32_t privileges)
+static uint32_t refused_sinks(const struct pass_ia *pia, uint32_t privileges)
 {
 	if (!(privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return 0;
+		return PASS_SINK_RECV | PASS_SINK_READ;
 	if (pia->iwarp && !(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
-		return PASS_SINK_RECV;
-	return PASS_SINK_RECV | PASS_SINK_READ;
+		return PASS_SINK_READ;
+	return 0;
+}
+
+static uint32_t context_of(const struct pass_lmr *lmr)
+{
+	uint32_t place = (char *)lmr - (char *)pass_lmrs;
+	uint32_t low = lmr->generation % sizeof(*lmr);
+
+	return (lmr->generation - low) * PASS_LMRS | place | low;
 }
 
 /* Makes the object of registered memory, by which posts find it from here on. */
@@ -291,7 +297,7 @@ static DAT_RETURN lmr_publish(struct kdapl_uapi_lmr_create *arg, struct pass_lmr
 			      struct shim_object *pz, struct shim_lmr *body,
 			      struct shim_object **lmrp)
 {
-	uint32_t context = (lmr->generation << PASS_LMR_BITS) | (lmr - pass_lmrs);
+	uint32_t context = context_of(lmr);
 	struct shim_object *obj;
 
 	obj = shim_object_new(SHIM_LMR, pz->ia, body);
@@ -322,7 +328,7 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct shim_object
 		return RET_NO_RESOURCE(MEMORY);
 	ret = pass_reg(pia, zone->pd, start, length, arg->privileges, &lmr->mr);
 	if (!ret) {
-		lmr->sinks = sinks_of(pia, arg->privileges);
+		lmr->refuses = refused_sinks(pia, arg->privileges);
 		lmr->start = start;
 		lmr->length = length;
 		lmr->lkey = lmr->mr->lkey;

@@ -34,38 +34,50 @@ static DAT_RETURN no_sink(const struct pass_lmr *lmr)
 			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
 }
 
-/* One segment, checks in their order (mt:T5, mt:T29). */
+/* One segment, checks in their order (mt:T5, mt:T29). @sge may be written in any case. */
 static inline __attribute__((always_inline)) DAT_RETURN
 check_segment(const struct pass_dir *dir, const DAT_LMR_TRIPLET *segment,
 	      uint32_t sink, struct ibv_sge *sge)
 {
-	const struct pass_lmr *lmr = pass_lmr_find(segment->lmr_context);
+	const uint64_t address = segment->virtual_address;
+	const uint64_t length = segment->segment_length;
+	const uint32_t context = segment->lmr_context;
+	const struct pass_lmr *lmr = pass_lmr_at(context);
 
-	if (SHIM_UNLIKELY(!lmr))
+	sge->addr = address;
+	sge->length = length;
+	if (SHIM_UNLIKELY(!pass_lmr_is(lmr, context)))
 		return protection_violation(sink);
-	if (SHIM_UNLIKELY(!pass_lmr_inside(lmr, segment->virtual_address,
-					   segment->segment_length)))
+	if (SHIM_UNLIKELY(!pass_lmr_inside(lmr, address, length)))
 		return RET_BAD_ARG(3);
 	if (SHIM_UNLIKELY(lmr->pz != dir->pz))
 		return protection_violation(sink);
-	if (SHIM_UNLIKELY(sink & ~lmr->sinks))
+	if (SHIM_UNLIKELY(sink & lmr->refuses))
 		return no_sink(lmr);
-	sge->addr = segment->virtual_address;
-	sge->length = segment->segment_length;
 	sge->lkey = lmr->lkey;
 	return DAT_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) DAT_RETURN
-check_segments(const struct pass_ep *ep, const struct pass_dir *dir, uint32_t op,
-	       DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-	       struct post_segments *to)
+static inline uint32_t sink_of(uint32_t op)
 {
-	uint32_t sink = op == KDAPL_OP_RECV ? PASS_SINK_RECV :
-			op == KDAPL_OP_RDMA_READ ? PASS_SINK_READ : 0;
+	switch (op) {
+	case KDAPL_OP_RECV:
+		return PASS_SINK_RECV;
+	case KDAPL_OP_RDMA_READ:
+		return PASS_SINK_READ;
+	default:
+		return 0;
+	}
+}
+
+static DAT_RETURN check_segments(const struct pass_ep *ep, const struct pass_dir *dir,
+				 uint32_t op, DAT_COUNT segments,
+				 const DAT_LMR_TRIPLET *iov, struct post_segments *to)
+{
 	const DAT_LMR_TRIPLET *end = iov + segments;
 	const uint64_t max = ep->limits[op].max_length;
 	struct ibv_sge *sge = to->sge;
+	uint32_t sink = sink_of(op);
 	uint64_t left = max;
 	DAT_RETURN ret;
 
@@ -125,60 +137,63 @@ static DAT_RETURN check_lengths(const struct pass_ep *ep, uint32_t op,
 	return DAT_SUCCESS;
 }
 
+static inline bool remote_wraps(const DAT_RMR_TRIPLET *remote)
+{
+	return remote->target_address + remote->segment_length < remote->target_address;
+}
+
 /* Everything that can be judged without the endpoint's state. */
-static inline __attribute__((always_inline)) DAT_RETURN
-check_dto(const struct pass_ep *ep, const struct pass_dir *dir, uint32_t op,
-	  DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-	  const DAT_RMR_TRIPLET *remote, uint32_t flags, struct post_segments *to)
+static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir,
+			    uint32_t op, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+			    const DAT_RMR_TRIPLET *remote, uint32_t flags,
+			    struct post_segments *to)
 {
 	const struct pass_limits *limits = &ep->limits[op];
 	bool rdma = op == KDAPL_OP_RDMA_READ || op == KDAPL_OP_RDMA_WRITE;
 	DAT_RETURN ret;
 
-	if (SHIM_UNLIKELY((uint32_t)segments > limits->max_iov))
+	if ((uint32_t)segments > limits->max_iov)
 		return RET_BAD_ARG(2);
-	if (SHIM_UNLIKELY(segments && !iov))
+	if (segments && !iov)
 		return RET_BAD_ARG(3);
-	if (rdma && remote->target_address + remote->segment_length <
-		    remote->target_address)
+	if (rdma && remote_wraps(remote))
 		return RET_BAD_ARG(5);
-	if (SHIM_UNLIKELY(flags & ~limits->flags))
+	if (flags & ~limits->flags)
 		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
 	ret = check_segments(ep, dir, op, segments, iov, to);
-	if (SHIM_UNLIKELY(ret) || !rdma)
+	if (ret || !rdma)
 		return ret;
 	return check_lengths(ep, op, remote, to);
 }
 
 /* ---- cookies ----------------------------------------------------------- */
 
-/* The next cookie, if its last event was dequeued (mt:T13, mt:T14). */
-static inline __attribute__((always_inline)) struct pass_cookie *
-cookie_take(struct pass_dir *dir, uint64_t user, uint64_t length, uint32_t flags)
+static inline bool cookie_is_free(const struct pass_cookie *cookie)
 {
-	uint32_t i = dir->next;
-	struct pass_cookie *cookie = &dir->ring[i];
-
 	/* ORDER: pairs with pass_cookie_free(): its old event was read before. */
-	if (SHIM_UNLIKELY(atomic_load_explicit(&cookie->busy, memory_order_acquire)))
-		return NULL;
-	cookie->user = user;
-	cookie->length = length;
-	cookie->flags = flags;
-	atomic_store_explicit(&cookie->busy, true, memory_order_relaxed);
-	dir->next = i + 1 == dir->size ? 0 : i + 1;
-	return cookie;
+	return atomic_load_explicit(&cookie->place, memory_order_acquire) == PASS_FREE;
 }
 
 /*
- * pass_cookie_take - the same for a bind
+ * pass_cookie_take - the next cookie, if its last event was dequeued (mt:T13, mt:T14)
  *
- * The lock of the direction is held, as for all functions below.
+ * The lock of the direction is held, as for all functions below. Return: NULL if there is
+ * no room.
  */
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 				     uint64_t length, uint32_t flags)
 {
-	return cookie_take(dir, user, length, flags);
+	struct pass_cookie *cookie = dir->next;
+
+	if (!cookie_is_free(cookie))
+		return NULL;
+	cookie->user = user;
+	cookie->length = length;
+	cookie->flags = flags;
+	cookie->nr_sge = 0;
+	pass_cookie_move(cookie, PASS_HERE);
+	dir->next = cookie->after;
+	return cookie;
 }
 
 static void dir_pull(struct pass_dir *dir)
@@ -198,9 +213,9 @@ static void dir_pull(struct pass_dir *dir)
  * Of what is suppressed (mt:T15), and of all that goes to a hidden EVD (mt:T11), the
  * completions may be there, and the consumer has no reason to ask for them.
  */
-__attribute__((noinline)) void pass_cookie_room(struct pass_dir *dir)
+void pass_cookie_room(struct pass_dir *dir)
 {
-	if (atomic_load_explicit(&dir->ring[dir->next].busy, memory_order_acquire))
+	if (!cookie_is_free(dir->next))
 		dir_pull(dir);
 }
 
@@ -215,22 +230,20 @@ void pass_dir_pull(struct pass_dir *dir)
 /* pass_cookie_put_back - the post failed, and nobody has seen the cookie */
 void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie)
 {
-	cookie->on_queue = false;
 	cookie->rmr = NULL;
 	cookie->rmr_obj = NULL;
-	dir->next = cookie - dir->ring;
-	atomic_store_explicit(&cookie->busy, false, memory_order_relaxed);
+	dir->next = cookie;
+	pass_cookie_move(cookie, PASS_FREE);
 }
 
 /* Of receives that may have to be posted again, and keys of requests. */
-static void note_segments(struct pass_dir *dir, struct pass_cookie *cookie,
-			  const struct ibv_sge *sge, uint32_t nr)
+static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
+			  uint32_t nr)
 {
-	struct ibv_sge *to = &dir->sge[(cookie - dir->ring) * dir->max_sge];
 	uint32_t i;
 
 	for (i = 0; i < nr; i++)
-		to[i] = sge[i];
+		cookie->sge[i] = sge[i];
 	cookie->nr_sge = nr;
 }
 
@@ -293,11 +306,11 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		    enum pass_gate gate)
 {
-	cookie->on_queue = false;
+	pass_cookie_move(cookie, PASS_HERE);
 	switch (gate) {
 	case PASS_ASIDE:
 		if (!dir->held++)
-			dir->held_first = cookie - dir->ring;
+			dir->held_first = cookie;
 		break;
 	case PASS_LATE:
 		cookie->late_next = NULL;
@@ -308,6 +321,12 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 	default:
 		pass_fifo_flushed(dir->evd, cookie);
 	}
+}
+
+/* Where a DTO is once the queue pair has it. */
+static enum pass_place place_on_queue(const struct pass_cookie *cookie)
+{
+	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG ? PASS_OWED : PASS_PLAIN;
 }
 
 static int post_recv(struct pass_dir *dir, struct pass_cookie *cookie,
@@ -331,18 +350,16 @@ static int post_recv(struct pass_dir *dir, struct pass_cookie *cookie,
  */
 int pass_post_held(struct pass_dir *dir)
 {
-	struct pass_cookie *cookie;
-	uint32_t i;
+	struct pass_cookie *cookie = dir->held_first;
 	int err;
 
-	while (dir->held) {
-		i = (dir->held_first + dir->kept) % dir->size;
-		cookie = &dir->ring[i];
-		cookie->on_queue = true;
-		err = post_recv(dir, cookie, &dir->sge[i * dir->max_sge],
-				cookie->nr_sge);
-		if (err)
+	for (; dir->held; cookie = cookie->after) {
+		pass_cookie_move(cookie, place_on_queue(cookie));
+		err = post_recv(dir, cookie, cookie->sge, cookie->nr_sge);
+		if (err) {
+			pass_cookie_move(cookie, PASS_HERE);
 			return err;
+		}
 		dir->posted++;
 		dir->held--;
 		dir->kept++;
@@ -368,10 +385,21 @@ static DAT_RETURN post_refused(struct pass_dir *dir, struct pass_cookie *cookie,
 
 /* ---- the post ---------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) int
-post_request(struct pass_dir *dir, struct pass_cookie *cookie, uint32_t op,
-	     const struct post_segments *from, const DAT_RMR_TRIPLET *remote,
-	     uint32_t flags)
+static enum ibv_wr_opcode opcode_of(uint32_t op)
+{
+	switch (op) {
+	case KDAPL_OP_RDMA_READ:
+		return IBV_WR_RDMA_READ;
+	case KDAPL_OP_RDMA_WRITE:
+		return IBV_WR_RDMA_WRITE;
+	default:
+		return IBV_WR_SEND;
+	}
+}
+
+static int post_request(struct pass_dir *dir, const struct pass_cookie *cookie,
+			uint32_t op, const struct post_segments *from,
+			const DAT_RMR_TRIPLET *remote)
 {
 	struct ibv_send_wr wr, *bad;
 
@@ -379,106 +407,200 @@ post_request(struct pass_dir *dir, struct pass_cookie *cookie, uint32_t op,
 	wr.next = NULL;
 	wr.sg_list = from->sge;
 	wr.num_sge = from->nr;
-	wr.opcode = op == KDAPL_OP_SEND ? IBV_WR_SEND :
-		    op == KDAPL_OP_RDMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+	wr.opcode = opcode_of(op);
 	wr.send_flags = IBV_SEND_SIGNALED;
-	if (SHIM_UNLIKELY(flags)) {
-		if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-			wr.send_flags |= IBV_SEND_SOLICITED;
-		if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-			wr.send_flags |= IBV_SEND_FENCE;
-	}
-	if (op != KDAPL_OP_SEND) {
+	if (cookie->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		wr.send_flags |= IBV_SEND_SOLICITED;
+	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		wr.send_flags |= IBV_SEND_FENCE;
+	if (remote) {
 		wr.wr.rdma.remote_addr = remote->target_address;
 		wr.wr.rdma.rkey = remote->rmr_context;
 	}
 	return ibv_post_send(dir->qp, &wr, &bad);
 }
 
-static inline __attribute__((always_inline)) DAT_RETURN
-post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op, DAT_COUNT segments,
-	    const DAT_LMR_TRIPLET *iov, uint64_t user, const DAT_RMR_TRIPLET *remote,
-	    uint32_t flags)
+static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op,
+			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+			      uint64_t user, const DAT_RMR_TRIPLET *remote,
+			      uint32_t flags)
 {
 	struct ibv_sge sge[PASS_MAX_SGE];
 	struct post_segments to = { .sge = sge };
-	enum pass_gate gate = PASS_POST;
 	struct pass_cookie *cookie;
-	bool early = false;
+	enum pass_gate gate;
 	DAT_RETURN ret;
+	bool early;
 	int err;
 
 	ret = check_dto(ep, dir, op, segments, iov, remote, flags, &to);
-	if (SHIM_UNLIKELY(ret))
+	if (ret)
 		return ret;
-	if (SHIM_UNLIKELY(dir->gate != PASS_POST ||
-			  pass_state(dir->board) != DAT_EP_STATE_CONNECTED)) {
-		ret = pass_gate_aside(dir, &gate);
-		if (ret)
-			return ret;
-		early = dir->gate == PASS_ASIDE;
-	}
-	if (op == KDAPL_OP_RDMA_READ && SHIM_UNLIKELY(!ep->reads))
+	ret = pass_gate_aside(dir, &gate);
+	if (ret)
+		return ret;
+	early = dir->gate == PASS_ASIDE;
+	if (op == KDAPL_OP_RDMA_READ && !ep->reads)
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	cookie = cookie_take(dir, user, to.length, flags);
-	if (SHIM_UNLIKELY(!cookie)) {
-		pass_cookie_room(dir);
-		cookie = pass_cookie_take(dir, user, to.length, flags);
-		if (!cookie)
-			return RET_NO_RESOURCE(MEMORY);
-	}
-	if (SHIM_UNLIKELY(early || ep->keys))
-		note_segments(dir, cookie, sge, to.nr);
-	if (SHIM_UNLIKELY(gate != PASS_POST)) {
+	pass_cookie_room(dir);
+	cookie = pass_cookie_take(dir, user, to.length, flags);
+	if (!cookie)
+		return RET_NO_RESOURCE(MEMORY);
+	if (early || ep->keys)
+		note_segments(cookie, sge, to.nr);
+	if (gate != PASS_POST) {
 		pass_put_aside(dir, cookie, gate);
 		return DAT_SUCCESS;
 	}
 
 	/* Before the call: the completion may be there before it returns. */
-	cookie->on_queue = true;
+	pass_cookie_move(cookie, place_on_queue(cookie));
 	dir->posted++;
-	if (op == KDAPL_OP_RECV)
-		err = post_recv(dir, cookie, sge, to.nr);
-	else
-		err = post_request(dir, cookie, op, &to, remote, flags);
-	if (SHIM_UNLIKELY(err))
+	err = dir->is_recv ? post_recv(dir, cookie, sge, to.nr) :
+			     post_request(dir, cookie, op, &to, remote);
+	if (err)
 		return post_refused(dir, cookie, err);
-	if (SHIM_UNLIKELY(early) && !dir->kept++)
-		dir->held_first = cookie - dir->ring;
+	if (early && !dir->kept++)
+		dir->held_first = cookie;
 	return DAT_SUCCESS;
 }
 
-/* The kernel made the EP for a request, and nobody has used it here so far. */
-static __attribute__((noinline)) struct pass_ep *first_use(struct shim_object *obj)
+/* The library's half, which is made now if the kernel made the EP for a request. */
+static struct pass_ep *ep_used(struct shim_object *obj)
 {
-	struct pass_ep *ep = pass_ep_get(obj);
+	struct pass_ep *ep = pass_ep_of(obj);
 
-	if (ep)
-		pass_ep_put(ep);
+	if (!ep) {
+		ep = pass_ep_get(obj);
+		if (ep)
+			pass_ep_put(ep);
+	}
 	return ep;
 }
 
+/* What the last argument of post_whole() has besides the completion flags */
+#define POST_OP(op)	((uint64_t)(op) << 32)
+#define POST_LOCKED	((uint64_t)1 << 40)	/* the lock of the direction is held */
+
+/*
+ * Any post. Its last argument says more than one thing, so that all of them are in
+ * registers, and post_one() can go on to here without a frame of its own.
+ */
+static __attribute__((noinline)) DAT_RETURN
+post_whole(struct shim_object *obj, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+	   uint64_t user, const DAT_RMR_TRIPLET *remote, uint64_t how)
+{
+	uint32_t op = how >> 32 & 0xff;
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
+	struct pass_ep *ep = ep_used(obj);
+	struct pass_dir *dir;
+
+	if (!ep)
+		return ret;
+	/* Its memory is never given back; the lock tells whether it is still this EP. */
+	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
+	if (!(how & POST_LOCKED))
+		shim_lock(&dir->lock);
+	if (dir->owner == obj)
+		ret = post_locked(ep, dir, op, segments, iov, user, remote, (uint32_t)how);
+	shim_unlock(&dir->lock);
+	return ret;
+}
+
+/* The device did not take the plain post of @id. Unlocks the direction. */
+static __attribute__((noinline)) DAT_RETURN
+plain_refused(struct pass_dir *dir, uint64_t id, int err)
+{
+	DAT_RETURN ret;
+
+	ret = post_refused(dir, (struct pass_cookie *)(uintptr_t)id, err);
+	shim_unlock(&dir->lock);
+	return ret;
+}
+
+/* The remote segment of a plain RDMA operation, and the EP */
+static inline bool is_plain_rdma(const struct pass_ep *ep, uint32_t op,
+				 const DAT_LMR_TRIPLET *segment,
+				 const DAT_RMR_TRIPLET *remote)
+{
+	const struct pass_limits *limits = &ep->limits[op];
+
+	if (!limits->max_iov || segment->segment_length - 1 >= limits->max_length ||
+	    remote_wraps(remote))
+		return false;
+	return op == KDAPL_OP_RDMA_READ ?
+	       ep->reads && remote->segment_length == segment->segment_length :
+	       remote->segment_length >= segment->segment_length;
+}
+
+/* May a DTO of one segment go the short way? Its segment is made in the cookie. */
+static inline __attribute__((always_inline)) bool
+is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cookie,
+	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote)
+{
+	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !cookie_is_free(cookie) ||
+			  pass_state(dir->board) != DAT_EP_STATE_CONNECTED ||
+			  (!remote && segment->segment_length - 1 >= dir->max_plain) ||
+			  check_segment(dir, segment, sink_of(op), cookie->sge)))
+		return false;
+	return !remote || is_plain_rdma(dir->ep, op, segment, remote);
+}
+
+/*
+ * A post. Nearly all have one segment, no flags, a connection and room; these are done here,
+ * in one piece. Where anything is otherwise nothing has happened yet, and post_whole()
+ * judges.
+ */
 static inline __attribute__((always_inline)) DAT_RETURN
 post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	 const DAT_LMR_TRIPLET *iov, uint64_t user, const DAT_RMR_TRIPLET *remote,
 	 uint32_t flags)
 {
-	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	struct pass_ep *ep = pass_ep_of(obj);
+	struct pass_cookie *cookie;
 	struct pass_dir *dir;
+	int err;
 
-	if (SHIM_UNLIKELY(!ep)) {
-		ep = first_use(obj);
-		if (!ep)
-			return ret;
-	}
-	/* Its memory is never given back; the lock tells whether it is still this EP. */
+	if (SHIM_UNLIKELY(!ep || segments != 1 || !iov || flags))
+		return post_whole(obj, segments, iov, user, remote, POST_OP(op) | flags);
 	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
-	shim_lock(&dir->lock);
-	if (SHIM_LIKELY(atomic_load_explicit(&ep->obj, memory_order_relaxed) == obj))
-		ret = post_locked(ep, dir, op, segments, iov, user, remote, flags);
+	SHIM_FORGET(dir);
+	if (SHIM_UNLIKELY(!shim_trylock(&dir->lock)))
+		return post_whole(obj, 1, iov, user, remote, POST_OP(op));
+	cookie = dir->next;
+	if (SHIM_UNLIKELY(dir->owner != obj || !is_plain(dir, op, cookie, iov, remote)))
+		return post_whole(obj, 1, iov, user, remote, POST_OP(op) | POST_LOCKED);
+
+	cookie->user = user;
+	cookie->length = iov->segment_length;
+	cookie->flags = 0;
+	cookie->nr_sge = 1;
+	/* Before the call, as the count: the completion may be there before it returns. */
+	pass_cookie_move(cookie, PASS_PLAIN);
+	dir->next = cookie->after;
+	dir->posted++;
+	if (op == KDAPL_OP_RECV) {
+		dir->wr.recv.wr_id = (uintptr_t)cookie;
+		dir->wr.recv.sg_list = cookie->sge;
+		err = ibv_post_recv(dir->qp, &dir->wr.recv, &dir->bad.recv);
+	} else if (op == KDAPL_OP_SEND) {
+		dir->wr.send.wr_id = (uintptr_t)cookie;
+		dir->wr.send.sg_list = cookie->sge;
+		err = ibv_post_send(dir->qp, &dir->wr.send, &dir->bad.send);
+	} else {
+		dir->wr.rdma.wr_id = (uintptr_t)cookie;
+		dir->wr.rdma.sg_list = cookie->sge;
+		dir->wr.rdma.opcode = opcode_of(op);
+		dir->wr.rdma.wr.rdma.remote_addr = remote->target_address;
+		dir->wr.rdma.wr.rdma.rkey = remote->rmr_context;
+		err = ibv_post_send(dir->qp, &dir->wr.rdma, &dir->bad.send);
+	}
+	if (SHIM_UNLIKELY(err))
+		return plain_refused(dir, op == KDAPL_OP_RECV ? dir->wr.recv.wr_id :
+				     op == KDAPL_OP_SEND ? dir->wr.send.wr_id :
+							   dir->wr.rdma.wr_id, err);
 	shim_unlock(&dir->lock);
-	return ret;
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN pass_post_send(struct shim_object *ep, DAT_COUNT segments,

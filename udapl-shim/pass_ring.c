@@ -21,7 +21,7 @@ struct pass_rings {
 };
 
 /* In the place of a ring without cookies, so that a post need not ask for it. */
-static struct pass_cookie never_free = { .busy = true };
+static struct pass_cookie never_free = { .place = PASS_HERE, .after = &never_free };
 
 void pass_rings_drop(struct pass_rings *rings)
 {
@@ -48,8 +48,11 @@ struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_
 		pass_rings_drop(rings);
 		return NULL;
 	}
-	for (i = 0; i < size; i++)
+	for (i = 0; i < size; i++) {
 		rings->cookies[i].dir = dir;
+		rings->cookies[i].after = &rings->cookies[i + 1 == size ? 0 : i + 1];
+		rings->cookies[i].sge = &rings->sge[(size_t)i * rings->max_sge];
+	}
 	return rings;
 }
 
@@ -58,7 +61,8 @@ static bool rings_busy(const struct pass_rings *rings)
 	uint32_t i;
 
 	for (i = 0; i < rings->size; i++)
-		if (atomic_load_explicit(&rings->cookies[i].busy, memory_order_acquire))
+		if (atomic_load_explicit(&rings->cookies[i].place,
+					 memory_order_acquire) != PASS_FREE)
 			return true;
 	return false;
 }
@@ -82,21 +86,18 @@ static void forget_former(struct pass_rings *rings)
 /* Held receives move to the first slots; they fit (pass_ep_modify()). */
 static void move_held(struct pass_dir *dir, struct pass_rings *to)
 {
-	struct pass_cookie *from, *cookie;
-	uint32_t i, n;
+	struct pass_cookie *from = dir->held_first, *cookie;
+	uint32_t n;
 
-	for (n = 0; n < dir->held; n++) {
-		i = (dir->held_first + n) % dir->size;
-		from = &dir->ring[i];
+	for (n = 0; n < dir->held; n++, from = from->after) {
 		cookie = &to->cookies[n];
 		cookie->user = from->user;
 		cookie->length = from->length;
 		cookie->flags = from->flags;
 		cookie->nr_sge = from->nr_sge;
-		atomic_store_explicit(&cookie->busy, true, memory_order_relaxed);
-		memcpy(&to->sge[n * to->max_sge], &dir->sge[i * dir->max_sge],
-		       from->nr_sge * sizeof(*to->sge));
-		atomic_store_explicit(&from->busy, false, memory_order_release);
+		pass_cookie_move(cookie, PASS_HERE);
+		memcpy(cookie->sge, from->sge, from->nr_sge * sizeof(*from->sge));
+		pass_cookie_move(from, PASS_FREE);
 	}
 }
 
@@ -111,12 +112,10 @@ void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 	rings->former = dir->rings;
 	forget_former(rings);
 	dir->rings = rings;
-	dir->ring = rings->size ? rings->cookies : &never_free;
-	dir->sge = rings->sge;
 	dir->size = rings->size;
 	dir->max_sge = rings->max_sge;
-	dir->held_first = 0;
-	dir->next = rings->size ? dir->held % rings->size : 0;
+	dir->held_first = rings->cookies;
+	dir->next = rings->size ? &rings->cookies[dir->held % rings->size] : &never_free;
 }
 
 /* pass_rings_free - the EP goes, and no event of it is left */
@@ -129,7 +128,6 @@ void pass_rings_free(struct pass_dir *dir)
 		pass_rings_drop(dir->rings);
 		dir->rings = former;
 	}
-	dir->ring = &never_free;
-	dir->sge = NULL;
+	dir->next = &never_free;
 	dir->size = 0;
 }

@@ -223,13 +223,11 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 		return ret;
 	rmr->cookie = cookie;
 	arg->rmr_context = rmr->next.context;
-	cookie->on_queue = true;
-	cookie->nr_sge = 0;
+	pass_cookie_move(cookie, PASS_OWED);
 	dir->posted++;
 	if (!post_nothing(dir, cookie))
 		return DAT_SUCCESS;
 	dir->posted--;
-	cookie->on_queue = false;
 	rmr->cookie = NULL;
 	binding_drop(&rmr->next);
 	return RET(INTERNAL_ERROR);

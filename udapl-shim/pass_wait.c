@@ -56,6 +56,7 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	evd->lock = obj ? &obj->lock : &evd->own_lock;
 	evd->ring = obj ? &((struct shim_evd *)obj->body)->ring : &no_ring;
 	evd->last = &evd->first;
+	atomic_store(&evd->aside, PASS_QUEUES);
 	evd->channel_fd.fd = -1;
 	evd->kernel_fd.fd = -1;
 	evd->wake.fd = -1;
@@ -174,6 +175,7 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 	cq->size = cq->cq->cqe;
 	cq->promised = 0;
 	evd->nr_cqs++;
+	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
 	ibv_req_notify_cq(cq->cq, evd->solicited);
 	pass_evd_wake(evd);
 	return cq;
@@ -289,7 +291,7 @@ void pass_evd_wake(struct pass_evd *evd)
 {
 	uint64_t one = 1;
 
-	if (evd->wake.fd < 0 || !(evd->sleepers || evd->cno))
+	if (evd->wake.fd < 0 || !(evd->sleepers || pass_evd_aside(evd, PASS_CNO)))
 		return;
 	/* Fails only when the counter is full, and then it is readable. */
 	if (write(evd->wake.fd, &one, sizeof(one)) < 0)
@@ -351,7 +353,7 @@ void pass_evd_rearm(struct shim_object *obj)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
 
-	evd->cno = true;
+	pass_evd_set_aside(evd, PASS_CNO, true);
 	evd->dirty = true;
 	if (pass_evd_arm(evd) || evd->first)
 		pass_evd_wake(evd);
@@ -451,7 +453,7 @@ static void watch(struct shim_object *obj, struct pass_evd *evd)
 {
 	struct pass_ia *pia = evd->pia;
 
-	if (!atomic_load(&evd->watched))
+	if (!pass_evd_watched(evd))
 		return;
 	evd->sleepers++;
 	shim_unlock(&obj->lock);
@@ -493,7 +495,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			return ret;
 		woken = false;
 		err = evd_sleep(obj, evd, deadline,
-				evd->waiting || atomic_load(&evd->watched),
+				pass_evd_aside(evd, PASS_WAITING) ||
+				pass_evd_watched(evd),
 				!shim_ring_filled(evd->ring));
 		expired = deadline != UINT64_MAX && pass_now() >= deadline;
 	}
@@ -515,6 +518,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 		return ret;
 	*took = PASS_TOOK_NONE;
 	body->waiter = true;
+	pass_evd_set_aside(evd, PASS_WAITER, true);
 	body->withheld = false;
 	do {
 		ret = wait_for(obj, evd, arg, &queued);
@@ -526,6 +530,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 			*took = pass_fifo_take(evd, event, kernel);
 	} while (!ret && *took == PASS_TOOK_NONE);
 	body->waiter = false;
+	pass_evd_set_aside(evd, PASS_WAITER, false);
 	body->clear_late = false;
 	if (!ret) {
 		body->withheld = false;

@@ -96,19 +96,19 @@ struct pass_pz {
 /**
  * struct pass_lmr - an entry of the table of LMRs
  * @context: the lmr_context; another one, or 0, from the beginning of its end
- * @sinks: PASS_SINK_*
+ * @refuses: PASS_SINK_* that it may not be
  * @start, @length: the memory
  * @lkey: the device's key
  * @privileges: as asked
  * @pz: its zone
  * @users: RMRs that show it, and binds; -1 once it is being freed
- * @generation: of the entry, a part of @context
+ * @generation: how often the entry was used, a part of @context
  * @next_free: in the list of free entries
  * @mem_type: for queries
  */
 struct pass_lmr {
 	atomic_uint_least32_t context;
-	uint32_t sinks;
+	uint32_t refuses;
 	uint64_t start;
 	uint64_t length;
 	uint32_t lkey;
@@ -121,10 +121,28 @@ struct pass_lmr {
 	uint32_t mem_type;
 };
 
-/* The lower bits of an lmr_context are the entry's number in the table. */
-#define PASS_LMR_BITS	20
+/*
+ * An lmr_context has the place of the entry in the table, in bytes, in the middle, and the
+ * entry's generation around it.
+ */
+#define PASS_LMRS	(1u << 20)
+#define PASS_LMR_PLACE	((PASS_LMRS - 1) * (uint32_t)sizeof(struct pass_lmr))
 
-extern struct pass_lmr *pass_lmrs;
+_Static_assert(!(sizeof(struct pass_lmr) & (sizeof(struct pass_lmr) - 1)),
+	       "the places of LMRs are a field of bits");
+
+extern struct pass_lmr *pass_lmrs __attribute__((visibility("hidden")));
+
+/* The entry that a context leads to, of that LMR or of another one */
+static inline struct pass_lmr *pass_lmr_at(uint32_t context)
+{
+	return (struct pass_lmr *)((char *)pass_lmrs + (context & PASS_LMR_PLACE));
+}
+
+static inline bool pass_lmr_is(const struct pass_lmr *lmr, uint32_t context)
+{
+	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
+}
 
 /*
  * The LMR of a context, or NULL. It stays registered as long as the caller has a lock that
@@ -132,20 +150,17 @@ extern struct pass_lmr *pass_lmrs;
  */
 static inline struct pass_lmr *pass_lmr_find(uint32_t context)
 {
-	struct pass_lmr *lmr = &pass_lmrs[context & ((1u << PASS_LMR_BITS) - 1)];
+	struct pass_lmr *lmr = pass_lmr_at(context);
 
-	return SHIM_LIKELY(atomic_load_explicit(&lmr->context,
-						memory_order_acquire) == context) ?
-	       lmr : NULL;
+	return SHIM_LIKELY(pass_lmr_is(lmr, context)) ? lmr : NULL;
 }
 
 static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 				   uint64_t address, uint64_t length)
 {
-	/* Larger than any length for an address below the start. */
-	uint64_t offset = address - lmr->start;
-
-	return offset <= lmr->length && length <= lmr->length - offset;
+	/* The offset is larger than any length for an address below the start. */
+	return length <= lmr->length &&
+	       address - lmr->start <= lmr->length - length;
 }
 
 /**
@@ -164,34 +179,56 @@ struct pass_node {
 
 enum { PASS_COOKIE, PASS_END, PASS_MOVED };
 
+/* Where a cookie is. From PASS_OWED on the device owes a completion. */
+enum pass_place {
+	PASS_FREE,	/* for the next post */
+	PASS_HERE,	/* in the library: kept aside, or its event is in a FIFO */
+	PASS_OWED,
+	PASS_PLAIN,	/* owed, and a success is an event that needs nothing else */
+};
+
 /**
  * struct pass_cookie - one DTO or bind, from the post until its event is taken
+ * @dir: whose
+ * @after: the next one of the ring
+ * @sge: room for its segments: of receives that were posted before the connection was
+ *	there, and keys of requests where pass_fence.c wants them
+ * @user: the consumer's 64 bits
+ * @length: of the post, then of the transfer
+ * @flags: completion flags
+ * @nr_sge: segments kept in @sge
+ * @place: enum pass_place
+ * @status: DAT_DTO_COMPLETION_STATUS
  * @node: in an EVD's FIFO
  * @late_next: in pass_dir.late
  * @rmr: of a bind on a queue pair
  * @rmr_obj: object of a bind, else NULL
- * @user: the consumer's 64 bits
- * @length: of the post, then of the transfer
- * @status: DAT_DTO_COMPLETION_STATUS
- * @flags: completion flags
- * @busy: taken
- * @on_queue: the device owes a completion
- * @nr_sge: segments kept in pass_dir.sge
  */
 struct pass_cookie {
-	struct pass_node node;
 	struct pass_dir *dir;
+	struct pass_cookie *after;
+	struct ibv_sge *sge;
+	uint64_t user;
+	uint64_t length;
+	uint16_t flags;
+	uint16_t nr_sge;
+	atomic_uchar place;
+	uint32_t status;
+	struct pass_node node;
 	struct pass_cookie *late_next;
 	struct pass_rmr *rmr;
 	struct shim_object *rmr_obj;
-	uint64_t user;
-	uint64_t length;
-	uint32_t status;
-	uint8_t flags;
-	atomic_bool busy;
-	bool on_queue;
-	uint8_t nr_sge;
 };
+
+static inline bool pass_cookie_owed(const struct pass_cookie *cookie)
+{
+	return atomic_load_explicit(&cookie->place, memory_order_acquire) >= PASS_OWED;
+}
+
+static inline void pass_cookie_move(struct pass_cookie *cookie, enum pass_place place)
+{
+	atomic_store_explicit(&cookie->place, place, memory_order_relaxed);
+}
 
 /* What becomes of a post, as far as the library decides it */
 enum pass_gate {
@@ -207,6 +244,9 @@ enum pass_gate {
  * @gate: enum pass_gate
  * @is_recv: of receives
  * @await: of receives: the connection is not known to be established (A7)
+ * @posted: see above
+ * @max_plain: bytes of a send or receive of one segment; 0: there is none
+ * @owner: the object of the EP; NULL once that is freed
  * @ep: whose
  * @handle: its handle, which events show after it was freed, too
  * @qp: the queue pair, NULL while there is none
@@ -216,38 +256,50 @@ enum pass_gate {
  *	has attributes
  * @cq: that of @evd which the queue pair uses
  * @share: completions that are reserved there
- * @ring: the cookies
- * @size, @next: of the ring
+ * @next: the cookie of the next post, which is the oldest one
+ * @wr: work requests of plain posts; what differs by post is written anew
+ * @bad: for verbs
+ * @rings: the cookies
+ * @size: their number
  * @max_sge: segments of one post at most
- * @sge: segments of receives that were posted before the connection was there, and keys of
- *	requests where pass_fence.c wants them; @max_sge for each cookie
- * @held, @held_first: receives without a queue pair
+ * @held, @held_first: receives without a queue pair, and the oldest
  * @kept: of those posted, how many of the first may have to be held again
  * @late, @late_end: PASS_LATE
- * @posted, @completed: see above
+ * @completed: see above
  */
 struct pass_dir {
 	struct shim_lock lock;
 	uint8_t gate;
 	bool is_recv;
 	bool await;
+	uint32_t posted;
+	uint64_t max_plain;
+	struct shim_object *owner;
 	struct ibv_qp *qp;
 	const struct kdapl_uapi_board_ep *board;
 	const struct pass_pz *pz;
-	struct pass_cookie *ring;
+	struct pass_cookie *next;
+	union {
+		struct {
+			struct ibv_send_wr send;
+			struct ibv_send_wr rdma;
+		};
+		struct ibv_recv_wr recv;
+	} wr;
+	union {
+		struct ibv_send_wr *send;
+		struct ibv_recv_wr *recv;
+	} bad;
 	uint32_t size;
-	uint32_t next;
-	uint32_t posted;
 	uint32_t max_sge;
 	struct pass_ep *ep;
 	struct shim_object *handle;
-	struct ibv_sge *sge;
 	struct pass_evd *evd;
 	struct pass_cq *cq;
 	uint32_t share;
 	uint32_t held;
-	uint32_t held_first;
 	uint32_t kept;
+	struct pass_cookie *held_first;
 	struct pass_cookie *late;
 	struct pass_cookie **late_end;
 	struct pass_rings *rings;
@@ -344,6 +396,14 @@ struct pass_cq {
 	uint32_t qps;
 };
 
+/* pass_evd.aside */
+#define PASS_FIFO	1u	/* the FIFO is not empty */
+#define PASS_QUEUES	2u	/* not just one completion queue */
+#define PASS_WAITING	4u	/* the next completion has to wait */
+#define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
+#define PASS_CNO	16u	/* a CNO may watch */
+#define PASS_WATCHED	32u	/* an endpoint; they are counted */
+
 /**
  * struct pass_evd - the library's half of an EVD
  * @lock: that of the object, or @own_lock of a hidden EVD
@@ -352,8 +412,8 @@ struct pass_cq {
  * @taken: events taken off the ring since the EVD was made
  * @first, @last: the FIFO; @nr_fifo: entries
  * @cqs: the completion queues, @nr_cqs of them
- * @wc: polled, not looked at: @wc_next .. @wc_end
- * @waiting: the first of them has to wait
+ * @wc: polled; @wc_left of these, from @wc_next on, are not looked at. The first of them has
+ *	to wait if @aside has PASS_WAITING
  * @wait_until: on iWARP, how long; ns
  * @channel, @channel_fd: of the completion queues
  * @kernel_fd: readable while the ring has events
@@ -361,26 +421,31 @@ struct pass_cq {
  * @notified: counts what wakes a waiter
  * @unwaitables: counts dat_evd_set_unwaitable
  * @solicited: directions of receives that are SOLICITED_WAIT
- * @cno: a CNO may watch
- * @dirty: something was taken since the queues were armed
+ * @dirty: something was taken since the queues were armed for a CNO
  * @dead: freed; a waiter has to return
  * @sleepers: threads in poll(2)
- * @watched: endpoints that end or drain and have something here
+ * @aside: why a look for an event is more than a look at the ring and the one completion
+ *	queue: PASS_FIFO ..., which change under the lock, and PASS_WATCHED for each endpoint
+ *	that ends or drains and has something here
+ * @not_idle: @aside and @wc_left, for one look at both
  */
 struct pass_evd {
 	struct shim_lock *lock;
-	struct pass_node *first;
+	union {
+		struct {
+			atomic_uint aside;
+			int wc_left;
+		};
+		uint64_t not_idle;
+	};
 	struct shim_ring *ring;
-	uint64_t taken;
-	uint32_t nr_cqs;
-	int wc_next;
-	int wc_end;
-	struct pass_cq cqs[PASS_MAX_CQS];
-	atomic_uint watched;
-	bool waiting;
-	bool cno;
-	bool dirty;
+	struct ibv_wc *wc_next;
 	struct shim_object *obj;
+	struct pass_cq cqs[PASS_MAX_CQS];
+	uint32_t nr_cqs;
+	struct pass_node *first;
+	uint64_t taken;
+	bool dirty;
 	struct pass_ia *pia;
 	struct pass_node **last;
 	uint32_t nr_fifo;
@@ -440,6 +505,26 @@ static inline struct pass_ep *pass_ep_of(struct shim_object *obj)
 static inline struct pass_evd *pass_evd_of(const struct shim_object *obj)
 {
 	return atomic_load_explicit(&obj->pass, memory_order_relaxed);
+}
+
+static inline bool pass_evd_aside(const struct pass_evd *evd, uint32_t why)
+{
+	return atomic_load_explicit(&evd->aside, memory_order_relaxed) & why;
+}
+
+/* Is an endpoint of the EVD ending or draining? */
+static inline bool pass_evd_watched(const struct pass_evd *evd)
+{
+	return pass_evd_aside(evd, ~(PASS_WATCHED - 1));
+}
+
+/* @why holds from now on, or no more. */
+static inline void pass_evd_set_aside(struct pass_evd *evd, uint32_t why, bool now)
+{
+	if (now)
+		atomic_fetch_or(&evd->aside, why);
+	else
+		atomic_fetch_and(&evd->aside, ~why);
 }
 
 static inline uint32_t pass_max3(uint32_t a, uint32_t b, uint32_t c)

@@ -62,6 +62,13 @@
 #define SHIM_LIKELY(x)		__builtin_expect(!!(x), 1)
 #define SHIM_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
+/*
+ * Have the compiler forget what it knows about a pointer. Without this it keeps addresses
+ * that are a constant away from another one in registers of their own, which the frequent
+ * calls would have to save.
+ */
+#define SHIM_FORGET(ptr)	__asm__("" : "+r" (ptr))
+
 /* The type of an object: 0 once it is dead, else its DAT_HANDLE_TYPE plus 1. */
 #define LIVE(type)	((uint32_t)(type) + 1)
 #define SHIM_IA		LIVE(DAT_HANDLE_TYPE_IA)
@@ -97,19 +104,6 @@ enum {
 void shim_lock_sleep(struct shim_lock *lock);
 void shim_lock_wake(struct shim_lock *lock);
 
-static inline void shim_lock(struct shim_lock *lock)
-{
-	uint32_t state = SHIM_LOCK_FREE;
-	bool taken;
-
-	taken = atomic_compare_exchange_strong_explicit(&lock->state, &state,
-							SHIM_LOCK_TAKEN,
-							memory_order_acquire,
-							memory_order_relaxed);
-	if (SHIM_UNLIKELY(!taken))
-		shim_lock_sleep(lock);
-}
-
 static inline bool shim_trylock(struct shim_lock *lock)
 {
 	uint32_t state = SHIM_LOCK_FREE;
@@ -120,11 +114,22 @@ static inline bool shim_trylock(struct shim_lock *lock)
 						       memory_order_relaxed);
 }
 
+/* Return: there may be a sleeper, who has to be woken. */
+static inline bool shim_lock_release(struct shim_lock *lock)
+{
+	return atomic_exchange_explicit(&lock->state, SHIM_LOCK_FREE,
+					memory_order_release) == SHIM_LOCK_CONTENDED;
+}
+
+static inline void shim_lock(struct shim_lock *lock)
+{
+	if (SHIM_UNLIKELY(!shim_trylock(lock)))
+		shim_lock_sleep(lock);
+}
+
 static inline void shim_unlock(struct shim_lock *lock)
 {
-	if (SHIM_UNLIKELY(atomic_exchange_explicit(&lock->state, SHIM_LOCK_FREE,
-						   memory_order_release) ==
-			  SHIM_LOCK_CONTENDED))
+	if (SHIM_UNLIKELY(shim_lock_release(lock)))
 		shim_lock_wake(lock);
 }
 
@@ -185,8 +190,8 @@ struct shim_lmr;
  * @evd_gone: the EVD's body goes, and nobody else has it
  * @evd_poll_fd: makes @body->poll_fd, which a CNO watches; the EVD is locked
  * @evd_rearm: somebody is about to rely on that descriptor; the EVD is locked
- * @evd_dequeue: takes an event of an EVD that is locked, and unlocks it
- * @evd_wait: dat_evd_wait, likewise
+ * @evd_dequeue: dat_evd_dequeue; it asks shim_evd_check() with the EVD locked
+ * @evd_wait: dat_evd_wait of an EVD that is locked; unlocks it
  * @evd_set_waitable: the kernel's or the waiters' part of it; the EVD is locked
  * @ep_made: the kernel has made the EP; a failure makes the caller undo that
  * @ep_modify, @ep_connect, @ep_dup_connect, @cr_accept, @ep_disconnect, @ep_reset: the
@@ -271,7 +276,7 @@ extern const struct shim_ops shim_forwarded, shim_passthrough;
 extern struct shim_table {
 	uintptr_t base;
 	uintptr_t mask;
-} shim_table;
+} shim_table __attribute__((visibility("hidden")));
 
 /* Does a handle point to an object of this library, live or dead? */
 static inline bool shim_points_to_object(DAT_HANDLE handle)
@@ -489,6 +494,15 @@ static inline uint32_t shim_ring_filled(const struct shim_ring *ring)
 	return shim_load_acquire(&ring->header->producer) - ring->consumer;
 }
 
+/* Are there events, in the ring or those in the kernel that it had no room for? */
+static inline bool shim_ring_has(const struct shim_ring *ring)
+{
+	const struct kdapl_uapi_ring_header *header = ring->header;
+
+	return shim_load_acquire(&header->producer) != ring->consumer ||
+	       shim_load_acquire(&header->flags) & KDAPL_RING_MORE;
+}
+
 /*
  * The oldest event of a ring that is not empty; it stays until shim_ring_pop().
  */
@@ -613,6 +627,19 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 			   const struct kdapl_uapi_ring *ring,
 			   struct shim_object **evd);
 void shim_evd_body_free(struct shim_object *evd);
+
+/* May an event of the EVD be taken? It is locked. */
+static inline DAT_RETURN shim_evd_check(const struct shim_object *evd,
+					const DAT_EVENT *event)
+{
+	const struct shim_evd *body = evd->body;
+
+	if (SHIM_UNLIKELY(!shim_lives(evd, SHIM_EVD) || !body))
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	if (SHIM_UNLIKELY(!event))
+		return RET_BAD_ARG(2);
+	return SHIM_UNLIKELY(body->waiter) ? RET_BAD_STATE(EVD_WAITER) : DAT_SUCCESS;
+}
 
 /* cmd_ep.c */
 struct shim_ep *shim_ep_body(struct shim_object *ep);

@@ -96,6 +96,7 @@ static void dir_setup(int i)
 	dir->is_recv = i == PASS_RECV;
 	dir->ep = ep;
 	dir->handle = ep_obj;
+	dir->owner = ep_obj;
 	dir->board = &board;
 	dir->evd = evd;
 	dir->late_end = &dir->late;
@@ -131,6 +132,7 @@ static void setup(void)
 	evd = evd_obj->pass;
 	evd->cqs[0] = (struct pass_cq) { .cq = &cq, .size = 2 * DEPTH };
 	evd->nr_cqs = 1;
+	pass_evd_set_aside(evd, PASS_QUEUES, false);
 
 	ep_obj = shim_object_get(++token, SHIM_EP, ia, NULL);
 	ep = calloc(1, sizeof(*ep));
