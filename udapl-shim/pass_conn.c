@@ -9,6 +9,8 @@
  */
 #include "passthrough.h"
 
+#define BOARD_LIMIT	60000000000ull	/* ns */
+
 /* pass_tell - the kernel learns something about the present life of an EP */
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 {
@@ -19,6 +21,40 @@ void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 	};
 
 	shim_ioctl(KDAPL_IOC_EP_TELL, &arg, RET_NO_FAULT);
+}
+
+/* The connect EVD has no room for an event, so the event may wait for as long as it likes. */
+static bool event_waits(const struct pass_ep *ep)
+{
+	const struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+
+	return evd && shim_load_acquire(&evd->ring->header->flags) & KDAPL_RING_MORE;
+}
+
+/*
+ * pass_await_board - wait until the board shows what the kernel has done
+ * @former: states that are over
+ *
+ * The kernel shows a state when its event is in the ring, and who has made it change the
+ * state, or has the event, may be a moment earlier. The moment is as long as a worker of the
+ * kernel has to wait for a processor; the limit is there for a board that never follows.
+ */
+void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state))
+{
+	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
+	uint64_t until = pass_now() + BOARD_LIMIT;
+	const uint32_t life = ep->life;
+	unsigned int us = 10;
+	uint32_t now;
+
+	while (former(pass_state(board))) {
+		/* No life: it is being written. */
+		now = shim_load_acquire(&board->life);
+		if ((now && now != life) || event_waits(ep) || pass_now() > until)
+			return;
+		pass_pause(us);
+		us = us < 1000 ? us * 2 : us;
+	}
 }
 
 static struct ibv_qp *qp_create(struct pass_ep *ep)
@@ -64,11 +100,25 @@ static void qp_destroy(struct ibv_qp *qp)
 }
 
 /*
- * pass_drop_qp - destroy the queue pair of an EP, if it has one
- *
- * @ep->use is held. All that was posted has been polled, or is not wanted.
+ * The receives that the queue pair has wait for another one. What it says of them from now on
+ * is not theirs; the lock of the direction is held.
  */
-void pass_drop_qp(struct pass_ep *ep)
+static void unpost_receives(struct pass_dir *dir)
+{
+	struct pass_cookie *cookie = dir->held_first;
+	uint32_t n;
+
+	shim_lock(dir->evd->lock);
+	for (n = 0; n < dir->kept; n++, cookie = cookie->after)
+		pass_cookie_move(cookie, PASS_HERE);
+	shim_unlock(dir->evd->lock);
+	dir->held += dir->kept;
+	dir->kept = 0;
+	dir->posted = atomic_load(&dir->completed);
+}
+
+/* No post finds the queue pair any more. @unpost: as if it had never been there. */
+static struct ibv_qp *qp_take(struct pass_ep *ep, bool unpost)
 {
 	struct ibv_qp *qp = NULL;
 	int i;
@@ -77,8 +127,15 @@ void pass_drop_qp(struct pass_ep *ep)
 		shim_lock(&ep->dir[i].lock);
 		qp = ep->dir[i].qp;
 		ep->dir[i].qp = NULL;
+		if (unpost && i == PASS_RECV)
+			unpost_receives(&ep->dir[i]);
 		shim_unlock(&ep->dir[i].lock);
 	}
+	return qp;
+}
+
+static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
+{
 	if (!qp)
 		return;
 	if (ep->bound)
@@ -87,26 +144,41 @@ void pass_drop_qp(struct pass_ep *ep)
 	qp_destroy(qp);
 }
 
-/* Receives that the queue pair had wait for another one. */
-static void unpost_receives(struct pass_ep *ep)
+/*
+ * pass_drop_qp - destroy the queue pair of an EP, if it has one
+ *
+ * @ep->use is held. All that was posted has been polled, or is not wanted.
+ */
+void pass_drop_qp(struct pass_ep *ep)
 {
-	struct pass_dir *dir = &ep->dir[PASS_RECV];
-	struct pass_cookie *cookie = dir->held_first;
-	uint32_t n;
+	qp_drop(ep, qp_take(ep, false));
+}
 
-	shim_lock(&dir->lock);
-	for (n = 0; n < dir->kept; n++, cookie = cookie->after)
-		pass_cookie_move(cookie, PASS_HERE);
-	dir->held += dir->kept;
-	dir->kept = 0;
-	dir->posted = atomic_load(&dir->completed);
-	shim_unlock(&dir->lock);
+/*
+ * The kernel moves a queue pair into the error state before it lets go of it, and then the
+ * device flushes the receives. These completions have to be gone before a receive is posted
+ * again, which has the same cookie.
+ */
+static void forget_completions(struct pass_evd *evd)
+{
+	bool all;
+
+	for (;;) {
+		shim_lock(evd->lock);
+		all = pass_fifo_pull(evd);
+		if (evd->first)
+			pass_evd_wake(evd);
+		shim_unlock(evd->lock);
+		if (all)
+			return;
+		pass_pause(100);
+	}
 }
 
 static void unprepare(struct pass_ep *ep)
 {
-	pass_drop_qp(ep);
-	unpost_receives(ep);
+	qp_drop(ep, qp_take(ep, true));
+	forget_completions(ep->dir[PASS_RECV].evd);
 	atomic_store(&ep->over, true);
 }
 

@@ -370,24 +370,6 @@ static void start_drain_thread(struct pass_ep *ep)
 	pthread_attr_destroy(&attr);
 }
 
-/* The board may be behind the call by the event that is on its way to its ring. */
-static void await_board(struct pass_ep *ep)
-{
-	const struct pass_dir *dir = &ep->dir[PASS_REQ];
-	unsigned int looks;
-
-	for (looks = 0; looks < 1000; looks++) {
-		switch (pass_state(dir->board)) {
-		case DAT_EP_STATE_DISCONNECT_PENDING:
-		case DAT_EP_STATE_DISCONNECTED:
-		case DAT_EP_STATE_UNCONNECTED:
-			return;
-		default:
-			pass_pause(10);
-		}
-	}
-}
-
 DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
@@ -397,8 +379,10 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
 	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
+	/* What the caller posts next comes after the end. */
+	if (!ret)
+		pass_await_board(ep, pass_is_connected);
 	if (!ret && flags == DAT_CLOSE_GRACEFUL_FLAG) {
-		await_board(ep);
 		pthread_mutex_lock(&ep->use);
 		if (shim_load_acquire(&ep->dir[PASS_REQ].board->flags) &
 		    KDAPL_BOARD_DRAIN && !atomic_exchange(&ep->draining, true)) {

@@ -198,10 +198,15 @@ static const uint8_t dto_status[] = {
 	[IBV_WC_RESP_TIMEOUT_ERR] = DAT_DTO_ERR_RECEIVER_NOT_READY,
 };
 
-static uint32_t wc_status(uint32_t status)
+static uint32_t wc_status(const struct ibv_wc *wc, const struct pass_dir *dir)
 {
+	uint32_t status = wc->status;
+
 	if (status == IBV_WC_SUCCESS)
 		return DAT_DTO_SUCCESS;
+	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
+	if (status == IBV_WC_REM_INV_REQ_ERR && dir->is_recv)
+		return DAT_DTO_ERR_BAD_RESPONSE;
 	if (status >= sizeof(dto_status) || !dto_status[status])
 		return DAT_DTO_ERR_TRANSPORT;
 	return dto_status[status];
@@ -392,7 +397,7 @@ static void take_wc(struct pass_evd *evd)
 	struct pass_dir *dir = cookie->dir;
 
 	pass_cookie_move(cookie, PASS_HERE);
-	cookie->status = wc_status(wc->status);
+	cookie->status = wc_status(wc, dir);
 	if (cookie->rmr) {
 		pass_rmr_completed(cookie, wc->status == IBV_WC_SUCCESS);
 		cookie->rmr = NULL;
@@ -478,28 +483,16 @@ static struct pass_ep *ends_ep(const struct pass_evd *evd,
 	return ep;
 }
 
-static bool is_pending(uint32_t state)
-{
-	return state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
-	       state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
-	       state == DAT_EP_STATE_COMPLETION_PENDING;
-}
-
-/*
- * The kernel shows the new state a moment after the event: then whoever has the event may
- * post.
- */
+/* Whoever has the event may post, so the board has to show the state of which it tells. */
 static void note_established(const struct kdapl_uapi_event *event)
 {
 	struct shim_object *obj = shim_by_token(event->connect.ep);
 	struct pass_ep *ep = obj ? pass_ep_of(obj) : NULL;
-	unsigned int looks;
 
 	if (!ep || ep->token != event->connect.ep)
 		return;
 	atomic_store(&ep->established, true);
-	for (looks = 0; looks < 1000 && is_pending(pass_state(ep->dir[0].board)); looks++)
-		pass_pause(10);
+	pass_await_board(ep, pass_is_pending);
 }
 
 /* Takes an event off the ring. False: it is held until its connection is flushed. */

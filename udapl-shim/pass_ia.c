@@ -190,6 +190,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	pia->zones = NULL;
 	why = pass_start(pia, ia, ia_name);
 	if (!why) {
+		atomic_store(&pia->refs, 1);
 		atomic_store(&ia->pass, pia);
 		ia->ops = &shim_passthrough;
 		return DAT_SUCCESS;
@@ -243,11 +244,23 @@ static void ia_closing(struct shim_object *ia)
 	shim_for_each(ia, close_lmr, NULL);
 }
 
-static void ia_closed(struct shim_object *ia)
+/* pass_ia_get - keep the context of an IA; false if it is closed */
+bool pass_ia_get(struct pass_ia *pia)
 {
-	struct pass_ia *pia = atomic_exchange(&ia->pass, NULL);
+	unsigned int refs = atomic_load(&pia->refs);
+
+	while (refs)
+		if (atomic_compare_exchange_weak(&pia->refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+void pass_ia_put(struct pass_ia *pia)
+{
 	struct pass_pz *pz;
 
+	if (atomic_fetch_sub(&pia->refs, 1) != 1)
+		return;
 	while (pia->zones) {
 		pz = pia->zones;
 		pia->zones = pz->next;
@@ -257,6 +270,11 @@ static void ia_closed(struct shim_object *ia)
 	munmap((void *)pia->board, pia->board_size);
 	close_context(pia);
 	pool_give(pia);
+}
+
+static void ia_closed(struct shim_object *ia)
+{
+	pass_ia_put(atomic_exchange(&ia->pass, NULL));
 }
 
 const struct shim_ops shim_passthrough = {

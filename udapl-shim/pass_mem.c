@@ -136,28 +136,24 @@ DAT_RETURN pass_pz_free(struct shim_object *obj)
 	return DAT_SUCCESS;
 }
 
-/* pass_pz_use - an LMR or RMR is made in a zone; false if that was freed */
-bool pass_pz_use(struct shim_object *obj)
+/* pass_pz_use - an LMR or RMR is made in the zone of a token; NULL if that was freed */
+struct pass_pz *pass_pz_use(struct shim_object *obj, uint64_t token)
 {
 	struct pass_pz *pz;
 
 	shim_lock(&obj->lock);
-	pz = shim_lives(obj, SHIM_PZ) ? obj->pass : NULL;
+	pz = shim_is(obj, SHIM_PZ, token) ? obj->pass : NULL;
 	if (pz)
 		pz->users++;
 	shim_unlock(&obj->lock);
 	return pz;
 }
 
-void pass_pz_unuse(struct shim_object *obj)
+void pass_pz_unuse(struct pass_pz *pz)
 {
-	struct pass_pz *pz;
-
-	shim_lock(&obj->lock);
-	pz = obj->pass;
-	if (pz)
-		pz->users--;
-	shim_unlock(&obj->lock);
+	shim_lock(&pz->obj->lock);
+	pz->users--;
+	shim_unlock(&pz->obj->lock);
 }
 
 /* ---- registering ------------------------------------------------------- */
@@ -181,8 +177,9 @@ static int access_of(uint32_t privileges)
  * that is not there and for memory that cannot be written. Kernels before 5.14 do not know
  * the advice; there uverbs has the last word.
  */
-static DAT_RETURN page_in(uint64_t start, uint64_t length, bool write)
+static DAT_RETURN page_in(uint64_t start, uint64_t length, uint32_t privileges)
 {
+	bool write = access_of(privileges) & IBV_ACCESS_LOCAL_WRITE;
 	uint64_t page = sysconf(_SC_PAGESIZE);
 	uint64_t first = start & ~(page - 1);
 	uint64_t bytes = ((start + length + page - 1) & ~(page - 1)) - first;
@@ -228,16 +225,11 @@ static DAT_RETURN reg_failed(int error)
  *
  * Return: as dat_lmr_create(), for the memory and the rights.
  */
-DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
-		    uint64_t length, uint32_t privileges, struct ibv_mr **mr)
+DAT_RETURN pass_reg(struct ibv_pd *pd, uint64_t start, uint64_t length,
+		    uint32_t privileges, struct ibv_mr **mr)
 {
 	int access = access_of(privileges);
-	DAT_RETURN ret;
 
-	(void)pia;
-	ret = page_in(start, length, access & IBV_ACCESS_LOCAL_WRITE);
-	if (ret)
-		return ret;
 	*mr = ibv_reg_mr(pd, (void *)(uintptr_t)start, length, access);
 	return *mr ? DAT_SUCCESS : reg_failed(errno);
 }
@@ -315,18 +307,17 @@ static DAT_RETURN lmr_publish(struct kdapl_uapi_lmr_create *arg, struct pass_lmr
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
+static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pia,
+			   struct shim_object *pz, struct pass_pz *zone,
 			   struct shim_lmr *body, uint64_t start, uint64_t length,
 			   struct shim_object **lmrp)
 {
-	struct pass_ia *pia = pass_ia_of(pz);
-	struct pass_pz *zone = pz->pass;
 	struct pass_lmr *lmr = lmr_alloc();
 	DAT_RETURN ret;
 
 	if (!lmr)
 		return RET_NO_RESOURCE(MEMORY);
-	ret = pass_reg(pia, zone->pd, start, length, arg->privileges, &lmr->mr);
+	ret = pass_reg(zone->pd, start, length, arg->privileges, &lmr->mr);
 	if (!ret) {
 		lmr->refuses = refused_sinks(pia, arg->privileges);
 		lmr->start = start;
@@ -345,12 +336,34 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct shim_object
 	return ret;
 }
 
+/* As long as the memory was not there, nobody used the zone. */
+static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pia,
+			      struct shim_object *pz, struct shim_lmr *body,
+			      uint64_t start, uint64_t length,
+			      struct shim_object **lmrp)
+{
+	struct pass_pz *zone = pass_pz_use(pz, arg->pz);
+	DAT_RETURN ret;
+
+	if (!zone)
+		return RET_BAD_HANDLE(PZ);
+	ret = lmr_make(arg, pia, pz, zone, body, start, length, lmrp);
+	if (ret)
+		pass_pz_unuse(zone);
+	return ret;
+}
+
+/*
+ * Memory that is not there may take for ever, when the process is its own pager; meanwhile
+ * others may free the zone or close the IA. The IA's reference keeps the context until then.
+ */
 DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
 			   struct shim_lmr *body, struct shim_object **lmrp)
 {
 	uint64_t start = arg->region, length = arg->length;
 	struct pass_lmr *source = NULL;
 	struct shim_object *ia, *obj;
+	struct pass_ia *pia;
 	DAT_RETURN ret;
 
 	ia = shim_by_token(arg->ia);
@@ -362,16 +375,16 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 		start = source->start;
 		length = source->length;
 	}
-	if (pz->ia != ia)
+	pia = ia ? pass_ia_of(ia) : NULL;
+	if (!pia || pz->ia != ia || !pass_ia_get(pia)) {
 		ret = RET_BAD_HANDLE(PZ);
-	else
-		ret = check_args(pass_ia_of(pz), arg, start, length);
-	if (!ret && !pass_pz_use(pz)) {
-		ret = RET_BAD_HANDLE(PZ);
-	} else if (!ret) {
-		ret = lmr_make(arg, pz, body, start, length, lmrp);
-		if (ret)
-			pass_pz_unuse(pz);
+	} else {
+		ret = check_args(pia, arg, start, length);
+		if (!ret)
+			ret = page_in(start, length, arg->privileges);
+		if (!ret)
+			ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
+		pass_ia_put(pia);
 	}
 	if (source)
 		pass_lmr_unuse(source);
@@ -466,7 +479,7 @@ DAT_RETURN pass_lmr_free(struct shim_object *obj)
 	ibv_dereg_mr(lmr->mr);
 	if (pia->hints & KDAPL_VERBS_MUTE_FAULTS)
 		pass_fence_key(pia, lkey);
-	pass_pz_unuse(lmr->pz->obj);
+	pass_pz_unuse(lmr->pz);
 	lmr_give_back(lmr);
 	return DAT_SUCCESS;
 }

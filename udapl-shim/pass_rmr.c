@@ -32,14 +32,14 @@ DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 
 	if (!rmr)
 		return RET_NO_RESOURCE(MEMORY);
-	if (!pass_pz_use(pz)) {
+	rmr->pz = pass_pz_use(pz, shim_token(pz));
+	if (!rmr->pz) {
 		free(rmr);
 		return RET_BAD_HANDLE(PZ);
 	}
-	rmr->pz = pz->pass;
 	obj = shim_object_new(SHIM_RMR, pz->ia, NULL);
 	if (!obj) {
-		pass_pz_unuse(pz);
+		pass_pz_unuse(rmr->pz);
 		free(rmr);
 		return RET_NO_RESOURCE(MEMORY);
 	}
@@ -182,7 +182,7 @@ static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
 		return DAT_SUCCESS;
 	if (!pass_lmr_use(lmr))
 		return RET_BAD_ARG(2);
-	ret = pass_reg(pass_ia_of(rmr->obj), rmr->pz->pd, arg->segment.address,
+	ret = pass_reg(rmr->pz->pd, arg->segment.address,
 		       arg->segment.length, arg->privileges & REMOTE_FLAGS, &next->mr);
 	if (ret) {
 		pass_lmr_unuse(lmr);
@@ -307,7 +307,7 @@ static void rmr_finish(struct pass_rmr *rmr)
 {
 	binding_drop(&rmr->now);
 	binding_drop(&rmr->next);
-	pass_pz_unuse(rmr->pz->obj);
+	pass_pz_unuse(rmr->pz);
 	free(rmr);
 }
 

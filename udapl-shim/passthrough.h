@@ -56,6 +56,8 @@ struct pass_rmr;
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
  * @cmd_fd, @async_fd: those of @ctx, which a forked child must not keep
+ * @refs: of the IA, and of each registration that is under way; without any the context is
+ *	closed
  * @lock: @eps, @zones, and what is linked there
  * @eps, @zones: all of the IA
  */
@@ -70,6 +72,7 @@ struct pass_ia {
 	uint32_t board_size;
 	struct shim_fd cmd_fd;
 	struct shim_fd async_fd;
+	atomic_uint refs;
 	pthread_mutex_t lock;
 	struct pass_ep *eps;
 	struct pass_pz *zones;
@@ -547,18 +550,34 @@ static inline bool pass_is_connection(uint32_t number)
 	       number <= DAT_CONNECTION_EVENT_UNREACHABLE;
 }
 
+static inline bool pass_is_pending(uint32_t state)
+{
+	return state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
+	       state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	       state == DAT_EP_STATE_COMPLETION_PENDING;
+}
+
+static inline bool pass_is_connected(uint32_t state)
+{
+	return state == DAT_EP_STATE_CONNECTED || pass_is_pending(state);
+}
+
 uint64_t pass_now(void);
 void pass_pause(unsigned int us);
+
+/* pass_ia.c */
+bool pass_ia_get(struct pass_ia *pia);
+void pass_ia_put(struct pass_ia *pia);
 
 /* pass_mem.c */
 bool pass_lmrs_init(void);
 void pass_lmrs_child(void);
 DAT_RETURN pass_pz_made(struct shim_object *pz);
 DAT_RETURN pass_pz_free(struct shim_object *pz);
-bool pass_pz_use(struct shim_object *pz);
-void pass_pz_unuse(struct shim_object *pz);
-DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
-		    uint64_t length, uint32_t privileges, struct ibv_mr **mr);
+struct pass_pz *pass_pz_use(struct shim_object *pz, uint64_t token);
+void pass_pz_unuse(struct pass_pz *pz);
+DAT_RETURN pass_reg(struct ibv_pd *pd, uint64_t start, uint64_t length,
+		    uint32_t privileges, struct ibv_mr **mr);
 DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
 			   struct shim_lmr *body, struct shim_object **lmr);
 DAT_RETURN pass_lmr_query(struct shim_object *lmr, struct kdapl_uapi_lmr_query *arg);
@@ -595,6 +614,7 @@ void pass_ep_gone(struct shim_object *ep);
 void pass_ep_leave(struct pass_ep *ep);
 
 /* pass_conn.c */
+void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state));
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
 void pass_drop_qp(struct pass_ep *ep);
 DAT_RETURN pass_ep_connect(struct shim_object *ep, struct kdapl_uapi_ep_connect *arg);

@@ -47,8 +47,11 @@ static void bad_pointers(void)
 	BAD_ARG(dat_cr_accept(cr, b.ep, 8, NOWHERE), 4);
 	OK(dat_cr_accept(cr, b.ep, 0, NULL));
 	want_conn(b.conn, b.ep, DAT_CONNECTION_EVENT_ESTABLISHED);
-	BAD_ARG(dat_ep_post_send(b.ep, 1, NOWHERE, cookie(1), 0), 3);
-	BAD_ARG(dat_ep_post_recv(b.ep, 1, NOWHERE, cookie(1), 0), 3);
+	/* In passthrough the library itself reads the segments, as any library would. */
+	if (!side_is_passthrough(&side_b)) {
+		BAD_ARG(dat_ep_post_send(b.ep, 1, NOWHERE, cookie(1), 0), 3);
+		BAD_ARG(dat_ep_post_recv(b.ep, 1, NOWHERE, cookie(1), 0), 3);
+	}
 	idle(b.ep);
 }
 
