@@ -10,29 +10,19 @@
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
+# shellcheck source=tests/guest/count.sh
+. "$(dirname "$(readlink -f "$0")")/count.sh"
 
 modules=$1 shim=$2
 sizes=1,64,4096,65536,1048576
 turns=10
 games=15		# that a client plays: three modes, five sizes
-objects=/sys/kernel/debug/kdapl/objects
 pingpong=/sys/kernel/debug/kdat-pingpong
 # What the scenarios are about that a mixed connection runs.
 texts='send and receive, 0 to 1 MiB|RDMA write and read|private data both ways'
 texts+='|the consumer rejects|graceful waits|disconnect again, and posts after the end'
 texts+='|nothing but receives: flushed|what reset keeps|EVDs and PZ are in use'
 texts+='|window: each right|window: bound and unbound|the remote rights asked for'
-passed=0 failed=0
-
-verdict() {
-	if "${@:2}"; then
-		passed=$((passed + 1)); echo "ok $1"
-	else
-		failed=$((failed + 1)); echo "FAIL $1"
-	fi
-}
-
-nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
 
 # played LOG: a line of each game, each passed
 played() {
@@ -116,5 +106,4 @@ scenarios "forwarded to passthrough" -A forwarded -B passthrough "$texts"
 
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+result

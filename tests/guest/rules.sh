@@ -21,6 +21,8 @@
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
+# shellcheck source=tests/guest/count.sh
+. "$(dirname "$(readlink -f "$0")")/count.sh"
 
 # --few: on iWARP most things take several times as long.  These are what is different there
 # (the last ones), and one or two scenarios for each part of the interface.
@@ -51,20 +53,9 @@ while :; do
 done
 modules=$1 shim=$2 only=${3-}
 ! $few || only=$(IFS='|'; echo "${some[*]}")
-objects=/sys/kernel/debug/kdapl/objects
 debug=/sys/kernel/debug/kdapl_rules
 logs=$(mktemp -d)
-passed=0 failed=0
 
-verdict() {
-	if "${@:2}"; then
-		passed=$((passed + 1)); echo "ok $1"
-	else
-		failed=$((failed + 1)); echo "FAIL $1"
-	fi
-}
-
-nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
 still_used() { ! rmmod kdapl 2> /dev/null; }
 
 # Whoever ran has left nothing.
@@ -238,5 +229,4 @@ if [ -z "$only" ] && [ "$face" != user ] && [ "$face" != programs ]; then
 fi
 
 two_hosts_down rxe
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+result

@@ -7,24 +7,14 @@
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
+# shellcheck source=tests/guest/count.sh
+. "$(dirname "$(readlink -f "$0")")/count.sh"
 
 modules=$1 shim=$2 seconds=${3-60}
 # Which allocations a call makes depends on the mode; this one leaves all to the kernel.
 export KDAPL_MODE=${KDAPL_MODE-forwarded}
 shift 2
 shift $(($# > 0))
-objects=/sys/kernel/debug/kdapl/objects
-passed=0 failed=0
-
-verdict() {
-	if "${@:2}"; then
-		passed=$((passed + 1)); echo "ok $1"
-	else
-		failed=$((failed + 1)); echo "FAIL $1"
-	fi
-}
-
-nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
 
 # run NAME SUMS COMMAND...: so many lines tell what it counted; nothing of it is left
 run() {
@@ -66,5 +56,4 @@ fi
 run races 2 races "$@"
 
 two_hosts_down rxe
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+result

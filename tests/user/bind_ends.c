@@ -17,6 +17,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include "device.h"
 #include "raw_end.h"
 
 #define OBJECTS		"/sys/kernel/debug/kdapl/objects"
@@ -321,18 +322,11 @@ static void test_forked(void)
 
 /* ---- the device goes -------------------------------------------------------------- */
 
-/* Says r when the device is gone, e when it is there again as it was. */
+/* What it tells is told in device.h. */
 static pid_t remove_device(int *told)
 {
-	static const char script[] =
-		"set -e; p=/sys/class/infiniband/$1/ports/1\n"
-		"n=$(cat $p/gid_attrs/ndevs/0) g=$(sort -u $p/gids/*)\n"
-		"rdma link delete $1; printf r\n"
-		"rdma link add $1 type rxe netdev $n\n"
-		"until [ \"$(sort -u $p/gids/*)\" = \"$g\" ]; do sleep 0.1; done\n"
-		"until grep -q ACTIVE $p/state; do sleep 0.1; done\n"
-		"printf e";
-	char *const argv[] = { "sh", "-c", (char *)script, "sh", (char *)device, NULL };
+	char *const argv[] = { "sh", "-c", (char *)device_removal, "sh",
+			       (char *)device, NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2];
 	pid_t pid;

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
+#include "device.h"
 #include "proc.h"
 
 #define OBJECTS	"/sys/kernel/debug/kdapl/objects"
@@ -475,19 +476,11 @@ static void pager(enum role role)
 /* Takes the device of ia_b away, and brings it back as it was. */
 static void remover(void)
 {
-	static const char script[] =
-		"set -e; p=/sys/class/infiniband/$1/ports/1\n"
-		"n=$(cat $p/gid_attrs/ndevs/0) g=$(sort -u $p/gids/*)\n"
-		"rdma link delete $1; printf r\n"
-		"rdma link add $1 type rxe netdev $n\n"
-		"until [ \"$(sort -u $p/gids/*)\" = \"$g\" ]; do sleep 0.1; done\n"
-		"until grep -q ACTIVE $p/state; do sleep 0.1; done\n"
-		"printf e";
 	char device[64];
 
 	snprintf(device, sizeof(device), "%.*s", (int)strcspn(ia_b, "-"), ia_b);
 	dup2(tell_fd, STDOUT_FILENO);
-	execlp("sh", "sh", "-c", script, "sh", device, NULL);
+	execlp("sh", "sh", "-c", device_removal, "sh", device, NULL);
 	need(false, "sh");
 }
 
