@@ -478,33 +478,47 @@ static struct pass_ep *ep_used(struct shim_object *obj)
 	return ep;
 }
 
-/* What the last argument of post_whole() has besides the completion flags */
-#define POST_OP(op)	((uint64_t)(op) << 32)
-#define POST_LOCKED	((uint64_t)1 << 40)	/* the lock of the direction is held */
+/* The kind and the flags of a post in one argument */
+#define POST_HOW(op, flags)	((uint64_t)(op) << 32 | (flags))
 
 /*
- * Any post. Its last argument says more than one thing, so that all of them are in
- * registers, and post_one() can go on to here without a frame of its own.
+ * Any post; the lock of the direction is held, and dropped here. So few arguments that all of
+ * them are in registers: post_one() goes on to here without a frame of its own.
  */
+static __attribute__((noinline)) DAT_RETURN
+post_judge(struct pass_dir *dir, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+	   uint64_t user, const DAT_RMR_TRIPLET *remote, uint64_t how)
+{
+	DAT_RETURN ret;
+
+	ret = post_locked(dir->ep, dir, how >> 32, segments, iov, user, remote,
+			  (uint32_t)how);
+	shim_unlock(&dir->lock);
+	return ret;
+}
+
+/* The EP was freed while its handle was looked up. Unlocks the direction. */
+static __attribute__((noinline)) DAT_RETURN post_freed(struct pass_dir *dir)
+{
+	shim_unlock(&dir->lock);
+	return RET_BAD_HANDLE(EP);
+}
+
+/* A post from the beginning. */
 static __attribute__((noinline)) DAT_RETURN
 post_whole(struct shim_object *obj, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 	   uint64_t user, const DAT_RMR_TRIPLET *remote, uint64_t how)
 {
-	uint32_t op = how >> 32 & 0xff;
-	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	struct pass_ep *ep = ep_used(obj);
 	struct pass_dir *dir;
 
 	if (!ep)
-		return ret;
-	/* Its memory is never given back; the lock tells whether it is still this EP. */
-	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
-	if (!(how & POST_LOCKED))
-		shim_lock(&dir->lock);
-	if (dir->owner == obj)
-		ret = post_locked(ep, dir, op, segments, iov, user, remote, (uint32_t)how);
-	shim_unlock(&dir->lock);
-	return ret;
+		return RET_BAD_HANDLE(EP);
+	dir = &ep->dir[how >> 32 == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
+	shim_lock(&dir->lock);
+	if (dir->owner != obj)
+		return post_freed(dir);
+	return post_judge(dir, segments, iov, user, remote, how);
 }
 
 /* The device did not take the plain post of @id. Unlocks the direction. */
@@ -548,8 +562,9 @@ is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cook
 
 /*
  * A post. Nearly all have one segment, no flags, a connection and room; these are done here,
- * in one piece. Where anything is otherwise nothing has happened yet, and post_whole()
- * judges.
+ * in one piece. Where anything is otherwise nothing has happened yet, and post_judge()
+ * does. The memory of an EP is never given back; the lock tells whether it is still that of
+ * the object.
  */
 static inline __attribute__((always_inline)) DAT_RETURN
 post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
@@ -562,14 +577,16 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	int err;
 
 	if (SHIM_UNLIKELY(!ep || segments != 1 || !iov || flags))
-		return post_whole(obj, segments, iov, user, remote, POST_OP(op) | flags);
+		return post_whole(obj, segments, iov, user, remote, POST_HOW(op, flags));
 	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
 	SHIM_FORGET(dir);
 	if (SHIM_UNLIKELY(!shim_trylock(&dir->lock)))
-		return post_whole(obj, 1, iov, user, remote, POST_OP(op));
+		return post_whole(obj, 1, iov, user, remote, POST_HOW(op, 0));
+	if (SHIM_UNLIKELY(dir->owner != obj))
+		return post_freed(dir);
 	cookie = dir->next;
-	if (SHIM_UNLIKELY(dir->owner != obj || !is_plain(dir, op, cookie, iov, remote)))
-		return post_whole(obj, 1, iov, user, remote, POST_OP(op) | POST_LOCKED);
+	if (SHIM_UNLIKELY(!is_plain(dir, op, cookie, iov, remote)))
+		return post_judge(dir, 1, iov, user, remote, POST_HOW(op, 0));
 
 	cookie->user = user;
 	cookie->length = iov->segment_length;
