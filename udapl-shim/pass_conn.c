@@ -165,7 +165,7 @@ static void forget_completions(struct pass_evd *evd)
 
 	for (;;) {
 		shim_lock(evd->lock);
-		all = pass_fifo_pull(evd);
+		all = pass_wc_pull(evd);
 		if (evd->first)
 			pass_evd_wake(evd);
 		shim_unlock(evd->lock);
@@ -285,29 +285,28 @@ static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RE
 	return ret;
 }
 
-DAT_RETURN pass_ep_connect(struct shim_object *obj, struct kdapl_uapi_ep_connect *arg)
+static DAT_RETURN begin_of(struct shim_object *obj, unsigned long cmd, void *arg,
+			   DAT_RETURN fault)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
 	DAT_RETURN ret;
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	ret = begin(ep, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
+	ret = begin(ep, cmd, arg, fault);
 	pass_ep_put(ep);
 	return ret;
+}
+
+DAT_RETURN pass_ep_connect(struct shim_object *obj, struct kdapl_uapi_ep_connect *arg)
+{
+	return begin_of(obj, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
 }
 
 DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
 			       struct kdapl_uapi_ep_dup_connect *arg)
 {
-	struct pass_ep *ep = pass_ep_get(obj);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = begin(ep, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
-	pass_ep_put(ep);
-	return ret;
+	return begin_of(obj, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
 }
 
 /* The EP that a request is for, which no query has shown yet; or NULL. */
@@ -323,16 +322,9 @@ static struct shim_object *ep_of_request(uint64_t cr)
 
 DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *arg)
 {
-	struct pass_ep *ep;
-	DAT_RETURN ret;
-
 	if (!obj)
 		obj = ep_of_request(arg->cr);
-	ep = obj && shim_lives(obj, SHIM_EP) && obj->ops == &shim_passthrough ?
-	     pass_ep_get(obj) : NULL;
-	if (!ep)
+	if (!obj || !shim_lives(obj, SHIM_EP) || obj->ops != &shim_passthrough)
 		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
-	ret = begin(ep, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
-	pass_ep_put(ep);
-	return ret;
+	return begin_of(obj, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 }

@@ -62,7 +62,7 @@ static bool dir_drained(struct pass_dir *dir)
 
 	if (evd) {
 		shim_lock(evd->lock);
-		if (pass_fifo_pull(evd) || evd->first)
+		if (pass_wc_pull(evd) || evd->first)
 			pass_evd_wake(evd);
 		shim_unlock(evd->lock);
 	}
@@ -185,7 +185,7 @@ static void seek_end(struct pass_ep *ep)
 		return;
 	shim_lock(evd->lock);
 	if (!ep->end_held && !atomic_load(&ep->over))
-		pass_fifo_move_ring(evd);
+		pass_event_move_ring(evd);
 	shim_unlock(evd->lock);
 }
 

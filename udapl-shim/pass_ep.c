@@ -517,7 +517,7 @@ static bool dir_pull_idle(struct pass_dir *dir)
 		return true;
 	if (evd) {
 		shim_lock(evd->lock);
-		pass_fifo_pull(evd);
+		pass_wc_pull(evd);
 		shim_unlock(evd->lock);
 	}
 	return dir_idle(dir);

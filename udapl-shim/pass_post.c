@@ -166,223 +166,6 @@ static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir
 	return check_lengths(ep, op, remote, to);
 }
 
-/* ---- cookies ----------------------------------------------------------- */
-
-static inline bool cookie_is_free(const struct pass_cookie *cookie)
-{
-	/* ORDER: pairs with pass_cookie_free(): its old event was read before. */
-	return atomic_load_explicit(&cookie->place, memory_order_acquire) == PASS_FREE;
-}
-
-/*
- * pass_cookie_take - the next cookie, if its last event was dequeued (mt:T13, mt:T14)
- *
- * The lock of the direction is held, as for all functions below. Return: NULL if there is
- * no room.
- */
-struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
-				     uint64_t length, uint32_t flags)
-{
-	struct pass_cookie *cookie = dir->next;
-
-	if (!cookie_is_free(cookie))
-		return NULL;
-	cookie->user = user;
-	cookie->length = length;
-	cookie->flags = flags;
-	cookie->nr_sge = 0;
-	pass_cookie_move(cookie, PASS_HERE);
-	dir->next = cookie->after;
-	return cookie;
-}
-
-static void dir_pull(struct pass_dir *dir)
-{
-	if (!dir->evd)
-		return;
-	shim_lock(dir->evd->lock);
-	pass_fifo_pull(dir->evd);
-	if (dir->evd->first)
-		pass_evd_wake(dir->evd);
-	shim_unlock(dir->evd->lock);
-}
-
-/*
- * pass_cookie_room - poll for a free cookie, if there is none
- *
- * Of what is suppressed (mt:T15), and of all that goes to a hidden EVD (mt:T11), the
- * completions may be there, and the consumer has no reason to ask for them.
- */
-void pass_cookie_room(struct pass_dir *dir)
-{
-	if (!cookie_is_free(dir->next))
-		dir_pull(dir);
-}
-
-/* pass_dir_pull - look what has completed; the lock of the direction is not held */
-void pass_dir_pull(struct pass_dir *dir)
-{
-	shim_lock(&dir->lock);
-	dir_pull(dir);
-	shim_unlock(&dir->lock);
-}
-
-/* pass_cookie_put_back - the post failed, and nobody has seen the cookie */
-void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie)
-{
-	cookie->rmr = NULL;
-	cookie->rmr_obj = NULL;
-	dir->next = cookie;
-	pass_cookie_move(cookie, PASS_FREE);
-}
-
-/* Of receives that may have to be posted again, and keys of requests. */
-static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
-			  uint32_t nr)
-{
-	uint32_t i;
-
-	for (i = 0; i < nr; i++)
-		cookie->sge[i] = sge[i];
-	cookie->nr_sge = nr;
-}
-
-/* ---- the gate is not open ---------------------------------------------- */
-
-/* A library that caches the state refuses requests until it has seen RTS. */
-static void sync_state(struct pass_dir *dir)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
-
-	if (pass_ia_of(dir->ep->ia)->hints & KDAPL_VERBS_SYNC_STATE)
-		ibv_modify_qp(dir->qp, &attr, IBV_QP_STATE);
-}
-
-/*
- * pass_gate_aside - what becomes of a post
- * @gate: out: PASS_POST, or how pass_put_aside() keeps it
- *
- * Return: DAT_SUCCESS, or why it is refused.
- */
-DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
-{
-	const struct kdapl_uapi_board_ep *board = dir->board;
-	uint32_t state = pass_state(board);
-	bool ended = dir->gate == PASS_LATE || dir->gate == PASS_FLUSH;
-	DAT_RETURN refusal;
-
-	refusal = shim_load_acquire(dir->is_recv ? &board->refuse_recv :
-						   &board->refuse_request);
-	*gate = dir->gate;
-	/* The board may not show yet what the event of the end has told. */
-	if (ended && (state != DAT_EP_STATE_DISCONNECT_PENDING ||
-		      atomic_load(&dir->ep->over)))
-		return DAT_SUCCESS;
-	if (refusal)
-		return refusal;
-	if (ended)
-		return DAT_SUCCESS;
-	switch (state) {
-	case DAT_EP_STATE_CONNECTED:
-		if (dir->gate == PASS_ASIDE && !dir->is_recv && dir->qp)
-			sync_state(dir);
-		dir->gate = dir->qp ? PASS_POST : PASS_LATE;
-		*gate = dir->gate;
-		break;
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-		*gate = dir->qp && !(shim_load_acquire(&board->flags) &
-				     KDAPL_BOARD_ERROR) ? PASS_POST : PASS_LATE;
-		break;
-	case DAT_EP_STATE_DISCONNECTED:
-		*gate = PASS_LATE;
-		break;
-	default:
-		*gate = dir->qp ? PASS_POST : PASS_ASIDE;
-	}
-	return DAT_SUCCESS;
-}
-
-/* pass_put_aside - keep a post that goes to no queue pair, or flush it */
-void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
-		    enum pass_gate gate)
-{
-	pass_cookie_move(cookie, PASS_HERE);
-	switch (gate) {
-	case PASS_ASIDE:
-		if (!dir->held++)
-			dir->held_first = cookie;
-		break;
-	case PASS_LATE:
-		cookie->late_next = NULL;
-		*dir->late_end = cookie;
-		dir->late_end = &cookie->late_next;
-		pass_end_want(dir->ep);
-		break;
-	default:
-		pass_fifo_flushed(dir->evd, cookie);
-	}
-}
-
-/* Where a DTO is once the queue pair has it. */
-static enum pass_place place_on_queue(const struct pass_cookie *cookie)
-{
-	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG ? PASS_OWED : PASS_PLAIN;
-}
-
-static int post_recv(struct pass_dir *dir, struct pass_cookie *cookie,
-		     struct ibv_sge *sge, uint32_t nr)
-{
-	struct ibv_recv_wr wr = {
-		.wr_id = (uintptr_t)cookie,
-		.sg_list = sge,
-		.num_sge = nr,
-	}, *bad;
-
-	return ibv_post_recv(dir->qp, &wr, &bad);
-}
-
-/*
- * pass_post_held - give a new queue pair the receives that wait for one
- *
- * They stay where they are until the connection is there, in case it never is.
- *
- * Return: 0 or an errno; some may be posted then.
- */
-int pass_post_held(struct pass_dir *dir)
-{
-	struct pass_cookie *cookie = dir->held_first;
-	int err;
-
-	for (; dir->held; cookie = cookie->after) {
-		pass_cookie_move(cookie, place_on_queue(cookie));
-		err = post_recv(dir, cookie, cookie->sge, cookie->nr_sge);
-		if (err) {
-			pass_cookie_move(cookie, PASS_HERE);
-			return err;
-		}
-		dir->posted++;
-		dir->held--;
-		dir->kept++;
-	}
-	return 0;
-}
-
-/*
- * The device did not take the post. That is no fault of the consumer's when the connection
- * is about to end, which the board may not show yet.
- */
-static DAT_RETURN post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err)
-{
-	dir->posted--;
-	if (err != ENOMEM && (pass_ia_of(dir->ep->ia)->iwarp ||
-			      pass_state(dir->board) != DAT_EP_STATE_CONNECTED)) {
-		pass_put_aside(dir, cookie, PASS_LATE);
-		return DAT_SUCCESS;
-	}
-	pass_cookie_put_back(dir, cookie);
-	return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
-}
-
 /* ---- the post ---------------------------------------------------------- */
 
 static enum ibv_wr_opcode opcode_of(uint32_t op)
@@ -420,6 +203,17 @@ static int post_request(struct pass_dir *dir, const struct pass_cookie *cookie,
 	return ibv_post_send(dir->qp, &wr, &bad);
 }
 
+/* Of receives that may have to be posted again, and keys of requests. */
+static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
+			  uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		cookie->sge[i] = sge[i];
+	cookie->nr_sge = nr;
+}
+
 static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op,
 			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 			      uint64_t user, const DAT_RMR_TRIPLET *remote,
@@ -454,12 +248,12 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	}
 
 	/* Before the call: the completion may be there before it returns. */
-	pass_cookie_move(cookie, place_on_queue(cookie));
+	pass_cookie_move(cookie, pass_cookie_place(cookie));
 	dir->posted++;
-	err = dir->is_recv ? post_recv(dir, cookie, sge, to.nr) :
+	err = dir->is_recv ? pass_give_recv(dir, cookie, sge, to.nr) :
 			     post_request(dir, cookie, op, &to, remote);
 	if (err)
-		return post_refused(dir, cookie, err);
+		return pass_post_refused(dir, cookie, err);
 	if (early && !dir->kept++)
 		dir->held_first = cookie;
 	return DAT_SUCCESS;
@@ -527,7 +321,7 @@ plain_refused(struct pass_dir *dir, uint64_t id, int err)
 {
 	DAT_RETURN ret;
 
-	ret = post_refused(dir, (struct pass_cookie *)(uintptr_t)id, err);
+	ret = pass_post_refused(dir, (struct pass_cookie *)(uintptr_t)id, err);
 	shim_unlock(&dir->lock);
 	return ret;
 }
@@ -552,7 +346,7 @@ static inline __attribute__((always_inline)) bool
 is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cookie,
 	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote)
 {
-	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !cookie_is_free(cookie) ||
+	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !pass_cookie_is_free(cookie) ||
 			  pass_state(dir->board) != DAT_EP_STATE_CONNECTED ||
 			  (!remote && segment->segment_length - 1 >= dir->max_plain) ||
 			  check_segment(dir, segment, sink_of(op), cookie->sge)))

@@ -282,7 +282,7 @@ bool pass_evd_arm(struct pass_evd *evd)
 	pass_evd_read_channel(evd);
 	drain_wake(evd);
 	arm_queues(evd);
-	pass_fifo_pull(evd);
+	pass_wc_pull(evd);
 	return evd->first;
 }
 
@@ -484,7 +484,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			woken |= pass_evd_read_channel(evd) && evd->solicited;
 			drain_wake(evd);
 			arm_queues(evd);
-			*queued = pass_fifo_count(evd, &kernels);
+			*queued = pass_event_count(evd, &kernels);
 			woken |= notified != evd->notified || expired ||
 				 kernels != ring;
 			notified = evd->notified;
@@ -527,7 +527,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 		if (ret)
 			*more = queued;
 		else
-			*took = pass_fifo_take(evd, event, kernel);
+			*took = pass_event_take(evd, event, kernel);
 	} while (!ret && *took == PASS_TOOK_NONE);
 	body->waiter = false;
 	pass_evd_set_aside(evd, PASS_WAITER, false);

@@ -12,7 +12,10 @@
  *	pass_ep.c	an EP: its objects and attributes
  *	pass_conn.c	the queue pair of its next connection
  *	pass_post.c	posts
- *	pass_fifo.c	events and completions of an EVD
+ *	pass_gate.c	posts that go to no queue pair
+ *	pass_fifo.c	the FIFO of an EVD
+ *	pass_wc.c	completions
+ *	pass_event.c	taking events
  *	pass_wait.c	waiting, and the completion queues of an EVD
  *	pass_end.c	drain and flush
  *	pass_fence.c	memory that goes while requests name it
@@ -226,6 +229,12 @@ struct pass_cookie {
 static inline bool pass_cookie_owed(const struct pass_cookie *cookie)
 {
 	return atomic_load_explicit(&cookie->place, memory_order_acquire) >= PASS_OWED;
+}
+
+static inline bool pass_cookie_is_free(const struct pass_cookie *cookie)
+{
+	/* ORDER: pairs with pass_cookie_free(): its old event was read before. */
+	return atomic_load_explicit(&cookie->place, memory_order_acquire) == PASS_FREE;
 }
 
 static inline void pass_cookie_move(struct pass_cookie *cookie, enum pass_place place)
@@ -633,15 +642,21 @@ DAT_RETURN pass_post_read(struct shim_object *ep, DAT_COUNT segments,
 DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
-int pass_post_held(struct pass_dir *dir);
-DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
+
+/* pass_gate.c */
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 				     uint64_t length, uint32_t flags);
 void pass_cookie_room(struct pass_dir *dir);
-void pass_dir_pull(struct pass_dir *dir);
 void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie);
+enum pass_place pass_cookie_place(const struct pass_cookie *cookie);
+void pass_dir_pull(struct pass_dir *dir);
+DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate);
 void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		    enum pass_gate gate);
+int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
+		   struct ibv_sge *sge, uint32_t nr);
+int pass_post_held(struct pass_dir *dir);
+DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err);
 
 /* pass_fifo.c */
 enum pass_took {
@@ -652,14 +667,18 @@ enum pass_took {
 
 void pass_fifo_add(struct pass_evd *evd, struct pass_node *node);
 void pass_fifo_flushed(struct pass_evd *evd, struct pass_cookie *cookie);
-bool pass_fifo_pull(struct pass_evd *evd);
 void pass_fifo_drop(struct pass_evd *evd);
-uint32_t pass_fifo_count(struct pass_evd *evd, uint32_t *kernels);
-enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
-			      struct kdapl_uapi_event *kernel);
-DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
-void pass_fifo_move_ring(struct pass_evd *evd);
 void pass_cookie_free(struct pass_cookie *cookie);
+
+/* pass_wc.c */
+bool pass_wc_pull(struct pass_evd *evd);
+
+/* pass_event.c */
+uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels);
+enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
+			       struct kdapl_uapi_event *kernel);
+void pass_event_move_ring(struct pass_evd *evd);
+DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
 
 /* pass_wait.c */
 DAT_RETURN pass_evd_made(struct shim_object *evd);

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Taking the events of an EVD whose completion queues are the process's own: from its FIFO,
+ * the kernel's ring and the completion queues, in the order that passthrough.h tells. The EVD
+ * is locked in all of this file, except where it says otherwise.
+ *
+ * An event that ends a connection is taken off the ring and given to pass_end.c, which puts
+ * it into the FIFO behind the last completion (A5).
+ */
+#include <stdlib.h>
+
+#include "pass_event.h"
+
+/* The EP that an event of the ring is about, if the event ends its present connection. */
+static struct pass_ep *ends_ep(const struct pass_evd *evd,
+			       const struct kdapl_uapi_event *event, uint64_t index)
+{
+	struct shim_object *obj;
+	struct pass_ep *ep;
+
+	if (!pass_is_connection(event->event_number) ||
+	    event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		return NULL;
+	obj = shim_by_token(event->connect.ep);
+	ep = obj ? pass_ep_of(obj) : NULL;
+	if (!ep || ep->token != event->connect.ep || ep->connect_evd != evd->obj ||
+	    atomic_load(&ep->over) || (int64_t)(index - ep->old_until) < 0)
+		return NULL;
+	return ep;
+}
+
+/* Whoever has the event may post, so the board has to show the state of which it tells. */
+static void note_established(const struct kdapl_uapi_event *event)
+{
+	struct shim_object *obj = shim_by_token(event->connect.ep);
+	struct pass_ep *ep = obj ? pass_ep_of(obj) : NULL;
+
+	if (!ep || ep->token != event->connect.ep)
+		return;
+	atomic_store(&ep->established, true);
+	pass_await_board(ep, pass_is_pending);
+}
+
+/* Takes an event off the ring. False: it is held until its connection is flushed. */
+static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
+{
+	uint64_t index = evd->taken;
+	struct pass_ep *ep;
+
+	if (!shim_ring_take(evd->ring, shim_token(evd->obj), event))
+		return false;
+	evd->taken++;
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		note_established(event);
+	ep = ends_ep(evd, event, index);
+	if (ep)
+		pass_end_hold(ep, event);
+	return !ep;
+}
+
+/*
+ * pass_event_move_ring - have the events of the ring in the FIFO
+ *
+ * For what has to follow an event in the ring that nobody has taken: the end of a connection
+ * is held then. Each goes before what came later. Without memory the rest stays.
+ */
+void pass_event_move_ring(struct pass_evd *evd)
+{
+	struct pass_moved *moved;
+	uint64_t index;
+
+	while (shim_ring_filled(evd->ring)) {
+		moved = malloc(sizeof(*moved));
+		if (!moved)
+			return;
+		index = evd->taken;
+		if (!ring_take(evd, &moved->event)) {
+			free(moved);
+			continue;
+		}
+		moved->node.kind = PASS_MOVED;
+		moved->node.notify = true;
+		moved->node.mark = index;
+		pass_fifo_insert(evd, moved);
+	}
+}
+
+/* Events of the ring that could be taken. */
+static uint32_t ring_ready(struct pass_evd *evd)
+{
+	const struct shim_ring *ring = evd->ring;
+	uint32_t filled = shim_ring_count(evd->ring, shim_token(evd->obj));
+	uint32_t ready = filled, i;
+	struct pass_ep *ep;
+
+	for (i = 0; i < filled; i++) {
+		ep = ends_ep(evd, &ring->events[(ring->consumer + i) & ring->mask],
+			     evd->taken + i);
+		if (ep) {
+			pass_end_want(ep);
+			ready--;
+		}
+	}
+	return ready;
+}
+
+/*
+ * pass_event_count - events that can be taken now, completions among them
+ * @kernels: out: those of them that are in the kernel's ring
+ */
+uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
+{
+	pass_wc_pull(evd);
+	*kernels = ring_ready(evd);
+	return evd->nr_fifo + *kernels;
+}
+
+/*
+ * pass_event_take - take the oldest event
+ * @event: out, for PASS_TOOK
+ * @kernel: out, for PASS_TOOK_KERNEL: the caller makes the event of it, when the EVD is
+ *	unlocked
+ */
+enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
+			       struct kdapl_uapi_event *kernel)
+{
+	evd->dirty = true;
+	for (;;) {
+		if (evd->first && (int64_t)(evd->first->mark - evd->taken) <= 0)
+			return pass_fifo_take(evd, event, kernel);
+		if (shim_ring_has(evd->ring)) {
+			uint64_t taken = evd->taken;
+
+			if (ring_take(evd, kernel))
+				return PASS_TOOK_KERNEL;
+			if (evd->taken != taken)
+				continue;
+		}
+		if (evd->first)
+			return pass_fifo_take(evd, event, kernel);
+		pass_wc_pull(evd);
+		if (!evd->first)
+			return PASS_TOOK_NONE;
+	}
+}
+
+/* ---- dat_evd_dequeue --------------------------------------------------- */
+
+/*
+ * All but a plain completion behind an empty ring. Unlocks the EVD. If nothing is there,
+ * connections that are ending get a look, since their last event may be what is wanted.
+ */
+static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
+							  DAT_EVENT *event)
+{
+	struct kdapl_uapi_event kernel;
+	bool looked = false, watched;
+	struct pass_evd *evd;
+	enum pass_took took;
+	DAT_RETURN ret;
+
+	ret = shim_evd_check(obj, event);
+	while (!ret) {
+		evd = pass_evd_of(obj);
+		if (!evd)
+			break;
+		took = pass_event_take(evd, event, &kernel);
+		watched = pass_evd_watched(evd);
+		if (took == PASS_TOOK_NONE && pass_evd_aside(evd, PASS_CNO) &&
+		    (looked || !watched) && pass_evd_arm(evd))
+			continue;
+		if (took == PASS_TOOK_NONE && (looked || !watched))
+			break;
+		shim_unlock(&obj->lock);
+		if (took == PASS_TOOK_KERNEL)
+			shim_event(obj, &kernel, event);
+		if (took != PASS_TOOK_NONE)
+			return DAT_SUCCESS;
+		pass_watch_run(evd->pia, evd);
+		looked = true;
+		shim_lock(&obj->lock);
+		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : RET(QUEUE_EMPTY);
+	}
+	shim_unlock(&obj->lock);
+	return ret ? ret : RET(QUEUE_EMPTY);
+}
+
+/* A success that nobody has to hear of but its consumer: nearly every completion. */
+static inline bool is_plain(const struct ibv_wc *wc, const struct pass_cookie *cookie)
+{
+	return wc->status == IBV_WC_SUCCESS &&
+	       atomic_load_explicit(&cookie->place, memory_order_relaxed) == PASS_PLAIN &&
+	       (!cookie->dir->is_recv ||
+		(pass_wc_is_message(wc, cookie) && !cookie->dir->await));
+}
+
+/*
+ * Takes the next completion, if it is a plain one. Unlocks the EVD. @polled: completions that
+ * are in @evd->wc now; 0: there are some left. Kept out of line, so that a look in vain saves
+ * no registers for it.
+ */
+static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct shim_object *obj,
+							  DAT_EVENT *event, int polled)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+	struct pass_cookie *cookie;
+	struct pass_dir *dir;
+	struct ibv_wc *wc;
+
+	if (polled) {
+		evd->wc_next = evd->wc;
+		evd->wc_left = polled;
+	}
+	wc = evd->wc_next;
+	cookie = pass_wc_cookie(wc);
+	if (SHIM_UNLIKELY(!is_plain(wc, cookie)))
+		return dequeue_other(obj, event);
+	evd->wc_next = wc + 1;
+	evd->wc_left--;
+	dir = cookie->dir;
+	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS, dir->is_recv ? wc->byte_len : cookie->length,
+		 event);
+	atomic_store_explicit(&dir->completed,
+			      atomic_load_explicit(&dir->completed,
+						   memory_order_relaxed) + 1,
+			      memory_order_release);
+	/* ORDER: pairs with cookie_is_free(): the cookie was read before. */
+	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
+	shim_unlock(&obj->lock);
+	return DAT_SUCCESS;
+}
+
+/* All but a look at an EVD that is there, and has nothing but its completion queue. */
+static __attribute__((noinline)) DAT_RETURN dequeue_aside(struct shim_object *obj,
+							  DAT_EVENT *event)
+{
+	const struct pass_evd *evd = pass_evd_of(obj);
+
+	if (SHIM_LIKELY(!shim_evd_check(obj, event) && evd && evd->wc_left &&
+			!atomic_load_explicit(&evd->aside, memory_order_relaxed) &&
+			!shim_ring_has(evd->ring)))
+		return dequeue_plain(obj, event, 0);
+	return dequeue_other(obj, event);
+}
+
+/* Can there be an event in the completion queue alone? Other flags are no reason, but rare. */
+static inline bool has_queue_alone(const struct pass_evd *evd)
+{
+	const struct shim_ring *ring = evd->ring;
+	const struct kdapl_uapi_ring_header *header = ring->header;
+
+	return !(__atomic_load_n(&evd->not_idle, __ATOMIC_RELAXED) |
+		 shim_load_acquire(&header->flags)) &&
+	       shim_load_acquire(&header->producer) == ring->consumer;
+}
+
+DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
+{
+	struct pass_evd *evd;
+	int polled;
+
+	shim_lock(&obj->lock);
+	evd = pass_evd_of(obj);
+	if (SHIM_UNLIKELY(!shim_lives(obj, SHIM_EVD) || !evd || !event ||
+			  !has_queue_alone(evd)))
+		return dequeue_aside(obj, event);
+	polled = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
+	if (polled > 0)
+		return dequeue_plain(obj, event, polled);
+	SHIM_FORGET(obj);
+	shim_unlock(&obj->lock);
+	return RET(QUEUE_EMPTY);
+}

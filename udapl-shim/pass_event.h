@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What pass_fifo.c, pass_wc.c and pass_event.c share beside passthrough.h.
+ */
+#ifndef PASS_EVENT_H
+#define PASS_EVENT_H
+
+#include "passthrough.h"
+
+/* An event of the kernel's ring in the FIFO */
+struct pass_moved {
+	struct pass_node node;
+	struct kdapl_uapi_event event;
+};
+
+void pass_fifo_add_cookie(struct pass_evd *evd, struct pass_cookie *cookie);
+void pass_fifo_insert(struct pass_evd *evd, struct pass_moved *moved);
+enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
+			      struct kdapl_uapi_event *kernel);
+
+static inline void pass_fill_dto(struct shim_object *evd, const struct pass_cookie *cookie,
+				 uint32_t status, uint64_t length,
+				 DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	dto->ep_handle = cookie->dir->handle;
+	dto->user_cookie.as_64 = cookie->user;
+	dto->status = status;
+	dto->transfered_length = length;
+}
+
+static inline struct pass_cookie *pass_wc_cookie(const struct ibv_wc *wc)
+{
+	return (struct pass_cookie *)(uintptr_t)wc->wr_id;
+}
+
+/*
+ * Is it what a plain send of the peer's leaves behind (mt:T59)? The peer may use verbs that
+ * DAT does not have.
+ */
+static inline bool pass_wc_is_message(const struct ibv_wc *wc,
+				      const struct pass_cookie *cookie)
+{
+	return wc->opcode == IBV_WC_RECV && wc->byte_len <= cookie->length &&
+	       !(wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV));
+}
+
+#endif /* PASS_EVENT_H */
