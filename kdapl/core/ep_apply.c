@@ -91,6 +91,7 @@ static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
 		conn = container_of(slot, struct kdapl_conn, established);
 	else
 		conn = container_of(slot, struct kdapl_conn, end);
+	kdapl_ep_view_settle(conn->ep);
 	kdapl_conn_put(conn);
 }
 
@@ -128,8 +129,10 @@ static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 	if (established && conn->active && conn->in_len)
 		ep_fill_private_data(ep, data);
 	kdapl_conn_get(conn);
-	if (kdapl_evd_post(ep->connect_evd, slot))
+	if (kdapl_evd_post(ep->connect_evd, slot)) {
+		kdapl_ep_view_hold(ep);
 		return true;
+	}
 	kdapl_conn_put(conn);
 	kdapl_evd_overflow(ep->connect_evd);
 	return false;
@@ -189,7 +192,8 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
  * @input: what happened or is asked
  *
  * An input of a former connection is dropped.  Any context; no lock of an EP or
- * EVD held.  For an endpoint whose queue pairs are its process's own, process context.
+ * EVD held.  For an endpoint whose queue pairs are its process's own, process context,
+ * which may be a callback of the CM: nothing is waited for.
  *
  * Return: the operation's DAT_RETURN as the table has it; DAT_ABORT for a
  * dropped input.
@@ -197,31 +201,30 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 			  enum kdapl_ep_input input)
 {
+	bool passthrough = kdapl_ia_is_passthrough(ep->obj.ia);
 	enum kdapl_ep_input follow = KDAPL_EP_NR_INPUTS;
-	const struct kdapl_ep_cell *cell;
-	struct kdapl_evd *unsettled = NULL;
+	const struct kdapl_ep_cell *cell = NULL;
+	DAT_RETURN ret = RET(ABORT);
 	unsigned long flags;
-	DAT_RETURN ret;
 
+	/* The runner runs when they are on again, and not when ksoftirqd is scheduled. */
+	if (passthrough)
+		local_bh_disable();
 	spin_lock_irqsave(&ep->lock, flags);
-	if (conn && ep->conn != conn) {
-		spin_unlock_irqrestore(&ep->lock, flags);
-		return RET(ABORT);
+	if (!conn || ep->conn == conn) {
+		cell = kdapl_ep_fsm(ep->state, input);
+		ret = cell->ret;
 	}
-	cell = kdapl_ep_fsm(ep->state, input);
-	ret = cell->ret;
-	if (!ret) {
-		unsettled = kdapl_ep_view_hold(ep, cell->actions);
+	if (!ret)
 		follow = ep_apply(ep, cell, input);
-	}
 	conn = ep->conn;
 	/* What follows is meant for this connection and no later one. */
 	if (follow != KDAPL_EP_NR_INPUTS)
 		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
+	if (passthrough)
+		local_bh_enable();
 
-	if (unsettled)
-		kdapl_ep_view_settle(ep, unsettled);
 	/*
 	 * The work item, which told us, has not ended: no reset begins a new life of
 	 * the endpoint while posts of the old one are flushed here.

@@ -6,13 +6,16 @@
  *
  * A change that an event tells of is shown when the event is where the process looks for
  * it, in its event ring: who sees CONNECTED finds ESTABLISHED there, and hands out nothing
- * that was received before he has taken it.  If the ring has no room, the event is the
- * next to get in, and the ring says so.  Until then the process sees what was before,
- * whatever else happens.  Of DISC_FLUSHING nothing is shown but that the queue pair is in
- * the error state: the event comes with the state after it.
+ * that was received before he has taken it.  Until then the process sees what was before,
+ * whatever else happens.  It is shown by the runner that has put the event there
+ * (evd_run.c), so nobody waits for that: not a callback of the CM, behind which all
+ * connections of the host would wait.  The ring has as many entries as the EVD takes
+ * events; should there be no room all the same, it is shown when the process has made some.
+ * Of DISC_FLUSHING nothing is shown but that the queue pair is in the error state: the
+ * event comes with the state after it.
  *
- * Callers: ep_apply.c, which changes the state; conn_qp.c, which binds, moves and lets go;
- * ep.c; the face, which says where it is shown.
+ * Callers: ep_apply.c, which changes the state and raises events; conn_qp.c, which binds,
+ * moves and lets go; ep.c; the face, which says where it is shown.
  */
 #include "ep_view.h"
 #include "ep_apply.h"
@@ -71,42 +74,34 @@ void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 flag)
 }
 
 /**
- * kdapl_ep_view_hold - show nothing of what is about to be applied until its event is there
+ * kdapl_ep_view_hold - show nothing more until the event that was raised now is there
  * @ep: its lock is held
- * @actions: of the cell that is about to be applied
  *
- * Any context.
- *
- * Return: NULL: there is no event; else the EVD that it goes to, with a reference, for
- * kdapl_ep_view_settle(), which has to follow when the lock is dropped.
+ * kdapl_ep_view_settle() follows.  Only where something is shown at all.  Any context.
  */
-struct kdapl_evd *kdapl_ep_view_hold(struct kdapl_ep *ep, u16 actions)
+void kdapl_ep_view_hold(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
-	if (!kdapl_ia_is_passthrough(ep->obj.ia) ||
-	    !(actions & (KDAPL_EP_ACT_EVENT | KDAPL_EP_ACT_END)))
-		return NULL;
-	ep->unsettled++;
-	kdapl_object_get(&ep->connect_evd->obj);
-	return ep->connect_evd;
+	if (kdapl_ia_is_passthrough(ep->obj.ia))
+		ep->unsettled++;
 }
 
 /**
- * kdapl_ep_view_settle - wait until an event is there, and show what it tells of
- * @ep: the caller has a reference
- * @evd: of kdapl_ep_view_hold(); its reference is put
+ * kdapl_ep_view_settle - an event is there: show what it tells of
+ * @ep: of kdapl_ep_view_hold()
  *
- * May sleep, neither for the consumer nor for the peer; the handler mutex of a CM id may
- * be held.
+ * Called by whoever has put it there, or has thrown it away.  Any context.
  */
-void kdapl_ep_view_settle(struct kdapl_ep *ep, struct kdapl_evd *evd)
+void kdapl_ep_view_settle(struct kdapl_ep *ep)
 {
-	kdapl_evd_settle(evd);
-	kdapl_object_put(&evd->obj);
-	spin_lock_irq(&ep->lock);
+	unsigned long flags;
+
+	if (!kdapl_ia_is_passthrough(ep->obj.ia))
+		return;
+	spin_lock_irqsave(&ep->lock, flags);
 	ep->unsettled--;
 	kdapl_ep_view_update(ep);
-	spin_unlock_irq(&ep->lock);
+	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /**

@@ -40,8 +40,8 @@ struct kdapl_node {
 /*
  * struct kdapl_event_slot - room for one event that is not a completion
  * @reserved: kdapl_evd_reserve() made room for it already
- * @done: called after the event left the FIFO, with no lock held; any context.
- *	  @lost: the EVD was freed with the event in it (E60).  NULL: the slot
+ * @done: called when the consumer or the sink has the event, with no lock held; any
+ *	  context.  @lost: the EVD was freed with the event in it (E60).  NULL: the slot
  *	  belongs to the EVD's own pool
  */
 struct kdapl_event_slot {

@@ -93,21 +93,13 @@ static void cookie_release(struct kdapl_cookie *cookie)
 		kdapl_object_put(&rmr->obj);
 }
 
-/*
- * The consumer has the event of @node now; no lock held.  Not for slots of the
- * EVD's own pool, see kdapl_evd_take().
- */
-static void node_done(struct kdapl_node *node, bool lost)
+/* Its event was read, or is lost; no lock held. */
+static void cookie_done(struct kdapl_cookie *cookie)
 {
-	if (node->is_cookie) {
-		struct kdapl_cookie *cookie = kdapl_cookie_of(node);
-		struct kdapl_ep *ep = cookie->dir->ep;
+	struct kdapl_ep *ep = cookie->dir->ep;
 
-		cookie_release(cookie);
-		kdapl_object_put(&ep->obj);
-	} else {
-		kdapl_slot_of(node)->done(kdapl_slot_of(node), lost);
-	}
+	cookie_release(cookie);
+	kdapl_object_put(&ep->obj);
 }
 
 /* E35.  A CQ armed for solicited completions wakes by itself for those only. */
@@ -455,12 +447,12 @@ bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
 }
 
 /* A slot of the pool is free at once; NULL then, nothing is left to be done. */
-static struct kdapl_node *pool_slot_back(struct kdapl_evd *evd,
-					 struct kdapl_node *node)
+static struct kdapl_event_slot *pool_slot_back(struct kdapl_evd *evd,
+					       struct kdapl_event_slot *slot)
 {
-	if (kdapl_slot_of(node)->done)
-		return node;
-	list_add(&node->link, &evd->free_slots);
+	if (slot->done)
+		return slot;
+	list_add(&slot->node.link, &evd->free_slots);
 	return NULL;
 }
 
@@ -469,17 +461,21 @@ static struct kdapl_node *pool_slot_back(struct kdapl_evd *evd,
  * @evd: any EVD
  * @event: out
  * @notify: out: the event wakes a waiter and starts an upcall (E35)
+ * @slot: out: has to be done, without a lock, when the event is where it goes to; or NULL
  *
  * Any context, no lock of an EP or EVD held.  Return: false: there is none.
  */
-bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
+bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
+		    struct kdapl_event_slot **slot)
 {
-	struct kdapl_node *node = NULL;
+	struct kdapl_cookie *cookie = NULL;
+	struct kdapl_node *node;
 	unsigned long flags;
 	bool found = false;
 	struct ib_wc *wc;
 	u32 left;
 
+	*slot = NULL;
 	spin_lock_irqsave(&evd->lock, flags);
 	left = evd->most_wcs;
 	for (;;) {
@@ -487,11 +483,12 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 		if (node) {
 			*notify = node->notify;
 			if (node->is_cookie) {
-				fill_completion(evd, kdapl_cookie_of(node), event);
+				cookie = kdapl_cookie_of(node);
+				fill_completion(evd, cookie, event);
 			} else {
 				*event = kdapl_slot_of(node)->event;
 				event->evd_handle = kdapl_handle(&evd->obj);
-				node = pool_slot_back(evd, node);
+				*slot = pool_slot_back(evd, kdapl_slot_of(node));
 			}
 			found = true;
 			break;
@@ -516,8 +513,8 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify)
 	}
 out:
 	spin_unlock_irqrestore(&evd->lock, flags);
-	if (node)
-		node_done(node, false);
+	if (cookie)
+		cookie_done(cookie);
 	return found;
 }
 
@@ -544,10 +541,13 @@ static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *ev
 static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = RET(QUEUE_EMPTY);
+	struct kdapl_event_slot *slot;
 	bool notify;
 
-	if (kdapl_evd_take(evd, event, &notify))
+	if (kdapl_evd_take(evd, event, &notify, &slot))
 		ret = DAT_SUCCESS;
+	if (slot)
+		slot->done(slot, false);
 	/* It fetched a batch from the CQ; a sink gets the rest. */
 	if (!ret && READ_ONCE(evd->sink) && kdapl_evd_has_more(evd))
 		kdapl_evd_kick(evd);
@@ -608,17 +608,19 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
  */
 void kdapl_evd_drop_events(struct kdapl_evd *evd)
 {
+	struct kdapl_event_slot *slot;
 	struct kdapl_node *node;
-	bool more;
 
 	do {
+		slot = NULL;
 		spin_lock_irq(&evd->lock);
 		node = fifo_take(evd);
-		more = node;
 		if (node && !node->is_cookie)
-			node = pool_slot_back(evd, node);
+			slot = pool_slot_back(evd, kdapl_slot_of(node));
 		spin_unlock_irq(&evd->lock);
-		if (node)
-			node_done(node, true);
-	} while (more);
+		if (slot)
+			slot->done(slot, true);
+		else if (node && node->is_cookie)
+			cookie_done(kdapl_cookie_of(node));
+	} while (node);
 }

@@ -42,7 +42,8 @@ bool kdapl_evd_reserve(struct kdapl_evd *evd);
 void kdapl_evd_unreserve(struct kdapl_evd *evd);
 u32 kdapl_evd_queued(struct kdapl_evd *evd);
 
-bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify);
+bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
+		    struct kdapl_event_slot **slot);
 u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits);
 bool kdapl_evd_pull(struct kdapl_evd *evd);
 bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep);

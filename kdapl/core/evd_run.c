@@ -70,6 +70,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 {
 	const struct kdapl_sink *sink;
 	bool notify = false, room = false, due, one;
+	struct kdapl_event_slot *slot;
 	DAT_EVENT event;
 	u32 fetched = 0;
 	void *arg;
@@ -89,8 +90,10 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	if (due) {
 		while (n < budget && (room = sink->room(evd, arg)) &&
 		       READ_ONCE(evd->sink) == sink &&
-		       kdapl_evd_take(evd, &event, &one)) {
+		       kdapl_evd_take(evd, &event, &one, &slot)) {
 			sink->deliver(evd, arg, &event, kdapl_evd_has_more(evd));
+			if (slot)
+				slot->done(slot, false);
 			notify |= one;
 			n++;
 		}

@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include "core/conn.h"
+#include "core/evd_kick.h"
 #include "stage.h"
 
 #define OUR_FILE	((struct file *)0x1000)
@@ -562,6 +563,43 @@ static void view_of_peers_end(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 2 * i, p->events);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
 	}
+	KUNIT_EXPECT_EQ(test, 0U, p->early);
+}
+
+static void peer_answers(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, other);
+
+	fake_answered(bench_id(p->b, p->ep), NULL, 0);
+	complete(&p->done);
+}
+
+/*
+ * A2: a callback of the CM, behind which all connections of the host wait, does not wait
+ * for the runner; and what the event tells of is not shown before it.
+ */
+static void view_waits_for_runner(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct kdapl_evd *evd = bench_ep_of(b, p->ep)->connect_evd;
+	u32 life;
+
+	KUNIT_ASSERT_EQ(test, 0, kdapl_evd_set_sink(evd, &early_sink, p, false));
+	life = pass_bind(p, p->ep, 1);
+	bench_request(b, p->ep);
+	irq_poll_disable(&evd->iop);
+	INIT_WORK(&p->other, peer_answers);
+	queue_work(system_unbound_wq, &p->other);
+	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&p->done, PATIENCE));
+	KUNIT_EXPECT_EQ(test, 0U, p->events);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
+	expect_view(p, life, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, 0);
+	irq_poll_enable(&evd->iop);
+	kdapl_evd_kick(evd);
+	flush_work(&p->other);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+	KUNIT_EXPECT_EQ(test, 1U, p->events);
 	KUNIT_EXPECT_EQ(test, 0U, p->early);
 }
 
@@ -1145,6 +1183,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(bind_tentative),
 	KUNIT_CASE(view_follows),
 	KUNIT_CASE(view_of_peers_end),
+	KUNIT_CASE(view_waits_for_runner),
 	KUNIT_CASE(confirm_early),
 	KUNIT_CASE(confirm_passive),
 	KUNIT_CASE(drained),
