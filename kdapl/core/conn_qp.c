@@ -7,8 +7,8 @@
  * connection takes it over.  It stays bound when the connection is over, until the
  * process has taken what was flushed, or the endpoint is reset, freed or loses its
  * device.  Whoever of these comes first lets go of it, under @use_lock of the endpoint or
- * @qp_lock of the connection.  What is let go of is in the error state: nobody could end
- * its connection later.
+ * @qp_lock of the connection.  What is let go of is in the error state, unless the device
+ * has refused that: nobody could end its connection later.
  *
  * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
  * conn_work.c (the end), drain.c (the end with a device that does not flush), ep.c and
@@ -31,11 +31,15 @@ static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
 
 /* ---- queue pairs of processes --------------------------------------- */
 
-/* @qp is a process's. */
-static void qp_let_go(const struct kdapl_ia *ia, struct kdapl_qp *qp)
+/* @qp is a process's.  Returns KDAPL_VIEW_*, what it is to be shown. */
+static u32 qp_let_go(const struct kdapl_ia *ia, struct kdapl_qp *qp)
 {
-	ia->qp->error(qp);
+	u32 flags = KDAPL_VIEW_UNBOUND;
+
+	if (!ia->qp->error(qp))
+		flags |= KDAPL_VIEW_ERROR;
 	ia->qp->destroy(qp);
+	return flags;
 }
 
 /**
@@ -85,8 +89,7 @@ void kdapl_ep_unbind(struct kdapl_ep *ep)
 	lockdep_assert_held(&ep->use_lock);
 	if (!ep->bound.ib)
 		return;
-	qp_let_go(ep->obj.ia, &ep->bound);
-	kdapl_ep_view_flag(ep, ep->bind_life, KDAPL_VIEW_UNBOUND);
+	kdapl_ep_view_flag(ep, ep->bind_life, qp_let_go(ep->obj.ia, &ep->bound));
 }
 
 /* The connection takes over what was bound. */
@@ -106,15 +109,14 @@ static int conn_take_bound(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 static void conn_unbind(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
-	bool bound;
+	u32 flags = 0;
 
 	mutex_lock(&conn->qp_lock);
-	bound = conn->qp.ib;
-	if (bound)
-		qp_let_go(conn->ia, &conn->qp);
+	if (conn->qp.ib)
+		flags = qp_let_go(conn->ia, &conn->qp);
 	mutex_unlock(&conn->qp_lock);
-	if (bound)
-		kdapl_ep_view_flag(ep, conn->life, KDAPL_VIEW_UNBOUND);
+	if (flags)
+		kdapl_ep_view_flag(ep, conn->life, flags);
 }
 
 /* ---- all queue pairs ------------------------------------------------ */
@@ -249,7 +251,10 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  * kdapl_conn_error_qp - have the queue pair complete all that it has
  * @conn: its endpoint knows that it ends
  *
- * That of a process may have been let go of.  May sleep.  Return: 0, or an errno.
+ * That of a process may have been let go of.  If the device refuses, the process is not
+ * shown that it was done, and can ask for it again (KDAPL_TOLD_FLUSH).  May sleep.
+ *
+ * Return: 0, or an errno.
  */
 int kdapl_conn_error_qp(struct kdapl_conn *conn)
 {
@@ -264,7 +269,7 @@ int kdapl_conn_error_qp(struct kdapl_conn *conn)
 	if (bound)
 		ret = qp_ops(conn)->error(&conn->qp);
 	mutex_unlock(&conn->qp_lock);
-	if (bound)
+	if (bound && !ret)
 		kdapl_ep_view_flag(conn->ep, conn->life, KDAPL_VIEW_ERROR);
 	return ret;
 }

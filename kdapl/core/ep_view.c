@@ -57,17 +57,17 @@ void kdapl_ep_view_update(struct kdapl_ep *ep)
  * kdapl_ep_view_flag - show what became of a queue pair
  * @ep: the endpoint that it was bound to
  * @life: of the bind; of one that was followed by another nothing is shown
- * @flag: KDAPL_VIEW_ERROR or _UNBOUND
+ * @what: KDAPL_VIEW_ERROR, _UNBOUND, _LEFT
  *
  * Any context.
  */
-void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 flag)
+void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 what)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->bind_life == life) {
-		ep->view_flags |= flag;
+		ep->view_flags |= what;
 		kdapl_ep_view_update(ep);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);

@@ -44,6 +44,7 @@ struct user_qp {
  * @b: the bench
  * @qp: the process's queue pairs
  * @at_rts, @at_query: called once, when a queue pair goes to RTS, or is asked
+ * @error: what the device answers to a move to the error state
  * @queries: how often one was asked
  * @sought: how often answers were sought
  * @view: what the process is shown
@@ -59,6 +60,7 @@ struct pass {
 	struct user_qp qp[NR_QPS];
 	void (*at_rts)(struct pass *p);
 	void (*at_query)(struct pass *p);
+	int error;
 	u32 queries;
 	u32 sought;
 	struct kdapl_ep_view view;
@@ -117,6 +119,8 @@ static int user_move(struct kdapl_qp *qp, struct rdma_cm_id *id, enum ib_qp_stat
 
 static int user_error(struct kdapl_qp *qp)
 {
+	if (now->error)
+		return now->error;
 	user_of(qp)->state = IB_QPS_ERR;
 	user_of(qp)->errors++;
 	return 0;
@@ -715,6 +719,33 @@ static void flush_again(struct kunit *test)
 	expect_let_go(p, 1, 1);
 }
 
+/* What a device has refused is not shown as done. */
+static void error_fails(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_connect(p);
+
+	p->error = -EIO;
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, 0);
+	p->error = 0;
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+
+	life = pass_bind(p, p->ep, 2);
+	p->error = -EIO;
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_view(p, life, DAT_EP_STATE_UNCONNECTED, KDAPL_VIEW_UNBOUND);
+	p->error = 0;
+	life = pass_bind(p, p->ep, 3);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_view(p, life, DAT_EP_STATE_UNCONNECTED,
+		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
+}
+
 /* R10: what is told of a former life concerns no later one. */
 static void tell_former_life(struct kunit *test)
 {
@@ -1190,6 +1221,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(drain_ended),
 	KUNIT_CASE(broken),
 	KUNIT_CASE(flush_again),
+	KUNIT_CASE(error_fails),
 	KUNIT_CASE(tell_former_life),
 	KUNIT_CASE(unbind_refused),
 	KUNIT_CASE(unbind_unused),
