@@ -121,6 +121,7 @@ kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,
 kdapl_dev_undo kdapl_dev_ep_bind_undo;
 int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma);
 void kdapl_board_free(struct kdapl_file *file);
+void kdapl_board_show(void *place, const struct kdapl_ep_view *view);
 
 /* dev_dto.c */
 int kdapl_dev_post(struct kdapl_file *file,

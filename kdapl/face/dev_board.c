@@ -140,11 +140,18 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
 
 /* ---- the calls ------------------------------------------------------------- */
 
-/*
- * kdapl_show_fn.  The process reads the life before and after the rest, so it is written
- * last.  Fields of one life it may see in between two writes.
+/**
+ * kdapl_board_show - show a process its endpoint: the board's kdapl_show_fn
+ * @place: a slot of a board
+ * @view: what to show
+ *
+ * While the rest changes there is no life, and the process reads the life before and after
+ * the rest: what it has read then is all of that life.  Of two changes in one life it may
+ * have read some of either.  The state follows the other fields, so who waits for a state
+ * finds the flags that belong to it.  There is one writer at a time, who has the
+ * endpoint's lock.  Any context.
  */
-static void board_show(void *place, const struct kdapl_ep_view *view)
+void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 {
 	struct kdapl_uapi_board_ep *slot = place;
 
@@ -152,11 +159,15 @@ static void board_show(void *place, const struct kdapl_ep_view *view)
 	BUILD_BUG_ON(KDAPL_VIEW_ERROR != KDAPL_BOARD_ERROR);
 	BUILD_BUG_ON(KDAPL_VIEW_UNBOUND != KDAPL_BOARD_UNBOUND);
 	BUILD_BUG_ON(KDAPL_VIEW_LEFT != KDAPL_BOARD_LEFT);
-	WRITE_ONCE(slot->state, view->state);
+	WRITE_ONCE(slot->life, 0);
+	/* Pairs with the process's read barrier in front of its second look at the life. */
+	smp_wmb();
 	WRITE_ONCE(slot->refuse_request, view->refuse_request);
 	WRITE_ONCE(slot->refuse_recv, view->refuse_recv);
 	WRITE_ONCE(slot->flags, view->flags);
-	/* Pairs with the process's load-acquire. */
+	/* Pairs with the load-acquire of a process that waits for a state. */
+	smp_store_release(&slot->state, view->state);
+	/* Pairs with the load-acquire of its first look at the life. */
 	smp_store_release(&slot->life, view->life);
 }
 
@@ -202,7 +213,7 @@ int kdapl_dev_ep_board(struct kdapl_file *file, void *data)
 	arg->slot = (u32)ep->token;
 	place = board_slot(board, arg->slot);
 	arg->ret = place ? kdapl_ep_show(&file->space, kdapl_dev_handle(arg->ep),
-					 board_show, place) :
+					 kdapl_board_show, place) :
 			   RET_NO_RESOURCE(MEMORY);
 out:
 	kdapl_object_put(ep);

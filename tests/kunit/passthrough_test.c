@@ -7,8 +7,10 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/kthread.h>
 #include "core/conn.h"
 #include "core/evd_kick.h"
+#include "face/dev.h"
 #include "stage.h"
 
 #define OUR_FILE	((struct file *)0x1000)
@@ -605,6 +607,66 @@ static void view_waits_for_runner(struct kunit *test)
 	expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
 	KUNIT_EXPECT_EQ(test, 1U, p->events);
 	KUNIT_EXPECT_EQ(test, 0U, p->early);
+}
+
+/*
+ * struct reader - a process that looks at the board as the ABI says
+ * @slot: of which the kernel makes each field the same as the life
+ * @seen: how often it had the fields of a life
+ * @mixed: how often one of them was of another
+ */
+struct reader {
+	struct kdapl_uapi_board_ep slot;
+	u32 seen;
+	u32 mixed;
+};
+
+static int read_board(void *arg)
+{
+	struct reader *r = arg;
+	u32 life, state, refuse, flags;
+
+	while (!kthread_should_stop()) {
+		cond_resched();
+		life = smp_load_acquire(&r->slot.life);
+		state = READ_ONCE(r->slot.state);
+		refuse = READ_ONCE(r->slot.refuse_recv);
+		flags = READ_ONCE(r->slot.flags);
+		smp_rmb(); /* the fields before the life, see kdapl_board_show() */
+		if (!life || READ_ONCE(r->slot.life) != life)
+			continue;
+		r->mixed += state != life || refuse != life || flags != life;
+		WRITE_ONCE(r->seen, r->seen + 1);
+	}
+	return 0;
+}
+
+/* A8: nobody takes the state of one life for that of another. */
+static void board_keeps_lives_apart(struct kunit *test)
+{
+	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	unsigned long until = jiffies + PATIENCE;
+	struct task_struct *task;
+	u32 life;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	task = kthread_run(read_board, r, "kdapl_reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (life = 1; READ_ONCE(r->seen) < 100000 && time_before(jiffies, until); life++) {
+		const struct kdapl_ep_view view = {
+			.life = life,
+			.state = life,
+			.refuse_request = life,
+			.refuse_recv = life,
+			.flags = life,
+		};
+
+		kdapl_board_show(&r->slot, &view);
+		cond_resched();
+	}
+	kthread_stop(task);
+	KUNIT_EXPECT_GT(test, r->seen, 0U);
+	KUNIT_EXPECT_EQ(test, 0U, r->mixed);
 }
 
 /* ---- tell ------------------------------------------------------------------------ */
@@ -1215,6 +1277,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(view_follows),
 	KUNIT_CASE(view_of_peers_end),
 	KUNIT_CASE(view_waits_for_runner),
+	KUNIT_CASE(board_keeps_lives_apart),
 	KUNIT_CASE(confirm_early),
 	KUNIT_CASE(confirm_passive),
 	KUNIT_CASE(drained),

@@ -33,6 +33,17 @@ static bool state_gets(const struct end *end, __u32 state)
 
 /* ---- a connection as it should be ------------------------------------------------- */
 
+/* There is none while the kernel writes; of an EP that was bound that is soon over. */
+static __u32 life_shown(const struct end *end)
+{
+	__u32 life;
+
+	do
+		life = end->slot->life;
+	while (!life);
+	return life;
+}
+
 static bool gates_are(const struct end *end, bool requests, bool recvs)
 {
 	return !end->slot->refuse_request == requests && !end->slot->refuse_recv == recvs;
@@ -44,7 +55,7 @@ static void test_life(void)
 	int got;
 
 	ends_connect(&a, &b);
-	check(a.slot->life == a.life && b.slot->life == b.life, "A7",
+	check(life_shown(&a) == a.life && life_shown(&b) == b.life, "A7",
 	      "the board is about the connection of the bind", a.slot->life);
 	check(a.slot->state == DAT_EP_STATE_CONNECTED && gates_are(&a, true, true) &&
 	      gates_are(&b, true, true), "C1", "Connected: posts go", a.slot->state);
@@ -58,7 +69,7 @@ static void test_life(void)
 	check(!end_disconnect(&a, DAT_CLOSE_ABRUPT_FLAG), "D5", "disconnect", 0);
 	check(end_event(&a, NULL) == DISCONNECTED, "D5", "its event", 0);
 	check(end_event(&b, NULL) == DISCONNECTED, "D50", "the peer's event", 0);
-	check(a.slot->state == DAT_EP_STATE_DISCONNECTED && a.slot->life == a.life, "D8",
+	check(a.slot->state == DAT_EP_STATE_DISCONNECTED && life_shown(&a) == a.life, "D8",
 	      "the board says Disconnected", a.slot->state);
 
 	/* The same EPs once more: another life. */
@@ -71,7 +82,7 @@ static void test_life(void)
 	check(!handle_call(a.fd, KDAPL_IOC_EP_RESET, a.ep) &&
 	      !handle_call(b.fd, KDAPL_IOC_EP_RESET, b.ep), "D8", "reset", 0);
 	ends_connect(&a, &b);
-	check(a.life != life && a.slot->life == a.life, "A7",
+	check(a.life != life && life_shown(&a) == a.life, "A7",
 	      "another connection of the EP has another life", a.life);
 	check(message_passes(&a, &b), "A7", "and messages pass", 0);
 	check(!handle_call(a.fd, KDAPL_IOC_EP_FREE, a.ep), "F1", "free it while connected", 0);
