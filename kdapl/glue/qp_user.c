@@ -158,12 +158,17 @@ static struct workqueue_struct *put_wq;
 /*
  * The last reference closes the file.  Inside the removal of a device that would wait for
  * the removal, and a system call that removes one would not give it back before its end.
+ *
+ * It is closed here and now.  fput() would leave that to a work item that closes the files
+ * of all kernel threads of the host, one after the other: they would wait for uverbs, which
+ * destroys what the process has left, and a removal that waits for uverbs would wait for
+ * them.  A worker is a kernel thread, as __fput_sync() wants, and nothing is locked here.
  */
 static void hold_put(struct work_struct *work)
 {
 	struct kdapl_user_hold *hold = container_of(work, struct kdapl_user_hold, put);
 
-	fput(hold->uverbs);
+	__fput_sync(hold->uverbs);
 	kfree(hold);
 }
 
@@ -380,7 +385,8 @@ int kdapl_user_qp_init(void)
 /**
  * kdapl_user_qp_exit - undo kdapl_user_qp_init()
  *
- * None is held.  Waits until all files are given back.  May sleep.
+ * None is held.  Waits until all files are given back, and those closed that nobody else
+ * had.  May sleep.
  */
 void kdapl_user_qp_exit(void)
 {
