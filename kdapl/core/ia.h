@@ -18,6 +18,7 @@
  * @qp: the operations on the queue pairs of its endpoints
  * @passthrough: these are the process's own, and so are its memory and what completes
  *		 there: the kernel has no part of them.  Set once, before the first object
+ *		 is made; under @lock
  * @watch: looks at such queue pairs in the stead of processes that do not
  * @srcu: the section of A10: operations that may touch the device run in it
  * @closing: no operation enters any more, every handle of this IA is dead (I15);
@@ -27,6 +28,7 @@
  * @lock: the lists of objects
  * @objects: live objects by type (kdapl_object.on_ia)
  * @nr_objects: all of them, @async_evd included if this open made it
+ * @nr_unpublished: objects that are being made, and those that never get a handle
  * @last_number: kdapl_object.number of the newest one
  * @teardown_lock: taking the objects down: by a close or by the removal of the
  *		   device, one after the other
@@ -55,6 +57,7 @@ struct kdapl_ia {
 	struct mutex lock;
 	struct list_head objects[KDAPL_NR_TYPES];
 	u32 nr_objects;
+	u32 nr_unpublished;
 	u64 last_number;
 	struct mutex teardown_lock;
 	spinlock_t async_lock;

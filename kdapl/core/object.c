@@ -262,8 +262,12 @@ int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 	INIT_LIST_HEAD(&obj->on_ia);
 	obj->ops = ops;
 	atomic_inc(&space->nr_live);
-	if (ia)
+	if (ia) {
 		kdapl_object_get(&ia->obj);
+		mutex_lock(&ia->lock);
+		ia->nr_unpublished++;
+		mutex_unlock(&ia->lock);
+	}
 	return 0;
 }
 
@@ -324,6 +328,7 @@ void kdapl_object_publish(struct kdapl_object *obj)
 		mutex_lock(&ia->lock);
 		obj->number = ++ia->last_number;
 		list_add_tail(&obj->on_ia, &ia->objects[obj->type]);
+		ia->nr_unpublished--;
 		ia->nr_objects++;
 		mutex_unlock(&ia->lock);
 	}
@@ -334,9 +339,18 @@ void kdapl_object_publish(struct kdapl_object *obj)
 /**
  * kdapl_object_abort - undo kdapl_object_init() of an unpublished object
  * @obj: its memory is released by ops->release
+ *
+ * May sleep.
  */
 void kdapl_object_abort(struct kdapl_object *obj)
 {
+	struct kdapl_ia *ia = obj->ia;
+
+	if (obj->type != KDAPL_IA) {
+		mutex_lock(&ia->lock);
+		ia->nr_unpublished--;
+		mutex_unlock(&ia->lock);
+	}
 	slot_return(obj);
 	kdapl_object_put(obj);
 }

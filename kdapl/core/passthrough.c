@@ -99,12 +99,16 @@ static void ia_watch(struct work_struct *work)
 
 /* ---- the mode ------------------------------------------------------- */
 
+/*
+ * Whoever makes an object is counted before he looks at the mode (kdapl_object_init()), so
+ * either he finds the one that is chosen here, or it is not chosen any more.
+ */
 static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
 {
 	DAT_RETURN ret = RET(INVALID_STATE);
 
 	mutex_lock(&ia->lock);
-	if (!ia->passthrough && ia->nr_objects == ia->own_async) {
+	if (!ia->passthrough && ia->nr_objects == ia->own_async && !ia->nr_unpublished) {
 		INIT_DELAYED_WORK(&ia->watch, ia_watch);
 		ia->qp = ia->dev->user_qp;
 		/* Pairs with kdapl_ia_is_passthrough(). */
@@ -122,8 +126,7 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
  * @uverbs: file of the process's verbs context; NULL: it has named none
  * @hints: out: KDAPL_HINT_* of the device
  *
- * An object that another thread is making meanwhile is one of either mode; the process
- * cannot do with it what it could not do otherwise.  May sleep.
+ * An object that another thread is making counts as one that is there.  May sleep.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_MODEL_NOT_SUPPORTED where the driver
  * does not let the kernel move a queue pair of a process; DAT_INVALID_PARAMETER/ARG2 if

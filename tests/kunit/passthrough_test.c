@@ -316,6 +316,40 @@ static void mode_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NOT_NOW, pass_mode(b, OUR_FILE));
 }
 
+static void choose_mode(void *arg)
+{
+	struct pass *p = arg;
+
+	p->ret = pass_mode(p->b, OUR_FILE);
+}
+
+/* What is being made is of the mode that the adapter has, and so the mode stays. */
+static void mode_meanwhile(struct kunit *test)
+{
+	struct bench *b = test->priv;
+
+	fake_hook(b->fake, FAKE_ZONE_CREATE, choose_mode, now);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, now->ret);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, b->pz));
+
+	now->ret = DONE;
+	fake_hook(b->fake, FAKE_CQ_CREATE, choose_mode, now);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_ep_create(&b->space, b->ia, NULL, NULL, NULL,
+						    NULL, NULL, &now->ep));
+	KUNIT_EXPECT_EQ(test, NOT_NOW, now->ret);
+	KUNIT_EXPECT_EQ(test, KDAPL_GATE_HOLD, bench_ep_of(b, now->ep)->recv.gate);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, now->ep));
+
+	/* One whose making failed does not count any more. */
+	fake_fail(b->fake, FAKE_ZONE_CREATE, 1, -ENOMEM);
+	KUNIT_EXPECT_NE(test, DONE, kdapl_pz_create(&b->space, b->ia, &b->pz));
+	KUNIT_EXPECT_EQ(test, DONE, pass_mode(b, OUR_FILE));
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_ep_create(&b->space, b->ia, NULL, NULL, NULL,
+						    NULL, NULL, &now->ep));
+	KUNIT_EXPECT_EQ(test, KDAPL_GATE_REFUSE, bench_ep_of(b, now->ep)->recv.gate);
+}
+
 /* Without the mode there is nothing to bind, to tell or to show. */
 static void mode_missing(struct kunit *test)
 {
@@ -1268,6 +1302,7 @@ static void iwarp_close(struct kunit *test)
 
 static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(mode_refused),
+	KUNIT_CASE(mode_meanwhile),
 	KUNIT_CASE(mode_missing),
 	KUNIT_CASE(nothing_of_ours),
 	KUNIT_CASE_PARAM(bind_refused, bind_case_gen_params),
