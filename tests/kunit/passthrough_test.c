@@ -29,6 +29,7 @@
  * @bound: it is held
  * @binds, @errors, @let_go: how often
  * @let_go_in: its state then
+ * @stops: the next move to the error state completes @stopped, and waits for @go_on
  */
 struct user_qp {
 	struct ib_qp ib;
@@ -39,6 +40,9 @@ struct user_qp {
 	u32 errors;
 	u32 let_go;
 	enum ib_qp_state let_go_in;
+	bool stops;
+	struct completion stopped;
+	struct completion go_on;
 };
 
 /*
@@ -55,6 +59,8 @@ struct user_qp {
  * @events, @early: connection events that a sink got, and those that the process was shown
  *		    before
  * @other, @done, @ret: a call that another thread makes, its end, what it returned
+ * @removal, @removed: the removal of the device by one more, and its end
+ * @late: how often a queue pair was used after that
  * @ep: the endpoint that most of a test is about
  */
 struct pass {
@@ -73,6 +79,9 @@ struct pass {
 	struct work_struct other;
 	struct completion done;
 	DAT_RETURN ret;
+	struct work_struct removal;
+	struct completion removed;
+	u32 late;
 	DAT_EP_HANDLE ep;
 };
 
@@ -121,10 +130,19 @@ static int user_move(struct kdapl_qp *qp, struct rdma_cm_id *id, enum ib_qp_stat
 
 static int user_error(struct kdapl_qp *qp)
 {
+	struct user_qp *u = user_of(qp);
+
+	if (u->stops) {
+		u->stops = false;
+		complete(&u->stopped);
+		wait_for_completion(&u->go_on);
+	}
+	/* uverbs has freed it. */
+	now->late += completion_done(&now->removed);
 	if (now->error)
 		return now->error;
-	user_of(qp)->state = IB_QPS_ERR;
-	user_of(qp)->errors++;
+	u->state = IB_QPS_ERR;
+	u->errors++;
 	return 0;
 }
 
@@ -188,8 +206,11 @@ static int pass_open(struct kunit *test)
 	for (i = 0; i < NR_QPS; i++) {
 		p->qp[i].rc = true;
 		p->qp[i].state = IB_QPS_INIT;
+		init_completion(&p->qp[i].stopped);
+		init_completion(&p->qp[i].go_on);
 	}
 	init_completion(&p->done);
+	init_completion(&p->removed);
 	b->fake->dev->user_qp = &user_ops;
 	b->fake->dev->verbs_hints = KDAPL_HINT_SYNC_STATE;
 	b->space.user = true;
@@ -1073,6 +1094,77 @@ static void ends_by_unbind_and_close(struct kunit *test)
 	ends(test, BY_UNBIND_AND_CLOSE);
 }
 
+static void reset_ep(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, other);
+
+	p->ret = kdapl_ep_reset(&p->b->space, p->ep);
+	complete(&p->done);
+}
+
+static void remove_device(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, removal);
+
+	kdapl_ia_device_gone(bench_ia(p->b));
+	complete_all(&p->removed);
+}
+
+/* The next move of a queue pair to the error state stops, and it has come there. */
+static void stop_by(struct pass *p, struct user_qp *u, struct work_struct *work)
+{
+	u->stops = true;
+	queue_work(system_unbound_wq, work);
+	KUNIT_EXPECT_NE(p->b->test, 0UL, wait_for_completion_timeout(&u->stopped, PATIENCE));
+}
+
+/*
+ * E71: uverbs frees the queue pairs when the removal has returned.  It does not while
+ * somebody who frees or resets an endpoint is moving one.  He began when the removal was
+ * past the wait for operations: it was ending the connection of another endpoint, the
+ * first one.
+ */
+static void removal_waits_for(struct kunit *test, work_func_t call)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+
+	pass_connect(p);
+	p->ep = pass_ep(p);
+	pass_bind(p, p->ep, 2);
+	bench_connect(b, p->ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	fake_peer_disconnected(bench_id(b, p->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bench_settle(b);
+
+	INIT_WORK(&p->removal, remove_device);
+	stop_by(p, &p->qp[0], &p->removal);
+	INIT_WORK(&p->other, call);
+	stop_by(p, &p->qp[1], &p->other);
+	complete(&p->qp[0].go_on);
+	KUNIT_EXPECT_EQ(test, 0UL, wait_for_completion_timeout(&p->removed, HZ));
+	complete(&p->qp[1].go_on);
+	wait_for_completion(&p->done);
+	wait_for_completion(&p->removed);
+	flush_work(&p->other);
+	flush_work(&p->removal);
+	KUNIT_EXPECT_EQ(test, DONE, p->ret);
+	KUNIT_EXPECT_EQ(test, 0U, p->late);
+	expect_let_go(p, 1, 1);
+	expect_let_go(p, 2, 1);
+}
+
+static void removal_waits_for_free(struct kunit *test)
+{
+	removal_waits_for(test, free_ep);
+}
+
+static void removal_waits_for_reset(struct kunit *test)
+{
+	removal_waits_for(test, reset_ep);
+}
+
 /* E71: a device that is gone takes nothing more. */
 static void bind_after_removal(struct kunit *test)
 {
@@ -1329,6 +1421,8 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE_PARAM(ends_by_removal, stage_case_gen_params),
 	KUNIT_CASE_PARAM(ends_by_removal_and_free, stage_case_gen_params),
 	KUNIT_CASE_PARAM(ends_by_unbind_and_close, stage_case_gen_params),
+	KUNIT_CASE(removal_waits_for_free),
+	KUNIT_CASE(removal_waits_for_reset),
 	KUNIT_CASE(bind_after_removal),
 	KUNIT_CASE(watch_breaks),
 	KUNIT_CASE(watch_gives_way),
