@@ -73,15 +73,15 @@ void shim_evd_body_free(struct shim_object *evd)
 }
 
 /*
- * Locks an EVD. Return: NULL if the handle is bad. Any object can be locked,
- * dead ones too, so the object is locked first and then looked at: while it is
- * locked its body cannot go away.
+ * Locks an EVD. Return: NULL if the handle is bad. An object that dies meanwhile can be
+ * locked all the same, so it is looked at again: while it is locked its body cannot go away.
+ * What never was an object is memory that can only be read.
  */
 static inline struct shim_object *evd_lock(DAT_EVD_HANDLE handle)
 {
 	struct shim_object *evd = handle;
 
-	if (!shim_points_to_object(handle))
+	if (!shim_names(handle, SHIM_EVD))
 		return NULL;
 	shim_lock(&evd->lock);
 	if (SHIM_LIKELY(shim_lives(evd, SHIM_EVD) && evd->body))
