@@ -1006,7 +1006,7 @@ static void unaligned_lmrs(void)
 
 /*
  * What has more pages than a window, in no order.  The kernel's LMRs of such
- * memory are no larger than windows, and the windows of uverbs are as large as LMRs.
+ * memory are no larger than windows.
  */
 static void too_large(void)
 {
@@ -1022,6 +1022,7 @@ static void too_large(void)
 	    !mem_register(&side_b, side_b.pz, &mem, LOCAL) ||
 	    !bind_now(&p.b, rmr, &mem, mem.size - most, most, &window))
 		return;
+	/* The kernel's windows; those of a process and its regions have what it needs. */
 	if (PINS && !side_is_passthrough(&side_b)) {
 		IS(post_bind(&p.b, rmr, &mem, 0, mem.size, REMOTE, 1, 0, &none),
 		   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
