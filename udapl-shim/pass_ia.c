@@ -107,6 +107,7 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 	}
 	pia->iwarp = pia->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	pia->max_cqe = attr.max_cqe;
+	pia->windows = attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW && attr.max_mw;
 	return NULL;
 }
 
@@ -132,6 +133,8 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia)
 	pia->board = board;
 	pia->board_size = arg.board_size;
 	pia->hints = arg.hints;
+	if (pia->hints & KDAPL_VERBS_WIDE_WINDOWS)
+		pia->windows = false;
 	return NULL;
 }
 

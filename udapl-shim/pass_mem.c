@@ -225,11 +225,13 @@ static DAT_RETURN reg_failed(int error)
  *
  * Return: as dat_lmr_create(), for the memory and the rights.
  */
-DAT_RETURN pass_reg(struct ibv_pd *pd, uint64_t start, uint64_t length,
-		    uint32_t privileges, struct ibv_mr **mr)
+DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
+		    uint64_t length, uint32_t privileges, struct ibv_mr **mr)
 {
 	int access = access_of(privileges);
 
+	if (pass_has_windows(pia, privileges))
+		access |= IBV_ACCESS_MW_BIND;
 	*mr = ibv_reg_mr(pd, (void *)(uintptr_t)start, length, access);
 	return *mr ? DAT_SUCCESS : reg_failed(errno);
 }
@@ -317,7 +319,7 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 
 	if (!lmr)
 		return RET_NO_RESOURCE(MEMORY);
-	ret = pass_reg(zone->pd, start, length, arg->privileges, &lmr->mr);
+	ret = pass_reg(pia, zone->pd, start, length, arg->privileges, &lmr->mr);
 	if (!ret) {
 		lmr->refuses = refused_sinks(pia, arg->privileges);
 		lmr->start = start;

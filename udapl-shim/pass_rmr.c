@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Remote Memory Regions. A window of Soft-RoCE admits the whole region that it is bound to
- * and may be bound twice, so none is used: a bind registers the range as a region of its
- * own, whose bounds are exact, and posts an RDMA write of nothing, which completes in order
- * like a bind. The region that was shown before goes when that has completed.
+ * Remote Memory Regions. There are two ways to show a range, and each bind takes one.
+ *
+ * A memory window of verbs, of type 1: the bind is a work request of the device's, which
+ * takes the former key back and makes the new one good; an unbind is a bind to no bytes.
+ * Any queue pair of the zone admits the window, and it outlives the one that it was bound on
+ * (mt:M42). A window of type 2 does neither.
+ *
+ * A region of its own, where there is no window: the bind registers the range, and posts an
+ * RDMA write of nothing, which completes in order like a bind. An unbind is such a write,
+ * too. What was shown before goes when that has completed.
  *
  * The rules are those of kdapl/core/rmr.c. From the post of a bind until its completion the
- * RMR has two bindings, and the LMRs of both are in use (mt:M40).
+ * RMR has two bindings, and the LMRs of both are in use (mt:M40). After a bind that failed or
+ * was flushed nobody knows what the device has done of it, so the window is freed, and its
+ * keys with it. So it is when all keys of a window are used up (mt:M36): the bind that had
+ * the first one again registers a region, and the next one has a new window.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "passthrough.h"
+
+/* The device's library counts in 8 bits of a window's key. */
+#define WINDOW_KEYS	256
 
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
@@ -23,6 +35,28 @@ static void binding_drop(struct pass_binding *binding)
 	if (binding->lmr)
 		pass_lmr_unuse(binding->lmr);
 	memset(binding, 0, sizeof(*binding));
+}
+
+/* False: there is none, and regions have to do. */
+static bool window_make(struct pass_rmr *rmr)
+{
+	if (!rmr->mw) {
+		rmr->mw = ibv_alloc_mw(rmr->pz->pd, IBV_MW_TYPE_1);
+		rmr->keys = 0;
+	}
+	return rmr->mw && rmr->keys < WINDOW_KEYS;
+}
+
+static void window_drop(struct pass_rmr *rmr)
+{
+	if (rmr->mw)
+		ibv_dealloc_mw(rmr->mw);
+	rmr->mw = NULL;
+}
+
+static bool by_window(const struct pass_binding *binding)
+{
+	return binding->lmr && !binding->mr;
 }
 
 DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
@@ -44,6 +78,9 @@ DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	rmr->obj = obj;
+	/* A bind makes it, too, but is to be fast. */
+	if (pass_ia_of(obj)->windows)
+		window_make(rmr);
 	atomic_store(&obj->pass, rmr);
 	*rmrp = obj;
 	return DAT_SUCCESS;
@@ -175,6 +212,7 @@ static DAT_RETURN check_bind(const struct pass_ep *ep, const struct pass_rmr *rm
 static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
 			       const struct kdapl_uapi_rmr_bind *arg)
 {
+	struct pass_ia *pia = pass_ia_of(rmr->obj);
 	struct pass_binding *next = &rmr->next;
 	DAT_RETURN ret;
 
@@ -182,32 +220,75 @@ static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
 		return DAT_SUCCESS;
 	if (!pass_lmr_use(lmr))
 		return RET_BAD_ARG(2);
-	ret = pass_reg(rmr->pz->pd, arg->segment.address,
-		       arg->segment.length, arg->privileges & REMOTE_FLAGS, &next->mr);
-	if (ret) {
-		pass_lmr_unuse(lmr);
-		return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ?
-		       ret : RET_NO_RESOURCE(MEMORY_REGION);
+	if (!pass_has_windows(pia, lmr->privileges) || !window_make(rmr)) {
+		ret = pass_reg(pia, rmr->pz->pd, arg->segment.address, arg->segment.length,
+			       arg->privileges & REMOTE_FLAGS, &next->mr);
+		if (ret) {
+			pass_lmr_unuse(lmr);
+			return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ?
+			       ret : RET_NO_RESOURCE(MEMORY_REGION);
+		}
+		next->context = next->mr->rkey;
 	}
 	next->lmr = lmr;
 	next->segment = arg->segment;
 	next->privileges = arg->privileges;
-	next->context = next->mr->rkey;
 	return DAT_SUCCESS;
 }
 
 /* An RDMA write of nothing: the peer's device looks at neither address nor key. */
-static int post_nothing(struct pass_dir *dir, const struct pass_cookie *cookie)
+static int post_nothing(struct pass_dir *dir, const struct pass_cookie *cookie, int flags)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)cookie,
 		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
+		.send_flags = flags,
 	}, *bad;
 
-	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-		wr.send_flags |= IBV_SEND_FENCE;
 	return ibv_post_send(dir->qp, &wr, &bad);
+}
+
+/* @of: the binding that the window is for; for an unbind the one that ends */
+static int post_window(struct pass_dir *dir, struct pass_rmr *rmr,
+		       const struct pass_binding *of, const struct pass_cookie *cookie,
+		       int flags)
+{
+	struct pass_binding *next = &rmr->next;
+	struct ibv_mw_bind bind = {
+		.wr_id = (uintptr_t)cookie,
+		.send_flags = flags,
+		.bind_info = {
+			.mr = of->lmr->mr,
+			.addr = of->segment.address,
+			.length = next->segment.length,
+		},
+	};
+	int err;
+
+	if (next->privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		bind.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (next->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		bind.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	err = ibv_bind_mw(dir->qp, rmr->mw, &bind);
+	if (err)
+		return err;
+	rmr->keys++;
+	/* The device's library has chosen it. */
+	if (next->lmr)
+		next->context = rmr->mw->rkey;
+	return 0;
+}
+
+static int post_next(struct pass_dir *dir, struct pass_rmr *rmr,
+		     const struct pass_cookie *cookie)
+{
+	const struct pass_binding *of = rmr->next.lmr ? &rmr->next : &rmr->now;
+	int flags = IBV_SEND_SIGNALED;
+
+	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		flags |= IBV_SEND_FENCE;
+	return by_window(of) ? post_window(dir, rmr, of, cookie, flags) :
+			       post_nothing(dir, cookie, flags);
 }
 
 static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
@@ -222,11 +303,12 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 	if (ret)
 		return ret;
 	rmr->cookie = cookie;
-	arg->rmr_context = rmr->next.context;
 	pass_cookie_move(cookie, PASS_OWED);
 	dir->posted++;
-	if (!post_nothing(dir, cookie))
+	if (!post_next(dir, rmr, cookie)) {
+		arg->rmr_context = rmr->next.context;
 		return DAT_SUCCESS;
+	}
 	dir->posted--;
 	rmr->cookie = NULL;
 	binding_drop(&rmr->next);
@@ -305,6 +387,7 @@ DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
 
 static void rmr_finish(struct pass_rmr *rmr)
 {
+	window_drop(rmr);
 	binding_drop(&rmr->now);
 	binding_drop(&rmr->next);
 	pass_pz_unuse(rmr->pz);
@@ -321,13 +404,17 @@ static void rmr_finish(struct pass_rmr *rmr)
 void pass_rmr_completed(struct pass_cookie *cookie, bool success)
 {
 	struct pass_rmr *rmr = cookie->rmr;
-	bool dead = false;
+	bool dead = false, shown;
 
 	shim_lock(&rmr->lock);
 	if (rmr->cookie == cookie) {
 		rmr->cookie = NULL;
+		shown = success && !rmr->dead;
+		/* Before its LMR may go. */
+		if (!shown || rmr->next.mr)
+			window_drop(rmr);
 		binding_drop(&rmr->now);
-		if (success && !rmr->dead) {
+		if (shown) {
 			rmr->now = rmr->next;
 			memset(&rmr->next, 0, sizeof(rmr->next));
 		} else {

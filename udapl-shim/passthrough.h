@@ -55,6 +55,7 @@ struct pass_rmr;
  * @port: of the IA
  * @iwarp: its transport
  * @hints: KDAPL_VERBS_*
+ * @windows: it has memory windows whose bounds hold
  * @max_region: bytes of a memory region at most
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
@@ -68,6 +69,7 @@ struct pass_ia {
 	struct ibv_context *ctx;
 	uint8_t port;
 	bool iwarp;
+	bool windows;
 	uint32_t hints;
 	uint64_t max_region;
 	uint32_t max_cqe;
@@ -477,7 +479,8 @@ struct pass_evd {
 
 /**
  * struct pass_binding - what an RMR shows, or will show
- * @mr: a region of its own; NULL: nothing is shown
+ * @mr: a region of its own; NULL: the window of the RMR
+ * @lmr: the memory; NULL: nothing is shown
  */
 struct pass_binding {
 	struct ibv_mr *mr;
@@ -491,6 +494,7 @@ struct pass_binding {
  * struct pass_rmr - an RMR
  * @lock: all of it
  * @now: what it shows; @next: once the outstanding bind has completed
+ * @mw: a memory window, or NULL; @keys: how many of its keys were used
  * @cookie: of that bind, or NULL
  * @dead: it was freed
  */
@@ -498,11 +502,22 @@ struct pass_rmr {
 	struct shim_lock lock;
 	struct shim_object *obj;
 	struct pass_pz *pz;
+	struct ibv_mw *mw;
 	struct pass_binding now;
 	struct pass_binding next;
 	struct pass_cookie *cookie;
+	uint32_t keys;
 	bool dead;
 };
+
+/*
+ * May windows be bound to a region that was registered with these privileges? Uverbs wants
+ * memory for that which can be written, whatever the window is to allow.
+ */
+static inline bool pass_has_windows(const struct pass_ia *pia, uint32_t privileges)
+{
+	return pia->windows && privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+}
 
 static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 {
@@ -585,8 +600,8 @@ DAT_RETURN pass_pz_made(struct shim_object *pz);
 DAT_RETURN pass_pz_free(struct shim_object *pz);
 struct pass_pz *pass_pz_use(struct shim_object *pz, uint64_t token);
 void pass_pz_unuse(struct pass_pz *pz);
-DAT_RETURN pass_reg(struct ibv_pd *pd, uint64_t start, uint64_t length,
-		    uint32_t privileges, struct ibv_mr **mr);
+DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
+		    uint64_t length, uint32_t privileges, struct ibv_mr **mr);
 DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
 			   struct shim_lmr *body, struct shim_object **lmr);
 DAT_RETURN pass_lmr_query(struct shim_object *lmr, struct kdapl_uapi_lmr_query *arg);
