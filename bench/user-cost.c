@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What one post and one completion taken cost an application, in ticks of the
- * time stamp counter: through the shim, and on libibverbs. Both ends of the
- * connection are in this process, on two devices. In a machine that counts
- * instructions (scripts/vm --icount) a tick is an instruction.
+ * time stamp counter: through the library, in the mode that KDAPL_MODE says,
+ * and on libibverbs. Both ends of the connection are in this process, on two
+ * devices. In a machine that counts instructions (scripts/vm --icount) a tick
+ * is an instruction. Called by bench/guest-cost and bench/guest-path.
  *
  *	user-cost dat IA_A IA_B ADDRESS_B PORT SAMPLES
  *	user-cost verbs ADDRESS_A ADDRESS_B PORT SAMPLES
@@ -15,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <dat/udat.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -25,16 +28,8 @@
 #define DEPTH	16
 #define LIMIT_S	60
 
-#define DAT(call)						\
-	do {							\
-		DAT_RETURN ret_ = (call);			\
-								\
-		if (ret_)					\
-			die(#call, ret_);			\
-	} while (0)
-
 struct samples {
-	unsigned long long *post, *recv, *take, *empty;
+	unsigned long long *post, *recv, *take, *empty, *doorbell;
 };
 
 static struct samples samples_new(int n)
@@ -42,7 +37,42 @@ static struct samples samples_new(int n)
 	return (struct samples) {
 		calloc(n, sizeof(long long)), calloc(n, sizeof(long long)),
 		calloc(n, sizeof(long long)), calloc(n, sizeof(long long)),
+		calloc(n, sizeof(long long)),
 	};
+}
+
+/* ---- the doorbell ------------------------------------------------------- */
+
+static unsigned long long in_doorbell;
+
+/*
+ * In the place of the C library's. Soft-RoCE's library has a write(2) where that
+ * of hardware writes to a register of the device, and within it the kernel sends
+ * the message. A post is what the libraries do before and after that.
+ */
+ssize_t write(int fd, const void *from, size_t bytes)
+{
+	unsigned long long start = ticks();
+	ssize_t ret;
+
+	ret = syscall(SYS_write, fd, from, bytes);
+	in_doorbell = ticks() - start;
+	return ret;
+}
+
+static unsigned long long post_begins(void)
+{
+	in_doorbell = 0;
+	return ticks();
+}
+
+/* The doorbell is told apart, with the reading of the counter around it. */
+static void post_ends(struct samples *s, int i, unsigned long long start)
+{
+	unsigned long long took = ticks() - start;
+
+	s->doorbell[i] = in_doorbell;
+	s->post[i] = in_doorbell ? took - in_doorbell - overhead : took;
 }
 
 static void say_all(const char *who, struct samples *s, int n)
@@ -51,6 +81,7 @@ static void say_all(const char *who, struct samples *s, int n)
 	say(who, "post_recv", s->recv, n, 1);
 	say(who, "dequeue", s->take, n, 1);
 	say(who, "dequeue_empty", s->empty, n, 1);
+	say(who, "doorbell", s->doorbell, n, 1);
 }
 
 static void late(time_t since)
@@ -60,7 +91,7 @@ static void late(time_t since)
 	sched_yield();
 }
 
-/* ---- through the shim --------------------------------------------------- */
+/* ---- through the library ------------------------------------------------ */
 
 struct dat_side {
 	DAT_IA_HANDLE ia;
@@ -102,6 +133,22 @@ static void dat_open(struct dat_side *side, char *name)
 			   &side->iov.lmr_context, NULL, NULL, NULL));
 	side->iov.virtual_address = (DAT_VADDR)(uintptr_t)side->buffer;
 	side->iov.segment_length = BYTES;
+}
+
+/* By the mode that it has, not by the one that was asked for. */
+static const char *name_of(struct dat_side *side)
+{
+	DAT_PROVIDER_ATTR provider;
+	int i;
+
+	DAT(dat_ia_query(side->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL,
+			 &provider));
+	for (i = 0; i < provider.num_provider_specific_attr; i++)
+		if (!strcmp(provider.provider_specific_attr[i].name, "mode") &&
+		    !strcmp(provider.provider_specific_attr[i].value,
+			    "passthrough"))
+			return "pass";
+	return "shim";
 }
 
 static void dat_wait(struct dat_side *side, DAT_EVENT_NUMBER number,
@@ -181,14 +228,14 @@ static void cost_dat(char **argv, int n)
 		start = ticks();
 		DAT(dat_ep_post_recv(b->ep, 1, &b->iov, cookie, 0));
 		s.recv[i] = ticks() - start;
-		start = ticks();
+		start = post_begins();
 		DAT(dat_ep_post_send(a->ep, 1, &a->iov, cookie, 0));
-		s.post[i] = ticks() - start;
+		post_ends(&s, i, start);
 		dat_take(a, &s.take[i]);
 		dat_take(b, &unused);
 		s.empty[i] = dat_look_in_vain(a);
 	}
-	say_all("shim", &s, n);
+	say_all(name_of(a), &s, n);
 	DAT(dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG));
 	DAT(dat_ia_close(b->ia, DAT_CLOSE_ABRUPT_FLAG));
 }
@@ -280,8 +327,20 @@ static void verbs_link(struct verbs_side *a, struct verbs_side *b, char **argv)
 	cm_wait(RDMA_CM_EVENT_ESTABLISHED);
 }
 
-static void verbs_take(struct verbs_side *side, unsigned long long *took,
-		       unsigned long long *empty)
+static unsigned long long verbs_look_in_vain(struct verbs_side *side)
+{
+	unsigned long long start = ticks(), took;
+	struct ibv_wc wc;
+	int n;
+
+	n = ibv_poll_cq(side->cq, 1, &wc);
+	took = ticks() - start;
+	if (n)
+		die("a completion too many", n);
+	return took;
+}
+
+static void verbs_take(struct verbs_side *side, unsigned long long *took)
 {
 	time_t since = time(NULL);
 	unsigned long long start;
@@ -294,7 +353,6 @@ static void verbs_take(struct verbs_side *side, unsigned long long *took,
 		*took = ticks() - start;
 		if (n)
 			break;
-		*empty = *took;
 		late(since);
 	}
 	if (n < 0 || wc.status)
@@ -321,13 +379,14 @@ static void cost_verbs(char **argv, int n)
 		s.recv[i] = ticks() - start;
 		if (ret)
 			die("ibv_post_recv", ret);
-		start = ticks();
+		start = post_begins();
 		ret = ibv_post_send(a->id->qp, &send, &bad_send);
-		s.post[i] = ticks() - start;
+		post_ends(&s, i, start);
 		if (ret)
 			die("ibv_post_send", ret);
-		verbs_take(a, &s.take[i], &s.empty[i]);
-		verbs_take(b, &unused, &unused);
+		verbs_take(a, &s.take[i]);
+		verbs_take(b, &unused);
+		s.empty[i] = verbs_look_in_vain(a);
 	}
 	say_all("verbs", &s, n);
 }

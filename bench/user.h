@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the programs that count the cost of a call to an application share
- * (user-cost.c, user-batch.c): the counter, and the line that tells a figure.
+ * What the programs that measure applications share (user-cost.c, user-batch.c):
+ * the end of one that fails; the counter, and the line that tells a figure.
  */
 #ifndef BENCH_USER_H
 #define BENCH_USER_H
@@ -16,6 +16,14 @@ static inline void die(const char *what, unsigned int value)
 		value);
 	exit(1);
 }
+
+#define DAT(call)						\
+	do {							\
+		DAT_RETURN ret_ = (call);			\
+								\
+		if (ret_)					\
+			die(#call, ret_);			\
+	} while (0)
 
 static inline unsigned long long ticks(void)
 {
