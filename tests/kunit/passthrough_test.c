@@ -683,6 +683,7 @@ static int read_board(void *arg)
 
 	while (!kthread_should_stop()) {
 		cond_resched();
+		/* Pairs with kdapl_board_show(): the fields are no older. */
 		life = smp_load_acquire(&r->slot.life);
 		state = READ_ONCE(r->slot.state);
 		refuse = READ_ONCE(r->slot.refuse_recv);
