@@ -123,11 +123,17 @@ static bool stream_start(struct stream *s)
 
 static void stream_end(struct stream *s)
 {
-	u64 end = deadline();
+	u64 end = deadline(), taken = 0, before = 0;
 	unsigned int i;
 
-	while (read_u64(&s->taken) < s->total && now_us() < end)
+	/* As long as it goes on, however slowly. */
+	while (taken < s->total && now_us() < end) {
 		sleep_us(1000);
+		taken = read_u64(&s->taken);
+		if (taken != before)
+			end = deadline();
+		before = taken;
+	}
 	CHECK_EQ(read_u64(&s->taken), s->total);
 	for (i = 0; i < ARRAY_SIZE(s->threads); i++)
 		thread_join(&s->threads[i]);
