@@ -9,8 +9,6 @@
  */
 #include "passthrough.h"
 
-#define BOARD_LIMIT	60000000000ull	/* ns */
-
 /* pass_tell - the kernel learns something about the present life of an EP */
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 {
@@ -23,34 +21,31 @@ void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 	shim_ioctl(KDAPL_IOC_EP_TELL, &arg, RET_NO_FAULT);
 }
 
-/* The connect EVD has no room for an event, so the event may wait for as long as it likes. */
-static bool event_waits(const struct pass_ep *ep)
-{
-	const struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-
-	return evd && shim_load_acquire(&evd->ring->header->flags) & KDAPL_RING_MORE;
-}
-
 /*
  * pass_await_board - wait until the board shows what the kernel has done
  * @former: states that are over
+ * @limit: ns
  *
  * The kernel shows a state when its event is in the ring, and who has made it change the
  * state, or has the event, may be a moment earlier. The moment is as long as a worker of the
- * kernel has to wait for a processor; the limit is there for a board that never follows.
+ * kernel has to wait for a processor.
  */
-void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state))
+void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
+		      uint64_t limit)
 {
-	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
-	uint64_t until = pass_now() + BOARD_LIMIT;
+	const struct kdapl_uapi_board_ep *board;
+	uint64_t until = pass_now() + limit;
 	const uint32_t life = ep->life;
 	unsigned int us = 10;
 	uint32_t now;
 
-	while (former(pass_state(board))) {
+	for (;;) {
+		/* Another one, if another thread frees the EP. */
+		board = ep->dir[PASS_REQ].board;
 		/* No life: it is being written. */
 		now = shim_load_acquire(&board->life);
-		if ((now && now != life) || event_waits(ep) || pass_now() > until)
+		if (!former(pass_state(board)) || (now && now != life) ||
+		    pass_now() > until)
 			return;
 		pass_pause(us);
 		us = us < 1000 ? us * 2 : us;

@@ -23,6 +23,8 @@
 
 #define FLUSH_LIMIT	10000000000ull	/* ns */
 #define FLUSH_AGAIN	5000000ull
+/* An event that finds no room in the ring holds the board back, for as long as it likes. */
+#define ROOM_LIMIT	1000000000ull
 
 /* ---- who has to look --------------------------------------------------- */
 
@@ -186,6 +188,9 @@ static void seek_end(struct pass_ep *ep)
 	shim_lock(evd->lock);
 	if (!ep->end_held && !atomic_load(&ep->over))
 		pass_event_move_ring(evd);
+	/* Who was woken for an event in the ring finds it in the FIFO now. */
+	if (evd->first)
+		pass_evd_wake(evd);
 	shim_unlock(evd->lock);
 }
 
@@ -255,11 +260,17 @@ static void drain_over(struct pass_ep *ep)
 static bool drain_step(struct pass_ep *ep)
 {
 	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
+	uint32_t life, flags;
 
 	if (!atomic_load(&ep->draining))
 		return true;
-	if (shim_load_acquire(&board->flags) & KDAPL_BOARD_DRAIN &&
-	    shim_load_acquire(&board->life) == ep->life) {
+	life = shim_load_acquire(&board->life);
+	flags = shim_load_acquire(&board->flags);
+	/* ORDER: the flags are those of a life that was there before and after (abi.rst). */
+	atomic_thread_fence(memory_order_acquire);
+	if (!life || life != shim_load_acquire(&board->life))
+		return false;
+	if (flags & KDAPL_BOARD_DRAIN && life == ep->life) {
 		if (!dir_drained(&ep->dir[PASS_REQ]))
 			return false;
 		pass_tell(ep, KDAPL_TELL_DRAINED);
@@ -381,7 +392,7 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
 	/* What the caller posts next comes after the end. */
 	if (!ret)
-		pass_await_board(ep, pass_is_connected);
+		pass_await_board(ep, pass_is_connected, ROOM_LIMIT);
 	if (!ret && flags == DAT_CLOSE_GRACEFUL_FLAG) {
 		pthread_mutex_lock(&ep->use);
 		if (shim_load_acquire(&ep->dir[PASS_REQ].board->flags) &

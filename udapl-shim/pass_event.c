@@ -11,6 +11,9 @@
 
 #include "pass_event.h"
 
+/* The event is out, so the board follows; ns, for a kernel that is not as it should be */
+#define BOARD_LIMIT	60000000000ull
+
 /* The EP that an event of the ring is about, if the event ends its present connection. */
 static struct pass_ep *ends_ep(const struct pass_evd *evd,
 			       const struct kdapl_uapi_event *event, uint64_t index)
@@ -38,7 +41,7 @@ static void note_established(const struct kdapl_uapi_event *event)
 	if (!ep || ep->token != event->connect.ep)
 		return;
 	atomic_store(&ep->established, true);
-	pass_await_board(ep, pass_is_pending);
+	pass_await_board(ep, pass_is_pending, BOARD_LIMIT);
 }
 
 /* Takes an event off the ring. False: it is held until its connection is flushed. */
@@ -124,6 +127,7 @@ uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
 enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 			       struct kdapl_uapi_event *kernel)
 {
+	/* Also if nothing is taken: the completion that has woken a CNO may have to wait. */
 	evd->dirty = true;
 	for (;;) {
 		if (evd->first && (int64_t)(evd->first->mark - evd->taken) <= 0)
@@ -171,6 +175,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 			continue;
 		if (took == PASS_TOOK_NONE && (looked || !watched))
 			break;
+		/* Who frees the EVD waits for sleepers. */
+		evd->sleepers += took == PASS_TOOK_NONE;
 		shim_unlock(&obj->lock);
 		if (took == PASS_TOOK_KERNEL)
 			shim_event(obj, &kernel, event);
@@ -179,6 +185,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 		pass_watch_run(evd->pia, evd);
 		looked = true;
 		shim_lock(&obj->lock);
+		evd->sleepers--;
 		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 	}
 	shim_unlock(&obj->lock);

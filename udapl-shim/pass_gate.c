@@ -119,7 +119,8 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 		*gate = PASS_LATE;
 		break;
 	default:
-		*gate = dir->qp ? PASS_POST : PASS_ASIDE;
+		/* Not before the receives that the queue pair is about to be given. */
+		*gate = dir->qp && !dir->held ? PASS_POST : PASS_ASIDE;
 	}
 	return DAT_SUCCESS;
 }

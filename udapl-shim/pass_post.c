@@ -233,7 +233,7 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	ret = pass_gate_aside(dir, &gate);
 	if (ret)
 		return ret;
-	early = dir->gate == PASS_ASIDE;
+	early = dir->is_recv && dir->gate == PASS_ASIDE;
 	if (op == KDAPL_OP_RDMA_READ && !ep->reads)
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
 	pass_cookie_room(dir);

@@ -3,13 +3,14 @@
  * The life of an EVD whose completion queues are the process's own, and waiting for its
  * events.
  *
- * A thread that waits sleeps in one poll(2) on three descriptors: the completion channel,
+ * A thread that waits sleeps in one ppoll(2) on three descriptors: the completion channel,
  * the kernel's descriptor of the ring, and an eventfd for what comes by neither (a flushed
  * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
  * and sleeps; so a completion is either seen by that look or wakes it.
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -21,8 +22,8 @@
 /* A completion queue has at least so many entries; one that is too small is resized. */
 #define MIN_CQ	256u
 
-/* How often a waiter looks by itself while something is to be looked at, ms */
-#define LOOK_MS	1
+/* How often a waiter looks by itself while something is to be looked at */
+#define LOOK_NS	1000000u
 
 uint64_t pass_now(void)
 {
@@ -123,7 +124,9 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 	for (;;) {
 		shim_lock(&obj->lock);
 		asleep = evd->sleepers;
-		pass_evd_wake(evd);
+		/* A CNO is told otherwise, and not that the EVD has an event (E89). */
+		if (asleep)
+			pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
 		if (!asleep)
 			break;
@@ -176,7 +179,8 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 	cq->promised = 0;
 	evd->nr_cqs++;
 	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
-	ibv_req_notify_cq(cq->cq, evd->solicited);
+	if (evd->sleepers)
+		ibv_req_notify_cq(cq->cq, evd->solicited);
 	pass_evd_wake(evd);
 	return cq;
 }
@@ -398,9 +402,39 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 	}
 }
 
-/* Sleeps with the EVD unlocked. Return: 0, or the errno of poll(2). */
+/*
+ * The signals of a thread that waits. A wait that sleeps once ends with a signal that comes
+ * then. One that has to sleep again must not lose a signal that comes between, so they are
+ * held back until it sleeps: from the second time on, or from the first one if one event is
+ * not enough.
+ */
+struct wait_signals {
+	bool slept;
+	bool held;
+	sigset_t mask;
+};
+
+static void signals_hold(struct wait_signals *signals)
+{
+	sigset_t all;
+
+	if (signals->slept && !signals->held) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &signals->mask);
+		signals->held = true;
+	}
+	signals->slept = true;
+}
+
+static void signals_give_back(const struct wait_signals *signals)
+{
+	if (signals->held)
+		pthread_sigmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+/* Sleeps with the EVD unlocked. Return: 0, or the errno of ppoll(2). */
 static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, uint64_t deadline,
-		     bool look, bool ring_too)
+		     bool look, bool ring_too, struct wait_signals *signals)
 {
 	struct pollfd fds[3] = {
 		{ .fd = evd->wake.fd, .events = POLLIN },
@@ -408,20 +442,23 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, uint64_t dea
 		/* Readable while events are there that are too few: no use to sleep on. */
 		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
 	};
-	int ms = -1, err = 0;
-	uint64_t now;
+	struct timespec limit;
+	uint64_t now, left = UINT64_MAX;
+	int err = 0;
 
 	if (deadline != UINT64_MAX) {
 		now = pass_now();
-		ms = deadline <= now ? 0 :
-		     deadline - now > 1000000000000ull ? 1000000 :
-		     (deadline - now + 999999) / 1000000;
+		left = deadline <= now ? 0 : deadline - now;
 	}
-	if ((look || !ring_too) && (ms < 0 || ms > LOOK_MS))
-		ms = LOOK_MS;
+	if ((look || !ring_too) && left > LOOK_NS)
+		left = LOOK_NS;
+	limit.tv_sec = left / 1000000000u;
+	limit.tv_nsec = left % 1000000000u;
 	evd->sleepers++;
 	shim_unlock(&obj->lock);
-	if (poll(fds, 3, ms) < 0)
+	signals_hold(signals);
+	if (ppoll(fds, 3, left == UINT64_MAX ? NULL : &limit,
+		  signals->held ? &signals->mask : NULL) < 0)
 		err = errno;
 	shim_lock(&obj->lock);
 	evd->sleepers--;
@@ -474,6 +511,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
 	uint32_t notified = evd->notified, ring = 0, kernels;
 	bool expired = !arg->timeout, woken = true;
+	struct wait_signals signals = { .slept = threshold > 1 };
 	DAT_RETURN ret;
 	int err = 0;
 
@@ -491,13 +529,15 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			ring = kernels;
 		}
 		if (wait_over(obj, evd, arg->evd, unwaitables,
-			      woken && *queued >= threshold, expired, err, &ret))
+			      woken && *queued >= threshold, expired, err, &ret)) {
+			signals_give_back(&signals);
 			return ret;
+		}
 		woken = false;
 		err = evd_sleep(obj, evd, deadline,
 				pass_evd_aside(evd, PASS_WAITING) ||
 				pass_evd_watched(evd),
-				!shim_ring_filled(evd->ring));
+				!shim_ring_filled(evd->ring), &signals);
 		expired = deadline != UINT64_MAX && pass_now() >= deadline;
 	}
 }

@@ -638,7 +638,8 @@ void pass_ep_gone(struct shim_object *ep);
 void pass_ep_leave(struct pass_ep *ep);
 
 /* pass_conn.c */
-void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state));
+void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
+		      uint64_t limit);
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
 void pass_drop_qp(struct pass_ep *ep);
 DAT_RETURN pass_ep_connect(struct shim_object *ep, struct kdapl_uapi_ep_connect *arg);
