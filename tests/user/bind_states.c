@@ -290,7 +290,8 @@ static void drain_begins(void)
 	      end_state(&a) == DAT_EP_STATE_DISCONNECT_PENDING, "D10",
 	      "graceful: Disconnect Pending", end_state(&a));
 	check(board_shows(&a, DAT_EP_STATE_DISCONNECT_PENDING) &&
-	      board_flags(&a, KDAPL_BOARD_DRAIN) && gates_are(&a, false, true), "D10", "the board asks for the drain, and shuts requests out",
+	      board_flags(&a, KDAPL_BOARD_DRAIN) && gates_are(&a, false, true), "D10",
+	      "the board asks for the drain, and shuts requests out",
 	      a.slot->flags);
 }
 
