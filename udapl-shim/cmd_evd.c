@@ -207,6 +207,8 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 		ret = RET_BAD_ARG(2);
 	} else if (body->waiter) {
 		ret = RET_BAD_STATE(EVD_WAITER);
+	} else if (evd->ops->evd_queued(evd) > (uint32_t)evd_min_qlen) {
+		ret = RET_BAD_STATE(EVD_IN_USE);
 	} else {
 		arg.evd = shim_token(evd);
 		ret = shim_ioctl(KDAPL_IOC_EVD_RESIZE, &arg, RET_BAD_ARG(2));

@@ -196,6 +196,12 @@ static bool evd_has_waiter(struct shim_object *evd)
 	return waiter;
 }
 
+/* The descriptor of an EVD was readable. Is that a trigger? */
+static bool triggers(struct shim_object *evd)
+{
+	return !evd_has_waiter(evd) && evd->ops->evd_notifies(evd);
+}
+
 /*
  * Takes all reports from the epoll set. The first makes a trigger, the others
  * are covered by it (E83). An EVD that hangs up is being freed and triggers
@@ -212,7 +218,7 @@ static void cno_collect(struct shim_cno *cno)
 		n = epoll_wait(cno->events.fd, events, 16, 0);
 		for (i = 0; i < n; i++)
 			if (!(events[i].events & EPOLLHUP) &&
-			    !evd_has_waiter(events[i].data.ptr))
+			    triggers(events[i].data.ptr))
 				cno_trigger(cno, events[i].data.ptr);
 	} while (n == 16 && --left);
 }

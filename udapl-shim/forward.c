@@ -134,6 +134,19 @@ static void evd_rearm(struct shim_object *evd)
 	(void)evd;
 }
 
+/* The kernel wakes for such events only. */
+static bool evd_notifies(struct shim_object *evd)
+{
+	(void)evd;
+	return true;
+}
+
+static uint32_t evd_queued(struct shim_object *evd)
+{
+	(void)evd;
+	return 0;
+}
+
 /*
  * The part of evd_dequeue() for all but completions that are in the ring:
  * an event of another kind, or an empty ring, where the kernel is asked for
@@ -428,6 +441,8 @@ const struct shim_ops shim_forwarded = {
 	.evd_gone = evd_gone,
 	.evd_poll_fd = evd_poll_fd,
 	.evd_rearm = evd_rearm,
+	.evd_notifies = evd_notifies,
+	.evd_queued = evd_queued,
 	.evd_dequeue = evd_dequeue,
 	.evd_wait = evd_wait,
 	.evd_set_waitable = evd_set_waitable,

@@ -313,12 +313,7 @@ static bool uses(const struct pass_ep *ep, const struct pass_evd *evd)
 	       (ep->connect_evd && pass_evd_of(ep->connect_evd) == evd);
 }
 
-/*
- * pass_watch_run - look at the endpoints of an EVD that end or drain
- *
- * No lock is held. A CNO learns of what comes from the device and from the kernel, and
- * not of a flush that is over; so for an EVD that has one this waits.
- */
+/* pass_watch_run - look at the endpoints of an EVD that end or drain; no lock is held */
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 {
 	struct pass_ep *ep, *found;
@@ -340,8 +335,6 @@ void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 		pthread_mutex_unlock(&pia->lock);
 		if (!found)
 			return;
-		if (pass_evd_aside(evd, PASS_CNO) && atomic_load(&found->ending))
-			pass_end_wait(found);
 		if (!pass_end_look(found))
 			skip++;
 		pass_ep_put(found);

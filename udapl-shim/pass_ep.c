@@ -142,13 +142,6 @@ struct use {
 	bool binds;
 };
 
-static void count_solicited(struct pass_evd *evd, int by)
-{
-	shim_lock(evd->lock);
-	evd->solicited += by;
-	shim_unlock(evd->lock);
-}
-
 static void use_drop(struct use *use)
 {
 	int i;
@@ -159,7 +152,7 @@ static void use_drop(struct use *use)
 			pass_evd_unreserve(use->evd[i], use->cq[i], use->share[i]);
 	}
 	if (use->solicited)
-		count_solicited(use->evd[PASS_RECV], -1);
+		pass_evd_count_solicited(use->evd[PASS_RECV], -1);
 }
 
 static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
@@ -234,7 +227,7 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	if (!ret && param->recv_evd &&
 	    attr->recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
 		use->solicited = true;
-		count_solicited(use->evd[PASS_RECV], 1);
+		pass_evd_count_solicited(use->evd[PASS_RECV], 1);
 	}
 	return ret;
 }

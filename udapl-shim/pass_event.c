@@ -32,13 +32,17 @@ static struct pass_ep *ends_ep(const struct pass_evd *evd,
 	return ep;
 }
 
-/* Whoever has the event may post, so the board has to show the state of which it tells. */
-static void note_established(const struct kdapl_uapi_event *event)
+/*
+ * Whoever has the event may post, so the board has to show the state of which it tells. An
+ * event that was there before the EP was reset tells of another connection.
+ */
+static void note_established(const struct kdapl_uapi_event *event, uint64_t index)
 {
 	struct shim_object *obj = shim_by_token(event->connect.ep);
 	struct pass_ep *ep = obj ? pass_ep_of(obj) : NULL;
 
-	if (!ep || ep->token != event->connect.ep)
+	if (!ep || ep->token != event->connect.ep ||
+	    (int64_t)(index - ep->old_until) < 0)
 		return;
 	atomic_store(&ep->established, true);
 	pass_await_board(ep, pass_is_pending, BOARD_LIMIT);
@@ -54,7 +58,7 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 		return false;
 	evd->taken++;
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		note_established(event);
+		note_established(event, index);
 	ep = ends_ep(evd, event, index);
 	if (ep)
 		pass_end_hold(ep, event);
@@ -127,8 +131,6 @@ uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
 enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 			       struct kdapl_uapi_event *kernel)
 {
-	/* Also if nothing is taken: the completion that has woken a CNO may have to wait. */
-	evd->dirty = true;
 	for (;;) {
 		if (evd->first && (int64_t)(evd->first->mark - evd->taken) <= 0)
 			return pass_fifo_take(evd, event, kernel);
@@ -170,9 +172,6 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 			break;
 		took = pass_event_take(evd, event, &kernel);
 		watched = pass_evd_watched(evd);
-		if (took == PASS_TOOK_NONE && pass_evd_aside(evd, PASS_CNO) &&
-		    (looked || !watched) && pass_evd_arm(evd))
-			continue;
 		if (took == PASS_TOOK_NONE && (looked || !watched))
 			break;
 		/* Who frees the EVD waits for sleepers. */
@@ -225,8 +224,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct shim_object *ob
 	evd->wc_next = wc + 1;
 	evd->wc_left--;
 	dir = cookie->dir;
-	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS, dir->is_recv ? wc->byte_len : cookie->length,
-		 event);
+	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS,
+		      dir->is_recv ? wc->byte_len : cookie->length, event);
 	atomic_store_explicit(&dir->completed,
 			      atomic_load_explicit(&dir->completed,
 						   memory_order_relaxed) + 1,

@@ -49,7 +49,6 @@ void pass_fifo_add(struct pass_evd *evd, struct pass_node *node)
 	evd->last = &node->next;
 	evd->nr_fifo++;
 	evd->notified += node->notify;
-	evd->dirty = true;
 }
 
 /* pass_fifo_add_cookie - a completion is there */

@@ -7,6 +7,9 @@
  * the kernel's descriptor of the ring, and an eventfd for what comes by neither (a flushed
  * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
  * and sleeps; so a completion is either seen by that look or wakes it.
+ *
+ * A CNO has the same three, and a timer, in one descriptor. When that is readable the CNO's
+ * thread arms the queues and looks, in pass_evd_notifies(), before anybody is told.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,6 +65,7 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	evd->channel_fd.fd = -1;
 	evd->kernel_fd.fd = -1;
 	evd->wake.fd = -1;
+	evd->later.fd = -1;
 	return evd;
 }
 
@@ -93,6 +98,7 @@ static void evd_free(struct pass_evd *evd)
 		ibv_destroy_comp_channel(evd->channel);
 	shim_fd_close(&evd->kernel_fd);
 	shim_fd_close(&evd->wake);
+	shim_fd_close(&evd->later);
 	free(evd);
 }
 
@@ -124,9 +130,7 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 	for (;;) {
 		shim_lock(&obj->lock);
 		asleep = evd->sleepers;
-		/* A CNO is told otherwise, and not that the EVD has an event (E89). */
-		if (asleep)
-			pass_evd_wake(evd);
+		pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
 		if (!asleep)
 			break;
@@ -164,7 +168,7 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint32_t entries)
 	return size < evd->pia->max_cqe ? size : evd->pia->max_cqe;
 }
 
-/* A new queue is armed if somebody sleeps, who has armed the others. */
+/* A new queue is armed if the others are. Who sleeps may not know the channel yet. */
 static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 {
 	struct pass_cq *cq = &evd->cqs[evd->nr_cqs];
@@ -179,7 +183,7 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 	cq->promised = 0;
 	evd->nr_cqs++;
 	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
-	if (evd->sleepers)
+	if (evd->sleepers || evd->cno)
 		ibv_req_notify_cq(cq->cq, evd->solicited);
 	pass_evd_wake(evd);
 	return cq;
@@ -238,12 +242,8 @@ void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entri
 	shim_unlock(evd->lock);
 }
 
-/*
- * pass_evd_read_channel - take the channel's events, which were read or are not wanted
- *
- * The EVD is locked. Return: whether there was one.
- */
-bool pass_evd_read_channel(struct pass_evd *evd)
+/* Takes the channel's events. Return: whether there was one. */
+static bool read_channel(struct pass_evd *evd)
 {
 	struct ibv_cq *cq;
 	bool any = false;
@@ -273,33 +273,31 @@ static void drain_wake(struct pass_evd *evd)
 		return;
 }
 
-/*
- * pass_evd_arm - the EVD was found empty by a thread that will ask its CNO next
- *
- * The EVD is locked. Return: something has come meanwhile.
- */
-bool pass_evd_arm(struct pass_evd *evd)
-{
-	if (!evd->dirty)
-		return false;
-	evd->dirty = false;
-	pass_evd_read_channel(evd);
-	drain_wake(evd);
-	arm_queues(evd);
-	pass_wc_pull(evd);
-	return evd->first;
-}
-
 /* pass_evd_wake - let who waits look again; the EVD is locked */
 void pass_evd_wake(struct pass_evd *evd)
 {
 	uint64_t one = 1;
 
-	if (evd->wake.fd < 0 || !(evd->sleepers || pass_evd_aside(evd, PASS_CNO)))
+	if (evd->wake.fd < 0 || !(evd->sleepers || evd->cno))
 		return;
 	/* Fails only when the counter is full, and then it is readable. */
 	if (write(evd->wake.fd, &one, sizeof(one)) < 0)
 		return;
+}
+
+/*
+ * pass_evd_count_solicited - one more direction of receives is SOLICITED_WAIT, or one less
+ * @evd: not locked
+ *
+ * A queue that is armed for these completions alone does not tell of others.
+ */
+void pass_evd_count_solicited(struct pass_evd *evd, int by)
+{
+	shim_lock(evd->lock);
+	evd->solicited += by;
+	if (evd->sleepers || evd->cno)
+		arm_queues(evd);
+	shim_unlock(evd->lock);
 }
 
 /* ---- descriptors ------------------------------------------------------- */
@@ -329,7 +327,7 @@ static bool epoll_has(int epoll, int fd)
 	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* pass_evd_poll_fd - one descriptor of all three, for a CNO */
+/* pass_evd_poll_fd - one descriptor of all four, for a CNO */
 DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
@@ -342,14 +340,30 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 		return RET_NO_RESOURCE(MEMORY);
 	shim_fds_lock();
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!shim_fd_keep(&body->poll_fd, epoll))
+	if (!shim_fd_keep(&body->poll_fd, epoll) ||
+	    !shim_fd_keep(&evd->later, timerfd_create(CLOCK_MONOTONIC,
+						      TFD_CLOEXEC | TFD_NONBLOCK)))
 		ret = RET_NO_RESOURCE(MEMORY);
 	shim_fds_unlock();
 	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd) ||
 		     !epoll_has(epoll, evd->kernel_fd.fd) ||
-		     !epoll_has(epoll, evd->wake.fd)))
+		     !epoll_has(epoll, evd->wake.fd) ||
+		     !epoll_has(epoll, evd->later.fd)))
 		ret = RET_NO_RESOURCE(MEMORY);
 	return ret;
+}
+
+/* ---- a CNO ------------------------------------------------------------- */
+
+/* What is there now is known, to the CNO or to a waiter. Return: it was known before. */
+static bool tell(struct pass_evd *evd)
+{
+	uint64_t ring = evd->taken + shim_ring_filled(evd->ring);
+	bool known = evd->told_notified == evd->notified && evd->told_ring == ring;
+
+	evd->told_notified = evd->notified;
+	evd->told_ring = ring;
+	return known;
 }
 
 /* pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87) */
@@ -357,11 +371,80 @@ void pass_evd_rearm(struct shim_object *obj)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
 
-	pass_evd_set_aside(evd, PASS_CNO, true);
-	evd->dirty = true;
-	if (pass_evd_arm(evd) || evd->first)
-		pass_evd_wake(evd);
+	evd->cno = true;
+	evd->told_notified = evd->notified - 1;
+	pass_evd_wake(evd);
 }
+
+/* Looks at connections that are ending, with the EVD unlocked. */
+static void watch(struct shim_object *obj, struct pass_evd *evd)
+{
+	struct pass_ia *pia = evd->pia;
+
+	if (!pass_evd_watched(evd))
+		return;
+	evd->sleepers++;
+	shim_unlock(&obj->lock);
+	pass_watch_run(pia, evd);
+	shim_lock(&obj->lock);
+	evd->sleepers--;
+}
+
+/* Is there something to be looked at again, of which nobody will tell? */
+static bool look_again(const struct pass_evd *evd)
+{
+	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd);
+}
+
+/*
+ * Arms the queues and counts the events. What the device calls solicited it says by the
+ * channel alone, so that counts as one that notifies.
+ */
+static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
+{
+	if (read_channel(evd) && evd->solicited)
+		evd->notified++;
+	drain_wake(evd);
+	arm_queues(evd);
+	return pass_event_count(evd, kernels);
+}
+
+/*
+ * pass_evd_notifies - is an event there that triggers, and of which nobody was told (E76)?
+ *
+ * The descriptor of the EVD was readable. It is so for completions that do not notify, too,
+ * and for those that cannot be seen yet.
+ */
+bool pass_evd_notifies(struct shim_object *obj)
+{
+	static const struct itimerspec later = { .it_value.tv_nsec = LOOK_NS };
+	struct pass_evd *evd;
+	uint32_t kernels, queued;
+	bool triggers = false;
+
+	shim_lock(&obj->lock);
+	evd = pass_evd_of(obj);
+	if (evd)
+		watch(obj, evd);
+	if (evd && !evd->dead) {
+		queued = arm_and_count(evd, &kernels);
+		triggers = !tell(evd) && queued;
+		if (look_again(evd))
+			timerfd_settime(evd->later.fd, 0, &later, NULL);
+	}
+	shim_unlock(&obj->lock);
+	return triggers;
+}
+
+/* pass_evd_queued - events in the EVD, which is locked */
+uint32_t pass_evd_queued(struct shim_object *obj)
+{
+	uint32_t kernels;
+
+	return pass_event_count(pass_evd_of(obj), &kernels);
+}
+
+/* ---- waiting ----------------------------------------------------------- */
 
 DAT_RETURN pass_evd_set_waitable(struct shim_object *obj, bool waitable)
 {
@@ -373,8 +456,6 @@ DAT_RETURN pass_evd_set_waitable(struct shim_object *obj, bool waitable)
 	}
 	return DAT_SUCCESS;
 }
-
-/* ---- waiting ----------------------------------------------------------- */
 
 /* E31: more than one event only if each of them notifies. The kernel knows the streams. */
 static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
@@ -485,20 +566,6 @@ static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t to
 	return true;
 }
 
-/* Looks at connections that are ending, with the EVD unlocked. */
-static void watch(struct shim_object *obj, struct pass_evd *evd)
-{
-	struct pass_ia *pia = evd->pia;
-
-	if (!pass_evd_watched(evd))
-		return;
-	evd->sleepers++;
-	shim_unlock(&obj->lock);
-	pass_watch_run(pia, evd);
-	shim_lock(&obj->lock);
-	evd->sleepers--;
-}
-
 /*
  * Waits for @threshold events (E30..E40). Events that do not notify count, but do not end
  * the wait. The EVD is locked on entry and return.
@@ -519,10 +586,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		if (!evd->dead)
 			watch(obj, evd);
 		if (!evd->dead) {
-			woken |= pass_evd_read_channel(evd) && evd->solicited;
-			drain_wake(evd);
-			arm_queues(evd);
-			*queued = pass_event_count(evd, &kernels);
+			*queued = arm_and_count(evd, &kernels);
 			woken |= notified != evd->notified || expired ||
 				 kernels != ring;
 			notified = evd->notified;
@@ -535,9 +599,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		}
 		woken = false;
 		err = evd_sleep(obj, evd, deadline,
-				pass_evd_aside(evd, PASS_WAITING) ||
-				pass_evd_watched(evd),
-				!shim_ring_filled(evd->ring), &signals);
+				look_again(evd), !shim_ring_filled(evd->ring), &signals);
 		expired = deadline != UINT64_MAX && pass_now() >= deadline;
 	}
 }
@@ -574,6 +636,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	body->clear_late = false;
 	if (!ret) {
 		body->withheld = false;
+		tell(evd);
 		*more = queued - 1;
 	}
 	return ret;

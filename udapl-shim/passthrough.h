@@ -415,8 +415,7 @@ struct pass_cq {
 #define PASS_QUEUES	2u	/* not just one completion queue */
 #define PASS_WAITING	4u	/* the next completion has to wait */
 #define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
-#define PASS_CNO	16u	/* a CNO may watch */
-#define PASS_WATCHED	32u	/* an endpoint; they are counted */
+#define PASS_WATCHED	16u	/* an endpoint; they are counted */
 
 /**
  * struct pass_evd - the library's half of an EVD
@@ -432,10 +431,13 @@ struct pass_cq {
  * @channel, @channel_fd: of the completion queues
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what comes by neither
+ * @later: a timer, which has a CNO look again for what comes by none of these
  * @notified: counts what wakes a waiter
  * @unwaitables: counts dat_evd_set_unwaitable
  * @solicited: directions of receives that are SOLICITED_WAIT
- * @dirty: something was taken since the queues were armed for a CNO
+ * @cno: it has had a CNO, and its queues are armed
+ * @told_notified, @told_ring: @notified, and the events that had come to the ring, when the
+ *	CNO was last triggered or a waiter had its event
  * @dead: freed; a waiter has to return
  * @sleepers: threads in poll(2)
  * @aside: why a look for an event is more than a look at the ring and the one completion
@@ -459,7 +461,6 @@ struct pass_evd {
 	uint32_t nr_cqs;
 	struct pass_node *first;
 	uint64_t taken;
-	bool dirty;
 	struct pass_ia *pia;
 	struct pass_node **last;
 	uint32_t nr_fifo;
@@ -469,6 +470,10 @@ struct pass_evd {
 	struct shim_fd channel_fd;
 	struct shim_fd kernel_fd;
 	struct shim_fd wake;
+	struct shim_fd later;
+	bool cno;
+	uint32_t told_notified;
+	uint64_t told_ring;
 	uint32_t notified;
 	uint32_t unwaitables;
 	uint32_t solicited;
@@ -701,6 +706,8 @@ DAT_RETURN pass_evd_made(struct shim_object *evd);
 void pass_evd_gone(struct shim_object *evd, struct shim_evd *body);
 DAT_RETURN pass_evd_poll_fd(struct shim_object *evd, struct shim_evd *body);
 void pass_evd_rearm(struct shim_object *evd);
+bool pass_evd_notifies(struct shim_object *evd);
+uint32_t pass_evd_queued(struct shim_object *evd);
 DAT_RETURN pass_evd_wait(struct shim_object *evd, struct kdapl_uapi_evd_wait *arg,
 			 DAT_EVENT *event, DAT_COUNT *more);
 DAT_RETURN pass_evd_set_waitable(struct shim_object *evd, bool waitable);
@@ -709,8 +716,7 @@ void pass_evd_hidden_free(struct pass_evd *evd);
 DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cq);
 void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_wake(struct pass_evd *evd);
-bool pass_evd_arm(struct pass_evd *evd);
-bool pass_evd_read_channel(struct pass_evd *evd);
+void pass_evd_count_solicited(struct pass_evd *evd, int by);
 
 /* pass_end.c */
 DAT_RETURN pass_ep_disconnect(struct shim_object *ep, uint32_t flags);

@@ -189,7 +189,10 @@ struct shim_lmr;
  * @evd_made: the EVD has its body; a failure makes the caller undo it
  * @evd_gone: the EVD's body goes, and nobody else has it
  * @evd_poll_fd: makes @body->poll_fd, which a CNO watches; the EVD is locked
- * @evd_rearm: somebody is about to rely on that descriptor; the EVD is locked
+ * @evd_rearm: a CNO is about to rely on that descriptor; the EVD is locked
+ * @evd_notifies: the descriptor was readable: is an event there that triggers? The CNO is
+ *	locked, and the EVD is not
+ * @evd_queued: events in the EVD that the kernel does not count; the EVD is locked
  * @evd_dequeue: dat_evd_dequeue; it asks shim_evd_check() with the EVD locked
  * @evd_wait: dat_evd_wait of an EVD that is locked; unlocks it
  * @evd_set_waitable: the kernel's or the waiters' part of it; the EVD is locked
@@ -226,6 +229,8 @@ struct shim_ops {
 	void (*evd_gone)(struct shim_object *evd, struct shim_evd *body);
 	uint32_t (*evd_poll_fd)(struct shim_object *evd, struct shim_evd *body);
 	void (*evd_rearm)(struct shim_object *evd);
+	bool (*evd_notifies)(struct shim_object *evd);
+	uint32_t (*evd_queued)(struct shim_object *evd);
 	uint32_t (*evd_dequeue)(struct shim_object *evd, DAT_EVENT *event);
 	uint32_t (*evd_wait)(struct shim_object *evd,
 			     struct kdapl_uapi_evd_wait *arg, DAT_EVENT *event,

@@ -542,7 +542,7 @@ static int descriptors(void)
 		len = readlink(path, name, sizeof(name) - 1);
 		name[len > 0 ? len : 0] = '\0';
 		if (strstr(name, "kdapl") || strstr(name, "eventpoll") ||
-		    strstr(name, "eventfd"))
+		    strstr(name, "eventfd") || strstr(name, "timerfd"))
 			number++;
 	}
 	if (dir)
@@ -561,8 +561,8 @@ static void child_without_descriptors(void)
 	CHECK(before);	/* the device file */
 	cno = new_cno();
 	evd_of(cno);
-	/* Two of the CNO's; in passthrough an EVD has one to wake it, and one for all. */
-	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 5 : 3));
+	/* Two of the CNO's; in passthrough an EVD has two to wake it, and one for all. */
+	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 6 : 3));
 	pid = fork();
 	if (!pid)
 		_exit(descriptors());
