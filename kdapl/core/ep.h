@@ -75,7 +75,8 @@ struct kdapl_ep_use {
  * @bind_life: counts such queue pairs, and is never 0 after the first; written under
  *	       @use_lock and @lock
  * @view_flags: KDAPL_VIEW_*, of the last of them; under @lock, as all that follows
- * @view_state: the last state that may be shown
+ * @view_state: the state that is shown
+ * @last_state: the last state that can be shown, once the events before it are there
  * @unsettled: events on their way to where the process looks for them, before which it is
  *	       not shown what they tell of
  * @show, @place: shows the process what has changed; NULL: it did not ask
@@ -102,6 +103,7 @@ struct kdapl_ep {
 	u32 bind_life;
 	u32 view_flags;
 	u8 view_state;
+	u8 last_state;
 	u32 unsettled;
 	kdapl_show_fn *show;
 	void *place;

@@ -22,35 +22,38 @@
 #include "ia.h"
 #include "op.h"
 
-/**
- * kdapl_ep_view_update - show an endpoint as it is
- * @ep: its lock is held
- *
- * Does nothing while an event is on its way, or if nobody asked.  Any context.
- */
-void kdapl_ep_view_update(struct kdapl_ep *ep)
+static void ep_view_show(struct kdapl_ep *ep)
 {
-	struct kdapl_ep_view view;
-	u8 state;
-
-	lockdep_assert_held(&ep->lock);
-	if (ep->unsettled)
-		return;
-	if (ep->state != KDAPL_EP_DISC_FLUSHING)
-		ep->view_state = ep->state;
-	if (!ep->show)
-		return;
-	state = ep->view_state;
-	view = (struct kdapl_ep_view) {
+	u8 state = ep->view_state;
+	struct kdapl_ep_view view = {
 		.life = ep->bind_life,
 		.state = kdapl_ep_fsm_dat_state(state),
 		.refuse_request = kdapl_ep_fsm(state, KDAPL_EP_OP_POST_REQUEST)->ret,
 		.refuse_recv = kdapl_ep_fsm(state, KDAPL_EP_OP_POST_RECV)->ret,
 		.flags = ep->view_flags,
 	};
+
 	if (ep->state == KDAPL_EP_DRAINING)
 		view.flags |= KDAPL_VIEW_DRAIN;
 	ep->show(ep->place, &view);
+}
+
+/**
+ * kdapl_ep_view_update - show an endpoint as it is
+ * @ep: its lock is held
+ *
+ * Shows nothing while an event is on its way, or if nobody asked.  Any context.
+ */
+void kdapl_ep_view_update(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (ep->state != KDAPL_EP_DISC_FLUSHING)
+		ep->last_state = ep->state;
+	if (ep->unsettled)
+		return;
+	ep->view_state = ep->last_state;
+	if (ep->show)
+		ep_view_show(ep);
 }
 
 /**
@@ -127,7 +130,8 @@ static DAT_RETURN ep_show(struct kdapl_ep *ep, kdapl_show_fn *show, void *place)
 	} else {
 		ep->show = show;
 		ep->place = place;
-		kdapl_ep_view_update(ep);
+		/* At once: the place may still tell of the endpoint that had it before. */
+		ep_view_show(ep);
 	}
 	spin_unlock_irq(&ep->lock);
 	return ret;

@@ -262,7 +262,7 @@ static DAT_RETURN conn_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
 	if (!READ_ONCE(conn->told))
 		return kdapl_ep_fsm_refusal(READ_ONCE(ep->state));
-	/* Its event is in the ring by then, but the work item may not be through. */
+	/* Its event was raised, but the work item may not be through. */
 	kdapl_conn_finish(conn);
 	kdapl_conn_drop_qp(conn, ep);
 	return DAT_SUCCESS;

@@ -145,9 +145,9 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
  * @place: a slot of a board
  * @view: what to show
  *
- * While the rest changes there is no life, and the process reads the life before and after
- * the rest: what it has read then is all of that life.  Of two changes in one life it may
- * have read some of either.  The state follows the other fields, so who waits for a state
+ * A change of the life goes by way of no life, and the process reads the life before and
+ * after the rest: what it has read then is all of that life.  Of two changes in one life it
+ * may have read some of either.  The state follows the other fields, so who waits for a state
  * finds the flags that belong to it.  There is one writer at a time, who has the
  * endpoint's lock.  Any context.
  */
@@ -159,9 +159,11 @@ void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 	BUILD_BUG_ON(KDAPL_VIEW_ERROR != KDAPL_BOARD_ERROR);
 	BUILD_BUG_ON(KDAPL_VIEW_UNBOUND != KDAPL_BOARD_UNBOUND);
 	BUILD_BUG_ON(KDAPL_VIEW_LEFT != KDAPL_BOARD_LEFT);
-	WRITE_ONCE(slot->life, 0);
-	/* Pairs with the process's read barrier in front of its second look at the life. */
-	smp_wmb();
+	if (READ_ONCE(slot->life) != view->life) {
+		WRITE_ONCE(slot->life, 0);
+		/* Pairs with the process's read barrier before its second look at the life. */
+		smp_wmb();
+	}
 	WRITE_ONCE(slot->refuse_request, view->refuse_request);
 	WRITE_ONCE(slot->refuse_recv, view->refuse_recv);
 	WRITE_ONCE(slot->flags, view->flags);

@@ -665,6 +665,37 @@ static void view_waits_for_runner(struct kunit *test)
 }
 
 /*
+ * A2, D12: the end begins before the runner has shown that the connection is there.  It is
+ * shown then, with that; and who asks where to look meanwhile sees what was before.
+ */
+static void view_of_end_meanwhile(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct kdapl_evd *evd = bench_ep_of(b, p->ep)->connect_evd;
+	u32 life;
+
+	KUNIT_ASSERT_EQ(test, 0, kdapl_evd_set_sink(evd, &early_sink, p, false));
+	b->fake->dev->answer_time = 1000 * HZ;
+	life = pass_bind(p, p->ep, 1);
+	bench_request(b, p->ep);
+	irq_poll_disable(&evd->iop);
+	fake_answered(bench_id(b, p->ep), NULL, 0);
+	fake_peer_disconnected(bench_id(b, p->ep));
+	p->view.state = 0;
+	p->view.life = 0;
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_show(&b->space, p->ep, pass_show, p));
+	KUNIT_EXPECT_EQ(test, life, p->view.life);
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, p->view.state);
+	irq_poll_enable(&evd->iop);
+	kdapl_evd_kick(evd);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, KDAPL_VIEW_LEFT);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
+	KUNIT_EXPECT_EQ(test, 2U, p->events);
+}
+
+/*
  * struct reader - a process that looks at the board as the ABI says
  * @slot: of which the kernel makes each field the same as the life
  * @seen: how often it had the fields of a life
@@ -1405,6 +1436,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(view_follows),
 	KUNIT_CASE(view_of_peers_end),
 	KUNIT_CASE(view_waits_for_runner),
+	KUNIT_CASE(view_of_end_meanwhile),
 	KUNIT_CASE(board_keeps_lives_apart),
 	KUNIT_CASE(confirm_early),
 	KUNIT_CASE(confirm_passive),

@@ -642,14 +642,14 @@ struct kdapl_uapi_ep_private_data {
 
 /**
  * struct kdapl_uapi_board_ep - what the kernel shows of an EP
- * @life: the connection or attempt it is about; 0: none so far, or the rest is changing
+ * @life: the connection or attempt it is about; 0: none so far, or it is changing
  * @state: DAT_EP_STATE
  * @refuse_request: DAT_RETURN of a post of a request; 0: posts go
  * @refuse_recv: the same of a receive
  * @flags: KDAPL_BOARD_*
  *
  * Written after the event that tells of the change is in its ring.  @life is 0 while the
- * rest is being written.  Who wants fields of a certain life loads @life with acquire, then
+ * rest becomes that of another life.  Who wants fields of a certain life loads @life with acquire, then
  * the fields, and behind a read barrier @life again.
  */
 struct kdapl_uapi_board_ep {
