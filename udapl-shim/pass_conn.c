@@ -9,6 +9,8 @@
  */
 #include "passthrough.h"
 
+#define FORGET_LIMIT	1000000000ull	/* ns */
+
 /* pass_tell - the kernel learns something about the present life of an EP */
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 {
@@ -151,23 +153,24 @@ void pass_drop_qp(struct pass_ep *ep)
 
 /*
  * The kernel moves a queue pair into the error state before it lets go of it, and then the
- * device flushes the receives. These completions have to be gone before a receive is posted
- * again, which has the same cookie.
+ * device flushes the receives. Nobody wants these completions, but they have room in the
+ * completion queue that the next ones may need. Should the completion of another connection
+ * have to wait before them, they stay; they are known by their queue pair.
  */
 static void forget_completions(struct pass_evd *evd)
 {
+	uint64_t until = pass_now() + FORGET_LIMIT;
 	bool all;
 
-	for (;;) {
+	do {
 		shim_lock(evd->lock);
 		all = pass_wc_pull(evd);
 		if (evd->first)
 			pass_evd_wake(evd);
 		shim_unlock(evd->lock);
-		if (all)
-			return;
-		pass_pause(100);
-	}
+		if (!all)
+			pass_pause(100);
+	} while (!all && pass_now() < until);
 }
 
 static void unprepare(struct pass_ep *ep)
@@ -175,6 +178,7 @@ static void unprepare(struct pass_ep *ep)
 	qp_drop(ep, qp_take(ep, true));
 	forget_completions(ep->dir[PASS_RECV].evd);
 	atomic_store(&ep->over, true);
+	atomic_store(&ep->preparing, false);
 }
 
 static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
@@ -201,6 +205,8 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 
 	atomic_store(&ep->told, false);
 	atomic_store(&ep->established, false);
+	atomic_store(&ep->qp_num, qp->qp_num);
+	atomic_store(&ep->preparing, true);
 	ep->flush_until = 0;
 	for (i = 0; i < PASS_DIRS; i++) {
 		struct pass_dir *dir = &ep->dir[i];
@@ -275,6 +281,7 @@ static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RE
 		ret = shim_ioctl(cmd, arg, fault);
 		if (ret && prepared)
 			unprepare(ep);
+		atomic_store(&ep->preparing, false);
 	}
 	pthread_mutex_unlock(&ep->use);
 	return ret;

@@ -131,28 +131,55 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 	return *lost;
 }
 
+/* From here on a completion is not its own. Return: the device owed one. */
+static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
+{
+	bool owed;
+
+	shim_lock(dir->evd->lock);
+	owed = pass_cookie_owed(cookie);
+	if (owed)
+		pass_cookie_move(cookie, PASS_HERE);
+	if (owed && cookie->rmr) {
+		pass_rmr_completed(cookie, false);
+		cookie->rmr = NULL;
+	}
+	shim_unlock(dir->evd->lock);
+	return owed;
+}
+
 /* Completes what the device still owes, in the order of the posts. */
 static void dir_lose(struct pass_dir *dir)
 {
 	struct pass_cookie *cookie;
 	uint32_t n;
-	bool owed;
 
 	shim_lock(&dir->lock);
-	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after) {
-		shim_lock(dir->evd->lock);
-		owed = pass_cookie_owed(cookie);
-		if (owed)
-			pass_cookie_move(cookie, PASS_HERE);
-		if (owed && cookie->rmr) {
-			pass_rmr_completed(cookie, false);
-			cookie->rmr = NULL;
-		}
-		shim_unlock(dir->evd->lock);
-		if (owed)
+	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after)
+		if (cookie_disown(dir, cookie))
 			pass_fifo_flushed(dir->evd, cookie);
-	}
 	atomic_store(&dir->completed, dir->posted);
+	shim_unlock(&dir->lock);
+}
+
+/*
+ * Nobody waits for what the device still owes. It may be in the completion queue, where
+ * another thread looks.
+ */
+static void dir_abandon(struct pass_dir *dir)
+{
+	struct pass_cookie *cookie;
+	bool owed = false;
+	uint32_t n;
+
+	shim_lock(&dir->lock);
+	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after)
+		owed |= cookie_disown(dir, cookie);
+	if (owed) {
+		shim_lock(dir->evd->lock);
+		pass_rings_park(dir);
+		shim_unlock(dir->evd->lock);
+	}
 	shim_unlock(&dir->lock);
 }
 
@@ -478,11 +505,15 @@ DAT_RETURN pass_ep_free(struct shim_object *obj)
  */
 void pass_end_close(struct pass_ep *ep)
 {
+	int i;
+
 	pthread_mutex_lock(&ep->use);
 	ep->bound = false;
 	drain_over(ep);
 	close_gates(ep);
 	pass_drop_qp(ep);
+	for (i = 0; i < PASS_DIRS; i++)
+		dir_abandon(&ep->dir[i]);
 	if (atomic_exchange(&ep->ending, false))
 		watch(ep, -1);
 	pass_ep_leave(ep);

@@ -346,6 +346,7 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, uint32_t slot)
 	atomic_store(&ep->established, false);
 	atomic_store(&ep->ending, false);
 	atomic_store(&ep->draining, false);
+	atomic_store(&ep->preparing, false);
 	dir_init(ep, PASS_REQ, obj);
 	dir_init(ep, PASS_RECV, obj);
 	ep->dir[PASS_REQ].board = &pia->board[slot];
@@ -356,21 +357,26 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, uint32_t slot)
 /*
  * pass_ep_leave - an EP goes: no post finds it any more, and what it uses is given back
  *
- * It has no queue pair. Its cookies stay until their events are taken.
+ * It has no queue pair. Its cookies stay until their events are taken. Does nothing if
+ * another thread was faster, which has closed the IA.
  */
 void pass_ep_leave(struct pass_ep *ep)
 {
 	struct pass_ia *pia = pass_ia_of(ep->ia);
 	struct use use = { .solicited = ep->solicited };
 	struct pass_ep **link;
+	bool found;
 	int i;
 
 	pthread_mutex_lock(&pia->lock);
 	for (link = &pia->eps; *link && *link != ep; link = &(*link)->next)
 		;
-	if (*link)
+	found = *link;
+	if (found)
 		*link = ep->next;
 	pthread_mutex_unlock(&pia->lock);
+	if (!found)
+		return;
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
 	atomic_store(&ep->obj, NULL);
@@ -391,10 +397,10 @@ void pass_ep_leave(struct pass_ep *ep)
 	pass_ep_put(ep);
 }
 
-DAT_RETURN pass_ep_made(struct shim_object *obj)
+/* Who closes the IA meanwhile finds the EP as well, and waits for @ep->use. */
+static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 {
 	struct kdapl_uapi_ep_board arg = { .ep = shim_token(obj) };
-	struct pass_ia *pia = pass_ia_of(obj);
 	struct kdapl_uapi_ep_param param;
 	struct pass_ep *ep;
 	void *none = NULL;
@@ -408,19 +414,33 @@ DAT_RETURN pass_ep_made(struct shim_object *obj)
 	ep = ep_alloc(obj, arg.slot);
 	if (!ep)
 		return RET_NO_RESOURCE(MEMORY);
+	/* That of the object, and ours. */
+	atomic_store(&ep->refs, 2);
+	pthread_mutex_lock(&ep->use);
 	pthread_mutex_lock(&pia->lock);
 	ep->next = pia->eps;
 	pia->eps = ep;
 	pthread_mutex_unlock(&pia->lock);
-	atomic_store(&ep->refs, 1);
 	ret = ep_configure(ep, &param);
-	if (!ret) {
+	if (!ret)
 		atomic_store(&ep->obj, obj);
-		if (atomic_compare_exchange_strong(&obj->pass, &none, ep))
-			return DAT_SUCCESS;
-	}
 	/* It failed, or another thread was faster. */
-	pass_ep_leave(ep);
+	if (ret || !atomic_compare_exchange_strong(&obj->pass, &none, ep))
+		pass_ep_leave(ep);
+	pthread_mutex_unlock(&ep->use);
+	pass_ep_put(ep);
+	return ret;
+}
+
+DAT_RETURN pass_ep_made(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(EP);
+	ret = ep_make(obj, pia);
+	pass_ia_put(pia);
 	return ret;
 }
 

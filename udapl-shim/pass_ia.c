@@ -111,8 +111,8 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 	return NULL;
 }
 
-/* Tells the kernel, and maps the board. */
-static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia)
+/* Tells the kernel, which cannot be taken back (*@begun), and maps the board. */
+static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool *begun)
 {
 	struct kdapl_uapi_ia_passthrough arg = {
 		.uverbs_fd = pia->ctx->cmd_fd,
@@ -126,6 +126,7 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia)
 		return "the device's driver is not known to work with it";
 	if (ret)
 		return "the kernel refuses it";
+	*begun = true;
 	board = mmap(NULL, arg.board_size, PROT_READ, MAP_SHARED, shim_fd(),
 		     arg.board_offset);
 	if (board == MAP_FAILED)
@@ -150,7 +151,7 @@ static uint64_t max_region(struct shim_object *ia)
 }
 
 static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
-			      const char *ia_name)
+			      const char *ia_name, bool *begun)
 {
 	const char *why;
 
@@ -162,7 +163,7 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 	if (why)
 		return why;
 	pia->max_region = max_region(ia);
-	why = pass_begin(pia, ia);
+	why = pass_begin(pia, ia, begun);
 	if (why)
 		close_context(pia);
 	return why;
@@ -176,12 +177,13 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
  * If that was asked for and cannot be had, a line on stderr says why.
  *
  * Return: DAT_SUCCESS, and the IA has the one mode or the other; DAT_MODEL_NOT_SUPPORTED;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY. After an error the caller has to close the IA.
  */
 DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 			  enum shim_mode mode, const char *asked_by)
 {
 	struct pass_ia *pia;
+	bool begun = false;
 	const char *why;
 
 	if (mode == SHIM_MODE_FORWARDED)
@@ -191,7 +193,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 		return RET_NO_RESOURCE(MEMORY);
 	pia->eps = NULL;
 	pia->zones = NULL;
-	why = pass_start(pia, ia, ia_name);
+	why = pass_start(pia, ia, ia_name, &begun);
 	if (!why) {
 		atomic_store(&pia->refs, 1);
 		atomic_store(&ia->pass, pia);
@@ -200,7 +202,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	}
 	pool_give(pia);
 	if (mode == SHIM_MODE_AUTO)
-		return DAT_SUCCESS;
+		return begun ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
 	fprintf(stderr, "libdat: %s: %s asks for passthrough: %s\n", ia_name, asked_by,
 		why);
 	return RET(MODEL_NOT_SUPPORTED);
@@ -247,15 +249,21 @@ static void ia_closing(struct shim_object *ia)
 	shim_for_each(ia, close_lmr, NULL);
 }
 
-/* pass_ia_get - keep the context of an IA; false if it is closed */
-bool pass_ia_get(struct pass_ia *pia)
+/*
+ * pass_ia_get - keep the context of the IA of an object; NULL if it is closed
+ *
+ * If it is closed just now this may be another one, which has the same memory since then; of
+ * that the object, which has died, has nothing.
+ */
+struct pass_ia *pass_ia_get(const struct shim_object *obj)
 {
-	unsigned int refs = atomic_load(&pia->refs);
+	struct pass_ia *pia = pass_ia_of(obj);
+	unsigned int refs = pia ? atomic_load(&pia->refs) : 0;
 
 	while (refs)
 		if (atomic_compare_exchange_weak(&pia->refs, &refs, refs + 1))
-			return true;
-	return false;
+			return pia;
+	return NULL;
 }
 
 void pass_ia_put(struct pass_ia *pia)

@@ -79,9 +79,8 @@ static void lmr_give_back(struct pass_lmr *lmr)
 
 /* ---- zones ------------------------------------------------------------- */
 
-DAT_RETURN pass_pz_made(struct shim_object *obj)
+static DAT_RETURN pz_make(struct shim_object *obj, struct pass_ia *pia)
 {
-	struct pass_ia *pia = pass_ia_of(obj);
 	struct pass_pz *pz = calloc(1, sizeof(*pz));
 
 	if (!pz)
@@ -102,16 +101,44 @@ DAT_RETURN pass_pz_made(struct shim_object *obj)
 	return DAT_SUCCESS;
 }
 
+DAT_RETURN pass_pz_made(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(IA);
+	ret = pz_make(obj, pia);
+	pass_ia_put(pia);
+	return ret;
+}
+
+static void pz_destroy(struct pass_ia *pia, struct pass_pz *pz)
+{
+	struct pass_pz **link;
+
+	pthread_mutex_lock(&pia->lock);
+	for (link = &pia->zones; *link && *link != pz; link = &(*link)->next)
+		;
+	if (*link)
+		*link = pz->next;
+	pthread_mutex_unlock(&pia->lock);
+	ibv_dealloc_pd(pz->pd);
+	free(pz);
+}
+
 /*
  * The kernel refuses while an EP uses the zone, the library while an LMR or RMR does
  * (mt:M3). The lock keeps both answers together.
  */
 DAT_RETURN pass_pz_free(struct shim_object *obj)
 {
-	struct pass_ia *pia = pass_ia_of(obj);
-	struct pass_pz *pz, **link;
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_pz *pz;
 	DAT_RETURN ret;
 
+	if (!pia)
+		return RET_BAD_HANDLE(PZ);
 	shim_lock(&obj->lock);
 	pz = obj->pass;
 	if (!pz)
@@ -123,17 +150,10 @@ DAT_RETURN pass_pz_free(struct shim_object *obj)
 	if (!ret)
 		atomic_store(&obj->pass, NULL);
 	shim_unlock(&obj->lock);
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&pia->lock);
-	for (link = &pia->zones; *link && *link != pz; link = &(*link)->next)
-		;
-	if (*link)
-		*link = pz->next;
-	pthread_mutex_unlock(&pia->lock);
-	ibv_dealloc_pd(pz->pd);
-	free(pz);
-	return DAT_SUCCESS;
+	if (!ret)
+		pz_destroy(pia, pz);
+	pass_ia_put(pia);
+	return ret;
 }
 
 /* pass_pz_use - an LMR or RMR is made in the zone of a token; NULL if that was freed */
@@ -377,8 +397,8 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 		start = source->start;
 		length = source->length;
 	}
-	pia = ia ? pass_ia_of(ia) : NULL;
-	if (!pia || pz->ia != ia || !pass_ia_get(pia)) {
+	pia = ia && pz->ia == ia ? pass_ia_get(ia) : NULL;
+	if (!pia) {
 		ret = RET_BAD_HANDLE(PZ);
 	} else {
 		ret = check_args(pia, arg, start, length);
@@ -461,9 +481,8 @@ static DAT_RETURN lmr_take(struct shim_object *obj, bool force, struct pass_lmr 
  * From the change of the context on no post finds the LMR. Those that have found it are
  * waited for, because they have its key (mt:T12).
  */
-DAT_RETURN pass_lmr_free(struct shim_object *obj)
+static DAT_RETURN lmr_free(struct shim_object *obj, struct pass_ia *pia)
 {
-	struct pass_ia *pia = pass_ia_of(obj);
 	struct pass_lmr *lmr;
 	DAT_RETURN ret;
 	uint32_t lkey;
@@ -484,6 +503,18 @@ DAT_RETURN pass_lmr_free(struct shim_object *obj)
 	pass_pz_unuse(lmr->pz);
 	lmr_give_back(lmr);
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN pass_lmr_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(LMR);
+	ret = lmr_free(obj, pia);
+	pass_ia_put(pia);
+	return ret;
 }
 
 /* pass_lmr_close - its IA is closed, and nobody posts any more */

@@ -59,7 +59,8 @@ static bool by_window(const struct pass_binding *binding)
 	return binding->lmr && !binding->mr;
 }
 
-DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
+static DAT_RETURN rmr_make(struct pass_ia *pia, struct shim_object *pz,
+			   struct shim_object **rmrp)
 {
 	struct pass_rmr *rmr = calloc(1, sizeof(*rmr));
 	struct shim_object *obj = NULL;
@@ -79,11 +80,28 @@ DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 	}
 	rmr->obj = obj;
 	/* A bind makes it, too, but is to be fast. */
-	if (pass_ia_of(obj)->windows)
+	if (pia->windows)
 		window_make(rmr);
 	atomic_store(&obj->pass, rmr);
+	/* Who has closed the IA meanwhile has not seen it. */
+	if (!shim_lives(obj, SHIM_RMR)) {
+		pass_rmr_close(obj);
+		return RET_BAD_HANDLE(PZ);
+	}
 	*rmrp = obj;
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
+{
+	struct pass_ia *pia = pass_ia_get(pz);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(PZ);
+	ret = rmr_make(pia, pz, rmrp);
+	pass_ia_put(pia);
+	return ret;
 }
 
 /* The RMR of an object, locked; NULL if it was freed. The object is locked, too. */
@@ -438,7 +456,7 @@ static struct pass_rmr *rmr_take(struct shim_object *obj)
 	return rmr;
 }
 
-DAT_RETURN pass_rmr_free(struct shim_object *obj)
+static DAT_RETURN rmr_free(struct shim_object *obj)
 {
 	struct pass_rmr *rmr = rmr_take(obj);
 	bool busy;
@@ -452,6 +470,18 @@ DAT_RETURN pass_rmr_free(struct shim_object *obj)
 	if (!busy)
 		rmr_finish(rmr);
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN pass_rmr_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(RMR);
+	ret = rmr_free(obj);
+	pass_ia_put(pia);
+	return ret;
 }
 
 /* pass_rmr_close - its IA is closed, and no bind is on a queue pair */

@@ -93,6 +93,7 @@ static void evd_free(struct pass_evd *evd)
 	shim_unlock(evd->lock);
 	for (i = 0; i < evd->nr_cqs; i++)
 		ibv_destroy_cq(evd->cqs[i].cq);
+	pass_rings_drop_all(evd->parked);
 	shim_fd_forget(&evd->channel_fd);
 	if (evd->channel)
 		ibv_destroy_comp_channel(evd->channel);
@@ -185,7 +186,8 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
 	if (evd->sleepers || evd->cno)
 		ibv_req_notify_cq(cq->cq, evd->solicited);
-	pass_evd_wake(evd);
+	if (evd->sleepers)
+		pass_evd_wake(evd);
 	return cq;
 }
 
@@ -366,16 +368,6 @@ static bool tell(struct pass_evd *evd)
 	return known;
 }
 
-/* pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87) */
-void pass_evd_rearm(struct shim_object *obj)
-{
-	struct pass_evd *evd = pass_evd_of(obj);
-
-	evd->cno = true;
-	evd->told_notified = evd->notified - 1;
-	pass_evd_wake(evd);
-}
-
 /* Looks at connections that are ending, with the EVD unlocked. */
 static void watch(struct shim_object *obj, struct pass_evd *evd)
 {
@@ -391,9 +383,18 @@ static void watch(struct shim_object *obj, struct pass_evd *evd)
 }
 
 /* Is there something to be looked at again, of which nobody will tell? */
-static bool look_again(const struct pass_evd *evd)
+static bool has_to_look(const struct pass_evd *evd)
 {
 	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd);
+}
+
+/* Has the CNO's thread look again in a moment, if need be. */
+static void look_later(const struct pass_evd *evd)
+{
+	static const struct itimerspec later = { .it_value.tv_nsec = LOOK_NS };
+
+	if (has_to_look(evd))
+		timerfd_settime(evd->later.fd, 0, &later, NULL);
 }
 
 /*
@@ -410,6 +411,27 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 }
 
 /*
+ * pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87)
+ *
+ * Nothing else makes the descriptor readable: of two EVDs the one that was so first is the
+ * one of the trigger.
+ */
+void pass_evd_rearm(struct shim_object *obj)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+	uint32_t kernels, queued;
+
+	evd->cno = true;
+	queued = arm_and_count(evd, &kernels);
+	tell(evd);
+	look_later(evd);
+	if (!queued)
+		return;
+	evd->told_notified--;
+	pass_evd_wake(evd);
+}
+
+/*
  * pass_evd_notifies - is an event there that triggers, and of which nobody was told (E76)?
  *
  * The descriptor of the EVD was readable. It is so for completions that do not notify, too,
@@ -417,7 +439,6 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
  */
 bool pass_evd_notifies(struct shim_object *obj)
 {
-	static const struct itimerspec later = { .it_value.tv_nsec = LOOK_NS };
 	struct pass_evd *evd;
 	uint32_t kernels, queued;
 	bool triggers = false;
@@ -429,8 +450,7 @@ bool pass_evd_notifies(struct shim_object *obj)
 	if (evd && !evd->dead) {
 		queued = arm_and_count(evd, &kernels);
 		triggers = !tell(evd) && queued;
-		if (look_again(evd))
-			timerfd_settime(evd->later.fd, 0, &later, NULL);
+		look_later(evd);
 	}
 	shim_unlock(&obj->lock);
 	return triggers;
@@ -599,7 +619,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		}
 		woken = false;
 		err = evd_sleep(obj, evd, deadline,
-				look_again(evd), !shim_ring_filled(evd->ring), &signals);
+				has_to_look(evd), !shim_ring_filled(evd->ring), &signals);
 		expired = deadline != UINT64_MAX && pass_now() >= deadline;
 	}
 }

@@ -173,6 +173,20 @@ static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
 
 enum verdict { VISIBLE, WAIT, STALE };
 
+/*
+ * If the call that begins a connection is refused, the receives that the queue pair was
+ * given go back (pass_conn.c); until it has returned nobody is told that they were flushed.
+ */
+static enum verdict judge_failure(struct pass_evd *evd, struct pass_ep *ep,
+				  const struct ibv_wc *wc)
+{
+	if (wc->qp_num != atomic_load(&ep->qp_num))
+		return STALE;
+	if (atomic_load(&ep->preparing))
+		return WAIT;
+	return tell_failure(evd, ep, wc) ? VISIBLE : WAIT;
+}
+
 static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 {
 	struct pass_cookie *cookie = pass_wc_cookie(wc);
@@ -182,7 +196,7 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 		return STALE;
 	wc_check_recv(wc);
 	if (wc->status != IBV_WC_SUCCESS)
-		return tell_failure(evd, cookie->dir->ep, wc) ? VISIBLE : WAIT;
+		return judge_failure(evd, cookie->dir->ep, wc);
 	if (cookie->dir->await)
 		return confirm(evd, cookie->dir) ? VISIBLE : WAIT;
 	return VISIBLE;

@@ -60,8 +60,8 @@ struct pass_rmr;
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
  * @cmd_fd, @async_fd: those of @ctx, which a forked child must not keep
- * @refs: of the IA, and of each registration that is under way; without any the context is
- *	closed
+ * @refs: of the IA, and of each call that makes or frees something of the context; without
+ *	any the context is closed
  * @lock: @eps, @zones, and what is linked there
  * @eps, @zones: all of the IA
  */
@@ -127,7 +127,7 @@ struct pass_lmr {
 	uint32_t generation;
 	uint32_t next_free;
 	uint32_t mem_type;
-};
+} __attribute__((aligned(64)));
 
 /*
  * An lmr_context has the place of the entry in the table, in bytes, in the middle, and the
@@ -362,6 +362,8 @@ struct pass_limits {
  * @end_node: when it is over
  * @ending, @draining: somebody has to look whether all has completed
  * @bound: the kernel may have the queue pair
+ * @preparing: the call that begins the connection has not returned, and may be refused
+ * @qp_num: of the queue pair; a failure of another one is of a call that was refused
  * @flush_until, @flush_next: when a device is given up, and told again; ns
  * @hidden: the EVD for what the consumer has no EVD for
  */
@@ -391,6 +393,8 @@ struct pass_ep {
 	atomic_bool ending;
 	atomic_bool draining;
 	bool bound;
+	atomic_bool preparing;
+	atomic_uint_least32_t qp_num;
 	uint64_t flush_until;
 	uint64_t flush_next;
 	struct pass_evd *hidden;
@@ -428,6 +432,7 @@ struct pass_cq {
  * @wc: polled; @wc_left of these, from @wc_next on, are not looked at. The first of them has
  *	to wait if @aside has PASS_WAITING
  * @wait_until: on iWARP, how long; ns
+ * @parked: cookies of EPs that are gone, which completions may still name
  * @channel, @channel_fd: of the completion queues
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what comes by neither
@@ -466,6 +471,7 @@ struct pass_evd {
 	uint32_t nr_fifo;
 	struct ibv_wc wc[PASS_WCS];
 	uint64_t wait_until;
+	struct pass_rings *parked;
 	struct ibv_comp_channel *channel;
 	struct shim_fd channel_fd;
 	struct shim_fd kernel_fd;
@@ -595,7 +601,7 @@ uint64_t pass_now(void);
 void pass_pause(unsigned int us);
 
 /* pass_ia.c */
-bool pass_ia_get(struct pass_ia *pia);
+struct pass_ia *pass_ia_get(const struct shim_object *obj);
 void pass_ia_put(struct pass_ia *pia);
 
 /* pass_mem.c */
@@ -631,6 +637,8 @@ struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_
 void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings);
 void pass_rings_drop(struct pass_rings *rings);
 void pass_rings_free(struct pass_dir *dir);
+void pass_rings_park(struct pass_dir *dir);
+void pass_rings_drop_all(struct pass_rings *rings);
 
 /* pass_ep.c */
 void pass_eps_child(void);

@@ -58,6 +58,53 @@ static void case_end_is_last(void)
 	expect_nothing();
 }
 
+/* The call fails or not; until then nobody knows whose the flushed receive is. */
+static void case_call_not_over(void)
+{
+	setup();
+	ep->preparing = true;
+	OK(post(false, 1, 0));
+	complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	expect_nothing();
+	ep->preparing = false;
+	expect(1, DAT_DTO_ERR_FLUSHED);
+}
+
+/* It has failed, and the receive is on another queue pair. */
+static void case_former_queue(void)
+{
+	setup();
+	OK(post(false, 1, 0));
+	on_queue[PASS_RECV][nr_queue[PASS_RECV]++] = on_queue[PASS_RECV][0];
+	complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	done[0].qp_num--;
+	expect_nothing();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	expect(1, DAT_DTO_SUCCESS);
+}
+
+/* The EP goes while another thread polls its EVD. */
+static void case_closed_meanwhile(void)
+{
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(true, 1, 0));
+	OK(post(false, 2, 0));
+	/* The queue pair of this test cannot be destroyed. */
+	ep->dir[PASS_REQ].qp = NULL;
+	ep->dir[PASS_RECV].qp = NULL;
+	ep->refs = 1;
+	ep_obj->pass = NULL;
+	pass_end_close(ep);
+	CHECK(evd->parked);
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	expect_nothing();
+}
+
 static void case_room(void)
 {
 	uint64_t i;
@@ -145,6 +192,9 @@ static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
 	{ "A5 D46 the event of the end is behind all completions", case_end_is_last },
+	{ "E2 a receive is flushed, and the call may yet fail", case_call_not_over },
+	{ "E2 a receive was flushed on a queue pair of a call that failed", case_former_queue },
+	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "mt:T13 a slot is free when its event was taken", case_room },
 	{ "mt:T21 what is suppressed is dropped, failures are not", case_suppressed },
 	{ "mt:T59 what no plain send has filled has failed", case_foreign_message },

@@ -15,6 +15,7 @@
 
 #define ENTRIES	16u	/* of each ring */
 #define DEPTH	8	/* posts of a direction */
+#define QP_NUM	3	/* of the queue pair */
 
 /* ---- a device ------------------------------------------------------------------ */
 
@@ -66,6 +67,7 @@ static inline void complete(int dir, enum ibv_wc_status status, uint32_t bytes)
 		.status = status,
 		.opcode = dir == PASS_RECV ? IBV_WC_RECV : IBV_WC_SEND,
 		.byte_len = bytes,
+		.qp_num = QP_NUM,
 	};
 	nr_queue[dir]--;
 	memmove(on_queue[dir], on_queue[dir] + 1, nr_queue[dir] * sizeof(uint64_t));
@@ -80,7 +82,7 @@ static struct ibv_context device = { .ops = {
 	.post_recv = take_recv,
 } };
 static struct ibv_cq cq = { .context = &device };
-static struct ibv_qp qp = { .context = &device };
+static struct ibv_qp qp = { .context = &device, .qp_num = QP_NUM };
 static struct kdapl_uapi_ring_header header;
 static struct kdapl_uapi_event events[ENTRIES];
 static struct kdapl_uapi_ring_index ring_index;
@@ -121,6 +123,7 @@ static inline void setup(void)
 	ia = shim_object_get(++token, SHIM_IA, NULL, NULL);
 	pia = calloc(1, sizeof(*pia));
 	pthread_mutex_init(&pia->lock, NULL);
+	pia->refs = 1;
 	ia->pass = pia;
 	ia->ops = &shim_passthrough;
 	body->poll_fd.fd = -1;
@@ -141,6 +144,7 @@ static inline void setup(void)
 	pthread_mutex_init(&ep->use, NULL);
 	ep->refs = 2;
 	ep->bound = true;
+	ep->qp_num = QP_NUM;
 	ep->ia = ia;
 	ep->token = token;
 	ep->connect_evd = evd_obj;
