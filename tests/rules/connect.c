@@ -3,6 +3,7 @@
  * The active side: private data both ways, every way in which an attempt to
  * connect can end, and many of them at once.
  */
+#include "memory.h"
 #include "stage.h"
 
 #define ABRUPT		DAT_CLOSE_ABRUPT_FLAG
@@ -189,13 +190,17 @@ static void heard_late(void)
 
 /* ---- how an attempt ends ------------------------------------------------ */
 
-/* With @number, once; its receive is flushed. */
-static bool ends_with(struct node *node, DAT_EVENT_NUMBER number)
+/* Once; its receive is flushed. */
+static bool is_over(struct node *node)
 {
-	return want_conn(node->conn, node->ep, number) &&
-	       state_is(node->ep, DAT_EP_STATE_DISCONNECTED) &&
+	return state_is(node->ep, DAT_EP_STATE_DISCONNECTED) &&
 	       want_dto(node->recv, node->ep, 1, DAT_DTO_ERR_FLUSHED, 0) &&
 	       nothing_more(node->recv) && nothing_more(node->conn);
+}
+
+static bool ends_with(struct node *node, DAT_EVENT_NUMBER number)
+{
+	return want_conn(node->conn, node->ep, number) && is_over(node);
 }
 
 /* A node of each side with a receive, and a listener. */
@@ -249,8 +254,8 @@ static void nobody_answers(void)
 		return;
 	CHECK(now_us() - start >= timeout_us);
 	/* P44, P56: the request is still there; accepting it comes to nothing. */
-	OK(dat_cr_accept(cr, b.ep, 0, NULL));
-	ends_with(&b, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	if (OK(dat_cr_accept(cr, b.ep, 0, NULL)) && accepted_in_vain(&b))
+		is_over(&b);
 	if (OK(dat_ep_reset(a.ep)) && OK(dat_ep_reset(b.ep)))
 		pair_connect(&a, &b, &listener);
 }

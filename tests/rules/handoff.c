@@ -3,6 +3,7 @@
  * dat_cr_handoff: a request goes on to another service point, and the active side
  * does not notice.
  */
+#include "memory.h"
 #include "stage.h"
 
 #define CR_ALL	((DAT_CR_PARAM_MASK)(DAT_CR_FIELD_REMOTE_IA_ADDRESS_PTR | \
@@ -278,8 +279,7 @@ static void gone(void)
 	    !next_request(&play.second, &cr))
 		return;
 	if (OK(dat_cr_accept(cr, play.b.ep, 0, NULL)))
-		want_conn(play.b.conn, play.b.ep,
-			  DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		accepted_in_vain(&play.b);
 }
 
 /* A duplicate asks where the first one asked, and is handed off again. */

@@ -40,6 +40,25 @@ bool ended(struct node *node)
 	       state_is(node->ep, DAT_EP_STATE_DISCONNECTED);
 }
 
+/*
+ * The active side has given up, and the request was accepted all the same.  The CM of
+ * iWARP takes no request back: there the connection comes about, and the active side
+ * ends it; or it has waited so long for an answer that it has gone.
+ */
+bool accepted_in_vain(struct node *node)
+{
+	const DAT_EVENT_NUMBER error = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+	DAT_EVENT event;
+
+	if (!side_is_iwarp(node->side))
+		return want_conn(node->conn, node->ep, error);
+	if (!next_event(node->conn, &event))
+		return false;
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		return ended(node);
+	return CHECK_EQ(event.event_number, error);
+}
+
 static DAT_RETURN post_access(struct node *node, enum access access,
 			      const DAT_RMR_TRIPLET *remote, u64 number)
 {

@@ -36,6 +36,7 @@ enum access { RDMA_WRITE, RDMA_READ };
 bool pair_again(struct pair *pair);
 /* BROKEN or DISCONNECTED, as a device sees it, of an idle EP. */
 bool ended(struct node *node);
+bool accepted_in_vain(struct node *node);
 
 bool admits_at(const char *file, int line, struct pair *pair,
 	       enum access access, const DAT_RMR_TRIPLET *remote, u8 *at);

@@ -886,24 +886,6 @@ static void confirmation_lost(void)
 	want_conn(a.conn, a.ep, DISCONNECTED);
 }
 
-/*
- * The active side has given up, and the request was accepted all the same.  The CM of
- * iWARP takes no request back: there the connection comes about, and the active side
- * ends it; or it has waited so long for an answer that it has gone.
- */
-static bool accepted_in_vain(struct node *b)
-{
-	DAT_EVENT event;
-
-	if (!side_is_iwarp(&side_b))
-		return want_conn(b->conn, b->ep, ACCEPT_ERROR);
-	if (!next_event(b->conn, &event))
-		return false;
-	if (event.event_number == ESTABLISHED)
-		return ended(b);
-	return CHECK_EQ(event.event_number, ACCEPT_ERROR);
-}
-
 /* P59: once accepted with, the provider's EP is like any other. */
 static void providers_ep_stays(void)
 {
