@@ -41,6 +41,8 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 	kdapl_dir_init(&ep->req, ep, false);
 	kdapl_dir_init(&ep->recv, ep, true);
 	ep->state = state;
+	ep->last_state = state;
+	ep->view_state = state;
 	spin_lock_irq(&ep->lock);
 	kdapl_ep_lock_dirs(ep);
 	kdapl_ep_set_gates(ep);

@@ -521,6 +521,9 @@ static void bind_tentative(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
 	cr = bench_cr(b, b->evd);
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_cr_query(&b->space, cr, DAT_CR_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_show(&b->space, param.local_ep_handle,
+						  pass_show, p));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, p->view.state);
 	pass_bind(p, param.local_ep_handle, 1);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
 	expect_let_go(p, 1, 1);
