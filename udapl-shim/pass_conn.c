@@ -191,6 +191,9 @@ static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 	DAT_RETURN ret;
 
 	ret = shim_ioctl(KDAPL_IOC_EP_BIND, &arg, RET(INTERNAL_ERROR));
+	/* The kernel finds it by its number, as far as there was memory to note that. */
+	if (ret == RET(INTERNAL_ERROR) && errno == ENOENT)
+		ret = RET_NO_RESOURCE(MEMORY);
 	if (ret)
 		return ret;
 	ep->life = arg.life;

@@ -130,8 +130,8 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_MODEL_NOT_SUPPORTED where the driver
  * does not let the kernel move a queue pair of a process; DAT_INVALID_PARAMETER/ARG2 if
- * @uverbs is no uverbs file of the device; DAT_INVALID_STATE if there are objects, the
- * device is gone, or it was called before.
+ * @uverbs is no uverbs file of the device; DAT_INSUFFICIENT_RESOURCES/MEMORY;
+ * DAT_INVALID_STATE if there are objects, the device is gone, or it was called before.
  */
 DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 				struct file *uverbs, u32 *hints)
@@ -139,6 +139,7 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	struct kdapl_device *dev;
 	struct kdapl_op op;
 	DAT_RETURN ret;
+	int err;
 
 	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
 	if (!ret && !op.obj->ia->dev->user_qp)
@@ -148,8 +149,9 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	if (!ret) {
 		dev = op.obj->ia->dev;
 		*hints = dev->verbs_hints;
-		if (!uverbs || !dev->user_qp->owns(dev, uverbs))
-			ret = RET_BAD_ARG(2);
+		err = uverbs ? dev->user_qp->check_file(dev, uverbs) : -EINVAL;
+		if (err)
+			ret = err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_BAD_ARG(2);
 	}
 	if (!ret)
 		ret = ia_passthrough(op.obj->ia);

@@ -165,7 +165,8 @@ struct kdapl_qp_init {
  * @destroy: destroy a queue pair.  What is still posted gives no completion.  In
  *	     kdapl_device.user_qp: let go of it; it stays as it is, with its process, which
  *	     can destroy it when this returns
- * @owns: in kdapl_device.user_qp only: is this a uverbs file of @dev?
+ * @check_file: in kdapl_device.user_qp only: 0 if this is a uverbs file of @dev; -EINVAL;
+ *	-ENOMEM
  *
  * In kdapl_device.user_qp @create takes hold of the queue pair that @init names, so that
  * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
@@ -190,7 +191,7 @@ struct kdapl_qp_ops {
 	bool (*in_error)(struct kdapl_qp *qp);
 	bool (*seek_answers)(struct kdapl_qp *qp);
 	void (*destroy)(struct kdapl_qp *qp);
-	bool (*owns)(struct kdapl_device *dev, struct file *uverbs);
+	int (*check_file)(struct kdapl_device *dev, struct file *uverbs);
 };
 
 /**

@@ -93,23 +93,22 @@ static struct device_attribute *find_ibdev(const struct device *uverbs)
 	return NULL;
 }
 
-/* Is @ib the RDMA device of @uverbs, which is of uverbs' class? */
-static bool uverbs_is_of(struct device *uverbs, const struct ib_device *ib)
+/* Is @ib the RDMA device of @uverbs, which is of uverbs' class?  If not, -EINVAL. */
+static int uverbs_check(struct device *uverbs, const struct ib_device *ib)
 {
 	struct device_attribute *ibdev = find_ibdev(uverbs);
+	bool same;
 	char *buf;
-	bool ret;
 
 	if (!ibdev || !ibdev->show)
-		return false;
+		return -EINVAL;
 	/* Whole and aligned: the core of sysfs asks for that. */
 	buf = (char *)get_zeroed_page(GFP_KERNEL);
 	if (!buf)
-		return false;
-	ret = ibdev->show(uverbs, ibdev, buf) > 0 &&
-	      sysfs_streq(buf, dev_name(&ib->dev));
+		return -ENOMEM;
+	same = ibdev->show(uverbs, ibdev, buf) > 0 && sysfs_streq(buf, dev_name(&ib->dev));
 	free_page((unsigned long)buf);
-	return ret;
+	return same ? 0 : -EINVAL;
 }
 
 /*
@@ -117,21 +116,22 @@ static bool uverbs_is_of(struct device *uverbs, const struct ib_device *ib)
  * a character device leads to the device, whose class and attributes are public.  What
  * opens a queue pair to us is not this, but that it is one of the file's objects.
  */
-static bool user_owns(struct kdapl_device *dev, struct file *uverbs)
+static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 {
 	const struct inode *inode = file_inode(uverbs);
 	struct kobject *parent;
 	struct device *device;
 
 	if (!S_ISCHR(inode->i_mode) || !inode->i_cdev)
-		return false;
+		return -EINVAL;
 	parent = inode->i_cdev->kobj.parent;
 	/* Only those that a struct device is a part of have a parent with this type. */
 	if (!parent || !dev->ib->dev.kobj.ktype || parent->ktype != dev->ib->dev.kobj.ktype)
-		return false;
+		return -EINVAL;
 	device = kobj_to_dev(parent);
-	return device->class && !strcmp(device->class->name, "infiniband_verbs") &&
-	       uverbs_is_of(device, dev->ib);
+	if (!device->class || strcmp(device->class->name, "infiniband_verbs"))
+		return -EINVAL;
+	return uverbs_check(device, dev->ib);
 }
 
 /* ---- taking hold ---------------------------------------------------- */
@@ -281,8 +281,9 @@ static int user_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	struct ib_qp *ib;
 	int ret;
 
-	if (!user_owns(qp->dev, init->uverbs))
-		return -EINVAL;
+	ret = user_check_file(qp->dev, init->uverbs);
+	if (ret)
+		return ret;
 	hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
 	if (!hold)
 		return -ENOMEM;
@@ -333,7 +334,7 @@ static const struct kdapl_qp_ops kdapl_user_qp_ops = {
 	.in_error = user_in_error,
 	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = user_destroy,
-	.owns = user_owns,
+	.check_file = user_check_file,
 };
 
 static const struct kdapl_qp_ops kdapl_user_iw_qp_ops = {
@@ -343,7 +344,7 @@ static const struct kdapl_qp_ops kdapl_user_iw_qp_ops = {
 	.in_error = user_in_error,
 	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = user_destroy,
-	.owns = user_owns,
+	.check_file = user_check_file,
 };
 
 /**

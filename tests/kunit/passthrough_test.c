@@ -175,9 +175,9 @@ static void user_destroy(struct kdapl_qp *qp)
 	WRITE_ONCE(u->let_go, u->let_go + 1);
 }
 
-static bool user_owns(struct kdapl_device *dev, struct file *uverbs)
+static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 {
-	return uverbs == OUR_FILE;
+	return uverbs == OUR_FILE ? 0 : -EINVAL;
 }
 
 static const struct kdapl_qp_ops user_ops = {
@@ -187,7 +187,7 @@ static const struct kdapl_qp_ops user_ops = {
 	.in_error = user_in_error,
 	.seek_answers = user_seek_answers,
 	.destroy = user_destroy,
-	.owns = user_owns,
+	.check_file = user_check_file,
 };
 
 /* ---- the process ----------------------------------------------------------------- */
