@@ -98,7 +98,7 @@ help:
 	@echo '             data kernel to kernel, application to application, and across'
 	@echo '  test       all suites, through both faces and in two kernels; the last line'
 	@echo '             is "N passed, N failed"'
-	@echo '  test-all   the same, with each suite in every way: an hour and a half'
+	@echo '  test-all   the same, with each suite in every way: three hours'
 	@echo '  kunit      only the KUnit suites'
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'

@@ -2,7 +2,9 @@
 /*
  * Which mode an IA gets: queues that the kernel has (forwarded), or queues of the process's
  * own (passthrough). The environment variable KDAPL_MODE says so for the process, or the
- * instance parameter mode= in the line of the IA in dat.conf; the variable goes first.
+ * instance parameter mode= in the line of the IA in dat.conf; the variable goes first. If
+ * neither does, or they say "auto", an IA gets passthrough where it can have it
+ * (shim_pass_open()).
  *
  * dat.conf is the registry of other uDAPLs: $DAT_OVERRIDE or /etc/dat.conf. The adapters are
  * listed by the kernel, so nothing else is taken from there:
@@ -19,15 +21,6 @@
 
 /* The position of the instance's parameters in a line, from 0 on */
 #define PARAMETERS	6
-
-/*
- * The one place that says what an IA is if nobody asks for a mode, or for "auto". It stays
- * forwarded until everything that applications are promised has been seen on passthrough.
- */
-static enum shim_mode mode_auto(void)
-{
-	return SHIM_MODE_FORWARDED;
-}
 
 /* shim_mode_parse - a mode by its name; false: it is none */
 bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode)
@@ -133,5 +126,5 @@ enum shim_mode shim_mode_asked(const char *ia_name, const char **asked_by)
 	} else if (mode_of_file(ia_name, &mode)) {
 		*asked_by = "dat.conf";
 	}
-	return mode == SHIM_MODE_AUTO ? mode_auto() : mode;
+	return mode;
 }

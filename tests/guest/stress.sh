@@ -1,8 +1,9 @@
 #!/bin/bash
 # Failures and races, in the virtual machine, between two RDMA devices: each allocation
 # of each call fails once (tests/user/alloc_fail, where the kernel can do that); then
-# tests/stress, as processes and as a module at the same time; after each that no object
-# is left and the module unloads. scripts/stress calls it.
+# tests/stress, as processes and as a module at the same time, the processes half of the
+# time with queues of their own; after each that no object is left and the module unloads.
+# scripts/stress calls it.
 # usage: stress.sh MODULES SHIM [SECONDS [OPTION of udat_stress...]]
 set -u -o pipefail
 # shellcheck source=scripts/guest/lib.sh
@@ -10,9 +11,7 @@ set -u -o pipefail
 # shellcheck source=tests/guest/count.sh
 . "$(dirname "$(readlink -f "$0")")/count.sh"
 
-modules=$1 shim=$2 seconds=${3-60}
-# Which allocations a call makes depends on the mode; this one leaves all to the kernel.
-export KDAPL_MODE=${KDAPL_MODE-forwarded}
+modules=$1 shim=$2 seconds=$((${3-60} / 2))
 shift 2
 shift $(($# > 0))
 
@@ -32,9 +31,12 @@ run() {
 	verdict "A10 kdapl unloads ($name)" rmmod kdapl
 }
 
-# The worlds of the kernel and those of the processes; the latter make allocations fail.
+# races MODE [OPTION...]: the worlds of the kernel and those of the processes; the latter
+# make allocations fail
 races() {
 	local status
+	export KDAPL_MODE=$1
+	shift
 	insmod "$modules/tests/stress/kdapl_stress.ko" || return 2
 	echo "$seconds $RANDOM" > /sys/kernel/debug/kdapl_stress/run & run=$!
 	"$shim/tests/udat_stress" -s "$seconds" "$@"
@@ -51,9 +53,12 @@ two_hosts rxe || die "no RDMA devices"
 modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 
 if [ -e /sys/kernel/debug/failslab ]; then
-	run alloc_fail 1 "$shim/tests/alloc_fail"
+	# Which allocations a call makes depends on the mode; this one leaves all to the kernel.
+	run alloc_fail 1 env KDAPL_MODE=forwarded "$shim/tests/alloc_fail"
 fi
-run races 2 races "$@"
+for mode in passthrough forwarded; do
+	run "races, $mode" 2 races $mode "$@"
+done
 
 two_hosts_down rxe
 result
