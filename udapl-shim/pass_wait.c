@@ -244,18 +244,20 @@ void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entri
 	shim_unlock(evd->lock);
 }
 
-/* Takes the channel's events. Return: whether there was one. */
-static bool read_channel(struct pass_evd *evd)
+/*
+ * Takes an event of the channel. What the device calls solicited it says by that alone, so
+ * it counts as one that notifies. Return: false: there was none.
+ */
+static bool take_channel_event(struct pass_evd *evd)
 {
 	struct ibv_cq *cq;
-	bool any = false;
 	void *context;
 
-	while (evd->channel && !ibv_get_cq_event(evd->channel, &cq, &context)) {
-		ibv_ack_cq_events(cq, 1);
-		any = true;
-	}
-	return any;
+	if (!evd->channel || ibv_get_cq_event(evd->channel, &cq, &context))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	evd->notified += !!evd->solicited;
+	return true;
 }
 
 /* Has the next completion that somebody waits for wake the descriptor. */
@@ -397,14 +399,11 @@ static void look_later(const struct pass_evd *evd)
 		timerfd_settime(evd->later.fd, 0, &later, NULL);
 }
 
-/*
- * Arms the queues and counts the events. What the device calls solicited it says by the
- * channel alone, so that counts as one that notifies.
- */
+/* Takes what the descriptors tell, arms the queues, and counts the events. */
 static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 {
-	if (read_channel(evd) && evd->solicited)
-		evd->notified++;
+	while (take_channel_event(evd))
+		;
 	drain_wake(evd);
 	arm_queues(evd);
 	return pass_event_count(evd, kernels);
@@ -504,65 +503,82 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 }
 
 /*
- * The signals of a thread that waits. A wait that sleeps once ends with a signal that comes
- * then. One that has to sleep again must not lose a signal that comes between, so they are
- * held back until it sleeps: from the second time on, or from the first one if one event is
- * not enough.
+ * struct waiting - one dat_evd_wait()
+ * @deadline: ns; UINT64_MAX: none
+ * @armed: the queues are, and what has completed before was looked at
+ * @slept, @held, @mask: its signals. A wait that sleeps once ends with a signal that comes
+ *	then. One that has to sleep again must not lose a signal that comes between, so they
+ *	are held back until it sleeps: from the second time on, or from the first one if one
+ *	event is not enough.
  */
-struct wait_signals {
+struct waiting {
+	uint64_t deadline;
+	bool armed;
 	bool slept;
 	bool held;
 	sigset_t mask;
 };
 
-static void signals_hold(struct wait_signals *signals)
+static void signals_hold(struct waiting *w)
 {
 	sigset_t all;
 
-	if (signals->slept && !signals->held) {
+	if (w->slept && !w->held) {
 		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &signals->mask);
-		signals->held = true;
+		pthread_sigmask(SIG_SETMASK, &all, &w->mask);
+		w->held = true;
 	}
-	signals->slept = true;
+	w->slept = true;
 }
 
-static void signals_give_back(const struct wait_signals *signals)
+static void signals_give_back(const struct waiting *w)
 {
-	if (signals->held)
-		pthread_sigmask(SIG_SETMASK, &signals->mask, NULL);
+	if (w->held)
+		pthread_sigmask(SIG_SETMASK, &w->mask, NULL);
+}
+
+/* How long to sleep, at most; ns */
+static uint64_t sleep_time(const struct waiting *w, bool look)
+{
+	uint64_t now, left = UINT64_MAX;
+
+	if (w->deadline != UINT64_MAX) {
+		now = pass_now();
+		left = w->deadline <= now ? 0 : w->deadline - now;
+	}
+	return look && left > LOOK_NS ? LOOK_NS : left;
 }
 
 /* Sleeps with the EVD unlocked. Return: 0, or the errno of ppoll(2). */
-static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, uint64_t deadline,
-		     bool look, bool ring_too, struct wait_signals *signals)
+static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiting *w)
 {
+	/* Readable while events are there that are too few: no use to sleep on. */
+	bool ring_too = !shim_ring_filled(evd->ring);
 	struct pollfd fds[3] = {
 		{ .fd = evd->wake.fd, .events = POLLIN },
 		{ .fd = evd->channel_fd.fd, .events = POLLIN },
-		/* Readable while events are there that are too few: no use to sleep on. */
 		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
 	};
-	struct timespec limit;
-	uint64_t now, left = UINT64_MAX;
-	int err = 0;
+	uint64_t left = sleep_time(w, has_to_look(evd) || !ring_too);
+	struct timespec limit = {
+		.tv_sec = left / 1000000000u,
+		.tv_nsec = left % 1000000000u,
+	};
+	int n, err;
 
-	if (deadline != UINT64_MAX) {
-		now = pass_now();
-		left = deadline <= now ? 0 : deadline - now;
-	}
-	if ((look || !ring_too) && left > LOOK_NS)
-		left = LOOK_NS;
-	limit.tv_sec = left / 1000000000u;
-	limit.tv_nsec = left % 1000000000u;
 	evd->sleepers++;
 	shim_unlock(&obj->lock);
-	signals_hold(signals);
-	if (ppoll(fds, 3, left == UINT64_MAX ? NULL : &limit,
-		  signals->held ? &signals->mask : NULL) < 0)
-		err = errno;
+	signals_hold(w);
+	n = ppoll(fds, 3, left == UINT64_MAX ? NULL : &limit, w->held ? &w->mask : NULL);
+	err = n < 0 ? errno : 0;
 	shim_lock(&obj->lock);
 	evd->sleepers--;
+	if (n > 0 && fds[0].revents)
+		drain_wake(evd);
+	if (n > 0 && fds[1].revents) {
+		take_channel_event(evd);
+		w->armed = false;
+	}
 	return err;
 }
 
@@ -589,16 +605,21 @@ static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t to
 /*
  * Waits for @threshold events (E30..E40). Events that do not notify count, but do not end
  * the wait. The EVD is locked on entry and return.
+ *
+ * It looks, arms the queues, and looks once more before it sleeps. They stay armed until the
+ * channel has told of a completion.
  */
 static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			   const struct kdapl_uapi_evd_wait *arg, uint32_t *queued)
 {
-	uint64_t deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
-			    pass_now() + arg->timeout * 1000ull;
+	struct waiting w = {
+		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
+			    pass_now() + arg->timeout * 1000ull,
+		.slept = arg->threshold > 1,
+	};
 	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
 	uint32_t notified = evd->notified, ring = 0, kernels;
 	bool expired = !arg->timeout, woken = true;
-	struct wait_signals signals = { .slept = threshold > 1 };
 	DAT_RETURN ret;
 	int err = 0;
 
@@ -606,7 +627,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		if (!evd->dead)
 			watch(obj, evd);
 		if (!evd->dead) {
-			*queued = arm_and_count(evd, &kernels);
+			*queued = pass_event_count(evd, &kernels);
 			woken |= notified != evd->notified || expired ||
 				 kernels != ring;
 			notified = evd->notified;
@@ -614,14 +635,37 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		}
 		if (wait_over(obj, evd, arg->evd, unwaitables,
 			      woken && *queued >= threshold, expired, err, &ret)) {
-			signals_give_back(&signals);
+			signals_give_back(&w);
 			return ret;
 		}
+		if (!w.armed) {
+			arm_queues(evd);
+			w.armed = true;
+			continue;
+		}
 		woken = false;
-		err = evd_sleep(obj, evd, deadline,
-				has_to_look(evd), !shim_ring_filled(evd->ring), &signals);
-		expired = deadline != UINT64_MAX && pass_now() >= deadline;
+		err = evd_sleep(obj, evd, &w);
+		expired = w.deadline != UINT64_MAX && pass_now() >= w.deadline;
 	}
+}
+
+/*
+ * The waiter goes, with an event, or without those that are there, of which the CNO has to
+ * hear (E37). What the channel has told the waiter it does not tell the CNO's thread.
+ */
+static void give_way_to_cno(struct pass_evd *evd, bool took)
+{
+	uint32_t kernels;
+
+	if (!evd->cno)
+		return;
+	if (took)
+		tell(evd);
+	arm_and_count(evd, &kernels);
+	if (tell(evd))
+		return;
+	evd->told_notified--;
+	pass_evd_wake(evd);
 }
 
 static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
@@ -654,11 +698,10 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	body->waiter = false;
 	pass_evd_set_aside(evd, PASS_WAITER, false);
 	body->clear_late = false;
-	if (!ret) {
-		body->withheld = false;
-		tell(evd);
+	body->withheld = false;
+	give_way_to_cno(evd, !ret);
+	if (!ret)
 		*more = queued - 1;
-	}
 	return ret;
 }
 
@@ -672,9 +715,7 @@ DAT_RETURN pass_evd_wait(struct shim_object *obj, struct kdapl_uapi_evd_wait *ar
 
 	ret = wait_and_take(obj, evd, arg, event, &kernel, &took, more);
 	shim_unlock(&obj->lock);
-	if (ret)
-		shim_cno_tell(obj);
-	else if (took == PASS_TOOK_KERNEL)
+	if (!ret && took == PASS_TOOK_KERNEL)
 		shim_event(obj, &kernel, event);
 	return ret;
 }
