@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the programs that measure applications share (user-cost.c, user-batch.c):
- * the end of one that fails; the counter, and the line that tells a figure.
+ * What the programs that measure applications share (user-cost.c, user-batch.c,
+ * user-times.c): the end of one that fails; the counter, and the line that tells
+ * a figure.
  */
 #ifndef BENCH_USER_H
 #define BENCH_USER_H
