@@ -163,6 +163,7 @@ struct shim_object {
 	atomic_uint_least64_t context;
 	void *body;
 	const struct shim_ops *ops;
+	/* struct pass_ia, pass_evd, pass_ep and so on, as @type says */
 	void *_Atomic pass;
 } __attribute__((aligned(128)));
 

@@ -329,7 +329,7 @@ static pid_t remove_device(int *told)
 			       (char *)device, NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2];
-	pid_t pid;
+	pid_t pid = -1;
 
 	/* All descriptors are closed when this returns: they would keep the device. */
 	need(!pipe2(pipes, O_CLOEXEC) && !posix_spawn_file_actions_init(&actions) &&

@@ -36,9 +36,11 @@ static int dealloc_mw(struct ibv_mw *mw)
 
 static int bind_mw(struct ibv_qp *to, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
+	int err = bind_fails ? ENOMEM : 0;	/* as libibverbs: positive */
+
 	(void)to;
-	if (bind_fails)
-		return ENOMEM;
+	if (err)
+		return err;
 	bound = *bind;
 	mw->rkey = ibv_inc_rkey(mw->rkey);
 	on_queue[PASS_REQ][nr_queue[PASS_REQ]++] = bind->wr_id;

@@ -649,8 +649,8 @@ struct kdapl_uapi_ep_private_data {
  * @flags: KDAPL_BOARD_*
  *
  * Written after the event that tells of the change is in its ring.  @life is 0 while the
- * rest becomes that of another life.  Who wants fields of a certain life loads @life with acquire, then
- * the fields, and behind a read barrier @life again.
+ * rest becomes that of another life.  Who wants fields of a certain life loads @life with
+ * acquire, then the fields, and behind a read barrier @life again.
  */
 struct kdapl_uapi_board_ep {
 	__u32 life;
