@@ -73,7 +73,7 @@ static struct ibv_qp *qp_create(struct pass_ep *ep)
 	};
 	struct ibv_qp_attr to_init = {
 		.qp_state = IBV_QPS_INIT,
-		.port_num = pass_ia_of(ep->ia)->port,
+		.port_num = ep->pia->port,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
 	struct ibv_qp *qp = ibv_create_qp(pz->pd, &init);
@@ -184,7 +184,7 @@ static void unprepare(struct pass_ep *ep)
 static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	struct kdapl_uapi_ep_bind arg = {
-		.uverbs_fd = pass_ia_of(ep->ia)->ctx->cmd_fd,
+		.uverbs_fd = ep->pia->ctx->cmd_fd,
 		.ep = ep->token,
 		.qp_num = qp->qp_num,
 	};

@@ -152,12 +152,18 @@ static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
 static void dir_lose(struct pass_dir *dir)
 {
 	struct pass_cookie *cookie;
+	bool lost = false;
 	uint32_t n;
 
 	shim_lock(&dir->lock);
-	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after)
-		if (cookie_disown(dir, cookie))
-			pass_fifo_flushed(dir->evd, cookie);
+	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after) {
+		if (!cookie_disown(dir, cookie))
+			continue;
+		pass_fifo_flushed(dir->evd, cookie);
+		lost = true;
+	}
+	if (lost)
+		pass_dir_park(dir);
 	atomic_store(&dir->completed, dir->posted);
 	shim_unlock(&dir->lock);
 }
@@ -175,11 +181,8 @@ static void dir_abandon(struct pass_dir *dir)
 	shim_lock(&dir->lock);
 	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after)
 		owed |= cookie_disown(dir, cookie);
-	if (owed) {
-		shim_lock(dir->evd->lock);
-		pass_rings_park(dir);
-		shim_unlock(dir->evd->lock);
-	}
+	if (owed)
+		pass_dir_park(dir);
 	shim_unlock(&dir->lock);
 }
 
@@ -334,10 +337,31 @@ void pass_end_wait(struct pass_ep *ep)
 	}
 }
 
-static bool uses(const struct pass_ep *ep, const struct pass_evd *evd)
+static bool uses(const struct pass_ep *ep, const struct shim_object *obj,
+		 const struct pass_evd *evd)
 {
 	return ep->dir[PASS_REQ].evd == evd || ep->dir[PASS_RECV].evd == evd ||
-	       (ep->connect_evd && pass_evd_of(ep->connect_evd) == evd);
+	       (obj && ep->connect_evd == obj);
+}
+
+/*
+ * pass_eps_use - does an EP still use an EVD?
+ * @evd, @obj: the EVD
+ *
+ * The kernel lets an EVD go as soon as it has freed the EP, of which the library has the
+ * rest to do then.
+ */
+bool pass_eps_use(struct pass_ia *pia, const struct shim_object *obj,
+		  const struct pass_evd *evd)
+{
+	const struct pass_ep *ep;
+	bool used = false;
+
+	pthread_mutex_lock(&pia->lock);
+	for (ep = pia->eps; ep && !used; ep = ep->next)
+		used = uses(ep, obj, evd);
+	pthread_mutex_unlock(&pia->lock);
+	return used;
 }
 
 /* pass_watch_run - look at the endpoints of an EVD that end or drain; no lock is held */
@@ -353,7 +377,7 @@ void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 		pthread_mutex_lock(&pia->lock);
 		for (ep = pia->eps; ep; ep = ep->next) {
 			ends = atomic_load(&ep->ending) || atomic_load(&ep->draining);
-			if (ends && ep->obj && uses(ep, evd) && nr++ == skip) {
+			if (ends && ep->obj && uses(ep, evd->obj, evd) && nr++ == skip) {
 				atomic_fetch_add(&ep->refs, 1);
 				found = ep;
 				break;
@@ -479,35 +503,63 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 	return ret;
 }
 
-DAT_RETURN pass_ep_free(struct shim_object *obj)
+/* Another thread may close the IA, and then has done with the EP what is to be done. */
+static void free_rest(struct shim_object *obj, struct pass_ep *ep)
 {
-	struct pass_ep *ep = pass_ep_get(obj);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return shim_handle_call(KDAPL_IOC_EP_FREE, obj);
-	ret = shim_handle_call(KDAPL_IOC_EP_FREE, obj);
-	if (!ret) {
-		pthread_mutex_lock(&ep->use);
+	pthread_mutex_lock(&ep->use);
+	if (!ep->left) {
 		atomic_store(&obj->pass, NULL);
 		finish(ep);
 		pass_ep_leave(ep);
-		pthread_mutex_unlock(&ep->use);
 	}
-	pass_ep_put(ep);
+	pthread_mutex_unlock(&ep->use);
+}
+
+DAT_RETURN pass_ep_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_ep *ep = pia ? pass_ep_get(obj) : NULL;
+	DAT_RETURN ret;
+
+	ret = shim_handle_call(KDAPL_IOC_EP_FREE, obj);
+	if (ep && !ret)
+		free_rest(obj, ep);
+	if (ep)
+		pass_ep_put(ep);
+	if (pia)
+		pass_ia_put(pia);
 	return ret;
+}
+
+/* Nobody holds the event of the end from here on. */
+static void give_up_end(struct pass_ep *ep)
+{
+	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+
+	if (evd)
+		shim_lock(evd->lock);
+	atomic_store(&ep->over, true);
+	ep->end_held = false;
+	if (evd)
+		shim_unlock(evd->lock);
 }
 
 /*
  * pass_end_close - the kernel has destroyed the EP, and nobody waits for its completions
  *
- * Those that were polled stay in their FIFOs.
+ * Those that were polled stay in their FIFOs. The IA is not closed yet, or the caller has
+ * kept its context.
  */
 void pass_end_close(struct pass_ep *ep)
 {
 	int i;
 
 	pthread_mutex_lock(&ep->use);
+	if (ep->left) {
+		pthread_mutex_unlock(&ep->use);
+		return;
+	}
+	give_up_end(ep);
 	ep->bound = false;
 	drain_over(ep);
 	close_gates(ep);

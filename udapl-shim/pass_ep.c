@@ -162,7 +162,7 @@ static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
 	if (obj)
 		return pass_evd_of(obj);
 	if (!ep->hidden)
-		ep->hidden = pass_evd_hidden(pass_ia_of(ep->ia));
+		ep->hidden = pass_evd_hidden(ep->pia);
 	return ep->hidden;
 }
 
@@ -313,6 +313,7 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->owner = obj;
 	dir->evd = NULL;
 	dir->cq = NULL;
+	dir->parked = NULL;
 	dir->held = 0;
 	dir->kept = 0;
 	dir->late = NULL;
@@ -323,13 +324,14 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	shim_unlock(&dir->lock);
 }
 
-static struct pass_ep *ep_alloc(struct shim_object *obj, uint32_t slot)
+static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, uint32_t slot)
 {
-	struct pass_ia *pia = pass_ia_of(obj);
 	struct pass_ep *ep = pool_take();
 
 	if (!ep)
 		return NULL;
+	ep->pia = pia;
+	ep->left = false;
 	ep->ia = obj->ia;
 	ep->token = shim_token(obj);
 	ep->slot = slot;
@@ -357,26 +359,17 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, uint32_t slot)
 /*
  * pass_ep_leave - an EP goes: no post finds it any more, and what it uses is given back
  *
- * It has no queue pair. Its cookies stay until their events are taken. Does nothing if
- * another thread was faster, which has closed the IA.
+ * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. It
+ * is in the IA's list to the end, so who closes the IA or frees an EVD waits for this.
  */
 void pass_ep_leave(struct pass_ep *ep)
 {
-	struct pass_ia *pia = pass_ia_of(ep->ia);
+	struct pass_ia *pia = ep->pia;
 	struct use use = { .solicited = ep->solicited };
 	struct pass_ep **link;
-	bool found;
 	int i;
 
-	pthread_mutex_lock(&pia->lock);
-	for (link = &pia->eps; *link && *link != ep; link = &(*link)->next)
-		;
-	found = *link;
-	if (found)
-		*link = ep->next;
-	pthread_mutex_unlock(&pia->lock);
-	if (!found)
-		return;
+	ep->left = true;
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
 	atomic_store(&ep->obj, NULL);
@@ -394,7 +387,35 @@ void pass_ep_leave(struct pass_ep *ep)
 	use_drop(&use);
 	pass_evd_hidden_free(ep->hidden);
 	ep->hidden = NULL;
+	pthread_mutex_lock(&pia->lock);
+	ep->connect_evd = NULL;
+	for (link = &pia->eps; *link != ep; link = &(*link)->next)
+		;
+	*link = ep->next;
+	pthread_mutex_unlock(&pia->lock);
 	pass_ep_put(ep);
+}
+
+/*
+ * pass_dir_park - completions may name cookies of a direction that nobody waits for
+ *
+ * The EVD keeps the EP as long as it has the queue. The lock of the direction is held. If
+ * another EVD keeps it already, the EP is never given back.
+ */
+void pass_dir_park(struct pass_dir *dir)
+{
+	struct pass_evd *evd = dir->evd;
+
+	if (dir->parked == evd)
+		return;
+	atomic_fetch_add(&dir->ep->refs, 1);
+	if (dir->parked)
+		return;
+	dir->parked = evd;
+	shim_lock(evd->lock);
+	dir->next_parked = evd->parked;
+	evd->parked = dir;
+	shim_unlock(evd->lock);
 }
 
 /* Who closes the IA meanwhile finds the EP as well, and waits for @ep->use. */
@@ -411,7 +432,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 		return ret;
 	if (arg.slot >= pia->board_size / sizeof(*pia->board))
 		return RET(INTERNAL_ERROR);
-	ep = ep_alloc(obj, arg.slot);
+	ep = ep_alloc(obj, pia, arg.slot);
 	if (!ep)
 		return RET_NO_RESOURCE(MEMORY);
 	/* That of the object, and ours. */
@@ -447,12 +468,18 @@ DAT_RETURN pass_ep_made(struct shim_object *obj)
 /* pass_ep_gone - the kernel has destroyed the EP that it had made for a request */
 void pass_ep_gone(struct shim_object *obj)
 {
-	struct pass_ep *ep = pass_ep_of(obj);
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_ep *ep = pia ? pass_ep_of(obj) : NULL;
 
-	if (!ep)
-		return;
-	atomic_store(&obj->pass, NULL);
-	pass_end_close(ep);
+	if (ep && ep_try_get(ep)) {
+		if (ep->obj == obj) {
+			atomic_store(&obj->pass, NULL);
+			pass_end_close(ep);
+		}
+		pass_ep_put(ep);
+	}
+	if (pia)
+		pass_ia_put(pia);
 }
 
 /* ---- dat_ep_modify ----------------------------------------------------- */

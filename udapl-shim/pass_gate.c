@@ -76,7 +76,7 @@ static void sync_state(struct pass_dir *dir)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 
-	if (pass_ia_of(dir->ep->ia)->hints & KDAPL_VERBS_SYNC_STATE)
+	if (dir->ep->pia->hints & KDAPL_VERBS_SYNC_STATE)
 		ibv_modify_qp(dir->qp, &attr, IBV_QP_STATE);
 }
 
@@ -140,6 +140,10 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		*dir->late_end = cookie;
 		dir->late_end = &cookie->late_next;
 		pass_end_want(dir->ep);
+		/* Who sleeps does not know that there is something to be looked at. */
+		shim_lock(dir->evd->lock);
+		pass_evd_wake(dir->evd);
+		shim_unlock(dir->evd->lock);
 		break;
 	default:
 		pass_fifo_flushed(dir->evd, cookie);
@@ -200,7 +204,7 @@ int pass_post_held(struct pass_dir *dir)
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err)
 {
 	dir->posted--;
-	if (err != ENOMEM && (pass_ia_of(dir->ep->ia)->iwarp ||
+	if (err != ENOMEM && (dir->ep->pia->iwarp ||
 			      pass_state(dir->board) != DAT_EP_STATE_CONNECTED)) {
 		pass_put_aside(dir, cookie, PASS_LATE);
 		return DAT_SUCCESS;

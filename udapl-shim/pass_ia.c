@@ -193,6 +193,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 		return RET_NO_RESOURCE(MEMORY);
 	pia->eps = NULL;
 	pia->zones = NULL;
+	atomic_store(&pia->closing, false);
 	why = pass_start(pia, ia, ia_name, &begun);
 	if (!why) {
 		atomic_store(&pia->refs, 1);
@@ -209,6 +210,23 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 }
 
 /* ---- closing ----------------------------------------------------------- */
+
+/* The kernel ends waits in it, the library those in its own poll(2) (E39). */
+static void close_evd(struct shim_object *obj, void *arg)
+{
+	struct pass_evd *evd;
+
+	(void)arg;
+	if (!shim_lives(obj, SHIM_EVD))
+		return;
+	shim_lock(&obj->lock);
+	evd = pass_evd_of(obj);
+	if (evd) {
+		evd->dead = true;
+		pass_evd_wake(evd);
+	}
+	shim_unlock(&obj->lock);
+}
 
 static void close_rmr(struct shim_object *obj, void *arg)
 {
@@ -231,6 +249,8 @@ static void ia_closing(struct shim_object *ia)
 	struct shim_object *obj;
 	struct pass_ep *ep;
 
+	atomic_store(&pia->closing, true);
+	shim_for_each(ia, close_evd, NULL);
 	for (;;) {
 		pthread_mutex_lock(&pia->lock);
 		ep = pia->eps;

@@ -140,7 +140,7 @@ DAT_RETURN pass_pz_free(struct shim_object *obj)
 	if (!pia)
 		return RET_BAD_HANDLE(PZ);
 	shim_lock(&obj->lock);
-	pz = obj->pass;
+	pz = shim_lives(obj, SHIM_PZ) ? obj->pass : NULL;
 	if (!pz)
 		ret = RET_BAD_HANDLE(PZ);
 	else if (pz->users)
@@ -355,6 +355,11 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 	}
 	if (ret)
 		lmr_give_back(lmr);
+	/* Who closes the IA meanwhile has seen it, or it is seen here. */
+	if (!ret && atomic_load(&pia->closing)) {
+		pass_lmr_close(*lmrp);
+		ret = RET_BAD_HANDLE(PZ);
+	}
 	return ret;
 }
 

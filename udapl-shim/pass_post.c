@@ -114,7 +114,7 @@ static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
 /* mt:T3: a read of nothing needs no segment; but iWARP devices want just one. */
 static uint32_t segments_of_nothing(const struct pass_ep *ep, struct ibv_sge *sge)
 {
-	if (!pass_ia_of(ep->ia)->iwarp)
+	if (!ep->pia->iwarp)
 		return 0;
 	*sge = (struct ibv_sge) { 0 };
 	return 1;

@@ -118,43 +118,16 @@ void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 	dir->next = rings->size ? &rings->cookies[dir->held % rings->size] : &never_free;
 }
 
-/* pass_rings_drop_all - drop a ring, and all that are linked to it */
-void pass_rings_drop_all(struct pass_rings *rings)
-{
-	struct pass_rings *former;
-
-	for (; rings; rings = former) {
-		former = rings->former;
-		pass_rings_drop(rings);
-	}
-}
-
-static void rings_none(struct pass_dir *dir)
-{
-	dir->rings = NULL;
-	dir->next = &never_free;
-	dir->size = 0;
-}
-
 /* pass_rings_free - the EP goes, and no event of it is left */
 void pass_rings_free(struct pass_dir *dir)
 {
-	pass_rings_drop_all(dir->rings);
-	rings_none(dir);
-}
+	struct pass_rings *former;
 
-/*
- * pass_rings_park - the EP goes, and its completion queue may still name cookies
- *
- * The EVD keeps them as long as it has the queue. The locks of the direction and of the EVD
- * are held.
- */
-void pass_rings_park(struct pass_dir *dir)
-{
-	struct pass_rings **link = &dir->evd->parked;
-
-	while (*link)
-		link = &(*link)->former;
-	*link = dir->rings;
-	rings_none(dir);
+	while (dir->rings) {
+		former = dir->rings->former;
+		pass_rings_drop(dir->rings);
+		dir->rings = former;
+	}
+	dir->next = &never_free;
+	dir->size = 0;
 }

@@ -83,8 +83,8 @@ static DAT_RETURN rmr_make(struct pass_ia *pia, struct shim_object *pz,
 	if (pia->windows)
 		window_make(rmr);
 	atomic_store(&obj->pass, rmr);
-	/* Who has closed the IA meanwhile has not seen it. */
-	if (!shim_lives(obj, SHIM_RMR)) {
+	/* Who closes the IA meanwhile has seen it, or it is seen here. */
+	if (atomic_load(&pia->closing)) {
 		pass_rmr_close(obj);
 		return RET_BAD_HANDLE(PZ);
 	}

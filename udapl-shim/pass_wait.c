@@ -26,6 +26,9 @@
 /* A completion queue has at least so many entries; one that is too small is resized. */
 #define MIN_CQ	256u
 
+/* A device has ten seconds to flush an EP, and after that the library does; ns */
+#define EPS_LIMIT	20000000000ull
+
 /* How often a waiter looks by itself while something is to be looked at */
 #define LOOK_NS	1000000u
 
@@ -50,12 +53,14 @@ void pass_pause(unsigned int us)
 static const struct kdapl_uapi_ring_header no_header;
 static struct shim_ring no_ring = { .header = &no_header };
 
+/* @pia: kept by the caller; the EVD keeps it, too */
 static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 {
 	struct pass_evd *evd = calloc(1, sizeof(*evd));
 
 	if (!evd)
 		return NULL;
+	atomic_fetch_add(&pia->refs, 1);
 	evd->pia = pia;
 	evd->obj = obj;
 	evd->lock = obj ? &obj->lock : &evd->own_lock;
@@ -71,12 +76,15 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 
 DAT_RETURN pass_evd_made(struct shim_object *obj)
 {
-	struct pass_evd *evd = evd_alloc(pass_ia_of(obj), obj);
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_evd *evd;
 
-	if (!evd)
-		return RET_NO_RESOURCE(MEMORY);
+	if (!pia)
+		return RET_BAD_HANDLE(IA);
+	evd = evd_alloc(pia, obj);
 	atomic_store(&obj->pass, evd);
-	return DAT_SUCCESS;
+	pass_ia_put(pia);
+	return evd ? DAT_SUCCESS : RET_NO_RESOURCE(MEMORY);
 }
 
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia)
@@ -86,6 +94,7 @@ struct pass_evd *pass_evd_hidden(struct pass_ia *pia)
 
 static void evd_free(struct pass_evd *evd)
 {
+	struct pass_dir *dir;
 	uint32_t i;
 
 	shim_lock(evd->lock);
@@ -93,13 +102,18 @@ static void evd_free(struct pass_evd *evd)
 	shim_unlock(evd->lock);
 	for (i = 0; i < evd->nr_cqs; i++)
 		ibv_destroy_cq(evd->cqs[i].cq);
-	pass_rings_drop_all(evd->parked);
+	while (evd->parked) {
+		dir = evd->parked;
+		evd->parked = dir->next_parked;
+		pass_ep_put(dir->ep);
+	}
 	shim_fd_forget(&evd->channel_fd);
 	if (evd->channel)
 		ibv_destroy_comp_channel(evd->channel);
 	shim_fd_close(&evd->kernel_fd);
 	shim_fd_close(&evd->wake);
 	shim_fd_close(&evd->later);
+	pass_ia_put(evd->pia);
 	free(evd);
 }
 
@@ -113,10 +127,11 @@ void pass_evd_hidden_free(struct pass_evd *evd)
  * pass_evd_gone - the kernel has destroyed the EVD
  *
  * Its body is not there any more, so nobody begins to wait. Who waits is told to return,
- * and is waited for.
+ * and is waited for; so is who frees or modifies an EP that has used it.
  */
 void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 {
+	uint64_t until = pass_now() + EPS_LIMIT;
 	struct pass_evd *evd;
 	bool asleep;
 
@@ -133,7 +148,7 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 		asleep = evd->sleepers;
 		pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
-		if (!asleep)
+		if (!asleep && (!pass_eps_use(evd->pia, obj, evd) || pass_now() > until))
 			break;
 		pass_pause(100);
 	}
@@ -354,6 +369,10 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 		     !epoll_has(epoll, evd->wake.fd) ||
 		     !epoll_has(epoll, evd->later.fd)))
 		ret = RET_NO_RESOURCE(MEMORY);
+	if (ret) {
+		shim_fd_close(&body->poll_fd);
+		shim_fd_close(&evd->later);
+	}
 	return ret;
 }
 
@@ -399,13 +418,25 @@ static void look_later(const struct pass_evd *evd)
 		timerfd_settime(evd->later.fd, 0, &later, NULL);
 }
 
+/* What has come to a queue that was not armed may have been solicited, or not. */
+static void arm_and_pull(struct pass_evd *evd)
+{
+	uint32_t before = evd->nr_fifo;
+
+	arm_queues(evd);
+	pass_wc_pull(evd);
+	if (evd->nr_fifo > before)
+		evd->notified += !!evd->solicited;
+}
+
 /* Takes what the descriptors tell, arms the queues, and counts the events. */
 static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 {
 	while (take_channel_event(evd))
 		;
 	drain_wake(evd);
-	arm_queues(evd);
+	pass_wc_pull(evd);
+	arm_and_pull(evd);
 	return pass_event_count(evd, kernels);
 }
 
@@ -413,7 +444,7 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
  * pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87)
  *
  * Nothing else makes the descriptor readable: of two EVDs the one that was so first is the
- * one of the trigger.
+ * one of the trigger. A waiter has to look again for what was taken here of what wakes it.
  */
 void pass_evd_rearm(struct shim_object *obj)
 {
@@ -424,17 +455,18 @@ void pass_evd_rearm(struct shim_object *obj)
 	queued = arm_and_count(evd, &kernels);
 	tell(evd);
 	look_later(evd);
-	if (!queued)
-		return;
-	evd->told_notified--;
-	pass_evd_wake(evd);
+	if (queued)
+		evd->told_notified--;
+	if (queued || pass_evd_aside(evd, PASS_WAITER))
+		pass_evd_wake(evd);
 }
 
 /*
  * pass_evd_notifies - is an event there that triggers, and of which nobody was told (E76)?
  *
  * The descriptor of the EVD was readable. It is so for completions that do not notify, too,
- * and for those that cannot be seen yet.
+ * and for those that cannot be seen yet. If somebody waits by now, what there is to be read
+ * is his (give_way_to_cno()).
  */
 bool pass_evd_notifies(struct shim_object *obj)
 {
@@ -446,7 +478,7 @@ bool pass_evd_notifies(struct shim_object *obj)
 	evd = pass_evd_of(obj);
 	if (evd)
 		watch(obj, evd);
-	if (evd && !evd->dead) {
+	if (evd && !evd->dead && !pass_evd_aside(evd, PASS_WAITER)) {
 		queued = arm_and_count(evd, &kernels);
 		triggers = !tell(evd) && queued;
 		look_later(evd);
@@ -506,6 +538,7 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
  * struct waiting - one dat_evd_wait()
  * @deadline: ns; UINT64_MAX: none
  * @armed: the queues are, and what has completed before was looked at
+ * @blocked: it has slept
  * @slept, @held, @mask: its signals. A wait that sleeps once ends with a signal that comes
  *	then. One that has to sleep again must not lose a signal that comes between, so they
  *	are held back until it sleeps: from the second time on, or from the first one if one
@@ -514,6 +547,7 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 struct waiting {
 	uint64_t deadline;
 	bool armed;
+	bool blocked;
 	bool slept;
 	bool held;
 	sigset_t mask;
@@ -531,10 +565,11 @@ static void signals_hold(struct waiting *w)
 	w->slept = true;
 }
 
-static void signals_give_back(const struct waiting *w)
+static void signals_give_back(struct waiting *w)
 {
 	if (w->held)
 		pthread_sigmask(SIG_SETMASK, &w->mask, NULL);
+	w->held = false;
 }
 
 /* How long to sleep, at most; ns */
@@ -567,6 +602,7 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 	int n, err;
 
 	evd->sleepers++;
+	w->blocked = true;
 	shim_unlock(&obj->lock);
 	signals_hold(w);
 	n = ppoll(fds, 3, left == UINT64_MAX ? NULL : &limit, w->held ? &w->mask : NULL);
@@ -610,13 +646,9 @@ static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t to
  * channel has told of a completion.
  */
 static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
-			   const struct kdapl_uapi_evd_wait *arg, uint32_t *queued)
+			   const struct kdapl_uapi_evd_wait *arg, struct waiting *w,
+			   uint32_t *queued)
 {
-	struct waiting w = {
-		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
-			    pass_now() + arg->timeout * 1000ull,
-		.slept = arg->threshold > 1,
-	};
 	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
 	uint32_t notified = evd->notified, ring = 0, kernels;
 	bool expired = !arg->timeout, woken = true;
@@ -635,33 +667,35 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 		}
 		if (wait_over(obj, evd, arg->evd, unwaitables,
 			      woken && *queued >= threshold, expired, err, &ret)) {
-			signals_give_back(&w);
+			signals_give_back(w);
 			return ret;
 		}
-		if (!w.armed) {
-			arm_queues(evd);
-			w.armed = true;
+		if (!w->armed) {
+			arm_and_pull(evd);
+			w->armed = true;
 			continue;
 		}
 		woken = false;
-		err = evd_sleep(obj, evd, &w);
-		expired = w.deadline != UINT64_MAX && pass_now() >= w.deadline;
+		err = evd_sleep(obj, evd, w);
+		expired = w->deadline != UINT64_MAX && pass_now() >= w->deadline;
 	}
 }
 
 /*
- * The waiter goes, with an event, or without those that are there, of which the CNO has to
- * hear (E37). What the channel has told the waiter it does not tell the CNO's thread.
+ * The waiter goes. What came while it slept was for it, if it has got an event; of all else
+ * the CNO has to hear (E37, E76). What the channel has told the waiter it does not tell the
+ * CNO's thread.
  */
-static void give_way_to_cno(struct pass_evd *evd, bool took)
+static void give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
 {
 	uint32_t kernels;
 
 	if (!evd->cno)
 		return;
-	if (took)
+	if (took && w->blocked)
 		tell(evd);
 	arm_and_count(evd, &kernels);
+	look_later(evd);
 	if (tell(evd))
 		return;
 	evd->told_notified--;
@@ -673,6 +707,11 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 				struct kdapl_uapi_event *kernel, enum pass_took *took,
 				DAT_COUNT *more)
 {
+	struct waiting w = {
+		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
+			    pass_now() + arg->timeout * 1000ull,
+		.slept = arg->threshold > 1,
+	};
 	struct shim_evd *body = obj->body;
 	uint32_t queued = 0;
 	DAT_RETURN ret;
@@ -686,8 +725,11 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	body->waiter = true;
 	pass_evd_set_aside(evd, PASS_WAITER, true);
 	body->withheld = false;
+	/* Of solicited completions that were taken already */
+	while (evd->solicited && take_channel_event(evd))
+		;
 	do {
-		ret = wait_for(obj, evd, arg, &queued);
+		ret = wait_for(obj, evd, arg, &w, &queued);
 		if (DAT_GET_TYPE(ret) == DAT_ABORT)
 			return ret;
 		if (ret)
@@ -699,7 +741,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	pass_evd_set_aside(evd, PASS_WAITER, false);
 	body->clear_late = false;
 	body->withheld = false;
-	give_way_to_cno(evd, !ret);
+	give_way_to_cno(evd, &w, !ret);
 	if (!ret)
 		*more = queued - 1;
 	return ret;

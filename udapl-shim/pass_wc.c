@@ -53,7 +53,7 @@ static void wc_check_recv(struct ibv_wc *wc)
 	wc->status = wc->byte_len > cookie->length ? IBV_WC_LOC_LEN_ERR :
 						     IBV_WC_BAD_RESP_ERR;
 	if (wc->wc_flags & IBV_WC_WITH_INV)
-		pass_lmr_invalidated(pass_ia_of(cookie->dir->ep->ia),
+		pass_lmr_invalidated(cookie->dir->ep->pia,
 				     wc->invalidated_rkey);
 }
 
@@ -278,7 +278,12 @@ bool pass_wc_pull(struct pass_evd *evd)
 		else
 			wc_step(evd);
 	}
-	if (verdict == WAIT || pass_evd_aside(evd, PASS_WAITING))
-		pass_evd_set_aside(evd, PASS_WAITING, verdict == WAIT);
+	if (verdict == WAIT) {
+		pass_evd_set_aside(evd, PASS_WAITING, true);
+	} else if (pass_evd_aside(evd, PASS_WAITING)) {
+		pass_evd_set_aside(evd, PASS_WAITING, false);
+		/* The channel has told of it before anybody could see it. */
+		evd->notified += !!evd->solicited;
+	}
 	return verdict != WAIT;
 }

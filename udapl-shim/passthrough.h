@@ -60,8 +60,9 @@ struct pass_rmr;
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
  * @cmd_fd, @async_fd: those of @ctx, which a forked child must not keep
- * @refs: of the IA, and of each call that makes or frees something of the context; without
- *	any the context is closed
+ * @refs: of the IA, of each EVD, and of each call that makes or frees something of the
+ *	context; without any the context is closed
+ * @closing: its objects are being given up; who makes one looks at this afterwards
  * @lock: @eps, @zones, and what is linked there
  * @eps, @zones: all of the IA
  */
@@ -78,6 +79,7 @@ struct pass_ia {
 	struct shim_fd cmd_fd;
 	struct shim_fd async_fd;
 	atomic_uint refs;
+	atomic_bool closing;
 	pthread_mutex_t lock;
 	struct pass_ep *eps;
 	struct pass_pz *zones;
@@ -273,6 +275,8 @@ enum pass_gate {
  * @next: the cookie of the next post, which is the oldest one
  * @wr: work requests of plain posts; what differs by post is written anew
  * @bad: for verbs
+ * @parked, @next_parked: the EVD that keeps the EP because completions may name it, and the
+ *	next one that it keeps
  * @rings: the cookies
  * @size: their number
  * @max_sge: segments of one post at most
@@ -316,6 +320,8 @@ struct pass_dir {
 	struct pass_cookie *held_first;
 	struct pass_cookie *late;
 	struct pass_cookie **late_end;
+	const struct pass_evd *parked;
+	struct pass_dir *next_parked;
 	struct pass_rings *rings;
 	atomic_uint_least32_t completed;
 };
@@ -341,6 +347,7 @@ struct pass_limits {
 /**
  * struct pass_ep - an EP
  * @obj: its object; NULL once it is freed. Written under the locks of both directions
+ * @pia: of its IA; @left: it is not in the IA's list any more, or about to leave it
  * @dir: the two directions
  * @limits: of posts
  * @reads: an RDMA read may be posted (mt:T16)
@@ -369,6 +376,8 @@ struct pass_limits {
  */
 struct pass_ep {
 	struct shim_object *_Atomic obj;
+	struct pass_ia *pia;
+	bool left;
 	struct pass_dir dir[PASS_DIRS];
 	struct pass_limits limits[PASS_KINDS];
 	bool reads;
@@ -432,7 +441,7 @@ struct pass_cq {
  * @wc: polled; @wc_left of these, from @wc_next on, are not looked at. The first of them has
  *	to wait if @aside has PASS_WAITING
  * @wait_until: on iWARP, how long; ns
- * @parked: cookies of EPs that are gone, which completions may still name
+ * @parked: directions whose cookies its completions may still name, though their EPs are gone
  * @channel, @channel_fd: of the completion queues
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what comes by neither
@@ -471,7 +480,7 @@ struct pass_evd {
 	uint32_t nr_fifo;
 	struct ibv_wc wc[PASS_WCS];
 	uint64_t wait_until;
-	struct pass_rings *parked;
+	struct pass_dir *parked;
 	struct ibv_comp_channel *channel;
 	struct shim_fd channel_fd;
 	struct shim_fd kernel_fd;
@@ -637,8 +646,6 @@ struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_
 void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings);
 void pass_rings_drop(struct pass_rings *rings);
 void pass_rings_free(struct pass_dir *dir);
-void pass_rings_park(struct pass_dir *dir);
-void pass_rings_drop_all(struct pass_rings *rings);
 
 /* pass_ep.c */
 void pass_eps_child(void);
@@ -649,6 +656,9 @@ DAT_RETURN pass_ep_modify(struct shim_object *ep, struct kdapl_uapi_ep_param *ar
 DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
 void pass_ep_gone(struct shim_object *ep);
 void pass_ep_leave(struct pass_ep *ep);
+void pass_dir_park(struct pass_dir *dir);
+bool pass_eps_use(struct pass_ia *pia, const struct shim_object *obj,
+		  const struct pass_evd *evd);
 
 /* pass_conn.c */
 void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),

@@ -105,6 +105,41 @@ static void case_closed_meanwhile(void)
 	expect_nothing();
 }
 
+/* Another thread has freed it while this one waited for it. */
+static void case_left_already(void)
+{
+	setup();
+	connected();
+	OK(post(true, 1, 0));
+	ep->dir[PASS_REQ].qp = NULL;
+	ep->dir[PASS_RECV].qp = NULL;
+	pthread_mutex_lock(&ep->use);
+	pass_ep_leave(ep);
+	pthread_mutex_unlock(&ep->use);
+	CHECK_EQ(ep->refs, 1);
+	pass_end_close(ep);
+	CHECK_EQ(ep->refs, 1);
+	CHECK(!pass_eps_use(pia, evd_obj, evd));
+}
+
+/* The channel has told of a message that nobody could see then. */
+static void case_solicited_early(void)
+{
+	uint32_t notified;
+
+	setup();
+	evd->solicited = 1;
+	OK(post(false, 1, 0));
+	notified = evd->notified;
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	expect_nothing();
+	CHECK_EQ(evd->notified, notified);
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect(1, DAT_DTO_SUCCESS);
+	CHECK_EQ(evd->notified, notified + 1);
+}
+
 static void case_room(void)
 {
 	uint64_t i;
@@ -195,6 +230,8 @@ static const struct check_case cases[] = {
 	{ "E2 a receive is flushed, and the call may yet fail", case_call_not_over },
 	{ "E2 a receive was flushed on a queue pair of a call that failed", case_former_queue },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
+	{ "I15 an EP was freed while its IA is closed", case_left_already },
+	{ "E35 A7 a solicited message waits for ESTABLISHED", case_solicited_early },
 	{ "mt:T13 a slot is free when its event was taken", case_room },
 	{ "mt:T21 what is suppressed is dropped, failures are not", case_suppressed },
 	{ "mt:T59 what no plain send has filled has failed", case_foreign_message },

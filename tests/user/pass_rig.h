@@ -146,6 +146,7 @@ static inline void setup(void)
 	ep->bound = true;
 	ep->qp_num = QP_NUM;
 	ep->ia = ia;
+	ep->pia = pia;
 	ep->token = token;
 	ep->connect_evd = evd_obj;
 	for (i = 0; i < PASS_KINDS; i++)
