@@ -252,9 +252,12 @@ static bool pins_at_most(unsigned long long pages)
 {
 	u64 end = deadline();
 
-	while (proc_pins() > pages && now_us() < end)
+	while (proc_pins() > pages) {
+		if (now_us() >= end)
+			return false;
 		sleep_us(1000);
-	return proc_pins() <= pages;
+	}
+	return true;
 }
 
 /* Its last page is only to be read, then it is not there at all. */
