@@ -464,11 +464,11 @@ static void too_long(void)
 	want_dto(p.a.recv, p.a.ep, 2, DAT_DTO_ERR_FLUSHED, 0);
 	state_is(p.a.ep, DAT_EP_STATE_DISCONNECTED);
 	nothing_more(p.a.conn);
+	/* The refusal may be there, and the disconnect for it here, before the device says why. */
+	ended(&p.b);
 	/* rxe reports an operation error where hardware says length. */
-	want_conn(p.b.conn, p.b.ep, BROKEN);
 	want_dto(p.b.recv, p.b.ep, 50, DAT_DTO_ERR_LOCAL_EP, 0);
 	want_dto(p.b.recv, p.b.ep, 0, DAT_DTO_ERR_FLUSHED, 0);
-	state_is(p.b.ep, DAT_EP_STATE_DISCONNECTED);
 	nothing_more(p.b.conn);
 }
 
