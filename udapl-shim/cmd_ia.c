@@ -279,6 +279,13 @@ static void object_gone(struct shim_object *obj, void *arg)
 	}
 }
 
+static void cno_ends(struct shim_object *obj, void *arg)
+{
+	(void)arg;
+	if (shim_lives(obj, SHIM_CNO))
+		shim_cno_end(obj);
+}
+
 /*
  * dat_ia_close - close an adapter
  *
@@ -301,6 +308,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 	/* The IA first: nothing new can be made on it once it is dead. */
 	object_gone(ia, NULL);
 	ia->ops->ia_closing(ia);
+	shim_for_each(ia, cno_ends, NULL);
 	shim_for_each(ia, object_gone, NULL);
 	ia->ops->ia_closed(ia);
 	return DAT_SUCCESS;

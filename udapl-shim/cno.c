@@ -55,6 +55,7 @@ struct cno_call {
  * @waiters: threads asleep in dat_cno_wait
  * @released: incremented when all waiters have to return without an EVD (E90)
  * @dead: freed or closed
+ * @closed: by the close of its IA
  * @started: @thread is valid
  * @calling: @thread is in an agent
  * @thread: sleeps for triggers, calls agents
@@ -74,6 +75,7 @@ struct shim_cno {
 	unsigned int waiters;
 	unsigned int released;
 	bool dead;
+	bool closed;
 	bool started;
 	bool calling;
 	pthread_t thread;
@@ -99,8 +101,8 @@ static void cno_unlock(struct shim_cno *cno)
 		cno_free(cno);
 }
 
-/* Locks a CNO and takes a reference. Return: its body; NULL if it is dead. */
-static struct shim_cno *cno_lock(struct shim_object *obj)
+/* Locks a CNO, dead or alive, and takes a reference. Return: its body, or NULL. */
+static struct shim_cno *cno_lock_any(struct shim_object *obj)
 {
 	struct shim_cno *cno = NULL;
 
@@ -112,6 +114,14 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 		cno->refs++;
 	}
 	shim_unlock(&obj->lock);
+	return cno;
+}
+
+/* The same of one that is alive */
+static struct shim_cno *cno_lock(struct shim_object *obj)
+{
+	struct shim_cno *cno = cno_lock_any(obj);
+
 	if (cno && cno->dead) {
 		cno_unlock(cno);
 		return NULL;
@@ -839,11 +849,12 @@ bool shim_cno_left(struct shim_object *ia)
 }
 
 /*
- * shim_cno_close - end a CNO whose IA was closed
+ * shim_cno_end - no waits at a CNO any more, its IA was closed
  *
- * All waiters return, and the agents are called (E90).
+ * All waiters return, and the agents are called (E90). This is done to all CNOs before one
+ * is closed, for whose agent may wait at another one.
  */
-void shim_cno_close(struct shim_object *obj)
+void shim_cno_end(struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock(obj);
 
@@ -851,7 +862,23 @@ void shim_cno_close(struct shim_object *obj)
 		return;
 	cno_release(cno);
 	cno->dead = true;
-	agents_wait(cno);
+	cno->closed = true;
 	cno_unlock(cno);
-	cno_kill(obj, cno);
+}
+
+/* shim_cno_close - the rest, after shim_cno_end() */
+void shim_cno_close(struct shim_object *obj)
+{
+	struct shim_cno *cno = cno_lock_any(obj);
+	bool closed;
+
+	if (!cno)
+		return;
+	/* Otherwise it is being freed, and whoever does that has the rest to do. */
+	closed = cno->closed;
+	if (closed)
+		agents_wait(cno);
+	cno_unlock(cno);
+	if (closed)
+		cno_kill(obj, cno);
 }

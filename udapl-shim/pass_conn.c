@@ -154,10 +154,10 @@ void pass_drop_qp(struct pass_ep *ep)
 /*
  * The kernel moves a queue pair into the error state before it lets go of it, and then the
  * device flushes the receives. Nobody wants these completions, but they have room in the
- * completion queue that the next ones may need. Should the completion of another connection
- * have to wait before them, they stay; they are known by their queue pair.
+ * completion queue that the next ones may need. False: the completion of another connection
+ * has to wait before them, so they stay; they are known by their queue pair.
  */
-static void forget_completions(struct pass_evd *evd)
+static bool forget_completions(struct pass_evd *evd)
 {
 	uint64_t until = pass_now() + FORGET_LIMIT;
 	bool all;
@@ -171,12 +171,19 @@ static void forget_completions(struct pass_evd *evd)
 		if (!all)
 			pass_pause(100);
 	} while (!all && pass_now() < until);
+	return all;
 }
 
 static void unprepare(struct pass_ep *ep)
 {
+	struct pass_dir *recv = &ep->dir[PASS_RECV];
+
 	qp_drop(ep, qp_take(ep, true));
-	forget_completions(ep->dir[PASS_RECV].evd);
+	if (!forget_completions(recv->evd)) {
+		shim_lock(&recv->lock);
+		pass_dir_park(recv);
+		shim_unlock(&recv->lock);
+	}
 	atomic_store(&ep->over, true);
 	atomic_store(&ep->preparing, false);
 }

@@ -183,6 +183,8 @@ static void dir_abandon(struct pass_dir *dir)
 		owed |= cookie_disown(dir, cookie);
 	if (owed)
 		pass_dir_park(dir);
+	/* What comes from here on has nobody who looks after it. */
+	dir->gate = PASS_FLUSH;
 	shim_unlock(&dir->lock);
 }
 
@@ -425,14 +427,12 @@ static void start_drain_thread(struct pass_ep *ep)
 	pthread_attr_destroy(&attr);
 }
 
-DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
+static DAT_RETURN ep_disconnect(struct shim_object *obj, struct pass_ep *ep,
+				uint32_t flags)
 {
-	struct pass_ep *ep = pass_ep_get(obj);
 	bool pending = false;
 	DAT_RETURN ret;
 
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
 	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
 	/* What the caller posts next comes after the end. */
 	if (!ret)
@@ -448,7 +448,21 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 		if (pending)
 			start_drain_thread(ep);
 	}
-	pass_ep_put(ep);
+	return ret;
+}
+
+DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_ep *ep = pia ? pass_ep_get(obj) : NULL;
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
+
+	if (ep) {
+		ret = ep_disconnect(obj, ep, flags);
+		pass_ep_put(ep);
+	}
+	if (pia)
+		pass_ia_put(pia);
 	return ret;
 }
 

@@ -418,6 +418,19 @@ void pass_dir_park(struct pass_dir *dir)
 	shim_unlock(evd->lock);
 }
 
+/* Has the kernel destroyed the EP meanwhile (pass_ep_gone())? It is seen there, or here. */
+static DAT_RETURN ep_still_there(struct shim_object *obj, struct pass_ep *ep)
+{
+	struct kdapl_uapi_ep_board arg = { .ep = ep->token };
+	DAT_RETURN ret = shim_ioctl(KDAPL_IOC_EP_BOARD, &arg, RET_NO_FAULT);
+
+	if (ret) {
+		atomic_store(&obj->pass, NULL);
+		pass_ep_leave(ep);
+	}
+	return ret;
+}
+
 /* Who closes the IA meanwhile finds the EP as well, and waits for @ep->use. */
 static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 {
@@ -448,6 +461,8 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 	/* It failed, or another thread was faster. */
 	if (ret || !atomic_compare_exchange_strong(&obj->pass, &none, ep))
 		pass_ep_leave(ep);
+	else
+		ret = ep_still_there(obj, ep);
 	pthread_mutex_unlock(&ep->use);
 	pass_ep_put(ep);
 	return ret;

@@ -355,11 +355,9 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 	}
 	if (ret)
 		lmr_give_back(lmr);
-	/* Who closes the IA meanwhile has seen it, or it is seen here. */
-	if (!ret && atomic_load(&pia->closing)) {
+	/* Who closes the IA meanwhile has seen it, or it is seen here. Its object dies there. */
+	if (!ret && atomic_load(&pia->closing))
 		pass_lmr_close(*lmrp);
-		ret = RET_BAD_HANDLE(PZ);
-	}
 	return ret;
 }
 

@@ -67,7 +67,7 @@ static bool rings_busy(const struct pass_rings *rings)
 	return false;
 }
 
-/* Former rings whose events are all taken are not needed any more. */
+/* Former rings whose events are all taken, and which no completion names, are not needed. */
 static void forget_former(struct pass_rings *rings)
 {
 	struct pass_rings **link = &rings->former, *old;
@@ -110,7 +110,8 @@ void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 {
 	move_held(dir, rings);
 	rings->former = dir->rings;
-	forget_former(rings);
+	if (!dir->parked)
+		forget_former(rings);
 	dir->rings = rings;
 	dir->size = rings->size;
 	dir->max_sge = rings->max_sge;

@@ -74,19 +74,6 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	return evd;
 }
 
-DAT_RETURN pass_evd_made(struct shim_object *obj)
-{
-	struct pass_ia *pia = pass_ia_get(obj);
-	struct pass_evd *evd;
-
-	if (!pia)
-		return RET_BAD_HANDLE(IA);
-	evd = evd_alloc(pia, obj);
-	atomic_store(&obj->pass, evd);
-	pass_ia_put(pia);
-	return evd ? DAT_SUCCESS : RET_NO_RESOURCE(MEMORY);
-}
-
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia)
 {
 	return evd_alloc(pia, NULL);
@@ -105,6 +92,9 @@ static void evd_free(struct pass_evd *evd)
 	while (evd->parked) {
 		dir = evd->parked;
 		evd->parked = dir->next_parked;
+		shim_lock(&dir->lock);
+		dir->parked = NULL;
+		shim_unlock(&dir->lock);
 		pass_ep_put(dir->ep);
 	}
 	shim_fd_forget(&evd->channel_fd);
@@ -115,6 +105,30 @@ static void evd_free(struct pass_evd *evd)
 	shim_fd_close(&evd->later);
 	pass_ia_put(evd->pia);
 	free(evd);
+}
+
+DAT_RETURN pass_evd_made(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct pass_evd *evd;
+	bool closed;
+
+	if (!pia)
+		return RET_BAD_HANDLE(IA);
+	evd = evd_alloc(pia, obj);
+	pass_ia_put(pia);
+	if (!evd)
+		return RET_NO_RESOURCE(MEMORY);
+	/* Who closes the IA meanwhile takes the body first. */
+	shim_lock(&obj->lock);
+	closed = !obj->body;
+	if (!closed)
+		atomic_store(&obj->pass, evd);
+	shim_unlock(&obj->lock);
+	if (!closed)
+		return DAT_SUCCESS;
+	evd_free(evd);
+	return RET_BAD_HANDLE(IA);
 }
 
 void pass_evd_hidden_free(struct pass_evd *evd)
@@ -133,7 +147,7 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 {
 	uint64_t until = pass_now() + EPS_LIMIT;
 	struct pass_evd *evd;
-	bool asleep;
+	bool asleep, used;
 
 	(void)body;
 	shim_lock(&obj->lock);
@@ -148,12 +162,15 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 		asleep = evd->sleepers;
 		pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
-		if (!asleep && (!pass_eps_use(evd->pia, obj, evd) || pass_now() > until))
+		used = pass_eps_use(evd->pia, obj, evd);
+		if (!asleep && (!used || pass_now() > until))
 			break;
 		pass_pause(100);
 	}
 	evd->ring = &no_ring;
-	evd_free(evd);
+	/* An EP that is never given back may look at it. */
+	if (!used)
+		evd_free(evd);
 }
 
 /* ---- completion queues ------------------------------------------------- */
@@ -694,6 +711,8 @@ static void give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool 
 		return;
 	if (took && w->blocked)
 		tell(evd);
+	if (!w->armed)
+		arm_and_pull(evd);
 	arm_and_count(evd, &kernels);
 	look_later(evd);
 	if (tell(evd))

@@ -260,6 +260,7 @@ static struct ibv_wc *next_wc(struct pass_evd *evd)
  */
 bool pass_wc_pull(struct pass_evd *evd)
 {
+	bool waited = pass_evd_aside(evd, PASS_WAITING);
 	enum verdict verdict = STALE;
 	struct ibv_wc *wc;
 	uint32_t left = 0, i;
@@ -273,17 +274,16 @@ bool pass_wc_pull(struct pass_evd *evd)
 		verdict = wc_judge(evd, wc);
 		if (verdict == WAIT)
 			break;
+		/* The channel has told of it before anybody could see it. */
+		if (waited)
+			evd->notified += !!evd->solicited;
+		waited = false;
 		if (verdict == VISIBLE)
 			take_wc(evd);
 		else
 			wc_step(evd);
 	}
-	if (verdict == WAIT) {
-		pass_evd_set_aside(evd, PASS_WAITING, true);
-	} else if (pass_evd_aside(evd, PASS_WAITING)) {
-		pass_evd_set_aside(evd, PASS_WAITING, false);
-		/* The channel has told of it before anybody could see it. */
-		evd->notified += !!evd->solicited;
-	}
+	if (verdict == WAIT || pass_evd_aside(evd, PASS_WAITING))
+		pass_evd_set_aside(evd, PASS_WAITING, verdict == WAIT);
 	return verdict != WAIT;
 }

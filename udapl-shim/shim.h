@@ -697,6 +697,7 @@ void shim_cno_detach(struct shim_object *evd, struct shim_evd *body);
 DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable);
 void shim_cno_tell(struct shim_object *evd);
 bool shim_cno_left(struct shim_object *ia);
+void shim_cno_end(struct shim_object *cno);
 void shim_cno_close(struct shim_object *cno);
 
 /* provider.c */

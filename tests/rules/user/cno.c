@@ -615,6 +615,53 @@ static void closed_disabled(void)
 	side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
 }
 
+/* What the agent of one CNO waits for, and how that ended */
+struct elsewhere {
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+	DAT_EVD_HANDLE by;
+};
+
+static void waiting_agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
+{
+	struct elsewhere *at = instance_data;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	(void)evd;
+	entered = 1;
+	at->ret = at->cno ? dat_cno_wait(at->cno, DAT_TIMEOUT_INFINITE, &at->by) :
+			    dat_evd_wait(at->evd, DAT_TIMEOUT_INFINITE, 1, &event, &more);
+}
+
+/* An agent may call anything (E82), and the close of its IA waits for it (I17). */
+static void agent_waits_elsewhere(void)
+{
+	struct elsewhere at = {};
+	DAT_OS_WAIT_PROXY_AGENT agent = { &at, waiting_agent };
+	DAT_CNO_HANDLE cno;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		entered = 0;
+		at.cno = NULL;
+		OK(dat_cno_create(side_a.ia, agent, &cno));
+		at.evd = evd_of(NULL);
+		if (i)
+			at.cno = new_cno();
+		post(evd_of(cno));
+		while (!entered)
+			sched_yield();
+		side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
+		/* It may have been about to call, and then the handle was bad. */
+		CHECK(!at.ret || DAT_GET_TYPE(at.ret) == DAT_ABORT ||
+		      DAT_GET_TYPE(at.ret) == DAT_INVALID_HANDLE);
+		if (!i && !side_open(&side_a))
+			return;
+	}
+}
+
 /* A thread that frees a CNO, or closes the IA, and what it saw then. */
 struct closer {
 	pthread_t thread;
@@ -691,6 +738,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E61 E88 E90 waiters are released", releases),
 	SCENARIO("E23 I15 disabled EVDs are closed", closed_disabled),
 	SCENARIO("E90 I17 no agent runs after a close", no_late_agent),
+	SCENARIO("E39 E82 E90 I17 an agent waits elsewhere when its IA is closed",
+		 agent_waits_elsewhere),
 	SCENARIO("E85 a signal ends dat_cno_wait", signals),
 	SCENARIO("E33 E37 E76 E83 told when a waiter goes without the event",
 		 told_after_a_wait),
