@@ -255,13 +255,14 @@ static struct ib_qp *user_find(struct ib_device *ib, u32 num, const struct file 
 
 static int user_check_init(const struct kdapl_qp *qp)
 {
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr attr;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
 	int ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 
 	if (kdapl_refused("user_qp_query", ret))
 		return ret;
-	return attr.qp_state == IB_QPS_INIT ? 0 : -EINVAL;
+	/* siw of 6.1 does not tell the state; the CM of iWARP refuses what is not idle. */
+	return attr.qp_state == IB_QPS_INIT || qp->dev->iwarp ? 0 : -EINVAL;
 }
 
 static void user_destroy(struct kdapl_qp *qp)
@@ -319,8 +320,8 @@ err_free:
 
 static bool user_in_error(struct kdapl_qp *qp)
 {
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr attr;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
 	int ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 
 	return !kdapl_refused("user_qp_query", ret) &&
