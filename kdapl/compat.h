@@ -23,6 +23,16 @@
 #define KDAPL_RXE_MR_OVERREAD (LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
 
 /*
+ * A workqueue whose work stays on the processor that has queued it (main.c) has to say so
+ * since 6.17; before, it did unless it said the opposite.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define KDAPL_WQ_PERCPU 0
+#else
+#define KDAPL_WQ_PERCPU WQ_PERCPU
+#endif
+
+/*
  * How pages that are only read are pinned for long (glue/pin.c).  Before 6.3
  * only a forced write gives the process its own copy of a page that it shares
  * with others.  Without that copy, the process would get one at its next write,

@@ -4,6 +4,7 @@
  * come last and go first, since through them calls come in.
  */
 #include <linux/module.h>
+#include "compat.h"
 #include "core/core.h"
 #include "face/dev.h"
 #include "glue/glue.h"
@@ -41,8 +42,12 @@ static int __init kdapl_init(void)
 					 WQ_UNBOUND_MAX_ACTIVE);
 	if (!kdapl_iwarp_wq)
 		goto err_slow_wq;
-	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", WQ_UNBOUND,
-					  WQ_UNBOUND_MAX_ACTIVE);
+	/*
+	 * The work stays on its processor: what arrives while one upcall runs there is
+	 * taken by the same worker behind it, without a switch for each event.
+	 */
+	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", KDAPL_WQ_PERCPU | WQ_HIGHPRI |
+					  WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!kdapl_upcall_wq)
 		goto err_iwarp_wq;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, NULL,

@@ -236,6 +236,7 @@ TRACE_EVENT(kdapl_post,
 				   { KDAPL_DTO_SEND, "send" },
 				   { KDAPL_DTO_RDMA_READ, "rdma_read" },
 				   { KDAPL_DTO_RDMA_WRITE, "rdma_write" },
+				   { KDAPL_DTO_SEND_INVALIDATE, "send_invalidate" },
 				   { KDAPL_DTO_BIND, "bind" }),
 		  __entry->length, __entry->user)
 );

@@ -253,6 +253,15 @@ static bool show_end(struct pass_ep *ep, bool force)
 	return over;
 }
 
+/* Has the kernel shown the end of this life, and so raised the event before? */
+static bool kernel_is_through(const struct pass_ep *ep)
+{
+	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
+
+	return pass_state(board) == DAT_EP_STATE_DISCONNECTED &&
+	       shim_load_acquire(&board->life) == ep->life;
+}
+
 /*
  * One step of the end. @ep->use is held. @force: the kernel has raised the event, or never
  * will. Return: it is over.
@@ -263,6 +272,8 @@ static bool end_step(struct pass_ep *ep, bool force)
 	int i;
 
 	close_gates(ep);
+	/* What is not in the ring then the kernel has found no room for (E63). */
+	force |= kernel_is_through(ep);
 	seek_end(ep);
 	if (ep->dir[PASS_REQ].qp) {
 		if (!flushed(ep, &lost))

@@ -112,23 +112,24 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 }
 
 /* Tells the kernel, which cannot be taken back (*@begun), and maps the board. */
-static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool *begun)
+static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool *begun,
+			      DAT_RETURN *ret)
 {
 	struct kdapl_uapi_ia_passthrough arg = {
 		.uverbs_fd = pia->ctx->cmd_fd,
 		.ia = shim_token(ia),
 	};
-	DAT_RETURN ret;
 	void *board;
 
-	ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
-	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
+	*ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
+	if (DAT_GET_TYPE(*ret) == DAT_MODEL_NOT_SUPPORTED)
 		return "the device's driver is not known to work with it";
-	if (ret)
+	if (*ret)
 		return "the kernel refuses it";
 	*begun = true;
 	board = mmap(NULL, arg.board_size, PROT_READ, MAP_SHARED, shim_fd(),
 		     arg.board_offset);
+	*ret = RET_NO_RESOURCE(MEMORY);
 	if (board == MAP_FAILED)
 		return "the kernel's page about endpoints cannot be mapped";
 	pia->board = board;
@@ -139,31 +140,39 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 	return NULL;
 }
 
-static uint64_t max_region(struct shim_object *ia)
+static DAT_RETURN ask_limits(struct pass_ia *pia, struct shim_object *ia)
 {
 	struct kdapl_uapi_ia_query query = {
 		.ia = shim_token(ia),
 		.ia_mask = DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
 	};
+	DAT_RETURN ret = shim_ioctl(KDAPL_IOC_IA_QUERY, &query, RET_NO_FAULT);
 
-	return shim_ioctl(KDAPL_IOC_IA_QUERY, &query, RET_NO_FAULT) ? 0 :
-	       query.ia_attr.max_lmr_block_size;
+	if (!ret)
+		pia->max_region = query.ia_attr.max_lmr_block_size;
+	return ret;
 }
 
+/* Return: why not; *@ret is a lack of resources if it is for that. */
 static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
-			      const char *ia_name, bool *begun)
+			      const char *ia_name, bool *begun, DAT_RETURN *ret)
 {
 	const char *why;
 
 	if (!(shim_dev_features() & KDAPL_FEATURE_PASSTHROUGH))
 		return "the kernel module does not have it";
+	*ret = RET_NO_RESOURCE(MEMORY);
 	if (!pass_lmrs_init())
 		return "no memory";
+	errno = 0;
 	why = pass_open_device(pia, ia_name);
-	if (why)
+	if (why) {
+		*ret = errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(MODEL_NOT_SUPPORTED);
 		return why;
-	pia->max_region = max_region(ia);
-	why = pass_begin(pia, ia, begun);
+	}
+	*ret = ask_limits(pia, ia);
+	why = *ret ? "the kernel does not tell its limits" :
+		     pass_begin(pia, ia, begun, ret);
 	if (why)
 		close_context(pia);
 	return why;
@@ -184,6 +193,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 {
 	struct pass_ia *pia;
 	bool begun = false;
+	DAT_RETURN ret = RET(MODEL_NOT_SUPPORTED);
 	const char *why;
 
 	if (mode == SHIM_MODE_FORWARDED)
@@ -194,7 +204,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	pia->eps = NULL;
 	pia->zones = NULL;
 	atomic_store(&pia->closing, false);
-	why = pass_start(pia, ia, ia_name, &begun);
+	why = pass_start(pia, ia, ia_name, &begun, &ret);
 	if (!why) {
 		atomic_store(&pia->refs, 1);
 		atomic_store(&ia->pass, pia);
@@ -206,7 +216,8 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 		return begun ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
 	fprintf(stderr, "libdat: %s: %s asks for passthrough: %s\n", ia_name, asked_by,
 		why);
-	return RET(MODEL_NOT_SUPPORTED);
+	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ? ret :
+								 RET(MODEL_NOT_SUPPORTED);
 }
 
 /* ---- closing ----------------------------------------------------------- */
@@ -295,8 +306,7 @@ void pass_ia_put(struct pass_ia *pia)
 	while (pia->zones) {
 		pz = pia->zones;
 		pia->zones = pz->next;
-		ibv_dealloc_pd(pz->pd);
-		free(pz);
+		pass_pz_drop(pz);
 	}
 	munmap((void *)pia->board, pia->board_size);
 	close_context(pia);

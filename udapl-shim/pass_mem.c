@@ -79,17 +79,44 @@ static void lmr_give_back(struct pass_lmr *lmr)
 
 /* ---- zones ------------------------------------------------------------- */
 
+/*
+ * An iWARP device wants a segment for a read of no bytes as well (mt:T3), and a key that it
+ * knows. The peer may write this byte, which nobody reads.
+ */
+static char nothing;
+
+/* pass_pz_drop - give back what a zone has of the device */
+void pass_pz_drop(struct pass_pz *pz)
+{
+	if (pz->nothing)
+		ibv_dereg_mr(pz->nothing);
+	if (pz->pd)
+		ibv_dealloc_pd(pz->pd);
+	free(pz);
+}
+
+static bool pz_open(struct pass_pz *pz, const struct pass_ia *pia)
+{
+	pz->pd = ibv_alloc_pd(pia->ctx);
+	if (!pz->pd || !pia->iwarp)
+		return pz->pd;
+	pz->nothing = ibv_reg_mr(pz->pd, &nothing, sizeof(nothing),
+				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	return pz->nothing;
+}
+
 static DAT_RETURN pz_make(struct shim_object *obj, struct pass_ia *pia)
 {
 	struct pass_pz *pz = calloc(1, sizeof(*pz));
+	int err;
 
 	if (!pz)
 		return RET_NO_RESOURCE(MEMORY);
 	pz->obj = obj;
-	pz->pd = ibv_alloc_pd(pia->ctx);
-	if (!pz->pd) {
-		free(pz);
-		return errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) :
+	if (!pz_open(pz, pia)) {
+		err = errno;
+		pass_pz_drop(pz);
+		return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) :
 		       DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_PROTECTION_DOMAIN);
 	}
@@ -123,8 +150,7 @@ static void pz_destroy(struct pass_ia *pia, struct pass_pz *pz)
 	if (*link)
 		*link = pz->next;
 	pthread_mutex_unlock(&pia->lock);
-	ibv_dealloc_pd(pz->pd);
-	free(pz);
+	pass_pz_drop(pz);
 }
 
 /*
@@ -286,7 +312,7 @@ static DAT_RETURN check_args(const struct pass_ia *pia,
 }
 
 /*
- * mt:M35: on iWARP what a read has fetched comes like a write of the peer, who was told
+ * mt:T35: on iWARP what a read has fetched comes like a write of the peer, who was told
  * the key of the sink for it.
  */
 static uint32_t refused_sinks(const struct pass_ia *pia, uint32_t privileges)

@@ -114,9 +114,14 @@ static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
 /* mt:T3: a read of nothing needs no segment; but iWARP devices want just one. */
 static uint32_t segments_of_nothing(const struct pass_ep *ep, struct ibv_sge *sge)
 {
-	if (!ep->pia->iwarp)
+	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
+	const struct ibv_mr *mr;
+
+	/* Without a zone it is not connected. */
+	if (!ep->pia->iwarp || !pz)
 		return 0;
-	*sge = (struct ibv_sge) { 0 };
+	mr = pz->nothing;
+	*sge = (struct ibv_sge) { .addr = (uintptr_t)mr->addr, .lkey = mr->lkey };
 	return 1;
 }
 

@@ -82,7 +82,10 @@ static bool awaits_cm(struct pass_evd *evd, const struct ibv_wc *wc)
 	return now < evd->wait_until;
 }
 
-/* The kernel learns of the first failure, unless it knows already. False: not yet. */
+/*
+ * The kernel learns of the first failure, unless it knows already. False: not yet. From then
+ * on the flush has its time: what the device does not flush nobody would look for.
+ */
 static bool tell_failure(struct pass_evd *evd, struct pass_ep *ep, const struct ibv_wc *wc)
 {
 	if (atomic_load(&ep->told))
@@ -94,6 +97,7 @@ static bool tell_failure(struct pass_evd *evd, struct pass_ep *ep, const struct 
 	}
 	evd->wait_until = 0;
 	atomic_store(&ep->told, true);
+	pass_end_want(ep);
 	return true;
 }
 

@@ -89,12 +89,14 @@ struct pass_ia {
 /**
  * struct pass_pz - a zone
  * @pd: its protection domain
+ * @nothing: on iWARP, where a read of no bytes goes to
  * @users: LMRs and RMRs in it; under the lock of the object
  * @next: of the IA
  */
 struct pass_pz {
 	struct shim_object *obj;
 	struct ibv_pd *pd;
+	struct ibv_mr *nothing;
 	uint32_t users;
 	struct pass_pz *next;
 };
@@ -618,6 +620,7 @@ bool pass_lmrs_init(void);
 void pass_lmrs_child(void);
 DAT_RETURN pass_pz_made(struct shim_object *pz);
 DAT_RETURN pass_pz_free(struct shim_object *pz);
+void pass_pz_drop(struct pass_pz *pz);
 struct pass_pz *pass_pz_use(struct shim_object *pz, uint64_t token);
 void pass_pz_unuse(struct pass_pz *pz);
 DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,

@@ -9,6 +9,7 @@
 #include "conn.h"
 #include "ep.h"
 #include "ia.h"
+#include "user.h"
 #include "../trace.h"
 
 /* When a device has ended a connection the CM tells how, in this time or never. */
@@ -68,17 +69,17 @@ void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo)
 }
 
 /**
- * kdapl_conn_half_posted - of the two work requests of a bind only one was posted
+ * kdapl_conn_half_posted - of several work requests of a post the device took only some
  * @conn: the caller posts on its queue pair, and so keeps it
- * @err: why the device refused the second one
+ * @err: why the device refused the next one
  *
- * The RMR's former key is being taken back, and no completion will tell: the
- * connection breaks, and the bind is flushed with the rest (mt:M40).  Any context;
- * the lock of the request direction is held.
+ * What the post was to do is done in part: the connection breaks, and the post is flushed
+ * with the rest.  Of a bind the RMR's former key is being taken back, and no completion
+ * will tell (mt:M40).  Any context; the lock of the request direction is held.
  */
 void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
 {
-	trace_kdapl_error("post_second_of_bind", err);
+	trace_kdapl_error("post_half", err);
 	kdapl_conn_schedule(conn, KDAPL_CONN_ERROR);
 }
 
@@ -110,6 +111,16 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 		kdapl_conn_put(conn);
 }
 
+/* Where what may wait for the CM runs, and on iWARP for the driver. */
+static struct workqueue_struct *slow_wq_of(const struct kdapl_ia *ia)
+{
+	struct kdapl_space *space = ia->obj.space;
+
+	if (!ia->dev->iwarp)
+		return kdapl_slow_wq_of(space);
+	return space->owner ? kdapl_user_iwarp_wq(space->owner) : kdapl_iwarp_wq;
+}
+
 /**
  * kdapl_conn_run_slow - make the work item of the CM id run
  * @conn: the connection
@@ -118,11 +129,8 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
  */
 void kdapl_conn_run_slow(struct kdapl_conn *conn)
 {
-	struct kdapl_ia *ia = conn->ia;
-
 	kdapl_conn_get(conn);
-	if (!queue_work(ia->dev->iwarp ? kdapl_iwarp_wq :
-			kdapl_slow_wq_of(ia->obj.space), &conn->id_work))
+	if (!queue_work(slow_wq_of(conn->ia), &conn->id_work))
 		kdapl_conn_put(conn);
 }
 

@@ -284,6 +284,9 @@ static void conn_id_work(struct work_struct *work)
 	if (kdapl_id_is_dying(conn)) {
 		kdapl_id_destroy(conn);
 		kdapl_conn_run(conn);
+	} else if (READ_ONCE(conn->ia->dev->gone)) {
+		/* Who waits for the end of this attempt waits for all before it. */
+		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
 	} else if (!READ_ONCE(conn->resolved)) {
 		kdapl_conn_resolve(conn);
 	} else if (!READ_ONCE(conn->told)) {

@@ -18,28 +18,46 @@ struct kdapl_rmr;
  * taken
  * @node: in an EVD's FIFO, or in kdapl_dir.late
  * @dir: whose
- * @rmr: of a bind, with a reference; NULL for a DTO and in a free slot
+ * @rmr: of a bind, with a reference; NULL for a DTO and in a free slot.  One that stands
+ *	 for an LMR (kdapl_rmr.fmr) completes like a DTO
  * @user: the consumer's 64 bits
  * @length: of the post; of a receive whose message has come, that of the message
  *	    (mt:T48, mt:T49)
+ * @more: of a KDAPL_COOKIE_CHAIN: work requests beyond the first (kdapl_dir.reserve)
+ * @key: of a receive that has succeeded and was no plain one: the key that its message
+ *	 has taken away, or 0
  * @status: DAT_DTO_COMPLETION_STATUS
- * @flags: completion flags of the post
+ * @flags: completion flags of the post, and KDAPL_COOKIE_CHAIN
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @on_queue: given to the device, which owes a completion
- * @failed: a bind whose first work request failed
+ * @failed: a work request of it but the last one has failed, of a KDAPL_COOKIE_CHAIN with
+ *	    @status
  */
 struct kdapl_cookie {
 	struct kdapl_node node;
 	struct kdapl_dir *dir;
 	struct kdapl_rmr *rmr;
 	u64 user;
-	u64 length;
+	u32 length;
+	union {
+		u32 more;
+		u32 key;
+	};
 	u32 status;
 	u8 flags;
 	bool busy;
 	bool on_queue;
 	bool failed;
 };
+
+/* In kdapl_cookie.flags: a DTO of several work requests (post_chain()). */
+#define KDAPL_COOKIE_CHAIN	0x80
+
+/*
+ * The wr_id of a work request is the address of its post's cookie; with this bit set it is
+ * not the last one of the post, and its completion is not taken for that of the post.
+ */
+#define KDAPL_WR_PART		1UL
 
 static inline struct kdapl_cookie *kdapl_cookie_of(struct kdapl_node *node)
 {

@@ -196,17 +196,19 @@ enum kdapl_dto_kind {
 	KDAPL_DTO_SEND,
 	KDAPL_DTO_RDMA_READ,
 	KDAPL_DTO_RDMA_WRITE,
+	KDAPL_DTO_SEND_INVALIDATE,
 	KDAPL_DTO_BIND,
 	KDAPL_NR_DTO_KINDS
 };
 
 /*
  * struct kdapl_dto - a DTO as its consumer describes it
- * @kind: KDAPL_DTO_RECV .. KDAPL_DTO_RDMA_WRITE
+ * @kind: KDAPL_DTO_RECV .. KDAPL_DTO_SEND_INVALIDATE
  * @segments: in @iov
  * @iov: local segments; copied (mt:T7)
  * @cookie: given back in the completion
  * @remote: of RDMA operations, may be NULL, which is refused; else ignored
+ * @invalidate: of a SEND_INVALIDATE: the key that the peer's device forgets
  * @flags: DAT_COMPLETION_*_FLAG
  */
 struct kdapl_dto {
@@ -215,6 +217,7 @@ struct kdapl_dto {
 	const DAT_LMR_TRIPLET *iov;
 	DAT_DTO_COOKIE cookie;
 	const DAT_RMR_TRIPLET *remote;
+	DAT_RMR_CONTEXT invalidate;
 	DAT_COMPLETION_FLAGS flags;
 };
 
@@ -287,6 +290,7 @@ struct kdapl_sink {
 struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
 void kdapl_evd_put(struct kdapl_evd *evd);
 DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
+bool kdapl_evd_sleeps(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
 bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen);
 u32 kdapl_evd_backlog(struct kdapl_evd *evd);

@@ -47,6 +47,9 @@ enum kdapl_gate {
  * @lkeys: keys of requests on the queue pair, @max_sge per cookie, where
  *	   kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults); else NULL
  * @nr_sge: how many of @sge or @lkeys each cookie has
+ * @reserve: work requests that the queue pair has for requests of more than one
+ *	     (post.c)
+ * @reserved: of those, how many are on the queue pair
  * @rings: memory of @ring and of the rings it replaced
  * @binds: of requests: the EVD takes completions of binds
  */
@@ -71,8 +74,17 @@ struct kdapl_dir {
 	struct ib_sge *sge;
 	u32 *lkeys;
 	u8 *nr_sge;
+	u32 reserve;
+	atomic_t reserved;
 	struct kdapl_cookie_ring *rings;
 };
+
+/* A chain is not on the queue pair any more: its work requests are in reserve again. */
+static inline void kdapl_chain_end(struct kdapl_cookie *cookie)
+{
+	cookie->flags &= ~KDAPL_COOKIE_CHAIN;
+	atomic_sub(cookie->more, &cookie->dir->reserved);
+}
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
 void kdapl_dir_settle_posts(struct kdapl_dir *dir);

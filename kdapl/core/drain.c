@@ -366,6 +366,12 @@ static void dir_flush(struct kdapl_dir *dir, bool lost)
 		i = dir_flush_lost(dir, i, n);
 		spin_unlock_irqrestore(&dir->lock, flags);
 	}
+	if (lost) {
+		/* Of a chain all parts are over with it. */
+		spin_lock_irqsave(&dir->evd->lock, flags);
+		dir->completed = dir->posted;
+		spin_unlock_irqrestore(&dir->evd->lock, flags);
+	}
 	do {
 		spin_lock_irqsave(&dir->lock, flags);
 		more = dir_flush_held(dir);

@@ -213,16 +213,23 @@ static const struct kdapl_object_ops ep_ops = {
 
 /* ---- operations ----------------------------------------------------- */
 
-/* The arguments of a creation that are not handles; @granted: @attr or defaults. */
-static DAT_RETURN check_create(const struct kdapl_device *dev,
-			       const DAT_EP_ATTR *attr, const DAT_EP_HANDLE *handle,
-			       DAT_EP_ATTR *granted)
+/*
+ * The arguments of a creation that are not handles; @granted: @attr or defaults, @reserve:
+ * what a kernel consumer asks for.
+ */
+static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
+			       const DAT_EP_HANDLE *handle, DAT_EP_ATTR *granted,
+			       u32 *reserve)
 {
+	const struct kdapl_device *dev = ia->dev;
+
 	if (attr)
 		*granted = *attr;
 	else
 		kdapl_ep_default_attr(dev, granted);
 	if (!kdapl_ep_attr_check(dev, granted))
+		return RET_BAD_ARG(6);
+	if (attr && !ia->obj.space->user && !kdapl_ep_attr_reserve(dev, attr, reserve))
 		return RET_BAD_ARG(6);
 	if (!handle)
 		return RET_BAD_ARG(7);
@@ -248,7 +255,7 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		ret = kdapl_ep_use_find(&use, op.obj->ia, pz, recv_evd, request_evd,
 					connect_evd);
 	if (!ret)
-		ret = check_create(op.obj->ia->dev, attr, handle, &granted);
+		ret = check_create(op.obj->ia, attr, handle, &granted, &use.reserve);
 	if (!ret)
 		ret = kdapl_op_enter(&op);
 	if (!ret)

@@ -36,6 +36,8 @@ struct kdapl_dto_limits {
  * @pz, @recv_evd, @request_evd, @connect_evd: as the consumer gave them, or NULL
  * @hidden: stands in for an EVD for completions that the consumer did not give
  * @lent: @hidden belongs to another kdapl_ep_use
+ * @reserve: work requests that the request queue has beyond those for its DTOs; no object,
+ *	     but taken and given back with the share of the CQ
  * @recv_flags, @request_flags: how the streams are attached
  * @shares: of the CQs; by direction, KDAPL_SHARE_*
  * @attached: of the above, what was attached and has to be detached
@@ -50,6 +52,7 @@ struct kdapl_ep_use {
 	struct kdapl_evd *hidden;
 	bool lent;
 	u8 attached;
+	u32 reserve;
 	u32 recv_flags;
 	u32 request_flags;
 	struct kdapl_cq_share shares[KDAPL_CQ_SHARES];

@@ -5,7 +5,9 @@
  *
  * Callers: ep.c when it makes and ends an endpoint, the faces for dat_ep_modify.
  */
+#include <linux/kstrtox.h>
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "ep_attr.h"
 #include "ep_apply.h"
 #include "evd_streams.h"
@@ -138,12 +140,46 @@ bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	attr->max_rdma_read_iov = attr->max_rdma_read_iov ?:
 				  min_t(u32, attr->max_request_iov, limits.read_iov);
 	attr->max_rdma_write_iov = attr->max_rdma_write_iov ?: attr->max_request_iov;
-	/* Named attributes: none is known; the caller's pointers are not kept. */
+	/* Named attributes: the caller's pointers are not kept. */
 	attr->ep_transport_specific_count = 0;
 	attr->ep_transport_specific = NULL;
 	attr->ep_provider_specific_count = 0;
 	attr->ep_provider_specific = NULL;
 	return true;
+}
+
+/* With two work requests for each DTO. */
+static bool reserve_fits(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,
+			 u32 reserve)
+{
+	return reserve <= dev->attrs.max_qp_wr - 2 * attr->max_request_dtos;
+}
+
+/**
+ * kdapl_ep_attr_reserve - what the named attributes say of the send queue's reserve
+ * @dev: device
+ * @attr: of a kernel consumer, checked but for these; not looked at in a user space, where
+ *	  they are no pointers of ours
+ * @reserve: out: work requests, 0 unless named
+ *
+ * Names that kdapl does not know say nothing.  Any context.
+ *
+ * Return: false: it is no number, or more than the device has.
+ */
+bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,
+			   u32 *reserve)
+{
+	const DAT_NAMED_ATTR *named = attr->ep_provider_specific;
+	DAT_COUNT i;
+
+	*reserve = 0;
+	for (i = 0; named && i < attr->ep_provider_specific_count; i++) {
+		if (!named[i].name || strcmp(named[i].name, KDAT_EP_REQUEST_RESERVE))
+			continue;
+		if (!named[i].value || kstrtou32(named[i].value, 10, reserve))
+			return false;
+	}
+	return reserve_fits(dev, attr, *reserve);
 }
 
 /* ---- what an endpoint uses ------------------------------------------ */
@@ -313,7 +349,8 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 		use->attached |= USE_CONNECT;
 	}
 	use->shares[KDAPL_SHARE_RECV].entries = attr->max_recv_dtos;
-	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd);
+	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd) +
+						   use->reserve;
 	/* A process that posts by itself has CQs of its own. */
 	if (!kdapl_ia_is_passthrough(ia))
 		err = take_shares(use, old);
@@ -331,6 +368,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
 	ep->recv.evd = recv_target(&ep->use);
 	ep->req.evd = request_target(&ep->use);
 	ep->req.binds = evd_takes_binds(ep->use.request_evd);
+	ep->req.reserve = ep->use.reserve;
 }
 
 /**
@@ -383,18 +421,21 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 	return DAT_SUCCESS;
 }
 
+/* What a send may carry besides UNSIGNALLED, with an invalidation or without (mt:T19). */
+#define SEND_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+			 DAT_COMPLETION_BARRIER_FENCE_FLAG)
+
 /* What posts are checked against, once for all of them. */
 static void ep_set_limits(struct kdapl_ep *ep)
 {
 	/* Flags that each kind of post may carry, UNSIGNALLED aside (mt:T19). */
 	static const u32 flags[KDAPL_NR_DTO_KINDS] = {
-		[KDAPL_DTO_SEND] = DAT_COMPLETION_SUPPRESS_FLAG |
-				   DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-				   DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_DTO_SEND] = SEND_FLAGS,
 		[KDAPL_DTO_RDMA_READ] = DAT_COMPLETION_SUPPRESS_FLAG |
 					DAT_COMPLETION_BARRIER_FENCE_FLAG,
 		[KDAPL_DTO_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
 					 DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		[KDAPL_DTO_SEND_INVALIDATE] = SEND_FLAGS,
 		[KDAPL_DTO_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
 				   DAT_COMPLETION_BARRIER_FENCE_FLAG,
 	};
@@ -416,6 +457,7 @@ static void ep_set_limits(struct kdapl_ep *ep)
 	}
 	limits[KDAPL_DTO_RECV].max_iov = attr->max_recv_iov;
 	limits[KDAPL_DTO_SEND].max_iov = attr->max_request_iov;
+	limits[KDAPL_DTO_SEND_INVALIDATE].max_iov = attr->max_request_iov;
 	limits[KDAPL_DTO_RDMA_READ].max_iov = attr->max_rdma_read_iov;
 	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
 }
@@ -604,7 +646,10 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				param->connect_evd_handle :
 				kdapl_handle_or_null(old->connect_evd));
 	modify_attr(mask, &param->ep_attr, &attr);
-	if (ret || !kdapl_ep_attr_check(ia->dev, &attr) || attr.qos != DAT_QOS_BEST_EFFORT) {
+	use.reserve = old->reserve;
+	if (ret || !kdapl_ep_attr_check(ia->dev, &attr) ||
+	    !reserve_fits(ia->dev, &attr, use.reserve) ||
+	    attr.qos != DAT_QOS_BEST_EFFORT) {
 		ret = RET_BAD_ARG(3);
 		goto out;
 	}

@@ -15,6 +15,8 @@ DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
 void kdapl_ep_use_put(struct kdapl_ep_use *use);
 void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
 bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
+bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,
+			   u32 *reserve);
 DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 			      const DAT_EP_ATTR *attr);
 /*

@@ -7,6 +7,7 @@
  * (hidden EVDs).
  */
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "evd.h"
 #include "evd_cq.h"
 #include "evd_fifo.h"
@@ -19,7 +20,7 @@
 #define EVD_FLAGS_DTO	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
 #define EVD_FLAGS_SLEEP	(DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | \
-			 DAT_EVD_ASYNC_FLAG)
+			 DAT_EVD_ASYNC_FLAG | KDAT_EVD_PROCESS_FLAG)
 #define EVD_FLAGS_POOL	(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG)
 
 /* ---- slots ---------------------------------------------------------- */
@@ -99,7 +100,10 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	kdapl_evd_run_init(evd);
 	kdapl_evd_streams_init(evd);
 	evd->flags = flags;
-	/* Upcalls for these events accept, create and free, which may sleep (E98). */
+	/*
+	 * Upcalls for these events accept, create and free, which may sleep (E98); for
+	 * others a kernel consumer may ask for it.
+	 */
 	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
 	if (!(flags & EVD_FLAGS_POOL)) {
 		evd->qlen = qlen;
@@ -276,6 +280,15 @@ DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd)
 }
 
 /**
+ * kdapl_evd_sleeps - do its upcalls come in process context?
+ * @evd: the EVD
+ */
+bool kdapl_evd_sleeps(const struct kdapl_evd *evd)
+{
+	return evd->sleeps;
+}
+
+/**
  * kdapl_evd_qlen - the reported length
  * @evd: the EVD
  */
@@ -343,7 +356,8 @@ static DAT_RETURN check_create(const struct kdapl_space *space, DAT_COUNT qlen,
 {
 	if (qlen <= 0)
 		return RET_BAD_ARG(2);
-	if (!flags || flags & ~EVD_FLAGS_ALL)
+	if (!(flags & EVD_FLAGS_ALL) ||
+	    flags & ~(EVD_FLAGS_ALL | (space->user ? 0 : KDAT_EVD_PROCESS_FLAG)))
 		return space->user ? RET_BAD_ARG(4) : RET_BAD_ARG(5);
 	if (!handle)
 		return space->user ? RET_BAD_ARG(5) : RET_BAD_ARG(6);

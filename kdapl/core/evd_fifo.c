@@ -11,6 +11,7 @@
  *
  * Callers: evd_run.c and dat_evd_dequeue take events; drain.c pulls.
  */
+#include <dat/kdat_linux.h>
 #include "evd_fifo.h"
 #include "ep.h"
 #include "evd_cq.h"
@@ -21,13 +22,31 @@
 
 /* ---- the FIFO ------------------------------------------------------- */
 
+/*
+ * A dat_lmr_invalidate() that was flushed takes the memory away when its completion is to
+ * be seen: until its RMR is settled neither that is, nor what is behind.  Whoever settles
+ * it kicks the EVD.
+ */
+static bool cookie_waits(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
+{
+	bool waits;
+
+	if (likely(!cookie->rmr))
+		return false;
+	waits = !kdapl_rmr_complete(cookie->rmr, cookie, false);
+	/* For evd_arm(): to look again would be in vain. */
+	WRITE_ONCE(evd->waiting, waits);
+	return waits;
+}
+
+/* The oldest event, or NULL: there is none, or it has to wait. */
 static struct kdapl_node *fifo_take(struct kdapl_evd *evd)
 {
 	struct kdapl_node *node;
 
 	lockdep_assert_held(&evd->lock);
 	node = list_first_entry_or_null(&evd->fifo, struct kdapl_node, link);
-	if (!node)
+	if (!node || (node->is_cookie && cookie_waits(evd, kdapl_cookie_of(node))))
 		return NULL;
 	list_del(&node->link);
 	evd->nr_fifo--;
@@ -52,27 +71,33 @@ static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	bind->status = cookie->status;
 }
 
-static inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
-			    DAT_EVENT *event)
+/* A kernel consumer finds @key in what is a hole to others. */
+static __always_inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
+				     DAT_EVENT *event, u32 status, u32 key)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA *dto =
-		&event->event_data.dto_completion_event_data;
+	struct kdat_dto_completion_event_data *dto =
+		(void *)&event->event_data.dto_completion_event_data;
 
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = kdapl_handle(&evd->obj);
 	dto->ep_handle = kdapl_handle(&cookie->dir->ep->obj);
 	dto->user_cookie.as_64 = cookie->user;
-	dto->status = cookie->status;
+	dto->status = status;
+	dto->rmr_context = key;
 	dto->transfered_length = cookie->length;
 }
 
 static void fill_completion(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 			    DAT_EVENT *event)
 {
-	if (cookie->rmr)
+	u32 key = 0;
+
+	if (cookie->dir->is_recv && cookie->status == DAT_DTO_SUCCESS)
+		key = cookie->key;
+	if (cookie->rmr && !cookie->rmr->fmr)
 		fill_bind(evd, cookie, event);
 	else
-		fill_dto(evd, cookie, event);
+		fill_dto(evd, cookie, event, cookie->status, key);
 }
 
 /* The slot of a DTO is free for the next post (mt:T13). */
@@ -131,17 +156,15 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 
 static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 {
-	return (struct kdapl_cookie *)(uintptr_t)(wc->wr_id &
-						  ~(u64)KDAPL_WR_INVALIDATE);
+	return (struct kdapl_cookie *)(uintptr_t)(wc->wr_id & ~(u64)KDAPL_WR_PART);
 }
 
 /*
- * The first of two work requests of a bind: the second one speaks for both, but
- * that the first one failed.
+ * Of several work requests the last one speaks for all, but that another one failed.
  */
-static bool wc_is_invalidate(const struct ib_wc *wc)
+static bool wc_is_part(const struct ib_wc *wc)
 {
-	return wc->wr_id & KDAPL_WR_INVALIDATE;
+	return wc->wr_id & KDAPL_WR_PART;
 }
 
 /*
@@ -164,9 +187,9 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 {
 	const struct kdapl_cookie *cookie = wc_cookie(wc);
 
-	return wc->status == IB_WC_SUCCESS && !wc_is_invalidate(wc) &&
+	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
 	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
-	       !(cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&
+	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN)) &&
 	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
 	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
@@ -179,21 +202,64 @@ enum wc_verdict {
 	WC_STALE,	/* it is no completion of a DTO, or no longer one: drop it */
 };
 
-/* The RMR knows what became of a bind before its completion can be seen (mt:M40). */
+/*
+ * A work request that is not the last one of its post has completed: of a bind, which
+ * counts once, or of a chain, of which each counts.  The first failure says why; those
+ * after it are flushed.
+ */
+static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
+{
+	struct kdapl_dir *dir = cookie->dir;
+	struct kdapl_conn *conn = dir->ep->conn;
+
+	if (!cookie->rmr) {
+		WRITE_ONCE(dir->completed, dir->completed + 1);
+		if (READ_ONCE(conn->watching))
+			kdapl_conn_run(conn);
+	}
+	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR ||
+	    cookie->failed)
+		return;
+	cookie->failed = true;
+	cookie->status = kdapl_wc_status(wc->status);
+}
+
+/*
+ * The RMR, or the LMR of a list, knows what became of a bind before its completion can be
+ * seen (mt:M40).
+ */
 static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
 				     const struct ib_wc *wc)
 {
 	bool success = wc->status == IB_WC_SUCCESS;
 
-	/* First: of a bind that was not posted whole the slot may be another's. */
-	if (unlikely(wc_is_invalidate(wc))) {
-		cookie->failed |= !success && wc->status != IB_WC_WR_FLUSH_ERR;
+	if (unlikely(wc_is_part(wc))) {
+		wc_note_part(cookie, wc);
 		return WC_STALE;
 	}
 	if (likely(!cookie->rmr))
 		return WC_VISIBLE;
 	return kdapl_rmr_complete(cookie->rmr, cookie, success) ? WC_VISIBLE :
 								  WC_WAIT;
+}
+
+/* In ib_wc.wc_flags, beyond those of verbs: the invalidation was one that may be. */
+#define WC_KEY_TAKEN	BIT(30)
+
+/*
+ * The peer's send has invalidated a key, and otherwise is a plain one.  Was the key given
+ * to it for that?
+ */
+static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
+{
+	if (wc->opcode != IB_WC_RECV || wc->byte_len > cookie->length ||
+	    (wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE)) !=
+	    IB_WC_WITH_INVALIDATE)
+		return false;
+	if (!(wc->wc_flags & WC_KEY_TAKEN) &&
+	    kdapl_rmr_take_key(cookie->dir->ep, wc->ex.invalidate_rkey))
+		wc->wc_flags |= WC_KEY_TAKEN;
+	return wc->wc_flags & WC_KEY_TAKEN;
 }
 
 /*
@@ -205,7 +271,8 @@ static void wc_check_recv(struct ib_wc *wc)
 	const struct kdapl_cookie *cookie = wc_cookie(wc);
 
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->on_queue) ||
-	    !cookie->dir->is_recv || wc_is_message(wc, cookie))
+	    !cookie->dir->is_recv || wc_is_message(wc, cookie) ||
+	    wc_takes_key(wc, cookie))
 		return;
 	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
 						     IB_WC_BAD_RESP_ERR;
@@ -239,8 +306,12 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
 
-	/* Its queue pair failed to flush, and drain.c completed it. */
-	if (unlikely(!READ_ONCE(cookie->on_queue)))
+	/*
+	 * Its queue pair failed to flush, and drain.c completed it.  Of a chain that was
+	 * not posted whole the parts count all the same.
+	 */
+	if (unlikely(!READ_ONCE(cookie->on_queue) &&
+		     !(wc_is_part(wc) && cookie->flags & KDAPL_COOKIE_CHAIN)))
 		return WC_STALE;
 	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
@@ -277,6 +348,8 @@ static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *
 	if (unlikely(cookie->rmr) && wc->status != IB_WC_SUCCESS &&
 	    (cookie->failed || wc->status != IB_WC_WR_FLUSH_ERR))
 		return DAT_RMR_OPERATION_FAILED;
+	if (unlikely(cookie->flags & KDAPL_COOKIE_CHAIN && cookie->failed))
+		return cookie->status;
 	return kdapl_wc_status(wc->status);
 }
 
@@ -300,10 +373,14 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 		cookie->length = 0;
 	else if (dir->is_recv)
 		cookie->length = wc->byte_len;
+	if (!plain && dir->is_recv)
+		cookie->key = wc->wc_flags & WC_KEY_TAKEN ? wc->ex.invalidate_rkey : 0;
+	if (!plain && cookie->flags & KDAPL_COOKIE_CHAIN)
+		kdapl_chain_end(cookie);
 	trace_kdapl_completion(cookie, conn->qp.num, wc->status);
 
 	if (plain) {
-		fill_dto(evd, cookie, event);
+		fill_dto(evd, cookie, event, DAT_DTO_SUCCESS, 0);
 		*notify = cookie_notifies(cookie);
 		cookie_free(cookie);
 		filled = true;
@@ -479,8 +556,10 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
 	spin_lock_irqsave(&evd->lock, flags);
 	left = evd->most_wcs;
 	for (;;) {
-		node = fifo_take(evd);
-		if (node) {
+		if (!list_empty(&evd->fifo)) {
+			node = fifo_take(evd);
+			if (!node)
+				break;
 			*notify = node->notify;
 			if (node->is_cookie) {
 				cookie = kdapl_cookie_of(node);
@@ -496,6 +575,10 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
 		wc = left ? next_wc(evd) : NULL;
 		if (!wc)
 			break;
+		if (likely(wc_is_plain(evd, wc))) {
+			found = take_wc(evd, event, notify, true);
+			break;
+		}
 		switch (wc_judge_and_tell(evd, wc, &flags)) {
 		case WC_WAIT:
 			goto out;
@@ -600,6 +683,28 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 }
 
+/* The oldest event has not to wait, see cookie_waits(). */
+static void fifo_settle(struct kdapl_evd *evd)
+{
+	struct kdapl_cookie *cookie = NULL;
+	struct kdapl_rmr *rmr = NULL;
+	struct kdapl_node *node;
+
+	spin_lock_irq(&evd->lock);
+	node = list_first_entry_or_null(&evd->fifo, struct kdapl_node, link);
+	if (node && node->is_cookie)
+		cookie = kdapl_cookie_of(node);
+	if (cookie && cookie->rmr) {
+		rmr = cookie->rmr;
+		kdapl_object_get(&rmr->obj);
+	}
+	spin_unlock_irq(&evd->lock);
+	if (!rmr)
+		return;
+	kdapl_rmr_lost(rmr, cookie);
+	kdapl_object_put(&rmr->obj);
+}
+
 /**
  * kdapl_evd_drop_events - throw away what is in the FIFO
  * @evd: nothing adds an event to it any more
@@ -613,6 +718,7 @@ void kdapl_evd_drop_events(struct kdapl_evd *evd)
 
 	do {
 		slot = NULL;
+		fifo_settle(evd);
 		spin_lock_irq(&evd->lock);
 		node = fifo_take(evd);
 		if (node && !node->is_cookie)

@@ -113,6 +113,8 @@ void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	unsigned long flags;
 
 	lockdep_assert_held(&cookie->dir->lock);
+	if (unlikely(cookie->flags & KDAPL_COOKIE_CHAIN))
+		kdapl_chain_end(cookie);
 	cookie->status = DAT_DTO_ERR_FLUSHED;
 	cookie->length = 0;
 	cookie->node.notify = true;

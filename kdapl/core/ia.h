@@ -41,7 +41,10 @@
  * @on_dev: entry in kdapl_device.ias
  * @charge: for an open device, to the process that opened it; under @teardown_lock
  * @addr: address of the port when it was opened
+ * @locals: struct kdapl_local: addresses of the port at which requests have come
+ * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
+ * @keys: RMRs of LMRs (rmr_lmr.c), by what stays of their device's keys
  * @linger: CM ids that still owe their peer a disconnect (core/conn.c)
  * @linger_lock: protects @linger; a leaf
  */
@@ -67,9 +70,22 @@ struct kdapl_ia {
 	struct list_head on_dev;
 	struct kdapl_charge charge;
 	struct sockaddr_storage addr;
+	struct list_head locals;
+	spinlock_t locals_lock;
+	struct xarray keys;
 	struct list_head linger;
 	spinlock_t linger_lock;
 	char name[DAT_NAME_MAX_LENGTH];
+};
+
+/*
+ * struct kdapl_local - an address of the port of an IA, to which events point
+ * @link: in kdapl_ia.locals; it stays as long as the IA
+ * @address: with port 0
+ */
+struct kdapl_local {
+	struct list_head link;
+	struct sockaddr_storage address;
 };
 
 /* Has the process made the queue pairs of @ia itself?  Any context. */

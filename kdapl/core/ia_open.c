@@ -22,6 +22,7 @@
 #include "ia.h"
 #include "input.h"
 #include "op.h"
+#include "user.h"
 
 #define NOT_REGISTERED	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
@@ -289,8 +290,12 @@ static DAT_RETURN check_open(const struct kdapl_space *space, const char *name,
 static void ia_release(struct kdapl_object *obj)
 {
 	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+	struct kdapl_local *local, *next;
 
+	list_for_each_entry_safe(local, next, &ia->locals, link)
+		kfree(local);
 	cleanup_srcu_struct(&ia->srcu);
+	xa_destroy(&ia->keys);
 	kdapl_device_put(ia->dev);
 	atomic_dec(&obj->space->nr_ias);
 	kfree(ia);
@@ -305,6 +310,8 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	struct kdapl_ia *ia;
 	int i;
 
+	if (dev->iwarp && space->owner && !kdapl_user_open_iwarp(space->owner))
+		return NULL;
 	if (!atomic_add_unless(&space->nr_ias, 1, space->max_ias))
 		return NULL;
 	ia = kzalloc(sizeof(*ia), kdapl_gfp(space));
@@ -320,7 +327,10 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	for (i = 0; i < KDAPL_NR_TYPES; i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
 	spin_lock_init(&ia->async_lock);
+	INIT_LIST_HEAD(&ia->locals);
+	spin_lock_init(&ia->locals_lock);
 	INIT_LIST_HEAD(&ia->on_dev);
+	xa_init(&ia->keys);
 	INIT_LIST_HEAD(&ia->linger);
 	spin_lock_init(&ia->linger_lock);
 	INIT_WORK(&ia->fatal, device_fatal);
@@ -479,7 +489,7 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 		goto out;
 
 	ret = NOT_REGISTERED;
-	dev = kdapl_device_get(name, space->net, space->user);
+	dev = kdapl_device_get(name, space->net);
 	if (!dev)
 		goto out;
 	ret = match_version(major, minor);

@@ -58,7 +58,7 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 
 	if (!number)
 		return RET_BAD_ARG(2);
-	kdapl_device_for_each(space->net, space->user, registry_count_one, &walk);
+	kdapl_device_for_each(space->net, registry_count_one, &walk);
 	if (max < walk.n) {
 		*number = walk.n;
 		return RET_BAD_ARG(1);
@@ -73,7 +73,7 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 	/* Devices that appeared since then do not count. */
 	walk.max = walk.n;
 	walk.n = 0;
-	kdapl_device_for_each(space->net, space->user, registry_fill_one, &walk);
+	kdapl_device_for_each(space->net, registry_fill_one, &walk);
 	*number = walk.n;
 	return DAT_SUCCESS;
 }

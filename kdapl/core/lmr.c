@@ -13,14 +13,11 @@
 #include <linux/slab.h>
 #include "core.h"
 #include "drain.h"
+#include "fmr.h"
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
-
-static struct kdapl_lmr *lmr_of(struct kdapl_object *obj)
-{
-	return container_of(obj, struct kdapl_lmr, obj);
-}
+#include "rmr.h"
 
 /* The arguments of one creation, and what their handles name. */
 struct lmr_args {
@@ -33,6 +30,8 @@ struct lmr_args {
 	DAT_VLEN length;
 	DAT_MEM_PRIV_FLAGS privileges;
 	DAT_MEM_OPTIMIZE_FLAGS mem_optimization;
+	u32 max_pages;			/* for dat_lmr_allocate only */
+	bool remote;			/* the same */
 	DAT_LMR_HANDLE *handle;
 	struct kdapl_pages *pages;	/* pinned, until they are registered */
 };
@@ -137,20 +136,6 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 	return access;
 }
 
-/*
- * mt:T35: to iWARP what a read has fetched comes like a write of the peer, who was told
- * the key of the sink for it.
- */
-static u32 sinks_of(const struct lmr_args *args)
-{
-	if (!(args->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return 0;
-	if (args->ia->dev->iwarp &&
-	    !(args->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
-		return KDAPL_SINK_RECV;
-	return KDAPL_SINK_RECV | KDAPL_SINK_READ;
-}
-
 static DAT_RETURN reg_failed(int error)
 {
 	switch (error) {
@@ -214,8 +199,10 @@ static DAT_RETURN lmr_pin(struct lmr_args *args)
 
 static void lmr_release(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = lmr_of(obj);
+	struct kdapl_lmr *lmr = kdapl_lmr_of(obj);
 
+	if (lmr->rmr)
+		kdapl_object_abort(&lmr->rmr->obj);
 	kdapl_object_put(&lmr->pz->obj);
 	mutex_destroy(&lmr->region_lock);
 	kfree(lmr);
@@ -235,10 +222,11 @@ static struct kdapl_lmr *lmr_alloc(const struct lmr_args *args)
 	kdapl_object_get(&args->pz->obj);
 	lmr->pz = args->pz;
 	lmr->privileges = args->privileges;
-	lmr->sinks = sinks_of(args);
+	lmr->sinks = kdapl_lmr_sinks(args->ia->dev, args->privileges);
 	lmr->mem_type = args->mem_type;
 	lmr->description = args->description;
-	lmr->context = kdapl_lmr_context(&lmr->obj);
+	lmr->max_pages = args->max_pages;
+	spin_lock_init(&lmr->list_lock);
 	return lmr;
 }
 
@@ -247,6 +235,10 @@ static DAT_RETURN lmr_register(struct kdapl_lmr *lmr, struct lmr_args *args)
 	struct kdapl_region_init init = region_init(args);
 	struct kdapl_region *region;
 
+	if (args->max_pages) {
+		lmr->lkey = args->ia->dev->mr->zone_key(args->pz->zone);
+		return args->remote ? kdapl_rmr_create_for(lmr) : DAT_SUCCESS;
+	}
 	args->pages = NULL;
 	region = args->ia->dev->mr->reg(args->pz->zone, &init);
 	if (IS_ERR(region))
@@ -256,9 +248,9 @@ static DAT_RETURN lmr_register(struct kdapl_lmr *lmr, struct lmr_args *args)
 	lmr->length = region->length;
 	lmr->lkey = region->lkey;
 	lmr->share = region->share;
-	if (args->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
-				DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+	if (args->privileges & KDAPL_REMOTE_PRIVILEGES)
 		lmr->rmr_context = region->rkey;
+	lmr->context = kdapl_lmr_context(&lmr->obj);
 	return DAT_SUCCESS;
 }
 
@@ -309,7 +301,7 @@ static struct kdapl_lmr *lmr_find(struct kdapl_space *space,
 {
 	struct kdapl_object *obj = kdapl_object_find(space, handle, KDAPL_LMR);
 
-	return obj ? lmr_of(obj) : NULL;
+	return obj ? kdapl_lmr_of(obj) : NULL;
 }
 
 static void args_put(const struct lmr_args *args)
@@ -330,7 +322,9 @@ static DAT_RETURN args_find(struct lmr_args *args, struct kdapl_ia *ia,
 	if (args->mem_type == DAT_MEM_TYPE_LMR) {
 		args->source = lmr_find(args->space,
 					args->description.for_lmr_handle);
-		if (!args->source || args->source->obj.ia != args->ia)
+		/* One whose memory changes has none that stays. */
+		if (!args->source || args->source->obj.ia != args->ia ||
+		    args->source->max_pages)
 			return RET_BAD_HANDLE(LMR);
 	}
 	args->pz = kdapl_pz_find(args->space, pz);
@@ -399,7 +393,59 @@ end:
 	return kdapl_op_end(&op, ret);
 }
 
-static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
+/**
+ * kdapl_lmr_allocate - dat_lmr_allocate
+ * @space: of the caller
+ * @ia: handle of an IA
+ * @pz: of a PZ of it
+ * @max_pages: of the memory that dat_lmr_fmr() may give the LMR
+ * @scope: DAT_LMR_SCOPE_*
+ * @handle: out
+ *
+ * The contract is in face/kdat_linux.c.  Sleeps.
+ *
+ * Return: as dat_lmr_allocate().
+ */
+DAT_RETURN kdapl_lmr_allocate(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			      DAT_PZ_HANDLE pz, DAT_COUNT max_pages,
+			      DAT_LMR_SCOPE scope, DAT_LMR_HANDLE *handle)
+{
+	struct lmr_args args = {
+		.space = space,
+		.mem_type = DAT_MEM_TYPE_PLATFORM,
+		.max_pages = max_pages,
+		.remote = scope != KDAT_LMR_SCOPE_LOCAL,
+		.handle = handle,
+	};
+	struct kdapl_lmr *lmr;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = args_find(&args, op.obj->ia, pz);
+	if (!ret && (max_pages <= 0 || max_pages > KDAPL_FMR_PAGES))
+		ret = RET_BAD_ARG(3);
+	if (!ret && args.remote && args.ia->dev->max_window_pages &&
+	    max_pages > args.ia->dev->max_window_pages)
+		ret = RET_BAD_ARG(3);
+	if (!ret && scope > DAT_LMR_SCOPE_ANY && scope != KDAT_LMR_SCOPE_LOCAL)
+		ret = RET_BAD_ARG(4);
+	if (!ret && !handle)
+		ret = RET_BAD_ARG(5);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = lmr_make_used(&args, &lmr);
+	if (!ret) {
+		*handle = kdapl_handle(&lmr->obj);
+		kdapl_object_publish(&lmr->obj);
+	}
+	args_put(&args);
+	return kdapl_op_end(&op, ret);
+}
+
+static void lmr_fill(struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 {
 	param->ia_handle = kdapl_handle(&lmr->obj.ia->obj);
 	param->mem_type = lmr->mem_type;
@@ -411,6 +457,8 @@ static void lmr_fill(const struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->rmr_context = lmr->rmr_context;
 	param->registered_size = lmr->length;
 	param->registered_address = lmr->start;
+	if (lmr->max_pages)
+		kdapl_fmr_fill(lmr, param);
 }
 
 /* dat_lmr_query.  Any context. */
@@ -424,7 +472,7 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
 				  DAT_INVALID_HANDLE_LMR,
 				  mask & ~DAT_LMR_FIELD_ALL, param);
 	if (!ret)
-		lmr_fill(lmr_of(op.obj), param);
+		lmr_fill(kdapl_lmr_of(op.obj), param);
 	return kdapl_op_end(&op, ret);
 }
 
@@ -442,7 +490,7 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  */
 static void lmr_release_verbs(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = lmr_of(obj);
+	struct kdapl_lmr *lmr = kdapl_lmr_of(obj);
 
 	mutex_lock(&lmr->region_lock);
 	if (lmr->region) {
@@ -451,6 +499,10 @@ static void lmr_release_verbs(struct kdapl_object *obj)
 		lmr->region = NULL;
 	}
 	mutex_unlock(&lmr->region_lock);
+	if (lmr->rmr)
+		kdapl_rmr_end(lmr->rmr);
+	if (lmr->max_pages)
+		kdapl_fmr_end(lmr);
 }
 
 /*
@@ -461,7 +513,7 @@ static void lmr_release_verbs(struct kdapl_object *obj)
  */
 static void lmr_teardown(struct kdapl_object *obj)
 {
-	struct kdapl_lmr *lmr = lmr_of(obj);
+	struct kdapl_lmr *lmr = kdapl_lmr_of(obj);
 
 	lmr_release_verbs(obj);
 	if (kdapl_object_retire(obj))
@@ -512,7 +564,8 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	settle_posts(ia);
 	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
-	if (ia->dev->mute_faults)
+	/* That of a list is the zone's, and stays. */
+	if (ia->dev->mute_faults && !lmr->max_pages)
 		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
 	kdapl_object_unuse(&lmr->pz->obj);
@@ -529,10 +582,16 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 
 	ret = kdapl_op_begin_shell(&op, space, lmr_handle, KDAPL_LMR,
 				   DAT_INVALID_HANDLE_LMR);
+	/*
+	 * The device reaches a list by a key that stays: the consumer says by
+	 * dat_lmr_invalidate() that it is done.
+	 */
+	if (!ret && READ_ONCE(kdapl_lmr_of(op.obj)->list.sg))
+		ret = RET_BAD_STATE(LMR_IN_USE);
 	if (!ret)
 		ret = kdapl_op_kill(&op, RET_BAD_STATE(LMR_IN_USE));
 	if (!ret)
-		lmr_unmake(lmr_of(op.obj));
+		lmr_unmake(kdapl_lmr_of(op.obj));
 	return kdapl_op_end(&op, ret);
 }
 
@@ -547,10 +606,13 @@ struct lmr_search {
 	u32 key;
 };
 
-/* Soft-RoCE forgets regions without remote rights as well, by their local key. */
+/*
+ * Soft-RoCE forgets regions without remote rights as well, by their local key.  An LMR
+ * whose memory changes has none of its own for local use.
+ */
 static bool lmr_has_key(const struct kdapl_lmr *lmr, u32 key)
 {
-	return key && (lmr->rmr_context == key || READ_ONCE(lmr->lkey) == key);
+	return key && !lmr->max_pages && (lmr->rmr_context == key || READ_ONCE(lmr->lkey) == key);
 }
 
 static void lmr_search_work(struct work_struct *work)
@@ -559,8 +621,8 @@ static void lmr_search_work(struct work_struct *work)
 	struct kdapl_object *obj = NULL;
 
 	while ((obj = kdapl_ia_next_object(search->ia, KDAPL_LMR, obj)))
-		if (lmr_has_key(lmr_of(obj), search->key))
-			WRITE_ONCE(lmr_of(obj)->context, 0);
+		if (lmr_has_key(kdapl_lmr_of(obj), search->key))
+			WRITE_ONCE(kdapl_lmr_of(obj)->context, 0);
 	kdapl_object_put(&search->ia->obj);
 	kfree(search);
 }

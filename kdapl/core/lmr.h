@@ -30,6 +30,10 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
 #define KDAPL_SINK_READ		1	/* what a read has fetched */
 #define KDAPL_SINK_RECV		2	/* a message */
 
+/* Privileges that peers use. */
+#define KDAPL_REMOTE_PRIVILEGES	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
+				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
 /*
  * struct kdapl_lmr - a Local Memory Region
  * @obj: head; users are the RMRs bound to it or being bound (mt:M22)
@@ -47,6 +51,12 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @region_lock: @region is given back under it, and in use by dat_lmr_sync_*
  * @mem_type: for queries
  * @description: for queries, as given
+ * @max_pages: of an LMR whose memory changes (fmr.c): the most it can have; else 0
+ * @fmrs: how often such an LMR has been given memory
+ * @list_lock: @list and what depends on it; a leaf
+ * @list: what memory it has; @start and @length are 0 all the time
+ * @rmr: through which peers reach that, if it may have remote rights; NULL if not.  Set
+ *	 before others find the LMR, and given back with its memory
  */
 struct kdapl_lmr {
 	struct kdapl_object obj;
@@ -65,7 +75,18 @@ struct kdapl_lmr {
 	struct mutex region_lock;	/* a leaf */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION description;
+	/* of one whose memory changes */
+	u32 max_pages;
+	u32 fmrs;
+	spinlock_t list_lock;
+	struct kdapl_list list;
+	struct kdapl_rmr *rmr;
 };
+
+static inline struct kdapl_lmr *kdapl_lmr_of(struct kdapl_object *obj)
+{
+	return container_of(obj, struct kdapl_lmr, obj);
+}
 
 /* dat_lmr_create's, which kdat.h does not name */
 #define KDAPL_MEM_TYPE_SHARED_VIRTUAL	((DAT_MEM_TYPE)0x02)
@@ -75,6 +96,20 @@ struct kdapl_lmr {
  * Memory that is not contiguous may reach the device's number of pages earlier.
  */
 u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
+
+/*
+ * KDAPL_SINK_* of an LMR with these rights.  mt:T35: to iWARP what a read has fetched comes
+ * like a write of the peer, who was told the key of the sink for it.
+ */
+static inline u32 kdapl_lmr_sinks(const struct kdapl_device *dev,
+				  DAT_MEM_PRIV_FLAGS privileges)
+{
+	if (!(privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return 0;
+	if (dev->iwarp && !(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+		return KDAPL_SINK_RECV;
+	return KDAPL_SINK_RECV | KDAPL_SINK_READ;
+}
 
 /* A peer has taken the key of an LMR away from the device (mt:M81); any context. */
 void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key);
@@ -124,6 +159,18 @@ static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
 
 	return offset <= lmr->length &&
 	       segment->segment_length <= lmr->length - offset;
+}
+
+/* The same for an LMR whose memory is a list. */
+static inline bool kdapl_lmr_list_inside(const struct kdapl_lmr *lmr,
+					 const DAT_LMR_TRIPLET *segment)
+{
+	const struct kdapl_list *list = &lmr->list;
+	/* Larger than any length for an address below the start. */
+	u64 offset = segment->virtual_address - list->start;
+
+	return list->sg && offset <= list->length &&
+	       segment->segment_length <= list->length - offset;
 }
 
 #endif /* KDAPL_LMR_H */

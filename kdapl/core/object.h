@@ -189,12 +189,14 @@ extern struct workqueue_struct *kdapl_kernel_wq;
 extern struct workqueue_struct *kdapl_slow_wq;
 /*
  * What waits for the driver of an iWARP device, and the driver for a peer's TCP, minutes if
- * nobody answers.  However many attempts do, nothing else waits for its turn behind them.
+ * nobody answers.  However many attempts of kernel consumers do, nothing else waits for its
+ * turn behind them.  Each user has a queue of his own for it (kdapl_user_iwarp_wq()).
  */
 extern struct workqueue_struct *kdapl_iwarp_wq;
 /*
  * Upcalls that sleep have a queue of their own: they wait for what runs on
- * kdapl_kernel_wq, and nothing there waits for an upcall.
+ * kdapl_kernel_wq, and nothing there waits for an upcall.  It has a thread for the case
+ * that there is no memory for one, too, which serves one EVD after the other.
  */
 extern struct workqueue_struct *kdapl_upcall_wq;
 

@@ -15,13 +15,21 @@
  * What depends on the attributes alone was worked out when they were set
  * (kdapl_ep.limits).
  *
- * Callers: the faces; rmr.c for binds.
+ * A segment may name memory that is a list (fmr.c), which the device has to be told of in
+ * pieces.  As many as it takes at once are a DTO like any other; an RDMA operation may
+ * have more, and is a chain of work requests then, of which the last one completes it
+ * (post_chain()).  Whoever posts no lists pays nothing for them: to the checks such an LMR
+ * has no bytes, and is looked at again when they find that.  What lies in the first entry of
+ * its list goes the ordinary way even then; the rest is for a walk.
+ *
+ * Callers: the faces; rmr.c and fmr.c for binds.
  */
 #include "ep.h"
 #include "evd_fifo.h"
 #include "ia.h"
 #include "lmr.h"
 #include "rmr.h"
+#include "walk.h"
 #include "../compat.h"
 #include "../trace.h"
 
@@ -34,6 +42,9 @@ struct post_segments {
 	u32 nr;
 	u64 length;
 };
+
+/* What the checks say of a DTO with a list; no return code of DAT. */
+#define HAS_LIST	((DAT_RETURN)U32_MAX)
 
 static inline bool kind_is_rdma(enum kdapl_dto_kind kind)
 {
@@ -49,6 +60,12 @@ static DAT_RETURN protection_violation(u32 sink)
 			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 }
 
+/* Does a read name the memory of a list to the device as it would be to the peer (mt:T35)? */
+static bool read_names_whole(const struct kdapl_ep *ep, bool is_read)
+{
+	return is_read && ep->obj.ia->dev->iwarp;
+}
+
 /* The device may not write there, or not what a read has fetched (mt:T30, mt:T35). */
 static noinline DAT_RETURN no_sink(const struct kdapl_lmr *lmr)
 {
@@ -58,26 +75,60 @@ static noinline DAT_RETURN no_sink(const struct kdapl_lmr *lmr)
 }
 
 /*
+ * @segment is not inside a linear LMR.  One that lies in the first entry of a list is in one
+ * piece, as if the LMR were linear; *@shift leads from its address to the device's.  @lists:
+ * the caller has a walk find that.
+ */
+static noinline DAT_RETURN check_outside(const struct kdapl_ep *ep,
+					 const struct kdapl_lmr *lmr,
+					 const DAT_LMR_TRIPLET *segment, u32 sink,
+					 bool lists, u64 *shift)
+{
+	const struct kdapl_list *list = &lmr->list;
+	struct scatterlist *first;
+
+	if (!lmr->max_pages || !kdapl_lmr_list_inside(lmr, segment))
+		return RET_BAD_ARG(3);
+	if (lists)
+		return DAT_SUCCESS;
+	if (read_names_whole(ep, sink == KDAPL_SINK_READ))
+		return HAS_LIST;
+	first = READ_ONCE(list->sg);
+	*shift = list->offset - list->start;
+	if (!first || segment->virtual_address + *shift + segment->segment_length >
+		      sg_dma_len(first))
+		return HAS_LIST;
+	*shift += sg_dma_address(first);
+	return DAT_SUCCESS;
+}
+
+/*
  * One segment, checks in their order (mt:T5, mt:T29).  Local read is implied by
- * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.
+ * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  @lists:
+ * it may be in a list, and the address in @sge is the offset there.
  */
 static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 						const DAT_LMR_TRIPLET *segment,
-						u32 sink, struct ib_sge *sge)
+						u32 sink, struct ib_sge *sge, bool lists)
 {
 	const struct kdapl_lmr *lmr;
+	u64 shift = 0;
+	DAT_RETURN ret;
 
 	lmr = kdapl_lmr_peek(ep->obj.space, segment->lmr_context);
 	if (unlikely(!lmr))
 		return protection_violation(sink);
-	if (unlikely(!kdapl_lmr_inside(lmr, segment)))
-		return RET_BAD_ARG(3);
+	if (unlikely(!kdapl_lmr_inside(lmr, segment))) {
+		ret = check_outside(ep, lmr, segment, sink, lists, &shift);
+		if (ret)
+			return ret;
+	}
 	if (unlikely(lmr->pz != ep->pz))
 		return protection_violation(sink);
 	if (unlikely(sink & ~lmr->sinks))
 		return no_sink(lmr);
 
-	sge->addr = segment->virtual_address;
+	sge->addr = segment->virtual_address + shift;
 	/* No message is longer than sge->length can tell: see check_segments(). */
 	sge->length = segment->segment_length;
 	sge->lkey = READ_ONCE(lmr->lkey);
@@ -87,7 +138,7 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 						 const struct kdapl_dto *dto,
 						 enum kdapl_dto_kind kind,
-						 struct post_segments *to)
+						 struct post_segments *to, bool lists)
 {
 	u32 sink = kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
 		   kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
@@ -101,7 +152,7 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 	for (; segment != end; segment++) {
 		if (unlikely(!segment->segment_length))
 			continue;	/* mt:T3 */
-		ret = check_segment(ep, segment, sink, sge);
+		ret = check_segment(ep, segment, sink, sge, lists);
 		if (unlikely(ret))
 			return ret;
 		if (unlikely(segment->segment_length > left))
@@ -170,7 +221,7 @@ static bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
-					    struct post_segments *to)
+					    struct post_segments *to, bool lists)
 {
 	const struct kdapl_dto_limits *limits = &ep->limits[kind];
 	bool rdma = kind_is_rdma(kind);
@@ -184,7 +235,7 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 		return RET_BAD_ARG(5);
 	if (unlikely((u32)dto->flags & ~limits->flags))
 		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(ep, dto, kind, to);
+	ret = check_segments(ep, dto, kind, to, lists);
 	if (unlikely(ret) || !rdma)
 		return ret;
 	return check_lengths(ep, dto, kind, to);
@@ -209,6 +260,18 @@ static DAT_RETURN check_bind(const struct kdapl_ep *ep, struct kdapl_bind *bind,
 	if (!bind->context)
 		return RET_BAD_ARG(7);
 	return kdapl_rmr_check_rights(ep, bind);
+}
+
+/* The same for dat_lmr_fmr() and dat_lmr_invalidate(), which have checked the rest. */
+static DAT_RETURN check_fmr(const struct kdapl_ep *ep, const struct kdapl_bind *bind,
+			    DAT_COMPLETION_FLAGS flags)
+{
+	if (ep->obj.ia != bind->rmr->obj.ia)
+		return RET_BAD_HANDLE(EP);
+	if ((u32)flags & ~ep->limits[KDAPL_DTO_BIND].flags)
+		return bind->list ? RET_BAD_ARG(9) : RET_BAD_ARG(4);
+	/* Local rights are no condition: the memory is not an LMR's that has its own. */
+	return ep->pz == bind->rmr->pz ? DAT_SUCCESS : kdapl_rmr_check_rights(ep, bind);
 }
 
 /* ---- cookies -------------------------------------------------------- */
@@ -279,14 +342,17 @@ static inline int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cook
 }
 
 /* A4: always signalled; suppression is done when the completion comes in. */
-static inline int post_request(struct ib_qp *qp, const struct kdapl_cookie *cookie,
-			       const struct kdapl_dto *dto,
-			       struct post_segments from)
+static __always_inline int post_request(struct ib_qp *qp,
+					const struct kdapl_cookie *cookie,
+					const struct kdapl_dto *dto,
+					enum kdapl_dto_kind kind,
+					struct post_segments from)
 {
 	static const u8 opcodes[] = {
 		[KDAPL_DTO_SEND] = IB_WR_SEND,
 		[KDAPL_DTO_RDMA_READ] = IB_WR_RDMA_READ,
 		[KDAPL_DTO_RDMA_WRITE] = IB_WR_RDMA_WRITE,
+		[KDAPL_DTO_SEND_INVALIDATE] = IB_WR_SEND_WITH_INV,
 	};
 	/* Only what the opcode has is read of it, and that is set below. */
 	struct ib_rdma_wr wr kdapl_uninitialized;
@@ -295,16 +361,16 @@ static inline int post_request(struct ib_qp *qp, const struct kdapl_cookie *cook
 	wr.wr.wr_id = (uintptr_t)cookie;
 	wr.wr.sg_list = from.sge;
 	wr.wr.num_sge = from.nr;
-	wr.wr.opcode = opcodes[dto->kind];
+	wr.wr.opcode = opcodes[kind];
 	wr.wr.send_flags = IB_SEND_SIGNALED;
-	wr.wr.ex.imm_data = 0;
+	wr.wr.ex.invalidate_rkey = kind == KDAPL_DTO_SEND_INVALIDATE ? dto->invalidate : 0;
 	if (unlikely(dto->flags)) {
 		if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 			wr.wr.send_flags |= IB_SEND_SOLICITED;
 		if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 			wr.wr.send_flags |= IB_SEND_FENCE;
 	}
-	if (dto->kind != KDAPL_DTO_SEND) {
+	if (kind_is_rdma(kind)) {
 		wr.remote_addr = dto->remote->target_address;
 		wr.rkey = dto->remote->rmr_context;
 	}
@@ -314,7 +380,14 @@ static inline int post_request(struct ib_qp *qp, const struct kdapl_cookie *cook
 static DAT_RETURN post_failed(int error)
 {
 	trace_kdapl_error("post", error);
-	return error == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
+	switch (error) {
+	case -ENOMEM:
+		return RET_NO_RESOURCE(MEMORY);
+	case -EFAULT:	/* post_link() */
+		return protection_violation(0);
+	default:
+		return RET(INTERNAL_ERROR);
+	}
 }
 
 /* The gate is not open: may the post be put aside? */
@@ -373,6 +446,24 @@ static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 	return DAT_SUCCESS;
 }
 
+/* Do the endpoint's state and its attributes let a DTO pass? */
+static __always_inline DAT_RETURN check_post(const struct kdapl_ep *ep,
+					     const struct kdapl_dir *dir,
+					     enum kdapl_dto_kind kind)
+{
+	DAT_RETURN ret;
+
+	lockdep_assert_held(&dir->lock);
+	if (unlikely(dir->gate != KDAPL_GATE_POST)) {
+		ret = check_aside(ep, dir);
+		if (ret)
+			return ret;
+	}
+	if (unlikely(kind == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out))
+		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
+	return DAT_SUCCESS;
+}
+
 static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 					   struct kdapl_dir *dir,
 					   const struct kdapl_dto *dto,
@@ -383,14 +474,9 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	DAT_RETURN ret;
 	int err;
 
-	lockdep_assert_held(&dir->lock);
-	if (unlikely(dir->gate != KDAPL_GATE_POST)) {
-		ret = check_aside(ep, dir);
-		if (ret)
-			return ret;
-	}
-	if (unlikely(kind == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out))
-		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
+	ret = check_post(ep, dir, kind);
+	if (unlikely(ret))
+		return ret;
 	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
@@ -405,10 +491,199 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	trace_kdapl_post(ep, cookie, kind);
 	err = kind == KDAPL_DTO_RECV ?
 	      post_receive(ep->conn->qp.ib, cookie, from) :
-	      post_request(ep->conn->qp.ib, cookie, dto, from);
+	      post_request(ep->conn->qp.ib, cookie, dto, kind, from);
 	if (likely(!err))
 		return DAT_SUCCESS;
 	return post_refused(dir, cookie, from, err);
+}
+
+/* ---- memory that is a list --------------------------------------------- */
+
+/*
+ * Posts the next piece of a chain, as much as the device takes at once.  Each one is
+ * signalled (A4), and counts by itself among what is posted.
+ */
+static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
+		     const struct kdapl_dto *dto, struct kdapl_walk *walk,
+		     struct ib_rdma_wr *wr)
+{
+	struct ib_sge pieces[KDAPL_MAX_SGE];
+	u64 length;
+	int err;
+
+	wr->wr.sg_list = pieces;
+	wr->wr.num_sge = kdapl_walk_take(walk, pieces, ep->limits[dto->kind].max_iov,
+					 &length);
+	if (walk->lost)
+		return -EFAULT;
+	if (walk->named == walk->end)
+		wr->wr.wr_id &= ~(u64)KDAPL_WR_PART;
+	dir->posted++;
+	err = ib_post_send(ep->conn->qp.ib, &wr->wr, NULL);
+	if (err)
+		dir->posted--;
+	wr->remote_addr += length;
+	/* What has been fetched before the first one has been so before all. */
+	wr->wr.send_flags = IB_SEND_SIGNALED;
+	return err;
+}
+
+/*
+ * The device has taken a part of a chain, and not the next one.  The connection breaks, or
+ * it is about to end; the chain is flushed then, and nothing that is posted behind it
+ * reaches the peer before.
+ */
+static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
+{
+	const struct post_segments none = {};
+	struct kdapl_conn *conn = dir->ep->conn;
+
+	lockdep_assert_held(&dir->lock);
+	cookie->on_queue = false;
+	hold(dir, cookie, none);
+	dir->gate = KDAPL_GATE_HOLD;
+	if (kdapl_conn_not_now(conn, err))
+		kdapl_conn_await_cm(conn);
+	else
+		kdapl_conn_half_posted(conn, err);
+}
+
+/*
+ * The work requests of an RDMA operation are posted one after the other: the lock keeps
+ * them together, and there is room for all of them.
+ */
+static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
+			     struct kdapl_cookie *cookie, struct kdapl_walk *walk)
+{
+	const struct post_segments none = {};
+	struct kdapl_dir *dir = &ep->req;
+	struct ib_rdma_wr wr = {
+		.wr.wr_id = (uintptr_t)cookie | KDAPL_WR_PART,
+		.wr.opcode = dto->kind == KDAPL_DTO_RDMA_READ ? IB_WR_RDMA_READ :
+								IB_WR_RDMA_WRITE,
+		.wr.send_flags = IB_SEND_SIGNALED |
+				 (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ?
+				  IB_SEND_FENCE : 0),
+		.remote_addr = dto->remote->target_address,
+		.rkey = dto->remote->rmr_context,
+	};
+	int err;
+
+	err = post_link(ep, dir, dto, walk, &wr);
+	if (err) {
+		kdapl_chain_end(cookie);
+		/* As if it had been one work request. */
+		dir->posted++;
+		return post_refused(dir, cookie, none, err);
+	}
+	while (!err && walk->named != walk->end)
+		err = post_link(ep, dir, dto, walk, &wr);
+	if (err)
+		chain_broken(dir, cookie, err);
+	return DAT_SUCCESS;
+}
+
+/* Work requests in reserve, if there are so many. */
+static bool reserve_take(struct kdapl_dir *dir, u32 more)
+{
+	lockdep_assert_held(&dir->lock);
+	/* Completions give back meanwhile; only posts take, one at a time. */
+	if (more > dir->reserve - atomic_read(&dir->reserved))
+		return false;
+	atomic_add(more, &dir->reserved);
+	return true;
+}
+
+/* An RDMA operation with more @pieces than the device takes at once; the gate is open. */
+static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
+			    struct kdapl_walk *walk, struct post_segments named,
+			    u32 pieces)
+{
+	u32 more = DIV_ROUND_UP(pieces, ep->limits[dto->kind].max_iov) - 1;
+	struct kdapl_dir *dir = &ep->req;
+	struct kdapl_cookie *cookie;
+	DAT_RETURN ret;
+
+	/* It would never be posted. */
+	if (more > dir->reserve)
+		return RET_BAD_ARG(2);
+	ret = check_post(ep, dir, dto->kind);
+	if (ret)
+		return ret;
+	if (!reserve_take(dir, more))
+		return RET_NO_RESOURCE(MEMORY);
+	cookie = cookie_take(dir, dto->cookie.as_64, named.length, dto->flags);
+	if (!cookie) {
+		atomic_sub(more, &dir->reserved);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	cookie->flags |= KDAPL_COOKIE_CHAIN;
+	cookie->failed = false;
+	cookie->more = more;
+	cookie->on_queue = true;
+	if (dir->lkeys)
+		note_keys(dir, cookie, named);
+	trace_kdapl_post(ep, cookie, dto->kind);
+	return post_chain(ep, dto, cookie, walk);
+}
+
+/*
+ * A DTO whose memory is, in part, a list.  @sge has room for its segments.  A message is
+ * one work request, so it must not be in more pieces than the device takes.
+ */
+static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir,
+				      const struct kdapl_dto *dto, struct ib_sge *sge)
+{
+	struct ib_sge pieces[KDAPL_MAX_SGE];
+	struct post_segments named = { .sge = sge }, from = { .sge = pieces };
+	u32 max = ep->limits[dto->kind].max_iov, n;
+	struct kdapl_walk walk;
+	DAT_RETURN ret;
+
+	lockdep_assert_held(&dir->lock);
+	ret = check_dto(ep, dto, dto->kind, &named, true);
+	if (ret)
+		return ret;
+	/*
+	 * What will only be flushed needs no memory, which may be gone with the device by
+	 * now.
+	 */
+	if (dir->gate != KDAPL_GATE_POST &&
+	    !(dir->gate == KDAPL_GATE_HOLD && dir->is_recv)) {
+		from.length = named.length;
+		return post_dto(ep, dir, dto, dto->kind, from);
+	}
+	/* A read of nothing (mt:T3). */
+	if (!named.nr)
+		return post_dto(ep, dir, dto, dto->kind, named);
+	walk.whole = read_names_whole(ep, dto->kind == KDAPL_DTO_RDMA_READ);
+	kdapl_walk_begin(&walk, ep->obj.space, dto->iov, named.sge, named.nr);
+	n = kdapl_walk_count(&walk);
+	if (!n)
+		return protection_violation(0);
+	if (n > max && !kind_is_rdma(dto->kind))
+		return RET_BAD_ARG(2);
+	if (n > max)
+		return post_long(ep, dto, &walk, named, n);
+	from.nr = kdapl_walk_take(&walk, pieces, max, &from.length);
+	if (walk.lost)
+		return protection_violation(0);
+	return post_dto(ep, dir, dto, dto->kind, from);
+}
+
+/*
+ * There is room for both work requests of a bind where the EVD takes binds.  Elsewhere the
+ * second one of a dat_lmr_fmr() comes out of the reserve.
+ */
+static bool bind_reserve(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
+{
+	if (dir->binds)
+		return true;
+	if (!reserve_take(dir, 1))
+		return false;
+	cookie->flags |= KDAPL_COOKIE_CHAIN;
+	cookie->more = 1;
+	return true;
 }
 
 /* One or two work requests; the last one's completion is that of the bind. */
@@ -423,12 +698,16 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 	int err;
 
 	ret = kdapl_rmr_begin(bind, cookie, &wr);
+	if (!ret && wr.first != wr.last && !bind_reserve(dir, cookie)) {
+		kdapl_rmr_cancel(bind->rmr);
+		ret = RET_NO_RESOURCE(MEMORY);
+	}
 	if (ret) {
 		dir->posted--;
 		cookie_put_back(dir, cookie);
 		return ret;
 	}
-	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_INVALIDATE;
+	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_PART;
 	wr.last->wr_id = (uintptr_t)cookie;
 	wr.first->send_flags |= IB_SEND_SIGNALED;
 	wr.last->send_flags |= IB_SEND_SIGNALED;
@@ -436,13 +715,36 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 		wr.first->send_flags |= IB_SEND_FENCE;
 	err = ib_post_send(conn->qp.ib, wr.first, &bad);
 	if (err && bad == wr.first) {
-		kdapl_rmr_cancel(bind->rmr);
-		return post_refused(dir, cookie, none, err);
+		if (cookie->flags & KDAPL_COOKIE_CHAIN)
+			kdapl_chain_end(cookie);
+		ret = post_refused(dir, cookie, none, err);
+		/* One that is flushed later takes the memory away all the same. */
+		if (ret || !bind->takes)
+			kdapl_rmr_cancel(bind->rmr);
+		return ret;
 	}
 	if (err)
 		kdapl_conn_half_posted(conn, err);
 	bind->rkey = wr.rkey;
 	return DAT_SUCCESS;
+}
+
+/*
+ * Not posted, but flushed.  One that takes memory away does so when its completion is to be
+ * seen (fifo_take() in evd_fifo.c).
+ */
+static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind,
+				  struct kdapl_cookie *cookie)
+{
+	const struct post_segments none = {};
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (bind->takes)
+		ret = kdapl_rmr_begin(bind, cookie, NULL);
+	if (!ret)
+		return post_aside(dir, cookie, none);
+	cookie_put_back(dir, cookie);
+	return ret;
 }
 
 /* As post_dto(), which see. */
@@ -463,15 +765,16 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	kdapl_object_get(&bind->rmr->obj);
 	cookie->rmr = bind->rmr;
 	cookie->failed = false;
-	if (dir->gate != KDAPL_GATE_POST)
-		return post_aside(dir, cookie, none);
-
-	cookie->on_queue = true;
-	dir->posted++;
-	if (dir->lkeys)
-		note_keys(dir, cookie, none);
-	trace_kdapl_post(ep, cookie, KDAPL_DTO_BIND);
-	ret = post_bind_wrs(dir, bind, cookie);
+	if (dir->gate != KDAPL_GATE_POST) {
+		ret = post_bind_aside(dir, bind, cookie);
+	} else {
+		cookie->on_queue = true;
+		dir->posted++;
+		if (dir->lkeys)
+			note_keys(dir, cookie, none);
+		trace_kdapl_post(ep, cookie, KDAPL_DTO_BIND);
+		ret = post_bind_wrs(dir, bind, cookie);
+	}
 	if (ret) {
 		cookie->rmr = NULL;
 		kdapl_object_put(&bind->rmr->obj);
@@ -503,9 +806,11 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	ep = kdapl_ep_of(obj);
 	dir = kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
 	spin_lock(&dir->lock);
-	ret = check_dto(ep, dto, kind, &segments);
+	ret = check_dto(ep, dto, kind, &segments, false);
 	if (likely(!ret))
 		ret = post_dto(ep, dir, dto, kind, segments);
+	else if (ret == HAS_LIST)
+		ret = post_lists(ep, dir, dto, sge);
 	spin_unlock(&dir->lock);
 	/* Whatever is wrong with it: its process posts by itself. */
 	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
@@ -516,7 +821,7 @@ out:
 }
 
 /**
- * kdapl_ep_post - dat_ep_post_send, _recv, _rdma_read, _rdma_write
+ * kdapl_ep_post - dat_ep_post_send, _recv, _rdma_read, _rdma_write, _send_with_invalidate
  * @space: of the caller
  * @handle: of an EP
  * @dto: what to post; the argument numbers in return codes are those of the
@@ -530,7 +835,7 @@ out:
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto)
 {
-	/* The compiler leaves out of each way what only the other kinds need. */
+	/* The compiler leaves out of each way what only other kinds need. */
 	if (dto->kind == KDAPL_DTO_RECV)
 		return ep_post(space, handle, dto, KDAPL_DTO_RECV);
 	if (dto->kind == KDAPL_DTO_SEND)
@@ -539,7 +844,7 @@ DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 }
 
 /**
- * kdapl_ep_post_bind - the way of a bind to the queue pair, for kdapl_rmr_bind()
+ * kdapl_ep_post_bind - the way of a bind to the queue pair, for rmr.c and fmr.c
  * @space: of the caller
  * @handle: of an EP
  * @bind: what to bind; its rkey is filled, 0 for what never reaches the device
@@ -566,7 +871,7 @@ DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		goto out;
 	ep = kdapl_ep_of(obj);
 	spin_lock(&ep->req.lock);
-	ret = check_bind(ep, bind, flags);
+	ret = bind->rmr->fmr ? check_fmr(ep, bind, flags) : check_bind(ep, bind, flags);
 	if (!ret)
 		ret = post_bind(ep, bind, cookie.as_64, flags);
 	spin_unlock(&ep->req.lock);

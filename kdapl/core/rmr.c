@@ -13,16 +13,17 @@
  * be settled: its window is renewed.  That sleeps, so rmr_work() does it, and
  * the completion waits.  It waits also when the RMR was freed while the bind
  * was outstanding (mt:M44): then settling is the end of the RMR.
+ *
+ * An LMR whose memory changes (fmr.c) has an RMR of its own, without a handle, if peers may
+ * reach the memory: that is bound to all of the memory, or to none.  When it is unbound,
+ * however that comes, the memory is taken away from the device, too.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "fmr.h"
 #include "ia.h"
-#include "lmr.h"
 #include "op.h"
 #include "rmr.h"
-
-#define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
-			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 static struct kdapl_rmr *rmr_of(struct kdapl_object *obj)
 {
@@ -43,15 +44,6 @@ static struct kdapl_rmr *rmr_find(struct kdapl_space *space,
 }
 
 /* ---- bindings ----------------------------------------------------------------- */
-
-static void binding_drop(struct kdapl_binding *binding)
-{
-	if (binding->lmr) {
-		kdapl_object_unuse(&binding->lmr->obj);
-		kdapl_object_put(&binding->lmr->obj);
-	}
-	memset(binding, 0, sizeof(*binding));
-}
 
 /*
  * The completion of a bind may wait until the RMR is settled, and the end of a connection
@@ -76,6 +68,7 @@ static void window_release(struct kdapl_rmr *rmr)
 	struct kdapl_window *window;
 
 	lockdep_assert_held(&rmr->window_lock);
+	kdapl_rmr_remove_keys(rmr);
 	spin_lock_irq(&rmr->lock);
 	window = rmr->window;
 	rmr->window = NULL;
@@ -91,8 +84,11 @@ static void window_release(struct kdapl_rmr *rmr)
 static void window_renew(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->window_lock);
-	if (rmr->window)
-		mr_ops(rmr)->window_renew(rmr->window);
+	if (!rmr->window)
+		return;
+	kdapl_rmr_remove_keys(rmr);
+	mr_ops(rmr)->window_renew(rmr->window);
+	kdapl_rmr_add_keys(rmr);
 }
 
 /*
@@ -107,14 +103,17 @@ static void rmr_unbound(struct kdapl_rmr *rmr)
 
 	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
-	binding_drop(&rmr->now);
-	binding_drop(&rmr->next);
+	if (rmr->cookie && rmr->takes)
+		kdapl_fmr_take(rmr->fmr, rmr->takes);
+	kdapl_binding_drop(&rmr->now);
+	kdapl_binding_drop(&rmr->next);
 	if (rmr->cookie) {
 		/* Once the completion has been taken the EVD may be freed. */
-		evd = rmr->cookie->dir->evd;
+		evd = rmr->evd;
 		kdapl_object_get(&evd->obj);
 	}
 	rmr->cookie = NULL;
+	rmr->taken = false;
 	rmr->due = false;
 	spin_unlock_irq(&rmr->lock);
 	if (evd) {
@@ -221,8 +220,8 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 	return rmr;
 }
 
-/* Makes and publishes an RMR.  Caller is in the section of the zone's IA. */
-static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
+/* An RMR that is not published.  Caller is in the section of the zone's IA. */
+static DAT_RETURN rmr_make(struct kdapl_pz *pz, u32 pages, struct kdapl_rmr **new)
 {
 	struct kdapl_window *window;
 	struct kdapl_rmr *rmr;
@@ -235,14 +234,13 @@ static DAT_RETURN rmr_make(struct kdapl_pz *pz, DAT_RMR_HANDLE *handle)
 		ret = RET_BAD_HANDLE(PZ);
 		goto abort;
 	}
-	window = mr_ops(rmr)->window_create(pz->zone);
+	window = mr_ops(rmr)->window_create(pz->zone, pages);
 	if (IS_ERR(window)) {
 		ret = rmr_create_failed(PTR_ERR(window));
 		goto unuse;
 	}
 	rmr->window = window;
-	*handle = kdapl_handle(&rmr->obj);
-	kdapl_object_publish(&rmr->obj);
+	*new = rmr;
 	return DAT_SUCCESS;
 
 unuse:
@@ -256,6 +254,7 @@ abort:
 DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 			    DAT_RMR_HANDLE *rmr_handle)
 {
+	struct kdapl_rmr *rmr;
 	struct kdapl_op op;
 	DAT_RETURN ret;
 
@@ -267,7 +266,12 @@ DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 	if (!ret)
 		ret = kdapl_op_enter(&op);
 	if (!ret)
-		ret = rmr_make(kdapl_pz_of(op.obj), rmr_handle);
+		ret = rmr_make(kdapl_pz_of(op.obj), op.obj->ia->dev->max_window_pages,
+			       &rmr);
+	if (!ret) {
+		*rmr_handle = kdapl_handle(&rmr->obj);
+		kdapl_object_publish(&rmr->obj);
+	}
 	return kdapl_op_end(&op, ret);
 }
 
@@ -343,7 +347,7 @@ DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
 				  const struct kdapl_bind *bind)
 {
 	const struct kdapl_pz *pz = bind->rmr->pz;
-	u32 asked = bind->privileges & REMOTE_FLAGS;
+	u32 asked = bind->privileges & KDAPL_REMOTE_PRIVILEGES;
 
 	if (ep->pz != pz || (bind->lmr && bind->lmr->pz != pz))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
@@ -374,20 +378,26 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 static int window_bind(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
 		       struct kdapl_bind_wr *wr)
 {
-	const DAT_LMR_TRIPLET *t = bind->triplet;
+	static const DAT_LMR_TRIPLET none;
+	const DAT_LMR_TRIPLET *t = bind->triplet ?: &none;
 
 	/* The window went with the device, or the RMR is being taken down (E71). */
 	if (!rmr->window)
 		return -ENODEV;
+	if (bind->list)
+		return mr_ops(rmr)->window_bind_list(rmr->window, bind->list,
+						     access_of(bind->privileges), wr);
 	return mr_ops(rmr)->window_bind(rmr->window,
 					bind->lmr ? bind->lmr->region : NULL,
 					t->virtual_address, t->segment_length,
 					access_of(bind->privileges), wr);
 }
 
-static DAT_RETURN bind_refused(int error)
+static DAT_RETURN bind_refused(const struct kdapl_bind *bind, int error)
 {
 	switch (error) {
+	case -E2BIG:
+		return bind->list ? RET_BAD_ARG(3) : RET_NO_RESOURCE(MEMORY_REGION);
 	case -ENOMEM:
 		return RET_NO_RESOURCE(MEMORY);
 	case -ENODEV:
@@ -403,7 +413,8 @@ static void binding_fill(struct kdapl_binding *binding,
 	binding->lmr = bind->lmr;
 	if (!bind->lmr)
 		return;
-	binding->triplet = *bind->triplet;
+	if (bind->triplet)
+		binding->triplet = *bind->triplet;
 	binding->privileges = bind->privileges;
 	binding->context = context;
 }
@@ -412,18 +423,20 @@ static void binding_fill(struct kdapl_binding *binding,
  * kdapl_rmr_begin - prepare an RMR and the work requests of a bind
  * @bind: checked
  * @cookie: the slot of the bind's completion
- * @wr: out: what is to be posted
+ * @wr: out: what is to be posted; NULL: nothing will be: an unbind of an RMR of an LMR is
+ *	flushed, and its completion waits until the window has been renewed
  *
  * From here on the LMR is in use (mt:M22, mt:M40).  The caller either posts
  * @wr, in the same RCU read section, or calls kdapl_rmr_cancel().  It holds the
  * lock of the endpoint's request direction.  Takes the RMR's lock; any context.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: the RMR was freed meanwhile;
- * DAT_INVALID_PARAMETER/ARG2: the LMR was;
+ * DAT_INVALID_PARAMETER/ARG2: the LMR was; DAT_INVALID_STATE/LMR_FREE: it has not the
+ * memory any more that @bind takes away;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION: another bind of this RMR is
  * outstanding (A6), or the range has more pages than a window; /MEMORY: a
  * renewal of the window had failed; DAT_INVALID_STATE: the device is being
- * removed.
+ * removed; DAT_INVALID_PARAMETER/ARG3: a list is not to be mapped at once.
  */
 DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 			   struct kdapl_cookie *cookie,
@@ -432,21 +445,24 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	struct kdapl_rmr *rmr = bind->rmr;
 	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned long flags;
-	int err;
+	int err = 0;
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	if (rmr->dead)
 		ret = RET_BAD_HANDLE(RMR);
 	else if (rmr->cookie || rmr->due)
-		ret = bind_refused(-EBUSY);
+		ret = bind_refused(bind, -EBUSY);
+	else if (bind->takes && READ_ONCE(rmr->fmr->context) != bind->takes)
+		ret = RET_BAD_STATE(LMR_FREE);
 	else if (bind->lmr && !kdapl_object_use(&bind->lmr->obj))
 		ret = RET_BAD_ARG(2);
 	if (ret)
 		goto out;
 
-	err = window_bind(rmr, bind, wr);
+	if (wr)
+		err = window_bind(rmr, bind, wr);
 	if (err) {
-		ret = bind_refused(err);
+		ret = bind_refused(bind, err);
 		if (err == -ENOMEM)
 			rmr_settle_soon(rmr);
 		if (bind->lmr)
@@ -455,8 +471,10 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	}
 	if (bind->lmr)
 		kdapl_object_get(&bind->lmr->obj);
-	binding_fill(&rmr->next, bind, wr->rkey);
+	binding_fill(&rmr->next, bind, wr ? wr->rkey : 0);
+	rmr->takes = bind->takes;
 	rmr->cookie = cookie;
+	rmr->evd = cookie->dir->evd;
 out:
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	return ret;
@@ -474,7 +492,7 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 	unsigned long flags;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	binding_drop(&rmr->next);
+	kdapl_binding_drop(&rmr->next);
 	rmr->cookie = NULL;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
@@ -506,10 +524,17 @@ bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 		rmr_settle_soon(rmr);
 		goto out;
 	}
-	binding_drop(&rmr->now);
+	if (rmr->takes)
+		kdapl_fmr_take(rmr->fmr, rmr->takes);
+	kdapl_binding_drop(&rmr->now);
 	rmr->now = rmr->next;
 	memset(&rmr->next, 0, sizeof(rmr->next));
 	mr_ops(rmr)->window_bound(rmr->window);
+	if (rmr->taken)
+		mr_ops(rmr)->window_taken(rmr->window);
+	if (rmr->taken || rmr->takes)
+		kdapl_binding_drop(&rmr->now);
+	rmr->taken = false;
 	rmr->cookie = NULL;
 out:
 	spin_unlock_irqrestore(&rmr->lock, flags);
@@ -572,6 +597,48 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 		*rmr_context = bind.rkey;
 	kdapl_object_put(&bind.rmr->obj);
 	return ret;
+}
+
+/* ---- of an LMR ------------------------------------------------------------------------- */
+
+/**
+ * kdapl_rmr_create_for - make the RMR through which peers reach the memory of an LMR
+ * @lmr: of dat_lmr_allocate(), not published yet; its rmr is filled in
+ *
+ * Goes with the memory of @lmr; kdapl_rmr_end() comes before.  Caller is in the section of
+ * the IA.  May sleep.
+ *
+ * Return: DAT_SUCCESS; DAT_MODEL_NOT_SUPPORTED: the device has no windows;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
+ */
+DAT_RETURN kdapl_rmr_create_for(struct kdapl_lmr *lmr)
+{
+	u32 pages = min(lmr->max_pages, lmr->obj.ia->dev->max_window_pages);
+	unsigned int noio;
+	DAT_RETURN ret;
+
+	ret = rmr_make(lmr->pz, pages, &lmr->rmr);
+	if (ret)
+		return ret;
+	lmr->rmr->fmr = lmr;
+	noio = window_lock(lmr->rmr);
+	kdapl_rmr_add_keys(lmr->rmr);
+	window_unlock(lmr->rmr, noio);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_rmr_end - no peer reaches the memory of an LMR from here on
+ * @rmr: of an LMR; no work request of it is on a send queue
+ *
+ * Idempotent.  May sleep.
+ */
+void kdapl_rmr_end(struct kdapl_rmr *rmr)
+{
+	unsigned int noio = window_lock(rmr);
+
+	rmr_finish(rmr);
+	window_unlock(rmr, noio);
 }
 
 /* ---- the end ------------------------------------------------------------------------- */

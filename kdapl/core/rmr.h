@@ -8,6 +8,7 @@
 #define KDAPL_RMR_H
 
 #include "ep.h"
+#include "lmr.h"
 
 /**
  * struct kdapl_binding - what an RMR shows, or will show
@@ -32,6 +33,7 @@ struct kdapl_binding {
  * @now: what it shows (mt:M41)
  * @next: what it will show once the outstanding bind has completed
  * @cookie: of the outstanding bind, or NULL
+ * @evd: where that completes
  * @dead: it was freed; the completion of the outstanding bind ends it (mt:M44)
  * @due: rmr_settle() in rmr.c has to run; until then no bind begins, and the
  *	 completion of the outstanding one is not seen
@@ -40,6 +42,12 @@ struct kdapl_binding {
  * @gone: the end is over, and only the memory of the object is left; under
  *	  @window_lock
  * @work: rmr_work() in rmr.c
+ * @fmr: the LMR whose memory peers reach through it (fmr.c), which has it as its own: it
+ *	 has no handle.  @now and @next are in that LMR then
+ * @takes: the outstanding bind of such an RMR takes the memory with this lmr_context away;
+ *	   0: it does not
+ * @taken: a peer has taken what it shows, or is about to show, with a bind outstanding
+ * @keys: of such an RMR's window, as they are in kdapl_ia.keys; under @window_lock
  */
 struct kdapl_rmr {
 	struct kdapl_object obj;
@@ -49,11 +57,16 @@ struct kdapl_rmr {
 	struct kdapl_binding now;
 	struct kdapl_binding next;
 	struct kdapl_cookie *cookie;
+	struct kdapl_evd *evd;
 	bool dead;
 	bool due;
 	struct mutex window_lock;	/* inside it only @lock */
 	bool gone;
 	struct work_struct work;
+	struct kdapl_lmr *fmr;
+	u32 takes;
+	bool taken;
+	u32 keys[2];
 };
 
 /**
@@ -62,8 +75,10 @@ struct kdapl_rmr {
  * @triplet: argument of the call
  * @privileges: argument of the call
  * @context: argument of the call
+ * @list: what an RMR of an LMR is to show; NULL: nothing; not looked at of others
  * @lmr: found by kdapl_rmr_check_region(); the caller's RCU read section keeps
- *	 it
+ *	 it.  Of an RMR of an LMR that one
+ * @takes: of a dat_lmr_invalidate(): the lmr_context of the memory that it takes away
  * @rkey: what *@context becomes
  */
 struct kdapl_bind {
@@ -71,15 +86,21 @@ struct kdapl_bind {
 	const DAT_LMR_TRIPLET *triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 	DAT_RMR_CONTEXT *context;
+	const struct kdapl_list *list;
 	struct kdapl_lmr *lmr;
+	u32 takes;
 	u32 rkey;
 };
 
-/*
- * The wr_id of a bind's first work request is the address of the bind's cookie
- * with this bit set, so that its completion is not taken for that of the bind.
- */
-#define KDAPL_WR_INVALIDATE	1UL
+/* Caller holds the lock of the RMR. */
+static inline void kdapl_binding_drop(struct kdapl_binding *binding)
+{
+	if (binding->lmr) {
+		kdapl_object_unuse(&binding->lmr->obj);
+		kdapl_object_put(&binding->lmr->obj);
+	}
+	memset(binding, 0, sizeof(*binding));
+}
 
 /* post.c */
 DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
@@ -98,5 +119,16 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr);
 bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 			bool success);
 void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie);
+
+/* RMRs of LMRs; rmr.c */
+DAT_RETURN kdapl_rmr_create_for(struct kdapl_lmr *lmr);
+void kdapl_rmr_end(struct kdapl_rmr *rmr);
+
+/* rmr_lmr.c */
+bool kdapl_rmr_opens(struct kdapl_rmr *rmr);
+u32 kdapl_rmr_shown(struct kdapl_rmr *rmr);
+void kdapl_rmr_add_keys(struct kdapl_rmr *rmr);
+void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr);
+bool kdapl_rmr_take_key(const struct kdapl_ep *ep, u32 key);
 
 #endif /* KDAPL_RMR_H */

@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Users.  The limit of one open file limits nobody who can open the file again, so
- * there is a second one, for all files that a user has open.
+ * there is a second one, for all files that a user has open.  What his processes have an
+ * iWARP driver do waits in a workqueue of his own.
  *
- * Callers: face/dev.c, which opens files; object.c, which counts objects.
+ * Callers: face/dev.c, which opens files; object.c, which counts objects; ia_open.c and
+ * conn.c for the workqueue.
  */
 #include <linux/atomic.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include "user.h"
+
+/*
+ * Attempts of one user that wait for an iWARP driver at once.  Each has a thread of the
+ * kernel, for as long as the driver waits for the peer's TCP.
+ */
+#define IWARP_ATTEMPTS	32
 
 /*
  * struct kdapl_user - somebody who has files open
  * @uid: who
  * @files: how many, under users_lock
  * @left: objects that he may have yet
+ * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  */
 struct kdapl_user {
 	kuid_t uid;
 	u32 files;
 	atomic_t left;
+	struct workqueue_struct *iwarp_wq;
 };
 
 static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
@@ -62,18 +73,60 @@ struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects)
 
 /**
  * kdapl_user_put - he closes it
- * @user: from kdapl_user_get(); no object of that file counts any more
+ * @user: from kdapl_user_get(); no object of that file is left
  *
  * May sleep.
  */
 void kdapl_user_put(struct kdapl_user *user)
 {
+	bool last;
+
 	mutex_lock(&users_lock);
-	if (!--user->files) {
+	last = !--user->files;
+	if (last)
 		xa_erase(&users, __kuid_val(user->uid));
-		kfree(user);
-	}
 	mutex_unlock(&users_lock);
+	if (!last)
+		return;
+	if (user->iwarp_wq)
+		destroy_workqueue(user->iwarp_wq);
+	kfree(user);
+}
+
+/**
+ * kdapl_user_open_iwarp - a user opens an iWARP adapter
+ * @user: whose process it is
+ *
+ * From here on he has kdapl_user_iwarp_wq().  May sleep.
+ *
+ * Return: false: no memory.
+ */
+bool kdapl_user_open_iwarp(struct kdapl_user *user)
+{
+	struct workqueue_struct *wq;
+
+	if (READ_ONCE(user->iwarp_wq))
+		return true;
+	wq = alloc_workqueue("kdapl_iwarp_%u", WQ_UNBOUND, IWARP_ATTEMPTS,
+			     __kuid_val(user->uid));
+	if (!wq)
+		return false;
+	/* Another process of his may have been faster. */
+	if (cmpxchg(&user->iwarp_wq, NULL, wq))
+		destroy_workqueue(wq);
+	return true;
+}
+
+/**
+ * kdapl_user_iwarp_wq - the workqueue that waits for iWARP drivers for a user
+ * @user: has opened such an adapter (kdapl_user_open_iwarp())
+ *
+ * Whoever connects to hosts that do not answer fills it for minutes, and nobody else waits
+ * for that.  Any context.
+ */
+struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user)
+{
+	return user->iwarp_wq;
 }
 
 /**

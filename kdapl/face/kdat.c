@@ -27,30 +27,13 @@
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
-#include <linux/preempt.h>
+#include "kdat_call.h"
 #include "kdat_upcall.h"
-
-#define SPACE	(&kdapl_kernel_space)
 
 #define INVALID_HANDLE(which) \
 	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
 #define INVALID_ARG(n) \
 	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
-
-#define FROM_SOFTIRQ	RET(MODEL_NOT_SUPPORTED)
-
-/*
- * May the caller sleep?  A softirq upcall never may, and is told so (E99).  Of
- * others that must not, those with a lock, a debug kernel reports each call,
- * whether it would have slept or not.
- */
-static bool may_sleep(void)
-{
-	if (!in_task())
-		return false;
-	might_sleep();
-	return true;
-}
 
 static bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {

@@ -69,16 +69,9 @@ static const struct kdapl_sink process_sink = {
 	.sleeps = true,
 };
 
-/*
- * Consumers of these streams accept, create and free in their upcalls, which
- * sleeps (E98).
- */
 static const struct kdapl_sink *sink_for(struct kdapl_evd *evd)
 {
-	if (kdapl_evd_flags(evd) &
-	    (DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_ASYNC_FLAG))
-		return &process_sink;
-	return &softirq_sink;
+	return kdapl_evd_sleeps(evd) ? &process_sink : &softirq_sink;
 }
 
 /* What is kept with @evd, made when first asked for; NULL: no memory. */

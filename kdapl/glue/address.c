@@ -453,7 +453,9 @@ static bool is_port_netdev(struct kdapl_device *dev, struct net_device *ndev)
 
 /*
  * A device has a net device for each port, whose hardware address is the port's GID:
- * by that rdma_cm finds the port.
+ * by that rdma_cm finds the port.  Some drivers make their sockets in the namespace of the
+ * thread that calls them, a thread of the kernel's (cm_iw.c): so in other namespaces than
+ * the first one there are no addresses.
  */
 static void iwarp_addresses(struct kdapl_device *dev, struct net *net,
 			    kdapl_address_fn fn, void *arg)
@@ -461,7 +463,7 @@ static void iwarp_addresses(struct kdapl_device *dev, struct net *net,
 	struct net_device *ndev;
 	union ib_gid gid;
 
-	if (rdma_query_gid(dev->ib, dev->port, 0, &gid))
+	if (!net_eq(net, &init_net) || rdma_query_gid(dev->ib, dev->port, 0, &gid))
 		return;
 	rcu_read_lock();
 	for_each_netdev_rcu(net, ndev)

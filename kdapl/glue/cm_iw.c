@@ -3,11 +3,12 @@
  * What an iWARP driver is asked by a thread of the kernel, whoever wants it.
  *
  * siw and erdma make their sockets in the network namespace of the calling thread,
- * whatever that of the CM id is.  The adapters are for kernel consumers, whose addresses
- * are those of the first namespace.  But such a consumer may call in a process of a
+ * whatever that of the CM id is.  The adapters have addresses of the first namespace only
+ * (iwarp_addresses(), address.c).  But a kernel consumer may call in a process of a
  * container, where the address does not exist, or does and is another, or in a process
- * that is exiting and has no namespace any more.  The kernel's own threads are in the
- * first one.  A consumer's connect comes from a work item anyhow (core/conn_work.c).
+ * that is exiting and has no namespace any more; and a process may have moved to another
+ * one.  The kernel's own threads are in the first one.  A consumer's connect comes from a
+ * work item anyhow (core/conn_work.c).
  *
  * Callers: listen.c, registrar_iw.c.
  */

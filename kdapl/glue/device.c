@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include "../compat.h"
 #include "../core/input.h"
+#include "clients.h"
 #include "listen.h"
 #include "refused.h"
 
@@ -86,11 +87,11 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 	return 0;
 }
 
-static bool may_open(struct kdapl_device *dev, struct net *net, bool user)
+static bool may_open(struct kdapl_device *dev, struct net *net)
 {
 	struct kdapl_address addr;
 
-	return !(user && dev->iwarp) && !device_address(dev, net, &addr);
+	return !device_address(dev, net, &addr);
 }
 
 /* An address has more than one GID where the port speaks both versions of RoCE. */
@@ -156,15 +157,13 @@ int kdapl_device_addresses(struct kdapl_device *dev, struct net *net,
  * @name: "<device>-<port>"
  * @net: namespace of the process, or of the kernel consumer, that wants to open
  *	 it
- * @user: it is a process
  *
  * Takes devices_lock; may sleep.
  *
  * Return: the device with a reference; NULL if there is none of that name, it
- * has no address in @net, @net may not use it, or processes may not.
+ * has no address in @net, or @net may not use it.
  */
-struct kdapl_device *kdapl_device_get(const char *name, struct net *net,
-				      bool user)
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 {
 	struct kdapl_device *dev, *found = NULL;
 
@@ -172,7 +171,7 @@ struct kdapl_device *kdapl_device_get(const char *name, struct net *net,
 	list_for_each_entry(dev, &devices, entry) {
 		if (strcmp(dev->name, name))
 			continue;
-		if (may_open(dev, net, user)) {
+		if (may_open(dev, net)) {
 			refcount_inc(&dev->ref);
 			found = dev;
 		}
@@ -197,7 +196,6 @@ void kdapl_device_put(struct kdapl_device *dev)
 /**
  * kdapl_device_for_each - walk the devices that a namespace may open
  * @net: namespace; devices without an address in it are left out
- * @user: for a process; those that only the kernel may open are left out
  * @fn: called for each device, in the order in which they appeared (G12), with
  *	devices_lock held, so it must not call functions of this file; what it
  *	returns other than 0 ends the walk
@@ -207,7 +205,7 @@ void kdapl_device_put(struct kdapl_device *dev)
  *
  * Return: 0, or what @fn returned to end the walk.
  */
-int kdapl_device_for_each(struct net *net, bool user,
+int kdapl_device_for_each(struct net *net,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg)
 {
@@ -216,7 +214,7 @@ int kdapl_device_for_each(struct net *net, bool user,
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
-		if (!may_open(dev, net, user))
+		if (!may_open(dev, net))
 			continue;
 		ret = fn(dev, arg);
 		if (ret)
@@ -494,6 +492,7 @@ void kdapl_device_add(struct kdapl_device *dev)
 	mutex_lock(&devices_lock);
 	list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);
+	kdapl_clients_look();
 }
 
 /**
@@ -512,6 +511,7 @@ void kdapl_device_remove(struct kdapl_device *dev)
 	dev->gone = true;
 	spin_unlock(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
+	kdapl_clients_gone(dev);
 	wait_for_pagers(dev);
 	release_ias(dev);
 	kdapl_device_put(dev);
@@ -657,6 +657,7 @@ int kdapl_device_init(void)
 
 err_listen:
 	kdapl_listen_exit();
+	kdapl_clients_exit();
 err_user_qp:
 	kdapl_user_qp_exit();
 	return ret;
@@ -672,5 +673,6 @@ void kdapl_device_exit(void)
 {
 	ib_unregister_client(&kdapl_client);
 	kdapl_listen_exit();
+	kdapl_clients_exit();
 	kdapl_user_qp_exit();
 }

@@ -272,6 +272,33 @@ struct kdapl_pages;
 struct kdapl_window;
 
 /**
+ * struct kdapl_list - memory that comes as a scatterlist, for one transfer
+ * @sg: the consumer's list; NULL: there is none
+ * @entries: of @sg
+ * @offset: bytes of the list in front of the memory
+ * @length: bytes of memory
+ * @start: what the consumer and its peers count from: 0, or where the memory begins in its
+ *	   page if a window may show it
+ * @direction: what the device does with it
+ */
+struct kdapl_list {
+	struct scatterlist *sg;
+	u32 entries;
+	u32 offset;
+	u64 length;
+	u64 start;
+	enum dma_data_direction direction;
+};
+
+/* The entry that holds a byte of a mapped list; *@offset is then counted from there on. */
+static inline struct scatterlist *kdapl_sg_seek(struct scatterlist *sg, u64 *offset)
+{
+	for (; *offset >= sg_dma_len(sg); sg = sg_next(sg))
+		*offset -= sg_dma_len(sg);
+	return sg;
+}
+
+/**
  * struct kdapl_region_init - memory to register
  * @user: @start is an address of the calling process
  * @physical: without @user: @start is a physical address; else it is a kernel
@@ -368,8 +395,13 @@ struct kdapl_bind_wr {
  *	   Any process, also while the device is being removed
  * @sync: make @length bytes at @offset of a region coherent for the CPU or for
  *	  the device, on machines that need it.  Any context
- * @window_create: make a window that shows nothing.  The caller is in the IA's
- *		   section.  The window, or an error pointer: -EOPNOTSUPP where
+ * @map: make a scatterlist of the kernel's known to the device: from then on its entries
+ *	 have addresses of the device, for @zone_key.  Any context.  0; -ENOMEM
+ * @unmap: undo map.  The device does not touch the memory any more.  Any context
+ * @zone_key: the device's key for addresses of map, local access only.  Any context
+ * @window_create: make a window that shows nothing, for at most so many pages, which are
+ *		   no more than kdapl_device.max_window_pages.  The caller is in the IA's
+ *		   section.  The window, or an error pointer: -EOPNOTSUPP for no pages:
  *		   the device has no fast registration
  * @window_destroy: destroy a window whose last bind is complete, or gone with
  *		    its queue pair.  No key of the window admits anything when
@@ -382,7 +414,13 @@ struct kdapl_bind_wr {
  *		 until the window shows something else.  Any context; one bind
  *		 at a time.  0; -E2BIG: more pages than a window has; -ENOMEM: a
  *		 renewal had failed
+ * @window_bind_list: the same for all of a mapped list, at kdapl_list.start.  -E2BIG also
+ *		      if it has gaps within a page
  * @window_bound: the work requests of window_bind have completed.  Any context
+ * @window_taken: a peer has taken back the key of what is shown: the next window_bind does
+ *		  not.  Any context
+ * @window_keys: the keys of both memory regions of a window, whose lowest byte changes, 0
+ *		 for one that is not there.  Not while it is renewed
  */
 struct kdapl_mr_ops {
 	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev, bool user);
@@ -395,13 +433,21 @@ struct kdapl_mr_ops {
 	void (*dereg)(struct kdapl_region *region);
 	void (*sync)(struct kdapl_region *region, u64 offset, u64 length,
 		     bool for_cpu);
-	struct kdapl_window *(*window_create)(struct kdapl_zone *zone);
+	int (*map)(struct kdapl_device *dev, struct kdapl_list *list);
+	void (*unmap)(struct kdapl_device *dev, const struct kdapl_list *list);
+	u32 (*zone_key)(struct kdapl_zone *zone);
+	struct kdapl_window *(*window_create)(struct kdapl_zone *zone, u32 pages);
 	void (*window_destroy)(struct kdapl_window *window);
 	int (*window_renew)(struct kdapl_window *window);
 	int (*window_bind)(struct kdapl_window *window,
 			   struct kdapl_region *region, u64 start, u64 length,
 			   int access, struct kdapl_bind_wr *wr);
+	int (*window_bind_list)(struct kdapl_window *window,
+				const struct kdapl_list *list, int access,
+				struct kdapl_bind_wr *wr);
 	void (*window_bound)(struct kdapl_window *window);
+	void (*window_taken)(struct kdapl_window *window);
+	void (*window_keys)(const struct kdapl_window *window, u32 *keys);
 };
 
 /**
@@ -465,8 +511,7 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  *	      cq_resize has said so.  A device that is asked all the same may print a
  *	      line each time
  * @iwarp: the port speaks iWARP: the CM moves a queue pair to RTS, the device moves it to
- *	   ERR when the connection ends, however it ends, and the CM tells of that end.
- *	   Processes open it for passthrough only
+ *	   ERR when the connection ends, however it ends, and the CM tells of that end
  * @mute_faults: a request whose memory is gone may stop the send queue for
  *		 ever, while no completion reports it
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
@@ -484,6 +529,8 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  * @pagers: processes whose memory the driver pins just now (struct kdapl_pager), under
  *	    @ias_lock
  * @gone: the device is being removed or was: @ib must not be used any more
+ * @told: how many clients have ever been told of it (clients.c); written with the
+ *	  registry's lock held
  */
 struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
@@ -519,6 +566,7 @@ struct kdapl_device {
 	struct ib_event_handler async;
 	struct list_head pagers;
 	bool gone;
+	u32 told;
 };
 
 /* The implementation on kernel verbs: qp.c and cq.c, cm.c and listen.c, mr.c and window.c */
@@ -553,10 +601,9 @@ void kdapl_device_add(struct kdapl_device *dev);
 void kdapl_device_remove(struct kdapl_device *dev);
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr);
-struct kdapl_device *kdapl_device_get(const char *name, struct net *net,
-				      bool user);
+struct kdapl_device *kdapl_device_get(const char *name, struct net *net);
 void kdapl_device_put(struct kdapl_device *dev);
-int kdapl_device_for_each(struct net *net, bool user,
+int kdapl_device_for_each(struct net *net,
 			  int (*fn)(struct kdapl_device *dev, void *arg),
 			  void *arg);
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev);

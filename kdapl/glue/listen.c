@@ -17,6 +17,7 @@
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include "clients.h"
 #include "listen.h"
 #include "refused.h"
 
@@ -242,6 +243,7 @@ void kdapl_listen_follow(void)
 {
 	WRITE_ONCE(follow_wait, FIRST_WAIT);
 	mod_delayed_work(system_unbound_wq, &follow_work, 0);
+	kdapl_clients_look();
 }
 
 /* The net device of an iWARP port, or of another RDMA device, which does no harm. */

@@ -42,13 +42,20 @@ u32 kdapl_mr_next_key(void);
 void kdapl_mr_keys_used(u32 key);
 const struct kdapl_pages *kdapl_region_pages(const struct kdapl_region *region);
 
-/* window.c, for the table in mr.c */
-struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone);
+/* sgl.c and window.c, for the table in mr.c */
+int kdapl_sgl_map(struct kdapl_device *dev, struct kdapl_list *list);
+void kdapl_sgl_unmap(struct kdapl_device *dev, const struct kdapl_list *list);
+u32 kdapl_zone_key(struct kdapl_zone *zone);
+struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone, u32 pages);
 void kdapl_window_destroy(struct kdapl_window *window);
 int kdapl_window_renew(struct kdapl_window *window);
 int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		      u64 start, u64 length, int access,
 		      struct kdapl_bind_wr *wr);
+int kdapl_window_bind_list(struct kdapl_window *window, const struct kdapl_list *list,
+			   int access, struct kdapl_bind_wr *wr);
 void kdapl_window_bound(struct kdapl_window *window);
+void kdapl_window_taken(struct kdapl_window *window);
+void kdapl_window_keys(const struct kdapl_window *window, u32 *keys);
 
 #endif /* KDAPL_MR_H */

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "../compat.h"
+#include "glue.h"
 #include "pin.h"
 #include "refused.h"
 
@@ -427,7 +428,35 @@ static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
 }
 
 /**
- * kdapl_pages_slice - the part of a mapped list that holds some bytes
+ * kdapl_sg_slice - the part of a mapped list that holds some bytes
+ * @sg: first entry of the list
+ * @offset: bytes of it in front of the first byte
+ * @length: bytes, not 0; the last one is inside the list, too
+ * @to: out: DMA addresses and lengths, nothing else of an entry
+ * @max: entries that @to has
+ *
+ * Any context.
+ *
+ * Return: how many entries were filled; -E2BIG when @max do not suffice.
+ */
+int kdapl_sg_slice(struct scatterlist *sg, u64 offset, u64 length,
+		   struct scatterlist *to, unsigned int max)
+{
+	unsigned int i;
+	u64 n;
+
+	sg = kdapl_sg_seek(sg, &offset);
+	for (i = 0; length && i < max; i++, sg = sg_next(sg), offset = 0) {
+		n = min_t(u64, length, sg_dma_len(sg) - offset);
+		sg_dma_address(&to[i]) = sg_dma_address(sg) + offset;
+		sg_dma_len(&to[i]) = n;
+		length -= n;
+	}
+	return length ? -E2BIG : i;
+}
+
+/**
+ * kdapl_pages_slice - kdapl_sg_slice() of pages, which finds its place in long ones
  * @pages: mapped
  * @start: the consumer's address of the first byte, inside @pages
  * @length: bytes, not 0; the last one is inside @pages, too
@@ -441,20 +470,10 @@ static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
 int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 		      struct scatterlist *to, unsigned int max)
 {
-	u64 offset = start - pages->start, n;
+	u64 offset = start - pages->start;
 	struct kdapl_mark at = find_mark(pages, offset);
-	struct scatterlist *sg = at.sg;
-	unsigned int i;
 
-	for (offset -= at.offset; offset >= sg_dma_len(sg); sg = sg_next(sg))
-		offset -= sg_dma_len(sg);
-	for (i = 0; length && i < max; i++, sg = sg_next(sg), offset = 0) {
-		n = min_t(u64, length, sg_dma_len(sg) - offset);
-		sg_dma_address(&to[i]) = sg_dma_address(sg) + offset;
-		sg_dma_len(&to[i]) = n;
-		length -= n;
-	}
-	return length ? -E2BIG : i;
+	return kdapl_sg_slice(at.sg, offset - at.offset, length, to, max);
 }
 
 /**

@@ -56,6 +56,8 @@ struct kdapl_pages *kdapl_pages_pin(unsigned int max_segment, u64 start,
 struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 				       u64 length, bool physical);
 int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib);
+int kdapl_sg_slice(struct scatterlist *sg, u64 offset, u64 length,
+		   struct scatterlist *to, unsigned int max);
 int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 		      struct scatterlist *to, unsigned int max);
 int kdapl_pages_charge(struct kdapl_pages *pages);

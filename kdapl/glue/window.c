@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Windows: what an RMR shows of a region.  These are the operations window_* of
- * kdapl_ib_mr_ops, called by core/rmr.c.
+ * Windows: what an RMR shows of a region, or all of a list.  These are the operations
+ * window_* of kdapl_ib_mr_ops, called by core/rmr.c.
  *
  * The kernel has no memory windows for its own consumers (facts 7), so a window
  * is made of two fast-registration MRs that take turns (A6).  While one of them
@@ -113,9 +113,8 @@ static void window_uncharge(struct kdapl_window *window)
 }
 
 /* kdapl_mr_ops.window_create */
-struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone)
+struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone, u32 pages)
 {
-	u32 pages = zone->dev->max_window_pages;
 	struct kdapl_window *window;
 	int ret;
 
@@ -208,43 +207,30 @@ static void window_unbind(struct kdapl_window *window, struct kdapl_bind_wr *wr)
 	window->next = -1;
 }
 
-static int window_map(struct kdapl_window *window,
-		      const struct kdapl_pages *pages, struct ib_mr *mr,
-		      u64 start, u64 length)
+/* The spare MR maps the first @n entries of @window->sg. */
+static int window_map(struct kdapl_window *window, int n, u64 start, u64 length)
 {
-	int n, shift;
+	int shift;
 
-	n = kdapl_pages_slice(pages, start, length, window->sg, window->pages);
 	if (n < 0)
 		return n;
 	shift = kdapl_mr_shift(window->zone->dev, window->sg, n, start,
 			       window->pages);
 	if (shift < 0)
 		return shift;
-	return kdapl_mr_map(mr, window->sg, n, shift, start, length,
-			    window->key + 1);
+	return kdapl_mr_map(window->mr[window->spare], window->sg, n, shift, start,
+			    length, window->key + 1);
 }
 
 /*
- * kdapl_mr_ops.window_bind: mt:M35..M37, mt:M45.  As in registering, verbs
- * refuse remote write without local write.
+ * The spare MR has been mapped, and is registered in the place of the other one.  As in
+ * registering, verbs refuse remote write without local write.
  */
-int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
-		      u64 start, u64 length, int access,
-		      struct kdapl_bind_wr *wr)
+static void window_register(struct kdapl_window *window, int access,
+			    struct kdapl_bind_wr *wr)
 {
 	struct ib_mr *mr = window->mr[window->spare];
-	int ret;
 
-	if (!mr)
-		return -ENOMEM;
-	if (!length) {
-		window_unbind(window, wr);
-		return 0;
-	}
-	ret = window_map(window, kdapl_region_pages(region), mr, start, length);
-	if (ret)
-		return ret;
 	window->key++;
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		access |= IB_ACCESS_LOCAL_WRITE;
@@ -264,7 +250,43 @@ int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 	wr->last = &wr->reg.wr;
 	wr->rkey = mr->rkey;
 	window->next = window->spare;
-	return 0;
+}
+
+/* kdapl_mr_ops.window_bind: mt:M35..M37, mt:M45. */
+int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
+		      u64 start, u64 length, int access,
+		      struct kdapl_bind_wr *wr)
+{
+	int n, ret;
+
+	if (!window->mr[window->spare])
+		return -ENOMEM;
+	if (!length) {
+		window_unbind(window, wr);
+		return 0;
+	}
+	n = kdapl_pages_slice(kdapl_region_pages(region), start, length, window->sg,
+			      window->pages);
+	ret = window_map(window, n, start, length);
+	if (!ret)
+		window_register(window, access, wr);
+	return ret;
+}
+
+/* kdapl_mr_ops.window_bind_list */
+int kdapl_window_bind_list(struct kdapl_window *window, const struct kdapl_list *list,
+			   int access, struct kdapl_bind_wr *wr)
+{
+	int n, ret;
+
+	if (!window->mr[window->spare])
+		return -ENOMEM;
+	n = kdapl_sg_slice(list->sg, list->offset, list->length, window->sg,
+			   window->pages);
+	ret = window_map(window, n, list->start, list->length);
+	if (!ret)
+		window_register(window, access, wr);
+	return ret;
 }
 
 /* kdapl_mr_ops.window_bound */
@@ -275,4 +297,22 @@ void kdapl_window_bound(struct kdapl_window *window)
 		return;
 	window->device_key[window->bound] = window->mr[window->bound]->rkey;
 	window->spare = !window->bound;
+}
+
+/*
+ * kdapl_mr_ops.window_taken.  The MR has its key, which admits nothing until it is
+ * registered again.
+ */
+void kdapl_window_taken(struct kdapl_window *window)
+{
+	window->bound = -1;
+}
+
+/* kdapl_mr_ops.window_keys */
+void kdapl_window_keys(const struct kdapl_window *window, u32 *keys)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(window->mr); i++)
+		keys[i] = window->mr[i] ? window->device_key[i] : 0;
 }

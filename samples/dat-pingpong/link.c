@@ -121,8 +121,9 @@ static bool endpoint_open(struct link *link)
 bool link_open(struct link *link, const struct options *opt, DAT_IA_HANDLE ia,
 	       const struct test *test)
 {
-	const DAT_MEM_PRIV_FLAGS local = DAT_MEM_PRIV_LOCAL_READ_FLAG |
-					 DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	DAT_MEM_PRIV_FLAGS local = DAT_MEM_PRIV_LOCAL_READ_FLAG |
+				   DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	DAT_PROVIDER_ATTR provider;
 	DAT_RETURN ret;
 
 	memset(link, 0, sizeof(*link));
@@ -131,6 +132,12 @@ bool link_open(struct link *link, const struct options *opt, DAT_IA_HANDLE ia,
 	link->test = *test;
 	link->slot_size = test->size < sizeof(struct pp_info) ?
 			  sizeof(struct pp_info) : test->size;
+	ret = dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider);
+	if (ret)
+		return fail_call(link, "dat_ia_query", ret);
+	/* On iWARP it is the peer who writes what a read brings. */
+	if (provider.rdma_write_for_rdma_read_req)
+		local |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	ret = dat_pz_create(ia, &link->pz);
 	if (ret)
 		return fail_call(link, "dat_pz_create", ret);

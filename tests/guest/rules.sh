@@ -14,8 +14,7 @@
 #   --brief     fewer rounds of what is done many times
 #   --windows   in passthrough RMRs are memory windows of Soft-RoCE, which admit too much;
 #               without TEXT what they can do
-#   --iwarp     between iWARP devices, which only the kernel's consumers have: the face
-#               "kernel", without what iWARP does not have, and the removal
+#   --iwarp     between iWARP devices, in the debug kernel, without what iWARP does not have
 #   --few       of those only some of each kind, and the removal
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
@@ -140,7 +139,10 @@ esac
 preload=()
 ! $windows || preload=(env "LD_PRELOAD=$shim/tests/windows.so")
 
-rules_user() { "${preload[@]}" "$shim/tests/udat_rules" "${modes[@]}" "$1"; }
+rules_user() {
+	"${preload[@]}" "$shim/tests/udat_rules" -a ${kind}0-1 -b ${kind}1-1 \
+		"${modes[@]}" "$1"
+}
 
 in_user() {
 	if $windows; then
@@ -210,6 +212,14 @@ removal() {
 	unload "device removal"
 }
 
+# Processes that are hostile, and that are killed, as far as a test needs nothing that iWARP
+# has not: above all messages that wait for a receive.
+processes_iwarp() {
+	program bind_hostile "" "$shim/tests/bind_hostile" siw0 siw1
+	program kill9 "" "$shim/tests/kill9" -a siw0-1 -b siw1-1 "with a request" \
+		"killed listening" "at any moment" "outlives its parent"
+}
+
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 two_hosts $kind || die "no RDMA devices"
 # What rounds() divides by.
@@ -228,10 +238,15 @@ done
 if [ $kind = siw ]; then
 	# A peer that does not answer is given up after seconds, not a quarter of an hour.
 	echo 4 > /proc/sys/net/ipv4/tcp_retries2
-	face kernel in_kernel
-	! $few || verdict "each of the few has run" each_ran kernel "${some[@]}"
+	for name in kernel user; do
+		runs $name || continue
+		face $name in_$name
+		! $few || verdict "each of the few has run ($name)" each_ran $name "${some[@]}"
+	done
 	if $few || [ -z "$only" ]; then
-		removal
+		# The removal comes last, because it takes one of the devices away.
+		! runs user || processes_iwarp
+		! runs kernel || removal
 	fi
 	two_hosts_down $kind
 	echo "$passed passed, $failed failed"

@@ -385,10 +385,12 @@ static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
 		wr->rkey = rdma_wr(send)->rkey;
 		break;
 	case IB_WR_LOCAL_INV:
+	case IB_WR_SEND_WITH_INV:
 		wr->rkey = send->ex.invalidate_rkey;
 		break;
 	case IB_WR_REG_MR:
 		wr->rkey = reg_wr(send)->key;
+		wr->access = reg_wr(send)->access;
 		break;
 	default:
 		break;
@@ -872,6 +874,7 @@ int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
 		 struct fake_id **request)
 {
 	struct fake_id *id, *listener = NULL;
+	struct sockaddr_in at = fake_address;
 	struct kdapl_conn *conn;
 	int ret;
 
@@ -886,7 +889,8 @@ int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
 	id = id_alloc(fake);
 	if (!id)
 		return -ENOMEM;
-	set_address(&id->id.route.addr.src_addr, &fake_address, port);
+	at.sin_addr.s_addr = htonl(ntohl(at.sin_addr.s_addr) + fake->second);
+	set_address(&id->id.route.addr.src_addr, &at, port);
 	set_address(&id->id.route.addr.dst_addr, &fake_peer, 1234);
 
 	fake_handler_lock(id);
@@ -979,14 +983,30 @@ static void fake_dereg(struct kdapl_region *region)
 	kfree(r);
 }
 
+/* Two keys that take turns, whose lowest byte changes; of the one that is bound next */
 struct kdapl_window {
 	struct fake_device *fake;
+	u32 keys[2];
 	u32 rkey;
 	u32 next;
+	u8 spare;
+	u8 binds;
 	bool lost;
 };
 
-static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
+static void window_new_keys(struct kdapl_window *window)
+{
+	struct fake_device *fake = window->fake;
+	int i;
+
+	spin_lock_irq(&fake->lock);
+	for (i = 0; i < ARRAY_SIZE(window->keys); i++)
+		window->keys[i] = ++fake->next_key << 8;
+	spin_unlock_irq(&fake->lock);
+	window->rkey = 0;
+}
+
+static struct kdapl_window *fake_window_create(struct kdapl_zone *zone, u32 pages)
 {
 	struct fake_device *fake = zone->fake;
 	int ret = fake_call(fake, FAKE_WINDOW_CREATE);
@@ -994,12 +1014,13 @@ static struct kdapl_window *fake_window_create(struct kdapl_zone *zone)
 
 	if (ret)
 		return ERR_PTR(ret);
-	if (!fake->dev->max_window_pages)
+	if (!pages)
 		return ERR_PTR(-EOPNOTSUPP);
 	window = kzalloc(sizeof(*window), GFP_KERNEL);
 	if (!window)
 		return ERR_PTR(-ENOMEM);
 	window->fake = fake;
+	window_new_keys(window);
 	spin_lock_irq(&fake->lock);
 	fake->nr_windows++;
 	spin_unlock_irq(&fake->lock);
@@ -1021,7 +1042,7 @@ static int fake_window_renew(struct kdapl_window *window)
 
 	note_io(window->fake);
 	window->lost = ret;
-	window->rkey = 0;
+	window_new_keys(window);
 	return ret;
 }
 
@@ -1030,9 +1051,7 @@ static int fake_window_bind(struct kdapl_window *window,
 			    struct kdapl_region *region, u64 start, u64 length,
 			    int access, struct kdapl_bind_wr *wr)
 {
-	struct fake_device *fake = window->fake;
-	int ret = fake_call(fake, FAKE_WINDOW_BIND);
-	unsigned long flags;
+	int ret = fake_call(window->fake, FAKE_WINDOW_BIND);
 
 	if (window->lost)
 		ret = -ENOMEM;
@@ -1045,9 +1064,7 @@ static int fake_window_bind(struct kdapl_window *window,
 	wr->last = &wr->inv;
 	window->next = 0;
 	if (length) {
-		spin_lock_irqsave(&fake->lock, flags);
-		window->next = ++fake->next_key << 8 | 2;
-		spin_unlock_irqrestore(&fake->lock, flags);
+		window->next = (window->keys[window->spare] & ~0xffU) | ++window->binds;
 		wr->reg.wr.opcode = IB_WR_REG_MR;
 		wr->reg.key = window->next;
 		wr->reg.access = access;
@@ -1058,14 +1075,60 @@ static int fake_window_bind(struct kdapl_window *window,
 	return 0;
 }
 
+static int fake_window_bind_list(struct kdapl_window *window,
+				 const struct kdapl_list *list, int access,
+				 struct kdapl_bind_wr *wr)
+{
+	return fake_window_bind(window, NULL, list->start, list->length, access, wr);
+}
+
 static void fake_window_bound(struct kdapl_window *window)
 {
 	window->rkey = window->next;
+	if (window->next)
+		window->spare = !window->spare;
+}
+
+static void fake_window_taken(struct kdapl_window *window)
+{
+	window->rkey = 0;
+}
+
+static void fake_window_keys(const struct kdapl_window *window, u32 *keys)
+{
+	memcpy(keys, window->keys, sizeof(window->keys));
 }
 
 static void fake_sync(struct kdapl_region *region, u64 offset, u64 length,
 		      bool for_cpu)
 {
+}
+
+/* The device's addresses are those of the kernel. */
+static int fake_map(struct kdapl_device *dev, struct kdapl_list *list)
+{
+	struct fake_device *fake = fake_of(dev);
+	struct scatterlist *sg;
+	int i;
+
+	if (fake_call(fake, FAKE_MAP))
+		return -ENOMEM;
+	for_each_sg(list->sg, sg, list->entries, i) {
+		sg_dma_address(sg) = (uintptr_t)sg_virt(sg);
+		sg_dma_len(sg) = sg->length;
+	}
+	fake->nr_lists++;
+	return 0;
+}
+
+static void fake_unmap(struct kdapl_device *dev, const struct kdapl_list *list)
+{
+	fake_of(dev)->nr_lists--;
+}
+
+static u32 fake_zone_key(struct kdapl_zone *zone)
+{
+	return FAKE_ZONE_KEY;
 }
 
 static const struct kdapl_mr_ops fake_mr_ops = {
@@ -1075,11 +1138,17 @@ static const struct kdapl_mr_ops fake_mr_ops = {
 	.reg = fake_reg,
 	.dereg = fake_dereg,
 	.sync = fake_sync,
+	.map = fake_map,
+	.unmap = fake_unmap,
+	.zone_key = fake_zone_key,
 	.window_create = fake_window_create,
 	.window_destroy = fake_window_destroy,
 	.window_renew = fake_window_renew,
 	.window_bind = fake_window_bind,
+	.window_bind_list = fake_window_bind_list,
 	.window_bound = fake_window_bound,
+	.window_taken = fake_window_taken,
+	.window_keys = fake_window_keys,
 };
 
 /* ---- the device --------------------------------------------------------------------------- */
@@ -1326,6 +1395,7 @@ void bench_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->nr_zones, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_windows, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_regions, 0U);
+	KUNIT_EXPECT_EQ(test, fake->nr_lists, 0U);
 	fake_destroy(fake);
 }
 

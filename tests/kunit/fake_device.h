@@ -68,6 +68,7 @@ enum fake_op {
 	FAKE_CM_LISTEN,
 	FAKE_ZONE_CREATE,
 	FAKE_REG,
+	FAKE_MAP,
 	FAKE_WINDOW_CREATE,
 	FAKE_WINDOW_RENEW,
 	FAKE_WINDOW_BIND,
@@ -78,6 +79,7 @@ enum fake_op {
 #define FAKE_DEPTH	64
 #define FAKE_MAX_CQE	1024
 #define FAKE_MAX_MSG	SZ_1M
+#define FAKE_ZONE_KEY	0x51
 
 /* A work request as it was posted */
 struct fake_wr {
@@ -86,6 +88,7 @@ struct fake_wr {
 	int send_flags;
 	u64 remote_addr;
 	u32 rkey;
+	int access;
 	u32 nr_sge;
 	struct ib_sge sge[KDAPL_MAX_SGE];
 };
@@ -201,12 +204,14 @@ struct fake_id {
  * @hold_wcs: who polls a completion queue finds nothing
  * @no_resize: what a resize of a completion queue answers; 0: it can be resized
  * @cq_short: a completion queue has so many entries less than it was asked for
+ * @second: how far behind its address is the one that requests are sent to
  * @qps: live queue pairs, newest last
  * @ids: live CM ids, newest last
  * @io: work of the core had the driver allocate in a way that may start I/O
  * @nr_cqs: live completion queues
  * @nr_zones: live zones
  * @nr_regions: live regions
+ * @nr_lists: lists that are mapped
  * @nr_windows: live windows
  * @next_num: the number that the last queue pair got
  * @next_key: the key that the last region or window got
@@ -227,12 +232,14 @@ struct fake_device {
 	bool hold_wcs;
 	int no_resize;
 	u32 cq_short;
+	u32 second;
 	struct list_head qps;
 	struct list_head ids;
 	bool io;
 	u32 nr_cqs;
 	u32 nr_zones;
 	u32 nr_regions;
+	u32 nr_lists;
 	u32 nr_windows;
 	u32 next_num;
 	u32 next_key;

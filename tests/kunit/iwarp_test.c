@@ -5,7 +5,9 @@
  * come about, which no device here can be made to show.
  */
 #include <linux/completion.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
+#include "core/user.h"
 #include "glue/listen.h"
 #include "glue/registrar_iw.h"
 #include "stage.h"
@@ -568,29 +570,61 @@ static void read_sink(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, lmr));
 }
 
-static int count_one(struct kdapl_device *dev, void *arg)
+/* ---- the workqueue of a user --------------------------------------------------- */
+
+/* More than may wait at once */
+#define MANY	64
+
+/* struct waiting - an attempt that waits for the driver until @go */
+struct waiting {
+	struct work_struct work;
+	struct completion *go;
+	atomic_t *begun;
+};
+
+static void wait_for_driver(struct work_struct *work)
 {
-	*(int *)arg += dev->iwarp;
-	return 0;
+	struct waiting *w = container_of(work, struct waiting, work);
+
+	atomic_inc(w->begun);
+	wake_up_var(w->begun);
+	wait_for_completion(w->go);
 }
 
-/* I1, G12: no process finds it, and the kernel does. */
-static void kernel_only(struct kunit *test)
+/* A8: what one user has wait for a driver has a limit, and holds up nobody else. */
+static void users_apart(struct kunit *test)
 {
-	struct bench *b = test->priv;
-	struct kdapl_device *dev;
-	int user = 0, kernel = 0;
+	struct waiting *w = kunit_kcalloc(test, MANY + 1, sizeof(*w), GFP_KERNEL);
+	struct kdapl_user *user[2] = {};
+	DECLARE_COMPLETION_ONSTACK(go);
+	atomic_t begun = ATOMIC_INIT(0), other = ATOMIC_INIT(0);
+	int i;
 
-	b->fake->dev->iwarp = true;
-	KUNIT_EXPECT_NULL(test, kdapl_device_get("fake-1", &init_net, true));
-	dev = kdapl_device_get("fake-1", &init_net, false);
-	KUNIT_EXPECT_PTR_EQ(test, b->fake->dev, dev);
-	if (dev)
-		kdapl_device_put(dev);
-	kdapl_device_for_each(&init_net, true, count_one, &user);
-	kdapl_device_for_each(&init_net, false, count_one, &kernel);
-	KUNIT_EXPECT_EQ(test, 0, user);
-	KUNIT_EXPECT_EQ(test, 1, kernel);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	for (i = 0; i < 2; i++) {
+		user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
+		KUNIT_EXPECT_TRUE(test, user[i] && kdapl_user_open_iwarp(user[i]));
+		if (!user[i] || !kdapl_user_iwarp_wq(user[i]))
+			goto out;
+	}
+	for (i = 0; i <= MANY; i++) {
+		w[i].go = &go;
+		w[i].begun = i < MANY ? &begun : &other;
+		INIT_WORK(&w[i].work, wait_for_driver);
+		queue_work(kdapl_user_iwarp_wq(user[i == MANY]), &w[i].work);
+	}
+	wait_var_event_timeout(&begun, atomic_read(&begun) >= 32, BENCH_PATIENCE);
+	wait_var_event_timeout(&other, atomic_read(&other), BENCH_PATIENCE);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&other));
+	KUNIT_EXPECT_EQ(test, 32, atomic_read(&begun));
+	complete_all(&go);
+	for (i = 0; i <= MANY; i++)
+		flush_work(&w[i].work);
+	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&begun));
+out:
+	for (i = 0; i < 2; i++)
+		if (user[i])
+			kdapl_user_put(user[i]);
 }
 
 static struct kunit_case kdapl_iwarp_cases[] = {
@@ -615,7 +649,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(request_never_told),
 	KUNIT_CASE(not_connected),
 	KUNIT_CASE(read_sink),
-	KUNIT_CASE(kernel_only),
+	KUNIT_CASE(users_apart),
 	{}
 };
 

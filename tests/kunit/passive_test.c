@@ -596,6 +596,38 @@ static void handoffs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_census(b).handles, before.handles);
 }
 
+/* What the event of the next request, sent to the address @second behind the first, names */
+static const struct sockaddr_in *asked_at(struct bench *b, u32 second)
+{
+	DAT_EVENT event = {};
+
+	b->fake->second = second;
+	KUNIT_EXPECT_EQ(b->test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	b->fake->second = 0;
+	KUNIT_ASSERT_EQ(b->test, (u32)DAT_CONNECTION_REQUEST_EVENT,
+			bench_event(b, b->evd, &event));
+	kdapl_cr_reject(&b->space, event.event_data.cr_arrival_event_data.cr_handle);
+	/* It stays when the request is answered. */
+	return (void *)event.event_data.cr_arrival_event_data.local_ia_address_ptr;
+}
+
+/* E11: of the addresses of a port the event names that which the peer has asked for. */
+static void second_address(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	const struct sockaddr_in *at, *first;
+
+	bench_psp(b, QUAL);
+	first = asked_at(b, 0);
+	at = asked_at(b, 2);
+	KUNIT_EXPECT_EQ(test, fake_address.sin_addr.s_addr, first->sin_addr.s_addr);
+	KUNIT_EXPECT_EQ(test, ntohl(fake_address.sin_addr.s_addr) + 2,
+			ntohl(at->sin_addr.s_addr));
+	KUNIT_EXPECT_EQ(test, 0U, (u32)at->sin_port);
+	KUNIT_EXPECT_PTR_EQ(test, first, asked_at(b, 0));
+	KUNIT_EXPECT_PTR_EQ(test, at, asked_at(b, 2));
+}
+
 /* P45, P80: to a service point of another process, where the request is from then on. */
 static void handoff_to_another_process(struct kunit *test)
 {
@@ -698,6 +730,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(over_before_confirmed),
 	KUNIT_CASE(reject_refused),
 	KUNIT_CASE(handoffs),
+	KUNIT_CASE(second_address),
 	KUNIT_CASE(handoff_to_another_process),
 	KUNIT_CASE(device_goes),
 	{}

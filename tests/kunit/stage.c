@@ -52,6 +52,7 @@ static void count_device(struct fake_device *fake, struct census *c)
 	spin_lock_irq(&fake->lock);
 	c->zones = fake->nr_zones;
 	c->regions = fake->nr_regions;
+	c->lists = fake->nr_lists;
 	c->windows = fake->nr_windows;
 	list_for_each(entry, &fake->qps)
 		c->qps++;
@@ -99,6 +100,7 @@ void __expect_same(struct bench *b, const struct census *before, int line)
 	SAME(ids);
 	SAME(zones);
 	SAME(regions);
+	SAME(lists);
 	SAME(windows);
 #undef SAME
 }

@@ -23,7 +23,7 @@
  * @streams: of all EVDs together, each counted with its CQ entries
  * @room: events queued, and room reserved for events
  * @lingering: connections of which the CM id waits for the peer
- * @qps, @ids, @zones, @regions, @windows: of the device; CQs are their EVDs',
+ * @qps, @ids, @zones, @regions, @lists, @windows: of the device; CQs are their EVDs',
  *	 which grow them and keep them
  */
 struct census {
@@ -37,6 +37,7 @@ struct census {
 	u32 ids;
 	u32 zones;
 	u32 regions;
+	u32 lists;
 	u32 windows;
 };
 

@@ -24,6 +24,7 @@ static const struct scenario_table * const tables[] = {
 	&passive_table,
 	&address_table,
 	&limits_table,
+	&iwarp_table,
 	NULL
 };
 

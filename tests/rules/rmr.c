@@ -1016,14 +1016,14 @@ static void too_large(void)
 	DAT_RMR_HANDLE rmr;
 	struct mem mem;
 
-	mem.size = PINS ? 600 * PAGE : most;
+	mem.size = PINS ? lmr_size(600) : most;
 	mem.va = scenario_alloc_scattered(mem.size);
 	if (!mem.va || !pair_new(&p, ONE_EVD, NULL, NULL) || !rmr_new(&rmr) ||
 	    !mem_register(&side_b, side_b.pz, &mem, LOCAL) ||
 	    !bind_now(&p.b, rmr, &mem, mem.size - most, most, &window))
 		return;
 	/* The kernel's windows; those of a process and its regions have what it needs. */
-	if (PINS && !side_is_passthrough(&side_b)) {
+	if (mem.size > most && !side_is_passthrough(&side_b)) {
 		IS(post_bind(&p.b, rmr, &mem, 0, mem.size, REMOTE, 1, 0, &none),
 		   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 		IS(post_bind(&p.b, rmr, &mem, 1, most, REMOTE, 1, 0, &none),

@@ -322,31 +322,35 @@ static void test_forked(void)
 
 /* ---- the device goes -------------------------------------------------------------- */
 
-/* What it tells is told in device.h. */
-static pid_t remove_device(int *told)
-{
-	char *const argv[] = { "sh", "-c", (char *)device_removal, "sh",
-			       (char *)device, NULL };
-	posix_spawn_file_actions_t actions;
-	int pipes[2];
-	pid_t pid = -1;
-
-	/* All descriptors are closed when this returns: they would keep the device. */
-	need(!pipe2(pipes, O_CLOEXEC) && !posix_spawn_file_actions_init(&actions) &&
-	     !posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO) &&
-	     !posix_spawnp(&pid, "sh", &actions, NULL, argv, environ), "sh");
-	posix_spawn_file_actions_destroy(&actions);
-	close(pipes[1]);
-	*told = pipes[0];
-	return pid;
-}
-
 static bool is_told(int from, char what)
 {
 	struct pollfd pfd = { .fd = from, .events = POLLIN };
 	char c = 0;
 
 	return poll(&pfd, 1, PATIENCE) == 1 && read(from, &c, 1) == 1 && c == what;
+}
+
+/*
+ * What it tells is told in device.h.  The shell has copies of all our descriptors until it
+ * runs: the kernel lets us go on before it has closed them.  As long as it has them, what we
+ * close is not closed, and the queue pair stays bound.  So it says when it runs.
+ */
+static pid_t remove_device(int *told)
+{
+	char *const argv[] = { "sh", "-c", "printf b; eval \"$2\"", "sh", (char *)device,
+			       (char *)device_removal, NULL };
+	posix_spawn_file_actions_t actions;
+	int pipes[2];
+	pid_t pid = -1;
+
+	need(!pipe2(pipes, O_CLOEXEC) && !posix_spawn_file_actions_init(&actions) &&
+	     !posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO) &&
+	     !posix_spawnp(&pid, "sh", &actions, NULL, argv, environ), "sh");
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	*told = pipes[0];
+	need(is_told(*told, 'b'), "a shell that runs");
+	return pid;
 }
 
 static void device_is_back(int told, pid_t pid, const char *what)

@@ -196,8 +196,9 @@ static inline void end_close_file(struct end *end)
 static inline void end_close(struct end *end)
 {
 	end_close_file(end);
+	/* What stays is in the way of the device's removal until the process ends. */
 	if (end->qp)
-		ibv_destroy_qp(end->qp);
+		need(!(errno = ibv_destroy_qp(end->qp)), "destroy the queue pair");
 	ibv_dereg_mr(end->mr);
 	ibv_destroy_cq(end->cq);
 	ibv_destroy_comp_channel(end->channel);

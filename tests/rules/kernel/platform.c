@@ -314,7 +314,8 @@ const struct scenario_table * const platform_tables[] = {
 	&kernel_args_table,
 	&kernel_memory_table,
 	&upcall_table,
-	&iwarp_table,
+	&fmr_table,
+	&fmr_remote_table,
 	NULL
 };
 

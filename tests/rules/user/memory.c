@@ -432,11 +432,11 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M67 mt:M69 dat_lmr_sync, many segments", lmr_sync),
 	SCENARIO("mt:M14 the context of another process", context_of_another),
 	SCENARIO("mt:M19 more than may be locked", too_much),
-	SCENARIO("mt:M13 mt:M19 memory that is not all there is not charged",
-		 partly_there),
+	SCENARIO_IB("mt:M13 mt:M19 memory that is not all there is not charged",
+		    partly_there),
 	SCENARIO("mt:M20 memory that is unmapped", unmapped),
-	SCENARIO("mt:M20 memory that is forked", forked),
-	SCENARIO("mt:M5 mt:M6 memory that a pager brings", paged),
+	SCENARIO_IB("mt:M20 memory that is forked", forked),
+	SCENARIO_IB("mt:M5 mt:M6 memory that a pager brings", paged),
 };
 
 SCENARIO_TABLE(user_memory_table);

@@ -222,7 +222,7 @@ static void invalidate(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("mt:T59 immediate data from a peer that has it", immediate),
+	SCENARIO_IB("mt:T59 immediate data from a peer that has it", immediate),
 	SCENARIO("mt:T59 mt:M81 a peer invalidates a key", invalidate),
 };
 

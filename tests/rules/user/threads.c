@@ -332,8 +332,8 @@ static void no_trigger_lost(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("mt:T47 E36 many threads post, poll and wait on one EP and one EVD", storm),
-	SCENARIO("mt:T47 E36 the same in both directions", storm_both_ways),
+	SCENARIO_IB("mt:T47 E36 many threads post, poll and wait on one EP and one EVD", storm),
+	SCENARIO_IB("mt:T47 E36 the same in both directions", storm_both_ways),
 	SCENARIO("E30 E35 E36 whoever waits is woken for each event", no_wakeup_lost),
 	SCENARIO("E76 E83 a CNO is triggered for each event", no_trigger_lost),
 };

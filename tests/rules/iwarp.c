@@ -4,8 +4,7 @@
  * on any other.  The active side, a, sends first: MPA wants that, and siw does not see to
  * it.
  */
-#include "../memory.h"
-#include "kernel.h"
+#include "memory.h"
 
 #define SINK_RIGHTS	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_READ_FLAG)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* A way through the memory of a DTO, see walk.c. */
+#ifndef KDAPL_WALK_H
+#define KDAPL_WALK_H
+
+#include <dat/kdat.h>
+#include <rdma/ib_verbs.h>
+
+struct kdapl_space;
+
+/*
+ * struct kdapl_walk - a way through the memory of a DTO, piece by piece as the device has
+ * to be told of it
+ * @space: of the DTO
+ * @segment: the next local segment of the consumer's
+ * @named: what the segments name, without those of no length, each with its bytes and the
+ *	   key; of one in a list without the address
+ * @end: of @named
+ * @left: bytes of @named that are ahead
+ * @sg: where it goes on, if it is in a list
+ * @done: bytes of @sg that are behind
+ * @lost: memory was taken away meanwhile; the walk is at its end
+ * @whole: memory that a peer may write is named to the device as it would be to the peer:
+ *	   what iWARP reads fetch (mt:T35)
+ * @key: by which that is named, or 0
+ */
+struct kdapl_walk {
+	const struct kdapl_space *space;
+	const DAT_LMR_TRIPLET *segment;
+	const struct ib_sge *named;
+	const struct ib_sge *end;
+	u32 left;
+	struct scatterlist *sg;
+	u32 done;
+	bool lost;
+	bool whole;
+	u32 key;
+};
+
+void kdapl_walk_begin(struct kdapl_walk *walk, const struct kdapl_space *space,
+		      const DAT_LMR_TRIPLET *segments, const struct ib_sge *named,
+		      u32 nr);
+u32 kdapl_walk_count(const struct kdapl_walk *walk);
+u32 kdapl_walk_take(struct kdapl_walk *walk, struct ib_sge *pieces, u32 max, u64 *length);
+
+#endif /* KDAPL_WALK_H */

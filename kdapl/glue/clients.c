@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Kernel consumers that are told which adapters there are (struct kdat_client).
+ *
+ * They are told of an adapter once it has an address, since it cannot be opened before, and
+ * that it is gone before the RDMA device goes.  All of that happens with @told_lock held:
+ * a client is told of one thing after the other, and what it has been told stays true
+ * until it is told something else.  A device that is being removed is off the registry
+ * before anybody looks whom it was told to, so nobody is told of it afterwards.
+ *
+ * Callers: device.c and listen.c, which see devices and addresses come and go;
+ * face/kdat_linux.c.
+ */
+#include <linux/slab.h>
+#include "address.h"
+#include "clients.h"
+
+/*
+ * struct told - a client was told of an adapter
+ * @entry: in kdat_client.told
+ * @dev: with a reference
+ * @name: that it was told; the device may have another one by now
+ */
+struct told {
+	struct list_head entry;
+	struct kdapl_device *dev;
+	char name[DAT_NAME_MAX_LENGTH];
+};
+
+static DEFINE_MUTEX(told_lock);
+static LIST_HEAD(clients);
+
+static void look(struct work_struct *work);
+static DECLARE_WORK(look_work, look);
+
+static struct told *find_told(struct kdat_client *client, const struct kdapl_device *dev)
+{
+	struct told *told;
+
+	list_for_each_entry(told, &client->told, entry)
+		if (told->dev == dev)
+			return told;
+	return NULL;
+}
+
+/* A device of which the client does not know: noted, with the registry's lock held. */
+static int note_untold(struct kdapl_device *dev, void *arg)
+{
+	struct kdat_client *client = arg;
+	struct told *told;
+
+	if (find_told(client, dev))
+		return 0;
+	/* Without memory: with the next address that comes. */
+	told = kzalloc(sizeof(*told), GFP_KERNEL);
+	if (!told)
+		return 0;
+	refcount_inc(&dev->ref);
+	dev->told++;
+	told->dev = dev;
+	strscpy(told->name, dev->name, sizeof(told->name));
+	list_add_tail(&told->entry, &client->told);
+	return 1;
+}
+
+static void tell_new(struct kdat_client *client)
+{
+	lockdep_assert_held(&told_lock);
+	while (kdapl_device_for_each(&init_net, note_untold, client))
+		client->add(client, list_last_entry(&client->told, struct told,
+						    entry)->name);
+}
+
+static void tell_gone(struct kdat_client *client, struct told *told)
+{
+	lockdep_assert_held(&told_lock);
+	client->remove(client, told->name);
+	list_del(&told->entry);
+	kdapl_device_put(told->dev);
+	kfree(told);
+}
+
+static void look(struct work_struct *work)
+{
+	struct kdat_client *client;
+
+	mutex_lock(&told_lock);
+	list_for_each_entry(client, &clients, entry)
+		tell_new(client);
+	mutex_unlock(&told_lock);
+}
+
+/**
+ * kdapl_clients_look - there may be an adapter that has an address now
+ *
+ * Any context.
+ */
+void kdapl_clients_look(void)
+{
+	/* Who registers looks after that. */
+	if (!list_empty_careful(&clients))
+		queue_work(system_long_wq, &look_work);
+}
+
+/**
+ * kdapl_clients_gone - an adapter goes
+ * @dev: it is off the registry, and still there
+ *
+ * On return no client has anything open on it.  May sleep.
+ */
+void kdapl_clients_gone(struct kdapl_device *dev)
+{
+	struct kdat_client *client;
+	struct told *told;
+
+	/* Written with the registry's lock held, before it was taken off. */
+	if (!dev->told)
+		return;
+	mutex_lock(&told_lock);
+	list_for_each_entry(client, &clients, entry) {
+		told = find_told(client, dev);
+		if (told)
+			tell_gone(client, told);
+	}
+	mutex_unlock(&told_lock);
+}
+
+/**
+ * kdapl_clients_exit - nobody looks any more
+ *
+ * There is no device any more, and no client.  May sleep.
+ */
+void kdapl_clients_exit(void)
+{
+	cancel_work_sync(&look_work);
+}
+
+/**
+ * kdapl_client_register - tell a client which adapters there are
+ * @client: of kdat_client_register()
+ *
+ * May sleep.
+ */
+void kdapl_client_register(struct kdat_client *client)
+{
+	INIT_LIST_HEAD(&client->told);
+	mutex_lock(&told_lock);
+	list_add_tail(&client->entry, &clients);
+	tell_new(client);
+	mutex_unlock(&told_lock);
+}
+
+/**
+ * kdapl_client_unregister - the end of it
+ * @client: as registered
+ *
+ * May sleep.
+ */
+void kdapl_client_unregister(struct kdat_client *client)
+{
+	struct told *told, *next;
+
+	mutex_lock(&told_lock);
+	list_for_each_entry_safe(told, next, &client->told, entry)
+		tell_gone(client, told);
+	list_del(&client->entry);
+	mutex_unlock(&told_lock);
+}
