@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The data of commands, moved by RDMA between the pages that LIO has allocated and the
+ * initiator's buffer.
+ *
+ * A write that has more data than came with it: RDMA read, and when it has completed LIO
+ * executes the command.  A read: RDMA write, and right behind it on the same queue the
+ * response, which cannot arrive before the data.  Long transfers go in steps, each of
+ * which is one post; only the last write of a read has no completion of its own.
+ *
+ * Callers: LIO, from any context, kiser_get_dataout() and kiser_queue_data_in(); tx.c,
+ * under its lock, kiser_data_post().
+ */
+#include "kdat_iser.h"
+
+/* Goes on in the list by @bytes. */
+static void skip(struct kiser_cmd *kcmd, u32 bytes)
+{
+	kcmd->sg_offset += bytes;
+	while (kcmd->sg && kcmd->sg_offset >= kcmd->sg->length) {
+		kcmd->sg_offset -= kcmd->sg->length;
+		kcmd->sg = sg_next(kcmd->sg);
+	}
+}
+
+/* The next step: as much of the list as an LMR takes at a time. */
+static void next_step(const struct kiser_adapter *adapter, struct kiser_cmd *kcmd,
+		      struct kdat_memory *memory)
+{
+	u32 room = min_t(u32, kcmd->length - kcmd->moved, adapter->step_pages * PAGE_SIZE);
+	u32 offset = kcmd->sg_offset, pages = 0, bytes;
+	struct scatterlist *sg;
+
+	*memory = (struct kdat_memory) { .list = kcmd->sg, .offset = offset };
+	for (sg = kcmd->sg; sg && room; sg = sg_next(sg)) {
+		bytes = min(room, sg->length - offset);
+		pages += PFN_UP(offset_in_page(sg->offset + offset) + bytes);
+		if (pages > adapter->step_pages + 1)
+			break;
+		memory->entries++;
+		memory->length += bytes;
+		room -= bytes;
+		offset = 0;
+	}
+	kcmd->step = memory->length;
+}
+
+static bool is_last_step(const struct kiser_cmd *kcmd)
+{
+	return kcmd->moved + kcmd->step == kcmd->length;
+}
+
+static void step_done(struct kiser_cmd *kcmd)
+{
+	kcmd->moved += kcmd->step;
+	skip(kcmd, kcmd->step);
+	kiser_tx_unmap(kcmd->tx);
+}
+
+/* ---- completions -------------------------------------------------------------------- */
+
+/* The data of a write is here. */
+static void execute(struct iscsit_cmd *cmd)
+{
+	iscsit_stop_dataout_timer(cmd);
+	spin_lock_bh(&cmd->istate_lock);
+	cmd->write_data_done = cmd->se_cmd.data_length;
+	cmd->cmd_flags |= ICF_GOT_LAST_DATAOUT;
+	cmd->i_state = ISTATE_RECEIVED_LAST_DATAOUT;
+	spin_unlock_bh(&cmd->istate_lock);
+	target_execute_cmd(&cmd->se_cmd);
+}
+
+static void fetch_done(struct kiser_conn *conn, struct kiser_done *done,
+		       DAT_DTO_COMPLETION_STATUS status, u64 length)
+{
+	struct kiser_tx *tx = container_of(done, struct kiser_tx, done);
+	struct iscsit_cmd *cmd = tx->cmd;
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+
+	if (status != DAT_DTO_SUCCESS) {
+		kiser_tx_done(conn, tx, true);
+		kiser_cmd_unsent(conn, cmd);
+		return;
+	}
+	step_done(kcmd);
+	if (kcmd->moved < kcmd->length) {
+		kiser_tx_done(conn, tx, false);
+		kiser_submit(conn, cmd);
+		return;
+	}
+	kcmd->stage = KISER_IDLE;
+	kiser_tx_done(conn, tx, true);
+	execute(cmd);
+}
+
+/* A step of a read that is not the last one. */
+static void push_done(struct kiser_conn *conn, struct kiser_done *done,
+		      DAT_DTO_COMPLETION_STATUS status, u64 length)
+{
+	struct kiser_tx *tx = container_of(done, struct kiser_tx, done);
+	struct iscsit_cmd *cmd = tx->cmd;
+
+	if (status != DAT_DTO_SUCCESS) {
+		kiser_tx_done(conn, tx, true);
+		kiser_cmd_unsent(conn, cmd);
+		return;
+	}
+	step_done(iscsit_priv_cmd(cmd));
+	kiser_tx_done(conn, tx, false);
+	kiser_submit(conn, cmd);
+}
+
+/*
+ * The last step, which completes only with an error.  It breaks the connection, and the
+ * response behind it is flushed, whose completion releases the command.
+ */
+static void last_push_done(struct kiser_conn *conn, struct kiser_done *done,
+			   DAT_DTO_COMPLETION_STATUS status, u64 length)
+{
+}
+
+/* ---- posting ------------------------------------------------------------------------ */
+
+static DAT_RETURN post_fetch(struct kiser_conn *conn, struct kiser_cmd *kcmd,
+			     DAT_LMR_TRIPLET *iov)
+{
+	DAT_DTO_COOKIE cookie = { .as_ptr = &kcmd->tx->done };
+	DAT_RMR_TRIPLET remote = {
+		.rmr_context = kcmd->write_stag,
+		.target_address = kcmd->write_va + kcmd->moved,
+		.segment_length = kcmd->step,
+	};
+
+	kcmd->tx->done.fn = fetch_done;
+	return dat_ep_post_rdma_read(conn->ep, 1, iov, cookie, &remote,
+				     DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_push(struct kiser_conn *conn, struct kiser_cmd *kcmd,
+			    DAT_LMR_TRIPLET *iov)
+{
+	bool last = is_last_step(kcmd);
+	struct kiser_done *done = last ? &kcmd->tx->write : &kcmd->tx->done;
+	DAT_DTO_COOKIE cookie = { .as_ptr = done };
+	DAT_RMR_TRIPLET remote = {
+		.rmr_context = kcmd->read_stag,
+		.target_address = kcmd->read_va + kcmd->moved,
+		.segment_length = kcmd->step,
+	};
+
+	done->fn = last ? last_push_done : push_done;
+	return dat_ep_post_rdma_write(conn->ep, 1, iov, cookie, &remote,
+				      last ? DAT_COMPLETION_SUPPRESS_FLAG :
+					     DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/**
+ * kiser_data_post - post the next step of a transfer
+ * @conn: the connection, with its tx_lock
+ * @cmd: a command with a kiser_tx, in stage KISER_FETCH or KISER_PUSH
+ *
+ * After the last step of a read the stage is KISER_ANSWER, and the answer may be posted
+ * at once.  Otherwise the completion goes on.
+ *
+ * Return: 0, -EAGAIN or -EIO, as kiser_post_error().
+ */
+int kiser_data_post(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+	bool fetch = kcmd->stage == KISER_FETCH;
+	struct kdat_memory memory;
+	DAT_LMR_TRIPLET iov;
+	int err;
+
+	next_step(conn->adapter, kcmd, &memory);
+	err = kiser_tx_map(kcmd->tx, &memory, fetch ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
+						      DAT_MEM_PRIV_LOCAL_READ_FLAG, &iov);
+	if (err)
+		return err;
+	err = kiser_post_error(fetch ? post_fetch(conn, kcmd, &iov) :
+				       post_push(conn, kcmd, &iov));
+	if (err) {
+		kiser_tx_unmap(kcmd->tx);
+		return err;
+	}
+	if (!fetch && is_last_step(kcmd))
+		kcmd->stage = KISER_ANSWER;
+	else
+		conn->posted++;
+	return 0;
+}
+
+/* ---- LIO's wishes ------------------------------------------------------------------- */
+
+/**
+ * kiser_get_dataout - get the data of a write that has not come with it
+ * @lio: the connection
+ * @cmd: the command, in state TRANSPORT_WRITE_PENDING
+ * @recovery: not looked at: recovery within a command needs an error recovery level
+ *	that is not offered
+ *
+ * Return: 0.  If it cannot be had the connection ends, and with it the command.
+ */
+int kiser_get_dataout(struct iscsit_conn *lio, struct iscsit_cmd *cmd, bool recovery)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+	struct kiser_conn *conn = lio->context;
+
+	if (!kcmd->writable || cmd->write_data_done >= cmd->se_cmd.data_length) {
+		kiser_conn_fail(conn, "a write without a key to its data");
+		return 0;
+	}
+	kcmd->stage = KISER_FETCH;
+	kcmd->length = cmd->se_cmd.data_length - cmd->write_data_done;
+	kcmd->moved = 0;
+	kcmd->sg = cmd->se_cmd.t_data_sg;
+	kcmd->sg_offset = 0;
+	skip(kcmd, cmd->write_data_done);
+	kiser_submit(conn, cmd);
+	return 0;
+}
+
+/**
+ * kiser_queue_data_in - send the data of a read, and the response
+ * @lio: the connection
+ * @cmd: the command, with its data
+ *
+ * Return: 0.
+ */
+int kiser_queue_data_in(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+	struct kiser_conn *conn = lio->context;
+
+	kcmd->answer = ISTATE_SEND_STATUS;
+	kcmd->stage = KISER_ANSWER;
+	if (cmd->se_cmd.data_length) {
+		/* The command is released with the connection. */
+		if (!kcmd->readable)
+			kiser_conn_fail(conn, "a read without a key to its buffer");
+		kcmd->stage = KISER_PUSH;
+		kcmd->length = cmd->se_cmd.data_length;
+		kcmd->moved = 0;
+		kcmd->sg = cmd->se_cmd.t_data_sg;
+		kcmd->sg_offset = 0;
+	}
+	kiser_submit(conn, cmd);
+	return 0;
+}

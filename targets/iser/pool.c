@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory for messages: slots of one size, in chunks of contiguous pages.  Each chunk is
+ * an LMR of its own, which has its memory as long as the connection lives.
+ *
+ * Callers: login.c, rx.c and tx.c, when a connection is set up and when it is closed.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "kdat_iser.h"
+
+/* As much as the page allocator gives without great effort. */
+#define CHUNK_SIZE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
+static u32 slots_per_chunk(u32 slot_size)
+{
+	return CHUNK_SIZE / slot_size;
+}
+
+static int chunk_register(struct kiser_chunk *chunk, const struct kiser_adapter *adapter,
+			  DAT_MEM_PRIV_FLAGS privileges)
+{
+	struct kdat_memory memory = {
+		.list = &chunk->sg,
+		.entries = 1,
+		.length = CHUNK_SIZE,
+	};
+	DAT_REGION_DESCRIPTION region = { .for_platform = &memory };
+	DAT_LMR_COOKIE cookie = {};
+
+	sg_init_one(&chunk->sg, chunk->va, CHUNK_SIZE);
+	if (dat_lmr_allocate(adapter->ia, adapter->pz, CHUNK_SIZE / PAGE_SIZE,
+			     KDAT_LMR_SCOPE_LOCAL, &chunk->lmr))
+		return -ENOMEM;
+	if (dat_lmr_fmr(chunk->lmr, DAT_MEM_TYPE_PLATFORM, region, 0, privileges,
+			DAT_VA_TYPE_ZB, DAT_HANDLE_NULL, cookie,
+			DAT_COMPLETION_DEFAULT_FLAG, &chunk->context, NULL)) {
+		dat_lmr_free(chunk->lmr);
+		chunk->lmr = DAT_HANDLE_NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * kiser_pool_create - allocate and register slots
+ * @pool: zeroed
+ * @adapter: where they are registered
+ * @slots: how many, at least
+ * @slot_size: bytes of each
+ * @privileges: LOCAL_READ for what is sent, LOCAL_WRITE for what is received
+ *
+ * May sleep.  If it fails, nothing is left to undo.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kiser_pool_create(struct kiser_pool *pool, const struct kiser_adapter *adapter,
+		      u32 slots, u32 slot_size, DAT_MEM_PRIV_FLAGS privileges)
+{
+	u32 count = DIV_ROUND_UP(slots, slots_per_chunk(slot_size));
+	struct kiser_chunk *chunk;
+
+	pool->slot_size = slot_size;
+	pool->chunks = kcalloc(count, sizeof(*pool->chunks), GFP_KERNEL);
+	if (!pool->chunks)
+		return -ENOMEM;
+	for (; pool->nr_chunks < count; pool->nr_chunks++) {
+		chunk = &pool->chunks[pool->nr_chunks];
+		/* Compound: a back end may take references of pages that have a write's data. */
+		chunk->va = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
+						     PAGE_ALLOC_COSTLY_ORDER);
+		if (!chunk->va)
+			goto fail;
+		if (chunk_register(chunk, adapter, privileges)) {
+			free_pages((unsigned long)chunk->va, PAGE_ALLOC_COSTLY_ORDER);
+			goto fail;
+		}
+	}
+	return 0;
+
+fail:
+	kiser_pool_unregister(pool);
+	kiser_pool_free(pool);
+	return -ENOMEM;
+}
+
+/**
+ * kiser_pool_slot - where a slot is
+ * @pool: a pool
+ * @slot: number of the slot, below the count it was made with
+ * @offset: where in the slot the message begins
+ * @iov: out: the rest of the slot, as a segment for a post
+ *
+ * Return: the address of the message.
+ */
+void *kiser_pool_slot(const struct kiser_pool *pool, u32 slot, u32 offset,
+		      DAT_LMR_TRIPLET *iov)
+{
+	u32 per_chunk = slots_per_chunk(pool->slot_size);
+	const struct kiser_chunk *chunk = &pool->chunks[slot / per_chunk];
+	u32 start = slot % per_chunk * pool->slot_size + offset;
+
+	*iov = (DAT_LMR_TRIPLET) {
+		.lmr_context = chunk->context,
+		.virtual_address = start,
+		.segment_length = pool->slot_size - offset,
+	};
+	return chunk->va + start;
+}
+
+/**
+ * kiser_pool_unregister - free the LMRs, and keep the memory
+ * @pool: a pool, or what is zeroed; no DTO names it any more
+ *
+ * May sleep.
+ */
+void kiser_pool_unregister(struct kiser_pool *pool)
+{
+	DAT_LMR_COOKIE cookie = {};
+	u32 i;
+
+	for (i = 0; i < pool->nr_chunks; i++) {
+		dat_lmr_invalidate(pool->chunks[i].lmr, DAT_HANDLE_NULL, cookie,
+				   DAT_COMPLETION_DEFAULT_FLAG);
+		dat_lmr_free(pool->chunks[i].lmr);
+	}
+}
+
+/* And free the memory; it was unregistered before. */
+void kiser_pool_free(struct kiser_pool *pool)
+{
+	while (pool->nr_chunks)
+		free_pages((unsigned long)pool->chunks[--pool->nr_chunks].va,
+			   PAGE_ALLOC_COSTLY_ORDER);
+	kfree(pool->chunks);
+	pool->chunks = NULL;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting of what commands have to move and to say.
+ *
+ * A command is submitted with a stage that says what comes next (enum kiser_stage).  It
+ * gets a struct kiser_tx, the stage's DTOs are posted, and the completion brings it
+ * further.  If there is no kiser_tx left, or no work request for a long transfer, the
+ * command waits in conn->waiting, and those behind it as well.  Each completion tries
+ * again.
+ *
+ * Everything is posted under conn->tx_lock, and answers are built there, so that the
+ * numbers that they carry (StatSN) are in the order of the posts.  Only the answer to a text
+ * request is built before, since LIO allocates memory for it (cmd.c), and one with a later
+ * number may go in front of it.  Nothing here sleeps or allocates memory.  The lock turns
+ * interrupts off, not softirqs alone: what the device has been given is worked at in
+ * softirq, and turning these on again would do so at once, for each post by itself.
+ *
+ * Callers: cmd.c and data.c with LIO's wishes, from any context; the upcall with
+ * completions; conn.c, to set up and to close.
+ */
+#include <linux/slab.h>
+#include "compat.h"
+#include "kdat_iser.h"
+
+/* An answer's data that fits is copied into the slot: sense data, a rejected header. */
+#define TX_SLOT		256
+#define TX_INLINE	(TX_SLOT - sizeof(struct kiser_pdu))
+
+static struct kiser_cmd *to_kcmd(struct iscsit_cmd *cmd)
+{
+	return iscsit_priv_cmd(cmd);
+}
+
+/**
+ * kiser_post_error - what a refused post means
+ * @ret: what the post returned
+ *
+ * Return: 0: it was posted; -EAGAIN: there was no room; -EIO: the connection has ended,
+ * or ends.
+ */
+int kiser_post_error(DAT_RETURN ret)
+{
+	if (!ret)
+		return 0;
+	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ? -EAGAIN : -EIO;
+}
+
+/* ---- memory of a command ------------------------------------------------------------ */
+
+/**
+ * kiser_tx_map - name memory in posts
+ * @tx: without memory so far
+ * @memory: the memory
+ * @privileges: LOCAL_READ or LOCAL_WRITE
+ * @iov: out: all of it
+ *
+ * Return: 0, -EAGAIN or -EIO, as kiser_post_error().
+ */
+int kiser_tx_map(struct kiser_tx *tx, const struct kdat_memory *memory,
+		 DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_TRIPLET *iov)
+{
+	DAT_REGION_DESCRIPTION region = { .for_platform = (void *)memory };
+	DAT_LMR_COOKIE cookie = {};
+	DAT_LMR_CONTEXT context;
+	DAT_RETURN ret;
+
+	ret = dat_lmr_fmr(tx->lmr, DAT_MEM_TYPE_PLATFORM, region, 0, privileges,
+			  DAT_VA_TYPE_ZB, DAT_HANDLE_NULL, cookie,
+			  DAT_COMPLETION_DEFAULT_FLAG, &context, NULL);
+	if (ret)
+		return kiser_post_error(ret);
+	tx->mapped = true;
+	*iov = (DAT_LMR_TRIPLET) {
+		.lmr_context = context,
+		.segment_length = memory->length,
+	};
+	return 0;
+}
+
+/* And no more: no DTO names it any longer. */
+void kiser_tx_unmap(struct kiser_tx *tx)
+{
+	DAT_LMR_COOKIE cookie = {};
+
+	if (!tx->mapped)
+		return;
+	dat_lmr_invalidate(tx->lmr, DAT_HANDLE_NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	tx->mapped = false;
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+/* Sense data follow the header of a response, behind their length. */
+static u32 build_sense(struct iscsit_cmd *cmd, struct kiser_pdu *pdu)
+{
+	struct se_cmd *se_cmd = &cmd->se_cmd;
+	u32 length = se_cmd->scsi_sense_length;
+
+	if (!se_cmd->sense_buffer ||
+	    !(se_cmd->se_cmd_flags & (SCF_TRANSPORT_TASK_SENSE | SCF_EMULATED_TASK_SENSE)))
+		return 0;
+	put_unaligned_be16(length, pdu->data);
+	memcpy(pdu->data + sizeof(__be16), se_cmd->sense_buffer, length);
+	length += sizeof(__be16);
+	hton24(pdu->iscsi.dlength, length);
+	return length;
+}
+
+static u32 build_data(struct iscsit_cmd *cmd, struct kiser_pdu *pdu, u32 length)
+{
+	if (length > TX_INLINE)
+		return 0;	/* build_far_data() */
+	memcpy(pdu->data, cmd->buf_ptr, length);
+	return length;
+}
+
+/*
+ * Builds the header and the data that is copied.  The header counts the answer, so it
+ * is built once, right before it is posted for the first time.
+ */
+static u32 build_answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, struct kiser_pdu *pdu)
+{
+	struct kiser_cmd *kcmd = to_kcmd(cmd);
+	void *hdr = &pdu->iscsi;
+
+	memset(pdu, 0, TX_SLOT);
+	pdu->iser.flags = ISCSI_CTRL;
+	switch (kcmd->answer) {
+	case ISTATE_SEND_STATUS:
+		iscsit_build_rsp_pdu(cmd, lio, true, hdr);
+		return build_sense(cmd, pdu);
+	case ISTATE_SEND_NOPIN:
+		iscsit_build_nopin_rsp(cmd, lio, hdr, true);
+		return build_data(cmd, pdu, kcmd->data_length);
+	case ISTATE_SEND_NOPIN_WANT_RESPONSE:
+		iscsit_build_nopin_rsp(cmd, lio, hdr, false);
+		return 0;
+	case ISTATE_SEND_TASKMGTRSP:
+		iscsit_build_task_mgt_rsp(cmd, lio, hdr);
+		return 0;
+	case ISTATE_SEND_LOGOUTRSP:
+		iscsit_build_logout_rsp(cmd, lio, hdr);
+		return 0;
+	case ISTATE_SEND_REJECT:
+		iscsit_build_reject(cmd, lio, hdr);
+		return build_data(cmd, pdu, kcmd->data_length);
+	default:
+		/* Text: LIO has to allocate memory for it, so cmd.c has built it. */
+		memcpy(hdr, cmd->pdu, ISCSI_HDR_LEN);
+		return build_data(cmd, pdu, kcmd->data_length);
+	}
+}
+
+/* Data that does not fit into the slot is sent from where it is. */
+static int map_far_data(struct kiser_tx *tx, struct iscsit_cmd *cmd, u32 length)
+{
+	struct kdat_memory memory = {
+		.list = &tx->sg,
+		.entries = 1,
+		.length = length,
+	};
+
+	sg_init_one(&tx->sg, cmd->buf_ptr, length);
+	return kiser_tx_map(tx, &memory, DAT_MEM_PRIV_LOCAL_READ_FLAG, &tx->iov[1]);
+}
+
+static void answer_done(struct kiser_conn *conn, struct kiser_done *done,
+			DAT_DTO_COMPLETION_STATUS status, u64 length)
+{
+	struct kiser_tx *tx = container_of(done, struct kiser_tx, done);
+	struct iscsit_cmd *cmd = tx->cmd;
+
+	kiser_tx_done(conn, tx, true);
+	if (status == DAT_DTO_SUCCESS)
+		kiser_cmd_sent(conn, cmd);
+	else
+		kiser_cmd_unsent(conn, cmd);
+}
+
+/* The initiator's key that it has given for this command, as it is told to take away. */
+static DAT_RMR_CONTEXT key_to_invalidate(const struct kiser_conn *conn,
+					 const struct iscsit_cmd *cmd,
+					 const struct kiser_cmd *kcmd)
+{
+	if (!conn->invalidate || cmd->iscsi_opcode != ISCSI_OP_SCSI_CMD)
+		return 0;
+	return kcmd->readable ? kcmd->read_stag : kcmd->writable ? kcmd->write_stag : 0;
+}
+
+static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = to_kcmd(cmd);
+	struct kiser_tx *tx = kcmd->tx;
+	DAT_RMR_CONTEXT key = key_to_invalidate(conn, cmd, kcmd);
+	DAT_DTO_COOKIE cookie = { .as_ptr = &tx->done };
+	DAT_RETURN ret;
+	int err, segments = kcmd->data_length > TX_INLINE ? 2 : 1;
+
+	if (!kcmd->answer_built) {
+		tx->iov[0].segment_length = sizeof(*tx->pdu) +
+			ALIGN(build_answer(conn->lio, cmd, tx->pdu), 4);
+		kcmd->answer_built = true;
+	}
+	if (segments > 1 && !tx->mapped) {
+		err = map_far_data(tx, cmd, kcmd->data_length);
+		if (err)
+			return err;
+	}
+	/*
+	 * Before the answer, which opens the window for the next command.  If that fails the
+	 * connection has ended, and so will the send.
+	 */
+	if (kcmd->rx) {
+		kiser_rx_post(conn, kcmd->rx);
+		kcmd->rx = NULL;
+	}
+	tx->done.fn = answer_done;
+	ret = dat_ep_post_send_with_invalidate(conn->ep, segments, tx->iov, cookie,
+					       DAT_COMPLETION_DEFAULT_FLAG,
+					       key ? DAT_TRUE : DAT_FALSE, key);
+	if (!ret)
+		conn->posted++;
+	return kiser_post_error(ret);
+}
+
+/* ---- the queue ---------------------------------------------------------------------- */
+
+/*
+ * Posts what a command has to do, as far as that goes without a completion.  -EAGAIN: it
+ * has to wait for one.  Any other error: nothing can be posted any more.
+ */
+static int advance(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = to_kcmd(cmd);
+	int err = -EAGAIN;
+
+	if (!kcmd->tx) {
+		kcmd->tx = list_first_entry_or_null(&conn->tx_free, struct kiser_tx, entry);
+		if (!kcmd->tx)
+			return -EAGAIN;
+		list_del(&kcmd->tx->entry);
+		kcmd->tx->cmd = cmd;
+	}
+	switch (kcmd->stage) {
+	case KISER_FETCH:
+		err = kiser_data_post(conn, cmd);
+		break;
+	case KISER_PUSH:
+		err = kiser_data_post(conn, cmd);
+		if (err || kcmd->stage == KISER_PUSH)
+			break;
+		fallthrough;
+	default:
+		err = post_answer(conn, cmd);
+		break;
+	}
+	/* Room comes with a completion.  If none is to come, there is none. */
+	return err == -EAGAIN && !conn->posted ? -EIO : err;
+}
+
+static void put_tx(struct kiser_conn *conn, struct kiser_tx *tx)
+{
+	kiser_tx_unmap(tx);
+	to_kcmd(tx->cmd)->tx = NULL;
+	tx->cmd = NULL;
+	list_add(&tx->entry, &conn->tx_free);
+}
+
+/* Not posted, and will not be: what was prepared for it is given back. */
+static void give_up(struct kiser_conn *conn, struct kiser_cmd *kcmd, struct list_head *unsent)
+{
+	if (kcmd->tx)
+		put_tx(conn, kcmd->tx);
+	list_add_tail(&kcmd->entry, unsent);
+}
+
+/*
+ * The same as long as the EP is there.  The RDMA write in front of an answer has no
+ * completion of its own, so as long as memory is mapped the device may be at it: such a
+ * command stays as it is, and is released by kiser_tx_flush().
+ */
+static void give_up_early(struct kiser_conn *conn, struct kiser_cmd *kcmd,
+			  struct list_head *unsent)
+{
+	if (!kcmd->tx || !kcmd->tx->mapped)
+		give_up(conn, kcmd, unsent);
+}
+
+/* Without the lock, since LIO takes its own. */
+static void release_unsent(struct kiser_conn *conn, struct list_head *unsent)
+{
+	struct kiser_cmd *kcmd;
+
+	while ((kcmd = list_first_entry_or_null(unsent, struct kiser_cmd, entry))) {
+		list_del(&kcmd->entry);
+		kiser_cmd_unsent(conn, kiser_lio_cmd(kcmd));
+	}
+}
+
+/*
+ * Tries the first one of those that wait again, one for each time that the lock is taken,
+ * because interrupts are off meanwhile.  -EAGAIN: there is none, or it goes on waiting.
+ */
+static int advance_first(struct kiser_conn *conn, struct list_head *unsent)
+{
+	struct kiser_cmd *kcmd;
+	unsigned long flags;
+	int err = -EAGAIN;
+
+	spin_lock_irqsave(&conn->tx_lock, flags);
+	kcmd = list_first_entry_or_null(&conn->waiting, struct kiser_cmd, entry);
+	if (kcmd)
+		err = conn->tx_closed ? -EIO : advance(conn, kiser_lio_cmd(kcmd));
+	if (err != -EAGAIN)
+		list_del(&kcmd->entry);
+	if (err && err != -EAGAIN)
+		give_up_early(conn, kcmd, unsent);
+	spin_unlock_irqrestore(&conn->tx_lock, flags);
+	return err;
+}
+
+static void advance_waiting(struct kiser_conn *conn)
+{
+	LIST_HEAD(unsent);
+	int err;
+
+	do {
+		err = advance_first(conn, &unsent);
+		if (err && err != -EAGAIN)
+			dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
+	} while (err != -EAGAIN);
+	release_unsent(conn, &unsent);
+}
+
+/**
+ * kiser_submit - have a command's stage posted
+ * @conn: its connection
+ * @cmd: the command, with stage set; not the caller's any more
+ *
+ * If the connection has ended, the command is released instead, as cmd.c says, at once or
+ * when the EP is gone.  Any context.
+ */
+void kiser_submit(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = to_kcmd(cmd);
+	unsigned long flags;
+	LIST_HEAD(unsent);
+	bool first;
+	int err;
+
+	spin_lock_irqsave(&conn->tx_lock, flags);
+	if (conn->tx_over) {
+		spin_unlock_irqrestore(&conn->tx_lock, flags);
+		return;
+	}
+	/* One that has a kiser_tx goes first, or those who wait for one could wait for it. */
+	first = kcmd->tx;
+	if (conn->tx_closed)
+		err = -EIO;
+	else if (!first && !list_empty(&conn->waiting))
+		err = -EAGAIN;
+	else
+		err = advance(conn, cmd);
+	if (err == -EAGAIN && first)
+		list_add(&kcmd->entry, &conn->waiting);
+	else if (err == -EAGAIN)
+		list_add_tail(&kcmd->entry, &conn->waiting);
+	else if (err)
+		give_up_early(conn, kcmd, &unsent);
+	spin_unlock_irqrestore(&conn->tx_lock, flags);
+	if (err && err != -EAGAIN)
+		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
+	release_unsent(conn, &unsent);
+}
+
+/**
+ * kiser_tx_done - a completion has come that was counted in conn->posted
+ * @conn: the connection
+ * @tx: whose
+ * @put: its command does not need it any more
+ *
+ * Those that wait are tried again.  The upcall.
+ */
+void kiser_tx_done(struct kiser_conn *conn, struct kiser_tx *tx, bool put)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&conn->tx_lock, flags);
+	conn->posted--;
+	if (put)
+		put_tx(conn, tx);
+	more = !list_empty(&conn->waiting);
+	spin_unlock_irqrestore(&conn->tx_lock, flags);
+	if (more)
+		advance_waiting(conn);
+}
+
+/**
+ * kiser_tx_close - post nothing any more
+ * @conn: a connection whose EP is Disconnected
+ *
+ * What waits is released, as in kiser_submit().  Process context.
+ */
+void kiser_tx_close(struct kiser_conn *conn)
+{
+	spin_lock_irq(&conn->tx_lock);
+	conn->tx_closed = true;
+	spin_unlock_irq(&conn->tx_lock);
+	advance_waiting(conn);
+}
+
+/**
+ * kiser_tx_flush - release the commands whose completions did not come
+ * @conn: a connection whose EP and EVD are gone
+ *
+ * A post that was made while the connection ended is flushed after its last event, and
+ * the EVD may go with that completion untaken.  And an answer may have been refused when
+ * the data in front of it had been posted.  Process context.
+ */
+void kiser_tx_flush(struct kiser_conn *conn)
+{
+	struct kiser_tx *tx;
+	LIST_HEAD(unsent);
+	u32 i;
+
+	for (i = 0; i < conn->nr_tx; i++) {
+		tx = &conn->tx[i];
+		spin_lock_irq(&conn->tx_lock);
+		if (tx->cmd)
+			give_up(conn, to_kcmd(tx->cmd), &unsent);
+		spin_unlock_irq(&conn->tx_lock);
+	}
+	release_unsent(conn, &unsent);
+}
+
+/* ---- make and free ------------------------------------------------------------------ */
+
+/**
+ * kiser_tx_start - make room for commands
+ * @conn: a connection
+ * @count: how many have something to post at a time; more wait
+ *
+ * May sleep.  What is made is undone by kiser_tx_free(), also after a failure.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kiser_tx_start(struct kiser_conn *conn, u32 count)
+{
+	const struct kiser_adapter *adapter = conn->adapter;
+	struct kiser_tx *tx;
+
+	if (kiser_pool_create(&conn->tx_pool, adapter, count, TX_SLOT,
+			      DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return -ENOMEM;
+	conn->tx = kcalloc(count, sizeof(*conn->tx), GFP_KERNEL);
+	if (!conn->tx)
+		return -ENOMEM;
+	for (; conn->nr_tx < count; conn->nr_tx++) {
+		tx = &conn->tx[conn->nr_tx];
+		if (dat_lmr_allocate(adapter->ia, adapter->pz, adapter->step_pages + 1,
+				     KDAT_LMR_SCOPE_LOCAL, &tx->lmr))
+			return -ENOMEM;
+		tx->pdu = kiser_pool_slot(&conn->tx_pool, conn->nr_tx, 0, &tx->iov[0]);
+		list_add_tail(&tx->entry, &conn->tx_free);
+	}
+	return 0;
+}
+
+/* The EP is gone, and no command has anything. May sleep. */
+void kiser_tx_free(struct kiser_conn *conn)
+{
+	while (conn->nr_tx)
+		dat_lmr_free(conn->tx[--conn->nr_tx].lmr);
+	kfree(conn->tx);
+	conn->tx = NULL;
+	kiser_pool_unregister(&conn->tx_pool);
+	kiser_pool_free(&conn->tx_pool);
+}
