@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The module, its transport class, and the adapters.  nfsd loads it when somebody
+ * writes "kdat PORT" to /proc/fs/nfsd/portlist.  kdapl tells of the adapters that come
+ * and go.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/xprt.h>
+#include "svckdat.h"
+
+#define ASYNC_EVENTS	8
+
+uint svckdat_credits = 64;
+module_param_named(credits, svckdat_credits, uint, 0444);
+MODULE_PARM_DESC(credits, "calls that a client may have outstanding on a connection");
+
+uint svckdat_buf_size = 4096;
+module_param_named(inline_size, svckdat_buf_size, uint, 0444);
+MODULE_PARM_DESC(inline_size, "bytes of a message without chunks, 1024 to 65536");
+
+/*
+ * Adapters, listeners, the points of both, and the connections of an adapter.
+ * Held while adapters and points are opened and closed; see svckdat.h.
+ */
+DEFINE_MUTEX(svckdat_lock);
+LIST_HEAD(svckdat_adapters);
+
+/* What frees connections: it has to wait for devices. */
+struct workqueue_struct *svckdat_wq;
+
+struct svc_xprt_class svckdat_class = {
+	.xcl_name = "kdat",
+	.xcl_owner = THIS_MODULE,
+	.xcl_ops = &svckdat_ops,
+	.xcl_max_payload = SVCKDAT_MAX_PAYLOAD,
+	.xcl_ident = SVCKDAT_IDENT,
+};
+
+/* ---- adapters ------------------------------------------------------------ */
+
+static void adapter_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct svckdat_adapter, ref));
+}
+
+/**
+ * svckdat_adapter_put - drop a reference to an adapter
+ * @adapter: an adapter
+ *
+ * Any context.
+ */
+void svckdat_adapter_put(struct svckdat_adapter *adapter)
+{
+	kref_put(&adapter->ref, adapter_release);
+}
+
+static int adapter_open(struct svckdat_adapter *adapter)
+{
+	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+
+	if (dat_ia_open(adapter->name, ASYNC_EVENTS, &async_evd, &adapter->ia))
+		return -ENODEV;
+	if (dat_ia_query(adapter->ia, NULL, DAT_IA_FIELD_ALL, &adapter->attr,
+			 DAT_PROVIDER_FIELD_NONE, NULL) ||
+	    dat_pz_create(adapter->ia, &adapter->pz)) {
+		dat_ia_close(adapter->ia, DAT_CLOSE_ABRUPT_FLAG);
+		return -EIO;
+	}
+	return 0;
+}
+
+static void adapter_add(struct kdat_client *client, const char *ia_name)
+{
+	struct svckdat_adapter *adapter;
+	int err = -ENOMEM;
+
+	adapter = kzalloc(sizeof(*adapter), GFP_KERNEL);
+	if (!adapter)
+		goto out;
+	kref_init(&adapter->ref);
+	INIT_LIST_HEAD(&adapter->points);
+	INIT_LIST_HEAD(&adapter->conns);
+	init_completion(&adapter->closed);
+	strscpy(adapter->name, ia_name, sizeof(adapter->name));
+	err = adapter_open(adapter);
+	if (err) {
+		svckdat_adapter_put(adapter);
+		goto out;
+	}
+
+	mutex_lock(&svckdat_lock);
+	list_add_tail(&adapter->entry, &svckdat_adapters);
+	svckdat_listen_at(adapter);
+	mutex_unlock(&svckdat_lock);
+	return;
+out:
+	pr_warn("svckdat: cannot serve at %s: %d\n", ia_name, err);
+}
+
+static struct svckdat_adapter *adapter_find(const char *ia_name)
+{
+	struct svckdat_adapter *adapter;
+
+	list_for_each_entry(adapter, &svckdat_adapters, entry)
+		if (!strcmp(adapter->name, ia_name))
+			return adapter;
+	return NULL;
+}
+
+/*
+ * One that nobody holds any more is about to be freed by its work item, which waits
+ * until the adapter is closed; it needs no more than to be off the list.
+ */
+static struct svckdat_conn *first_conn(struct svckdat_adapter *adapter)
+{
+	struct svckdat_conn *conn;
+
+	while (!list_empty(&adapter->conns)) {
+		conn = list_first_entry(&adapter->conns, struct svckdat_conn, at_adapter);
+		list_del_init(&conn->at_adapter);
+		if (kref_get_unless_zero(&conn->xprt.xpt_ref))
+			return conn;
+	}
+	return NULL;
+}
+
+static void close_conns(struct svckdat_adapter *adapter)
+{
+	struct svckdat_conn *conn;
+
+	for (;;) {
+		mutex_lock(&svckdat_lock);
+		conn = first_conn(adapter);
+		mutex_unlock(&svckdat_lock);
+		if (!conn)
+			return;
+		svckdat_conn_over(conn);
+		svc_xprt_close(&conn->xprt);
+		svc_xprt_put(&conn->xprt);
+	}
+}
+
+/*
+ * An nfsd thread may be at work for a connection and cannot be waited for here.  So
+ * its transport may remain as a shell: all of kDAT that it has is closed with the
+ * adapter, its handles are refused from then on, and what was under way is over
+ * (svckdat_conn_over()).  When the thread lets go of it, it is freed.  Pages and lists
+ * that the device was given are not touched before @closed.
+ */
+static void adapter_remove(struct kdat_client *client, const char *ia_name)
+{
+	struct svckdat_adapter *adapter;
+
+	mutex_lock(&svckdat_lock);
+	adapter = adapter_find(ia_name);
+	if (adapter) {
+		list_del(&adapter->entry);
+		adapter->removed = true;
+		svckdat_unlisten_at(adapter);
+	}
+	mutex_unlock(&svckdat_lock);
+	if (!adapter)
+		return;
+	close_conns(adapter);
+	dat_ia_close(adapter->ia, DAT_CLOSE_ABRUPT_FLAG);
+	complete_all(&adapter->closed);
+	svckdat_adapter_put(adapter);
+}
+
+static struct kdat_client client = {
+	.add = adapter_add,
+	.remove = adapter_remove,
+};
+
+/* ---- module -------------------------------------------------------------- */
+
+static int __init svckdat_init(void)
+{
+	int err = -ENOMEM;
+
+	if (!svckdat_credits || svckdat_credits > 1024 || svckdat_buf_size < 1024 ||
+	    svckdat_buf_size > 65536 || svckdat_buf_size % 1024)
+		return -EINVAL;
+	svckdat_wq = alloc_workqueue("svckdat", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!svckdat_wq)
+		return err;
+	kdat_client_register(&client);
+	err = xprt_register_transport(&svckdat_back_class);
+	if (err)
+		goto no_back;
+	err = svc_reg_xprt_class(&svckdat_class);
+	if (err)
+		goto no_class;
+	return 0;
+
+no_class:
+	xprt_unregister_transport(&svckdat_back_class);
+no_back:
+	kdat_client_unregister(&client);
+	destroy_workqueue(svckdat_wq);
+	return err;
+}
+
+/* No transport is left, but the last ones may not be freed yet. */
+static void __exit svckdat_exit(void)
+{
+	svc_unreg_xprt_class(&svckdat_class);
+	xprt_unregister_transport(&svckdat_back_class);
+	kdat_client_unregister(&client);
+	destroy_workqueue(svckdat_wq);
+}
+
+module_init(svckdat_init);
+module_exit(svckdat_exit);
+MODULE_DESCRIPTION("NFS/RDMA server transport over kDAPL");
+MODULE_LICENSE("Dual BSD/GPL");

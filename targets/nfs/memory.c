@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The memory of a connection.  All of it is allocated when the connection is made:
+ * buffers for messages, which stay mapped, and maps, which are given the pages of a
+ * call or of a reply for as long as RDMA moves them.  The pages themselves come from nfsd's
+ * threads; up to 1 MiB of those that are left over stays with the connection (read.c).
+ * Called by xprt.c, and on the data path by read.c and send.c.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/xdr.h>
+#include "svckdat.h"
+
+static DAT_RETURN map_list(DAT_LMR_HANDLE lmr, struct scatterlist *list,
+			   unsigned int entries, u64 length, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_CONTEXT *context)
+{
+	struct kdat_memory memory = {
+		.list = list,
+		.entries = entries,
+		.length = length,
+	};
+	DAT_REGION_DESCRIPTION region = { .for_platform = &memory };
+	DAT_LMR_COOKIE cookie = { .as_64 = 0 };
+
+	return dat_lmr_fmr(lmr, DAT_MEM_TYPE_PLATFORM, region, 0, privileges,
+			   DAT_VA_TYPE_ZB, DAT_HANDLE_NULL, cookie,
+			   DAT_COMPLETION_DEFAULT_FLAG, context, NULL);
+}
+
+static DAT_RETURN lmr_allocate(struct svckdat_conn *conn, unsigned int pages,
+			       DAT_LMR_HANDLE *lmr)
+{
+	return dat_lmr_allocate(conn->adapter->ia, conn->adapter->pz, pages,
+				KDAT_LMR_SCOPE_LOCAL, lmr);
+}
+
+/* ---- buffers ------------------------------------------------------------- */
+
+static int buf_create(struct svckdat_conn *conn, struct svckdat_buf *buf,
+		      DAT_MEM_PRIV_FLAGS privileges)
+{
+	buf->va = kmalloc(conn->buf_size, GFP_KERNEL);
+	if (!buf->va)
+		return -ENOMEM;
+	sg_init_one(&buf->sg, buf->va, conn->buf_size);
+	if (lmr_allocate(conn, PAGE_ALIGN(conn->buf_size) / PAGE_SIZE + 1, &buf->lmr) ||
+	    map_list(buf->lmr, &buf->sg, 1, conn->buf_size, privileges, &buf->context))
+		return -EIO;
+	return 0;
+}
+
+static int recvs_create(struct svckdat_conn *conn)
+{
+	unsigned int i;
+	int err;
+
+	conn->all_recvs = kvcalloc(conn->nr_recvs, sizeof(*conn->all_recvs), GFP_KERNEL);
+	conn->all_pages = kvcalloc(conn->nr_recvs + 1,
+				   SVCKDAT_MAX_PAGES * sizeof(struct page *), GFP_KERNEL);
+	if (!conn->all_recvs || !conn->all_pages)
+		return -ENOMEM;
+	conn->spare = &conn->all_pages[conn->nr_recvs * SVCKDAT_MAX_PAGES];
+	for (i = 0; i < conn->nr_recvs; i++) {
+		struct svckdat_recv *recv = &conn->all_recvs[i];
+
+		recv->pages = &conn->all_pages[i * SVCKDAT_MAX_PAGES];
+		svckdat_recv_init(recv);
+		err = buf_create(conn, &recv->buf, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int sends_create(struct svckdat_conn *conn)
+{
+	unsigned int i;
+	int err;
+
+	conn->all_sends = kvcalloc(conn->nr_sends, sizeof(*conn->all_sends), GFP_KERNEL);
+	if (!conn->all_sends)
+		return -ENOMEM;
+	for (i = 0; i < conn->nr_sends; i++) {
+		struct svckdat_send *send = &conn->all_sends[i];
+
+		svckdat_send_init(send);
+		err = buf_create(conn, &send->buf, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+		if (err)
+			return err;
+		list_add_tail(&send->entry, &conn->sends);
+	}
+	return 0;
+}
+
+static int maps_create(struct svckdat_conn *conn)
+{
+	unsigned int i;
+
+	conn->all_maps = kvcalloc(SVCKDAT_MAPS, sizeof(*conn->all_maps), GFP_KERNEL);
+	if (!conn->all_maps)
+		return -ENOMEM;
+	for (i = 0; i < SVCKDAT_MAPS; i++) {
+		struct svckdat_map *map = &conn->all_maps[i];
+
+		map->list = kvmalloc_array(SVCKDAT_MAX_ENTRIES, sizeof(*map->list),
+					   GFP_KERNEL);
+		if (!map->list)
+			return -ENOMEM;
+		sg_init_table(map->list, SVCKDAT_MAX_ENTRIES);
+		if (lmr_allocate(conn, SVCKDAT_MAX_ENTRIES, &map->lmr))
+			return -EIO;
+		list_add_tail(&map->entry, &conn->maps);
+	}
+	return 0;
+}
+
+/**
+ * svckdat_memory_create - make what a connection needs
+ * @conn: a new connection; its counts and sizes are set
+ *
+ * Process context.
+ *
+ * Return: 0; -ENOMEM, -EIO: the caller frees what was made, with
+ * svckdat_memory_forget() and svckdat_memory_free().
+ */
+int svckdat_memory_create(struct svckdat_conn *conn)
+{
+	int err;
+
+	err = recvs_create(conn);
+	if (!err)
+		err = sends_create(conn);
+	if (!err)
+		err = maps_create(conn);
+	return err;
+}
+
+/* An LMR is freed without memory only, and may have none. */
+static bool forget(DAT_LMR_HANDLE lmr)
+{
+	DAT_LMR_COOKIE cookie = {};
+
+	if (!lmr)
+		return false;
+	dat_lmr_invalidate(lmr, DAT_HANDLE_NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_lmr_free(lmr);
+}
+
+/**
+ * svckdat_memory_forget - take all memory away from the device
+ * @conn: a connection without an EP
+ *
+ * Process context.
+ *
+ * Return: whether a call was refused, which happens while the adapter is closed.
+ */
+bool svckdat_memory_forget(struct svckdat_conn *conn)
+{
+	bool refused = false;
+	unsigned int i;
+
+	for (i = 0; conn->all_recvs && i < conn->nr_recvs; i++)
+		refused |= forget(conn->all_recvs[i].buf.lmr);
+	for (i = 0; conn->all_sends && i < conn->nr_sends; i++)
+		refused |= forget(conn->all_sends[i].buf.lmr);
+	for (i = 0; conn->all_maps && i < SVCKDAT_MAPS; i++)
+		refused |= forget(conn->all_maps[i].lmr);
+	return refused;
+}
+
+static void put_pages_of(struct svckdat_map *map)
+{
+	unsigned int i;
+
+	if (!map->holds_pages)
+		return;
+	map->holds_pages = false;
+	for (i = 0; i < map->entries; i++)
+		put_page(sg_page(&map->list[i]));
+}
+
+/**
+ * svckdat_memory_free - free all memory, whatever it was used for
+ * @conn: a connection whose memory no device knows any more
+ */
+void svckdat_memory_free(struct svckdat_conn *conn)
+{
+	unsigned int i, n;
+
+	for (i = 0; conn->all_recvs && i < conn->nr_recvs; i++) {
+		struct svckdat_recv *recv = &conn->all_recvs[i];
+
+		for (n = 0; n < recv->nr_pages; n++)
+			put_page(recv->pages[n]);
+		kfree(recv->buf.va);
+	}
+	while (conn->nr_spare)
+		put_page(conn->spare[--conn->nr_spare]);
+	for (i = 0; conn->all_sends && i < conn->nr_sends; i++)
+		kfree(conn->all_sends[i].buf.va);
+	for (i = 0; conn->all_maps && i < SVCKDAT_MAPS; i++) {
+		put_pages_of(&conn->all_maps[i]);
+		kvfree(conn->all_maps[i].list);
+	}
+	kvfree(conn->all_pages);
+	kvfree(conn->all_recvs);
+	kvfree(conn->all_sends);
+	kvfree(conn->all_maps);
+}
+
+/* ---- maps ---------------------------------------------------------------- */
+
+static struct svckdat_map *map_try_get(struct svckdat_conn *conn)
+{
+	struct svckdat_map *map;
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	map = list_first_entry_or_null(&conn->maps, struct svckdat_map, entry);
+	if (map)
+		list_del(&map->entry);
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return map;
+}
+
+/**
+ * svckdat_map_get - take a free map
+ * @conn: a connection
+ *
+ * Completions put maps back, and need no thread for it, so a thread may wait here.
+ * Process context.
+ *
+ * Return: the map; NULL when the connection is over, or the client has not taken what
+ * was sent to it for SVCKDAT_PATIENCE.
+ */
+struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn)
+{
+	struct svckdat_map *map = map_try_get(conn);
+
+	if (likely(map))
+		return map;
+	wait_event_timeout(conn->room, READ_ONCE(conn->over) || (map = map_try_get(conn)),
+			   SVCKDAT_PATIENCE);
+	return map;
+}
+
+/**
+ * svckdat_map_put - take the memory of a map away, and free the map
+ * @conn: its connection
+ * @map: a map that no DTO names any more
+ *
+ * Any context.
+ *
+ * Return: false: it was refused, because the adapter is being closed; then the device may
+ * still know the memory, and the map keeps it until the connection is freed.
+ */
+bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map)
+{
+	DAT_LMR_COOKIE cookie = { .as_64 = 0 };
+	unsigned long flags;
+
+	if (map->entries && dat_lmr_invalidate(map->lmr, DAT_HANDLE_NULL, cookie,
+					       DAT_COMPLETION_DEFAULT_FLAG))
+		return false;
+	put_pages_of(map);
+	map->entries = 0;
+	spin_lock_irqsave(&conn->lock, flags);
+	list_add(&map->entry, &conn->maps);
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return true;
+}
+
+/* A map that could not be mapped has no memory. */
+static int map_fill(struct svckdat_map *map, u32 length, DAT_MEM_PRIV_FLAGS privileges)
+{
+	if (!map_list(map->lmr, map->list, map->entries, length, privileges,
+		      &map->context))
+		return 0;
+	put_pages_of(map);
+	map->entries = 0;
+	return -EIO;
+}
+
+/**
+ * svckdat_map_call - map pages that a call is read into
+ * @map: without memory
+ * @pages: whole pages
+ * @length: bytes, 1 .. SVCKDAT_MAX_PAGES pages
+ *
+ * Any context.
+ *
+ * Return: 0; -EIO.
+ */
+int svckdat_map_call(struct svckdat_map *map, struct page **pages, u32 length)
+{
+	unsigned int n = DIV_ROUND_UP(length, PAGE_SIZE);
+
+	for (map->entries = 0; map->entries < n; map->entries++)
+		sg_set_page(&map->list[map->entries], pages[map->entries], PAGE_SIZE, 0);
+	return map_fill(map, length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+}
+
+static bool add_entry(struct svckdat_map *map, struct page *page, unsigned int offset,
+		      unsigned int length)
+{
+	if (map->entries == SVCKDAT_MAX_ENTRIES)
+		return false;
+	get_page(page);
+	sg_set_page(&map->list[map->entries++], page, length, offset);
+	return true;
+}
+
+/* @address: of the linear map */
+static bool add_vector(struct svckdat_map *map, void *address, size_t left)
+{
+	unsigned int length;
+
+	for (; left; left -= length, address += length) {
+		length = min_t(size_t, left, PAGE_SIZE - offset_in_page(address));
+		if (!add_entry(map, virt_to_page(address), offset_in_page(address),
+			       length))
+			return false;
+	}
+	return true;
+}
+
+static bool add_page_list(struct svckdat_map *map, const struct xdr_buf *xdr)
+{
+	struct page **page = xdr->pages + (xdr->page_base >> PAGE_SHIFT);
+	unsigned int offset = offset_in_page(xdr->page_base);
+	unsigned int left, length;
+
+	for (left = xdr->page_len; left; left -= length, offset = 0) {
+		length = min_t(unsigned int, left, PAGE_SIZE - offset);
+		if (!add_entry(map, *page++, offset, length))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * svckdat_map_reply - map a part of a reply, and hold its pages
+ * @map: without memory
+ * @reply: the whole reply
+ * @from: where the part begins
+ * @length: its bytes, 1 or more
+ *
+ * Addresses in the map count from @from.  Any context.
+ *
+ * Return: 0; -EIO; -EMSGSIZE for no part of @reply; -E2BIG for one in too many pieces.
+ */
+int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 from,
+		      u32 length)
+{
+	struct xdr_buf part;
+
+	if (xdr_buf_subsegment(reply, &part, from, length))
+		return -EMSGSIZE;
+	map->holds_pages = true;
+	if (add_vector(map, part.head[0].iov_base, part.head[0].iov_len) &&
+	    add_page_list(map, &part) &&
+	    add_vector(map, part.tail[0].iov_base, part.tail[0].iov_len))
+		return map_fill(map, length, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	put_pages_of(map);
+	map->entries = 0;
+	return -E2BIG;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting.  A thread that finds no room on the queue waits until there is some; it is
+ * woken by completions.  Called by recv.c, read.c, send.c and back.c.
+ */
+#include "svckdat.h"
+
+/*
+ * Transfers whose success is suppressed make room without an event, so the queue is
+ * looked at again without one, too.
+ */
+#define LOOK_AGAIN	(HZ / 50 ?: 1)
+
+/**
+ * svckdat_local - a part of a buffer or a map, as DTOs want it
+ * @context: of the buffer or map
+ * @offset: where the part begins
+ * @length: its bytes
+ *
+ * Return: the triplet.
+ */
+DAT_LMR_TRIPLET svckdat_local(DAT_LMR_CONTEXT context, u32 offset, u32 length)
+{
+	return (DAT_LMR_TRIPLET) {
+		.lmr_context = context,
+		.virtual_address = offset,
+		.segment_length = length,
+	};
+}
+
+/**
+ * svckdat_completed - a completion was taken
+ * @conn: its connection
+ *
+ * Called for each, one at a time, after what it released is free.
+ */
+void svckdat_completed(struct svckdat_conn *conn)
+{
+	WRITE_ONCE(conn->completions, conn->completions + 1);
+	if (wq_has_sleeper(&conn->room))
+		wake_up_all(&conn->room);
+}
+
+static bool no_room(DAT_RETURN ret)
+{
+	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES;
+}
+
+/* Is it worth trying again?  @seen: completions before the post that failed. */
+static bool wait_for_room(struct svckdat_conn *conn, unsigned int seen,
+			  unsigned long give_up)
+{
+	wait_event_timeout(conn->room,
+			   READ_ONCE(conn->over) || READ_ONCE(conn->completions) != seen,
+			   LOOK_AGAIN);
+	return !READ_ONCE(conn->over) && time_before(jiffies, give_up);
+}
+
+/* A connection that a post failed on is no good any more. */
+static int posted(struct svckdat_conn *conn, DAT_RETURN ret)
+{
+	if (likely(!ret))
+		return 0;
+	svckdat_conn_over(conn);
+	return -ENOTCONN;
+}
+
+/**
+ * svckdat_post_recv - have a buffer receive a message
+ * @conn: a connection
+ * @recv: whose buffer
+ *
+ * Any context.
+ *
+ * Return: 0; -ENOTCONN.
+ */
+int svckdat_post_recv(struct svckdat_conn *conn, struct svckdat_recv *recv)
+{
+	DAT_LMR_TRIPLET local = svckdat_local(recv->buf.context, 0, conn->buf_size);
+	DAT_DTO_COOKIE cookie = { .as_ptr = &recv->received };
+
+	return posted(conn, dat_ep_post_recv(conn->ep, 1, &local, cookie,
+					     DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static DAT_RMR_TRIPLET remote_triplet(const struct svckdat_segment *segment)
+{
+	return (DAT_RMR_TRIPLET) {
+		.rmr_context = segment->handle,
+		.target_address = segment->offset,
+		.segment_length = segment->length,
+	};
+}
+
+/**
+ * svckdat_post_read - read a segment of a call
+ * @conn: a connection
+ * @recv: the call; @recv->map has its memory
+ * @to: where in the map
+ * @from: the client's memory
+ * @last: the call is complete when this has been read
+ *
+ * Process context.
+ *
+ * Return: 0; -ENOTCONN.
+ */
+int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 to,
+		      const struct svckdat_segment *from, bool last)
+{
+	DAT_LMR_TRIPLET local = svckdat_local(recv->map->context, to, from->length);
+	DAT_RMR_TRIPLET remote = remote_triplet(from);
+	DAT_DTO_COOKIE cookie = { .as_ptr = &recv->read };
+	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
+	unsigned int seen;
+	DAT_RETURN ret;
+
+	do {
+		seen = READ_ONCE(conn->completions);
+		ret = dat_ep_post_rdma_read(conn->ep, 1, &local, cookie, &remote,
+					    last ? DAT_COMPLETION_DEFAULT_FLAG :
+						   DAT_COMPLETION_SUPPRESS_FLAG);
+	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, give_up));
+	return posted(conn, ret);
+}
+
+/**
+ * svckdat_post_write - write a part of a reply
+ * @conn: a connection
+ * @send: the reply, which is posted behind; @send->map has the part
+ * @from: where in the map
+ * @to: the client's memory
+ *
+ * Process context.
+ *
+ * Return: 0; -ENOTCONN.
+ */
+int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32 from,
+		       const struct svckdat_segment *to)
+{
+	DAT_LMR_TRIPLET local = svckdat_local(send->map->context, from, to->length);
+	DAT_RMR_TRIPLET remote = remote_triplet(to);
+	DAT_DTO_COOKIE cookie = { .as_ptr = &send->written };
+	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
+	unsigned int seen;
+	DAT_RETURN ret;
+
+	do {
+		seen = READ_ONCE(conn->completions);
+		ret = dat_ep_post_rdma_write(conn->ep, 1, &local, cookie, &remote,
+					     DAT_COMPLETION_SUPPRESS_FLAG);
+	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, give_up));
+	return posted(conn, ret);
+}
+
+/**
+ * svckdat_post_send - send a message
+ * @conn: a connection
+ * @send: its buffer has the message
+ * @length: bytes
+ * @invalidate: a handle of the client's to be invalidated there, or 0
+ * @wait: wait for room; then process context, else any
+ *
+ * Return: 0, and @send is put when it is sent; -ENOBUFS without room, unless @wait;
+ * -ENOTCONN.
+ */
+int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 length,
+		      u32 invalidate, bool wait)
+{
+	DAT_LMR_TRIPLET local = svckdat_local(send->buf.context, 0, length);
+	DAT_DTO_COOKIE cookie = { .as_ptr = &send->sent };
+	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
+	unsigned int seen;
+	DAT_RETURN ret;
+
+	do {
+		seen = READ_ONCE(conn->completions);
+		ret = dat_ep_post_send_with_invalidate(conn->ep, 1, &local, cookie,
+						       DAT_COMPLETION_DEFAULT_FLAG,
+						       invalidate ? DAT_TRUE : DAT_FALSE,
+						       invalidate);
+	} while (unlikely(no_room(ret)) && wait && wait_for_room(conn, seen, give_up));
+	if (no_room(ret) && !wait)
+		return -ENOBUFS;
+	return posted(conn, ret);
+}

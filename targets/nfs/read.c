@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Calls with read chunks.  Their data are read into pages that an earlier call has left
+ * over, else of the nfsd thread that found the call; the recv has them until they are given
+ * to the thread that takes the complete call, whose own are left over then.
+ *
+ * Most calls have one chunk, the data of a WRITE: the pages begin with the chunk, and what
+ * is in front of it stays in the receive buffer, so that data are in whole pages.  Any other
+ * call is put together in the pages as it would have been sent without chunks: in turns a
+ * part of the message (from the receive buffer, or from the position-zero chunk) and a chunk,
+ * up to the next multiple of 4.
+ *
+ * Nothing is behind the pages: nfsd takes as much of them for data as the client says,
+ * which need not be what the chunk has.
+ */
+#include <linux/mm.h>
+#include "svckdat.h"
+
+/* What is done with a part of the call when its place is known */
+enum task { DO_MEASURE, DO_READ, DO_COPY };
+
+struct walk {
+	struct svckdat_conn *conn;
+	struct svckdat_recv *recv;
+	enum task task;
+	u32 at;			/* in the pages */
+	u32 used;		/* bytes of the message that were placed */
+	unsigned int reads;	/* counted by DO_MEASURE, posted by DO_READ */
+};
+
+/* One chunk, in a call whose message is inline */
+static bool is_simple(const struct svckdat_header *header)
+{
+	u32 first, next;
+
+	return header->proc == RDMA_MSG &&
+	       svckdat_next_position(header, 0, &first) &&
+	       !svckdat_next_position(header, first, &next);
+}
+
+/* ---- placing ------------------------------------------------------------- */
+
+/*
+ * All of these return 0 to go on, -errno, or HANDED_OVER when the last read was posted.
+ * Its completion may already have given the call to another thread, so nothing of the recv
+ * may be looked at then.
+ */
+#define HANDED_OVER	1
+
+static int post_segment(struct walk *w, const struct svckdat_segment *segment)
+{
+	bool last = !--w->reads;
+	int err;
+
+	err = svckdat_post_read(w->conn, w->recv, w->at, segment, last);
+	return err ?: last ? HANDED_OVER : 0;
+}
+
+static int place_segment(struct walk *w, const struct svckdat_segment *segment)
+{
+	int ret = 0;
+
+	if (segment->length && w->task == DO_MEASURE)
+		w->reads++;
+	else if (segment->length && w->task == DO_READ)
+		ret = post_segment(w, segment);
+	w->at += segment->length;
+	return ret;
+}
+
+static void copy_to_pages(struct page **pages, u32 at, const void *from, u32 left)
+{
+	u32 length;
+
+	for (; left; left -= length, at += length, from += length) {
+		length = min_t(u32, left, PAGE_SIZE - offset_in_page(at));
+		memcpy(page_address(pages[at >> PAGE_SHIFT]) + offset_in_page(at), from,
+		       length);
+	}
+}
+
+/* The pages are not clear, so the padding is written, too. */
+static void place_padding(struct walk *w)
+{
+	static const u8 zeros[4];
+	u32 length = round_up(w->at, 4) - w->at;
+
+	if (w->task == DO_COPY)
+		copy_to_pages(w->recv->pages, w->at, zeros, length);
+	w->at += length;
+}
+
+static int place_chunk(struct walk *w, u32 position)
+{
+	const struct svckdat_header *header = &w->recv->header;
+	struct svckdat_segment segment;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < header->nr_reads; i++) {
+		if (svckdat_read_segment(header, i, &segment) != position)
+			continue;
+		ret = place_segment(w, &segment);
+		if (ret)
+			return ret;
+	}
+	place_padding(w);
+	return 0;
+}
+
+/* @length bytes of a message that is in the receive buffer */
+static void place_inline(struct walk *w, u32 length)
+{
+	if (w->task == DO_COPY)
+		copy_to_pages(w->recv->pages, w->at, w->recv->header.rpc + w->used, length);
+	w->at += length;
+	w->used += length;
+}
+
+/* @length bytes of a message that is in the position-zero chunk */
+static int place_long(struct walk *w, u32 length)
+{
+	const struct svckdat_header *header = &w->recv->header;
+	struct svckdat_segment segment;
+	u32 end = w->used + length, start = 0, skip;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < header->nr_reads && w->used < end; i++) {
+		if (svckdat_read_segment(header, i, &segment))
+			continue;
+		if (w->used < start + segment.length) {
+			skip = w->used - start;
+			start += segment.length;
+			segment.offset += skip;
+			segment.length = min(segment.length - skip, end - w->used);
+			w->used += segment.length;
+			ret = place_segment(w, &segment);
+			if (ret)
+				return ret;
+		} else {
+			start += segment.length;
+		}
+	}
+	return 0;
+}
+
+static int place_message(struct walk *w, u32 length)
+{
+	if (w->recv->header.proc == RDMA_NOMSG)
+		return place_long(w, length);
+	place_inline(w, length);
+	return 0;
+}
+
+/*
+ * A chunk's position counts all that is in front of it, other chunks and their padding
+ * as well.
+ */
+static int place_all(struct walk *w)
+{
+	const struct svckdat_header *header = &w->recv->header;
+	u32 whole = header->proc == RDMA_NOMSG ? header->long_call : header->rpc_length;
+	u32 position = 0;
+	int ret;
+
+	while (svckdat_next_position(header, position, &position)) {
+		if (position < w->at || position - w->at > whole - w->used)
+			return -EINVAL;
+		ret = place_message(w, position - w->at);
+		if (!ret)
+			ret = place_chunk(w, position);
+		if (ret)
+			return ret;
+	}
+	ret = place_message(w, whole - w->used);
+	return ret ?: w->at < SVCKDAT_MIN_CALL ? -EINVAL : 0;
+}
+
+static int place(struct walk *w)
+{
+	const struct svckdat_header *header = &w->recv->header;
+	u32 position;
+	int ret;
+
+	if (!is_simple(header))
+		return place_all(w);
+	svckdat_next_position(header, 0, &position);
+	if (position < SVCKDAT_MIN_CALL || position > header->rpc_length)
+		return -EINVAL;
+	ret = place_chunk(w, position);
+	if (ret)
+		return ret;
+	w->used = position;
+	place_inline(w, header->rpc_length - position);
+	return 0;
+}
+
+/* ---- first: reading ------------------------------------------------------ */
+
+/* Those that an earlier call has left over; how many. */
+static unsigned int take_spare(struct svckdat_conn *conn, struct page **pages,
+			       unsigned int n)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	n = min(n, conn->nr_spare);
+	conn->nr_spare -= n;
+	memcpy(pages, &conn->spare[conn->nr_spare], n * sizeof(*pages));
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return n;
+}
+
+static void take_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+		       struct svckdat_recv *recv, unsigned int n)
+{
+	unsigned int spare = take_spare(conn, recv->pages, n), i;
+
+	for (i = 0; i < n - spare; i++) {
+		recv->pages[spare + i] = rqstp->rq_pages[i];
+		rqstp->rq_pages[i] = NULL;
+	}
+	recv->nr_pages = n;
+	svckdat_pages_taken(rqstp, n - spare);
+}
+
+static int map_pages(struct svckdat_conn *conn, struct svckdat_recv *recv)
+{
+	recv->map = svckdat_map_get(conn);
+	if (!recv->map)
+		return -ENOTCONN;
+	if (!svckdat_map_call(recv->map, recv->pages, recv->read_length))
+		return 0;
+	svckdat_map_put(conn, recv->map);
+	recv->map = NULL;
+	return -ENOTCONN;
+}
+
+/*
+ * Reads that were posted before one that could not be are not known to have ended.
+ * Their map and pages stay with the recv, which is not used again: the connection is
+ * over, and they are freed with it.
+ */
+static int start_reads(struct svckdat_conn *conn, struct svckdat_recv *recv,
+		       unsigned int reads)
+{
+	struct walk w = { .conn = conn, .recv = recv, .task = DO_READ, .reads = reads };
+
+	if (map_pages(conn, recv) || place(&w) < 0)
+		svckdat_conn_over(conn);
+	return 0;
+}
+
+/**
+ * svckdat_read_call - start to read the chunks of a call
+ * @rqstp: thread whose pages are used
+ * @conn: a connection
+ * @recv: a call with read chunks
+ *
+ * Waits for room, but not for the data.  Process context.
+ *
+ * Return: 0: the call will be listed as complete, or the connection is over; -EINVAL:
+ * the chunks do not fit together, are empty, or too long.
+ */
+int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+		      struct svckdat_recv *recv)
+{
+	struct walk w = { .recv = recv, .task = DO_MEASURE };
+	unsigned int n;
+
+	if (place(&w))
+		return -EINVAL;
+	n = DIV_ROUND_UP(w.at, PAGE_SIZE);
+	if (!w.reads || n > SVCKDAT_MAX_PAGES || n > svckdat_call_pages(rqstp))
+		return -EINVAL;
+	recv->read_length = w.at;
+	take_pages(rqstp, conn, recv, n);
+	return start_reads(conn, recv, w.reads);
+}
+
+/* ---- then: the call ------------------------------------------------------ */
+
+static void keep_spare(struct svckdat_conn *conn, struct page **pages, unsigned int n)
+{
+	unsigned long flags;
+	unsigned int kept;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	kept = min(n, SVCKDAT_MAX_PAGES - conn->nr_spare);
+	memcpy(&conn->spare[conn->nr_spare], pages, kept * sizeof(*pages));
+	conn->nr_spare += kept;
+	spin_unlock_irqrestore(&conn->lock, flags);
+	while (kept < n)
+		put_page(pages[kept++]);
+}
+
+/*
+ * The thread's own pages in these places are not needed.  The next call is read into them,
+ * so that nobody has to allocate pages, and clear them, for each call.
+ */
+static void give_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+		       struct svckdat_recv *recv)
+{
+	unsigned int i;
+
+	for (i = 0; i < recv->nr_pages; i++)
+		swap(rqstp->rq_pages[i], recv->pages[i]);
+	svckdat_reply_follows(rqstp, recv->nr_pages);
+	keep_spare(conn, recv->pages, recv->nr_pages);
+	recv->nr_pages = 0;
+}
+
+/* The chunk in the pages, and what is in front of it. */
+static void simple_call(struct xdr_buf *arg, const struct svckdat_recv *recv,
+			struct page **pages)
+{
+	const struct svckdat_header *header = &recv->header;
+	u32 position;
+
+	svckdat_next_position(header, 0, &position);
+	arg->head[0].iov_base = header->rpc;
+	arg->head[0].iov_len = position;
+	arg->pages = pages;
+	arg->page_len = recv->read_length;
+}
+
+static void whole_call(struct xdr_buf *arg, const struct svckdat_recv *recv,
+		       struct page **pages)
+{
+	arg->head[0].iov_base = page_address(pages[0]);
+	arg->head[0].iov_len = min_t(u32, recv->read_length, PAGE_SIZE);
+	arg->pages = pages + 1;
+	arg->page_len = recv->read_length - arg->head[0].iov_len;
+}
+
+/**
+ * svckdat_assemble_call - give a thread a call that was read
+ * @rqstp: the thread
+ * @conn: a connection
+ * @recv: the call, complete
+ *
+ * Process context.
+ */
+void svckdat_assemble_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+			   struct svckdat_recv *recv)
+{
+	struct walk w = { .recv = recv, .task = DO_COPY };
+	bool simple = is_simple(&recv->header);
+	struct xdr_buf *arg = &rqstp->rq_arg;
+
+	/* It was measured, so nothing can be wrong. */
+	place(&w);
+	give_pages(rqstp, conn, recv);
+	if (simple)
+		simple_call(arg, recv, rqstp->rq_pages);
+	else
+		whole_call(arg, recv, rqstp->rq_pages);
+	arg->page_base = 0;
+	arg->tail[0].iov_base = NULL;
+	arg->tail[0].iov_len = 0;
+	arg->len = arg->head[0].iov_len + arg->page_len;
+	arg->buflen = arg->len;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * An NFS/RDMA server transport (RPC-over-RDMA version 1, RFC 8166 and RFC 8797) over
+ * kDAT, as a transport class of sunrpc: its objects, and what its files call of each
+ * other.
+ *
+ *	adapter		an RDMA port; comes and goes		main.c
+ *	listener	"kdat PORT" in nfsd's portlist		listen.c
+ *	point		a listener's service point at an adapter
+ *	conn		a client's connection			xprt.c
+ *	buf, map	memory for messages, for transfers	memory.c
+ *	recv		a message received, and its call	recv.c, read.c
+ *	send		a message sent				send.c, back.c
+ *
+ * Locks, in this order: svckdat_lock (a mutex), svckdat_listener.lock,
+ * svckdat_conn.lock.  No upcall takes the mutex, so that it may be held while an
+ * adapter is closed, which waits for upcalls.
+ */
+#ifndef _SVCKDAT_H
+#define _SVCKDAT_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/rpc_rdma.h>	/* does not include what it needs */
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <dat/kdat_linux.h>
+#include "compat.h"
+
+/* "kd": unlike any of the kernel's transports. */
+#define SVCKDAT_IDENT		0x6b64
+
+#define SVCKDAT_MAX_PAYLOAD	(1024u * 1024u)
+/* A call: payload, and a page in front and behind of it for the rest */
+#define SVCKDAT_MAX_PAGES	(DIV_ROUND_UP(SVCKDAT_MAX_PAYLOAD, PAGE_SIZE) + 2)
+/* A reply has head and tail besides its pages. */
+#define SVCKDAT_MAX_ENTRIES	(SVCKDAT_MAX_PAGES + 2)
+/*
+ * The least that an RPC call can be: ten words (RFC 5531).  Sunrpc of some kernels counts
+ * on the first ones.
+ */
+#define SVCKDAT_MIN_CALL	40
+/* Requests whose data move at the same time, of a connection; others wait. */
+#define SVCKDAT_MAPS		32
+/* Calls of ours to the client that may be outstanding */
+#define SVCKDAT_BACK_SLOTS	2
+/* Chunks that a call may provide for results; Linux clients provide one. */
+#define SVCKDAT_MAX_RESULTS	16
+/* How long a thread waits for a client that does not take what we send */
+#define SVCKDAT_PATIENCE	(60 * HZ)
+
+struct svckdat_conn;
+
+/* ---- adapters and listeners --------------------------------------------- */
+
+/*
+ * Handles are tokens.  So whoever holds an adapter may use them after it was closed,
+ * and is refused.
+ */
+struct svckdat_adapter {
+	struct kref ref;
+	struct list_head entry;		/* svckdat_adapters, under svckdat_lock */
+	struct list_head points;	/* under svckdat_lock */
+	struct list_head conns;		/* under svckdat_lock */
+	bool removed;			/* under svckdat_lock */
+	struct completion closed;	/* the device touches nothing of it any more */
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_IA_ATTR attr;
+	char name[DAT_NAME_MAX_LENGTH];
+};
+
+struct svckdat_listener {
+	struct svc_xprt xprt;
+	struct list_head entry;		/* svckdat_listeners, under svckdat_lock */
+	struct list_head points;	/* under svckdat_lock */
+	struct sockaddr_storage addr;
+	spinlock_t lock;		/* what follows */
+	bool ready;			/* @xprt may be enqueued */
+	unsigned int nr_requests;
+	struct list_head requests;	/* to be accepted by an nfsd thread */
+};
+
+struct svckdat_point {
+	struct list_head entry;		/* svckdat_listener.points */
+	struct list_head at_adapter;	/* svckdat_adapter.points */
+	struct svckdat_listener *listener;
+	struct svckdat_adapter *adapter;
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
+};
+
+/* A connection request that waits for a thread */
+struct svckdat_request {
+	struct list_head entry;		/* svckdat_listener.requests */
+	struct svckdat_adapter *adapter;
+	DAT_CR_HANDLE cr;
+	struct sockaddr_storage local;
+};
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* A buffer for messages, mapped as long as the connection lives */
+struct svckdat_buf {
+	void *va;
+	struct scatterlist sg;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT context;
+};
+
+/*
+ * The memory of one request while RDMA moves its data.  Of a reply, the map holds the
+ * pages; of a call, the recv does.
+ */
+struct svckdat_map {
+	struct list_head entry;		/* svckdat_conn.maps */
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT context;
+	struct scatterlist *list;
+	unsigned int entries;
+	bool holds_pages;
+};
+
+/* ---- messages ------------------------------------------------------------ */
+
+/*
+ * The cookie of a DTO points to this.  @done is called in softirq context; of a DTO
+ * whose success is suppressed only when it failed.
+ */
+struct svckdat_dto {
+	void (*done)(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok,
+		     u32 length);
+};
+
+/* An RDMA segment: memory of the client's */
+struct svckdat_segment {
+	u32 handle, length;
+	u64 offset;
+};
+
+/*
+ * A transport header that was received and found good.  The lists stay where they
+ * are, in the receive buffer: @reads at the first item, @writes at the first chunk's
+ * discriminator, @reply at the segment count of the reply chunk, or null.
+ */
+struct svckdat_header {
+	__be32 xid, version;
+	u32 proc;
+	const __be32 *reads, *writes, *reply;
+	unsigned int nr_reads, nr_writes;
+	u32 long_call;			/* bytes of the position-zero chunk */
+	u32 reads_length;		/* bytes of all read segments */
+	u32 handle;			/* the only one of all segments, or 0 */
+	void *rpc;			/* what follows the header */
+	u32 rpc_length;
+};
+
+/* Where in the reply the data of a write chunk are */
+struct svckdat_result {
+	u32 position, length;
+};
+
+struct svckdat_recv {
+	struct svckdat_dto received;
+	struct svckdat_dto read;	/* the last RDMA read of the call */
+	struct list_head entry;		/* svckdat_conn.arrived or .complete */
+	struct svckdat_buf buf;
+	u32 length;
+	bool counted;			/* among svckdat_conn.calls */
+	struct svckdat_header header;
+	struct svckdat_send *send;	/* for the reply */
+	struct svckdat_map *map;	/* while the call is being read */
+	struct page **pages;		/* what was read */
+	unsigned int nr_pages;
+	u32 read_length;
+	bool misfit;			/* a result that its chunk cannot take */
+	unsigned int nr_results;
+	struct svckdat_result results[SVCKDAT_MAX_RESULTS];
+};
+
+struct svckdat_send {
+	struct svckdat_dto sent;
+	struct svckdat_dto written;	/* the RDMA writes in front of it */
+	struct list_head entry;		/* svckdat_conn.sends */
+	struct svckdat_buf buf;
+	struct svckdat_map *map;
+};
+
+/* ---- connections --------------------------------------------------------- */
+
+struct svckdat_conn {
+	struct svc_xprt xprt;
+	struct svckdat_adapter *adapter;
+	struct list_head at_adapter;	/* svckdat_adapter.conns, under svckdat_lock */
+	struct work_struct free_work;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE dto_evd, conn_evd;
+	DAT_NAMED_ATTR reserve;
+	char reserve_text[12];
+
+	u32 credits;
+	u32 buf_size;
+	u32 send_limit;			/* bytes of a message that the client takes */
+	bool may_invalidate;
+
+	bool over;
+	atomic_t calls;
+	unsigned int completions;	/* changes with each */
+	wait_queue_head_t room;		/* something was completed or released */
+
+	/*
+	 * The lists.  With interrupts off, not softirqs alone: turning these on again would
+	 * run what the device has to do for the last post before the next one is there.
+	 */
+	spinlock_t lock;
+	struct list_head arrived;	/* recvs: messages */
+	struct list_head complete;	/* recvs: calls whose data were read */
+	struct list_head maps, sends;	/* free ones */
+	struct page **spare;		/* for calls to be read into */
+	unsigned int nr_spare;		/* SVCKDAT_MAX_PAGES at most */
+
+	unsigned int nr_recvs, nr_sends;
+	struct svckdat_recv *all_recvs;
+	struct svckdat_send *all_sends;
+	struct svckdat_map *all_maps;
+	struct page **all_pages;
+};
+
+static inline struct svckdat_conn *svckdat_conn_of(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct svckdat_conn, xprt);
+}
+
+/* ---- main.c ---- */
+extern struct mutex svckdat_lock;
+extern struct list_head svckdat_adapters;
+extern struct workqueue_struct *svckdat_wq;
+extern struct svc_xprt_class svckdat_class;
+extern unsigned int svckdat_credits, svckdat_buf_size;
+void svckdat_adapter_put(struct svckdat_adapter *adapter);
+
+/* ---- listen.c ---- */
+struct svc_xprt *svckdat_create(struct svc_serv *serv, struct net *net,
+				struct sockaddr *sa, int salen, int flags);
+struct svc_xprt *svckdat_accept(struct svc_xprt *xprt);
+void svckdat_listener_detach(struct svckdat_listener *listener);
+void svckdat_listener_free(struct svckdat_listener *listener);
+void svckdat_listen_at(struct svckdat_adapter *adapter);
+void svckdat_unlisten_at(struct svckdat_adapter *adapter);
+
+/* ---- xprt.c ---- */
+extern const struct svc_xprt_ops svckdat_ops;
+struct svckdat_conn *svckdat_conn_accept(struct svckdat_listener *listener,
+					 struct svckdat_request *request);
+void svckdat_conn_over(struct svckdat_conn *conn);
+
+/* ---- memory.c ---- */
+int svckdat_memory_create(struct svckdat_conn *conn);
+bool svckdat_memory_forget(struct svckdat_conn *conn);
+void svckdat_memory_free(struct svckdat_conn *conn);
+struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn);
+bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map);
+int svckdat_map_call(struct svckdat_map *map, struct page **pages, u32 length);
+int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 from,
+		      u32 length);
+
+/* ---- post.c ---- */
+DAT_LMR_TRIPLET svckdat_local(DAT_LMR_CONTEXT context, u32 offset, u32 length);
+void svckdat_completed(struct svckdat_conn *conn);
+int svckdat_post_recv(struct svckdat_conn *conn, struct svckdat_recv *recv);
+int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 to,
+		      const struct svckdat_segment *from, bool last);
+int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32 from,
+		       const struct svckdat_segment *to);
+int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 length,
+		      u32 invalidate, bool wait);
+
+/* ---- chunks.c ---- */
+int svckdat_decode_header(struct svckdat_header *header, void *message, u32 length);
+bool svckdat_next_position(const struct svckdat_header *header, u32 after,
+			   u32 *position);
+u32 svckdat_read_segment(const struct svckdat_header *header, unsigned int n,
+			 struct svckdat_segment *segment);
+const __be32 *svckdat_write_chunk(const struct svckdat_header *header, unsigned int n);
+u64 svckdat_chunk_size(const __be32 *chunk);
+void svckdat_chunk_segment(const __be32 *chunk, unsigned int n,
+			   struct svckdat_segment *segment);
+u32 svckdat_reply_size(const struct svckdat_recv *recv);
+void svckdat_encode_reply(const struct svckdat_recv *recv, __be32 *p, u32 credits,
+			  u32 in_reply_chunk);
+
+/* ---- recv.c ---- */
+void svckdat_recv_init(struct svckdat_recv *recv);
+int svckdat_recvfrom(struct svc_rqst *rqstp);
+void svckdat_recv_again(struct svckdat_conn *conn, struct svckdat_recv *recv);
+void svckdat_release_ctxt(struct svc_xprt *xprt, void *ctxt);
+
+/* ---- read.c ---- */
+int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+		      struct svckdat_recv *recv);
+void svckdat_assemble_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
+			   struct svckdat_recv *recv);
+
+/* ---- send.c ---- */
+void svckdat_send_init(struct svckdat_send *send);
+struct svckdat_send *svckdat_send_get(struct svckdat_conn *conn);
+void svckdat_send_put(struct svckdat_conn *conn, struct svckdat_send *send);
+int svckdat_sendto(struct svc_rqst *rqstp);
+int svckdat_result_payload(struct svc_rqst *rqstp, unsigned int offset,
+			   unsigned int length);
+void svckdat_send_error(struct svckdat_conn *conn, struct svckdat_recv *recv, int err);
+
+/* ---- back.c ---- */
+extern struct xprt_class svckdat_back_class;
+bool svckdat_is_back_reply(struct svckdat_conn *conn, const struct svckdat_header *header);
+void svckdat_back_reply(struct svckdat_conn *conn, const struct svckdat_recv *recv);
+
+#endif /* _SVCKDAT_H */
