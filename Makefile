@@ -12,14 +12,16 @@ RELEASE	= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	  $(KDIR)/include/generated/utsrelease.h 2> /dev/null)
 MODULES	= $(CURDIR)/build/modules-$(RELEASE)
 
+STORAGE	= kdat_iser svckdat
 PREFIX	?= /usr/local
 DESTDIR	?=
 INSTALL	?= install
 UDEVDIR	?= /lib/udev/rules.d
+PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install uninstall demo test test-all kunit stress coverage \
-	bench lint doc clean help
+.PHONY: all modules shim tests install install-storage uninstall demo test test-all test-storage kunit stress \
+	coverage bench bench-storage lint doc clean help
 
 all: modules shim
 
@@ -44,8 +46,17 @@ install: all
 	@$(MAKE) --no-print-directory -C udapl-shim install
 	$(if $(DESTDIR),,depmod $(RELEASE))
 
+# Not part of install: from then on LIO's iSER portals are served by kdat_iser.
+install-storage: modules
+	$(INSTALL) -d $(DESTDIR)/lib/modules/$(RELEASE)/updates
+	$(INSTALL) -m 644 $(MODULES)/kdapl.ko $(STORAGE:%=$(MODULES)/targets/*/%.ko) \
+		$(DESTDIR)/lib/modules/$(RELEASE)/updates
+	$(INSTALL) -D -m 644 scripts/kdat-iser.conf $(DESTDIR)$(PROBEDIR)/kdat-iser.conf
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
 uninstall:
-	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/kdapl.ko
+	rm -f $(patsubst %,$(DESTDIR)/lib/modules/$(RELEASE)/updates/%.ko,kdapl $(STORAGE))
+	rm -f $(DESTDIR)$(PROBEDIR)/kdat-iser.conf
 	rm -f $(DESTDIR)$(UDEVDIR)/90-kdapl.rules
 	rm -f $(DESTDIR)$(PREFIX)/share/kdapl/Module.symvers-$(RELEASE)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/dat/, \
@@ -62,6 +73,9 @@ test:
 test-all:
 	@scripts/test --all
 
+test-storage:
+	@scripts/test --all storage
+
 kunit:
 	@scripts/kunit
 
@@ -75,6 +89,9 @@ coverage:
 
 bench:
 	@bench/run
+
+bench-storage:
+	@bench/storage
 
 lint:
 	@scripts/lint
@@ -98,16 +115,20 @@ help:
 	@echo '             data kernel to kernel, application to application, and across'
 	@echo '  test       all suites, through both faces and in two kernels; the last line'
 	@echo '             is "N passed, N failed"'
-	@echo '  test-all   the same, with each suite in every way: three hours'
+	@echo '  test-all   the same, with each suite in every way: some hours'
+	@echo '  test-storage   storage over RDMA at full length, with and without faults: initiator'
+	@echo '             and NFS client are the kernel'"'"'s own'
 	@echo '  kunit      only the KUnit suites'
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'
 	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
 	@echo '  bench      what a call costs beside raw verbs, and whether that is within budget'
+	@echo '  bench-storage  what a storage request costs beside the kernel'"'"'s own target'
+	@echo '             and server'
 	@echo 'Building:'
 	@echo '  all        modules and shim (default)'
-	@echo '  modules    kdapl.ko, the samples and the test modules, in'
-	@echo '             build/modules-RELEASE'
+	@echo '  modules    kdapl.ko, the storage targets, the samples and the test modules,'
+	@echo '             in build/modules-RELEASE'
 	@echo '  shim       libdat.so.1 and dat-pingpong, in build/shim'
 	@echo '  tests      the test programs as well'
 	@echo '  doc        Documentation/ as HTML, in build/doc'
@@ -116,7 +137,9 @@ help:
 	@echo '  clean      remove build/'
 	@echo 'Installing:'
 	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, manual'
-	@echo '  uninstall  take them away'
+	@echo '  install-storage  the iSER target and the NFS/RDMA server; the target takes the'
+	@echo '             place of ib_isert'
+	@echo '  uninstall  take them all away'
 	@echo 'Variables:'
 	@echo '  KDIR=      kernel to build for        [$(KDIR)]'
 	@echo '  PREFIX=    where programs go          [$(PREFIX)]'

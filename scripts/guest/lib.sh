@@ -9,7 +9,7 @@
 #                    may overtake each other
 #   two_hosts_down KIND     take all of that away again
 #   rxe_on NIC DEVICE ADDRESS   make one Soft-RoCE device, and wait until it is usable
-#   meet WHAT        two machines (vm --pair): wait until the other one is as far
+#   meet WHAT [SECONDS]     two machines (vm --pair): wait until the other one is as far
 #   wait_for SECONDS COMMAND... until it succeeds, or fail and say so
 #   log, die         a message; a message and the end
 # shellcheck shell=bash
@@ -142,5 +142,5 @@ one_of_a_pair() {
 
 meet() {
 	: > "/ctl/meet.$1.$KDAPL_ADDR"
-	wait_for 120 test -e "/ctl/meet.$1.$KDAPL_PEER"
+	wait_for "${2-120}" test -e "/ctl/meet.$1.$KDAPL_PEER"
 }

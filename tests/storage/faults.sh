@@ -1,0 +1,169 @@
+# Sourced by cuts.sh and removal.sh after setup.sh: traffic that goes on while something is
+# taken away, what is said of it then, and the faults.
+#
+#   keep FILE              puts data where no traffic goes, to be there to the end
+#   traffic FILE           writes, reads and compares in FILE, again and again
+#   through NAME FILE [SECONDS]   ends the traffic; verdicts: it did not hang, no byte was
+#                          wrong, FILE works again and what was kept is there
+#   cut_wire, mend_wire    every packet is lost; or none
+#   unplug END, plug END   the network interface ve0 or ve1 goes down; or up
+#   delete_link END, add_link END   the RDMA device rxe0 or rxe1 goes; or comes
+#   hogged MIB, unhogged   so much memory is left, or all; unhogged is false if more was
+#                          left meanwhile, because the kernel has killed the hog
+#   fail_in MODULE PERCENT, fail_no_more   allocations from within a module fail; or none
+# shellcheck shell=bash disable=SC2154,SC2086
+
+kept_at=320	# MiB
+
+keep() {
+	dd if=/dev/urandom of=$work/kept bs=1M count=4 status=none &&
+		dd if=$work/kept of="$1" bs=1M seek=$kept_at oflag=direct conv=notrunc status=none
+}
+
+kept() {
+	dd if="$1" bs=1M skip=$kept_at count=4 iflag=direct status=none | cmp - $work/kept
+}
+
+# One round after the other until $work/stop is there; a line for each says how it ended.
+rounds() {
+	local end
+	while [ ! -e $work/stop ]; do
+		if fio_once "$1" 8; then
+			echo right
+		elif grep -qE 'verify: bad|verify: got|Invalid or incomplete|err=84' \
+			$work/fio.out $work/fio."$(basename "$1")"; then
+			echo wrong
+			cp $work/fio.out $work/fio.wrong
+		else
+			echo "error $(grep -oE 'err=[0-9]+' $work/fio.out | head -1)"
+			sleep 1
+		fi
+	done > $work/rounds
+}
+
+under_way() { pidof fio > /dev/null; }
+
+traffic() {
+	rm -f $work/stop
+	rounds "$1" & writer=$!
+	wait_for 60 under_way
+}
+
+writes() { kill -0 $writer 2> /dev/null; }
+writes_no_more() { ! writes; }
+
+ended_in_time() {
+	touch $work/stop
+	wait_for "$1" writes_no_more && return
+	hanging
+	kill -KILL $writer
+	return 1
+}
+
+no_wrong_byte() {
+	log "rounds: $(sort $work/rounds | uniq -c | xargs)"
+	! grep -q wrong $work/rounds || { tail -5 $work/fio.wrong; return 1; }
+}
+
+through() {
+	verdict "$1: no request hangs" ended_in_time "${3-400}"
+	verdict "$1: data as written, or an I/O error" no_wrong_byte
+	verdict "$1: it goes on" works_again "$2"
+	verdict "$1: what was there before is there" within 60 kept "$2"
+}
+
+# An outage is over at once for who tries again; the limits are for what never ends.
+works_again() { wait_for 600 verified_once "$1" || { hanging; return 1; }; }
+verified_once() { within 500 fio_once "$1" 8 > /dev/null 2>&1; }
+
+# --- faults ---------------------------------------------------------------------------
+
+cut_wire() {
+	local end
+	for end in ve0 ve1; do
+		tc qdisc replace dev $end root netem loss 100% limit 10000 || die "no sch_netem"
+	done
+}
+
+mend_wire() { tc qdisc del dev ve0 root; tc qdisc del dev ve1 root; }
+
+# Not with packets steered to a processor for each interface (in_order): after one was down
+# Linux 6.1 has been seen to count packets as received by it that never came to IP, until
+# the machine ended; nor may they be steered again when it is up.
+unplug() { in_order 0 && ip link set "$1" down; }
+
+# The routes have gone with it.
+plug() {
+	ip link set "$1" up
+	case $1 in
+	ve0) ip route replace $server/32 dev ve0 src $client table 100;;
+	ve1) ip route replace $client/32 dev ve1 src $server table 101;;
+	esac
+	neighbours
+}
+
+delete_link() { within 120 rdma link delete "$1"; }
+
+add_link() {
+	local end=${1#rxe}
+	rdma link add "$1" type rxe netdev "ve$end" &&
+		wait_for 30 rxe_usable "$1" "10.9.0.$((end + 1))"
+}
+
+hogged() {
+	"$programs/hog" "$1" > $work/hog & hog=$!
+	wait_for 120 grep -q taken $work/hog
+	log "memory: $(cat $work/hog)"
+}
+
+unhogged() {
+	local alive=true
+	kill $hog 2> /dev/null || alive=false
+	wait $hog 2> /dev/null
+	$alive
+}
+
+# Only the debug kernel can.
+can_fail() { [ -d /sys/kernel/debug/failslab ] && [ -d /sys/kernel/debug/fail_page_alloc ]; }
+
+# module_range NAME: first and last address
+module_range() {
+	awk -v name="$1" '$1 == name { print $2, $6 }' /proc/modules | while read -r size first; do
+		printf '0x%x 0x%x\n' "$first" $((first + size))
+	done
+}
+
+failures=1000000	# more than there will be; the kernel counts down
+
+fail_in() {
+	local first last rxe_first rxe_last knobs
+	read -r first last <<< "$(module_range "$1")"
+	# What Soft-RoCE does without memory is no matter here.
+	read -r rxe_first rxe_last <<< "$(module_range rdma_rxe)"
+	[ -n "$last" ] && [ -n "$rxe_last" ] || return
+	for knobs in /sys/kernel/debug/{failslab,fail_page_alloc}; do
+		echo 0 > $knobs/verbose
+		echo N > $knobs/task-filter
+		echo N > $knobs/ignore-gfp-wait
+		echo 1 > $knobs/interval
+		echo $failures > $knobs/times
+		echo 32 > $knobs/stacktrace-depth
+		echo "$first" > $knobs/require-start
+		echo "$last" > $knobs/require-end
+		echo "$rxe_first" > $knobs/reject-start
+		echo "$rxe_last" > $knobs/reject-end
+		[ ! -e $knobs/min-order ] || echo 0 > $knobs/min-order
+		[ ! -e $knobs/ignore-gfp-highmem ] || echo N > $knobs/ignore-gfp-highmem
+		echo "$2" > $knobs/probability
+	done
+}
+
+fail_no_more() {
+	local knobs failed_so_far=0
+	for knobs in /sys/kernel/debug/{failslab,fail_page_alloc}; do
+		echo 0 > $knobs/probability
+		failed_so_far=$((failed_so_far + failures - $(cat $knobs/times)))
+	done
+	log "allocations that failed: $failed_so_far"
+	[ $failed_so_far -gt 0 ]
+}

@@ -1,0 +1,344 @@
+#!/bin/bash
+# The kernel's iSER initiator with a target of LIO, in the virtual machine: discovery, logins
+# with and without CHAP, what is negotiated, several sessions, file systems, mixed sizes and
+# depths with every byte compared, aborts and resets, many logins. At the end nothing is left.
+# usage: iser.sh [--brief] MODE MODULES [PART...]
+#   --brief  seconds instead of minutes
+#   MODE     who is the target: "stock" (ib_isert) or "kdat" (kdat_iser)
+#   MODULES  folder that scripts/build-modules made; of no matter with "stock"
+#   PART     only these: login address negotiated sessions ext4 xfs verify reset logins bad
+#            chap; of these bad, what no good initiator sends, is not for "stock"
+set -u -o pipefail
+# shellcheck source=tests/storage/setup.sh
+. "$(dirname "$(readlink -f "$0")")/setup.sh"
+options "$@"
+
+mnt=/mnt/iser
+# shellcheck disable=SC2034 # of seconds, for the initiator
+patience=120
+minute=$(of 60 3)
+
+# --- login ----------------------------------------------------------------------------
+
+tcp_opens() { awk '$1 == "Tcp:" && $6 ~ /^[0-9]/ { print $6 }' /proc/net/snmp; }
+
+# The portal answers on TCP as well; what it says has to come over RDMA.
+discovered() {
+	local before
+	before=$(tcp_opens)
+	discover > $work/discovered || return
+	grep -q "^$at,1 $iqn\$" $work/discovered && [ "$(tcp_opens)" -eq "$before" ]
+}
+
+over_iser() { iscsiadm -m session | grep -q "^iser: .*$iqn"; }
+
+# What the initiator writes is on the disk behind the target, in its place, and the other
+# way round.
+same_bytes() {
+	local disk
+	disk=/dev/$(disk 0)
+	dd if=/dev/urandom of=$work/bytes bs=4k count=300 status=none &&
+		dd if=$work/bytes of="$disk" bs=1200k seek=1 oflag=direct status=none &&
+		dd if=/dev/ram0 of=$work/behind bs=1200k skip=1 count=1 iflag=direct status=none &&
+		cmp $work/bytes $work/behind &&
+		dd if=/dev/urandom of=$work/bytes bs=4k count=300 status=none &&
+		dd if=$work/bytes of=/dev/ram0 bs=1200k seek=2 oflag=direct status=none &&
+		dd if="$disk" of=$work/behind bs=1200k skip=2 count=1 iflag=direct status=none &&
+		cmp $work/bytes $work/behind
+}
+
+login() {
+	verdict "discovery, over RDMA alone" discovered
+	verdict "login: the LUNs are there" log_in 1
+	verdict "the session is one of iSER" over_iser
+	verdict "the right target serves it ($serving)" right_one_serves
+	verdict "1.2 MB written are behind the target, and read from there" within 60 same_bytes
+	verdict "logout: the session is gone" log_out
+}
+
+# --- a second address -----------------------------------------------------------------
+
+# A portal is one address; the adapter has two, and what comes to the one is not for the
+# portal of the other.
+second_portal() {
+	second_address
+	portal 0
+	at=$second:3260
+	mkdir $tpg/np/$at && portal 1
+	node -o new -I iser > /dev/null
+	verdict "login at a second address of the adapter" log_in 1
+	verdict "... and its data" verified 1 4 "/dev/$(disk 0)"
+	verdict "... and out again" log_out
+	node -o delete
+	portal 0 && rmdir $tpg/np/$at
+	at=$server:3260
+	portal 1
+}
+
+# --- CHAP -----------------------------------------------------------------------------
+
+# chap PASSWORD PASSWORD-BACK: what the initiator says, and wants to hear
+chap() {
+	setting node.session.auth.authmethod CHAP &&
+		setting node.session.auth.username one &&
+		setting node.session.auth.password "$1" &&
+		setting node.session.auth.username_in other &&
+		setting node.session.auth.password_in "$2"
+}
+
+# refused WHY: no session comes, iscsiadm says so, and at the target nothing is left of it
+refused() {
+	! within 150 node -l > $work/login 2>&1 && grep -q "$1" $work/login &&
+		wait_for 30 logged_in 0 && same_objects chap && return
+	cat $work/login
+	return 1
+}
+
+with_chap() {
+	count_objects chap
+	echo 1 > $tpg/attrib/authentication
+	echo -n one > $tpg/auth/userid
+	echo -n secret-of-one > $tpg/auth/password
+	echo -n other > $tpg/auth/userid_mutual
+	echo -n secret-of-other > $tpg/auth/password_mutual
+	chap secret-of-one secret-of-other
+	verdict "CHAP: both know each other's password" log_in
+	verdict "... and out again" log_out
+	chap wrong-secret-of-one secret-of-other
+	verdict "CHAP: the initiator's wrong password is refused" \
+		refused "authorization failure"
+	# ib_isert has been seen to answer nobody after a login that was refused.
+	[ "$mode" != stock ] || return
+	# Here it is the initiator who breaks the login off.
+	chap secret-of-one wrong-secret-of-other
+	verdict "CHAP: the target's wrong password is refused" \
+		refused "non-retryable iSCSI login failure"
+	setting node.session.auth.authmethod None
+	# LIO rejects the method, and the initiator has no other one.
+	verdict "CHAP: who says nothing of himself is refused" \
+		refused "non-retryable iSCSI login failure"
+	chap secret-of-one secret-of-other
+	verdict "CHAP: who knows the password is let in after them" log_in
+	verdict "... and out again" log_out
+	echo 0 > $tpg/attrib/authentication
+	setting node.session.auth.authmethod None
+}
+
+# --- what is negotiated ---------------------------------------------------------------
+
+# A write's data comes with the command, after it without being asked for, or is read by
+# the target: which, and how much of it, is negotiated.
+negotiated() {
+	local immediate r2t
+	for immediate in Yes No; do
+		for r2t in Yes No; do
+			echo $immediate > $tpg/param/ImmediateData
+			echo $r2t > $tpg/param/InitialR2T
+			echo 16384 > $tpg/param/FirstBurstLength
+			setting node.session.iscsi.ImmediateData $immediate
+			setting node.session.iscsi.InitialR2T $r2t
+			verdict "login with ImmediateData=$immediate InitialR2T=$r2t" log_in 1
+			verdict "... and its data" verified $((minute / 6)) 8 "/dev/$(disk 0)"
+			log_out
+		done
+	done
+	setting node.session.iscsi.ImmediateData Yes
+	setting node.session.iscsi.InitialR2T No
+}
+
+# --- sessions -------------------------------------------------------------------------
+
+# each_verified N: the disk of each of N sessions, at the same time, each another part of it
+each_verified() {
+	local n pids=() failed=0
+	for n in $(seq "$1"); do
+		fio_verify $((minute / 3)) 4 "/dev/$(disk 0 "$n")" --offset=$(((n - 1) * 32))m &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do wait "$n" || failed=1; done
+	return $failed
+}
+
+several() {
+	setting node.session.nr_sessions 8
+	verdict "8 sessions" log_in 8
+	verdict "all 8 write and read at once" within $((minute + 300)) each_verified 8
+	verdict "8 sessions log out" log_out
+	setting node.session.nr_sessions 1
+}
+
+# --- file systems ---------------------------------------------------------------------
+
+trees() {
+	mkdir "$1/tree" && source_tree | tar -C "$1/tree" -xf - || return
+	$brief || cp -r /usr/src/linux-headers-*-common/include "$1/tree/include"
+	rm -rf "$1/tree/build"
+}
+
+# filesystem NAME LUN
+filesystem() {
+	local disk fs=$1
+	mkdir -p $mnt $work/tree
+	[ -d $work/tree/tree ] || trees $work/tree
+	sums $work/tree/tree > $work/sums
+	verdict "$fs: login" log_in 1
+	disk=/dev/$(disk "$2")
+	case $fs in
+	ext4) verdict "ext4: mkfs" within 300 mkfs.ext4 -qF "$disk";;
+	xfs) verdict "xfs: mkfs" within 300 mkfs.xfs -qf "$disk";;
+	esac
+	verdict "$fs: mount" within 120 mount -t "$fs" "$disk" $mnt
+	verdict "$fs: copy a source tree of $(wc -l < $work/sums) files" within 600 copied
+	verdict "$fs: umount" within 300 umount $mnt
+	verdict "$fs: logout and login" log_out
+	log_in 1
+	disk=/dev/$(disk "$2")
+	verdict "$fs: mount again" within 120 mount -t "$fs" "$disk" $mnt
+	verdict "$fs: the checksums are equal" within 600 same_sums
+	verdict "$fs: remove half of it, and umount" within 300 halved
+	case $fs in
+	ext4) verdict "ext4: fsck finds nothing" within 300 quiet e2fsck -fn "$disk";;
+	xfs) verdict "xfs: repair finds nothing" within 300 quiet xfs_repair -n "$disk";;
+	esac
+	log_out
+}
+
+copied() { cp -r $work/tree/tree $mnt/ && sync -f $mnt; }
+
+same_sums() {
+	sums $mnt/tree > $work/sums.there && diff $work/sums $work/sums.there > $work/sums.diff &&
+		return
+	head $work/sums.diff
+	return 1
+}
+
+halved() {
+	find $mnt/tree -type f | awk 'NR % 2' | xargs rm -f &&
+		[ "$(find $mnt/tree -type f | wc -l)" -eq $(($(wc -l < $work/sums) / 2)) ] &&
+		umount $mnt
+}
+
+# --- mixed sizes and depths -----------------------------------------------------------
+
+verify() {
+	local depth kind=0
+	verdict "login" log_in 1
+	for depth in 1 4 32; do
+		for kind in 0 1; do
+			verdict "512 B to 1 MiB, depth $depth, all of it compared, LUN $kind" \
+				verified $((minute / 2)) $depth "/dev/$(disk $kind)"
+		done
+	done
+	verdict "logout" log_out
+}
+
+# --- aborts and resets ----------------------------------------------------------------
+
+statistics() { cat "$target/core/iblock_0/$1/statistics/$2"; }
+
+said() { [ "$(dmesg | grep -c "$1")" -gt "$2" ]; }
+
+# A command that its disk keeps back is aborted by the initiator; the target answers when
+# the disk lets go.
+aborted() {
+	local disk writer before after found
+	disk=$(disk 2)
+	before=$(statistics held scsi_tgt_dev/aborts_complete)
+	found=$(dmesg | grep -c 'ABORT_TASK: Found')
+	echo 2 > "/sys/block/$disk/device/timeout"
+	hold
+	dd if=/dev/urandom of="/dev/$disk" bs=64k count=1 oflag=direct status=none & writer=$!
+	wait_for 60 said 'ABORT_TASK: Found' "$found"; found=$?
+	let_go
+	wait $writer || return
+	after=$(statistics held scsi_tgt_dev/aborts_complete)
+	echo 30 > "/sys/block/$disk/device/timeout"
+	[ $found -eq 0 ] && [ "$after" -gt "$before" ]
+}
+
+# resets WHAT COUNT: sg_reset under I/O, which all comes through
+resets() {
+	local disk i pid
+	disk=/dev/$(disk 0)
+	fio_verify "$minute" 8 "$disk" & pid=$!
+	for i in $(seq "$2"); do
+		sleep 1
+		sg_reset -N "$1" "$disk" || {
+			wait $pid
+			dmesg | grep -iE 'iscsi|iser|connection[0-9]|scsi' | tail -15
+			return 1
+		}
+	done
+	wait $pid || { fio_told "$disk"; return 1; }
+}
+
+lun_resets() {
+	local before
+	before=$(statistics ram scsi_lu/resets)
+	resets -d "$(of 20 3)" && [ "$(statistics ram scsi_lu/resets)" -ge $((before + $(of 20 3))) ]
+}
+
+reset() {
+	verdict "login" log_in 1
+	verdict "task abort: of a command that the disk keeps" within 180 aborted
+	verdict "... and the disk goes on" verified 1 8 "/dev/$(disk 2)"
+	verdict "LUN resets under I/O: counted, and all data as written" \
+		within $((minute + 240)) lun_resets
+	# LIO refuses it, and the initiator logs in again.
+	verdict "target resets under I/O: all data as written" \
+		within $((minute + 300)) resets -t "$(of 10 2)"
+	verdict "logout" log_out
+}
+
+# --- many logins ----------------------------------------------------------------------
+
+many() {
+	local i
+	for i in $(seq "$1"); do
+		{ log_in 1 && log_out; } || { echo "at login $i"; return 1; }
+	done
+}
+
+logins() {
+	log_in 1 && log_out
+	count_objects logins
+	verdict "$(of 200 10) logins and logouts" many "$(of 200 10)"
+	verdict "... leave as many RDMA objects as there were" same_objects logins
+}
+
+# --- bad initiators -------------------------------------------------------------------
+
+bad() {
+	# Some of what is good among it is data that has not been asked for.
+	echo Yes > $tpg/param/ImmediateData
+	echo No > $tpg/param/InitialR2T
+	program "bad initiators" "$programs/bad_pdus" $client $server $iqn
+	verdict "after them: login" log_in 1
+	verdict "... and logout" log_out
+}
+
+# --------------------------------------------------------------------------------------
+
+begin_storage
+disks_up $((384 * 1024))
+target_modules_up
+target_up || die "the target is not set up"
+initiator_up
+node -o new -I iser > /dev/null
+! part login || login
+! part address || second_portal
+! part negotiated || negotiated
+! part sessions || several
+! part ext4 || filesystem ext4 0
+! part xfs || filesystem xfs 1
+! part verify || verify
+! part reset || reset
+! part logins || logins
+[ "$mode" = stock ] || ! part bad || bad
+! part chap || with_chap
+log "the end"
+initiator_down
+verdict "the target is removed" within 60 target_down
+target_modules_down
+disks_down
+end_storage

@@ -1,0 +1,166 @@
+#!/bin/bash
+# The kernel's NFS client with a server of nfsd over RDMA, in the virtual machine: mounts of
+# each version; operations, habits of programs and locks (fs_ops); a source tree and its
+# checksums; mixed sizes and depths with every byte compared; delegations that are recalled;
+# many mounts. At the end nothing is left.
+# usage: nfs.sh [--brief] MODE MODULES [PART...]
+#   --brief  seconds instead of minutes
+#   MODE     who listens: "stock" (svcrdma, "rdma 20050") or "kdat" (svckdat, "kdat 20049")
+#   MODULES  folder that scripts/build-modules made; of no matter with "stock"
+#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts; of these both and raw, what no
+#            real client sends, are not for "stock"
+set -u -o pipefail
+# shellcheck source=tests/storage/setup.sh
+. "$(dirname "$(readlink -f "$0")")/setup.sh"
+options "$@"
+
+mnt=/mnt/nfs
+minute=$(of 60 3)
+
+# --- one version ----------------------------------------------------------------------
+
+# Without locks and mounts of version 3, which have protocols of their own.
+over_rdma() {
+	grep -q " $mnt nfs.*proto=rdma.*port=${1-$port}" /proc/mounts &&
+		awk -v m="$mnt" '$1 == "device" { at = $5 == m }
+			at && /xprt:\trdma/ { yes = 1 } END { exit !yes }' /proc/self/mountstats
+}
+
+rightly_served() { over_rdma && right_one_serves; }
+remount() { unmount $mnt && mount_at "$1" $mnt; }
+nothing_behind() { [ -z "$(ls -A $exported)" ]; }
+
+right_one_serves() {
+	grep -qx "$listener" /proc/fs/nfsd/portlist &&
+		{ [ "$mode" = stock ] || [ "$(cat /sys/module/svckdat/refcnt)" -gt 0 ]; }
+}
+
+# operations VERSION
+operations() {
+	mkdir $mnt/ops
+	program "$1: the operations" "$programs/fs_ops" $mnt/ops $exported/ops "$1"
+	rm -rf $mnt/ops
+}
+
+copied() { cp -r $work/tree $mnt/tree; }
+
+same_sums() {
+	sums $mnt/tree > $work/sums.there && sums $exported/tree > $work/sums.behind || return
+	diff $work/sums $work/sums.there > $work/sums.diff &&
+		diff $work/sums $work/sums.behind >> $work/sums.diff && return
+	head $work/sums.diff
+	return 1
+}
+
+# What people do with a source tree, done there
+general() {
+	(cd $mnt/tree && tar -cf ../tree.tar . && find . -type f | sort > ../list &&
+		xargs cat < ../list | sort > ../sorted && wc ../sorted > /dev/null &&
+		cc -O -o ../fs_ops -D_GNU_SOURCE tests/storage/fs_ops.c && test -x ../fs_ops &&
+		cp -r . ../copy && diff -r . ../copy &&
+		mkdir ../from && tar -C ../from -xf ../tree.tar && diff -r . ../from) &&
+		rm -rf $mnt/{copy,from,tree.tar,list,sorted,fs_ops}
+}
+
+version() {
+	local depth
+	verdict "$1: mount" mount_at "$1" $mnt
+	verdict "$1: over RDMA, and $listener serves it" rightly_served
+	operations "$1"
+	verdict "$1: copy a source tree of $(wc -l < $work/sums) files" within 600 copied
+	verdict "$1: umount and mount" remount "$1"
+	verdict "$1: the checksums are equal, here and at the server" within 600 same_sums
+	$brief || verdict "$1: tar, sort, cc, cp, diff" within 1200 general
+	truncate -s 32m $mnt/file
+	for depth in $(of "1 4 32" "1 32"); do
+		verdict "$1: 512 B to 1 MiB, depth $depth, all of it compared" \
+			verified "$minute" "$depth" $mnt/file
+	done
+	verdict "$1: remove all of it" within 300 rm -rf $mnt/tree $mnt/file
+	verdict "$1: ... at the server, too" nothing_behind
+	verdict "$1: umount" unmount $mnt
+}
+
+# --- delegations ----------------------------------------------------------------------
+
+delegated() {
+	exec 5< $mnt/delegated
+	grep -q 'type: deleg' /proc/fs/nfsd/clients/*/states && return
+	exec 5<&-
+	return 1
+}
+
+# Somebody at the server writes: it asks the client for its delegation, and he waits for
+# that. A server that cannot ask goes on when the lease is over.
+recalled() { echo new >> $exported/delegated; }
+
+# delegation VERSION
+delegation() {
+	mount_at "$1" $mnt || return
+	echo old > $mnt/delegated
+	verdict "$1: the client is given a delegation" wait_for 20 delegated
+	verdict "$1: ... which the server recalls when it must" within 8 recalled
+	verdict "$1: ... and the client knows what was written then" \
+		wait_for 10 grep -q new $mnt/delegated
+	exec 5<&-
+	rm $mnt/delegated
+	unmount $mnt
+}
+
+# --- the other transport --------------------------------------------------------------
+
+change_port() { unmount $mnt && mount_at 4.1 $mnt "$1" && over_rdma "$1"; }
+
+# both: through the one the tree is written, through the other one it is read, both ways.
+both() {
+	local first second
+	verdict "nfsd listens as rdma 20050 as well" listen_at "rdma 20050"
+	for first in 20049 20050; do
+		second=$((20049 + 20050 - first))
+		verdict "mount of port $first" mount_at 4.1 $mnt $first
+		verdict "... copy a source tree" within 600 copied
+		verdict "... umount, and mount of port $second" \
+			change_port $second
+		verdict "... the checksums are equal" within 600 same_sums
+		rm -rf $mnt/tree
+		verdict "... umount" unmount $mnt
+	done
+}
+
+# --- many mounts ----------------------------------------------------------------------
+
+many() {
+	local i
+	for i in $(seq "$1"); do
+		{ mount_at 4.1 $mnt && unmount $mnt; } || { echo "at mount $i"; return 1; }
+	done
+}
+
+mounts() {
+	mount_at 4.1 $mnt && unmount $mnt
+	count_objects mounts
+	verdict "$(of 100 5) mounts" many "$(of 100 5)"
+	verdict "... leave as many RDMA objects as there were" same_objects mounts
+}
+
+# --------------------------------------------------------------------------------------
+
+begin_storage
+server_modules_up
+server_up 512M || die "the server is not set up"
+mkdir -p $work/tree && source_tree | tar -C $work/tree -xf -
+sums $work/tree > $work/sums
+for v in 3 4.0 4.1 4.2; do
+	! part $v "version $v" || version $v
+done
+for v in 4.1 4.2; do
+	! part delegation "delegation, $v" || delegation $v
+done
+[ "$mode" = stock ] || ! part both || both
+[ "$mode" = stock ] || ! part raw || program "messages by hand" "$programs/rpcrdma_raw" \
+	$server $port $exported/by_hand
+! part mounts || mounts
+log "the end"
+server_down
+server_modules_down
+end_storage

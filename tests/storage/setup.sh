@@ -1,0 +1,519 @@
+# Sourced by the tests and the benchmark of storage, in the virtual machine. Two RDMA
+# devices stand for two hosts: the target or server is at 10.9.0.2 (rxe1), the kernel's own
+# initiator or client at 10.9.0.1 (rxe0). Or there are two machines (pair.sh). What serves is the kernel's own (MODE stock:
+# ib_isert, svcrdma) or ours (MODE kdat: kdat_iser, svckdat, over kdapl); everything else is
+# the same, and is set up as an administrator does: configfs, iscsiadm, exportfs, mount.
+#
+#   options "$@"            reads [--brief] MODE MODULES [PART...], as all scripts here take them
+#   part NAME [TITLE]       false if PARTs were asked for, and NAME is none of them
+#   begin_storage           devices, and what is there before anything is set up
+#   end_storage             the last verdicts: all of it is there again
+#
+#   disks_up KIB, disks_down      the back ends: a RAM disk, a file, a disk that can be held
+#   target_modules_up, _down      what serves iSER
+#   target_up, target_down        the target with these back ends as LUNs 0, 1, 2
+#   portal 1|0, group 1|0         iSER at its portal, and the portal group, on and off
+#   initiator_up, initiator_down  iscsid and ib_iser
+#   discover, log_in, log_out     one session, or nr_sessions many
+#   disk LUN [N]                  the name of the initiator's disk (of its Nth session)
+#
+#   server_modules_up, _down      what serves NFS/RDMA
+#   server_up, server_down        nfsd with its daemons, and the export $exported
+#   listen_at PORTS               "rdma 20050", "kdat 20049"
+#   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER
+#
+#   within SECONDS COMMAND...     false if it fails, or has not ended by then: a hang is told
+#   quiet COMMAND...              what it says is shown only if it fails
+#   program NAME COMMAND...       one that prints and counts verdicts of its own
+#   fio_verify SECONDS DEPTH FILE [OPTION...]   mixed sizes, all read back and compared
+#   sums FOLDER                   the checksum of each file
+# shellcheck shell=bash
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+# shellcheck source=scripts/guest/lib.sh
+. "$here/../../scripts/guest/lib.sh"
+# shellcheck source=tests/guest/count.sh
+. "$here/../guest/count.sh"
+
+# In one of two machines, KDAPL_PEER is the other host.
+client=10.9.0.1 server=10.9.0.2
+[ -z "${KDAPL_PEER-}" ] || client=10.9.1.1 server=10.9.1.2
+work=/tmp/storage
+# shellcheck disable=SC2034 # for those who source this
+programs=$here/../../build/storage
+mkdir -p $work
+
+usage() { sed -n '2,/^set -u/{/^set -u/d; s/^# \{0,1\}//p}' "$0"; }
+
+options() {
+	brief=false
+	[ "${1-}" != --brief ] || { brief=true; shift; }
+	mode=${1-} modules=${2-}
+	case $mode in stock|kdat) ;; *) usage >&2; exit 2;; esac
+	[ $# -ge 2 ] || { usage >&2; exit 2; }
+	[ -x "$programs/fs_ops" ] || die "no $programs/fs_ops: make -C tests/storage"
+	shift 2
+	parts=("$@")
+}
+
+part() {
+	[ ${#parts[@]} -eq 0 ] || [[ " ${parts[*]} " = *" $1 "* ]] || return
+	log "${2-$1}"
+}
+
+# part_of PREFIX: is any PREFIX-PART wanted?
+part_of() {
+	local p
+	[ ${#parts[@]} -eq 0 ] && return
+	for p in "${parts[@]}"; do [[ $p = $1-* ]] && return; done
+	return 1
+}
+
+# of FULL BRIEF: how much of something
+of() { if $brief; then echo "$2"; else echo "$1"; fi; }
+
+# --- time limits ----------------------------------------------------------------------
+
+# hanging: who is stuck in the kernel, and where; also what workers of the kernel are at
+hanging() {
+	local task
+	for task in /proc/[0-9]*; do
+		grep -q '^State:.*D' "$task/status" ||
+			{ grep -q '^kworker' "$task/comm" &&
+			  grep -qv ' worker_thread\| kthread\| ret_from_fork' "$task/stack"; } || continue
+		echo "hangs: $(cat "$task/comm") $(tr '\0' ' ' < "$task/cmdline")"
+		cat "$task/stack"
+	done >&2 2> /dev/null
+}
+
+# A process that the kernel does not let go cannot be waited for, so this one looks.
+within() {
+	local seconds=$1 end=$((SECONDS + $1)) pid
+	shift
+	"$@" & pid=$!
+	while kill -0 $pid 2> /dev/null; do
+		if [ $SECONDS -ge $end ]; then
+			echo "has not ended after $seconds s: $*" >&2
+			hanging
+			kill -KILL $pid
+			return 1
+		fi
+		sleep 0.1
+	done
+	wait $pid
+}
+
+# quiet COMMAND...: what it says is shown only if it fails
+quiet() {
+	"$@" > $work/said 2>&1 && return
+	tail -20 $work/said
+	return 1
+}
+
+# program NAME COMMAND...: its lines are counted here, and that it came to its end
+program() {
+	local name=$1 log=$work/program.log
+	shift
+	within 900 "$@" > $log 2>&1
+	sed '/^[0-9]* passed, /d' $log
+	passed=$((passed + $(grep -c '^ok ' $log)))
+	failed=$((failed + $(grep -c '^FAIL ' $log)))
+	verdict "$name: came to the end" grep -qE '^[0-9]+ passed, [0-9]+ failed$' $log
+}
+
+# --- devices and modules --------------------------------------------------------------
+
+# RDMA objects of both devices: "rxe0: pd 1 qp 1 cm_id 0 mr 0 ...". The kernel keeps the CQs
+# that it lends to the initiator and to its own target, so they are not counted; one that is
+# still there when the device goes is reported by the kernel, and that fails the run.
+rdma_objects() { rdma resource show | sed 's/^[0-9]*: //; s/ cq [0-9]*//' | sort; }
+
+begin_storage() {
+	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+	modprobe configfs 2> /dev/null
+	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config || die "no configfs"
+	[ -n "${KDAPL_PEER-}" ] || two_hosts rxe || die "no RDMA devices"
+	[ -n "${KDAPL_PEER-}" ] || neighbours || die "no neighbours"
+	modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
+	count_objects begin
+	log "$(uname -r), $mode, $($brief && echo brief || echo full)"
+}
+
+# second_address: the target's host has $second, too, on the same device
+second=10.9.0.3
+second_address() {
+	ip -batch - <<-E
+		addr add $second/32 dev ve1
+		route add $second/32 dev ve0 src $client table 100
+		rule add pref 20 from $client to $second lookup 100
+		rule add pref 21 from $second to $client lookup 101
+		rule add pref 22 to $second lookup 100
+	E
+	ip neigh replace $second dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)"
+}
+
+# They know each other's hardware addresses, for good: a request needs no ARP.
+neighbours() {
+	ip neigh replace $server dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)" &&
+		ip neigh replace $client dev ve1 nud permanent lladdr "$(cat /sys/class/net/ve0/address)"
+}
+
+# count_objects WHEN; same_objects WHEN: are there as many as then? What is destroyed goes late.
+count_objects() { rdma_objects > "$work/objects.$1"; }
+are_as_many() { rdma_objects | diff "$work/objects.$1" - > $work/objects.more; }
+same_objects() { wait_for 60 are_as_many "$1" || { cat $work/objects.more; return 1; }; }
+
+end_storage() {
+	verdict "no RDMA object is left on any device" same_objects begin
+	[ -n "${KDAPL_PEER-}" ] || verdict "the RDMA devices can go" within 60 two_hosts_down rxe
+	result
+}
+
+loaded() { [ -e "/sys/module/$1" ]; }
+
+# install_modules: as `make install-storage` does.  They are loaded then when they are wanted.
+# The machine has the folder of modules read-only, so this is put above it.
+installed() { modinfo -n kdat_iser svckdat > /dev/null 2>&1; }
+install_modules() {
+	local release over=$work/over
+	release=$(uname -r)
+	mkdir -p $over && mount -t tmpfs none $over && mkdir $over/{upper,work} &&
+		mount -t overlay none "/lib/modules/$release" -o \
+			"lowerdir=/lib/modules/$release,upperdir=$over/upper,workdir=$over/work" ||
+		return
+	make -s -C "$here/../.." -o modules install-storage MODULES="$(readlink -f "$modules")" \
+		RELEASE="$release" KDIR="/lib/modules/$release/build" && installed
+}
+
+kdapl_up() {
+	loaded kdapl || insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
+}
+
+unloads() { ! loaded "$1" || rmmod "$1" 2> /dev/null; }
+
+# gone MODULE...: they can be unloaded, at the latest when the last work of them has run
+gone() {
+	local module
+	for module; do wait_for 30 unloads "$module" || return; done
+}
+
+kdapl_down() {
+	[ "$mode" = kdat ] || return 0
+	verdict "no kDAT object is left" wait_for 30 nothing_left
+	verdict "kdapl unloads" gone kdapl
+}
+
+ended() { ! pidof "$@" > /dev/null; }
+
+# --- back ends ------------------------------------------------------------------------
+
+# disks_up KIB: RAM disk ram0, file $work/file, and the device mapper's "held" on ram1
+disks_up() {
+	modprobe brd rd_nr=2 rd_size="$1" max_part=0 || die "no RAM disk (brd)"
+	modprobe -a target_core_mod target_core_iblock target_core_file dm_mod 2> /dev/null
+	mkdir -p $work/shm
+	mount -t tmpfs -o size="$(($1 + 1024))k" none $work/shm
+	truncate -s "${1}K" $work/shm/file
+	dmsetup create held --noudevsync --table "0 $(($1 * 2)) linear /dev/ram1 0" ||
+		die "no device mapper"
+	held=/dev/$(dmsetup info -c --noheadings -o blkdevname held)
+}
+
+# What is on its way to a held disk stays there until it is let go.
+hold() { dmsetup suspend --noflush --nolockfs --noudevsync held; }
+let_go() { dmsetup resume --noudevsync held; }
+
+disks_down() {
+	wait_for 10 dmsetup remove --noudevsync held
+	umount $work/shm
+	wait_for 10 rmmod brd
+}
+
+# --- the iSER target ------------------------------------------------------------------
+
+target=/sys/kernel/config/target
+iqn=iqn.2003-01.org.example:disks
+at=$server:3260
+tpg=$target/iscsi/$iqn/tpgt_1
+
+target_modules_up() {
+	modprobe iscsi_target_mod || die "no iscsi_target_mod"
+	mkdir -p /run/modprobe.d
+	if [ "$mode" = stock ]; then
+		rm -f /run/modprobe.d/storage.conf
+		modprobe ib_isert || die "no ib_isert"
+		serving=ib_isert
+	else
+		serving=kdat_iser
+		! installed || return 0
+		# LIO asks for ib_isert when a portal is made; it must not serve in our place.
+		echo "install ib_isert /bin/true" > /run/modprobe.d/storage.conf
+		kdapl_up
+		insmod "$modules/targets/iser/kdat_iser.ko" ||
+			die "kdat_iser.ko does not load; see dmesg"
+	fi
+}
+
+# It is the one of the MODE that serves, and the other one is not there.
+right_one_serves() {
+	local other=kdat_iser
+	[ "$serving" != kdat_iser ] || other=ib_isert
+	! loaded $other && [ "$(cat "/sys/module/$serving/refcnt")" -gt 0 ]
+}
+
+target_modules_down() {
+	verdict "$serving unloads" gone "$serving"
+	kdapl_down
+	verdict "LIO unloads" gone iscsi_target_mod
+	# LIO has loaded all the back ends that it knows.
+	gone target_core_{iblock,file,pscsi,user} target_core_mod
+}
+
+# lun NUMBER KIND NAME CONTROL
+lun() {
+	local core=$target/core/$2_0/$3
+	mkdir -p "$core" "$tpg/lun/lun_$1" &&
+		echo "$4" > "$core/control" && echo 1 > "$core/enable" &&
+		ln -s "$core" "$tpg/lun/lun_$1/port"
+}
+
+target_up() {
+	mkdir -p $target/iscsi/$iqn/tpgt_1/np/$at || return
+	lun 0 iblock ram udev_path=/dev/ram0 &&
+		lun 1 fileio file "fd_dev_name=$work/shm/file,fd_dev_size=$(stat -c %s $work/shm/file)" &&
+		lun 2 iblock held "udev_path=$held" ||
+		return
+	echo 0 > $tpg/attrib/authentication
+	echo 1 > $tpg/attrib/generate_node_acls
+	echo 1 > $tpg/attrib/cache_dynamic_acls
+	echo 0 > $tpg/attrib/demo_mode_write_protect
+	portal 1 && group 1
+}
+
+# portal 1|0, group 1|0: what listens, and whether anybody may log in
+portal() { echo "$1" > $tpg/np/$at/iser; }
+group() { echo "$1" > $tpg/enable; }
+
+target_down() {
+	local i core
+	[ -d $target/iscsi/$iqn ] || return 0
+	group 0
+	for i in "$tpg"/lun/lun_*; do
+		rm -f "$i/port" && rmdir "$i" || return
+	done
+	rmdir $tpg/np/$at && rmdir $tpg && rmdir $target/iscsi/$iqn || return
+	rmdir $target/iscsi
+	for core in iblock_0/ram fileio_0/file iblock_0/held; do
+		rmdir "$target/core/$core" || return
+	done
+	rmdir $target/core/iblock_0 $target/core/fileio_0
+}
+
+# --- the initiator --------------------------------------------------------------------
+
+initiator_up() {
+	modprobe -a ib_iser sd_mod || die "no ib_iser"
+	mkdir -p /etc/iscsi /run/lock/iscsi
+	echo "InitiatorName=iqn.2003-01.org.example:initiator" > /etc/iscsi/initiatorname.iscsi
+	# An outage lasts seconds here, and is over, or is an I/O error, soon after. A login may
+	# have to wait until LIO has given up another one, which takes 15 s. Who cuts nothing
+	# sets patience, so that the initiator of a slow machine does not take it for an outage.
+	cat > /etc/iscsi/iscsid.conf <<-E
+		node.startup = manual
+		node.session.timeo.replacement_timeout = 30
+		node.conn[0].timeo.login_timeout = ${patience-40}
+		node.conn[0].timeo.logout_timeout = 15
+		node.conn[0].timeo.noop_out_interval = 5
+		node.conn[0].timeo.noop_out_timeout = ${patience-10}
+		node.session.err_timeo.abort_timeout = ${patience-15}
+		node.session.err_timeo.lu_reset_timeout = ${patience-20}
+		node.session.err_timeo.tgt_reset_timeout = ${patience-20}
+		node.session.initial_login_retry_max = 3
+		node.session.cmds_max = 128
+		node.session.queue_depth = 32
+	E
+	rm -rf /etc/iscsi/nodes /etc/iscsi/send_targets /var/lib/iscsi/nodes /var/lib/iscsi/send_targets
+	iscsid
+	wait_for 30 test -s /run/iscsid.pid
+}
+
+stop_iscsid() {
+	local pid
+	# Of the two the one ends with the other.
+	for pid in $(pidof iscsid); do kill "$pid"; done 2> /dev/null
+	wait_for 10 ended iscsid
+}
+
+initiator_down() {
+	stop_iscsid
+	verdict "ib_iser unloads" gone ib_iser
+}
+
+node() { iscsiadm -m node -T $iqn -p $at "$@"; }
+
+# setting NAME VALUE: of the sessions from now on
+setting() { node -o update -n "$1" -v "$2"; }
+
+# discover: what the portal offers. iscsiadm reads from one socket what the portal says and
+# that its request has been sent. If the portal's answer comes first, it puts that aside, waits
+# 30 s for another one, and crashes, and nobody can end its session. So the answer takes its time.
+discover() {
+	local result
+	modprobe sch_netem && tc qdisc replace dev ve1 root netem delay 500ms || die "no sch_netem"
+	within 60 iscsiadm -m discovery -t st -p $at -I iser; result=$?
+	tc qdisc del dev ve1 root
+	return $result
+}
+
+sessions() { find /sys/class/iscsi_session -name 'session*' 2> /dev/null | wc -l; }
+
+logged_in() { [ "$(sessions)" -eq "$1" ]; }
+
+# disks_there N: each session has its three LUNs
+disks_there() {
+	[ "$(find /sys/class/iscsi_session/session*/device/target*/*/block/ -mindepth 1 \
+		-maxdepth 1 2> /dev/null | wc -l)" -eq $(($1 * 3)) ]
+}
+
+# log_in [SESSIONS]
+log_in() {
+	within 300 node -l > $work/login 2>&1 && wait_for 60 disks_there "${1-1}" && return
+	cat $work/login
+	return 1
+}
+
+log_out() {
+	within 120 node -u > $work/logout 2>&1 && wait_for 30 logged_in 0 && return
+	cat $work/logout
+	return 1
+}
+
+disk() {
+	local session
+	session=$(find /sys/class/iscsi_session -name 'session*' | sort -V | sed -n "${2-1}p")
+	basename "$(echo "$session"/device/target*/*:*:*:"$1"/block/*)"
+}
+
+# --- the NFS server -------------------------------------------------------------------
+
+exported=/srv/exported
+
+server_modules_up() {
+	modprobe nfsd || die "no nfsd"
+	if [ "$mode" = stock ]; then
+		modprobe rpcrdma || die "no rpcrdma"
+		serving=rpcrdma port=20050 listener="rdma 20050"
+	else
+		serving=svckdat port=20049 listener="kdat 20049"
+		! installed || return 0
+		kdapl_up
+		insmod "$modules/targets/nfs/svckdat.ko" || die "svckdat.ko does not load; see dmesg"
+	fi
+}
+
+server_modules_down() {
+	if [ "$serving" = svckdat ]; then
+		verdict "svckdat unloads" gone svckdat
+		kdapl_down
+	fi
+	verdict "the NFS client and rpcrdma unload" gone nfsv4 nfsv3 nfs rpcrdma
+}
+
+# What the daemons keep is forgotten with the machine.
+server_folders() {
+	mountpoint -q /var/lib/nfs && return
+	mkdir -p /var/lib/nfs $exported
+	mount -t tmpfs none /var/lib/nfs &&
+		mkdir -p /var/lib/nfs/{sm,sm.bak,rpc_pipefs,v4recovery,nfsdcltrack} /run/rpcbind /run/sendsigs.omit.d &&
+		touch /var/lib/nfs/{etab,rmtab,state,xtab} &&
+		mount -t rpc_pipefs none /var/lib/nfs/rpc_pipefs &&
+		mount -t tmpfs -o size="${1-512M}" none $exported
+}
+
+# server_up [SIZE]
+server_up() {
+	server_folders "$@" || die "no folders for the NFS server"
+	mountpoint -q /proc/fs/nfsd || mount -t nfsd none /proc/fs/nfsd || die "no nfsd"
+	# After a start clients have this long to claim their locks again.
+	modprobe lockd && echo 3 > /proc/sys/fs/nfs/nlm_timeout &&
+		echo 3 > /proc/sys/fs/nfs/nlm_grace_period
+	pidof rpcbind > /dev/null || rpcbind -w 2> /dev/null || rpcbind || die "no rpcbind"
+	pidof rpc.statd > /dev/null || rpc.statd --no-notify || die "no rpc.statd"
+	exportfs -o rw,no_root_squash,insecure,fsid=0 "*:$exported" || return
+	pidof rpc.mountd > /dev/null || rpc.mountd || die "no rpc.mountd"
+	nfsd_up
+}
+
+# nfsd_up: also once more after rpc.nfsd 0
+nfsd_up() {
+	rpc.nfsd --grace-time 10 --lease-time 10 8 || return
+	echo Y > /proc/fs/nfsd/v4_end_grace
+	listen_at "$listener"
+}
+
+listen_at() { echo "$1" > /proc/fs/nfsd/portlist && grep -qx "$1" /proc/fs/nfsd/portlist; }
+
+server_down() {
+	local pid
+	within 60 rpc.nfsd 0
+	exportfs -ua
+	for pid in $(pidof rpc.mountd rpc.statd rpcbind); do kill "$pid"; done
+	wait_for 30 ended rpc.mountd rpc.statd rpcbind
+	umount $exported /proc/fs/nfsd /var/lib/nfs/rpc_pipefs /var/lib/nfs
+}
+
+mount_at() {
+	local version=$1 folder=$2 to=${3-$port} more=${4-} file=/
+	[ "$version" != 3 ] || { file=$exported more+=,mountproto=tcp; }
+	mkdir -p "$folder"
+	within 60 mount -t nfs -o "vers=$version,proto=rdma,port=$to${more:+,$more}" $server:$file "$folder"
+}
+
+unmount() { within 60 umount "$1"; }
+
+# --- input and output -----------------------------------------------------------------
+
+# fio_once FILE DEPTH [OPTION...]: writes 32 MiB in blocks of 512 B to 1 MiB and reads them
+# back; each tells where it belongs and its checksum
+fio_once() {
+	local file=$1 depth=$2
+	shift 2
+	fio --name=verify --filename="$file" --size=32m --rw=randwrite --direct=1 --ioengine=libaio \
+		--iodepth="$depth" --bssplit=512/20:4k/30:16k/10:64k/20:256k/10:1m/10 \
+		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --allow_file_create=0 \
+		--randseed=$RANDOM$RANDOM \
+		--output=$work/fio."$(basename "$file")" "$@" > $work/fio.out 2>&1
+}
+
+# fio_verify SECONDS DEPTH FILE [OPTION...]: until the time is up, and at least twice: blocks
+# are read back when all are written, or while others are
+fio_verify() {
+	local end=$((SECONDS + $1)) depth=$2 file=$3 round=0 backlog
+	shift 3
+	while :; do
+		backlog=$((round++ % 2 ? 64 : 0))
+		fio_once "$file" "$depth" --verify_backlog=$backlog "$@" || return
+		[ $SECONDS -lt $end ] || [ $round -lt 2 ] || return 0
+	done
+}
+
+# fio_told FILE: what it said when it failed
+fio_told() {
+	grep -E 'verify|err=|error|bad' $work/fio."$(basename "$1")" $work/fio.out | head -5
+}
+
+# verified SECONDS DEPTH FILE: it ends in time, and all is as it was written
+verified() {
+	within $(($1 + 900)) fio_verify "$@" && return
+	fio_told "$3"
+	return 1
+}
+
+sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
+
+# source_tree: a folder with a source tree to copy, as tar has it on standard output
+source_tree() {
+	tar -C "$here/../.." --exclude=./build --exclude=./.git -cf - .
+}
+
+# forget_cache: what is read from now on comes from the other end
+forget_cache() { sync; echo 3 > /proc/sys/vm/drop_caches; }
