@@ -54,13 +54,20 @@ void checked(enum rule rule)
 }
 
 /*
- * enough - what takes longest was seen: a connection with messages that ended at
- * both ends, while neither world was killed or closed
+ * enough - each rule was looked at, but for the one of the end
+ *
+ * A slow machine has few connections in the time it was given; the test goes on
+ * until it has seen what it judges.
  */
 bool enough(void)
 {
-	return load(&board->checked[RULE_PAIR]) && load(&board->counts[COUNT_BINDS]) &&
-	       load(&board->checked[RULE_LMR]);
+	u32 i;
+
+	for (i = 0; i < RULES; i++) {
+		if (i != RULE_CLOSE && !load(&board->checked[i]))
+			return false;
+	}
+	return load(&board->counts[COUNT_CONNECTED]) && load(&board->counts[COUNT_BINDS]);
 }
 
 /*

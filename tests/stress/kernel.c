@@ -86,7 +86,7 @@ static void verdicts(void)
 static void run(u32 seconds)
 {
 	struct thread *threads[WORLDS];
-	u64 end = now_ms() + seconds * 1000ULL, late = end + seconds * 1000ULL;
+	u64 end = now_ms() + seconds * 1000ULL, late = end + LATE_MS;
 	u32 i;
 
 	for (i = 0; i < WORLDS; i++)

@@ -46,6 +46,9 @@
 #define QUALS		100	/* of each world */
 #define NOBODY		99	/* the one where nobody listens */
 
+/* how much longer the test may take until it has seen something of each rule */
+#define LATE_MS		600000
+
 /* What is proven, if anything of it was seen; account.c has the names. */
 enum rule {
 	RULE_ONCE, RULE_ORDER, RULE_FAILED, RULE_ENDS, RULE_ATTEMPTS, RULE_FREED,

@@ -11,7 +11,7 @@
  *
  * The parent opens nothing.  It prints a line every few seconds, and sees to it
  * that nothing hangs and that the dead leave nothing.  It ends after SECONDS, on a
- * slow machine up to twice as late, when there is enough to judge by.
+ * slow machine up to LATE_MS later, when there is enough to judge by.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -346,7 +346,7 @@ static void progress(u32 probability)
 static void run(u32 seconds)
 {
 	static const u32 probabilities[] = { 0, 0, 1, 1, 3, 10 };
-	u64 end = begun + seconds * 1000ULL, late = end + seconds * 1000ULL;
+	u64 end = begun + seconds * 1000ULL, late = end + LATE_MS;
 	u64 line = begun + LINE_MS;
 	u32 i, n, probability = 0;
 	bool any = true;
@@ -364,7 +364,7 @@ static void run(u32 seconds)
 			progress(probability);
 			line += LINE_MS;
 			if (board->faults && !stopped) {
-				n = chance(ARRAY_SIZE(probabilities));
+				n = now_ms() < end ? chance(ARRAY_SIZE(probabilities)) : 0;
 				probability = probabilities[n];
 				faults_set(probability);
 			}
