@@ -55,19 +55,39 @@ void svckdat_adapter_put(struct svckdat_adapter *adapter)
 	kref_put(&adapter->ref, adapter_release);
 }
 
+/*
+ * On iWARP a peer from which data is read writes it, and may do so at any time.  The pages
+ * of nfsd's calls are not offered to peers, so the read lists of writes could not be fetched.
+ */
+static int query(struct svckdat_adapter *adapter)
+{
+	DAT_PROVIDER_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
+	int err = 0;
+
+	if (!attr)
+		return -ENOMEM;
+	if (dat_ia_query(adapter->ia, NULL, DAT_IA_FIELD_ALL, &adapter->attr,
+			 DAT_PROVIDER_FIELD_RDMA_WRITE_FOR_RDMA_READ_REQ, attr))
+		err = -EIO;
+	else if (attr->rdma_write_for_rdma_read_req)
+		err = -EOPNOTSUPP;
+	kfree(attr);
+	return err;
+}
+
 static int adapter_open(struct svckdat_adapter *adapter)
 {
 	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+	int err;
 
 	if (dat_ia_open(adapter->name, ASYNC_EVENTS, &async_evd, &adapter->ia))
 		return -ENODEV;
-	if (dat_ia_query(adapter->ia, NULL, DAT_IA_FIELD_ALL, &adapter->attr,
-			 DAT_PROVIDER_FIELD_NONE, NULL) ||
-	    dat_pz_create(adapter->ia, &adapter->pz)) {
+	err = query(adapter);
+	if (!err && dat_pz_create(adapter->ia, &adapter->pz))
+		err = -EIO;
+	if (err)
 		dat_ia_close(adapter->ia, DAT_CLOSE_ABRUPT_FLAG);
-		return -EIO;
-	}
-	return 0;
+	return err;
 }
 
 static void adapter_add(struct kdat_client *client, const char *ia_name)
@@ -95,7 +115,11 @@ static void adapter_add(struct kdat_client *client, const char *ia_name)
 	mutex_unlock(&svckdat_lock);
 	return;
 out:
-	pr_warn("svckdat: cannot serve at %s: %d\n", ia_name, err);
+	if (err == -EOPNOTSUPP)
+		pr_warn("svckdat: %s speaks iWARP, where memory that is read into is open to the peer\n",
+			ia_name);
+	else
+		pr_warn("svckdat: cannot serve at %s: %d\n", ia_name, err);
 }
 
 static struct svckdat_adapter *adapter_find(const char *ia_name)
