@@ -247,6 +247,24 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 	return ia_open(&arg, asynch_evd_handle, ia_handle);
 }
 
+static void ia_body_free(struct shim_object *ia)
+{
+	struct shim_local *local;
+	struct shim_ia *body;
+
+	shim_lock(&ia->lock);
+	body = ia->body;
+	ia->body = NULL;
+	shim_unlock(&ia->lock);
+	if (!body)
+		return;
+	while ((local = body->locals)) {
+		body->locals = local->next;
+		free(local);
+	}
+	free(body);
+}
+
 /*
  * Kills an object that the kernel has destroyed with its IA. The object dies
  * first and loses its body then: whoever locks it and finds it alive may use
@@ -264,6 +282,9 @@ static void object_gone(struct shim_object *obj, void *arg)
 	}
 	shim_object_kill(obj);
 	switch (type) {
+	case SHIM_IA:
+		ia_body_free(obj);
+		break;
 	case SHIM_EVD:
 		shim_evd_body_free(obj);
 		break;

@@ -26,15 +26,50 @@ static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 	return shim_object_get(token, LIVE(arg.type), ia, NULL);
 }
 
+/*
+ * The address to which a request was sent, in memory that stays as long as the IA. The
+ * port has few addresses, so each is kept, once. NULL without memory.
+ */
+static DAT_IA_ADDRESS_PTR local_address(struct shim_object *ia,
+					const struct kdapl_uapi_cr_event *from)
+{
+	struct sockaddr_storage at = { .ss_family = from->family };
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&at;
+	struct sockaddr_in *in = (struct sockaddr_in *)&at;
+	struct shim_local *local = NULL;
+	struct shim_ia *body;
+
+	if (from->family == AF_INET) {
+		memcpy(&in->sin_addr, from->address, sizeof(in->sin_addr));
+	} else {
+		memcpy(&in6->sin6_addr, from->address, sizeof(in6->sin6_addr));
+		in6->sin6_scope_id = from->scope_id;
+	}
+	shim_lock(&ia->lock);
+	body = ia->body;
+	if (body) {
+		for (local = body->locals; local; local = local->next)
+			if (!memcmp(&local->address, &at, sizeof(at)))
+				break;
+		if (!local) {
+			local = calloc(1, sizeof(*local));
+			if (local) {
+				local->address = at;
+				local->next = body->locals;
+				body->locals = local;
+			}
+		}
+	}
+	shim_unlock(&ia->lock);
+	return local ? (DAT_IA_ADDRESS_PTR)&local->address : NULL;
+}
+
 static void cr_event(struct shim_object *ia,
 		     const struct kdapl_uapi_cr_event *from,
 		     DAT_CR_ARRIVAL_EVENT_DATA *to)
 {
-	struct shim_ia *body = ia->body;
-
 	to->sp_handle.psp_handle = object_seen(from->sp, ia);
-	to->local_ia_address_ptr =
-		body ? (DAT_IA_ADDRESS_PTR)&body->address : NULL;
+	to->local_ia_address_ptr = local_address(ia, from);
 	to->conn_qual = from->conn_qual;
 	to->cr_handle = shim_object_get(from->cr, SHIM_CR, ia, NULL);
 }

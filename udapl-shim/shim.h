@@ -542,12 +542,24 @@ bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 /* The bodies of objects: what the library keeps of each type */
 
 /**
+ * struct shim_local - an address of the port of an IA, to which events point
+ * @next: of the same IA
+ * @address: with port 0
+ */
+struct shim_local {
+	struct shim_local *next;
+	struct sockaddr_storage address;
+};
+
+/**
  * struct shim_ia - the body of an IA
- * @address: what ia_address_ptr points to, in queries and in requests
+ * @address: what ia_address_ptr points to
+ * @locals: addresses at which requests have come
  * @async_evd: of dat_ia_open
  */
 struct shim_ia {
 	struct sockaddr_storage address;
+	struct shim_local *locals;
 	DAT_EVD_HANDLE async_evd;
 };
 

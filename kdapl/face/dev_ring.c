@@ -6,6 +6,8 @@
  * Called by dev_evd.c and dev_ia.c (create, drop, resize), and by the core's
  * runner (the sink).
  */
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include "dev_ring.h"
@@ -34,6 +36,25 @@ static bool ring_room(struct kdapl_evd *evd, void *arg)
 	return kdapl_ring_held(buf, NULL) < buf->nr;
 }
 
+static void fill_cr_event(struct kdapl_uapi_cr_event *to,
+			  const DAT_CR_ARRIVAL_EVENT_DATA *from)
+{
+	const struct sockaddr *at = from->local_ia_address_ptr;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)at;
+
+	to->sp = kdapl_dev_u64(from->sp_handle.psp_handle);
+	to->cr = kdapl_dev_u64(from->cr_handle);
+	to->conn_qual = from->conn_qual;
+	to->family = at->sa_family;
+	if (at->sa_family == AF_INET) {
+		memcpy(to->address, &in->sin_addr, sizeof(in->sin_addr));
+	} else {
+		memcpy(to->address, &in6->sin6_addr, sizeof(in6->sin6_addr));
+		to->scope_id = in6->sin6_scope_id;
+	}
+}
+
 static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 {
 	const DAT_EVENT_DATA *data = &from->event_data;
@@ -54,9 +75,7 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 		to->rmr.status = data->rmr_completion_event_data.status;
 		break;
 	case DAT_CONNECTION_REQUEST_EVENT:
-		to->cr.sp = kdapl_dev_u64(data->cr_arrival_event_data.sp_handle.psp_handle);
-		to->cr.cr = kdapl_dev_u64(data->cr_arrival_event_data.cr_handle);
-		to->cr.conn_qual = data->cr_arrival_event_data.conn_qual;
+		fill_cr_event(&to->cr, &data->cr_arrival_event_data);
 		break;
 	case DAT_SOFTWARE_EVENT:
 		to->software.pointer = (uintptr_t)data->software_event_data.pointer;

@@ -82,6 +82,7 @@ static bool connect_to(struct node *a, const struct sockaddr_storage *to,
 static bool next_cr(struct node *a, const struct sockaddr_storage *to,
 		    struct listener *listener, DAT_CR_HANDLE *cr)
 {
+	const DAT_CR_ARRIVAL_EVENT_DATA *arrival;
 	u64 until = deadline();
 	DAT_EVENT event;
 
@@ -93,8 +94,9 @@ static bool next_cr(struct node *a, const struct sockaddr_storage *to,
 				return FAIL("no request came");
 		}
 		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT) {
-			*cr = event.event_data.cr_arrival_event_data.cr_handle;
-			return true;
+			arrival = &event.event_data.cr_arrival_event_data;
+			*cr = arrival->cr_handle;
+			return CHECK(same_ip(arrival->local_ia_address_ptr, to));
 		}
 		if (event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		    now_us() > until)

@@ -88,8 +88,8 @@ struct kdapl_uapi_addr {
 
 /*
  * Padding of an event is zero.  What DAT_EVENT has as pointers the library
- * fills in: the local address of a request is that of the IA, the private data
- * of ESTABLISHED is fetched with KDAPL_IOC_EP_PRIVATE_DATA.
+ * fills in: the local address of a request, which is in the event, and the private
+ * data of ESTABLISHED, which is fetched with KDAPL_IOC_EP_PRIVATE_DATA.
  */
 struct kdapl_uapi_dto_event {
 	__aligned_u64 ep;
@@ -110,6 +110,10 @@ struct kdapl_uapi_cr_event {
 	__aligned_u64 sp;
 	__aligned_u64 cr;
 	__aligned_u64 conn_qual;
+	__u8 address[16];		/* to which the request was sent; IPv4: in the first 4 */
+	__u32 scope_id;			/* of a link-local address */
+	__u16 family;			/* AF_INET or AF_INET6 */
+	__u16 pad;
 };
 
 struct kdapl_uapi_connect_event {
