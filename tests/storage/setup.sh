@@ -510,9 +510,12 @@ verified() {
 
 sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
-# source_tree: a folder with a source tree to copy, as tar has it on standard output
+# source_tree: a folder with a source tree to copy, as tar has it on standard output; in the
+# debug kernel, where a file takes several times as long, a part of it
 source_tree() {
-	tar -C "$here/../.." --exclude=./build --exclude=./.git -cf - .
+	local part=.
+	[ ! -e /sys/kernel/debug/kmemleak ] || part=./kdapl
+	tar -C "$here/../.." --exclude=./build --exclude=./.git -cf - $part
 }
 
 # forget_cache: what is read from now on comes from the other end
