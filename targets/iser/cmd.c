@@ -267,6 +267,12 @@ void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 
 enum left { LEFT_TO_LIO, LEFT_WITHOUT_DATA, LEFT_REMOVED, LEFT_BUSY, LEFT_HANDED_OVER };
 
+/* LIO wanted to remove or reject it, and has dropped the core's reference. */
+static bool is_unwanted(const struct iscsit_cmd *cmd)
+{
+	return cmd->i_state == ISTATE_REMOVE || cmd->iscsi_opcode == ISCSI_OP_REJECT;
+}
+
 /* What a command is, that is still on the list when nothing more is received or sent. */
 static enum left what_is_left(struct iscsit_cmd *cmd)
 {
@@ -275,14 +281,19 @@ static enum left what_is_left(struct iscsit_cmd *cmd)
 
 	if (!se_cmd->se_tfo || cmd->cmd_flags & ICF_OOO_CMDSN)
 		return LEFT_TO_LIO;
-	/* The core has no reference any more: LIO wanted to remove or reject it. */
+	/* Only ours is left. */
 	if (kref_read(&se_cmd->cmd_kref) == 1)
 		return pending ? LEFT_REMOVED : LEFT_TO_LIO;
 	if (READ_ONCE(se_cmd->transport_state) & CMD_T_ACTIVE)
 		return LEFT_BUSY;
-	/* With its data a write is executed, or about to be aborted. */
+	/*
+	 * With its data a write is executed, or about to be aborted.  One that LIO wanted to
+	 * remove or reject still has more than our reference only because an abort has taken
+	 * one, and drops it when the commands before it are gone.
+	 */
 	if (pending)
-		return cmd->cmd_flags & ICF_GOT_LAST_DATAOUT ? LEFT_BUSY : LEFT_WITHOUT_DATA;
+		return cmd->cmd_flags & ICF_GOT_LAST_DATAOUT || is_unwanted(cmd) ?
+		       LEFT_BUSY : LEFT_WITHOUT_DATA;
 	return atomic_read(&cmd->response_queue_count) ? LEFT_HANDED_OVER : LEFT_TO_LIO;
 }
 

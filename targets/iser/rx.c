@@ -21,7 +21,7 @@
 
 /*
  * A receive: the headers, and room for the data, which begins at a multiple of 512 bytes,
- * so that a disk's driver can use it where it is.
+ * so that the driver of most disks can use it where it is.
  */
 #define RX_OFFSET	(512 - sizeof(struct kiser_pdu))
 #define RX_SLOT		(512 + KISER_MAX_DATA)
@@ -116,7 +116,20 @@ static void take_keys(struct kiser_cmd *kcmd, const struct iser_ctrl *iser)
 	}
 }
 
-/* All data of a write have come with it: LIO is to use them where they are. */
+/*
+ * All data of a write have come with it, and begin where a block may begin.  Drivers of disks
+ * with blocks of 4 KiB take whole pages, or refuse what is not a whole block in each.
+ */
+static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *rx)
+{
+	const struct se_device *disk = cmd->se_cmd.se_dev;
+
+	return cmd->immediate_data && !cmd->sense_reason && !ahs_length(rx->pdu) &&
+	       cmd->first_burst_len == cmd->se_cmd.data_length &&
+	       IS_ALIGNED((uintptr_t)data_of(rx->pdu), disk->dev_attrib.block_size);
+}
+
+/* LIO is to use them where they are. */
 static void use_in_place(struct iscsit_cmd *cmd, struct kiser_rx *rx)
 {
 	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
@@ -175,18 +188,16 @@ static int rx_scsi(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_c
 {
 	struct iscsi_scsi_req *hdr = (struct iscsi_scsi_req *)&rx->pdu->iscsi;
 	struct iscsit_conn *lio = conn->lio;
-	bool immediate, in_place = false;
+	bool immediate, in_place;
 	int ret;
 
 	take_keys(iscsit_priv_cmd(cmd), &rx->pdu->iser);
 	if (iscsit_setup_scsi_cmd(lio, cmd, (unsigned char *)hdr) < 0)
 		return RX_FREE;		/* a Reject is on its way */
 	immediate = cmd->immediate_data;
-	if (immediate && !cmd->sense_reason && !ahs_length(rx->pdu) &&
-	    cmd->first_burst_len == cmd->se_cmd.data_length) {
+	in_place = fits_in_place(cmd, rx);
+	if (in_place)
 		use_in_place(cmd, rx);
-		in_place = true;
-	}
 	ret = iscsit_process_scsi_cmd(lio, cmd, hdr);
 	if (ret < 0)
 		return -EPROTO;

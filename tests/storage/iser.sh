@@ -6,8 +6,8 @@
 #   --brief  seconds instead of minutes
 #   MODE     who is the target: "stock" (ib_isert) or "kdat" (kdat_iser)
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
-#   PART     only these: login address negotiated sessions ext4 xfs verify reset logins bad
-#            chap; of these bad, what no good initiator sends, is not for "stock"
+#   PART     only these: login address negotiated sessions ext4 xfs verify blocks reset logins
+#            bad chap; of these bad, what no good initiator sends, is not for "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
 . "$(dirname "$(readlink -f "$0")")/setup.sh"
@@ -232,6 +232,36 @@ verify() {
 	verdict "logout" log_out
 }
 
+# --- large blocks ---------------------------------------------------------------------
+
+# Writes as short as to come with their commands, to a disk that knows only whole pages: its
+# driver takes a page from its beginning, wherever in it the data are.
+blocks_arrive() {
+	local disk size=$1
+	disk=/dev/$(disk 3)
+	[ "$(cat "/sys/block/${disk#/dev/}/queue/logical_block_size")" -eq 4096 ] &&
+		dd if=/dev/urandom of=$work/bytes bs="$size" count=500 status=none &&
+		dd if=$work/bytes of="$disk" bs="$size" oflag=direct status=none &&
+		dd if=/dev/zram0 of=$work/behind bs="$size" count=500 iflag=direct status=none &&
+		cmp $work/bytes $work/behind
+}
+
+large_blocks() {
+	# The debug kernel has no such disk.
+	modprobe zram num_devices=1 2> /dev/null || return 0
+	echo 64M > /sys/block/zram0/disksize && lun 3 iblock pages udev_path=/dev/zram0 ||
+		die "no disk of compressed memory"
+	luns=4
+	verdict "login: with a disk of 4 KiB blocks" log_in 1
+	verdict "... each block of 4 KiB is as it was written" within 120 blocks_arrive 4k
+	verdict "... and two in one write" within 120 blocks_arrive 8k
+	verdict "... and out again" log_out
+	luns=3
+	rm $tpg/lun/lun_3/port
+	rmdir $tpg/lun/lun_3 $target/core/iblock_0/pages
+	verdict "... and the disk can go" gone zram
+}
+
 # --- aborts and resets ----------------------------------------------------------------
 
 statistics() { cat "$target/core/iblock_0/$1/statistics/$2"; }
@@ -332,6 +362,7 @@ node -o new -I iser > /dev/null
 ! part ext4 || filesystem ext4 0
 ! part xfs || filesystem xfs 1
 ! part verify || verify
+! part blocks || large_blocks
 ! part reset || reset
 ! part logins || logins
 [ "$mode" = stock ] || ! part bad || bad

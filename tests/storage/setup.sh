@@ -368,10 +368,13 @@ sessions() { find /sys/class/iscsi_session -name 'session*' 2> /dev/null | wc -l
 
 logged_in() { [ "$(sessions)" -eq "$1" ]; }
 
-# disks_there N: each session has its three LUNs
+# How many the target has
+luns=3
+
+# disks_there N: each session has its LUNs
 disks_there() {
 	[ "$(find /sys/class/iscsi_session/session*/device/target*/*/block/ -mindepth 1 \
-		-maxdepth 1 2> /dev/null | wc -l)" -eq $(($1 * 3)) ]
+		-maxdepth 1 2> /dev/null | wc -l)" -eq $(($1 * luns)) ]
 }
 
 # log_in [SESSIONS]
