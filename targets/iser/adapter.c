@@ -17,6 +17,12 @@
 #define ASYNC_EVENTS	8
 /* Requests that are not answered yet. */
 #define BACKLOG		128
+/*
+ * Of those that have not logged in.  A connection has its queue pair, its EVD and memory from
+ * the beginning, and LIO takes the logins of a portal one after the other, so that anybody
+ * could have as many as he likes.
+ */
+#define MAX_STRANGERS	128
 
 DEFINE_MUTEX(kiser_mutex);
 LIST_HEAD(kiser_adapters);
@@ -38,9 +44,47 @@ void kiser_adapter_detach(struct kiser_conn *conn)
 	struct kiser_adapter *adapter = conn->adapter;
 
 	spin_lock(&adapter->lock);
+	adapter->strangers -= conn->stranger;
 	list_del(&conn->adapter_entry);
 	if (list_empty(&adapter->conns))
 		wake_up(&adapter->idle);
+	spin_unlock(&adapter->lock);
+}
+
+/**
+ * kiser_stranger_comes - is there room for one more who has not logged in?
+ * @adapter: where the request has come in
+ *
+ * If there is, the place is the caller's, who gives it back (kiser_stranger_goes()) or to a
+ * connection (conn->stranger), which has it until the login or the end.
+ */
+bool kiser_stranger_comes(struct kiser_adapter *adapter)
+{
+	bool room;
+
+	spin_lock(&adapter->lock);
+	room = adapter->strangers < MAX_STRANGERS;
+	adapter->strangers += room;
+	spin_unlock(&adapter->lock);
+	return room;
+}
+
+/* A request has been rejected. */
+void kiser_stranger_goes(struct kiser_adapter *adapter)
+{
+	spin_lock(&adapter->lock);
+	adapter->strangers--;
+	spin_unlock(&adapter->lock);
+}
+
+/* A connection has logged in. */
+void kiser_stranger_known(struct kiser_conn *conn)
+{
+	struct kiser_adapter *adapter = conn->adapter;
+
+	spin_lock(&adapter->lock);
+	adapter->strangers -= conn->stranger;
+	conn->stranger = false;
 	spin_unlock(&adapter->lock);
 }
 

@@ -118,8 +118,9 @@ struct kiser_adapter {
 	int read_iov, write_iov;
 	u32 step_pages;			/* of a transfer, at a time */
 
-	spinlock_t lock;		/* of the list */
+	spinlock_t lock;		/* of what follows */
 	struct list_head conns;		/* those that have something open here */
+	u32 strangers;			/* requests, and connections that have not logged in */
 	wait_queue_head_t idle;
 };
 
@@ -131,6 +132,9 @@ void kiser_adapters_init(void);
 void kiser_adapters_exit(void);
 void kiser_adapter_attach(struct kiser_adapter *adapter, struct kiser_conn *conn);
 void kiser_adapter_detach(struct kiser_conn *conn);
+bool kiser_stranger_comes(struct kiser_adapter *adapter);
+void kiser_stranger_goes(struct kiser_adapter *adapter);
+void kiser_stranger_known(struct kiser_conn *conn);
 
 /* ---- np.c: portals, service points, connection requests ----------------------------- */
 
@@ -212,6 +216,7 @@ struct kiser_conn {
 
 	/* Login: a request at a time, and answers in turn */
 	struct kiser_pool login_pool;
+	bool stranger;			/* counted as one; by adapter->lock */
 	struct kiser_rx login_rx;
 	u32 login_length;
 	struct kiser_done login_done;

@@ -299,6 +299,7 @@ void kiser_get_rx_pdu(struct iscsit_conn *lio)
 	if (!login_is_over(conn))
 		return;
 	cancel_delayed_work_sync(&conn->login_timer);
+	kiser_stranger_known(conn);
 	if (kiser_rx_start(conn) || send_answer(conn, conn->login_last))
 		return;
 	wait_event_interruptible(conn->wait, READ_ONCE(conn->down));

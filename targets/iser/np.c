@@ -257,16 +257,20 @@ static void answer_request(struct request *request)
 	DAT_CR_PARAM param;
 
 	if (!is_wanted(request) || dat_cr_query(request->cr, DAT_CR_FIELD_ALL, &param))
-		goto reject;
+		goto goes;
 	conn = kiser_conn_create(request->adapter, may_invalidate(&param));
 	if (!conn)
-		goto reject;
+		goto goes;
+	conn->stranger = true;
 	conn->local = request->local;
 	copy_address(&conn->remote, param.remote_ia_address_ptr);
 	set_port(&conn->remote, param.remote_port_qual);
 	if (!give_to_portal(conn, request->cr))
 		return;
 	kiser_conn_destroy(conn);
+	goto reject;
+goes:
+	kiser_stranger_goes(request->adapter);
 reject:
 	dat_cr_reject(request->cr);
 }
@@ -294,17 +298,23 @@ void kiser_request_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEA
 
 	if (event->event_number != DAT_CONNECTION_REQUEST_EVENT)
 		return;
+	if (!kiser_stranger_comes(instance))
+		goto reject;
 	request = kzalloc(sizeof(*request), GFP_NOWAIT | __GFP_NOWARN);
-	if (!request) {
-		dat_cr_reject(data->cr_handle);
-		return;
-	}
+	if (!request)
+		goto goes;
 	INIT_WORK(&request->work, request_work);
 	request->adapter = instance;
 	request->cr = data->cr_handle;
 	copy_address(&request->local, data->local_ia_address_ptr);
 	set_port(&request->local, data->conn_qual);
 	queue_work(kiser_wq, &request->work);
+	return;
+
+goes:
+	kiser_stranger_goes(instance);
+reject:
+	dat_cr_reject(data->cr_handle);
 }
 
 /* ---- LIO ---------------------------------------------------------------------------- */

@@ -288,6 +288,98 @@ static int lives(void)
 	return !nop(0) && answered(0x20);
 }
 
+/* ---- a crowd -------------------------------------------------------------------- */
+
+#define CROWD		200
+
+/* Its next event, whoever's it is; acknowledged, and the id that it was for in @whose */
+static int next_event(struct rdma_event_channel *channel, struct rdma_cm_id **whose)
+{
+	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+	int what;
+
+	if (poll(&fd, 1, 60000) != 1 || rdma_get_cm_event(channel, &event))
+		return -1;
+	what = event->event;
+	*whose = event->id;
+	rdma_ack_cm_event(event);
+	return what;
+}
+
+/* One that has its queue pair and its route, and has not asked yet */
+static struct rdma_cm_id *newcomer(struct rdma_event_channel *channel)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(3260) };
+	struct rdma_cm_id *one, *whose;
+
+	inet_pton(AF_INET, source, &from.sin_addr);
+	inet_pton(AF_INET, target, &to.sin_addr);
+	if (rdma_create_id(channel, &one, NULL, RDMA_PS_TCP))
+		return NULL;
+	if (rdma_resolve_addr(one, (void *)&from, (void *)&to, 2000) ||
+	    next_event(channel, &whose) != RDMA_CM_EVENT_ADDR_RESOLVED ||
+	    rdma_resolve_route(one, 2000) ||
+	    next_event(channel, &whose) != RDMA_CM_EVENT_ROUTE_RESOLVED ||
+	    rdma_create_qp(one, NULL, &attr)) {
+		rdma_destroy_id(one);
+		return NULL;
+	}
+	return one;
+}
+
+static int asks(struct rdma_cm_id *one)
+{
+	uint8_t header[4] = { 0x80 | 0x40 };
+	struct rdma_conn_param param = {
+		.private_data = header, .private_data_len = sizeof(header),
+		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
+	};
+
+	return rdma_connect(one, &param);
+}
+
+static void leaves(struct rdma_cm_id *one)
+{
+	if (one->qp)
+		rdma_destroy_qp(one);
+	rdma_destroy_id(one);
+}
+
+/* All ask at once, and each is admitted or rejected. */
+static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **crowd, int count,
+		      int *admitted, int *rejected)
+{
+	struct rdma_cm_id *whose;
+	int i;
+
+	*admitted = *rejected = 0;
+	for (i = 0; i < count; i++)
+		if (asks(crowd[i]))
+			return -1;
+	while (*admitted + *rejected < count) {
+		switch (next_event(channel, &whose)) {
+		case RDMA_CM_EVENT_ESTABLISHED:
+			++*admitted;
+			break;
+		case RDMA_CM_EVENT_REJECTED:
+			++*rejected;
+			break;
+		case RDMA_CM_EVENT_DISCONNECTED:
+			break;	/* that has been in for too long without a login */
+		default:
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /* ---- cases: 1 is what should be ------------------------------------------------- */
 
 static int login_short(void)
@@ -695,6 +787,37 @@ static int reads_leaves(void)
 	return 1;
 }
 
+/*
+ * More come at once than a target lets in before they have logged in; the others are rejected.
+ * When they have gone there is room again.
+ */
+static int strangers(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *crowd[CROWD];
+	uint64_t end = now() + 60000;
+	int i, admitted, rejected, ok;
+
+	for (i = 0; i < CROWD; i++) {
+		crowd[i] = newcomer(channel);
+		if (!crowd[i])
+			return 0;
+	}
+	ok = !crowd_asks(channel, crowd, CROWD, &admitted, &rejected) && admitted >= 64 &&
+	     rejected > 0;
+	printf("-- %d were let in, %d rejected\n", admitted, rejected);
+	for (i = 0; i < CROWD; i++)
+		leaves(crowd[i]);
+	do {
+		crowd[0] = newcomer(channel);
+		if (!crowd[0] || crowd_asks(channel, crowd, 1, &admitted, &rejected))
+			return 0;
+		leaves(crowd[0]);
+	} while (!admitted && now() < end);
+	rdma_destroy_event_channel(channel);
+	return ok && admitted;
+}
+
 static const struct {
 	const char *what;
 	int (*run)(void);
@@ -739,6 +862,7 @@ static const struct {
 	{ "two logouts out of turn", logout_twice, NORMAL },
 	{ "a logout, and gone", logout_leaves, NORMAL },
 	{ "reads, and gone", reads_leaves, NORMAL },
+	{ "a crowd that does not log in", strangers, NO_LOGIN },
 };
 
 int main(int argc, char **argv)
