@@ -75,19 +75,29 @@ static struct svckdat_request *dequeue_request(struct svckdat_listener *listener
 	return request;
 }
 
+/*
+ * What the CR knows is copied here, in the upcall: while an nfsd thread is at the request the
+ * adapter may be closed, and the CR goes with it.
+ */
 static struct svckdat_request *new_request(struct svckdat_point *point,
 					   const DAT_CR_ARRIVAL_EVENT_DATA *arrival)
 {
 	const struct sockaddr *local = arrival->local_ia_address_ptr;
 	struct svckdat_request *request;
+	DAT_CR_PARAM param;
 
-	if (!is_for(point->listener, local))
+	if (!is_for(point->listener, local) ||
+	    dat_cr_query(arrival->cr_handle, DAT_CR_FIELD_ALL, &param))
 		return NULL;
 	request = kzalloc(sizeof(*request), GFP_KERNEL);
 	if (!request)
 		return NULL;
 	request->cr = arrival->cr_handle;
 	memcpy(&request->local, local, svc_addr_len(local));
+	memcpy(&request->remote, param.remote_ia_address_ptr,
+	       svc_addr_len(param.remote_ia_address_ptr));
+	if (param.private_data_size >= (int)sizeof(request->client))
+		memcpy(&request->client, param.private_data, sizeof(request->client));
 	kref_get(&point->adapter->ref);
 	request->adapter = point->adapter;
 	return request;

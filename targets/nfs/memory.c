@@ -40,7 +40,7 @@ static DAT_RETURN lmr_allocate(struct svckdat_conn *conn, unsigned int pages,
 static int buf_create(struct svckdat_conn *conn, struct svckdat_buf *buf,
 		      DAT_MEM_PRIV_FLAGS privileges)
 {
-	buf->va = kmalloc(conn->buf_size, GFP_KERNEL);
+	buf->va = kzalloc(conn->buf_size, GFP_KERNEL);
 	if (!buf->va)
 		return -ENOMEM;
 	sg_init_one(&buf->sg, buf->va, conn->buf_size);
@@ -227,21 +227,22 @@ static struct svckdat_map *map_try_get(struct svckdat_conn *conn)
 /**
  * svckdat_map_get - take a free map
  * @conn: a connection
+ * @give_up: how long to wait for one
  *
  * Completions put maps back, and need no thread for it, so a thread may wait here.
  * Process context.
  *
- * Return: the map; NULL when the connection is over, or the client has not taken what
- * was sent to it for SVCKDAT_PATIENCE.
+ * Return: the map; NULL when the connection is over, or @give_up has passed: the client has
+ * not taken what was sent to it.
  */
-struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn)
+struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn, unsigned long give_up)
 {
 	struct svckdat_map *map = map_try_get(conn);
 
 	if (likely(map))
 		return map;
 	wait_event_timeout(conn->room, READ_ONCE(conn->over) || (map = map_try_get(conn)),
-			   SVCKDAT_PATIENCE);
+			   max_t(long, give_up - jiffies, 0));
 	return map;
 }
 

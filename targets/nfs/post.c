@@ -110,7 +110,6 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
 	DAT_LMR_TRIPLET local = svckdat_local(recv->map->context, to, from->length);
 	DAT_RMR_TRIPLET remote = remote_triplet(from);
 	DAT_DTO_COOKIE cookie = { .as_ptr = &recv->read };
-	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
 	unsigned int seen;
 	DAT_RETURN ret;
 
@@ -119,7 +118,7 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
 		ret = dat_ep_post_rdma_read(conn->ep, 1, &local, cookie, &remote,
 					    last ? DAT_COMPLETION_DEFAULT_FLAG :
 						   DAT_COMPLETION_SUPPRESS_FLAG);
-	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, give_up));
+	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, recv->give_up));
 	return posted(conn, ret);
 }
 
@@ -140,7 +139,6 @@ int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32
 	DAT_LMR_TRIPLET local = svckdat_local(send->map->context, from, to->length);
 	DAT_RMR_TRIPLET remote = remote_triplet(to);
 	DAT_DTO_COOKIE cookie = { .as_ptr = &send->written };
-	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
 	unsigned int seen;
 	DAT_RETURN ret;
 
@@ -148,7 +146,7 @@ int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32
 		seen = READ_ONCE(conn->completions);
 		ret = dat_ep_post_rdma_write(conn->ep, 1, &local, cookie, &remote,
 					     DAT_COMPLETION_SUPPRESS_FLAG);
-	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, give_up));
+	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, send->give_up));
 	return posted(conn, ret);
 }
 
@@ -158,7 +156,7 @@ int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32
  * @send: its buffer has the message
  * @length: bytes
  * @invalidate: a handle of the client's to be invalidated there, or 0
- * @wait: wait for room; then process context, else any
+ * @wait: wait for room, until @send->give_up; then process context, else any
  *
  * Return: 0, and @send is put when it is sent; -ENOBUFS without room, unless @wait;
  * -ENOTCONN.
@@ -168,7 +166,6 @@ int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 
 {
 	DAT_LMR_TRIPLET local = svckdat_local(send->buf.context, 0, length);
 	DAT_DTO_COOKIE cookie = { .as_ptr = &send->sent };
-	unsigned long give_up = jiffies + SVCKDAT_PATIENCE;
 	unsigned int seen;
 	DAT_RETURN ret;
 
@@ -178,7 +175,7 @@ int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 
 						       DAT_COMPLETION_DEFAULT_FLAG,
 						       invalidate ? DAT_TRUE : DAT_FALSE,
 						       invalidate);
-	} while (unlikely(no_room(ret)) && wait && wait_for_room(conn, seen, give_up));
+	} while (unlikely(no_room(ret)) && wait && wait_for_room(conn, seen, send->give_up));
 	if (no_room(ret) && !wait)
 		return -ENOBUFS;
 	return posted(conn, ret);

@@ -161,10 +161,14 @@ static int place_all(struct walk *w)
 {
 	const struct svckdat_header *header = &w->recv->header;
 	u32 whole = header->proc == RDMA_NOMSG ? header->long_call : header->rpc_length;
+	unsigned int chunks = 0;
 	u32 position = 0;
 	int ret;
 
+	/* For each chunk the whole list is gone through. */
 	while (svckdat_next_position(header, position, &position)) {
+		if (++chunks > SVCKDAT_MAX_CHUNKS)
+			return -EINVAL;
 		if (position < w->at || position - w->at > whole - w->used)
 			return -EINVAL;
 		ret = place_message(w, position - w->at);
@@ -227,7 +231,7 @@ static void take_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 
 static int map_pages(struct svckdat_conn *conn, struct svckdat_recv *recv)
 {
-	recv->map = svckdat_map_get(conn);
+	recv->map = svckdat_map_get(conn, recv->give_up);
 	if (!recv->map)
 		return -ENOTCONN;
 	if (!svckdat_map_call(recv->map, recv->pages, recv->read_length))
@@ -275,6 +279,7 @@ int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	if (!w.reads || n > SVCKDAT_MAX_PAGES || n > svckdat_call_pages(rqstp))
 		return -EINVAL;
 	recv->read_length = w.at;
+	recv->give_up = jiffies + SVCKDAT_PATIENCE;
 	take_pages(rqstp, conn, recv, n);
 	return start_reads(conn, recv, w.reads);
 }

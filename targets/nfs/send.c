@@ -242,7 +242,7 @@ static int map_written(struct reply *reply)
 {
 	struct svckdat_send *send = reply->send;
 
-	send->map = svckdat_map_get(reply->conn);
+	send->map = svckdat_map_get(reply->conn, send->give_up);
 	if (!send->map)
 		return -ENOTCONN;
 	return svckdat_map_reply(send->map, reply->xdr, reply->from,
@@ -370,6 +370,7 @@ int svckdat_sendto(struct svc_rqst *rqstp)
 
 	if (READ_ONCE(reply.conn->over))
 		return -ENOTCONN;
+	reply.send->give_up = jiffies + SVCKDAT_PATIENCE;
 	err = send_reply(&reply);
 	if (err == -E2BIG || err == -EMSGSIZE) {
 		rqstp->rq_xprt_ctxt = NULL;
@@ -412,6 +413,7 @@ void svckdat_send_error(struct svckdat_conn *conn, struct svckdat_recv *recv, in
 		*p++ = err_chunk;
 	}
 	recv->send = NULL;
+	send->give_up = jiffies + SVCKDAT_PATIENCE;
 	svckdat_recv_again(conn, recv);
 	svckdat_post_send(conn, send, (void *)p - (void *)start, 0, true);
 }

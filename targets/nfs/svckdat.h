@@ -50,7 +50,9 @@
 #define SVCKDAT_BACK_SLOTS	2
 /* Chunks that a call may provide for results; Linux clients provide one. */
 #define SVCKDAT_MAX_RESULTS	16
-/* How long a thread waits for a client that does not take what we send */
+/* Read chunks of a call; Linux clients have one or two. */
+#define SVCKDAT_MAX_CHUNKS	64
+/* How long a thread waits, in one request, for a client that does not take what we send */
 #define SVCKDAT_PATIENCE	(60 * HZ)
 
 struct svckdat_conn;
@@ -99,7 +101,8 @@ struct svckdat_request {
 	struct list_head entry;		/* svckdat_listener.requests */
 	struct svckdat_adapter *adapter;
 	DAT_CR_HANDLE cr;
-	struct sockaddr_storage local;
+	struct sockaddr_storage local, remote;
+	struct rpcrdma_connect_private client;	/* zeros: it says nothing */
 };
 
 /* ---- memory -------------------------------------------------------------- */
@@ -174,6 +177,7 @@ struct svckdat_recv {
 	struct svckdat_header header;
 	struct svckdat_send *send;	/* for the reply */
 	struct svckdat_map *map;	/* while the call is being read */
+	unsigned long give_up;		/* when no room for its reads is waited for any more */
 	struct page **pages;		/* what was read */
 	unsigned int nr_pages;
 	u32 read_length;
@@ -188,6 +192,7 @@ struct svckdat_send {
 	struct list_head entry;		/* svckdat_conn.sends */
 	struct svckdat_buf buf;
 	struct svckdat_map *map;
+	unsigned long give_up;		/* when no room for any of it is waited for any more */
 };
 
 /* ---- connections --------------------------------------------------------- */
@@ -262,7 +267,7 @@ void svckdat_conn_over(struct svckdat_conn *conn);
 int svckdat_memory_create(struct svckdat_conn *conn);
 bool svckdat_memory_forget(struct svckdat_conn *conn);
 void svckdat_memory_free(struct svckdat_conn *conn);
-struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn);
+struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn, unsigned long give_up);
 bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map);
 int svckdat_map_call(struct svckdat_map *map, struct page **pages, u32 length);
 int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 from,

@@ -77,9 +77,10 @@ static int evds_create(struct svckdat_conn *conn)
 }
 
 /* The work requests that one transfer can need */
-static unsigned int transfer_reserve(const DAT_EP_ATTR *attr)
+static unsigned int transfer_reserve(const DAT_IA_ATTR *adapter)
 {
-	int pieces = min(attr->max_rdma_read_iov, attr->max_rdma_write_iov);
+	int pieces = min3(MAX_PIECES, adapter->max_iov_segments_per_rdma_read,
+			  adapter->max_iov_segments_per_rdma_write);
 
 	return DIV_ROUND_UP(SVCKDAT_MAX_ENTRIES, max(pieces, 1));
 }
@@ -106,7 +107,7 @@ static int ep_create(struct svckdat_conn *conn)
 		.ep_provider_specific_count = 1,
 		.ep_provider_specific = &conn->reserve,
 	};
-	unsigned int least = transfer_reserve(&attr), reserve = least * SVCKDAT_MAPS;
+	unsigned int least = transfer_reserve(adapter), reserve = least * SVCKDAT_MAPS;
 
 	conn->reserve.name = KDAT_EP_REQUEST_RESERVE;
 	conn->reserve.value = conn->reserve_text;
@@ -187,9 +188,14 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 	INIT_LIST_HEAD(&conn->complete);
 	INIT_LIST_HEAD(&conn->maps);
 	INIT_LIST_HEAD(&conn->sends);
-	/* A device that has less serves clients with fewer credits. */
+	/*
+	 * A device that has less serves clients with fewer credits.  A request takes two of its
+	 * work requests, one of the reserve one.
+	 */
 	conn->credits = clamp_t(int, adapter->attr.max_dto_per_ep - SVCKDAT_BACK_SLOTS -
-				SVCKDAT_MAPS * TRANSFERS, 1, svckdat_credits);
+				SVCKDAT_MAPS * TRANSFERS -
+				DIV_ROUND_UP(transfer_reserve(&adapter->attr), 2),
+				1, svckdat_credits);
 	conn->buf_size = svckdat_buf_size;
 	conn->nr_recvs = conn->credits + SVCKDAT_BACK_SLOTS;
 	conn->nr_sends = conn->credits + SVCKDAT_BACK_SLOTS;
@@ -197,20 +203,16 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 }
 
 /* A client that says nothing takes what RFC 8166 promises: 1024 bytes. */
-static void take_private_data(struct svckdat_conn *conn, const DAT_CR_PARAM *param)
+static void take_private_data(struct svckdat_conn *conn,
+			      const struct rpcrdma_connect_private *client)
 {
-	struct rpcrdma_connect_private client;
-
 	conn->send_limit = RPCRDMA_V1_DEF_INLINE_SIZE;
-	if (param->private_data_size < (int)sizeof(client))
-		return;
-	memcpy(&client, param->private_data, sizeof(client));
-	if (client.cp_magic != rpcrdma_cmp_magic ||
-	    client.cp_version != RPCRDMA_CMP_VERSION)
+	if (client->cp_magic != rpcrdma_cmp_magic ||
+	    client->cp_version != RPCRDMA_CMP_VERSION)
 		return;
 	conn->send_limit = min(conn->buf_size,
-			       rpcrdma_decode_buffer_size(client.cp_recv_size));
-	conn->may_invalidate = client.cp_flags & RPCRDMA_CMP_F_SND_W_INV_OK;
+			       rpcrdma_decode_buffer_size(client->cp_recv_size));
+	conn->may_invalidate = client->cp_flags & RPCRDMA_CMP_F_SND_W_INV_OK;
 }
 
 /*
@@ -279,21 +281,18 @@ struct svckdat_conn *svckdat_conn_accept(struct svckdat_listener *listener,
 					 struct svckdat_request *request)
 {
 	struct svckdat_conn *conn;
-	DAT_CR_PARAM param;
 
-	if (dat_cr_query(request->cr, DAT_CR_FIELD_ALL, &param))
-		return NULL;
 	conn = conn_alloc(request->adapter);
 	if (!conn)
 		return NULL;
-	take_private_data(conn, &param);
+	take_private_data(conn, &request->client);
 	if (conn_fill(conn)) {
 		pr_warn_ratelimited("svckdat: no resources for a connection at %s\n",
 				    conn->adapter->name);
 		conn_destroy(conn);
 		return NULL;
 	}
-	conn_start(conn, &listener->xprt, param.remote_ia_address_ptr,
+	conn_start(conn, &listener->xprt, (struct sockaddr *)&request->remote,
 		   (struct sockaddr *)&request->local);
 	if (!conn_publish(conn) || !post_recvs(conn) || !cr_accept(conn, request->cr)) {
 		dat_cr_reject(request->cr);
