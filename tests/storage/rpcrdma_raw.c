@@ -473,6 +473,21 @@ static uint8_t *chunk_in_pieces(struct conn *c, uint8_t *p)
 	return put_call(p);
 }
 
+/* As many as a server that goes through the list for each of them should take, and one more */
+static uint8_t *chunks_of_4(struct conn *c, uint8_t *p, uint32_t count)
+{
+	uint64_t at = (uintptr_t)memory(c);
+	uint32_t key = c->mr->rkey, i;
+
+	p = put_fixed(p, 1, 0);
+	for (i = 0; i < count; i++)
+		p = put_read(p, CALL + 4 * i, key, 4, at);
+	return put_call(put_no_lists(p));
+}
+
+static uint8_t *most_chunks(struct conn *c, uint8_t *p) { return chunks_of_4(c, p, 64); }
+static uint8_t *too_many_chunks(struct conn *c, uint8_t *p) { return chunks_of_4(c, p, 65); }
+
 /* Without the stamp and the name */
 static uint8_t *put_reduced(uint8_t *p, const uint8_t *call)
 {
@@ -530,6 +545,7 @@ static const struct {
 	{ "a read chunk", one_chunk, ACCEPTED },
 	{ "a read chunk in pieces", chunk_in_pieces, ACCEPTED },
 	{ "two read chunks", two_chunks, ACCEPTED },
+	{ "64 read chunks", most_chunks, ACCEPTED },
 	{ "two read chunks, the last one first", two_chunks_turned, ACCEPTED },
 	{ "a long call with read chunks", long_with_chunks, ACCEPTED },
 	{ "version 2", version_2, ERR_VERS },
@@ -551,6 +567,7 @@ static const struct {
 	{ "a position in the RPC header", early_position, ERR_CHUNK },
 	{ "a position behind the call", late_position, ERR_CHUNK },
 	{ "an empty read chunk", empty_read, ERR_CHUNK },
+	{ "65 read chunks", too_many_chunks, ERR_CHUNK },
 	{ "overlapping read chunks", overlapping, ERR_CHUNK },
 	{ "an address that wraps", wrapping, ERR_CHUNK },
 	{ "2^32 - 1 segments", segments_max, ERR_CHUNK },
