@@ -249,8 +249,8 @@ blocks_arrive() {
 large_blocks() {
 	# The debug kernel has no such disk.
 	modprobe zram num_devices=1 2> /dev/null || return 0
-	echo 64M > /sys/block/zram0/disksize && lun 3 iblock pages udev_path=/dev/zram0 ||
-		die "no disk of compressed memory"
+	echo 64M > /sys/block/zram0/disksize
+	lun 3 iblock pages udev_path=/dev/zram0 || die "no disk of compressed memory"
 	luns=4
 	verdict "login: with a disk of 4 KiB blocks" log_in 1
 	verdict "... each block of 4 KiB is as it was written" within 120 blocks_arrive 4k
