@@ -319,7 +319,10 @@ reject:
 
 /* ---- LIO ---------------------------------------------------------------------------- */
 
-/* Listens at all adapters. It is enough if one of them does, or if there is none so far. */
+/*
+ * Listens at all adapters, or, if that fails, at none.  It is enough if one of them does, or if there is
+ * none so far.
+ */
 static int listen(u16 port)
 {
 	struct kiser_adapter *adapter;
@@ -328,12 +331,21 @@ static int listen(u16 port)
 
 	list_for_each_entry(adapter, &kiser_adapters, entry) {
 		ret = port_get(adapter, port);
+		if (ret == -ENOMEM) {
+			err = ret;
+			goto undo;
+		}
 		if (ret)
 			err = ret;
 		else
 			one = true;
 	}
-	return one ? 0 : err;
+	if (one || !err)
+		return 0;
+undo:
+	list_for_each_entry_continue_reverse(adapter, &kiser_adapters, entry)
+		port_put(adapter, port);
+	return err;
 }
 
 static void unlisten(u16 port)
@@ -366,9 +378,7 @@ int kiser_setup_np(struct iscsi_np *np, struct sockaddr_storage *address)
 
 	mutex_lock(&kiser_mutex);
 	err = listen(port_of(address));
-	if (err)
-		unlisten(port_of(address));
-	else
+	if (!err)
 		list_add_tail(&knp->entry, &portals);
 	mutex_unlock(&kiser_mutex);
 	if (err) {
