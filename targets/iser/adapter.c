@@ -18,9 +18,9 @@
 /* Requests that are not answered yet. */
 #define BACKLOG		128
 /*
- * Of those that have not logged in.  A connection has its queue pair, its EVD and memory from
- * the beginning, and LIO takes the logins of a portal one after the other, so that anybody
- * could have as many as he likes.
+ * Requests, and connections that have not logged in.  A connection has its queue pair, its
+ * EVD and memory from the beginning, and LIO takes the logins of a portal one after the
+ * other, so that anybody could have as many as he likes.
  */
 #define MAX_STRANGERS	128
 
@@ -55,8 +55,10 @@ void kiser_adapter_detach(struct kiser_conn *conn)
  * kiser_stranger_comes - is there room for one more who has not logged in?
  * @adapter: where the request has come in
  *
- * If there is, the place is the caller's, who gives it back (kiser_stranger_goes()) or to a
- * connection (conn->stranger), which has it until the login or the end.
+ * If there is, the caller has a place, and gives it back (kiser_stranger_goes()) or to a
+ * connection (conn->stranger), which has it until the login or the end.  Process context.
+ *
+ * Return: whether there is.
  */
 bool kiser_stranger_comes(struct kiser_adapter *adapter)
 {

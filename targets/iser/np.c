@@ -251,28 +251,34 @@ static bool is_wanted(const struct request *request)
 	return wanted;
 }
 
+/* A stranger's request gets no connection. */
+static void refuse(struct kiser_adapter *adapter, DAT_CR_HANDLE cr)
+{
+	kiser_stranger_goes(adapter);
+	dat_cr_reject(cr);
+}
+
 static void answer_request(struct request *request)
 {
 	struct kiser_conn *conn;
 	DAT_CR_PARAM param;
 
 	if (!is_wanted(request) || dat_cr_query(request->cr, DAT_CR_FIELD_ALL, &param))
-		goto goes;
+		goto reject;
 	conn = kiser_conn_create(request->adapter, may_invalidate(&param));
 	if (!conn)
-		goto goes;
+		goto reject;
+	/* It has the request's place, as soon as it is accepted. */
 	conn->stranger = true;
 	conn->local = request->local;
 	copy_address(&conn->remote, param.remote_ia_address_ptr);
 	set_port(&conn->remote, param.remote_port_qual);
 	if (!give_to_portal(conn, request->cr))
 		return;
+	conn->stranger = false;
 	kiser_conn_destroy(conn);
-	goto reject;
-goes:
-	kiser_stranger_goes(request->adapter);
 reject:
-	dat_cr_reject(request->cr);
+	refuse(request->adapter, request->cr);
 }
 
 static void request_work(struct work_struct *work)
@@ -298,47 +304,40 @@ void kiser_request_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEA
 
 	if (event->event_number != DAT_CONNECTION_REQUEST_EVENT)
 		return;
-	if (!kiser_stranger_comes(instance))
-		goto reject;
+	if (!kiser_stranger_comes(instance)) {
+		dat_cr_reject(data->cr_handle);
+		return;
+	}
 	request = kzalloc(sizeof(*request), GFP_NOWAIT | __GFP_NOWARN);
-	if (!request)
-		goto goes;
+	if (!request) {
+		refuse(instance, data->cr_handle);
+		return;
+	}
 	INIT_WORK(&request->work, request_work);
 	request->adapter = instance;
 	request->cr = data->cr_handle;
 	copy_address(&request->local, data->local_ia_address_ptr);
 	set_port(&request->local, data->conn_qual);
 	queue_work(kiser_wq, &request->work);
-	return;
-
-goes:
-	kiser_stranger_goes(instance);
-reject:
-	dat_cr_reject(data->cr_handle);
 }
 
 /* ---- LIO ---------------------------------------------------------------------------- */
 
 /*
- * Listens at all adapters, or, if that fails, at none.  It is enough if one of them does, or if there is
- * none so far.
+ * Listens at all adapters, or, if that fails, at none.  It is enough if one of them does, or
+ * if there is none so far.
  */
 static int listen(u16 port)
 {
 	struct kiser_adapter *adapter;
-	int err = 0, ret;
 	bool one = false;
+	int err = 0;
 
 	list_for_each_entry(adapter, &kiser_adapters, entry) {
-		ret = port_get(adapter, port);
-		if (ret == -ENOMEM) {
-			err = ret;
+		err = port_get(adapter, port);
+		if (err == -ENOMEM)
 			goto undo;
-		}
-		if (ret)
-			err = ret;
-		else
-			one = true;
+		one |= !err;
 	}
 	if (one || !err)
 		return 0;

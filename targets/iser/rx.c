@@ -117,8 +117,8 @@ static void take_keys(struct kiser_cmd *kcmd, const struct iser_ctrl *iser)
 }
 
 /*
- * All data of a write have come with it, and begin where a block may begin.  Drivers of disks
- * with blocks of 4 KiB take whole pages, or refuse what is not a whole block in each.
+ * Have all data of a write come with it, and do they begin where a block may begin?  Drivers
+ * of disks with blocks of 4 KiB take whole pages, or refuse what is not a whole block in each.
  */
 static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *rx)
 {

@@ -254,12 +254,14 @@ static struct rpc_xprt *setup_back(struct xprt_create *args)
 	__module_get(THIS_MODULE);
 	xprt_get(xprt);
 	xprt->bc_xprt = args->bc_xprt;
-	/* Another client ID of the same connection may be set up meanwhile. */
+	/*
+	 * Another client ID of the same connection may be set up meanwhile.  This is a barrier,
+	 * too: either who closes the transport finds this one (detach()), or it is closed here.
+	 */
 	if (cmpxchg(&args->bc_xprt->xpt_bc_xprt, NULL, xprt)) {
 		destroy_back(xprt);
 		return ERR_PTR(-EBUSY);
 	}
-	/* Either who closes the transport finds this one (detach()), or it is closed here. */
 	if (READ_ONCE(conn->over))
 		close_back(xprt);
 	return xprt;

@@ -227,7 +227,7 @@ static struct svckdat_map *map_try_get(struct svckdat_conn *conn)
 /**
  * svckdat_map_get - take a free map
  * @conn: a connection
- * @give_up: how long to wait for one
+ * @give_up: until when to wait for one, in jiffies
  *
  * Completions put maps back, and need no thread for it, so a thread may wait here.
  * Process context.

@@ -292,8 +292,8 @@ static int lives(void)
 
 #define CROWD		200
 
-/* Its next event, whoever's it is; acknowledged, and the id that it was for in @whose */
-static int next_event(struct rdma_event_channel *channel, struct rdma_cm_id **whose)
+/* What happens next to one of them, acknowledged */
+static int next_event(struct rdma_event_channel *channel)
 {
 	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
@@ -302,7 +302,6 @@ static int next_event(struct rdma_event_channel *channel, struct rdma_cm_id **wh
 	if (poll(&fd, 1, 60000) != 1 || rdma_get_cm_event(channel, &event))
 		return -1;
 	what = event->event;
-	*whose = event->id;
 	rdma_ack_cm_event(event);
 	return what;
 }
@@ -317,16 +316,16 @@ static struct rdma_cm_id *newcomer(struct rdma_event_channel *channel)
 	};
 	struct sockaddr_in from = { .sin_family = AF_INET };
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(3260) };
-	struct rdma_cm_id *one, *whose;
+	struct rdma_cm_id *one;
 
 	inet_pton(AF_INET, source, &from.sin_addr);
 	inet_pton(AF_INET, target, &to.sin_addr);
 	if (rdma_create_id(channel, &one, NULL, RDMA_PS_TCP))
 		return NULL;
 	if (rdma_resolve_addr(one, (void *)&from, (void *)&to, 2000) ||
-	    next_event(channel, &whose) != RDMA_CM_EVENT_ADDR_RESOLVED ||
+	    next_event(channel) != RDMA_CM_EVENT_ADDR_RESOLVED ||
 	    rdma_resolve_route(one, 2000) ||
-	    next_event(channel, &whose) != RDMA_CM_EVENT_ROUTE_RESOLVED ||
+	    next_event(channel) != RDMA_CM_EVENT_ROUTE_RESOLVED ||
 	    rdma_create_qp(one, NULL, &attr)) {
 		rdma_destroy_id(one);
 		return NULL;
@@ -356,7 +355,6 @@ static void leaves(struct rdma_cm_id *one)
 static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **crowd, int count,
 		      int *admitted, int *rejected)
 {
-	struct rdma_cm_id *whose;
 	int i;
 
 	*admitted = *rejected = 0;
@@ -364,7 +362,7 @@ static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **cr
 		if (asks(crowd[i]))
 			return -1;
 	while (*admitted + *rejected < count) {
-		switch (next_event(channel, &whose)) {
+		switch (next_event(channel)) {
 		case RDMA_CM_EVENT_ESTABLISHED:
 			++*admitted;
 			break;

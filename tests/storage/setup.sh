@@ -368,7 +368,7 @@ sessions() { find /sys/class/iscsi_session -name 'session*' 2> /dev/null | wc -l
 
 logged_in() { [ "$(sessions)" -eq "$1" ]; }
 
-# How many the target has
+# How many LUNs the target has
 luns=3
 
 # disks_there N: each session has its LUNs
@@ -513,11 +513,13 @@ verified() {
 
 sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
+debug_kernel() { [ -e /sys/kernel/debug/kmemleak ]; }
+
 # source_tree: a folder with a source tree to copy, as tar has it on standard output; in the
 # debug kernel, where a file takes several times as long, a part of it
 source_tree() {
 	local part=.
-	[ ! -e /sys/kernel/debug/kmemleak ] || part=./kdapl
+	! debug_kernel || part=./kdapl
 	tar -C "$here/../.." --exclude=./build --exclude=./.git -cf - $part
 }
 
