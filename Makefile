@@ -20,7 +20,7 @@ UDEVDIR	?= /lib/udev/rules.d
 PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install install-storage uninstall demo test test-all test-storage kunit stress \
+.PHONY: all modules shim tests install install-storage uninstall demo test test-all test-kernels test-storage kunit stress \
 	coverage bench bench-storage lint doc clean help
 
 all: modules shim
@@ -73,6 +73,9 @@ test:
 test-all:
 	@scripts/test --all
 
+test-kernels:
+	@scripts/test --kernels $(KERNELS)
+
 test-storage:
 	@scripts/test --all storage
 
@@ -116,6 +119,8 @@ help:
 	@echo '  test       all suites, through both faces and in two kernels; the last line'
 	@echo '             is "N passed, N failed"'
 	@echo '  test-all   the same, with each suite in every way: some hours'
+	@echo '  test-kernels   all that runs in kernels of Debian'"'"'s: in 6.1, 6.12 and 7.3, or'
+	@echo '             in KERNELS=, and a table of it: some hours'
 	@echo '  test-storage   storage over RDMA at full length, with and without faults: initiator'
 	@echo '             and NFS client are the kernel'"'"'s own'
 	@echo '  kunit      only the KUnit suites'
