@@ -6,6 +6,7 @@
  *
  * Callers: every operation of the core.
  */
+#include <linux/slab.h>
 #include "ia.h"
 
 /* ---- the section ---------------------------------------------------- */
@@ -22,9 +23,9 @@
  */
 DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx)
 {
-	*idx = srcu_read_lock(&ia->srcu);
+	*idx = srcu_read_lock(&ia->section->srcu);
 	/* sparse cannot follow a section entered on a condition. */
-	__release(&ia->srcu);
+	__release(&ia->section->srcu);
 	if (!READ_ONCE(ia->closing))
 		return DAT_SUCCESS;
 	kdapl_ia_leave(ia, *idx);
@@ -50,6 +51,102 @@ DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx)
 		return ret;
 	kdapl_ia_leave(ia, *idx);
 	return RET(INVALID_STATE);
+}
+
+static struct kdapl_section *section_alloc(const struct kdapl_space *space,
+					   struct kdapl_device *dev)
+{
+	struct kdapl_section *section = kzalloc(sizeof(*section), kdapl_gfp(space));
+
+	if (!section)
+		return NULL;
+	if (init_srcu_struct(&section->srcu)) {
+		kfree(section);
+		return NULL;
+	}
+	section->dev = dev;
+	section->nr_ias = 1;
+	return section;
+}
+
+static void section_free(struct kdapl_section *section)
+{
+	cleanup_srcu_struct(&section->srcu);
+	kfree(section);
+}
+
+/* The section of @space for @dev, counted for one adapter more; NULL: there is none. */
+static struct kdapl_section *section_find(struct kdapl_space *space,
+					  const struct kdapl_device *dev)
+{
+	struct kdapl_section *section;
+
+	lockdep_assert_held(&space->ia_lock);
+	list_for_each_entry(section, &space->sections, entry) {
+		if (section->dev == dev) {
+			section->nr_ias++;
+			return section;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * kdapl_section_get - the section of a new adapter
+ * @space: that it is opened in
+ * @dev: its device
+ *
+ * A kernel consumer's adapter has one of its own: its close must not wait for what others
+ * do.  May sleep.
+ *
+ * Return: for kdapl_section_put(); NULL: no memory.
+ */
+struct kdapl_section *kdapl_section_get(struct kdapl_space *space,
+					struct kdapl_device *dev)
+{
+	struct kdapl_section *section, *fresh;
+
+	if (!space->user)
+		return section_alloc(space, dev);
+	mutex_lock(&space->ia_lock);
+	section = section_find(space, dev);
+	mutex_unlock(&space->ia_lock);
+	if (section)
+		return section;
+	fresh = section_alloc(space, dev);
+	if (!fresh)
+		return NULL;
+	mutex_lock(&space->ia_lock);
+	/* Another thread may have been faster. */
+	section = section_find(space, dev);
+	if (!section)
+		list_add(&fresh->entry, &space->sections);
+	mutex_unlock(&space->ia_lock);
+	if (!section)
+		return fresh;
+	section_free(fresh);
+	return section;
+}
+
+/**
+ * kdapl_section_put - an adapter is no more
+ * @space: as got
+ * @section: of kdapl_section_get(); the adapter still has a reference of the device, and no
+ *	     operation is in the section on its behalf
+ *
+ * May sleep.
+ */
+void kdapl_section_put(struct kdapl_space *space, struct kdapl_section *section)
+{
+	bool last;
+
+	mutex_lock(&space->ia_lock);
+	last = !--section->nr_ias;
+	if (last && space->user)
+		list_del(&section->entry);
+	mutex_unlock(&space->ia_lock);
+	if (last)
+		section_free(section);
 }
 
 /* ---- its objects ---------------------------------------------------- */

@@ -13,6 +13,26 @@
 #include "../glue/glue.h"
 
 /*
+ * struct kdapl_section - what operations that may touch a device run in (A10)
+ * @srcu: whoever closes an adapter, or removes the device, waits for it
+ * @dev: device
+ * @nr_ias: adapters that have it; under kdapl_space.ia_lock
+ * @over: nobody is in it any more, nor will be (kdapl_ia_close_all())
+ * @entry: in kdapl_space.sections, of a process
+ *
+ * It has memory for each processor, which no limit of a process counts.  So all adapters
+ * that a process has opened on a device have one together, however many they are, and the
+ * close of one waits for operations on the others, too.
+ */
+struct kdapl_section {
+	struct srcu_struct srcu;
+	const struct kdapl_device *dev;
+	u32 nr_ias;
+	bool over;
+	struct list_head entry;
+};
+
+/*
  * struct kdapl_ia - an open adapter
  * @dev: its device, with a reference; memory stays when the device is removed
  * @qp: the operations on the queue pairs of its endpoints
@@ -20,7 +40,7 @@
  *		 there: the kernel has no part of them.  Set once, before the first object
  *		 is made; under @lock
  * @watch: looks at such queue pairs in the stead of processes that do not
- * @srcu: the section of A10: operations that may touch the device run in it
+ * @section: operations that may touch the device run in it
  * @closing: no operation enters any more, every handle of this IA is dead (I15);
  *	     also while the IA is being opened.  Set under @lock
  * @removed: the device is gone; what is left are shells that can be queried,
@@ -54,7 +74,7 @@ struct kdapl_ia {
 	const struct kdapl_qp_ops *qp;
 	bool passthrough;
 	struct delayed_work watch;
-	struct srcu_struct srcu;
+	struct kdapl_section *section;
 	bool closing;
 	bool removed;
 	struct mutex lock;
@@ -144,9 +164,13 @@ DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx);
 
 static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)
 {
-	__acquire(&ia->srcu);	/* see kdapl_ia_enter_shell() */
-	srcu_read_unlock(&ia->srcu, idx);
+	__acquire(&ia->section->srcu);	/* see kdapl_ia_enter_shell() */
+	srcu_read_unlock(&ia->section->srcu, idx);
 }
+
+struct kdapl_section *kdapl_section_get(struct kdapl_space *space,
+					struct kdapl_device *dev);
+void kdapl_section_put(struct kdapl_space *space, struct kdapl_section *section);
 
 struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 					  enum kdapl_type type,

@@ -165,11 +165,11 @@ static DAT_RETURN ia_charge(struct kdapl_ia *ia)
 
 	if (!ia->obj.space->user)
 		return DAT_SUCCESS;
-	idx = srcu_read_lock(&ia->srcu);
+	idx = srcu_read_lock(&ia->section->srcu);
 	if (!READ_ONCE(ia->removed))
 		ret = kdapl_charge_object(&ia->charge, ia->dev->ib,
 					  RDMACG_RESOURCE_HCA_HANDLE);
-	srcu_read_unlock(&ia->srcu, idx);
+	srcu_read_unlock(&ia->section->srcu, idx);
 	if (ret == -ENODEV)
 		return NOT_REGISTERED;
 	return ret ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
@@ -184,14 +184,13 @@ static void ia_uncharge(struct kdapl_ia *ia)
 
 /*
  * Ends everything that was made on @ia, and detaches @ia from its device.  @ia is
- * closing, so that no operation begins any more; those that have are waited for.
+ * closing, so that no operation begins any more; those that have were waited for.
  */
 static void ia_teardown(struct kdapl_ia *ia)
 {
 	struct kdapl_object *own = ia->own_async ? &ia->async_evd->obj : NULL;
 	int i;
 
-	synchronize_srcu(&ia->srcu);
 	ia_stop_watch(ia);
 	mutex_lock(&ia->teardown_lock);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
@@ -224,7 +223,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 
 	mutex_lock(&ia->teardown_lock);
 	WRITE_ONCE(ia->removed, true);
-	synchronize_srcu(&ia->srcu);
+	synchronize_srcu(&ia->section->srcu);
 	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		/* All begin to end, then each is waited for. */
@@ -294,10 +293,9 @@ static void ia_release(struct kdapl_object *obj)
 
 	list_for_each_entry_safe(local, next, &ia->locals, link)
 		kfree(local);
-	cleanup_srcu_struct(&ia->srcu);
+	kdapl_section_put(obj->space, ia->section);
 	xa_destroy(&ia->keys);
 	kdapl_device_put(ia->dev);
-	atomic_dec(&obj->space->nr_ias);
 	kfree(ia);
 }
 
@@ -312,12 +310,11 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 
 	if (dev->iwarp && space->owner && !kdapl_user_open_iwarp(space->owner))
 		return NULL;
-	if (!atomic_add_unless(&space->nr_ias, 1, space->max_ias))
-		return NULL;
 	ia = kzalloc(sizeof(*ia), kdapl_gfp(space));
 	if (!ia)
-		goto err_count;
-	if (init_srcu_struct(&ia->srcu))
+		return NULL;
+	ia->section = kdapl_section_get(space, dev);
+	if (!ia->section)
 		goto err_free;
 	ia->dev = dev;
 	ia->qp = dev->qp;
@@ -335,15 +332,13 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	spin_lock_init(&ia->linger_lock);
 	INIT_WORK(&ia->fatal, device_fatal);
 	if (kdapl_object_init(&ia->obj, KDAPL_IA, space, NULL, &ia_ops))
-		goto err_srcu;
+		goto err_section;
 	return ia;
 
-err_srcu:
-	cleanup_srcu_struct(&ia->srcu);
+err_section:
+	kdapl_section_put(space, ia->section);
 err_free:
 	kfree(ia);
-err_count:
-	atomic_dec(&space->nr_ias);
 	return NULL;
 }
 
@@ -561,10 +556,22 @@ DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	if (!ret)
 		ret = ia_begin_close(op.obj->ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
 	if (!ret) {
+		synchronize_srcu(&op.obj->ia->section->srcu);
 		ia_teardown(op.obj->ia);
 		kdapl_object_retire(op.obj);
 	}
 	return kdapl_op_end(&op, ret);
+}
+
+/* All of them, so that one wait for a section is enough for all adapters that have it. */
+static void begin_close_all(struct kdapl_space *space)
+{
+	struct kdapl_object *obj;
+
+	mutex_lock(&space->ia_lock);
+	list_for_each_entry(obj, &space->ias, on_ia)
+		ia_begin_close(container_of(obj, struct kdapl_ia, obj), false);
+	mutex_unlock(&space->ia_lock);
 }
 
 /**
@@ -578,6 +585,7 @@ void kdapl_ia_close_all(struct kdapl_space *space)
 	struct kdapl_object *obj;
 	struct kdapl_ia *ia;
 
+	begin_close_all(space);
 	for (;;) {
 		mutex_lock(&space->ia_lock);
 		obj = list_first_entry_or_null(&space->ias, struct kdapl_object,
@@ -589,10 +597,11 @@ void kdapl_ia_close_all(struct kdapl_space *space)
 			break;
 
 		ia = container_of(obj, struct kdapl_ia, obj);
-		if (ia_begin_close(ia, false) == DAT_SUCCESS) {
-			ia_teardown(ia);
-			kdapl_object_retire(obj);
-		}
+		if (!ia->section->over)
+			synchronize_srcu(&ia->section->srcu);
+		ia->section->over = true;
+		ia_teardown(ia);
+		kdapl_object_retire(obj);
 		kdapl_object_put(obj);
 		cond_resched();
 	}

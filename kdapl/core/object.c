@@ -16,8 +16,6 @@
 #include "user.h"
 #include "../trace.h"
 
-/* A program opens one for each port that it uses, rarely more. */
-#define USER_MAX_IAS	64
 /* Each is two memory regions, whose tables no limit of a process counts. */
 #define USER_MAX_RMRS	1024
 
@@ -71,12 +69,12 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net,
 	spin_lock_init(&space->lock);
 	mutex_init(&space->growing);
 	INIT_LIST_HEAD(&space->ias);
+	INIT_LIST_HEAD(&space->sections);
 	mutex_init(&space->ia_lock);
 	space->net = get_net(net);
 	space->owner = owner;
 	space->user = owner;
 	space->max_objects = min_t(u32, max_objects, BIT(KDAPL_INDEX_BITS) - 1);
-	space->max_ias = owner ? USER_MAX_IAS : INT_MAX;
 	space->max_rmrs = owner ? USER_MAX_RMRS : INT_MAX;
 	return 0;
 }

@@ -103,11 +103,10 @@ struct kdapl_slots {
  * @max_objects: limit of this space
  * @owner: who opened it, and has a limit for all his spaces; NULL for the kernel
  * @nr_live: objects whose memory is not released yet
- * @nr_ias, @max_ias: open IAs; each has memory for each processor that no limit
- *		      of a process counts
  * @nr_rmrs, @max_rmrs: RMRs; the device has memory for each, too
  * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
- * @ia_lock: protects @ias
+ * @sections: of its adapters, one for each device (core/ia.h); only of a process
+ * @ia_lock: protects @ias and @sections
  * @net: the opener's network namespace, held
  * @user: memory and pointers are a process's; what it makes is accounted to it
  */
@@ -121,11 +120,10 @@ struct kdapl_space {
 	u32 max_objects;
 	struct kdapl_user *owner;
 	atomic_t nr_live;
-	atomic_t nr_ias;
-	int max_ias;
 	atomic_t nr_rmrs;
 	int max_rmrs;
 	struct list_head ias;
+	struct list_head sections;
 	struct mutex ia_lock;
 	struct net *net;
 	bool user;

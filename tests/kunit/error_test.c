@@ -856,7 +856,7 @@ static void open_fails(struct kunit *test)
 	struct census before = bench_census(b);
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia = NULL;
-	int max = b->space.max_ias;
+	u32 max = b->space.max_objects;
 	u32 nth;
 
 	/* the address goes, before or after the EVD was made; then the device */
@@ -879,10 +879,10 @@ static void open_fails(struct kunit *test)
 	expect_same(b, &before);
 
 	async = DAT_HANDLE_NULL;
-	b->space.max_ias = atomic_read(&b->space.nr_ias);
+	b->space.max_objects = b->space.nr_objects;
 	KUNIT_EXPECT_EQ(test, IR(MEMORY), open_with(b, &async, &ia));
 	expect_same(b, &before);
-	b->space.max_ias = max;
+	b->space.max_objects = max;
 	KUNIT_EXPECT_EQ(test, DONE, open_with(b, &async, &ia));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, ia,
 						   DAT_CLOSE_GRACEFUL_FLAG));
