@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Opening and closing an IA whose queues and memory are the process's own: the process's
- * context of the device, and the board on which the kernel shows the state of EPs. Called
- * by cmd_ia.c; at the end is the table of operations.
+ * Opening and closing an IA whose queues and memory are the process's own. What it shares
+ * with other IAs is in pass_ctx.c. Called by cmd_ia.c; at the end is the table of
+ * operations.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "passthrough.h"
 
@@ -50,56 +49,37 @@ void shim_pass_child(void)
 {
 	pthread_mutex_init(&ia_pool.lock, NULL);
 	ia_pool.free = NULL;
+	pass_shared_child();
 	pass_lmrs_child();
 	pass_eps_child();
 }
 
 /* The context of the device of an IA; the IA "rxe0-1" is port 1 of the device rxe0. */
-static struct ibv_context *open_context(const char *ia_name, uint8_t *port)
+static bool open_context(struct pass_ia *pia, const char *ia_name)
 {
 	const char *dash = strrchr(ia_name, '-');
-	size_t length = dash ? dash - ia_name : 0;
-	struct ibv_context *ctx = NULL;
-	struct ibv_device **list;
-	const char *name;
-	int number, i;
 
-	list = dash ? ibv_get_device_list(&number) : NULL;
-	if (!list)
-		return NULL;
-	*port = atoi(dash + 1);
-	for (i = 0; i < number && !ctx; i++) {
-		name = ibv_get_device_name(list[i]);
-		if (strlen(name) == length && !strncmp(name, ia_name, length))
-			ctx = ibv_open_device(list[i]);
-	}
-	ibv_free_device_list(list);
-	return ctx;
+	if (!dash)
+		return false;
+	pia->port = atoi(dash + 1);
+	pia->context = pass_context_get(ia_name, dash - ia_name);
+	if (!pia->context)
+		return false;
+	pia->ctx = pass_context_verbs(pia->context);
+	return true;
 }
 
 static void close_context(struct pass_ia *pia)
 {
-	shim_fd_forget(&pia->cmd_fd);
-	shim_fd_forget(&pia->async_fd);
-	ibv_close_device(pia->ctx);
 	pia->ctx = NULL;
+	pass_context_put(pia->context);
 }
 
-/* Opens the device, whose descriptors a forked child has to close. */
 static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 {
 	struct ibv_device_attr attr;
 
-	shim_fds_lock();
-	pia->ctx = open_context(ia_name, &pia->port);
-	pia->cmd_fd.fd = -1;
-	pia->async_fd.fd = -1;
-	if (pia->ctx) {
-		shim_fd_keep(&pia->cmd_fd, pia->ctx->cmd_fd);
-		shim_fd_keep(&pia->async_fd, pia->ctx->async_fd);
-	}
-	shim_fds_unlock();
-	if (!pia->ctx)
+	if (!open_context(pia, ia_name))
 		return "the process cannot open the device with libibverbs";
 	if (ibv_query_device(pia->ctx, &attr)) {
 		close_context(pia);
@@ -119,7 +99,6 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 		.uverbs_fd = pia->ctx->cmd_fd,
 		.ia = shim_token(ia),
 	};
-	void *board;
 
 	*ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
 	if (DAT_GET_TYPE(*ret) == DAT_MODEL_NOT_SUPPORTED)
@@ -127,12 +106,10 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 	if (*ret)
 		return "the kernel refuses it";
 	*begun = true;
-	board = mmap(NULL, arg.board_size, PROT_READ, MAP_SHARED, shim_fd(),
-		     arg.board_offset);
+	pia->board = pass_board_get(arg.board_offset, arg.board_size);
 	*ret = RET_NO_RESOURCE(MEMORY);
-	if (board == MAP_FAILED)
+	if (!pia->board)
 		return "the kernel's page about endpoints cannot be mapped";
-	pia->board = board;
 	pia->board_size = arg.board_size;
 	pia->hints = arg.hints;
 	if (pia->hints & KDAPL_VERBS_WIDE_WINDOWS)
@@ -308,7 +285,7 @@ void pass_ia_put(struct pass_ia *pia)
 		pia->zones = pz->next;
 		pass_pz_drop(pz);
 	}
-	munmap((void *)pia->board, pia->board_size);
+	pass_board_put();
 	close_context(pia);
 	pool_give(pia);
 }

@@ -6,6 +6,7 @@
  * system call, and the library has no table of states.
  *
  *	pass_ia.c	opening and closing, the table of operations
+ *	pass_ctx.c	contexts of devices, and the board
  *	pass_mem.c	protection zones and memory regions
  *	pass_rmr.c	windows
  *	pass_ring.c	the cookies of an EP's two directions
@@ -44,6 +45,7 @@
 #define PASS_MAX_CQS	8
 #define PASS_WCS	16
 
+struct pass_context;
 struct pass_dir;
 struct pass_ep;
 struct pass_evd;
@@ -51,7 +53,7 @@ struct pass_rmr;
 
 /**
  * struct pass_ia - an IA with queues of the process's own
- * @ctx: of the device
+ * @context, @ctx: of the device, which all IAs of the process share
  * @port: of the IA
  * @iwarp: its transport
  * @hints: KDAPL_VERBS_*
@@ -59,14 +61,14 @@ struct pass_rmr;
  * @max_region: bytes of a memory region at most
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
- * @cmd_fd, @async_fd: those of @ctx, which a forked child must not keep
  * @refs: of the IA, of each EVD, and of each call that makes or frees something of the
- *	context; without any the context is closed
+ *	context; without any the context is given back
  * @closing: its objects are being given up; who makes one looks at this afterwards
  * @lock: @eps, @zones, and what is linked there
  * @eps, @zones: all of the IA
  */
 struct pass_ia {
+	struct pass_context *context;
 	struct ibv_context *ctx;
 	uint8_t port;
 	bool iwarp;
@@ -76,8 +78,6 @@ struct pass_ia {
 	uint32_t max_cqe;
 	const struct kdapl_uapi_board_ep *board;
 	uint32_t board_size;
-	struct shim_fd cmd_fd;
-	struct shim_fd async_fd;
 	atomic_uint refs;
 	atomic_bool closing;
 	pthread_mutex_t lock;
@@ -614,6 +614,14 @@ void pass_pause(unsigned int us);
 /* pass_ia.c */
 struct pass_ia *pass_ia_get(const struct shim_object *obj);
 void pass_ia_put(struct pass_ia *pia);
+
+/* pass_ctx.c */
+void pass_shared_child(void);
+struct pass_context *pass_context_get(const char *name, size_t length);
+void pass_context_put(struct pass_context *context);
+struct ibv_context *pass_context_verbs(const struct pass_context *context);
+const void *pass_board_get(uint64_t offset, size_t size);
+void pass_board_put(void);
 
 /* pass_mem.c */
 bool pass_lmrs_init(void);

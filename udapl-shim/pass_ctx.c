@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What all IAs of a process share whose queues and memory are its own: a context of each
+ * device, and the board on which the kernel shows the state of EPs. So a thousand IAs need
+ * no more descriptors and no more addresses than one. Called by pass_ia.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "passthrough.h"
+
+/*
+ * struct pass_context - a device that the process has opened
+ * @verbs: libibverbs's
+ * @cmd_fd, @async_fd: those of @verbs, which a forked child must not keep
+ * @users: IAs
+ */
+struct pass_context {
+	struct ibv_context *verbs;
+	struct shim_fd cmd_fd;
+	struct shim_fd async_fd;
+	uint32_t users;
+	struct pass_context *next;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct pass_context *contexts;
+	void *board;
+	size_t board_size;
+	uint32_t board_users;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* pass_shared_child - a child of fork() has neither context nor board */
+void pass_shared_child(void)
+{
+	pthread_mutex_init(&shared.lock, NULL);
+	shared.contexts = NULL;
+	shared.board_users = 0;
+}
+
+/* ---- contexts ---------------------------------------------------------- */
+
+/* Opens a device, whose descriptors a forked child has to close. */
+static struct pass_context *context_new(struct ibv_device *device)
+{
+	struct pass_context *context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return NULL;
+	shim_fds_lock();
+	context->verbs = ibv_open_device(device);
+	if (context->verbs) {
+		shim_fd_keep(&context->cmd_fd, context->verbs->cmd_fd);
+		shim_fd_keep(&context->async_fd, context->verbs->async_fd);
+	}
+	shim_fds_unlock();
+	if (context->verbs)
+		return context;
+	free(context);
+	return NULL;
+}
+
+/*
+ * libibverbs has one struct ibv_device for a device as long as that is there, and another
+ * one for a device that took its name afterwards.
+ */
+static struct pass_context *context_find(const struct ibv_device *device)
+{
+	struct pass_context *context = shared.contexts;
+
+	while (context && context->verbs->device != device)
+		context = context->next;
+	return context;
+}
+
+static struct pass_context *context_of(struct ibv_device *device)
+{
+	struct pass_context *context;
+
+	pthread_mutex_lock(&shared.lock);
+	context = context_find(device);
+	if (!context) {
+		context = context_new(device);
+		if (context) {
+			context->next = shared.contexts;
+			shared.contexts = context;
+		}
+	}
+	if (context)
+		context->users++;
+	pthread_mutex_unlock(&shared.lock);
+	return context;
+}
+
+/*
+ * pass_context_get - the process's context of a device
+ * @name: of the device
+ * @length: of @name
+ *
+ * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM if that is
+ * why.
+ */
+struct pass_context *pass_context_get(const char *name, size_t length)
+{
+	struct pass_context *context = NULL;
+	struct ibv_device **list;
+	const char *of_device;
+	int number, i;
+
+	list = ibv_get_device_list(&number);
+	if (!list)
+		return NULL;
+	for (i = 0; i < number && !context; i++) {
+		of_device = ibv_get_device_name(list[i]);
+		if (strlen(of_device) == length && !strncmp(of_device, name, length))
+			context = context_of(list[i]);
+	}
+	ibv_free_device_list(list);
+	return context;
+}
+
+void pass_context_put(struct pass_context *context)
+{
+	struct pass_context **link = &shared.contexts;
+
+	pthread_mutex_lock(&shared.lock);
+	if (!--context->users) {
+		while (*link != context)
+			link = &(*link)->next;
+		*link = context->next;
+		shim_fd_forget(&context->cmd_fd);
+		shim_fd_forget(&context->async_fd);
+		ibv_close_device(context->verbs);
+		free(context);
+	}
+	pthread_mutex_unlock(&shared.lock);
+}
+
+struct ibv_context *pass_context_verbs(const struct pass_context *context)
+{
+	return context->verbs;
+}
+
+/* ---- the board --------------------------------------------------------- */
+
+/*
+ * pass_board_get - map the board, unless it is mapped
+ * @offset, @size: as the kernel says, of which each open file has one
+ *
+ * Return: undone by pass_board_put(); NULL: there is no room for it.
+ */
+const void *pass_board_get(uint64_t offset, size_t size)
+{
+	void *board;
+
+	pthread_mutex_lock(&shared.lock);
+	if (!shared.board_users) {
+		shared.board = mmap(NULL, size, PROT_READ, MAP_SHARED, shim_fd(), offset);
+		shared.board_size = size;
+	}
+	board = shared.board == MAP_FAILED ? NULL : shared.board;
+	if (board)
+		shared.board_users++;
+	pthread_mutex_unlock(&shared.lock);
+	return board;
+}
+
+void pass_board_put(void)
+{
+	pthread_mutex_lock(&shared.lock);
+	if (!--shared.board_users)
+		munmap(shared.board, shared.board_size);
+	pthread_mutex_unlock(&shared.lock);
+}
