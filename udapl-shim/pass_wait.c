@@ -192,9 +192,9 @@ static bool channel_make(struct pass_evd *evd)
 	return !fcntl(evd->channel->fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-static uint32_t cq_size_for(const struct pass_evd *evd, uint32_t entries)
+static uint32_t cq_size_for(const struct pass_evd *evd, uint64_t entries)
 {
-	uint32_t size = MIN_CQ;
+	uint64_t size = MIN_CQ;
 
 	while (size < entries)
 		size *= 2;
@@ -202,7 +202,7 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint32_t entries)
 }
 
 /* A new queue is armed if the others are. Who sleeps may not know the channel yet. */
-static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
+static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 {
 	struct pass_cq *cq = &evd->cqs[evd->nr_cqs];
 
@@ -225,7 +225,9 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint32_t entries)
 
 static bool cq_grow(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 {
-	if (ibv_resize_cq(cq->cq, cq_size_for(evd, cq->promised + entries)))
+	uint32_t size = cq_size_for(evd, (uint64_t)cq->promised + entries);
+
+	if (size < cq->promised + entries || ibv_resize_cq(cq->cq, size))
 		return false;
 	cq->size = cq->cq->cqe;
 	return cq->promised + entries <= cq->size;
@@ -251,7 +253,8 @@ DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_
 		if (!cq && evd->cqs[i].promised + entries <= evd->cqs[i].size)
 			cq = &evd->cqs[i];
 	}
-	if (all > evd->pia->max_cqe) {
+	if (entries > evd->pia->max_cqe ||
+	    all > (uint64_t)evd->pia->max_cqe * PASS_MAX_CQS) {
 		ret = RET_NO_RESOURCE(TEVD);
 		goto out;
 	}

@@ -48,8 +48,8 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
  *
  * What an IA reports, and what is checked.  DTOs of a direction: half of what a send queue
  * holds, because every request may be a bind, which takes two work requests; and no more
- * than a CQ has room for, which holds a completion of every DTO.  Both directions have as
- * many if each has an EVD of its own, without binds.  Any context.
+ * than a CQ has room for, which holds a completion of every DTO of a direction.  Requests
+ * may be as many as receives if their EVD takes no binds.  Any context.
  */
 void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits)
 {
@@ -299,8 +299,12 @@ static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
 	struct kdapl_cq_share *shares = use->shares;
 	int ret;
 
-	if (recv == request)
-		return kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
+	if (recv == request) {
+		ret = kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
+		/* Each may have a CQ of its own where one does not hold both. */
+		if (ret != -ENOSPC)
+			return ret;
+	}
 	ret = kdapl_evd_take_shares(recv, &shares[KDAPL_SHARE_RECV], 1, old->shares);
 	if (ret)
 		return ret;

@@ -6,15 +6,17 @@
  * Each direction of an endpoint that completes on an EVD has a share of one of its
  * CQs from the moment it is attached.  A CQ has room for all its shares together, so
  * it cannot overflow (A3).  Both directions have their shares in the same CQ if they
- * complete on the same EVD: then the completions of a queue pair stay in the order in
- * which the device gave them.
+ * complete on the same EVD, and one CQ can hold them: then the completions of a queue pair
+ * stay in the order in which the device gave them.
  *
  * An EVD has one CQ as long as that can grow: by a resize or, while no queue pair uses
- * it, by making a larger one in its place.  Some devices cannot resize a CQ, and from
- * kernel 7.1 on none can.  There the EVD gets another CQ beside those that it has
- * (E57), and gives one back when nobody has a share of it any more.  A new one is as
+ * it, by making a larger one in its place.  Some devices cannot resize a CQ, from
+ * kernel 7.1 on none can, and every one has a size that it cannot exceed.  There the EVD
+ * gets another CQ beside those that it has (E57), and gives one back when nobody has a
+ * share of it any more.  A new one is as
  * large as all the others together, or as large as the device allows, so there are at
- * most as many as a size has bits: a loop over them under a lock is short.
+ * most as many as a size has bits, and MAX_OF_DEVICE: a loop over them under a lock is
+ * short.
  *
  * Callers: ep_attr.c takes and gives back shares; conn_qp.c holds a CQ while a queue
  * pair uses it; evd_fifo.c polls, evd_run.c arms; evd.c destroys.
@@ -25,6 +27,9 @@
 #include "evd_kick.h"
 #include "evd_streams.h"
 #include "ia.h"
+
+/* So many of the largest CQs that the device has may be promised on one EVD. */
+#define MAX_OF_DEVICE	8
 
 /* ---- what the device calls ------------------------------------------ */
 
@@ -233,25 +238,25 @@ static int cq_resize(struct kdapl_evd_cq *c, u32 size)
 	return c->cq.size < size ? -ENOSPC : 0;
 }
 
-/* Gives @c, which is the largest CQ, room for @entries; or else makes one for @more. */
-static int cq_grow(struct kdapl_evd_cq **c, u32 entries, u32 more)
+/* Gives @c, which is the largest CQ, room for @entries; -EOPNOTSUPP: it cannot grow so. */
+static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
 {
-	struct kdapl_evd *evd = (*c)->evd;
+	struct kdapl_evd *evd = c->evd;
 	struct kdapl_device *dev = evd->obj.ia->dev;
 	u32 size = cq_size_for(evd, entries);
 	int ret;
 
+	if (size < entries)
+		return -EOPNOTSUPP;
 	if (!READ_ONCE(dev->cq_fixed)) {
-		ret = cq_resize(*c, size);
+		ret = cq_resize(c, size);
 		/* Drivers have two ways to say that they cannot. */
 		if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 			return ret;
 		WRITE_ONCE(dev->cq_fixed, true);
 	}
 	/* Pairs with kdapl_evd_release_cq(). */
-	if (!atomic_read_acquire(&(*c)->nr_qps))
-		return cq_replace(*c, size);
-	return cq_add(evd, cq_size_for(evd, max(more, evd->cq_size)), c);
+	return atomic_read_acquire(&c->nr_qps) ? -EOPNOTSUPP : cq_replace(c, size);
 }
 
 /* ---- shares --------------------------------------------------------- */
@@ -274,8 +279,10 @@ static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share
 static int cq_provide(struct kdapl_evd *evd, u32 entries,
 		      const struct kdapl_cq_share *own, struct kdapl_evd_cq **out)
 {
+	u32 most = evd->obj.ia->dev->attrs.max_cqe;
 	struct kdapl_evd_cq *c, *last = NULL;
-	u32 promised = 0;
+	u64 promised = 0;
+	int ret;
 
 	lockdep_assert_held(&evd->streams_lock);
 	*out = NULL;
@@ -285,15 +292,17 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries,
 		if (cq_promised(c, own) + entries <= c->cq.size)
 			*out = c;
 	}
-	/* As on a device that resizes, all CQs together promise what one could. */
-	if (promised + entries > evd->obj.ia->dev->attrs.max_cqe)
+	if (entries > most || promised + entries > (u64)most * MAX_OF_DEVICE)
 		return -ENOSPC;
 	if (*out)
 		return 0;
-	*out = last;
 	if (!last)
 		return cq_add(evd, cq_size_for(evd, entries), out);
-	return cq_grow(out, cq_promised(last, own) + entries, entries);
+	*out = last;
+	ret = cq_grow(last, cq_promised(last, own) + entries);
+	if (ret != -EOPNOTSUPP)
+		return ret;
+	return cq_add(evd, cq_size_for(evd, max(entries, evd->cq_size)), out);
 }
 
 /**
@@ -305,7 +314,8 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries,
  *
  * May sleep; in the IA's section.
  *
- * Return: 0; -ENOSPC: the device has no CQ that is large enough; -ENOMEM.  On an error
+ * Return: 0; -ENOSPC: no CQ of the device holds the shares together, or the EVD has all that
+ * it may have; -ENOMEM.  On an error
  * nothing has changed, except that a CQ may have become larger.
  */
 int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,

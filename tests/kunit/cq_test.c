@@ -609,7 +609,7 @@ static void sizes_asked_for(struct kunit *test)
 	}
 }
 
-/* E57: as many endpoints as one CQ of the device has room for, and no more. */
+/* E57: as many endpoints as eight CQs of the device have room for, and no more. */
 static void to_the_limit(struct bench *b, u32 max_cqs)
 {
 	const DAT_EP_ATTR attr = {
@@ -618,7 +618,7 @@ static void to_the_limit(struct bench *b, u32 max_cqs)
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 	};
-	DAT_EP_HANDLE eps[FAKE_MAX_CQE / (2 * FAKE_DEPTH)], more;
+	DAT_EP_HANDLE eps[8 * FAKE_MAX_CQE / (2 * FAKE_DEPTH)], more;
 	struct crowd c;
 	u32 i;
 
@@ -638,9 +638,9 @@ static void limit_of_the_device(struct kunit *test)
 {
 	struct bench *b = test->priv;
 
-	to_the_limit(b, 1);
+	to_the_limit(b, 8);
 	b->fake->no_resize = -EOPNOTSUPP;
-	to_the_limit(b, 4);
+	to_the_limit(b, 11);
 }
 
 static struct kunit_case kdapl_cq_cases[] = {

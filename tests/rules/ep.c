@@ -319,13 +319,10 @@ static void large_queues(void)
 				 &param));
 	param.ep_attr.max_recv_dtos = attr.max_recv_dtos - 1;
 	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
-	if (ia->max_dto_per_ep >= ia->max_evd_qlen) {
-		param.ep_attr.max_recv_dtos = ia->max_evd_qlen;
-		IS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
-		   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-		CHECK(attr_of(ep, &attr) &&
-		      attr.max_recv_dtos < ia->max_evd_qlen);
-	}
+	/* Both directions together are more than one queue holds, so there are two. */
+	param.ep_attr.max_recv_dtos = ia->max_dto_per_ep;
+	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
+	CHECK(attr_of(ep, &attr) && attr.max_recv_dtos >= ia->max_dto_per_ep);
 }
 
 /* Exactly what the IA says can be had, and no more. */
