@@ -584,7 +584,8 @@ static void post_segments(struct pair *p, enum dto what, struct mem *large)
 	DAT_LMR_TRIPLET iov[2];
 
 #define ONE(offset, length)						\
-	(iov[0] = piece(&p->a.mem, offset, length),			\
+	(iov[0] = piece(&p->a.mem, offset, 0),				\
+	 iov[0].segment_length = (DAT_VLEN)(length),			\
 	 post(p->a.ep, what, 1, iov, &remote, 0))
 	BAD_ARG(ONE(0, NODE_MEMORY + 1), 3);
 	BAD_ARG(ONE(NODE_MEMORY - 7, 8), 3);

@@ -230,6 +230,14 @@ static void unharmed(void)
 	OK(node_recv(&it.node, 0, 8, 1));
 }
 
+bool handle_refused(DAT_HANDLE handle, const char *what)
+{
+	if (it_new())
+		refuse_all(handle, what);
+	unharmed();
+	return !failed();
+}
+
 static DAT_HANDLE number(uintptr_t bits)
 {
 	/* The compiler is not to guess what lies there. */

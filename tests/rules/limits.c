@@ -3,20 +3,22 @@
  * What dat_ia_query promises (I24): whoever asks for exactly the most of something gets
  * it and can use it, and one more is refused with the code of that call.
  *
- * The table ia_attrs[] has every attribute of the IA, and says for each where that is
- * shown, or why nobody can ask for it.
+ * The tables ia_attrs[] and provider_attrs[] have every attribute of the IA and of its
+ * provider, and say for each where that is shown, or why nobody can ask for it.
  */
 #include "memory.h"
 
-struct ia_attr {
+struct attr {
 	const char *name;
-	u32 offset, size;
+	u32 offset, size, align;
 	const char *shown;
 };
 
-#define SHOWN(field, where)						\
-	{ #field, offsetof(DAT_IA_ATTR, field),				\
-	  sizeof(((DAT_IA_ATTR *)NULL)->field), where }
+#define FIELD(type, field, where)					\
+	{ #field, offsetof(type, field), sizeof(((type *)NULL)->field),	\
+	  offsetof(struct { char c; typeof(((type *)NULL)->field) f; }, f), where }
+#define SHOWN(field, where)	FIELD(DAT_IA_ATTR, field, where)
+#define OF_PROVIDER(field, where)	FIELD(DAT_PROVIDER_ATTR, field, where)
 
 #define NAME	"is a name, asked for by dat_ia_open (ia.c)"
 #define VERSION	"is a property of the device"
@@ -27,7 +29,7 @@ struct ia_attr {
 #define NONE	"there are none"
 
 /* In the order of the structure. */
-static const struct ia_attr ia_attrs[] = {
+static const struct attr ia_attrs[] = {
 	SHOWN(adapter_name, NAME),
 	SHOWN(vendor_name, VERSION),
 	SHOWN(hardware_version_major, VERSION),
@@ -66,22 +68,64 @@ static const struct ia_attr ia_attrs[] = {
 	SHOWN(vendor_attr, NONE),
 };
 
+#define FACT	"says what the provider is like (ia.c)"
+
+static const struct attr provider_attrs[] = {
+	OF_PROVIDER(provider_name, VERSION),
+	OF_PROVIDER(provider_version_major, VERSION),
+	OF_PROVIDER(provider_version_minor, VERSION),
+	OF_PROVIDER(dapl_version_major, VERSION),
+	OF_PROVIDER(dapl_version_minor, VERSION),
+	OF_PROVIDER(lmr_mem_types_supported, "lmr.c, memory.c of either face"),
+	OF_PROVIDER(iov_ownership_on_return, FACT),
+	OF_PROVIDER(dat_qos_supported, "args.c: others are refused"),
+	OF_PROVIDER(completion_flags_supported, "transfer.c, args.c"),
+	OF_PROVIDER(is_thread_safe, "order.c, user/threads.c"),
+	OF_PROVIDER(max_private_data_size, "connect.c: so many bytes, and one more"),
+	OF_PROVIDER(supports_multipath, "args.c: it is refused"),
+	OF_PROVIDER(ep_creator, "passive.c"),
+#ifdef __KERNEL__
+	OF_PROVIDER(upcall_policy, "kernel/upcall.c"),
+#else
+	OF_PROVIDER(pz_support, FACT),
+#endif
+	OF_PROVIDER(optimal_buffer_alignment, FACT),
+	OF_PROVIDER(evd_stream_merging_supported, "evd.c"),
+	OF_PROVIDER(srq_supported, SRQ),
+	OF_PROVIDER(srq_watermarks_supported, SRQ),
+	OF_PROVIDER(srq_ep_pz_difference_supported, SRQ),
+	OF_PROVIDER(srq_info_supported, SRQ),
+	OF_PROVIDER(ep_recv_info_supported, SRQ),
+	OF_PROVIDER(lmr_sync_req, FACT),
+	OF_PROVIDER(dto_async_return_guaranteed, FACT),
+	OF_PROVIDER(rdma_write_for_rdma_read_req, "iwarp.c"),
+	OF_PROVIDER(num_provider_specific_attr, FACT),
+	OF_PROVIDER(provider_specific_attr, FACT),
+};
+
 /* An attribute that is not in the table leaves a hole that is more than padding. */
-static void every_attribute(void)
+static void whole(const struct attr *attrs, unsigned int n, size_t size)
 {
-	u32 end = 0;
+	u32 end = 0, align = 1;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(ia_attrs); i++) {
-		const struct ia_attr *a = &ia_attrs[i];
-		u32 align = a->size > 8 ? 1 : a->size;
+	for (i = 0; i < n; i++) {
+		const struct attr *a = &attrs[i];
 
 		if (!CHECK(a->shown) ||
-		    !CHECK_EQ(a->offset, (end + align - 1) / align * align))
+		    !CHECK_EQ(a->offset, (end + a->align - 1) / a->align * a->align))
 			FAIL("before %s", a->name);
 		end = a->offset + a->size;
+		if (align < a->align)
+			align = a->align;
 	}
-	CHECK_EQ(end, sizeof(DAT_IA_ATTR));
+	CHECK_EQ((end + align - 1) / align * align, size);
+}
+
+static void every_attribute(void)
+{
+	whole(ia_attrs, ARRAY_SIZE(ia_attrs), sizeof(DAT_IA_ATTR));
+	whole(provider_attrs, ARRAY_SIZE(provider_attrs), sizeof(DAT_PROVIDER_ATTR));
 }
 
 /* ---- one number ----------------------------------------------------------- */
@@ -376,9 +420,55 @@ static void longest(void)
 	talks(&p.a, &p.b);
 }
 
+/* ---- many ----------------------------------------------------------------- */
+
+#define EACH	25000
+
+/*
+ * Fifty thousand DTOs are outstanding on one endpoint and one EVD, more than a completion
+ * queue of Soft-RoCE holds.  Nobody receives: the end of the connection flushes all of them,
+ * and none is lost, doubled or out of its order.
+ */
+static void fifty_thousand(void)
+{
+	struct account mine = {};
+	DAT_EP_ATTR attr = node_attr;
+	DAT_EVD_HANDLE evd;
+	struct pair p = {};
+	u64 i;
+
+	if (side_a.attr.max_dto_per_ep < EACH) {
+		note("the device has queues for %d DTOs", side_a.attr.max_dto_per_ep);
+		return;
+	}
+	attr.max_recv_dtos = EACH;
+	attr.max_request_dtos = EACH;
+	attr.max_recv_iov = 1;
+	attr.max_request_iov = 1;
+	/* Without binds, each of which would be two of the device's requests. */
+	if (!evd_new(&side_a, 64, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd))
+		return;
+	p.a.recv = evd;
+	p.a.request = evd;
+	p.a.conn = evd;
+	if (!pair_new(&p, THREE_EVDS, &attr, NULL))
+		return;
+	for (i = 0; i < EACH && !failed(); i++) {
+		OK(node_recv(&p.a, 0, 64, RECV + i));
+		OK(node_send(&p.a, 0, 64, i, 0));
+	}
+	IS(node_recv(&p.a, 0, 64, 0), DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	IS(node_send(&p.a, 0, 64, 0, 0), DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	account_until(&mine, &p.a, DAT_CONNECTION_EVENT_DISCONNECTED);
+	account_closed(&mine, EACH, EACH);
+	CHECK_EQ(mine.recv.good + mine.request.good, 0);
+}
+
 static const struct scenario scenarios[] = {
-	SCENARIO("I24 every attribute of an adapter is shown somewhere", every_attribute),
+	SCENARIO("I24 every attribute of an adapter and its provider is shown somewhere", every_attribute),
 	SCENARIO("I24 E.1 the most of each attribute, and one more", limits),
+	SCENARIO("I24 E57 mt:T13 fifty thousand DTOs on one EP", fifty_thousand),
 	SCENARIO("I24 no shared receive queue", no_srqs),
 	SCENARIO("I24 mt:T1 the most segments of a DTO, and one more", segments),
 	SCENARIO("I24 mt:T5 mt:T6 the longest message, and a byte more", longest),

@@ -549,6 +549,8 @@ struct bad {
 			REFUSES(kind, which, call);			\
 	} while (0)
 
+/* Every call refuses it, in all places; both sides are open, and unharmed. */
+bool handle_refused(DAT_HANDLE handle, const char *what);
 /* The calls that only this face has refuse it (args.c of the face). */
 void platform_refuse(const struct bad *bad);
 /* @handle has this type, no consumer context, and keeps one that it gets. */

@@ -51,7 +51,7 @@ static void forged_handles(void)
 	CHECK(!found(good + sizeof(*ia), SHIM_IA));
 	CHECK(!found(good + 400000 * sizeof(*ia), SHIM_IA));
 	CHECK(!found(good + 4000000 * sizeof(*ia), SHIM_IA));
-	CHECK(!found(0xdeadbeefdeadbe80, SHIM_IA));
+	CHECK(!found((uintptr_t)0xdeadbeefdeadbe80ull, SHIM_IA));
 	CHECK(DAT_HANDLE_TO_PROVIDER(ia) == &shim_provider);
 	shim_object_kill(ia);
 	CHECK(!found(good, SHIM_IA));
@@ -162,7 +162,7 @@ static _Atomic unsigned int wrong;
 
 static void *churn(void *arg)
 {
-	uint64_t token = (uintptr_t)arg << 32;
+	uint64_t token = (uint64_t)(uintptr_t)arg << 32;
 	struct shim_object *obj[16];
 	unsigned int i;
 

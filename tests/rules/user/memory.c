@@ -46,8 +46,7 @@ static void lmr_arguments(void)
 	CHECK(!munmap(hole + PAGE, PAGE));
 	BAD_ARG(create_va(hole, 3 * PAGE, DAT_MEM_PRIV_ALL_FLAG), 3);
 	BAD_ARG(create_va(hole + PAGE, 64, DAT_MEM_PRIV_ALL_FLAG), 3);
-	BAD_ARG(create_va((void *)0xffff800000000000, 64, DAT_MEM_PRIV_ALL_FLAG),
-		3);
+	BAD_ARG(create_va((void *)(uintptr_t)-PAGE, 64, DAT_MEM_PRIV_ALL_FLAG), 3);
 	BAD_ARG(create_va(readonly, 64, DAT_MEM_PRIV_LOCAL_WRITE_FLAG), 6);
 	BAD_ARG(create_va(readonly, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG), 6);
 	region.for_va = hole;

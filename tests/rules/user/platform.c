@@ -196,10 +196,13 @@ const struct scenario_table * const platform_tables[] = {
 	&user_args_table,
 	&user_ia_table,
 	&user_memory_table,
+#ifndef NO_VERBS
 	&raw_table,
+#endif
 	&wait_table,
 	&cno_table,
 	&threads_table,
+	&process_table,
 	NULL
 };
 
