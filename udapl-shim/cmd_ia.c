@@ -425,7 +425,7 @@ static void mode_attr_out(DAT_PROVIDER_ATTR *to, struct shim_object *ia)
 
 	to->num_provider_specific_attr = 1;
 	to->provider_specific_attr =
-		ia->ops == &shim_passthrough ? &passthrough : &forwarded;
+		ia->ops == &shim_forwarded ? &forwarded : &passthrough;
 }
 
 static DAT_EVD_HANDLE async_evd_out(uint64_t token)

@@ -23,7 +23,8 @@
 #include "shim.h"
 
 #define OBJECT		sizeof(struct shim_object)
-#define MAX_OBJECTS	(1u << 22)	/* 512 MiB of addresses */
+/* 512 MiB of addresses; of a 32-bit process, which has few, 32 MiB */
+#define MAX_OBJECTS	(sizeof(void *) > 4 ? 1u << 22 : 1u << 18)
 #define MIN_OBJECTS	(1u << 16)	/* if RLIMIT_AS allows no more */
 #define CHUNK		512u		/* made writable at a time */
 #define DEAD_KEPT	32768u

@@ -284,11 +284,14 @@ DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
 
 /* ---- LMRs -------------------------------------------------------------- */
 
-/* As kdapl_user_range(): could a process have this memory at all? */
+/*
+ * As kdapl_user_range(): could a process have this memory at all? The upper half of the
+ * addresses is the kernel's, except in a 32-bit process.
+ */
 static bool user_range(uint64_t start, uint64_t length)
 {
 	return start <= UINTPTR_MAX && length <= UINTPTR_MAX - start &&
-	       start + length <= (UINTPTR_MAX >> 1) + 1;
+	       (UINTPTR_MAX == UINT32_MAX || start + length <= (UINT64_MAX >> 1) + 1);
 }
 
 /* In the order of the arguments (E3). */

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * In the place of the pass_*.c in a library that is built without libibverbs (VERBS=): the
+ * kernel has all queues. Called by cmd_ia.c and dev.c.
+ */
+#include <stdio.h>
+
+#include "shim.h"
+
+void shim_pass_child(void)
+{
+}
+
+/* shim_pass_open - whoever asks for passthrough is told that it cannot be had */
+DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
+			  enum shim_mode mode, const char *asked_by)
+{
+	(void)ia;
+	if (mode != SHIM_MODE_PASSTHROUGH)
+		return DAT_SUCCESS;
+	fprintf(stderr, "libdat: %s: %s asks for passthrough: the library is built without libibverbs\n",
+		ia_name, asked_by);
+	return RET(MODEL_NOT_SUPPORTED);
+}
