@@ -21,7 +21,7 @@ PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
 .PHONY: all modules shim tests install install-storage uninstall demo test test-all test-kernels test-storage kunit stress \
-	coverage bench bench-storage lint doc clean help
+	fuzz coverage bench bench-storage lint doc clean help
 
 all: modules shim
 
@@ -87,6 +87,9 @@ stress:
 	@scripts/stress $(if $(filter command line,$(origin SECONDS)),$(SECONDS)) \
 		$(if $(SEED),-r $(SEED))
 
+fuzz:
+	@scripts/fuzz $(or $(CALLS),1000000) $(if $(SEED),-r $(SEED)) $(if $(FROM),-f $(FROM))
+
 coverage:
 	@scripts/coverage
 
@@ -126,6 +129,8 @@ help:
 	@echo '  kunit      only the KUnit suites'
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'
+	@echo '  fuzz       hostile calls at random, 1,000,000 or CALLS=, progress shown; SEED= and'
+	@echo '             FROM= go on where an earlier run has been'
 	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
 	@echo '  bench      what a call costs beside raw verbs, and whether that is within budget'
 	@echo '  bench-storage  what a storage request costs beside the kernel'"'"'s own target'

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "faults.h"
 #include "stress.h"
 
 #define OBJECTS		"/sys/kernel/debug/kdapl/objects"
@@ -75,106 +76,6 @@ static void child(u32 number, u64 child_seed)
 	self.seed = child_seed;
 	board->places[number].device = number % 2;
 	_exit(!world_run(&self, live));
-}
-
-/* ---- faults ---------------------------------------------------------------- */
-
-static const char *const injectors[] = { "failslab", "fail_page_alloc" };
-
-#define TIMES	1000000000
-
-static bool knob(u32 i, const char *name, const char *format, ...)
-{
-	char path[128], value[32];
-	va_list args;
-	ssize_t n;
-	int fd;
-
-	va_start(args, format);
-	vsnprintf(value, sizeof(value), format, args);
-	va_end(args);
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", injectors[i],
-		 name);
-	fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return false;
-	n = write(fd, value, strlen(value));
-	close(fd);
-	return n > 0;
-}
-
-/* Where the code of a module is. */
-static bool module_range(const char *name, unsigned long *start,
-			 unsigned long *end)
-{
-	FILE *f = fopen("/proc/modules", "r");
-	char line[512], found_name[64];
-	unsigned long size = 0;
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "%63s %lu %*s %*s %*s 0x%lx", found_name,
-			       &size, start) == 3 && !strcmp(found_name, name);
-	if (f)
-		fclose(f);
-	*end = *start + size;
-	return found;
-}
-
-/*
- * Allocations fail that kdapl makes, or somebody else for it, in any context; but
- * not those of Soft-RoCE, whose own unwinding is not up to it: a queue pair that
- * it could not make is destroyed with timers that were never set up.
- */
-static bool faults_init(void)
-{
-	unsigned long start, end, rxe_start, rxe_end;
-	u32 i;
-
-	if (!module_range("kdapl", &start, &end) ||
-	    !module_range("rdma_rxe", &rxe_start, &rxe_end))
-		return false;
-	for (i = 0; i < ARRAY_SIZE(injectors); i++) {
-		if (!knob(i, "probability", "0") ||
-		    !knob(i, "require-start", "0x%lx", start) ||
-		    !knob(i, "require-end", "0x%lx", end) ||
-		    !knob(i, "reject-start", "0x%lx", rxe_start) ||
-		    !knob(i, "reject-end", "0x%lx", rxe_end) ||
-		    !knob(i, "stacktrace-depth", "32") ||
-		    !knob(i, "task-filter", "N") || !knob(i, "verbose", "0") ||
-		    !knob(i, "ignore-gfp-wait", "N") ||
-		    !knob(i, "times", "%d", TIMES))
-			return false;
-	}
-	knob(1, "min-order", "0");
-	return true;
-}
-
-static void faults_set(u32 probability)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(injectors); i++)
-		knob(i, "probability", "%u", probability);
-}
-
-static u32 faults_count(void)
-{
-	u32 i, sum = 0;
-	char path[128];
-	int left;
-	FILE *f;
-
-	for (i = 0; i < ARRAY_SIZE(injectors); i++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/times",
-			 injectors[i]);
-		f = fopen(path, "r");
-		if (f && fscanf(f, "%d", &left) == 1)
-			sum += TIMES - left;
-		if (f)
-			fclose(f);
-	}
-	return sum;
 }
 
 /* ---- in the parent --------------------------------------------------------- */
