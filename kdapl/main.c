@@ -11,7 +11,7 @@
 
 MODULE_DESCRIPTION("Direct Access Transport API (DAT 1.2)");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_VERSION("1.0");
+MODULE_VERSION(KDAPL_VERSION);
 
 /* All kernel consumers together; far more than they will ever have. */
 #define KERNEL_MAX_OBJECTS	1000000
