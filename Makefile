@@ -20,7 +20,7 @@ UDEVDIR	?= /lib/udev/rules.d
 PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install install-storage uninstall demo test test-all test-kernels test-storage kunit stress \
+.PHONY: all modules shim tests install install-storage uninstall deb demo test test-all test-kernels test-storage kunit stress \
 	fuzz coverage bench bench-storage lint doc clean help
 
 all: modules shim
@@ -63,6 +63,9 @@ uninstall:
 		$(notdir $(wildcard include/dat/kdat*.h)))
 	@$(MAKE) --no-print-directory -C udapl-shim uninstall
 	$(if $(DESTDIR),,depmod $(RELEASE))
+
+deb:
+	@scripts/deb
 
 demo:
 	@scripts/demo
@@ -146,6 +149,7 @@ help:
 	@echo '             installed runs, what is not is named; numbers that are cited'
 	@echo '  clean      remove build/'
 	@echo 'Installing:'
+	@echo '  deb        Debian packages of what is committed, in build/deb'
 	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, manual'
 	@echo '  install-storage  the iSER target and the NFS/RDMA server; the target takes the'
 	@echo '             place of ib_isert'
