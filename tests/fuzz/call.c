@@ -22,7 +22,8 @@
 #include "fuzz.h"
 
 #define KERNEL_ADDRESS	0xffff888000000000ULL
-#define WAIT_NS		20000000
+/* Of a wait, unless it ends by itself; the CM takes its time in the debug kernel. */
+#define WAIT_NS		300000000
 
 /* Where the structure is */
 enum place { PLAIN, SCRIBBLED, READ_ONLY, EDGE, NOWHERE, SOMEWHERE };

@@ -121,7 +121,8 @@ static uint64_t take(struct worker *w, unsigned int side, uint64_t evd)
 	uint64_t cr = 0;
 	unsigned int i;
 
-	RUN(w, KDAPL_IOC_EVD_WAIT, side, SET(evd_wait, evd, evd), SET(evd_wait, threshold, 1));
+	RUN(w, KDAPL_IOC_EVD_WAIT, side, SET(evd_wait, evd, evd), SET(evd_wait, threshold, 1),
+	    SET(evd_wait, timeout, 250000));
 	for (i = 0; i < 6; i++) {
 		if (!RUN(w, KDAPL_IOC_EVD_DEQUEUE, side, SET(evd_dequeue, evd, evd)) || !went(w))
 			break;
