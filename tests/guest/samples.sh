@@ -1,0 +1,69 @@
+#!/bin/bash
+# The small samples, in the virtual machine, between two Soft-RoCE devices, each in both modes
+# of applications: what they print is what they are there to show. After that no object is left
+# and the module unloads.
+# usage: samples.sh MODULES SHIM
+#   MODULES   folder that scripts/build-modules made
+#   SHIM      folder that the shim's Makefile made
+set -u -o pipefail
+# shellcheck source=scripts/guest/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
+# shellcheck source=tests/guest/count.sh
+. "$(dirname "$(readlink -f "$0")")/count.sh"
+
+modules=$1 samples=$2/samples
+many=1000
+
+waiting() { grep -q waiting /tmp/server; }
+
+# against SERVER... -- CLIENT...: both end well. What the server prints is in /tmp/server, what
+# the client does in /tmp/client.  Input of the server's never comes, and never ends.
+against() {
+	local command=() server rc
+	while [ "$1" != -- ]; do command+=("$1"); shift; done
+	shift
+	"${command[@]}" <&8 > /tmp/server 2>&1 & server=$!
+	if wait_for 60 waiting; then
+		timeout 600 "$@" > /tmp/client 2>&1
+		rc=$?
+	fi
+	[ "${rc-1}" -eq 0 ] || kill $server
+	wait $server && [ "$rc" -eq 0 ] && return
+	cat /tmp/server /tmp/client >&2
+	return 1
+}
+
+hello() {
+	against "$samples/dat-hello" rxe1-1 -- "$samples/dat-hello" rxe0-1 10.9.0.2 "Hello, world" &&
+		[ "$(cat /tmp/client)" = "HELLO, WORLD" ]
+}
+
+lines() { for i in $(seq 20); do echo "line $i"; done; }
+poll() {
+	lines > /tmp/lines
+	against "$samples/dat-poll" rxe1-1 -- \
+		sh -c "exec $samples/dat-poll rxe0-1 10.9.0.2 < /tmp/lines" &&
+		grep -v waiting /tmp/server | diff /tmp/lines - >&2
+}
+
+thousands() {
+	against "$samples/dat-many" rxe1-1 -- "$samples/dat-many" rxe0-1 10.9.0.2 $many 3 &&
+		grep -qx "$many connections, $((3 * many)) messages there and back" /tmp/client
+}
+
+two_hosts rxe || die "no RDMA devices"
+modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
+# Hosts that are busy answer late.
+insmod "$modules/kdapl.ko" ack_timeout=18 || die "kdapl.ko does not load; see dmesg"
+ulimit -l unlimited
+mkfifo /tmp/silence && exec 8<> /tmp/silence
+for mode in passthrough forwarded; do
+	export KDAPL_MODE=$mode
+	verdict "dat-hello: a message and its answer, $mode" hello
+	verdict "dat-poll: lines, and poll(2), $mode" poll
+	verdict "dat-many: $many connections in one thread, $mode" thousands
+done
+verdict "I19 no object is left" wait_for 180 nothing_left
+verdict "A10 kdapl unloads" rmmod kdapl
+two_hosts_down rxe
+result
