@@ -297,14 +297,13 @@ static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
 {
 	struct kdapl_evd *recv = recv_target(use), *request = request_target(use);
 	struct kdapl_cq_share *shares = use->shares;
+	u32 most = recv->obj.ia->dev->attrs.max_cqe;
 	int ret;
 
-	if (recv == request) {
-		ret = kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
-		/* Each may have a CQ of its own where one does not hold both. */
-		if (ret != -ENOSPC)
-			return ret;
-	}
+	/* Each gets a CQ of its own only where the device has none that holds both. */
+	if (recv == request &&
+	    shares[KDAPL_SHARE_RECV].entries + shares[KDAPL_SHARE_REQUEST].entries <= most)
+		return kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
 	ret = kdapl_evd_take_shares(recv, &shares[KDAPL_SHARE_RECV], 1, old->shares);
 	if (ret)
 		return ret;
