@@ -266,6 +266,8 @@ if [ -z "$only" ] && [ "$face" != kernel ]; then
 	program bind_removal "" "$shim/tests/bind_ends" removal
 	program pass_syscalls "" "$shim/tests/pass_syscalls"
 	program kill9 "" "$shim/tests/kill9"
+	program kill9_srq "" env KDAPL_MODE=forwarded "$shim/tests/kill9" -q \
+		"killed in traffic"
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"
