@@ -26,6 +26,20 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 					const DAT_PROVIDER_INFO *provider_info);
 
+#if defined(_KDAT_H_)
+/*
+ * In the kernel the module that adds a provider is kept loaded while somebody has it open,
+ * so it says which one it is.
+ */
+struct module;
+DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
+				      const DAT_PROVIDER_INFO *provider_info,
+				      struct module *owner);
+
+#define dat_registry_add_provider(provider, provider_info) \
+	kdat_registry_add_provider(provider, provider_info, THIS_MODULE)
+#endif
+
 /*
  * The two functions that a provider library exports: called after loading
  * it, with the parameters of its dat.conf entry, and before unloading it.

@@ -17,6 +17,7 @@
 #include "evd_cq.h"
 #include "ia.h"
 #include "lmr.h"
+#include "provider.h"
 #include "rmr.h"
 #include "../trace.h"
 
@@ -661,7 +662,7 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	obj = kdapl_object_peek(space, handle, KDAPL_EVD);
 	if (unlikely(!obj || !event)) {
 		local_irq_restore(flags);
-		return obj ? RET_BAD_ARG(2) : RET_BAD_HANDLE(EVD_REQUEST);
+		return obj ? RET_BAD_ARG(2) : kdapl_provider_dequeue(space, handle, event);
 	}
 	evd = kdapl_evd_of(obj);
 	spin_lock(&evd->lock);

@@ -28,6 +28,7 @@
 #include "evd_fifo.h"
 #include "ia.h"
 #include "lmr.h"
+#include "provider.h"
 #include "rmr.h"
 #include "walk.h"
 #include "../compat.h"
@@ -800,9 +801,10 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 
 	local_irq_save(flags);
 	obj = kdapl_object_peek(space, handle, KDAPL_EP);
-	ret = RET_BAD_HANDLE(EP);
-	if (unlikely(!obj))
-		goto out;
+	if (unlikely(!obj)) {
+		local_irq_restore(flags);
+		return kdapl_provider_post(space, handle, dto);
+	}
 	ep = kdapl_ep_of(obj);
 	dir = kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
 	spin_lock(&dir->lock);
@@ -815,7 +817,6 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	/* Whatever is wrong with it: its process posts by itself. */
 	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
 		ret = RET(INVALID_STATE);
-out:
 	local_irq_restore(flags);
 	return ret;
 }
