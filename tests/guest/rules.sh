@@ -2,7 +2,7 @@
 # The suite of rules between two RDMA devices, in the virtual machine: tests/rules as a
 # module on kDAT and as a program on the library, the same scenarios in both and those
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
-# those that are killed.  After each that no object is left and the module unloads.
+# those that are killed; kdaplctl.  After each that no object is left and the module unloads.
 # usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief]
 #                 [--windows] [--iwarp [--few]] MODULES SHIM [TEXT]
 #   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
@@ -272,6 +272,7 @@ if [ -z "$only" ] && [ "$face" != kernel ]; then
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"
+	program ctl "" "$(dirname "$(readlink -f "$0")")/ctl.py" "$modules" "$shim"
 fi
 if [ -z "$only" ] && [ "$face" != user ] && [ "$face" != programs ]; then
 	removal
