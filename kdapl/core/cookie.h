@@ -32,6 +32,7 @@ struct kdapl_rmr;
  * @on_queue: given to the device, which owes a completion
  * @failed: a work request of it but the last one has failed, of a KDAPL_COOKIE_CHAIN with
  *	    @status
+ * @course: these four in one word
  */
 struct kdapl_cookie {
 	struct kdapl_node node;
@@ -44,10 +45,15 @@ struct kdapl_cookie {
 		u32 key;
 	};
 	u32 status;
-	u8 flags;
-	bool busy;
-	bool on_queue;
-	bool failed;
+	union {
+		struct {
+			u8 flags;
+			bool busy;
+			bool on_queue;
+			bool failed;
+		};
+		u32 course;
+	};
 };
 
 /* In kdapl_cookie.flags: a DTO of several work requests (post_chain()). */

@@ -223,6 +223,13 @@ struct kdapl_dto {
 
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto);
+/* The two frequent kinds; the arguments are those of the dat_* calls, in their registers. */
+DAT_RETURN kdapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, struct kdapl_space *space);
+DAT_RETURN kdapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, struct kdapl_space *space);
 
 /* sp.c, cr.c */
 DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,

@@ -214,19 +214,29 @@ void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 	dir->ep = ep;
 	dir->is_recv = is_recv;
 	dir->ring = &never_free;
+	if (is_recv) {
+		dir->wr.recv.sg_list = &dir->one;
+		dir->wr.recv.num_sge = 1;
+	} else {
+		dir->wr.send.sg_list = &dir->one;
+		dir->wr.send.num_sge = 1;
+		dir->wr.send.opcode = IB_WR_SEND;
+		dir->wr.send.send_flags = IB_SEND_SIGNALED;
+	}
 }
 
 /**
  * kdapl_dir_settle_posts - wait for posts that are under way
  * @dir: its memory stays
  *
- * Whoever posts now has the device's answer when this returns.  No lock of a direction
- * is held.  Any context.
+ * Whoever posts now has the device's answer when this returns, and of the LMRs that can not
+ * be found any more none is remembered.  No lock of a direction is held.  Any context.
  */
 void kdapl_dir_settle_posts(struct kdapl_dir *dir)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&dir->lock, flags);
+	dir->recent = NULL;
 	spin_unlock_irqrestore(&dir->lock, flags);
 }

@@ -7,10 +7,12 @@
 #define KDAPL_DIR_H
 
 #include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
 #include "cookie.h"
 
 struct kdapl_cookie_ring;
 struct kdapl_ep;
+struct kdapl_lmr;
 
 /*
  * Posts moved or completed in one go, with interrupts off; an endpoint may have
@@ -52,6 +54,12 @@ enum kdapl_gate {
  * @reserved: of those, how many are on the queue pair
  * @rings: memory of @ring and of the rings it replaced
  * @binds: of requests: the EVD takes completions of binds
+ * @max_plain: bytes of a send or receive of one segment; 0: there is none
+ * @one, @wr, @bad: the segment, the work request and the place for a refused one of a plain
+ *	    post (post.c).  The device has read them when the call returns, so each is there
+ *	    once, and what is the same for every post is written once
+ * @recent: the LMR that a post had to look up last, or NULL.  Its memory stays while it is
+ *	    here: whoever frees an LMR calls kdapl_dir_settle_posts()
  */
 struct kdapl_dir {
 	spinlock_t lock;
@@ -64,6 +72,17 @@ struct kdapl_dir {
 	DAT_RETURN refusal;
 	u32 posted;
 	u32 completed;
+	struct kdapl_lmr *recent;
+	u64 max_plain;
+	struct ib_sge one;
+	union {
+		struct ib_send_wr send;
+		struct ib_recv_wr recv;
+	} wr;
+	union {
+		const struct ib_send_wr *send;
+		const struct ib_recv_wr *recv;
+	} bad;
 	u32 held;
 	u32 held_first;
 	struct list_head late;

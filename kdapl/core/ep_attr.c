@@ -464,6 +464,8 @@ static void ep_set_limits(struct kdapl_ep *ep)
 	limits[KDAPL_DTO_SEND_INVALIDATE].max_iov = attr->max_request_iov;
 	limits[KDAPL_DTO_RDMA_READ].max_iov = attr->max_rdma_read_iov;
 	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
+	ep->recv.max_plain = attr->max_recv_iov ? attr->max_message_size : 0;
+	ep->req.max_plain = attr->max_request_iov ? attr->max_message_size : 0;
 }
 
 /* The caller has to free what *@req and *@recv are afterwards. */

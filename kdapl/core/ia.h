@@ -135,10 +135,10 @@ static inline struct kdapl_object *kdapl_object_peek(const struct kdapl_space *s
 	u64 token = (uintptr_t)handle;
 	struct kdapl_object *obj;
 
-	if (unlikely(type && token >> 56 != type))
-		return NULL;
 	obj = kdapl_slot_object(space, token);
-	if (unlikely(!obj || obj->token != token || READ_ONCE(obj->ia->closing)))
+	/* The token that is compared has the type in it, too. */
+	if (unlikely(!obj || obj->token != token || (type && obj->type != type) ||
+		     READ_ONCE(obj->ia->closing)))
 		return NULL;
 	return obj;
 }

@@ -531,7 +531,7 @@ static const struct kdapl_object_ops lmr_ops = {
 
 /*
  * Waits for posts that found the LMR: when it returns each has handed the LMR's key to
- * the device, or never will (mt:T12).  No grace period of RCU, which would make every
+ * the device, or never will (mt:T12), and no endpoint remembers the LMR.  No grace period of RCU, which would make every
  * processor of the host work, as often as a process likes.
  */
 static void settle_posts(struct kdapl_ia *ia)
@@ -560,7 +560,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	u32 lkey = READ_ONCE(lmr->lkey);
 
 	/* From here on no post finds the LMR, and no dat_lmr_sync_*. */
-	WRITE_ONCE(lmr->context, 0);
+	WRITE_ONCE(lmr->context, KDAPL_LMR_ENDED);
 	settle_posts(ia);
 	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
@@ -622,7 +622,7 @@ static void lmr_search_work(struct work_struct *work)
 
 	while ((obj = kdapl_ia_next_object(search->ia, KDAPL_LMR, obj)))
 		if (lmr_has_key(kdapl_lmr_of(obj), search->key))
-			WRITE_ONCE(kdapl_lmr_of(obj)->context, 0);
+			WRITE_ONCE(kdapl_lmr_of(obj)->context, KDAPL_LMR_ENDED);
 	kdapl_object_put(&search->ia->obj);
 	kfree(search);
 }

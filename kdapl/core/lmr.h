@@ -6,6 +6,7 @@
 #ifndef KDAPL_LMR_H
 #define KDAPL_LMR_H
 
+#include <linux/overflow.h>
 #include "object.h"
 #include "../glue/glue.h"
 
@@ -42,8 +43,8 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @length: registered bytes
  * @sinks: KDAPL_SINK_*, what posts may have the device write there (mt:T30, mt:T35)
  * @lkey: the device's key; 0 once the device is gone
- * @context: the lmr_context, by which posts find it; 0, which is none, from the
- *	     beginning of its end
+ * @context: the lmr_context, by which posts find it; KDAPL_LMR_ENDED from the beginning of
+ *	     its end; 0, which is none, of an LMR whose memory changes while it has none
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @privileges: as asked; what binds are checked against (mt:M31)
  * @region: NULL once the device is gone
@@ -66,8 +67,8 @@ struct kdapl_lmr {
 	u64 length;
 	u32 sinks;
 	u32 lkey;
+	u64 context;
 	/* the rest */
-	u32 context;
 	u32 rmr_context;
 	DAT_MEM_PRIV_FLAGS privileges;
 	struct kdapl_region *region;
@@ -82,6 +83,9 @@ struct kdapl_lmr {
 	struct kdapl_list list;
 	struct kdapl_rmr *rmr;
 };
+
+/* In kdapl_lmr.context: it has more bits than any consumer can name. */
+#define KDAPL_LMR_ENDED		BIT_ULL(32)
 
 static inline struct kdapl_lmr *kdapl_lmr_of(struct kdapl_object *obj)
 {
@@ -157,8 +161,10 @@ static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
 	/* Larger than any length for an address below the start. */
 	u64 offset = segment->virtual_address - lmr->start;
 
-	return offset <= lmr->length &&
-	       segment->segment_length <= lmr->length - offset;
+	u64 end;
+
+	return !check_add_overflow(offset, segment->segment_length, &end) &&
+	       end <= lmr->length;
 }
 
 /* The same for an LMR whose memory is a list. */

@@ -102,20 +102,65 @@ static noinline DAT_RETURN check_outside(const struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
+static inline bool lmr_in_zone(const struct kdapl_lmr *lmr, const struct kdapl_ep *ep)
+{
+	return lmr->pz == ep->pz;
+}
+
+/*
+ * Looks an LMR up, and remembers it for the next post.  Only those of the endpoint's zone
+ * are remembered, since who frees one goes over the endpoints of its IA; and none that is a
+ * list, which has another context each time it is given memory.
+ */
+static noinline struct kdapl_lmr *lmr_find(const struct kdapl_ep *ep, struct kdapl_dir *dir,
+					   DAT_LMR_CONTEXT context)
+{
+	struct kdapl_lmr *lmr = kdapl_lmr_peek(ep->obj.space, context);
+
+	lockdep_assert_held(&dir->lock);
+	if (lmr && lmr_in_zone(lmr, ep) && !lmr->max_pages)
+		dir->recent = lmr;
+	return lmr;
+}
+
+static __always_inline const struct kdapl_lmr *segment_lmr(const struct kdapl_ep *ep,
+							   struct kdapl_dir *dir,
+							   DAT_LMR_CONTEXT context)
+{
+	const struct kdapl_lmr *lmr = dir->recent;
+
+	return likely(lmr && READ_ONCE(lmr->context) == context) ?
+	       lmr : lmr_find(ep, dir, context);
+}
+
+static inline bool lmr_is_sink(const struct kdapl_lmr *lmr, u32 sink)
+{
+	return !(sink & ~lmr->sinks);
+}
+
+/* No message is longer than @sge->length can tell: see check_segments(). */
+static inline void make_segment(struct ib_sge *sge, const struct kdapl_lmr *lmr,
+				u64 address, u64 length)
+{
+	sge->addr = address;
+	sge->length = length;
+	sge->lkey = READ_ONCE(lmr->lkey);
+}
+
 /*
  * One segment, checks in their order (mt:T5, mt:T29).  Local read is implied by
  * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  @lists:
  * it may be in a list, and the address in @sge is the offset there.
  */
 static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
+						struct kdapl_dir *dir,
 						const DAT_LMR_TRIPLET *segment,
 						u32 sink, struct ib_sge *sge, bool lists)
 {
-	const struct kdapl_lmr *lmr;
+	const struct kdapl_lmr *lmr = segment_lmr(ep, dir, segment->lmr_context);
 	u64 shift = 0;
 	DAT_RETURN ret;
 
-	lmr = kdapl_lmr_peek(ep->obj.space, segment->lmr_context);
 	if (unlikely(!lmr))
 		return protection_violation(sink);
 	if (unlikely(!kdapl_lmr_inside(lmr, segment))) {
@@ -123,25 +168,42 @@ static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
 		if (ret)
 			return ret;
 	}
-	if (unlikely(lmr->pz != ep->pz))
+	if (unlikely(!lmr_in_zone(lmr, ep)))
 		return protection_violation(sink);
-	if (unlikely(sink & ~lmr->sinks))
+	if (unlikely(!lmr_is_sink(lmr, sink)))
 		return no_sink(lmr);
-
-	sge->addr = segment->virtual_address + shift;
-	/* No message is longer than sge->length can tell: see check_segments(). */
-	sge->length = segment->segment_length;
-	sge->lkey = READ_ONCE(lmr->lkey);
+	make_segment(sge, lmr, segment->virtual_address + shift, segment->segment_length);
 	return DAT_SUCCESS;
 }
 
+/* The same for one that is in one piece and as it should be; false: it may be otherwise. */
+static __always_inline bool segment_is_plain(const struct kdapl_ep *ep, struct kdapl_dir *dir,
+					     const DAT_LMR_TRIPLET *segment, u32 sink,
+					     struct ib_sge *sge)
+{
+	const struct kdapl_lmr *lmr = segment_lmr(ep, dir, segment->lmr_context);
+
+	if (unlikely(!lmr || !kdapl_lmr_inside(lmr, segment) || !lmr_in_zone(lmr, ep) ||
+		     !lmr_is_sink(lmr, sink)))
+		return false;
+	make_segment(sge, lmr, segment->virtual_address, segment->segment_length);
+	return true;
+}
+
+/* KDAPL_SINK_*, what the device writes at the request of its own side. */
+static inline u32 sink_of(enum kdapl_dto_kind kind)
+{
+	return kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
+	       kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
+}
+
 static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
+						 struct kdapl_dir *dir,
 						 const struct kdapl_dto *dto,
 						 enum kdapl_dto_kind kind,
 						 struct post_segments *to, bool lists)
 {
-	u32 sink = kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
-		   kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
+	u32 sink = sink_of(kind);
 	const DAT_LMR_TRIPLET *segment = dto->iov;
 	const DAT_LMR_TRIPLET *end = segment + dto->segments;
 	const u64 max = ep->limits[kind].max_length;
@@ -152,7 +214,7 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
 	for (; segment != end; segment++) {
 		if (unlikely(!segment->segment_length))
 			continue;	/* mt:T3 */
-		ret = check_segment(ep, segment, sink, sge, lists);
+		ret = check_segment(ep, dir, segment, sink, sge, lists);
 		if (unlikely(ret))
 			return ret;
 		if (unlikely(segment->segment_length > left))
@@ -219,6 +281,7 @@ static bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
  * of the direction, under which a modify changes what is read here.
  */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
+					    struct kdapl_dir *dir,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
 					    struct post_segments *to, bool lists)
@@ -235,7 +298,7 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 		return RET_BAD_ARG(5);
 	if (unlikely((u32)dto->flags & ~limits->flags))
 		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(ep, dto, kind, to, lists);
+	ret = check_segments(ep, dir, dto, kind, to, lists);
 	if (unlikely(ret) || !rdma)
 		return ret;
 	return check_lengths(ep, dto, kind, to);
@@ -641,7 +704,7 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&dir->lock);
-	ret = check_dto(ep, dto, dto->kind, &named, true);
+	ret = check_dto(ep, dir, dto, dto->kind, &named, true);
 	if (ret)
 		return ret;
 	/*
@@ -784,40 +847,211 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 
 /* ---- entries -------------------------------------------------------- */
 
-/* @kind is @dto->kind. */
+/* Any post to an endpoint whose direction is locked.  @kind is @dto->kind. */
+static __always_inline DAT_RETURN post_locked(struct kdapl_ep *ep, struct kdapl_dir *dir,
+					      const struct kdapl_dto *dto,
+					      enum kdapl_dto_kind kind)
+{
+	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
+	struct post_segments segments = { .sge = sge };
+	DAT_RETURN ret;
+
+	ret = check_dto(ep, dir, dto, kind, &segments, false);
+	if (likely(!ret))
+		ret = post_dto(ep, dir, dto, kind, segments);
+	else if (ret == HAS_LIST)
+		ret = post_lists(ep, dir, dto, sge);
+	/* Whatever is wrong with it: its process posts by itself. */
+	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
+		ret = RET(INVALID_STATE);
+	return ret;
+}
+
+static inline struct kdapl_dir *dir_of(struct kdapl_ep *ep, enum kdapl_dto_kind kind)
+{
+	return kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
+}
+
 static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 					  DAT_EP_HANDLE handle,
 					  const struct kdapl_dto *dto,
 					  enum kdapl_dto_kind kind)
 {
-	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
-	struct post_segments segments = { .sge = sge };
 	struct kdapl_object *obj;
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 	struct kdapl_dir *dir;
-	struct kdapl_ep *ep;
 	unsigned long flags;
-	DAT_RETURN ret;
 
 	local_irq_save(flags);
 	obj = kdapl_object_peek(space, handle, KDAPL_EP);
-	ret = RET_BAD_HANDLE(EP);
-	if (unlikely(!obj))
-		goto out;
-	ep = kdapl_ep_of(obj);
-	dir = kind == KDAPL_DTO_RECV ? &ep->recv : &ep->req;
-	spin_lock(&dir->lock);
-	ret = check_dto(ep, dto, kind, &segments, false);
-	if (likely(!ret))
-		ret = post_dto(ep, dir, dto, kind, segments);
-	else if (ret == HAS_LIST)
-		ret = post_lists(ep, dir, dto, sge);
-	spin_unlock(&dir->lock);
-	/* Whatever is wrong with it: its process posts by itself. */
-	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
-		ret = RET(INVALID_STATE);
-out:
+	if (likely(obj)) {
+		dir = dir_of(kdapl_ep_of(obj), kind);
+		spin_lock(&dir->lock);
+		ret = post_locked(kdapl_ep_of(obj), dir, dto, kind);
+		spin_unlock(&dir->lock);
+	}
 	local_irq_restore(flags);
 	return ret;
+}
+
+/* The kind and the flags of a post in one argument, so that all are in registers. */
+#define POST_HOW(kind, flags)	((u64)(kind) << 32 | (u32)(flags))
+
+/* A send or receive from the beginning, whatever it is like. */
+static noinline DAT_RETURN post_any(DAT_EP_HANDLE handle, DAT_COUNT segments,
+				    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				    u64 how, struct kdapl_space *space)
+{
+	const struct kdapl_dto dto = {
+		.kind = how >> 32,
+		.segments = segments,
+		.iov = iov,
+		.cookie = cookie,
+		.flags = (u32)how,
+	};
+
+	/* The compiler leaves out of each way what only other kinds need. */
+	if (dto.kind == KDAPL_DTO_RECV)
+		return ep_post(space, handle, &dto, KDAPL_DTO_RECV);
+	return ep_post(space, handle, &dto, KDAPL_DTO_SEND);
+}
+
+/* A send or receive of one segment that is not plain; the direction is locked. */
+static noinline DAT_RETURN post_judge(struct kdapl_dir *dir, const DAT_LMR_TRIPLET *iov,
+				      u64 user, enum kdapl_dto_kind kind)
+{
+	const struct kdapl_dto dto = {
+		.kind = kind,
+		.segments = 1,
+		.iov = iov,
+		.cookie.as_64 = user,
+	};
+
+	return post_locked(dir->ep, dir, &dto, kind);
+}
+
+/* The device did not take the plain post of @cookie. */
+static noinline DAT_RETURN plain_refused(struct kdapl_dir *dir, u64 cookie, int err)
+{
+	const struct post_segments from = { .sge = &dir->one, .nr = 1 };
+
+	return post_refused(dir, (struct kdapl_cookie *)(uintptr_t)cookie, from, err);
+}
+
+/* Does the device take a send or receive of one segment, which is made at @dir->one? */
+static __always_inline bool is_plain(const struct kdapl_ep *ep, struct kdapl_dir *dir,
+				     enum kdapl_dto_kind kind,
+				     const struct kdapl_cookie *cookie,
+				     const DAT_LMR_TRIPLET *segment)
+{
+	/* Pairs with cookie_release() in evd_fifo.c: its old event was read before. */
+	return likely(dir->gate == KDAPL_GATE_POST && !smp_load_acquire(&cookie->busy) &&
+		      segment->segment_length - 1 < dir->max_plain &&
+		      segment_is_plain(ep, dir, segment, sink_of(kind), &dir->one));
+}
+
+/*
+ * Gives the device what is_plain() has made ready.  As ib_post_recv() and ib_post_send() do,
+ * but for their place for a refused request, which would be on the stack.
+ */
+static __always_inline DAT_RETURN post_plain(const struct kdapl_ep *ep, struct kdapl_dir *dir,
+					     enum kdapl_dto_kind kind,
+					     struct kdapl_cookie *cookie, u64 user)
+{
+	static const struct kdapl_cookie plain = { .busy = true, .on_queue = true };
+	const struct post_segments from = { .sge = &dir->one, .nr = 1 };
+	struct ib_qp *qp = ep->conn->qp.ib;
+	u32 next = dir->next + 1;
+	int err;
+
+	cookie->user = user;
+	cookie->length = dir->one.length;
+	cookie->course = plain.course;
+	dir->next = next == dir->size ? 0 : next;
+	dir->posted++;
+	if (kind != KDAPL_DTO_RECV && dir->lkeys)
+		note_keys(dir, cookie, from);
+	trace_kdapl_post(ep, cookie, kind);
+	if (kind == KDAPL_DTO_RECV) {
+		dir->wr.recv.wr_id = (uintptr_t)cookie;
+		err = qp->device->ops.post_recv(qp, &dir->wr.recv, &dir->bad.recv);
+		return likely(!err) ? DAT_SUCCESS :
+				      plain_refused(dir, dir->wr.recv.wr_id, err);
+	}
+	dir->wr.send.wr_id = (uintptr_t)cookie;
+	err = qp->device->ops.post_send(qp, &dir->wr.send, &dir->bad.send);
+	return likely(!err) ? DAT_SUCCESS : plain_refused(dir, dir->wr.send.wr_id, err);
+}
+
+/*
+ * A send or receive.  Nearly all have one segment, no flags, a connection and room; these
+ * are done here, in one piece, with nothing on the stack that the device reads: where there
+ * is, the compiler guards the stack, and clears it.  Where anything is otherwise nothing has
+ * happened yet, and post_any() or post_judge() does it all.
+ */
+static __always_inline DAT_RETURN post_one(DAT_EP_HANDLE handle, DAT_COUNT segments,
+					   const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE user,
+					   DAT_COMPLETION_FLAGS flags,
+					   struct kdapl_space *space, enum kdapl_dto_kind kind)
+{
+	DAT_RETURN ret = RET_BAD_HANDLE(EP);
+	struct kdapl_cookie *cookie;
+	struct kdapl_object *obj;
+	unsigned long irqflags;
+	struct kdapl_dir *dir;
+
+	if (unlikely(((u32)segments ^ 1) | (u32)flags) || unlikely(!iov))
+		return post_any(handle, segments, iov, user, POST_HOW(kind, flags), space);
+	local_irq_save(irqflags);
+	obj = kdapl_object_peek(space, handle, KDAPL_EP);
+	if (likely(obj)) {
+		dir = dir_of(kdapl_ep_of(obj), kind);
+		spin_lock(&dir->lock);
+		cookie = &dir->ring[dir->next];
+		if (is_plain(kdapl_ep_of(obj), dir, kind, cookie, iov))
+			ret = post_plain(kdapl_ep_of(obj), dir, kind, cookie, user.as_64);
+		else
+			ret = post_judge(dir, iov, user.as_64, kind);
+		spin_unlock(&dir->lock);
+	}
+	local_irq_restore(irqflags);
+	return ret;
+}
+
+/**
+ * kdapl_ep_post_send - dat_ep_post_send
+ * @handle: of an EP
+ * @segments: in @iov
+ * @iov: local segments; copied (mt:T7)
+ * @cookie: given back in the completion
+ * @flags: DAT_COMPLETION_*_FLAG
+ * @space: of the caller
+ *
+ * As kdapl_ep_post().
+ */
+DAT_RETURN kdapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, struct kdapl_space *space)
+{
+	return post_one(handle, segments, iov, cookie, flags, space, KDAPL_DTO_SEND);
+}
+
+/**
+ * kdapl_ep_post_recv - dat_ep_post_recv
+ * @handle: of an EP
+ * @segments: in @iov
+ * @iov: local segments; copied (mt:T7)
+ * @cookie: given back in the completion
+ * @flags: DAT_COMPLETION_*_FLAG
+ * @space: of the caller
+ *
+ * As kdapl_ep_post().
+ */
+DAT_RETURN kdapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, struct kdapl_space *space)
+{
+	return post_one(handle, segments, iov, cookie, flags, space, KDAPL_DTO_RECV);
 }
 
 /**
@@ -835,11 +1069,12 @@ out:
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto)
 {
-	/* The compiler leaves out of each way what only other kinds need. */
 	if (dto->kind == KDAPL_DTO_RECV)
-		return ep_post(space, handle, dto, KDAPL_DTO_RECV);
+		return kdapl_ep_post_recv(handle, dto->segments, dto->iov, dto->cookie,
+					  dto->flags, space);
 	if (dto->kind == KDAPL_DTO_SEND)
-		return ep_post(space, handle, dto, KDAPL_DTO_SEND);
+		return kdapl_ep_post_send(handle, dto->segments, dto->iov, dto->cookie,
+					  dto->flags, space);
 	return ep_post(space, handle, dto, dto->kind);
 }
 

@@ -1079,15 +1079,8 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_SEND,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.flags = completion_flags,
-	};
-
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return kdapl_ep_post_send(ep_handle, num_segments, local_iov, user_cookie,
+				  completion_flags, SPACE);
 }
 EXPORT_SYMBOL(dat_ep_post_send);
 
@@ -1111,15 +1104,8 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_RECV,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.flags = completion_flags,
-	};
-
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return kdapl_ep_post_recv(ep_handle, num_segments, local_iov, user_cookie,
+				  completion_flags, SPACE);
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
 
