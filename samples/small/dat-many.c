@@ -80,7 +80,7 @@ static struct peer *peer_new(void)
 		.max_message_size = SIZE,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = 1,
-		.max_request_dtos = 2,
+		.max_request_dtos = 4,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.srq_soft_hw = DAT_HW_DEFAULT,
