@@ -267,7 +267,7 @@ bool barrier_wait(struct barrier *barrier);
  * run (tests/guest/rules.sh).
  */
 unsigned int rounds(unsigned int n);
-/* The same for what is done @n times on both: a quarter in a brief run. */
+/* The same for what is done @n times on both: an eighth in a brief run, rounded up. */
 unsigned int rounds_in_full(unsigned int n);
 
 /* ---- sides (rig.c) ------------------------------------------------------ */
