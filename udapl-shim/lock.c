@@ -12,16 +12,26 @@
 /*
  * shim_lock_sleep - take a lock that another thread has
  *
- * The thread cannot know whether others sleep as well, so it leaves the lock
- * marked as contended. If it was the only one, its unlock makes one system call
- * that wakes nobody.
+ * The thread counts as a sleeper until it has the lock, so that whoever
+ * releases it meanwhile wakes one. futex(2) returns at once if the state is not
+ * what was read: the lock may be free.
  */
 void shim_lock_sleep(struct shim_lock *lock)
 {
-	while (atomic_exchange_explicit(&lock->state, SHIM_LOCK_CONTENDED,
-					memory_order_acquire) != SHIM_LOCK_FREE)
-		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE,
-			SHIM_LOCK_CONTENDED, NULL, NULL, 0);
+	uint32_t state = atomic_fetch_add(&lock->state, SHIM_LOCK_SLEEPER) +
+			 SHIM_LOCK_SLEEPER;
+
+	for (;;) {
+		if (state & SHIM_LOCK_TAKEN) {
+			syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE,
+				state, NULL, NULL, 0);
+			state = atomic_load(&lock->state);
+		} else if (atomic_compare_exchange_weak(&lock->state, &state,
+							state - SHIM_LOCK_SLEEPER +
+							SHIM_LOCK_TAKEN)) {
+			return;
+		}
+	}
 }
 
 /*
@@ -30,4 +40,11 @@ void shim_lock_sleep(struct shim_lock *lock)
 void shim_lock_wake(struct shim_lock *lock)
 {
 	syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* shim_object_wake - the same for the lock of an object; returns @ret */
+uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret)
+{
+	shim_lock_wake(&obj->lock);
+	return ret;
 }

@@ -194,70 +194,68 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 /* A success that nobody has to hear of but its consumer: nearly every completion. */
 static inline bool is_plain(const struct ibv_wc *wc, const struct pass_cookie *cookie)
 {
-	return wc->status == IBV_WC_SUCCESS &&
-	       atomic_load_explicit(&cookie->place, memory_order_relaxed) == PASS_PLAIN &&
+	return wc->status == IBV_WC_SUCCESS && shim_byte_holds(&cookie->place, PASS_PLAIN) &&
 	       (!cookie->dir->is_recv ||
 		(pass_wc_is_message(wc, cookie) && !cookie->dir->await));
 }
 
-/*
- * Takes the next completion, if it is a plain one. Unlocks the EVD. @polled: completions that
- * are in @evd->wc now; 0: there are some left. Kept out of line, so that a look in vain saves
- * no registers for it.
- */
-static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct shim_object *obj,
-							  DAT_EVENT *event, int polled)
+/* Takes @wc, the next of @left completions, if it is a plain one. Unlocks the EVD. */
+static inline __attribute__((always_inline)) DAT_RETURN
+dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int left,
+	   DAT_EVENT *event)
 {
-	struct pass_evd *evd = pass_evd_of(obj);
-	struct pass_cookie *cookie;
+	struct pass_cookie *cookie = pass_wc_cookie(wc);
 	struct pass_dir *dir;
-	struct ibv_wc *wc;
 
-	if (polled) {
-		evd->wc_next = evd->wc;
-		evd->wc_left = polled;
-	}
-	wc = evd->wc_next;
-	cookie = pass_wc_cookie(wc);
-	if (SHIM_UNLIKELY(!is_plain(wc, cookie)))
+	if (SHIM_UNLIKELY(!is_plain(wc, cookie))) {
+		evd->wc_next = wc;
+		evd->wc_left = left;
 		return dequeue_other(obj, event);
+	}
 	evd->wc_next = wc + 1;
-	evd->wc_left--;
+	evd->wc_left = left - 1;
 	dir = cookie->dir;
 	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS,
 		      dir->is_recv ? wc->byte_len : cookie->length, event);
-	atomic_store_explicit(&dir->completed,
-			      atomic_load_explicit(&dir->completed,
-						   memory_order_relaxed) + 1,
-			      memory_order_release);
+	shim_count(&dir->completed);
 	/* ORDER: pairs with cookie_is_free(): the cookie was read before. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
-	shim_unlock(&obj->lock);
-	return DAT_SUCCESS;
+	return shim_object_unlock(obj, DAT_SUCCESS);
 }
 
 /* All but a look at an EVD that is there, and has nothing but its completion queue. */
 static __attribute__((noinline)) DAT_RETURN dequeue_aside(struct shim_object *obj,
 							  DAT_EVENT *event)
 {
-	const struct pass_evd *evd = pass_evd_of(obj);
+	struct pass_evd *evd = pass_evd_of(obj);
 
 	if (SHIM_LIKELY(!shim_evd_check(obj, event) && evd && evd->wc_left &&
-			!atomic_load_explicit(&evd->aside, memory_order_relaxed) &&
-			!shim_ring_has(evd->ring)))
-		return dequeue_plain(obj, event, 0);
+			shim_holds(&evd->aside, 0) && !shim_ring_has(evd->ring)))
+		return dequeue_wc(obj, evd, evd->wc_next, evd->wc_left, event);
 	return dequeue_other(obj, event);
 }
 
-/* Can there be an event in the completion queue alone? Other flags are no reason, but rare. */
+/* Another thread has the EVD locked. */
+static __attribute__((noinline)) DAT_RETURN dequeue_late(struct shim_object *obj,
+							 DAT_EVENT *event)
+{
+	shim_lock(&obj->lock);
+	return dequeue_aside(obj, event);
+}
+
+/* Can there be an event in the completion queue alone? */
 static inline bool has_queue_alone(const struct pass_evd *evd)
 {
-	const struct shim_ring *ring = evd->ring;
-	const struct kdapl_uapi_ring_header *header = ring->header;
+	return shim_long_holds(&evd->not_idle, 0) && shim_ring_is_idle(evd->ring);
+}
 
-	return !(__atomic_load_n(&evd->not_idle, __ATOMIC_RELAXED) |
-		 shim_load_acquire(&header->flags)) &&
-	       shim_load_acquire(&header->producer) == ring->consumer;
+/* Reads again what it would have cost to keep: see @event. */
+static inline __attribute__((always_inline)) DAT_RETURN dequeue_polled(struct shim_object *obj,
+								       int polled)
+{
+	struct pass_evd *evd = pass_evd_of(obj);
+
+	return dequeue_wc(obj, evd, evd->wc, polled, evd->event);
 }
 
 DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
@@ -265,15 +263,16 @@ DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 	struct pass_evd *evd;
 	int polled;
 
-	shim_lock(&obj->lock);
+	if (SHIM_UNLIKELY(!shim_trylock(&obj->lock)))
+		return dequeue_late(obj, event);
 	evd = pass_evd_of(obj);
 	if (SHIM_UNLIKELY(!shim_lives(obj, SHIM_EVD) || !evd || !event ||
 			  !has_queue_alone(evd)))
 		return dequeue_aside(obj, event);
+	evd->event = event;
 	polled = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
-	if (polled > 0)
-		return dequeue_plain(obj, event, polled);
 	SHIM_FORGET(obj);
-	shim_unlock(&obj->lock);
-	return RET(QUEUE_EMPTY);
+	if (polled > 0)
+		return dequeue_polled(obj, polled);
+	return shim_object_unlock(obj, RET(QUEUE_EMPTY));
 }

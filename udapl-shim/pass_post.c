@@ -346,15 +346,15 @@ static inline bool is_plain_rdma(const struct pass_ep *ep, uint32_t op,
 	       remote->segment_length >= segment->segment_length;
 }
 
-/* May a DTO of one segment go the short way? Its segment is made in the cookie. */
+/* May a DTO of one segment go the short way? The device's segment is made at @sge. */
 static inline __attribute__((always_inline)) bool
 is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cookie,
-	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote)
+	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote, struct ibv_sge *sge)
 {
 	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !pass_cookie_is_free(cookie) ||
-			  pass_state(dir->board) != DAT_EP_STATE_CONNECTED ||
+			  !shim_holds(&dir->board->state, DAT_EP_STATE_CONNECTED) ||
 			  (!remote && segment->segment_length - 1 >= dir->max_plain) ||
-			  check_segment(dir, segment, sink_of(op), cookie->sge)))
+			  check_segment(dir, segment, sink_of(op), sge)))
 		return false;
 	return !remote || is_plain_rdma(dir->ep, op, segment, remote);
 }
@@ -372,10 +372,12 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 {
 	struct pass_ep *ep = pass_ep_of(obj);
 	struct pass_cookie *cookie;
+	DAT_LMR_TRIPLET segment;
 	struct pass_dir *dir;
+	struct ibv_sge *sge;
 	int err;
 
-	if (SHIM_UNLIKELY(!ep || segments != 1 || !iov || flags))
+	if (SHIM_UNLIKELY(!ep || (segments ^ 1) | flags || !iov))
 		return post_whole(obj, segments, iov, user, remote, POST_HOW(op, flags));
 	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
 	SHIM_FORGET(dir);
@@ -384,28 +386,29 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	if (SHIM_UNLIKELY(dir->owner != obj))
 		return post_freed(dir);
 	cookie = dir->next;
-	if (SHIM_UNLIKELY(!is_plain(dir, op, cookie, iov, remote)))
+	sge = cookie->sge;
+	/* A copy, since each atomic access would have the consumer's read again. */
+	segment = *iov;
+	if (SHIM_UNLIKELY(!is_plain(dir, op, cookie, &segment, remote, sge)))
 		return post_judge(dir, 1, iov, user, remote, POST_HOW(op, 0));
 
 	cookie->user = user;
-	cookie->length = iov->segment_length;
-	cookie->flags = 0;
-	cookie->nr_sge = 1;
+	cookie->length = segment.segment_length;
 	/* Before the call, as the count: the completion may be there before it returns. */
-	pass_cookie_move(cookie, PASS_PLAIN);
+	pass_cookie_move_plain(cookie);
 	dir->next = cookie->after;
 	dir->posted++;
 	if (op == KDAPL_OP_RECV) {
 		dir->wr.recv.wr_id = (uintptr_t)cookie;
-		dir->wr.recv.sg_list = cookie->sge;
+		dir->wr.recv.sg_list = sge;
 		err = ibv_post_recv(dir->qp, &dir->wr.recv, &dir->bad.recv);
 	} else if (op == KDAPL_OP_SEND) {
 		dir->wr.send.wr_id = (uintptr_t)cookie;
-		dir->wr.send.sg_list = cookie->sge;
+		dir->wr.send.sg_list = sge;
 		err = ibv_post_send(dir->qp, &dir->wr.send, &dir->bad.send);
 	} else {
 		dir->wr.rdma.wr_id = (uintptr_t)cookie;
-		dir->wr.rdma.sg_list = cookie->sge;
+		dir->wr.rdma.sg_list = sge;
 		dir->wr.rdma.opcode = opcode_of(op);
 		dir->wr.rdma.wr.rdma.remote_addr = remote->target_address;
 		dir->wr.rdma.wr.rdma.rkey = remote->rmr_context;

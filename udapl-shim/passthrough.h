@@ -153,7 +153,7 @@ static inline struct pass_lmr *pass_lmr_at(uint32_t context)
 
 static inline bool pass_lmr_is(const struct pass_lmr *lmr, uint32_t context)
 {
-	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
+	return shim_holds(&lmr->context, context);
 }
 
 /*
@@ -170,9 +170,11 @@ static inline struct pass_lmr *pass_lmr_find(uint32_t context)
 static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 				   uint64_t address, uint64_t length)
 {
+	uint64_t end;
+
 	/* The offset is larger than any length for an address below the start. */
-	return length <= lmr->length &&
-	       address - lmr->start <= lmr->length - length;
+	return !__builtin_add_overflow(address - lmr->start, length, &end) &&
+	       end <= lmr->length;
 }
 
 /**
@@ -207,9 +209,10 @@ enum pass_place {
  *	there, and keys of requests where pass_fence.c wants them
  * @user: the consumer's 64 bits
  * @length: of the post, then of the transfer
+ * @place: enum pass_place
  * @flags: completion flags
  * @nr_sge: segments kept in @sge
- * @place: enum pass_place
+ * @course: these three in one word
  * @status: DAT_DTO_COMPLETION_STATUS
  * @node: in an EVD's FIFO
  * @late_next: in pass_dir.late
@@ -222,9 +225,14 @@ struct pass_cookie {
 	struct ibv_sge *sge;
 	uint64_t user;
 	uint64_t length;
-	uint16_t flags;
-	uint16_t nr_sge;
-	atomic_uchar place;
+	union {
+		struct {
+			atomic_uchar place;
+			uint8_t flags;
+			uint16_t nr_sge;
+		};
+		uint32_t course;
+	};
 	uint32_t status;
 	struct pass_node node;
 	struct pass_cookie *late_next;
@@ -240,12 +248,20 @@ static inline bool pass_cookie_owed(const struct pass_cookie *cookie)
 static inline bool pass_cookie_is_free(const struct pass_cookie *cookie)
 {
 	/* ORDER: pairs with pass_cookie_free(): its old event was read before. */
-	return atomic_load_explicit(&cookie->place, memory_order_acquire) == PASS_FREE;
+	return shim_byte_holds(&cookie->place, PASS_FREE);
 }
 
 static inline void pass_cookie_move(struct pass_cookie *cookie, enum pass_place place)
 {
 	atomic_store_explicit(&cookie->place, place, memory_order_relaxed);
+}
+
+/* A plain post goes to the device: it has no flags, and keeps its one segment. */
+static inline void pass_cookie_move_plain(struct pass_cookie *cookie)
+{
+	static const struct pass_cookie plain = { .place = PASS_PLAIN, .nr_sge = 1 };
+
+	__atomic_store_n(&cookie->course, plain.course, __ATOMIC_RELAXED);
 }
 
 /* What becomes of a post, as far as the library decides it */
@@ -460,6 +476,8 @@ struct pass_cq {
  *	queue: PASS_FIFO ..., which change under the lock, and PASS_WATCHED for each endpoint
  *	that ends or drains and has something here
  * @not_idle: @aside and @wc_left, for one look at both
+ * @event: where dat_evd_dequeue(), which has the EVD locked, puts what it polls; a register
+ *	that is to outlive a call has to be saved, which costs more
  */
 struct pass_evd {
 	struct shim_lock *lock;
@@ -472,6 +490,7 @@ struct pass_evd {
 	};
 	struct shim_ring *ring;
 	struct ibv_wc *wc_next;
+	DAT_EVENT *event;
 	struct shim_object *obj;
 	struct pass_cq cqs[PASS_MAX_CQS];
 	uint32_t nr_cqs;

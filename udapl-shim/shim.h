@@ -69,6 +69,50 @@
  */
 #define SHIM_FORGET(ptr)	__asm__("" : "+r" (ptr))
 
+/*
+ * Does a word that another thread or the kernel may be writing hold @value? A load-acquire
+ * and a comparison. On x86 that is one instruction, of which compilers make two for an atomic
+ * load, and the frequent calls have several each.
+ */
+#ifdef __x86_64__
+#define SHIM_HOLDS(type, suffix)						\
+{										\
+	bool holds;								\
+										\
+	__asm__ __volatile__("cmp" suffix " %2, %1"				\
+			     : "=@cce" (holds)					\
+			     : "m" (*(const type *)word), "re" (value)		\
+			     : "memory");					\
+	return holds;								\
+}
+#else
+#define SHIM_HOLDS(type, suffix)						\
+{										\
+	return __atomic_load_n((const type *)word, __ATOMIC_ACQUIRE) == value;	\
+}
+#endif
+
+static inline bool shim_byte_holds(const void *word, uint8_t value)
+SHIM_HOLDS(uint8_t, "b")
+
+static inline bool shim_holds(const void *word, uint32_t value)
+SHIM_HOLDS(uint32_t, "l")
+
+static inline bool shim_long_holds(const void *word, uint64_t value)
+SHIM_HOLDS(uint64_t, "q")
+
+/* Counts one more, for threads that read it; only one thread at a time does. As above. */
+static inline void shim_count(atomic_uint_least32_t *counter)
+{
+#ifdef __x86_64__
+	__asm__ __volatile__("incl %0" : "+m" (*(uint32_t *)counter) : : "memory");
+#else
+	atomic_store_explicit(counter,
+			      atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_release);
+#endif
+}
+
 /* The type of an object: 0 once it is dead, else its DAT_HANDLE_TYPE plus 1. */
 #define LIVE(type)	((uint32_t)(type) + 1)
 #define SHIM_IA		LIVE(DAT_HANDLE_TYPE_IA)
@@ -85,40 +129,37 @@
 
 /**
  * struct shim_lock - a lock of one word
- * @state: one of the enum below
+ * @state: SHIM_LOCK_TAKEN, and SHIM_LOCK_SLEEPER for each thread that sleeps for it
  *
  * dat_evd_dequeue() takes and releases one for every event. So both are inline,
- * one atomic instruction each as long as no other thread wants the lock; a
- * pthread mutex costs several times that. Zeroed memory is a free lock.
+ * one atomic instruction and a jump each as long as no other thread wants the
+ * lock; a pthread mutex costs several times that. Zeroed memory is a free lock.
  */
 struct shim_lock {
 	atomic_uint_least32_t state;
 };
 
-enum {
-	SHIM_LOCK_FREE,
-	SHIM_LOCK_TAKEN,
-	SHIM_LOCK_CONTENDED,	/* taken, and there may be sleepers */
-};
+#define SHIM_LOCK_TAKEN		1u
+#define SHIM_LOCK_SLEEPER	2u
 
 void shim_lock_sleep(struct shim_lock *lock);
 void shim_lock_wake(struct shim_lock *lock);
 
+/* A bit is set, which on x86 takes no register; to compare and exchange takes two. */
 static inline bool shim_trylock(struct shim_lock *lock)
 {
-	uint32_t state = SHIM_LOCK_FREE;
-
-	return atomic_compare_exchange_strong_explicit(&lock->state, &state,
-						       SHIM_LOCK_TAKEN,
-						       memory_order_acquire,
-						       memory_order_relaxed);
+	return !(atomic_fetch_or_explicit(&lock->state, SHIM_LOCK_TAKEN,
+					  memory_order_acquire) & SHIM_LOCK_TAKEN);
 }
 
-/* Return: there may be a sleeper, who has to be woken. */
+/*
+ * Return: there is a sleeper, who has to be woken. The lock may be gone by then, if who took
+ * it next has freed it.
+ */
 static inline bool shim_lock_release(struct shim_lock *lock)
 {
-	return atomic_exchange_explicit(&lock->state, SHIM_LOCK_FREE,
-					memory_order_release) == SHIM_LOCK_CONTENDED;
+	return atomic_fetch_sub_explicit(&lock->state, SHIM_LOCK_TAKEN,
+					 memory_order_release) != SHIM_LOCK_TAKEN;
 }
 
 static inline void shim_lock(struct shim_lock *lock)
@@ -166,6 +207,19 @@ struct shim_object {
 	/* struct pass_ia, pass_evd, pass_ep and so on, as @type says */
 	void *_Atomic pass;
 } __attribute__((aligned(128)));
+
+uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret);
+
+/*
+ * Unlocks an object and returns @ret. For the end of a frequent call: if a thread has to be
+ * woken, that is the last thing to be done, so nothing has to be kept for afterwards.
+ */
+static inline uint32_t shim_object_unlock(struct shim_object *obj, uint32_t ret)
+{
+	if (SHIM_UNLIKELY(shim_lock_release(&obj->lock)))
+		return shim_object_wake(obj, ret);
+	return ret;
+}
 
 _Static_assert(sizeof(struct shim_object) == 128, "objects are found by shifts");
 _Static_assert(offsetof(struct shim_object, provider) == 0, "DAT_HANDLE_TO_PROVIDER");
@@ -293,7 +347,7 @@ static inline bool shim_points_to_object(DAT_HANDLE handle)
 /* Is an object alive, and of that type? */
 static inline bool shim_lives(const struct shim_object *obj, uint32_t type)
 {
-	return atomic_load_explicit(&obj->type, memory_order_acquire) == type;
+	return shim_holds(&obj->type, type);
 }
 
 /*
@@ -458,8 +512,9 @@ static inline bool shim_optional(DAT_HANDLE handle, uint32_t type,
  *	    header of the library's own that says: empty, ask the kernel
  * @events: the slots
  * @index: the page from which the kernel reads how many events were taken
- * @mask: number of slots less one
  * @consumer: how many events were taken; also written to @index
+ * @no_flags: 0, so that the two words can be compared with the first two of @header
+ * @mask: number of slots less one
  * @patience: how many more looks may find nothing before the kernel is asked
  * @where: what to map, as the kernel described it
  *
@@ -469,8 +524,9 @@ struct shim_ring {
 	const struct kdapl_uapi_ring_header *header;
 	const struct kdapl_uapi_event *events;
 	struct kdapl_uapi_ring_index *index;
-	uint32_t mask;
 	uint32_t consumer;
+	uint32_t no_flags;
+	uint32_t mask;
 	uint32_t patience;
 	struct kdapl_uapi_ring where;
 };
@@ -507,6 +563,21 @@ static inline bool shim_ring_has(const struct shim_ring *ring)
 
 	return shim_load_acquire(&header->producer) != ring->consumer ||
 	       shim_load_acquire(&header->flags) & KDAPL_RING_MORE;
+}
+
+/* Two words of 32 bits in one load */
+typedef uint64_t __attribute__((may_alias)) shim_two_words;
+
+_Static_assert(offsetof(struct kdapl_uapi_ring_header, producer) == 0 &&
+	       offsetof(struct kdapl_uapi_ring_header, flags) == 4 &&
+	       offsetof(struct shim_ring, no_flags) == offsetof(struct shim_ring, consumer) + 4,
+	       "shim_ring_is_idle() compares two words at once");
+
+/* No events in the ring, and no flags: other flags say nothing, but are rare. */
+static inline bool shim_ring_is_idle(const struct shim_ring *ring)
+{
+	return __atomic_load_n((const shim_two_words *)ring->header, __ATOMIC_ACQUIRE) ==
+	       *(const shim_two_words *)&ring->consumer;
 }
 
 /*

@@ -3,6 +3,7 @@
  * The library's table of handles (udapl-shim/handle.c), from the inside: needs
  * neither the module nor a device. Linked with the library's objects.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -207,6 +208,47 @@ static void many_threads(void)
 	CHECK_EQ(wrong, 0);
 }
 
+#define LOCKERS	8
+#define TURNS	50000
+
+static struct shim_lock lock;
+static unsigned int in_turn;
+
+/* Now and then another thread is let run with the lock held. */
+static void *take_turns(void *arg)
+{
+	unsigned int i, before;
+
+	(void)arg;
+	for (i = 0; i < TURNS; i++) {
+		if (!(i % 64 && shim_trylock(&lock)))
+			shim_lock(&lock);
+		before = in_turn;
+		if (!(i % 512))
+			sched_yield();
+		in_turn = before + 1;
+		shim_unlock(&lock);
+	}
+	return NULL;
+}
+
+/* One at a time has the lock, and who sleeps for it is woken: all threads end. */
+static void one_at_a_time(void)
+{
+	pthread_t threads[LOCKERS];
+	unsigned int i;
+
+	for (i = 0; i < LOCKERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, take_turns, NULL));
+	for (i = 0; i < LOCKERS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(in_turn, LOCKERS * TURNS);
+	CHECK_EQ(lock.state, 0);
+	CHECK(shim_trylock(&lock));
+	CHECK(!shim_trylock(&lock));
+	shim_unlock(&lock);
+}
+
 /* No module: the calls say so and nothing breaks. */
 static void no_device(void)
 {
@@ -239,6 +281,7 @@ static const struct check_case cases[] = {
 	{ "I15 E114 too late for an IA", too_late_for_an_ia },
 	{ "A8 a child has nothing", child_has_nothing },
 	{ "E114 many threads", many_threads },
+	{ "E114 a lock is one thread's", one_at_a_time },
 	{ "G9 G14 I2 I8 without the module", no_device },
 };
 
