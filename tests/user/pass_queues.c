@@ -206,6 +206,115 @@ static void case_segments(void)
 	CHECK(!nr_queue[PASS_REQ] && !nr_queue[PASS_RECV]);
 }
 
+#define START	0x1000u
+#define LENGTH	0x100u
+#define PLAIN	0x80u
+
+/* An LMR that the posts of @zone may name */
+static struct pass_lmr *plain_setup(struct pass_pz *zone)
+{
+	struct pass_lmr *lmr;
+	int i;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	ep->dir[PASS_RECV].await = false;
+	for (i = 0; i < PASS_DIRS; i++) {
+		ep->dir[i].pz = zone;
+		ep->dir[i].max_plain = PLAIN;
+		ep->dir[i].gate = PASS_POST;
+	}
+	lmr = &pass_lmrs[7];
+	*lmr = (struct pass_lmr) {
+		.context = (char *)lmr - (char *)pass_lmrs,
+		.start = START,
+		.length = LENGTH,
+		.lkey = 5,
+		.privileges = DAT_MEM_PRIV_LOCAL_READ_FLAG,
+		.pz = zone,
+	};
+	return lmr;
+}
+
+static DAT_RETURN post_at(bool send, const struct pass_lmr *lmr, uint64_t address,
+			  uint64_t length, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET iov = {
+		.lmr_context = lmr->context,
+		.virtual_address = address,
+		.segment_length = length,
+	};
+	const DAT_DTO_COOKIE user = { .as_64 = cookie };
+
+	return send ? dat_ep_post_send(ep_obj, 1, &iov, user, 0) :
+		      dat_ep_post_recv(ep_obj, 1, &iov, user, 0);
+}
+
+/* What the device was given last has one segment. */
+static void expect_segment(int dir, uint64_t address, uint32_t length)
+{
+	const struct pass_cookie *cookie =
+		(void *)(uintptr_t)on_queue[dir][nr_queue[dir] - 1];
+
+	CHECK_EQ(cookie->nr_sge, 1);
+	CHECK_EQ(cookie->sge->addr, address);
+	CHECK_EQ(cookie->sge->length, length);
+	CHECK_EQ(cookie->sge->lkey, 5);
+}
+
+static void case_plain(void)
+{
+	struct pass_pz zone = { .users = 1 };
+	struct pass_lmr *lmr = plain_setup(&zone);
+	DAT_EVENT event;
+
+	OK(post_at(true, lmr, START, PLAIN, 1));
+	expect_segment(PASS_REQ, START, PLAIN);
+	OK(post_at(true, lmr, START + LENGTH - 1, 1, 2));
+	expect_segment(PASS_REQ, START + LENGTH - 1, 1);
+	OK(post_at(false, lmr, START, 9, 3));
+	expect_segment(PASS_RECV, START, 9);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 7);
+	OK(dat_evd_dequeue(evd_obj, &event));
+	CHECK_EQ(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
+	CHECK_EQ(event.event_data.dto_completion_event_data.transfered_length, 7);
+	/* Two that are polled at once, in their order. */
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect(1, DAT_DTO_SUCCESS);
+	expect(2, DAT_DTO_SUCCESS);
+	expect_nothing();
+	CHECK_RET(dat_evd_dequeue(evd_obj, NULL), ARG(2));
+	CHECK_EQ(ep->dir[PASS_REQ].completed, 2);
+}
+
+/* One byte beside, around the end of all addresses, another zone, no right to write. */
+static void case_not_plain(void)
+{
+	struct pass_pz zone = { .users = 1 }, other = { .users = 1 };
+	struct pass_lmr *lmr = plain_setup(&zone);
+
+	CHECK_RET(post_at(true, lmr, START - 1, 1, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, START - 1, 2, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, START + LENGTH - 1, 2, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, START + LENGTH, 1, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, UINT64_MAX, 2, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, START + 1, UINT64_MAX, 1), ARG(3));
+	CHECK_RET(post_at(true, lmr, 0, UINT64_MAX, 1), ARG(3));
+	lmr->refuses = PASS_SINK_RECV;
+	CHECK_RET(post_at(false, lmr, START, 1, 1),
+		  ERR2(PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE));
+	lmr->pz = &other;
+	CHECK_RET(post_at(true, lmr, START, 1, 1),
+		  ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
+	CHECK(!nr_queue[PASS_REQ] && !nr_queue[PASS_RECV]);
+	lmr->pz = &zone;
+	/* More than a plain one has, and as the attributes allow. */
+	OK(post_at(true, lmr, START, PLAIN + 1, 1));
+	CHECK_EQ(nr_queue[PASS_REQ], 1);
+}
+
 static void case_mode_line(void)
 {
 	enum shim_mode mode = SHIM_MODE_AUTO;
@@ -236,6 +345,8 @@ static const struct check_case cases[] = {
 	{ "mt:T21 what is suppressed is dropped, failures are not", case_suppressed },
 	{ "mt:T59 what no plain send has filled has failed", case_foreign_message },
 	{ "RULING 35 arguments of posts", case_segments },
+	{ "mt:T13 mt:T48 posts of one segment, and their completions", case_plain },
+	{ "mt:T5 mt:T29 mt:T30 a segment that is one byte beside its LMR", case_not_plain },
 	{ "the mode of an IA in a line of dat.conf", case_mode_line },
 };
 
