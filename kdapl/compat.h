@@ -89,6 +89,13 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
+/* The attributes of the request that a dump of generic netlink answers (face/netlink.c). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define kdapl_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
+#else
+#define kdapl_dump_attrs(cb) (genl_info_dump(cb)->attrs)
+#endif
+
 /* Since 6.10 __assign_str() takes the source from __string() by itself. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define kdapl_assign_str(dst, src) __assign_str(dst, src)

@@ -63,8 +63,13 @@ static int __init kdapl_init(void)
 	ret = kdapl_dev_init();
 	if (ret)
 		goto err_device;
+	ret = kdapl_netlink_init();
+	if (ret)
+		goto err_dev;
 	return 0;
 
+err_dev:
+	kdapl_dev_exit();
 err_device:
 	kdapl_device_exit();
 err_debugfs:
@@ -86,6 +91,7 @@ err_user_wq:
 
 static void __exit kdapl_exit(void)
 {
+	kdapl_netlink_exit();
 	kdapl_dev_exit();
 	/*
 	 * A kernel consumer that was unloaded with IAs open cannot close them

@@ -111,6 +111,29 @@ static void ep_fill_private_data(const struct kdapl_ep *ep,
 		data->private_data = (void *)(uintptr_t)ep->life;
 }
 
+static void ep_count_event(const struct kdapl_ep *ep, u32 number)
+{
+	static const struct {
+		u32 event;
+		enum kdapl_count count;
+	} counted[] = {
+		{ DAT_CONNECTION_EVENT_ESTABLISHED, KDAPL_COUNT_ESTABLISHED },
+		{ DAT_CONNECTION_EVENT_DISCONNECTED, KDAPL_COUNT_DISCONNECTED },
+		{ DAT_CONNECTION_EVENT_BROKEN, KDAPL_COUNT_BROKEN },
+		{ DAT_CONNECTION_EVENT_PEER_REJECTED, KDAPL_COUNT_REJECTED },
+		{ DAT_CONNECTION_EVENT_NON_PEER_REJECTED, KDAPL_COUNT_REJECTED },
+		{ DAT_CONNECTION_EVENT_UNREACHABLE, KDAPL_COUNT_UNREACHABLE },
+		{ DAT_CONNECTION_EVENT_TIMED_OUT, KDAPL_COUNT_TIMED_OUT },
+		{ DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+		  KDAPL_COUNT_ACCEPT_FAILED },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(counted); i++)
+		if (counted[i].event == number)
+			kdapl_count(ep->obj.ia->dev, counted[i].count);
+}
+
 /* False: there was no room for it; the overflow is reported (E65, E67). */
 static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 {
@@ -121,6 +144,7 @@ static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 	DAT_CONNECTION_EVENT_DATA *data =
 		&slot->event.event_data.connect_event_data;
 
+	ep_count_event(ep, number);
 	slot->event.event_number = number;
 	slot->done = conn_slot_done;
 	data->ep_handle = kdapl_handle(&ep->obj);
@@ -169,6 +193,10 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 		ep->end_event = cell->event;
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
 		WRITE_ONCE(conn->told, true);
+	if (act & KDAPL_EP_ACT_FLUSH)
+		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_FLUSHES);
+	if (act & KDAPL_EP_ACT_DRAIN)
+		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_DRAINS);
 	/*
 	 * After the event: once this is clear receives go to the EVD, and the event
 	 * has to be ahead of them (E45).

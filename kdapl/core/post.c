@@ -394,8 +394,10 @@ static DAT_RETURN post_failed(int error)
 static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
 				       const struct kdapl_dir *dir)
 {
-	if (dir->gate == KDAPL_GATE_REFUSE)
+	if (dir->gate == KDAPL_GATE_REFUSE) {
+		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_POSTS_REFUSED);
 		return dir->refusal;
+	}
 	if (dir->gate == KDAPL_GATE_HOLD && READ_ONCE(ep->obj.ia->removed))
 		return RET(INVALID_STATE);	/* E71 */
 	return DAT_SUCCESS;
@@ -757,8 +759,10 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&dir->lock);
-	if (dir->gate == KDAPL_GATE_REFUSE)
+	if (dir->gate == KDAPL_GATE_REFUSE) {
+		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_POSTS_REFUSED);
 		return dir->refusal;
+	}
 	cookie = cookie_take(dir, user, 0, flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);

@@ -293,8 +293,11 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		.rd_in = peer_rd_in,
 		.rd_out = peer_rd_out,
 	};
+	int ret = sp_take_request(sp, &r, out);
 
-	return sp_take_request(sp, &r, out);
+	kdapl_count(sp->obj.ia->dev,
+		    ret ? KDAPL_COUNT_TURNED_AWAY : KDAPL_COUNT_REQUESTS);
+	return ret;
 }
 
 /* ---- dat_cr_handoff ------------------------------------------------- */

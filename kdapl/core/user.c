@@ -94,6 +94,17 @@ void kdapl_user_put(struct kdapl_user *user)
 }
 
 /**
+ * kdapl_user_uid - who is it?
+ * @user: has a file open
+ *
+ * Any context.
+ */
+kuid_t kdapl_user_uid(const struct kdapl_user *user)
+{
+	return user->uid;
+}
+
+/**
  * kdapl_user_open_iwarp - a user opens an iWARP adapter
  * @user: whose process it is
  *

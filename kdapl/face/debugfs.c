@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /sys/kernel/debug/kdapl/objects: every live DAT object, a line each, with its
- * counts and its state (A13).  Called by main.c.  The one file of the faces
- * that looks into the core's structures, and only to read them.
+ * counts and its state (A13).  Called by main.c.  For those who work on kdapl, and
+ * for tests; what stays as it is, and says more, is the netlink family (netlink.c).
  *
  *	space kernel | pid N: objects O
  *	  ia <device> token T refs R users U
@@ -15,7 +15,7 @@
 #include <linux/seq_file.h>
 #include "dev.h"
 #include "../core/ep.h"
-#include "../core/ia.h"
+#include "../core/look.h"
 
 static struct dentry *debugfs_dir;
 
@@ -32,39 +32,28 @@ static const char *const type_names[KDAPL_NR_TYPES] = {
 	[KDAPL_SRQ] = "srq",
 };
 
-/*
- * No lock is taken, so the numbers of a line are not of the same moment: one
- * may have changed before the next one was read.
- */
-static void show_details(struct seq_file *seq, struct kdapl_object *obj)
+static void show_details(struct seq_file *seq, const struct kdapl_look *look)
 {
-	struct kdapl_evd *evd;
-	struct kdapl_ep *ep;
+	const struct kdapl_ia *ia = look->obj->ia;
 
-	switch (obj->type) {
+	switch (look->obj->type) {
 	case KDAPL_IA:
-		if (kdapl_ia_is_passthrough(obj->ia))
+		if (kdapl_ia_is_passthrough(ia))
 			seq_puts(seq, " passthrough");
 		break;
 	case KDAPL_EP:
-		ep = kdapl_ep_of(obj);
-		seq_printf(seq, " state %s", kdapl_ep_state_name(READ_ONCE(ep->state)));
+		seq_printf(seq, " state %s", kdapl_ep_state_name(look->ep.state));
 		/* What the process has posted by itself only it knows. */
-		if (kdapl_ia_is_passthrough(obj->ia)) {
-			seq_printf(seq, " life %u", READ_ONCE(ep->bind_life));
-			break;
-		}
-		seq_printf(seq, " req %u/%u recv %u/%u",
-			   READ_ONCE(ep->req.posted) - READ_ONCE(ep->req.completed),
-			   ep->req.size,
-			   READ_ONCE(ep->recv.posted) - READ_ONCE(ep->recv.completed),
-			   ep->recv.size);
+		if (kdapl_ia_is_passthrough(ia))
+			seq_printf(seq, " life %u", look->ep.life);
+		else
+			seq_printf(seq, " req %u/%u recv %u/%u",
+				   look->ep.requests, look->ep.max_requests,
+				   look->ep.recvs, look->ep.max_recvs);
 		break;
 	case KDAPL_EVD:
-		evd = kdapl_evd_of(obj);
-		seq_printf(seq, " queued %u/%d dropped %llu",
-			   READ_ONCE(evd->nr_fifo), kdapl_evd_qlen(evd),
-			   READ_ONCE(evd->dropped));
+		seq_printf(seq, " queued %u/%u dropped %llu", look->event.queued,
+			   look->event.qlen, look->event.dropped);
 		break;
 	default:
 		break;
@@ -73,11 +62,16 @@ static void show_details(struct seq_file *seq, struct kdapl_object *obj)
 
 static void show_object(struct seq_file *seq, struct kdapl_object *obj)
 {
-	/* An object that is being freed has a count of users far below zero. */
-	seq_printf(seq, " token %016llx refs %u users %d", obj->token,
-		   refcount_read(&obj->ref), max(atomic_read(&obj->users), 0));
-	show_details(seq, obj);
+	struct kdapl_look look;
+
+	/* It stays as long as it is on the list, the lock of which is held. */
+	kdapl_object_get(obj);
+	kdapl_look_at(&look, obj);
+	seq_printf(seq, " token %016llx refs %u users %u", obj->token, look.refs,
+		   look.users);
+	show_details(seq, &look);
 	seq_putc(seq, '\n');
+	kdapl_object_put(obj);
 }
 
 static void show_ia(struct seq_file *seq, struct kdapl_ia *ia)
@@ -120,7 +114,7 @@ static int objects_show(struct seq_file *seq, void *unused)
 	show_space(seq, &kdapl_kernel_space);
 	mutex_lock(&kdapl_dev_files_lock);
 	list_for_each_entry(file, &kdapl_dev_files, entry) {
-		seq_printf(seq, "space pid %d", file->pid);
+		seq_printf(seq, "space pid %d", pid_nr(file->pid));
 		show_space(seq, &file->space);
 	}
 	mutex_unlock(&kdapl_dev_files_lock);

@@ -30,7 +30,8 @@ module_param(max_user_objects, uint, 0444);
 MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user may have");
 
 LIST_HEAD(kdapl_dev_files);
-DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files */
+DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files, and last_id */
+static u64 last_id;
 
 /* ---- conversions that several calls need ----------------------------------- */
 
@@ -339,7 +340,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	xa_init(&file->rings);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1);
-	file->pid = task_tgid_nr(current);
+	file->pid = get_pid(task_tgid(current));
 	ret = -ENOMEM;
 	user = kdapl_user_get(current_uid(), max_user_objects);
 	if (!user)
@@ -351,6 +352,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	filp->private_data = file;
 
 	mutex_lock(&kdapl_dev_files_lock);
+	file->id = ++last_id;
 	list_add_tail(&file->entry, &kdapl_dev_files);
 	mutex_unlock(&kdapl_dev_files_lock);
 	return nonseekable_open(inode, filp);
@@ -358,6 +360,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 err_user:
 	kdapl_user_put(user);
 err_file:
+	put_pid(file->pid);
 	kfree(file);
 	return ret;
 }
@@ -375,6 +378,7 @@ static int kdapl_dev_release(struct inode *inode, struct file *filp)
 	kdapl_ring_drop_all(file);
 	kdapl_board_free(file);
 	kdapl_space_destroy(&file->space);
+	put_pid(file->pid);
 	kfree(file);
 	return 0;
 }

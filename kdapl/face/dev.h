@@ -41,8 +41,9 @@ struct kdapl_board;
  * @maps: memory of rings, by the id that is part of its mmap offset
  * @board: shows endpoints that the process posts to by itself; NULL before the first IA
  *	   of that kind
- * @entry: in kdapl_dev_files, for debugfs
- * @pid: of the process that opened the file, for debugfs
+ * @entry: in kdapl_dev_files, for those who watch
+ * @pid: the process that opened the file, with a reference
+ * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -51,7 +52,8 @@ struct kdapl_file {
 	struct xarray maps;
 	struct kdapl_board *board;
 	struct list_head entry;
-	pid_t pid;
+	struct pid *pid;
+	u64 id;
 };
 
 extern struct list_head kdapl_dev_files;
@@ -59,6 +61,8 @@ extern struct mutex kdapl_dev_files_lock;
 
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);
+int kdapl_netlink_init(void);
+void kdapl_netlink_exit(void);
 int kdapl_debugfs_init(void);
 void kdapl_debugfs_exit(void);
 

@@ -35,9 +35,10 @@
 /* Most ports have no more, and a long GID table is looked through once. */
 #define FEW_ADDRESSES	16
 
-/* The registry.  The lock also protects the names, and @gone from being set. */
+/* The registry.  The lock also protects the names, @number, and @gone from being set. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
+static u64 last_number;
 
 /* The best address seen; its family is 0 before the first one. */
 static void keep_better(const struct kdapl_address *addr, void *arg)
@@ -490,6 +491,7 @@ struct kdapl_device *kdapl_device_alloc(void)
 void kdapl_device_add(struct kdapl_device *dev)
 {
 	mutex_lock(&devices_lock);
+	dev->number = ++last_number;
 	list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);
 	kdapl_clients_look();

@@ -483,6 +483,23 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 #define KDAPL_HINT_MUTE_FAULTS	0x2	/* see kdapl_device.mute_faults */
 #define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window admits all of its region */
 
+/* What is counted on an adapter, for people: nothing that a DTO that is posted passes by. */
+enum kdapl_count {
+	KDAPL_COUNT_ESTABLISHED,
+	KDAPL_COUNT_DISCONNECTED,
+	KDAPL_COUNT_BROKEN,
+	KDAPL_COUNT_REJECTED,		/* by the peer */
+	KDAPL_COUNT_UNREACHABLE,
+	KDAPL_COUNT_TIMED_OUT,
+	KDAPL_COUNT_ACCEPT_FAILED,
+	KDAPL_COUNT_REQUESTS,		/* of peers, that became CRs */
+	KDAPL_COUNT_TURNED_AWAY,	/* of peers, that did not */
+	KDAPL_COUNT_DRAINS,
+	KDAPL_COUNT_FLUSHES,
+	KDAPL_COUNT_POSTS_REFUSED,	/* by the state of an endpoint */
+	KDAPL_NR_COUNTS
+};
+
 /**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
@@ -531,6 +548,8 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
  * @gone: the device is being removed or was: @ib must not be used any more
  * @told: how many clients have ever been told of it (clients.c); written with the
  *	  registry's lock held
+ * @number: of its appearance, never used again; the registry is in this order
+ * @counts: kdapl_count()
  */
 struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
@@ -567,7 +586,15 @@ struct kdapl_device {
 	struct list_head pagers;
 	bool gone;
 	u32 told;
+	u64 number;
+	atomic64_t counts[KDAPL_NR_COUNTS];
 };
+
+/* Any context. */
+static inline void kdapl_count(struct kdapl_device *dev, enum kdapl_count what)
+{
+	atomic64_inc(&dev->counts[what]);
+}
 
 /* The implementation on kernel verbs: qp.c and cq.c, cm.c and listen.c, mr.c and window.c */
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
