@@ -44,6 +44,7 @@ install: all
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include/dat
 	$(INSTALL) -m 644 include/dat/kdat*.h $(DESTDIR)$(PREFIX)/include/dat
 	@$(MAKE) --no-print-directory -C udapl-shim install
+	@$(MAKE) --no-print-directory -C tools/kdaplctl install
 	$(if $(DESTDIR),,depmod $(RELEASE))
 
 # Not part of install: from then on LIO's iSER portals are served by kdat_iser.
@@ -62,6 +63,7 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/dat/, \
 		$(notdir $(wildcard include/dat/kdat*.h)))
 	@$(MAKE) --no-print-directory -C udapl-shim uninstall
+	@$(MAKE) --no-print-directory -C tools/kdaplctl uninstall
 	$(if $(DESTDIR),,depmod $(RELEASE))
 
 deb:
@@ -142,7 +144,7 @@ help:
 	@echo '  all        modules and shim (default)'
 	@echo '  modules    kdapl.ko, the storage targets, the samples and the test modules,'
 	@echo '             in build/modules-RELEASE'
-	@echo '  shim       libdat.so.1 and dat-pingpong, in build/shim'
+	@echo '  shim       libdat.so.1, dat-pingpong and kdaplctl, in build/shim'
 	@echo '  tests      the test programs as well'
 	@echo '  doc        Documentation/ as HTML, in build/doc'
 	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
@@ -150,7 +152,7 @@ help:
 	@echo '  clean      remove build/'
 	@echo 'Installing:'
 	@echo '  deb        Debian packages of what is committed, in build/deb'
-	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, manual'
+	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, kdaplctl, manual'
 	@echo '  install-storage  the iSER target and the NFS/RDMA server; the target takes the'
 	@echo '             place of ib_isert'
 	@echo '  uninstall  take them all away'
