@@ -12,6 +12,7 @@ set -u -o pipefail
 . "$(dirname "$(readlink -f "$0")")/count.sh"
 
 modules=$1 samples=$2/samples
+many=1000
 
 waiting() { grep -q waiting /tmp/server; }
 
@@ -45,6 +46,11 @@ poll() {
 		grep -v waiting /tmp/server | diff /tmp/lines - >&2
 }
 
+thousands() {
+	against "$samples/dat-many" rxe1-1 -- "$samples/dat-many" rxe0-1 10.9.0.2 $many 3 &&
+		grep -qx "$many connections, $((3 * many)) messages there and back" /tmp/client
+}
+
 two_hosts rxe || die "no RDMA devices"
 modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 # Hosts that are busy answer late.
@@ -55,6 +61,7 @@ for mode in passthrough forwarded; do
 	export KDAPL_MODE=$mode
 	verdict "dat-hello: a message and its answer, $mode" hello
 	verdict "dat-poll: lines, and poll(2), $mode" poll
+	verdict "dat-many: $many connections in one thread, $mode" thousands
 done
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
