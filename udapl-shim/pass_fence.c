@@ -97,7 +97,11 @@ static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
 void pass_fence_key(struct pass_ia *pia, uint32_t lkey)
 {
 	uint64_t until = pass_now() + KEY_GONE_LIMIT;
+	bool last = false;
 
-	while (any_waits(pia, lkey, pass_now() >= until) && pass_now() < until)
+	/* The clock is read once for each look: the look that ends the wait is the one that breaks. */
+	while (any_waits(pia, lkey, last) && !last) {
 		pass_pause(1500);
+		last = pass_now() >= until;
+	}
 }
