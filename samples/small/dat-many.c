@@ -124,6 +124,7 @@ static void accept_request(DAT_CR_HANDLE cr)
 		return;
 	}
 	TRY(dat_cr_accept(cr, peer->ep, 0, NULL));
+	nr_asked++;
 }
 
 static void connect_more(void)
