@@ -115,7 +115,7 @@ bool link_down(struct side *side)
 
 bool link_slow(struct side *side)
 {
-	side->disturbed = side_link(side, "delay 50ms");
+	side->disturbed = side_link(side, "delay 300ms");
 	return side->disturbed;
 }
 

@@ -298,7 +298,7 @@ bool side_open(struct side *side);
 void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
 /*
  * link_down(): no packet leaves the side any more, and neither side gets to know.
- * link_slow(): each leaves it a twentieth of a second late, in order.
+ * link_slow(): each leaves it 0.3 s late, in order.
  * link_up(): they do again, at once.
  */
 bool link_down(struct side *side);
