@@ -15,7 +15,7 @@
 #   --windows   in passthrough RMRs are memory windows of Soft-RoCE, which admit too much;
 #               without TEXT what they can do
 #   --iwarp     between iWARP devices, in the debug kernel, without what iWARP does not have
-#   --few       of those only some of each kind, and the removal
+#   --few       only some scenarios of each kind
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
 #   TEXT        only scenarios with TEXT in their name; TEXT|TEXT...: with one of them
@@ -25,8 +25,9 @@ set -u -o pipefail
 # shellcheck source=tests/guest/count.sh
 . "$(dirname "$(readlink -f "$0")")/count.sh"
 
-# --few: on iWARP most things take several times as long.  These are what is different there
-# (the last ones), and one or two scenarios for each part of the interface.
+# --few: on iWARP, and in the debug kernel, most things take several times as long.  These are
+# one or two scenarios for each part of the interface, and (the last ones) what is different on
+# iWARP.
 some=(
 	'private data both ways' 'the consumer rejects' 'C8 P11 nobody listens'
 	'a RSP, its one request accepted' 'a PSP is freed over its requests'
@@ -67,6 +68,9 @@ while :; do
 	shift
 done
 modules=$1 shim=$2 only=${3-}
+# Is there to come what comes after the scenarios?
+after=true
+if [ -n "$only" ] || $windows; then after=false; fi
 ! $few || only=$(IFS='|'; echo "${some[*]}")
 ! $windows || only=${only:-$(IFS='|'; echo "${windowed[*]}")}
 debug=/sys/kernel/debug/kdapl_rules
@@ -243,7 +247,7 @@ if [ $kind = siw ]; then
 		face $name in_$name
 		! $few || verdict "each of the few has run ($name)" each_ran $name "${some[@]}"
 	done
-	if $few || [ -z "$only" ]; then
+	if $after; then
 		# The removal comes last, because it takes one of the devices away.
 		! runs user || processes_iwarp
 		! runs kernel || removal
@@ -257,7 +261,7 @@ fi
 runs kernel && face kernel in_kernel
 runs user && face user in_user
 [ -n "$own$face" ] || verdict "both faces ran the same scenarios" same_names
-if [ -z "$only" ] && [ "$face" != kernel ]; then
+if $after && [ "$face" != kernel ]; then
 	program abi_hostile "" "$shim/tests/abi_hostile"
 	# A library that was built without verbs has none of these.
 	if [ -x "$shim/tests/bind_hostile" ]; then
@@ -272,8 +276,9 @@ if [ -z "$only" ] && [ "$face" != kernel ]; then
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"
+	program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
 fi
-if [ -z "$only" ] && [ "$face" != user ] && [ "$face" != programs ]; then
+if $after && [ "$face" != user ] && [ "$face" != programs ]; then
 	removal
 fi
 
