@@ -126,7 +126,7 @@ static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+DAT_RETURN own_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
 			 DAT_EVD_HANDLE request_completion_evd_handle,
 			 DAT_EVD_HANDLE connect_evd_handle,
@@ -205,7 +205,7 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 	return ret;
 }
 
-DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+DAT_RETURN own_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			DAT_EP_PARAM *ep_param)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -264,7 +264,7 @@ static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {
@@ -285,7 +285,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 	return ep->ops->ep_modify(ep, &arg);
 }
 
-DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+DAT_RETURN own_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -307,7 +307,7 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_IA_ADDRESS_PTR remote_ia_address,
 			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
 			  DAT_COUNT private_data_size,
@@ -338,7 +338,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 	return ep->ops->ep_connect(ep, &arg);
 }
 
-DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
 			      DAT_COUNT private_data_size,
 			      const DAT_PVOID private_data,
@@ -360,7 +360,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	return ep->ops->ep_dup_connect(ep, &arg);
 }
 
-DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			     DAT_CLOSE_FLAGS close_flags)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -370,7 +370,7 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 	return ep->ops->ep_disconnect(ep, close_flags);
 }
 
-DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
+DAT_RETURN own_ep_reset(DAT_EP_HANDLE ep_handle)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 	void *private_data = NULL;
@@ -380,7 +380,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	ret = dat_ep_get_status(ep, &before, NULL, NULL);
+	ret = own_ep_get_status(ep, &before, NULL, NULL);
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_reset(ep);
@@ -399,7 +399,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
+DAT_RETURN own_ep_free(DAT_EP_HANDLE ep_handle)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 	DAT_RETURN ret;
@@ -417,7 +417,7 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 /*
  * Not offered: verbs tell neither count (RULING 43). The kernel is not asked.
  */
-DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
@@ -429,7 +429,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 }
 
 /* Not offered, since there are no SRQs (mt:M66). The kernel is not asked. */
-DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)
 {

@@ -109,7 +109,7 @@ static void evd_unlock(struct shim_object *evd)
  * for the length, /ARG4 for the flags, /ARG5 for a null @evd_handle;
  * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY.
  */
-DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+DAT_RETURN own_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			  DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
 			  DAT_EVD_HANDLE *evd_handle)
 {
@@ -155,7 +155,7 @@ free_evd:
 	return ret;
 }
 
-DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
+DAT_RETURN own_evd_query(DAT_EVD_HANDLE evd_handle,
 			 DAT_EVD_PARAM_MASK evd_param_mask,
 			 DAT_EVD_PARAM *evd_param)
 {
@@ -192,7 +192,7 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
+DAT_RETURN own_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
 	struct kdapl_uapi_evd_resize arg = { .qlen = evd_min_qlen };
 	struct shim_object *evd = evd_lock(evd_handle);
@@ -223,7 +223,7 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 	return ret;
 }
 
-DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
+DAT_RETURN own_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
 	const struct shim_evd *body;
@@ -249,7 +249,7 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+DAT_RETURN own_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);
 	struct kdapl_uapi_evd_post_se arg = { 0 };
@@ -270,7 +270,7 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	struct shim_object *evd = evd_handle;
 
 	if (SHIM_UNLIKELY(!shim_names(evd_handle, SHIM_EVD)))
-		return RET_BAD_HANDLE(EVD_REQUEST);
+		return other_evd_dequeue(evd_handle, event);
 	return evd->ops->evd_dequeue(evd, event);
 }
 
@@ -295,7 +295,7 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
  * DAT_TIMEOUT_EXPIRED (E33); DAT_INTERRUPTED_CALL after a signal with a handler
  * (E38); DAT_ABORT when the IA was closed during the wait (E39).
  */
-DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
+DAT_RETURN own_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 			DAT_COUNT threshold, DAT_EVENT *event,
 			DAT_COUNT *n_more_events)
 {
@@ -361,7 +361,7 @@ static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
  */
-DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
+DAT_RETURN own_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_set_waitable(evd_handle, false);
 }
@@ -371,7 +371,7 @@ DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
  */
-DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
+DAT_RETURN own_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_set_waitable(evd_handle, true);
 }
@@ -390,7 +390,7 @@ static DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle, bool enable)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
  */
-DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle)
+DAT_RETURN own_evd_enable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_enable(evd_handle, true);
 }
@@ -400,7 +400,7 @@ DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST.
  */
-DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle)
+DAT_RETURN own_evd_disable(DAT_EVD_HANDLE evd_handle)
 {
 	return evd_enable(evd_handle, false);
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The calls of the registry and of Interface Adapters; handle types and
- * consumer contexts, which are kept in the library.
- *
- * The registry is the kernel's list of RDMA ports; of dat.conf only the mode of an IA is
- * taken (mode.c).
+ * Interface Adapters, which are the kernel's RDMA ports; handle types and consumer contexts,
+ * which are kept in the library.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "shim.h"
+#include "registry.h"
 
 /* No adapter of that name. */
 #define RET_NOT_FOUND	\
@@ -48,64 +45,44 @@ void shim_addr_out(struct sockaddr_storage *to,
 		memcpy(to, from->sa, from->len);
 }
 
-static DAT_RETURN providers_out(const struct kdapl_uapi_ia_list *arg,
-				const struct kdapl_uapi_provider_info *infos,
-				DAT_PROVIDER_INFO *list[])
-{
-	uint32_t i;
-
-	for (i = 0; i < arg->number; i++)
-		if (!list || !list[i])
-			return RET_BAD_ARG(3);
-	for (i = 0; i < arg->number; i++) {
-		memcpy(list[i]->ia_name, infos[i].ia_name,
-		       sizeof(list[i]->ia_name));
-		list[i]->dapl_version_major = infos[i].dapl_version_major;
-		list[i]->dapl_version_minor = infos[i].dapl_version_minor;
-		list[i]->is_thread_safe = infos[i].is_thread_safe;
-	}
-	return DAT_SUCCESS;
-}
-
 /*
- * dat_registry_list_providers - list the adapters that can be opened
+ * shim_adapters - what the kernel lists
+ * @infos: out: the caller frees it
+ * @number: out
  *
- * Return: in addition DAT_INTERNAL_ERROR if there is no registry to ask,
- * because the module is not loaded or the process may not open its device
- * (G14).
+ * Return: DAT_SUCCESS; DAT_INTERNAL_ERROR if the kernel cannot be asked, because the module
+ * is not loaded or the process may not open its device; DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
-DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
-				       DAT_COUNT *entries_returned,
-				       DAT_PROVIDER_INFO *dat_provider_list[])
+DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 {
-	struct kdapl_uapi_provider_info *infos = NULL;
+	struct kdapl_uapi_provider_info *from = NULL;
 	struct kdapl_uapi_ia_list arg = { 0 };
 	DAT_RETURN ret;
+	uint32_t i;
 
-	if (max_to_return < 0)
-		return RET_BAD_ARG(1);
-	if (!entries_returned)
-		return RET_BAD_ARG(2);
-	if (max_to_return && !dat_provider_list)
-		return RET_BAD_ARG(3);
 	if (shim_dev_open())
 		return RET(INTERNAL_ERROR);
-
-	/* No machine has more ports, so a longer list needs no more memory. */
-	arg.max = max_to_return < 4096 ? max_to_return : 4096;
-	if (arg.max)
-		infos = calloc(arg.max, sizeof(*infos));
-	arg.list = (uintptr_t)infos;
-	if (arg.max && !infos)
-		ret = RET_NO_RESOURCE(MEMORY);
-	else
+	/* The first time this says how many there are; then some may have come. */
+	do {
+		arg.max = arg.number;
+		free(from);
+		from = calloc(arg.max + 1, sizeof(*from));
+		if (!from)
+			return RET_NO_RESOURCE(MEMORY);
+		arg.list = (uintptr_t)from;
 		ret = shim_ioctl(KDAPL_IOC_IA_LIST, &arg, RET_NO_FAULT);
-	if (!ret)
-		ret = providers_out(&arg, infos, dat_provider_list);
-	if (!ret || ret == RET_BAD_ARG(1))
-		*entries_returned = arg.number;
-
-	free(infos);
+	} while (ret == RET_BAD_ARG(1) && arg.number > arg.max);
+	*infos = ret ? NULL : calloc(arg.number + 1, sizeof(**infos));
+	if (!ret && !*infos)
+		ret = RET_NO_RESOURCE(MEMORY);
+	for (i = 0; !ret && i < arg.number; i++) {
+		memcpy((*infos)[i].ia_name, from[i].ia_name, sizeof((*infos)[i].ia_name));
+		(*infos)[i].dapl_version_major = from[i].dapl_version_major;
+		(*infos)[i].dapl_version_minor = from[i].dapl_version_minor;
+		(*infos)[i].is_thread_safe = from[i].is_thread_safe;
+	}
+	*number = arg.number;
+	free(from);
 	return ret;
 }
 
@@ -161,7 +138,18 @@ free:
 	return ret;
 }
 
-static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
+/* With DAT_DEBUG the IA, and the EVD that was made with it. */
+static void make_loud(struct shim_object *ia)
+{
+	struct shim_ia *body = ia->body;
+	struct shim_object *evd = shim_find(body->async_evd, SHIM_EVD);
+
+	ia->ops = shim_loud(ia->ops);
+	if (evd && atomic_load(&evd->ia) == ia)
+		evd->ops = shim_loud(evd->ops);
+}
+
+static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_record *record,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
 {
 	struct kdapl_uapi_handle_flags close = {
@@ -186,13 +174,16 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg,
 		shim_ioctl(KDAPL_IOC_IA_CLOSE, &close, RET_NO_FAULT);
 		return ret;
 	}
-	mode = shim_mode_asked(arg->name, &asked_by);
+	if (record)
+		((struct shim_ia *)ia->body)->name = record->info.ia_name;
+	mode = shim_mode_asked(record, &asked_by);
 	ret = shim_pass_open(ia, arg->name, mode, asked_by);
 	if (ret) {
-		dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+		own_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 		*async_evd = given;
 		return ret;
 	}
+	make_loud(ia);
 	*ia_handle = ia;
 	return DAT_SUCCESS;
 }
@@ -211,14 +202,13 @@ static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
 }
 
 /*
- * dat_ia_openv - open an adapter
+ * shim_ia_open - dat_ia_openv() for an adapter of the kernel
+ * @record: of dat.conf, if that says which adapter it is, else NULL: it has the name @ia_name
  *
- * Return: in addition DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED if the module
- * is not loaded or the process may not open its device (G9).
+ * Return: as dat_ia_openv(), whose arguments all of this checks.
  */
-DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
-			DAT_COUNT asynch_evd_min_qlen,
-			DAT_EVD_HANDLE *asynch_evd_handle,
+DAT_RETURN shim_ia_open(const struct shim_record *record, const DAT_NAME_PTR ia_name,
+			DAT_COUNT asynch_evd_min_qlen, DAT_EVD_HANDLE *asynch_evd_handle,
 			DAT_IA_HANDLE *ia_handle, DAT_UINT32 dat_version_major,
 			DAT_UINT32 dat_version_minor, DAT_BOOLEAN thread_safety)
 {
@@ -242,9 +232,10 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 		return RET_BAD_ARG(3);
 	if (!ia_handle)
 		return RET_BAD_ARG(4);
-	memcpy(arg.name, ia_name, len);
+	memcpy(arg.name, record ? record->adapter : ia_name,
+	       record ? strlen(record->adapter) : len);
 	arg.async_evd = async_evd;
-	return ia_open(&arg, asynch_evd_handle, ia_handle);
+	return ia_open(&arg, record, asynch_evd_handle, ia_handle);
 }
 
 static void ia_body_free(struct shim_object *ia)
@@ -308,12 +299,12 @@ static void cno_ends(struct shim_object *obj, void *arg)
 }
 
 /*
- * dat_ia_close - close an adapter
+ * own_ia_close - dat_ia_close() for an adapter of the kernel
  *
  * A CNO, of which the kernel does not know, prevents a graceful close as well
  * (I12). On return no agent runs, except one that has called this itself (I17).
  */
-DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
+DAT_RETURN own_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	DAT_RETURN ret;
@@ -336,16 +327,17 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 }
 
 static void ia_attr_out(DAT_IA_ATTR *to, const struct kdapl_uapi_ia_attr *from,
-			struct sockaddr_storage *address)
+			struct shim_ia *body)
 {
 	memset(to, 0, sizeof(*to));
-	memcpy(to->adapter_name, from->adapter_name, sizeof(to->adapter_name));
+	memcpy(to->adapter_name, body->name ? body->name : (const char *)from->adapter_name,
+	       sizeof(to->adapter_name));
 	memcpy(to->vendor_name, from->vendor_name, sizeof(to->vendor_name));
 	to->hardware_version_major = from->hardware_version_major;
 	to->hardware_version_minor = from->hardware_version_minor;
 	to->firmware_version_major = from->firmware_version_major;
 	to->firmware_version_minor = from->firmware_version_minor;
-	to->ia_address_ptr = (DAT_IA_ADDRESS_PTR)address;
+	to->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&body->address;
 	to->max_eps = from->max_eps;
 	to->max_dto_per_ep = from->max_dto_per_ep;
 	to->max_rdma_read_per_ep_in = from->max_rdma_read_per_ep_in;
@@ -425,7 +417,7 @@ static void mode_attr_out(DAT_PROVIDER_ATTR *to, struct shim_object *ia)
 
 	to->num_provider_specific_attr = 1;
 	to->provider_specific_attr =
-		ia->ops == &shim_forwarded ? &forwarded : &passthrough;
+		ia->ops->passthrough ? &passthrough : &forwarded;
 }
 
 static DAT_EVD_HANDLE async_evd_out(uint64_t token)
@@ -435,7 +427,7 @@ static DAT_EVD_HANDLE async_evd_out(uint64_t token)
 	return shim_handle(token);
 }
 
-DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
+DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_EVD_HANDLE *async_evd_handle,
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
@@ -467,7 +459,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 	if (async_evd_handle)
 		*async_evd_handle = async_evd_out(arg.async_evd);
 	if (ia_attr_mask)
-		ia_attr_out(ia_attr, &arg.ia_attr, &body->address);
+		ia_attr_out(ia_attr, &arg.ia_attr, body);
 	if (provider_attr_mask)
 		provider_attr_out(provider_attr, &arg.provider_attr);
 	if (provider_attr_mask)
@@ -485,7 +477,7 @@ static struct shim_object *any_object(DAT_HANDLE handle)
 	return obj;
 }
 
-DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
+DAT_RETURN own_get_handle_type(DAT_HANDLE dat_handle,
 			       DAT_HANDLE_TYPE *handle_type)
 {
 	struct shim_object *obj = any_object(dat_handle);
@@ -499,7 +491,7 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
+DAT_RETURN own_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
 	struct shim_object *obj = any_object(dat_handle);
 
@@ -509,7 +501,7 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
+DAT_RETURN own_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
 	struct shim_object *obj = any_object(dat_handle);
 

@@ -16,7 +16,7 @@ _Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) ==
 _Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) ==
 	       offsetof(struct kdapl_uapi_segment, length), "same");
 
-DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+DAT_RETURN own_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	struct kdapl_uapi_pz_create arg = { 0 };
@@ -45,7 +45,7 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
+DAT_RETURN own_pz_query(DAT_PZ_HANDLE pz_handle,
 			DAT_PZ_PARAM_MASK pz_param_mask, DAT_PZ_PARAM *pz_param)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
@@ -65,7 +65,7 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 	return ret;
 }
 
-DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
+DAT_RETURN own_pz_free(DAT_PZ_HANDLE pz_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
 	DAT_RETURN ret;
@@ -153,7 +153,7 @@ static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
  * DAT_INSUFFICIENT_RESOURCES, with /MEMORY also when RLIMIT_MEMLOCK is reached
  * (mt:M19).
  */
-DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+DAT_RETURN own_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			  DAT_REGION_DESCRIPTION region_description,
 			  DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
 			  DAT_MEM_PRIV_FLAGS privileges,
@@ -204,7 +204,7 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
+DAT_RETURN own_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
 {
@@ -241,7 +241,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
+DAT_RETURN own_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
 	DAT_RETURN ret;
@@ -290,7 +290,7 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+DAT_RETURN own_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
 {
@@ -298,7 +298,7 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 			KDAPL_SYNC_RDMA_READ);
 }
 
-DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+DAT_RETURN own_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)
 {

@@ -6,7 +6,7 @@
  */
 #include "shim.h"
 
-DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+DAT_RETURN own_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ), *rmr;
 	DAT_RETURN ret;
@@ -21,7 +21,7 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 	return ret;
 }
 
-DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
+DAT_RETURN own_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
 {
@@ -51,7 +51,7 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
+DAT_RETURN own_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			const DAT_LMR_TRIPLET *lmr_triplet,
 			DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
 			DAT_RMR_COOKIE user_cookie,
@@ -88,7 +88,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 	return ret;
 }
 
-DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
+DAT_RETURN own_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	struct shim_object *rmr = shim_find(rmr_handle, SHIM_RMR);
 	DAT_RETURN ret;

@@ -31,7 +31,7 @@ static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+DAT_RETURN own_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
@@ -52,7 +52,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	return psp_create(KDAPL_IOC_PSP_CREATE, ia, &arg, psp_handle);
 }
 
-DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+DAT_RETURN own_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_EVD_HANDLE evd_handle,
 			      DAT_PSP_FLAGS psp_flags,
 			      DAT_PSP_HANDLE *psp_handle)
@@ -77,7 +77,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 	return ret;
 }
 
-DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
+DAT_RETURN own_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
 {
@@ -102,7 +102,7 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
+DAT_RETURN own_psp_free(DAT_PSP_HANDLE psp_handle)
 {
 	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP);
 	DAT_RETURN ret;
@@ -115,7 +115,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 	return ret;
 }
 
-DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+DAT_RETURN own_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
 {
@@ -150,7 +150,7 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
+DAT_RETURN own_rsp_query(DAT_RSP_HANDLE rsp_handle,
 			 DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
 {
@@ -175,7 +175,7 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
+DAT_RETURN own_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
 	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP);
 	DAT_RETURN ret;
@@ -218,7 +218,7 @@ static DAT_RETURN cr_query(struct shim_object *cr,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
+DAT_RETURN own_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
@@ -286,7 +286,7 @@ static struct shim_object *accepted_ep(struct shim_object *cr, DAT_EP_HANDLE han
 	return shim_by_token(ep);
 }
 
-DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+DAT_RETURN own_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
 {
@@ -343,7 +343,7 @@ static void cr_refused(struct shim_object *cr)
 	}
 }
 
-DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+DAT_RETURN own_cr_reject(DAT_CR_HANDLE cr_handle)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
 	DAT_RETURN ret;
@@ -356,7 +356,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 	return ret;
 }
 
-DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
+DAT_RETURN own_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
 	struct kdapl_uapi_cr_handoff arg = { .conn_qual = handoff };

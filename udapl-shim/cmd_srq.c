@@ -6,7 +6,7 @@
  */
 #include "shim.h"
 
-DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+DAT_RETURN own_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
 	if (!shim_find(ia_handle, SHIM_IA))
@@ -20,7 +20,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	return RET(MODEL_NOT_SUPPORTED);
 }
 
-DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+DAT_RETURN own_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 				  DAT_PZ_HANDLE pz_handle,
 				  DAT_EVD_HANDLE recv_evd_handle,
 				  DAT_EVD_HANDLE request_evd_handle,
@@ -47,7 +47,7 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 	return RET_BAD_HANDLE(SRQ);
 }
 
-DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
+DAT_RETURN own_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
 	(void)srq_handle;
 	return RET_BAD_HANDLE(SRQ);
@@ -57,14 +57,10 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
 			     DAT_DTO_COOKIE user_cookie)
 {
-	(void)srq_handle;
-	(void)num_segments;
-	(void)local_iov;
-	(void)user_cookie;
-	return RET_BAD_HANDLE(SRQ);
+	return other_srq_post_recv(srq_handle, num_segments, local_iov, user_cookie);
 }
 
-DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
+DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
 			 DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
 {
@@ -74,14 +70,14 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 	return RET_BAD_HANDLE(SRQ);
 }
 
-DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
+DAT_RETURN own_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
 	(void)srq_handle;
 	(void)srq_max_recv_dto;
 	return RET_BAD_HANDLE(SRQ);
 }
 
-DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
+DAT_RETURN own_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
 	(void)srq_handle;
 	(void)low_watermark;

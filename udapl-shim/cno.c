@@ -381,7 +381,7 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
  * null @cno_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY, also without a
  * descriptor or thread.
  */
-DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *obj;
@@ -413,7 +413,7 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_STATE/CNO_IN_USE
  * while an EVD is attached or a thread waits (E88).
  */
-DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
+DAT_RETURN own_cno_free(DAT_CNO_HANDLE cno_handle)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
@@ -438,7 +438,7 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle)
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_PARAMETER/ARG2 for
  * unknown mask bits, /ARG3 for a null structure.
  */
-DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
+DAT_RETURN own_cno_query(DAT_CNO_HANDLE cno_handle,
 			 DAT_CNO_PARAM_MASK cno_param_mask,
 			 DAT_CNO_PARAM *cno_param)
 {
@@ -469,7 +469,7 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
-DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
+DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
@@ -575,7 +575,7 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
  * null @evd_handle; DAT_QUEUE_EMPTY when the time is over;
  * DAT_INTERRUPTED_CALL.
  */
-DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
+DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 			DAT_EVD_HANDLE *evd_handle)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO), *evd;
@@ -800,7 +800,7 @@ void shim_cno_tell(struct shim_object *evd)
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST, /CNO;
  * DAT_INSUFFICIENT_RESOURCES, and the EVD keeps its CNO.
  */
-DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
+DAT_RETURN own_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 			      DAT_CNO_HANDLE cno_handle)
 {
 	struct shim_object *evd = shim_find(evd_handle, SHIM_EVD);

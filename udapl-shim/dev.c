@@ -35,6 +35,7 @@ static struct {
 
 static void before_fork(void)
 {
+	shim_registry_lock();
 	pthread_mutex_lock(&device_file.lock);
 	shim_table_lock();
 	shim_fds_lock();
@@ -45,6 +46,7 @@ static void after_fork_parent(void)
 	shim_fds_unlock();
 	shim_table_unlock();
 	pthread_mutex_unlock(&device_file.lock);
+	shim_registry_unlock();
 }
 
 static void after_fork_child(void)
@@ -59,6 +61,7 @@ static void after_fork_child(void)
 	pthread_mutex_init(&device_file.lock, NULL);
 	shim_table_child();
 	shim_pass_child();
+	shim_registry_child();
 }
 
 /*
@@ -143,6 +146,34 @@ static int dev_open(void)
 	return err;
 }
 
+/* With the lock of the file. */
+static int handle_fork(void)
+{
+	int err = 0;
+
+	if (!device_file.fork_handled) {
+		err = -pthread_atfork(before_fork, after_fork_parent,
+				      after_fork_child);
+		device_file.fork_handled = !err;
+	}
+	return err;
+}
+
+/*
+ * shim_fork_watch - from now on fork() waits for the locks of the library
+ *
+ * Return: 0 or -errno.
+ */
+int shim_fork_watch(void)
+{
+	int err;
+
+	pthread_mutex_lock(&device_file.lock);
+	err = handle_fork();
+	pthread_mutex_unlock(&device_file.lock);
+	return err;
+}
+
 /*
  * shim_dev_open - open the file unless it is open
  *
@@ -150,14 +181,10 @@ static int dev_open(void)
  */
 int shim_dev_open(void)
 {
-	int fd, err = 0;
+	int fd, err;
 
 	pthread_mutex_lock(&device_file.lock);
-	if (!device_file.fork_handled) {
-		err = -pthread_atfork(before_fork, after_fork_parent,
-				      after_fork_child);
-		device_file.fork_handled = !err;
-	}
+	err = handle_fork();
 	if (!err && shim_fd() < 0) {
 		fd = dev_open();
 		if (fd < 0)

@@ -3,8 +3,6 @@
  * In the place of the pass_*.c in a library that is built without libibverbs (VERBS=): the
  * kernel has all queues. Called by cmd_ia.c and dev.c.
  */
-#include <stdio.h>
-
 #include "shim.h"
 
 void shim_pass_child(void)
@@ -18,7 +16,6 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	(void)ia;
 	if (mode != SHIM_MODE_PASSTHROUGH)
 		return DAT_SUCCESS;
-	fprintf(stderr, "libdat: %s: %s asks for passthrough: the library is built without libibverbs\n",
-		ia_name, asked_by);
+	shim_mode_refused(ia_name, asked_by, "the library is built without libibverbs");
 	return RET(MODEL_NOT_SUPPORTED);
 }

@@ -336,7 +336,7 @@ DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *
 {
 	if (!obj)
 		obj = ep_of_request(arg->cr);
-	if (!obj || !shim_lives(obj, SHIM_EP) || obj->ops != &shim_passthrough)
+	if (!obj || !shim_lives(obj, SHIM_EP) || !obj->ops->passthrough)
 		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 	return begin_of(obj, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 }

@@ -160,7 +160,8 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
  * @mode: what was asked for
  * @asked_by: what says so, for the message
  *
- * If that was asked for and cannot be had, a line on stderr says why.
+ * If that was asked for and cannot be had, a line on stderr says why, with DAT_DEBUG that of
+ * the open.
  *
  * Return: DAT_SUCCESS, and the IA has the one mode or the other; DAT_MODEL_NOT_SUPPORTED;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY. After an error the caller has to close the IA.
@@ -191,8 +192,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	pool_give(pia);
 	if (mode == SHIM_MODE_AUTO)
 		return begun ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
-	fprintf(stderr, "libdat: %s: %s asks for passthrough: %s\n", ia_name, asked_by,
-		why);
+	shim_mode_refused(ia_name, asked_by, why);
 	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ? ret :
 								 RET(MODEL_NOT_SUPPORTED);
 }
@@ -297,6 +297,7 @@ static void ia_closed(struct shim_object *ia)
 
 const struct shim_ops shim_passthrough = {
 	.name = "passthrough",
+	.passthrough = true,
 	.pz_made = pass_pz_made,
 	.pz_free = pass_pz_free,
 	.lmr_create = pass_lmr_create,

@@ -12,7 +12,8 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 	struct shim_object *ep = ep_handle;
 
 	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
-		return RET_BAD_HANDLE(EP);
+		return other_ep_post_send(ep_handle, num_segments, local_iov, user_cookie,
+					  completion_flags);
 	return ep->ops->post_send(ep, num_segments, local_iov, user_cookie.as_64,
 				  completion_flags);
 }
@@ -25,7 +26,8 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 	struct shim_object *ep = ep_handle;
 
 	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
-		return RET_BAD_HANDLE(EP);
+		return other_ep_post_recv(ep_handle, num_segments, local_iov, user_cookie,
+					  completion_flags);
 	return ep->ops->post_recv(ep, num_segments, local_iov, user_cookie.as_64,
 				  completion_flags);
 }
@@ -41,9 +43,10 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 	struct shim_object *ep = ep_handle;
 
 	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
-		return RET_BAD_HANDLE(EP);
+		return other_ep_post_rdma_read(ep_handle, num_segments, local_iov,
+					       user_cookie, remote_iov, completion_flags);
 	if (SHIM_UNLIKELY(!remote_iov))
-		return RET_BAD_ARG(5);
+		return shim_no_remote("dat_ep_post_rdma_read");
 	return ep->ops->post_read(ep, num_segments, local_iov, user_cookie.as_64,
 				  remote_iov, completion_flags);
 }
@@ -58,9 +61,10 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 	struct shim_object *ep = ep_handle;
 
 	if (SHIM_UNLIKELY(!shim_names(ep_handle, SHIM_EP)))
-		return RET_BAD_HANDLE(EP);
+		return other_ep_post_rdma_write(ep_handle, num_segments, local_iov,
+						user_cookie, remote_iov, completion_flags);
 	if (SHIM_UNLIKELY(!remote_iov))
-		return RET_BAD_ARG(5);
+		return shim_no_remote("dat_ep_post_rdma_write");
 	return ep->ops->post_write(ep, num_segments, local_iov, user_cookie.as_64,
 				   remote_iov, completion_flags);
 }

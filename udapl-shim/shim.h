@@ -7,12 +7,16 @@
  * pointers, memory behind the pointers in events and queries, taking events
  * from a mapped ring, and CNOs.
  *
+ *	calls.c		the dat_* calls, each to whom its handle belongs
+ *	registry.c	which adapters there are; other providers (registry.h)
+ *	conf.c		the file dat.conf
+ *	debug.c		what a call that failed tells a person
  *	handle.c	handles: the table of objects, kernel handle to object
  *	lock.c		the lock of an object
  *	dev.c		the device file: open, version, fork, errno
  *	ring.c		the mapped event ring of an EVD
  *	event.c		a kernel event made into a DAT_EVENT
- *	cmd_*.c		the dat_* calls, a file for each kind of object
+ *	cmd_*.c		the calls for objects of this library, a file for each kind
  *	post.c		the dat_* calls of data transfer
  *	forward.c	what differs by mode, for queues that the kernel has
  *	pass_*.c	the same for queues of the process's own (passthrough.h)
@@ -32,10 +36,10 @@
  *	DAT_INSUFFICIENT_RESOURCES/MEMORY can come from every call that makes
  *	an object, and DAT_INTERRUPTED_CALL from one that a signal ends.
  *
- * Locks, the outer one first: the lock of the device file (dev.c); the lock of
- * an object; the lock of the object table (handle.c) or of the descriptors
- * (dev.c). A thread has no two objects locked, except a CNO and, inside that,
- * one of its EVDs.
+ * Locks, the outer one first: the locks of the registry (registry.c); the lock of
+ * the device file (dev.c); the lock of an object; the lock of the object table
+ * (handle.c) or of the descriptors (dev.c). A thread has no two objects locked,
+ * except a CNO and, inside that, one of its EVDs.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -56,6 +60,7 @@
 #pragma GCC visibility pop
 
 #include <rdma/kdapl.h>
+#include "calls.h"
 #include "dat_private.h"
 #include "ret.h"
 
@@ -232,8 +237,11 @@ struct shim_lmr;
  *
  * The callers have looked their handles up and have filled in the structure for the
  * kernel. Each returns what its dat_* call does, a DAT_RETURN. There are two
- * tables, shim_forwarded and shim_passthrough, and nobody else asks for the mode.
+ * tables, shim_forwarded and shim_passthrough, and nobody else asks for the mode; and with
+ * DAT_DEBUG another one for each of them (debug.c).
  *
+ * @name, @passthrough: the mode
+ * @quiet: in a table for DAT_DEBUG, the one that it is made from
  * @pz_made: the kernel has made the zone; a failure makes the caller undo that
  * @pz_free: dat_pz_free, but for the handle's end
  * @lmr_create: dat_lmr_create; *@lmr is dressed with @body
@@ -264,6 +272,8 @@ struct shim_lmr;
  */
 struct shim_ops {
 	const char *name;
+	bool passthrough;
+	const struct shim_ops *quiet;
 	uint32_t (*pz_made)(struct shim_object *pz);
 	uint32_t (*pz_free)(struct shim_object *pz);
 	uint32_t (*lmr_create)(struct kdapl_uapi_lmr_create *arg,
@@ -442,6 +452,7 @@ void shim_table_child(void);
 /* The descriptor of /dev/kdapl, -1 while it is closed. */
 extern atomic_int shim_dev_fd;
 
+int shim_fork_watch(void);
 int shim_dev_open(void);
 uint64_t shim_dev_features(void);
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
@@ -627,11 +638,13 @@ struct shim_local {
  * @address: what ia_address_ptr points to
  * @locals: addresses at which requests have come
  * @async_evd: of dat_ia_open
+ * @name: by which it was opened, if that is not the kernel's (dat.conf), or NULL
  */
 struct shim_ia {
 	struct sockaddr_storage address;
 	struct shim_local *locals;
 	DAT_EVD_HANDLE async_evd;
+	const char *name;
 };
 
 /**
@@ -760,9 +773,10 @@ enum shim_mode {
 	SHIM_MODE_AUTO,
 };
 
-enum shim_mode shim_mode_asked(const char *ia_name, const char **asked_by);
+struct shim_record;
+enum shim_mode shim_mode_asked(const struct shim_record *record, const char **asked_by);
+void shim_mode_refused(const char *ia_name, const char *asked_by, const char *why);
 bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode);
-bool shim_mode_of_line(const char *line, const char *ia_name, enum shim_mode *mode);
 
 /* pass_ia.c */
 void shim_pass_child(void);
@@ -782,6 +796,21 @@ void shim_cno_tell(struct shim_object *evd);
 bool shim_cno_left(struct shim_object *ia);
 void shim_cno_end(struct shim_object *cno);
 void shim_cno_close(struct shim_object *cno);
+
+/* registry.c */
+const DAT_PROVIDER *shim_other(DAT_HANDLE handle);
+void shim_registry_lock(void);
+void shim_registry_unlock(void);
+void shim_registry_child(void);
+
+/* debug.c */
+bool shim_debugging(void);
+void shim_why(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
+DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
+	__attribute__((cold));
+DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret) __attribute__((cold));
+DAT_RETURN shim_no_remote(const char *call) __attribute__((cold));
+const struct shim_ops *shim_loud(const struct shim_ops *ops);
 
 /* provider.c */
 extern const DAT_PROVIDER shim_provider;

@@ -272,6 +272,8 @@ if $after && [ "$face" != kernel ]; then
 		program bind_removal "" "$shim/tests/bind_ends" removal
 		program pass_syscalls "" "$shim/tests/pass_syscalls"
 	fi
+	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
+	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
 	program kill9 "" "$shim/tests/kill9"
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \

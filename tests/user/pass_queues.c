@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The library's queues of a process's own (udapl-shim/pass_*.c) and the choice of a mode
- * (mode.c), from the inside, with the device of pass_rig.h.
+ * The library's queues of a process's own (udapl-shim/pass_*.c), from the inside, with the
+ * device of pass_rig.h.
  */
 #include "pass_rig.h"
 
@@ -315,23 +315,6 @@ static void case_not_plain(void)
 	CHECK_EQ(nr_queue[PASS_REQ], 1);
 }
 
-static void case_mode_line(void)
-{
-	enum shim_mode mode = SHIM_MODE_AUTO;
-
-	CHECK(shim_mode_of_line("rxe0-1 u1.2 threadsafe default libdat.so.1 kdapl.1.0 "
-				"\"a=b mode=passthrough\" \"\"\n", "rxe0-1", &mode));
-	CHECK_EQ(mode, SHIM_MODE_PASSTHROUGH);
-	CHECK(shim_mode_of_line("a u1.2 x d l p mode=forwarded", "a", &mode));
-	CHECK_EQ(mode, SHIM_MODE_FORWARDED);
-	CHECK(!shim_mode_of_line("ab u1.2 x d l p mode=auto", "a", &mode));
-	CHECK(!shim_mode_of_line("a u1.2 x d l p \"\" \"\"", "a", &mode));
-	CHECK(!shim_mode_of_line("a u1.2 x d l p mode=fast", "a", &mode));
-	CHECK(!shim_mode_of_line("# a u1.2 x d l p mode=auto", "a", &mode));
-	CHECK(!shim_mode_of_line("a u1.2", "a", &mode));
-	CHECK(!shim_mode_of_line("", "a", &mode));
-}
-
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -347,7 +330,6 @@ static const struct check_case cases[] = {
 	{ "RULING 35 arguments of posts", case_segments },
 	{ "mt:T13 mt:T48 posts of one segment, and their completions", case_plain },
 	{ "mt:T5 mt:T29 mt:T30 a segment that is one byte beside its LMR", case_not_plain },
-	{ "the mode of an IA in a line of dat.conf", case_mode_line },
 };
 
 int main(int argc, char **argv)

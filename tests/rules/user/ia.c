@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The adapter of a process: the asynchronous EVD that opens share, what the library
- * does not read, what a child has, and makers under whom the IA is closed.
+ * The adapter of a process: the asynchronous EVD that opens share, what a child has, and
+ * makers under whom the IA is closed.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -54,40 +53,6 @@ static void shared_async_evd(void)
 	OK(dat_ia_query(second, &seen, 0, NULL, 0, NULL));
 	CHECK(seen == DAT_EVD_OUT_OF_SCOPE);
 	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
-}
-
-/* The registry is the kernel's: neither a file nor a program adds to it. */
-static void no_dat_conf(void)
-{
-	static const char record[] = "kdapl9 u1.2 threadsafe default "
-				     "libnothing.so.1 nothing.1.0 \"\" \"\"\n";
-	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
-	char path[] = "/tmp/dat.conf.XXXXXX";
-	DAT_COUNT before, after;
-	DAT_IA_HANDLE ia;
-	int fd;
-
-	BAD_ARG(dat_registry_list_providers(0, &before, NULL), 1);
-	fd = mkstemp(path);
-	CHECK(fd >= 0);
-	CHECK(write(fd, record, sizeof(record) - 1) == sizeof(record) - 1);
-	CHECK(!close(fd));
-	CHECK(!setenv("DAT_OVERRIDE", path, 1));
-	BAD_ARG(dat_registry_list_providers(0, &after, NULL), 1);
-	CHECK_EQ(after, before);
-	IS(ia_open("kdapl9", 8, &evd, &ia), DAT_PROVIDER_NOT_FOUND,
-	   DAT_NAME_NOT_REGISTERED);
-	unsetenv("DAT_OVERRIDE");
-	unlink(path);
-}
-
-static void no_other_providers(void)
-{
-	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_add_provider"));
-	CHECK(!dlsym(RTLD_DEFAULT, "dat_registry_remove_provider"));
-	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_init"));
-	CHECK(!dlsym(RTLD_DEFAULT, "dat_provider_fini"));
-	CHECK(dlsym(RTLD_DEFAULT, "dat_registry_list_providers"));
 }
 
 #define BAD(which)	DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##which)
@@ -240,8 +205,6 @@ static const struct scenario scenarios[] = {
 	SCENARIO("I12 a CNO keeps the IA open", cno_keeps_open),
 	SCENARIO("I4 I5 I6 I13 I16 shared asynchronous EVD", shared_async_evd),
 	SCENARIO("I20 the memory types of applications", memory_types),
-	SCENARIO("G3 G4 G10 G15..G27 no dat.conf", no_dat_conf),
-	SCENARIO("G2 G5 G6 G7 G11 no other providers", no_other_providers),
 	SCENARIO("I14 E114 closed while others make objects", close_under_makers),
 	SCENARIO("A8 a child has nothing", fork_child),
 };

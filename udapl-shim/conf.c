@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The file dat.conf: where it is, and its grammar (G15..G23, dat.conf(5)). Called by
+ * registry.c, once in a process.
+ */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "registry.h"
+
+#define DAT_CONF	"/etc/dat.conf"
+#define MAX_LINE	4096
+#define FIELDS		8
+
+enum {
+	IA_NAME,
+	API_VERSION,
+	THREAD_SAFETY,
+	DEFAULT,
+	LIB_PATH,
+	PROVIDER_VERSION,
+	IA_PARAMS,
+	PLATFORM_PARAMS,
+};
+
+/* The fields of a line, one after the other in @text, each with its NUL. */
+struct fields {
+	const char *field[FIELDS];
+	unsigned int number;
+	char text[MAX_LINE + FIELDS];
+};
+
+static bool bad(char why[SHIM_WHY], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static bool bad(char why[SHIM_WHY], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, SHIM_WHY, format, args);
+	va_end(args);
+	return false;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/*
+ * Copies the field at *@at to *@to, and puts both behind it.
+ *
+ * A double quote ends a field without quotes nowhere: it is a mistake there (G20).
+ */
+static bool take_field(const char **at, const char *end, char **to, char why[SHIM_WHY])
+{
+	const char *c = *at;
+	bool quoted = *c == '"';
+
+	for (c += quoted; c < end && (quoted ? *c != '"' : !is_blank(*c)); c++) {
+		if (!quoted && *c == '"')
+			return bad(why, "a double quote inside a field without quotes");
+		if (quoted && *c == '\\' && (++c == end || (*c != '"' && *c != '\\')))
+			return bad(why, "a backslash in quotes, before neither \\ nor \"");
+		*(*to)++ = *c;
+	}
+	if (quoted && c == end)
+		return bad(why, "a quote is not closed");
+	*at = c + quoted;
+	*(*to)++ = '\0';
+	return true;
+}
+
+static bool split(const char *at, const char *end, struct fields *f, char why[SHIM_WHY])
+{
+	char *to = f->text;
+
+	f->number = 0;
+	for (;;) {
+		while (at < end && is_blank(*at))
+			at++;
+		if (at == end || *at == '#')
+			break;
+		if (f->number == FIELDS)
+			return bad(why, "more than eight fields");
+		f->field[f->number++] = to;
+		if (!take_field(&at, end, &to, why))
+			return false;
+	}
+	if (f->number && f->number < FIELDS)
+		return bad(why, "%u fields, not eight", f->number);
+	return true;
+}
+
+/* A decimal number of 32 bits. Return: what follows; NULL if there is none. */
+static const char *take_number(const char *at, uint32_t *number)
+{
+	uint64_t n = 0;
+
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	for (; isdigit((unsigned char)*at); at++) {
+		n = n * 10 + (*at - '0');
+		if (n > UINT32_MAX)
+			return NULL;
+	}
+	*number = n;
+	return at;
+}
+
+/* "1.2", and the end */
+static bool take_version(const char *at, uint32_t *major, uint32_t *minor)
+{
+	at = take_number(at, major);
+	if (!at || *at != '.')
+		return false;
+	at = take_number(at + 1, minor);
+	return at && !*at;
+}
+
+/* An id, a dot, and a version: the last two numbers count (G26). */
+static bool is_provider_version(const char *text)
+{
+	const char *dot = strrchr(text, '.');
+	uint32_t major, minor;
+
+	while (dot && dot > text && dot[-1] != '.')
+		dot--;
+	return dot && dot > text + 1 && take_version(dot, &major, &minor);
+}
+
+static bool one_of(const char *word, const char *yes, const char *no, bool *is)
+{
+	*is = !strcmp(word, yes);
+	return *is || !strcmp(word, no);
+}
+
+/*
+ * Is it an adapter of this library, by the name that its file or its provider has? There is
+ * nothing to load then.
+ */
+static bool is_own(const char *library, const char *version)
+{
+	static const char name[] = "libdat.so", id[] = "kdapl.";
+	const char *slash = strrchr(library, '/');
+	const char *base = slash ? slash + 1 : library;
+	size_t length = sizeof(name) - 1;
+
+	return !strncmp(version, id, sizeof(id) - 1) ||
+	       (!strncmp(base, name, length) && (!base[length] || base[length] == '.'));
+}
+
+/*
+ * The parameters of an adapter of this library: words that blanks, commas or semicolons
+ * separate. A word with "=" is a parameter; others are the adapter, "rxe0-1" or "rxe0 1".
+ * Without any it has the name of the record.
+ */
+static bool own_parameters(struct shim_record *record, char why[SHIM_WHY])
+{
+	const char *at = record->parameters;
+	unsigned int names = 0;
+	size_t word, used = 0;
+
+	for (; at += strspn(at, " \t,;"), *at; at += word) {
+		word = strcspn(at, " \t,;");
+		if (!strncmp(at, "mode=", 5)) {
+			record->has_mode = shim_mode_parse(at + 5, word - 5, &record->mode);
+			if (!record->has_mode)
+				return bad(why, "%.*s: not forwarded, passthrough or auto",
+					   (int)word, at);
+			continue;
+		}
+		if (memchr(at, '=', word))
+			return bad(why, "%.*s: not a parameter of kdapl, which has mode=",
+				   (int)word, at);
+		if (++names > 2 || (names == 2 && strspn(at, "0123456789") < word))
+			return bad(why, "\"%s\": not one adapter, as \"rxe0-1\" or \"rxe0 1\"",
+				   record->parameters);
+		if (used + word + 2 > sizeof(record->adapter))
+			return bad(why, "the name of the adapter is too long");
+		used += sprintf(record->adapter + used, "%s%.*s", names == 2 ? "-" : "",
+				(int)word, at);
+	}
+	if (!names)
+		memcpy(record->adapter, record->info.ia_name, sizeof(record->adapter));
+	return true;
+}
+
+/* What the fields say. Of a record for others *@wanted is false (G22, G23). */
+static bool take_record(const struct fields *f, struct shim_record *record, bool *wanted,
+			char why[SHIM_WHY])
+{
+	const char *const *field = f->field;
+	DAT_PROVIDER_INFO *info = &record->info;
+	bool thread_safe, is_default;
+
+	if (!*field[IA_NAME] || strlen(field[IA_NAME]) >= sizeof(info->ia_name))
+		return bad(why, "field 1: a name has 1 to 255 bytes");
+	if ((*field[API_VERSION] != 'u' && *field[API_VERSION] != 'k') ||
+	    !take_version(field[API_VERSION] + 1, &info->dapl_version_major,
+			  &info->dapl_version_minor))
+		return bad(why, "field 2 is \"%s\": not a version, as u1.2",
+			   field[API_VERSION]);
+	if (!one_of(field[THREAD_SAFETY], "threadsafe", "nonthreadsafe", &thread_safe))
+		return bad(why, "field 3 is \"%s\": neither threadsafe nor nonthreadsafe",
+			   field[THREAD_SAFETY]);
+	if (!one_of(field[DEFAULT], "default", "nondefault", &is_default))
+		return bad(why, "field 4 is \"%s\": neither default nor nondefault",
+			   field[DEFAULT]);
+	if (!*field[LIB_PATH])
+		return bad(why, "field 5: the library has no name");
+	if (!is_provider_version(field[PROVIDER_VERSION]))
+		return bad(why, "field 6 is \"%s\": not a provider's version, as kdapl.1.0",
+			   field[PROVIDER_VERSION]);
+	*wanted = *field[API_VERSION] == 'u' && is_default;
+	info->is_thread_safe = thread_safe ? DAT_TRUE : DAT_FALSE;
+	strcpy(info->ia_name, field[IA_NAME]);
+	return true;
+}
+
+static void record_free(struct shim_record *record)
+{
+	free(record->library);
+	free(record->parameters);
+	free(record);
+}
+
+static bool make_record(const struct fields *f, struct shim_record **out, char why[SHIM_WHY])
+{
+	struct shim_record *record = calloc(1, sizeof(*record));
+	bool wanted = false, good;
+
+	if (!record)
+		return bad(why, "no memory");
+	good = take_record(f, record, &wanted, why);
+	if (good && wanted) {
+		record->library = strdup(f->field[LIB_PATH]);
+		record->parameters = strdup(f->field[IA_PARAMS]);
+		record->own = is_own(f->field[LIB_PATH], f->field[PROVIDER_VERSION]);
+		if (!record->library || !record->parameters)
+			good = bad(why, "no memory");
+		else if (record->own)
+			good = own_parameters(record, why);
+	}
+	if (good && wanted) {
+		*out = record;
+		return true;
+	}
+	record_free(record);
+	return good;
+}
+
+/*
+ * shim_conf_line - a line of dat.conf, without its end
+ * @record: out: NULL if there is none, or none for programs with the default version
+ * @why: out: what is wrong with it
+ *
+ * Return: false if it is malformed.
+ */
+bool shim_conf_line(const char *line, size_t length, struct shim_record **record,
+		    char why[SHIM_WHY])
+{
+	struct fields f;
+
+	*record = NULL;
+	if (length > MAX_LINE)
+		return bad(why, "longer than %d bytes", MAX_LINE);
+	if (memchr(line, '\0', length))
+		return bad(why, "a byte of zero");
+	if (length && line[length - 1] == '\r')
+		length--;
+	if (!split(line, line + length, &f, why))
+		return false;
+	return !f.number || make_record(&f, record, why);
+}
+
+/* The next line without its end; of a longer one than is allowed, a part that is too long. */
+static bool next_line(FILE *file, char line[MAX_LINE + 2], size_t *length)
+{
+	int c = getc_unlocked(file);
+
+	*length = 0;
+	if (c == EOF)
+		return false;
+	for (; c != EOF && c != '\n'; c = getc_unlocked(file))
+		if (*length < MAX_LINE + 2)
+			line[(*length)++] = c;
+	return true;
+}
+
+static void read_lines(FILE *file, const char *path, struct shim_record **end)
+{
+	char line[MAX_LINE + 2], why[SHIM_WHY];
+	struct shim_record *record;
+	unsigned int number;
+	size_t length;
+
+	for (number = 1; next_line(file, line, &length); number++) {
+		if (!shim_conf_line(line, length, &record, why)) {
+			fprintf(stderr, "libdat: %s:%u: %s; the line is skipped\n", path,
+				number, why);
+		} else if (record) {
+			record->line = number;
+			*end = record;
+			end = &record->next;
+		}
+	}
+}
+
+/* Nobody else's environment chooses what a program of another user loads. */
+static const char *override(void)
+{
+	const char *path = secure_getenv("DAT_OVERRIDE");
+
+	return path && *path ? path : NULL;
+}
+
+/* shim_conf_path - which file it is, for messages */
+const char *shim_conf_path(void)
+{
+	const char *path = override();
+
+	return path ? path : DAT_CONF;
+}
+
+/*
+ * shim_conf_read - read the file
+ * @first: out: its records
+ *
+ * What is wrong in it is told on stderr, and so is a file that was named and cannot be read.
+ *
+ * Return: false if there is none that could be read.
+ */
+bool shim_conf_read(struct shim_record **first)
+{
+	const char *path = shim_conf_path();
+	FILE *file = fopen(path, "re");
+	bool readable;
+
+	*first = NULL;
+	if (!file) {
+		if (override() || errno != ENOENT)
+			fprintf(stderr, "libdat: %s: %m\n", path);
+		return false;
+	}
+	read_lines(file, path, first);
+	readable = !ferror(file);
+	if (!readable)
+		fprintf(stderr, "libdat: %s: %m\n", path);
+	fclose(file);
+	return readable;
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * DAT_DEBUG=1: a line on stderr for each dat_* call that fails, with its name, what it returns
+ * and the reason, in words for a person. Called by calls.c, registry.c and post.c, when a call
+ * has failed; nothing is done before that.
+ *
+ * What a post or dat_evd_dequeue() of an IA returns nobody looks at on its way to the program.
+ * So an IA that is opened with DAT_DEBUG gets operations that look (shim_loud()).
+ */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "registry.h"
+
+#define LINE	1024
+
+/* What is being written; what does not fit is left out. */
+struct text {
+	size_t length;
+	char line[LINE];
+};
+
+/* Why the open that this thread is in cannot succeed, if somebody has found out. */
+static __thread char why_not[LINE / 2];
+
+/* shim_debugging - is DAT_DEBUG set? Once it was asked that does not change. */
+bool shim_debugging(void)
+{
+	static atomic_int known;	/* 0: nobody has looked yet */
+	const char *value;
+
+	if (SHIM_UNLIKELY(!atomic_load_explicit(&known, memory_order_relaxed))) {
+		value = secure_getenv("DAT_DEBUG");
+		atomic_store(&known, value && *value && strcmp(value, "0") ? 2 : 1);
+	}
+	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
+}
+
+/* shim_why - note why an open will fail; NULL: one begins */
+void shim_why(const char *format, ...)
+{
+	va_list args;
+
+	why_not[0] = '\0';
+	if (!format || !shim_debugging())
+		return;
+	va_start(args, format);
+	vsnprintf(why_not, sizeof(why_not), format, args);
+	va_end(args);
+}
+
+static void put(struct text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void put(struct text *text, const char *format, ...)
+{
+	size_t room = sizeof(text->line) - text->length;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->line + text->length, room, format, args);
+	va_end(args);
+	if (length > 0)
+		text->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* What there is, or why nobody can tell. */
+static void put_adapters(struct text *text)
+{
+	DAT_PROVIDER_INFO *infos;
+	uint32_t number, i;
+	int err = shim_dev_open();
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		put(text, "there is no " KDAPL_DEVICE
+		    ": is the kernel module loaded? (modprobe kdapl)");
+		return;
+	case -EACCES:
+	case -EPERM:
+		put(text, "no permission to open " KDAPL_DEVICE " (see its owner, group and mode)");
+		return;
+	case -EPROTONOSUPPORT:
+		put(text, "the kernel module and this library are of different versions");
+		return;
+	default:
+		put(text, KDAPL_DEVICE " cannot be opened: %s", strerror(-err));
+		return;
+	}
+	if (shim_adapters(&infos, &number)) {
+		put(text, "the kernel does not list its adapters");
+		return;
+	}
+	if (!number)
+		put(text, "there is no adapter: no RDMA port has an IP address (rdma link, "
+		    "ip address)");
+	for (i = 0; i < number; i++)
+		put(text, "%s%s", i ? ", " : "the adapters of this host are ", infos[i].ia_name);
+	free(infos);
+}
+
+static void put_not_found(struct text *text, uint32_t subtype)
+{
+	switch (subtype) {
+	case DAT_MAJOR_NOT_FOUND:
+	case DAT_MINOR_NOT_FOUND:
+		put(text, "the name is there, but not for the version of DAT that the program "
+		    "asks for; kdapl has 1.2");
+		break;
+	case DAT_THREAD_SAFETY_NOT_FOUND:
+		put(text, "the name is there, but nonthreadsafe, and the program asks for a "
+		    "thread-safe provider");
+		break;
+	default:
+		put(text, "no adapter has that name, neither here nor in %s; ", shim_conf_path());
+		put_adapters(text);
+	}
+}
+
+/* A line of /proc/self/status in KiB; 0 if it is not there. */
+static unsigned long status_kib(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	size_t length = strlen(name);
+	unsigned long kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, length))
+			kib = strtoul(line + length, NULL, 10);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static void put_resource(struct text *text, const char *call)
+{
+	bool pins = !strncmp(call, "dat_lmr_", 8);
+	struct rlimit limit;
+
+	if (pins && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY) {
+		put(text, "the memory cannot be pinned: RLIMIT_MEMLOCK (ulimit -l) is %llu KiB, "
+		    "of which %lu KiB are in use, or the device has no room for it",
+		    (unsigned long long)limit.rlim_cur / 1024,
+		    status_kib("VmPin:") + status_kib("VmLck:"));
+		return;
+	}
+	put(text, "no room: a limit of the device (dat_ia_query), of kdapl (its parameters "
+	    "max_objects and max_user_objects), or of a memory or rdma cgroup");
+}
+
+/* The name of the argument that has this number, from 1 on, in "(TYPE name, TYPE name)". */
+static void put_argument(struct text *text, const char *params, unsigned int number)
+{
+	const char *end = params, *start;
+
+	put(text, "argument %u", number);
+	for (; number && *end; number--)
+		end += 1 + strcspn(end + 1, ",)");
+	for (; end > params && end[-1] == ']'; end -= 2)
+		;
+	for (start = end; start > params && (isalnum((unsigned char)start[-1]) ||
+					     start[-1] == '_');)
+		start--;
+	if (end > start)
+		put(text, ", %.*s, cannot be used", (int)(end - start), start);
+}
+
+/* The rest of an enumerator's name, as words: "EP_UNCONNECTED" is "ep unconnected". */
+static void put_words(struct text *text, const char *name, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	for (name += strncmp(name, prefix, length) ? 0 : length; *name; name++)
+		put(text, "%c", *name == '_' ? ' ' : tolower((unsigned char)*name));
+}
+
+static void put_state(struct text *text, const char *name)
+{
+	if (!*name) {
+		put(text, "not in the state that the object or its device is in");
+		return;
+	}
+	put(text, "its state does not allow it: ");
+	put_words(text, name, "DAT_INVALID_STATE_");
+}
+
+/* What the types say that have one reason each. */
+static const char *plain_reason(uint32_t type)
+{
+	static const struct {
+		uint32_t type;
+		const char *reason;
+	} reasons[] = {
+		{ DAT_ABORT, "the object was closed during the call" },
+		{ DAT_CONN_QUAL_IN_USE, "somebody listens at that qualifier (port) already" },
+		{ DAT_INTERNAL_ERROR, "the kernel or the device refuses what should work" },
+		{ DAT_LENGTH_ERROR, "the segments, or the remote buffer, do not fit the length" },
+		{ DAT_MODEL_NOT_SUPPORTED, "not offered, here or by this device" },
+		{ DAT_PRIVILEGES_VIOLATION, "a privilege is missing: of the LMR or RMR, or of "
+		  "the process (qualifiers below 1024)" },
+		{ DAT_PROTECTION_VIOLATION, "a segment is in no LMR, or in one of another "
+		  "protection zone" },
+		{ DAT_QUEUE_EMPTY, "no event is there" },
+		{ DAT_QUEUE_FULL, "the EVD has no room for the event" },
+		{ DAT_TIMEOUT_EXPIRED, "the time is over" },
+		{ DAT_PROVIDER_ALREADY_REGISTERED, "a provider of that name and version has "
+		  "been added already" },
+		{ DAT_PROVIDER_IN_USE, "an adapter of the provider is open" },
+		{ DAT_INVALID_ADDRESS, "the address is of another kind, or nobody is reached "
+		  "by it from this adapter" },
+		{ DAT_INTERRUPTED_CALL, "a signal has ended the call" },
+		{ DAT_CONN_QUAL_UNAVAILABLE, "that qualifier (port) cannot be had now" },
+		{ DAT_NOT_IMPLEMENTED, "the provider does not have this call" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (reasons[i].type == type)
+			return reasons[i].reason;
+	return "";
+}
+
+static void put_reason(struct text *text, const char *call, const char *params, DAT_RETURN ret,
+		       const char *subname)
+{
+	uint32_t subtype = DAT_GET_SUBTYPE(ret);
+
+	switch (DAT_GET_TYPE(ret)) {
+	case DAT_INVALID_HANDLE:
+		put(text, "no such object: the handle (");
+		put_words(text, subname, "DAT_INVALID_");
+		put(text, ") is null, or of a freed object, another type, or a closed adapter");
+		break;
+	case DAT_INVALID_PARAMETER:
+		put_argument(text, params, subtype - DAT_INVALID_ARG1 + 1);
+		break;
+	case DAT_INVALID_STATE:
+		put_state(text, subname);
+		break;
+	case DAT_INSUFFICIENT_RESOURCES:
+		put_resource(text, call);
+		break;
+	case DAT_PROVIDER_NOT_FOUND:
+		put_not_found(text, subtype);
+		break;
+	case DAT_INTERNAL_ERROR:
+		/* Without the device there is no registry. */
+		if (shim_fd() < 0)
+			put_adapters(text);
+		else
+			put(text, "%s", plain_reason(DAT_INTERNAL_ERROR));
+		break;
+	default:
+		put(text, "%s", plain_reason(DAT_GET_TYPE(ret)));
+	}
+}
+
+/*
+ * Is it a failure? An EVD that has no event, and a wait whose time is over, are answers that
+ * a program asks for, and may be as many as it can ask.
+ */
+static bool is_failure(DAT_RETURN ret)
+{
+	return DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY && DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED;
+}
+
+static void tell(const char *call, const char *name, const char *params, DAT_RETURN ret)
+{
+	const char *type = "", *subtype = "";
+	struct text text = { 0 };
+	int err = errno;
+
+	dat_strerror(ret, &type, &subtype);
+	put(&text, "libdat: %s", call);
+	if (name)
+		put(&text, "(\"%s\")", name);
+	put(&text, ": %s%s%s: ", type, *subtype ? " " : "", subtype);
+	if (name && *why_not)
+		put(&text, "%s", why_not);
+	if (name && *why_not && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND) {
+		put(&text, "; ");
+		put_adapters(&text);
+	}
+	if (!name || !*why_not)
+		put_reason(&text, call, params, ret, subtype);
+	text.line[text.length < LINE - 1 ? text.length++ : LINE - 2] = '\n';
+	fwrite(text.line, text.length, 1, stderr);
+	errno = err;
+}
+
+/*
+ * shim_failed - a call returns an error to the program
+ * @call: its name
+ * @params: the names of its arguments, as in its declaration
+ *
+ * Return: @ret, for the caller to return.
+ */
+DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
+{
+	if (SHIM_UNLIKELY(shim_debugging()) && is_failure(ret))
+		tell(call, NULL, params, ret);
+	return ret;
+}
+
+/* shim_open_failed - the same for dat_ia_open, of the adapter @name */
+DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret)
+{
+	bool bad = !name || DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER;
+
+	if (SHIM_UNLIKELY(shim_debugging()))
+		tell("dat_ia_open", bad ? NULL : name,
+		     "(ia_name, async_evd_min_qlen, async_evd_handle, ia_handle)", ret);
+	return ret;
+}
+
+/* ---- calls of the data path ---------------------------------------------- */
+
+static const struct shim_ops *quiet(const struct shim_object *obj)
+{
+	return obj->ops->quiet;
+}
+
+#define LOCAL_POST	"(ep_handle, num_segments, local_iov, user_cookie, completion_flags)"
+#define REMOTE_POST	"(ep_handle, num_segments, local_iov, user_cookie, remote_iov, " \
+			"completion_flags)"
+
+/* shim_no_remote - in the two RDMA calls the remote segment may not be null (mt:T2) */
+DAT_RETURN shim_no_remote(const char *call)
+{
+	return shim_failed(call, REMOTE_POST, RET_BAD_ARG(5));
+}
+
+static uint32_t loud_post_send(struct shim_object *ep, DAT_COUNT segments,
+			       const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
+{
+	uint32_t ret = quiet(ep)->post_send(ep, segments, iov, cookie, flags);
+
+	return ret ? shim_failed("dat_ep_post_send", LOCAL_POST, ret) : ret;
+}
+
+static uint32_t loud_post_recv(struct shim_object *ep, DAT_COUNT segments,
+			       const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
+{
+	uint32_t ret = quiet(ep)->post_recv(ep, segments, iov, cookie, flags);
+
+	return ret ? shim_failed("dat_ep_post_recv", LOCAL_POST, ret) : ret;
+}
+
+static uint32_t loud_post_read(struct shim_object *ep, DAT_COUNT segments,
+			       const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+			       const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	uint32_t ret = quiet(ep)->post_read(ep, segments, iov, cookie, remote, flags);
+
+	return ret ? shim_failed("dat_ep_post_rdma_read", REMOTE_POST, ret) : ret;
+}
+
+static uint32_t loud_post_write(struct shim_object *ep, DAT_COUNT segments,
+				const DAT_LMR_TRIPLET *iov, uint64_t cookie,
+				const DAT_RMR_TRIPLET *remote, uint32_t flags)
+{
+	uint32_t ret = quiet(ep)->post_write(ep, segments, iov, cookie, remote, flags);
+
+	return ret ? shim_failed("dat_ep_post_rdma_write", REMOTE_POST, ret) : ret;
+}
+
+static uint32_t loud_evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
+{
+	uint32_t ret = quiet(evd)->evd_dequeue(evd, event);
+
+	return ret ? shim_failed("dat_evd_dequeue", "(evd_handle, event)", ret) : ret;
+}
+
+static void make_loud(struct shim_ops *loud, const struct shim_ops *ops)
+{
+	*loud = *ops;
+	loud->quiet = ops;
+	loud->post_send = loud_post_send;
+	loud->post_recv = loud_post_recv;
+	loud->post_read = loud_post_read;
+	loud->post_write = loud_post_write;
+	loud->evd_dequeue = loud_evd_dequeue;
+}
+
+/* shim_loud - the operations that an IA and its objects get with DAT_DEBUG; or as given */
+const struct shim_ops *shim_loud(const struct shim_ops *ops)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct shim_ops loud[2];		/* of either mode */
+
+	if (!shim_debugging())
+		return ops;
+	pthread_mutex_lock(&lock);
+	if (!loud[ops->passthrough].quiet)
+		make_loud(&loud[ops->passthrough], ops);
+	pthread_mutex_unlock(&lock);
+	return &loud[ops->passthrough];
+}
