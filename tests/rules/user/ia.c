@@ -200,11 +200,48 @@ static void memory_types(void)
 	CHECK_EQ(side_a.provider.lmr_mem_types_supported, 3);
 }
 
+/* Many programs compare the type with the bare enumerator, and look at nothing else. */
+static void type_is(DAT_RETURN ret, DAT_RETURN type)
+{
+	CHECK_EQ(DAT_GET_TYPE(ret), type);
+	CHECK(ret & DAT_CLASS_ERROR);
+	CHECK(ret != type);
+}
+
+static void types_alone(void)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_LMR_TRIPLET iov = { .segment_length = 8 };
+	DAT_EVD_PARAM param;
+	DAT_EP_HANDLE ep;
+	DAT_IA_HANDLE ia;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	type_is(ia_open("nobody9-1", 8, &evd, &ia), DAT_PROVIDER_NOT_FOUND);
+	type_is(dat_evd_query(DAT_HANDLE_NULL, DAT_EVD_FIELD_ALL, &param), DAT_INVALID_HANDLE);
+	type_is(dat_evd_create(side_a.ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+		DAT_INVALID_PARAMETER);
+	type_is(dat_evd_create(side_a.ia, side_a.attr.max_evd_qlen + 1, DAT_HANDLE_NULL,
+			       DAT_EVD_DTO_FLAG, &evd), DAT_INSUFFICIENT_RESOURCES);
+	OK(dat_evd_create(side_a.ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd));
+	type_is(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+	type_is(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	OK(dat_ep_create(side_a.ia, side_a.pz, evd, evd, DAT_HANDLE_NULL, NULL, &ep));
+	type_is(dat_ep_post_send(ep, 0, NULL, cookie, 0), DAT_INVALID_STATE);
+	type_is(dat_ep_post_recv(ep, 1, &iov, cookie, 0), DAT_PROTECTION_VIOLATION);
+	type_is(dat_evd_free(evd), DAT_INVALID_STATE);
+	OK(dat_ep_free(ep));
+	OK(dat_evd_free(evd));
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("I9 an open adapter keeps the module", keeps_loaded),
 	SCENARIO("I12 a CNO keeps the IA open", cno_keeps_open),
 	SCENARIO("I4 I5 I6 I13 I16 shared asynchronous EVD", shared_async_evd),
 	SCENARIO("I20 the memory types of applications", memory_types),
+	SCENARIO("E1 the type of a return code alone", types_alone),
 	SCENARIO("I14 E114 closed while others make objects", close_under_makers),
 	SCENARIO("A8 a child has nothing", fork_child),
 };
