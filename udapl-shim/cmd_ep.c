@@ -126,6 +126,23 @@ static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 	return DAT_SUCCESS;
 }
 
+/* The kernel has made an EP, which is taken back if the library cannot keep it. */
+static DAT_RETURN ep_made(struct shim_object *ia, uint64_t token, DAT_EP_HANDLE *ep_handle)
+{
+	struct shim_object *ep = shim_object_get(token, SHIM_EP, ia, NULL);
+	struct kdapl_uapi_handle undo = { .handle = token };
+	DAT_RETURN ret = ep ? ep->ops->ep_made(ep) : RET_NO_RESOURCE(MEMORY);
+
+	if (ret) {
+		if (ep)
+			shim_object_kill(ep);
+		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, RET_NO_FAULT);
+		return ret;
+	}
+	*ep_handle = ep;
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN own_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
 			 DAT_EVD_HANDLE request_completion_evd_handle,
@@ -133,9 +150,8 @@ DAT_RETURN own_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 const DAT_EP_ATTR *ep_attributes,
 			 DAT_EP_HANDLE *ep_handle)
 {
-	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *ep;
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	struct kdapl_uapi_ep_create arg = { 0 };
-	struct kdapl_uapi_handle undo = { 0 };
 	uint64_t tokens[4];
 	DAT_RETURN ret;
 
@@ -158,19 +174,45 @@ DAT_RETURN own_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		ep_attr_in(&arg.attr, ep_attributes);
 	}
 	ret = shim_ioctl(KDAPL_IOC_EP_CREATE, &arg, RET_BAD_ARG(6));
+	return ret ? ret : ep_made(ia, arg.ep, ep_handle);
+}
+
+DAT_RETURN own_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+				  DAT_PZ_HANDLE pz_handle,
+				  DAT_EVD_HANDLE recv_evd_handle,
+				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE connect_evd_handle,
+				  DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *ep_attributes,
+				  DAT_EP_HANDLE *ep_handle)
+{
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *srq;
+	struct kdapl_uapi_ep_create_with_srq arg = { .flags = KDAPL_EP_HAS_ATTR };
+	uint64_t tokens[4];
+	DAT_RETURN ret;
+
+	if (!ia)
+		return RET_BAD_HANDLE(IA);
+	ret = ep_handles_in(pz_handle, recv_evd_handle, request_evd_handle,
+			    connect_evd_handle, tokens);
 	if (ret)
 		return ret;
-	ep = shim_object_get(arg.ep, SHIM_EP, ia, NULL);
-	ret = ep ? ep->ops->ep_made(ep) : RET_NO_RESOURCE(MEMORY);
-	if (ret) {
-		if (ep)
-			shim_object_kill(ep);
-		undo.handle = arg.ep;
-		shim_ioctl(KDAPL_IOC_EP_FREE, &undo, RET_NO_FAULT);
-		return ret;
-	}
-	*ep_handle = ep;
-	return DAT_SUCCESS;
+	srq = shim_find(srq_handle, SHIM_SRQ);
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	if (!ep_attributes)
+		return RET_BAD_ARG(7);
+	if (!ep_handle)
+		return RET_BAD_ARG(8);
+	arg.ia = shim_token(ia);
+	arg.pz = tokens[0];
+	arg.recv_evd = tokens[1];
+	arg.request_evd = tokens[2];
+	arg.connect_evd = tokens[3];
+	arg.srq = shim_token(srq);
+	ep_attr_in(&arg.attr, ep_attributes);
+	ret = shim_ioctl(KDAPL_IOC_EP_CREATE_WITH_SRQ, &arg, RET_NO_FAULT);
+	return ret ? ret : ep_made(ia, arg.ep, ep_handle);
 }
 
 static DAT_IA_ADDRESS_PTR ep_address_out(struct sockaddr_storage *to,
@@ -414,21 +456,29 @@ DAT_RETURN own_ep_free(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-/*
- * Not offered: verbs tell neither count (RULING 43). The kernel is not asked.
- */
+/* The kernel refuses it where it has no queue to count in (RULING 43). */
 DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
-	(void)nbufs_allocated;
-	(void)bufs_alloc_span;
-	if (!shim_find(ep_handle, SHIM_EP))
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+	struct kdapl_uapi_ep_recv_query arg = { 0 };
+	DAT_RETURN ret;
+
+	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	return RET(MODEL_NOT_SUPPORTED);
+	if (!(shim_dev_features() & KDAPL_FEATURE_SRQ))
+		return RET(MODEL_NOT_SUPPORTED);
+	arg.ep = shim_token(ep);
+	ret = shim_ioctl(KDAPL_IOC_EP_RECV_QUERY, &arg, RET_NO_FAULT);
+	if (!ret && nbufs_allocated)
+		*nbufs_allocated = arg.allocated;
+	if (!ret && bufs_alloc_span)
+		*bufs_alloc_span = arg.span;
+	return ret;
 }
 
-/* Not offered, since there are no SRQs (mt:M66). The kernel is not asked. */
+/* Not offered: nobody can count what an EP holds of an SRQ (mt:M66). The kernel is not asked. */
 DAT_RETURN own_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)

@@ -1,85 +1,136 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues, which kdapl does not offer: dat_srq_create() returns
- * DAT_MODEL_NOT_SUPPORTED (mt:M48), and since no SRQ exists every handle of one
- * is bad. The kernel is not asked.
+ * Shared receive queues. An IA whose queues the process has itself has none, and says so:
+ * the kernel refuses to make one. So whoever has an SRQ has the kernel's queues, and each
+ * call is an ioctl.
  */
 #include "shim.h"
+
+/* Calls on an SRQ ask for a feature that older modules do not have. */
+static bool offered(void)
+{
+	return shim_dev_features() & KDAPL_FEATURE_SRQ;
+}
 
 DAT_RETURN own_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
-	if (!shim_find(ia_handle, SHIM_IA))
+	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ), *srq;
+	struct kdapl_uapi_srq_create arg = { 0 };
+	struct kdapl_uapi_handle undo = { 0 };
+	DAT_RETURN ret;
+
+	if (!ia)
 		return RET_BAD_HANDLE(IA);
-	if (!shim_find(pz_handle, SHIM_PZ))
+	if (!pz)
 		return RET_BAD_HANDLE(PZ);
 	if (!srq_attr)
 		return RET_BAD_ARG(3);
 	if (!srq_handle)
 		return RET_BAD_ARG(4);
-	return RET(MODEL_NOT_SUPPORTED);
-}
-
-DAT_RETURN own_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
-				  DAT_PZ_HANDLE pz_handle,
-				  DAT_EVD_HANDLE recv_evd_handle,
-				  DAT_EVD_HANDLE request_evd_handle,
-				  DAT_EVD_HANDLE connect_evd_handle,
-				  DAT_SRQ_HANDLE srq_handle,
-				  const DAT_EP_ATTR *ep_attributes,
-				  DAT_EP_HANDLE *ep_handle)
-{
-	uint64_t token;
-
-	(void)srq_handle;
-	(void)ep_attributes;
-	(void)ep_handle;
-	if (!shim_find(ia_handle, SHIM_IA))
-		return RET_BAD_HANDLE(IA);
-	if (!shim_optional(pz_handle, SHIM_PZ, &token))
-		return RET_BAD_HANDLE(PZ);
-	if (!shim_optional(recv_evd_handle, SHIM_EVD, &token))
-		return RET_BAD_HANDLE(EVD_RECV);
-	if (!shim_optional(request_evd_handle, SHIM_EVD, &token))
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (!shim_optional(connect_evd_handle, SHIM_EVD, &token))
-		return RET_BAD_HANDLE(EVD_CONN);
-	return RET_BAD_HANDLE(SRQ);
+	if (!offered())
+		return RET(MODEL_NOT_SUPPORTED);
+	arg.max_recv_dtos = srq_attr->max_recv_dtos;
+	arg.max_recv_iov = srq_attr->max_recv_iov;
+	arg.low_watermark = srq_attr->low_watermark;
+	arg.ia = shim_token(ia);
+	arg.pz = shim_token(pz);
+	ret = shim_ioctl(KDAPL_IOC_SRQ_CREATE, &arg, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	srq = shim_object_get(arg.srq, SHIM_SRQ, ia, NULL);
+	if (!srq) {
+		undo.handle = arg.srq;
+		shim_ioctl(KDAPL_IOC_SRQ_FREE, &undo, RET_NO_FAULT);
+		return RET_NO_RESOURCE(MEMORY);
+	}
+	*srq_handle = srq;
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN own_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
-	(void)srq_handle;
-	return RET_BAD_HANDLE(SRQ);
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	ret = shim_handle_call(KDAPL_IOC_SRQ_FREE, srq);
+	if (!ret)
+		shim_object_kill(srq);
+	return ret;
 }
 
-DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+DAT_RETURN own_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
 			     DAT_DTO_COOKIE user_cookie)
 {
-	return other_srq_post_recv(srq_handle, num_segments, local_iov, user_cookie);
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+	struct kdapl_uapi_dto dto = {
+		.op = KDAPL_OP_RECV,
+		.num_segments = num_segments,
+		.segments = (uintptr_t)local_iov,
+		.cookie = user_cookie.as_64,
+	};
+	struct kdapl_uapi_post arg = {
+		.dtos = (uintptr_t)&dto,
+		.count = 1,
+	};
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	arg.ep = shim_token(srq);
+	return shim_ioctl(KDAPL_IOC_SRQ_POST, &arg, RET_BAD_ARG(3));
 }
 
 DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
 			 DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
 {
-	(void)srq_handle;
-	(void)srq_param_mask;
-	(void)srq_param;
-	return RET_BAD_HANDLE(SRQ);
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+	struct kdapl_uapi_srq_query arg = { .mask = srq_param_mask };
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	if (srq_param_mask & ~DAT_SRQ_FIELD_ALL)
+		return RET_BAD_ARG(2);
+	if (!srq_param)
+		return RET_BAD_ARG(3);
+	arg.srq = shim_token(srq);
+	ret = shim_ioctl(KDAPL_IOC_SRQ_QUERY, &arg, RET_NO_FAULT);
+	if (ret)
+		return ret;
+	srq_param->ia_handle = shim_handle(arg.ia);
+	srq_param->srq_state = arg.state;
+	srq_param->pz_handle = shim_handle(arg.pz);
+	srq_param->max_recv_dtos = arg.max_recv_dtos;
+	srq_param->max_recv_iov = arg.max_recv_iov;
+	srq_param->low_watermark = arg.low_watermark;
+	srq_param->available_dto_count = arg.available;
+	srq_param->outstanding_dto_count = arg.outstanding;
+	return DAT_SUCCESS;
+}
+
+/* A call that takes a number of receives. */
+static DAT_RETURN srq_count(unsigned long cmd, DAT_SRQ_HANDLE srq_handle, DAT_COUNT count)
+{
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+	struct kdapl_uapi_srq_count arg = { .count = count };
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	arg.srq = shim_token(srq);
+	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
 }
 
 DAT_RETURN own_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
-	(void)srq_handle;
-	(void)srq_max_recv_dto;
-	return RET_BAD_HANDLE(SRQ);
+	return srq_count(KDAPL_IOC_SRQ_RESIZE, srq_handle, srq_max_recv_dto);
 }
 
 DAT_RETURN own_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
-	(void)srq_handle;
-	(void)low_watermark;
-	return RET_BAD_HANDLE(SRQ);
+	return srq_count(KDAPL_IOC_SRQ_SET_LW, srq_handle, low_watermark);
 }

@@ -130,7 +130,8 @@ static inline void shim_count(atomic_uint_least32_t *counter)
 #define SHIM_RSP	LIVE(DAT_HANDLE_TYPE_RSP)
 #define SHIM_CR		LIVE(DAT_HANDLE_TYPE_CR)
 #define SHIM_CNO	LIVE(DAT_HANDLE_TYPE_CNO)
-#define SHIM_MAX	LIVE(DAT_HANDLE_TYPE_SRQ)
+#define SHIM_SRQ	LIVE(DAT_HANDLE_TYPE_SRQ)
+#define SHIM_MAX	SHIM_SRQ
 
 /**
  * struct shim_lock - a lock of one word

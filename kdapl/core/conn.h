@@ -96,6 +96,10 @@ enum kdapl_drain_state {
  *	  graceful disconnect, a peer that has left); set once
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
+ * @last_wqe: the device has said that it takes no more receives of an SRQ; set once
+ * @srq_key: in kdapl_srq.qps; 0: it is not there
+ * @srq_taken: of its endpoint's SRQ: the last receive that its queue pair has completed,
+ *	       or that others had taken before; under kdapl_srq.lock
  * @told: the endpoint knows that this connection ends: completions with errors
  *	  are no news; set once, by ep_apply()
  * @active: we asked for it
@@ -146,6 +150,9 @@ struct kdapl_conn {
 	bool drained;
 	bool rts;
 	bool qp_failed;
+	bool last_wqe;
+	unsigned long srq_key;
+	u64 srq_taken;
 	bool told;
 	bool active;
 	bool resolved;
@@ -253,6 +260,8 @@ void kdapl_conn_left(struct kdapl_conn *conn);
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
+void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep);
+void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_error_qp(struct kdapl_conn *conn);
 bool kdapl_conn_ask_qp(struct kdapl_conn *conn);
 bool kdapl_conn_qp_in_error(struct kdapl_conn *conn);

@@ -22,6 +22,7 @@
 #include "evd_cq.h"
 #include "ia.h"
 #include "lmr.h"
+#include "srq.h"
 #include "../trace.h"
 
 static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
@@ -142,6 +143,45 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
 	return conn->active ? out : min_t(u32, out, conn->peer_rd_in);
 }
 
+/*
+ * Completions that no one has seen yet may name a former queue pair of another connection on
+ * the SRQ by the address that the new one got.  Another one is made then, and the first
+ * keeps its address meanwhile.
+ */
+static int conn_create_on_srq(struct kdapl_conn *conn, struct kdapl_srq *srq,
+			      const struct kdapl_qp_init *init)
+{
+	const struct kdapl_qp_ops *ops = qp_ops(conn);
+	struct kdapl_qp taken = {};
+	int ret, tries = 8;
+
+	ret = ops->create(&conn->qp, init);
+	while (!ret) {
+		ret = kdapl_srq_add_qp(srq, conn);
+		if (ret != -EBUSY || !tries--)
+			break;
+		if (taken.ib)
+			ops->destroy(&taken);
+		taken = conn->qp;
+		conn->qp.ib = NULL;
+		conn->qp.charge = (struct kdapl_charge) {};
+		ret = ops->create(&conn->qp, init);
+	}
+	if (taken.ib)
+		ops->destroy(&taken);
+	if (ret && conn->qp.ib)
+		ops->destroy(&conn->qp);
+	return ret;
+}
+
+static int conn_create_qp(struct kdapl_conn *conn, struct kdapl_ep *ep,
+			  const struct kdapl_qp_init *init)
+{
+	if (ep->srq)
+		return conn_create_on_srq(conn, ep->srq, init);
+	return qp_ops(conn)->create(&conn->qp, init);
+}
+
 /**
  * kdapl_conn_make_qp - make the queue pair of a connection
  * @conn: without a queue pair
@@ -170,7 +210,12 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return conn_take_bound(conn, ep);
 	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
-	if (!ep->pz->zone)
+	if (ep->srq) {
+		init.srq = &ep->srq->rq;
+		init.max_recv_wr = 0;
+		init.max_recv_sge = 0;
+	}
+	if (!ep->pz->zone || (ep->srq && !ep->srq->rq.ib))
 		return -ENODEV;
 	init.send_cq = &req->cq;
 	init.recv_cq = &recv->cq;
@@ -184,7 +229,7 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 	mutex_lock(&conn->qp_lock);
 	conn->qp.dev = dev;
-	ret = qp_ops(conn)->create(&conn->qp, &init);
+	ret = conn_create_qp(conn, ep, &init);
 	mutex_unlock(&conn->qp_lock);
 	if (ret)
 		goto release_recv;
@@ -243,8 +288,39 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	mutex_lock(&conn->qp_lock);
 	qp_ops(conn)->destroy(&conn->qp);
 	mutex_unlock(&conn->qp_lock);
-	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
+	/* What it took from an SRQ may still be in the CQ (kdapl_conn_leave_srq()). */
+	if (!ep->srq)
+		kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
 	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_REQUEST].cq);
+}
+
+/**
+ * kdapl_conn_leave_srq - no receive of an SRQ completes for a connection any more
+ * @conn: its queue pair is destroyed, and the CQ was pulled since
+ * @ep: as made
+ *
+ * Until now the CQ was not replaced: a receive whose completion went with it would be lost.
+ * Idempotent.  Process context.
+ */
+void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	if (!conn->srq_key)
+		return;
+	kdapl_srq_leave(ep->srq, conn);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
+}
+
+/**
+ * kdapl_conn_undo_qp - undo kdapl_conn_make_qp(), the connection did not come about
+ * @conn: nothing was received through its queue pair
+ * @ep: as made
+ *
+ * May sleep.
+ */
+void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	kdapl_conn_drop_qp(conn, ep);
+	kdapl_conn_leave_srq(conn, ep);
 }
 
 /**

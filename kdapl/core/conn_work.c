@@ -157,6 +157,10 @@ static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
 		WRITE_ONCE(conn->qp_failed, true);
 		kdapl_conn_schedule(conn, KDAPL_CONN_ERROR);
 		break;
+	case IB_EVENT_QP_LAST_WQE_REACHED:
+		WRITE_ONCE(conn->last_wqe, true);
+		kdapl_conn_run(conn);
+		break;
 	default:
 		break;
 	}

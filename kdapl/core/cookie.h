@@ -52,6 +52,8 @@ struct kdapl_cookie {
 
 /* In kdapl_cookie.flags: a DTO of several work requests (post_chain()). */
 #define KDAPL_COOKIE_CHAIN	0x80
+/* In kdapl_cookie.flags: of a shared receive queue (srq.h). */
+#define KDAPL_COOKIE_SRQ	0x40
 
 /*
  * The wr_id of a work request is the address of its post's cookie; with this bit set it is

@@ -160,6 +160,11 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_EVD_HANDLE request_evd,
 			   DAT_EVD_HANDLE connect_evd,
 			   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
+DAT_RETURN kdapl_ep_create_with_srq(struct kdapl_space *space, DAT_IA_HANDLE ia,
+				    DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+				    DAT_EVD_HANDLE request_evd,
+				    DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq,
+				    const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
 DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE ep,
@@ -168,6 +173,9 @@ DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE ep,
 DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			       DAT_BOOLEAN *request_idle);
+/* any context */
+DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			       DAT_COUNT *allocated, DAT_COUNT *span);
 DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			    DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
 			    DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
@@ -223,6 +231,22 @@ struct kdapl_dto {
 
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto);
+
+/* srq.c, srq_post.c */
+DAT_RETURN kdapl_srq_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
+			    DAT_PZ_HANDLE pz, const DAT_SRQ_ATTR *attr,
+			    DAT_SRQ_HANDLE *srq);
+DAT_RETURN kdapl_srq_free(struct kdapl_space *space, DAT_SRQ_HANDLE srq);
+/* any context */
+DAT_RETURN kdapl_srq_query(struct kdapl_space *space, DAT_SRQ_HANDLE srq,
+			   DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
+DAT_RETURN kdapl_srq_resize(struct kdapl_space *space, DAT_SRQ_HANDLE srq,
+			    DAT_COUNT max);
+DAT_RETURN kdapl_srq_set_lw(struct kdapl_space *space, DAT_SRQ_HANDLE srq,
+			    DAT_COUNT lw);
+/* any context */
+DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
+			       const struct kdapl_dto *dto);
 
 /* sp.c, cr.c */
 DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,

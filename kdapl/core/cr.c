@@ -284,7 +284,7 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		err = cr_send_acceptance(conn, ep, size);
 	kdapl_id_unuse(conn);
 	if (ret)
-		kdapl_conn_drop_qp(conn, ep);
+		kdapl_conn_undo_qp(conn, ep);
 	else if (err)
 		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
 	return ret;

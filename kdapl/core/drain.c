@@ -42,6 +42,20 @@
  * before its completions have left the EVD, since they name cookies that go with the
  * endpoint.  What they wait for comes: an RMR is settled within the limits of its
  * zone's registrar, and a queue pair that cannot send yet will, or its attempt ends.
+ *
+ * An endpoint on a shared receive queue (SRQ) has no receives of its own, and nobody counts
+ * what its queue pair takes: a receive is @posted and @completed at once, when its
+ * completion is claimed for the endpoint (srq_post.c).  So the end is another one.  The
+ * queue pair always goes to the error state, where it takes no more; where the device tells
+ * that, which is waited for like the flush of the requests and no longer, all completions
+ * are in the CQ then.  The queue pair is destroyed, and after that the CQ is pulled until
+ * all that was in there is accounted for: a device adds nothing for a queue pair that is
+ * no more.  From then on no completion names this connection, and only then does it leave
+ * the table by which receives are claimed; so none is claimed for a connection that has
+ * ended, or lost because its connection has.  Nothing is doubled, because a receive is
+ * claimed once, under the lock of the SRQ, and completes by that completion alone; what is
+ * flushed because the device has forgotten it was not claimed, and no queue pair is left
+ * that could complete it.  Receives that no queue pair has taken are not touched.
  */
 #include "drain.h"
 #include "conn.h"
@@ -50,6 +64,7 @@
 #include "evd_fifo.h"
 #include "ia.h"
 #include "rmr.h"
+#include "srq.h"
 #include "../trace.h"
 
 /* A device that does not flush its queue pair in this time never will. */
@@ -227,10 +242,24 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 
 /* ---- flushing ------------------------------------------------------- */
 
+/*
+ * Nobody counts what a queue pair takes from an SRQ.  Where the device tells, it has
+ * completed all of that; and before the queue pair is destroyed it is taken from the CQ,
+ * from which some drivers drop it then.
+ */
+static bool srq_flushed(struct kdapl_conn *conn)
+{
+	if (conn->ia->dev->srq_tells_last && !READ_ONCE(conn->last_wqe))
+		return false;
+	return kdapl_evd_pull(conn->ep->recv.evd);
+}
+
 static bool conn_flushed(struct kdapl_conn *conn)
 {
 	bool requests = dir_pull_drained(&conn->ep->req);
 
+	if (conn->ep->srq)
+		return srq_flushed(conn) && requests;
 	return dir_pull_drained(&conn->ep->recv) && requests;
 }
 
@@ -408,7 +437,8 @@ static void conn_begin_flush(struct kdapl_conn *conn)
 	int err = 0;
 
 	conn->flush_until = jiffies + FLUSH_LIMIT;
-	if (conn->qp.ib && !kdapl_ia_is_passthrough(conn->ia) && conn_flushed(conn))
+	if (conn->qp.ib && !kdapl_ia_is_passthrough(conn->ia) && !conn->ep->srq &&
+	    conn_flushed(conn))
 		kdapl_conn_drop_qp(conn, conn->ep);
 	else if (conn->qp.ib)
 		err = kdapl_conn_error_qp(conn);
@@ -439,11 +469,11 @@ void kdapl_abandon_requests(struct kdapl_conn *conn)
 		kdapl_conn_error_qp(conn);
 }
 
-/* The device has had its time: what it did not complete it never will. */
-static void conn_lose(struct kdapl_conn *conn)
+/* What the device did not complete it never will. */
+static void conn_lose(struct kdapl_conn *conn, int why)
 {
 	trace_kdapl_flushed(conn, dir_owed(&conn->ep->req),
-			    dir_owed(&conn->ep->recv), -ETIMEDOUT);
+			    dir_owed(&conn->ep->recv), why);
 	kdapl_conn_drop_qp(conn, conn->ep);
 	conn->backoff = 1;
 	WRITE_ONCE(conn->drain, KDAPL_DRAIN_LOST);
@@ -472,6 +502,10 @@ static void conn_end_flush(struct kdapl_conn *conn)
 	if (!lost)
 		trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv), 0);
 	conn_watch(conn, false);
+	if (ep->srq) {
+		kdapl_conn_leave_srq(conn, ep);
+		kdapl_srq_reclaim(ep->srq, ep);
+	}
 	kdapl_ep_flush_rest(ep, lost);
 	/*
 	 * A process looks for its completions in its event rings, which the
@@ -508,7 +542,10 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 			conn->flush_until = jiffies + FLUSH_LIMIT;
 		if (!time_after(jiffies, conn->flush_until))
 			return conn_next_look(conn, HZ / 50);
-		conn_lose(conn);
+		conn_lose(conn, -ETIMEDOUT);
+	} else if (conn->qp.ib && conn->ep->srq) {
+		/* It has flushed, but what it took from the SRQ may be in the CQ only now. */
+		conn_lose(conn, 0);
 	}
 	if (conn->drain == KDAPL_DRAIN_LOST && !conn_reaped(conn))
 		return conn_next_look(conn, HZ / 50);

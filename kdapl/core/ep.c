@@ -15,6 +15,7 @@
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
+#include "srq.h"
 
 /* ---- life ----------------------------------------------------------- */
 
@@ -24,12 +25,15 @@ static void ep_release(struct kdapl_object *obj)
 
 	kdapl_rings_free(ep->req.rings);
 	kdapl_rings_free(ep->recv.rings);
+	if (ep->srq)
+		kdapl_object_put(&ep->srq->obj);
 	kfree(ep);
 }
 
 static const struct kdapl_object_ops ep_ops;
 
-static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
+static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state,
+				 struct kdapl_srq *srq)
 {
 	struct kdapl_ep *ep;
 
@@ -43,6 +47,9 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state)
 	ep->state = state;
 	ep->last_state = state;
 	ep->view_state = state;
+	ep->srq = srq;
+	if (srq)
+		kdapl_object_get(&srq->obj);
 	spin_lock_irq(&ep->lock);
 	kdapl_ep_lock_dirs(ep);
 	kdapl_ep_set_gates(ep);
@@ -59,7 +66,7 @@ static DAT_RETURN ep_build(struct kdapl_ia *ia, struct kdapl_ep_use *use,
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
-	ep = ep_alloc(ia, state);
+	ep = ep_alloc(ia, state, use->srq);
 	if (!ep)
 		return RET_NO_RESOURCE(MEMORY);
 	ret = kdapl_ep_configure(ep, use, attr);
@@ -214,27 +221,90 @@ static const struct kdapl_object_ops ep_ops = {
 /* ---- operations ----------------------------------------------------- */
 
 /*
- * The arguments of a creation that are not handles; @granted: @attr or defaults, @reserve:
- * what a kernel consumer asks for.
+ * The arguments of a creation that are not handles; @granted: @attr or defaults.  With an
+ * SRQ there is one argument more, the attributes have to be there, and what they say of the
+ * segments of a receive is not looked at (E.2).
  */
 static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			       const DAT_EP_HANDLE *handle, DAT_EP_ATTR *granted,
-			       u32 *reserve)
+			       struct kdapl_ep_use *use)
 {
 	const struct kdapl_device *dev = ia->dev;
+	DAT_RETURN bad_attr = use->srq ? RET_BAD_ARG(7) : RET_BAD_ARG(6);
 
+	if (!kdapl_ep_zone_fits(use))
+		return RET_BAD_ARG(2);
 	if (attr)
 		*granted = *attr;
+	else if (use->srq)
+		return bad_attr;
 	else
 		kdapl_ep_default_attr(dev, granted);
+	if (use->srq)
+		granted->max_recv_iov = use->srq->limits.max_iov;
 	if (!kdapl_ep_attr_check(dev, granted))
-		return RET_BAD_ARG(6);
-	if (attr && !ia->obj.space->user && !kdapl_ep_attr_reserve(dev, attr, reserve))
-		return RET_BAD_ARG(6);
+		return bad_attr;
+	if (attr && !ia->obj.space->user &&
+	    !kdapl_ep_attr_reserve(dev, attr, &use->reserve))
+		return bad_attr;
 	if (!handle)
-		return RET_BAD_ARG(7);
+		return use->srq ? RET_BAD_ARG(8) : RET_BAD_ARG(7);
 	return granted->qos == DAT_QOS_BEST_EFFORT ? DAT_SUCCESS :
 						     RET(MODEL_NOT_SUPPORTED);
+}
+
+/*
+ * The endpoint itself.  An SRQ does not grow between the moment that the endpoint has its
+ * share of a CQ and the one at which it can be found.
+ */
+static DAT_RETURN ep_make(struct kdapl_ia *ia, struct kdapl_ep_use *use,
+			  const DAT_EP_ATTR *granted, DAT_EP_HANDLE *handle)
+{
+	struct kdapl_srq *srq = use->srq;
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	if (srq)
+		mutex_lock(&srq->mutex);
+	ret = ep_build(ia, use, granted, KDAPL_EP_UNCONNECTED, &ep);
+	if (!ret) {
+		*handle = kdapl_handle(&ep->obj);
+		kdapl_object_publish(&ep->obj);
+	}
+	if (srq)
+		mutex_unlock(&srq->mutex);
+	return ret;
+}
+
+/* @srq: NULL for an endpoint with receives of its own. */
+static DAT_RETURN ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
+			    DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+			    DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE *srq,
+			    const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+{
+	struct kdapl_ep_use use = {};
+	DAT_EP_ATTR granted;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = kdapl_ep_use_find(&use, op.obj->ia, pz, recv_evd, request_evd,
+					connect_evd);
+	if (!ret && srq) {
+		use.srq = kdapl_srq_find(space, *srq);
+		if (!use.srq || use.srq->obj.ia != op.obj->ia)
+			ret = RET_BAD_HANDLE(SRQ);
+	}
+	if (!ret)
+		ret = check_create(op.obj->ia, attr, handle, &granted, &use);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret)
+		ret = ep_make(op.obj->ia, &use, &granted, handle);
+	/* Before the section is left: a hidden EVD may have a CQ. */
+	kdapl_ep_use_put(&use);
+	return kdapl_op_end(&op, ret);
 }
 
 /* dat_ep_create.  Rules T1, E17..E22, E.1. */
@@ -244,29 +314,19 @@ DAT_RETURN kdapl_ep_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			   DAT_EVD_HANDLE connect_evd,
 			   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
 {
-	struct kdapl_ep_use use = {};
-	DAT_EP_ATTR granted;
-	struct kdapl_ep *ep;
-	struct kdapl_op op;
-	DAT_RETURN ret;
+	return ep_create(space, ia, pz, recv_evd, request_evd, connect_evd, NULL, attr,
+			 handle);
+}
 
-	ret = kdapl_op_find(&op, space, ia, KDAPL_IA, DAT_INVALID_HANDLE_IA);
-	if (!ret)
-		ret = kdapl_ep_use_find(&use, op.obj->ia, pz, recv_evd, request_evd,
-					connect_evd);
-	if (!ret)
-		ret = check_create(op.obj->ia, attr, handle, &granted, &use.reserve);
-	if (!ret)
-		ret = kdapl_op_enter(&op);
-	if (!ret)
-		ret = ep_build(op.obj->ia, &use, &granted, KDAPL_EP_UNCONNECTED, &ep);
-	if (!ret) {
-		*handle = kdapl_handle(&ep->obj);
-		kdapl_object_publish(&ep->obj);
-	}
-	/* Before the section is left: a hidden EVD may have a CQ. */
-	kdapl_ep_use_put(&use);
-	return kdapl_op_end(&op, ret);
+/* dat_ep_create_with_srq.  Rules T1, E.2. */
+DAT_RETURN kdapl_ep_create_with_srq(struct kdapl_space *space, DAT_IA_HANDLE ia,
+				    DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+				    DAT_EVD_HANDLE request_evd,
+				    DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq,
+				    const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+{
+	return ep_create(space, ia, pz, recv_evd, request_evd, connect_evd, &srq, attr,
+			 handle);
 }
 
 static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
@@ -289,7 +349,7 @@ static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 		.recv_evd_handle = kdapl_handle_or_null(ep->use.recv_evd),
 		.request_evd_handle = kdapl_handle_or_null(ep->use.request_evd),
 		.connect_evd_handle = kdapl_handle_or_null(ep->use.connect_evd),
-		.srq_handle = DAT_HANDLE_NULL,
+		.srq_handle = kdapl_handle_or_null(ep->use.srq),
 		.ep_attr = ep->attr,
 	};
 	ret = DAT_SUCCESS;
@@ -359,6 +419,48 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
 	if (!ret)
 		ret = ep_get_status(kdapl_ep_of(op.obj), state, recv_idle, request_idle);
+	return kdapl_op_end(&op, ret);
+}
+
+/* Receives that were posted, and are not known to have completed. */
+static DAT_COUNT dir_held_by_ep(struct kdapl_dir *dir)
+{
+	struct list_head *late;
+	unsigned long flags;
+	DAT_COUNT n;
+
+	spin_lock_irqsave(&dir->lock, flags);
+	n = dir->held + dir->posted - READ_ONCE(dir->completed);
+	list_for_each(late, &dir->late)
+		n++;
+	spin_unlock_irqrestore(&dir->lock, flags);
+	return n;
+}
+
+/*
+ * dat_ep_recv_query.  Nobody but the device knows what an endpoint has taken from an SRQ
+ * (mt:M57).  Any context.  Rules E.11, RULING 43.
+ */
+DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
+			       DAT_COUNT *allocated, DAT_COUNT *span)
+{
+	struct kdapl_ep *ep;
+	struct kdapl_op op;
+	DAT_COUNT n;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
+	if (!ret && (kdapl_ep_of(op.obj)->srq || kdapl_ia_is_passthrough(op.obj->ia)))
+		ret = RET(MODEL_NOT_SUPPORTED);
+	if (!ret) {
+		ep = kdapl_ep_of(op.obj);
+		n = dir_held_by_ep(&ep->recv);
+		/* Each of them completes once. */
+		if (allocated)
+			*allocated = n;
+		if (span)
+			*span = n;
+	}
 	return kdapl_op_end(&op, ret);
 }
 

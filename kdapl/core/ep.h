@@ -14,6 +14,7 @@
 #include "object.h"
 
 struct kdapl_pz;
+struct kdapl_srq;
 
 /*
  * struct kdapl_dto_limits - what the attributes allow one kind of post
@@ -33,7 +34,7 @@ struct kdapl_dto_limits {
 
 /*
  * struct kdapl_ep_use - the objects of an endpoint, each with a use and a reference
- * @pz, @recv_evd, @request_evd, @connect_evd: as the consumer gave them, or NULL
+ * @pz, @recv_evd, @request_evd, @connect_evd, @srq: as the consumer gave them, or NULL
  * @hidden: stands in for an EVD for completions that the consumer did not give
  * @lent: @hidden belongs to another kdapl_ep_use
  * @reserve: work requests that the request queue has beyond those for its DTOs; no object,
@@ -49,6 +50,7 @@ struct kdapl_ep_use {
 	struct kdapl_evd *recv_evd;
 	struct kdapl_evd *request_evd;
 	struct kdapl_evd *connect_evd;
+	struct kdapl_srq *srq;
 	struct kdapl_evd *hidden;
 	bool lent;
 	u8 attached;
@@ -69,6 +71,8 @@ struct kdapl_ep_use {
  * @dirs: lock order: request before receive
  * @use: the objects it uses; changed under @use_lock and @lock
  * @pz, @connect_evd: out of @use; may be NULL
+ * @srq: where it takes its receives from, for life; NULL: it has receives of its own.  With
+ *	 a reference of its own: the cookies of completions that nobody dequeued are there
  * @use_lock: @use; one modify, connect or accept at a time
  * @attr: as granted
  * @limits: of @attr, by kind of post
@@ -96,6 +100,7 @@ struct kdapl_ep {
 	struct kdapl_ep_use use;
 	struct kdapl_pz *pz;
 	struct kdapl_evd *connect_evd;
+	struct kdapl_srq *srq;
 	struct mutex use_lock;
 	DAT_EP_ATTR attr;
 	struct kdapl_dto_limits limits[KDAPL_NR_DTO_KINDS];

@@ -47,6 +47,9 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	/* A process that posts by itself sees the table's answer (ep_view.c). */
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		dir->refusal = RET(INVALID_STATE);
+	/* Only its SRQ has receives (mt:M51), whatever the state is. */
+	if (dir->is_recv && ep->srq && ep->state != KDAPL_EP_GONE)
+		dir->refusal = RET_BAD_STATE(SRQ_IN_USE);
 	if (dir->refusal) {
 		dir->gate = KDAPL_GATE_REFUSE;
 		return;

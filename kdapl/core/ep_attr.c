@@ -14,6 +14,7 @@
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
+#include "srq.h"
 
 /* ---- attributes ----------------------------------------------------- */
 
@@ -189,6 +190,7 @@ bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *at
 #define USE_RECV	0x2
 #define USE_REQUEST	0x4
 #define USE_CONNECT	0x8
+#define USE_SRQ		0x10
 
 static struct kdapl_evd *recv_target(const struct kdapl_ep_use *use)
 {
@@ -212,6 +214,8 @@ void kdapl_ep_use_put(struct kdapl_ep_use *use)
 	if (use->attached & USE_RECV)
 		kdapl_evd_detach(recv_target(use), KDAPL_STREAM_RECV,
 				 use->recv_flags);
+	if (use->attached & USE_SRQ)
+		kdapl_object_unuse(&use->srq->obj);
 	if (use->attached & USE_PZ)
 		kdapl_object_unuse(&use->pz->obj);
 	if (!use->lent)
@@ -222,9 +226,19 @@ void kdapl_ep_use_put(struct kdapl_ep_use *use)
 		kdapl_evd_put(use->request_evd);
 	if (use->recv_evd)
 		kdapl_evd_put(use->recv_evd);
+	if (use->srq)
+		kdapl_object_put(&use->srq->obj);
 	if (use->pz)
 		kdapl_object_put(&use->pz->obj);
 	memset(use, 0, sizeof(*use));
+}
+
+/* Can a queue pair of @use's zone take receives from its SRQ (mt:M50)? */
+bool kdapl_ep_zone_fits(const struct kdapl_ep_use *use)
+{
+	if (!use->srq || !use->pz || !use->srq->obj.ia->dev->srq_zone_of_qp)
+		return true;
+	return use->pz == READ_ONCE(use->srq->pz);
 }
 
 static bool ep_evd_find(struct kdapl_ia *ia, DAT_EVD_HANDLE handle, u32 flag,
@@ -332,6 +346,12 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 			return RET_BAD_HANDLE(PZ);
 		use->attached |= USE_PZ;
 	}
+	if (use->srq) {
+		if (!kdapl_object_use(&use->srq->obj))
+			return RET_BAD_HANDLE(SRQ);
+		use->attached |= USE_SRQ;
+		use->shares[KDAPL_SHARE_RECV].pool = use->srq;
+	}
 	use->recv_flags = use->recv_evd ? attr->recv_completion_flags : 0;
 	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags, old);
 	if (err)
@@ -351,7 +371,9 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 			return attach_error(err, DAT_INVALID_HANDLE_EVD_CONN, attr_arg);
 		use->attached |= USE_CONNECT;
 	}
-	use->shares[KDAPL_SHARE_RECV].entries = attr->max_recv_dtos;
+	use->shares[KDAPL_SHARE_RECV].entries = use->srq ?
+						READ_ONCE(use->srq->cq_entries) :
+						attr->max_recv_dtos;
 	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd) +
 						   use->reserve;
 	/* A process that posts by itself has CQs of its own. */
@@ -383,6 +405,29 @@ u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 	return ep->use.shares[KDAPL_SHARE_REQUEST].entries;
 }
 
+/**
+ * kdapl_ep_grow_share - an SRQ gets larger
+ * @ep: any endpoint
+ * @srq: of any of them
+ * @entries: completions that those on @srq may have outstanding
+ *
+ * May sleep; in the IA's section.
+ *
+ * Return: false: its CQ cannot be made larger.
+ */
+bool kdapl_ep_grow_share(struct kdapl_ep *ep, const struct kdapl_srq *srq, u32 entries)
+{
+	struct kdapl_cq_share *share = &ep->use.shares[KDAPL_SHARE_RECV];
+	bool ret = true;
+
+	mutex_lock(&ep->use_lock);
+	/* Not of one that is being freed. */
+	if (ep->use.srq == srq && share->cq)
+		ret = !kdapl_evd_grow_share(share, entries);
+	mutex_unlock(&ep->use_lock);
+	return ret;
+}
+
 /* ---- rings ---------------------------------------------------------- */
 
 /* Segments of one request at most. */
@@ -411,6 +456,8 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 		if (!*req)
 			return RET_NO_RESOURCE(MEMORY);
 	}
+	if (ep->srq)
+		return DAT_SUCCESS;
 	if (!ep->recv.rings || attr->max_recv_dtos != ep->recv.size ||
 	    attr->max_recv_iov != ep->recv.max_sge) {
 		*recv = kdapl_ring_alloc(&ep->recv, attr->max_recv_dtos,
@@ -488,8 +535,8 @@ static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
  * May sleep; in the IA's section.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE for an object that is being freed;
- * DAT_INVALID_PARAMETER/ARG6 for completion flags that do not agree with those of
- * other endpoints on the EVD (E21); DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD.
+ * DAT_INVALID_PARAMETER/ARG6, with an SRQ /ARG7, for completion flags that do not agree
+ * with those of other endpoints on the EVD (E21); DAT_INSUFFICIENT_RESOURCES/MEMORY, /TEVD.
  */
 DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 			      const DAT_EP_ATTR *attr)
@@ -497,7 +544,8 @@ DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 	struct kdapl_cookie_ring *req, *recv;
 	DAT_RETURN ret;
 
-	ret = use_attach(use, &ep->use, ep->obj.ia, attr, DAT_INVALID_ARG6);
+	ret = use_attach(use, &ep->use, ep->obj.ia, attr,
+			 use->srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
 	if (!ret)
 		ret = rings_for(ep, attr, &req, &recv);
 	if (!ret)
@@ -650,7 +698,12 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				kdapl_handle_or_null(old->connect_evd));
 	modify_attr(mask, &param->ep_attr, &attr);
 	use.reserve = old->reserve;
-	if (ret || !kdapl_ep_attr_check(ia->dev, &attr) ||
+	if (old->srq) {
+		use.srq = old->srq;
+		kdapl_object_get(&use.srq->obj);
+		attr.max_recv_iov = ep->attr.max_recv_iov;
+	}
+	if (ret || !kdapl_ep_zone_fits(&use) || !kdapl_ep_attr_check(ia->dev, &attr) ||
 	    !reserve_fits(ia->dev, &attr, use.reserve) ||
 	    attr.qos != DAT_QOS_BEST_EFFORT) {
 		ret = RET_BAD_ARG(3);

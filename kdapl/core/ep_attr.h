@@ -13,6 +13,8 @@ DAT_RETURN kdapl_ep_use_find(struct kdapl_ep_use *use, struct kdapl_ia *ia,
 			     DAT_EVD_HANDLE request_evd,
 			     DAT_EVD_HANDLE connect_evd);
 void kdapl_ep_use_put(struct kdapl_ep_use *use);
+bool kdapl_ep_zone_fits(const struct kdapl_ep_use *use);
+bool kdapl_ep_grow_share(struct kdapl_ep *ep, const struct kdapl_srq *srq, u32 entries);
 void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
 bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr);
 bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,

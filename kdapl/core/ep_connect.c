@@ -69,7 +69,7 @@ static DAT_RETURN ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	if (!ret) {
 		ret = kdapl_ep_begin(ep, conn, KDAPL_EP_OP_CONNECT);
 		if (ret)
-			kdapl_conn_drop_qp(conn, ep);
+			kdapl_conn_undo_qp(conn, ep);
 	}
 	mutex_unlock(&ep->use_lock);
 	if (!ret)

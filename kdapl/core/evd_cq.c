@@ -196,6 +196,7 @@ static int cq_add(struct kdapl_evd *evd, u32 size, struct kdapl_evd_cq **out)
 	if (!c)
 		return -ENOMEM;
 	c->evd = evd;
+	INIT_LIST_HEAD(&c->pools);
 	ret = cq_create(c, size);
 	if (ret) {
 		kfree(c);
@@ -238,7 +239,7 @@ static int cq_resize(struct kdapl_evd_cq *c, u32 size)
 	return c->cq.size < size ? -ENOSPC : 0;
 }
 
-/* Gives @c, which is the largest CQ, room for @entries; -EOPNOTSUPP: it cannot grow so. */
+/* Gives @c, which has less, room for @entries; -EOPNOTSUPP: it cannot grow so. */
 static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
 {
 	struct kdapl_evd *evd = c->evd;
@@ -261,6 +262,41 @@ static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
 
 /* ---- shares --------------------------------------------------------- */
 
+/*
+ * struct cq_pool - shares of a CQ that together take the room of the largest
+ * @entry: in kdapl_evd_cq.pools
+ * @key: kdapl_cq_share.pool
+ * @entries: of the CQ
+ * @nr_shares: in this CQ
+ */
+struct cq_pool {
+	struct list_head entry;
+	const void *key;
+	u32 entries;
+	u32 nr_shares;
+};
+
+static struct cq_pool *pool_find(const struct kdapl_evd_cq *c, const void *key)
+{
+	struct cq_pool *pool;
+
+	list_for_each_entry(pool, &c->pools, entry) {
+		if (pool->key == key)
+			return pool;
+	}
+	return NULL;
+}
+
+/* How many of its entries a share that others in the pool do not need has to itself. */
+static u32 share_own(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *share)
+{
+	struct cq_pool *pool = share->pool ? pool_find(c, share->pool) : NULL;
+
+	if (!pool)
+		return share->entries;
+	return pool->nr_shares == 1 ? pool->entries : 0;
+}
+
 /* What is promised of @c without the shares in @own. */
 static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *own)
 {
@@ -268,47 +304,115 @@ static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share
 
 	for (i = 0; i < KDAPL_CQ_SHARES; i++)
 		if (own[i].cq == c)
-			n -= own[i].entries;
+			n -= share_own(c, &own[i]);
 	return n;
 }
 
+/* What a new share takes of @c, as if the endpoint's shares in @own were gone. */
+static u32 share_needs(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *share,
+		       const struct kdapl_cq_share *own)
+{
+	struct cq_pool *pool = share->pool ? pool_find(c, share->pool) : NULL;
+	u32 i, others = pool ? pool->nr_shares : 0;
+
+	for (i = 0; i < KDAPL_CQ_SHARES; i++)
+		if (others && own[i].cq == c && own[i].pool == share->pool)
+			others--;
+	if (!others)
+		return share->entries;
+	return share->entries - min(share->entries, pool->entries);
+}
+
+static u32 shares_need(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *shares,
+		       u32 n, const struct kdapl_cq_share *own)
+{
+	u32 i, entries = 0;
+
+	for (i = 0; i < n; i++)
+		entries += share_needs(c, &shares[i], own);
+	return entries;
+}
+
 /*
- * A CQ with room for @entries more.  The newest one first, since it is the largest:
+ * A CQ with room for @n shares more.  The newest one first, since it is the largest:
  * the smaller ones get empty then, as endpoints come and go.
  */
-static int cq_provide(struct kdapl_evd *evd, u32 entries,
+static int cq_provide(struct kdapl_evd *evd, const struct kdapl_cq_share *shares, u32 n,
 		      const struct kdapl_cq_share *own, struct kdapl_evd_cq **out)
 {
 	u32 most = evd->obj.ia->dev->attrs.max_cqe;
 	struct kdapl_evd_cq *c, *last = NULL;
+	u32 i, entries = 0, need;
 	u64 promised = 0;
 	int ret;
 
 	lockdep_assert_held(&evd->streams_lock);
 	*out = NULL;
+	for (i = 0; i < n; i++)
+		entries += shares[i].entries;
 	list_for_each_entry(c, &evd->cqs, on_evd) {
 		last = c;
 		promised += cq_promised(c, own);
-		if (cq_promised(c, own) + entries <= c->cq.size)
+		if (cq_promised(c, own) + shares_need(c, shares, n, own) <= c->cq.size)
 			*out = c;
 	}
-	if (entries > most || promised + entries > (u64)most * MAX_OF_DEVICE)
+	need = *out ? shares_need(*out, shares, n, own) : entries;
+	if (entries > most || promised + need > (u64)most * MAX_OF_DEVICE)
 		return -ENOSPC;
 	if (*out)
 		return 0;
 	if (!last)
 		return cq_add(evd, cq_size_for(evd, entries), out);
 	*out = last;
-	ret = cq_grow(last, cq_promised(last, own) + entries);
+	ret = cq_grow(last, cq_promised(last, own) + shares_need(last, shares, n, own));
 	if (ret != -EOPNOTSUPP)
 		return ret;
 	return cq_add(evd, cq_size_for(evd, max(entries, evd->cq_size)), out);
 }
 
+/* Enters a share into the accounts of @c; @spare: for a pool that is not there, or NULL. */
+static void share_enter(struct kdapl_evd_cq *c, struct kdapl_cq_share *share,
+			struct cq_pool **spare)
+{
+	struct cq_pool *pool;
+
+	share->cq = c;
+	c->nr_shares++;
+	if (!share->pool) {
+		c->entries += share->entries;
+		return;
+	}
+	pool = pool_find(c, share->pool);
+	if (!pool) {
+		pool = *spare;
+		*spare = NULL;
+		pool->key = share->pool;
+		list_add(&pool->entry, &c->pools);
+	}
+	pool->nr_shares++;
+	if (share->entries > pool->entries) {
+		c->entries += share->entries - pool->entries;
+		pool->entries = share->entries;
+	}
+}
+
+static void share_leave(struct kdapl_evd_cq *c, const struct kdapl_cq_share *share)
+{
+	struct cq_pool *pool = share->pool ? pool_find(c, share->pool) : NULL;
+
+	c->entries -= share_own(c, share);
+	c->nr_shares--;
+	if (pool && !--pool->nr_shares) {
+		list_del(&pool->entry);
+		kfree(pool);
+	}
+}
+
 /**
  * kdapl_evd_take_shares - directions of an endpoint begin to complete on an EVD
  * @evd: they are attached to it
- * @shares: theirs; entries filled in, the CQ is filled in here, the same for all
+ * @shares: theirs; entries and pool filled in, the CQ is filled in here, the same for all.
+ *	    One of them at most has a pool
  * @n: 1, or 2 for both directions
  * @own: the KDAPL_CQ_SHARES shares that the endpoint has now and gives back after this
  *
@@ -321,29 +425,74 @@ static int cq_provide(struct kdapl_evd *evd, u32 entries,
 int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,
 			  u32 n, const struct kdapl_cq_share *own)
 {
+	struct cq_pool *spare = NULL;
 	struct kdapl_evd_cq *c;
-	u32 i, size, entries = 0;
 	bool changed;
+	u32 i, size;
 	int ret;
 
-	for (i = 0; i < n; i++)
-		entries += shares[i].entries;
+	for (i = 0; i < n; i++) {
+		if (!shares[i].pool)
+			continue;
+		spare = kzalloc(sizeof(*spare), kdapl_gfp(evd->obj.space));
+		if (!spare)
+			return -ENOMEM;
+	}
 	mutex_lock(&evd->streams_lock);
 	size = evd->cq_size;
-	ret = cq_provide(evd, entries, own, &c);
+	ret = cq_provide(evd, shares, n, own, &c);
 	changed = evd->cq_size != size;
-	if (!ret) {
-		c->entries += entries;
-		c->nr_shares += n;
-		for (i = 0; i < n; i++)
-			shares[i].cq = c;
-	}
+	for (i = 0; i < n && !ret; i++)
+		share_enter(c, &shares[i], &spare);
 	mutex_unlock(&evd->streams_lock);
+	kfree(spare);
 	/* If somebody waits for events already, a new CQ has to be armed. */
 	if (changed)
 		kdapl_evd_kick(evd);
 	/* Whatever else the device answered is no code of ours. */
 	return ret && ret != -ENOSPC ? -ENOMEM : ret;
+}
+
+/* Gives @c itself, which queue pairs may use, room for @entries. */
+static int cq_make_room(struct kdapl_evd_cq *c, u32 entries)
+{
+	if (entries <= c->cq.size)
+		return 0;
+	return c->cq.ib ? cq_grow(c, entries) : -ENODEV;
+}
+
+/**
+ * kdapl_evd_grow_share - a direction may have more completions outstanding than before
+ * @share: taken, with a pool; nobody takes or gives it meanwhile
+ * @entries: how many
+ *
+ * May sleep; in the IA's section.
+ *
+ * Return: 0, and so has all of its pool in this CQ; -EOPNOTSUPP: the CQ cannot be made as
+ * large, or not while queue pairs use it; -ENODEV: it is gone with the device; -ENOMEM, or
+ * an errno of the device's.
+ */
+int kdapl_evd_grow_share(struct kdapl_cq_share *share, u32 entries)
+{
+	struct kdapl_evd_cq *c = share->cq;
+	struct kdapl_evd *evd = c->evd;
+	struct cq_pool *pool;
+	u32 more;
+	int ret;
+
+	mutex_lock(&evd->streams_lock);
+	pool = pool_find(c, share->pool);
+	more = entries - min(entries, pool->entries);
+	ret = cq_make_room(c, c->entries + more);
+	if (!ret) {
+		c->entries += more;
+		pool->entries += more;
+		share->entries = entries;
+	}
+	mutex_unlock(&evd->streams_lock);
+	if (!ret)
+		kdapl_evd_kick(evd);
+	return ret;
 }
 
 /**
@@ -362,8 +511,8 @@ void kdapl_evd_give_share(struct kdapl_cq_share *share)
 	evd = c->evd;
 	share->cq = NULL;
 	mutex_lock(&evd->streams_lock);
-	c->entries -= share->entries;
-	if (!--c->nr_shares && !list_is_singular(&evd->cqs)) {
+	share_leave(c, share);
+	if (!c->nr_shares && !list_is_singular(&evd->cqs)) {
 		cq_unlink(c);
 		if (c->cq.ib)
 			c->cq.dev->qp->cq_destroy(&c->cq);

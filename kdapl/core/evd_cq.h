@@ -14,6 +14,7 @@
  * @evd: whose
  * @on_evd: entry in kdapl_evd.cqs; written under kdapl_evd.streams_lock and @lock
  * @entries: of the CQ, promised to the shares together
+ * @pools: shares that together take the room of one (struct cq_pool)
  * @nr_shares: directions of endpoints that have a share, connected or not
  * @nr_qps: queue pairs that use the CQ now, each counted for either direction; grows
  *	    under kdapl_evd.streams_lock
@@ -23,6 +24,7 @@ struct kdapl_evd_cq {
 	struct kdapl_evd *evd;
 	struct list_head on_evd;
 	u32 entries;
+	struct list_head pools;
 	u32 nr_shares;
 	atomic_t nr_qps;
 };
@@ -31,14 +33,18 @@ struct kdapl_evd_cq {
  * struct kdapl_cq_share - what one direction of an endpoint needs of a CQ
  * @cq: where its queue pairs complete; NULL: it has no share
  * @entries: completions that it may have outstanding at once
+ * @pool: not NULL: all shares of this pool together have no more outstanding than the
+ *	  largest of them
  */
 struct kdapl_cq_share {
 	struct kdapl_evd_cq *cq;
 	u32 entries;
+	const void *pool;
 };
 
 int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,
 			  u32 n, const struct kdapl_cq_share *own);
+int kdapl_evd_grow_share(struct kdapl_cq_share *share, u32 entries);
 void kdapl_evd_give_share(struct kdapl_cq_share *share);
 int kdapl_evd_hold_cq(struct kdapl_evd_cq *c);
 void kdapl_evd_release_cq(struct kdapl_evd_cq *c);

@@ -18,6 +18,7 @@
 #include "ia.h"
 #include "lmr.h"
 #include "rmr.h"
+#include "srq.h"
 #include "../trace.h"
 
 /* ---- the FIFO ------------------------------------------------------- */
@@ -107,15 +108,21 @@ static inline void cookie_free(struct kdapl_cookie *cookie)
 	smp_store_release(&cookie->busy, false);
 }
 
-/* The same for what may be a bind, which has a reference to its RMR. */
+/*
+ * The same for what may be a bind, which has a reference to its RMR, or a receive of an
+ * SRQ, which nobody else uses before it is back there.
+ */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = cookie->rmr;
+	u8 flags = cookie->flags;
 
 	cookie->rmr = NULL;
 	cookie_free(cookie);
 	if (rmr)
 		kdapl_object_put(&rmr->obj);
+	else if (flags & KDAPL_COOKIE_SRQ)
+		kdapl_srq_cookie_back(cookie);
 }
 
 /* Its event was read, or is lost; no lock held. */
@@ -189,7 +196,8 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 
 	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
 	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
-	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN)) &&
+	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN |
+				  KDAPL_COOKIE_SRQ)) &&
 	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
 	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
@@ -264,21 +272,26 @@ static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
 
 /*
  * A receive that no plain send filled has failed, whatever the device says: from here
- * on it is treated like any other that did, which breaks the connection.
+ * on it is treated like any other that did, which breaks the connection.  One of an SRQ
+ * gets the endpoint that has taken it.  False: it has none.
  */
-static void wc_check_recv(struct ib_wc *wc)
+static bool wc_check_recv(struct ib_wc *wc)
 {
-	const struct kdapl_cookie *cookie = wc_cookie(wc);
+	struct kdapl_cookie *cookie = wc_cookie(wc);
 
+	if (!cookie->dir->is_recv)
+		return true;
+	if (cookie->flags & KDAPL_COOKIE_SRQ && !kdapl_srq_claim(wc, cookie))
+		return false;
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->on_queue) ||
-	    !cookie->dir->is_recv || wc_is_message(wc, cookie) ||
-	    wc_takes_key(wc, cookie))
-		return;
+	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie))
+		return true;
 	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
 						     IB_WC_BAD_RESP_ERR;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		kdapl_lmr_invalidated(cookie->dir->ep->obj.ia,
 				      wc->ex.invalidate_rkey);
+	return true;
 }
 
 /*
@@ -415,8 +428,7 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	struct kdapl_conn *conn;
 	enum wc_verdict verdict;
 
-	wc_check_recv(wc);
-	verdict = wc_judge(wc, &conn, &input);
+	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 	if (verdict == WC_STALE)
 		evd->wc_next++;

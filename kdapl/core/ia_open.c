@@ -50,8 +50,8 @@ static void device_fatal(struct work_struct *work)
 
 /* Children first, and sources before what they feed (I15). */
 static const enum kdapl_type teardown_order[] = {
-	KDAPL_PSP, KDAPL_RSP, KDAPL_CR, KDAPL_EP, KDAPL_RMR, KDAPL_LMR, KDAPL_PZ,
-	KDAPL_EVD,
+	KDAPL_PSP, KDAPL_RSP, KDAPL_CR, KDAPL_EP, KDAPL_RMR, KDAPL_SRQ, KDAPL_LMR,
+	KDAPL_PZ, KDAPL_EVD,
 };
 
 /* The first object of a type but @except, with a reference; NULL: none. */

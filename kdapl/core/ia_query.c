@@ -9,6 +9,7 @@
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
+#include "srq.h"
 
 #define PROVIDER_NAME		"kdapl"
 #define PROVIDER_VERSION_MAJOR	1
@@ -135,7 +136,19 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 		(u64)attr->max_eps * attr->max_rdma_read_per_ep_out;
 }
 
-/* SRQs are not offered: their numbers stay 0. */
+static void fill_srq_limits(DAT_IA_ATTR *attr, const struct kdapl_ia *ia)
+{
+	struct kdapl_srq_limits srq;
+
+	kdapl_srq_limits(ia, &srq);
+	if (!srq.srqs)
+		return;
+	/* They need a PZ. */
+	attr->max_srqs = objects(ia->obj.space, srq.srqs, OWN_OBJECTS + 1);
+	attr->max_ep_per_srq = attr->max_eps;
+	attr->max_recv_per_srq = srq.recvs;
+}
+
 static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 {
 	const struct kdapl_device *dev = ia->dev;
@@ -148,6 +161,7 @@ static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 	attr->firmware_version_minor = dev->attrs.fw_ver >> 16 & 0xffff;
 	attr->ia_address_ptr = (struct sockaddr *)&ia->addr;
 	fill_limits(attr, dev, ia->obj.space);
+	fill_srq_limits(attr, ia);
 }
 
 /* What is the same for every IA; max_private_data_size: facts 3. */
@@ -168,8 +182,11 @@ static const DAT_PROVIDER_ATTR provider = {
 	.evd_stream_merging_supported = {
 		[0 ... 5] = { [0 ... 5] = DAT_TRUE },
 	},
-	.srq_ep_pz_difference_supported = DAT_TRUE,
 };
+
+/* Bits of srq_watermarks_supported and srq_info_supported */
+#define SRQ_LOW_WATERMARK	0x001
+#define SRQ_OUTSTANDING		0x10
 
 /* uDAPL's memory types: LMR 1, SHARED_VIRTUAL 2; VIRTUAL is 0. */
 #define USER_MEM_TYPES		3
@@ -182,6 +199,7 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 			       const struct kdapl_ia *ia)
 {
 	bool user = ia->obj.space->user;
+	struct kdapl_srq_limits srq;
 
 	memcpy(attr, &provider, sizeof(*attr));
 	attr->lmr_mem_types_supported = user ? USER_MEM_TYPES :
@@ -190,6 +208,15 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 						  KERNEL_COMPLETION_FLAGS;
 	attr->lmr_sync_req = ia->dev->sync_needed;
 	attr->rdma_write_for_rdma_read_req = ia->dev->iwarp;	/* mt:T35 */
+	/* Both counts, where the queues are ours (E.11). */
+	attr->ep_recv_info_supported = kdapl_ia_is_passthrough(ia) ? 0 : 0x11;
+	kdapl_srq_limits(ia, &srq);
+	if (!srq.srqs)
+		return;
+	attr->srq_supported = DAT_TRUE;
+	attr->srq_watermarks_supported = ia->dev->srq_arms ? SRQ_LOW_WATERMARK : 0;
+	attr->srq_ep_pz_difference_supported = !ia->dev->srq_zone_of_qp;
+	attr->srq_info_supported = SRQ_OUTSTANDING;
 }
 
 static DAT_EVD_HANDLE async_handle(struct kdapl_ia *ia)

@@ -17,6 +17,7 @@
 #include "ia.h"
 #include "lmr.h"
 #include "op.h"
+#include "srq.h"
 #include "rmr.h"
 
 /* The arguments of one creation, and what their handles name. */
@@ -542,6 +543,8 @@ static void settle_posts(struct kdapl_ia *ia)
 		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->req);
 		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->recv);
 	}
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_SRQ, obj)))
+		kdapl_srq_settle_posts(kdapl_srq_of(obj));
 }
 
 static void end_requests(struct kdapl_ia *ia, u32 lkey)

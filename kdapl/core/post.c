@@ -27,218 +27,21 @@
 #include "ep.h"
 #include "evd_fifo.h"
 #include "ia.h"
-#include "lmr.h"
+#include "post_check.h"
 #include "rmr.h"
 #include "walk.h"
 #include "../compat.h"
 #include "../trace.h"
 
-/*
- * The local segments of a DTO as the device is told of them.  Functions that are not
- * inlined take it by value, so that the compiler can keep the fields in registers.
- */
-struct post_segments {
-	struct ib_sge *sge;
-	u32 nr;
-	u64 length;
-};
-
-/* What the checks say of a DTO with a list; no return code of DAT. */
-#define HAS_LIST	((DAT_RETURN)U32_MAX)
-
-static inline bool kind_is_rdma(enum kdapl_dto_kind kind)
-{
-	return kind == KDAPL_DTO_RDMA_READ || kind == KDAPL_DTO_RDMA_WRITE;
-}
-
 /* ---- checks --------------------------------------------------------- */
 
-/* The LMR of a segment is none, or of another zone than the endpoint. */
-static DAT_RETURN protection_violation(u32 sink)
-{
-	return DAT_ERROR(DAT_PROTECTION_VIOLATION,
-			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
-}
-
-/* Does a read name the memory of a list to the device as it would be to the peer (mt:T35)? */
-static bool read_names_whole(const struct kdapl_ep *ep, bool is_read)
-{
-	return is_read && ep->obj.ia->dev->iwarp;
-}
-
-/* The device may not write there, or not what a read has fetched (mt:T30, mt:T35). */
-static noinline DAT_RETURN no_sink(const struct kdapl_lmr *lmr)
-{
-	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-			 lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ?
-			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
-}
-
-/*
- * @segment is not inside a linear LMR.  One that lies in the first entry of a list is in one
- * piece, as if the LMR were linear; *@shift leads from its address to the device's.  @lists:
- * the caller has a walk find that.
- */
-static noinline DAT_RETURN check_outside(const struct kdapl_ep *ep,
-					 const struct kdapl_lmr *lmr,
-					 const DAT_LMR_TRIPLET *segment, u32 sink,
-					 bool lists, u64 *shift)
-{
-	const struct kdapl_list *list = &lmr->list;
-	struct scatterlist *first;
-
-	if (!lmr->max_pages || !kdapl_lmr_list_inside(lmr, segment))
-		return RET_BAD_ARG(3);
-	if (lists)
-		return DAT_SUCCESS;
-	if (read_names_whole(ep, sink == KDAPL_SINK_READ))
-		return HAS_LIST;
-	first = READ_ONCE(list->sg);
-	*shift = list->offset - list->start;
-	if (!first || segment->virtual_address + *shift + segment->segment_length >
-		      sg_dma_len(first))
-		return HAS_LIST;
-	*shift += sg_dma_address(first);
-	return DAT_SUCCESS;
-}
-
-/*
- * One segment, checks in their order (mt:T5, mt:T29).  Local read is implied by
- * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  @lists:
- * it may be in a list, and the address in @sge is the offset there.
- */
-static __always_inline DAT_RETURN check_segment(const struct kdapl_ep *ep,
-						const DAT_LMR_TRIPLET *segment,
-						u32 sink, struct ib_sge *sge, bool lists)
-{
-	const struct kdapl_lmr *lmr;
-	u64 shift = 0;
-	DAT_RETURN ret;
-
-	lmr = kdapl_lmr_peek(ep->obj.space, segment->lmr_context);
-	if (unlikely(!lmr))
-		return protection_violation(sink);
-	if (unlikely(!kdapl_lmr_inside(lmr, segment))) {
-		ret = check_outside(ep, lmr, segment, sink, lists, &shift);
-		if (ret)
-			return ret;
-	}
-	if (unlikely(lmr->pz != ep->pz))
-		return protection_violation(sink);
-	if (unlikely(sink & ~lmr->sinks))
-		return no_sink(lmr);
-
-	sge->addr = segment->virtual_address + shift;
-	/* No message is longer than sge->length can tell: see check_segments(). */
-	sge->length = segment->segment_length;
-	sge->lkey = READ_ONCE(lmr->lkey);
-	return DAT_SUCCESS;
-}
-
-static __always_inline DAT_RETURN check_segments(const struct kdapl_ep *ep,
-						 const struct kdapl_dto *dto,
-						 enum kdapl_dto_kind kind,
-						 struct post_segments *to, bool lists)
-{
-	u32 sink = kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
-		   kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
-	const DAT_LMR_TRIPLET *segment = dto->iov;
-	const DAT_LMR_TRIPLET *end = segment + dto->segments;
-	const u64 max = ep->limits[kind].max_length;
-	u64 left = max;
-	struct ib_sge *sge = to->sge;
-	DAT_RETURN ret;
-
-	for (; segment != end; segment++) {
-		if (unlikely(!segment->segment_length))
-			continue;	/* mt:T3 */
-		ret = check_segment(ep, segment, sink, sge, lists);
-		if (unlikely(ret))
-			return ret;
-		if (unlikely(segment->segment_length > left))
-			return RET_BAD_ARG(3);	/* mt:T6 */
-		left -= segment->segment_length;
-		sge++;
-	}
-	to->nr = sge - to->sge;
-	to->length = max - left;
-	return DAT_SUCCESS;
-}
-
-/*
- * mt:T33: a read fetches the remote length, spread over the local segments, which have
- * room for it.  Return: how many of them it needs.
- */
-static noinline u32 segments_trim(struct post_segments from, u64 length)
-{
-	u32 i = 0;
-
-	do {
-		from.sge[i].length = min_t(u64, from.sge[i].length, length);
-		length -= from.sge[i].length;
-		i++;
-	} while (length);
-	return i;
-}
-
-/* mt:T3: a read of nothing needs no segment; but iWARP devices want just one. */
-static noinline u32 segments_of_nothing(const struct kdapl_ep *ep, struct ib_sge *sge)
-{
-	if (!ep->obj.ia->dev->iwarp)
-		return 0;
-	*sge = (struct ib_sge) {};
-	return 1;
-}
-
-/* The remote segment of an RDMA operation against the local ones. */
-static __always_inline DAT_RETURN check_lengths(const struct kdapl_ep *ep,
-						const struct kdapl_dto *dto,
-						enum kdapl_dto_kind kind,
-						struct post_segments *to)
-{
-	u64 remote = dto->remote->segment_length;
-
-	if (kind == KDAPL_DTO_RDMA_WRITE)
-		return remote < to->length ? RET(LENGTH_ERROR) : DAT_SUCCESS;
-	if (to->length < remote)
-		return RET(LENGTH_ERROR);
-	to->nr = likely(remote) ? segments_trim(*to, remote) :
-				  segments_of_nothing(ep, to->sge);
-	to->length = remote;
-	return DAT_SUCCESS;
-}
-
-static bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
-{
-	return !remote || remote->target_address + remote->segment_length <
-			  remote->target_address;
-}
-
-/*
- * Everything that can be judged without the endpoint's state (RULING 35).  With the lock
- * of the direction, under which a modify changes what is read here.
- */
+/* What an endpoint is posted; with the lock of the direction. */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
 					    struct post_segments *to, bool lists)
 {
-	const struct kdapl_dto_limits *limits = &ep->limits[kind];
-	bool rdma = kind_is_rdma(kind);
-	DAT_RETURN ret;
-
-	if (unlikely((u32)dto->segments > limits->max_iov))
-		return RET_BAD_ARG(2);
-	if (unlikely(dto->segments && !dto->iov))
-		return RET_BAD_ARG(3);
-	if (unlikely(rdma && remote_is_bad(dto->remote)))
-		return RET_BAD_ARG(5);
-	if (unlikely((u32)dto->flags & ~limits->flags))
-		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(ep, dto, kind, to, lists);
-	if (unlikely(ret) || !rdma)
-		return ret;
-	return check_lengths(ep, dto, kind, to);
+	return check_posted(&ep->obj, &ep->pz, &ep->limits[kind], dto, kind, to, lists);
 }
 
 /* The same for a bind. */
@@ -658,7 +461,7 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	/* A read of nothing (mt:T3). */
 	if (!named.nr)
 		return post_dto(ep, dir, dto, dto->kind, named);
-	walk.whole = read_names_whole(ep, dto->kind == KDAPL_DTO_RDMA_READ);
+	walk.whole = read_names_whole(&ep->obj, dto->kind == KDAPL_DTO_RDMA_READ);
 	kdapl_walk_begin(&walk, ep->obj.space, dto->iov, named.sge, named.nr);
 	n = kdapl_walk_count(&walk);
 	if (!n)

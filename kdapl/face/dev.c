@@ -101,7 +101,7 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_version = KDAPL_ABI_VERSION;
 	arg->max_dtos = KDAPL_UAPI_MAX_DTOS;
 	arg->max_segments = KDAPL_MAX_SGE;
-	arg->features = KDAPL_FEATURE_PASSTHROUGH;
+	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -200,6 +200,9 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(EP_BOARD, FN(ep_board)),
 	CALL(EP_BIND, FN(ep_bind), .undo = kdapl_dev_ep_bind_undo),
 	CALL(EP_TELL, FN(ep_tell), PAD(ep_tell)),
+	CALL(EP_CREATE_WITH_SRQ, FN(ep_create_with_srq),
+	     MAKES(ep_create_with_srq, ep, kdapl_ep_free)),
+	CALL(EP_RECV_QUERY, FN(ep_recv_query), PAD(ep_recv_query)),
 
 	CALL(PSP_CREATE, FN(psp_create),
 	     MAKES(psp_create, psp, kdapl_psp_free)),
@@ -222,6 +225,13 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(RMR_QUERY, FN(rmr_query)),
 	CALL(RMR_BIND, FN(rmr_bind)),
 	CALL(RMR_FREE, OF_HANDLE(kdapl_rmr_free)),
+
+	CALL(SRQ_CREATE, FN(srq_create), MAKES(srq_create, srq, kdapl_srq_free)),
+	CALL(SRQ_QUERY, FN(srq_query)),
+	CALL(SRQ_RESIZE, FN(srq_resize)),
+	CALL(SRQ_SET_LW, FN(srq_set_lw)),
+	CALL(SRQ_POST, FN(srq_post), PAD(post)),
+	CALL(SRQ_FREE, OF_HANDLE(kdapl_srq_free)),
 };
 
 static const struct kdapl_dev_call *call_find(unsigned int cmd)

@@ -117,7 +117,12 @@ long kdapl_dev_evd_poll_fd(struct kdapl_file *file,
 kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 	kdapl_dev_ep_get_status, kdapl_dev_ep_connect,
 	kdapl_dev_ep_dup_connect, kdapl_dev_ep_disconnect,
-	kdapl_dev_ep_private_data;
+	kdapl_dev_ep_private_data, kdapl_dev_ep_create_with_srq,
+	kdapl_dev_ep_recv_query;
+
+/* dev_srq.c */
+kdapl_dev_fn kdapl_dev_srq_create, kdapl_dev_srq_query, kdapl_dev_srq_resize,
+	kdapl_dev_srq_set_lw, kdapl_dev_srq_post;
 
 /* dev_board.c */
 kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,

@@ -70,6 +70,27 @@ int kdapl_dev_ep_create(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+int kdapl_dev_ep_create_with_srq(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_create_with_srq *arg = data;
+	bool has_attr = arg->flags & KDAPL_EP_HAS_ATTR;
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
+	DAT_EP_ATTR attr;
+
+	if (arg->flags & ~KDAPL_EP_HAS_ATTR || arg->attr.pad)
+		return -EINVAL;
+	get_attr(&attr, &arg->attr);
+	arg->ret = kdapl_ep_create_with_srq(&file->space, kdapl_dev_handle(arg->ia),
+					    kdapl_dev_handle(arg->pz),
+					    kdapl_dev_handle(arg->recv_evd),
+					    kdapl_dev_handle(arg->request_evd),
+					    kdapl_dev_handle(arg->connect_evd),
+					    kdapl_dev_handle(arg->srq),
+					    has_attr ? &attr : NULL, &ep);
+	arg->ep = kdapl_dev_u64(ep);
+	return 0;
+}
+
 static void put_param(struct kdapl_uapi_ep_param *arg, const DAT_EP_PARAM *param)
 {
 	arg->ep_state = param->ep_state;
@@ -140,6 +161,18 @@ int kdapl_dev_ep_get_status(struct kdapl_file *file, void *data)
 	arg->state = state;
 	arg->recv_idle = recv_idle;
 	arg->request_idle = request_idle;
+	return 0;
+}
+
+int kdapl_dev_ep_recv_query(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_ep_recv_query *arg = data;
+	DAT_COUNT allocated = 0, span = 0;
+
+	arg->ret = kdapl_ep_recv_query(&file->space, kdapl_dev_handle(arg->ep),
+				       &allocated, &span);
+	arg->allocated = allocated;
+	arg->span = span;
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * The API of kernel consumers: include/dat/kdat.h, exported.  A function here
  * is the call into the core with the kernel's handle space; the rules are kept
  * in core/, and the contract of each call is told here.  What only this face
- * has are the upcalls (kdat_upcall.c) and the answers for the optional parts of
- * DAT that kdapl does not offer: shared receive queues and receive watermarks.
+ * has are the upcalls (kdat_upcall.c) and the answer for an optional part of DAT that kdapl
+ * does not offer: receive watermarks.  Shared receive queues are in kdat_srq.c.
  *
  * "Upcall context" means that the function never sleeps and may be called from
  * a softirq upcall (E99), "process context" that it may sleep: see may_sleep().
@@ -1004,18 +1004,17 @@ EXPORT_SYMBOL(dat_ep_free);
  * @nbufs_allocated: out
  * @bufs_alloc_span: out
  *
- * Neither number can be had from verbs (ep_recv_info_supported is 0).  Upcall
- * context.  Rules E.11, RULING 43.
+ * Buffers that were posted and whose completion was not seen in the device's queue yet; each
+ * completes once, so both numbers are the same.  Either pointer may be null.  Nobody but the
+ * device knows what an EP holds of an SRQ.  Upcall context.  Rules E.11, RULING 43.
  *
- * Return: DAT_INVALID_HANDLE/EP; DAT_MODEL_NOT_SUPPORTED.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_MODEL_NOT_SUPPORTED for an EP on an SRQ.
  */
 DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
-	if (!handle_is(ep_handle, DAT_HANDLE_TYPE_EP))
-		return INVALID_HANDLE(EP);
-	return RET(MODEL_NOT_SUPPORTED);
+	return kdapl_ep_recv_query(SPACE, ep_handle, nbufs_allocated, bufs_alloc_span);
 }
 EXPORT_SYMBOL(dat_ep_recv_query);
 
@@ -1030,7 +1029,7 @@ static bool watermark_valid(DAT_COUNT mark)
  * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
  * @hard_high_watermark: the same
  *
- * Not offered (srq_watermarks_supported is 0).  Process context.  Rules E.12,
+ * Not offered (srq_watermarks_supported has neither bit).  Process context.  Rules E.12,
  * mt:M66.
  *
  * Return: DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3;
@@ -1442,167 +1441,3 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 	return kdapl_cr_handoff(SPACE, cr_handle, handoff);
 }
 EXPORT_SYMBOL(dat_cr_handoff);
-
-/*
- * ---- shared receive queues ----------------------------------------------
- *
- * They are not offered, so no handle can name one.  The calls that would sleep
- * if they were offered are refused in softirq like all such calls (E99), so
- * that a consumer cannot come to rely on calling them there.
- */
-
-/**
- * dat_srq_create - make a shared receive queue
- * @ia_handle: an IA
- * @pz_handle: a PZ
- * @srq_attr: attributes
- * @srq_handle: out
- *
- * Not offered (srq_supported is false).  Process context.  Rule mt:M48.
- *
- * Return: DAT_INVALID_HANDLE/IA, /PZ; DAT_INVALID_PARAMETER/ARG3, /ARG4 for
- * null pointers; DAT_MODEL_NOT_SUPPORTED.
- */
-DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	if (!handle_is(ia_handle, DAT_HANDLE_TYPE_IA))
-		return INVALID_HANDLE(IA);
-	if (!handle_is(pz_handle, DAT_HANDLE_TYPE_PZ))
-		return INVALID_HANDLE(PZ);
-	if (!srq_attr)
-		return INVALID_ARG(3);
-	if (!srq_handle)
-		return INVALID_ARG(4);
-	return RET(MODEL_NOT_SUPPORTED);
-}
-EXPORT_SYMBOL(dat_srq_create);
-
-/**
- * dat_ep_create_with_srq - make an endpoint on a shared receive queue
- * @ia_handle: an IA
- * @pz_handle: a PZ or null
- * @recv_evd_handle: an EVD or null
- * @request_evd_handle: an EVD or null
- * @connect_evd_handle: an EVD or null
- * @srq_handle: cannot be good, since no SRQ can be made
- * @ep_attributes: attributes
- * @ep_handle: out
- *
- * Process context.  Rules E.2.
- *
- * Return: DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST, /EVD_CONN, /SRQ.
- */
-DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
-				  DAT_PZ_HANDLE pz_handle,
-				  DAT_EVD_HANDLE recv_evd_handle,
-				  DAT_EVD_HANDLE request_evd_handle,
-				  DAT_EVD_HANDLE connect_evd_handle,
-				  DAT_SRQ_HANDLE srq_handle,
-				  const DAT_EP_ATTR *ep_attributes,
-				  DAT_EP_HANDLE *ep_handle)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	if (!handle_is(ia_handle, DAT_HANDLE_TYPE_IA))
-		return INVALID_HANDLE(IA);
-	if (pz_handle && !handle_is(pz_handle, DAT_HANDLE_TYPE_PZ))
-		return INVALID_HANDLE(PZ);
-	if (recv_evd_handle && !handle_is(recv_evd_handle, DAT_HANDLE_TYPE_EVD))
-		return INVALID_HANDLE(EVD_RECV);
-	if (request_evd_handle && !handle_is(request_evd_handle, DAT_HANDLE_TYPE_EVD))
-		return INVALID_HANDLE(EVD_REQUEST);
-	if (connect_evd_handle && !handle_is(connect_evd_handle, DAT_HANDLE_TYPE_EVD))
-		return INVALID_HANDLE(EVD_CONN);
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_ep_create_with_srq);
-
-/**
- * dat_srq_query - parameters of a shared receive queue
- * @srq_handle: cannot be good, since no SRQ can be made
- * @srq_param_mask: DAT_SRQ_FIELD_*
- * @srq_param: out
- *
- * Upcall context.
- *
- * Return: DAT_INVALID_HANDLE/SRQ.
- */
-DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
-			 DAT_SRQ_PARAM_MASK srq_param_mask,
-			 DAT_SRQ_PARAM *srq_param)
-{
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_srq_query);
-
-/**
- * dat_srq_post_recv - post a buffer to a shared receive queue
- * @srq_handle: cannot be good, since no SRQ can be made
- * @num_segments: number of segments
- * @local_iov: segments
- * @user_cookie: comes back in the completion
- *
- * Upcall context.
- *
- * Return: DAT_INVALID_HANDLE/SRQ.
- */
-DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
-			     DAT_LMR_TRIPLET *local_iov,
-			     DAT_DTO_COOKIE user_cookie)
-{
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_srq_post_recv);
-
-/**
- * dat_srq_resize - change the length of a shared receive queue
- * @srq_handle: cannot be good, since no SRQ can be made
- * @srq_max_recv_dto: entries
- *
- * Process context.
- *
- * Return: DAT_INVALID_HANDLE/SRQ.
- */
-DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_srq_resize);
-
-/**
- * dat_srq_set_lw - arm the low watermark of a shared receive queue
- * @srq_handle: cannot be good, since no SRQ can be made
- * @low_watermark: buffers
- *
- * Process context.
- *
- * Return: DAT_INVALID_HANDLE/SRQ.
- */
-DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_srq_set_lw);
-
-/**
- * dat_srq_free - free a shared receive queue
- * @srq_handle: cannot be good, since no SRQ can be made
- *
- * Process context.
- *
- * Return: DAT_INVALID_HANDLE/SRQ.
- */
-DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return INVALID_HANDLE(SRQ);
-}
-EXPORT_SYMBOL(dat_srq_free);

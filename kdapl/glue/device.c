@@ -383,6 +383,23 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
+/*
+ * How shared receive queues differ.  Soft-RoCE looks up a receive's memory in the zone of
+ * the queue pair.  It raises no LAST_WQE_REACHED on 6.1, and on later kernels forgets a
+ * message that is half received when it does.  Soft-iWARP has no such event.
+ */
+static void set_srq(struct kdapl_device *dev)
+{
+	enum rdma_driver_id driver = dev->ib->ops.driver_id;
+
+	if (!dev->ib->ops.create_srq || !dev->ib->ops.post_srq_recv)
+		dev->attrs.max_srq = 0;
+	dev->srq_arms = dev->ib->ops.modify_srq;
+	dev->srq_tells_last = driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW;
+	dev->srq_keeps = driver == RDMA_DRIVER_RXE;
+	dev->srq_zone_of_qp = driver == RDMA_DRIVER_RXE;
+}
+
 /**
  * kdapl_device_begin_paging - the driver is about to pin memory of this process
  * @dev: device
@@ -559,6 +576,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	 * (facts 0).
 	 */
 	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
+	set_srq(dev);
 	set_name(dev);
 	set_vendor(dev);
 	INIT_IB_EVENT_HANDLER(&dev->async, ib, device_event);

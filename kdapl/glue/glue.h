@@ -95,12 +95,33 @@ struct kdapl_qp {
 };
 
 /**
+ * struct kdapl_shared_rq - a shared receive queue of the device, embedded in its SRQ
+ * @dev: the device it is on
+ * @ib: the verbs object; NULL while there is none, and once the device is gone
+ * @size: receives that it holds, no less than was asked for
+ * @max_sge: segments of a receive
+ * @event: called with an event of the device about it, in any context; may only schedule
+ * @user: made for a process, which is charged
+ * @charge: of the process that had it made, or made larger
+ */
+struct kdapl_shared_rq {
+	struct kdapl_device *dev;
+	struct ib_srq *ib;
+	u32 size;
+	u32 max_sge;
+	void (*event)(struct kdapl_shared_rq *rq, enum ib_event_type event);
+	bool user;
+	struct kdapl_charge charge;
+};
+
+/**
  * struct kdapl_qp_init - what a queue pair is made of
  * @pd: protection domain, from zone_pd
  * @send_cq: where requests complete
  * @recv_cq: where receives complete; may be @send_cq
  * @max_send_wr: work requests in the send queue at once
- * @max_recv_wr: receives in the receive queue at once
+ * @srq: where it takes its receives from; NULL: it has a receive queue of its own
+ * @max_recv_wr: receives in the receive queue at once; 0 with @srq
  * @max_send_sge: segments of a request, at least 1
  * @max_recv_sge: segments of a receive, at least 1
  * @user: made for the calling process, which is charged
@@ -112,6 +133,7 @@ struct kdapl_qp_init {
 	struct ib_pd *pd;
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
+	struct kdapl_shared_rq *srq;
 	u32 max_send_wr;
 	u32 max_recv_wr;
 	u32 max_send_sge;
@@ -165,6 +187,15 @@ struct kdapl_qp_init {
  * @destroy: destroy a queue pair.  What is still posted gives no completion.  In
  *	     kdapl_device.user_qp: let go of it; it stays as it is, with its process, which
  *	     can destroy it when this returns
+ * @srq_create: make the queue of a struct kdapl_shared_rq whose @dev, @event and @user are
+ *	set, for at least so many receives of so many segments.  The caller is in the
+ *	IA's section.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of the device's
+ * @srq_resize: give it room for at least so many receives, more than it has, while it
+ *	is in use.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of a device that
+ *	cannot
+ * @srq_arm: have one IB_EVENT_SRQ_LIMIT_REACHED when it holds fewer receives than this;
+ *	0: have none.  Some devices look only when a receive is taken.  0, or an errno
+ * @srq_destroy: destroy it.  No queue pair uses it; receives in it are gone
  * @check_file: in kdapl_device.user_qp only: 0 if this is a uverbs file of @dev; -EINVAL;
  *	-ENOMEM
  *
@@ -172,10 +203,10 @@ struct kdapl_qp_init {
  * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
  * the queue pair is no RC or not in INIT; -ENOENT: that file has no such queue pair;
  * -EBUSY: it is held already, or being made or destroyed; -ENOMEM; or an errno of the
- * device's.  The cq_* are not there.
+ * device's.  The cq_* and srq_* are not there.
  *
- * Posting and polling need no entry here: the core calls ib_post_send(),
- * ib_post_recv() and ib_poll_cq(), which go through the table of the device
+ * Posting and polling need no entry here: the core calls ib_post_send(), ib_post_recv(),
+ * ib_post_srq_recv() and ib_poll_cq(), which go through the table of the device
  * itself.
  */
 struct kdapl_qp_ops {
@@ -191,6 +222,11 @@ struct kdapl_qp_ops {
 	bool (*in_error)(struct kdapl_qp *qp);
 	bool (*seek_answers)(struct kdapl_qp *qp);
 	void (*destroy)(struct kdapl_qp *qp);
+	int (*srq_create)(struct kdapl_shared_rq *rq, struct ib_pd *pd, u32 max_wr,
+			  u32 max_sge);
+	int (*srq_resize)(struct kdapl_shared_rq *rq, u32 max_wr);
+	int (*srq_arm)(struct kdapl_shared_rq *rq, u32 limit);
+	void (*srq_destroy)(struct kdapl_shared_rq *rq);
 	int (*check_file)(struct kdapl_device *dev, struct file *uverbs);
 };
 
@@ -531,6 +567,12 @@ enum kdapl_count {
  *	   ERR when the connection ends, however it ends, and the CM tells of that end
  * @mute_faults: a request whose memory is gone may stop the send queue for
  *		 ever, while no completion reports it
+ * @srq_arms: the device tells when few receives are left in a shared receive queue
+ * @srq_tells_last: it raises IB_EVENT_QP_LAST_WQE_REACHED when a queue pair in the error
+ *		    state takes no more of one, and has completed what it took
+ * @srq_keeps: receives are taken in the order of posting, and a queue pair may go without
+ *	       having completed the last one that it took
+ * @srq_zone_of_qp: the zone of the queue pair governs receives out of one, not its own
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
  *		 comes through another queue pair; 0: they never are
  * @qp: its operations on CQs and queue pairs
@@ -574,6 +616,10 @@ struct kdapl_device {
 	bool cq_fixed;
 	bool iwarp;
 	bool mute_faults;
+	bool srq_arms;
+	bool srq_tells_last;
+	bool srq_keeps;
+	bool srq_zone_of_qp;
 	unsigned long answer_time;
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_qp_ops *user_qp;

@@ -24,10 +24,6 @@
 #define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		   IB_ACCESS_REMOTE_READ)
 
-/* What a work request takes in the memory of a driver, about: itself and a segment. */
-#define WQE_BYTES	64
-#define SGE_BYTES	16
-
 static void qp_event(struct ib_event *event, void *context)
 {
 	struct kdapl_qp *qp = context;
@@ -60,8 +56,10 @@ static void qp_destroy(struct kdapl_qp *qp)
 
 static u64 qp_bytes(const struct kdapl_qp_init *init)
 {
-	return (u64)init->max_send_wr * (WQE_BYTES + SGE_BYTES * init->max_send_sge) +
-	       (u64)init->max_recv_wr * (WQE_BYTES + SGE_BYTES * init->max_recv_sge);
+	return (u64)init->max_send_wr *
+	       (KDAPL_WQE_BYTES + KDAPL_SGE_BYTES * init->max_send_sge) +
+	       (u64)init->max_recv_wr *
+	       (KDAPL_WQE_BYTES + KDAPL_SGE_BYTES * init->max_recv_sge);
 }
 
 static int qp_pay(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
@@ -81,6 +79,7 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 		.qp_context = qp,
 		.send_cq = init->send_cq->ib,
 		.recv_cq = init->recv_cq->ib,
+		.srq = init->srq ? init->srq->ib : NULL,
 		.cap = {
 			.max_send_wr = init->max_send_wr,
 			.max_recv_wr = init->max_recv_wr,
@@ -221,6 +220,10 @@ const struct kdapl_qp_ops kdapl_ib_qp_ops = {
 	.in_error = qp_in_error,
 	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = qp_destroy,
+	.srq_create = kdapl_srq_ib_create,
+	.srq_resize = kdapl_srq_ib_resize,
+	.srq_arm = kdapl_srq_ib_arm,
+	.srq_destroy = kdapl_srq_ib_destroy,
 };
 
 const struct kdapl_qp_ops kdapl_iw_qp_ops = {
@@ -234,4 +237,8 @@ const struct kdapl_qp_ops kdapl_iw_qp_ops = {
 	.in_error = qp_in_error,
 	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = qp_destroy,
+	.srq_create = kdapl_srq_ib_create,
+	.srq_resize = kdapl_srq_ib_resize,
+	.srq_arm = kdapl_srq_ib_arm,
+	.srq_destroy = kdapl_srq_ib_destroy,
 };

@@ -593,6 +593,109 @@ void fake_queue_event(struct fake_qp *qp, enum ib_event_type event)
 	qp->qp->event(qp->qp, event);
 }
 
+/* ---- shared receive queues ------------------------------------------------------------ */
+
+static struct fake_srq *srq_of(struct kdapl_shared_rq *rq)
+{
+	return container_of(rq->ib, struct fake_srq, ib);
+}
+
+static int fake_srq_create(struct kdapl_shared_rq *rq, struct ib_pd *pd, u32 max_wr,
+			   u32 max_sge)
+{
+	struct fake_device *fake = fake_of(rq->dev);
+	struct fake_srq *srq;
+	int ret = fake_call(fake, FAKE_SRQ_CREATE);
+
+	if (ret)
+		return ret;
+	srq = kzalloc(sizeof(*srq), GFP_KERNEL);
+	if (!srq)
+		return -ENOMEM;
+	srq->ib.device = &fake->ib;
+	srq->fake = fake;
+	srq->rq = rq;
+	rq->ib = &srq->ib;
+	rq->size = max_wr;
+	rq->max_sge = max_sge;
+	spin_lock_irq(&fake->lock);
+	fake->nr_srqs++;
+	spin_unlock_irq(&fake->lock);
+	return 0;
+}
+
+static int fake_srq_resize(struct kdapl_shared_rq *rq, u32 max_wr)
+{
+	int ret = fake_call(fake_of(rq->dev), FAKE_SRQ_RESIZE);
+
+	if (!ret)
+		rq->size = max_wr;
+	return ret;
+}
+
+static int fake_srq_arm(struct kdapl_shared_rq *rq, u32 limit)
+{
+	int ret = fake_call(fake_of(rq->dev), FAKE_SRQ_ARM);
+
+	if (!ret)
+		srq_of(rq)->limit = limit;
+	return ret;
+}
+
+static void fake_srq_destroy(struct kdapl_shared_rq *rq)
+{
+	struct fake_srq *srq = srq_of(rq);
+	struct fake_device *fake = srq->fake;
+
+	spin_lock_irq(&fake->lock);
+	fake->nr_srqs--;
+	spin_unlock_irq(&fake->lock);
+	kfree(srq);
+	rq->ib = NULL;
+}
+
+static int fake_ib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *recv,
+				 const struct ib_recv_wr **bad)
+{
+	struct fake_srq *srq = container_of(ib, struct fake_srq, ib);
+	int ret = fake_call(srq->fake, FAKE_POST_SRQ_RECV);
+	struct fake_wr *wr;
+	unsigned long flags;
+
+	if (ret)
+		return ret;
+	spin_lock_irqsave(&srq->fake->lock, flags);
+	if (srq->recv.nr < FAKE_DEPTH) {
+		wr = &srq->recv.wr[srq->recv.nr++];
+		wr->wr_id = recv->wr_id;
+		wr->nr_sge = recv->num_sge;
+		memcpy(wr->sge, recv->sg_list, recv->num_sge * sizeof(*wr->sge));
+	} else {
+		ret = -ENOMEM;
+	}
+	spin_unlock_irqrestore(&srq->fake->lock, flags);
+	return ret;
+}
+
+bool fake_srq_take(struct fake_srq *srq, struct fake_wr *wr)
+{
+	return wr_list_pop(srq->fake, &srq->recv, 0, wr);
+}
+
+void fake_complete_srq(struct fake_qp *qp, const struct fake_wr *wr,
+		       enum ib_wc_status status, u32 length)
+{
+	const struct ib_wc wc = {
+		.wr_id = wr->wr_id,
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.byte_len = length,
+		.qp = &qp->ib,
+	};
+
+	cq_push_wc(qp->recv_cq, &wc, false);
+}
+
 static const struct kdapl_qp_ops fake_qp_ops = {
 	.cq_create = fake_cq_create,
 	.cq_resize = fake_cq_resize,
@@ -604,6 +707,10 @@ static const struct kdapl_qp_ops fake_qp_ops = {
 	.in_error = fake_qp_in_error,
 	.seek_answers = fake_qp_seek_answers,
 	.destroy = fake_qp_destroy,
+	.srq_create = fake_srq_create,
+	.srq_resize = fake_srq_resize,
+	.srq_arm = fake_srq_arm,
+	.srq_destroy = fake_srq_destroy,
 };
 
 /* ---- connections ---------------------------------------------------------------------- */
@@ -1210,6 +1317,7 @@ struct fake_device *fake_create(u32 port)
 	fake->ib.ops.poll_cq = fake_ib_poll_cq;
 	fake->ib.ops.post_send = fake_ib_post_send;
 	fake->ib.ops.post_recv = fake_ib_post_recv;
+	fake->ib.ops.post_srq_recv = fake_ib_post_srq_recv;
 	dev->ib = &fake->ib;
 	dev->port = port;
 	snprintf(dev->name, sizeof(dev->name), "fake-%u", port);
@@ -1222,6 +1330,9 @@ struct fake_device *fake_create(u32 port)
 		.max_sge_rd = 4,
 		.max_cq = 1024,
 		.max_cqe = FAKE_MAX_CQE,
+		.max_srq = 1024,
+		.max_srq_wr = FAKE_DEPTH,
+		.max_srq_sge = 8,
 		.max_mr = 1024,
 		.max_pd = 1024,
 		.max_qp_rd_atom = 16,
@@ -1233,6 +1344,8 @@ struct fake_device *fake_create(u32 port)
 	dev->max_msg_sz = FAKE_MAX_MSG;
 	dev->max_frmr_pages = 256;
 	dev->max_window_pages = 256;
+	dev->srq_arms = true;
+	dev->srq_keeps = true;
 	dev->qp = &fake_qp_ops;
 	dev->cm = &fake_cm_ops;
 	dev->mr = &fake_mr_ops;
@@ -1392,6 +1505,7 @@ void bench_exit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&fake->ids));
 	KUNIT_EXPECT_FALSE(test, fake->io);
 	KUNIT_EXPECT_EQ(test, fake->nr_cqs, 0U);
+	KUNIT_EXPECT_EQ(test, fake->nr_srqs, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_zones, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_windows, 0U);
 	KUNIT_EXPECT_EQ(test, fake->nr_regions, 0U);

@@ -28,6 +28,7 @@
 #include "core/evd_streams.h"
 #include "core/ia.h"
 #include "core/lmr.h"
+#include "core/srq.h"
 
 /* The return values that most tests expect */
 #define DONE		((DAT_RETURN)DAT_SUCCESS)
@@ -57,6 +58,10 @@ enum fake_op {
 	FAKE_POST_SEND,
 	FAKE_POST_NEXT,		/* a request of a chain, but for its first one */
 	FAKE_POST_RECV,
+	FAKE_SRQ_CREATE,
+	FAKE_SRQ_RESIZE,
+	FAKE_SRQ_ARM,
+	FAKE_POST_SRQ_RECV,
 	FAKE_CM_OPEN,
 	FAKE_CM_RESOLVE,
 	FAKE_CM_CONNECT,
@@ -121,6 +126,22 @@ struct fake_cq {
 	u32 nr;
 	bool armed;
 	bool solicited_only;
+};
+
+/**
+ * struct fake_srq - a shared receive queue
+ * @ib: what the core sees
+ * @fake: the device
+ * @rq: the core's
+ * @limit: as it was armed; 0: it is not
+ * @recv: receives that no queue pair has taken
+ */
+struct fake_srq {
+	struct ib_srq ib;
+	struct fake_device *fake;
+	struct kdapl_shared_rq *rq;
+	u32 limit;
+	struct fake_wr_list recv;
 };
 
 /**
@@ -209,6 +230,7 @@ struct fake_id {
  * @ids: live CM ids, newest last
  * @io: work of the core had the driver allocate in a way that may start I/O
  * @nr_cqs: live completion queues
+ * @nr_srqs: live shared receive queues
  * @nr_zones: live zones
  * @nr_regions: live regions
  * @nr_lists: lists that are mapped
@@ -237,6 +259,7 @@ struct fake_device {
 	struct list_head ids;
 	bool io;
 	u32 nr_cqs;
+	u32 nr_srqs;
 	u32 nr_zones;
 	u32 nr_regions;
 	u32 nr_lists;
@@ -303,6 +326,11 @@ void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,
 			u32 length, bool solicited);
 /* Completes the oldest receive with @wc, whose wr_id is filled in. */
 void fake_complete_recv_as(struct fake_qp *qp, const struct ib_wc *wc);
+/* A queue pair takes the oldest receive of @srq; false: there is none. */
+bool fake_srq_take(struct fake_srq *srq, struct fake_wr *wr);
+/* @qp completes a receive that it has taken. */
+void fake_complete_srq(struct fake_qp *qp, const struct fake_wr *wr,
+		       enum ib_wc_status status, u32 length);
 /*
  * Completes the oldest request of an endpoint, whose connection may be ending;
  * false if there is none.

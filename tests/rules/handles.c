@@ -178,7 +178,6 @@ static void refuse_connections(const struct bad *bad)
 	REFUSES(CR, CR, dat_cr_handoff(h, 1));
 }
 
-/* There are none, so each handle is bad. */
 static void refuse_srq(const struct bad *bad)
 {
 	DAT_HANDLE h = bad->handle;
@@ -407,24 +406,6 @@ static void types_and_contexts(void)
 	has_type(param.local_ep_handle, DAT_HANDLE_TYPE_EP);
 }
 
-static void srq_not_there(void)
-{
-	if (!it_new())
-		return;
-	BAD_ARG(dat_srq_create(side_b.ia, side_b.pz, NULL, &it.out), 3);
-	BAD_ARG(dat_srq_create(side_b.ia, side_b.pz, &it.srq, NULL), 4);
-	IS(dat_srq_create(side_b.ia, side_b.pz, &it.srq, &it.out),
-	   DAT_MODEL_NOT_SUPPORTED, 0);
-	IS(dat_ep_recv_query(it.node.ep, &it.count, &it.count),
-	   DAT_MODEL_NOT_SUPPORTED, 0);
-	IS(dat_ep_recv_query(it.node.ep, NULL, NULL), DAT_MODEL_NOT_SUPPORTED, 0);
-	BAD_ARG(dat_ep_set_watermark(it.node.ep, -2, 1), 2);
-	BAD_ARG(dat_ep_set_watermark(it.node.ep, 1, -2), 3);
-	BAD_ARG(dat_ep_set_watermark(it.node.ep, -1, -2), 3);
-	IS(dat_ep_set_watermark(it.node.ep, 1, 1), DAT_MODEL_NOT_SUPPORTED, 0);
-	IS(dat_ep_set_watermark(it.node.ep, -1, -1), DAT_MODEL_NOT_SUPPORTED, 0);
-}
-
 static const struct scenario scenarios[] = {
 	SCENARIO("A1 E5 D2 R4 L10 G29 mt:M29 bad handles at every call",
 		 bad_handles),
@@ -434,8 +415,6 @@ static const struct scenario scenarios[] = {
 		 wrong_types),
 	SCENARIO("E5 E17 E19 E58 E59 mt:M1 what may feed an EVD", wrong_streams),
 	SCENARIO("G28..G31 handle types and contexts", types_and_contexts),
-	SCENARIO("D48 R16 mt:M48..M66 mt:T57 mt:T58 RULING43 no SRQ, no watermarks",
-		 srq_not_there),
 };
 
 SCENARIO_TABLE(handles_table);

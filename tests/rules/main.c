@@ -25,6 +25,7 @@ static const struct scenario_table * const tables[] = {
 	&address_table,
 	&limits_table,
 	&iwarp_table,
+	&srq_table,
 	NULL
 };
 

@@ -110,7 +110,7 @@ extern const struct scenario_table disconnect_table, order_table, reset_table,
 				   handoff_table, free_table, lmr_table,
 				   rmr_table, dup_table, passive_table,
 				   address_table, limits_table,
-				   iwarp_table;
+				   iwarp_table, srq_table;
 /* Those of one face; ended by NULL (platform.c). */
 extern const struct scenario_table * const platform_tables[];
 

@@ -203,6 +203,10 @@ static const struct every_call {
 	CALL(EP_BOARD, ep_board, NO_PAD, AT(ep_board, ep), DAT_INVALID_HANDLE_EP),
 	CALL(EP_BIND, ep_bind, NO_PAD, AT(ep_bind, ep), DAT_INVALID_HANDLE_EP),
 	CALL(EP_TELL, ep_tell, PAD(ep_tell), AT(ep_tell, ep), DAT_INVALID_HANDLE_EP),
+	CALL(EP_CREATE_WITH_SRQ, ep_create_with_srq, AT(ep_create_with_srq, attr.pad),
+	     AT(ep_create_with_srq, ia), DAT_INVALID_HANDLE_IA),
+	CALL(EP_RECV_QUERY, ep_recv_query, PAD(ep_recv_query), AT(ep_recv_query, ep),
+	     DAT_INVALID_HANDLE_EP),
 	CALL(POST, post, PAD(post), 0, 0),
 	CALL(PSP_CREATE, psp_create, NO_PAD, AT(psp_create, ia),
 	     DAT_INVALID_HANDLE_IA),
@@ -234,6 +238,14 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_RMR),
 	CALL(RMR_FREE, handle, PAD(handle), AT(handle, handle),
 	     DAT_INVALID_HANDLE_RMR),
+	CALL(SRQ_CREATE, srq_create, NO_PAD, AT(srq_create, ia), DAT_INVALID_HANDLE_IA),
+	CALL(SRQ_QUERY, srq_query, NO_PAD, AT(srq_query, srq), DAT_INVALID_HANDLE_SRQ),
+	CALL(SRQ_RESIZE, srq_count, NO_PAD, AT(srq_count, srq),
+	     DAT_INVALID_HANDLE_SRQ),
+	CALL(SRQ_SET_LW, srq_count, NO_PAD, AT(srq_count, srq),
+	     DAT_INVALID_HANDLE_SRQ),
+	CALL(SRQ_POST, post, PAD(post), 0, 0),
+	CALL(SRQ_FREE, handle, PAD(handle), AT(handle, handle), DAT_INVALID_HANDLE_SRQ),
 };
 
 static void test_versions(void)
@@ -261,7 +273,7 @@ static void test_versions(void)
 	expect_errno(fd, KDAPL_IOC_QUERY_ABI, &abi, 0, "A8", "our version");
 	check(abi.max_dtos >= 1 && abi.max_segments >= 1, "A8",
 	      "the reply tells the limits", abi.max_dtos);
-	check(abi.features == KDAPL_FEATURE_PASSTHROUGH, "A8",
+	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
@@ -367,6 +379,8 @@ static void test_undeliverable(int fd)
 	struct kdapl_uapi_rsp_create rsp2 = {
 		.ia = ia.ia, .conn_qual = 4321, .ep = ep, .evd = evd.evd };
 	struct kdapl_uapi_rmr_create rmr2 = { .pz = pz };
+	struct kdapl_uapi_srq_create srq2 = {
+		.ia = ia.ia, .pz = pz, .max_recv_dtos = 4, .max_recv_iov = 1 };
 	struct kdapl_uapi_evd_poll_fd poll2 = { .evd = evd.evd };
 	const struct {
 		const char *name;
@@ -381,6 +395,7 @@ static void test_undeliverable(int fd)
 		{ "RMR_CREATE", KDAPL_IOC_RMR_CREATE, &rmr2 },
 		{ "PSP_CREATE_ANY", KDAPL_IOC_PSP_CREATE_ANY, &psp2 },
 		{ "RSP_CREATE", KDAPL_IOC_RSP_CREATE, &rsp2 },
+		{ "SRQ_CREATE", KDAPL_IOC_SRQ_CREATE, &srq2 },
 		{ "EVD_POLL_FD", KDAPL_IOC_EVD_POLL_FD, &poll2 },
 	};
 	int before = dup(fd), after;
@@ -799,6 +814,53 @@ static void test_post(int fd)
 }
 
 /* ---- rings ---------------------------------------------------------------------------- */
+
+/* The same for a shared receive queue, where the only operation is a receive. */
+static void test_srq(int fd)
+{
+	struct kdapl_uapi_ia_open ia = ia_open(fd);
+	struct kdapl_uapi_srq_create srq = {
+		.ia = ia.ia, .pz = pz_create(fd, ia.ia),
+		.max_recv_dtos = 5, .max_recv_iov = 1 };
+	struct kdapl_uapi_dto dtos[3] = {
+		{ .op = KDAPL_OP_RECV, .cookie = 1 },
+		{ .op = KDAPL_OP_RECV, .cookie = 2 },
+		{ .op = KDAPL_OP_RECV, .cookie = 3 },
+	};
+	struct kdapl_uapi_post post = { .dtos = (uintptr_t)dtos, .count = 257 };
+	struct kdapl_uapi_srq_query query = { 0 };
+
+	need(!call(fd, KDAPL_IOC_SRQ_CREATE, &srq) && !srq.ret, "create an SRQ");
+	post.ep = srq.srq;
+	expect_errno(fd, KDAPL_IOC_SRQ_POST, &post, EINVAL, "A8", "257 receives");
+	post.count = 3;
+	post.dtos = KERNEL_ADDRESS;
+	expect_errno(fd, KDAPL_IOC_SRQ_POST, &post, EFAULT, "A8", "receives in the kernel");
+	post.dtos = (uintptr_t)dtos;
+	dtos[1].op = KDAPL_OP_SEND;
+	expect_errno(fd, KDAPL_IOC_SRQ_POST, &post, EINVAL, "A8", "a send to an SRQ");
+	check(post.done == 1, "mt:T18", "the one before it was posted", post.done);
+	dtos[1].op = KDAPL_OP_RECV;
+	dtos[1].flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	expect_errno(fd, KDAPL_IOC_SRQ_POST, &post, EINVAL, "mt:M58",
+		     "a receive of an SRQ with flags");
+	dtos[1].flags = 0;
+	dtos[1].num_segments = 1;
+	dtos[1].segments = KERNEL_ADDRESS;
+	expect_errno(fd, KDAPL_IOC_SRQ_POST, &post, EFAULT, "A8",
+		     "an SRQ's segments at a kernel address");
+	dtos[1].segments = (uintptr_t)dtos;
+	dtos[1].num_segments = 0x7fffffff;
+	expect_ret(fd, KDAPL_IOC_SRQ_POST, &post, ARG(2), "mt:T57", "2 G segments");
+	dtos[1].num_segments = -1;
+	expect_ret(fd, KDAPL_IOC_SRQ_POST, &post, ARG(2), "mt:T57", "-1 segments");
+	/* Each of these five has posted the first. */
+	query.srq = srq.srq;
+	expect_ret(fd, KDAPL_IOC_SRQ_QUERY, &query, DAT_SUCCESS, "mt:M57", "query");
+	check(query.outstanding == 5, "mt:M58", "what was posted is outstanding",
+	      query.outstanding);
+	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
+}
 
 static void test_mappings(int fd)
 {
@@ -1512,6 +1574,7 @@ int main(void)
 	test_memory(fd);
 	test_rmr(fd);
 	test_post(fd);
+	test_srq(fd);
 	test_mappings(fd);
 	test_forged_index(fd);
 	test_queue(fd);

@@ -4,7 +4,10 @@
  * of the dead nothing remains (I19, F17, P47; A10), no pinned page either.  And a
  * process that is its own pager and does not answer: it holds up nobody else.
  *
- *	kill9 [-a IA] [-b IA] [PART OF A NAME]...
+ *	kill9 [-q] [-a IA] [-b IA] [PART OF A NAME]...
+ *
+ * With -q the receives are those of shared receive queues; of use for the names "killed in
+ * traffic".
  *
  * The parent opens nothing. A peer tells by a pipe how far it is, so nothing
  * here is a matter of time but the random kills, whose point that is.
@@ -39,6 +42,7 @@
 
 static const char *ia_a = "rxe0-1", *ia_b = "rxe1-1";
 static DAT_CONN_QUAL qual = 21000;
+static bool use_srq;
 
 /* What a peer tells the parent, a byte each */
 enum {
@@ -93,6 +97,7 @@ static struct {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE evd, cr;
 	DAT_EP_HANDLE ep;
+	DAT_SRQ_HANDLE srq;
 	DAT_LMR_TRIPLET seg[2 * DEPTH];
 	uint8_t mem[2 * DEPTH][MSG];
 	DAT_PZ_HANDLE pz;
@@ -113,6 +118,7 @@ static void open_all(const char *name)
 		.max_recv_iov = 1, .max_request_iov = 1,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
+	DAT_SRQ_ATTR srq = { .max_recv_dtos = DEPTH, .max_recv_iov = 1 };
 	int i;
 
 	MUST(dat_ia_open((DAT_NAME_PTR)name, 8, &async, &me.ia));
@@ -124,8 +130,14 @@ static void open_all(const char *name)
 	MUST(dat_lmr_create(me.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(me.mem),
 			    me.pz, DAT_MEM_PRIV_ALL_FLAG, &me.lmr, &context,
 			    NULL, NULL, NULL));
-	MUST(dat_ep_create(me.ia, me.pz, me.evd, me.evd, me.evd, &attr,
-			   &me.ep));
+	if (use_srq) {
+		MUST(dat_srq_create(me.ia, me.pz, &srq, &me.srq));
+		MUST(dat_ep_create_with_srq(me.ia, me.pz, me.evd, me.evd, me.evd, me.srq,
+					    &attr, &me.ep));
+	} else {
+		MUST(dat_ep_create(me.ia, me.pz, me.evd, me.evd, me.evd, &attr,
+				   &me.ep));
+	}
 	for (i = 0; i < 2 * DEPTH; i++)
 		me.seg[i] = (DAT_LMR_TRIPLET) {
 			.lmr_context = context,
@@ -137,6 +149,8 @@ static void open_all(const char *name)
 static void close_all(void)
 {
 	MUST(dat_ep_free(me.ep));
+	if (use_srq)
+		MUST(dat_srq_free(me.srq));
 	MUST(dat_evd_free(me.evd));
 	MUST(dat_evd_free(me.cr));
 	if (me.rmr) {
@@ -152,6 +166,8 @@ static DAT_RETURN post(unsigned int slot)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = slot };
 
+	if (slot < DEPTH && use_srq)
+		return dat_srq_post_recv(me.srq, 1, &me.seg[slot], cookie);
 	if (slot < DEPTH)
 		return dat_ep_post_recv(me.ep, 1, &me.seg[slot], cookie, 0);
 	return dat_ep_post_send(me.ep, 1, &me.seg[slot], cookie, 0);
@@ -186,6 +202,17 @@ static DAT_EVENT next(void)
 		MUST(dat_evd_wait(me.evd, LONG, 1, &event, &more));
 	while (event.event_number == DAT_RMR_BIND_COMPLETION_EVENT);
 	return event;
+}
+
+/* Receives that are in the SRQ when its one connection has ended: they stay there. */
+static unsigned int kept(void)
+{
+	DAT_SRQ_PARAM param = { 0 };
+
+	if (!use_srq)
+		return 0;
+	MUST(dat_srq_query(me.srq, DAT_SRQ_FIELD_ALL, &param));
+	return param.outstanding_dto_count;
 }
 
 /*
@@ -231,7 +258,7 @@ static void traffic(void)
 		must(DAT_INTERNAL_ERROR, "an event of another kind", __LINE__);
 	}
 	/* Posts that raced with the end come after it. */
-	while (busy) {
+	while (busy > kept()) {
 		event = next();
 		slot = event.event_data.dto_completion_event_data.user_cookie
 			       .as_64;
@@ -858,9 +885,13 @@ int main(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "a:b:")) != -1) {
+	while ((c = getopt(argc, argv, "qa:b:")) != -1) {
 		if (c == '?')
 			return 2;
+		if (c == 'q') {
+			use_srq = true;
+			continue;
+		}
 		*(c == 'a' ? &ia_a : &ia_b) = optarg;
 	}
 	if (access(OBJECTS, R_OK)) {

@@ -58,6 +58,8 @@ struct kdapl_uapi_query_abi {
 
 /* KDAPL_IOC_IA_PASSTHROUGH and the calls that an IA with queues of the process's has */
 #define KDAPL_FEATURE_PASSTHROUGH	0x1
+/* KDAPL_IOC_SRQ_*, KDAPL_IOC_EP_CREATE_WITH_SRQ and KDAPL_IOC_EP_RECV_QUERY */
+#define KDAPL_FEATURE_SRQ		0x2
 
 /* Calls that need no more than a handle, and those that take flags as well. */
 struct kdapl_uapi_handle {
@@ -570,6 +572,20 @@ struct kdapl_uapi_ep_create {
 	__aligned_u64 ep;		/* out */
 };
 
+/* dat_ep_create_with_srq, which has to have attributes */
+struct kdapl_uapi_ep_create_with_srq {
+	__u32 ret;
+	__u32 flags;			/* KDAPL_EP_HAS_ATTR; without it @ret says so */
+	__aligned_u64 ia;
+	__aligned_u64 pz;
+	__aligned_u64 recv_evd;
+	__aligned_u64 request_evd;
+	__aligned_u64 connect_evd;
+	__aligned_u64 srq;
+	struct kdapl_uapi_ep_attr attr;
+	__aligned_u64 ep;		/* out */
+};
+
 /* Query (the parameters are out) and modify (they are in) */
 struct kdapl_uapi_ep_param {
 	__u32 ret;
@@ -595,6 +611,14 @@ struct kdapl_uapi_ep_get_status {
 	__u32 recv_idle;		/* out */
 	__u32 request_idle;		/* out */
 	__aligned_u64 ep;
+};
+
+struct kdapl_uapi_ep_recv_query {
+	__u32 ret;
+	__u32 pad;
+	__aligned_u64 ep;
+	__s32 allocated;		/* out */
+	__s32 span;			/* out */
 };
 
 struct kdapl_uapi_ep_connect {
@@ -747,6 +771,38 @@ struct kdapl_uapi_post {
 	__u32 pad;
 };
 
+/* Shared receive queues; KDAPL_IOC_SRQ_POST has struct kdapl_uapi_post, and the SRQ in @ep */
+struct kdapl_uapi_srq_create {
+	__u32 ret;
+	__s32 max_recv_dtos;
+	__s32 max_recv_iov;
+	__s32 low_watermark;
+	__aligned_u64 ia;
+	__aligned_u64 pz;
+	__aligned_u64 srq;		/* out */
+};
+
+struct kdapl_uapi_srq_query {
+	__u32 ret;
+	__u32 mask;			/* DAT_SRQ_PARAM_MASK */
+	__aligned_u64 srq;
+	__aligned_u64 ia;		/* out, as all that follows */
+	__aligned_u64 pz;
+	__u32 state;			/* DAT_SRQ_STATE */
+	__s32 max_recv_dtos;
+	__s32 max_recv_iov;
+	__s32 low_watermark;
+	__s32 available;
+	__s32 outstanding;
+};
+
+/* KDAPL_IOC_SRQ_RESIZE and KDAPL_IOC_SRQ_SET_LW */
+struct kdapl_uapi_srq_count {
+	__u32 ret;
+	__s32 count;
+	__aligned_u64 srq;
+};
+
 /* Service points and connection requests */
 
 struct kdapl_uapi_psp_create {
@@ -862,6 +918,8 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_EP_BOARD		KDAPL_IOC(0x32, ep_board)
 #define KDAPL_IOC_EP_BIND		KDAPL_IOC(0x33, ep_bind)
 #define KDAPL_IOC_EP_TELL		KDAPL_IOC(0x34, ep_tell)
+#define KDAPL_IOC_EP_CREATE_WITH_SRQ	KDAPL_IOC(0x35, ep_create_with_srq)
+#define KDAPL_IOC_EP_RECV_QUERY		KDAPL_IOC(0x36, ep_recv_query)
 
 #define KDAPL_IOC_POST			KDAPL_IOC(0x38, post)
 
@@ -882,5 +940,12 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_RMR_QUERY		KDAPL_IOC(0x51, rmr_query)
 #define KDAPL_IOC_RMR_BIND		KDAPL_IOC(0x52, rmr_bind)
 #define KDAPL_IOC_RMR_FREE		KDAPL_IOC(0x53, handle)
+
+#define KDAPL_IOC_SRQ_CREATE		KDAPL_IOC(0x58, srq_create)
+#define KDAPL_IOC_SRQ_QUERY		KDAPL_IOC(0x59, srq_query)
+#define KDAPL_IOC_SRQ_RESIZE		KDAPL_IOC(0x5a, srq_count)
+#define KDAPL_IOC_SRQ_SET_LW		KDAPL_IOC(0x5b, srq_count)
+#define KDAPL_IOC_SRQ_POST		KDAPL_IOC(0x5c, post)
+#define KDAPL_IOC_SRQ_FREE		KDAPL_IOC(0x5d, handle)
 
 #endif /* _UAPI_RDMA_KDAPL_H */

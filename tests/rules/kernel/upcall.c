@@ -270,7 +270,7 @@ static void try_objects(struct pair *link)
 	noted(dat_ep_modify(link->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, &ep));
 }
 
-/* Not offered; each call answers otherwise where it may sleep. */
+/* Each call answers otherwise where it may sleep. */
 static void try_srq(struct pair *link)
 {
 	DAT_EVD_HANDLE evd = link->a.recv;

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Receives of a Shared Receive Queue (SRQ): dat_srq_post_recv, and what becomes of a receive
+ * until its cookie can be used again.
+ *
+ * A receive belongs to no endpoint until the device says which queue pair has completed it.
+ * The completion names the queue pair by its address, which is not looked into: the
+ * completion may be in a CQ when the queue pair has been destroyed.  Each connection of an
+ * endpoint on the SRQ is in a table by that address (kdapl_srq_add_qp()) until the CQ was
+ * pulled after the end of its queue pair; meanwhile no other connection on the SRQ has a
+ * queue pair there.  Whoever looks at a completion claims it for the endpoint first
+ * (kdapl_srq_claim()), and from there on it is one like any other.  All of that is beside
+ * the way of plain endpoints, whose cookies do not have KDAPL_COOKIE_SRQ.
+ *
+ * The cookies come back in any order, since endpoints complete on EVDs of their own: they
+ * are in a list and not in a ring.
+ *
+ * Soft-RoCE forgets the receive of a message that has come in part when the connection ends
+ * (kdapl_device.srq_keeps).  It takes receives in the order of posting, and a queue pair
+ * one at a time.  So a receive is lost if a later one is known to have been taken, and each
+ * queue pair that is left has completed a later one.  It is flushed to the endpoint whose
+ * end shows that.  That may be another one than had taken it, which nobody can tell: nothing
+ * of its message was ever seen.  Until then it is a receive that is still in the queue.
+ *
+ * Callers: the faces post; evd_fifo.c claims and gives back; conn_qp.c and drain.c keep
+ * the table; lmr.c waits for posts.
+ */
+#include "evd_fifo.h"
+#include "ia.h"
+#include "lmr.h"
+#include "post_check.h"
+#include "srq.h"
+#include "walk.h"
+#include "../compat.h"
+#include "../trace.h"
+
+static struct kdapl_srq_cookie *srq_cookie_of(struct kdapl_cookie *cookie)
+{
+	return container_of(cookie, struct kdapl_srq_cookie, cookie);
+}
+
+/* ---- posting -------------------------------------------------------- */
+
+static int post_to_device(struct kdapl_srq *srq, const struct kdapl_cookie *cookie,
+			  struct post_segments from)
+{
+	struct ib_recv_wr wr = {
+		.wr_id = (uintptr_t)cookie,
+		.sg_list = from.sge,
+		.num_sge = from.nr,
+	};
+
+	return ib_post_srq_recv(srq->rq.ib, &wr, NULL);
+}
+
+/* Checked but for the state of the queue. */
+static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
+			   struct post_segments from)
+{
+	struct kdapl_srq_cookie *sc;
+	int err = 0;
+
+	lockdep_assert_held(&srq->lock);
+	if (!srq->rq.ib)
+		return RET(INVALID_STATE);	/* E71 */
+	if (srq->outstanding >= srq->max)
+		return RET_NO_RESOURCE(MEMORY);
+	sc = list_first_entry(&srq->free, struct kdapl_srq_cookie, entry);
+	sc->number = ++srq->next_number;
+	sc->cookie.user = dto->cookie.as_64;
+	sc->cookie.length = from.length;
+	sc->cookie.busy = true;
+	/* Before the call: the completion may be there before it returns. */
+	sc->cookie.on_queue = true;
+	srq->outstanding++;
+	srq->queued++;
+	list_move_tail(&sc->entry, &srq->posted);
+	/* What a queue in error is given is never taken (mt:M59). */
+	if (!srq->broken)
+		err = post_to_device(srq, &sc->cookie, from);
+	if (!err)
+		return DAT_SUCCESS;
+	sc->cookie.on_queue = false;
+	sc->cookie.busy = false;
+	srq->outstanding--;
+	srq->queued--;
+	list_move(&sc->entry, &srq->free);
+	trace_kdapl_error("srq_post", err);
+	return err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
+}
+
+/* A receive whose memory is, in part, a list; @sge has room for its segments. */
+static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kdapl_dto *dto,
+					  struct ib_sge *sge)
+{
+	struct ib_sge pieces[KDAPL_MAX_SGE];
+	struct post_segments named = { .sge = sge }, from = { .sge = pieces };
+	struct kdapl_walk walk = {};
+	DAT_RETURN ret;
+	u32 n;
+
+	lockdep_assert_held(&srq->lock);
+	ret = check_posted(&srq->obj, &srq->pz, &srq->limits, dto, KDAPL_DTO_RECV, &named,
+			   true);
+	if (ret)
+		return ret;
+	kdapl_walk_begin(&walk, srq->obj.space, dto->iov, named.sge, named.nr);
+	n = kdapl_walk_count(&walk);
+	if (!n)
+		return protection_violation(KDAPL_SINK_RECV);
+	if (n > srq->limits.max_iov)
+		return RET_BAD_ARG(2);
+	from.nr = kdapl_walk_take(&walk, pieces, srq->limits.max_iov, &from.length);
+	if (walk.lost)
+		return protection_violation(KDAPL_SINK_RECV);
+	return srq_post(srq, dto, from);
+}
+
+/**
+ * kdapl_srq_post_recv - dat_srq_post_recv
+ * @space: of the caller
+ * @handle: of an SRQ
+ * @dto: a receive without flags
+ *
+ * The contract is in face/kdat.c.  Any context; never sleeps.  Interrupts are off
+ * meanwhile, which is an RCU read section too: the SRQ's memory stays.  An LMR that was
+ * found stays registered until the device has its key (kdapl_srq_settle_posts()).  Rules
+ * mt:T57, mt:M58, mt:M59.
+ *
+ * Return: as dat_srq_post_recv().
+ */
+DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
+			       const struct kdapl_dto *dto)
+{
+	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
+	struct post_segments segments = { .sge = sge };
+	struct kdapl_object *obj;
+	struct kdapl_srq *srq;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	local_irq_save(flags);
+	obj = kdapl_object_peek(space, handle, KDAPL_SRQ);
+	ret = RET_BAD_HANDLE(SRQ);
+	if (!obj)
+		goto out;
+	srq = kdapl_srq_of(obj);
+	spin_lock(&srq->lock);
+	ret = check_posted(&srq->obj, &srq->pz, &srq->limits, dto, KDAPL_DTO_RECV,
+			   &segments, false);
+	if (!ret)
+		ret = srq_post(srq, dto, segments);
+	else if (ret == HAS_LIST)
+		ret = srq_post_lists(srq, dto, sge);
+	spin_unlock(&srq->lock);
+out:
+	local_irq_restore(flags);
+	return ret;
+}
+
+/**
+ * kdapl_srq_settle_posts - wait for posts that are under way
+ * @srq: its memory stays
+ *
+ * Whoever posts now has the device's answer when this returns.  Any context.
+ */
+void kdapl_srq_settle_posts(struct kdapl_srq *srq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+/* ---- who has taken it ----------------------------------------------- */
+
+/* No two queue pairs share it: the structures are larger, and aligned. */
+static unsigned long qp_key(const struct ib_qp *qp)
+{
+	BUILD_BUG_ON(sizeof(struct ib_qp) < 64);
+	return (unsigned long)qp >> 6;
+}
+
+/**
+ * kdapl_srq_add_qp - the queue pair of a connection may take receives from here on
+ * @srq: of its endpoint
+ * @conn: its queue pair has just been made
+ *
+ * May sleep.
+ *
+ * Return: 0; -EBUSY: there may be completions of a former queue pair at that address;
+ * -ENOMEM.
+ */
+int kdapl_srq_add_qp(struct kdapl_srq *srq, struct kdapl_conn *conn)
+{
+	unsigned long key = qp_key(conn->qp.ib);
+	int ret;
+
+	/* What is known to have been taken before was not taken by this one. */
+	spin_lock_irq(&srq->lock);
+	conn->srq_taken = srq->taken;
+	spin_unlock_irq(&srq->lock);
+	ret = xa_insert(&srq->qps, key, conn, GFP_KERNEL);
+	if (!ret)
+		conn->srq_key = key;
+	return ret;
+}
+
+/**
+ * kdapl_srq_leave - no completion of a queue pair is to come any more
+ * @srq: of its endpoint
+ * @conn: its queue pair is destroyed, and the CQ was pulled since
+ *
+ * Process context.
+ */
+void kdapl_srq_leave(struct kdapl_srq *srq, struct kdapl_conn *conn)
+{
+	xa_erase(&srq->qps, conn->srq_key);
+	conn->srq_key = 0;
+}
+
+/**
+ * kdapl_srq_claim - a completion of an SRQ's receive belongs to an endpoint
+ * @wc: completion, not accounted for; the lock of the EVD that polled it is held
+ * @cookie: its cookie, KDAPL_COOKIE_SRQ
+ *
+ * Any number of times for a completion.  Any context.
+ *
+ * Return: false: there is no such queue pair, and the completion is to be dropped.
+ */
+bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
+{
+	struct kdapl_srq_cookie *sc = srq_cookie_of(cookie);
+	struct kdapl_srq *srq = sc->srq;
+	struct kdapl_conn *conn;
+	struct kdapl_dir *dir;
+	unsigned long flags;
+	bool low;
+
+	if (cookie->dir != &srq->dir)
+		return true;
+	/* It stays: this completion is not accounted for. */
+	conn = xa_load(&srq->qps, qp_key(wc->qp));
+	if (!conn || !READ_ONCE(cookie->on_queue)) {
+		trace_kdapl_error("srq_claim", -ENOENT);
+		return false;
+	}
+	dir = &conn->ep->recv;
+	spin_lock_irqsave(&srq->lock, flags);
+	list_del_init(&sc->entry);
+	srq->queued--;
+	srq->taken = max(srq->taken, sc->number);
+	conn->srq_taken = max(conn->srq_taken, sc->number);
+	low = srq->armed && srq->queued < srq->lw;
+	if (low)
+		srq->armed = false;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	cookie->dir = dir;
+	WRITE_ONCE(dir->posted, dir->posted + 1);
+	if (low)
+		kdapl_srq_raise(srq, KDAPL_SRQ_LOW);
+	return true;
+}
+
+/**
+ * kdapl_srq_cookie_back - the event of a receive was read, or is lost
+ * @cookie: KDAPL_COOKIE_SRQ, claimed or flushed
+ *
+ * Any context; the lock of an EVD may be held.
+ */
+void kdapl_srq_cookie_back(struct kdapl_cookie *cookie)
+{
+	struct kdapl_srq_cookie *sc = srq_cookie_of(cookie);
+	struct kdapl_srq *srq = sc->srq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	cookie->dir = &srq->dir;
+	list_add(&sc->entry, &srq->free);
+	srq->outstanding--;
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+/* ---- receives that a device has forgotten --------------------------- */
+
+/* Has every queue pair that is left completed a later receive than this? */
+static u64 srq_taken_by_all(struct kdapl_srq *srq)
+{
+	struct kdapl_conn *conn;
+	unsigned long key;
+	u64 least = U64_MAX;
+
+	lockdep_assert_held(&srq->lock);
+	xa_for_each(&srq->qps, key, conn)
+		least = min(least, conn->srq_taken);
+	return least;
+}
+
+/* The oldest receive that no queue pair has any more; NULL: there is none. */
+static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq)
+{
+	struct kdapl_srq_cookie *sc, *lost = NULL;
+
+	/* A connection does not leave the table meanwhile. */
+	xa_lock(&srq->qps);
+	spin_lock_irq(&srq->lock);
+	sc = list_first_entry_or_null(&srq->posted, struct kdapl_srq_cookie, entry);
+	if (sc && sc->number < srq->taken && sc->number <= srq_taken_by_all(srq)) {
+		lost = sc;
+		list_del_init(&sc->entry);
+		srq->queued--;
+	}
+	spin_unlock_irq(&srq->lock);
+	xa_unlock(&srq->qps);
+	return lost;
+}
+
+/**
+ * kdapl_srq_reclaim - flush what the device has forgotten, to an endpoint that ends
+ * @srq: of the endpoint
+ * @ep: its connection has left @srq
+ *
+ * Process context.  Rule D48.
+ */
+void kdapl_srq_reclaim(struct kdapl_srq *srq, struct kdapl_ep *ep)
+{
+	struct kdapl_srq_cookie *sc;
+
+	if (!srq->obj.ia->dev->srq_keeps)
+		return;
+	while ((sc = srq_next_lost(srq))) {
+		spin_lock_irq(&ep->recv.lock);
+		sc->cookie.on_queue = false;
+		sc->cookie.dir = &ep->recv;
+		kdapl_evd_post_flushed(ep->recv.evd, &sc->cookie);
+		spin_unlock_irq(&ep->recv.lock);
+	}
+}
