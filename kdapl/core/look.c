@@ -17,6 +17,7 @@
 #include "look.h"
 #include "rmr.h"
 #include "sp.h"
+#include "srq.h"
 
 /* The next object within one chunk of slots, so that the read section is a short one. */
 static struct kdapl_object *next_in_chunk(struct kdapl_space *space, u32 *index,
@@ -95,6 +96,7 @@ static void look_at_ep(struct kdapl_look *look, struct kdapl_ep *ep)
 	at->recv_evd = TOKEN(ep->use.recv_evd);
 	at->request_evd = TOKEN(ep->use.request_evd);
 	at->connect_evd = TOKEN(ep->use.connect_evd);
+	at->srq = TOKEN(ep->use.srq);
 	if (ep->conn) {
 		at->qp = READ_ONCE(ep->conn->qp.num);
 		look->pages = READ_ONCE(ep->conn->qp.charge.pages);
@@ -162,6 +164,20 @@ static void look_at_rmr(struct kdapl_look *look, struct kdapl_rmr *rmr)
 	spin_unlock_irq(&rmr->lock);
 }
 
+static void look_at_srq(struct kdapl_look *look, struct kdapl_srq *srq)
+{
+	struct kdapl_look_srq *at = &look->srq;
+
+	spin_lock_irq(&srq->lock);
+	at->broken = srq->broken;
+	at->recvs = srq->outstanding;
+	at->max_recvs = srq->max;
+	at->low_watermark = srq->lw;
+	at->pz = TOKEN(srq->pz);
+	look->pages = READ_ONCE(srq->rq.charge.pages);
+	spin_unlock_irq(&srq->lock);
+}
+
 /* Somebody who is just answering it has the lock for long; then there is no peer to tell. */
 static void look_at_cr(struct kdapl_look *look, struct kdapl_cr *cr)
 {
@@ -208,6 +224,9 @@ void kdapl_look_at(struct kdapl_look *look, struct kdapl_object *obj)
 	case KDAPL_RSP:
 		look->local_qual = READ_ONCE(container_of(obj, struct kdapl_sp, obj)->qual);
 		look->evd = TOKEN(container_of(obj, struct kdapl_sp, obj)->evd);
+		break;
+	case KDAPL_SRQ:
+		look_at_srq(look, kdapl_srq_of(obj));
 		break;
 	case KDAPL_CR:
 		look_at_cr(look, kdapl_cr_of(obj));

@@ -21,6 +21,16 @@ struct kdapl_look_ep {
 	u64 recv_evd;
 	u64 request_evd;
 	u64 connect_evd;
+	u64 srq;
+};
+
+/* Of an SRQ; @recvs: outstanding, whoever has taken them */
+struct kdapl_look_srq {
+	bool broken;
+	u32 recvs;
+	u32 max_recvs;
+	u32 low_watermark;
+	u64 pz;
 };
 
 struct kdapl_look_evd {
@@ -54,6 +64,7 @@ struct kdapl_look_memory {
  * @ep: of an EP
  * @event: of an EVD
  * @memory: of an LMR or RMR
+ * @srq: of an SRQ
  */
 struct kdapl_look {
 	struct kdapl_object *obj;
@@ -68,6 +79,7 @@ struct kdapl_look {
 		struct kdapl_look_ep ep;
 		struct kdapl_look_evd event;
 		struct kdapl_look_memory memory;
+		struct kdapl_look_srq srq;
 	};
 };
 

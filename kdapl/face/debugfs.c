@@ -51,6 +51,10 @@ static void show_details(struct seq_file *seq, const struct kdapl_look *look)
 				   look->ep.requests, look->ep.max_requests,
 				   look->ep.recvs, look->ep.max_recvs);
 		break;
+	case KDAPL_SRQ:
+		seq_printf(seq, " recv %u/%u%s", look->srq.recvs, look->srq.max_recvs,
+			   look->srq.broken ? " error" : "");
+		break;
 	case KDAPL_EVD:
 		seq_printf(seq, " queued %u/%u dropped %llu", look->event.queued,
 			   look->event.qlen, look->event.dropped);

@@ -472,7 +472,10 @@ static int put_peer(struct sk_buff *skb, const struct kdapl_look *look)
 	       put_u64(skb, KDAPL_NL_A_LOCAL_QUAL, look->local_qual);
 }
 
-/* In passthrough the kernel does not know what is outstanding. */
+/*
+ * In passthrough the kernel does not know what is outstanding, and nobody knows what an
+ * endpoint has taken from an SRQ.
+ */
 static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 {
 	const struct kdapl_look_ep *ep = &look->ep;
@@ -482,7 +485,7 @@ static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 		err = nla_put_u32(skb, KDAPL_NL_A_LIFE, ep->life);
 	else
 		err = nla_put_u32(skb, KDAPL_NL_A_REQUESTS, ep->requests) ?:
-		      nla_put_u32(skb, KDAPL_NL_A_RECVS, ep->recvs);
+		      (ep->srq ? 0 : nla_put_u32(skb, KDAPL_NL_A_RECVS, ep->recvs));
 	return err ?:
 	       nla_put_u32(skb, KDAPL_NL_A_STATE, ep->state) ?:
 	       (ep->qp ? nla_put_u32(skb, KDAPL_NL_A_QP, ep->qp) : 0) ?:
@@ -492,7 +495,21 @@ static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 	       put_handle(skb, KDAPL_NL_A_RECV_EVD, ep->recv_evd) ?:
 	       put_handle(skb, KDAPL_NL_A_REQUEST_EVD, ep->request_evd) ?:
 	       put_handle(skb, KDAPL_NL_A_CONNECT_EVD, ep->connect_evd) ?:
+	       put_handle(skb, KDAPL_NL_A_SRQ, ep->srq) ?:
 	       put_peer(skb, look);
+}
+
+static int put_srq(struct sk_buff *skb, const struct kdapl_look *look)
+{
+	const struct kdapl_look_srq *srq = &look->srq;
+
+	return nla_put_u32(skb, KDAPL_NL_A_SRQ_STATE, srq->broken ?
+			   KDAPL_NL_SRQ_ERROR : KDAPL_NL_SRQ_OPERATIONAL) ?:
+	       nla_put_u32(skb, KDAPL_NL_A_RECVS, srq->recvs) ?:
+	       nla_put_u32(skb, KDAPL_NL_A_MAX_RECVS, srq->max_recvs) ?:
+	       nla_put_u32(skb, KDAPL_NL_A_LOW_WATERMARK, srq->low_watermark) ?:
+	       put_handle(skb, KDAPL_NL_A_PZ, srq->pz) ?:
+	       put_u64(skb, KDAPL_NL_A_PAGES, look->pages);
 }
 
 /* Those that a process has not taken out of the ring count, too. */
@@ -559,6 +576,8 @@ static int put_details(struct sk_buff *skb, struct kdapl_file *file,
 	case KDAPL_RSP:
 		return put_u64(skb, KDAPL_NL_A_LOCAL_QUAL, look->local_qual) ?:
 		       put_handle(skb, KDAPL_NL_A_EVD, look->evd);
+	case KDAPL_SRQ:
+		return put_srq(skb, look);
 	case KDAPL_CR:
 		return put_peer(skb, look);
 	default:

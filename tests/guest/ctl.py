@@ -76,6 +76,41 @@ def client(mode, port, trips):
                     "--sizes", "64", "-n", str(trips))
 
 
+# With a shared receive queue of 9 that has 3 receives, and an endpoint on it
+POOL = """
+import ctypes, sys
+dat = ctypes.CDLL(sys.argv[1])
+evd_async, ia, pz, evd, srq, ep = (ctypes.c_void_p() for _ in range(6))
+ref = ctypes.byref
+
+class EpAttr(ctypes.Structure):
+    _fields_ = [("service", ctypes.c_int), ("sizes", ctypes.c_uint64 * 2),
+                ("qos_flags", ctypes.c_int * 3), ("counts", ctypes.c_int * 10),
+                ("named", ctypes.c_void_p * 4)]
+
+attr = EpAttr()
+attr.counts[:4] = 9, 9, 1, 1
+print([dat.dat_ia_open(b"rxe1-1", 8, ref(evd_async), ref(ia)),
+       dat.dat_pz_create(ia, ref(pz)),
+       dat.dat_evd_create(ia, 32, None, 0x60, ref(evd)),
+       dat.dat_srq_create(ia, pz, (ctypes.c_int * 3)(9, 1, 0), ref(srq)),
+       dat.dat_ep_create_with_srq(ia, pz, evd, evd, evd, srq, ref(attr), ref(ep)),
+       *(dat.dat_srq_post_recv(srq, 0, None, ctypes.c_uint64(i)) for i in range(3))],
+      flush=True)
+sys.stdin.read()
+"""
+
+
+def pool():
+    child = subprocess.Popen([sys.executable, "-c", POOL, PROGRAMS + "/libdat.so.1"],
+                             env=dict(os.environ, KDAPL_MODE="forwarded"),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    line = child.stdout.readline()
+    if json.loads(line or "1") != [0] * 8:
+        sys.exit(f"FAIL a process with an SRQ: {line}")
+    return child
+
+
 def connected(pid):
     return any(o["state"] == "CONNECTED" for o in ctl("-p", str(pid), "objects", "ep"))
 
@@ -92,11 +127,12 @@ class World:
         self.clients = {"forwarded": client("forwarded", 18600, 2000000),
                         "passthrough": client("passthrough", 18601, 2000000)}
         self.other = server("forwarded", 18602, "rxe0-1", nobody=True)
+        self.pool = pool()
         for child in self.clients.values():
             wait_for("a connection", lambda pid=child.pid: connected(pid))
 
     def children(self):
-        return [*self.clients.values(), *self.servers.values(), self.other]
+        return [*self.clients.values(), *self.servers.values(), self.other, self.pool]
 
     def end(self):
         for child in self.children():
@@ -176,6 +212,14 @@ def objects_told(world):
     verdict("A13 an EVD: events, length, completions, overflow",
             all(o["queued"] <= o["max_queued"] + 64 and "overflowed" in o and "cqes" in o
                 for o in evds) and any(o["cqes"] > 0 for o in evds), evds)
+    mine = {o["type"]: o for o in told if o.get("pid") == world.pool.pid}
+    verdict("A13 an SRQ: state, outstanding receives and the most, mark, PZ, pages",
+            mine["SRQ"]["state"] == "OPERATIONAL" and mine["SRQ"]["recvs"] == 3 and
+            mine["SRQ"]["max_recvs"] == 9 and mine["SRQ"]["low_watermark"] == 0 and
+            mine["SRQ"]["users"] == 1 and mine["SRQ"]["pz"] == mine["PZ"]["handle"] and
+            mine["SRQ"]["pages"] > 0, mine)
+    verdict("A13 an endpoint on an SRQ: which, and no receives of its own",
+            mine["EP"]["srq"] == mine["SRQ"]["handle"] and "recvs" not in mine["EP"], mine)
     kernel = [o for o in told if o["file"] == 0]
     verdict("A13 of kernel consumers no key and no address is told",
             kernel and not any("rmr_context" in o or "start" in o for o in kernel) and

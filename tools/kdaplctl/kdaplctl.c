@@ -35,6 +35,8 @@ static const char *const states[] = {
 	"DISCONNECTED", "GONE", NULL
 };
 
+static const char *const srq_states[] = { "OPERATIONAL", "ERROR", NULL };
+
 static const char *const types[] = {
 	"", "IA", "PZ", "LMR", "RMR", "EVD", "EP", "PSP", "RSP", "CR", "SRQ", NULL
 };
@@ -92,7 +94,11 @@ static const struct field object_fields[] = {
 	  .types = OF(EP) },
 	{ "REQUESTS", "requests", KDAPL_NL_A_REQUESTS, KDAPL_NL_A_MAX_REQUESTS,
 	  .types = OF(EP) },
-	{ "RECVS", "recvs", KDAPL_NL_A_RECVS, KDAPL_NL_A_MAX_RECVS, .types = OF(EP) },
+	{ "STATE", "state", KDAPL_NL_A_SRQ_STATE, .kind = NAME, .names = srq_states,
+	  .types = OF(SRQ) },
+	{ "RECVS", "recvs", KDAPL_NL_A_RECVS, KDAPL_NL_A_MAX_RECVS,
+	  .types = OF(EP) | OF(SRQ) },
+	{ "LOW-MARK", "low_watermark", KDAPL_NL_A_LOW_WATERMARK, .types = OF(SRQ) },
 	{ "QP", "qp", KDAPL_NL_A_QP, .types = OF(EP) },
 	{ NULL, "life", KDAPL_NL_A_LIFE, .types = OF(EP) },
 	{ "PEER", "remote", KDAPL_NL_A_REMOTE, .kind = ADDRESS, .types = OF(EP) | OF(CR) },
@@ -102,13 +108,14 @@ static const struct field object_fields[] = {
 	{ NULL, "recv_evd", KDAPL_NL_A_RECV_EVD, .kind = HANDLE, .types = OF(EP) },
 	{ NULL, "request_evd", KDAPL_NL_A_REQUEST_EVD, .kind = HANDLE, .types = OF(EP) },
 	{ NULL, "connect_evd", KDAPL_NL_A_CONNECT_EVD, .kind = HANDLE, .types = OF(EP) },
+	{ NULL, "srq", KDAPL_NL_A_SRQ, .kind = HANDLE, .types = OF(EP) },
 	{ "QUEUED", "queued", KDAPL_NL_A_QUEUED, KDAPL_NL_A_QLEN, .types = OF(EVD) },
 	{ "CQES", "cqes", KDAPL_NL_A_CQES, .types = OF(EVD) },
 	{ "OVERFLOWED", "overflowed", KDAPL_NL_A_OVERFLOWED, .kind = FLAG,
 	  .types = OF(EVD) },
 	{ "DROPPED", "dropped", KDAPL_NL_A_DROPPED, .types = OF(EVD) },
 	{ "LENGTH", "length", KDAPL_NL_A_LENGTH, .kind = BYTES, .types = OF(LMR) | OF(RMR) },
-	{ "PAGES", "pages", KDAPL_NL_A_PAGES, .types = OF(LMR) | OF(EVD) },
+	{ "PAGES", "pages", KDAPL_NL_A_PAGES, .types = OF(LMR) | OF(EVD) | OF(SRQ) },
 	{ "LMR-CONTEXT", "lmr_context", KDAPL_NL_A_LMR_CONTEXT, .kind = HEX,
 	  .types = OF(LMR) },
 	{ "RMR-CONTEXT", "rmr_context", KDAPL_NL_A_RMR_CONTEXT, .kind = HEX,

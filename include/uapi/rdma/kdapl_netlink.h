@@ -60,7 +60,10 @@ enum kdapl_nl_attr {
 	KDAPL_NL_A_REMOVED,		/* flag; IA: its device is gone */
 	KDAPL_NL_A_MODE,		/* u32: KDAPL_NL_MODE_*; IA */
 
-	/* EP; the addresses also of a CR, the qualifier also of a service point */
+	/*
+	 * EP; the addresses also of a CR, the qualifier also of a service point, the numbers
+	 * of receives also of an SRQ
+	 */
 	KDAPL_NL_A_STATE,		/* u32: KDAPL_NL_EP_* */
 	KDAPL_NL_A_REMOTE,		/* struct sockaddr_in or sockaddr_in6, port 0 */
 	KDAPL_NL_A_REMOTE_QUAL,		/* u64: the peer's qualifier */
@@ -68,7 +71,7 @@ enum kdapl_nl_attr {
 	KDAPL_NL_A_QP,			/* u32: number of the queue pair */
 	KDAPL_NL_A_REQUESTS,		/* u32: outstanding; not in passthrough */
 	KDAPL_NL_A_MAX_REQUESTS,	/* u32 */
-	KDAPL_NL_A_RECVS,		/* u32: outstanding; not in passthrough */
+	KDAPL_NL_A_RECVS,		/* u32: outstanding; not in passthrough or of an SRQ */
 	KDAPL_NL_A_MAX_RECVS,		/* u32 */
 	KDAPL_NL_A_LIFE,		/* u32: in passthrough: which queue pair it is */
 	KDAPL_NL_A_RECV_EVD,		/* u64: handle */
@@ -89,6 +92,11 @@ enum kdapl_nl_attr {
 	KDAPL_NL_A_RMR_CONTEXT,		/* u32: not of kernel consumers */
 	KDAPL_NL_A_PRIVILEGES,		/* u32: DAT_MEM_PRIV_* */
 	KDAPL_NL_A_LMR,			/* u64: RMR: handle of what it is bound to */
+
+	/* SRQ; the handle also of an EP */
+	KDAPL_NL_A_SRQ,			/* u64: handle; EP */
+	KDAPL_NL_A_SRQ_STATE,		/* u32: KDAPL_NL_SRQ_* */
+	KDAPL_NL_A_LOW_WATERMARK,	/* u32: receives; 0: none was set */
 
 	__KDAPL_NL_A_MAX,
 	KDAPL_NL_A_MAX = __KDAPL_NL_A_MAX - 1
@@ -183,6 +191,11 @@ enum kdapl_nl_ep_state {
 	KDAPL_NL_EP_DISC_FLUSHING,	/* DISCONNECTED: the same, with the event to come */
 	KDAPL_NL_EP_DISC_IDLE,		/* DISCONNECTED */
 	KDAPL_NL_EP_GONE,		/* being freed */
+};
+
+enum kdapl_nl_srq_state {
+	KDAPL_NL_SRQ_OPERATIONAL,
+	KDAPL_NL_SRQ_ERROR,		/* the device has lost it */
 };
 
 #endif /* _UAPI_RDMA_KDAPL_NETLINK_H */
