@@ -519,8 +519,10 @@ static void fit(struct pen *pen, const struct call *c, uint8_t *to)
 		return;
 	dto = (void *)(uintptr_t)post->dtos;
 	for (i = 0; i < post->count; i++) {
-		if (c->cmd != KDAPL_IOC_POST)
+		if (c->cmd != KDAPL_IOC_POST) {
 			dto[i].op = KDAPL_OP_RECV;
+			dto[i].flags = 0;
+		}
 		if (dto[i].op < KDAPL_OP_RDMA_READ) {
 			dto[i].rmr_context = 0;
 			dto[i].target_address = 0;

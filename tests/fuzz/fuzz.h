@@ -110,11 +110,7 @@ const struct call *call_of(unsigned int cmd);
 /* It has struct kdapl_uapi_post. */
 static inline bool is_post(unsigned int cmd)
 {
-#ifdef KDAPL_FEATURE_SRQ
-	if (cmd == KDAPL_IOC_SRQ_POST)
-		return true;
-#endif
-	return cmd == KDAPL_IOC_POST;
+	return cmd == KDAPL_IOC_POST || cmd == KDAPL_IOC_SRQ_POST;
 }
 
 /* Says what is missing; true: every call of the header is there, and every byte of each. */

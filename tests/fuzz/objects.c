@@ -245,7 +245,6 @@ static void learn_made(struct worker *w, unsigned int cmd, struct object *o)
 		o->ia = RESULT(rsp_create)->ia;
 		o->evd = RESULT(rsp_create)->evd;
 		break;
-#ifdef KDAPL_FEATURE_SRQ
 	case KDAPL_IOC_SRQ_CREATE:
 		o->type = T_SRQ;
 		o->handle = RESULT(srq_create)->srq;
@@ -257,7 +256,6 @@ static void learn_made(struct worker *w, unsigned int cmd, struct object *o)
 		o->ia = RESULT(ep_create_with_srq)->ia;
 		o->evd = RESULT(ep_create_with_srq)->connect_evd;
 		break;
-#endif
 	default:
 		return;
 	}
@@ -298,9 +296,7 @@ void learn(struct worker *w, const struct call *c, unsigned int side)
 	case KDAPL_IOC_PSP_FREE:
 	case KDAPL_IOC_RSP_FREE:
 	case KDAPL_IOC_CR_REJECT:
-#ifdef KDAPL_FEATURE_SRQ
 	case KDAPL_IOC_SRQ_FREE:
-#endif
 		object_dead(w->life, side, RESULT(handle)->handle);
 		break;
 	case KDAPL_IOC_CR_ACCEPT:
@@ -322,9 +318,7 @@ void learn(struct worker *w, const struct call *c, unsigned int side)
 		set_lives(w->life, side, RESULT(ep_bind)->ep, &RESULT(ep_bind)->life, NULL);
 		break;
 	case KDAPL_IOC_POST:
-#ifdef KDAPL_FEATURE_SRQ
 	case KDAPL_IOC_SRQ_POST:
-#endif
 		add(shared->counts[C_POSTS], RESULT(post)->done);
 		break;
 	default:

@@ -28,10 +28,8 @@ static const struct {
 	{ KDAPL_IOC_PSP_CREATE, KDAPL_IOC_PSP_FREE, T_PSP },
 	{ KDAPL_IOC_PSP_CREATE_ANY, KDAPL_IOC_PSP_FREE, T_PSP },
 	{ KDAPL_IOC_RSP_CREATE, KDAPL_IOC_RSP_FREE, T_RSP },
-#ifdef KDAPL_FEATURE_SRQ
 	{ KDAPL_IOC_SRQ_CREATE, KDAPL_IOC_SRQ_FREE, T_SRQ },
 	{ KDAPL_IOC_EP_CREATE_WITH_SRQ, KDAPL_IOC_EP_FREE, T_EP },
-#endif
 };
 
 /* By weight; one that would make too many frees one. */
@@ -109,6 +107,7 @@ void side_begin(struct worker *w, unsigned int side)
 		run(w, KDAPL_IOC_LMR_CREATE, side, GOOD, NULL, 0);
 	}
 	run(w, KDAPL_IOC_EP_CREATE, side, GOOD, NULL, 0);
+	run(w, KDAPL_IOC_SRQ_CREATE, side, GOOD, NULL, 0);
 	run(w, KDAPL_IOC_PSP_CREATE_ANY, side, GOOD, NULL, 0);
 }
 
@@ -132,18 +131,44 @@ static uint64_t take(struct worker *w, unsigned int side, uint64_t evd)
 	return cr;
 }
 
+/* Makes an EP with all events on @evd, some on an SRQ that has receives, and may be gone. */
+static bool make_ep(struct worker *w, unsigned int side, uint64_t evd, uint64_t *handle)
+{
+	const struct kdapl_uapi_ep_create_with_srq *with = (const void *)w->after.bytes;
+	const struct kdapl_uapi_ep_create *plain = (const void *)w->after.bytes;
+	struct object srq;
+
+	if (percent(w, 30) && object_pick(w, T_SRQ, side, true, &srq)) {
+		RUN(w, KDAPL_IOC_SRQ_POST, side, SET(post, ep, srq.handle));
+		if (!RUN(w, KDAPL_IOC_EP_CREATE_WITH_SRQ, side,
+			 SET(ep_create_with_srq, recv_evd, evd),
+			 SET(ep_create_with_srq, request_evd, evd),
+			 SET(ep_create_with_srq, connect_evd, evd),
+			 SET(ep_create_with_srq, srq, srq.handle)) || !went(w))
+			return false;
+		*handle = with->ep;
+		return true;
+	}
+	if (!RUN(w, KDAPL_IOC_EP_CREATE, side, SET(ep_create, recv_evd, evd),
+		 SET(ep_create, request_evd, evd), SET(ep_create, connect_evd, evd)) ||
+	    !went(w))
+		return false;
+	*handle = plain->ep;
+	return true;
+}
+
 /* An EP that was just made, with the queue pair that it needs in passthrough; or 0 */
 static uint64_t new_ep(struct worker *w, unsigned int side, struct object *ep)
 {
+	uint64_t handle;
+
 	if (object_count(w->life, T_EP, side) >= ENOUGH)
 		run(w, KDAPL_IOC_EP_FREE, side, GOOD, NULL, 0);
 	if (!object_pick(w, T_EVD, side, true, ep) ||
-	    !RUN(w, KDAPL_IOC_EP_CREATE, side, SET(ep_create, recv_evd, ep->handle),
-		 SET(ep_create, request_evd, ep->handle),
-		 SET(ep_create, connect_evd, ep->handle)) || !went(w))
+	    !make_ep(w, side, ep->handle, &handle))
 		return 0;
 	ep->evd = ep->handle;
-	ep->handle = ((const struct kdapl_uapi_ep_create *)w->after.bytes)->ep;
+	ep->handle = handle;
 	if (w->life->passthrough)
 		verbs_bind(w, side, ep->handle);
 	return ep->handle;

@@ -330,7 +330,6 @@ static const struct field cr_handoff[] = {
 	F(cr_handoff, conn_qual, QUAL),
 };
 
-#ifdef KDAPL_FEATURE_SRQ
 ONE_HANDLE(of_srq, T_SRQ);
 
 static const struct field srq_create[] = {
@@ -371,7 +370,6 @@ static const struct field ep_recv_query[] = {
 	F_RET(ep_recv_query), F(ep_recv_query, pad, PAD), FX(ep_recv_query, ep, HANDLE, T_EP),
 	F_OUT(ep_recv_query, allocated), F_OUT(ep_recv_query, span),
 };
-#endif
 
 #define CALL(_cmd, _fields, _weight) \
 	{ #_cmd, KDAPL_IOC_##_cmd, _fields, ARRAY_SIZE(_fields), _weight }
@@ -402,13 +400,11 @@ const struct call calls[] = {
 	CALL(CR_ACCEPT, cr_accept, 8), CALL(CR_REJECT, of_cr, 4),
 	CALL(CR_HANDOFF, cr_handoff, 4), CALL(RMR_CREATE, rmr_create, 5),
 	CALL(RMR_QUERY, rmr_query, 4), CALL(RMR_BIND, rmr_bind, 10), CALL(RMR_FREE, of_rmr, 4),
-#ifdef KDAPL_FEATURE_SRQ
 	CALL(SRQ_CREATE, srq_create, 8), CALL(SRQ_QUERY, srq_query, 5),
 	CALL(SRQ_RESIZE, srq_count, 8), CALL(SRQ_SET_LW, srq_count, 6),
 	CALL(SRQ_POST, srq_post, 20), CALL(SRQ_FREE, of_srq, 4),
 	CALL(EP_CREATE_WITH_SRQ, ep_create_with_srq, 10),
 	CALL(EP_RECV_QUERY, ep_recv_query, 5),
-#endif
 };
 
 const unsigned int nr_calls = ARRAY_SIZE(calls);
