@@ -276,7 +276,7 @@ CALL(srq_query, srq_handle,
      (DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK srq_param_mask, DAT_SRQ_PARAM *srq_param),
      (srq_handle, srq_param_mask, srq_param))
 
-REST(srq_post_recv, srq_handle, SRQ,
+CALL(srq_post_recv, srq_handle,
      (DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments, DAT_LMR_TRIPLET *local_iov,
       DAT_DTO_COOKIE user_cookie),
      (srq_handle, num_segments, local_iov, user_cookie))

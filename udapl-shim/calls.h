@@ -53,6 +53,7 @@ __typeof__(dat_ep_recv_query) own_ep_recv_query;
 __typeof__(dat_ep_set_watermark) own_ep_set_watermark;
 __typeof__(dat_ep_free) own_ep_free;
 __typeof__(dat_srq_create) own_srq_create;
+__typeof__(dat_srq_post_recv) own_srq_post_recv;
 __typeof__(dat_srq_query) own_srq_query;
 __typeof__(dat_srq_resize) own_srq_resize;
 __typeof__(dat_srq_set_lw) own_srq_set_lw;
@@ -75,6 +76,5 @@ __typeof__(dat_ep_post_send) other_ep_post_send __attribute__((cold));
 __typeof__(dat_ep_post_recv) other_ep_post_recv __attribute__((cold));
 __typeof__(dat_ep_post_rdma_read) other_ep_post_rdma_read __attribute__((cold));
 __typeof__(dat_ep_post_rdma_write) other_ep_post_rdma_write __attribute__((cold));
-__typeof__(dat_srq_post_recv) other_srq_post_recv __attribute__((cold));
 
 #endif /* SHIM_CALLS_H */
