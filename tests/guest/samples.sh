@@ -51,6 +51,23 @@ thousands() {
 		grep -qx "$many connections, $((3 * many)) messages there and back" /tmp/client
 }
 
+# Shared receive queues are the kernel's.
+at_once() {
+	local n clients=()
+	for n in 1 2 3 4 5; do
+		"$samples/dat-hello" rxe0-1 10.9.0.2 "client $n" > "/tmp/answer.$n" & clients+=($!)
+	done
+	wait "${clients[@]}"
+	cat /tmp/answer.*
+}
+
+shared() {
+	export -f at_once && export samples
+	against "$samples/dat-srq" rxe1-1 5 -- bash -c at_once &&
+		diff <(seq -f 'CLIENT %g' 5) /tmp/client >&2 &&
+		grep -qx '5 clients, 16 buffers' /tmp/server
+}
+
 two_hosts rxe || die "no RDMA devices"
 modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 # Hosts that are busy answer late.
@@ -63,6 +80,7 @@ for mode in passthrough forwarded; do
 	verdict "dat-poll: lines, and poll(2), $mode" poll
 	verdict "dat-many: $many connections in one thread, $mode" thousands
 done
+verdict "dat-srq: five clients at once, and a receive for whoever speaks, forwarded" shared
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
 two_hosts_down rxe
