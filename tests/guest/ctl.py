@@ -90,7 +90,7 @@ class EpAttr(ctypes.Structure):
 
 attr = EpAttr()
 attr.counts[:4] = 9, 9, 1, 1
-print([dat.dat_ia_open(b"rxe1-1", 8, ref(evd_async), ref(ia)),
+print([dat.dat_ia_openv(b"rxe1-1", 8, ref(evd_async), ref(ia), 1, 2, 0),
        dat.dat_pz_create(ia, ref(pz)),
        dat.dat_evd_create(ia, 32, None, 0x60, ref(evd)),
        dat.dat_srq_create(ia, pz, (ctypes.c_int * 3)(9, 1, 0), ref(srq)),
