@@ -122,7 +122,7 @@ static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kd
  * @handle: of an SRQ
  * @dto: a receive without flags
  *
- * The contract is in face/kdat.c.  Any context; never sleeps.  Interrupts are off
+ * The contract is in face/kdat_srq.c.  Any context; never sleeps.  Interrupts are off
  * meanwhile, which is an RCU read section too: the SRQ's memory stays.  An LMR that was
  * found stays registered until the device has its key (kdapl_srq_settle_posts()).  Rules
  * mt:T57, mt:M58, mt:M59.
@@ -283,7 +283,7 @@ void kdapl_srq_cookie_back(struct kdapl_cookie *cookie)
 
 /* ---- receives that a device has forgotten --------------------------- */
 
-/* Has every queue pair that is left completed a later receive than this? */
+/* Each queue pair that is left has completed this receive or a later one. */
 static u64 srq_taken_by_all(struct kdapl_srq *srq)
 {
 	struct kdapl_conn *conn;
