@@ -7,8 +7,9 @@
 #                 [--windows] [--iwarp [--few]] MODULES SHIM [TEXT]
 #   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
 #               side a in passthrough, side b forwarded
-#   --face      only the face "kernel" or "user", or the "programs" that come after them;
-#               with "user" these come, too
+#   --face      only the face "kernel" or "user", or the "programs" or the "removal" of a
+#               device that come after them; with "user" the programs come, too, and with
+#               either face the removal under its traffic
 #   --disorder  the packets of the face "kernel" or "user" may overtake each other
 #   --own       of the face "kernel" or "user" only the scenarios that the other has not
 #   --brief     fewer rounds of what is done many times
@@ -196,24 +197,56 @@ program() {
 	unload "$name"
 }
 
-removal_ready() { [ "$(cat $debug/removal)" = Y ]; }
+removal_ready() { [ -e /run/kdapl-removal ]; }
 
+removal_kernel() { echo removal | tee $debug/run > /dev/null 2>&1; }
+removal_user() { "$shim/tests/udat_rules" -a ${kind}0-1 -b ${kind}1-1 "${modes[@]}" removal; }
+
+# removal FACE: under its traffic; the device is there again at the end.  Where the driver
+# cannot take contexts back the command waits for the application to close its own.
 removal() {
+	local run log=$logs/removal-$1
 	insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
-	insmod_rules || die "kdapl_rules.ko does not load"
-	verdict "I9 kdapl does not unload while it is used" still_used
-	echo removal | tee $debug/run > /dev/null 2>&1 & run=$!
+	[ "$1" = user ] || insmod_rules || die "kdapl_rules.ko does not load"
+	rm -f /run/kdapl-removal
+	"removal_$1" > "$log" & run=$!
 	if wait_for 180 removal_ready; then
-		verdict "rdma link delete returns" timeout 180 rdma link delete ${kind}1
+		verdict "I9 kdapl does not unload while it is used ($1)" still_used
+		verdict "rdma link delete returns ($1)" timeout 180 rdma link delete ${kind}1
 	else
-		verdict "traffic for the removal" false
+		verdict "traffic for the removal ($1)" false
 	fi
 	wait $run
-	sed -E 's/^(ok|FAIL) /\1 kernel: /; /^[0-9]+ passed/d' $debug/result
-	cp $debug/result "$logs/removal"
-	counted removal "$logs/removal"
-	rmmod kdapl_rules
-	unload "device removal"
+	if [ "$1" = kernel ]; then
+		cp $debug/result "$log"
+		rmmod kdapl_rules
+	fi
+	sed -E "s/^(ok|FAIL) /\1 $1: /; /^[0-9]+ passed/d" "$log"
+	counted "removal ($1)" "$log"
+	unload "device removal, $1 face"
+	two_hosts $kind || die "no RDMA devices"
+}
+
+programs() {
+	program abi_hostile "" "$shim/tests/abi_hostile"
+	# A library that was built without verbs has none of these.
+	if [ -x "$shim/tests/bind_hostile" ]; then
+		program bind_hostile "" "$shim/tests/bind_hostile"
+		program bind_races "" "$shim/tests/bind_races"
+		program bind_states "" "$shim/tests/bind_states"
+		program bind_ends "" "$shim/tests/bind_ends"
+		program bind_removal "" "$shim/tests/bind_ends" removal
+		program pass_syscalls "" "$shim/tests/pass_syscalls"
+	fi
+	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
+	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
+	program kill9 "" "$shim/tests/kill9"
+	program kill9_srq "" env KDAPL_MODE=forwarded "$shim/tests/kill9" -q \
+		"killed in traffic"
+	# It counts what the kernel makes for a process that has no verbs of its own.
+	program charge "max_objects=40 max_user_objects=64" \
+		env KDAPL_MODE=forwarded "$shim/tests/charge"
+	program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
 }
 
 # Processes that are hostile, and that are killed, as far as a test needs nothing that iWARP
@@ -248,9 +281,9 @@ if [ $kind = siw ]; then
 		! $few || verdict "each of the few has run ($name)" each_ran $name "${some[@]}"
 	done
 	if $after; then
-		# The removal comes last, because it takes one of the devices away.
 		! runs user || processes_iwarp
-		! runs kernel || removal
+		! runs kernel || removal kernel
+		! runs user || removal user
 	fi
 	two_hosts_down $kind
 	echo "$passed passed, $failed failed"
@@ -261,29 +294,10 @@ fi
 runs kernel && face kernel in_kernel
 runs user && face user in_user
 [ -n "$own$face" ] || verdict "both faces ran the same scenarios" same_names
-if $after && [ "$face" != kernel ]; then
-	program abi_hostile "" "$shim/tests/abi_hostile"
-	# A library that was built without verbs has none of these.
-	if [ -x "$shim/tests/bind_hostile" ]; then
-		program bind_hostile "" "$shim/tests/bind_hostile"
-		program bind_races "" "$shim/tests/bind_races"
-		program bind_states "" "$shim/tests/bind_states"
-		program bind_ends "" "$shim/tests/bind_ends"
-		program bind_removal "" "$shim/tests/bind_ends" removal
-		program pass_syscalls "" "$shim/tests/pass_syscalls"
-	fi
-	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
-	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
-	program kill9 "" "$shim/tests/kill9"
-	program kill9_srq "" env KDAPL_MODE=forwarded "$shim/tests/kill9" -q \
-		"killed in traffic"
-	# It counts what the kernel makes for a process that has no verbs of its own.
-	program charge "max_objects=40 max_user_objects=64" \
-		env KDAPL_MODE=forwarded "$shim/tests/charge"
-	program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
-fi
-if $after && [ "$face" != user ] && [ "$face" != programs ]; then
-	removal
+if $after; then
+	case $face in ''|user|programs) programs;; esac
+	case $face in ''|user|removal) removal user;; esac
+	case $face in ''|kernel|removal) removal kernel;; esac
 fi
 
 two_hosts_down rxe

@@ -316,23 +316,21 @@ static unsigned int sum_up(void)
 
 unsigned int run_scenarios(const char *only)
 {
+	static const struct scenario_table * const removal[] = {
+		&removal_table,
+		NULL
+	};
 	bool own = !strcmp(only, "own");
 
 	nr_passed = 0;
 	nr_failed = 0;
+	if (!strcmp(only, "removal")) {
+		run_tables(removal, "");
+		return sum_up();
+	}
 	if (!own)
 		run_tables(tables, only);
 	say("-- those of this face alone");
 	run_tables(platform_tables, own ? "" : only);
-	return sum_up();
-}
-
-unsigned int run_table(const struct scenario_table *table)
-{
-	const struct scenario_table *one[] = { table, NULL };
-
-	nr_passed = 0;
-	nr_failed = 0;
-	run_tables(one, "");
 	return sum_up();
 }

@@ -110,7 +110,7 @@ extern const struct scenario_table disconnect_table, order_table, reset_table,
 				   handoff_table, free_table, lmr_table,
 				   rmr_table, dup_table, passive_table,
 				   address_table, limits_table,
-				   iwarp_table, srq_table;
+				   iwarp_table, srq_table, removal_table;
 /* Those of one face; ended by NULL (platform.c). */
 extern const struct scenario_table * const platform_tables[];
 
@@ -234,6 +234,18 @@ platform_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 /* As dat_evd_dequeue, but sleeps for an event as long as @ms. */
 DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
 			     DAT_EVENT *event);
+
+/* The file that says that traffic waits for the removal of side b's device (removal.c). */
+#define REMOVAL_READY	"/run/kdapl-removal"
+
+struct node;
+/* A new node of one EVD, whose events an upcall takes where there are upcalls. */
+bool platform_node(struct node *node, struct side *side);
+/*
+ * From now on the upcall posts a receive for each that @node has got.  Where there are no
+ * upcalls that is left to whoever takes the events.
+ */
+bool platform_receive_again(struct node *node);
 
 /* ---- numbers ------------------------------------------------------------ */
 
@@ -564,7 +576,5 @@ void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
  * number of failures.
  */
 unsigned int run_scenarios(const char *only);
-/* Those of one table. */
-unsigned int run_table(const struct scenario_table *table);
 
 #endif /* RULES_H */

@@ -38,9 +38,7 @@ bool collected_node(struct node *node, struct side *side,
 bool collected_pair(struct pair *pair);
 
 extern const struct scenario_table upcall_table, kernel_args_table,
-				   kernel_memory_table, removal_table,
-				   fmr_table, fmr_remote_table;
-/* How far the scenario that waits for the removal of a device is. */
-extern bool removal_ready;
+				   kernel_memory_table, fmr_table,
+				   fmr_remote_table;
 
 #endif /* RULES_KERNEL_H */

@@ -4,8 +4,7 @@
  *
  *	run	write a text: the scenarios with that text in their name, or with one of
  *		several that "|" divides; "all" is all of them; "removal" is the one
- *		that waits for the removal of side b's device
- *	removal	Y while that one has traffic going, and waits
+ *		that waits for the removal of side b's device (removal.c)
  *	result	what they said
  *
  * The same lines go to the kernel log.
@@ -285,6 +284,38 @@ bool collected_pair(struct pair *pair)
 	       pair_connect(&pair->a, &pair->b, &pair->listener);
 }
 
+bool platform_node(struct node *node, struct side *side)
+{
+	struct collector *events;
+
+	return collected_node(node, side, &events);
+}
+
+/* The upcall: @instance_data is the node. */
+static void receive_again(DAT_PVOID instance_data, const DAT_EVENT *event,
+			  DAT_BOOLEAN more_events)
+{
+	struct node *node = instance_data;
+	DAT_CONTEXT context;
+
+	if (event->event_number == DAT_DTO_COMPLETION_EVENT &&
+	    event->event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS)
+		node_recv(node, 0, 4096, 1);
+	else if (dat_get_consumer_context(node->recv, &context) == DAT_SUCCESS)
+		collect(context.as_ptr, event, more_events);
+}
+
+bool platform_receive_again(struct node *node)
+{
+	DAT_UPCALL_OBJECT upcall = {
+		.instance_data = node,
+		.upcall_func = receive_again,
+	};
+
+	return OK(dat_evd_modify_upcall(node->recv, DAT_UPCALL_SINGLE_INSTANCE,
+					&upcall));
+}
+
 DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
 			     DAT_EVENT *event)
 {
@@ -335,11 +366,7 @@ static ssize_t run_write(struct file *file, const char __user *data,
 	if (ret)
 		goto free;
 	text_len = 0;
-	if (sysfs_streq(only, "removal"))
-		nr_failed = run_table(&removal_table);
-	else
-		nr_failed = run_scenarios(sysfs_streq(only, "all") ? "" :
-					  strim(only));
+	nr_failed = run_scenarios(sysfs_streq(only, "all") ? "" : strim(only));
 	mutex_unlock(&run_lock);
 	ret = nr_failed ? -EIO : 0;
 free:
@@ -368,7 +395,6 @@ static int __init scenario_init(void)
 		return -ENOMEM;
 	debug_dir = debugfs_create_dir("kdapl_rules", NULL);
 	debugfs_create_file("run", 0200, debug_dir, NULL, &run_fops);
-	debugfs_create_bool("removal", 0444, debug_dir, &removal_ready);
 	debugfs_create_file("result", 0444, debug_dir, NULL, &result_fops);
 	return 0;
 }

@@ -4,8 +4,9 @@
  *
  *	udat_rules [-a IA] [-b IA] [-A MODE] [-B MODE] [TEXT]
  *
- * The scenarios with TEXT in their line, or all of them.  MODE is what KDAPL_MODE is set to
- * before the IA of a side is opened.
+ * The scenarios with TEXT in their line, or all of them; "removal" is the one that waits for
+ * the removal of side b's device (removal.c).  MODE is what KDAPL_MODE is set to before the
+ * IA of a side is opened.
  */
 #include <errno.h>
 #include <sched.h>
@@ -181,6 +182,17 @@ DAT_RETURN platform_lmr_register(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 {
 	return dat_lmr_create(ia, type, region, length, pz, privileges, lmr,
 			      context, rmr_context, size, address);
+}
+
+bool platform_node(struct node *node, struct side *side)
+{
+	return node_new(node, side, ONE_EVD, NULL);
+}
+
+bool platform_receive_again(struct node *node)
+{
+	(void)node;
+	return true;
 }
 
 DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,

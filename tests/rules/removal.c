@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The device of side b is removed while transfers run.  The script that asked
- * for this scenario removes it when "removal" reads Y.
+ * for this scenario removes it when the file REMOVAL_READY is there.
  */
-#include "kernel.h"
-
-bool removal_ready;
+#include "rules.h"
 
 /* Traffic, an idle connection, a request that nobody has answered. */
 struct removal {
 	struct pair busy, idle;
-	struct collector *events;	/* of the busy one's side b */
-	struct collector *async;
+	DAT_EVD_HANDLE async;	/* of side b */
 	struct node waiting;
 	DAT_CR_HANDLE cr;
+	struct thread sender;
 };
 
-/* What arrives at side b, in its upcall: post the receive again. */
-static void receive_again(DAT_PVOID instance_data, const DAT_EVENT *event,
-			  DAT_BOOLEAN more_events)
+static bool new_pair(struct pair *p)
 {
-	struct removal *r = instance_data;
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
-		&event->event_data.dto_completion_event_data;
-
-	if (event->event_number == DAT_DTO_COMPLETION_EVENT &&
-	    dto->status == DAT_DTO_SUCCESS)
-		node_recv(&r->busy.b, 0, 4096, 1);
-	else
-		collect(r->events, event, more_events);
+	return platform_node(&p->a, &side_a) && platform_node(&p->b, &side_b) &&
+	       listener_new(&p->listener, DAT_PSP_CONSUMER_FLAG) &&
+	       pair_connect(&p->a, &p->b, &p->listener);
 }
 
 /* On iWARP nobody waits for a receive; writes need none. */
@@ -41,45 +31,44 @@ static DAT_RETURN one_more(struct pair *p)
 	return node_send(&p->a, 0, 1024, 1, 0);
 }
 
-static bool start_traffic(struct removal *r)
+static bool was_good(const DAT_EVENT *event)
 {
-	DAT_UPCALL_OBJECT upcall = {
-		.instance_data = r,
-		.upcall_func = receive_again,
-	};
-	struct pair *p = &r->busy;
-	struct collector *events;
+	return event->event_number == DAT_DTO_COMPLETION_EVENT &&
+	       event->event_data.dto_completion_event_data.status ==
+	       DAT_DTO_SUCCESS;
+}
+
+/* The thread: posts again whatever completes, until the connection event comes. */
+static int keep_sending(void *arg)
+{
+	struct pair *p = arg;
+	DAT_EVENT event;
 	int i;
 
-	if (!collected_node(&p->a, &side_a, &events) ||
-	    !collected_node(&p->b, &side_b, &r->events) ||
-	    !listener_new(&p->listener, DAT_PSP_CONSUMER_FLAG) ||
-	    !pair_connect(&p->a, &p->b, &p->listener) ||
-	    !OK(dat_evd_modify_upcall(p->b.recv, DAT_UPCALL_SINGLE_INSTANCE,
-				      &upcall)))
+	for (i = 0; i < 8; i++)
+		OK(one_more(p));
+	do {
+		if (!next_event(p->a.conn, &event))
+			return -1;
+		if (was_good(&event))
+			one_more(p);
+	} while (event.event_number == DAT_DTO_COMPLETION_EVENT);
+	CHECK(event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
+	      event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	return 0;
+}
+
+static bool start_traffic(struct removal *r)
+{
+	struct pair *p = &r->busy;
+	int i;
+
+	if (!new_pair(p))
 		return false;
 	for (i = 0; i < NODE_RECVS; i++)
 		OK(node_recv(&p->b, 0, 4096, 1));
-	for (i = 0; i < 8; i++)
-		OK(one_more(p));
-	return !failed();
-}
-
-/* Posts again whatever completes, until the connection event comes. */
-static DAT_EVENT_NUMBER keep_sending(struct pair *p)
-{
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	DAT_EVENT event;
-
-	for (;;) {
-		if (!next_event(p->a.conn, &event))
-			return 0;
-		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
-			return event.event_number;
-		dto = &event.event_data.dto_completion_event_data;
-		if (dto->status == DAT_DTO_SUCCESS)
-			one_more(p);
-	}
+	return platform_receive_again(&p->b) &&
+	       thread_start(&r->sender, keep_sending, p);
 }
 
 /* E71: nothing new, and everything can be looked at. */
@@ -116,11 +105,13 @@ static void shells_remain(struct removal *r)
 	do {
 		if (!next_event(node->conn, &event))
 			return;
+		if (was_good(&event))
+			node_recv(node, 0, 4096, 1);
 	} while (event.event_number == DAT_DTO_COMPLETION_EVENT);
 	if (event.event_number != DAT_CONNECTION_EVENT_BROKEN)
 		FAIL("%s at the removed side", event_name(event.event_number));
 	state_is(node->ep, DAT_EP_STATE_DISCONNECTED);
-	if (!want_event(r->async->evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC, &event))
+	if (!want_event(r->async, DAT_ASYNC_ERROR_IA_CATASTROPHIC, &event))
 		return;
 	CHECK(event.event_data.asynch_error_event_data.dat_handle == side_b.ia);
 	CHECK(event.event_data.asynch_error_event_data.reason ==
@@ -143,7 +134,7 @@ static void shells_go(struct removal *r)
 	node_free(&r->idle.b);
 	listener_free(&r->busy.listener);
 	listener_free(&r->idle.listener);
-	OK(dat_evd_free(r->async->evd));
+	OK(dat_evd_free(r->async));
 	OK(dat_pz_free(side_b.pz));
 	side_close(&side_b, DAT_CLOSE_GRACEFUL_FLAG);
 }
@@ -151,22 +142,16 @@ static void shells_go(struct removal *r)
 static void removal(void)
 {
 	struct removal *r = scenario_alloc(sizeof(*r));
-	DAT_EVENT_NUMBER number;
 
-	if (!r)
-		return;
-	r->async = collector_new(&side_b, 4, DAT_EVD_ASYNC_FLAG);
-	if (!r->async || !collected_pair(&r->idle) || !start_traffic(r) ||
+	if (!r || !evd_new(&side_b, 4, DAT_EVD_ASYNC_FLAG, &r->async) ||
+	    !new_pair(&r->idle) || !start_traffic(r) ||
 	    !node_new(&r->waiting, &side_a, THREE_EVDS, NULL) ||
 	    !start_connect(&r->waiting, r->busy.listener.qual) ||
 	    !next_request(&r->busy.listener, &r->cr))
 		return;
-	WRITE_ONCE(removal_ready, true);
-	number = keep_sending(&r->busy);
-	WRITE_ONCE(removal_ready, false);
-	CHECK(number == DAT_CONNECTION_EVENT_BROKEN ||
-	      number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	CHECK(!run_command("touch " REMOVAL_READY));
 	shells_remain(r);
+	thread_join(&r->sender);
 	want_conn(r->idle.b.conn, r->idle.b.ep, DAT_CONNECTION_EVENT_BROKEN);
 	OK(dat_cr_reject(r->cr));
 	shells_go(r);
