@@ -14,13 +14,31 @@
 #error "include <dat/udat.h> (user level) or <dat/kdat.h> (kernel) first"
 #endif
 
+#ifdef _KDAT_H_
+#include <linux/module.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Enters a provider; the table stays the provider's. May sleep. */
+#ifdef _KDAT_H_
+DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
+				      const DAT_PROVIDER_INFO *provider_info,
+				      struct module *owner);
+
+/* The module that calls this is not unloaded while an IA of the provider is open. */
+static inline DAT_RETURN
+dat_registry_add_provider(const DAT_PROVIDER *provider,
+			  const DAT_PROVIDER_INFO *provider_info)
+{
+	return kdat_registry_add_provider(provider, provider_info, THIS_MODULE);
+}
+#else
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 				     const DAT_PROVIDER_INFO *provider_info);
+#endif
 
 /* Removes a provider that nobody has open. May sleep. */
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,

@@ -4,7 +4,11 @@
  * is the call into the core with the kernel's handle space; the rules are kept
  * in core/, and the contract of each call is told here.  What only this face
  * has are the upcalls (kdat_upcall.c) and the answer for an optional part of DAT that kdapl
- * does not offer: receive watermarks.  Shared receive queues are in kdat_srq.c.
+ * does not offer: receive watermarks.  Shared receive queues are in kdat_srq.c, opening and
+ * closing an adapter and the registry in kdat_registry.c.
+ *
+ * A call on a handle of a provider that another module has added is that provider's to answer
+ * (kdat_other()), and so is its contract.
  *
  * "Upcall context" means that the function never sleeps and may be called from
  * a softirq upcall (E99), "process context" that it may sleep: see may_sleep().
@@ -42,67 +46,7 @@ static bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return !kdapl_get_handle_type(SPACE, handle, &is) && is == type;
 }
 
-/* ---- registry and IA ---------------------------------------------------- */
-
-/**
- * dat_registry_list_providers - list the adapters that can be opened
- * @max_to_return: entries of @dat_provider_list; 0 asks for the number only,
- *	which comes with ARG1 unless there are none
- * @entries_returned: out: how many there are
- * @dat_provider_list: pointers to the caller's structures, filled in
- *
- * Order of registration.  Process context.  Rules G12, G13.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 when there are more than
- * @max_to_return (then @entries_returned is set all the same), /ARG2 for a null
- * @entries_returned, /ARG3 for a null list or a null pointer in it.
- */
-DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
-				       DAT_COUNT *entries_returned,
-				       DAT_PROVIDER_INFO *dat_provider_list[])
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return kdapl_registry_list(SPACE, max_to_return, entries_returned,
-				   dat_provider_list);
-}
-EXPORT_SYMBOL(dat_registry_list_providers);
-
-/**
- * dat_ia_openv - open an adapter
- * @ia_name: name in the registry, "<device>-<port>", at most 255 bytes
- * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen;
- *	not looked at when @asynch_evd_handle is one
- * @asynch_evd_handle: in: null, or an EVD of this adapter with the async flag;
- *	out: the async EVD.  One that is made here has no upcall (E112)
- * @ia_handle: out: the IA
- * @dat_version_major: version that the consumer was compiled for
- * @dat_version_minor: the same
- * @thread_safety: not looked at: kdapl always is
- *
- * Usually called as dat_ia_open().  Process context.  Rules I1..I10, E112.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a bad name, /ARG2 for the
- * length, /ARG3 and /ARG4 for null pointers; DAT_INVALID_HANDLE/EVD_ASYNC for
- * an EVD without the async flag or of another adapter;
- * DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED for an adapter that does not exist
- * or has no address, /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND;
- * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY.
- */
-DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
-			DAT_COUNT asynch_evd_min_qlen,
-			DAT_EVD_HANDLE *asynch_evd_handle,
-			DAT_IA_HANDLE *ia_handle, DAT_UINT32 dat_version_major,
-			DAT_UINT32 dat_version_minor,
-			DAT_BOOLEAN thread_safety)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return kdapl_ia_open(SPACE, ia_name, asynch_evd_min_qlen,
-			     asynch_evd_handle, dat_version_major,
-			     dat_version_minor, thread_safety, ia_handle);
-}
-EXPORT_SYMBOL(dat_ia_openv);
+/* ---- IA: opened and closed in kdat_registry.c --------------------------- */
 
 /**
  * dat_ia_query - attributes of an adapter and its provider
@@ -125,34 +69,17 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 			DAT_PROVIDER_ATTR *provider_attr)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ia_query, ia_handle, async_evd_handle, ia_attr_mask,
+				   ia_attr, provider_attr_mask, provider_attr);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ia_query(SPACE, ia_handle, async_evd_handle, ia_attr_mask,
 			      ia_attr, provider_attr_mask, provider_attr);
 }
 EXPORT_SYMBOL(dat_ia_query);
-
-/**
- * dat_ia_close - close an adapter
- * @ia_handle: an IA
- * @close_flags: abrupt: with everything made on it; graceful: only if nothing
- *	is left but the async EVD that the open made, and no other open uses
- *	that
- *
- * When it returned, no upcall of the IA's EVDs runs or will run.  Process
- * context, not from an upcall of the same IA.  Rules I11..I18, E102, E108.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
- * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects
- * left or the async EVD lent, and for any close from an upcall of the IA.
- */
-DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
-{
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	return kdapl_ia_close(SPACE, ia_handle, close_flags);
-}
-EXPORT_SYMBOL(dat_ia_close);
 
 /**
  * dat_ia_memtype_hint - what registrations of a kind go best with
@@ -176,6 +103,11 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN *preferred_length,
 			       DAT_VADDR *preferred_alignment)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ia_memtype_hint, ia_handle, mem_type, length,
+				   mem_optimization, preferred_length, preferred_alignment);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_memtype_hint(SPACE, ia_handle, mem_type, length,
@@ -197,6 +129,10 @@ EXPORT_SYMBOL(dat_ia_memtype_hint);
  */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
+	const DAT_PROVIDER *other = kdat_other(dat_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, set_consumer_context, dat_handle, context);
 	return kdapl_set_context(SPACE, dat_handle, context);
 }
 EXPORT_SYMBOL(dat_set_consumer_context);
@@ -213,6 +149,10 @@ EXPORT_SYMBOL(dat_set_consumer_context);
  */
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
+	const DAT_PROVIDER *other = kdat_other(dat_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, get_consumer_context, dat_handle, context);
 	return kdapl_get_context(SPACE, dat_handle, context);
 }
 EXPORT_SYMBOL(dat_get_consumer_context);
@@ -230,6 +170,10 @@ EXPORT_SYMBOL(dat_get_consumer_context);
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 			       DAT_HANDLE_TYPE *handle_type)
 {
+	const DAT_PROVIDER *other = kdat_other(dat_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, get_handle_type, dat_handle, handle_type);
 	return kdapl_get_handle_type(SPACE, dat_handle, handle_type);
 }
 EXPORT_SYMBOL(dat_get_handle_type);
@@ -249,6 +193,10 @@ EXPORT_SYMBOL(dat_get_handle_type);
  */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, pz_create, ia_handle, pz_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_pz_create(SPACE, ia_handle, pz_handle);
@@ -269,6 +217,10 @@ EXPORT_SYMBOL(dat_pz_create);
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
 {
+	const DAT_PROVIDER *other = kdat_other(pz_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, pz_query, pz_handle, pz_param_mask, pz_param);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_pz_query(SPACE, pz_handle, pz_param_mask, pz_param);
@@ -286,6 +238,10 @@ EXPORT_SYMBOL(dat_pz_query);
  */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(pz_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, pz_free, pz_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_pz_free(SPACE, pz_handle);
@@ -334,6 +290,12 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, lmr_kcreate, ia_handle, mem_type, region_description,
+				   length, pz_handle, privileges, mem_optimization, lmr_handle,
+				   lmr_context, rmr_context, registered_length, registered_address);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_lmr_create(SPACE, ia_handle, mem_type, region_description,
@@ -358,6 +320,10 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
 {
+	const DAT_PROVIDER *other = kdat_other(lmr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, lmr_query, lmr_handle, lmr_param_mask, lmr_param);
 	return kdapl_lmr_query(SPACE, lmr_handle, lmr_param_mask, lmr_param);
 }
 EXPORT_SYMBOL(dat_lmr_query);
@@ -376,6 +342,10 @@ EXPORT_SYMBOL(dat_lmr_query);
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(lmr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, lmr_free, lmr_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_lmr_free(SPACE, lmr_handle);
@@ -397,6 +367,11 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, lmr_sync_rdma_read, ia_handle, local_segments,
+				   num_segments);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
@@ -418,6 +393,11 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 				   const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, lmr_sync_rdma_write, ia_handle, local_segments,
+				   num_segments);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_lmr_sync(SPACE, ia_handle, local_segments, num_segments,
@@ -442,6 +422,10 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(pz_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rmr_create, pz_handle, rmr_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_rmr_create(SPACE, pz_handle, rmr_handle);
@@ -464,6 +448,10 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
 {
+	const DAT_PROVIDER *other = kdat_other(rmr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rmr_query, rmr_handle, rmr_param_mask, rmr_param);
 	return kdapl_rmr_query(SPACE, rmr_handle, rmr_param_mask, rmr_param);
 }
 EXPORT_SYMBOL(dat_rmr_query);
@@ -510,6 +498,11 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 			DAT_COMPLETION_FLAGS completion_flags,
 			DAT_RMR_CONTEXT *rmr_context)
 {
+	const DAT_PROVIDER *other = kdat_other(rmr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rmr_bind, rmr_handle, lmr_triplet, mem_privileges,
+				   ep_handle, user_cookie, completion_flags, rmr_context);
 	return kdapl_rmr_bind(SPACE, rmr_handle, lmr_triplet, mem_privileges,
 			      ep_handle, user_cookie, completion_flags,
 			      rmr_context);
@@ -528,6 +521,10 @@ EXPORT_SYMBOL(dat_rmr_bind);
  */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(rmr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rmr_free, rmr_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_rmr_free(SPACE, rmr_handle);
@@ -578,11 +575,15 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			   const DAT_UPCALL_OBJECT *upcall,
 			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
 	DAT_EVD_HANDLE handle;
 	struct kdapl_evd *evd;
 	DAT_RETURN ret;
 	int err;
 
+	if (other)
+		return KDAT_THEIRS(other, evd_kcreate, ia_handle, evd_min_qlen, upcall_policy,
+				   upcall, evd_flags, evd_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	ret = kcreate_check(ia_handle, evd_min_qlen, upcall_policy, upcall);
@@ -632,9 +633,12 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 DAT_UPCALL_POLICY upcall_policy,
 				 const DAT_UPCALL_OBJECT *upcall)
 {
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
 	struct kdapl_evd *evd;
 	int err;
 
+	if (other)
+		return KDAT_THEIRS(other, evd_modify_upcall, evd_handle, upcall_policy, upcall);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	evd = kdapl_evd_find(SPACE, evd_handle);
@@ -678,9 +682,13 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 			 DAT_EVD_PARAM_MASK evd_param_mask,
 			 DAT_EVD_PARAM *evd_param)
 {
-	struct kdapl_evd *evd = kdapl_evd_find(SPACE, evd_handle);
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
+	struct kdapl_evd *evd;
 	DAT_RETURN ret;
 
+	if (other)
+		return KDAT_THEIRS(other, evd_query, evd_handle, evd_param_mask, evd_param);
+	evd = kdapl_evd_find(SPACE, evd_handle);
 	if (!evd)
 		return INVALID_HANDLE(EVD_REQUEST);
 	ret = kdapl_evd_query(SPACE, evd_handle, evd_param_mask, evd_param);
@@ -705,6 +713,10 @@ EXPORT_SYMBOL(dat_evd_query);
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, evd_resize, evd_handle, evd_min_qlen);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_evd_resize(SPACE, evd_handle, evd_min_qlen);
@@ -724,6 +736,10 @@ EXPORT_SYMBOL(dat_evd_resize);
  */
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, evd_post_se, evd_handle, event);
 	return kdapl_evd_post_se(SPACE, evd_handle, event);
 }
 EXPORT_SYMBOL(dat_evd_post_se);
@@ -741,6 +757,10 @@ EXPORT_SYMBOL(dat_evd_post_se);
  */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, evd_dequeue, evd_handle, event);
 	return kdapl_evd_dequeue(SPACE, evd_handle, event);
 }
 EXPORT_SYMBOL(dat_evd_dequeue);
@@ -759,6 +779,10 @@ EXPORT_SYMBOL(dat_evd_dequeue);
  */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(evd_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, evd_free, evd_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_evd_free(SPACE, evd_handle);
@@ -796,6 +820,12 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 const DAT_EP_ATTR *ep_attributes,
 			 DAT_EP_HANDLE *ep_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_create, ia_handle, pz_handle,
+				   recv_completion_evd_handle, request_completion_evd_handle,
+				   connect_evd_handle, ep_attributes, ep_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_create(SPACE, ia_handle, pz_handle,
@@ -819,6 +849,10 @@ EXPORT_SYMBOL(dat_ep_create);
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			DAT_EP_PARAM *ep_param)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_query, ep_handle, ep_param_mask, ep_param);
 	return kdapl_ep_query(SPACE, ep_handle, ep_param_mask, ep_param);
 }
 EXPORT_SYMBOL(dat_ep_query);
@@ -843,6 +877,10 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_modify, ep_handle, ep_param_mask, ep_param);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_modify(SPACE, ep_handle, ep_param_mask, ep_param);
@@ -863,6 +901,11 @@ EXPORT_SYMBOL(dat_ep_modify);
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_get_status, ep_handle, ep_state, recv_idle,
+				   request_idle);
 	return kdapl_ep_get_status(SPACE, ep_handle, ep_state, recv_idle,
 				   request_idle);
 }
@@ -898,6 +941,12 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_QOS quality_of_service,
 			  DAT_CONNECT_FLAGS connect_flags)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_connect, ep_handle, remote_ia_address,
+				   remote_conn_qual, timeout, private_data_size, private_data,
+				   quality_of_service, connect_flags);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_connect(SPACE, ep_handle, remote_ia_address,
@@ -932,6 +981,11 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      const DAT_PVOID private_data,
 			      DAT_QOS quality_of_service)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_dup_connect, ep_handle, ep_dup_handle, timeout,
+				   private_data_size, private_data, quality_of_service);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_dup_connect(SPACE, ep_handle, ep_dup_handle, timeout,
@@ -956,6 +1010,10 @@ EXPORT_SYMBOL(dat_ep_dup_connect);
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			     DAT_CLOSE_FLAGS close_flags)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_disconnect, ep_handle, close_flags);
 	return kdapl_ep_disconnect(SPACE, ep_handle, close_flags);
 }
 EXPORT_SYMBOL(dat_ep_disconnect);
@@ -972,6 +1030,10 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_reset, ep_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_reset(SPACE, ep_handle);
@@ -992,6 +1054,10 @@ EXPORT_SYMBOL(dat_ep_reset);
  */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_free, ep_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_free(SPACE, ep_handle);
@@ -1014,6 +1080,11 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_recv_query, ep_handle, nbufs_allocated,
+				   bufs_alloc_span);
 	return kdapl_ep_recv_query(SPACE, ep_handle, nbufs_allocated, bufs_alloc_span);
 }
 EXPORT_SYMBOL(dat_ep_recv_query);
@@ -1039,6 +1110,11 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)
 {
+	const DAT_PROVIDER *other = kdat_other(ep_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_set_watermark, ep_handle, soft_high_watermark,
+				   hard_high_watermark);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	if (!handle_is(ep_handle, DAT_HANDLE_TYPE_EP))
@@ -1052,6 +1128,36 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 EXPORT_SYMBOL(dat_ep_set_watermark);
 
 /* ---- posting ------------------------------------------------------------ */
+
+/* To another provider's endpoint, if it is one. */
+static noinline DAT_RETURN other_post(DAT_EP_HANDLE ep, const struct kdapl_dto *dto)
+{
+	DAT_LMR_TRIPLET *iov = (DAT_LMR_TRIPLET *)dto->iov;
+	const DAT_PROVIDER *other = kdat_other(ep);
+
+	if (!other)
+		return INVALID_HANDLE(EP);
+	switch (dto->kind) {
+	case KDAPL_DTO_RECV:
+		return KDAT_THEIRS(other, ep_post_recv, ep, dto->segments, iov, dto->cookie,
+				   dto->flags);
+	case KDAPL_DTO_RDMA_READ:
+		return KDAT_THEIRS(other, ep_post_rdma_read, ep, dto->segments, iov, dto->cookie,
+				   dto->remote, dto->flags);
+	case KDAPL_DTO_RDMA_WRITE:
+		return KDAT_THEIRS(other, ep_post_rdma_write, ep, dto->segments, iov, dto->cookie,
+				   dto->remote, dto->flags);
+	default:
+		return KDAT_THEIRS(other, ep_post_send, ep, dto->segments, iov, dto->cookie,
+				   dto->flags);
+	}
+}
+
+/* Posts to kdapl's endpoints pay nothing for others but a comparison: no register is saved. */
+static __always_inline DAT_RETURN ep_post(DAT_EP_HANDLE ep, const struct kdapl_dto *dto)
+{
+	return kdat_is_address(ep) ? other_post(ep, dto) : kdapl_ep_post(SPACE, ep, dto);
+}
 
 /**
  * dat_ep_post_send - post a send
@@ -1086,7 +1192,7 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		.flags = completion_flags,
 	};
 
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_send);
 
@@ -1118,7 +1224,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		.flags = completion_flags,
 	};
 
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
 
@@ -1156,7 +1262,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		.flags = completion_flags,
 	};
 
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read);
 
@@ -1192,7 +1298,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		.flags = completion_flags,
 	};
 
-	return kdapl_ep_post(SPACE, ep_handle, &dto);
+	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
@@ -1221,6 +1327,11 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, psp_create, ia_handle, conn_qual, evd_handle, psp_flags,
+				   psp_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_psp_create(SPACE, ia_handle, conn_qual, evd_handle,
@@ -1247,6 +1358,11 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_PSP_FLAGS psp_flags,
 			      DAT_PSP_HANDLE *psp_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, psp_create_any, ia_handle, conn_qual, evd_handle,
+				   psp_flags, psp_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_psp_create_any(SPACE, ia_handle, conn_qual, evd_handle,
@@ -1269,6 +1385,10 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
 {
+	const DAT_PROVIDER *other = kdat_other(psp_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, psp_query, psp_handle, psp_param_mask, psp_param);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_psp_query(SPACE, psp_handle, psp_param_mask, psp_param);
@@ -1285,6 +1405,10 @@ EXPORT_SYMBOL(dat_psp_query);
  */
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(psp_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, psp_free, psp_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_psp_free(SPACE, psp_handle);
@@ -1310,6 +1434,11 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rsp_create, ia_handle, conn_qual, ep_handle, evd_handle,
+				   rsp_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_rsp_create(SPACE, ia_handle, conn_qual, ep_handle,
@@ -1332,6 +1461,10 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 			 DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
 {
+	const DAT_PROVIDER *other = kdat_other(rsp_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rsp_query, rsp_handle, rsp_param_mask, rsp_param);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_rsp_query(SPACE, rsp_handle, rsp_param_mask, rsp_param);
@@ -1349,6 +1482,10 @@ EXPORT_SYMBOL(dat_rsp_query);
  */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(rsp_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, rsp_free, rsp_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_rsp_free(SPACE, rsp_handle);
@@ -1370,6 +1507,10 @@ EXPORT_SYMBOL(dat_rsp_free);
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
+	const DAT_PROVIDER *other = kdat_other(cr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, cr_query, cr_handle, cr_param_mask, cr_param);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_cr_query(SPACE, cr_handle, cr_param_mask, cr_param);
@@ -1397,6 +1538,11 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
 {
+	const DAT_PROVIDER *other = kdat_other(cr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, cr_accept, cr_handle, ep_handle, private_data_size,
+				   private_data);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_cr_accept(SPACE, cr_handle, ep_handle, private_data_size,
@@ -1416,6 +1562,10 @@ EXPORT_SYMBOL(dat_cr_accept);
  */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(cr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, cr_reject, cr_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_cr_reject(SPACE, cr_handle);
@@ -1436,6 +1586,10 @@ EXPORT_SYMBOL(dat_cr_reject);
  */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
+	const DAT_PROVIDER *other = kdat_other(cr_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, cr_handoff, cr_handle, handoff);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_cr_handoff(SPACE, cr_handle, handoff);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What all calls of kernel consumers begin with: kdat.c, kdat_linux.c. */
+/* What all calls of kernel consumers begin with: kdat.c, kdat_*.c. */
 #ifndef KDAPL_KDAT_CALL_H
 #define KDAPL_KDAT_CALL_H
 
 #include <linux/kernel.h>
 #include <linux/preempt.h>
+#include <dat/kdat.h>
+#include <dat/dat_registry.h>
 #include "core/core.h"
 
 #define SPACE		(&kdapl_kernel_space)
@@ -22,5 +24,36 @@ static inline bool may_sleep(void)
 	might_sleep();
 	return true;
 }
+
+const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle);
+
+/*
+ * May the handle be another provider's, an address?  A token has the type of its object, 1 or
+ * more, in the highest byte, where an address has 0 or the sign.  So one comparison is all that
+ * a call on an object of kdapl's pays.
+ */
+static __always_inline bool kdat_is_address(DAT_HANDLE handle)
+{
+	return unlikely((s64)(uintptr_t)handle < 1LL << 56);
+}
+
+/*
+ * kdat_other - the table of the provider that a module has added and a handle belongs to; NULL:
+ * the handle is kdapl's, or nobody's
+ *
+ * Any context.
+ */
+static __always_inline const DAT_PROVIDER *kdat_other(DAT_HANDLE handle)
+{
+	return kdat_is_address(handle) ? kdat_provider_at(handle) : NULL;
+}
+
+/* The call @call of another provider; it does not have what is missing in its table. */
+#define KDAT_THEIRS(other, call, ...)						\
+({										\
+	const DAT_PROVIDER *__other = (other);					\
+										\
+	__other->call##_func ? __other->call##_func(__VA_ARGS__) : RET(NOT_IMPLEMENTED); \
+})
 
 #endif /* KDAPL_KDAT_CALL_H */

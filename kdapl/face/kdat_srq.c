@@ -23,6 +23,10 @@
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, srq_create, ia_handle, pz_handle, srq_attr, srq_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_srq_create(SPACE, ia_handle, pz_handle, srq_attr, srq_handle);
@@ -57,6 +61,12 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 				  const DAT_EP_ATTR *ep_attributes,
 				  DAT_EP_HANDLE *ep_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(ia_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, ep_create_with_srq, ia_handle, pz_handle, recv_evd_handle,
+				   request_evd_handle, connect_evd_handle, srq_handle,
+				   ep_attributes, ep_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_ep_create_with_srq(SPACE, ia_handle, pz_handle, recv_evd_handle,
@@ -80,9 +90,24 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 			 DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
 {
+	const DAT_PROVIDER *other = kdat_other(srq_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, srq_query, srq_handle, srq_param_mask, srq_param);
 	return kdapl_srq_query(SPACE, srq_handle, srq_param_mask, srq_param);
 }
 EXPORT_SYMBOL(dat_srq_query);
+
+/* As other_post() of kdat.c. */
+static noinline DAT_RETURN other_post_recv(DAT_SRQ_HANDLE srq, const struct kdapl_dto *dto)
+{
+	const DAT_PROVIDER *other = kdat_other(srq);
+
+	if (!other)
+		return RET_BAD_HANDLE(SRQ);
+	return KDAT_THEIRS(other, srq_post_recv, srq, dto->segments, (DAT_LMR_TRIPLET *)dto->iov,
+			   dto->cookie);
+}
 
 /**
  * dat_srq_post_recv - post a buffer to a shared receive queue
@@ -110,6 +135,8 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		.cookie = user_cookie,
 	};
 
+	if (kdat_is_address(srq_handle))
+		return other_post_recv(srq_handle, &dto);
 	return kdapl_srq_post_recv(SPACE, srq_handle, &dto);
 }
 EXPORT_SYMBOL(dat_srq_post_recv);
@@ -128,6 +155,10 @@ EXPORT_SYMBOL(dat_srq_post_recv);
  */
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
+	const DAT_PROVIDER *other = kdat_other(srq_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, srq_resize, srq_handle, srq_max_recv_dto);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_srq_resize(SPACE, srq_handle, srq_max_recv_dto);
@@ -148,6 +179,10 @@ EXPORT_SYMBOL(dat_srq_resize);
  */
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
+	const DAT_PROVIDER *other = kdat_other(srq_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, srq_set_lw, srq_handle, low_watermark);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_srq_set_lw(SPACE, srq_handle, low_watermark);
@@ -165,6 +200,10 @@ EXPORT_SYMBOL(dat_srq_set_lw);
  */
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
+	const DAT_PROVIDER *other = kdat_other(srq_handle);
+
+	if (other)
+		return KDAT_THEIRS(other, srq_free, srq_handle);
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
 	return kdapl_srq_free(SPACE, srq_handle);

@@ -115,7 +115,8 @@ wanted() {
 still_runs() { kill -0 "$1" 2> /dev/null; }
 
 insmod_rules() {
-	insmod "$modules/tests/rules/kdapl_rules.ko" ia_a=${kind}0-1 ia_b=${kind}1-1
+	insmod "$modules/tests/rules/kdapl_rules.ko" ia_a=${kind}0-1 ia_b=${kind}1-1 \
+		loopback="$modules/tests/rules/kdapl_loopback.ko"
 }
 
 # The lines come out while the scenarios run.

@@ -10,6 +10,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include "../rules.h"
+#include <dat/dat_registry.h>
 
 #define COLLECTED	1024
 
@@ -39,6 +40,6 @@ bool collected_pair(struct pair *pair);
 
 extern const struct scenario_table upcall_table, kernel_args_table,
 				   kernel_memory_table, fmr_table,
-				   fmr_remote_table;
+				   fmr_remote_table, provider_table;
 
 #endif /* RULES_KERNEL_H */

@@ -347,6 +347,7 @@ const struct scenario_table * const platform_tables[] = {
 	&upcall_table,
 	&fmr_table,
 	&fmr_remote_table,
+	&provider_table,
 	NULL
 };
 

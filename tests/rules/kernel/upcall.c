@@ -245,6 +245,8 @@ static void try_objects(struct pair *link)
 	DAT_HANDLE new;
 	DAT_COUNT nr;
 
+	noted(dat_registry_add_provider(NULL, NULL));
+	noted(dat_registry_remove_provider(NULL, NULL));
 	noted(dat_registry_list_providers(0, &nr, NULL));
 	noted(dat_ia_open(side_a.name, 8, &evd, &new));
 	noted(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
@@ -340,7 +342,7 @@ static void sleepers_in_softirq(void)
 	if (!probe_wait(&probe.done))
 		return;
 	CHECK(probe.softirq);
-	all_returned(41, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
+	all_returned(43, DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
 	/* Nothing has happened to any of them. */
 	OK(node_recv(&link->b, 0, 64, 1));
 	OK(node_send(&link->a, 0, 64, 2, 0));

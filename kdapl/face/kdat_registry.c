@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The registry of kernel consumers: kdapl's own adapters, which glue/device.c knows, and the
+ * providers that other modules have added; and the calls that open and close an adapter of
+ * either kind.  As in kdat.c the contracts are told here.
+ *
+ * A handle of another provider is what DAT says of handles: the address of something that begins
+ * with the address of the provider's table.  kdat.c and kdat_srq.c ask kdat_other() of each
+ * handle and call that table, so that all calls but those here are between the consumer and
+ * the provider.
+ *
+ * What stays.  An open IA, and one that is being opened or closed, counts in its entry, which
+ * is not removed then, and holds a reference of the provider's module.  So the table that
+ * kdat_other() finds is good for whoever has an IA of it open, and the entry that it finds the
+ * table in for the RCU read section.  A module removes its provider before it goes.
+ *
+ * No lock is held while another provider is called.
+ */
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include "glue/glue.h"
+#include "kdat_call.h"
+
+/*
+ * struct entry - a provider that a module has added
+ * @list: in the order of their registration
+ * @table: of its functions
+ * @info: its name, version and thread safety, which no other entry has
+ * @owner: the module, NULL in the kernel itself
+ * @opens: IAs that are open, being opened or being closed
+ */
+struct entry {
+	struct list_head list;
+	const DAT_PROVIDER *table;
+	DAT_PROVIDER_INFO info;
+	struct module *owner;
+	unsigned int opens;
+	struct rcu_head rcu;
+};
+
+/*
+ * struct open_ia - an IA of another provider
+ * @closing: somebody is closing it
+ */
+struct open_ia {
+	struct list_head list;
+	DAT_IA_HANDLE handle;
+	struct entry *entry;
+	bool closing;
+};
+
+/* Of all that follows; the entries are read under RCU, too. */
+static DEFINE_MUTEX(registry_lock);
+static LIST_HEAD(entries);
+static LIST_HEAD(open_ias);
+
+/* ---- whose handle is it? ------------------------------------------------- */
+
+/**
+ * kdat_provider_at - the slow half of kdat_other()
+ * @handle: no token
+ *
+ * While no module has added a provider, the handle is not followed; else, it is if there is
+ * memory behind it.  Any context.  Rule E5.
+ *
+ * Return: the table of a provider, good while the consumer has an IA of it open; or NULL.
+ */
+const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle)
+{
+	const DAT_PROVIDER *word, *table = NULL;
+	struct entry *e;
+
+	if (list_empty(&entries) ||
+	    get_kernel_nofault(word, (const DAT_PROVIDER *const *)handle))
+		return NULL;
+	rcu_read_lock();
+	list_for_each_entry_rcu(e, &entries, list)
+		if (e->table == word)
+			table = word;
+	rcu_read_unlock();
+	return table;
+}
+
+/* ---- which one is meant? ------------------------------------------------- */
+
+static bool is_name(const char *name)
+{
+	size_t length = strnlen(name, DAT_NAME_MAX_LENGTH);
+
+	return length && length < DAT_NAME_MAX_LENGTH;
+}
+
+/* Has kdapl an adapter of that name? */
+static bool is_own_name(const char *name)
+{
+	struct kdapl_device *dev = kdapl_device_get(name, &init_net);
+
+	if (dev)
+		kdapl_device_put(dev);
+	return dev;
+}
+
+/* What all adapters of kdapl's have besides their names. */
+static const DAT_PROVIDER_INFO own = {
+	.dapl_version_major = DAT_VERSION_MAJOR,
+	.dapl_version_minor = DAT_VERSION_MINOR,
+	.is_thread_safe = DAT_TRUE,
+};
+
+/* Their names not looked at. */
+static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       !a->is_thread_safe == !b->is_thread_safe;
+}
+
+/* Why it does not serve what is asked for: the subtypes have the order of the comparisons (G9). */
+static u32 lacks(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *asked)
+{
+	if (info->dapl_version_major != asked->dapl_version_major)
+		return DAT_MAJOR_NOT_FOUND;
+	if (info->dapl_version_minor < asked->dapl_version_minor)
+		return DAT_MINOR_NOT_FOUND;
+	if (asked->is_thread_safe && !info->is_thread_safe)
+		return DAT_THREAD_SAFETY_NOT_FOUND;
+	return DAT_NO_SUBTYPE;
+}
+
+/* Of two that serve it (G9). */
+static bool is_better(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *than,
+		      const DAT_PROVIDER_INFO *asked)
+{
+	if (info->dapl_version_minor != than->dapl_version_minor)
+		return info->dapl_version_minor < than->dapl_version_minor;
+	return !info->is_thread_safe == !asked->is_thread_safe &&
+	       !than->is_thread_safe != !asked->is_thread_safe;
+}
+
+/*
+ * The entry that serves best what is asked for, counted and with a reference of its module;
+ * NULL: none does, or an adapter of kdapl's does it better.  @lacking: the subtype of the one
+ * that got farthest in the comparison.
+ */
+static struct entry *entry_get(const DAT_PROVIDER_INFO *asked, u32 *lacking)
+{
+	const DAT_PROVIDER_INFO *best = NULL;
+	struct entry *e, *found = NULL;
+	u32 why;
+
+	if (is_own_name(asked->ia_name) && !lacks(&own, asked))
+		best = &own;
+	mutex_lock(&registry_lock);
+	list_for_each_entry(e, &entries, list) {
+		if (strcmp(e->info.ia_name, asked->ia_name))
+			continue;
+		why = lacks(&e->info, asked);
+		*lacking = max(*lacking, why);
+		if (why || (best && !is_better(&e->info, best, asked)))
+			continue;
+		best = &e->info;
+		found = e;
+	}
+	/* A module that is being unloaded is about to remove it. */
+	if (found && !try_module_get(found->owner))
+		found = NULL;
+	if (found)
+		found->opens++;
+	mutex_unlock(&registry_lock);
+	return found;
+}
+
+static void entry_put(struct entry *e)
+{
+	mutex_lock(&registry_lock);
+	e->opens--;
+	module_put(e->owner);
+	mutex_unlock(&registry_lock);
+}
+
+/* ---- adding, removing, listing ------------------------------------------- */
+
+static struct entry *find_entry(const DAT_PROVIDER_INFO *info)
+{
+	struct entry *e;
+
+	lockdep_assert_held(&registry_lock);
+	list_for_each_entry(e, &entries, list)
+		if (same_key(&e->info, info) && !strcmp(e->info.ia_name, info->ia_name))
+			return e;
+	return NULL;
+}
+
+/**
+ * kdat_registry_add_provider - enter a provider of another module
+ * @provider: its functions, null for those that it does not have.  The table stays where it is
+ *	until the provider is removed, and its address is the first word of what each handle of
+ *	the provider points to
+ * @provider_info: the name for dat_ia_open(), version, thread safety; copied
+ * @owner: the module, which is not unloaded while an IA is open
+ *
+ * dat_registry_add_provider() of <dat/dat_registry.h> calls this with the module that it is
+ * compiled into.
+ *
+ * From now on the adapter is listed, and opened by its name.  The calls of DAT 1.2 on its
+ * handles are the provider's, who says in which contexts each may be made; one that its table
+ * does not have is DAT_NOT_IMPLEMENTED.  What <dat/kdat_linux.h> has besides is for kdapl's
+ * adapters only, and another provider's handle is none there.  One table may be added under
+ * several names.  The module removes the provider before it goes.  Process context.  Rules
+ * G2, G5, G8.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null @provider, /ARG2 for null info or
+ * a name that is empty or has no end; DAT_PROVIDER_ALREADY_REGISTERED for name, version and
+ * thread safety of another one, or of an adapter of kdapl's; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ */
+DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
+				      const DAT_PROVIDER_INFO *provider_info,
+				      struct module *owner)
+{
+	struct entry *e;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	if (!provider)
+		return RET_BAD_ARG(1);
+	if (!provider_info || !is_name(provider_info->ia_name))
+		return RET_BAD_ARG(2);
+	if (same_key(provider_info, &own) && is_own_name(provider_info->ia_name))
+		return RET(PROVIDER_ALREADY_REGISTERED);
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	if (!e)
+		return RET_NO_RESOURCE(MEMORY);
+	e->table = provider;
+	e->info = *provider_info;
+	e->owner = owner;
+	mutex_lock(&registry_lock);
+	if (find_entry(provider_info)) {
+		mutex_unlock(&registry_lock);
+		kfree(e);
+		return RET(PROVIDER_ALREADY_REGISTERED);
+	}
+	list_add_tail_rcu(&e->list, &entries);
+	mutex_unlock(&registry_lock);
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(kdat_registry_add_provider);
+
+/**
+ * dat_registry_remove_provider - take a provider out
+ * @provider: as it was added
+ * @provider_info: the same
+ *
+ * Process context.  Rules G6, G7.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null @provider, and for another one
+ * than was added, /ARG2 for null info, a bad name, and what was not added;
+ * DAT_PROVIDER_IN_USE while an IA of it is open, being opened or being closed.
+ */
+DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
+					const DAT_PROVIDER_INFO *provider_info)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct entry *e;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	if (!provider)
+		return RET_BAD_ARG(1);
+	if (!provider_info || !is_name(provider_info->ia_name))
+		return RET_BAD_ARG(2);
+	mutex_lock(&registry_lock);
+	e = find_entry(provider_info);
+	if (!e)
+		ret = RET_BAD_ARG(2);
+	else if (e->table != provider)
+		ret = RET_BAD_ARG(1);
+	else if (e->opens)
+		ret = RET(PROVIDER_IN_USE);
+	else
+		list_del_rcu(&e->list);
+	mutex_unlock(&registry_lock);
+	if (ret == DAT_SUCCESS)
+		kfree_rcu(e, rcu);
+	return ret;
+}
+EXPORT_SYMBOL(dat_registry_remove_provider);
+
+/* Has the caller a structure for each of so many? */
+static bool has_room(DAT_PROVIDER_INFO *const list[], DAT_COUNT number)
+{
+	DAT_COUNT i;
+
+	for (i = 0; i < number; i++)
+		if (!list || !list[i])
+			return false;
+	return true;
+}
+
+/**
+ * dat_registry_list_providers - list the adapters that can be opened
+ * @max_to_return: entries of @dat_provider_list; 0 asks for the number only,
+ *	which comes with ARG1 unless there are none
+ * @entries_returned: out: how many there are
+ * @dat_provider_list: pointers to the caller's structures, filled in
+ *
+ * First what modules have added, then kdapl's adapters, both in the order of their
+ * registration.  Process context.  Rules G12, G13.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 when there are more than
+ * @max_to_return (then @entries_returned is set all the same), /ARG2 for a null
+ * @entries_returned, /ARG3 for a null list or a null pointer in it.
+ */
+DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
+				       DAT_COUNT *entries_returned,
+				       DAT_PROVIDER_INFO *dat_provider_list[])
+{
+	DAT_COUNT added = 0, adapters = 0, left = -1, i = 0;
+	DAT_PROVIDER_INFO **rest = NULL;
+	struct entry *e;
+	DAT_RETURN ret;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	if (!entries_returned)
+		return RET_BAD_ARG(2);
+	mutex_lock(&registry_lock);
+	list_for_each_entry(e, &entries, list)
+		added++;
+	if (max_to_return >= added) {
+		left = max_to_return - added;
+		if (has_room(dat_provider_list, added))
+			rest = dat_provider_list + added;
+	}
+	/* Too few places count for more than a null pointer: so this looks at both. */
+	ret = kdapl_registry_list(SPACE, left, &adapters, rest);
+	if (ret == DAT_SUCCESS && added && !rest)
+		ret = RET_BAD_ARG(3);
+	if (ret != RET_BAD_ARG(3))
+		*entries_returned = added + adapters;
+	if (ret == DAT_SUCCESS)
+		list_for_each_entry(e, &entries, list)
+			*dat_provider_list[i++] = e->info;
+	mutex_unlock(&registry_lock);
+	return ret;
+}
+EXPORT_SYMBOL(dat_registry_list_providers);
+
+/* ---- opening and closing ------------------------------------------------- */
+
+/* Has the provider of an entry that is counted open the adapter. */
+static DAT_RETURN entry_open(struct entry *e, const DAT_NAME_PTR name, DAT_COUNT qlen,
+			     DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
+{
+	struct open_ia *open;
+	DAT_RETURN ret;
+
+	open = kzalloc(sizeof(*open), GFP_KERNEL);
+	if (!open)
+		return RET_NO_RESOURCE(MEMORY);
+	open->entry = e;
+	ret = KDAT_THEIRS(e->table, ia_open, name, qlen, async_evd, &open->handle);
+	if (ret == DAT_SUCCESS && kdat_other(open->handle) != e->table) {
+		/* No call of the consumer would ever reach the provider. */
+		KDAT_THEIRS(e->table, ia_close, open->handle, DAT_CLOSE_ABRUPT_FLAG);
+		ret = RET(INTERNAL_ERROR);
+	}
+	if (ret != DAT_SUCCESS) {
+		kfree(open);
+		return ret;
+	}
+	mutex_lock(&registry_lock);
+	list_add(&open->list, &open_ias);
+	mutex_unlock(&registry_lock);
+	*ia = open->handle;
+	return DAT_SUCCESS;
+}
+
+/**
+ * dat_ia_openv - open an adapter
+ * @ia_name: name in the registry, at most 255 bytes; of an adapter of kdapl's "<device>-<port>"
+ * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen;
+ *	not looked at when @asynch_evd_handle is one
+ * @asynch_evd_handle: in: null, or an EVD of this adapter with the async flag;
+ *	out: the async EVD.  One that is made here has no upcall (E112)
+ * @ia_handle: out: the IA
+ * @dat_version_major: version that the consumer was compiled for
+ * @dat_version_minor: the same
+ * @thread_safety: DAT_TRUE: a provider that is not thread safe will not do.  kdapl always is
+ *
+ * If a module has added a provider of that name that serves this better, or kdapl has no
+ * such adapter, the provider opens it, and what it returns is returned.  Usually called as
+ * dat_ia_open().  Process context.  Rules I1..I10, E112, G9.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a bad name, /ARG2 for the
+ * length, /ARG3 and /ARG4 for null pointers; DAT_INVALID_HANDLE/EVD_ASYNC for
+ * an EVD without the async flag or of another adapter;
+ * DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED for an adapter that does not exist
+ * or has no address, /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND, /THREAD_SAFETY_NOT_FOUND;
+ * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY;
+ * DAT_INTERNAL_ERROR if another provider's handle does not begin with its table.
+ */
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
+			DAT_COUNT asynch_evd_min_qlen,
+			DAT_EVD_HANDLE *asynch_evd_handle,
+			DAT_IA_HANDLE *ia_handle, DAT_UINT32 dat_version_major,
+			DAT_UINT32 dat_version_minor,
+			DAT_BOOLEAN thread_safety)
+{
+	DAT_PROVIDER_INFO asked = {
+		.dapl_version_major = dat_version_major,
+		.dapl_version_minor = dat_version_minor,
+		.is_thread_safe = thread_safety,
+	};
+	u32 lacking = DAT_NO_SUBTYPE;
+	struct entry *e = NULL;
+	DAT_RETURN ret;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	/* What is wrong with these arguments is said by kdapl_ia_open(). */
+	if (ia_name && is_name(ia_name) && asynch_evd_handle && ia_handle) {
+		strscpy(asked.ia_name, ia_name, sizeof(asked.ia_name));
+		e = entry_get(&asked, &lacking);
+	}
+	if (e) {
+		ret = entry_open(e, ia_name, asynch_evd_min_qlen, asynch_evd_handle, ia_handle);
+		if (ret != DAT_SUCCESS)
+			entry_put(e);
+		return ret;
+	}
+	ret = kdapl_ia_open(SPACE, ia_name, asynch_evd_min_qlen,
+			    asynch_evd_handle, dat_version_major,
+			    dat_version_minor, thread_safety, ia_handle);
+	if (DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND && DAT_GET_SUBTYPE(ret) < lacking)
+		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, lacking);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ia_openv);
+
+/* The IA of a handle, which nobody else closes now; NULL: there is none. */
+static struct open_ia *begin_close(DAT_IA_HANDLE handle)
+{
+	struct open_ia *open, *found = NULL;
+
+	mutex_lock(&registry_lock);
+	list_for_each_entry(open, &open_ias, list)
+		if (open->handle == handle && !open->closing)
+			found = open;
+	if (found)
+		found->closing = true;
+	mutex_unlock(&registry_lock);
+	return found;
+}
+
+static DAT_RETURN other_close(struct open_ia *open, DAT_CLOSE_FLAGS flags)
+{
+	struct entry *e = open->entry;
+	DAT_RETURN ret;
+
+	ret = KDAT_THEIRS(e->table, ia_close, open->handle, flags);
+	mutex_lock(&registry_lock);
+	open->closing = false;
+	if (ret == DAT_SUCCESS)
+		list_del(&open->list);
+	mutex_unlock(&registry_lock);
+	if (ret == DAT_SUCCESS) {
+		kfree(open);
+		entry_put(e);
+	}
+	return ret;
+}
+
+/**
+ * dat_ia_close - close an adapter
+ * @ia_handle: an IA
+ * @close_flags: abrupt: with everything made on it; graceful: only if nothing
+ *	is left but the async EVD that the open made, and no other open uses
+ *	that
+ *
+ * When it returned, no upcall of the IA's EVDs runs or will run.  Process
+ * context, not from an upcall of the same IA.  Rules I11..I18, E102, E108.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
+ * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects
+ * left or the async EVD lent, and for any close from an upcall of the IA.
+ */
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
+{
+	struct open_ia *open = NULL;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	if (kdat_other(ia_handle))
+		open = begin_close(ia_handle);
+	if (open)
+		return other_close(open, close_flags);
+	return kdapl_ia_close(SPACE, ia_handle, close_flags);
+}
+EXPORT_SYMBOL(dat_ia_close);
