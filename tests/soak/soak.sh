@@ -59,9 +59,9 @@ columns=(available slab kmalloc percpu vmalloc pinned cm_id qp cq pd mr ctx fds 
 # measure: sets now[COLUMN]; memory in KiB
 declare -A now first
 measure() {
-	local kind slab
+	local kind slab tries=0
 	slab=$(field /proc/meminfo SUnreclaim:)
-	wait_for 60 settled
+	until settled || [ $((tries += 1)) -ge 20 ]; do sleep 0.1; done
 	now[available]=$(field /proc/meminfo MemAvailable:)
 	now[slab]=$slab
 	now[kmalloc]=$(kmalloc)
