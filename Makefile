@@ -21,7 +21,7 @@ PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
 .PHONY: all modules shim tests install install-storage uninstall deb demo test test-all test-kernels test-storage kunit stress \
-	fuzz coverage bench bench-storage lint doc clean help
+	fuzz soak coverage bench bench-storage lint doc clean help
 
 all: modules shim
 
@@ -95,6 +95,9 @@ stress:
 fuzz:
 	@scripts/fuzz $(or $(CALLS),1000000) $(if $(SEED),-r $(SEED)) $(if $(FROM),-f $(FROM))
 
+soak:
+	@scripts/soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(MINUTES),--minutes $(MINUTES))
+
 coverage:
 	@scripts/coverage
 
@@ -136,6 +139,8 @@ help:
 	@echo '             shown; SEED= repeats the choices of an earlier run'
 	@echo '  fuzz       hostile calls at random, 1,000,000 or CALLS=, progress shown; SEED= and'
 	@echo '             FROM= go on where an earlier run has been'
+	@echo '  soak       connections, killed processes, removals, reloads, for an hour, MINUTES= or'
+	@echo '             ROUNDS=: a table of what the system has after each round'
 	@echo '  coverage   which lines of kdapl/ the tests reach; 85 % or more are asked for'
 	@echo '  bench      what a call costs beside raw verbs, and whether that is within budget'
 	@echo '  bench-storage  what a storage request costs beside the kernel'"'"'s own target'

@@ -22,8 +22,12 @@
 #include "fuzz.h"
 
 #define KERNEL_ADDRESS	0xffff888000000000ULL
-/* Of a wait, unless it ends by itself; the CM takes its time in the debug kernel. */
+/*
+ * Of a wait, unless it ends by itself: of one for something, the CM takes its time in the
+ * debug kernel; and of any other.
+ */
 #define WAIT_NS		300000000
+#define IDLE_WAIT_NS	20000000
 
 /* Where the structure is */
 enum place { PLAIN, SCRIBBLED, READ_ONLY, EDGE, NOWHERE, SOMEWHERE };
@@ -39,6 +43,8 @@ bool take_number(struct worker *w, const char *name)
 		tell(life->over, true);
 		return false;
 	}
+	if (number == life->kill_at)
+		sem_post(&life->doom);
 	w->number = number;
 	w->rng = mix(mix(shared->seed, life->process), number);
 	tell(shared->process[life->process].number, number);
@@ -46,11 +52,16 @@ bool take_number(struct worker *w, const char *name)
 	tell(shared->process[life->process].threads[w->index].since, now_ms());
 	tell(shared->process[life->process].threads[w->index].name, name);
 	add(shared->counts[C_CALLS], 1);
+	w->name = name;
+	w->began_us = clock_us(CLOCK_MONOTONIC);
+	w->began_cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
 	return true;
 }
 
 void call_over(struct worker *w)
 {
+	account(w->name, clock_us(CLOCK_MONOTONIC) - w->began_us,
+		clock_us(CLOCK_THREAD_CPUTIME_ID) - w->began_cpu_us);
 	tell(shared->process[w->life->process].threads[w->index].name, (const char *)NULL);
 }
 
@@ -122,11 +133,7 @@ static void judge_answer(struct worker *w, const struct call *c, const struct dr
 
 static bool all_are(const uint8_t *at, unsigned int size, uint8_t value)
 {
-	while (size && *at == value) {
-		at++;
-		size--;
-	}
-	return !size;
+	return !size || (*at == value && !memcmp(at, at + 1, size - 1));
 }
 
 static bool secret(uint64_t word)
@@ -206,7 +213,7 @@ static uint8_t *place_at(struct worker *w, enum place place, unsigned int size)
 	case NOWHERE:
 		return percent(w, 50) ? NULL : w->life->hole;
 	case SOMEWHERE:
-		return percent(w, 50) ? (uint8_t *)KERNEL_ADDRESS : (uint8_t *)draw64(w);
+		return (uint8_t *)(uintptr_t)(percent(w, 50) ? KERNEL_ADDRESS : draw64(w));
 	default:
 		memset(w->page, REDZONE, PAGE);
 		memcpy(w->page + 64 + slack, w->before.bytes, size);
@@ -256,7 +263,7 @@ bool run(struct worker *w, unsigned int cmd, unsigned int side, enum level level
 	plain = place == PLAIN;
 	at = place_at(w, place, size);
 	if (waits)
-		alarm_set(w, WAIT_NS);
+		alarm_set(w, nr_sets ? WAIT_NS : IDLE_WAIT_NS);
 	w->err = ioctl(s->fd, cmd, at) < 0 ? errno : 0;
 	if (waits)
 		alarm_set(w, 0);

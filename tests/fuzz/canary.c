@@ -42,7 +42,7 @@ void canary_main(unsigned int number, const char *const ia_names[FILES])
 		pair_message(&a, &b, n++);
 		pair_message(&b, &a, n++);
 		add(shared->canary[me], 2);
-		usleep(20000);
+		usleep(100000);
 	}
 	PAIR_MUST(dat_ia_close(a.ia, DAT_CLOSE_ABRUPT_FLAG));
 	PAIR_MUST(dat_ia_close(b.ia, DAT_CLOSE_ABRUPT_FLAG));

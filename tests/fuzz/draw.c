@@ -18,6 +18,7 @@ enum care { GOOD_VALUE, NEAR, WILD };
 struct pen {
 	struct worker *w;
 	unsigned int side;
+	uint64_t ia;
 	struct object lmr, remote, ep;
 	struct drawn *drawn;
 };
@@ -117,7 +118,9 @@ static uint64_t wrong_handle(struct pen *pen, enum type type, bool *surely)
 
 static uint64_t draw_handle(struct pen *pen, const struct field *f, enum care care)
 {
-	enum type type = f->kind == ANY_HANDLE ? (enum type)below(pen->w, TYPES) : f->aux;
+	enum type type = f->kind == ANY_HANDLE ? (enum type)below(pen->w, TYPES) :
+						 AUX_TYPE(f->aux);
+	struct liking liking = { .ia = pen->ia, .flags = AUX_FLAGS(f->aux) };
 	struct object o;
 	bool surely = false;
 	uint64_t handle;
@@ -127,7 +130,7 @@ static uint64_t draw_handle(struct pen *pen, const struct field *f, enum care ca
 			return 0;
 		if (type == T_LMR && pen->lmr.handle)
 			return pen->lmr.handle;
-		if (object_pick(pen->w, type, pen->side, true, &o)) {
+		if (object_pick_liked(pen->w, type, pen->side, &liking, &o)) {
 			if (type == T_EP && !pen->ep.handle)
 				pen->ep = o;
 			return o.handle;
@@ -313,8 +316,9 @@ static uint64_t draw_number(struct worker *w, uint64_t about, enum care care)
 
 static uint64_t draw_time(struct worker *w, enum care care)
 {
+	/* Most of them short: what happens meanwhile happens soon. */
 	if (care == GOOD_VALUE)
-		return 1000 + below(w, 200000);
+		return 1000 + below(w, percent(w, 5) ? 200000 : 10000);
 	return care == NEAR ? 0 : percent(w, 50) ? DAT_TIMEOUT_INFINITE : draw64(w);
 }
 
@@ -531,6 +535,26 @@ static void fit(struct pen *pen, const struct call *c, uint8_t *to)
 	}
 }
 
+/* What is given is of an adapter, and so is the rest. */
+static void pen_begin(struct pen *pen, const struct set *sets, unsigned int nr_sets)
+{
+	struct object o;
+	unsigned int i;
+
+	if (object_pick(pen->w, T_IA, pen->side, true, &o))
+		pen->ia = o.handle;
+	for (i = 0; i < nr_sets; i++) {
+		if (!object_find(pen->w->life, pen->side, sets[i].value, &o))
+			continue;
+		pen->ia = o.type == T_IA ? o.handle : o.ia;
+		if (o.type == T_EP)
+			pen->ep = o;
+	}
+	object_pick_liked(pen->w, T_LMR, pen->side, &(struct liking) { .ia = pen->ia },
+			  &pen->lmr);
+	object_pick(pen->w, T_LMR, !pen->side, true, &pen->remote);
+}
+
 void draw(struct worker *w, const struct call *c, unsigned int side, enum level level,
 	  const struct set *sets, unsigned int nr_sets, uint8_t *to, struct drawn *drawn)
 {
@@ -541,8 +565,7 @@ void draw(struct worker *w, const struct call *c, unsigned int side, enum level 
 	*drawn = (struct drawn) {};
 	w->used = 0;
 	w->nr_zones = 0;
-	object_pick(w, T_LMR, side, true, &pen.lmr);
-	object_pick(w, T_LMR, !side, true, &pen.remote);
+	pen_begin(&pen, sets, nr_sets);
 	draw_fields(&pen, c->fields, c->nr_fields, level, to);
 	fit(&pen, c, to);
 	for (i = 0; i < nr_sets; i++) {

@@ -24,19 +24,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 #include <dat/udat.h>
 #include <rdma/kdapl.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define PROCS		4	/* at a time */
 #define THREADS		3	/* of a life, at most */
-#define LIFE		500	/* calls */
+#define LIFE		1000	/* calls */
 #define FILES		2	/* of a life: side 0 uses the first device, side 1 the other */
 #define OBJECTS		128	/* that a life remembers */
 #define PAGE		4096
 #define AREA		(16 * PAGE)	/* to register, of each side */
 #define PAYLOAD		(16 * PAGE)	/* for what a structure points to, of each thread */
 #define MAX_CALLS	64
+#define MAX_COSTS	96	/* calls, and what else has a number */
 #define MAX_STRUCT	2048
 #define MAPS		16
 #define POLL_FDS	16
@@ -57,7 +59,7 @@ enum kind {
 	PAD,		/* has to be zero */
 	ANSWER,		/* written by the kernel */
 	IGNORED,	/* neither */
-	HANDLE,		/* of an object of the type @aux */
+	HANDLE,		/* of an object of the type @aux; GOOD_FOR() */
 	ANY_HANDLE,
 	MAYBE_HANDLE,	/* of the type @aux, or none */
 	BITS,		/* flags: a subset of @aux */
@@ -118,10 +120,18 @@ bool table_check(void);
 
 /* ---- a life ---------------------------------------------------------------------- */
 
+/* In the @aux of a handle: of the type, best of all with these flags of struct object */
+#define GOOD_FOR(_type, _flags)	((_type) | (uint64_t)(_flags) << 8)
+#define AUX_TYPE(aux)		((enum type)((aux) & 0xff))
+#define AUX_FLAGS(aux)		((uint32_t)((aux) >> 8))
+
+#define CONNECTED	1	/* EP */
+
 struct object {
 	enum type type;
 	uint8_t side;
 	bool alive;
+	uint32_t flags;			/* EVD: of its making */
 	uint64_t handle, ia;
 	uint64_t address, length;	/* LMR: of the memory */
 	uint64_t evd;			/* PSP, EP: where connections are told */
@@ -164,6 +174,8 @@ struct worker {
 	pthread_t thread;
 	uint64_t rng;
 	uint64_t number;		/* of the call */
+	const char *name;		/* of the call, and when it began */
+	uint64_t began_us, began_cpu_us;
 	uint8_t *page;			/* the structure: between redzones, or up to a hole */
 	uint8_t *payload;
 	unsigned int used;		/* of the payload */
@@ -201,6 +213,7 @@ struct life {
 	uint8_t *scribbled;		/* a page that the scribbler writes to */
 	struct worker *racing;		/* while a call of this one has its structure there */
 	sem_t race;
+	sem_t doom;			/* the call is reached after which it is killed */
 	uint8_t *hole;			/* where nothing is mapped */
 	bool over;
 	struct worker workers[THREADS];
@@ -213,6 +226,12 @@ enum count {
 	C_POSTS, C_FORKS, C_ANSWERS, C_UNTOUCHED, COUNTS
 };
 
+/* How long all that has @name took, and for how much of that its thread had a processor */
+struct cost {
+	const char *name;
+	uint64_t times, us, cpu_us, longest_us;
+};
+
 /* Two canaries: forwarded and passthrough */
 #define CANARIES	2
 
@@ -221,6 +240,7 @@ struct shared {
 	unsigned int stop;
 	uint64_t counts[COUNTS];
 	uint64_t per_call[MAX_CALLS][3];	/* done, refused, errno */
+	struct cost costs[MAX_COSTS];
 	unsigned int violations[2];		/* of answers; of what is untouched */
 	uint64_t canary[CANARIES];		/* messages */
 	struct {
@@ -239,6 +259,9 @@ extern struct shared *shared;
 #define add(where, n)		__atomic_fetch_add(&(where), n, __ATOMIC_RELAXED)
 
 uint64_t now_ms(void);
+uint64_t clock_us(clockid_t clock);
+/* @name, a constant of the program, took so long. */
+void account(const char *name, uint64_t us, uint64_t cpu_us);
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 /* A violation, by what the last call of @w was; @which of shared->violations */
 __attribute__((format(printf, 3, 4)))
@@ -254,8 +277,16 @@ bool percent(struct worker *w, uint32_t n);
 
 /* ---- objects.c ------------------------------------------------------------------- */
 
+/* struct liking - what is preferred to others that would do: of this adapter, with the flags */
+struct liking {
+	uint64_t ia;
+	uint32_t flags;
+};
+
 bool object_pick(struct worker *w, enum type type, unsigned int side, bool alive,
 		 struct object *found);
+bool object_pick_liked(struct worker *w, enum type type, unsigned int side,
+		       const struct liking *liking, struct object *found);
 /* Of any type but @type, or of any if that is TYPES */
 bool object_other(struct worker *w, enum type type, unsigned int side, struct object *found);
 bool object_find(struct life *life, unsigned int side, uint64_t handle, struct object *found);
@@ -324,6 +355,7 @@ void side_close(struct life *life, unsigned int side);
 void map_step(struct worker *w, unsigned int side);
 void fork_step(struct worker *w, unsigned int side);
 void poll_step(struct worker *w);
+void verbs_list(void);
 bool verbs_open(struct life *life);
 void verbs_step(struct worker *w, unsigned int side);
 /* A queue pair in INIT for an EP: bound */

@@ -120,8 +120,7 @@ static void *killer_main(void *arg)
 {
 	struct life *life = arg;
 
-	while (look(life->next) < life->kill_at)
-		usleep(1000);
+	sem_wait(&life->doom);
 	raise(SIGKILL);
 	return NULL;
 }
@@ -161,6 +160,7 @@ static struct life *born(unsigned int process, uint64_t number)
 	pthread_mutex_init(&life->map_lock, NULL);
 	pthread_mutex_init(&life->verbs_lock, NULL);
 	sem_init(&life->race, 0, 0);
+	sem_init(&life->doom, 0, 0);
 	life->scribbled = memory(PAGE);
 	life->hole = memory(PAGE) + PAGE;
 	for (i = 0; i < POLL_FDS; i++)
@@ -204,6 +204,7 @@ static void close_all(struct life *life)
 
 void life_main(unsigned int process, uint64_t number, const char *const ia_names[FILES])
 {
+	uint64_t born_us = clock_us(CLOCK_MONOTONIC);
 	struct life *life;
 	pthread_t thread;
 	unsigned int i;
@@ -212,6 +213,7 @@ void life_main(unsigned int process, uint64_t number, const char *const ia_names
 	signals();
 	life = born(process, number);
 	open_sides(life, ia_names);
+	account("birth", clock_us(CLOCK_MONOTONIC) - born_us, clock_us(CLOCK_PROCESS_CPUTIME_ID));
 	pthread_create(&thread, NULL, scribbler_main, life);
 	if (life->how == END_KILL)
 		pthread_create(&thread, NULL, killer_main, life);

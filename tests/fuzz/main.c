@@ -3,13 +3,14 @@
  * udat_fuzz: starts the lives of PROCS processes one after the other, watches them, makes
  * allocations fail meanwhile, and judges what is left.  Runs as root, the lives do not.
  *
- *	udat_fuzz [-c CALLS] [-r SEED] [-f FROM] [-p PROCESS] [-n] [-t] [IA IA]
+ *	udat_fuzz [-c CALLS] [-r SEED] [-f FROM] [-p PROCESS] [-n] [-s] [-t] [IA IA]
  *
  *	-c  so many calls in all
  *	-r  the seed that an earlier run has printed
  *	-f  begin with the life that has call FROM of each process
  *	-p  only that process
  *	-n  no allocation is made to fail
+ *	-s  stop at the first wrong answer, as at a complaint of the kernel
  *	-t  only look whether the table of calls is complete: needs no module
  *
  * When the kernel complains, or an answer is wrong, it says which calls were the last ones.
@@ -54,7 +55,7 @@ static pid_t canaries[CANARIES];
 static uint64_t wanted = 50000, begun, first_call;
 static unsigned int killed, lives, crashed, hung, left_over, complaints, dead_canaries;
 static unsigned int passed, failed;
-static bool faults;
+static bool faults, stops;
 static int kmsg = -1;
 
 uint64_t now_ms(void)
@@ -63,6 +64,45 @@ uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+uint64_t clock_us(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
+}
+
+/* A place that is empty is taken by the first one that has this name to tell. */
+static struct cost *cost_of(const char *name)
+{
+	const char *found;
+	unsigned int i;
+
+	for (i = 0; i < MAX_COSTS; i++) {
+		found = NULL;
+		if (look(shared->costs[i].name) == name ||
+		    __atomic_compare_exchange_n(&shared->costs[i].name, &found, name, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		    found == name)
+			return &shared->costs[i];
+	}
+	return NULL;
+}
+
+void account(const char *name, uint64_t us, uint64_t cpu_us)
+{
+	struct cost *cost = cost_of(name);
+
+	if (!cost)
+		return;
+	add(cost->times, 1);
+	add(cost->us, us);
+	add(cost->cpu_us, cpu_us);
+	/* Two at once may leave the shorter one. */
+	if (us > look(cost->longest_us))
+		tell(cost->longest_us, us);
 }
 
 /* A line at a time, from whichever process */
@@ -131,7 +171,6 @@ static void show_calls(void)
 
 static void show_stacks(pid_t pid)
 {
-	FILE *f = fopen("/proc/sysrq-trigger", "w");
 	char command[160];
 
 	snprintf(command, sizeof(command),
@@ -139,9 +178,22 @@ static void show_stacks(pid_t pid)
 	fflush(stdout);
 	if (system(command))
 		say("  (no stacks)");
-	if (f) {
-		fputs("w", f);
-		fclose(f);
+}
+
+/* What the kernel says of all that wait, its own threads above all */
+static void show_waiting(void)
+{
+	FILE *f = fopen("/proc/sysrq-trigger", "w");
+	char record[2048];
+	ssize_t n;
+
+	if (!f || kmsg < 0)
+		return;
+	fputs("w", f);
+	fclose(f);
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[n] = '\0';
+		say("  %s", record + strcspn(record, ";"));
 	}
 }
 
@@ -155,6 +207,7 @@ static void hang(unsigned int p, const char *what)
 	show_calls();
 	for (i = 0; i < PROCS; i++)
 		show_stacks(processes[i].last);
+	show_waiting();
 	show_file(OBJECT_LIST);
 }
 
@@ -217,6 +270,20 @@ static void start(unsigned int p)
 	lives++;
 }
 
+/* When the life's last call began, or the life */
+static uint64_t last_sign(unsigned int p)
+{
+	uint64_t since, last = processes[p].begun;
+	unsigned int t;
+
+	for (t = 0; t < THREADS; t++) {
+		since = look(shared->process[p].threads[t].since);
+		if (since > last)
+			last = since;
+	}
+	return last;
+}
+
 static void reap(unsigned int p)
 {
 	struct process *process = &processes[p];
@@ -227,6 +294,7 @@ static void reap(unsigned int p)
 		return;
 	process->pid = 0;
 	process->gone = now_ms();
+	account("death", 1000 * (process->gone - last_sign(p)), 0);
 	process->number = (process->number / LIFE + 1) * LIFE;
 	by_kill = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	killed += by_kill;
@@ -240,13 +308,11 @@ static void reap(unsigned int p)
 /* A call that does not return, or a process that has made its last one and does not end */
 static void watch(unsigned int p)
 {
-	uint64_t since, last = processes[p].begun;
+	uint64_t since, last = last_sign(p);
 	unsigned int t;
 
 	for (t = 0; t < THREADS; t++) {
 		since = look(shared->process[p].threads[t].since);
-		if (since > last)
-			last = since;
 		if (!look(shared->process[p].threads[t].name) || now_ms() < since + HANG_MS)
 			continue;
 		hang(p, "no progress");
@@ -272,6 +338,8 @@ static bool attend(unsigned int p)
 		left_over++;
 		hang(p, "dead, and has objects");
 	}
+	if (process->gone)
+		account("what is left goes", 1000 * (now_ms() - process->gone), 0);
 	process->gone = 0;
 	if (!process->wanted || look(shared->counts[C_CALLS]) >= wanted || look(shared->stop))
 		return false;
@@ -323,6 +391,7 @@ static void end_canaries(void)
 			continue;
 		say("FAIL canary %u hangs", i);
 		show_stacks(canaries[i]);
+		show_waiting();
 		hung++;
 	}
 }
@@ -377,7 +446,8 @@ static void run_all(void)
 		}
 		if (hung)
 			return;
-		if (interrupted || complaints || dead_canaries)
+		if (interrupted || complaints || dead_canaries ||
+		    (stops && (look(shared->violations[0]) || look(shared->violations[1]))))
 			tell(shared->stop, 1);
 		if (now_ms() >= line) {
 			progress(probability);
@@ -430,12 +500,41 @@ static void table(void)
 		    (unsigned long long)shared->per_call[i][2]);
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct cost *x = a, *y = b;
+
+	return (x->us < y->us) - (x->us > y->us);
+}
+
+/* What took most time first */
+static void cost_table(void)
+{
+	const struct cost *cost;
+	uint64_t all = 0;
+	unsigned int i;
+
+	for (i = 0; i < MAX_COSTS; i++)
+		all += shared->costs[i].us;
+	qsort(shared->costs, MAX_COSTS, sizeof(*cost), by_time);
+	say("%-24s %9s %9s %9s %9s %6s", "what takes time", "times", "mean us", "cpu us",
+	    "most ms", "share");
+	for (cost = shared->costs; cost < shared->costs + MAX_COSTS && cost->times; cost++)
+		say("%-24s %9llu %9llu %9llu %9llu %5.1f%%", cost->name,
+		    (unsigned long long)cost->times,
+		    (unsigned long long)(cost->us / cost->times),
+		    (unsigned long long)(cost->cpu_us / cost->times),
+		    (unsigned long long)cost->longest_us / 1000,
+		    100.0 * cost->us / (all ?: 1));
+}
+
 static void verdicts(void)
 {
 	const uint64_t *n = shared->counts;
 	bool enough = n[C_CALLS] >= ENOUGH_CALLS;
 
 	table();
+	cost_table();
 	verdict(!shared->violations[0] && n[C_ANSWERS], "A8 each answer is one that the ABI has");
 	verdict(!shared->violations[1] && n[C_UNTOUCHED],
 		"A8 nothing is written but what is out, and no secret");
@@ -478,7 +577,8 @@ static void setup(bool want_faults)
 
 static void usage(void)
 {
-	fputs("udat_fuzz [-c CALLS] [-r SEED] [-f FROM] [-p PROCESS] [-n] [-t] [IA IA]\n", stderr);
+	fputs("udat_fuzz [-c CALLS] [-r SEED] [-f FROM] [-p PROCESS] [-n] [-s] [-t] [IA IA]\n",
+	      stderr);
 	exit(2);
 }
 
@@ -489,7 +589,7 @@ int main(int argc, char **argv)
 	int option, only = -1;
 	unsigned int p;
 
-	while ((option = getopt(argc, argv, "c:r:f:p:nt")) != -1) {
+	while ((option = getopt(argc, argv, "c:r:f:p:nst")) != -1) {
 		switch (option) {
 		case 'c':
 			wanted = strtoull(optarg, NULL, 0);
@@ -507,6 +607,9 @@ int main(int argc, char **argv)
 		case 'n':
 			want_faults = false;
 			break;
+		case 's':
+			stops = true;
+			break;
 		case 't':
 			return !table_check();
 		default:
@@ -520,6 +623,7 @@ int main(int argc, char **argv)
 	if (!has_seed && getrandom(&seed, 4, 0) != 4)
 		return 2;
 	setup(want_faults);
+	verbs_list();
 	shared->seed = seed;
 	say("seed %llu; again: make fuzz SEED=%llu", (unsigned long long)seed,
 	    (unsigned long long)seed);

@@ -15,12 +15,18 @@ static bool fits(const struct object *o, enum type type, unsigned int side, bool
 	       (type == TYPES || o->type == type);
 }
 
+static bool is_liked(const struct object *o, const struct liking *liking)
+{
+	return (!liking->ia || (o->type == T_IA ? o->handle : o->ia) == liking->ia) &&
+	       (o->flags & liking->flags) == liking->flags;
+}
+
 /* One of those that are wanted, by chance; @but: any type but that */
 static bool pick(struct worker *w, enum type type, bool but, unsigned int side, bool alive,
-		 struct object *found)
+		 const struct liking *liking, struct object *found)
 {
 	struct life *life = w->life;
-	unsigned int i, seen = 0;
+	unsigned int i, seen = 0, liked = 0;
 
 	pthread_mutex_lock(&life->lock);
 	for (i = 0; i < OBJECTS; i++) {
@@ -29,22 +35,28 @@ static bool pick(struct worker *w, enum type type, bool but, unsigned int side, 
 		if (!fits(o, but ? TYPES : type, side, alive) || (but && o->type == type))
 			continue;
 		seen++;
-		if (!below(w, seen))
+		if (is_liked(o, liking) ? !below(w, ++liked) : !liked && !below(w, seen))
 			*found = *o;
 	}
 	pthread_mutex_unlock(&life->lock);
 	return seen;
 }
 
+bool object_pick_liked(struct worker *w, enum type type, unsigned int side,
+		       const struct liking *liking, struct object *found)
+{
+	return pick(w, type, false, side, true, liking, found);
+}
+
 bool object_pick(struct worker *w, enum type type, unsigned int side, bool alive,
 		 struct object *found)
 {
-	return pick(w, type, false, side, alive, found);
+	return pick(w, type, false, side, alive, &(struct liking) {}, found);
 }
 
 bool object_other(struct worker *w, enum type type, unsigned int side, struct object *found)
 {
-	return pick(w, type, true, side, true, found);
+	return pick(w, type, true, side, true, &(struct liking) {}, found);
 }
 
 bool object_find(struct life *life, unsigned int side, uint64_t handle, struct object *found)
@@ -117,6 +129,17 @@ void object_all_dead(struct life *life, unsigned int side)
 
 /* ---- what a call has told ------------------------------------------------------------- */
 
+static void set_flags(struct life *life, unsigned int side, uint64_t handle, uint32_t flags)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&life->lock);
+	for (i = 0; i < OBJECTS; i++)
+		if (life->objects[i].side == side && life->objects[i].handle == handle)
+			life->objects[i].flags = flags;
+	pthread_mutex_unlock(&life->lock);
+}
+
 static void set_lives(struct life *life, unsigned int side, uint64_t ep, const uint32_t *bound,
 		      const uint32_t *event)
 {
@@ -150,10 +173,12 @@ static void learn_event(struct worker *w, unsigned int side, const struct kdapl_
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		add(shared->counts[C_CONNECTED], 1);
 		set_lives(w->life, side, event->connect.ep, NULL, &event->connect.life);
+		set_flags(w->life, side, event->connect.ep, CONNECTED);
 		break;
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
 	case DAT_CONNECTION_EVENT_BROKEN:
 		add(shared->counts[C_ENDED], 1);
+		set_flags(w->life, side, event->connect.ep, 0);
 		break;
 	default:
 		break;
@@ -224,6 +249,7 @@ static void learn_made(struct worker *w, unsigned int cmd, struct object *o)
 		o->handle = RESULT(evd_create)->evd;
 		o->ia = RESULT(evd_create)->ia;
 		o->ring = RESULT(evd_create)->ring;
+		o->flags = RESULT(evd_create)->flags;
 		break;
 	case KDAPL_IOC_EP_CREATE:
 		o->type = T_EP;
@@ -268,6 +294,7 @@ static void learn_ia(struct worker *w, unsigned int side)
 	struct object evd = {
 		.type = T_EVD, .side = side, .handle = RESULT(ia_open)->async_evd,
 		.ia = RESULT(ia_open)->ia, .ring = RESULT(ia_open)->ring,
+		.flags = DAT_EVD_ASYNC_FLAG,
 	};
 
 	object_add(w->life, &ia);

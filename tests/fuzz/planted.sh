@@ -33,7 +33,7 @@ planted() {
 # found NAME: the fuzzer ran, and failed
 found() {
 	local log="$build/${1// /-}.log" status
-	KDAPL_FUZZ_MODULES=$build scripts/fuzz "$calls" -r 1 > "$log" 2>&1
+	KDAPL_FUZZ_MODULES=$build scripts/fuzz "$calls" -r 1 -s > "$log" 2>&1
 	status=$?
 	grep -m 3 -E '^FAIL|^vm: ' "$log" | cut -c1-160
 	[ $status -ne 0 ] && grep -q '^seed ' "$log" && [ $status -ne 125 ]

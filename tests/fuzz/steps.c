@@ -12,6 +12,9 @@
 
 /* Of each type on each side; then some are freed. */
 #define ENOUGH		10
+/* For what the other side has to do first, which takes its time in the debug kernel */
+#define PATIENCE_US	250000
+#define SHORT_US	5000
 
 /* ---- single calls -------------------------------------------------------------------- */
 
@@ -113,15 +116,19 @@ void side_begin(struct worker *w, unsigned int side)
 
 /* ---- connections --------------------------------------------------------------------- */
 
-/* What is in an EVD, up to a few events; what they tell is learnt. The last request, or 0 */
-static uint64_t take(struct worker *w, unsigned int side, uint64_t evd)
+/*
+ * What is in an EVD, up to a few events, or comes within @us; what they tell is learnt.  The
+ * last request, or 0
+ */
+static uint64_t take(struct worker *w, unsigned int side, uint64_t evd, unsigned int us)
 {
 	const struct kdapl_uapi_evd_dequeue *got = (const void *)w->after.bytes;
 	uint64_t cr = 0;
 	unsigned int i;
 
-	RUN(w, KDAPL_IOC_EVD_WAIT, side, SET(evd_wait, evd, evd), SET(evd_wait, threshold, 1),
-	    SET(evd_wait, timeout, 250000));
+	if (us)
+		RUN(w, KDAPL_IOC_EVD_WAIT, side, SET(evd_wait, evd, evd),
+		    SET(evd_wait, threshold, 1), SET(evd_wait, timeout, us));
 	for (i = 0; i < 6; i++) {
 		if (!RUN(w, KDAPL_IOC_EVD_DEQUEUE, side, SET(evd_dequeue, evd, evd)) || !went(w))
 			break;
@@ -197,7 +204,6 @@ static void answer(struct worker *w, unsigned int side, uint64_t cr)
 			RUN(w, KDAPL_IOC_POST, side, SET(post, ep, ep.handle));
 		RUN(w, KDAPL_IOC_CR_ACCEPT, side, SET(cr_accept, cr, cr),
 		    SET(cr_accept, ep, ep.handle));
-		take(w, side, ep.evd);
 	}
 }
 
@@ -229,23 +235,39 @@ static void connect_step(struct worker *w, unsigned int side)
 		 SET(ep_connect, address.sa, 2 | (uint64_t)(to ? 0x0200090a : 0x0100090a) << 32),
 		 SET(ep_connect, timeout, 2000000)) || !went(w))
 		return;
-	cr = take(w, to, sp.evd);
+	/* Else the other side finds it some time later, or does not. */
+	if (percent(w, 70))
+		return;
+	cr = take(w, to, sp.evd, PATIENCE_US);
 	if (cr)
 		answer(w, to, cr);
-	take(w, side, ep.evd);
+	take(w, side, ep.evd, PATIENCE_US);
+}
+
+/* What has come of earlier steps, without a wait */
+static void collect_step(struct worker *w, unsigned int side)
+{
+	struct object o;
+	uint64_t cr;
+
+	if (object_pick(w, percent(w, 60) ? T_PSP : T_EP, side, true, &o) && o.evd) {
+		cr = take(w, side, o.evd, 0);
+		if (cr)
+			answer(w, side, cr);
+	}
 }
 
 static void traffic_step(struct worker *w, unsigned int side)
 {
 	struct object ep;
 
-	if (!object_pick(w, T_EP, side, true, &ep))
+	if (!object_pick_liked(w, T_EP, side, &(struct liking) { .flags = CONNECTED }, &ep))
 		return;
 	RUN(w, KDAPL_IOC_POST, side, SET(post, ep, ep.handle));
 	if (percent(w, 50))
 		RUN(w, KDAPL_IOC_RMR_BIND, side, SET(rmr_bind, ep, ep.handle));
 	if (ep.evd)
-		take(w, side, ep.evd);
+		take(w, side, ep.evd, SHORT_US);
 }
 
 static void end_step(struct worker *w, unsigned int side)
@@ -260,7 +282,7 @@ static void end_step(struct worker *w, unsigned int side)
 		    SET(ep_tell, what, KDAPL_TELL_DRAINED),
 		    SET(ep_tell, life, ep.bound_life));
 	if (ep.evd)
-		take(w, side, ep.evd);
+		take(w, side, ep.evd, SHORT_US);
 	if (percent(w, 60))
 		RUN(w, KDAPL_IOC_EP_RESET, side, SET(handle, handle, ep.handle));
 	if (percent(w, 50))
@@ -287,25 +309,27 @@ void step(struct worker *w)
 	n = below(w, 1000);
 	if (!w->life->bare && !object_count(w->life, T_IA, side) && percent(w, 70))
 		side_begin(w, side);
-	else if (n < 60)
+	else if (n < 30)
 		connect_step(w, side);
+	else if (n < 70)
+		collect_step(w, side);
 	else if (n < 120)
 		traffic_step(w, side);
-	else if (n < 150)
+	else if (n < 135)
 		end_step(w, side);
-	else if (n < 210)
+	else if (n < 195)
 		map_step(w, side);
-	else if (n < 225)
+	else if (n < 210)
 		poll_step(w);
-	else if (n < 228)
+	else if (n < 211)
 		fork_step(w, side);
-	else if (n < 232)
+	else if (n < 213)
 		reopen_step(w, side);
-	else if (n < 242)
+	else if (n < 223)
 		run_no_call(w, side);
-	else if (n < 247)
+	else if (n < 226)
 		run_early(w);
-	else if (n < 300 && w->life->passthrough)
+	else if (n < 270 && w->life->passthrough)
 		verbs_step(w, side);
 	else
 		any_call(w, side);

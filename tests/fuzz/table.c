@@ -27,6 +27,12 @@
 				 DAT_COMPLETION_UNSIGNALLED_FLAG | \
 				 DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
+/* EVDs that can be what they are to be */
+#define DTO_EVD		GOOD_FOR(T_EVD, DAT_EVD_DTO_FLAG)
+#define REQUEST_EVD	GOOD_FOR(T_EVD, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
+#define CONNECT_EVD	GOOD_FOR(T_EVD, DAT_EVD_CONNECTION_FLAG)
+#define CR_EVD		GOOD_FOR(T_EVD, DAT_EVD_CR_FLAG)
+
 /* The attributes of an endpoint, in a structure that has them as attr */
 #define F_ATTR(st, way)							\
 	way(st, attr.max_message_size, NUMBER, 4096),			\
@@ -152,7 +158,7 @@ static const struct field rmr_bind[] = {
 	   DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG),
 	FX(rmr_bind, rmr, HANDLE, T_RMR), F(rmr_bind, segment.lmr_context, LKEY),
 	F(rmr_bind, segment.unused, PAD), F(rmr_bind, segment.address, ADDRESS),
-	F(rmr_bind, segment.length, EXTENT), FX(rmr_bind, ep, HANDLE, T_EP),
+	F(rmr_bind, segment.length, EXTENT), FX(rmr_bind, ep, HANDLE, GOOD_FOR(T_EP, CONNECTED)),
 	F(rmr_bind, cookie, COOKIE), FX(rmr_bind, flags, BITS, FLAGS_COMPLETION),
 	F_OUT(rmr_bind, rmr_context),
 };
@@ -182,7 +188,8 @@ static const struct field evd_ring[] = {
 
 static const struct field evd_post_se[] = {
 	F_RET(evd_post_se), F(evd_post_se, event_number, SOFTWARE),
-	FX(evd_post_se, evd, HANDLE, T_EVD), F(evd_post_se, pointer, COOKIE),
+	FX(evd_post_se, evd, HANDLE, GOOD_FOR(T_EVD, DAT_EVD_SOFTWARE_FLAG)),
+	F(evd_post_se, pointer, COOKIE),
 };
 
 static const struct field evd_wait[] = {
@@ -208,9 +215,9 @@ static const struct field evd_set_waitable[] = {
 static const struct field ep_create[] = {
 	F_RET(ep_create), FX(ep_create, flags, BITS, KDAPL_EP_HAS_ATTR),
 	FX(ep_create, ia, HANDLE, T_IA), FX(ep_create, pz, HANDLE, T_PZ),
-	FX(ep_create, recv_evd, MAYBE_HANDLE, T_EVD),
-	FX(ep_create, request_evd, MAYBE_HANDLE, T_EVD),
-	FX(ep_create, connect_evd, MAYBE_HANDLE, T_EVD), F_ATTR(ep_create, FX),
+	FX(ep_create, recv_evd, MAYBE_HANDLE, DTO_EVD),
+	FX(ep_create, request_evd, MAYBE_HANDLE, REQUEST_EVD),
+	FX(ep_create, connect_evd, MAYBE_HANDLE, CONNECT_EVD), F_ATTR(ep_create, FX),
 	F_OUT(ep_create, ep),
 };
 
@@ -225,9 +232,9 @@ static const struct field ep_create[] = {
 		way(ep_param, remote_address, SOCKADDR, 0),			\
 		way(ep_param, remote_port_qual, QUAL, 0),			\
 		way(ep_param, pz, MAYBE_HANDLE, T_PZ),				\
-		way(ep_param, recv_evd, MAYBE_HANDLE, T_EVD),			\
-		way(ep_param, request_evd, MAYBE_HANDLE, T_EVD),		\
-		way(ep_param, connect_evd, MAYBE_HANDLE, T_EVD),		\
+		way(ep_param, recv_evd, MAYBE_HANDLE, DTO_EVD),			\
+		way(ep_param, request_evd, MAYBE_HANDLE, REQUEST_EVD),		\
+		way(ep_param, connect_evd, MAYBE_HANDLE, CONNECT_EVD),		\
 		way(ep_param, srq, MAYBE_HANDLE, T_SRQ), F_ATTR(ep_param, way),	\
 	}
 PARAM(ep_query, 0x1fffffff, F_IO);
@@ -279,7 +286,7 @@ static const struct field ep_tell[] = {
 };
 
 static const struct field post[] = {
-	F_RET(post), FX(post, count, COUNT, 8), FX(post, ep, HANDLE, T_EP),
+	F_RET(post), FX(post, count, COUNT, 8), FX(post, ep, HANDLE, GOOD_FOR(T_EP, CONNECTED)),
 	F_PTR(post, dtos, DTOS, count), F_OUT(post, done), F(post, pad, PAD),
 };
 
@@ -289,7 +296,7 @@ static const struct field post[] = {
 		F_RET(psp_create), FX(psp_create, flags, BITS, 1),		\
 		FX(psp_create, ia, HANDLE, T_IA),				\
 		way(psp_create, conn_qual, _kind, 0),				\
-		FX(psp_create, evd, HANDLE, T_EVD), F_OUT(psp_create, psp),	\
+		FX(psp_create, evd, HANDLE, CR_EVD), F_OUT(psp_create, psp),	\
 	}
 PSP(psp_create, FX, NEW_QUAL);
 PSP(psp_create_any, F_IO, ANSWER);
@@ -303,7 +310,7 @@ static const struct field psp_query[] = {
 static const struct field rsp_create[] = {
 	F_RET(rsp_create), F(rsp_create, pad, PAD), FX(rsp_create, ia, HANDLE, T_IA),
 	F(rsp_create, conn_qual, NEW_QUAL), FX(rsp_create, ep, HANDLE, T_EP),
-	FX(rsp_create, evd, HANDLE, T_EVD), F_OUT(rsp_create, rsp),
+	FX(rsp_create, evd, HANDLE, CR_EVD), F_OUT(rsp_create, rsp),
 };
 
 static const struct field rsp_query[] = {
@@ -334,7 +341,7 @@ ONE_HANDLE(of_srq, T_SRQ);
 
 static const struct field srq_create[] = {
 	F_RET(srq_create), FX(srq_create, max_recv_dtos, NUMBER, QUEUE),
-	FX(srq_create, max_recv_iov, NUMBER, 3), FX(srq_create, low_watermark, EXACT, ~0U),
+	FX(srq_create, max_recv_iov, NUMBER, 3), FX(srq_create, low_watermark, EXACT, DAT_SRQ_LW_DEFAULT),
 	FX(srq_create, ia, HANDLE, T_IA), FX(srq_create, pz, HANDLE, T_PZ),
 	F_OUT(srq_create, srq),
 };
@@ -359,9 +366,9 @@ static const struct field srq_post[] = {
 static const struct field ep_create_with_srq[] = {
 	F_RET(ep_create_with_srq), FX(ep_create_with_srq, flags, EXACT, KDAPL_EP_HAS_ATTR),
 	FX(ep_create_with_srq, ia, HANDLE, T_IA), FX(ep_create_with_srq, pz, HANDLE, T_PZ),
-	FX(ep_create_with_srq, recv_evd, MAYBE_HANDLE, T_EVD),
-	FX(ep_create_with_srq, request_evd, MAYBE_HANDLE, T_EVD),
-	FX(ep_create_with_srq, connect_evd, MAYBE_HANDLE, T_EVD),
+	FX(ep_create_with_srq, recv_evd, MAYBE_HANDLE, DTO_EVD),
+	FX(ep_create_with_srq, request_evd, MAYBE_HANDLE, REQUEST_EVD),
+	FX(ep_create_with_srq, connect_evd, MAYBE_HANDLE, CONNECT_EVD),
 	FX(ep_create_with_srq, srq, HANDLE, T_SRQ), F_ATTR(ep_create_with_srq, FX),
 	F_OUT(ep_create_with_srq, ep),
 };

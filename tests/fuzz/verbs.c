@@ -9,22 +9,26 @@
 #include <string.h>
 #include "fuzz.h"
 
+static struct ibv_device **devices;
+
+/* Once, before there are lives: all drivers are loaded, which takes longer than most lives. */
+void verbs_list(void)
+{
+	devices = ibv_get_device_list(NULL);
+}
+
 static struct ibv_context *context_of(const char *ia_name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
 	size_t length = strcspn(ia_name, "-");
 	const char *name;
 	int i;
 
-	for (i = 0; list && list[i] && !context; i++) {
-		name = ibv_get_device_name(list[i]);
+	for (i = 0; devices && devices[i]; i++) {
+		name = ibv_get_device_name(devices[i]);
 		if (strlen(name) == length && !strncmp(name, ia_name, length))
-			context = ibv_open_device(list[i]);
+			return ibv_open_device(devices[i]);
 	}
-	if (list)
-		ibv_free_device_list(list);
-	return context;
+	return NULL;
 }
 
 static bool side_verbs(struct side *side)
