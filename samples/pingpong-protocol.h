@@ -13,6 +13,14 @@
  *    max(size, 1) bytes, with remote read and write.
  * 4. After ESTABLISHED the client's first Send is its own struct pp_info. The
  *    server posted the Recv for it before it accepted.
+ *
+ *    With PP_F_RMR in hello.flags the peer's way to a buffer is an RMR, which
+ *    can be bound only now. So the rmr_context of the acceptance means nothing,
+ *    the client binds before it sends its struct pp_info, and the server binds
+ *    when it has that and answers with a Send of another struct pp_info, for
+ *    which the client has posted a Recv. A server that can do this has PP_F_RMR
+ *    in the flags of its acceptance. One that has not (kdat-pingpong) knows
+ *    nothing of it, and the client disconnects.
  * 5. hello.iterations round trips, k = 0, 1, ...:
  *
  *    PP_SEND	client sends size bytes of pattern (k, 0); server checks them
@@ -68,6 +76,7 @@ enum pp_mode {
 
 enum pp_flags {
 	PP_F_VERIFY = 1u << 0,
+	PP_F_RMR = 1u << 1,
 };
 
 enum pp_status {
@@ -93,7 +102,7 @@ struct pp_info {
 	__be64 address;
 	__be64 length;
 	__be32 rmr_context;
-	__be32 pad;
+	__be32 flags;		/* of an acceptance: those of the hello that are kept */
 };
 
 /* Tells the peer that it is its turn, 8 bytes. */

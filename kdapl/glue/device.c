@@ -12,6 +12,7 @@
  * it.  The other is this file with devices_lock held, once it has seen that
  * @gone is not set.
  */
+#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "../compat.h"
@@ -372,11 +373,17 @@ static void set_name(struct kdapl_device *dev)
 		 dev->port);
 }
 
+/*
+ * The driver's module.  The parent of a device in software is that of its net device, and
+ * says nothing about it; it is asked where the driver is built in, and has no module.
+ */
 static void set_vendor(struct kdapl_device *dev)
 {
 	const struct device *parent = dev->ib->dev.parent;
 
-	if (parent && parent->driver)
+	if (dev->ib->ops.owner)
+		strscpy(dev->vendor, module_name(dev->ib->ops.owner), sizeof(dev->vendor));
+	else if (parent && parent->driver)
 		strscpy(dev->vendor, parent->driver->name, sizeof(dev->vendor));
 	else
 		snprintf(dev->vendor, sizeof(dev->vendor), "0x%06x",

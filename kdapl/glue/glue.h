@@ -558,7 +558,7 @@ enum kdapl_count {
  * @driver_pins: the driver can register memory of a process itself
  * @driver_only: it has to: fast registration does not give such memory the
  *		 addresses that the process uses
- * @vendor: name of the driver, or the vendor's number
+ * @vendor: name of the driver's module, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @cq_fixed: CQs have the size that they were made with; from the beginning, or once
  *	      cq_resize has said so.  A device that is asked all the same may print a

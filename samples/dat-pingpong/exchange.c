@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The round trips of ../pingpong-protocol.h, on both sides. Called by
- * dat-pingpong.c with a connected link.
+ * client.c and server.c with connected links.
  */
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pingpong.h"
@@ -32,23 +31,10 @@ static bool check_pattern(struct link *link, const uint8_t *data, uint32_t k,
 		return true;
 	for (i = 0; i < link->test.size; i++)
 		if (data[i] != pp_byte(k, i, s))
-			return fail(link,
+			return fail(link, THIS_TEST,
 				    "iteration %u, byte %u: 0x%02x, expected 0x%02x",
 				    k, i, data[i], pp_byte(k, i, s));
 	return true;
-}
-
-/*
- * Posts the slot of the last message again. Called once for each message, after
- * the answer was sent: another slot is still posted, so the peer does not have
- * to wait for this call.
- */
-static bool slot_done(struct link *link)
-{
-	unsigned int slot = link->next_slot;
-
-	link->next_slot = (slot + 1) % NR_SLOTS;
-	return link_post_recv(link, slot);
 }
 
 static bool notice_out(struct link *link, uint32_t k, enum pp_status status)
@@ -72,13 +58,13 @@ static bool notice_in(struct link *link, uint32_t k)
 	if (!link_receive(link, &data, &length))
 		return false;
 	if (length != sizeof(notice))
-		return fail(link, "a notice of %u bytes", length);
+		return fail(link, THIS_TEST, "a notice of %u bytes", length);
 	memcpy(&notice, data, sizeof(notice));
 	if (be32toh(notice.status) != PP_OK)
-		return fail(link, "the peer found wrong data in iteration %u",
+		return fail(link, THIS_TEST, "the peer found wrong data in iteration %u",
 			    be32toh(notice.iteration));
 	if (be32toh(notice.iteration) != k)
-		return fail(link, "notice of iteration %u, expected %u",
+		return fail(link, THIS_TEST, "notice of iteration %u, expected %u",
 			    be32toh(notice.iteration), k);
 	return true;
 }
@@ -92,7 +78,7 @@ static bool message_in(struct link *link, uint32_t k, uint32_t s)
 	if (!link_receive(link, &data, &length))
 		return false;
 	if (length != link->test.size)
-		return fail(link, "a message of %u bytes, expected %u", length,
+		return fail(link, THIS_TEST, "a message of %u bytes, expected %u", length,
 			    link->test.size);
 	return check_pattern(link, data, k, s);
 }
@@ -147,6 +133,10 @@ static void refuse_data(struct link *link, uint32_t k)
 		link_wait_sent(link);
 }
 
+/*
+ * The slot of a message is posted again after the answer was sent: another one is still
+ * posted, so the peer does not have to wait for this.
+ */
 static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
 {
 	uint64_t start;
@@ -158,29 +148,34 @@ static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
 	if (!send_data(link, k) || !receive_data(link, k, SERVER))
 		return false;
 	*ns = now_ns() - start;
-	return slot_done(link);
+	return link_received(link);
 }
 
-/* exchange_client - all iterations of the client, and their times */
-bool exchange_client(struct link *link, struct result *result)
+/*
+ * exchange_client - all iterations of the client on @nr connections, one round trip on each
+ * in turn
+ *
+ * @ns has the times of the first connection, then those of the second, and so on; @done is
+ * how many there are. False: the failure is that of a connection.
+ */
+bool exchange_client(struct link *links, unsigned int nr, uint64_t *ns, size_t *done)
 {
-	const struct test *test = &link->test;
-	uint64_t *times, begin = now_ns();
+	const struct test *test = &links->test;
+	unsigned int i;
 	uint32_t k;
 
-	times = calloc(test->iterations, sizeof(*times));
-	if (!times)
-		return fail(link, "no memory for %u times", test->iterations);
+	*done = 0;
 	for (k = 0; k < test->iterations; k++) {
-		if (!client_round(link, k, &times[k])) {
-			refuse_data(link, k);
-			break;
+		for (i = 0; i < nr; i++) {
+			if (!client_round(&links[i], k, &ns[(size_t)i * test->iterations + k])) {
+				refuse_data(&links[i], k);
+				return false;
+			}
+			++*done;
 		}
-		progress(link->opt, test, k + 1, now_ns());
+		progress(links->opt, test, *done, (size_t)nr * test->iterations, now_ns());
 	}
-	result_times(result, times, k, now_ns() - begin);
-	free(times);
-	return k == test->iterations;
+	return true;
 }
 
 static bool server_round(struct link *link, uint32_t k)
@@ -188,20 +183,17 @@ static bool server_round(struct link *link, uint32_t k)
 	if (!receive_data(link, k, CLIENT) || !link_wait_sent(link))
 		return false;
 	prepare_data(link, k, SERVER);
-	return send_data(link, k) && slot_done(link);
+	return send_data(link, k) && link_received(link);
 }
 
 /* exchange_server - all iterations of the server; @done: how many succeeded */
 bool exchange_server(struct link *link, uint32_t *done)
 {
-	uint32_t k;
-
-	for (k = 0; k < link->test.iterations; k++) {
-		if (!server_round(link, k)) {
-			refuse_data(link, k);
-			break;
+	for (*done = 0; *done < link->test.iterations; ++*done) {
+		if (!server_round(link, *done)) {
+			refuse_data(link, *done);
+			return false;
 		}
 	}
-	*done = k;
-	return k == link->test.iterations;
+	return true;
 }

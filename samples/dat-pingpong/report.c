@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What dat-pingpong prints: progress while a test runs, and the results with
- * their percentiles, as a table or as JSON.
+ * their percentiles, as a table or as JSON. Called by client.c; exchange.c takes
+ * its time here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,18 @@
 
 #include "pingpong.h"
 
+/* Of many endpoints these are named in the table: the slowest. JSON has all of them. */
+#define NAMED	16
+
 const char *const mode_names[PP_MODES] = { "send", "write", "read" };
 
 static unsigned int nr_results, nr_failed;
+
+/* An endpoint's times; @number is which it is. */
+struct endpoint {
+	unsigned int number;
+	double median, p99, max;
+};
 
 uint64_t now_ns(void)
 {
@@ -29,32 +39,26 @@ static int compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The smallest time that at least @per_mille of all do not exceed, in us. */
-static double percentile(const uint64_t *sorted, uint32_t number,
-			 uint32_t per_mille)
+void sort_times(uint64_t *ns, size_t number)
+{
+	qsort(ns, number, sizeof(*ns), compare_times);
+}
+
+/* percentile - the smallest time that at least @per_mille of all do not exceed, in us */
+double percentile(const uint64_t *sorted, size_t number, unsigned int per_mille)
 {
 	uint64_t rank = ((uint64_t)number * per_mille + 999) / 1000;
 
-	return sorted[rank ? rank - 1 : 0] / 1e3;
+	return number ? sorted[rank ? rank - 1 : 0] / 1e3 : 0;
 }
 
-/* result_times - fill in @result from @number round trips, which are sorted */
-void result_times(struct result *result, uint64_t *ns, uint32_t number,
-		  uint64_t total_ns)
+/* Messages' bytes go both ways. */
+static double rate(const struct options *opt, const struct result *r)
 {
-	result->done = number;
-	result->seconds = total_ns / 1e9;
-	if (!number)
-		return;
-	qsort(ns, number, sizeof(*ns), compare_times);
-	result->min = ns[0] / 1e3;
-	result->median = percentile(ns, number, 500);
-	result->p90 = percentile(ns, number, 900);
-	result->p99 = percentile(ns, number, 990);
-	result->p999 = percentile(ns, number, 999);
-	result->max = ns[number - 1] / 1e3;
-	result->mib_per_s = 2.0 * result->test.size * number / 1048576 /
-			    result->seconds;
+	if (!r->seconds)
+		return 0;
+	return opt->connections ? r->done / r->seconds :
+	       2.0 * r->test.size * r->done / 1048576 / r->seconds;
 }
 
 /*
@@ -62,24 +66,30 @@ void result_times(struct result *result, uint64_t *ns, uint32_t number,
  *
  * On a terminal it is one line that changes.
  */
-void progress(const struct options *opt, const struct test *test,
-	      uint32_t done, uint64_t now)
+void progress(const struct options *opt, const struct test *test, size_t done, size_t all,
+	      uint64_t now)
 {
 	static uint64_t next;
+	static size_t last;
 	bool tty;
 
-	if (done == 1)
+	if (done < last || !last)
 		next = now + 2000000000ull;
+	last = done == all ? 0 : done;
 	if (opt->quiet || now < next)
 		return;
 	tty = isatty(STDERR_FILENO);
 	next = now + (tty ? 500000000ull : 5000000000ull);
-	fprintf(stderr, "%s%s %u bytes: %u of %u (%u%%)%s", tty ? "\r" : "",
-		mode_names[test->mode], test->size, done, test->iterations,
-		(unsigned int)(100ull * done / test->iterations),
-		tty ? "   " : "\n");
-	if (tty && done == test->iterations)
+	fprintf(stderr, "%s%s %u bytes: %zu of %zu (%u%%)%s", tty ? "\r" : "",
+		mode_names[test->mode], test->size, done, all,
+		(unsigned int)(100 * done / all), tty ? "   " : "\n");
+	if (tty && done == all)
 		fputs("\r\033[K", stderr);
+}
+
+static const char *what_is_timed(const struct options *opt)
+{
+	return opt->connections ? "connections" : "round trips";
 }
 
 void report_begin(const struct options *opt)
@@ -90,13 +100,81 @@ void report_begin(const struct options *opt)
 		       opt->address, opt->port);
 		return;
 	}
-	printf("%s to %s port %u, %s; round trips in us\n", opt->ia_name,
+	printf("%s to %s port %u, %s%s%s; %s in us", opt->ia_name,
 	       opt->address, opt->port,
-	       opt->verify ? "every byte verified" : "not verified (-v)");
-	printf("%-5s %8s %7s %9s %9s %9s %9s %9s %9s %9s  %s\n", "mode",
-	       "bytes", "trips", "min", "median", "90%", "99%", "99.9%", "max",
-	       "MiB/s", "");
+	       opt->verify ? "every byte verified" : "not verified (-v)",
+	       opt->srq ? ", shared receive queue" : "", opt->rmr ? ", bound RMRs" : "",
+	       what_is_timed(opt));
+	if (opt->endpoints > 1)
+		printf(" on %u endpoints in turn", opt->endpoints);
+	printf("\n%-5s %8s %7s %9s %9s %9s %9s %9s %9s %9s  %s\n", "mode",
+	       "bytes", opt->connections ? "made" : "trips", "min", "median", "90%", "99%",
+	       "99.9%", "max", opt->connections ? "/s" : "MiB/s", "");
 }
+
+/* ---- the endpoints ------------------------------------------------------ */
+
+static int slower_first(const void *a, const void *b)
+{
+	const struct endpoint *x = a, *y = b;
+
+	return x->median > y->median ? -1 : x->median < y->median;
+}
+
+/* Sorts each endpoint's own times. NULL: no memory. The caller frees it. */
+static struct endpoint *endpoints_of(const struct options *opt, const struct result *r)
+{
+	struct endpoint *endpoints = calloc(opt->endpoints, sizeof(*endpoints));
+	uint32_t number = r->test.iterations;
+	unsigned int i;
+	uint64_t *ns;
+
+	for (i = 0; endpoints && i < opt->endpoints; i++) {
+		ns = r->ns + (size_t)i * number;
+		sort_times(ns, number);
+		endpoints[i].number = i;
+		endpoints[i].median = percentile(ns, number, 500);
+		endpoints[i].p99 = percentile(ns, number, 990);
+		endpoints[i].max = percentile(ns, number, 1000);
+	}
+	return endpoints;
+}
+
+static void print_endpoints(const struct options *opt, const struct result *r)
+{
+	struct endpoint *endpoints = endpoints_of(opt, r);
+	unsigned int i, named = opt->endpoints < NAMED ? opt->endpoints : NAMED;
+
+	if (!endpoints)
+		return;
+	qsort(endpoints, opt->endpoints, sizeof(*endpoints), slower_first);
+	printf("  %u endpoints, %.0f trips/s together; medians %.1f to %.1f; slowest first:\n",
+	       opt->endpoints, r->done / r->seconds, endpoints[opt->endpoints - 1].median,
+	       endpoints[0].median);
+	for (i = 0; i < named; i++)
+		printf("  endpoint %4u: median %9.1f  99%% %9.1f  max %9.1f\n",
+		       endpoints[i].number, endpoints[i].median, endpoints[i].p99,
+		       endpoints[i].max);
+	if (named < opt->endpoints)
+		printf("  and %u faster ones\n", opt->endpoints - named);
+	free(endpoints);
+}
+
+static void print_endpoints_json(const struct options *opt, const struct result *r)
+{
+	struct endpoint *endpoints = endpoints_of(opt, r);
+	unsigned int i;
+
+	printf(", \"endpoints\": [");
+	for (i = 0; endpoints && i < opt->endpoints; i++)
+		printf("%s{\"median_us\": %.3f, \"p99_us\": %.3f, \"max_us\": %.3f}",
+		       i ? ", " : "", endpoints[i].median, endpoints[i].p99,
+		       endpoints[i].max);
+	putchar(']');
+	free(endpoints);
+}
+
+/* ---- a result ----------------------------------------------------------- */
 
 /* Our own texts need no quoting, but names and addresses may. */
 static void print_json_string(const char *s)
@@ -111,50 +189,90 @@ static void print_json_string(const char *s)
 	putchar('"');
 }
 
-static void report_json(const struct options *opt, const struct result *r)
+static double of(const struct result *r, unsigned int per_mille)
+{
+	return percentile(r->sorted, r->done, per_mille);
+}
+
+static void report_json(const struct options *opt, const struct result *r, bool timed)
 {
 	printf("%s\n    {\"mode\": \"%s\", \"size\": %u, \"iterations\": %u, "
-	       "\"done\": %u, \"verified\": %s, \"pass\": %s, ",
+	       "\"done\": %zu, \"verified\": %s, \"pass\": %s",
 	       nr_results ? "," : "", mode_names[r->test.mode], r->test.size,
 	       r->test.iterations, r->done, opt->verify ? "true" : "false",
 	       r->pass ? "true" : "false");
 	if (!r->pass) {
-		printf("\"error\": ");
-		print_json_string(r->error);
-		printf(", ");
+		printf(", \"error\": ");
+		print_json_string(r->failure.text);
 	}
-	printf("\"seconds\": %.6f, \"min_us\": %.3f, \"median_us\": %.3f, "
-	       "\"p90_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
-	       "\"max_us\": %.3f, \"mib_per_s\": %.3f}",
-	       r->seconds, r->min, r->median, r->p90, r->p99, r->p999, r->max,
-	       r->mib_per_s);
+	if (opt->connections)
+		printf(", \"connections\": %u, \"failed\": %zu, \"per_second\": %.3f",
+		       opt->connections, r->failed, rate(opt, r));
+	if (timed) {
+		printf(", \"seconds\": %.6f, \"min_us\": %.3f, \"median_us\": %.3f, "
+		       "\"p90_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
+		       "\"max_us\": %.3f", r->seconds, of(r, 0), of(r, 500), of(r, 900),
+		       of(r, 990), of(r, 999), of(r, 1000));
+		if (!opt->connections)
+			printf(", \"mib_per_s\": %.3f", rate(opt, r));
+		if (opt->histogram)
+			print_histogram_json(r);
+		if (opt->endpoints > 1)
+			print_endpoints_json(opt, r);
+	}
+	putchar('}');
 }
 
+static void report_line(const struct options *opt, const struct result *r, bool timed)
+{
+	printf("%-5s %8u %7zu ", mode_names[r->test.mode], r->test.size, r->done);
+	if (timed)
+		printf("%9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.2f  ", of(r, 0), of(r, 500),
+		       of(r, 900), of(r, 990), of(r, 999), of(r, 1000), rate(opt, r));
+	if (r->pass)
+		puts("pass");
+	else if (opt->connections)
+		printf("FAIL: %zu failed, of %u to be made: %s\n", r->failed,
+		       opt->connections, r->failure.text);
+	else
+		printf(" FAIL: %s\n", r->failure.text);
+	if (timed && opt->histogram)
+		print_histogram(r, what_is_timed(opt));
+	if (timed && opt->endpoints > 1)
+		print_endpoints(opt, r);
+}
+
+/* report_result - tell what became of a test. There may be times of a part of connections. */
 void report_result(const struct options *opt, const struct result *r)
 {
+	bool timed = r->pass || (opt->connections && r->done);
+
 	if (opt->json)
-		report_json(opt, r);
-	else if (r->pass)
-		printf("%-5s %8u %7u %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.2f  pass\n",
-		       mode_names[r->test.mode], r->test.size, r->done, r->min,
-		       r->median, r->p90, r->p99, r->p999, r->max,
-		       r->mib_per_s);
+		report_json(opt, r, timed);
 	else
-		printf("%-5s %8u %7u  FAIL: %s\n", mode_names[r->test.mode],
-		       r->test.size, r->done, r->error);
+		report_line(opt, r, timed);
+	if (timed && opt->svg)
+		svg_add(opt, r);
 	fflush(stdout);
 	nr_results++;
 	nr_failed += !r->pass;
 }
 
-bool report_end(const struct options *opt)
+/* report_end - the last line, and the picture; false: something failed */
+bool report_end(const struct options *opt, unsigned int not_tried)
 {
+	bool good = !nr_failed && !not_tried;
+
+	if (opt->svg && !svg_close(opt))
+		good = false;
 	if (opt->json)
-		printf("\n  ],\n  \"pass\": %s\n}\n",
-		       nr_failed ? "false" : "true");
+		printf("\n  ],\n  \"not_tried\": %u,\n  \"pass\": %s\n}\n", not_tried,
+		       good ? "true" : "false");
+	else if (not_tried)
+		printf("%u passed, %u failed, %u not tried\n", nr_results - nr_failed,
+		       nr_failed, not_tried);
 	else
-		printf("%u passed, %u failed\n", nr_results - nr_failed,
-		       nr_failed);
+		printf("%u passed, %u failed\n", nr_results - nr_failed, nr_failed);
 	fflush(stdout);
-	return !nr_failed;
+	return good;
 }

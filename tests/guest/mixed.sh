@@ -72,8 +72,8 @@ from_kernel() {
 	echo 1 | tee $pingpong/run > /dev/null
 	cp $pingpong/result /tmp/client
 	rmmod kdat_pingpong
-	wait $server || return
-	[ "$(grep -c ^pass /tmp/client)" -eq $games ] || { cat /tmp/client >&2; return 1; }
+	[ "$(grep -c ^pass /tmp/client)" -eq $games ] || { cat /tmp/client >&2; kill $server; }
+	wait $server && [ "$(grep -c ^pass /tmp/client)" -eq $games ]
 }
 
 # scenarios NAME ARGUMENTS...: each passes, and there are some

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The small samples, in the virtual machine, between two Soft-RoCE devices, each in both modes
-# of applications: what they print is what they are there to show. After that no object is left
-# and the module unloads.
+# The small samples and the ways of dat-pingpong, in the virtual machine, between two Soft-RoCE
+# devices, each in both modes of applications: what they print is what they are there to show.
+# After that no object is left and the module unloads.
 # usage: samples.sh MODULES SHIM
 #   MODULES   folder that scripts/build-modules made
 #   SHIM      folder that the shim's Makefile made
@@ -10,8 +10,10 @@ set -u -o pipefail
 . "$(dirname "$(readlink -f "$0")")/../../scripts/guest/lib.sh"
 # shellcheck source=tests/guest/count.sh
 . "$(dirname "$(readlink -f "$0")")/count.sh"
+# shellcheck source=tests/guest/pingpong.sh
+. "$(dirname "$(readlink -f "$0")")/pingpong.sh"
 
-modules=$1 samples=$2/samples
+modules=$1 shim=$2 samples=$2/samples
 many=1000
 
 waiting() { grep -q waiting /tmp/server; }
@@ -79,9 +81,12 @@ for mode in passthrough forwarded; do
 	verdict "dat-hello: a message and its answer, $mode" hello
 	verdict "dat-poll: lines, and poll(2), $mode" poll
 	verdict "dat-many: $many connections in one thread, $mode" thousands
+	pingpong_ways $mode
 done
+pingpong_ends
 verdict "dat-srq: five clients at once, and a receive for whoever speaks, forwarded" shared
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
+verdict "dat-pingpong: no module, and how to get it" pingpong_lonely
 two_hosts_down rxe
 result

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Interface adapters (IAs): which there are, choosing one and opening it, and what to tell a
+ * person when that does not work. Called by dat-pingpong.c; server.c and client.c ask whether
+ * the adapter is still there.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pingpong.h"
+
+static const char device[] = "/dev/kdapl";
+
+/* fatal - say in one line what failed, and what to do if @advice is not NULL; always 1 */
+int fatal(const char *what, DAT_RETURN ret, const char *advice)
+{
+	char name[128];
+
+	fprintf(stderr, "dat-pingpong: %s: %s%s%s\n", what, ret_name(ret, name, sizeof(name)),
+		advice ? ": " : "", advice ? advice : "");
+	return 1;
+}
+
+/* Why is there no adapter, and what to do about it? */
+static const char *advice_on_device(void)
+{
+	static char text[160];
+	int fd = open(device, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		return "no RDMA port has an address; `rdma link` shows the devices, and "
+		       "`rdma link add rxe0 type rxe netdev eth0` makes one in software";
+	}
+	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+		snprintf(text, sizeof(text), "%s is missing; load the module: modprobe kdapl",
+			 device);
+	else
+		snprintf(text, sizeof(text), "%s: %s; its udev rule decides who may use it",
+			 device, strerror(errno));
+	return text;
+}
+
+/* The registry's entries, which the caller frees; NULL when there are none. */
+static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
+{
+	DAT_PROVIDER_INFO *infos, **list;
+	DAT_RETURN ret;
+	DAT_COUNT i;
+
+	*number = 0;
+	dat_registry_list_providers(0, number, NULL);
+	if (!*number) {
+		fprintf(stderr, "dat-pingpong: no interface adapters: %s\n",
+			advice_on_device());
+		return NULL;
+	}
+	infos = calloc(*number, sizeof(*infos));
+	list = calloc(*number, sizeof(*list));
+	for (i = 0; infos && list && i < *number; i++)
+		list[i] = &infos[i];
+	if (!infos || !list)
+		ret = DAT_INSUFFICIENT_RESOURCES;
+	else
+		ret = dat_registry_list_providers(*number, number, list);
+	free(list);
+	if (!ret)
+		return infos;
+	free(infos);
+	fatal("dat_registry_list_providers", ret, NULL);
+	return NULL;
+}
+
+/* Writes an IP address as text; nothing if it is none. */
+void address_text(const struct sockaddr *address, char *text, size_t size)
+{
+	const struct sockaddr_in6 *in6 = (const void *)address;
+	const struct sockaddr_in *in = (const void *)address;
+
+	*text = '\0';
+	if (address->sa_family == AF_INET)
+		inet_ntop(AF_INET, &in->sin_addr, text, size);
+	else if (address->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
+}
+
+/* Whose queues a connection has, by the provider's own attribute; dat(7) tells more. */
+static const char *mode_of(const DAT_PROVIDER_ATTR *provider)
+{
+	int i;
+
+	for (i = 0; i < provider->num_provider_specific_attr; i++)
+		if (!strcmp(provider->provider_specific_attr[i].name, "mode"))
+			return provider->provider_specific_attr[i].value;
+	return "-";
+}
+
+static void print_adapter(const char *name, const char *address, const char *mode,
+			  const char *driver)
+{
+	printf("%-16s %-40s %-12s %s\n", name, address, mode, driver);
+}
+
+static int list_one(const char *name)
+{
+	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+	char address[INET6_ADDRSTRLEN];
+	DAT_PROVIDER_ATTR provider;
+	DAT_IA_HANDLE ia;
+	DAT_IA_ATTR attr;
+	DAT_RETURN ret;
+
+	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &async_evd, &ia);
+	if (ret)
+		return fatal(name, ret, NULL);
+	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr,
+			   DAT_PROVIDER_FIELD_ALL, &provider);
+	if (!ret) {
+		address_text(attr.ia_address_ptr, address, sizeof(address));
+		print_adapter(name, address, mode_of(&provider), attr.vendor_name);
+	}
+	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+	return ret ? fatal(name, ret, NULL) : 0;
+}
+
+/* list_adapters - print what there is to know of each; returns the exit status */
+int list_adapters(void)
+{
+	DAT_PROVIDER_INFO *infos;
+	DAT_COUNT number, i;
+	int status = 0;
+
+	infos = list_registry(&number);
+	if (!infos)
+		return 1;
+	print_adapter("IA", "address", "mode", "driver");
+	for (i = 0; i < number; i++)
+		status |= list_one(infos[i].ia_name);
+	free(infos);
+	return status;
+}
+
+/*
+ * choose_adapter - the name of the only adapter there is
+ *
+ * It is never freed. NULL: there is none, or more than one, and it has been said so.
+ */
+const char *choose_adapter(void)
+{
+	DAT_PROVIDER_INFO *infos;
+	DAT_COUNT number, i;
+
+	infos = list_registry(&number);
+	if (!infos)
+		return NULL;
+	if (number == 1)
+		return infos[0].ia_name;
+	fprintf(stderr, "dat-pingpong: which adapter? Choose with -i:");
+	for (i = 0; i < number; i++)
+		fprintf(stderr, " %s", infos[i].ia_name);
+	fputc('\n', stderr);
+	free(infos);
+	return NULL;
+}
+
+/* What the options ask of the adapter. Returns the exit status. */
+static int query(struct adapter *adapter)
+{
+	const struct options *opt = adapter->opt;
+	DAT_PROVIDER_ATTR provider;
+	const char *advice = "";
+	DAT_RETURN ret;
+
+	ret = dat_ia_query(adapter->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider);
+	if (ret)
+		return fatal("dat_ia_query", ret, NULL);
+	adapter->local = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	/* On iWARP it is the peer who writes what a read brings. */
+	if (provider.rdma_write_for_rdma_read_req)
+		adapter->local |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	if (!opt->srq || provider.srq_supported)
+		return 0;
+	if (!strcmp(mode_of(&provider), "passthrough"))
+		advice = " in passthrough: set KDAPL_MODE=forwarded";
+	fprintf(stderr, "dat-pingpong: %s has no shared receive queues%s\n", opt->ia_name,
+		advice);
+	return 1;
+}
+
+/* adapter_open - open the adapter of @opt; returns the exit status, 0: it is open */
+int adapter_open(struct adapter *adapter, const struct options *opt)
+{
+	DAT_RETURN ret;
+	int status;
+
+	memset(adapter, 0, sizeof(*adapter));
+	adapter->opt = opt;
+	ret = dat_ia_open((DAT_NAME_PTR)opt->ia_name, 8, &adapter->async_evd, &adapter->ia);
+	if (ret)
+		return fatal(opt->ia_name, ret, access(device, R_OK | W_OK) ?
+			     advice_on_device() : "dat-pingpong --list shows the names");
+	status = query(adapter);
+	if (!status) {
+		ret = dat_pz_create(adapter->ia, &adapter->pz);
+		if (ret)
+			status = fatal("dat_pz_create", ret, NULL);
+	}
+	if (status)
+		dat_ia_close(adapter->ia, DAT_CLOSE_ABRUPT_FLAG);
+	return status;
+}
+
+/* adapter_close - close it; returns the exit status */
+int adapter_close(struct adapter *adapter)
+{
+	DAT_RETURN ret;
+
+	dat_pz_free(adapter->pz);
+	ret = dat_ia_close(adapter->ia, DAT_CLOSE_GRACEFUL_FLAG);
+	if (!ret)
+		return 0;
+	dat_ia_close(adapter->ia, DAT_CLOSE_ABRUPT_FLAG);
+	return fatal("dat_ia_close", ret, NULL);
+}
+
+/* adapter_gone - has the device failed, or was it removed, since this was asked before? */
+bool adapter_gone(const struct adapter *adapter)
+{
+	DAT_EVENT event;
+
+	while (!dat_evd_dequeue(adapter->async_evd, &event))
+		if (event.event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
+			return true;
+	return false;
+}

@@ -1,0 +1,174 @@
+# Sourced by samples.sh: each way of dat-pingpong(1), briefly, between rxe0-1 and rxe1-1. It
+# uses $shim, $modules and verdict.
+#
+#   pingpong_ways MODE     what applications of a mode do with one another
+#   pingpong_ends          what it says when there is no point in going on
+#   pingpong_lonely        and when the module is not there
+# shellcheck shell=bash disable=SC2154
+
+# game SERVER-OPTION... -- CLIENT-OPTION...: their output is in /tmp/server and /tmp/client,
+# the status is the client's, or the server's if that is worse.
+game() {
+	local options=() server rc
+	while [ "$1" != -- ]; do options+=("$1"); shift; done
+	shift
+	"$shim/dat-pingpong" -s -i rxe1-1 "${options[@]}" > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -q "$@" > /tmp/client 2>&1
+	rc=$?
+	[ $rc -eq 0 ] || kill $server 2> /dev/null
+	wait $server && [ $rc -eq 0 ] && return
+	cat /tmp/server /tmp/client >&2
+	return 1
+}
+
+# says FILE LINE: it has that line; if not it is shown
+says() { grep -qE "$2" "$1" || { cat "$1" >&2; return 1; }; }
+
+# sums N...: the histograms of the client's output have so many times, one after the other
+sums() {
+	[ "$(awk '/^ +[0-9.]+ \.\. / { sum += $4; next }
+		  $1 != "..." && sum { print sum; sum = 0 }
+		  END { if (sum) print sum }' /tmp/client | xargs)" = "$*" ] ||
+		{ cat /tmp/client >&2; return 1; }
+}
+
+# plots N: the picture is XML, and has as many plots
+plots() {
+	python3 -c '
+import sys, xml.etree.ElementTree as tree
+root = tree.parse("/tmp/times.svg").getroot()
+found = len(root.findall("{http://www.w3.org/2000/svg}polyline"))
+sys.exit(root.tag != "{http://www.w3.org/2000/svg}svg" or found != int(sys.argv[1]))' "$1"
+}
+
+listed() {
+	"$shim/dat-pingpong" --list > /tmp/client &&
+		says /tmp/client "^rxe0-1 +10\.9\.0\.1 +$1 +rdma_rxe$" &&
+		says /tmp/client "^rxe1-1 +10\.9\.0\.2 +$1 +rdma_rxe$"
+}
+
+spread() {
+	game --connections 6 -- -v -n 20 --sizes 1,4K --histogram --svg /tmp/times.svg &&
+		sums 20 20 20 20 20 20 && plots 6 &&
+		says /tmp/client '^6 passed, 0 failed$' &&
+		says /tmp/server '^6 connections, 0 failed, 0 refused$'
+}
+
+# Whole ones: a request without a hello becomes none. dat-hello's port is 7471.
+counted() {
+	game --connections 5 -- --connections 5 --histogram &&
+		sums 5 && says /tmp/client '^send +1 +5 .* pass$' &&
+		says /tmp/server '^5 connections, 0 failed, 0 refused$'
+}
+
+stranger() {
+	local server
+	"$shim/dat-pingpong" -s -i rxe1-1 -p 7471 --connections 1 > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	! "$shim/samples/dat-hello" rxe0-1 10.9.0.2 "who are you" > /dev/null 2>&1 &&
+		"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -p 7471 -q --connections 1 \
+			> /tmp/client 2>&1 || kill $server
+	wait $server && says /tmp/server '^1 connections, 0 failed, 1 refused$'
+}
+
+many_endpoints() {
+	game --connections 20 -- -v -m send,write -n 10 --sizes 64 --endpoints 10 --histogram &&
+		sums 100 100 && says /tmp/client '^send +64 +100 .* pass$' &&
+		[ "$(grep -c '^  endpoint ' /tmp/client)" -eq 20 ] &&
+		says /tmp/server '^20 connections, 0 failed, 0 refused$'
+}
+
+# The LMR has no rights for peers; only the RMR lets them in.
+windows() {
+	game --connections 4 -- -v --rmr -n 20 --sizes 1,64K &&
+		says /tmp/client '^4 passed, 0 failed$'
+}
+
+no_windows_in_the_kernel() {
+	local rc
+	insmod "$modules/samples/kdat-pingpong/kdat-pingpong.ko" role=server ia=rxe1-1 || return
+	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -q --rmr > /tmp/client 2>&1
+	rc=$?
+	rmmod kdat_pingpong
+	[ $rc -eq 1 ] && says /tmp/client 'FAIL: the server has no RMRs .*leave --rmr out' &&
+		says /tmp/client '^0 passed, 1 failed, 11 not tried$'
+}
+
+# Both ends, with more connections than the queue has receives of the largest size; or, in
+# passthrough, it says in one line how to get them.
+pooled() {
+	local said="no shared receive queues in passthrough: set KDAPL_MODE=forwarded"
+	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 --srq > /tmp/client 2>&1
+	if [ "$KDAPL_MODE" = passthrough ] && grep -q 'no shared' /tmp/client; then
+		[ "$(cat /tmp/client)" = "dat-pingpong: rxe0-1 has $said" ]
+		return
+	fi
+	game --srq --connections 20 -- --srq -v -n 2 --sizes 64,1M --endpoints 5 -m send,write &&
+		says /tmp/client '^4 passed, 0 failed$' &&
+		says /tmp/server '^20 connections, 0 failed, 0 refused$'
+}
+
+pingpong_ways() {
+	verdict "dat-pingpong: --list names driver and mode, $1" listed "$1"
+	verdict "dat-pingpong: histogram and picture have every time, $1" spread
+	verdict "dat-pingpong: --connections counts whole ones, $1" counted
+	verdict "dat-pingpong: a stranger's request is no connection, $1" stranger
+	verdict "dat-pingpong: 10 endpoints in turn, $1" many_endpoints
+	verdict "dat-pingpong: --rmr, verified, $1" windows
+	verdict "dat-pingpong: --srq on both sides, $1" pooled
+}
+
+# ---- ends --------------------------------------------------------------------
+
+# gives_up STATUS PATTERN: the client's one FAIL says why, and nothing was tried after it
+gives_up() {
+	[ "$1" -eq 1 ] && [ "$(grep -c FAIL /tmp/client)" -eq 1 ] &&
+		says /tmp/client "FAIL: $2" && says /tmp/client ' 1 failed, [0-9]+ not tried$'
+}
+
+nobody_there() {
+	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 > /tmp/client 2>&1
+	gives_up $? 'nobody listens there'
+}
+
+server_killed() {
+	local server client
+	"$shim/dat-pingpong" -s -i rxe1-1 > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -m send --sizes 64,128 -n 10000000 \
+		> /tmp/client 2>&1 & client=$!
+	wait_for 60 grep -qs '64 bytes: ' /tmp/client
+	kill -9 $server
+	wait $client
+	gives_up $? 'the (peer disconnected|connection broke)'
+}
+
+adapter_removed() {
+	local server rc
+	"$shim/dat-pingpong" -s -i rxe1-1 > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	rdma link del rxe1
+	wait $server
+	rc=$?
+	two_hosts rxe
+	[ $rc -eq 1 ] && says /tmp/server '^dat-pingpong: rxe1-1 is gone: '
+}
+
+wrong_name() {
+	! "$shim/dat-pingpong" -s -i rxe7-1 > /tmp/client 2>&1 && [ "$(wc -l < /tmp/client)" -eq 1 ] &&
+		says /tmp/client '^dat-pingpong: rxe7-1: .*: dat-pingpong --list shows the names$'
+}
+
+pingpong_ends() {
+	verdict "dat-pingpong: it gives up where nobody listens" nobody_there
+	verdict "dat-pingpong: it gives up when the server is killed" server_killed
+	verdict "dat-pingpong: a server ends with its adapter" adapter_removed
+	verdict "dat-pingpong: a wrong name in one line" wrong_name
+	verdict "dat-pingpong: --rmr of a kernel consumer is refused" no_windows_in_the_kernel
+}
+
+pingpong_lonely() {
+	! "$shim/dat-pingpong" --list > /tmp/client 2>&1 && [ "$(wc -l < /tmp/client)" -eq 1 ] &&
+		says /tmp/client '/dev/kdapl is missing; load the module: modprobe kdapl$'
+}
