@@ -157,8 +157,9 @@ void kdapl_srq_limits(const struct kdapl_ia *ia, struct kdapl_srq_limits *limits
 	struct kdapl_ep_limits ep;
 
 	*limits = (struct kdapl_srq_limits) {};
-	if ((kdapl_ia_is_passthrough(ia) && !ia->own_srqs) || a->max_srq <= 0 || a->max_srq_wr <= 0 ||
-	    a->max_srq_sge <= 0)
+	if (kdapl_ia_is_passthrough(ia) && !ia->own_srqs)
+		return;
+	if (a->max_srq <= 0 || a->max_srq_wr <= 0 || a->max_srq_sge <= 0)
 		return;
 	kdapl_ep_limits(ia->dev, &ep);
 	limits->srqs = a->max_srq;

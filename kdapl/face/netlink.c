@@ -473,8 +473,8 @@ static int put_peer(struct sk_buff *skb, const struct kdapl_look *look)
 }
 
 /*
- * In passthrough the kernel does not know what is outstanding, on an SRQ neither, and nobody knows what an
- * endpoint has taken from an SRQ.
+ * In passthrough the kernel does not know what is outstanding, of an SRQ neither, and nobody
+ * knows what an endpoint has taken from an SRQ.
  */
 static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 {

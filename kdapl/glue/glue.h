@@ -202,9 +202,8 @@ struct kdapl_qp_init {
  * In kdapl_device.user_qp @create takes hold of the queue pair that @init names, so that
  * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
  * the queue pair is no RC or not in INIT, or has a shared receive queue and @init not, or the
- * other way round; -ENOENT: that file has no such queue pair;
- * -EBUSY: it is held already, or being made or destroyed; -ENOMEM; or an errno of the
- * device's.  The cq_* and srq_* are not there.
+ * other way round; -ENOENT: that file has no such queue pair; -EBUSY: it is held already, or
+ * being made or destroyed; -ENOMEM; or an errno of the device's.  The cq_* and srq_* are not there.
  *
  * Posting and polling need no entry here: the core calls ib_post_send(), ib_post_recv(),
  * ib_post_srq_recv() and ib_poll_cq(), which go through the table of the device

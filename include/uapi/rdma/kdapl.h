@@ -716,8 +716,9 @@ struct kdapl_uapi_ep_board {
  * @life: out: of the attempt that it is for, as on the board
  *
  * Errno, nothing held: EBADF: no such fd; EINVAL: no uverbs file, of another device, not
- * RC, not in INIT, of an ibv_srq and the EP not on an SRQ, or the other way round; ENOENT: no such queue pair of this context; EBUSY: bound already, or
- * being destroyed.  While it is bound ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
+ * RC, not in INIT, of an ibv_srq and the EP not on an SRQ, or the other way round; ENOENT: no
+ * such queue pair of this context; EBUSY: bound already, or being destroyed.  While it is bound
+ * ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
  * and accept need it, and give DAT_INVALID_STATE without.
  */
 struct kdapl_uapi_ep_bind {
