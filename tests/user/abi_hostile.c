@@ -863,7 +863,7 @@ static void test_srq(int fd)
 	check(query.outstanding == 5, "mt:M58", "what was posted is outstanding",
 	      query.outstanding);
 	tell.srq = srq.srq;
-	expect_ret(fd, KDAPL_IOC_SRQ_TELL, &tell, DAT_INVALID_STATE, "A8",
+	expect_ret(fd, KDAPL_IOC_SRQ_TELL, &tell, ERR(DAT_INVALID_STATE, 0), "A8",
 		   "nothing is told of the kernel's queues");
 	tell.what = KDAPL_SRQ_TELL_ERROR + 1;
 	expect_errno(fd, KDAPL_IOC_SRQ_TELL, &tell, EINVAL, "A8", "no such news");
