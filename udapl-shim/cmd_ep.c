@@ -456,7 +456,7 @@ DAT_RETURN own_ep_free(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-/* The kernel refuses it where it has no queue to count in (RULING 43). */
+/* Refused where there is no queue to count in (RULING 43). */
 DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
@@ -470,7 +470,7 @@ DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 	if (!(shim_dev_features() & KDAPL_FEATURE_SRQ))
 		return RET(MODEL_NOT_SUPPORTED);
 	arg.ep = shim_token(ep);
-	ret = shim_ioctl(KDAPL_IOC_EP_RECV_QUERY, &arg, RET_NO_FAULT);
+	ret = ep->ops->ep_recv_query(ep, &arg);
 	if (!ret && nbufs_allocated)
 		*nbufs_allocated = arg.allocated;
 	if (!ret && bufs_alloc_span)

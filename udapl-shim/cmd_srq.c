@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues. An IA whose queues the process has itself has none, and says so:
- * the kernel refuses to make one. So whoever has an SRQ has the kernel's queues, and each
- * call is an ioctl.
+ * Shared receive queues. The kernel makes an SRQ in both modes; where its queue is the process's
+ * own, pass_srq.c has the rest.
  */
 #include "shim.h"
 
@@ -40,10 +39,13 @@ DAT_RETURN own_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (ret)
 		return ret;
 	srq = shim_object_get(arg.srq, SHIM_SRQ, ia, NULL);
-	if (!srq) {
+	ret = srq ? srq->ops->srq_made(srq, &arg) : RET_NO_RESOURCE(MEMORY);
+	if (ret) {
+		if (srq)
+			shim_object_kill(srq);
 		undo.handle = arg.srq;
 		shim_ioctl(KDAPL_IOC_SRQ_FREE, &undo, RET_NO_FAULT);
-		return RET_NO_RESOURCE(MEMORY);
+		return ret;
 	}
 	*srq_handle = srq;
 	return DAT_SUCCESS;
@@ -56,7 +58,7 @@ DAT_RETURN own_srq_free(DAT_SRQ_HANDLE srq_handle)
 
 	if (!srq)
 		return RET_BAD_HANDLE(SRQ);
-	ret = shim_handle_call(KDAPL_IOC_SRQ_FREE, srq);
+	ret = srq->ops->srq_free(srq);
 	if (!ret)
 		shim_object_kill(srq);
 	return ret;
@@ -67,21 +69,10 @@ DAT_RETURN own_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_DTO_COOKIE user_cookie)
 {
 	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
-	struct kdapl_uapi_dto dto = {
-		.op = KDAPL_OP_RECV,
-		.num_segments = num_segments,
-		.segments = (uintptr_t)local_iov,
-		.cookie = user_cookie.as_64,
-	};
-	struct kdapl_uapi_post arg = {
-		.dtos = (uintptr_t)&dto,
-		.count = 1,
-	};
 
 	if (!srq)
 		return RET_BAD_HANDLE(SRQ);
-	arg.ep = shim_token(srq);
-	return shim_ioctl(KDAPL_IOC_SRQ_POST, &arg, RET_BAD_ARG(3));
+	return srq->ops->srq_post_recv(srq, num_segments, local_iov, user_cookie.as_64);
 }
 
 DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
@@ -99,7 +90,7 @@ DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
 	if (!srq_param)
 		return RET_BAD_ARG(3);
 	arg.srq = shim_token(srq);
-	ret = shim_ioctl(KDAPL_IOC_SRQ_QUERY, &arg, RET_NO_FAULT);
+	ret = srq->ops->srq_query(srq, &arg);
 	if (ret)
 		return ret;
 	srq_param->ia_handle = shim_handle(arg.ia);
@@ -113,24 +104,16 @@ DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
 	return DAT_SUCCESS;
 }
 
-/* A call that takes a number of receives. */
-static DAT_RETURN srq_count(unsigned long cmd, DAT_SRQ_HANDLE srq_handle, DAT_COUNT count)
-{
-	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
-	struct kdapl_uapi_srq_count arg = { .count = count };
-
-	if (!srq)
-		return RET_BAD_HANDLE(SRQ);
-	arg.srq = shim_token(srq);
-	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
-}
-
 DAT_RETURN own_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
-	return srq_count(KDAPL_IOC_SRQ_RESIZE, srq_handle, srq_max_recv_dto);
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+
+	return srq ? srq->ops->srq_resize(srq, srq_max_recv_dto) : RET_BAD_HANDLE(SRQ);
 }
 
 DAT_RETURN own_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
-	return srq_count(KDAPL_IOC_SRQ_SET_LW, srq_handle, low_watermark);
+	struct shim_object *srq = shim_find(srq_handle, SHIM_SRQ);
+
+	return srq ? srq->ops->srq_set_lw(srq, low_watermark) : RET_BAD_HANDLE(SRQ);
 }

@@ -359,6 +359,67 @@ static DAT_RETURN ep_status(struct shim_object *ep,
 	return shim_ioctl(KDAPL_IOC_EP_GET_STATUS, arg, RET_NO_FAULT);
 }
 
+static DAT_RETURN ep_recv_query(struct shim_object *ep,
+				struct kdapl_uapi_ep_recv_query *arg)
+{
+	(void)ep;
+	return shim_ioctl(KDAPL_IOC_EP_RECV_QUERY, arg, RET_NO_FAULT);
+}
+
+static DAT_RETURN srq_made(struct shim_object *srq, const struct kdapl_uapi_srq_create *arg)
+{
+	(void)srq;
+	(void)arg;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN srq_free(struct shim_object *srq)
+{
+	return shim_handle_call(KDAPL_IOC_SRQ_FREE, srq);
+}
+
+static DAT_RETURN srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
+				const DAT_LMR_TRIPLET *iov, uint64_t cookie)
+{
+	struct kdapl_uapi_dto dto = {
+		.op = KDAPL_OP_RECV,
+		.num_segments = segments,
+		.segments = (uintptr_t)iov,
+		.cookie = cookie,
+	};
+	struct kdapl_uapi_post arg = {
+		.dtos = (uintptr_t)&dto,
+		.count = 1,
+		.ep = shim_token(srq),
+	};
+
+	return shim_ioctl(KDAPL_IOC_SRQ_POST, &arg, RET_BAD_ARG(3));
+}
+
+static DAT_RETURN srq_query(struct shim_object *srq, struct kdapl_uapi_srq_query *arg)
+{
+	(void)srq;
+	return shim_ioctl(KDAPL_IOC_SRQ_QUERY, arg, RET_NO_FAULT);
+}
+
+/* A call that takes a number of receives. */
+static DAT_RETURN srq_count(unsigned long cmd, const struct shim_object *srq, DAT_COUNT count)
+{
+	struct kdapl_uapi_srq_count arg = { .count = count, .srq = shim_token(srq) };
+
+	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
+}
+
+static DAT_RETURN srq_resize(struct shim_object *srq, DAT_COUNT count)
+{
+	return srq_count(KDAPL_IOC_SRQ_RESIZE, srq, count);
+}
+
+static DAT_RETURN srq_set_lw(struct shim_object *srq, DAT_COUNT count)
+{
+	return srq_count(KDAPL_IOC_SRQ_SET_LW, srq, count);
+}
+
 static void ia_closing(struct shim_object *ia)
 {
 	(void)ia;
@@ -456,6 +517,13 @@ const struct shim_ops shim_forwarded = {
 	.ep_free = ep_free,
 	.ep_gone = ep_gone,
 	.ep_status = ep_status,
+	.ep_recv_query = ep_recv_query,
+	.srq_made = srq_made,
+	.srq_free = srq_free,
+	.srq_post_recv = srq_post_recv,
+	.srq_query = srq_query,
+	.srq_resize = srq_resize,
+	.srq_set_lw = srq_set_lw,
 	.ia_closing = ia_closing,
 	.ia_closed = ia_closed,
 	.post_send = post_send,

@@ -7,7 +7,7 @@
  * refused all of it is undone. A queue pair serves one connection. Called by the table of
  * operations; pass_end.c and pass_fifo.c tell the kernel what they see.
  */
-#include "passthrough.h"
+#include "pass_srq.h"
 
 #define FORGET_LIMIT	1000000000ull	/* ns */
 
@@ -54,13 +54,16 @@ void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
 	}
 }
 
-static struct ibv_qp *qp_create(struct pass_ep *ep)
+static struct ibv_qp *qp_make(struct pass_ep *ep)
 {
 	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
 	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
+	const struct pass_srq *srq = ep->dir[PASS_RECV].srq;
 	struct ibv_qp_init_attr init = {
+		.qp_context = ep,
 		.send_cq = ep->dir[PASS_REQ].cq->cq,
 		.recv_cq = ep->dir[PASS_RECV].cq->cq,
+		.srq = srq ? srq->srq : NULL,
 		.cap = {
 			.max_send_wr = attr->max_request_dtos ? attr->max_request_dtos : 1,
 			.max_recv_wr = attr->max_recv_dtos ? attr->max_recv_dtos : 1,
@@ -76,14 +79,40 @@ static struct ibv_qp *qp_create(struct pass_ep *ep)
 		.port_num = ep->pia->port,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
-	struct ibv_qp *qp = ibv_create_qp(pz->pd, &init);
+	struct ibv_qp *qp;
 
+	if (srq) {
+		init.cap.max_recv_wr = 0;
+		init.cap.max_recv_sge = 0;
+	}
+	qp = ibv_create_qp(pz->pd, &init);
 	/* Only its own move tells the device's library that receives may be posted. */
 	if (qp && ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
 		ibv_destroy_qp(qp);
 		qp = NULL;
 	}
+	return qp;
+}
+
+/*
+ * Completions that nobody has polled yet may name a former queue pair of another EP on the SRQ
+ * by the number that the new one got. Another one is made then, while the first keeps its number.
+ */
+static struct ibv_qp *qp_create(struct pass_ep *ep)
+{
+	struct pass_dir *recv = &ep->dir[PASS_RECV];
+	struct ibv_qp *qp = qp_make(ep), *taken = NULL;
+	int tries = 8;
+
+	while (qp && recv->srq && !pass_srq_enter(recv, qp->qp_num)) {
+		if (taken)
+			ibv_destroy_qp(taken);
+		taken = qp;
+		qp = tries-- ? qp_make(ep) : NULL;
+	}
+	if (taken)
+		ibv_destroy_qp(taken);
 	return qp;
 }
 
@@ -184,6 +213,7 @@ static void unprepare(struct pass_ep *ep)
 		pass_dir_park(recv);
 		shim_unlock(&recv->lock);
 	}
+	pass_srq_leave(recv, true);
 	atomic_store(&ep->over, true);
 	atomic_store(&ep->preparing, false);
 }
@@ -215,6 +245,7 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 
 	atomic_store(&ep->told, false);
 	atomic_store(&ep->established, false);
+	atomic_store(&ep->last_wqe, false);
 	atomic_store(&ep->qp_num, qp->qp_num);
 	atomic_store(&ep->preparing, true);
 	ep->flush_until = 0;

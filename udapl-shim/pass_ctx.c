@@ -4,22 +4,25 @@
  * device, and the board on which the kernel shows the state of EPs. So a thousand IAs need
  * no more descriptors and no more addresses than one. Called by pass_ia.c.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "passthrough.h"
+#include "pass_srq.h"
 
 /*
  * struct pass_context - a device that the process has opened
  * @verbs: libibverbs's
  * @cmd_fd, @async_fd: those of @verbs, which a forked child must not keep
+ * @events: one thread at a time takes asynchronous events
  * @users: IAs
  */
 struct pass_context {
 	struct ibv_context *verbs;
 	struct shim_fd cmd_fd;
 	struct shim_fd async_fd;
+	pthread_mutex_t events;
 	uint32_t users;
 	struct pass_context *next;
 };
@@ -49,6 +52,7 @@ static struct pass_context *context_new(struct ibv_device *device)
 
 	if (!context)
 		return NULL;
+	pthread_mutex_init(&context->events, NULL);
 	shim_fds_lock();
 	context->verbs = ibv_open_device(device);
 	if (context->verbs) {
@@ -133,6 +137,7 @@ void pass_context_put(struct pass_context *context)
 		shim_fd_forget(&context->cmd_fd);
 		shim_fd_forget(&context->async_fd);
 		ibv_close_device(context->verbs);
+		pthread_mutex_destroy(&context->events);
 		free(context);
 	}
 	pthread_mutex_unlock(&shared.lock);
@@ -141,6 +146,45 @@ void pass_context_put(struct pass_context *context)
 struct ibv_context *pass_context_verbs(const struct pass_context *context)
 {
 	return context->verbs;
+}
+
+/* ---- asynchronous events ------------------------------------------------ */
+
+/* Who destroys a queue waits until its event was acknowledged, so it is there. */
+static void take_event(const struct ibv_async_event *event)
+{
+	struct pass_ep *ep;
+
+	switch (event->event_type) {
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		ep = event->element.qp->qp_context;
+		atomic_store(&ep->last_wqe, true);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		pass_srq_lost(event->element.srq->srq_context);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * pass_context_events - take what a device has told of its queues
+ *
+ * Called by who needs to know something of it; until then it stays with the kernel. All but
+ * what is about SRQs is dropped: completions and the kernel tell the rest.
+ */
+void pass_context_events(struct pass_context *context)
+{
+	struct pollfd fd = { .fd = context->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	pthread_mutex_lock(&context->events);
+	while (poll(&fd, 1, 0) > 0 && !ibv_get_async_event(context->verbs, &event)) {
+		take_event(&event);
+		ibv_ack_async_event(&event);
+	}
+	pthread_mutex_unlock(&context->events);
 }
 
 /* ---- the board --------------------------------------------------------- */

@@ -12,6 +12,11 @@
  * came meanwhile are flushed behind it (D46). A device that has not flushed in ten seconds
  * never will.
  *
+ * An EP on a shared receive queue (SRQ) has no receives of its own, and nobody counts what its
+ * queue pair takes. There the end waits for the requests, and until the device has said that it
+ * takes no more, if it says so at all; then the queue pair is destroyed, and the completion queue
+ * is polled to its end. A device adds nothing for a queue pair that is no more.
+ *
  * A graceful disconnect waits until all requests have completed by themselves. Who polls
  * finds that out (pass_watch_run()); in case nobody does, a thread looks while the drain is
  * pending, and no longer.
@@ -19,7 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "passthrough.h"
+#include "pass_srq.h"
 
 #define FLUSH_LIMIT	10000000000ull	/* ns */
 #define FLUSH_AGAIN	5000000ull
@@ -60,11 +65,12 @@ void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event)
 static bool dir_drained(struct pass_dir *dir)
 {
 	struct pass_evd *evd = dir->evd;
-	bool drained;
+	bool drained, all = true;
 
 	if (evd) {
 		shim_lock(evd->lock);
-		if (pass_wc_pull(evd) || evd->first)
+		all = pass_wc_pull(evd);
+		if (all || evd->first)
 			pass_evd_wake(evd);
 		shim_unlock(evd->lock);
 	}
@@ -72,12 +78,23 @@ static bool dir_drained(struct pass_dir *dir)
 	drained = dir->posted == atomic_load_explicit(&dir->completed,
 						      memory_order_acquire);
 	shim_unlock(&dir->lock);
-	return drained;
+	/* Some libraries drop completions with their queue pair. */
+	return drained && (all || !dir->srq);
+}
+
+/* Has the queue pair of an EP on an SRQ ended, as far as the device says so? */
+static bool took_last(struct pass_ep *ep)
+{
+	if (!ep->dir[PASS_RECV].srq || !(ep->pia->hints & KDAPL_VERBS_TELLS_LAST) ||
+	    !atomic_load(&ep->established))
+		return true;
+	pass_context_events(ep->pia->context);
+	return atomic_load(&ep->last_wqe);
 }
 
 static bool ep_drained(struct pass_ep *ep)
 {
-	bool requests = dir_drained(&ep->dir[PASS_REQ]);
+	bool requests = took_last(ep) && dir_drained(&ep->dir[PASS_REQ]);
 
 	return dir_drained(&ep->dir[PASS_RECV]) && requests;
 }
@@ -129,6 +146,18 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 	}
 	*lost = now >= ep->flush_until;
 	return *lost;
+}
+
+/* Has all come that the queue pair, which is destroyed, took from an SRQ? False: come again. */
+static bool left_srq(struct pass_ep *ep)
+{
+	struct pass_dir *recv = &ep->dir[PASS_RECV];
+
+	if (!recv->in_srq)
+		return true;
+	if (!ep->flush_until)
+		ep->flush_until = pass_now() + FLUSH_LIMIT;
+	return pass_srq_leave(recv, pass_now() >= ep->flush_until);
 }
 
 /* From here on a completion is not its own. Return: the device owed one. */
@@ -284,7 +313,7 @@ static bool end_step(struct pass_ep *ep, bool force)
 			for (i = 0; i < PASS_DIRS; i++)
 				dir_lose(&ep->dir[i]);
 	}
-	if (!show_end(ep, force))
+	if (!left_srq(ep) || !show_end(ep, force))
 		return false;
 	for (i = 0; i < PASS_DIRS; i++)
 		dir_flush_rest(&ep->dir[i], PASS_FLUSH, true);
@@ -589,6 +618,7 @@ void pass_end_close(struct pass_ep *ep)
 	drain_over(ep);
 	close_gates(ep);
 	pass_drop_qp(ep);
+	pass_srq_leave(&ep->dir[PASS_RECV], true);
 	for (i = 0; i < PASS_DIRS; i++)
 		dir_abandon(&ep->dir[i]);
 	if (atomic_exchange(&ep->ending, false))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passthrough.h"
+#include "pass_srq.h"
 
 /* Memory of EPs is never given back: a post may find an EP that was freed just now. */
 static struct {
@@ -52,6 +52,9 @@ void pass_ep_put(struct pass_ep *ep)
 		return;
 	pass_rings_free(&ep->dir[PASS_REQ]);
 	pass_rings_free(&ep->dir[PASS_RECV]);
+	if (ep->dir[PASS_RECV].srq)
+		pass_srq_put(ep->dir[PASS_RECV].srq);
+	ep->dir[PASS_RECV].srq = NULL;
 	pthread_mutex_lock(&ep_pool.lock);
 	ep->next_free = ep_pool.free;
 	ep_pool.free = ep;
@@ -138,6 +141,7 @@ struct use {
 	struct pass_cq *cq[PASS_DIRS];
 	uint32_t share[PASS_DIRS];
 	struct pass_rings *rings[PASS_DIRS];
+	struct pass_share *shared;
 	bool solicited;
 	bool binds;
 };
@@ -151,6 +155,7 @@ static void use_drop(struct use *use)
 		if (use->cq[i])
 			pass_evd_unreserve(use->evd[i], use->cq[i], use->share[i]);
 	}
+	pass_share_put(use->shared);
 	if (use->solicited)
 		pass_evd_count_solicited(use->evd[PASS_RECV], -1);
 }
@@ -196,6 +201,20 @@ static void share_count(struct pass_dir *dir, int by)
 	shim_unlock(dir->evd->lock);
 }
 
+/* Receives of an SRQ have no ring of the EP's, and no share of its own. */
+static DAT_RETURN reserve(const struct pass_ep *ep, int i, struct use *use)
+{
+	struct pass_srq *srq = ep->dir[i].srq;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return pass_evd_reserve(use->evd[i], use->share[i], &use->cq[i]);
+	ret = pass_share_take(srq, use->evd[i], &use->shared);
+	if (!ret)
+		use->cq[i] = use->shared->cq;
+	return ret;
+}
+
 static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
 			   struct use *use)
 {
@@ -203,24 +222,25 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	uint32_t req_sge = ep->keys ? pass_max3(attr->max_request_iov,
 						attr->max_rdma_read_iov,
 						attr->max_rdma_write_iov) : 1;
+	uint32_t recvs = ep->dir[PASS_RECV].srq ? 0 : attr->max_recv_dtos;
 	DAT_RETURN ret = DAT_SUCCESS;
 	int i;
 
 	memset(use, 0, sizeof(*use));
 	if (!rings_for(ep, PASS_REQ, attr->max_request_dtos, req_sge, use) ||
-	    !rings_for(ep, PASS_RECV, attr->max_recv_dtos, attr->max_recv_iov, use))
+	    !rings_for(ep, PASS_RECV, recvs, attr->max_recv_iov, use))
 		return RET_NO_RESOURCE(MEMORY);
 	use->evd[PASS_REQ] = evd_by_token(ep, param->request_evd);
 	use->evd[PASS_RECV] = evd_by_token(ep, param->recv_evd);
 	if (!use->evd[PASS_REQ] || !use->evd[PASS_RECV])
 		return RET_NO_RESOURCE(MEMORY);
 	use->share[PASS_REQ] = attr->max_request_dtos;
-	use->share[PASS_RECV] = attr->max_recv_dtos;
+	use->share[PASS_RECV] = recvs;
 	/* What is to be replaced makes room first; it can be had again. */
 	for (i = 0; i < PASS_DIRS; i++)
 		share_count(&ep->dir[i], -1);
 	for (i = 0; i < PASS_DIRS && !ret; i++)
-		ret = pass_evd_reserve(use->evd[i], use->share[i], &use->cq[i]);
+		ret = reserve(ep, i, use);
 	for (i = 0; i < PASS_DIRS; i++)
 		share_count(&ep->dir[i], 1);
 	use->binds = takes_binds(param->request_evd);
@@ -248,9 +268,11 @@ static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *pa
 		old.evd[i] = dir->evd;
 		old.cq[i] = dir->cq;
 		old.share[i] = dir->share;
+		old.shared = dir->shared;
 		dir->evd = use->evd[i];
 		dir->cq = use->cq[i];
 		dir->share = use->share[i];
+		dir->shared = i == PASS_RECV ? use->shared : NULL;
 		dir->pz = pz ? atomic_load(&pz->pass) : NULL;
 		if (use->rings[i])
 			pass_rings_install(dir, use->rings[i]);
@@ -265,6 +287,19 @@ static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *pa
 	*use = old;
 }
 
+/* The EP is on an SRQ from the beginning, which the kernel keeps from being freed (mt:M52). */
+static bool find_srq(struct pass_ep *ep, uint64_t token)
+{
+	struct pass_dir *recv = &ep->dir[PASS_RECV];
+	struct shim_object *obj;
+
+	if (!token || recv->srq)
+		return true;
+	obj = shim_by_token(token);
+	recv->srq = obj && shim_is(obj, SHIM_SRQ, token) ? pass_srq_get(obj) : NULL;
+	return recv->srq;
+}
+
 /* Brings the library's half in line with the kernel's. */
 static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *param)
 {
@@ -277,6 +312,8 @@ static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *p
 	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, param, RET_NO_FAULT);
 	if (ret)
 		return ret;
+	if (!find_srq(ep, param->srq))
+		return RET_BAD_HANDLE(SRQ);
 	ret = use_take(ep, param, &use);
 	if (!ret)
 		use_install(ep, param, &use);
@@ -313,6 +350,8 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->owner = obj;
 	dir->evd = NULL;
 	dir->cq = NULL;
+	dir->shared = NULL;
+	dir->in_srq = false;
 	dir->parked = NULL;
 	dir->held = 0;
 	dir->kept = 0;
@@ -377,6 +416,8 @@ void pass_ep_leave(struct pass_ep *ep)
 		use.evd[i] = ep->dir[i].evd;
 		use.cq[i] = ep->dir[i].cq;
 		use.share[i] = ep->dir[i].share;
+		use.shared = ep->dir[i].shared;
+		ep->dir[i].shared = NULL;
 		ep->dir[i].owner = NULL;
 		ep->dir[i].evd = NULL;
 		ep->dir[i].cq = NULL;
@@ -551,7 +592,7 @@ DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *a
 	return ret;
 }
 
-/* ---- dat_ep_get_status ------------------------------------------------- */
+/* ---- dat_ep_get_status, dat_ep_recv_query ------------------------------ */
 
 static bool dir_idle(struct pass_dir *dir)
 {
@@ -592,6 +633,36 @@ DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_stat
 		arg->request_idle = dir_pull_idle(&ep->dir[PASS_REQ]);
 		pthread_mutex_unlock(&ep->use);
 	}
+	pass_ep_put(ep);
+	return ret;
+}
+
+/* Receives that were posted and have not completed; each of them completes once. */
+static uint32_t dir_held(struct pass_dir *dir)
+{
+	const struct pass_cookie *late;
+	uint32_t n;
+
+	shim_lock(&dir->lock);
+	n = dir->held + dir->posted - atomic_load(&dir->completed);
+	for (late = dir->late; late; late = late->late_next)
+		n++;
+	shim_unlock(&dir->lock);
+	return n;
+}
+
+/* The kernel sees none of them. Nobody knows what an EP has taken from an SRQ (mt:M57). */
+DAT_RETURN pass_ep_recv_query(struct shim_object *obj, struct kdapl_uapi_ep_recv_query *arg)
+{
+	struct pass_ep *ep = pass_ep_get(obj);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	if (ep->dir[PASS_RECV].srq)
+		ret = RET(MODEL_NOT_SUPPORTED);
+	arg->allocated = dir_held(&ep->dir[PASS_RECV]);
+	arg->span = arg->allocated;
 	pass_ep_put(ep);
 	return ret;
 }

@@ -2,7 +2,7 @@
 /*
  * Memory that goes while posts use it. Called by pass_mem.c.
  */
-#include "passthrough.h"
+#include "pass_srq.h"
 
 #define KEY_GONE_LIMIT	2000000000ull	/* ns */
 
@@ -13,6 +13,7 @@
  */
 void pass_fence_posts(struct pass_ia *pia)
 {
+	struct pass_srq *srq;
 	struct pass_ep *ep;
 	int i;
 
@@ -22,6 +23,10 @@ void pass_fence_posts(struct pass_ia *pia)
 			shim_lock(&ep->dir[i].lock);
 			shim_unlock(&ep->dir[i].lock);
 		}
+	for (srq = pia->srqs; srq; srq = srq->next) {
+		shim_lock(&srq->dir.lock);
+		shim_unlock(&srq->dir.lock);
+	}
 	pthread_mutex_unlock(&pia->lock);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "pass_event.h"
+#include "pass_srq.h"
 
 static struct pass_cookie *cookie_of(struct pass_node *node)
 {
@@ -22,6 +23,10 @@ static struct pass_ep *ep_of_end(struct pass_node *node)
 /* pass_cookie_free - the consumer has the event, so the slot is free (mt:T13) */
 inline void pass_cookie_free(struct pass_cookie *cookie)
 {
+	if (cookie->flags & PASS_COOKIE_SRQ) {
+		pass_srq_cookie_back(cookie);
+		return;
+	}
 	cookie->rmr_obj = NULL;
 	/* ORDER: pairs with pass_cookie_take(): the event was read before. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);

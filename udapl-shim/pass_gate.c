@@ -93,6 +93,9 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	bool ended = dir->gate == PASS_LATE || dir->gate == PASS_FLUSH;
 	DAT_RETURN refusal;
 
+	/* Whatever the state is (RULING 31). */
+	if (dir->srq)
+		return RET_BAD_STATE(SRQ_IN_USE);
 	refusal = shim_load_acquire(dir->is_recv ? &board->refuse_recv :
 						   &board->refuse_request);
 	*gate = dir->gate;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passthrough.h"
+#include "pass_srq.h"
 
 /*
  * Memory of these is never given back: a thread that is late may look at the endpoints of
@@ -52,6 +52,7 @@ void shim_pass_child(void)
 	pass_shared_child();
 	pass_lmrs_child();
 	pass_eps_child();
+	pass_srqs_child();
 }
 
 /* The context of the device of an IA; the IA "rxe0-1" is port 1 of the device rxe0. */
@@ -98,6 +99,7 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 	struct kdapl_uapi_ia_passthrough arg = {
 		.uverbs_fd = pia->ctx->cmd_fd,
 		.ia = shim_token(ia),
+		.hints = KDAPL_VERBS_OWN_SRQS,
 	};
 
 	*ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
@@ -127,6 +129,7 @@ static DAT_RETURN ask_limits(struct pass_ia *pia, struct shim_object *ia)
 
 	if (!ret)
 		pia->max_region = query.ia_attr.max_lmr_block_size;
+	pia->max_message = query.ia_attr.max_message_size;
 	return ret;
 }
 
@@ -181,6 +184,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 		return RET_NO_RESOURCE(MEMORY);
 	pia->eps = NULL;
 	pia->zones = NULL;
+	pia->srqs = NULL;
 	atomic_store(&pia->closing, false);
 	why = pass_start(pia, ia, ia_name, &begun, &ret);
 	if (!why) {
@@ -230,6 +234,13 @@ static void close_lmr(struct shim_object *obj, void *arg)
 		pass_lmr_close(obj);
 }
 
+static void close_srq(struct shim_object *obj, void *arg)
+{
+	(void)arg;
+	if (shim_lives(obj, SHIM_SRQ))
+		pass_srq_close(obj);
+}
+
 /* Queue pairs first, then what they could have used. */
 static void ia_closing(struct shim_object *ia)
 {
@@ -253,6 +264,7 @@ static void ia_closing(struct shim_object *ia)
 		pass_end_close(ep);
 		pass_ep_put(ep);
 	}
+	shim_for_each(ia, close_srq, NULL);
 	shim_for_each(ia, close_rmr, NULL);
 	shim_for_each(ia, close_lmr, NULL);
 }
@@ -327,6 +339,13 @@ const struct shim_ops shim_passthrough = {
 	.ep_free = pass_ep_free,
 	.ep_gone = pass_ep_gone,
 	.ep_status = pass_ep_status,
+	.ep_recv_query = pass_ep_recv_query,
+	.srq_made = pass_srq_made,
+	.srq_free = pass_srq_free,
+	.srq_post_recv = pass_srq_post_recv,
+	.srq_query = pass_srq_query,
+	.srq_resize = pass_srq_resize,
+	.srq_set_lw = pass_srq_set_lw,
 	.ia_closing = ia_closing,
 	.ia_closed = ia_closed,
 	.post_send = pass_post_send,

@@ -9,7 +9,7 @@
  * queue pair flushes the post, or, if it does so no more, is made to (pass_end.c), since
  * the post was counted first.
  */
-#include "passthrough.h"
+#include "pass_srq.h"
 
 /* The local segments of a DTO as the device is told of them. */
 struct post_segments {
@@ -70,12 +70,13 @@ static inline uint32_t sink_of(uint32_t op)
 	}
 }
 
-static DAT_RETURN check_segments(const struct pass_ep *ep, const struct pass_dir *dir,
-				 uint32_t op, DAT_COUNT segments,
-				 const DAT_LMR_TRIPLET *iov, struct post_segments *to)
+static DAT_RETURN check_segments(const struct pass_limits *limits,
+				 const struct pass_dir *dir, uint32_t op,
+				 DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+				 struct post_segments *to)
 {
 	const DAT_LMR_TRIPLET *end = iov + segments;
-	const uint64_t max = ep->limits[op].max_length;
+	const uint64_t max = limits->max_length;
 	struct ibv_sge *sge = to->sge;
 	uint32_t sink = sink_of(op);
 	uint64_t left = max;
@@ -165,7 +166,7 @@ static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir
 		return RET_BAD_ARG(5);
 	if (flags & ~limits->flags)
 		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(ep, dir, op, segments, iov, to);
+	ret = check_segments(limits, dir, op, segments, iov, to);
 	if (ret || !rdma)
 		return ret;
 	return check_lengths(ep, op, remote, to);
@@ -446,4 +447,40 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags)
 {
 	return post_one(ep, KDAPL_OP_RDMA_WRITE, segments, iov, cookie, remote, flags);
+}
+
+/* ---- shared receive queues ------------------------------------------------ */
+
+/* All but room; the lock of the SRQ is held (mt:T57). */
+static DAT_RETURN srq_post(struct pass_srq *srq, DAT_COUNT segments,
+			   const DAT_LMR_TRIPLET *iov, uint64_t user)
+{
+	struct ibv_sge sge[PASS_MAX_SGE];
+	struct post_segments to = { .sge = sge };
+	DAT_RETURN ret;
+
+	if ((uint32_t)segments > srq->limits.max_iov)
+		return RET_BAD_ARG(2);
+	if (segments && !iov)
+		return RET_BAD_ARG(3);
+	ret = check_segments(&srq->limits, &srq->dir, KDAPL_OP_RECV, segments, iov, &to);
+	return ret ? ret : pass_srq_give(srq, user, to.length, sge, to.nr);
+}
+
+/* The memory of an SRQ is never given back, as that of an EP. */
+DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t user)
+{
+	struct pass_srq *srq = atomic_load_explicit(&obj->pass, memory_order_acquire);
+	DAT_RETURN ret = RET_BAD_HANDLE(SRQ);
+
+	if (!srq)
+		return ret;
+	if (pass_srq_is_full(srq))
+		pass_srq_pull(srq);
+	shim_lock(&srq->dir.lock);
+	if (srq->dir.owner == obj)
+		ret = srq_post(srq, segments, iov, user);
+	shim_unlock(&srq->dir.lock);
+	return ret;
 }

@@ -272,6 +272,24 @@ out:
 	return ret;
 }
 
+/*
+ * pass_evd_extend - more completions than were reserved, in the same queue
+ * @evd: not locked
+ *
+ * Return: false: the queue cannot be made larger.
+ */
+bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
+{
+	bool fits;
+
+	shim_lock(evd->lock);
+	fits = cq->promised + entries <= cq->size || cq_grow(evd, cq, entries);
+	if (fits)
+		cq->promised += entries;
+	shim_unlock(evd->lock);
+	return fits;
+}
+
 void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 {
 	shim_lock(evd->lock);

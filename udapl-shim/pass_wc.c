@@ -8,6 +8,7 @@
  * (A7), or that something has failed (D52).
  */
 #include "pass_event.h"
+#include "pass_srq.h"
 
 /* mt:T48; a status that is missing here is 0, and means DAT_DTO_ERR_TRANSPORT. */
 static const uint8_t dto_status[] = {
@@ -198,6 +199,8 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 	/* Its queue pair failed to flush, and pass_end.c has completed it. */
 	if (!pass_cookie_owed(cookie))
 		return STALE;
+	if (cookie->flags & PASS_COOKIE_SRQ && !pass_srq_claim(wc, cookie))
+		return STALE;
 	wc_check_recv(wc);
 	if (wc->status != IBV_WC_SUCCESS)
 		return judge_failure(evd, cookie->dir->ep, wc);
@@ -240,7 +243,9 @@ static void take_wc(struct pass_evd *evd)
 		pass_cookie_free(cookie);
 	else
 		pass_fifo_add_cookie(evd, cookie);
-	atomic_store_explicit(&dir->completed, dir->completed + 1, memory_order_release);
+	if (!dir->srq)
+		atomic_store_explicit(&dir->completed, dir->completed + 1,
+				      memory_order_release);
 }
 
 /* The next completion not looked at yet; it stays the next until it is taken. */

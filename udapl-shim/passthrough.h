@@ -13,6 +13,7 @@
  *	pass_ep.c	an EP: its objects and attributes
  *	pass_conn.c	the queue pair of its next connection
  *	pass_post.c	posts
+ *	pass_srq.c	shared receive queues
  *	pass_gate.c	posts that go to no queue pair
  *	pass_fifo.c	the FIFO of an EVD
  *	pass_wc.c	completions
@@ -25,14 +26,15 @@
  * direction's lock) and what was polled of that (@completed, under the EVD's lock). Every
  * work request is signalled, so the two become equal, and then nothing of the direction is
  * in the device or in a completion queue. What the consumer does not want to see is dropped
- * when it is polled.
+ * when it is polled. Receives of an SRQ are not counted by EPs (pass_srq.c).
  *
  * Order of events. An EVD has three places: its FIFO, the kernel's ring, and the completion
  * queues. They are taken from in that order, except that an entry of the FIFO remembers how
  * far the ring was when it came, and lets older events go first.
  *
- * Locks, the outer one first: pass_ep.use; pass_ia.lock; pass_dir.lock; the lock of an EVD;
- * a window's. No lock that two endpoints share is taken on the way of a post.
+ * Locks, the outer one first: pass_ep.use; pass_srq.use; pass_ia.lock; pass_dir.lock of an EP;
+ * the lock of an EVD; a window's, and that of an SRQ, which is a pass_dir.lock. No lock that two
+ * endpoints share is taken on the way of a post.
  */
 #ifndef PASSTHROUGH_H
 #define PASSTHROUGH_H
@@ -50,6 +52,8 @@ struct pass_dir;
 struct pass_ep;
 struct pass_evd;
 struct pass_rmr;
+struct pass_share;
+struct pass_srq;
 
 /**
  * struct pass_ia - an IA with queues of the process's own
@@ -58,14 +62,14 @@ struct pass_rmr;
  * @iwarp: its transport
  * @hints: KDAPL_VERBS_*
  * @windows: it has memory windows whose bounds hold
- * @max_region: bytes of a memory region at most
+ * @max_region: bytes of a memory region at most; @max_message: of a message
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the page
  * @refs: of the IA, of each EVD, and of each call that makes or frees something of the
  *	context; without any the context is given back
  * @closing: its objects are being given up; who makes one looks at this afterwards
- * @lock: @eps, @zones, and what is linked there
- * @eps, @zones: all of the IA
+ * @lock: @eps, @zones, @srqs, and what is linked there
+ * @eps, @zones, @srqs: all of the IA
  */
 struct pass_ia {
 	struct pass_context *context;
@@ -75,6 +79,7 @@ struct pass_ia {
 	bool windows;
 	uint32_t hints;
 	uint64_t max_region;
+	uint64_t max_message;
 	uint32_t max_cqe;
 	const struct kdapl_uapi_board_ep *board;
 	uint32_t board_size;
@@ -83,6 +88,7 @@ struct pass_ia {
 	pthread_mutex_t lock;
 	struct pass_ep *eps;
 	struct pass_pz *zones;
+	struct pass_srq *srqs;
 	struct pass_ia *next_free;
 };
 
@@ -90,7 +96,7 @@ struct pass_ia {
  * struct pass_pz - a zone
  * @pd: its protection domain
  * @nothing: on iWARP, where a read of no bytes goes to
- * @users: LMRs and RMRs in it; under the lock of the object
+ * @users: LMRs, RMRs and SRQs in it; under the lock of the object
  * @next: of the IA
  */
 struct pass_pz {
@@ -302,6 +308,11 @@ enum pass_gate {
  * @kept: of those posted, how many of the first may have to be held again
  * @late, @late_end: PASS_LATE
  * @completed: see above
+ * @srq: of receives of an EP on an SRQ: that, for life
+ * @shared: the room of these in @cq, in the stead of @share
+ * @in_srq: a queue pair of the number @srq_qp may have completions there
+ * @srq_next, @srq_taken: of the SRQ, under its lock: the next one of the table, and the last
+ *	receive that this one has completed, or that others had taken before
  */
 struct pass_dir {
 	struct shim_lock lock;
@@ -342,6 +353,12 @@ struct pass_dir {
 	struct pass_dir *next_parked;
 	struct pass_rings *rings;
 	atomic_uint_least32_t completed;
+	bool in_srq;
+	uint32_t srq_qp;
+	struct pass_srq *srq;
+	struct pass_share *shared;
+	struct pass_dir *srq_next;
+	uint64_t srq_taken;
 };
 
 enum { PASS_REQ, PASS_RECV, PASS_DIRS };
@@ -389,6 +406,7 @@ struct pass_limits {
  * @bound: the kernel may have the queue pair
  * @preparing: the call that begins the connection has not returned, and may be refused
  * @qp_num: of the queue pair; a failure of another one is of a call that was refused
+ * @last_wqe: the device has said that the queue pair takes no more receives of an SRQ
  * @flush_until, @flush_next: when a device is given up, and told again; ns
  * @hidden: the EVD for what the consumer has no EVD for
  */
@@ -422,6 +440,7 @@ struct pass_ep {
 	bool bound;
 	atomic_bool preparing;
 	atomic_uint_least32_t qp_num;
+	atomic_bool last_wqe;
 	uint64_t flush_until;
 	uint64_t flush_next;
 	struct pass_evd *hidden;
@@ -639,6 +658,7 @@ void pass_shared_child(void);
 struct pass_context *pass_context_get(const char *name, size_t length);
 void pass_context_put(struct pass_context *context);
 struct ibv_context *pass_context_verbs(const struct pass_context *context);
+void pass_context_events(struct pass_context *context);
 const void *pass_board_get(uint64_t offset, size_t size);
 void pass_board_put(void);
 
@@ -684,6 +704,7 @@ void pass_ep_put(struct pass_ep *ep);
 DAT_RETURN pass_ep_made(struct shim_object *ep);
 DAT_RETURN pass_ep_modify(struct shim_object *ep, struct kdapl_uapi_ep_param *arg);
 DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
+DAT_RETURN pass_ep_recv_query(struct shim_object *ep, struct kdapl_uapi_ep_recv_query *arg);
 void pass_ep_gone(struct shim_object *ep);
 void pass_ep_leave(struct pass_ep *ep);
 void pass_dir_park(struct pass_dir *dir);
@@ -711,6 +732,9 @@ DAT_RETURN pass_post_read(struct shim_object *ep, DAT_COUNT segments,
 DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
+
+DAT_RETURN pass_srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t cookie);
 
 /* pass_gate.c */
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
@@ -762,6 +786,7 @@ DAT_RETURN pass_evd_set_waitable(struct shim_object *evd, bool waitable);
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia);
 void pass_evd_hidden_free(struct pass_evd *evd);
 DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cq);
+bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_wake(struct pass_evd *evd);
 void pass_evd_count_solicited(struct pass_evd *evd, int by);

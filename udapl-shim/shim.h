@@ -267,6 +267,11 @@ struct shim_lmr;
  * @ep_free: the same for dat_ep_free, but for the handle's end
  * @ep_gone: the kernel has destroyed the EP without dat_ep_free
  * @ep_status: dat_ep_get_status
+ * @ep_recv_query: dat_ep_recv_query, which fills the structure
+ * @srq_made: the kernel has made the SRQ; a failure makes the caller undo that
+ * @srq_free: dat_srq_free, but for the handle's end
+ * @srq_post_recv, @srq_resize, @srq_set_lw: as the calls
+ * @srq_query: fills the structure as the kernel does
  * @ia_closing: the kernel has closed the IA, and its objects are about to die
  * @ia_closed: they are dead
  * @post_send, @post_recv, @post_read, @post_write: as the dat_* calls
@@ -317,6 +322,17 @@ struct shim_ops {
 	void (*ep_gone)(struct shim_object *ep);
 	uint32_t (*ep_status)(struct shim_object *ep,
 			      struct kdapl_uapi_ep_get_status *arg);
+	uint32_t (*ep_recv_query)(struct shim_object *ep,
+				  struct kdapl_uapi_ep_recv_query *arg);
+	uint32_t (*srq_made)(struct shim_object *srq,
+			     const struct kdapl_uapi_srq_create *arg);
+	uint32_t (*srq_free)(struct shim_object *srq);
+	uint32_t (*srq_post_recv)(struct shim_object *srq, DAT_COUNT segments,
+				  const DAT_LMR_TRIPLET *iov, uint64_t cookie);
+	uint32_t (*srq_query)(struct shim_object *srq,
+			      struct kdapl_uapi_srq_query *arg);
+	uint32_t (*srq_resize)(struct shim_object *srq, DAT_COUNT count);
+	uint32_t (*srq_set_lw)(struct shim_object *srq, DAT_COUNT count);
 	void (*ia_closing)(struct shim_object *ia);
 	void (*ia_closed)(struct shim_object *ia);
 	uint32_t (*post_send)(struct shim_object *ep, DAT_COUNT segments,

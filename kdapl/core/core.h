@@ -244,6 +244,7 @@ DAT_RETURN kdapl_srq_resize(struct kdapl_space *space, DAT_SRQ_HANDLE srq,
 			    DAT_COUNT max);
 DAT_RETURN kdapl_srq_set_lw(struct kdapl_space *space, DAT_SRQ_HANDLE srq,
 			    DAT_COUNT lw);
+DAT_RETURN kdapl_srq_tell(struct kdapl_space *space, DAT_SRQ_HANDLE srq, bool low);
 /* any context */
 DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 			       const struct kdapl_dto *dto);

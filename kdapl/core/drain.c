@@ -243,6 +243,15 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 /* ---- flushing ------------------------------------------------------- */
 
 /*
+ * Does @conn take receives from a queue of ours?  What one of a process's own takes from the
+ * process's queue is waited for there.
+ */
+static bool conn_shares(const struct kdapl_conn *conn)
+{
+	return conn->ep->srq && !kdapl_ia_is_passthrough(conn->ia);
+}
+
+/*
  * Nobody counts what a queue pair takes from an SRQ.  Where the device tells, it has
  * completed all of that; and before the queue pair is destroyed it is taken from the CQ,
  * from which some drivers drop it then.
@@ -258,7 +267,7 @@ static bool conn_flushed(struct kdapl_conn *conn)
 {
 	bool requests = dir_pull_drained(&conn->ep->req);
 
-	if (conn->ep->srq)
+	if (conn_shares(conn))
 		return srq_flushed(conn) && requests;
 	return dir_pull_drained(&conn->ep->recv) && requests;
 }
@@ -502,7 +511,7 @@ static void conn_end_flush(struct kdapl_conn *conn)
 	if (!lost)
 		trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv), 0);
 	conn_watch(conn, false);
-	if (ep->srq) {
+	if (conn_shares(conn)) {
 		kdapl_conn_leave_srq(conn, ep);
 		kdapl_srq_reclaim(ep->srq, ep);
 	}
@@ -543,7 +552,7 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 		if (!time_after(jiffies, conn->flush_until))
 			return conn_next_look(conn, HZ / 50);
 		conn_lose(conn, -ETIMEDOUT);
-	} else if (conn->qp.ib && conn->ep->srq) {
+	} else if (conn->qp.ib && conn_shares(conn)) {
 		/* It has flushed, but what it took from the SRQ may be in the CQ only now. */
 		conn_lose(conn, 0);
 	}

@@ -39,6 +39,7 @@ struct kdapl_section {
  * @passthrough: these are the process's own, and so are its memory and what completes
  *		 there: the kernel has no part of them.  Set once, before the first object
  *		 is made; under @lock
+ * @own_srqs: in passthrough: the process has queues for SRQs, too; as @passthrough
  * @watch: looks at such queue pairs in the stead of processes that do not
  * @section: operations that may touch the device run in it
  * @closing: no operation enters any more, every handle of this IA is dead (I15);
@@ -73,6 +74,7 @@ struct kdapl_ia {
 	struct kdapl_device *dev;
 	const struct kdapl_qp_ops *qp;
 	bool passthrough;
+	bool own_srqs;
 	struct delayed_work watch;
 	struct kdapl_section *section;
 	bool closing;

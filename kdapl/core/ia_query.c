@@ -208,8 +208,9 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 						  KERNEL_COMPLETION_FLAGS;
 	attr->lmr_sync_req = ia->dev->sync_needed;
 	attr->rdma_write_for_rdma_read_req = ia->dev->iwarp;	/* mt:T35 */
-	/* Both counts, where the queues are ours (E.11). */
-	attr->ep_recv_info_supported = kdapl_ia_is_passthrough(ia) ? 0 : 0x11;
+	/* Both counts, of us or of a process that has its own queues (E.11). */
+	attr->ep_recv_info_supported =
+		kdapl_ia_is_passthrough(ia) && !ia->own_srqs ? 0 : 0x11;
 	kdapl_srq_limits(ia, &srq);
 	if (!srq.srqs)
 		return;

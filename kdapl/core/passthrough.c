@@ -21,6 +21,7 @@
 #include "ep_apply.h"
 #include "ia.h"
 #include "op.h"
+#include "srq.h"
 
 /* How long a broken queue pair may go unnoticed if its process does not look. */
 #define WATCH_TIME	HZ
@@ -103,7 +104,7 @@ static void ia_watch(struct work_struct *work)
  * Whoever makes an object is counted before he looks at the mode (kdapl_object_init()), so
  * either he finds the one that is chosen here, or it is not chosen any more.
  */
-static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
+static DAT_RETURN ia_passthrough(struct kdapl_ia *ia, bool own_srqs)
 {
 	DAT_RETURN ret = RET(INVALID_STATE);
 
@@ -111,6 +112,7 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
 	if (!ia->passthrough && ia->nr_objects == ia->own_async && !ia->nr_unpublished) {
 		INIT_DELAYED_WORK(&ia->watch, ia_watch);
 		ia->qp = ia->dev->user_qp;
+		ia->own_srqs = own_srqs;
 		/* Pairs with kdapl_ia_is_passthrough(). */
 		smp_store_release(&ia->passthrough, true);
 		ret = DAT_SUCCESS;
@@ -124,7 +126,7 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
  * @space: of a process
  * @handle: of an IA on which nothing was made
  * @uverbs: file of the process's verbs context; NULL: it has named none
- * @hints: out: KDAPL_HINT_* of the device
+ * @hints: in: KDAPL_HINT_OWN_SRQS, if the process has those; out: those of the device
  *
  * An object that another thread is making counts as one that is there.  May sleep.
  *
@@ -136,6 +138,7 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia)
 DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 				struct file *uverbs, u32 *hints)
 {
+	bool own_srqs = *hints & KDAPL_HINT_OWN_SRQS;
 	struct kdapl_device *dev;
 	struct kdapl_op op;
 	DAT_RETURN ret;
@@ -154,7 +157,7 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			ret = err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_BAD_ARG(2);
 	}
 	if (!ret)
-		ret = ia_passthrough(op.obj->ia);
+		ret = ia_passthrough(op.obj->ia, own_srqs);
 	return kdapl_op_end(&op, ret);
 }
 
@@ -172,12 +175,14 @@ static DAT_RETURN ep_may_bind(struct kdapl_ep *ep)
 	return kdapl_ep_fsm_refusal(state);
 }
 
-static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *life,
+static int ep_bind(struct kdapl_ep *ep, struct kdapl_qp_init *init, u32 *life,
 		   DAT_RETURN *ret)
 {
 	struct kdapl_ia *ia = ep->obj.ia;
 	int err = 0;
 
+	if (ep->srq)
+		init->srq = &ep->srq->rq;
 	mutex_lock(&ep->use_lock);
 	*ret = ep_may_bind(ep);
 	if (!*ret)
@@ -209,7 +214,7 @@ static int ep_bind(struct kdapl_ep *ep, const struct kdapl_qp_init *init, u32 *l
 int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE handle, struct file *uverbs,
 		  u32 qp_num, u32 *life, DAT_RETURN *ret)
 {
-	const struct kdapl_qp_init init = { .uverbs = uverbs, .qp_num = qp_num };
+	struct kdapl_qp_init init = { .uverbs = uverbs, .qp_num = qp_num };
 	struct kdapl_op op;
 	int err = 0;
 

@@ -7,6 +7,10 @@
  * EVDs when it is freed, so its memory stays until the last of these endpoints has gone
  * (kdapl_ep.srq).
  *
+ * In passthrough the queue is the process's own, which posts and counts (kdapl_srq_limits()).
+ * The SRQ is there for its zone, its endpoints, its size and its mark, and its process tells
+ * when that is reached (kdapl_srq_tell()).
+ *
  * Callers: the faces; ia_open.c (tear-down); ep.c, which makes endpoints on it.
  */
 #include <linux/slab.h>
@@ -25,6 +29,12 @@ struct kdapl_srq_cookies {
 	struct kdapl_srq_cookies *next;
 	struct kdapl_srq_cookie at[];
 };
+
+/* Is the queue the process's own? */
+static bool srq_is_users(const struct kdapl_srq *srq)
+{
+	return kdapl_ia_is_passthrough(srq->obj.ia);
+}
 
 /* ---- cookies -------------------------------------------------------- */
 
@@ -138,8 +148,8 @@ static void srq_event(struct kdapl_shared_rq *rq, enum ib_event_type event)
  * @ia: adapter
  * @limits: out; all 0: none
  *
- * A process that posts by itself has none.  Each receive may have its completion in one
- * CQ.  Any context.
+ * A process that posts by itself has them if it has queues for them.  Each receive may have its
+ * completion in one CQ.  Any context.
  */
 void kdapl_srq_limits(const struct kdapl_ia *ia, struct kdapl_srq_limits *limits)
 {
@@ -147,8 +157,9 @@ void kdapl_srq_limits(const struct kdapl_ia *ia, struct kdapl_srq_limits *limits
 	struct kdapl_ep_limits ep;
 
 	*limits = (struct kdapl_srq_limits) {};
-	if (kdapl_ia_is_passthrough(ia) || a->max_srq <= 0 || a->max_srq_wr <= 0 ||
-	    a->max_srq_sge <= 0)
+	if (kdapl_ia_is_passthrough(ia) && !ia->own_srqs)
+		return;
+	if (a->max_srq <= 0 || a->max_srq_wr <= 0 || a->max_srq_sge <= 0)
 		return;
 	kdapl_ep_limits(ia->dev, &ep);
 	limits->srqs = a->max_srq;
@@ -239,7 +250,7 @@ static struct kdapl_srq *srq_alloc(struct kdapl_ia *ia, const DAT_SRQ_ATTR *attr
 	srq->cq_entries = srq->max;
 	srq->limits.max_iov = attr->max_recv_iov;
 	srq->limits.max_length = ia->dev->max_msg_sz;
-	if (srq_make_room(srq, srq->max))
+	if (srq_is_users(srq) || srq_make_room(srq, srq->max))
 		return srq;
 	kdapl_object_abort(&srq->obj);
 	return NULL;
@@ -251,7 +262,7 @@ static DAT_RETURN srq_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 {
 	struct kdapl_device *dev = ia->dev;
 	struct kdapl_srq *srq;
-	int err;
+	int err = 0;
 
 	if (!kdapl_object_use(&pz->obj))
 		return RET_BAD_HANDLE(PZ);
@@ -261,8 +272,9 @@ static DAT_RETURN srq_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	/* Nobody frees the zone, since it is used. */
-	err = dev->qp->srq_create(&srq->rq, dev->mr->zone_pd(pz->zone), srq->max,
-				  srq->limits.max_iov);
+	if (!srq_is_users(srq))
+		err = dev->qp->srq_create(&srq->rq, dev->mr->zone_pd(pz->zone), srq->max,
+					  srq->limits.max_iov);
 	if (err) {
 		kdapl_object_unuse(&pz->obj);
 		kdapl_object_abort(&srq->obj);
@@ -410,6 +422,8 @@ static DAT_RETURN srq_resize(struct kdapl_srq *srq, u32 max)
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&srq->mutex);
+	if (srq_is_users(srq))
+		return srq_try_max(srq, max, true);
 	if (!srq->rq.ib)
 		return RET_BAD_HANDLE(SRQ);
 	ret = srq_try_max(srq, max, false);
@@ -450,27 +464,27 @@ DAT_RETURN kdapl_srq_resize(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 /*
  * Arms the mark, or fires at once if fewer than that can be left (mt:M63).  A device that
  * does not arm is no harm: the mark is compared with what is known to be left, too
- * (srq_post.c).
+ * (srq_post.c).  Of a process's own queue it knows what is left.
  */
 static DAT_RETURN srq_set_lw(struct kdapl_srq *srq, u32 lw)
 {
 	const struct kdapl_qp_ops *ops = srq->rq.dev->qp;
 	DAT_RETURN ret = DAT_SUCCESS;
-	bool low = false;
+	bool users = srq_is_users(srq), low = false;
 
 	lockdep_assert_held(&srq->mutex);
-	if (!srq->rq.ib)
+	if (!users && !srq->rq.ib)
 		return RET_BAD_HANDLE(SRQ);
 	spin_lock_irq(&srq->lock);
 	if (lw > srq->max) {
 		ret = RET_BAD_ARG(2);
 	} else {
-		low = srq->queued < lw;
+		low = !users && srq->queued < lw;
 		srq->lw = lw;
 		srq->armed = lw && !low;
 	}
 	spin_unlock_irq(&srq->lock);
-	if (ret)
+	if (ret || users)
 		return ret;
 	ops->srq_arm(&srq->rq, low ? 0 : lw);
 	if (low)
@@ -498,6 +512,36 @@ DAT_RETURN kdapl_srq_set_lw(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 		mutex_lock(&srq->mutex);
 		ret = srq_set_lw(srq, lw);
 		mutex_unlock(&srq->mutex);
+	}
+	return kdapl_op_end(&op, ret);
+}
+
+/**
+ * kdapl_srq_tell - what a process sees of the queue of an SRQ, which is its own
+ * @space: of the process
+ * @handle: of an SRQ
+ * @low: fewer receives are left than the low watermark; else the device has lost the queue
+ *
+ * What the device would tell of a queue of ours, and as good: a mark that is not armed is not
+ * reached, and a queue is lost once.  Any context.  Rules mt:M61, mt:M65.
+ *
+ * Return: DAT_SUCCESS, also if it changed nothing; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_STATE
+ * if the adapter is not in passthrough.
+ */
+DAT_RETURN kdapl_srq_tell(struct kdapl_space *space, DAT_SRQ_HANDLE handle, bool low)
+{
+	struct kdapl_srq *srq;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_SRQ, DAT_INVALID_HANDLE_SRQ);
+	if (!ret) {
+		srq = kdapl_srq_of(op.obj);
+		if (srq_is_users(srq))
+			srq_event(&srq->rq, low ? IB_EVENT_SRQ_LIMIT_REACHED :
+						  IB_EVENT_SRQ_ERR);
+		else
+			ret = RET(INVALID_STATE);
 	}
 	return kdapl_op_end(&op, ret);
 }

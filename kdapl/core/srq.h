@@ -47,7 +47,8 @@ struct kdapl_srq_limits {
 
 /*
  * struct kdapl_srq - a Shared Receive Queue
- * @rq: the device's; used for posts under @lock, changed under @mutex and @lock
+ * @rq: the device's, none in passthrough; used for posts under @lock, changed under @mutex
+ *	and @lock
  * @mutex: creation of endpoints, resizing, arming
  * @lock: all that follows but @cq_entries, @qps, @work; nests inside the lock of an EVD.  The only
  *	  lock of a post

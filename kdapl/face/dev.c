@@ -101,7 +101,8 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_version = KDAPL_ABI_VERSION;
 	arg->max_dtos = KDAPL_UAPI_MAX_DTOS;
 	arg->max_segments = KDAPL_MAX_SGE;
-	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ;
+	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
+			KDAPL_FEATURE_OWN_SRQS;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -232,6 +233,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(SRQ_SET_LW, FN(srq_set_lw)),
 	CALL(SRQ_POST, FN(srq_post), PAD(post)),
 	CALL(SRQ_FREE, OF_HANDLE(kdapl_srq_free)),
+	CALL(SRQ_TELL, FN(srq_tell)),
 };
 
 static const struct kdapl_dev_call *call_find(unsigned int cmd)

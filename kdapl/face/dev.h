@@ -122,7 +122,7 @@ kdapl_dev_fn kdapl_dev_ep_create, kdapl_dev_ep_query, kdapl_dev_ep_modify,
 
 /* dev_srq.c */
 kdapl_dev_fn kdapl_dev_srq_create, kdapl_dev_srq_query, kdapl_dev_srq_resize,
-	kdapl_dev_srq_set_lw, kdapl_dev_srq_post;
+	kdapl_dev_srq_set_lw, kdapl_dev_srq_tell, kdapl_dev_srq_post;
 
 /* dev_board.c */
 kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,

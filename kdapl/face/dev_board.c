@@ -178,11 +178,14 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 	struct kdapl_uapi_ia_passthrough *arg = data;
 	struct kdapl_board *board = board_get(file);
 	struct file *uverbs;
-	u32 hints = 0;
+	u32 hints = arg->hints;
 
 	BUILD_BUG_ON(KDAPL_HINT_SYNC_STATE != KDAPL_VERBS_SYNC_STATE);
 	BUILD_BUG_ON(KDAPL_HINT_MUTE_FAULTS != KDAPL_VERBS_MUTE_FAULTS);
 	BUILD_BUG_ON(KDAPL_HINT_WIDE_WINDOWS != KDAPL_VERBS_WIDE_WINDOWS);
+	BUILD_BUG_ON(KDAPL_HINT_TELLS_LAST != KDAPL_VERBS_TELLS_LAST);
+	BUILD_BUG_ON(KDAPL_HINT_SRQ_KEEPS != KDAPL_VERBS_SRQ_KEEPS);
+	BUILD_BUG_ON(KDAPL_HINT_OWN_SRQS != KDAPL_VERBS_OWN_SRQS);
 	if (!board)
 		return -ENOMEM;
 	uverbs = fget(arg->uverbs_fd);

@@ -55,6 +55,17 @@ int kdapl_dev_srq_set_lw(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+int kdapl_dev_srq_tell(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_srq_tell *arg = data;
+
+	if (arg->what != KDAPL_SRQ_TELL_LOW && arg->what != KDAPL_SRQ_TELL_ERROR)
+		return -EINVAL;
+	arg->ret = kdapl_srq_tell(&file->space, kdapl_dev_handle(arg->srq),
+				  arg->what == KDAPL_SRQ_TELL_LOW);
+	return 0;
+}
+
 /*
  * A receive of the process, copied to where the process cannot change it.  Segments of a
  * number that no receive may have are not copied: the core looks at the number first.

@@ -473,8 +473,8 @@ static int put_peer(struct sk_buff *skb, const struct kdapl_look *look)
 }
 
 /*
- * In passthrough the kernel does not know what is outstanding, and nobody knows what an
- * endpoint has taken from an SRQ.
+ * In passthrough the kernel does not know what is outstanding, of an SRQ neither, and nobody
+ * knows what an endpoint has taken from an SRQ.
  */
 static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 {
@@ -505,7 +505,8 @@ static int put_srq(struct sk_buff *skb, const struct kdapl_look *look)
 
 	return nla_put_u32(skb, KDAPL_NL_A_SRQ_STATE, srq->broken ?
 			   KDAPL_NL_SRQ_ERROR : KDAPL_NL_SRQ_OPERATIONAL) ?:
-	       nla_put_u32(skb, KDAPL_NL_A_RECVS, srq->recvs) ?:
+	       (kdapl_ia_is_passthrough(look->obj->ia) ? 0 :
+		nla_put_u32(skb, KDAPL_NL_A_RECVS, srq->recvs)) ?:
 	       nla_put_u32(skb, KDAPL_NL_A_MAX_RECVS, srq->max_recvs) ?:
 	       nla_put_u32(skb, KDAPL_NL_A_LOW_WATERMARK, srq->low_watermark) ?:
 	       put_handle(skb, KDAPL_NL_A_PZ, srq->pz) ?:

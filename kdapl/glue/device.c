@@ -405,6 +405,10 @@ static void set_srq(struct kdapl_device *dev)
 	dev->srq_tells_last = driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW;
 	dev->srq_keeps = driver == RDMA_DRIVER_RXE;
 	dev->srq_zone_of_qp = driver == RDMA_DRIVER_RXE;
+	if (dev->srq_tells_last)
+		dev->verbs_hints |= KDAPL_HINT_TELLS_LAST;
+	if (dev->srq_keeps)
+		dev->verbs_hints |= KDAPL_HINT_SRQ_KEEPS;
 }
 
 /**

@@ -126,7 +126,7 @@ struct kdapl_shared_rq {
  * @max_recv_sge: segments of a receive, at least 1
  * @user: made for the calling process, which is charged
  * @uverbs: of a queue pair that a process has made: its uverbs file.  Of the others but
- *	    @qp_num nothing is looked at then
+ *	    @qp_num, and whether there is a @srq, nothing is looked at then
  * @qp_num: and its number there
  */
 struct kdapl_qp_init {
@@ -201,9 +201,9 @@ struct kdapl_qp_init {
  *
  * In kdapl_device.user_qp @create takes hold of the queue pair that @init names, so that
  * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
- * the queue pair is no RC or not in INIT; -ENOENT: that file has no such queue pair;
- * -EBUSY: it is held already, or being made or destroyed; -ENOMEM; or an errno of the
- * device's.  The cq_* and srq_* are not there.
+ * the queue pair is no RC or not in INIT, or has a shared receive queue and @init not, or the
+ * other way round; -ENOENT: that file has no such queue pair; -EBUSY: it is held already, or
+ * being made or destroyed; -ENOMEM; or an errno of the device's.  The cq_* and srq_* are not there.
  *
  * Posting and polling need no entry here: the core calls ib_post_send(), ib_post_recv(),
  * ib_post_srq_recv() and ib_poll_cq(), which go through the table of the device
@@ -518,6 +518,10 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 #define KDAPL_HINT_SYNC_STATE	0x1	/* it keeps the state of queue pairs by itself */
 #define KDAPL_HINT_MUTE_FAULTS	0x2	/* see kdapl_device.mute_faults */
 #define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window admits all of its region */
+#define KDAPL_HINT_TELLS_LAST	0x8	/* see kdapl_device.srq_tells_last */
+#define KDAPL_HINT_SRQ_KEEPS	0x10	/* see kdapl_device.srq_keeps */
+/* The other way: such a process has queues of its own for SRQs as well */
+#define KDAPL_HINT_OWN_SRQS	0x10000
 
 /* What is counted on an adapter, for people: nothing that a DTO that is posted passes by. */
 enum kdapl_count {

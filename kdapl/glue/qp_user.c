@@ -253,12 +253,20 @@ static struct ib_qp *user_find(struct ib_device *ib, u32 num, const struct file 
 	return ret ? ERR_PTR(ret) : qp;
 }
 
-static int user_check_init(const struct kdapl_qp *qp)
+/*
+ * Whose receives it takes has been settled when it was made.  Which of the process's shared
+ * receive queues it is does not matter here: nothing is posted to it, and uverbs lets a queue
+ * pair have none that is not of the same context.
+ */
+static int user_check_init(const struct kdapl_qp *qp, bool on_srq)
 {
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
-	int ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
+	int ret;
 
+	if (on_srq != !!qp->ib->srq)
+		return -EINVAL;
+	ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 	if (kdapl_refused("user_qp_query", ret))
 		return ret;
 	/* siw of 6.1 does not tell the state; the CM of iWARP refuses what is not idle. */
@@ -304,7 +312,7 @@ static int user_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	qp->ib = ib;
 	qp->num = ib->qp_num;
 	qp->hold = hold;
-	ret = user_check_init(qp);
+	ret = user_check_init(qp, init->srq);
 	if (ret)
 		user_destroy(qp);
 	return ret;

@@ -141,8 +141,7 @@ int main(int argc, char **argv)
 	TRY(dat_ia_open(argv[1], 8, &async_evd, &ia));
 	TRY(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_SRQ_SUPPORTED, &provider));
 	if (!provider.srq_supported) {
-		fprintf(stderr, "dat-srq: %s has no shared receive queues; "
-			"try KDAPL_MODE=forwarded\n", argv[1]);
+		fprintf(stderr, "dat-srq: %s has no shared receive queues\n", argv[1]);
 		return 1;
 	}
 	TRY(dat_pz_create(ia, &pz));

@@ -92,7 +92,8 @@ static const struct field ia_query[] = {
 static const struct field ia_passthrough[] = {
 	F_RET(ia_passthrough), F(ia_passthrough, uverbs_fd, VERBS_FD),
 	FX(ia_passthrough, ia, HANDLE, T_IA), F_OUT(ia_passthrough, board_offset),
-	F_OUT(ia_passthrough, board_size), F_OUT(ia_passthrough, hints),
+	F_OUT(ia_passthrough, board_size),
+	F_IO(ia_passthrough, hints, EXACT, KDAPL_VERBS_OWN_SRQS),
 };
 
 #define ONE_HANDLE(_name, _type) \
@@ -358,6 +359,10 @@ static const struct field srq_count[] = {
 	F_RET(srq_count), FX(srq_count, count, NUMBER, QUEUE), FX(srq_count, srq, HANDLE, T_SRQ),
 };
 
+static const struct field srq_tell[] = {
+	F_RET(srq_tell), FX(srq_tell, what, ONE_OF, 2), FX(srq_tell, srq, HANDLE, T_SRQ),
+};
+
 static const struct field srq_post[] = {
 	F_RET(post), FX(post, count, COUNT, 8), FX(post, ep, HANDLE, T_SRQ),
 	F_PTR(post, dtos, DTOS, count), F_OUT(post, done), F(post, pad, PAD),
@@ -410,6 +415,7 @@ const struct call calls[] = {
 	CALL(SRQ_CREATE, srq_create, 8), CALL(SRQ_QUERY, srq_query, 5),
 	CALL(SRQ_RESIZE, srq_count, 8), CALL(SRQ_SET_LW, srq_count, 6),
 	CALL(SRQ_POST, srq_post, 20), CALL(SRQ_FREE, of_srq, 4),
+	CALL(SRQ_TELL, srq_tell, 6),
 	CALL(EP_CREATE_WITH_SRQ, ep_create_with_srq, 10),
 	CALL(EP_RECV_QUERY, ep_recv_query, 5),
 };

@@ -242,8 +242,7 @@ programs() {
 	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
 	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
 	program kill9 "" "$shim/tests/kill9"
-	program kill9_srq "" env KDAPL_MODE=forwarded "$shim/tests/kill9" -q \
-		"killed in traffic"
+	program kill9_srq "" "$shim/tests/kill9" -q "killed in traffic"
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"

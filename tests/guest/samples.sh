@@ -53,7 +53,6 @@ thousands() {
 		grep -qx "$many connections, $((3 * many)) messages there and back" /tmp/client
 }
 
-# Shared receive queues are the kernel's.
 at_once() {
 	local n clients=()
 	for n in 1 2 3 4 5; do
@@ -81,10 +80,10 @@ for mode in passthrough forwarded; do
 	verdict "dat-hello: a message and its answer, $mode" hello
 	verdict "dat-poll: lines, and poll(2), $mode" poll
 	verdict "dat-many: $many connections in one thread, $mode" thousands
+	verdict "dat-srq: five clients at once, and a receive for whoever speaks, $mode" shared
 	pingpong_ways $mode
 done
 pingpong_ends
-verdict "dat-srq: five clients at once, and a receive for whoever speaks, forwarded" shared
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
 verdict "dat-pingpong: no module, and how to get it" pingpong_lonely

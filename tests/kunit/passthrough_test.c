@@ -26,6 +26,7 @@
  * @ib: what the core sees
  * @state: as it was moved
  * @rc: it is one
+ * @on_srq: it takes its receives from an SRQ of the process's
  * @bound: it is held
  * @binds, @errors, @let_go: how often
  * @let_go_in: its state then
@@ -35,6 +36,7 @@ struct user_qp {
 	struct ib_qp ib;
 	enum ib_qp_state state;
 	bool rc;
+	bool on_srq;
 	bool bound;
 	u32 binds;
 	u32 errors;
@@ -48,6 +50,7 @@ struct user_qp {
 /*
  * struct pass - an adapter in passthrough, and its process
  * @b: the bench
+ * @own_srqs: the process has queues for SRQs, too
  * @qp: the process's queue pairs
  * @at_rts, @at_query: called once, when a queue pair goes to RTS, or is asked
  * @error: what the device answers to a move to the error state
@@ -65,6 +68,7 @@ struct user_qp {
  */
 struct pass {
 	struct bench *b;
+	bool own_srqs;
 	struct user_qp qp[NR_QPS];
 	void (*at_rts)(struct pass *p);
 	void (*at_query)(struct pass *p);
@@ -106,7 +110,7 @@ static int user_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 	u = &now->qp[init->qp_num - 1];
 	if (u->bound)
 		return -EBUSY;
-	if (!u->rc || u->state != IB_QPS_INIT)
+	if (!u->rc || u->on_srq != !!init->srq || u->state != IB_QPS_INIT)
 		return -EINVAL;
 	u->bound = true;
 	u->binds++;
@@ -220,7 +224,7 @@ static int pass_open(struct kunit *test)
 
 static DAT_RETURN pass_mode(struct bench *b, struct file *uverbs)
 {
-	u32 hints = 0;
+	u32 hints = now->own_srqs ? KDAPL_HINT_OWN_SRQS : 0;
 	DAT_RETURN ret = kdapl_ia_passthrough(&b->space, b->ia, uverbs, &hints);
 
 	if (!ret)
@@ -321,7 +325,7 @@ static void expect_let_go(struct pass *p, u32 num, u32 times)
 static void mode_refused(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	u32 hints;
+	u32 hints = 0;
 
 	b->fake->dev->user_qp = NULL;
 	KUNIT_EXPECT_EQ(test, MNS, pass_mode(b, OUR_FILE));
@@ -419,6 +423,86 @@ static void nothing_of_ours(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NOT_NOW, bench_send(b, p->ep, 1, 0));
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_cqs);
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_QP_CREATE]);
+}
+
+/* ---- shared receive queues ------------------------------------------------------- */
+
+static DAT_RETURN srq_new(struct bench *b, DAT_SRQ_HANDLE *srq)
+{
+	const DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+
+	return kdapl_srq_create(&b->space, b->ia, b->pz, &attr, srq);
+}
+
+/* A process that does not say that it has queues for them has no SRQs. */
+static void srq_not_offered(struct kunit *test)
+{
+	struct bench *b = pass_begin(test)->b;
+	DAT_SRQ_HANDLE srq;
+
+	KUNIT_EXPECT_EQ(test, MNS, srq_new(b, &srq));
+}
+
+/* What the process takes from its queue the end of a connection does not wait for. */
+static void srq_of_process(struct kunit *test)
+{
+	const DAT_EP_ATTR attr = { .max_recv_dtos = 8, .max_request_dtos = 8,
+				   .max_request_iov = 1 };
+	const struct kdapl_dto dto = { .kind = KDAPL_DTO_RECV };
+	DAT_SRQ_HANDLE srq;
+	struct bench *b;
+	struct pass *p;
+	DAT_RETURN ret;
+	u32 life;
+
+	now->own_srqs = true;
+	p = pass_begin(test);
+	b = p->b;
+	b->fake->dev->srq_tells_last = true;
+	KUNIT_ASSERT_EQ(test, DONE, srq_new(b, &srq));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_srqs);
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_srq_post_recv(&b->space, srq, &dto));
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_ep_create_with_srq(&b->space, b->ia, b->pz, b->evd, b->evd,
+						 b->evd, srq, &attr, &p->ep));
+	KUNIT_EXPECT_EQ(test, IS(SRQ_IN_USE), kdapl_srq_free(&b->space, srq));
+	KUNIT_EXPECT_EQ(test, -EINVAL, bind_as(p, p->ep, OUR_FILE, 1, &life, &ret));
+	p->qp[0].on_srq = true;
+	life = pass_connect(p);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_disconnect(&b->space, p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_let_go(p, 1, 0);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 1);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, p->ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_free(&b->space, srq));
+}
+
+/* mt:M61, mt:M65: what the process tells of its queue is news once, and when it was asked for. */
+static void srq_tells(struct kunit *test)
+{
+	DAT_SRQ_HANDLE srq;
+	struct bench *b;
+
+	now->own_srqs = true;
+	b = pass_begin(test)->b;
+	KUNIT_ASSERT_EQ(test, DONE, srq_new(b, &srq));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_tell(&b->space, srq, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_set_lw(&b->space, srq, 4));
+	expect_empty(b, b->async);
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_srq_resize(&b->space, srq, 3));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_tell(&b->space, srq, true));
+	expect_async(b, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		     DAT_SRQ_LOW_WATERMARK_EVENT);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_tell(&b->space, srq, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_resize(&b->space, srq, 3));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_tell(&b->space, srq, false));
+	expect_async(b, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		     DAT_SRQ_TRANSFER_TO_ERROR);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_tell(&b->space, srq, false));
+	expect_empty(b, b->async);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_free(&b->space, srq));
 }
 
 /* ---- bind ------------------------------------------------------------------------ */
@@ -1432,6 +1516,9 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(mode_meanwhile),
 	KUNIT_CASE(mode_missing),
 	KUNIT_CASE(nothing_of_ours),
+	KUNIT_CASE(srq_not_offered),
+	KUNIT_CASE(srq_of_process),
+	KUNIT_CASE(srq_tells),
 	KUNIT_CASE_PARAM(bind_refused, bind_case_gen_params),
 	KUNIT_CASE(bind_twice),
 	KUNIT_CASE(bind_missing),

@@ -246,6 +246,7 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_SRQ),
 	CALL(SRQ_POST, post, PAD(post), 0, 0),
 	CALL(SRQ_FREE, handle, PAD(handle), AT(handle, handle), DAT_INVALID_HANDLE_SRQ),
+	CALL(SRQ_TELL, srq_tell, NO_PAD, AT(srq_tell, srq), DAT_INVALID_HANDLE_SRQ),
 };
 
 static void test_versions(void)
@@ -273,7 +274,8 @@ static void test_versions(void)
 	expect_errno(fd, KDAPL_IOC_QUERY_ABI, &abi, 0, "A8", "our version");
 	check(abi.max_dtos >= 1 && abi.max_segments >= 1, "A8",
 	      "the reply tells the limits", abi.max_dtos);
-	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ), "A8",
+	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
+			       KDAPL_FEATURE_OWN_SRQS), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
@@ -829,6 +831,7 @@ static void test_srq(int fd)
 	};
 	struct kdapl_uapi_post post = { .dtos = (uintptr_t)dtos, .count = 257 };
 	struct kdapl_uapi_srq_query query = { 0 };
+	struct kdapl_uapi_srq_tell tell = { .what = KDAPL_SRQ_TELL_ERROR };
 
 	need(!call(fd, KDAPL_IOC_SRQ_CREATE, &srq) && !srq.ret, "create an SRQ");
 	post.ep = srq.srq;
@@ -859,6 +862,11 @@ static void test_srq(int fd)
 	expect_ret(fd, KDAPL_IOC_SRQ_QUERY, &query, DAT_SUCCESS, "mt:M57", "query");
 	check(query.outstanding == 5, "mt:M58", "what was posted is outstanding",
 	      query.outstanding);
+	tell.srq = srq.srq;
+	expect_ret(fd, KDAPL_IOC_SRQ_TELL, &tell, ERR(DAT_INVALID_STATE, 0), "A8",
+		   "nothing is told of the kernel's queues");
+	tell.what = KDAPL_SRQ_TELL_ERROR + 1;
+	expect_errno(fd, KDAPL_IOC_SRQ_TELL, &tell, EINVAL, "A8", "no such news");
 	ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
 }
 

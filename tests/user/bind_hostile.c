@@ -508,6 +508,141 @@ static void test_bound(struct end *end)
 	end->slot = slot_of(end, second);
 }
 
+/* ---- shared receive queues --------------------------------------------------------------- */
+
+static struct ibv_qp *qp_on(const struct end *end, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = end->cq, .recv_cq = end->cq, .srq = srq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DTOS, .max_send_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(end->verbs_pd, &attr);
+
+	return qp && !qp_init(qp) ? qp : NULL;
+}
+
+static struct ibv_srq *srq_new(struct ibv_pd *pd)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = DTOS, .max_sge = 1 } };
+
+	return ibv_create_srq(pd, &attr);
+}
+
+/* The asynchronous event of the IA that comes next, or 0. */
+static __s32 next_news(int fd, __u64 evd, unsigned int ms, __u64 srq)
+{
+	struct kdapl_uapi_evd_dequeue arg = { .evd = evd };
+
+	if (evd_wait(fd, evd, 1, ms * 1000, NULL) ||
+	    call(fd, KDAPL_IOC_EVD_DEQUEUE, &arg) || arg.ret ||
+	    arg.event.async.handle != srq)
+		return 0;
+	return arg.event.async.reason;
+}
+
+static __u32 srq_tell(int fd, __u64 srq, __u32 what)
+{
+	struct kdapl_uapi_srq_tell arg = { .srq = srq, .what = what };
+
+	return call(fd, KDAPL_IOC_SRQ_TELL, &arg) ? ~0U : arg.ret;
+}
+
+/* The kernel's half of an SRQ: what its process tells, true or not. */
+static void test_srq_tells(int fd, __u64 srq, __u64 async)
+{
+	struct kdapl_uapi_srq_count mark = { .srq = srq, .count = 1 };
+	struct kdapl_uapi_srq_query query = { .srq = srq };
+	struct kdapl_uapi_dto dto = { .op = KDAPL_OP_RECV };
+	struct kdapl_uapi_post post = { .ep = srq, .dtos = (uintptr_t)&dto, .count = 1 };
+	__s32 got;
+
+	check(!call(fd, KDAPL_IOC_SRQ_POST, &post) && is_invalid_state(post.ret) && !post.done,
+	      "A8", "no post through the kernel to an SRQ in passthrough", post.ret);
+	check(!srq_tell(fd, srq, KDAPL_SRQ_TELL_LOW), "mt:M61", "a mark that is not set", 0);
+	check(!call(fd, KDAPL_IOC_SRQ_SET_LW, &mark) && !mark.ret, "mt:M61", "set it",
+	      mark.ret);
+	check(!srq_tell(fd, srq, KDAPL_SRQ_TELL_LOW) && !srq_tell(fd, srq, KDAPL_SRQ_TELL_LOW) &&
+	      !srq_tell(fd, srq, KDAPL_SRQ_TELL_ERROR) &&
+	      !srq_tell(fd, srq, KDAPL_SRQ_TELL_ERROR), "mt:M61", "told twice", 0);
+	got = next_news(fd, async, PATIENCE, srq);
+	check(got == DAT_SRQ_LOW_WATERMARK_EVENT, "mt:M61", "is reached once, when set", got);
+	got = next_news(fd, async, PATIENCE, srq);
+	check(got == DAT_SRQ_TRANSFER_TO_ERROR, "mt:M65", "and the queue lost once", got);
+	got = next_news(fd, async, 100, srq);
+	check(!got, "mt:M61", "and no more", got);
+	check(!call(fd, KDAPL_IOC_SRQ_QUERY, &query) && query.state == DAT_SRQ_STATE_ERROR,
+	      "mt:M65", "which a query shows", query.state);
+}
+
+/* Queue pairs and endpoints, with an SRQ and without. */
+static void test_srqs(struct end *end)
+{
+	struct ibv_srq *verbs = srq_new(end->verbs_pd), *foreign;
+	struct kdapl_uapi_srq_create srq = {
+		.ia = end->ia, .pz = end->pz, .max_recv_dtos = DTOS, .max_recv_iov = 1 };
+	struct kdapl_uapi_ia_passthrough pass = { .uverbs_fd = end->context->cmd_fd };
+	struct kdapl_uapi_ep_create_with_srq ep = { .flags = KDAPL_EP_HAS_ATTR };
+	struct ibv_context *again = context_open(device);
+	struct kdapl_uapi_ia_open ia;
+	struct end own = *end;
+	char name[32];
+	int fd, got;
+
+	need(verbs, "an SRQ of verbs");
+	check(!call(end->fd, KDAPL_IOC_SRQ_CREATE, &srq) &&
+	      DAT_GET_TYPE(srq.ret) == DAT_MODEL_NOT_SUPPORTED, "mt:M48",
+	      "no SRQ on an IA whose process has no queues for them", srq.ret);
+	bad_qp(end, qp_on(end, verbs), true, EINVAL, "on an SRQ, to an EP that is on none");
+
+	fd = dev_open();
+	snprintf(name, sizeof(name), "%s-1", device);
+	ia = ia_open_named(fd, name);
+	pass.ia = ia.ia;
+	pass.hints = KDAPL_VERBS_OWN_SRQS;
+	need(!call(fd, KDAPL_IOC_IA_PASSTHROUGH, &pass) && !pass.ret, "passthrough");
+	srq.ia = ia.ia;
+	srq.pz = pz_create(fd, ia.ia);
+	need(!call(fd, KDAPL_IOC_SRQ_CREATE, &srq) && !srq.ret, "an SRQ");
+	ep.ia = ia.ia;
+	ep.pz = srq.pz;
+	ep.srq = srq.srq;
+	ep.recv_evd = evd_create(fd, ia.ia, 64, DAT_EVD_DEFAULT_FLAG).evd;
+	ep.request_evd = ep.recv_evd;
+	ep.connect_evd = ep.recv_evd;
+	ep.attr.max_recv_dtos = DTOS;
+	ep.attr.max_request_dtos = DTOS;
+	ep.attr.max_request_iov = 1;
+	need(!call(fd, KDAPL_IOC_EP_CREATE_WITH_SRQ, &ep) && !ep.ret, "an EP on it");
+	got = handle_call(fd, KDAPL_IOC_SRQ_FREE, srq.srq);
+	check(got == (int)ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE), "mt:M52",
+	      "an SRQ in passthrough that an EP is on", got);
+	own.fd = fd;
+	own.ep = ep.ep;
+	own.qp = qp_new(end, IBV_QPT_RC);
+	bad_qp(&own, own.qp, own.qp && !qp_init(own.qp), EINVAL,
+	       "with receives of its own, to an EP on an SRQ");
+
+	foreign = srq_new(ibv_alloc_pd(again));
+	need(foreign, "an SRQ of another context");
+	check(!qp_on(end, foreign), "A8", "uverbs has no queue pair on another context's SRQ",
+	      0);
+	own.qp = qp_on(end, verbs);
+	need(own.qp, "a queue pair on an SRQ");
+	got = bind_as(fd, ep.ep, again->cmd_fd, own.qp->qp_num, NULL);
+	check(got == ENOENT, "A8", "bind: on an SRQ, through another context", got);
+	got = end_bind(&own);
+	check(!got, "A8", "bind: on an SRQ, to an EP on one", got);
+	check(ibv_destroy_srq(verbs) == EBUSY, "A8", "the queue pair keeps that", errno);
+	test_srq_tells(fd, srq.srq, ia.async_evd);
+	got = handle_call(fd, KDAPL_IOC_EP_FREE, ep.ep);
+	check(!got, "F1", "free the EP", got);
+	got = handle_call(fd, KDAPL_IOC_SRQ_FREE, srq.srq);
+	check(!got, "mt:M52", "and the SRQ", got);
+	check(!ibv_destroy_qp(own.qp) && !ibv_destroy_srq(verbs), "A8", "nobody holds them", 0);
+	close(fd);
+	ibv_close_device(again);
+}
+
 /* An IA closes over it, and a file. */
 static void test_closed_over(void)
 {
@@ -563,6 +698,7 @@ int main(int argc, char **argv)
 	test_bind_qps(&end);
 	test_every_number(&end);
 	test_bound(&end);
+	test_srqs(&end);
 	test_closed_over();
 	ret = ia_close(end.fd, end.ia, DAT_CLOSE_GRACEFUL_FLAG);
 	check(DAT_GET_TYPE(ret) == DAT_INVALID_STATE, "I12",

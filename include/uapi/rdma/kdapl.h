@@ -60,6 +60,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_PASSTHROUGH	0x1
 /* KDAPL_IOC_SRQ_*, KDAPL_IOC_EP_CREATE_WITH_SRQ and KDAPL_IOC_EP_RECV_QUERY */
 #define KDAPL_FEATURE_SRQ		0x2
+/* KDAPL_VERBS_OWN_SRQS and KDAPL_IOC_SRQ_TELL */
+#define KDAPL_FEATURE_OWN_SRQS		0x4
 
 /* Calls that need no more than a handle, and those that take flags as well. */
 struct kdapl_uapi_handle {
@@ -315,6 +317,12 @@ struct kdapl_uapi_ia_query {
 #define KDAPL_VERBS_MUTE_FAULTS		0x2
 /* A window admits the whole region that it is bound to. */
 #define KDAPL_VERBS_WIDE_WINDOWS	0x4
+/* IBV_EVENT_QP_LAST_WQE_REACHED comes when a queue pair in ERR takes no more of an SRQ. */
+#define KDAPL_VERBS_TELLS_LAST		0x8
+/* A queue pair that ends may keep the last receive that it took of an SRQ for ever. */
+#define KDAPL_VERBS_SRQ_KEEPS		0x10
+/* In: the process makes the queues of SRQs, too, and counts the receives of its EPs. */
+#define KDAPL_VERBS_OWN_SRQS		0x10000
 
 /**
  * struct kdapl_uapi_ia_passthrough - queues of the process's own for an IA
@@ -327,10 +335,12 @@ struct kdapl_uapi_ia_query {
  * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
  *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole
  * @board_size: out: in bytes.  One board serves all IAs of the file
- * @hints: out: KDAPL_VERBS_*
+ * @hints: in: 0 or KDAPL_VERBS_OWN_SRQS, without which the IA has no SRQs; other bits are
+ *	   not looked at.  Out: the other KDAPL_VERBS_*
  *
  * From now on EPs of the IA have no queue pair of the kernel's, EVDs no CQ, PZs no
- * protection domain; KDAPL_IOC_POST, LMR_* and RMR_* on it give DAT_INVALID_STATE.
+ * protection domain, SRQs no queue; KDAPL_IOC_POST, SRQ_POST, LMR_* and RMR_* on it give
+ * DAT_INVALID_STATE.
  */
 struct kdapl_uapi_ia_passthrough {
 	__u32 ret;
@@ -701,12 +711,14 @@ struct kdapl_uapi_ep_board {
  * @ret: DAT_INVALID_STATE unless the EP is Unconnected (or awaits an accept) and has none
  * @uverbs_fd: of the context that has the queue pair
  * @ep: on an IA with queues of the process's own
- * @qp_num: the process's own, RC, in INIT, on the IA's device
+ * @qp_num: the process's own, RC, in INIT, on the IA's device, and of an ibv_srq just if the
+ *	    EP is on an SRQ
  * @life: out: of the attempt that it is for, as on the board
  *
  * Errno, nothing held: EBADF: no such fd; EINVAL: no uverbs file, of another device, not
- * RC, not in INIT; ENOENT: no such queue pair of this context; EBUSY: bound already, or
- * being destroyed.  While it is bound ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
+ * RC, not in INIT, of an ibv_srq and the EP not on an SRQ, or the other way round; ENOENT: no
+ * such queue pair of this context; EBUSY: bound already, or being destroyed.  While it is bound
+ * ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
  * and accept need it, and give DAT_INVALID_STATE without.
  */
 struct kdapl_uapi_ep_bind {
@@ -800,6 +812,22 @@ struct kdapl_uapi_srq_query {
 struct kdapl_uapi_srq_count {
 	__u32 ret;
 	__s32 count;
+	__aligned_u64 srq;
+};
+
+enum kdapl_uapi_srq_news {
+	KDAPL_SRQ_TELL_LOW,	/* fewer receives are left than the low watermark */
+	KDAPL_SRQ_TELL_ERROR,	/* the device has lost the queue */
+};
+
+/*
+ * What the process sees of the queue of an SRQ: raises the event on the async EVD, if the mark
+ * is armed, and if the SRQ is not known to be in error.  On an IA that is not in passthrough
+ * DAT_INVALID_STATE.
+ */
+struct kdapl_uapi_srq_tell {
+	__u32 ret;
+	__u32 what;			/* enum kdapl_uapi_srq_news */
 	__aligned_u64 srq;
 };
 
@@ -947,5 +975,6 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_SRQ_SET_LW		KDAPL_IOC(0x5b, srq_count)
 #define KDAPL_IOC_SRQ_POST		KDAPL_IOC(0x5c, post)
 #define KDAPL_IOC_SRQ_FREE		KDAPL_IOC(0x5d, handle)
+#define KDAPL_IOC_SRQ_TELL		KDAPL_IOC(0x5e, srq_tell)
 
 #endif /* _UAPI_RDMA_KDAPL_H */

@@ -1,0 +1,757 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared receive queues of the process's own, the library's half of what kdapl/core/srq.c and
+ * srq_post.c do for those of the kernel's. Documentation/rules-by-mode.rst tells the whole.
+ *
+ * A receive belongs to no EP until its completion is polled. That names the queue pair, by whose
+ * number the SRQ has the direction of an EP (pass_srq_enter()), and with that the receive is
+ * claimed, once. The number stays until the queue pair is destroyed and its completion queue was
+ * polled to the end since (pass_srq_leave()), so no completion is claimed for another queue
+ * pair that has got the number, or has nobody who claims it. Nothing of that is on the way of
+ * receives that an EP has of its own: the cookies of an SRQ are never PASS_PLAIN.
+ *
+ * Soft-RoCE forgets the receive of a message that has come in part when the connection ends
+ * (KDAPL_VERBS_SRQ_KEEPS). It takes receives in the order of posting, and a queue pair one at a
+ * time. So a receive is lost if a later one is known to have been taken, and each queue pair
+ * that is left has completed a later one. It is flushed to the EP whose end shows that.
+ *
+ * The low watermark is compared when a completion is polled, and the kernel raises the event.
+ */
+#include <stdlib.h>
+
+#include "pass_srq.h"
+
+/**
+ * struct pass_srq_cookie - a receive of an SRQ
+ * @cookie: @cookie.dir is the SRQ's until it is claimed
+ * @number: of the post
+ * @next, @prev: those that are queued; @next: those of none
+ */
+struct pass_srq_cookie {
+	struct pass_cookie cookie;
+	struct pass_srq *srq;
+	uint64_t number;
+	struct pass_srq_cookie *next;
+	struct pass_srq_cookie *prev;
+};
+
+/* Memory of cookies; @next: what was there before the SRQ grew */
+struct pass_srq_cookies {
+	struct pass_srq_cookies *next;
+	struct pass_srq_cookie at[];
+};
+
+/* Memory of SRQs is never given back: a post may find one that was freed just now. */
+static struct {
+	pthread_mutex_t lock;
+	struct pass_srq *free;
+} srq_pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* pass_srqs_child - a child of fork() has none of its parent's SRQs */
+void pass_srqs_child(void)
+{
+	pthread_mutex_init(&srq_pool.lock, NULL);
+	srq_pool.free = NULL;
+}
+
+static struct pass_srq_cookie *srq_cookie_of(struct pass_cookie *cookie)
+{
+	return (struct pass_srq_cookie *)cookie;
+}
+
+_Static_assert(!offsetof(struct pass_srq_cookie, cookie), "srq_cookie_of()");
+
+/* ---- memory ------------------------------------------------------------- */
+
+static struct pass_srq *pool_take(void)
+{
+	struct pass_srq *srq;
+
+	pthread_mutex_lock(&srq_pool.lock);
+	srq = srq_pool.free;
+	if (srq)
+		srq_pool.free = srq->next_free;
+	pthread_mutex_unlock(&srq_pool.lock);
+	if (srq)
+		return srq;
+	srq = calloc(1, sizeof(*srq));
+	if (srq)
+		pthread_mutex_init(&srq->use, NULL);
+	return srq;
+}
+
+/* pass_srq_put - drop a reference; the last one gives the cookies back */
+void pass_srq_put(struct pass_srq *srq)
+{
+	struct pass_srq_cookies *next;
+
+	if (atomic_fetch_sub(&srq->refs, 1) != 1)
+		return;
+	for (; srq->cookies; srq->cookies = next) {
+		next = srq->cookies->next;
+		free(srq->cookies);
+	}
+	pthread_mutex_lock(&srq_pool.lock);
+	srq->next_free = srq_pool.free;
+	srq_pool.free = srq;
+	pthread_mutex_unlock(&srq_pool.lock);
+}
+
+/* pass_srq_get - the library's half of an SRQ, with a reference; NULL if it was freed */
+struct pass_srq *pass_srq_get(struct shim_object *obj)
+{
+	struct pass_srq *srq = atomic_load(&obj->pass);
+	unsigned int refs = srq ? atomic_load(&srq->refs) : 0;
+
+	while (refs)
+		if (atomic_compare_exchange_weak(&srq->refs, &refs, refs + 1)) {
+			if (srq->dir.owner == obj)
+				return srq;
+			pass_srq_put(srq);
+			break;
+		}
+	return NULL;
+}
+
+/* Room for @n receives; @srq->use is held, or nobody else has it. False without memory. */
+static bool make_room(struct pass_srq *srq, uint32_t n)
+{
+	struct pass_srq_cookies *more;
+	uint32_t i;
+
+	if (n <= srq->room)
+		return true;
+	more = calloc(1, sizeof(*more) + (size_t)(n - srq->room) * sizeof(*more->at));
+	if (!more)
+		return false;
+	shim_lock(&srq->dir.lock);
+	for (i = 0; i < n - srq->room; i++) {
+		struct pass_srq_cookie *sc = &more->at[i];
+
+		sc->srq = srq;
+		sc->cookie.dir = &srq->dir;
+		sc->cookie.flags = PASS_COOKIE_SRQ;
+		sc->next = srq->free;
+		srq->free = sc;
+	}
+	shim_unlock(&srq->dir.lock);
+	more->next = srq->cookies;
+	srq->cookies = more;
+	srq->room = n;
+	return true;
+}
+
+/* ---- the mark ----------------------------------------------------------- */
+
+static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
+{
+	struct kdapl_uapi_srq_tell arg = { .what = what, .srq = srq->token };
+
+	shim_ioctl(KDAPL_IOC_SRQ_TELL, &arg, RET_NO_FAULT);
+}
+
+/* Is the mark reached now? Once: it is disarmed with that. The lock is held. */
+static bool is_low(struct pass_srq *srq)
+{
+	bool low = srq->queued < srq->mark;
+
+	if (low)
+		srq->mark = 0;
+	return low;
+}
+
+/* Return: the mark that was armed before. */
+static uint32_t set_mark(struct pass_srq *srq, uint32_t mark)
+{
+	uint32_t former;
+	bool low;
+
+	shim_lock(&srq->dir.lock);
+	former = srq->mark;
+	srq->mark = mark;
+	low = is_low(srq);
+	shim_unlock(&srq->dir.lock);
+	if (low)
+		tell(srq, KDAPL_SRQ_TELL_LOW);
+	return former;
+}
+
+/* pass_srq_lost - the device has lost the queue (mt:M65) */
+void pass_srq_lost(struct pass_srq *srq)
+{
+	shim_lock(&srq->dir.lock);
+	srq->broken = true;
+	shim_unlock(&srq->dir.lock);
+	tell(srq, KDAPL_SRQ_TELL_ERROR);
+}
+
+/* ---- receives ----------------------------------------------------------- */
+
+/* The lock is held in these two. */
+static void queue_add(struct pass_srq *srq, struct pass_srq_cookie *sc)
+{
+	srq->queued++;
+	sc->next = NULL;
+	sc->prev = srq->last;
+	*(srq->last ? &srq->last->next : &srq->first) = sc;
+	srq->last = sc;
+}
+
+static void queue_remove(struct pass_srq *srq, struct pass_srq_cookie *sc)
+{
+	srq->queued--;
+	*(sc->prev ? &sc->prev->next : &srq->first) = sc->next;
+	*(sc->next ? &sc->next->prev : &srq->last) = sc->prev;
+}
+
+static void cookie_back(struct pass_srq *srq, struct pass_srq_cookie *sc)
+{
+	sc->cookie.dir = &srq->dir;
+	pass_cookie_move(&sc->cookie, PASS_FREE);
+	sc->next = srq->free;
+	srq->free = sc;
+	srq->outstanding--;
+}
+
+/* pass_srq_cookie_back - the event of a receive was taken, or nobody wants it */
+void pass_srq_cookie_back(struct pass_cookie *cookie)
+{
+	struct pass_srq_cookie *sc = srq_cookie_of(cookie);
+	struct pass_srq *srq = sc->srq;
+
+	shim_lock(&srq->dir.lock);
+	cookie_back(srq, sc);
+	shim_unlock(&srq->dir.lock);
+}
+
+/* pass_srq_is_full - are as many receives outstanding as may be (mt:M58)? */
+bool pass_srq_is_full(struct pass_srq *srq)
+{
+	bool full;
+
+	shim_lock(&srq->dir.lock);
+	full = srq->outstanding >= srq->max;
+	shim_unlock(&srq->dir.lock);
+	return full;
+}
+
+/* pass_srq_pull - take the completions that the consumer does not ask for (mt:T11) */
+void pass_srq_pull(struct pass_srq *srq)
+{
+	struct pass_share *share;
+
+	pthread_mutex_lock(&srq->use);
+	for (share = srq->shares; share; share = share->next) {
+		if (share->evd->obj)
+			continue;
+		shim_lock(share->evd->lock);
+		pass_wc_pull(share->evd);
+		shim_unlock(share->evd->lock);
+	}
+	pthread_mutex_unlock(&srq->use);
+}
+
+/* What a queue in error is given is never taken (mt:M59). */
+static int give_device(struct pass_srq *srq, struct pass_srq_cookie *sc, struct ibv_sge *sge,
+		       uint32_t nr)
+{
+	struct ibv_recv_wr wr = {
+		.wr_id = (uintptr_t)&sc->cookie,
+		.sg_list = sge,
+		.num_sge = nr,
+	}, *bad;
+
+	return srq->broken ? 0 : ibv_post_srq_recv(srq->srq, &wr, &bad);
+}
+
+/* pass_srq_give - post a receive that was checked; the lock is held, and the SRQ is not freed */
+DAT_RETURN pass_srq_give(struct pass_srq *srq, uint64_t user, uint64_t length,
+			 struct ibv_sge *sge, uint32_t nr)
+{
+	struct pass_srq_cookie *sc = srq->free;
+	int err;
+
+	if (srq->outstanding >= srq->max)
+		return RET_NO_RESOURCE(MEMORY);
+	srq->free = sc->next;
+	srq->outstanding++;
+	sc->cookie.user = user;
+	sc->cookie.length = length;
+	sc->number = ++srq->number;
+	queue_add(srq, sc);
+	/* Before the call: the completion may be there before it returns. */
+	pass_cookie_move(&sc->cookie, PASS_OWED);
+	err = give_device(srq, sc, sge, nr);
+	if (!err)
+		return DAT_SUCCESS;
+	queue_remove(srq, sc);
+	cookie_back(srq, sc);
+	return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
+}
+
+/* ---- who has taken it --------------------------------------------------- */
+
+/* Where the direction of a queue pair is in the table, or would be. The lock is held. */
+static struct pass_dir **qp_place(struct pass_srq *srq, uint32_t qp_num)
+{
+	struct pass_dir **link = &srq->qps[qp_num % PASS_SRQ_QPS];
+
+	while (*link && (*link)->srq_qp != qp_num)
+		link = &(*link)->srq_next;
+	return link;
+}
+
+/*
+ * pass_srq_enter - a queue pair may take receives from here on
+ * @dir: of an EP on the SRQ, without a queue pair
+ *
+ * Return: false: there may be completions of a former queue pair of that number.
+ */
+bool pass_srq_enter(struct pass_dir *dir, uint32_t qp_num)
+{
+	struct pass_srq *srq = dir->srq;
+	struct pass_dir **place;
+	bool entered;
+
+	shim_lock(&srq->dir.lock);
+	place = qp_place(srq, qp_num);
+	entered = !*place;
+	if (entered) {
+		dir->srq_qp = qp_num;
+		dir->srq_next = NULL;
+		/* What is known to have been taken before it has not. */
+		dir->srq_taken = srq->taken;
+		dir->in_srq = true;
+		*place = dir;
+	}
+	shim_unlock(&srq->dir.lock);
+	return entered;
+}
+
+/*
+ * pass_srq_claim - a completion of an SRQ's receive belongs to an EP
+ * @wc: not accounted for; the EVD that has polled it is locked
+ * @cookie: its cookie, with PASS_COOKIE_SRQ
+ *
+ * Any number of times for a completion. Return: false: there is no such queue pair, the receive
+ * is over, and the completion is to be dropped.
+ */
+bool pass_srq_claim(const struct ibv_wc *wc, struct pass_cookie *cookie)
+{
+	struct pass_srq_cookie *sc = srq_cookie_of(cookie);
+	struct pass_srq *srq = sc->srq;
+	struct pass_dir *dir;
+	bool low;
+
+	if (cookie->dir != &srq->dir)
+		return true;
+	shim_lock(&srq->dir.lock);
+	dir = *qp_place(srq, wc->qp_num);
+	queue_remove(srq, sc);
+	if (sc->number > srq->taken)
+		srq->taken = sc->number;
+	if (dir) {
+		cookie->dir = dir;
+		if (sc->number > dir->srq_taken)
+			dir->srq_taken = sc->number;
+	} else {
+		cookie_back(srq, sc);
+	}
+	low = is_low(srq);
+	shim_unlock(&srq->dir.lock);
+	if (low)
+		tell(srq, KDAPL_SRQ_TELL_LOW);
+	return dir;
+}
+
+/* Has each queue pair that is left completed this receive or a later one? */
+static bool taken_by_all(const struct pass_srq *srq, uint64_t number)
+{
+	const struct pass_dir *dir;
+	uint32_t i;
+
+	for (i = 0; i < PASS_SRQ_QPS; i++)
+		for (dir = srq->qps[i]; dir; dir = dir->srq_next)
+			if (dir->srq_taken < number)
+				return false;
+	return true;
+}
+
+/* The oldest receive that no queue pair has any more, for @dir; NULL: there is none. */
+static struct pass_srq_cookie *next_lost(struct pass_srq *srq, struct pass_dir *dir)
+{
+	struct pass_srq_cookie *sc;
+
+	shim_lock(&srq->dir.lock);
+	sc = srq->first;
+	if (sc && sc->number < srq->taken && taken_by_all(srq, sc->number)) {
+		queue_remove(srq, sc);
+		pass_cookie_move(&sc->cookie, PASS_HERE);
+		sc->cookie.dir = dir;
+	} else {
+		sc = NULL;
+	}
+	shim_unlock(&srq->dir.lock);
+	return sc;
+}
+
+/*
+ * pass_srq_leave - no completion of a queue pair is to come any more
+ * @dir: whose queue pair is destroyed; its EP's @use is held
+ * @force: the completions before it have had their time
+ *
+ * Return: false: come again, since others wait before its completions.
+ */
+bool pass_srq_leave(struct pass_dir *dir, bool force)
+{
+	struct pass_srq *srq = dir->srq;
+	struct pass_evd *evd = dir->evd;
+	struct pass_srq_cookie *sc;
+	bool all;
+
+	if (!dir->in_srq)
+		return true;
+	shim_lock(evd->lock);
+	all = pass_wc_pull(evd);
+	if (evd->first)
+		pass_evd_wake(evd);
+	shim_unlock(evd->lock);
+	if (!all && !force)
+		return false;
+	shim_lock(&srq->dir.lock);
+	*qp_place(srq, dir->srq_qp) = dir->srq_next;
+	dir->in_srq = false;
+	shim_unlock(&srq->dir.lock);
+	if (!all) {
+		shim_lock(&dir->lock);
+		pass_dir_park(dir);
+		shim_unlock(&dir->lock);
+	}
+	while (srq->pia->hints & KDAPL_VERBS_SRQ_KEEPS && (sc = next_lost(srq, dir)))
+		pass_fifo_flushed(evd, &sc->cookie);
+	return true;
+}
+
+/* ---- completion queues -------------------------------------------------- */
+
+/*
+ * pass_share_take - an EP is going to complete receives of an SRQ on an EVD
+ *
+ * All such EPs together have no more outstanding than the SRQ has. Return: as
+ * pass_evd_reserve().
+ */
+DAT_RETURN pass_share_take(struct pass_srq *srq, struct pass_evd *evd,
+			   struct pass_share **sharep)
+{
+	DAT_RETURN ret = RET_NO_RESOURCE(MEMORY);
+	struct pass_share *share;
+
+	pthread_mutex_lock(&srq->use);
+	for (share = srq->shares; share && share->evd != evd; share = share->next)
+		;
+	if (share) {
+		share->users++;
+		ret = DAT_SUCCESS;
+	} else {
+		share = calloc(1, sizeof(*share));
+		if (share)
+			ret = pass_evd_reserve(evd, srq->room, &share->cq);
+		if (ret) {
+			free(share);
+			share = NULL;
+		} else {
+			share->srq = srq;
+			share->evd = evd;
+			share->entries = srq->room;
+			share->users = 1;
+			share->next = srq->shares;
+			srq->shares = share;
+		}
+	}
+	pthread_mutex_unlock(&srq->use);
+	*sharep = share;
+	return ret;
+}
+
+/* pass_share_put - one EP less; @share may be NULL */
+void pass_share_put(struct pass_share *share)
+{
+	struct pass_srq *srq = share ? share->srq : NULL;
+	struct pass_share **link;
+
+	if (!share)
+		return;
+	pthread_mutex_lock(&srq->use);
+	if (!--share->users) {
+		for (link = &srq->shares; *link != share; link = &(*link)->next)
+			;
+		*link = share->next;
+		pass_evd_unreserve(share->evd, share->cq, share->entries);
+		free(share);
+	}
+	pthread_mutex_unlock(&srq->use);
+}
+
+static bool grow_shares(struct pass_srq *srq, uint32_t entries)
+{
+	struct pass_share *share;
+
+	for (share = srq->shares; share; share = share->next) {
+		if (share->entries >= entries)
+			continue;
+		if (!pass_evd_extend(share->evd, share->cq, entries - share->entries))
+			return false;
+		share->entries = entries;
+	}
+	return true;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static DAT_RETURN queue_make(struct pass_srq *srq, const struct pass_pz *pz)
+{
+	struct ibv_srq_init_attr init = {
+		.srq_context = srq,
+		.attr = { .max_wr = srq->max, .max_sge = srq->limits.max_iov },
+	};
+
+	if (!make_room(srq, srq->max))
+		return RET_NO_RESOURCE(MEMORY);
+	srq->srq = ibv_create_srq(pz->pd, &init);
+	if (!srq->srq)
+		return errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_NO_RESOURCE(SRQ);
+	srq->size = init.attr.max_wr > srq->max ? init.attr.max_wr : srq->max;
+	return DAT_SUCCESS;
+}
+
+static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
+				  const struct kdapl_uapi_srq_create *arg)
+{
+	struct pass_srq *srq = pool_take();
+
+	if (!srq)
+		return NULL;
+	/* A post that is late looks at the owner, under the lock. */
+	shim_lock(&srq->dir.lock);
+	srq->dir.is_recv = true;
+	srq->srq = NULL;
+	srq->limits = (struct pass_limits) {
+		.max_iov = arg->max_recv_iov,
+		.max_length = pia->max_message,
+	};
+	srq->pia = pia;
+	srq->token = shim_token(obj);
+	srq->max = arg->max_recv_dtos;
+	srq->mark = 0;
+	srq->broken = false;
+	srq->outstanding = 0;
+	srq->queued = 0;
+	srq->free = NULL;
+	srq->first = NULL;
+	srq->last = NULL;
+	srq->number = 0;
+	srq->taken = 0;
+	srq->room = 0;
+	srq->cookies = NULL;
+	srq->shares = NULL;
+	shim_unlock(&srq->dir.lock);
+	atomic_store(&srq->refs, 1);
+	return srq;
+}
+
+static DAT_RETURN srq_make(struct shim_object *obj, struct pass_ia *pia, struct pass_pz *pz,
+			   const struct kdapl_uapi_srq_create *arg)
+{
+	struct pass_srq *srq = srq_alloc(obj, pia, arg);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_NO_RESOURCE(MEMORY);
+	ret = queue_make(srq, pz);
+	if (ret) {
+		pass_srq_put(srq);
+		return ret;
+	}
+	shim_lock(&srq->dir.lock);
+	srq->pz = pz;
+	srq->dir.pz = pz;
+	srq->dir.owner = obj;
+	shim_unlock(&srq->dir.lock);
+	pthread_mutex_lock(&pia->lock);
+	srq->next = pia->srqs;
+	pia->srqs = srq;
+	pthread_mutex_unlock(&pia->lock);
+	atomic_store(&obj->pass, srq);
+	/* Who closes the IA meanwhile has seen it, or it is seen here. */
+	if (atomic_load(&pia->closing))
+		pass_srq_close(obj);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN pass_srq_made(struct shim_object *obj, const struct kdapl_uapi_srq_create *arg)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	struct shim_object *pz_obj = shim_by_token(arg->pz);
+	struct pass_pz *pz;
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(IA);
+	pz = pz_obj ? pass_pz_use(pz_obj, arg->pz) : NULL;
+	ret = pz ? srq_make(obj, pia, pz, arg) : RET_BAD_HANDLE(PZ);
+	if (pz && ret)
+		pass_pz_unuse(pz);
+	pass_ia_put(pia);
+	return ret;
+}
+
+/*
+ * pass_srq_close - the kernel has destroyed the SRQ, or its IA
+ *
+ * The receives that are queued go back to the consumer (mt:M52). Who frees the last EP on it may
+ * not be through with its queue pair. Only the one who gets it here does it.
+ */
+void pass_srq_close(struct shim_object *obj)
+{
+	struct pass_srq *srq = atomic_exchange(&obj->pass, NULL), **link;
+	struct pass_ia *pia = srq ? srq->pia : NULL;
+	struct pass_pz *pz;
+	struct ibv_srq *queue;
+	int tries;
+
+	if (!srq)
+		return;
+	pthread_mutex_lock(&srq->use);
+	shim_lock(&srq->dir.lock);
+	pz = srq->pz;
+	queue = srq->srq;
+	srq->srq = NULL;
+	srq->dir.owner = NULL;
+	shim_unlock(&srq->dir.lock);
+	pthread_mutex_unlock(&srq->use);
+	pthread_mutex_lock(&pia->lock);
+	for (link = &pia->srqs; *link != srq; link = &(*link)->next)
+		;
+	*link = srq->next;
+	pthread_mutex_unlock(&pia->lock);
+	for (tries = 0; tries < 1000 && ibv_destroy_srq(queue) == EBUSY; tries++)
+		pass_pause(1000);
+	pass_pz_unuse(pz);
+	pass_srq_put(srq);
+}
+
+DAT_RETURN pass_srq_free(struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+	DAT_RETURN ret;
+
+	if (!pia)
+		return RET_BAD_HANDLE(SRQ);
+	ret = shim_handle_call(KDAPL_IOC_SRQ_FREE, obj);
+	if (!ret)
+		pass_srq_close(obj);
+	pass_ia_put(pia);
+	return ret;
+}
+
+/* ---- query, size and watermark ------------------------------------------ */
+
+/* The kernel knows the rest. */
+DAT_RETURN pass_srq_query(struct shim_object *obj, struct kdapl_uapi_srq_query *arg)
+{
+	struct pass_srq *srq = pass_srq_get(obj);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	ret = shim_ioctl(KDAPL_IOC_SRQ_QUERY, arg, RET_NO_FAULT);
+	pass_srq_pull(srq);
+	shim_lock(&srq->dir.lock);
+	arg->outstanding = srq->outstanding;
+	shim_unlock(&srq->dir.lock);
+	pass_srq_put(srq);
+	return ret;
+}
+
+/* False: more are outstanding. */
+static bool set_max(struct pass_srq *srq, uint32_t max)
+{
+	bool fits;
+
+	shim_lock(&srq->dir.lock);
+	fits = srq->outstanding <= max;
+	if (fits)
+		srq->max = max;
+	shim_unlock(&srq->dir.lock);
+	return fits;
+}
+
+static bool queue_grow(struct pass_srq *srq, uint32_t max)
+{
+	struct ibv_srq_attr attr = { .max_wr = max };
+
+	if (!make_room(srq, max) || !grow_shares(srq, srq->room))
+		return false;
+	if (max <= srq->size)
+		return true;
+	if (ibv_modify_srq(srq->srq, &attr, IBV_SRQ_MAX_WR))
+		return false;
+	srq->size = max;
+	return true;
+}
+
+static DAT_RETURN kernel_count(const struct pass_srq *srq, unsigned long cmd, DAT_COUNT count)
+{
+	struct kdapl_uapi_srq_count arg = { .count = count, .srq = srq->token };
+
+	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
+}
+
+/* The kernel judges the argument and the mark, the library what is outstanding (mt:M64). */
+static DAT_RETURN srq_resize(struct pass_srq *srq, DAT_COUNT count)
+{
+	DAT_COUNT former = srq->max;
+	DAT_RETURN ret;
+
+	if (count > 0 && !set_max(srq, count < former ? count : former))
+		return RET(INVALID_STATE);
+	ret = kernel_count(srq, KDAPL_IOC_SRQ_RESIZE, count);
+	if (!ret && count > former && !queue_grow(srq, count)) {
+		ret = RET_NO_RESOURCE(MEMORY);
+		kernel_count(srq, KDAPL_IOC_SRQ_RESIZE, former);
+	}
+	set_max(srq, ret ? former : count);
+	return ret;
+}
+
+DAT_RETURN pass_srq_resize(struct shim_object *obj, DAT_COUNT count)
+{
+	struct pass_srq *srq = pass_srq_get(obj);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	pthread_mutex_lock(&srq->use);
+	ret = srq->srq ? srq_resize(srq, count) : RET_BAD_HANDLE(SRQ);
+	pthread_mutex_unlock(&srq->use);
+	pass_srq_put(srq);
+	return ret;
+}
+
+/* A mark that is replaced is not reached any more (mt:M63). */
+DAT_RETURN pass_srq_set_lw(struct shim_object *obj, DAT_COUNT count)
+{
+	struct pass_srq *srq = pass_srq_get(obj);
+	uint32_t former;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	pthread_mutex_lock(&srq->use);
+	former = set_mark(srq, 0);
+	ret = kernel_count(srq, KDAPL_IOC_SRQ_SET_LW, count);
+	set_mark(srq, ret ? former : (uint32_t)count);
+	pthread_mutex_unlock(&srq->use);
+	pass_srq_put(srq);
+	return ret;
+}
