@@ -196,6 +196,18 @@ static struct entry *find_entry(const DAT_PROVIDER_INFO *info)
 	return NULL;
 }
 
+/* What adding and removing refuse before they look at the registry. */
+static DAT_RETURN check_args(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
+{
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	if (!provider)
+		return RET_BAD_ARG(1);
+	if (!info || !is_name(info->ia_name))
+		return RET_BAD_ARG(2);
+	return DAT_SUCCESS;
+}
+
 /**
  * kdat_registry_add_provider - enter a provider of another module
  * @provider: its functions, null for those that it does not have.  The table stays where it is
@@ -222,14 +234,11 @@ DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
 				      const DAT_PROVIDER_INFO *provider_info,
 				      struct module *owner)
 {
+	DAT_RETURN ret = check_args(provider, provider_info);
 	struct entry *e;
 
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	if (!provider)
-		return RET_BAD_ARG(1);
-	if (!provider_info || !is_name(provider_info->ia_name))
-		return RET_BAD_ARG(2);
+	if (ret)
+		return ret;
 	if (same_key(provider_info, &own) && is_own_name(provider_info->ia_name))
 		return RET(PROVIDER_ALREADY_REGISTERED);
 	e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -264,15 +273,11 @@ EXPORT_SYMBOL(kdat_registry_add_provider);
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 					const DAT_PROVIDER_INFO *provider_info)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret = check_args(provider, provider_info);
 	struct entry *e;
 
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	if (!provider)
-		return RET_BAD_ARG(1);
-	if (!provider_info || !is_name(provider_info->ia_name))
-		return RET_BAD_ARG(2);
+	if (ret)
+		return ret;
 	mutex_lock(&registry_lock);
 	e = find_entry(provider_info);
 	if (!e)
