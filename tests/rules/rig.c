@@ -228,8 +228,14 @@ bool event_within(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *event)
 bool next_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
 		   DAT_EVENT *event)
 {
+	u64 until = deadline();
+
 	if (!event_within(evd, failed() ? 0 : WAIT_MS, event))
 		return fail_at(file, line, "no event came");
+	/* dat_evd_wait() looks once more when its time is over, and says what it finds. */
+	if (now_us() >= until && !failed())
+		return fail_at(file, line, "%s was there and woke nobody",
+			       event_name(event->event_number));
 	return event->evd_handle == evd ||
 	       fail_at(file, line, "%s names another EVD",
 		       event_name(event->event_number));
