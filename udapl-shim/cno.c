@@ -498,8 +498,9 @@ static struct timespec deadline_of(DAT_TIMEOUT timeout)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	/* 68 years after the boot: the last second that fits where time_t has 32 bits. */
 	if (timeout == DAT_TIMEOUT_INFINITE) {
-		t.tv_sec += INT_MAX;
+		t.tv_sec = INT_MAX;
 		return t;
 	}
 	t.tv_sec += timeout / 1000000;
