@@ -242,7 +242,6 @@ static void ep_attributes(void)
 	};
 	DAT_EP_ATTR attr = node_attr;
 	struct node node = {};
-	DAT_EP_HANDLE ep;
 	unsigned int i;
 
 	if (!node_new(&node, &side_b, THREE_EVDS, NULL))
@@ -253,9 +252,6 @@ static void ep_attributes(void)
 		refuse_attr(&node, &limits[i]);
 	BAD_ARG(dat_ep_create(side_b.ia, side_b.pz, NULL, NULL, NULL, &attr,
 			      NULL), 7);
-	attr.qos = DAT_QOS_PREMIUM;
-	IS(dat_ep_create(side_b.ia, side_b.pz, NULL, NULL, NULL, &attr, &ep),
-	   DAT_MODEL_NOT_SUPPORTED, 0);
 }
 
 /* What an endpoint without attributes has: it can read from its peer. */
@@ -316,23 +312,21 @@ struct bad_connect {
 	u32 timeout;
 	DAT_COUNT size;
 	bool data;
-	u32 qos, flags;
+	u32 flags;
 	DAT_RETURN ret;
 };
 
 static const struct bad_connect bad_connects[] = {
-	{ 0, 1, 0, false, 0, 0, IP_ARG(3) },
-	{ 65536, 1, 0, false, 0, 0, IP_ARG(3) },
-	{ 1ULL << 32 | 5, 1, 0, false, 0, 0, IP_ARG(3) },
-	{ 5, 0, 0, false, 0, 0, IP_ARG(4) },
-	{ 5, 1, -1, true, 0, 0, IP_ARG(5) },
-	{ 5, 1, INT_MAX, true, 0, 0, IP_ARG(5) },
-	{ 5, 1, 1, false, 0, 0, IP_ARG(6) },
-	{ 5, 1, 8, false, 0, 0, IP_ARG(6) },
-	{ 5, 1, 0, false, 0, 2, IP_ARG(8) },
-	{ 5, 1, 0, false, DAT_QOS_LOW_LATENCY, 0, NOT_SUPPORTED },
-	{ 5, 1, 0, false, DAT_QOS_PREMIUM, 0, NOT_SUPPORTED },
-	{ 5, 1, 0, false, 0, DAT_CONNECT_MULTIPATH_FLAG, NOT_SUPPORTED },
+	{ 0, 1, 0, false, 0, IP_ARG(3) },
+	{ 65536, 1, 0, false, 0, IP_ARG(3) },
+	{ 1ULL << 32 | 5, 1, 0, false, 0, IP_ARG(3) },
+	{ 5, 0, 0, false, 0, IP_ARG(4) },
+	{ 5, 1, -1, true, 0, IP_ARG(5) },
+	{ 5, 1, INT_MAX, true, 0, IP_ARG(5) },
+	{ 5, 1, 1, false, 0, IP_ARG(6) },
+	{ 5, 1, 8, false, 0, IP_ARG(6) },
+	{ 5, 1, 0, false, 2, IP_ARG(8) },
+	{ 5, 1, 0, false, DAT_CONNECT_MULTIPATH_FLAG, NOT_SUPPORTED },
 };
 
 static const struct {
@@ -364,8 +358,8 @@ static void connect_values(void)
 
 		if (!EXPECT(dat_ep_connect(node.ep, addr, bad->qual,
 					   bad->timeout, bad->size,
-					   bad->data ? data : NULL, bad->qos,
-					   bad->flags), bad->ret))
+					   bad->data ? data : NULL, 0, bad->flags),
+			    bad->ret))
 			FAIL("row %u", i);
 	}
 	for (i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
@@ -376,6 +370,42 @@ static void connect_values(void)
 				      bad_addresses[i].subtype)))
 			FAIL("address %u", i);
 	}
+	state_is(node.ep, DAT_EP_STATE_UNCONNECTED);
+	nothing_more(node.conn);
+}
+
+/* All that tell the quality of an EP's connection: refused at once, and nothing changes. */
+static void other_qos(void)
+{
+	static const u32 others[] = {
+		DAT_QOS_HIGH_THROUGHPUT, DAT_QOS_LOW_LATENCY, DAT_QOS_ECONOMY,
+		DAT_QOS_PREMIUM, 0x3, 0x10, 0x80000000,
+	};
+	DAT_EP_PARAM param = { .ep_attr = node_attr };
+	struct node node = {};
+	struct pair p = {};
+	unsigned int i;
+	DAT_EP_HANDLE ep;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL) ||
+	    !node_new(&node, &side_a, THREE_EVDS, NULL))
+		return;
+	for (i = 0; i < ARRAY_SIZE(others) && !failed(); i++) {
+		const u32 qos = others[i];
+
+		param.ep_attr.qos = qos;
+		IS(dat_ep_create(side_a.ia, side_a.pz, NULL, NULL, NULL, &param.ep_attr, &ep),
+		   DAT_MODEL_NOT_SUPPORTED, 0);
+		BAD_ARG(dat_ep_modify(node.ep, DAT_EP_FIELD_EP_ATTR_QOS, &param), 3);
+		IS(dat_ep_connect(node.ep, (DAT_IA_ADDRESS_PTR)&side_b.addr, 5, CONNECT_US, 0,
+				  NULL, qos, 0), DAT_MODEL_NOT_SUPPORTED, 0);
+		IS(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US, 0, NULL, qos),
+		   DAT_MODEL_NOT_SUPPORTED, 0);
+		if (failed())
+			FAIL("QoS %#x", qos);
+	}
+	if (OK(dat_ep_query(node.ep, DAT_EP_FIELD_ALL, &param)))
+		CHECK_EQ(param.ep_attr.qos, DAT_QOS_BEST_EFFORT);
 	state_is(node.ep, DAT_EP_STATE_UNCONNECTED);
 	nothing_more(node.conn);
 }
@@ -661,7 +691,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E.1 EP attributes", ep_attributes),
 	SCENARIO("E.1 EP attributes: RDMA read depths of a default EP", ep_defaults),
 	SCENARIO("D1 M4 E.3 E.4 EP: values", ep_values),
-	SCENARIO("E.6 C12 C13 C14 C18 dat_ep_connect: values", connect_values),
+	SCENARIO("E.6 C12 C13 C18 dat_ep_connect: values", connect_values),
+	SCENARIO("C14 E.1 E.3 nothing but the best effort", other_qos),
 	SCENARIO("P1 P2 P3 P4 P14 P16 P17 P20 P32 service points: values",
 		 sp_values),
 	SCENARIO("mt:M1 mt:M3 protection zones: values", pz_values),

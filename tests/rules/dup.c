@@ -189,24 +189,6 @@ static void chain(void)
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* C14: refused at once, and the EP is as it was. */
-static bool no_other_qos(struct node *node, struct node *of)
-{
-	static const u32 others[] = {
-		DAT_QOS_HIGH_THROUGHPUT, DAT_QOS_LOW_LATENCY, DAT_QOS_ECONOMY,
-		DAT_QOS_PREMIUM, 0x3, 0x10, 0x80000000,
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(others); i++)
-		if (!IS(dat_ep_dup_connect(node->ep, of->ep, CONNECT_US, 0, NULL,
-					   others[i]),
-			DAT_MODEL_NOT_SUPPORTED, 0) ||
-		    !state_is(node->ep, DAT_EP_STATE_UNCONNECTED))
-			return FAIL("QoS %#x", others[i]);
-	return true;
-}
-
 static void arguments(void)
 {
 	struct node node = {}, b = {}, bare = {};
@@ -221,7 +203,6 @@ static void arguments(void)
 	BAD_ARG(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US,
 				   side_a.max_private_data + 1, data, 0), 4);
 	BAD_ARG(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US, 1, NULL, 0), 5);
-	no_other_qos(&node, &p.a);
 	BAD_STATE(dup_of(&p.a, &p.a, CONNECT_US), EP_CONNECTED);
 	BAD_STATE(dup_of(&node, &node, CONNECT_US), EP_UNCONNECTED);
 	/* Neither is in the state it needs; the code is for the second (C1). */
