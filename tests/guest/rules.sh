@@ -239,6 +239,8 @@ programs() {
 		program bind_ends "" "$shim/tests/bind_ends"
 		program bind_removal "" "$shim/tests/bind_ends" removal
 		program pass_syscalls "" "$shim/tests/pass_syscalls"
+		# It tells processes of either mode apart.
+		program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
 	fi
 	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
 	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
@@ -247,7 +249,6 @@ programs() {
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"
-	program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
 }
 
 # Processes that are hostile, and that are killed, as far as a test needs nothing that iWARP

@@ -12,6 +12,13 @@
 
 #define OWN	" u1.2 nonthreadsafe default libdat.so.1 kdapl.1.0 "
 
+/* Where the library has no verbs, no adapter can be opened in passthrough. */
+#ifdef NO_VERBS
+#define HAS_VERBS 0
+#else
+#define HAS_VERBS 1
+#endif
+
 int loopback_inits, loopback_finis;
 
 /* The kernel lists them as they came, and one that goes and comes again is the last. */
@@ -61,14 +68,17 @@ static void other_names(void)
 
 	unsetenv("KDAPL_MODE");
 	is_open_as("OpenIB-cma", "forwarded");
-	is_open_as("ib0", "passthrough");
+	if (HAS_VERBS)
+		is_open_as("ib0", "passthrough");
 	is_open_as("rxe1-1", "forwarded");
 	/* Chained: the first one is not there. */
 	is_open_as("either", "forwarded");
 	CHECK_RET(ia_open("gone", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
 	/* KDAPL_MODE goes first. */
-	setenv("KDAPL_MODE", "passthrough", 1);
-	is_open_as("OpenIB-cma", "passthrough");
+	if (HAS_VERBS) {
+		setenv("KDAPL_MODE", "passthrough", 1);
+		is_open_as("OpenIB-cma", "passthrough");
+	}
 }
 
 static void case_other_names(void)
@@ -315,6 +325,9 @@ static void case_no_permission(void)
 	said_lines(1);
 }
 
+#define WHY_NOT (HAS_VERBS ? "the process cannot open the device" : \
+			    "the library is built without libibverbs")
+
 static void no_passthrough(void)
 {
 	DAT_IA_HANDLE ia;
@@ -330,12 +343,14 @@ static void case_no_passthrough(void)
 {
 	CHECK(!system("chmod 0600 /dev/infiniband/uverbs*"));
 	in_child(no_passthrough);
-	told("libdat: rxe0-1: KDAPL_MODE asks for passthrough: the process cannot open the device");
+	told("libdat: rxe0-1: KDAPL_MODE asks for passthrough: ");
+	told(WHY_NOT);
 	said_lines(1);
 	setenv("DAT_DEBUG", "1", 1);
 	in_child(no_passthrough);
 	told("libdat: dat_ia_open(\"rxe0-1\"): DAT_MODEL_NOT_SUPPORTED: KDAPL_MODE asks for "
-	     "passthrough: the process cannot open the device");
+	     "passthrough: ");
+	told(WHY_NOT);
 	said_lines(1);
 }
 
