@@ -3,6 +3,7 @@
  * The end of a connection: the graceful drain, abrupt disconnect, both sides at
  * once, the peer, the link, and disconnect while a connection is being made.
  */
+#include "memory.h"
 #include "stage.h"
 
 #define GRACEFUL	DAT_CLOSE_GRACEFUL_FLAG
@@ -875,8 +876,6 @@ static void cancel_active(void)
 	    !listener_new(&listener, DAT_PSP_CONSUMER_FLAG))
 		return;
 	for (i = 0; i < 4 && !failed(); i++) {
-		struct account account = {};
-
 		if (!prepost(&a) || !start_connect(&a, listener.qual) ||
 		    !next_request(&listener, &cr))
 			return;
@@ -890,9 +889,11 @@ static void cancel_active(void)
 		} else {
 			OK(node_recv(&b, 0, 64, RECV));
 			OK(dat_cr_accept(cr, b.ep, 0, NULL));
-			account_until(&account, &b,
-				      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-			account_closed(&account, 0, 1);
+			accepted_in_vain(&b);
+			want_dto(b.recv, b.ep, RECV, DAT_DTO_ERR_FLUSHED, 0);
+			state_is(b.ep, DAT_EP_STATE_DISCONNECTED);
+			idle(b.ep);
+			nothing_more(b.conn);
 			OK(dat_ep_reset(b.ep));
 		}
 		silent(a.conn);
