@@ -168,7 +168,12 @@ int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 		.sg_list = sge,
 		.num_sge = nr,
 	}, *bad;
+	struct ibv_sge nothing;
 
+	if (!nr) {
+		wr.sg_list = &nothing;
+		wr.num_sge = pass_no_bytes(dir->pz, &nothing);
+	}
 	return ibv_post_recv(dir->qp, &wr, &bad);
 }
 

@@ -80,8 +80,8 @@ static void lmr_give_back(struct pass_lmr *lmr)
 /* ---- zones ------------------------------------------------------------- */
 
 /*
- * An iWARP device wants a segment for a read of no bytes as well (mt:T3), and a key that it
- * knows. The peer may write this byte, which nobody reads.
+ * Where an iWARP device wants a segment for no bytes (pass_no_bytes()), it wants a key that it
+ * knows, too. The peer may write this byte, which nobody reads.
  */
 static char nothing;
 

@@ -112,22 +112,8 @@ static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
 	return i;
 }
 
-/* mt:T3: a read of nothing needs no segment; but iWARP devices want just one. */
-static uint32_t segments_of_nothing(const struct pass_ep *ep, struct ibv_sge *sge)
-{
-	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
-	const struct ibv_mr *mr;
-
-	/* Without a zone it is not connected. */
-	if (!ep->pia->iwarp || !pz)
-		return 0;
-	mr = pz->nothing;
-	*sge = (struct ibv_sge) { .addr = (uintptr_t)mr->addr, .lkey = mr->lkey };
-	return 1;
-}
-
 /* The remote segment of an RDMA operation against the local ones. */
-static DAT_RETURN check_lengths(const struct pass_ep *ep, uint32_t op,
+static DAT_RETURN check_lengths(const struct pass_dir *dir, uint32_t op,
 				const DAT_RMR_TRIPLET *remote,
 				struct post_segments *to)
 {
@@ -138,7 +124,7 @@ static DAT_RETURN check_lengths(const struct pass_ep *ep, uint32_t op,
 	if (to->length < length)
 		return RET(LENGTH_ERROR);
 	to->nr = length ? segments_trim(to->sge, length) :
-			  segments_of_nothing(ep, to->sge);
+			  pass_no_bytes(dir->pz, to->sge);
 	to->length = length;
 	return DAT_SUCCESS;
 }
@@ -169,7 +155,7 @@ static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir
 	ret = check_segments(limits, dir, op, segments, iov, to);
 	if (ret || !rdma)
 		return ret;
-	return check_lengths(ep, op, remote, to);
+	return check_lengths(dir, op, remote, to);
 }
 
 /* ---- the post ---------------------------------------------------------- */

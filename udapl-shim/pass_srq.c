@@ -260,7 +260,12 @@ static int give_device(struct pass_srq *srq, struct pass_srq_cookie *sc, struct 
 		.sg_list = sge,
 		.num_sge = nr,
 	}, *bad;
+	struct ibv_sge nothing;
 
+	if (!nr) {
+		wr.sg_list = &nothing;
+		wr.num_sge = pass_no_bytes(srq->pz, &nothing);
+	}
 	return srq->broken ? 0 : ibv_post_srq_recv(srq->srq, &wr, &bad);
 }
 

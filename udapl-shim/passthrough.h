@@ -95,7 +95,7 @@ struct pass_ia {
 /**
  * struct pass_pz - a zone
  * @pd: its protection domain
- * @nothing: on iWARP, where a read of no bytes goes to
+ * @nothing: on iWARP, the memory of work requests that have none (pass_no_bytes())
  * @users: LMRs, RMRs and SRQs in it; under the lock of the object
  * @next: of the IA
  */
@@ -582,6 +582,22 @@ static inline bool pass_has_windows(const struct pass_ia *pia, uint32_t privileg
 static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 {
 	return atomic_load_explicit(&obj->ia->pass, memory_order_relaxed);
+}
+
+/*
+ * A work request of no bytes needs no segment (mt:T2, mt:T3). But iWARP devices want just one
+ * for a read, and the library of siw for a receive. @pz: NULL if it goes to no device.
+ * Return: how many segments it has, @sge if it is one.
+ */
+static inline uint32_t pass_no_bytes(const struct pass_pz *pz, struct ibv_sge *sge)
+{
+	if (!pz || !pz->nothing)
+		return 0;
+	*sge = (struct ibv_sge) {
+		.addr = (uintptr_t)pz->nothing->addr,
+		.lkey = pz->nothing->lkey,
+	};
+	return 1;
 }
 
 static inline struct pass_ep *pass_ep_of(struct shim_object *obj)

@@ -33,7 +33,7 @@ some=(
 	'private data both ways' 'the consumer rejects' 'C8 P11 nobody listens'
 	'a RSP, its one request accepted' 'a PSP is freed over its requests'
 	'send and receive, 0 to 1 MiB' 'RDMA write and read' 'data before the message'
-	'unsignalled and solicited'
+	'transfers of length 0' 'unsignalled and solicited'
 	'nothing but receives: flushed' 'disconnect again, and posts after the end'
 	'what reset keeps' 'Reserved, passive, tentative: refused' 'EVDs and PZ are in use'
 	'the remote rights asked for' 'remote access ends its connection'
