@@ -104,7 +104,7 @@ void pass_fence_key(struct pass_ia *pia, uint32_t lkey)
 	uint64_t until = pass_now() + KEY_GONE_LIMIT;
 	bool last = false;
 
-	/* The clock is read once for each look: the look that ends the wait is the one that breaks. */
+	/* The clock is read once for each look: that which ends the wait is the one that breaks. */
 	while (any_waits(pia, lkey, last) && !last) {
 		pass_pause(1500);
 		last = pass_now() >= until;

@@ -80,31 +80,35 @@
  * load, and the frequent calls have several each.
  */
 #ifdef __x86_64__
-#define SHIM_HOLDS(type, suffix)						\
-{										\
-	bool holds;								\
+#define SHIM_HOLDS(type, suffix, word, value)					\
+({										\
+	bool holds_;								\
 										\
 	__asm__ __volatile__("cmp" suffix " %2, %1"				\
-			     : "=@cce" (holds)					\
-			     : "m" (*(const type *)word), "re" (value)		\
+			     : "=@cce" (holds_)					\
+			     : "m" (*(const type *)(word)), "re" (value)	\
 			     : "memory");					\
-	return holds;								\
-}
+	holds_;									\
+})
 #else
-#define SHIM_HOLDS(type, suffix)						\
-{										\
-	return __atomic_load_n((const type *)word, __ATOMIC_ACQUIRE) == value;	\
-}
+#define SHIM_HOLDS(type, suffix, word, value)					\
+	(__atomic_load_n((const type *)(word), __ATOMIC_ACQUIRE) == (value))
 #endif
 
 static inline bool shim_byte_holds(const void *word, uint8_t value)
-SHIM_HOLDS(uint8_t, "b")
+{
+	return SHIM_HOLDS(uint8_t, "b", word, value);
+}
 
 static inline bool shim_holds(const void *word, uint32_t value)
-SHIM_HOLDS(uint32_t, "l")
+{
+	return SHIM_HOLDS(uint32_t, "l", word, value);
+}
 
 static inline bool shim_long_holds(const void *word, uint64_t value)
-SHIM_HOLDS(uint64_t, "q")
+{
+	return SHIM_HOLDS(uint64_t, "q", word, value);
+}
 
 /* Counts one more, for threads that read it; only one thread at a time does. As above. */
 static inline void shim_count(atomic_uint_least32_t *counter)

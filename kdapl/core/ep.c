@@ -234,10 +234,10 @@ static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *att
 
 	if (!kdapl_ep_zone_fits(use))
 		return RET_BAD_ARG(2);
+	if (!attr && use->srq)
+		return bad_attr;
 	if (attr)
 		*granted = *attr;
-	else if (use->srq)
-		return bad_attr;
 	else
 		kdapl_ep_default_attr(dev, granted);
 	if (use->srq)

@@ -127,14 +127,16 @@ int main(int argc, char **argv)
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_REGION_DESCRIPTION region = { .for_va = buffers };
 	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL, woken;
-	unsigned int n, nr_clients;
+	unsigned int n, nr_clients = 0;
 	DAT_PROVIDER_ATTR provider;
 	DAT_LMR_HANDLE lmr;
 	DAT_PSP_HANDLE psp;
 	DAT_CNO_HANDLE cno;
 	DAT_EVENT event;
 
-	if (argc != 3 || !(nr_clients = strtoul(argv[2], NULL, 0))) {
+	if (argc == 3)
+		nr_clients = strtoul(argv[2], NULL, 0);
+	if (!nr_clients) {
 		fprintf(stderr, "usage: dat-srq IA N\n");
 		return 2;
 	}

@@ -492,9 +492,10 @@ static void draw_fields(struct pen *pen, const struct field *fields, unsigned in
 		for (inputs = i = 0; i < nr; i++) {
 			const struct field *f = &fields[i];
 			bool input = f->kind != RET && f->kind != ANSWER;
+			bool pointer = f->kind == POINTER;
 			enum care care;
 
-			if (pass != (f->kind == POINTER)) {
+			if (pointer != pass) {
 				inputs += input;
 				continue;
 			}

@@ -259,9 +259,10 @@ static void collect_step(struct worker *w, unsigned int side)
 
 static void traffic_step(struct worker *w, unsigned int side)
 {
+	const struct liking connected = { .flags = CONNECTED };
 	struct object ep;
 
-	if (!object_pick_liked(w, T_EP, side, &(struct liking) { .flags = CONNECTED }, &ep))
+	if (!object_pick_liked(w, T_EP, side, &connected, &ep))
 		return;
 	RUN(w, KDAPL_IOC_POST, side, SET(post, ep, ep.handle));
 	if (percent(w, 50))

@@ -342,7 +342,8 @@ ONE_HANDLE(of_srq, T_SRQ);
 
 static const struct field srq_create[] = {
 	F_RET(srq_create), FX(srq_create, max_recv_dtos, NUMBER, QUEUE),
-	FX(srq_create, max_recv_iov, NUMBER, 3), FX(srq_create, low_watermark, EXACT, DAT_SRQ_LW_DEFAULT),
+	FX(srq_create, max_recv_iov, NUMBER, 3),
+	FX(srq_create, low_watermark, EXACT, DAT_SRQ_LW_DEFAULT),
 	FX(srq_create, ia, HANDLE, T_IA), FX(srq_create, pz, HANDLE, T_PZ),
 	F_OUT(srq_create, srq),
 };

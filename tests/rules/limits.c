@@ -478,7 +478,8 @@ static void fifty_thousand(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("I24 every attribute of an adapter and its provider is shown somewhere", every_attribute),
+	SCENARIO("I24 every attribute of an adapter and its provider is shown somewhere",
+		 every_attribute),
 	SCENARIO("I24 E.1 the most of each attribute, and one more", limits),
 	SCENARIO("I24 E57 mt:T13 fifty thousand DTOs on one EP", fifty_thousand),
 	SCENARIO("I24 shared receive queues", srqs_at_limit),

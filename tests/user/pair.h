@@ -41,11 +41,13 @@ static inline void pair_must(DAT_RETURN ret, const char *call)
 /* Where memory may be scarce: that costs no more than the call. */
 #define PAIR_TRY(call)								\
 	do {									\
-		DAT_RETURN ret_ = (call);					\
+		DAT_RETURN ret_;						\
 										\
-		while (DAT_GET_TYPE(ret_) == DAT_INSUFFICIENT_RESOURCES) {	\
-			usleep(1000);						\
+		for (;;) {							\
 			ret_ = (call);						\
+			if (DAT_GET_TYPE(ret_) != DAT_INSUFFICIENT_RESOURCES)	\
+				break;						\
+			usleep(1000);						\
 		}								\
 		pair_must(ret_, #call);						\
 	} while (0)

@@ -23,10 +23,10 @@
 
 static const char *const protocols[] = { "unknown", "InfiniBand", "RoCE", "iWARP", NULL };
 
-
 static const char *const passthroughs[] = {
 	"yes", "no (driver)", "no (kernel without uverbs)", NULL
 };
+
 static const char *const modes[] = { "forwarded", "passthrough", NULL };
 
 static const char *const states[] = {
