@@ -378,8 +378,17 @@ disks_there() {
 }
 
 # log_in [SESSIONS]
+# The initiator's logout waits for a target's request to be put to sleep, if there is one, in a
+# workqueue that may not wait for such work, and the kernel warns of that: none is made.
+awake() {
+	local control
+	for control in /sys/class/iscsi_session/session*/device/target*/power/control; do
+		echo on > "$control" || return
+	done
+}
+
 log_in() {
-	within 300 node -l > $work/login 2>&1 && wait_for 60 disks_there "${1-1}" && return
+	within 300 node -l > $work/login 2>&1 && wait_for 60 disks_there "${1-1}" && awake && return
 	cat $work/login
 	return 1
 }
