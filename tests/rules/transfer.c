@@ -84,9 +84,14 @@ static void zero_length(void)
 		want_dto(p.a.request, p.a.ep, done, DAT_DTO_SUCCESS, 0);
 }
 
-/* mt:T3, mt:T4: gathered and scattered in order, empty segments skipped. */
+/*
+ * mt:T3, mt:T4: gathered and scattered in order, empty segments skipped.  siw sends other
+ * memory than a segment's if that lies before the segment that it comes after
+ * (Documentation/drivers.rst), so there the first one has the lowest address.
+ */
 static void segments(void)
 {
+	const size_t first = side_is_iwarp(&side_a) ? 1 : 50001;
 	DAT_LMR_TRIPLET from[4], into[4];
 	DAT_RMR_TRIPLET remote;
 	struct pair p = {};
@@ -96,11 +101,11 @@ static void segments(void)
 	if (!line.va || !pair_new(&p, THREE_EVDS, NULL, NULL))
 		return;
 	mem_fill(&line, 0, 1000, 5);
-	from[0] = piece(a, 50001, 1);
+	from[0] = piece(a, first, 1);
 	from[1] = (DAT_LMR_TRIPLET) { .lmr_context = ~0U };
 	from[2] = piece(a, 3, 700);
 	from[3] = piece(a, 10000, 299);
-	memcpy(a->va + 50001, line.va, 1);
+	memcpy(a->va + first, line.va, 1);
 	memcpy(a->va + 3, line.va + 1, 700);
 	memcpy(a->va + 10000, line.va + 701, 299);
 	into[0] = piece(b, 7, 500);
@@ -129,7 +134,7 @@ static void segments(void)
 	from[3].segment_length = 500;
 	OK(dat_ep_post_rdma_read(p.a.ep, 4, from, cookie(4), &remote, 0));
 	want_dto(p.a.request, p.a.ep, 4, DAT_DTO_SUCCESS, 1000);
-	CHECK(!memcmp(a->va + 50001, line.va, 1));
+	CHECK(!memcmp(a->va + first, line.va, 1));
 	CHECK(!memcmp(a->va + 3, line.va + 1, 700));
 	CHECK(!memcmp(a->va + 10000, line.va + 701, 299) && !a->va[10299]);
 }
