@@ -201,6 +201,22 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint64_t entries)
 	return size < evd->pia->max_cqe ? size : evd->pia->max_cqe;
 }
 
+/* Has the next completion that somebody waits for wake the descriptor. */
+static void arm_queue(const struct pass_evd *evd, struct pass_cq *cq)
+{
+	bool all = evd->pia->hints & KDAPL_VERBS_UNSOLICITED;
+
+	ibv_req_notify_cq(cq->cq, evd->solicited && !all);
+}
+
+static void arm_queues(struct pass_evd *evd)
+{
+	uint32_t i;
+
+	for (i = 0; i < evd->nr_cqs; i++)
+		arm_queue(evd, &evd->cqs[i]);
+}
+
 /* A new queue is armed if the others are. Who sleeps may not know the channel yet. */
 static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 {
@@ -217,7 +233,7 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 	evd->nr_cqs++;
 	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
 	if (evd->sleepers || evd->cno)
-		ibv_req_notify_cq(cq->cq, evd->solicited);
+		arm_queue(evd, cq);
 	if (evd->sleepers)
 		pass_evd_wake(evd);
 	return cq;
@@ -311,15 +327,6 @@ static bool take_channel_event(struct pass_evd *evd)
 	ibv_ack_cq_events(cq, 1);
 	evd->notified += !!evd->solicited;
 	return true;
-}
-
-/* Has the next completion that somebody waits for wake the descriptor. */
-static void arm_queues(struct pass_evd *evd)
-{
-	uint32_t i;
-
-	for (i = 0; i < evd->nr_cqs; i++)
-		ibv_req_notify_cq(evd->cqs[i].cq, evd->solicited);
 }
 
 static void drain_wake(struct pass_evd *evd)

@@ -131,13 +131,24 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-/*
- * kdapl_qp_ops.cq_arm.  siw does not look at whether a message was solicited, and so never
- * calls the handler of a CQ that is armed for these alone: there it is called for each.
+/**
+ * kdapl_cq_never_solicited - does the driver know no solicited completions?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: true for siw, which does not look at whether a message was solicited, and so
+ * never calls the handler of a CQ that is armed for these alone (siw_rqe_complete()).
  */
+bool kdapl_cq_never_solicited(const struct ib_device *ib)
+{
+	return ib->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
+/* kdapl_qp_ops.cq_arm.  The handler is called for each completion if not for any otherwise. */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
-	if (cq->ib->device->ops.driver_id == RDMA_DRIVER_SIW)
+	if (kdapl_cq_never_solicited(cq->ib->device))
 		solicited = false;
 	WRITE_ONCE(cq->armed, true);
 	return ib_req_notify_cq(cq->ib, IB_CQ_REPORT_MISSED_EVENTS |

@@ -574,6 +574,8 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->iwarp = port_iwarp(ib, port);
 	dev->qp = dev->iwarp ? &kdapl_iw_qp_ops : &kdapl_ib_qp_ops;
 	dev->user_qp = kdapl_user_qp_ops_of(ib, dev->iwarp, &dev->verbs_hints);
+	if (kdapl_cq_never_solicited(ib))
+		dev->verbs_hints |= KDAPL_HINT_UNSOLICITED;
 	dev->cm = dev->iwarp ? &kdapl_iw_cm_ops : &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
 	dev->cq_fixed = !kdapl_ib_has_resize_cq(ib);

@@ -321,6 +321,8 @@ struct kdapl_uapi_ia_query {
 #define KDAPL_VERBS_TELLS_LAST		0x8
 /* A queue pair that ends may keep the last receive that it took of an SRQ for ever. */
 #define KDAPL_VERBS_SRQ_KEEPS		0x10
+/* A CQ that is armed for solicited completions alone tells of none: arm it for all. */
+#define KDAPL_VERBS_UNSOLICITED		0x20
 /* In: the process makes the queues of SRQs, too, and counts the receives of its EPs. */
 #define KDAPL_VERBS_OWN_SRQS		0x10000
 

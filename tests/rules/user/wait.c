@@ -444,7 +444,8 @@ static const struct scenario scenarios[] = {
 		    unsignalled),
 	SCENARIO("E35 E52 E54 E76 unsignalled completions, more than the ring takes",
 		 full_ring),
-	SCENARIO("E31 E35 mt:T22 solicited completions", solicited),
+	/* On iWARP siw notifies of each receive. */
+	SCENARIO_IB("E31 E35 mt:T22 solicited completions", solicited),
 };
 
 SCENARIO_TABLE(wait_table);
