@@ -495,14 +495,12 @@ DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 
 static struct timespec deadline_of(DAT_TIMEOUT timeout)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
 	/* 68 years after the boot: the last second that fits where time_t has 32 bits. */
-	if (timeout == DAT_TIMEOUT_INFINITE) {
-		t.tv_sec = INT_MAX;
+	struct timespec t = { .tv_sec = INT_MAX };
+
+	if (timeout == DAT_TIMEOUT_INFINITE)
 		return t;
-	}
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	t.tv_sec += timeout / 1000000;
 	t.tv_nsec += timeout % 1000000 * 1000;
 	if (t.tv_nsec >= 1000000000) {

@@ -661,10 +661,12 @@ void kdapl_user_qp_exit(void);
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints);
 
+/* cq.c */
+bool kdapl_cq_never_solicited(const struct ib_device *ib);
+
 /* mr.c */
 bool kdapl_driver_pins(const struct ib_device *ib);
 bool kdapl_driver_only(const struct ib_device *ib);
-bool kdapl_cq_never_solicited(const struct ib_device *ib);
 bool kdapl_driver_takes_iova(const struct ib_device *ib);
 u64 kdapl_driver_page_sizes(const struct ib_device *ib);
 u32 kdapl_driver_frmr_pages(const struct ib_device *ib);

@@ -401,12 +401,12 @@ static void other_qos(void)
 				  NULL, qos, 0), DAT_MODEL_NOT_SUPPORTED, 0);
 		IS(dat_ep_dup_connect(node.ep, p.a.ep, CONNECT_US, 0, NULL, qos),
 		   DAT_MODEL_NOT_SUPPORTED, 0);
+		state_is(node.ep, DAT_EP_STATE_UNCONNECTED);
 		if (failed())
 			FAIL("QoS %#x", qos);
 	}
 	if (OK(dat_ep_query(node.ep, DAT_EP_FIELD_ALL, &param)))
 		CHECK_EQ(param.ep_attr.qos, DAT_QOS_BEST_EFFORT);
-	state_is(node.ep, DAT_EP_STATE_UNCONNECTED);
 	nothing_more(node.conn);
 }
 

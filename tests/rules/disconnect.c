@@ -893,6 +893,8 @@ static void cancel_active(void)
 			want_dto(b.recv, b.ep, RECV, DAT_DTO_ERR_FLUSHED, 0);
 			state_is(b.ep, DAT_EP_STATE_DISCONNECTED);
 			idle(b.ep);
+			nothing_more(b.recv);
+			nothing_more(b.request);
 			nothing_more(b.conn);
 			OK(dat_ep_reset(b.ep));
 		}

@@ -377,7 +377,6 @@ disks_there() {
 		-maxdepth 1 2> /dev/null | wc -l)" -eq $(($1 * luns)) ]
 }
 
-# log_in [SESSIONS]
 # The initiator's logout waits for a target's request to be put to sleep, if there is one, in a
 # workqueue that may not wait for such work, and the kernel warns of that: none is made.
 awake() {
@@ -387,6 +386,7 @@ awake() {
 	done
 }
 
+# log_in [SESSIONS]
 log_in() {
 	within 300 node -l > $work/login 2>&1 && wait_for 60 disks_there "${1-1}" && awake && return
 	cat $work/login

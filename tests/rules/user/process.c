@@ -237,9 +237,10 @@ static void forked_handles(void)
 	talks(&p.b, &p.a);
 	OK(dat_cr_reject(cr));
 	/* On iWARP the driver has given the attempt up if all of this took ten seconds. */
-	if (next_event(other.conn, &event) &&
-	    !(side_is_iwarp(&side_a) &&
-	      event.event_number == DAT_CONNECTION_EVENT_UNREACHABLE))
+	if (!side_is_iwarp(&side_a))
+		want_conn(other.conn, other.ep, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	else if (next_event(other.conn, &event) &&
+		 event.event_number != DAT_CONNECTION_EVENT_UNREACHABLE)
 		CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	OK(dat_cno_free(cno));
 }
