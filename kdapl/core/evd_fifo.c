@@ -283,6 +283,9 @@ static bool wc_check_recv(struct ib_wc *wc)
 		return true;
 	if (cookie->flags & KDAPL_COOKIE_SRQ && !kdapl_srq_claim(wc, cookie))
 		return false;
+	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
+	if (wc->status == IB_WC_REM_INV_REQ_ERR)
+		wc->status = IB_WC_BAD_RESP_ERR;
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->on_queue) ||
 	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie))
 		return true;

@@ -561,8 +561,8 @@ enum kdapl_count {
  * @max_window_pages: pages that a window maps; 0: there can be no windows
  * @max_segment: bytes of the longest entry of a scatter list
  * @driver_pins: the driver can register memory of a process itself
- * @driver_only: it has to: fast registration does not give such memory the
- *		 addresses that the process uses
+ * @driver_only: it has to: memory that is registered by work requests cannot be
+ *		 a process's with this driver (kdapl_driver_only())
  * @vendor: name of the driver's module, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
  * @cq_fixed: CQs have the size that they were made with; from the beginning, or once

@@ -436,6 +436,12 @@ u64 kdapl_driver_page_sizes(const struct ib_device *ib)
 	return ib->attrs.page_size_cap;
 }
 
+static bool upon_rdmavt(const struct ib_device *ib)
+{
+	return ib->ops.driver_id == RDMA_DRIVER_HFI1 ||
+	       ib->ops.driver_id == RDMA_DRIVER_QIB;
+}
+
 /*
  * rdmavt keeps the addresses of 256 pages in a page, and those pages in an array that it
  * allocates with the MR.
@@ -456,7 +462,7 @@ u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
 {
 	u32 pages = ib->attrs.max_fast_reg_page_list_len;
 
-	return kdapl_driver_only(ib) ? min_t(u64, pages, RVT_PAGES) : pages;
+	return upon_rdmavt(ib) ? min_t(u64, pages, RVT_PAGES) : pages;
 }
 
 /**
@@ -467,12 +473,14 @@ u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
  *
  * Return: true for the drivers upon rdmavt.  There a local key goes on counting
  * from the address that ib_map_mr_sg() found, which is the kernel's, after the
- * MR was given the process's (rvt_lkey_ok()).
+ * MR was given the process's (rvt_lkey_ok()).  And for siw, which may send other
+ * memory of the kernel for the second segment of a message that lies in memory
+ * registered by work requests (siw_tx_hdt()); what it registers itself it looks
+ * up by another function, and that is right.
  */
 bool kdapl_driver_only(const struct ib_device *ib)
 {
-	return ib->ops.driver_id == RDMA_DRIVER_HFI1 ||
-	       ib->ops.driver_id == RDMA_DRIVER_QIB;
+	return upon_rdmavt(ib) || ib->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
 /* Is this memory of a process to be registered by the driver? */

@@ -1021,6 +1021,8 @@ static const struct foreign {
 	{ "a send with invalidate",
 	  { .opcode = IB_WC_RECV, .byte_len = 1, .wc_flags = IB_WC_WITH_INVALIDATE,
 	    .ex.invalidate_rkey = 0xffffff42 }, DAT_DTO_ERR_BAD_RESPONSE },
+	{ "a send with invalidate that the device refuses",
+	  { .opcode = IB_WC_RECV, .status = IB_WC_REM_INV_REQ_ERR }, DAT_DTO_ERR_BAD_RESPONSE },
 	{ "a completion of a send",
 	  { .opcode = IB_WC_SEND, .byte_len = 1 }, DAT_DTO_ERR_BAD_RESPONSE },
 	{ "more than there is room for",

@@ -44,6 +44,8 @@ static const struct driver_case driver_cases[] = {
 	  true, PAGE_SIZE },
 	{ "rxe", RDMA_DRIVER_RXE, 512, 512, 512, true, false,
 	  true, ALL_SIZES },
+	{ "siw", RDMA_DRIVER_SIW, 256, 256, 256, true, true,
+	  true, ALL_SIZES },
 };
 
 static void driver_name(const struct driver_case *c, char *name)

@@ -85,13 +85,13 @@ static void zero_length(void)
 }
 
 /*
- * mt:T3, mt:T4: gathered and scattered in order, empty segments skipped.  siw sends other
- * memory than a segment's if that lies before the segment that it comes after
+ * mt:T3, mt:T4: gathered and scattered in order, empty segments skipped.  From the kernel's
+ * memory siw sends other than a segment's if that lies before the segment that it comes after
  * (Documentation/drivers.rst), so there the first one has the lowest address.
  */
 static void segments(void)
 {
-	const size_t first = side_is_iwarp(&side_a) ? 1 : 50001;
+	const size_t first = RISING_ON_IWARP && side_is_iwarp(&side_a) ? 1 : 50001;
 	DAT_LMR_TRIPLET from[4], into[4];
 	DAT_RMR_TRIPLET remote;
 	struct pair p = {};

@@ -188,7 +188,8 @@ static bool refused_soon(struct node *node, const struct mem *mem)
 /*
  * The region whose key the peer takes away has two users: this connection, which
  * breaks, and another one, which goes on.  Another region is not concerned.  Regions of
- * uverbs are not made for that: the device refuses, and the key stays.
+ * uverbs are not made for that: Soft-RoCE refuses, and the key stays.  siw would not, and its
+ * library tells nobody (Documentation/drivers.rst): there the peer names no key of ours.
  */
 static void invalidate(void)
 {
@@ -203,6 +204,9 @@ static void invalidate(void)
 	    mem_new(&side_b, &mem, PAGE, DAT_MEM_PRIV_ALL_FLAG) &&
 	    mem_new(&side_b, &rest, PAGE, DAT_MEM_PRIV_ALL_FLAG) && raw_new(&raw)) {
 		wr.invalidate_rkey = mem.rmr_context;
+		/* Where siw's library takes the key from, whatever is sent */
+		if (!side_is_passthrough(&side_b))
+			wr.wr.rdma.rkey = mem.rmr_context;
 		breaks(&raw, &wr);
 		segment = piece(&mem, 0, 8);
 		if (side_is_passthrough(&side_b)) {
