@@ -29,15 +29,10 @@ static const uint8_t dto_status[] = {
 	[IBV_WC_RESP_TIMEOUT_ERR] = DAT_DTO_ERR_RECEIVER_NOT_READY,
 };
 
-static uint32_t wc_status(const struct ibv_wc *wc, const struct pass_dir *dir)
+static uint32_t wc_status(uint32_t status)
 {
-	uint32_t status = wc->status;
-
 	if (status == IBV_WC_SUCCESS)
 		return DAT_DTO_SUCCESS;
-	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
-	if (status == IBV_WC_REM_INV_REQ_ERR && dir->is_recv)
-		return DAT_DTO_ERR_BAD_RESPONSE;
 	if (status >= sizeof(dto_status) || !dto_status[status])
 		return DAT_DTO_ERR_TRANSPORT;
 	return dto_status[status];
@@ -48,8 +43,12 @@ static void wc_check_recv(struct ibv_wc *wc)
 {
 	const struct pass_cookie *cookie = pass_wc_cookie(wc);
 
-	if (wc->status != IBV_WC_SUCCESS || !cookie->dir->is_recv ||
-	    pass_wc_is_message(wc, cookie))
+	if (!cookie->dir->is_recv)
+		return;
+	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
+	if (wc->status == IBV_WC_REM_INV_REQ_ERR)
+		wc->status = IBV_WC_BAD_RESP_ERR;
+	if (wc->status != IBV_WC_SUCCESS || pass_wc_is_message(wc, cookie))
 		return;
 	wc->status = wc->byte_len > cookie->length ? IBV_WC_LOC_LEN_ERR :
 						     IBV_WC_BAD_RESP_ERR;
@@ -224,7 +223,7 @@ static void take_wc(struct pass_evd *evd)
 	struct pass_dir *dir = cookie->dir;
 
 	pass_cookie_move(cookie, PASS_HERE);
-	cookie->status = wc_status(wc, dir);
+	cookie->status = wc_status(wc->status);
 	if (cookie->rmr) {
 		pass_rmr_completed(cookie, wc->status == IBV_WC_SUCCESS);
 		cookie->rmr = NULL;

@@ -85,9 +85,9 @@ static void zero_length(void)
 }
 
 /*
- * mt:T3, mt:T4: gathered and scattered in order, empty segments skipped.  From the kernel's
- * memory siw sends other than a segment's if that lies before the segment that it comes after
- * (Documentation/drivers.rst), so there the first one has the lowest address.
+ * mt:T3, mt:T4: gathered and scattered in order, empty segments skipped.  Of a kernel
+ * consumer's message siw sends other memory than a segment's if that lies before the segment
+ * that it comes after (Documentation/drivers.rst): there the first one has the lowest address.
  */
 static void segments(void)
 {
