@@ -20,12 +20,18 @@ insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
 leaks=/sys/kernel/debug/kmemleak
 [ ! -e $leaks ] || echo scan=off > $leaks
 
+# Its output goes through a file: a process that hangs in the kernel would hold a pipe open.
 log=$(mktemp)
-"$shim/tests/udat_fuzz" "$@" | tee "$log" | sed -u -E '/^[0-9]+ passed, /d'
+"$shim/tests/udat_fuzz" "$@" > "$log" 2>&1 &
+tail --pid=$! -s 0.2 -n +1 -f "$log" | sed -u -E '/^[0-9]+ passed, /d'
 passed=$(grep -c '^ok ' "$log") failed=$(grep -c '^FAIL ' "$log")
 verdict "the fuzzer came to its end" grep -qE '^[0-9]+ passed, [0-9]+ failed$' "$log"
 verdict "I19 no object is left" wait_for 60 nothing_left
-verdict "A10 kdapl unloads" rmmod kdapl
-
-two_hosts_down rxe
+if nothing_left; then
+	verdict "A10 kdapl unloads" rmmod kdapl
+	two_hosts_down rxe
+else
+	# What is left holds the devices, and taking these away would wait for it.
+	verdict "A10 kdapl unloads" false
+fi
 result

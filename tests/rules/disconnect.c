@@ -425,13 +425,24 @@ static void link_ends_drain(void)
 	account_closed(&theirs, 0, 1);
 }
 
+/*
+ * The end of a connection that the peer's side noticed to be broken: its disconnect may be
+ * here before the device on this side says so.  @end: which it was.
+ */
+static bool ended_by_break(struct account *account, struct node *node, DAT_EVENT_NUMBER *end)
+{
+	return account_end(account, node, end) &&
+	       (*end == DAT_CONNECTION_EVENT_BROKEN || CHECK_EQ(*end, DISCONNECTED)) &&
+	       silent(node->conn);
+}
+
 /* A request that fails while the others wait. */
 static void request_fails_in_drain(void)
 {
 	struct account mine = {}, theirs = {};
+	DAT_EVENT_NUMBER end;
 	DAT_RMR_TRIPLET bad;
 	struct pair p = {};
-	DAT_EVENT event;
 
 	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
 		return;
@@ -452,15 +463,8 @@ static void request_fails_in_drain(void)
 	if (account_until(&mine, &p.a, DISCONNECTED))
 		account_closed(&mine, 4, 1);
 	/* mt:T55: the target's EP breaks, or is disconnected by its peer. */
-	if (!next_event(p.b.conn, &event))
-		return;
-	CHECK(event.event_number == DISCONNECTED ||
-	      event.event_number == DAT_CONNECTION_EVENT_BROKEN);
-	while (event_within(p.b.recv, 0, &event))
-		account_event(&theirs, &p.b, &event);
-	account_closed(&theirs, 0, 1);
-	CHECK_EQ(theirs.recv.good, 1);
-	nothing_more(p.b.conn);
+	if (ended_by_break(&theirs, &p.b, &end) && account_closed(&theirs, 0, 1))
+		CHECK_EQ(theirs.recv.good, 1);
 }
 
 /* Nobody takes a completion before the end. */
@@ -1223,20 +1227,6 @@ static bool broken(struct account *account, struct node *node)
 	       OK(dat_ep_disconnect(node->ep, ABRUPT)) && silent(node->conn);
 }
 
-/*
- * The same where the peer's side broke first: its disconnect may be here before the device
- * says that a request failed.
- */
-static bool ended_by_break(struct account *account, struct node *node)
-{
-	DAT_EVENT event;
-
-	return account_first(account, node, &event) &&
-	       (event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
-		CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED)) &&
-	       state_is(node->ep, DAT_EP_STATE_DISCONNECTED) && silent(node->conn);
-}
-
 static void broken_by_link(void)
 {
 	struct account mine = {}, theirs = {};
@@ -1263,38 +1253,54 @@ static void broken_by_link(void)
 
 /*
  * The send that comes first waits for a receive, so that all is posted when the
- * request behind it fails.
+ * request behind it fails.  The target's device answers, and after that puts its queue
+ * pair in error: the disconnect of the side that got the answer may come in between, and
+ * then that is how the target's connection ends (A5, mt:T55).
  */
-static void broken_by_key(void)
+static bool broken_by_key_once(struct pair *p, DAT_EVENT_NUMBER *end)
 {
 	struct account mine = {}, theirs = {};
 	DAT_RMR_TRIPLET bad;
+	int i;
+
+	if (!pair_new(p, THREE_EVDS, NULL, NULL))
+		return false;
+	bad = remote_piece(&p->b.mem, 0, 64);
+	bad.rmr_context ^= 0x5a5a00;
+	for (i = 0; i < 4; i++)
+		OK(node_recv(&p->a, 0, 64, RECV | i));
+	OK(node_send(&p->a, 0, 64, 0, 0));
+	OK(node_write(&p->a, 0, 64, &bad, 1, 0));
+	OK(node_send(&p->a, 0, 64, 2, 0));
+	OK(node_recv(&p->b, 0, 64, RECV));
+	want_done(p->a.request, p->a.ep, 0, DAT_DTO_SUCCESS);
+	want_done(p->a.request, p->a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	mine.request.next = 2;
+	mine.request.over = true;
+	return broken(&mine, &p->a) && account_closed(&mine, 3, 4) &&
+	       CHECK_EQ(mine.recv.good, 0) && ended_by_break(&theirs, &p->b, end) &&
+	       account_closed(&theirs, 0, 1) && CHECK_EQ(theirs.recv.good, 1);
+}
+
+/* The target's side learns of it from its device, if not each time. */
+static void broken_by_key(void)
+{
+	DAT_EVENT_NUMBER end = 0;
 	struct pair p = {};
 	int i;
 
-	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
-		return;
-	bad = remote_piece(&p.b.mem, 0, 64);
-	bad.rmr_context ^= 0x5a5a00;
-	for (i = 0; i < 4; i++)
-		OK(node_recv(&p.a, 0, 64, RECV | i));
-	OK(node_send(&p.a, 0, 64, 0, 0));
-	OK(node_write(&p.a, 0, 64, &bad, 1, 0));
-	OK(node_send(&p.a, 0, 64, 2, 0));
-	OK(node_recv(&p.b, 0, 64, RECV));
-	want_done(p.a.request, p.a.ep, 0, DAT_DTO_SUCCESS);
-	want_done(p.a.request, p.a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
-	mine.request.next = 2;
-	mine.request.over = true;
-	if (broken(&mine, &p.a) && account_closed(&mine, 3, 4))
-		CHECK_EQ(mine.recv.good, 0);
-	if (broken(&theirs, &p.b) && account_closed(&theirs, 0, 1))
-		CHECK_EQ(theirs.recv.good, 1);
+	for (i = 0; i < 8 && end != DAT_CONNECTION_EVENT_BROKEN; i++) {
+		if (!broken_by_key_once(&p, &end))
+			return;
+		pair_free(&p);
+	}
+	CHECK_EQ(end, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 static void broken_by_length(void)
 {
 	struct account mine = {}, theirs = {};
+	DAT_EVENT_NUMBER end;
 	DAT_EVENT event;
 	struct pair p = {};
 
@@ -1314,7 +1320,7 @@ static void broken_by_length(void)
 	account_event(&theirs, &p.b, &event);
 	if (broken(&theirs, &p.b) && account_closed(&theirs, 0, 1))
 		CHECK_EQ(theirs.recv.good, 0);
-	if (ended_by_break(&mine, &p.a) && account_closed(&mine, 2, 0))
+	if (ended_by_break(&mine, &p.a, &end) && account_closed(&mine, 2, 0))
 		CHECK_EQ(mine.request.good, 0);
 }
 

@@ -774,17 +774,13 @@ static bool account_rest(struct account *account, struct node *node,
 	return true;
 }
 
-bool account_until(struct account *account, struct node *node,
-		   DAT_EVENT_NUMBER end)
+bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end)
 {
 	DAT_EVENT event;
 
 	if (!account_first(account, node, &event))
-		return FAIL("waiting for %s", event_name(end));
-	if (event.event_number != end)
-		return FAIL("%s (%#x) came, not %s",
-			    event_name(event.event_number), event.event_number,
-			    event_name(end));
+		return false;
+	*end = event.event_number;
 	return CHECK(event.event_data.connect_event_data.ep_handle ==
 		     node->ep) &&
 	       CHECK(!event.event_data.connect_event_data.private_data_size) &&
@@ -792,6 +788,19 @@ bool account_until(struct account *account, struct node *node,
 	       idle(node->ep) && account_rest(account, node, node->recv) &&
 	       account_rest(account, node, node->request) &&
 	       nothing_more(node->conn);
+}
+
+bool account_until(struct account *account, struct node *node,
+		   DAT_EVENT_NUMBER end)
+{
+	DAT_EVENT_NUMBER came = 0;
+	bool good = account_end(account, node, &came);
+
+	if (!came)
+		return FAIL("waiting for %s", event_name(end));
+	if (came != end)
+		return FAIL("%s (%#x) came, not %s", event_name(came), came, event_name(end));
+	return good;
 }
 
 bool account_closed(struct account *account, u64 requests, u64 recvs)

@@ -529,10 +529,12 @@ bool account_requests(struct account *account, struct node *node, u64 number);
 bool account_first(struct account *account, struct node *node,
 		   DAT_EVENT *event);
 /*
- * Takes all that comes on the node's EVDs up to @end, which has to be the one
+ * Takes all that comes on the node's EVDs up to the connection's end, which has to be the one
  * connection event and the last event; on three EVDs all else is there by then
- * (D44, D45).  The EP is Disconnected and idle after it (D8).
+ * (D44, D45).  The EP is Disconnected and idle after it (D8).  @end: which event it was.
  */
+bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end);
+/* The same, of an end that has to be @end. */
 bool account_until(struct account *account, struct node *node,
 		   DAT_EVENT_NUMBER end);
 /* As many as were posted: none is lost. */
