@@ -62,21 +62,19 @@ typedef unsigned long long u64;
 
 /*
  * The two faces have prototypes of their own for two calls.  This is where some
- * arguments of dat_evd_create and dat_lmr_create are; what a provider says of
- * completion flags; and whether siw wants the segments of a message in rising order.
+ * arguments of dat_evd_create and dat_lmr_create are; and what a provider says of
+ * completion flags.
  */
 #ifdef __KERNEL__
 #define EVD_FLAGS_ARG	DAT_INVALID_ARG5
 #define EVD_OUT_ARG	DAT_INVALID_ARG6
 #define LMR_OUT_ARG	DAT_INVALID_ARG8
 #define FACE_COMPLETION_FLAGS	0x0f
-#define RISING_ON_IWARP	true
 #else
 #define EVD_FLAGS_ARG	DAT_INVALID_ARG4
 #define EVD_OUT_ARG	DAT_INVALID_ARG5
 #define LMR_OUT_ARG	DAT_INVALID_ARG7
 #define FACE_COMPLETION_FLAGS	0x1f
-#define RISING_ON_IWARP	false
 #endif
 
 /* ---- tables ------------------------------------------------------------- */
