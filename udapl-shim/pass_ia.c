@@ -92,14 +92,17 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 	return NULL;
 }
 
-/* Tells the kernel, which cannot be taken back (*@begun), and maps the board. */
-static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool *begun,
-			      DAT_RETURN *ret)
+/*
+ * Tells the kernel, which cannot be taken back (*@begun), and maps the board.  @asked: the user
+ * asks for it, and so gets it on a driver that damages what processes send, too.
+ */
+static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool asked,
+			      bool *begun, DAT_RETURN *ret)
 {
 	struct kdapl_uapi_ia_passthrough arg = {
 		.uverbs_fd = pia->ctx->cmd_fd,
 		.ia = shim_token(ia),
-		.hints = KDAPL_VERBS_OWN_SRQS,
+		.hints = KDAPL_VERBS_OWN_SRQS | (asked ? KDAPL_VERBS_ASKED : 0),
 	};
 
 	*ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
@@ -135,7 +138,7 @@ static DAT_RETURN ask_limits(struct pass_ia *pia, struct shim_object *ia)
 
 /* Return: why not; *@ret is a lack of resources if it is for that. */
 static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
-			      const char *ia_name, bool *begun, DAT_RETURN *ret)
+			      const char *ia_name, bool asked, bool *begun, DAT_RETURN *ret)
 {
 	const char *why;
 
@@ -152,7 +155,7 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 	}
 	*ret = ask_limits(pia, ia);
 	why = *ret ? "the kernel does not tell its limits" :
-		     pass_begin(pia, ia, begun, ret);
+		     pass_begin(pia, ia, asked, begun, ret);
 	if (why)
 		close_context(pia);
 	return why;
@@ -186,7 +189,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	pia->zones = NULL;
 	pia->srqs = NULL;
 	atomic_store(&pia->closing, false);
-	why = pass_start(pia, ia, ia_name, &begun, &ret);
+	why = pass_start(pia, ia, ia_name, mode == SHIM_MODE_PASSTHROUGH, &begun, &ret);
 	if (!why) {
 		atomic_store(&pia->refs, 1);
 		atomic_store(&ia->pass, pia);

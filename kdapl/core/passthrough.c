@@ -126,12 +126,14 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia, bool own_srqs)
  * @space: of a process
  * @handle: of an IA on which nothing was made
  * @uverbs: file of the process's verbs context; NULL: it has named none
- * @hints: in: KDAPL_HINT_OWN_SRQS, if the process has those; out: those of the device
+ * @hints: in: KDAPL_HINT_OWN_SRQS, if the process has those, and KDAPL_HINT_ASKED, if its
+ *	   user asks for the mode; out: those of the device
  *
  * An object that another thread is making counts as one that is there.  May sleep.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_MODEL_NOT_SUPPORTED where the driver
- * does not let the kernel move a queue pair of a process; DAT_INVALID_PARAMETER/ARG2 if
+ * does not let the kernel move a queue pair of a process, or damages what processes send
+ * and the user has not asked; DAT_INVALID_PARAMETER/ARG2 if
  * @uverbs is no uverbs file of the device; DAT_INSUFFICIENT_RESOURCES/MEMORY;
  * DAT_INVALID_STATE if there are objects, the device is gone, or it was called before.
  */
@@ -139,19 +141,22 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 				struct file *uverbs, u32 *hints)
 {
 	bool own_srqs = *hints & KDAPL_HINT_OWN_SRQS;
+	bool asked = *hints & KDAPL_HINT_ASKED;
 	struct kdapl_device *dev;
 	struct kdapl_op op;
 	DAT_RETURN ret;
 	int err;
 
 	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
-	if (!ret && !op.obj->ia->dev->user_qp)
-		ret = RET(MODEL_NOT_SUPPORTED);
+	if (!ret) {
+		dev = op.obj->ia->dev;
+		if (!dev->user_qp || (dev->verbs_hints & KDAPL_HINT_ASKED && !asked))
+			ret = RET(MODEL_NOT_SUPPORTED);
+	}
 	if (!ret)
 		ret = kdapl_op_enter(&op);
 	if (!ret) {
-		dev = op.obj->ia->dev;
-		*hints = dev->verbs_hints;
+		*hints = dev->verbs_hints & ~KDAPL_HINT_ASKED;
 		err = uverbs ? dev->user_qp->check_file(dev, uverbs) : -EINVAL;
 		if (err)
 			ret = err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_BAD_ARG(2);

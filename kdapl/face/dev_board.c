@@ -187,6 +187,7 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 	BUILD_BUG_ON(KDAPL_HINT_SRQ_KEEPS != KDAPL_VERBS_SRQ_KEEPS);
 	BUILD_BUG_ON(KDAPL_HINT_UNSOLICITED != KDAPL_VERBS_UNSOLICITED);
 	BUILD_BUG_ON(KDAPL_HINT_OWN_SRQS != KDAPL_VERBS_OWN_SRQS);
+	BUILD_BUG_ON(KDAPL_HINT_ASKED != KDAPL_VERBS_ASKED);
 	if (!board)
 		return -ENOMEM;
 	uverbs = fget(arg->uverbs_fd);

@@ -523,6 +523,8 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 #define KDAPL_HINT_UNSOLICITED	0x20	/* see kdapl_cq_never_solicited() */
 /* The other way: such a process has queues of its own for SRQs as well */
 #define KDAPL_HINT_OWN_SRQS	0x10000
+/* The user asks for queues of the process's own; of a device: it gives none without that. */
+#define KDAPL_HINT_ASKED	0x20000
 
 /* What is counted on an adapter, for people: nothing that a DTO that is posted passes by. */
 enum kdapl_count {

@@ -58,9 +58,10 @@ static const struct {
 	{ RDMA_DRIVER_ERDMA, SYNC },
 	/*
 	 * Does not look at it.  Its library has no state, and changes the kernel's without
-	 * a lock: a modify of its own could bring back what we have just ended.
+	 * a lock: a modify of its own could bring back what we have just ended.  What
+	 * processes send may be damaged (Documentation/drivers.rst), so they have to ask.
 	 */
-	{ RDMA_DRIVER_SIW, 0 },
+	{ RDMA_DRIVER_SIW, KDAPL_HINT_ASKED },
 	/*
 	 * Does not look at it.  As with siw, but that its library has to go to INIT by
 	 * itself; and the faults of the driver that are told in Documentation/drivers.rst.

@@ -71,12 +71,24 @@ static void close_wrong_fds(const struct wrong_fd *wrong)
 	close(wrong[9].fd);
 }
 
-/* The DAT_RETURN, or ~0. */
-static __u32 pass_on(int fd, __u64 ia, int uverbs_fd)
+/* There are no other types of queue pairs, and the state of one is the CM's affair. */
+static bool is_iwarp(const struct end *end)
 {
-	struct kdapl_uapi_ia_passthrough arg = { .ia = ia, .uverbs_fd = uverbs_fd };
+	return end->context->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+/* The DAT_RETURN, or ~0. */
+static __u32 pass_with(int fd, __u64 ia, int uverbs_fd, __u32 hints)
+{
+	struct kdapl_uapi_ia_passthrough arg = {
+		.ia = ia, .uverbs_fd = uverbs_fd, .hints = hints };
 
 	return call(fd, KDAPL_IOC_IA_PASSTHROUGH, &arg) ? ~0U : arg.ret;
+}
+
+static __u32 pass_on(int fd, __u64 ia, int uverbs_fd)
+{
+	return pass_with(fd, ia, uverbs_fd, KDAPL_VERBS_ASKED);
 }
 
 static bool is_invalid_state(__u32 ret)
@@ -113,6 +125,12 @@ static void test_passthrough(struct end *end)
 	ia_close(fd, ia, DAT_CLOSE_ABRUPT_FLAG);
 
 	ia = end_ia_open(end, fd);
+	/* siw, which damages what processes send. */
+	if (is_iwarp(end)) {
+		ret = pass_with(fd, ia, uverbs_fd, KDAPL_VERBS_OWN_SRQS);
+		check(DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED, "A9",
+		      "passthrough: not asked for, on iWARP", ret);
+	}
 	ret = pass_on(fd, ia, uverbs_fd);
 	check(!ret, "A8", "passthrough: of an IA just opened", ret);
 	ret = pass_on(fd, ia, uverbs_fd);
@@ -260,7 +278,8 @@ static void test_slots(struct end *end)
 	second.fd = end->fd;
 	second.ia = end_ia_open(&second, end->fd);
 	second.pass = (struct kdapl_uapi_ia_passthrough) {
-		.ia = second.ia, .uverbs_fd = end->context->cmd_fd };
+		.ia = second.ia, .uverbs_fd = end->context->cmd_fd,
+		.hints = KDAPL_VERBS_ASKED };
 	check(!call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &second.pass) && !second.pass.ret &&
 	      second.pass.board_offset == end->pass.board_offset &&
 	      second.pass.board_size == end->pass.board_size, "A8",
@@ -308,12 +327,6 @@ static void test_bind_fds(struct end *end)
 	end->qp = NULL;
 	ibv_close_device(again);
 	ibv_close_device(elsewhere);
-}
-
-/* There are no other types of queue pairs, and the state of one is the CM's affair. */
-static bool is_iwarp(const struct end *end)
-{
-	return end->context->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
 /* On the wire its packets would go nowhere; nothing is sent. */
@@ -598,7 +611,7 @@ static void test_srqs(struct end *end)
 	snprintf(name, sizeof(name), "%s-1", device);
 	ia = ia_open_named(fd, name);
 	pass.ia = ia.ia;
-	pass.hints = KDAPL_VERBS_OWN_SRQS;
+	pass.hints = KDAPL_VERBS_OWN_SRQS | KDAPL_VERBS_ASKED;
 	need(!call(fd, KDAPL_IOC_IA_PASSTHROUGH, &pass) && !pass.ret, "passthrough");
 	srq.ia = ia.ia;
 	srq.pz = pz_create(fd, ia.ia);

@@ -155,6 +155,7 @@ static inline void end_objects(struct end *end)
 
 	end->pass = (struct kdapl_uapi_ia_passthrough) {
 		.ia = end->ia, .uverbs_fd = end->context->cmd_fd,
+		.hints = KDAPL_VERBS_ASKED,
 	};
 	need(!call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &end->pass) && !end->pass.ret,
 	     "passthrough");

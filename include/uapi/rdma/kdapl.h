@@ -325,11 +325,13 @@ struct kdapl_uapi_ia_query {
 #define KDAPL_VERBS_UNSOLICITED		0x20
 /* In: the process makes the queues of SRQs, too, and counts the receives of its EPs. */
 #define KDAPL_VERBS_OWN_SRQS		0x10000
+/* In: the user has asked for it, which drivers with faults for processes want. */
+#define KDAPL_VERBS_ASKED		0x20000
 
 /**
  * struct kdapl_uapi_ia_passthrough - queues of the process's own for an IA
  * @ret: DAT_MODEL_NOT_SUPPORTED if the driver cannot have its queue pairs moved by the
- *	 kernel; DAT_INVALID_STATE if anything was made on the IA but the async EVD of its
+ *	 kernel, or wants KDAPL_VERBS_ASKED; DAT_INVALID_STATE if anything was made on the IA but the async EVD of its
  *	 open, or the IA has the mode already; DAT_INVALID_PARAMETER/ARG2 if the fd is no
  *	 uverbs file of the IA's device
  * @uverbs_fd: the process's context of the device (struct ibv_context.cmd_fd)
@@ -337,8 +339,9 @@ struct kdapl_uapi_ia_query {
  * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
  *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole
  * @board_size: out: in bytes.  One board serves all IAs of the file
- * @hints: in: 0 or KDAPL_VERBS_OWN_SRQS, without which the IA has no SRQs; other bits are
- *	   not looked at.  Out: the other KDAPL_VERBS_*
+ * @hints: in: KDAPL_VERBS_OWN_SRQS, without which the IA has no SRQs, and KDAPL_VERBS_ASKED,
+ *	   without which the IA of some drivers does not get the mode; other bits are not
+ *	   looked at.  Out: the other KDAPL_VERBS_*
  *
  * From now on EPs of the IA have no queue pair of the kernel's, EVDs no CQ, PZs no
  * protection domain, SRQs no queue; KDAPL_IOC_POST, SRQ_POST, LMR_* and RMR_* on it give

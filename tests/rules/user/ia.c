@@ -236,6 +236,23 @@ static void types_alone(void)
 	OK(dat_evd_free(evd));
 }
 
+/* What siw sends for queues of a process may be damaged (Documentation/drivers.rst). */
+static void mode_by_itself(void)
+{
+	const char *asked = getenv("KDAPL_MODE");
+	char before[32] = "";
+	struct side other = { .name = side_b.name };
+
+	if (asked)
+		snprintf(before, sizeof(before), "%s", asked);
+	setenv("KDAPL_MODE", "auto", 1);
+	if (OK(ia_open(other.name, 8, &other.async, &other.ia)) &&
+	    OK(dat_ia_query(other.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &other.provider)))
+		CHECK(!side_is_passthrough(&other));
+	OK(dat_ia_close(other.ia, DAT_CLOSE_GRACEFUL_FLAG));
+	setenv("KDAPL_MODE", before, 1);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("I9 an open adapter keeps the module", keeps_loaded),
 	SCENARIO("I12 a CNO keeps the IA open", cno_keeps_open),
@@ -244,6 +261,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E1 the type of a return code alone", types_alone),
 	SCENARIO("I14 E114 closed while others make objects", close_under_makers),
 	SCENARIO("A8 a child has nothing", fork_child),
+	SCENARIO_IWARP("A9 iWARP: queues of a process's own on siw for those who ask", mode_by_itself),
 };
 
 SCENARIO_TABLE(user_ia_table);
