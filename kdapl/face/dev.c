@@ -382,11 +382,12 @@ static int kdapl_dev_release(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file = filp->private_data;
 
+	kdapl_ia_close_all(&file->space);
+	/* Until here whoever watches sees what a process that has gone still holds. */
 	mutex_lock(&kdapl_dev_files_lock);
 	list_del(&file->entry);
 	mutex_unlock(&kdapl_dev_files_lock);
 
-	kdapl_ia_close_all(&file->space);
 	kdapl_ring_drop_all(file);
 	kdapl_board_free(file);
 	kdapl_space_destroy(&file->space);
