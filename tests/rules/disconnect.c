@@ -425,6 +425,13 @@ static void link_ends_drain(void)
 	account_closed(&theirs, 0, 1);
 }
 
+/* D53 */
+static bool stays_ended(struct node *node)
+{
+	return OK(dat_ep_disconnect(node->ep, GRACEFUL)) &&
+	       OK(dat_ep_disconnect(node->ep, ABRUPT)) && silent(node->conn);
+}
+
 /*
  * The end of a connection that the peer's side noticed to be broken: its disconnect may be
  * here before the device on this side says so.  @end: which it was.
@@ -433,7 +440,7 @@ static bool ended_by_break(struct account *account, struct node *node, DAT_EVENT
 {
 	return account_end(account, node, end) &&
 	       (*end == DAT_CONNECTION_EVENT_BROKEN || CHECK_EQ(*end, DISCONNECTED)) &&
-	       silent(node->conn);
+	       stays_ended(node);
 }
 
 /* A request that fails while the others wait. */
@@ -1222,9 +1229,7 @@ static void cancel_races_confirmation(void)
 /* D52, D53 */
 static bool broken(struct account *account, struct node *node)
 {
-	return account_until(account, node, DAT_CONNECTION_EVENT_BROKEN) &&
-	       OK(dat_ep_disconnect(node->ep, GRACEFUL)) &&
-	       OK(dat_ep_disconnect(node->ep, ABRUPT)) && silent(node->conn);
+	return account_until(account, node, DAT_CONNECTION_EVENT_BROKEN) && stays_ended(node);
 }
 
 static void broken_by_link(void)

@@ -276,11 +276,9 @@ static void test_slots(struct end *end)
 	      used->life);
 
 	second.fd = end->fd;
+	second.context = end->context;
 	second.ia = end_ia_open(&second, end->fd);
-	second.pass = (struct kdapl_uapi_ia_passthrough) {
-		.ia = second.ia, .uverbs_fd = end->context->cmd_fd,
-		.hints = KDAPL_VERBS_ASKED };
-	check(!call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &second.pass) && !second.pass.ret &&
+	check(end_pass(&second) &&
 	      second.pass.board_offset == end->pass.board_offset &&
 	      second.pass.board_size == end->pass.board_size, "A8",
 	      "two IAs of a file have one board", second.pass.ret);

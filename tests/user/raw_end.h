@@ -148,17 +148,22 @@ static inline __u64 end_new_ep(const struct end *end)
 	return ep_create(end->fd, end->ia, end->pz, end->evd, end->evd);
 }
 
+/* Passthrough for the IA, which has just been opened, whatever the driver. */
+static inline bool end_pass(struct end *end)
+{
+	end->pass = (struct kdapl_uapi_ia_passthrough) {
+		.ia = end->ia, .uverbs_fd = end->context->cmd_fd,
+		.hints = KDAPL_VERBS_ASKED,
+	};
+	return !call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &end->pass) && !end->pass.ret;
+}
+
 static inline void end_objects(struct end *end)
 {
 	struct kdapl_uapi_ia_query query = { .ia_mask = 0x40 };
 	struct kdapl_uapi_evd_create evd;
 
-	end->pass = (struct kdapl_uapi_ia_passthrough) {
-		.ia = end->ia, .uverbs_fd = end->context->cmd_fd,
-		.hints = KDAPL_VERBS_ASKED,
-	};
-	need(!call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &end->pass) && !end->pass.ret,
-	     "passthrough");
+	need(end_pass(end), "passthrough");
 	end->board = board_map(end->fd, &end->pass);
 	query.ia = end->ia;
 	need(!call(end->fd, KDAPL_IOC_IA_QUERY, &query) && !query.ret, "query the IA");

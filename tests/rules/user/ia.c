@@ -239,12 +239,11 @@ static void types_alone(void)
 /* What siw sends for queues of a process may be damaged (Documentation/drivers.rst). */
 static void mode_by_itself(void)
 {
-	const char *asked = getenv("KDAPL_MODE");
-	char before[32] = "";
 	struct side other = { .name = side_b.name };
+	char before[32];
 
-	if (asked)
-		snprintf(before, sizeof(before), "%s", asked);
+	/* An empty one is as none. */
+	snprintf(before, sizeof(before), "%s", getenv("KDAPL_MODE") ?: "");
 	setenv("KDAPL_MODE", "auto", 1);
 	if (OK(ia_open(other.name, 8, &other.async, &other.ia)) &&
 	    OK(dat_ia_query(other.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &other.provider)))
