@@ -133,15 +133,14 @@ static DAT_RETURN ia_passthrough(struct kdapl_ia *ia, bool own_srqs)
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_MODEL_NOT_SUPPORTED where the driver
  * does not let the kernel move a queue pair of a process, or damages what processes send
- * and the user has not asked; DAT_INVALID_PARAMETER/ARG2 if
- * @uverbs is no uverbs file of the device; DAT_INSUFFICIENT_RESOURCES/MEMORY;
- * DAT_INVALID_STATE if there are objects, the device is gone, or it was called before.
+ * and the user has not asked; DAT_INVALID_PARAMETER/ARG2 if @uverbs is no uverbs file of
+ * the device; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_STATE if there are objects,
+ * the device is gone, or it was called before.
  */
 DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 				struct file *uverbs, u32 *hints)
 {
 	bool own_srqs = *hints & KDAPL_HINT_OWN_SRQS;
-	bool asked = *hints & KDAPL_HINT_ASKED;
 	struct kdapl_device *dev;
 	struct kdapl_op op;
 	DAT_RETURN ret;
@@ -150,7 +149,7 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
 	if (!ret) {
 		dev = op.obj->ia->dev;
-		if (!dev->user_qp || (dev->verbs_hints & KDAPL_HINT_ASKED && !asked))
+		if (!dev->user_qp || dev->verbs_hints & ~*hints & KDAPL_HINT_ASKED)
 			ret = RET(MODEL_NOT_SUPPORTED);
 	}
 	if (!ret)

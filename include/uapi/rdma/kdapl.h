@@ -331,9 +331,9 @@ struct kdapl_uapi_ia_query {
 /**
  * struct kdapl_uapi_ia_passthrough - queues of the process's own for an IA
  * @ret: DAT_MODEL_NOT_SUPPORTED if the driver cannot have its queue pairs moved by the
- *	 kernel, or wants KDAPL_VERBS_ASKED; DAT_INVALID_STATE if anything was made on the IA but the async EVD of its
- *	 open, or the IA has the mode already; DAT_INVALID_PARAMETER/ARG2 if the fd is no
- *	 uverbs file of the IA's device
+ *	 kernel, or wants KDAPL_VERBS_ASKED; DAT_INVALID_STATE if anything was made on the
+ *	 IA but the async EVD of its open, or the IA has the mode already;
+ *	 DAT_INVALID_PARAMETER/ARG2 if the fd is no uverbs file of the IA's device
  * @uverbs_fd: the process's context of the device (struct ibv_context.cmd_fd)
  * @ia: just opened
  * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
