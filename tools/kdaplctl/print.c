@@ -55,7 +55,7 @@ void table_word(const char *text, int right)
 	word = word_at(table.rows - 1, c);
 	snprintf(word, TEXT, "%s", text);
 	for (p = word; *p; p++)
-		if (iscntrl((unsigned char)*p))
+		if (!isprint((unsigned char)*p))
 			*p = '?';
 	length = strlen(word);
 	if (length > table.width[c])
