@@ -455,11 +455,16 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 	ret = ia_query(ia, &arg);
 	if (ret)
 		return ret;
+	/* Another thread may close the IA. */
+	shim_lock(&ia->lock);
 	body = ia->body;
+	if (body && ia_attr_mask)
+		ia_attr_out(ia_attr, &arg.ia_attr, body);
+	shim_unlock(&ia->lock);
+	if (!body)
+		return RET_BAD_HANDLE(IA);
 	if (async_evd_handle)
 		*async_evd_handle = async_evd_out(arg.async_evd);
-	if (ia_attr_mask)
-		ia_attr_out(ia_attr, &arg.ia_attr, body);
 	if (provider_attr_mask)
 		provider_attr_out(provider_attr, &arg.provider_attr);
 	if (provider_attr_mask)
