@@ -579,6 +579,7 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO), *evd;
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	int cancelable;
 	DAT_RETURN ret;
 
 	if (!cno)
@@ -587,8 +588,11 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 		cno_unlock(cno);
 		return RET_BAD_ARG(3);
 	}
+	/* A thread that ended here would leave the CNO locked. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	ret = cno_wait(cno, timeout, &evd);
 	cno_unlock(cno);
+	pthread_setcancelstate(cancelable, NULL);
 	if (!ret || DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 		*evd_handle = evd;
 	return ret;

@@ -7,6 +7,9 @@
  * refused all of it is undone. A queue pair serves one connection. Called by the table of
  * operations; pass_end.c and pass_fifo.c tell the kernel what they see.
  */
+#include <stdlib.h>
+
+#include "pass_event.h"
 #include "pass_srq.h"
 
 #define FORGET_LIMIT	1000000000ull	/* ns */
@@ -248,6 +251,7 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 	atomic_store(&ep->last_wqe, false);
 	atomic_store(&ep->qp_num, qp->qp_num);
 	atomic_store(&ep->preparing, true);
+	atomic_store(&ep->cm_until, 0);
 	ep->flush_until = 0;
 	for (i = 0; i < PASS_DIRS; i++) {
 		struct pass_dir *dir = &ep->dir[i];
@@ -290,6 +294,10 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 	*prepared = false;
 	if (!may_connect(ep))
 		return DAT_SUCCESS;
+	if (!ep->end)
+		ep->end = malloc(sizeof(*ep->end));
+	if (!ep->end)
+		return RET_NO_RESOURCE(MEMORY);
 	qp = qp_create(ep);
 	if (!qp)
 		return RET_NO_RESOURCE(MEMORY);

@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "pass_event.h"
 #include "pass_srq.h"
 
 #define FLUSH_LIMIT	10000000000ull	/* ns */
@@ -55,7 +56,7 @@ void pass_end_want(struct pass_ep *ep)
 /* pass_end_hold - keep the event of the end; the connect EVD is locked */
 void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event)
 {
-	ep->end = *event;
+	ep->end->event = *event;
 	ep->end_held = true;
 	pass_end_want(ep);
 }
@@ -270,10 +271,10 @@ static bool show_end(struct pass_ep *ep, bool force)
 	over = force || ep->end_held || atomic_load(&ep->over);
 	if (ep->end_held) {
 		ep->end_held = false;
-		ep->end_node.kind = PASS_END;
-		ep->end_node.notify = true;
-		atomic_fetch_add(&ep->refs, 1);
-		pass_fifo_add(evd, &ep->end_node);
+		ep->end->node.kind = PASS_MOVED;
+		ep->end->node.notify = true;
+		pass_fifo_add(evd, &ep->end->node);
+		ep->end = NULL;
 		pass_evd_wake(evd);
 	}
 	if (over)
@@ -367,18 +368,6 @@ bool pass_end_look(struct pass_ep *ep)
 	return over;
 }
 
-/* pass_end_wait - the same until it has */
-void pass_end_wait(struct pass_ep *ep)
-{
-	uint64_t until = pass_now() + FLUSH_LIMIT + FLUSH_AGAIN;
-	unsigned int us = 20;
-
-	while (!pass_end_look(ep) && atomic_load(&ep->ending) && pass_now() < until) {
-		pass_pause(us);
-		us = us < 1000 ? us * 2 : us;
-	}
-}
-
 static bool uses(const struct pass_ep *ep, const struct shim_object *obj,
 		 const struct pass_evd *evd)
 {
@@ -387,21 +376,19 @@ static bool uses(const struct pass_ep *ep, const struct shim_object *obj,
 }
 
 /*
- * pass_eps_use - does an EP still use an EVD?
- * @evd, @obj: the EVD
+ * pass_eps_connect_with - is an EVD still the connect EVD of an EP?
  *
  * The kernel lets an EVD go as soon as it has freed the EP, of which the library has the
  * rest to do then.
  */
-bool pass_eps_use(struct pass_ia *pia, const struct shim_object *obj,
-		  const struct pass_evd *evd)
+bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
 {
 	const struct pass_ep *ep;
 	bool used = false;
 
 	pthread_mutex_lock(&pia->lock);
 	for (ep = pia->eps; ep && !used; ep = ep->next)
-		used = uses(ep, obj, evd);
+		used = ep->connect_evd == evd;
 	pthread_mutex_unlock(&pia->lock);
 	return used;
 }

@@ -52,6 +52,8 @@ void pass_ep_put(struct pass_ep *ep)
 		return;
 	pass_rings_free(&ep->dir[PASS_REQ]);
 	pass_rings_free(&ep->dir[PASS_RECV]);
+	free(ep->end);
+	ep->end = NULL;
 	if (ep->dir[PASS_RECV].srq)
 		pass_srq_put(ep->dir[PASS_RECV].srq);
 	ep->dir[PASS_RECV].srq = NULL;
@@ -142,6 +144,7 @@ struct use {
 	uint32_t share[PASS_DIRS];
 	struct pass_rings *rings[PASS_DIRS];
 	struct pass_share *shared;
+	struct pass_pz *pz;
 	bool solicited;
 	bool binds;
 };
@@ -158,6 +161,12 @@ static void use_drop(struct use *use)
 	pass_share_put(use->shared);
 	if (use->solicited)
 		pass_evd_count_solicited(use->evd[PASS_RECV], -1);
+	if (use->pz)
+		pass_pz_unuse(use->pz);
+	/* Who frees an EVD waits for this, so it comes last. */
+	for (i = 0; i < PASS_DIRS; i++)
+		if (use->evd[i])
+			pass_evd_unuse(use->evd[i]);
 }
 
 static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
@@ -165,9 +174,11 @@ static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
 	struct shim_object *obj = token ? shim_by_token(token) : NULL;
 
 	if (obj)
-		return pass_evd_of(obj);
+		return pass_evd_use(obj);
 	if (!ep->hidden)
 		ep->hidden = pass_evd_hidden(ep->pia);
+	if (ep->hidden)
+		atomic_fetch_add(&ep->hidden->users, 1);
 	return ep->hidden;
 }
 
@@ -223,6 +234,7 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 						attr->max_rdma_read_iov,
 						attr->max_rdma_write_iov) : 1;
 	uint32_t recvs = ep->dir[PASS_RECV].srq ? 0 : attr->max_recv_dtos;
+	struct shim_object *pz = param->pz ? shim_by_token(param->pz) : NULL;
 	DAT_RETURN ret = DAT_SUCCESS;
 	int i;
 
@@ -234,6 +246,7 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	use->evd[PASS_RECV] = evd_by_token(ep, param->recv_evd);
 	if (!use->evd[PASS_REQ] || !use->evd[PASS_RECV])
 		return RET_NO_RESOURCE(MEMORY);
+	use->pz = pz ? pass_pz_use(pz, param->pz) : NULL;
 	use->share[PASS_REQ] = attr->max_request_dtos;
 	use->share[PASS_RECV] = recvs;
 	/* What is to be replaced makes room first; it can be had again. */
@@ -252,16 +265,48 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	return ret;
 }
 
-/* The EP has @use from here on; what it had before comes back there. */
-static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
-			struct use *use)
+/*
+ * The receives that wait for a queue pair must fit into the new attributes. The kernel
+ * knows nothing of them, but the state in which it allows a change. The lock of the direction
+ * is held. @asked: of dat_ep_modify()
+ */
+static DAT_RETURN check_held(const struct pass_ep *ep,
+			     const struct kdapl_uapi_ep_param *asked)
 {
-	struct shim_object *pz = param->pz ? shim_by_token(param->pz) : NULL;
+	const struct pass_dir *dir = &ep->dir[PASS_RECV];
+	const struct pass_cookie *cookie = dir->held_first;
+	uint32_t n;
+
+	if (!dir->held)
+		return DAT_SUCCESS;
+	if (asked->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS &&
+	    (uint32_t)asked->attr.max_recv_dtos < dir->held)
+		return RET_BAD_ARG(3);
+	for (n = 0; n < dir->held; n++, cookie = cookie->after)
+		if (asked->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV &&
+		    cookie->nr_sge > asked->attr.max_recv_iov)
+			return RET_BAD_ARG(3);
+	return asked->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS ?
+	       DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED) :
+	       DAT_SUCCESS;
+}
+
+/*
+ * The EP has @use from here on; what it had before comes back there. @asked: by dat_ep_modify(),
+ * which is refused if receives were posted meanwhile that do not fit; else NULL
+ */
+static DAT_RETURN use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
+			      const struct kdapl_uapi_ep_param *asked, struct use *use)
+{
 	struct use old = { .solicited = ep->solicited };
+	DAT_RETURN ret;
 	int i;
 
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
+	ret = asked ? check_held(ep, asked) : DAT_SUCCESS;
+	if (ret)
+		goto out;
 	for (i = 0; i < PASS_DIRS; i++) {
 		struct pass_dir *dir = &ep->dir[i];
 
@@ -269,11 +314,12 @@ static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *pa
 		old.cq[i] = dir->cq;
 		old.share[i] = dir->share;
 		old.shared = dir->shared;
+		old.pz = dir->pz;
 		dir->evd = use->evd[i];
 		dir->cq = use->cq[i];
 		dir->share = use->share[i];
 		dir->shared = i == PASS_RECV ? use->shared : NULL;
-		dir->pz = pz ? atomic_load(&pz->pass) : NULL;
+		dir->pz = use->pz;
 		if (use->rings[i])
 			pass_rings_install(dir, use->rings[i]);
 	}
@@ -282,9 +328,11 @@ static void use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *pa
 	ep->attr = param->attr;
 	ep->connect_evd = param->connect_evd ? shim_by_token(param->connect_evd) : NULL;
 	set_limits(ep);
+	*use = old;
+out:
 	shim_unlock(&ep->dir[PASS_RECV].lock);
 	shim_unlock(&ep->dir[PASS_REQ].lock);
-	*use = old;
+	return ret;
 }
 
 /* The EP is on an SRQ from the beginning, which the kernel keeps from being freed (mt:M52). */
@@ -300,8 +348,9 @@ static bool find_srq(struct pass_ep *ep, uint64_t token)
 	return recv->srq;
 }
 
-/* Brings the library's half in line with the kernel's. */
-static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *param)
+/* Brings the library's half in line with the kernel's. @asked: as for use_install() */
+static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *param,
+			       const struct kdapl_uapi_ep_param *asked)
 {
 	struct use use;
 	DAT_RETURN ret;
@@ -316,7 +365,7 @@ static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *p
 		return RET_BAD_HANDLE(SRQ);
 	ret = use_take(ep, param, &use);
 	if (!ret)
-		use_install(ep, param, &use);
+		ret = use_install(ep, param, asked, &use);
 	use_drop(&use);
 	return ret;
 }
@@ -399,7 +448,7 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
  * pass_ep_leave - an EP goes: no post finds it any more, and what it uses is given back
  *
  * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. It
- * is in the IA's list to the end, so who closes the IA or frees an EVD waits for this.
+ * is in the IA's list to the end, so who closes the IA or frees its connect EVD waits for this.
  */
 void pass_ep_leave(struct pass_ep *ep)
 {
@@ -417,7 +466,9 @@ void pass_ep_leave(struct pass_ep *ep)
 		use.cq[i] = ep->dir[i].cq;
 		use.share[i] = ep->dir[i].share;
 		use.shared = ep->dir[i].shared;
+		use.pz = ep->dir[i].pz;
 		ep->dir[i].shared = NULL;
+		ep->dir[i].pz = NULL;
 		ep->dir[i].owner = NULL;
 		ep->dir[i].evd = NULL;
 		ep->dir[i].cq = NULL;
@@ -496,7 +547,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 	ep->next = pia->eps;
 	pia->eps = ep;
 	pthread_mutex_unlock(&pia->lock);
-	ret = ep_configure(ep, &param);
+	ret = ep_configure(ep, &param, NULL);
 	if (!ret)
 		atomic_store(&ep->obj, obj);
 	/* It failed, or another thread was faster. */
@@ -540,30 +591,6 @@ void pass_ep_gone(struct shim_object *obj)
 
 /* ---- dat_ep_modify ----------------------------------------------------- */
 
-/*
- * The receives that wait for a queue pair must fit into the new attributes. The kernel
- * knows nothing of them, but the state in which it allows a change.
- */
-static DAT_RETURN check_held(const struct pass_ep *ep, const struct kdapl_uapi_ep_param *arg)
-{
-	const struct pass_dir *dir = &ep->dir[PASS_RECV];
-	const struct pass_cookie *cookie = dir->held_first;
-	uint32_t n;
-
-	if (!dir->held)
-		return DAT_SUCCESS;
-	if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS &&
-	    (uint32_t)arg->attr.max_recv_dtos < dir->held)
-		return RET_BAD_ARG(3);
-	for (n = 0; n < dir->held; n++, cookie = cookie->after)
-		if (arg->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV &&
-		    cookie->nr_sge > arg->attr.max_recv_iov)
-			return RET_BAD_ARG(3);
-	return arg->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS ?
-	       DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED) :
-	       DAT_SUCCESS;
-}
-
 DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *arg)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
@@ -575,12 +602,15 @@ DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *a
 	pthread_mutex_lock(&ep->use);
 	before.ep = ep->token;
 	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, &before, RET_NO_FAULT);
-	if (!ret)
+	if (!ret) {
+		shim_lock(&ep->dir[PASS_RECV].lock);
 		ret = check_held(ep, arg);
+		shim_unlock(&ep->dir[PASS_RECV].lock);
+	}
 	if (!ret)
 		ret = shim_ioctl(KDAPL_IOC_EP_MODIFY, arg, RET_BAD_ARG(3));
 	if (!ret) {
-		ret = ep_configure(ep, &now);
+		ret = ep_configure(ep, &now, arg);
 		if (ret) {
 			/* A call that fails changes nothing (E2). */
 			before.mask = arg->mask;

@@ -218,7 +218,7 @@ dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int
 	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS,
 		      dir->is_recv ? wc->byte_len : cookie->length, event);
 	shim_count(&dir->completed);
-	/* ORDER: pairs with cookie_is_free(): the cookie was read before. */
+	/* ORDER: pairs with pass_cookie_is_free(): the cookie was read before. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
 	return shim_object_unlock(obj, DAT_SUCCESS);
 }

@@ -15,11 +15,6 @@ static struct pass_cookie *cookie_of(struct pass_node *node)
 	return (struct pass_cookie *)((char *)node - offsetof(struct pass_cookie, node));
 }
 
-static struct pass_ep *ep_of_end(struct pass_node *node)
-{
-	return (struct pass_ep *)((char *)node - offsetof(struct pass_ep, end_node));
-}
-
 /* pass_cookie_free - the consumer has the event, so the slot is free (mt:T13) */
 inline void pass_cookie_free(struct pass_cookie *cookie)
 {
@@ -28,7 +23,7 @@ inline void pass_cookie_free(struct pass_cookie *cookie)
 		return;
 	}
 	cookie->rmr_obj = NULL;
-	/* ORDER: pairs with pass_cookie_take(): the event was read before. */
+	/* ORDER: pairs with pass_cookie_is_free(): the event was read before. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
 }
 
@@ -40,10 +35,7 @@ static bool cookie_notifies(const struct pass_evd *evd, const struct pass_cookie
 	return !evd->solicited && !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/*
- * pass_fifo_add - an event is there
- * @node: of a cookie, or the end of an EP; for that the caller has taken a reference
- */
+/* pass_fifo_add - an event is there */
 void pass_fifo_add(struct pass_evd *evd, struct pass_node *node)
 {
 	node->next = NULL;
@@ -126,12 +118,6 @@ enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 	struct pass_cookie *cookie;
 	struct pass_ep *ep;
 
-	if (node->kind == PASS_END) {
-		ep = ep_of_end(node);
-		*kernel = ep->end;
-		pass_ep_put(ep);
-		return PASS_TOOK_KERNEL;
-	}
 	if (node->kind == PASS_MOVED) {
 		*kernel = ((struct pass_moved *)node)->event;
 		free(node);

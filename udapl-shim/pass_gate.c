@@ -204,19 +204,31 @@ int pass_post_held(struct pass_dir *dir)
 }
 
 /*
- * pass_post_refused - the device did not take the post
+ * pass_refused_late - did the device not take a post because the connection is about to end?
+ * @err: what it said
  *
- * That is no fault of the consumer's when the connection is about to end, which the board
- * may not show yet.
+ * The board may not show the end yet. Such a post is no fault of the consumer's: it is PASS_LATE.
  */
+bool pass_refused_late(const struct pass_dir *dir, int err)
+{
+	return err != ENOMEM && (dir->ep->pia->iwarp ||
+				 pass_state(dir->board) != DAT_EP_STATE_CONNECTED);
+}
+
+/* pass_refusal - what a post returns that the device did not take for another reason */
+DAT_RETURN pass_refusal(int err)
+{
+	return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
+}
+
+/* pass_post_refused - the device did not take the post */
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err)
 {
 	dir->posted--;
-	if (err != ENOMEM && (dir->ep->pia->iwarp ||
-			      pass_state(dir->board) != DAT_EP_STATE_CONNECTED)) {
+	if (pass_refused_late(dir, err)) {
 		pass_put_aside(dir, cookie, PASS_LATE);
 		return DAT_SUCCESS;
 	}
 	pass_cookie_put_back(dir, cookie);
-	return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
+	return pass_refusal(err);
 }

@@ -154,8 +154,8 @@ static void pz_destroy(struct pass_ia *pia, struct pass_pz *pz)
 }
 
 /*
- * The kernel refuses while an EP uses the zone, the library while an LMR or RMR does
- * (mt:M3). The lock keeps both answers together.
+ * The kernel refuses while an EP uses the zone, the library while an LMR or RMR does, or
+ * what it has of an EP (mt:M3). The lock keeps both answers together.
  */
 DAT_RETURN pass_pz_free(struct shim_object *obj)
 {
@@ -182,7 +182,7 @@ DAT_RETURN pass_pz_free(struct shim_object *obj)
 	return ret;
 }
 
-/* pass_pz_use - an LMR or RMR is made in the zone of a token; NULL if that was freed */
+/* pass_pz_use - something is made in the zone of a token; NULL if that was freed */
 struct pass_pz *pass_pz_use(struct shim_object *obj, uint64_t token)
 {
 	struct pass_pz *pz;

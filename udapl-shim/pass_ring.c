@@ -83,7 +83,7 @@ static void forget_former(struct pass_rings *rings)
 	}
 }
 
-/* Held receives move to the first slots; they fit (pass_ep_modify()). */
+/* Held receives move to the first slots; they fit (check_held() of pass_ep.c). */
 static void move_held(struct pass_dir *dir, struct pass_rings *to)
 {
 	struct pass_cookie *from = dir->held_first, *cookie;

@@ -309,11 +309,13 @@ static int post_next(struct pass_dir *dir, struct pass_rmr *rmr,
 			       post_nothing(dir, cookie, flags);
 }
 
+/* *@late: the device did not take it, because the connection is about to end. */
 static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 			    struct pass_cookie *cookie, struct pass_lmr *lmr,
-			    struct kdapl_uapi_rmr_bind *arg)
+			    struct kdapl_uapi_rmr_bind *arg, bool *late)
 {
 	DAT_RETURN ret;
+	int err;
 
 	if (rmr->cookie)
 		return RET_NO_RESOURCE(MEMORY_REGION);	/* A6 */
@@ -321,16 +323,20 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 	if (ret)
 		return ret;
 	rmr->cookie = cookie;
+	cookie->rmr = rmr;
 	pass_cookie_move(cookie, PASS_OWED);
 	dir->posted++;
-	if (!post_next(dir, rmr, cookie)) {
+	err = post_next(dir, rmr, cookie);
+	if (!err) {
 		arg->rmr_context = rmr->next.context;
 		return DAT_SUCCESS;
 	}
 	dir->posted--;
 	rmr->cookie = NULL;
+	cookie->rmr = NULL;
 	binding_drop(&rmr->next);
-	return RET(INTERNAL_ERROR);
+	*late = pass_refused_late(dir, err);
+	return *late ? DAT_SUCCESS : pass_refusal(err);
 }
 
 /*
@@ -344,6 +350,7 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	struct pass_dir *dir = &ep->dir[PASS_REQ];
 	struct pass_cookie *cookie;
 	struct pass_lmr *lmr;
+	bool late = false;
 	DAT_RETURN ret;
 
 	ret = check_bind(ep, rmr, arg, &lmr);
@@ -358,11 +365,12 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	cookie->rmr_obj = rmr->obj;
 	arg->rmr_context = 0;
 	if (*gate == PASS_POST) {
-		cookie->rmr = rmr;
-		ret = bind_post(dir, rmr, cookie, lmr, arg);
+		ret = bind_post(dir, rmr, cookie, lmr, arg, &late);
 		if (ret)
 			pass_cookie_put_back(dir, cookie);
-		return ret;
+		if (!late)
+			return ret;
+		*gate = PASS_LATE;
 	}
 	*aside = cookie;
 	return DAT_SUCCESS;

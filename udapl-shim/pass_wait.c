@@ -162,7 +162,7 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 		asleep = evd->sleepers;
 		pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
-		used = pass_eps_use(evd->pia, obj, evd);
+		used = atomic_load(&evd->users) || pass_eps_connect_with(evd->pia, obj);
 		if (!asleep && (!used || pass_now() > until))
 			break;
 		pass_pause(100);
@@ -171,6 +171,27 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 	/* An EP that is never given back may look at it. */
 	if (!used)
 		evd_free(evd);
+}
+
+/*
+ * pass_evd_use - a direction of an EP has the EVD, or is about to; pass_evd_unuse() is its last
+ * look at it. NULL: the EVD is being freed.
+ */
+struct pass_evd *pass_evd_use(struct shim_object *obj)
+{
+	struct pass_evd *evd;
+
+	shim_lock(&obj->lock);
+	evd = pass_evd_of(obj);
+	if (evd)
+		atomic_fetch_add(&evd->users, 1);
+	shim_unlock(&obj->lock);
+	return evd;
+}
+
+void pass_evd_unuse(struct pass_evd *evd)
+{
+	atomic_fetch_sub(&evd->users, 1);
 }
 
 /* ---- completion queues ------------------------------------------------- */
@@ -800,10 +821,14 @@ DAT_RETURN pass_evd_wait(struct shim_object *obj, struct kdapl_uapi_evd_wait *ar
 	struct pass_evd *evd = pass_evd_of(obj);
 	struct kdapl_uapi_event kernel;
 	enum pass_took took;
+	int cancelable;
 	DAT_RETURN ret;
 
+	/* A thread that ended in its sleep would be a waiter for ever. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	ret = wait_and_take(obj, evd, arg, event, &kernel, &took, more);
 	shim_unlock(&obj->lock);
+	pthread_setcancelstate(cancelable, NULL);
 	if (!ret && took == PASS_TOOK_KERNEL)
 		shim_event(obj, &kernel, event);
 	return ret;

@@ -10,6 +10,9 @@
 #include "pass_event.h"
 #include "pass_srq.h"
 
+/* How long a flush on iWARP waits for the connection manager; ns */
+#define CM_LIMIT	10000000000ull
+
 /* mt:T48; a status that is missing here is 0, and means DAT_DTO_ERR_TRANSPORT. */
 static const uint8_t dto_status[] = {
 	[IBV_WC_LOC_LEN_ERR]	  = DAT_DTO_ERR_LOCAL_LENGTH,
@@ -70,32 +73,31 @@ static bool ended_for_kernel(const struct pass_ep *ep)
  * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
  * the kernel has heard how it ended.
  */
-static bool awaits_cm(struct pass_evd *evd, const struct ibv_wc *wc)
+static bool awaits_cm(struct pass_ep *ep, const struct ibv_wc *wc)
 {
-	uint64_t now;
+	uint64_t now, none = 0;
 
-	if (!evd->pia->iwarp || wc->status != IBV_WC_WR_FLUSH_ERR)
+	if (!ep->pia->iwarp || wc->status != IBV_WC_WR_FLUSH_ERR)
 		return false;
 	now = pass_now();
-	if (!evd->wait_until)
-		evd->wait_until = now + 10000000000;
-	return now < evd->wait_until;
+	/* The other direction's EVD may be polled by another thread. */
+	atomic_compare_exchange_strong(&ep->cm_until, &none, now + CM_LIMIT);
+	return now < atomic_load(&ep->cm_until);
 }
 
 /*
  * The kernel learns of the first failure, unless it knows already. False: not yet. From then
  * on the flush has its time: what the device does not flush nobody would look for.
  */
-static bool tell_failure(struct pass_evd *evd, struct pass_ep *ep, const struct ibv_wc *wc)
+static bool tell_failure(struct pass_ep *ep, const struct ibv_wc *wc)
 {
 	if (atomic_load(&ep->told))
 		return true;
 	if (!ended_for_kernel(ep)) {
-		if (awaits_cm(evd, wc))
+		if (awaits_cm(ep, wc))
 			return false;
 		pass_tell(ep, KDAPL_TELL_BROKEN);
 	}
-	evd->wait_until = 0;
 	atomic_store(&ep->told, true);
 	pass_end_want(ep);
 	return true;
@@ -181,14 +183,13 @@ enum verdict { VISIBLE, WAIT, STALE };
  * If the call that begins a connection is refused, the receives that the queue pair was
  * given go back (pass_conn.c); until it has returned nobody is told that they were flushed.
  */
-static enum verdict judge_failure(struct pass_evd *evd, struct pass_ep *ep,
-				  const struct ibv_wc *wc)
+static enum verdict judge_failure(struct pass_ep *ep, const struct ibv_wc *wc)
 {
 	if (wc->qp_num != atomic_load(&ep->qp_num))
 		return STALE;
 	if (atomic_load(&ep->preparing))
 		return WAIT;
-	return tell_failure(evd, ep, wc) ? VISIBLE : WAIT;
+	return tell_failure(ep, wc) ? VISIBLE : WAIT;
 }
 
 static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
@@ -202,7 +203,7 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 		return STALE;
 	wc_check_recv(wc);
 	if (wc->status != IBV_WC_SUCCESS)
-		return judge_failure(evd, cookie->dir->ep, wc);
+		return judge_failure(cookie->dir->ep, wc);
 	if (cookie->dir->await)
 		return confirm(evd, cookie->dir) ? VISIBLE : WAIT;
 	return VISIBLE;

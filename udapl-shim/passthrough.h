@@ -51,6 +51,7 @@ struct pass_context;
 struct pass_dir;
 struct pass_ep;
 struct pass_evd;
+struct pass_moved;
 struct pass_rmr;
 struct pass_share;
 struct pass_srq;
@@ -96,7 +97,7 @@ struct pass_ia {
  * struct pass_pz - a zone
  * @pd: its protection domain
  * @nothing: on iWARP, the memory of work requests that have none (pass_no_bytes())
- * @users: LMRs, RMRs and SRQs in it; under the lock of the object
+ * @users: EPs, LMRs, RMRs and SRQs in it; under the lock of the object
  * @next: of the IA
  */
 struct pass_pz {
@@ -186,8 +187,8 @@ static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 /**
  * struct pass_node - an entry of an EVD's FIFO
  * @mark: events of the kernel's ring that are older
- * @kind: PASS_COOKIE: in a pass_cookie; PASS_END: in pass_ep, an event of the kernel that was
- *	held; PASS_MOVED: an event that was moved here from the kernel's ring
+ * @kind: PASS_COOKIE: in a pass_cookie; PASS_MOVED: in a pass_moved, an event that was moved
+ *	here from the kernel's ring
  * @notify: it wakes a waiter (E35)
  */
 struct pass_node {
@@ -197,7 +198,7 @@ struct pass_node {
 	bool notify;
 };
 
-enum { PASS_COOKIE, PASS_END, PASS_MOVED };
+enum { PASS_COOKIE, PASS_MOVED };
 
 /* Where a cookie is. From PASS_OWED on the device owes a completion. */
 enum pass_place {
@@ -324,7 +325,7 @@ struct pass_dir {
 	struct shim_object *owner;
 	struct ibv_qp *qp;
 	const struct kdapl_uapi_board_ep *board;
-	const struct pass_pz *pz;
+	struct pass_pz *pz;
 	struct pass_cookie *next;
 	union {
 		struct {
@@ -400,12 +401,16 @@ struct pass_limits {
  * @attr: as granted
  * @connect_evd: object of the connect EVD, or NULL
  * @old_until: events of @connect_evd before this are about former connections
- * @end: the event that waits for the flush; @end_held: it is there
- * @end_node: when it is over
+ * @end: room for the event that ends the connection, which goes into the FIFO of the connect
+ *	EVD when all is flushed; one for each connection, since that of the last one may be in
+ *	the FIFO still
+ * @end_held: the event is there, and waits for the flush
  * @ending, @draining: somebody has to look whether all has completed
  * @bound: the kernel may have the queue pair
  * @preparing: the call that begins the connection has not returned, and may be refused
  * @qp_num: of the queue pair; a failure of another one is of a call that was refused
+ * @cm_until: on iWARP, how long a flush waits for the kernel to hear how the connection ended;
+ *	ns, 0: nothing was flushed yet
  * @last_wqe: the device has said that the queue pair takes no more receives of an SRQ
  * @flush_until, @flush_next: when a device is given up, and told again; ns
  * @hidden: the EVD for what the consumer has no EVD for
@@ -432,14 +437,14 @@ struct pass_ep {
 	struct kdapl_uapi_ep_attr attr;
 	struct shim_object *connect_evd;
 	uint64_t old_until;
-	struct kdapl_uapi_event end;
+	struct pass_moved *end;
 	bool end_held;
-	struct pass_node end_node;
 	atomic_bool ending;
 	atomic_bool draining;
 	bool bound;
 	atomic_bool preparing;
 	atomic_uint_least32_t qp_num;
+	atomic_uint_least64_t cm_until;
 	atomic_bool last_wqe;
 	uint64_t flush_until;
 	uint64_t flush_next;
@@ -477,7 +482,7 @@ struct pass_cq {
  * @cqs: the completion queues, @nr_cqs of them
  * @wc: polled; @wc_left of these, from @wc_next on, are not looked at. The first of them has
  *	to wait if @aside has PASS_WAITING
- * @wait_until: on iWARP, how long; ns
+ * @users: directions of EPs that have it, or are not through with giving it up
  * @parked: directions whose cookies its completions may still name, though their EPs are gone
  * @channel, @channel_fd: of the completion queues
  * @kernel_fd: readable while the ring has events
@@ -519,7 +524,7 @@ struct pass_evd {
 	struct pass_node **last;
 	uint32_t nr_fifo;
 	struct ibv_wc wc[PASS_WCS];
-	uint64_t wait_until;
+	atomic_uint users;
 	struct pass_dir *parked;
 	struct ibv_comp_channel *channel;
 	struct shim_fd channel_fd;
@@ -724,8 +729,6 @@ DAT_RETURN pass_ep_recv_query(struct shim_object *ep, struct kdapl_uapi_ep_recv_
 void pass_ep_gone(struct shim_object *ep);
 void pass_ep_leave(struct pass_ep *ep);
 void pass_dir_park(struct pass_dir *dir);
-bool pass_eps_use(struct pass_ia *pia, const struct shim_object *obj,
-		  const struct pass_evd *evd);
 
 /* pass_conn.c */
 void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
@@ -765,6 +768,8 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 		   struct ibv_sge *sge, uint32_t nr);
 int pass_post_held(struct pass_dir *dir);
+bool pass_refused_late(const struct pass_dir *dir, int err);
+DAT_RETURN pass_refusal(int err);
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err);
 
 /* pass_fifo.c */
@@ -799,6 +804,8 @@ uint32_t pass_evd_queued(struct shim_object *evd);
 DAT_RETURN pass_evd_wait(struct shim_object *evd, struct kdapl_uapi_evd_wait *arg,
 			 DAT_EVENT *event, DAT_COUNT *more);
 DAT_RETURN pass_evd_set_waitable(struct shim_object *evd, bool waitable);
+struct pass_evd *pass_evd_use(struct shim_object *evd);
+void pass_evd_unuse(struct pass_evd *evd);
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia);
 void pass_evd_hidden_free(struct pass_evd *evd);
 DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cq);
@@ -814,8 +821,8 @@ DAT_RETURN pass_ep_free(struct shim_object *ep);
 void pass_end_close(struct pass_ep *ep);
 void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event);
 bool pass_end_look(struct pass_ep *ep);
-void pass_end_wait(struct pass_ep *ep);
 void pass_end_want(struct pass_ep *ep);
+bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd);
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd);
 
 /* pass_fence.c */

@@ -370,6 +370,57 @@ static void recv_room(void)
 	CHECK(n - 1 >= attr.max_recv_dtos);
 }
 
+/* An EP that is made smaller while a thread posts receives on it */
+struct shrink {
+	struct node node;
+	struct barrier barrier;
+	struct thread thread;
+	DAT_COUNT posted;
+};
+
+static int shrink_thread(void *arg)
+{
+	struct shrink *s = arg;
+
+	barrier_wait(&s->barrier);
+	while (s->posted < NODE_RECVS && !node_recv(&s->node, 0, 8, s->posted))
+		s->posted++;
+	return 0;
+}
+
+/* It has become smaller in time, or what has been posted does not fit. */
+static bool shrink_once(struct shrink *s)
+{
+	DAT_EP_PARAM param = { .ep_attr.max_recv_dtos = NODE_RECVS / 2 };
+	DAT_EP_ATTR attr;
+	DAT_RETURN ret;
+
+	s->barrier.n = 2;
+	s->posted = 0;
+	if (!node_ep(&s->node, NULL) || !thread_start(&s->thread, shrink_thread, s))
+		return false;
+	barrier_wait(&s->barrier);
+	ret = dat_ep_modify(s->node.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param);
+	thread_join(&s->thread);
+	if (ret)
+		BAD_ARG(ret, 3);
+	return !failed() && attr_of(s->node.ep, &attr) &&
+	       CHECK(attr.max_recv_dtos >= s->posted) &&
+	       CHECK(s->posted >= NODE_RECVS / 2) && OK(dat_ep_free(s->node.ep));
+}
+
+static void shrink(void)
+{
+	struct shrink *s = scenario_alloc(sizeof(*s));
+	unsigned int n;
+
+	if (!s || !node_new(&s->node, &side_a, THREE_EVDS, NULL) ||
+	    !OK(dat_ep_free(s->node.ep)))
+		return;
+	for (n = rounds(200); n && shrink_once(s); n--)
+		;
+}
+
 /* mt:T16 */
 static void no_credits(void)
 {
@@ -399,6 +450,7 @@ static const struct scenario scenarios[] = {
 		 large_queues),
 	SCENARIO("E.1 mt:T13 an EP as large as the IA says", largest),
 	SCENARIO("mt:T13 mt:T14 room for receives", recv_room),
+	SCENARIO("M4 E114 mt:T14 made smaller while another thread posts receives", shrink),
 	SCENARIO("mt:T16 no outgoing reads", no_credits),
 };
 

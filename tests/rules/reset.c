@@ -607,6 +607,53 @@ static void kept_and_ended(void)
 	message(&p.b, &p.a, 5);
 }
 
+/* ---- events that nobody takes -------------------------------------------- */
+
+#define UNTAKEN		3
+
+/* One life, of which the scenario knows by the states alone. */
+static bool untaken_life(struct pair *p)
+{
+	DAT_CR_HANDLE cr;
+
+	return start_connect(&p->a, p->listener.qual) &&
+	       next_request(&p->listener, &cr) &&
+	       OK(dat_cr_accept(cr, p->b.ep, 0, NULL)) &&
+	       state_comes(p->a.ep, DAT_EP_STATE_CONNECTED) &&
+	       state_comes(p->b.ep, DAT_EP_STATE_CONNECTED) &&
+	       OK(dat_ep_disconnect(p->a.ep, DAT_CLOSE_ABRUPT_FLAG)) &&
+	       state_comes(p->a.ep, DAT_EP_STATE_DISCONNECTED) &&
+	       state_comes(p->b.ep, DAT_EP_STATE_DISCONNECTED) &&
+	       reset_both(p);
+}
+
+static bool untaken_events(struct node *node)
+{
+	int life;
+
+	for (life = 0; life < UNTAKEN; life++)
+		if (!want_conn(node->conn, node->ep, DAT_CONNECTION_EVENT_ESTABLISHED) ||
+		    !want_conn(node->conn, node->ep, DISCONNECTED))
+			return false;
+	return nothing_more(node->conn);
+}
+
+static void untaken(void)
+{
+	struct pair p = {};
+	int life;
+
+	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
+	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+		return;
+	for (life = 0; life < UNTAKEN; life++)
+		if (!untaken_life(&p))
+			return;
+	untaken_events(&p.a);
+	untaken_events(&p.b);
+}
+
 /* ---- what a state forbids ----------------------------------------------- */
 
 /* What the calls need besides the EP. */
@@ -725,6 +772,8 @@ static const struct scenario scenarios[] = {
 		 reset_in_flush),
 	SCENARIO("R6 R10 R15 P20 P50 accepts, or is given to a RSP, as soon as it is reset",
 		 used_at_once),
+	SCENARIO("R5 E44 E45 the events of three lives, which nobody took meanwhile",
+		 untaken),
 	SCENARIO("R12 R13 what reset keeps, and another peer in the next life",
 		 kept_and_ended),
 };

@@ -119,7 +119,7 @@ static void case_left_already(void)
 	CHECK_EQ(ep->refs, 1);
 	pass_end_close(ep);
 	CHECK_EQ(ep->refs, 1);
-	CHECK(!pass_eps_use(pia, evd_obj, evd));
+	CHECK(!evd->users && !pass_eps_connect_with(pia, evd_obj));
 }
 
 /* The channel has told of a message that nobody could see then. */

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "passthrough.h"
+#include "pass_event.h"
 #include "check.h"
 
 #define ENTRIES	16u	/* of each ring */
@@ -110,6 +110,7 @@ static inline void dir_setup(int i)
 	dir->owner = ep_obj;
 	dir->board = &board;
 	dir->evd = evd;
+	evd->users++;
 	dir->late_end = &dir->late;
 	dir->qp = &qp;
 	pass_rings_install(dir, pass_rings_alloc(dir, DEPTH, 1));
@@ -156,6 +157,7 @@ static inline void setup(void)
 	ep->pia = pia;
 	ep->token = token;
 	ep->connect_evd = evd_obj;
+	ep->end = calloc(1, sizeof(*ep->end));
 	for (i = 0; i < PASS_KINDS; i++)
 		ep->limits[i] = (struct pass_limits) {
 			.flags = DAT_COMPLETION_SUPPRESS_FLAG,

@@ -10,7 +10,8 @@
 /* The window that was made last, how many there are, and the last bind. */
 static struct ibv_mw window;
 static int nr_windows;
-static bool no_windows, bind_fails;
+static bool no_windows;
+static int bind_error;	/* as libibverbs: positive */
 static struct ibv_mw_bind bound;
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -36,7 +37,7 @@ static int dealloc_mw(struct ibv_mw *mw)
 
 static int bind_mw(struct ibv_qp *to, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	int err = bind_fails ? ENOMEM : 0;	/* as libibverbs: positive */
+	int err = bind_error;
 
 	(void)to;
 	if (err)
@@ -110,7 +111,7 @@ static void window_setup(void)
 	nr_windows = 0;
 	nr_registered = 0;
 	no_windows = false;
-	bind_fails = false;
+	bind_error = 0;
 	device.ops.alloc_mw = alloc_mw;
 	device.ops.dealloc_mw = dealloc_mw;
 	device.ops.bind_mw = bind_mw;
@@ -235,11 +236,33 @@ static void case_window_refused(void)
 	OK(bind_post(1, 100, &context));
 	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 	expect_bound(1, DAT_DTO_SUCCESS);
-	bind_fails = true;
+	bind_error = EINVAL;
 	CHECK_RET(bind_post(2, 100, &none), ERR2(INTERNAL_ERROR, DAT_NO_SUBTYPE));
+	bind_error = ENOMEM;
+	CHECK_RET(bind_post(2, 100, &none),
+		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	shows(context, 1);
 	CHECK_EQ(nr_windows, 1);
 	expect_nothing();
+}
+
+/* The device knows of the end before the board shows it. */
+static void case_window_late(void)
+{
+	DAT_RMR_CONTEXT none;
+
+	window_setup();
+	bind_error = EINVAL;
+	board.state = DAT_EP_STATE_DISCONNECT_PENDING;
+	OK(bind_post(1, 100, &none));
+	CHECK_EQ(none, 0);
+	shows(0, 0);
+	expect_nothing();
+	disconnected();
+	ep->dir[PASS_REQ].qp = NULL;
+	ep->dir[PASS_RECV].qp = NULL;
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_bound(1, DAT_DTO_ERR_FLUSHED);
 }
 
 /* One bind or unbind, from post to event */
@@ -321,6 +344,7 @@ static const struct check_case cases[] = {
 	{ "mt:M35 mt:M37 mt:M40 mt:M41 mt:M45 mt:M47 a window of verbs", case_window },
 	{ "mt:M40 a bind that fails or is flushed takes the window away", case_window_lost },
 	{ "a bind that the device refuses changes nothing", case_window_refused },
+	{ "D46 a bind that the device refuses because the end is near", case_window_late },
 	{ "mt:M36 a window has 256 keys", case_keys },
 	{ "a region where there is no window", case_no_window },
 	{ "mt:M44 an RMR is freed while its bind is outstanding", case_window_freed },
