@@ -265,7 +265,7 @@ void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 /* How often to look whether the core has dropped its reference after an answer, 1 ms each. */
 #define HANDOVER_ROUNDS	1000
 
-enum left { LEFT_TO_LIO, LEFT_WITHOUT_DATA, LEFT_REMOVED, LEFT_BUSY, LEFT_HANDED_OVER };
+enum left { LEFT_TO_LIO, LEFT_WITHOUT_DATA, LEFT_OURS_ALONE, LEFT_BUSY, LEFT_HANDED_OVER };
 
 /* LIO wanted to remove or reject it, and has dropped the core's reference. */
 static bool is_unwanted(const struct iscsit_cmd *cmd)
@@ -279,11 +279,13 @@ static enum left what_is_left(struct iscsit_cmd *cmd)
 	struct se_cmd *se_cmd = &cmd->se_cmd;
 	bool pending = se_cmd->t_state == TRANSPORT_WRITE_PENDING;
 
-	if (!se_cmd->se_tfo || cmd->cmd_flags & ICF_OOO_CMDSN)
+	if (!se_cmd->se_tfo)
 		return LEFT_TO_LIO;
-	/* Only ours is left. */
+	/* Before anything else: LIO may have rejected a command out of order, too. */
 	if (kref_read(&se_cmd->cmd_kref) == 1)
-		return pending ? LEFT_REMOVED : LEFT_TO_LIO;
+		return pending ? LEFT_OURS_ALONE : LEFT_TO_LIO;
+	if (cmd->cmd_flags & ICF_OOO_CMDSN)
+		return LEFT_TO_LIO;
 	if (READ_ONCE(se_cmd->transport_state) & CMD_T_ACTIVE)
 		return LEFT_BUSY;
 	/*
@@ -309,7 +311,7 @@ static struct iscsit_cmd *take_left(struct iscsit_conn *lio, enum left *what, bo
 		*what = what_is_left(cmd);
 		if (*what == LEFT_BUSY || (*what == LEFT_HANDED_OVER && patient))
 			*busy = true;
-		if (*what != LEFT_WITHOUT_DATA && *what != LEFT_REMOVED)
+		if (*what != LEFT_WITHOUT_DATA && *what != LEFT_OURS_ALONE)
 			continue;
 		list_del_init(&cmd->i_conn_node);
 		spin_unlock_bh(&lio->cmd_lock);
@@ -337,7 +339,7 @@ void kiser_cmd_settle(struct iscsit_conn *lio)
 		if (cmd) {
 			if (what == LEFT_WITHOUT_DATA)
 				target_put_sess_cmd(&cmd->se_cmd);
-			iscsit_free_cmd(cmd, what == LEFT_REMOVED);
+			iscsit_free_cmd(cmd, what == LEFT_OURS_ALONE);
 			continue;
 		}
 		if (!busy)

@@ -3,6 +3,7 @@
 #ifndef KDAT_ISER_COMPAT_H
 #define KDAT_ISER_COMPAT_H
 
+#include <linux/timer.h>
 #include <linux/version.h>
 
 /* The header moved in 6.12. */
@@ -11,5 +12,15 @@
 #else
 #include <linux/unaligned.h>
 #endif
+
+/* Renamed in 6.2; the old name is gone since 6.16. */
+static inline void kiser_timer_delete_sync(struct timer_list *timer)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+	del_timer_sync(timer);
+#else
+	timer_delete_sync(timer);
+#endif
+}
 
 #endif /* KDAT_ISER_COMPAT_H */

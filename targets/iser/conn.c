@@ -22,6 +22,7 @@
  * Callers: np.c, LIO, the upcall.
  */
 #include <linux/slab.h>
+#include "compat.h"
 #include "kdat_iser.h"
 
 /* How long the initiator may take to hear the last word, and to disconnect itself. */
@@ -89,13 +90,11 @@ static void conn_upcall(DAT_PVOID instance_data, const DAT_EVENT *event, DAT_BOO
 
 static int create_evd(struct kiser_conn *conn)
 {
-	const struct kiser_adapter *adapter = conn->adapter;
 	DAT_UPCALL_OBJECT upcall = { .instance_data = conn, .upcall_func = conn_upcall };
 
-	return dat_evd_kcreate(adapter->ia,
-			       adapter->recvs + adapter->requests + KISER_CONN_EVENTS,
-			       DAT_UPCALL_SINGLE_INSTANCE, &upcall,
-			       DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &conn->evd) ?
+	/* Completions have room of their own, which comes with the EP. */
+	return dat_evd_kcreate(conn->adapter->ia, KISER_CONN_EVENTS, DAT_UPCALL_SINGLE_INSTANCE,
+			       &upcall, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &conn->evd) ?
 		-ENOMEM : 0;
 }
 
@@ -150,7 +149,7 @@ static void free_memory(struct kiser_conn *conn)
 }
 
 /* LIO never had it, and it has ended. */
-static void release(struct work_struct *work)
+static void orphan_release(struct work_struct *work)
 {
 	struct kiser_conn *conn = container_of(work, struct kiser_conn, release);
 
@@ -192,7 +191,7 @@ struct kiser_conn *kiser_conn_create(struct kiser_adapter *adapter, bool invalid
 	INIT_LIST_HEAD(&conn->waiting);
 	spin_lock_init(&conn->tx_lock);
 	init_waitqueue_head(&conn->wait);
-	INIT_WORK(&conn->release, release);
+	INIT_WORK(&conn->release, orphan_release);
 	kiser_adapter_attach(adapter, conn);
 	kiser_login_init(conn);
 	if (create_evd(conn) || create_ep(conn) || kiser_login_create(conn)) {
@@ -216,6 +215,17 @@ static void end(struct kiser_conn *conn)
 	wait_event(conn->wait, READ_ONCE(conn->down));
 }
 
+/*
+ * LIO has stopped these before, but a NOP-Out that came since may have started one: LIO pings
+ * iSER initiators, too, once an administrator has set nopin_timeout of a session that is
+ * there.  The first one starts the second one.
+ */
+static void stop_nopin(struct iscsit_conn *lio)
+{
+	kiser_timer_delete_sync(&lio->nopin_timer);
+	kiser_timer_delete_sync(&lio->nopin_response_timer);
+}
+
 /**
  * kiser_wait_conn - LIO closes a connection: end it
  * @lio: the connection; its threads are stopped
@@ -230,6 +240,8 @@ void kiser_wait_conn(struct iscsit_conn *lio)
 	kiser_login_close(conn);
 	end(conn);
 	close_dat(conn);
+	/* No upcall runs any more. */
+	stop_nopin(lio);
 	kiser_cmd_settle(lio);
 	spin_lock_irq(&conn->tx_lock);
 	conn->tx_over = true;

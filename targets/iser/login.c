@@ -89,8 +89,14 @@ static void login_timeout(struct work_struct *work)
 {
 	struct kiser_conn *conn = container_of(to_delayed_work(work), struct kiser_conn,
 					       login_timer);
+	DAT_EP_STATE state;
 
-	kiser_conn_fail(conn, "no login in time");
+	/* There is nothing to end before np.c has accepted the request. */
+	if (!dat_ep_get_status(conn->ep, &state, NULL, NULL) &&
+	    state == DAT_EP_STATE_UNCONNECTED)
+		mod_delayed_work(kiser_wq, &conn->login_timer, HZ);
+	else
+		kiser_conn_fail(conn, "no login in time");
 }
 
 /* The initiator's turn begins ... */
@@ -191,8 +197,8 @@ int kiser_get_login_rx(struct iscsit_conn *lio, struct iscsi_login *login)
 /* ---- answers ------------------------------------------------------------------------ */
 
 /* An answer that was not sent: the event of the connection's end follows. */
-static void answer_done(struct kiser_conn *conn, struct kiser_done *done,
-			DAT_DTO_COMPLETION_STATUS status, u64 length)
+static void login_answer_done(struct kiser_conn *conn, struct kiser_done *done,
+			      DAT_DTO_COMPLETION_STATUS status, u64 length)
 {
 }
 
@@ -311,7 +317,7 @@ void kiser_login_init(struct kiser_conn *conn)
 	INIT_DELAYED_WORK(&conn->login_timer, login_timeout);
 	conn->login_left = TA_LOGIN_TIMEOUT * HZ;
 	conn->login = KISER_LOGIN_REQUEST;
-	conn->login_done.fn = answer_done;
+	conn->login_done.fn = login_answer_done;
 	conn->login_rx.done.fn = request_done;
 }
 

@@ -141,10 +141,19 @@ static int send_call(struct svckdat_conn *conn, struct rpc_rqst *call)
 	return ret;
 }
 
+/* ---- the transport ------------------------------------------------------- */
+
+static void close_back(struct rpc_xprt *xprt)
+{
+	xprt_disconnect_done(xprt);
+	xprt->cwnd = RPC_CWNDSHIFT;
+}
+
 /*
  * Must not wait: that would hold up the calls of all clients.  Sunrpc tries a call again at
  * once as long as the transport counts as connected, so what is over is closed here, and not
- * when an nfsd thread comes to it.
+ * when an nfsd thread comes to it.  svc_xprt_close() leaves a connection that is queued for
+ * one to that thread.
  */
 static int send_request(struct rpc_rqst *call)
 {
@@ -152,17 +161,11 @@ static int send_request(struct rpc_rqst *call)
 	int ret;
 
 	ret = send_call(conn, call);
-	if (ret == -ENOTCONN)
+	if (ret == -ENOTCONN) {
+		close_back(call->rq_xprt);
 		svc_xprt_close(&conn->xprt);
+	}
 	return ret;
-}
-
-/* ---- the transport ------------------------------------------------------- */
-
-static void close_back(struct rpc_xprt *xprt)
-{
-	xprt_disconnect_done(xprt);
-	xprt->cwnd = RPC_CWNDSHIFT;
 }
 
 static void free_names(struct rpc_xprt *xprt)

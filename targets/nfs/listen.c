@@ -89,7 +89,8 @@ static struct svckdat_request *new_request(struct svckdat_point *point,
 	if (!is_for(point->listener, local) ||
 	    dat_cr_query(arrival->cr_handle, DAT_CR_FIELD_ALL, &param))
 		return NULL;
-	request = kzalloc(sizeof(*request), GFP_KERNEL);
+	/* The memory that it would wait for may be what another upcall is to give back. */
+	request = kzalloc(sizeof(*request), GFP_NOWAIT | __GFP_NOWARN);
 	if (!request)
 		return NULL;
 	request->cr = arrival->cr_handle;

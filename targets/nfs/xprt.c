@@ -68,7 +68,8 @@ static int evds_create(struct svckdat_conn *conn)
 	DAT_UPCALL_OBJECT end = { .instance_data = conn, .upcall_func = conn_upcall };
 	DAT_IA_HANDLE ia = conn->adapter->ia;
 
-	if (dat_evd_kcreate(ia, CONNECTION_EVENTS, DAT_UPCALL_SINGLE_INSTANCE, &dto,
+	/* Completions have room of their own, which comes with the EP. */
+	if (dat_evd_kcreate(ia, 1, DAT_UPCALL_SINGLE_INSTANCE, &dto,
 			    DAT_EVD_DTO_FLAG, &conn->dto_evd) ||
 	    dat_evd_kcreate(ia, CONNECTION_EVENTS, DAT_UPCALL_SINGLE_INSTANCE, &end,
 			    DAT_EVD_CONNECTION_FLAG, &conn->conn_evd))
