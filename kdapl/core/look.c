@@ -92,11 +92,14 @@ static void look_at_ep(struct kdapl_look *look, struct kdapl_ep *ep)
 	at->max_requests = ep->req.size ?: ep->attr.max_request_dtos;
 	at->recvs = READ_ONCE(ep->recv.posted) - READ_ONCE(ep->recv.completed);
 	at->max_recvs = ep->recv.size ?: ep->attr.max_recv_dtos;
-	at->pz = TOKEN(ep->use.pz);
-	at->recv_evd = TOKEN(ep->use.recv_evd);
-	at->request_evd = TOKEN(ep->use.request_evd);
-	at->connect_evd = TOKEN(ep->use.connect_evd);
-	at->srq = TOKEN(ep->use.srq);
+	/* The objects that a freed endpoint has used may have been freed, too. */
+	if (ep->state != KDAPL_EP_GONE) {
+		at->pz = TOKEN(ep->use.pz);
+		at->recv_evd = TOKEN(ep->use.recv_evd);
+		at->request_evd = TOKEN(ep->use.request_evd);
+		at->connect_evd = TOKEN(ep->use.connect_evd);
+		at->srq = TOKEN(ep->use.srq);
+	}
 	if (ep->conn) {
 		at->qp = READ_ONCE(ep->conn->qp.num);
 		look->pages = READ_ONCE(ep->conn->qp.charge.pages);

@@ -32,6 +32,7 @@ MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user 
 LIST_HEAD(kdapl_dev_files);
 DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files, and last_id */
 static u64 last_id;
+static struct workqueue_struct *close_wq;
 
 /* ---- conversions that several calls need ----------------------------------- */
 
@@ -57,7 +58,7 @@ void kdapl_dev_put_addr(struct kdapl_uapi_addr *to, const struct sockaddr *from)
  * @to: the rest of it is zeroed, so that the core may read all of it
  * @from: its len is 0 if the process gave none
  *
- * Return: 0; -EINVAL for a length that no address has.
+ * Return: 0; -EINVAL for a length that is longer than any address.
  */
 int kdapl_dev_get_addr(struct sockaddr_storage *to,
 		       const struct kdapl_uapi_addr *from)
@@ -341,6 +342,26 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 
 /* ---- the file -------------------------------------------------------------- */
 
+static void file_close(struct kdapl_file *file)
+{
+	kdapl_ia_close_all(&file->space);
+	/* Until here whoever watches sees what a process that has gone still holds. */
+	mutex_lock(&kdapl_dev_files_lock);
+	list_del(&file->entry);
+	mutex_unlock(&kdapl_dev_files_lock);
+
+	kdapl_ring_drop_all(file);
+	kdapl_board_free(file);
+	kdapl_space_destroy(&file->space);
+	put_pid(file->pid);
+	kfree(file);
+}
+
+static void file_close_work(struct work_struct *work)
+{
+	file_close(container_of(work, struct kdapl_file, close));
+}
+
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file;
@@ -352,6 +373,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	xa_init(&file->rings);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1);
+	INIT_WORK(&file->close, file_close_work);
 	file->pid = get_pid(task_tgid(current));
 	ret = -ENOMEM;
 	user = kdapl_user_get(current_uid(), max_user_objects);
@@ -377,22 +399,22 @@ err_file:
 	return ret;
 }
 
-/* No call runs and nothing is mapped any more: both would hold the file. */
+/*
+ * No call runs and nothing is mapped any more: both would hold the file.
+ *
+ * Closing waits for the objects, on iWARP for as long as the driver takes to give up a
+ * connect.  Who drops the last reference may be a process that was sent the file and never
+ * asked for it, or the kernel thread that closes files for all other kernel threads, one
+ * after the other; they do not wait.
+ */
 static int kdapl_dev_release(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file = filp->private_data;
 
-	kdapl_ia_close_all(&file->space);
-	/* Until here whoever watches sees what a process that has gone still holds. */
-	mutex_lock(&kdapl_dev_files_lock);
-	list_del(&file->entry);
-	mutex_unlock(&kdapl_dev_files_lock);
-
-	kdapl_ring_drop_all(file);
-	kdapl_board_free(file);
-	kdapl_space_destroy(&file->space);
-	put_pid(file->pid);
-	kfree(file);
+	if (task_tgid(current) == file->pid)
+		file_close(file);
+	else
+		queue_work(close_wq, &file->close);
 	return 0;
 }
 
@@ -422,17 +444,27 @@ static struct miscdevice kdapl_dev = {
  */
 int kdapl_dev_init(void)
 {
-	return misc_register(&kdapl_dev);
+	int ret;
+
+	close_wq = alloc_workqueue("kdapl_close", WQ_UNBOUND, 0);
+	if (!close_wq)
+		return -ENOMEM;
+	ret = misc_register(&kdapl_dev);
+	if (ret)
+		destroy_workqueue(close_wq);
+	return ret;
 }
 
 /**
  * kdapl_dev_exit - take /dev/kdapl away
  *
- * No file is open, since open files hold the module.  May sleep.
+ * No file is open, since open files hold the module; some may not be closed to the end.  May
+ * sleep, and waits for those.
  */
 void kdapl_dev_exit(void)
 {
 	misc_deregister(&kdapl_dev);
+	destroy_workqueue(close_wq);
 }
 
 /*
@@ -477,8 +509,10 @@ SIZE(evd_poll_fd, 16);
 SIZE(evd_set_waitable, 16);
 SIZE(ep_attr, 80);
 SIZE(ep_create, 136);
+SIZE(ep_create_with_srq, 144);
 SIZE(ep_param, 232);
 SIZE(ep_get_status, 24);
+SIZE(ep_recv_query, 24);
 SIZE(ep_connect, 80);
 SIZE(ep_dup_connect, 40);
 SIZE(ep_private_data, 32);
@@ -486,6 +520,10 @@ SIZE(ep_board, 16);
 SIZE(ep_bind, 24);
 SIZE(ep_tell, 24);
 SIZE(post, 32);
+SIZE(srq_create, 40);
+SIZE(srq_query, 56);
+SIZE(srq_count, 16);
+SIZE(srq_tell, 16);
 SIZE(psp_create, 40);
 SIZE(psp_query, 48);
 SIZE(rsp_create, 48);
@@ -507,6 +545,9 @@ OFFSET(event, rmr.status, 32);
 OFFSET(event, cr.sp, 16);
 OFFSET(event, cr.cr, 24);
 OFFSET(event, cr.conn_qual, 32);
+OFFSET(event, cr.address, 40);
+OFFSET(event, cr.scope_id, 56);
+OFFSET(event, cr.family, 60);
 OFFSET(event, connect.ep, 16);
 OFFSET(event, connect.private_data_size, 24);
 OFFSET(event, connect.life, 28);

@@ -44,6 +44,7 @@ struct kdapl_board;
  * @entry: in kdapl_dev_files, for those who watch
  * @pid: the process that opened the file, with a reference
  * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
+ * @close: closes it, where not its own process does
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -54,6 +55,7 @@ struct kdapl_file {
 	struct list_head entry;
 	struct pid *pid;
 	u64 id;
+	struct work_struct close;
 };
 
 extern struct list_head kdapl_dev_files;

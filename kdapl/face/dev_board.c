@@ -216,7 +216,10 @@ int kdapl_dev_ep_board(struct kdapl_file *file, void *data)
 	arg->ret = RET(INVALID_STATE);
 	if (!board)
 		goto out;
-	/* While we have the reference no other endpoint has the slot. */
+	/*
+	 * The slot may be another endpoint's by now, if this one has been freed:
+	 * kdapl_ep_show() looks the handle up once more, and shows nothing then.
+	 */
 	arg->slot = (u32)ep->token;
 	place = board_slot(board, arg->slot);
 	arg->ret = place ? kdapl_ep_show(&file->space, kdapl_dev_handle(arg->ep),

@@ -281,8 +281,12 @@ int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
 	ret = xa_insert(&file->rings, evd, ring, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_maps;
-	/* Another thread has closed the IA before the ring was in the table. */
+	/*
+	 * Another thread has closed the IA before the ring was in the table.  A third one
+	 * may wait for the ring already, and nobody else tells it.
+	 */
 	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
+		ring_done(e, ring, false);
 		kdapl_ring_drop(file, evd);
 		ret = -ENODEV;
 	}

@@ -150,9 +150,9 @@ int kdapl_iw_link_wait(struct kdapl_iw_link *link, enum kdapl_iw_link_state stat
 }
 
 /*
- * Bound to @addr and a port number that rdma_cm chooses.  Kernel consumers alone have
- * iWARP, and theirs is the first namespace.  That is where rdma_cm looks; where the driver
- * has its sockets is cm_iw.c's matter.
+ * Bound to @addr and a port number that rdma_cm chooses.  iWARP adapters have addresses in
+ * the first namespace only, and that is where rdma_cm looks; where the driver has its sockets
+ * is cm_iw.c's matter.
  */
 static int link_id(struct kdapl_iw_link *link, const struct kdapl_address *addr,
 		   struct rdma_cm_id **id)

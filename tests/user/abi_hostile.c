@@ -1431,6 +1431,47 @@ static void test_ends(void)
 	close(fd);
 }
 
+/* Service point on @port, if that is free by now. */
+static bool listens(int fd, __u64 port)
+{
+	struct kdapl_uapi_ia_open ia = ia_open(fd);
+	struct kdapl_uapi_evd_create evd = evd_create(fd, ia.ia, 8, DAT_EVD_CR_FLAG);
+	struct kdapl_uapi_psp_create psp = {
+		.ia = ia.ia, .conn_qual = port, .evd = evd.evd,
+		.flags = DAT_PSP_CONSUMER_FLAG };
+	bool good = !call(fd, KDAPL_IOC_PSP_CREATE, &psp) && !psp.ret;
+
+	if (!good)
+		ia_close(fd, ia.ia, DAT_CLOSE_ABRUPT_FLAG);
+	return good;
+}
+
+/* The last close is a child's, which then does not wait for it; it is made all the same. */
+static void test_stranger_closes(void)
+{
+	int fd = dev_open(), other = dev_open(), tries;
+	__u64 port = 4400;
+	bool free = false;
+	pid_t child;
+
+	while (!listens(fd, port))
+		port++;
+	child = fork();
+	need(child >= 0, "fork");
+	if (!child)
+		_exit(listens(other, port));
+	close(fd);
+	need(waitpid(child, &tries, 0) == child && WIFEXITED(tries), "wait");
+	check(!WEXITSTATUS(tries), "I19", "what a file has stays while a child has it", 0);
+	for (tries = 0; tries < 6000 && !free; tries++) {
+		free = listens(other, port);
+		if (!free)
+			usleep(10000);
+	}
+	check(free, "I19", "a file whose last close is another process's is closed", 0);
+	close(other);
+}
+
 /* Threads on the same objects; whatever they are told, nothing may break. */
 struct racer {
 	int fd, seed;
@@ -1592,6 +1633,7 @@ int main(void)
 	test_poll(fd);
 	close(fd);
 	test_ends();
+	test_stranger_closes();
 	fd = dev_open();
 	test_races(fd);
 	close(fd);

@@ -905,7 +905,6 @@ struct kdapl_uapi_cr_handoff {
 	__aligned_u64 conn_qual;
 };
 
-/* Numbers; 0x58 on are kept for SRQs. */
 #define KDAPL_IOC_MAGIC		0xda
 #define KDAPL_IOC(nr, type)	_IOWR(KDAPL_IOC_MAGIC, nr, struct kdapl_uapi_##type)
 
