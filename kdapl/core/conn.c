@@ -111,12 +111,15 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 		kdapl_conn_put(conn);
 }
 
-/* Where what may wait for the CM runs, and on iWARP for the driver. */
-static struct workqueue_struct *slow_wq_of(const struct kdapl_ia *ia)
+/*
+ * Where what may wait for the CM runs, and the connect of an iWARP driver, which waits for the
+ * peer.  What only answers a peer does not queue behind those.
+ */
+static struct workqueue_struct *slow_wq_of(const struct kdapl_conn *conn)
 {
-	struct kdapl_space *space = ia->obj.space;
+	struct kdapl_space *space = conn->ia->obj.space;
 
-	if (!ia->dev->iwarp)
+	if (!conn->ia->dev->iwarp || !conn->active)
 		return kdapl_slow_wq_of(space);
 	return space->owner ? kdapl_user_iwarp_wq(space->owner) : kdapl_iwarp_wq;
 }
@@ -130,7 +133,7 @@ static struct workqueue_struct *slow_wq_of(const struct kdapl_ia *ia)
 void kdapl_conn_run_slow(struct kdapl_conn *conn)
 {
 	kdapl_conn_get(conn);
-	if (!queue_work(slow_wq_of(conn->ia), &conn->id_work))
+	if (!queue_work(slow_wq_of(conn), &conn->id_work))
 		kdapl_conn_put(conn);
 }
 

@@ -39,7 +39,7 @@ enum kdapl_gate {
  * @completed: of those, completions seen; under @evd's lock
  * @held: receives waiting for a queue pair, from @ring[@held_first] on; requests that
  *	  an iWARP device did not take, because the connection ends
- * @late: posts of KDAPL_GATE_LATE
+ * @late: posts of KDAPL_GATE_LATE, @nr_late of them
  * @ring: @size cookies, used round, or a busy one for a size of 0; @next is the
  *	  next one
  * @max_sge: segments of one post at most
@@ -67,6 +67,7 @@ struct kdapl_dir {
 	u32 held;
 	u32 held_first;
 	struct list_head late;
+	u32 nr_late;
 	u32 size;
 	u32 next;
 	u32 max_sge;

@@ -316,6 +316,7 @@ void kdapl_dir_flush_late(struct kdapl_dir *dir)
 			cookie = list_first_entry(&dir->late, struct kdapl_cookie,
 						  node.link);
 			list_del(&cookie->node.link);
+			dir->nr_late--;
 			kdapl_evd_post_flushed(dir->evd, cookie);
 		}
 		more = !list_empty(&dir->late);

@@ -425,14 +425,11 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 /* Receives that were posted, and are not known to have completed. */
 static DAT_COUNT dir_held_by_ep(struct kdapl_dir *dir)
 {
-	struct list_head *late;
 	unsigned long flags;
 	DAT_COUNT n;
 
 	spin_lock_irqsave(&dir->lock, flags);
-	n = dir->held + dir->posted - READ_ONCE(dir->completed);
-	list_for_each(late, &dir->late)
-		n++;
+	n = dir->held + dir->nr_late + dir->posted - READ_ONCE(dir->completed);
 	spin_unlock_irqrestore(&dir->lock, flags);
 	return n;
 }

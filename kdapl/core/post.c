@@ -217,6 +217,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 		break;
 	case KDAPL_GATE_LATE:
 		list_add_tail(&cookie->node.link, &dir->late);
+		dir->nr_late++;
 		break;
 	default:
 		kdapl_evd_post_flushed(dir->evd, cookie);

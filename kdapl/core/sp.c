@@ -144,7 +144,7 @@ static void sp_unreserve(struct kdapl_sp *sp)
 		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
 }
 
-/* The handle was retired.  On return nothing listens for it. */
+/* The handle was retired.  On return nothing listens for it; it may be that already. */
 static void sp_stop(struct kdapl_sp *sp)
 {
 	sp_unlisten(sp);
@@ -220,6 +220,12 @@ static DAT_RETURN sp_free(struct kdapl_space *space, DAT_HANDLE handle,
 	DAT_RETURN ret;
 
 	ret = kdapl_op_begin_shell(&op, space, handle, type, sub);
+	/*
+	 * A request that is just arriving has its objects before the handle goes, so that a
+	 * removal of the device, which looks for what there is, finds one or the other.
+	 */
+	if (!ret)
+		sp_unlisten(sp_of(op.obj));
 	/* Of two racing calls one wins (E114). */
 	if (!ret && !kdapl_object_retire(op.obj))
 		ret = op.bad_handle;

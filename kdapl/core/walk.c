@@ -3,7 +3,7 @@
  * A way through the memory of a DTO, piece by piece as the device has to be told of it:
  * segments may name memory that is a scatterlist (fmr.c).
  *
- * Callers: post.c.
+ * Callers: post.c, srq_post.c.
  */
 #include <linux/scatterlist.h>
 #include "lmr.h"
