@@ -160,18 +160,14 @@ static int handle_fork(void)
 }
 
 /*
- * shim_fork_watch - from now on fork() waits for the locks of the library
- *
- * Return: 0 or -errno.
+ * From the beginning: a fork() that begins before would not wait for a thread that is in the
+ * library when it happens.  If there is no memory for that, shim_dev_open() tries again.
  */
-int shim_fork_watch(void)
+static __attribute__((constructor)) void watch_forks(void)
 {
-	int err;
-
 	pthread_mutex_lock(&device_file.lock);
-	err = handle_fork();
+	handle_fork();
 	pthread_mutex_unlock(&device_file.lock);
-	return err;
 }
 
 /*

@@ -230,7 +230,6 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 		   (loading && !same_key(provider_info, &loading->info))) {
 		ret = RET_BAD_ARG(2);
 	} else {
-		shim_fork_watch();
 		pthread_mutex_lock(&registry.lock);
 		ret = add_provider(provider, provider_info);
 		pthread_mutex_unlock(&registry.lock);
@@ -502,7 +501,6 @@ static DAT_RETURN open_records(const DAT_PROVIDER_INFO *key, const struct call *
 /* The records, which do not change once they were read. */
 static void read_conf(void)
 {
-	shim_fork_watch();
 	pthread_mutex_lock(&registry.lock);
 	if (!registry.read) {
 		registry.readable = shim_conf_read(&registry.records);

@@ -473,7 +473,6 @@ void shim_table_child(void);
 /* The descriptor of /dev/kdapl, -1 while it is closed. */
 extern atomic_int shim_dev_fd;
 
-int shim_fork_watch(void);
 int shim_dev_open(void);
 uint64_t shim_dev_features(void);
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
