@@ -183,8 +183,10 @@ verdict "I19 no pinned page is left" same pinned
 for column in cm_id qp cq pd mr ctx; do
 	verdict "I19 no $column is left" same "$column"
 done
+# The kernel counts open files by processor, and adds 32 at a time to what it shows, or takes
+# them away: each of the two readings may be so much beside the truth.
+verdict "no descriptors are left" [ "$(grown fds)" -le $((2 * 32 * $(nproc))) ]
 # Of those that the system has some come and go by themselves.
-verdict "no descriptors are left" [ "$(grown fds)" -le 16 ]
 verdict "no tasks are left" [ "$(grown tasks)" -le 16 ]
 for column in slab kmalloc percpu vmalloc; do
 	verdict "memory comes back: $column" [ "$(grown $column)" -le $allowed ]

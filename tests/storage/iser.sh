@@ -162,7 +162,7 @@ each_verified() {
 several() {
 	setting node.session.nr_sessions 8
 	verdict "8 sessions" log_in 8
-	verdict "all 8 write and read at once" within $((minute + 300)) each_verified 8
+	verdict "all 8 write and read at once" within $((minute + 1200)) each_verified 8
 	verdict "8 sessions log out" log_out
 	setting node.session.nr_sessions 1
 }
