@@ -127,7 +127,7 @@ help:
 	@echo 'The main job and the tests (as root; they install what is missing):'
 	@echo '  demo       build, boot a virtual machine with two RDMA devices, move'
 	@echo '             data kernel to kernel, application to application, and across'
-	@echo '  test       all suites, through both faces and in two kernels; the last line'
+	@echo '  test       all suites, through both faces and in three kernels; the last line'
 	@echo '             is "N passed, N failed"'
 	@echo '  test-all   the same, with each suite in every way: some hours'
 	@echo '  test-kernels   all that runs in kernels of Debian'"'"'s: in 6.1, 6.12 and 7.3, or'

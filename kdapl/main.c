@@ -16,6 +16,9 @@ MODULE_VERSION(KDAPL_VERSION);
 /* All kernel consumers together; far more than they will ever have. */
 #define KERNEL_MAX_OBJECTS	1000000
 
+/* Attempts of kernel consumers that wait for an iWARP driver at a time. */
+#define IWARP_ATTEMPTS	512
+
 struct kdapl_space kdapl_kernel_space;
 struct workqueue_struct *kdapl_user_wq;
 struct workqueue_struct *kdapl_kernel_wq;
@@ -38,8 +41,7 @@ static int __init kdapl_init(void)
 	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
 	if (!kdapl_slow_wq)
 		goto err_kernel_wq;
-	kdapl_iwarp_wq = alloc_workqueue("kdapl_iwarp", WQ_UNBOUND,
-					 WQ_UNBOUND_MAX_ACTIVE);
+	kdapl_iwarp_wq = alloc_workqueue("kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS);
 	if (!kdapl_iwarp_wq)
 		goto err_slow_wq;
 	/*

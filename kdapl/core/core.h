@@ -52,7 +52,7 @@ int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE ep, struct file *uver
 enum kdapl_tell {
 	KDAPL_TOLD_CONFIRM,	/* a receive has completed (A7) */
 	KDAPL_TOLD_BROKEN,	/* something has failed (D52) */
-	KDAPL_TOLD_DRAINED,	/* no request is outstanding (D3) */
+	KDAPL_TOLD_DRAINED,	/* no request is outstanding */
 	KDAPL_TOLD_FLUSH,	/* something was posted late: ERR once more */
 	KDAPL_TOLD_UNBIND,	/* nothing is outstanding, or is waited for any more */
 	KDAPL_NR_TOLD

@@ -28,7 +28,7 @@
 /*
  * struct kdapl_node - an entry of a FIFO
  * @link: in kdapl_evd.fifo, or free for other use by the owner
- * @is_cookie: part of struct kdapl_cookie, else of struct kdapl_slot
+ * @is_cookie: part of struct kdapl_cookie, else of struct kdapl_event_slot
  * @notify: it wakes a waiter and starts an upcall (E35)
  */
 struct kdapl_node {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Local Memory Regions: dat_lmr_create and dat_lmr_kcreate, query, free, sync,
- * dat_ia_memtype_hint, and the check of each segment of a post (core/post.c).
+ * dat_ia_memtype_hint.  Each segment of a post is checked in core/post_check.h.
  *
  * The life of an LMR: memory is registered with the device (glue/mr.c), the
  * lmr_context made known to posts, the handle published; to free it, the other
@@ -575,7 +575,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 }
 
 /*
- * dat_lmr_free.  Any process may call it, not only the one whose memory it is (mt:M79).
+ * dat_lmr_free.  Any process may call it, not only the one whose memory it is.
  * Of two racing calls one wins (E114).
  */
 DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)

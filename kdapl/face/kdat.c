@@ -1022,8 +1022,9 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  * dat_ep_reset - make a Disconnected endpoint Unconnected
  * @ep_handle: an EP that is Disconnected or Unconnected
  *
- * Waits until the former connection has flushed, for 10 seconds at most, and
- * never for the peer.  Process context.  Rules R1..R16.
+ * Waits until the former connection has flushed, for 10 seconds at most, and not for
+ * the peer; but on iWARP, after an attempt that nobody has answered yet, as long as the
+ * driver tries (siw: two minutes).  Process context.  Rules R1..R16.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_... in any
  * other state.
@@ -1046,8 +1047,8 @@ EXPORT_SYMBOL(dat_ep_reset);
  *
  * A connection ends as by an abrupt disconnect, without an event here.  When it
  * returned, the device does not touch the EP's buffers any more.  It waits for
- * the flush, 10 seconds at most, and neither for the peer nor for an upcall.
- * Process context.  Rules F1..F18.
+ * the flush, 10 seconds at most, and neither for the peer nor for an upcall; on iWARP
+ * as dat_ep_reset() does.  Process context.  Rules F1..F18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
  * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
