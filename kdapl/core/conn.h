@@ -70,11 +70,11 @@ struct kdapl_id_cell {
 };
 
 /* How far the end of what was posted has come (drain.c); it only goes forward. */
-enum kdapl_drain_state {
-	KDAPL_DRAIN_NONE,	/* the queue pair works, or there never was one */
-	KDAPL_DRAIN_FLUSH,	/* in the error state, where all completes, or gone */
-	KDAPL_DRAIN_LOST,	/* gone before all was complete; what it left is reaped */
-	KDAPL_DRAIN_OVER,	/* nothing is left, it is destroyed */
+enum kdapl_flush_state {
+	KDAPL_FLUSH_NONE,	/* the queue pair works, or there never was one */
+	KDAPL_FLUSH_BEGUN,	/* in the error state, where all completes, or gone */
+	KDAPL_FLUSH_LOST,	/* gone before all was complete; what it left is reaped */
+	KDAPL_FLUSH_OVER,	/* nothing is left, it is destroyed */
 };
 
 /*
@@ -107,7 +107,7 @@ enum kdapl_drain_state {
  *	  request; set once
  * @todo: what @work has to do: KDAPL_EP_ACT_* (second group), KDAPL_CONN_*
  * @doing: of those, what takes several runs of @work
- * @drain: enum kdapl_drain_state, written by drain.c
+ * @flush: enum kdapl_flush_state, written by drain.c
  * @watching: a drain or flush waits for completions: each makes @work run;
  *	      written by drain.c
  * @flush_until: a device that has not flushed by then never will
@@ -117,7 +117,7 @@ enum kdapl_drain_state {
  * @cm_until: the device has ended the connection, and the CM tells how by then; 0 while
  *	  nobody waits for that
  * @backoff: jiffies until @work looks again
- * @wait: woken when @id_users, @id_state, @linger or @drain says that somebody may go on
+ * @wait: woken when @id_users, @id_state, @linger or @flush says that somebody may go on
  * @work: everything that sleeps, one at a time
  * @id_work: what may wait for the kernel's CM and address resolution, and on iWARP for
  *	     the driver's TCP
@@ -157,7 +157,7 @@ struct kdapl_conn {
 	bool active;
 	bool resolved;
 	bool watching;
-	u8 drain;
+	u8 flush;
 	atomic_long_t todo;
 	unsigned long doing;
 	unsigned long flush_until;
@@ -191,14 +191,14 @@ struct kdapl_conn {
 };
 
 /* Is the queue pair gone, and all that was on it?  kdapl_conn_finish() waits. */
-static inline bool kdapl_conn_is_over(const struct kdapl_conn *conn)
+static inline bool kdapl_conn_has_flushed(const struct kdapl_conn *conn)
 {
-	/* Pairs with kdapl_drain_over(). */
-	return smp_load_acquire(&conn->drain) == KDAPL_DRAIN_OVER;
+	/* Pairs with kdapl_flush_over(). */
+	return smp_load_acquire(&conn->flush) == KDAPL_FLUSH_OVER;
 }
 
 /* Has the peer gone, or the CM given it up?  It may at any moment. */
-static inline bool kdapl_id_over(const struct kdapl_conn *conn)
+static inline bool kdapl_id_peer_gone(const struct kdapl_conn *conn)
 {
 	return READ_ONCE(conn->id_state) == KDAPL_ID_OVER;
 }

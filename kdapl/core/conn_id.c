@@ -278,7 +278,7 @@ void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id)
  */
 void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from)
 {
-	if (kdapl_id_over(from))
+	if (kdapl_id_peer_gone(from))
 		id_change(conn, KDAPL_ID_IN_PEER_GONE);
 	cm_ops(conn)->hand_over(conn->id, conn);
 	from->id = NULL;

@@ -198,7 +198,7 @@ static void conn_end_step(struct kdapl_conn *conn)
 			kdapl_conn_drop_qp(conn, conn->ep);
 		conn_linger(conn);
 		/* From here on somebody may reset or free the endpoint. */
-		kdapl_drain_over(conn);
+		kdapl_flush_over(conn);
 	} else {
 		if (conn->doing & KDAPL_CONN_PEER_LEFT)
 			kdapl_conn_left(conn);
@@ -353,7 +353,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
  */
 void kdapl_conn_finish(struct kdapl_conn *conn)
 {
-	while (!wait_event_timeout(conn->wait, kdapl_conn_is_over(conn), HZ / 20))
+	while (!wait_event_timeout(conn->wait, kdapl_conn_has_flushed(conn), HZ / 20))
 		kdapl_conn_run(conn);
 }
 

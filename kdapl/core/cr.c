@@ -271,7 +271,7 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	if (kdapl_conn_make_qp(conn, ep))
 		return RET_NO_RESOURCE(TEP);
 	/* P56: a peer that has gone is no refusal; an event tells of it afterwards. */
-	err = kdapl_id_over(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
+	err = kdapl_id_peer_gone(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
 
 	/* The work item does not destroy the id while we use it. */
 	kdapl_id_use(conn);

@@ -382,7 +382,7 @@ static void dir_settle_binds(struct kdapl_dir *dir)
 		rmr = cookie_owed_bind(dir, &dir->ring[i]);
 		if (!rmr)
 			continue;
-		kdapl_rmr_lost(rmr, &dir->ring[i]);
+		kdapl_rmr_settle_bind(rmr, &dir->ring[i]);
 		kdapl_object_put(&rmr->obj);
 	}
 }
@@ -455,7 +455,7 @@ static void conn_begin_flush(struct kdapl_conn *conn)
 	trace_kdapl_flush(conn, dir_owed(&conn->ep->req),
 			  dir_owed(&conn->ep->recv), err);
 	conn->backoff = 1;
-	WRITE_ONCE(conn->drain, KDAPL_DRAIN_FLUSH);
+	WRITE_ONCE(conn->flush, KDAPL_FLUSH_BEGUN);
 }
 
 /**
@@ -486,13 +486,13 @@ static void conn_lose(struct kdapl_conn *conn, int why)
 			    dir_owed(&conn->ep->recv), why);
 	kdapl_conn_drop_qp(conn, conn->ep);
 	conn->backoff = 1;
-	WRITE_ONCE(conn->drain, KDAPL_DRAIN_LOST);
+	WRITE_ONCE(conn->flush, KDAPL_FLUSH_LOST);
 }
 
 /*
- * Has all that a queue pair which was lost had put into the CQs been taken?  The pulls
- * themselves say so: who asked after them would not know of completions in the CQ if
- * somebody else had just taken the one that they waited behind.
+ * Have all completions of a queue pair that was destroyed been taken from the CQs?  Only what
+ * the pulls return tells.  A separate check after them could miss completions that are still
+ * in a CQ, if another thread had just taken the one that they had to wait behind.
  */
 static bool conn_reaped(struct kdapl_conn *conn)
 {
@@ -506,7 +506,7 @@ static bool conn_reaped(struct kdapl_conn *conn)
 /* Completes what no device will. */
 static void conn_end_flush(struct kdapl_conn *conn)
 {
-	bool lost = conn->drain == KDAPL_DRAIN_LOST;
+	bool lost = conn->flush == KDAPL_FLUSH_LOST;
 	struct kdapl_ep *ep = conn->ep;
 
 	if (!lost)
@@ -540,12 +540,12 @@ static void conn_end_flush(struct kdapl_conn *conn)
  * Called by the work item only; may sleep.
  *
  * Return: 0: it has, and the caller destroys the queue pair and then calls
- * kdapl_drain_over(); otherwise the jiffies after which to call again, or earlier,
+ * kdapl_flush_over(); otherwise the jiffies after which to call again, or earlier,
  * when a completion comes in.
  */
 unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 {
-	if (conn->drain == KDAPL_DRAIN_NONE)
+	if (conn->flush == KDAPL_FLUSH_NONE)
 		conn_begin_flush(conn);
 	if (conn->qp.ib && !conn_look(conn, conn_flushed)) {
 		if (conn_waits(conn))
@@ -557,23 +557,23 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 		/* It has flushed, but what it took from the SRQ may be in the CQ only now. */
 		conn_lose(conn, 0);
 	}
-	if (conn->drain == KDAPL_DRAIN_LOST && !conn_reaped(conn))
+	if (conn->flush == KDAPL_FLUSH_LOST && !conn_reaped(conn))
 		return conn_next_look(conn, HZ / 50);
 	conn_end_flush(conn);
 	return 0;
 }
 
 /**
- * kdapl_drain_over - nothing of a connection's queue pair is left
+ * kdapl_flush_over - nothing of a connection's queue pair is left
  * @conn: its queue pair is destroyed
  *
  * Whoever waits to reset or free the endpoint goes on (kdapl_conn_finish()).  Called
  * by the work item only.
  */
-void kdapl_drain_over(struct kdapl_conn *conn)
+void kdapl_flush_over(struct kdapl_conn *conn)
 {
-	/* Pairs with kdapl_conn_is_over(). */
-	smp_store_release(&conn->drain, KDAPL_DRAIN_OVER);
+	/* Pairs with kdapl_conn_has_flushed(). */
+	smp_store_release(&conn->flush, KDAPL_FLUSH_OVER);
 	wake_up_all(&conn->wait);
 }
 

@@ -84,8 +84,8 @@ struct kdapl_ep_use {
  * @view_flags: KDAPL_VIEW_*, of the last of them; under @lock, as all that follows
  * @view_state: the state that is shown
  * @last_state: the last state that can be shown, once the events before it are there
- * @unsettled: events on their way to where the process looks for them, before which it is
- *	       not shown what they tell of
+ * @unsettled: events that are not yet in the ring where the process looks for them; the state
+ *	       that they tell of is shown when they are
  * @show, @place: shows the process what has changed; NULL: it did not ask
  */
 struct kdapl_ep {

@@ -458,7 +458,7 @@ bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 	*ret = cell->ret;
 	*conn = cell->ret ? NULL : ep->conn;
 	judged = !*conn || (!(cell->actions & KDAPL_EP_ACT_WAIT) &&
-			    kdapl_conn_is_over(*conn) && !READ_ONCE((*conn)->qp.ib));
+			    kdapl_conn_has_flushed(*conn) && !READ_ONCE((*conn)->qp.ib));
 	if (!judged) {
 		kdapl_conn_get(*conn);
 	} else if (!cell->ret) {

@@ -94,7 +94,8 @@ struct kdapl_evd_cq;
  * @cq_size: completions that they hold together
  * @most_wcs: so many completions have to be taken until all that were in the CQs have been
  * @wc: completions taken from a CQ and not looked at yet: @wc_next .. @wc_end
- * @waiting: the last one looked at had to wait (WC_WAIT)
+ * @waiting: the last completion that was looked at had to wait (WC_WAIT), or the oldest event
+ *	     has to, for its RMR; a hint for who would look again
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)

@@ -24,9 +24,9 @@
 /* ---- the FIFO ------------------------------------------------------- */
 
 /*
- * A dat_lmr_invalidate() that was flushed takes the memory away when its completion is to
- * be seen: until its RMR is settled neither that is, nor what is behind.  Whoever settles
- * it kicks the EVD.
+ * A dat_lmr_invalidate() that was flushed unmaps the memory when its completion becomes
+ * visible.  Until its RMR is settled, that completion and all events behind it stay hidden.
+ * Whoever settles the RMR kicks the EVD.
  */
 static bool cookie_waits(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 {
@@ -167,7 +167,8 @@ static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 }
 
 /*
- * Of several work requests the last one speaks for all, but that another one failed.
+ * A DTO that is several work requests completes with the last one.  The completion of one
+ * before it counts only if it is a failure.
  */
 static bool wc_is_part(const struct ib_wc *wc)
 {
@@ -698,7 +699,7 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 }
 
-/* The oldest event has not to wait, see cookie_waits(). */
+/* Makes sure that the oldest event does not have to wait for its RMR (cookie_waits()). */
 static void fifo_settle(struct kdapl_evd *evd)
 {
 	struct kdapl_cookie *cookie = NULL;
@@ -716,7 +717,7 @@ static void fifo_settle(struct kdapl_evd *evd)
 	spin_unlock_irq(&evd->lock);
 	if (!rmr)
 		return;
-	kdapl_rmr_lost(rmr, cookie);
+	kdapl_rmr_settle_bind(rmr, cookie);
 	kdapl_object_put(&rmr->obj);
 }
 

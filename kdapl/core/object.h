@@ -183,7 +183,7 @@ extern struct kdapl_space kdapl_kernel_space;
  */
 extern struct workqueue_struct *kdapl_user_wq;
 extern struct workqueue_struct *kdapl_kernel_wq;
-/* What kernel consumers have to do that may wait for it, see kdapl_slow_wq_of(). */
+/* Work for kernel consumers that may wait for memory, see kdapl_slow_wq_of(). */
 extern struct workqueue_struct *kdapl_slow_wq;
 /*
  * What waits for the driver of an iWARP device, and the driver for a peer's TCP, minutes if

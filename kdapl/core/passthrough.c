@@ -248,7 +248,10 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		kdapl_conn_input(conn, KDAPL_EP_IN_BROKEN, 0);
 		break;
 	case KDAPL_TOLD_DRAINED:
-		/* Before one asks, it says nothing about what is posted until then. */
+		/*
+		 * It is believed only after it was asked for: an earlier one does not cover
+		 * what has been posted since.
+		 */
 		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING ||
 		    READ_ONCE(conn->answers_until))
 			WRITE_ONCE(conn->drained, true);

@@ -18,9 +18,9 @@
  * A segment may name memory that is a list (fmr.c), which the device has to be told of in
  * pieces.  As many as it takes at once are a DTO like any other; an RDMA operation may
  * have more, and is a chain of work requests then, of which the last one completes it
- * (post_chain()).  Whoever posts no lists pays nothing for them: to the checks such an LMR
- * has no bytes, and is looked at again when they find that.  What lies in the first entry of
- * its list goes the ordinary way even then; the rest is for a walk.
+ * (post_chain()).  Posts without lists pay nothing for them: an LMR that is a list has length 0
+ * for the ordinary check, which fails and leads to kdapl_check_outside().  A segment inside the
+ * first entry of the list is posted in the ordinary way; any other one goes through walk.c.
  *
  * Callers: the faces; rmr.c and fmr.c for binds.
  */

@@ -367,7 +367,7 @@ DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
-static int access_of(DAT_MEM_PRIV_FLAGS privileges)
+static int remote_access_of(DAT_MEM_PRIV_FLAGS privileges)
 {
 	return (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG ?
 		IB_ACCESS_REMOTE_READ : 0) |
@@ -386,11 +386,11 @@ static int window_bind(struct kdapl_rmr *rmr, const struct kdapl_bind *bind,
 		return -ENODEV;
 	if (bind->list)
 		return mr_ops(rmr)->window_bind_list(rmr->window, bind->list,
-						     access_of(bind->privileges), wr);
+						     remote_access_of(bind->privileges), wr);
 	return mr_ops(rmr)->window_bind(rmr->window,
 					bind->lmr ? bind->lmr->region : NULL,
 					t->virtual_address, t->segment_length,
-					access_of(bind->privileges), wr);
+					remote_access_of(bind->privileges), wr);
 }
 
 static DAT_RETURN bind_refused(const struct kdapl_bind *bind, int error)
@@ -542,14 +542,14 @@ out:
 }
 
 /**
- * kdapl_rmr_lost - end a bind that the device never completed
+ * kdapl_rmr_settle_bind - end a bind that the device never completed
  * @rmr: the RMR of the bind
  * @cookie: the slot of the bind's completion; its queue pair is destroyed
  *
  * Treated as a failure: on return the completion may be seen.  Takes
  * @rmr->window_lock; may sleep.  Rule mt:M40.
  */
-void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
+void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
 	if (!kdapl_rmr_complete(rmr, cookie, false))
 		rmr_settle(rmr);

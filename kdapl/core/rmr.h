@@ -118,7 +118,7 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 void kdapl_rmr_cancel(struct kdapl_rmr *rmr);
 bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 			bool success);
-void kdapl_rmr_lost(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie);
+void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie);
 
 /* RMRs of LMRs; rmr.c */
 DAT_RETURN kdapl_rmr_create_for(struct kdapl_lmr *lmr);

@@ -102,7 +102,7 @@ void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr)
 /*
  * The answer may be seen before the completion of the bind: the device executes the bind
  * before it sends what tells the peer the key, but the two complete in different queues.
- * With an unbind outstanding that completes as ever.
+ * An unbind that is outstanding completes as it would have without the peer's invalidation.
  */
 static bool rmr_take(struct kdapl_rmr *rmr, u32 key)
 {

@@ -291,7 +291,7 @@ static void states_answer(struct kunit *test)
 				    want[i].accepted, "state %d", i);
 		KUNIT_EXPECT_EQ_MSG(test, kdapl_id_awaits_peer(conn),
 				    want[i].awaits_peer, "state %d", i);
-		KUNIT_EXPECT_EQ_MSG(test, kdapl_id_over(conn), want[i].over,
+		KUNIT_EXPECT_EQ_MSG(test, kdapl_id_peer_gone(conn), want[i].over,
 				    "state %d", i);
 	}
 }

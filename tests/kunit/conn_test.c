@@ -653,7 +653,7 @@ static void id_goes_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_DISCONNECTED,
 			(u32)event.event_number);
 	bench_stopped(b);
-	KUNIT_EXPECT_TRUE(test, wait_event_timeout(conn->wait, kdapl_conn_is_over(conn),
+	KUNIT_EXPECT_TRUE(test, wait_event_timeout(conn->wait, kdapl_conn_has_flushed(conn),
 						   BENCH_PATIENCE));
 	reset = (struct reset) { .b = b, .ep = s.ep };
 	elsewhere_begin(&reset.call, resets, &reset);

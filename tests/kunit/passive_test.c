@@ -578,7 +578,7 @@ static void handoffs(struct kunit *test)
 						   DAT_CR_FIELD_ALL, &param));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(param.private_data, "hello", 5));
 	KUNIT_EXPECT_FALSE(test, id->rejected);
-	KUNIT_EXPECT_TRUE(test, kdapl_id_over(id->conn));
+	KUNIT_EXPECT_TRUE(test, kdapl_id_peer_gone(id->conn));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
 
 	/* no room there: refused as on arrival */

@@ -162,7 +162,7 @@ struct kdapl_conn *bench_conn(struct bench *b, DAT_EP_HANDLE ep)
 
 static bool flush_began(const struct kdapl_conn *conn)
 {
-	return READ_ONCE(conn->drain) != KDAPL_DRAIN_NONE;
+	return READ_ONCE(conn->flush) != KDAPL_FLUSH_NONE;
 }
 
 void bench_flushing(struct bench *b, DAT_EP_HANDLE ep)
