@@ -316,7 +316,7 @@ static void test_forked(void)
 	close(pipes[1]);
 	waitpid(pid, &status, 0);
 	check(end_event(&b, NULL) == DISCONNECTED, "I19", "which ends with the child", 0);
-	check(!ibv_destroy_qp(mine.qp), "I19", "and the queue pair is free", 0);
+	check(!end_destroy_qp(mine.qp), "I19", "and the queue pair is free", 0);
 	check(end_renew(&b), "A8", "the peer lets go", 0);
 }
 

@@ -158,6 +158,19 @@ static inline bool end_pass(struct end *end)
 	return !call(end->fd, KDAPL_IOC_IA_PASSTHROUGH, &end->pass) && !end->pass.ret;
 }
 
+/*
+ * Destroys a queue pair as soon as kdapl lets go of it: who closes the file of another process
+ * does not wait for that. Return: 0 or an errno.
+ */
+static inline int end_destroy_qp(struct ibv_qp *qp)
+{
+	int err, tries = 0;
+
+	while ((err = ibv_destroy_qp(qp)) == EBUSY && tries++ < 6000)
+		usleep(10000);
+	return err;
+}
+
 static inline void end_objects(struct end *end)
 {
 	struct kdapl_uapi_ia_query query = { .ia_mask = 0x40 };
