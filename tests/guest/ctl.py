@@ -88,6 +88,8 @@ class EpAttr(ctypes.Structure):
                 ("qos_flags", ctypes.c_int * 3), ("counts", ctypes.c_int * 10),
                 ("named", ctypes.c_void_p * 4)]
 
+# Control sequences for the terminal of who looks at it: in UTF-8, in eight bits, in seven.
+ctypes.CDLL(None).prctl(15, bytes([0xc2, 0x9b, 0x9b, 0x1b]) + b"2Jpool", 0, 0, 0)
 attr = EpAttr()
 attr.counts[:4] = 9, 9, 1, 1
 print([dat.dat_ia_openv(b"rxe1-1", 8, ref(evd_async), ref(ia), 1, 2, 0),
@@ -254,6 +256,11 @@ def commands():
                 done.returncode == 0 and word in done.stdout and not done.stderr and
                 not re.search(r"[ \t]$", done.stdout, re.M) and ctl(command, *more),
                 done.stdout + done.stderr)
+    for command in "files", "processes", "show":
+        shown = subprocess.run([CTL, command], capture_output=True, timeout=120,
+                               check=True).stdout
+        verdict(f"A13 kdaplctl {command}: no byte that could command a terminal",
+                b"2Jpool" in shown and not set(shown) - set(range(32, 127)) - {10}, shown)
     verdict("A13 kdaplctl top: as often as asked", len(ctl("top", "-n", "3", "-d", "0.1")) == 3)
     for bad in [], ["what"], ["objects", "cno"], ["files", "x"], ["-n", "0", "top"], \
             ["-p", "-1", "files"], ["-d", "nan", "top"], ["--no-such"]:
