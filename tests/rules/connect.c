@@ -173,9 +173,7 @@ static void heard_late(void)
 	struct pair p = {};
 	DAT_EVENT event;
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG) ||
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL) ||
 	    !unheard_connect(&p, "one") || !unheard_end(&p) ||
 	    !unheard_connect(&p, "two"))
 		return;

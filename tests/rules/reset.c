@@ -50,9 +50,7 @@ static void unconnected(void)
 	struct pair p = {};
 	int i, j;
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL))
 		return;
 	nodes[0] = &p.a;
 	nodes[1] = &p.b;
@@ -327,9 +325,7 @@ static void markers(void)
 	DAT_RMR_HANDLE rmr;
 	struct pair p = {};
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG) ||
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL) ||
 	    !OK(dat_rmr_create(side_a.pz, &rmr)))
 		return;
 	for (kind = 0; kind < NR_MARKERS; kind++)
@@ -347,9 +343,7 @@ static void late_posts(void)
 	DAT_EVENT event;
 	int i, j;
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL))
 		return;
 	for (i = 0; i < 30 && !failed(); i++) {
 		if (!pair_connect(&p.a, &p.b, &p.listener) ||
@@ -444,9 +438,7 @@ static void reset_in_flush(void)
 	struct pair p = {};
 	int i;
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL))
 		return;
 	for (i = 0; i < 30; i++)
 		/* On iWARP the driver keeps an attempt until its time is over. */
@@ -643,9 +635,7 @@ static void untaken(void)
 	struct pair p = {};
 	int life;
 
-	if (!node_new(&p.a, &side_a, THREE_EVDS, NULL) ||
-	    !node_new(&p.b, &side_b, THREE_EVDS, NULL) ||
-	    !listener_new(&p.listener, DAT_PSP_CONSUMER_FLAG))
+	if (!pair_apart(&p, THREE_EVDS, NULL, NULL))
 		return;
 	for (life = 0; life < UNTAKEN; life++)
 		if (!untaken_life(&p))

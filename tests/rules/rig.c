@@ -667,12 +667,18 @@ bool pair_connect(struct node *a, struct node *b, struct listener *listener)
 	       want_event(b->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 }
 
-bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
-	      const DAT_EP_ATTR *attr_b)
+bool pair_apart(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
+		const DAT_EP_ATTR *attr_b)
 {
 	return node_new(&pair->a, &side_a, evds, attr_a) &&
 	       node_new(&pair->b, &side_b, evds, attr_b) &&
-	       listener_new(&pair->listener, DAT_PSP_CONSUMER_FLAG) &&
+	       listener_new(&pair->listener, DAT_PSP_CONSUMER_FLAG);
+}
+
+bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
+	      const DAT_EP_ATTR *attr_b)
+{
+	return pair_apart(pair, evds, attr_a, attr_b) &&
 	       pair_connect(&pair->a, &pair->b, &pair->listener);
 }
 

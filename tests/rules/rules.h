@@ -484,6 +484,9 @@ bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
 	      const DAT_EP_ATTR *attr_b);
 /* The same for two unconnected nodes and a listener that are there. */
 bool pair_connect(struct node *a, struct node *b, struct listener *listener);
+/* All of it, not connected yet. */
+bool pair_apart(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
+		const DAT_EP_ATTR *attr_b);
 void pair_free(struct pair *pair);
 
 /*
