@@ -144,12 +144,19 @@ static void sp_unreserve(struct kdapl_sp *sp)
 		kdapl_ep_input(sp->ep, NULL, KDAPL_EP_OP_UNRESERVE);
 }
 
-/* The handle was retired.  On return nothing listens for it; it may be that already. */
-static void sp_stop(struct kdapl_sp *sp)
+/*
+ * On return nothing listens for it, and its handle is dead.  A request that is just arriving
+ * has its objects before the handle goes, so that a removal of the device, which looks for
+ * what there is, finds one or the other.  Of several callers one wins (E114); false: another.
+ */
+static bool sp_stop(struct kdapl_sp *sp)
 {
 	sp_unlisten(sp);
+	if (!kdapl_object_retire(&sp->obj))
+		return false;
 	sp_unreserve(sp);
 	kdapl_evd_detach(sp->evd, KDAPL_STREAM_OTHER, 0);
+	return true;
 }
 
 /*
@@ -170,8 +177,8 @@ static DAT_RETURN sp_start(struct kdapl_sp *sp)
 	}
 	kdapl_object_publish(&sp->obj);
 	ret = sp_listen(sp);
-	/* Otherwise it was freed meanwhile, and stopped with that. */
-	if (ret && kdapl_object_retire(&sp->obj))
+	/* It may have been freed meanwhile, and stopped with that. */
+	if (ret)
 		sp_stop(sp);
 	return ret;
 }
@@ -186,8 +193,7 @@ static void sp_release_verbs(struct kdapl_object *obj)
 static void sp_teardown(struct kdapl_object *obj)
 {
 	kdapl_object_get(obj);
-	if (kdapl_object_retire(obj))
-		sp_stop(sp_of(obj));
+	sp_stop(sp_of(obj));
 	kdapl_object_put(obj);
 }
 
@@ -220,17 +226,8 @@ static DAT_RETURN sp_free(struct kdapl_space *space, DAT_HANDLE handle,
 	DAT_RETURN ret;
 
 	ret = kdapl_op_begin_shell(&op, space, handle, type, sub);
-	/*
-	 * A request that is just arriving has its objects before the handle goes, so that a
-	 * removal of the device, which looks for what there is, finds one or the other.
-	 */
-	if (!ret)
-		sp_unlisten(sp_of(op.obj));
-	/* Of two racing calls one wins (E114). */
-	if (!ret && !kdapl_object_retire(op.obj))
+	if (!ret && !sp_stop(sp_of(op.obj)))
 		ret = op.bad_handle;
-	if (!ret)
-		sp_stop(sp_of(op.obj));
 	return kdapl_op_end(&op, ret);
 }
 
