@@ -7,8 +7,6 @@
  * refused all of it is undone. A queue pair serves one connection. Called by the table of
  * operations; pass_end.c and pass_fifo.c tell the kernel what they see.
  */
-#include <stdlib.h>
-
 #include "pass_event.h"
 #include "pass_srq.h"
 
@@ -295,7 +293,7 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 	if (!may_connect(ep))
 		return DAT_SUCCESS;
 	if (!ep->end)
-		ep->end = malloc(sizeof(*ep->end));
+		ep->end = pass_moved_new();
 	if (!ep->end)
 		return RET_NO_RESOURCE(MEMORY);
 	qp = qp_create(ep);

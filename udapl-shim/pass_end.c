@@ -271,8 +271,6 @@ static bool show_end(struct pass_ep *ep, bool force)
 	over = force || ep->end_held || atomic_load(&ep->over);
 	if (ep->end_held) {
 		ep->end_held = false;
-		ep->end->node.kind = PASS_MOVED;
-		ep->end->node.notify = true;
 		pass_fifo_add(evd, &ep->end->node);
 		ep->end = NULL;
 		pass_evd_wake(evd);

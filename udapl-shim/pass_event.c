@@ -77,7 +77,7 @@ void pass_event_move_ring(struct pass_evd *evd)
 	uint64_t index;
 
 	while (shim_ring_filled(evd->ring)) {
-		moved = malloc(sizeof(*moved));
+		moved = pass_moved_new();
 		if (!moved)
 			return;
 		index = evd->taken;
@@ -85,8 +85,6 @@ void pass_event_move_ring(struct pass_evd *evd)
 			free(moved);
 			continue;
 		}
-		moved->node.kind = PASS_MOVED;
-		moved->node.notify = true;
 		moved->node.mark = index;
 		pass_fifo_insert(evd, moved);
 	}

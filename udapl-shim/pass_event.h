@@ -13,6 +13,7 @@ struct pass_moved {
 	struct kdapl_uapi_event event;
 };
 
+struct pass_moved *pass_moved_new(void);
 void pass_fifo_add_cookie(struct pass_evd *evd, struct pass_cookie *cookie);
 void pass_fifo_insert(struct pass_evd *evd, struct pass_moved *moved);
 enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,

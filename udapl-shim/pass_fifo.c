@@ -131,6 +131,16 @@ enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 	return PASS_TOOK;
 }
 
+/* pass_moved_new - room for an event of the kernel; NULL without memory. No lock is needed */
+struct pass_moved *pass_moved_new(void)
+{
+	struct pass_moved *moved = malloc(sizeof(*moved));
+
+	if (moved)
+		moved->node = (struct pass_node) { .kind = PASS_MOVED, .notify = true };
+	return moved;
+}
+
 /* pass_fifo_insert - an event of the ring goes before what came later */
 void pass_fifo_insert(struct pass_evd *evd, struct pass_moved *moved)
 {

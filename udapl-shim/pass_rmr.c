@@ -309,10 +309,10 @@ static int post_next(struct pass_dir *dir, struct pass_rmr *rmr,
 			       post_nothing(dir, cookie, flags);
 }
 
-/* *@late: the device did not take it, because the connection is about to end. */
+/* *@gate: PASS_LATE if the device did not take it because the connection is about to end. */
 static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 			    struct pass_cookie *cookie, struct pass_lmr *lmr,
-			    struct kdapl_uapi_rmr_bind *arg, bool *late)
+			    struct kdapl_uapi_rmr_bind *arg, enum pass_gate *gate)
 {
 	DAT_RETURN ret;
 	int err;
@@ -335,8 +335,10 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 	rmr->cookie = NULL;
 	cookie->rmr = NULL;
 	binding_drop(&rmr->next);
-	*late = pass_refused_late(dir, err);
-	return *late ? DAT_SUCCESS : pass_refusal(err);
+	if (!pass_refused_late(dir, err))
+		return pass_refusal(err);
+	*gate = PASS_LATE;
+	return DAT_SUCCESS;
 }
 
 /*
@@ -350,7 +352,6 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	struct pass_dir *dir = &ep->dir[PASS_REQ];
 	struct pass_cookie *cookie;
 	struct pass_lmr *lmr;
-	bool late = false;
 	DAT_RETURN ret;
 
 	ret = check_bind(ep, rmr, arg, &lmr);
@@ -365,12 +366,11 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	cookie->rmr_obj = rmr->obj;
 	arg->rmr_context = 0;
 	if (*gate == PASS_POST) {
-		ret = bind_post(dir, rmr, cookie, lmr, arg, &late);
+		ret = bind_post(dir, rmr, cookie, lmr, arg, gate);
 		if (ret)
 			pass_cookie_put_back(dir, cookie);
-		if (!late)
+		if (ret || *gate == PASS_POST)
 			return ret;
-		*gate = PASS_LATE;
 	}
 	*aside = cookie;
 	return DAT_SUCCESS;

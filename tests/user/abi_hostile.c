@@ -1449,7 +1449,7 @@ static bool listens(int fd, __u64 port)
 /* The last close is a child's, which then does not wait for it; it is made all the same. */
 static void test_stranger_closes(void)
 {
-	int fd = dev_open(), other = dev_open(), tries;
+	int fd = dev_open(), other = dev_open(), status, tries;
 	__u64 port = 4400;
 	bool free = false;
 	pid_t child;
@@ -1461,8 +1461,8 @@ static void test_stranger_closes(void)
 	if (!child)
 		_exit(listens(other, port));
 	close(fd);
-	need(waitpid(child, &tries, 0) == child && WIFEXITED(tries), "wait");
-	check(!WEXITSTATUS(tries), "I19", "what a file has stays while a child has it", 0);
+	need(waitpid(child, &status, 0) == child && WIFEXITED(status), "wait");
+	check(!WEXITSTATUS(status), "I19", "what a file has stays while a child has it", 0);
 	for (tries = 0; tries < 6000 && !free; tries++) {
 		free = listens(other, port);
 		if (!free)

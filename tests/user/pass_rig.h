@@ -157,7 +157,7 @@ static inline void setup(void)
 	ep->pia = pia;
 	ep->token = token;
 	ep->connect_evd = evd_obj;
-	ep->end = calloc(1, sizeof(*ep->end));
+	ep->end = pass_moved_new();
 	for (i = 0; i < PASS_KINDS; i++)
 		ep->limits[i] = (struct pass_limits) {
 			.flags = DAT_COMPLETION_SUPPRESS_FLAG,
