@@ -97,6 +97,7 @@ enum kdapl_flush_state {
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
  * @last_wqe: the device has said that it takes no more receives of an SRQ; set once
+ * @holds_cqs: the CQs of its endpoint are not replaced (kdapl_conn_release_cqs())
  * @srq_key: in kdapl_srq.qps; 0: it is not there
  * @srq_taken: of its endpoint's SRQ: the last receive that its queue pair has completed,
  *	       or that others had taken before; under kdapl_srq.lock
@@ -151,6 +152,7 @@ struct kdapl_conn {
 	bool rts;
 	bool qp_failed;
 	bool last_wqe;
+	bool holds_cqs;
 	unsigned long srq_key;
 	u64 srq_taken;
 	bool told;
@@ -261,6 +263,7 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep);
+void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_error_qp(struct kdapl_conn *conn);
 bool kdapl_conn_ask_qp(struct kdapl_conn *conn);

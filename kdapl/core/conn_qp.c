@@ -233,6 +233,7 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	mutex_unlock(&conn->qp_lock);
 	if (ret)
 		goto release_recv;
+	conn->holds_cqs = true;
 	return 0;
 
 release_recv:
@@ -288,10 +289,6 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	mutex_lock(&conn->qp_lock);
 	qp_ops(conn)->destroy(&conn->qp);
 	mutex_unlock(&conn->qp_lock);
-	/* What it took from an SRQ may still be in the CQ (kdapl_conn_leave_srq()). */
-	if (!ep->srq)
-		kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
-	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_REQUEST].cq);
 }
 
 /**
@@ -299,15 +296,29 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  * @conn: its queue pair is destroyed, and the CQ was pulled since
  * @ep: as made
  *
- * Until now the CQ was not replaced: a receive whose completion went with it would be lost.
  * Idempotent.  Process context.
  */
 void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
-	if (!conn->srq_key)
+	if (conn->srq_key)
+		kdapl_srq_leave(ep->srq, conn);
+}
+
+/**
+ * kdapl_conn_release_cqs - nothing in the CQs is of a connection any more
+ * @conn: its queue pair is destroyed, and what that had completed was taken from the CQs
+ * @ep: as made
+ *
+ * Until now neither CQ was replaced: a completion in there that nobody had taken would have
+ * gone with it, and its DTO, which succeeded, would be flushed.  Idempotent.  Any context.
+ */
+void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	if (!conn->holds_cqs)
 		return;
-	kdapl_srq_leave(ep->srq, conn);
+	conn->holds_cqs = false;
 	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_REQUEST].cq);
 }
 
 /**
@@ -321,6 +332,7 @@ void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
 	kdapl_conn_drop_qp(conn, ep);
 	kdapl_conn_leave_srq(conn, ep);
+	kdapl_conn_release_cqs(conn, ep);
 }
 
 /**

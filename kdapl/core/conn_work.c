@@ -196,6 +196,7 @@ static void conn_end_step(struct kdapl_conn *conn)
 		/* A process has to take what was flushed first (conn_qp.c). */
 		if (!kdapl_ia_is_passthrough(conn->ia))
 			kdapl_conn_drop_qp(conn, conn->ep);
+		kdapl_conn_release_cqs(conn, conn->ep);
 		conn_linger(conn);
 		/* From here on somebody may reset or free the endpoint. */
 		kdapl_flush_over(conn);

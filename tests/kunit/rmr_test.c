@@ -521,16 +521,19 @@ struct bystander {
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE evd;	/* of its connections */
 	struct fake_qp *qp;
+	u32 status;		/* with which its DTOs come out */
 };
 
-static struct bystander *bystander_init(struct bench *b)
+/* @attr: of the bystander; NULL: the default */
+static struct bystander *bystander_init(struct bench *b, const DAT_EP_ATTR *attr)
 {
 	struct bystander *s = kunit_kzalloc(b->test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(b->test, s);
 	rig_init(&s->r, b);
 	s->evd = bench_evd(b, 16, BENCH_EVD_FLAGS);
-	s->ep = bench_ep_attr(b, b->evd, b->evd, s->evd, NULL);
+	s->ep = bench_ep_attr(b, b->evd, b->evd, s->evd, attr);
+	s->status = FLUSHED;
 	bench_connect(b, s->ep);
 	expect_event(b, s->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_EQ(b->test, DONE, bench_send(b, s->ep, 10, 0));
@@ -583,6 +586,8 @@ static void bystander_exit(struct bystander *s)
 			KUNIT_ASSERT_EQ(test, (u32)DAT_DTO_COMPLETION_EVENT, number);
 			KUNIT_EXPECT_EQ(test, dtos++, (u64)event.event_data
 					.dto_completion_event_data.user_cookie.as_64);
+			KUNIT_EXPECT_EQ(test, s->status, (u32)event.event_data
+					.dto_completion_event_data.status);
 		}
 	}
 	KUNIT_EXPECT_EQ(test, 1U, binds);
@@ -602,7 +607,7 @@ static void bystander_exit(struct bystander *s)
 static void waits_behind_a_bind(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct bystander *s = bystander_init(b);
+	struct bystander *s = bystander_init(b, NULL);
 	struct kdapl_conn *conn;
 	unsigned long until = jiffies + BENCH_PATIENCE;
 
@@ -637,7 +642,7 @@ static void flush_at_the_last_moment(void *arg)
 static void lost_behind_a_bind(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct bystander *s = bystander_init(b);
+	struct bystander *s = bystander_init(b, NULL);
 
 	b->fake->hold_flush = true;
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s->ep));
@@ -645,6 +650,55 @@ static void lost_behind_a_bind(struct kunit *test)
 	bench_no_flush(b, s->ep);
 	bench_stopped(b);
 	bystander_waits(s);
+	b->fake->hold_flush = false;
+	bystander_exit(s);
+}
+
+/* The same, but what it flushes last it had done, and that is in a CQ of its own. */
+static void done_at_the_last_moment(void *arg)
+{
+	struct bystander *s = arg;
+
+	bind_goes_wrong(s);
+	KUNIT_EXPECT_FALSE(s->r.b->test, kdapl_evd_pull(s->r.evd));
+	fake_complete_send(s->qp, 0, IB_WC_SUCCESS);
+	fake_complete_send(s->qp, 0, IB_WC_SUCCESS);
+	fake_complete_recv(s->qp, 0, IB_WC_SUCCESS, 1, false);
+}
+
+/*
+ * A3, D43: a CQ is not replaced by a larger one before all was taken that a queue pair has
+ * left there.
+ */
+static void lost_in_a_cq_that_is_too_small(struct kunit *test)
+{
+	/* The CQ that the binder has got has no room for so many. */
+	const DAT_EP_ATTR attr = {
+		.max_recv_dtos = 50,
+		.max_request_dtos = 25,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+	};
+	struct bench *b = test->priv;
+	struct bystander *s;
+	DAT_EP_HANDLE larger;
+	u32 nr_cqs;
+
+	b->fake->no_resize = -EOPNOTSUPP;
+	s = bystander_init(b, &attr);
+	KUNIT_ASSERT_PTR_NE(test, s->binder->send_cq, s->qp->send_cq);
+	s->status = DTO_OK;
+	b->fake->hold_flush = true;
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s->ep));
+	fake_hook(b->fake, FAKE_QP_DESTROY, done_at_the_last_moment, s);
+	bench_no_flush(b, s->ep);
+	bench_stopped(b);
+	bystander_waits(s);
+
+	nr_cqs = b->fake->nr_cqs;
+	larger = bench_ep_attr(b, b->evd, b->evd, b->evd, &attr);
+	KUNIT_EXPECT_EQ(test, nr_cqs + 1, b->fake->nr_cqs);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, larger));
 	b->fake->hold_flush = false;
 	bystander_exit(s);
 }
@@ -903,6 +957,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(failure_waits_for_the_renewal),
 	KUNIT_CASE(waits_behind_a_bind),
 	KUNIT_CASE(lost_behind_a_bind),
+	KUNIT_CASE(lost_in_a_cq_that_is_too_small),
 	KUNIT_CASE(settled_once),
 	KUNIT_CASE(completion_of_a_former_bind),
 	KUNIT_CASE(graceful_waits_for_a_bind),

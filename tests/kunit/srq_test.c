@@ -237,8 +237,8 @@ static void cq_kept_till_taken(struct kunit *test)
 	expect_event(p.b, evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	/* The runner may take the completion while the queue pair is being destroyed: two. */
 	KUNIT_EXPECT_LE(test, 1, user->nr_qps);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&user->cq->nr_qps));
 	free_ep(&p, ep);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&user->cq->nr_qps));
 }
 
 /* D48: a receive that the device has forgotten is flushed when nobody can have it any more. */
