@@ -212,6 +212,7 @@ struct life {
 	struct mapping maps[MAPS];
 	uint8_t *scribbled;		/* a page that the scribbler writes to */
 	struct worker *racing;		/* while a call of this one has its structure there */
+	struct worker *scribbling;	/* the structure of this one may be changed just now */
 	sem_t race;
 	sem_t doom;			/* the call is reached after which it is killed */
 	uint8_t *hole;			/* where nothing is mapped */

@@ -110,7 +110,11 @@ static void *scribbler_main(void *arg)
 		while ((w = look(life->racing))) {
 			rng = mix(rng, 1);
 			at = rng & 1 ? life->scribbled : w->payload;
-			at[(rng >> 8) % (PAGE / 8) * 8] ^= rng >> 32;
+			/* Whoever ends the race after the second look waits: end_race(). */
+			__atomic_store_n(&life->scribbling, w, __ATOMIC_SEQ_CST);
+			if (__atomic_load_n(&life->racing, __ATOMIC_SEQ_CST) == w)
+				at[(rng >> 8) % (PAGE / 8) * 8] ^= rng >> 32;
+			__atomic_store_n(&life->scribbling, NULL, __ATOMIC_SEQ_CST);
 		}
 	}
 	return NULL;
