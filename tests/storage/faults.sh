@@ -72,8 +72,18 @@ through() {
 	verdict "$1: what was there before is there" within 60 kept "$2"
 }
 
+# initiator_says: how its sessions are, and the devices of each
+initiator_says() {
+	local session
+	for session in /sys/class/iscsi_session/session*; do
+		[ -e $session ] || continue
+		echo "${session##*/}: $(cat $session/state); devices:" $(cat $session/device/target*/*/state)
+	done
+	[ -n "$(pidof iscsid)" ] || echo "no iscsid"
+}
+
 # An outage is over at once for who tries again; the limits are for what never ends.
-works_again() { wait_for 600 verified_once "$1" || { hanging; return 1; }; }
+works_again() { wait_for 600 verified_once "$1" || { hanging; initiator_says; return 1; }; }
 verified_once() { within 500 fio_once "$1" 8 > /dev/null 2>&1; }
 
 # --- faults ---------------------------------------------------------------------------
