@@ -262,7 +262,6 @@ void kdapl_conn_left(struct kdapl_conn *conn);
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
-void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep);
 void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep);
 int kdapl_conn_error_qp(struct kdapl_conn *conn);

@@ -292,19 +292,6 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_leave_srq - no receive of an SRQ completes for a connection any more
- * @conn: its queue pair is destroyed, and the CQ was pulled since
- * @ep: as made
- *
- * Idempotent.  Process context.
- */
-void kdapl_conn_leave_srq(struct kdapl_conn *conn, struct kdapl_ep *ep)
-{
-	if (conn->srq_key)
-		kdapl_srq_leave(ep->srq, conn);
-}
-
-/**
  * kdapl_conn_release_cqs - nothing in the CQs is of a connection any more
  * @conn: its queue pair is destroyed, and what that had completed was taken from the CQs
  * @ep: as made
@@ -331,7 +318,7 @@ void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep)
 void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
 	kdapl_conn_drop_qp(conn, ep);
-	kdapl_conn_leave_srq(conn, ep);
+	kdapl_srq_leave(ep->srq, conn);
 	kdapl_conn_release_cqs(conn, ep);
 }
 

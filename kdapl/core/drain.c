@@ -513,7 +513,7 @@ static void conn_end_flush(struct kdapl_conn *conn)
 		trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv), 0);
 	conn_watch(conn, false);
 	if (conn_shares(conn)) {
-		kdapl_conn_leave_srq(conn, ep);
+		kdapl_srq_leave(ep->srq, conn);
 		kdapl_srq_reclaim(ep->srq, ep);
 	}
 	kdapl_ep_flush_rest(ep, lost);

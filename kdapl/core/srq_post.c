@@ -208,13 +208,15 @@ int kdapl_srq_add_qp(struct kdapl_srq *srq, struct kdapl_conn *conn)
 
 /**
  * kdapl_srq_leave - no completion of a queue pair is to come any more
- * @srq: of its endpoint
+ * @srq: of its endpoint; NULL: it has none
  * @conn: its queue pair is destroyed, and the CQ was pulled since
  *
- * Process context.
+ * Idempotent.  Process context.
  */
 void kdapl_srq_leave(struct kdapl_srq *srq, struct kdapl_conn *conn)
 {
+	if (!conn->srq_key)
+		return;
 	xa_erase(&srq->qps, conn->srq_key);
 	conn->srq_key = 0;
 }
