@@ -5,6 +5,8 @@
 #                    (10.9.0.1) and rxe1 on ve1 (10.9.0.2), the ends of a veth pair,
 #                    and every packet between the two addresses crosses it. KIND is rxe,
 #                    or siw: these speak iWARP, and are siw0 and siw1
+#   two_hosts KIND switch   the same with a switch between them: ve0 is plugged into its
+#                    port sw0, and ve1 into sw1, and loses its carrier when that goes down
 #   in_order 1|0     packets between the two stay in order, as two_hosts leaves it, or
 #                    may overtake each other
 #   two_hosts_down KIND     take all of that away again
@@ -60,11 +62,23 @@ rxe_on() {
 # that have crossed it, or after that. The rule for local addresses, which comes first
 # by nature, moves down for it: it does so last, and that marks the network as made.
 # Programs start slowly in emulation, hence the few calls that do much.
+# usage: two_hosts_network [switch]
 two_hosts_network() {
 	local end conf=/proc/sys/net/ipv4/conf
 	[ -n "$(ip rule show pref 0)" ] || return 0
 	# Frames that hold RDMA's largest packet: a quarter of them, and of the queueing.
-	ip link add ve0 mtu 4200 type veth peer name ve1 mtu 4200 || return
+	if [ -z "${1-}" ]; then
+		ip link add ve0 mtu 4200 type veth peer name ve1 mtu 4200 || return
+	else
+		modprobe bridge && ip -batch - <<-E || return
+			link add switch mtu 4200 type bridge
+			link add ve0 mtu 4200 type veth peer name sw0 mtu 4200
+			link add ve1 mtu 4200 type veth peer name sw1 mtu 4200
+			link set sw0 master switch up
+			link set sw1 master switch up
+			link set switch up
+		E
+	fi
 	echo 0 > $conf/all/rp_filter
 	for end in ve0 ve1; do
 		echo 1 > $conf/$end/accept_local
@@ -95,14 +109,14 @@ two_hosts_network() {
 # keep their order.
 in_order() {
 	local end
-	for end in ve0 ve1; do
-		echo "$1" > /sys/class/net/$end/queues/rx-0/rps_cpus
+	for end in ve0 ve1 sw0 sw1; do
+		[ ! -e /sys/class/net/$end ] || echo "$1" > /sys/class/net/$end/queues/rx-0/rps_cpus
 	done
 }
 
 two_hosts() {
 	local end kind=$1
-	rdma_modules && two_hosts_network && in_order 1 || return
+	rdma_modules && two_hosts_network "${2-}" && in_order 1 || return
 	# A thousand connections that speak at once fill a queue of the usual length, and what
 	# Soft-RoCE then repeats it does not always repeat right.
 	echo 100000 > /proc/sys/net/core/netdev_max_backlog
@@ -121,6 +135,7 @@ two_hosts_down() {
 		[ ! -e "/sys/class/infiniband/$kind$end" ] || echo "link del $kind$end"
 	done | rdma -b -
 	[ -z "$(ip rule show pref 0)" ] || return 0
+	[ ! -e /sys/class/net/switch ] || printf 'link del %s\n' ve1 switch | ip -batch -
 	ip -batch - <<-E
 		link del ve0
 		rule add pref 0 lookup local

@@ -34,9 +34,9 @@ wire() {
 link() {
 	local i
 	for i in $(seq "$often"); do
-		unplug ve$((i % 2))
+		unplug $((i % 2))
 		sleep 10
-		plug ve$((i % 2))
+		plug $((i % 2))
 		sleep 10
 	done
 }
@@ -216,6 +216,8 @@ cuts_nfs() {
 	server_modules_down
 }
 
+# shellcheck disable=SC2034 # for begin_storage
+cabling=switch
 begin_storage
 modprobe sch_netem || die "no sch_netem"
 ! part_of iser || cuts_iser

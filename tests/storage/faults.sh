@@ -6,7 +6,7 @@
 #   through NAME FILE [SECONDS]   ends the traffic; verdicts: it did not hang, no byte was
 #                          wrong, FILE works again and what was kept is there
 #   cut_wire, mend_wire    every packet is lost; or none
-#   unplug END, plug END   the network interface ve0 or ve1 goes down; or up
+#   unplug END, plug END   the cable of host 0 or 1: its interface has no carrier; or has
 #   delete_link END, add_link END   the RDMA device rxe0 or rxe1 goes; or comes
 #   hogged MIB, unhogged   so much memory is left, or all; unhogged is false if more was
 #                          left meanwhile, because the kernel has killed the hog
@@ -77,7 +77,7 @@ initiator_says() {
 	local session
 	for session in /sys/class/iscsi_session/session*; do
 		[ -e $session ] || continue
-		echo "${session##*/}: $(cat $session/state); devices:" $(cat $session/device/target*/*/state)
+		echo "${session##*/}: $(cat $session/state); devices: $(cat $session/device/target*/*/state | xargs)"
 	done
 	[ -n "$(pidof iscsid)" ] || echo "no iscsid"
 }
@@ -97,20 +97,11 @@ cut_wire() {
 
 mend_wire() { tc qdisc del dev ve0 root; tc qdisc del dev ve1 root; }
 
-# Not with packets steered to a processor for each interface (in_order): after one was down
-# Linux 6.1 has been seen to count packets as received by it that never came to IP, until
-# the machine ended; nor may they be steered again when it is up.
-unplug() { in_order 0 && ip link set "$1" down; }
-
-# The routes have gone with it.
-plug() {
-	ip link set "$1" up
-	case $1 in
-	ve0) ip route replace $server/32 dev ve0 src $client table 100;;
-	ve1) ip route replace $client/32 dev ve1 src $server table 101;;
-	esac
-	neighbours
-}
+# Not by taking the host's own interface down: Soft-RoCE, which then cannot send what the
+# connection manager asks it to, hears no message of another host's any more (decisions.rst,
+# facts 3).
+unplug() { ip link set "sw$1" down; }
+plug() { ip link set "sw$1" up; }
 
 delete_link() { within 120 rdma link delete "$1"; }
 

@@ -6,7 +6,8 @@
 #
 #   options "$@"            reads [--brief] MODE MODULES [PART...], as all scripts here take them
 #   part NAME [TITLE]       false if PARTs were asked for, and NAME is none of them
-#   begin_storage           devices, and what is there before anything is set up
+#   begin_storage           devices, and what is there before anything is set up; with
+#                           cabling=switch as two_hosts makes them with a switch
 #   end_storage             the last verdicts: all of it is there again
 #
 #   disks_up KIB, disks_down      the back ends: a RAM disk, a file, a disk that can be held
@@ -131,7 +132,7 @@ begin_storage() {
 	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 	modprobe configfs 2> /dev/null
 	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config || die "no configfs"
-	[ -n "${KDAPL_PEER-}" ] || two_hosts rxe || die "no RDMA devices"
+	[ -n "${KDAPL_PEER-}" ] || two_hosts rxe "${cabling-}" || die "no RDMA devices"
 	[ -n "${KDAPL_PEER-}" ] || neighbours || die "no neighbours"
 	modprobe -a ib_core rdma_cm irq_poll 2> /dev/null
 	count_objects begin
