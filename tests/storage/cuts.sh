@@ -150,8 +150,12 @@ reconnect_iser() {
 	done
 }
 
+# iscsid goes on with a login that nobody waits for any more, and begins no other before it has
+# come to its end.
+has_session() { { logged_in 1 && disks_there 1; } || log_in 1 > /dev/null; }
+
 reconnected_iser() {
-	logged_in 1 || log_in 1 || return
+	wait_for 600 has_session || { cat $work/login; return 1; }
 	file=/dev/$(disk 0)
 }
 

@@ -113,7 +113,7 @@ add_link() {
 
 hogged() {
 	"$programs/hog" "$1" > $work/hog & hog=$!
-	wait_for 120 grep -q taken $work/hog
+	wait_for 600 grep -q taken $work/hog || return
 	log "memory: $(cat $work/hog)"
 }
 
