@@ -122,7 +122,13 @@ memory_iser() {
 
 # --- allocations that fail ------------------------------------------------------------
 
-seconds() { sleep "$1"; }
+# I/O itself has little to allocate, or nothing.  So the connection ends under it.
+end_connection_iser() { sg_reset -N -t "$file"; }
+end_connection_nfs() { cut_wire; sleep 12; mend_wire; }
+
+some_failed() {
+	[ "$(nr_failed)" -gt 0 ] || { "end_connection_$what"; sleep 5; [ "$(nr_failed)" -gt 0 ]; }
+}
 
 # failures NAME MODULE...: under I/O, and while connections come
 failures_in() {
@@ -131,7 +137,8 @@ failures_in() {
 	for module; do
 		traffic "$file"
 		fail_in "$module" 3 || die "no module $module"
-		seconds "$(of 60 10)"
+		sleep "$(of 60 10)"
+		wait_for 300 some_failed
 		verdict "$name: allocations of $module failed under I/O" fail_no_more
 		through "$name, $module" "$file"
 		fail_in "$module" 20

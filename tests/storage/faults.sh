@@ -11,6 +11,7 @@
 #   hogged MIB, unhogged   so much memory is left, or all; unhogged is false if more was
 #                          left meanwhile, because the kernel has killed the hog
 #   fail_in MODULE PERCENT, fail_no_more   allocations from within a module fail; or none
+#   nr_failed              how many have, since fail_in
 # shellcheck shell=bash disable=SC2154,SC2086
 
 kept_at=320	# MiB
@@ -159,12 +160,19 @@ fail_in() {
 	done
 }
 
+nr_failed() {
+	local knobs sum=0
+	for knobs in /sys/kernel/debug/{failslab,fail_page_alloc}; do
+		sum=$((sum + failures - $(cat $knobs/times)))
+	done
+	echo $sum
+}
+
 fail_no_more() {
-	local knobs failed_so_far=0
+	local knobs
 	for knobs in /sys/kernel/debug/{failslab,fail_page_alloc}; do
 		echo 0 > $knobs/probability
-		failed_so_far=$((failed_so_far + failures - $(cat $knobs/times)))
 	done
-	log "allocations that failed: $failed_so_far"
-	[ $failed_so_far -gt 0 ]
+	log "allocations that failed: $(nr_failed)"
+	[ "$(nr_failed)" -gt 0 ]
 }
