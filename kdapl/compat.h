@@ -10,6 +10,14 @@
 #include <linux/version.h>
 
 /*
+ * Posts and looks at an EVD take their lock with interrupts off (core/post.c), and there
+ * such a lock sleeps.
+ */
+#ifdef CONFIG_PREEMPT_RT
+#error "kdapl does not run in a kernel with CONFIG_PREEMPT_RT: use one without it"
+#endif
+
+/*
  * Before 6.4 Soft-RoCE runs the completion handlers of a CQ from a tasklet that
  * is part of the CQ, and destroying the CQ does not wait for it (glue/cq.c).
  */

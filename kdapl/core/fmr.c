@@ -131,16 +131,19 @@ static bool fmr_take(struct kdapl_lmr *lmr)
  *	     or none
  *
  * Any context.
+ *
+ * Return: whether it had that memory.
  */
-void kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context)
+bool kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context)
 {
 	unsigned long flags;
+	bool taken;
 
 	spin_lock_irqsave(&lmr->list_lock, flags);
 	/* Without a context it is just being given. */
-	if (context && lmr->context == context)
-		fmr_take(lmr);
+	taken = context && lmr->context == context && fmr_take(lmr);
 	spin_unlock_irqrestore(&lmr->list_lock, flags);
+	return taken;
 }
 
 /**
@@ -307,28 +310,22 @@ DAT_RETURN kdapl_fmr(struct kdapl_space *space, DAT_LMR_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/* No peer has a right on the memory. */
-static DAT_RETURN invalidate_now(struct kdapl_lmr *lmr)
+/* No peer has a right on the memory of that context. */
+static DAT_RETURN invalidate_now(struct kdapl_lmr *lmr, u32 context)
 {
-	unsigned long flags;
-	bool taken;
-
-	spin_lock_irqsave(&lmr->list_lock, flags);
-	/* Without a context it is just being given. */
-	taken = lmr->context && fmr_take(lmr);
-	spin_unlock_irqrestore(&lmr->list_lock, flags);
 	/* Its device may have taken it along. */
-	return taken || READ_ONCE(lmr->obj.ia->removed) ? DAT_SUCCESS :
-							  RET_BAD_STATE(LMR_FREE);
+	if (kdapl_fmr_take(lmr, context) || READ_ONCE(lmr->obj.ia->removed))
+		return DAT_SUCCESS;
+	return RET_BAD_STATE(LMR_FREE);
 }
 
-static DAT_RETURN invalidate_remote(struct kdapl_lmr *lmr, DAT_EP_HANDLE ep,
+static DAT_RETURN invalidate_remote(struct kdapl_lmr *lmr, u32 context, DAT_EP_HANDLE ep,
 				    DAT_LMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct kdapl_bind bind = {
 		.rmr = lmr->rmr,
 		.lmr = lmr,
-		.takes = READ_ONCE(lmr->context),
+		.takes = context,
 	};
 
 	if (!bind.takes)
@@ -342,15 +339,21 @@ static DAT_RETURN invalidate_do(struct kdapl_lmr *lmr, DAT_EP_HANDLE ep,
 				DAT_LMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	DAT_RETURN ret;
+	u32 context;
 
 	if (!kdapl_object_use(&lmr->obj))
 		return RET_BAD_HANDLE(LMR);
+	/*
+	 * Whose memory it is comes first.  If another call takes that and gives the LMR new
+	 * memory, it is the new one which peers may or may not reach.
+	 */
+	context = smp_load_acquire(&lmr->context);
 	if (lmr->rmr && kdapl_rmr_opens(lmr->rmr))
-		ret = invalidate_remote(lmr, ep, cookie, flags);
+		ret = invalidate_remote(lmr, context, ep, cookie, flags);
 	else if (flags & ~DAT_COMPLETION_SUPPRESS_FLAG)
 		ret = RET_BAD_ARG(4);
 	else
-		ret = invalidate_now(lmr);
+		ret = invalidate_now(lmr, context);
 	kdapl_object_unuse(&lmr->obj);
 	return ret;
 }

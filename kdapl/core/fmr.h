@@ -33,7 +33,7 @@ DAT_RETURN kdapl_fmr_invalidate(struct kdapl_space *space, DAT_LMR_HANDLE handle
 				DAT_EP_HANDLE ep, DAT_LMR_COOKIE cookie,
 				DAT_COMPLETION_FLAGS flags);
 void kdapl_fmr_fill(struct kdapl_lmr *lmr, DAT_LMR_PARAM *param);
-void kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context);
+bool kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context);
 void kdapl_fmr_end(struct kdapl_lmr *lmr);
 
 #endif /* KDAPL_FMR_H */

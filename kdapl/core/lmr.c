@@ -575,6 +575,24 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 }
 
 /*
+ * The device reaches a list by a key that stays: the consumer says by dat_lmr_invalidate()
+ * that it is done.  Whoever gives the LMR a list uses the LMR meanwhile, and needs the lock.
+ */
+static DAT_RETURN lmr_kill(struct kdapl_op *op)
+{
+	struct kdapl_lmr *lmr = kdapl_lmr_of(op->obj);
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&lmr->list_lock, flags);
+	ret = RET_BAD_STATE(LMR_IN_USE);
+	if (!lmr->list.sg)
+		ret = kdapl_op_kill(op, ret);
+	spin_unlock_irqrestore(&lmr->list_lock, flags);
+	return ret;
+}
+
+/*
  * dat_lmr_free.  Any process may call it, not only the one whose memory it is.
  * Of two racing calls one wins (E114).
  */
@@ -585,14 +603,8 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
 
 	ret = kdapl_op_begin_shell(&op, space, lmr_handle, KDAPL_LMR,
 				   DAT_INVALID_HANDLE_LMR);
-	/*
-	 * The device reaches a list by a key that stays: the consumer says by
-	 * dat_lmr_invalidate() that it is done.
-	 */
-	if (!ret && READ_ONCE(kdapl_lmr_of(op.obj)->list.sg))
-		ret = RET_BAD_STATE(LMR_IN_USE);
 	if (!ret)
-		ret = kdapl_op_kill(&op, RET_BAD_STATE(LMR_IN_USE));
+		ret = lmr_kill(&op);
 	if (!ret)
 		lmr_unmake(kdapl_lmr_of(op.obj));
 	return kdapl_op_end(&op, ret);

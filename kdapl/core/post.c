@@ -466,14 +466,14 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	kdapl_walk_begin(&walk, ep->obj.space, dto->iov, named.sge, named.nr);
 	n = kdapl_walk_count(&walk);
 	if (!n)
-		return protection_violation(0);
+		return protection_violation(sink_of(dto->kind));
 	if (n > max && !kind_is_rdma(dto->kind))
 		return RET_BAD_ARG(2);
 	if (n > max)
 		return post_long(ep, dto, &walk, named, n);
 	from.nr = kdapl_walk_take(&walk, pieces, max, &from.length);
 	if (walk.lost)
-		return protection_violation(0);
+		return protection_violation(sink_of(dto->kind));
 	return post_dto(ep, dir, dto, dto->kind, from);
 }
 

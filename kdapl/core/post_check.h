@@ -29,6 +29,13 @@ static inline bool kind_is_rdma(enum kdapl_dto_kind kind)
 	return kind == KDAPL_DTO_RDMA_READ || kind == KDAPL_DTO_RDMA_WRITE;
 }
 
+/* What the device writes to the segments of a DTO: KDAPL_SINK_*, or 0: it reads them. */
+static __always_inline u32 sink_of(enum kdapl_dto_kind kind)
+{
+	return kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
+	       kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
+}
+
 /* The LMR of a segment is none, or of another zone than what is posted to. */
 static inline DAT_RETURN protection_violation(u32 sink)
 {
@@ -89,8 +96,7 @@ static __always_inline DAT_RETURN check_segments(const struct kdapl_object *to,
 						 enum kdapl_dto_kind kind,
 						 struct post_segments *out, bool lists)
 {
-	u32 sink = kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
-		   kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
+	u32 sink = sink_of(kind);
 	const DAT_LMR_TRIPLET *segment = dto->iov;
 	const DAT_LMR_TRIPLET *end = segment + dto->segments;
 	u64 left = max;

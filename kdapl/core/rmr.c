@@ -127,10 +127,11 @@ static void rmr_finish(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->window_lock);
 	window_release(rmr);
-	rmr_unbound(rmr);
+	/* Whoever has the completion of the last bind may free the zone. */
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
+	rmr_unbound(rmr);
 }
 
 /*
@@ -482,7 +483,7 @@ out:
 
 /**
  * kdapl_rmr_cancel - undo kdapl_rmr_begin() of a bind that could not be posted
- * @rmr: as it was before the bind on return
+ * @rmr: on return as it would be without the bind
  *
  * Caller holds what it held for kdapl_rmr_begin().  Takes the RMR's lock; any
  * context.
@@ -493,6 +494,12 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	kdapl_binding_drop(&rmr->next);
+	/* A peer has taken the present key meanwhile, and left the rest to the unbind. */
+	if (rmr->taken && rmr->takes) {
+		mr_ops(rmr)->window_taken(rmr->window);
+		kdapl_binding_drop(&rmr->now);
+	}
+	rmr->taken = false;
 	rmr->cookie = NULL;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }

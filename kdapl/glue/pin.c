@@ -169,12 +169,15 @@ static void pages_unpin(struct kdapl_pages *pages, bool dirty)
 	struct scatterlist *sg;
 	unsigned int i;
 
-	for_each_sgtable_sg(&pages->sg.sgt, sg, i)
+	for_each_sgtable_sg(&pages->sg.sgt, sg, i) {
+		/* There may be many millions of pages, each an entry. */
+		cond_resched();
 		unpin_user_page_range_dirty_lock(sg_page(sg),
 						 DIV_ROUND_UP(sg->offset +
 							      sg->length,
 							      PAGE_SIZE),
 						 dirty);
+	}
 }
 
 /**

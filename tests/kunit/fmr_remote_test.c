@@ -496,6 +496,43 @@ static void answer_is_faster(struct kunit *test)
 	rig_end(r);
 }
 
+/* What the core does when the peer's message has come and the post is not through yet */
+static void message_is_judged(void *arg)
+{
+	struct rig *r = arg;
+
+	KUNIT_EXPECT_TRUE(r->b->test, kdapl_rmr_take_key(bench_ep_of(r->b, r->ep), r->key));
+}
+
+/*
+ * mt:M81: the peer takes its rights back while an invalidation is refused.  Then none is
+ * needed; and the peers' rights on the next memory are not taken by that message.
+ */
+static void peer_takes_at_refused(struct kunit *test)
+{
+	struct rig *r = rig_new(test, NULL);
+	struct bench *b = r->b;
+
+	give_whole(r);
+	fake_hook(b->fake, FAKE_POST_SEND, message_is_judged, r);
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), take(r, 2));
+	KUNIT_EXPECT_EQ(test, 0U, shown(r));
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 3));
+	KUNIT_EXPECT_EQ(test, 0U, nr_wrs(r));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_lists);
+
+	give_whole(r);
+	KUNIT_EXPECT_EQ(test, (u32)r->key, shown(r));
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 4));
+	KUNIT_EXPECT_EQ(test, 1U, nr_wrs(r));
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->nr_lists);
+	carry_out(r, 1);
+	expect_done(r, 4, DTO_OK);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_lists);
+	rig_end(r);
+}
+
 /*
  * mt:M40: an invalidation is of the memory that was there.  Here the peer is faster, and
  * there is other memory when it completes.
@@ -908,6 +945,7 @@ static struct kunit_case kdapl_fmr_remote_cases[] = {
 	KUNIT_CASE(reserve),
 	KUNIT_CASE(peer_takes),
 	KUNIT_CASE(answer_is_faster),
+	KUNIT_CASE(peer_takes_at_refused),
 	KUNIT_CASE(late_invalidate),
 	KUNIT_CASE(removal_begins),
 	KUNIT_CASE(iwarp_no_key),
