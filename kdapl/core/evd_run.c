@@ -79,8 +79,8 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	spin_lock_irq(&evd->lock);
 	sink = evd->sink;
 	arg = evd->sink_arg;
-	evd->running = true;
-	evd->runner = current;
+	WRITE_ONCE(evd->running, true);
+	WRITE_ONCE(evd->runner, current);
 	atomic_set(&evd->pending, 0);
 	/* Pairs with settle: a kick for the run after this one is not cleared. */
 	smp_store_release(&evd->runs_started, evd->runs_started + 1);
@@ -113,7 +113,9 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	WRITE_ONCE(evd->unfinished, n == budget);
 
 	spin_lock_irq(&evd->lock);
-	evd->running = false;
+	/* Its context may ask during the next run, which names its own last. */
+	WRITE_ONCE(evd->runner, NULL);
+	WRITE_ONCE(evd->running, false);
 	/* Pairs with evd_settled(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);

@@ -16,8 +16,8 @@
 #include "user.h"
 #include "../trace.h"
 
-/* Each is two memory regions, whose tables no limit of a process counts. */
-#define USER_MAX_RMRS	1024
+/* RMRs of one open file (user.c limits those of all files of a user) */
+#define FILE_MAX_RMRS	1024
 
 static u64 make_token(enum kdapl_type type, u32 generation, u32 index)
 {
@@ -75,7 +75,7 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net,
 	space->owner = owner;
 	space->user = owner;
 	space->max_objects = min_t(u32, max_objects, BIT(KDAPL_INDEX_BITS) - 1);
-	space->max_rmrs = owner ? USER_MAX_RMRS : INT_MAX;
+	space->max_rmrs = owner ? FILE_MAX_RMRS : INT_MAX;
 	return 0;
 }
 

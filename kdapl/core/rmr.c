@@ -24,6 +24,7 @@
 #include "ia.h"
 #include "op.h"
 #include "rmr.h"
+#include "user.h"
 
 static struct kdapl_rmr *rmr_of(struct kdapl_object *obj)
 {
@@ -158,11 +159,29 @@ static void rmr_settle(struct kdapl_rmr *rmr)
 
 /* ---- creation and query ---------------------------------------------------------- */
 
+/* May there be one more?  Undone by rmr_uncount(). */
+static bool rmr_count(struct kdapl_space *space)
+{
+	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
+		return false;
+	if (!space->owner || kdapl_user_take_rmr(space->owner))
+		return true;
+	atomic_dec(&space->nr_rmrs);
+	return false;
+}
+
+static void rmr_uncount(struct kdapl_space *space)
+{
+	if (space->owner)
+		kdapl_user_give_rmr(space->owner);
+	atomic_dec(&space->nr_rmrs);
+}
+
 static void rmr_release(struct kdapl_object *obj)
 {
 	struct kdapl_rmr *rmr = rmr_of(obj);
 
-	atomic_dec(&obj->space->nr_rmrs);
+	rmr_uncount(obj->space);
 	kdapl_object_put(&rmr->pz->obj);
 	mutex_destroy(&rmr->window_lock);
 	kfree(rmr);
@@ -206,11 +225,11 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 	struct kdapl_space *space = pz->obj.space;
 	struct kdapl_rmr *rmr;
 
-	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
+	if (!rmr_count(space))
 		return NULL;
 	rmr = kdapl_object_alloc(sizeof(*rmr), KDAPL_RMR, pz->obj.ia, &rmr_ops);
 	if (!rmr) {
-		atomic_dec(&space->nr_rmrs);
+		rmr_uncount(space);
 		return NULL;
 	}
 	spin_lock_init(&rmr->lock);

@@ -4,8 +4,8 @@
  * there is a second one, for all files that a user has open.  What his processes have an
  * iWARP driver do waits in a workqueue of his own.
  *
- * Callers: face/dev.c, which opens files; object.c, which counts objects; ia_open.c and
- * conn.c for the workqueue.
+ * Callers: face/dev.c, which opens files; object.c, which counts objects, and rmr.c RMRs;
+ * ia_open.c and conn.c for the workqueue.
  */
 #include <linux/atomic.h>
 #include <linux/mutex.h>
@@ -13,6 +13,12 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include "user.h"
+
+/*
+ * RMRs of one user.  Each is two memory regions of a device, whose tables no limit counts;
+ * with those of most drivers so many are some 100 MiB.
+ */
+#define USER_MAX_RMRS	8192
 
 /*
  * Attempts of one user that wait for an iWARP driver at once.  Each has a thread of the
@@ -25,12 +31,14 @@
  * @uid: who
  * @files: how many, under users_lock
  * @left: objects that he may have yet
+ * @rmrs_left: RMRs, the same
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  */
 struct kdapl_user {
 	kuid_t uid;
 	u32 files;
 	atomic_t left;
+	atomic_t rmrs_left;
 	struct workqueue_struct *iwarp_wq;
 };
 
@@ -46,6 +54,7 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 		return NULL;
 	user->uid = uid;
 	atomic_set(&user->left, min_t(u32, max_objects, INT_MAX));
+	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
 	if (!xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL)))
 		return user;
 	kfree(user);
@@ -160,4 +169,26 @@ bool kdapl_user_take(struct kdapl_user *user)
 void kdapl_user_give(struct kdapl_user *user)
 {
 	atomic_inc(&user->left);
+}
+
+/**
+ * kdapl_user_take_rmr - count an RMR
+ * @user: whose
+ *
+ * Any context.  Return: false: he has as many as he may have.
+ */
+bool kdapl_user_take_rmr(struct kdapl_user *user)
+{
+	return atomic_dec_if_positive(&user->rmrs_left) >= 0;
+}
+
+/**
+ * kdapl_user_give_rmr - an RMR has nothing of the device any more
+ * @user: as taken
+ *
+ * Any context.
+ */
+void kdapl_user_give_rmr(struct kdapl_user *user)
+{
+	atomic_inc(&user->rmrs_left);
 }

@@ -15,5 +15,7 @@ bool kdapl_user_open_iwarp(struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user);
 bool kdapl_user_take(struct kdapl_user *user);
 void kdapl_user_give(struct kdapl_user *user);
+bool kdapl_user_take_rmr(struct kdapl_user *user);
+void kdapl_user_give_rmr(struct kdapl_user *user);
 
 #endif /* KDAPL_USER_H */

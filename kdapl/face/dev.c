@@ -371,8 +371,8 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
-	xa_init(&file->rings);
-	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1);
+	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	INIT_WORK(&file->close, file_close_work);
 	file->pid = get_pid(task_tgid(current));
 	ret = -ENOMEM;

@@ -6,6 +6,7 @@
  */
 #include "core/evd_fifo.h"
 #include "core/rmr.h"
+#include "core/user.h"
 #include "stage.h"
 
 #define FAILED	DAT_RMR_OPERATION_FAILED
@@ -946,6 +947,32 @@ static void limit_of_a_space(struct kunit *test)
 	expect_same(b, &before);
 }
 
+/* A8: nor has a user more for opening more files. */
+static void limit_of_a_user(struct kunit *test)
+{
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	DAT_RMR_HANDLE rmr, more;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	b->space.owner = user;
+	while (kdapl_user_take_rmr(user))
+		;
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), kdapl_rmr_create(&b->space, b->pz, &more));
+	kdapl_user_give_rmr(user);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_create(&b->space, b->pz, &rmr));
+		KUNIT_EXPECT_EQ(test, IR(MEMORY),
+				kdapl_rmr_create(&b->space, b->pz, &more));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, rmr));
+		expect_same(b, &before);
+	}
+	b->space.owner = NULL;
+	kdapl_user_put(user);
+}
+
 static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(binds_one_after_the_other),
 	KUNIT_CASE(flags_of_binds),
@@ -967,6 +994,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(device_goes_with_a_bind),
 	KUNIT_CASE(adapter_closes_with_a_bind),
 	KUNIT_CASE(limit_of_a_space),
+	KUNIT_CASE(limit_of_a_user),
 	{}
 };
 

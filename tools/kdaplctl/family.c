@@ -138,8 +138,10 @@ static int receive(struct message **last)
 		for (m = (void *)buf; NLMSG_OK(m, n); m = NLMSG_NEXT(m, n)) {
 			if (m->nlmsg_seq != sequence)
 				continue;
+			/* At the end of a dump is what it failed with, if anything. */
 			if (m->nlmsg_type == NLMSG_DONE)
-				return 0;
+				return m->nlmsg_len < NLMSG_LENGTH(sizeof(int)) ?
+				       0 : -*(const int *)NLMSG_DATA(m);
 			if (m->nlmsg_type == NLMSG_ERROR)
 				return -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
 			*last = keep(m);
