@@ -260,7 +260,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E1 the type of a return code alone", types_alone),
 	SCENARIO("I14 E114 closed while others make objects", close_under_makers),
 	SCENARIO("A8 a child has nothing", fork_child),
-	SCENARIO_IWARP("A9 iWARP: queues of a process's own on siw for those who ask", mode_by_itself),
+	SCENARIO_IWARP("A9 iWARP: queues of a process's own on siw for those who ask",
+		       mode_by_itself),
 };
 
 SCENARIO_TABLE(user_ia_table);
