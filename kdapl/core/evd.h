@@ -107,14 +107,14 @@ struct kdapl_evd_cq;
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
  * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
- * @running: the runner is at work, in @runner's context
+ * @runner: in whose context the runner is at work; NULL: it is not
  * @dead: freed or its IA closed
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); the runner's own
  * @cq_failed: the device reported the loss of completions (E68)
  * @pending: set by a kick, cleared when the runner starts
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
- * @idle: woken when @running ends, or with @dead
+ * @idle: woken when @runner is NULL again, or with @dead
  * @iop, @work: the runner in softirq or in process context
  * @streams_lock: @streams, and the CQs with who uses them
  * @watch: looks at the CQ of an EVD that nobody is woken by, a while after a
@@ -150,7 +150,6 @@ struct kdapl_evd {
 	u64 dropped;
 	const struct kdapl_sink *sink;
 	void *sink_arg;
-	bool running;
 	struct task_struct *runner;
 	bool dead;
 	bool sleeps;
@@ -181,7 +180,7 @@ static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 /* Is the caller the upcall of @evd?  It would wait for itself (E108). */
 static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
 {
-	return READ_ONCE(evd->running) && READ_ONCE(evd->runner) == current;
+	return READ_ONCE(evd->runner) == current;
 }
 
 /* For an endpoint's null EVDs (mt:T11): without a handle, wanted by nobody. */

@@ -79,7 +79,6 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	spin_lock_irq(&evd->lock);
 	sink = evd->sink;
 	arg = evd->sink_arg;
-	WRITE_ONCE(evd->running, true);
 	WRITE_ONCE(evd->runner, current);
 	atomic_set(&evd->pending, 0);
 	/* Pairs with settle: a kick for the run after this one is not cleared. */
@@ -113,9 +112,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	WRITE_ONCE(evd->unfinished, n == budget);
 
 	spin_lock_irq(&evd->lock);
-	/* Its context may ask during the next run, which names its own last. */
 	WRITE_ONCE(evd->runner, NULL);
-	WRITE_ONCE(evd->running, false);
 	/* Pairs with evd_settled(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
@@ -228,7 +225,7 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	if (sync)
-		wait_event(evd->idle, !READ_ONCE(evd->running));
+		wait_event(evd->idle, !READ_ONCE(evd->runner));
 	/*
 	 * What is queued starts the new sink (E105), and the CQ is armed for it (E111).
 	 * Without a sink too: it may be armed for solicited completions only, and others
