@@ -141,23 +141,6 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 	kdapl_conn_schedule(conn, KDAPL_CONN_REQUEST);
 }
 
-/*
- * The queue pair can send from here on.  A completion that was held back because it
- * could not (wc_judge()) is looked at again.  Only one that was held back before we got
- * the lock needs that: whoever takes the lock after us sees conn->rts.
- */
-static void evd_wake_waiting(struct kdapl_evd *evd)
-{
-	unsigned long flags;
-	bool waiting;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	waiting = evd->waiting;
-	spin_unlock_irqrestore(&evd->lock, flags);
-	if (waiting)
-		kdapl_evd_kick(evd);
-}
-
 /**
  * kdapl_conn_answered - the peer accepted
  * @conn: an active attempt
@@ -169,14 +152,8 @@ static void evd_wake_waiting(struct kdapl_evd *evd)
 void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 {
 	struct kdapl_ep *ep = conn->ep;
-	/*
-	 * Once the queue pair can send, data can confirm the connection, and the
-	 * endpoint may end and let go of its EVD before we are through.
-	 */
-	struct kdapl_evd *evd = ep->recv.evd;
 	int err;
 
-	kdapl_object_get(&evd->obj);
 	/* Before the queue pair works: the first completion may raise ESTABLISHED. */
 	conn->in_len = min_t(u8, len, sizeof(conn->in));
 	memcpy(conn->in, data, conn->in_len);
@@ -187,8 +164,6 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	}
 	kdapl_ep_input(ep, conn, err ? KDAPL_EP_IN_NON_PEER_REJECT :
 				       KDAPL_EP_IN_ESTABLISHED);
-	evd_wake_waiting(evd);
-	kdapl_object_put(&evd->obj);
 }
 
 /*

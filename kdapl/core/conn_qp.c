@@ -145,30 +145,28 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
 
 /*
  * Completions that no one has seen yet may name a former queue pair of another connection on
- * the SRQ by the address that the new one got.  Another one is made then, and the first
- * keeps its address meanwhile.
+ * the SRQ by the address that the new one got.  Another one is made then, and those before
+ * it keep their addresses meanwhile.
  */
 static int conn_create_on_srq(struct kdapl_conn *conn, struct kdapl_srq *srq,
 			      const struct kdapl_qp_init *init)
 {
 	const struct kdapl_qp_ops *ops = qp_ops(conn);
-	struct kdapl_qp taken = {};
-	int ret, tries = 8;
+	struct kdapl_qp taken[8];
+	int ret, n = 0;
 
-	ret = ops->create(&conn->qp, init);
-	while (!ret) {
-		ret = kdapl_srq_add_qp(srq, conn);
-		if (ret != -EBUSY || !tries--)
+	for (;;) {
+		ret = ops->create(&conn->qp, init);
+		if (!ret)
+			ret = kdapl_srq_add_qp(srq, conn);
+		if (ret != -EBUSY || !conn->qp.ib || n == ARRAY_SIZE(taken))
 			break;
-		if (taken.ib)
-			ops->destroy(&taken);
-		taken = conn->qp;
+		taken[n++] = conn->qp;
 		conn->qp.ib = NULL;
 		conn->qp.charge = (struct kdapl_charge) {};
-		ret = ops->create(&conn->qp, init);
 	}
-	if (taken.ib)
-		ops->destroy(&taken);
+	while (n--)
+		ops->destroy(&taken[n]);
 	if (ret && conn->qp.ib)
 		ops->destroy(&conn->qp);
 	return ret;
@@ -243,16 +241,24 @@ release_req:
 	return ret;
 }
 
-/**
- * kdapl_conn_move_qp - the queue pair can receive, then send, as the CM has agreed
- * @conn: with its queue pair in INIT
- * @ep: as made
- *
- * May sleep; the id's handler mutex may be held.
- *
- * Return: 0, and a completion may confirm the connection from here on; or an errno.
+/*
+ * The queue pair can send from here on.  A completion that was held back because it
+ * could not (wc_judge()) is looked at again.  Only one that was held back before we got
+ * the lock needs that: whoever takes the lock after us sees conn->rts.
  */
-int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
+static void evd_wake_waiting(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	bool waiting;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	waiting = evd->waiting;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (waiting)
+		kdapl_evd_kick(evd);
+}
+
+static int conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
 	u8 in = kdapl_conn_rd_in(ep), out = kdapl_conn_rd_out(conn, ep);
 	int ret;
@@ -268,6 +274,32 @@ int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	/* Pairs with wc_judge(): what came with the acceptance is in place. */
 	smp_store_release(&conn->rts, true);
 	return 0;
+}
+
+/**
+ * kdapl_conn_move_qp - the queue pair can receive, then send, as the CM has agreed
+ * @conn: with its queue pair in INIT, and the connection of @ep: what the queue pair
+ *	  receives is looked at from here on
+ * @ep: as made
+ *
+ * May sleep; the id's handler mutex may be held.
+ *
+ * Return: 0, and a completion may confirm the connection from here on; or an errno.
+ */
+int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
+{
+	/*
+	 * Once the queue pair can send, data can confirm the connection, and the
+	 * endpoint may end and let go of its EVD before we are through.
+	 */
+	struct kdapl_evd *evd = ep->recv.evd;
+	int ret;
+
+	kdapl_object_get(&evd->obj);
+	ret = conn_move_qp(conn, ep);
+	evd_wake_waiting(evd);
+	kdapl_object_put(&evd->obj);
+	return ret;
 }
 
 /**

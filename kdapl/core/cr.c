@@ -229,7 +229,7 @@ static DAT_RETURN cr_accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 	return RET_BAD_HANDLE(EP);
 }
 
-/* Our acceptance goes out; the caller is a user of the id. */
+/* Our acceptance goes out, and the queue pair works. */
 static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
 {
 	const struct kdapl_cm_params params = {
@@ -251,6 +251,26 @@ static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 s
 }
 
 /*
+ * The endpoint has the connection: its queue pair gets the receives that waited and
+ * begins to work, and the peer is told.  The caller is a user of the id, so nobody
+ * destroys it, or puts the queue pair in error, meanwhile.
+ *
+ * Only now may the queue pair receive.  A peer that does not wait for our acceptance may
+ * send at once, and whoever takes such a message from the CQ asks the connection for its
+ * endpoint.  P56: a peer that has gone is no refusal; an event tells of it afterwards.
+ */
+static void cr_answer(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
+{
+	int err = kdapl_id_peer_gone(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
+
+	kdapl_ep_post_held(ep, conn);
+	if (!err)
+		err = cr_send_acceptance(conn, ep, size);
+	if (err)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
+}
+
+/*
  * Up to kdapl_ep_begin() nothing is changed (P54), from there on the call succeeds
  * and a failure is ACCEPT_COMPLETION_ERROR.  What the queue pair is made of stays
  * until the endpoint has it: kdapl_ep.use_lock is held.
@@ -260,7 +280,6 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 {
 	struct kdapl_conn *conn = cr->conn;
 	DAT_RETURN ret;
-	int err;
 
 	lockdep_assert_held(&ep->use_lock);
 	ret = kdapl_ep_peek(ep, input) ?: kdapl_ep_ready(ep);
@@ -270,8 +289,6 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		return ret;
 	if (kdapl_conn_make_qp(conn, ep))
 		return RET_NO_RESOURCE(TEP);
-	/* P56: a peer that has gone is no refusal; an event tells of it afterwards. */
-	err = kdapl_id_peer_gone(conn) ? -ENOTCONN : kdapl_conn_move_qp(conn, ep);
 
 	/* The work item does not destroy the id while we use it. */
 	kdapl_id_use(conn);
@@ -279,14 +296,10 @@ static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	ret = kdapl_ep_begin(ep, conn, input);
 	cm_ops(&cr->obj)->unlock(conn->id);
 	if (!ret)
-		kdapl_ep_post_held(ep, conn);
-	if (!ret && !err)
-		err = cr_send_acceptance(conn, ep, size);
+		cr_answer(conn, ep, size);
 	kdapl_id_unuse(conn);
 	if (ret)
 		kdapl_conn_undo_qp(conn, ep);
-	else if (err)
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_NON_PEER_REJECT);
 	return ret;
 }
 

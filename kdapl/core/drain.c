@@ -254,13 +254,15 @@ static bool conn_shares(const struct kdapl_conn *conn)
 /*
  * Nobody counts what a queue pair takes from an SRQ.  Where the device tells, it has
  * completed all of that; and before the queue pair is destroyed it is taken from the CQ,
- * from which some drivers drop it then.
+ * from which some drivers drop it then.  Taken is what was there after we looked whether
+ * the device has told; and also before it has, since its events and a full CQ may wait for
+ * each other.
  */
 static bool srq_flushed(struct kdapl_conn *conn)
 {
-	if (conn->ia->dev->srq_tells_last && !READ_ONCE(conn->last_wqe))
-		return false;
-	return kdapl_evd_pull(conn->ep->recv.evd);
+	bool last = !conn->ia->dev->srq_tells_last || READ_ONCE(conn->last_wqe);
+
+	return kdapl_evd_pull(conn->ep->recv.evd) && last;
 }
 
 static bool conn_flushed(struct kdapl_conn *conn)

@@ -290,10 +290,11 @@ static void state_changes_during_accept(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
 	cr = bench_cr(b, b->evd);
 	before = bench_census(b);
-	fake_hook(b->fake, FAKE_QP_RTS, reserve, e);
+	fake_hook(b->fake, FAKE_QP_CREATE, reserve, e);
 	KUNIT_EXPECT_EQ(test, IS(EP_RESERVED),
 			kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
 	expect_same(b, &before);
+	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_QP_RTR], 0U);
 	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_POST_RECV], 0U);
 	KUNIT_EXPECT_EQ(test, b->fake->calls[FAKE_CM_ACCEPT], 0U);
 	KUNIT_EXPECT_EQ(test, DONE,
@@ -355,21 +356,23 @@ static void break_the_queue(void *arg)
 		usleep_range(100, 200);
 }
 
-/* E70: a queue that nobody's endpoint has yet breaks: nobody can be told. */
+/* E70, P57: a queue pair that breaks while it begins to work is the endpoint's already. */
 static void queue_breaks_during_accept(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct stage s;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_CR_HANDLE cr;
 
+	bench_recv(b, ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	cr = bench_cr(b, b->evd);
 	fake_hook(b->fake, FAKE_QP_RTR, break_the_queue, b->fake);
-	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
-	expect_empty(b, b->async);
-	/* it is noticed by what it does */
-	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_WR_FLUSH_ERR, 0, false);
-	expect_dto(b, b->evd, 100, FLUSHED);
-	expect_dto(b, b->evd, 101, FLUSHED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+	expect_async(b, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	expect_dto(b, b->evd, 1, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	bench_unstage(b, &s);
+	expect_empty(b, b->evd);
 }
 
 /* The end of an acceptance that was given up; its receives are flushed. */

@@ -47,8 +47,8 @@ static struct pool pool_new(struct kunit *test, u64 n)
 	return p;
 }
 
-/* A connected endpoint on it, with all events on @evd. */
-static DAT_EP_HANDLE pool_ep(struct pool *p, DAT_EVD_HANDLE evd)
+/* An endpoint on it, with all events on @evd. */
+static DAT_EP_HANDLE pool_new_ep(struct pool *p, DAT_EVD_HANDLE evd)
 {
 	const DAT_EP_ATTR attr = { .max_recv_dtos = 8, .max_request_dtos = 8,
 				   .max_request_iov = 1 };
@@ -57,6 +57,14 @@ static DAT_EP_HANDLE pool_ep(struct pool *p, DAT_EVD_HANDLE evd)
 	KUNIT_ASSERT_EQ(p->b->test, DONE,
 			kdapl_ep_create_with_srq(&p->b->space, p->b->ia, p->b->pz, evd, evd,
 						 evd, p->handle, &attr, &ep));
+	return ep;
+}
+
+/* The same, connected. */
+static DAT_EP_HANDLE pool_ep(struct pool *p, DAT_EVD_HANDLE evd)
+{
+	DAT_EP_HANDLE ep = pool_new_ep(p, evd);
+
 	bench_connect(p->b, ep);
 	expect_event(p->b, evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	return ep;
@@ -317,6 +325,52 @@ static void last_one_told(struct kunit *test)
 	free_ep(&p, ep);
 }
 
+static void receive_on_the_first(void *arg)
+{
+	struct pool *p = arg;
+	struct fake_qp *qp = list_first_entry(&p->b->fake->qps, struct fake_qp, entry);
+	struct fake_wr *wr = kunit_kzalloc(p->b->test, sizeof(*wr), GFP_KERNEL);
+
+	if (wr && fake_srq_take(p->fake, wr))
+		fake_complete_srq(qp, wr, IB_WC_SUCCESS, 1);
+	/* It is looked at here and now. */
+	expect_empty(p->b, p->b->evd);
+}
+
+/*
+ * A7, E45: a peer that has guessed the number of our queue pair sends before we have
+ * accepted.  The endpoint is known by then: the message confirms the connection.  Or its
+ * receive is flushed, if the queue pair never gets as far as to send (P57, D31).
+ */
+static void received_before_accepted(struct kunit *test)
+{
+	struct pool p = pool_new(test, 2);
+	DAT_EVD_HANDLE evd = p.b->evd;
+	DAT_EP_HANDLE ep;
+	DAT_CR_HANDLE cr;
+	u32 i;
+
+	bench_psp(p.b, 7300);
+	for (i = 1; i <= 2; i++) {
+		ep = pool_new_ep(&p, evd);
+		KUNIT_ASSERT_EQ(test, 0, fake_request(p.b->fake, 7300, "", 0, NULL));
+		cr = bench_cr(p.b, evd);
+		fake_hook(p.b->fake, FAKE_QP_RTS, receive_on_the_first, &p);
+		if (i == 2)
+			fake_fail(p.b->fake, FAKE_QP_RTS, 1, -EINVAL);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_accept(&p.b->space, cr, ep, 0, NULL));
+		if (i == 1)
+			expect_event(p.b, evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		expect_recv(&p, evd, ep, i, i == 1 ? DTO_OK : DAT_DTO_ERR_FLUSHED);
+		if (i == 2)
+			expect_event(p.b, evd,
+				     DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		expect_empty(p.b, evd);
+		KUNIT_EXPECT_EQ(test, 2 - i, outstanding(&p));
+		free_ep(&p, ep);
+	}
+}
+
 static void expect_about(struct pool *p, DAT_COUNT reason)
 {
 	DAT_EVENT event = {};
@@ -506,6 +560,7 @@ static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(forgotten),
 	KUNIT_CASE(not_forgotten),
 	KUNIT_CASE(last_one_told),
+	KUNIT_CASE(received_before_accepted),
 	KUNIT_CASE(low_watermark),
 	KUNIT_CASE(lost),
 	KUNIT_CASE(resized),
