@@ -99,6 +99,21 @@ static bool is_bound(const struct kdapl_listener *l,
 	return false;
 }
 
+/*
+ * rdma_cm says -EADDRNOTAVAIL of an address that cannot be bound (yet), and also of a port
+ * number that somebody has at all addresses of the host.  The former cannot be bound to
+ * another number either: that tells them apart.
+ */
+static int bind_at(struct listen_id *at, const struct kdapl_listener *l)
+{
+	int ret = kdapl_cm_bind(at->id, l->dev, &at->addr, l->port);
+
+	if (ret == -EADDRNOTAVAIL && l->port &&
+	    !kdapl_cm_bind(at->id, l->dev, &at->addr, 0))
+		return -EADDRINUSE;
+	return ret;
+}
+
 static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 {
 	struct listen_id *at;
@@ -114,7 +129,7 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 		ret = PTR_ERR(at->id);
 		goto err_free;
 	}
-	ret = kdapl_cm_bind(at->id, l->dev, addr, l->port);
+	ret = bind_at(at, l);
 	if (ret)
 		goto err_destroy;
 	l->port = kdapl_cm_port(at->id);
@@ -329,7 +344,10 @@ static int listen_at_list(struct kdapl_listener *l, u16 *port,
 	return ret;
 }
 
-/* A number that was asked for is tried once; rdma_cm may choose a better one. */
+/*
+ * A number that was asked for is tried once.  If rdma_cm chooses, it knows of the first
+ * address only, and may choose a better one: none is in use, but there may be none left.
+ */
 static int listen_at_port(struct kdapl_listener *l, u16 *port,
 			  const struct kdapl_addresses *list)
 {
@@ -343,7 +361,7 @@ static int listen_at_port(struct kdapl_listener *l, u16 *port,
 		l->port = asked;
 		ret = listen_at_list(l, port, list);
 	} while (ret == -EADDRINUSE && --tries);
-	return ret;
+	return ret == -EADDRINUSE && !asked ? -EADDRNOTAVAIL : ret;
 }
 
 /* kdapl_cm_ops.listen */

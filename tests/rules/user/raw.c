@@ -225,7 +225,40 @@ static void invalidate(void)
 	raw_free(&raw);
 }
 
+/*
+ * Another program listens, at the address of side b or at all of the host.  Its number is
+ * in use as long as it does.
+ */
+static void others_listen(void)
+{
+	struct sockaddr_in all = { .sin_family = AF_INET };
+	struct sockaddr *at[] = { (struct sockaddr *)&side_b.addr, (struct sockaddr *)&all };
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	u32 i;
+
+	if (!CHECK(channel) || !evd_new(&side_b, 4, DAT_EVD_CR_FLAG, &evd))
+		return;
+	for (i = 0; i < 2; i++) {
+		if (!CHECK(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP)))
+			break;
+		CHECK(!rdma_bind_addr(id, at[i]));
+		CHECK(!rdma_listen(id, 1));
+		qual = ntohs(rdma_get_src_port(id));
+		IS(dat_psp_create(side_b.ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		   DAT_CONN_QUAL_IN_USE, 0);
+		rdma_destroy_id(id);
+		if (OK(dat_psp_create(side_b.ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp)))
+			OK(dat_psp_free(psp));
+	}
+	rdma_destroy_event_channel(channel);
+}
+
 static const struct scenario scenarios[] = {
+	SCENARIO("P4 another program listens there, or everywhere", others_listen),
 	SCENARIO_IB("mt:T59 immediate data from a peer that has it", immediate),
 	SCENARIO("mt:T59 mt:M81 a peer invalidates a key", invalidate),
 };
