@@ -106,7 +106,7 @@ int kdapl_mr_charge(struct kdapl_zone *zone, struct kdapl_charge *charge)
 }
 
 /**
- * kdapl_mr_uncharge - undo kdapl_mr_charge()
+ * kdapl_mr_uncharge - undo kdapl_mr_charge(), and kdapl_charge_pages() if that was called
  * @zone: as charged
  * @charge: as charged, or nothing
  *
@@ -114,6 +114,7 @@ int kdapl_mr_charge(struct kdapl_zone *zone, struct kdapl_charge *charge)
  */
 void kdapl_mr_uncharge(struct kdapl_zone *zone, struct kdapl_charge *charge)
 {
+	kdapl_uncharge_pages(charge);
 	kdapl_uncharge_object(charge, zone->dev->ib, RDMACG_RESOURCE_HCA_OBJECT);
 }
 
@@ -577,12 +578,27 @@ static int reg_user(struct kdapl_ib_region *reg,
 	return reg_pages(reg, init->pages, access);
 }
 
-/* Another region over the pages of @init->source (mt:M7, mt:M8). */
+/* About what a driver allocates for each page of a fast registration, in bytes. */
+#define PAGE_ENTRY	16
+
+/*
+ * Another region over the pages of @init->source (mt:M7, mt:M8).  Those are paid for
+ * already, but not the driver's list of them, and a process may have any number of such
+ * regions: it pays for each list here, but for what does not fill a page (mt:M19).
+ */
 static int reg_shared(struct kdapl_ib_region *reg,
 		      struct kdapl_region_init *init, int access)
 {
+	int ret;
+
 	init->pages = ib_region_of(init->source)->pages;
 	refcount_inc(&init->pages->ref);
+	if (reg->zone->user) {
+		ret = kdapl_charge_pages(&reg->charge, init->pages->length / PAGE_SIZE *
+					 PAGE_ENTRY / PAGE_SIZE);
+		if (ret)
+			return ret;
+	}
 	return reg_pages(reg, init->pages, access);
 }
 

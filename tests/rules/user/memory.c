@@ -261,6 +261,38 @@ static bool pins_at_most(unsigned long long pages)
 	return true;
 }
 
+/*
+ * The pages of an LMR over another one are charged once, with that one; what the driver
+ * needs to list them is charged for each.
+ */
+static void lists_charged(void)
+{
+	DAT_REGION_DESCRIPTION region;
+	unsigned long long charged;
+	DAT_LMR_HANDLE over[2];
+	const size_t length = 512 * PAGE;
+	u8 *memory = map(length, PROT_READ | PROT_WRITE);
+	int i;
+
+	/* In passthrough uverbs makes them, and charges all pages of each. */
+	if (side_is_passthrough(&side_a))
+		return;
+	if (!OK(create_va(memory, length, DAT_MEM_PRIV_ALL_FLAG)))
+		return;
+	charged = pinned_kb();
+	region.for_lmr_handle = lmr;
+	for (i = 0; i < 2; i++) {
+		OK(platform_lmr_create(side_a.ia, DAT_MEM_TYPE_LMR, region, 1, side_a.pz,
+				       DAT_MEM_PRIV_ALL_FLAG, &over[i], NULL, NULL));
+		CHECK_EQ(pinned_kb(), charged + 8 * (i + 1));
+	}
+	for (i = 0; i < 2; i++)
+		OK(dat_lmr_free(over[i]));
+	CHECK_EQ(pinned_kb(), charged);
+	OK(dat_lmr_free(lmr));
+	munmap(memory, length);
+}
+
 /* Its last page is only to be read, then it is not there at all. */
 static void partly_there(void)
 {
@@ -433,6 +465,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M67 mt:M69 dat_lmr_sync, many segments", lmr_sync),
 	SCENARIO("mt:M14 the context of another process", context_of_another),
 	SCENARIO("mt:M19 more than may be locked", too_much),
+	SCENARIO_IB("mt:M7 mt:M19 what lists the pages of an LMR over another", lists_charged),
 	SCENARIO_IB("mt:M13 mt:M19 memory that is not all there is not charged",
 		    partly_there),
 	SCENARIO("mt:M20 memory that is unmapped", unmapped),
