@@ -168,13 +168,3 @@ void kdapl_conn_start_timer(struct kdapl_conn *conn)
 			   usecs_to_jiffies(conn->timeout) + 1);
 }
 
-/**
- * kdapl_port_of - the port of a socket address
- * @addr: IPv4 or IPv6
- */
-u16 kdapl_port_of(const struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
-}

@@ -132,7 +132,7 @@ enum kdapl_flush_state {
  * @timeout, @deadline: of the attempt, microseconds, and when that is over
  * @resolve_until, @resolve_ms: end of address resolution, length of its next try; 0
  *	  before the first one
- * @peer_rd_in, @peer_rd_out: what the request offered
+ * @peer_rd_in: RDMA reads that the peer admits, as its request said
  * @linger: in kdapl_ia.linger, while only the id is left; changed by @work
  * @linger_until: the id waits for the peer so long
  */
@@ -187,7 +187,6 @@ struct kdapl_conn {
 	unsigned long resolve_until;
 	u32 resolve_ms;
 	u8 peer_rd_in;
-	u8 peer_rd_out;
 	struct list_head linger;
 	unsigned long linger_until;
 };
@@ -218,7 +217,6 @@ static inline bool kdapl_id_confirmed(const struct kdapl_conn *conn)
 }
 
 /* conn.c */
-u16 kdapl_port_of(const struct sockaddr_storage *addr);
 void kdapl_conn_start_timer(struct kdapl_conn *conn);
 void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo);
 bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err);

@@ -35,7 +35,8 @@ enum kdapl_gate {
  * @gate, @refusal: see above
  * @await: the connection is not confirmed yet; the first successful receive
  *	   confirms it (A7)
- * @posted: work requests given to the queue pair in this life; under @lock
+ * @posted: work requests given to the queue pair in this life; under @lock.  Receives
+ *	    out of an SRQ: those that it has completed; under @evd's lock
  * @completed: of those, completions seen; under @evd's lock
  * @held: receives waiting for a queue pair, from @ring[@held_first] on; requests that
  *	  an iWARP device did not take, because the connection ends

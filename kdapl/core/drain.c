@@ -40,8 +40,9 @@
  * and wait in the EVD behind one of another endpoint (kdapl_evd_waits()).  That is no
  * fault of the queue pair, and its time does not count.  Nor does a connection end
  * before its completions have left the EVD, since they name cookies that go with the
- * endpoint.  What they wait for comes: an RMR is settled within the limits of its
- * zone's registrar, and a queue pair that cannot send yet will, or its attempt ends.
+ * endpoint.  What they wait for comes: an RMR is settled by its own work item,
+ * which asks the local device only for new memory regions, and a queue pair that cannot
+ * send yet will, or its attempt ends.
  *
  * An endpoint on a shared receive queue (SRQ) has no receives of its own, and nobody counts
  * what its queue pair takes: a receive is @posted and @completed at once, when its

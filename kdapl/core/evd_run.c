@@ -149,8 +149,8 @@ static bool evd_arm(struct kdapl_evd *evd)
 	return again && !watched;
 }
 
-/* Events that a sink with room would get now. */
-static bool evd_unfinished(struct kdapl_evd *evd)
+/* Has anybody kicked the EVD since the runner looked last? */
+static bool evd_was_kicked(struct kdapl_evd *evd)
 {
 	return atomic_read_acquire(&evd->pending);
 }
@@ -165,7 +165,7 @@ static int evd_poll_softirq(struct irq_poll *iop, int budget)
 		irq_poll_complete(iop);
 		/* Whoever kicks saw it complete, or we see the kick. */
 		smp_mb();
-		if (evd_arm(evd) || evd_unfinished(evd))
+		if (evd_arm(evd) || evd_was_kicked(evd))
 			irq_poll_sched(iop);
 	}
 	return n;
@@ -176,7 +176,7 @@ static void evd_poll_work(struct work_struct *work)
 	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
 
 	if (evd_deliver(evd, KDAPL_EVD_BUDGET) == KDAPL_EVD_BUDGET ||
-	    evd_arm(evd) || evd_unfinished(evd))
+	    evd_arm(evd) || evd_was_kicked(evd))
 		kdapl_evd_schedule(evd);
 	kdapl_object_put(&evd->obj);
 }

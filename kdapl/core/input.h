@@ -49,7 +49,7 @@ void kdapl_conn_peer_disconnected(struct kdapl_conn *conn);
  * the glue refuses the request, the peer sees nobody listening (P7, P10).
  */
 int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
-		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
+		     const void *data, u8 len, u8 peer_rd_in,
 		     struct kdapl_conn **conn);
 
 /* kdapl_conn's references, for the glue's id contexts */

@@ -76,8 +76,7 @@ static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, DAT_CONN_QUAL qu
  * @id: its own CM id, with the handler mutex held
  * @from: the connection that had it before; NULL: it comes from the CM
  * @data, @len: private data
- * @rd_in, @rd_out: RDMA reads that the peer admits, and wants to have outstanding
- *		    here
+ * @rd_in: RDMA reads that the peer admits
  */
 struct sp_request {
 	struct rdma_cm_id *id;
@@ -85,7 +84,6 @@ struct sp_request {
 	const void *data;
 	u8 len;
 	u8 rd_in;
-	u8 rd_out;
 };
 
 /*
@@ -115,7 +113,6 @@ static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 	conn->in_len = min_t(u8, r->len, sizeof(conn->in));
 	memcpy(conn->in, r->data, conn->in_len);
 	conn->peer_rd_in = r->rd_in;
-	conn->peer_rd_out = r->rd_out;
 	return conn;
 }
 
@@ -273,7 +270,6 @@ static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
  * @data: private data
  * @len: of @data
  * @peer_rd_in: RDMA reads that the peer admits
- * @peer_rd_out: RDMA reads that the peer wants to have outstanding here
  * @out: the connection, @id's context from here on
  *
  * Context: the handler mutexes of the listening id and of @id; may sleep.
@@ -283,7 +279,7 @@ static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
  * request.
  */
 int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
-		     const void *data, u8 len, u8 peer_rd_in, u8 peer_rd_out,
+		     const void *data, u8 len, u8 peer_rd_in,
 		     struct kdapl_conn **out)
 {
 	const struct sp_request r = {
@@ -291,7 +287,6 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		.data = data,
 		.len = len,
 		.rd_in = peer_rd_in,
-		.rd_out = peer_rd_out,
 	};
 	int ret = sp_take_request(sp, &r, out);
 
@@ -315,7 +310,6 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 		.data = conn->in,
 		.len = conn->in_len,
 		.rd_in = conn->peer_rd_in,
-		.rd_out = conn->peer_rd_out,
 	};
 	struct kdapl_conn *new;
 	int ret;

@@ -318,10 +318,8 @@ struct kdapl_ring *kdapl_ring_find(struct kdapl_file *file, u64 evd)
 
 	xa_lock(&file->rings);
 	ring = xa_load(&file->rings, evd);
-	if (ring && ring->evd == evd)
+	if (ring)
 		kref_get(&ring->ref);
-	else
-		ring = NULL;
 	xa_unlock(&file->rings);
 	return ring;
 }
@@ -338,11 +336,7 @@ void kdapl_ring_drop(struct kdapl_file *file, u64 evd)
 	struct kdapl_ring *ring;
 
 	xa_lock(&file->rings);
-	ring = xa_load(&file->rings, evd);
-	if (ring && ring->evd == evd)
-		__xa_erase(&file->rings, evd);
-	else
-		ring = NULL;
+	ring = __xa_erase(&file->rings, evd);
 	xa_unlock(&file->rings);
 	if (ring)
 		ring_forget(file, ring);

@@ -64,6 +64,17 @@ static void set_ipv6(struct kdapl_address *addr, const struct in6_addr *ip,
 }
 
 /**
+ * kdapl_port_of - the port of a socket address
+ * @addr: IPv4 or IPv6
+ */
+u16 kdapl_port_of(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+/**
  * kdapl_address_equal - are two addresses the same?
  * @a: an address
  * @b: another one, or the same

@@ -105,16 +105,6 @@ static int id_bind_for(struct rdma_cm_id *id, struct kdapl_device *dev,
 	return ret;
 }
 
-/* The port number that an id is bound to. */
-u16 kdapl_cm_port(const struct rdma_cm_id *id)
-{
-	const struct sockaddr_storage *addr = &id->route.addr.src_addr;
-
-	if (addr->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)addr)->sin_port);
-	return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
-}
-
 static void set_conn_param(struct rdma_conn_param *to,
 			   const struct kdapl_cm_params *p)
 {
@@ -207,8 +197,7 @@ static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 	if (ret)
 		return ret;
 	ret = kdapl_sp_request(sp, id, p->private_data, p->private_data_len,
-			       p->initiator_depth, p->responder_resources,
-			       &conn);
+			       p->initiator_depth, &conn);
 	if (ret)
 		return ret;
 

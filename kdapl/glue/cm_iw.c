@@ -59,9 +59,9 @@ static void run_connect(struct work_struct *work)
 }
 
 /*
- * Not flush_work(): a registrar that has come down may have to be connected again by
- * kdapl_kernel_wq, and the kernel warns if that flushes a queue that waits for memory.  It
- * does wait for memory then, as for the CM (Documentation/locking.rst).
+ * Not flush_work(): a kernel consumer may register memory, for which a registrar is connected,
+ * in a work item of a queue that memory is reclaimed through, and the kernel warns if one of
+ * these flushes a queue that waits for memory.  It does wait for memory then, as for the CM.
  */
 static int call_as_kernel(struct kernel_call *call, work_func_t run)
 {

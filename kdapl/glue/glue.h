@@ -657,6 +657,9 @@ extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
 extern const struct kdapl_qp_ops kdapl_iw_qp_ops;
 extern const struct kdapl_cm_ops kdapl_iw_cm_ops;
 
+/* address.c */
+u16 kdapl_port_of(const struct sockaddr_storage *addr);
+
 /* qp_user.c */
 int kdapl_user_qp_init(void);
 void kdapl_user_qp_exit(void);

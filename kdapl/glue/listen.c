@@ -132,7 +132,7 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 	ret = bind_at(at, l);
 	if (ret)
 		goto err_destroy;
-	l->port = kdapl_cm_port(at->id);
+	l->port = kdapl_port_of(&at->id->route.addr.src_addr);
 	list_add_tail(&at->entry, &l->ids);
 	return 0;
 

@@ -33,6 +33,5 @@ int kdapl_iw_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int kdapl_cm_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kdapl_cm_bind(struct rdma_cm_id *id, const struct kdapl_device *dev,
 		  const struct kdapl_address *addr, u16 port);
-u16 kdapl_cm_port(const struct rdma_cm_id *id);
 
 #endif /* KDAPL_LISTEN_H */

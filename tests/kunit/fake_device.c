@@ -1001,7 +1001,7 @@ int fake_request(struct fake_device *fake, u16 port, const void *data, u8 len,
 	set_address(&id->id.route.addr.dst_addr, &fake_peer, 1234);
 
 	fake_handler_lock(id);
-	ret = kdapl_sp_request(listener->sp, &id->id, data, len, 4, 4, &conn);
+	ret = kdapl_sp_request(listener->sp, &id->id, data, len, 4, &conn);
 	if (!ret) {
 		kdapl_conn_get(conn);
 		id->conn = conn;
