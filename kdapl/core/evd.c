@@ -125,7 +125,7 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
 	cancel_delayed_work_sync(&evd->watch);
-	kdapl_evd_tell_overflow(evd);
+	kdapl_evd_tell(evd);
 	kdapl_evd_pull(evd);
 	kdapl_evd_destroy_cqs(evd);
 	/* The device may have reported an error of a CQ until it was gone. */

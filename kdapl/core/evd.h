@@ -103,6 +103,8 @@ struct kdapl_evd_cq;
  * @qlen: as reported
  * @overflowed: an overflow was reported and no room was made since (E65)
  * @overflow_untold: the async EVDs do not know of it yet; @watch tells them
+ * @cq_faulted: the device could not poll or arm a CQ (E72)
+ * @cq_fault_untold: the async EVDs do not know of it yet; @watch tells them
  * @drainers: connections that wait for completions to come in
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
@@ -145,6 +147,8 @@ struct kdapl_evd {
 	u32 qlen;
 	bool overflowed;
 	bool overflow_untold;
+	bool cq_faulted;
+	bool cq_fault_untold;
 	u32 drainers;
 	struct list_head free_slots;
 	u64 dropped;

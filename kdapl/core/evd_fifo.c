@@ -15,6 +15,7 @@
 #include "evd_fifo.h"
 #include "ep.h"
 #include "evd_cq.h"
+#include "evd_kick.h"
 #include "ia.h"
 #include "lmr.h"
 #include "rmr.h"
@@ -153,8 +154,11 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 		if (unlikely(!evd->only_cq))
 			return kdapl_evd_poll_cqs(evd);
 		n = ib_poll_cq(evd->only_cq, KDAPL_WC_BATCH, evd->wc);
-		if (n <= 0)
+		if (n <= 0) {
+			if (unlikely(n < 0))
+				kdapl_evd_cq_faulted(evd);
 			return NULL;
+		}
 		evd->wc_next = 0;
 		evd->wc_end = n;
 	}

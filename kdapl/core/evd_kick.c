@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Telling the runner of an EVD that there is something for it.
+ * Telling the runner of an EVD that there is something for it, and its watch that the device
+ * has failed.
  *
- * Callers: whoever adds an event, the handler of a CQ, the faces.
+ * Callers: whoever adds an event, the handler of a CQ, whoever polls or arms one, the faces.
  */
 #include "evd_kick.h"
 
@@ -32,4 +33,22 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
 	/* Pairs with the runner: a kick during its last look is not lost. */
 	atomic_set_release(&evd->pending, 1);
 	kdapl_evd_schedule(evd);
+}
+
+/**
+ * kdapl_evd_cq_faulted - the device could not poll or arm a CQ (E72)
+ * @evd: whose CQ; its lock is held
+ *
+ * It is asked again: a completion may be late, but none is lost.  The watch tells the
+ * async EVDs, once for the EVD, because a device with such a fault may have it each time.
+ * Any context.
+ */
+void kdapl_evd_cq_faulted(struct kdapl_evd *evd)
+{
+	lockdep_assert_held(&evd->lock);
+	if (evd->cq_faulted || evd->dead)
+		return;
+	evd->cq_faulted = true;
+	WRITE_ONCE(evd->cq_fault_untold, true);
+	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
 }

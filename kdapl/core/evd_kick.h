@@ -6,5 +6,6 @@
 #include "evd.h"
 
 void kdapl_evd_schedule(struct kdapl_evd *evd);
+void kdapl_evd_cq_faulted(struct kdapl_evd *evd);
 
 #endif /* KDAPL_EVD_KICK_H */

@@ -137,6 +137,8 @@ static bool evd_arm(struct kdapl_evd *evd)
 	again = kdapl_evd_arm_cqs(evd, watched, evd->sink && !evd->drainers &&
 				  evd->config == KDAPL_EVD_CONFIG_SOLICITED,
 				  &failed);
+	if (failed)
+		kdapl_evd_cq_faulted(evd);
 	/* What came before they were armed, or a look that was long enough has left. */
 	again = (again || evd->wc_next != evd->wc_end) && !evd->waiting;
 	/*

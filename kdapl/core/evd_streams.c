@@ -139,17 +139,21 @@ void kdapl_evd_cq_failed(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_tell_overflow - tell the async EVDs of an overflow that they do not know of
+ * kdapl_evd_tell - tell the async EVDs of an overflow or fault that they do not know of
  * @evd: any EVD
  *
  * May sleep.
  */
-void kdapl_evd_tell_overflow(struct kdapl_evd *evd)
+void kdapl_evd_tell(struct kdapl_evd *evd)
 {
+	struct kdapl_ia *ia = evd->obj.ia;
+
 	if (xchg(&evd->overflow_untold, false))
-		kdapl_ia_async_event(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW,
-				     kdapl_handle(&evd->obj),
-				     DAT_EVD_OVERFLOW_ERROR);
+		kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW,
+				     kdapl_handle(&evd->obj), DAT_EVD_OVERFLOW_ERROR);
+	if (xchg(&evd->cq_fault_untold, false))
+		kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+				     kdapl_handle(&ia->obj), DAT_IA_OTHER_ERROR);
 }
 
 /* The CQ has lost completions of @evd: its connections do not work any more (E68). */
@@ -175,7 +179,7 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
-	kdapl_evd_tell_overflow(evd);
+	kdapl_evd_tell(evd);
 	/* What the consumer has not taken, here rather than in softirq. */
 	kdapl_evd_fetch(evd, U32_MAX, NULL);
 	/* The runner arms the CQ again. */

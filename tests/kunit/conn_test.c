@@ -1123,7 +1123,10 @@ static void key_taken_away(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, census.regions, bench_census(b).regions);
 }
 
-/* D19, D52: CQs that cannot be polled or armed for a while delay, and lose nothing. */
+/*
+ * D19, D52, E72: CQs that cannot be polled or armed for a while delay, and lose nothing.  The
+ * async EVD is told once.
+ */
 static void cq_operations_fail(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -1141,6 +1144,7 @@ static void cq_operations_fail(struct kunit *test)
 				.dto_completion_event_data.user_cookie.as_64);
 	else
 		expect_dto(b, b->evd, 0, DTO_OK);
+	expect_async(b, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia, DAT_IA_OTHER_ERROR);
 
 	fake_fail(b->fake, FAKE_CQ_ARM, 1, -EIO);
 	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, s.ep));
@@ -1150,6 +1154,7 @@ static void cq_operations_fail(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		expect_dto(b, b->evd, 100 + i, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_empty(b, b->async);
 }
 
 /* ---- memory that goes ------------------------------------------------------------ */

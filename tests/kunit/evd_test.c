@@ -491,11 +491,12 @@ static void idle_evd_is_not_watched(struct kunit *test)
 	bench_settle(b);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&evd->watch));
 	expect_dto(b, dto, 0, DTO_OK);
-	/* A CQ that cannot be armed once is armed later. */
+	/* E72: a CQ that cannot be armed once is armed later. */
 	fake_fail(b->fake, FAKE_CQ_ARM, 1, -EIO);
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	expect_dto(b, dto, 1, DTO_OK);
 	KUNIT_EXPECT_TRUE(test, fake_wait_failed(b->fake, FAKE_CQ_ARM));
+	expect_async(b, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia, DAT_IA_OTHER_ERROR);
 	KUNIT_EXPECT_TRUE(test, bench_armed(evd, false));
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_REM_ACCESS_ERR);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
