@@ -47,15 +47,18 @@ row() {
 
 # --- figures of several runs ----------------------------------------------------------
 
-# figure WHAT COMMAND...: goes to the others of that kind
+# figure WHAT COMMAND...: goes to the others of that kind. It is tried again, since the tools
+# of others fail at times: ib_send_lat crashes where it cannot connect on a busy machine.
 figure() {
-	local value
-	if value=$("${@:2}") && [ -n "$value" ]; then
-		echo "$value" >> "$dir/$1"
-	else
-		echo "-- no figure: ${*:2}" >&2
+	local value i
+	for i in 1 2 3; do
+		if value=$("${@:2}") && [ -n "$value" ]; then
+			echo "$value" >> "$dir/$1"
+			return
+		fi
+		echo "-- no figure at try $i of 3: ${*:2}" >&2
 		tail -n 3 "$dir/server" "$dir/client" >&2 2> /dev/null
-	fi
+	done
 }
 
 # show WHAT LABEL UNIT SCALE
