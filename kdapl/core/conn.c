@@ -167,4 +167,3 @@ void kdapl_conn_start_timer(struct kdapl_conn *conn)
 	queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->timer,
 			   usecs_to_jiffies(conn->timeout) + 1);
 }
-

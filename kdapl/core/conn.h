@@ -231,7 +231,6 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
 void kdapl_conn_resolve(struct kdapl_conn *conn);
 void kdapl_conn_finish(struct kdapl_conn *conn);
 void kdapl_conn_destroy_id(struct kdapl_conn *conn);
-/* Destroys the ids in ia->linger. */
 void kdapl_conn_linger_flush(struct kdapl_ia *ia);
 
 /* conn_id.c */

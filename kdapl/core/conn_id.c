@@ -6,7 +6,8 @@
  * What happens to an id is told by three parties.  CM callbacks hold the handler
  * mutex of the id.  Operations that work on the id (connect, accept, hand-over)
  * are its users.  The work item of the connection has the id disconnect, or retires
- * it, and then another one destroys it.  Everybody else may only look at the state.
+ * it, and then the second work item (conn_id_work()) destroys it.  Everybody else may
+ * only look at the state.
  *
  * Callers: conn_work.c, conn_cm.c, ep_connect.c, sp_request.c, cr.c.
  */

@@ -31,7 +31,6 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 			 DAT_IA_HANDLE *ia);
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			  DAT_CLOSE_FLAGS flags);
-/* Abruptly closes every IA of @space: process death, module unload (I19). */
 void kdapl_ia_close_all(struct kdapl_space *space);
 DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
@@ -138,7 +137,7 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr,
 			  DAT_RMR_CONTEXT *rmr_context);
 DAT_RETURN kdapl_rmr_free(struct kdapl_space *space, DAT_RMR_HANDLE rmr);
 
-/* evd.c */
+/* evd.c, evd_fifo.c */
 DAT_RETURN kdapl_evd_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 			    DAT_EVD_HANDLE *evd);
@@ -190,11 +189,6 @@ DAT_RETURN kdapl_ep_disconnect(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			       DAT_CLOSE_FLAGS flags);
 DAT_RETURN kdapl_ep_reset(struct kdapl_space *space, DAT_EP_HANDLE ep);
 DAT_RETURN kdapl_ep_free(struct kdapl_space *space, DAT_EP_HANDLE ep);
-/*
- * The private data of the last ESTABLISHED event (E7): copies at most @size
- * bytes to @buf and gives the full length in @length.  For processes, whose
- * events cannot carry a pointer (A8).
- */
 DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
 				 u32 life, void *buf, u32 size, u32 *length);
 
@@ -249,7 +243,7 @@ DAT_RETURN kdapl_srq_tell(struct kdapl_space *space, DAT_SRQ_HANDLE srq, bool lo
 DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 			       const struct kdapl_dto *dto);
 
-/* sp.c, cr.c */
+/* sp.c, sp_request.c, cr.c */
 DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			    DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
@@ -268,15 +262,10 @@ DAT_RETURN kdapl_rsp_free(struct kdapl_space *space, DAT_RSP_HANDLE rsp);
 /* Pointers in @param are good until the CR is destroyed (P43). */
 DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			  DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
-/*
- * The same for a process: copies address (at most sizeof(*address)) and
- * private data (at most @size bytes) out of the CR.
- */
 DAT_RETURN kdapl_cr_query_copy(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			       DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param,
 			       struct sockaddr_storage *address,
 			       void *buf, u32 size);
-/* The event of a request was lost with its EVD before anybody saw it (P15). */
 void kdapl_cr_lost(struct kdapl_space *space, DAT_CR_HANDLE cr);
 DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			   DAT_EP_HANDLE ep, DAT_COUNT private_data_size,
@@ -286,7 +275,7 @@ DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			    DAT_CONN_QUAL qual);
 
 /*
- * Event delivery, the part of evd.c for faces.
+ * Event delivery, for faces: evd.c, evd_run.c, evd_kick.c.
  *
  * A sink takes events from an EVD as they arrive: the upcall of a kernel
  * consumer (face/kdat_upcall.c), the mapped ring of a process
@@ -311,7 +300,6 @@ struct kdapl_sink {
 	bool sleeps;
 };
 
-/* With a reference; NULL if the handle names no EVD of @space. */
 struct kdapl_evd *kdapl_evd_find(struct kdapl_space *space, DAT_EVD_HANDLE evd);
 void kdapl_evd_put(struct kdapl_evd *evd);
 DAT_EVD_FLAGS kdapl_evd_flags(const struct kdapl_evd *evd);
@@ -319,33 +307,13 @@ bool kdapl_evd_sleeps(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
 bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen);
 u32 kdapl_evd_backlog(struct kdapl_evd *evd);
-/* The DAT_EVD_STATE_CONFIG_* value that E22 gives now. */
 u32 kdapl_evd_config(const struct kdapl_evd *evd);
-/*
- * Sets, replaces (takes effect for the next delivery, E109) or, with @sink
- * NULL, removes the sink.  @sync: return only when no delivery is running any
- * more (E104; may sleep, not from a delivery of this EVD: -EDEADLK).
- */
 int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 		       void *arg, bool sync);
-/*
- * What the face keeps with an EVD (kmalloc memory, freed with the EVD's).  Set
- * once: returns what is in force, which is not @face if another was first.  Any
- * context.
- */
 void *kdapl_evd_set_face(struct kdapl_evd *evd, void *face);
 void *kdapl_evd_face(const struct kdapl_evd *evd);
-/* Any context: run the sink if there is anything to deliver. */
 void kdapl_evd_kick(struct kdapl_evd *evd);
-/*
- * May sleep: the same, and returns when the sink has everything that was queued
- * before the call, or has no room for it.  Not from a delivery of this EVD.
- */
 void kdapl_evd_settle(struct kdapl_evd *evd);
-/*
- * True once the EVD was freed or its IA closed: a waiter in the face then gives
- * up with DAT_ABORT (E39).  ->done of the sink runs once after it became true.
- */
 bool kdapl_evd_dead(const struct kdapl_evd *evd);
 
 #endif /* KDAPL_CORE_H */

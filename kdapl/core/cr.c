@@ -7,7 +7,7 @@
  * its RSP, or made by the provider).  It lives until it is answered: there is
  * no timer, and the active side giving up does not remove it (P44).
  *
- * Callers: the faces; sp_request.c, which makes it; ia.c (tear-down).
+ * Callers: the faces; sp_request.c, which makes it; ia_open.c (tear-down).
  */
 #include <linux/slab.h>
 #include "ep_apply.h"

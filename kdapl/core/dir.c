@@ -109,7 +109,7 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 	u32 i;
 
 	for (i = 0; ring && i < ring->size; i++) {
-		/* Pairs with cookie_release(): nobody reads a free one. */
+		/* Pairs with cookie_free(): nobody reads a free one. */
 		if (smp_load_acquire(&ring->cookies[i].busy))
 			return true;
 	}

@@ -39,7 +39,8 @@ enum kdapl_gate {
  *	    out of an SRQ: those that it has completed; under @evd's lock
  * @completed: of those, completions seen; under @evd's lock
  * @held: receives waiting for a queue pair, from @ring[@held_first] on; requests that
- *	  an iWARP device did not take, because the connection ends
+ *	  an iWARP device refused, or any device took only in part, because the connection
+ *	  ends, and those posted after them: they are flushed
  * @late: posts of KDAPL_GATE_LATE, @nr_late of them
  * @ring: @size cookies, used round, or a busy one for a size of 0; @next is the
  *	  next one

@@ -22,10 +22,12 @@
  * nothing of this connection is in the device or the completion queue (CQ).  A
  * cookie is @on_queue from its post until its completion was accounted for, so a
  * DTO completes by its completion or is completed here, never both: who clears
- * @on_queue, under the lock of the EVD, is the one who completes it.  Posts that
- * never reach the queue pair are in one of two places.  Held receives wait for a
- * queue pair that the attempt never got, and follow what the device had.  Late
- * posts came after the end had begun, and follow the connection event (D46).
+ * @on_queue, under the lock of the EVD, is the one who completes it.  Posts that the
+ * queue pair did not take, or not whole, are in one of two places.  Held ones are
+ * receives that wait for a queue pair, and requests that the device refused, or of
+ * which it took only some work requests, because the connection ends; both follow
+ * what the device had.  Late posts came after the end had begun, and follow the
+ * connection event (D46).
  *
  * Why it always ends.  The gate of each direction lets nothing more pass to the
  * queue pair as soon as the endpoint leaves CONNECTED, so @posted does not grow
@@ -54,7 +56,8 @@
  * no more.  From then on no completion names this connection, and only then does it leave
  * the table by which receives are claimed; so none is claimed for a connection that has
  * ended, or lost because its connection has.  Nothing is doubled, because a receive is
- * claimed once, under the lock of the SRQ, and completes by that completion alone; what is
+ * claimed once (its completion is in one CQ, and whoever looks at it holds the lock of that
+ * CQ's EVD), and completes by that completion alone; what is
  * flushed because the device has forgotten it was not claimed, and no queue pair is left
  * that could complete it.  Receives that no queue pair has taken are not touched.
  */
@@ -244,8 +247,8 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 /* ---- flushing ------------------------------------------------------- */
 
 /*
- * Does @conn take receives from a queue of ours?  What one of a process's own takes from the
- * process's queue is waited for there.
+ * Does @conn take receives from an SRQ of the kernel's?  In passthrough the SRQ is the
+ * process's, and the process waits for what its queue pair took.
  */
 static bool conn_shares(const struct kdapl_conn *conn)
 {
@@ -255,9 +258,9 @@ static bool conn_shares(const struct kdapl_conn *conn)
 /*
  * Nobody counts what a queue pair takes from an SRQ.  Where the device tells, it has
  * completed all of that; and before the queue pair is destroyed it is taken from the CQ,
- * from which some drivers drop it then.  Taken is what was there after we looked whether
- * the device has told; and also before it has, since its events and a full CQ may wait for
- * each other.
+ * from which some drivers drop it then.  The CQ is pulled after @last was read, so that
+ * everything the device had completed when it told is taken.  It is pulled before the device
+ * has told, too, because a device may not be able to tell while its CQ is full.
  */
 static bool srq_flushed(struct kdapl_conn *conn)
 {
@@ -329,7 +332,7 @@ void kdapl_dir_flush_late(struct kdapl_dir *dir)
 	} while (more);
 }
 
-/* At most a batch of held receives; true: there are more. */
+/* At most a batch of held posts; true: there are more. */
 static bool dir_flush_held(struct kdapl_dir *dir)
 {
 	u32 n;
@@ -391,7 +394,7 @@ static void dir_settle_binds(struct kdapl_dir *dir)
 }
 
 /*
- * Completes what a dead device never flushed, and then held receives, which were
+ * Completes what a dead device never flushed, and then held posts, which were
  * posted later.  New posts go to the list of late ones meanwhile, and take only cookies
  * that are free.
  */
@@ -423,8 +426,8 @@ static void dir_flush(struct kdapl_dir *dir, bool lost)
 
 /**
  * kdapl_ep_flush_rest - complete what no queue pair will ever complete
- * @ep: its queue pair has drained, was destroyed, or never was; no post is held
- *	any more
+ * @ep: its queue pair has drained, was destroyed, or never was; no further post can be
+ *	put on hold
  * @lost: the device did not flush; what it still owes is completed here
  */
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost)

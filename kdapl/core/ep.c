@@ -4,7 +4,8 @@
  * Their state is ep_apply.c's, their attributes and what they use ep_attr.c's,
  * connecting ep_connect.c's, posting post.c's.
  *
- * Callers: the faces, ia.c (tear-down), sp.c (endpoints that the provider makes).
+ * Callers: the faces, ia_open.c (tear-down), sp_request.c and cr.c (endpoints that the provider
+ * makes).
  */
 #include <linux/slab.h>
 #include "ep.h"

@@ -257,8 +257,9 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		local_bh_enable();
 
 	/*
-	 * The work item, which told us, has not ended: no reset begins a new life of
-	 * the endpoint while posts of the old one are flushed here.
+	 * This input comes from the connection's work item, and a reset waits for that
+	 * (kdapl_flush_over()): so no new life of the endpoint begins while posts of the old
+	 * one are flushed here.
 	 */
 	if (!ret && cell->actions & KDAPL_EP_ACT_END) {
 		kdapl_dir_flush_late(&ep->req);
@@ -320,7 +321,8 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
  * one now, the work item comes back.
  *
  * It takes the longer the more a consumer has posted: the handler mutex of the id is
- * not held, or the CM would wait for him with all its other connections.
+ * not held, or the CM, which serves all connections of the host with one thread, would wait
+ * for this consumer.
  */
 void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {

@@ -55,7 +55,7 @@ enum kdapl_ep_input {
 	KDAPL_EP_OP_MODIFY_COMMON,	/* EVDs and common attributes */
 	KDAPL_EP_OP_MODIFY_SPECIFIC,
 	/* the transport */
-	KDAPL_EP_IN_RESOLVED,		/* address and route known, request out */
+	KDAPL_EP_IN_RESOLVED,		/* address and route known; the request may go out */
 	KDAPL_EP_IN_REQUEST,		/* a request arrived at the EP's RSP */
 	KDAPL_EP_IN_ESTABLISHED,
 	KDAPL_EP_IN_PEER_DISCONNECT,
@@ -67,7 +67,7 @@ enum kdapl_ep_input {
 	/* the core's own progress */
 	KDAPL_EP_IN_DRAINED,		/* no request outstanding any more */
 	KDAPL_EP_IN_FLUSHED,		/* all posted work is on its EVD */
-	KDAPL_EP_IN_TEARDOWN,		/* IA close, process death, removal */
+	KDAPL_EP_IN_TEARDOWN,		/* IA close, process death; a removal is BROKEN */
 	KDAPL_EP_NR_INPUTS
 };
 

@@ -3,7 +3,7 @@
  * Event Dispatchers: their life, and dat_evd_*.  What is in one is evd_fifo.c's,
  * who takes it evd_run.c's, what feeds it evd_streams.c's, the CQs are evd_cq.c's.
  *
- * Callers: the faces (dat_evd_*), ia.c (the asynchronous EVD of an IA), ep_attr.c
+ * Callers: the faces (dat_evd_*), ia_open.c (the asynchronous EVD of an IA), ep_attr.c
  * (hidden EVDs).
  */
 #include <linux/slab.h>
@@ -319,6 +319,9 @@ u32 kdapl_evd_config(const struct kdapl_evd *evd)
 /**
  * kdapl_evd_dead - was it freed, or its IA closed?
  * @evd: the EVD
+ *
+ * A waiter in the face then gives up with DAT_ABORT (E39): kdapl_sink.done runs once after
+ * this has become true.
  */
 bool kdapl_evd_dead(const struct kdapl_evd *evd)
 {

@@ -87,7 +87,7 @@ struct kdapl_evd_cq;
 
 /*
  * struct kdapl_evd - an Event Dispatcher
- * @lock: everything below down to @streams_lock
+ * @lock: what follows down to @dead, and @runs_started and @runs_ended
  * @only_cq: the CQ, if there is exactly one; what a poller looks at first
  * @cqs: all of them (evd_cq.c); written under @streams_lock as well
  * @polled: the one that was polled last, where there are several
@@ -187,11 +187,9 @@ static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
 	return READ_ONCE(evd->runner) == current;
 }
 
-/* For an endpoint's null EVDs (mt:T11): without a handle, wanted by nobody. */
 struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia);
 void kdapl_evd_free_hidden(struct kdapl_evd *evd);
 
-/* For ia.c: the asynchronous EVD that an open makes, published. */
 DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  struct kdapl_evd **evd);
 

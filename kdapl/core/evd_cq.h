@@ -12,7 +12,7 @@
  * struct kdapl_evd_cq - a CQ of an EVD
  * @cq: its @ib is NULL once the device is gone
  * @evd: whose
- * @on_evd: entry in kdapl_evd.cqs; written under kdapl_evd.streams_lock and @lock
+ * @on_evd: entry in kdapl_evd.cqs; written under kdapl_evd.streams_lock and kdapl_evd.lock
  * @entries: of the CQ, promised to the shares together
  * @pools: shares that together take the room of one (struct cq_pool)
  * @nr_shares: directions of endpoints that have a share, connected or not

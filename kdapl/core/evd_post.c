@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Raising events that do not come from a completion queue: those of connections and
- * requests, software and asynchronous events, and the completions of DTOs that no queue
- * pair ever had.  Whether there is room for an event is decided here.
+ * requests, software and asynchronous events, and flushed completions that the core makes
+ * itself.  Whether there is room for an event is decided here.
  *
  * Callers: the other files of the core.
  */
@@ -104,9 +104,10 @@ void kdapl_evd_unreserve(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_post_flushed - complete a DTO that was never on a queue as flushed
+ * kdapl_evd_post_flushed - complete a DTO as flushed that the device will not complete
  * @evd: of its direction
- * @cookie: busy; the direction's lock is held
+ * @cookie: busy; the direction's lock is held.  The device never got it, has lost it, or
+ *	    its queue pair is gone
  */
 void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 {

@@ -10,7 +10,7 @@
  *
  * With remote rights the memory is shown to peers as well, by an RMR that the LMR has for
  * that (rmr.c): giving the list is a bind, and taking it away an unbind, each a request of
- * an endpoint.  With the unbind complete the memory is gone (kdapl_fmr_end()).  A peer may
+ * an endpoint.  With the unbind complete the memory is gone (kdapl_fmr_take()).  A peer may
  * take its rights away itself (rmr_lmr.c), and no unbind is needed then.
  *
  * The memory belongs to the device while the LMR has it.  When the device goes, it is taken
@@ -268,7 +268,7 @@ static DAT_RETURN fmr_remote(struct kdapl_lmr *lmr, const struct kdapl_fmr *fmr)
 	return ret;
 }
 
-/* An LMR that is being freed is not given memory, nor is one freed that just is. */
+/* An LMR that is being freed gets no memory, and one that is getting memory cannot be freed. */
 static DAT_RETURN fmr_do(struct kdapl_lmr *lmr, const struct kdapl_fmr *fmr)
 {
 	DAT_RETURN ret;

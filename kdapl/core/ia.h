@@ -66,7 +66,7 @@ struct kdapl_section {
  * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
  * @keys: RMRs of LMRs (rmr_lmr.c), by what stays of their device's keys
- * @linger: CM ids that still owe their peer a disconnect (core/conn.c)
+ * @linger: CM ids that still owe their peer a disconnect (core/conn_work.c)
  * @linger_lock: protects @linger; a leaf
  */
 struct kdapl_ia {

@@ -45,7 +45,8 @@ struct lmr_args {
  * kdapl_lmr_max_length - the most that one LMR can have on a device
  * @dev: device
  *
- * Any context.  Rule mt:M11.
+ * It is the IA attribute max_lmr_block_size.  Memory that is not contiguous may reach the
+ * device's number of pages earlier.  Any context.  Rule mt:M11.
  *
  * Return: bytes.
  */
@@ -576,7 +577,8 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 
 /*
  * The device reaches a list by a key that stays: the consumer says by dat_lmr_invalidate()
- * that it is done.  Whoever gives the LMR a list uses the LMR meanwhile, and needs the lock.
+ * that it is done.  dat_lmr_fmr() counts as a user of the LMR and sets the list under
+ * @list_lock, so a free sees either the user or the list.
  */
 static DAT_RETURN lmr_kill(struct kdapl_op *op)
 {
@@ -649,7 +651,7 @@ static void lmr_search_work(struct work_struct *work)
  *
  * A peer that knows the key of a region can do this to all who use the region, by any
  * connection of its zone.  Local posts are refused like those to a freed LMR then; on
- * the queue they would fail, and break connections of others.  Without memory for the
+ * the queue pair they would fail, and break connections of others.  Without memory for the
  * search that is what happens.  Any context, locks may be held.  Rule mt:M81.
  */
 void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
@@ -671,7 +673,15 @@ void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
  * Coherence and hints
  */
 
-/* Kernel-doc is in lmr.h. */
+/**
+ * kdapl_lmr_of_segment - find the LMR in which a segment lies
+ * @ia: adapter
+ * @segment: of a post
+ *
+ * Any context; the caller is in an RCU read section, which keeps the LMR.
+ *
+ * Return: the LMR of @ia that @segment lies in, or NULL.
+ */
 struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 				       const DAT_LMR_TRIPLET *segment)
 {

@@ -91,10 +91,6 @@ static inline struct kdapl_lmr *kdapl_lmr_of(struct kdapl_object *obj)
 /* dat_lmr_create's, which kdat.h does not name */
 #define KDAPL_MEM_TYPE_SHARED_VIRTUAL	((DAT_MEM_TYPE)0x02)
 
-/*
- * The IA attribute max_lmr_block_size: beyond it no LMR can be made (mt:M11).
- * Memory that is not contiguous may reach the device's number of pages earlier.
- */
 u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
 
 /*
@@ -111,16 +107,11 @@ static inline u32 kdapl_lmr_sinks(const struct kdapl_device *dev,
 	return KDAPL_SINK_RECV | KDAPL_SINK_READ;
 }
 
-/* A peer has taken the key of an LMR away from the device (mt:M81); any context. */
 void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key);
 
 /* With a reference, or NULL. */
 struct kdapl_pz *kdapl_pz_find(struct kdapl_space *space, DAT_PZ_HANDLE pz);
 
-/*
- * The LMR of @ia that @segment lies in, or NULL.  Caller is in an RCU read
- * section, which keeps it.  Any context.
- */
 struct kdapl_lmr *kdapl_lmr_of_segment(const struct kdapl_ia *ia,
 				       const DAT_LMR_TRIPLET *segment);
 

@@ -479,17 +479,7 @@ static const u8 handle_types[KDAPL_NR_TYPES] = {
 	[KDAPL_SRQ] = DAT_HANDLE_TYPE_SRQ,
 };
 
-/**
- * kdapl_get_handle_type - dat_get_handle_type (G28, G29)
- * @space: in which the handle is valid
- * @handle: any value
- * @type: out
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
- * for a null @type.
- */
+/* dat_get_handle_type.  Any context. */
 DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 				 DAT_HANDLE_TYPE *type)
 {
@@ -508,17 +498,7 @@ DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 	return ret;
 }
 
-/**
- * kdapl_get_context - dat_get_consumer_context (G30)
- * @space: in which the handle is valid
- * @handle: any value
- * @context: out
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1; DAT_INVALID_PARAMETER/ARG2
- * for a null @context.
- */
+/* dat_get_consumer_context.  Any context. */
 DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 			     DAT_CONTEXT *context)
 {
@@ -537,16 +517,7 @@ DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 	return ret;
 }
 
-/**
- * kdapl_set_context - dat_set_consumer_context (G30)
- * @space: in which the handle is valid
- * @handle: any value
- * @context: kept, never looked at
- *
- * Any context.
- *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/HANDLE1.
- */
+/* dat_set_consumer_context.  Any context. */
 DAT_RETURN kdapl_set_context(struct kdapl_space *space, DAT_HANDLE handle,
 			     DAT_CONTEXT context)
 {

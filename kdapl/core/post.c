@@ -86,7 +86,7 @@ cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS fl
 	u32 i = dir->next;
 	struct kdapl_cookie *cookie = &dir->ring[i];
 
-	/* Pairs with cookie_release() in evd_fifo.c: its old event was read before. */
+	/* Pairs with cookie_free() in evd_fifo.c: its old event was read before. */
 	if (unlikely(smp_load_acquire(&cookie->busy)))
 		return NULL;
 	cookie->user = user;
@@ -329,7 +329,10 @@ static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
 	if (err)
 		dir->posted--;
 	wr->remote_addr += length;
-	/* What has been fetched before the first one has been so before all. */
+	/*
+	 * The fence is on the first work request alone: reads that are complete before it
+	 * are complete before the rest.
+	 */
 	wr->wr.send_flags = IB_SEND_SIGNALED;
 	return err;
 }

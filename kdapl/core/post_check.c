@@ -28,7 +28,7 @@ DAT_RETURN kdapl_no_sink(const struct kdapl_lmr *lmr)
  * @lmr: of @segment
  * @segment: bytes
  * @sink: KDAPL_SINK_*, what the device is to write there, or 0
- * @lists: a list is no matter: the caller has a walk find where it is
+ * @lists: true: a segment in a list is accepted; the caller finds its pieces with a walk
  * @shift: out: what leads from the segment's address to the device's
  *
  * One that lies in the first entry of a list is in one piece, as if the LMR were linear.  Any

@@ -581,27 +581,7 @@ void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 		rmr_settle(rmr);
 }
 
-/**
- * kdapl_rmr_bind - dat_rmr_bind
- * @space: of the caller
- * @rmr_handle: RMR
- * @triplet: part of an LMR; segment_length 0 unbinds
- * @privileges: remote rights; local ones are ignored
- * @ep: handle of the EP that carries the bind
- * @cookie: given back in the completion
- * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
- * @rmr_context: out; 0 for an unbind
- *
- * Any context; never sleeps.  Rules mt:M29..M40, mt:M45, mt:M47.
- *
- * Return: DAT_SUCCESS, and one completion follows (mt:T36);
- * DAT_INVALID_HANDLE/RMR, /EP, /EVD_REQUEST; DAT_INVALID_PARAMETER/ARG2, /ARG3,
- * /ARG6, /ARG7; DAT_PROTECTION_VIOLATION and DAT_PRIVILEGES_VIOLATION, each with
- * /RDMA_READ or /RDMA_WRITE; DAT_INVALID_STATE with the EP's state;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY: no slot; /MEMORY_REGION: a bind of this RMR
- * is outstanding, or the range has more pages than a window;
- * DAT_INTERNAL_ERROR when the device refuses.
- */
+/* dat_rmr_bind.  Any context; never sleeps. */
 DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 			  const DAT_LMR_TRIPLET *triplet,
 			  DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,

@@ -28,7 +28,7 @@ struct kdapl_binding {
  * struct kdapl_rmr - a Remote Memory Region
  * @obj: the object it is
  * @pz: its zone, with a use and a reference
- * @lock: what follows up to @due, and the turns of @window; takes no other lock
+ * @lock: what follows up to @due, @takes and @taken, and the turns of @window; takes no other lock
  * @window: NULL once the RMR or its device is gone
  * @now: what it shows (mt:M41)
  * @next: what it will show once the outstanding bind has completed

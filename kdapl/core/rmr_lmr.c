@@ -63,7 +63,7 @@ static unsigned long key_index(u32 key)
  * kdapl_rmr_add_keys - messages of peers may invalidate the keys of an RMR
  * @rmr: its window is new; does nothing if it is not one of an LMR
  *
- * Without memory they may not, and such a message breaks its connection.  Caller holds
+ * If there is no memory for the entry, such a message breaks its connection.  Caller holds
  * @rmr->window_lock.  May sleep.
  */
 void kdapl_rmr_add_keys(struct kdapl_rmr *rmr)
@@ -82,7 +82,7 @@ void kdapl_rmr_add_keys(struct kdapl_rmr *rmr)
 }
 
 /**
- * kdapl_rmr_remove_keys - no message may from here on
+ * kdapl_rmr_remove_keys - a message that invalidates a key breaks its connection from here on
  * @rmr: its window has its keys still, so that nobody else has them
  *
  * Caller holds @rmr->window_lock.

@@ -3,7 +3,7 @@
  * Service points: dat_psp_* and dat_rsp_*.  A service point is a listener;
  * what arrives there is sp_request.c's.
  *
- * Callers: the faces; ia.c (tear-down).
+ * Callers: the faces; ia_open.c (tear-down).
  */
 #include <linux/slab.h>
 #include "ep_apply.h"

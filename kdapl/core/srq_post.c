@@ -196,7 +196,7 @@ int kdapl_srq_add_qp(struct kdapl_srq *srq, struct kdapl_conn *conn)
 	unsigned long key = qp_key(conn->qp.ib);
 	int ret;
 
-	/* What is known to have been taken before was not taken by this one. */
+	/* Receives that were taken before now were not taken by this queue pair. */
 	spin_lock_irq(&srq->lock);
 	conn->srq_taken = srq->taken;
 	spin_unlock_irq(&srq->lock);

@@ -3,7 +3,7 @@
  * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device of every
  * port that can carry an IA; their present addresses, which address.c finds; and
  * the list of the IAs that are open on each.  core/ia_open.c opens devices here, core/ia_query.c
- * lists them, and core/ia_async.c and core/ia.c are told of their events and of
+ * lists them, and core/ia_async.c and core/ia_open.c are told of their events and of
  * their end (core/input.h).
  *
  * A struct kdapl_device outlives its RDMA device: an IA that is still open

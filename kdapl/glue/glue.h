@@ -178,7 +178,7 @@ struct kdapl_qp_init {
  *	  the connection came about through another port than that of @dev
  * @error: move a queue pair to ERR, which flushes everything that is posted
  * @in_error: whether a queue pair is in ERR or SQE, or does not even answer; not
- *	 asked where every end of a connection moves it there (kdapl_device.iwarp)
+ *	 asked where every end of a connection moves it there (kdapl_device.iwarp).
  *	 In kdapl_device.user_qp it is asked on iWARP too, and a queue pair that does not
  *	 answer is not taken for broken: somebody asks again
  * @seek_answers: the peer has left: no request is sent any more, and answers that the
