@@ -94,6 +94,7 @@ enum kdapl_flush_state {
  * @life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
  * @drained: its process says that no request is outstanding, having been asked (a
  *	  graceful disconnect, a peer that has left); set once
+ * @moved: the queue pair may have left INIT, and have received
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
  * @last_wqe: the device has said that it takes no more receives of an SRQ; set once
@@ -149,6 +150,7 @@ struct kdapl_conn {
 	struct mutex qp_lock;
 	u32 life;
 	bool drained;
+	bool moved;
 	bool rts;
 	bool qp_failed;
 	bool last_wqe;

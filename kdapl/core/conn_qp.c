@@ -205,6 +205,11 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	};
 	int ret;
 
+	/* What a queue pair reported of which nothing came is not said of this one. */
+	WRITE_ONCE(conn->qp_failed, false);
+	WRITE_ONCE(conn->last_wqe, false);
+	/* On iWARP it is the CM that moves it, at any time. */
+	conn->moved = conn->ia->dev->iwarp;
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return conn_take_bound(conn, ep);
 	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
@@ -263,6 +268,7 @@ static int conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	u8 in = kdapl_conn_rd_in(ep), out = kdapl_conn_rd_out(conn, ep);
 	int ret;
 
+	conn->moved = true;
 	ret = qp_ops(conn)->move(&conn->qp, conn->id, IB_QPS_RTR, in, out);
 	trace_kdapl_move(conn, IB_QPS_RTR, ret);
 	if (ret)

@@ -244,16 +244,17 @@ static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 s
 	conn->ia->dev->cm->lock(conn->id);
 	err = conn->ia->dev->cm->accept(conn->id, &params);
 	trace_kdapl_accept(conn, err);
-	if (!err)
-		kdapl_id_input(conn, KDAPL_ID_IN_ACCEPT);
+	/* After a failure the CM has rejected the peer, and sends nothing more. */
+	kdapl_id_input(conn, err ? KDAPL_ID_IN_PEER_GONE : KDAPL_ID_IN_ACCEPT);
 	conn->ia->dev->cm->unlock(conn->id);
 	return err;
 }
 
 /*
  * The endpoint has the connection: its queue pair gets the receives that waited and
- * begins to work, and the peer is told.  The caller is a user of the id, so nobody
- * destroys it, or puts the queue pair in error, meanwhile.
+ * begins to work, and the peer is told.  The caller is a user of the id, so the work item
+ * neither destroys it nor puts the queue pair in error meanwhile.  (A process may, with one
+ * of its own; the work item does it again afterwards.)
  *
  * Only now may the queue pair receive.  A peer that does not wait for our acceptance may
  * send at once, and whoever takes such a message from the CQ asks the connection for its

@@ -443,8 +443,9 @@ static u32 dir_owed(const struct kdapl_dir *dir)
 }
 
 /*
- * From here on the queue pair completes all that it has.  One that has nothing is
- * destroyed at once, which costs the device less than the error state and then that.
+ * From here on the queue pair completes all that it has.  One that has nothing, also because
+ * it never received and so took nothing from an SRQ, is destroyed at once, which costs the
+ * device less than the error state and then that.
  * Either way the peer cannot reach our memory through it when the endpoint is told.  A
  * queue pair of a process stays: what it has completes there, and is waited for there.
  */
@@ -453,8 +454,8 @@ static void conn_begin_flush(struct kdapl_conn *conn)
 	int err = 0;
 
 	conn->flush_until = jiffies + FLUSH_LIMIT;
-	if (conn->qp.ib && !kdapl_ia_is_passthrough(conn->ia) && !conn->ep->srq &&
-	    conn_flushed(conn))
+	if (conn->qp.ib && !kdapl_ia_is_passthrough(conn->ia) &&
+	    (conn->ep->srq ? !conn->moved : conn_flushed(conn)))
 		kdapl_conn_drop_qp(conn, conn->ep);
 	else if (conn->qp.ib)
 		err = kdapl_conn_error_qp(conn);

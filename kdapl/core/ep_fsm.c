@@ -325,7 +325,7 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	M6(TENTATIVE,		NIL,    NIL,  NIL,   NIL,   NIL,      NIL,  NIL,     NIL),
 	M6(COMPLETION_PENDING,	NIL,    EST,  ACE,   ACE,   ACE,      NIL,  ACE,     ACE),
 	M6(CONNECTED,		NIL,    NIL,  PDISC, PDISC, PDISC,    NIL,  BRK,     BRK),
-	M6(DRAINING,		NIL,    NIL,  DISC,  NIL,   NIL,      NIL,  DISC,    DISC),
+	M6(DRAINING,		NIL,    NIL,  DISC,  DISC,  DISC,     NIL,  DISC,    DISC),
 	M6(FLUSHING,		NIL,    NIL,  NIL,   NIL,   NIL,      NIL,  NIL,     NIL),
 	M6(DISC_FLUSHING,	NIL,    NIL,  NIL,   NIL,   NIL,      NIL,  NIL,     NIL),
 	M6(DISC_IDLE,		NIL,    NIL,  NIL,   NIL,   NIL,      NIL,  NIL,     NIL),

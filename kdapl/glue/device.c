@@ -393,21 +393,22 @@ static void set_vendor(struct kdapl_device *dev)
 /*
  * How shared receive queues differ.  Soft-RoCE looks up a receive's memory in the zone of
  * the queue pair.  It raises no LAST_WQE_REACHED on 6.1, and on later kernels forgets a
- * message that is half received when it does.  Soft-iWARP and cxgb4 have no such event.  Nor
- * has qedr, which follows a completion to its queue pair when it is polled: what is still in
- * the CQ when the queue pair goes would be read through freed memory, and nothing tells when
- * the last of it is there.  So qedr's shared receive queues are not used.
+ * message that is half received when it does.  Soft-iWARP has no such event.
+ *
+ * Nor have qedr and cxgb4, where nothing else tells either when the last completion of a
+ * queue pair is in the CQ, and one that is polled later does harm.  qedr reads the queue pair
+ * through freed memory.  cxgb4 skips it, and with it the entry of the SRQ: after one round of
+ * its ring the SRQ takes nothing more.  So their shared receive queues are not used.
  */
 static void set_srq(struct kdapl_device *dev)
 {
 	enum rdma_driver_id driver = dev->ib->ops.driver_id;
 
 	if (!dev->ib->ops.create_srq || !dev->ib->ops.post_srq_recv ||
-	    driver == RDMA_DRIVER_QEDR)
+	    driver == RDMA_DRIVER_QEDR || driver == RDMA_DRIVER_CXGB4)
 		dev->attrs.max_srq = 0;
 	dev->srq_arms = dev->ib->ops.modify_srq;
-	dev->srq_tells_last = driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW &&
-			      driver != RDMA_DRIVER_CXGB4;
+	dev->srq_tells_last = driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW;
 	dev->srq_keeps = driver == RDMA_DRIVER_RXE;
 	dev->srq_zone_of_qp = driver == RDMA_DRIVER_RXE;
 	if (dev->srq_tells_last)

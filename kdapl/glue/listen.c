@@ -99,19 +99,38 @@ static bool is_bound(const struct kdapl_listener *l,
 	return false;
 }
 
+static struct rdma_cm_id *new_id(const struct kdapl_listener *l)
+{
+	return rdma_create_id(l->net, kdapl_cm_sp_handler, l->sp, RDMA_PS_TCP, IB_QPT_RC);
+}
+
+/* Is there any port number to which the address can be bound? */
+static bool can_bind(const struct kdapl_listener *l, const struct kdapl_address *addr)
+{
+	struct rdma_cm_id *id = new_id(l);
+	bool ret;
+
+	if (IS_ERR(id))
+		return false;
+	ret = kdapl_cm_bind(id, l->dev, addr, 0) != -EADDRNOTAVAIL;
+	rdma_destroy_id(id);
+	return ret;
+}
+
 /*
  * rdma_cm says -EADDRNOTAVAIL of an address that cannot be bound (yet), and also of a port
  * number that somebody has at all addresses of the host.  The former cannot be bound to
- * another number either: that tells them apart.
+ * another number either: that tells them apart.  Since the address may have become good just
+ * then, the number that is wanted has the last word.
  */
-static int bind_at(struct listen_id *at, const struct kdapl_listener *l)
+static int bind_at(const struct listen_id *at, const struct kdapl_listener *l)
 {
 	int ret = kdapl_cm_bind(at->id, l->dev, &at->addr, l->port);
 
-	if (ret == -EADDRNOTAVAIL && l->port &&
-	    !kdapl_cm_bind(at->id, l->dev, &at->addr, 0))
-		return -EADDRINUSE;
-	return ret;
+	if (ret != -EADDRNOTAVAIL || !l->port || !can_bind(l, &at->addr))
+		return ret;
+	ret = kdapl_cm_bind(at->id, l->dev, &at->addr, l->port);
+	return ret == -EADDRNOTAVAIL ? -EADDRINUSE : ret;
 }
 
 static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
@@ -123,8 +142,7 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 	if (!at)
 		return -ENOMEM;
 	at->addr = *addr;
-	at->id = rdma_create_id(l->net, kdapl_cm_sp_handler, l->sp, RDMA_PS_TCP,
-				IB_QPT_RC);
+	at->id = new_id(l);
 	if (IS_ERR(at->id)) {
 		ret = PTR_ERR(at->id);
 		goto err_free;

@@ -583,8 +583,8 @@ static int reg_user(struct kdapl_ib_region *reg,
 
 /*
  * Another region over the pages of @init->source (mt:M7, mt:M8).  Those are paid for
- * already, but not the driver's list of them, and a process may have any number of such
- * regions: it pays for each list here, but for what does not fill a page (mt:M19).
+ * already, but not the driver's list of them, and a process may have very many such
+ * regions: it pays for each list, a page at least (mt:M19).
  */
 static int reg_shared(struct kdapl_ib_region *reg,
 		      struct kdapl_region_init *init, int access)
@@ -594,8 +594,9 @@ static int reg_shared(struct kdapl_ib_region *reg,
 	init->pages = ib_region_of(init->source)->pages;
 	refcount_inc(&init->pages->ref);
 	if (reg->zone->user) {
-		ret = kdapl_charge_pages(&reg->charge, init->pages->length / PAGE_SIZE *
-					 PAGE_ENTRY / PAGE_SIZE);
+		ret = kdapl_charge_pages(&reg->charge,
+					 DIV_ROUND_UP_ULL(init->pages->length,
+							  PAGE_SIZE / PAGE_ENTRY * PAGE_SIZE));
 		if (ret)
 			return ret;
 	}

@@ -325,6 +325,21 @@ static void last_one_told(struct kunit *test)
 	free_ep(&p, ep);
 }
 
+/* A queue pair that never received has nothing to tell, and is not asked. */
+static void rejected(struct kunit *test)
+{
+	struct pool p = pool_new(test, 1);
+	u32 errors = p.b->fake->calls[FAKE_QP_ERROR];
+	DAT_EP_HANDLE ep = pool_new_ep(&p, p.b->evd);
+
+	p.b->fake->dev->srq_tells_last = true;
+	fake_input(bench_attempt(p.b, ep), KDAPL_EP_IN_PEER_REJECT);
+	expect_event(p.b, p.b->evd, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	KUNIT_EXPECT_EQ(test, errors, p.b->fake->calls[FAKE_QP_ERROR]);
+	KUNIT_EXPECT_EQ(test, 1U, outstanding(&p));
+	free_ep(&p, ep);
+}
+
 static void receive_on_the_first(void *arg)
 {
 	struct pool *p = arg;
@@ -560,6 +575,7 @@ static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(forgotten),
 	KUNIT_CASE(not_forgotten),
 	KUNIT_CASE(last_one_told),
+	KUNIT_CASE(rejected),
 	KUNIT_CASE(received_before_accepted),
 	KUNIT_CASE(low_watermark),
 	KUNIT_CASE(lost),

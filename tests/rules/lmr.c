@@ -165,8 +165,8 @@ static void lmr_of_lmr(void)
 	at = remote_piece(&second, PAGE - 10, 2 * PAGE);
 	admits(&p, RDMA_WRITE, &at, second.va + PAGE - 10);
 	OK(dat_lmr_free(first.lmr));
-	/* The pages stay pinned for the other one, and are charged. */
-	footprint_grew(&before, 4 * PAGE, 1);
+	/* The pages stay pinned for the other one, and are charged, and its list of them. */
+	footprint_grew_with(1, &before, 4 * PAGE, 1);
 	admits(&p, RDMA_WRITE, &at, second.va + PAGE - 10);
 	if (OK(dat_lmr_query(second.lmr, DAT_LMR_FIELD_ALL, &param)))
 		CHECK(param.region_desc.for_lmr_handle == first.lmr);

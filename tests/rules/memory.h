@@ -74,7 +74,7 @@ bool footprint_grew_at(const char *file, int line,
 		       int regions, int nodes);
 #define footprint_grew(...)	\
 	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, 0)
-/* And @nodes have been made, whose queues are charged as well. */
+/* And @nodes have been made, whose queues are charged as well, or something as small. */
 #define footprint_grew_with(nodes, ...) \
 	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, nodes)
 
