@@ -21,12 +21,11 @@ struct kdapl_ep;
 struct kdapl_ia;
 
 /* Bits of kdapl_conn.todo besides KDAPL_EP_ACT_* */
-#define KDAPL_CONN_RESOLVE	0x1000	/* look for the address again */
+#define KDAPL_CONN_ID_WORK	0x1000	/* the id is for @id_work: resolve, or ask the peer */
 #define KDAPL_CONN_DESTROY_ID	0x2000
 #define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
 #define KDAPL_CONN_ERROR	0x8000	/* the device reported an error of it */
 #define KDAPL_CONN_PEER_LEFT	0x10000	/* it disconnected, and requests are outstanding */
-#define KDAPL_CONN_REQUEST	0x20000	/* send the request, without the handler mutex */
 #define KDAPL_CONN_POST_HELD	0x40000	/* the device did not take a receive, and may now */
 
 /*
@@ -91,8 +90,8 @@ enum kdapl_flush_state {
  * @id_awaited: the last of @id_users has to make @work run
  * @qp: the queue pair
  * @qp_lock: making and destroying @qp, asking for its state
- * @life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
- * @drained: its process says that no request is outstanding, having been asked (a
+ * @bind_life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
+ * @says_drained: its process says that no request is outstanding, having been asked (a
  *	  graceful disconnect, a peer that has left); set once
  * @moved: the queue pair may have left INIT, and have received
  * @rts: the queue pair can send; set once
@@ -148,8 +147,8 @@ struct kdapl_conn {
 	bool id_awaited;
 	struct kdapl_qp qp;
 	struct mutex qp_lock;
-	u32 life;
-	bool drained;
+	u32 bind_life;
+	bool says_drained;
 	bool moved;
 	bool rts;
 	bool qp_failed;

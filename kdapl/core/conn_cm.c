@@ -88,7 +88,7 @@ void kdapl_conn_unresolved(struct kdapl_conn *conn)
 {
 	trace_kdapl_resolve(conn, -ETIMEDOUT);
 	if (time_before(jiffies, conn->resolve_until))
-		kdapl_conn_schedule(conn, KDAPL_CONN_RESOLVE);
+		kdapl_conn_schedule(conn, KDAPL_CONN_ID_WORK);
 	else
 		kdapl_conn_input(conn, KDAPL_EP_IN_UNREACHABLE, -ETIMEDOUT);
 }
@@ -138,7 +138,7 @@ void kdapl_conn_resolved(struct kdapl_conn *conn)
 		return;
 	}
 	WRITE_ONCE(conn->resolved, true);
-	kdapl_conn_schedule(conn, KDAPL_CONN_REQUEST);
+	kdapl_conn_schedule(conn, KDAPL_CONN_ID_WORK);
 }
 
 /**

@@ -100,7 +100,7 @@ static int conn_take_bound(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	if (!ep->bound.ib)
 		return -ENOTCONN;
 	mutex_lock(&conn->qp_lock);
-	conn->life = ep->bind_life;
+	conn->bind_life = ep->bind_life;
 	ep->bound.event = conn->qp.event;
 	conn->qp = ep->bound;
 	mutex_unlock(&conn->qp_lock);
@@ -117,7 +117,7 @@ static void conn_unbind(struct kdapl_conn *conn, struct kdapl_ep *ep)
 		flags = qp_let_go(conn->ia, &conn->qp);
 	mutex_unlock(&conn->qp_lock);
 	if (flags)
-		kdapl_ep_view_flag(ep, conn->life, flags);
+		kdapl_ep_view_flag(ep, conn->bind_life, flags);
 }
 
 /* ---- all queue pairs ------------------------------------------------ */
@@ -191,15 +191,13 @@ static int conn_create_qp(struct kdapl_conn *conn, struct kdapl_ep *ep,
  */
 int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
-	struct kdapl_evd_cq *req = ep->use.shares[KDAPL_SHARE_REQUEST].cq;
-	struct kdapl_evd_cq *recv = ep->use.shares[KDAPL_SHARE_RECV].cq;
+	struct kdapl_evd_cq *req = ep->use.shares[KDAPL_CQ_SHARE_REQUEST].cq;
+	struct kdapl_evd_cq *recv = ep->use.shares[KDAPL_CQ_SHARE_RECV].cq;
 	struct kdapl_device *dev = conn->ia->dev;
 	struct kdapl_qp_init init = {
 		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
 		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
-		.max_send_sge = max3(ep->attr.max_request_iov,
-				     ep->attr.max_rdma_read_iov,
-				     ep->attr.max_rdma_write_iov),
+		.max_send_sge = max_t(u32, kdapl_ep_request_sge(&ep->attr), 1),
 		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
 		.user = conn->ia->obj.space->user,
 	};
@@ -212,7 +210,6 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	conn->moved = conn->ia->dev->iwarp;
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return conn_take_bound(conn, ep);
-	init.max_send_sge = max_t(u32, init.max_send_sge, 1);
 	if (ep->srq) {
 		init.srq = &ep->srq->rq;
 		init.max_recv_wr = 0;
@@ -342,8 +339,8 @@ void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	if (!conn->holds_cqs)
 		return;
 	conn->holds_cqs = false;
-	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_RECV].cq);
-	kdapl_evd_release_cq(ep->use.shares[KDAPL_SHARE_REQUEST].cq);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_CQ_SHARE_RECV].cq);
+	kdapl_evd_release_cq(ep->use.shares[KDAPL_CQ_SHARE_REQUEST].cq);
 }
 
 /**
@@ -383,7 +380,7 @@ int kdapl_conn_error_qp(struct kdapl_conn *conn)
 		ret = qp_ops(conn)->error(&conn->qp);
 	mutex_unlock(&conn->qp_lock);
 	if (bound && !ret)
-		kdapl_ep_view_flag(conn->ep, conn->life, KDAPL_VIEW_ERROR);
+		kdapl_ep_view_flag(conn->ep, conn->bind_life, KDAPL_VIEW_ERROR);
 	return ret;
 }
 

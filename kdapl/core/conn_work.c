@@ -228,7 +228,7 @@ static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 		return kdapl_id_retire(conn);
 	if (todo & KDAPL_EP_ACT_ABORT)
 		return conn_abort(conn);
-	if (todo & (KDAPL_CONN_RESOLVE | KDAPL_CONN_REQUEST))
+	if (todo & KDAPL_CONN_ID_WORK)
 		kdapl_conn_run_slow(conn);
 	return true;
 }

@@ -29,7 +29,7 @@ struct kdapl_rmr;
  * @status: DAT_DTO_COMPLETION_STATUS
  * @flags: completion flags of the post, and KDAPL_COOKIE_CHAIN
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
- * @on_queue: given to the device, which owes a completion
+ * @owed: given to the device, which owes a completion
  * @failed: a work request of it but the last one has failed, of a KDAPL_COOKIE_CHAIN with
  *	    @status
  */
@@ -46,7 +46,7 @@ struct kdapl_cookie {
 	u32 status;
 	u8 flags;
 	bool busy;
-	bool on_queue;
+	bool owed;
 	bool failed;
 };
 

@@ -35,7 +35,7 @@ struct kdapl_cookie_ring {
 /* In the place of a ring without cookies, so that a post need not ask for it. */
 static struct kdapl_cookie never_free = { .busy = true };
 
-static void ring_free(struct kdapl_cookie_ring *ring)
+static void cookie_ring_free(struct kdapl_cookie_ring *ring)
 {
 	kvfree(ring->lkeys);
 	kvfree(ring->sge);
@@ -44,7 +44,7 @@ static void ring_free(struct kdapl_cookie_ring *ring)
 }
 
 /**
- * kdapl_ring_alloc - a ring of cookies
+ * kdapl_cookie_ring_alloc - a ring of cookies
  * @dir: the direction that it is for
  * @size: cookies
  * @max_sge: segments of one post at most
@@ -53,8 +53,8 @@ static void ring_free(struct kdapl_cookie_ring *ring)
  *
  * May sleep.  Return: for kdapl_dir_install(), or NULL.
  */
-struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
-					   u32 max_sge, bool lkeys, gfp_t gfp)
+struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 size,
+						  u32 max_sge, bool lkeys, gfp_t gfp)
 {
 	size_t per_post = max_t(size_t, max_sge, 1);
 	struct kdapl_cookie_ring *ring;
@@ -70,7 +70,7 @@ struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
 		ring->lkeys = kvcalloc(size, per_post * sizeof(*ring->lkeys), gfp);
 	if (!ring->cookies || (dir->is_recv && !ring->sge) ||
 	    (!dir->is_recv && lkeys && !ring->lkeys)) {
-		ring_free(ring);
+		cookie_ring_free(ring);
 		return NULL;
 	}
 	ring->size = size;
@@ -82,15 +82,15 @@ struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
 }
 
 /**
- * kdapl_rings_free - free a ring and those that it replaced
+ * kdapl_cookie_rings_free - free a ring and those that it replaced
  * @ring: may be NULL
  */
-void kdapl_rings_free(struct kdapl_cookie_ring *ring)
+void kdapl_cookie_rings_free(struct kdapl_cookie_ring *ring)
 {
 	while (ring) {
 		struct kdapl_cookie_ring *former = ring->former;
 
-		ring_free(ring);
+		cookie_ring_free(ring);
 		ring = former;
 	}
 }
@@ -119,7 +119,7 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 /**
  * kdapl_dir_copy_held - copy held receives to the ring that is to be installed
  * @dir: its lock is held; in a state in which no held receive leaves it
- * @ring: of kdapl_ring_alloc()
+ * @ring: of kdapl_cookie_ring_alloc()
  * @max_sge: segments of one post at most
  *
  * At most a batch, because interrupts are off.  The caller drops the lock in between.
@@ -155,7 +155,7 @@ int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *r
 /**
  * kdapl_dir_install - use another ring from here on
  * @dir: its lock is held, and it is not pinned
- * @ring: of kdapl_ring_alloc(); with all held receives
+ * @ring: of kdapl_cookie_ring_alloc(); with all held receives
  * @max_sge: segments of one post at most
  *
  * To be followed by kdapl_dir_leave_copied().

@@ -91,9 +91,9 @@ static inline void kdapl_chain_end(struct kdapl_cookie *cookie)
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
 void kdapl_dir_settle_posts(struct kdapl_dir *dir);
-struct kdapl_cookie_ring *kdapl_ring_alloc(struct kdapl_dir *dir, u32 size,
-					   u32 max_sge, bool lkeys, gfp_t gfp);
-void kdapl_rings_free(struct kdapl_cookie_ring *ring);
+struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 size,
+						  u32 max_sge, bool lkeys, gfp_t gfp);
+void kdapl_cookie_rings_free(struct kdapl_cookie_ring *ring);
 bool kdapl_dir_pinned(const struct kdapl_dir *dir);
 int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *ring,
 			u32 max_sge);

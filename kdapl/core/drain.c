@@ -20,9 +20,9 @@
  * EVD).  Every work request is signalled, and a queue pair in the error state
  * completes all that it has; so the two counts become equal, and once they are,
  * nothing of this connection is in the device or the completion queue (CQ).  A
- * cookie is @on_queue from its post until its completion was accounted for, so a
+ * cookie is @owed from its post until its completion was accounted for, so a
  * DTO completes by its completion or is completed here, never both: who clears
- * @on_queue, under the lock of the EVD, is the one who completes it.  Posts that the
+ * @owed, under the lock of the EVD, is the one who completes it.  Posts that the
  * queue pair did not take, or not whole, are in one of two places.  Held ones are
  * receives that wait for a queue pair, and requests that the device refused, or of
  * which it took only some work requests, because the connection ends; both follow
@@ -143,7 +143,7 @@ static unsigned long conn_next_look(struct kdapl_conn *conn, unsigned long limit
  * watched for from here on.  Most connections end with nothing outstanding, and need
  * no watch.
  */
-static bool conn_look(struct kdapl_conn *conn, bool (*done)(struct kdapl_conn *))
+static bool conn_check_wcs(struct kdapl_conn *conn, bool (*done)(struct kdapl_conn *))
 {
 	if (done(conn))
 		return true;
@@ -174,7 +174,7 @@ unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 	/* A process that posts by itself tells (kdapl_ep_tell()). */
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return 0;
-	if (!conn_look(conn, conn_drained))
+	if (!conn_check_wcs(conn, conn_drained))
 		return conn_next_look(conn, HZ / 10);
 	kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_DRAINED);
 	return 0;
@@ -201,8 +201,8 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
 static bool conn_answered(struct kdapl_conn *conn)
 {
 	if (kdapl_ia_is_passthrough(conn->ia))
-		return READ_ONCE(conn->drained);
-	return conn_look(conn, conn_drained);
+		return READ_ONCE(conn->says_drained);
+	return conn_check_wcs(conn, conn_drained);
 }
 
 /**
@@ -230,7 +230,7 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 		WRITE_ONCE(conn->answers_until, (jiffies + dev->answer_time) ?: 1);
 		conn->backoff = conn->backoff ?: 1;
 		if (kdapl_ia_is_passthrough(conn->ia))
-			kdapl_ep_view_flag(conn->ep, conn->life, KDAPL_VIEW_LEFT);
+			kdapl_ep_view_flag(conn->ep, conn->bind_life, KDAPL_VIEW_LEFT);
 	}
 	if (conn_answered(conn))
 		return 0;
@@ -298,8 +298,8 @@ static bool cookie_disown(struct kdapl_cookie *cookie)
 	bool owed;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	owed = cookie->on_queue;
-	cookie->on_queue = false;
+	owed = cookie->owed;
+	cookie->owed = false;
 	dir->completed += owed;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return owed;
@@ -366,7 +366,7 @@ static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
 	struct kdapl_rmr *rmr = NULL;
 
 	spin_lock_irq(&dir->evd->lock);
-	if (cookie->on_queue && cookie->rmr) {
+	if (cookie->owed && cookie->rmr) {
 		rmr = cookie->rmr;
 		kdapl_object_get(&rmr->obj);
 	}
@@ -480,7 +480,7 @@ void kdapl_abandon_requests(struct kdapl_conn *conn)
 
 	if (!conn->ia->dev->iwarp || !conn->qp.ib)
 		return;
-	drained = kdapl_ia_is_passthrough(conn->ia) ? READ_ONCE(conn->drained) :
+	drained = kdapl_ia_is_passthrough(conn->ia) ? READ_ONCE(conn->says_drained) :
 						      dir_pull_drained(&conn->ep->req);
 	if (!drained)
 		kdapl_conn_error_qp(conn);
@@ -554,7 +554,7 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 {
 	if (conn->flush == KDAPL_FLUSH_NONE)
 		conn_begin_flush(conn);
-	if (conn->qp.ib && !conn_look(conn, conn_flushed)) {
+	if (conn->qp.ib && !conn_check_wcs(conn, conn_flushed)) {
 		if (conn_waits(conn))
 			conn->flush_until = jiffies + FLUSH_LIMIT;
 		if (!time_after(jiffies, conn->flush_until))
@@ -605,11 +605,11 @@ static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 
 	/* In posting order; the ring is used round, @next is the oldest. */
 	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
-		if (!READ_ONCE(dir->ring[i].on_queue))
+		if (!READ_ONCE(dir->ring[i].owed))
 			continue;
 		/* Who posts fills the slot under the lock. */
 		spin_lock_irq(&dir->lock);
-		found = behind && READ_ONCE(dir->ring[i].on_queue) &&
+		found = behind && READ_ONCE(dir->ring[i].owed) &&
 			cookie_names_key(dir, i, lkey);
 		spin_unlock_irq(&dir->lock);
 		behind = true;
@@ -624,11 +624,7 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 	bool waits = false;
 
 	mutex_lock(&ep->use_lock);
-	spin_lock_irq(&ep->lock);
-	conn = ep->conn;
-	if (conn)
-		kdapl_conn_get(conn);
-	spin_unlock_irq(&ep->lock);
+	conn = kdapl_ep_get_conn(ep);
 	if (conn && ep->req.lkeys) {
 		/* What the device has completed waits no more. */
 		kdapl_evd_pull(ep->req.evd);

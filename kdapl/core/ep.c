@@ -24,8 +24,8 @@ static void ep_release(struct kdapl_object *obj)
 {
 	struct kdapl_ep *ep = kdapl_ep_of(obj);
 
-	kdapl_rings_free(ep->req.rings);
-	kdapl_rings_free(ep->recv.rings);
+	kdapl_cookie_rings_free(ep->req.rings);
+	kdapl_cookie_rings_free(ep->recv.rings);
 	if (ep->srq)
 		kdapl_object_put(&ep->srq->obj);
 	kfree(ep);
@@ -172,11 +172,7 @@ static void ep_release_verbs(struct kdapl_object *obj)
 	struct kdapl_evd *hidden;
 
 	kdapl_ep_input(ep, NULL, KDAPL_EP_IN_BROKEN);
-	spin_lock_irq(&ep->lock);
-	conn = ep->conn;
-	if (conn)
-		kdapl_conn_get(conn);
-	spin_unlock_irq(&ep->lock);
+	conn = kdapl_ep_get_conn(ep);
 	if (conn) {
 		kdapl_conn_finish(conn);
 		kdapl_conn_destroy_id(conn);

@@ -29,8 +29,8 @@ struct kdapl_dto_limits {
 };
 
 /* In kdapl_ep_use.shares; the CQ is where the queue pairs of the endpoint complete */
-#define KDAPL_SHARE_RECV	0
-#define KDAPL_SHARE_REQUEST	1
+#define KDAPL_CQ_SHARE_RECV	0
+#define KDAPL_CQ_SHARE_REQUEST	1
 
 /*
  * struct kdapl_ep_use - the objects of an endpoint, each with a use and a reference
@@ -129,6 +129,19 @@ static inline struct kdapl_ep *kdapl_ep_find(struct kdapl_space *space,
 	struct kdapl_object *obj = kdapl_object_find(space, ep, KDAPL_EP);
 
 	return obj ? kdapl_ep_of(obj) : NULL;
+}
+
+/* The present connection, with a reference; or NULL.  Process context. */
+static inline struct kdapl_conn *kdapl_ep_get_conn(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+
+	spin_lock_irq(&ep->lock);
+	conn = ep->conn;
+	if (conn)
+		kdapl_conn_get(conn);
+	spin_unlock_irq(&ep->lock);
+	return conn;
 }
 
 struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia);

@@ -297,12 +297,12 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 	};
 	int ret;
 
-	dir->ring[i].on_queue = true;
+	dir->ring[i].owed = true;
 	dir->posted++;
 	ret = ib_post_recv(conn->qp.ib, &wr, NULL);
 	if (ret) {
 		dir->posted--;
-		dir->ring[i].on_queue = false;
+		dir->ring[i].owed = false;
 		return ret;
 	}
 	dir->held--;

@@ -206,8 +206,8 @@ void kdapl_ep_use_put(struct kdapl_ep_use *use)
 {
 	if (use->attached & USE_CONNECT)
 		kdapl_evd_detach(use->connect_evd, KDAPL_STREAM_OTHER, 0);
-	kdapl_evd_give_share(&use->shares[KDAPL_SHARE_REQUEST]);
-	kdapl_evd_give_share(&use->shares[KDAPL_SHARE_RECV]);
+	kdapl_evd_give_share(&use->shares[KDAPL_CQ_SHARE_REQUEST]);
+	kdapl_evd_give_share(&use->shares[KDAPL_CQ_SHARE_RECV]);
 	if (use->attached & USE_REQUEST)
 		kdapl_evd_detach(request_target(use), KDAPL_STREAM_REQUEST,
 				 use->request_flags);
@@ -316,12 +316,12 @@ static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
 
 	/* Each gets a CQ of its own only where the device has none that holds both. */
 	if (recv == request &&
-	    shares[KDAPL_SHARE_RECV].entries + shares[KDAPL_SHARE_REQUEST].entries <= most)
+	    shares[KDAPL_CQ_SHARE_RECV].entries + shares[KDAPL_CQ_SHARE_REQUEST].entries <= most)
 		return kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
-	ret = kdapl_evd_take_shares(recv, &shares[KDAPL_SHARE_RECV], 1, old->shares);
+	ret = kdapl_evd_take_shares(recv, &shares[KDAPL_CQ_SHARE_RECV], 1, old->shares);
 	if (ret)
 		return ret;
-	return kdapl_evd_take_shares(request, &shares[KDAPL_SHARE_REQUEST], 1,
+	return kdapl_evd_take_shares(request, &shares[KDAPL_CQ_SHARE_REQUEST], 1,
 				     old->shares);
 }
 
@@ -350,7 +350,7 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 		if (!kdapl_object_use(&use->srq->obj))
 			return RET_BAD_HANDLE(SRQ);
 		use->attached |= USE_SRQ;
-		use->shares[KDAPL_SHARE_RECV].pool = use->srq;
+		use->shares[KDAPL_CQ_SHARE_RECV].pool = use->srq;
 	}
 	use->recv_flags = use->recv_evd ? attr->recv_completion_flags : 0;
 	err = attach_stream(recv_target(use), KDAPL_STREAM_RECV, use->recv_flags, old);
@@ -371,10 +371,10 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 			return attach_error(err, DAT_INVALID_HANDLE_EVD_CONN, attr_arg);
 		use->attached |= USE_CONNECT;
 	}
-	use->shares[KDAPL_SHARE_RECV].entries = use->srq ?
+	use->shares[KDAPL_CQ_SHARE_RECV].entries = use->srq ?
 						READ_ONCE(use->srq->cq_entries) :
 						attr->max_recv_dtos;
-	use->shares[KDAPL_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd) +
+	use->shares[KDAPL_CQ_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd) +
 						   use->reserve;
 	/* A process that posts by itself has CQs of its own. */
 	if (!kdapl_ia_is_passthrough(ia))
@@ -402,7 +402,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
  */
 u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 {
-	return ep->use.shares[KDAPL_SHARE_REQUEST].entries;
+	return ep->use.shares[KDAPL_CQ_SHARE_REQUEST].entries;
 }
 
 /**
@@ -417,7 +417,7 @@ u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
  */
 bool kdapl_ep_grow_share(struct kdapl_ep *ep, const struct kdapl_srq *srq, u32 entries)
 {
-	struct kdapl_cq_share *share = &ep->use.shares[KDAPL_SHARE_RECV];
+	struct kdapl_cq_share *share = &ep->use.shares[KDAPL_CQ_SHARE_RECV];
 	bool ret = true;
 
 	mutex_lock(&ep->use_lock);
@@ -430,8 +430,11 @@ bool kdapl_ep_grow_share(struct kdapl_ep *ep, const struct kdapl_srq *srq, u32 e
 
 /* ---- rings ---------------------------------------------------------- */
 
-/* Segments of one request at most. */
-static u32 request_sge(const DAT_EP_ATTR *attr)
+/**
+ * kdapl_ep_request_sge - segments of one request at most
+ * @attr: of an endpoint
+ */
+u32 kdapl_ep_request_sge(const DAT_EP_ATTR *attr)
 {
 	return max3(attr->max_request_iov, attr->max_rdma_read_iov,
 		    attr->max_rdma_write_iov);
@@ -442,7 +445,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 			    struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
 {
 	gfp_t gfp = kdapl_gfp(ep->obj.space);
-	u32 req_sge = request_sge(attr);
+	u32 req_sge = kdapl_ep_request_sge(attr);
 
 	*req = NULL;
 	*recv = NULL;
@@ -451,8 +454,8 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 		return DAT_SUCCESS;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
 	    req_sge != ep->req.max_sge) {
-		*req = kdapl_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,
-					ep->obj.ia->dev->mute_faults, gfp);
+		*req = kdapl_cookie_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,
+					       ep->obj.ia->dev->mute_faults, gfp);
 		if (!*req)
 			return RET_NO_RESOURCE(MEMORY);
 	}
@@ -460,10 +463,10 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 		return DAT_SUCCESS;
 	if (!ep->recv.rings || attr->max_recv_dtos != ep->recv.size ||
 	    attr->max_recv_iov != ep->recv.max_sge) {
-		*recv = kdapl_ring_alloc(&ep->recv, attr->max_recv_dtos,
-					 attr->max_recv_iov, false, gfp);
+		*recv = kdapl_cookie_ring_alloc(&ep->recv, attr->max_recv_dtos,
+						attr->max_recv_iov, false, gfp);
 		if (!*recv) {
-			kdapl_rings_free(*req);
+			kdapl_cookie_rings_free(*req);
 			*req = NULL;
 			return RET_NO_RESOURCE(MEMORY);
 		}
@@ -519,7 +522,7 @@ static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 {
 	use_install(ep, use);
 	if (*req)
-		*req = kdapl_dir_install(&ep->req, *req, request_sge(attr));
+		*req = kdapl_dir_install(&ep->req, *req, kdapl_ep_request_sge(attr));
 	if (*recv)
 		*recv = kdapl_dir_install(&ep->recv, *recv, attr->max_recv_iov);
 	ep->attr = *attr;
@@ -722,8 +725,8 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (ret)
 		goto out;
 	ret = modify_install(ep, mask, &use, &attr, &req, &recv);
-	kdapl_rings_free(req);
-	kdapl_rings_free(recv);
+	kdapl_cookie_rings_free(req);
+	kdapl_cookie_rings_free(recv);
 out:
 	/*
 	 * The old and the new use may have one hidden EVD.  The use that is put here

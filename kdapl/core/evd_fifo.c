@@ -200,7 +200,7 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 	const struct kdapl_cookie *cookie = wc_cookie(wc);
 
 	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
-	       READ_ONCE(cookie->on_queue) && !cookie->rmr &&
+	       READ_ONCE(cookie->owed) && !cookie->rmr &&
 	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN |
 				  KDAPL_COOKIE_SRQ)) &&
 	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
@@ -291,7 +291,7 @@ static bool wc_check_recv(struct ib_wc *wc)
 	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
 	if (wc->status == IB_WC_REM_INV_REQ_ERR)
 		wc->status = IB_WC_BAD_RESP_ERR;
-	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->on_queue) ||
+	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->owed) ||
 	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie))
 		return true;
 	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
@@ -331,7 +331,7 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	 * Its queue pair failed to flush, and drain.c completed it.  Of a chain that was
 	 * not posted whole the parts count all the same.
 	 */
-	if (unlikely(!READ_ONCE(cookie->on_queue) &&
+	if (unlikely(!READ_ONCE(cookie->owed) &&
 		     !(wc_is_part(wc) && cookie->flags & KDAPL_COOKIE_CHAIN)))
 		return WC_STALE;
 	c = dir->ep->conn;
@@ -388,7 +388,7 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 	struct kdapl_conn *conn = dir->ep->conn;
 	bool filled = false;
 
-	cookie->on_queue = false;
+	cookie->owed = false;
 	cookie->status = plain ? DAT_DTO_SUCCESS : wc_dat_status(cookie, wc);
 	if (!plain && cookie->status != DAT_DTO_SUCCESS)
 		cookie->length = 0;

@@ -22,6 +22,12 @@ u32 kdapl_evd_queued(struct kdapl_evd *evd)
 	       (sink && sink->held ? sink->held(evd, evd->sink_arg) : 0);
 }
 
+/* May an event that has room @reserved for it, or none, be raised? */
+static bool evd_has_room(struct kdapl_evd *evd, bool reserved)
+{
+	return (reserved || kdapl_evd_queued(evd) < evd->qlen) && !evd->dead;
+}
+
 /**
  * kdapl_evd_post - raise an event
  * @evd: where
@@ -40,7 +46,7 @@ bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
 	spin_lock_irqsave(&evd->lock, flags);
 	if (slot->reserved)
 		evd->nr_slots--;
-	room = (slot->reserved || kdapl_evd_queued(evd) < evd->qlen) && !evd->dead;
+	room = evd_has_room(evd, slot->reserved);
 	if (room) {
 		slot->node.is_cookie = false;
 		slot->node.notify = true;
@@ -84,7 +90,7 @@ bool kdapl_evd_reserve(struct kdapl_evd *evd)
 	bool room;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	room = kdapl_evd_queued(evd) < evd->qlen && !evd->dead;
+	room = evd_has_room(evd, false);
 	evd->nr_slots += room;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return room;
@@ -136,7 +142,7 @@ bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event)
 	spin_lock_irqsave(&evd->lock, flags);
 	slot = list_first_entry_or_null(&evd->free_slots,
 					struct kdapl_event_slot, node.link);
-	if (kdapl_evd_queued(evd) >= evd->qlen || evd->dead)
+	if (!evd_has_room(evd, false))
 		slot = NULL;
 	if (slot) {
 		list_del(&slot->node.link);

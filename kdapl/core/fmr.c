@@ -56,7 +56,7 @@ static enum dma_data_direction direction_of(DAT_MEM_PRIV_FLAGS privileges)
 }
 
 /* Verbs want the address of a region to agree with the memory within a page. */
-static u64 start_of(const struct kdapl_list *list)
+static u64 list_start(const struct kdapl_list *list)
 {
 	u64 offset = list->offset;
 	struct scatterlist *sg = kdapl_sg_seek(list->sg, &offset);
@@ -89,7 +89,7 @@ static DAT_RETURN fmr_give(struct kdapl_lmr *lmr, const struct kdat_memory *memo
 	if (dev->mr->map(dev, &list))
 		return RET_NO_RESOURCE(MEMORY);
 	if (privileges & KDAPL_REMOTE_PRIVILEGES)
-		list.start = start_of(&list);
+		list.start = list_start(&list);
 	lmr->list = list;
 	lmr->privileges = privileges;
 	lmr->sinks = kdapl_lmr_sinks(dev, privileges);

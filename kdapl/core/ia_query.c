@@ -90,7 +90,7 @@ static DAT_COUNT as_count(int n)
 #define OWN_OBJECTS	2
 
 /* Of @n that the device has, as many as the opener may have besides @others. */
-static DAT_COUNT objects(const struct kdapl_space *space, int n, u32 others)
+static DAT_COUNT most_objects(const struct kdapl_space *space, int n, u32 others)
 {
 	u32 most = space->max_objects;
 
@@ -105,23 +105,23 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 
 	kdapl_ep_limits(dev, &ep);
 	/* They need a PZ and an EVD. */
-	attr->max_eps = objects(space, ib->max_qp, OWN_OBJECTS + 2);
+	attr->max_eps = most_objects(space, ib->max_qp, OWN_OBJECTS + 2);
 	attr->max_dto_per_ep = ep.dtos;
 	attr->max_rdma_read_per_ep_in = ep.read_in;
 	attr->max_rdma_read_per_ep_out = ep.read_out;
-	attr->max_evds = objects(space, ib->max_cq, OWN_OBJECTS);
+	attr->max_evds = most_objects(space, ib->max_cq, OWN_OBJECTS);
 	attr->max_evd_qlen = as_count(ib->max_cqe);
 	attr->max_iov_segments_per_dto = ep.iov;
 	/* They need a PZ. */
-	attr->max_lmrs = objects(space, ib->max_mr, OWN_OBJECTS + 1);
+	attr->max_lmrs = most_objects(space, ib->max_mr, OWN_OBJECTS + 1);
 	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
 	attr->max_lmr_virtual_address = U64_MAX;
-	attr->max_pzs = objects(space, ib->max_pd, OWN_OBJECTS);
+	attr->max_pzs = most_objects(space, ib->max_pd, OWN_OBJECTS);
 	attr->max_message_size = dev->max_msg_sz;
 	attr->max_rdma_size = dev->max_msg_sz;
 	/* Each has two memory regions, which take turns (A6). */
 	if (dev->max_window_pages)
-		attr->max_rmrs = min(objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
+		attr->max_rmrs = min(most_objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
 				     space->max_rmrs);
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_iov_segments_per_rdma_read = ep.read_iov;
@@ -144,7 +144,7 @@ static void fill_srq_limits(DAT_IA_ATTR *attr, const struct kdapl_ia *ia)
 	if (!srq.srqs)
 		return;
 	/* They need a PZ. */
-	attr->max_srqs = objects(ia->obj.space, srq.srqs, OWN_OBJECTS + 1);
+	attr->max_srqs = most_objects(ia->obj.space, srq.srqs, OWN_OBJECTS + 1);
 	attr->max_ep_per_srq = attr->max_eps;
 	attr->max_recv_per_srq = srq.recvs;
 }

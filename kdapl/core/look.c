@@ -240,7 +240,7 @@ void kdapl_look_at(struct kdapl_look *look, struct kdapl_object *obj)
 }
 
 /* An LMR over another one has that one's pages. */
-static bool pays(const struct kdapl_look *look)
+static bool look_is_charged(const struct kdapl_look *look)
 {
 	return look->obj->type != KDAPL_LMR ||
 	       kdapl_lmr_of(look->obj)->mem_type != DAT_MEM_TYPE_LMR;
@@ -265,7 +265,7 @@ void kdapl_look_sum(struct kdapl_look_sum *sum, struct kdapl_space *space)
 		sum->objects[obj->type]++;
 		if (obj->type == KDAPL_IA)
 			sum->ias[kdapl_ia_is_passthrough(obj->ia)]++;
-		if (space->user && pays(&look))
+		if (space->user && look_is_charged(&look))
 			sum->pages += look.pages;
 		kdapl_object_put(obj);
 	}

@@ -28,19 +28,6 @@
 
 /* ---- the watch ------------------------------------------------------ */
 
-/* The present connection of @ep, with a reference; or NULL. */
-static struct kdapl_conn *ep_conn(struct kdapl_ep *ep)
-{
-	struct kdapl_conn *conn;
-
-	spin_lock_irq(&ep->lock);
-	conn = ep->conn;
-	if (conn)
-		kdapl_conn_get(conn);
-	spin_unlock_irq(&ep->lock);
-	return conn;
-}
-
 /*
  * A device that could not be asked has not said that anything is broken: the next look
  * finds out.  On iWARP the CM tells how a connection ended, if it does in its time.
@@ -59,7 +46,7 @@ static void conn_look(struct kdapl_conn *conn)
 /* Returns true if there is something to look at again. */
 static bool ep_look(struct kdapl_ep *ep)
 {
-	struct kdapl_conn *conn = ep_conn(ep);
+	struct kdapl_conn *conn = kdapl_ep_get_conn(ep);
 	bool again;
 
 	if (!conn)
@@ -254,7 +241,7 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		 */
 		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING ||
 		    READ_ONCE(conn->answers_until))
-			WRITE_ONCE(conn->drained, true);
+			WRITE_ONCE(conn->says_drained, true);
 		kdapl_conn_input(conn, KDAPL_EP_IN_DRAINED, 0);
 		/* The work item may wait for answers (kdapl_leave_step()). */
 		kdapl_conn_run(conn);
@@ -272,7 +259,7 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
  * Lets go of the queue pair of a connection that is over.  One that has not begun to end
  * needs it.
  */
-static DAT_RETURN conn_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
+static DAT_RETURN conn_tell_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
 	if (!READ_ONCE(conn->told))
 		return kdapl_ep_fsm_refusal(READ_ONCE(ep->state));
@@ -293,14 +280,14 @@ static void ep_unbind(struct kdapl_ep *ep, u32 life)
 
 static DAT_RETURN ep_tell(struct kdapl_ep *ep, u32 life, enum kdapl_tell what)
 {
-	struct kdapl_conn *conn = ep_conn(ep);
+	struct kdapl_conn *conn = kdapl_ep_get_conn(ep);
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!conn && what == KDAPL_TOLD_UNBIND)
 		ep_unbind(ep, life);
-	else if (conn && conn->life == life && what == KDAPL_TOLD_UNBIND)
-		ret = conn_unbind(ep, conn);
-	else if (conn && conn->life == life)
+	else if (conn && conn->bind_life == life && what == KDAPL_TOLD_UNBIND)
+		ret = conn_tell_unbind(ep, conn);
+	else if (conn && conn->bind_life == life)
 		conn_tell(conn, what);
 	if (conn)
 		kdapl_conn_put(conn);

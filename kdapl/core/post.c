@@ -66,8 +66,8 @@ static DAT_RETURN check_bind(const struct kdapl_ep *ep, struct kdapl_bind *bind,
 }
 
 /* The same for dat_lmr_fmr() and dat_lmr_invalidate(), which have checked the rest. */
-static DAT_RETURN check_fmr(const struct kdapl_ep *ep, const struct kdapl_bind *bind,
-			    DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN check_fmr_bind(const struct kdapl_ep *ep, const struct kdapl_bind *bind,
+				 DAT_COMPLETION_FLAGS flags)
 {
 	if (ep->obj.ia != bind->rmr->obj.ia)
 		return RET_BAD_HANDLE(EP);
@@ -101,7 +101,7 @@ cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS fl
 static void cookie_put_back(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
 	cookie->busy = false;
-	cookie->on_queue = false;
+	cookie->owed = false;
 	dir->next = cookie - dir->ring;
 }
 
@@ -117,8 +117,8 @@ static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *c
 }
 
 /* A request that is held will only be flushed, for which it needs no segments. */
-static void hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-		 struct post_segments from)
+static void cookie_hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
+			struct post_segments from)
 {
 	u32 i = cookie - dir->ring;
 
@@ -213,7 +213,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 {
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
-		hold(dir, cookie, from);
+		cookie_hold(dir, cookie, from);
 		break;
 	case KDAPL_GATE_LATE:
 		list_add_tail(&cookie->node.link, &dir->late);
@@ -242,8 +242,8 @@ static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 		cookie_put_back(dir, cookie);
 		return post_failed(err);
 	}
-	cookie->on_queue = false;
-	hold(dir, cookie, from);
+	cookie->owed = false;
+	cookie_hold(dir, cookie, from);
 	dir->gate = KDAPL_GATE_HOLD;
 	if (dir->is_recv)
 		kdapl_conn_schedule(conn, KDAPL_CONN_POST_HELD);
@@ -290,7 +290,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 		return post_aside(dir, cookie, from);
 
 	/* Before the call: the completion may be there before it returns. */
-	cookie->on_queue = true;
+	cookie->owed = true;
 	dir->posted++;
 	if (kind != KDAPL_DTO_RECV && dir->lkeys)
 		note_keys(dir, cookie, from);
@@ -348,8 +348,8 @@ static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int
 	struct kdapl_conn *conn = dir->ep->conn;
 
 	lockdep_assert_held(&dir->lock);
-	cookie->on_queue = false;
-	hold(dir, cookie, none);
+	cookie->owed = false;
+	cookie_hold(dir, cookie, none);
 	dir->gate = KDAPL_GATE_HOLD;
 	if (kdapl_conn_not_now(conn, err))
 		kdapl_conn_await_cm(conn);
@@ -429,7 +429,7 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	cookie->flags |= KDAPL_COOKIE_CHAIN;
 	cookie->failed = false;
 	cookie->more = more;
-	cookie->on_queue = true;
+	cookie->owed = true;
 	if (dir->lkeys)
 		note_keys(dir, cookie, named);
 	trace_kdapl_post(ep, cookie, dto->kind);
@@ -566,9 +566,10 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&dir->lock);
-	if (dir->gate == KDAPL_GATE_REFUSE) {
-		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_POSTS_REFUSED);
-		return dir->refusal;
+	if (dir->gate != KDAPL_GATE_POST) {
+		ret = check_aside(ep, dir);
+		if (ret)
+			return ret;
 	}
 	cookie = cookie_take(dir, user, 0, flags);
 	if (!cookie)
@@ -579,7 +580,7 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	if (dir->gate != KDAPL_GATE_POST) {
 		ret = post_bind_aside(dir, bind, cookie);
 	} else {
-		cookie->on_queue = true;
+		cookie->owed = true;
 		dir->posted++;
 		if (dir->lkeys)
 			note_keys(dir, cookie, none);
@@ -682,7 +683,7 @@ DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		goto out;
 	ep = kdapl_ep_of(obj);
 	spin_lock(&ep->req.lock);
-	ret = bind->rmr->fmr ? check_fmr(ep, bind, flags) : check_bind(ep, bind, flags);
+	ret = bind->rmr->fmr ? check_fmr_bind(ep, bind, flags) : check_bind(ep, bind, flags);
 	if (!ret)
 		ret = post_bind(ep, bind, cookie.as_64, flags);
 	spin_unlock(&ep->req.lock);

@@ -672,11 +672,7 @@ static void rmr_release_verbs(struct kdapl_object *obj)
  */
 static void rmr_teardown(struct kdapl_object *obj)
 {
-	struct kdapl_rmr *rmr = rmr_of(obj);
-	unsigned int noio = window_lock(rmr);
-
-	rmr_finish(rmr);
-	window_unlock(rmr, noio);
+	kdapl_rmr_end(rmr_of(obj));
 	kdapl_object_retire(obj);
 }
 

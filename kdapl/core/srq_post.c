@@ -71,7 +71,7 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 	sc->cookie.length = from.length;
 	sc->cookie.busy = true;
 	/* Before the call: the completion may be there before it returns. */
-	sc->cookie.on_queue = true;
+	sc->cookie.owed = true;
 	srq->outstanding++;
 	srq->queued++;
 	list_move_tail(&sc->entry, &srq->posted);
@@ -80,7 +80,7 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 		err = post_to_device(srq, &sc->cookie, from);
 	if (!err)
 		return DAT_SUCCESS;
-	sc->cookie.on_queue = false;
+	sc->cookie.owed = false;
 	sc->cookie.busy = false;
 	srq->outstanding--;
 	srq->queued--;
@@ -243,7 +243,7 @@ bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
 		return true;
 	/* It stays: this completion is not accounted for. */
 	conn = xa_load(&srq->qps, qp_key(wc->qp));
-	if (!conn || !READ_ONCE(cookie->on_queue)) {
+	if (!conn || !READ_ONCE(cookie->owed)) {
 		trace_kdapl_error("srq_claim", -ENOENT);
 		return false;
 	}
@@ -332,7 +332,7 @@ void kdapl_srq_reclaim(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		return;
 	while ((sc = srq_next_lost(srq))) {
 		spin_lock_irq(&ep->recv.lock);
-		sc->cookie.on_queue = false;
+		sc->cookie.owed = false;
 		sc->cookie.dir = &ep->recv;
 		kdapl_evd_post_flushed(ep->recv.evd, &sc->cookie);
 		spin_unlock_irq(&ep->recv.lock);

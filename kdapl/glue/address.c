@@ -94,7 +94,7 @@ bool kdapl_address_equal(const struct kdapl_address *a,
 }
 
 /* IPv4, then IPv6; a link-local address is reached from one link alone. */
-static int rank(const struct kdapl_address *addr)
+static int address_rank(const struct kdapl_address *addr)
 {
 	if (addr->sa.sa_family == AF_INET)
 		return 2;
@@ -111,7 +111,7 @@ static int rank(const struct kdapl_address *addr)
 bool kdapl_address_better(const struct kdapl_address *a,
 			  const struct kdapl_address *b)
 {
-	return rank(a) > rank(b);
+	return address_rank(a) > address_rank(b);
 }
 
 /**

@@ -236,7 +236,7 @@ static void cq_kept_till_taken(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, user);
 	user->fake = p.b->fake;
-	user->cq = bench_ep_of(p.b, ep)->use.shares[KDAPL_SHARE_RECV].cq;
+	user->cq = bench_ep_of(p.b, ep)->use.shares[KDAPL_CQ_SHARE_RECV].cq;
 	user->late.qp = bench_qp(p.b, ep);
 	fake_srq_take(p.fake, &user->late.wr);
 	fake_hook(p.b->fake, FAKE_QP_DESTROY, complete_and_look, user);
@@ -469,7 +469,7 @@ static void resized(struct kunit *test)
 	/* The CQ of a connected endpoint cannot grow. */
 	p.b->fake->no_resize = -EOPNOTSUPP;
 	fake_fail(p.b->fake, FAKE_CQ_CREATE, 1, -ENOMEM);
-	i = bench_ep_of(p.b, ep)->use.shares[KDAPL_SHARE_RECV].cq->cq.size;
+	i = bench_ep_of(p.b, ep)->use.shares[KDAPL_CQ_SHARE_RECV].cq->cq.size;
 	if (i < FAKE_DEPTH)
 		KUNIT_EXPECT_EQ(test, IR(MEMORY),
 				kdapl_srq_resize(&p.b->space, p.handle, FAKE_DEPTH));
@@ -488,7 +488,7 @@ static void one_share(struct kunit *test)
 	u32 i, first;
 
 	ep[0] = pool_ep(&p, evd);
-	cq = bench_ep_of(p.b, ep[0])->use.shares[KDAPL_SHARE_RECV].cq;
+	cq = bench_ep_of(p.b, ep[0])->use.shares[KDAPL_CQ_SHARE_RECV].cq;
 	first = cq->entries;
 	for (i = 1; i < 4; i++)
 		ep[i] = pool_ep(&p, evd);
@@ -512,7 +512,7 @@ static void share_of_each_cq(struct kunit *test)
 	p.b->fake->no_resize = -EOPNOTSUPP;
 	for (n = 0; n < 15 && (!n || cq[n - 1] == cq[0]); n++) {
 		ep[n] = pool_ep(&p, evd);
-		cq[n] = bench_ep_of(p.b, ep[n])->use.shares[KDAPL_SHARE_RECV].cq;
+		cq[n] = bench_ep_of(p.b, ep[n])->use.shares[KDAPL_CQ_SHARE_RECV].cq;
 		if (!n)
 			first = cq[0]->entries;
 	}
