@@ -677,17 +677,19 @@ static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	return ret;
 }
 
-static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
-			    const DAT_EP_PARAM *param)
+/*
+ * What the endpoint would use, and its attributes, with the change; the caller puts @use in
+ * any case.  A handle inside the structure is part of argument 3 (RULING 36).
+ */
+static DAT_RETURN modify_plan(const struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+			      const DAT_EP_PARAM *param, struct kdapl_ep_use *use,
+			      DAT_EP_ATTR *attr)
 {
-	struct kdapl_cookie_ring *req, *recv;
+	const struct kdapl_ep_use *old = &ep->use;
 	struct kdapl_ia *ia = ep->obj.ia;
-	struct kdapl_ep_use *old = &ep->use, use;
-	DAT_EP_ATTR attr = ep->attr;
 	DAT_RETURN ret;
 
-	/* A handle inside the structure is part of argument 3 (RULING 36). */
-	ret = kdapl_ep_use_find(&use, ia,
+	ret = kdapl_ep_use_find(use, ia,
 				mask & DAT_EP_FIELD_PZ_HANDLE ?
 				param->pz_handle : kdapl_handle_or_null(old->pz),
 				mask & DAT_EP_FIELD_RECV_EVD_HANDLE ?
@@ -699,23 +701,32 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ?
 				param->connect_evd_handle :
 				kdapl_handle_or_null(old->connect_evd));
-	modify_attr(mask, &param->ep_attr, &attr);
-	use.reserve = old->reserve;
+	*attr = ep->attr;
+	modify_attr(mask, &param->ep_attr, attr);
+	use->reserve = old->reserve;
 	if (old->srq) {
-		use.srq = old->srq;
-		kdapl_object_get(&use.srq->obj);
-		attr.max_recv_iov = ep->attr.max_recv_iov;
+		use->srq = old->srq;
+		kdapl_object_get(&use->srq->obj);
+		attr->max_recv_iov = ep->attr.max_recv_iov;
 	}
-	if (ret || !kdapl_ep_zone_fits(&use) || !kdapl_ep_attr_check(ia->dev, &attr) ||
-	    !reserve_fits(ia->dev, &attr, use.reserve) ||
-	    attr.qos != DAT_QOS_BEST_EFFORT) {
-		ret = RET_BAD_ARG(3);
-		goto out;
-	}
-	ret = modify_allowed(ep, mask);
+	if (!ret && kdapl_ep_zone_fits(use) && kdapl_ep_attr_check(ia->dev, attr) &&
+	    reserve_fits(ia->dev, attr, use->reserve) && attr->qos == DAT_QOS_BEST_EFFORT)
+		return DAT_SUCCESS;
+	return RET_BAD_ARG(3);
+}
+
+static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+			    const DAT_EP_PARAM *param)
+{
+	struct kdapl_cookie_ring *req, *recv;
+	struct kdapl_ep_use use;
+	DAT_EP_ATTR attr;
+	DAT_RETURN ret;
+
+	ret = modify_plan(ep, mask, param, &use, &attr) ?: modify_allowed(ep, mask);
 	if (ret)
 		goto out;
-	ret = use_attach(&use, old, ia, &attr, DAT_INVALID_ARG3);
+	ret = use_attach(&use, &ep->use, ep->obj.ia, &attr, DAT_INVALID_ARG3);
 	/* An object that is being freed just now counts as freed before the call. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
 		ret = RET_BAD_ARG(3);
