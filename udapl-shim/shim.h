@@ -25,7 +25,7 @@
  *	provider.c	the function table that every handle points to
  *
  * Contracts: what a call that kernel modules have as well takes and returns is
- * told in kdapl/face/kdat.c. The files here tell what is different for an
+ * told in kdapl/face/kdat*.c. The files here tell what is different for an
  * application, and the whole contract of the calls that only applications have
  * (<dat/udat.h>). For all calls it differs in this:
  *

@@ -2,12 +2,12 @@
 /*
  * What the faces may ask of the core: one function per DAT operation, with the
  * operation's own prototype behind the space in which handles are looked up.
- * face/kdat.c calls them for kernel consumers, face/dev_*.c for processes.
+ * face/kdat*.c call them for kernel consumers, face/dev_*.c for processes.
  * Every argument check of an operation is in the core function, so that both
  * faces give the same DAT_RETURN.  Handles are tokens (core/object.h).
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
- * it is exported to kernel consumers, in face/kdat.c.  Here and in the core is said
+ * it is exported to kernel consumers, in face/kdat*.c.  Here and in the core is said
  * what is different for a user space, or not for consumers to know.
  *
  * Context: process context, may sleep, unless a comment says "any context".

@@ -664,7 +664,7 @@ static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
  * @handle: of an EVD
  * @event: out
  *
- * The contract is in face/kdat.c.  Interrupts are off while it looks, which is an
+ * The contract is in face/kdat_evd.c.  Interrupts are off while it looks, which is an
  * RCU read section too: the EVD's memory stays.  Any context.  Rules E41..E48.
  *
  * Return: as dat_evd_dequeue().

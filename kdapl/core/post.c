@@ -639,8 +639,8 @@ out:
  * @dto: what to post; the argument numbers in return codes are those of the
  *	 dat_* call of its kind
  *
- * The contracts are in face/kdat.c.  Any context; never sleeps.  Rules mt:T1..T36,
- * M2.
+ * The contracts are in face/kdat_ep.c.  Any context; never sleeps.  Rules
+ * mt:T1..T36, M2.
  *
  * Return: as the dat_* call of @dto's kind.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What all calls of kernel consumers begin with: kdat.c, kdat_*.c. */
+/* What all calls of kernel consumers begin with, in kdat.c and kdat_*.c. */
 #ifndef KDAPL_KDAT_CALL_H
 #define KDAPL_KDAT_CALL_H
 
@@ -23,6 +23,14 @@ static inline bool may_sleep(void)
 		return false;
 	might_sleep();
 	return true;
+}
+
+/* Is it a handle of ours, and of this type? */
+static inline bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	DAT_HANDLE_TYPE is;
+
+	return !kdapl_get_handle_type(SPACE, handle, &is) && is == type;
 }
 
 const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle);

@@ -5,9 +5,9 @@
  * either kind.  As in kdat.c the contracts are told here.
  *
  * A handle of another provider is what DAT says of handles: the address of something that begins
- * with the address of the provider's table.  kdat.c and kdat_srq.c ask kdat_other() of each
- * handle and call that table, so that all calls but those here are between the consumer and
- * the provider.
+ * with the address of the provider's table.  The files that have the other calls of DAT 1.2
+ * ask kdat_other() of each handle and call that table, so that all calls but those here are
+ * between the consumer and the provider.
  *
  * What stays.  An open IA, and one that is being opened or closed, counts in its entry, which
  * is not removed then, and holds a reference of the provider's module.  So the table that

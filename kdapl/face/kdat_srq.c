@@ -98,7 +98,7 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 }
 EXPORT_SYMBOL(dat_srq_query);
 
-/* As other_post() of kdat.c. */
+/* As other_post() of kdat_ep.c. */
 static noinline DAT_RETURN other_post_recv(DAT_SRQ_HANDLE srq, const struct kdapl_dto *dto)
 {
 	const DAT_PROVIDER *other = kdat_other(srq);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Running the upcalls of kernel consumers (E93..E113).  A sink of
- * core/evd_run.c hands each event of an EVD to the consumer's function; kdat.c
- * has the entry points.
+ * core/evd_run.c hands each event of an EVD to the consumer's function;
+ * kdat_evd.c has the entry points.
  *
  * The core calls a sink for one event at a time, in order, with no lock held,
  * in softirq or process context as the sink asks, and stops as soon as the sink

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Upcalls of kernel consumers, between face/kdat.c, which has the entry points
+ * Upcalls of kernel consumers, between face/kdat_evd.c, which has the entry points
  * and checks the arguments, and face/kdat_upcall.c, which runs them.
  */
 #ifndef KDAPL_KDAT_UPCALL_H
