@@ -26,7 +26,7 @@
 /*
  * Before 6.3 Soft-RoCE keeps the pages of a region in tables of 256.  Where a
  * region fills its last table, copying its last byte makes the driver read the
- * pointer of a table after that one (glue/mr.c).
+ * pointer of a table after that one (glue/driver.c).
  */
 #define KDAPL_RXE_MR_OVERREAD (LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
 

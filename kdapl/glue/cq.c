@@ -10,14 +10,15 @@
  * tasklet that is part of the CQ, and destroying the CQ leaves the tasklet
  * scheduled in freed memory.  Nothing tells whether it is scheduled.  So
  * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: tasklets of a
- * CPU run in order, so when all of ours have run, the driver's has run, too.
+ * CPU run in order, so when all of ours have run, the driver's has run, too
+ * (kdapl_driver_leaves_tasklet()).
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
-#include <rdma/ib_user_ioctl_verbs.h>
 #include "../compat.h"
 #include "cq.h"
+#include "driver.h"
 #include "refused.h"
 
 /* What a completion takes in the memory of a driver, about. */
@@ -131,24 +132,10 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-/**
- * kdapl_cq_never_solicited - does the driver know no solicited completions?
- * @ib: device
- *
- * Any context.
- *
- * Return: true for siw, which does not look at whether a message was solicited, and so
- * never calls the handler of a CQ that is armed for these alone (siw_rqe_complete()).
- */
-bool kdapl_cq_never_solicited(const struct ib_device *ib)
-{
-	return ib->ops.driver_id == RDMA_DRIVER_SIW;
-}
-
 /* kdapl_qp_ops.cq_arm.  The handler is called for each completion if not for any otherwise. */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
-	if (kdapl_cq_never_solicited(cq->ib->device))
+	if (kdapl_driver_never_solicited(cq->ib->device))
 		solicited = false;
 	WRITE_ONCE(cq->armed, true);
 	return ib_req_notify_cq(cq->ib, IB_CQ_REPORT_MISSED_EVENTS |
@@ -216,8 +203,7 @@ static void tasklet_barrier(void)
 /* kdapl_qp_ops.cq_destroy: A10, facts 5. */
 void kdapl_cq_destroy(struct kdapl_cq *cq)
 {
-	if (KDAPL_RXE_CQ_TASKLET && READ_ONCE(cq->armed) &&
-	    cq->ib->device->ops.driver_id == RDMA_DRIVER_RXE)
+	if (kdapl_driver_leaves_tasklet(cq->ib->device) && READ_ONCE(cq->armed))
 		tasklet_barrier();
 	ib_destroy_cq(cq->ib);
 	cq->ib = NULL;

@@ -18,6 +18,7 @@
 #include "../compat.h"
 #include "../core/input.h"
 #include "clients.h"
+#include "driver.h"
 #include "listen.h"
 #include "refused.h"
 
@@ -390,27 +391,17 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
-/*
- * How shared receive queues differ.  Soft-RoCE looks up a receive's memory in the zone of
- * the queue pair.  It raises no LAST_WQE_REACHED on 6.1, and on later kernels forgets a
- * message that is half received when it does.  Soft-iWARP has no such event.
- *
- * Nor have qedr and cxgb4, where nothing else tells either when the last completion of a
- * queue pair is in the CQ, and one that is polled later does harm.  qedr reads the queue pair
- * through freed memory.  cxgb4 skips it, and with it the entry of the SRQ: after one round of
- * its ring the SRQ takes nothing more.  So their shared receive queues are not used.
- */
+/* How shared receive queues differ */
 static void set_srq(struct kdapl_device *dev)
 {
-	enum rdma_driver_id driver = dev->ib->ops.driver_id;
+	const struct ib_device *ib = dev->ib;
 
-	if (!dev->ib->ops.create_srq || !dev->ib->ops.post_srq_recv ||
-	    driver == RDMA_DRIVER_QEDR || driver == RDMA_DRIVER_CXGB4)
+	if (!ib->ops.create_srq || !ib->ops.post_srq_recv || !kdapl_driver_srq_safe(ib))
 		dev->attrs.max_srq = 0;
-	dev->srq_arms = dev->ib->ops.modify_srq;
-	dev->srq_tells_last = driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW;
-	dev->srq_keeps = driver == RDMA_DRIVER_RXE;
-	dev->srq_zone_of_qp = driver == RDMA_DRIVER_RXE;
+	dev->srq_arms = ib->ops.modify_srq;
+	dev->srq_tells_last = kdapl_driver_srq_tells_last(ib);
+	dev->srq_keeps = kdapl_driver_srq_keeps(ib);
+	dev->srq_zone_of_qp = kdapl_driver_srq_zone_of_qp(ib);
 	if (dev->srq_tells_last)
 		dev->verbs_hints |= KDAPL_HINT_TELLS_LAST;
 	if (dev->srq_keeps)
@@ -580,7 +571,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->iwarp = port_iwarp(ib, port);
 	dev->qp = dev->iwarp ? &kdapl_iw_qp_ops : &kdapl_ib_qp_ops;
 	dev->user_qp = kdapl_user_qp_ops_of(ib, dev->iwarp, &dev->verbs_hints);
-	if (kdapl_cq_never_solicited(ib))
+	if (kdapl_driver_never_solicited(ib))
 		dev->verbs_hints |= KDAPL_HINT_UNSOLICITED;
 	dev->cm = dev->iwarp ? &kdapl_iw_cm_ops : &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
@@ -589,12 +580,7 @@ static int add_port(struct ib_device *ib, u32 port)
 			   !ib_uses_virt_dma(ib);
 	/* On iWARP answers and disconnect come through the same stream, in order. */
 	dev->answer_time = dev->iwarp ? 0 : ANSWER_TIME;
-	/*
-	 * When Soft-RoCE finds the memory of a request gone, it stops the send
-	 * queue alone: the receive queue goes on, and no completion tells
-	 * (facts 0).
-	 */
-	dev->mute_faults = ib->ops.driver_id == RDMA_DRIVER_RXE;
+	dev->mute_faults = kdapl_driver_mute_faults(ib);
 	set_srq(dev);
 	set_name(dev);
 	set_vendor(dev);

@@ -520,7 +520,7 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 #define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window admits all of its region */
 #define KDAPL_HINT_TELLS_LAST	0x8	/* see kdapl_device.srq_tells_last */
 #define KDAPL_HINT_SRQ_KEEPS	0x10	/* see kdapl_device.srq_keeps */
-#define KDAPL_HINT_UNSOLICITED	0x20	/* see kdapl_cq_never_solicited() */
+#define KDAPL_HINT_UNSOLICITED	0x20	/* see kdapl_driver_never_solicited() */
 /* The other way: such a process has queues of its own for SRQs as well */
 #define KDAPL_HINT_OWN_SRQS	0x10000
 /* The user asks for queues of the process's own; of a device: it gives none without that. */
@@ -665,16 +665,6 @@ int kdapl_user_qp_init(void);
 void kdapl_user_qp_exit(void);
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints);
-
-/* cq.c */
-bool kdapl_cq_never_solicited(const struct ib_device *ib);
-
-/* mr.c */
-bool kdapl_driver_pins(const struct ib_device *ib);
-bool kdapl_driver_only(const struct ib_device *ib);
-bool kdapl_driver_takes_iova(const struct ib_device *ib);
-u64 kdapl_driver_page_sizes(const struct ib_device *ib);
-u32 kdapl_driver_frmr_pages(const struct ib_device *ib);
 
 /* window.c */
 u32 kdapl_window_pages(const struct ib_device *ib);

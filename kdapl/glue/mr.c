@@ -12,13 +12,11 @@
  * Memory of a process that has more pages than one MR can map is registered by
  * the driver instead, where that works without the driver's own user context
  * (kdapl_driver_pins()); so is all memory of processes where fast registration
- * does not do for it (kdapl_driver_only()).  Documentation/drivers.rst has what
- * each driver does.
+ * does not do for it (kdapl_driver_only()).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <rdma/ib_user_ioctl_verbs.h>
-#include "../compat.h"
+#include "driver.h"
 #include "mr.h"
 #include "refused.h"
 
@@ -238,12 +236,6 @@ int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 	return -E2BIG;
 }
 
-/* Does the driver look at an entry beyond the last one?  It must exist then. */
-static bool driver_overreads(const struct ib_device *ib)
-{
-	return KDAPL_RXE_MR_OVERREAD && ib->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
 /**
  * kdapl_mr_alloc - make a fast-registration MR
  * @zone: zone to make it in
@@ -259,7 +251,7 @@ struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries)
 	struct ib_mr *mr;
 
 	mr = ib_alloc_mr(zone->pd, IB_MR_TYPE_MEM_REG,
-			 entries + driver_overreads(zone->dev->ib));
+			 entries + kdapl_driver_overreads(zone->dev->ib));
 	if (IS_ERR(mr))
 		kdapl_refused("mr_alloc", PTR_ERR(mr));
 	return mr;
@@ -374,114 +366,6 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 static bool access_writes(int access)
 {
 	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-}
-
-/**
- * kdapl_driver_pins - can this driver register memory of a process?
- * @ib: device
- *
- * Any context.
- *
- * Return: whether its ops.reg_user_mr is known to work without the driver's own
- * user context (facts 2).  Other drivers, irdma, mthca and hns among them,
- * crash without one or register something else.
- */
-bool kdapl_driver_pins(const struct ib_device *ib)
-{
-	switch (ib->ops.driver_id) {
-	case RDMA_DRIVER_BNXT_RE:
-	case RDMA_DRIVER_CXGB4:
-	case RDMA_DRIVER_ERDMA:
-	case RDMA_DRIVER_HFI1:
-	case RDMA_DRIVER_MLX4:
-	case RDMA_DRIVER_MLX5:
-	case RDMA_DRIVER_OCRDMA:
-	case RDMA_DRIVER_QEDR:
-	case RDMA_DRIVER_QIB:
-	case RDMA_DRIVER_RXE:
-	case RDMA_DRIVER_SIW:
-	case RDMA_DRIVER_VMW_PVRDMA:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/**
- * kdapl_driver_takes_iova - can memory be registered at an address of our choice?
- * @ib: device
- *
- * Any context.
- *
- * Return: false for ocrdma, which takes ib_mr.iova for the DMA address of the
- * first byte (ocrdma_build_reg()), so that it would give access to other memory.
- */
-bool kdapl_driver_takes_iova(const struct ib_device *ib)
-{
-	return ib->ops.driver_id != RDMA_DRIVER_OCRDMA;
-}
-
-/**
- * kdapl_driver_page_sizes - with which page sizes does fast registration work?
- * @ib: device
- *
- * Any context.
- *
- * Return: a mask, as ib_device_attr.page_size_cap.  vmw_pvrdma tells its device
- * of PAGE_SIZE whatever size the pages of an MR have (set_reg_seg()).
- */
-u64 kdapl_driver_page_sizes(const struct ib_device *ib)
-{
-	if (ib->ops.driver_id == RDMA_DRIVER_VMW_PVRDMA)
-		return PAGE_SIZE;
-	return ib->attrs.page_size_cap;
-}
-
-static bool upon_rdmavt(const struct ib_device *ib)
-{
-	return ib->ops.driver_id == RDMA_DRIVER_HFI1 ||
-	       ib->ops.driver_id == RDMA_DRIVER_QIB;
-}
-
-/*
- * rdmavt keeps the addresses of 256 pages in a page, and those pages in an array that it
- * allocates with the MR.
- */
-#define RVT_PAGES	((KMALLOC_MAX_SIZE - PAGE_SIZE) / sizeof(void *) * \
-			 (PAGE_SIZE / 16))
-
-/**
- * kdapl_driver_frmr_pages - how many pages can a region have?
- * @ib: device
- *
- * Any context.
- *
- * Return: what the driver says, and for those upon rdmavt, which say as many as 32 bits can
- * count, what they have tables for.
- */
-u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
-{
-	u32 pages = ib->attrs.max_fast_reg_page_list_len;
-
-	return upon_rdmavt(ib) ? min_t(u64, pages, RVT_PAGES) : pages;
-}
-
-/**
- * kdapl_driver_only - must this driver register the memory of processes?
- * @ib: device
- *
- * Any context.
- *
- * Return: true for the drivers upon rdmavt.  There a local key goes on counting
- * from the address that ib_map_mr_sg() found, which is the kernel's, after the
- * MR was given the process's (rvt_lkey_ok()).  And for siw, which may send other
- * memory of the kernel for the second segment of a message that lies in memory
- * registered by work requests (siw_tx_hdt()); what it registers itself it looks
- * up by another function, and that is right.
- */
-bool kdapl_driver_only(const struct ib_device *ib)
-{
-	return upon_rdmavt(ib) || ib->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
 /* Is this memory of a process to be registered by the driver? */

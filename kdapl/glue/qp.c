@@ -11,6 +11,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include "cq.h"
+#include "driver.h"
 #include "qp.h"
 #include "refused.h"
 
@@ -195,16 +196,14 @@ static bool qp_in_error(struct kdapl_qp *qp)
 }
 
 /*
- * Soft-RoCE puts an answer aside that comes while it is about to repeat a request, and
- * looks at it again when another packet comes, or when the time for an answer is over.
- * To be drained, it looks at once.  kdapl_qp_ops.seek_answers, whoever has made the queue
- * pair.
+ * A driver that puts answers aside looks at them at once when the queue pair is to be
+ * drained.  kdapl_qp_ops.seek_answers, whoever has made the queue pair.
  */
 bool kdapl_qp_seek_answers(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
 
-	if (qp->dev->ib->ops.driver_id != RDMA_DRIVER_RXE)
+	if (!kdapl_driver_puts_aside(qp->dev->ib))
 		return false;
 	return !kdapl_refused("qp_drain", ib_modify_qp(qp->ib, &attr, IB_QP_STATE));
 }

@@ -2,8 +2,8 @@
 /*
  * Queue pairs that a process has made through uverbs, and posts to by itself:
  * kdapl_user_qp_ops, the third implementation of kdapl_qp_ops.  The kernel moves such a
- * queue pair as it moves its own (qp.c), and never posts or polls.  Here are the drivers
- * that can have that done, whose a queue pair is, and what keeps it.
+ * queue pair as it moves its own (qp.c), and never posts or polls.  With which drivers it can
+ * is in driver.c; here is whose a queue pair is, and what keeps it.
  *
  * Whose it is.  A process names it by its number and by a uverbs file.  The file is the
  * capability, as it is in uverbs: the queue pair has to be one of that file's objects.
@@ -28,46 +28,9 @@
 #include <rdma/ib_marshall.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/restrack.h>
+#include "driver.h"
 #include "qp.h"
 #include "refused.h"
-
-/* ---- drivers -------------------------------------------------------- */
-
-#define SYNC	KDAPL_HINT_SYNC_STATE
-
-/*
- * What a driver must do: modify a queue pair of a process without the udata that only a
- * call of its library has.  Not listed, and so served by queue pairs of the kernel's,
- * are those that would fault or do harm (mlx4 and mthca take the doorbell page from the
- * udata, qedr writes a doorbell that a process's queue pair does not have), those that
- * have no RC or not the CM (efa, usnic), and those that nobody has looked at.
- */
-static const struct {
-	enum rdma_driver_id driver;
-	u32 hints;
-} drivers[] = {
-	/* Looks at the udata if there is one.  Its library posts in RTS only. */
-	{ RDMA_DRIVER_MLX5, SYNC },
-	/* Does not look at the udata of a modify. */
-	{ RDMA_DRIVER_BNXT_RE, SYNC },
-	/* Without it there is no push page, and a second move to ERR flushes nothing. */
-	{ RDMA_DRIVER_IRDMA, SYNC },
-	/* Does not look at it.  Its library tests the state. */
-	{ RDMA_DRIVER_HNS, SYNC },
-	/* Does not look at it. */
-	{ RDMA_DRIVER_ERDMA, SYNC },
-	/*
-	 * Does not look at it.  Its library has no state, and changes the kernel's without
-	 * a lock: a modify of its own could bring back what we have just ended.  What
-	 * processes send may be damaged (Documentation/drivers.rst), so they have to ask.
-	 */
-	{ RDMA_DRIVER_SIW, KDAPL_HINT_ASKED },
-	/*
-	 * Does not look at it.  As with siw, but that its library has to go to INIT by
-	 * itself; and the faults of the driver that are told in Documentation/drivers.rst.
-	 */
-	{ RDMA_DRIVER_RXE, KDAPL_HINT_MUTE_FAULTS | KDAPL_HINT_WIDE_WINDOWS },
-};
 
 /* ---- the uverbs file ------------------------------------------------ */
 
@@ -371,15 +334,9 @@ static const struct kdapl_qp_ops kdapl_user_iw_qp_ops = {
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints)
 {
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(drivers); i++) {
-		if (drivers[i].driver != ib->ops.driver_id)
-			continue;
-		*hints = drivers[i].hints;
-		return iwarp ? &kdapl_user_iw_qp_ops : &kdapl_user_qp_ops;
-	}
-	return NULL;
+	if (!kdapl_driver_user_qp(ib, hints))
+		return NULL;
+	return iwarp ? &kdapl_user_iw_qp_ops : &kdapl_user_qp_ops;
 }
 
 /**

@@ -10,6 +10,7 @@
  * second registers the other MR.
  */
 #include <linux/slab.h>
+#include "driver.h"
 #include "mr.h"
 
 /*
@@ -52,13 +53,11 @@ struct kdapl_window {
  *
  * Any context.
  *
- * Return: their number; 0: there can be no windows.  That is so on hns, whose
- * ib_map_mr_sg() allocates memory, and so sleeps, where a bind may not; and which
- * does not take IB_WR_LOCAL_INV, so no key could be taken back.
+ * Return: their number; 0: there can be no windows.
  */
 u32 kdapl_window_pages(const struct ib_device *ib)
 {
-	if (ib->ops.driver_id == RDMA_DRIVER_HNS)
+	if (!kdapl_driver_binds(ib))
 		return 0;
 	return min(ib->attrs.max_fast_reg_page_list_len, WINDOW_PAGES);
 }
@@ -161,19 +160,6 @@ int kdapl_window_renew(struct kdapl_window *window)
 	return window_alloc_mrs(window);
 }
 
-/*
- * Must an invalidation come before each registration, even when there is no key
- * to take back?  Soft-RoCE executes a registration a second time when it has to
- * repeat a request before it, finds the MR registered, and stops the send queue
- * without a completion (facts 0).  It holds an invalidation back until all
- * requests before it are complete, so a registration behind one is executed
- * once.
- */
-static bool bind_needs_barrier(const struct ib_device *ib)
-{
-	return ib->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
 static void wr_invalidate(struct kdapl_bind_wr *wr, u32 rkey)
 {
 	wr->inv = (struct ib_send_wr) {
@@ -242,7 +228,7 @@ static void window_register(struct kdapl_window *window, int access,
 	};
 	if (window->bound >= 0)
 		wr_invalidate(wr, window->device_key[window->bound]);
-	else if (bind_needs_barrier(window->zone->dev->ib))
+	else if (kdapl_driver_registers_twice(window->zone->dev->ib))
 		wr_invalidate(wr, window->device_key[window->spare]);
 	else
 		wr->first = &wr->reg.wr;

@@ -5,6 +5,7 @@
  * windows (mt:M28).
  */
 #include <rdma/ib_user_ioctl_verbs.h>
+#include "glue/driver.h"
 #include "stage.h"
 
 struct driver_case {
