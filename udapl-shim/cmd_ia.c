@@ -45,13 +45,20 @@ void shim_addr_out(struct sockaddr_storage *to,
 		memcpy(to, from->sa, from->len);
 }
 
+/* The device cannot be opened. @ret: for all reasons but that there is no room now */
+static DAT_RETURN no_device(int err, DAT_RETURN ret)
+{
+	return shim_no_room(-err) ? RET_NO_RESOURCE(MEMORY) : ret;
+}
+
 /*
  * shim_adapters - what the kernel lists
  * @infos: out: the caller frees it
  * @number: out
  *
  * Return: DAT_SUCCESS; DAT_INTERNAL_ERROR if the kernel cannot be asked, because the module
- * is not loaded or the process may not open its device; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ * is not loaded or the process may not open its device; DAT_INSUFFICIENT_RESOURCES/MEMORY, also
+ * without a descriptor.
  */
 DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 {
@@ -59,9 +66,11 @@ DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 	struct kdapl_uapi_ia_list arg = { 0 };
 	DAT_RETURN ret;
 	uint32_t i;
+	int err;
 
-	if (shim_dev_open())
-		return RET(INTERNAL_ERROR);
+	err = shim_dev_open();
+	if (err)
+		return no_device(err, RET(INTERNAL_ERROR));
 	/* The first time this says how many there are; then some may have come. */
 	do {
 		arg.max = arg.number;
@@ -164,7 +173,7 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 
 	err = shim_dev_open();
 	if (err)
-		return err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_NOT_FOUND;
+		return no_device(err, RET_NOT_FOUND);
 	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, RET_BAD_ARG(1));
 	if (ret)
 		return ret;

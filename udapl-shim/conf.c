@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The file dat.conf: where it is, and its grammar (G15..G23, dat.conf(5)). Called by
- * registry.c, once in a process.
+ * registry.c, as a rule once in a process.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -330,27 +330,33 @@ const char *shim_conf_path(void)
 /*
  * shim_conf_read - read the file
  * @first: out: its records
+ * @readable: out: there is one, and it could be read
  *
  * What is wrong in it is told on stderr, and so is a file that was named and cannot be read.
  *
- * Return: false if there is none that could be read.
+ * Return: false if the process or the system has no room to open it now: another time it may
+ * be there.
  */
-bool shim_conf_read(struct shim_record **first)
+bool shim_conf_read(struct shim_record **first, bool *readable)
 {
 	const char *path = shim_conf_path();
 	FILE *file = fopen(path, "re");
-	bool readable;
 
 	*first = NULL;
+	*readable = false;
+	if (!file && shim_no_room(errno)) {
+		shim_why("%s: %m", path);
+		return false;
+	}
 	if (!file) {
 		if (override() || errno != ENOENT)
 			fprintf(stderr, "libdat: %s: %m\n", path);
-		return false;
+		return true;
 	}
 	read_lines(file, path, first);
-	readable = !ferror(file);
-	if (!readable)
+	*readable = !ferror(file);
+	if (!*readable)
 		fprintf(stderr, "libdat: %s: %m\n", path);
 	fclose(file);
-	return readable;
+	return true;
 }

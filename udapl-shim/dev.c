@@ -203,6 +203,12 @@ uint64_t shim_dev_features(void)
 	return features;
 }
 
+/* shim_no_room - does an errno say that there is no room, which there may be another time? */
+bool shim_no_room(int err)
+{
+	return err == ENOMEM || err == EMFILE || err == ENFILE;
+}
+
 /*
  * shim_ioctl_failed - the DAT_RETURN for the errno of an ioctl
  * @fault: what to return for EFAULT and EINVAL, see shim_ioctl()

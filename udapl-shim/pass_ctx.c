@@ -103,8 +103,8 @@ static struct pass_context *context_of(struct ibv_device *device)
  * @name: of the device
  * @length: of @name
  *
- * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM if that is
- * why.
+ * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM, EMFILE or
+ * ENFILE if that is why.
  */
 struct pass_context *pass_context_get(const char *name, size_t length)
 {

@@ -150,7 +150,7 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 	errno = 0;
 	why = pass_open_device(pia, ia_name);
 	if (why) {
-		*ret = errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(MODEL_NOT_SUPPORTED);
+		*ret = shim_no_room(errno) ? RET_NO_RESOURCE(MEMORY) : RET(MODEL_NOT_SUPPORTED);
 		return why;
 	}
 	*ret = ask_limits(pia, ia);

@@ -498,15 +498,20 @@ static DAT_RETURN open_records(const DAT_PROVIDER_INFO *key, const struct call *
 	return ret;
 }
 
-/* The records, which do not change once they were read. */
-static void read_conf(void)
+/*
+ * The records, which do not change once they were read. Return: false: there is no room to
+ * read them; the next call tries again.
+ */
+static bool read_conf(void)
 {
+	bool read;
+
 	pthread_mutex_lock(&registry.lock);
-	if (!registry.read) {
-		registry.readable = shim_conf_read(&registry.records);
-		registry.read = true;
-	}
+	if (!registry.read)
+		registry.read = shim_conf_read(&registry.records, &registry.readable);
+	read = registry.read;
 	pthread_mutex_unlock(&registry.lock);
+	return read;
 }
 
 /* The key of the provider that the program has added for what it asks for now. */
@@ -541,10 +546,11 @@ static DAT_RETURN registry_open(const struct call *call)
 	m.asked.dapl_version_minor = call->minor;
 	m.asked.is_thread_safe = call->thread_safe;
 
-	read_conf();
 	if (match_added(&m, &key) && open_entry(&key, NULL, call, &ret))
 		return ret;
 	m.best = NULL;
+	if (!read_conf())
+		return RET_NO_RESOURCE(MEMORY);
 	for (record = registry.records; record; record = record->next)
 		consider(&m, &record->info);
 	if (m.best)
@@ -709,8 +715,9 @@ static DAT_RETURN list_all(struct list *list)
 	struct entry *e;
 	DAT_RETURN ret;
 
+	if (!read_conf())
+		return RET_NO_RESOURCE(MEMORY);
 	ret = shim_adapters(&adapters, &number);
-	read_conf();
 	pthread_mutex_lock(&registry.lock);
 	for (record = registry.records; record; record = record->next)
 		if (!lists(list, &record->info))

@@ -47,7 +47,7 @@ struct shim_record {
 bool shim_conf_line(const char *line, size_t length, struct shim_record **record,
 		    char why[SHIM_WHY]);
 const char *shim_conf_path(void);
-bool shim_conf_read(struct shim_record **first);
+bool shim_conf_read(struct shim_record **first, bool *readable);
 
 /* cmd_ia.c */
 DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number);

@@ -475,6 +475,7 @@ extern atomic_int shim_dev_fd;
 
 int shim_dev_open(void);
 uint64_t shim_dev_features(void);
+bool shim_no_room(int err);
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
 
 static inline int shim_fd(void)

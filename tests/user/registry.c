@@ -4,6 +4,7 @@
  * provider is tests/user/provider/loopback.c. What DAT_DEBUG says.
  */
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include "providers.h"
 
 #define LOOPBACK	" threadsafe default %s loopback.1.0 "
@@ -224,6 +225,54 @@ static void case_empty_file(void)
 {
 	write_conf("# nothing\n\n");
 	in_child(empty_registry);
+	said_lines(0);
+}
+
+/* ---- without descriptors ------------------------------------------------------- */
+
+/* No descriptor can be had any more. */
+static void take_descriptors(struct rlimit *before)
+{
+	struct rlimit none;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, before));
+	none = *before;
+	none.rlim_cur = 0;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+}
+
+/* What could not be read for want of a descriptor is read when there is one. */
+static void conf_later(void)
+{
+	DAT_PROVIDER_INFO infos[64], *list[64];
+	struct rlimit limit;
+	DAT_COUNT number;
+	DAT_IA_HANDLE ia;
+	int i;
+
+	for (i = 0; i < 64; i++)
+		list[i] = &infos[i];
+	take_descriptors(&limit);
+	CHECK_RET(ia_open("loop0", &ia), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK_RET(dat_registry_list_providers(64, &number, list),
+		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	OK(ia_open("loop0", &ia));
+	OK(ia_close(ia));
+	OK(dat_registry_list_providers(64, &number, list));
+	CHECK(!strcmp(infos[0].ia_name, "loop0"));
+	/* The file was read, and the device could not be opened. */
+	take_descriptors(&limit);
+	CHECK_RET(ia_open("mlx9-1", &ia), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK_RET(dat_registry_list_providers(64, &number, list),
+		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void case_no_descriptors(void)
+{
+	write_conf("loop0 u1.2" LOOPBACK "\"\" \"\"\n", provider("loopback.so"));
+	in_child(conf_later);
 	said_lines(0);
 }
 
@@ -548,6 +597,7 @@ static const struct check_case cases[] = {
 	{ "G12 G13 G21 G24 G25 bad lines, and the list", case_bad_lines },
 	{ "G14 G15 a file that is not there", case_no_file },
 	{ "G14 an empty file", case_empty_file },
+	{ "G9 G14 no descriptor is left for dat.conf and the device", case_no_descriptors },
 	{ "G1 G9 G22 G23 which record it is", case_versions },
 	{ "G4 G10 G24 libraries that will not do", case_chains },
 	{ "G2 G5 G6 G7 added and removed by hand", case_by_hand },
