@@ -41,7 +41,7 @@ bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode)
  */
 enum shim_mode shim_mode_asked(const struct shim_record *record, const char **asked_by)
 {
-	const char *word = getenv("KDAPL_MODE");
+	const char *word = secure_getenv("KDAPL_MODE");
 	enum shim_mode mode = SHIM_MODE_AUTO;
 
 	*asked_by = "KDAPL_MODE";
