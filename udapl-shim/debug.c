@@ -8,6 +8,8 @@
  * So an IA that is opened with DAT_DEBUG gets operations that look (shim_loud()).
  */
 #include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,8 @@
 #include "registry.h"
 
 #define LINE	1024
+/* A call opens as many at most before it fails for want of one. */
+#define DESCRIPTORS	4
 
 /* What is being written; what does not fit is left out. */
 struct text {
@@ -142,19 +146,67 @@ static unsigned long status_kib(const char *name)
 	return kib;
 }
 
+/*
+ * Has the process so few descriptors left that a call may have had too few? It has closed
+ * again what it had got. The highest are looked at first, since the lowest are given first.
+ */
+static bool few_descriptors(rlim_t limit)
+{
+	int left = 0, fd;
+
+	if (limit > INT_MAX)
+		return false;
+	for (fd = (int)limit - 1; fd >= 0 && left < DESCRIPTORS; fd--)
+		left += fcntl(fd, F_GETFD) < 0;
+	return left < DESCRIPTORS;
+}
+
+/* In passthrough the EVDs of an EP get one when that is made. */
+static bool takes_descriptors(const char *call)
+{
+	return !strncmp(call, "dat_cno_", 8) || !strncmp(call, "dat_evd_", 8) ||
+	       !strncmp(call, "dat_ep_", 7) || !strcmp(call, "dat_ia_open") ||
+	       !strncmp(call, "dat_registry_", 13);
+}
+
+/* What is not in memory that cannot be swapped out */
+static bool is_uncharged(const char *call)
+{
+	return !strncmp(call, "dat_cno_", 8) || !strncmp(call, "dat_registry_", 13) ||
+	       !strcmp(call, "dat_evd_modify_cno");
+}
+
 static void put_resource(struct text *text, const char *call)
 {
 	bool pins = !strncmp(call, "dat_lmr_", 8);
 	struct rlimit limit;
 
-	if (pins && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY) {
-		put(text, "the memory cannot be pinned: RLIMIT_MEMLOCK (ulimit -l) is %llu KiB, "
-		    "of which %lu KiB are in use, or the device has no room for it",
-		    (unsigned long long)limit.rlim_cur / 1024,
-		    status_kib("VmPin:") + status_kib("VmLck:"));
+	if (strstr(call, "_post_")) {
+		put(text, "as much is outstanding as the object was made for, or the device has "
+		    "no room");
 		return;
 	}
-	put(text, "no room: a limit of the device (dat_ia_query), of kdapl (its parameters "
+	if (takes_descriptors(call) && !getrlimit(RLIMIT_NOFILE, &limit) &&
+	    few_descriptors(limit.rlim_cur)) {
+		put(text, "descriptors do not suffice: RLIMIT_NOFILE (ulimit -n) is %llu, and "
+		    "fewer than %d are left", (unsigned long long)limit.rlim_cur, DESCRIPTORS);
+		return;
+	}
+	if (!is_uncharged(call) && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
+	    limit.rlim_cur != RLIM_INFINITY) {
+		put(text, "%s: RLIMIT_MEMLOCK (ulimit -l) is %llu KiB, of which %lu KiB are in "
+		    "use, or ", pins ? "the memory cannot be pinned" :
+		    "no room: queues are locked memory",
+		    (unsigned long long)limit.rlim_cur / 1024,
+		    status_kib("VmPin:") + status_kib("VmLck:"));
+		if (pins) {
+			put(text, "the device has no room for it");
+			return;
+		}
+	} else {
+		put(text, "no room: ");
+	}
+	put(text, "a limit of the device (dat_ia_query), of kdapl (its parameters "
 	    "max_objects and max_user_objects), or of a memory or rdma cgroup");
 }
 
@@ -274,6 +326,16 @@ static bool is_failure(DAT_RETURN ret)
 	return DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY && DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED;
 }
 
+/* The name of an adapter, or of a file, may be anything. */
+static void make_one_line(struct text *text)
+{
+	size_t i;
+
+	for (i = 0; i < text->length; i++)
+		if (iscntrl((unsigned char)text->line[i]))
+			text->line[i] = '?';
+}
+
 static void tell(const char *call, const char *name, const char *params, DAT_RETURN ret)
 {
 	const char *type = "", *subtype = "";
@@ -293,6 +355,7 @@ static void tell(const char *call, const char *name, const char *params, DAT_RET
 	}
 	if (!name || !*why_not)
 		put_reason(&text, call, params, ret, subtype);
+	make_one_line(&text);
 	text.line[text.length < LINE - 1 ? text.length++ : LINE - 2] = '\n';
 	fwrite(text.line, text.length, 1, stderr);
 	errno = err;

@@ -261,18 +261,31 @@ static void conf_later(void)
 	OK(ia_close(ia));
 	OK(dat_registry_list_providers(64, &number, list));
 	CHECK(!strcmp(infos[0].ia_name, "loop0"));
-	/* The file was read, and the device could not be opened. */
+}
+
+/* The file was read, for an adapter of another provider, and the device cannot be opened. */
+static void device_later(void)
+{
+	struct rlimit limit;
+	DAT_COUNT number;
+	DAT_IA_HANDLE ia;
+
+	OK(ia_open("loop0", &ia));
+	OK(ia_close(ia));
 	take_descriptors(&limit);
 	CHECK_RET(ia_open("mlx9-1", &ia), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
-	CHECK_RET(dat_registry_list_providers(64, &number, list),
+	CHECK_RET(dat_registry_list_providers(0, &number, NULL),
 		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK_RET(ia_open("mlx9-1", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
 }
 
 static void case_no_descriptors(void)
 {
 	write_conf("loop0 u1.2" LOOPBACK "\"\" \"\"\n", provider("loopback.so"));
 	in_child(conf_later);
+	said_lines(0);
+	in_child(device_later);
 	said_lines(0);
 }
 
@@ -592,6 +605,70 @@ static void case_debug(void)
 	said_lines(0);
 }
 
+static void open_full(void)
+{
+	DAT_IA_HANDLE ia;
+
+	CHECK_RET(ia_open("full", &ia), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+}
+
+/* Why the first record would not do is not why the open fails. */
+static void case_reason(void)
+{
+	write_conf("full u1.2 threadsafe default /nowhere/lib.so x.1.0 \"\" \"\"\n"
+		   "full u1.2" LOOPBACK "full \"\"\n", provider("loopback.so"));
+	setenv("DAT_DEBUG", "1", 1);
+	in_child(open_full);
+	said_lines(1);
+	told("libdat: dat_ia_open(\"full\"): DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY: "
+	     "no room");
+	CHECK(!strstr(said, "/nowhere/lib.so"));
+}
+
+static void reach_limits(void)
+{
+	struct rlimit memory = { 64 << 10, 64 << 10 }, before;
+	DAT_EVD_HANDLE evd;
+	DAT_IA_HANDLE ia;
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &memory));
+	OK(ia_open("loop0", &ia));
+	CHECK_RET(dat_evd_create(ia, 9, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD));
+	take_descriptors(&before);
+	CHECK_RET(dat_evd_create(ia, 9, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+		  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	OK(ia_close(ia));
+}
+
+static void case_limits(void)
+{
+	write_conf("loop0 u1.2" LOOPBACK "\"\" \"\"\n", provider("loopback.so"));
+	setenv("DAT_DEBUG", "1", 1);
+	in_child(reach_limits);
+	said_lines(2);
+	told("DAT_RESOURCE_TEVD: no room: queues are locked memory: RLIMIT_MEMLOCK (ulimit -l) is "
+	     "64 KiB, of which 0 KiB are in use, or a limit of the device");
+	told("DAT_RESOURCE_TEVD: descriptors do not suffice: RLIMIT_NOFILE (ulimit -n) is 0, ");
+}
+
+static void odd_name(void)
+{
+	DAT_IA_HANDLE ia;
+
+	CHECK_RET(ia_open("a\nlibdat: all is well\033[2J", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
+}
+
+static void case_one_line(void)
+{
+	write_conf("# nothing\n");
+	setenv("DAT_DEBUG", "1", 1);
+	in_child(odd_name);
+	said_lines(1);
+	told("dat_ia_open(\"a?libdat: all is well?[2J\"): DAT_PROVIDER_NOT_FOUND");
+}
+
 static const struct check_case cases[] = {
 	{ "G3 G15 a provider that dat.conf names", case_provider },
 	{ "G12 G13 G21 G24 G25 bad lines, and the list", case_bad_lines },
@@ -605,6 +682,9 @@ static const struct check_case cases[] = {
 	{ "G3 threads that open and close at once", case_threads },
 	{ "G3 fork while libraries come and go", case_forking },
 	{ "DAT_DEBUG: a line for each call that fails", case_debug },
+	{ "DAT_DEBUG: the reason is that of the last record", case_reason },
+	{ "DAT_DEBUG: limits of the process", case_limits },
+	{ "DAT_DEBUG: one line, whatever the name is", case_one_line },
 };
 
 int main(int argc, char **argv)

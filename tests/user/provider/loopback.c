@@ -5,7 +5,7 @@
  * calls; of the others one answers that it is not supported, and the rest are missing.
  *
  * The instance data of its record may have it register nothing ("silent"), another name
- * ("other"), or a handle with a table of its own ("astray").
+ * ("other"), or a handle with a table of its own ("astray"), or have no room for IAs ("full").
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct object {
 
 static DAT_PROVIDER table, stray_table;
 static _Atomic int open_ias;
-static int astray;
+static int astray, full;
 
 static DAT_RETURN make(DAT_HANDLE_TYPE type, DAT_HANDLE *handle)
 {
@@ -64,6 +64,8 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 	(void)async_evd;
 	if (qlen <= 0)
 		return FAILED(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (full)
+		return FAILED(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	ret = make(DAT_HANDLE_TYPE_IA, ia);
 	if (!ret && astray)
 		((struct object *)*ia)->provider = &stray_table;
@@ -114,9 +116,10 @@ static DAT_RETURN evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cn
 			     DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {
 	(void)ia;
-	(void)qlen;
 	(void)cno;
 	(void)flags;
+	if (qlen > 8)
+		return FAILED(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	return make(DAT_HANDLE_TYPE_EVD, evd);
 }
 
@@ -233,6 +236,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *instance_data)
 		loopback_inits++;
 	stray_table = table;
 	astray = !strcmp(instance_data, "astray");
+	full = !strcmp(instance_data, "full");
 	other.dapl_version_minor += 7;
 	if (!strcmp(instance_data, "other"))
 		dat_registry_add_provider(&table, &other);
