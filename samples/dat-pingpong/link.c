@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "pingpong.h"
 
@@ -49,17 +50,21 @@ bool fail(struct link *link, enum extent extent, const char *format, ...)
 /*
  * fail_call - note that a DAT call failed; always false
  *
- * Another test may need less memory. What else a call refuses it will refuse again.
+ * Another test may need less memory. What else a call refuses it will refuse again. Queues are
+ * locked memory as buffers are, so the limit may be why anything cannot be made; a post takes
+ * what is there.
  */
 bool fail_call(struct link *link, const char *call, DAT_RETURN ret)
 {
-	bool memory = DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
-		      !strcmp(call, "dat_lmr_create");
+	bool room = DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && !strstr(call, "_post_");
+	bool memory = room && !strcmp(call, "dat_lmr_create");
+	struct rlimit limit;
 	char name[128];
 
+	room = room && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY;
 	return fail(link, memory ? THIS_TEST : ALL_TESTS, "%s: %s%s", call,
 		    ret_name(ret, name, sizeof(name)),
-		    memory ? " (is `ulimit -l` large enough?)" : "");
+		    room ? " (is `ulimit -l` large enough?)" : "");
 }
 
 /* end_name - how a connection ended, and what to do about it */
