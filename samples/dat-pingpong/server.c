@@ -2,12 +2,14 @@
 /*
  * The server: one thread waits for requests, and gives each client a thread of its own. A
  * thread that is done posts a software event to where requests arrive, so that the first
- * one alone keeps count. Called by dat-pingpong.c.
+ * one alone keeps count. If there is no room for the event, it leaves a mark, at which the
+ * first one looks twice a second. Called by dat-pingpong.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@
 
 #define STACK		(256u << 10)
 
-/* A client; its thread writes @made and @pass, and ends. */
+/* A client; its thread writes @made, @pass and perhaps @unheard, and ends. */
 struct client {
 	const struct adapter *adapter;
 	DAT_EVD_HANDLE evd;		/* of requests */
@@ -25,6 +27,7 @@ struct client {
 	pthread_t thread;
 	bool made;			/* there was a connection */
 	bool pass;
+	atomic_bool unheard;		/* nothing was posted to tell that it is done */
 	struct client *next;
 };
 
@@ -86,7 +89,8 @@ static void *serve(void *arg)
 		       client->pass ? "pass" : "FAIL: ",
 		       client->pass ? "" : link.failure.text);
 	link_close(&link);
-	dat_evd_post_se(client->evd, &event);
+	if (dat_evd_post_se(client->evd, &event))
+		atomic_store(&client->unheard, true);
 	return NULL;
 }
 
@@ -163,6 +167,18 @@ static void client_done(struct server *server, struct client *client)
 	free(client);
 }
 
+/* Those whose event found no room. */
+static void unheard_done(struct server *server)
+{
+	struct client *client, *next;
+
+	for (client = server->clients; client; client = next) {
+		next = client->next;
+		if (atomic_load(&client->unheard))
+			client_done(server, client);
+	}
+}
+
 /* Returns the exit status of what ends the server before its time. */
 static int serve_clients(struct server *server)
 {
@@ -184,6 +200,7 @@ static int serve_clients(struct server *server)
 				opt->ia_name);
 			return 1;
 		}
+		unheard_done(server);
 		if (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL ||
 		    DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
 			continue;
