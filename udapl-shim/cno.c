@@ -510,6 +510,22 @@ static struct timespec deadline_of(DAT_TIMEOUT timeout)
 	return t;
 }
 
+/*
+ * Where time_t has 64 bits in a 32-bit process, SYS_futex would read the first half of it as
+ * the seconds, and the second one as the nanoseconds.
+ */
+static long futex_wait_until(void *word, uint32_t value, const struct timespec *deadline)
+{
+	long number = SYS_futex;
+
+#ifdef SYS_futex_time64
+	if (sizeof(deadline->tv_sec) > sizeof(long))
+		number = SYS_futex_time64;
+#endif
+	return syscall(number, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline, NULL,
+		       FUTEX_BITSET_MATCH_ANY);
+}
+
 /* Sleeps with @cno unlocked. Return: 0, or the errno of the futex. */
 static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
 {
@@ -521,8 +537,7 @@ static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
 	 * Always with a deadline: without one the kernel would restart it after
 	 * signals.
 	 */
-	err = syscall(SYS_futex, &cno->seq, FUTEX_WAIT_BITSET_PRIVATE, seq,
-		      deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	err = futex_wait_until(&cno->seq, seq, deadline);
 	err = err ? errno : 0;
 	pthread_mutex_lock(&cno->lock);
 	return err == EAGAIN ? 0 : err;
