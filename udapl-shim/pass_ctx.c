@@ -171,8 +171,9 @@ static void take_event(const struct ibv_async_event *event)
 /*
  * pass_context_events - take what a device has told of its queues
  *
- * Called by who needs to know something of it; until then it stays with the kernel. All but
- * what is about SRQs is dropped: completions and the kernel tell the rest.
+ * Called by who needs to know something of it, at the end of a connection on an SRQ and by
+ * pass_srq_news(); until then it stays with the kernel. All but what is about SRQs is dropped:
+ * completions and the kernel tell the rest.
  */
 void pass_context_events(struct pass_context *context)
 {

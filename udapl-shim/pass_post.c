@@ -453,20 +453,38 @@ static DAT_RETURN srq_post(struct pass_srq *srq, DAT_COUNT segments,
 	return ret ? ret : pass_srq_give(srq, user, to.length, sge, to.nr);
 }
 
-/* The memory of an SRQ is never given back, as that of an EP. */
-DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
-			      const DAT_LMR_TRIPLET *iov, uint64_t user)
+static DAT_RETURN srq_post_once(struct pass_srq *srq, struct shim_object *obj,
+				DAT_COUNT segments, const DAT_LMR_TRIPLET *iov, uint64_t user)
 {
-	struct pass_srq *srq = atomic_load_explicit(&obj->pass, memory_order_acquire);
 	DAT_RETURN ret = RET_BAD_HANDLE(SRQ);
 
-	if (!srq)
-		return ret;
-	if (pass_srq_is_full(srq))
-		pass_srq_pull(srq);
 	shim_lock(&srq->dir.lock);
 	if (srq->dir.owner == obj)
 		ret = srq_post(srq, segments, iov, user);
 	shim_unlock(&srq->dir.lock);
+	return ret;
+}
+
+/*
+ * The memory of an SRQ is never given back, as that of an EP. One that the device has lost
+ * becomes full, or refuses what it is given; but a post on it succeeds (mt:M59).
+ */
+DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
+			      const DAT_LMR_TRIPLET *iov, uint64_t user)
+{
+	struct pass_srq *srq = atomic_load_explicit(&obj->pass, memory_order_acquire);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return RET_BAD_HANDLE(SRQ);
+	if (pass_srq_is_full(srq)) {
+		pass_srq_pull(srq);
+		pass_srq_news(obj);
+	}
+	ret = srq_post_once(srq, obj, segments, iov, user);
+	if (DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR) {
+		pass_srq_news(obj);
+		ret = srq_post_once(srq, obj, segments, iov, user);
+	}
 	return ret;
 }

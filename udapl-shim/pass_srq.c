@@ -661,7 +661,22 @@ DAT_RETURN pass_srq_free(struct shim_object *obj)
 
 /* ---- query, size and watermark ------------------------------------------ */
 
-/* The kernel knows the rest. */
+/*
+ * pass_srq_news - has the device lost the queue? Nobody listens all the time (mt:M65)
+ *
+ * Called where a program looks at the SRQ, or has a reason to; no lock is held.
+ */
+void pass_srq_news(const struct shim_object *obj)
+{
+	struct pass_ia *pia = pass_ia_get(obj);
+
+	if (!pia)
+		return;
+	pass_context_events(pia->context);
+	pass_ia_put(pia);
+}
+
+/* The kernel knows the rest; that the queue is lost it knows from here. */
 DAT_RETURN pass_srq_query(struct shim_object *obj, struct kdapl_uapi_srq_query *arg)
 {
 	struct pass_srq *srq = pass_srq_get(obj);
@@ -669,6 +684,7 @@ DAT_RETURN pass_srq_query(struct shim_object *obj, struct kdapl_uapi_srq_query *
 
 	if (!srq)
 		return RET_BAD_HANDLE(SRQ);
+	pass_srq_news(obj);
 	ret = shim_ioctl(KDAPL_IOC_SRQ_QUERY, arg, RET_NO_FAULT);
 	pass_srq_pull(srq);
 	shim_lock(&srq->dir.lock);

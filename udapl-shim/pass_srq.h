@@ -89,6 +89,7 @@ DAT_RETURN pass_srq_query(struct shim_object *srq, struct kdapl_uapi_srq_query *
 DAT_RETURN pass_srq_resize(struct shim_object *srq, DAT_COUNT count);
 DAT_RETURN pass_srq_set_lw(struct shim_object *srq, DAT_COUNT count);
 void pass_srq_lost(struct pass_srq *srq);
+void pass_srq_news(const struct shim_object *srq);
 
 /* of an EP */
 struct pass_srq *pass_srq_get(struct shim_object *obj);

@@ -3,7 +3,10 @@
  * The library's queues of a process's own (udapl-shim/pass_*.c), from the inside, with the
  * device of pass_rig.h.
  */
+#include <unistd.h>
+
 #include "pass_rig.h"
+#include "pass_srq.h"
 
 /* ---- cases --------------------------------------------------------------------------- */
 
@@ -315,6 +318,143 @@ static void case_not_plain(void)
 	CHECK_EQ(nr_queue[PASS_REQ], 1);
 }
 
+/* ---- shared receive queues ----------------------------------------------------------- */
+
+/* In the place of libibverbs': one device, which can be opened, and whose events are in a pipe. */
+static struct ibv_device adapter;
+static struct ibv_device *adapters[] = { &adapter, NULL };
+static int news[2];
+static struct ibv_srq queue = { .context = &device };
+static int refuse_srq;
+
+struct ibv_device **ibv_get_device_list(int *number)
+{
+	*number = 1;
+	return adapters;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	(void)list;
+}
+
+const char *ibv_get_device_name(struct ibv_device *of)
+{
+	(void)of;
+	return "rig0";
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *of)
+{
+	device.device = of;
+	device.cmd_fd = -1;
+	device.async_fd = news[0];
+	return &device;
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	return read(context->async_fd, event, sizeof(*event)) != sizeof(*event);
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	(void)pd;
+	queue.srq_context = attr->srq_context;
+	return &queue;
+}
+
+static int take_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	(void)wr;
+	(void)bad;
+	return refuse_srq;
+}
+
+static struct pass_srq *srq_setup(struct shim_object **obj)
+{
+	struct kdapl_uapi_srq_create arg = { .max_recv_dtos = 2, .max_recv_iov = 1 };
+	static struct pass_pz zone;
+	struct shim_object *pz;
+
+	setup();
+	CHECK(!pipe(news));
+	refuse_srq = 0;
+	device.ops.post_srq_recv = take_srq;
+	if (!pia->context)
+		pia->context = pass_context_get("rig0", 4);
+	CHECK(pia->context);
+	device.async_fd = news[0];
+	pz = shim_object_get(++token, SHIM_PZ, ia, NULL);
+	zone.obj = pz;
+	pz->pass = &zone;
+	arg.pz = token;
+	*obj = shim_object_get(++token, SHIM_SRQ, ia, NULL);
+	OK(pass_srq_made(*obj, &arg));
+	return (*obj)->pass;
+}
+
+static void device_loses(void)
+{
+	struct ibv_async_event event = {
+		.element.srq = &queue,
+		.event_type = IBV_EVENT_SRQ_ERR,
+	};
+
+	CHECK(write(news[1], &event, sizeof(event)) == sizeof(event));
+}
+
+static DAT_RETURN srq_post(struct shim_object *obj)
+{
+	return dat_srq_post_recv(obj, 0, NULL, (DAT_DTO_COOKIE) { .as_64 = 1 });
+}
+
+/* There is no kernel that answers the rest of it. */
+static void case_srq_lost(void)
+{
+	struct shim_object *obj;
+	struct pass_srq *srq = srq_setup(&obj);
+	DAT_SRQ_PARAM param;
+
+	dat_srq_query(obj, DAT_SRQ_FIELD_ALL, &param);
+	CHECK(!srq->broken);
+	device_loses();
+	dat_srq_query(obj, DAT_SRQ_FIELD_ALL, &param);
+	CHECK(srq->broken);
+}
+
+static void case_srq_full(void)
+{
+	struct shim_object *obj;
+	struct pass_srq *srq = srq_setup(&obj);
+
+	OK(srq_post(obj));
+	device_loses();
+	OK(srq_post(obj));
+	CHECK(!srq->broken);
+	CHECK_RET(srq_post(obj), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK(srq->broken);
+}
+
+static void case_srq_refuses(void)
+{
+	struct shim_object *obj;
+	struct pass_srq *srq = srq_setup(&obj);
+
+	refuse_srq = EIO;
+	CHECK_RET(srq_post(obj), ERR2(INTERNAL_ERROR, 0));
+	device_loses();
+	OK(srq_post(obj));
+	CHECK(srq->broken);
+	CHECK_EQ(srq->outstanding, 1);
+}
+
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -330,6 +470,9 @@ static const struct check_case cases[] = {
 	{ "RULING 35 arguments of posts", case_segments },
 	{ "mt:T13 mt:T48 posts of one segment, and their completions", case_plain },
 	{ "mt:T5 mt:T29 mt:T30 a segment that is one byte beside its LMR", case_not_plain },
+	{ "mt:M65 a lost SRQ is found by a query", case_srq_lost },
+	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
+	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 };
 
 int main(int argc, char **argv)
