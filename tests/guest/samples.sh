@@ -14,7 +14,7 @@ set -u -o pipefail
 . "$(dirname "$(readlink -f "$0")")/pingpong.sh"
 
 modules=$1 shim=$2 samples=$2/samples
-many=1000
+many=3000
 
 waiting() { grep -q waiting /tmp/server; }
 
