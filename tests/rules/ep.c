@@ -350,6 +350,71 @@ static void largest(void)
 	}
 }
 
+/* One EVD for both directions, which no bind uses: each request is one completion. */
+static bool many_node(struct node *node, struct side *side, DAT_COUNT n)
+{
+	DAT_EP_ATTR attr = node_attr;
+
+	attr.max_recv_dtos = n;
+	attr.max_request_dtos = n;
+	attr.max_recv_iov = 1;
+	attr.max_request_iov = 1;
+	if (!evd_new(side, 16, DAT_EVD_DTO_FLAG, &node->recv))
+		return false;
+	node->request = node->recv;
+	return node_new(node, side, THREE_EVDS, &attr);
+}
+
+/* All that @n receives and @n sends make, which nobody has dequeued before. */
+static bool many_taken(struct node *node, DAT_COUNT n)
+{
+	struct account account = {};
+	DAT_EVENT event;
+	DAT_COUNT i;
+
+	for (i = 0; i < 2 * n; i++)
+		if (!next_event(node->recv, &event) || !account_event(&account, node, &event))
+			return false;
+	return account_closed(&account, n, n) && CHECK_EQ(account.request.good, n) &&
+	       CHECK_EQ(account.recv.good, n) && idle(node->ep) && nothing_more(node->recv);
+}
+
+/*
+ * 50,000 DTOs are outstanding at each of two EPs, more than the largest completion queue of
+ * Soft-RoCE holds. That is done once, whatever the run; with a kernel for debugging, where it
+ * would take minutes, a part of it is.
+ */
+static void most_outstanding(void)
+{
+	struct node *nodes[2], a = {}, b = {};
+	struct listener listener;
+	DAT_COUNT n = 25000, i;
+	u64 start = now_us();
+	int side;
+
+	if (n > side_a.attr.max_dto_per_ep)
+		n = side_a.attr.max_dto_per_ep;
+	if (!run_command("test -e /sys/kernel/debug/kmemleak"))
+		n = rounds(n);
+	if (!many_node(&a, &side_a, n) || !many_node(&b, &side_b, n))
+		return;
+	nodes[0] = &a;
+	nodes[1] = &b;
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < n; i++)
+			if (!OK(node_recv(nodes[side], 0, 8, i | RECV)))
+				return;
+	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG) || !pair_connect(&a, &b, &listener))
+		return;
+	for (i = 0; i < n; i++)
+		for (side = 0; side < 2; side++)
+			if (!OK(node_send(nodes[side], 8, 8, i, 0)))
+				return;
+	if (many_taken(&b, n) && many_taken(&a, n))
+		note("%d receives and %d sends at once, at either end, in %llu ms", n, n,
+		     (now_us() - start) / 1000);
+}
+
 /* ---- room --------------------------------------------------------------- */
 
 /* mt:T13, mt:T14: at least as many as asked for, then no more. */
@@ -449,6 +514,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E.4 A3 modify: a queue larger than half of the device's",
 		 large_queues),
 	SCENARIO("E.1 mt:T13 an EP as large as the IA says", largest),
+	SCENARIO("A3 E57 mt:T13 50,000 DTOs outstanding at an EP, on one EVD", most_outstanding),
 	SCENARIO("mt:T13 mt:T14 room for receives", recv_room),
 	SCENARIO("M4 E114 mt:T14 made smaller while another thread posts receives", shrink),
 	SCENARIO("mt:T16 no outgoing reads", no_credits),
