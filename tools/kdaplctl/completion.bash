@@ -6,8 +6,8 @@ _kdaplctl() {
 	case $before in
 	objects) COMPREPLY=($(compgen -W "ia pz lmr rmr evd ep psp rsp cr srq" -- "$word"));;
 	-p|--pid|-n|--count|-d|--delay) COMPREPLY=();;
-	*) COMPREPLY=($(compgen -W "adapters counters files objects show top --json --pid
-		--count --delay --help" -- "$word"));;
+	*) COMPREPLY=($(compgen -W "adapters counters files processes objects show top
+		--json --pid --count --delay --help" -- "$word"));;
 	esac
 }
 complete -F _kdaplctl kdaplctl

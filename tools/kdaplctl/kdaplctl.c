@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -492,12 +493,19 @@ static void do_top(void)
 	};
 	bool clear = isatty(STDOUT_FILENO);
 	unsigned long i;
+	sigset_t ends;
 
-	if (json)
+	sigemptyset(&ends);
+	if (json) {
+		/* Who interrupts it gets the end of the array, so they are taken in pauses. */
+		sigaddset(&ends, SIGINT);
+		sigaddset(&ends, SIGTERM);
+		sigprocmask(SIG_BLOCK, &ends, NULL);
 		json_begin(NULL, '[');
+	}
 	for (i = 0; !count || i < count; i++) {
-		if (i)
-			nanosleep(&pause, NULL);
+		if (i && sigtimedwait(&ends, NULL, &pause) > 0)
+			break;
 		if (i && !clear && !json)
 			putchar('\n');
 		top_once(clear);
