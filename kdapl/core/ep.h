@@ -40,7 +40,7 @@ struct kdapl_dto_limits {
  * @reserve: work requests that the request queue has beyond those for its DTOs; no object,
  *	     but taken and given back with the share of the CQ
  * @recv_flags, @request_flags: how the streams are attached
- * @shares: of the CQs; by direction, KDAPL_SHARE_*
+ * @shares: of the CQs; by direction, KDAPL_CQ_SHARE_*
  * @attached: of the above, what was attached and has to be detached
  *
  * Taken as a whole before anything changes, and given back as a whole.

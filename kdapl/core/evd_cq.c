@@ -115,8 +115,9 @@ struct ib_wc *kdapl_evd_poll_cqs(struct kdapl_evd *evd)
 		return NULL;
 	do {
 		c = list_next_entry_circular(c, &evd->cqs, on_evd);
-		if (c->cq.ib)
-			n = ib_poll_cq(c->cq.ib, KDAPL_WC_BATCH, evd->wc);
+		if (!c->cq.ib)
+			continue;
+		n = ib_poll_cq(c->cq.ib, KDAPL_WC_BATCH, evd->wc);
 		if (unlikely(n < 0))
 			kdapl_evd_cq_faulted(evd);
 	} while (n <= 0 && c != evd->polled);

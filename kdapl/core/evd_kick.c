@@ -36,6 +36,17 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
 }
 
 /**
+ * kdapl_evd_watch_now - have the watch look at once
+ * @evd: nobody has made it dead, or whoever does cancels the watch afterwards
+ *
+ * For what process context is needed for.  Any context.
+ */
+void kdapl_evd_watch_now(struct kdapl_evd *evd)
+{
+	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+}
+
+/**
  * kdapl_evd_cq_faulted - the device could not poll or arm a CQ (E72)
  * @evd: whose CQ; its lock is held
  *
@@ -50,5 +61,5 @@ void kdapl_evd_cq_faulted(struct kdapl_evd *evd)
 		return;
 	evd->cq_faulted = true;
 	WRITE_ONCE(evd->cq_fault_untold, true);
-	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+	kdapl_evd_watch_now(evd);
 }

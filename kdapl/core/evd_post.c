@@ -8,6 +8,7 @@
  */
 #include "evd_fifo.h"
 #include "ep.h"
+#include "evd_kick.h"
 
 /*
  * Events that count against the length: in the FIFO, and those that the sink
@@ -196,7 +197,7 @@ void kdapl_evd_overflow(struct kdapl_evd *evd)
 	/* Under the lock: who makes the EVD dead cancels the watch afterwards. */
 	if (!evd->overflowed && !evd->dead) {
 		WRITE_ONCE(evd->overflow_untold, true);
-		mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+		kdapl_evd_watch_now(evd);
 	}
 	evd->overflowed = true;
 	spin_unlock_irqrestore(&evd->lock, flags);

@@ -12,6 +12,7 @@
 #include "evd_streams.h"
 #include "ep_apply.h"
 #include "evd_fifo.h"
+#include "evd_kick.h"
 #include "ia.h"
 #include "../trace.h"
 
@@ -135,7 +136,7 @@ void kdapl_evd_watch(struct kdapl_evd *evd)
 void kdapl_evd_cq_failed(struct kdapl_evd *evd)
 {
 	WRITE_ONCE(evd->cq_failed, true);
-	mod_delayed_work(kdapl_wq_of(evd->obj.space), &evd->watch, 0);
+	kdapl_evd_watch_now(evd);
 }
 
 /**
