@@ -135,7 +135,7 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 /* kdapl_qp_ops.cq_arm.  The handler is called for each completion if not for any otherwise. */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
-	if (kdapl_driver_never_solicited(cq->ib->device))
+	if (solicited && kdapl_driver_never_solicited(cq->ib->device))
 		solicited = false;
 	WRITE_ONCE(cq->armed, true);
 	return ib_req_notify_cq(cq->ib, IB_CQ_REPORT_MISSED_EVENTS |
