@@ -301,8 +301,7 @@ static void read_lines(FILE *file, const char *path, struct shim_record **end)
 
 	for (number = 1; next_line(file, line, &length); number++) {
 		if (!shim_conf_line(line, length, &record, why)) {
-			fprintf(stderr, "libdat: %s:%u: %s; the line is skipped\n", path,
-				number, why);
+			shim_say("%s:%u: %s; the line is skipped", path, number, why);
 		} else if (record) {
 			record->line = number;
 			*end = record;
@@ -350,13 +349,13 @@ bool shim_conf_read(struct shim_record **first, bool *readable)
 	}
 	if (!file) {
 		if (override() || errno != ENOENT)
-			fprintf(stderr, "libdat: %s: %m\n", path);
+			shim_say("%s: %m", path);
 		return true;
 	}
 	read_lines(file, path, first);
 	*readable = !ferror(file);
 	if (!*readable)
-		fprintf(stderr, "libdat: %s: %m\n", path);
+		shim_say("%s: %m", path);
 	fclose(file);
 	return true;
 }

@@ -8,8 +8,6 @@
  * So an IA that is opened with DAT_DEBUG gets operations that look (shim_loud()).
  */
 #include <ctype.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +17,6 @@
 #include "registry.h"
 
 #define LINE	1024
-/* A call opens as many at most before it fails for want of one. */
-#define DESCRIPTORS	4
 
 /* What is being written; what does not fit is left out. */
 struct text {
@@ -57,20 +53,53 @@ void shim_why(const char *format, ...)
 	va_end(args);
 }
 
+static void vput(struct text *text, const char *format, va_list args)
+{
+	size_t room = sizeof(text->line) - text->length;
+	int length = vsnprintf(text->line + text->length, room, format, args);
+
+	if (length > 0)
+		text->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
 static void put(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 static void put(struct text *text, const char *format, ...)
 {
-	size_t room = sizeof(text->line) - text->length;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vsnprintf(text->line + text->length, room, format, args);
+	vput(text, format, args);
 	va_end(args);
-	if (length > 0)
-		text->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/*
+ * Writes one line. The name of an adapter, or of a file, may be anything: what is not ASCII
+ * may be a control character of the terminal's (0x80 to 0x9f), and is replaced as well.
+ */
+static void write_line(struct text *text)
+{
+	size_t i;
+
+	for (i = 0; i < text->length; i++)
+		if (text->line[i] < ' ' || text->line[i] > '~')
+			text->line[i] = '?';
+	text->line[text->length < LINE - 1 ? text->length++ : LINE - 2] = '\n';
+	fwrite(text->line, text->length, 1, stderr);
+}
+
+/* shim_say - a line on stderr that a program's user has to see, DAT_DEBUG or not */
+void shim_say(const char *format, ...)
+{
+	struct text text = { 0 };
+	va_list args;
+
+	put(&text, "libdat: ");
+	va_start(args, format);
+	vput(&text, format, args);
+	va_end(args);
+	write_line(&text);
 }
 
 /* What there is, or why nobody can tell. */
@@ -146,21 +175,6 @@ static unsigned long status_kib(const char *name)
 	return kib;
 }
 
-/*
- * Has the process so few descriptors left that a call may have had too few? It has closed
- * again what it had got. The highest are looked at first, since the lowest are given first.
- */
-static bool few_descriptors(rlim_t limit)
-{
-	int left = 0, fd;
-
-	if (limit > INT_MAX)
-		return false;
-	for (fd = (int)limit - 1; fd >= 0 && left < DESCRIPTORS; fd--)
-		left += fcntl(fd, F_GETFD) < 0;
-	return left < DESCRIPTORS;
-}
-
 /* In passthrough the EVDs of an EP get one when that is made. */
 static bool takes_descriptors(const char *call)
 {
@@ -181,15 +195,16 @@ static void put_resource(struct text *text, const char *call)
 	bool pins = !strncmp(call, "dat_lmr_", 8);
 	struct rlimit limit;
 
-	if (strstr(call, "_post_")) {
+	if (strstr(call, "_post_") || !strcmp(call, "dat_rmr_bind")) {
 		put(text, "as much is outstanding as the object was made for, or the device has "
 		    "no room");
 		return;
 	}
-	if (takes_descriptors(call) && !getrlimit(RLIMIT_NOFILE, &limit) &&
-	    few_descriptors(limit.rlim_cur)) {
+	if (takes_descriptors(call) && shim_few_descriptors(SHIM_CALL_DESCRIPTORS) &&
+	    !getrlimit(RLIMIT_NOFILE, &limit)) {
 		put(text, "descriptors do not suffice: RLIMIT_NOFILE (ulimit -n) is %llu, and "
-		    "fewer than %d are left", (unsigned long long)limit.rlim_cur, DESCRIPTORS);
+		    "fewer than %d are left", (unsigned long long)limit.rlim_cur,
+		    SHIM_CALL_DESCRIPTORS);
 		return;
 	}
 	if (!is_uncharged(call) && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
@@ -326,16 +341,6 @@ static bool is_failure(DAT_RETURN ret)
 	return DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY && DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED;
 }
 
-/* The name of an adapter, or of a file, may be anything. */
-static void make_one_line(struct text *text)
-{
-	size_t i;
-
-	for (i = 0; i < text->length; i++)
-		if (iscntrl((unsigned char)text->line[i]))
-			text->line[i] = '?';
-}
-
 static void tell(const char *call, const char *name, const char *params, DAT_RETURN ret)
 {
 	const char *type = "", *subtype = "";
@@ -355,9 +360,7 @@ static void tell(const char *call, const char *name, const char *params, DAT_RET
 	}
 	if (!name || !*why_not)
 		put_reason(&text, call, params, ret, subtype);
-	make_one_line(&text);
-	text.line[text.length < LINE - 1 ? text.length++ : LINE - 2] = '\n';
-	fwrite(text.line, text.length, 1, stderr);
+	write_line(&text);
 	errno = err;
 }
 

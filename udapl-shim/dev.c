@@ -15,7 +15,9 @@
  * child may open IAs of its own.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -207,6 +209,24 @@ uint64_t shim_dev_features(void)
 bool shim_no_room(int err)
 {
 	return err == ENOMEM || err == EMFILE || err == ENFILE;
+}
+
+/*
+ * shim_few_descriptors - may the process have fewer descriptors left than @number?
+ *
+ * For those who call what fails without a reason, and has closed again what it had got. The
+ * highest are looked at first, since the lowest are given first.
+ */
+bool shim_few_descriptors(int number)
+{
+	struct rlimit limit;
+	int left = 0, fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT_MAX)
+		return false;
+	for (fd = (int)limit.rlim_cur - 1; fd >= 0 && left < number; fd--)
+		left += fcntl(fd, F_GETFD) < 0;
+	return left < number;
 }
 
 /*

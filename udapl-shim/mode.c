@@ -6,7 +6,6 @@
  * neither does, or they say "auto", an IA gets passthrough where it can have it
  * (shim_pass_open()).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ enum shim_mode shim_mode_asked(const struct shim_record *record, const char **as
 	*asked_by = "KDAPL_MODE";
 	if (word && *word) {
 		if (!shim_mode_parse(word, strlen(word), &mode))
-			fprintf(stderr, "libdat: KDAPL_MODE=%s: not a mode\n", word);
+			shim_say("KDAPL_MODE=%s: not a mode", word);
 	} else if (record && record->has_mode) {
 		mode = record->mode;
 		*asked_by = "dat.conf";
@@ -62,6 +61,5 @@ void shim_mode_refused(const char *ia_name, const char *asked_by, const char *wh
 	if (shim_debugging())
 		shim_why("%s asks for passthrough: %s", asked_by, why);
 	else
-		fprintf(stderr, "libdat: %s: %s asks for passthrough: %s\n", ia_name,
-			asked_by, why);
+		shim_say("%s: %s asks for passthrough: %s", ia_name, asked_by, why);
 }

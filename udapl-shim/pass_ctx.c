@@ -103,6 +103,9 @@ static struct pass_context *context_of(struct ibv_device *device)
  * @name: of the device
  * @length: of @name
  *
+ * errno is 0 before. Without descriptors libibverbs says that there are no devices, or lists
+ * none.
+ *
  * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM, EMFILE or
  * ENFILE if that is why.
  */
@@ -114,14 +117,15 @@ struct pass_context *pass_context_get(const char *name, size_t length)
 	int number, i;
 
 	list = ibv_get_device_list(&number);
-	if (!list)
-		return NULL;
-	for (i = 0; i < number && !context; i++) {
+	for (i = 0; list && i < number && !context; i++) {
 		of_device = ibv_get_device_name(list[i]);
 		if (strlen(of_device) == length && !strncmp(of_device, name, length))
 			context = context_of(list[i]);
 	}
-	ibv_free_device_list(list);
+	if (list)
+		ibv_free_device_list(list);
+	if (!context && !shim_no_room(errno) && shim_few_descriptors(SHIM_CALL_DESCRIPTORS))
+		errno = EMFILE;
 	return context;
 }
 

@@ -325,15 +325,20 @@ static void call_fini(struct shim_record *record)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-static bool load(struct shim_record *record)
+/* Return: DAT_PROVIDER_NOT_FOUND if that library will not do. */
+static DAT_RETURN load(struct shim_record *record)
 {
 	struct shim_record *outer = loading;
-	DAT_PROVIDER_INIT_FUNC init = NULL;
+	DAT_RETURN ret = RET_NOT_FOUND(DAT_NAME_NOT_REGISTERED);
+	DAT_PROVIDER_INIT_FUNC init;
 
 	loading = record;
 	record->loaded = dlopen(record->library, RTLD_NOW | RTLD_LOCAL);
 	if (!record->loaded) {
 		shim_why("%s:%u: %s", shim_conf_path(), record->line, dlerror());
+		/* It opens one file at a time, and does not say what it failed for. */
+		if (shim_few_descriptors(1))
+			ret = RET_NO_RESOURCE(MEMORY);
 		goto out;
 	}
 	init = (DAT_PROVIDER_INIT_FUNC)dlsym(record->loaded, DAT_PROVIDER_INIT_FUNC_STR);
@@ -346,23 +351,25 @@ static bool load(struct shim_record *record)
 	record->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(record->loaded,
 						     DAT_PROVIDER_FINI_FUNC_STR);
 	init(&record->info, record->parameters);
+	ret = DAT_SUCCESS;
 out:
 	loading = outer;
-	return init;
+	return ret;
 }
 
 /* Loads the library of a record unless it is; it stays until drop_library(). */
-static bool take_library(struct shim_record *record)
+static DAT_RETURN take_library(struct shim_record *record)
 {
-	bool good = true;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	pthread_mutex_lock(&load_lock);
-	if (!record->users++ && !load(record)) {
-		record->users = 0;
-		good = false;
+	if (!record->users++) {
+		ret = load(record);
+		if (ret)
+			record->users = 0;
 	}
 	pthread_mutex_unlock(&load_lock);
-	return good;
+	return ret;
 }
 
 static void drop_library(struct shim_record *record)
@@ -473,8 +480,9 @@ static DAT_RETURN open_record(struct shim_record *record, const struct call *cal
 				 record->adapter);
 		return ret;
 	}
-	if (!take_library(record))
-		return RET_NOT_FOUND(DAT_NAME_NOT_REGISTERED);
+	ret = take_library(record);
+	if (ret)
+		return ret;
 	if (!open_entry(&record->info, record, call, &ret)) {
 		shim_why("%s:%u: %s has registered no adapter of that name and version",
 			 shim_conf_path(), record->line, record->library);

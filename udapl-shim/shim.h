@@ -476,6 +476,11 @@ extern atomic_int shim_dev_fd;
 int shim_dev_open(void);
 uint64_t shim_dev_features(void);
 bool shim_no_room(int err);
+
+/* A call opens as many at most before it fails for want of one. */
+#define SHIM_CALL_DESCRIPTORS	4
+
+bool shim_few_descriptors(int number);
 DAT_RETURN shim_ioctl_failed(DAT_RETURN fault);
 
 static inline int shim_fd(void)
@@ -826,6 +831,7 @@ void shim_registry_child(void);
 
 /* debug.c */
 bool shim_debugging(void);
+void shim_say(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 void shim_why(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
 	__attribute__((cold));

@@ -280,12 +280,29 @@ static void device_later(void)
 	CHECK_RET(ia_open("mlx9-1", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
 }
 
+/* A library that cannot be opened now will do another time; the next record is not tried. */
+static void library_later(void)
+{
+	struct rlimit limit;
+	DAT_IA_HANDLE ia;
+
+	CHECK_RET(ia_open("mlx9-1", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
+	take_descriptors(&limit);
+	CHECK_RET(ia_open("loop0", &ia), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	OK(ia_open("loop0", &ia));
+	CHECK_EQ(loopback_inits, 1);
+	OK(ia_close(ia));
+}
+
 static void case_no_descriptors(void)
 {
 	write_conf("loop0 u1.2" LOOPBACK "\"\" \"\"\n", provider("loopback.so"));
 	in_child(conf_later);
 	said_lines(0);
 	in_child(device_later);
+	said_lines(0);
+	in_child(library_later);
 	said_lines(0);
 }
 
@@ -657,16 +674,18 @@ static void odd_name(void)
 {
 	DAT_IA_HANDLE ia;
 
-	CHECK_RET(ia_open("a\nlibdat: all is well\033[2J", &ia), NOT_FOUND(NAME_NOT_REGISTERED));
+	CHECK_RET(ia_open("a\nlibdat: all is well\033[2J\2332J", &ia),
+		  NOT_FOUND(NAME_NOT_REGISTERED));
 }
 
 static void case_one_line(void)
 {
-	write_conf("# nothing\n");
+	write_conf("loop0 \033[2J\2332J threadsafe default x.so x.1.0 \"\" \"\"\n");
 	setenv("DAT_DEBUG", "1", 1);
 	in_child(odd_name);
-	said_lines(1);
-	told("dat_ia_open(\"a?libdat: all is well?[2J\"): DAT_PROVIDER_NOT_FOUND");
+	said_lines(2);
+	told(":1: field 2 is \"?[2J?2J\": not a version");
+	told("dat_ia_open(\"a?libdat: all is well?[2J?2J\"): DAT_PROVIDER_NOT_FOUND");
 }
 
 static const struct check_case cases[] = {

@@ -351,6 +351,50 @@ static void case_no_passthrough(void)
 	said_lines(1);
 }
 
+/*
+ * Opens an adapter with so many descriptors free. Return: what the open returned; whoever
+ * asks for passthrough gets it or is told that there is no room.
+ */
+static DAT_RETURN open_with(int descriptors)
+{
+	struct rlimit before, few;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+	int next;
+
+	/* The lowest that is free; those above it are. */
+	next = dup(STDERR_FILENO);
+	CHECK(next >= 0 && !close(next));
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = next + descriptors;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	ret = ia_open("rxe0-1", &ia);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	if (!ret)
+		OK(ia_close(ia));
+	else
+		CHECK_RET(ret, ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	return ret;
+}
+
+static void few_descriptors(void)
+{
+	int descriptors = 0;
+
+	setenv("KDAPL_MODE", "passthrough", 1);
+	while (open_with(descriptors)) {
+		descriptors++;
+		CHECK(descriptors < 64);
+	}
+	CHECK(descriptors > 1);
+}
+
+static void case_few_descriptors(void)
+{
+	in_child(few_descriptors);
+}
+
 static const struct check_case cases[] = {
 	{ "G10 G16 G24 other names of kdapl's adapters", case_other_names },
 	{ "G12 G25 the list, with records and without", case_listed },
@@ -361,6 +405,7 @@ static const struct check_case cases[] = {
 	{ "DAT_DEBUG: names, arguments, states, memory", case_debug },
 	{ "DAT_DEBUG: no permission", case_no_permission },
 	{ "DAT_DEBUG: no passthrough", case_no_passthrough },
+	{ "G9 G14 passthrough with few descriptors", case_few_descriptors },
 };
 
 int main(int argc, char **argv)
