@@ -467,7 +467,8 @@ static DAT_RETURN srq_post_once(struct pass_srq *srq, struct shim_object *obj,
 
 /*
  * The memory of an SRQ is never given back, as that of an EP. One that the device has lost
- * becomes full, or refuses what it is given; but a post on it succeeds (mt:M59).
+ * becomes full, or refuses what it is given; but a post on it succeeds (mt:M59), so that is
+ * asked when there was no room, and the post made once more.
  */
 DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t user)
@@ -477,12 +478,11 @@ DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
 
 	if (!srq)
 		return RET_BAD_HANDLE(SRQ);
-	if (pass_srq_is_full(srq)) {
+	if (pass_srq_is_full(srq))
 		pass_srq_pull(srq);
-		pass_srq_news(obj);
-	}
 	ret = srq_post_once(srq, obj, segments, iov, user);
-	if (DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR) {
+	if (DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ||
+	    DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES) {
 		pass_srq_news(obj);
 		ret = srq_post_once(srq, obj, segments, iov, user);
 	}
