@@ -245,6 +245,16 @@ def same_as_debugfs(world):
 
 # ---- the program -------------------------------------------------------------
 
+def waits_for_pipe(pid):
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return "pipe" in file.read()
+
+
+def ended_by(process, number):
+    process.send_signal(number)
+    return process.poll() is not None
+
+
 def commands():
     words = {"adapters": "RoCE", "counters": "ESTABLISHED", "files": "dat-pingpong",
              "processes": "passthrough", "objects": "CONNECTED", "show": "CONNECTED",
@@ -269,6 +279,22 @@ def commands():
         shown += top.stdout.read()
         verdict(f"A13 kdaplctl top: JSON as a whole after {number.name}",
                 top.wait() == 0 and shown.endswith(b"]\n") and json.loads(shown), shown[-200:])
+    # A reader that reads no more stops it in the middle; the second signal ends it.
+    top = subprocess.Popen([CTL, "--json", "top", "-d", "0.001"], stdout=subprocess.PIPE)
+    top.stdout.readline()
+    wait_for("kdaplctl waits for its reader", lambda: waits_for_pipe(top.pid))
+    wait_for("two signals end kdaplctl", lambda: ended_by(top, signal.SIGINT))
+    verdict("A13 kdaplctl top: ends although nobody reads", top.returncode == -signal.SIGINT,
+            top.returncode)
+    # Who starts it in the background of a script without job control wants it so.
+    top = subprocess.Popen([CTL, "--json", "top", "-d", "0.1", "-n", "5"],
+                           stdout=subprocess.PIPE,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    shown = top.stdout.readline()
+    top.send_signal(signal.SIGINT)
+    shown += top.stdout.read()
+    verdict("A13 kdaplctl top: a signal that is ignored", top.wait() == 0 and
+            len(json.loads(shown)) == 5, shown[-200:])
     for bad in [], ["what"], ["objects", "cno"], ["files", "x"], ["-n", "0", "top"], \
             ["-p", "-1", "files"], ["-d", "nan", "top"], ["--no-such"]:
         done = run(CTL, *bad)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -485,6 +486,40 @@ static void top_once(bool clear)
 	kdapl_free(files);
 }
 
+static volatile sig_atomic_t ended;
+
+static void end(int number)
+{
+	(void)number;
+	ended = 1;
+}
+
+/* A signal that would end the process ends it after what is printed now; the second at once. */
+static void end_in_pauses(int number)
+{
+	struct sigaction action = { .sa_handler = end, .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction before;
+
+	sigaction(number, NULL, &before);
+	if (before.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
+}
+
+/* Return: false: a signal has come, before the pause or in it. */
+static bool pause_for(const struct timespec *pause)
+{
+	sigset_t ends, before;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, &before);
+	if (!ended)
+		ppoll(NULL, 0, pause, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return !ended;
+}
+
 static void do_top(void)
 {
 	struct timespec pause = {
@@ -493,18 +528,15 @@ static void do_top(void)
 	};
 	bool clear = isatty(STDOUT_FILENO);
 	unsigned long i;
-	sigset_t ends;
 
-	sigemptyset(&ends);
 	if (json) {
-		/* Who interrupts it gets the end of the array, so they are taken in pauses. */
-		sigaddset(&ends, SIGINT);
-		sigaddset(&ends, SIGTERM);
-		sigprocmask(SIG_BLOCK, &ends, NULL);
+		/* Who interrupts it gets the end of the array. */
+		end_in_pauses(SIGINT);
+		end_in_pauses(SIGTERM);
 		json_begin(NULL, '[');
 	}
 	for (i = 0; !count || i < count; i++) {
-		if (i && sigtimedwait(&ends, NULL, &pause) > 0)
+		if (i && !pause_for(&pause))
 			break;
 		if (i && !clear && !json)
 			putchar('\n');
