@@ -905,6 +905,34 @@ static void device_goes_with_a_bind(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
+/* E71, mt:M34: when a removal has begun, no bind is put aside behind what waits. */
+static void removal_begins_before_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_ia *ia = bench_ia(b);
+	struct census c;
+	struct rig r;
+
+	rig_init(&r, b);
+	b->fake->dev->iwarp = true;
+	/* The device takes no request any more, of which its CM has yet to tell. */
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, DONE, bench_send(b, r.ep, 7, 0));
+	c = bench_census(b);
+	WRITE_ONCE(ia->removed, true);
+	r.context = 0x5a5a;
+	KUNIT_EXPECT_EQ(test, GONE, bind(&r, 1));
+	KUNIT_EXPECT_EQ(test, 0x5a5aU, (u32)r.context);
+	expect_same(b, &c);
+	WRITE_ONCE(ia->removed, false);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	fake_peer_disconnected(bench_id(b, r.ep));
+	expect_dto(b, b->evd, 7, DAT_DTO_ERR_FLUSHED);
+	expect_bind(&r, 2, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	rig_exit(&r);
+}
+
 /* I15, mt:M22: the close asks no LMR whether it is in use. */
 static void adapter_closes_with_a_bind(struct kunit *test)
 {
@@ -992,6 +1020,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(freed_with_a_bind),
 	KUNIT_CASE(endpoint_freed_with_a_bind),
 	KUNIT_CASE(device_goes_with_a_bind),
+	KUNIT_CASE(removal_begins_before_a_bind),
 	KUNIT_CASE(adapter_closes_with_a_bind),
 	KUNIT_CASE(limit_of_a_space),
 	KUNIT_CASE(limit_of_a_user),
