@@ -51,12 +51,13 @@ bool fail(struct link *link, enum extent extent, const char *format, ...)
  * fail_call - note that a DAT call failed; always false
  *
  * Another test may need less memory. What else a call refuses it will refuse again. Queues are
- * locked memory as buffers are, so the limit may be why anything cannot be made; a post takes
- * what is there.
+ * locked memory as buffers are, so the limit may be why anything cannot be made; a post or a
+ * bind takes what is there.
  */
 bool fail_call(struct link *link, const char *call, DAT_RETURN ret)
 {
-	bool room = DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && !strstr(call, "_post_");
+	bool room = DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && !strstr(call, "_post_") &&
+		    strcmp(call, "dat_rmr_bind");
 	bool memory = room && !strcmp(call, "dat_lmr_create");
 	struct rlimit limit;
 	char name[128];

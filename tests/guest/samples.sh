@@ -71,8 +71,8 @@ shared() {
 
 two_hosts rxe || die "no RDMA devices"
 modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
-# Hosts that are busy answer late.
-insmod "$modules/kdapl.ko" ack_timeout=18 || die "kdapl.ko does not load; see dmesg"
+# Hosts that are busy answer late, above all to thousands of first messages.
+insmod "$modules/kdapl.ko" ack_timeout=20 || die "kdapl.ko does not load; see dmesg"
 ulimit -l unlimited
 mkfifo /tmp/silence && exec 8<> /tmp/silence
 for mode in passthrough forwarded; do
