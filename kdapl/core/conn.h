@@ -128,6 +128,7 @@ enum kdapl_flush_state {
  * @in, @in_len: private data that came, for ESTABLISHED or the CR
  * @peer, @qual, @flags: as asked, for dup_connect; on the passive side the
  *	  active endpoint's address and the service point's qualifier
+ * @local: our address, which the IA keeps (kdapl_ia_address())
  * @peer_port, @local_port: of the addresses
  * @timeout, @deadline: of the attempt, microseconds, and when that is over
  * @resolve_until, @resolve_ms: end of address resolution, length of its next try; 0
@@ -178,6 +179,7 @@ struct kdapl_conn {
 	u8 out_len;
 	u8 in[KDAPL_REP_PRIVATE_DATA];
 	u8 in_len;
+	struct sockaddr_storage *local;
 	struct sockaddr_storage peer;
 	u16 peer_port;
 	u16 local_port;

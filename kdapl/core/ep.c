@@ -48,6 +48,7 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state,
 	ep->state = state;
 	ep->last_state = state;
 	ep->view_state = state;
+	ep->local = &ia->addr;
 	ep->srq = srq;
 	if (srq)
 		kdapl_object_get(&srq->obj);
@@ -338,7 +339,7 @@ static DAT_RETURN ep_fill(struct kdapl_ep *ep, DAT_EP_PARAM *param)
 	*param = (DAT_EP_PARAM) {
 		.ia_handle = kdapl_handle(&ep->obj.ia->obj),
 		.ep_state = kdapl_ep_fsm_dat_state(ep->state),
-		.local_ia_address_ptr = kdapl_address(&ep->obj.ia->addr),
+		.local_ia_address_ptr = kdapl_address(ep->local),
 		.local_port_qual = ep->local_qual,
 		.remote_ia_address_ptr = kdapl_address(&ep->remote),
 		.remote_port_qual = ep->remote_qual,

@@ -76,6 +76,8 @@ struct kdapl_ep_use {
  * @use_lock: @use; one modify, connect or accept at a time
  * @attr: as granted
  * @limits: of @attr, by kind of post
+ * @local: our address in the present or last connection; the IA keeps it. Before the first
+ *	   connection: that of the IA
  * @remote, @remote_qual, @local_qual: of the present or last connection
  * @bound: the queue pair that its process has brought for the next connection; under
  *	   @use_lock
@@ -104,6 +106,7 @@ struct kdapl_ep {
 	struct mutex use_lock;
 	DAT_EP_ATTR attr;
 	struct kdapl_dto_limits limits[KDAPL_NR_DTO_KINDS];
+	struct sockaddr_storage *local;
 	struct sockaddr_storage remote;
 	u64 remote_qual;
 	u64 local_qual;

@@ -357,6 +357,7 @@ void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 
 static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
+	ep->local = conn->local;
 	ep->remote = conn->peer;
 	ep->remote_qual = conn->active ? conn->qual : conn->peer_port;
 	ep->local_qual = conn->active ? conn->local_port : conn->qual;

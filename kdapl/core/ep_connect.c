@@ -107,7 +107,8 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 	}
 	/* The attempt may be over at any moment: its work item waits for us then. */
 	kdapl_id_use(conn);
-	ret = ep_attempt(ep, conn);
+	conn->local = kdapl_ia_address(conn->ia, &conn->id->route.addr);
+	ret = conn->local ? ep_attempt(ep, conn) : RET_NO_RESOURCE(MEMORY);
 	if (!ret)
 		kdapl_conn_resolve(conn);
 	kdapl_id_unuse(conn);

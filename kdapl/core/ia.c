@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * An Interface Adapter as its objects see it: the section that operations run in,
- * and the list of its objects.  It is opened and closed in ia_open.c, queried in
+ * the list of its objects, and the addresses of its port that consumers look at.  It is opened and closed in ia_open.c, queried in
  * ia_query.c; its asynchronous events are in ia_async.c.
  *
  * Callers: every operation of the core.
  */
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include "ia.h"
 
 /* ---- the section ---------------------------------------------------- */
@@ -183,4 +184,66 @@ struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 	if (prev)
 		kdapl_object_put(prev);
 	return found;
+}
+
+/* ---- addresses of the port ------------------------------------------ */
+
+/**
+ * kdapl_ia_set_link - a link-local address gets its link, which rdma_cm may leave out
+ * @to: an address of @addr's
+ * @addr: of a CM id that is bound to a device
+ *
+ * Any context.
+ */
+void kdapl_ia_set_link(struct sockaddr_storage *to, const struct rdma_addr *addr)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+
+	if (in6->sin6_family == AF_INET6 &&
+	    ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		in6->sin6_scope_id = addr->dev_addr.bound_dev_if;
+}
+
+static void copy_address(struct sockaddr_storage *to, const struct rdma_addr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&addr->src_addr;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)in6;
+
+	to->ss_family = in->sin_family;
+	if (in->sin_family == AF_INET)
+		((struct sockaddr_in *)to)->sin_addr = in->sin_addr;
+	else
+		((struct sockaddr_in6 *)to)->sin6_addr = in6->sin6_addr;
+	kdapl_ia_set_link(to, addr);
+}
+
+/**
+ * kdapl_ia_address - the address of the port that a connection has
+ * @ia: of the port
+ * @addr: of a connection's CM id, or of a request's
+ *
+ * A consumer may look at it as long as the IA is open, and the port has few, so each is
+ * kept, once.  May sleep.  Rules P41, P86.
+ *
+ * Return: the address, with port 0; NULL: no memory.
+ */
+struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma_addr *addr)
+{
+	struct kdapl_local *local, *new;
+
+	new = kzalloc(sizeof(*new), kdapl_gfp(ia->obj.space));
+	if (!new)
+		return NULL;
+	copy_address(&new->address, addr);
+	spin_lock(&ia->locals_lock);
+	list_for_each_entry(local, &ia->locals, link)
+		if (!memcmp(&local->address, &new->address, sizeof(new->address)))
+			goto known;
+	list_add(&new->link, &ia->locals);
+	local = new;
+	new = NULL;
+known:
+	spin_unlock(&ia->locals_lock);
+	kfree(new);
+	return &local->address;
 }

@@ -62,7 +62,7 @@ struct kdapl_section {
  * @on_dev: entry in kdapl_device.ias
  * @charge: for an open device, to the process that opened it; under @teardown_lock
  * @addr: address of the port when it was opened
- * @locals: struct kdapl_local: addresses of the port at which requests have come
+ * @locals: struct kdapl_local: addresses of the port that connections have had
  * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
  * @keys: RMRs of LMRs (rmr_lmr.c), by what stays of their device's keys
@@ -101,7 +101,7 @@ struct kdapl_ia {
 };
 
 /*
- * struct kdapl_local - an address of the port of an IA, to which events point
+ * struct kdapl_local - an address of the port of an IA, to which events and EPs point
  * @link: in kdapl_ia.locals; it stays as long as the IA
  * @address: with port 0
  */
@@ -177,6 +177,8 @@ void kdapl_section_put(struct kdapl_space *space, struct kdapl_section *section)
 struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 					  enum kdapl_type type,
 					  struct kdapl_object *prev);
+void kdapl_ia_set_link(struct sockaddr_storage *to, const struct rdma_addr *addr);
+struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma_addr *addr);
 
 /* An asynchronous error to every async EVD of @ia (E75); may sleep, not for memory. */
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,

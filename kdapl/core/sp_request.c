@@ -9,7 +9,6 @@
  *
  * Callers: glue/cm.c, the faces; sp.c says which service points listen.
  */
-#include <net/ipv6.h>
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
@@ -86,29 +85,23 @@ struct sp_request {
 	u8 rd_in;
 };
 
-/*
- * Whoever connects back to a link-local address has to know the link, which
- * rdma_cm leaves out.
- */
-static void set_peer(struct kdapl_conn *conn, const struct rdma_addr *addr)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&conn->peer;
-
-	conn->peer = addr->dst_addr;
-	if (in6->sin6_family == AF_INET6 &&
-	    ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		in6->sin6_scope_id = addr->dev_addr.bound_dev_if;
-}
-
 static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 				       const struct sp_request *r)
 {
+	const struct rdma_addr *addr = &r->id->route.addr;
 	struct kdapl_conn *conn = kdapl_conn_alloc(sp->obj.ia);
 
 	if (!conn)
 		return NULL;
+	conn->local = kdapl_ia_address(sp->obj.ia, addr);
+	if (!conn->local) {
+		kdapl_conn_put(conn);
+		return NULL;
+	}
 	conn->qual = sp->qual;
-	set_peer(conn, &r->id->route.addr);
+	conn->peer = addr->dst_addr;
+	/* Whoever connects back has to know the link. */
+	kdapl_ia_set_link(&conn->peer, addr);
 	conn->peer_port = kdapl_port_of(&conn->peer);
 	conn->in_len = min_t(u8, r->len, sizeof(conn->in));
 	memcpy(conn->in, r->data, conn->in_len);
@@ -137,51 +130,14 @@ static int request_ep(struct kdapl_sp *sp, struct kdapl_ep **ep)
 	return 0;
 }
 
-/*
- * The address of the port to which a request was sent.  The consumer may look at it as long
- * as the IA is open, and the port has few, so each is kept, once.  NULL: no memory.
- */
-static struct sockaddr_storage *request_address(struct kdapl_ia *ia,
-						const struct rdma_cm_id *id)
-{
-	struct sockaddr *at = (struct sockaddr *)&id->route.addr.src_addr;
-	struct kdapl_local *local, *new;
-
-	new = kzalloc(sizeof(*new), kdapl_gfp(ia->obj.space));
-	if (!new)
-		return NULL;
-	new->address.ss_family = at->sa_family;
-	if (at->sa_family == AF_INET) {
-		((struct sockaddr_in *)&new->address)->sin_addr =
-			((struct sockaddr_in *)at)->sin_addr;
-	} else {
-		((struct sockaddr_in6 *)&new->address)->sin6_addr =
-			((struct sockaddr_in6 *)at)->sin6_addr;
-		((struct sockaddr_in6 *)&new->address)->sin6_scope_id =
-			((struct sockaddr_in6 *)at)->sin6_scope_id;
-	}
-	spin_lock(&ia->locals_lock);
-	list_for_each_entry(local, &ia->locals, link)
-		if (!memcmp(&local->address, &new->address, sizeof(new->address)))
-			goto known;
-	list_add(&new->link, &ia->locals);
-	local = new;
-	new = NULL;
-known:
-	spin_unlock(&ia->locals_lock);
-	kfree(new);
-	return &local->address;
-}
-
-static void request_fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr,
-			       struct sockaddr_storage *address)
+static void request_fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA *data =
 		&cr->slot.event.event_data.cr_arrival_event_data;
 
 	cr->slot.event.event_number = DAT_CONNECTION_REQUEST_EVENT;
 	data->sp_handle.psp_handle = kdapl_handle(&sp->obj);
-	data->local_ia_address_ptr = kdapl_address(address);
+	data->local_ia_address_ptr = kdapl_address(cr->conn->local);
 	data->conn_qual = sp->qual;
 	data->cr_handle = kdapl_handle(&cr->obj);
 }
@@ -210,15 +166,14 @@ static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
  * that is handed over is used by the caller until it has left the handler mutex.
  */
 static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
-			  struct kdapl_conn *conn, const struct sp_request *r,
-			  struct sockaddr_storage *address)
+			  struct kdapl_conn *conn, const struct sp_request *r)
 {
 	kdapl_id_given(conn, r->id);
 	if (r->from) {
 		kdapl_id_use(conn);
 		kdapl_id_take_from(conn, r->from);
 	}
-	request_fill_event(sp, cr, address);
+	request_fill_event(sp, cr);
 	kdapl_object_get(&cr->obj);
 	kdapl_object_publish(&cr->obj);
 	trace_kdapl_request(&sp->obj, &cr->obj);
@@ -230,14 +185,10 @@ static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
 static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
 			   struct kdapl_conn **out)
 {
-	struct sockaddr_storage *address = request_address(sp->obj.ia, r->id);
-	struct kdapl_conn *conn;
+	struct kdapl_conn *conn = request_conn(sp, r);
 	struct kdapl_cr *cr;
 	int ret;
 
-	if (!address)
-		return -ENOMEM;
-	conn = request_conn(sp, r);
 	if (!conn)
 		return -ENOMEM;
 	cr = kdapl_cr_alloc(sp->obj.ia, conn);
@@ -253,7 +204,7 @@ static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
 	ret = request_admit(sp, cr);
 	if (!ret) {
 		*out = conn;
-		request_raise(sp, cr, conn, r, address);
+		request_raise(sp, cr, conn, r);
 	}
 	mutex_unlock(&sp->lock);
 	if (ret) {

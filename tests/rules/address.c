@@ -48,12 +48,46 @@ static const u8 *ip_of(const void *addr, size_t *size)
 	return (const u8 *)&in->sin_addr;
 }
 
+static bool ip_is_link_local(const void *addr)
+{
+	size_t size;
+	const u8 *ip = ip_of(addr, &size);
+
+	return size == 16 && ip[0] == 0xfe && ip[1] == 0x80;
+}
+
 static bool same_ip(const void *a, const void *b)
 {
 	size_t size_a, size_b;
 	const u8 *ip_a = ip_of(a, &size_a), *ip_b = ip_of(b, &size_b);
 
 	return size_a == size_b && !memcmp(ip_a, ip_b, size_a);
+}
+
+/* P41: @at is the address @want; if it is link-local, it says on which link. */
+static void check_address(const void *at, const struct sockaddr_storage *want)
+{
+	const struct sockaddr_in6 *in6 = at;
+
+	CHECK(same_ip(at, want));
+	if (in6->sin6_family == AF_INET6 && ip_is_link_local(at))
+		CHECK(in6->sin6_scope_id);
+}
+
+/* C22, P41: what each endpoint says of the connection. */
+static void check_ends(struct node *active, struct node *passive,
+		       const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+	DAT_EP_PARAM param;
+
+	if (OK(dat_ep_query(active->ep, DAT_EP_FIELD_ALL, &param))) {
+		check_address(param.local_ia_address_ptr, from);
+		CHECK(same_ip(param.remote_ia_address_ptr, to));
+	}
+	if (OK(dat_ep_query(passive->ep, DAT_EP_FIELD_ALL, &param))) {
+		check_address(param.local_ia_address_ptr, to);
+		check_address(param.remote_ia_address_ptr, from);
+	}
 }
 
 /* ---- two endpoints meet -------------------------------------------------- */
@@ -96,7 +130,8 @@ static bool next_cr(struct node *a, const struct sockaddr_storage *to,
 		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT) {
 			arrival = &event.event_data.cr_arrival_event_data;
 			*cr = arrival->cr_handle;
-			return CHECK(same_ip(arrival->local_ia_address_ptr, to));
+			check_address(arrival->local_ia_address_ptr, to);
+			return true;
 		}
 		if (event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		    now_us() > until)
@@ -126,12 +161,13 @@ static bool meet(struct side *side_from, struct side *side_to,
 	    !next_cr(&a, to, listener, &cr))
 		return false;
 	if (OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param)))
-		CHECK(same_ip(param.remote_ia_address_ptr, from));
+		check_address(param.remote_ia_address_ptr, from);
 	mem_fill(&a.mem, 0, 3000, 7);
 	OK(node_recv(&b, 0, 4096, 1));
 	OK(dat_cr_accept(cr, b.ep, 0, NULL));
 	want_event(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	want_event(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+	check_ends(&a, &b, from, to);
 	OK(node_send(&a, 0, 3000, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	want_dto(b.recv, b.ep, 1, DAT_DTO_SUCCESS, 3000);
 	mem_check(&b.mem, 0, 3000, 7);
@@ -254,10 +290,10 @@ static void link_local_only(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("P86 C22 I21 a second address comes and goes", second_ipv4),
+	SCENARIO("P86 C22 P41 I21 a second address comes and goes", second_ipv4),
 	SCENARIO_IB("P86 C22 P41 an address of a VLAN", on_vlan),
 	SCENARIO("P86 C22 P41 an IPv6 address", global_ipv6),
-	SCENARIO("P86 C22 C9 I23 hosts with link-local addresses alone",
+	SCENARIO("P86 C22 C9 P41 I23 hosts with link-local addresses alone",
 		 link_local_only),
 };
 

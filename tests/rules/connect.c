@@ -51,6 +51,7 @@ static void request_says(const DAT_CR_PARAM *param, const struct node *a,
 	if (OK(dat_ep_query(a->ep, DAT_EP_FIELD_ALL, &local))) {
 		CHECK_EQ(local.local_port_qual, param->remote_port_qual);
 		same_address(param->remote_ia_address_ptr, &side_a);
+		same_address(local.local_ia_address_ptr, &side_a);
 	}
 }
 
