@@ -20,7 +20,6 @@ MODULE_VERSION(KDAPL_VERSION);
 #define IWARP_ATTEMPTS	512
 
 struct kdapl_space kdapl_kernel_space;
-struct workqueue_struct *kdapl_user_wq;
 struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_iwarp_wq;
@@ -28,16 +27,12 @@ struct workqueue_struct *kdapl_upcall_wq;
 
 static int __init kdapl_init(void)
 {
-	int ret;
+	int ret = -ENOMEM;
 
-	kdapl_user_wq = alloc_workqueue("kdapl_user", WQ_UNBOUND, 0);
-	if (!kdapl_user_wq)
-		return -ENOMEM;
-	ret = -ENOMEM;
 	kdapl_kernel_wq = alloc_workqueue("kdapl_kernel",
 					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_kernel_wq)
-		goto err_user_wq;
+		return ret;
 	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
 	if (!kdapl_slow_wq)
 		goto err_kernel_wq;
@@ -86,8 +81,6 @@ err_slow_wq:
 	destroy_workqueue(kdapl_slow_wq);
 err_kernel_wq:
 	destroy_workqueue(kdapl_kernel_wq);
-err_user_wq:
-	destroy_workqueue(kdapl_user_wq);
 	return ret;
 }
 
@@ -113,7 +106,6 @@ static void __exit kdapl_exit(void)
 	destroy_workqueue(kdapl_iwarp_wq);
 	destroy_workqueue(kdapl_slow_wq);
 	destroy_workqueue(kdapl_kernel_wq);
-	destroy_workqueue(kdapl_user_wq);
 	rcu_barrier();
 }
 

@@ -247,9 +247,14 @@ int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 	u32 index;
 	int ret;
 
+	if (space->owner && !kdapl_user_take_room(space->owner))
+		return -ENOSPC;
 	ret = slot_reserve(space, &index, &slot);
-	if (ret)
+	if (ret) {
+		if (space->owner)
+			kdapl_user_give_room(space->owner);
 		return ret;
+	}
 
 	obj->token = make_token(type, slot->generation, index);
 	refcount_set(&obj->ref, 1);
@@ -421,6 +426,8 @@ static void object_release(struct work_struct *work)
 	obj->ops->release(obj);
 	if (ia)
 		kdapl_object_put(&ia->obj);
+	if (space->owner)
+		kdapl_user_give_room(space->owner);
 	/* The space may go as soon as it is seen empty: wake by address only. */
 	if (atomic_dec_and_test(&space->nr_live))
 		wake_up_var(&space->nr_live);

@@ -40,9 +40,9 @@
 #include <dat/kdat.h>
 #include "dat_private.h"
 #include "ret.h"
+#include "user.h"
 
 struct kdapl_ia;
-struct kdapl_user;
 
 /* Also the type field of a handle, hence never 0: E5 reserves 0, 1 and 2. */
 enum kdapl_type {
@@ -181,7 +181,6 @@ extern struct kdapl_space kdapl_kernel_space;
  * his connections have to end without it: kdapl_kernel_wq has a thread for that case
  * (WQ_MEM_RECLAIM), and nothing on it waits for memory, or for what does.
  */
-extern struct workqueue_struct *kdapl_user_wq;
 extern struct workqueue_struct *kdapl_kernel_wq;
 /* Work for kernel consumers that may wait for memory, see kdapl_slow_wq_of(). */
 extern struct workqueue_struct *kdapl_slow_wq;
@@ -204,12 +203,12 @@ void kdapl_space_destroy(struct kdapl_space *space);
 
 static inline struct workqueue_struct *kdapl_wq_of(const struct kdapl_space *space)
 {
-	return space->user ? kdapl_user_wq : kdapl_kernel_wq;
+	return space->owner ? kdapl_user_wq(space->owner) : kdapl_kernel_wq;
 }
 
 static inline struct workqueue_struct *kdapl_slow_wq_of(const struct kdapl_space *space)
 {
-	return space->user ? kdapl_user_wq : kdapl_slow_wq;
+	return space->owner ? kdapl_user_wq(space->owner) : kdapl_slow_wq;
 }
 
 /* Allocation flags: what a process makes is charged to it (A8). */

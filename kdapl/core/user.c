@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Users.  The limit of one open file limits nobody who can open the file again, so
- * there is a second one, for all files that a user has open.  What his processes have an
- * iWARP driver do waits in a workqueue of his own.
+ * there is a second one, for all files that a user has open.  What is done for his processes
+ * later, and what they have an iWARP driver do, waits in workqueues of his own, and nobody
+ * else waits behind it.
  *
  * Callers: face/dev.c, which opens files; object.c, which counts objects, and rmr.c RMRs;
- * ia_open.c and conn.c for the workqueue.
+ * ia_open.c and conn.c, and object.h for whatever queues work.
  */
 #include <linux/atomic.h>
 #include <linux/mutex.h>
@@ -21,6 +22,12 @@
 #define USER_MAX_RMRS	8192
 
 /*
+ * An object that was freed has its memory while an event or a completion names it, and until
+ * RCU is done with it.  So many more than may be there at once may have theirs.
+ */
+#define USER_MORE_FREED	4096
+
+/*
  * Attempts of one user that wait for an iWARP driver at once.  Each has a thread of the
  * kernel, for as long as the driver waits for the peer's TCP.
  */
@@ -31,14 +38,18 @@
  * @uid: who
  * @files: how many, under users_lock
  * @left: objects that he may have yet
+ * @room: objects that may have memory yet, freed ones among them
  * @rmrs_left: RMRs, the same
+ * @wq: kdapl_user_wq()
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  */
 struct kdapl_user {
 	kuid_t uid;
 	u32 files;
 	atomic_t left;
+	atomic_t room;
 	atomic_t rmrs_left;
+	struct workqueue_struct *wq;
 	struct workqueue_struct *iwarp_wq;
 };
 
@@ -54,9 +65,18 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 		return NULL;
 	user->uid = uid;
 	atomic_set(&user->left, min_t(u32, max_objects, INT_MAX));
+	atomic_set(&user->room, min_t(u64, 2ULL * max_objects + USER_MORE_FREED, INT_MAX));
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
-	if (!xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL)))
-		return user;
+	user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0, __kuid_val(uid));
+	if (!user->wq)
+		goto err_free;
+	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL)))
+		goto err_wq;
+	return user;
+
+err_wq:
+	destroy_workqueue(user->wq);
+err_free:
 	kfree(user);
 	return NULL;
 }
@@ -99,6 +119,7 @@ void kdapl_user_put(struct kdapl_user *user)
 		return;
 	if (user->iwarp_wq)
 		destroy_workqueue(user->iwarp_wq);
+	destroy_workqueue(user->wq);
 	kfree(user);
 }
 
@@ -111,6 +132,17 @@ void kdapl_user_put(struct kdapl_user *user)
 kuid_t kdapl_user_uid(const struct kdapl_user *user)
 {
 	return user->uid;
+}
+
+/**
+ * kdapl_user_wq - the workqueue of what is done for a user's processes later
+ * @user: has a file open
+ *
+ * Any context.
+ */
+struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user)
+{
+	return user->wq;
 }
 
 /**
@@ -169,6 +201,29 @@ bool kdapl_user_take(struct kdapl_user *user)
 void kdapl_user_give(struct kdapl_user *user)
 {
 	atomic_inc(&user->left);
+}
+
+/**
+ * kdapl_user_take_room - an object is to get memory
+ * @user: whose
+ *
+ * Any context.  Return: false: too many have memory, which he has freed, but not taken the
+ * events of.
+ */
+bool kdapl_user_take_room(struct kdapl_user *user)
+{
+	return atomic_dec_if_positive(&user->room) >= 0;
+}
+
+/**
+ * kdapl_user_give_room - an object has no memory any more
+ * @user: as taken
+ *
+ * Any context.
+ */
+void kdapl_user_give_room(struct kdapl_user *user)
+{
+	atomic_inc(&user->room);
 }
 
 /**

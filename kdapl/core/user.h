@@ -11,10 +11,13 @@ struct workqueue_struct;
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects);
 void kdapl_user_put(struct kdapl_user *user);
 kuid_t kdapl_user_uid(const struct kdapl_user *user);
+struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user);
 bool kdapl_user_open_iwarp(struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user);
 bool kdapl_user_take(struct kdapl_user *user);
 void kdapl_user_give(struct kdapl_user *user);
+bool kdapl_user_take_room(struct kdapl_user *user);
+void kdapl_user_give_room(struct kdapl_user *user);
 bool kdapl_user_take_rmr(struct kdapl_user *user);
 void kdapl_user_give_rmr(struct kdapl_user *user);
 

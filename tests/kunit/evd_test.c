@@ -1159,6 +1159,42 @@ static void failures_after_the_call(struct kunit *test)
 	}
 }
 
+/*
+ * A8: endpoints that are freed keep their memory while nobody takes their events. A user has no
+ * end of them, although each has its place among his objects back.
+ */
+static void freed_and_unread(struct kunit *test)
+{
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd = bench_evd(b, 1, DAT_EVD_DTO_FLAG);
+	DAT_RETURN ret = DONE;
+	DAT_EP_HANDLE ep;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	b->space.owner = user;
+	for (i = 0; i < 10000; i++) {
+		ret = kdapl_ep_create(&b->space, b->ia, b->pz, evd, evd, b->evd, NULL, &ep);
+		if (ret)
+			break;
+		KUNIT_ASSERT_EQ(test, DONE, bench_recv(b, ep, i));
+		KUNIT_ASSERT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	}
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), ret);
+	KUNIT_EXPECT_GE(test, i, 2 * 10);
+	/* Who takes the events has the room again. */
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_free(&b->space, evd));
+	rcu_barrier();
+	flush_workqueue(kdapl_user_wq(user));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_create(&b->space, b->ia, b->pz, b->evd, b->evd,
+						    b->evd, NULL, &ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	b->space.owner = NULL;
+	rcu_barrier();
+	kdapl_user_put(user);
+}
+
 /* E71, A10: the device goes under traffic; shells stay and can be freed. */
 static void device_goes(struct kunit *test)
 {
@@ -1233,6 +1269,7 @@ static struct kunit_case kdapl_evd_cases[] = {
 	KUNIT_CASE(free_under_traffic),
 	KUNIT_CASE(refusals_of_the_device),
 	KUNIT_CASE(failures_after_the_call),
+	KUNIT_CASE(freed_and_unread),
 	KUNIT_CASE(device_goes),
 	{}
 };

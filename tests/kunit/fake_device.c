@@ -1410,7 +1410,6 @@ int core_up(struct kunit_suite *suite)
 	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kdapl_slow_wq = alloc_workqueue("kdapl_kunit_slow", WQ_UNBOUND, 0);
 	kdapl_iwarp_wq = alloc_workqueue("kdapl_kunit_iwarp", WQ_UNBOUND, 0);
-	kdapl_user_wq = kdapl_slow_wq;
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
 	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_iwarp_wq && kdapl_upcall_wq)
@@ -1435,7 +1434,6 @@ void core_down(struct kunit_suite *suite)
 		destroy_workqueue(kdapl_kernel_wq);
 	rcu_barrier();
 	kdapl_upcall_wq = NULL;
-	kdapl_user_wq = NULL;
 	kdapl_kernel_wq = NULL;
 	kdapl_iwarp_wq = NULL;
 	kdapl_slow_wq = NULL;
@@ -1696,7 +1694,8 @@ void bench_settle(struct bench *b)
 	 */
 	for (i = 0; i < 4; i++) {
 		flush_workqueue(kdapl_kernel_wq);
-		flush_workqueue(kdapl_user_wq);
+		if (b->space.owner)
+			flush_workqueue(kdapl_user_wq(b->space.owner));
 		flush_workqueue(kdapl_slow_wq);
 		flush_workqueue(kdapl_iwarp_wq);
 		/* Runners of EVDs, which have references, bring completions in as well. */

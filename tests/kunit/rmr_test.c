@@ -998,6 +998,8 @@ static void limit_of_a_user(struct kunit *test)
 		expect_same(b, &before);
 	}
 	b->space.owner = NULL;
+	/* What was freed is released by work of the user's. */
+	rcu_barrier();
 	kdapl_user_put(user);
 }
 
