@@ -29,6 +29,12 @@
 #define LAST_WAIT	(32 * HZ)
 
 /*
+ * A look takes a lock that everybody who listens wants.  Whoever adds and removes addresses
+ * all the time, in a network namespace of his own even, must not have it held all the time.
+ */
+#define FOLLOW_PAUSE	(HZ / 20)
+
+/*
  * struct listen_id - listens at one address
  * @entry: in kdapl_listener.ids
  * @id: bound to @addr
@@ -70,6 +76,8 @@ static void follow(struct work_struct *work);
 static DECLARE_DELAYED_WORK(follow_work, follow);
 /* Until the next look, if an address could not be bound. */
 static unsigned long follow_wait = FIRST_WAIT;
+/* When the last look ended; the next one that an event asks for is FOLLOW_PAUSE later. */
+static unsigned long followed = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
 
@@ -265,6 +273,7 @@ static void follow(struct work_struct *work)
 		follow_wait *= 2;
 	}
 	mutex_unlock(&listeners_lock);
+	WRITE_ONCE(followed, jiffies);
 }
 
 /**
@@ -274,8 +283,11 @@ static void follow(struct work_struct *work)
  */
 void kdapl_listen_follow(void)
 {
+	unsigned long next = READ_ONCE(followed) + FOLLOW_PAUSE, now = jiffies;
+
 	WRITE_ONCE(follow_wait, FIRST_WAIT);
-	mod_delayed_work(system_unbound_wq, &follow_work, 0);
+	mod_delayed_work(system_unbound_wq, &follow_work,
+			 time_after(next, now) ? next - now : 0);
 	kdapl_clients_look();
 }
 
