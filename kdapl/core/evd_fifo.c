@@ -748,5 +748,7 @@ void kdapl_evd_drop_events(struct kdapl_evd *evd)
 			slot->done(slot, true);
 		else if (node && node->is_cookie)
 			cookie_done(kdapl_cookie_of(node));
+		/* There may be as many as its endpoints had room for. */
+		cond_resched();
 	} while (node);
 }

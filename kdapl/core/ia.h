@@ -58,6 +58,7 @@ struct kdapl_section {
  *	       reference; NULL: DAT_EVD_OUT_OF_SCOPE (I6, I13).  Under
  *	       @async_lock
  * @own_async: the open made @async_evd
+ * @lent: another IA has, or had, one of its EVDs as @async_evd; set once
  * @fatal: breaks the EPs after the device reported a fatal error
  * @on_dev: entry in kdapl_device.ias
  * @charge: for an open device, to the process that opened it; under @teardown_lock
@@ -88,6 +89,7 @@ struct kdapl_ia {
 	spinlock_t async_lock;
 	struct kdapl_evd *async_evd;
 	bool own_async;
+	bool lent;
 	struct work_struct fatal;
 	struct list_head on_dev;
 	struct kdapl_charge charge;
@@ -181,6 +183,7 @@ void kdapl_ia_set_link(struct sockaddr_storage *to, const struct rdma_addr *addr
 struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma_addr *addr);
 
 /* An asynchronous error to every async EVD of @ia (E75); may sleep, not for memory. */
+void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason);
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
 /* The device is being removed: called for each of its IAs, may sleep. */

@@ -101,35 +101,50 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 }
 
 /**
+ * kdapl_ia_tell - raise an asynchronous event about the device of an IA
+ * @ia: adapter
+ * @number: DAT_ASYNC_ERROR_*
+ * @reason: DAT_IA_*_ERROR
+ *
+ * Every IA of the device is told, so there is nobody to pass it on to if @ia has no async
+ * EVD (I7).  May sleep.
+ */
+void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason)
+{
+	struct async_event e = {
+		.from = ia,
+		.number = number,
+		.handle = kdapl_handle(&ia->obj),
+		.reason = reason,
+	};
+
+	async_deliver(ia, &e);
+}
+
+/**
  * kdapl_ia_async - an event of the device or its port
  * @on_dev: of an IA on that port
  * @event: as the device gave it
  *
- * Every IA of the port is told, so there is nobody to pass it on to.  Rules E71,
- * E72, E74.  May sleep.
+ * Rules E71, E72, E74.  May sleep.
  */
 void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 {
 	struct kdapl_ia *ia = container_of(on_dev, struct kdapl_ia, on_dev);
-	struct async_event e = {
-		.from = ia,
-		.handle = kdapl_handle(&ia->obj),
-	};
 
 	switch (event->event) {
 	case IB_EVENT_DEVICE_FATAL:
-		e.number = DAT_ASYNC_ERROR_IA_CATASTROPHIC;
-		e.reason = DAT_IA_CATASTROPHIC_ERROR;
 		kdapl_object_get(&ia->obj);
 		if (!queue_work(kdapl_wq_of(ia->obj.space), &ia->fatal))
 			kdapl_object_put(&ia->obj);
+		kdapl_ia_tell(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+			      DAT_IA_CATASTROPHIC_ERROR);
 		break;
 	case IB_EVENT_PORT_ERR:
-		e.number = DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
-		e.reason = DAT_IA_OTHER_ERROR;
+		kdapl_ia_tell(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+			      DAT_IA_OTHER_ERROR);
 		break;
 	default:
-		return;
+		break;
 	}
-	async_deliver(ia, &e);
 }

@@ -137,6 +137,9 @@ static void ia_recall_lent(struct kdapl_ia *ia)
 	struct kdapl_object *obj;
 	struct kdapl_ia *other;
 
+	/* A process may have very many IAs, of which hardly one lends its EVD. */
+	if (!READ_ONCE(ia->lent))
+		return;
 	mutex_lock(&space->ia_lock);
 	list_for_each_entry(obj, &space->ias, on_ia) {
 		other = container_of(obj, struct kdapl_ia, obj);
@@ -210,20 +213,44 @@ static void ia_teardown(struct kdapl_ia *ia)
 
 /* ---- removal of the device ------------------------------------------ */
 
+/*
+ * The device is about to go.  The IAs of one process share a section, and it may have very
+ * many: all of them are marked, so that one wait is enough.  One that is being opened is not
+ * among them yet, and has a wait of its own.
+ */
+static void mark_removed(struct kdapl_ia *ia)
+{
+	struct kdapl_space *space = ia->obj.space;
+	struct kdapl_object *obj;
+	struct kdapl_ia *other;
+
+	if (ia->removed)
+		return;
+	mutex_lock(&space->ia_lock);
+	list_for_each_entry(obj, &space->ias, on_ia) {
+		other = container_of(obj, struct kdapl_ia, obj);
+		if (other->section == ia->section)
+			WRITE_ONCE(other->removed, true);
+	}
+	mutex_unlock(&space->ia_lock);
+	WRITE_ONCE(ia->removed, true);
+	synchronize_srcu(&ia->section->srcu);
+}
+
 /**
  * kdapl_ia_device_gone - the device of an IA is being removed
  * @ia: attached to it
  *
  * Returns when nothing of @ia refers to the device (A10); what the consumer
- * sees is the flush, then IA_CATASTROPHIC (E71).  May sleep.
+ * sees is the flush, then IA_CATASTROPHIC (E71).  One removal at a time calls it, for one
+ * IA of the device after the other.  May sleep.
  */
 void kdapl_ia_device_gone(struct kdapl_ia *ia)
 {
 	int i;
 
+	mark_removed(ia);
 	mutex_lock(&ia->teardown_lock);
-	WRITE_ONCE(ia->removed, true);
-	synchronize_srcu(&ia->section->srcu);
 	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		/* All begin to end, then each is waited for. */
@@ -235,8 +262,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 
-	kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
-			     kdapl_handle(&ia->obj), DAT_IA_CATASTROPHIC_ERROR);
+	kdapl_ia_tell(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
 }
 
 /**
@@ -370,6 +396,11 @@ static DAT_RETURN ia_borrow_async(struct kdapl_ia *ia, struct kdapl_evd *evd)
 		return RET_BAD_HANDLE(EVD_ASYNC);
 	kdapl_object_get(&evd->obj);
 	ia->async_evd = evd;
+	/*
+	 * The lender is closing, then ia_open_done() sees that, or it sees this when it has
+	 * waited for those in its section, and recalls the EVD.
+	 */
+	smp_store_mb(evd->obj.ia->lent, true);
 	return DAT_SUCCESS;
 }
 

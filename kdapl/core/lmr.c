@@ -761,8 +761,13 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 		ret = RET_BAD_ARG(2);
 	if (!ret)
 		ret = kdapl_op_enter(&op);
-	for (i = 0; !ret && i < number; i++)
+	/* Each walks the pages of its LMR, and whoever closes the IA waits for all. */
+	for (i = 0; !ret && i < number; i++) {
 		sync_segment(op.obj->ia, &segments[i], rdma_read);
+		cond_resched();
+		if (fatal_signal_pending(current))
+			break;
+	}
 	return kdapl_op_end(&op, ret);
 }
 

@@ -153,6 +153,9 @@ DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 	else if (ret == HAS_LIST)
 		ret = srq_post_lists(srq, dto, sge);
 	spin_unlock(&srq->lock);
+	/* Whatever is wrong with it: its process posts by itself. */
+	if (unlikely(ret) && kdapl_ia_is_passthrough(srq->obj.ia))
+		ret = RET(INVALID_STATE);
 out:
 	local_irq_restore(flags);
 	return ret;

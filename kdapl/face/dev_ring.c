@@ -346,6 +346,7 @@ static void ring_drop_matching(struct kdapl_file *file, u64 ia, bool all)
 {
 	struct kdapl_ring *ring;
 	unsigned long i;
+	bool drop;
 
 	/*
 	 * kdapl_ring_drop() may run at the same time; who takes a ring out
@@ -353,11 +354,13 @@ static void ring_drop_matching(struct kdapl_file *file, u64 ia, bool all)
 	 */
 	xa_lock(&file->rings);
 	xa_for_each(&file->rings, i, ring) {
-		if (!all && ring->ia != ia)
-			continue;
-		__xa_erase(&file->rings, i);
+		drop = all || ring->ia == ia;
+		if (drop)
+			__xa_erase(&file->rings, i);
+		/* A process may have very many, of other IAs. */
 		xa_unlock(&file->rings);
-		ring_forget(file, ring);
+		if (drop)
+			ring_forget(file, ring);
 		cond_resched();
 		xa_lock(&file->rings);
 	}

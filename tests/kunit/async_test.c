@@ -173,6 +173,42 @@ static void out_of_scope(struct kunit *test)
 	b->space.user = false;
 }
 
+/*
+ * E71, I7: the device goes. The adapters of a process are refused what is new as soon as the
+ * first of them is told; nobody is told of another one, who is told himself.
+ */
+static void removal_of_several(struct kunit *test)
+{
+	DAT_EVD_HANDLE async = (DAT_EVD_HANDLE)1UL;
+	struct bench *b = test->priv;
+	struct kdapl_object *obj;
+	DAT_IA_HANDLE ia[2];
+	DAT_PZ_HANDLE pz;
+	int i;
+
+	b->space.user = true;
+	for (i = 0; i < 2; i++) {
+		async = (DAT_EVD_HANDLE)1UL;
+		ia[i] = open_again(b, &async);
+	}
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, ia[1], &pz));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, pz));
+	obj = kdapl_object_find(&b->space, ia[0], KDAPL_IA);
+	KUNIT_ASSERT_NOT_NULL(test, obj);
+	kdapl_ia_device_gone(container_of(obj, struct kdapl_ia, obj));
+	kdapl_object_put(obj);
+	expect_empty(b, b->async);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, GONE, kdapl_pz_create(&b->space, ia[i], &pz));
+	/* It was opened by a kernel consumer, so it stands alone. */
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, pz));
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, ia[i],
+							   DAT_CLOSE_ABRUPT_FLAG));
+	b->space.user = false;
+}
+
 /* E65, E68, E69: completions are lost, nobody knows whose. */
 static void queue_overflows(struct kunit *test)
 {
@@ -657,6 +693,7 @@ static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(who_is_told),
 	KUNIT_CASE(many_are_told),
 	KUNIT_CASE(out_of_scope),
+	KUNIT_CASE(removal_of_several),
 	KUNIT_CASE(queue_overflows),
 	KUNIT_CASE(queue_pair_fails),
 	KUNIT_CASE(device_events),

@@ -448,7 +448,8 @@ static void srq_of_process(struct kunit *test)
 {
 	const DAT_EP_ATTR attr = { .max_recv_dtos = 8, .max_request_dtos = 8,
 				   .max_request_iov = 1 };
-	const struct kdapl_dto dto = { .kind = KDAPL_DTO_RECV };
+	const DAT_LMR_TRIPLET nowhere = { .lmr_context = 1, .segment_length = 8 };
+	struct kdapl_dto dto = { .kind = KDAPL_DTO_RECV };
 	DAT_SRQ_HANDLE srq;
 	struct bench *b;
 	struct pass *p;
@@ -461,6 +462,10 @@ static void srq_of_process(struct kunit *test)
 	b->fake->dev->srq_tells_last = true;
 	KUNIT_ASSERT_EQ(test, DONE, srq_new(b, &srq));
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_srqs);
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_srq_post_recv(&b->space, srq, &dto));
+	/* Whatever else is wrong with it */
+	dto.segments = 1;
+	dto.iov = &nowhere;
 	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_srq_post_recv(&b->space, srq, &dto));
 	KUNIT_ASSERT_EQ(test, DONE,
 			kdapl_ep_create_with_srq(&b->space, b->ia, b->pz, b->evd, b->evd,
