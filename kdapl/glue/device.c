@@ -36,6 +36,11 @@
 
 /* Most ports have no more, and a long GID table is looked through once. */
 #define FEW_ADDRESSES	16
+/*
+ * Nobody listens at more of a port.  Each is compared with those before it, under a lock of the
+ * net device's; whoever is root in a network namespace can give it as many as he likes.
+ */
+#define MANY_ADDRESSES	1024U
 
 /* The registry.  The lock also protects the names, @number, and @gone from being set. */
 static DEFINE_MUTEX(devices_lock);
@@ -102,7 +107,7 @@ static void add_one(const struct kdapl_address *addr, void *arg)
 {
 	struct kdapl_addresses *list = arg;
 
-	if (kdapl_address_find(list, addr))
+	if (list->n == MANY_ADDRESSES || kdapl_address_find(list, addr))
 		return;
 	if (list->n < list->max)
 		list->at[list->n++] = *addr;
@@ -110,7 +115,7 @@ static void add_one(const struct kdapl_address *addr, void *arg)
 		list->left_out++;
 }
 
-/* Makes room for as many as were left out, and looks again. */
+/* Makes room for those that were left out, and looks again. */
 static int all_addresses(struct kdapl_device *dev, struct net *net,
 			 struct kdapl_addresses *list)
 {
@@ -120,7 +125,7 @@ static int all_addresses(struct kdapl_device *dev, struct net *net,
 	list->left_out = FEW_ADDRESSES;
 	do {
 		kvfree(list->at);
-		list->max += list->left_out;
+		list->max = min(list->max + list->left_out, MANY_ADDRESSES);
 		list->n = 0;
 		list->left_out = 0;
 		list->at = kvcalloc(list->max, sizeof(*list->at), GFP_KERNEL);
