@@ -20,6 +20,7 @@ MODULE_VERSION(KDAPL_VERSION);
 #define IWARP_ATTEMPTS	512
 
 struct kdapl_space kdapl_kernel_space;
+struct workqueue_struct *kdapl_users_wq;
 struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_iwarp_wq;
@@ -29,10 +30,13 @@ static int __init kdapl_init(void)
 {
 	int ret = -ENOMEM;
 
+	kdapl_users_wq = alloc_workqueue("kdapl_users", WQ_UNBOUND, 0);
+	if (!kdapl_users_wq)
+		return ret;
 	kdapl_kernel_wq = alloc_workqueue("kdapl_kernel",
 					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_kernel_wq)
-		return ret;
+		goto err_users_wq;
 	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
 	if (!kdapl_slow_wq)
 		goto err_kernel_wq;
@@ -81,6 +85,8 @@ err_slow_wq:
 	destroy_workqueue(kdapl_slow_wq);
 err_kernel_wq:
 	destroy_workqueue(kdapl_kernel_wq);
+err_users_wq:
+	destroy_workqueue(kdapl_users_wq);
 	return ret;
 }
 
@@ -106,6 +112,7 @@ static void __exit kdapl_exit(void)
 	destroy_workqueue(kdapl_iwarp_wq);
 	destroy_workqueue(kdapl_slow_wq);
 	destroy_workqueue(kdapl_kernel_wq);
+	destroy_workqueue(kdapl_users_wq);
 	rcu_barrier();
 }
 

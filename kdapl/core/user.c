@@ -28,6 +28,13 @@
 #define USER_MORE_FREED	4096
 
 /*
+ * So many users at once have workqueues of their own; others share those of the module.  A
+ * workqueue takes memory that no limit counts, up to some 10 KiB on large hosts, and whoever has
+ * a user namespace can be very many users.
+ */
+#define USERS_WITH_QUEUES	1000
+
+/*
  * Attempts of one user that wait for an iWARP driver at once.  Each has a thread of the
  * kernel, for as long as the driver waits for the peer's TCP.
  */
@@ -40,7 +47,7 @@
  * @left: objects that he may have yet
  * @room: objects that may have memory yet, freed ones among them
  * @rmrs_left: RMRs, the same
- * @wq: kdapl_user_wq()
+ * @wq: kdapl_user_wq(); NULL: he has no queues of his own
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  */
 struct kdapl_user {
@@ -55,6 +62,7 @@ struct kdapl_user {
 
 static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
 static DEFINE_XARRAY(users);		/* by number */
+static u32 users_with_queues;		/* under users_lock */
 
 static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 {
@@ -67,18 +75,15 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 	atomic_set(&user->left, min_t(u32, max_objects, INT_MAX));
 	atomic_set(&user->room, min_t(u64, 2ULL * max_objects + USER_MORE_FREED, INT_MAX));
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
-	user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0, __kuid_val(uid));
-	if (!user->wq)
-		goto err_free;
-	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL)))
-		goto err_wq;
+	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL))) {
+		kfree(user);
+		return NULL;
+	}
+	if (users_with_queues < USERS_WITH_QUEUES)
+		user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0,
+					   __kuid_val(uid));
+	users_with_queues += !!user->wq;
 	return user;
-
-err_wq:
-	destroy_workqueue(user->wq);
-err_free:
-	kfree(user);
-	return NULL;
 }
 
 /**
@@ -112,14 +117,17 @@ void kdapl_user_put(struct kdapl_user *user)
 
 	mutex_lock(&users_lock);
 	last = !--user->files;
-	if (last)
+	if (last) {
 		xa_erase(&users, __kuid_val(user->uid));
+		users_with_queues -= !!user->wq;
+	}
 	mutex_unlock(&users_lock);
 	if (!last)
 		return;
 	if (user->iwarp_wq)
 		destroy_workqueue(user->iwarp_wq);
-	destroy_workqueue(user->wq);
+	if (user->wq)
+		destroy_workqueue(user->wq);
 	kfree(user);
 }
 
@@ -142,14 +150,14 @@ kuid_t kdapl_user_uid(const struct kdapl_user *user)
  */
 struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user)
 {
-	return user->wq;
+	return user->wq ?: kdapl_users_wq;
 }
 
 /**
  * kdapl_user_open_iwarp - a user opens an iWARP adapter
  * @user: whose process it is
  *
- * From here on he has kdapl_user_iwarp_wq().  May sleep.
+ * From here on kdapl_user_iwarp_wq() is his, unless he has no queues of his own.  May sleep.
  *
  * Return: false: no memory.
  */
@@ -157,7 +165,7 @@ bool kdapl_user_open_iwarp(struct kdapl_user *user)
 {
 	struct workqueue_struct *wq;
 
-	if (READ_ONCE(user->iwarp_wq))
+	if (!user->wq || READ_ONCE(user->iwarp_wq))
 		return true;
 	wq = alloc_workqueue("kdapl_iwarp_%u", WQ_UNBOUND, IWARP_ATTEMPTS,
 			     __kuid_val(user->uid));
@@ -178,7 +186,7 @@ bool kdapl_user_open_iwarp(struct kdapl_user *user)
  */
 struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user)
 {
-	return user->iwarp_wq;
+	return user->iwarp_wq ?: kdapl_users_wq;
 }
 
 /**

@@ -8,6 +8,9 @@
 struct kdapl_user;
 struct workqueue_struct;
 
+/* Of all users who have none of their own. */
+extern struct workqueue_struct *kdapl_users_wq;
+
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects);
 void kdapl_user_put(struct kdapl_user *user);
 kuid_t kdapl_user_uid(const struct kdapl_user *user);
