@@ -21,7 +21,9 @@ static unsigned int divisor(void)
 
 unsigned int rounds(unsigned int n)
 {
-	return n / divisor();
+	unsigned int d = divisor();
+
+	return (n + d - 1) / d;
 }
 
 unsigned int rounds_in_full(unsigned int n)

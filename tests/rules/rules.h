@@ -276,7 +276,7 @@ bool barrier_wait(struct barrier *barrier);
 /*
  * How often something is done that should be done @n times: a quarter as often on a
  * kernel with debugging, where all takes many times as long, and a sixteenth in a brief
- * run (tests/guest/rules.sh).
+ * run (tests/guest/rules.sh), rounded up.
  */
 unsigned int rounds(unsigned int n);
 /* The same for what is done @n times on both: an eighth in a brief run, rounded up. */
