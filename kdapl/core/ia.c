@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * An Interface Adapter as its objects see it: the section that operations run in,
- * the list of its objects, and the addresses of its port that consumers look at.  It is opened and closed in ia_open.c, queried in
- * ia_query.c; its asynchronous events are in ia_async.c.
+ * the list of its objects, and the addresses of its port that consumers look at.
+ * It is opened and closed in ia_open.c, queried in ia_query.c; its asynchronous
+ * events are in ia_async.c.
  *
  * Callers: every operation of the core.
  */
