@@ -131,8 +131,11 @@ kdat_dto_completion(const DAT_EVENT *event)
 /*
  * A kernel consumer that wants to know which adapters there are, by their names in the
  * registry. One is there from its first address on, until its RDMA device goes; remove
- * comes before that, and closes what the consumer has open there. The calls come one at a
- * time, in process context, and may make any call of kDAT but the two below.
+ * comes before that, and closes what the consumer has open there. When a device is renamed,
+ * the consumer goes on with the name that it was told, and is told of no other adapter by
+ * that one before remove has come; but if it was just being told, remove comes at once, and
+ * add with the new name. The calls come one at a time, in process context, and may make any
+ * call of kDAT but the two below.
  */
 struct kdat_client {
 	void (*add)(struct kdat_client *client, const char *ia_name);

@@ -5,8 +5,9 @@
  * They are told of an adapter once it has an address, since it cannot be opened before, and
  * that it is gone before the RDMA device goes.  All of that happens with @told_lock held:
  * a client is told of one thing after the other, and what it has been told stays true
- * until it is told something else.  A device that is being removed is off the registry
- * before anybody looks whom it was told to, so nobody is told of it afterwards.
+ * until it is told something else.  No two adapters that a client knows have been told to it
+ * by the same name, although devices may be renamed.  A device that is being removed is off
+ * the registry before anybody looks whom it was told to, so nobody is told of it afterwards.
  *
  * Callers: device.c and listen.c, which see devices and addresses come and go;
  * face/kdat_linux.c.
@@ -19,11 +20,13 @@
  * struct told - a client was told of an adapter
  * @entry: in kdat_client.told
  * @dev: with a reference
+ * @renames: of @dev, when the client was told
  * @name: that it was told; the device may have another one by now
  */
 struct told {
 	struct list_head entry;
 	struct kdapl_device *dev;
+	u32 renames;
 	char name[DAT_NAME_MAX_LENGTH];
 };
 
@@ -43,13 +46,28 @@ static struct told *find_told(struct kdat_client *client, const struct kdapl_dev
 	return NULL;
 }
 
-/* A device of which the client does not know: noted, with the registry's lock held. */
+static bool has_heard(struct kdat_client *client, const char *name)
+{
+	struct told *told;
+
+	list_for_each_entry(told, &client->told, entry)
+		if (!strcmp(told->name, name))
+			return true;
+	return false;
+}
+
+/*
+ * A device of which the client does not know: noted, with the registry's lock held.  A name
+ * is all by which a client tells adapters apart, and a device that was renamed goes on under
+ * the one that the client was told.  Another device that has this name now waits until it
+ * gets a name of its own, or the first one is gone.
+ */
 static int note_untold(struct kdapl_device *dev, void *arg)
 {
 	struct kdat_client *client = arg;
 	struct told *told;
 
-	if (find_told(client, dev))
+	if (find_told(client, dev) || has_heard(client, dev->name))
 		return 0;
 	/* Without memory: with the next address that comes. */
 	told = kzalloc(sizeof(*told), GFP_KERNEL);
@@ -58,17 +76,10 @@ static int note_untold(struct kdapl_device *dev, void *arg)
 	refcount_inc(&dev->ref);
 	dev->told++;
 	told->dev = dev;
+	told->renames = dev->renames;
 	strscpy(told->name, dev->name, sizeof(told->name));
 	list_add_tail(&told->entry, &client->told);
 	return 1;
-}
-
-static void tell_new(struct kdat_client *client)
-{
-	lockdep_assert_held(&told_lock);
-	while (kdapl_device_for_each(&init_net, note_untold, client))
-		client->add(client, list_last_entry(&client->told, struct told,
-						    entry)->name);
 }
 
 static void tell_gone(struct kdat_client *client, struct told *told)
@@ -78,6 +89,23 @@ static void tell_gone(struct kdat_client *client, struct told *told)
 	list_del(&told->entry);
 	kdapl_device_put(told->dev);
 	kfree(told);
+}
+
+/*
+ * The client opens the adapter by its name.  If the device was renamed meanwhile, the client
+ * may have found none of that name, or another device, so it is told once more.
+ */
+static void tell_new(struct kdat_client *client)
+{
+	struct told *told;
+
+	lockdep_assert_held(&told_lock);
+	while (kdapl_device_for_each(&init_net, note_untold, client)) {
+		told = list_last_entry(&client->told, struct told, entry);
+		client->add(client, told->name);
+		if (READ_ONCE(told->dev->renames) != told->renames)
+			tell_gone(client, told);
+	}
 }
 
 static void look(struct work_struct *work)
@@ -91,7 +119,7 @@ static void look(struct work_struct *work)
 }
 
 /**
- * kdapl_clients_look - there may be an adapter that has an address now
+ * kdapl_clients_look - there may be an adapter that has an address now, or a name of its own
  *
  * Any context.
  */
@@ -106,7 +134,8 @@ void kdapl_clients_look(void)
  * kdapl_clients_gone - an adapter goes
  * @dev: it is off the registry, and still there
  *
- * On return no client has anything open on it.  May sleep.
+ * On return no client has anything open on it.  The name that clients knew it by is free,
+ * and they are told later if another device has it by now.  May sleep.
  */
 void kdapl_clients_gone(struct kdapl_device *dev)
 {
@@ -123,6 +152,7 @@ void kdapl_clients_gone(struct kdapl_device *dev)
 			tell_gone(client, told);
 	}
 	mutex_unlock(&told_lock);
+	kdapl_clients_look();
 }
 
 /**

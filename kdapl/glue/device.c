@@ -642,17 +642,31 @@ err_remove:
 	return ret;
 }
 
-/* ib_client.rename.  An open IA keeps the name it was opened by (I21). */
-static void client_rename(struct ib_device *ib, void *client_data)
+/**
+ * kdapl_device_renamed - the RDMA device has another name from now on
+ * @ib: the RDMA device
+ *
+ * An open IA keeps the name it was opened by (I21).  Takes devices_lock; may sleep.
+ */
+void kdapl_device_renamed(struct ib_device *ib)
 {
 	struct kdapl_device *dev;
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
-		if (dev->ib == ib)
-			set_name(dev);
+		if (dev->ib != ib)
+			continue;
+		set_name(dev);
+		WRITE_ONCE(dev->renames, dev->renames + 1);
 	}
 	mutex_unlock(&devices_lock);
+	kdapl_clients_look();
+}
+
+/* ib_client.rename */
+static void client_rename(struct ib_device *ib, void *client_data)
+{
+	kdapl_device_renamed(ib);
 }
 
 static struct ib_client kdapl_client = {

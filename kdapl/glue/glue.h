@@ -597,6 +597,7 @@ enum kdapl_count {
  * @gone: the device is being removed or was: @ib must not be used any more
  * @told: how many clients have ever been told of it (clients.c); written with the
  *	  registry's lock held
+ * @renames: how often @name has changed; written with the registry's lock held
  * @number: of its appearance, never used again; the registry is in this order
  * @counts: kdapl_count()
  */
@@ -639,6 +640,7 @@ struct kdapl_device {
 	struct list_head pagers;
 	bool gone;
 	u32 told;
+	u32 renames;
 	u64 number;
 	atomic64_t counts[KDAPL_NR_COUNTS];
 };
@@ -675,6 +677,7 @@ void kdapl_device_exit(void);
 struct kdapl_device *kdapl_device_alloc(void);
 void kdapl_device_add(struct kdapl_device *dev);
 void kdapl_device_remove(struct kdapl_device *dev);
+void kdapl_device_renamed(struct ib_device *ib);
 int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 			 struct sockaddr_storage *addr);
 struct kdapl_device *kdapl_device_get(const char *name, struct net *net);

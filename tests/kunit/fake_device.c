@@ -1399,6 +1399,12 @@ void fake_destroy(struct fake_device *fake)
 	kfree(fake);
 }
 
+void fake_rename(struct fake_device *fake, const char *name)
+{
+	fake->ib.dev.init_name = name;
+	kdapl_device_renamed(&fake->ib);
+}
+
 /* ---- the core ------------------------------------------------------------------------------- */
 
 static bool workqueues_are_ours;

@@ -308,6 +308,8 @@ static inline DAT_RETURN fake_post_recv(struct kdapl_space *space,
 /* Makes a device with one port, the adapter "fake-PORT"; that of the bench is 1. */
 struct fake_device *fake_create(u32 port);
 void fake_destroy(struct fake_device *fake);
+/* The adapter is "NAME-PORT" from now on; @name stays as long as the device. */
+void fake_rename(struct fake_device *fake, const char *name);
 
 /* The @nth call of @op from now on (1 is the next one) returns @error, once. */
 void fake_fail(struct fake_device *fake, enum fake_op op, u32 nth, int error);
