@@ -194,7 +194,9 @@ static bool is_enabled(struct iscsi_np *np)
 
 /*
  * What the initiator has said in the private data of its request: may a response take a
- * key of its away?  If it has said nothing, it may not.
+ * key of its away?  Without private data it may not.  But InfiniBand and RoCE pad these with
+ * zeros to their full length, so there an initiator that says nothing reads like one that
+ * consents; those of iSER do say something.
  */
 static bool may_invalidate(const DAT_CR_PARAM *param)
 {
