@@ -88,6 +88,46 @@ static bool data_fits(const struct kiser_pdu *pdu)
 	return !data_length(pdu) || pdu->iscsi.flags & ISCSI_FLAG_CMD_WRITE;
 }
 
+/* Is this the question that LIO answers, and with a value that it knows? */
+static bool asks_for_targets(const char *text, u32 length)
+{
+	static const char all[] = "SendTargets=All", one[] = "SendTargets=";
+	const char *value = text + strlen(one);
+
+	if (strnlen(text, length) == strlen(all))
+		return !memcmp(text, all, strlen(all));
+	return length >= strlen(one) + 4 && !memcmp(text, one, strlen(one)) &&
+	       (!memcmp(value, "iqn.", 4) || !memcmp(value, "eui.", 4));
+}
+
+/*
+ * A PDU that LIO rejects by a command which only its queue of answers knows: the command is
+ * lost if the connection ends before LIO's thread takes it from there.  A read or a write that
+ * is rejected, or a task management function, is also in the connection's list.
+ */
+static bool is_rejected(const struct iscsit_conn *lio, struct kiser_pdu *pdu)
+{
+	const struct iscsi_hdr *hdr = &pdu->iscsi;
+	u32 length = data_length(pdu);
+
+	switch (hdr->opcode & ISCSI_OPCODE_MASK) {
+	case ISCSI_OP_NOOP_OUT:
+		return !(hdr->flags & ISCSI_FLAG_CMD_FINAL) ||
+		       (hdr->itt == RESERVED_ITT && !(hdr->opcode & ISCSI_OP_IMMEDIATE)) ||
+		       length > lio->conn_ops->MaxXmitDataSegmentLength;
+	case ISCSI_OP_TEXT:
+		if (!(hdr->flags & ISCSI_FLAG_CMD_FINAL) ||
+		    hdr->flags & ISCSI_FLAG_TEXT_CONTINUE ||
+		    length > lio->conn_ops->MaxXmitDataSegmentLength)
+			return true;
+		/* The rest of an answer is asked for without data (find_text()). */
+		return ((const struct iscsi_text *)hdr)->ttt == cpu_to_be32(ISCSI_RESERVED_TAG) &&
+		       !asks_for_targets(data_of(pdu), length);
+	default:
+		return false;
+	}
+}
+
 static bool is_well_formed(const struct kiser_pdu *pdu, u64 length)
 {
 	if (!kiser_rx_length_fits(pdu, length))
@@ -314,12 +354,10 @@ static int rx_text(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_c
 	if (data_length(rx->pdu)) {
 		cmd->text_in_ptr = copy_data(rx->pdu);
 		if (!cmd->text_in_ptr) {
-			iscsit_reject_cmd(cmd, ISCSI_REASON_BOOKMARK_NO_RESOURCES,
-					  (unsigned char *)hdr);
-			return RX_FREE;
+			iscsit_free_cmd(cmd, false);
+			return -ENOMEM;
 		}
 	}
-	/* Negative also when it has queued a Reject. */
 	iscsit_process_text_cmd(lio, cmd, hdr);
 	return RX_FREE;
 }
@@ -429,7 +467,7 @@ static int rx_pdu(struct kiser_conn *conn, struct kiser_rx *rx)
 
 	if (lio->conn_state == TARG_CONN_STATE_IN_LOGOUT)
 		return RX_FREE;
-	if (!is_allowed(lio, opcode))
+	if (!is_allowed(lio, opcode) || is_rejected(lio, rx->pdu))
 		return -EPROTO;
 	cmd = command_for(lio, hdr);
 	if (IS_ERR(cmd))

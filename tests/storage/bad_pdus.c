@@ -637,6 +637,45 @@ static int is_part(uint32_t *ttt)
 
 static const char all[] = "SendTargets=All";
 
+/* Without the NUL, too, and it is the whole name that counts. */
+static int text_in_full(void)
+{
+	uint32_t ttt;
+
+	return !text(~0U, all, sizeof(all) - 1) && is_part(&ttt) &&
+	       !text(~0U, "SendTargets=Allies", 19) && has_ended(5000);
+}
+
+/* LIO knows one question; this is another one. */
+static int text_unknown(void)
+{
+	return !text(~0U, "Target=All", 11) && has_ended(5000);
+}
+
+static int text_empty(void)
+{
+	return !text(~0U, all, 0) && has_ended(5000);
+}
+
+static int text_to_continue(void)
+{
+	clear(0x44);
+	out->bhs[1] = 0x40;
+	put24(out->bhs + 5, sizeof(all));
+	put32(out->bhs + 20, ~0U);
+	put32(out->bhs + 24, cmdsn);
+	memcpy(out->data, all, sizeof(all));
+	return !transmit(HEADERS + sizeof(all)) && has_ended(5000);
+}
+
+static int nop_to_continue(void)
+{
+	clear(0x40);
+	put32(out->bhs + 20, ~0U);
+	put32(out->bhs + 24, cmdsn);
+	return !transmit(HEADERS) && has_ended(5000);
+}
+
 static int text_in_parts(void)
 {
 	uint32_t ttt;
@@ -849,7 +888,12 @@ static const struct {
 	{ "commands out of turn, and gone", gap, NORMAL },
 	{ "an unknown task management function", function, NORMAL },
 	{ "a function in its turn, for a LUN that is not there", function_in_turn, NORMAL },
+	{ "a NOP-Out that is not final", nop_to_continue, NORMAL },
 	{ "a text answer in parts", text_in_parts, DISCOVERY },
+	{ "text without a NUL, and of another value", text_in_full, DISCOVERY },
+	{ "text that LIO does not know", text_unknown, NORMAL },
+	{ "text that asks for nothing", text_empty, DISCOVERY },
+	{ "text that is not final", text_to_continue, DISCOVERY },
 	{ "text that asks anew for the rest", text_again, DISCOVERY },
 	{ "text that asks for the rest of one target", text_of_one, DISCOVERY },
 	{ "an answer to a NOP-In that is none", nop_for_another, NORMAL },
