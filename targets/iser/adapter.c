@@ -18,9 +18,10 @@
 /* Requests that are not answered yet. */
 #define BACKLOG		128
 /*
- * Requests, and connections that have not logged in.  A connection has its queue pair, its
- * EVD and memory from the beginning, and LIO takes the logins of a portal one after the
- * other, so that anybody could have as many as he likes.
+ * Requests, connections that have not logged in, and discovery sessions, which need no
+ * password.  A connection has its queue pair, its EVD and memory from the beginning, a session
+ * two threads of LIO's besides, and LIO takes the logins of a portal one after the other, so
+ * that anybody could have as many as he likes.  How long each may last is bounded in login.c.
  */
 #define MAX_STRANGERS	128
 
@@ -52,11 +53,12 @@ void kiser_adapter_detach(struct kiser_conn *conn)
 }
 
 /**
- * kiser_stranger_comes - is there room for one more who has not logged in?
+ * kiser_stranger_comes - is there room for one more whom nobody knows?
  * @adapter: where the request has come in
  *
  * If there is, the caller has a place, and gives it back (kiser_stranger_goes()) or to a
- * connection (conn->stranger), which has it until the login or the end.  Process context.
+ * connection (conn->stranger), which has it until the login to a target or the end.  Process
+ * context.
  *
  * Return: whether there is.
  */
@@ -79,7 +81,7 @@ void kiser_stranger_goes(struct kiser_adapter *adapter)
 	spin_unlock(&adapter->lock);
 }
 
-/* A connection has logged in. */
+/* A connection has logged in to a target. */
 void kiser_stranger_known(struct kiser_conn *conn)
 {
 	struct kiser_adapter *adapter = conn->adapter;

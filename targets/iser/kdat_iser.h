@@ -120,7 +120,7 @@ struct kiser_adapter {
 
 	spinlock_t lock;		/* of what follows */
 	struct list_head conns;		/* those that have something open here */
-	u32 strangers;			/* requests, and connections that have not logged in */
+	u32 strangers;			/* requests, and connections without a normal session */
 	wait_queue_head_t idle;
 };
 
@@ -150,7 +150,7 @@ struct kiser_np {
 
 /* Portals' connections, and the login of those that LIO has. */
 extern spinlock_t kiser_np_lock;
-/* Accepts, ends connections that LIO never had, and ends logins in time. */
+/* Accepts, ends connections that LIO never had, and logins and discovery in time. */
 extern struct workqueue_struct *kiser_wq;
 
 int kiser_ports_open(struct kiser_adapter *adapter);
@@ -212,6 +212,7 @@ struct kiser_conn {
 	struct delayed_work login_timer;
 	unsigned long login_left;	/* of the initiator's time, jiffies */
 	unsigned long login_since;	/* when its turn has begun */
+	bool discovery;			/* login_timer ends a discovery session */
 	struct work_struct release;	/* if LIO never had it */
 
 	/* Login: a request at a time, and answers in turn */

@@ -24,12 +24,17 @@
  * it, and for these the session has to be registered and the receives posted.  LIO's
  * receive thread, which starts then, sends it in kiser_get_rx_pdu(), and stays there.
  *
+ * Discovery needs no password.  So its session still counts as a stranger's, and is ended by
+ * login_timer when it has lasted for DISCOVERY_TIME.
+ *
  * Callers: LIO, in process context; np.c and conn.c; the upcall.
  */
 #include "kdat_iser.h"
 
 #define LOGIN_SLOT	(sizeof(struct kiser_pdu) + KISER_MAX_DATA)
 #define ANSWER_SLOTS	2
+/* How long a discovery session may last.  One takes a few messages. */
+#define DISCOVERY_TIME	(60 * HZ)
 
 /* ---- whose turn it is --------------------------------------------------------------- */
 
@@ -96,7 +101,8 @@ static void login_timeout(struct work_struct *work)
 	    state == DAT_EP_STATE_UNCONNECTED)
 		mod_delayed_work(kiser_wq, &conn->login_timer, HZ);
 	else
-		kiser_conn_fail(conn, "no login in time");
+		kiser_conn_fail(conn, conn->discovery ? "a discovery that does not end" :
+							"no login in time");
 }
 
 /* The initiator's turn begins ... */
@@ -291,6 +297,17 @@ static bool login_is_over(struct kiser_conn *conn)
 	return over;
 }
 
+/* Only a session that has a limit of time keeps its place among the strangers. */
+static void let_in(struct kiser_conn *conn)
+{
+	cancel_delayed_work_sync(&conn->login_timer);
+	conn->discovery = conn->lio->sess->sess_ops->SessionType;
+	if (conn->discovery)
+		queue_delayed_work(kiser_wq, &conn->login_timer, DISCOVERY_TIME);
+	else
+		kiser_stranger_known(conn);
+}
+
 /**
  * kiser_get_rx_pdu - LIO's receive thread: full feature phase
  * @lio: a connection that has logged in, or whose login has failed meanwhile
@@ -304,8 +321,7 @@ void kiser_get_rx_pdu(struct iscsit_conn *lio)
 
 	if (!login_is_over(conn))
 		return;
-	cancel_delayed_work_sync(&conn->login_timer);
-	kiser_stranger_known(conn);
+	let_in(conn);
 	if (kiser_rx_start(conn) || send_answer(conn, conn->login_last))
 		return;
 	wait_event_interruptible(conn->wait, READ_ONCE(conn->down));

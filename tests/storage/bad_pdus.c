@@ -39,6 +39,7 @@ static struct rdma_cm_id *id;
 static struct ibv_mr *mr;
 static struct pdu *out, *in;		/* one to send, RECVS to receive */
 static uint32_t cmdsn, itt;
+static uint32_t qualifier = 1;		/* of the session that a login is for */
 static int last;			/* received, and not posted again */
 
 static uint64_t now(void)
@@ -220,7 +221,7 @@ static void login_request(uint32_t *length)
 	clear(0x43);
 	out->bhs[1] = 0x87;			/* transit, from operational to full feature */
 	out->bhs[8] = 0x80;			/* ISID */
-	put32(out->bhs + 10, getpid() * 16 + itt);
+	put32(out->bhs + 10, getpid() * 256 + qualifier);
 	put32(out->bhs + 16, itt);
 	put32(out->bhs + 24, cmdsn);
 	*length = login_text((char *)out->data);
@@ -351,11 +352,14 @@ static void leaves(struct rdma_cm_id *one)
 	rdma_destroy_id(one);
 }
 
-/* All ask at once, and each is admitted or rejected. */
+/*
+ * All ask at once, and each is admitted or rejected.  @admitted: and has not been in for too
+ * long without a login since.
+ */
 static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **crowd, int count,
 		      int *admitted, int *rejected)
 {
-	int i;
+	int i, ended = 0;
 
 	*admitted = *rejected = 0;
 	for (i = 0; i < count; i++)
@@ -370,10 +374,24 @@ static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **cr
 			++*rejected;
 			break;
 		case RDMA_CM_EVENT_DISCONNECTED:
-			break;	/* that has been in for too long without a login */
+			ended++;
+			break;
 		default:
 			return -1;
 		}
+	}
+	*admitted -= ended;
+	return 0;
+}
+
+static int crowd_comes(struct rdma_event_channel *channel, struct rdma_cm_id **crowd)
+{
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		crowd[i] = newcomer(channel);
+		if (!crowd[i])
+			return -1;
 	}
 	return 0;
 }
@@ -835,11 +853,8 @@ static int strangers(void)
 	uint64_t end = now() + 60000;
 	int i, admitted, rejected, ok;
 
-	for (i = 0; i < CROWD; i++) {
-		crowd[i] = newcomer(channel);
-		if (!crowd[i])
-			return 0;
-	}
+	if (crowd_comes(channel, crowd))
+		return 0;
 	ok = !crowd_asks(channel, crowd, CROWD, &admitted, &rejected) && admitted >= 64 &&
 	     rejected > 0;
 	printf("-- %d were let in, %d rejected\n", admitted, rejected);
@@ -853,6 +868,62 @@ static int strangers(void)
 	} while (!admitted && now() < end);
 	rdma_destroy_event_channel(channel);
 	return ok && admitted;
+}
+
+/* One that logs in for discovery, and then says nothing */
+static struct rdma_cm_id *idle_discovery(void)
+{
+	kind = DISCOVERY;
+	qualifier++;
+	return open_connection() || log_in() ? NULL : id;
+}
+
+#define IDLERS		32
+#define PLACES		128
+
+/* Discovery takes no password, so who is at that takes the place of one without a login. */
+static int idlers(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *own = id, *idle[IDLERS], *crowd[CROWD];
+	int i, admitted, rejected, count = 0, ok = 0;
+
+	if (crowd_comes(channel, crowd))
+		return 0;
+	while (count < IDLERS && (idle[count] = idle_discovery()))
+		count++;
+	if (count == IDLERS && !crowd_asks(channel, crowd, CROWD, &admitted, &rejected)) {
+		ok = admitted > 0 && admitted <= PLACES - IDLERS;
+		printf("-- beside %d, %d were let in, %d rejected\n", count, admitted, rejected);
+	}
+	for (i = 0; i < CROWD; i++)
+		leaves(crowd[i]);
+	for (i = 0; i < count; i++) {
+		id = idle[i];
+		close_connection();
+	}
+	id = own;
+	rdma_destroy_event_channel(channel);
+	return ok;
+}
+
+/* It was begun before all other cases, which take longer than a target bears it. */
+static struct rdma_cm_id *early;
+static uint64_t early_end;
+
+static int discovery_never_ends(void)
+{
+	struct rdma_cm_id *own = id;
+	int64_t left = early_end - now();
+	int ended;
+
+	if (!early)
+		return 0;
+	id = early;
+	ended = has_ended(left > 0 ? left : 0);
+	close_connection();
+	id = own;
+	return ended;
 }
 
 static const struct {
@@ -905,6 +976,8 @@ static const struct {
 	{ "a logout, and gone", logout_leaves, NORMAL },
 	{ "reads, and gone", reads_leaves, NORMAL },
 	{ "a crowd that does not log in", strangers, NO_LOGIN },
+	{ "discovery that stays, and a crowd", idlers, NO_LOGIN },
+	{ "discovery that never ends", discovery_never_ends, NO_LOGIN },
 };
 
 int main(int argc, char **argv)
@@ -920,6 +993,9 @@ int main(int argc, char **argv)
 	target = argv[2];
 	iqn = argv[3];
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	early = idle_discovery();
+	early_end = now() + 90000;
+	qualifier++;
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		if (argc > 4 && !strstr(cases[i].what, argv[4]))
 			continue;
