@@ -232,6 +232,8 @@ static void __exit svckdat_exit(void)
 	svc_unreg_xprt_class(&svckdat_class);
 	xprt_unregister_transport(&svckdat_back_class);
 	kdat_client_unregister(&client);
+	/* Frees those: a timer of theirs must not queue anything while the queue is destroyed. */
+	flush_workqueue(svckdat_wq);
 	destroy_workqueue(svckdat_wq);
 }
 

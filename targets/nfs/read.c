@@ -229,16 +229,23 @@ static void take_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	svckdat_pages_taken(rqstp, n - spare);
 }
 
+/* From here on the call is being read, and that has a limit of time. */
 static int map_pages(struct svckdat_conn *conn, struct svckdat_recv *recv)
 {
-	recv->map = svckdat_map_get(conn, recv->give_up);
-	if (!recv->map)
+	struct svckdat_map *map = svckdat_map_get(conn, recv->give_up);
+
+	if (!map)
 		return -ENOTCONN;
-	if (!svckdat_map_call(recv->map, recv->pages, recv->read_length))
-		return 0;
-	svckdat_map_put(conn, recv->map);
-	recv->map = NULL;
-	return -ENOTCONN;
+	if (svckdat_map_call(map, recv->pages, recv->read_length)) {
+		svckdat_map_put(conn, map);
+		return -ENOTCONN;
+	}
+	WRITE_ONCE(recv->read_by, jiffies + SVCKDAT_PATIENCE);
+	/* Whoever sees the map sees its limit: oldest_read(). */
+	smp_store_release(&recv->map, map);
+	/* It comes by then at the latest, and looks itself when it has to come next. */
+	queue_delayed_work(svckdat_wq, &conn->read_timer, SVCKDAT_PATIENCE);
+	return 0;
 }
 
 /*
@@ -262,7 +269,8 @@ static int start_reads(struct svckdat_conn *conn, struct svckdat_recv *recv,
  * @conn: a connection
  * @recv: a call with read chunks
  *
- * Waits for room, but not for the data.  Process context.
+ * Waits for room, but not for the data.  If these have not come after SVCKDAT_PATIENCE, the
+ * connection is over.  Process context.
  *
  * Return: 0: the call will be listed as complete, or the connection is over; -EINVAL:
  * the chunks do not fit together, are empty, or too long.
@@ -282,6 +290,63 @@ int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	recv->give_up = jiffies + SVCKDAT_PATIENCE;
 	take_pages(rqstp, conn, recv, n);
 	return start_reads(conn, recv, w.reads);
+}
+
+/* ---- reads that do not end ----------------------------------------------- */
+
+/*
+ * Is a call being read, and by when has the first one of them to be there?  One whose last
+ * read completes just now may be counted still, and then perhaps with the limit of the next
+ * call of its recv, which is later.
+ */
+static bool oldest_read(struct svckdat_conn *conn, unsigned long *by)
+{
+	unsigned long read_by;
+	bool found = false;
+	unsigned int i;
+
+	for (i = 0; i < conn->nr_recvs; i++) {
+		/* Pairs with map_pages(). */
+		if (!smp_load_acquire(&conn->all_recvs[i].map))
+			continue;
+		read_by = READ_ONCE(conn->all_recvs[i].read_by);
+		if (!found || time_before(read_by, *by))
+			*by = read_by;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * A client that neither answers a read nor refuses it, but has the device ask again and
+ * again, would keep pages and maps without ever having made a call.
+ */
+static void look_at_reads(struct work_struct *work)
+{
+	struct svckdat_conn *conn = container_of(to_delayed_work(work), struct svckdat_conn,
+						 read_timer);
+	unsigned long now = jiffies, by;
+
+	if (READ_ONCE(conn->over) || !oldest_read(conn, &by))
+		return;
+	if (time_before(now, by)) {
+		mod_delayed_work(svckdat_wq, &conn->read_timer, by - now);
+		return;
+	}
+	pr_warn_ratelimited("svckdat: %s: a call could not be read in time\n",
+			    conn->xprt.xpt_remotebuf);
+	svckdat_conn_over(conn);
+}
+
+/**
+ * svckdat_reads_init - prepare the limit of time for reads
+ * @conn: a new connection
+ *
+ * Who frees the connection cancels @conn->read_timer.
+ */
+void svckdat_reads_init(struct svckdat_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->read_timer, look_at_reads);
 }
 
 /* ---- then: the call ------------------------------------------------------ */

@@ -45,7 +45,7 @@ static void was_read(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok
 	/* If one failed, others may be under way: all stays as it is until the end. */
 	if (!ok || !svckdat_map_put(conn, recv->map))
 		return;
-	recv->map = NULL;
+	WRITE_ONCE(recv->map, NULL);
 	list_recv(conn, recv, &conn->complete);
 }
 

@@ -52,7 +52,10 @@
 #define SVCKDAT_MAX_RESULTS	16
 /* Read chunks of a call; Linux clients have one or two. */
 #define SVCKDAT_MAX_CHUNKS	64
-/* How long a thread waits, in one request, for a client that does not take what we send */
+/*
+ * How long a thread waits, in one request, for a client that does not take what we send, and
+ * how long a client may take to let us read a call
+ */
 #define SVCKDAT_PATIENCE	(60 * HZ)
 
 struct svckdat_conn;
@@ -178,6 +181,7 @@ struct svckdat_recv {
 	struct svckdat_send *send;	/* for the reply */
 	struct svckdat_map *map;	/* while the call is being read */
 	unsigned long give_up;		/* when no room for its reads is waited for any more */
+	unsigned long read_by;		/* when it has to be read, once it has a map */
 	struct page **pages;		/* what was read */
 	unsigned int nr_pages;
 	u32 read_length;
@@ -216,6 +220,7 @@ struct svckdat_conn {
 	atomic_t calls;
 	unsigned int completions;	/* changes with each */
 	wait_queue_head_t room;		/* something was completed or released */
+	struct delayed_work read_timer;	/* queued as long as a recv has a map, and once more */
 
 	/*
 	 * The lists.  With interrupts off, not softirqs alone: turning these on again would
@@ -305,6 +310,7 @@ void svckdat_recv_again(struct svckdat_conn *conn, struct svckdat_recv *recv);
 void svckdat_release_ctxt(struct svc_xprt *xprt, void *ctxt);
 
 /* ---- read.c ---- */
+void svckdat_reads_init(struct svckdat_conn *conn);
 int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		      struct svckdat_recv *recv);
 void svckdat_assemble_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,

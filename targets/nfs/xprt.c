@@ -146,6 +146,8 @@ static void conn_destroy(struct svckdat_conn *conn)
 {
 	bool refused = false;
 
+	/* No thread has the connection any more, so no further call is read. */
+	cancel_delayed_work_sync(&conn->read_timer);
 	if (conn->ep)
 		refused |= dat_ep_free(conn->ep);
 	if (conn->conn_evd)
@@ -184,6 +186,7 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 	INIT_LIST_HEAD(&conn->at_adapter);
 	INIT_WORK(&conn->free_work, conn_free_work);
 	init_waitqueue_head(&conn->room);
+	svckdat_reads_init(conn);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->arrived);
 	INIT_LIST_HEAD(&conn->complete);
