@@ -17,6 +17,7 @@ modules=$1 shim=$2 samples=$2/samples
 many=3000
 
 waiting() { grep -q waiting /tmp/server; }
+ended() { ! kill -0 "$1" 2> /dev/null; }
 
 # against SERVER... -- CLIENT...: both end well. What the server prints is in /tmp/server, what
 # the client does in /tmp/client.  Input of the server's never comes, and never ends.
@@ -29,7 +30,8 @@ against() {
 		timeout 600 "$@" > /tmp/client 2>&1
 		rc=$?
 	fi
-	[ "${rc-1}" -eq 0 ] || kill $server
+	# A server that waits for the end of a connection of which it has not heard would wait on.
+	if [ "${rc-1}" -ne 0 ] || ! wait_for 120 ended $server; then kill $server; fi
 	wait $server && [ "$rc" -eq 0 ] && return
 	cat /tmp/server /tmp/client >&2
 	return 1
