@@ -65,13 +65,12 @@ static bool same_ip(const void *a, const void *b)
 }
 
 /* P41: @at is the address @want; if it is link-local, it says on which link. */
-static void check_address(const void *at, const struct sockaddr_storage *want)
+static bool check_address(const void *at, const struct sockaddr_storage *want)
 {
 	const struct sockaddr_in6 *in6 = at;
 
-	CHECK(same_ip(at, want));
-	if (in6->sin6_family == AF_INET6 && ip_is_link_local(at))
-		CHECK(in6->sin6_scope_id);
+	return CHECK(same_ip(at, want)) &&
+	       (!ip_is_link_local(at) || CHECK(in6->sin6_scope_id));
 }
 
 /* C22, P41: what each endpoint says of the connection. */
@@ -130,8 +129,7 @@ static bool next_cr(struct node *a, const struct sockaddr_storage *to,
 		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT) {
 			arrival = &event.event_data.cr_arrival_event_data;
 			*cr = arrival->cr_handle;
-			check_address(arrival->local_ia_address_ptr, to);
-			return true;
+			return check_address(arrival->local_ia_address_ptr, to);
 		}
 		if (event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		    now_us() > until)
