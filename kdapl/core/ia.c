@@ -205,6 +205,16 @@ void kdapl_ia_set_link(struct sockaddr_storage *to, const struct rdma_addr *addr
 		in6->sin6_scope_id = addr->dev_addr.bound_dev_if;
 }
 
+static struct kdapl_local *find_address(struct kdapl_ia *ia, const struct sockaddr_storage *address)
+{
+	struct kdapl_local *local;
+
+	list_for_each_entry(local, &ia->locals, link)
+		if (!memcmp(&local->address, address, sizeof(*address)))
+			return local;
+	return NULL;
+}
+
 static void copy_address(struct sockaddr_storage *to, const struct rdma_addr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&addr->src_addr;
@@ -230,20 +240,26 @@ static void copy_address(struct sockaddr_storage *to, const struct rdma_addr *ad
  */
 struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma_addr *addr)
 {
-	struct kdapl_local *local, *new;
+	struct kdapl_local *local, *new = NULL;
+	struct sockaddr_storage address = {};
 
-	new = kzalloc(sizeof(*new), kdapl_gfp(ia->obj.space));
-	if (!new)
-		return NULL;
-	copy_address(&new->address, addr);
+	copy_address(&address, addr);
 	spin_lock(&ia->locals_lock);
-	list_for_each_entry(local, &ia->locals, link)
-		if (!memcmp(&local->address, &new->address, sizeof(new->address)))
-			goto known;
-	list_add(&new->link, &ia->locals);
-	local = new;
-	new = NULL;
-known:
+	local = find_address(ia, &address);
+	if (!local) {
+		spin_unlock(&ia->locals_lock);
+		new = kzalloc(sizeof(*new), kdapl_gfp(ia->obj.space));
+		if (!new)
+			return NULL;
+		new->address = address;
+		spin_lock(&ia->locals_lock);
+		local = find_address(ia, &address);	/* by another connection, meanwhile */
+		if (!local) {
+			list_add(&new->link, &ia->locals);
+			local = new;
+			new = NULL;
+		}
+	}
 	spin_unlock(&ia->locals_lock);
 	kfree(new);
 	return &local->address;
