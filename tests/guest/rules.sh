@@ -113,8 +113,6 @@ wanted() {
 	if [ "$own" = "$1" ]; then echo own; else echo "$only"; fi
 }
 
-still_runs() { kill -0 "$1" 2> /dev/null; }
-
 insmod_rules() {
 	insmod "$modules/tests/rules/kdapl_rules.ko" ia_a=${kind}0-1 ia_b=${kind}1-1 \
 		loopback="$modules/tests/rules/kdapl_loopback.ko"
@@ -127,7 +125,7 @@ in_kernel() {
 	lines=$(wanted kernel)
 	echo "${lines:-all}" | tee $debug/run > /dev/null 2>&1 & run=$!
 	while $more; do
-		still_runs $run && sleep 1 || more=false
+		ended $run && more=false || sleep 1
 		mapfile -t -s $shown lines < $debug/result
 		[ ${#lines[@]} -eq 0 ] || printf '%s\n' "${lines[@]}"
 		shown=$((shown + ${#lines[@]}))

@@ -17,7 +17,6 @@ modules=$1 shim=$2 samples=$2/samples
 many=3000
 
 waiting() { grep -q waiting /tmp/server; }
-ended() { ! kill -0 "$1" 2> /dev/null; }
 
 # against SERVER... -- CLIENT...: both end well. What the server prints is in /tmp/server, what
 # the client does in /tmp/client.  Input of the server's never comes, and never ends.

@@ -50,12 +50,9 @@ traffic() {
 	wait_for 60 under_way
 }
 
-writes() { kill -0 $writer 2> /dev/null; }
-writes_no_more() { ! writes; }
-
 ended_in_time() {
 	touch $work/stop
-	wait_for "$1" writes_no_more && return
+	wait_for "$1" ended $writer && return
 	hanging
 	kill -KILL $writer
 	return 1

@@ -91,7 +91,7 @@ within() {
 	local seconds=$1 end=$((SECONDS + $1)) pid
 	shift
 	"$@" & pid=$!
-	while kill -0 $pid 2> /dev/null; do
+	until ended $pid; do
 		if [ $SECONDS -ge $end ]; then
 			echo "has not ended after $seconds s: $*" >&2
 			hanging
