@@ -136,6 +136,7 @@ enum kdapl_flush_state {
  * @peer_rd_in: RDMA reads that the peer admits, as its request said
  * @linger: in kdapl_ia.linger, while only the id is left; changed by @work
  * @linger_until: the id waits for the peer so long
+ * @close_until: the same once the IA is being closed
  */
 struct kdapl_conn {
 	refcount_t ref;
@@ -192,6 +193,7 @@ struct kdapl_conn {
 	u8 peer_rd_in;
 	struct list_head linger;
 	unsigned long linger_until;
+	unsigned long close_until;
 };
 
 /* Is the queue pair gone, and all that was on it?  kdapl_conn_finish() waits. */

@@ -103,6 +103,21 @@ static bool conn_lingers(const struct kdapl_conn *conn)
 }
 
 /*
+ * Jiffies that the peer may still take to answer our disconnect.  The CM repeats one that got
+ * lost, but only as long as the id is there, and the peer of a connection on which nothing is
+ * outstanding hears of its end in no other way.  Who closes the IA waits for it, so that is
+ * shorter; nobody waits when the device goes.
+ */
+static long conn_linger_left(const struct kdapl_conn *conn)
+{
+	const struct kdapl_ia *ia = conn->ia;
+
+	if (READ_ONCE(ia->removed))
+		return 0;
+	return (READ_ONCE(ia->closing) ? conn->close_until : conn->linger_until) - jiffies;
+}
+
+/*
  * Ends the id when the peer has answered, or its time is over; otherwise comes
  * again, and once more when the id is gone.  @conn is on the list before we look, so
  * that a peer who answers afterwards makes the work item run (conn_cm.c), and so does a
@@ -111,9 +126,9 @@ static bool conn_lingers(const struct kdapl_conn *conn)
 static void conn_linger_step(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
-	long left = conn->linger_until - jiffies;
+	long left = conn_linger_left(conn);
 
-	if (kdapl_id_awaits_peer(conn) && !READ_ONCE(ia->closing) && left > 0) {
+	if (kdapl_id_awaits_peer(conn) && left > 0) {
 		kdapl_conn_run_later(conn, left);
 		return;
 	}
@@ -135,6 +150,7 @@ static void conn_linger(struct kdapl_conn *conn)
 		return;
 	kdapl_conn_get(conn);
 	conn->linger_until = jiffies + LINGER_LIMIT;
+	conn->close_until = jiffies + ia->dev->close_time;
 	spin_lock_irq(&ia->linger_lock);
 	list_add_tail(&conn->linger, &ia->linger);
 	spin_unlock_irq(&ia->linger_lock);
@@ -383,8 +399,11 @@ void kdapl_conn_destroy_id(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_linger_flush - destroy the ids that still wait for their peers
+ * kdapl_conn_linger_flush - end the ids that still wait for their peers
  * @ia: being closed, or its device removed
+ *
+ * A peer that does not answer costs a close kdapl_device.close_time from the disconnect on,
+ * and a removal nothing.  May sleep.
  */
 void kdapl_conn_linger_flush(struct kdapl_ia *ia)
 {
@@ -399,7 +418,9 @@ void kdapl_conn_linger_flush(struct kdapl_ia *ia)
 		spin_unlock_irq(&ia->linger_lock);
 		if (!conn)
 			break;
-		kdapl_conn_destroy_id(conn);
+		/* It has less time from now on: conn_linger_left(). */
+		kdapl_conn_run(conn);
+		wait_event(conn->wait, conn_id_is_gone(conn));
 		kdapl_conn_put(conn);
 	}
 }

@@ -250,6 +250,8 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	int i;
 
 	mark_removed(ia);
+	/* A close that holds the lock, and waits for peers, need not wait any more. */
+	kdapl_conn_linger_flush(ia);
 	mutex_lock(&ia->teardown_lock);
 	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
@@ -571,7 +573,10 @@ static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 	return ret;
 }
 
-/* dat_ia_close.  Sleeps until nothing of the IA is left; never for a peer (A10). */
+/*
+ * dat_ia_close.  Sleeps until nothing of the IA is left, for a peer only as
+ * kdapl_conn_linger_flush() says (A10).
+ */
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 			  DAT_CLOSE_FLAGS flags)
 {
@@ -605,6 +610,26 @@ static void begin_close_all(struct kdapl_space *space)
 	mutex_unlock(&space->ia_lock);
 }
 
+/*
+ * The teardown of an IA gives its peers some time to answer.  It is the same time for those of
+ * all IAs: every connection begins to end before the first IA waits.
+ */
+static void begin_end_connections(struct kdapl_space *space)
+{
+	struct kdapl_object *obj;
+	struct kdapl_ia *ia;
+
+	/* Nobody changes the list while this goes on: no operation does any more. */
+	list_for_each_entry(obj, &space->ias, on_ia) {
+		ia = container_of(obj, struct kdapl_ia, obj);
+		if (!ia->section->over)
+			synchronize_srcu(&ia->section->srcu);
+		ia->section->over = true;
+		begin_end_all(ia, KDAPL_EP, KDAPL_END_CLOSE);
+		cond_resched();
+	}
+}
+
 /**
  * kdapl_ia_close_all - abruptly close every IA of a space (I19)
  * @space: nobody calls operations on it any more
@@ -614,9 +639,9 @@ static void begin_close_all(struct kdapl_space *space)
 void kdapl_ia_close_all(struct kdapl_space *space)
 {
 	struct kdapl_object *obj;
-	struct kdapl_ia *ia;
 
 	begin_close_all(space);
+	begin_end_connections(space);
 	for (;;) {
 		mutex_lock(&space->ia_lock);
 		obj = list_first_entry_or_null(&space->ias, struct kdapl_object,
@@ -627,11 +652,7 @@ void kdapl_ia_close_all(struct kdapl_space *space)
 		if (!obj)
 			break;
 
-		ia = container_of(obj, struct kdapl_ia, obj);
-		if (!ia->section->over)
-			synchronize_srcu(&ia->section->srcu);
-		ia->section->over = true;
-		ia_teardown(ia);
+		ia_teardown(container_of(obj, struct kdapl_ia, obj));
 		kdapl_object_retire(obj);
 		kdapl_object_put(obj);
 		cond_resched();

@@ -488,7 +488,8 @@ static DAT_RETURN other_close(struct open_ia *open, DAT_CLOSE_FLAGS flags)
  *	that
  *
  * When it returned, no upcall of the IA's EVDs runs or will run.  Process
- * context, not from an upcall of the same IA.  Rules I11..I18, E102, E108.
+ * context, not from an upcall of the same IA.  Waits for peers that have not answered a
+ * disconnect yet, up to 9 s.  Rules I11..I18, E102, E108.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
  * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects

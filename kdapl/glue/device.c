@@ -33,6 +33,12 @@
  * way together, so this is long; a peer that has left without an answer costs that much.
  */
 #define ANSWER_TIME	(HZ / 5)
+/*
+ * How long whoever closes an adapter waits for a peer to answer a disconnect.  rdma_cm repeats
+ * it every 4.3 s, so it may get lost twice, as it does when very many come to one host at once.
+ * On iWARP TCP takes care of it.
+ */
+#define CLOSE_TIME	(9 * HZ)
 
 /* Most ports have no more, and a long GID table is looked through once. */
 #define FEW_ADDRESSES	16
@@ -585,6 +591,7 @@ static int add_port(struct ib_device *ib, u32 port)
 			   !ib_uses_virt_dma(ib);
 	/* On iWARP answers and disconnect come through the same stream, in order. */
 	dev->answer_time = dev->iwarp ? 0 : ANSWER_TIME;
+	dev->close_time = dev->iwarp ? 0 : CLOSE_TIME;
 	dev->mute_faults = kdapl_driver_mute_faults(ib);
 	set_srq(dev);
 	set_name(dev);

@@ -582,6 +582,7 @@ enum kdapl_count {
  * @srq_zone_of_qp: the zone of the queue pair governs receives out of one, not its own
  * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
  *		 comes through another queue pair; 0: they never are
+ * @close_time: jiffies; how long a close waits for a peer to answer a disconnect
  * @qp: its operations on CQs and queue pairs
  * @user_qp: the same on queue pairs that processes have made; NULL where the driver does
  *	     not let the kernel move them
@@ -629,6 +630,7 @@ struct kdapl_device {
 	bool srq_keeps;
 	bool srq_zone_of_qp;
 	unsigned long answer_time;
+	unsigned long close_time;
 	const struct kdapl_qp_ops *qp;
 	const struct kdapl_qp_ops *user_qp;
 	u32 verbs_hints;

@@ -1245,6 +1245,79 @@ static void memory_goes(struct kunit *test)
 	}
 }
 
+struct closing {
+	struct work_struct work;
+	struct completion over;
+	struct bench *b;
+	DAT_RETURN ret;
+};
+
+static void close_adapter(struct work_struct *work)
+{
+	struct closing *c = container_of(work, struct closing, work);
+
+	c->ret = kdapl_ia_close(&c->b->space, c->b->ia, DAT_CLOSE_ABRUPT_FLAG);
+	complete(&c->over);
+}
+
+/* Disconnects, whereupon a close waits for the peer. */
+static struct fake_id *begin_close(struct bench *b, struct closing *c)
+{
+	struct fake_id *id;
+	DAT_EP_HANDLE ep;
+
+	b->fake->dev->close_time = BENCH_AGES;
+	ep = bench_ep(b, b->evd);
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	id = bench_id(b, ep);
+	KUNIT_EXPECT_EQ(b->test, DONE, bench_abrupt(b, ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	c->b = b;
+	init_completion(&c->over);
+	INIT_WORK_ONSTACK(&c->work, close_adapter);
+	queue_work(system_unbound_wq, &c->work);
+	KUNIT_EXPECT_EQ(b->test, 0UL, wait_for_completion_timeout(&c->over, HZ / 2));
+	return id;
+}
+
+static void end_close(struct bench *b, struct closing *c)
+{
+	KUNIT_EXPECT_NE(b->test, 0UL, wait_for_completion_timeout(&c->over, BENCH_PATIENCE));
+	flush_work(&c->work);
+	destroy_work_on_stack(&c->work);
+	KUNIT_EXPECT_EQ(b->test, DONE, c->ret);
+	b->fake->dev->close_time = 0;
+}
+
+/*
+ * D2, I15: the peer of a connection on which nothing is outstanding hears of its end by the
+ * disconnect alone. A close waits until that was answered, or for its time, while the CM
+ * repeats it.
+ */
+static void close_waits_for_answers(struct kunit *test)
+{
+	struct closing c = {};
+	struct fake_id *id = begin_close(test->priv, &c);
+
+	fake_peer_disconnected(id);
+	end_close(test->priv, &c);
+}
+
+/* A10: the removal of the device does not wait for peers, and ends a close that does. */
+static void removal_ends_close(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct kdapl_ia *ia = bench_ia(b);
+	struct closing c = {};
+
+	kdapl_object_get(&ia->obj);
+	begin_close(b, &c);
+	kdapl_ia_device_gone(ia);
+	end_close(b, &c);
+	kdapl_object_put(&ia->obj);
+}
+
 static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(resolution_refused),
 	KUNIT_CASE(resolution_repeated),
@@ -1280,6 +1353,8 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(key_taken_away),
 	KUNIT_CASE(cq_operations_fail),
 	KUNIT_CASE(memory_goes),
+	KUNIT_CASE(close_waits_for_answers),
+	KUNIT_CASE(removal_ends_close),
 	{}
 };
 
