@@ -25,6 +25,12 @@
  *    text request of which the initiator has to ask for the rest; a NOP-In that waits for
  *    its NOP-Out.
  *
+ * Reset of a logical unit.  The core aborts the commands that it has not completed, and
+ * passes over those that it has, of which the answers may not have been handed over yet.  The
+ * initiator forgets them all when it hears that the reset is done, and takes an answer that
+ * comes afterwards for an error of protocol.  So that word waits in conn->held until those
+ * that came before it have been answered.
+ *
  * Abort.  The core only marks a command that it has not completed, and waits until it is
  * released.  What we own for its data goes on: the mark is found by target_execute_cmd()
  * after the RDMA read, so that the device does not write to pages that are free.  Then the
@@ -69,11 +75,88 @@ static bool has_spare_reference(struct iscsit_cmd *cmd)
 	       !cmd->se_cmd.se_tmr_req->call_transport;
 }
 
-static void release(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+/* ---- the answer to a reset of a logical unit ---------------------------------------- */
+
+/* Is there a command before @reset that the core has completed, and that is not answered? */
+static bool is_behind(struct iscsit_conn *lio, struct iscsit_cmd *reset)
 {
+	struct iscsit_cmd *cmd;
+
+	lockdep_assert_held(&lio->cmd_lock);
+	list_for_each_entry(cmd, &lio->conn_cmd_list, i_conn_node) {
+		if (cmd == reset)
+			return false;
+		if (cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD &&
+		    cmd->se_cmd.se_dev == reset->se_cmd.se_dev &&
+		    READ_ONCE(cmd->se_cmd.transport_state) & CMD_T_COMPLETE)
+			return true;
+	}
+	return false;
+}
+
+/* Keeps the answer to a reset back if it has to wait. */
+static bool hold(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+	struct se_tmr_req *tmr = cmd->se_cmd.se_tmr_req;
+	bool held;
+
+	if (tmr->function != TMR_LUN_RESET || !tmr->call_transport)
+		return false;
+	spin_lock_bh(&lio->cmd_lock);
+	held = is_behind(lio, cmd);
+	if (held)
+		list_add_tail(&kcmd->entry, &to_conn(lio)->held);
+	spin_unlock_bh(&lio->cmd_lock);
+	return held;
+}
+
+/* The first answer that need not wait any more, or with @any not even for that; or NULL. */
+static struct iscsit_cmd *take_held(struct iscsit_conn *lio, bool any)
+{
+	struct kiser_cmd *kcmd;
+
+	lockdep_assert_held(&lio->cmd_lock);
+	list_for_each_entry(kcmd, &to_conn(lio)->held, entry) {
+		if (!any && is_behind(lio, kiser_lio_cmd(kcmd)))
+			continue;
+		list_del(&kcmd->entry);
+		return kiser_lio_cmd(kcmd);
+	}
+	return NULL;
+}
+
+static int answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state, u32 data_length)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+
+	kcmd->stage = KISER_ANSWER;
+	kcmd->answer = state;
+	kcmd->answer_built = false;
+	kcmd->data_length = data_length;
+	kiser_submit(to_conn(lio), cmd);
+	return 0;
+}
+
+/* @cmd leaves LIO's list, and resets need not wait for it any more. */
+static void leave_list(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+{
+	struct iscsit_cmd *reset;
+
 	spin_lock_bh(&lio->cmd_lock);
 	list_del_init(&cmd->i_conn_node);
+	/* The answer to a reset may be released in here, for which nobody waits in turn. */
+	while (cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD && (reset = take_held(lio, false))) {
+		spin_unlock_bh(&lio->cmd_lock);
+		answer(lio, reset, ISTATE_SEND_TASKMGTRSP, 0);
+		spin_lock_bh(&lio->cmd_lock);
+	}
 	spin_unlock_bh(&lio->cmd_lock);
+}
+
+static void release(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+{
+	leave_list(lio, cmd);
 	if (has_spare_reference(cmd))
 		target_put_sess_cmd(&cmd->se_cmd);
 	iscsit_free_cmd(cmd, false);
@@ -170,18 +253,6 @@ void kiser_cmd_unsent(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 
 /* ---- LIO's wishes ------------------------------------------------------------------- */
 
-static int answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state, u32 data_length)
-{
-	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
-
-	kcmd->stage = KISER_ANSWER;
-	kcmd->answer = state;
-	kcmd->answer_built = false;
-	kcmd->data_length = data_length;
-	kiser_submit(to_conn(lio), cmd);
-	return 0;
-}
-
 /* LIO allocates the text of the answer, so it is not built under our lock as others are. */
 static int answer_text(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
@@ -206,8 +277,9 @@ static int answer_text(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 int kiser_response_queue(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state)
 {
 	switch (state) {
-	case ISTATE_SEND_STATUS:
 	case ISTATE_SEND_TASKMGTRSP:
+		return hold(lio, cmd) ? 0 : answer(lio, cmd, state, 0);
+	case ISTATE_SEND_STATUS:
 	case ISTATE_SEND_LOGOUTRSP:
 		return answer(lio, cmd, state, 0);
 	case ISTATE_SEND_NOPIN:
@@ -252,15 +324,27 @@ int kiser_queue_status(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 /* The core is about to release a command that was aborted. */
 void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
-	spin_lock_bh(&lio->cmd_lock);
-	list_del_init(&cmd->i_conn_node);
-	spin_unlock_bh(&lio->cmd_lock);
+	leave_list(lio, cmd);
 	if (cmd->data_direction == DMA_TO_DEVICE)
 		iscsit_stop_dataout_timer(cmd);
 	put_data(to_conn(lio), cmd);
 }
 
 /* ---- the end of the connection ------------------------------------------------------ */
+
+/* Nothing is sent any more, so to answer them is to release them. */
+static void release_held(struct iscsit_conn *lio)
+{
+	struct iscsit_cmd *reset;
+
+	spin_lock_bh(&lio->cmd_lock);
+	while ((reset = take_held(lio, true))) {
+		spin_unlock_bh(&lio->cmd_lock);
+		answer(lio, reset, ISTATE_SEND_TASKMGTRSP, 0);
+		spin_lock_bh(&lio->cmd_lock);
+	}
+	spin_unlock_bh(&lio->cmd_lock);
+}
 
 /* How often to look whether the core has dropped its reference after an answer, 1 ms each. */
 #define HANDOVER_ROUNDS	1000
@@ -334,6 +418,7 @@ void kiser_cmd_settle(struct iscsit_conn *lio)
 	enum left what;
 	bool busy;
 
+	release_held(lio);
 	for (;;) {
 		cmd = take_left(lio, &what, &busy, waited < HANDOVER_ROUNDS);
 		if (cmd) {

@@ -189,6 +189,7 @@ struct kiser_conn *kiser_conn_create(struct kiser_adapter *adapter, bool invalid
 	INIT_LIST_HEAD(&conn->deferred);
 	INIT_LIST_HEAD(&conn->tx_free);
 	INIT_LIST_HEAD(&conn->waiting);
+	INIT_LIST_HEAD(&conn->held);
 	spin_lock_init(&conn->tx_lock);
 	init_waitqueue_head(&conn->wait);
 	INIT_WORK(&conn->release, orphan_release);

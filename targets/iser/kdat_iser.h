@@ -243,6 +243,8 @@ struct kiser_conn {
 	bool tx_closed;			/* nothing is posted any more */
 	bool tx_over;			/* and LIO releases what it still answers */
 
+	struct list_head held;		/* struct kiser_cmd: answers that wait; by LIO's cmd_lock */
+
 	bool logout_sent;		/* the response that ends this connection */
 };
 
@@ -282,7 +284,7 @@ enum kiser_stage {
 
 /* Behind each of LIO's commands; LIO clears it. */
 struct kiser_cmd {
-	struct list_head entry;		/* in conn->waiting */
+	struct list_head entry;		/* in conn->waiting, or in conn->held */
 	enum kiser_stage stage;
 	u8 answer;			/* which PDU: ISTATE_* */
 	bool answer_built;

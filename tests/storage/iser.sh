@@ -287,13 +287,13 @@ aborted() {
 	[ $found -eq 0 ] && [ "$after" -gt "$before" ]
 }
 
-# resets WHAT COUNT: sg_reset under I/O, which all comes through
+# resets WHAT COUNT PAUSE: sg_reset under I/O, which all comes through
 resets() {
 	local disk i pid
 	disk=/dev/$(disk 0)
 	fio_verify "$minute" 8 "$disk" & pid=$!
 	for i in $(seq "$2"); do
-		sleep 1
+		sleep "$3"
 		sg_reset -N "$1" "$disk" || {
 			wait $pid
 			dmesg | grep -iE 'iscsi|iser|connection[0-9]|scsi' | tail -15
@@ -303,10 +303,22 @@ resets() {
 	wait $pid || { fio_told "$disk"; return 1; }
 }
 
+# lun_resets COUNT
 lun_resets() {
 	local before
 	before=$(statistics ram scsi_lu/resets)
-	resets -d "$(of 20 3)" && [ "$(statistics ram scsi_lu/resets)" -ge $((before + $(of 20 3))) ]
+	resets -d "$1" 0.3 && [ "$(statistics ram scsi_lu/resets)" -ge $((before + $1)) ]
+}
+
+# Some commands are done when a reset comes, and LIO hands them over only when it has answered
+# that.  The kernel's own target then answers them when the initiator knows them no more.
+late_resets() {
+	local rc
+	insmod "$modules/tests/storage/late/kdapl_late.ko" || return
+	lun_resets 60
+	rc=$?
+	rmmod kdapl_late
+	return $rc
 }
 
 reset() {
@@ -314,10 +326,12 @@ reset() {
 	verdict "task abort: of a command that the disk keeps" within 180 aborted
 	verdict "... and the disk goes on" verified 1 8 "/dev/$(disk 2)"
 	verdict "LUN resets under I/O: counted, and all data as written" \
-		within $((minute + 240)) lun_resets
+		within $((minute + 240)) lun_resets "$(of 40 10)"
+	[ "$mode" = stock ] || verdict "... and while LIO hands some commands over late" \
+		within $((minute + 240)) late_resets
 	# LIO refuses it, and the initiator logs in again.
 	verdict "target resets under I/O: all data as written" \
-		within $((minute + 300)) resets -t "$(of 10 2)"
+		within $((minute + 300)) resets -t "$(of 10 2)" 1
 	verdict "logout" log_out
 }
 
