@@ -112,6 +112,9 @@ void kdapl_id_input(struct kdapl_conn *conn, enum kdapl_id_input input)
 		return;
 	err = cm_ops(conn)->disconnect(conn->id);
 	trace_kdapl_disconnect(conn, err);
+	/* Nothing went out, so there is no answer to wait for. */
+	if (err)
+		id_change(conn, KDAPL_ID_IN_PEER_GONE);
 }
 
 /* ---- what the state says -------------------------------------------- */

@@ -112,7 +112,7 @@ static long conn_linger_left(const struct kdapl_conn *conn)
 {
 	const struct kdapl_ia *ia = conn->ia;
 
-	if (READ_ONCE(ia->removed))
+	if (READ_ONCE(ia->removed) || READ_ONCE(ia->dev->gone))
 		return 0;
 	return (READ_ONCE(ia->closing) ? conn->close_until : conn->linger_until) - jiffies;
 }

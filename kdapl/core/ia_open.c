@@ -186,8 +186,8 @@ static void ia_uncharge(struct kdapl_ia *ia)
 }
 
 /*
- * Ends everything that was made on @ia, and detaches @ia from its device.  @ia is
- * closing, so that no operation begins any more; those that have were waited for.
+ * Ends everything that was made on @ia.  @ia is closing, so that no operation begins any more;
+ * those that have were waited for.
  */
 static void ia_teardown(struct kdapl_ia *ia)
 {
@@ -202,13 +202,23 @@ static void ia_teardown(struct kdapl_ia *ia)
 		/* All begin to end, then each is waited for. */
 		begin_end_all(ia, teardown_order[i], KDAPL_END_CLOSE);
 		teardown_all(ia, teardown_order[i], own);
-		if (teardown_order[i] == KDAPL_EP)
-			kdapl_conn_linger_flush(ia);
 	}
+	mutex_unlock(&ia->teardown_lock);
+}
+
+/*
+ * And @ia itself.  Memory is free by now, and queue pairs are, so that nobody but who closes
+ * @ia has to wait for peers.
+ */
+static void ia_finish(struct kdapl_ia *ia)
+{
+	kdapl_conn_linger_flush(ia);
+	mutex_lock(&ia->teardown_lock);
 	ia_drop_async(ia);
 	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 	kdapl_device_detach(ia->dev, &ia->on_dev);
+	kdapl_object_retire(&ia->obj);
 }
 
 /* ---- removal of the device ------------------------------------------ */
@@ -250,21 +260,30 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	int i;
 
 	mark_removed(ia);
-	/* A close that holds the lock, and waits for peers, need not wait any more. */
-	kdapl_conn_linger_flush(ia);
 	mutex_lock(&ia->teardown_lock);
 	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		/* All begin to end, then each is waited for. */
 		begin_end_all(ia, teardown_order[i], KDAPL_END_BROKEN);
 		release_verbs_all(ia, teardown_order[i]);
-		if (teardown_order[i] == KDAPL_EP)
-			kdapl_conn_linger_flush(ia);
 	}
+	kdapl_conn_linger_flush(ia);
 	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 
 	kdapl_ia_tell(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
+}
+
+/**
+ * kdapl_ia_hurry - the device of an IA is about to be removed
+ * @on_dev: of the IA; kdapl_device.gone is set
+ *
+ * Ends the wait for peers of whoever closes the IA, and holds the removal up with that.  May
+ * sleep.
+ */
+void kdapl_ia_hurry(struct list_head *on_dev)
+{
+	kdapl_conn_linger_flush(container_of(on_dev, struct kdapl_ia, on_dev));
 }
 
 /**
@@ -594,7 +613,7 @@ DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	if (!ret) {
 		synchronize_srcu(&op.obj->ia->section->srcu);
 		ia_teardown(op.obj->ia);
-		kdapl_object_retire(op.obj);
+		ia_finish(op.obj->ia);
 	}
 	return kdapl_op_end(&op, ret);
 }
@@ -610,11 +629,8 @@ static void begin_close_all(struct kdapl_space *space)
 	mutex_unlock(&space->ia_lock);
 }
 
-/*
- * The teardown of an IA gives its peers some time to answer.  It is the same time for those of
- * all IAs: every connection begins to end before the first IA waits.
- */
-static void begin_end_connections(struct kdapl_space *space)
+/* Of all of them, before one is finished: so their peers have the same time to answer. */
+static void teardown_ias(struct kdapl_space *space)
 {
 	struct kdapl_object *obj;
 	struct kdapl_ia *ia;
@@ -625,7 +641,7 @@ static void begin_end_connections(struct kdapl_space *space)
 		if (!ia->section->over)
 			synchronize_srcu(&ia->section->srcu);
 		ia->section->over = true;
-		begin_end_all(ia, KDAPL_EP, KDAPL_END_CLOSE);
+		ia_teardown(ia);
 		cond_resched();
 	}
 }
@@ -641,7 +657,7 @@ void kdapl_ia_close_all(struct kdapl_space *space)
 	struct kdapl_object *obj;
 
 	begin_close_all(space);
-	begin_end_connections(space);
+	teardown_ias(space);
 	for (;;) {
 		mutex_lock(&space->ia_lock);
 		obj = list_first_entry_or_null(&space->ias, struct kdapl_object,
@@ -652,8 +668,7 @@ void kdapl_ia_close_all(struct kdapl_space *space)
 		if (!obj)
 			break;
 
-		ia_teardown(container_of(obj, struct kdapl_ia, obj));
-		kdapl_object_retire(obj);
+		ia_finish(container_of(obj, struct kdapl_ia, obj));
 		kdapl_object_put(obj);
 		cond_resched();
 	}

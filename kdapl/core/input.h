@@ -61,6 +61,7 @@ void kdapl_conn_put(struct kdapl_conn *conn);
  * that an IA takes; may sleep.  On return of kdapl_ia_removed() nothing of the IA refers
  * to the device (A10).
  */
+void kdapl_ia_hurry(struct list_head *on_dev);
 void kdapl_ia_removed(struct list_head *on_dev);
 void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event);
 

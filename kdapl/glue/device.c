@@ -533,6 +533,11 @@ void kdapl_device_add(struct kdapl_device *dev)
 	kdapl_clients_look();
 }
 
+static void ia_hurry(struct list_head *on_dev, void *unused)
+{
+	kdapl_ia_hurry(on_dev);
+}
+
 /**
  * kdapl_device_remove - take a device off the registry and away from its IAs
  * @dev: only holders of a reference may use it afterwards, and never its @ib
@@ -549,6 +554,8 @@ void kdapl_device_remove(struct kdapl_device *dev)
 	dev->gone = true;
 	spin_unlock(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
+	/* Before the clients: one of them may be closing an adapter, and the others wait for it. */
+	kdapl_device_walk_ias(dev, ia_hurry, NULL);
 	kdapl_clients_gone(dev);
 	wait_for_pagers(dev);
 	release_ias(dev);

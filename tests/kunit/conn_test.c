@@ -718,7 +718,7 @@ static void adapter_closes_before_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, c.ids);
 }
 
-/* D5, D8: a CM that cannot tell the peer does not keep a connection alive. */
+/* D5, D8: a CM that cannot tell the peer keeps neither a connection nor its id alive. */
 static void disconnect_refused(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -745,8 +745,6 @@ static void disconnect_refused(struct kunit *test)
 			expect_dto(b, b->evd, 100 + i, FLUSHED);
 		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 		KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_CM_DISCONNECT));
-		if (round < 2)
-			fake_peer_disconnected(s.id);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s.ep));
 		expect_same(b, &before);
 	}
@@ -1263,22 +1261,16 @@ static void close_adapter(struct work_struct *work)
 /* Disconnects, whereupon a close waits for the peer. */
 static struct fake_id *begin_close(struct bench *b, struct closing *c)
 {
-	struct fake_id *id;
-	DAT_EP_HANDLE ep;
+	struct stage s;
 
 	b->fake->dev->close_time = BENCH_AGES;
-	ep = bench_ep(b, b->evd);
-	bench_connect(b, ep);
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	id = bench_id(b, ep);
-	KUNIT_EXPECT_EQ(b->test, DONE, bench_abrupt(b, ep));
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	lingers(b, &s);
 	c->b = b;
 	init_completion(&c->over);
 	INIT_WORK_ONSTACK(&c->work, close_adapter);
 	queue_work(system_unbound_wq, &c->work);
 	KUNIT_EXPECT_EQ(b->test, 0UL, wait_for_completion_timeout(&c->over, HZ / 2));
-	return id;
+	return s.id;
 }
 
 static void end_close(struct bench *b, struct closing *c)
@@ -1287,7 +1279,6 @@ static void end_close(struct bench *b, struct closing *c)
 	flush_work(&c->work);
 	destroy_work_on_stack(&c->work);
 	KUNIT_EXPECT_EQ(b->test, DONE, c->ret);
-	b->fake->dev->close_time = 0;
 }
 
 /*
@@ -1304,18 +1295,49 @@ static void close_waits_for_answers(struct kunit *test)
 	end_close(test->priv, &c);
 }
 
-/* A10: the removal of the device does not wait for peers, and ends a close that does. */
+/* I15: there is no answer to a disconnect that did not go out. */
+static void close_waits_for_no_unsent(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	b->fake->dev->close_time = BENCH_AGES;
+	bench_stage(b, KDAPL_EP_CONNECTED, &s);
+	fake_fail(b->fake, FAKE_CM_DISCONNECT, 1, -EINVAL);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void hurry(struct list_head *on_dev, void *unused)
+{
+	kdapl_ia_hurry(on_dev);
+}
+
+/*
+ * A10: the removal of the device does not wait for peers, and ends a close that does, before it
+ * has to wait for who called that.
+ */
 static void removal_ends_close(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	struct kdapl_ia *ia = bench_ia(b);
 	struct closing c = {};
 
-	kdapl_object_get(&ia->obj);
 	begin_close(b, &c);
-	kdapl_ia_device_gone(ia);
+	WRITE_ONCE(b->fake->dev->gone, true);
+	kdapl_device_walk_ias(b->fake->dev, hurry, NULL);
 	end_close(b, &c);
-	kdapl_object_put(&ia->obj);
+}
+
+/* A10: a consumer that hears of the removal closes its adapter, and that does not wait either. */
+static void close_in_removal(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	b->fake->dev->close_time = BENCH_AGES;
+	lingers(b, &s);
+	WRITE_ONCE(b->fake->dev->gone, true);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
 static struct kunit_case kdapl_conn_cases[] = {
@@ -1354,7 +1376,9 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(cq_operations_fail),
 	KUNIT_CASE(memory_goes),
 	KUNIT_CASE(close_waits_for_answers),
+	KUNIT_CASE(close_waits_for_no_unsent),
 	KUNIT_CASE(removal_ends_close),
+	KUNIT_CASE(close_in_removal),
 	{}
 };
 
