@@ -138,19 +138,30 @@ static int answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state, u3
 	return 0;
 }
 
-/* @cmd leaves LIO's list, and resets need not wait for it any more. */
-static void leave_list(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+/* With @any all of them, otherwise those that need not wait any more. */
+static void answer_held(struct iscsit_conn *lio, bool any)
 {
+	struct kiser_conn *conn = to_conn(lio);
 	struct iscsit_cmd *reset;
 
-	spin_lock_bh(&lio->cmd_lock);
-	list_del_init(&cmd->i_conn_node);
-	/* The answer to a reset may be released in here, for which nobody waits in turn. */
-	while (cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD && (reset = take_held(lio, false))) {
+	lockdep_assert_held(&lio->cmd_lock);
+	while ((reset = take_held(lio, any))) {
+		conn->answering++;
 		spin_unlock_bh(&lio->cmd_lock);
 		answer(lio, reset, ISTATE_SEND_TASKMGTRSP, 0);
 		spin_lock_bh(&lio->cmd_lock);
+		conn->answering--;
 	}
+}
+
+/* @cmd leaves LIO's list, and resets need not wait for it any more. */
+static void leave_list(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
+{
+	spin_lock_bh(&lio->cmd_lock);
+	list_del_init(&cmd->i_conn_node);
+	/* The answer to a reset may be released in there, for which nobody waits in turn. */
+	if (cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD)
+		answer_held(lio, false);
 	spin_unlock_bh(&lio->cmd_lock);
 }
 
@@ -332,20 +343,6 @@ void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 
 /* ---- the end of the connection ------------------------------------------------------ */
 
-/* Nothing is sent any more, so to answer them is to release them. */
-static void release_held(struct iscsit_conn *lio)
-{
-	struct iscsit_cmd *reset;
-
-	spin_lock_bh(&lio->cmd_lock);
-	while ((reset = take_held(lio, true))) {
-		spin_unlock_bh(&lio->cmd_lock);
-		answer(lio, reset, ISTATE_SEND_TASKMGTRSP, 0);
-		spin_lock_bh(&lio->cmd_lock);
-	}
-	spin_unlock_bh(&lio->cmd_lock);
-}
-
 /* How often to look whether the core has dropped its reference after an answer, 1 ms each. */
 #define HANDOVER_ROUNDS	1000
 
@@ -389,8 +386,9 @@ static struct iscsit_cmd *take_left(struct iscsit_conn *lio, enum left *what, bo
 {
 	struct iscsit_cmd *cmd;
 
-	*busy = false;
 	spin_lock_bh(&lio->cmd_lock);
+	/* Whoever answers a reset is about to release it, and has left the list himself. */
+	*busy = to_conn(lio)->answering;
 	list_for_each_entry(cmd, &lio->conn_cmd_list, i_conn_node) {
 		*what = what_is_left(cmd);
 		if (*what == LEFT_BUSY || (*what == LEFT_HANDED_OVER && patient))
@@ -418,7 +416,10 @@ void kiser_cmd_settle(struct iscsit_conn *lio)
 	enum left what;
 	bool busy;
 
-	release_held(lio);
+	/* Nothing is sent any more, so to answer them is to release them. */
+	spin_lock_bh(&lio->cmd_lock);
+	answer_held(lio, true);
+	spin_unlock_bh(&lio->cmd_lock);
 	for (;;) {
 		cmd = take_left(lio, &what, &busy, waited < HANDOVER_ROUNDS);
 		if (cmd) {

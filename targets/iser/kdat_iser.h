@@ -243,7 +243,9 @@ struct kiser_conn {
 	bool tx_closed;			/* nothing is posted any more */
 	bool tx_over;			/* and LIO releases what it still answers */
 
-	struct list_head held;		/* struct kiser_cmd: answers that wait; by LIO's cmd_lock */
+	/* By LIO's cmd_lock */
+	struct list_head held;		/* struct kiser_cmd: answers to resets, that wait */
+	u32 answering;			/* of those taken from there, how many are being sent */
 
 	bool logout_sent;		/* the response that ends this connection */
 };
