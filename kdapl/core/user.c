@@ -11,7 +11,7 @@
 #include <linux/atomic.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
+#include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include "user.h"
 
@@ -41,14 +41,23 @@
 #define IWARP_ATTEMPTS	32
 
 /*
+ * Files of one user that are being closed at once by threads of the kernel.  Each may wait for
+ * peers, or for an iWARP driver, and there are only so many threads for all users.
+ */
+#define CLOSING_AT_ONCE	8
+
+/*
  * struct kdapl_user - somebody who has files open
  * @uid: who
- * @files: how many, under users_lock
+ * @files: how many, and those that are being closed; under users_lock
  * @left: objects that he may have yet
  * @room: objects that may have memory yet, freed ones among them
  * @rmrs_left: RMRs, the same
  * @wq: kdapl_user_wq(); NULL: he has no queues of his own
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
+ * @closing_lock: of the rest; process context
+ * @nr_closing: files that are being closed by threads of the kernel
+ * @closing: struct kdapl_closing: those that wait for their turn
  */
 struct kdapl_user {
 	kuid_t uid;
@@ -58,6 +67,9 @@ struct kdapl_user {
 	atomic_t rmrs_left;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *iwarp_wq;
+	spinlock_t closing_lock;
+	u32 nr_closing;
+	struct list_head closing;
 };
 
 static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
@@ -75,6 +87,8 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 	atomic_set(&user->left, min_t(u32, max_objects, INT_MAX));
 	atomic_set(&user->room, min_t(u64, 2ULL * max_objects + USER_MORE_FREED, INT_MAX));
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
+	spin_lock_init(&user->closing_lock);
+	INIT_LIST_HEAD(&user->closing);
 	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL))) {
 		kfree(user);
 		return NULL;
@@ -129,6 +143,55 @@ void kdapl_user_put(struct kdapl_user *user)
 	if (user->wq)
 		destroy_workqueue(user->wq);
 	kfree(user);
+}
+
+static void closing_work(struct work_struct *work)
+{
+	struct kdapl_closing *closing = container_of(work, struct kdapl_closing, work);
+	struct kdapl_user *user = closing->user;
+
+	closing->close(closing);
+	spin_lock(&user->closing_lock);
+	closing = list_first_entry_or_null(&user->closing, struct kdapl_closing, entry);
+	if (closing)
+		list_del(&closing->entry);
+	else
+		user->nr_closing--;
+	spin_unlock(&user->closing_lock);
+	if (closing)
+		queue_work(closing->wq, &closing->work);
+	kdapl_user_put(user);
+}
+
+/**
+ * kdapl_user_close - have a thread of the kernel close a file
+ * @user: whose
+ * @wq: where; serves all users
+ * @closing: @close is set; of the file
+ *
+ * A user who closes very many takes his own turns with that, not the threads that others need.
+ * May sleep.
+ */
+void kdapl_user_close(struct kdapl_user *user, struct workqueue_struct *wq,
+		      struct kdapl_closing *closing)
+{
+	bool now;
+
+	INIT_WORK(&closing->work, closing_work);
+	closing->wq = wq;
+	closing->user = user;
+	mutex_lock(&users_lock);
+	user->files++;
+	mutex_unlock(&users_lock);
+	spin_lock(&user->closing_lock);
+	now = user->nr_closing < CLOSING_AT_ONCE;
+	if (now)
+		user->nr_closing++;
+	else
+		list_add_tail(&closing->entry, &user->closing);
+	spin_unlock(&user->closing_lock);
+	if (now)
+		queue_work(wq, &closing->work);
 }
 
 /**

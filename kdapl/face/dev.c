@@ -357,9 +357,9 @@ static void file_close(struct kdapl_file *file)
 	kfree(file);
 }
 
-static void file_close_work(struct work_struct *work)
+static void close_later(struct kdapl_closing *closing)
 {
-	file_close(container_of(work, struct kdapl_file, close));
+	file_close(container_of(closing, struct kdapl_file, closing));
 }
 
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
@@ -373,7 +373,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	INIT_WORK(&file->close, file_close_work);
+	file->closing.close = close_later;
 	file->pid = get_pid(task_tgid(current));
 	ret = -ENOMEM;
 	user = kdapl_user_get(current_uid(), max_user_objects);
@@ -414,7 +414,7 @@ static int kdapl_dev_release(struct inode *inode, struct file *filp)
 	if (task_tgid(current) == file->pid)
 		file_close(file);
 	else
-		queue_work(close_wq, &file->close);
+		kdapl_user_close(file->space.owner, close_wq, &file->closing);
 	return 0;
 }
 
@@ -446,7 +446,7 @@ int kdapl_dev_init(void)
 {
 	int ret;
 
-	close_wq = alloc_workqueue("kdapl_close", WQ_UNBOUND, 0);
+	close_wq = alloc_workqueue("kdapl_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!close_wq)
 		return -ENOMEM;
 	ret = misc_register(&kdapl_dev);

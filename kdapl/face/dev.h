@@ -55,7 +55,7 @@ struct kdapl_file {
 	struct list_head entry;
 	struct pid *pid;
 	u64 id;
-	struct work_struct close;
+	struct kdapl_closing closing;
 };
 
 extern struct list_head kdapl_dev_files;

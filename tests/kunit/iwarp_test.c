@@ -627,6 +627,62 @@ out:
 			kdapl_user_put(user[i]);
 }
 
+struct late_file {
+	struct kdapl_closing closing;
+	struct completion *go;
+	atomic_t *begun;
+};
+
+static void wait_for_peer(struct kdapl_closing *closing)
+{
+	struct late_file *file = container_of(closing, struct late_file, closing);
+
+	atomic_inc(file->begun);
+	wake_up_var(file->begun);
+	wait_for_completion(file->go);
+}
+
+/*
+ * A8, I19: files that a thread of the kernel closes, because another process than their opener
+ * closed them last.  Those of one user do not take all threads, and all get closed.
+ */
+static void closings_apart(struct kunit *test)
+{
+	struct late_file *file = kunit_kcalloc(test, MANY + 1, sizeof(*file), GFP_KERNEL);
+	struct kdapl_user *user[2] = {};
+	DECLARE_COMPLETION_ONSTACK(go);
+	atomic_t begun = ATOMIC_INIT(0), other = ATOMIC_INIT(0);
+	struct workqueue_struct *wq;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 10);
+	for (i = 0; i < 2; i++)
+		user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
+	KUNIT_EXPECT_TRUE(test, wq && user[0] && user[1]);
+	if (!wq || !user[0] || !user[1])
+		goto out;
+	for (i = 0; i <= MANY; i++) {
+		file[i].go = &go;
+		file[i].begun = i < MANY ? &begun : &other;
+		file[i].closing.close = wait_for_peer;
+		kdapl_user_close(user[i == MANY], wq, &file[i].closing);
+	}
+	wait_var_event_timeout(&other, atomic_read(&other), BENCH_PATIENCE);
+	wait_var_event_timeout(&begun, atomic_read(&begun) >= 8, BENCH_PATIENCE);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&other));
+	KUNIT_EXPECT_EQ(test, 8, atomic_read(&begun));
+	complete_all(&go);
+	drain_workqueue(wq);
+	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&begun));
+out:
+	for (i = 0; i < 2; i++)
+		if (user[i])
+			kdapl_user_put(user[i]);
+	if (wq)
+		destroy_workqueue(wq);
+}
+
 static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(registrar_routed),
 	KUNIT_CASE(registrar_connected),
@@ -648,6 +704,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(request_not_now),
 	KUNIT_CASE(request_never_told),
 	KUNIT_CASE(not_connected),
+	KUNIT_CASE(closings_apart),
 	KUNIT_CASE(read_sink),
 	KUNIT_CASE(users_apart),
 	{}
