@@ -26,35 +26,59 @@ struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_iwarp_wq;
 struct workqueue_struct *kdapl_upcall_wq;
 
-static int __init kdapl_init(void)
-{
-	int ret = -ENOMEM;
-
-	kdapl_users_wq = alloc_workqueue("kdapl_users", WQ_UNBOUND, 0);
-	if (!kdapl_users_wq)
-		return ret;
-	kdapl_kernel_wq = alloc_workqueue("kdapl_kernel",
-					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!kdapl_kernel_wq)
-		goto err_users_wq;
-	kdapl_slow_wq = alloc_workqueue("kdapl_slow", WQ_UNBOUND, 0);
-	if (!kdapl_slow_wq)
-		goto err_kernel_wq;
-	kdapl_iwarp_wq = alloc_workqueue("kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS);
-	if (!kdapl_iwarp_wq)
-		goto err_slow_wq;
+static const struct {
+	struct workqueue_struct **wq;
+	const char *name;
+	unsigned int flags;
+	int max_active;
+} queues[] = {
+	{ &kdapl_users_wq, "kdapl_users", WQ_UNBOUND },
+	{ &kdapl_kernel_wq, "kdapl_kernel", WQ_UNBOUND | WQ_MEM_RECLAIM },
+	{ &kdapl_slow_wq, "kdapl_slow", WQ_UNBOUND },
+	{ &kdapl_iwarp_wq, "kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
 	/*
 	 * The work stays on its processor: what arrives while one upcall runs there is
 	 * taken by the same worker behind it, without a switch for each event.
 	 */
-	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall", KDAPL_WQ_PERCPU | WQ_HIGHPRI |
-					  WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!kdapl_upcall_wq)
-		goto err_iwarp_wq;
+	{ &kdapl_upcall_wq, "kdapl_upcall", KDAPL_WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+	  WQ_MAX_ACTIVE },
+};
+
+/* The last one first, which may wait for those before it. */
+static void queues_exit(void)
+{
+	int i = ARRAY_SIZE(queues);
+
+	while (i--)
+		if (*queues[i].wq)
+			destroy_workqueue(*queues[i].wq);
+}
+
+static int __init queues_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(queues); i++) {
+		*queues[i].wq = alloc_workqueue("%s", queues[i].flags, queues[i].max_active,
+						queues[i].name);
+		if (!*queues[i].wq) {
+			queues_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int __init kdapl_init(void)
+{
+	int ret = queues_init();
+
+	if (ret)
+		return ret;
 	ret = kdapl_space_init(&kdapl_kernel_space, &init_net, NULL,
 			       KERNEL_MAX_OBJECTS);
 	if (ret)
-		goto err_upcall_wq;
+		goto err_queues;
 	ret = kdapl_debugfs_init();
 	if (ret)
 		goto err_space;
@@ -77,16 +101,8 @@ err_debugfs:
 	kdapl_debugfs_exit();
 err_space:
 	kdapl_space_destroy(&kdapl_kernel_space);
-err_upcall_wq:
-	destroy_workqueue(kdapl_upcall_wq);
-err_iwarp_wq:
-	destroy_workqueue(kdapl_iwarp_wq);
-err_slow_wq:
-	destroy_workqueue(kdapl_slow_wq);
-err_kernel_wq:
-	destroy_workqueue(kdapl_kernel_wq);
-err_users_wq:
-	destroy_workqueue(kdapl_users_wq);
+err_queues:
+	queues_exit();
 	return ret;
 }
 
@@ -108,11 +124,7 @@ static void __exit kdapl_exit(void)
 	 * one of ours when the code goes.
 	 */
 	rcu_barrier();
-	destroy_workqueue(kdapl_upcall_wq);
-	destroy_workqueue(kdapl_iwarp_wq);
-	destroy_workqueue(kdapl_slow_wq);
-	destroy_workqueue(kdapl_kernel_wq);
-	destroy_workqueue(kdapl_users_wq);
+	queues_exit();
 	rcu_barrier();
 }
 
