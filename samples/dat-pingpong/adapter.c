@@ -46,33 +46,38 @@ static const char *advice_on_device(void)
 	return text;
 }
 
-/* The registry's entries, which the caller frees; NULL when there are none. */
+/*
+ * The registry's entries for DAT 1, which the caller frees; NULL when there are none. A file of
+ * an installation for DAT 2 has others, which cannot be opened from here.
+ */
 static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
 {
 	DAT_PROVIDER_INFO *infos, **list;
+	DAT_COUNT i, n = 0, found = 0;
 	DAT_RETURN ret;
-	DAT_COUNT i;
 
 	*number = 0;
-	dat_registry_list_providers(0, number, NULL);
-	if (!*number) {
-		fprintf(stderr, "dat-pingpong: no interface adapters: %s\n",
-			advice_on_device());
-		return NULL;
-	}
-	infos = calloc(*number, sizeof(*infos));
-	list = calloc(*number, sizeof(*list));
-	for (i = 0; infos && list && i < *number; i++)
+	dat_registry_list_providers(0, &n, NULL);
+	infos = calloc(n + 1, sizeof(*infos));
+	list = calloc(n + 1, sizeof(*list));
+	for (i = 0; infos && list && i < n; i++)
 		list[i] = &infos[i];
 	if (!infos || !list)
 		ret = DAT_INSUFFICIENT_RESOURCES;
 	else
-		ret = dat_registry_list_providers(*number, number, list);
+		ret = n ? dat_registry_list_providers(n, &n, list) : DAT_SUCCESS;
 	free(list);
-	if (!ret)
+	for (i = 0; !ret && i < n; i++)
+		if (infos[i].dapl_version_major == 1)
+			infos[found++] = infos[i];
+	*number = found;
+	if (found)
 		return infos;
 	free(infos);
-	fatal("dat_registry_list_providers", ret, NULL);
+	if (ret)
+		fatal("dat_registry_list_providers", ret, NULL);
+	else
+		fprintf(stderr, "dat-pingpong: no interface adapters: %s\n", advice_on_device());
 	return NULL;
 }
 
@@ -106,10 +111,17 @@ static void print_adapter(const char *name, const char *address, const char *mod
 	printf("%-16s %-40s %-12s %s\n", name, address, mode, driver);
 }
 
-static int list_one(const char *name)
+/* What there is to know of an adapter */
+struct about {
+	char address[INET6_ADDRSTRLEN];
+	char driver[DAT_NAME_MAX_LENGTH];
+	const char *mode;
+};
+
+/* Opens the adapter of an entry, and closes it. Returns the exit status. */
+static int look_at(const char *name, struct about *about)
 {
 	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
-	char address[INET6_ADDRSTRLEN];
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_HANDLE ia;
 	DAT_IA_ATTR attr;
@@ -117,12 +129,13 @@ static int list_one(const char *name)
 
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &async_evd, &ia);
 	if (ret)
-		return fatal(name, ret, NULL);
+		return fatal(name, ret, access(device, R_OK | W_OK) ? advice_on_device() : NULL);
 	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr,
 			   DAT_PROVIDER_FIELD_ALL, &provider);
 	if (!ret) {
-		address_text(attr.ia_address_ptr, address, sizeof(address));
-		print_adapter(name, address, mode_of(&provider), attr.vendor_name);
+		address_text(attr.ia_address_ptr, about->address, sizeof(about->address));
+		snprintf(about->driver, sizeof(about->driver), "%s", attr.vendor_name);
+		about->mode = mode_of(&provider);
 	}
 	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	return ret ? fatal(name, ret, NULL) : 0;
@@ -133,37 +146,65 @@ int list_adapters(void)
 {
 	DAT_PROVIDER_INFO *infos;
 	DAT_COUNT number, i;
+	struct about about;
+	bool heading = false;
 	int status = 0;
 
 	infos = list_registry(&number);
 	if (!infos)
 		return 1;
-	print_adapter("IA", "address", "mode", "driver");
-	for (i = 0; i < number; i++)
-		status |= list_one(infos[i].ia_name);
+	for (i = 0; i < number; i++) {
+		if (look_at(infos[i].ia_name, &about)) {
+			status = 1;
+			continue;
+		}
+		if (!heading)
+			print_adapter("IA", "address", "mode", "driver");
+		heading = true;
+		print_adapter(infos[i].ia_name, about.address, about.mode, about.driver);
+	}
 	free(infos);
 	return status;
 }
 
+/* Are these two names of one adapter? */
+static bool same_adapter(const struct about *a, const struct about *b)
+{
+	return !strcmp(a->address, b->address) && !strcmp(a->driver, b->driver);
+}
+
 /*
- * choose_adapter - the name of the only adapter there is
+ * choose_adapter - the name of the only adapter there is, or the first one of its names
  *
  * It is never freed. NULL: there is none, or more than one, and it has been said so.
  */
 const char *choose_adapter(void)
 {
+	DAT_COUNT number, i, names = 0;
+	struct about first, about;
 	DAT_PROVIDER_INFO *infos;
-	DAT_COUNT number, i;
+	bool one = true;
 
 	infos = list_registry(&number);
 	if (!infos)
 		return NULL;
-	if (number == 1)
+	for (i = 0; i < number; i++) {
+		if (look_at(infos[i].ia_name, &about))
+			continue;
+		if (!names)
+			first = about;
+		else
+			one &= same_adapter(&first, &about);
+		infos[names++] = infos[i];
+	}
+	if (names && one)
 		return infos[0].ia_name;
-	fprintf(stderr, "dat-pingpong: which adapter? Choose with -i:");
-	for (i = 0; i < number; i++)
-		fprintf(stderr, " %s", infos[i].ia_name);
-	fputc('\n', stderr);
+	if (names) {
+		fprintf(stderr, "dat-pingpong: which adapter? Choose with -i:");
+		for (i = 0; i < names; i++)
+			fprintf(stderr, " %s", infos[i].ia_name);
+		fputc('\n', stderr);
+	}
 	free(infos);
 	return NULL;
 }

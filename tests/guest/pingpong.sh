@@ -3,7 +3,7 @@
 #
 #   pingpong_ways MODE     what applications of a mode do with one another
 #   pingpong_ends          what it says when there is no point in going on
-#   pingpong_lonely        and when the module is not there
+#   pingpong_lonely, lonely_by_file   and when the module is not there
 # shellcheck shell=bash disable=SC2154
 
 # game SERVER-OPTION... -- CLIENT-OPTION...: their output is in /tmp/server and /tmp/client,
@@ -155,7 +155,37 @@ wrong_name() {
 		says /tmp/client '^dat-pingpong: rxe7-1: .*: dat-pingpong --list shows the names$'
 }
 
+# conf: a file of an installation for DAT 2, with an entry for DAT 1 that somebody has added
+conf() {
+	cat > /tmp/dat.conf <<-'E'
+	ofa-v2-mlx5_0-1u u2.0 nonthreadsafe default libdaploucm.so.2 dapl.2.0 "mlx5_0 1" ""
+	ofa-v2-ib0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "ib0 0" ""
+	old-name u1.2 threadsafe default libdat.so.1 kdapl.1.0 "rxe0-1" ""
+	E
+	export DAT_OVERRIDE=/tmp/dat.conf
+}
+
+listed_by_file() (
+	conf
+	listed "$KDAPL_MODE" && says /tmp/client '^old-name +10\.9\.0\.1 ' &&
+		! grep ofa-v2 /tmp/client
+)
+
+# The two names are of one adapter, so there is nothing to choose.
+one_by_two_names() (
+	conf
+	rdma link del rxe1
+	"$shim/dat-pingpong" -s > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	kill $server
+	wait $server
+	two_hosts rxe
+	says /tmp/server '^listening on old-name port '
+)
+
 pingpong_ends() {
+	verdict "dat-pingpong: --list with a dat.conf, which has entries for DAT 2" listed_by_file
+	verdict "dat-pingpong: one adapter with two names need not be chosen" one_by_two_names
 	verdict "dat-pingpong: it gives up where nobody listens" nobody_there
 	verdict "dat-pingpong: it gives up when the server is killed" server_killed
 	verdict "dat-pingpong: a server ends with its adapter" adapter_removed
@@ -167,3 +197,9 @@ pingpong_lonely() {
 	! "$shim/dat-pingpong" --list > /tmp/client 2>&1 && [ "$(wc -l < /tmp/client)" -eq 1 ] &&
 		says /tmp/client '/dev/kdapl is missing; load the module: modprobe kdapl$'
 }
+
+lonely_by_file() (
+	conf
+	! "$shim/dat-pingpong" --list > /tmp/client 2>&1 && [ "$(wc -l < /tmp/client)" -eq 1 ] &&
+		says /tmp/client '^dat-pingpong: old-name: .* /dev/kdapl is missing; load the module'
+)

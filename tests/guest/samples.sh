@@ -88,5 +88,6 @@ pingpong_ends
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" rmmod kdapl
 verdict "dat-pingpong: no module, and how to get it" pingpong_lonely
+verdict "... with a dat.conf" lonely_by_file
 two_hosts_down rxe
 result
