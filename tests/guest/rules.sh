@@ -125,7 +125,7 @@ in_kernel() {
 	lines=$(wanted kernel)
 	echo "${lines:-all}" | tee $debug/run > /dev/null 2>&1 & run=$!
 	while $more; do
-		ended $run && more=false || sleep 1
+		if ended $run; then more=false; else sleep 1; fi
 		mapfile -t -s $shown lines < $debug/result
 		[ ${#lines[@]} -eq 0 ] || printf '%s\n' "${lines[@]}"
 		shown=$((shown + ${#lines[@]}))
