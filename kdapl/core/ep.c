@@ -91,7 +91,7 @@ static DAT_RETURN ep_build(struct kdapl_ia *ia, struct kdapl_ep_use *use,
 struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 {
 	struct kdapl_ep *ep = NULL;
-	struct kdapl_ep_use use = {};
+	struct kdapl_ep_use use = { .unpaid = true };
 	DAT_EP_ATTR attr;
 
 	kdapl_ep_default_attr(ia->dev, &attr);

@@ -37,6 +37,7 @@ struct kdapl_dto_limits {
  * @pz, @recv_evd, @request_evd, @connect_evd, @srq: as the consumer gave them, or NULL
  * @hidden: stands in for an EVD for completions that the consumer did not give
  * @lent: @hidden belongs to another kdapl_ep_use
+ * @unpaid: nobody has asked for the endpoint so far
  * @reserve: work requests that the request queue has beyond those for its DTOs; no object,
  *	     but taken and given back with the share of the CQ
  * @recv_flags, @request_flags: how the streams are attached
@@ -53,6 +54,7 @@ struct kdapl_ep_use {
 	struct kdapl_srq *srq;
 	struct kdapl_evd *hidden;
 	bool lent;
+	bool unpaid;
 	u8 attached;
 	u32 reserve;
 	u32 recv_flags;

@@ -337,7 +337,7 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 	int err = 0;
 
 	if (!use->recv_evd || !use->request_evd) {
-		use->hidden = old->hidden ?: kdapl_evd_create_hidden(ia);
+		use->hidden = old->hidden ?: kdapl_evd_create_hidden(ia, use->unpaid);
 		if (!use->hidden)
 			return RET_NO_RESOURCE(MEMORY);
 	}

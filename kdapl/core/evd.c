@@ -200,17 +200,19 @@ static const struct kdapl_sink hidden_sink = {
 /**
  * kdapl_evd_create_hidden - an EVD for completions that nobody wants (mt:T11)
  * @ia: its adapter
+ * @unpaid: for an endpoint that nobody has asked for
  *
  * Has no handle; it swallows what comes, so that slots become free.  May sleep.
  *
  * Return: the EVD, or NULL.
  */
-struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia)
+struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia, bool unpaid)
 {
 	struct kdapl_evd *evd = evd_alloc(ia, 1, EVD_FLAGS_DTO);
 
 	if (!evd)
 		return NULL;
+	evd->unpaid = unpaid;
 	kdapl_evd_set_sink(evd, &hidden_sink, NULL, false);
 	return evd;
 }

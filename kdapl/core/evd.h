@@ -111,6 +111,7 @@ struct kdapl_evd_cq;
  * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
  * @runner: in whose context the runner is at work; NULL: it is not
  * @dead: freed or its IA closed
+ * @unpaid: so are its CQs (kdapl_cq.unpaid)
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); the runner's own
  * @cq_failed: the device reported the loss of completions (E68)
@@ -156,6 +157,7 @@ struct kdapl_evd {
 	void *sink_arg;
 	struct task_struct *runner;
 	bool dead;
+	bool unpaid;
 	bool sleeps;
 	bool unfinished;
 	bool cq_failed;
@@ -187,7 +189,7 @@ static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
 	return READ_ONCE(evd->runner) == current;
 }
 
-struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia);
+struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia, bool unpaid);
 void kdapl_evd_free_hidden(struct kdapl_evd *evd);
 
 DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,

@@ -183,6 +183,7 @@ static int cq_create(struct kdapl_evd_cq *c, u32 size)
 	c->cq.handler = cq_handler;
 	c->cq.error = cq_error;
 	c->cq.user = c->evd->obj.space->user;
+	c->cq.unpaid = c->evd->unpaid;
 	ret = dev->qp->cq_create(&c->cq, size);
 	if (ret || c->cq.size >= size)
 		return ret;

@@ -220,6 +220,7 @@ static void ring_forget(struct kdapl_file *file, struct kdapl_ring *ring)
 	ring_drop_requests(file, ring->buf);
 	list_for_each_entry(buf, &ring->bufs, entry)
 		kdapl_ring_buf_unpublish(file, buf);
+	ring->forgotten = true;
 	mutex_unlock(&ring->lock);
 	kdapl_ring_put(ring);
 }
@@ -436,6 +437,12 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	struct kdapl_ring_buf *buf = NULL;
 	DAT_RETURN ret;
 
+	/*
+	 * The EVD is being freed, while its handle is still found.  The memory that a resize adds
+	 * would stay in the file's table of what can be mapped, and nobody would take it out.
+	 */
+	if (ring->forgotten)
+		return RET_BAD_HANDLE(EVD_REQUEST);
 	/* The core has the code for a length that it refuses. */
 	if (!kdapl_evd_can_be(evd, qlen))
 		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
@@ -485,8 +492,8 @@ err:
  * may sleep. Rules E53..E57.
  *
  * Return: DAT_INVALID_STATE/EVD_WAITER, /EVD_IN_USE with more than @qlen events
- * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; or what kdapl_evd_resize()
- * returns.
+ * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_HANDLE/EVD_REQUEST: the EVD is
+ * being freed; or what kdapl_evd_resize() returns.
  */
 DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, DAT_COUNT qlen)

@@ -95,6 +95,7 @@ struct kdapl_ring_buf {
  *		that a waiter sees that it was forbidden meanwhile (E27)
  * @full: the sink found no room; events wait in the EVD's FIFO
  * @dead: the EVD is gone
+ * @forgotten: nothing of it can be mapped any more; under @lock
  */
 struct kdapl_ring {
 	struct kref ref;
@@ -109,6 +110,7 @@ struct kdapl_ring {
 	atomic_t unwaitable;
 	bool full;
 	bool dead;
+	bool forgotten;
 };
 
 static inline atomic_t *kdapl_ring_flags(struct kdapl_ring_buf *buf)

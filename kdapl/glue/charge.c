@@ -6,7 +6,7 @@
  *
  * The process that asks pays: everything here charges current.  A kernel thread pays
  * nothing: what the CM's thread has to make for a request is paid by the process that
- * accepts it.  What is charged is remembered, so that it is given back to whom it was taken
+ * accepts it (kdapl_cq.unpaid).  What is charged is remembered, so that it is given back to whom it was taken
  * from, in whatever process that happens.  A charge on an object is given back before the
  * device goes, which forgets the limits that were set for it.
  *

@@ -64,7 +64,8 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 	int ret;
 
 	cq->charge = (struct kdapl_charge) {};
-	ret = cq->user ? kdapl_charge_queue(&cq->charge, ib, (u64)cqe * CQE_BYTES) : 0;
+	ret = cq->user && !cq->unpaid ?
+	      kdapl_charge_queue(&cq->charge, ib, (u64)cqe * CQE_BYTES) : 0;
 	if (ret)
 		return ret;
 	new = ib_create_cq(ib, cq_completed, cq_event, cq, &attr);
@@ -85,8 +86,8 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
  * @cq: of a process, or of the kernel; no other queue pair begins to use it meanwhile if
  *	nobody has paid for it
  *
- * If the CM's thread has made it for an endpoint that a service point provides, the
- * calling process is charged now.
+ * If it was made for an endpoint that a service point provides, by the CM's thread, or by a
+ * process that has handed the request over, the calling process is charged now.
  *
  * Return: 0, or what kdapl_charge_queue() says.
  */

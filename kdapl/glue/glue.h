@@ -60,6 +60,8 @@ struct kdapl_listener;
  * @armed: the CQ was armed at least once, so a handler may have been started
  *	   that cq_destroy has to wait for
  * @user: made for a process, which is charged
+ * @unpaid: made for a process that has not asked for it; it is charged with the first queue
+ *	    pair
  * @charge: of the process that had it made, or made larger
  */
 struct kdapl_cq {
@@ -70,6 +72,7 @@ struct kdapl_cq {
 	void (*error)(struct kdapl_cq *cq);
 	bool armed;
 	bool user;
+	bool unpaid;
 	struct kdapl_charge charge;
 };
 

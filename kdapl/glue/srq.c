@@ -57,19 +57,21 @@ int kdapl_srq_ib_resize(struct kdapl_shared_rq *rq, u32 max_wr)
 	struct kdapl_charge more = {};
 	int ret;
 
+	/* It stays the object that has been paid for. */
 	if (rq->user) {
-		ret = kdapl_charge_queue(&more, rq->dev->ib,
-					 srq_bytes(max_wr, rq->max_sge));
+		ret = kdapl_charge_pages(&more, DIV_ROUND_UP_ULL(srq_bytes(max_wr, rq->max_sge),
+								 PAGE_SIZE));
 		if (ret)
 			return ret;
 	}
 	ret = ib_modify_srq(rq->ib, &attr, IB_SRQ_MAX_WR);
 	if (ret) {
-		kdapl_uncharge_queue(&more, rq->dev->ib);
+		kdapl_uncharge_pages(&more);
 		return kdapl_refused("srq_resize", ret);
 	}
-	kdapl_uncharge_queue(&rq->charge, rq->dev->ib);
-	rq->charge = more;
+	kdapl_uncharge_pages(&rq->charge);
+	rq->charge.mm = more.mm;
+	rq->charge.pages = more.pages;
 	rq->size = max(max_wr, attr.max_wr);
 	return 0;
 }

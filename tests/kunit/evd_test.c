@@ -4,6 +4,8 @@
  * and 6; endpoints D10..D54): order, room, overflow, resizing.  The device is
  * the scripted one, so completions come when and as the test wants them.
  */
+#include "face/dev.h"
+#include "face/dev_ring.h"
 #include "stage.h"
 
 /* ---- software events --------------------------------------------------------- */
@@ -1230,7 +1232,47 @@ static void device_goes(struct kunit *test)
 						   DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+/*
+ * A8: while an EVD is being freed its handle is still found, so another thread of the process
+ * may resize it. The ring is out of the tables by then, and gets nothing into them any more.
+ */
+static void ring_is_forgotten(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE evd = bench_evd(b, 4, DAT_EVD_SOFTWARE_FLAG);
+	u64 handle = (uintptr_t)evd;
+	struct kdapl_uapi_ring info;
+	struct kdapl_file *file;
+	struct kdapl_ring *ring;
+	struct kdapl_evd *e;
+	DAT_RETURN ret;
+
+	file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	file->space = b->space;
+	xa_init(&file->rings);
+	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1);
+	e = kdapl_evd_find(&b->space, evd);
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	KUNIT_ASSERT_EQ(test, 0, kdapl_ring_create(file, (uintptr_t)b->ia, handle, &info));
+	ring = kdapl_ring_find(file, handle);
+	KUNIT_ASSERT_NOT_NULL(test, ring);
+	KUNIT_EXPECT_FALSE(test, xa_empty(&file->maps));
+	kdapl_evd_set_sink(e, NULL, NULL, true);
+	kdapl_ring_drop(file, handle);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&file->maps));
+	ret = kdapl_ring_resize(file, ring, e, 4096);
+	KUNIT_EXPECT_EQ(test, IH(EVD_REQUEST), ret);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&file->maps));
+	kdapl_evd_set_sink(e, NULL, NULL, true);
+	kdapl_ring_put(ring);
+	kdapl_evd_put(e);
+	xa_destroy(&file->maps);
+	xa_destroy(&file->rings);
+}
+
 static struct kunit_case kdapl_evd_cases[] = {
+	KUNIT_CASE(ring_is_forgotten),
 	KUNIT_CASE(software_in_order),
 	KUNIT_CASE(software_queue_full),
 	KUNIT_CASE(resize_keeps_order),

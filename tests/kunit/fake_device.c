@@ -126,6 +126,7 @@ static int fake_cq_create(struct kdapl_cq *cq, u32 cqe)
 	cq->ib = &fcq->ib;
 	spin_lock_irq(&fake->lock);
 	fake->nr_cqs++;
+	fake->nr_unpaid_cqs += cq->unpaid;
 	spin_unlock_irq(&fake->lock);
 	return 0;
 }

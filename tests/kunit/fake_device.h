@@ -224,6 +224,7 @@ struct fake_id {
  *		waits for it until bench_no_flush()
  * @hold_wcs: who polls a completion queue finds nothing
  * @no_resize: what a resize of a completion queue answers; 0: it can be resized
+ * @nr_unpaid_cqs: completion queues that nobody has paid for, made so far
  * @cq_short: a completion queue has so many entries less than it was asked for
  * @second: how far behind its address is the one that requests are sent to
  * @qps: live queue pairs, newest last
@@ -253,6 +254,7 @@ struct fake_device {
 	bool hold_flush;
 	bool hold_wcs;
 	int no_resize;
+	u32 nr_unpaid_cqs;
 	u32 cq_short;
 	u32 second;
 	struct list_head qps;

@@ -631,6 +631,31 @@ static void second_address(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, at, asked_at(b, 2));
 }
 
+/*
+ * A8, P9, P80: the process of a service point has not asked for the endpoint that it gets with a
+ * request, nor who hands the request over: its CQ is paid for with its queue pair.
+ */
+static void nobody_pays_for_requests(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_PSP_HANDLE psp;
+
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_psp_create(&b->space, b->ia, QUAL + 1, b->evd,
+						     DAT_PSP_PROVIDER_FLAG, &psp));
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL + 1, "", 0, NULL));
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->nr_unpaid_cqs);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, bench_cr(b, b->evd)));
+
+	bench_psp(b, QUAL);
+	KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_handoff(&b->space, bench_cr(b, b->evd), QUAL + 1));
+	KUNIT_EXPECT_EQ(test, 2U, b->fake->nr_unpaid_cqs);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, bench_cr(b, b->evd)));
+
+	bench_ep(b, DAT_HANDLE_NULL);
+	KUNIT_EXPECT_EQ(test, 2U, b->fake->nr_unpaid_cqs);
+}
+
 /* P45, P80: to a service point of another process, where the request is from then on. */
 static void handoff_to_another_process(struct kunit *test)
 {
@@ -734,6 +759,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(reject_refused),
 	KUNIT_CASE(handoffs),
 	KUNIT_CASE(second_address),
+	KUNIT_CASE(nobody_pays_for_requests),
 	KUNIT_CASE(handoff_to_another_process),
 	KUNIT_CASE(device_goes),
 	{}
