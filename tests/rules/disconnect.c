@@ -1337,10 +1337,10 @@ static const struct scenario scenarios[] = {
 		    requests_by_state),
 	SCENARIO_IB("D9 D10 D11 D12 D14 D15 D16 D17 D40 D41 D43 D44 D45 T26 T28 T31 mt:T20 "
 		    "graceful: mixed requests wait for withheld receives, then all succeed",
-		    graceful_mixed),
-	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D42 D50 T27 T32 nothing but receives: "
+		    graceful_mixed, .srq = SRQ_BOTH),
+	SCENARIO("D4 D6 D7 D8 D9 D13 D24 D42 D48 D50 T27 T32 mt:M56 nothing but receives: "
 		 "flushed in order, one event on each side",
-		 graceful_idle),
+		 graceful_idle, .srq = SRQ_BOTH),
 	SCENARIO_IB("D5 D6 D20 D22 D40 D42 T29 abrupt ends the drain",
 		    abrupt_ends_drain),
 	SCENARIO_IB("D17 D50 D51 T30 the peer's abrupt disconnect ends the drain",
@@ -1362,7 +1362,7 @@ static const struct scenario scenarios[] = {
 		    full_rings),
 	SCENARIO_IB("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "
 		    "abrupt with K outstanding in each direction",
-		    abrupt_outstanding),
+		    abrupt_outstanding, .srq = SRQ_BOTH),
 	SCENARIO("D4 D6 D46 D53 mt:T9 mt:T10 mt:T54 "
 		 "disconnect again, and posts after the end",
 		 after_the_end),

@@ -695,7 +695,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("F5 a dead handle stays dead, and 3000 new EPs have others",
 		 never_again),
 	SCENARIO_IB("F1 F7 F8 F9 F16 freed with traffic in both directions",
-		    in_flight),
+		    in_flight, .srq = SRQ_BOTH),
 	SCENARIO_IB("F12 the memory may go as soon as the EP is free",
 		    memory_at_once),
 	SCENARIO("F10 F11 F18 EVDs and PZ are in use until then", holds),

@@ -306,7 +306,8 @@ static void duplicate(void)
 }
 
 static const struct scenario scenarios[] = {
-	SCENARIO("P80 P85 P41 P42 P45 a handoff is a request there, whole", once),
+	SCENARIO("P80 P85 P41 P42 P45 a handoff is a request there, whole", once,
+		 .srq = SRQ_B),
 	SCENARIO("P80 300 handoffs, some of them to oneself", many),
 	SCENARIO("P81 nobody listens there: the request is unharmed", nobody),
 	SCENARIO("P82 P71 T9 a tentative endpoint goes, there is another",

@@ -241,6 +241,8 @@ static void clean_up(void)
 		scenario_free(blocks->memory);
 	link_up(&side_a);
 	link_up(&side_b);
+	side_a.on_srq = false;
+	side_b.on_srq = false;
 	nothing_left();
 	set_u64(&over, 0);
 }
@@ -250,7 +252,15 @@ static bool holds_here(const struct scenario *scenario)
 	return !(side_is_iwarp(&side_a) ? scenario->ib : scenario->iwarp);
 }
 
-static void run_scenario(const struct scenario *scenario)
+/* Has every side that is to have SRQs an adapter with them? */
+static bool srqs_offered(enum srq_sides srq)
+{
+	return (srq == SRQ_NONE || side_b.provider.srq_supported) &&
+	       (srq != SRQ_BOTH || side_a.provider.srq_supported);
+}
+
+static void run_scenario(const struct scenario *scenario, const char *name,
+			 enum srq_sides srq)
 {
 	char text[300];
 	u64 start = now_us();
@@ -258,13 +268,15 @@ static void run_scenario(const struct scenario *scenario)
 
 	nr_fails = 0;
 	if (side_open(&side_a) && side_open(&side_b)) {
-		skipped = !holds_here(scenario);
+		skipped = !holds_here(scenario) || !srqs_offered(srq);
+		side_a.on_srq = srq == SRQ_BOTH;
+		side_b.on_srq = srq != SRQ_NONE;
 		if (!skipped)
 			scenario->run();
 	}
 	clean_up();
 	if (skipped && !nr_fails) {
-		snprintf(text, sizeof(text), "skip %s", scenario->name);
+		snprintf(text, sizeof(text), "skip %s", name);
 		say(text);
 		return;
 	}
@@ -273,7 +285,7 @@ static void run_scenario(const struct scenario *scenario)
 	else
 		nr_passed++;
 	snprintf(text, sizeof(text), "%s %s (%llu ms)", nr_fails ? "FAIL" : "ok",
-		 scenario->name, (now_us() - start) / 1000);
+		 name, (now_us() - start) / 1000);
 	say(text);
 }
 
@@ -293,6 +305,20 @@ static bool is_named(const char *name, const char *texts)
 	}
 }
 
+/* As it is, and as the variant with shared receive queues that it may have. */
+static void run_both_ways(const struct scenario *scenario, const char *only)
+{
+	char name[256];
+
+	if (is_named(scenario->name, only))
+		run_scenario(scenario, scenario->name, SRQ_NONE);
+	if (scenario->srq == SRQ_NONE)
+		return;
+	snprintf(name, sizeof(name), "SRQ: %s", scenario->name);
+	if (is_named(name, only))
+		run_scenario(scenario, name, scenario->srq);
+}
+
 static void run_tables(const struct scenario_table * const *table,
 		       const char *only)
 {
@@ -300,8 +326,7 @@ static void run_tables(const struct scenario_table * const *table,
 
 	for (; *table; table++)
 		for (i = 0; i < (*table)->count; i++)
-			if (is_named((*table)->scenarios[i].name, only))
-				run_scenario(&(*table)->scenarios[i]);
+			run_both_ways(&(*table)->scenarios[i], only);
 }
 
 static unsigned int sum_up(void)

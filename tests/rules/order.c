@@ -563,14 +563,14 @@ static const struct scenario scenarios[] = {
 		    one_evd),
 	SCENARIO_IB("D20 D21 D40 D41 D43 D45 D50 mt:T20 mt:T36 mt:T40 mt:T41 mt:T53 "
 		    "three EVDs, full load: all is there when DISCONNECTED is",
-		    three_evds),
+		    three_evds, .srq = SRQ_BOTH),
 	SCENARIO_IB("D43 D45 D46 R6 R7 R8 R9 mt:T39 mt:T54 "
 		    "three EVDs, full load: markers come back flushed, and last",
 		    markers_last),
 	SCENARIO("mt:T40 mt:T42 mt:T43 data before the message, message by message",
-		 data_before_message),
+		 data_before_message, .srq = SRQ_B),
 	SCENARIO("mt:T40 mt:T45 mt:M34 bind, and at once a message that tells of it",
-		 bind_before_message),
+		 bind_before_message, .srq = SRQ_BOTH),
 	SCENARIO_IB("mt:T13 mt:T14 mt:T51 D40 full queues, and a peer that is not ready",
 		    room),
 	SCENARIO_IB("mt:T15 mt:T20 mt:T36 nothing but suppressed requests",

@@ -764,8 +764,8 @@ static const struct scenario scenarios[] = {
 		 used_at_once),
 	SCENARIO("R5 E44 E45 the events of three lives, which nobody took meanwhile",
 		 untaken),
-	SCENARIO("R12 R13 what reset keeps, and another peer in the next life",
-		 kept_and_ended),
+	SCENARIO("R12 R13 R16 what reset keeps, and another peer in the next life",
+		 kept_and_ended, .srq = SRQ_BOTH),
 };
 
 SCENARIO_TABLE(reset_table);

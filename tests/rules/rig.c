@@ -528,11 +528,30 @@ static bool node_evds(struct node *node, enum evds evds)
 	return ok;
 }
 
+static bool node_srq(struct node *node, const DAT_EP_ATTR *ep)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = ep->max_recv_dtos,
+		.max_recv_iov = ep->max_recv_iov,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+
+	return node->srq ||
+	       OK(dat_srq_create(node->side->ia, node->side->pz, &attr, &node->srq));
+}
+
 bool node_ep(struct node *node, const DAT_EP_ATTR *attr)
 {
-	return OK(dat_ep_create(node->side->ia, node->side->pz, node->recv,
-				node->request, node->conn,
-				attr ? attr : &node_attr, &node->ep));
+	struct side *side = node->side;
+
+	if (!attr)
+		attr = &node_attr;
+	if (!side->on_srq)
+		return OK(dat_ep_create(side->ia, side->pz, node->recv, node->request,
+					node->conn, attr, &node->ep));
+	return node_srq(node, attr) &&
+	       OK(dat_ep_create_with_srq(side->ia, side->pz, node->recv, node->request,
+					 node->conn, node->srq, attr, &node->ep));
 }
 
 bool node_new(struct node *node, struct side *side, enum evds evds,
@@ -549,6 +568,8 @@ void node_free(struct node *node)
 {
 	if (node->ep)
 		OK(dat_ep_free(node->ep));
+	if (node->srq)
+		OK(dat_srq_free(node->srq));
 	if (node->recv)
 		OK(dat_evd_free(node->recv));
 	if (node->request && node->request != node->recv)
@@ -564,8 +585,33 @@ DAT_RETURN node_recv(struct node *node, size_t offset, size_t length,
 {
 	DAT_LMR_TRIPLET iov = piece(&node->mem, offset, length);
 
-	return dat_ep_post_recv(node->ep, 1, &iov, cookie(number),
+	return node_recv_iov(node, 1, &iov, number);
+}
+
+DAT_RETURN node_recv_iov(struct node *node, DAT_COUNT segments, DAT_LMR_TRIPLET *iov,
+			 u64 number)
+{
+	if (node->srq)
+		return dat_srq_post_recv(node->srq, segments, iov, cookie(number));
+	return dat_ep_post_recv(node->ep, segments, iov, cookie(number),
 				DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* What is posted to @node's SRQ and has not completed; 0 without one. */
+static DAT_COUNT srq_holds(const struct node *node)
+{
+	DAT_SRQ_PARAM param = {};
+
+	if (node->srq)
+		OK(dat_srq_query(node->srq, DAT_SRQ_FIELD_ALL, &param));
+	return param.outstanding_dto_count;
+}
+
+bool left_in_srq(struct node *node, DAT_COUNT n)
+{
+	DAT_EVENT event;
+
+	return CHECK(!event_within(node->recv, 0, &event)) && CHECK_EQ(srq_holds(node), n);
 }
 
 DAT_RETURN node_send(struct node *node, size_t offset, size_t length,
@@ -782,6 +828,12 @@ static bool account_rest(struct account *account, struct node *node,
 	return true;
 }
 
+static bool account_left(struct account *account, const struct node *node)
+{
+	account->left = srq_holds(node);
+	return !node->srq || CHECK(account->recv.next - account->recv.good <= 1);
+}
+
 bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end)
 {
 	DAT_EVENT event;
@@ -795,7 +847,7 @@ bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *e
 	       state_is(node->ep, DAT_EP_STATE_DISCONNECTED) &&
 	       idle(node->ep) && account_rest(account, node, node->recv) &&
 	       account_rest(account, node, node->request) &&
-	       nothing_more(node->conn);
+	       nothing_more(node->conn) && account_left(account, node);
 }
 
 bool account_until(struct account *account, struct node *node,
@@ -815,5 +867,5 @@ bool account_closed(struct account *account, u64 requests, u64 recvs)
 {
 	tally_skip(&account->request, requests);
 	return CHECK_EQ(account->request.next, requests) &&
-	       CHECK_EQ(account->recv.next, recvs);
+	       CHECK_EQ(account->recv.next + account->left, recvs);
 }

@@ -79,11 +79,15 @@ typedef unsigned long long u64;
 
 /* ---- tables ------------------------------------------------------------- */
 
+/* Whose endpoints have their receives from a shared receive queue. */
+enum srq_sides { SRQ_NONE, SRQ_B, SRQ_BOTH };
+
 struct scenario {
 	const char *name;	/* rules first */
 	void (*run)(void);
 	bool ib;
 	bool iwarp;
+	enum srq_sides srq;
 };
 
 struct scenario_table {
@@ -91,12 +95,18 @@ struct scenario_table {
 	unsigned int count;
 };
 
-#define SCENARIO(text, fn)	{ .name = text, .run = fn }
+/*
+ * With a third argument, ".srq = SRQ_B" or ".srq = SRQ_BOTH", a scenario is run a second
+ * time, as "SRQ: " and its name: each endpoint that node_new() makes on that side, or on both,
+ * has an SRQ of its own, and node_recv() posts to that.
+ */
+#define SCENARIO(text, fn, ...)	{ .name = text, .run = fn, ##__VA_ARGS__ }
 /*
  * One that does not hold on iWARP, for one of the reasons in Documentation/drivers.rst: it
  * is skipped where the adapter says that it speaks that.
  */
-#define SCENARIO_IB(text, fn)	{ .name = text, .run = fn, .ib = true }
+#define SCENARIO_IB(text, fn, ...) \
+	{ .name = text, .run = fn, .ib = true, ##__VA_ARGS__ }
 /* One that holds there alone. */
 #define SCENARIO_IWARP(text, fn)	{ .name = text, .run = fn, .iwarp = true }
 /* At the end of a file, for its array scenarios[]. */
@@ -295,6 +305,7 @@ struct side {
 	DAT_PROVIDER_ATTR provider;
 	DAT_COUNT max_private_data;
 	bool disturbed, lost;
+	bool on_srq;		/* node_ep() makes EPs on SRQs */
 };
 
 extern struct side side_a, side_b;
@@ -418,10 +429,19 @@ enum evds { ONE_EVD, THREE_EVDS };
 #define NODE_EVENTS	128
 #define NODE_MEMORY	65536
 
-/* An EP with its EVDs (of ONE_EVD all three are the same) and memory. */
+/*
+ * An EP with its EVDs (of ONE_EVD all three are the same) and memory; and the SRQ that its
+ * receives come from, or null.
+ *
+ * Which receive of an SRQ a message takes is not promised (mt:M54).  The devices of the tests
+ * take the oldest, so scenarios look for cookies and bytes as without an SRQ.  What is
+ * different is the end of a connection: a receive that no message has taken is not flushed
+ * (D48, mt:M56).
+ */
 struct node {
 	struct side *side;
 	DAT_EP_HANDLE ep;
+	DAT_SRQ_HANDLE srq;
 	DAT_EVD_HANDLE recv, request, conn;
 	struct mem mem;
 };
@@ -443,6 +463,11 @@ void node_free(struct node *node);
 /* Posts, of [offset, offset + length) of the node's memory. */
 DAT_RETURN node_recv(struct node *node, size_t offset, size_t length,
 		     u64 number);
+/* The same, of any segments. */
+DAT_RETURN node_recv_iov(struct node *node, DAT_COUNT segments, DAT_LMR_TRIPLET *iov,
+			 u64 number);
+/* After the end of its connection @n receives are left in @node's SRQ, and none has completed. */
+bool left_in_srq(struct node *node, DAT_COUNT n);
 DAT_RETURN node_send(struct node *node, size_t offset, size_t length,
 		     u64 number, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN node_write(struct node *node, size_t offset, size_t length,
@@ -513,6 +538,8 @@ struct tally {
 struct account {
 	struct tally request;
 	struct tally recv;
+	/* Receives that were left in the node's SRQ at the end. */
+	u64 left;
 };
 
 /* In the cookie of every receive, above the number. */
@@ -533,12 +560,15 @@ bool account_first(struct account *account, struct node *node,
  * Takes all that comes on the node's EVDs up to the connection's end, which has to be the one
  * connection event and the last event; on three EVDs all else is there by then
  * (D44, D45).  The EP is Disconnected and idle after it (D8).  @end: which event it was.
+ *
+ * On an SRQ only a receive that a message has taken and not filled is flushed, which one at
+ * most is (mt:M56); the others are left in the SRQ, and counted.
  */
 bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end);
 /* The same, of an end that has to be @end. */
 bool account_until(struct account *account, struct node *node,
 		   DAT_EVENT_NUMBER end);
-/* As many as were posted: none is lost. */
+/* As many as were posted, with those that are left in an SRQ: none is lost. */
 bool account_closed(struct account *account, u64 requests, u64 recvs);
 
 /* ---- handles (handles.c) ------------------------------------------------- */

@@ -288,6 +288,40 @@ static void ep_creation(void)
 	OK(dat_srq_free(pool.srq));
 }
 
+/*
+ * E21: the receives of an endpoint on an SRQ are a stream like others.  While they are
+ * EVD_THRESHOLD, which DEFAULT is, all DTOs of their EVD are, and connections may share it.
+ */
+static void streams(void)
+{
+	DAT_EP_ATTR attr = node_attr;
+	struct pool pool = {};
+	struct node node = {}, quiet = { .side = &side_b };
+	DAT_EP_HANDLE ep;
+
+	if (!srqs_here() || !pool_new(&pool) || !pool_node(&node, &pool, ONE_EVD))
+		return;
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	BAD_ARG(ep_on(&node, side_b.pz, &pool, &attr, &ep), 7);
+	attr = node_attr;
+	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	BAD_ARG(ep_on(&node, side_b.pz, &pool, &attr, &ep), 7);
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	BAD_ARG(ep_on(&node, side_b.pz, &pool, &attr, &ep), 7);
+	/* Nor does an endpoint without an SRQ get there with other flags. */
+	BAD_ARG(dat_ep_create(side_b.ia, side_b.pz, node.recv, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+			      &attr, &ep), 6);
+	OK(ep_on(&node, side_b.pz, &pool, &node_attr, &ep));
+	OK(dat_ep_free(ep));
+	/* On an EVD of its own it does, and then the others do not. */
+	if (!evd_new(&side_b, 8, DAT_EVD_DTO_FLAG, &quiet.recv) ||
+	    !OK(ep_on(&quiet, side_b.pz, &pool, &attr, &quiet.ep)))
+		return;
+	BAD_ARG(ep_on(&quiet, side_b.pz, &pool, &node_attr, &ep), 7);
+	OK(dat_ep_free(quiet.ep));
+	OK(ep_on(&quiet, side_b.pz, &pool, &node_attr, &ep));
+}
+
 /* Receives that are not on an SRQ can be counted (E.11); what an EP holds of one cannot. */
 static void held_receives(void)
 {
@@ -654,6 +688,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M50 mt:M52 mt:M58 mt:T57 SRQ posts", posts),
 	SCENARIO("E.2 F11 mt:M50 mt:M51 mt:M52 RULING21 RULING31 RULING49 SRQ endpoints",
 		 ep_creation),
+	SCENARIO("E21 SRQ endpoints and the flags of their EVD", streams),
 	SCENARIO("E.11 E.12 RULING43 mt:M66 SRQ what an endpoint holds", held_receives),
 	SCENARIO("mt:M51 mt:M53 mt:M60 mt:T48 SRQ many endpoints on one", many_on_one),
 	SCENARIO_IB("mt:M55 mt:T51 SRQ that is empty", empty),

@@ -425,6 +425,13 @@ static void solicited(void)
 	end_waiter(&w, DAT_SUCCESS);
 	CHECK_EQ(waiter_cookie(&w), 2);
 	want_done(p.b.recv, p.b.ep, 3, DAT_DTO_SUCCESS);
+	/* On an SRQ nothing is flushed (mt:M56). */
+	if (p.b.srq) {
+		OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+		want_conn(p.b.conn, p.b.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		left_in_srq(&p.b, 2);
+		return;
+	}
 	/* A flush wakes. */
 	start_waiter(&w, p.b.recv, WAIT_US, 1);
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -445,7 +452,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E35 E52 E54 E76 unsignalled completions, more than the ring takes",
 		 full_ring),
 	/* On iWARP siw notifies of each receive. */
-	SCENARIO_IB("E31 E35 mt:T22 solicited completions", solicited),
+	SCENARIO_IB("E31 E35 mt:M60 mt:T22 solicited completions", solicited,
+		    .srq = SRQ_B),
 };
 
 SCENARIO_TABLE(wait_table);
