@@ -145,7 +145,9 @@ static void fill_srq_limits(DAT_IA_ATTR *attr, const struct kdapl_ia *ia)
 		return;
 	/* They need a PZ. */
 	attr->max_srqs = most_objects(ia->obj.space, srq.srqs, OWN_OBJECTS + 1);
-	attr->max_ep_per_srq = attr->max_eps;
+	/* They need a PZ, an EVD, and the SRQ. */
+	attr->max_ep_per_srq = most_objects(ia->obj.space, ia->dev->attrs.max_qp,
+					    OWN_OBJECTS + 3);
 	attr->max_recv_per_srq = srq.recvs;
 }
 

@@ -24,7 +24,7 @@ struct attr {
 #define VERSION	"is a property of the device"
 #define OBJECTS	"tests/user/charge.c makes as many, with a small max_objects; " \
 		"the suite kdapl_handle in the kernel's own space"
-#define SRQ	"srqs_at_limit()"
+#define SRQ	"srq.c"
 #define TOTAL	"is shared by all endpoints; the CM refuses nothing"
 #define NONE	"there are none"
 
@@ -53,9 +53,9 @@ static const struct attr ia_attrs[] = {
 	SHOWN(max_rdma_size, "limits(), longest()"),
 	SHOWN(max_rmrs, OBJECTS),
 	SHOWN(max_rmr_target_address, "is the last address, so there is none more"),
-	SHOWN(max_srqs, SRQ),
-	SHOWN(max_ep_per_srq, SRQ),
-	SHOWN(max_recv_per_srq, SRQ),
+	SHOWN(max_srqs, OBJECTS),
+	SHOWN(max_ep_per_srq, OBJECTS),
+	SHOWN(max_recv_per_srq, "srqs_at_limit(); one more: srq.c"),
 	SHOWN(max_iov_segments_per_rdma_read, "limits(), segments()"),
 	SHOWN(max_iov_segments_per_rdma_write, "limits(), segments()"),
 	SHOWN(max_rdma_read_in, TOTAL),
@@ -91,7 +91,7 @@ static const struct attr provider_attrs[] = {
 #endif
 	OF_PROVIDER(optimal_buffer_alignment, FACT),
 	OF_PROVIDER(evd_stream_merging_supported, "evd.c"),
-	OF_PROVIDER(srq_supported, SRQ),
+	OF_PROVIDER(srq_supported, "ia.c, srq.c: without it none is made"),
 	OF_PROVIDER(srq_watermarks_supported, SRQ),
 	OF_PROVIDER(srq_ep_pz_difference_supported, SRQ),
 	OF_PROVIDER(srq_info_supported, SRQ),
@@ -287,34 +287,56 @@ static void limits(void)
 	}
 }
 
-/* The most of each, where there are any; srq.c has the other case. */
+/* kdapl gives no more of them on any device. */
+#define MAX_SEGMENTS	16
+
+/* Of so many receives of so many segments, which are posted; one more has no room. */
+static DAT_RETURN full_srq(DAT_COUNT recvs, DAT_COUNT segments)
+{
+	DAT_SRQ_ATTR attr = { recvs, segments, DAT_SRQ_LW_DEFAULT };
+	DAT_LMR_TRIPLET iov[MAX_SEGMENTS] = {};
+	DAT_SRQ_HANDLE srq;
+	DAT_RETURN ret;
+	DAT_COUNT i;
+
+	if (!CHECK(segments <= MAX_SEGMENTS))
+		return DAT_INTERNAL_ERROR;
+	ret = dat_srq_create(side_b.ia, side_b.pz, &attr, &srq);
+	if (ret)
+		return ret;
+	for (i = 0; i < recvs && !failed(); i++)
+		OK(dat_srq_post_recv(srq, segments, iov, cookie(i)));
+	IS(dat_srq_post_recv(srq, segments, iov, cookie(i)), DAT_INSUFFICIENT_RESOURCES,
+	   DAT_RESOURCE_MEMORY);
+	OK(dat_srq_free(srq));
+	return DAT_SUCCESS;
+}
+
+/*
+ * The most receives and the most segments, where there are SRQs; srq.c has the other case.
+ * So many receives may take more memory than there is, or than a process may lock: that is
+ * the one reason for which they may be refused, and half as many are asked for.
+ */
 static void srqs_at_limit(void)
 {
-	DAT_SRQ_ATTR attr = {
-		.max_recv_dtos = side_b.attr.max_recv_per_srq,
-		.max_recv_iov = 1,
-	};
-	DAT_SRQ_HANDLE srq;
+	DAT_COUNT n = side_b.attr.max_recv_per_srq;
+	DAT_RETURN ret;
 
-	if (!side_b.provider.srq_supported)
+	if (!side_b.provider.srq_supported) {
+		note("this IA has no shared receive queues");
 		return;
-	/* It may be more than a process may lock. */
-	if (dat_srq_create(side_b.ia, side_b.pz, &attr, &srq)) {
-		attr.max_recv_dtos = 1;
-		if (!OK(dat_srq_create(side_b.ia, side_b.pz, &attr, &srq)))
-			return;
 	}
-	OK(dat_srq_free(srq));
-	attr.max_recv_dtos = 1;
-	attr.max_recv_iov = side_b.attr.max_iov_segments_per_dto;
-	if (OK(dat_srq_create(side_b.ia, side_b.pz, &attr, &srq)))
-		OK(dat_srq_free(srq));
+	while ((ret = full_srq(n, 1)) && n > 1) {
+		if (!CHECK_EQ(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES))
+			return;
+		note("no memory for an SRQ of %d receives", n);
+		n /= 2;
+	}
+	OK(ret);
+	OK(full_srq(1, side_b.attr.max_iov_segments_per_dto));
 }
 
 /* ---- posts at the limit --------------------------------------------------- */
-
-/* kdapl gives no more of them on any device. */
-#define MAX_SEGMENTS	16
 
 /*
  * A device may promise more than the emulated machine has memory for, 2 GiB.  And what goes
@@ -482,7 +504,8 @@ static const struct scenario scenarios[] = {
 		 every_attribute),
 	SCENARIO("I24 E.1 the most of each attribute, and one more", limits),
 	SCENARIO("I24 E57 mt:T13 fifty thousand DTOs on one EP", fifty_thousand),
-	SCENARIO("I24 shared receive queues", srqs_at_limit),
+	SCENARIO("I24 mt:M48 mt:M58 the most receives of an SRQ, and the most segments",
+		 srqs_at_limit),
 	SCENARIO("I24 mt:T1 the most segments of a DTO, and one more", segments),
 	SCENARIO("I24 mt:T5 mt:T6 the longest message, and a byte more", longest),
 };

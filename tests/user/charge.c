@@ -120,6 +120,7 @@ static struct {
 	DAT_RMR_HANDLE rmr;
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
+	DAT_SRQ_HANDLE srq;
 	uint8_t memory[8192];
 } me;
 
@@ -146,15 +147,18 @@ static DAT_RETURN make_evd(void)
 			      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &me.evd);
 }
 
+static const DAT_EP_ATTR small_ep = {
+	.max_message_size = 64, .max_rdma_size = 64,
+	.max_recv_dtos = 1, .max_request_dtos = 1,
+	.max_recv_iov = 1, .max_request_iov = 1,
+	.srq_soft_hw = DAT_HW_DEFAULT,
+};
+
 static DAT_RETURN make_ep(int dtos)
 {
-	DAT_EP_ATTR attr = {
-		.max_message_size = 64, .max_rdma_size = 64,
-		.max_recv_dtos = dtos, .max_request_dtos = 1,
-		.max_recv_iov = 1, .max_request_iov = 1,
-		.srq_soft_hw = DAT_HW_DEFAULT,
-	};
+	DAT_EP_ATTR attr = small_ep;
 
+	attr.max_recv_dtos = dtos;
 	return dat_ep_create(me.ia, me.pz, me.evd, me.evd, me.evd, &attr, &me.ep);
 }
 
@@ -435,6 +439,20 @@ static DAT_RETURN one_rmr(DAT_HANDLE *rmr)
 	return dat_rmr_create(me.pz, rmr);
 }
 
+static DAT_RETURN one_srq(DAT_HANDLE *srq)
+{
+	DAT_SRQ_ATTR attr = { 1, 1, DAT_SRQ_LW_DEFAULT };
+
+	return dat_srq_create(me.ia, me.pz, &attr, srq);
+}
+
+static DAT_RETURN one_ep_on_srq(DAT_HANDLE *ep)
+{
+	DAT_EP_ATTR attr = small_ep;
+
+	return dat_ep_create_with_srq(me.ia, me.pz, me.evd, me.evd, me.evd, me.srq, &attr, ep);
+}
+
 static void all_of_each(void)
 {
 	DAT_IA_ATTR attr;
@@ -446,7 +464,11 @@ static void all_of_each(void)
 	OK(dat_pz_create(me.ia, &me.pz));
 	OK(make_evd());
 	as_many(attr.max_eps, one_ep, dat_ep_free);
+	OK(one_srq(&me.srq));
+	as_many(attr.max_ep_per_srq, one_ep_on_srq, dat_ep_free);
+	OK(dat_srq_free(me.srq));
 	OK(dat_evd_free(me.evd));
+	as_many(attr.max_srqs, one_srq, dat_srq_free);
 	as_many(attr.max_lmrs, one_lmr, dat_lmr_free);
 	as_many(attr.max_rmrs, one_rmr, dat_rmr_free);
 	OK(dat_pz_free(me.pz));
