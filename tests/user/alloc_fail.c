@@ -123,10 +123,10 @@ static bool disarm_nth(void)
 }
 
 /*
- * For calls that make a queue pair, in which Soft-RoCE may not run out of memory:
- * it would destroy what it has not set up.  Only this way of injecting looks at
- * the stack.  So many bytes (pages) are free, then an allocation fails; small
- * steps reach them all.
+ * For calls that make a queue pair or resize a shared receive queue, in which Soft-RoCE
+ * may not run out of memory: it would destroy what it has not set up, or the queue that
+ * was to grow.  Only this way of injecting looks at the stack.  So many bytes (pages) are
+ * free, then an allocation fails; small steps reach them all.
  */
 static void arm_bytes(const char *injector, unsigned int free)
 {
@@ -167,10 +167,11 @@ struct side {
 
 static struct side a, b;
 static DAT_PSP_HANDLE psp;
-static DAT_CONN_QUAL qual;
+static DAT_CONN_QUAL qual, other_qual;
 /* What a call made, or is about */
 static DAT_HANDLE made, other;
 static DAT_CR_HANDLE cr;
+static DAT_SRQ_HANDLE srq;
 
 static DAT_EP_ATTR ep_attr(void)
 {
@@ -266,6 +267,23 @@ static void request(void)
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 }
 
+/*
+ * A request at side b, or the event with which the attempt of side a has ended, as it may if
+ * memory was missing on the way.  Return: whether it is a request.
+ */
+static bool request_or_end(DAT_EVENT *event)
+{
+	double end = check_now() + LONG / 1000000;
+	DAT_COUNT more;
+
+	while (dat_evd_wait(b.cr, 10000, 1, event, &more)) {
+		if (!dat_evd_dequeue(a.evd, event))
+			return false;
+		CHECK(check_now() < end);
+	}
+	return true;
+}
+
 static void connected(void)
 {
 	until(&b, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -334,6 +352,18 @@ static DAT_RETURN call_ia_query(void)
 
 	return dat_ia_query(a.ia, NULL, DAT_IA_FIELD_ALL, &attr,
 			    DAT_PROVIDER_FIELD_ALL, &provider);
+}
+
+static DAT_RETURN call_list_providers(void)
+{
+	static DAT_PROVIDER_INFO infos[8];
+	DAT_PROVIDER_INFO *list[ARRAY_SIZE(infos)];
+	DAT_COUNT number;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(infos); i++)
+		list[i] = &infos[i];
+	return dat_registry_list_providers(ARRAY_SIZE(infos), &number, list);
 }
 
 static DAT_RETURN call_pz_create(void)
@@ -421,6 +451,12 @@ static DAT_RETURN call_post_se(void)
 static void undo_post_se(void)
 {
 	CHECK_EQ(next(a.evd).event_number, DAT_SOFTWARE_EVENT);
+}
+
+static DAT_RETURN call_evd_switches(void)
+{
+	return dat_evd_disable(a.evd) ?: dat_evd_enable(a.evd) ?:
+	       dat_evd_set_unwaitable(a.evd) ?: dat_evd_clear_unwaitable(a.evd);
 }
 
 static void prepare_cno(void)
@@ -598,6 +634,36 @@ static void prepare_rsp(void)
 	OK(call_rsp_create());
 }
 
+/* Those that never sleep, and have no row of their own */
+static void prepare_queries(void)
+{
+	OK(call_rsp_create());
+	OK(dat_rmr_create(a.pz, &other));
+}
+
+static DAT_RETURN call_queries(void)
+{
+	DAT_EVD_PARAM evd;
+	DAT_LMR_PARAM lmr;
+	DAT_PSP_PARAM sp;
+	DAT_RMR_PARAM rmr;
+	DAT_RSP_PARAM rsp;
+	DAT_PZ_PARAM pz;
+
+	return dat_evd_query(a.evd, DAT_EVD_FIELD_ALL, &evd) ?:
+	       dat_lmr_query(a.lmr, DAT_LMR_FIELD_ALL, &lmr) ?:
+	       dat_psp_query(psp, DAT_PSP_FIELD_ALL, &sp) ?:
+	       dat_rmr_query(other, DAT_RMR_FIELD_ALL, &rmr) ?:
+	       dat_rsp_query(made, DAT_RSP_FIELD_ALL, &rsp) ?:
+	       dat_pz_query(a.pz, DAT_PZ_FIELD_ALL, &pz);
+}
+
+static void undo_queries(void)
+{
+	OK(dat_rmr_free(other));
+	OK(dat_rsp_free(made));
+}
+
 static DAT_RETURN call_rsp_free(void)
 {
 	return dat_rsp_free(made);
@@ -640,23 +706,15 @@ static DAT_RETURN call_dup(void)
  */
 static void undo_dup(void)
 {
-	double end = check_now() + LONG / 1000000;
 	DAT_EVENT event;
-	DAT_COUNT more;
 
-	while (dat_evd_wait(b.cr, 10000, 1, &event, &more)) {
-		if (!dat_evd_dequeue(a.evd, &event)) {
-			CHECK(event.event_number ==
-			      DAT_CONNECTION_EVENT_UNREACHABLE ||
-			      event.event_number ==
-			      DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-			goto ended;
-		}
-		CHECK(check_now() < end);
+	if (request_or_end(&event)) {
+		OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
+		until(&a, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	} else {
+		CHECK(event.event_number == DAT_CONNECTION_EVENT_UNREACHABLE ||
+		      event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	}
-	OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
-	until(&a, DAT_CONNECTION_EVENT_PEER_REJECTED);
-ended:
 	OK(dat_ep_free(made));
 	disconnect();
 }
@@ -703,6 +761,33 @@ static void undo_reject(void)
 	}
 	CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	OK(dat_ep_reset(a.ep));
+}
+
+/* To a service point that makes endpoints, which takes one more allocation. */
+static void prepare_handoff(void)
+{
+	request();
+	OK(dat_psp_create_any(b.ia, &other_qual, b.cr, DAT_PSP_PROVIDER_FLAG, &other));
+}
+
+static DAT_RETURN call_handoff(void)
+{
+	return dat_cr_handoff(cr, other_qual);
+}
+
+static void undo_handoff(void)
+{
+	DAT_EVENT event;
+
+	if (request_or_end(&event)) {
+		cr = event.event_data.cr_arrival_event_data.cr_handle;
+		OK(call_reject());
+		undo_reject();
+	} else {
+		CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		OK(dat_ep_reset(a.ep));
+	}
+	OK(dat_psp_free(other));
 }
 
 static DAT_RETURN call_cr_query(void)
@@ -772,6 +857,14 @@ static DAT_RETURN call_post_recv(void)
 	return dat_ep_post_recv(a.ep, 1, &iov, cookie, 0);
 }
 
+static DAT_RETURN call_post_send(void)
+{
+	DAT_LMR_TRIPLET iov = segment(&a);
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	return dat_ep_post_send(a.ep, 1, &iov, cookie, 0);
+}
+
 static DAT_RETURN call_post_write(void)
 {
 	DAT_LMR_TRIPLET iov = segment(&a);
@@ -826,6 +919,113 @@ static void undo_post(void)
 	disconnect();
 }
 
+static DAT_RETURN call_srq_create(void)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = 4, .max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+
+	return dat_srq_create(a.ia, a.pz, &attr, &srq);
+}
+
+static void prepare_srq(void)
+{
+	OK(call_srq_create());
+}
+
+static DAT_RETURN call_srq_free(void)
+{
+	return dat_srq_free(srq);
+}
+
+static void undo_srq(void)
+{
+	OK(call_srq_free());
+}
+
+static DAT_RETURN call_srq_query(void)
+{
+	DAT_SRQ_PARAM param;
+
+	return dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param);
+}
+
+static DAT_RETURN call_srq_post_recv(void)
+{
+	DAT_LMR_TRIPLET iov = segment(&a);
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	return dat_srq_post_recv(srq, 1, &iov, cookie);
+}
+
+/* So many are in it that the mark is armed, and not reached at once. */
+static void prepare_srq_set_lw(void)
+{
+	OK(call_srq_create());
+	OK(call_srq_post_recv());
+	OK(call_srq_post_recv());
+}
+
+static DAT_RETURN call_srq_set_lw(void)
+{
+	return dat_srq_set_lw(srq, 1);
+}
+
+static DAT_RETURN new_ep_on_srq(DAT_EVD_HANDLE recv_evd, DAT_EP_HANDLE *ep)
+{
+	DAT_EP_ATTR attr = ep_attr();
+
+	attr.max_recv_dtos = 0;
+	return dat_ep_create_with_srq(a.ia, a.pz, recv_evd, a.evd, a.evd, srq, &attr, ep);
+}
+
+/* An endpoint on it, whose completion queue grows as well. */
+static void prepare_srq_resize(void)
+{
+	prepare_evd_used();
+	OK(call_srq_create());
+	OK(new_ep_on_srq(made, &other));
+}
+
+static DAT_RETURN call_srq_resize(void)
+{
+	return dat_srq_resize(srq, 200);
+}
+
+static void undo_srq_resize(void)
+{
+	undo_ep_on_evd();
+	undo_srq();
+}
+
+static DAT_RETURN call_ep_create_with_srq(void)
+{
+	return new_ep_on_srq(a.evd, &made);
+}
+
+static void undo_ep_on_srq(void)
+{
+	undo_ep();
+	undo_srq();
+}
+
+/* Side a has an endpoint on a shared receive queue in the place of its own. */
+static void prepare_connect_on_srq(void)
+{
+	OK(call_srq_create());
+	other = a.ep;
+	OK(new_ep_on_srq(a.evd, &a.ep));
+}
+
+static void undo_connect_on_srq(void)
+{
+	undo_connect();
+	OK(dat_ep_free(a.ep));
+	a.ep = other;
+	undo_srq();
+}
+
 /* ---- all of them ------------------------------------------------------------------ */
 
 /* MAKES_SAME_QUEUE: as another call, with which the small steps are made. */
@@ -848,12 +1048,15 @@ static const struct op ops[] = {
 	{ "I10 dat_ia_open", NULL, call_ia_open, undo_ia_open, MAY_FAIL },
 	{ "I14 dat_ia_close", prepare_ia_close, call_ia_close, NULL, ALWAYS },
 	{ "dat_ia_query", NULL, call_ia_query, NULL, MAY_FAIL },
+	{ "dat_registry_list_providers", NULL, call_list_providers, NULL, MAY_FAIL },
 	{ "dat_pz_create", NULL, call_pz_create, undo_pz_create, MAKES_QUEUE },
 	{ "dat_pz_free", prepare_pz_free, call_pz_free, NULL, ALWAYS },
 	{ "E13 dat_evd_create", NULL, call_evd_create, undo_evd, MAY_FAIL },
 	{ "dat_evd_free", prepare_evd, call_evd_free, NULL, ALWAYS },
 	{ "dat_evd_resize", prepare_evd, call_evd_resize, undo_evd, MAY_FAIL },
 	{ "dat_evd_wait", NULL, call_evd_wait, NULL, ALWAYS },
+	{ "dat_evd_disable and _enable, _set_unwaitable and _clear_unwaitable", NULL,
+	  call_evd_switches, NULL, ALWAYS },
 	{ "dat_evd_post_se", NULL, call_post_se, undo_post_se, MAY_FAIL },
 	{ "dat_evd_modify_cno", prepare_cno, call_modify_cno, undo_cno, MAY_FAIL },
 	{ "dat_lmr_create", NULL, call_lmr_create, undo_lmr, MAY_FAIL },
@@ -862,6 +1065,15 @@ static const struct op ops[] = {
 	{ "mt:M28 dat_rmr_create", NULL, call_rmr_create, undo_rmr, MAY_FAIL },
 	{ "mt:M43 dat_rmr_free", prepare_rmr, call_rmr_free, NULL, ALWAYS },
 	{ "T1 dat_ep_create", NULL, call_ep_create, undo_ep, MAY_FAIL },
+	{ "mt:M48 dat_srq_create", NULL, call_srq_create, undo_srq, MAY_FAIL },
+	{ "dat_srq_free", prepare_srq, call_srq_free, NULL, ALWAYS },
+	{ "dat_srq_query", prepare_srq, call_srq_query, undo_srq, ALWAYS },
+	{ "dat_srq_set_lw", prepare_srq_set_lw, call_srq_set_lw, undo_srq, ALWAYS },
+	{ "mt:T17 dat_srq_post_recv", prepare_srq, call_srq_post_recv, undo_srq, MAY_FAIL },
+	{ "dat_srq_resize", prepare_srq_resize, call_srq_resize, undo_srq_resize,
+	  MAKES_QUEUE },
+	{ "T1 dat_ep_create_with_srq", prepare_srq, call_ep_create_with_srq, undo_ep_on_srq,
+	  MAY_FAIL },
 	{ "T1 dat_ep_create without anything", NULL, call_ep_create_default,
 	  undo_ep, MAY_FAIL },
 	{ "T1 dat_ep_create on a new EVD", prepare_evd_used, call_ep_on_evd,
@@ -878,13 +1090,19 @@ static const struct op ops[] = {
 	{ "P11 dat_psp_free", prepare_psp, call_psp_free, NULL, ALWAYS },
 	{ "T3 dat_rsp_create", NULL, call_rsp_create, undo_rsp, MAY_FAIL },
 	{ "T4 dat_rsp_free", prepare_rsp, call_rsp_free, NULL, ALWAYS },
+	{ "queries of EVD, LMR, PSP, RMR, RSP, PZ", prepare_queries, call_queries, undo_queries,
+	  ALWAYS },
 	{ "T13 dat_ep_connect", NULL, call_connect, undo_connect, MAKES_QUEUE },
+	{ "T13 dat_ep_connect, shared receive queue", prepare_connect_on_srq, call_connect,
+	  undo_connect_on_srq, MAKES_SAME_QUEUE },
 	{ "T14 C2 dat_ep_dup_connect", prepare_dup, call_dup, undo_dup,
 	  MAKES_SAME_QUEUE },
 	{ "P54 dat_cr_accept", request, call_accept, undo_accept, MAKES_QUEUE },
 	{ "P70 dat_cr_reject", request, call_reject, undo_reject, ALWAYS },
+	{ "P10 P83 dat_cr_handoff", prepare_handoff, call_handoff, undo_handoff, ALWAYS },
 	{ "P40 dat_cr_query", request, call_cr_query, undo_cr_query, MAY_FAIL },
 	{ "mt:T17 dat_ep_post_recv", connection, call_post_recv, undo_post, MAY_FAIL },
+	{ "mt:T17 dat_ep_post_send", connection, call_post_send, undo_post, MAY_FAIL },
 	{ "mt:T17 dat_ep_post_rdma_write", connection, call_post_write, undo_post,
 	  MAY_FAIL },
 	{ "mt:T17 dat_ep_post_rdma_read", connection, call_post_read, undo_post,
@@ -930,8 +1148,6 @@ static void look(char *text, size_t size)
 	}
 	fclose(f);
 }
-
-static struct check_case cases[ARRAY_SIZE(ops)];
 
 static const struct op *op;
 static unsigned int refused;
