@@ -3,14 +3,16 @@
  * udat_soak: what one round of tests/soak/soak.sh does to kdapl between two adapters.
  *
  *	udat_soak CONNECTIONS KILLS [IA IA]
- *	udat_soak hold [IA IA]
+ *	udat_soak hold|hold-shared [IA IA]
  *
  * Half of the CONNECTIONS by a process that is forwarded, half by one in passthrough, one after
  * the other; each has a message in either direction, which is compared.  Meanwhile KILLS
- * processes are killed in the middle of their traffic.  Prints how many there were of each.
+ * processes are killed in the middle of their traffic.  Half of the connections are "shared":
+ * their receives are in shared receive queues, which are made and freed with them, and one side
+ * reads the other's memory through an RMR.  Prints how many there were of each.
  *
  * "hold" is traffic until something goes wrong, which is no failure: for those who take a
- * device away.  It says when the traffic goes.
+ * device away.  It says when the traffic goes.  "hold-shared" has a shared connection for it.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -22,13 +24,15 @@
 #include "pair.h"
 
 #define QUAL	34000
+/* Receives that a shared receive queue has room for */
+#define SHARED	16
 
 static const char *ia_names[2] = { "rxe0-1", "rxe1-1" };
 static bool holds;
 
 /* Shared with the children */
 static struct {
-	uint64_t connections, messages, traffic;
+	uint64_t connections, shared, messages, traffic;
 } *counts;
 
 static void pair_fail(const char *what, unsigned int code)
@@ -66,17 +70,86 @@ static void exchange(struct pair_end *a, struct pair_end *b, uint64_t number)
 	add(&counts->messages);
 }
 
-static void connections(unsigned int number, unsigned int qual)
+static void new_srq(struct pair_end *end)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = SHARED, .max_recv_iov = 1,
+			      .low_watermark = DAT_SRQ_LW_DEFAULT };
+
+	PAIR_MUST(dat_srq_create(end->ia, end->pz, &attr, &end->srq));
+}
+
+static void free_srq(struct pair_end *end)
+{
+	PAIR_MUST(dat_srq_free(end->srq));
+	end->srq = DAT_HANDLE_NULL;
+}
+
+/* @to reads what @from has, through an RMR that stays bound. */
+static DAT_RMR_HANDLE read_through_rmr(struct pair_end *from, struct pair_end *to,
+				       uint64_t number)
+{
+	DAT_RMR_TRIPLET remote = { .target_address = from->memory.virtual_address,
+				   .segment_length = PAIR_MESSAGE };
+	DAT_DTO_COOKIE cookie = { .as_64 = number };
+	DAT_RMR_COOKIE bind = { .as_64 = number };
+	DAT_RMR_HANDLE rmr;
+	DAT_EVENT event;
+
+	PAIR_MUST(dat_rmr_create(from->pz, &rmr));
+	PAIR_MUST(dat_rmr_bind(rmr, &from->memory, DAT_MEM_PRIV_REMOTE_READ_FLAG, from->ep, bind,
+			       DAT_COMPLETION_DEFAULT_FLAG, &remote.rmr_context));
+	event = pair_expect(from, DAT_RMR_BIND_COMPLETION_EVENT);
+	if (event.event_data.rmr_completion_event_data.status != DAT_RMR_BIND_SUCCESS)
+		pair_fail("a bind failed", event.event_data.rmr_completion_event_data.status);
+	pair_fill(from, to, number);
+	PAIR_MUST(dat_ep_post_rdma_read(to->ep, 1, &to->memory, cookie, &remote,
+					DAT_COMPLETION_DEFAULT_FLAG));
+	pair_completed(to, number);
+	pair_compare(from, to, number);
+	return rmr;
+}
+
+/* Return: the RMR of a shared one, which is bound while it lasts */
+static DAT_RMR_HANDLE connect_both(struct pair_end *a, struct pair_end *b, unsigned int qual,
+				   bool shared, uint64_t number)
+{
+	DAT_RMR_HANDLE rmr = DAT_HANDLE_NULL;
+
+	if (shared) {
+		new_srq(a);
+		new_srq(b);
+	}
+	pair_connect(a, b, qual);
+	if (shared) {
+		rmr = read_through_rmr(b, a, number);
+		add(&counts->shared);
+	}
+	add(&counts->connections);
+	return rmr;
+}
+
+static void disconnect_both(struct pair_end *a, struct pair_end *b, DAT_RMR_HANDLE rmr)
+{
+	pair_disconnect(a, b);
+	if (!rmr)
+		return;
+	PAIR_MUST(dat_rmr_free(rmr));
+	free_srq(a);
+	free_srq(b);
+}
+
+/* @first: whether the first one is shared */
+static void connections(unsigned int number, unsigned int qual, bool first)
 {
 	static struct pair_end a, b;
+	DAT_RMR_HANDLE rmr;
 	unsigned int i;
 
 	open_both(&a, &b);
 	for (i = 0; i < number; i++) {
-		pair_connect(&a, &b, qual);
+		rmr = connect_both(&a, &b, qual, (i + first) % 2, i);
 		exchange(&a, &b, i);
-		pair_disconnect(&a, &b);
-		add(&counts->connections);
+		disconnect_both(&a, &b, rmr);
 	}
 	close_end(&a);
 	close_end(&b);
@@ -84,14 +157,13 @@ static void connections(unsigned int number, unsigned int qual)
 }
 
 /* Until it is killed */
-static void traffic(unsigned int qual)
+static void traffic(unsigned int qual, bool shared)
 {
 	static struct pair_end a, b;
 	uint64_t i;
 
 	open_both(&a, &b);
-	pair_connect(&a, &b, qual);
-	add(&counts->connections);
+	connect_both(&a, &b, qual, shared, 0);
 	for (i = 0;; i++) {
 		exchange(&a, &b, i);
 		if (i == 2)
@@ -132,7 +204,7 @@ static bool one_killed(unsigned int i)
 
 	pid = child(i);
 	if (!pid)
-		traffic(QUAL + 2 + i % 2);
+		traffic(QUAL + 2 + i % 2, i / 2 % 2);
 	while (__atomic_load_n(&counts->traffic, __ATOMIC_RELAXED) == before) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return false;
@@ -151,14 +223,14 @@ static int one_round(unsigned int number, unsigned int kills)
 	for (i = 0; i < 2; i++) {
 		pids[i] = child(i);
 		if (!pids[i])
-			connections(number / 2, QUAL + i);
+			connections(number / 2, QUAL + i, i);
 	}
 	for (i = 0; i < kills; i++)
 		killed += one_killed(i);
 	for (i = 0; i < 2; i++)
 		good &= ended_well(pids[i]);
-	printf("%llu %llu %u\n", (unsigned long long)counts->connections,
-	       (unsigned long long)counts->messages, killed);
+	printf("%llu %llu %llu %u\n", (unsigned long long)counts->connections,
+	       (unsigned long long)counts->shared, (unsigned long long)counts->messages, killed);
 	return !good || killed != kills;
 }
 
@@ -166,10 +238,12 @@ int main(int argc, char **argv)
 {
 	unsigned int kills = 0;
 	int i, first = 2;
+	bool shared;
 
 	if (argc < 2)
 		return 2;
-	holds = !strcmp(argv[1], "hold");
+	shared = !strcmp(argv[1], "hold-shared");
+	holds = shared || !strcmp(argv[1], "hold");
 	if (!holds && argc > 2) {
 		kills = atoi(argv[2]);
 		first = 3;
@@ -181,6 +255,6 @@ int main(int argc, char **argv)
 	if (counts == MAP_FAILED)
 		return 2;
 	if (holds)
-		traffic(QUAL + 4);
+		traffic(QUAL + 4, shared);
 	return one_round(atoi(argv[1]), kills);
 }

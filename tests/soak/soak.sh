@@ -54,7 +54,7 @@ settled() {
 	[ "$slab" -ge "$before" ]
 }
 
-columns=(available slab kmalloc percpu vmalloc pinned cm_id qp cq pd mr ctx fds tasks)
+columns=(available slab kmalloc percpu vmalloc pinned cm_id qp cq pd mr srq ctx fds tasks)
 
 # measure: sets now[COLUMN]; memory in KiB
 declare -A now first
@@ -68,7 +68,7 @@ measure() {
 	now[percpu]=$(field /proc/meminfo Percpu:)
 	now[vmalloc]=$(field /proc/meminfo VmallocUsed:)
 	now[pinned]=$(pinned)
-	for kind in cm_id qp cq pd mr ctx; do
+	for kind in cm_id qp cq pd mr srq ctx; do
 		now[$kind]=$(resources $kind)
 	done
 	now[fds]=$(cut -f1 /proc/sys/fs/file-nr)
@@ -78,20 +78,21 @@ measure() {
 # row VALUE...: the round, what was done so far, what there is now
 row() {
 	local column
-	printf '%5s %7s %7s %6s %7s %7s %6s' "$@"
+	printf '%5s %7s %6s %7s %6s %7s %7s %6s' "$@"
 	for column in "${columns[@]}"; do printf ' %9s' "${now[$column]}"; done
 	echo
 }
 
 heading() {
-	printf '%5s %7s %7s %6s %7s %7s %6s' round connect message killed removed reloads seconds
+	printf '%5s %7s %6s %7s %6s %7s %7s %6s' round connect shared message killed removed \
+		reloads seconds
 	printf ' %9s' "${columns[@]}"
 	echo
 }
 
 # ---- what is done to it ------------------------------------------------------------
 
-all_connections=0 all_messages=0 all_killed=0 all_removed=0 all_reloads=0 bad=0
+all_connections=0 all_shared=0 all_messages=0 all_killed=0 all_removed=0 all_reloads=0 bad=0
 
 # went_wrong WHAT: a failure of the round
 went_wrong() {
@@ -103,17 +104,18 @@ went_wrong() {
 traffic() {
 	local got
 	got=$("$shim/tests/udat_soak" "$1" "$2") || went_wrong "udat_soak $1 $2: $got"
-	# shellcheck disable=SC2086 # three numbers
+	# shellcheck disable=SC2086 # four numbers
 	set -- $got
-	all_connections=$((all_connections + ${1-0})) all_messages=$((all_messages + ${2-0}))
-	all_killed=$((all_killed + ${3-0}))
+	all_connections=$((all_connections + ${1-0})) all_shared=$((all_shared + ${2-0}))
+	all_messages=$((all_messages + ${3-0})) all_killed=$((all_killed + ${4-0}))
 }
 
-# removal MODE: the device goes while a process has traffic on it, and comes back
+# removal MODE KIND: the device goes while a process has traffic on it, of that kind of
+# udat_soak's, and comes back
 removal() {
 	local log pid killer status=0
 	log=$(mktemp)
-	KDAPL_MODE=$1 "$shim/tests/udat_soak" hold > "$log" 2>&1 & pid=$!
+	KDAPL_MODE=$1 "$shim/tests/udat_soak" "$2" > "$log" 2>&1 & pid=$!
 	wait_for 120 grep -q traffic "$log" || status=1
 	# In passthrough the driver may wait until the process ends.
 	{ wait_for 60 test ! -e /sys/class/infiniband/rxe1; kill -9 $pid; } 2> /dev/null &
@@ -121,7 +123,7 @@ removal() {
 	timeout 120 rdma link delete rxe1 || status=1
 	wait $pid $killer 2> /dev/null
 	rdma link add rxe1 type rxe netdev ve1 && wait_for 60 rxe_usable rxe1 10.9.0.2 || status=1
-	[ $status -eq 0 ] || went_wrong "removal, $1: $(tail -3 "$log")"
+	[ $status -eq 0 ] || went_wrong "removal, $1, $2: $(tail -3 "$log")"
 	rm -f "$log"
 	all_removed=$((all_removed + 1))
 }
@@ -134,11 +136,11 @@ unload() {
 }
 
 one_round() {
-	local n modes=(forwarded passthrough)
+	local n modes=(forwarded passthrough) kinds=(hold hold-shared)
 	load
 	traffic "$connections" "$kills"
 	for ((n = 0; n < removals; n++)); do
-		removal "${modes[n % 2]}"
+		removal "${modes[n % 2]}" "${kinds[(n + 1) / 2 % 2]}"
 	done
 	unload
 	for ((n = 1; n < reloads; n++)); do
@@ -150,14 +152,14 @@ one_round() {
 
 heading
 measure
-row 0 0 0 0 0 0 0
+row 0 0 0 0 0 0 0 0
 end=$((minutes * 60))
 for ((round = 1; round <= rounds || SECONDS < end || (!rounds && round <= warm + 1); round++)); do
 	began=$SECONDS
 	one_round
 	measure
-	row "$round" "$all_connections" "$all_messages" "$all_killed" "$all_removed" \
-		"$all_reloads" $((SECONDS - began))
+	row "$round" "$all_connections" "$all_shared" "$all_messages" "$all_killed" \
+		"$all_removed" "$all_reloads" $((SECONDS - began))
 	if [ "$round" -eq $warm ]; then
 		for column in "${columns[@]}"; do first[$column]=${now[$column]}; done
 		before=$all_connections
@@ -180,7 +182,7 @@ echo "since round $warm: $((all_connections - before)) connections;" \
 	"percpu $(grown percpu), vmalloc $(grown vmalloc), available $(grown available)"
 verdict "each round came to its end" [ $bad -eq 0 ]
 verdict "I19 no pinned page is left" same pinned
-for column in cm_id qp cq pd mr ctx; do
+for column in cm_id qp cq pd mr srq ctx; do
 	verdict "I19 no $column is left" same "$column"
 done
 # The kernel counts open files by processor, and adds 32 at a time to what it shows, or takes

@@ -18,11 +18,13 @@
 /* us; what ends a deadlock */
 #define PAIR_PATIENCE	180000000
 
+/* @srq: the shared receive queue of its endpoint, made by the including file; or none */
 struct pair_end {
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
+	DAT_SRQ_HANDLE srq;
 	DAT_LMR_TRIPLET memory;
 	struct sockaddr_in address;
 	uint64_t words[PAIR_MESSAGE / 8];
@@ -65,7 +67,8 @@ static inline void pair_open(struct pair_end *end, const char *ia_name)
 	memcpy(&end->address, attr.ia_address_ptr, sizeof(end->address));
 	PAIR_MUST(dat_pz_create(end->ia, &end->pz));
 	PAIR_MUST(dat_evd_create(end->ia, 32, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG |
-				 DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG, &end->evd));
+				 DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG |
+				 DAT_EVD_RMR_BIND_FLAG, &end->evd));
 	PAIR_MUST(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, PAIR_MESSAGE, end->pz,
 				 DAT_MEM_PRIV_ALL_FLAG, &lmr, &end->memory.lmr_context, NULL,
 				 NULL, NULL));
@@ -91,14 +94,33 @@ static inline DAT_EVENT pair_expect(struct pair_end *end, DAT_EVENT_NUMBER numbe
 	return event;
 }
 
+static inline void pair_new_ep(struct pair_end *end)
+{
+	/* An endpoint on a shared receive queue has no default attributes. */
+	static const DAT_EP_ATTR on_srq = {
+		.service_type = DAT_SERVICE_TYPE_RC, .qos = DAT_QOS_BEST_EFFORT,
+		.max_message_size = PAIR_MESSAGE, .max_rdma_size = PAIR_MESSAGE,
+		.max_request_dtos = 4, .max_recv_iov = 1, .max_request_iov = 1,
+		.max_rdma_read_in = 1, .max_rdma_read_out = 1, .max_rdma_read_iov = 1,
+		.srq_soft_hw = DAT_HW_DEFAULT,
+	};
+
+	if (end->srq)
+		PAIR_MUST(dat_ep_create_with_srq(end->ia, end->pz, end->evd, end->evd, end->evd,
+						 end->srq, &on_srq, &end->ep));
+	else
+		PAIR_MUST(dat_ep_create(end->ia, end->pz, end->evd, end->evd, end->evd, NULL,
+					&end->ep));
+}
+
 /* New endpoints of both, connected by way of @qual */
 static inline void pair_connect(struct pair_end *a, struct pair_end *b, DAT_CONN_QUAL qual)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_EVENT event;
 
-	PAIR_MUST(dat_ep_create(a->ia, a->pz, a->evd, a->evd, a->evd, NULL, &a->ep));
-	PAIR_MUST(dat_ep_create(b->ia, b->pz, b->evd, b->evd, b->evd, NULL, &b->ep));
+	pair_new_ep(a);
+	pair_new_ep(b);
 	PAIR_MUST(dat_psp_create(b->ia, qual, b->evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	PAIR_MUST(dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&b->address, qual, PAIR_PATIENCE, 0,
 				 NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
@@ -121,22 +143,43 @@ static inline void pair_completed(struct pair_end *end, uint64_t cookie)
 		pair_fail("another completion", dto->user_cookie.as_64);
 }
 
-/* One message, whose contents are made of its number */
-static inline void pair_message(struct pair_end *from, struct pair_end *to, uint64_t number)
+/* What is to come from one to the other, made of a number */
+static inline void pair_fill(struct pair_end *from, struct pair_end *to, uint64_t number)
 {
-	DAT_DTO_COOKIE cookie = { .as_64 = number };
 	unsigned int i;
 
 	for (i = 0; i < PAIR_MESSAGE / 8; i++)
 		from->words[i] = (number * 1000003 + i) * 0x9e3779b97f4a7c15ULL;
 	memset(to->words, 0, PAIR_MESSAGE);
-	PAIR_TRY(dat_ep_post_recv(to->ep, 1, &to->memory, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static inline void pair_compare(struct pair_end *from, struct pair_end *to, uint64_t number)
+{
+	if (memcmp(from->words, to->words, PAIR_MESSAGE))
+		pair_fail("a message was changed", number);
+}
+
+static inline void pair_post_recv(struct pair_end *end, DAT_DTO_COOKIE cookie)
+{
+	if (end->srq)
+		PAIR_TRY(dat_srq_post_recv(end->srq, 1, &end->memory, cookie));
+	else
+		PAIR_TRY(dat_ep_post_recv(end->ep, 1, &end->memory, cookie,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* One message, whose contents are made of its number */
+static inline void pair_message(struct pair_end *from, struct pair_end *to, uint64_t number)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = number };
+
+	pair_fill(from, to, number);
+	pair_post_recv(to, cookie);
 	PAIR_TRY(dat_ep_post_send(from->ep, 1, &from->memory, cookie,
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	pair_completed(from, number);
 	pair_completed(to, number);
-	if (memcmp(from->words, to->words, PAIR_MESSAGE))
-		pair_fail("a message was changed", number);
+	pair_compare(from, to, number);
 }
 
 /* The end of the connection, and of its endpoints */
