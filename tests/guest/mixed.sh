@@ -23,6 +23,7 @@ texts='send and receive, 0 to 1 MiB|RDMA write and read|private data both ways'
 texts+='|the consumer rejects|graceful waits|disconnect again, and posts after the end'
 texts+='|nothing but receives: flushed|what reset keeps|EVDs and PZ are in use'
 texts+='|window: each right|window: bound and unbound|the remote rights asked for'
+texts+='|SRQ many endpoints on one|SRQ low watermark|SRQ serves others when one ends'
 
 # played LOG: a line of each game, each passed
 played() {
