@@ -38,6 +38,7 @@ some=(
 	'what reset keeps' 'Reserved, passive, tentative: refused' 'EVDs and PZ are in use'
 	'the remote rights asked for' 'remote access ends its connection'
 	'window: each right' 'window: bound and unbound'
+	'SRQ many endpoints on one' 'SRQ low watermark' 'SRQ serves others when one ends'
 	'iWARP:'
 )
 
