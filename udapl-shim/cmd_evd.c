@@ -17,8 +17,11 @@
 
 #include "shim.h"
 
-/* shim_evd_object - make the object of an EVD that the kernel has just made */
-DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
+/*
+ * shim_evd_object - make the object of an EVD that the kernel has just made
+ * @flags: DAT_EVD_*_FLAG, with which it was made
+ */
+DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia, DAT_EVD_FLAGS flags,
 			   const struct kdapl_uapi_ring *ring,
 			   struct shim_object **evdp)
 {
@@ -33,6 +36,7 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	body->poll_fd.fd = -1;
+	body->async = flags & DAT_EVD_ASYNC_FLAG;
 	shim_ring_map(&body->ring, ring);
 	if (!shim_object_dress(evd, SHIM_EVD, token, body)) {
 		shim_ring_unmap(&body->ring);
@@ -137,7 +141,7 @@ DAT_RETURN own_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 		return ret;
 
 	undo.handle = arg.evd;
-	ret = shim_evd_object(arg.evd, ia, &arg.ring, &evd);
+	ret = shim_evd_object(arg.evd, ia, evd_flags, &arg.ring, &evd);
 	if (ret)
 		goto free_evd;
 	if (cno) {

@@ -129,7 +129,8 @@ static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
 
 	body->async_evd = *async_evd;
 	if (open->ring.nr_entries) {
-		ret = shim_evd_object(open->async_evd, ia, &open->ring, &evd);
+		ret = shim_evd_object(open->async_evd, ia, DAT_EVD_ASYNC_FLAG, &open->ring,
+				      &evd);
 		if (ret)
 			goto free;
 		body->async_evd = evd;
@@ -147,14 +148,36 @@ free:
 	return ret;
 }
 
+/* The asynchronous EVD that was made with an IA, or NULL if it was given another one. */
+static struct shim_object *own_async_evd(const struct shim_object *ia)
+{
+	const struct shim_ia *body = ia->body;
+	struct shim_object *evd = shim_find(body->async_evd, SHIM_EVD);
+
+	return evd && atomic_load(&evd->ia) == ia ? evd : NULL;
+}
+
+/*
+ * The EVD has the mode of its IA, which was not known when it was made: who sleeps on it in
+ * passthrough hears of the queues that the process has itself.
+ */
+static DAT_RETURN adopt_evd(struct shim_object *ia)
+{
+	struct shim_object *evd = own_async_evd(ia);
+
+	if (!evd || evd->ops == ia->ops)
+		return DAT_SUCCESS;
+	evd->ops = ia->ops;
+	return evd->ops->evd_made(evd);
+}
+
 /* With DAT_DEBUG the IA, and the EVD that was made with it. */
 static void make_loud(struct shim_object *ia)
 {
-	struct shim_ia *body = ia->body;
-	struct shim_object *evd = shim_find(body->async_evd, SHIM_EVD);
+	struct shim_object *evd = own_async_evd(ia);
 
 	ia->ops = shim_loud(ia->ops);
-	if (evd && atomic_load(&evd->ia) == ia)
+	if (evd)
 		evd->ops = shim_loud(evd->ops);
 }
 
@@ -187,6 +210,8 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 		((struct shim_ia *)ia->body)->name = record->info.ia_name;
 	mode = shim_mode_asked(record, &asked_by);
 	ret = shim_pass_open(ia, arg->name, mode, asked_by);
+	if (!ret)
+		ret = adopt_evd(ia);
 	if (ret) {
 		own_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 		*async_evd = given;

@@ -4,7 +4,7 @@
  * device, and the board on which the kernel shows the state of EPs. So a thousand IAs need
  * no more descriptors and no more addresses than one. Called by pass_ia.c.
  */
-#include <poll.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +16,7 @@
  * @verbs: libibverbs's
  * @cmd_fd, @async_fd: those of @verbs, which a forked child must not keep
  * @events: one thread at a time takes asynchronous events
+ * @srqs: queues that may have some
  * @users: IAs
  */
 struct pass_context {
@@ -23,6 +24,7 @@ struct pass_context {
 	struct shim_fd cmd_fd;
 	struct shim_fd async_fd;
 	pthread_mutex_t events;
+	atomic_uint srqs;
 	uint32_t users;
 	struct pass_context *next;
 };
@@ -45,6 +47,12 @@ void pass_shared_child(void)
 
 /* ---- contexts ---------------------------------------------------------- */
 
+/* A read waits for nothing: another thread may have been there before, or a queue has gone. */
+static void async_never_waits(const struct ibv_context *verbs)
+{
+	fcntl(verbs->async_fd, F_SETFL, fcntl(verbs->async_fd, F_GETFL) | O_NONBLOCK);
+}
+
 /* Opens a device, whose descriptors a forked child has to close. */
 static struct pass_context *context_new(struct ibv_device *device)
 {
@@ -58,6 +66,7 @@ static struct pass_context *context_new(struct ibv_device *device)
 	if (context->verbs) {
 		shim_fd_keep(&context->cmd_fd, context->verbs->cmd_fd);
 		shim_fd_keep(&context->async_fd, context->verbs->async_fd);
+		async_never_waits(context->verbs);
 	}
 	shim_fds_unlock();
 	if (context->verbs)
@@ -167,6 +176,9 @@ static void take_event(const struct ibv_async_event *event)
 	case IBV_EVENT_SRQ_ERR:
 		pass_srq_lost(event->element.srq->srq_context);
 		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		pass_srq_reached(event->element.srq->srq_context);
+		break;
 	default:
 		break;
 	}
@@ -175,21 +187,42 @@ static void take_event(const struct ibv_async_event *event)
 /*
  * pass_context_events - take what a device has told of its queues
  *
- * Called by who needs to know something of it, at the end of a connection on an SRQ and by
- * pass_srq_news(); until then it stays with the kernel. All but what is about SRQs is dropped:
- * completions and the kernel tell the rest.
+ * Called by who looks at an asynchronous EVD or sleeps on one (pass_wait.c), and by who needs to
+ * know something of it: at the end of a connection on an SRQ, before a mark is set and by
+ * pass_srq_news(). Until then it stays with the kernel. All but what is about SRQs is dropped:
+ * completions and the kernel tell the rest. No lock of an EVD is held.
  */
 void pass_context_events(struct pass_context *context)
 {
-	struct pollfd fd = { .fd = context->verbs->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
+	int cancelable;
 
+	/* read(2) would end a thread that is canceled, with the mutex. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	pthread_mutex_lock(&context->events);
-	while (poll(&fd, 1, 0) > 0 && !ibv_get_async_event(context->verbs, &event)) {
+	while (!ibv_get_async_event(context->verbs, &event)) {
 		take_event(&event);
 		ibv_ack_async_event(&event);
 	}
 	pthread_mutex_unlock(&context->events);
+	pthread_setcancelstate(cancelable, NULL);
+}
+
+/* pass_context_fd - readable while there is something that pass_context_events() would take */
+int pass_context_fd(const struct pass_context *context)
+{
+	return context->async_fd.fd;
+}
+
+/* pass_context_count_srqs - one SRQ more of the device's, or one less */
+void pass_context_count_srqs(struct pass_context *context, int by)
+{
+	atomic_fetch_add(&context->srqs, by);
+}
+
+bool pass_context_has_srqs(struct pass_context *context)
+{
+	return atomic_load_explicit(&context->srqs, memory_order_relaxed);
 }
 
 /* ---- the board --------------------------------------------------------- */

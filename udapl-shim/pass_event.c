@@ -152,13 +152,14 @@ enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 
 /*
  * All but a plain completion behind an empty ring. Unlocks the EVD. If nothing is there,
- * connections that are ending get a look, since their last event may be what is wanted.
+ * connections that are ending get a look, since their last event may be what is wanted; and so
+ * does what the device has told, which is a system call, if the EVD is not for completions, too.
  */
 static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
 							  DAT_EVENT *event)
 {
 	struct kdapl_uapi_event kernel;
-	bool looked = false, watched;
+	bool looked = false, watched, hears;
 	struct pass_evd *evd;
 	enum pass_took took;
 	DAT_RETURN ret;
@@ -170,7 +171,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 			break;
 		took = pass_event_take(evd, event, &kernel);
 		watched = pass_evd_watched(evd);
-		if (took == PASS_TOOK_NONE && (looked || !watched))
+		hears = !evd->nr_cqs && pass_evd_hears(evd);
+		if (took == PASS_TOOK_NONE && (looked || !(watched || hears)))
 			break;
 		/* Who frees the EVD waits for sleepers. */
 		evd->sleepers += took == PASS_TOOK_NONE;
@@ -179,7 +181,10 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 			shim_event(obj, &kernel, event);
 		if (took != PASS_TOOK_NONE)
 			return DAT_SUCCESS;
-		pass_watch_run(evd->pia, evd);
+		if (hears)
+			pass_context_events(evd->pia->context);
+		if (watched)
+			pass_watch_run(evd->pia, evd);
 		looked = true;
 		shim_lock(&obj->lock);
 		evd->sleepers--;

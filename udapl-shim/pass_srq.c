@@ -15,8 +15,11 @@
  * time. So a receive is lost if a later one is known to have been taken, and each queue pair
  * that is left has completed a later one. It is flushed to the EP whose end shows that.
  *
- * The low watermark is compared when a completion is polled, and the kernel raises the event.
+ * The low watermark is compared when a completion is polled, and the device compares it, too,
+ * which is for those who sleep while nobody polls (pass_wait.c). Who finds first that it is
+ * reached disarms it, and the kernel raises the event.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "pass_srq.h"
@@ -143,6 +146,29 @@ static bool make_room(struct pass_srq *srq, uint32_t n)
 
 /* ---- the mark ----------------------------------------------------------- */
 
+/* Polls an EVD, which is not locked. Return: false: there is more, but it has to wait. */
+static bool pull_evd(struct pass_evd *evd)
+{
+	bool all;
+
+	shim_lock(evd->lock);
+	all = pass_wc_pull(evd);
+	if (evd->first)
+		pass_evd_wake(evd);
+	shim_unlock(evd->lock);
+	return all;
+}
+
+/* Polls where receives complete; @hidden: only where no consumer does. @srq->use is held. */
+static void pull_shares(struct pass_srq *srq, bool hidden)
+{
+	struct pass_share *share;
+
+	for (share = srq->shares; share; share = share->next)
+		if (!hidden || !share->evd->obj)
+			pull_evd(share->evd);
+}
+
 static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
 {
 	struct kdapl_uapi_srq_tell arg = { .what = what, .srq = srq->token };
@@ -150,30 +176,97 @@ static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
 	shim_ioctl(KDAPL_IOC_SRQ_TELL, &arg, RET_NO_FAULT);
 }
 
-/* Is the mark reached now? Once: it is disarmed with that. The lock is held. */
+/*
+ * Is the mark reached now? Once: it is disarmed with that. The lock is held. Who gets true calls
+ * tell_low() without it.
+ */
 static bool is_low(struct pass_srq *srq)
 {
-	bool low = srq->queued < srq->mark;
+	bool low = srq->mark && (srq->told || srq->queued < srq->mark);
 
-	if (low)
+	if (low) {
 		srq->mark = 0;
+		atomic_fetch_add(&srq->telling, 1);
+	}
 	return low;
 }
 
-/* Return: the mark that was armed before. */
-static uint32_t set_mark(struct pass_srq *srq, uint32_t mark)
+static void tell_low(struct pass_srq *srq)
 {
-	uint32_t former;
+	tell(srq, KDAPL_SRQ_TELL_LOW);
+	atomic_fetch_sub(&srq->telling, 1);
+}
+
+/* pass_srq_reached - the device says that fewer receives are left than the mark */
+void pass_srq_reached(struct pass_srq *srq)
+{
 	bool low;
 
 	shim_lock(&srq->dir.lock);
-	former = srq->mark;
+	srq->told = true;
+	low = is_low(srq);
+	shim_unlock(&srq->dir.lock);
+	if (low)
+		tell_low(srq);
+}
+
+/*
+ * Disarms the mark. If it was reached the kernel knows on return: it takes what it is told then
+ * for news of the next mark. Return: the mark that was armed.
+ */
+static uint32_t take_mark(struct pass_srq *srq)
+{
+	uint32_t mark;
+
+	shim_lock(&srq->dir.lock);
+	mark = srq->mark;
+	srq->mark = 0;
+	srq->told = false;
+	shim_unlock(&srq->dir.lock);
+	while (atomic_load(&srq->telling))
+		sched_yield();
+	return mark;
+}
+
+/* Return: false: it is 0, or was reached at once. */
+static bool give_mark(struct pass_srq *srq, uint32_t mark)
+{
+	bool low;
+
+	shim_lock(&srq->dir.lock);
 	srq->mark = mark;
 	low = is_low(srq);
 	shim_unlock(&srq->dir.lock);
 	if (low)
-		tell(srq, KDAPL_SRQ_TELL_LOW);
-	return former;
+		tell_low(srq);
+	return mark && !low;
+}
+
+/* One that does not do it is no harm to those who poll. */
+static void arm_device(struct pass_srq *srq, uint32_t mark)
+{
+	struct ibv_srq_attr attr = { .srq_limit = mark };
+
+	ibv_modify_srq(srq->srq, &attr, IBV_SRQ_LIMIT);
+	srq->armed = mark;
+}
+
+/*
+ * A mark in the place of one that was taken. What the device has told of that, and nobody has
+ * read, is dropped (mt:M63). It need not tell of receives that were taken before it is armed, so
+ * those that have completed are counted then.
+ */
+static void replace_mark(struct pass_srq *srq, uint32_t mark)
+{
+	if (srq->armed) {
+		arm_device(srq, 0);
+		pass_context_events(srq->pia->context);
+		take_mark(srq);
+	}
+	if (!give_mark(srq, mark))
+		return;
+	arm_device(srq, mark);
+	pull_shares(srq, false);
 }
 
 /* pass_srq_lost - the device has lost the queue (mt:M65) */
@@ -238,16 +331,8 @@ bool pass_srq_is_full(struct pass_srq *srq)
 /* pass_srq_pull - take the completions that the consumer does not ask for (mt:T11) */
 void pass_srq_pull(struct pass_srq *srq)
 {
-	struct pass_share *share;
-
 	pthread_mutex_lock(&srq->use);
-	for (share = srq->shares; share; share = share->next) {
-		if (share->evd->obj)
-			continue;
-		shim_lock(share->evd->lock);
-		pass_wc_pull(share->evd);
-		shim_unlock(share->evd->lock);
-	}
+	pull_shares(srq, true);
 	pthread_mutex_unlock(&srq->use);
 }
 
@@ -365,7 +450,7 @@ bool pass_srq_claim(const struct ibv_wc *wc, struct pass_cookie *cookie)
 	low = is_low(srq);
 	shim_unlock(&srq->dir.lock);
 	if (low)
-		tell(srq, KDAPL_SRQ_TELL_LOW);
+		tell_low(srq);
 	return dir;
 }
 
@@ -416,11 +501,7 @@ bool pass_srq_leave(struct pass_dir *dir, bool force)
 
 	if (!dir->in_srq)
 		return true;
-	shim_lock(evd->lock);
-	all = pass_wc_pull(evd);
-	if (evd->first)
-		pass_evd_wake(evd);
-	shim_unlock(evd->lock);
+	all = pull_evd(evd);
 	if (!all && !force)
 		return false;
 	shim_lock(&srq->dir.lock);
@@ -526,6 +607,7 @@ static DAT_RETURN queue_make(struct pass_srq *srq, const struct pass_pz *pz)
 	if (!srq->srq)
 		return errno == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET_NO_RESOURCE(SRQ);
 	srq->size = init.attr.max_wr > srq->max ? init.attr.max_wr : srq->max;
+	pass_context_count_srqs(srq->pia->context, 1);
 	return DAT_SUCCESS;
 }
 
@@ -548,6 +630,8 @@ static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
 	srq->token = shim_token(obj);
 	srq->max = arg->max_recv_dtos;
 	srq->mark = 0;
+	srq->told = false;
+	srq->armed = false;
 	srq->broken = false;
 	srq->outstanding = 0;
 	srq->queued = 0;
@@ -631,6 +715,7 @@ void pass_srq_close(struct shim_object *obj)
 	pz = srq->pz;
 	queue = srq->srq;
 	srq->srq = NULL;
+	srq->mark = 0;
 	srq->dir.owner = NULL;
 	shim_unlock(&srq->dir.lock);
 	pthread_mutex_unlock(&srq->use);
@@ -641,6 +726,7 @@ void pass_srq_close(struct shim_object *obj)
 	pthread_mutex_unlock(&pia->lock);
 	for (tries = 0; tries < 1000 && ibv_destroy_srq(queue) == EBUSY; tries++)
 		pass_pause(1000);
+	pass_context_count_srqs(pia->context, -1);
 	pass_pz_unuse(pz);
 	pass_srq_put(srq);
 }
@@ -759,19 +845,35 @@ DAT_RETURN pass_srq_resize(struct shim_object *obj, DAT_COUNT count)
 	return ret;
 }
 
-/* A mark that is replaced is not reached any more (mt:M63). */
+/*
+ * A mark that is replaced is not reached any more (mt:M63); but what has happened before the
+ * call is news of it. If the kernel refuses the new one the former holds.
+ */
+static DAT_RETURN srq_set_lw(struct pass_srq *srq, DAT_COUNT count)
+{
+	uint32_t former;
+	DAT_RETURN ret;
+
+	if (srq->armed)
+		pass_context_events(srq->pia->context);
+	former = take_mark(srq);
+	ret = kernel_count(srq, KDAPL_IOC_SRQ_SET_LW, count);
+	if (ret)
+		give_mark(srq, former);
+	else
+		replace_mark(srq, count);
+	return ret;
+}
+
 DAT_RETURN pass_srq_set_lw(struct shim_object *obj, DAT_COUNT count)
 {
 	struct pass_srq *srq = pass_srq_get(obj);
-	uint32_t former;
 	DAT_RETURN ret;
 
 	if (!srq)
 		return RET_BAD_HANDLE(SRQ);
 	pthread_mutex_lock(&srq->use);
-	former = set_mark(srq, 0);
-	ret = kernel_count(srq, KDAPL_IOC_SRQ_SET_LW, count);
-	set_mark(srq, ret ? former : (uint32_t)count);
+	ret = srq->srq ? srq_set_lw(srq, count) : RET_BAD_HANDLE(SRQ);
 	pthread_mutex_unlock(&srq->use);
 	pass_srq_put(srq);
 	return ret;

@@ -43,13 +43,17 @@ struct pass_share {
  * @refs: of the object, and of each EP on it, which keeps it until its last event is taken
  * @max: receives that may be outstanding
  * @mark: the low watermark, while it is armed, else 0
+ * @told: the device has said since @mark was set or taken back that fewer are left
+ * @telling: threads that are about to tell the kernel of a mark that was reached; never set
+ *	back, since the last of them may be late
  * @broken: the device has lost the queue
  * @outstanding: posted, and the completion was not dequeued; @queued: nor polled
  * @free: cookies of none; @first, @last: of those that are queued, in the order of posting
  * @number: of the last post
  * @taken: of the last post that is known to have been taken
  * @qps: directions of EPs by the number of their queue pair
- * @use: held by operations: @size, @room, @cookies, @shares
+ * @use: held by operations: @armed, @size, @room, @cookies, @shares
+ * @armed: the device has been given a mark
  * @size: receives that the queue holds; @room: cookies, which are in @cookies
  * @next: of the IA
  */
@@ -63,6 +67,8 @@ struct pass_srq {
 	atomic_uint refs;
 	uint32_t max;
 	uint32_t mark;
+	bool told;
+	atomic_uint telling;
 	bool broken;
 	uint32_t outstanding;
 	uint32_t queued;
@@ -73,6 +79,7 @@ struct pass_srq {
 	uint64_t taken;
 	struct pass_dir *qps[PASS_SRQ_QPS];
 	pthread_mutex_t use;
+	bool armed;
 	uint32_t size;
 	uint32_t room;
 	struct pass_srq_cookies *cookies;
@@ -88,6 +95,7 @@ void pass_srq_close(struct shim_object *srq);
 DAT_RETURN pass_srq_query(struct shim_object *srq, struct kdapl_uapi_srq_query *arg);
 DAT_RETURN pass_srq_resize(struct shim_object *srq, DAT_COUNT count);
 DAT_RETURN pass_srq_set_lw(struct shim_object *srq, DAT_COUNT count);
+void pass_srq_reached(struct pass_srq *srq);
 void pass_srq_lost(struct pass_srq *srq);
 void pass_srq_news(const struct shim_object *srq);
 

@@ -6,9 +6,11 @@
  * A thread that waits sleeps in one ppoll(2) on three descriptors: the completion channel,
  * the kernel's descriptor of the ring, and an eventfd for what comes by neither (a flushed
  * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
- * and sleeps; so a completion is either seen by that look or wakes it.
+ * and sleeps; so a completion is either seen by that look or wakes it. For an asynchronous EVD
+ * there is a fourth, by which the device tells of the process's queues (pass_ctx.c): a thread
+ * that is woken by it tells the kernel, which raises the event, and sleeps on.
  *
- * A CNO has the same three, and a timer, in one descriptor. When that is readable the CNO's
+ * A CNO has the same ones, and a timer, in one descriptor. When that is readable the CNO's
  * thread arms the queues and looks, in pass_evd_notifies(), before anybody is told.
  */
 #include <fcntl.h>
@@ -65,6 +67,7 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	evd->obj = obj;
 	evd->lock = obj ? &obj->lock : &evd->own_lock;
 	evd->ring = obj ? &((struct shim_evd *)obj->body)->ring : &no_ring;
+	evd->async = obj && ((struct shim_evd *)obj->body)->async;
 	evd->last = &evd->first;
 	atomic_store(&evd->aside, PASS_QUEUES);
 	evd->channel_fd.fd = -1;
@@ -405,6 +408,12 @@ static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd
 	return ret;
 }
 
+/* The descriptor by which the device tells; -1: nothing of what it tells is for the EVD. */
+static int async_fd(const struct pass_evd *evd)
+{
+	return evd->async ? pass_context_fd(evd->pia->context) : -1;
+}
+
 static bool epoll_has(int epoll, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -412,7 +421,7 @@ static bool epoll_has(int epoll, int fd)
 	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* pass_evd_poll_fd - one descriptor of all four, for a CNO */
+/* pass_evd_poll_fd - one descriptor of all, for a CNO */
 DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
@@ -432,6 +441,7 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 	shim_fds_unlock();
 	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd) ||
 		     !epoll_has(epoll, evd->kernel_fd.fd) ||
+		     !epoll_has(epoll, async_fd(evd)) ||
 		     !epoll_has(epoll, evd->wake.fd) ||
 		     !epoll_has(epoll, evd->later.fd)))
 		ret = RET_NO_RESOURCE(MEMORY);
@@ -440,6 +450,30 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 		shim_fd_close(&evd->later);
 	}
 	return ret;
+}
+
+/* ---- what the device tells --------------------------------------------- */
+
+/*
+ * pass_evd_hears - may the device have told of an SRQ what becomes an event of the EVD?
+ *
+ * The EVD may be that of another IA on the same device (I5).
+ */
+bool pass_evd_hears(const struct pass_evd *evd)
+{
+	return evd->async && pass_context_has_srqs(evd->pia->context);
+}
+
+/* Takes what it has told, with the EVD unlocked. Who sleeps need not: see evd_sleep(). */
+static void hear(struct shim_object *obj, struct pass_evd *evd)
+{
+	if (!pass_evd_hears(evd))
+		return;
+	evd->sleepers++;
+	shim_unlock(&obj->lock);
+	pass_context_events(evd->pia->context);
+	shim_lock(&obj->lock);
+	evd->sleepers--;
 }
 
 /* ---- a CNO ------------------------------------------------------------- */
@@ -542,8 +576,10 @@ bool pass_evd_notifies(struct shim_object *obj)
 
 	shim_lock(&obj->lock);
 	evd = pass_evd_of(obj);
-	if (evd)
+	if (evd) {
 		watch(obj, evd);
+		hear(obj, evd);
+	}
 	if (evd && !evd->dead && !pass_evd_aside(evd, PASS_WAITER)) {
 		queued = arm_and_count(evd, &kernels);
 		triggers = !tell(evd) && queued;
@@ -608,7 +644,7 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
  * @slept, @held, @mask: its signals. A wait that sleeps once ends with a signal that comes
  *	then. One that has to sleep again must not lose a signal that comes between, so they
  *	are held back until it sleeps: from the second time on, or from the first one if one
- *	event is not enough.
+ *	event is not enough, or what the device tells may wake it for others.
  */
 struct waiting {
 	uint64_t deadline;
@@ -655,10 +691,11 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 {
 	/* Readable while events are there that are too few: no use to sleep on. */
 	bool ring_too = !shim_ring_filled(evd->ring);
-	struct pollfd fds[3] = {
+	struct pollfd fds[4] = {
 		{ .fd = evd->wake.fd, .events = POLLIN },
 		{ .fd = evd->channel_fd.fd, .events = POLLIN },
 		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
+		{ .fd = async_fd(evd), .events = POLLIN },
 	};
 	uint64_t left = sleep_time(w, has_to_look(evd) || !ring_too);
 	struct timespec limit = {
@@ -671,10 +708,15 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 	w->blocked = true;
 	shim_unlock(&obj->lock);
 	signals_hold(w);
-	n = ppoll(fds, 3, left == UINT64_MAX ? NULL : &limit, w->held ? &w->mask : NULL);
+	n = ppoll(fds, 4, left == UINT64_MAX ? NULL : &limit, w->held ? &w->mask : NULL);
 	err = n < 0 ? errno : 0;
+	if (n > 0 && fds[3].revents)
+		pass_context_events(evd->pia->context);
 	shim_lock(&obj->lock);
 	evd->sleepers--;
+	/* Without its device the descriptor would be readable for ever. */
+	if (n > 0 && fds[3].revents & POLLERR)
+		evd->async = false;
 	if (n > 0 && fds[0].revents)
 		drain_wake(evd);
 	if (n > 0 && fds[1].revents) {
@@ -724,6 +766,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 	for (;;) {
 		if (!evd->dead)
 			watch(obj, evd);
+		if (!evd->dead && expired)
+			hear(obj, evd);
 		if (!evd->dead) {
 			*queued = pass_event_count(evd, &kernels);
 			woken |= notified != evd->notified || expired ||
@@ -750,7 +794,7 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 /*
  * The waiter goes. What came while it slept was for it, if it has got an event; of all else
  * the CNO has to hear (E37, E76). What the channel has told the waiter it does not tell the
- * CNO's thread.
+ * CNO's thread; and what the device has told meanwhile that thread has left to the waiter.
  */
 static void give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
 {
@@ -764,9 +808,10 @@ static void give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool 
 		arm_and_pull(evd);
 	arm_and_count(evd, &kernels);
 	look_later(evd);
-	if (tell(evd))
+	if (!tell(evd))
+		evd->told_notified--;
+	else if (!pass_evd_hears(evd))
 		return;
-	evd->told_notified--;
 	pass_evd_wake(evd);
 }
 
@@ -778,7 +823,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	struct waiting w = {
 		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
 			    pass_now() + arg->timeout * 1000ull,
-		.slept = arg->threshold > 1,
+		.slept = arg->threshold > 1 || evd->async,
 	};
 	struct shim_evd *body = obj->body;
 	uint32_t queued = 0;

@@ -491,6 +491,7 @@ struct pass_cq {
  * @notified: counts what wakes a waiter
  * @unwaitables: counts dat_evd_set_unwaitable
  * @solicited: directions of receives that are SOLICITED_WAIT
+ * @async: it takes asynchronous events, of which the device tells by the context
  * @cno: it has had a CNO, and its queues are armed
  * @told_notified, @told_ring: @notified, and the events that had come to the ring, when the
  *	CNO was last triggered or a waiter had its event
@@ -531,6 +532,7 @@ struct pass_evd {
 	struct shim_fd kernel_fd;
 	struct shim_fd wake;
 	struct shim_fd later;
+	bool async;
 	bool cno;
 	uint32_t told_notified;
 	uint64_t told_ring;
@@ -680,6 +682,9 @@ struct pass_context *pass_context_get(const char *name, size_t length);
 void pass_context_put(struct pass_context *context);
 struct ibv_context *pass_context_verbs(const struct pass_context *context);
 void pass_context_events(struct pass_context *context);
+int pass_context_fd(const struct pass_context *context);
+void pass_context_count_srqs(struct pass_context *context, int by);
+bool pass_context_has_srqs(struct pass_context *context);
 const void *pass_board_get(uint64_t offset, size_t size);
 void pass_board_put(void);
 
@@ -798,6 +803,7 @@ DAT_RETURN pass_evd_dequeue(struct shim_object *evd, DAT_EVENT *event);
 DAT_RETURN pass_evd_made(struct shim_object *evd);
 void pass_evd_gone(struct shim_object *evd, struct shim_evd *body);
 DAT_RETURN pass_evd_poll_fd(struct shim_object *evd, struct shim_evd *body);
+bool pass_evd_hears(const struct pass_evd *evd);
 void pass_evd_rearm(struct shim_object *evd);
 bool pass_evd_notifies(struct shim_object *evd);
 uint32_t pass_evd_queued(struct shim_object *evd);

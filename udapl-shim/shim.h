@@ -696,6 +696,7 @@ struct shim_lmr {
  * @poll_fd: descriptor by which the CNO learns of events; made when the EVD
  *	     first gets a CNO
  * @cno: its CNO or NULL
+ * @async: it takes asynchronous events
  */
 struct shim_evd {
 	struct shim_ring ring;
@@ -704,6 +705,7 @@ struct shim_evd {
 	bool clear_late;
 	bool disabled;
 	bool withheld;
+	bool async;
 	struct shim_fd poll_fd;
 	struct shim_object *cno;
 };
@@ -751,7 +753,7 @@ static inline uint64_t shim_token_or_null(const struct shim_object *obj)
 }
 
 /* cmd_evd.c */
-DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia,
+DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia, DAT_EVD_FLAGS flags,
 			   const struct kdapl_uapi_ring *ring,
 			   struct shim_object **evd);
 void shim_evd_body_free(struct shim_object *evd);
