@@ -4,17 +4,8 @@
  * becomes of it when a connection ends.  Side b has the SRQ.  An IA whose device has none says
  * so, which the first scenario proves.
  */
-#include "memory.h"
+#include "pool.h"
 #include "stage.h"
-
-#define POOL_RECVS	32
-#define BUFFER		64
-
-/* An SRQ and memory for what is posted to it: receive n goes to buffer n % POOL_RECVS. */
-struct pool {
-	DAT_SRQ_HANDLE srq;
-	struct mem mem;
-};
 
 static const DAT_SRQ_ATTR pool_attr = {
 	.max_recv_dtos = POOL_RECVS,
@@ -29,26 +20,40 @@ static DAT_RETURN srq_new(const DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *srq)
 	return dat_srq_create(side_b.ia, side_b.pz, &own, srq);
 }
 
-/* Otherwise the first scenario proves that the IA says so. */
-static bool srqs_here(void)
+bool srqs_here(void)
 {
 	if (!side_b.provider.srq_supported)
 		note("this IA has no shared receive queues");
 	return side_b.provider.srq_supported;
 }
 
-static bool pool_new(struct pool *pool)
+bool marks_here(void)
+{
+	if (!srqs_here())
+		return false;
+	if (!(side_b.provider.srq_watermarks_supported & 1))
+		note("this IA has no low watermarks");
+	return side_b.provider.srq_watermarks_supported & 1;
+}
+
+bool pool_new(struct pool *pool)
 {
 	return mem_new(&side_b, &pool->mem, POOL_RECVS * BUFFER,
 		       DAT_MEM_PRIV_LOCAL_WRITE_FLAG) &&
 	       OK(srq_new(&pool_attr, &pool->srq));
 }
 
-static DAT_RETURN pool_post(struct pool *pool, u64 number)
+DAT_RETURN pool_post(struct pool *pool, u64 number)
 {
 	DAT_LMR_TRIPLET iov = piece(&pool->mem, number % POOL_RECVS * BUFFER, BUFFER);
 
 	return dat_srq_post_recv(pool->srq, 1, &iov, cookie(number));
+}
+
+void pool_fill(struct pool *pool, int n)
+{
+	while (n--)
+		OK(pool_post(pool, n));
 }
 
 static DAT_COUNT outstanding(const struct pool *pool)
@@ -68,7 +73,7 @@ static bool pool_node(struct node *node, struct pool *pool, enum evds evds)
 					 node->conn, pool->srq, &node_attr, &node->ep));
 }
 
-static bool pool_pair(struct pair *pair, struct pool *pool, enum evds evds)
+bool pool_pair(struct pair *pair, struct pool *pool, enum evds evds)
 {
 	return node_new(&pair->a, &side_a, evds, NULL) &&
 	       pool_node(&pair->b, pool, evds) &&
@@ -88,6 +93,23 @@ static bool next_taken(struct node *node, DAT_DTO_COMPLETION_STATUS status, u64 
 	*number = dto->user_cookie.as_64;
 	return CHECK(dto->ep_handle == node->ep) && CHECK_EQ(dto->status, status) &&
 	       (status || CHECK_EQ(dto->transfered_length, BUFFER));
+}
+
+bool pool_send(struct pair *pair, int n)
+{
+	while (n--)
+		if (!OK(node_send(&pair->a, 0, BUFFER, 7, 0)) ||
+		    !want_done(pair->a.request, pair->a.ep, 7, DAT_DTO_SUCCESS))
+			return false;
+	return true;
+}
+
+void pool_taken(struct pair *pair, int n)
+{
+	u64 number;
+
+	while (n-- && next_taken(&pair->b, DAT_DTO_SUCCESS, &number))
+		;
 }
 
 /* One message of @pair, which has three EVDs; the receive that it took in @number. */
@@ -444,16 +466,21 @@ static void counts(void)
 
 /* ---- watermark and size --------------------------------------------------- */
 
-static bool want_low(const struct pool *pool)
+bool is_low(const struct pool *pool, const DAT_EVENT *event)
 {
-	const DAT_ASYNCH_ERROR_EVENT_DATA *data;
+	const DAT_ASYNCH_ERROR_EVENT_DATA *data = &event->event_data.asynch_error_event_data;
+
+	return CHECK_EQ(event->event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR) &&
+	       CHECK(data->dat_handle == pool->srq) &&
+	       CHECK_EQ(data->reason, DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
+bool want_low(const struct pool *pool)
+{
 	DAT_EVENT event;
 
-	if (!want_event(side_b.async, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, &event))
-		return false;
-	data = &event.event_data.asynch_error_event_data;
-	return CHECK(data->dat_handle == pool->srq) &&
-	       CHECK_EQ(data->reason, DAT_SRQ_LOW_WATERMARK_EVENT);
+	return want_event(side_b.async, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, &event) &&
+	       is_low(pool, &event);
 }
 
 static void watermark(void)
@@ -497,6 +524,92 @@ static void watermark(void)
 	OK(dat_srq_set_lw(pool.srq, 4));
 	OK(dat_srq_set_lw(pool.srq, 0));
 	pool_message(&pair, &pool, &number);
+	silent(side_b.async);
+}
+
+/* The device alone knows of a message whose completion nobody polls. */
+static void nobody_polls(void)
+{
+	struct pool pool = {};
+	struct pair pair = {};
+
+	if (!marks_here() || !pool_new(&pool) || !pool_pair(&pair, &pool, THREE_EVDS))
+		return;
+	pool_fill(&pool, 4);
+	OK(dat_srq_set_lw(pool.srq, 2));
+	pool_send(&pair, 2);
+	silent(side_b.async);
+	pool_send(&pair, 1);
+	want_low(&pool);
+	/* Nor is it reached once more when the completions are polled. */
+	pool_taken(&pair, 3);
+	silent(side_b.async);
+}
+
+/*
+ * Each mark has its event, and no other's. Whoever finds out first that one is reached, the
+ * device or who polls: the other has to be late for the next one.
+ */
+static void marks_replaced(void)
+{
+	struct pool pool = {};
+	struct pair pair = {};
+	bool polled;
+	int i;
+
+	if (!marks_here() || !pool_new(&pool) || !pool_pair(&pair, &pool, THREE_EVDS))
+		return;
+	for (i = 0; i < 2; i++) {
+		polled = i;
+		pool_fill(&pool, 4);
+		OK(dat_srq_set_lw(pool.srq, 2));
+		pool_send(&pair, 3);
+		if (polled)
+			pool_taken(&pair, 3);
+		/* A call that is refused changes nothing. */
+		BAD_ARG(dat_srq_set_lw(pool.srq, POOL_RECVS + 1), 2);
+		pool_fill(&pool, 8);
+		OK(dat_srq_set_lw(pool.srq, 4));
+		/* Of the first mark; 9 are left. */
+		want_low(&pool);
+		silent(side_b.async);
+		pool_send(&pair, 6);
+		want_low(&pool);
+		pool_send(&pair, 3);
+		pool_taken(&pair, polled ? 9 : 12);
+		silent(side_b.async);
+		CHECK_EQ(outstanding(&pool), 0);
+	}
+}
+
+/* What a device has told of an SRQ that is gone is nothing to the next one. */
+static void freed_when_low(void)
+{
+	struct pool pool = {}, next = {};
+	struct pair pair = {}, other = {};
+	DAT_EVENT event;
+
+	if (!marks_here() || !pool_new(&pool) || !pool_pair(&pair, &pool, THREE_EVDS))
+		return;
+	pool_fill(&pool, 4);
+	OK(dat_srq_set_lw(pool.srq, 2));
+	pool_send(&pair, 3);
+	OK(dat_ep_free(pair.b.ep));
+	OK(dat_srq_free(pool.srq));
+	if (!pool_new(&next))
+		return;
+	other.listener = pair.listener;
+	if (!node_new(&other.a, &side_a, THREE_EVDS, NULL) ||
+	    !pool_node(&other.b, &next, THREE_EVDS) ||
+	    !pair_connect(&other.a, &other.b, &other.listener))
+		return;
+	pool_fill(&next, 4);
+	OK(dat_srq_set_lw(next.srq, 2));
+	/* The event of the first one may have been there before it was freed. */
+	while (event_within(side_b.async, SILENCE_MS, &event))
+		CHECK(event.event_data.asynch_error_event_data.dat_handle != next.srq);
+	pool_send(&other, 3);
+	want_low(&next);
 	silent(side_b.async);
 }
 
@@ -694,6 +807,9 @@ static const struct scenario scenarios[] = {
 	SCENARIO_IB("mt:M55 mt:T51 SRQ that is empty", empty),
 	SCENARIO("mt:M57 SRQ counts", counts),
 	SCENARIO("E72 mt:M61 mt:M62 mt:M63 SRQ low watermark", watermark),
+	SCENARIO("mt:M61 SRQ low watermark, and nobody polls", nobody_polls),
+	SCENARIO_IB("mt:M61 mt:M63 SRQ low watermarks, one after the other", marks_replaced),
+	SCENARIO_IB("mt:M52 mt:M61 SRQ low watermark, and freed", freed_when_low),
 	SCENARIO("mt:M64 SRQ resized", resizing),
 	SCENARIO("D48 R16 mt:M52 mt:M56 SRQ serves others when one ends", one_ends),
 	SCENARIO_IB("D52 mt:T50 mt:M53 SRQ message too long", one_breaks),

@@ -213,6 +213,7 @@ const struct scenario_table * const platform_tables[] = {
 #endif
 	&wait_table,
 	&cno_table,
+	&user_srq_table,
 	&threads_table,
 	&process_table,
 	NULL

@@ -46,6 +46,6 @@ void empty(DAT_EVD_HANDLE evd);
 
 extern const struct scenario_table user_args_table, wait_table, cno_table,
 				   user_ia_table, user_memory_table, raw_table,
-				   threads_table, process_table;
+				   user_srq_table, threads_table, process_table;
 
 #endif /* RULES_USER_H */
