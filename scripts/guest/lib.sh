@@ -13,7 +13,7 @@
 #   rxe_on NIC DEVICE ADDRESS   make one Soft-RoCE device, and wait until it is usable
 #   meet WHAT [SECONDS]     two machines (vm --pair): wait until the other one is as far
 #   wait_for SECONDS COMMAND... until it succeeds, or fail and say so
-#   ended PID        this job, or other process, is over
+#   is_over PID      this job, or other process, is over
 #   log, die         a message; a message and the end
 # shellcheck shell=bash
 
@@ -31,7 +31,7 @@ wait_for() {
 	done
 }
 
-ended() { ! kill -0 "$1" 2> /dev/null; }
+is_over() { ! kill -0 "$1" 2> /dev/null; }
 
 # rxe_usable DEVICE ADDRESS: its port is active, and the address is one of its GIDs
 rxe_usable() {

@@ -30,7 +30,7 @@ against() {
 		rc=$?
 	fi
 	# A server that waits for the end of a connection of which it has not heard would wait on.
-	if [ "${rc-1}" -ne 0 ] || ! wait_for 120 ended $server; then kill $server; fi
+	if [ "${rc-1}" -ne 0 ] || ! wait_for 120 is_over $server; then kill $server; fi
 	wait $server && [ "$rc" -eq 0 ] && return
 	cat /tmp/server /tmp/client >&2
 	return 1

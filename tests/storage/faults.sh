@@ -52,7 +52,7 @@ traffic() {
 
 ended_in_time() {
 	touch $work/stop
-	wait_for "$1" ended $writer && return
+	wait_for "$1" is_over $writer && return
 	hanging
 	kill -KILL $writer
 	return 1

@@ -91,7 +91,7 @@ within() {
 	local seconds=$1 end=$((SECONDS + $1)) pid
 	shift
 	"$@" & pid=$!
-	until ended $pid; do
+	until is_over $pid; do
 		if [ $SECONDS -ge $end ]; then
 			echo "has not ended after $seconds s: $*" >&2
 			hanging
