@@ -9,6 +9,7 @@
  * Needs root, and a kernel with fault injection (CONFIG_FAILSLAB and so on).
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -168,6 +169,8 @@ struct side {
 static struct side a, b;
 static DAT_PSP_HANDLE psp;
 static DAT_CONN_QUAL qual, other_qual;
+/* When the case began */
+static unsigned int descriptors_before;
 /* What a call made, or is about */
 static DAT_HANDLE made, other;
 static DAT_CR_HANDLE cr;
@@ -218,6 +221,18 @@ static void side_open(struct side *side, const char *name)
 	OK(dat_evd_create(side->ia, 8, NULL, DAT_EVD_CR_FLAG, &side->cr));
 	OK(new_lmr(side, &side->lmr));
 	OK(new_ep(side, &side->ep));
+}
+
+static unsigned int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }
 
 static DAT_EVENT next(DAT_EVD_HANDLE evd)
@@ -358,12 +373,15 @@ static DAT_RETURN call_list_providers(void)
 {
 	static DAT_PROVIDER_INFO infos[8];
 	DAT_PROVIDER_INFO *list[ARRAY_SIZE(infos)];
-	DAT_COUNT number;
+	DAT_COUNT number = 0;
+	DAT_RETURN ret;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(infos); i++)
 		list[i] = &infos[i];
-	return dat_registry_list_providers(ARRAY_SIZE(infos), &number, list);
+	ret = dat_registry_list_providers(ARRAY_SIZE(infos), &number, list);
+	/* It may not do without one of them. */
+	return ret ?: number < 2 ? DAT_INTERNAL_ERROR : DAT_SUCCESS;
 }
 
 static DAT_RETURN call_pz_create(void)
@@ -459,10 +477,47 @@ static DAT_RETURN call_evd_switches(void)
 	       dat_evd_set_unwaitable(a.evd) ?: dat_evd_clear_unwaitable(a.evd);
 }
 
+/* The kernel knows no CNO; its thread gives its descriptors back, some time after its end. */
+static void prepare_cno_create(void)
+{
+	double end = check_now() + LONG / 1000000;
+
+	while (descriptors() != descriptors_before) {
+		CHECK(check_now() < end);
+		usleep(1000);
+	}
+}
+
+static DAT_RETURN call_cno_create(void)
+{
+	return dat_cno_create(a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &made);
+}
+
+static void prepare_cno_use(void)
+{
+	OK(call_cno_create());
+}
+
+static void undo_cno_create(void)
+{
+	OK(dat_cno_free(made));
+}
+
 static void prepare_cno(void)
 {
 	OK(dat_evd_create(a.ia, 8, NULL, DAT_EVD_SOFTWARE_FLAG, &made));
 	OK(dat_cno_create(a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &other));
+}
+
+static DAT_RETURN call_cno_use(void)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_PARAM param;
+	DAT_RETURN ret;
+
+	ret = dat_cno_modify_agent(made, DAT_OS_WAIT_PROXY_AGENT_NULL) ?:
+	      dat_cno_query(made, DAT_CNO_FIELD_ALL, &param) ?: dat_cno_wait(made, 1000, &evd);
+	return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? DAT_SUCCESS : ret;
 }
 
 static DAT_RETURN call_modify_cno(void)
@@ -865,6 +920,14 @@ static DAT_RETURN call_post_send(void)
 	return dat_ep_post_send(a.ep, 1, &iov, cookie, 0);
 }
 
+static DAT_RETURN call_lmr_sync(void)
+{
+	DAT_LMR_TRIPLET part = segment(&a);
+
+	return dat_lmr_sync_rdma_read(a.ia, &part, 1) ?:
+	       dat_lmr_sync_rdma_write(a.ia, &part, 1);
+}
+
 static DAT_RETURN call_post_write(void)
 {
 	DAT_LMR_TRIPLET iov = segment(&a);
@@ -980,7 +1043,10 @@ static DAT_RETURN new_ep_on_srq(DAT_EVD_HANDLE recv_evd, DAT_EP_HANDLE *ep)
 	return dat_ep_create_with_srq(a.ia, a.pz, recv_evd, a.evd, a.evd, srq, &attr, ep);
 }
 
-/* An endpoint on it, whose completion queue grows as well. */
+/*
+ * An endpoint on it, whose completion queue grows as well.  It does not grow by so much that
+ * the kernel would look for the memory elsewhere.
+ */
 static void prepare_srq_resize(void)
 {
 	prepare_evd_used();
@@ -990,7 +1056,7 @@ static void prepare_srq_resize(void)
 
 static DAT_RETURN call_srq_resize(void)
 {
-	return dat_srq_resize(srq, 200);
+	return dat_srq_resize(srq, 30);
 }
 
 static void undo_srq_resize(void)
@@ -1058,10 +1124,14 @@ static const struct op ops[] = {
 	{ "dat_evd_disable and _enable, _set_unwaitable and _clear_unwaitable", NULL,
 	  call_evd_switches, NULL, ALWAYS },
 	{ "dat_evd_post_se", NULL, call_post_se, undo_post_se, MAY_FAIL },
+	{ "dat_cno_create", prepare_cno_create, call_cno_create, undo_cno_create, MAY_FAIL },
+	{ "dat_cno_modify_agent, _query, _wait", prepare_cno_use, call_cno_use,
+	  undo_cno_create, ALWAYS },
 	{ "dat_evd_modify_cno", prepare_cno, call_modify_cno, undo_cno, MAY_FAIL },
 	{ "dat_lmr_create", NULL, call_lmr_create, undo_lmr, MAY_FAIL },
 	{ "dat_lmr_create of an LMR", NULL, call_lmr_of_lmr, undo_lmr, MAY_FAIL },
 	{ "L1 dat_lmr_free", prepare_lmr_free, call_lmr_free, NULL, ALWAYS },
+	{ "dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write", NULL, call_lmr_sync, NULL, MAY_FAIL },
 	{ "mt:M28 dat_rmr_create", NULL, call_rmr_create, undo_rmr, MAY_FAIL },
 	{ "mt:M43 dat_rmr_free", prepare_rmr, call_rmr_free, NULL, ALWAYS },
 	{ "T1 dat_ep_create", NULL, call_ep_create, undo_ep, MAY_FAIL },
@@ -1070,7 +1140,7 @@ static const struct op ops[] = {
 	{ "dat_srq_query", prepare_srq, call_srq_query, undo_srq, ALWAYS },
 	{ "dat_srq_set_lw", prepare_srq_set_lw, call_srq_set_lw, undo_srq, ALWAYS },
 	{ "mt:T17 dat_srq_post_recv", prepare_srq, call_srq_post_recv, undo_srq, MAY_FAIL },
-	{ "dat_srq_resize", prepare_srq_resize, call_srq_resize, undo_srq_resize,
+	{ "mt:M64 dat_srq_resize", prepare_srq_resize, call_srq_resize, undo_srq_resize,
 	  MAKES_QUEUE },
 	{ "T1 dat_ep_create_with_srq", prepare_srq, call_ep_create_with_srq, undo_ep_on_srq,
 	  MAY_FAIL },
@@ -1211,6 +1281,7 @@ static void try_op(void)
 		sides();
 	op = &ops[check_current - cases];
 	refused = 0;
+	descriptors_before = descriptors();
 	if (op->kind == MAKES_QUEUE || op->kind == MAKES_SAME_QUEUE)
 		n = try_all(SLAB) + try_all(PAGE);
 	else
