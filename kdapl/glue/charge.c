@@ -6,9 +6,9 @@
  *
  * The process that asks pays: everything here charges current.  A kernel thread pays
  * nothing: what the CM's thread has to make for a request is paid by the process that
- * accepts it (kdapl_cq.unpaid).  What is charged is remembered, so that it is given back to whom it was taken
- * from, in whatever process that happens.  A charge on an object is given back before the
- * device goes, which forgets the limits that were set for it.
+ * accepts it (kdapl_cq.unpaid).  What is charged is remembered, so that it is given back to whom
+ * it was taken from, in whatever process that happens.  A charge on an object is given back
+ * before the device goes, which forgets the limits that were set for it.
  *
  * Callers: the files of the glue that make verbs objects or pin memory, and
  * core/ia_open.c for an open adapter.

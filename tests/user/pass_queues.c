@@ -3,6 +3,7 @@
  * The library's queues of a process's own (udapl-shim/pass_*.c), from the inside, with the
  * device of pass_rig.h.
  */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "pass_rig.h"
@@ -384,7 +385,8 @@ static struct pass_srq *srq_setup(struct shim_object **obj)
 	struct shim_object *pz;
 
 	setup();
-	CHECK(!pipe(news));
+	/* As the library has made the descriptor of a context. */
+	CHECK(!pipe2(news, O_NONBLOCK));
 	refuse_srq = 0;
 	device.ops.post_srq_recv = take_srq;
 	if (!pia->context)
