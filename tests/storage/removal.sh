@@ -34,7 +34,7 @@ target_goes() {
 	traffic "$file"
 	sleep 2
 	verdict "iSER, the target is removed under I/O" within 120 target_down
-	verdict "... no request hangs" ended_in_time 150
+	verdict "... no request hangs" ended_in_time 400
 	verdict "... data as written, or an I/O error" no_wrong_byte
 	verdict "... logout" log_out
 	verdict "... the target is set up again" target_up
@@ -54,7 +54,7 @@ device_goes() {
 		verdict "$2: the portal goes off" within 60 portal 0
 		verdict "$2: ... and on" within 60 portal 1
 	fi
-	verdict "$2: no request hangs" ended_in_time 150
+	verdict "$2: no request hangs" ended_in_time 400
 	verdict "$2: data as written, or an I/O error" no_wrong_byte
 	[ "$what" != iser ] || verdict "$2: logout, login" again
 	verdict "$2: it goes on" works_again "$file"
@@ -118,7 +118,7 @@ server_goes() {
 	verdict "NFS, the server stops under I/O" within 60 rpc.nfsd 0
 	sleep 5
 	touch $work/stop
-	verdict "... no request hangs" ended_in_time 150
+	verdict "... no request hangs" ended_in_time 400
 	verdict "... data as written, or an I/O error" no_wrong_byte
 	verdict "... umount" within 60 umount -f $mnt
 	verdict "... the server starts again" nfsd_up
