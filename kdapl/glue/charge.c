@@ -113,6 +113,34 @@ void kdapl_uncharge_pages(struct kdapl_charge *charge)
 }
 
 /**
+ * kdapl_charge_bytes - kdapl_charge_pages(), by the size
+ * @charge: holds no pages yet
+ * @bytes: how many; each page that is begun counts
+ */
+int kdapl_charge_bytes(struct kdapl_charge *charge, u64 bytes)
+{
+	return kdapl_charge_pages(charge, DIV_ROUND_UP_ULL(bytes, PAGE_SIZE));
+}
+
+/**
+ * kdapl_charge_replace - a queue has another size
+ * @charge: of the queue; it stays the object that was charged
+ * @pages: charged for the new size; nothing afterwards
+ *
+ * What was charged for the old size is given back, to whom it was taken from.  @charge is
+ * never without @mm meanwhile: kdapl_cq_pay() would charge it again.  Process context.
+ */
+void kdapl_charge_replace(struct kdapl_charge *charge, struct kdapl_charge *pages)
+{
+	struct mm_struct *old = charge->mm;
+
+	WRITE_ONCE(charge->mm, pages->mm);
+	pages->mm = old;
+	swap(charge->pages, pages->pages);
+	kdapl_uncharge_pages(pages);
+}
+
+/**
  * kdapl_charge_queue - the calling process gets a CQ or a queue pair
  * @charge: nothing yet
  * @ib: device
@@ -130,7 +158,7 @@ int kdapl_charge_queue(struct kdapl_charge *charge, struct ib_device *ib,
 
 	if (ret)
 		return ret;
-	ret = kdapl_charge_pages(charge, DIV_ROUND_UP_ULL(bytes, PAGE_SIZE));
+	ret = kdapl_charge_bytes(charge, bytes);
 	if (ret)
 		kdapl_uncharge_object(charge, ib, RDMACG_RESOURCE_HCA_OBJECT);
 	return ret;

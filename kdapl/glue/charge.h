@@ -29,7 +29,9 @@ int kdapl_charge_object(struct kdapl_charge *charge, struct ib_device *ib,
 void kdapl_uncharge_object(struct kdapl_charge *charge, struct ib_device *ib,
 			   enum rdmacg_resource_type type);
 int kdapl_charge_pages(struct kdapl_charge *charge, unsigned long pages);
+int kdapl_charge_bytes(struct kdapl_charge *charge, u64 bytes);
 void kdapl_uncharge_pages(struct kdapl_charge *charge);
+void kdapl_charge_replace(struct kdapl_charge *charge, struct kdapl_charge *pages);
 int kdapl_charge_queue(struct kdapl_charge *charge, struct ib_device *ib,
 		       u64 bytes);
 void kdapl_uncharge_queue(struct kdapl_charge *charge, struct ib_device *ib);

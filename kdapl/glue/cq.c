@@ -106,7 +106,6 @@ int kdapl_cq_pay(struct kdapl_cq *cq)
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
 	struct kdapl_charge charge = {};
-	struct mm_struct *old;
 	int ret;
 
 	/* Or it would have pages, and pass for paid, without its object. */
@@ -114,8 +113,7 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	if (ret)
 		return ret;
 	if (cq->user)
-		ret = kdapl_charge_pages(&charge, DIV_ROUND_UP_ULL((u64)cqe * CQE_BYTES,
-								   PAGE_SIZE));
+		ret = kdapl_charge_bytes(&charge, (u64)cqe * CQE_BYTES);
 	if (ret)
 		return ret;
 	ret = kdapl_refused("cq_resize", kdapl_ib_resize_cq(cq->ib, cqe));
@@ -123,12 +121,7 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 		kdapl_uncharge_pages(&charge);
 		return ret;
 	}
-	/* Never without @mm meanwhile: kdapl_cq_pay() would charge it again. */
-	old = cq->charge.mm;
-	WRITE_ONCE(cq->charge.mm, charge.mm);
-	charge.mm = old;
-	swap(cq->charge.pages, charge.pages);
-	kdapl_uncharge_pages(&charge);
+	kdapl_charge_replace(&cq->charge, &charge);
 	cq->size = cq_holds(cq->ib, cqe);
 	return 0;
 }

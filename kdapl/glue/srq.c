@@ -57,10 +57,8 @@ int kdapl_srq_ib_resize(struct kdapl_shared_rq *rq, u32 max_wr)
 	struct kdapl_charge more = {};
 	int ret;
 
-	/* It stays the object that has been paid for. */
 	if (rq->user) {
-		ret = kdapl_charge_pages(&more, DIV_ROUND_UP_ULL(srq_bytes(max_wr, rq->max_sge),
-								 PAGE_SIZE));
+		ret = kdapl_charge_bytes(&more, srq_bytes(max_wr, rq->max_sge));
 		if (ret)
 			return ret;
 	}
@@ -69,9 +67,7 @@ int kdapl_srq_ib_resize(struct kdapl_shared_rq *rq, u32 max_wr)
 		kdapl_uncharge_pages(&more);
 		return kdapl_refused("srq_resize", ret);
 	}
-	kdapl_uncharge_pages(&rq->charge);
-	rq->charge.mm = more.mm;
-	rq->charge.pages = more.pages;
+	kdapl_charge_replace(&rq->charge, &more);
 	rq->size = max(max_wr, attr.max_wr);
 	return 0;
 }
