@@ -570,76 +570,104 @@ static void read_sink(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_lmr_free(&b->space, lmr));
 }
 
-/* ---- the workqueue of a user --------------------------------------------------- */
+/* ---- what is done for a user ---------------------------------------------------- */
 
 /* More than may wait at once */
 #define MANY	64
 
-/* struct waiting - an attempt that waits for the driver until @go */
+/* struct waiting - an attempt that waits for the driver, or a closing for a peer, until @go */
 struct waiting {
 	struct work_struct work;
-	struct completion *go;
-	atomic_t *begun;
-};
-
-static void wait_for_driver(struct work_struct *work)
-{
-	struct waiting *w = container_of(work, struct waiting, work);
-
-	atomic_inc(w->begun);
-	wake_up_var(w->begun);
-	wait_for_completion(w->go);
-}
-
-/* A8: what one user has wait for a driver has a limit, and holds up nobody else. */
-static void users_apart(struct kunit *test)
-{
-	struct waiting *w = kunit_kcalloc(test, MANY + 1, sizeof(*w), GFP_KERNEL);
-	struct kdapl_user *user[2] = {};
-	DECLARE_COMPLETION_ONSTACK(go);
-	atomic_t begun = ATOMIC_INIT(0), other = ATOMIC_INIT(0);
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, w);
-	for (i = 0; i < 2; i++) {
-		user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
-		KUNIT_EXPECT_TRUE(test, user[i] && kdapl_user_open_iwarp(user[i]));
-		if (!user[i] || !kdapl_user_iwarp_wq(user[i]))
-			goto out;
-	}
-	for (i = 0; i <= MANY; i++) {
-		w[i].go = &go;
-		w[i].begun = i < MANY ? &begun : &other;
-		INIT_WORK(&w[i].work, wait_for_driver);
-		queue_work(kdapl_user_iwarp_wq(user[i == MANY]), &w[i].work);
-	}
-	wait_var_event_timeout(&begun, atomic_read(&begun) >= 32, BENCH_PATIENCE);
-	wait_var_event_timeout(&other, atomic_read(&other), BENCH_PATIENCE);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&other));
-	KUNIT_EXPECT_EQ(test, 32, atomic_read(&begun));
-	complete_all(&go);
-	for (i = 0; i <= MANY; i++)
-		flush_work(&w[i].work);
-	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&begun));
-out:
-	for (i = 0; i < 2; i++)
-		if (user[i])
-			kdapl_user_put(user[i]);
-}
-
-struct late_file {
 	struct kdapl_closing closing;
 	struct completion *go;
 	atomic_t *begun;
 };
 
+/* struct apart - one user has very many that wait, and another one a last one */
+struct apart {
+	struct waiting *w;
+	struct kdapl_user *user[2];
+	struct completion go;
+	atomic_t begun;
+	atomic_t other;
+};
+
+static bool apart_begin(struct kunit *test, struct apart *a)
+{
+	int i;
+
+	a->w = kunit_kcalloc(test, MANY + 1, sizeof(*a->w), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, a->w);
+	init_completion(&a->go);
+	for (i = 0; i <= MANY; i++) {
+		a->w[i].go = &a->go;
+		a->w[i].begun = i < MANY ? &a->begun : &a->other;
+	}
+	for (i = 0; i < 2; i++)
+		a->user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
+	KUNIT_EXPECT_TRUE(test, a->user[0] && a->user[1]);
+	return a->user[0] && a->user[1];
+}
+
+/* Of those of the first user @most have begun, and that of the other one has. All may end. */
+static void apart_expect(struct kunit *test, struct apart *a, int most)
+{
+	wait_var_event_timeout(&a->begun, atomic_read(&a->begun) >= most, BENCH_PATIENCE);
+	wait_var_event_timeout(&a->other, atomic_read(&a->other), BENCH_PATIENCE);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->other));
+	KUNIT_EXPECT_EQ(test, most, atomic_read(&a->begun));
+	complete_all(&a->go);
+}
+
+static void apart_end(struct apart *a)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (a->user[i])
+			kdapl_user_put(a->user[i]);
+}
+
+static void wait_for_go(struct waiting *w)
+{
+	atomic_inc(w->begun);
+	wake_up_var(w->begun);
+	wait_for_completion(w->go);
+}
+
+static void wait_for_driver(struct work_struct *work)
+{
+	wait_for_go(container_of(work, struct waiting, work));
+}
+
 static void wait_for_peer(struct kdapl_closing *closing)
 {
-	struct late_file *file = container_of(closing, struct late_file, closing);
+	wait_for_go(container_of(closing, struct waiting, closing));
+}
 
-	atomic_inc(file->begun);
-	wake_up_var(file->begun);
-	wait_for_completion(file->go);
+/* A8: what one user has wait for a driver has a limit, and holds up nobody else. */
+static void users_apart(struct kunit *test)
+{
+	struct apart a = {};
+	int i;
+
+	if (!apart_begin(test, &a))
+		goto out;
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, kdapl_user_open_iwarp(a.user[i]));
+		if (!kdapl_user_iwarp_wq(a.user[i]))
+			goto out;
+	}
+	for (i = 0; i <= MANY; i++) {
+		INIT_WORK(&a.w[i].work, wait_for_driver);
+		queue_work(kdapl_user_iwarp_wq(a.user[i == MANY]), &a.w[i].work);
+	}
+	apart_expect(test, &a, 32);
+	for (i = 0; i <= MANY; i++)
+		flush_work(&a.w[i].work);
+	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
+out:
+	apart_end(&a);
 }
 
 /*
@@ -648,37 +676,25 @@ static void wait_for_peer(struct kdapl_closing *closing)
  */
 static void closings_apart(struct kunit *test)
 {
-	struct late_file *file = kunit_kcalloc(test, MANY + 1, sizeof(*file), GFP_KERNEL);
-	struct kdapl_user *user[2] = {};
-	DECLARE_COMPLETION_ONSTACK(go);
-	atomic_t begun = ATOMIC_INIT(0), other = ATOMIC_INIT(0);
-	struct workqueue_struct *wq;
+	struct apart a = {};
+	struct workqueue_struct *wq = NULL;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, file);
+	if (!apart_begin(test, &a))
+		goto out;
 	wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 10);
-	for (i = 0; i < 2; i++)
-		user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
-	KUNIT_EXPECT_TRUE(test, wq && user[0] && user[1]);
-	if (!wq || !user[0] || !user[1])
+	KUNIT_EXPECT_NOT_NULL(test, wq);
+	if (!wq)
 		goto out;
 	for (i = 0; i <= MANY; i++) {
-		file[i].go = &go;
-		file[i].begun = i < MANY ? &begun : &other;
-		file[i].closing.close = wait_for_peer;
-		kdapl_user_close(user[i == MANY], wq, &file[i].closing);
+		a.w[i].closing.close = wait_for_peer;
+		kdapl_user_close(a.user[i == MANY], wq, &a.w[i].closing);
 	}
-	wait_var_event_timeout(&other, atomic_read(&other), BENCH_PATIENCE);
-	wait_var_event_timeout(&begun, atomic_read(&begun) >= 8, BENCH_PATIENCE);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&other));
-	KUNIT_EXPECT_EQ(test, 8, atomic_read(&begun));
-	complete_all(&go);
+	apart_expect(test, &a, 8);
 	drain_workqueue(wq);
-	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&begun));
+	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
 out:
-	for (i = 0; i < 2; i++)
-		if (user[i])
-			kdapl_user_put(user[i]);
+	apart_end(&a);
 	if (wq)
 		destroy_workqueue(wq);
 }
