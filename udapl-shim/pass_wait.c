@@ -693,7 +693,7 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 	bool ring_too = !shim_ring_filled(evd->ring);
 	struct pollfd fds[4] = {
 		{ .fd = evd->wake.fd, .events = POLLIN },
-		{ .fd = evd->channel_fd.fd, .events = POLLIN },
+		{ .fd = evd->mute ? -1 : evd->channel_fd.fd, .events = POLLIN },
 		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
 		{ .fd = async_fd(evd), .events = POLLIN },
 	};
@@ -714,7 +714,9 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 		pass_context_events(evd->pia->context);
 	shim_lock(&obj->lock);
 	evd->sleepers--;
-	/* Without its device the descriptor would be readable for ever. */
+	/* Without their device these two have nothing to tell, and would end each sleep. */
+	if (n > 0 && fds[1].revents & POLLERR)
+		evd->mute = true;
 	if (n > 0 && fds[3].revents & POLLERR)
 		evd->async = false;
 	if (n > 0 && fds[0].revents)

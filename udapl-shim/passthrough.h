@@ -485,6 +485,7 @@ struct pass_cq {
  * @users: directions of EPs that have it, or are not through with giving it up
  * @parked: directions whose cookies its completions may still name, though their EPs are gone
  * @channel, @channel_fd: of the completion queues
+ * @mute: the device of the channel is gone
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what comes by neither
  * @later: a timer, which has a CNO look again for what comes by none of these
@@ -532,6 +533,7 @@ struct pass_evd {
 	struct shim_fd kernel_fd;
 	struct shim_fd wake;
 	struct shim_fd later;
+	bool mute;
 	bool async;
 	bool cno;
 	uint32_t told_notified;

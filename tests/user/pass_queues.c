@@ -4,6 +4,7 @@
  * device of pass_rig.h.
  */
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "pass_rig.h"
@@ -457,6 +458,49 @@ static void case_srq_refuses(void)
 	CHECK_EQ(srq->outstanding, 1);
 }
 
+/* ---- sleeping ------------------------------------------------------------------------ */
+
+static int nr_armed;
+
+static int count_armed(struct ibv_cq *of, int solicited)
+{
+	nr_armed++;
+	return req_notify(of, solicited);
+}
+
+/* Has poll(2) find the descriptor broken, as verbs' own are when their device is gone. */
+static void break_fd(int fd)
+{
+	int ends[2];
+
+	CHECK(!pipe2(ends, O_NONBLOCK));
+	CHECK(dup2(ends[1], fd) == fd);
+	CHECK(!close(ends[0]) && !close(ends[1]));
+}
+
+/* Who waits looks again once for each descriptor that tells, and arms the queues for it. */
+static void case_device_gone(void)
+{
+	static struct ibv_comp_channel channel;
+	struct shim_object *obj;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	srq_setup(&obj);
+	device.ops.req_notify_cq = count_armed;
+	channel.fd = eventfd(0, EFD_CLOEXEC);
+	break_fd(channel.fd);
+	evd->channel = &channel;
+	evd->channel_fd.fd = channel.fd;
+	break_fd(pass_context_fd(pia->context));
+	evd->async = true;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	nr_armed = 0;
+	CHECK_RET(dat_evd_wait(evd_obj, 50000, 1, &event, &more), ERR2(TIMEOUT_EXPIRED, 0));
+	CHECK(nr_armed <= 2);
+	device.ops.req_notify_cq = req_notify;
+}
+
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -475,6 +519,7 @@ static const struct check_case cases[] = {
 	{ "mt:M65 a lost SRQ is found by a query", case_srq_lost },
 	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
+	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 };
 
 int main(int argc, char **argv)
