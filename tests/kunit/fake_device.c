@@ -236,6 +236,18 @@ static struct fake_qp *qp_of(struct kdapl_qp *qp)
 	return container_of(qp->ib, struct fake_qp, ib);
 }
 
+static struct fake_qp *qp_memory(struct fake_device *fake)
+{
+	struct fake_qp *fqp;
+
+	spin_lock_irq(&fake->lock);
+	fqp = list_first_entry_or_null(&fake->next_qps, struct fake_qp, entry);
+	if (fqp)
+		list_del(&fqp->entry);
+	spin_unlock_irq(&fake->lock);
+	return fqp ?: kzalloc(sizeof(*fqp), GFP_KERNEL);
+}
+
 static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 {
 	struct fake_device *fake = fake_of(qp->dev);
@@ -244,7 +256,7 @@ static int fake_qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 
 	if (ret)
 		return ret;
-	fqp = kzalloc(sizeof(*fqp), GFP_KERNEL);
+	fqp = qp_memory(fake);
 	if (!fqp)
 		return -ENOMEM;
 	fqp->fake = fake;
@@ -493,7 +505,7 @@ static void fake_qp_destroy(struct kdapl_qp *qp)
 
 	fake_call(fake, FAKE_QP_DESTROY);
 	/* One that no endpoint got is destroyed by the call that has failed. */
-	if (container_of(qp, struct kdapl_conn, qp)->ep)
+	if (container_of(fqp->qp, struct kdapl_conn, qp)->ep)
 		note_io(fake);
 	spin_lock_irq(&fake->lock);
 	list_del(&fqp->entry);
@@ -1312,6 +1324,7 @@ struct fake_device *fake_create(u32 port)
 	}
 	spin_lock_init(&fake->lock);
 	INIT_LIST_HEAD(&fake->qps);
+	INIT_LIST_HEAD(&fake->next_qps);
 	INIT_LIST_HEAD(&fake->ids);
 	init_waitqueue_head(&fake->wait);
 	fake->dev = dev;

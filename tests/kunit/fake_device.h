@@ -228,6 +228,7 @@ struct fake_id {
  * @cq_short: a completion queue has so many entries less than it was asked for
  * @second: how far behind its address is the one that requests are sent to
  * @qps: live queue pairs, newest last
+ * @next_qps: where the next queue pairs are made, since an allocator gives memory again
  * @ids: live CM ids, newest last
  * @io: work of the core had the driver allocate in a way that may start I/O
  * @nr_cqs: live completion queues
@@ -258,6 +259,7 @@ struct fake_device {
 	u32 cq_short;
 	u32 second;
 	struct list_head qps;
+	struct list_head next_qps;
 	struct list_head ids;
 	bool io;
 	u32 nr_cqs;

@@ -566,6 +566,63 @@ static void device_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_free(&p.b->space, p.handle));
 }
 
+/*
+ * The device makes the next @n queue pairs where completions of @conn's former ones may still
+ * name them: their places in the table of the SRQ are not free.
+ */
+static void give_again(struct pool *p, struct kdapl_conn *conn, unsigned long *keys, u32 n)
+{
+	struct fake_qp *qp;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(p->b->test, qp);
+		list_add_tail(&qp->entry, &p->b->fake->next_qps);
+		keys[i] = (unsigned long)&qp->ib >> 6;
+		KUNIT_ASSERT_EQ(p->b->test, 0,
+				xa_insert(&p->srq->qps, keys[i], conn, GFP_KERNEL));
+	}
+}
+
+/* mt:M53: a queue pair does not get completions of one that had its address before. */
+static void address_given_again(struct kunit *test)
+{
+	struct pool p = pool_new(test, 2);
+	DAT_EVD_HANDLE evd = p.b->evd;
+	DAT_EP_HANDLE one = pool_ep(&p, evd), two, three = pool_new_ep(&p, evd);
+	struct kdapl_conn *former = bench_ep_of(p.b, one)->conn;
+	struct fake_wr *wr = kunit_kzalloc(test, sizeof(*wr), GFP_KERNEL);
+	unsigned long keys[9];
+	u32 i, calls;
+
+	KUNIT_ASSERT_NOT_NULL(test, wr);
+	give_again(&p, former, keys, 8);
+	calls = p.b->fake->calls[FAKE_QP_CREATE];
+	two = pool_ep(&p, evd);
+	KUNIT_EXPECT_EQ(test, 9U, p.b->fake->calls[FAKE_QP_CREATE] - calls);
+	fake_srq_take(p.fake, wr);
+	fake_complete_srq(bench_qp(p.b, two), wr, IB_WC_SUCCESS, 1);
+	expect_recv(&p, evd, two, 1, DTO_OK);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_PTR_EQ(test, (void *)former, xa_erase(&p.srq->qps, keys[i]));
+
+	/* There is an end to it, and nothing is left of the attempt. */
+	give_again(&p, former, keys, 9);
+	KUNIT_EXPECT_EQ(test, IR(TEP),
+			kdapl_ep_connect(&p.b->space, three, FAKE_PEER, 5000,
+					 DAT_TIMEOUT_INFINITE, 0, NULL,
+					 DAT_QOS_BEST_EFFORT, 0));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(p.b, three));
+	for (i = 0; i < 9; i++)
+		KUNIT_EXPECT_PTR_EQ(test, (void *)former, xa_erase(&p.srq->qps, keys[i]));
+	bench_connect(p.b, three);
+	expect_event(p.b, evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	free_ep(&p, one);
+	free_ep(&p, two);
+	free_ep(&p, three);
+}
+
 static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(each_to_its_own),
 	KUNIT_CASE(slots_in_any_order),
@@ -583,6 +640,7 @@ static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(one_share),
 	KUNIT_CASE(share_of_each_cq),
 	KUNIT_CASE(event_outlives_all),
+	KUNIT_CASE(address_given_again),
 	KUNIT_CASE(device_goes),
 	{}
 };
