@@ -67,7 +67,6 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net,
 	memset(space, 0, sizeof(*space));
 	RCU_INIT_POINTER(space->slots, slots);
 	spin_lock_init(&space->lock);
-	mutex_init(&space->growing);
 	INIT_LIST_HEAD(&space->ias);
 	INIT_LIST_HEAD(&space->sections);
 	mutex_init(&space->ia_lock);
@@ -95,7 +94,6 @@ void kdapl_space_destroy(struct kdapl_space *space)
 	for (i = 0; i < slots->nr_chunks; i++)
 		kvfree(slots->chunk[i]);
 	kvfree(slots);
-	mutex_destroy(&space->growing);
 	put_net(space->net);
 	if (space->owner)
 		kdapl_user_put(space->owner);
@@ -112,43 +110,75 @@ static void slots_add_free(struct kdapl_space *space, u32 first, u32 last)
 	space->last_free = last;
 }
 
+static u32 space_nr_chunks(struct kdapl_space *space)
+{
+	u32 n;
+
+	rcu_read_lock();
+	n = rcu_dereference(space->slots)->nr_chunks;
+	rcu_read_unlock();
+	return n;
+}
+
 /*
- * Adds a chunk of free slots, unless somebody else was faster.  Readers keep the
- * directory that they found: the new one has the same chunks and one more.
+ * A directory with a chunk more replaces that of @n chunks, and the slots of @chunk are free.
+ * Readers keep the directory that they found.  Return: that one; NULL: somebody else was
+ * faster.
+ */
+static struct kdapl_slots *space_add_chunk(struct kdapl_space *space, struct kdapl_slots *new,
+					   struct kdapl_slot *chunk, u32 n)
+{
+	u32 first = n * KDAPL_CHUNK_SLOTS;
+	struct kdapl_slots *old;
+
+	spin_lock_irq(&space->lock);
+	old = space_slots(space);
+	if (old->nr_chunks == n && !space->free_slot) {
+		memcpy(new->chunk, old->chunk, n * sizeof(*new->chunk));
+		new->chunk[n] = chunk;
+		rcu_assign_pointer(space->slots, new);
+		/* Slot 0 stays unused: 0 ends the free list. */
+		slots_add_free(space, n ? first : 1, first + KDAPL_CHUNK_SLOTS - 1);
+	} else {
+		old = NULL;
+	}
+	spin_unlock_irq(&space->lock);
+	return old;
+}
+
+/*
+ * Has it that there are free slots, for a moment at least.
+ *
+ * No lock is held while memory is allocated.  A process at the limit of its memory cgroup may
+ * wait long for that, and the CM, which needs a slot for each request, would wait for the lock.
  */
 static int space_grow(struct kdapl_space *space)
 {
-	struct kdapl_slots *old, *new;
-	u32 first, i, n;
+	struct kdapl_slots *new, *old = NULL;
+	u32 n = space_nr_chunks(space), i;
+	struct kdapl_slot *chunk;
+	int ret = 0;
 
-	lockdep_assert_held(&space->growing);
 	if (READ_ONCE(space->free_slot))
 		return 0;
-	old = rcu_dereference_protected(space->slots, lockdep_is_held(&space->growing));
-	n = old->nr_chunks;
 	if (n == BIT(KDAPL_INDEX_BITS) / KDAPL_CHUNK_SLOTS)
 		return -ENOSPC;
 	new = slots_alloc(space, n + 1);
-	if (!new)
-		return -ENOMEM;
-	new->chunk[n] = kvcalloc(KDAPL_CHUNK_SLOTS, sizeof(**new->chunk),
-				 kdapl_gfp(space));
-	if (!new->chunk[n]) {
-		kvfree(new);
-		return -ENOMEM;
+	chunk = kvcalloc(KDAPL_CHUNK_SLOTS, sizeof(*chunk), kdapl_gfp(space));
+	if (new && chunk) {
+		for (i = 0; i < KDAPL_CHUNK_SLOTS - 1; i++)
+			chunk[i].next_free = n * KDAPL_CHUNK_SLOTS + i + 1;
+		old = space_add_chunk(space, new, chunk, n);
+	} else {
+		ret = -ENOMEM;
 	}
-	memcpy(new->chunk, old->chunk, n * sizeof(*new->chunk));
-
-	first = n * KDAPL_CHUNK_SLOTS;
-	for (i = 0; i < KDAPL_CHUNK_SLOTS - 1; i++)
-		new->chunk[n][i].next_free = first + i + 1;
-	spin_lock_irq(&space->lock);
-	rcu_assign_pointer(space->slots, new);
-	/* Slot 0 stays unused: 0 ends the free list. */
-	slots_add_free(space, n ? first : 1, first + KDAPL_CHUNK_SLOTS - 1);
-	spin_unlock_irq(&space->lock);
-	kvfree_rcu(old, rcu);
-	return 0;
+	if (old) {
+		kvfree_rcu(old, rcu);
+	} else {
+		kvfree(new);
+		kvfree(chunk);
+	}
+	return ret;
 }
 
 /* May there be one object more?  Undone by space_uncount(). */
@@ -202,9 +232,7 @@ static int slot_reserve(struct kdapl_space *space, u32 *index,
 		spin_unlock_irq(&space->lock);
 		if (*slot || ret)
 			break;
-		mutex_lock(&space->growing);
 		ret = space_grow(space);
-		mutex_unlock(&space->growing);
 	} while (!ret);
 	return ret;
 }

@@ -95,7 +95,6 @@ struct kdapl_slots {
  * struct kdapl_space - who can name what: one per open file, one for the kernel
  * @lock: slot allocation
  * @slots: all slots; chunks stay until the space goes
- * @growing: one adds a chunk at a time
  * @free_slot, @last_free: first and last of the free slots, linked by index; 0 ends
  *			   the list.  The slot that was free for the longest time
  *			   is used next, so that a dead handle stays wrong for long
@@ -113,7 +112,6 @@ struct kdapl_slots {
 struct kdapl_space {
 	spinlock_t lock;
 	struct kdapl_slots __rcu *slots;
-	struct mutex growing;
 	u32 free_slot;
 	u32 last_free;
 	u32 nr_objects;
