@@ -9,6 +9,7 @@
  * ia_open.c and conn.c, and object.h for whatever queues work.
  */
 #include <linux/atomic.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -78,7 +79,11 @@ static u32 users_with_queues;		/* under users_lock */
 
 static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 {
-	struct kdapl_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	/*
+	 * Not charged: a process at the limit of its memory cgroup would wait for memory with
+	 * the lock held, and so would all others who open the file.
+	 */
+	struct kdapl_user *user = kzalloc(sizeof(*user), GFP_KERNEL);
 
 	lockdep_assert_held(&users_lock);
 	if (!user)
@@ -161,6 +166,7 @@ static void closing_work(struct work_struct *work)
 	if (closing)
 		queue_work(closing->wq, &closing->work);
 	kdapl_user_put(user);
+	module_put(THIS_MODULE);
 }
 
 /**
@@ -170,13 +176,16 @@ static void closing_work(struct work_struct *work)
  * @closing: @close is set; of the file
  *
  * A user who closes very many takes his own turns with that, not the threads that others need.
- * May sleep.
+ * However long that takes, the module is in use, and nobody has to wait in its unloading; @wq is
+ * destroyed by that, so that the end of the last close has returned.  The caller has a reference
+ * of the module.  May sleep.
  */
 void kdapl_user_close(struct kdapl_user *user, struct workqueue_struct *wq,
 		      struct kdapl_closing *closing)
 {
 	bool now;
 
+	__module_get(THIS_MODULE);
 	INIT_WORK(&closing->work, closing_work);
 	closing->wq = wq;
 	closing->user = user;

@@ -2,6 +2,7 @@
 #
 #   verdict NAME COMMAND...   a line "ok NAME" or "FAIL NAME", which is counted
 #   nothing_left              no object is there, of any process
+#   unload_kdapl              once no file is open or being closed, which no object shows
 #   result                    the last line of a test; false if anything failed
 # shellcheck shell=bash
 
@@ -17,6 +18,9 @@ verdict() {
 }
 
 nothing_left() { [ "$(cat $objects)" = 'space kernel: objects 0' ]; }
+
+not_used() { [ "$(cat /sys/module/kdapl/refcnt)" = 0 ]; }
+unload_kdapl() { wait_for 180 not_used && rmmod kdapl; }
 
 result() {
 	echo "$passed passed, $failed failed"

@@ -28,7 +28,7 @@ passed=$(grep -c '^ok ' "$log") failed=$(grep -c '^FAIL ' "$log")
 verdict "the fuzzer came to its end" grep -qE '^[0-9]+ passed, [0-9]+ failed$' "$log"
 verdict "I19 no object is left" wait_for 60 nothing_left
 if nothing_left; then
-	verdict "A10 kdapl unloads" rmmod kdapl
+	verdict "A10 kdapl unloads" unload_kdapl
 	two_hosts_down rxe
 else
 	# What is left holds the devices, and taking these away would wait for it.

@@ -106,5 +106,5 @@ scenarios "passthrough to forwarded" -A passthrough -B forwarded "$texts"
 scenarios "forwarded to passthrough" -A forwarded -B passthrough "$texts"
 
 verdict "I19 no object is left" wait_for 180 nothing_left
-verdict "A10 kdapl unloads" rmmod kdapl
+verdict "A10 kdapl unloads" unload_kdapl
 result

@@ -84,7 +84,7 @@ still_used() { ! rmmod kdapl 2> /dev/null; }
 # Whoever ran has left nothing.
 unload() {
 	verdict "I19 no object is left ($1)" wait_for 180 nothing_left
-	verdict "A10 kdapl unloads ($1)" rmmod kdapl
+	verdict "A10 kdapl unloads ($1)" unload_kdapl
 }
 
 # counted NAME LOG: the lines of a suite in its log; its last line says that it ended

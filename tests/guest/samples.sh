@@ -86,7 +86,7 @@ for mode in passthrough forwarded; do
 done
 pingpong_ends
 verdict "I19 no object is left" wait_for 180 nothing_left
-verdict "A10 kdapl unloads" rmmod kdapl
+verdict "A10 kdapl unloads" unload_kdapl
 verdict "dat-pingpong: no module, and how to get it" pingpong_lonely
 verdict "... with a dat.conf" lonely_by_file
 two_hosts_down rxe

@@ -28,7 +28,7 @@ run() {
 	done < <(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log")
 	[ $sums -eq "$wanted" ] || { failed=$((failed + 1)); echo "FAIL $name: no result"; }
 	verdict "I19 no object is left ($name)" wait_for 30 nothing_left
-	verdict "A10 kdapl unloads ($name)" rmmod kdapl
+	verdict "A10 kdapl unloads ($name)" unload_kdapl
 }
 
 # races MODE [OPTION...]: the worlds of the kernel and those of the processes; the latter

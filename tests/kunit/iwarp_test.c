@@ -5,6 +5,7 @@
  * come about, which no device here can be made to show.
  */
 #include <linux/completion.h>
+#include <linux/module.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include "core/user.h"
@@ -672,13 +673,14 @@ out:
 
 /*
  * A8, I19: files that a thread of the kernel closes, because another process than their opener
- * closed them last.  Those of one user do not take all threads, and all get closed.
+ * closed them last.  Those of one user do not take all threads, and all get closed; until then
+ * the module is in use, those that wait for their turn counted in.
  */
 static void closings_apart(struct kunit *test)
 {
 	struct apart a = {};
 	struct workqueue_struct *wq = NULL;
-	int i;
+	int i, used = module_refcount(THIS_MODULE);
 
 	if (!apart_begin(test, &a))
 		goto out;
@@ -690,9 +692,11 @@ static void closings_apart(struct kunit *test)
 		a.w[i].closing.close = wait_for_peer;
 		kdapl_user_close(a.user[i == MANY], wq, &a.w[i].closing);
 	}
+	KUNIT_EXPECT_EQ(test, used + MANY + 1, module_refcount(THIS_MODULE));
 	apart_expect(test, &a, 8);
 	drain_workqueue(wq);
 	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
+	KUNIT_EXPECT_EQ(test, used, module_refcount(THIS_MODULE));
 out:
 	apart_end(&a);
 	if (wq)

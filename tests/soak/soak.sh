@@ -131,7 +131,7 @@ removal() {
 load() { insmod "$modules/kdapl.ko" || went_wrong "kdapl does not load"; }
 
 unload() {
-	{ wait_for 60 nothing_left && rmmod kdapl; } || went_wrong "kdapl does not unload"
+	{ wait_for 60 nothing_left && unload_kdapl; } || went_wrong "kdapl does not unload"
 	all_reloads=$((all_reloads + 1))
 }
 
