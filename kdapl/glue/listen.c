@@ -146,7 +146,11 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 	struct listen_id *at;
 	int ret;
 
-	at = kzalloc(sizeof(*at), GFP_KERNEL_ACCOUNT);
+	/*
+	 * Not charged, as rdma_cm's id is not: a process at the limit of its memory cgroup would
+	 * wait for memory with the lock of all listeners held.
+	 */
+	at = kzalloc(sizeof(*at), GFP_KERNEL);
 	if (!at)
 		return -ENOMEM;
 	at->addr = *addr;
