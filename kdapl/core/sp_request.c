@@ -283,28 +283,70 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 }
 
 /*
+ * struct hand_over - a request on its way to another service point
+ * @conn: it, so far
+ * @ret: what kept it from the IA of @sp, or DAT_SUCCESS
+ * @err: as of sp_take_request()
+ */
+struct hand_over {
+	struct work_struct work;
+	struct kdapl_sp *sp;
+	struct kdapl_conn *conn;
+	DAT_RETURN ret;
+	int err;
+};
+
+static void hand_over(struct work_struct *work)
+{
+	struct hand_over *h = container_of(work, struct hand_over, work);
+	struct kdapl_ia *ia = h->sp->obj.ia;
+	int idx;
+
+	h->err = -ECONNREFUSED;
+	h->ret = kdapl_ia_enter(ia, &idx);
+	if (h->ret)
+		return;
+	h->err = sp_hand_over(h->sp, h->conn);
+	kdapl_ia_leave(ia, idx);
+}
+
+/*
+ * A process has a thread of the kernel do it.  At the limits of its cgroups the process would
+ * wait, for memory or for its turn to run, with locks and a section of what may be another
+ * user's; and his requests, the end of his service point and the removal of the device would
+ * wait for it.
+ */
+static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
+{
+	INIT_WORK_ONSTACK(&h->work, hand_over);
+	if (space->owner) {
+		queue_work(kdapl_wq_of(space), &h->work);
+		flush_work(&h->work);
+	} else {
+		hand_over(&h->work);
+	}
+	destroy_work_on_stack(&h->work);
+}
+
+/*
  * The CR's lock is held, and the section of its IA.  What cannot be taken there
  * for lack of room is refused as it would be on arrival (P83).
  */
 static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 {
-	struct kdapl_sp *sp = sp_listening(cr->obj.ia, qual);
-	DAT_RETURN ret;
-	int idx, err;
+	struct hand_over h = {
+		.sp = sp_listening(cr->obj.ia, qual),
+		.conn = cr->conn,
+	};
 
-	if (!sp)
+	if (!h.sp)
 		return RET_BAD_ARG(2);
-	err = -ECONNREFUSED;
-	ret = kdapl_ia_enter(sp->obj.ia, &idx);
-	if (!ret) {
-		err = sp_hand_over(sp, cr->conn);
-		kdapl_ia_leave(sp->obj.ia, idx);
-	}
-	kdapl_object_put(&sp->obj);
+	hand_over_run(&h, cr->obj.space);
+	kdapl_object_put(&h.sp->obj);
 	/* The device is being removed, and their IA has heard of it before ours (E71). */
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+	if (DAT_GET_TYPE(h.ret) == DAT_INVALID_STATE)
 		return RET(INVALID_STATE);
-	if (err == -ECONNREFUSED)
+	if (h.err == -ECONNREFUSED)
 		return RET_BAD_ARG(2);
 	kdapl_cr_end(cr, false);
 	return DAT_SUCCESS;
