@@ -381,8 +381,8 @@ static bool port_usable(struct ib_device *ib, u32 port)
 
 static void set_name(struct kdapl_device *dev)
 {
-	snprintf(dev->name, sizeof(dev->name), "%s-%u", dev_name(&dev->ib->dev),
-		 dev->port);
+	strscpy(dev->ib_name, dev_name(&dev->ib->dev), sizeof(dev->ib_name));
+	snprintf(dev->name, sizeof(dev->name), "%s-%u", dev->ib_name, dev->port);
 }
 
 /*

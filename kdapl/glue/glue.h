@@ -549,6 +549,7 @@ enum kdapl_count {
 /**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
+ * @ib_name: "<device>".  That of @ib itself goes while somebody reads it, if it is renamed
  * @ref: one for each open IA, one until kdapl_device_remove()
  * @entry: in the registry (glue/device.c)
  * @visit_lock: visits of all IAs come one after the other
@@ -607,6 +608,7 @@ enum kdapl_count {
  */
 struct kdapl_device {
 	char name[DAT_NAME_MAX_LENGTH];
+	char ib_name[IB_DEVICE_NAME_MAX];
 	refcount_t ref;
 	struct list_head entry;
 	struct mutex visit_lock;

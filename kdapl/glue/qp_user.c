@@ -57,8 +57,11 @@ static struct device_attribute *find_ibdev(const struct device *uverbs)
 	return NULL;
 }
 
-/* Is @ib the RDMA device of @uverbs, which is of uverbs' class?  If not, -EINVAL. */
-static int uverbs_check(struct device *uverbs, const struct ib_device *ib)
+/*
+ * Is the RDMA device of @dev that of @uverbs, which is of uverbs' class?  If not, -EINVAL; nor
+ * while it is being renamed.
+ */
+static int uverbs_check(struct device *uverbs, const struct kdapl_device *dev)
 {
 	struct device_attribute *ibdev = find_ibdev(uverbs);
 	bool same;
@@ -70,7 +73,7 @@ static int uverbs_check(struct device *uverbs, const struct ib_device *ib)
 	buf = (char *)get_zeroed_page(GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
-	same = ibdev->show(uverbs, ibdev, buf) > 0 && sysfs_streq(buf, dev_name(&ib->dev));
+	same = ibdev->show(uverbs, ibdev, buf) > 0 && sysfs_streq(buf, dev->ib_name);
 	free_page((unsigned long)buf);
 	return same ? 0 : -EINVAL;
 }
@@ -95,7 +98,7 @@ static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 	device = kobj_to_dev(parent);
 	if (!device->class || strcmp(device->class->name, "infiniband_verbs"))
 		return -EINVAL;
-	return uverbs_check(device, dev->ib);
+	return uverbs_check(device, dev);
 }
 
 /* ---- taking hold ---------------------------------------------------- */
