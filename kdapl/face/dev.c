@@ -342,6 +342,30 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 
 /* ---- the file -------------------------------------------------------------- */
 
+/**
+ * kdapl_dev_watch - a file is to be looked at without the lock of the list
+ * @file: on the list, whose lock is held
+ *
+ * It is not given back before kdapl_dev_unwatch().
+ */
+void kdapl_dev_watch(struct kdapl_file *file)
+{
+	lockdep_assert_held(&kdapl_dev_files_lock);
+	refcount_inc(&file->watchers);
+}
+
+/**
+ * kdapl_dev_unwatch - the look is over
+ * @file: must not be touched any more
+ *
+ * Any context.
+ */
+void kdapl_dev_unwatch(struct kdapl_file *file)
+{
+	if (refcount_dec_and_test(&file->watchers))
+		complete(&file->unwatched);
+}
+
 static void file_close(struct kdapl_file *file)
 {
 	kdapl_ia_close_all(&file->space);
@@ -349,6 +373,8 @@ static void file_close(struct kdapl_file *file)
 	mutex_lock(&kdapl_dev_files_lock);
 	list_del(&file->entry);
 	mutex_unlock(&kdapl_dev_files_lock);
+	kdapl_dev_unwatch(file);
+	wait_for_completion(&file->unwatched);
 
 	kdapl_ring_drop_all(file);
 	kdapl_board_free(file);
@@ -374,6 +400,8 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	file->closing.close = close_later;
+	refcount_set(&file->watchers, 1);
+	init_completion(&file->unwatched);
 	file->pid = get_pid(task_tgid(current));
 	ret = -ENOMEM;
 	user = kdapl_user_get(current_uid(), max_user_objects);
@@ -458,8 +486,7 @@ int kdapl_dev_init(void)
 /**
  * kdapl_dev_exit - take /dev/kdapl away
  *
- * No file is open, since open files hold the module; some may not be closed to the end.  May
- * sleep, and waits for those.
+ * No file is open or being closed, since both hold the module.  May sleep.
  */
 void kdapl_dev_exit(void)
 {

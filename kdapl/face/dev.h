@@ -17,8 +17,10 @@
 #ifndef KDAPL_DEV_H
 #define KDAPL_DEV_H
 
+#include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/refcount.h>
 #include <linux/socket.h>
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
@@ -44,7 +46,9 @@ struct kdapl_board;
  * @entry: in kdapl_dev_files, for those who watch
  * @pid: the process that opened the file, with a reference
  * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
- * @close: closes it, where not its own process does
+ * @watchers: kdapl_dev_watch(), and the list
+ * @unwatched: there are none
+ * @closing: closes it, where not its own process does
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -55,12 +59,16 @@ struct kdapl_file {
 	struct list_head entry;
 	struct pid *pid;
 	u64 id;
+	refcount_t watchers;
+	struct completion unwatched;
 	struct kdapl_closing closing;
 };
 
 extern struct list_head kdapl_dev_files;
 extern struct mutex kdapl_dev_files_lock;
 
+void kdapl_dev_watch(struct kdapl_file *file);
+void kdapl_dev_unwatch(struct kdapl_file *file);
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);
 int kdapl_netlink_init(void);

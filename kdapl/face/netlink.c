@@ -267,7 +267,7 @@ struct adapter_dump {
 	struct net *net;
 };
 
-/* The registry's lock is held, so the device stays, and its name. */
+/* The registry's lock is held, so the device stays, and its names. */
 static int dump_adapter(struct kdapl_device *dev, void *arg)
 {
 	struct adapter_dump *a = arg;
@@ -282,7 +282,7 @@ static int dump_adapter(struct kdapl_device *dev, void *arg)
 	if (!message)
 		return -EMSGSIZE;
 	err = nla_put_string(skb, KDAPL_NL_A_ADAPTER, dev->name) ?:
-	      nla_put_string(skb, KDAPL_NL_A_DEVICE, dev_name(&dev->ib->dev)) ?:
+	      nla_put_string(skb, KDAPL_NL_A_DEVICE, dev->ib_name) ?:
 	      nla_put_u32(skb, KDAPL_NL_A_PORT, dev->port) ?:
 	      nla_put_u32(skb, KDAPL_NL_A_PROTOCOL, protocol_of(dev)) ?:
 	      nla_put_u32(skb, KDAPL_NL_A_PASSTHROUGH, passthrough_of(dev)) ?:
@@ -345,10 +345,26 @@ static void dump_go_to(struct nl_dump *d, u64 id)
 typedef int dump_file_fn(struct sk_buff *skb, struct netlink_callback *cb,
 			 struct kdapl_file *file, struct kdapl_space *space);
 
+/* That one, or with a dump of one file only if it is the one; to be unwatched, or NULL. */
+static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *net,
+				     bool one_file)
+{
+	struct kdapl_file *file;
+
+	mutex_lock(&kdapl_dev_files_lock);
+	file = file_from(d, net);
+	if (file && one_file && file->id != d->next)
+		file = NULL;
+	if (file)
+		kdapl_dev_watch(file);
+	mutex_unlock(&kdapl_dev_files_lock);
+	return file;
+}
+
 /*
- * Calls @fn for every file that is left, until there is no room.  The lock keeps a file from
- * being given back; it is dropped between two of them, because others want to open and to
- * close theirs.
+ * Calls @fn for every file that is left, until there is no room.  A file may have very many
+ * objects, and others want to open and to close theirs meanwhile: only the close of the very
+ * file waits for @fn.
  */
 static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_file_fn *fn)
 {
@@ -365,15 +381,12 @@ static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_fil
 			dump_go_to(d, one_file ? U64_MAX : 1);
 	}
 	while (!err && d->next != U64_MAX) {
-		mutex_lock(&kdapl_dev_files_lock);
-		file = file_from(d, net);
-		if (file && one_file && file->id != d->next)
-			file = NULL;
+		file = file_watch(d, net, one_file);
 		if (file) {
 			dump_go_to(d, file->id);
 			err = fn(skb, cb, file, &file->space);
+			kdapl_dev_unwatch(file);
 		}
-		mutex_unlock(&kdapl_dev_files_lock);
 		if (!err)
 			dump_go_to(d, file && !one_file ? d->next + 1 : U64_MAX);
 	}
