@@ -85,16 +85,17 @@ static int __init kdapl_init(void)
 	ret = kdapl_device_init();
 	if (ret)
 		goto err_debugfs;
-	ret = kdapl_dev_init();
-	if (ret)
-		goto err_device;
 	ret = kdapl_netlink_init();
 	if (ret)
-		goto err_dev;
+		goto err_device;
+	/* The last one: the file may be opened at once, and then the module has to stay. */
+	ret = kdapl_dev_init();
+	if (ret)
+		goto err_netlink;
 	return 0;
 
-err_dev:
-	kdapl_dev_exit();
+err_netlink:
+	kdapl_netlink_exit();
 err_device:
 	kdapl_device_exit();
 err_debugfs:
@@ -108,8 +109,8 @@ err_queues:
 
 static void __exit kdapl_exit(void)
 {
-	kdapl_netlink_exit();
 	kdapl_dev_exit();
+	kdapl_netlink_exit();
 	/*
 	 * A kernel consumer that was unloaded with IAs open cannot close them
 	 * any more.
