@@ -274,7 +274,7 @@ static void make_poll_fd(struct kdapl_file *file, struct kdapl_uapi_evd_poll_fd 
 		}
 	}
 	if (arg->fd < 0)
-		arg->ret = RET(INSUFFICIENT_RESOURCES);
+		arg->ret = RET_NO_RESOURCE(MEMORY);
 	evd_put(&ref);
 }
 
