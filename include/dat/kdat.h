@@ -77,7 +77,8 @@ typedef enum dat_upcall_policy {
 /*
  * Called with an event already taken from the EVD; the pointer is good
  * during the upcall. An upcall of an EVD for DTO, RMR bind and software
- * events alone runs in softirq context, any other in process context.
+ * events alone runs in softirq context, unless the EVD was created with
+ * KDAT_EVD_PROCESS_FLAG (kdat_linux.h); any other runs in process context.
  */
 typedef void (*DAT_UPCALL_FUNC)(DAT_PVOID instance_data, const DAT_EVENT *event,
 				DAT_BOOLEAN more_events);

@@ -10,10 +10,16 @@
  *  - The first call on a file is KDAPL_IOC_QUERY_ABI; until it succeeded all
  *    others fail with EPROTO.
  *  - What DAT says about an operation is in `ret`, a DAT_RETURN.  The ioctl
- *    itself fails only when the call is no valid call: EFAULT, EINVAL (`pad` not
- *    zero, unknown flag, count beyond its bound), ENOTTY (no such call), and
- *    EINTR from KDAPL_IOC_EVD_WAIT.  Unless `ret` is DAT_SUCCESS, the fields
- *    marked "out" mean nothing.
+ *    itself fails with an errno only if the call itself is malformed or cannot be
+ *    made: ENOTTY (no such call), EPROTO (see above), EPROTONOSUPPORT (a version
+ *    that the module does not speak), EFAULT, EINVAL (padding that is not zero, an
+ *    unknown flag or operation of the ABI's own, a count beyond its bound), ENOMEM,
+ *    EINTR (KDAPL_IOC_EVD_WAIT), and those by which KDAPL_IOC_EP_BIND says what is
+ *    wrong with the queue pair.
+ *  - Unless `ret` is DAT_SUCCESS, the fields marked "out" mean nothing, with these
+ *    exceptions: `number` of KDAPL_IOC_IA_LIST is valid with DAT_INVALID_PARAMETER,
+ *    `done` of KDAPL_IOC_POST and SRQ_POST always, `queued` of KDAPL_IOC_EVD_WAIT
+ *    also with DAT_TIMEOUT_EXPIRED and DAT_INTERRUPTED_CALL.
  *  - Fields named `pad` have to be zero.
  *  - Enumerations, flags and masks are those of <dat/udat.h>.
  *  - Handles are numbers that mean something on this file only.
@@ -180,7 +186,10 @@ struct kdapl_uapi_ring {
 	__u32 entries;
 };
 
-/* The ring is full, more events wait in the kernel. */
+/*
+ * More events wait in the kernel, because the ring is full; or completions of this EVD
+ * arrive silently, because its receives are SOLICITED_WAIT.
+ */
 #define KDAPL_RING_MORE		0x1
 /* This ring is over: KDAPL_IOC_EVD_RESIZE moved its events to a new one. */
 #define KDAPL_RING_MOVED	0x2
@@ -678,8 +687,8 @@ struct kdapl_uapi_ep_private_data {
 /* The kernel let go of the queue pair. */
 #define KDAPL_BOARD_UNBOUND	0x4
 /*
- * The peer has left; answers to requests may be on their way behind, and get a moment.  With
- * KDAPL_TELL_DRAINED there are none to wait for.
+ * The peer has disconnected.  Its answers to requests may still be on their way, and the kernel
+ * waits a moment for them, unless KDAPL_TELL_DRAINED says that nothing is outstanding.
  */
 #define KDAPL_BOARD_LEFT	0x8
 
