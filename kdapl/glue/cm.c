@@ -41,7 +41,7 @@ MODULE_PARM_DESC(rnr_timer,
 
 /*
  * In the private data of a reject that a consumer asked for, so that the peer
- * can tell it from a request that was dropped (endpoints A.7).
+ * can tell it from a request that was dropped (A.7).
  */
 static const u8 reject_mark[4] = { 'k', 'D', 'R', 'J' };
 

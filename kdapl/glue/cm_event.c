@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * CM event and status to input of the endpoint table: const data and three pure
- * functions (endpoints A.7 and the amendments of the architecture).  glue/cm.c
- * asks for every event of a connection; KUnit walks the table.
+ * functions (A.7).  glue/cm.c asks for every event of a connection; KUnit walks the
+ * table.
  *
  * The table does not know the endpoint's state: that a failure of a connection
  * that was accepted here is an ACCEPT_COMPLETION_ERROR is the endpoint table's

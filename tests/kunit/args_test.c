@@ -2,7 +2,7 @@
 /*
  * Suite kdapl_args: bad input to every operation of core.h.  Each gets the
  * exact code (class, type, subtype) that its rule names, and changes nothing:
- * no object, nothing at the device, no event, no state (E2, endpoints 0.2).
+ * no object, nothing at the device, no event, no state (E2).
  *
  * Where several things are wrong, the order of checks decides (E3, RULING 35).
  */

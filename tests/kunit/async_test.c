@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_async: what a device says by itself and who is told (events-and-ia
- * section 6), when a completion queue is armed and what starts an upcall, and
- * what of a post the device gets to see.
+ * Suite kdapl_async: what a device says by itself and who is told (E63..E75), when a
+ * completion queue is armed and what starts an upcall, and what of a post the device
+ * gets to see.
  */
 #include "stage.h"
 #include "core/input.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Suite kdapl_cm_event: what each event of the CM means to an endpoint, and each
- * error of an iWARP driver's connect.  The expectations are the table of endpoints
- * A.7 and the architecture's amendments to it; whether a failure is the active or
- * the passive side's is the endpoint table's business (suite kdapl_ep_fsm).
+ * error of an iWARP driver's connect.  The expectations are those of section A.7;
+ * whether a failure is the active or the passive side's is the endpoint table's
+ * business (suite kdapl_ep_fsm).
  */
 #include <kunit/test.h>
 #include <linux/errno.h>

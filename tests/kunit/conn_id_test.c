@@ -184,7 +184,7 @@ static struct kdapl_conn *conn_in(struct kunit *test, enum kdapl_id_state state)
 
 /* ---- cases ----------------------------------------------------------------- */
 
-/* Each cell is on the sheet, once. */
+/* Each state with each input is in the table above, once. */
 static void sheet_is_whole(struct kunit *test)
 {
 	u32 found[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {};

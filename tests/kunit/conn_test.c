@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Suite kdapl_conn: what can go wrong with a connection while it is asked for,
- * lives, and ends (endpoints C, D, T; A5, A7), on the active side.  Events of
+ * lives, and ends (C, D and T of the rules; A5, A7), on the active side.  Events of
  * the CM come late or twice, the device refuses, breaks, or does not flush.
  */
 #include "core/ep_apply.h"

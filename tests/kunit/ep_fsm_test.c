@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_ep_fsm: every cell of the endpoint table against the rule sheet.
+ * Suite kdapl_ep_fsm: every cell of the endpoint table against the rules.
  *
- * The expectations below are the sheet's (M1, M2, M3, M4, M6, T1..T37, with the
- * amendments of the architecture), in its terms and numbers: DAT's nine states,
- * the code of the call, the state at return, what the consumer sees in the end.
+ * The expectations below are those of the rules (M1, M2, M3, M4, M6, T1..T37), in
+ * their terms and numbers: DAT's nine states, the code of the call, the state at
+ * return, what the consumer sees in the end.
  * They say nothing of the table's inner states, but where a rule needs to tell
  * two of them apart (.only).  Each cell is applied to a small model of an
  * endpoint, and the model is then driven to the end of what the cell began.
@@ -14,7 +14,7 @@
 #include "dat_private.h"
 #include "core/ep_fsm.h"
 
-/* The sheet's rows, and how it numbers states and subtypes (0.3). */
+/* The rows of the expectations, and DAT's numbers of states and subtypes. */
 enum row { UNC, RSV, PCP, ACP, TENT, CMP, CON, DSP, DIS, DEAD, NR_ROWS };
 
 static const struct {
@@ -52,7 +52,7 @@ static const enum row row_of[KDAPL_EP_NR_STATES] = {
 /* What a call returns: OK; IS with its row's subtype; IH/EP. */
 enum code { OK, IS, IH };
 
-/* The sheet's events by number (0.2). */
+/* The events of the expectations, with DAT's numbers. */
 enum {
 	E_EST	= 0x04001,
 	E_PREJ	= 0x04002,

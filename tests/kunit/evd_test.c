@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_evd: what Event Dispatchers promise (events-and-ia sections 3, 5
- * and 6; endpoints D10..D54): order, room, overflow, resizing.  The device is
- * the scripted one, so completions come when and as the test wants them.
+ * Suite kdapl_evd: what Event Dispatchers promise (E12..E75, D10..D54): order, room,
+ * overflow, resizing.  The device is the scripted one, so completions come when and as
+ * the test wants them.
  */
 #include "face/dev.h"
 #include "face/dev_ring.h"

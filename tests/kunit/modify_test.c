@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_modify: dat_ep_modify (endpoints M4, E.4), all or nothing: receives
+ * Suite kdapl_modify: dat_ep_modify (M4, E.4), all or nothing: receives
  * that wait move along, rings that events are in stay, and what cannot be had, or
  * comes too late, changes nothing.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Suite kdapl_passive: what can go wrong with service points, requests and
- * answers to them (endpoints P; A7).
+ * answers to them (P of the rules; A7).
  */
 #include "core/ep_apply.h"
 #include "stage.h"

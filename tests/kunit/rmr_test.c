@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Suite kdapl_rmr: binds (memory-and-transfers mt:M28..mt:M47), and what can go wrong
+ * Suite kdapl_rmr: binds (mt:M28..mt:M47), and what can go wrong
  * with them: the device refuses, fails one half of a bind or the other, never
  * completes it; the RMR, the endpoint or the device goes while one is outstanding.
  */
