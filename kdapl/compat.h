@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Everything that differs between the kernels kdapl builds for: 6.1 (Debian
- * 12), 6.12 and newer.  No other file tests LINUX_VERSION_CODE.
+ * 12), 6.12 and newer.  No other file of kdapl.ko tests LINUX_VERSION_CODE; each of the
+ * storage targets has a compat.h of its own.
  */
 #ifndef KDAPL_COMPAT_H
 #define KDAPL_COMPAT_H

@@ -44,7 +44,7 @@ static const struct {
 	  WQ_MAX_ACTIVE },
 };
 
-/* The last one first, which may wait for those before it. */
+/* Destroyed in reverse order: work of a later queue may wait for work of an earlier one. */
 static void queues_exit(void)
 {
 	int i = ARRAY_SIZE(queues);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The dat_* calls that programs make, but for those of the data path (post.c and
- * dat_evd_dequeue()) and of the registry (registry.c). A call goes to whom its handle belongs
- * to: own_ep_query() is dat_ep_query() for an endpoint of this library, and for what is no
- * handle at all; a handle of another provider, which dat.conf or the program has brought in,
- * goes to that provider. What a call that fails has to tell, if anybody wants to know, it tells
- * in debug.c.
+ * dat_evd_dequeue()) and of the registry (registry.c). The handle decides who carries out a
+ * call. For an object of this library, and for an invalid handle, it is a function of this
+ * library: own_ep_query() for dat_ep_query(). For an object of another provider, which dat.conf
+ * or the program has added, it is the function in that provider's table. If the call fails and
+ * DAT_DEBUG is set, debug.c prints why.
  */
 #include "shim.h"
 

@@ -4,8 +4,8 @@
  * and the reason, in words for a person. Called by calls.c, registry.c and post.c, when a call
  * has failed; nothing is done before that.
  *
- * What a post or dat_evd_dequeue() of an IA returns nobody looks at on its way to the program.
- * So an IA that is opened with DAT_DEBUG gets operations that look (shim_loud()).
+ * The fast path, posts and dat_evd_dequeue(), does not check return codes. So with DAT_DEBUG an
+ * IA gets wrappers of these operations that do (shim_loud()).
  */
 #include <ctype.h>
 #include <stdarg.h>

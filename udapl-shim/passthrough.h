@@ -2,8 +2,9 @@
 /*
  * Queues and memory of the process's own, made through uverbs (passthrough): what the
  * pass_*.c share. The kernel keeps the connection and the state of an EP, and moves its
- * queue pair; it shows what it knows on a page, the board. So posts and polls need no
- * system call, and the library has no table of states.
+ * queue pair; it shows what it knows in memory that the process maps, the board, which has
+ * 64 bytes for each handle that the file can have. So posts and polls need no system call,
+ * and the library has no table of states.
  *
  *	pass_ia.c	opening and closing, the table of operations
  *	pass_ctx.c	contexts of devices, and the board

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Telling the runner of an EVD that there is something for it, and its watch that the device
- * has failed.
+ * Wakes an EVD's runner, and tells its watch when the device has failed.
  *
  * Callers: whoever adds an event, the handler of a CQ, whoever polls or arms one, the faces.
  */

@@ -3,7 +3,8 @@
  * The life of an Interface Adapter: open, close, and what becomes of it when its
  * device is removed.
  *
- * An IA ends in one of two ways, and both may happen at once.  Close marks it
+ * An IA is closed, by its consumer or with the space that it is in (the last close of a file,
+ * the end of the module), or its device is removed; both may happen at once.  Close marks it
  * closing: no handle of it is found any more; then everything is torn down,
  * children first (I15), and the memory goes with the last reference.  Removal of
  * the device marks it removed: everything gives its verbs objects back in the

@@ -7,8 +7,8 @@
  * look.
  *
  * A process may tell anything at any moment.  What it tells is an input of the endpoint
- * table, by which no endpoint gets to where another order of true events could not have
- * brought it; a lie harms the liar's connection.
+ * table, so a false report can only lead to a state that some real order of events leads to
+ * as well: it harms the connection of the process that has told it, and nobody else's.
  *
  * What becomes of a bound queue pair is told in conn_qp.c, what the process is shown in
  * ep_view.c.

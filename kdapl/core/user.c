@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Users.  The limit of one open file limits nobody who can open the file again, so
- * there is a second one, for all files that a user has open.  What is done for his processes
- * later, and what they have an iWARP driver do, waits in workqueues of his own, and nobody
- * else waits behind it.
+ * Users.  A user could evade the limit of an open file by opening the file again, so there is
+ * also a limit for all files that a user has open.  Work that is done later for his processes,
+ * and calls of an iWARP driver that wait, run in workqueues of his own, so that nobody else
+ * waits behind them.
  *
  * Callers: face/dev.c, which opens files; object.c, which counts objects, and rmr.c RMRs;
  * ia_open.c and conn.c, and object.h for whatever queues work.

@@ -36,7 +36,8 @@
  *	that would have to wait for a connection (E71).
  *
  *	DAT_MODEL_NOT_SUPPORTED is what a function that needs process context
- *	gets in softirq.
+ *	gets in softirq.  kdat_client_register() and kdat_client_unregister() return
+ *	nothing: they must not be called there.
  */
 #include <linux/export.h>
 #include "kdat_call.h"

@@ -2,12 +2,12 @@
 /*
  * Kernel consumers that are told which adapters there are (struct kdat_client).
  *
- * They are told of an adapter once it has an address, since it cannot be opened before, and
- * that it is gone before the RDMA device goes.  All of that happens with @told_lock held:
- * a client is told of one thing after the other, and what it has been told stays true
- * until it is told something else.  No two adapters that a client knows have been told to it
- * by the same name, although devices may be renamed.  A device that is being removed is off
- * the registry before anybody looks whom it was told to, so nobody is told of it afterwards.
+ * A client's add is called when an adapter has got an address, since it cannot be opened
+ * before; its remove is called before the RDMA device goes.  @told_lock is held during each
+ * of these calls, so they come one at a time, and what a client was told stays true until the
+ * next call.  Two adapters that a client knows at a time never have the same name for
+ * it, although devices may be renamed.  A device that is being removed leaves the registry
+ * first, and then the clients that know it are looked for, so none is told of it afterwards.
  *
  * Callers: device.c and listen.c, which see devices and addresses come and go;
  * face/kdat_linux.c.

@@ -5,8 +5,8 @@
  *	dat-many IA			a server that sends back what it receives
  *	dat-many IA ADDRESS N [ROUNDS]	N connections to it, ROUNDS messages there and back on each
  *
- * Whose an event is, it says itself: its cookie, or its endpoint. So the loop has no list to
- * search, and takes as long for an event of one among thousands as for one of two.
+ * An event names its connection, by its cookie or by the context of its endpoint. So the loop
+ * searches no list, and an event takes as long with thousands of connections as with two.
  */
 #include <netdb.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
  * numbers that they carry (StatSN) are in the order of the posts.  Only the answer to a text
  * request is built before, since LIO allocates memory for it (cmd.c), and one with a later
  * number may go in front of it.  Nothing here sleeps or allocates memory.  The lock turns
- * interrupts off, not softirqs alone: what the device has been given is worked at in
- * softirq, and turning these on again would do so at once, for each post by itself.
+ * interrupts off, and not only softirqs: Soft-RoCE works at a post in a softirq, and enabling
+ * softirqs would run it after every single post.
  *
  * Callers: cmd.c and data.c with LIO's wishes, from any context; the upcall with
  * completions; conn.c, to set up and to close.

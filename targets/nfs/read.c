@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Calls with read chunks.  Their data are read into pages that an earlier call has left
- * over, else of the nfsd thread that found the call; the recv has them until they are given
- * to the thread that takes the complete call, whose own are left over then.
+ * Calls with read chunks.  Their data go into spare pages, or else into pages of the nfsd
+ * thread that receives the call.  The recv owns these until a thread takes the complete call:
+ * they become that thread's pages, and the thread's own become the spare ones.
  *
  * Most calls have one chunk, the data of a WRITE: the pages begin with the chunk, and what
  * is in front of it stays in the receive buffer, so that data are in whole pages.  Any other
@@ -10,8 +10,8 @@
  * part of the message (from the receive buffer, or from the position-zero chunk) and a chunk,
  * up to the next multiple of 4.
  *
- * Nothing is behind the pages: nfsd takes as much of them for data as the client says,
- * which need not be what the chunk has.
+ * No further memory may follow the pages: nfsd trusts the length of the data that the client
+ * has written into its call, which may differ from the length of the chunk.
  */
 #include <linux/mm.h>
 #include "svckdat.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Suite kdapl_iwarp: what the core does on a port that speaks iWARP, where the device
- * itself ends queue pairs; and the connection of a registrar there when it does not
- * come about, which no device here can be made to show.
+ * itself ends queue pairs.  And how the connection of a registrar fails there: neither
+ * Soft-iWARP nor the fake device can be made to fail it, so its event handler is called
+ * directly.
  */
 #include <linux/completion.h>
 #include <linux/module.h>
