@@ -20,6 +20,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+#define PATIENCE	120000	/* ms, for what should happen */
 #define RECVS		16
 #define ROOM		8400
 #define HEADERS		76
@@ -145,10 +146,10 @@ static int transmit(uint32_t length)
 	return rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -1;
 }
 
-/* The next message, or null after @ms; it is posted again later, so look at it now. */
-static struct pdu *receive(unsigned int ms)
+/* The next message, or null; it is posted again later, so look at it now. */
+static struct pdu *receive(void)
 {
-	uint64_t end = now() + ms;
+	uint64_t end = now() + PATIENCE;
 	struct ibv_wc wc;
 
 	if (last >= 0)
@@ -239,7 +240,7 @@ static int log_in(void)
 	for (round = 0; round < 4; round++) {
 		if (transmit(HEADERS + ((length + 3) & ~3U)))
 			return -1;
-		answer = receive(10000);
+		answer = receive();
 		if (!answer || (answer->bhs[0] & 0x3f) != 0x23 || answer->bhs[36])
 			return -1;
 		if (answer->bhs[1] & 0x80)
@@ -278,7 +279,7 @@ static int nop(uint32_t length)
 
 static int answered(uint8_t opcode)
 {
-	struct pdu *answer = receive(5000);
+	struct pdu *answer = receive();
 
 	return answer && (answer->bhs[0] & 0x3f) == opcode;
 }
@@ -403,7 +404,7 @@ static int login_short(void)
 	uint32_t length;
 
 	login_request(&length);
-	return !transmit(20) && has_ended(5000);
+	return !transmit(20) && has_ended(PATIENCE);
 }
 
 static int login_claims(void)
@@ -412,10 +413,10 @@ static int login_claims(void)
 
 	login_request(&length);
 	put24(out->bhs + 5, 8000);
-	return !transmit(HEADERS + 64) && has_ended(5000);
+	return !transmit(HEADERS + 64) && has_ended(PATIENCE);
 }
 
-static int login_never(void) { return has_ended(30000); }
+static int login_never(void) { return has_ended(PATIENCE); }
 
 static int login_half(void)
 {
@@ -423,7 +424,7 @@ static int login_half(void)
 
 	login_request(&length);
 	out->bhs[1] = 0x04;		/* stays in the operational stage */
-	return !transmit(HEADERS + ((length + 3) & ~3U)) && receive(5000) && has_ended(30000);
+	return !transmit(HEADERS + ((length + 3) & ~3U)) && receive() && has_ended(PATIENCE);
 }
 
 static int login_leaves(void)
@@ -444,7 +445,7 @@ static int login_kept_open(void)
 	login_request(&length);
 	out->bhs[1] = 0x04;
 	for (i = 0; i < 6; i++) {
-		if (transmit(HEADERS + ((length + 3) & ~3U)) || !receive(5000))
+		if (transmit(HEADERS + ((length + 3) & ~3U)) || !receive())
 			return 0;
 		if (has_ended(4000))
 			return 1;
@@ -462,26 +463,26 @@ static int data_claims(void)
 	out->bhs[1] = 0x80;
 	put24(out->bhs + 5, 4096);
 	put32(out->bhs + 20, ~0U);
-	return !transmit(HEADERS + 16) && has_ended(5000);
+	return !transmit(HEADERS + 16) && has_ended(PATIENCE);
 }
 
-static int short_pdu(void) { clear(0x40); return !transmit(40) && has_ended(5000); }
-static int empty_pdu(void) { clear(0x40); return !transmit(0) && has_ended(5000); }
-static int opcode(void) { clear(0x1c); return !transmit(HEADERS) && has_ended(5000); }
-static int snack(void) { clear(0x10); return !transmit(HEADERS) && has_ended(5000); }
+static int short_pdu(void) { clear(0x40); return !transmit(40) && has_ended(PATIENCE); }
+static int empty_pdu(void) { clear(0x40); return !transmit(0) && has_ended(PATIENCE); }
+static int opcode(void) { clear(0x1c); return !transmit(HEADERS) && has_ended(PATIENCE); }
+static int snack(void) { clear(0x10); return !transmit(HEADERS) && has_ended(PATIENCE); }
 
 static int hello(void)
 {
 	clear(0x40);
 	out->flags = 0x20;
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int ahs_claims(void)
 {
 	scsi(0xc0, 0x28, 8);
 	out->bhs[4] = 200;
-	return !transmit(HEADERS + 8) && has_ended(5000);
+	return !transmit(HEADERS + 8) && has_ended(PATIENCE);
 }
 
 static int ahs_lies(void)
@@ -491,26 +492,26 @@ static int ahs_lies(void)
 	out->data[0] = 0xff;		/* 65535 bytes of CDB */
 	out->data[1] = 0xff;
 	out->data[2] = 1;
-	return !transmit(HEADERS + 8) && has_ended(5000);
+	return !transmit(HEADERS + 8) && has_ended(PATIENCE);
 }
 
 static int cdb_lies(void)
 {
 	scsi(0xc0, 0x7f, 0);
 	out->bhs[32 + 7] = 250;
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int read_without_key(void)
 {
 	scsi(0xc0, 0x28, 8);
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int write_without_key(void)
 {
 	scsi(0xa0, 0x2a, 8);
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int read_bad_key(void)
@@ -518,7 +519,7 @@ static int read_bad_key(void)
 	scsi(0xc0, 0x28, 200);
 	out->flags |= 4;
 	out->read_stag = htonl(0x12345678);
-	return !transmit(HEADERS) && has_ended(10000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int write_bad_key(void)
@@ -526,7 +527,7 @@ static int write_bad_key(void)
 	scsi(0xa0, 0x2a, 200);
 	out->flags |= 8;
 	out->write_stag = htonl(0x12345678);
-	return !transmit(HEADERS) && has_ended(10000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 /* A read into memory that is there, but with data of its own */
@@ -537,7 +538,7 @@ static int read_with_data(void)
 	out->flags |= 4;
 	out->read_stag = htonl(mr->rkey);
 	out->read_va = htobe64((uintptr_t)out);
-	return !transmit(HEADERS + 512) && has_ended(5000);
+	return !transmit(HEADERS + 512) && has_ended(PATIENCE);
 }
 
 static void data_out(uint32_t ttt, uint32_t offset, uint32_t length)
@@ -560,7 +561,7 @@ static int data_for_nobody(void)
 static int data_not_asked_for(void)
 {
 	data_out(5, 0, 512);
-	return !transmit(HEADERS + 512) && has_ended(5000);
+	return !transmit(HEADERS + 512) && has_ended(PATIENCE);
 }
 
 /* A write of which the data is to come unasked */
@@ -570,7 +571,7 @@ static int data_beyond(void)
 	if (transmit(HEADERS))
 		return 0;
 	data_out(~0U, 4096 - 512, 1024);
-	return !transmit(HEADERS + 1024) && has_ended(5000);
+	return !transmit(HEADERS + 1024) && has_ended(PATIENCE);
 }
 
 static int data_never(void)
@@ -608,7 +609,7 @@ static int function(void)
 	out->bhs[1] = 0x80 | 0x3f;
 	put32(out->bhs + 20, ~0U);
 	put32(out->bhs + 24, cmdsn);
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 /* Has the target forgotten the session?  One that takes its place waits for that. */
@@ -645,7 +646,7 @@ static int text(uint32_t ttt, const char *data, uint32_t length)
 /* Of the answer there is more to come; @ttt names it. */
 static int is_part(uint32_t *ttt)
 {
-	struct pdu *answer = receive(5000);
+	struct pdu *answer = receive();
 
 	if (!answer || (answer->bhs[0] & 0x3f) != 0x24 || !(answer->bhs[1] & 0x40))
 		return 0;
@@ -661,18 +662,18 @@ static int text_in_full(void)
 	uint32_t ttt;
 
 	return !text(~0U, all, sizeof(all) - 1) && is_part(&ttt) &&
-	       !text(~0U, "SendTargets=Allies", 19) && has_ended(5000);
+	       !text(~0U, "SendTargets=Allies", 19) && has_ended(PATIENCE);
 }
 
 /* LIO knows one question; this is another one. */
 static int text_unknown(void)
 {
-	return !text(~0U, "Target=All", 11) && has_ended(5000);
+	return !text(~0U, "Target=All", 11) && has_ended(PATIENCE);
 }
 
 static int text_empty(void)
 {
-	return !text(~0U, all, 0) && has_ended(5000);
+	return !text(~0U, all, 0) && has_ended(PATIENCE);
 }
 
 static int text_to_continue(void)
@@ -683,7 +684,7 @@ static int text_to_continue(void)
 	put32(out->bhs + 20, ~0U);
 	put32(out->bhs + 24, cmdsn);
 	memcpy(out->data, all, sizeof(all));
-	return !transmit(HEADERS + sizeof(all)) && has_ended(5000);
+	return !transmit(HEADERS + sizeof(all)) && has_ended(PATIENCE);
 }
 
 static int nop_to_continue(void)
@@ -691,7 +692,7 @@ static int nop_to_continue(void)
 	clear(0x40);
 	put32(out->bhs + 20, ~0U);
 	put32(out->bhs + 24, cmdsn);
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int text_in_parts(void)
@@ -712,7 +713,7 @@ static int text_again(void)
 	uint32_t ttt;
 
 	return !text(~0U, all, sizeof(all)) && is_part(&ttt) &&
-	       !text(ttt, all, sizeof(all)) && has_ended(5000);
+	       !text(ttt, all, sizeof(all)) && has_ended(PATIENCE);
 }
 
 static int text_of_one(void)
@@ -721,7 +722,7 @@ static int text_of_one(void)
 	uint32_t length = snprintf(one, sizeof(one), "SendTargets=%s", iqn) + 1, ttt;
 
 	return !text(~0U, one, length) && is_part(&ttt) && !text(ttt, all, 0) &&
-	       has_ended(5000);
+	       has_ended(PATIENCE);
 }
 
 /* The answer to a NOP-In, but with the tag of a read that waits for its turn, 0 */
@@ -734,7 +735,7 @@ static int nop_for_another(void)
 	clear(0x40);
 	out->bhs[1] = 0x80;
 	put32(out->bhs + 16, ~0U);
-	return !transmit(HEADERS) && has_ended(5000);
+	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
 static int many_nops(void)
@@ -786,7 +787,7 @@ static int ping(void)
 	for (i = 0; i < 2; i++) {
 		if (nop(i ? 5001 : 33))
 			return 0;
-		answer = receive(5000);
+		answer = receive();
 		if (!answer || (answer->bhs[0] & 0x3f) != 0x20 ||
 		    answer->data[0] != 0x5a || answer->data[i ? 5000 : 32] != 0x5a)
 			return 0;
@@ -815,7 +816,7 @@ static int logout_of_another(void)
 
 static int logout_twice(void)
 {
-	return !logout(0x06, 0, 0, 1) && !logout(0x06, 0, 0, 2) && has_ended(5000) &&
+	return !logout(0x06, 0, 0, 1) && !logout(0x06, 0, 0, 2) && has_ended(PATIENCE) &&
 	       forgotten();
 }
 
