@@ -797,24 +797,26 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
  * The waiter goes. What came while it slept was for it, if it has got an event; of all else
  * the CNO has to hear (E37, E76). What the channel has told the waiter it does not tell the
  * CNO's thread; and what the device has told meanwhile that thread has left to the waiter.
+ *
+ * Return: how many events are left. It is counted after the first tell(), so that the waiter is
+ * told of each event of which the CNO will not hear.
  */
-static void give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
+static uint32_t give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
 {
-	uint32_t kernels;
+	uint32_t kernels, left;
 
-	if (!evd->cno)
-		return;
 	if (took && w->blocked)
 		tell(evd);
 	if (!w->armed)
 		arm_and_pull(evd);
-	arm_and_count(evd, &kernels);
+	left = arm_and_count(evd, &kernels);
 	look_later(evd);
 	if (!tell(evd))
 		evd->told_notified--;
 	else if (!pass_evd_hears(evd))
-		return;
+		return left;
 	pass_evd_wake(evd);
+	return left;
 }
 
 static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
@@ -828,7 +830,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 		.slept = arg->threshold > 1 || evd->async,
 	};
 	struct shim_evd *body = obj->body;
-	uint32_t queued = 0;
+	uint32_t queued = 0, left;
 	DAT_RETURN ret;
 
 	ret = check_threshold(arg);
@@ -856,9 +858,9 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	pass_evd_set_aside(evd, PASS_WAITER, false);
 	body->clear_late = false;
 	body->withheld = false;
-	give_way_to_cno(evd, &w, !ret);
+	left = evd->cno ? give_way_to_cno(evd, &w, !ret) : queued - 1;
 	if (!ret)
-		*more = queued - 1;
+		*more = left;
 	return ret;
 }
 

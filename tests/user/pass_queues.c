@@ -501,6 +501,62 @@ static void case_device_gone(void)
 	device.ops.req_notify_cq = req_notify;
 }
 
+/* A thread in dat_evd_wait(), and what came of it. */
+struct waiter {
+	pthread_t thread;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+};
+
+static void *wait_thread(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = dat_evd_wait(evd_obj, DAT_TIMEOUT_INFINITE, 1, &w->event, &w->more);
+	return NULL;
+}
+
+/* Returns when it sleeps. */
+static void start_waiter(struct waiter *w)
+{
+	bool asleep;
+
+	CHECK(!pthread_create(&w->thread, NULL, wait_thread, w));
+	do {
+		pass_pause(100);
+		shim_lock(evd->lock);
+		asleep = evd->sleepers;
+		shim_unlock(evd->lock);
+	} while (!asleep);
+}
+
+/*
+ * While a waiter has an event, and waits for the board with it, another one comes. The CNO is not
+ * told of what came for a waiter, so the waiter is.
+ */
+static void case_event_for_waiter(void)
+{
+	const uint64_t one = 1;
+	struct waiter w;
+
+	setup();
+	ep->life = board.life;
+	evd->cno = true;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	start_waiter(&w);
+	kernel_event(DAT_CONNECTION_EVENT_ESTABLISHED);
+	CHECK(write(evd->kernel_fd.fd, &one, sizeof(one)) == sizeof(one));
+	while (!shim_load_acquire(&ring_index.consumer))
+		pass_pause(100);
+	kernel_event(DAT_SOFTWARE_EVENT);
+	__atomic_store_n(&board.state, DAT_EP_STATE_CONNECTED, __ATOMIC_RELEASE);
+	CHECK(!pthread_join(w.thread, NULL));
+	OK(w.ret);
+	CHECK_EQ(w.event.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	CHECK(w.more == 1 || evd_obj->ops->evd_notifies(evd_obj));
+}
+
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -520,6 +576,7 @@ static const struct check_case cases[] = {
 	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
+	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 };
 
 int main(int argc, char **argv)
