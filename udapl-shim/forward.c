@@ -230,7 +230,6 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	DAT_RETURN ret;
 
 	body->waiter = true;
-	body->withheld = false;
 	shim_unlock(&evd->lock);
 	ret = shim_ioctl(KDAPL_IOC_EVD_WAIT, arg, RET_NO_FAULT);
 	shim_lock(&evd->lock);

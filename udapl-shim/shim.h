@@ -692,7 +692,7 @@ struct shim_lmr {
  *		return was still waiting; that thread will tell the kernel
  * @disabled: dat_evd_disable was called last (E23)
  * @withheld: events arrived that did not trigger the CNO, since @waiter was
- *	      going to take them
+ *	      going to take them; cleared by who gets an event, or tells the CNO
  * @poll_fd: descriptor by which the CNO learns of events; made when the EVD
  *	     first gets a CNO
  * @cno: its CNO or NULL

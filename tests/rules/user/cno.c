@@ -435,6 +435,43 @@ static void told_after_a_wait(void)
 	drain(evd);
 }
 
+/*
+ * One waiter goes without the event, and another one comes before the CNO is told, and goes
+ * without it as well.
+ */
+static void told_after_two_waits(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	DAT_EVD_HANDLE evd, by;
+	DAT_CNO_HANDLE cno;
+	struct waiter w;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_RETURN ret;
+	int i;
+
+	cno = new_cno();
+	evd = evd_of(cno);
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	for (i = 0; i < 100 && !failed(); i++) {
+		start_waiter(&w, evd, WAIT_US, 2);
+		post(evd);
+		untriggered(cno);
+		CHECK(!pthread_kill(w.thread, SIGUSR1));
+		do {
+			ret = dat_evd_wait(evd, 0, 2, &event, &more);
+		} while (DAT_GET_TYPE(ret) == DAT_INVALID_STATE);
+		EXPECT(ret, DAT_ERROR(DAT_TIMEOUT_EXPIRED, 0));
+		end_waiter(&w, DAT_ERROR(DAT_INTERRUPTED_CALL, 0));
+		OK(dat_cno_wait(cno, 0, &by));
+		CHECK(by == evd);
+		drain(evd);
+		/* E83: it may have been told of the same event twice. */
+		while (!dat_cno_wait(cno, 0, &by))
+			;
+	}
+}
+
 struct mover {
 	pthread_t thread;
 	DAT_EVD_HANDLE evd;
@@ -744,6 +781,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E85 a signal ends dat_cno_wait", signals),
 	SCENARIO("E33 E37 E76 E83 told when a waiter goes without the event",
 		 told_after_a_wait),
+	SCENARIO("E33 E37 E38 E76 told when two waiters go without the event",
+		 told_after_two_waits),
 	SCENARIO("E86 E114 one EVD, two threads, two CNOs", moved_by_two),
 	SCENARIO("E79 E81 agents in a row", agents_in_a_row),
 	SCENARIO("A8 a child has no descriptor of a CNO", child_without_descriptors),
