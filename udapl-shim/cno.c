@@ -8,10 +8,13 @@
  * epoll set of those of its EVDs, edge triggered, so that epoll_wait(2) reports
  * an EVD once for each arrival of events. Such a report is a trigger (E76).
  *
- * Each CNO has a thread, which sleeps until the set has something to report and
- * calls the agent (E82). A thread in dat_cno_wait() looks at the set, too. A
- * trigger goes to one waiter, to the agent, or to both (E78, E80); while there
- * is neither it is kept, one at most (E77).
+ * Each CNO has a thread, which sleeps until the set has something to report. A
+ * thread in dat_cno_wait() looks at the set, too, before it sleeps. A trigger
+ * goes to one waiter, to the agent, or to both (E78, E80); while there is
+ * neither it is kept, one at most (E77).
+ *
+ * Agents are called by a second thread (E82), which a CNO gets with its first
+ * agent: an agent may take long, and waiters have to be woken meanwhile.
  *
  * Locks, the outer one first: shim_cno.lock; the lock of one of its EVDs.
  */
@@ -43,22 +46,23 @@ struct cno_call {
 /**
  * struct shim_cno - the body of a CNO
  * @lock: protects all that follows
- * @refs: references: one of the object, one of @thread, one of each call
+ * @refs: references: one of the object, one of each thread, one of each call
  *	that runs
  * @events: the epoll set
- * @wake: an eventfd, by which @thread is made to look at @due and @dead
+ * @wake: an eventfd, by which the thread that watches is made to look at @dead
  * @triggered: a trigger waits for somebody to take it
  * @evd: the EVD of that trigger; NULL if it was freed meanwhile (E89)
  * @agent: called at the next trigger; NULL if there is none
- * @due: agents that @thread has to call now, in this order
+ * @due: agents that @caller has to call now, in this order
  * @nr_evds: EVDs attached
  * @waiters: threads asleep in dat_cno_wait
  * @released: incremented when all waiters have to return without an EVD (E90)
  * @dead: freed or closed
  * @closed: by the close of its IA
- * @started: @thread is valid
- * @calling: @thread is in an agent
- * @thread: sleeps for triggers, calls agents
+ * @has_caller: @caller is valid
+ * @calling: @caller is in an agent
+ * @caller: the thread that calls agents
+ * @work: signalled for @caller, when an agent is due or the CNO is dead
  * @quiet: signalled when no agent is due or running
  * @seq: the futex that waiters sleep on
  */
@@ -76,9 +80,10 @@ struct shim_cno {
 	unsigned int released;
 	bool dead;
 	bool closed;
-	bool started;
+	bool has_caller;
 	bool calling;
-	pthread_t thread;
+	pthread_t caller;
+	pthread_cond_t work;
 	pthread_cond_t quiet;
 	atomic_uint_least32_t seq;
 };
@@ -135,11 +140,13 @@ static void cno_wake_waiters(struct shim_cno *cno, int number)
 	syscall(SYS_futex, &cno->seq, FUTEX_WAKE_PRIVATE, number, NULL, NULL, 0);
 }
 
-static void cno_wake_thread(struct shim_cno *cno)
+/* Has the threads of a CNO see that it is dead. */
+static void cno_wake_threads(struct shim_cno *cno)
 {
 	uint64_t one = 1;
 
-	/* Fails only when the counter is full, and then the thread is awake. */
+	pthread_cond_signal(&cno->work);
+	/* Fails only without a descriptor, and then no thread was started. */
 	if (write(cno->wake.fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -159,7 +166,7 @@ static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
 	return *call;
 }
 
-/* Has the thread call the agent, once, after those that are due already. */
+/* Has the agent called, once, after those that are due already. */
 static void agent_make_due(struct shim_cno *cno, struct shim_object *evd)
 {
 	struct cno_call **end = &cno->due;
@@ -169,7 +176,7 @@ static void agent_make_due(struct shim_cno *cno, struct shim_object *evd)
 	*end = cno->agent;
 	cno->agent->evd = evd;
 	cno->agent = NULL;
-	cno_wake_thread(cno);
+	pthread_cond_signal(&cno->work);
 }
 
 static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
@@ -270,34 +277,41 @@ static void run_agent(struct shim_cno *cno)
  */
 static void agents_wait(struct shim_cno *cno)
 {
-	if (cno->started && pthread_equal(cno->thread, pthread_self()))
+	if (cno->has_caller && pthread_equal(cno->caller, pthread_self()))
 		return;
 	while (cno->due || cno->calling)
 		pthread_cond_wait(&cno->quiet, &cno->lock);
 }
 
-static void *cno_thread(void *arg)
+/* The thread that calls agents */
+static void *call_agents(void *arg)
+{
+	struct shim_cno *cno = arg;
+
+	pthread_mutex_lock(&cno->lock);
+	while (!cno->dead || cno->due) {
+		if (cno->due)
+			run_agent(cno);
+		else
+			pthread_cond_wait(&cno->work, &cno->lock);
+	}
+	cno_unlock(cno);
+	return NULL;
+}
+
+/* The thread that watches the set */
+static void *watch_events(void *arg)
 {
 	struct shim_cno *cno = arg;
 	struct pollfd fds[2] = {
 		{ .fd = cno->events.fd, .events = POLLIN },
 		{ .fd = cno->wake.fd, .events = POLLIN },
 	};
-	uint64_t count;
 
 	pthread_mutex_lock(&cno->lock);
-	cno->thread = pthread_self();
-	cno->started = true;
-	while (!cno->dead || cno->due) {
-		if (cno->due) {
-			run_agent(cno);
-			continue;
-		}
+	while (!cno->dead) {
 		pthread_mutex_unlock(&cno->lock);
 		poll(fds, 2, -1);
-		if (fds[1].revents &&
-		    read(cno->wake.fd, &count, sizeof(count)) < 0)
-			count = 0;
 		pthread_mutex_lock(&cno->lock);
 		cno_collect(cno);
 	}
@@ -306,55 +320,92 @@ static void *cno_thread(void *arg)
 }
 
 /*
- * Starts the CNO's thread, with signals blocked: they are for the program's
- * threads.
+ * Starts a thread of a CNO, which is locked, with signals blocked: they are for
+ * the program's threads. Return: false if there is none to be had.
  */
-static int cno_start_thread(struct shim_cno *cno)
+static bool cno_start_thread(struct shim_cno *cno, void *(*func)(void *arg),
+			     pthread_t *thread)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
-	pthread_t thread;
-	int err;
+	bool started;
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, cno_thread, cno);
+	started = !pthread_create(thread, &attr, func, cno);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
-	return err;
+	cno->refs += started;
+	return started;
+}
+
+/*
+ * Replaces the agent of a CNO, which is locked. Return: false without memory or
+ * a thread; then nothing has changed.
+ */
+static bool agent_replace(struct shim_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct cno_call *call;
+
+	if (!agent_new(agent, &call))
+		return false;
+	if (call && !cno->has_caller) {
+		cno->has_caller = cno_start_thread(cno, call_agents, &cno->caller);
+		if (!cno->has_caller) {
+			free(call);
+			return false;
+		}
+	}
+	free(cno->agent);
+	cno->agent = call;
+	return true;
+}
+
+/*
+ * Drops the reference of the object and has the threads end; @cno is dead and
+ * locked.
+ */
+static void cno_drop(struct shim_cno *cno)
+{
+	cno_wake_threads(cno);
+	cno_unlock(cno);
+}
+
+/* The same of one that has never become an object */
+static void cno_abort(struct shim_cno *cno)
+{
+	pthread_mutex_lock(&cno->lock);
+	cno->dead = true;
+	cno_drop(cno);
 }
 
 static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct shim_cno *cno = calloc(1, sizeof(*cno));
+	pthread_t watcher;
 	bool good;
 
 	if (!cno)
 		return NULL;
 	pthread_mutex_init(&cno->lock, NULL);
+	pthread_cond_init(&cno->work, NULL);
 	pthread_cond_init(&cno->quiet, NULL);
-	cno->refs = 2;	/* of the object and of the thread */
+	cno->refs = 1;	/* of the object */
 	shim_fds_lock();
 	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
 	good &= shim_fd_keep(&cno->wake,
 			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	shim_fds_unlock();
-	if (good && agent_new(agent, &cno->agent) && !cno_start_thread(cno))
+	pthread_mutex_lock(&cno->lock);
+	good = good && cno_start_thread(cno, watch_events, &watcher) &&
+	       agent_replace(cno, agent);
+	pthread_mutex_unlock(&cno->lock);
+	if (good)
 		return cno;
-	cno_free(cno);
+	cno_abort(cno);
 	return NULL;
-}
-
-/*
- * Drops the reference of the object and has the thread end; @cno is dead and
- * locked.
- */
-static void cno_drop(struct shim_cno *cno)
-{
-	cno_wake_thread(cno);
-	cno_unlock(cno);
 }
 
 /* Makes the handle of a CNO bad, which this thread has marked as dead. */
@@ -396,9 +447,7 @@ DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 		return RET_NO_RESOURCE(MEMORY);
 	obj = shim_object_new(SHIM_CNO, ia, cno);
 	if (!obj) {
-		pthread_mutex_lock(&cno->lock);
-		cno->dead = true;
-		cno_drop(cno);
+		cno_abort(cno);
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	*cno_handle = obj;
@@ -467,25 +516,20 @@ DAT_RETURN own_cno_query(DAT_CNO_HANDLE cno_handle,
  * On a CNO that is triggered the new agent is called at once (E81).
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, also without a thread.
  */
 DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO);
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
-	struct cno_call *call;
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
 		return RET_BAD_HANDLE(CNO);
-	if (agent_new(agent, &call)) {
-		free(cno->agent);
-		cno->agent = call;
-	} else {
+	if (!agent_replace(cno, agent)) {
 		ret = RET_NO_RESOURCE(MEMORY);
-	}
-	if (!ret && call && cno->triggered) {
+	} else if (cno->agent && cno->triggered) {
 		cno->triggered = cno->waiters;
 		agent_make_due(cno, cno->evd);
 	}

@@ -564,6 +564,37 @@ static void agents_in_a_row(void)
 	CHECK(agent_evd == evd);
 }
 
+/* An agent that runs for long does not keep the next event from a thread that waits. */
+static void waiter_beside_agent(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
+	u64 end = deadline();
+	struct cno_waiter w;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+
+	entered = 0;
+	let_go = 0;
+	OK(dat_cno_create(side_a.ia, slow, &cno));
+	evd = evd_of(cno);
+	post(evd);
+	while (!entered && now_us() < end)
+		usleep(1000);
+	CHECK(entered);
+	drain(evd);
+	start_waiters(&w, 1, cno);
+	all_wait(&w, 1);
+	post(evd);
+	end = now_us() + 10000000;
+	while (!w.done && now_us() < end)
+		usleep(1000);
+	CHECK(w.done);
+	let_go = 1;
+	pthread_join(w.thread, NULL);
+	OK(w.ret);
+	CHECK(w.evd == evd);
+}
+
 /* Descriptors of this process that are the library's. */
 static int descriptors(void)
 {
@@ -785,6 +816,7 @@ static const struct scenario scenarios[] = {
 		 told_after_two_waits),
 	SCENARIO("E86 E114 one EVD, two threads, two CNOs", moved_by_two),
 	SCENARIO("E79 E81 agents in a row", agents_in_a_row),
+	SCENARIO("E76 E78 E82 a waiter is woken while an agent runs", waiter_beside_agent),
 	SCENARIO("A8 a child has no descriptor of a CNO", child_without_descriptors),
 	SCENARIO("E76 a CNO over a connection", with_transfers),
 };
