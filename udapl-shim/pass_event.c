@@ -69,24 +69,29 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
  * pass_event_move_ring - have the events of the ring in the FIFO
  *
  * For what has to follow an event in the ring that nobody has taken: the end of a connection
- * is held then. Each goes before what came later. Without memory the rest stays.
+ * is held then. Each goes before what came later. Without memory the rest stays. What is in a
+ * ring that is not mapped is known once it was taken, so there it is the kernel who tells that
+ * nothing is left.
  */
 void pass_event_move_ring(struct pass_evd *evd)
 {
 	struct pass_moved *moved;
 	uint64_t index;
 
-	while (shim_ring_filled(evd->ring)) {
+	while (shim_ring_filled(evd->ring) || !shim_ring_mapped(evd->ring)) {
 		moved = pass_moved_new();
 		if (!moved)
 			return;
 		index = evd->taken;
-		if (!ring_take(evd, &moved->event)) {
-			free(moved);
+		if (ring_take(evd, &moved->event)) {
+			moved->node.mark = index;
+			pass_fifo_insert(evd, moved);
 			continue;
 		}
-		moved->node.mark = index;
-		pass_fifo_insert(evd, moved);
+		free(moved);
+		/* Not even one that is held */
+		if (evd->taken == index)
+			return;
 	}
 }
 
@@ -115,6 +120,8 @@ static uint32_t ring_ready(struct pass_evd *evd)
  */
 uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
 {
+	if (!shim_ring_mapped(evd->ring))
+		pass_event_move_ring(evd);
 	pass_wc_pull(evd);
 	*kernels = ring_ready(evd);
 	return evd->nr_fifo + *kernels;

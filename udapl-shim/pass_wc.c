@@ -137,6 +137,8 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
 		*known = false;
 		return false;
 	}
+	if (!shim_ring_mapped(connect->ring))
+		pass_event_move_ring(connect);
 	established = established_in_ring(ep, connect);
 	/* Whoever took it from the ring has set this before. */
 	established |= atomic_load(&ep->established);

@@ -24,7 +24,8 @@ static const struct kdapl_uapi_ring_header not_mapped = {
 /*
  * shim_ring_map - map the ring of a new EVD, or of one that was resized
  *
- * If mmap(2) fails the events are taken by ioctl, which works as well.
+ * If mmap(2) fails the events are taken by ioctl, which works as well: the kernel knows what it
+ * has, and who has to know how many there are takes them (pass_event_move_ring()).
  */
 void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where)
 {

@@ -4,6 +4,7 @@
  * that wait, for all scenarios of this face.
  */
 #include <signal.h>
+#include <sys/resource.h>
 #include "user.h"
 
 #define QUIET		DAT_COMPLETION_UNSIGNALLED_FLAG
@@ -280,6 +281,70 @@ static void close_under_waiter(void)
 	end_waiter(&async, DAT_ERROR(DAT_ABORT, 0));
 }
 
+/* ---- without resources --------------------------------------------------- */
+
+/* Mappings of /dev/kdapl */
+static int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int number = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		number += !!strstr(line, "/dev/kdapl");
+	if (f)
+		fclose(f);
+	return number;
+}
+
+/* The ring of an EVD that was resized, which the library cannot map. */
+static void ring_not_mapped(void)
+{
+	struct rlimit before, none;
+	DAT_EVD_HANDLE evd, by;
+	DAT_CNO_HANDLE cno;
+	struct waiter w;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int mapped;
+
+	OK(dat_cno_create(side_a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	OK(dat_evd_create(side_a.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(post_se(evd, 1));
+	mapped = mappings();
+	CHECK(!getrlimit(RLIMIT_AS, &before));
+	none = before;
+	none.rlim_cur = 0;
+	CHECK(!setrlimit(RLIMIT_AS, &none));
+	OK(dat_evd_resize(evd, 1000));
+	CHECK(!setrlimit(RLIMIT_AS, &before));
+	CHECK(mappings() < mapped);
+
+	OK(dat_evd_wait(evd, 0, 1, &event, &more));
+	is_soft(evd, &event, 1);
+	CHECK_EQ(more, 0);
+	IS(dat_evd_wait(evd, 50000, 1, &event, &more), DAT_TIMEOUT_EXPIRED, 0);
+	start_waiter(&w, evd, WAIT_US, 2);
+	OK(post_se(evd, 2));
+	OK(post_se(evd, 3));
+	end_waiter(&w, DAT_SUCCESS);
+	is_soft(evd, &w.event, 2);
+	CHECK_EQ(w.more, 1);
+	takes(evd, 3);
+	while (!dat_cno_wait(cno, 0, &by))
+		;
+	OK(post_se(evd, 4));
+	OK(dat_cno_wait(cno, WAIT_US, &by));
+	takes(evd, 4);
+	empty(evd);
+
+	OK(post_se(evd, 5));
+	OK(dat_evd_resize(evd, 4000));
+	CHECK(mappings() >= mapped);
+	takes(evd, 5);
+	empty(evd);
+}
+
 /* ---- completions that wake nobody --------------------------------------- */
 
 static void unsignalled(void)
@@ -447,6 +512,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E26 E27 E28 unwaitable", unwaitable),
 	SCENARIO("E38 signals", signals),
 	SCENARIO("E39 an IA closed under waiters", close_under_waiter),
+	SCENARIO("E30 E33 E34 E41 E76 a ring that is not mapped", ring_not_mapped),
 	SCENARIO_IB("E31 E35 mt:T21 mt:T26 mt:T27 mt:T28 unsignalled completions",
 		    unsignalled),
 	SCENARIO("E35 E52 E54 E76 unsignalled completions, more than the ring takes",
