@@ -8,7 +8,8 @@
  * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
  * and sleeps; so a completion is either seen by that look or wakes it. For an asynchronous EVD
  * there is a fourth, by which the device tells of the process's queues (pass_ctx.c): a thread
- * that is woken by it tells the kernel, which raises the event, and sleeps on.
+ * that is woken by it tells the kernel, which raises the event, and sleeps on. If there are no
+ * descriptors to be had, a thread that waits looks by itself, again and again.
  *
  * A CNO has the same ones, and a timer, in one descriptor. When that is readable the CNO's
  * thread arms the queues and looks, in pass_evd_notifies(), before anybody is told.
@@ -506,7 +507,8 @@ static void watch(struct shim_object *obj, struct pass_evd *evd)
 /* Is there something to be looked at again, of which nobody will tell? */
 static bool has_to_look(const struct pass_evd *evd)
 {
-	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd);
+	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd) ||
+	       evd->kernel_fd.fd < 0 || evd->wake.fd < 0;
 }
 
 /* Has the CNO's thread look again in a moment, if need be. */
@@ -644,7 +646,8 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
  * @slept, @held, @mask: its signals. A wait that sleeps once ends with a signal that comes
  *	then. One that has to sleep again must not lose a signal that comes between, so they
  *	are held back until it sleeps: from the second time on, or from the first one if one
- *	event is not enough, or what the device tells may wake it for others.
+ *	event is not enough, if it has to look by itself, or if what the device tells may wake it
+ *	for others.
  */
 struct waiting {
 	uint64_t deadline;
@@ -827,7 +830,6 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	struct waiting w = {
 		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
 			    pass_now() + arg->timeout * 1000ull,
-		.slept = arg->threshold > 1 || evd->async,
 	};
 	struct shim_evd *body = obj->body;
 	uint32_t queued = 0, left;
@@ -836,8 +838,10 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	ret = check_threshold(arg);
 	if (!ret)
 		ret = make_descriptors(obj, evd);
-	if (ret)
+	/* It can do without: has_to_look() */
+	if (ret && DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
 		return ret;
+	w.slept = arg->threshold > 1 || evd->async || has_to_look(evd);
 	*took = PASS_TOOK_NONE;
 	body->waiter = true;
 	pass_evd_set_aside(evd, PASS_WAITER, true);

@@ -3,6 +3,7 @@
  * dat_evd_wait: who waits owns the EVD, what wakes and what does not; and threads
  * that wait, for all scenarios of this face.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include "user.h"
@@ -345,6 +346,76 @@ static void ring_not_mapped(void)
 	empty(evd);
 }
 
+/*
+ * No descriptor can be had any more. The limit stays above those that are open, since poll(2)
+ * takes no more descriptors than that.
+ */
+static void take_descriptors(struct rlimit *before)
+{
+	struct rlimit none;
+	int lowest = open("/", O_RDONLY);
+
+	CHECK(lowest >= 0 && !close(lowest));
+	CHECK(!getrlimit(RLIMIT_NOFILE, before));
+	none = *before;
+	none.rlim_cur = lowest;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+}
+
+/* What a thread does as soon as another one waits, and whether that one did. */
+struct other {
+	DAT_EVD_HANDLE evd;
+	bool unwaitable;
+	DAT_RETURN found;
+};
+
+static void *act_on_waiter(void *arg)
+{
+	struct other *o = arg;
+	u64 end = deadline();
+	DAT_EVENT event;
+
+	do {
+		o->found = dat_evd_dequeue(o->evd, &event);
+	} while (DAT_GET_TYPE(o->found) == DAT_QUEUE_EMPTY && now_us() < end);
+	if (o->unwaitable)
+		dat_evd_set_unwaitable(o->evd);
+	else
+		post_se(o->evd, 1);
+	return NULL;
+}
+
+/* It is the first wait on the EVD, and nothing is there yet. */
+static void waits_for_other(bool unwaitable)
+{
+	struct other o = { .evd = soft_evd(8), .unwaitable = unwaitable };
+	struct rlimit before;
+	pthread_t thread;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_RETURN ret;
+	u64 start;
+
+	take_descriptors(&before);
+	start = now_us();
+	IS(dat_evd_wait(o.evd, 50000, 1, &event, &more), DAT_TIMEOUT_EXPIRED, 0);
+	CHECK(now_us() - start >= 50000);
+	CHECK(!pthread_create(&thread, NULL, act_on_waiter, &o));
+	ret = dat_evd_wait(o.evd, WAIT_US, 1, &event, &more);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	BAD_STATE(o.found, EVD_WAITER);
+	EXPECT(ret, unwaitable ? UNWAITABLE : DAT_SUCCESS);
+	if (!unwaitable)
+		is_soft(o.evd, &event, 1);
+}
+
+static void without_descriptors(void)
+{
+	waits_for_other(false);
+	waits_for_other(true);
+}
+
 /* ---- completions that wake nobody --------------------------------------- */
 
 static void unsignalled(void)
@@ -513,6 +584,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E38 signals", signals),
 	SCENARIO("E39 an IA closed under waiters", close_under_waiter),
 	SCENARIO("E30 E33 E34 E41 E76 a ring that is not mapped", ring_not_mapped),
+	SCENARIO("E26 E30 E33 a wait without descriptors", without_descriptors),
 	SCENARIO_IB("E31 E35 mt:T21 mt:T26 mt:T27 mt:T28 unsignalled completions",
 		    unsignalled),
 	SCENARIO("E35 E52 E54 E76 unsignalled completions, more than the ring takes",
