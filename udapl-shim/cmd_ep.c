@@ -28,14 +28,11 @@ struct shim_ep *shim_ep_body(struct shim_object *ep)
 	return ep->body;
 }
 
-void shim_ep_body_free(struct shim_object *ep)
+/* shim_ep_end - the kernel has destroyed the EP */
+void shim_ep_end(struct shim_object *ep)
 {
-	struct shim_ep *body;
+	struct shim_ep *body = shim_object_end(ep);
 
-	shim_lock(&ep->lock);
-	body = ep->body;
-	ep->body = NULL;
-	shim_unlock(&ep->lock);
 	if (body)
 		free(body->private_data);
 	free(body);
@@ -451,8 +448,7 @@ DAT_RETURN own_ep_free(DAT_EP_HANDLE ep_handle)
 	ret = ep->ops->ep_free(ep);
 	if (ret)
 		return ret;
-	shim_ep_body_free(ep);
-	shim_object_kill(ep);
+	shim_ep_end(ep);
 	return DAT_SUCCESS;
 }
 

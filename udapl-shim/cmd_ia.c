@@ -272,15 +272,11 @@ DAT_RETURN shim_ia_open(const struct shim_record *record, const DAT_NAME_PTR ia_
 	return ia_open(&arg, record, asynch_evd_handle, ia_handle);
 }
 
-static void ia_body_free(struct shim_object *ia)
+static void ia_end(struct shim_object *ia)
 {
+	struct shim_ia *body = shim_object_end(ia);
 	struct shim_local *local;
-	struct shim_ia *body;
 
-	shim_lock(&ia->lock);
-	body = ia->body;
-	ia->body = NULL;
-	shim_unlock(&ia->lock);
 	if (!body)
 		return;
 	while ((local = body->locals)) {
@@ -290,38 +286,26 @@ static void ia_body_free(struct shim_object *ia)
 	free(body);
 }
 
-/*
- * Kills an object that the kernel has destroyed with its IA. The object dies
- * first and loses its body then: whoever locks it and finds it alive may use
- * the body.
- */
+/* Kills an object that the kernel has destroyed with its IA. */
 static void object_gone(struct shim_object *obj, void *arg)
 {
-	uint32_t type = atomic_load(&obj->type);
-	void *body;
-
 	(void)arg;
-	if (type == SHIM_CNO) {
+	switch (atomic_load(&obj->type)) {
+	case SHIM_CNO:
 		shim_cno_close(obj);
-		return;
-	}
-	shim_object_kill(obj);
-	switch (type) {
+		break;
 	case SHIM_IA:
-		ia_body_free(obj);
+		ia_end(obj);
 		break;
 	case SHIM_EVD:
+		shim_object_kill(obj);
 		shim_evd_body_free(obj);
 		break;
 	case SHIM_EP:
-		shim_ep_body_free(obj);
+		shim_ep_end(obj);
 		break;
 	default:
-		shim_lock(&obj->lock);
-		body = obj->body;
-		obj->body = NULL;
-		shim_unlock(&obj->lock);
-		free(body);
+		free(shim_object_end(obj));
 	}
 }
 

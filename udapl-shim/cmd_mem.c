@@ -245,19 +245,13 @@ DAT_RETURN own_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
 	DAT_RETURN ret;
-	void *body;
 
 	if (!lmr)
 		return RET_BAD_HANDLE(LMR);
 	ret = lmr->ops->lmr_free(lmr);
 	if (ret)
 		return ret;
-	shim_lock(&lmr->lock);
-	body = lmr->body;
-	lmr->body = NULL;
-	shim_unlock(&lmr->lock);
-	free(body);
-	shim_object_kill(lmr);
+	free(shim_object_end(lmr));
 	return DAT_SUCCESS;
 }
 

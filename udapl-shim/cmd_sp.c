@@ -255,16 +255,10 @@ DAT_RETURN own_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
  */
 static struct shim_object *cr_gone(struct shim_object *cr)
 {
-	struct shim_cr *body;
-	uint64_t ep;
+	struct shim_cr *body = shim_object_end(cr);
+	uint64_t ep = body ? body->local_ep : 0;
 
-	shim_lock(&cr->lock);
-	body = cr->body;
-	cr->body = NULL;
-	shim_unlock(&cr->lock);
-	ep = body ? body->local_ep : 0;
 	free(body);
-	shim_object_kill(cr);
 	return shim_by_token(ep);
 }
 
@@ -338,8 +332,7 @@ static void cr_refused(struct shim_object *cr)
 	}
 	if (provider_made) {
 		own->ops->ep_gone(own);
-		shim_ep_body_free(own);
-		shim_object_kill(own);
+		shim_ep_end(own);
 	}
 }
 

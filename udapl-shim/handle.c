@@ -294,6 +294,24 @@ void shim_object_kill(struct shim_object *obj)
 }
 
 /*
+ * shim_object_end - make a handle bad, and take the body of the object
+ *
+ * In one step, since whoever locks the object and finds it alive may give it a
+ * body. Return: the body, which nobody else has any more, or NULL.
+ */
+void *shim_object_end(struct shim_object *obj)
+{
+	void *body;
+
+	shim_lock(&obj->lock);
+	body = obj->body;
+	obj->body = NULL;
+	shim_object_kill(obj);
+	shim_unlock(&obj->lock);
+	return body;
+}
+
+/*
  * shim_table_search - the slow half of shim_by_token(): not first in its bucket
  */
 struct shim_object *shim_table_search(uint64_t token)

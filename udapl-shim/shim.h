@@ -462,6 +462,7 @@ struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
 bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 		       void *body);
 void shim_object_kill(struct shim_object *obj);
+void *shim_object_end(struct shim_object *obj);
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg);
 void shim_table_lock(void);
@@ -773,7 +774,7 @@ static inline DAT_RETURN shim_evd_check(const struct shim_object *evd,
 
 /* cmd_ep.c */
 struct shim_ep *shim_ep_body(struct shim_object *ep);
-void shim_ep_body_free(struct shim_object *ep);
+void shim_ep_end(struct shim_object *ep);
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia);
 
 /*

@@ -4,6 +4,7 @@
  * neither the module nor a device. Linked with the library's objects.
  */
 #include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +158,89 @@ static void child_has_nothing(void)
 	CHECK(shim_find(ia, SHIM_IA));
 }
 
+/* ---- bodies ---------------------------------------------------------------- */
+
+/* In the place of the C library's: the kernel does what it is asked for an EP or a CR. */
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	uint32_t *ret;
+
+	(void)fd;
+	va_start(args, cmd);
+	ret = va_arg(args, void *);
+	va_end(args);
+	switch (cmd) {
+	case KDAPL_IOC_CR_QUERY:
+	case KDAPL_IOC_CR_REJECT:
+	case KDAPL_IOC_EP_QUERY:
+	case KDAPL_IOC_EP_FREE:
+		*ret = DAT_SUCCESS;
+		return 0;
+	default:
+		errno = ENOTTY;
+		return -1;
+	}
+}
+
+static void *body_watched;
+static void (*body_goes)(void);
+static struct shim_object *body_owner;
+static DAT_RETURN queried;
+
+void __libc_free(void *ptr);
+
+/* In the place of the C library's: another thread asks for the object whose body goes. */
+void free(void *ptr)
+{
+	if (ptr && ptr == body_watched) {
+		body_watched = NULL;
+		body_goes();
+	}
+	__libc_free(ptr);
+}
+
+static void query_ep(void)
+{
+	DAT_EP_PARAM param;
+
+	queried = dat_ep_query(body_owner, DAT_EP_FIELD_ALL, &param);
+}
+
+static void query_cr(void)
+{
+	DAT_CR_PARAM param;
+
+	queried = dat_cr_query(body_owner, DAT_CR_FIELD_ALL, &param);
+}
+
+/* @query gives the object a body, and is made again when that goes. */
+static void watch_body(struct shim_object *obj, void (*query)(void))
+{
+	body_owner = obj;
+	query();
+	OK(queried);
+	CHECK(obj->body);
+	body_goes = query;
+	body_watched = obj->body;
+}
+
+/* Who asks for an object that goes gives it no body that nobody frees. */
+static void body_goes_with_object(void)
+{
+	struct shim_object *ia = make(SHIM_IA, NULL);
+	struct shim_object *ep = make(SHIM_EP, ia), *cr = make(SHIM_CR, ia);
+
+	watch_body(ep, query_ep);
+	OK(dat_ep_free(ep));
+	CHECK_RET(queried, HANDLE(EP));
+	CHECK(!ep->body);
+	watch_body(cr, query_cr);
+	OK(dat_cr_reject(cr));
+	CHECK_RET(queried, HANDLE(CR));
+	CHECK(!cr->body);
+}
+
 static _Atomic bool stop;
 static struct shim_object *shared_ia;
 static _Atomic unsigned int wrong;
@@ -280,6 +364,7 @@ static const struct check_case cases[] = {
 	{ "I15 the objects of an IA", objects_of_an_ia },
 	{ "I15 E114 too late for an IA", too_late_for_an_ia },
 	{ "A8 a child has nothing", child_has_nothing },
+	{ "E114 P43 a body goes with its object", body_goes_with_object },
 	{ "E114 many threads", many_threads },
 	{ "E114 a lock is one thread's", one_at_a_time },
 	{ "G9 G14 I2 I8 without the module", no_device },
