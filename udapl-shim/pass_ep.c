@@ -202,16 +202,6 @@ static bool rings_for(struct pass_ep *ep, int i, uint32_t size, uint32_t max_sge
 	return use->rings[i];
 }
 
-/* There is no queue pair, so nothing completes there meanwhile. */
-static void share_count(struct pass_dir *dir, int by)
-{
-	if (!dir->cq)
-		return;
-	shim_lock(dir->evd->lock);
-	dir->cq->promised += by * (int)dir->share;
-	shim_unlock(dir->evd->lock);
-}
-
 /* Receives of an SRQ have no ring of the EP's, and no share of its own. */
 static DAT_RETURN reserve(const struct pass_ep *ep, int i, struct use *use)
 {
@@ -219,7 +209,7 @@ static DAT_RETURN reserve(const struct pass_ep *ep, int i, struct use *use)
 	DAT_RETURN ret;
 
 	if (!srq)
-		return pass_evd_reserve(use->evd[i], use->share[i], &use->cq[i]);
+		return pass_evd_reserve(use->evd[i], ep, use->share[i], &use->cq[i]);
 	ret = pass_share_take(srq, use->evd[i], &use->shared);
 	if (!ret)
 		use->cq[i] = use->shared->cq;
@@ -249,13 +239,8 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	use->pz = pz ? pass_pz_use(pz, param->pz) : NULL;
 	use->share[PASS_REQ] = attr->max_request_dtos;
 	use->share[PASS_RECV] = recvs;
-	/* What is to be replaced makes room first; it can be had again. */
-	for (i = 0; i < PASS_DIRS; i++)
-		share_count(&ep->dir[i], -1);
 	for (i = 0; i < PASS_DIRS && !ret; i++)
 		ret = reserve(ep, i, use);
-	for (i = 0; i < PASS_DIRS; i++)
-		share_count(&ep->dir[i], 1);
 	use->binds = takes_binds(param->request_evd);
 	if (!ret && param->recv_evd &&
 	    attr->recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG) {

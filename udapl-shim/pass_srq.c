@@ -541,7 +541,7 @@ DAT_RETURN pass_share_take(struct pass_srq *srq, struct pass_evd *evd,
 	} else {
 		share = calloc(1, sizeof(*share));
 		if (share)
-			ret = pass_evd_reserve(evd, srq->room, &share->cq);
+			ret = pass_evd_reserve(evd, NULL, srq->room, &share->cq);
 		if (ret) {
 			free(share);
 			share = NULL;

@@ -264,34 +264,51 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 	return cq;
 }
 
+/* Has a queue hold so many entries in all. */
 static bool cq_grow(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 {
-	uint32_t size = cq_size_for(evd, (uint64_t)cq->promised + entries);
+	uint32_t size = cq_size_for(evd, entries);
 
-	if (size < cq->promised + entries || ibv_resize_cq(cq->cq, size))
+	if (size < entries || ibv_resize_cq(cq->cq, size))
 		return false;
 	cq->size = cq->cq->cqe;
-	return cq->promised + entries <= cq->size;
+	return entries <= cq->size;
+}
+
+/* What is promised of a queue, but for what @ep, if there is one, has of it now. */
+static uint32_t promised_to_others(const struct pass_cq *cq, const struct pass_ep *ep)
+{
+	uint32_t promised = cq->promised;
+	int i;
+
+	for (i = 0; ep && i < PASS_DIRS; i++)
+		if (ep->dir[i].cq == cq)
+			promised -= ep->dir[i].share;
+	return promised;
 }
 
 /*
  * pass_evd_reserve - a direction of an EP is going to complete on an EVD
  * @evd: not locked
+ * @ep: what this EP has reserved is going to be given up for this, and makes room; or NULL.
+ *	It has no queue pair, so nothing completes there meanwhile. @ep->use is held
  * @cq: out: the queue that has room for @entries completions more
  *
  * Return: DAT_SUCCESS; DAT_INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
  */
-DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cqp)
+DAT_RETURN pass_evd_reserve(struct pass_evd *evd, const struct pass_ep *ep, uint32_t entries,
+			    struct pass_cq **cqp)
 {
+	struct pass_cq *cq = NULL, *first = &evd->cqs[0];
 	DAT_RETURN ret = DAT_SUCCESS;
-	struct pass_cq *cq = NULL;
 	uint64_t all = entries;
-	uint32_t i;
+	uint32_t i, promised;
 
 	shim_lock(evd->lock);
 	for (i = 0; i < evd->nr_cqs; i++) {
-		all += evd->cqs[i].promised;
-		if (!cq && evd->cqs[i].promised + entries <= evd->cqs[i].size)
+		promised = promised_to_others(&evd->cqs[i], ep);
+		all += promised;
+		if (!cq && promised + entries <= evd->cqs[i].size)
 			cq = &evd->cqs[i];
 	}
 	if (entries > evd->pia->max_cqe ||
@@ -299,8 +316,8 @@ DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_
 		ret = RET_NO_RESOURCE(TEVD);
 		goto out;
 	}
-	if (!cq && evd->nr_cqs && cq_grow(evd, &evd->cqs[0], entries))
-		cq = &evd->cqs[0];
+	if (!cq && evd->nr_cqs && cq_grow(evd, first, promised_to_others(first, ep) + entries))
+		cq = first;
 	if (!cq)
 		cq = cq_add(evd, evd->nr_cqs ? 2 * all : entries);
 	if (cq)
@@ -324,7 +341,8 @@ bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 	bool fits;
 
 	shim_lock(evd->lock);
-	fits = cq->promised + entries <= cq->size || cq_grow(evd, cq, entries);
+	fits = cq->promised + entries <= cq->size ||
+	       cq_grow(evd, cq, cq->promised + entries);
 	if (fits)
 		cq->promised += entries;
 	shim_unlock(evd->lock);

@@ -817,7 +817,8 @@ struct pass_evd *pass_evd_use(struct shim_object *evd);
 void pass_evd_unuse(struct pass_evd *evd);
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia);
 void pass_evd_hidden_free(struct pass_evd *evd);
-DAT_RETURN pass_evd_reserve(struct pass_evd *evd, uint32_t entries, struct pass_cq **cq);
+DAT_RETURN pass_evd_reserve(struct pass_evd *evd, const struct pass_ep *ep, uint32_t entries,
+			    struct pass_cq **cq);
 bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_wake(struct pass_evd *evd);

@@ -4,6 +4,7 @@
  * device of pass_rig.h.
  */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -557,6 +558,103 @@ static void case_event_for_waiter(void)
 	CHECK(w.more == 1 || evd_obj->ops->evd_notifies(evd_obj));
 }
 
+/* ---- room in a completion queue -------------------------------------------------------- */
+
+/* What the kernel shows of the EP; NULL: there is no kernel that would. */
+static const struct kdapl_uapi_ep_param *shown;
+
+/* In the place of the C library's. */
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	struct kdapl_uapi_ep_param *param;
+	va_list args;
+
+	(void)fd;
+	va_start(args, cmd);
+	param = va_arg(args, void *);
+	va_end(args);
+	if (!shown || (cmd != KDAPL_IOC_EP_QUERY && cmd != KDAPL_IOC_EP_MODIFY)) {
+		errno = ENOTTY;
+		return -1;
+	}
+	if (cmd == KDAPL_IOC_EP_QUERY)
+		*param = *shown;
+	param->ret = DAT_SUCCESS;
+	return 0;
+}
+
+/* Another EP, which wants room in the same queue */
+struct taker {
+	pthread_t thread;
+	atomic_bool over;
+	atomic_uint tries;
+	unsigned int got;
+};
+
+static void *take_room(void *arg)
+{
+	struct taker *t = arg;
+	struct pass_cq *room;
+
+	while (!t->over) {
+		if (!pass_evd_reserve(evd, NULL, 1, &room)) {
+			pass_evd_unreserve(evd, room, 1);
+			t->got++;
+		}
+		t->tries++;
+	}
+	return NULL;
+}
+
+/*
+ * The queue is full and cannot be larger. What the EP has there makes room for its own new
+ * attributes, and for nobody else.
+ */
+static void case_full_queue(void)
+{
+	struct kdapl_uapi_ep_param param = {
+		.mask = DAT_EP_FIELD_ALL,
+		.attr.max_request_iov = 1,
+		.attr.max_recv_iov = 1,
+	}, asked = {};
+	struct pass_cq *full;
+	struct taker t = {};
+	int i;
+
+	setup();
+	pia->max_cqe = 2 * DEPTH;
+	/* There is no queue more. */
+	evd->nr_cqs = PASS_MAX_CQS;
+	full = &evd->cqs[0];
+	full->promised = full->size;
+	for (i = 0; i < PASS_DIRS; i++) {
+		ep->dir[i].qp = NULL;
+		ep->dir[i].cq = full;
+		ep->dir[i].share = DEPTH;
+	}
+	param.ep = ep->token;
+	param.request_evd = shim_token(evd_obj);
+	param.recv_evd = shim_token(evd_obj);
+	shown = &param;
+
+	param.attr.max_request_dtos = 2 * DEPTH - 1;
+	param.attr.max_recv_dtos = 1;
+	OK(ep_obj->ops->ep_modify(ep_obj, &asked));
+	CHECK_EQ(full->promised, full->size);
+	CHECK_EQ(ep->dir[PASS_REQ].share, 2 * DEPTH - 1);
+
+	param.attr.max_recv_dtos = 2;
+	CHECK(!pthread_create(&t.thread, NULL, take_room, &t));
+	for (i = 0; i < 1000 || t.tries < 1000; i++)
+		CHECK_RET(ep_obj->ops->ep_modify(ep_obj, &asked),
+			  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	t.over = true;
+	CHECK(!pthread_join(t.thread, NULL));
+	shown = NULL;
+	CHECK_EQ(t.got, 0);
+	CHECK_EQ(full->promised, full->size);
+}
+
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -577,6 +675,7 @@ static const struct check_case cases[] = {
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
+	{ "E2 E114 room in a queue that is full", case_full_queue },
 };
 
 int main(int argc, char **argv)
