@@ -34,8 +34,10 @@
  * far the ring was when it came, and lets older events go first.
  *
  * Locks, the outer one first: pass_ep.use; pass_srq.use; pass_ia.lock; pass_dir.lock of an EP;
- * the lock of an EVD; a window's, and that of an SRQ, which is a pass_dir.lock. No lock that two
- * endpoints share is taken on the way of a post.
+ * the lock of an EVD; a window's, and that of an SRQ, which is a pass_dir.lock; the lock of a PZ,
+ * whose users are counted under it. Who has an EVD locked only tries the lock of another one, the
+ * connect EVD of an EP (pass_wc.c): another thread may have that one and want this one. No lock
+ * that two endpoints share is taken on the way of a post.
  */
 #ifndef PASSTHROUGH_H
 #define PASSTHROUGH_H

@@ -38,8 +38,9 @@
  *
  * Locks, the outer one first: the locks of the registry (registry.c); the lock of
  * the device file (dev.c); the lock of an object; the lock of the object table
- * (handle.c) or of the descriptors (dev.c). A thread has no two objects locked,
- * except a CNO and, inside that, one of its EVDs.
+ * (handle.c) or of the descriptors (dev.c). Of objects a thread has one locked,
+ * but for an EVD inside its CNO (cno.c) and, in passthrough, a PZ inside an EVD,
+ * and a second EVD if that can be had without waiting (passthrough.h).
  */
 #ifndef SHIM_H
 #define SHIM_H
