@@ -267,12 +267,12 @@ bool shim_conf_line(const char *line, size_t length, struct shim_record **record
 	struct fields f;
 
 	*record = NULL;
+	if (length && line[length - 1] == '\r')
+		length--;
 	if (length > MAX_LINE)
 		return bad(why, "longer than %d bytes", MAX_LINE);
 	if (memchr(line, '\0', length))
 		return bad(why, "a byte of zero");
-	if (length && line[length - 1] == '\r')
-		length--;
 	if (!split(line, line + length, &f, why))
 		return false;
 	return !f.number || make_record(&f, record, why);

@@ -67,6 +67,21 @@ static void case_fields(void)
 	is_bad("a" REST " more", "more than eight");
 }
 
+/* The CR is no byte of the line: of the longest one neither, nor of one that is too long. */
+static void case_longest(void)
+{
+	char line[5000];
+	struct shim_record *rec;
+
+	memset(line, ' ', sizeof(line));
+	memcpy(line, "a" REST, strlen("a" REST));
+	line[4096] = '\r';
+	CHECK(shim_conf_line(line, 4097, &rec, why) && rec);
+	line[4096] = ' ';
+	line[4097] = '\r';
+	CHECK(!shim_conf_line(line, 4098, &rec, why) && !rec);
+}
+
 static void case_comments(void)
 {
 	CHECK(!record("# a" REST));
@@ -220,6 +235,7 @@ static void case_end(void)
 
 static const struct check_case cases[] = {
 	{ "G16 G17 fields, blanks, the end of a line", case_fields },
+	{ "G17 G21 the end of the longest line", case_longest },
 	{ "G18 comments", case_comments },
 	{ "G19 G20 quotes and backslashes", case_quotes },
 	{ "G21 malformed records", case_malformed },
