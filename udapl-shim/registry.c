@@ -5,7 +5,8 @@
  *
  *	providers that the program has added by dat_registry_add_provider();
  *	the records of dat.conf (conf.c), whose libraries are loaded at the first open of their
- *	name and unloaded after the last close, or which are other names of kdapl's adapters;
+ *	name, and their dat_provider_fini() called after the last close, or which are other
+ *	names of kdapl's adapters;
  *	the adapters that the kernel lists, which need no record.
  *
  * A handle of another provider begins with the address of that provider's table, by which
@@ -333,7 +334,8 @@ static DAT_RETURN load(struct shim_record *record)
 	DAT_PROVIDER_INIT_FUNC init;
 
 	loading = record;
-	record->loaded = dlopen(record->library, RTLD_NOW | RTLD_LOCAL);
+	/* After its last close a thread may still be in there, on its way back to the program. */
+	record->loaded = dlopen(record->library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!record->loaded) {
 		shim_why("%s:%u: %s", shim_conf_path(), record->line, dlerror());
 		/* It opens one file at a time, and does not say what it failed for. */
@@ -357,7 +359,7 @@ out:
 	return ret;
 }
 
-/* Loads the library of a record unless it is; it stays until drop_library(). */
+/* Has the library of a record begin, unless it has; it ends in drop_library(). */
 static DAT_RETURN take_library(struct shim_record *record)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -654,7 +656,7 @@ static DAT_RETURN other_close(struct open_ia *open, DAT_CLOSE_FLAGS flags)
 /*
  * dat_ia_close - close an adapter
  *
- * After the last close the library of another provider is unloaded (G3).
+ * After the last close the library of another provider has its dat_provider_fini() called (G3).
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {

@@ -7,6 +7,7 @@
  * The instance data of its record may have it register nothing ("silent"), another name
  * ("other"), or a handle with a table of its own ("astray"), or have no room for IAs ("full").
  */
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,11 @@
 extern int loopback_inits, loopback_finis;
 #pragma weak loopback_inits
 #pragma weak loopback_finis
+
+/* How many threads wait, and whether the test lets those return whose IA is closed. */
+extern _Atomic int loopback_waiters, loopback_let_go;
+#pragma weak loopback_waiters
+#pragma weak loopback_let_go
 
 struct object {
 	DAT_PROVIDER *provider;
@@ -134,6 +140,21 @@ static DAT_RETURN evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
+/* What comes of a wait here is that its IA is closed. */
+static DAT_RETURN evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			   DAT_EVENT *event, DAT_COUNT *more)
+{
+	(void)evd;
+	(void)timeout;
+	(void)threshold;
+	(void)event;
+	(void)more;
+	loopback_waiters++;
+	while (!loopback_let_go)
+		sched_yield();
+	return FAILED(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+}
+
 static void completed(struct object *evd, struct object *ep, DAT_DTO_COOKIE cookie, size_t length)
 {
 	DAT_EVENT *event = &evd->events[(evd->first + evd->number++) % 8];
@@ -214,6 +235,7 @@ static DAT_PROVIDER table = {
 	.get_consumer_context_func = get_context,
 	.get_handle_type_func = get_type,
 	.evd_create_func = evd_create,
+	.evd_wait_func = evd_wait,
 	.evd_dequeue_func = evd_dequeue,
 	.evd_free_func = drop,
 	.ep_create_func = ep_create,
