@@ -243,6 +243,7 @@ programs() {
 	fi
 	program registry "" env -u KDAPL_MODE "$shim/tests/registry"
 	program registry_adapters "" env -u KDAPL_MODE "$shim/tests/registry_adapters"
+	program reload "" "$shim/tests/reload" rxe0-1
 	program kill9 "" "$shim/tests/kill9"
 	program kill9_srq "" "$shim/tests/kill9" -q "killed in traffic"
 	# It counts what the kernel makes for a process that has no verbs of its own.
