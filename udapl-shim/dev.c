@@ -119,14 +119,16 @@ void shim_fd_close(struct shim_fd *fd)
 	fd->fd = -1;
 }
 
-/* shim_fd_forget - take a descriptor out of the list that somebody else will close */
+/*
+ * shim_fd_forget - take a descriptor out of the list that somebody else closes now
+ *
+ * The lock is held until it is closed, for the same reason as when it is made.
+ */
 void shim_fd_forget(struct shim_fd *fd)
 {
 	if (fd->fd < 0)
 		return;
-	shim_fds_lock();
 	fd_unlink(fd);
-	shim_fds_unlock();
 	fd->fd = -1;
 }
 

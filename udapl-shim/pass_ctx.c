@@ -53,7 +53,7 @@ static void async_never_waits(const struct ibv_context *verbs)
 	fcntl(verbs->async_fd, F_SETFL, fcntl(verbs->async_fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Opens a device, whose descriptors a forked child has to close. */
+/* Opens a device, whose descriptors a forked child has to close; with both locks. */
 static struct pass_context *context_new(struct ibv_device *device)
 {
 	struct pass_context *context = calloc(1, sizeof(*context));
@@ -61,18 +61,15 @@ static struct pass_context *context_new(struct ibv_device *device)
 	if (!context)
 		return NULL;
 	pthread_mutex_init(&context->events, NULL);
-	shim_fds_lock();
 	context->verbs = ibv_open_device(device);
-	if (context->verbs) {
-		shim_fd_keep(&context->cmd_fd, context->verbs->cmd_fd);
-		shim_fd_keep(&context->async_fd, context->verbs->async_fd);
-		async_never_waits(context->verbs);
+	if (!context->verbs) {
+		free(context);
+		return NULL;
 	}
-	shim_fds_unlock();
-	if (context->verbs)
-		return context;
-	free(context);
-	return NULL;
+	shim_fd_keep(&context->cmd_fd, context->verbs->cmd_fd);
+	shim_fd_keep(&context->async_fd, context->verbs->async_fd);
+	async_never_waits(context->verbs);
+	return context;
 }
 
 /*
@@ -90,10 +87,8 @@ static struct pass_context *context_find(const struct ibv_device *device)
 
 static struct pass_context *context_of(struct ibv_device *device)
 {
-	struct pass_context *context;
+	struct pass_context *context = context_find(device);
 
-	pthread_mutex_lock(&shared.lock);
-	context = context_find(device);
 	if (!context) {
 		context = context_new(device);
 		if (context) {
@@ -103,22 +98,10 @@ static struct pass_context *context_of(struct ibv_device *device)
 	}
 	if (context)
 		context->users++;
-	pthread_mutex_unlock(&shared.lock);
 	return context;
 }
 
-/*
- * pass_context_get - the process's context of a device
- * @name: of the device
- * @length: of @name
- *
- * errno is 0 before. Without descriptors libibverbs says that there are no devices, or lists
- * none.
- *
- * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM, EMFILE or
- * ENFILE if that is why.
- */
-struct pass_context *pass_context_get(const char *name, size_t length)
+static struct pass_context *context_named(const char *name, size_t length)
 {
 	struct pass_context *context = NULL;
 	struct ibv_device **list;
@@ -133,6 +116,32 @@ struct pass_context *pass_context_get(const char *name, size_t length)
 	}
 	if (list)
 		ibv_free_device_list(list);
+	return context;
+}
+
+/*
+ * pass_context_get - the process's context of a device
+ * @name: of the device
+ * @length: of @name
+ *
+ * errno is 0 before. Without descriptors libibverbs says that there are no devices, or lists
+ * none.
+ *
+ * libibverbs has a lock of its own while it lists devices, and does not renew it in a forked
+ * child. So fork() is kept out until the list is there, or the child could never list them.
+ *
+ * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM, EMFILE or
+ * ENFILE if that is why.
+ */
+struct pass_context *pass_context_get(const char *name, size_t length)
+{
+	struct pass_context *context;
+
+	pthread_mutex_lock(&shared.lock);
+	shim_fds_lock();
+	context = context_named(name, length);
+	shim_fds_unlock();
+	pthread_mutex_unlock(&shared.lock);
 	if (!context && !shim_no_room(errno) && shim_few_descriptors(SHIM_CALL_DESCRIPTORS))
 		errno = EMFILE;
 	return context;
@@ -147,9 +156,11 @@ void pass_context_put(struct pass_context *context)
 		while (*link != context)
 			link = &(*link)->next;
 		*link = context->next;
+		shim_fds_lock();
 		shim_fd_forget(&context->cmd_fd);
 		shim_fd_forget(&context->async_fd);
 		ibv_close_device(context->verbs);
+		shim_fds_unlock();
 		pthread_mutex_destroy(&context->events);
 		free(context);
 	}

@@ -101,9 +101,11 @@ static void evd_free(struct pass_evd *evd)
 		shim_unlock(&dir->lock);
 		pass_ep_put(dir->ep);
 	}
+	shim_fds_lock();
 	shim_fd_forget(&evd->channel_fd);
 	if (evd->channel)
 		ibv_destroy_comp_channel(evd->channel);
+	shim_fds_unlock();
 	shim_fd_close(&evd->kernel_fd);
 	shim_fd_close(&evd->wake);
 	shim_fd_close(&evd->later);

@@ -4,8 +4,10 @@
  * device of pass_rig.h.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pass_rig.h"
@@ -330,8 +332,16 @@ static int news[2];
 static struct ibv_srq queue = { .context = &device };
 static int refuse_srq;
 
+/* libibverbs has a lock for this, which is not renewed in a child of fork(). */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*while_listing)(void);
+
 struct ibv_device **ibv_get_device_list(int *number)
 {
+	pthread_mutex_lock(&list_lock);
+	if (while_listing)
+		while_listing();
+	pthread_mutex_unlock(&list_lock);
 	*number = 1;
 	return adapters;
 }
@@ -655,6 +665,64 @@ static void case_full_queue(void)
 	CHECK_EQ(full->promised, full->size);
 }
 
+/* ---- fork ------------------------------------------------------------------------------ */
+
+static atomic_bool listing, forked;
+
+static bool forker_sleeps(void)
+{
+	char state = '?';
+	FILE *file = fopen("/proc/self/stat", "r");
+
+	CHECK(file);
+	CHECK_EQ(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+	fclose(file);
+	return state == 'S';
+}
+
+/* The lock is held until the other thread has forked, or waits in its fork(). */
+static void await_fork(void)
+{
+	listing = true;
+	while (!forked && !forker_sleeps())
+		sched_yield();
+}
+
+static void *list_devices(void *arg)
+{
+	(void)arg;
+	return pass_context_get("rig0", 4);
+}
+
+static void case_forked_while_listing(void)
+{
+	pthread_t thread;
+	void *context;
+	int status;
+	pid_t pid;
+
+	CHECK(!pipe2(news, O_NONBLOCK));
+	forked = false;
+	listing = false;
+	while_listing = await_fork;
+	CHECK(!pthread_create(&thread, NULL, list_devices, NULL));
+	while (!listing)
+		sched_yield();
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		while_listing = NULL;
+		_exit(!pass_context_get("rig0", 4));
+	}
+	forked = true;
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	CHECK(!pthread_join(thread, &context));
+	CHECK(context);
+	while_listing = NULL;
+}
+
 static const struct check_case cases[] = {
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
@@ -676,6 +744,8 @@ static const struct check_case cases[] = {
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
+	{ "A8 a child opens, though it was forked while devices were listed",
+	  case_forked_while_listing },
 };
 
 int main(int argc, char **argv)
