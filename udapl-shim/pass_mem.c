@@ -377,6 +377,7 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 		lmr->privileges = arg->privileges;
 		lmr->mem_type = arg->mem_type;
 		lmr->pz = zone;
+		atomic_store(&lmr->ia, pz->ia);
 		atomic_store(&lmr->users, 0);
 		ret = lmr_publish(arg, lmr, pz, body, lmrp);
 		if (ret)
@@ -408,6 +409,29 @@ static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia 
 }
 
 /*
+ * Where the memory of another LMR is; false: there is no such LMR on that IA. The lock keeps it
+ * from giving its entry of the table back, which the next LMR would get.
+ */
+static bool region_of(DAT_LMR_HANDLE handle, const struct shim_object *ia,
+		      uint64_t *start, uint64_t *length)
+{
+	struct shim_object *obj = shim_find(handle, SHIM_LMR);
+	const struct pass_lmr *lmr = NULL;
+
+	if (!obj)
+		return false;
+	shim_lock(&obj->lock);
+	if (shim_lives(obj, SHIM_LMR) && obj->ia == ia)
+		lmr = obj->pass;
+	if (lmr) {
+		*start = lmr->start;
+		*length = lmr->length;
+	}
+	shim_unlock(&obj->lock);
+	return lmr;
+}
+
+/*
  * Memory that is not there may take for ever, when the process is its own pager; meanwhile
  * others may free the zone or close the IA. The IA's reference keeps the context until then.
  */
@@ -415,33 +439,22 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 			   struct shim_lmr *body, struct shim_object **lmrp)
 {
 	uint64_t start = arg->region, length = arg->length;
-	struct pass_lmr *source = NULL;
-	struct shim_object *ia, *obj;
+	struct shim_object *ia = shim_by_token(arg->ia);
 	struct pass_ia *pia;
 	DAT_RETURN ret;
 
-	ia = shim_by_token(arg->ia);
-	if (arg->mem_type == DAT_MEM_TYPE_LMR) {
-		obj = shim_find(body->region.for_lmr_handle, SHIM_LMR);
-		source = obj && obj->ia == ia ? atomic_load(&obj->pass) : NULL;
-		if (!source || !pass_lmr_use(source))
-			return RET_BAD_HANDLE(LMR);
-		start = source->start;
-		length = source->length;
-	}
+	if (arg->mem_type == DAT_MEM_TYPE_LMR &&
+	    !region_of(body->region.for_lmr_handle, ia, &start, &length))
+		return RET_BAD_HANDLE(LMR);
 	pia = ia && pz->ia == ia ? pass_ia_get(ia) : NULL;
-	if (!pia) {
-		ret = RET_BAD_HANDLE(PZ);
-	} else {
-		ret = check_args(pia, arg, start, length);
-		if (!ret)
-			ret = page_in(start, length, arg->privileges);
-		if (!ret)
-			ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
-		pass_ia_put(pia);
-	}
-	if (source)
-		pass_lmr_unuse(source);
+	if (!pia)
+		return RET_BAD_HANDLE(PZ);
+	ret = check_args(pia, arg, start, length);
+	if (!ret)
+		ret = page_in(start, length, arg->privileges);
+	if (!ret)
+		ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
+	pass_ia_put(pia);
 	return ret;
 }
 
@@ -509,6 +522,14 @@ static DAT_RETURN lmr_take(struct shim_object *obj, bool force, struct pass_lmr 
 	return ret;
 }
 
+/* From here on no post finds the LMR, and pass_lmr_invalidated() is not looking at it. */
+static void lmr_hide(struct pass_lmr *lmr)
+{
+	pthread_mutex_lock(&lmr_table.lock);
+	atomic_store(&lmr->context, 0);
+	pthread_mutex_unlock(&lmr_table.lock);
+}
+
 /*
  * From the change of the context on no post finds the LMR. Those that have found it are
  * waited for, because they have its key (mt:T12).
@@ -527,7 +548,7 @@ static DAT_RETURN lmr_free(struct shim_object *obj, struct pass_ia *pia)
 	if (ret)
 		return ret;
 	lkey = lmr->lkey;
-	atomic_store(&lmr->context, 0);
+	lmr_hide(lmr);
 	pass_fence_posts(pia);
 	ibv_dereg_mr(lmr->mr);
 	if (pia->hints & KDAPL_VERBS_MUTE_FAULTS)
@@ -556,7 +577,7 @@ void pass_lmr_close(struct shim_object *obj)
 
 	if (lmr_take(obj, true, &lmr))
 		return;
-	atomic_store(&lmr->context, 0);
+	lmr_hide(lmr);
 	ibv_dereg_mr(lmr->mr);
 	lmr_give_back(lmr);
 }
@@ -564,22 +585,22 @@ void pass_lmr_close(struct shim_object *obj)
 /*
  * pass_lmr_invalidated - a peer's send has taken the key of an LMR away (mt:M81)
  *
- * No post may use the LMR any more; on the queue it would break other connections.
+ * No post may use the LMR any more; on the queue it would break other connections. An LMR that
+ * has a context is not deregistered while the table is locked.
  */
 void pass_lmr_invalidated(struct pass_ia *pia, uint32_t key)
 {
-	uint32_t nr, used;
+	uint32_t nr;
 
 	pthread_mutex_lock(&lmr_table.lock);
-	used = lmr_table.used;
-	pthread_mutex_unlock(&lmr_table.lock);
-	for (nr = 1; nr <= used; nr++) {
+	for (nr = 1; nr <= lmr_table.used; nr++) {
 		struct pass_lmr *lmr = &pass_lmrs[nr];
 
 		if (atomic_load(&lmr->context) && lmr->mr->context == pia->ctx &&
 		    (lmr->mr->rkey == key || lmr->lkey == key))
 			atomic_store(&lmr->context, 0);
 	}
+	pthread_mutex_unlock(&lmr_table.lock);
 }
 
 /*
@@ -593,10 +614,9 @@ DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg
 	uint64_t i;
 
 	for (i = 0; i < arg->number; i++) {
-		lmr = pass_lmr_find(segments[i].lmr_context);
-		if (!lmr || lmr->pz->obj->ia != ia ||
-		    !pass_lmr_inside(lmr, segments[i].virtual_address,
-				     segments[i].segment_length))
+		lmr = pass_lmr_find_on(ia, segments[i].lmr_context);
+		if (!lmr || !pass_lmr_inside(lmr, segments[i].virtual_address,
+					     segments[i].segment_length))
 			return RET_BAD_ARG(2);
 	}
 	return DAT_SUCCESS;

@@ -173,9 +173,8 @@ static DAT_RETURN check_region(const struct shim_object *ia,
 	*lmr = NULL;
 	if (!arg->segment.length)
 		return DAT_SUCCESS;
-	*lmr = pass_lmr_find(arg->segment.lmr_context);
-	if (!*lmr || (*lmr)->pz->obj->ia != ia ||
-	    !pass_lmr_inside(*lmr, arg->segment.address, arg->segment.length))
+	*lmr = pass_lmr_find_on(ia, arg->segment.lmr_context);
+	if (!*lmr || !pass_lmr_inside(*lmr, arg->segment.address, arg->segment.length))
 		return RET_BAD_ARG(2);
 	return arg->privileges & ~DAT_MEM_PRIV_ALL_FLAG ? RET_BAD_ARG(3) :
 							  DAT_SUCCESS;

@@ -122,11 +122,12 @@ struct pass_pz {
  * @start, @length: the memory
  * @lkey: the device's key
  * @privileges: as asked
+ * @mem_type: for queries
+ * @generation: how often the entry was used, a part of @context
  * @pz: its zone
  * @users: RMRs that show it, and binds; -1 once it is being freed
- * @generation: how often the entry was used, a part of @context
  * @next_free: in the list of free entries
- * @mem_type: for queries
+ * @ia: object of its IA, which can be looked at when @pz may have been freed with the LMR
  */
 struct pass_lmr {
 	atomic_uint_least32_t context;
@@ -134,13 +135,14 @@ struct pass_lmr {
 	uint64_t start;
 	uint64_t length;
 	uint32_t lkey;
-	uint32_t privileges;
+	uint8_t privileges;
+	uint8_t mem_type;
+	uint16_t generation;
 	struct pass_pz *pz;
 	struct ibv_mr *mr;
 	atomic_int users;
-	uint32_t generation;
 	uint32_t next_free;
-	uint32_t mem_type;
+	struct shim_object *_Atomic ia;
 } __attribute__((aligned(64)));
 
 /*
@@ -175,6 +177,17 @@ static inline struct pass_lmr *pass_lmr_find(uint32_t context)
 	struct pass_lmr *lmr = pass_lmr_at(context);
 
 	return SHIM_LIKELY(pass_lmr_is(lmr, context)) ? lmr : NULL;
+}
+
+/*
+ * The same, if it is one of that IA. No lock of the caller's keeps those of others: such an
+ * entry may have become another LMR between the looks at its context and at its IA.
+ */
+static inline struct pass_lmr *pass_lmr_find_on(const struct shim_object *ia, uint32_t context)
+{
+	struct pass_lmr *lmr = pass_lmr_find(context);
+
+	return lmr && atomic_load(&lmr->ia) == ia && pass_lmr_is(lmr, context) ? lmr : NULL;
 }
 
 static inline bool pass_lmr_inside(const struct pass_lmr *lmr,

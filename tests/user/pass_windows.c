@@ -51,12 +51,15 @@ static int bind_mw(struct ibv_qp *to, struct ibv_mw *mw, struct ibv_mw_bind *bin
 /* In the place of libibverbs' */
 static struct ibv_mr registered;
 static int nr_registered;
+static void (*while_registering)(void);
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 				uint64_t iova, unsigned int access)
 {
 	(void)iova;
 	(void)access;
+	if (while_registering)
+		while_registering();
 	registered = (struct ibv_mr) {
 		.context = pd->context,
 		.pd = pd,
@@ -103,6 +106,7 @@ static void window_setup(void)
 		.lkey = 5,
 		.privileges = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 		.pz = &zone,
+		.ia = ia,
 		.mr = &region,
 	};
 	pia->windows = true;
@@ -319,6 +323,59 @@ static void case_no_window(void)
 	shows(window.rkey, 1);
 }
 
+/* Another IA's LMR may go with its zone at any time: nobody looks there. */
+static void case_zone_gone(void)
+{
+	DAT_LMR_TRIPLET segment = {
+		.lmr_context = LMR_CONTEXT,
+		.virtual_address = (uintptr_t)memory,
+		.segment_length = 1,
+	};
+	struct pass_pz *const nowhere = (struct pass_pz *)64;
+	DAT_RMR_CONTEXT context;
+
+	window_setup();
+	OK(dat_lmr_sync_rdma_read(ia, &segment, 1));
+	pass_lmrs[1].ia = NULL;
+	pass_lmrs[1].pz = nowhere;
+	CHECK_RET(dat_lmr_sync_rdma_read(ia, &segment, 1), ARG(2));
+	CHECK_RET(bind_post(1, 1, &context), ARG(2));
+}
+
+static DAT_LMR_HANDLE source;
+
+static void free_source(void)
+{
+	while_registering = NULL;
+	OK(dat_lmr_free(source));
+}
+
+/* Only where its memory is was asked of it. */
+static void case_source_freed(void)
+{
+	const DAT_MEM_PRIV_FLAGS rights = DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	DAT_REGION_DESCRIPTION region_of_source = { .for_va = memory }, over;
+	DAT_LMR_CONTEXT context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_VADDR address;
+	DAT_LMR_HANDLE lmr;
+	DAT_VLEN size;
+
+	window_setup();
+	pia->max_region = sizeof(memory);
+	OK(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region_of_source, 100, zone.obj, rights,
+			  &source, &context, &rmr_context, &size, &address));
+	over.for_lmr_handle = source;
+	while_registering = free_source;
+	OK(dat_lmr_create(ia, DAT_MEM_TYPE_LMR, over, 1, zone.obj, rights, &lmr, &context,
+			  &rmr_context, &size, &address));
+	CHECK(!while_registering);
+	CHECK_EQ(address, (uintptr_t)memory);
+	CHECK_EQ(size, 100);
+	OK(dat_lmr_free(lmr));
+	CHECK_EQ(nr_registered, 0);
+}
+
 static void case_window_freed(void)
 {
 	DAT_RMR_CONTEXT context;
@@ -347,6 +404,8 @@ static const struct check_case cases[] = {
 	{ "D46 a bind that the device refuses because the end is near", case_window_late },
 	{ "mt:M36 a window has 256 keys", case_keys },
 	{ "a region where there is no window", case_no_window },
+	{ "mt:M29 mt:M67 an LMR of another IA, whose zone may be gone", case_zone_gone },
+	{ "L2 mt:M7 an LMR is freed while another one is made over it", case_source_freed },
 	{ "mt:M44 an RMR is freed while its bind is outstanding", case_window_freed },
 };
 
