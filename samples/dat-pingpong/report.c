@@ -92,12 +92,40 @@ static const char *what_is_timed(const struct options *opt)
 	return opt->connections ? "connections" : "round trips";
 }
 
+/*
+ * Names come from dat.conf, and addresses from the command line: any bytes. What is no ASCII is
+ * written as Latin-1, since nobody knows what it is.
+ */
+static void print_json_string(const char *s)
+{
+	unsigned char c;
+
+	putchar('"');
+	for (; *s; s++) {
+		c = *s;
+		if (c < ' ' || c >= 0x7f)
+			printf("\\u%04x", c);
+		else if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+static void begin_json(const struct options *opt)
+{
+	printf("{\n  \"ia\": ");
+	print_json_string(opt->ia_name);
+	printf(",\n  \"server\": ");
+	print_json_string(opt->address);
+	printf(",\n  \"port\": %u,\n  \"results\": [", opt->port);
+}
+
 void report_begin(const struct options *opt)
 {
 	if (opt->json) {
-		printf("{\n  \"ia\": \"%s\",\n  \"server\": \"%s\",\n"
-		       "  \"port\": %u,\n  \"results\": [", opt->ia_name,
-		       opt->address, opt->port);
+		begin_json(opt);
 		return;
 	}
 	printf("%s to %s port %u, %s%s%s; %s in us", opt->ia_name,
@@ -175,19 +203,6 @@ static void print_endpoints_json(const struct options *opt, const struct result 
 }
 
 /* ---- a result ----------------------------------------------------------- */
-
-/* Our own texts need no quoting, but names and addresses may. */
-static void print_json_string(const char *s)
-{
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putchar('\\');
-		if ((unsigned char)*s >= ' ')
-			putchar(*s);
-	}
-	putchar('"');
-}
 
 static double of(const struct result *r, unsigned int per_mille)
 {

@@ -183,9 +183,26 @@ one_by_two_names() (
 	says /tmp/server '^listening on old-name port '
 )
 
+# Of a provider that has no memory for it, which is how the test ends. What is no ASCII is shown
+# as Latin-1, whatever it is.
+odd_name() (
+	name=$'odd "name" \\ \e\xe4'
+	printf '"odd \\"name\\" \\\\ \033\344" u1.2 threadsafe default %s loopback.1.0 "" ""\n' \
+		"$shim/tests/provider/loopback.so" > /tmp/dat.conf
+	export DAT_OVERRIDE=/tmp/dat.conf
+	"$shim/dat-pingpong" -c 10.9.0.2 -i "$name" --json > /tmp/client 2> /tmp/server
+	python3 -c '
+import json, sys
+told = json.load(open("/tmp/client", "rb"))
+sys.exit(told["ia"] != "odd \"name\" \\ \x1b\xe4" or told["server"] != "10.9.0.2")' && return
+	cat /tmp/client /tmp/server >&2
+	return 1
+)
+
 pingpong_ends() {
 	verdict "dat-pingpong: --list with a dat.conf, which has entries for DAT 2" listed_by_file
 	verdict "dat-pingpong: one adapter with two names need not be chosen" one_by_two_names
+	verdict "dat-pingpong: any name of an adapter is JSON" odd_name
 	verdict "dat-pingpong: it gives up where nobody listens" nobody_there
 	verdict "dat-pingpong: it gives up when the server is killed" server_killed
 	verdict "dat-pingpong: a server ends with its adapter" adapter_removed
