@@ -513,7 +513,7 @@ fio_verify() {
 
 # fio_told FILE: what it said when it failed
 fio_told() {
-	grep -E 'verify|err=|error|bad' $work/fio."$(basename "$1")" $work/fio.out | head -5
+	grep -E 'verify|err=|error|bad|[Aa]ssert|signal' $work/fio."$(basename "$1")" $work/fio.out | head -5
 }
 
 # verified SECONDS DEPTH FILE: it ends in time, and all is as it was written
