@@ -313,6 +313,59 @@ static void forks_in_traffic(void)
 	state_is(chat.p.a.ep, DAT_EP_STATE_CONNECTED);
 }
 
+struct opener {
+	u64 stop;
+	u64 opens;
+};
+
+static void open_and_close(void)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	if (OK(dat_ia_open(side_b.name, 8, &evd, &ia)))
+		OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static int opener(void *arg)
+{
+	struct opener *opener = arg;
+
+	while (!read_u64(&opener->stop) && !failed()) {
+		open_and_close();
+		add_u64(&opener->opens, 1);
+	}
+	return 0;
+}
+
+/* The alarm ends a child that waits for what a thread had which it does not have. */
+static void open_in_time(int fd)
+{
+	(void)fd;
+	alarm(20);
+	open_and_close();
+}
+
+/* Wherever in an open another thread of the parent is, its child can open for itself. */
+static void forks_in_opens(void)
+{
+	unsigned int n = rounds_in_full(200), i;
+	static struct opener other;
+	struct thread thread;
+	struct child child;
+
+	memset(&other, 0, sizeof(other));
+	platform_before_open(&side_b);
+	if (!thread_start(&thread, opener, &other))
+		return;
+	for (i = 0; i < n && !failed() && child_start(&child, open_in_time); i++)
+		child_end(&child);
+	set_u64(&other.stop, 1);
+	thread_join(&thread);
+	note("%u children beside %llu opens", i, read_u64(&other.opens));
+	CHECK(read_u64(&other.opens) > 1);
+}
+
 /* ---- shared memory -------------------------------------------------------- */
 
 #define SHARED_SIZE	(16 * PAGE)
@@ -469,6 +522,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("I19 a thousand adapters of a process that is killed", killed_with_many),
 	SCENARIO("A8 E5 a parent's handles in every call of its child", forked_handles),
 	SCENARIO("A8 mt:M20 children come and go under traffic", forks_in_traffic),
+	SCENARIO("A8 children open while a thread does", forks_in_opens),
 	SCENARIO_IB("mt:M9 memory that two processes share", shared_by_two),
 	SCENARIO("P80 a request is handed to another process", handed_to_another),
 	SCENARIO("P81 ... and to one that has died", handed_to_the_dead),

@@ -331,11 +331,156 @@ static void no_trigger_lost(void)
 		relay_run(&relay, rounds_in_full(500));
 }
 
+/* ---- memory that goes while others name it ---------------------------------- */
+
+#define NAMERS		3		/* more than there are processors, to be interrupted */
+
+/* An LMR comes and goes, and again; the others call with the last one as long as they like. */
+struct goer {
+	u64 stop;
+	u64 calls;
+	u64 good;		/* of these */
+	u64 came;
+	DAT_LMR_HANDLE *lmrs;	/* @came of them */
+	DAT_LMR_CONTEXT *contexts;
+	u8 *memory;		/* two pages, which they have by turns */
+	struct thread threads[NAMERS];
+};
+
+static u8 *goer_page(const struct goer *goer, u64 nr)
+{
+	return goer->memory + nr % 2 * PAGE;
+}
+
+static bool goer_start(struct goer *goer, u64 number, int (*namer)(void *arg))
+{
+	bool good;
+	int i;
+
+	memset(goer, 0, sizeof(*goer));
+	goer->lmrs = scenario_alloc(number * sizeof(*goer->lmrs));
+	goer->contexts = scenario_alloc(number * sizeof(*goer->contexts));
+	goer->memory = scenario_alloc_scattered(2 * PAGE);
+	good = goer->lmrs && goer->contexts && goer->memory;
+	for (i = 0; i < NAMERS && good; i++)
+		good = thread_start(&goer->threads[i], namer, goer);
+	return good;
+}
+
+static void goer_end(struct goer *goer)
+{
+	int i;
+
+	set_u64(&goer->stop, 1);
+	for (i = 0; i < NAMERS; i++)
+		thread_join(&goer->threads[i]);
+	note("%llu LMRs; %llu calls, %llu of them with one that was there", goer->came,
+	     goer->calls, goer->good);
+	CHECK(goer->good >= goer->came);
+}
+
+/* A zone and an LMR in it, which go when somebody has called with the latter. */
+static void goer_turn(struct goer *goer)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = goer_page(goer, goer->came) };
+	u64 good = read_u64(&goer->good), end = deadline();
+	DAT_PZ_HANDLE zone;
+
+	if (!OK(dat_pz_create(side_b.ia, &zone)) ||
+	    !OK(platform_lmr_create(side_b.ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE, zone,
+				    DAT_MEM_PRIV_ALL_FLAG, &goer->lmrs[goer->came],
+				    &goer->contexts[goer->came], NULL)))
+		return;
+	add_u64(&goer->came, 1);
+	while (read_u64(&goer->good) == good && now_us() < end && !failed())
+		yield_cpu();
+	OK(dat_lmr_free(goer->lmrs[goer->came - 1]));
+	OK(dat_pz_free(zone));
+}
+
+static void goer_run(struct goer *goer, u64 number, int (*namer)(void *arg))
+{
+	if (goer_start(goer, number, namer))
+		while (goer->came < number && !failed())
+			goer_turn(goer);
+	goer_end(goer);
+}
+
+static void goer_count(struct goer *goer, DAT_RETURN ret)
+{
+	add_u64(&goer->calls, 1);
+	if (!ret)
+		add_u64(&goer->good, 1);
+}
+
+static int syncer(void *arg)
+{
+	DAT_LMR_TRIPLET segment = { .segment_length = 8 };
+	struct goer *goer = arg;
+	DAT_RETURN ret;
+	u64 came;
+
+	while (!read_u64(&goer->stop) && !failed() && !scenario_over()) {
+		came = read_u64(&goer->came);
+		if (!came)
+			continue;
+		segment.virtual_address = (uintptr_t)goer_page(goer, came - 1);
+		segment.lmr_context = goer->contexts[came - 1];
+		ret = dat_lmr_sync_rdma_read(side_b.ia, &segment, 1);
+		if (ret)
+			BAD_ARG(ret, 2);
+		goer_count(goer, ret);
+	}
+	return 0;
+}
+
+static void synced_while_it_goes(void)
+{
+	static struct goer goer;
+
+	goer_run(&goer, rounds_in_full(2000), syncer);
+}
+
+static int coverer(void *arg)
+{
+	DAT_REGION_DESCRIPTION region;
+	struct goer *goer = arg;
+	DAT_LMR_HANDLE lmr;
+	DAT_VADDR address;
+	DAT_RETURN ret;
+	u64 came;
+
+	while (!read_u64(&goer->stop) && !failed() && !scenario_over()) {
+		came = read_u64(&goer->came);
+		if (!came)
+			continue;
+		region.for_lmr_handle = goer->lmrs[came - 1];
+		ret = platform_lmr_register(side_b.ia, DAT_MEM_TYPE_LMR, region, PAGE, side_b.pz,
+					    DAT_MEM_PRIV_LOCAL_READ_FLAG, &lmr, NULL, NULL, NULL,
+					    &address);
+		if (ret)
+			BAD_HANDLE(ret, LMR);
+		else if (CHECK_EQ(address, (uintptr_t)goer_page(goer, came - 1)))
+			OK(dat_lmr_free(lmr));
+		goer_count(goer, ret);
+	}
+	return 0;
+}
+
+static void covered_while_it_goes(void)
+{
+	static struct goer goer;
+
+	goer_run(&goer, rounds_in_full(2000), coverer);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO_IB("mt:T47 E36 many threads post, poll and wait on one EP and one EVD", storm),
 	SCENARIO_IB("mt:T47 E36 the same in both directions", storm_both_ways),
 	SCENARIO("E30 E35 E36 whoever waits is woken for each event", no_wakeup_lost),
 	SCENARIO("E76 E83 a CNO is triggered for each event", no_trigger_lost),
+	SCENARIO("mt:M67 E5 an LMR and its zone go while it is synced", synced_while_it_goes),
+	SCENARIO("mt:M7 E5 an LMR goes while another one is made over it", covered_while_it_goes),
 };
 
 SCENARIO_TABLE(threads_table);
