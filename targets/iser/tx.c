@@ -10,10 +10,11 @@
  *
  * Everything is posted under conn->tx_lock, and answers are built there, so that the
  * numbers that they carry (StatSN) are in the order of the posts.  Only the answer to a text
- * request is built before, since LIO allocates memory for it (cmd.c), and one with a later
- * number may go in front of it.  Nothing here sleeps or allocates memory.  The lock turns
- * interrupts off, and not only softirqs: Soft-RoCE works at a post in a softirq, and enabling
- * softirqs would run it after every single post.
+ * request is built before and without the lock, since LIO allocates memory for it (cmd.c).  One
+ * with a later number may go in front of it, and one that is built at the same moment may get
+ * the same number; the kernel's initiator accepts both.  Nothing here sleeps or allocates
+ * memory.  The lock turns interrupts off, and not only softirqs: Soft-RoCE works at a post in a
+ * softirq, and enabling softirqs would run it after every single post.
  *
  * Callers: cmd.c and data.c with LIO's wishes, from any context; the upcall with
  * completions; conn.c, to set up and to close.

@@ -305,7 +305,7 @@ static u32 chunk_words(const __be32 *chunk)
  *
  * The reply returns all write and reply chunks of the call.
  *
- * Return: bytes, less than those of the call's header with its lists.
+ * Return: bytes, no more than those of the call's header with its lists.
  */
 u32 svckdat_reply_size(const struct svckdat_recv *recv)
 {

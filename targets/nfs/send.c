@@ -353,7 +353,8 @@ static int send_reply(struct reply *reply)
  * svckdat_sendto - send a reply
  * @rqstp: the thread, with the reply in rq_res
  *
- * May wait for room, but not for the client.  Process context.
+ * May wait for room, and thus for the client to take what was sent before, but no longer than
+ * SVCKDAT_PATIENCE.  Process context.
  *
  * Return: 0; -ENOTCONN.
  */
