@@ -17,6 +17,7 @@
  */
 #include <linux/slab.h>
 #include <scsi/scsi_common.h>
+#include <target/target_core_backend.h>
 #include "kdat_iser.h"
 
 /*
@@ -159,6 +160,8 @@ static void take_keys(struct kiser_cmd *kcmd, const struct iser_ctrl *iser)
 /*
  * Have all data of a write come with it, and do they begin where a block may begin?  Drivers
  * of disks with blocks of 4 KiB take whole pages, or refuse what is not a whole block in each.
+ * Back ends that pass commands on want each page by itself (pscsi_map_sg()); here the data go
+ * from one page into the next.
  */
 static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *rx)
 {
@@ -166,6 +169,7 @@ static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *r
 
 	return cmd->immediate_data && !cmd->sense_reason && !ahs_length(rx->pdu) &&
 	       cmd->first_burst_len == cmd->se_cmd.data_length &&
+	       !(disk->transport_flags & TRANSPORT_FLAG_PASSTHROUGH) &&
 	       IS_ALIGNED((uintptr_t)data_of(rx->pdu), disk->dev_attrib.block_size);
 }
 

@@ -232,20 +232,21 @@ verify() {
 	verdict "logout" log_out
 }
 
-# --- large blocks ---------------------------------------------------------------------
+# --- disks that take whole pages ------------------------------------------------------
 
-# Writes as short as to come with their commands, to a disk that knows only whole pages: its
-# driver takes a page from its beginning, wherever in it the data are.
+# blocks_arrive BEHIND BLOCK SIZE: writes as short as to come with their commands, to a disk
+# with such blocks
 blocks_arrive() {
-	local disk size=$1
+	local disk behind=$1 block=$2 size=$3
 	disk=/dev/$(disk 3)
-	[ "$(cat "/sys/block/${disk#/dev/}/queue/logical_block_size")" -eq 4096 ] &&
+	[ "$(cat "/sys/block/${disk#/dev/}/queue/logical_block_size")" -eq "$block" ] &&
 		dd if=/dev/urandom of=$work/bytes bs="$size" count=500 status=none &&
 		dd if=$work/bytes of="$disk" bs="$size" oflag=direct status=none &&
-		dd if=/dev/zram0 of=$work/behind bs="$size" count=500 iflag=direct status=none &&
+		dd if="$behind" of=$work/behind bs="$size" count=500 iflag=direct status=none &&
 		cmp $work/bytes $work/behind
 }
 
+# The driver takes a page from its beginning, wherever in it the data are.
 large_blocks() {
 	# The debug kernel has no such disk.
 	! debug_kernel || return 0
@@ -254,13 +255,43 @@ large_blocks() {
 	lun 3 iblock pages udev_path=/dev/zram0 || die "no disk of compressed memory"
 	luns=4
 	verdict "login: with a disk of 4 KiB blocks" log_in 1
-	verdict "... each block of 4 KiB is as it was written" within 120 blocks_arrive 4k
-	verdict "... and two in one write" within 120 blocks_arrive 8k
+	verdict "... each block of 4 KiB is as it was written" \
+		within 120 blocks_arrive /dev/zram0 4096 4k
+	verdict "... and two in one write" within 120 blocks_arrive /dev/zram0 4096 8k
 	verdict "... and out again" log_out
 	luns=3
 	rm $tpg/lun/lun_3/port
 	rmdir $tpg/lun/lun_3 $target/core/iblock_0/pages
 	verdict "... and the disk can go" gone zram
+}
+
+# host_disk: of scsi_debug, at the target's host
+host_disk() { ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block 2> /dev/null; }
+
+# LIO passes the commands on to a disk of SCSI, and refuses data that go from one page into the
+# next, which the kernel's own target hands to it all the same.
+passed_on() {
+	local core=$target/core/pscsi_0/passed first=scsi_channel_id=0,scsi_target_id=0,scsi_lun_id=0
+	local behind host
+	# The debug kernel has no such disk, either.
+	! debug_kernel && [ "$mode" != stock ] || return 0
+	modprobe scsi_debug dev_size_mb=64 delay=0 || die "no scsi_debug"
+	wait_for 30 host_disk > /dev/null || die "no disk of scsi_debug"
+	behind=/dev/$(host_disk)
+	host=$(basename /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*)
+	mkdir -p $core || die "LIO does not pass commands on"
+	echo -n "$behind" > $core/udev_path
+	lun 3 pscsi passed "scsi_host_id=${host#host},$first" || die "not to scsi_debug"
+	luns=4
+	verdict "login: with a disk that commands are passed on to" log_in 1
+	verdict "... writes of 4 KiB are as they were made" \
+		within 120 blocks_arrive "$behind" 512 4k
+	verdict "... and of 8 KiB" within 120 blocks_arrive "$behind" 512 8k
+	verdict "... and out again" log_out
+	luns=3
+	rm $tpg/lun/lun_3/port
+	rmdir $tpg/lun/lun_3 $core ${core%/*}
+	verdict "... and the disk can go" gone scsi_debug
 }
 
 # --- aborts and resets ----------------------------------------------------------------
@@ -377,7 +408,7 @@ node -o new -I iser > /dev/null
 ! part ext4 || filesystem ext4 0
 ! part xfs || filesystem xfs 1
 ! part verify || verify
-! part blocks || large_blocks
+! part blocks || { large_blocks; passed_on; }
 ! part reset || reset
 ! part logins || logins
 [ "$mode" = stock ] || ! part bad || bad
