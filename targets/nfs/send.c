@@ -9,6 +9,7 @@
  * than the client takes.  RDMA writes take their data from where they are, usually the
  * page cache: the map holds these pages until the send has completed.
  */
+#include <linux/mm.h>
 #include <linux/sunrpc/xdr.h>
 #include "svckdat.h"
 
@@ -90,8 +91,7 @@ void svckdat_send_put(struct svckdat_conn *conn, struct svckdat_send *send)
  * Results go to the chunks in their order.  The writes are posted when the reply is
  * complete.  One that is longer than its chunk, does not begin at a multiple of 4, or begins
  * in front of the one before is told to the client then.  Were it an error here, nfsd would
- * give up the reply half made, and its thread would keep pages of the file, into which a
- * later call is read.
+ * give up the reply half made.
  *
  * Return: 0.
  */
@@ -349,6 +349,20 @@ static int send_reply(struct reply *reply)
 	return err;
 }
 
+/*
+ * nfsd may have put pages of a file into the reply, and then given up what it had encoded, as
+ * when the reply has become longer than the session allows.  Sunrpc would leave these pages,
+ * which come next, to the thread, and a later call would be read into the file, or a reply be
+ * written there.  They are released with those of the reply.
+ */
+static void release_given_up(struct svc_rqst *rqstp)
+{
+	struct page **next = rqstp->rq_next_page;
+
+	if (next < rqstp->rq_page_end && *next && page_count(*next) > 1)
+		rqstp->rq_next_page = rqstp->rq_page_end;
+}
+
 /**
  * svckdat_sendto - send a reply
  * @rqstp: the thread, with the reply in rq_res
@@ -369,6 +383,7 @@ int svckdat_sendto(struct svc_rqst *rqstp)
 	};
 	int err;
 
+	release_given_up(rqstp);
 	if (READ_ONCE(reply.conn->over))
 		return -ENOTCONN;
 	reply.send->give_up = jiffies + SVCKDAT_PATIENCE;

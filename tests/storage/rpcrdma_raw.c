@@ -43,6 +43,7 @@ struct conn {
 	struct rdma_cm_id *id;
 	uint8_t *buf;			/* the message, RECVS replies, and MEMORY bytes */
 	struct ibv_mr *mr;		/* which the server may read and write */
+	const uint32_t *reply;		/* the last one, without its transport header */
 };
 
 static const char *address, *port, *file;
@@ -124,6 +125,7 @@ static enum outcome wait_outcome(struct conn *c, int ms)
 				return ntohl(p[4]) == 1 ? ERR_VERS : ERR_CHUNK;
 			/* The reply is inline, or at the beginning of the memory. */
 			p = ntohl(p[3]) == 1 ? (uint32_t *)memory(c) : behind_header(p);
+			c->reply = p;
 			return ntohl(p[1]) == 1 && !p[2] && !p[5] ? ACCEPTED : SILENCE;
 		}
 		/* An event of the CM: the server has disconnected. */
@@ -653,16 +655,22 @@ static bool file_is(size_t data, size_t zeros)
 	return same;
 }
 
-/* NFS 4.0: the file, and one operation that follows, with a state that needs no open */
-static uint8_t *put_with_file(uint8_t *p, uint32_t operation)
+/* NFS 4, without its operations */
+static uint8_t *put_compound(uint8_t *p, uint32_t minor_version, uint32_t operations)
 {
-	const char *name = strrchr(file, '/') + 1;
-	uint32_t length = strlen(name);
 	uint8_t *call = p;
 
 	p = put_call(p);
 	put(put(call + 16, 4), 1);
-	p = put(put(put(p, 0), 0), 3);
+	return put(put(put(p, 0), minor_version), operations);
+}
+
+/* Two operations that find the file, and one that follows, with a state that needs no open */
+static uint8_t *put_file(uint8_t *p, uint32_t operation)
+{
+	const char *name = strrchr(file, '/') + 1;
+	uint32_t length = strlen(name);
+
 	p = put(p, 24);
 	p = put(put(p, 15), length);
 	memset(p, 0, length + 3);
@@ -670,6 +678,11 @@ static uint8_t *put_with_file(uint8_t *p, uint32_t operation)
 	p = put(p + (length + 3) / 4 * 4, operation);
 	memset(p, 0xff, 16);
 	return p + 16;
+}
+
+static uint8_t *put_with_file(uint8_t *p, uint32_t operation)
+{
+	return put_file(put_compound(p, 0, 3), operation);
 }
 
 static uint8_t *short_write_chunk(struct conn *c, uint8_t *p)
@@ -680,6 +693,68 @@ static uint8_t *short_write_chunk(struct conn *c, uint8_t *p)
 	p = put(put(put(put_fixed(p, 1, 0), 0), 1), 1);
 	p = put(put(put_segment(p, key, 4, at), 0), 0);
 	return put(put(put(put_with_file(p, 25), 0), 0), FILE_SIZE);
+}
+
+static uint8_t *exchange_id(struct conn *c, uint8_t *p)
+{
+	(void)c;
+	p = put_compound(put_no_lists(put_fixed(p, 1, 0)), 1, 1);
+	p = put(put(put(p, 42), 0), 0);
+	p = put(put(p, 4), XID);
+	return put(put(put(p, 0), 0), 0);
+}
+
+/* The operation's result in the reply to a compound whose first one it is */
+static const void *result(const struct conn *c)
+{
+	return c->reply + 11;
+}
+
+/* Bytes of a call, of a reply, and of a reply that is kept; operations of a call; calls */
+static uint8_t *put_channel(uint8_t *p, uint32_t reply)
+{
+	p = put(put(put(put(p, 0), BUF), reply), BUF);
+	return put(put(put(p, 8), 1), 0);
+}
+
+/* No multiple of 4: a READ fills the reply, and then there is no room for its padding. */
+#define MOST_OF_REPLY	40001
+
+/* For the client that exchange_id() has made */
+static uint8_t *create_session(struct conn *c, uint8_t *p)
+{
+	const void *client = result(c);
+
+	p = put_compound(put_no_lists(put_fixed(p, 1, 0)), 1, 1);
+	p = put(p, 43);
+	memcpy(p, client, 12);
+	p = put_channel(put(p + 12, 0), MOST_OF_REPLY);
+	p = put_channel(p, BUF);
+	return put(put(put(p, 0x40000000), 1), 0);
+}
+
+/*
+ * In the session: more data than a reply may have.  No operation comes behind them, or nfsd would
+ * copy the data instead of taking the pages of the file.
+ */
+static uint8_t *put_read_too_much(struct conn *c, uint8_t *p)
+{
+	p = put_compound(p, 1, 4);
+	p = put(p, 53);
+	memcpy(p, result(c), 16);
+	p = put(put(put(put(p + 16, 1), 0), 0), 0);
+	return put(put(put(put_file(p, 25), 0), 0), FILE_SIZE);
+}
+
+static uint8_t *read_too_much(struct conn *c, uint8_t *p)
+{
+	return put_read_too_much(c, put_no_lists(put_fixed(p, 1, 0)));
+}
+
+static uint8_t *page_read(struct conn *c, uint8_t *p)
+{
+	memset(memory(c), 's', BUF);
+	return one_read(c, p, CALL, BUF);
 }
 
 static uint8_t *much_read(struct conn *c, uint8_t *p)
@@ -694,10 +769,40 @@ static bool told(const char *name, bool right)
 	return right;
 }
 
-/* A thread that kept pages of the file would have another call read into them. */
-static bool too_long(void)
+static bool accepted(struct conn *c, writer write)
 {
-	bool refused = true;
+	return !send_one(c, write) && wait_outcome(c, 5000) == ACCEPTED;
+}
+
+static bool is_longer_than_chunk(struct conn *c)
+{
+	return !send_one(c, short_write_chunk) && wait_outcome(c, 5000) == ERR_CHUNK;
+}
+
+/* NFS4ERR_REP_TOO_BIG, after the data were put into the reply */
+static bool is_too_big(struct conn *c)
+{
+	return accepted(c, exchange_id) && accepted(c, create_session) &&
+	       accepted(c, read_too_much) && ntohl(c->reply[6]) == 10066;
+}
+
+/* Calls that read the file and whose replies are given up */
+static const struct {
+	const char *name;
+	bool (*given_up)(struct conn *c);
+} reads[] = {
+	{ "a result that is longer than its chunk: ERR_CHUNK", is_longer_than_chunk },
+	{ "a reply that is longer than the session allows: an error", is_too_big },
+	{ }
+};
+
+/*
+ * A thread that kept pages of the file would have another call read into them, or put a reply
+ * there: behind the call.
+ */
+static bool given_up(unsigned int n)
+{
+	bool right = true;
 	struct conn c;
 	int i = 0;
 
@@ -706,13 +811,12 @@ static bool too_long(void)
 	while (i++ < 16) {
 		if (conn_open(&c))
 			return told("cannot connect", false);
-		refused &= !send_one(&c, short_write_chunk) &&
-			   wait_outcome(&c, 5000) == ERR_CHUNK;
-		if (!send_one(&c, much_read))
+		right &= reads[n].given_up(&c);
+		if (!send_one(&c, i % 2 ? page_read : much_read))
 			wait_outcome(&c, 5000);
 		conn_close(&c);
 	}
-	return told("a result that is longer than its chunk: ERR_CHUNK", refused) &
+	return told(reads[n].name, right) &
 	       told("... and the file that it is from stays as it was", file_is(0, 0));
 }
 
@@ -802,7 +906,7 @@ static bool written(unsigned int n)
 
 int main(int argc, char **argv)
 {
-	unsigned int i, n, failed = 0;
+	unsigned int i, n, k, failed = 0;
 
 	if (argc != 4 || !strchr(argv[3], '/')) {
 		fprintf(stderr, "usage: rpcrdma_raw ADDRESS PORT FILE\n");
@@ -816,7 +920,8 @@ int main(int argc, char **argv)
 		failed += !run(i);
 	for (n = 0; writes[n].name; n++)
 		failed += !written(n);
-	failed += !too_long();
-	printf("%u passed, %u failed\n", i + n + 1 - failed, failed);
+	for (k = 0; reads[k].name; k++)
+		failed += !given_up(k);
+	printf("%u passed, %u failed\n", i + n + k - failed, failed);
 	return failed > 0;
 }
