@@ -251,17 +251,30 @@ static int map_written(struct reply *reply)
 
 /* ---- replying ------------------------------------------------------------ */
 
+/* What nfsd has named and then cut off, since the reply became too long, is no result. */
+static void drop_cut_off(struct svckdat_recv *recv, const struct xdr_buf *xdr)
+{
+	const struct svckdat_result *last;
+
+	for (; recv->nr_results; recv->nr_results--) {
+		last = &recv->results[recv->nr_results - 1];
+		if (last->position + last->length <= xdr->len)
+			break;
+	}
+}
+
 /*
  * A reply that fits is sent inline even if there is a reply chunk, which goes back unused:
  * that is shorter.
  */
 static int plan(struct reply *reply)
 {
-	const struct svckdat_recv *recv = reply->recv;
+	struct svckdat_recv *recv = reply->recv;
 	const struct svckdat_result *last;
 
 	if (recv->misfit)
 		return -E2BIG;
+	drop_cut_off(recv, reply->xdr);
 	reply->header = svckdat_reply_size(recv);
 	reply->rest = rest_length(recv, reply->xdr);
 	if (reply->header > reply->conn->send_limit)

@@ -751,6 +751,16 @@ static uint8_t *read_too_much(struct conn *c, uint8_t *p)
 	return put_read_too_much(c, put_no_lists(put_fixed(p, 1, 0)));
 }
 
+/* The data would go there, if the reply had any. */
+static uint8_t *read_to_chunk(struct conn *c, uint8_t *p)
+{
+	uint64_t at = (uintptr_t)memory(c);
+	uint32_t key = c->mr->rkey;
+
+	p = put(put(put(put_fixed(p, 1, 0), 0), 1), 1);
+	return put_read_too_much(c, put(put(put_segment(p, key, MEMORY, at), 0), 0));
+}
+
 static uint8_t *page_read(struct conn *c, uint8_t *p)
 {
 	memset(memory(c), 's', BUF);
@@ -780,10 +790,20 @@ static bool is_longer_than_chunk(struct conn *c)
 }
 
 /* NFS4ERR_REP_TOO_BIG, after the data were put into the reply */
-static bool is_too_big(struct conn *c)
+static bool is_refused(struct conn *c, writer read)
 {
 	return accepted(c, exchange_id) && accepted(c, create_session) &&
-	       accepted(c, read_too_much) && ntohl(c->reply[6]) == 10066;
+	       accepted(c, read) && ntohl(c->reply[6]) == 10066;
+}
+
+static bool is_too_big(struct conn *c)
+{
+	return is_refused(c, read_too_much);
+}
+
+static bool is_too_big_with_chunk(struct conn *c)
+{
+	return is_refused(c, read_to_chunk);
 }
 
 /* Calls that read the file and whose replies are given up */
@@ -793,6 +813,7 @@ static const struct {
 } reads[] = {
 	{ "a result that is longer than its chunk: ERR_CHUNK", is_longer_than_chunk },
 	{ "a reply that is longer than the session allows: an error", is_too_big },
+	{ "... and with a chunk for the data", is_too_big_with_chunk },
 	{ }
 };
 
