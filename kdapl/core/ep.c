@@ -125,9 +125,9 @@ static void ep_settle(struct kdapl_ep *ep)
  * kdapl_ep_finish - destroy an endpoint whose state is GONE
  * @ep: the caller has a reference
  *
- * On return no device and no callback touches the endpoint (F12), its handle is
- * dead, its uses are given back (F10, F11).  May sleep; drives the drain itself
- * (A10).
+ * On return no device and no callback of the CM touches the endpoint, and no new event names
+ * it; those that are queued are still delivered, by upcalls as well (F12).  Its handle is
+ * dead, its uses are given back (F10, F11).  May sleep; drives the drain itself (A10).
  */
 void kdapl_ep_finish(struct kdapl_ep *ep)
 {
