@@ -22,7 +22,10 @@
  * nothing of this connection is in the device or the completion queue (CQ).  A
  * cookie is @owed from its post until its completion was accounted for, so a
  * DTO completes by its completion or is completed here, never both: who clears
- * @owed, under the lock of the EVD, is the one who completes it.  Posts that the
+ * @owed, under the lock of the EVD, is the one who completes it.  Without that lock it
+ * is cleared only where no completion can come: of a post that the device has refused, or
+ * of which it has not taken the last work request (post.c, ep_apply.c), and of a receive
+ * that it has forgotten (kdapl_srq_reclaim()).  Posts that the
  * queue pair did not take, or not whole, are in one of two places.  Held ones are
  * receives that wait for a queue pair, and requests that the device refused, or of
  * which it took only some work requests, because the connection ends; both follow

@@ -231,7 +231,7 @@ void kdapl_evd_free_hidden(struct kdapl_evd *evd)
 
 /**
  * kdapl_evd_create_async - the EVD that dat_ia_open makes (I4)
- * @ia: being opened, published
+ * @ia: being opened, so that no handle of it is found yet, this one neither
  * @qlen: at least 1
  * @evd: out, with the handle's reference only
  *

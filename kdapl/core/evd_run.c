@@ -33,8 +33,10 @@ static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
  */
 void kdapl_evd_settle(struct kdapl_evd *evd)
 {
-	/* A run that starts from here on finds everything, a budget of it at a time. */
-	/* Pairs with evd_deliver(): our kick is not cleared by an older run. */
+	/*
+	 * A run that starts from here on finds everything, a budget of it at a time.  Pairs with
+	 * evd_deliver(): our kick is not cleared by an older run.
+	 */
 	u32 run = smp_load_acquire(&evd->runs_started) + 1;
 	u32 more = READ_ONCE(evd->nr_fifo) / KDAPL_EVD_BUDGET;
 
