@@ -182,12 +182,16 @@ static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
 	}
 }
 
-/* E70: the device reported it, so there is an asynchronous event as well. */
+/*
+ * E70: the device reported it, so there is an asynchronous event as well.  A report that came
+ * when the connection was just over is of no use to anybody: its endpoint may have another
+ * connection by now (R11).
+ */
 static void conn_qp_broken(struct kdapl_conn *conn, DAT_COUNT reason)
 {
 	struct kdapl_ep *ep = conn->ep;
 
-	if (!ep)
+	if (!ep || kdapl_conn_has_flushed(conn))
 		return;
 	kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
 			     kdapl_handle(&ep->obj), reason);

@@ -269,6 +269,34 @@ static void queue_pair_fails(struct kunit *test)
 	}
 }
 
+static void break_the_queue(void *qp)
+{
+	fake_queue_event(qp, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/*
+ * E70, R11: a device reports an error of a queue pair that is just being destroyed.  Its
+ * connection is over, and the endpoint may have another one when the report is looked at.
+ */
+static void queue_pair_fails_late(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		bench_connect(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+		expect_empty(b, b->async);
+		fake_hook(b->fake, FAKE_QP_DESTROY, break_the_queue, bench_qp(b, ep));
+		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	}
+	expect_empty(b, b->async);
+	expect_empty(b, b->evd);
+}
+
 /* E71, E72, E74: what the device says, and what nobody needs to know. */
 static void device_events(struct kunit *test)
 {
@@ -696,6 +724,7 @@ static struct kunit_case kdapl_async_cases[] = {
 	KUNIT_CASE(removal_of_several),
 	KUNIT_CASE(queue_overflows),
 	KUNIT_CASE(queue_pair_fails),
+	KUNIT_CASE(queue_pair_fails_late),
 	KUNIT_CASE(device_events),
 	KUNIT_CASE(every_set_of_streams),
 	KUNIT_CASE(bind_wants_its_stream),
