@@ -51,6 +51,7 @@ static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type,
 	if (!sp)
 		return NULL;
 	mutex_init(&sp->lock);
+	mutex_init(&sp->unlisten_lock);
 	INIT_LIST_HEAD(&sp->on_port);
 	kdapl_object_get(&evd->obj);
 	sp->evd = evd;
@@ -118,19 +119,22 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	return DAT_SUCCESS;
 }
 
+/* Of several callers at the same time each waits until nothing listens any more. */
 static void sp_unlisten(struct kdapl_sp *sp)
 {
 	struct kdapl_listener *listener;
 
+	mutex_lock(&sp->unlisten_lock);
 	mutex_lock(&sp->lock);
 	sp->stopped = true;
 	listener = sp->listener;
 	sp->listener = NULL;
 	kdapl_sp_withdraw(sp);
 	mutex_unlock(&sp->lock);
-	/* Not under the lock: it waits for a request that is just arriving. */
+	/* Not under that lock: it waits for a request that is just arriving. */
 	if (listener)
 		cm_ops(&sp->obj)->unlisten(listener);
+	mutex_unlock(&sp->unlisten_lock);
 }
 
 /*

@@ -16,6 +16,8 @@
  * @flags: DAT_PSP_*_FLAG, of a PSP
  * @listener: listens; NULL once it was given back
  * @lock: @listener, @stopped, @spent
+ * @unlisten_lock: held while it stops listening, so that whoever else wants that waits; takes
+ *		   @lock, and what the CM takes
  * @stopped: freed; a listener that only now begins to listen is given back
  * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives,
  *	which sets it
@@ -29,6 +31,7 @@ struct kdapl_sp {
 	DAT_PSP_FLAGS flags;
 	struct kdapl_listener *listener;
 	struct mutex lock;
+	struct mutex unlisten_lock;
 	struct kdapl_ep *ep;
 	bool stopped;
 	bool spent;

@@ -917,7 +917,10 @@ static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 
 static void fake_cm_unlisten(struct kdapl_listener *listener)
 {
-	id_free((struct fake_id *)listener);
+	struct fake_id *id = (struct fake_id *)listener;
+
+	fake_call(id->fake, FAKE_CM_UNLISTEN);
+	id_free(id);
 }
 
 static const struct kdapl_cm_ops fake_cm_ops = {

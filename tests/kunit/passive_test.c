@@ -108,6 +108,44 @@ static void freed_before_it_listens(struct kunit *test)
 	expect_same(b, &before);
 }
 
+/* struct freeing - a thread that frees a service point */
+struct freeing {
+	struct elsewhere call;
+	struct bench *b;
+	DAT_PSP_HANDLE psp;
+};
+
+static DAT_RETURN frees(void *arg)
+{
+	struct freeing *f = arg;
+
+	return kdapl_psp_free(&f->b->space, f->psp);
+}
+
+/* P14, E114: neither of two frees returns before the qualifier can be used again. */
+static void freed_by_two(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct census before = bench_census(b);
+	struct freeing first = { .b = b }, second = { .b = b };
+	DAT_RETURN ret[2];
+
+	first.psp = bench_psp(b, QUAL);
+	second.psp = first.psp;
+	bench_stop_at(b, FAKE_CM_UNLISTEN);
+	elsewhere_begin(&first.call, frees, &first);
+	bench_stopped(b);
+	elsewhere_begin(&second.call, frees, &second);
+	KUNIT_EXPECT_FALSE(test, elsewhere_ends(&second.call, 100000));
+	bench_go_on(b);
+	ret[0] = elsewhere_end(&first.call);
+	ret[1] = elsewhere_end(&second.call);
+	KUNIT_EXPECT_TRUE(test, (ret[0] == DONE && ret[1] == IH(PSP)) ||
+			  (ret[0] == IH(PSP) && ret[1] == DONE));
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_CM_UNLISTEN]);
+	expect_same(b, &before);
+}
+
 /* ---- requests --------------------------------------------------------------------- */
 
 /* P7, P13, P22: what cannot be taken is refused, and leaves no trace. */
@@ -742,6 +780,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(listen_refused),
 	KUNIT_CASE(streams_disagree),
 	KUNIT_CASE(freed_before_it_listens),
+	KUNIT_CASE(freed_by_two),
 	KUNIT_CASE(request_refused),
 	KUNIT_CASE(request_at_the_close),
 	KUNIT_CASE(rsp_shows_its_endpoint),
