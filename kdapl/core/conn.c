@@ -113,13 +113,15 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 
 /*
  * Where what may wait for the CM runs, and the connect of an iWARP driver, which waits for the
- * peer.  What only answers a peer does not queue behind those.
+ * peer.  What only answers a peer does not queue behind those, nor does the end of an attempt
+ * that has not begun: its caller waits for that.  An attempt that has begun has its endpoint
+ * for ever, and before that the work item was not queued: so it is in one queue only.
  */
 static struct workqueue_struct *slow_wq_of(const struct kdapl_conn *conn)
 {
 	struct kdapl_space *space = conn->ia->obj.space;
 
-	if (!conn->ia->dev->iwarp || !conn->active)
+	if (!conn->ia->dev->iwarp || !conn->active || !READ_ONCE(conn->ep))
 		return kdapl_slow_wq_of(space);
 	return space->owner ? kdapl_user_iwarp_wq(space->owner) : kdapl_iwarp_wq;
 }

@@ -1432,7 +1432,8 @@ int core_up(struct kunit_suite *suite)
 		return 0;
 	kdapl_kernel_wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kdapl_slow_wq = alloc_workqueue("kdapl_kunit_slow", WQ_UNBOUND, 0);
-	kdapl_iwarp_wq = alloc_workqueue("kdapl_kunit_iwarp", WQ_UNBOUND, 0);
+	/* As many at once as in the module */
+	kdapl_iwarp_wq = alloc_workqueue("kdapl_kunit_iwarp", WQ_UNBOUND, 32);
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
 	workqueues_are_ours = true;
 	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_iwarp_wq && kdapl_upcall_wq)

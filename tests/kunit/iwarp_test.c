@@ -672,6 +672,52 @@ out:
 	apart_end(&a);
 }
 
+/* struct attempt - a thread that connects an endpoint */
+struct attempt {
+	struct elsewhere call;
+	struct bench *b;
+	DAT_EP_HANDLE ep;
+};
+
+static DAT_RETURN connects(void *arg)
+{
+	struct attempt *a = arg;
+
+	return bench_do_connect(a->b, a->ep);
+}
+
+/* A8: a connect that fails at once does not wait for the peers of other attempts. */
+static void fails_while_others_wait(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct attempt a = { .b = b, .ep = bench_ep(b, b->evd) };
+	struct waiting *w = kunit_kcalloc(test, MANY, sizeof(*w), GFP_KERNEL);
+	struct completion go;
+	atomic_t begun = ATOMIC_INIT(0);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	b->fake->dev->iwarp = true;
+	init_completion(&go);
+	for (i = 0; i < MANY; i++) {
+		w[i].go = &go;
+		w[i].begun = &begun;
+		INIT_WORK(&w[i].work, wait_for_driver);
+		queue_work(kdapl_iwarp_wq, &w[i].work);
+	}
+	wait_var_event_timeout(&begun, atomic_read(&begun) >= 32, BENCH_PATIENCE);
+	KUNIT_EXPECT_EQ(test, 32, atomic_read(&begun));
+	fake_fail(b->fake, FAKE_QP_CREATE, 1, -ENOMEM);
+	elsewhere_begin(&a.call, connects, &a);
+	if (!elsewhere_ends(&a.call, 120 * USEC_PER_SEC))
+		KUNIT_FAIL(test, "the connect waits for other attempts");
+	complete_all(&go);
+	KUNIT_EXPECT_EQ(test, IR(TEP), elsewhere_end(&a.call));
+	for (i = 0; i < MANY; i++)
+		flush_work(&w[i].work);
+	expect_empty(b, b->evd);
+}
+
 /*
  * A8, I19: files that a thread of the kernel closes, because another process than their opener
  * closed them last.  Those of one user do not take all threads, and all get closed; until then
@@ -728,6 +774,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(closings_apart),
 	KUNIT_CASE(read_sink),
 	KUNIT_CASE(users_apart),
+	KUNIT_CASE(fails_while_others_wait),
 	{}
 };
 
