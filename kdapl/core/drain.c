@@ -378,9 +378,8 @@ static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
 }
 
 /*
- * The completion of a bind may be in the CQ and wait for its RMR, and those behind it
- * wait with it; a pull stops there.  The queue pair is gone, so these RMRs are settled
- * now: the next pull stops at binds of other endpoints only.
+ * No completion tells what became of these binds: they count as failed, which the RMR has to
+ * know before they complete here.
  */
 static void dir_settle_binds(struct kdapl_dir *dir)
 {
@@ -502,14 +501,13 @@ static void conn_lose(struct kdapl_conn *conn, int why)
 /*
  * Have all completions of a queue pair that was destroyed been taken from the CQs?  Only what
  * the pulls return tells.  A separate check after them could miss completions that are still
- * in a CQ, if another thread had just taken the one that they had to wait behind.
+ * in a CQ, if another thread had just taken the one that they had to wait behind.  The
+ * completion of a bind may wait there for its RMR, which its own work item settles.
  */
 static bool conn_reaped(struct kdapl_conn *conn)
 {
-	bool requests;
+	bool requests = kdapl_evd_pull(conn->ep->req.evd);
 
-	dir_settle_binds(&conn->ep->req);
-	requests = kdapl_evd_pull(conn->ep->req.evd);
 	return kdapl_evd_pull(conn->ep->recv.evd) && requests;
 }
 
@@ -526,6 +524,8 @@ static void conn_end_flush(struct kdapl_conn *conn)
 		kdapl_srq_leave(ep->srq, conn);
 		kdapl_srq_reclaim(ep->srq, ep);
 	}
+	if (lost)
+		dir_settle_binds(&ep->req);
 	kdapl_ep_flush_rest(ep, lost);
 	/*
 	 * A process looks for its completions in its event rings, which the

@@ -529,9 +529,9 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
  * @cookie: the slot of the bind's completion
  * @success: of the completion
  *
- * Caller holds the EVD's lock.  Takes the RMR's lock; any context.  A cookie
- * that is not that of the outstanding bind was judged before.  Rules mt:M35,
- * mt:M40, mt:M41, mt:M44.
+ * Takes the RMR's lock; any context, the lock of the EVD or of the direction may be held.
+ * A cookie that is not that of the outstanding bind was judged, or settled, before, or its
+ * bind was never begun.  Rules mt:M35, mt:M40, mt:M41, mt:M44.
  *
  * Return: true: the completion may be seen; false: the RMR has to be settled
  * first, so the caller asks again when its EVD is kicked.
@@ -572,8 +572,8 @@ out:
  * @rmr: the RMR of the bind
  * @cookie: the slot of the bind's completion; its queue pair is destroyed
  *
- * Treated as a failure: on return the completion may be seen.  Takes
- * @rmr->window_lock; may sleep.  Rule mt:M40.
+ * Treated as a failure: on return the completion may be seen.  It must not be in a CQ,
+ * where it may yet tell of a success.  Takes @rmr->window_lock; may sleep.  Rule mt:M40.
  */
 void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {

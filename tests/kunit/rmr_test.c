@@ -655,6 +655,37 @@ static void lost_behind_a_bind(struct kunit *test)
 	bystander_exit(s);
 }
 
+/* A bind had succeeded, but its completions come when nobody waits for the device any more. */
+static void bound_at_the_last_moment(void *arg)
+{
+	struct rig *r = arg;
+	struct fake_qp *qp = bench_qp(r->b, r->ep);
+
+	/* The interrupt is late: who ends the connection is the first to look. */
+	WRITE_ONCE(qp->send_cq->armed, false);
+	fake_complete_send(qp, 0, IB_WC_SUCCESS);
+	fake_complete_send(qp, 0, IB_WC_SUCCESS);
+}
+
+/* mt:M40, mt:M41: a bind of which the consumer sees a success is in effect. */
+static void bound_by_a_lost_queue(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
+	b->fake->hold_flush = true;
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, r.ep));
+	fake_hook(b->fake, FAKE_QP_DESTROY, bound_at_the_last_moment, &r);
+	bench_no_flush(b, r.ep);
+	expect_bind(&r, 1, DTO_OK);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, r.context, shown(&r));
+	b->fake->hold_flush = false;
+	rig_exit(&r);
+}
+
 /* The same, but what it flushes last it had done, and that is in a CQ of its own. */
 static void done_at_the_last_moment(void *arg)
 {
@@ -1014,6 +1045,7 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(failure_waits_for_the_renewal),
 	KUNIT_CASE(waits_behind_a_bind),
 	KUNIT_CASE(lost_behind_a_bind),
+	KUNIT_CASE(bound_by_a_lost_queue),
 	KUNIT_CASE(lost_in_a_cq_that_is_too_small),
 	KUNIT_CASE(settled_once),
 	KUNIT_CASE(completion_of_a_former_bind),
