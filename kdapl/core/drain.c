@@ -362,32 +362,40 @@ static u32 dir_flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 	return i;
 }
 
-/* The RMR of a bind that is owed, with a reference; NULL: it is none. */
-static struct kdapl_rmr *cookie_owed_bind(struct kdapl_dir *dir,
-					  struct kdapl_cookie *cookie)
+/*
+ * The RMR of a bind, with a reference; NULL: it is none.  Somebody may be just taking its
+ * completion, after which the cookie has no reference any more.
+ */
+static struct kdapl_rmr *cookie_rmr(const struct kdapl_cookie *cookie)
 {
-	struct kdapl_rmr *rmr = NULL;
+	struct kdapl_rmr *rmr;
 
-	spin_lock_irq(&dir->evd->lock);
-	if (cookie->owed && cookie->rmr) {
-		rmr = cookie->rmr;
-		kdapl_object_get(&rmr->obj);
-	}
-	spin_unlock_irq(&dir->evd->lock);
+	rcu_read_lock();
+	rmr = READ_ONCE(cookie->rmr);
+	if (rmr && !refcount_inc_not_zero(&rmr->obj.ref))
+		rmr = NULL;
+	rcu_read_unlock();
 	return rmr;
 }
 
-/*
- * No completion tells what became of these binds: they count as failed, which the RMR has to
- * know before they complete here.
+/**
+ * kdapl_ep_settle_binds - binds that no device will complete are over
+ * @ep: no queue pair has work requests of its binds, nor a CQ completions, and none begins
+ *	to meanwhile
+ *
+ * No completion tells what became of them: they count as failed, and their RMRs know that
+ * on return.  So the flushed completion of one, here or already in the FIFO, can be taken
+ * (cookie_waits() in evd_fifo.c).  A bind that was judged is left alone.  May sleep; drives
+ * that itself (A10).
  */
-static void dir_settle_binds(struct kdapl_dir *dir)
+void kdapl_ep_settle_binds(struct kdapl_ep *ep)
 {
+	struct kdapl_dir *dir = &ep->req;
 	struct kdapl_rmr *rmr;
 	u32 i;
 
 	for (i = 0; i < dir->size; i++) {
-		rmr = cookie_owed_bind(dir, &dir->ring[i]);
+		rmr = cookie_rmr(&dir->ring[i]);
 		if (!rmr)
 			continue;
 		kdapl_rmr_settle_bind(rmr, &dir->ring[i]);
@@ -524,8 +532,7 @@ static void conn_end_flush(struct kdapl_conn *conn)
 		kdapl_srq_leave(ep->srq, conn);
 		kdapl_srq_reclaim(ep->srq, ep);
 	}
-	if (lost)
-		dir_settle_binds(&ep->req);
+	kdapl_ep_settle_binds(ep);
 	kdapl_ep_flush_rest(ep, lost);
 	/*
 	 * A process looks for its completions in its event rings, which the

@@ -12,6 +12,7 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn);
 void kdapl_abandon_requests(struct kdapl_conn *conn);
 void kdapl_flush_over(struct kdapl_conn *conn);
 void kdapl_dir_flush_late(struct kdapl_dir *dir);
+void kdapl_ep_settle_binds(struct kdapl_ep *ep);
 void kdapl_ep_flush_rest(struct kdapl_ep *ep, bool lost);
 void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until);
 

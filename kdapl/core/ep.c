@@ -105,13 +105,14 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 }
 
 /*
- * A process finds its events in a ring, which the runner of the EVD fills.  When a call
- * that ends a life of the endpoint returns, all events of that life have to be in
- * there (R6, F8).
+ * When a call that ends a life of the endpoint returns, all events of that life can be
+ * dequeued (R5, F8): no flushed bind waits for its RMR.  A process finds its events in a ring,
+ * which the runner of the EVD fills: they are in there (R6).
  */
 static void ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->use_lock);
+	kdapl_ep_settle_binds(ep);
 	/* Another thread may have freed the endpoint, and after that its EVDs. */
 	if (!ep->obj.space->user || !ep->use.attached)
 		return;
@@ -464,18 +465,21 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	struct kdapl_conn *conn;
 	DAT_RETURN ret;
 
+	/* No new life begins before the old one's events can be dequeued. */
+	mutex_lock(&ep->use_lock);
 	/* The flush of the old life comes first (R15), and its queue pair goes (R10). */
 	while (!kdapl_ep_reset_flushed(ep, &ret, &conn)) {
+		mutex_unlock(&ep->use_lock);
 		kdapl_conn_finish(conn);
 		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
-	}
-	if (conn) {
-		kdapl_conn_put(conn);
 		mutex_lock(&ep->use_lock);
-		ep_settle(ep);
-		mutex_unlock(&ep->use_lock);
 	}
+	if (conn)
+		ep_settle(ep);
+	mutex_unlock(&ep->use_lock);
+	if (conn)
+		kdapl_conn_put(conn);
 	return ret;
 }
 

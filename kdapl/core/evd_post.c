@@ -9,6 +9,7 @@
 #include "evd_fifo.h"
 #include "ep.h"
 #include "evd_kick.h"
+#include "rmr.h"
 
 /*
  * Events that count against the length: in the FIFO, and those that the sink
@@ -129,6 +130,9 @@ void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	kdapl_object_get(&cookie->dir->ep->obj);
 
 	spin_lock_irqsave(&evd->lock, flags);
+	/* Its RMR begins to be settled now, and not when somebody looks at the completion. */
+	if (unlikely(cookie->rmr))
+		kdapl_rmr_complete(cookie->rmr, cookie, false);
 	kdapl_fifo_add(evd, &cookie->node);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_evd_kick(evd);

@@ -570,7 +570,7 @@ out:
 /**
  * kdapl_rmr_settle_bind - end a bind that the device never completed
  * @rmr: the RMR of the bind
- * @cookie: the slot of the bind's completion; its queue pair is destroyed
+ * @cookie: the slot of the bind's completion; no queue pair has work requests of it
  *
  * Treated as a failure: on return the completion may be seen.  It must not be in a CQ,
  * where it may yet tell of a success.  Takes @rmr->window_lock; may sleep.  Rule mt:M40.

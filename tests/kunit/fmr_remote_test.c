@@ -45,7 +45,9 @@ static void rig_connect(struct rig *r)
 	expect_event(r->b, r->b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-static struct rig *rig_new(struct kunit *test, const DAT_EP_ATTR *attr)
+/* @requests: EVD of the endpoint's requests */
+static struct rig *rig_new_on(struct kunit *test, const DAT_EP_ATTR *attr,
+			      DAT_EVD_HANDLE requests)
 {
 	struct rig *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct bench *b = test->priv;
@@ -61,9 +63,16 @@ static struct rig *rig_new(struct kunit *test, const DAT_EP_ATTR *attr)
 		.length = LENGTH,
 	};
 	r->lmr = allocate(b, DAT_LMR_SCOPE_EP);
-	r->ep = bench_ep_attr(b, b->evd, b->evd, b->evd, attr);
+	r->ep = bench_ep_attr(b, b->evd, requests, b->evd, attr);
 	rig_connect(r);
 	return r;
+}
+
+static struct rig *rig_new(struct kunit *test, const DAT_EP_ATTR *attr)
+{
+	struct bench *b = test->priv;
+
+	return rig_new_on(test, attr, b->evd);
 }
 
 /* No peer has rights; there may be memory. */
@@ -826,6 +835,67 @@ static void invalidate_in_disconnected(struct kunit *test)
 	rig_end(r);
 }
 
+/* All is over: who looks once finds that the memory was taken away, and then nothing. */
+static void expect_taken_away(struct rig *r, DAT_EVD_HANDLE evd, u64 cookie)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	struct kunit *test = r->b->test;
+	DAT_EVENT event = {};
+
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_dequeue(&r->b->space, evd, &event));
+	KUNIT_EXPECT_EQ(test, cookie, (u64)dto->user_cookie.as_64);
+	KUNIT_EXPECT_EQ(test, (u32)FLUSHED, (u32)dto->status);
+	KUNIT_EXPECT_EQ(test, 0U, r->b->fake->nr_lists);
+	expect_empty(r->b, evd);
+}
+
+/*
+ * mt:M40, D45, R5: one that was flushed, in an EVD where nobody looks, can be dequeued when
+ * the end of the connection can, when a reset returns, and when a free does.
+ */
+static void invalidate_before_the_end(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE requests = bench_evd(b, 16, BENCH_EVD_FLAGS);
+	struct rig *r = rig_new_on(test, NULL, requests);
+
+	KUNIT_ASSERT_EQ(test, DONE, give(r, 1));
+	carry_out(r, 2);
+	expect_dto(b, requests, 1, DTO_OK);
+	/* The peer has closed, and the CM has not told yet. */
+	b->fake->dev->iwarp = true;
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 2));
+	fake_peer_disconnected(bench_id(b, r->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_taken_away(r, requests, 2);
+	b->fake->dev->iwarp = false;
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r->ep));
+
+	rig_connect(r);
+	KUNIT_ASSERT_EQ(test, DONE, give(r, 3));
+	carry_out(r, 2);
+	expect_dto(b, requests, 3, DTO_OK);
+	fake_peer_disconnected(bench_id(b, r->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 4));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r->ep));
+	expect_taken_away(r, requests, 4);
+
+	rig_connect(r);
+	KUNIT_ASSERT_EQ(test, DONE, give(r, 5));
+	carry_out(r, 2);
+	expect_dto(b, requests, 5, DTO_OK);
+	fake_peer_disconnected(bench_id(b, r->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 6));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, r->ep));
+	expect_taken_away(r, requests, 6);
+	r->ep = bench_ep(b, b->evd);
+	rig_end(r);
+}
+
 /* E60: nobody has looked when its EVD goes; F7: nor its endpoint waits for it. */
 static void evd_goes(struct kunit *test)
 {
@@ -953,6 +1023,7 @@ static struct kunit_case kdapl_fmr_remote_cases[] = {
 	KUNIT_CASE(registration_fails),
 	KUNIT_CASE(invalidate_flushed),
 	KUNIT_CASE(invalidate_in_disconnected),
+	KUNIT_CASE(invalidate_before_the_end),
 	KUNIT_CASE(evd_goes),
 	KUNIT_CASE(device_goes_0),
 	KUNIT_CASE(device_goes_1),
