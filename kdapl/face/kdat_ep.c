@@ -263,9 +263,11 @@ EXPORT_SYMBOL(dat_ep_reset);
  * @ep_handle: an EP that no service point or connection request holds
  *
  * A connection ends as by an abrupt disconnect, without an event here.  When it
- * returned, the device does not touch the EP's buffers any more.  It waits for
- * the flush, 10 seconds at most, and neither for the peer nor for an upcall; on iWARP
- * as dat_ep_reset() does.  Process context.  Rules F1..F18.
+ * returned, the device does not touch the EP's buffers any more.  Its events that are
+ * queued are still delivered, by upcalls as well: what their cookies point to goes only
+ * after the EVD is freed.  It waits for the flush, 10 seconds at most, and neither for
+ * the peer nor for an upcall; on iWARP as dat_ep_reset() does.  Process context.  Rules
+ * F1..F18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
  * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
