@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #include "check.h"
@@ -66,8 +67,10 @@ static void load(void)
 	CHECK(!dlclose(library));
 }
 
+/* A thread of a CNO gives back two of them a moment after the CNO was freed. */
 static void case_reload(void)
 {
+	double end = check_now() + 120;
 	void *library;
 	int before, i;
 
@@ -78,7 +81,9 @@ static void case_reload(void)
 	before = descriptors();
 	for (i = 0; i < ROUNDS; i++)
 		load();
-	CHECK_EQ(descriptors(), before);
+	while (descriptors() > before && check_now() < end)
+		usleep(1000);
+	CHECK(descriptors() <= before);
 }
 
 static const struct check_case cases[] = {
