@@ -166,7 +166,8 @@ EXPORT_SYMBOL(dat_lmr_query);
  * Rules L1..L14, mt:M22..M27.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE
- * while an RMR is bound to it, or a bind that names it is outstanding.
+ * while an RMR is bound to it, a bind that names it is outstanding, or another LMR is just
+ * being made over it.
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
