@@ -531,25 +531,34 @@ static void slow_agent(DAT_PVOID instance_data, DAT_EVD_HANDLE evd)
 		usleep(1000);
 }
 
+/* A CNO whose agent runs until @let_go, and an EVD of it, whose event has triggered it. */
+static DAT_EVD_HANDLE agent_running(DAT_CNO_HANDLE *cno)
+{
+	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
+	u64 end = deadline();
+	DAT_EVD_HANDLE evd;
+
+	entered = 0;
+	let_go = 0;
+	OK(dat_cno_create(side_a.ia, slow, cno));
+	evd = evd_of(*cno);
+	post(evd);
+	while (!entered && now_us() < end)
+		usleep(1000);
+	CHECK(entered);
+	return evd;
+}
+
 /* Agents that come due while another runs are called after it, each of them. */
 static void agents_in_a_row(void)
 {
 	static int seen[2];
-	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
-	u64 end = deadline();
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 	int i;
 
 	calls = 0;
-	entered = 0;
-	let_go = 0;
-	OK(dat_cno_create(side_a.ia, slow, &cno));
-	evd = evd_of(cno);
-	post(evd);
-	while (!entered && now_us() < end)
-		usleep(1000);
-	CHECK(entered);
+	evd = agent_running(&cno);
 	for (i = 0; i < 2; i++) {
 		DAT_OS_WAIT_PROXY_AGENT ours = { &seen[i], agent };
 
@@ -567,20 +576,11 @@ static void agents_in_a_row(void)
 /* An agent that runs for long does not keep the next event from a thread that waits. */
 static void waiter_beside_agent(void)
 {
-	DAT_OS_WAIT_PROXY_AGENT slow = { NULL, slow_agent };
-	u64 end = deadline();
 	struct cno_waiter w;
 	DAT_CNO_HANDLE cno;
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = agent_running(&cno);
+	u64 end;
 
-	entered = 0;
-	let_go = 0;
-	OK(dat_cno_create(side_a.ia, slow, &cno));
-	evd = evd_of(cno);
-	post(evd);
-	while (!entered && now_us() < end)
-		usleep(1000);
-	CHECK(entered);
 	drain(evd);
 	start_waiters(&w, 1, cno);
 	all_wait(&w, 1);

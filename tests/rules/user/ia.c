@@ -133,20 +133,6 @@ static void *make_many(void *arg)
 	return NULL;
 }
 
-/* Mappings of rings. */
-static int mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[512];
-	int number = 0;
-
-	while (maps && fgets(line, sizeof(line), maps))
-		number += !!strstr(line, "/dev/kdapl");
-	if (maps)
-		fclose(maps);
-	return number;
-}
-
 /* What is made while its IA is being closed is as dead as the rest. */
 static void close_under_makers(void)
 {

@@ -412,6 +412,20 @@ static void goer_run(struct goer *goer, u64 number, int (*namer)(void *arg))
 	goer_end(goer);
 }
 
+/* @nr: out: of the last LMR, once there is one; false: it is over */
+static bool goer_last(struct goer *goer, u64 *nr)
+{
+	u64 came;
+
+	do {
+		if (read_u64(&goer->stop) || failed() || scenario_over())
+			return false;
+		came = read_u64(&goer->came);
+	} while (!came);
+	*nr = came - 1;
+	return true;
+}
+
 static void goer_count(struct goer *goer, DAT_RETURN ret)
 {
 	add_u64(&goer->calls, 1);
@@ -424,14 +438,11 @@ static int syncer(void *arg)
 	DAT_LMR_TRIPLET segment = { .segment_length = 8 };
 	struct goer *goer = arg;
 	DAT_RETURN ret;
-	u64 came;
+	u64 nr;
 
-	while (!read_u64(&goer->stop) && !failed() && !scenario_over()) {
-		came = read_u64(&goer->came);
-		if (!came)
-			continue;
-		segment.virtual_address = (uintptr_t)goer_page(goer, came - 1);
-		segment.lmr_context = goer->contexts[came - 1];
+	while (goer_last(goer, &nr)) {
+		segment.virtual_address = (uintptr_t)goer_page(goer, nr);
+		segment.lmr_context = goer->contexts[nr];
 		ret = dat_lmr_sync_rdma_read(side_b.ia, &segment, 1);
 		if (ret)
 			BAD_ARG(ret, 2);
@@ -454,19 +465,16 @@ static int coverer(void *arg)
 	DAT_LMR_HANDLE lmr;
 	DAT_VADDR address;
 	DAT_RETURN ret;
-	u64 came;
+	u64 nr;
 
-	while (!read_u64(&goer->stop) && !failed() && !scenario_over()) {
-		came = read_u64(&goer->came);
-		if (!came)
-			continue;
-		region.for_lmr_handle = goer->lmrs[came - 1];
+	while (goer_last(goer, &nr)) {
+		region.for_lmr_handle = goer->lmrs[nr];
 		ret = platform_lmr_register(side_b.ia, DAT_MEM_TYPE_LMR, region, PAGE, side_b.pz,
 					    DAT_MEM_PRIV_LOCAL_READ_FLAG, &lmr, NULL, NULL, NULL,
 					    &address);
 		if (ret)
 			BAD_HANDLE(ret, LMR);
-		else if (CHECK_EQ(address, (uintptr_t)goer_page(goer, came - 1)))
+		else if (CHECK_EQ(address, (uintptr_t)goer_page(goer, nr)))
 			OK(dat_lmr_free(lmr));
 		goer_count(goer, ret);
 	}

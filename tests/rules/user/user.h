@@ -41,6 +41,8 @@ void end_waiter(struct waiter *w, DAT_RETURN expected);
 bool sleeps(pid_t tid);
 /* Until @value is @n or more, or the limit. */
 void wait_until(atomic_int *value, int n);
+/* How often /dev/kdapl is mapped: rings, and the board */
+int mappings(void);
 /* Nothing is queued. */
 void empty(DAT_EVD_HANDLE evd);
 

@@ -284,8 +284,7 @@ static void close_under_waiter(void)
 
 /* ---- without resources --------------------------------------------------- */
 
-/* Mappings of /dev/kdapl */
-static int mappings(void)
+int mappings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512];
