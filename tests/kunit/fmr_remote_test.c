@@ -850,6 +850,19 @@ static void expect_taken_away(struct rig *r, DAT_EVD_HANDLE evd, u64 cookie)
 	expect_empty(r->b, evd);
 }
 
+/* A peer that has got rights in another life, and has ended it. */
+static void given_and_disconnected(struct rig *r, DAT_EVD_HANDLE requests, u64 cookie)
+{
+	struct bench *b = r->b;
+
+	rig_connect(r);
+	KUNIT_ASSERT_EQ(b->test, DONE, give(r, cookie));
+	carry_out(r, 2);
+	expect_dto(b, requests, cookie, DTO_OK);
+	fake_peer_disconnected(bench_id(b, r->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 /*
  * mt:M40, D45, R5: one that was flushed, in an EVD where nobody looks, can be dequeued when
  * the end of the connection can, when a reset returns, and when a free does.
@@ -873,22 +886,12 @@ static void invalidate_before_the_end(struct kunit *test)
 	b->fake->dev->iwarp = false;
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r->ep));
 
-	rig_connect(r);
-	KUNIT_ASSERT_EQ(test, DONE, give(r, 3));
-	carry_out(r, 2);
-	expect_dto(b, requests, 3, DTO_OK);
-	fake_peer_disconnected(bench_id(b, r->ep));
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	given_and_disconnected(r, requests, 3);
 	KUNIT_EXPECT_EQ(test, DONE, take(r, 4));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, r->ep));
 	expect_taken_away(r, requests, 4);
 
-	rig_connect(r);
-	KUNIT_ASSERT_EQ(test, DONE, give(r, 5));
-	carry_out(r, 2);
-	expect_dto(b, requests, 5, DTO_OK);
-	fake_peer_disconnected(bench_id(b, r->ep));
-	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	given_and_disconnected(r, requests, 5);
 	KUNIT_EXPECT_EQ(test, DONE, take(r, 6));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, r->ep));
 	expect_taken_away(r, requests, 6);
@@ -901,6 +904,8 @@ static void evd_goes(struct kunit *test)
 {
 	struct bench *b = test->priv;
 	DAT_EVD_HANDLE mine = b->evd, evd = bench_evd(b, 16, BENCH_EVD_FLAGS);
+	struct kdapl_object *lmr;
+	struct kdapl_rmr *rmr;
 	struct rig *r;
 
 	b->evd = evd;
@@ -908,8 +913,15 @@ static void evd_goes(struct kunit *test)
 	give_whole(r);
 	fake_peer_disconnected(bench_id(b, r->ep));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	lmr = kdapl_object_find(&b->space, r->lmr, KDAPL_LMR);
+	KUNIT_ASSERT_NOT_NULL(test, lmr);
+	rmr = kdapl_lmr_of(lmr)->rmr;
+	kdapl_object_put(lmr);
+	/* The work item that takes the memory away does not come to it yet. */
+	mutex_lock(&rmr->window_lock);
 	KUNIT_EXPECT_EQ(test, DONE, take(r, 2));
 	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(r));
+	mutex_unlock(&rmr->window_lock);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, r->ep));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_evd_free(&b->space, evd));
 	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_lists);
