@@ -585,7 +585,7 @@ static void waiter_beside_agent(void)
 	start_waiters(&w, 1, cno);
 	all_wait(&w, 1);
 	post(evd);
-	end = now_us() + 10000000;
+	end = deadline();
 	while (!w.done && now_us() < end)
 		usleep(1000);
 	CHECK(w.done);
