@@ -57,7 +57,7 @@ rdma_modules() { modprobe -a rdma_rxe ib_uverbs rdma_ucm; }
 rxe_on() {
 	rdma_modules || return
 	[ -e "/sys/class/infiniband/$2" ] || rdma link add "$2" type rxe netdev "$1" || return
-	wait_for 30 rxe_usable "$2" "$3"
+	wait_for 120 rxe_usable "$2" "$3"
 }
 
 # Both addresses are local, and local packets take the loopback device. So the rules
@@ -128,8 +128,8 @@ two_hosts() {
 		[ -e "/sys/class/infiniband/$kind$end" ] ||
 			echo "link add $kind$end type $kind netdev ve$end"
 	done | rdma -b - || return
-	wait_for 30 "${kind}_usable" "${kind}0" 10.9.0.1 &&
-		wait_for 30 "${kind}_usable" "${kind}1" 10.9.0.2
+	wait_for 120 "${kind}_usable" "${kind}0" 10.9.0.1 &&
+		wait_for 120 "${kind}_usable" "${kind}1" 10.9.0.2
 }
 
 two_hosts_down() {
@@ -155,7 +155,7 @@ two_hosts_down() {
 # One machine of a pair: its side of the network. Called by vm before the command.
 one_of_a_pair() {
 	modprobe virtio_net &&
-		wait_for 10 test -e /sys/class/net/eth0 &&
+		wait_for 120 test -e /sys/class/net/eth0 &&
 		ip addr add "$KDAPL_ADDR/24" dev eth0 &&
 		ip link set eth0 up &&
 		rxe_on eth0 rxe0 "$KDAPL_ADDR"

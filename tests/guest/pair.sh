@@ -11,7 +11,7 @@ modprobe -a ib_core ib_uverbs rdma_cm irq_poll 2> /dev/null
 insmod "$modules/kdapl.ko" || die "kdapl.ko does not load; see dmesg"
 if [ "$KDAPL_HOST" = B ]; then
 	"$shim/dat-pingpong" -s -i rxe0-1 -q --connections 15 > /tmp/server 2>&1 & server=$!
-	wait_for 30 grep -q listening /tmp/server
+	wait_for 120 grep -q listening /tmp/server
 	meet listening
 	wait $server || die "the server failed: $(cat /tmp/server)"
 	meet finished

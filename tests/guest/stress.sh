@@ -27,7 +27,7 @@ run() {
 		passed=$((passed + p)) failed=$((failed + f)) sums=$((sums + 1))
 	done < <(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log")
 	[ $sums -eq "$wanted" ] || { failed=$((failed + 1)); echo "FAIL $name: no result"; }
-	verdict "I19 no object is left ($name)" wait_for 30 nothing_left
+	verdict "I19 no object is left ($name)" wait_for 120 nothing_left
 	verdict "A10 kdapl unloads ($name)" unload_kdapl
 }
 

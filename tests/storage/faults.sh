@@ -106,7 +106,7 @@ delete_link() { within 120 rdma link delete "$1"; }
 add_link() {
 	local end=${1#rxe}
 	rdma link add "$1" type rxe netdev "ve$end" &&
-		wait_for 30 rxe_usable "$1" "10.9.0.$((end + 1))"
+		wait_for 120 rxe_usable "$1" "10.9.0.$((end + 1))"
 }
 
 hogged() {

@@ -89,7 +89,7 @@ chap() {
 # refused WHY: no session comes, iscsiadm says so, and at the target nothing is left of it
 refused() {
 	! within 150 node -l > $work/login 2>&1 && grep -q "$1" $work/login &&
-		wait_for 30 logged_in 0 && same_objects chap && return
+		wait_for 120 logged_in 0 && same_objects chap && return
 	cat $work/login
 	return 1
 }
@@ -276,7 +276,7 @@ passed_on() {
 	# The debug kernel has no such disk, either.
 	! debug_kernel && [ "$mode" != stock ] || return 0
 	modprobe scsi_debug dev_size_mb=64 delay=0 || die "no scsi_debug"
-	wait_for 30 host_disk > /dev/null || die "no disk of scsi_debug"
+	wait_for 120 host_disk > /dev/null || die "no disk of scsi_debug"
 	behind=/dev/$(host_disk)
 	host=$(basename /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*)
 	mkdir -p $core || die "LIO does not pass commands on"

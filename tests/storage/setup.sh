@@ -194,12 +194,12 @@ unloads() { ! loaded "$1" || rmmod "$1" 2> /dev/null; }
 # gone MODULE...: they can be unloaded, at the latest when the last work of them has run
 gone() {
 	local module
-	for module; do wait_for 30 unloads "$module" || return; done
+	for module; do wait_for 120 unloads "$module" || return; done
 }
 
 kdapl_down() {
 	[ "$mode" = kdat ] || return 0
-	verdict "no kDAT object is left" wait_for 30 nothing_left
+	verdict "no kDAT object is left" wait_for 120 nothing_left
 	verdict "kdapl unloads" gone kdapl
 }
 
@@ -224,9 +224,9 @@ hold() { dmsetup suspend --noflush --nolockfs --noudevsync held; }
 let_go() { dmsetup resume --noudevsync held; }
 
 disks_down() {
-	wait_for 10 dmsetup remove --noudevsync held
+	wait_for 120 dmsetup remove --noudevsync held
 	umount $work/shm
-	wait_for 10 rmmod brd
+	wait_for 120 rmmod brd
 }
 
 # --- the iSER target ------------------------------------------------------------------
@@ -334,14 +334,14 @@ initiator_up() {
 	E
 	rm -rf /etc/iscsi/nodes /etc/iscsi/send_targets /var/lib/iscsi/nodes /var/lib/iscsi/send_targets
 	iscsid
-	wait_for 30 test -s /run/iscsid.pid
+	wait_for 120 test -s /run/iscsid.pid
 }
 
 stop_iscsid() {
 	local pid
 	# Of the two the one ends with the other.
 	for pid in $(pidof iscsid); do kill "$pid"; done 2> /dev/null
-	wait_for 10 ended iscsid
+	wait_for 120 ended iscsid
 }
 
 initiator_down() {
@@ -396,7 +396,7 @@ log_in() {
 }
 
 log_out() {
-	within 120 node -u > $work/logout 2>&1 && wait_for 30 logged_in 0 && return
+	within 120 node -u > $work/logout 2>&1 && wait_for 120 logged_in 0 && return
 	cat $work/logout
 	return 1
 }
@@ -472,7 +472,7 @@ server_down() {
 	within 60 rpc.nfsd 0
 	exportfs -ua
 	for pid in $(pidof rpc.mountd rpc.statd rpcbind); do kill "$pid"; done
-	wait_for 30 ended rpc.mountd rpc.statd rpcbind
+	wait_for 120 ended rpc.mountd rpc.statd rpcbind
 	umount $exported /proc/fs/nfsd /var/lib/nfs/rpc_pipefs /var/lib/nfs
 }
 
