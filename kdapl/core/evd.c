@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Event Dispatchers: their life, and dat_evd_*.  What is in one is evd_fifo.c's,
- * who takes it evd_run.c's, what feeds it evd_streams.c's, the CQs are evd_cq.c's.
+ * Event Dispatchers: their life, and dat_evd_*.  evd_fifo.c has the events in an EVD,
+ * evd_run.c delivers them, evd_streams.c counts what feeds an EVD, evd_cq.c has its CQs.
  *
  * Callers: the faces (dat_evd_*), ia_open.c (the asynchronous EVD of an IA), ep_attr.c
  * (hidden EVDs).
@@ -36,9 +36,9 @@ struct kdapl_event_pool {
 };
 
 /*
- * The EVD has @entries more slots, and is as long as it has slots.  The list of the new
- * ones is made before the lock is taken, because they may be many and interrupts are
- * off under it.  False without memory.
+ * Adds @entries slots to the pool of @evd.  An EVD with a pool is as long as it has slots,
+ * so its length grows by as many.  The list of the new slots is made before the lock is
+ * taken, because they may be many and interrupts are off under it.  False without memory.
  */
 static bool pool_grow(struct kdapl_evd *evd, u32 entries)
 {
@@ -67,7 +67,7 @@ static void pool_free(struct kdapl_event_pool *pool)
 	for (; pool; pool = next) {
 		next = pool->next;
 		kvfree(pool);
-		/* A process may have resized its EVD one by one. */
+		/* A process may have grown its EVD by one entry at a time. */
 		cond_resched();
 	}
 }
@@ -102,7 +102,7 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	evd->flags = flags;
 	/*
 	 * Upcalls for these events accept, create and free, which may sleep (E98); for
-	 * others a kernel consumer may ask for it.
+	 * others a kernel consumer may ask for it (KDAT_EVD_PROCESS_FLAG).
 	 */
 	evd->sleeps = !ia->obj.space->user && flags & EVD_FLAGS_SLEEP;
 	if (!(flags & EVD_FLAGS_POOL)) {
@@ -115,7 +115,7 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 }
 
 /*
- * Give the CQs back
+ * Give the CQs back to the device
  * @obj: an EVD on which no queue pair is left
  *
  * Events stay (A10).  May sleep.
@@ -128,13 +128,13 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	kdapl_evd_tell(evd);
 	kdapl_evd_pull(evd);
 	kdapl_evd_destroy_cqs(evd);
-	/* The device may have reported an error of a CQ until it was gone. */
+	/* Until its CQ was destroyed the device may have reported an error, which queues this. */
 	cancel_delayed_work_sync(&evd->watch);
 }
 
 /*
- * From here on no event comes in and the sink does not run any more; what is
- * queued is lost (E60).
+ * From here on no event comes in, and the sink does not run any more.  What is queued is
+ * lost (E60).
  */
 static void evd_shutdown(struct kdapl_evd *evd)
 {
@@ -158,7 +158,7 @@ static void evd_shutdown(struct kdapl_evd *evd)
 }
 
 /*
- * The IA of an EVD goes
+ * The IA of an EVD is being closed
  * @obj: an EVD; nothing feeds it any more
  */
 static void evd_teardown(struct kdapl_object *obj)
@@ -200,9 +200,9 @@ static const struct kdapl_sink hidden_sink = {
 /**
  * kdapl_evd_create_hidden - an EVD for completions that nobody wants (mt:T11)
  * @ia: its adapter
- * @unpaid: for an endpoint that nobody has asked for
+ * @unpaid: for an endpoint that its process has not asked for (kdapl_cq.unpaid)
  *
- * Has no handle; it swallows what comes, so that slots become free.  May sleep.
+ * It has no handle.  It drops each completion, so that the cookie becomes free.  May sleep.
  *
  * Return: the EVD, or NULL.
  */
@@ -231,7 +231,7 @@ void kdapl_evd_free_hidden(struct kdapl_evd *evd)
 
 /**
  * kdapl_evd_create_async - the EVD that dat_ia_open makes (I4)
- * @ia: being opened, so that no handle of it is found yet, this one neither
+ * @ia: being opened; until that is over, no look-up finds a handle on it, nor this EVD's
  * @qlen: at least 1
  * @evd: out, with the handle's reference only
  *
@@ -300,7 +300,7 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_can_be - may it have this length (E53)?
+ * kdapl_evd_can_be - may an EVD have this length (E53)?
  * @evd: the EVD
  * @qlen: any number
  */
@@ -319,11 +319,11 @@ u32 kdapl_evd_config(const struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_dead - was it freed, or its IA closed?
+ * kdapl_evd_dead - was an EVD freed, or its IA closed?
  * @evd: the EVD
  *
- * A waiter in the face then gives up with DAT_ABORT (E39): kdapl_sink.done runs once after
- * this has become true.
+ * A waiter in the face then gives up with DAT_ABORT (E39).  What wakes it is
+ * kdapl_sink.done, which runs once after this has become true.
  */
 bool kdapl_evd_dead(const struct kdapl_evd *evd)
 {
@@ -333,7 +333,8 @@ bool kdapl_evd_dead(const struct kdapl_evd *evd)
 /**
  * kdapl_evd_set_face - attach what the face keeps with an EVD
  * @evd: the EVD
- * @face: kmalloc memory, freed with the EVD's if it is the first
+ * @face: kmalloc memory.  If nothing was attached before, it is, and is freed with the
+ *	  EVD; otherwise it stays the caller's
  *
  * Any context.  Return: what is attached from now on.
  */
@@ -348,14 +349,14 @@ void *kdapl_evd_set_face(struct kdapl_evd *evd, void *face)
  * kdapl_evd_face - what kdapl_evd_set_face() attached
  * @evd: the EVD
  *
- * Return: it, good as long as @evd; NULL if there is nothing.
+ * Return: what is attached, valid as long as @evd; NULL if there is nothing.
  */
 void *kdapl_evd_face(const struct kdapl_evd *evd)
 {
 	return READ_ONCE(evd->face);
 }
 
-/* The positions of the last two arguments differ between the two calls. */
+/* The last two arguments have other positions in dat_evd_create than in dat_evd_kcreate. */
 static DAT_RETURN check_create(const struct kdapl_space *space, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, const DAT_EVD_HANDLE *handle)
 {

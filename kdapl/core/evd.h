@@ -2,8 +2,9 @@
 /*
  * Event Dispatchers: one ordered FIFO each, fed by the objects' events and by
  * the completion queues (CQs) behind it (A3).  evd.c has their life and operations,
- * evd_post.c what comes in without a CQ, evd_fifo.c the completions, and how all is taken,
- * evd_run.c the runner that feeds a sink, evd_streams.c what feeds them, evd_cq.c the CQs.
+ * evd_post.c raises the events that do not come from a CQ, evd_fifo.c fetches completions
+ * and takes events out, evd_run.c has the runner that feeds a sink, evd_streams.c counts
+ * the sources that feed an EVD, evd_cq.c has its CQs.
  *
  * Nothing is allocated when an event is raised: an entry of the FIFO is either
  * the cookie of a posted DTO (cookie.h) or a slot that its source owns: two in
@@ -29,7 +30,7 @@
  * struct kdapl_node - an entry of a FIFO
  * @link: in kdapl_evd.fifo, or free for other use by the owner
  * @is_cookie: part of struct kdapl_cookie, else of struct kdapl_event_slot
- * @notify: it wakes a waiter and starts an upcall (E35)
+ * @notify: the event wakes a waiter and starts an upcall (E35)
  */
 struct kdapl_node {
 	struct list_head link;
@@ -39,10 +40,10 @@ struct kdapl_node {
 
 /*
  * struct kdapl_event_slot - room for one event that is not a completion
- * @reserved: kdapl_evd_reserve() made room for it already
- * @done: called when the consumer or the sink has the event, with no lock held; any
- *	  context.  @lost: the EVD was freed with the event in it (E60).  NULL: the slot
- *	  belongs to the EVD's own pool
+ * @reserved: kdapl_evd_reserve() has made room for it already
+ * @done: called once the consumer or the sink has the event, with no lock held; any
+ *	  context.  @lost: the EVD was freed with the event still in it (E60).  NULL: the
+ *	  slot belongs to the EVD's own pool
  */
 struct kdapl_event_slot {
 	struct kdapl_node node;
@@ -87,31 +88,33 @@ struct kdapl_evd_cq;
 
 /*
  * struct kdapl_evd - an Event Dispatcher
- * @lock: what follows down to @dead, and @runs_started and @runs_ended
+ * @lock: protects what follows down to @dead, and @runs_started and @runs_ended
  * @only_cq: the CQ, if there is exactly one; what a poller looks at first
- * @cqs: all of them (evd_cq.c); written under @streams_lock as well
- * @polled: the one that was polled last, where there are several
+ * @cqs: all CQs (evd_cq.c); changed under both @lock and @streams_lock
+ * @polled: of several CQs the one that was polled last; the next poll begins behind it
  * @cq_size: completions that they hold together
- * @most_wcs: so many completions have to be taken until all that were in the CQs have been
- * @wc: completions taken from a CQ and not looked at yet: @wc_next .. @wc_end
- * @waiting: the last completion that was looked at had to wait (WC_WAIT), or the oldest event
- *	     has to, for its RMR; a hint for who would look again
+ * @most_wcs: once so many completions have been taken, all that were in the CQs at the
+ *	      beginning are among them (cqs_changed())
+ * @wc: completions that were taken from a CQ and not looked at yet: @wc_next .. @wc_end
+ * @waiting: the completion that was looked at last cannot be shown yet (WC_WAIT), or the
+ *	     oldest event cannot, because its RMR is not settled; a hint that another look
+ *	     would find the same
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
  * @nr_notify: those that notify
  * @qlen: as reported
- * @overflowed: an overflow was reported and no room was made since (E65)
- * @overflow_untold: the async EVDs do not know of it yet; @watch tells them
+ * @overflowed: an overflow was reported, and no room has been made since (E65)
+ * @overflow_untold: the async EVDs have not been told of it yet; @watch does that
  * @cq_faulted: the device could not poll or arm a CQ (E72)
- * @cq_fault_untold: the async EVDs do not know of it yet; @watch tells them
+ * @cq_fault_untold: the async EVDs have not been told of it yet; @watch does that
  * @drainers: connections that wait for completions to come in
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
  * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
- * @runner: in whose context the runner is at work; NULL: it is not
+ * @runner: the task in whose context the runner is running; NULL while it is not
  * @dead: freed or its IA closed
- * @unpaid: so are its CQs (kdapl_cq.unpaid)
+ * @unpaid: what kdapl_cq.unpaid of its CQs will be
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); the runner's own
  * @cq_failed: the device reported the loss of completions (E68)
@@ -183,7 +186,7 @@ static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_evd, obj);
 }
 
-/* Is the caller the upcall of @evd?  It would wait for itself (E108). */
+/* Is the caller an upcall of @evd?  Waiting for the runner, it would wait for itself (E108). */
 static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
 {
 	return READ_ONCE(evd->runner) == current;

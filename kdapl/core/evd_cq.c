@@ -11,12 +11,11 @@
  *
  * An EVD has one CQ as long as that can grow: by a resize or, while no queue pair uses
  * it, by making a larger one in its place.  Some devices cannot resize a CQ, from
- * kernel 7.1 on none can, and every one has a size that it cannot exceed.  There the EVD
- * gets another CQ beside those that it has (E57), and gives one back when nobody has a
- * share of it any more.  A new one is as
- * large as all the others together, or as large as the device allows, so there are at
- * most as many as a size has bits, and MAX_OF_DEVICE: a loop over them under a lock is
- * short.
+ * kernel 7.1 on none can, and every device has a size that a CQ cannot exceed.  There the
+ * EVD gets another CQ beside those that it has (E57), and gives one back when nobody has
+ * a share of it any more.  A new one is as large as all the others together, or as large
+ * as the device allows, and what may be promised on one EVD is bounded (MAX_OF_DEVICE).
+ * So there are few, and a loop over them under a lock is short.
  *
  * Callers: ep_attr.c takes and gives back shares; conn_qp.c holds a CQ while a queue
  * pair uses it; evd_fifo.c polls, evd_run.c arms; evd.c destroys.
@@ -28,7 +27,7 @@
 #include "evd_streams.h"
 #include "ia.h"
 
-/* So many of the largest CQs that the device has may be promised on one EVD. */
+/* On one EVD as many entries may be promised as so many of the device's largest CQs have. */
 #define MAX_OF_DEVICE	8
 
 /* ---- what the device calls ------------------------------------------ */
@@ -53,8 +52,9 @@ static void cq_error(struct kdapl_cq *cq)
 /*
  * To be called whenever a CQ came, went or changed its size.
  *
- * The CQs are polled in turn, a batch from each.  While the largest is being emptied the
- * others may have been filled again, so as many completions may come out of each of them.
+ * About @most_wcs: the CQs are polled in turn, a batch from each.  While the largest one is
+ * being emptied the others may be filled again, so that as many completions may come out of
+ * each of them as out of the largest.
  */
 static void cqs_changed(struct kdapl_evd *evd)
 {
@@ -100,8 +100,8 @@ static void cq_unlink(struct kdapl_evd_cq *c)
  * kdapl_evd_poll_cqs - fetch a batch where there are several CQs, or none
  * @evd: its batch is empty and its lock is held
  *
- * Only if kdapl_evd.only_cq is NULL.  The CQs have their turn one after the other, so
- * that one which never runs empty does not keep the others waiting.
+ * Only if kdapl_evd.only_cq is NULL.  Each call begins with the CQ behind the one that was
+ * polled last, so that a CQ which never runs empty does not keep the others waiting.
  *
  * Return: the first completion of the batch; NULL: there are none.
  */
@@ -130,13 +130,14 @@ struct ib_wc *kdapl_evd_poll_cqs(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_arm_cqs - have the next completion of any CQ tell
+ * kdapl_evd_arm_cqs - have the next completion in any CQ call the CQ's handler
  * @evd: its lock is held
  * @used: only CQs that a queue pair uses
  * @solicited: only a completion that is solicited or an error
  * @failed: out: a CQ could not be armed
  *
- * Return: true: there are completions that nobody may tell of, so poll again.
+ * Return: true: there may be completions that came before, for which no handler is called,
+ * so poll again.
  */
 bool kdapl_evd_arm_cqs(struct kdapl_evd *evd, bool used, bool solicited,
 		       bool *failed)
@@ -163,7 +164,8 @@ bool kdapl_evd_arm_cqs(struct kdapl_evd *evd, bool used, bool solicited,
  * What to ask the device for if @entries are needed: one less than a power of two.
  * Most drivers add one entry and round up to a power of two, or only round; asked for
  * a power of two the former would allocate twice as much (Documentation/drivers.rst).
- * The consumer has said how many events he expects, so the first one is not too small.
+ * The length of the EVD says how many events the consumer expects, so that the first CQ is
+ * not too small.
  */
 static u32 cq_size_for(const struct kdapl_evd *evd, u32 entries)
 {
@@ -173,7 +175,7 @@ static u32 cq_size_for(const struct kdapl_evd *evd, u32 entries)
 	return min_t(unsigned long, roundup_pow_of_two(entries + 1UL) - 1, limit);
 }
 
-/* For @c that is not linked. */
+/* Has the device make the CQ of @c, which no poller finds yet: it is not linked. */
 static int cq_create(struct kdapl_evd_cq *c, u32 size)
 {
 	struct kdapl_device *dev = c->evd->obj.ia->dev;
@@ -212,8 +214,8 @@ static int cq_add(struct kdapl_evd *evd, u32 size, struct kdapl_evd_cq **out)
 }
 
 /*
- * Makes a larger CQ and destroys the old one, which no queue pair uses.  If that
- * fails the old one stays.
+ * Makes a larger CQ in place of the one of @c, which no queue pair uses, and destroys that.
+ * If a larger one cannot be made the old one stays.
  */
 static int cq_replace(struct kdapl_evd_cq *c, u32 size)
 {
@@ -243,7 +245,10 @@ static int cq_resize(struct kdapl_evd_cq *c, u32 size)
 	return c->cq.size < size ? -ENOSPC : 0;
 }
 
-/* Gives @c, which has less, room for @entries; -EOPNOTSUPP: it cannot grow so. */
+/*
+ * Makes @c, which is smaller, large enough for @entries.  -EOPNOTSUPP: @c cannot grow so far,
+ * or not while queue pairs use it.
+ */
 static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
 {
 	struct kdapl_evd *evd = c->evd;
@@ -255,7 +260,7 @@ static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
 		return -EOPNOTSUPP;
 	if (!READ_ONCE(dev->cq_fixed)) {
 		ret = cq_resize(c, size);
-		/* Drivers have two ways to say that they cannot. */
+		/* Drivers have two errnos that say that they cannot resize. */
 		if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 			return ret;
 		WRITE_ONCE(dev->cq_fixed, true);
@@ -270,8 +275,8 @@ static int cq_grow(struct kdapl_evd_cq *c, u32 entries)
  * struct cq_pool - shares of a CQ that together take the room of the largest
  * @entry: in kdapl_evd_cq.pools
  * @key: kdapl_cq_share.pool
- * @entries: of the CQ
- * @nr_shares: in this CQ
+ * @entries: how many entries of the CQ they take together
+ * @nr_shares: how many shares of this CQ are in the pool
  */
 struct cq_pool {
 	struct list_head entry;
@@ -291,7 +296,7 @@ static struct cq_pool *pool_find(const struct kdapl_evd_cq *c, const void *key)
 	return NULL;
 }
 
-/* How many of its entries a share that others in the pool do not need has to itself. */
+/* How many entries of @c become free if @share leaves: in a pool, only the last one frees any. */
 static u32 share_own(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *share)
 {
 	struct cq_pool *pool = share->pool ? pool_find(c, share->pool) : NULL;
@@ -301,7 +306,7 @@ static u32 share_own(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *
 	return pool->nr_shares == 1 ? pool->entries : 0;
 }
 
-/* What is promised of @c without the shares in @own. */
+/* How many entries of @c are promised to other shares than those in @own. */
 static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *own)
 {
 	u32 i, n = c->entries;
@@ -312,7 +317,7 @@ static u32 cq_promised(const struct kdapl_evd_cq *c, const struct kdapl_cq_share
 	return n;
 }
 
-/* What a new share takes of @c, as if the endpoint's shares in @own were gone. */
+/* How many more entries of @c a new share takes, as if the endpoint's shares in @own were gone. */
 static u32 share_needs(const struct kdapl_evd_cq *c, const struct kdapl_cq_share *share,
 		       const struct kdapl_cq_share *own)
 {
@@ -338,8 +343,9 @@ static u32 shares_need(const struct kdapl_evd_cq *c, const struct kdapl_cq_share
 }
 
 /*
- * A CQ with room for @n shares more.  The newest one first, since it is the largest:
- * the smaller ones get empty then, as endpoints come and go.
+ * Finds or makes a CQ with room for @n more shares.  Of several that have room the newest one
+ * is taken, since it is the largest: so the smaller ones lose their shares in the course of
+ * time, as endpoints come and go, and are given back.
  */
 static int cq_provide(struct kdapl_evd *evd, const struct kdapl_cq_share *shares, u32 n,
 		      const struct kdapl_cq_share *own, struct kdapl_evd_cq **out)
@@ -374,7 +380,7 @@ static int cq_provide(struct kdapl_evd *evd, const struct kdapl_cq_share *shares
 	return cq_add(evd, cq_size_for(evd, max(entries, evd->cq_size)), out);
 }
 
-/* Enters a share into the accounts of @c; @spare: for a pool that is not there, or NULL. */
+/* Counts a share in @c.  @spare: memory for its pool, used if that is not in @c yet, or NULL. */
 static void share_enter(struct kdapl_evd_cq *c, struct kdapl_cq_share *share,
 			struct cq_pool **spare)
 {
@@ -415,16 +421,16 @@ static void share_leave(struct kdapl_evd_cq *c, const struct kdapl_cq_share *sha
 /**
  * kdapl_evd_take_shares - directions of an endpoint begin to complete on an EVD
  * @evd: they are attached to it
- * @shares: theirs; entries and pool filled in, the CQ is filled in here, the same for all.
- *	    One of them at most has a pool
+ * @shares: theirs, with entries and pool; the CQ is filled in here, the same for all.  At
+ *	    most one of them has a pool
  * @n: 1, or 2 for both directions
  * @own: the KDAPL_CQ_SHARES shares that the endpoint has now and gives back after this
  *
  * May sleep; in the IA's section.
  *
  * Return: 0; -ENOSPC: no CQ of the device holds the shares together, or the EVD has all that
- * it may have; -ENOMEM.  On an error
- * nothing has changed, except that a CQ may have become larger.
+ * it may have; -ENOMEM.  On an error nothing has changed, except that a CQ may have become
+ * larger.
  */
 int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,
 			  u32 n, const struct kdapl_cq_share *own)
@@ -450,14 +456,14 @@ int kdapl_evd_take_shares(struct kdapl_evd *evd, struct kdapl_cq_share *shares,
 		share_enter(c, &shares[i], &spare);
 	mutex_unlock(&evd->streams_lock);
 	kfree(spare);
-	/* If somebody waits for events already, a new CQ has to be armed. */
+	/* If somebody waits for events already, the runner has to arm a new CQ. */
 	if (changed)
 		kdapl_evd_kick(evd);
-	/* Whatever else the device answered is no code of ours. */
+	/* Other errnos of the device are not for our caller. */
 	return ret && ret != -ENOSPC ? -ENOMEM : ret;
 }
 
-/* Gives @c itself, which queue pairs may use, room for @entries. */
+/* Makes room for @entries in @c itself; other than cq_provide() it takes no other CQ instead. */
 static int cq_make_room(struct kdapl_evd_cq *c, u32 entries)
 {
 	if (entries <= c->cq.size)
@@ -467,14 +473,14 @@ static int cq_make_room(struct kdapl_evd_cq *c, u32 entries)
 
 /**
  * kdapl_evd_grow_share - a direction may have more completions outstanding than before
- * @share: taken, with a pool; nobody takes or gives it meanwhile
- * @entries: how many
+ * @share: taken, with a pool; nobody takes it or gives it back meanwhile
+ * @entries: how many it may have from now on
  *
  * May sleep; in the IA's section.
  *
- * Return: 0, and so has all of its pool in this CQ; -EOPNOTSUPP: the CQ cannot be made as
- * large, or not while queue pairs use it; -ENODEV: it is gone with the device; -ENOMEM, or
- * an errno of the device's.
+ * Return: 0, and all shares of its pool in this CQ may together have as many; -EOPNOTSUPP:
+ * the CQ cannot be made as large, or not while queue pairs use it; -ENODEV: it is gone with
+ * the device; -ENOMEM, or an errno of the device's.
  */
 int kdapl_evd_grow_share(struct kdapl_cq_share *share, u32 entries)
 {
@@ -503,7 +509,7 @@ int kdapl_evd_grow_share(struct kdapl_cq_share *share, u32 entries)
  * kdapl_evd_give_share - undo kdapl_evd_take_shares() for one direction
  * @share: no queue pair of the endpoint uses its CQ; without a CQ, nothing is done
  *
- * Of several CQs one without a share is destroyed.  May sleep.
+ * If the EVD has several CQs, one in which no share is left is destroyed.  May sleep.
  */
 void kdapl_evd_give_share(struct kdapl_cq_share *share)
 {
@@ -547,7 +553,7 @@ int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
 	else
 		first = atomic_inc_return(&c->nr_qps) == 1;
 	mutex_unlock(&evd->streams_lock);
-	/* Its runner arms the CQ. */
+	/* The runner of the EVD arms the CQ. */
 	if (first)
 		kdapl_evd_kick(evd);
 	return ret;
@@ -557,12 +563,12 @@ int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
  * kdapl_evd_release_cq - the queue pair is destroyed
  * @c: as held
  *
- * Any context.  Without kdapl_evd.streams_lock: who holds that may be making a CQ, and
- * wait for memory, and the end of a connection must not (conn_work.c).
+ * Any context.  It does not take kdapl_evd.streams_lock: the holder may be making a CQ and
+ * wait for memory, for which the end of a connection must not wait (conn_work.c).
  */
 void kdapl_evd_release_cq(struct kdapl_evd_cq *c)
 {
-	/* Pairs with cq_grow(): who replaces the CQ finds no queue pair on it. */
+	/* Pairs with cq_grow(), which replaces a CQ only if it sees that no queue pair uses it. */
 	atomic_dec_return_release(&c->nr_qps);
 }
 
@@ -572,8 +578,7 @@ void kdapl_evd_release_cq(struct kdapl_evd_cq *c)
  * kdapl_evd_destroy_cqs - give all CQs back to the device
  * @evd: no queue pair uses its CQs
  *
- * Endpoints keep their shares, which are good for nothing any more.  Idempotent.  May
- * sleep.
+ * Endpoints keep their shares, which are of no use any more.  Idempotent.  May sleep.
  */
 void kdapl_evd_destroy_cqs(struct kdapl_evd *evd)
 {

@@ -13,8 +13,8 @@
  * @cq: its @ib is NULL once the device is gone
  * @evd: whose
  * @on_evd: entry in kdapl_evd.cqs; written under kdapl_evd.streams_lock and kdapl_evd.lock
- * @entries: of the CQ, promised to the shares together
- * @pools: shares that together take the room of one (struct cq_pool)
+ * @entries: how many entries of the CQ are promised to its shares, all together
+ * @pools: struct cq_pool: groups of shares, each of which takes only the room of its largest
  * @nr_shares: directions of endpoints that have a share, connected or not
  * @nr_qps: queue pairs that use the CQ now, each counted for either direction; grows
  *	    under kdapl_evd.streams_lock
@@ -33,8 +33,8 @@ struct kdapl_evd_cq {
  * struct kdapl_cq_share - what one direction of an endpoint needs of a CQ
  * @cq: where its queue pairs complete; NULL: it has no share
  * @entries: completions that it may have outstanding at once
- * @pool: not NULL: all shares of this pool together have no more outstanding than the
- *	  largest of them
+ * @pool: key of the pool that the share is in (struct cq_pool): all shares of it together
+ *	  have no more completions outstanding than the largest of them.  NULL: in none
  */
 struct kdapl_cq_share {
 	struct kdapl_evd_cq *cq;

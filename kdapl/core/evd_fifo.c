@@ -9,7 +9,8 @@
  * what the completion says about its connection is told to the endpoint before anybody
  * can see the completion.
  *
- * Callers: evd_run.c and dat_evd_dequeue take events; drain.c pulls.
+ * Callers: evd_run.c and dat_evd_dequeue take events; drain.c, conn_cm.c, fmr.c, evd.c and
+ * evd_run.c pull; the watch (evd_streams.c) and evd_run.c fetch.
  */
 #include <dat/kdat_linux.h>
 #include "evd_fifo.h"
@@ -27,7 +28,7 @@
 /*
  * A dat_lmr_invalidate() that was flushed unmaps the memory when its completion becomes
  * visible.  Until its RMR is settled, that completion and all events behind it stay hidden.
- * Whoever settles the RMR kicks the EVD.
+ * Whoever settles the RMR kicks the EVD then.
  */
 static bool cookie_waits(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 {
@@ -36,12 +37,12 @@ static bool cookie_waits(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	if (likely(!cookie->rmr))
 		return false;
 	waits = !kdapl_rmr_complete(cookie->rmr, cookie, false);
-	/* For evd_arm(): to look again would be in vain. */
+	/* For evd_arm(): another look would be in vain. */
 	WRITE_ONCE(evd->waiting, waits);
 	return waits;
 }
 
-/* The oldest event, or NULL: there is none, or it has to wait. */
+/* Takes the oldest event; NULL: there is none, or it has to wait for its RMR. */
 static struct kdapl_node *fifo_take(struct kdapl_evd *evd)
 {
 	struct kdapl_node *node;
@@ -73,7 +74,7 @@ static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	bind->status = cookie->status;
 }
 
-/* A kernel consumer finds @key in what is a hole to others. */
+/* @key goes to rmr_context of <dat/kdat_linux.h>, where DAT's own structure has padding. */
 static __always_inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 				     DAT_EVENT *event, u32 status, u32 key)
 {
@@ -110,8 +111,8 @@ static inline void cookie_free(struct kdapl_cookie *cookie)
 }
 
 /*
- * The same for what may be a bind, which has a reference to its RMR, or a receive of an
- * SRQ, which nobody else uses before it is back there.
+ * cookie_free() for a cookie that may be that of a bind, which has a reference to its RMR, or
+ * of a receive of an SRQ, which can be posted again only once it is on the SRQ's free list.
  */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
@@ -126,7 +127,7 @@ static void cookie_release(struct kdapl_cookie *cookie)
 		kdapl_srq_cookie_back(cookie);
 }
 
-/* Its event was read, or is lost; no lock held. */
+/* The event of a cookie in the FIFO was read, or is lost; no lock held. */
 static void cookie_done(struct kdapl_cookie *cookie)
 {
 	struct kdapl_ep *ep = cookie->dir->ep;
@@ -135,7 +136,10 @@ static void cookie_done(struct kdapl_cookie *cookie)
 	kdapl_object_put(&ep->obj);
 }
 
-/* E35.  A CQ armed for solicited completions wakes by itself for those only. */
+/*
+ * E35: does the event notify?  Whether it is solicited need not be looked at: a CQ that is
+ * armed for solicited completions starts the runner for those only.
+ */
 static bool cookie_notifies(const struct kdapl_cookie *cookie)
 {
 	return cookie->status != DAT_DTO_SUCCESS ||
@@ -171,8 +175,8 @@ static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
 }
 
 /*
- * A DTO that is several work requests completes with the last one.  The completion of one
- * before it counts only if it is a failure.
+ * A DTO that is several work requests completes with the last one.  Of the completions
+ * before that one only a failure matters to it.
  */
 static bool wc_is_part(const struct ib_wc *wc)
 {
@@ -180,9 +184,9 @@ static bool wc_is_part(const struct ib_wc *wc)
 }
 
 /*
- * Is it what a plain send of the peer's leaves behind, for a receive (mt:T59)?  The
+ * Is a receive's completion what a plain send of the peer's leaves behind (mt:T59)?  The
  * peer may use verbs that DAT does not have: a write with immediate data takes a
- * receive without filling it, and a send may take the device's key of a region away.
+ * receive without filling it, and a send may invalidate the device's key of a region.
  */
 static inline bool wc_is_message(const struct ib_wc *wc,
 				 const struct kdapl_cookie *cookie)
@@ -192,8 +196,8 @@ static inline bool wc_is_message(const struct ib_wc *wc,
 }
 
 /*
- * A DTO's success that nobody has to hear of but its consumer, which is nearly every
- * completion.  The others are judged by wc_judge().
+ * Is it a DTO's success that nobody but the consumer has to be told of?  Nearly every
+ * completion is.  wc_judge() decides about the others.
  */
 static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
 {
@@ -212,13 +216,14 @@ enum wc_verdict {
 	WC_VISIBLE,	/* nothing */
 	WC_TELL,	/* the endpoint is told, then the completion is judged again */
 	WC_WAIT,	/* something that is under way; the EVD is kicked after it */
-	WC_STALE,	/* it is no completion of a DTO, or no longer one: drop it */
+	WC_STALE,	/* it completes no DTO, or one that was completed already: drop it */
 };
 
 /*
- * A work request that is not the last one of its post has completed: of a bind, which
- * counts once, or of a chain, of which each counts.  The first failure says why; those
- * after it are flushed.
+ * A work request that is not the last one of its post has completed.  A chain counts each
+ * of its work requests in kdapl_dir.posted and kdapl_dir.completed, a bind only the last one.
+ * The first failure says what the status of the post is; the work requests after it are
+ * flushed.
  */
 static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
@@ -238,8 +243,8 @@ static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 }
 
 /*
- * The RMR, or the LMR of a list, knows what became of a bind before its completion can be
- * seen (mt:M40).
+ * The RMR, or the LMR of a list, is told what became of a bind before the bind's completion
+ * can be seen (mt:M40).
  */
 static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
 				     const struct ib_wc *wc)
@@ -256,12 +261,12 @@ static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
 								  WC_WAIT;
 }
 
-/* In ib_wc.wc_flags, beyond those of verbs: the invalidation was one that may be. */
+/* In ib_wc.wc_flags, beside those of verbs: the peer was allowed to invalidate the key. */
 #define WC_KEY_TAKEN	BIT(30)
 
 /*
- * The peer's send has invalidated a key, and otherwise is a plain one.  Was the key given
- * to it for that?
+ * Was the peer allowed to invalidate the key that its send, otherwise a plain one, has
+ * invalidated?  Only a key by which it had rights on an LMR of dat_lmr_allocate() may be.
  */
 static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
 {
@@ -276,9 +281,9 @@ static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
 }
 
 /*
- * A receive that no plain send filled has failed, whatever the device says: from here
- * on it is treated like any other that did, which breaks the connection.  One of an SRQ
- * gets the endpoint that has taken it.  False: it has none.
+ * A receive that no plain send has filled is made a failure, whatever the device says: from
+ * here on it is treated like any other one, and breaks the connection.  A receive of an SRQ
+ * is claimed for the endpoint that has taken it.  False: no endpoint has.
  */
 static bool wc_check_recv(struct ib_wc *wc)
 {
@@ -288,7 +293,7 @@ static bool wc_check_recv(struct ib_wc *wc)
 		return true;
 	if (cookie->flags & KDAPL_COOKIE_SRQ && !kdapl_srq_claim(wc, cookie))
 		return false;
-	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
+	/* DAT has no invalidation by a peer's send: the device has refused one (mt:M81). */
 	if (wc->status == IB_WC_REM_INV_REQ_ERR)
 		wc->status = IB_WC_BAD_RESP_ERR;
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->owed) ||
@@ -304,8 +309,8 @@ static bool wc_check_recv(struct ib_wc *wc)
 
 /*
  * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
- * the CM has told how it ended.  That comes, or its time is over, and makes the completion
- * visible (drain.c).
+ * the CM has told how it ended.  Until the CM does, or its time is over, the completion
+ * waits (kdapl_conn_await_cm()).
  */
 static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *wc)
 {
@@ -316,9 +321,9 @@ static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *w
 }
 
 /*
- * What @wc says about its connection must be told to the endpoint before @wc
- * can be seen: A7 (first data confirms), D52 (the first error is all there is
- * to notice a broken connection by).
+ * What @wc says about its connection must be told to the endpoint before @wc can be seen.
+ * A7: the first data confirms the connection.  D52: the first error may be the only sign
+ * that the connection is broken.
  */
 static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn,
 				enum kdapl_ep_input *input)
@@ -328,8 +333,9 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	struct kdapl_conn *c;
 
 	/*
-	 * Its queue pair failed to flush, and drain.c completed it.  Of a chain that was
-	 * not posted whole the parts count all the same.
+	 * Not owed any more: drain.c has completed the DTO, since its queue pair failed to
+	 * flush.  A chain that was not posted whole is not owed either, but its parts are
+	 * counted all the same.
 	 */
 	if (unlikely(!READ_ONCE(cookie->owed) &&
 		     !(wc_is_part(wc) && cookie->flags & KDAPL_COOKIE_CHAIN)))
@@ -344,10 +350,10 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
 			return wc_judge_bind(cookie, wc);
-		/* Too late to confirm anything; see wc_dat_status(). */
+		/* The connection ends, so there is nothing to confirm; see wc_dat_status(). */
 		if (READ_ONCE(c->told))
 			return WC_VISIBLE;
-		/* Answered, but our queue pair cannot send yet: a moment more. */
+		/* Accepted, but our queue pair cannot send yet.  When it can, the EVD is kicked. */
 		if (!smp_load_acquire(&c->rts))
 			return WC_WAIT;
 		*input = KDAPL_EP_IN_ESTABLISHED;
@@ -358,8 +364,8 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 
 /*
  * A bind that fails has one status, whatever failed; a flush is no failure (mt:M39).
- * A message for an attempt that has been given up is none: the receive is flushed
- * like the others, for nothing is received before ESTABLISHED (D31, RULING 46).
+ * A message for an attempt that was given up before it was confirmed is not received: the
+ * receive counts as flushed, for nothing is received before ESTABLISHED (D31, RULING 46).
  */
 static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
@@ -375,9 +381,8 @@ static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *
 }
 
 /*
- * Accounts for the next completion.  With @event the completion goes there if
- * it is an event at all, else to the FIFO.  @plain: wc_is_plain().  True: @event
- * was filled.
+ * Accounts for the next completion.  If it is an event at all, that goes to @event, or with
+ * @event NULL to the FIFO.  @plain: wc_is_plain().  True: @event was filled.
  */
 static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 				    bool *notify, bool plain)
@@ -426,8 +431,8 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 }
 
 /*
- * Judges the next completion and tells the endpoint what it has to hear.  For that
- * the lock is dropped, and the caller looks again.
+ * Judges the next completion, and tells the endpoint what it has to be told.  For that the
+ * lock is dropped, and the caller has to look for the next completion anew.
  */
 static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 					 struct ib_wc *wc, unsigned long *flags)
@@ -443,9 +448,9 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	if (verdict != WC_TELL)
 		return verdict;
 	/*
-	 * The connection stays: this completion is not accounted for, so its
-	 * queue pair has not drained.  Somebody else may take the completion
-	 * while the lock is dropped, after the same input.
+	 * The connection is still there: this completion is not accounted for, so its
+	 * queue pair has not drained.  While the lock is dropped another thread may take
+	 * the completion, having given the endpoint the same input.
 	 */
 	kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&evd->lock, *flags);
@@ -455,7 +460,7 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	return WC_TELL;
 }
 
-/* One less; after a batch interrupts and others who want the lock have a turn. */
+/* Counts @left down.  After each batch it drops the lock, for interrupts and other threads. */
 static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 {
 	if (!(--left % KDAPL_WC_BATCH)) {
@@ -466,12 +471,12 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 }
 
 /**
- * kdapl_evd_fetch - bring completions of the CQ into the FIFO, tell nobody
+ * kdapl_evd_fetch - bring completions of the CQ into the FIFO, and wake nobody
  * @evd: any EVD
  * @max: at most so many, and no more than it takes to have all that are there now.  What
- *	 comes meanwhile is for the next look: posts whose success is suppressed may follow
- *	 each other as fast as they are taken
- * @waits: out: it came to one that has to wait; NULL: of no interest
+ *	 comes meanwhile is left for the next call: posts whose success is suppressed may
+ *	 follow each other as fast as their completions are taken, and it would never end
+ * @waits: out: it stopped at a completion that has to wait; NULL: of no interest
  *
  * Any context, no lock of an EP or EVD held.
  *
@@ -507,11 +512,11 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
  * kdapl_evd_pull - bring all completions of the CQ into the FIFO
  * @evd: any EVD
  *
- * Any context, no lock of an EP or EVD held.  The runner is told: it may be
- * about to arm the CQ, which does not see the FIFO.
+ * Any context, no lock of an EP or EVD held.  It kicks the runner of a sink: the runner may
+ * be about to arm the CQ, and arming does not notice what is in the FIFO by now.
  *
- * Return: true: whatever was in the CQ at the call was accounted for; false: it came to
- * a completion that has to wait, and stopped there.
+ * Return: true: whatever was in the CQ at the call was accounted for; false: it stopped at a
+ * completion that has to wait.
  */
 bool kdapl_evd_pull(struct kdapl_evd *evd)
 {
@@ -528,8 +533,8 @@ bool kdapl_evd_pull(struct kdapl_evd *evd)
  * @ep: endpoint
  *
  * A bind that failed, or whose RMR was freed, waits until the RMR is settled; the first
- * message of a connection waits until its queue pair can send.  All that came after
- * waits with it: in the CQ, or fetched from there.  Any context.
+ * message of a connection waits until its queue pair can send.  All completions that came
+ * after it wait behind it: in the CQ, or fetched from there.  Any context.
  */
 bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
 {
@@ -543,7 +548,7 @@ bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
 	return ret;
 }
 
-/* A slot of the pool is free at once; NULL then, nothing is left to be done. */
+/* A slot of the pool is put back at once, and NULL returned: nothing is left to be done. */
 static struct kdapl_event_slot *pool_slot_back(struct kdapl_evd *evd,
 					       struct kdapl_event_slot *slot)
 {
@@ -558,7 +563,8 @@ static struct kdapl_event_slot *pool_slot_back(struct kdapl_evd *evd,
  * @evd: any EVD
  * @event: out
  * @notify: out: the event wakes a waiter and starts an upcall (E35)
- * @slot: out: has to be done, without a lock, when the event is where it goes to; or NULL
+ * @slot: out: its done() is to be called, without a lock, when the event has got to where it
+ *	  goes; NULL: there is none
  *
  * Any context, no lock of an EP or EVD held.  Return: false: there is none.
  */
@@ -621,7 +627,7 @@ out:
 	return found;
 }
 
-/* The next event without any ado, with the EVD's lock held. */
+/* Takes the next event if that is simple; ASK: it is not, see kdapl_evd_take(). */
 enum at_once { TOOK, NONE, ASK };
 
 static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *event)
@@ -640,7 +646,7 @@ static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *ev
 	return TOOK;
 }
 
-/* What evd_take_at_once() could not do; drops a reference of @evd. */
+/* Takes an event that evd_take_at_once() could not; drops a reference of @evd. */
 static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = RET(QUEUE_EMPTY);
@@ -651,7 +657,7 @@ static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
 		ret = DAT_SUCCESS;
 	if (slot)
 		slot->done(slot, false);
-	/* It fetched a batch from the CQ; a sink gets the rest. */
+	/* A batch may have been fetched from the CQ: the sink has to get the rest of it. */
 	if (!ret && READ_ONCE(evd->sink) && kdapl_evd_has_more(evd))
 		kdapl_evd_kick(evd);
 	kdapl_object_put(&evd->obj);
@@ -687,8 +693,9 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	spin_lock(&evd->lock);
 	took = evd_take_at_once(evd, event);
 	/*
-	 * A sink gets what else was fetched.  Under the lock: the EVD cannot be
-	 * freed before its sink has been taken away, which needs the lock too.
+	 * The sink has to get the rest of the batch that was fetched.  The kick is made
+	 * under the lock: the EVD cannot be freed before its sink has been taken away,
+	 * which needs the lock too.
 	 */
 	if (took == TOOK && unlikely(evd->sink) && kdapl_evd_has_more(evd))
 		kdapl_evd_kick(evd);
@@ -703,7 +710,7 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 }
 
-/* Makes sure that the oldest event does not have to wait for its RMR (cookie_waits()). */
+/* Ends the wait of the oldest event for its RMR, if it has to (cookie_waits()). */
 static void fifo_settle(struct kdapl_evd *evd)
 {
 	struct kdapl_cookie *cookie = NULL;

@@ -7,8 +7,8 @@
 #include "evd_kick.h"
 
 /*
- * The work has a reference of its own: nobody waits for its end, which an upcall
- * of another EVD that frees this one could not do (E100).
+ * The work item has a reference of its own, because a free does not wait for the end of the
+ * work: an upcall of another EVD that frees this one could not (E100).
  */
 void kdapl_evd_schedule(struct kdapl_evd *evd)
 {
@@ -29,7 +29,7 @@ void kdapl_evd_schedule(struct kdapl_evd *evd)
  */
 void kdapl_evd_kick(struct kdapl_evd *evd)
 {
-	/* Pairs with the runner: a kick during its last look is not lost. */
+	/* Pairs with evd_was_kicked(): a kick during the runner's last look is not lost. */
 	atomic_set_release(&evd->pending, 1);
 	kdapl_evd_schedule(evd);
 }
@@ -38,7 +38,7 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
  * kdapl_evd_watch_now - have the watch look at once
  * @evd: nobody has made it dead, or whoever does cancels the watch afterwards
  *
- * For what process context is needed for.  Any context.
+ * For what needs process context.  Any context.
  */
 void kdapl_evd_watch_now(struct kdapl_evd *evd)
 {
@@ -49,8 +49,9 @@ void kdapl_evd_watch_now(struct kdapl_evd *evd)
  * kdapl_evd_cq_faulted - the device could not poll or arm a CQ (E72)
  * @evd: whose CQ; its lock is held
  *
- * It is asked again: a completion may be late, but none is lost.  The watch tells the
- * async EVDs, once for the EVD, because a device with such a fault may have it each time.
+ * The device will be asked again, so a completion may be late, but none is lost.  The watch
+ * tells the async EVDs, and once only for each EVD, because a device with such a fault may
+ * have it each time.
  * Any context.
  */
 void kdapl_evd_cq_faulted(struct kdapl_evd *evd)

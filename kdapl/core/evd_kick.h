@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Telling the runner of an EVD, see evd_kick.c; kdapl_evd_kick() is in core.h. */
+/* Waking the runner of an EVD, see evd_kick.c; kdapl_evd_kick() is in core.h. */
 #ifndef KDAPL_EVD_KICK_H
 #define KDAPL_EVD_KICK_H
 

@@ -24,7 +24,7 @@ u32 kdapl_evd_queued(struct kdapl_evd *evd)
 	       (sink && sink->held ? sink->held(evd, evd->sink_arg) : 0);
 }
 
-/* May an event that has room @reserved for it, or none, be raised? */
+/* May an event be raised?  @reserved: kdapl_evd_reserve() has made room for it. */
 static bool evd_has_room(struct kdapl_evd *evd, bool reserved)
 {
 	return (reserved || kdapl_evd_queued(evd) < evd->qlen) && !evd->dead;
@@ -61,12 +61,12 @@ bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
 }
 
 /**
- * kdapl_evd_drop_data - an ESTABLISHED that nobody has taken has no private data any more
+ * kdapl_evd_drop_data - take the private data out of an ESTABLISHED that nobody has taken
  * @evd: where it was posted, if it was
  * @slot: its slot
  *
- * The endpoint gives up the connection, which the data is a part of (E7).  Any context;
- * kdapl_ep.lock may be held.
+ * The endpoint gives up the connection, and the data is in the connection's memory (E7).
+ * Any context; kdapl_ep.lock may be held.
  */
 void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
 {
@@ -83,7 +83,7 @@ void kdapl_evd_drop_data(struct kdapl_evd *evd, struct kdapl_event_slot *slot)
  * kdapl_evd_reserve - keep room for one event
  * @evd: the EVD
  *
- * So that a connection request is refused before anything was made for it (P7).
+ * A connection request can so be refused before anything was made for it (P7).
  * Any context.  Return: false when there is none.
  */
 bool kdapl_evd_reserve(struct kdapl_evd *evd)
@@ -112,10 +112,10 @@ void kdapl_evd_unreserve(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_post_flushed - complete a DTO as flushed that the device will not complete
+ * kdapl_evd_post_flushed - complete, as flushed, a DTO that the device will not complete
  * @evd: of its direction
- * @cookie: busy; the direction's lock is held.  The device never got it, has lost it, or
- *	    its queue pair is gone
+ * @cookie: busy; the direction's lock is held.  The device never got the DTO, or has lost
+ *	    it, or its queue pair is gone
  */
 void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 {
@@ -130,7 +130,7 @@ void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	kdapl_object_get(&cookie->dir->ep->obj);
 
 	spin_lock_irqsave(&evd->lock, flags);
-	/* Its RMR begins to be settled now, and not when somebody looks at the completion. */
+	/* Have its RMR settled from now on, not only when somebody looks at the completion. */
 	if (unlikely(cookie->rmr))
 		kdapl_rmr_complete(cookie->rmr, cookie, false);
 	kdapl_fifo_add(evd, &cookie->node);
@@ -138,7 +138,7 @@ void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	kdapl_evd_kick(evd);
 }
 
-/* An event of the EVD's own pool; a slot without ->done goes back there. */
+/* Raises an event in a slot of the EVD's pool, which goes back there (it has no ->done). */
 bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event)
 {
 	struct kdapl_event_slot *slot;
@@ -190,15 +190,15 @@ void kdapl_evd_post_async(struct kdapl_evd *evd, u32 number, DAT_HANDLE handle,
  * kdapl_evd_overflow - an event that was owed found no room
  * @evd: the full EVD
  *
- * Has the async EVDs told at most once an episode (E65): by the watch, for an adapter may
- * have many of them, and here interrupts may be off.  Any context.
+ * The async EVDs are told once for each episode at most (E65).  The watch tells them, because
+ * an adapter may have many of them, and interrupts may be off here.  Any context.
  */
 void kdapl_evd_overflow(struct kdapl_evd *evd)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	/* Under the lock: who makes the EVD dead cancels the watch afterwards. */
+	/* Under the lock: whoever makes the EVD dead cancels the watch afterwards. */
 	if (!evd->overflowed && !evd->dead) {
 		WRITE_ONCE(evd->overflow_untold, true);
 		kdapl_evd_watch_now(evd);

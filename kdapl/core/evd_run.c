@@ -4,9 +4,9 @@
  * EVD's sink, which is the upcall of a kernel consumer or the event ring of a
  * process (struct kdapl_sink).
  *
- * It runs one at a time for an EVD, in softirq, or in process context for the
- * EVDs of kernel consumers whose upcalls may sleep.  Whoever adds an event
- * schedules it (kdapl_evd_kick()), and so does the CQ while it is armed.
+ * An EVD has one run at a time, in softirq, or in process context for the EVDs of
+ * kernel consumers whose upcalls may sleep.  Whoever adds an event schedules one
+ * (kdapl_evd_kick()), and so does the handler of a CQ that was armed.
  *
  * Callers: evd.c starts and stops it, the faces set sinks.
  */
@@ -16,7 +16,7 @@
 #include "evd_kick.h"
 #include "evd_streams.h"
 
-/* Is run @run over, with nothing left by its budget, or @more runs after it? */
+/* Is run @run over, and did the last run end within its budget, or have @more runs ended since? */
 static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
 {
 	/* Pairs with evd_deliver(). */
@@ -34,26 +34,27 @@ static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
 void kdapl_evd_settle(struct kdapl_evd *evd)
 {
 	/*
-	 * A run that starts from here on finds everything, a budget of it at a time.  Pairs with
-	 * evd_deliver(): our kick is not cleared by an older run.
+	 * A run that starts from here on finds everything that is queued now, and may need
+	 * as many more runs as there are budgets in it.  Pairs with evd_deliver(): a run that
+	 * started before does not clear our kick.
 	 */
 	u32 run = smp_load_acquire(&evd->runs_started) + 1;
 	u32 more = READ_ONCE(evd->nr_fifo) / KDAPL_EVD_BUDGET;
 
-	/* With them on, a run in softirq would wait for ksoftirqd to be scheduled. */
+	/* With softirqs on here, a run in softirq would wait until ksoftirqd is scheduled. */
 	local_bh_disable();
 	kdapl_evd_kick(evd);
 	local_bh_enable();
-	/* Of a dead EVD no run need come any more. */
+	/* A dead EVD need not have another run. */
 	wait_event(evd->idle, READ_ONCE(evd->dead) || evd_settled(evd, run, more));
 }
 
 /* ---- a run ---------------------------------------------------------- */
 
 /*
- * On an EVD where not every event notifies, a run starts only for one that
- * does, but then it takes everything (E106).  A ring of a process takes all as
- * they come; it is its waiter that is not woken.
+ * On an EVD where not every event notifies, a run delivers only if there is one that
+ * does, but then it delivers everything (E106).  The event ring of a process gets all
+ * events as they come; there it is the waiter that is not woken.
  */
 static bool run_is_due(struct kdapl_evd *evd, u32 max, u32 *fetched)
 {
@@ -100,13 +101,13 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 		}
 	}
 	/*
-	 * Nobody takes them now: drains and errors must be seen all the same.
-	 * Not otherwise: what arrives after the last kdapl_evd_take() must stay in the
-	 * CQ, where arming finds it.
+	 * No sink takes completions now, but drains and connections have to be told of them
+	 * all the same.  In all other cases what arrives after the last kdapl_evd_take()
+	 * must stay in the CQ: arming notices it there, but not in the FIFO.
 	 */
 	if (!sink || (due && !room))
 		fetched = kdapl_evd_fetch(evd, budget, NULL);
-	/* What finds no room wakes all the same, behind others that did not (E35). */
+	/* Events for which there is no room wake as well, also behind some that do not (E35). */
 	if (due && !room)
 		notify |= READ_ONCE(evd->nr_notify);
 	if (n || notify)
@@ -125,9 +126,10 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 }
 
 /*
- * Arms the CQs that queue pairs use; true: look again at once.  But while the
- * next completion has to wait for something (WC_WAIT), a look would find only that
- * again: whoever ends the wait kicks the EVD.
+ * Arms the CQs; if there is neither a sink nor a drain, only those that queue pairs use, for
+ * the watch.  True: the runner has to look again at once.  It need not while the next
+ * completion has to wait for something (WC_WAIT): it would only find that again, and whoever
+ * ends the wait kicks the EVD.
  */
 static bool evd_arm(struct kdapl_evd *evd)
 {
@@ -141,11 +143,12 @@ static bool evd_arm(struct kdapl_evd *evd)
 				  &failed);
 	if (failed)
 		kdapl_evd_cq_faulted(evd);
-	/* What came before they were armed, or a look that was long enough has left. */
+	/* Completions that came before the CQs were armed, or that the last run did not get to. */
 	again = (again || evd->wc_next != evd->wc_end) && !evd->waiting;
 	/*
-	 * Without a sink nobody is in a hurry; a CQ that cannot be armed is tried again.
-	 * Under the lock: who makes the EVD dead cancels the watch afterwards.
+	 * Without a sink nobody is in a hurry, so the watch will look; it also tries again to
+	 * arm a CQ that could not be armed.  Under the lock: whoever makes the EVD dead
+	 * cancels the watch afterwards.
 	 */
 	if ((failed || (again && watched)) && !evd->dead)
 		kdapl_evd_watch(evd);
@@ -167,7 +170,7 @@ static int evd_poll_softirq(struct irq_poll *iop, int budget)
 	n = evd_deliver(evd, budget);
 	if (n < budget) {
 		irq_poll_complete(iop);
-		/* Whoever kicks saw it complete, or we see the kick. */
+		/* Whoever kicks sees it complete, and schedules it, or we see the kick. */
 		smp_mb();
 		if (evd_arm(evd) || evd_was_kicked(evd))
 			irq_poll_sched(iop);
@@ -206,7 +209,7 @@ void kdapl_evd_run_init(struct kdapl_evd *evd)
  * @sync: wait until the former sink is not running any more; may sleep then
  *
  * Return: 0; -EDEADLK for @sync from a delivery of this EVD itself (E108);
- * -ESTALE for a @sink on a dead EVD, which will never know of it.
+ * -ESTALE for a @sink on a dead EVD: that sink would never be told that the EVD is dead.
  */
 int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 		       void *arg, bool sync)
@@ -231,10 +234,10 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 	if (sync)
 		wait_event(evd->idle, !READ_ONCE(evd->runner));
 	/*
-	 * What is queued starts the new sink (E105), and the CQ is armed for it (E111).
-	 * Without a sink too: it may be armed for solicited completions only, and others
-	 * may tell of a broken connection (D52).  Not on a dead EVD, whose events are
-	 * dropped: a run could bring more.
+	 * What is queued has to be delivered to the new sink (E105), and the CQ to be armed
+	 * for it (E111).  Also without a sink: the CQ may be armed for solicited completions
+	 * only, and other completions may be the sign of a broken connection (D52).  Not on a
+	 * dead EVD, whose events are dropped: a run could bring in more.
 	 */
 	if (!READ_ONCE(evd->dead))
 		kdapl_evd_kick(evd);

@@ -6,8 +6,8 @@
  * or anything that raises events which are no completions.  The flags of the
  * streams decide when the EVD notifies (E21, E22).
  *
- * Callers: ep_attr.c and sp.c attach and detach; evd_cq.c tells of completions that
- * wake nobody, and of those that the device lost.
+ * Callers: ep_attr.c and sp.c attach and detach; evd_cq.c and evd_run.c start the watch for
+ * completions that wake nobody; evd_cq.c tells of completions that the device has lost.
  */
 #include "evd_streams.h"
 #include "ep_apply.h"
@@ -53,8 +53,8 @@ static bool streams_agree(const struct kdapl_streams *s,
 }
 
 /*
- * E22.  While an endpoint replaces its streams they need not agree; then what
- * starts most runs prevails, so that the CQ is armed for all that is awaited.
+ * E22.  While an endpoint replaces its streams they need not agree; then the flags prevail
+ * that start the most runs, so that the CQ is armed for all that is awaited.
  */
 static u32 streams_config(const struct kdapl_streams *s)
 {
@@ -115,12 +115,12 @@ void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
 /* ---- looking by itself ---------------------------------------------- */
 
 /**
- * kdapl_evd_watch - look at a CQ in a while, unless its consumer has
- * @evd: nobody is woken by it
+ * kdapl_evd_watch - look at a CQ in a while, unless its consumer has done so by then
+ * @evd: no runner delivers its completions, and no drain waits for them
  *
- * Its CQ is armed all the same, so that a broken connection is noticed whose consumer
- * does not look (D52).  A consumer who does is disturbed ten times a second at most, and
- * not at all while nothing completes.  Any context.
+ * The CQ of such an EVD is armed all the same.  Otherwise a broken connection would not be
+ * noticed if the consumer does not look at the EVD (D52).  A consumer who does look is
+ * disturbed ten times a second at most, and not at all while nothing completes.  Any context.
  */
 void kdapl_evd_watch(struct kdapl_evd *evd)
 {
@@ -140,7 +140,7 @@ void kdapl_evd_cq_failed(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_tell - tell the async EVDs of an overflow or fault that they do not know of
+ * kdapl_evd_tell - tell the async EVDs of an overflow or a fault, if they do not know of it
  * @evd: any EVD
  *
  * May sleep.
@@ -181,7 +181,7 @@ static void evd_watch(struct work_struct *work)
 		evd_break_eps(evd);
 	}
 	kdapl_evd_tell(evd);
-	/* What the consumer has not taken, here rather than in softirq. */
+	/* The consumer has not taken these completions.  Here it costs no time in softirq. */
 	kdapl_evd_fetch(evd, U32_MAX, NULL);
 	/* The runner arms the CQ again. */
 	kdapl_evd_kick(evd);
@@ -190,9 +190,9 @@ static void evd_watch(struct work_struct *work)
 /* ---- attaching ------------------------------------------------------ */
 
 /*
- * The streams say what a consumer waits for, and so what the CQ is armed for: when that
- * changes the runner arms it anew, or completions that are awaited now would start
- * nothing.
+ * The flags of the streams say what a consumer waits for, and so what the CQ is armed for.
+ * When that changes the runner has to arm the CQ anew, or completions that are awaited now
+ * would start nothing.
  */
 static void evd_count_stream(struct kdapl_evd *evd, enum kdapl_stream stream,
 			     DAT_COMPLETION_FLAGS flags, int by)
