@@ -5,17 +5,18 @@
  * Storage has its data in pages that come with a request, as a scatterlist, and go with
  * it.  Such an LMR is made once; dat_lmr_fmr() gives it a list and makes that known to the
  * device, dat_lmr_invalidate() takes the list away, both in any context.  A DTO names the
- * memory by one segment, as if it were in one piece (walk.c).  Each time the LMR has another
- * lmr_context, so that a post which comes too late finds nothing.
+ * memory by one segment, as if it were in one piece (walk.c).  The LMR gets another
+ * lmr_context each time, so that a post which comes too late finds nothing.
  *
  * With remote rights the memory is shown to peers as well, by an RMR that the LMR has for
  * that (rmr.c): giving the list is a bind, and taking it away an unbind, each a request of
- * an endpoint.  With the unbind complete the memory is gone (kdapl_fmr_take()).  A peer may
- * take its rights away itself (rmr_lmr.c), and no unbind is needed then.
+ * an endpoint.  When the unbind has completed the memory is gone (kdapl_fmr_take()).  If a
+ * peer gives its rights up itself (rmr_lmr.c), no unbind is needed.
  *
  * The memory belongs to the device while the LMR has it.  When the device goes, it is taken
- * away from all LMRs (kdapl_fmr_end()), so a consumer may always give its list back when
- * dat_lmr_invalidate() has returned.
+ * away from all LMRs (kdapl_fmr_end()).  So a consumer may give its list back when
+ * dat_lmr_invalidate() has returned or, if that is a request, has completed, whether the
+ * device is still there or not.
  *
  * Callers: face/kdat_linux.c; rmr.c, and lmr.c at the end of an LMR.
  */
@@ -37,7 +38,7 @@ static bool list_fits(const struct kdat_memory *memory, u32 max_pages)
 	u64 bytes = 0;
 
 	for (i = 0; i < memory->entries; i++, sg = sg_next(sg)) {
-		/* To a device an entry of no bytes may be one of very many. */
+		/* A device may take a length of 0 for a very large one. */
 		if (!sg || !sg->length || pages > max_pages)
 			return false;
 		bytes += sg->length;
@@ -47,7 +48,7 @@ static bool list_fits(const struct kdat_memory *memory, u32 max_pages)
 	       memory->length <= bytes - memory->offset;
 }
 
-/* What the device does with the memory.  The right to read it here needs no flag. */
+/* What the device does with the memory.  Every LMR may be read locally, without a flag. */
 static enum dma_data_direction direction_of(DAT_MEM_PRIV_FLAGS privileges)
 {
 	const u32 writes = DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
@@ -64,13 +65,13 @@ static u64 list_start(const struct kdapl_list *list)
 	return offset_in_page(sg_dma_address(sg) + offset);
 }
 
-/* Neither 0 nor that of the memory before. */
+/* The lmr_context of the memory that is being given: not 0, and not that of the last memory. */
 static u32 next_context(struct kdapl_lmr *lmr)
 {
 	return kdapl_lmr_context(&lmr->obj) + (++lmr->fmrs << KDAPL_INDEX_BITS);
 }
 
-/* The memory is the device's, and no context names it yet. */
+/* Makes the memory known to the device.  No lmr_context names it yet, so no post finds it. */
 static DAT_RETURN fmr_give(struct kdapl_lmr *lmr, const struct kdat_memory *memory,
 			   DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -96,12 +97,12 @@ static DAT_RETURN fmr_give(struct kdapl_lmr *lmr, const struct kdat_memory *memo
 	return DAT_SUCCESS;
 }
 
-/* From here on posts find it. */
+/* Gives the memory its lmr_context: from here on posts find it. */
 static void fmr_name(struct kdapl_lmr *lmr, const struct kdapl_fmr *fmr, u32 key)
 {
 	lockdep_assert_held(&lmr->list_lock);
 	lmr->rmr_context = key;
-	/* mt:T35: what a read of iWARP fetches comes by the key, and there is none. */
+	/* mt:T35: an iWARP read puts what it fetches where a remote key says, and there is none. */
 	if (!key && lmr->obj.ia->dev->iwarp)
 		lmr->sinks &= ~KDAPL_SINK_READ;
 	WRITE_ONCE(lmr->context, next_context(lmr));
@@ -110,7 +111,7 @@ static void fmr_name(struct kdapl_lmr *lmr, const struct kdapl_fmr *fmr, u32 key
 		*fmr->rmr_context = key;
 }
 
-/* False: it has none. */
+/* Takes the memory of an LMR away from the device.  False: the LMR has none. */
 static bool fmr_take(struct kdapl_lmr *lmr)
 {
 	struct kdapl_device *dev = lmr->obj.ia->dev;
@@ -140,7 +141,7 @@ bool kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context)
 	bool taken;
 
 	spin_lock_irqsave(&lmr->list_lock, flags);
-	/* Without a context it is just being given. */
+	/* While the memory is just being given, @lmr->context is 0: then it is left alone. */
 	taken = context && lmr->context == context && fmr_take(lmr);
 	spin_unlock_irqrestore(&lmr->list_lock, flags);
 	return taken;
@@ -190,7 +191,7 @@ static DAT_RETURN check_fmr(const struct kdapl_lmr *lmr, const struct kdapl_fmr 
 		return RET_BAD_ARG(5);
 	if (fmr->va_type != DAT_VA_TYPE_ZB)
 		return RET_BAD_ARG(6);
-	/* Those of a request depend on its EP, and are looked at there. */
+	/* With remote privileges the flags depend on the EP: check_fmr_bind() looks at them. */
 	if (!(fmr->privileges & KDAPL_REMOTE_PRIVILEGES) &&
 	    fmr->flags & ~DAT_COMPLETION_SUPPRESS_FLAG)
 		return RET_BAD_ARG(9);
@@ -200,8 +201,8 @@ static DAT_RETURN check_fmr(const struct kdapl_lmr *lmr, const struct kdapl_fmr 
 }
 
 /*
- * Is a registration, or its end, outstanding, whose completion is not there yet?  If it has
- * completed, but nobody has looked, that is done here.
+ * Is a dat_lmr_fmr() or a dat_lmr_invalidate() that is a request still outstanding?  Its
+ * completion may be in the CQ, where nobody has looked yet: that is pulled.
  */
 static bool fmr_busy(struct kdapl_rmr *rmr)
 {
@@ -302,7 +303,7 @@ DAT_RETURN kdapl_fmr(struct kdapl_space *space, DAT_LMR_HANDLE handle,
 	ret = fmr_find(&op, space, handle);
 	if (!ret)
 		ret = check_fmr(kdapl_lmr_of(op.obj), fmr);
-	/* The section: the device does not go before the LMR has the memory. */
+	/* In the section, so that the device is not removed before the LMR has the memory. */
 	if (!ret)
 		ret = kdapl_op_enter(&op);
 	if (!ret)
@@ -310,10 +311,10 @@ DAT_RETURN kdapl_fmr(struct kdapl_space *space, DAT_LMR_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/* No peer has a right on the memory of that context. */
+/* Takes the memory of @context away at once: no peer has a right on it. */
 static DAT_RETURN invalidate_now(struct kdapl_lmr *lmr, u32 context)
 {
-	/* Its device may have taken it along. */
+	/* The removal of the device may have taken it away already. */
 	if (kdapl_fmr_take(lmr, context) || READ_ONCE(lmr->obj.ia->removed))
 		return DAT_SUCCESS;
 	return RET_BAD_STATE(LMR_FREE);
@@ -344,8 +345,9 @@ static DAT_RETURN invalidate_do(struct kdapl_lmr *lmr, DAT_EP_HANDLE ep,
 	if (!kdapl_object_use(&lmr->obj))
 		return RET_BAD_HANDLE(LMR);
 	/*
-	 * Whose memory it is comes first.  If another call takes that and gives the LMR new
-	 * memory, it is the new one which peers may or may not reach.
+	 * The context is read before the rights of peers.  If another thread meanwhile takes
+	 * the memory away and gives the LMR other memory, those rights are on that, but the
+	 * context does not name it, and nothing is taken away.
 	 */
 	context = smp_load_acquire(&lmr->context);
 	if (lmr->rmr && kdapl_rmr_opens(lmr->rmr))

@@ -5,7 +5,7 @@
  *
  * The life of an LMR: memory is registered with the device (glue/mr.c), the
  * lmr_context made known to posts, the handle published; to free it, the other
- * way round, with a wait between for posts that still use the device's key.
+ * way round, with a wait in between for posts that still use the device's key.
  * lmr_contexts are ours, not the device's keys, which no process may name (A8).
  */
 #include <linux/overflow.h>
@@ -179,9 +179,9 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
 }
 
 /*
- * Memory of a process is pinned before the IA's section is entered, since that
- * may take as long as the process likes (A10).  A source that cannot be shared
- * is pinned once more, by its address.
+ * Memory of a process is pinned before the IA's section is entered, since pinning may take
+ * as long as the process likes (A10).  A source whose pages cannot be shared is pinned once
+ * more, by its address.
  */
 static DAT_RETURN lmr_pin(struct lmr_args *args)
 {
@@ -324,7 +324,7 @@ static DAT_RETURN args_find(struct lmr_args *args, struct kdapl_ia *ia,
 	if (args->mem_type == DAT_MEM_TYPE_LMR) {
 		args->source = lmr_find(args->space,
 					args->description.for_lmr_handle);
-		/* One whose memory changes has none that stays. */
+		/* An LMR whose memory changes has no memory that would stay. */
 		if (!args->source || args->source->obj.ia != args->ia ||
 		    args->source->max_pages)
 			return RET_BAD_HANDLE(LMR);
@@ -533,8 +533,8 @@ static const struct kdapl_object_ops lmr_ops = {
 
 /*
  * Waits for posts that found the LMR: when it returns each has handed the LMR's key to
- * the device, or never will (mt:T12).  No grace period of RCU, which would make every
- * processor of the host work, as often as a process likes.
+ * the device, or never will (mt:T12).  A grace period of RCU would do that too, but it makes
+ * every processor of the host work, and a process could cause that as often as it likes.
  */
 static void settle_posts(struct kdapl_ia *ia)
 {
@@ -568,7 +568,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	settle_posts(ia);
 	/* The handle is retired last: until then the device's removal waits for us. */
 	lmr_release_verbs(&lmr->obj);
-	/* That of a list is the zone's, and stays. */
+	/* The key of an LMR whose memory changes is that of the zone, and stays. */
 	if (ia->dev->mute_faults && !lmr->max_pages)
 		end_requests(ia, lkey);
 	kdapl_object_retire(&lmr->obj);
@@ -576,9 +576,10 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 }
 
 /*
- * The device reaches a list by a key that stays: the consumer says by dat_lmr_invalidate()
- * that it is done.  dat_lmr_fmr() counts as a user of the LMR and sets the list under
- * @list_lock, so a free sees either the user or the list.
+ * Kills an LMR, unless it has a list.  The device reaches a list by a key that stays valid, so
+ * the consumer has to say by dat_lmr_invalidate() that it is done with the list.
+ * dat_lmr_fmr() counts as a user of the LMR and sets the list under @list_lock, so a free sees
+ * either the user or the list.
  */
 static DAT_RETURN lmr_kill(struct kdapl_op *op)
 {
@@ -616,7 +617,7 @@ DAT_RETURN kdapl_lmr_free(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle)
  * An LMR that a peer has invalidated
  */
 
-/* Looks for the LMR in process context, since the list of an IA has a mutex. */
+/* The search for the LMR.  Process context, since the list of an IA's objects has a mutex. */
 struct lmr_search {
 	struct work_struct work;
 	struct kdapl_ia *ia;
@@ -624,8 +625,8 @@ struct lmr_search {
 };
 
 /*
- * Soft-RoCE forgets regions without remote rights as well, by their local key.  An LMR
- * whose memory changes has none of its own for local use.
+ * Soft-RoCE also lets a peer invalidate a region without remote rights, by its local key.  An
+ * LMR whose memory changes has no local key of its own.
  */
 static bool lmr_has_key(const struct kdapl_lmr *lmr, u32 key)
 {
@@ -645,14 +646,14 @@ static void lmr_search_work(struct work_struct *work)
 }
 
 /**
- * kdapl_lmr_invalidated - no post may use an LMR any more whose key the device forgot
+ * kdapl_lmr_invalidated - let no post use an LMR whose key the device has forgotten
  * @ia: adapter
  * @key: what a peer's send with invalidate named; any value
  *
  * A peer that knows the key of a region can do this to all who use the region, by any
- * connection of its zone.  Local posts are refused like those to a freed LMR then; on
- * the queue pair they would fail, and break connections of others.  Without memory for the
- * search that is what happens.  Any context, locks may be held.  Rule mt:M81.
+ * connection of its zone.  Local posts that name it are refused from then on, like those to a
+ * freed LMR; on the queue pair they would fail, and break connections of others.  If there is
+ * no memory for the search, they do.  Any context, locks may be held.  Rule mt:M81.
  */
 void kdapl_lmr_invalidated(struct kdapl_ia *ia, u32 key)
 {
@@ -729,7 +730,7 @@ static void sync_segment(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *segment,
 
 	if (!lmr)
 		return;
-	/* Who frees the LMR waits: the memory stays mapped. */
+	/* Under the lock the memory stays mapped: whoever frees the LMR waits for it. */
 	mutex_lock(&lmr->region_lock);
 	if (lmr->region) {
 		offset = segment->virtual_address - lmr->start;
@@ -761,7 +762,7 @@ DAT_RETURN kdapl_lmr_sync(struct kdapl_space *space, DAT_IA_HANDLE ia_handle,
 		ret = RET_BAD_ARG(2);
 	if (!ret)
 		ret = kdapl_op_enter(&op);
-	/* Each walks the pages of its LMR, and whoever closes the IA waits for all. */
+	/* Each segment takes a walk over pages, and whoever closes the IA waits for all of them. */
 	for (i = 0; !ret && i < number; i++) {
 		sync_segment(op.obj->ia, &segments[i], rdma_read);
 		cond_resched();

@@ -42,8 +42,8 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @length: registered bytes
  * @sinks: KDAPL_SINK_*, what posts may have the device write there (mt:T30, mt:T35)
  * @lkey: the device's key; 0 once the device is gone
- * @context: the lmr_context, by which posts find it; 0, which is none, from the
- *	     beginning of its end
+ * @context: the lmr_context, by which posts find it; 0, which names nothing, as soon as its
+ *	     end has begun
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @privileges: as asked; what binds are checked against (mt:M31)
  * @region: NULL once the device is gone
@@ -54,9 +54,9 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @max_pages: of an LMR whose memory changes (fmr.c): the most it can have; else 0
  * @fmrs: how often such an LMR has been given memory
  * @list_lock: @list and what depends on it; a leaf
- * @list: what memory it has; @start and @length are 0 all the time
- * @rmr: through which peers reach that, if it may have remote rights; NULL if not.  Set
- *	 before others find the LMR, and given back with its memory
+ * @list: the memory that such an LMR has now; its @start and @length are always 0
+ * @rmr: the RMR through which peers reach that memory; NULL if it may have no remote rights.
+ *	 Set before others find the LMR, and freed with it
  */
 struct kdapl_lmr {
 	struct kdapl_object obj;
@@ -94,8 +94,8 @@ static inline struct kdapl_lmr *kdapl_lmr_of(struct kdapl_object *obj)
 u64 kdapl_lmr_max_length(const struct kdapl_device *dev);
 
 /*
- * KDAPL_SINK_* of an LMR with these rights.  mt:T35: to iWARP what a read has fetched comes
- * like a write of the peer, who was told the key of the sink for it.
+ * KDAPL_SINK_* of an LMR with these rights.  mt:T35: on iWARP the data of a read come like a
+ * write of the peer, which is told the key of the local memory for that.
  */
 static inline u32 kdapl_lmr_sinks(const struct kdapl_device *dev,
 				  DAT_MEM_PRIV_FLAGS privileges)
@@ -126,8 +126,8 @@ static inline u32 kdapl_lmr_context(const struct kdapl_object *obj)
 }
 
 /*
- * The LMR of @space with that lmr_context, or NULL.  One that is being freed is not
- * found.  Caller is in an RCU read section, or has interrupts off, which keeps it.
+ * The LMR of @space with that lmr_context, or NULL.  An LMR that is being freed is not
+ * found.  Caller is in an RCU read section, or has interrupts off, which keeps the LMR.
  */
 static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 					       DAT_LMR_CONTEXT context)
@@ -145,7 +145,7 @@ static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
 				    const DAT_LMR_TRIPLET *segment)
 {
-	/* Larger than any length for an address below the start. */
+	/* For an address below the start it wraps, and is larger than any length. */
 	u64 offset = segment->virtual_address - lmr->start;
 
 	return offset <= lmr->length &&
@@ -157,7 +157,7 @@ static inline bool kdapl_lmr_list_inside(const struct kdapl_lmr *lmr,
 					 const DAT_LMR_TRIPLET *segment)
 {
 	const struct kdapl_list *list = &lmr->list;
-	/* Larger than any length for an address below the start. */
+	/* For an address below the start it wraps, and is larger than any length. */
 	u64 offset = segment->virtual_address - list->start;
 
 	return list->sg && offset <= list->length &&

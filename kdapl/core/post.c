@@ -35,7 +35,7 @@
 
 /* ---- checks --------------------------------------------------------- */
 
-/* What an endpoint is posted; with the lock of the direction. */
+/* Checks the arguments of a DTO; the caller holds the lock of the direction. */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
@@ -73,20 +73,20 @@ static DAT_RETURN check_fmr_bind(const struct kdapl_ep *ep, const struct kdapl_b
 		return RET_BAD_HANDLE(EP);
 	if ((u32)flags & ~ep->limits[KDAPL_DTO_BIND].flags)
 		return bind->list ? RET_BAD_ARG(9) : RET_BAD_ARG(4);
-	/* Local rights are no condition: the memory is not an LMR's that has its own. */
+	/* Local rights are no condition: unlike that of an RMR the memory is not another LMR's. */
 	return ep->pz == bind->rmr->pz ? DAT_SUCCESS : kdapl_rmr_check_rights(ep, bind);
 }
 
 /* ---- cookies -------------------------------------------------------- */
 
-/* The next cookie, if its last event was dequeued (mt:T13, mt:T14). */
+/* Takes the next cookie, if the event of its last post was dequeued (mt:T13, mt:T14). */
 static __always_inline struct kdapl_cookie *
 cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS flags)
 {
 	u32 i = dir->next;
 	struct kdapl_cookie *cookie = &dir->ring[i];
 
-	/* Pairs with cookie_free() in evd_fifo.c: its old event was read before. */
+	/* Pairs with cookie_free() in evd_fifo.c: the event was read before we write here. */
 	if (unlikely(smp_load_acquire(&cookie->busy)))
 		return NULL;
 	cookie->user = user;
@@ -157,7 +157,7 @@ static __always_inline int post_request(struct ib_qp *qp,
 		[KDAPL_DTO_RDMA_WRITE] = IB_WR_RDMA_WRITE,
 		[KDAPL_DTO_SEND_INVALIDATE] = IB_WR_SEND_WITH_INV,
 	};
-	/* Only what the opcode has is read of it, and that is set below. */
+	/* Only the fields of its opcode are read, and these are set below. */
 	struct ib_rdma_wr wr kdapl_uninitialized;
 
 	wr.wr.next = NULL;
@@ -226,9 +226,9 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 }
 
 /*
- * The device did not take the post.  If that is only so now, a receive is posted again by
- * the work item; a request is flushed with those before it, because it is refused so only
- * when the connection ends.  What is posted meanwhile waits behind.
+ * The device did not take the post.  Where that may be for the moment only, a receive is posted
+ * again by the work item, and a request is flushed with those before it, because it is refused
+ * so only when the connection ends.  What is posted meanwhile is held behind it.
  */
 static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 					struct kdapl_cookie *cookie,
@@ -289,7 +289,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	if (unlikely(dir->gate != KDAPL_GATE_POST))
 		return post_aside(dir, cookie, from);
 
-	/* Before the call: the completion may be there before it returns. */
+	/* Before the call: another thread may see the completion before it returns. */
 	cookie->owed = true;
 	dir->posted++;
 	if (kind != KDAPL_DTO_RECV && dir->lkeys)
@@ -306,8 +306,8 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 /* ---- memory that is a list --------------------------------------------- */
 
 /*
- * Posts the next piece of a chain, as much as the device takes at once.  Each one is
- * signalled (A4), and counts by itself among what is posted.
+ * Posts the next work request of a chain, with as many pieces as the device takes at once.
+ * Each work request is signalled (A4), and is counted in @posted.
  */
 static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
 		     const struct kdapl_dto *dto, struct kdapl_walk *walk,
@@ -338,9 +338,9 @@ static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
 }
 
 /*
- * The device has taken a part of a chain, and not the next one.  The connection breaks, or
- * it is about to end; the chain is flushed then, and nothing that is posted behind it
- * reaches the peer before.
+ * The device has taken some work requests of a chain, and refused the next one.  So the
+ * connection breaks, or is about to end, and the chain is flushed then.  Until it is, what is
+ * posted behind it is held, and does not reach the peer.
  */
 static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
 {
@@ -358,8 +358,8 @@ static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int
 }
 
 /*
- * The work requests of an RDMA operation are posted one after the other: the lock keeps
- * them together, and there is room for all of them.
+ * The work requests of an RDMA operation are posted one after the other.  The lock keeps
+ * other posts from coming in between, and there is room for all of them on the queue pair.
  */
 static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 			     struct kdapl_cookie *cookie, struct kdapl_walk *walk)
@@ -381,7 +381,7 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	err = post_link(ep, dir, dto, walk, &wr);
 	if (err) {
 		kdapl_chain_end(cookie);
-		/* As if it had been one work request. */
+		/* post_refused() takes back what was counted, as for a DTO of one work request. */
 		dir->posted++;
 		return post_refused(dir, cookie, none, err);
 	}
@@ -392,11 +392,11 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	return DAT_SUCCESS;
 }
 
-/* Work requests in reserve, if there are so many. */
+/* Takes @more work requests out of the reserve, if there are so many. */
 static bool reserve_take(struct kdapl_dir *dir, u32 more)
 {
 	lockdep_assert_held(&dir->lock);
-	/* Completions give back meanwhile; only posts take, one at a time. */
+	/* Completions may give some back meanwhile; only posts take, under the lock. */
 	if (more > dir->reserve - atomic_read(&dir->reserved))
 		return false;
 	atomic_add(more, &dir->reserved);
@@ -413,7 +413,7 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	struct kdapl_cookie *cookie;
 	DAT_RETURN ret;
 
-	/* It would never be posted. */
+	/* Not even with the whole reserve could it be posted. */
 	if (more > dir->reserve)
 		return RET_BAD_ARG(2);
 	ret = check_post(ep, dir, dto->kind);
@@ -454,8 +454,8 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	if (ret)
 		return ret;
 	/*
-	 * What will only be flushed needs no memory, which may be gone with the device by
-	 * now.
+	 * A post that will only be flushed needs no memory, and that may be gone with the
+	 * device by now.
 	 */
 	if (dir->gate != KDAPL_GATE_POST &&
 	    !(dir->gate == KDAPL_GATE_HOLD && dir->is_recv)) {
@@ -481,8 +481,8 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 }
 
 /*
- * There is room for both work requests of a bind where the EVD takes binds.  Elsewhere the
- * second one of a dat_lmr_fmr() comes out of the reserve.
+ * The queue pair has room for both work requests of each bind if the request EVD takes
+ * completions of binds.  If not, the second one of a dat_lmr_fmr() comes out of the reserve.
  */
 static bool bind_reserve(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
@@ -527,7 +527,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 		if (cookie->flags & KDAPL_COOKIE_CHAIN)
 			kdapl_chain_end(cookie);
 		ret = post_refused(dir, cookie, none, err);
-		/* One that is flushed later takes the memory away all the same. */
+		/* A dat_lmr_invalidate() takes the memory away also if it is flushed later. */
 		if (ret || !bind->takes)
 			kdapl_rmr_cancel(bind->rmr);
 		return ret;
@@ -539,8 +539,8 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 }
 
 /*
- * Not posted, but flushed.  One that takes memory away does so when its completion is to be
- * seen (fifo_take() in evd_fifo.c).
+ * A bind that is not posted, but flushed.  A dat_lmr_invalidate() takes the memory away all
+ * the same, before its completion can be seen (fifo_take() in evd_fifo.c).
  */
 static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				  struct kdapl_cookie *cookie)
@@ -556,7 +556,7 @@ static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind
 	return ret;
 }
 
-/* As post_dto(), which see. */
+/* The same as post_dto(), for a bind. */
 static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 			    u64 user, DAT_COMPLETION_FLAGS flags)
 {
@@ -624,7 +624,7 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	else if (ret == HAS_LIST)
 		ret = post_lists(ep, dir, dto, sge);
 	spin_unlock(&dir->lock);
-	/* Whatever is wrong with it: its process posts by itself. */
+	/* In passthrough the process posts by itself, so the code is this one in any case. */
 	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
 		ret = RET(INVALID_STATE);
 out:
@@ -647,7 +647,7 @@ out:
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto)
 {
-	/* The compiler leaves out of each way what only other kinds need. */
+	/* So the compiler makes a function of each kind, without what only other kinds need. */
 	if (dto->kind == KDAPL_DTO_RECV)
 		return ep_post(space, handle, dto, KDAPL_DTO_RECV);
 	if (dto->kind == KDAPL_DTO_SEND)

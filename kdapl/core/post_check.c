@@ -8,7 +8,7 @@
 #include "post_check.h"
 
 /**
- * kdapl_no_sink - the device may not write there, or not what a read has fetched
+ * kdapl_no_sink - the code for an LMR that the device may not write, or not at a read
  * @lmr: of a segment
  *
  * Any context.  Rules mt:T30, mt:T35.
@@ -23,15 +23,15 @@ DAT_RETURN kdapl_no_sink(const struct kdapl_lmr *lmr)
 }
 
 /**
- * kdapl_check_outside - a segment is not inside a linear LMR
+ * kdapl_check_outside - check a segment that is not inside a linear LMR
  * @to: what is posted to
  * @lmr: of @segment
  * @segment: bytes
  * @sink: KDAPL_SINK_*, what the device is to write there, or 0
- * @lists: true: a segment in a list is accepted; the caller finds its pieces with a walk
- * @shift: out: what leads from the segment's address to the device's
+ * @lists: true: any segment in a list is accepted; the caller finds its pieces with a walk
+ * @shift: out: to be added to the segment's address to get the device's
  *
- * One that lies in the first entry of a list is in one piece, as if the LMR were linear.  Any
+ * A segment within the first entry of a list is in one piece, as if the LMR were linear.  Any
  * context.
  *
  * Return: DAT_SUCCESS; HAS_LIST: the caller has to look again, with @lists;
@@ -60,8 +60,8 @@ DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl
 }
 
 /**
- * kdapl_segments_trim - a read fetches the remote length
- * @from: local segments, which have room for it; made shorter
+ * kdapl_segments_trim - shorten the local segments of a read to the remote length
+ * @from: local segments, which have room for @length
  * @length: bytes, not 0
  *
  * Any context.  Rule mt:T33.

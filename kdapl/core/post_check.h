@@ -29,21 +29,21 @@ static inline bool kind_is_rdma(enum kdapl_dto_kind kind)
 	return kind == KDAPL_DTO_RDMA_READ || kind == KDAPL_DTO_RDMA_WRITE;
 }
 
-/* What the device writes to the segments of a DTO: KDAPL_SINK_*, or 0: it reads them. */
+/* What the device writes to the segments of a DTO: KDAPL_SINK_*; 0: nothing, it reads them. */
 static __always_inline u32 sink_of(enum kdapl_dto_kind kind)
 {
 	return kind == KDAPL_DTO_RECV ? KDAPL_SINK_RECV :
 	       kind == KDAPL_DTO_RDMA_READ ? KDAPL_SINK_READ : 0;
 }
 
-/* The LMR of a segment is none, or of another zone than what is posted to. */
+/* A segment has no LMR, or one of another zone than what is posted to. */
 static inline DAT_RETURN protection_violation(u32 sink)
 {
 	return DAT_ERROR(DAT_PROTECTION_VIOLATION,
 			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 }
 
-/* Does a read name the memory of a list to the device as it would be to the peer (mt:T35)? */
+/* Is the memory of a list to be named as a whole, by its remote key (mt:T35, kdapl_walk.whole)? */
 static inline bool read_names_whole(const struct kdapl_object *to, bool is_read)
 {
 	return is_read && to->ia->dev->iwarp;
@@ -57,9 +57,9 @@ u32 kdapl_segments_trim(struct post_segments from, u64 length);
 u32 kdapl_segments_of_nothing(const struct kdapl_object *to, struct ib_sge *sge);
 
 /*
- * One segment, checks in their order (mt:T5, mt:T29).  Local read is implied by
+ * Checks one segment, in the order of the rules (mt:T5, mt:T29).  Local read is implied by
  * every LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  @lists:
- * it may be in a list, and the address in @sge is the offset there.
+ * it may be in a list; the address in @sge is the consumer's then, not the device's.
  */
 static __always_inline DAT_RETURN check_segment(const struct kdapl_object *to,
 						struct kdapl_pz *const *pz,
@@ -144,9 +144,10 @@ static inline bool remote_is_bad(const DAT_RMR_TRIPLET *remote)
 }
 
 /*
- * Everything that can be judged without the endpoint's state (RULING 35).  @to: what is
- * posted to; @pz: its zone, @limits: of this kind.  The compiler finds both in @to again.
- * With the lock under which these change.
+ * Checks all that can be judged without the endpoint's state (RULING 35).  @to: what is
+ * posted to; @pz: where its zone is; @limits: for DTOs of this kind.  Both are parts of @to,
+ * which the compiler sees when this is inlined.  The caller holds the lock under which they
+ * change.
  */
 static __always_inline DAT_RETURN check_posted(const struct kdapl_object *to,
 					       struct kdapl_pz *const *pz,

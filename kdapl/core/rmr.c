@@ -15,8 +15,8 @@
  * was outstanding (mt:M44): then settling is the end of the RMR.
  *
  * An LMR whose memory changes (fmr.c) has an RMR of its own, without a handle, if peers may
- * reach the memory: that is bound to all of the memory, or to none.  When it is unbound,
- * however that comes, the memory is taken away from the device, too.
+ * reach the memory.  That RMR is bound to all of the memory, or to none.  When it is unbound,
+ * for whatever reason, the memory is taken away from the device, too.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -48,8 +48,9 @@ static struct kdapl_rmr *rmr_find(struct kdapl_space *space,
 
 /*
  * The completion of a bind may wait until the RMR is settled, and the end of a connection
- * for that.  So who has the lock allocates without I/O, and so do the driver's calls
- * (conn_work.c).
+ * for that completion.  So the holder of this lock must not wait until dirty memory has been
+ * written back, which may go through that connection (conn_work.c): the holder, and the driver
+ * that it calls, allocate without I/O.
  */
 static unsigned int window_lock(struct kdapl_rmr *rmr)
 {
@@ -79,8 +80,8 @@ static void window_release(struct kdapl_rmr *rmr)
 }
 
 /*
- * Also after a renewal that failed no key of the window admits anything.  The
- * next bind is refused then, and has the RMR settled once more.
+ * No key of the window admits anything afterwards, also if the renewal fails.  In that case
+ * the next bind is refused, and has the RMR settled once more.
  */
 static void window_renew(struct kdapl_rmr *rmr)
 {
@@ -109,7 +110,7 @@ static void rmr_unbound(struct kdapl_rmr *rmr)
 	kdapl_binding_drop(&rmr->now);
 	kdapl_binding_drop(&rmr->next);
 	if (rmr->cookie) {
-		/* Once the completion has been taken the EVD may be freed. */
+		/* For the kick: as soon as the completion has been taken the EVD may be freed. */
 		evd = rmr->evd;
 		kdapl_object_get(&evd->obj);
 	}
@@ -128,7 +129,7 @@ static void rmr_finish(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->window_lock);
 	window_release(rmr);
-	/* Whoever has the completion of the last bind may free the zone. */
+	/* Before rmr_unbound(): whoever gets the completion of the last bind may free the zone. */
 	if (!rmr->gone)
 		kdapl_object_unuse(&rmr->pz->obj);
 	rmr->gone = true;
@@ -136,8 +137,8 @@ static void rmr_finish(struct kdapl_rmr *rmr)
 }
 
 /*
- * Puts an RMR in order after a bind that failed or a renewal that failed, or ends it
- * if it was freed with a bind outstanding.  No bind begins while that is due.
+ * Does what @due asks for: puts an RMR in order after a bind or a renewal that failed, or ends
+ * an RMR that was freed with a bind outstanding.  No bind begins while that is due.
  */
 static void rmr_settle(struct kdapl_rmr *rmr)
 {
@@ -159,7 +160,7 @@ static void rmr_settle(struct kdapl_rmr *rmr)
 
 /* ---- creation and query ---------------------------------------------------------- */
 
-/* May there be one more?  Undone by rmr_uncount(). */
+/* May there be one more RMR?  Undone by rmr_uncount(). */
 static bool rmr_count(struct kdapl_space *space)
 {
 	if (!atomic_add_unless(&space->nr_rmrs, 1, space->max_rmrs))
@@ -187,7 +188,7 @@ static void rmr_release(struct kdapl_object *obj)
 	kfree(rmr);
 }
 
-/* rmr_settle_soon() took a reference for it. */
+/* The work of rmr_settle_soon(), which has taken a reference for it. */
 static void rmr_work(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
@@ -200,7 +201,7 @@ static void rmr_work(struct work_struct *work)
 static void rmr_settle_soon(struct kdapl_rmr *rmr)
 {
 	lockdep_assert_held(&rmr->lock);
-	/* The work is on its way already. */
+	/* The work is queued already. */
 	if (rmr->due)
 		return;
 	rmr->due = true;
@@ -443,20 +444,21 @@ static void binding_fill(struct kdapl_binding *binding,
  * kdapl_rmr_begin - prepare an RMR and the work requests of a bind
  * @bind: checked
  * @cookie: the slot of the bind's completion
- * @wr: out: what is to be posted; NULL: nothing will be: an unbind of an RMR of an LMR is
- *	flushed, and its completion waits until the window has been renewed
+ * @wr: out: what is to be posted.  NULL: nothing is posted, because this is the unbind of an
+ *	RMR with an @fmr and will be flushed; its completion waits until the window has been
+ *	renewed
  *
  * From here on the LMR is in use (mt:M22, mt:M40).  The caller either posts
  * @wr, in the same RCU read section, or calls kdapl_rmr_cancel().  It holds the
  * lock of the endpoint's request direction.  Takes the RMR's lock; any context.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR: the RMR was freed meanwhile;
- * DAT_INVALID_PARAMETER/ARG2: the LMR was; DAT_INVALID_STATE/LMR_FREE: it has not the
- * memory any more that @bind takes away;
+ * DAT_INVALID_PARAMETER/ARG2: the LMR was freed meanwhile; DAT_INVALID_STATE/LMR_FREE: the
+ * LMR does not have the memory any more that @bind takes away;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION: another bind of this RMR is
  * outstanding (A6), or the range has more pages than a window; /MEMORY: a
  * renewal of the window had failed; DAT_INVALID_STATE: the device is being
- * removed; DAT_INVALID_PARAMETER/ARG3: a list is not to be mapped at once.
+ * removed; DAT_INVALID_PARAMETER/ARG3: the device cannot map the list in one piece.
  */
 DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 			   struct kdapl_cookie *cookie,
@@ -513,7 +515,10 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	kdapl_binding_drop(&rmr->next);
-	/* A peer has taken the present key meanwhile, and left the rest to the unbind. */
+	/*
+	 * A peer has invalidated the present key meanwhile, and rmr_take() has left the rest
+	 * to the unbind that is now undone.
+	 */
 	if (rmr->taken && rmr->takes) {
 		mr_ops(rmr)->window_taken(rmr->window);
 		kdapl_binding_drop(&rmr->now);
@@ -530,8 +535,8 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
  * @success: of the completion
  *
  * Takes the RMR's lock; any context, the lock of the EVD or of the direction may be held.
- * A cookie that is not that of the outstanding bind was judged, or settled, before, or its
- * bind was never begun.  Rules mt:M35, mt:M40, mt:M41, mt:M44.
+ * Nothing is done for a cookie other than that of the outstanding bind: its bind was judged or
+ * settled before, or was never begun.  Rules mt:M35, mt:M40, mt:M41, mt:M44.
  *
  * Return: true: the completion may be seen; false: the RMR has to be settled
  * first, so the caller asks again when its EVD is kicked.
@@ -572,8 +577,9 @@ out:
  * @rmr: the RMR of the bind
  * @cookie: the slot of the bind's completion; no queue pair has work requests of it
  *
- * Treated as a failure: on return the completion may be seen.  It must not be in a CQ,
- * where it may yet tell of a success.  Takes @rmr->window_lock; may sleep.  Rule mt:M40.
+ * The bind is treated as failed: on return its completion may be seen.  The completion must
+ * not be in a CQ, where it may yet tell of a success.  Takes @rmr->window_lock; may sleep.
+ * Rule mt:M40.
  */
 void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 {
@@ -611,8 +617,8 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
  * kdapl_rmr_create_for - make the RMR through which peers reach the memory of an LMR
  * @lmr: of dat_lmr_allocate(), not published yet; its rmr is filled in
  *
- * Goes with the memory of @lmr; kdapl_rmr_end() comes before.  Caller is in the section of
- * the IA.  May sleep.
+ * It is freed with the memory of @lmr; kdapl_rmr_end() comes before.  Caller is in the section
+ * of the IA.  May sleep.
  *
  * Return: DAT_SUCCESS; DAT_MODEL_NOT_SUPPORTED: the device has no windows;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION.
@@ -683,9 +689,10 @@ static const struct kdapl_object_ops rmr_ops = {
 };
 
 /*
- * A bind between kdapl_rmr_begin() and its post holds the lock of its direction, and is
- * posted or cancelled when it drops that.  The endpoint's memory stays so long: it was
- * there, with a bind outstanding, after the RCU read section had begun.
+ * Waits for a bind that is between kdapl_rmr_begin() and its post.  The thread that posts it
+ * holds the lock of the direction, and has posted or cancelled it when it drops the lock.  The
+ * memory of the endpoint stays meanwhile: it was there, with a bind outstanding, after our RCU
+ * read section had begun.
  */
 static void rmr_settle_post(struct kdapl_rmr *rmr)
 {

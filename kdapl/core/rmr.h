@@ -28,26 +28,29 @@ struct kdapl_binding {
  * struct kdapl_rmr - a Remote Memory Region
  * @obj: the object it is
  * @pz: its zone, with a use and a reference
- * @lock: what follows up to @due, @takes and @taken, and the turns of @window; takes no other lock
+ * @lock: protects what follows up to @due, @takes and @taken, and the turns of @window; takes
+ *	  no other lock
  * @window: NULL once the RMR or its device is gone
  * @now: what it shows (mt:M41)
  * @next: what it will show once the outstanding bind has completed
  * @cookie: of the outstanding bind, or NULL
- * @evd: where that completes
+ * @evd: where that bind completes
  * @dead: it was freed; the completion of the outstanding bind ends it (mt:M44)
  * @due: rmr_settle() in rmr.c has to run; until then no bind begins, and the
  *	 completion of the outstanding one is not seen
  * @window_lock: held while @window is renewed or given back; takes no other lock
  *	     but @lock
- * @gone: the end is over, and only the memory of the object is left; under
+ * @gone: its end is over, and only the memory of the object is left; under
  *	  @window_lock
  * @work: rmr_work() in rmr.c
- * @fmr: the LMR whose memory peers reach through it (fmr.c), which has it as its own: it
- *	 has no handle.  @now and @next are in that LMR then
- * @takes: the outstanding bind of such an RMR takes the memory with this lmr_context away;
+ * @fmr: an LMR whose memory changes (fmr.c), if the RMR is a part of that LMR, by which peers
+ *	 reach the memory.  Such an RMR has no handle, and shows nothing but memory of @fmr
+ * @takes: of such an RMR: the outstanding bind takes the memory with this lmr_context away;
  *	   0: it does not
- * @taken: a peer has taken what it shows, or is about to show, with a bind outstanding
- * @keys: of such an RMR's window, as they are in kdapl_ia.keys; under @window_lock
+ * @taken: of such an RMR: a peer has invalidated the key in @now or @next while a bind is
+ *	   outstanding; the completion of the bind then leaves nothing shown
+ * @keys: of such an RMR: the keys of its window, as they are in kdapl_ia.keys; under
+ *	  @window_lock
  */
 struct kdapl_rmr {
 	struct kdapl_object obj;
@@ -75,9 +78,9 @@ struct kdapl_rmr {
  * @triplet: argument of the call
  * @privileges: argument of the call
  * @context: argument of the call
- * @list: what an RMR of an LMR is to show; NULL: nothing; not looked at of others
+ * @list: if @rmr has an @fmr: the memory to show; NULL: none.  Not looked at otherwise
  * @lmr: found by kdapl_rmr_check_region(); the caller's RCU read section keeps
- *	 it.  Of an RMR of an LMR that one
+ *	 it.  If @rmr has an @fmr, that
  * @takes: of a dat_lmr_invalidate(): the lmr_context of the memory that it takes away
  * @rkey: what *@context becomes
  */

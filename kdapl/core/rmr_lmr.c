@@ -4,10 +4,11 @@
  * peers reach the memory, so that a message which takes one away is told from one that
  * should not (mt:M81).
  *
- * A peer that was given a key answers with a message that invalidates it: its device has
- * ours forget the key, and the completion of the receive names it.  Which RMR that is says
- * kdapl_ia.keys, by the part of the key that stays when the window is bound anew.  It
- * changes when a window is made, renewed or given back, and is looked up under RCU.
+ * A peer that was given a key may answer with a message that invalidates it: our device then
+ * forgets the key, and the completion of the receive names it.  kdapl_ia.keys says which RMR
+ * the key belongs to, by the part of the key that does not change when the window is bound
+ * anew.  An entry is added or removed when a window is made, renewed or given back, and is
+ * looked up under RCU.
  *
  * Callers: fmr.c; rmr.c; evd_fifo.c when a completion is judged.
  */
@@ -17,7 +18,7 @@
 /* ---- what it shows -------------------------------------------------- */
 
 /**
- * kdapl_rmr_opens - may a peer reach the memory of an LMR, or will it?
+ * kdapl_rmr_opens - can a peer reach the memory of an LMR, or will it be able to?
  * @rmr: of an LMR
  *
  * Any context.
@@ -53,7 +54,7 @@ u32 kdapl_rmr_shown(struct kdapl_rmr *rmr)
 
 /* ---- keys ----------------------------------------------------------- */
 
-/* The lowest byte of a key is another one at each bind. */
+/* The lowest byte of a key changes with each bind. */
 static unsigned long key_index(u32 key)
 {
 	return key >> 8;
@@ -100,9 +101,11 @@ void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr)
 }
 
 /*
- * The answer may be seen before the completion of the bind: the device executes the bind
- * before it sends what tells the peer the key, but the two complete in different queues.
- * An unbind that is outstanding completes as it would have without the peer's invalidation.
+ * With a bind outstanding @taken is set, and the rest is done when the bind completes.  The
+ * peer's answer may be seen before the completion of the bind that showed it the key: the
+ * device executes the bind before it sends what tells the peer the key, but the two complete
+ * in different queues.  An unbind that is outstanding completes as it would have without the
+ * peer's invalidation.
  */
 static bool rmr_take(struct kdapl_rmr *rmr, u32 key)
 {
@@ -120,15 +123,15 @@ static bool rmr_take(struct kdapl_rmr *rmr, u32 key)
 }
 
 /**
- * kdapl_rmr_take_key - a message has invalidated a key: may it?
+ * kdapl_rmr_take_key - a message has invalidated a key: was it allowed to?
  * @ep: where it came in
  * @key: any value
  *
- * If it is the present key of an LMR in the endpoint's zone, peers have no rights on that
- * LMR any more.  Caller holds the lock of an EVD, with interrupts off, which keeps the RMR.
- * Any context.  Rule mt:M81.
+ * It was if the key is the present one of an LMR in the endpoint's zone; peers then have no
+ * rights on that LMR any more.  Caller holds the lock of an EVD, with interrupts off, which
+ * keeps the RMR.  Any context.  Rule mt:M81.
  *
- * Return: whether it is.
+ * Return: whether it was allowed to.
  */
 bool kdapl_rmr_take_key(const struct kdapl_ep *ep, u32 key)
 {

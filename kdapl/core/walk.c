@@ -9,7 +9,7 @@
 #include "lmr.h"
 #include "walk.h"
 
-/* Comes to @walk->named, which may be the end. */
+/* Prepares for the segment @walk->named, or for the end. */
 static void walk_enter(struct kdapl_walk *walk)
 {
 	const struct kdapl_lmr *lmr;
@@ -27,7 +27,7 @@ static void walk_enter(struct kdapl_walk *walk)
 		return;
 	walk->sg = lmr ? READ_ONCE(lmr->list.sg) : NULL;
 	if (!walk->sg) {
-		/* Its consumer, or a peer, takes it away at this moment (mt:T12). */
+		/* The consumer, or a peer, is taking the memory away at this moment (mt:T12). */
 		walk->lost = true;
 		walk->named = walk->end;
 		return;
@@ -42,7 +42,7 @@ static void walk_enter(struct kdapl_walk *walk)
 	walk->done = skip;
 }
 
-/* The next piece, which is behind afterwards. */
+/* Takes the next piece. */
 static void walk_step(struct kdapl_walk *walk, struct ib_sge *piece)
 {
 	*piece = *walk->named;
@@ -65,14 +65,14 @@ static void walk_step(struct kdapl_walk *walk, struct ib_sge *piece)
 
 /**
  * kdapl_walk_begin - begin a way through the memory of a DTO
- * @walk: filled in, but for @whole, which is set
+ * @walk: filled in, except for @whole, which the caller has set
  * @space: of the DTO
  * @segments: its local segments, checked
- * @named: what they name, in the form that the device takes, without those of no length
+ * @named: the same as the checks have left them (kdapl_walk.named)
  * @nr: of @named
  *
- * The caller has interrupts off, and the consumer leaves the memory of its LMRs as it is:
- * both until the walk is over.  Any context.
+ * Until the walk is over, the caller has interrupts off, and the consumer leaves the memory of
+ * its LMRs as it is.  Any context.
  */
 void kdapl_walk_begin(struct kdapl_walk *walk, const struct kdapl_space *space,
 		      const DAT_LMR_TRIPLET *segments, const struct ib_sge *named,

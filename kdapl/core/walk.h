@@ -9,20 +9,20 @@
 struct kdapl_space;
 
 /*
- * struct kdapl_walk - a way through the memory of a DTO, piece by piece as the device has
+ * struct kdapl_walk - a walk through the memory of a DTO, piece by piece as the device has
  * to be told of it
  * @space: of the DTO
  * @segment: the next local segment of the consumer's
- * @named: what the segments name, without those of no length, each with its bytes and the
- *	   key; of one in a list without the address
+ * @named: the next of the segments as the checks have left them: without those of length 0,
+ *	   each with its length and key, and with its address unless it is in a list
  * @end: of @named
- * @left: bytes of @named that are ahead
- * @sg: where it goes on, if it is in a list
- * @done: bytes of @sg that are behind
- * @lost: memory was taken away meanwhile; the walk is at its end
+ * @left: bytes of @named that have not been walked
+ * @sg: the entry of the list at which the walk goes on, if @named is in a list
+ * @done: bytes of @sg that have been walked
+ * @lost: memory was taken away during the walk, which is at its end
  * @whole: memory that a peer may write is named to the device as it would be to the peer:
  *	   what iWARP reads fetch (mt:T35)
- * @key: by which that is named, or 0
+ * @key: the key for such memory, if @named is that, or 0
  */
 struct kdapl_walk {
 	const struct kdapl_space *space;
