@@ -11,8 +11,8 @@
 #include <linux/version.h>
 
 /*
- * Posts and looks at an EVD take their lock with interrupts off (core/post.c), and there
- * such a lock sleeps.
+ * Posts, and reads of an EVD, take a spinlock with interrupts off (core/post.c).  With
+ * PREEMPT_RT such a lock sleeps.
  */
 #ifdef CONFIG_PREEMPT_RT
 #error "kdapl does not run in a kernel with CONFIG_PREEMPT_RT: use one without it"
@@ -54,7 +54,7 @@
 #endif
 
 /*
- * Resizes a CQ of the kernel (glue/cq.c).  7.1 took the function away, so it is as
+ * Resizes a CQ of the kernel (glue/cq.c).  7.1 took the function away: from there on it is as
  * if no driver could.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
@@ -74,7 +74,7 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 /*
  * Looks up the route of an IPv6 packet (glue/address.c).  As long as IPv6 could be a
  * module, its functions were called through a table; now it is built in, and the
- * table is gone with its header.  sparse cannot ask for a header.
+ * table is gone with its header.  sparse does not know __has_include.
  */
 #ifdef __has_include
 #if !__has_include("net/ipv6_stubs.h")
@@ -114,8 +114,8 @@ static inline void kdapl_vm_flags_mod(struct vm_area_struct *vma,
 
 /*
  * For an array or a structure on the stack of the data path that is filled as far
- * as it is read.  A kernel with CONFIG_INIT_STACK_ALL_ZERO clears it at each call
- * else.  Newer compilers know the attribute; others do not clear the stack.
+ * as it is read.  Without the attribute a kernel with CONFIG_INIT_STACK_ALL_ZERO clears it at
+ * each call.  Compilers that do not know the attribute do not clear the stack either.
  */
 #if __has_attribute(__uninitialized__)
 #define kdapl_uninitialized __attribute__((__uninitialized__))

@@ -37,8 +37,8 @@ static const struct {
 	{ &kdapl_slow_wq, "kdapl_slow", WQ_UNBOUND },
 	{ &kdapl_iwarp_wq, "kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
 	/*
-	 * The work stays on its processor: what arrives while one upcall runs there is
-	 * taken by the same worker behind it, without a switch for each event.
+	 * The work stays on its processor: events that arrive while an upcall runs there are
+	 * delivered by the same worker afterwards, without a switch of threads for each.
 	 */
 	{ &kdapl_upcall_wq, "kdapl_upcall", KDAPL_WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM,
 	  WQ_MAX_ACTIVE },
@@ -88,7 +88,7 @@ static int __init kdapl_init(void)
 	ret = kdapl_netlink_init();
 	if (ret)
 		goto err_device;
-	/* The last one: the file may be opened at once, and then the module has to stay. */
+	/* Last: the file may be opened at once, and after that the module must not fail to load. */
 	ret = kdapl_dev_init();
 	if (ret)
 		goto err_netlink;

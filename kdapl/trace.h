@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Every tracepoint of kdapl, in sections by what they show (A13).  A handle
- * joins the lines of one object.  Enable with
+ * Every tracepoint of kdapl, in sections by what they show (A13).  All lines of one object have
+ * its handle.  Enable with
  *	echo 1 > /sys/kernel/tracing/events/kdapl/enable
  */
 #undef TRACE_SYSTEM
@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-/* What the events look into is needed in trace.c only. */
+/* Only trace.c needs to know what is in these. */
 struct kdapl_conn;
 struct kdapl_cookie;
 struct kdapl_ep;
@@ -178,11 +178,11 @@ DECLARE_EVENT_CLASS(kdapl_flush_class,
 		  __entry->err)
 );
 
-/* A flush begins; the device owes so many completions. */
+/* A flush begins; @requests and @recvs: how many completions the device owes. */
 DEFINE_EVENT(kdapl_flush_class, kdapl_flush,
 	TP_PROTO(const struct kdapl_conn *conn, u32 requests, u32 recvs, int err),
 	TP_ARGS(conn, requests, recvs, err));
-/* It has ended; so many the device never made (-ETIMEDOUT). */
+/* The flush has ended; how many completions the device never made (-ETIMEDOUT). */
 DEFINE_EVENT(kdapl_flush_class, kdapl_flushed,
 	TP_PROTO(const struct kdapl_conn *conn, u32 requests, u32 recvs, int err),
 	TP_ARGS(conn, requests, recvs, err));

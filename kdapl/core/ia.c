@@ -98,8 +98,8 @@ static struct kdapl_section *section_find(struct kdapl_space *space,
  * @space: that it is opened in
  * @dev: its device
  *
- * A kernel consumer's adapter has one of its own: its close must not wait for what others
- * do.  May sleep.
+ * A kernel consumer's adapter has a section of its own: its close must not wait for the
+ * operations of other consumers.  May sleep.
  *
  * Return: for kdapl_section_put(); NULL: no memory.
  */
@@ -190,8 +190,8 @@ struct kdapl_object *kdapl_ia_next_object(struct kdapl_ia *ia,
 /* ---- addresses of the port ------------------------------------------ */
 
 /**
- * kdapl_ia_set_link - a link-local address gets its link, which rdma_cm may leave out
- * @to: an address of @addr's
+ * kdapl_ia_set_link - put the link into a link-local address, which rdma_cm may leave out
+ * @to: an address that was copied from @addr
  * @addr: of a CM id that is bound to a device
  *
  * Any context.
@@ -229,12 +229,12 @@ static void copy_address(struct sockaddr_storage *to, const struct rdma_addr *ad
 }
 
 /**
- * kdapl_ia_address - the address of the port that a connection has
+ * kdapl_ia_address - the address of the port that a connection uses
  * @ia: of the port
  * @addr: of a connection's CM id, or of a request's
  *
- * A consumer may look at it as long as the IA is open, and the port has few, so each is
- * kept, once.  May sleep.  Rules P41, P86.
+ * A consumer may look at it as long as the IA is open.  Each address that was ever used is
+ * kept, once; the port has few.  May sleep.  Rules P41, P86.
  *
  * Return: the address, with port 0; NULL: no memory.
  */

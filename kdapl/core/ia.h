@@ -16,13 +16,13 @@
  * struct kdapl_section - what operations that may touch a device run in (A10)
  * @srcu: whoever closes an adapter, or removes the device, waits for it
  * @dev: device
- * @nr_ias: adapters that have it; under kdapl_space.ia_lock
+ * @nr_ias: adapters that use it; under kdapl_space.ia_lock
  * @over: nobody is in it any more, nor will be (kdapl_ia_close_all())
- * @entry: in kdapl_space.sections, of a process
+ * @entry: in kdapl_space.sections, if the space is a process's
  *
- * It has memory for each processor, which no limit of a process counts.  So all adapters
- * that a process has opened on a device have one together, however many they are, and the
- * close of one waits for operations on the others, too.
+ * A section has memory for each processor, which no limit of a process counts.  So all adapters
+ * that a process has opened on a device share one, however many they are, and the close of one
+ * adapter also waits for operations on the others.
  */
 struct kdapl_section {
 	struct srcu_struct srcu;
@@ -36,13 +36,13 @@ struct kdapl_section {
  * struct kdapl_ia - an open adapter
  * @dev: its device, with a reference; memory stays when the device is removed
  * @qp: the operations on the queue pairs of its endpoints
- * @passthrough: these are the process's own, and so are its memory and what completes
- *		 there: the kernel has no part of them.  Set once, before the first object
- *		 is made; under @lock
- * @own_srqs: in passthrough: the process has queues for SRQs, too; as @passthrough
- * @watch: looks at such queue pairs in the stead of processes that do not
+ * @passthrough: the process has made these queue pairs itself, as well as its memory regions
+ *		 and CQs, of which the kernel knows nothing.  Set once, before the first
+ *		 object is made; under @lock
+ * @own_srqs: in passthrough: the process has queues for SRQs, too; set as @passthrough is
+ * @watch: in passthrough: looks at the queue pairs, for processes that do not do so themselves
  * @section: operations that may touch the device run in it
- * @closing: no operation enters any more, every handle of this IA is dead (I15);
+ * @closing: no operation enters any more, and no handle of this IA is found (I15);
  *	     also while the IA is being opened.  Set under @lock
  * @removed: the device is gone; what is left are shells that can be queried,
  *	     dequeued from and freed (E71)
@@ -51,22 +51,22 @@ struct kdapl_section {
  * @nr_objects: all of them, @async_evd included if this open made it
  * @nr_unpublished: objects that are being made, and those that never get a handle
  * @last_number: kdapl_object.number of the newest one
- * @teardown_lock: taking the objects down: by a close or by the removal of the
- *		   device, one after the other
+ * @teardown_lock: held while the objects are taken down.  A close and the removal of the
+ *		   device do that one after the other
  * @async_lock: @async_evd; a leaf
  * @async_evd: made by the open, or brought by the opener (I5), with a use and a
  *	       reference; NULL: DAT_EVD_OUT_OF_SCOPE (I6, I13).  Under
  *	       @async_lock
  * @own_async: the open made @async_evd
  * @lent: another IA has, or had, one of its EVDs as @async_evd; set once
- * @fatal: breaks the EPs after the device reported a fatal error
+ * @fatal: work item that breaks the EPs after the device has reported a fatal error
  * @on_dev: entry in kdapl_device.ias
- * @charge: for an open device, to the process that opened it; under @teardown_lock
+ * @charge: of an open device, to the process that opened it; under @teardown_lock
  * @addr: address of the port when it was opened
- * @locals: struct kdapl_local: addresses of the port that connections have had
+ * @locals: struct kdapl_local: addresses of the port that connections have used
  * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
- * @keys: RMRs of LMRs (rmr_lmr.c), by what stays of their device's keys
+ * @keys: RMRs of LMRs (rmr_lmr.c), by the part of their device's keys that does not change
  * @linger: CM ids that still owe their peer a disconnect (core/conn_work.c)
  * @linger_lock: protects @linger; a leaf
  */
@@ -126,8 +126,8 @@ static inline bool kdapl_ia_is_passthrough(const struct kdapl_ia *ia)
  * @type: what it must be; 0 for any type
  *
  * Caller is in an RCU read section, or has interrupts off, which is one as well:
- * the object's memory stays so long.  It may be retired at any moment, which the
- * object's own lock tells.  Any context.
+ * the object's memory stays until its end.  The object may be retired at any moment; only
+ * under its own lock can be seen whether it still works.  Any context.
  *
  * Return: the object, or NULL: freed, forged, foreign, of another type, or its
  * IA is closing (E5, I15).
@@ -163,7 +163,7 @@ static inline struct kdapl_object *kdapl_object_peek(const struct kdapl_space *s
  * device is gone (E71).  Only on DAT_SUCCESS the section was entered.
  */
 DAT_RETURN kdapl_ia_enter(struct kdapl_ia *ia, int *idx);
-/* The same for what works on a shell too: frees, queries. */
+/* The same for operations that also work on a shell: frees, queries. */
 DAT_RETURN kdapl_ia_enter_shell(struct kdapl_ia *ia, int *idx);
 
 static inline void kdapl_ia_leave(struct kdapl_ia *ia, int idx)

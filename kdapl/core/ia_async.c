@@ -7,8 +7,8 @@
  * this is done in process context, one EVD at a time and without a lock.
  *
  * Callers: the glue, for what the device reports; evd_streams.c, for an EVD that
- * overflowed; conn_work.c, for an endpoint whose queue pair the device reported broken;
- * ia_open.c, for a device that goes.
+ * overflowed; srq.c; conn_work.c, for an endpoint whose queue pair the device reported
+ * broken; ia_open.c, for a device that is removed.
  */
 #include "evd_fifo.h"
 #include "ia.h"
@@ -26,7 +26,7 @@ static void async_post(struct kdapl_evd *evd, const struct async_event *e)
 	kdapl_evd_post_async(evd, e->number, e->handle, e->reason);
 }
 
-/* The async EVD that @ia has from another adapter, with a reference; or NULL. */
+/* The async EVD that @ia has borrowed from another IA, with a reference; or NULL. */
 static struct kdapl_evd *async_borrowed(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *evd;
@@ -80,7 +80,7 @@ static void async_deliver_others(const struct async_event *e)
  * @ia: the object's adapter
  * @number: DAT_ASYNC_ERROR_*
  * @handle: of the object
- * @reason: of that kind of object
+ * @reason: DAT's number of what happened, for that type of object
  *
  * Goes to the IA's async EVDs; if it has none of its own, to those of the
  * opener's other IAs on the device (I7, E75).  Takes kdapl_space.ia_lock and

@@ -3,17 +3,17 @@
  * The life of an Interface Adapter: open, close, and what becomes of it when its
  * device is removed.
  *
- * An IA is closed, by its consumer or with the space that it is in (the last close of a file,
+ * An IA is closed by its consumer, or with the space that it is in (the last close of a file,
  * the end of the module), or its device is removed; both may happen at once.  Close marks it
- * closing: no handle of it is found any more; then everything is torn down,
+ * closing: no handle of it is found any more.  Then everything is torn down,
  * children first (I15), and the memory goes with the last reference.  Removal of
  * the device marks it removed: everything gives its verbs objects back in the
- * same order, and shells stay until the consumer closes (A10, E71).  After the
- * mark each waits for the operations inside the section (ia.c).
- * kdapl_ia.teardown_lock lets the two take the objects down one after the other.
+ * same order, and shells stay until the consumer closes (A10, E71).  Each of the two, after
+ * its mark, waits for the operations inside the section (ia.c), and takes
+ * kdapl_ia.teardown_lock, so that the objects are taken down by one after the other.
  *
- * This file knows the order in which objects end; how each ends is said by its
- * struct kdapl_object_ops.
+ * This file knows the order in which objects end; struct kdapl_object_ops has how those of a
+ * type end.
  *
  * Callers: the faces, and the glue when it removes a device.
  */
@@ -29,7 +29,7 @@
 
 /* ---- taking an IA down ---------------------------------------------- */
 
-/* All objects of a type begin to end, none is waited for. */
+/* Has all objects of a type begin to end, and waits for none. */
 static void begin_end_all(struct kdapl_ia *ia, enum kdapl_type type,
 			  enum kdapl_end why)
 {
@@ -81,7 +81,7 @@ static void teardown_all(struct kdapl_ia *ia, enum kdapl_type type,
 	while ((obj = first_object(ia, type, except))) {
 		obj->ops->teardown(obj);
 		kdapl_object_put(obj);
-		/* A thread that frees it right now has to take it off the list. */
+		/* If another thread is freeing it, that thread has to take it off the list. */
 		cond_resched();
 	}
 }
@@ -113,7 +113,7 @@ static struct kdapl_evd *ia_take_async(struct kdapl_ia *ia,
 	return evd;
 }
 
-/* No operation that begins it is in the section of @ia any more. */
+/* Nobody starts the watch any more: no operation that does is in the section of @ia. */
 static void ia_stop_watch(struct kdapl_ia *ia)
 {
 	if (kdapl_ia_is_passthrough(ia))
@@ -129,7 +129,7 @@ static void async_give_back(struct kdapl_evd *evd)
 }
 
 /*
- * Takes the async EVDs of @ia back from the IAs that borrowed them, and have none
+ * Takes the async EVDs of @ia back from the IAs that borrowed them.  These have no async EVD
  * afterwards (I13).
  */
 static void ia_recall_lent(struct kdapl_ia *ia)
@@ -160,8 +160,8 @@ static void ia_drop_async(struct kdapl_ia *ia)
 }
 
 /*
- * An open adapter counts as an open device in the opener's rdma cgroup.  @ia is attached
- * to its device, whose removal waits for the section, and gives the charge back.
+ * An open adapter counts as an open device in the opener's rdma cgroup.  @ia is attached to
+ * its device by now, so a removal waits for the section, and gives the charge back.
  */
 static DAT_RETURN ia_charge(struct kdapl_ia *ia)
 {
@@ -179,7 +179,7 @@ static DAT_RETURN ia_charge(struct kdapl_ia *ia)
 	return ret ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
 }
 
-/* Idempotent.  The device is there, or @ia has no charge any more. */
+/* Idempotent.  Either the device is still there, or @ia has no charge any more. */
 static void ia_uncharge(struct kdapl_ia *ia)
 {
 	lockdep_assert_held(&ia->teardown_lock);
@@ -187,8 +187,8 @@ static void ia_uncharge(struct kdapl_ia *ia)
 }
 
 /*
- * Ends everything that was made on @ia.  @ia is closing, so that no operation begins any more;
- * those that have were waited for.
+ * Ends everything that was made on @ia.  @ia is closing, so that no operation begins any more,
+ * and the caller has waited for those that had begun.
  */
 static void ia_teardown(struct kdapl_ia *ia)
 {
@@ -200,7 +200,7 @@ static void ia_teardown(struct kdapl_ia *ia)
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
 		if (teardown_order[i] == KDAPL_EVD)
 			ia_recall_lent(ia);
-		/* All begin to end, then each is waited for. */
+		/* First all of a type begin to end, then each of them is waited for. */
 		begin_end_all(ia, teardown_order[i], KDAPL_END_CLOSE);
 		teardown_all(ia, teardown_order[i], own);
 	}
@@ -208,8 +208,8 @@ static void ia_teardown(struct kdapl_ia *ia)
 }
 
 /*
- * And @ia itself.  Memory is free by now, and queue pairs are, so that nobody but who closes
- * @ia has to wait for peers.
+ * Ends @ia itself, after ia_teardown().  This may wait for peers.  Memory and queue pairs have
+ * been given back by then, so that nobody but the thread that closes @ia has to wait for that.
  */
 static void ia_finish(struct kdapl_ia *ia)
 {
@@ -225,9 +225,10 @@ static void ia_finish(struct kdapl_ia *ia)
 /* ---- removal of the device ------------------------------------------ */
 
 /*
- * The device is about to go.  The IAs of one process share a section, and it may have very
- * many: all of them are marked, so that one wait is enough.  One that is being opened is not
- * among them yet, and has a wait of its own.
+ * Marks @ia, whose device is being removed, and waits until its section is empty.  The IAs of
+ * one process share a section, and may be very many.  So all of them are marked, and the wait
+ * for the first one is enough for all.  An IA that is being opened is not on the list yet; it
+ * has a wait of its own.
  */
 static void mark_removed(struct kdapl_ia *ia)
 {
@@ -264,7 +265,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	mutex_lock(&ia->teardown_lock);
 	ia_stop_watch(ia);
 	for (i = 0; i < ARRAY_SIZE(teardown_order); i++) {
-		/* All begin to end, then each is waited for. */
+		/* First all of a type begin to end, then each of them is waited for. */
 		begin_end_all(ia, teardown_order[i], KDAPL_END_BROKEN);
 		release_verbs_all(ia, teardown_order[i]);
 	}
@@ -279,8 +280,8 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
  * kdapl_ia_hurry - the device of an IA is about to be removed
  * @on_dev: of the IA; kdapl_device.gone is set
  *
- * Ends the wait for peers of whoever closes the IA, and holds the removal up with that.  May
- * sleep.
+ * A thread that is closing the IA may be waiting for peers, for which the removal would have to
+ * wait in turn: that ends here.  May sleep.
  */
 void kdapl_ia_hurry(struct list_head *on_dev)
 {
@@ -300,7 +301,7 @@ void kdapl_ia_removed(struct list_head *on_dev)
 
 /* ---- open ----------------------------------------------------------- */
 
-/* How far an entry of the registry answers a request (G9). */
+/* Does the registry's entry have the version that was asked for (G9)? */
 static DAT_RETURN match_version(u32 major, u32 minor)
 {
 	if (major != DAT_VERSION_MAJOR)
@@ -419,14 +420,14 @@ static DAT_RETURN ia_borrow_async(struct kdapl_ia *ia, struct kdapl_evd *evd)
 	kdapl_object_get(&evd->obj);
 	ia->async_evd = evd;
 	/*
-	 * The lender is closing, then ia_open_done() sees that, or it sees this when it has
-	 * waited for those in its section, and recalls the EVD.
+	 * If the lender begins to close at the same time, either ia_open_done() sees that, or
+	 * ia_recall_lent(), after the lender's wait for its section, sees @lent.
 	 */
 	smp_store_mb(evd->obj.ia->lent, true);
 	return DAT_SUCCESS;
 }
 
-/* No handle of an IA being opened is found, so nobody can free the EVD. */
+/* Until @ia is open no look-up finds a handle on it, so nobody can free the EVD meanwhile. */
 static DAT_RETURN ia_make_async(struct kdapl_ia *ia, DAT_COUNT qlen)
 {
 	struct kdapl_evd *evd;
@@ -456,8 +457,8 @@ static DAT_RETURN ia_set_async(struct kdapl_ia *ia, DAT_EVD_HANDLE handle,
 }
 
 /*
- * @given may have been closed with its IA after ia_borrow_async(), by a recall that
- * did not see @ia yet.
+ * The lender of @given may have been closed after ia_borrow_async().  Then its recall has not
+ * found @ia, which was not on the list yet.
  */
 static void ia_open_done(struct kdapl_ia *ia, const struct kdapl_evd *given)
 {
@@ -594,7 +595,7 @@ static DAT_RETURN ia_begin_close(struct kdapl_ia *ia, bool graceful)
 }
 
 /*
- * dat_ia_close.  Sleeps until nothing of the IA is left, for a peer only as
+ * dat_ia_close.  Sleeps until nothing of the IA is left.  For peers it waits only as long as
  * kdapl_conn_linger_flush() says (A10).
  */
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
@@ -619,7 +620,7 @@ DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/* All of them, so that one wait for a section is enough for all adapters that have it. */
+/* Marks all IAs, so that one wait for a section is enough for all adapters that use it. */
 static void begin_close_all(struct kdapl_space *space)
 {
 	struct kdapl_object *obj;
@@ -630,7 +631,7 @@ static void begin_close_all(struct kdapl_space *space)
 	mutex_unlock(&space->ia_lock);
 }
 
-/* Of all of them, before one is finished: so their peers have the same time to answer. */
+/* Takes down what is on all IAs, before one is finished: so all peers have the same time. */
 static void teardown_ias(struct kdapl_space *space)
 {
 	struct kdapl_object *obj;

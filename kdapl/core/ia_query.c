@@ -71,7 +71,7 @@ DAT_RETURN kdapl_registry_list(struct kdapl_space *space, DAT_COUNT max,
 			return RET_BAD_ARG(3);
 	}
 
-	/* Devices that appeared since then do not count. */
+	/* Devices that have appeared since the count are left out. */
 	walk.max = walk.n;
 	walk.n = 0;
 	kdapl_device_for_each(space->net, registry_fill_one, &walk);
@@ -86,10 +86,10 @@ static DAT_COUNT as_count(int n)
 	return max(n, 0);
 }
 
-/* What an IA needs itself: it, and its asynchronous EVD. */
+/* Objects that are there with each IA: the IA, and its asynchronous EVD. */
 #define OWN_OBJECTS	2
 
-/* Of @n that the device has, as many as the opener may have besides @others. */
+/* Of @n objects of a type, as many as the opener may have besides @others of other types. */
 static DAT_COUNT most_objects(const struct kdapl_space *space, int n, u32 others)
 {
 	u32 most = space->max_objects;
@@ -104,7 +104,7 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 	struct kdapl_ep_limits ep;
 
 	kdapl_ep_limits(dev, &ep);
-	/* They need a PZ and an EVD. */
+	/* An EP needs a PZ and an EVD. */
 	attr->max_eps = most_objects(space, ib->max_qp, OWN_OBJECTS + 2);
 	attr->max_dto_per_ep = ep.dtos;
 	attr->max_rdma_read_per_ep_in = ep.read_in;
@@ -112,14 +112,14 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 	attr->max_evds = most_objects(space, ib->max_cq, OWN_OBJECTS);
 	attr->max_evd_qlen = as_count(ib->max_cqe);
 	attr->max_iov_segments_per_dto = ep.iov;
-	/* They need a PZ. */
+	/* An LMR needs a PZ. */
 	attr->max_lmrs = most_objects(space, ib->max_mr, OWN_OBJECTS + 1);
 	attr->max_lmr_block_size = kdapl_lmr_max_length(dev);
 	attr->max_lmr_virtual_address = U64_MAX;
 	attr->max_pzs = most_objects(space, ib->max_pd, OWN_OBJECTS);
 	attr->max_message_size = dev->max_msg_sz;
 	attr->max_rdma_size = dev->max_msg_sz;
-	/* Each has two memory regions, which take turns (A6). */
+	/* Each RMR has two memory regions, which take turns (A6). */
 	if (dev->max_window_pages)
 		attr->max_rmrs = min(most_objects(space, ib->max_mr / 2, OWN_OBJECTS + 1),
 				     space->max_rmrs);
@@ -143,9 +143,9 @@ static void fill_srq_limits(DAT_IA_ATTR *attr, const struct kdapl_ia *ia)
 	kdapl_srq_limits(ia, &srq);
 	if (!srq.srqs)
 		return;
-	/* They need a PZ. */
+	/* An SRQ needs a PZ. */
 	attr->max_srqs = most_objects(ia->obj.space, srq.srqs, OWN_OBJECTS + 1);
-	/* They need a PZ, an EVD, and the SRQ. */
+	/* An EP on an SRQ needs a PZ, an EVD, and the SRQ. */
 	attr->max_ep_per_srq = most_objects(ia->obj.space, ia->dev->attrs.max_qp,
 					    OWN_OBJECTS + 3);
 	attr->max_recv_per_srq = srq.recvs;
@@ -210,7 +210,7 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 						  KERNEL_COMPLETION_FLAGS;
 	attr->lmr_sync_req = ia->dev->sync_needed;
 	attr->rdma_write_for_rdma_read_req = ia->dev->iwarp;	/* mt:T35 */
-	/* Both counts, of us or of a process that has its own queues (E.11). */
+	/* Both counts are known, to us or to a process that has its own queues for SRQs (E.11). */
 	attr->ep_recv_info_supported =
 		kdapl_ia_is_passthrough(ia) && !ia->own_srqs ? 0 : 0x11;
 	kdapl_srq_limits(ia, &srq);

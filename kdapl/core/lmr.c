@@ -486,8 +486,8 @@ DAT_RETURN kdapl_lmr_query(struct kdapl_space *space, DAT_LMR_HANDLE lmr_handle,
  * Give back what belongs to the device
  * @obj: an LMR; no post uses its key any more
  *
- * Idempotent; the LMR stays as a shell.  When it returns the device does not
- * know the LMR any more, whoever of several callers did it: the removal of the
+ * Idempotent; the LMR stays as a shell.  If there are several callers at once, each of them
+ * returns only when the device does not know the LMR any more, because the removal of the
  * device goes on then.  May sleep.  mt:M24, mt:M25, mt:M79.
  */
 static void lmr_release_verbs(struct kdapl_object *obj)

@@ -30,7 +30,7 @@ static struct kdapl_slot *slot_at(const struct kdapl_slots *slots, u32 index)
 	return &slots->chunk[index / KDAPL_CHUNK_SLOTS][index % KDAPL_CHUNK_SLOTS];
 }
 
-/* The lock is held, under which the directory is replaced. */
+/* The directory, for a caller that holds the lock under which it is replaced. */
 static struct kdapl_slots *space_slots(const struct kdapl_space *space)
 {
 	return rcu_dereference_protected(space->slots,
@@ -51,8 +51,8 @@ static struct kdapl_slots *slots_alloc(struct kdapl_space *space, u32 nr_chunks)
  * kdapl_space_init - make an empty space
  * @space: to initialise
  * @net: the opener's network namespace; a reference is taken
- * @owner: the user whose process it belongs to, whose reference it takes over on
- *	   success; NULL for kernel consumers
+ * @owner: the user whose process it belongs to, or NULL for kernel consumers.  On success the
+ *	   space takes over the caller's reference
  * @max_objects: how many objects it may hold at once
  *
  * May sleep.  Return: 0; -ENOMEM.
@@ -99,7 +99,7 @@ void kdapl_space_destroy(struct kdapl_space *space)
 		kdapl_user_put(space->owner);
 }
 
-/* Puts free slots behind those that have been free for longer. */
+/* Puts free slots at the end of the list, behind those that have been free for longer. */
 static void slots_add_free(struct kdapl_space *space, u32 first, u32 last)
 {
 	lockdep_assert_held(&space->lock);
@@ -121,9 +121,11 @@ static u32 space_nr_chunks(struct kdapl_space *space)
 }
 
 /*
- * A directory with a chunk more replaces that of @n chunks, and the slots of @chunk are free.
- * Readers keep the directory that they found.  Return: that one; NULL: somebody else was
- * faster.
+ * Puts @new, a directory with one chunk more, in the place of the one with @n chunks; the slots
+ * of @chunk become free.  Readers go on with the directory that they have found.
+ *
+ * Return: the replaced directory, for the caller to free; NULL: nothing was done, because
+ * another thread has added a chunk, or freed a slot, in the meantime.
  */
 static struct kdapl_slots *space_add_chunk(struct kdapl_space *space, struct kdapl_slots *new,
 					   struct kdapl_slot *chunk, u32 n)
@@ -147,10 +149,11 @@ static struct kdapl_slots *space_add_chunk(struct kdapl_space *space, struct kda
 }
 
 /*
- * Has it that there are free slots, for a moment at least.
+ * Adds slots if none is free.  Others may take them before the caller does.
  *
  * No lock is held while memory is allocated.  A process at the limit of its memory cgroup may
- * wait long for that, and the CM, which needs a slot for each request, would wait for the lock.
+ * wait long for memory.  The CM's callbacks, which need a slot for each request, would then
+ * have to wait for the lock.
  */
 static int space_grow(struct kdapl_space *space)
 {
@@ -181,7 +184,7 @@ static int space_grow(struct kdapl_space *space)
 	return ret;
 }
 
-/* May there be one object more?  Undone by space_uncount(). */
+/* Counts one more object; false: there may be no more.  Undone by space_uncount(). */
 static bool space_count(struct kdapl_space *space)
 {
 	lockdep_assert_held(&space->lock);
@@ -210,7 +213,7 @@ static struct kdapl_slot *slot_take_free(struct kdapl_space *space, u32 *index)
 	if (!*index)
 		return NULL;
 	slot = slot_at(space_slots(space), *index);
-	/* The last one names what was behind it when it was last used. */
+	/* The @next_free of the last slot is old: nothing follows it. */
 	space->free_slot = *index == space->last_free ? 0 : slot->next_free;
 	return slot;
 }
@@ -302,7 +305,7 @@ int kdapl_object_init(struct kdapl_object *obj, enum kdapl_type type,
 	return 0;
 }
 
-/* Where @obj's handle points to it; chunks stay, so that needs no lock. */
+/* The pointer to @obj in its slot.  Chunks are never freed before the space, so no lock. */
 static struct kdapl_object __rcu **object_slot(struct kdapl_object *obj)
 {
 	struct kdapl_object __rcu **slot;
@@ -391,8 +394,8 @@ void kdapl_object_abort(struct kdapl_object *obj)
  * @obj: a published object; the caller has a reference besides the handle's,
  *	 or does not use @obj afterwards
  *
- * Of several callers one wins (E114).  Drops the handle's reference.  May
- * sleep.
+ * If several callers retire an object, one of them wins (E114).  Drops the handle's
+ * reference.  May sleep.
  *
  * Return: true for the one who retired it.
  */
@@ -456,17 +459,17 @@ static void object_release(struct work_struct *work)
 		kdapl_object_put(&ia->obj);
 	if (space->owner)
 		kdapl_user_give_room(space->owner);
-	/* The space may go as soon as it is seen empty: wake by address only. */
+	/* As soon as the count is 0 the space may be freed: only its address is used then. */
 	if (atomic_dec_and_test(&space->nr_live))
 		wake_up_var(&space->nr_live);
 }
 
-/* No look-up finds it any more.  Its release may sleep, so that it needs a work item. */
+/* A grace period is over: no look-up has @rcu's object any more.  Its release may sleep. */
 static void object_unseen(struct rcu_head *rcu)
 {
 	struct kdapl_object *obj = container_of(rcu, struct kdapl_object, rcu);
 
-	/* In the place of @rcu, which RCU is done with. */
+	/* @release_work takes the place of @rcu, with which RCU is done. */
 	INIT_WORK(&obj->release_work, object_release);
 	queue_work(kdapl_slow_wq_of(obj->space), &obj->release_work);
 }
@@ -488,9 +491,8 @@ void kdapl_object_put(struct kdapl_object *obj)
  * kdapl_object_kill - take no new user, if there is none now
  * @obj: a PZ, EVD, LMR, SRQ
  *
- * Return: 0 and kdapl_object_use() fails from here on; -EBUSY while it is used
- * (..._IN_USE); -ESTALE if somebody else killed it (its handle is as good as
- * dead).
+ * Return: 0: kdapl_object_use() fails from here on; -EBUSY: it is used (..._IN_USE); -ESTALE:
+ * another caller has killed it, and is about to retire its handle.
  */
 int kdapl_object_kill(struct kdapl_object *obj)
 {

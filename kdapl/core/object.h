@@ -69,8 +69,8 @@ enum kdapl_type {
 
 /*
  * struct kdapl_slot - a place in the table of handles
- * @obj: whose handle it is now, or NULL
- * @generation: of the handle that it gives out next, or has given to @obj
+ * @obj: the object whose handle names this slot now, or NULL
+ * @generation: that of @obj's handle, or of the next handle to be given out
  * @next_free: links the free slots by index
  */
 struct kdapl_slot {
@@ -100,9 +100,10 @@ struct kdapl_slots {
  *			   is used next, so that a dead handle stays wrong for long
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
- * @owner: who opened it, and has a limit for all his spaces; NULL for the kernel
+ * @owner: the user who opened it, who has a limit for all his spaces; NULL for the kernel
  * @nr_live: objects whose memory is not released yet
- * @nr_rmrs, @max_rmrs: RMRs; the device has memory for each, too
+ * @nr_rmrs, @max_rmrs: number of RMRs, which have a limit of their own, since each takes
+ *			memory of the device as well
  * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
  * @sections: of its adapters, one for each device (core/ia.h); only of a process
  * @ia_lock: protects @ias and @sections
@@ -173,25 +174,25 @@ struct kdapl_object {
 /* The space of all kernel consumers. */
 extern struct kdapl_space kdapl_kernel_space;
 /*
- * What sleeps on behalf of an object runs here, see kdapl_wq_of(): work that processes
- * cause, however much it is and however slow they are, does not hold that of kernel
- * consumers up.  Memory may be reclaimed through a kernel consumer (storage), and then
- * his connections have to end without it: kdapl_kernel_wq has a thread for that case
- * (WQ_MEM_RECLAIM), and nothing on it waits for memory, or for what does.
+ * What sleeps on behalf of an object runs here, or in a queue for processes (kdapl_wq_of()).
+ * So work that processes cause does not hold that of kernel consumers up, however much it is
+ * and however slow they are.  Memory may be reclaimed through a kernel consumer (storage), and
+ * then its connections have to end without new memory: kdapl_kernel_wq has a thread for that
+ * case (WQ_MEM_RECLAIM), and no work on it waits for memory, or for other work that does.
  */
 extern struct workqueue_struct *kdapl_kernel_wq;
 /* Work for kernel consumers that may wait for memory, see kdapl_slow_wq_of(). */
 extern struct workqueue_struct *kdapl_slow_wq;
 /*
- * What waits for the driver of an iWARP device, and the driver for a peer's TCP, minutes if
- * nobody answers.  However many attempts of kernel consumers do, nothing else waits for its
- * turn behind them.  Each user has a queue of his own for it (kdapl_user_iwarp_wq()).
+ * Calls that wait for the driver of an iWARP device, which waits for a peer's TCP: minutes if
+ * nobody answers.  However many attempts of kernel consumers wait here, other work does not
+ * queue behind them.  Each user has a queue of his own for it (kdapl_user_iwarp_wq()).
  */
 extern struct workqueue_struct *kdapl_iwarp_wq;
 /*
- * Upcalls that sleep have a queue of their own: they wait for what runs on
- * kdapl_kernel_wq, and nothing there waits for an upcall.  It has a thread for the case
- * that there is no memory for one, too, which serves one EVD after the other.
+ * Upcalls that sleep have a queue of their own: they wait for work on kdapl_kernel_wq, and no
+ * work there waits for an upcall.  This one, too, has a thread for the case that there is no
+ * memory for another, which then serves one EVD after the other.
  */
 extern struct workqueue_struct *kdapl_upcall_wq;
 
@@ -226,8 +227,9 @@ void kdapl_object_publish(struct kdapl_object *obj);
 bool kdapl_object_retire(struct kdapl_object *obj);
 
 /*
- * The object in a slot, or NULL: of an index that was never given out, a free one,
- * one whose object has gone.  Within it is what the RCU read section keeps.
+ * The object in a slot.  NULL for an index that was never given out, and for a slot that is
+ * free or whose object was retired.  The caller is in an RCU read section, which keeps the
+ * object's memory.
  */
 static inline struct kdapl_object *kdapl_slot_object(const struct kdapl_space *space,
 						     u32 index)
@@ -283,7 +285,7 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_object *obj)
 	__ptr ? kdapl_handle(&__ptr->obj) : DAT_HANDLE_NULL;		\
 })
 
-/* Addresses are wider inside than DAT's type shows. */
+/* We keep addresses in a wider type than DAT's, so that those of IPv6 fit. */
 static inline DAT_IA_ADDRESS_PTR
 kdapl_address(struct sockaddr_storage *addr)
 {

@@ -30,7 +30,7 @@ DAT_RETURN kdapl_op_find(struct kdapl_op *op, struct kdapl_space *space,
 }
 
 /**
- * kdapl_op_enter - go on where the device has to be there
+ * kdapl_op_enter - enter the section of the IA; the device has to be there
  * @op: found
  *
  * Until kdapl_op_end() the device stays.  Any context; may sleep inside.
@@ -47,7 +47,7 @@ DAT_RETURN kdapl_op_enter(struct kdapl_op *op)
 }
 
 /**
- * kdapl_op_enter_shell - go on, whether the device is there or not
+ * kdapl_op_enter_shell - enter the section of the IA, whether the device is there or not
  * @op: found
  *
  * Any context; may sleep inside.
@@ -138,8 +138,8 @@ DAT_RETURN kdapl_op_begin_shell(struct kdapl_op *op, struct kdapl_space *space,
  *
  * Any context.
  *
- * Return: DAT_SUCCESS, for one of several callers (E114); @in_use; the
- * operation's DAT_INVALID_HANDLE for those who come too late.
+ * Return: DAT_SUCCESS, for only one of several callers (E114); @in_use; the operation's
+ * DAT_INVALID_HANDLE for those that come later.
  */
 DAT_RETURN kdapl_op_kill(struct kdapl_op *op, DAT_RETURN in_use)
 {

@@ -20,7 +20,7 @@
 /*
  * struct kdapl_op - one call of an operation
  * @obj: what the handle names, with a reference; NULL if it names nothing
- * @bad_handle: what the operation returns when @obj is no more
+ * @bad_handle: what the operation returns if there is no @obj, or its IA is closing
  * @inside: the section of @obj's IA was entered
  * @idx: of that section
  */

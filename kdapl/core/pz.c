@@ -36,7 +36,7 @@ static DAT_RETURN pz_make(struct kdapl_ia *ia, DAT_PZ_HANDLE *handle)
 	if (!pz)
 		return pz_failed(-ENOMEM);
 	mutex_init(&pz->zone_lock);
-	/* A process that posts by itself has a protection domain of its own. */
+	/* In passthrough the process has a protection domain of its own. */
 	zone = kdapl_ia_is_passthrough(ia) ? NULL :
 	       ia->dev->mr->zone_create(ia->dev, ia->obj.space->user);
 	if (IS_ERR(zone)) {
@@ -101,8 +101,8 @@ DAT_RETURN kdapl_pz_query(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
  * Give back what belongs to the device
  * @obj: a PZ; nothing is registered in it and no queue pair is left
  *
- * Idempotent; the PZ stays as a shell.  When it returns the device does not know
- * the zone any more, whoever of several callers did it: the removal of the
+ * Idempotent; the PZ stays as a shell.  If there are several callers at once, each of them
+ * returns only when the device does not know the zone any more, because the removal of the
  * device goes on then.  May sleep.  A10.
  */
 static void pz_release_verbs(struct kdapl_object *obj)

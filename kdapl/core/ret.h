@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How the core and the faces write a DAT_RETURN: one way for each type, with the
- * part of the subtype's name that differs.  Where the subtype is in a variable
- * DAT_ERROR() is written out.
+ * How the core and the faces write a DAT_RETURN: a macro for each type, whose argument is the
+ * part of the subtype's name that differs.  Where the subtype is in a variable, DAT_ERROR() is
+ * written out.
  */
 #ifndef KDAPL_RET_H
 #define KDAPL_RET_H

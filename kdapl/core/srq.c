@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Shared Receive Queues: their life, and dat_srq_create, _free, _query, _resize, _set_lw.
- * What is posted to them is srq_post.c's.
+ * What is posted to them is in srq_post.c.
  *
- * An SRQ is used by the endpoints on it, and uses its PZ.  Its cookies are in the FIFOs of
- * EVDs when it is freed, so its memory stays until the last of these endpoints has gone
- * (kdapl_ep.srq).
+ * An SRQ is used by the endpoints on it, and uses its PZ.  When it is freed, its cookies may
+ * still be in the FIFOs of EVDs.  So its memory stays until the last of these endpoints has
+ * gone (kdapl_ep.srq).
  *
  * In passthrough the queue is the process's own, which posts and counts (kdapl_srq_limits()).
- * The SRQ is there for its zone, its endpoints, its size and its mark, and its process tells
- * when that is reached (kdapl_srq_tell()).
+ * The SRQ then stands for its zone, its endpoints, its size and its low watermark, and the
+ * process tells when that is reached (kdapl_srq_tell()).
  *
  * Callers: the faces; ia_open.c (tear-down); ep.c, which makes endpoints on it.
  */
@@ -22,7 +22,7 @@
 
 /*
  * struct kdapl_srq_cookies - memory of cookies
- * @next: what was there before an SRQ grew
+ * @next: the cookies that were there before the SRQ grew
  * @at: the cookies
  */
 struct kdapl_srq_cookies {
@@ -117,8 +117,8 @@ void kdapl_srq_raise(struct kdapl_srq *srq, unsigned int what)
 }
 
 /*
- * The device says that few receives are left, or that it has lost the queue.  A mark that
- * has been reached or taken back since is no news (mt:M63).
+ * The device says that few receives are left, or that it has lost the queue.  It may say the
+ * former of a low watermark that was reached or taken back since: no event then (mt:M63).
  */
 static void srq_event(struct kdapl_shared_rq *rq, enum ib_event_type event)
 {
@@ -148,8 +148,8 @@ static void srq_event(struct kdapl_shared_rq *rq, enum ib_event_type event)
  * @ia: adapter
  * @limits: out; all 0: none
  *
- * A process that posts by itself has them if it has queues for them.  Each receive may have its
- * completion in one CQ.  Any context.
+ * In passthrough there are SRQs only if the process has queues for them.  All receives of an
+ * SRQ may complete in one CQ, which bounds their number.  Any context.
  */
 void kdapl_srq_limits(const struct kdapl_ia *ia, struct kdapl_srq_limits *limits)
 {
@@ -196,7 +196,7 @@ static void srq_release_verbs(struct kdapl_object *obj)
 	struct kdapl_shared_rq rq;
 
 	mutex_lock(&srq->mutex);
-	/* Whoever posts now is through when the lock is free, and nobody begins. */
+	/* A post that is under way ends before we get the lock, and no further one begins. */
 	spin_lock_irq(&srq->lock);
 	rq = srq->rq;
 	srq->rq.ib = NULL;
@@ -214,7 +214,7 @@ static void srq_teardown(struct kdapl_object *obj)
 	struct kdapl_pz *pz = srq->pz;
 
 	srq_release_verbs(obj);
-	/* A query may be looking at it. */
+	/* Under the lock: a query may be looking at @pz. */
 	spin_lock_irq(&srq->lock);
 	srq->pz = NULL;
 	spin_unlock_irq(&srq->lock);
@@ -256,7 +256,7 @@ static struct kdapl_srq *srq_alloc(struct kdapl_ia *ia, const DAT_SRQ_ATTR *attr
 	return NULL;
 }
 
-/* Makes and publishes it; takes over a reference of @pz on success. */
+/* Makes and publishes an SRQ; takes over a reference of @pz on success. */
 static DAT_RETURN srq_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 			   const DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle)
 {
@@ -271,7 +271,7 @@ static DAT_RETURN srq_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 		kdapl_object_unuse(&pz->obj);
 		return RET_NO_RESOURCE(MEMORY);
 	}
-	/* Nobody frees the zone, since it is used. */
+	/* The zone cannot be freed, since it has a user. */
 	if (!srq_is_users(srq))
 		err = dev->qp->srq_create(&srq->rq, dev->mr->zone_pd(pz->zone), srq->max,
 					  srq->limits.max_iov);
@@ -381,7 +381,7 @@ DAT_RETURN kdapl_srq_query(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/* May there be so many receives?  Sets the new limit if so and @set. */
+/* May @max receives be outstanding?  If so, and @set, @max is the limit from now on. */
 static DAT_RETURN srq_try_max(struct kdapl_srq *srq, u32 max, bool set)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -396,8 +396,8 @@ static DAT_RETURN srq_try_max(struct kdapl_srq *srq, u32 max, bool set)
 }
 
 /*
- * The CQs of all endpoints on @srq get room for its completions.  Those that are made
- * afterwards have it, and those that are being made wait for the mutex.
+ * Has the CQs of all endpoints on @srq get room for its completions.  Endpoints that are made
+ * afterwards have it from the beginning, and their creation waits for the mutex.
  */
 static bool srq_grow_shares(struct kdapl_srq *srq, u32 max)
 {
@@ -462,9 +462,9 @@ DAT_RETURN kdapl_srq_resize(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 }
 
 /*
- * Arms the mark, or fires at once if fewer than that can be left (mt:M63).  A device that
- * does not arm is no harm: the mark is compared with what is known to be left, too
- * (srq_post.c).  Of a process's own queue it knows what is left.
+ * Arms the low watermark, or raises the event at once if fewer receives than that can be left
+ * (mt:M63).  It does no harm if a device does not arm: the mark is also compared with what is
+ * known to be left (srq_post.c).  In passthrough only the process knows what is left.
  */
 static DAT_RETURN srq_set_lw(struct kdapl_srq *srq, u32 lw)
 {
@@ -517,13 +517,13 @@ DAT_RETURN kdapl_srq_set_lw(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 }
 
 /**
- * kdapl_srq_tell - what a process sees of the queue of an SRQ, which is its own
+ * kdapl_srq_tell - a process tells what it sees of an SRQ's queue, which is its own
  * @space: of the process
  * @handle: of an SRQ
  * @low: fewer receives are left than the low watermark; else the device has lost the queue
  *
- * What the device would tell of a queue of ours, and as good: a mark that is not armed is not
- * reached, and a queue is lost once.  Any context.  Rules mt:M61, mt:M65.
+ * It is treated like what the device tells of a queue of the kernel's: a mark that is not armed
+ * is not reached, and a queue is lost only once.  Any context.  Rules mt:M61, mt:M65.
  *
  * Return: DAT_SUCCESS, also if it changed nothing; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_STATE
  * if the adapter is not in passthrough.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Shared Receive Queues: receives that are posted once for all endpoints on a queue, each
- * of which takes the next one when a message arrives.  srq.c has their life, srq_post.c
- * what is posted and what becomes of it.
+ * of which takes the next one when a message arrives.  srq.c has the life of SRQs, srq_post.c
+ * what is posted to them, and what becomes of it.
  */
 #ifndef KDAPL_SRQ_H
 #define KDAPL_SRQ_H
@@ -12,7 +12,7 @@
 
 struct kdapl_pz;
 
-/* What of an SRQ waits for its work item, in kdapl_srq.due */
+/* Bits of kdapl_srq.due: what the work item of an SRQ has to tell */
 #define KDAPL_SRQ_LOW	0	/* the low watermark was reached */
 #define KDAPL_SRQ_ERROR	1	/* the device has lost the queue */
 
@@ -21,8 +21,8 @@ struct kdapl_pz;
  * @cookie: @cookie.dir is the SRQ's own until it is known which endpoint took the receive,
  *	    and that endpoint's from then on
  * @srq: whose
- * @entry: in kdapl_srq.free or @posted
- * @number: of the post
+ * @entry: in kdapl_srq.free or kdapl_srq.posted
+ * @number: of the post, counted from 1
  */
 struct kdapl_srq_cookie {
 	struct kdapl_cookie cookie;
@@ -47,25 +47,26 @@ struct kdapl_srq_limits {
 
 /*
  * struct kdapl_srq - a Shared Receive Queue
- * @rq: the device's, none in passthrough; used for posts under @lock, changed under @mutex
- *	and @lock
+ * @rq: the device's queue, none in passthrough; used for posts under @lock, changed under
+ *	@mutex and @lock
  * @mutex: creation of endpoints, resizing, arming
  * @lock: all that follows but @cq_entries, @qps, @work; nests inside the lock of an EVD.  The only
  *	  lock of a post
- * @dir: stands in kdapl_cookie.dir for an endpoint that is not known yet; has none
+ * @dir: what kdapl_cookie.dir points to until the endpoint is known; has no endpoint
  * @limits: of a post
  * @pz: its zone
  * @cq_entries: completions that an endpoint on it may have outstanding, under @mutex
  * @max: receives that may be outstanding
- * @lw: the low watermark that was set; @armed: it has not been reached since
+ * @lw: the low watermark that was set
+ * @armed: @lw is set, and has not been reached since
  * @broken: the device has lost the queue
- * @room: cookies there are, in @cookies, which grows only
- * @outstanding: receives posted whose completion was not dequeued
- * @free: cookies of none
- * @posted: receives of whose completion nothing is known, @queued of them, in the order of
- *	    posting
- * @next_number: of the next post
- * @taken: of the last post that is known to have been taken, counted from 1
+ * @room: how many cookies there are, in @cookies; only grows
+ * @outstanding: receives that were posted, and whose completion was not dequeued
+ * @free: cookies that are free for a post
+ * @posted: receives that were posted and of which no completion has been seen, @queued of
+ *	    them, in the order of posting
+ * @next_number: number of the last post; the next one has one more
+ * @taken: of all receives that are known to have been taken, the highest number
  * @qps: connections by the address of their queue pair, see srq_post.c
  * @due, @work: asynchronous events to raise
  */

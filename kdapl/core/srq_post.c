@@ -4,23 +4,24 @@
  * until its cookie can be used again.
  *
  * A receive belongs to no endpoint until the device says which queue pair has completed it.
- * The completion names the queue pair by its address, which is not looked into: the
- * completion may be in a CQ when the queue pair has been destroyed.  Each connection of an
- * endpoint on the SRQ is in a table by that address (kdapl_srq_add_qp()) until the CQ was
- * pulled after the end of its queue pair; meanwhile no other connection on the SRQ has a
- * queue pair there.  Whoever looks at a completion claims it for the endpoint first
- * (kdapl_srq_claim()), and from there on it is one like any other.  All of that is beside
- * the way of plain endpoints, whose cookies do not have KDAPL_COOKIE_SRQ.
+ * The completion names the queue pair by its address.  That must not be followed, because the
+ * completion may be in a CQ when the queue pair has been destroyed.  So each connection of an
+ * endpoint on the SRQ is in a table by that address (kdapl_srq_add_qp()), until its queue pair
+ * is destroyed and the CQ was pulled after that; as long as it is there, no other connection on
+ * the SRQ can have a queue pair at that address.  Whoever looks at a completion first claims it
+ * for the endpoint (kdapl_srq_claim()); from then on it is a completion like any other.  Plain
+ * endpoints have nothing of all this: their cookies do not have KDAPL_COOKIE_SRQ.
  *
  * The cookies come back in any order, since endpoints complete on EVDs of their own: they
  * are in a list and not in a ring.
  *
  * Soft-RoCE forgets the receive of a message that has come in part when the connection ends
- * (kdapl_device.srq_keeps).  It takes receives in the order of posting, and a queue pair
+ * (kdapl_device.srq_keeps).  It takes receives in the order of posting, and each queue pair has
  * one at a time.  So a receive is lost if a later one is known to have been taken, and each
- * queue pair that is left has completed a later one.  It is flushed to the endpoint whose
- * end shows that.  That may be another one than had taken it, which nobody can tell: nothing
- * of its message was ever seen.  Until then it is a receive that is still in the queue.
+ * queue pair that is left has completed a later one, or was made after that.  It is flushed to
+ * the endpoint whose end shows that.  Another endpoint may have taken it, but nobody can tell:
+ * nothing of its message was ever seen.  Until then it counts as a receive that is still in the
+ * queue.
  *
  * Callers: the faces post; evd_fifo.c claims and gives back; conn_qp.c and drain.c keep
  * the table; lmr.c waits for posts.
@@ -53,7 +54,7 @@ static int post_to_device(struct kdapl_srq *srq, const struct kdapl_cookie *cook
 	return ib_post_srq_recv(srq->rq.ib, &wr, NULL);
 }
 
-/* Checked but for the state of the queue. */
+/* Posts a receive whose arguments were checked; the state of the queue was not. */
 static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 			   struct post_segments from)
 {
@@ -75,7 +76,7 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 	srq->outstanding++;
 	srq->queued++;
 	list_move_tail(&sc->entry, &srq->posted);
-	/* What a queue in error is given is never taken (mt:M59). */
+	/* A queue in error takes no receive any more: it is kept from the device (mt:M59). */
 	if (!srq->broken)
 		err = post_to_device(srq, &sc->cookie, from);
 	if (!err)
@@ -153,7 +154,7 @@ DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 	else if (ret == HAS_LIST)
 		ret = srq_post_lists(srq, dto, sge);
 	spin_unlock(&srq->lock);
-	/* Whatever is wrong with it: its process posts by itself. */
+	/* In passthrough the process posts by itself, so the code is this one in any case. */
 	if (unlikely(ret) && kdapl_ia_is_passthrough(srq->obj.ia))
 		ret = RET(INVALID_STATE);
 out:
@@ -177,7 +178,7 @@ void kdapl_srq_settle_posts(struct kdapl_srq *srq)
 
 /* ---- who has taken it ----------------------------------------------- */
 
-/* No two queue pairs share it: the structures are larger, and aligned. */
+/* No two queue pairs have the same key: the structures are larger, and aligned. */
 static unsigned long qp_key(const struct ib_qp *qp)
 {
 	BUILD_BUG_ON(sizeof(struct ib_qp) < 64);
@@ -210,7 +211,7 @@ int kdapl_srq_add_qp(struct kdapl_srq *srq, struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_srq_leave - no completion of a queue pair is to come any more
+ * kdapl_srq_leave - no completion of a connection's queue pair will come any more
  * @srq: of its endpoint; NULL: it has none
  * @conn: its queue pair is destroyed, and the CQ was pulled since
  *
@@ -225,11 +226,11 @@ void kdapl_srq_leave(struct kdapl_srq *srq, struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_srq_claim - a completion of an SRQ's receive belongs to an endpoint
+ * kdapl_srq_claim - find the endpoint to which a completion of an SRQ's receive belongs
  * @wc: completion, not accounted for; the lock of the EVD that polled it is held
  * @cookie: its cookie, KDAPL_COOKIE_SRQ
  *
- * Any number of times for a completion.  Any context.
+ * May be called any number of times for a completion.  Any context.
  *
  * Return: false: there is no such queue pair, and the completion is to be dropped.
  */
@@ -244,7 +245,7 @@ bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
 
 	if (cookie->dir != &srq->dir)
 		return true;
-	/* It stays: this completion is not accounted for. */
+	/* The connection stays in the table: this completion of it is not accounted for. */
 	conn = xa_load(&srq->qps, qp_key(wc->qp));
 	if (!conn || !READ_ONCE(cookie->owed)) {
 		trace_kdapl_error("srq_claim", -ENOENT);
@@ -288,7 +289,7 @@ void kdapl_srq_cookie_back(struct kdapl_cookie *cookie)
 
 /* ---- receives that a device has forgotten --------------------------- */
 
-/* Each queue pair that is left has completed this receive or a later one. */
+/* Up to this number no queue pair can have a receive any more (kdapl_conn.srq_taken). */
 static u64 srq_taken_by_all(struct kdapl_srq *srq)
 {
 	struct kdapl_conn *conn;
@@ -306,7 +307,7 @@ static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq)
 {
 	struct kdapl_srq_cookie *sc, *lost = NULL;
 
-	/* A connection does not leave the table meanwhile. */
+	/* With this lock no connection leaves the table meanwhile. */
 	xa_lock(&srq->qps);
 	spin_lock_irq(&srq->lock);
 	sc = list_first_entry_or_null(&srq->posted, struct kdapl_srq_cookie, entry);
@@ -321,7 +322,7 @@ static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq)
 }
 
 /**
- * kdapl_srq_reclaim - flush what the device has forgotten, to an endpoint that ends
+ * kdapl_srq_reclaim - flush the receives that the device has forgotten to an endpoint that ends
  * @srq: of the endpoint
  * @ep: its connection has left @srq
  *

@@ -17,32 +17,33 @@
 #include "user.h"
 
 /*
- * RMRs of one user.  Each is two memory regions of a device, whose tables no limit counts;
- * with those of most drivers so many are some 100 MiB.
+ * RMRs of one user.  Each is two memory regions of a device, whose tables no limit counts.
+ * With most drivers so many take some 100 MiB.
  */
 #define USER_MAX_RMRS	8192
 
 /*
- * An object that was freed has its memory while an event or a completion names it, and until
- * RCU is done with it.  So many more than may be there at once may have theirs.
+ * An object that was freed keeps its memory as long as an event or a completion names it, and
+ * until RCU is done with it.  So there may be more objects with memory than objects: twice as
+ * many as a user may have at once, and these.
  */
 #define USER_MORE_FREED	4096
 
 /*
  * So many users at once have workqueues of their own; others share those of the module.  A
  * workqueue takes memory that no limit counts, up to some 10 KiB on large hosts, and whoever has
- * a user namespace can be very many users.
+ * a user namespace can act as very many users.
  */
 #define USERS_WITH_QUEUES	1000
 
 /*
- * Attempts of one user that wait for an iWARP driver at once.  Each has a thread of the
- * kernel, for as long as the driver waits for the peer's TCP.
+ * Attempts of one user that wait for an iWARP driver at once.  Each occupies a kernel thread
+ * for as long as the driver waits for the peer's TCP.
  */
 #define IWARP_ATTEMPTS	32
 
 /*
- * Files of one user that are being closed at once by threads of the kernel.  Each may wait for
+ * Files of one user that are being closed by kernel threads at once.  Each close may wait for
  * peers, or for an iWARP driver, and there are only so many threads for all users.
  */
 #define CLOSING_AT_ONCE	8
@@ -50,15 +51,15 @@
 /*
  * struct kdapl_user - somebody who has files open
  * @uid: who
- * @files: how many, and those that are being closed; under users_lock
- * @left: objects that he may have yet
- * @room: objects that may have memory yet, freed ones among them
- * @rmrs_left: RMRs, the same
+ * @files: how many he has open, and how many are being closed; under users_lock
+ * @left: how many more objects he may have
+ * @room: how many more objects may have memory, freed ones among them
+ * @rmrs_left: how many more RMRs he may have
  * @wq: kdapl_user_wq(); NULL: he has no queues of his own
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
- * @closing_lock: of the rest; process context
- * @nr_closing: files that are being closed by threads of the kernel
- * @closing: struct kdapl_closing: those that wait for their turn
+ * @closing_lock: protects the rest; taken in process context
+ * @nr_closing: files that are being closed by kernel threads
+ * @closing: struct kdapl_closing: files that wait for their turn
  */
 struct kdapl_user {
 	kuid_t uid;
@@ -74,7 +75,7 @@ struct kdapl_user {
 };
 
 static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
-static DEFINE_XARRAY(users);		/* by number */
+static DEFINE_XARRAY(users);		/* by uid */
 static u32 users_with_queues;		/* under users_lock */
 
 static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
@@ -125,7 +126,7 @@ struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects)
 }
 
 /**
- * kdapl_user_put - he closes it
+ * kdapl_user_put - a user has closed a file
  * @user: from kdapl_user_get(); no object of that file is left
  *
  * May sleep.
@@ -170,15 +171,16 @@ static void closing_work(struct work_struct *work)
 }
 
 /**
- * kdapl_user_close - have a thread of the kernel close a file
+ * kdapl_user_close - have a kernel thread close a file
  * @user: whose
  * @wq: where; serves all users
- * @closing: @close is set; of the file
+ * @closing: of the file; @close is set
  *
- * A user who closes very many takes his own turns with that, not the threads that others need.
- * However long that takes, the module is in use, and nobody has to wait in its unloading; @wq is
- * destroyed by that, so that the end of the last close has returned.  The caller has a reference
- * of the module.  May sleep.
+ * If a user closes very many files, his own closes wait for each other, and he does not take
+ * the threads that others need.  Until the close has ended it holds a reference of the module,
+ * so that nobody has to wait for it in the unloading.  That destroys @wq, and so waits until
+ * the code at the end of the last close has returned.  The caller has a reference of the
+ * module.  May sleep.
  */
 void kdapl_user_close(struct kdapl_user *user, struct workqueue_struct *wq,
 		      struct kdapl_closing *closing)
@@ -215,7 +217,7 @@ kuid_t kdapl_user_uid(const struct kdapl_user *user)
 }
 
 /**
- * kdapl_user_wq - the workqueue of what is done for a user's processes later
+ * kdapl_user_wq - the workqueue for what is done later for a user's processes
  * @user: has a file open
  *
  * Any context.
@@ -243,14 +245,14 @@ bool kdapl_user_open_iwarp(struct kdapl_user *user)
 			     __kuid_val(user->uid));
 	if (!wq)
 		return false;
-	/* Another process of his may have been faster. */
+	/* Another process of the same user may have been faster. */
 	if (cmpxchg(&user->iwarp_wq, NULL, wq))
 		destroy_workqueue(wq);
 	return true;
 }
 
 /**
- * kdapl_user_iwarp_wq - the workqueue that waits for iWARP drivers for a user
+ * kdapl_user_iwarp_wq - the workqueue in which a user's calls wait for iWARP drivers
  * @user: has opened such an adapter (kdapl_user_open_iwarp())
  *
  * Whoever connects to hosts that do not answer fills it for minutes, and nobody else waits
@@ -287,8 +289,8 @@ void kdapl_user_give(struct kdapl_user *user)
  * kdapl_user_take_room - an object is to get memory
  * @user: whose
  *
- * Any context.  Return: false: too many have memory, which he has freed, but not taken the
- * events of.
+ * Any context.  Return: false: too many have memory.  He has freed objects, but not taken the
+ * events that name them.
  */
 bool kdapl_user_take_room(struct kdapl_user *user)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Users, and what each may have and does in all files that he has open (user.c). */
+/* Users: what each may have, and what is done for him, in all files that he has open (user.c). */
 #ifndef KDAPL_USER_H
 #define KDAPL_USER_H
 
@@ -11,9 +11,9 @@ struct kdapl_user;
 
 /*
  * struct kdapl_closing - a file that is closed later, in its user's turn
- * @close: frees what this is a part of
- * @wq: where
- * @user: whose; a reference
+ * @close: does the close, and frees the structure that this is a part of
+ * @wq: where that runs
+ * @user: whose file it is; counts as one of his files
  * @entry: in kdapl_user.closing
  */
 struct kdapl_closing {
@@ -24,7 +24,7 @@ struct kdapl_closing {
 	struct list_head entry;
 };
 
-/* Of all users who have none of their own. */
+/* The workqueue of all users who have none of their own. */
 extern struct workqueue_struct *kdapl_users_wq;
 
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects);
