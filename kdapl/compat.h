@@ -32,8 +32,8 @@
 #define KDAPL_RXE_MR_OVERREAD (LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0))
 
 /*
- * A workqueue whose work stays on the processor that has queued it (main.c) has to say so
- * since 6.17; before, it did unless it said the opposite.
+ * Since 6.17 a workqueue whose work stays on the processor that has queued it (main.c) has to
+ * say so.  Before, work stayed there unless the queue was unbound.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define KDAPL_WQ_PERCPU 0

@@ -167,7 +167,7 @@ bool kdapl_evd_post_pooled(struct kdapl_evd *evd, const DAT_EVENT *event)
  * @evd: has DAT_EVD_ASYNC_FLAG
  * @number: DAT_ASYNC_ERROR_*
  * @handle: what it is about
- * @reason: of that kind of object
+ * @reason: DAT's number of what happened, for that type of object
  *
  * Dropped and counted when there is no room (E66).  Any context.
  */

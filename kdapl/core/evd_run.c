@@ -66,8 +66,8 @@ static bool run_is_due(struct kdapl_evd *evd, u32 max, u32 *fetched)
 }
 
 /*
- * Delivers at most @budget events, and brings no more completions into the FIFO at a
- * time.  Returns how many were delivered, or @budget if the next run is to come at once.
+ * Delivers at most @budget events.  A single fetch of completions is bounded by @budget, too.
+ * Returns how many events were delivered, or @budget if the next run is to come at once.
  */
 static int evd_deliver(struct kdapl_evd *evd, int budget)
 {

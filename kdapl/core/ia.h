@@ -126,8 +126,8 @@ static inline bool kdapl_ia_is_passthrough(const struct kdapl_ia *ia)
  * @type: what it must be; 0 for any type
  *
  * Caller is in an RCU read section, or has interrupts off, which is one as well:
- * the object's memory stays until its end.  The object may be retired at any moment; only
- * under its own lock can be seen whether it still works.  Any context.
+ * the object's memory stays until the end of that.  The object may be retired at any moment;
+ * only under its own lock can be seen whether it still works.  Any context.
  *
  * Return: the object, or NULL: freed, forged, foreign, of another type, or its
  * IA is closing (E5, I15).

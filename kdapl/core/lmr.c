@@ -566,7 +566,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 	/* From here on no post finds the LMR, and no dat_lmr_sync_*. */
 	WRITE_ONCE(lmr->context, 0);
 	settle_posts(ia);
-	/* The handle is retired last: until then the device's removal waits for us. */
+	/* Retired last: until then a removal of the device finds the LMR, and waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	/* The key of an LMR whose memory changes is that of the zone, and stays. */
 	if (ia->dev->mute_faults && !lmr->max_pages)

@@ -2,8 +2,8 @@
 /*
  * The common head of every DAT object: its handle, its references, who still
  * uses it, and the Interface Adapter it belongs to.  core/object.c is the one
- * place that makes, finds and retires objects; every other file of core/
- * embeds struct kdapl_object first.
+ * place that makes, finds and retires objects; the structure of each type, in the
+ * other files of core/, begins with struct kdapl_object.
  *
  * Life of an object
  *	kdapl_object_init	one reference, no handle: nobody can find it

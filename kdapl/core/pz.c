@@ -144,7 +144,7 @@ DAT_RETURN kdapl_pz_free(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle)
 				   DAT_INVALID_HANDLE_PZ);
 	if (!ret)
 		ret = kdapl_op_kill(&op, RET_BAD_STATE(PZ_IN_USE));
-	/* The handle is retired last: until then the device's removal waits for us. */
+	/* Retired last: until then a removal of the device finds the zone, and waits for us. */
 	if (!ret)
 		pz_teardown(op.obj);
 	return kdapl_op_end(&op, ret);

@@ -731,7 +731,7 @@ static DAT_RETURN rmr_unmake(struct kdapl_rmr *rmr)
 	window_unlock(rmr, noio);
 	if (dead)
 		return RET_BAD_HANDLE(RMR);
-	/* The handle is retired last: until then the device's removal waits for us. */
+	/* Retired last: until then a removal of the device finds the RMR, and waits for us. */
 	kdapl_object_retire(&rmr->obj);
 	return DAT_SUCCESS;
 }

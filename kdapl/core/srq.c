@@ -38,7 +38,7 @@ static bool srq_is_users(const struct kdapl_srq *srq)
 
 /* ---- cookies -------------------------------------------------------- */
 
-/* Room for @n receives; the caller has @srq->mutex, or is alone. */
+/* Makes room for @n receives; the caller has @srq->mutex, or is alone. */
 static bool srq_make_room(struct kdapl_srq *srq, u32 n)
 {
 	struct kdapl_srq_cookies *more;
@@ -339,7 +339,7 @@ DAT_RETURN kdapl_srq_free(struct kdapl_space *space, DAT_SRQ_HANDLE handle)
 	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_SRQ, DAT_INVALID_HANDLE_SRQ);
 	if (!ret)
 		ret = kdapl_op_kill(&op, RET_BAD_STATE(SRQ_IN_USE));
-	/* The handle is retired last: until then the device's removal waits for us. */
+	/* Retired last: until then a removal of the device finds the SRQ, and waits for us. */
 	if (!ret)
 		srq_teardown(op.obj);
 	return kdapl_op_end(&op, ret);

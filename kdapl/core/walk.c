@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A way through the memory of a DTO, piece by piece as the device has to be told of it:
+ * A walk through the memory of a DTO, piece by piece as the device has to be told of it:
  * segments may name memory that is a scatterlist (fmr.c).
  *
  * Callers: post.c, srq_post.c.
@@ -64,7 +64,7 @@ static void walk_step(struct kdapl_walk *walk, struct ib_sge *piece)
 }
 
 /**
- * kdapl_walk_begin - begin a way through the memory of a DTO
+ * kdapl_walk_begin - begin a walk through the memory of a DTO
  * @walk: filled in, except for @whole, which the caller has set
  * @space: of the DTO
  * @segments: its local segments, checked
@@ -87,7 +87,7 @@ void kdapl_walk_begin(struct kdapl_walk *walk, const struct kdapl_space *space,
 }
 
 /**
- * kdapl_walk_count - how many pieces are ahead?
+ * kdapl_walk_count - how many pieces are left?
  * @walk: stays as it is
  *
  * Any context.  Return: 0: the memory is not there any more.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* A way through the memory of a DTO, see walk.c. */
+/* A walk through the memory of a DTO, see walk.c. */
 #ifndef KDAPL_WALK_H
 #define KDAPL_WALK_H
 
