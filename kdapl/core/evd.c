@@ -200,7 +200,7 @@ static const struct kdapl_sink hidden_sink = {
 /**
  * kdapl_evd_create_hidden - an EVD for completions that nobody wants (mt:T11)
  * @ia: its adapter
- * @unpaid: for an endpoint that its process has not asked for (kdapl_cq.unpaid)
+ * @unpaid: for an endpoint that its consumer has not asked for (kdapl_cq.unpaid)
  *
  * It has no handle.  It drops each completion, so that the cookie becomes free.  May sleep.
  *

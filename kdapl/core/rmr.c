@@ -15,8 +15,9 @@
  * was outstanding (mt:M44): then settling is the end of the RMR.
  *
  * An LMR whose memory changes (fmr.c) has an RMR of its own, without a handle, if peers may
- * reach the memory.  That RMR is bound to all of the memory, or to none.  When it is unbound,
- * for whatever reason, the memory is taken away from the device, too.
+ * reach the memory.  That RMR is bound to all of the memory, or to none.  When the unbind of a
+ * dat_lmr_invalidate() ends, whether it succeeds, fails or is flushed, the memory is taken away
+ * from the device, too.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -43,8 +43,8 @@ struct kdapl_binding {
  * @gone: its end is over, and only the memory of the object is left; under
  *	  @window_lock
  * @work: rmr_work() in rmr.c
- * @fmr: an LMR whose memory changes (fmr.c), if the RMR is a part of that LMR, by which peers
- *	 reach the memory.  Such an RMR has no handle, and shows nothing but memory of @fmr
+ * @fmr: the LMR (fmr.c) whose memory peers reach by this RMR, which then has no handle and
+ *	 shows nothing but memory of that LMR; NULL for the RMR of a consumer
  * @takes: of such an RMR: the outstanding bind takes the memory with this lmr_context away;
  *	   0: it does not
  * @taken: of such an RMR: a peer has invalidated the key in @now or @next while a bind is
