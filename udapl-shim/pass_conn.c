@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The queue pair of an EP's next connection, the process's own.
+ * The queue pair for the next connection of an EP in passthrough.
  *
- * Connect and accept make a queue pair, move it to INIT, give it the receives that wait,
- * and let the kernel bind it; then they make the same call as on a forwarded IA. If that is
- * refused all of it is undone. A queue pair serves one connection. Called by the table of
- * operations; pass_end.c and pass_fifo.c tell the kernel what they see.
+ * Connect and accept make a queue pair, move it to INIT, have the kernel bind it, and post the
+ * receives to it that wait for one. Then they make the same ioctl as on a forwarded IA. If the
+ * kernel refuses that, all of it is undone. A queue pair serves one connection. The functions are
+ * called through the table of operations (pass_ia.c), and by other pass_*.c, which tell the kernel
+ * what they see (pass_tell()).
  */
 #include "pass_event.h"
 #include "pass_srq.h"
 
 #define FORGET_LIMIT	1000000000ull	/* ns */
 
-/* pass_tell - the kernel learns something about the present life of an EP */
+/* pass_tell - tell the kernel something about the present connection or attempt of an EP */
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 {
 	struct kdapl_uapi_ep_tell arg = {
@@ -25,13 +26,13 @@ void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 }
 
 /*
- * pass_await_board - wait until the board shows what the kernel has done
- * @former: states that are over
+ * pass_await_board - wait until the board shows a change of state
+ * @former: says which states the EP has left
  * @limit: ns
  *
- * The kernel shows a state when its event is in the ring, and who has made it change the
- * state, or has the event, may be a moment earlier. The moment is as long as a worker of the
- * kernel has to wait for a processor.
+ * The kernel writes the new state to the board after the event is in the ring. A thread that has
+ * that event, or whose call made the state change, may look at the board a moment before that.
+ * The moment lasts as long as a worker of the kernel has to wait for a processor.
  */
 void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
 		      uint64_t limit)
@@ -43,9 +44,9 @@ void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
 	uint32_t now;
 
 	for (;;) {
-		/* Another one, if another thread frees the EP. */
+		/* Read each time: if another thread frees the EP, it becomes another board. */
 		board = ep->dir[PASS_REQ].board;
-		/* No life: it is being written. */
+		/* While this is 0 the kernel is writing the entry. */
 		now = shim_load_acquire(&board->life);
 		if (!former(pass_state(board)) || (now && now != life) ||
 		    pass_now() > until)
@@ -87,7 +88,7 @@ static struct ibv_qp *qp_make(struct pass_ep *ep)
 		init.cap.max_recv_sge = 0;
 	}
 	qp = ibv_create_qp(pz->pd, &init);
-	/* Only its own move tells the device's library that receives may be posted. */
+	/* The device's library takes receives only after it has made the move to INIT itself. */
 	if (qp && ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
 		ibv_destroy_qp(qp);
@@ -97,8 +98,10 @@ static struct ibv_qp *qp_make(struct pass_ep *ep)
 }
 
 /*
- * Completions that nobody has polled yet may name a former queue pair of another EP on the SRQ
- * by the number that the new one got. Another one is made then, while the first keeps its number.
+ * Makes a queue pair, and enters it into the table of the SRQ if there is one. Completions that
+ * were not polled yet may name a former queue pair of an EP on the SRQ by the number that the new
+ * queue pair has got. Then another one is made, before the first is destroyed, so that it gets
+ * another number.
  */
 static struct ibv_qp *qp_create(struct pass_ep *ep)
 {
@@ -117,7 +120,7 @@ static struct ibv_qp *qp_create(struct pass_ep *ep)
 	return qp;
 }
 
-/* The kernel lets go of a queue pair in a moment, or has been told to. */
+/* EBUSY: the kernel still holds the queue pair, and lets go of it in a moment. */
 static void qp_destroy(struct ibv_qp *qp)
 {
 	int tries;
@@ -127,8 +130,8 @@ static void qp_destroy(struct ibv_qp *qp)
 }
 
 /*
- * The receives that the queue pair has wait for another one. What it says of them from now on
- * is not theirs; the lock of the direction is held.
+ * Takes back the receives that the queue pair has, so that they wait for another one. Completions
+ * of this queue pair that come from now on are dropped. The lock of the direction is held.
  */
 static void unpost_receives(struct pass_dir *dir)
 {
@@ -144,7 +147,10 @@ static void unpost_receives(struct pass_dir *dir)
 	dir->posted = atomic_load(&dir->completed);
 }
 
-/* No post finds the queue pair any more. @unpost: as if it had never been there. */
+/*
+ * Takes the queue pair off the EP, so that no post finds it. @unpost: its receives are held again,
+ * as if it had never been there.
+ */
 static struct ibv_qp *qp_take(struct pass_ep *ep, bool unpost)
 {
 	struct ibv_qp *qp = NULL;
@@ -174,7 +180,7 @@ static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
 /*
  * pass_drop_qp - destroy the queue pair of an EP, if it has one
  *
- * @ep->use is held. All that was posted has been polled, or is not wanted.
+ * @ep->use is held. All that was posted has been polled, or has been given up.
  */
 void pass_drop_qp(struct pass_ep *ep)
 {
@@ -182,10 +188,11 @@ void pass_drop_qp(struct pass_ep *ep)
 }
 
 /*
- * The kernel moves a queue pair into the error state before it lets go of it, and then the
- * device flushes the receives. Nobody wants these completions, but they have room in the
- * completion queue that the next ones may need. False: the completion of another connection
- * has to wait before them, so they stay; they are known by their queue pair.
+ * Polls the completions of a queue pair that is not used after all. The kernel moves it to the
+ * error state before it lets go of it, and then the device flushes its receives. No consumer gets
+ * these completions, but they take room in the completion queue that the next ones may need.
+ * Return: false if they are still there, since a completion of another connection is before them
+ * and must not be shown yet. They are dropped later: their queue pair tells whose they are.
  */
 static bool forget_completions(struct pass_evd *evd)
 {
@@ -229,7 +236,7 @@ static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 	DAT_RETURN ret;
 
 	ret = shim_ioctl(KDAPL_IOC_EP_BIND, &arg, RET(INTERNAL_ERROR));
-	/* The kernel finds it by its number, as far as there was memory to note that. */
+	/* The kernel finds queue pairs by number, but had no memory to note this one's. */
 	if (ret == RET(INTERNAL_ERROR) && errno == ENOENT)
 		ret = RET_NO_RESOURCE(MEMORY);
 	if (ret)
@@ -239,7 +246,7 @@ static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 	return DAT_SUCCESS;
 }
 
-/* A new life: what the last one has left behind counts no more. */
+/* A new connection or attempt: resets what the last one has left behind. */
 static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	int i;
@@ -279,8 +286,9 @@ static bool may_connect(const struct pass_ep *ep)
 }
 
 /*
- * Makes the queue pair that the connection will have. What the kernel is going to refuse
- * anyhow gets none: it has the code for that. @ep->use is held.
+ * Makes the queue pair that the connection will have. If the call is one that the kernel is going
+ * to refuse, none is made (*@prepared is false), and the kernel's answer to the call says why.
+ * @ep->use is held.
  */
 static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 {
@@ -316,7 +324,7 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 	return DAT_SUCCESS;
 }
 
-/* Makes a call that begins a connection of @ep. */
+/* Makes the ioctl @cmd, which begins a connection of @ep. */
 static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RETURN fault)
 {
 	bool prepared;
@@ -358,7 +366,7 @@ DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
 	return begin_of(obj, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
 }
 
-/* The EP that a request is for, which no query has shown yet; or NULL. */
+/* The EP that a request is for, whose object may not have been made yet; or NULL. */
 static struct shim_object *ep_of_request(uint64_t cr)
 {
 	struct kdapl_uapi_cr_query arg = { .cr = cr };

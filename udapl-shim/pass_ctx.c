@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What all IAs of a process share whose queues and memory are its own: a context of each
- * device, and the board on which the kernel shows the state of EPs. So a thousand IAs need
- * no more descriptors and no more addresses than one. Called by pass_ia.c.
+ * What all IAs of a process in passthrough share: one verbs context for each device, and the board
+ * on which the kernel shows the state of EPs. So a thousand IAs on a device need no more
+ * descriptors and no more address space than one. Called by pass_ia.c; the asynchronous events of
+ * the context also by files that have to know them.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,11 +14,11 @@
 
 /*
  * struct pass_context - a device that the process has opened
- * @verbs: libibverbs's
- * @cmd_fd, @async_fd: those of @verbs, which a forked child must not keep
- * @events: one thread at a time takes asynchronous events
- * @srqs: queues that may have some
- * @users: IAs
+ * @verbs: the context of libibverbs
+ * @cmd_fd, @async_fd: the descriptors of @verbs, which a forked child must not keep
+ * @events: held by the thread that takes asynchronous events
+ * @srqs: number of SRQs, which asynchronous events may be about
+ * @users: number of IAs
  */
 struct pass_context {
 	struct ibv_context *verbs;
@@ -47,13 +48,19 @@ void pass_shared_child(void)
 
 /* ---- contexts ---------------------------------------------------------- */
 
-/* A read waits for nothing: another thread may have been there before, or a queue has gone. */
+/*
+ * Makes reads of asynchronous events return at once if there is none. A descriptor that was
+ * readable may have none any more: another thread has read it, or its queue was destroyed.
+ */
 static void async_never_waits(const struct ibv_context *verbs)
 {
 	fcntl(verbs->async_fd, F_SETFL, fcntl(verbs->async_fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Opens a device, whose descriptors a forked child has to close; with both locks. */
+/*
+ * Opens a device, and notes its descriptors for a forked child to close. Both locks are held, that
+ * of this file and that of the descriptors.
+ */
 static struct pass_context *context_new(struct ibv_device *device)
 {
 	struct pass_context *context = calloc(1, sizeof(*context));
@@ -73,8 +80,8 @@ static struct pass_context *context_new(struct ibv_device *device)
 }
 
 /*
- * libibverbs has one struct ibv_device for a device as long as that is there, and another
- * one for a device that took its name afterwards.
+ * Devices are compared by address: libibverbs has one struct ibv_device for a device as long as
+ * that exists, and another one for a later device of the same name.
  */
 static struct pass_context *context_find(const struct ibv_device *device)
 {
@@ -124,14 +131,15 @@ static struct pass_context *context_named(const char *name, size_t length)
  * @name: of the device
  * @length: of @name
  *
- * errno is 0 before. Without descriptors libibverbs says that there are no devices, or lists
- * none.
+ * The caller has set errno to 0. If the process has no descriptors left, libibverbs says that there
+ * are no devices, or lists none, and errno need not tell why.
  *
- * libibverbs has a lock of its own while it lists devices, and does not renew it in a forked
- * child. So fork() is kept out until the list is there, or the child could never list them.
+ * libibverbs holds a lock of its own while it lists devices, and does not initialize it again in a
+ * forked child. If a fork() came in between, the child could never list devices; so fork() is kept
+ * out by shim_fds_lock().
  *
- * Return: for pass_context_put(); NULL: it cannot be opened, and errno is ENOMEM, EMFILE or
- * ENFILE if that is why.
+ * Return: the context, for pass_context_put(); NULL if it cannot be opened. If that is for lack of
+ * memory or descriptors errno is ENOMEM, EMFILE or ENFILE.
  */
 struct pass_context *pass_context_get(const char *name, size_t length)
 {
@@ -174,7 +182,10 @@ struct ibv_context *pass_context_verbs(const struct pass_context *context)
 
 /* ---- asynchronous events ------------------------------------------------ */
 
-/* Who destroys a queue waits until its event was acknowledged, so it is there. */
+/*
+ * Handles one event of the device. Its queue still exists: a thread that destroys a queue waits
+ * until the events about it are acknowledged.
+ */
 static void take_event(const struct ibv_async_event *event)
 {
 	struct pass_ep *ep;
@@ -196,19 +207,19 @@ static void take_event(const struct ibv_async_event *event)
 }
 
 /*
- * pass_context_events - take what a device has told of its queues
+ * pass_context_events - take the asynchronous events of a device
  *
- * Called by who looks at an asynchronous EVD or sleeps on one (pass_wait.c), and by who needs to
- * know something of it: at the end of a connection on an SRQ, before a mark is set and by
- * pass_srq_news(). Until then it stays with the kernel. All but what is about SRQs is dropped:
- * completions and the kernel tell the rest. No lock of an EVD is held.
+ * Called by threads that look at an asynchronous EVD or sleep on one (pass_event.c, pass_wait.c),
+ * and where something of an SRQ has to be known: at the end of a connection on it, when its mark is
+ * set, and by pass_srq_news(). Until then the events stay in the kernel. Events that are not about
+ * SRQs are dropped, since completions and kdapl tell the same. No lock of an EVD is held.
  */
 void pass_context_events(struct pass_context *context)
 {
 	struct ibv_async_event event;
 	int cancelable;
 
-	/* read(2) would end a thread that is canceled, with the mutex. */
+	/* A thread that was canceled in read(2) would leave the mutex locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	pthread_mutex_lock(&context->events);
 	while (!ibv_get_async_event(context->verbs, &event)) {
@@ -219,13 +230,13 @@ void pass_context_events(struct pass_context *context)
 	pthread_setcancelstate(cancelable, NULL);
 }
 
-/* pass_context_fd - readable while there is something that pass_context_events() would take */
+/* pass_context_fd - the descriptor that is readable while there are asynchronous events */
 int pass_context_fd(const struct pass_context *context)
 {
 	return context->async_fd.fd;
 }
 
-/* pass_context_count_srqs - one SRQ more of the device's, or one less */
+/* pass_context_count_srqs - one more SRQ on the context, or one less */
 void pass_context_count_srqs(struct pass_context *context, int by)
 {
 	atomic_fetch_add(&context->srqs, by);
@@ -239,10 +250,10 @@ bool pass_context_has_srqs(struct pass_context *context)
 /* ---- the board --------------------------------------------------------- */
 
 /*
- * pass_board_get - map the board, unless it is mapped
- * @offset, @size: as the kernel says, of which each open file has one
+ * pass_board_get - map the board, unless it is mapped already
+ * @offset, @size: from the kernel; they are the same each time, as an open file has one board
  *
- * Return: undone by pass_board_put(); NULL: there is no room for it.
+ * Return: the board, for pass_board_put(); NULL if it cannot be mapped.
  */
 const void *pass_board_get(uint64_t offset, size_t size)
 {

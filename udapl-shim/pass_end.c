@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The end of a connection whose queue pair is the process's own, the library's half of what
- * kdapl/core/drain.c does for queue pairs of the kernel's: each post completes exactly once,
- * and the event that tells of the end follows the last of them (A5).
+ * The end of a connection in passthrough: the library's half, which does what kdapl/core/drain.c
+ * does for queue pairs of the kernel. Each post completes exactly once, and the event that tells
+ * of the end comes after the last of these completions (A5).
  *
- * The kernel puts the queue pair into the error state and raises the event. Who takes that
- * from the ring holds it here (pass_end_hold()). From then on no post goes to the queue pair;
- * both EVDs are polled until each direction has completed what was posted. If some of it was
- * posted so late that the device does not flush it by itself, the kernel is asked to repeat
- * the move. Then the queue pair is destroyed, the event goes into the FIFO, and posts that
- * came meanwhile are flushed behind it (D46). A device that has not flushed in ten seconds
- * never will.
+ * The kernel moves the queue pair to the error state and raises the event. The thread that takes
+ * the event off the ring does not show it, but keeps it in the EP (pass_end_hold()). From then on
+ * no post goes to the queue pair, and the EVDs of both directions are polled until each direction
+ * has completed all that was posted. Something may have been posted so late that the device does
+ * not flush it by itself; then the kernel is asked to repeat the move. When all has completed, the
+ * queue pair is destroyed, the event goes into the FIFO of the connect EVD, and posts that came
+ * meanwhile are flushed behind it (D46). If the device has not flushed everything after ten
+ * seconds, the library does it instead.
  *
- * An EP on a shared receive queue (SRQ) has no receives of its own, and nobody counts what its
- * queue pair takes. There the end waits for the requests, and until the device has said that it
- * takes no more, if it says so at all; then the queue pair is destroyed, and the completion queue
- * is polled to its end. A device adds nothing for a queue pair that is no more.
+ * An EP on a shared receive queue (SRQ) has no receives of its own, and nobody counts the receives
+ * that its queue pair takes. There the end waits until all requests have completed, and until the
+ * device has said that the queue pair takes no more receives, if the device says so at all. Then
+ * the queue pair is destroyed, after which the device adds no more completions for it, and the
+ * completion queue is polled to its end.
  *
- * A graceful disconnect waits until all requests have completed by themselves. Who polls
- * finds that out (pass_watch_run()); in case nobody does, a thread looks while the drain is
- * pending, and no longer.
+ * A graceful disconnect waits until all requests have completed by themselves. Threads that poll
+ * find out when they have (pass_watch_run()). In case none polls, a thread of the library looks,
+ * too, for as long as the drain is pending.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -29,11 +31,15 @@
 
 #define FLUSH_LIMIT	10000000000ull	/* ns */
 #define FLUSH_AGAIN	5000000ull
-/* An event that finds no room in the ring holds the board back, for as long as it likes. */
+/*
+ * How long a disconnect waits for the board. The kernel writes the board after the event is in the
+ * ring, and there may be no room in the ring for any length of time.
+ */
 #define ROOM_LIMIT	1000000000ull
 
 /* ---- who has to look --------------------------------------------------- */
 
+/* Counts the EP in pass_evd.aside of its EVDs (@by is 1), or takes it back (-1). */
 static void watch(struct pass_ep *ep, unsigned int by)
 {
 	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
@@ -46,7 +52,7 @@ static void watch(struct pass_ep *ep, unsigned int by)
 		atomic_fetch_add(&connect->aside, by * PASS_WATCHED);
 }
 
-/* pass_end_want - the connection is over, and its flush has to be looked after */
+/* pass_end_want - the connection is over: have threads that poll carry out its end */
 void pass_end_want(struct pass_ep *ep)
 {
 	if (!atomic_exchange(&ep->ending, true))
@@ -79,11 +85,18 @@ static bool dir_drained(struct pass_dir *dir)
 	drained = dir->posted == atomic_load_explicit(&dir->completed,
 						      memory_order_acquire);
 	shim_unlock(&dir->lock);
-	/* Some libraries drop completions with their queue pair. */
+	/*
+	 * For receives of an SRQ, which are not counted, all that is in the completion queue has to
+	 * be polled now: the queue pair is destroyed next, and some libraries drop its completions
+	 * with it.
+	 */
 	return drained && (all || !dir->srq);
 }
 
-/* Has the queue pair of an EP on an SRQ ended, as far as the device says so? */
+/*
+ * Of an EP on an SRQ: has the device said that the queue pair takes no more receives? True as well
+ * if it never says so, and for EPs without an SRQ.
+ */
 static bool took_last(struct pass_ep *ep)
 {
 	if (!ep->dir[PASS_RECV].srq || !(ep->pia->hints & KDAPL_VERBS_TELLS_LAST) ||
@@ -114,7 +127,7 @@ static void close_gates(struct pass_ep *ep)
 	}
 }
 
-/* Once more the error state, which flushes what was posted after the first time. */
+/* Has the queue pair moved to the error state again, which flushes what was posted since. */
 static void flush_again(struct pass_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -126,7 +139,10 @@ static void flush_again(struct pass_ep *ep)
 		ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-/* False: come again. *@lost: the device has had its time. */
+/*
+ * Has all completed that was posted? False: the caller has to come again. *@lost: true if the
+ * device had its time and something may still be missing; the result is true then.
+ */
 static bool flushed(struct pass_ep *ep, bool *lost)
 {
 	uint64_t now;
@@ -149,7 +165,10 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 	return *lost;
 }
 
-/* Has all come that the queue pair, which is destroyed, took from an SRQ? False: come again. */
+/*
+ * Were all receives polled that the queue pair, which is destroyed, has taken from an SRQ? False:
+ * the caller has to come again.
+ */
 static bool left_srq(struct pass_ep *ep)
 {
 	struct pass_dir *recv = &ep->dir[PASS_RECV];
@@ -161,7 +180,10 @@ static bool left_srq(struct pass_ep *ep)
 	return pass_srq_leave(recv, pass_now() >= ep->flush_until);
 }
 
-/* From here on a completion is not its own. Return: the device owed one. */
+/*
+ * If the device still owes the completion of a cookie, marks the cookie so that this completion
+ * will be dropped. Return: whether it was owed.
+ */
 static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
 {
 	bool owed;
@@ -178,7 +200,7 @@ static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
 	return owed;
 }
 
-/* Completes what the device still owes, in the order of the posts. */
+/* Flushes all posts that the device still owes, in posting order. */
 static void dir_lose(struct pass_dir *dir)
 {
 	struct pass_cookie *cookie;
@@ -199,8 +221,8 @@ static void dir_lose(struct pass_dir *dir)
 }
 
 /*
- * Nobody waits for what the device still owes. It may be in the completion queue, where
- * another thread looks.
+ * Gives up what the device still owes, without events: the EP is destroyed. The completions may be
+ * in the completion queue already, where another thread finds them; they are dropped there.
  */
 static void dir_abandon(struct pass_dir *dir)
 {
@@ -213,12 +235,15 @@ static void dir_abandon(struct pass_dir *dir)
 		owed |= cookie_disown(dir, cookie);
 	if (owed)
 		pass_dir_park(dir);
-	/* What comes from here on has nobody who looks after it. */
+	/* A post from here on is flushed at once, since no end will come that flushes it. */
 	dir->gate = PASS_FLUSH;
 	shim_unlock(&dir->lock);
 }
 
-/* Those that never were on a queue pair, and those that came since the end. */
+/*
+ * Flushes the receives that wait for a queue pair, if @held, and the posts that came after the
+ * end of the connection. @gate: what becomes of posts from here on
+ */
 static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
 {
 	struct pass_cookie *cookie;
@@ -240,7 +265,7 @@ static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
 	shim_unlock(&dir->lock);
 }
 
-/* Takes the event of the end off the ring, if nobody has. */
+/* Takes the event of the end off the ring of the connect EVD, if no thread has yet. */
 static void seek_end(struct pass_ep *ep)
 {
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
@@ -250,15 +275,16 @@ static void seek_end(struct pass_ep *ep)
 	shim_lock(evd->lock);
 	if (!ep->end_held && !atomic_load(&ep->over))
 		pass_event_move_ring(evd);
-	/* Who was woken for an event in the ring finds it in the FIFO now. */
+	/* A thread that was woken for an event in the ring has to look for it in the FIFO now. */
 	if (evd->first)
 		pass_evd_wake(evd);
 	shim_unlock(evd->lock);
 }
 
 /*
- * Puts the event into the FIFO, behind which later posts are flushed. @force: if it is not
- * held it was shown before, or there is none. Return: false: it has not come yet.
+ * Puts the event of the end, if it is held, into the FIFO of the connect EVD. Later posts are
+ * flushed behind it. @force: do not wait for an event that is not held; it was shown before, or
+ * there will be none. Return: false if the event has not come yet.
  */
 static bool show_end(struct pass_ep *ep, bool force)
 {
@@ -281,7 +307,7 @@ static bool show_end(struct pass_ep *ep, bool force)
 	return over;
 }
 
-/* Has the kernel shown the end of this life, and so raised the event before? */
+/* Does the board show the end of this connection? Then the kernel has raised the event before. */
 static bool kernel_is_through(const struct pass_ep *ep)
 {
 	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
@@ -291,8 +317,8 @@ static bool kernel_is_through(const struct pass_ep *ep)
 }
 
 /*
- * One step of the end. @ep->use is held. @force: the kernel has raised the event, or never
- * will. Return: it is over.
+ * Carries the end as far as it can go now. @ep->use is held. @force: the kernel has raised the
+ * event of the end, or never will. Return: true if the end is over.
  */
 static bool end_step(struct pass_ep *ep, bool force)
 {
@@ -300,14 +326,14 @@ static bool end_step(struct pass_ep *ep, bool force)
 	int i;
 
 	close_gates(ep);
-	/* What is not in the ring then the kernel has found no room for (E63). */
+	/* Then an event that is not in the ring was dropped, since the EVD was full (E63). */
 	force |= kernel_is_through(ep);
 	seek_end(ep);
 	if (ep->dir[PASS_REQ].qp) {
 		if (!flushed(ep, &lost))
 			return false;
 		pass_drop_qp(ep);
-		/* What was in the completion queues when the queue pair went counts. */
+		/* Completions that were in the queues when the queue pair was destroyed count. */
 		if (lost && !ep_drained(ep))
 			for (i = 0; i < PASS_DIRS; i++)
 				dir_lose(&ep->dir[i]);
@@ -327,7 +353,10 @@ static void drain_over(struct pass_ep *ep)
 		watch(ep, -1);
 }
 
-/* @ep->use is held. Return: the drain is over, or goes on no more. */
+/*
+ * Tells the kernel if all requests of a graceful disconnect have completed. @ep->use is held.
+ * Return: true if the drain is over, or was ended by something else.
+ */
 static bool drain_step(struct pass_ep *ep)
 {
 	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
@@ -337,7 +366,7 @@ static bool drain_step(struct pass_ep *ep)
 		return true;
 	life = shim_load_acquire(&board->life);
 	flags = shim_load_acquire(&board->flags);
-	/* ORDER: the flags are those of a life that was there before and after (abi.rst). */
+	/* ORDER: the flags are of this life only if it is the same before and after (abi.rst). */
 	atomic_thread_fence(memory_order_acquire);
 	if (!life || life != shim_load_acquire(&board->life))
 		return false;
@@ -350,7 +379,11 @@ static bool drain_step(struct pass_ep *ep)
 	return true;
 }
 
-/* pass_end_look - has all completed that an end or a drain waits for? */
+/*
+ * pass_end_look - carry the end or the drain of an EP on, if no other thread works on the EP
+ *
+ * Return: true if neither is left.
+ */
 bool pass_end_look(struct pass_ep *ep)
 {
 	bool over = true;
@@ -376,8 +409,8 @@ static bool uses(const struct pass_ep *ep, const struct shim_object *obj,
 /*
  * pass_eps_connect_with - is an EVD still the connect EVD of an EP?
  *
- * The kernel lets an EVD go as soon as it has freed the EP, of which the library has the
- * rest to do then.
+ * The kernel frees an EVD as soon as it has freed the EPs on it, at a time when the library may
+ * still have to finish its half of such an EP.
  */
 bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
 {
@@ -391,7 +424,7 @@ bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
 	return used;
 }
 
-/* pass_watch_run - look at the endpoints of an EVD that end or drain; no lock is held */
+/* pass_watch_run - carry on the endpoints of an EVD that end or drain; no lock is held */
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 {
 	struct pass_ep *ep, *found;
@@ -434,7 +467,7 @@ static void *drain_thread(void *arg)
 	return NULL;
 }
 
-/* Without a thread the drain ends when somebody polls. */
+/* If the thread cannot be made, the drain ends when the consumer polls. */
 static void start_drain_thread(struct pass_ep *ep)
 {
 	pthread_attr_t attr;
@@ -459,7 +492,7 @@ static DAT_RETURN ep_disconnect(struct shim_object *obj, struct pass_ep *ep,
 	DAT_RETURN ret;
 
 	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
-	/* What the caller posts next comes after the end. */
+	/* What the caller posts next has to be judged by the new state. */
 	if (!ret)
 		pass_await_board(ep, pass_is_connected, ROOM_LIMIT);
 	if (!ret && flags == DAT_CLOSE_GRACEFUL_FLAG) {
@@ -493,7 +526,9 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 
 /* ---- reset, free, close ------------------------------------------------ */
 
-/* The kernel has let go of the queue pair. @ep->use is held. */
+/*
+ * Waits until the end of an EP is over. The kernel has let go of the queue pair. @ep->use is held.
+ */
 static void finish(struct pass_ep *ep)
 {
 	unsigned int us = 20;
@@ -507,7 +542,7 @@ static void finish(struct pass_ep *ep)
 	}
 }
 
-/* Events about the EP that are in the ring now are about former connections. */
+/* Marks all events about the EP that are in the ring now as about former connections. */
 static void forget_events(struct pass_ep *ep)
 {
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
@@ -529,7 +564,7 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 		return RET_BAD_HANDLE(EP);
 	pthread_mutex_lock(&ep->use);
 	ret = shim_handle_call(KDAPL_IOC_EP_RESET, obj);
-	/* An EP that was not connected keeps the receives that wait. */
+	/* An EP that had no connection keeps the receives that wait for a queue pair. */
 	if (!ret && (ep->dir[PASS_REQ].qp || ep->dir[PASS_REQ].gate != PASS_ASIDE ||
 		     atomic_load(&ep->ending))) {
 		finish(ep);
@@ -542,7 +577,10 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 	return ret;
 }
 
-/* Another thread may close the IA, and then has done with the EP what is to be done. */
+/*
+ * Frees the library's half of an EP. If another thread closes the IA at the same time it may have
+ * done that already.
+ */
 static void free_rest(struct shim_object *obj, struct pass_ep *ep)
 {
 	pthread_mutex_lock(&ep->use);
@@ -570,7 +608,7 @@ DAT_RETURN pass_ep_free(struct shim_object *obj)
 	return ret;
 }
 
-/* Nobody holds the event of the end from here on. */
+/* Drops the event of the end. One that is in the ring is shown like any other from here on. */
 static void give_up_end(struct pass_ep *ep)
 {
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
@@ -584,10 +622,10 @@ static void give_up_end(struct pass_ep *ep)
 }
 
 /*
- * pass_end_close - the kernel has destroyed the EP, and nobody waits for its completions
+ * pass_end_close - the kernel has destroyed the EP, so its outstanding posts are given up
  *
- * Those that were polled stay in their FIFOs. The IA is not closed yet, or the caller has
- * kept its context.
+ * Completions that were polled stay in the FIFOs of their EVDs. The library's half of the IA
+ * (pass_ia) is still there: it has not been closed, or the caller has a reference.
  */
 void pass_end_close(struct pass_ep *ep)
 {

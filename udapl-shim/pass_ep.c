@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints whose queue pairs are the process's own: what the library has beside the
- * kernel's EP. pass_conn.c has the queue pair of the next connection, pass_end.c the end.
+ * Endpoints in passthrough: the library's half of an EP, beside the kernel's object. pass_conn.c
+ * makes the queue pair of the next connection, pass_end.c carries out its end.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pass_srq.h"
 
-/* Memory of EPs is never given back: a post may find an EP that was freed just now. */
+/*
+ * The memory of an EP is used for other EPs, but never given back: a post may look at an EP that
+ * was freed just now.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct pass_ep *free;
@@ -21,7 +24,7 @@ void pass_eps_child(void)
 	ep_pool.free = NULL;
 }
 
-/* What a freed EP looks at: posts are refused, and there is nothing to end. */
+/* Stands in for the board of a freed EP: it refuses posts, and there is nothing to end. */
 static const struct kdapl_uapi_board_ep no_board = {
 	.state = DAT_EP_STATE_DISCONNECTED,
 	.refuse_request = RET_BAD_HANDLE(EP),
@@ -76,8 +79,8 @@ static bool ep_try_get(struct pass_ep *ep)
 /*
  * pass_ep_get - the library's half of an EP, with a reference
  *
- * It is made now if the kernel has made the EP, for a request. Return: NULL if the EP was
- * freed, or without memory.
+ * If the kernel has made the EP, for a request, the library's half may not be there yet; then it
+ * is made now. Return: NULL if the EP was freed, or without memory.
  */
 struct pass_ep *pass_ep_get(struct shim_object *obj)
 {
@@ -137,7 +140,10 @@ static void set_limits(struct pass_ep *ep)
 	ep->reads = attr->max_rdma_read_out;
 }
 
-/* What an EP uses, taken as a whole before anything changes. */
+/*
+ * All that the attributes of an EP have it use. A change takes the new ones as a whole before
+ * anything of the EP changes, and then gives the old ones back (use_install(), use_drop()).
+ */
 struct use {
 	struct pass_evd *evd[PASS_DIRS];
 	struct pass_cq *cq[PASS_DIRS];
@@ -163,7 +169,7 @@ static void use_drop(struct use *use)
 		pass_evd_count_solicited(use->evd[PASS_RECV], -1);
 	if (use->pz)
 		pass_pz_unuse(use->pz);
-	/* Who frees an EVD waits for this, so it comes last. */
+	/* This is last: a thread that frees the EVD waits for it, and then frees the memory. */
 	for (i = 0; i < PASS_DIRS; i++)
 		if (use->evd[i])
 			pass_evd_unuse(use->evd[i]);
@@ -182,7 +188,7 @@ static struct pass_evd *evd_by_token(struct pass_ep *ep, uint64_t token)
 	return ep->hidden;
 }
 
-/* E18: the completion of a bind goes only where it is expected. */
+/* E18: binds need a request EVD that takes their completions, or none at all. */
 static bool takes_binds(uint64_t token)
 {
 	struct kdapl_uapi_evd_query arg = { .evd = token, .mask = DAT_EVD_FIELD_ALL };
@@ -202,7 +208,10 @@ static bool rings_for(struct pass_ep *ep, int i, uint32_t size, uint32_t max_sge
 	return use->rings[i];
 }
 
-/* Receives of an SRQ have no ring of the EP's, and no share of its own. */
+/*
+ * Reserves room for the completions of a direction. Receives of an SRQ have no ring of cookies in
+ * the EP, and share their room with other EPs on the SRQ.
+ */
 static DAT_RETURN reserve(const struct pass_ep *ep, int i, struct use *use)
 {
 	struct pass_srq *srq = ep->dir[i].srq;
@@ -251,9 +260,9 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 }
 
 /*
- * The receives that wait for a queue pair must fit into the new attributes. The kernel
- * knows nothing of them, but the state in which it allows a change. The lock of the direction
- * is held. @asked: of dat_ep_modify()
+ * The receives that wait for a queue pair must fit into the new attributes. The kernel does not
+ * know of these receives; it only checks that the state allows the change. The lock of the
+ * direction is held. @asked: the argument of dat_ep_modify()
  */
 static DAT_RETURN check_held(const struct pass_ep *ep,
 			     const struct kdapl_uapi_ep_param *asked)
@@ -277,8 +286,9 @@ static DAT_RETURN check_held(const struct pass_ep *ep,
 }
 
 /*
- * The EP has @use from here on; what it had before comes back there. @asked: by dat_ep_modify(),
- * which is refused if receives were posted meanwhile that do not fit; else NULL
+ * Gives the EP what is in @use, and puts what it had before there, for the caller to drop.
+ * @asked: NULL, or the argument of dat_ep_modify(), which is refused if receives have been posted
+ * meanwhile that do not fit into the new attributes
  */
 static DAT_RETURN use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
 			      const struct kdapl_uapi_ep_param *asked, struct use *use)
@@ -320,7 +330,10 @@ out:
 	return ret;
 }
 
-/* The EP is on an SRQ from the beginning, which the kernel keeps from being freed (mt:M52). */
+/*
+ * Finds the SRQ of an EP, which it has from its creation. The SRQ is not freed meanwhile, since the
+ * kernel refuses that while an EP is on it (mt:M52). Return: false if it is not found.
+ */
 static bool find_srq(struct pass_ep *ep, uint64_t token)
 {
 	struct pass_dir *recv = &ep->dir[PASS_RECV];
@@ -333,7 +346,7 @@ static bool find_srq(struct pass_ep *ep, uint64_t token)
 	return recv->srq;
 }
 
-/* Brings the library's half in line with the kernel's. @asked: as for use_install() */
+/* Brings the library's half in line with the kernel's object. @asked: as for use_install() */
 static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *param,
 			       const struct kdapl_uapi_ep_param *asked)
 {
@@ -430,10 +443,11 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 }
 
 /*
- * pass_ep_leave - an EP goes: no post finds it any more, and what it uses is given back
+ * pass_ep_leave - end an EP: no post finds it any more, and what it uses is given back
  *
- * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. It
- * is in the IA's list to the end, so who closes the IA or frees its connect EVD waits for this.
+ * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. The EP
+ * leaves the list of the IA last, so that threads that close the IA or free its connect EVD wait
+ * until this is done.
  */
 void pass_ep_leave(struct pass_ep *ep)
 {
@@ -474,10 +488,12 @@ void pass_ep_leave(struct pass_ep *ep)
 }
 
 /*
- * pass_dir_park - completions may name cookies of a direction that nobody waits for
+ * pass_dir_park - keep the cookies of a direction for completions that nobody waits for
  *
- * The EVD keeps the EP as long as it has the queue. The lock of the direction is held. If
- * another EVD keeps it already, the EP is never given back.
+ * Such completions may still be in a completion queue of the EVD and name the cookies. So the EVD
+ * keeps a reference of the EP until it destroys its queues. The lock of the direction is held. If
+ * another EVD keeps the direction already, this reference is never dropped, and neither is the
+ * memory given back.
  */
 void pass_dir_park(struct pass_dir *dir)
 {
@@ -495,7 +511,10 @@ void pass_dir_park(struct pass_dir *dir)
 	shim_unlock(evd->lock);
 }
 
-/* Has the kernel destroyed the EP meanwhile (pass_ep_gone())? It is seen there, or here. */
+/*
+ * Has the kernel destroyed the EP meanwhile? Either pass_ep_gone() finds the library's half, or
+ * this finds that the kernel does not have the EP any more.
+ */
 static DAT_RETURN ep_still_there(struct shim_object *obj, struct pass_ep *ep)
 {
 	struct kdapl_uapi_ep_board arg = { .ep = ep->token };
@@ -508,7 +527,10 @@ static DAT_RETURN ep_still_there(struct shim_object *obj, struct pass_ep *ep)
 	return ret;
 }
 
-/* Who closes the IA meanwhile finds the EP as well, and waits for @ep->use. */
+/*
+ * Makes the library's half. If another thread closes the IA meanwhile it finds the EP in the list,
+ * and waits for @ep->use.
+ */
 static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 {
 	struct kdapl_uapi_ep_board arg = { .ep = shim_token(obj) };
@@ -525,7 +547,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 	ep = ep_alloc(obj, pia, arg.slot);
 	if (!ep)
 		return RET_NO_RESOURCE(MEMORY);
-	/* That of the object, and ours. */
+	/* One reference of the object, and one of this function. */
 	atomic_store(&ep->refs, 2);
 	pthread_mutex_lock(&ep->use);
 	pthread_mutex_lock(&pia->lock);
@@ -535,7 +557,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 	ret = ep_configure(ep, &param, NULL);
 	if (!ret)
 		atomic_store(&ep->obj, obj);
-	/* It failed, or another thread was faster. */
+	/* It failed, or another thread has made the library's half first. */
 	if (ret || !atomic_compare_exchange_strong(&obj->pass, &none, ep))
 		pass_ep_leave(ep);
 	else
@@ -619,7 +641,10 @@ static bool dir_idle(struct pass_dir *dir)
 	return idle;
 }
 
-/* The kernel does not see the queues; they are idle when all that was posted is polled. */
+/*
+ * Is a direction idle: was all that was posted polled? The kernel cannot tell, since it does not
+ * see the queues.
+ */
 static bool dir_pull_idle(struct pass_dir *dir)
 {
 	struct pass_evd *evd = dir->evd;
@@ -652,7 +677,7 @@ DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_stat
 	return ret;
 }
 
-/* Receives that were posted and have not completed; each of them completes once. */
+/* Number of posts that have not completed: held, on the queue pair, or late. */
 static uint32_t dir_held(struct pass_dir *dir)
 {
 	const struct pass_cookie *late;
@@ -666,7 +691,10 @@ static uint32_t dir_held(struct pass_dir *dir)
 	return n;
 }
 
-/* The kernel sees none of them. Nobody knows what an EP has taken from an SRQ (mt:M57). */
+/*
+ * The library answers this alone, as the kernel sees none of the receives. How many an EP has taken
+ * from an SRQ nobody knows (mt:M57).
+ */
 DAT_RETURN pass_ep_recv_query(struct shim_object *obj, struct kdapl_uapi_ep_recv_query *arg)
 {
 	struct pass_ep *ep = pass_ep_get(obj);

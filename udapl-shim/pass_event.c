@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Taking the events of an EVD whose completion queues are the process's own: from its FIFO,
- * the kernel's ring and the completion queues, in the order that passthrough.h tells. The EVD
- * is locked in all of this file, except where it says otherwise.
+ * Taking the events of an EVD in passthrough: from its FIFO, the kernel's ring and the completion
+ * queues, in the order that is explained in passthrough.h. The EVD is locked in all of this file,
+ * except where it says otherwise.
  *
- * An event that ends a connection is taken off the ring and given to pass_end.c, which puts
- * it into the FIFO behind the last completion (A5).
+ * An event that ends a connection is not given to the consumer when it is taken off the ring.
+ * pass_end.c keeps it, and puts it into the FIFO behind the last completion (A5).
  */
 #include <stdlib.h>
 
 #include "pass_event.h"
 
-/* The event is out, so the board follows; ns, for a kernel that is not as it should be */
+/*
+ * How long to wait for the board to show the state of an event that is in the ring; ns. It follows
+ * at once, so only with a fault of the kernel is this limit ever reached.
+ */
 #define BOARD_LIMIT	60000000000ull
 
-/* The EP that an event of the ring is about, if the event ends its present connection. */
+/*
+ * The EP whose present connection an event of the ring ends; NULL if it is any other event.
+ * @index: of the event, counted as in pass_evd.taken
+ */
 static struct pass_ep *ends_ep(const struct pass_evd *evd,
 			       const struct kdapl_uapi_event *event, uint64_t index)
 {
@@ -33,8 +39,9 @@ static struct pass_ep *ends_ep(const struct pass_evd *evd,
 }
 
 /*
- * Whoever has the event may post, so the board has to show the state of which it tells. An
- * event that was there before the EP was reset tells of another connection.
+ * ESTABLISHED is taken. A consumer that has this event may post at once, so wait until the board
+ * shows the new state. An event that was in the ring before the EP was reset is about another
+ * connection.
  */
 static void note_established(const struct kdapl_uapi_event *event, uint64_t index)
 {
@@ -48,7 +55,10 @@ static void note_established(const struct kdapl_uapi_event *event, uint64_t inde
 	pass_await_board(ep, pass_is_pending, BOARD_LIMIT);
 }
 
-/* Takes an event off the ring. False: it is held until its connection is flushed. */
+/*
+ * Takes an event off the ring. Return: false if there was none, or if it ends a connection, and so
+ * is held until that is flushed (@evd->taken has grown then).
+ */
 static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 {
 	uint64_t index = evd->taken;
@@ -66,12 +76,13 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 }
 
 /*
- * pass_event_move_ring - have the events of the ring in the FIFO
+ * pass_event_move_ring - move the events of the ring into the FIFO
  *
- * For what has to follow an event in the ring that nobody has taken: the end of a connection
- * is held then. Each goes before what came later. Without memory the rest stays. What is in a
- * ring that is not mapped is known once it was taken, so there it is the kernel who tells that
- * nothing is left.
+ * For callers that need to know what is in the ring although no consumer takes it: an event that
+ * ends a connection is held thereby. Each of the others goes into the FIFO before the entries that
+ * came later than it. Without memory the rest stays in the ring. The events of a ring that could
+ * not be mapped cannot be looked at, so they are taken from the kernel until it says that there
+ * are no more.
  */
 void pass_event_move_ring(struct pass_evd *evd)
 {
@@ -89,13 +100,13 @@ void pass_event_move_ring(struct pass_evd *evd)
 			continue;
 		}
 		free(moved);
-		/* Not even one that is held */
+		/* It was none, not even an event that is held now. */
 		if (evd->taken == index)
 			return;
 	}
 }
 
-/* Events of the ring that could be taken. */
+/* Number of events in the ring that the consumer can take: not those that end a connection. */
 static uint32_t ring_ready(struct pass_evd *evd)
 {
 	const struct shim_ring *ring = evd->ring;
@@ -115,8 +126,8 @@ static uint32_t ring_ready(struct pass_evd *evd)
 }
 
 /*
- * pass_event_count - events that can be taken now, completions among them
- * @kernels: out: those of them that are in the kernel's ring
+ * pass_event_count - number of events that can be taken now, completions included
+ * @kernels: out: how many of them are in the kernel's ring
  */
 uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
 {
@@ -129,9 +140,11 @@ uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels)
 
 /*
  * pass_event_take - take the oldest event
- * @event: out, for PASS_TOOK
- * @kernel: out, for PASS_TOOK_KERNEL: the caller makes the event of it, when the EVD is
- *	unlocked
+ * @event: out: the event, for PASS_TOOK
+ * @kernel: out: the event, for PASS_TOOK_KERNEL. The caller has to make a DAT_EVENT of it, after it
+ *	has unlocked the EVD
+ *
+ * Return: PASS_TOOK_NONE if there is none.
  */
 enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 			       struct kdapl_uapi_event *kernel)
@@ -158,9 +171,10 @@ enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 /* ---- dat_evd_dequeue --------------------------------------------------- */
 
 /*
- * All but a plain completion behind an empty ring. Unlocks the EVD. If nothing is there,
- * connections that are ending get a look, since their last event may be what is wanted; and so
- * does what the device has told, which is a system call, if the EVD is not for completions, too.
+ * Dequeues anything but a plain completion behind an empty ring. Unlocks the EVD. If there is no
+ * event, it carries on the connections that are ending, since the consumer may wait for their last
+ * event. It also reads what the device has told, if the EVD takes such events and no completions:
+ * that takes a system call, which an EVD for completions does not make here.
  */
 static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
 							  DAT_EVENT *event)
@@ -181,7 +195,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 		hears = !evd->nr_cqs && pass_evd_hears(evd);
 		if (took == PASS_TOOK_NONE && (looked || !(watched || hears)))
 			break;
-		/* Who frees the EVD waits for sleepers. */
+		/* Counts this thread as a sleeper, so that the EVD is not freed meanwhile. */
 		evd->sleepers += took == PASS_TOOK_NONE;
 		shim_unlock(&obj->lock);
 		if (took == PASS_TOOK_KERNEL)
@@ -201,7 +215,9 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 	return ret ? ret : RET(QUEUE_EMPTY);
 }
 
-/* A success that nobody has to hear of but its consumer: nearly every completion. */
+/*
+ * Is it a plain completion: a success that only has to be given to the consumer? Nearly all are.
+ */
 static inline bool is_plain(const struct ibv_wc *wc, const struct pass_cookie *cookie)
 {
 	return wc->status == IBV_WC_SUCCESS && shim_byte_holds(&cookie->place, PASS_PLAIN) &&
@@ -209,7 +225,10 @@ static inline bool is_plain(const struct ibv_wc *wc, const struct pass_cookie *c
 		(pass_wc_is_message(wc, cookie) && !cookie->dir->await));
 }
 
-/* Takes @wc, the next of @left completions, if it is a plain one. Unlocks the EVD. */
+/*
+ * Takes @wc, the first of @left polled completions, if it is a plain one; else leaves all of them
+ * to dequeue_other(). Unlocks the EVD.
+ */
 static inline __attribute__((always_inline)) DAT_RETURN
 dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int left,
 	   DAT_EVENT *event)
@@ -228,12 +247,15 @@ dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int
 	pass_fill_dto(obj, cookie, DAT_DTO_SUCCESS,
 		      dir->is_recv ? wc->byte_len : cookie->length, event);
 	shim_count(&dir->completed);
-	/* ORDER: pairs with pass_cookie_is_free(): the cookie was read before. */
+	/* ORDER: pairs with pass_cookie_is_free(): the cookie is read before it is free. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
 	return shim_object_unlock(obj, DAT_SUCCESS);
 }
 
-/* All but a look at an EVD that is there, and has nothing but its completion queue. */
+/*
+ * Dequeues whatever the beginning of pass_evd_dequeue() does not handle: all but a poll of the one
+ * completion queue of an EVD that has nothing else. Unlocks the EVD.
+ */
 static __attribute__((noinline)) DAT_RETURN dequeue_aside(struct shim_object *obj,
 							  DAT_EVENT *event)
 {
@@ -245,7 +267,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_aside(struct shim_object *ob
 	return dequeue_other(obj, event);
 }
 
-/* Another thread has the EVD locked. */
+/* Another thread has the EVD locked: waits for the lock. */
 static __attribute__((noinline)) DAT_RETURN dequeue_late(struct shim_object *obj,
 							 DAT_EVENT *event)
 {
@@ -253,13 +275,13 @@ static __attribute__((noinline)) DAT_RETURN dequeue_late(struct shim_object *obj
 	return dequeue_aside(obj, event);
 }
 
-/* Can there be an event in the completion queue alone? */
+/* Can events be in the one completion queue only, and nowhere else? */
 static inline bool has_queue_alone(const struct pass_evd *evd)
 {
 	return shim_long_holds(&evd->not_idle, 0) && shim_ring_is_idle(evd->ring);
 }
 
-/* Reads again what it would have cost to keep: see @event. */
+/* Loads the EVD and the argument once more, which is cheaper than to keep them (@event). */
 static inline __attribute__((always_inline)) DAT_RETURN dequeue_polled(struct shim_object *obj,
 								       int polled)
 {

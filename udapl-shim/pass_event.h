@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What pass_fifo.c, pass_wc.c and pass_event.c share beside passthrough.h.
+ * What pass_fifo.c, pass_wc.c and pass_event.c share besides passthrough.h.
  */
 #ifndef PASS_EVENT_H
 #define PASS_EVENT_H
 
 #include "passthrough.h"
 
-/* An event of the kernel's ring in the FIFO */
+/* An event that was moved from the kernel's ring into the FIFO */
 struct pass_moved {
 	struct pass_node node;
 	struct kdapl_uapi_event event;
@@ -40,7 +40,7 @@ static inline struct pass_cookie *pass_wc_cookie(const struct ibv_wc *wc)
 }
 
 /*
- * Is it what a plain send of the peer's leaves behind (mt:T59)? The peer may use verbs that
+ * Was this receive filled by a plain send (mt:T59)? The peer may also use operations of verbs that
  * DAT does not have.
  */
 static inline bool pass_wc_is_message(const struct ibv_wc *wc,

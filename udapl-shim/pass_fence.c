@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory that goes while posts use it. Called by pass_mem.c.
+ * Freeing memory while posts use it: what dat_lmr_free() has to wait for. Called by pass_mem.c.
  */
 #include "pass_srq.h"
 
 #define KEY_GONE_LIMIT	2000000000ull	/* ns */
 
 /*
- * pass_fence_posts - wait for posts that are under way
+ * pass_fence_posts - wait for posts that are being made
  *
- * Whoever posts now has given the queue pair what it posts when this returns (mt:T12).
+ * When this returns, each thread that was in a post has given its work request to the queue pair
+ * (mt:T12). A post holds the lock of its direction or SRQ from the look-up of the LMR until then.
  */
 void pass_fence_posts(struct pass_ia *pia)
 {
@@ -30,7 +31,7 @@ void pass_fence_posts(struct pass_ia *pia)
 	pthread_mutex_unlock(&pia->lock);
 }
 
-/* pass_fence_binds - see what binds are over, which keep LMRs from being freed (mt:M22) */
+/* pass_fence_binds - poll for completed binds, which keep LMRs from being freed (mt:M22) */
 void pass_fence_binds(struct pass_ia *pia)
 {
 	struct pass_ep *ep;
@@ -51,7 +52,10 @@ static bool names_key(const struct pass_cookie *cookie, uint32_t lkey)
 	return false;
 }
 
-/* Does a request that is not the oldest one name the key? No new post does. */
+/*
+ * Does an outstanding request other than the oldest one name the key? The LMR is not found any
+ * more, so no new post does.
+ */
 static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 {
 	bool behind = false, found = false;
@@ -60,7 +64,7 @@ static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 
 	pass_dir_pull(dir);
 	shim_lock(&dir->lock);
-	/* In posting order: the next one is the oldest. */
+	/* In posting order: the cookie for the next post was used the longest ago. */
 	cookie = dir->next;
 	for (left = dir->qp ? dir->size : 0; left && !found; left--) {
 		if (pass_cookie_owed(cookie)) {
@@ -73,7 +77,10 @@ static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 	return found;
 }
 
-/* One look at all endpoints; @last: those that still wait are broken. */
+/*
+ * Does an endpoint of the IA wait for a request that names the key? @last: break the connections
+ * of those that do
+ */
 static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
 {
 	struct pass_ep *ep;
@@ -92,19 +99,20 @@ static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
 }
 
 /*
- * pass_fence_key - break connections that wait for a request with freed memory
- * @lkey: of an LMR that was freed; the device does not know it any more
+ * pass_fence_key - break connections that have requests outstanding on freed memory
+ * @lkey: the key of an LMR that was freed; the device does not know it any more
  *
- * Soft-RoCE ends a queue pair at such a request. If one before it has to be repeated, that
- * is never done, and neither completes (kdapl_ep_key_gone()). The oldest request alone fails
- * by itself, with a completion that says why.
+ * Soft-RoCE stops a queue pair at a request that names such a key. If a request before that one
+ * has to be repeated the device never does so, and neither of them completes
+ * (kdapl_ep_key_gone()). Only if it is the oldest request it fails by itself, with a completion
+ * that says why.
  */
 void pass_fence_key(struct pass_ia *pia, uint32_t lkey)
 {
 	uint64_t until = pass_now() + KEY_GONE_LIMIT;
 	bool last = false;
 
-	/* The clock is read once for each look: that which ends the wait is the one that breaks. */
+	/* The clock is read once for each look, so that the last look is one with @last set. */
 	while (any_waits(pia, lkey, last) && !last) {
 		pass_pause(1500);
 		last = pass_now() >= until;

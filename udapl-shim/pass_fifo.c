@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The FIFO of an EVD whose completion queues are the process's own: completions that were
- * polled, and the events that end connections. pass_wc.c and pass_end.c put them there,
- * pass_event.c takes them. The EVD is locked in all of this file, except where it says
- * otherwise.
+ * The FIFO of an EVD in passthrough. It has completions that were polled or made by the library,
+ * the events that end connections, and other events that were moved there from the kernel's ring.
+ * pass_event.c takes them. The EVD is locked in all of this file, except where it says otherwise.
  */
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@ static struct pass_cookie *cookie_of(struct pass_node *node)
 	return (struct pass_cookie *)((char *)node - offsetof(struct pass_cookie, node));
 }
 
-/* pass_cookie_free - the consumer has the event, so the slot is free (mt:T13) */
+/* pass_cookie_free - the consumer has the event, or gets none, so the cookie is free (mt:T13) */
 inline void pass_cookie_free(struct pass_cookie *cookie)
 {
 	if (cookie->flags & PASS_COOKIE_SRQ) {
@@ -23,11 +22,11 @@ inline void pass_cookie_free(struct pass_cookie *cookie)
 		return;
 	}
 	cookie->rmr_obj = NULL;
-	/* ORDER: pairs with pass_cookie_is_free(): the event was read before. */
+	/* ORDER: pairs with pass_cookie_is_free(): the cookie is read before it is free. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
 }
 
-/* E35 */
+/* Does a completion wake a waiter (E35)? */
 static bool cookie_notifies(const struct pass_evd *evd, const struct pass_cookie *cookie)
 {
 	if (cookie->status != DAT_DTO_SUCCESS)
@@ -35,7 +34,7 @@ static bool cookie_notifies(const struct pass_evd *evd, const struct pass_cookie
 	return !evd->solicited && !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/* pass_fifo_add - an event is there */
+/* pass_fifo_add - append an event */
 void pass_fifo_add(struct pass_evd *evd, struct pass_node *node)
 {
 	node->next = NULL;
@@ -48,7 +47,7 @@ void pass_fifo_add(struct pass_evd *evd, struct pass_node *node)
 	evd->notified += node->notify;
 }
 
-/* pass_fifo_add_cookie - a completion is there */
+/* pass_fifo_add_cookie - append a completion */
 void pass_fifo_add_cookie(struct pass_evd *evd, struct pass_cookie *cookie)
 {
 	/* Nobody wants the completions of a hidden EVD (mt:T11). */
@@ -63,8 +62,8 @@ void pass_fifo_add_cookie(struct pass_evd *evd, struct pass_cookie *cookie)
 }
 
 /*
- * pass_fifo_flushed - complete a DTO that no queue pair will
- * @evd: not locked; NULL if the EP never had one
+ * pass_fifo_flushed - complete a post as flushed, since no queue pair will complete it
+ * @evd: not locked; NULL if the EP has none
  */
 void pass_fifo_flushed(struct pass_evd *evd, struct pass_cookie *cookie)
 {
@@ -131,7 +130,7 @@ enum pass_took pass_fifo_take(struct pass_evd *evd, DAT_EVENT *event,
 	return PASS_TOOK;
 }
 
-/* pass_moved_new - room for an event of the kernel; NULL without memory. No lock is needed */
+/* pass_moved_new - memory for an event of the ring; NULL if there is none. No lock is needed */
 struct pass_moved *pass_moved_new(void)
 {
 	struct pass_moved *moved = malloc(sizeof(*moved));
@@ -141,7 +140,7 @@ struct pass_moved *pass_moved_new(void)
 	return moved;
 }
 
-/* pass_fifo_insert - an event of the ring goes before what came later */
+/* pass_fifo_insert - put an event of the ring before the entries that came later (its mark) */
 void pass_fifo_insert(struct pass_evd *evd, struct pass_moved *moved)
 {
 	struct pass_node **link;
@@ -159,7 +158,7 @@ void pass_fifo_insert(struct pass_evd *evd, struct pass_moved *moved)
 	evd->notified++;
 }
 
-/* pass_fifo_drop - the EVD goes with what is in it */
+/* pass_fifo_drop - drop all events, since the EVD is freed */
 void pass_fifo_drop(struct pass_evd *evd)
 {
 	struct kdapl_uapi_event kernel;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Cookies, and posts that go to no queue pair: before there is one, behind the end of a
- * connection, or because the device does not take them. Called by pass_post.c and
- * pass_rmr.c; pass_conn.c gives a new queue pair the receives that wait for it. The lock of
- * the direction is held, except where it says otherwise.
+ * Cookies, and posts that do not go to a queue pair: receives before there is one, posts behind the
+ * end of a connection, and posts that the device does not take. Called by pass_post.c and
+ * pass_rmr.c; and by pass_conn.c, to give a new queue pair the receives that wait for it. The lock
+ * of the direction is held, except where it says otherwise.
  */
 #include "passthrough.h"
 
 /*
- * pass_cookie_take - the next cookie, if its last event was dequeued (mt:T13, mt:T14)
+ * pass_cookie_take - take the next cookie, if its last event was dequeued (mt:T13, mt:T14)
  *
- * The lock of the direction is held, as for all functions below. Return: NULL if there is
- * no room.
+ * Return: NULL if it is not free.
  */
 struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 				     uint64_t length, uint32_t flags)
@@ -41,10 +40,10 @@ static void dir_pull(struct pass_dir *dir)
 }
 
 /*
- * pass_cookie_room - poll for a free cookie, if there is none
+ * pass_cookie_room - poll the completion queues if no cookie is free
  *
- * Of what is suppressed (mt:T15), and of all that goes to a hidden EVD (mt:T11), the
- * completions may be there, and the consumer has no reason to ask for them.
+ * Posts that are suppressed (mt:T15), and all posts whose completions go to a hidden EVD (mt:T11),
+ * may have completed without the consumer having a reason to poll.
  */
 void pass_cookie_room(struct pass_dir *dir)
 {
@@ -52,7 +51,7 @@ void pass_cookie_room(struct pass_dir *dir)
 		dir_pull(dir);
 }
 
-/* pass_dir_pull - look what has completed; the lock of the direction is not held */
+/* pass_dir_pull - poll the completion queues of a direction, whose lock is not held */
 void pass_dir_pull(struct pass_dir *dir)
 {
 	shim_lock(&dir->lock);
@@ -60,7 +59,7 @@ void pass_dir_pull(struct pass_dir *dir)
 	shim_unlock(&dir->lock);
 }
 
-/* pass_cookie_put_back - the post failed, and nobody has seen the cookie */
+/* pass_cookie_put_back - undo pass_cookie_take(): the post failed, and has no completion */
 void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie)
 {
 	cookie->rmr = NULL;
@@ -71,7 +70,10 @@ void pass_cookie_put_back(struct pass_dir *dir, struct pass_cookie *cookie)
 
 /* ---- the gate is not open ---------------------------------------------- */
 
-/* A library that caches the state refuses requests until it has seen RTS. */
+/*
+ * Some libraries of devices cache the state of a queue pair, and take requests only after they have
+ * seen a move to RTS. The kernel has made that move, so it is repeated here.
+ */
 static void sync_state(struct pass_dir *dir)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
@@ -82,9 +84,9 @@ static void sync_state(struct pass_dir *dir)
 
 /*
  * pass_gate_aside - what becomes of a post
- * @gate: out: PASS_POST, or how pass_put_aside() keeps it
+ * @gate: out: PASS_POST if it goes to the queue pair, else what pass_put_aside() does with it
  *
- * Return: DAT_SUCCESS, or why it is refused.
+ * Return: DAT_SUCCESS, or why the post is refused.
  */
 DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 {
@@ -93,13 +95,13 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	bool ended = dir->gate == PASS_LATE || dir->gate == PASS_FLUSH;
 	DAT_RETURN refusal;
 
-	/* Whatever the state is (RULING 31). */
+	/* A receive on an EP with an SRQ is refused in every state (RULING 31). */
 	if (dir->srq)
 		return RET_BAD_STATE(SRQ_IN_USE);
 	refusal = shim_load_acquire(dir->is_recv ? &board->refuse_recv :
 						   &board->refuse_request);
 	*gate = dir->gate;
-	/* The board may not show yet what the event of the end has told. */
+	/* The consumer may have the event of the end before the board shows it. */
 	if (ended && (state != DAT_EP_STATE_DISCONNECT_PENDING ||
 		      atomic_load(&dir->ep->over)))
 		return DAT_SUCCESS;
@@ -122,7 +124,7 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 		*gate = PASS_LATE;
 		break;
 	default:
-		/* Not before the receives that the queue pair is about to be given. */
+		/* While older receives are held, this one must not get to the queue pair first. */
 		*gate = dir->qp && !dir->held ? PASS_POST : PASS_ASIDE;
 	}
 	return DAT_SUCCESS;
@@ -143,7 +145,7 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		*dir->late_end = cookie;
 		dir->late_end = &cookie->late_next;
 		pass_end_want(dir->ep);
-		/* Who sleeps does not know that there is something to be looked at. */
+		/* A sleeping waiter has to look, since there is something to be flushed now. */
 		shim_lock(dir->evd->lock);
 		pass_evd_wake(dir->evd);
 		shim_unlock(dir->evd->lock);
@@ -153,7 +155,7 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 	}
 }
 
-/* pass_cookie_place - where a DTO is once the queue pair has it */
+/* pass_cookie_place - the place of a DTO's cookie while the queue pair has the DTO */
 enum pass_place pass_cookie_place(const struct pass_cookie *cookie)
 {
 	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG ? PASS_OWED : PASS_PLAIN;
@@ -180,9 +182,10 @@ int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 /*
  * pass_post_held - give a new queue pair the receives that wait for one
  *
- * They stay where they are until the connection is there, in case it never is.
+ * Their segments stay in the cookies, and the direction notes how many they are (@kept), so that
+ * they can be held again if the attempt to connect is refused.
  *
- * Return: 0 or an errno; some may be posted then.
+ * Return: 0 or an errno; after an error some may have been posted.
  */
 int pass_post_held(struct pass_dir *dir)
 {
@@ -204,10 +207,11 @@ int pass_post_held(struct pass_dir *dir)
 }
 
 /*
- * pass_refused_late - did the device not take a post because the connection is about to end?
- * @err: what it said
+ * pass_refused_late - did the device refuse a post because the connection is ending?
+ * @err: its errno
  *
- * The board may not show the end yet. Such a post is no fault of the consumer's: it is PASS_LATE.
+ * On iWARP the board may not show the end yet. Such a post is no fault of the consumer's, so it
+ * becomes PASS_LATE.
  */
 bool pass_refused_late(const struct pass_dir *dir, int err)
 {
@@ -215,13 +219,13 @@ bool pass_refused_late(const struct pass_dir *dir, int err)
 				 pass_state(dir->board) != DAT_EP_STATE_CONNECTED);
 }
 
-/* pass_refusal - what a post returns that the device did not take for another reason */
+/* pass_refusal - what a post returns that the device refused for another reason */
 DAT_RETURN pass_refusal(int err)
 {
 	return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
 }
 
-/* pass_post_refused - the device did not take the post */
+/* pass_post_refused - deal with a post that the device refused */
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err)
 {
 	dir->posted--;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Opening and closing an IA whose queues and memory are the process's own. What it shares
- * with other IAs is in pass_ctx.c. Called by cmd_ia.c; at the end is the table of
- * operations.
+ * Opening and closing an IA in passthrough. What it shares with other IAs is in pass_ctx.c. Called
+ * by cmd_ia.c. The table of operations is at the end of this file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include "pass_srq.h"
 
 /*
- * Memory of these is never given back: a thread that is late may look at the endpoints of
- * an IA that is closed, and finds none.
+ * The memory of a struct pass_ia is used for other IAs, but never given back: a late thread may
+ * look for the endpoints of an IA that is closed, and has to find an empty list.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -44,7 +43,7 @@ static void pool_give(struct pass_ia *pia)
 	pthread_mutex_unlock(&ia_pool.lock);
 }
 
-/* shim_pass_child - in a child of fork(), which begins without anything of its parent's */
+/* shim_pass_child - in a child of fork(): forget all objects of the parent */
 void shim_pass_child(void)
 {
 	pthread_mutex_init(&ia_pool.lock, NULL);
@@ -55,7 +54,7 @@ void shim_pass_child(void)
 	pass_srqs_child();
 }
 
-/* The context of the device of an IA; the IA "rxe0-1" is port 1 of the device rxe0. */
+/* Opens the device of an IA: "rxe0-1" is port 1 of the device rxe0. */
 static bool open_context(struct pass_ia *pia, const char *ia_name)
 {
 	const char *dash = strrchr(ia_name, '-');
@@ -93,8 +92,11 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 }
 
 /*
- * Tells the kernel, which cannot be taken back (*@begun), and maps the board.  @asked: the user
- * asks for it, and so gets it on a driver that damages what processes send, too.
+ * Has the kernel put the IA into passthrough, which cannot be undone (*@begun), and maps the board.
+ * @asked: the user has asked for passthrough; so the kernel allows it even on a driver that damages
+ * what processes send.
+ *
+ * Return: NULL, or why it failed; *@ret: the return code for that
  */
 static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool asked,
 			      bool *begun, DAT_RETURN *ret)
@@ -136,7 +138,10 @@ static DAT_RETURN ask_limits(struct pass_ia *pia, struct shim_object *ia)
 	return ret;
 }
 
-/* Return: why not; *@ret is a lack of resources if it is for that. */
+/*
+ * Gives an IA all that it needs for passthrough. Return: NULL, or why that is not possible; *@ret
+ * is DAT_INSUFFICIENT_RESOURCES if it is for lack of resources.
+ */
 static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 			      const char *ia_name, bool asked, bool *begun, DAT_RETURN *ret)
 {
@@ -162,15 +167,16 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 }
 
 /*
- * shim_pass_open - give an IA that was opened just now queues of the process's own
- * @mode: what was asked for
- * @asked_by: what says so, for the message
+ * shim_pass_open - put an IA that was opened just now into passthrough, if it is to have it
+ * @mode: the mode that was asked for
+ * @asked_by: who asked for it (a variable, a file), for the message
  *
- * If that was asked for and cannot be had, a line on stderr says why, with DAT_DEBUG that of
- * the open.
+ * If passthrough was asked for and cannot be had, a line on stderr says why; with DAT_DEBUG the
+ * line about the failed open does.
  *
- * Return: DAT_SUCCESS, and the IA has the one mode or the other; DAT_MODEL_NOT_SUPPORTED;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY. After an error the caller has to close the IA.
+ * Return: DAT_SUCCESS: the IA is in passthrough, or stays forwarded if @mode allows that;
+ * DAT_MODEL_NOT_SUPPORTED; DAT_INSUFFICIENT_RESOURCES/MEMORY. After an error the caller has to
+ * close the IA.
  */
 DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 			  enum shim_mode mode, const char *asked_by)
@@ -206,7 +212,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 
 /* ---- closing ----------------------------------------------------------- */
 
-/* The kernel ends waits in it, the library those in its own poll(2) (E39). */
+/* Ends waits for an EVD that sleep in the ppoll(2) of the library (E39). */
 static void close_evd(struct shim_object *obj, void *arg)
 {
 	struct pass_evd *evd;
@@ -244,7 +250,7 @@ static void close_srq(struct shim_object *obj, void *arg)
 		pass_srq_close(obj);
 }
 
-/* Queue pairs first, then what they could have used. */
+/* Gives up the objects of the IA: queue pairs first, then what these could use. */
 static void ia_closing(struct shim_object *ia)
 {
 	struct pass_ia *pia = ia->pass;
@@ -273,10 +279,11 @@ static void ia_closing(struct shim_object *ia)
 }
 
 /*
- * pass_ia_get - keep the context of the IA of an object; NULL if it is closed
+ * pass_ia_get - take a reference of the IA of an object, which keeps its context
  *
- * If it is closed just now this may be another one, which has the same memory since then; of
- * that the object, which has died, has nothing.
+ * Return: NULL if the IA is closed. If it is closed at this moment, the result may be another IA
+ * that has got the same memory. That does no harm: the object has died with its own IA, and has
+ * nothing that belongs to the other one.
  */
 struct pass_ia *pass_ia_get(const struct shim_object *obj)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Protection zones and memory regions of the process's own. The kernel has an object for
- * each zone, because EPs name it, and nothing of an LMR. The checks are those of
+ * Protection zones and memory regions in passthrough. The kernel has an object for each zone,
+ * because EPs and SRQs name it, but knows nothing of LMRs. The checks are those of
  * kdapl/core/lmr.c, in its order, since a program must not see the difference.
  *
- * LMRs lie in a table that posts index by the lmr_context. It is as long as contexts can
- * tell and never given back, so that a post can look at an entry that is being freed:
- * it finds another context there.
+ * LMRs lie in a table that posts index by the lmr_context. The table is so long that every
+ * context leads into it, and it is never given back. So a post can look at an entry that is being
+ * freed: it finds another context there than its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct {
 	uint32_t first_free;
 } lmr_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* pass_lmrs_init - reserve the table; false without addresses for it */
+/* pass_lmrs_init - reserve the table; false if there is no room for it */
 bool pass_lmrs_init(void)
 {
 	void *table;
@@ -35,14 +35,17 @@ bool pass_lmrs_init(void)
 		if (table != MAP_FAILED)
 			pass_lmrs = table;
 	}
-	/* No context that leads to the first entry is equal to this, which leads elsewhere. */
+	/*
+	 * Entry 0 is never used, so no context must be found there. This value leads to another
+	 * entry, so it is equal to no context that leads to entry 0.
+	 */
 	if (pass_lmrs)
 		atomic_store(&pass_lmrs[0].context, PASS_LMR_PLACE);
 	pthread_mutex_unlock(&lmr_table.lock);
 	return pass_lmrs;
 }
 
-/* pass_lmrs_child - in a child of fork(), where another thread may have had the lock */
+/* pass_lmrs_child - in a child of fork(): another thread of the parent may have had the lock */
 void pass_lmrs_child(void)
 {
 	pthread_mutex_init(&lmr_table.lock, NULL);
@@ -80,12 +83,13 @@ static void lmr_give_back(struct pass_lmr *lmr)
 /* ---- zones ------------------------------------------------------------- */
 
 /*
- * Where an iWARP device wants a segment for no bytes (pass_no_bytes()), it wants a key that it
- * knows, too. The peer may write this byte, which nobody reads.
+ * Where an iWARP device wants a segment although no bytes are transferred (pass_no_bytes()), the
+ * segment has to have a valid key, so this byte is registered for it. It is registered for remote
+ * write as well, but nobody reads it.
  */
 static char nothing;
 
-/* pass_pz_drop - give back what a zone has of the device */
+/* pass_pz_drop - free a zone and its objects of the device */
 void pass_pz_drop(struct pass_pz *pz)
 {
 	if (pz->nothing)
@@ -154,8 +158,9 @@ static void pz_destroy(struct pass_ia *pia, struct pass_pz *pz)
 }
 
 /*
- * The kernel refuses while an EP uses the zone, the library while an LMR or RMR does, or
- * what it has of an EP (mt:M3). The lock keeps both answers together.
+ * The kernel refuses to free a zone while an EP or SRQ of its own uses it. The library refuses
+ * while an LMR or RMR does, or the library's half of an EP or SRQ (mt:M3). The lock keeps anybody
+ * from using the zone between the two checks.
  */
 DAT_RETURN pass_pz_free(struct shim_object *obj)
 {
@@ -182,7 +187,7 @@ DAT_RETURN pass_pz_free(struct shim_object *obj)
 	return ret;
 }
 
-/* pass_pz_use - something is made in the zone of a token; NULL if that was freed */
+/* pass_pz_use - keep a zone for something that is made in it; NULL if it was freed */
 struct pass_pz *pass_pz_use(struct shim_object *obj, uint64_t token)
 {
 	struct pass_pz *pz;
@@ -219,9 +224,9 @@ static int access_of(uint32_t privileges)
 }
 
 /*
- * Pages the memory in, which tells what is wrong with it: uverbs has one errno for memory
- * that is not there and for memory that cannot be written. Kernels before 5.14 do not know
- * the advice; there uverbs has the last word.
+ * Pages the memory in, to find out what is wrong with it: uverbs returns the same errno for memory
+ * that is not there and for memory that cannot be written. Kernels before 5.14 do not have this
+ * advice of madvise(2); there only the answer of uverbs is left.
  */
 static DAT_RETURN page_in(uint64_t start, uint64_t length, uint32_t privileges)
 {
@@ -240,7 +245,7 @@ static DAT_RETURN page_in(uint64_t start, uint64_t length, uint32_t privileges)
 		return madvise(memory, bytes, MADV_NORMAL) ?
 		       RET_BAD_ARG(3) : RET_NO_RESOURCE(MEMORY);
 	case EINVAL:
-		/* Readable, then it is the right that is missing (mt:M8). */
+		/* If it can be read, it is the right to write that is missing (mt:M8). */
 		return write && !madvise(memory, bytes, MADV_POPULATE_READ) ?
 		       RET_BAD_ARG(6) : DAT_SUCCESS;
 	default:
@@ -285,7 +290,7 @@ DAT_RETURN pass_reg(struct pass_ia *pia, struct ibv_pd *pd, uint64_t start,
 /* ---- LMRs -------------------------------------------------------------- */
 
 /*
- * As kdapl_user_range(): could a process have this memory at all? The upper half of the
+ * Could a process have this memory at all? The same as kdapl_user_range(): the upper half of the
  * addresses is the kernel's, except in a 32-bit process.
  */
 static bool user_range(uint64_t start, uint64_t length)
@@ -294,7 +299,7 @@ static bool user_range(uint64_t start, uint64_t length)
 	       (UINTPTR_MAX == UINT32_MAX || start + length <= (UINT64_MAX >> 1) + 1);
 }
 
-/* In the order of the arguments (E3). */
+/* Checks the arguments in their order (E3). */
 static DAT_RETURN check_args(const struct pass_ia *pia,
 			     const struct kdapl_uapi_lmr_create *arg,
 			     uint64_t start, uint64_t length)
@@ -315,8 +320,8 @@ static DAT_RETURN check_args(const struct pass_ia *pia,
 }
 
 /*
- * mt:T35: on iWARP what a read has fetched comes like a write of the peer, who was told
- * the key of the sink for it.
+ * What an LMR may not be used for. mt:T35: on iWARP the data of an RDMA read arrives like a write
+ * of the peer, which uses the key of the local memory; so that has to allow remote write.
  */
 static uint32_t refused_sinks(const struct pass_ia *pia, uint32_t privileges)
 {
@@ -335,7 +340,7 @@ static uint32_t context_of(const struct pass_lmr *lmr)
 	return (lmr->generation - low) * PASS_LMRS | place | low;
 }
 
-/* Makes the object of registered memory, by which posts find it from here on. */
+/* Makes the object of an LMR, and sets its context, so that posts find it from here on. */
 static DAT_RETURN lmr_publish(struct kdapl_uapi_lmr_create *arg, struct pass_lmr *lmr,
 			      struct shim_object *pz, struct shim_lmr *body,
 			      struct shim_object **lmrp)
@@ -385,13 +390,16 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 	}
 	if (ret)
 		lmr_give_back(lmr);
-	/* Who closes the IA meanwhile has seen it, or it is seen here. Its object dies there. */
+	/*
+	 * A close of the IA at the same time has either seen the LMR, or is seen here. The close
+	 * kills the object in both cases.
+	 */
 	if (!ret && atomic_load(&pia->closing))
 		pass_lmr_close(*lmrp);
 	return ret;
 }
 
-/* As long as the memory was not there, nobody used the zone. */
+/* The zone is in use only from here on, not while page_in() waits for the memory. */
 static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pia,
 			      struct shim_object *pz, struct shim_lmr *body,
 			      uint64_t start, uint64_t length,
@@ -409,8 +417,8 @@ static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia 
 }
 
 /*
- * Where the memory of another LMR is; false: there is no such LMR on that IA. The lock keeps it
- * from giving its entry of the table back, which the next LMR would get.
+ * Where the memory of another LMR is. Return: false if there is no such LMR on that IA. The lock
+ * keeps the LMR from being freed, after which its entry of the table may belong to another one.
  */
 static bool region_of(DAT_LMR_HANDLE handle, const struct shim_object *ia,
 		      uint64_t *start, uint64_t *length)
@@ -432,8 +440,9 @@ static bool region_of(DAT_LMR_HANDLE handle, const struct shim_object *ia,
 }
 
 /*
- * Memory that is not there may take for ever, when the process is its own pager; meanwhile
- * others may free the zone or close the IA. The IA's reference keeps the context until then.
+ * To page memory in may take for ever if the process is its own pager (userfaultfd). Meanwhile
+ * other threads may free the zone or close the IA; the reference of @pia keeps the context until
+ * this returns.
  */
 DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object *pz,
 			   struct shim_lmr *body, struct shim_object **lmrp)
@@ -500,8 +509,8 @@ void pass_lmr_unuse(struct pass_lmr *lmr)
 }
 
 /*
- * The object has no LMR any more; only the one who gets it here frees it. @force: its IA is
- * closed, and users do not count.
+ * Takes the LMR off its object, so that only one caller gets it and frees it. @force: the IA is
+ * being closed, so it does not matter whether the LMR is in use.
  */
 static DAT_RETURN lmr_take(struct shim_object *obj, bool force, struct pass_lmr **lmrp)
 {
@@ -522,7 +531,7 @@ static DAT_RETURN lmr_take(struct shim_object *obj, bool force, struct pass_lmr 
 	return ret;
 }
 
-/* From here on no post finds the LMR, and pass_lmr_invalidated() is not looking at it. */
+/* After this no new post finds the LMR, and pass_lmr_invalidated() does not look at it. */
 static void lmr_hide(struct pass_lmr *lmr)
 {
 	pthread_mutex_lock(&lmr_table.lock);
@@ -531,7 +540,7 @@ static void lmr_hide(struct pass_lmr *lmr)
 }
 
 /*
- * From the change of the context on no post finds the LMR. Those that have found it are
+ * When the context has been changed no new post finds the LMR. Posts that have found it before are
  * waited for, because they have its key (mt:T12).
  */
 static DAT_RETURN lmr_free(struct shim_object *obj, struct pass_ia *pia)
@@ -585,8 +594,9 @@ void pass_lmr_close(struct shim_object *obj)
 /*
  * pass_lmr_invalidated - a peer's send has taken the key of an LMR away (mt:M81)
  *
- * No post may use the LMR any more; on the queue it would break other connections. An LMR that
- * has a context is not deregistered while the table is locked.
+ * The LMR is not found any more, so posts that name it are refused. If such a post got to a queue
+ * pair it would break that connection, too. While the table is locked, no LMR that has its context
+ * is deregistered (lmr_hide()).
  */
 void pass_lmr_invalidated(struct pass_ia *pia, uint32_t key)
 {
@@ -604,8 +614,8 @@ void pass_lmr_invalidated(struct pass_ia *pia, uint32_t key)
 }
 
 /*
- * A region of uverbs is mapped for the device by the kernel, coherently where the library
- * may use it at all; so only the arguments are looked at.
+ * Only checks the arguments. There is nothing to synchronize, since the kernel maps a region of
+ * uverbs for the device, coherently wherever the library may use it at all.
  */
 DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg)
 {

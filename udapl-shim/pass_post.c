@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posts to a queue pair of the process's own: the data path. One lock is taken, that of
- * the direction; nothing is looked up but the LMRs, by an index. The checks are those of
+ * Posts to a queue pair in passthrough: the data path. A post takes one lock, that of the
+ * direction, and looks nothing up but the LMRs, by an index. The checks are those of
  * kdapl/core/post.c, in its order.
  *
- * The queue pair takes a post while the board says Connected and nobody has begun to end
- * the connection (@gate, under the lock). The kernel may end it at any moment: then the
- * queue pair flushes the post, or, if it does so no more, is made to (pass_end.c), since
- * the post was counted first.
+ * A post goes to the queue pair while the board says Connected and the library has not begun to
+ * end the connection (pass_dir.gate, under the lock). The kernel may end the connection at any
+ * moment in between. Then the queue pair flushes the post; or if the post came after the flush,
+ * the queue pair is made to flush once more (pass_end.c), because the post was counted before it
+ * was made.
  */
 #include "pass_srq.h"
 
-/* The local segments of a DTO as the device is told of them. */
+/* The local segments of a DTO in the form that verbs take, and their total length */
 struct post_segments {
 	struct ibv_sge *sge;
 	uint32_t nr;
@@ -26,7 +27,10 @@ static DAT_RETURN protection_violation(uint32_t sink)
 			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
 }
 
-/* The device may not write there, or not what a read has fetched (mt:T30, mt:T35). */
+/*
+ * The answer to a post for which the device may not write into the LMR: at all, or for the data of
+ * an RDMA read (mt:T30, mt:T35).
+ */
 static DAT_RETURN no_sink(const struct pass_lmr *lmr)
 {
 	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
@@ -34,7 +38,7 @@ static DAT_RETURN no_sink(const struct pass_lmr *lmr)
 			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
 }
 
-/* One segment, checks in their order (mt:T5, mt:T29). @sge may be written in any case. */
+/* Checks one segment, in the order of mt:T5, mt:T29. @sge is written even if that fails. */
 static inline __attribute__((always_inline)) DAT_RETURN
 check_segment(const struct pass_dir *dir, const DAT_LMR_TRIPLET *segment,
 	      uint32_t sink, struct ibv_sge *sge)
@@ -98,7 +102,7 @@ static DAT_RETURN check_segments(const struct pass_limits *limits,
 	return DAT_SUCCESS;
 }
 
-/* mt:T33: a read fetches the remote length, spread over the local segments. */
+/* mt:T33: a read fetches the remote length; cuts the local segments off behind that. */
 static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
 {
 	uint32_t i = 0;
@@ -112,7 +116,7 @@ static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
 	return i;
 }
 
-/* The remote segment of an RDMA operation against the local ones. */
+/* Checks the length of the remote segment of an RDMA operation against the local ones. */
 static DAT_RETURN check_lengths(const struct pass_dir *dir, uint32_t op,
 				const DAT_RMR_TRIPLET *remote,
 				struct post_segments *to)
@@ -134,7 +138,7 @@ static inline bool remote_wraps(const DAT_RMR_TRIPLET *remote)
 	return remote->target_address + remote->segment_length < remote->target_address;
 }
 
-/* Everything that can be judged without the endpoint's state. */
+/* All checks that do not need the state of the endpoint */
 static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir,
 			    uint32_t op, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 			    const DAT_RMR_TRIPLET *remote, uint32_t flags,
@@ -195,7 +199,10 @@ static int post_request(struct pass_dir *dir, const struct pass_cookie *cookie,
 	return ibv_post_send(dir->qp, &wr, &bad);
 }
 
-/* Of receives that may have to be posted again, and keys of requests. */
+/*
+ * Keeps the segments in the cookie: those of receives that may have to be posted to another queue
+ * pair, and those of requests for pass_fence_key().
+ */
 static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
 			  uint32_t nr)
 {
@@ -239,7 +246,7 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 		return DAT_SUCCESS;
 	}
 
-	/* Before the call: the completion may be there before it returns. */
+	/* All this is before the call, since the completion may come before that returns. */
 	pass_cookie_move(cookie, pass_cookie_place(cookie));
 	dir->posted++;
 	err = dir->is_recv ? pass_give_recv(dir, cookie, sge, to.nr) :
@@ -251,7 +258,7 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	return DAT_SUCCESS;
 }
 
-/* The library's half, which is made now if the kernel made the EP for a request. */
+/* The library's half of an EP; made now if it is missing, as of an EP made for a request. */
 static struct pass_ep *ep_used(struct shim_object *obj)
 {
 	struct pass_ep *ep = pass_ep_of(obj);
@@ -268,8 +275,9 @@ static struct pass_ep *ep_used(struct shim_object *obj)
 #define POST_HOW(op, flags)	((uint64_t)(op) << 32 | (flags))
 
 /*
- * Any post; the lock of the direction is held, and dropped here. So few arguments that all of
- * them are in registers: post_one() goes on to here without a frame of its own.
+ * Handles any kind of post. The lock of the direction is held, and dropped here. The arguments are
+ * few enough to be passed in registers, so post_one() can jump here without a stack frame of its
+ * own.
  */
 static __attribute__((noinline)) DAT_RETURN
 post_judge(struct pass_dir *dir, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
@@ -283,14 +291,14 @@ post_judge(struct pass_dir *dir, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 	return ret;
 }
 
-/* The EP was freed while its handle was looked up. Unlocks the direction. */
+/* Refuses a post on an EP that was freed since its handle was checked. Unlocks the direction. */
 static __attribute__((noinline)) DAT_RETURN post_freed(struct pass_dir *dir)
 {
 	shim_unlock(&dir->lock);
 	return RET_BAD_HANDLE(EP);
 }
 
-/* A post from the beginning. */
+/* Handles any kind of post from the beginning; no lock is held. */
 static __attribute__((noinline)) DAT_RETURN
 post_whole(struct shim_object *obj, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 	   uint64_t user, const DAT_RMR_TRIPLET *remote, uint64_t how)
@@ -307,7 +315,7 @@ post_whole(struct shim_object *obj, DAT_COUNT segments, const DAT_LMR_TRIPLET *i
 	return post_judge(dir, segments, iov, user, remote, how);
 }
 
-/* The device did not take the plain post of @id. Unlocks the direction. */
+/* The device did not take the plain post whose wr_id is @id. Unlocks the direction. */
 static __attribute__((noinline)) DAT_RETURN
 plain_refused(struct pass_dir *dir, uint64_t id, int err)
 {
@@ -318,7 +326,7 @@ plain_refused(struct pass_dir *dir, uint64_t id, int err)
 	return ret;
 }
 
-/* The remote segment of a plain RDMA operation, and the EP */
+/* May an RDMA operation go the short way, as far as the EP and the remote segment go? */
 static inline bool is_plain_rdma(const struct pass_ep *ep, uint32_t op,
 				 const DAT_LMR_TRIPLET *segment,
 				 const DAT_RMR_TRIPLET *remote)
@@ -333,7 +341,7 @@ static inline bool is_plain_rdma(const struct pass_ep *ep, uint32_t op,
 	       remote->segment_length >= segment->segment_length;
 }
 
-/* May a DTO of one segment go the short way? The device's segment is made at @sge. */
+/* May a DTO of one segment go the short way (post_one())? Fills @sge in for the device. */
 static inline __attribute__((always_inline)) bool
 is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cookie,
 	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote, struct ibv_sge *sge)
@@ -347,10 +355,11 @@ is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cook
 }
 
 /*
- * A post. Nearly all have one segment, no flags, a connection and room; these are done here,
- * in one piece. Where anything is otherwise nothing has happened yet, and post_judge()
- * does. The memory of an EP is never given back; the lock tells whether it is still that of
- * the object.
+ * A post. Nearly all posts have one segment, no flags, a connection and a free cookie; these are
+ * plain, and made here, in one piece. If anything is different, nothing has been changed yet when
+ * that is found, and post_judge() or post_whole() does the whole post. The memory of an EP is never
+ * given back, so it can be locked without a reference; then @owner tells whether it is still that
+ * of the object.
  */
 static inline __attribute__((always_inline)) DAT_RETURN
 post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
@@ -374,14 +383,14 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 		return post_freed(dir);
 	cookie = dir->next;
 	sge = cookie->sge;
-	/* A copy, since each atomic access would have the consumer's read again. */
+	/* A copy: after each atomic access the compiler would load the consumer's triplet again. */
 	segment = *iov;
 	if (SHIM_UNLIKELY(!is_plain(dir, op, cookie, &segment, remote, sge)))
 		return post_judge(dir, 1, iov, user, remote, POST_HOW(op, 0));
 
 	cookie->user = user;
 	cookie->length = segment.segment_length;
-	/* Before the call, as the count: the completion may be there before it returns. */
+	/* This and the count come before the call: the completion may come before it returns. */
 	pass_cookie_move_plain(cookie);
 	dir->next = cookie->after;
 	dir->posted++;
@@ -437,7 +446,7 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 
 /* ---- shared receive queues ------------------------------------------------ */
 
-/* All but room; the lock of the SRQ is held (mt:T57). */
+/* Checks a receive, and posts it if there is room. The lock of the SRQ is held (mt:T57). */
 static DAT_RETURN srq_post(struct pass_srq *srq, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t user)
 {
@@ -466,9 +475,9 @@ static DAT_RETURN srq_post_once(struct pass_srq *srq, struct shim_object *obj,
 }
 
 /*
- * The memory of an SRQ is never given back, as that of an EP. One that the device has lost
- * becomes full, or refuses what it is given; but a post on it succeeds (mt:M59), so that is
- * asked when there was no room, and the post made once more.
+ * The memory of an SRQ is never given back, like that of an EP. A queue that the device has lost
+ * becomes full, or refuses receives; but posts on it have to succeed (mt:M59). So if a post fails
+ * in this way, the device is asked whether the queue is lost, and the post is made once more.
  */
 DAT_RETURN pass_srq_post_recv(struct shim_object *obj, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t user)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The memory of a direction's cookies: one for each DTO that may be outstanding or have an
- * event that nobody has taken. pass_ep.c makes and replaces it, pass_post.c uses it.
+ * The memory of a direction's cookies: one for each post that may be outstanding or have an event
+ * that was not taken. pass_ep.c makes and replaces it, pass_post.c and others use it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,10 @@
 #include "passthrough.h"
 
 /**
- * struct pass_rings - cookies, and room for their segments
- * @former: the ring before, as long as it has events that nobody took
+ * struct pass_rings - a ring of cookies, and room for their segments
+ * @former: the ring that it replaced, as long as events that were not taken are in its cookies
+ * @size: number of cookies
+ * @max_sge: segments of each of them at most
  */
 struct pass_rings {
 	struct pass_rings *former;
@@ -20,7 +22,10 @@ struct pass_rings {
 	struct ibv_sge *sge;
 };
 
-/* In the place of a ring without cookies, so that a post need not ask for it. */
+/*
+ * pass_dir.next of a direction without cookies. It is never free, so a post need not check whether
+ * there is a cookie at all.
+ */
 static struct pass_cookie never_free = { .place = PASS_HERE, .after = &never_free };
 
 void pass_rings_drop(struct pass_rings *rings)
@@ -67,7 +72,7 @@ static bool rings_busy(const struct pass_rings *rings)
 	return false;
 }
 
-/* Former rings whose events are all taken, and which no completion names, are not needed. */
+/* Frees former rings whose cookies are all free: no event and no completion names them. */
 static void forget_former(struct pass_rings *rings)
 {
 	struct pass_rings **link = &rings->former, *old;
@@ -83,7 +88,7 @@ static void forget_former(struct pass_rings *rings)
 	}
 }
 
-/* Held receives move to the first slots; they fit (check_held() of pass_ep.c). */
+/* Moves held receives to the first cookies of @to; they fit (check_held() of pass_ep.c). */
 static void move_held(struct pass_dir *dir, struct pass_rings *to)
 {
 	struct pass_cookie *from = dir->held_first, *cookie;
@@ -102,9 +107,9 @@ static void move_held(struct pass_dir *dir, struct pass_rings *to)
 }
 
 /*
- * pass_rings_install - use another ring from here on
+ * pass_rings_install - have a direction use another ring from here on
  *
- * The lock of the direction is held, and nothing is on a queue pair.
+ * The lock of the direction is held, and none of its posts is on a queue pair.
  */
 void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 {
@@ -119,7 +124,7 @@ void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 	dir->next = rings->size ? &rings->cookies[dir->held % rings->size] : &never_free;
 }
 
-/* pass_rings_free - the EP goes, and no event of it is left */
+/* pass_rings_free - free all rings: the EP is gone, and no event of it is left */
 void pass_rings_free(struct pass_dir *dir)
 {
 	struct pass_rings *former;

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Remote Memory Regions. There are two ways to show a range, and each bind takes one.
+ * Remote Memory Regions in passthrough. There are two ways to show a range to peers, and each bind
+ * uses one of them.
  *
- * A memory window of verbs, of type 1: the bind is a work request of the device's, which
- * takes the former key back and makes the new one good; an unbind is a bind to no bytes.
- * Any queue pair of the zone admits the window, and it outlives the one that it was bound on
- * (mt:M42). A window of type 2 does neither.
+ * A memory window of verbs, of type 1: the bind is a work request of the device, which makes the
+ * former key bad and the new one good; an unbind is a bind of length 0. Peers can use the window
+ * through any queue pair of the zone, and it stays bound when the queue pair ends on which it was
+ * bound (mt:M42). Neither is true of windows of type 2.
  *
- * A region of its own, where there is no window: the bind registers the range, and posts an
- * RDMA write of nothing, which completes in order like a bind. An unbind is such a write,
- * too. What was shown before goes when that has completed.
+ * A memory region of its own, where there is no window: the bind registers the range, and posts an
+ * RDMA write of no bytes, which completes in order as a bind would. An unbind is such a write, too.
+ * The region that was shown before is deregistered when the write has completed.
  *
- * The rules are those of kdapl/core/rmr.c. From the post of a bind until its completion the
- * RMR has two bindings, and the LMRs of both are in use (mt:M40). After a bind that failed or
- * was flushed nobody knows what the device has done of it, so the window is freed, and its
- * keys with it. So it is when all keys of a window are used up (mt:M36): the bind that had
- * the first one again registers a region, and the next one has a new window.
+ * The rules are those of kdapl/core/rmr.c. From the post of a bind until its completion the RMR
+ * has two bindings, and the LMRs of both are in use (mt:M40). If a bind has failed or was flushed,
+ * it is not known what the device has done of it; so the window is freed, and its keys with it. A
+ * window is also freed when all its keys were used (mt:M36): the next bind, which would use the
+ * first key again, registers a region instead, and the one after it gets a new window.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "passthrough.h"
 
-/* The device's library counts in 8 bits of a window's key. */
+/* Each bind of a window changes 8 bits of its key, in which the device's library counts. */
 #define WINDOW_KEYS	256
 
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
@@ -37,7 +38,10 @@ static void binding_drop(struct pass_binding *binding)
 	memset(binding, 0, sizeof(*binding));
 }
 
-/* False: there is none, and regions have to do. */
+/*
+ * Makes the window of an RMR, if it has none. Return: false if the next bind cannot use a window,
+ * and has to register a region.
+ */
 static bool window_make(struct pass_rmr *rmr)
 {
 	if (!rmr->mw) {
@@ -79,11 +83,11 @@ static DAT_RETURN rmr_make(struct pass_ia *pia, struct shim_object *pz,
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	rmr->obj = obj;
-	/* A bind makes it, too, but is to be fast. */
+	/* The first bind would make the window, too, but binds are to be fast. */
 	if (pia->windows)
 		window_make(rmr);
 	atomic_store(&obj->pass, rmr);
-	/* Who closes the IA meanwhile has seen it, or it is seen here. */
+	/* A close of the IA at the same time has either seen the RMR, or is seen here. */
 	if (atomic_load(&pia->closing)) {
 		pass_rmr_close(obj);
 		return RET_BAD_HANDLE(PZ);
@@ -104,7 +108,7 @@ DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 	return ret;
 }
 
-/* The RMR of an object, locked; NULL if it was freed. The object is locked, too. */
+/* Locks an object and its RMR. Return: NULL, and nothing is locked, if the RMR was freed. */
 static struct pass_rmr *rmr_lock(struct shim_object *obj)
 {
 	struct pass_rmr *rmr;
@@ -125,8 +129,9 @@ static void rmr_unlock(struct shim_object *obj, struct pass_rmr *rmr)
 }
 
 /*
- * A bind may be over that nobody has polled: it is suppressed, or its EVD is hidden. The
- * EP stays while it owes the completion.
+ * Polls for the outstanding bind of an RMR. It may have completed without the consumer having a
+ * reason to poll: it is suppressed, or its EVD is hidden. The EP exists as long as it owes the
+ * completion.
  */
 static void rmr_pull(struct shim_object *obj)
 {
@@ -165,7 +170,7 @@ DAT_RETURN pass_rmr_query(struct shim_object *obj, struct kdapl_uapi_rmr_query *
 
 /* ---- binds ------------------------------------------------------------- */
 
-/* mt:M29, mt:M31, mt:M37; *@lmr: NULL for an unbind */
+/* Checks the range and the rights (mt:M29, mt:M31, mt:M37). *@lmr: out: NULL for an unbind */
 static DAT_RETURN check_region(const struct shim_object *ia,
 			       const struct kdapl_uapi_rmr_bind *arg,
 			       struct pass_lmr **lmr)
@@ -180,7 +185,7 @@ static DAT_RETURN check_region(const struct shim_object *ia,
 							  DAT_SUCCESS;
 }
 
-/* mt:M30, mt:M31 */
+/* Checks the zones, and the rights against those of the LMR (mt:M30, mt:M31). */
 static DAT_RETURN check_rights(const struct pass_dir *dir, const struct pass_rmr *rmr,
 			       const struct pass_lmr *lmr, uint32_t privileges)
 {
@@ -223,8 +228,8 @@ static DAT_RETURN check_bind(const struct pass_ep *ep, const struct pass_rmr *rm
 }
 
 /*
- * What the RMR will show. Memory that is registered cannot vanish, so this fails for lack
- * of resources alone.
+ * Makes @rmr->next, what the RMR will show; @lmr is NULL for an unbind. The memory is registered
+ * and checked already. So to register it again can fail only for lack of resources.
  */
 static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
 			       const struct kdapl_uapi_rmr_bind *arg)
@@ -253,7 +258,7 @@ static DAT_RETURN binding_make(struct pass_rmr *rmr, struct pass_lmr *lmr,
 	return DAT_SUCCESS;
 }
 
-/* An RDMA write of nothing: the peer's device looks at neither address nor key. */
+/* Posts an RDMA write of no bytes, for which the peer's device checks neither address nor key. */
 static int post_nothing(struct pass_dir *dir, const struct pass_cookie *cookie, int flags)
 {
 	struct ibv_send_wr wr = {
@@ -265,7 +270,7 @@ static int post_nothing(struct pass_dir *dir, const struct pass_cookie *cookie, 
 	return ibv_post_send(dir->qp, &wr, &bad);
 }
 
-/* @of: the binding that the window is for; for an unbind the one that ends */
+/* Posts the bind of a window. @of: the new binding, or for an unbind the one that ends */
 static int post_window(struct pass_dir *dir, struct pass_rmr *rmr,
 		       const struct pass_binding *of, const struct pass_cookie *cookie,
 		       int flags)
@@ -290,7 +295,7 @@ static int post_window(struct pass_dir *dir, struct pass_rmr *rmr,
 	if (err)
 		return err;
 	rmr->keys++;
-	/* The device's library has chosen it. */
+	/* The device's library has chosen the key. */
 	if (next->lmr)
 		next->context = rmr->mw->rkey;
 	return 0;
@@ -308,7 +313,10 @@ static int post_next(struct pass_dir *dir, struct pass_rmr *rmr,
 			       post_nothing(dir, cookie, flags);
 }
 
-/* *@gate: PASS_LATE if the device did not take it because the connection is about to end. */
+/*
+ * Posts a bind to the queue pair. *@gate becomes PASS_LATE if the device refused it because the
+ * connection is ending; the caller has to put the cookie aside then.
+ */
 static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 			    struct pass_cookie *cookie, struct pass_lmr *lmr,
 			    struct kdapl_uapi_rmr_bind *arg, enum pass_gate *gate)
@@ -341,8 +349,9 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 }
 
 /*
- * The lock of the direction and those of the RMR and its object are held. *@aside: a cookie
- * that the caller has to put aside by @gate, when the latter are dropped.
+ * Checks and makes a bind. The lock of the direction and those of the RMR and its object are held.
+ * *@aside: out: a cookie that the caller has to put aside as *@gate says, after it has dropped the
+ * locks of the RMR and its object
  */
 static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 			      struct kdapl_uapi_rmr_bind *arg,
@@ -420,11 +429,11 @@ static void rmr_finish(struct pass_rmr *rmr)
 }
 
 /*
- * pass_rmr_completed - a bind is over, before anybody can see its completion
+ * pass_rmr_completed - a bind has completed; called before the consumer can see the completion
  * @cookie: of the bind, which was on a queue pair
  *
- * After a failure the RMR shows nothing (mt:M40). The end of an RMR that was freed
- * meanwhile is here (mt:M44). The EVD is locked.
+ * After a failure the RMR shows nothing (mt:M40). An RMR that was freed while the bind was
+ * outstanding is destroyed here (mt:M44). The EVD is locked.
  */
 void pass_rmr_completed(struct pass_cookie *cookie, bool success)
 {
@@ -435,7 +444,7 @@ void pass_rmr_completed(struct pass_cookie *cookie, bool success)
 	if (rmr->cookie == cookie) {
 		rmr->cookie = NULL;
 		shown = success && !rmr->dead;
-		/* Before its LMR may go. */
+		/* The window goes before the binding: after that its LMR may be freed. */
 		if (!shown || rmr->next.mr)
 			window_drop(rmr);
 		binding_drop(&rmr->now);
@@ -452,7 +461,7 @@ void pass_rmr_completed(struct pass_cookie *cookie, bool success)
 		rmr_finish(rmr);
 }
 
-/* Takes the RMR off its object. Return: NULL if that has none. */
+/* Takes the RMR off its object. Return: NULL if the object has none any more. */
 static struct pass_rmr *rmr_take(struct shim_object *obj)
 {
 	struct pass_rmr *rmr;

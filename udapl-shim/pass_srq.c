@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues of the process's own, the library's half of what kdapl/core/srq.c and
- * srq_post.c do for those of the kernel's. Documentation/rules-by-mode.rst tells the whole.
+ * Shared receive queues in passthrough: the library's half, which does what kdapl/core/srq.c and
+ * srq_post.c do for the queues of the kernel. Documentation/rules-by-mode.rst describes both
+ * halves.
  *
- * A receive belongs to no EP until its completion is polled. That names the queue pair, by whose
- * number the SRQ has the direction of an EP (pass_srq_enter()), and with that the receive is
- * claimed, once. The number stays until the queue pair is destroyed and its completion queue was
- * polled to the end since (pass_srq_leave()), so no completion is claimed for another queue
- * pair that has got the number, or has nobody who claims it. Nothing of that is on the way of
- * receives that an EP has of its own: the cookies of an SRQ are never PASS_PLAIN.
+ * A receive belongs to no EP until its completion is polled. The completion names the queue pair
+ * by its number, and a table of the SRQ leads from the number to the direction of an EP
+ * (pass_srq_enter()). Thereby the receive is claimed for that EP, once. The number stays in the
+ * table until the queue pair is destroyed and its completion queue was polled to the end after
+ * that (pass_srq_leave()). So no completion is claimed for another queue pair that has got the
+ * same number, and none comes for a number that has left the table. Receives that an EP has of
+ * its own do not pay for any of this, since cookies of an SRQ are never PASS_PLAIN.
  *
- * Soft-RoCE forgets the receive of a message that has come in part when the connection ends
- * (KDAPL_VERBS_SRQ_KEEPS). It takes receives in the order of posting, and a queue pair one at a
- * time. So a receive is lost if a later one is known to have been taken, and each queue pair
- * that is left has completed a later one. It is flushed to the EP whose end shows that.
+ * If a connection of Soft-RoCE ends while a message has come in part, the device forgets the
+ * receive of that message (KDAPL_VERBS_SRQ_KEEPS). It takes receives in the order of posting, and
+ * each queue pair takes one at a time. So a receive is lost if a later one is known to have been
+ * taken, and every queue pair that is left has completed a later one. It is flushed to the EP at
+ * whose end this is found.
  *
- * The low watermark is compared when a completion is polled, and the device compares it, too,
- * which is for those who sleep while nobody polls (pass_wait.c). Who finds first that it is
- * reached disarms it, and the kernel raises the event.
+ * The low watermark (mark) is compared with the queue whenever a completion is polled. The device
+ * compares it as well, for threads that sleep while nobody polls (pass_wait.c). Whichever finds
+ * first that the mark is reached disarms it and tells the kernel, which raises the event.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -26,9 +29,9 @@
 
 /**
  * struct pass_srq_cookie - a receive of an SRQ
- * @cookie: @cookie.dir is the SRQ's until it is claimed
- * @number: of the post
- * @next, @prev: those that are queued; @next: those of none
+ * @cookie: @cookie.dir is pass_srq.dir until the receive is claimed, then that of an EP
+ * @number: number of the post
+ * @next, @prev: in the list of queued receives; @next also in that of free cookies
  */
 struct pass_srq_cookie {
 	struct pass_cookie cookie;
@@ -38,13 +41,16 @@ struct pass_srq_cookie {
 	struct pass_srq_cookie *prev;
 };
 
-/* Memory of cookies; @next: what was there before the SRQ grew */
+/* A piece of memory with cookies; @next: the piece before, from when the SRQ was smaller */
 struct pass_srq_cookies {
 	struct pass_srq_cookies *next;
 	struct pass_srq_cookie at[];
 };
 
-/* Memory of SRQs is never given back: a post may find one that was freed just now. */
+/*
+ * The memory of an SRQ is used for other SRQs, but never given back: a post may look at an SRQ that
+ * was freed just now.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct pass_srq *free;
@@ -116,7 +122,10 @@ struct pass_srq *pass_srq_get(struct shim_object *obj)
 	return NULL;
 }
 
-/* Room for @n receives; @srq->use is held, or nobody else has it. False without memory. */
+/*
+ * Makes room for @n receives. @srq->use is held, or no other thread can find the SRQ yet. Return:
+ * false without memory.
+ */
 static bool make_room(struct pass_srq *srq, uint32_t n)
 {
 	struct pass_srq_cookies *more;
@@ -146,7 +155,10 @@ static bool make_room(struct pass_srq *srq, uint32_t n)
 
 /* ---- the mark ----------------------------------------------------------- */
 
-/* Polls an EVD, which is not locked. Return: false: there is more, but it has to wait. */
+/*
+ * Polls the queues of an EVD, which is not locked. Return: false if completions are left that must
+ * not be shown yet.
+ */
 static bool pull_evd(struct pass_evd *evd)
 {
 	bool all;
@@ -159,7 +171,10 @@ static bool pull_evd(struct pass_evd *evd)
 	return all;
 }
 
-/* Polls where receives complete; @hidden: only where no consumer does. @srq->use is held. */
+/*
+ * Polls all EVDs on which receives of the SRQ complete, or with @hidden only hidden ones, which no
+ * consumer polls. @srq->use is held.
+ */
 static void pull_shares(struct pass_srq *srq, bool hidden)
 {
 	struct pass_share *share;
@@ -177,8 +192,8 @@ static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
 }
 
 /*
- * Is the mark reached now? Once: it is disarmed with that. The lock is held. Who gets true calls
- * tell_low() without it.
+ * Is the mark reached? If so it is disarmed, so this is true once for each mark. The lock of the
+ * SRQ is held. After true the caller has to drop the lock and call tell_low().
  */
 static bool is_low(struct pass_srq *srq)
 {
@@ -197,7 +212,7 @@ static void tell_low(struct pass_srq *srq)
 	atomic_fetch_sub(&srq->telling, 1);
 }
 
-/* pass_srq_reached - the device says that fewer receives are left than the mark */
+/* pass_srq_reached - the device has said that fewer receives are left than its mark */
 void pass_srq_reached(struct pass_srq *srq)
 {
 	bool low;
@@ -211,8 +226,9 @@ void pass_srq_reached(struct pass_srq *srq)
 }
 
 /*
- * Disarms the mark. If it was reached the kernel knows on return: it takes what it is told then
- * for news of the next mark. Return: the mark that was armed.
+ * Disarms the mark. If it was reached before, this waits until the kernel has been told: the
+ * caller sets the next mark, and the kernel would take later news for news of that one. Return:
+ * the mark that was armed, or 0.
  */
 static uint32_t take_mark(struct pass_srq *srq)
 {
@@ -228,7 +244,7 @@ static uint32_t take_mark(struct pass_srq *srq)
 	return mark;
 }
 
-/* Return: false: it is 0, or was reached at once. */
+/* Arms a mark. Return: false if it is 0, or was reached at once. */
 static bool give_mark(struct pass_srq *srq, uint32_t mark)
 {
 	bool low;
@@ -242,7 +258,10 @@ static bool give_mark(struct pass_srq *srq, uint32_t mark)
 	return mark && !low;
 }
 
-/* One that does not do it is no harm to those who poll. */
+/*
+ * Gives the device a mark. It may fail: the library compares the mark as well, when completions
+ * are polled.
+ */
 static void arm_device(struct pass_srq *srq, uint32_t mark)
 {
 	struct ibv_srq_attr attr = { .srq_limit = mark };
@@ -252,9 +271,10 @@ static void arm_device(struct pass_srq *srq, uint32_t mark)
 }
 
 /*
- * A mark in the place of one that was taken. What the device has told of that, and nobody has
- * read, is dropped (mt:M63). It need not tell of receives that were taken before it is armed, so
- * those that have completed are counted then.
+ * Sets a mark after the former one was taken (take_mark()). If the device has told of the former
+ * mark, and nobody has read that yet, it is read here and dropped (mt:M63). The device need not
+ * tell of receives that were taken before the new mark is armed, so all completions are polled
+ * afterwards, and thereby counted.
  */
 static void replace_mark(struct pass_srq *srq, uint32_t mark)
 {
@@ -280,7 +300,7 @@ void pass_srq_lost(struct pass_srq *srq)
 
 /* ---- receives ----------------------------------------------------------- */
 
-/* The lock is held in these two. */
+/* The lock of the SRQ is held in queue_add(), queue_remove() and cookie_back(). */
 static void queue_add(struct pass_srq *srq, struct pass_srq_cookie *sc)
 {
 	srq->queued++;
@@ -306,7 +326,7 @@ static void cookie_back(struct pass_srq *srq, struct pass_srq_cookie *sc)
 	srq->outstanding--;
 }
 
-/* pass_srq_cookie_back - the event of a receive was taken, or nobody wants it */
+/* pass_srq_cookie_back - the event of a receive was taken, or no consumer wants it */
 void pass_srq_cookie_back(struct pass_cookie *cookie)
 {
 	struct pass_srq_cookie *sc = srq_cookie_of(cookie);
@@ -328,7 +348,7 @@ bool pass_srq_is_full(struct pass_srq *srq)
 	return full;
 }
 
-/* pass_srq_pull - take the completions that the consumer does not ask for (mt:T11) */
+/* pass_srq_pull - poll the completions on hidden EVDs, which no consumer polls (mt:T11) */
 void pass_srq_pull(struct pass_srq *srq)
 {
 	pthread_mutex_lock(&srq->use);
@@ -336,7 +356,10 @@ void pass_srq_pull(struct pass_srq *srq)
 	pthread_mutex_unlock(&srq->use);
 }
 
-/* What a queue in error is given is never taken (mt:M59). */
+/*
+ * Gives the device a receive. A queue that the device has lost takes none any more; the post
+ * succeeds nevertheless, and the receive stays queued (mt:M59). Return: 0 or an errno.
+ */
 static int give_device(struct pass_srq *srq, struct pass_srq_cookie *sc, struct ibv_sge *sge,
 		       uint32_t nr)
 {
@@ -354,7 +377,7 @@ static int give_device(struct pass_srq *srq, struct pass_srq_cookie *sc, struct 
 	return srq->broken ? 0 : ibv_post_srq_recv(srq->srq, &wr, &bad);
 }
 
-/* pass_srq_give - post a receive that was checked; the lock is held, and the SRQ is not freed */
+/* pass_srq_give - post a checked receive; the lock is held, and the SRQ has its owner */
 DAT_RETURN pass_srq_give(struct pass_srq *srq, uint64_t user, uint64_t length,
 			 struct ibv_sge *sge, uint32_t nr)
 {
@@ -381,7 +404,10 @@ DAT_RETURN pass_srq_give(struct pass_srq *srq, uint64_t user, uint64_t length,
 
 /* ---- who has taken it --------------------------------------------------- */
 
-/* Where the direction of a queue pair is in the table, or would be. The lock is held. */
+/*
+ * The link of the table that points to the direction of a queue pair, or the NULL link at which it
+ * is to be added. The lock of the SRQ is held.
+ */
 static struct pass_dir **qp_place(struct pass_srq *srq, uint32_t qp_num)
 {
 	struct pass_dir **link = &srq->qps[qp_num % PASS_SRQ_QPS];
@@ -392,10 +418,11 @@ static struct pass_dir **qp_place(struct pass_srq *srq, uint32_t qp_num)
 }
 
 /*
- * pass_srq_enter - a queue pair may take receives from here on
- * @dir: of an EP on the SRQ, without a queue pair
+ * pass_srq_enter - put a new queue pair into the table, before it can take receives
+ * @dir: direction of receives of an EP on the SRQ, without a queue pair
  *
- * Return: false: there may be completions of a former queue pair of that number.
+ * Return: false if the number is still in the table, since completions of a former queue pair with
+ * that number may be left.
  */
 bool pass_srq_enter(struct pass_dir *dir, uint32_t qp_num)
 {
@@ -409,7 +436,7 @@ bool pass_srq_enter(struct pass_dir *dir, uint32_t qp_num)
 	if (entered) {
 		dir->srq_qp = qp_num;
 		dir->srq_next = NULL;
-		/* What is known to have been taken before it has not. */
+		/* This queue pair has taken none of the receives that were taken before. */
 		dir->srq_taken = srq->taken;
 		dir->in_srq = true;
 		*place = dir;
@@ -419,12 +446,12 @@ bool pass_srq_enter(struct pass_dir *dir, uint32_t qp_num)
 }
 
 /*
- * pass_srq_claim - a completion of an SRQ's receive belongs to an EP
- * @wc: not accounted for; the EVD that has polled it is locked
+ * pass_srq_claim - find the EP that has taken a receive of an SRQ
+ * @wc: the completion, not accounted for yet; the EVD that has polled it is locked
  * @cookie: its cookie, with PASS_COOKIE_SRQ
  *
- * Any number of times for a completion. Return: false: there is no such queue pair, the receive
- * is over, and the completion is to be dropped.
+ * May be called several times for one completion. Return: false if the table does not have the
+ * queue pair. The cookie is free then, and the completion has to be dropped.
  */
 bool pass_srq_claim(const struct ibv_wc *wc, struct pass_cookie *cookie)
 {
@@ -454,7 +481,7 @@ bool pass_srq_claim(const struct ibv_wc *wc, struct pass_cookie *cookie)
 	return dir;
 }
 
-/* Has each queue pair that is left completed this receive or a later one? */
+/* Has each queue pair in the table completed the receive of this number or a later one? */
 static bool taken_by_all(const struct pass_srq *srq, uint64_t number)
 {
 	const struct pass_dir *dir;
@@ -467,7 +494,7 @@ static bool taken_by_all(const struct pass_srq *srq, uint64_t number)
 	return true;
 }
 
-/* The oldest receive that no queue pair has any more, for @dir; NULL: there is none. */
+/* Takes the oldest receive that no queue pair has any more, and gives it to @dir; or NULL. */
 static struct pass_srq_cookie *next_lost(struct pass_srq *srq, struct pass_dir *dir)
 {
 	struct pass_srq_cookie *sc;
@@ -486,11 +513,11 @@ static struct pass_srq_cookie *next_lost(struct pass_srq *srq, struct pass_dir *
 }
 
 /*
- * pass_srq_leave - no completion of a queue pair is to come any more
- * @dir: whose queue pair is destroyed; its EP's @use is held
- * @force: the completions before it have had their time
+ * pass_srq_leave - poll the last completions of a queue pair, and take it out of the table
+ * @dir: its queue pair is destroyed, so that no completion is added; pass_ep.use is held
+ * @force: do not wait any longer for completions of others that have to be shown first
  *
- * Return: false: come again, since others wait before its completions.
+ * Return: false if such completions are still before its own; the caller has to come again.
  */
 bool pass_srq_leave(struct pass_dir *dir, bool force)
 {
@@ -521,10 +548,10 @@ bool pass_srq_leave(struct pass_dir *dir, bool force)
 /* ---- completion queues -------------------------------------------------- */
 
 /*
- * pass_share_take - an EP is going to complete receives of an SRQ on an EVD
+ * pass_share_take - reserve room on an EVD for an EP that completes receives of an SRQ there
  *
- * All such EPs together have no more outstanding than the SRQ has. Return: as
- * pass_evd_reserve().
+ * All such EPs share one reservation, since together they complete no more receives than the SRQ
+ * holds. Return: as pass_evd_reserve().
  */
 DAT_RETURN pass_share_take(struct pass_srq *srq, struct pass_evd *evd,
 			   struct pass_share **sharep)
@@ -559,7 +586,7 @@ DAT_RETURN pass_share_take(struct pass_srq *srq, struct pass_evd *evd,
 	return ret;
 }
 
-/* pass_share_put - one EP less; @share may be NULL */
+/* pass_share_put - an EP does not use the room any more; @share may be NULL */
 void pass_share_put(struct pass_share *share)
 {
 	struct pass_srq *srq = share ? share->srq : NULL;
@@ -618,7 +645,7 @@ static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
 
 	if (!srq)
 		return NULL;
-	/* A post that is late looks at the owner, under the lock. */
+	/* The lock is for a late post on the former SRQ of this memory: it looks at the owner. */
 	shim_lock(&srq->dir.lock);
 	srq->dir.is_recv = true;
 	srq->srq = NULL;
@@ -671,7 +698,7 @@ static DAT_RETURN srq_make(struct shim_object *obj, struct pass_ia *pia, struct 
 	pia->srqs = srq;
 	pthread_mutex_unlock(&pia->lock);
 	atomic_store(&obj->pass, srq);
-	/* Who closes the IA meanwhile has seen it, or it is seen here. */
+	/* A close of the IA at the same time has either seen the SRQ, or is seen here. */
 	if (atomic_load(&pia->closing))
 		pass_srq_close(obj);
 	return DAT_SUCCESS;
@@ -697,8 +724,10 @@ DAT_RETURN pass_srq_made(struct shim_object *obj, const struct kdapl_uapi_srq_cr
 /*
  * pass_srq_close - the kernel has destroyed the SRQ, or its IA
  *
- * The receives that are queued go back to the consumer (mt:M52). Who frees the last EP on it may
- * not be through with its queue pair. Only the one who gets it here does it.
+ * The receives that are queued go back to the consumer without events (mt:M52). Of several
+ * callers only the one that takes the SRQ off its object does anything. While another thread that
+ * frees the last EP on the SRQ has not destroyed its queue pair yet, ibv_destroy_srq() says EBUSY,
+ * and is repeated.
  */
 void pass_srq_close(struct shim_object *obj)
 {
@@ -748,9 +777,10 @@ DAT_RETURN pass_srq_free(struct shim_object *obj)
 /* ---- query, size and watermark ------------------------------------------ */
 
 /*
- * pass_srq_news - has the device lost the queue? Nobody listens all the time (mt:M65)
+ * pass_srq_news - take what the device has told, since it may have lost the queue (mt:M65)
  *
- * Called where a program looks at the SRQ, or has a reason to; no lock is held.
+ * No thread listens to the device all the time. So this is called where the consumer queries the
+ * SRQ, and where a post fails in a way that a lost queue explains. No lock is held.
  */
 void pass_srq_news(const struct shim_object *obj)
 {
@@ -762,7 +792,10 @@ void pass_srq_news(const struct shim_object *obj)
 	pass_ia_put(pia);
 }
 
-/* The kernel knows the rest; that the queue is lost it knows from here. */
+/*
+ * The kernel answers all but the number of outstanding receives. That the device has lost the
+ * queue it learns from pass_srq_news().
+ */
 DAT_RETURN pass_srq_query(struct shim_object *obj, struct kdapl_uapi_srq_query *arg)
 {
 	struct pass_srq *srq = pass_srq_get(obj);
@@ -780,7 +813,7 @@ DAT_RETURN pass_srq_query(struct shim_object *obj, struct kdapl_uapi_srq_query *
 	return ret;
 }
 
-/* False: more are outstanding. */
+/* Return: false if more than @max receives are outstanding. */
 static bool set_max(struct pass_srq *srq, uint32_t max)
 {
 	bool fits;
@@ -814,7 +847,10 @@ static DAT_RETURN kernel_count(const struct pass_srq *srq, unsigned long cmd, DA
 	return shim_ioctl(cmd, &arg, RET_NO_FAULT);
 }
 
-/* The kernel judges the argument and the mark, the library what is outstanding (mt:M64). */
+/*
+ * The kernel checks the argument and compares it with the mark; the library compares it with the
+ * number of outstanding receives (mt:M64).
+ */
 static DAT_RETURN srq_resize(struct pass_srq *srq, DAT_COUNT count)
 {
 	DAT_COUNT former = srq->max;
@@ -846,8 +882,9 @@ DAT_RETURN pass_srq_resize(struct shim_object *obj, DAT_COUNT count)
 }
 
 /*
- * A mark that is replaced is not reached any more (mt:M63); but what has happened before the
- * call is news of it. If the kernel refuses the new one the former holds.
+ * A mark that is replaced is not reached any more (mt:M63). But if it was reached before this
+ * call, the event is still due; so what the device has told is read first. If the kernel refuses
+ * the new mark, the former one is armed again.
  */
 static DAT_RETURN srq_set_lw(struct pass_srq *srq, DAT_COUNT count)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Shared receive queues of the process's own: what pass_srq.c shows to those who post,
- * complete and end. The kernel has the object, with its zone, endpoints, size and mark.
+ * Shared receive queues in passthrough: what pass_srq.c offers to the files that post, complete
+ * and end connections. The kernel has the object: its zone, the endpoints on it, its size and its
+ * low watermark (mark). The library has the queue.
  */
 #ifndef PASS_SRQ_H
 #define PASS_SRQ_H
 
 #include "passthrough.h"
 
-/* In pass_cookie.flags, beside those of DAT: a receive of an SRQ */
+/* In pass_cookie.flags, beside the flags of DAT: the cookie is a receive of an SRQ. */
 #define PASS_COOKIE_SRQ	0x80
 
 #define PASS_SRQ_QPS	256u
@@ -17,10 +18,10 @@ struct pass_srq_cookie;
 struct pass_srq_cookies;
 
 /**
- * struct pass_share - the room in a completion queue that all EPs have who complete receives
- *	of an SRQ there
- * @evd, @cq: the queue; @entries: of it, reserved
- * @users: EPs
+ * struct pass_share - room in a completion queue that the EPs on one SRQ share: all those whose
+ *	receives complete there
+ * @evd, @cq: the completion queue; @entries: how many of its entries are reserved
+ * @users: number of these EPs
  */
 struct pass_share {
 	struct pass_srq *srq;
@@ -33,29 +34,32 @@ struct pass_share {
 
 /**
  * struct pass_srq - an SRQ
- * @dir: @dir.lock is that of all that follows but @use and what it protects; @dir.owner is the
- *	object, NULL once that is freed; @dir.pz its zone. Stands in a cookie for the direction
- *	of an EP that is not known yet
- * @srq: the queue; NULL once it is destroyed
+ * @dir: @dir.lock protects all that follows, except @use and what that protects; @dir.owner is
+ *	the object, NULL once that is freed; @dir.pz is its zone. The cookie of a receive points to
+ *	this direction until it is known which EP has taken the receive
+ * @srq: the verbs queue; NULL once it is being destroyed
  * @limits: of a post
- * @pia: of its IA; @pz: its zone
+ * @pia: its IA; @pz: its zone
  * @token: the kernel's handle
- * @refs: of the object, and of each EP on it, which keeps it until its last event is taken
+ * @refs: references: of the object, and of each EP on it, which keeps its own until the last
+ *	event of the EP is taken
  * @max: receives that may be outstanding
- * @mark: the low watermark, while it is armed, else 0
- * @told: the device has said since @mark was set or taken back that fewer are left
- * @telling: threads that are about to tell the kernel of a mark that was reached; never set
- *	back, since the last of them may be late
+ * @mark: the low watermark while it is armed, else 0
+ * @told: the device has said that fewer receives are left than its mark, since the last time
+ *	that @mark was taken back (take_mark())
+ * @telling: number of threads that are about to tell the kernel that a mark was reached. It is
+ *	not reset when the memory is used for another SRQ, since such a thread may be late
  * @broken: the device has lost the queue
- * @outstanding: posted, and the completion was not dequeued; @queued: nor polled
- * @free: cookies of none; @first, @last: of those that are queued, in the order of posting
- * @number: of the last post
- * @taken: of the last post that is known to have been taken
- * @qps: directions of EPs by the number of their queue pair
- * @use: held by operations: @armed, @size, @room, @cookies, @shares
+ * @outstanding: receives that were posted and whose event was not taken yet; @queued: those of
+ *	them whose completion was not polled yet
+ * @free: cookies that no receive has; @first, @last: those that are queued, in posting order
+ * @number: number of the last post
+ * @taken: number of the last post that a queue pair is known to have taken
+ * @qps: hash table from the number of a queue pair to the direction of its EP
+ * @use: held by operations that change the SRQ; protects @armed, @size, @room, @cookies, @shares
  * @armed: the device has been given a mark
- * @size: receives that the queue holds; @room: cookies, which are in @cookies
- * @next: of the IA
+ * @size: receives that the verbs queue holds; @room: number of cookies, which are in @cookies
+ * @next: in pass_ia.srqs
  */
 struct pass_srq {
 	struct pass_dir dir;
@@ -99,7 +103,7 @@ void pass_srq_reached(struct pass_srq *srq);
 void pass_srq_lost(struct pass_srq *srq);
 void pass_srq_news(const struct shim_object *srq);
 
-/* of an EP */
+/* for EPs on an SRQ */
 struct pass_srq *pass_srq_get(struct shim_object *obj);
 void pass_srq_put(struct pass_srq *srq);
 DAT_RETURN pass_share_take(struct pass_srq *srq, struct pass_evd *evd,
@@ -108,7 +112,7 @@ void pass_share_put(struct pass_share *share);
 bool pass_srq_enter(struct pass_dir *dir, uint32_t qp_num);
 bool pass_srq_leave(struct pass_dir *dir, bool force);
 
-/* of a receive */
+/* for receives of an SRQ */
 bool pass_srq_is_full(struct pass_srq *srq);
 void pass_srq_pull(struct pass_srq *srq);
 DAT_RETURN pass_srq_give(struct pass_srq *srq, uint64_t user, uint64_t length,

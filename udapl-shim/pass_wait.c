@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The life of an EVD whose completion queues are the process's own, and waiting for its
- * events.
+ * The life of an EVD in passthrough, whose completion queues are the process's own, and waiting
+ * for its events.
  *
- * A thread that waits sleeps in one ppoll(2) on three descriptors: the completion channel,
- * the kernel's descriptor of the ring, and an eventfd for what comes by neither (a flushed
- * post, the end of a connection, an EVD that is freed). It arms the queues, looks once more,
- * and sleeps; so a completion is either seen by that look or wakes it. For an asynchronous EVD
- * there is a fourth, by which the device tells of the process's queues (pass_ctx.c): a thread
- * that is woken by it tells the kernel, which raises the event, and sleeps on. If there are no
- * descriptors to be had, a thread that waits looks by itself, again and again.
+ * A thread that waits sleeps in one ppoll(2) on three descriptors: the completion channel, the
+ * kernel's descriptor of the ring, and an eventfd for what neither of them tells (a flushed post,
+ * the end of a connection, an EVD that is freed). The thread arms the completion queues, looks
+ * once more, and sleeps; so each completion is either seen by that look or wakes the thread. An
+ * asynchronous EVD has a fourth descriptor, by which the device tells of the process's queues
+ * (pass_ctx.c). A thread that is woken by that one tells the kernel, which raises the event, and
+ * sleeps again. If a descriptor cannot be had, a waiting thread wakes by itself again and again
+ * to look.
  *
- * A CNO has the same ones, and a timer, in one descriptor. When that is readable the CNO's
- * thread arms the queues and looks, in pass_evd_notifies(), before anybody is told.
+ * For a CNO the same descriptors and a timer are in one epoll descriptor. When that is readable,
+ * the thread of the CNO arms the queues and looks for events (pass_evd_notifies()), and triggers
+ * the CNO only if it has found some.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -26,13 +28,16 @@
 
 #include "passthrough.h"
 
-/* A completion queue has at least so many entries; one that is too small is resized. */
+/* A completion queue gets at least so many entries; if that is too few it is resized later. */
 #define MIN_CQ	256u
 
-/* A device has ten seconds to flush an EP, and after that the library does; ns */
+/*
+ * How long an EVD that is freed waits for the EPs that use it; ns. It is more than the ten
+ * seconds after which the library flushes an EP itself (FLUSH_LIMIT of pass_end.c).
+ */
 #define EPS_LIMIT	20000000000ull
 
-/* How often a waiter looks by itself while something is to be looked at */
+/* The pause between two looks of a waiter that no descriptor would wake; ns */
 #define LOOK_NS	1000000u
 
 uint64_t pass_now(void)
@@ -52,11 +57,11 @@ void pass_pause(unsigned int us)
 
 /* ---- life -------------------------------------------------------------- */
 
-/* The ring of a hidden EVD, which the kernel does not know. */
+/* An empty ring, for hidden EVDs, which the kernel does not know. */
 static const struct kdapl_uapi_ring_header no_header;
 static struct shim_ring no_ring = { .header = &no_header };
 
-/* @pia: kept by the caller; the EVD keeps it, too */
+/* The caller has a reference of @pia; the EVD takes one of its own. */
 static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 {
 	struct pass_evd *evd = calloc(1, sizeof(*evd));
@@ -125,7 +130,7 @@ DAT_RETURN pass_evd_made(struct shim_object *obj)
 	pass_ia_put(pia);
 	if (!evd)
 		return RET_NO_RESOURCE(MEMORY);
-	/* Who closes the IA meanwhile takes the body first. */
+	/* If another thread closes the IA meanwhile, it has taken the body first. */
 	shim_lock(&obj->lock);
 	closed = !obj->body;
 	if (!closed)
@@ -146,8 +151,9 @@ void pass_evd_hidden_free(struct pass_evd *evd)
 /*
  * pass_evd_gone - the kernel has destroyed the EVD
  *
- * Its body is not there any more, so nobody begins to wait. Who waits is told to return,
- * and is waited for; so is who frees or modifies an EP that has used it.
+ * The object has no body any more, so no thread begins to wait. Threads that do wait are told to
+ * return. This waits for them, and for threads that are still freeing or modifying an EP that
+ * has used the EVD.
  */
 void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 {
@@ -174,14 +180,16 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 		pass_pause(100);
 	}
 	evd->ring = &no_ring;
-	/* An EP that is never given back may look at it. */
+	/* Otherwise it is never freed, since an EP may still look at it. */
 	if (!used)
 		evd_free(evd);
 }
 
 /*
- * pass_evd_use - a direction of an EP has the EVD, or is about to; pass_evd_unuse() is its last
- * look at it. NULL: the EVD is being freed.
+ * pass_evd_use - keep an EVD for a direction of an EP
+ *
+ * The direction must not look at the EVD any more after pass_evd_unuse(). Return: NULL if the
+ * EVD is being freed.
  */
 struct pass_evd *pass_evd_use(struct shim_object *obj)
 {
@@ -228,7 +236,11 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint64_t entries)
 	return size < evd->pia->max_cqe ? size : evd->pia->max_cqe;
 }
 
-/* Has the next completion that somebody waits for wake the descriptor. */
+/*
+ * Makes the descriptor readable at the next completion that notifies. If directions of receives
+ * are SOLICITED_WAIT these are the solicited ones alone, unless the device does not tell them
+ * apart.
+ */
 static void arm_queue(const struct pass_evd *evd, struct pass_cq *cq)
 {
 	bool all = evd->pia->hints & KDAPL_VERBS_UNSOLICITED;
@@ -244,7 +256,10 @@ static void arm_queues(struct pass_evd *evd)
 		arm_queue(evd, &evd->cqs[i]);
 }
 
-/* A new queue is armed if the others are. Who sleeps may not know the channel yet. */
+/*
+ * A new queue is armed if the others are. Threads that sleep are woken, since they may have
+ * begun to sleep before there was a completion channel.
+ */
 static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 {
 	struct pass_cq *cq = &evd->cqs[evd->nr_cqs];
@@ -266,7 +281,7 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 	return cq;
 }
 
-/* Has a queue hold so many entries in all. */
+/* Resizes a queue so that it holds at least @entries in all. */
 static bool cq_grow(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 {
 	uint32_t size = cq_size_for(evd, entries);
@@ -277,7 +292,7 @@ static bool cq_grow(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 	return entries <= cq->size;
 }
 
-/* What is promised of a queue, but for what @ep, if there is one, has of it now. */
+/* The reserved entries of a queue, without those that @ep, which may be NULL, has now. */
 static uint32_t promised_to_others(const struct pass_cq *cq, const struct pass_ep *ep)
 {
 	uint32_t promised = cq->promised;
@@ -290,11 +305,12 @@ static uint32_t promised_to_others(const struct pass_cq *cq, const struct pass_e
 }
 
 /*
- * pass_evd_reserve - a direction of an EP is going to complete on an EVD
+ * pass_evd_reserve - find room for the completions of a direction of an EP
  * @evd: not locked
- * @ep: what this EP has reserved is going to be given up for this, and makes room; or NULL.
- *	It has no queue pair, so nothing completes there meanwhile. @ep->use is held
- * @cq: out: the queue that has room for @entries completions more
+ * @ep: NULL, or an EP whose present reservations are given up when these are there, so that they
+ *	count as room. It has no queue pair, so nothing completes there meanwhile. @ep->use is held
+ * @entries: number of completions to reserve
+ * @cqp: out: the completion queue of @evd that has them; NULL after an error
  *
  * Return: DAT_SUCCESS; DAT_INSUFFICIENT_RESOURCES/TEVD, /MEMORY.
  */
@@ -333,10 +349,10 @@ out:
 }
 
 /*
- * pass_evd_extend - more completions than were reserved, in the same queue
+ * pass_evd_extend - reserve @entries more completions in a queue that has been reserved before
  * @evd: not locked
  *
- * Return: false: the queue cannot be made larger.
+ * Return: false if the queue cannot be made larger.
  */
 bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries)
 {
@@ -359,8 +375,9 @@ void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entri
 }
 
 /*
- * Takes an event of the channel. What the device calls solicited it says by that alone, so
- * it counts as one that notifies. Return: false: there was none.
+ * Takes an event of the completion channel. If the queues are armed for solicited completions,
+ * this event is the only sign that one was solicited, as the completion itself does not say so.
+ * So it counts as an event that notifies. Return: false if there was none.
  */
 static bool take_channel_event(struct pass_evd *evd)
 {
@@ -382,14 +399,14 @@ static void drain_wake(struct pass_evd *evd)
 		return;
 }
 
-/* pass_evd_wake - let who waits look again; the EVD is locked */
+/* pass_evd_wake - have waiters and the thread of the CNO look again; the EVD is locked */
 void pass_evd_wake(struct pass_evd *evd)
 {
 	uint64_t one = 1;
 
 	if (evd->wake.fd < 0 || !(evd->sleepers || evd->cno))
 		return;
-	/* Fails only when the counter is full, and then it is readable. */
+	/* It fails only when the counter is full, and then the eventfd is readable anyway. */
 	if (write(evd->wake.fd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -398,7 +415,8 @@ void pass_evd_wake(struct pass_evd *evd)
  * pass_evd_count_solicited - one more direction of receives is SOLICITED_WAIT, or one less
  * @evd: not locked
  *
- * A queue that is armed for these completions alone does not tell of others.
+ * The queues are armed anew if somebody relies on that: while they are armed for solicited
+ * completions alone they do not tell of any others.
  */
 void pass_evd_count_solicited(struct pass_evd *evd, int by)
 {
@@ -429,7 +447,7 @@ static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd
 	return ret;
 }
 
-/* The descriptor by which the device tells; -1: nothing of what it tells is for the EVD. */
+/* The descriptor of the device's asynchronous events; -1 if none of these is for the EVD. */
 static int async_fd(const struct pass_evd *evd)
 {
 	return evd->async ? pass_context_fd(evd->pia->context) : -1;
@@ -442,7 +460,7 @@ static bool epoll_has(int epoll, int fd)
 	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* pass_evd_poll_fd - one descriptor of all, for a CNO */
+/* pass_evd_poll_fd - make the one epoll descriptor of all these, for a CNO */
 DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
@@ -476,16 +494,19 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 /* ---- what the device tells --------------------------------------------- */
 
 /*
- * pass_evd_hears - may the device have told of an SRQ what becomes an event of the EVD?
+ * pass_evd_hears - may the device have told something of an SRQ that becomes an event of the EVD?
  *
- * The EVD may be that of another IA on the same device (I5).
+ * The SRQ may be on another IA of the same device, since IAs can share an asynchronous EVD (I5).
  */
 bool pass_evd_hears(const struct pass_evd *evd)
 {
 	return evd->async && pass_context_has_srqs(evd->pia->context);
 }
 
-/* Takes what it has told, with the EVD unlocked. Who sleeps need not: see evd_sleep(). */
+/*
+ * Takes what the device has told, with the EVD unlocked. A thread that sleeps need not call this,
+ * since it has the descriptor in its ppoll(2) (evd_sleep()).
+ */
 static void hear(struct shim_object *obj, struct pass_evd *evd)
 {
 	if (!pass_evd_hears(evd))
@@ -499,7 +520,10 @@ static void hear(struct shim_object *obj, struct pass_evd *evd)
 
 /* ---- a CNO ------------------------------------------------------------- */
 
-/* What is there now is known, to the CNO or to a waiter. Return: it was known before. */
+/*
+ * Notes that the CNO, or a waiter, knows of all events that are there now. Return: true if there
+ * is nothing new since the last time.
+ */
 static bool tell(struct pass_evd *evd)
 {
 	uint64_t ring = evd->taken + shim_ring_filled(evd->ring);
@@ -524,14 +548,14 @@ static void watch(struct shim_object *obj, struct pass_evd *evd)
 	evd->sleepers--;
 }
 
-/* Is there something to be looked at again, of which nobody will tell? */
+/* Is there something to be looked at again of which no descriptor will tell? */
 static bool has_to_look(const struct pass_evd *evd)
 {
 	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd) ||
 	       evd->kernel_fd.fd < 0 || evd->wake.fd < 0;
 }
 
-/* Has the CNO's thread look again in a moment, if need be. */
+/* Sets the timer that has the thread of the CNO look again in a moment, if it has to. */
 static void look_later(const struct pass_evd *evd)
 {
 	static const struct itimerspec later = { .it_value.tv_nsec = LOOK_NS };
@@ -540,7 +564,10 @@ static void look_later(const struct pass_evd *evd)
 		timerfd_settime(evd->later.fd, 0, &later, NULL);
 }
 
-/* What has come to a queue that was not armed may have been solicited, or not. */
+/*
+ * Arms the queues and polls. Completions that have come before the queues were armed may have been
+ * solicited or not; nobody can tell, so they count as one that notifies.
+ */
 static void arm_and_pull(struct pass_evd *evd)
 {
 	uint32_t before = evd->nr_fifo;
@@ -563,10 +590,11 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 }
 
 /*
- * pass_evd_rearm - a CNO begins to watch; what is there already triggers it (E87)
+ * pass_evd_rearm - a CNO begins to watch; events that are there already trigger it (E87)
  *
- * Nothing else makes the descriptor readable: of two EVDs the one that was so first is the
- * one of the trigger. A waiter has to look again for what was taken here of what wakes it.
+ * The eventfd is written for these events, and for a waiter, which has to look again because what
+ * the descriptors had to tell it was taken here. Otherwise it must not be written: of several EVDs
+ * whose descriptors become readable, the first one is the EVD of the trigger.
  */
 void pass_evd_rearm(struct shim_object *obj)
 {
@@ -584,11 +612,12 @@ void pass_evd_rearm(struct shim_object *obj)
 }
 
 /*
- * pass_evd_notifies - is an event there that triggers, and of which nobody was told (E76)?
+ * pass_evd_notifies - has an event come that triggers the CNO, and of which nobody knows (E76)?
  *
- * The descriptor of the EVD was readable. It is so for completions that do not notify, too,
- * and for those that cannot be seen yet. If somebody waits by now, what there is to be read
- * is his (give_way_to_cno()).
+ * Called because the descriptor of the EVD was readable. It is also readable for completions that
+ * do not notify, and for those that must not be shown yet. If a thread waits for the EVD by now,
+ * nothing is read from the descriptors, because that thread needs it; when it returns it tells
+ * the CNO what is left (give_way_to_cno()).
  */
 bool pass_evd_notifies(struct shim_object *obj)
 {
@@ -632,7 +661,10 @@ DAT_RETURN pass_evd_set_waitable(struct shim_object *obj, bool waitable)
 	return DAT_SUCCESS;
 }
 
-/* E31: more than one event only if each of them notifies. The kernel knows the streams. */
+/*
+ * E31: a threshold above 1 is allowed only if every event of the EVD notifies. The kernel knows
+ * the streams that feed it.
+ */
 static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 {
 	struct kdapl_uapi_evd_query query = {
@@ -661,13 +693,14 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 /*
  * struct waiting - one dat_evd_wait()
  * @deadline: ns; UINT64_MAX: none
- * @armed: the queues are, and what has completed before was looked at
+ * @armed: the queues are armed, and what had completed before was looked at
  * @blocked: it has slept
- * @slept, @held, @mask: its signals. A wait that sleeps once ends with a signal that comes
- *	then. One that has to sleep again must not lose a signal that comes between, so they
- *	are held back until it sleeps: from the second time on, or from the first one if one
- *	event is not enough, if it has to look by itself, or if what the device tells may wake it
- *	for others.
+ * @slept, @held, @mask: for signals, one of which ends the wait while the thread sleeps. A wait
+ *	that sleeps several times must not lose a signal that comes between two sleeps. So signals
+ *	are blocked then (@held; @mask is what was blocked before), and ppoll(2) lets them in.
+ *	This begins with the first sleep if @slept is set in advance, that is if the wait is
+ *	expected to sleep again: it waits for more than one event, it has to look by itself, or the
+ *	device may wake it for something else; otherwise with the second one
  */
 struct waiting {
 	uint64_t deadline;
@@ -712,7 +745,10 @@ static uint64_t sleep_time(const struct waiting *w, bool look)
 /* Sleeps with the EVD unlocked. Return: 0, or the errno of ppoll(2). */
 static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiting *w)
 {
-	/* Readable while events are there that are too few: no use to sleep on. */
+	/*
+	 * While the ring holds events, but fewer than are waited for, the kernel's descriptor stays
+	 * readable and would end each sleep at once. So it is left out, and the sleep is short.
+	 */
 	bool ring_too = !shim_ring_filled(evd->ring);
 	struct pollfd fds[4] = {
 		{ .fd = evd->wake.fd, .events = POLLIN },
@@ -737,7 +773,7 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 		pass_context_events(evd->pia->context);
 	shim_lock(&obj->lock);
 	evd->sleepers--;
-	/* Without their device these two have nothing to tell, and would end each sleep. */
+	/* When the device is gone these two tell nothing more, and would end each sleep at once. */
 	if (n > 0 && fds[1].revents & POLLERR)
 		evd->mute = true;
 	if (n > 0 && fds[3].revents & POLLERR)
@@ -751,7 +787,7 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 	return err;
 }
 
-/* One look. True: the wait is over, with the code *@ret. */
+/* Return: true if the wait is over, with the return code in *@ret. */
 static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t token,
 		      uint32_t unwaitables, bool enough, bool expired, int err,
 		      DAT_RETURN *ret)
@@ -772,11 +808,11 @@ static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t to
 }
 
 /*
- * Waits for @threshold events (E30..E40). Events that do not notify count, but do not end
- * the wait. The EVD is locked on entry and return.
+ * Waits for arg->threshold events (E30..E40). Events that do not notify are counted, but their
+ * arrival does not end the wait. The EVD is locked on entry and return.
  *
- * It looks, arms the queues, and looks once more before it sleeps. They stay armed until the
- * channel has told of a completion.
+ * The thread looks, arms the queues, and looks once more before it sleeps. The queues stay armed
+ * until the channel tells of a completion. *@queued: out: number of events in the EVD
  */
 static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			   const struct kdapl_uapi_evd_wait *arg, struct waiting *w,
@@ -817,12 +853,15 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 }
 
 /*
- * The waiter goes. What came while it slept was for it, if it has got an event; of all else
- * the CNO has to hear (E37, E76). What the channel has told the waiter it does not tell the
- * CNO's thread; and what the device has told meanwhile that thread has left to the waiter.
+ * A waiter returns, and from now on the EVD triggers its CNO again (E37, E76). The events that
+ * came while the waiter slept were for the waiter, if it has got one (@took). The CNO has to be
+ * triggered for all others. The waiter has taken the events of the completion channel, so the
+ * thread of the CNO is not woken by them; and that thread has left to the waiter what the device
+ * told meanwhile. So the queues are armed and polled here, and the CNO's thread is woken if there
+ * is something new or the device may have told something.
  *
- * Return: how many events are left. It is counted after the first tell(), so that the waiter is
- * told of each event of which the CNO will not hear.
+ * Return: the number of events left. They are counted after the first tell(), so that each event
+ * for which the CNO will not be triggered is in the number that the waiter returns.
  */
 static uint32_t give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
 {
@@ -858,7 +897,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	ret = check_threshold(arg);
 	if (!ret)
 		ret = make_descriptors(obj, evd);
-	/* It can do without: has_to_look() */
+	/* Without these descriptors the waiter looks by itself (has_to_look()). */
 	if (ret && DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
 		return ret;
 	w.slept = arg->threshold > 1 || evd->async || has_to_look(evd);
@@ -866,7 +905,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	body->waiter = true;
 	pass_evd_set_aside(evd, PASS_WAITER, true);
 	body->withheld = false;
-	/* Of solicited completions that were taken already */
+	/* Drops the channel's news of solicited completions that were polled before this call. */
 	while (evd->solicited && take_channel_event(evd))
 		;
 	do {
@@ -897,7 +936,7 @@ DAT_RETURN pass_evd_wait(struct shim_object *obj, struct kdapl_uapi_evd_wait *ar
 	int cancelable;
 	DAT_RETURN ret;
 
-	/* A thread that ended in its sleep would be a waiter for ever. */
+	/* A thread that was canceled in its sleep would stay the EVD's waiter for ever. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	ret = wait_and_take(obj, evd, arg, event, &kernel, &took, more);
 	shim_unlock(&obj->lock);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completions of the process's own queues: what they say about their connection, and into
- * the FIFO of their EVD, which is locked in all of this file. Called by whoever takes events
- * (pass_event.c, pass_wait.c) or has to know what has completed (pass_end.c, pass_fence.c).
+ * Completions in passthrough: they are polled, judged by what they say about their connection, and
+ * put into the FIFO of their EVD. The EVD is locked in all of this file. Called by the files that
+ * take events (pass_event.c, pass_wait.c) or have to know what has completed (pass_end.c,
+ * pass_fence.c and others).
  *
- * The kernel is told before anybody can see the completion: that the first message has come
- * (A7), or that something has failed (D52).
+ * If a completion says that the first message has come (A7), or that something has failed (D52),
+ * the kernel is told before the consumer can see the completion. One that must not be seen yet
+ * waits: it stays the next one of its EVD, and those behind it wait as well.
  */
 #include "pass_event.h"
 #include "pass_srq.h"
 
-/* How long a flush on iWARP waits for the connection manager; ns */
+/* How long a flushed completion on iWARP waits for the connection manager (awaits_cm()); ns */
 #define CM_LIMIT	10000000000ull
 
 /* mt:T48; a status that is missing here is 0, and means DAT_DTO_ERR_TRANSPORT. */
@@ -41,14 +43,17 @@ static uint32_t wc_status(uint32_t status)
 	return dto_status[status];
 }
 
-/* A receive that no plain send filled has failed, whatever the device says. */
+/*
+ * Turns a successful receive into a failed one if it was not filled by a plain send, since DAT has
+ * no other operation that fills a receive.
+ */
 static void wc_check_recv(struct ibv_wc *wc)
 {
 	const struct pass_cookie *cookie = pass_wc_cookie(wc);
 
 	if (!cookie->dir->is_recv)
 		return;
-	/* The device has refused what DAT does not have: a key to be invalidated (mt:M81). */
+	/* The device has refused what DAT does not have: a send that invalidates a key (mt:M81). */
 	if (wc->status == IBV_WC_REM_INV_REQ_ERR)
 		wc->status = IBV_WC_BAD_RESP_ERR;
 	if (wc->status != IBV_WC_SUCCESS || pass_wc_is_message(wc, cookie))
@@ -70,8 +75,10 @@ static bool ended_for_kernel(const struct pass_ep *ep)
 }
 
 /*
- * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
- * the kernel has heard how it ended.
+ * Has a failed completion to wait until the kernel has heard how the connection ended? An iWARP
+ * device flushes a queue pair whenever its connection ends, in whatever way, and may do so before
+ * the kernel has heard of it. So a flush counts as a break only when the kernel has heard nothing
+ * for CM_LIMIT.
  */
 static bool awaits_cm(struct pass_ep *ep, const struct ibv_wc *wc)
 {
@@ -80,14 +87,16 @@ static bool awaits_cm(struct pass_ep *ep, const struct ibv_wc *wc)
 	if (!ep->pia->iwarp || wc->status != IBV_WC_WR_FLUSH_ERR)
 		return false;
 	now = pass_now();
-	/* The other direction's EVD may be polled by another thread. */
+	/* Atomic, since another thread may poll the EVD of the other direction. */
 	atomic_compare_exchange_strong(&ep->cm_until, &none, now + CM_LIMIT);
 	return now < atomic_load(&ep->cm_until);
 }
 
 /*
- * The kernel learns of the first failure, unless it knows already. False: not yet. From then
- * on the flush has its time: what the device does not flush nobody would look for.
+ * Tells the kernel of a failed completion, unless it knows already that the connection is over.
+ * Then has the end looked after (pass_end_want()), because the device may leave some posts
+ * unflushed, of which no completion would come. Return: false if it is too early to tell, and the
+ * completion has to wait.
  */
 static bool tell_failure(struct pass_ep *ep, const struct ibv_wc *wc)
 {
@@ -122,8 +131,9 @@ static bool established_in_ring(const struct pass_ep *ep, const struct pass_evd 
 }
 
 /*
- * Was the connection there that has ended already? Its ESTABLISHED is in the ring then, or
- * was taken. The connect EVD may be another one, and locked by somebody who wants this one.
+ * Was a connection established that has ended already? Then its ESTABLISHED is in the ring of the
+ * connect EVD, or was taken. *@known is false if that cannot be found out now: the connect EVD may
+ * be another EVD than @evd, and locked by a thread that waits for @evd.
  */
 static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *known)
 {
@@ -140,7 +150,7 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
 	if (!shim_ring_mapped(connect->ring))
 		pass_event_move_ring(connect);
 	established = established_in_ring(ep, connect);
-	/* Whoever took it from the ring has set this before. */
+	/* A thread that has taken the event off the ring has set this before. */
 	established |= atomic_load(&ep->established);
 	if (connect != evd)
 		shim_unlock(connect->lock);
@@ -148,8 +158,9 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
 }
 
 /*
- * A message has come before the connection was seen to be there. False: it has to wait.
- * If @dir->await stays, the message came for an attempt that was given up.
+ * A message has come before the library has seen that the connection is established. Return:
+ * false if its completion has to wait. If @dir->await is still set after true, the message came
+ * for an attempt that was given up.
  */
 static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
 {
@@ -179,11 +190,16 @@ static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
 	}
 }
 
+/*
+ * What becomes of a completion. VISIBLE: the consumer may see it; WAIT: not yet; STALE: it is
+ * dropped.
+ */
 enum verdict { VISIBLE, WAIT, STALE };
 
 /*
- * If the call that begins a connection is refused, the receives that the queue pair was
- * given go back (pass_conn.c); until it has returned nobody is told that they were flushed.
+ * A failed completion. If the call that begins a connection is refused, the receives of its queue
+ * pair are held again (pass_conn.c). So as long as the call has not returned, the consumer must
+ * not see that they were flushed; and after a refusal these completions are stale.
  */
 static enum verdict judge_failure(struct pass_ep *ep, const struct ibv_wc *wc)
 {
@@ -198,7 +214,7 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 {
 	struct pass_cookie *cookie = pass_wc_cookie(wc);
 
-	/* Its queue pair failed to flush, and pass_end.c has completed it. */
+	/* The cookie was completed or taken back without the device (pass_end.c, pass_conn.c). */
 	if (!pass_cookie_owed(cookie))
 		return STALE;
 	if (cookie->flags & PASS_COOKIE_SRQ && !pass_srq_claim(wc, cookie))
@@ -211,14 +227,14 @@ static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
 	return VISIBLE;
 }
 
-/* The next completion is looked at. */
+/* Steps over the next completion, and returns it. */
 static struct ibv_wc *wc_step(struct pass_evd *evd)
 {
 	evd->wc_left--;
 	return evd->wc_next++;
 }
 
-/* Accounts for the next completion, which goes to the FIFO if it is an event at all. */
+/* Accounts for the next completion, and puts it into the FIFO unless it is suppressed. */
 static void take_wc(struct pass_evd *evd)
 {
 	const struct ibv_wc *wc = wc_step(evd);
@@ -233,7 +249,7 @@ static void take_wc(struct pass_evd *evd)
 		if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR)
 			cookie->status = DAT_RMR_OPERATION_FAILED;
 	}
-	/* Nothing is received before ESTABLISHED (D31, RULING 46). */
+	/* Without ESTABLISHED nothing was received, so it counts as flushed (D31, RULING 46). */
 	if (dir->await && wc->status == IBV_WC_SUCCESS)
 		cookie->status = DAT_DTO_ERR_FLUSHED;
 	if (cookie->status != DAT_DTO_SUCCESS)
@@ -250,7 +266,7 @@ static void take_wc(struct pass_evd *evd)
 				      memory_order_release);
 }
 
-/* The next completion not looked at yet; it stays the next until it is taken. */
+/* The next completion that is not accounted for, or NULL; it stays the next until wc_step(). */
 static struct ibv_wc *next_wc(struct pass_evd *evd)
 {
 	uint32_t i;
@@ -265,9 +281,9 @@ static struct ibv_wc *next_wc(struct pass_evd *evd)
 }
 
 /*
- * pass_wc_pull - bring what has completed into the FIFO
+ * pass_wc_pull - poll the completion queues, and put their completions into the FIFO
  *
- * Return: false if it came to a completion that has to wait.
+ * Return: false if it came to a completion that must not be shown yet.
  */
 bool pass_wc_pull(struct pass_evd *evd)
 {
@@ -285,7 +301,10 @@ bool pass_wc_pull(struct pass_evd *evd)
 		verdict = wc_judge(evd, wc);
 		if (verdict == WAIT)
 			break;
-		/* The channel has told of it before anybody could see it. */
+		/*
+		 * It had to wait until now. If it was solicited, the channel has told of it long
+		 * before it could be seen; so it counts as one that notifies.
+		 */
 		if (waited)
 			evd->notified += !!evd->solicited;
 		waited = false;

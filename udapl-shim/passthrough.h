@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Queues and memory of the process's own, made through uverbs (passthrough): what the
- * pass_*.c share. The kernel keeps the connection and the state of an EP, and moves its
- * queue pair; it shows what it knows in memory that the process maps, the board, which has
- * 64 bytes for each handle that the file can have. So posts and polls need no system call,
- * and the library has no table of states.
+ * Passthrough: the process makes its queue pairs, completion queues and memory regions itself,
+ * through uverbs. This header is what the pass_*.c share. The kernel keeps the connection and
+ * the state of each EP, and moves the queue pair of the process through its states. It shows
+ * the state of the EPs on the board, memory that the process maps and can only read, with 64
+ * bytes for each handle that the file can have. So posts and polls need no system call, and the
+ * library needs no table of states.
  *
  *	pass_ia.c	opening and closing, the table of operations
  *	pass_ctx.c	contexts of devices, and the board
  *	pass_mem.c	protection zones and memory regions
- *	pass_rmr.c	windows
+ *	pass_rmr.c	RMRs, by memory windows or memory regions
  *	pass_ring.c	the cookies of an EP's two directions
  *	pass_ep.c	an EP: its objects and attributes
  *	pass_conn.c	the queue pair of its next connection
@@ -21,23 +22,27 @@
  *	pass_event.c	taking events
  *	pass_wait.c	waiting, and the completion queues of an EVD
  *	pass_end.c	drain and flush
- *	pass_fence.c	memory that goes while requests name it
+ *	pass_fence.c	freeing memory that posted requests may name
  *
- * Counting. Each direction of an EP counts what its queue pair took (@posted, under the
- * direction's lock) and what was polled of that (@completed, under the EVD's lock). Every
- * work request is signalled, so the two become equal, and then nothing of the direction is
- * in the device or in a completion queue. What the consumer does not want to see is dropped
- * when it is polled. Receives of an SRQ are not counted by EPs (pass_srq.c).
+ * Counting. Each direction of an EP counts the work requests that its queue pair took (@posted,
+ * under the direction's lock) and those of them whose completion was polled (@completed, under
+ * the EVD's lock). Every work request is signalled, so the two counts become equal, and then no
+ * request of the direction is left in the device or in a completion queue. A completion that the
+ * consumer has suppressed is dropped when it is polled. EPs do not count receives of an SRQ
+ * (pass_srq.c).
  *
- * Order of events. An EVD has three places: its FIFO, the kernel's ring, and the completion
- * queues. They are taken from in that order, except that an entry of the FIFO remembers how
- * far the ring was when it came, and lets older events go first.
+ * Order of events. The events of an EVD are in three places: its FIFO, the kernel's ring, and
+ * the completion queues. They are taken from these places in that order, with one exception:
+ * each entry of the FIFO records how many events of the ring are older than itself
+ * (pass_node.mark), and those are taken before it.
  *
  * Locks, the outer one first: pass_ep.use; pass_srq.use; pass_ia.lock; pass_dir.lock of an EP;
- * the lock of an EVD; a window's, and that of an SRQ, which is a pass_dir.lock; the lock of a PZ,
- * whose users are counted under it. Who has an EVD locked only tries the lock of another one, the
- * connect EVD of an EP (pass_wc.c): another thread may have that one and want this one. No lock
- * that two endpoints share is taken on the way of a post.
+ * the lock of an EVD, or that of the object of an RMR; pass_rmr.lock, and the lock of an SRQ,
+ * which is the pass_dir.lock in it; the lock of a PZ, under which its users are counted. A thread
+ * that has an EVD locked must not wait for the lock of another EVD; it only tries the lock of the
+ * connect EVD of an EP (pass_wc.c), since another thread may hold that one and wait for the first.
+ * A post to the queue pair takes no lock that two endpoints share, unless no cookie is free
+ * (pass_cookie_room()).
  */
 #ifndef PASSTHROUGH_H
 #define PASSTHROUGH_H
@@ -60,20 +65,21 @@ struct pass_share;
 struct pass_srq;
 
 /**
- * struct pass_ia - an IA with queues of the process's own
- * @context, @ctx: of the device, which all IAs of the process share
- * @port: of the IA
- * @iwarp: its transport
+ * struct pass_ia - an IA in passthrough
+ * @context, @ctx: the context of the device, which all IAs of the process on it share
+ * @port: the port of the device
+ * @iwarp: the transport is iWARP
  * @hints: KDAPL_VERBS_*
- * @windows: it has memory windows whose bounds hold
+ * @windows: the device has memory windows that admit no more than the range they are bound to
  * @max_region: bytes of a memory region at most; @max_message: of a message
  * @max_cqe: entries of a completion queue at most
- * @board, @board_size: the page
- * @refs: of the IA, of each EVD, and of each call that makes or frees something of the
- *	context; without any the context is given back
- * @closing: its objects are being given up; who makes one looks at this afterwards
- * @lock: @eps, @zones, @srqs, and what is linked there
- * @eps, @zones, @srqs: all of the IA
+ * @board, @board_size: the board, and its size in bytes
+ * @refs: references: one of the IA, one of each EVD, and one of each call that makes or frees
+ *	something on the context; the context is given back with the last one
+ * @closing: dat_ia_close() is giving up the objects of the IA. A call that makes an object
+ *	looks at this after the object can be found, and gives it up itself if this is set
+ * @lock: protects @eps, @zones, @srqs, and the links of these lists
+ * @eps, @zones, @srqs: lists of all EPs, zones and SRQs of the IA
  */
 struct pass_ia {
 	struct pass_context *context;
@@ -97,11 +103,11 @@ struct pass_ia {
 };
 
 /**
- * struct pass_pz - a zone
+ * struct pass_pz - a protection zone
  * @pd: its protection domain
- * @nothing: on iWARP, the memory of work requests that have none (pass_no_bytes())
- * @users: EPs, LMRs, RMRs and SRQs in it; under the lock of the object
- * @next: of the IA
+ * @nothing: on iWARP, a region for work requests that transfer no bytes (pass_no_bytes())
+ * @users: number of EPs, LMRs, RMRs and SRQs in it; protected by the lock of @obj
+ * @next: in pass_ia.zones
  */
 struct pass_pz {
 	struct shim_object *obj;
@@ -111,23 +117,25 @@ struct pass_pz {
 	struct pass_pz *next;
 };
 
-/* What a device may write into an LMR at the request of its own side */
-#define PASS_SINK_READ		1	/* what a read has fetched */
+/* What our own posts may have the device write into an LMR */
+#define PASS_SINK_READ		1	/* the bytes that an RDMA read has fetched */
 #define PASS_SINK_RECV		2	/* a message */
 
 /**
  * struct pass_lmr - an entry of the table of LMRs
- * @context: the lmr_context; another one, or 0, from the beginning of its end
- * @refuses: PASS_SINK_* that it may not be
+ * @context: the lmr_context by which posts find the LMR; 0 once the LMR is being freed, or a
+ *	peer has invalidated its key. When the entry is used again it gets another context
+ * @refuses: PASS_SINK_* for which posts must not use the LMR
  * @start, @length: the memory
- * @lkey: the device's key
- * @privileges: as asked
+ * @lkey: the device's local key
+ * @privileges: as the consumer asked for them
  * @mem_type: for queries
  * @generation: how often the entry was used, a part of @context
  * @pz: its zone
- * @users: RMRs that show it, and binds; -1 once it is being freed
+ * @users: bindings of RMRs to it, present and outstanding; -1 once it is being freed
  * @next_free: in the list of free entries
- * @ia: object of its IA, which can be looked at when @pz may have been freed with the LMR
+ * @ia: object of its IA. It may be looked at without a lock, as @pz may not: the zone may have
+ *	been freed together with the LMR
  */
 struct pass_lmr {
 	atomic_uint_least32_t context;
@@ -146,8 +154,8 @@ struct pass_lmr {
 } __attribute__((aligned(64)));
 
 /*
- * An lmr_context has the place of the entry in the table, in bytes, in the middle, and the
- * entry's generation around it.
+ * An lmr_context has in its middle bits the offset of the entry in the table, in bytes, and in
+ * the bits above and below that the generation of the entry.
  */
 #define PASS_LMRS	(1u << 20)
 #define PASS_LMR_PLACE	((PASS_LMRS - 1) * (uint32_t)sizeof(struct pass_lmr))
@@ -157,7 +165,7 @@ _Static_assert(!(sizeof(struct pass_lmr) & (sizeof(struct pass_lmr) - 1)),
 
 extern struct pass_lmr *pass_lmrs __attribute__((visibility("hidden")));
 
-/* The entry that a context leads to, of that LMR or of another one */
+/* The entry that a context leads to. It may belong to another LMR, or to none. */
 static inline struct pass_lmr *pass_lmr_at(uint32_t context)
 {
 	return (struct pass_lmr *)((char *)pass_lmrs + (context & PASS_LMR_PLACE));
@@ -169,8 +177,8 @@ static inline bool pass_lmr_is(const struct pass_lmr *lmr, uint32_t context)
 }
 
 /*
- * The LMR of a context, or NULL. It stays registered as long as the caller has a lock that
- * dat_lmr_free() waits for: that of a direction.
+ * The LMR of a context, or NULL. It stays registered as long as the caller holds the lock of a
+ * direction of its IA, since dat_lmr_free() waits for these locks (pass_fence_posts()).
  */
 static inline struct pass_lmr *pass_lmr_find(uint32_t context)
 {
@@ -180,8 +188,9 @@ static inline struct pass_lmr *pass_lmr_find(uint32_t context)
 }
 
 /*
- * The same, if it is one of that IA. No lock of the caller's keeps those of others: such an
- * entry may have become another LMR between the looks at its context and at its IA.
+ * The LMR of a context if it is on this IA, else NULL. The locks of the caller do not keep the
+ * LMRs of other IAs from being freed, so such an entry may become another LMR between the look at
+ * its context and the one at its IA. Hence the context is compared once more.
  */
 static inline struct pass_lmr *pass_lmr_find_on(const struct shim_object *ia, uint32_t context)
 {
@@ -195,17 +204,17 @@ static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 {
 	uint64_t end;
 
-	/* The offset is larger than any length for an address below the start. */
+	/* For an address below the start the offset wraps, and is larger than any length. */
 	return !__builtin_add_overflow(address - lmr->start, length, &end) &&
 	       end <= lmr->length;
 }
 
 /**
  * struct pass_node - an entry of an EVD's FIFO
- * @mark: events of the kernel's ring that are older
- * @kind: PASS_COOKIE: in a pass_cookie; PASS_MOVED: in a pass_moved, an event that was moved
- *	here from the kernel's ring
- * @notify: it wakes a waiter (E35)
+ * @mark: the value of pass_evd.taken at which all older events of the kernel's ring were taken
+ * @kind: PASS_COOKIE: part of a pass_cookie, a completion; PASS_MOVED: part of a pass_moved, an
+ *	event that was moved here from the kernel's ring
+ * @notify: the event wakes a waiter (E35)
  */
 struct pass_node {
 	struct pass_node *next;
@@ -216,31 +225,32 @@ struct pass_node {
 
 enum { PASS_COOKIE, PASS_MOVED };
 
-/* Where a cookie is. From PASS_OWED on the device owes a completion. */
+/* Where a cookie is. From PASS_OWED on the device owes a completion for it. */
 enum pass_place {
-	PASS_FREE,	/* for the next post */
-	PASS_HERE,	/* in the library: kept aside, or its event is in a FIFO */
-	PASS_OWED,
-	PASS_PLAIN,	/* owed, and a success is an event that needs nothing else */
+	PASS_FREE,	/* a post may take it */
+	PASS_HERE,	/* in the library: the post is kept aside, or its event is in a FIFO */
+	PASS_OWED,	/* on the queue pair; what its completion means has to be looked at */
+	PASS_PLAIN,	/* on the queue pair; a success only has to be given to the consumer */
 };
 
 /**
  * struct pass_cookie - one DTO or bind, from the post until its event is taken
- * @dir: whose
- * @after: the next one of the ring
- * @sge: room for its segments: of receives that were posted before the connection was
- *	there, and keys of requests where pass_fence.c wants them
+ * @dir: the direction it belongs to; of a receive of an SRQ that is the SRQ's own until the
+ *	completion is claimed (pass_srq_claim())
+ * @after: the next cookie of the ring
+ * @sge: room for its segments. It holds those of a plain post, those of a receive that was
+ *	posted before the connection was there, and those of requests if pass_ep.keys is set
  * @user: the consumer's 64 bits
- * @length: of the post, then of the transfer
+ * @length: bytes of the post, and after the completion those of the transfer
  * @place: enum pass_place
  * @flags: completion flags
- * @nr_sge: segments kept in @sge
- * @course: these three in one word
+ * @nr_sge: number of segments kept in @sge
+ * @course: @place, @flags and @nr_sge in one word
  * @status: DAT_DTO_COMPLETION_STATUS
  * @node: in an EVD's FIFO
  * @late_next: in pass_dir.late
- * @rmr: of a bind on a queue pair
- * @rmr_obj: object of a bind, else NULL
+ * @rmr: the RMR of a bind that is on a queue pair, else NULL
+ * @rmr_obj: the object of the RMR of a bind, else NULL
  */
 struct pass_cookie {
 	struct pass_dir *dir;
@@ -270,7 +280,7 @@ static inline bool pass_cookie_owed(const struct pass_cookie *cookie)
 
 static inline bool pass_cookie_is_free(const struct pass_cookie *cookie)
 {
-	/* ORDER: pairs with pass_cookie_free(): its old event was read before. */
+	/* ORDER: pairs with pass_cookie_free(): the old event was read before this is seen. */
 	return shim_byte_holds(&cookie->place, PASS_FREE);
 }
 
@@ -279,7 +289,7 @@ static inline void pass_cookie_move(struct pass_cookie *cookie, enum pass_place 
 	atomic_store_explicit(&cookie->place, place, memory_order_relaxed);
 }
 
-/* A plain post goes to the device: it has no flags, and keeps its one segment. */
+/* For a plain post, which goes to the queue pair: it has no flags, and one segment in @sge. */
 static inline void pass_cookie_move_plain(struct pass_cookie *cookie)
 {
 	static const struct pass_cookie plain = { .place = PASS_PLAIN, .nr_sge = 1 };
@@ -287,49 +297,55 @@ static inline void pass_cookie_move_plain(struct pass_cookie *cookie)
 	__atomic_store_n(&cookie->course, plain.course, __ATOMIC_RELAXED);
 }
 
-/* What becomes of a post, as far as the library decides it */
+/*
+ * What becomes of a post, as far as the library decides it. In pass_dir.gate PASS_ASIDE leaves
+ * the decision to the board. As the outcome for one post (pass_gate_aside()) it means: hold this
+ * receive until there is a queue pair.
+ */
 enum pass_gate {
-	PASS_ASIDE,	/* look at the board */
-	PASS_POST,	/* to the queue pair, while the board says Connected */
-	PASS_LATE,	/* kept, and flushed behind the last event of the connection */
-	PASS_FLUSH,	/* flushed at once */
+	PASS_ASIDE,
+	PASS_POST,	/* it goes to the queue pair, while the board says Connected */
+	PASS_LATE,	/* it is kept, and flushed behind the last event of the connection */
+	PASS_FLUSH,	/* it is flushed at once */
 };
 
 /**
  * struct pass_dir - one direction of an EP
- * @lock: all of it but @completed; the only lock of a post
+ * @lock: protects all of it but @completed; the only lock that a plain post takes
  * @gate: enum pass_gate
- * @is_recv: of receives
+ * @is_recv: it is the direction of receives
  * @await: of receives: the connection is not known to be established (A7)
- * @posted: see above
- * @max_plain: bytes of a send or receive of one segment; 0: there is none
+ * @posted: work requests that the queue pair took (Counting, at the top)
+ * @max_plain: a plain send or receive has at most so many bytes; 0: none is possible
  * @owner: the object of the EP; NULL once that is freed
- * @ep: whose
- * @handle: its handle, which events show after it was freed, too
+ * @ep: the EP it belongs to
+ * @handle: the handle of the EP, which events still show after the EP was freed
  * @qp: the queue pair, NULL while there is none
- * @board: the entry of the EP
+ * @board: the EP's entry of the board
  * @pz: the zone of the EP
- * @evd: where completions go; a hidden one if the consumer gave none; NULL before the EP
- *	has attributes
- * @cq: that of @evd which the queue pair uses
+ * @evd: where completions go: a hidden EVD if the consumer gave none; NULL before the EP
+ *	has attributes and after it was freed
+ * @cq: the completion queue of @evd that the queue pair uses
  * @share: completions that are reserved there
- * @next: the cookie of the next post, which is the oldest one
- * @wr: work requests of plain posts; what differs by post is written anew
- * @bad: for verbs
- * @parked, @next_parked: the EVD that keeps the EP because completions may name it, and the
- *	next one that it keeps
- * @rings: the cookies
- * @size: their number
+ * @next: the cookie for the next post, which is the one whose last use was the longest ago
+ * @wr: work requests for plain posts; a post writes only the fields that differ
+ * @bad: where verbs say which work request failed; nobody reads it
+ * @parked, @next_parked: the EVD that keeps a reference of the EP because its completion queues
+ *	may name cookies of this direction, and the next direction that this EVD keeps
+ * @rings: the memory of the cookies
+ * @size: number of cookies
  * @max_sge: segments of one post at most
- * @held, @held_first: receives without a queue pair, and the oldest
- * @kept: of those posted, how many of the first may have to be held again
- * @late, @late_end: PASS_LATE
- * @completed: see above
- * @srq: of receives of an EP on an SRQ: that, for life
- * @shared: the room of these in @cq, in the stead of @share
- * @in_srq: a queue pair of the number @srq_qp may have completions there
- * @srq_next, @srq_taken: of the SRQ, under its lock: the next one of the table, and the last
- *	receive that this one has completed, or that others had taken before
+ * @held, @held_first: number of receives that wait for a queue pair, and the oldest of them
+ * @kept: how many of the oldest posted receives have to be held again if the call that begins
+ *	the connection is refused
+ * @late, @late_end: list of posts of PASS_LATE
+ * @completed: work requests whose completion was polled (Counting, at the top)
+ * @srq: of receives of an EP on an SRQ: the SRQ, which stays the same for the life of the EP
+ * @shared: of such receives: their room in @cq, instead of @share
+ * @in_srq: a queue pair with the number @srq_qp may still complete receives of @srq
+ * @srq_next, @srq_taken: protected by the lock of the SRQ: the next direction in a chain of
+ *	pass_srq.qps, and the number of the last receive that this queue pair has completed, or
+ *	that others had taken before it came
  */
 struct pass_dir {
 	struct shim_lock lock;
@@ -387,8 +403,8 @@ enum { PASS_REQ, PASS_RECV, PASS_DIRS };
 /**
  * struct pass_limits - what the attributes allow one kind of post
  * @flags: completion flags
- * @max_iov: segments
- * @max_length: bytes
+ * @max_iov: segments at most
+ * @max_length: bytes at most
  */
 struct pass_limits {
 	uint32_t flags;
@@ -399,37 +415,42 @@ struct pass_limits {
 /**
  * struct pass_ep - an EP
  * @obj: its object; NULL once it is freed. Written under the locks of both directions
- * @pia: of its IA; @left: it is not in the IA's list any more, or about to leave it
+ * @pia: its IA; @left: it is not in the IA's list any more, or about to leave it
  * @dir: the two directions
- * @limits: of posts
+ * @limits: of each kind of post
  * @reads: an RDMA read may be posted (mt:T16)
  * @binds: the request EVD takes completions of binds (E18)
- * @keys: keep the keys of requests (pass_fence.c)
- * @solicited: its receives are counted in pass_evd.solicited
- * @refs: of the object, of each entry in a FIFO, of who works on it without a lock
- * @life: of the connection or attempt
+ * @keys: the cookies of requests keep their segments, for pass_fence.c
+ * @solicited: its direction of receives is counted in pass_evd.solicited
+ * @refs: references: of the object, of each of its completions in a FIFO, of an EVD that keeps a
+ *	direction parked, and of each thread that works on it without a lock
+ * @life: the kernel's number of the present connection or attempt
  * @told: the kernel knows that the connection is over; atomic
- * @over: its end has been dealt with; atomic
- * @established: the consumer has, or could have, the event ESTABLISHED
+ * @over: the event of the end was shown or given up, or there is no connection yet; atomic
+ * @established: the consumer has the event ESTABLISHED, or could have taken it
  * @token: the kernel's handle
- * @slot: entry of the board
- * @use: held by operations
- * @attr: as granted
+ * @slot: its entry of the board
+ * @use: held by operations that change the EP
+ * @attr: the attributes, as granted
  * @connect_evd: object of the connect EVD, or NULL
- * @old_until: events of @connect_evd before this are about former connections
- * @end: room for the event that ends the connection, which goes into the FIFO of the connect
- *	EVD when all is flushed; one for each connection, since that of the last one may be in
- *	the FIFO still
- * @end_held: the event is there, and waits for the flush
- * @ending, @draining: somebody has to look whether all has completed
- * @bound: the kernel may have the queue pair
+ * @old_until: events in the ring of @connect_evd before this one (counted as in pass_evd.taken)
+ *	are about former connections
+ * @end: memory for the event that ends the connection, which goes into the FIFO of the connect
+ *	EVD when all is flushed. Each connection gets its own, since the one of the connection
+ *	before may still be in the FIFO
+ * @end_held: the event is in @end, and waits for the flush
+ * @ending, @draining: an end, or a graceful disconnect, waits until all has completed, and
+ *	threads that poll have to look whether it has (pass_watch_run())
+ * @bound: the kernel may hold the queue pair
  * @preparing: the call that begins the connection has not returned, and may be refused
- * @qp_num: of the queue pair; a failure of another one is of a call that was refused
- * @cm_until: on iWARP, how long a flush waits for the kernel to hear how the connection ended;
- *	ns, 0: nothing was flushed yet
+ * @qp_num: number of the queue pair. A failed completion of another one comes from an attempt
+ *	whose call was refused
+ * @cm_until: on iWARP: until when a flushed completion waits for the kernel to hear how the
+ *	connection ended; ns, 0: nothing was flushed yet
  * @last_wqe: the device has said that the queue pair takes no more receives of an SRQ
- * @flush_until, @flush_next: when a device is given up, and told again; ns
- * @hidden: the EVD for what the consumer has no EVD for
+ * @flush_until, @flush_next: when the library stops waiting for the device to flush, and when it
+ *	has the queue pair moved to the error state again; ns
+ * @hidden: stands in for an EVD that the consumer did not give
  */
 struct pass_ep {
 	struct shim_object *_Atomic obj;
@@ -471,8 +492,8 @@ struct pass_ep {
 
 /**
  * struct pass_cq - a completion queue of an EVD
- * @size: what it holds; @promised: of that, reserved
- * @qps: queue pairs on it
+ * @size: number of its entries; @promised: how many of them are reserved
+ * @qps: not used
  */
 struct pass_cq {
 	struct ibv_cq *cq;
@@ -481,45 +502,48 @@ struct pass_cq {
 	uint32_t qps;
 };
 
-/* pass_evd.aside */
+/* Bits of pass_evd.aside; from PASS_WATCHED on it is a count. */
 #define PASS_FIFO	1u	/* the FIFO is not empty */
-#define PASS_QUEUES	2u	/* not just one completion queue */
-#define PASS_WAITING	4u	/* the next completion has to wait */
+#define PASS_QUEUES	2u	/* the number of completion queues is not one */
+#define PASS_WAITING	4u	/* the next completion must not be shown yet */
 #define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
-#define PASS_WATCHED	16u	/* an endpoint; they are counted */
+#define PASS_WATCHED	16u	/* added for each endpoint that ends or drains */
 
 /**
  * struct pass_evd - the library's half of an EVD
- * @lock: that of the object, or @own_lock of a hidden EVD
- * @obj: NULL for a hidden one
- * @ring: the kernel's
+ * @lock: the lock of @obj, or @own_lock of a hidden EVD
+ * @obj: its object; NULL for a hidden EVD
+ * @ring: the kernel's ring
  * @taken: events taken off the ring since the EVD was made
- * @first, @last: the FIFO; @nr_fifo: entries
- * @cqs: the completion queues, @nr_cqs of them
- * @wc: polled; @wc_left of these, from @wc_next on, are not looked at. The first of them has
- *	to wait if @aside has PASS_WAITING
- * @users: directions of EPs that have it, or are not through with giving it up
- * @parked: directions whose cookies its completions may still name, though their EPs are gone
- * @channel, @channel_fd: of the completion queues
+ * @first, @last: the FIFO; @nr_fifo: number of its entries
+ * @cqs: the completion queues; @nr_cqs: their number
+ * @wc: completions that were polled. The @wc_left of them from @wc_next on are not accounted for
+ *	yet; the first of these must not be shown yet if @aside has PASS_WAITING
+ * @users: directions of EPs that use it, or are about to stop using it
+ * @parked: directions whose cookies its completions may still name although nobody waits for
+ *	these completions any more
+ * @channel, @channel_fd: the completion channel of @cqs
  * @mute: the device of the channel is gone
  * @kernel_fd: readable while the ring has events
- * @wake: an eventfd, for what comes by neither
- * @later: a timer, which has a CNO look again for what comes by none of these
+ * @wake: an eventfd, for what is told by neither of these two descriptors
+ * @later: a timer, by which the thread of the CNO looks again for what no descriptor tells of
  * @notified: counts what wakes a waiter
- * @unwaitables: counts dat_evd_set_unwaitable
- * @solicited: directions of receives that are SOLICITED_WAIT
- * @async: it takes asynchronous events, of which the device tells by the context
- * @cno: it has had a CNO, and its queues are armed
- * @told_notified, @told_ring: @notified, and the events that had come to the ring, when the
- *	CNO was last triggered or a waiter had its event
+ * @unwaitables: counts calls of dat_evd_set_unwaitable()
+ * @solicited: number of directions of receives that are SOLICITED_WAIT
+ * @async: it takes asynchronous events, some of which the device tells by the descriptor of the
+ *	context (async_fd()); not set any more when the device is gone
+ * @cno: it has had a CNO, so its queues are kept armed
+ * @told_notified, @told_ring: the values of @notified and of the events that had come to the
+ *	ring when the CNO was last triggered, or when a waiter last got its event
  * @dead: freed; a waiter has to return
- * @sleepers: threads in poll(2)
- * @aside: why a look for an event is more than a look at the ring and the one completion
- *	queue: PASS_FIFO ..., which change under the lock, and PASS_WATCHED for each endpoint
- *	that ends or drains and has something here
+ * @sleepers: threads that sleep in ppoll(2), or have dropped the lock in the middle of a call and
+ *	will look at the EVD again; pass_evd_gone() waits for them
+ * @aside: 0 if a look for an event is a look at the ring and at the one completion queue. Else
+ *	the reasons why it takes more: bits PASS_FIFO ..., which change under the lock, and
+ *	PASS_WATCHED added for each endpoint that ends or drains and uses this EVD
  * @not_idle: @aside and @wc_left, for one look at both
- * @event: where dat_evd_dequeue(), which has the EVD locked, puts what it polls; a register
- *	that is to outlive a call has to be saved, which costs more
+ * @event: the argument of dat_evd_dequeue() while it polls, with the EVD locked. To keep it in a
+ *	register across the call of the poll would cost more: that register has to be saved
  */
 struct pass_evd {
 	struct shim_lock *lock;
@@ -563,9 +587,9 @@ struct pass_evd {
 };
 
 /**
- * struct pass_binding - what an RMR shows, or will show
- * @mr: a region of its own; NULL: the window of the RMR
- * @lmr: the memory; NULL: nothing is shown
+ * struct pass_binding - what an RMR shows to peers, or will show
+ * @mr: the memory region made for this binding; NULL if the window of the RMR shows it
+ * @lmr: the LMR it shows a part of; NULL: nothing is shown
  */
 struct pass_binding {
 	struct ibv_mr *mr;
@@ -577,10 +601,10 @@ struct pass_binding {
 
 /**
  * struct pass_rmr - an RMR
- * @lock: all of it
- * @now: what it shows; @next: once the outstanding bind has completed
+ * @lock: protects all of it
+ * @now: what it shows; @next: what it will show when the outstanding bind has completed
  * @mw: a memory window, or NULL; @keys: how many of its keys were used
- * @cookie: of that bind, or NULL
+ * @cookie: of the outstanding bind, or NULL
  * @dead: it was freed
  */
 struct pass_rmr {
@@ -596,8 +620,8 @@ struct pass_rmr {
 };
 
 /*
- * May windows be bound to a region that was registered with these privileges? Uverbs wants
- * memory for that which can be written, whatever the window is to allow.
+ * May windows be bound to a region that was registered with these privileges? Uverbs allows it
+ * only for a region with local write access, whatever the window itself is to allow.
  */
 static inline bool pass_has_windows(const struct pass_ia *pia, uint32_t privileges)
 {
@@ -610,9 +634,10 @@ static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 }
 
 /*
- * A work request of no bytes needs no segment (mt:T2, mt:T3). But iWARP devices want just one
- * for a read, and the library of siw for a receive. @pz: NULL if it goes to no device.
- * Return: how many segments it has, @sge if it is one.
+ * The segments of a work request that transfers no bytes. It needs none (mt:T2, mt:T3), but iWARP
+ * devices want exactly one for an RDMA read, and the library of siw wants one for a receive.
+ * @pz: the zone; NULL for a direction without one, whose posts go to no device
+ * Return: the number of segments, 0 or 1; the one is written to @sge.
  */
 static inline uint32_t pass_no_bytes(const struct pass_pz *pz, struct ibv_sge *sge)
 {
@@ -646,7 +671,7 @@ static inline bool pass_evd_watched(const struct pass_evd *evd)
 	return pass_evd_aside(evd, ~(PASS_WATCHED - 1));
 }
 
-/* @why holds from now on, or no more. */
+/* Sets or clears the reason @why (PASS_FIFO ...) to look aside. */
 static inline void pass_evd_set_aside(struct pass_evd *evd, uint32_t why, bool now)
 {
 	if (now)
@@ -662,13 +687,13 @@ static inline uint32_t pass_max3(uint32_t a, uint32_t b, uint32_t c)
 	return most > c ? most : c;
 }
 
-/* The board's words are written by the kernel while they are read here. */
+/* The state of an EP on the board, which the kernel may be writing at this moment. */
 static inline uint32_t pass_state(const struct kdapl_uapi_board_ep *board)
 {
 	return shim_load_acquire(&board->state);
 }
 
-/* Events about a connection, as opposed to requests for one */
+/* Is it an event about a connection? Requests for one (CR arrival) are not. */
 static inline bool pass_is_connection(uint32_t number)
 {
 	return number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
