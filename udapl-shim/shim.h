@@ -7,10 +7,10 @@
  * pointers, memory behind the pointers in events and queries, taking events
  * from a mapped ring, and CNOs.
  *
- *	calls.c		the dat_* calls, each to whom its handle belongs
+ *	calls.c		the dat_* calls, each passed on to the provider of its handle
  *	registry.c	which adapters there are; other providers (registry.h)
  *	conf.c		the file dat.conf
- *	debug.c		what a call that failed tells a person
+ *	debug.c		DAT_DEBUG: why a call failed, in words
  *	handle.c	handles: the table of objects, kernel handle to object
  *	lock.c		the lock of an object
  *	dev.c		the device file: open, version, fork, errno
@@ -18,16 +18,16 @@
  *	event.c		a kernel event made into a DAT_EVENT
  *	cmd_*.c		the calls for objects of this library, a file for each kind
  *	post.c		the dat_* calls of data transfer
- *	forward.c	what differs by mode, for queues that the kernel has
- *	pass_*.c	the same for queues of the process's own (passthrough.h)
- *	mode.c		which of the two an IA has
+ *	forward.c	what differs by mode: forwarded, where the kernel has the queues
+ *	pass_*.c	the same for passthrough, where the process has them (passthrough.h)
+ *	mode.c		which of the two modes an IA is to have
  *	cno.c		CNOs: one wait over several EVDs
  *	provider.c	the function table that every handle points to
  *
- * Contracts: what a call that kernel modules have as well takes and returns is
- * told in kdapl/face/kdat*.c. The files here tell what is different for an
- * application, and the whole contract of the calls that only applications have
- * (<dat/udat.h>). For all calls it differs in this:
+ * Contracts: the calls that kernel modules have as well are described in
+ * kdapl/face/kdat*.c. The files here only describe what is different for an
+ * application, and the calls that only applications have (<dat/udat.h>). For all
+ * calls this is different:
  *
  *	A pointer to memory that the process does not have is answered like a
  *	null pointer if the kernel finds out, with DAT_INVALID_PARAMETER. If
@@ -38,9 +38,10 @@
  *
  * Locks, the outer one first: the locks of the registry (registry.c); the lock of
  * the device file (dev.c); the lock of an object; the lock of the object table
- * (handle.c) or of the descriptors (dev.c). Of objects a thread has one locked,
- * but for an EVD inside its CNO (cno.c) and, in passthrough, a PZ inside an EVD,
- * and a second EVD if that can be had without waiting (passthrough.h).
+ * (handle.c) or of the descriptors (dev.c). A thread has one object locked at a
+ * time, with these exceptions: an EVD while its CNO is locked (cno.c); and in
+ * passthrough a PZ while an EVD is locked, and a second EVD if its lock can be had
+ * without waiting (passthrough.h).
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -69,16 +70,16 @@
 #define SHIM_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
 /*
- * Have the compiler forget what it knows about a pointer. Without this it keeps addresses
- * that are a constant away from another one in registers of their own, which the frequent
- * calls would have to save.
+ * Makes the compiler forget what it knows about a pointer. Without this it keeps addresses at a
+ * constant distance from the pointer in registers of their own, which the frequent calls would
+ * have to save.
  */
 #define SHIM_FORGET(ptr)	__asm__("" : "+r" (ptr))
 
 /*
- * Does a word that another thread or the kernel may be writing hold @value? A load-acquire
- * and a comparison. On x86 that is one instruction, of which compilers make two for an atomic
- * load, and the frequent calls have several each.
+ * Does a word that another thread or the kernel may be writing hold @value? A load-acquire and a
+ * comparison. On x86 one instruction does both. For an atomic load compilers make two of it, and
+ * each of the frequent calls has several such comparisons.
  */
 #ifdef __x86_64__
 #define SHIM_HOLDS(type, suffix, word, value)					\
@@ -111,7 +112,10 @@ static inline bool shim_long_holds(const void *word, uint64_t value)
 	return SHIM_HOLDS(uint64_t, "q", word, value);
 }
 
-/* Counts one more, for threads that read it; only one thread at a time does. As above. */
+/*
+ * Adds one to a counter that other threads read, as a store-release. Only one thread at a time may
+ * do so. One instruction on x86, as above.
+ */
 static inline void shim_count(atomic_uint_least32_t *counter)
 {
 #ifdef __x86_64__
@@ -140,11 +144,12 @@ static inline void shim_count(atomic_uint_least32_t *counter)
 
 /**
  * struct shim_lock - a lock of one word
- * @state: SHIM_LOCK_TAKEN, and SHIM_LOCK_SLEEPER for each thread that sleeps for it
+ * @state: SHIM_LOCK_TAKEN, plus SHIM_LOCK_SLEEPER for each thread that sleeps for it
  *
- * dat_evd_dequeue() takes and releases one for every event. So both are inline,
- * one atomic instruction and a jump each as long as no other thread wants the
- * lock; a pthread mutex costs several times that. Zeroed memory is a free lock.
+ * dat_evd_dequeue() takes and releases such a lock for every event. So taking and
+ * releasing are inline, one atomic instruction and a jump each as long as no other
+ * thread wants the lock; a pthread mutex costs several times that. Zeroed memory is
+ * a free lock.
  */
 struct shim_lock {
 	atomic_uint_least32_t state;
@@ -156,7 +161,7 @@ struct shim_lock {
 void shim_lock_sleep(struct shim_lock *lock);
 void shim_lock_wake(struct shim_lock *lock);
 
-/* A bit is set, which on x86 takes no register; to compare and exchange takes two. */
+/* Sets a bit, which takes no register on x86; a compare-and-exchange would take two. */
 static inline bool shim_trylock(struct shim_lock *lock)
 {
 	return !(atomic_fetch_or_explicit(&lock->state, SHIM_LOCK_TAKEN,
@@ -164,8 +169,9 @@ static inline bool shim_trylock(struct shim_lock *lock)
 }
 
 /*
- * Return: there is a sleeper, who has to be woken. The lock may be gone by then, if who took
- * it next has freed it.
+ * Return: true if threads sleep for the lock, so that the caller has to wake one
+ * (shim_lock_wake()). By then the memory of the lock may have been freed, by a thread that has
+ * taken the lock meanwhile.
  */
 static inline bool shim_lock_release(struct shim_lock *lock)
 {
@@ -190,19 +196,20 @@ static inline void shim_unlock(struct shim_lock *lock)
  * @provider: the function table; DAT wants its address in the first word
  * @type: SHIM_IA ...; 0 when the object is dead
  * @hash_next: number of the next object in the hash chain of @token
- * @next_dead: number of the object that died next; valid while this one is dead
+ * @next_dead: number of the object that died after this one, while this one is dead
  * @lock: protects @body, and the ring in the body of an EVD
- * @token: the kernel's handle, 0 for a CNO. A dead object keeps it, because
- *	   events that name the object may still be queued
+ * @token: the kernel's handle; 0 if the kernel does not know the object: a CNO, and
+ *	   in passthrough an LMR or RMR. A dead object keeps it, because events that
+ *	   name the object may still be queued
  * @ia: the IA it was made on; an IA points to itself
  * @context: consumer context
  * @body: what an object of this type needs besides, or NULL
- * @ops: what its IA's mode does differently, never NULL once it was alive
- * @pass: what it has on an IA with queues of the process's own, else NULL
+ * @ops: the functions for the mode of its IA; not NULL if it is or was alive
+ * @pass: its data for passthrough (struct pass_*), else NULL
  *
- * Objects lie in memory that is never given back. So once a pointer is known to
- * point to one, it can be read, whatever has become of the object. Zeroed
- * memory is a dead object.
+ * The memory of objects is never given back. So once a pointer is known to point to
+ * an object it can be read, whatever has become of the object. Zeroed memory is a
+ * dead object.
  */
 struct shim_object {
 	const DAT_PROVIDER *provider;
@@ -222,8 +229,8 @@ struct shim_object {
 uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret);
 
 /*
- * Unlocks an object and returns @ret. For the end of a frequent call: if a thread has to be
- * woken, that is the last thing to be done, so nothing has to be kept for afterwards.
+ * Unlocks an object and returns @ret. It is for the end of a frequent call: waking a thread is the
+ * last thing that is done, so the caller need not keep anything across it.
  */
 static inline uint32_t shim_object_unlock(struct shim_object *obj, uint32_t ret)
 {
@@ -239,46 +246,48 @@ struct shim_evd;
 struct shim_lmr;
 
 /**
- * struct shim_ops - what an IA's mode does differently
+ * struct shim_ops - the functions that differ by the mode of an IA
  *
- * The callers have looked their handles up and have filled in the structure for the
- * kernel. Each returns what its dat_* call does, a DAT_RETURN. There are two
- * tables, shim_forwarded and shim_passthrough, and nobody else asks for the mode; and with
- * DAT_DEBUG another one for each of them (debug.c).
+ * The callers have looked their handles up, and have filled in the structure for the
+ * kernel. Functions that return a number return the DAT_RETURN of their dat_* call,
+ * except @evd_queued. There are two tables, shim_forwarded and shim_passthrough, and with
+ * DAT_DEBUG another one for each of them (debug.c). No other code asks for the mode.
  *
  * @name, @passthrough: the mode
- * @quiet: in a table for DAT_DEBUG, the one that it is made from
- * @pz_made: the kernel has made the zone; a failure makes the caller undo that
- * @pz_free: dat_pz_free, but for the handle's end
- * @lmr_create: dat_lmr_create; *@lmr is dressed with @body
+ * @quiet: in a table for DAT_DEBUG, the one that it was made from
+ * @pz_made: the kernel has made the zone; after a failure the caller undoes that
+ * @pz_free: dat_pz_free, but the caller kills the handle
+ * @lmr_create: dat_lmr_create; gives *@lmr the body @body
  * @lmr_query, @rmr_query: fill the structure as the kernel does
- * @lmr_free, @rmr_free: all but the handle's end
- * @lmr_sync: of one batch of segments
- * @rmr_create, @rmr_bind: as the calls
- * @evd_made: the EVD has its body; a failure makes the caller undo it
- * @evd_gone: the EVD's body goes, and nobody else has it
+ * @lmr_free, @rmr_free: dat_lmr_free and dat_rmr_free, but the caller kills the handle
+ * @lmr_sync: dat_lmr_sync_* of one batch of segments
+ * @rmr_create, @rmr_bind: as the dat_* calls
+ * @evd_made: the EVD has got its body; after a failure the caller undoes that
+ * @evd_gone: the EVD's body is about to be freed, and no other thread finds it
  * @evd_poll_fd: makes @body->poll_fd, which a CNO watches; the EVD is locked
  * @evd_rearm: a CNO is about to rely on that descriptor; the EVD is locked
- * @evd_notifies: the descriptor was readable: is an event there that triggers? The CNO is
- *	locked, and the EVD is not
- * @evd_queued: events in the EVD that the kernel does not count; the EVD is locked
- * @evd_dequeue: dat_evd_dequeue; it asks shim_evd_check() with the EVD locked
+ * @evd_notifies: the descriptor was readable: is an event there that triggers the CNO? The
+ *	CNO is locked, and the EVD is not
+ * @evd_queued: number of events in the EVD, or 0 where the kernel counts them all by itself; the
+ *	EVD is locked
+ * @evd_dequeue: dat_evd_dequeue; makes the checks of shim_evd_check() with the EVD locked
  * @evd_wait: dat_evd_wait of an EVD that is locked; unlocks it
- * @evd_set_waitable: the kernel's or the waiters' part of it; the EVD is locked
- * @ep_made: the kernel has made the EP; a failure makes the caller undo that
+ * @evd_set_waitable: tells the kernel, or the waiters in the library; the EVD is locked
+ * @ep_made: the kernel has made the EP; after a failure the caller undoes that
  * @ep_modify, @ep_connect, @ep_dup_connect, @cr_accept, @ep_disconnect, @ep_reset: the
- *	ioctl, and what it takes besides; @cr_accept's @ep is the EP of the connection, or
- *	NULL if the library does not know it
- * @ep_free: the same for dat_ep_free, but for the handle's end
+ *	ioctl, and what has to be done besides; @cr_accept's @ep is the EP of the connection,
+ *	or NULL if the library does not know it
+ * @ep_free: the same for dat_ep_free, but the caller kills the handle
  * @ep_gone: the kernel has destroyed the EP without dat_ep_free
  * @ep_status: dat_ep_get_status
- * @ep_recv_query: dat_ep_recv_query, which fills the structure
- * @srq_made: the kernel has made the SRQ; a failure makes the caller undo that
- * @srq_free: dat_srq_free, but for the handle's end
- * @srq_post_recv, @srq_resize, @srq_set_lw: as the calls
+ * @ep_recv_query: dat_ep_recv_query, fills the structure
+ * @srq_made: the kernel has made the SRQ; after a failure the caller undoes that
+ * @srq_free: dat_srq_free, but the caller kills the handle
+ * @srq_post_recv, @srq_resize, @srq_set_lw: as the dat_* calls
  * @srq_query: fills the structure as the kernel does
- * @ia_closing: the kernel has closed the IA, and its objects are about to die
- * @ia_closed: they are dead
+ * @ia_closing: the kernel has closed the IA, whose handle is dead and whose objects are
+ *	about to die
+ * @ia_closed: the objects of the IA are dead
  * @post_send, @post_recv, @post_read, @post_write: as the dat_* calls
  */
 struct shim_ops {
@@ -359,11 +368,11 @@ extern const struct shim_ops shim_forwarded, shim_passthrough;
 /* handle.c */
 
 /*
- * Where the objects lie: a range of addresses whose size is a power of two, and which begins
- * at a multiple of it. The bits of @mask are in the address of an object what they are in
- * @base; that is so for no address before there is a range. Both are written once, before
- * the first handle is made; who makes one up without a call that gave it may read what was
- * there before, which is as bad.
+ * Where the objects lie: a range of addresses whose size is a power of two, and which begins at a
+ * multiple of its size. An address is that of an object if its bits in @mask are those of @base.
+ * Before the range is reserved that is true for no address. Both words are written once, before
+ * the first handle is made. A thread that checks a made-up handle at that moment may still see
+ * the former values, by which the handle is bad as well.
  */
 extern struct shim_table {
 	uintptr_t base;
@@ -383,8 +392,8 @@ static inline bool shim_lives(const struct shim_object *obj, uint32_t type)
 }
 
 /*
- * Does a handle name an object that is alive and of that type? Any value may be asked for:
- * none is followed before it is known to be good (E5).
+ * Does a handle name an object that is alive and of that type? The handle may be any value, since
+ * it is not followed before it is known to point to an object (E5).
  */
 static inline bool shim_names(DAT_HANDLE handle, uint32_t type)
 {
@@ -434,8 +443,8 @@ static inline struct shim_object *shim_object_nr(uint32_t nr)
 struct shim_object *shim_table_search(uint64_t token);
 
 /*
- * The object of a token, live or dead, or NULL. Only in a process with many
- * thousands of objects is it ever not the first in its bucket.
+ * The object of a token, live or dead, or NULL. Unless the process has many
+ * thousands of objects, it is nearly always the first in its bucket.
  */
 static inline struct shim_object *shim_by_token(uint64_t token)
 {
@@ -448,8 +457,8 @@ static inline struct shim_object *shim_by_token(uint64_t token)
 }
 
 /*
- * What the consumer gets for a token of the kernel's: null for 0, and for an
- * object so long dead that its memory has become another one.
+ * The handle that the consumer gets for a token of the kernel: null for 0, and
+ * for an object that has been dead so long that another one has its memory.
  */
 static inline DAT_HANDLE shim_handle(uint64_t token)
 {
@@ -479,7 +488,10 @@ int shim_dev_open(void);
 uint64_t shim_dev_features(void);
 bool shim_no_room(int err);
 
-/* A call opens as many at most before it fails for want of one. */
+/*
+ * A call opens at most so many descriptors. So if one has failed without saying why, and fewer are
+ * left, that may be the reason (shim_few_descriptors()).
+ */
 #define SHIM_CALL_DESCRIPTORS	4
 
 bool shim_few_descriptors(int number);
@@ -547,12 +559,13 @@ static inline bool shim_optional(DAT_HANDLE handle, uint32_t type,
 
 /**
  * struct shim_ring - the event ring of an EVD, as mapped from the kernel
- * @header: what the kernel writes besides events; while nothing is mapped, a
+ * @header: what the kernel writes besides events; if nothing could be mapped, a
  *	    header of the library's own that says: empty, ask the kernel
  * @events: the slots
  * @index: the page from which the kernel reads how many events were taken
  * @consumer: how many events were taken; also written to @index
- * @no_flags: 0, so that the two words can be compared with the first two of @header
+ * @no_flags: 0; @consumer and this are compared with the first two words of
+ *	      @header at once (shim_ring_is_idle())
  * @mask: number of slots less one
  * @patience: how many more looks may find nothing before the kernel is asked
  * @where: what to map, as the kernel described it
@@ -576,14 +589,14 @@ bool shim_ring_mapped(const struct shim_ring *ring);
 uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd);
 
 /*
- * A thread that polls asks the kernel after this many looks in vain, which cost
- * about as much as that one system call. A completion may be waiting for a
- * softirq that is late, for instance because its processor is busy; the call
- * runs it.
+ * A thread that polls asks the kernel after it has found the ring empty this many
+ * times, which costs about as much as the one system call. A completion may be
+ * waiting for a softirq that is late, for instance because its processor is busy;
+ * the call runs the softirq.
  */
 #define SHIM_RING_PATIENCE	32
 
-/* For the ABI's fields, which are plain integers and no C11 atomics. */
+/* For fields of the ABI, which are plain integers, not C11 atomics */
 static inline uint32_t shim_load_acquire(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -595,7 +608,7 @@ static inline uint32_t shim_ring_filled(const struct shim_ring *ring)
 	return shim_load_acquire(&ring->header->producer) - ring->consumer;
 }
 
-/* Are there events, in the ring or those in the kernel that it had no room for? */
+/* Are there events in the ring, or may there be some in the kernel that are not in the ring? */
 static inline bool shim_ring_has(const struct shim_ring *ring)
 {
 	const struct kdapl_uapi_ring_header *header = ring->header;
@@ -612,7 +625,10 @@ _Static_assert(offsetof(struct kdapl_uapi_ring_header, producer) == 0 &&
 	       offsetof(struct shim_ring, no_flags) == offsetof(struct shim_ring, consumer) + 4,
 	       "shim_ring_is_idle() compares two words at once");
 
-/* No events in the ring, and no flags: other flags say nothing, but are rare. */
+/*
+ * Are there no events in the ring, and no flags? Flags other than KDAPL_RING_MORE do not mean that
+ * there are events, but they are rare, so they need not be told apart here.
+ */
 static inline bool shim_ring_is_idle(const struct shim_ring *ring)
 {
 	return __atomic_load_n((const shim_two_words *)ring->header, __ATOMIC_ACQUIRE) ==
@@ -653,7 +669,7 @@ bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 
 /**
  * struct shim_local - an address of the port of an IA, to which events point
- * @next: of the same IA
+ * @next: the next one of the same IA
  * @address: with port 0
  */
 struct shim_local {
@@ -664,9 +680,9 @@ struct shim_local {
 /**
  * struct shim_ia - the body of an IA
  * @address: what ia_address_ptr points to
- * @locals: addresses at which requests have come
- * @async_evd: of dat_ia_open
- * @name: by which it was opened, if that is not the kernel's (dat.conf), or NULL
+ * @locals: addresses at which connection requests have come
+ * @async_evd: the asynchronous EVD that dat_ia_open() gave or was given
+ * @name: the name of dat.conf by which it was opened; NULL if that is the kernel's name
  */
 struct shim_ia {
 	struct sockaddr_storage address;
@@ -690,11 +706,13 @@ struct shim_lmr {
  * @ring: its events
  * @waiter: a thread is in dat_evd_wait (E36)
  * @unwaitable: dat_evd_set_unwaitable was called last (E26)
- * @clear_late: dat_evd_clear_unwaitable was called while a thread that has to
- *		return was still waiting; that thread will tell the kernel
+ * @clear_late: dat_evd_clear_unwaitable was called while a thread was still
+ *		waiting, which has to return with an error; that thread will tell
+ *		the kernel that the EVD is waitable again
  * @disabled: dat_evd_disable was called last (E23)
- * @withheld: events arrived that did not trigger the CNO, since @waiter was
- *	      going to take them; cleared by who gets an event, or tells the CNO
+ * @withheld: events arrived that did not trigger the CNO, since the waiter was
+ *	      going to take them; cleared when the waiter gets an event, or when
+ *	      the CNO is told after all
  * @poll_fd: descriptor by which the CNO learns of events; made when the EVD
  *	     first gets a CNO
  * @cno: its CNO or NULL
@@ -717,7 +735,7 @@ struct shim_evd {
  * has
  * @local: what dat_ep_query's local_ia_address_ptr points to
  * @remote: the same for the remote one
- * @private_data: of ESTABLISHED, kept until the EP is reset or freed (E7)
+ * @private_data: what came with ESTABLISHED, kept until the EP is reset or freed (E7)
  * @provider_made: the kernel made the EP for a request that has not been
  *	   accepted; it is freed when the request is rejected (P71)
  */
@@ -760,7 +778,7 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia, DAT_EVD_FLAGS
 			   struct shim_object **evd);
 void shim_evd_body_free(struct shim_object *evd);
 
-/* May an event of the EVD be taken? It is locked. */
+/* May an event of the EVD be taken now? The EVD is locked. */
 static inline DAT_RETURN shim_evd_check(const struct shim_object *evd,
 					const DAT_EVENT *event)
 {
