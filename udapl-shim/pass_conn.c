@@ -4,9 +4,9 @@
  *
  * Connect and accept make a queue pair, move it to INIT, have the kernel bind it, and post the
  * receives to it that wait for one. Then they make the same ioctl as on a forwarded IA. If the
- * kernel refuses that, all of it is undone. A queue pair serves one connection. The functions are
- * called through the table of operations (pass_ia.c), and by other pass_*.c, which tell the kernel
- * what they see (pass_tell()).
+ * kernel refuses that, all of it is undone. A queue pair serves one connection. Called through the
+ * table of operations (pass_ia.c); by other pass_*.c, to tell the kernel what they see
+ * (pass_tell()); and by pass_end.c, to destroy the queue pair.
  */
 #include "pass_event.h"
 #include "pass_srq.h"

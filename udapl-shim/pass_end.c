@@ -380,9 +380,9 @@ static bool drain_step(struct pass_ep *ep)
 }
 
 /*
- * pass_end_look - carry the end or the drain of an EP on, if no other thread works on the EP
+ * pass_end_look - carry on the end and the drain of an EP, unless another thread works on the EP
  *
- * Return: true if neither is left.
+ * Return: true if both are over.
  */
 bool pass_end_look(struct pass_ep *ep)
 {
@@ -424,7 +424,7 @@ bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
 	return used;
 }
 
-/* pass_watch_run - carry on the endpoints of an EVD that end or drain; no lock is held */
+/* pass_watch_run - carry on the ends and drains of the endpoints of an EVD; no lock is held */
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 {
 	struct pass_ep *ep, *found;

@@ -172,9 +172,10 @@ enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 
 /*
  * Dequeues anything but a plain completion behind an empty ring. Unlocks the EVD. If there is no
- * event, it carries on the connections that are ending, since the consumer may wait for their last
- * event. It also reads what the device has told, if the EVD takes such events and no completions:
- * that takes a system call, which an EVD for completions does not make here.
+ * event, it carries on the end of connections that are ending (pass_watch_run()), since their last
+ * event may be what the consumer wants. It also reads what the device has told, if the EVD takes
+ * such events and no completions: that is a system call, which an EVD for completions must not
+ * make here.
  */
 static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
 							  DAT_EVENT *event)

@@ -2,10 +2,10 @@
 /*
  * Passthrough: the process makes its queue pairs, completion queues and memory regions itself,
  * through uverbs. This header is what the pass_*.c share. The kernel keeps the connection and
- * the state of each EP, and moves the queue pair of the process through its states. It shows
- * the state of the EPs on the board, memory that the process maps and can only read, with 64
- * bytes for each handle that the file can have. So posts and polls need no system call, and the
- * library needs no table of states.
+ * the state of each EP, and moves the process's queue pair from INIT on through its states. It
+ * shows the state of the EPs on the board, memory that the process maps and can only read, with
+ * 64 bytes for each handle that the file can have. So posts and polls need no system call, and
+ * the library needs no table of states.
  *
  *	pass_ia.c	opening and closing, the table of operations
  *	pass_ctx.c	contexts of devices, and the board

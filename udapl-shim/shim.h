@@ -197,7 +197,8 @@ static inline void shim_unlock(struct shim_lock *lock)
  * @type: SHIM_IA ...; 0 when the object is dead
  * @hash_next: number of the next object in the hash chain of @token
  * @next_dead: number of the object that died after this one, while this one is dead
- * @lock: protects @body, and the ring in the body of an EVD
+ * @lock: protects @body, and the ring in the body of an EVD; in passthrough more
+ *	  (passthrough.h)
  * @token: the kernel's handle; 0 if the kernel does not know the object: a CNO, and
  *	   in passthrough an LMR or RMR. A dead object keeps it, because events that
  *	   name the object may still be queued
@@ -251,7 +252,8 @@ struct shim_lmr;
  * The callers have looked their handles up, and have filled in the structure for the
  * kernel. Functions that return a number return the DAT_RETURN of their dat_* call,
  * except @evd_queued. There are two tables, shim_forwarded and shim_passthrough, and with
- * DAT_DEBUG another one for each of them (debug.c). No other code asks for the mode.
+ * DAT_DEBUG another one for each of them (debug.c). All that differs by the mode is here; the
+ * rest of the library looks at the mode only to show it.
  *
  * @name, @passthrough: the mode
  * @quiet: in a table for DAT_DEBUG, the one that it was made from
