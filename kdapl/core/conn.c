@@ -12,7 +12,7 @@
 #include "user.h"
 #include "../trace.h"
 
-/* When a device has ended a connection the CM tells how, in this time or never. */
+/* After a device has ended a connection, the CM tells how within this time, or never. */
 #define CM_LIMIT	(10 * HZ)
 
 /**
@@ -69,13 +69,13 @@ void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo)
 }
 
 /**
- * kdapl_conn_half_posted - of several work requests of a post the device took only some
+ * kdapl_conn_half_posted - the device took only some of the work requests of one post
  * @conn: the caller posts on its queue pair, and so keeps it
- * @err: why the device refused the next one
+ * @err: why the device refused the next work request
  *
- * What the post was to do is done in part: the connection breaks, and the post is flushed
- * with the rest.  Of a bind the RMR's former key is being taken back, and no completion
- * will tell (mt:M40).  Any context; the lock of the request direction is held.
+ * What the post was to do is done in part, so the connection breaks, and the post is flushed
+ * with the rest.  If it was a bind, the RMR's former key is being taken back, and no
+ * completion will tell (mt:M40).  Any context; the lock of the request direction is held.
  */
 void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
 {
@@ -84,13 +84,13 @@ void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
 }
 
 /**
- * kdapl_conn_not_now - does a device that refused a post only not take it now?
- * @conn: the connection that it was for
- * @err: what the device said
+ * kdapl_conn_not_now - does the refusal of a post only mean "not at the moment"?
+ * @conn: the connection that the post was for
+ * @err: what the device returned
  *
- * A driver for iWARP (siw) refuses with ENOTCONN while it changes the state of the
- * queue pair: while it connects, when it takes receives again afterwards, and when it has
- * begun to end the connection, after which everything is flushed.  Any context.
+ * A driver for iWARP (siw) refuses posts with ENOTCONN while it changes the state of the
+ * queue pair: while it connects, and when it has begun to end the connection, after which
+ * everything is flushed.  In the first case it takes receives again afterwards.  Any context.
  */
 bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err)
 {
@@ -98,11 +98,11 @@ bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err)
 }
 
 /**
- * kdapl_conn_run_later - make the work item run, unless it is to run anyhow
+ * kdapl_conn_run_later - make the work item run, unless it is queued already
  * @conn: the connection
  * @delay: jiffies
  *
- * Does not put off what somebody else has asked for.  Any context.
+ * Does not put off an earlier run that somebody else has asked for.  Any context.
  */
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 {
@@ -112,10 +112,12 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 }
 
 /*
- * Where what may wait for the CM runs, and the connect of an iWARP driver, which waits for the
- * peer.  What only answers a peer does not queue behind those, nor does the end of an attempt
- * that has not begun: its caller waits for that.  An attempt that has begun has its endpoint
- * for ever, and before that the work item was not queued: so it is in one queue only.
+ * The queue in which @id_work runs.  The connect of an iWARP driver waits for the peer, so
+ * attempts have a queue of their own there.  Two things must not wait behind them: a passive
+ * connection, which only answers its peer, and an attempt that failed before it began (it has
+ * no endpoint), because its caller waits until its id is destroyed.  The work item is never in
+ * two queues: it is not queued before the attempt begins or fails, and @ep does not change
+ * afterwards.
  */
 static struct workqueue_struct *slow_wq_of(const struct kdapl_conn *conn)
 {
@@ -165,7 +167,7 @@ void kdapl_conn_start_timer(struct kdapl_conn *conn)
 		return;
 	kdapl_conn_get(conn);
 	conn->deadline = ktime_add_us(ktime_get(), conn->timeout);
-	/* One more jiffy: never before the time (C10). */
+	/* One more jiffy, so that it never expires before its time (C10). */
 	queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->timer,
 			   usecs_to_jiffies(conn->timeout) + 1);
 }

@@ -2,12 +2,12 @@
 /*
  * A connection, or one attempt: a CM id and a queue pair, made for one endpoint
  * and never used again (A7).  conn.c has references and scheduling, conn_work.c the
- * work item, conn_cm.c what the CM tells, conn_id.c the life of the id, conn_qp.c
+ * work item, conn_cm.c the events of the CM, conn_id.c the life of the id, conn_qp.c
  * the queue pair, drain.c the end of what was posted on it.
  *
- * An endpoint has one after the other.  Every CM context, timer and work item
- * carries the connection that it was made for, so what a former one still says is
- * known for that, and dropped, by comparing it with kdapl_ep.conn.
+ * An endpoint has one connection after the other.  Every CM context, timer and work item
+ * belongs to one connection.  So late news of a former connection is recognised, and
+ * dropped, by comparing its connection with kdapl_ep.conn.
  */
 #ifndef KDAPL_CONN_H
 #define KDAPL_CONN_H
@@ -21,26 +21,26 @@ struct kdapl_ep;
 struct kdapl_ia;
 
 /* Bits of kdapl_conn.todo besides KDAPL_EP_ACT_* */
-#define KDAPL_CONN_ID_WORK	0x1000	/* the id is for @id_work: resolve, or ask the peer */
+#define KDAPL_CONN_ID_WORK	0x1000	/* @id_work is to resolve the address, or ask the peer */
 #define KDAPL_CONN_DESTROY_ID	0x2000
 #define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
-#define KDAPL_CONN_ERROR	0x8000	/* the device reported an error of it */
-#define KDAPL_CONN_PEER_LEFT	0x10000	/* it disconnected, and requests are outstanding */
-#define KDAPL_CONN_POST_HELD	0x40000	/* the device did not take a receive, and may now */
+#define KDAPL_CONN_ERROR	0x8000	/* the device reported an error, or took half a post */
+#define KDAPL_CONN_PEER_LEFT	0x10000	/* the peer disconnected, and requests are outstanding */
+#define KDAPL_CONN_POST_HELD	0x40000	/* the device refused a receive for now: post it again */
 
 /*
- * The life of the CM id (conn_id.c).  The active side has no use for ACCEPTED and
- * CONFIRMED: its connection is OPEN until one of the two ends it.
+ * The life of the CM id (conn_id.c).  The active side does not use ACCEPTED and
+ * CONFIRMED: its id is OPEN from the attempt on until either side ends the connection.
  */
 enum kdapl_id_state {
 	KDAPL_ID_NONE,		/* not made yet */
-	KDAPL_ID_OPEN,		/* asked by us, or a request without an answer */
+	KDAPL_ID_OPEN,		/* active: see above; passive: the request has no answer yet */
 	KDAPL_ID_ACCEPTED,	/* passive: our acceptance went out */
 	KDAPL_ID_CONFIRMED,	/* passive: the peer has confirmed it */
-	KDAPL_ID_LEAVING,	/* ACCEPTED, to be disconnected once confirmed */
+	KDAPL_ID_LEAVING,	/* ACCEPTED, and to be disconnected once the peer confirms */
 	KDAPL_ID_CLOSING,	/* we disconnected, the peer has not answered */
-	KDAPL_ID_OVER,		/* the peer has gone or answered, or the CM gave up */
-	KDAPL_ID_DYING,		/* is being destroyed, or will be soon */
+	KDAPL_ID_OVER,		/* the peer disconnected or answered us, or the CM gave up */
+	KDAPL_ID_DYING,		/* @id_work is destroying it, or will soon */
 	KDAPL_ID_DESTROYED,	/* or handed over to another connection */
 	KDAPL_ID_NR_STATES
 };
@@ -71,71 +71,74 @@ struct kdapl_id_cell {
 /* How far the end of what was posted has come (drain.c); it only goes forward. */
 enum kdapl_flush_state {
 	KDAPL_FLUSH_NONE,	/* the queue pair works, or there never was one */
-	KDAPL_FLUSH_BEGUN,	/* in the error state, where all completes, or gone */
-	KDAPL_FLUSH_LOST,	/* gone before all was complete; what it left is reaped */
-	KDAPL_FLUSH_OVER,	/* nothing is left, it is destroyed */
+	KDAPL_FLUSH_BEGUN,	/* it is in the error state, or was empty and is destroyed */
+	KDAPL_FLUSH_LOST,	/* it is destroyed; what it left in the CQs is being taken */
+	KDAPL_FLUSH_OVER,	/* nothing is left; only a process's queue pair may stay bound */
 };
 
 /*
  * struct kdapl_conn - one connection, or one attempt
- * @ref: the EP or CR, the CM id, queued events, the work while it is due
+ * @ref: held by the EP or CR, the CM id and its users, queued events, queued work and
+ *	 timer, and the list @linger is in
  * @ia: with a reference
- * @ep: set with kdapl_ep.conn, for ever; NULL while it is a request
+ * @ep: set together with kdapl_ep.conn (kdapl_ep_begin()), and never changed afterwards;
+ *	NULL before that
  * @id: CM id; NULL before OPEN and once DESTROYED
  * @id_lock: @id_state, @id_users, @id_awaited; a leaf
  * @id_state: enum kdapl_id_state, written by one function, id_apply()
- * @id_users: who holds the id's handler mutex, or works on the id, besides
- *	      callbacks of the CM and @work; the id is not destroyed before they
- *	      are through
- * @id_awaited: the last of @id_users has to make @work run
+ * @id_users: how many operations hold the id's handler mutex or work on the id, callbacks
+ *	      of the CM and @work not counted; the id is not destroyed before they are
+ *	      through
+ * @id_awaited: @work waits for the users, and the last of them has to make it run
  * @qp: the queue pair
- * @qp_lock: making and destroying @qp, asking for its state
- * @bind_life: of a queue pair that the process has made: kdapl_ep.bind_life; else 0
- * @says_drained: its process says that no request is outstanding, having been asked (a
- *	  graceful disconnect, a peer that has left); set once
- * @moved: the queue pair may have left INIT, and have received
+ * @qp_lock: held to make and destroy @qp, and to ask the device for its state
+ * @bind_life: kdapl_ep.bind_life of a queue pair that the process has made; else 0
+ * @says_drained: the process was asked (a graceful disconnect, a peer that has left), and
+ *	  has said since that no request is outstanding; set once
+ * @moved: the queue pair may have left INIT, and so may have received
  * @rts: the queue pair can send; set once
  * @qp_failed: the device has reported an error of the queue pair; set once
  * @last_wqe: the device has said that it takes no more receives of an SRQ; set once
- * @holds_cqs: the CQs of its endpoint are not replaced (kdapl_conn_release_cqs())
- * @srq_key: in kdapl_srq.qps; 0: it is not there
- * @srq_taken: of its endpoint's SRQ: the last receive that its queue pair has completed,
- *	       or that others had taken before; under kdapl_srq.lock
+ * @holds_cqs: it keeps the CQs of its endpoint from being replaced
+ *	       (kdapl_conn_release_cqs())
+ * @srq_key: its key in kdapl_srq.qps; 0: it is not there
+ * @srq_taken: the newest receive of its endpoint's SRQ that its queue pair has completed,
+ *	       or that others had taken before it was made; under kdapl_srq.lock
  * @told: the endpoint knows that this connection ends: completions with errors
  *	  are no news; set once, by ep_apply()
- * @active: we asked for it
- * @resolved: address and route are known, and the second work item is to send the
- *	  request; set once
+ * @active: our side has asked for the connection
+ * @resolved: on iWARP: address and route are known, and @id_work is to send the request;
+ *	  set once
  * @todo: what @work has to do: KDAPL_EP_ACT_* (second group), KDAPL_CONN_*
- * @doing: of those, what takes several runs of @work
+ * @doing: those bits of @todo that take several runs of @work
  * @flush: enum kdapl_flush_state, written by drain.c
- * @watching: a drain or flush waits for completions: each makes @work run;
- *	      written by drain.c
- * @flush_until: a device that has not flushed by then never will
- * @answers_until: what the peer answered before it disconnected is here by then; 0
- *	   while it has not disconnected
- * @answers_sought: the device was asked for those that it had put aside
- * @cm_until: the device has ended the connection, and the CM tells how by then; 0 while
- *	  nobody waits for that
+ * @watching: a drain, a flush or kdapl_leave_step() waits for completions, each of which
+ *	      makes @work run; written by drain.c
+ * @flush_until: jiffies; a device that has not flushed by then is taken to be dead
+ * @answers_until: jiffies; what the peer answered before it disconnected is waited for so
+ *	   long; 0 before that wait
+ * @answers_sought: the device was asked for answers that it had put aside
+ * @cm_until: jiffies; the device has ended the connection, and the CM may tell so long how
+ *	  it has ended; 0 while nobody waits for that
  * @backoff: jiffies until @work looks again
- * @wait: woken when @id_users, @id_state, @linger or @flush says that somebody may go on
- * @work: everything that sleeps, one at a time
- * @id_work: what may wait for the kernel's CM and address resolution, and on iWARP for
- *	     the driver's TCP
- * @timer: of the attempt
+ * @wait: woken when a change of @id_users, @id_state, @linger or @flush lets a waiter go on
+ * @work: does everything that sleeps, one run at a time
+ * @id_work: does what may wait for the kernel's CM and address resolution, and on iWARP
+ *	     for the driver's TCP
+ * @timer: timeout of the attempt
  * @established, @end: room for its two events
  * @out, @out_len: private data to send; an acceptance has no more than a request
  * @in, @in_len: private data that came, for ESTABLISHED or the CR
- * @peer, @qual, @flags: as asked, for dup_connect; on the passive side the
+ * @peer, @qual, @flags: as the connect had them, for dup_connect; on the passive side the
  *	  active endpoint's address and the service point's qualifier
- * @local: our address, which the IA keeps (kdapl_ia_address())
- * @peer_port, @local_port: of the addresses
- * @timeout, @deadline: of the attempt, microseconds, and when that is over
- * @resolve_until, @resolve_ms: end of address resolution, length of its next try; 0
- *	  before the first one
+ * @local: our address, in memory of the IA (kdapl_ia_address())
+ * @peer_port, @local_port: ports of the two sides
+ * @timeout, @deadline: of the attempt: microseconds, and the time at which they are over
+ * @resolve_until, @resolve_ms: when address resolution ends, and how long its next try
+ *	  takes; 0 before the first one
  * @peer_rd_in: RDMA reads that the peer admits, as its request said
- * @linger: in kdapl_ia.linger, while only the id is left; changed by @work
- * @linger_until: the id waits for the peer so long
+ * @linger: entry in kdapl_ia.linger, while only the id is left; changed by @work
+ * @linger_until: jiffies; the id waits so long for the peer to answer our disconnect
  * @close_until: the same once the IA is being closed
  */
 struct kdapl_conn {
@@ -196,20 +199,23 @@ struct kdapl_conn {
 	unsigned long close_until;
 };
 
-/* Is the queue pair gone, and all that was on it?  kdapl_conn_finish() waits. */
+/*
+ * Has everything ended that was on the queue pair?  Then the queue pair is destroyed as well,
+ * but one of a process stays bound.  kdapl_conn_finish() waits for this.
+ */
 static inline bool kdapl_conn_has_flushed(const struct kdapl_conn *conn)
 {
 	/* Pairs with kdapl_flush_over(). */
 	return smp_load_acquire(&conn->flush) == KDAPL_FLUSH_OVER;
 }
 
-/* Has the peer gone, or the CM given it up?  It may at any moment. */
+/* Has the peer disconnected, or the CM given it up?  If not, it may at any moment. */
 static inline bool kdapl_id_peer_gone(const struct kdapl_conn *conn)
 {
 	return READ_ONCE(conn->id_state) == KDAPL_ID_OVER;
 }
 
-/* Is it left to @id_work to destroy the id? */
+/* Was the id handed to @id_work to be destroyed? */
 static inline bool kdapl_id_is_dying(const struct kdapl_conn *conn)
 {
 	return READ_ONCE(conn->id_state) == KDAPL_ID_DYING;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What the CM tells of a connection (input.h), and what comes of it: the queue pair
- * is moved, the endpoint table gets its input.
+ * The events of the CM for a connection (input.h), and what they lead to: the queue pair
+ * is moved, and the endpoint table gets an input.
  *
- * Callers: glue/cm.c, from the callbacks of an id; evd_fifo.c, for what a
- * completion says.
+ * Callers: glue/cm.c, from the callbacks of an id; evd_fifo.c and passthrough.c, for what
+ * completions say; conn_work.c.
  */
 #include "conn.h"
 #include "drain.h"
@@ -13,7 +13,10 @@
 #include "ia.h"
 #include "../trace.h"
 
-/* If the id lingers, the peer is all that it waits for: the work item destroys it. */
+/*
+ * The peer has disconnected or answered, or the CM has given up.  An id that lingers waits for
+ * nothing else, so the work item has it destroyed.
+ */
 static void conn_peer_gone(struct kdapl_conn *conn)
 {
 	kdapl_id_input(conn, KDAPL_ID_IN_PEER_GONE);
@@ -24,8 +27,8 @@ static void conn_peer_gone(struct kdapl_conn *conn)
 }
 
 /*
- * After these the CM sends nothing for this connection any more, so there is no answer
- * of the peer to wait for.
+ * Did the CM give up?  After these inputs it sends nothing for this connection any more, so
+ * no answer of the peer is to be waited for.
  */
 static bool cm_gave_up(struct kdapl_conn *conn, enum kdapl_ep_input input)
 {
@@ -34,7 +37,7 @@ static bool cm_gave_up(struct kdapl_conn *conn, enum kdapl_ep_input input)
 	case KDAPL_EP_IN_NON_PEER_REJECT:
 		return true;
 	case KDAPL_EP_IN_UNREACHABLE:
-		/* Of a connected id it says that the peer's address has moved. */
+		/* Of a connected id it only says that the peer's address has moved. */
 		return conn->active ? !READ_ONCE(conn->rts) :
 				      !kdapl_id_confirmed(conn);
 	default:
@@ -43,13 +46,13 @@ static bool cm_gave_up(struct kdapl_conn *conn, enum kdapl_ep_input input)
 }
 
 /**
- * kdapl_conn_input - news of a connection that are an input of the table
+ * kdapl_conn_input - give an input of the endpoint table to a connection's endpoint
  * @conn: the id's connection
- * @input: what they mean
+ * @input: what the news mean
  * @status: of the CM event, or an errno; for the trace
  *
- * Context: the id's handler mutex; for ESTABLISHED and BROKEN, which a completion
- * may tell (evd_fifo.c), any context.
+ * Context: the id's handler mutex; any context for what a completion or a process tells
+ * (evd_fifo.c, passthrough.c: ESTABLISHED, BROKEN, DRAINED) and for kdapl_conn_left().
  */
 void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
 		      int status)
@@ -79,10 +82,11 @@ void kdapl_conn_confirmed(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_unresolved - the address was not found in the time of the try
+ * kdapl_conn_unresolved - the address was not found in the time of this try
  * @conn: an active attempt
  *
- * Context: the id's handler mutex is held.
+ * Tries again, unless the time for all tries is over.  Context: the id's handler mutex is
+ * held.
  */
 void kdapl_conn_unresolved(struct kdapl_conn *conn)
 {
@@ -123,8 +127,8 @@ void kdapl_conn_send_request(struct kdapl_conn *conn)
  * kdapl_conn_resolved - address and route are known
  * @conn: an active attempt
  *
- * An iWARP driver may wait for TCP in connect, for minutes.  This thread serves all
- * connections of the host, so there it is the second work item that asks the peer.
+ * This thread serves all connections of the host, and an iWARP driver may wait for TCP in
+ * its connect, for minutes.  So on iWARP the second work item asks the peer.
  *
  * Context: the id's handler mutex is held; may sleep.
  */
@@ -154,7 +158,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 	struct kdapl_ep *ep = conn->ep;
 	int err;
 
-	/* Before the queue pair works: the first completion may raise ESTABLISHED. */
+	/* Set before the queue pair works: its first completion may raise ESTABLISHED. */
 	conn->in_len = min_t(u8, len, sizeof(conn->in));
 	memcpy(conn->in, data, conn->in_len);
 	err = kdapl_conn_move_qp(conn, ep);
@@ -167,7 +171,7 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 }
 
 /*
- * The peer was connected, sent, and has disconnected before anybody looked: what
+ * The peer may have connected, sent, and disconnected before anybody looked at the CQ: what
  * it sent confirms the connection first (D12, RULING 46).
  */
 static void conn_confirm_by_data(struct kdapl_conn *conn)
@@ -176,8 +180,9 @@ static void conn_confirm_by_data(struct kdapl_conn *conn)
 	struct kdapl_evd *evd = NULL;
 
 	/*
-	 * Before @told is set the endpoint cannot give up its EVD.  If it is set right
-	 * after our look, RCU keeps the EVD's memory until we have tried.
+	 * The endpoint cannot give up its EVD before @told is set.  If @told is set right
+	 * after we have looked, RCU keeps the EVD's memory until we have tried to get a
+	 * reference.
 	 */
 	rcu_read_lock();
 	if (READ_ONCE(recv->await) && !READ_ONCE(conn->told)) {
@@ -193,11 +198,11 @@ static void conn_confirm_by_data(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_left - the peer has disconnected, and what it answered before is here
+ * kdapl_conn_left - the peer has disconnected, and its earlier answers are here
  * @conn: with an endpoint
  *
- * A5: a queue pair that is in error already was broken, and the peer only reports
- * it.
+ * A5: if the queue pair is in error already, the connection was broken before, and the peer's
+ * disconnect only reports that.
  *
  * Context: the id's handler mutex may be held; may sleep.
  */
@@ -208,12 +213,12 @@ void kdapl_conn_left(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_peer_disconnected - the peer disconnected, or answered us
+ * kdapl_conn_peer_disconnected - the peer disconnected, or answered our disconnect
  * @conn: the id's connection
  *
  * A disconnect comes through another queue pair than the answers to our requests, and
- * may overtake them.  With requests outstanding the work item waits for them, for a
- * bounded time (kdapl_leave_step()).
+ * may overtake them.  If requests are outstanding, the work item waits for their answers,
+ * for a bounded time (kdapl_leave_step()).
  *
  * Context: the id's handler mutex is held; may sleep.
  */

@@ -3,11 +3,10 @@
  * The life of a connection's CM id: a table of (state, what happens), and the
  * users that must be through before the id is destroyed.
  *
- * What happens to an id is told by three parties.  CM callbacks hold the handler
- * mutex of the id.  Operations that work on the id (connect, accept, hand-over)
- * are its users.  The work item of the connection has the id disconnect, or retires
- * it, and then the second work item (conn_id_work()) destroys it.  Everybody else may
- * only look at the state.
+ * Three parties say what happens to an id.  CM callbacks hold the handler mutex of the
+ * id.  Operations that work on the id (connect, accept, hand-over) are its users.  The work
+ * item of the connection disconnects the id, or retires it, and then the second work item
+ * (conn_id_work()) destroys it.  Everybody else may only look at the state.
  *
  * Callers: conn_work.c, conn_cm.c, ep_connect.c, sp_request.c, cr.c.
  */
@@ -39,13 +38,13 @@ static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 	}
 
 /*
- * A peer that has our acceptance and has not confirmed it cannot be told to
- * disconnect yet: the CM disconnects nothing before, although data may have
- * confirmed the connection.  It is told as soon as it confirms (D35).  A peer that
- * has disconnected waits for our answer, and gets it in OVER as well.  An id that is
- * bound to its address already, but not opened yet, may be told that the address has
- * moved to another device: the attempt finds out by itself.  An id that is retired gets
- * destroyed; one that is handed over is gone at once.
+ * LEAVING: the CM disconnects nothing before the peer has confirmed our acceptance, although
+ * data may have confirmed the connection before.  So a disconnect of an ACCEPTED id waits, and
+ * goes out as soon as the peer confirms (D35).
+ * OVER: a peer that has disconnected waits for our answer, so a disconnect goes out here, too.
+ * NONE: an id is bound to its address before it is OPEN, and may be told meanwhile that the
+ * address has moved to another device.  That is ignored: the attempt finds out by itself.
+ * DYING: a retired id is destroyed later, whereas one that is handed over is DESTROYED at once.
  */
 static const struct kdapl_id_cell
 id_table[KDAPL_ID_NR_STATES][KDAPL_ID_NR_INPUTS] = {
@@ -99,7 +98,7 @@ static bool id_change(struct kdapl_conn *conn, enum kdapl_id_input input)
 /**
  * kdapl_id_input - something has happened to an id
  * @conn: its connection
- * @input: but for OPEN and DESTROY, which have functions of their own
+ * @input: any but OPEN, RETIRE and DESTROY, which have functions of their own
  *
  * Tells the peer when the table says so.  Context: the id's handler mutex is held;
  * may sleep.
@@ -147,8 +146,8 @@ bool kdapl_id_was_accepted(const struct kdapl_conn *conn)
  * kdapl_id_awaits_peer - must the id stay for the peer's sake?
  * @conn: the caller is the work item
  *
- * We disconnected, or will as soon as the peer confirms: the CM has to repeat what
- * the peer has not answered.
+ * True if we have disconnected, or will as soon as the peer confirms, and the peer has not
+ * answered.  The CM repeats the disconnect until then, but only while the id is there.
  */
 bool kdapl_id_awaits_peer(const struct kdapl_conn *conn)
 {
@@ -197,13 +196,13 @@ void kdapl_id_unuse(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_id_is_free - have the users of the id left it?
+ * kdapl_id_is_free - have all users left the id?
  * @conn: the caller is its work item; once it has an endpoint nobody becomes a user
  *
- * A user may take the longer the more its consumer has posted, and the work items of
- * all connections share the threads that they run in: so they do not wait.
+ * The work item does not wait for the users: the more a consumer has posted the longer a
+ * user takes, and the work items of all connections share their threads.
  *
- * Return: false: the last user makes the work item run when it leaves.
+ * Return: true; or false: the last user makes the work item run when it leaves.
  */
 bool kdapl_id_is_free(struct kdapl_conn *conn)
 {
@@ -277,7 +276,7 @@ void kdapl_id_given(struct kdapl_conn *conn, struct rdma_cm_id *id)
  * @conn: was given it by kdapl_id_given()
  * @from: had it, and has none from here on; nobody uses it there
  *
- * If the peer has given up its request, @conn hears of that as well.  Context: the
+ * If the peer has given up its request, that is passed on to @conn.  Context: the
  * handler mutex of the id is held.
  */
 void kdapl_id_take_from(struct kdapl_conn *conn, struct kdapl_conn *from)
@@ -309,9 +308,9 @@ void kdapl_id_disconnect(struct kdapl_conn *conn)
  * kdapl_id_retire - have the id destroyed
  * @conn: the caller is its work item, and the users of the id are through
  *
- * Whoever destroys an id waits for work of the kernel's CM and address resolution,
- * which may wait for memory.  The end of a connection must not (kdapl_kernel_wq), so
- * another work item does it.  Does not wait for that.
+ * Does not wait.  Destroying an id waits for work of the kernel's CM and address resolution,
+ * which may wait for memory.  The end of a connection must not wait for memory
+ * (kdapl_kernel_wq), so another work item destroys the id.
  *
  * Return: true: there is no id (any more), and no callback runs or will run; false: the
  * work item runs again when that is so.

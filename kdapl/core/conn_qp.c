@@ -3,12 +3,13 @@
  * The queue pair of a connection: made at connect or accept with the PZ, EVDs and
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
- * One that a process has made is bound to the endpoint before (passthrough.c), and the
- * connection takes it over.  It stays bound when the connection is over, until the
- * process has taken what was flushed, or the endpoint is reset, freed or loses its
- * device.  Whoever of these comes first lets go of it, under @use_lock of the endpoint or
- * @qp_lock of the connection.  What is let go of is in the error state, unless the device
- * has refused that: nobody could end its connection later.
+ * A queue pair that a process has made is bound to the endpoint before (passthrough.c), and
+ * the connection takes it over.  When the connection is over it stays bound, until the process
+ * says that it has taken what was flushed, or the endpoint is reset, freed or loses its
+ * device.  The first of these lets go of it, under @use_lock of the endpoint as long as no
+ * connection has taken it over, then under @qp_lock of the connection.  To let go of it
+ * includes putting it into the error state, because nobody could end its connection later;
+ * the device may refuse that.
  *
  * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
  * conn_work.c (the end), drain.c (the end with a device that does not flush), ep.c and
@@ -32,7 +33,7 @@ static const struct kdapl_qp_ops *qp_ops(const struct kdapl_conn *conn)
 
 /* ---- queue pairs of processes --------------------------------------- */
 
-/* @qp is a process's.  Returns KDAPL_VIEW_*, what it is to be shown. */
+/* Lets go of a process's queue pair.  Returns the KDAPL_VIEW_* that it is to be shown. */
 static u32 qp_let_go(const struct kdapl_ia *ia, struct kdapl_qp *qp)
 {
 	u32 flags = KDAPL_VIEW_UNBOUND;
@@ -62,7 +63,7 @@ int kdapl_ep_take_qp(struct kdapl_ep *ep, const struct kdapl_qp_init *init)
 	if (ret)
 		return ret;
 	spin_lock_irq(&ep->lock);
-	/* 0 is no life. */
+	/* Never 0, which means that nothing was bound. */
 	ep->bind_life = (ep->bind_life + 1) ?: 1;
 	ep->view_flags = 0;
 	kdapl_ep_view_update(ep);
@@ -81,7 +82,7 @@ bool kdapl_ep_lacks_qp(const struct kdapl_ep *ep)
 
 /**
  * kdapl_ep_unbind - let go of a queue pair that no connection has taken over
- * @ep: its use_lock is held; without one nothing is done
+ * @ep: its use_lock is held; it may have no such queue pair
  *
  * May sleep.
  */
@@ -124,7 +125,7 @@ static void conn_unbind(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 /**
  * kdapl_conn_rd_in - RDMA reads the peer may have outstanding here
- * @ep: the endpoint; the peer's offer limits only what we send
+ * @ep: the endpoint; what the peer offers limits only the reads that we send
  */
 u8 kdapl_conn_rd_in(const struct kdapl_ep *ep)
 {
@@ -144,9 +145,10 @@ u8 kdapl_conn_rd_out(const struct kdapl_conn *conn, const struct kdapl_ep *ep)
 }
 
 /*
- * Completions that no one has seen yet may name a former queue pair of another connection on
- * the SRQ by the address that the new one got.  Another one is made then, and those before
- * it keep their addresses meanwhile.
+ * Completions of receives of an SRQ name their queue pair by its address (srq_post.c).  The
+ * new queue pair may get the address of a former one of which there may be completions that
+ * nobody has seen yet.  Then one more is made, and those with such addresses are destroyed
+ * only afterwards, so that the device cannot give out the same address again meanwhile.
  */
 static int conn_create_on_srq(struct kdapl_conn *conn, struct kdapl_srq *srq,
 			      const struct kdapl_qp_init *init)
@@ -203,10 +205,10 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	};
 	int ret;
 
-	/* What a queue pair reported of which nothing came is not said of this one. */
+	/* Forget what the queue pair of an earlier accept, which failed, has reported. */
 	WRITE_ONCE(conn->qp_failed, false);
 	WRITE_ONCE(conn->last_wqe, false);
-	/* On iWARP it is the CM that moves it, at any time. */
+	/* On iWARP the CM moves the queue pair, at any time. */
 	conn->moved = conn->ia->dev->iwarp;
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return conn_take_bound(conn, ep);
@@ -244,9 +246,9 @@ release_req:
 }
 
 /*
- * The queue pair can send from here on.  A completion that was held back because it
- * could not (wc_judge()) is looked at again.  Only one that was held back before we got
- * the lock needs that: whoever takes the lock after us sees conn->rts.
+ * The queue pair can send from here on.  So a completion that was held back because it could
+ * not (wc_judge()) has to be looked at again.  A poller that takes the lock after us sees
+ * conn->rts; only a completion that was held back before we got the lock needs a kick.
  */
 static void evd_wake_waiting(struct kdapl_evd *evd)
 {
@@ -274,15 +276,15 @@ static int conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	trace_kdapl_move(conn, IB_QPS_RTS, ret);
 	if (ret)
 		return ret;
-	/* Pairs with wc_judge(): what came with the acceptance is in place. */
+	/* Pairs with wc_judge(): who sees @rts also sees what came with the acceptance. */
 	smp_store_release(&conn->rts, true);
 	return 0;
 }
 
 /**
- * kdapl_conn_move_qp - the queue pair can receive, then send, as the CM has agreed
- * @conn: with its queue pair in INIT, and the connection of @ep: what the queue pair
- *	  receives is looked at from here on
+ * kdapl_conn_move_qp - let the queue pair receive, then send, as the CM has agreed
+ * @conn: with its queue pair in INIT; @ep has begun it, since whoever takes a completion of
+ *	  the queue pair from here on asks the connection for its endpoint
  * @ep: as made
  *
  * May sleep; the id's handler mutex may be held.
@@ -307,8 +309,8 @@ int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 
 /**
  * kdapl_conn_drop_qp - destroy the queue pair, or let go of a process's
- * @conn: nothing is posted on its queue pair, or never was; or it is over, and the queue
- *	  pair a process's.  There may be none
+ * @conn: nothing is posted on its queue pair, or nobody waits for its completion any more;
+ *	  in passthrough it is over, or did not come about.  There may be no queue pair
  * @ep: as made
  *
  * May sleep.
@@ -327,12 +329,13 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_release_cqs - nothing in the CQs is of a connection any more
- * @conn: its queue pair is destroyed, and what that had completed was taken from the CQs
+ * kdapl_conn_release_cqs - let the CQs be replaced again
+ * @conn: its queue pair is destroyed, and all that it had completed was taken from the CQs
  * @ep: as made
  *
- * Until now neither CQ was replaced: a completion in there that nobody had taken would have
- * gone with it, and its DTO, which succeeded, would be flushed.  Idempotent.  Any context.
+ * Before this neither CQ may be replaced by a larger one: a completion in there that nobody
+ * had taken would be lost, and its DTO, although it has succeeded, would be flushed.
+ * Idempotent.  Any context.
  */
 void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep)
 {
@@ -358,11 +361,12 @@ void kdapl_conn_undo_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_conn_error_qp - have the queue pair complete all that it has
+ * kdapl_conn_error_qp - put the queue pair into the error state, so that all on it completes
  * @conn: its endpoint knows that it ends
  *
- * That of a process may have been let go of.  If the device refuses, the process is not
- * shown that it was done, and can ask for it again (KDAPL_TOLD_FLUSH).  May sleep.
+ * If the queue pair was a process's and was let go of, nothing is done.  If the device
+ * refuses, the process is not shown KDAPL_VIEW_ERROR, and can ask for it again
+ * (KDAPL_TOLD_FLUSH).  May sleep.
  *
  * Return: 0, or an errno.
  */
@@ -385,10 +389,10 @@ int kdapl_conn_error_qp(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_ask_qp - does the device say that the queue pair is in error, and not by us?
+ * kdapl_conn_ask_qp - ask the device whether the queue pair has failed
  * @conn: any connection
  *
- * May sleep.
+ * May sleep.  Return: true: it is in the error state, and we have not put it there.
  */
 bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 {
@@ -396,13 +400,13 @@ bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 	bool ret = false;
 
 	/*
-	 * Who destroys it, after @told, holds the lock for as long as the driver takes, and
-	 * here the CM's handler mutex may be held.
+	 * After @told somebody may be destroying it, and holds the lock for as long as the
+	 * driver takes.  We must not wait for that: the CM's handler mutex may be held here.
 	 */
 	if (READ_ONCE(conn->told))
 		return false;
 	mutex_lock(&conn->qp_lock);
-	/* The driver may allocate, and the end of the connection waits for the lock. */
+	/* The driver may allocate, but not with I/O: the end of a connection waits for the lock. */
 	noio = memalloc_noio_save();
 	if (conn->qp.ib && !READ_ONCE(conn->told))
 		ret = qp_ops(conn)->in_error(&conn->qp);
@@ -412,11 +416,11 @@ bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_conn_qp_in_error - is the queue pair in error, and not by us?
+ * kdapl_conn_qp_in_error - has the queue pair failed?
  * @conn: any connection
  *
- * On iWARP it is after every end; there the device tells of an error by itself.
- * May sleep.
+ * On iWARP every end of a connection leaves the queue pair in the error state, so its state
+ * tells nothing.  There the device reports errors by itself.  May sleep.
  */
 bool kdapl_conn_qp_in_error(struct kdapl_conn *conn)
 {

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The work of one connection, from connect or accept until nothing is left after
+ * The work items of one connection, from connect or accept until nothing is left after
  * the drain (A5, A7).
  *
  * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
- * under the EP's lock and leaves bits in @todo.  The work item does what they say,
- * one run at a time: once an endpoint has the connection, nobody else has its id
- * destroyed, or destroys its queue pair.  While the connection is young its consumer, in
- * connect or accept, posts receives and works on the id, as a user of it, and CM callbacks
- * (conn_cm.c), which come in with the id's handler mutex held, move the queue pair.  The
- * work item comes again when the users are through, and has the id of an attempt
- * destroyed, which waits for the callbacks, before it looks at the queue pair.
+ * under the EP's lock and leaves bits in @todo.  The work item does what the bits say,
+ * one run at a time: once the connection has an endpoint, nobody else has its id
+ * destroyed, or destroys a queue pair of the kernel's.  While the connection is young its
+ * consumer, in connect or accept, posts receives and works on the id, as a user of it.  The
+ * accept moves the queue pair; of an active connection CM callbacks do (conn_cm.c), with the
+ * id's handler mutex held.  When an attempt ends, the work item runs again once the users are
+ * through, and has the id destroyed, which waits for the callbacks.  Only then does it touch
+ * the queue pair.
  *
  * Memory may be reclaimed through a kernel consumer's connections.  When one of them
  * breaks, its completions and its event must not have to wait for memory.  So the work
  * item runs on a queue with a thread for that case, allocates without I/O
  * (memalloc_noio_save(); drivers allocate for a command), and takes no mutex whose
- * holders wait for memory.  What does wait for it, the kernel's CM where it resolves an
- * address or destroys an id, is called by a second work item, and so is an iWARP driver
- * where it connects.  Only attempts wait for that one: an established connection has ended
+ * holders wait for memory.  A second work item calls what does wait for memory, which is the
+ * kernel's CM where it resolves an address or destroys an id, and an iWARP driver where it
+ * connects.  Only attempts wait for the second work item: an established connection has ended
  * before its id is given back.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
@@ -39,9 +40,9 @@
 #define RESOLVE_LIMIT	msecs_to_jiffies(5000)
 
 /*
- * The first of several tries, each twice as long.  A neighbour that answers
- * before the kernel's resolver has put its request on the list is noticed only
- * when the try is over; on a virtual network that is the rule.
+ * The first of several tries, each twice as long.  If a neighbour answers before the
+ * kernel's resolver has put its request on the list, the answer is noticed only when the
+ * try is over; on a virtual network that is the rule.
  */
 #define RESOLVE_FIRST_MS 20
 
@@ -81,11 +82,11 @@ void kdapl_conn_resolve(struct kdapl_conn *conn)
 /* ---- the end of the id ---------------------------------------------- */
 
 /*
- * Ends an attempt, with its id.  But a peer that has our acceptance is connected,
- * and a rejection that follows at its heels, or gets lost, would never be noticed
- * there: the id stays, and disconnects as soon as the peer has confirmed (D35).  If
- * that peer has disconnected already the id goes as well: when the CM destroys an id
- * that has not answered a disconnect, it answers.
+ * Ends an attempt, by destroying its id.  But if the peer has our acceptance it is connected,
+ * and it would never notice a rejection that follows at once, or gets lost.  Then the id
+ * stays, and disconnects as soon as the peer has confirmed (D35).  If such a peer has
+ * disconnected already the id is destroyed as well: when the CM destroys an id that has not
+ * answered a disconnect, it answers.
  *
  * Returns false if the work item has to wait for the end of the id.
  */
@@ -103,10 +104,10 @@ static bool conn_lingers(const struct kdapl_conn *conn)
 }
 
 /*
- * Jiffies that the peer may still take to answer our disconnect.  The CM repeats one that got
- * lost, but only as long as the id is there, and the peer of a connection on which nothing is
- * outstanding hears of its end in no other way.  Who closes the IA waits for it, so that is
- * shorter; nobody waits when the device goes.
+ * Jiffies that the peer may still take to answer our disconnect.  If nothing is outstanding,
+ * the disconnect is all that tells the peer of the end.  When it gets lost the CM repeats it,
+ * but only as long as the id is there.  A close of the IA waits for the answer, so it gives
+ * the peer less time.  A removal of the device gives it none.
  */
 static long conn_linger_left(const struct kdapl_conn *conn)
 {
@@ -118,10 +119,10 @@ static long conn_linger_left(const struct kdapl_conn *conn)
 }
 
 /*
- * Ends the id when the peer has answered, or its time is over; otherwise comes
- * again, and once more when the id is gone.  @conn is on the list before we look, so
- * that a peer who answers afterwards makes the work item run (conn_cm.c), and so does a
- * close (kdapl_conn_linger_flush()).
+ * Has the id destroyed when the peer has answered, or its time is over, and runs once more
+ * when the id is gone; otherwise looks again later.  @conn was put on the list before the
+ * state is looked at here.  So a peer who answers afterwards makes the work item run
+ * (conn_peer_gone()), and so does a close (kdapl_conn_linger_flush()).
  */
 static void conn_linger_step(struct kdapl_conn *conn)
 {
@@ -141,7 +142,7 @@ static void conn_linger_step(struct kdapl_conn *conn)
 	kdapl_conn_put(conn);
 }
 
-/* The endpoint is done with @conn, and does not wait for its id. */
+/* The endpoint is done with @conn and does not wait for its id, which may linger. */
 static void conn_linger(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
@@ -183,9 +184,9 @@ static void conn_qp_event(struct kdapl_qp *qp, enum ib_event_type event)
 }
 
 /*
- * E70: the device reported it, so there is an asynchronous event as well.  A report that came
- * when the connection was just over is of no use to anybody: its endpoint may have another
- * connection by now (R11).
+ * E70: the device reported an error, or took only a part of a post, so there is an
+ * asynchronous event as well.  A report that came when the connection was just over is
+ * dropped: its endpoint may have another connection by now (R11).
  */
 static void conn_qp_broken(struct kdapl_conn *conn, DAT_COUNT reason)
 {
@@ -213,7 +214,7 @@ static void conn_end_step(struct kdapl_conn *conn)
 		kdapl_conn_run_later(conn, delay);
 	} else if (conn->doing & KDAPL_EP_ACT_FLUSH) {
 		conn->doing = 0;
-		/* A process has to take what was flushed first (conn_qp.c). */
+		/* In passthrough the process has to take what was flushed first. */
 		if (!kdapl_ia_is_passthrough(conn->ia))
 			kdapl_conn_drop_qp(conn, conn->ep);
 		kdapl_conn_release_cqs(conn, conn->ep);
@@ -223,12 +224,12 @@ static void conn_end_step(struct kdapl_conn *conn)
 	} else {
 		if (conn->doing & KDAPL_CONN_PEER_LEFT)
 			kdapl_conn_left(conn);
-		/* A drain has waited for the same. */
+		/* If a drain was under way, it has waited for the same requests. */
 		conn->doing = 0;
 	}
 }
 
-/* The CM has its time to tell how the connection has ended (kdapl_conn_await_cm()). */
+/* Gives the CM its time to tell how the connection has ended (kdapl_conn_await_cm()). */
 static void conn_await_step(struct kdapl_conn *conn)
 {
 	unsigned long until = READ_ONCE(conn->cm_until);
@@ -241,7 +242,10 @@ static void conn_await_step(struct kdapl_conn *conn)
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_BROKEN);
 }
 
-/* What @todo asks of the id.  False: it is being destroyed, and that is waited for. */
+/*
+ * Does what @todo asks of the id.  Returns false if the id is being destroyed; the work item
+ * runs again when it is gone.
+ */
 static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 {
 	if (todo & KDAPL_CONN_DESTROY_ID)
@@ -258,8 +262,9 @@ static void conn_run(struct kdapl_conn *conn)
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
 
 	/*
-	 * An accept that is under way decides whether the acceptance goes out, and what
-	 * becomes of the id.  Whoever we wait for makes the work item run again.
+	 * An accept that is under way decides whether the acceptance goes out, and so what
+	 * has to become of the id.  The last user of the id, and the end of the id, make the
+	 * work item run again.
 	 */
 	if (!kdapl_id_is_free(conn) || !conn_id_step(conn, todo)) {
 		atomic_long_or(todo, &conn->todo);
@@ -299,8 +304,9 @@ static void conn_work(struct work_struct *work)
 }
 
 /*
- * What may wait for the kernel's CM, or for TCP.  It is one work item that does it, so an
- * attempt that is given up is destroyed after the driver's connect has returned.
+ * What may wait for the kernel's CM, or for TCP.  One work item resolves, connects and
+ * destroys, so the id of an attempt that is given up is destroyed only after the driver's
+ * connect has returned.
  */
 static void conn_id_work(struct work_struct *work)
 {
@@ -310,7 +316,7 @@ static void conn_id_work(struct work_struct *work)
 		kdapl_id_destroy(conn);
 		kdapl_conn_run(conn);
 	} else if (READ_ONCE(conn->ia->dev->gone)) {
-		/* Who waits for the end of this attempt waits for all before it. */
+		/* A removal waits for all attempts in the queue: begin nothing more. */
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
 	} else if (!READ_ONCE(conn->resolved)) {
 		kdapl_conn_resolve(conn);
@@ -366,11 +372,12 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia)
 }
 
 /**
- * kdapl_conn_finish - wait until the queue pair and all that was on it are gone
+ * kdapl_conn_finish - wait until everything that was on the queue pair has ended
  * @conn: its endpoint is in a state that flushes or has flushed
  *
- * Drives the work item; does not depend on any other thread polling (A10).
- * May sleep.
+ * On return a queue pair of the kernel's is destroyed; one of a process stays bound
+ * (kdapl_conn_drop_qp()).  Drives the work item; does not depend on any other thread
+ * polling (A10).  May sleep.
  */
 void kdapl_conn_finish(struct kdapl_conn *conn)
 {
@@ -406,8 +413,8 @@ void kdapl_conn_destroy_id(struct kdapl_conn *conn)
  * kdapl_conn_linger_flush - end the ids that still wait for their peers
  * @ia: being closed, or its device removed
  *
- * A peer that does not answer costs a close kdapl_device.close_time from the disconnect on,
- * and a removal nothing.  May sleep.
+ * For a peer that does not answer, a close waits until kdapl_device.close_time after the end
+ * of the connection, and a removal does not wait at all.  May sleep.
  */
 void kdapl_conn_linger_flush(struct kdapl_ia *ia)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The cookie of a posted DTO or bind: one slot of the ring that each direction of
- * an endpoint has (dir.h).  It is taken at the post (post.c) and free again when
- * the consumer has taken the completion event (evd_fifo.c), or drain.c has
- * completed it as flushed in between.
+ * an endpoint has (dir.h).  It is taken at the post (post.c).  Then the device completes
+ * the DTO, or drain.c does, as flushed.  The slot is free again when the consumer has taken
+ * the completion event (evd_fifo.c), or at once if the success was suppressed.  Receives of a
+ * shared receive queue have theirs in a list instead (srq.h).
  */
 #ifndef KDAPL_COOKIE_H
 #define KDAPL_COOKIE_H
@@ -17,21 +18,22 @@ struct kdapl_rmr;
  * struct kdapl_cookie - one posted DTO or bind, from the post until its event is
  * taken
  * @node: in an EVD's FIFO, or in kdapl_dir.late
- * @dir: whose
- * @rmr: of a bind, with a reference; NULL for a DTO and in a free slot.  One that stands
- *	 for an LMR (kdapl_rmr.fmr) completes like a DTO
+ * @dir: the direction that it belongs to; of a receive of an SRQ that no endpoint has taken
+ *	 yet, kdapl_srq.dir
+ * @rmr: the RMR of a bind, with a reference; NULL for a DTO and in a free slot.  A bind whose
+ *	 RMR stands for an LMR (kdapl_rmr.fmr) completes like a DTO
  * @user: the consumer's 64 bits
  * @length: of the post; of a receive whose message has come, that of the message
  *	    (mt:T48, mt:T49)
  * @more: of a KDAPL_COOKIE_CHAIN: work requests beyond the first (kdapl_dir.reserve)
- * @key: of a receive that has succeeded and was no plain one: the key that its message
- *	 has taken away, or 0
+ * @key: of a receive that has succeeded, unless as a plain one (wc_is_plain()): the key that
+ *	 its message has taken away, or 0
  * @status: DAT_DTO_COMPLETION_STATUS
  * @flags: completion flags of the post, and KDAPL_COOKIE_CHAIN
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @owed: given to the device, which owes a completion
- * @failed: a work request of it but the last one has failed, of a KDAPL_COOKIE_CHAIN with
- *	    @status
+ * @failed: one of its work requests before the last one has failed; in a
+ *	    KDAPL_COOKIE_CHAIN @status then says how
  */
 struct kdapl_cookie {
 	struct kdapl_node node;
@@ -56,8 +58,8 @@ struct kdapl_cookie {
 #define KDAPL_COOKIE_SRQ	0x40
 
 /*
- * The wr_id of a work request is the address of its post's cookie; with this bit set it is
- * not the last one of the post, and its completion is not taken for that of the post.
+ * The wr_id of a work request is the address of its post's cookie.  This bit in it says that
+ * the work request is not the last one of its post: its completion does not complete the post.
  */
 #define KDAPL_WR_PART		1UL
 

@@ -11,15 +11,15 @@
 
 /*
  * struct kdapl_cookie_ring - the memory of a direction's cookies
- * @former: the ring before, whose events may not have been dequeued yet
+ * @former: the ring that it has replaced, whose events may not have been dequeued yet
  * @size: cookies
- * @copied: held receives of @former that are here, from the first slot on
- * @copied_from: where the first one was in @former
+ * @copied: held receives that were copied from @former, into the first slots
+ * @copied_from: slot of the first one in @former
  * @cookies: the slots
  * @sge, @lkeys, @nr_sge: of kdapl_dir
  *
- * A ring stays until the endpoint goes, although a modify may replace it:
- * events that nobody dequeued yet are in its cookies.
+ * A modify may replace the ring of an endpoint.  The former ring stays nevertheless, because
+ * events that nobody has dequeued are in its cookies.
  */
 struct kdapl_cookie_ring {
 	struct kdapl_cookie_ring *former;
@@ -32,7 +32,7 @@ struct kdapl_cookie_ring {
 	u8 nr_sge[];
 };
 
-/* In the place of a ring without cookies, so that a post need not ask for it. */
+/* Stands for a ring without cookies: a post finds it busy, and need not test the size. */
 static struct kdapl_cookie never_free = { .busy = true };
 
 static void cookie_ring_free(struct kdapl_cookie_ring *ring)
@@ -96,12 +96,12 @@ void kdapl_cookie_rings_free(struct kdapl_cookie_ring *ring)
 }
 
 /**
- * kdapl_dir_pinned - can the ring not be replaced now?
+ * kdapl_dir_pinned - must the ring not be replaced now?
  * @dir: its lock need not be held, but nobody else replaces the ring meanwhile
  *
- * Return: true while events that nobody dequeued are in the ring before the
- * present one: two rings are enough for one endpoint.  False stays so until another
- * ring is installed, since no post takes a slot of a former ring.
+ * Return: true while events that nobody has dequeued are in the ring before the present
+ * one, since an endpoint keeps at most two rings.  False stays false until another ring is
+ * installed: no post takes a slot of a former ring.
  */
 bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 {
@@ -109,7 +109,7 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 	u32 i;
 
 	for (i = 0; ring && i < ring->size; i++) {
-		/* Pairs with cookie_free(): nobody reads a free one. */
+		/* Pairs with cookie_free(): the event in a free slot was read. */
 		if (smp_load_acquire(&ring->cookies[i].busy))
 			return true;
 	}
@@ -220,8 +220,8 @@ void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
  * kdapl_dir_settle_posts - wait for posts that are under way
  * @dir: its memory stays
  *
- * Whoever posts now has the device's answer when this returns.  No lock of a direction
- * is held.  Any context.
+ * On return the device has answered every post that was under way at the call.  No lock of
+ * a direction is held.  Any context.
  */
 void kdapl_dir_settle_posts(struct kdapl_dir *dir)
 {

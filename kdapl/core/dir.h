@@ -13,44 +13,45 @@ struct kdapl_cookie_ring;
 struct kdapl_ep;
 
 /*
- * Posts moved or completed in one go, with interrupts off; an endpoint may have
- * as many as the device's queue pairs are long.
+ * So many posts at most are moved or completed in one go, with interrupts off.  An
+ * endpoint may have many more: as many as a queue pair of the device holds.
  */
 #define KDAPL_DIR_BATCH	64
 
-/* What becomes of a post; follows the state, set with it. */
+/* What becomes of a post; set together with the endpoint's state, from which it follows. */
 enum kdapl_gate {
-	KDAPL_GATE_REFUSE,	/* kdapl_dir.refusal */
+	KDAPL_GATE_REFUSE,	/* refused, with kdapl_dir.refusal */
 	KDAPL_GATE_HOLD,	/* receives: posted later; requests: flushed, see @held */
 	KDAPL_GATE_POST,
-	KDAPL_GATE_LATE,	/* flushed in turn, after the old life's last event */
+	KDAPL_GATE_LATE,	/* flushed, after the last event of the connection that ends */
 	KDAPL_GATE_FLUSH,	/* flushed at once */
 };
 
 /*
  * struct kdapl_dir - one direction of an endpoint
  * @lock: gate, ring, posted; the only lock of a post (A4)
- * @ep: whose
+ * @ep: the endpoint
  * @evd: where completions go, never NULL (hidden if the consumer gave none)
  * @gate, @refusal: see above
  * @await: the connection is not confirmed yet; the first successful receive
  *	   confirms it (A7)
- * @posted: work requests given to the queue pair in this life; under @lock.  Receives
- *	    out of an SRQ: those that it has completed; under @evd's lock
+ * @posted: work requests given to the queue pair of the present connection; under @lock.
+ *	    With an SRQ: receives of it that the queue pair has completed; under @evd's lock
  * @completed: of those, completions seen; under @evd's lock
- * @held: receives waiting for a queue pair, from @ring[@held_first] on; requests that
- *	  an iWARP device refused, or any device took only in part, because the connection
- *	  ends, and those posted after them: they are flushed
+ * @held: number of posts that the queue pair does not have, from @ring[@held_first] on.
+ *	  Receives: they wait for a queue pair.  Requests: they will be flushed, because an
+ *	  iWARP device refused them at the end of the connection, or a device took them only
+ *	  in part, which breaks it; or they were posted after such a one
  * @late: posts of KDAPL_GATE_LATE, @nr_late of them
- * @ring: @size cookies, used round, or a busy one for a size of 0; @next is the
- *	  next one
+ * @ring: @size cookies, which are used in turn; for a size of 0, one that is always busy
+ * @next: the cookie of the next post
  * @max_sge: segments of one post at most
  * @sge: segments of held receives, @max_sge per cookie; NULL for requests
- * @lkeys: keys of requests on the queue pair, @max_sge per cookie, where
- *	   kdapl_ep_key_gone() looks for them (kdapl_device.mute_faults); else NULL
+ * @lkeys: local keys that the posted requests use, @max_sge per cookie, for
+ *	   kdapl_ep_key_gone(); NULL unless kdapl_device.mute_faults
  * @nr_sge: how many of @sge or @lkeys each cookie has
- * @reserve: work requests that the queue pair has for requests of more than one
- *	     (post.c)
+ * @reserve: work requests that the send queue has for requests that take several (post.c),
+ *	     beyond those that the attributes ask for
  * @reserved: of those, how many are on the queue pair
  * @rings: memory of @ring and of the rings it replaced
  * @binds: of requests: the EVD takes completions of binds

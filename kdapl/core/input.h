@@ -15,8 +15,8 @@
  */
 
 /*
- * Anything that is an input of the endpoint table by itself; @status is the CM
- * event's, or an errno.
+ * An event that needs no more than an input of the endpoint table; @status is the
+ * CM event's, or an errno.
  */
 void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
 		      int status);
@@ -26,7 +26,8 @@ void kdapl_conn_input(struct kdapl_conn *conn, enum kdapl_ep_input input,
  */
 void kdapl_conn_unresolved(struct kdapl_conn *conn);
 /*
- * Address and route are known.  The core calls cm->connect, on iWARP later.
+ * Address and route are known.  The core calls cm->connect, on iWARP later from a
+ * work item.
  */
 void kdapl_conn_resolved(struct kdapl_conn *conn);
 /*
