@@ -20,49 +20,51 @@
  * EVD).  Every work request is signalled, and a queue pair in the error state
  * completes all that it has; so the two counts become equal, and once they are,
  * nothing of this connection is in the device or the completion queue (CQ).  A
- * cookie is @owed from its post until its completion was accounted for, so a
- * DTO completes by its completion or is completed here, never both: who clears
- * @owed, under the lock of the EVD, is the one who completes it.  Without that lock it
- * is cleared only where no completion can come: of a post that the device has refused, or
- * of which it has not taken the last work request (post.c, ep_apply.c), and of a receive
- * that it has forgotten (kdapl_srq_reclaim()).  Posts that the
- * queue pair did not take, or not whole, are in one of two places.  Held ones are
- * receives that wait for a queue pair, and requests that the device refused, or of
- * which it took only some work requests, because the connection ends; both follow
- * what the device had.  Late posts came after the end had begun, and follow the
- * connection event (D46).
+ * cookie is @owed from its post until its completion was accounted for.  Whoever clears
+ * @owed, under the lock of the EVD, completes the DTO.  So a DTO completes by its
+ * completion or is completed here, never both.  Without that lock @owed is cleared only
+ * where no completion can come: of a post that the device has refused, or of which it has
+ * not taken the last work request (post.c, srq_post.c, ep_apply.c), and of a receive that
+ * it has forgotten (kdapl_srq_reclaim()).
  *
- * Why it always ends.  The gate of each direction lets nothing more pass to the
- * queue pair as soon as the endpoint leaves CONNECTED, so @posted does not grow
- * while a flush waits for it.  (A drain lets receives pass, but waits for requests
- * only.)  Nobody else has to poll: the CQs are kept armed meanwhile, every
- * completion that comes in makes the work item run, and it looks by itself after a
- * while as well, because the runner of the EVD may be the very thread that waits
- * for us (dat_ep_free from an upcall).  A graceful disconnect may wait as long as
- * the peer lets requests wait; a flush needs only the local device, and one that
- * has not flushed after FLUSH_LIMIT is taken to be dead: its queue pair is
- * destroyed, and what it still owes is completed here.  Completions may also be there
- * and wait in the EVD behind one of another endpoint (kdapl_evd_waits()).  That is no
- * fault of the queue pair, and its time does not count.  Nor does a connection end
+ * Posts that the queue pair did not take, or not whole, are in one of two places.  Held
+ * posts follow what the device had: receives that wait for a queue pair, and requests that
+ * the device refused, or of which it took only some work requests, because the connection
+ * ends.  Late posts came after the end had begun, and follow the connection event (D46).
+ *
+ * Why it always ends.  As soon as the endpoint is in a state that flushes, the gate of each
+ * direction lets nothing more pass to the queue pair, so @posted does not grow while a flush
+ * waits for it.  (A drain lets receives pass, but waits for requests only.)  Nobody else has
+ * to poll: the CQs are kept armed meanwhile, and every completion that comes in makes the
+ * work item run.  It also looks by itself after a while, because the runner of the EVD may
+ * be the very thread that waits for us (dat_ep_free from an upcall).
+ *
+ * A graceful disconnect may wait as long as the peer lets requests wait.  A flush needs only
+ * the local device.  One that has not flushed after FLUSH_LIMIT is taken to be dead: its
+ * queue pair is destroyed, and what it still owes is completed here.  A completion may also
+ * have come, but have to wait in the EVD behind one of another endpoint (kdapl_evd_waits()).
+ * That is no fault of the queue pair, and this time does not count.  Nor does a connection end
  * before its completions have left the EVD, since they name cookies that go with the
- * endpoint.  What they wait for comes: an RMR is settled by its own work item,
- * which asks the local device only for new memory regions, and a queue pair that cannot
- * send yet will, or its attempt ends.
+ * endpoint.  What they wait for always comes: an RMR is settled by its own work item,
+ * which asks only the local device, for new memory regions; and a queue pair that cannot
+ * send yet will be able to, or its attempt ends.
  *
- * An endpoint on a shared receive queue (SRQ) has no receives of its own, and nobody counts
- * what its queue pair takes: a receive is @posted and @completed at once, when its
- * completion is claimed for the endpoint (srq_post.c).  So the end is another one.  The
- * queue pair always goes to the error state, where it takes no more; where the device tells
- * that, which is waited for like the flush of the requests and no longer, all completions
- * are in the CQ then.  The queue pair is destroyed, and after that the CQ is pulled until
- * all that was in there is accounted for: a device adds nothing for a queue pair that is
- * no more.  From then on no completion names this connection, and only then does it leave
- * the table by which receives are claimed; so none is claimed for a connection that has
- * ended, or lost because its connection has.  Nothing is doubled, because a receive is
- * claimed once (its completion is in one CQ, and whoever looks at it holds the lock of that
- * CQ's EVD), and completes by that completion alone; what is
- * flushed because the device has forgotten it was not claimed, and no queue pair is left
- * that could complete it.  Receives that no queue pair has taken are not touched.
+ * An endpoint on a shared receive queue (SRQ) ends in another way.  It has no receives of its
+ * own, and nobody counts what its queue pair takes: a receive counts as @posted only when its
+ * completion is claimed for the endpoint (srq_post.c), and as @completed right after that,
+ * unless the completion has to wait.  So the queue pair goes to the error state, where it takes
+ * no more receives, even if nothing seems to be left on it; only one that has never left INIT
+ * is destroyed at once.  Some devices tell when they have taken the last receive; all
+ * completions are in the CQ then.  That is waited for no longer than the flush of the requests.
+ * The queue pair is destroyed, after which the device adds no completion of it, and then the
+ * CQ is pulled until all that was in there is accounted for.
+ * From then on no completion names this connection, and only then does it leave the table by
+ * which receives are claimed.  So no receive is claimed for a connection that has ended, or
+ * lost because its connection has ended.  Nothing is doubled.  A receive is claimed once,
+ * because its completion is in one CQ, and whoever looks at it holds the lock of that CQ's
+ * EVD; and it completes by that completion alone.  A receive that is flushed because the
+ * device has forgotten it was not claimed, and no queue pair is left that could complete it.
+ * Receives that no queue pair has taken are not touched.
  */
 #include "drain.h"
 #include "conn.h"
@@ -74,14 +76,14 @@
 #include "srq.h"
 #include "../trace.h"
 
-/* A device that does not flush its queue pair in this time never will. */
+/* A device that has not flushed its queue pair in this time never will. */
 #define FLUSH_LIMIT	(10 * HZ)
 
 /* ---- counting ------------------------------------------------------- */
 
 /*
- * The lock orders us behind the poller that accounted for the last completion:
- * when it is seen here, the poller is done with the connection.
+ * The lock orders us behind the poller that accounted for the last completion: if we see that
+ * it was accounted for, the poller is done with the connection.
  */
 static bool dir_drained(struct kdapl_dir *dir)
 {
@@ -103,7 +105,7 @@ static bool dir_pull_drained(struct kdapl_dir *dir)
 	return dir_drained(dir);
 }
 
-/* A CQ that a connection waits for is kept armed (D19). */
+/* The CQs of an EVD for which a connection waits are kept armed (D19). */
 static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 {
 	unsigned long flags;
@@ -116,9 +118,9 @@ static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 }
 
 /*
- * Begins or ends to watch for completions that the device owes @conn.  Set before the
- * pulls that follow: whoever accounts for a completion after them takes the lock that
- * they held, sees it, and makes the work item run.
+ * Begins or ends to watch for completions that the device owes @conn.  @watching is set before
+ * the caller pulls the EVDs.  So whoever accounts for a completion after that pull gets the
+ * EVD's lock after it, sees @watching, and makes the work item run.
  */
 static void conn_watch(struct kdapl_conn *conn, bool on)
 {
@@ -132,7 +134,7 @@ static void conn_watch(struct kdapl_conn *conn, bool on)
 	evd_keep_armed(ep->recv.evd, on);
 }
 
-/* When the work item is to look again: each time later, at most after @limit. */
+/* Jiffies until the work item looks again: more each time, and @limit at most. */
 static unsigned long conn_next_look(struct kdapl_conn *conn, unsigned long limit)
 {
 	unsigned long delay = conn->backoff;
@@ -169,12 +171,13 @@ static bool conn_drained(struct kdapl_conn *conn)
  *
  * Called by the work item only; may sleep.
  *
- * Return: 0: they have, and the endpoint was told, or somebody else finds out; otherwise
- * the jiffies after which to call again, or earlier, when a completion comes in.
+ * Return: 0: they have, and the endpoint was told, or in passthrough, where the process
+ * tells; otherwise the jiffies after which to call again, or earlier, when a completion
+ * comes in.
  */
 unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 {
-	/* A process that posts by itself tells (kdapl_ep_tell()). */
+	/* In passthrough the process tells when they have (kdapl_ep_tell()). */
 	if (kdapl_ia_is_passthrough(conn->ia))
 		return 0;
 	if (!conn_check_wcs(conn, conn_drained))
@@ -186,7 +189,7 @@ unsigned long kdapl_drain_step(struct kdapl_conn *conn)
 /* ---- a peer that has left ------------------------------------------- */
 
 /**
- * kdapl_answers_may_come - may answers to our requests be behind a disconnect?
+ * kdapl_answers_may_come - may the peer's disconnect have overtaken answers to our requests?
  * @conn: with an endpoint; its peer has disconnected
  *
  * Any context.
@@ -200,7 +203,7 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
 		READ_ONCE(req->posted) != READ_ONCE(req->completed));
 }
 
-/* What a process has outstanding that posts by itself, it alone knows, and tells. */
+/* In passthrough only the process knows what it has outstanding, and it tells. */
 static bool conn_answered(struct kdapl_conn *conn)
 {
 	if (kdapl_ia_is_passthrough(conn->ia))
@@ -212,11 +215,10 @@ static bool conn_answered(struct kdapl_conn *conn)
  * kdapl_leave_step - are all answers here that a peer gave before it disconnected?
  * @conn: its peer has disconnected while requests were outstanding
  *
- * A request that the peer has executed is to complete with success, and one that it
- * has refused with the reason, also if the device sees the answer after the CM has seen
- * the disconnect.  What is outstanding after kdapl_device.answer_time, or a quarter of it
- * later where the device may have put answers aside, is not answered any more.  Called by
- * the work item only; may sleep.
+ * A request that the peer has executed has to complete with success, and one that it has
+ * refused with the reason, even if the device sees the answer after the CM has seen the
+ * disconnect.  Answers are waited for during kdapl_device.answer_time, and a quarter of it
+ * more if the device may have put answers aside.  Called by the work item only; may sleep.
  *
  * Return: 0: they are, or the time is over; otherwise the jiffies after which to call
  * again, or earlier, when a completion comes in.
@@ -229,7 +231,7 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 	if (READ_ONCE(conn->told))
 		return 0;
 	if (!conn->answers_until) {
-		/* From here on a process that says that it has drained is believed. */
+		/* From here on a process is believed that says it has drained. */
 		WRITE_ONCE(conn->answers_until, (jiffies + dev->answer_time) ?: 1);
 		conn->backoff = conn->backoff ?: 1;
 		if (kdapl_ia_is_passthrough(conn->ia))
@@ -251,7 +253,7 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 
 /*
  * Does @conn take receives from an SRQ of the kernel's?  In passthrough the SRQ is the
- * process's, and the process waits for what its queue pair took.
+ * process's own, and it is the process that waits for what its queue pair took.
  */
 static bool conn_shares(const struct kdapl_conn *conn)
 {
@@ -259,11 +261,11 @@ static bool conn_shares(const struct kdapl_conn *conn)
 }
 
 /*
- * Nobody counts what a queue pair takes from an SRQ.  Where the device tells, it has
- * completed all of that; and before the queue pair is destroyed it is taken from the CQ,
- * from which some drivers drop it then.  The CQ is pulled after @last was read, so that
- * everything the device had completed when it told is taken.  It is pulled before the device
- * has told, too, because a device may not be able to tell while its CQ is full.
+ * Nobody counts what a queue pair takes from an SRQ.  Some devices tell when all of that has
+ * completed (@last).  The completions are taken from the CQ before the queue pair is
+ * destroyed, because some drivers drop them then.  @last is read before the CQ is pulled, so
+ * that a pull after the device has told takes all.  The CQ is also pulled before the device has
+ * told, because a device may not be able to tell while its CQ is full.
  */
 static bool srq_flushed(struct kdapl_conn *conn)
 {
@@ -281,7 +283,7 @@ static bool conn_flushed(struct kdapl_conn *conn)
 	return dir_pull_drained(&conn->ep->recv) && requests;
 }
 
-/* Both EVDs were pulled; do completions there wait for another endpoint's? */
+/* After a pull of both EVDs: do completions there wait behind one of another endpoint? */
 static bool conn_waits(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
@@ -290,8 +292,9 @@ static bool conn_waits(struct kdapl_conn *conn)
 }
 
 /*
- * Is the completion of a DTO still missing when its queue pair is destroyed and the CQ
- * was pulled?  Then the caller makes it, and one that shows up all the same is dropped.
+ * For a DTO whose queue pair is destroyed, after the CQ was pulled.  Returns true if its
+ * completion is still missing: then the caller completes the DTO, and a completion that shows
+ * up all the same is dropped.
  */
 static bool cookie_disown(struct kdapl_cookie *cookie)
 {
@@ -309,8 +312,8 @@ static bool cookie_disown(struct kdapl_cookie *cookie)
 }
 
 /*
- * Posts that came while the old life was being flushed follow it (D46), a batch
- * at a time; those that come meanwhile wait behind them.
+ * Flushes the posts that came while the old life was being flushed (D46), a batch at a time.
+ * Posts that come meanwhile wait behind them.
  */
 void kdapl_dir_flush_late(struct kdapl_dir *dir)
 {
@@ -335,7 +338,7 @@ void kdapl_dir_flush_late(struct kdapl_dir *dir)
 	} while (more);
 }
 
-/* At most a batch of held posts; true: there are more. */
+/* Flushes at most a batch of held posts.  Returns true if there are more. */
 static bool dir_flush_held(struct kdapl_dir *dir)
 {
 	u32 n;
@@ -349,7 +352,7 @@ static bool dir_flush_held(struct kdapl_dir *dir)
 	return dir->held;
 }
 
-/* At most a batch of the ring from @i on, for a dead device. */
+/* Flushes what a dead device owes in @n slots of the ring, from @i on.  Returns the next slot. */
 static u32 dir_flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 {
 	lockdep_assert_held(&dir->lock);
@@ -363,8 +366,8 @@ static u32 dir_flush_lost(struct kdapl_dir *dir, u32 i, u32 n)
 }
 
 /*
- * The RMR of a bind, with a reference; NULL: it is none.  Somebody may be just taking its
- * completion, after which the cookie has no reference any more.
+ * The RMR of a bind, with a reference; NULL if it is no bind.  Somebody may be just taking
+ * the completion of the bind, after which the cookie has no reference to the RMR any more.
  */
 static struct kdapl_rmr *cookie_rmr(const struct kdapl_cookie *cookie)
 {
@@ -379,14 +382,14 @@ static struct kdapl_rmr *cookie_rmr(const struct kdapl_cookie *cookie)
 }
 
 /**
- * kdapl_ep_settle_binds - binds that no device will complete are over
- * @ep: no queue pair has work requests of its binds, nor a CQ completions, and none begins
- *	to meanwhile
+ * kdapl_ep_settle_binds - settle the binds that no device will complete
+ * @ep: no queue pair has work requests of its binds, no CQ has their completions, and no
+ *	new bind is given to a queue pair meanwhile
  *
- * No completion tells what became of them: they count as failed, and their RMRs know that
- * on return.  So the flushed completion of one, here or already in the FIFO, can be taken
- * (cookie_waits() in evd_fifo.c).  A bind that was judged is left alone.  May sleep; drives
- * that itself (A10).
+ * No completion tells what became of these binds.  They count as failed, and their RMRs know
+ * that on return.  So their flushed completions, those made next and those already in the
+ * FIFO, can be taken (cookie_waits() in evd_fifo.c).  A bind whose outcome is known already is
+ * left alone.  May sleep; does all of this by itself (A10).
  */
 void kdapl_ep_settle_binds(struct kdapl_ep *ep)
 {
@@ -404,9 +407,9 @@ void kdapl_ep_settle_binds(struct kdapl_ep *ep)
 }
 
 /*
- * Completes what a dead device never flushed, and then held posts, which were
- * posted later.  New posts go to the list of late ones meanwhile, and take only cookies
- * that are free.
+ * Completes what a dead device never flushed (@lost), and then held posts, which were
+ * posted later.  Posts that come meanwhile go to the list of late ones, and take only
+ * cookies that are free.
  */
 static void dir_flush(struct kdapl_dir *dir, bool lost)
 {
@@ -422,7 +425,7 @@ static void dir_flush(struct kdapl_dir *dir, bool lost)
 		spin_unlock_irqrestore(&dir->lock, flags);
 	}
 	if (lost) {
-		/* Of a chain all parts are over with it. */
+		/* With a chain, all of its work requests are over, and each of them counts. */
 		spin_lock_irqsave(&dir->evd->lock, flags);
 		dir->completed = dir->posted;
 		spin_unlock_irqrestore(&dir->evd->lock, flags);
@@ -453,11 +456,12 @@ static u32 dir_owed(const struct kdapl_dir *dir)
 }
 
 /*
- * From here on the queue pair completes all that it has.  One that has nothing, also because
- * it never received and so took nothing from an SRQ, is destroyed at once, which costs the
- * device less than the error state and then that.
- * Either way the peer cannot reach our memory through it when the endpoint is told.  A
- * queue pair of a process stays: what it has completes there, and is waited for there.
+ * Has the queue pair complete all that it has, by putting it into the error state.  If it has
+ * nothing it is destroyed at once, which is less work for the device than the error state and
+ * then the destruction.  With an SRQ that can be known only of a queue pair that has never
+ * received, and so took nothing from the SRQ.  Either way the peer cannot reach our memory
+ * through the queue pair any more when the endpoint is told.  A queue pair of a process is not
+ * destroyed: what it has completes at the process, which waits for it.
  */
 static void conn_begin_flush(struct kdapl_conn *conn)
 {
@@ -479,10 +483,10 @@ static void conn_begin_flush(struct kdapl_conn *conn)
  * kdapl_abandon_requests - the CM is about to close an iWARP connection
  * @conn: its endpoint disconnects, or answers the peer
  *
- * There the CM closes in order, for which no request may be outstanding: a device that is
- * asked for it all the same need not flush them.  If any is, the queue pair goes to the
- * error state first, and the close is an abrupt one.  Called by the work item only; may
- * sleep.
+ * On iWARP the CM closes in order, for which no request may be outstanding; a device that
+ * is asked for such a close all the same need not flush the requests.  So if any is
+ * outstanding, the queue pair goes to the error state first, and the close is an abrupt one.
+ * Called by the work item only; may sleep.
  */
 void kdapl_abandon_requests(struct kdapl_conn *conn)
 {
@@ -496,7 +500,10 @@ void kdapl_abandon_requests(struct kdapl_conn *conn)
 		kdapl_conn_error_qp(conn);
 }
 
-/* What the device did not complete it never will. */
+/*
+ * Destroys the queue pair: what the device has not completed it never will.  What is in the
+ * CQs already is taken next (conn_reaped()).
+ */
 static void conn_lose(struct kdapl_conn *conn, int why)
 {
 	trace_kdapl_flushed(conn, dir_owed(&conn->ep->req),
@@ -519,7 +526,7 @@ static bool conn_reaped(struct kdapl_conn *conn)
 	return kdapl_evd_pull(conn->ep->recv.evd) && requests;
 }
 
-/* Completes what no device will. */
+/* Completes what no device will, and tells the endpoint that all has completed. */
 static void conn_end_flush(struct kdapl_conn *conn)
 {
 	bool lost = conn->flush == KDAPL_FLUSH_LOST;
@@ -536,8 +543,8 @@ static void conn_end_flush(struct kdapl_conn *conn)
 	kdapl_ep_flush_rest(ep, lost);
 	/*
 	 * A process looks for its completions in its event rings, which the
-	 * runners fill: they are there before the connection event is (D45).  A
-	 * kernel consumer takes them from the EVDs, and its runner must not be
+	 * runners fill: they have to be there before the connection event is (D45).  A
+	 * kernel consumer takes them from the EVDs.  Its runner must not be
 	 * waited for: it may be an upcall that waits for us.
 	 */
 	if (ep->obj.space->user) {
@@ -556,9 +563,9 @@ static void conn_end_flush(struct kdapl_conn *conn)
  * pair is completed too, and the endpoint is told, which raises the connection event.
  * Called by the work item only; may sleep.
  *
- * Return: 0: it has, and the caller destroys the queue pair and then calls
- * kdapl_flush_over(); otherwise the jiffies after which to call again, or earlier,
- * when a completion comes in.
+ * Return: 0: it has, and the caller destroys the queue pair, unless it is a process's, and
+ * then calls kdapl_flush_over(); otherwise the jiffies after which to call again, or
+ * earlier, when a completion comes in.
  */
 unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 {
@@ -571,7 +578,7 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 			return conn_next_look(conn, HZ / 50);
 		conn_lose(conn, -ETIMEDOUT);
 	} else if (conn->qp.ib && conn_shares(conn)) {
-		/* It has flushed, but what it took from the SRQ may be in the CQ only now. */
+		/* All was flushed, but receives that it took may be in the CQ only after this. */
 		conn_lose(conn, 0);
 	}
 	if (conn->flush == KDAPL_FLUSH_LOST && !conn_reaped(conn))
@@ -582,7 +589,7 @@ unsigned long kdapl_flush_step(struct kdapl_conn *conn)
 
 /**
  * kdapl_flush_over - nothing of a connection's queue pair is left
- * @conn: its queue pair is destroyed
+ * @conn: its queue pair is destroyed, or a process's
  *
  * Whoever waits to reset or free the endpoint goes on (kdapl_conn_finish()).  Called
  * by the work item only.
@@ -607,13 +614,13 @@ static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
 	return false;
 }
 
-/* Does a request that is not the oldest one name @lkey?  No new post does. */
+/* Does a request behind the oldest one name @lkey?  No new post can: the LMR is freed. */
 static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 {
 	bool behind = false, found = false;
 	u32 i = READ_ONCE(dir->next), left;
 
-	/* In posting order; the ring is used round, @next is the oldest. */
+	/* In posting order: the slots are used in turn, and @next is the oldest one. */
 	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
 		if (!READ_ONCE(dir->ring[i].owed))
 			continue;
@@ -627,7 +634,7 @@ static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 	return found;
 }
 
-/* The connection of such a request, with a reference; NULL: there is none. */
+/* The connection of a request that dir_waits_with_key() finds, with a reference; or NULL. */
 static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
 {
 	struct kdapl_conn *conn;
@@ -652,12 +659,13 @@ static struct kdapl_conn *ep_conn_with_key(struct kdapl_ep *ep, u32 lkey)
  * kdapl_ep_key_gone - break a connection that waits for a request with freed memory
  * @ep: of the LMR's IA; its device has mute_faults
  * @lkey: of an LMR that was freed; the device does not know it any more
- * @until: jiffies; how long they may take to end by themselves
+ * @until: jiffies; requests that name it may end by themselves until then
  *
- * Soft-RoCE ends a queue pair at such a request.  If one before it has to be repeated,
- * that is never done, and neither completes: a graceful disconnect would not end.
- * The connection breaks here instead, as it would there (mt:M23).  The oldest
- * request alone fails by itself, with a completion that says why.  Sleeps.
+ * Soft-RoCE stops the send queue at such a request.  If a request before it must be repeated,
+ * that is never done, and neither of them completes: a graceful disconnect would not end.
+ * So the connection is broken here, as such a request breaks it anyhow (mt:M23).  If it is
+ * the oldest one, nothing is needed: it fails by itself, with a completion that says why.
+ * Sleeps.
  */
 void kdapl_ep_key_gone(struct kdapl_ep *ep, u32 lkey, unsigned long until)
 {

@@ -60,7 +60,7 @@ static struct kdapl_ep *ep_alloc(struct kdapl_ia *ia, enum kdapl_ep_state state,
 	return ep;
 }
 
-/* An unpublished endpoint with its objects attached. */
+/* Makes an endpoint with its objects attached, not published yet. */
 static DAT_RETURN ep_build(struct kdapl_ia *ia, struct kdapl_ep_use *use,
 			   const DAT_EP_ATTR *attr, enum kdapl_ep_state state,
 			   struct kdapl_ep **out)
@@ -106,14 +106,15 @@ struct kdapl_ep *kdapl_ep_create_tentative(struct kdapl_ia *ia)
 
 /*
  * When a call that ends a life of the endpoint returns, all events of that life can be
- * dequeued (R5, F8): no flushed bind waits for its RMR.  A process finds its events in a ring,
- * which the runner of the EVD fills: they are in there (R6).
+ * dequeued (R5, F8).  So flushed binds are settled here, since their completions wait for
+ * their RMRs.  A process finds its events in a ring, which the runners of the EVDs fill: this
+ * waits until the events are in there (R6).
  */
 static void ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->use_lock);
 	kdapl_ep_settle_binds(ep);
-	/* Another thread may have freed the endpoint, and after that its EVDs. */
+	/* Nothing attached: another thread has freed the endpoint, and perhaps its EVDs. */
 	if (!ep->obj.space->user || !ep->use.attached)
 		return;
 	kdapl_evd_settle(ep->req.evd);
@@ -136,7 +137,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 
 	if (conn) {
 		kdapl_conn_finish(conn);
-		/* A removal of the device finds it by @ep->conn, and waits for us. */
+		/* Before the endpoint leaves @conn, by which a device removal finds it. */
 		kdapl_conn_drop_qp(conn, ep);
 		spin_lock_irq(&ep->lock);
 		kdapl_ep_leave_conn(ep);
@@ -156,7 +157,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 	WRITE_ONCE(ep->connect_evd, NULL);
 	mutex_unlock(&ep->use_lock);
 	kdapl_ep_view_end(ep);
-	/* The handle is retired last: until then the device's removal waits for us. */
+	/* Last: up to here a removal of the device finds the endpoint, and waits for us. */
 	kdapl_object_retire(&ep->obj);
 }
 
@@ -181,7 +182,7 @@ static void ep_release_verbs(struct kdapl_object *obj)
 		kdapl_conn_drop_qp(conn, ep);
 		kdapl_conn_put(conn);
 	}
-	/* The hidden EVD has no handle, so the walk over the EVDs passes it by. */
+	/* The hidden EVD has no handle, so a walk over the EVDs does not find it. */
 	mutex_lock(&ep->use_lock);
 	kdapl_ep_unbind(ep);
 	hidden = ep->use.hidden;
@@ -221,8 +222,8 @@ static const struct kdapl_object_ops ep_ops = {
 
 /*
  * The arguments of a creation that are not handles; @granted: @attr or defaults.  With an
- * SRQ there is one argument more, the attributes have to be there, and what they say of the
- * segments of a receive is not looked at (E.2).
+ * SRQ the call has one argument more, the attributes must not be NULL, and what they say of
+ * the segments of a receive is not looked at (E.2).
  */
 static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			       const DAT_EP_HANDLE *handle, DAT_EP_ATTR *granted,
@@ -253,8 +254,9 @@ static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *att
 }
 
 /*
- * The endpoint itself.  An SRQ does not grow between the moment that the endpoint has its
- * share of a CQ and the one at which it can be found.
+ * Makes and publishes the endpoint.  An SRQ must not grow after the endpoint has got its share
+ * of a CQ and before it can be found: its share would stay too small.  So the SRQ's mutex is
+ * held.
  */
 static DAT_RETURN ep_make(struct kdapl_ia *ia, struct kdapl_ep_use *use,
 			  const DAT_EP_ATTR *granted, DAT_EP_HANDLE *handle)
@@ -434,8 +436,9 @@ static DAT_COUNT dir_held_by_ep(struct kdapl_dir *dir)
 }
 
 /*
- * dat_ep_recv_query.  Nobody but the device knows what an endpoint has taken from an SRQ
- * (mt:M57).  Any context.  Rules E.11, RULING 43.
+ * dat_ep_recv_query.  Only the device knows what an endpoint has taken from an SRQ (mt:M57),
+ * and in passthrough only the process knows what it has posted.  Any context.  Rules E.11,
+ * RULING 43.
  */
 DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_COUNT *allocated, DAT_COUNT *span)
@@ -465,7 +468,7 @@ static DAT_RETURN ep_reset(struct kdapl_ep *ep)
 	struct kdapl_conn *conn;
 	DAT_RETURN ret;
 
-	/* No new life begins before the old one's events can be dequeued. */
+	/* Held until ep_settle() is through, so that no connect or accept begins a new life. */
 	mutex_lock(&ep->use_lock);
 	/* The flush of the old life comes first (R15), and its queue pair goes (R10). */
 	while (!kdapl_ep_reset_flushed(ep, &ret, &conn)) {

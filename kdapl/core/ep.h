@@ -28,21 +28,22 @@ struct kdapl_dto_limits {
 	u64 max_length;
 };
 
-/* In kdapl_ep_use.shares; the CQ is where the queue pairs of the endpoint complete */
+/* Index in kdapl_ep_use.shares: of the CQ in which receives, or requests, complete */
 #define KDAPL_CQ_SHARE_RECV	0
 #define KDAPL_CQ_SHARE_REQUEST	1
 
 /*
  * struct kdapl_ep_use - the objects of an endpoint, each with a use and a reference
  * @pz, @recv_evd, @request_evd, @connect_evd, @srq: as the consumer gave them, or NULL
- * @hidden: stands in for an EVD for completions that the consumer did not give
+ * @hidden: takes the place of EVDs for completions that the consumer did not give
  * @lent: @hidden belongs to another kdapl_ep_use
- * @unpaid: nobody has asked for the endpoint so far
+ * @unpaid: the provider made the endpoint, for which its consumer has not asked so far and
+ *	    is not charged
  * @reserve: work requests that the request queue has beyond those for its DTOs; no object,
  *	     but taken and given back with the share of the CQ
- * @recv_flags, @request_flags: how the streams are attached
+ * @recv_flags, @request_flags: completion flags with which the streams are attached
  * @shares: of the CQs; by direction, KDAPL_CQ_SHARE_*
- * @attached: of the above, what was attached and has to be detached
+ * @attached: which of the above were attached and have to be detached
  *
  * Taken as a whole before anything changes, and given back as a whole.
  */
@@ -70,27 +71,29 @@ struct kdapl_ep_use {
  *	  stays readable, E7)
  * @life: counts the connections that were given up; under @lock
  * @end_event: the connection event that is due when the flush is over
- * @dirs: lock order: request before receive
+ * @req, @recv: the two directions; their locks are taken in this order
  * @use: the objects it uses; changed under @use_lock and @lock
- * @pz, @connect_evd: out of @use; may be NULL
+ * @pz, @connect_evd: those of @use; may be NULL
  * @srq: where it takes its receives from, for life; NULL: it has receives of its own.  With
- *	 a reference of its own: the cookies of completions that nobody dequeued are there
+ *	 a reference of its own, because completions that nobody has dequeued have their
+ *	 cookies there
  * @use_lock: @use; one modify, connect or accept at a time
  * @attr: as granted
  * @limits: of @attr, by kind of post
- * @local: our address in the present or last connection; the IA keeps it. Before the first
- *	   connection: that of the IA
+ * @local: our address in the present or last connection, in memory of the IA.  Before the
+ *	   first connection: that of the IA
  * @remote, @remote_qual, @local_qual: of the present or last connection
  * @bound: the queue pair that its process has brought for the next connection; under
  *	   @use_lock
  * @bind_life: counts such queue pairs, and is never 0 after the first; written under
  *	       @use_lock and @lock
- * @view_flags: KDAPL_VIEW_*, of the last of them; under @lock, as all that follows
- * @view_state: the state that is shown
- * @last_state: the last state that can be shown, once the events before it are there
- * @unsettled: events that are not yet in the ring where the process looks for them; the state
- *	       that they tell of is shown when they are
- * @show, @place: shows the process what has changed; NULL: it did not ask
+ * @view_flags: KDAPL_VIEW_*, of the last such queue pair; under @lock, as all that follows
+ * @view_state: the state that the process is shown
+ * @last_state: the newest state that it may be shown, as soon as @unsettled is 0
+ * @unsettled: how many events have been raised that are not yet in the ring where the process
+ *	       looks for them; until they are, @view_state does not change
+ * @show, @place: the function that shows the process what has changed, and where; NULL: the
+ *		  process did not ask
  */
 struct kdapl_ep {
 	struct kdapl_object obj;

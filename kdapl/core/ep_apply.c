@@ -16,7 +16,7 @@
 #include "ia.h"
 #include "../trace.h"
 
-/* What the second group of actions is. */
+/* The second group of actions: those of the work item */
 #define ACT_WORK	(KDAPL_EP_ACT_ABORT | KDAPL_EP_ACT_DRAIN | \
 			 KDAPL_EP_ACT_DISC | KDAPL_EP_ACT_FLUSH)
 
@@ -44,7 +44,7 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 
 	lockdep_assert_held(&dir->lock);
 	dir->refusal = cell->ret;
-	/* A process that posts by itself sees the table's answer (ep_view.c). */
+	/* In passthrough the process posts by itself, and is shown the answer (ep_view.c). */
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		dir->refusal = RET(INVALID_STATE);
 	/* Only its SRQ has receives (mt:M51), whatever the state is. */
@@ -60,7 +60,7 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	case KDAPL_EP_COMPLETION_PENDING:
 	case KDAPL_EP_CONNECTED:
 	case KDAPL_EP_DRAINING:
-		/* Receives that wait go first: kdapl_ep_post_held(). */
+		/* Posts that are held go first: kdapl_ep_post_held(). */
 		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
 		break;
 	case KDAPL_EP_FLUSHING:
@@ -99,9 +99,10 @@ static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
 }
 
 /*
- * E7, E8: the acceptance's data, on the active side only.  A process has no use for our
- * pointer.  It fetches the data with the number of the endpoint's life instead, since the
- * event may be in its ring for longer than that (kdapl_ep_private_data()).
+ * E7, E8: the acceptance's data, on the active side only.  A process cannot use a pointer of
+ * the kernel's.  It gets the number of the endpoint's life instead, with which it fetches the
+ * data (kdapl_ep_private_data()).  The event may be in its ring when that life is over; then
+ * the number tells that the data are gone.
  */
 static void ep_fill_private_data(const struct kdapl_ep *ep,
 				 DAT_CONNECTION_EVENT_DATA *data)
@@ -137,7 +138,7 @@ static void ep_count_event(const struct kdapl_ep *ep, u32 number)
 			kdapl_count(ep->obj.ia->dev, counted[i].count);
 }
 
-/* False: there was no room for it; the overflow is reported (E65, E67). */
+/* Returns false if there was no room for the event; the overflow is reported (E65, E67). */
 static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 {
 	struct kdapl_conn *conn = ep->conn;
@@ -201,8 +202,8 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 	if (act & KDAPL_EP_ACT_DRAIN)
 		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_DRAINS);
 	/*
-	 * After the event: once this is clear receives go to the EVD, and the event
-	 * has to be ahead of them (E45).
+	 * After the event was raised: once @await is clear receives go to the EVD, and
+	 * the event has to be ahead of them (E45).
 	 */
 	if (cell->next == KDAPL_EP_CONNECTED)
 		WRITE_ONCE(ep->recv.await, false);
@@ -223,8 +224,8 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
  * @input: what happened or is asked
  *
  * An input of a former connection is dropped.  Any context; no lock of an EP or
- * EVD held.  For an endpoint whose queue pairs are its process's own, process context,
- * which may be a callback of the CM: nothing is waited for.
+ * EVD held.  In passthrough only process context; that may be a callback of the CM, for
+ * nothing is waited for.
  *
  * Return: the operation's DAT_RETURN as the table has it; DAT_ABORT for a
  * dropped input.
@@ -238,7 +239,7 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	DAT_RETURN ret = RET(ABORT);
 	unsigned long flags;
 
-	/* The runner runs when they are on again, and not when ksoftirqd is scheduled. */
+	/* So that the EVD's runner, a softirq, runs at local_bh_enable(), not in ksoftirqd. */
 	if (passthrough)
 		local_bh_disable();
 	spin_lock_irqsave(&ep->lock, flags);
@@ -249,7 +250,7 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 	if (!ret)
 		follow = ep_apply(ep, cell, input);
 	conn = ep->conn;
-	/* What follows is meant for this connection and no later one. */
+	/* What follows is meant for this connection, not for a later one. */
 	if (follow != KDAPL_EP_NR_INPUTS)
 		kdapl_conn_get(conn);
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -257,9 +258,9 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		local_bh_enable();
 
 	/*
-	 * This input comes from the connection's work item, and a reset waits for that
-	 * (kdapl_flush_over()): so no new life of the endpoint begins while posts of the old
-	 * one are flushed here.
+	 * FLUSHED comes from the connection's work item, and a reset waits until that has
+	 * called kdapl_flush_over().  So no new life of the endpoint begins while posts of
+	 * the old one are flushed here.
 	 */
 	if (!ret && cell->actions & KDAPL_EP_ACT_END) {
 		kdapl_dir_flush_late(&ep->req);
@@ -274,7 +275,7 @@ DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 
 /* ---- the beginning of a connection ---------------------------------- */
 
-/* Nothing was given to the queue pair of a new connection. */
+/* The counts begin at 0: the queue pair of a new connection was given nothing yet. */
 static void ep_start_count(struct kdapl_ep *ep)
 {
 	kdapl_ep_lock_dirs(ep);
@@ -286,7 +287,7 @@ static void ep_start_count(struct kdapl_ep *ep)
 	kdapl_ep_unlock_dirs(ep);
 }
 
-/* One of @dir's held receives goes to the queue pair. */
+/* Gives the oldest of @dir's held receives to the queue pair. */
 static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 {
 	u32 i = dir->held_first;
@@ -311,17 +312,17 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_ep_post_held - receives that waited go to the queue pair
+ * kdapl_ep_post_held - give the held receives to the queue pair
  * @ep: has begun @conn
  * @conn: with its queue pair
  *
- * In order and a batch at a time; until the last of them new ones wait behind them.
- * Should the connection end meanwhile, the rest stays held and is flushed with it; so
- * it is when a device refuses one, which breaks the connection.  If it only does not take
- * one now, the work item comes back.
+ * In order and a batch at a time; new receives wait behind them until the last one is posted.
+ * If the connection ends meanwhile, the rest stays held and is flushed with it.  If the device
+ * refuses one, the connection breaks, with the same end; if it only does not take one now,
+ * the work item tries again.
  *
- * It takes the longer the more a consumer has posted: the handler mutex of the id is
- * not held, or the CM, which serves all connections of the host with one thread, would wait
+ * The more a consumer has posted the longer it takes.  So the handler mutex of the id must not
+ * be held, or the CM, which serves all connections of the host with one thread, would wait
  * for this consumer.
  */
 void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
@@ -332,12 +333,12 @@ void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	int ret = 0;
 	u32 n;
 
-	/* Those of a process that posts by itself wait there. */
+	/* In passthrough the process posts its receives by itself. */
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		return;
 	do {
 		spin_lock_irqsave(&dir->lock, flags);
-		/* @told is set under the lock, before the queue pair goes. */
+		/* @told is set under this lock, and only then is the queue pair destroyed. */
 		more = dir->held && !conn->told;
 		for (n = 0; more && !ret && n < KDAPL_DIR_BATCH; n++) {
 			ret = dir_post_one_held(dir, conn);
@@ -424,10 +425,10 @@ bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
 }
 
 /**
- * kdapl_ep_leave_conn - an endpoint gives its connection up
+ * kdapl_ep_leave_conn - make an endpoint give its connection up
  * @ep: has one, which is over; its lock is held
  *
- * The caller gets the endpoint's reference of the connection.
+ * The endpoint's reference of the connection becomes the caller's.
  */
 void kdapl_ep_leave_conn(struct kdapl_ep *ep)
 {
@@ -442,13 +443,13 @@ void kdapl_ep_leave_conn(struct kdapl_ep *ep)
  * @ep: the endpoint
  * @ret: out: what the table says of the reset
  * @conn: out: the connection of the old life, with a reference that the caller
- *	  drops; may be NULL when the reset was judged
+ *	  drops; may be NULL if true is returned
  *
- * Return: true: the reset was judged, and done if @ret is DAT_SUCCESS; false: @conn
- * has not flushed yet, or its queue pair is not gone.  The caller waits for that
- * (kdapl_conn_finish()), lets go of one that is a process's (kdapl_conn_drop_qp()), and
- * calls again.  As long as there is a queue pair @ep->conn leads to it, since a removal of
- * the device has to find it.
+ * Return: true: the reset is decided, and done if @ret is DAT_SUCCESS; false: @conn
+ * has not flushed yet, or still has its queue pair.  Then the caller waits for the flush
+ * (kdapl_conn_finish()), lets go of the queue pair if it is a process's
+ * (kdapl_conn_drop_qp()), and calls again.  As long as there is a queue pair @ep->conn leads
+ * to it, because a removal of the device has to find it.
  */
 bool kdapl_ep_reset_flushed(struct kdapl_ep *ep, DAT_RETURN *ret,
 			    struct kdapl_conn **conn)

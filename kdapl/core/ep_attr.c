@@ -47,10 +47,11 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
  * @dev: device
  * @limits: out
  *
- * What an IA reports, and what is checked.  DTOs of a direction: half of what a send queue
- * holds, because every request may be a bind, which takes two work requests; and no more
- * than a CQ has room for, which holds a completion of every DTO of a direction.  Requests
- * may be as many as receives if their EVD takes no binds.  Any context.
+ * An IA reports these limits, and attributes are checked against them.  DTOs of a direction:
+ * half of what a send queue holds, because every request may be a bind, which takes two work
+ * requests; and no more than a CQ has room for, since it has to hold a completion of every
+ * DTO of a direction.  Requests whose EVD takes binds need twice that room in the CQ, so not
+ * every device can have as many of them as of receives (TEVD).  Any context.
  */
 void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits)
 {
@@ -61,7 +62,7 @@ void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *lim
 	*limits = (struct kdapl_ep_limits) {
 		.dtos = min_t(u32, a->max_qp_wr / 2, a->max_cqe),
 		.iov = min(send_sge, recv_sge),
-		/* The segments of a read are the device's scatter list, the queue is the same. */
+		/* max_sge_rd limits only reads; max_send_sge limits all requests, reads as well. */
 		.read_iov = a->max_sge_rd > 0 ? min_t(u32, a->max_sge_rd, send_sge) :
 						send_sge,
 		.write_iov = send_sge,
@@ -71,7 +72,7 @@ void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *lim
 	};
 }
 
-/* Programs that ask for nothing still read from their peers (E.1). */
+/* The defaults have RDMA reads: programs that give no attributes use them, too (E.1). */
 void kdapl_ep_default_attr(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 {
 	struct kdapl_ep_limits limits;
@@ -135,7 +136,7 @@ bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	default:
 		return false;
 	}
-	/* At least what was asked is granted (E.1); no limit asked: the IA's. */
+	/* At least what was asked is granted (E.1); 0 asks for nothing in particular. */
 	attr->max_message_size = attr->max_message_size ?: dev->max_msg_sz;
 	attr->max_rdma_size = attr->max_rdma_size ?: dev->max_msg_sz;
 	attr->max_rdma_read_iov = attr->max_rdma_read_iov ?:
@@ -149,7 +150,7 @@ bool kdapl_ep_attr_check(const struct kdapl_device *dev, DAT_EP_ATTR *attr)
 	return true;
 }
 
-/* With two work requests for each DTO. */
+/* Does the send queue have room for @reserve besides two work requests for each DTO? */
 static bool reserve_fits(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,
 			 u32 reserve)
 {
@@ -159,13 +160,13 @@ static bool reserve_fits(const struct kdapl_device *dev, const DAT_EP_ATTR *attr
 /**
  * kdapl_ep_attr_reserve - what the named attributes say of the send queue's reserve
  * @dev: device
- * @attr: of a kernel consumer, checked but for these; not looked at in a user space, where
- *	  they are no pointers of ours
+ * @attr: of a kernel consumer, checked except for the named attributes.  Must not come from a
+ *	  process, whose pointers to them are not those of the kernel
  * @reserve: out: work requests, 0 unless named
  *
- * Names that kdapl does not know say nothing.  Any context.
+ * Names that kdapl does not know are ignored.  Any context.
  *
- * Return: false: it is no number, or more than the device has.
+ * Return: false: the value is no number, or more than the device has.
  */
 bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *attr,
 			   u32 *reserve)
@@ -314,7 +315,7 @@ static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
 	u32 most = recv->obj.ia->dev->attrs.max_cqe;
 	int ret;
 
-	/* Each gets a CQ of its own only where the device has none that holds both. */
+	/* One CQ for both, unless the device has none that is so large. */
 	if (recv == request &&
 	    shares[KDAPL_CQ_SHARE_RECV].entries + shares[KDAPL_CQ_SHARE_REQUEST].entries <= most)
 		return kdapl_evd_take_shares(recv, shares, KDAPL_CQ_SHARES, old->shares);
@@ -326,9 +327,9 @@ static int take_shares(struct kdapl_ep_use *use, const struct kdapl_ep_use *old)
 }
 
 /*
- * @old is what the endpoint uses now, empty for a new one; it stays attached
- * and can be kept, but what takes its place is judged as if it were gone (E21).
- * @attr_arg: position of the attributes in the call.
+ * @old is what the endpoint uses now, empty for a new endpoint.  It stays attached, and the
+ * endpoint keeps it if this fails.  But whether @use can be attached is judged as if @old were
+ * gone already (E21).  @attr_arg: position of the attributes in the call.
  */
 static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use *old,
 			     struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
@@ -406,10 +407,10 @@ u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_ep_grow_share - an SRQ gets larger
- * @ep: any endpoint
- * @srq: of any of them
- * @entries: completions that those on @srq may have outstanding
+ * kdapl_ep_grow_share - make room in an endpoint's CQ for an SRQ that gets larger
+ * @ep: any endpoint; one that is not on @srq is left alone
+ * @srq: the SRQ
+ * @entries: completions that all endpoints on @srq may have outstanding together
  *
  * May sleep; in the IA's section.
  *
@@ -421,7 +422,7 @@ bool kdapl_ep_grow_share(struct kdapl_ep *ep, const struct kdapl_srq *srq, u32 e
 	bool ret = true;
 
 	mutex_lock(&ep->use_lock);
-	/* Not of one that is being freed. */
+	/* An endpoint that is being freed has no share any more. */
 	if (ep->use.srq == srq && share->cq)
 		ret = !kdapl_evd_grow_share(share, entries);
 	mutex_unlock(&ep->use_lock);
@@ -449,7 +450,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 
 	*req = NULL;
 	*recv = NULL;
-	/* A process that posts by itself has cookies of its own. */
+	/* In passthrough the process has cookies of its own. */
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		return DAT_SUCCESS;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
@@ -478,7 +479,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 #define SEND_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 			 DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
-/* What posts are checked against, once for all of them. */
+/* Works out what posts are checked against, once for all posts. */
 static void ep_set_limits(struct kdapl_ep *ep)
 {
 	/* Flags that each kind of post may carry, UNSIGNALLED aside (mt:T19). */
@@ -515,7 +516,7 @@ static void ep_set_limits(struct kdapl_ep *ep)
 	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
 }
 
-/* The caller has to free what *@req and *@recv are afterwards. */
+/* On return *@req and *@recv are rings that the caller has to free, or NULL. */
 static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
 		       struct kdapl_cookie_ring **recv)
@@ -625,8 +626,8 @@ static void modify_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from,
 }
 
 /*
- * The receives that wait for a queue pair must fit into the new attributes, and are
- * copied to the new ring, if there is one.  DAT_ABORT: there are more of them.
+ * Held receives must fit into the new attributes, and are copied to the new ring, if there is
+ * one.  DAT_ABORT: a batch was copied, and there are more of them.
  */
 static DAT_RETURN modify_held(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			      const DAT_EP_ATTR *attr, struct kdapl_cookie_ring *recv)
@@ -647,9 +648,9 @@ static DAT_RETURN modify_held(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 
 /*
  * Changes everything or nothing.  The state is judged again, under the locks.  They are
- * dropped after each batch of receives that wait for a queue pair, because interrupts
- * are off under them.  In a state that allows a modify these leave the endpoint only by
- * an operation that takes @ep->use_lock, or with the endpoint.
+ * dropped after each batch of held receives that was copied, because interrupts are off under
+ * them.  Meanwhile no held receive leaves the endpoint: in a state that allows a modify only
+ * an operation that takes @ep->use_lock, or the end of the endpoint, takes them away.
  */
 static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				 struct kdapl_ep_use *use, const DAT_EP_ATTR *attr,
@@ -678,8 +679,8 @@ static DAT_RETURN modify_install(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 }
 
 /*
- * What the endpoint would use, and its attributes, with the change; the caller puts @use in
- * any case.  A handle inside the structure is part of argument 3 (RULING 36).
+ * Works out what the endpoint would use, and its attributes, with the change; the caller puts
+ * @use in any case.  A handle inside the structure is part of argument 3 (RULING 36).
  */
 static DAT_RETURN modify_plan(const struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			      const DAT_EP_PARAM *param, struct kdapl_ep_use *use,
@@ -740,8 +741,8 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	kdapl_cookie_rings_free(recv);
 out:
 	/*
-	 * The old and the new use may have one hidden EVD.  The use that is put here
-	 * leaves it to the one that stays.
+	 * The old and the new use may have one hidden EVD in common.  Then the use that is
+	 * put here must leave it to the other one.
 	 */
 	use.lent = use.hidden == ep->use.hidden;
 	kdapl_ep_use_put(&use);

@@ -14,7 +14,7 @@
 #include "ia.h"
 #include "op.h"
 
-/* RULING 37: only what the bytes show. */
+/* RULING 37: an address is refused only for what its bytes show. */
 static DAT_RETURN check_address(const struct sockaddr *sa)
 {
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)sa;
@@ -50,11 +50,12 @@ static void set_sockaddr(struct sockaddr_storage *to, const struct sockaddr *fro
 }
 
 /*
- * Up to kdapl_ep_begin() nothing is changed.  The queue pair is made before that, for
- * its size, and that of the completion queues, is the consumer's choice: so it is his time
- * that it takes, and not that of the CM, whose one thread serves all of the host; and he
- * learns at once that he may not have one.  What it is made of stays until the endpoint
- * has it: kdapl_ep.use_lock is held.
+ * Up to kdapl_ep_begin() nothing is changed.  The queue pair is made before that, in the
+ * consumer's own thread.  Its size, and that of the completion queues, is the consumer's
+ * choice, so the time that it takes must not be that of the CM, whose one thread serves all
+ * of the host.  Besides, the consumer learns at once if it cannot have a queue pair.
+ * kdapl_ep.use_lock is held, so that nobody exchanges the PZ and EVDs of which the queue pair
+ * is made before the endpoint has it.
  */
 static DAT_RETURN ep_attempt(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
@@ -105,7 +106,7 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 		ret = RET_NO_RESOURCE(TEP);
 		goto put;
 	}
-	/* The attempt may be over at any moment: its work item waits for us then. */
+	/* The attempt may end at any moment: then its work item waits for this user. */
 	kdapl_id_use(conn);
 	conn->local = kdapl_ia_address(conn->ia, &conn->id->route.addr);
 	ret = conn->local ? ep_attempt(ep, conn) : RET_NO_RESOURCE(MEMORY);
@@ -170,7 +171,10 @@ DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-/* How @dup was connected; the states as C1 orders them, then C15, C16, C18. */
+/*
+ * How @dup was connected.  Its state is judged before that of the other endpoint (C1); C15, C16
+ * and C18 are judged after both.
+ */
 static DAT_RETURN dup_source(struct kdapl_ep *dup, struct sockaddr_storage *to,
 			     u64 *qual, u32 *flags, bool *active)
 {

@@ -16,6 +16,8 @@
  *	DIS	DISC_FLUSHING until the connection's last event is out (A.4, R15),
  *		DISC_IDLE afterwards
  *
+ * CON, CMP, PCP and TENT are CONNECTED, COMPLETION_PENDING, PASSIVE_PENDING and TENTATIVE.
+ *
  * A cell is written as one word.  The words are defined first: each is a macro
  * over the state of its line, with the transitions T1..T37 that it stands for.
  */
@@ -122,7 +124,7 @@ static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 /* A connection ends: its peer is told or answered, all is flushed, its event. */
 #define END_CONNECTION		(DO(SET_END) | DO(DISC) | DO(FLUSH))
 
-/* The state stays as it is. */
+/* The state stays as it is.  IS refuses with "invalid state", IH with "invalid handle". */
 #define NIL(s)		STAY(s, DAT_SUCCESS)			/* "-" in M6 */
 #define OK(s)		STAY(s, DAT_SUCCESS)
 #define IS(s)		STAY(s, DAT_ERROR(DAT_INVALID_STATE, s##_SUBTYPE))
@@ -265,8 +267,8 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 	M2(GONE,		IH,  IH),
 
 	/*
-	 * M3, P20, P24..P27, P50, P71.  What cannot occur is IS.  A RSP that is
-	 * freed after its request has come leaves the EP untouched (P27).
+	 * M3, P20, P24..P27, P50, P71.  Inputs that cannot occur are IS.  A RSP that
+	 * is freed after its request has come leaves the EP untouched (P27).
 	 *
 	 *			create   free    accept  acc.own reject
 	 */

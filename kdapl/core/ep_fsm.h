@@ -2,9 +2,9 @@
 /*
  * The endpoint's state machine: one const table, (state, input) to (state,
  * return code, actions).  It knows no verbs and no locks.  In the module only
- * core/ep_apply.c uses it: kdapl_ep_input() applies it with the EP's lock
- * held.  tests/kunit/ep_fsm_test.c walks every cell, scripts/print-matrix
- * prints it.
+ * core/ep_apply.c applies it, with the EP's lock held (kdapl_ep_input()); others
+ * look up what an input would return.  tests/kunit/ep_fsm_test.c walks every cell,
+ * scripts/print-matrix prints it.
  */
 #ifndef KDAPL_EP_FSM_H
 #define KDAPL_EP_FSM_H
@@ -88,7 +88,7 @@ enum kdapl_ep_input {
 #define KDAPL_EP_ACT_WAIT	0x0010	/* the call waits until the EP is
 					 * FLUSHED, then tries again (R15)
 					 */
-#define KDAPL_EP_ACT_ABORT	0x0100	/* destroy the CM id of the attempt */
+#define KDAPL_EP_ACT_ABORT	0x0100	/* end the CM id of the attempt */
 #define KDAPL_EP_ACT_DRAIN	0x0200	/* find out when it is DRAINED */
 #define KDAPL_EP_ACT_DISC	0x0400	/* send a disconnect, or answer one */
 #define KDAPL_EP_ACT_FLUSH	0x0800	/* have the queue pair complete what is

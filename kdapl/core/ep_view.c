@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a process is shown of an endpoint that it posts to by itself: the state, and what
- * the table says of a post of either direction.  With that it needs neither a table nor a
- * system call for a post.
+ * What a process in passthrough is shown of an endpoint: the state, and what the endpoint
+ * table says of a post of either direction.  With that the process needs neither a table nor
+ * a system call for a post.
  *
- * A change that an event tells of is shown when the event is where the process looks for
- * it, in its event ring: who sees CONNECTED finds ESTABLISHED there, and hands out nothing
- * that was received before he has taken it.  Until then the process sees what was before,
- * whatever else happens.  It is shown by the runner that has put the event there
- * (evd_run.c), so nobody waits for that: not a callback of the CM, behind which all
- * connections of the host would wait.  The ring has as many entries as the EVD takes
- * events; should there be no room all the same, it is shown when the process has made some.
+ * A change that an event tells of is shown only when the event is in the event ring, where
+ * the process looks for it.  So whoever sees CONNECTED finds ESTABLISHED in the ring, and can
+ * hand it out before anything that was received.  Until then the process sees the state
+ * before, whatever else happens.  The runner that has put the event into the ring shows the
+ * change (evd_run.c), so nobody waits for that; a callback of the CM must not, because all
+ * connections of the host would wait with it.  The ring has as many entries as the EVD takes
+ * events; should there be no room all the same, the change is shown when the process has made
+ * some.
+ *
  * Of DISC_FLUSHING nothing is shown but that the queue pair is in the error state: the
- * event comes with the state after it.
+ * connection event comes with the state after it.
  *
- * Callers: ep_apply.c, which changes the state and raises events; conn_qp.c, which binds,
- * moves and lets go; ep.c; the face, which says where it is shown.
+ * Callers: ep_apply.c, which changes the state and raises events; conn_qp.c, which binds
+ * queue pairs, puts them into the error state and lets go of them; drain.c, for a peer that
+ * has left; ep.c; the face, which says where it is shown.
  */
 #include "ep_view.h"
 #include "ep_apply.h"
@@ -42,7 +45,7 @@ static void ep_view_show(struct kdapl_ep *ep)
  * kdapl_ep_view_update - show an endpoint as it is
  * @ep: its lock is held
  *
- * Shows nothing while an event is on its way, or if nobody asked.  Any context.
+ * Shows nothing while an event is not in the ring yet, or if nobody asked.  Any context.
  */
 void kdapl_ep_view_update(struct kdapl_ep *ep)
 {
@@ -59,7 +62,7 @@ void kdapl_ep_view_update(struct kdapl_ep *ep)
 /**
  * kdapl_ep_view_flag - show what became of a queue pair
  * @ep: the endpoint that it was bound to
- * @life: of the bind; of one that was followed by another nothing is shown
+ * @life: of that bind; nothing is shown if another bind has followed
  * @what: KDAPL_VIEW_ERROR, _UNBOUND, _LEFT
  *
  * Any context.
@@ -77,10 +80,10 @@ void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 what)
 }
 
 /**
- * kdapl_ep_view_hold - show nothing more until the event that was raised now is there
+ * kdapl_ep_view_hold - show nothing more until the event that was just raised is in the ring
  * @ep: its lock is held
  *
- * kdapl_ep_view_settle() follows.  Only where something is shown at all.  Any context.
+ * kdapl_ep_view_settle() follows.  Does nothing without passthrough.  Any context.
  */
 void kdapl_ep_view_hold(struct kdapl_ep *ep)
 {
@@ -90,10 +93,10 @@ void kdapl_ep_view_hold(struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_ep_view_settle - an event is there: show what it tells of
+ * kdapl_ep_view_settle - an event is in the ring: show what it tells of
  * @ep: of kdapl_ep_view_hold()
  *
- * Called by whoever has put it there, or has thrown it away.  Any context.
+ * Called by whoever has put the event there, or has thrown it away.  Any context.
  */
 void kdapl_ep_view_settle(struct kdapl_ep *ep)
 {
@@ -111,7 +114,7 @@ void kdapl_ep_view_settle(struct kdapl_ep *ep)
  * kdapl_ep_view_end - show nothing more
  * @ep: is gone
  *
- * On return its place may belong to another one.  Process context.
+ * On return @ep->place may belong to another endpoint.  Process context.
  */
 void kdapl_ep_view_end(struct kdapl_ep *ep)
 {
@@ -130,7 +133,7 @@ static DAT_RETURN ep_show(struct kdapl_ep *ep, kdapl_show_fn *show, void *place)
 	} else {
 		ep->show = show;
 		ep->place = place;
-		/* At once: the place may still tell of the endpoint that had it before. */
+		/* At once: the place may still show an endpoint that had it before. */
 		ep_view_show(ep);
 	}
 	spin_unlock_irq(&ep->lock);

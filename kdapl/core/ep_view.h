@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What a process is shown of an endpoint that it posts to by itself, see ep_view.c. */
+/* What a process in passthrough is shown of an endpoint, see ep_view.c. */
 #ifndef KDAPL_EP_VIEW_H
 #define KDAPL_EP_VIEW_H
 
