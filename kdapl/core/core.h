@@ -7,8 +7,8 @@
  * faces give the same DAT_RETURN.  Handles are tokens (core/object.h).
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
- * it is exported to kernel consumers, in face/kdat*.c.  Here and in the core is said
- * what is different for a user space, or not for consumers to know.
+ * it is exported to kernel consumers, in face/kdat*.c.  Comments here and in the core say only
+ * what is different for a process, and what consumers need not know.
  *
  * Context: process context, may sleep, unless a comment says "any context".
  * "any context" means: softirq and process, interrupts on or off, no locks of
@@ -52,8 +52,8 @@ enum kdapl_tell {
 	KDAPL_TOLD_CONFIRM,	/* a receive has completed (A7) */
 	KDAPL_TOLD_BROKEN,	/* something has failed (D52) */
 	KDAPL_TOLD_DRAINED,	/* no request is outstanding */
-	KDAPL_TOLD_FLUSH,	/* something was posted late: ERR once more */
-	KDAPL_TOLD_UNBIND,	/* nothing is outstanding, or is waited for any more */
+	KDAPL_TOLD_FLUSH,	/* something was posted late: put the queue pair into ERR again */
+	KDAPL_TOLD_UNBIND,	/* let go of it: the process waits for nothing on it any more */
 	KDAPL_NR_TOLD
 };
 
@@ -64,11 +64,11 @@ DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE ep, u32 life,
 #define KDAPL_VIEW_DRAIN	0x1	/* a graceful disconnect waits for TOLD_DRAINED */
 #define KDAPL_VIEW_ERROR	0x2	/* the queue pair was put into the error state */
 #define KDAPL_VIEW_UNBOUND	0x4	/* the queue pair was let go of */
-#define KDAPL_VIEW_LEFT		0x8	/* the peer has left, answers may be behind */
+#define KDAPL_VIEW_LEFT		0x8	/* the peer has left, its answers may still come */
 
 /*
  * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs
- * @life: of the bind that it is about; 0: there was none
+ * @life: of the bind that this is about; 0: there was none
  * @state: DAT_EP_STATE
  * @refuse_request: what a post of a request returns; 0: it is not refused
  * @refuse_recv: the same of a receive
@@ -82,7 +82,7 @@ struct kdapl_ep_view {
 	u32 flags;
 };
 
-/* Shows it at @place.  Any context; the endpoint's lock is held. */
+/* Shows @view to the process at @place.  Any context; the endpoint's lock is held. */
 typedef void kdapl_show_fn(void *place, const struct kdapl_ep_view *view);
 
 DAT_RETURN kdapl_ep_show(struct kdapl_space *space, DAT_EP_HANDLE ep,

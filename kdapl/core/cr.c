@@ -45,7 +45,7 @@ void kdapl_cr_end(struct kdapl_cr *cr, bool mark)
 	cr->ep = NULL;
 	if (mark && kdapl_id_is_there(conn))
 		cm_ops(&cr->obj)->reject(conn->id, true);
-	/* An id that was handed over is another connection's: then this does nothing. */
+	/* If the id was handed over, @conn has none, and this has nothing to destroy. */
 	kdapl_conn_destroy_id(conn);
 	kdapl_conn_put(conn);
 	if (ep) {
@@ -62,7 +62,7 @@ void kdapl_cr_end(struct kdapl_cr *cr, bool mark)
 	}
 }
 
-/* Ends a request nobody will answer; once. */
+/* Ends a request that nobody will answer, unless it has ended. */
 static void cr_drop(struct kdapl_cr *cr)
 {
 	kdapl_object_get(&cr->obj);
@@ -74,7 +74,7 @@ static void cr_drop(struct kdapl_cr *cr)
 	kdapl_object_put(&cr->obj);
 }
 
-/* P15, E60: the CR-EVD was freed with the event, and nobody else has the handle. */
+/* @lost: the CR-EVD was freed with the event in it, so nobody has the handle (P15, E60). */
 static void cr_slot_done(struct kdapl_event_slot *slot, bool lost)
 {
 	struct kdapl_cr *cr = container_of(slot, struct kdapl_cr, slot);
@@ -91,7 +91,7 @@ static const struct kdapl_object_ops cr_ops;
  * @ia: of the service point
  * @conn: the caller's reference is the CR's from here on
  *
- * The caller sets the endpoint that it owns before it is published.
+ * The caller sets the endpoint that the CR owns before it publishes the CR.
  *
  * Return: with one reference, or NULL.
  */
@@ -109,7 +109,7 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_ia *ia, struct kdapl_conn *conn)
 	return cr;
 }
 
-/* The device goes: the request ends; its handle stays, and can only be rejected. */
+/* The device goes: the request ends.  Its handle stays; it can be queried and rejected. */
 static void cr_release_verbs(struct kdapl_object *obj)
 {
 	struct kdapl_cr *cr = kdapl_cr_of(obj);
@@ -211,7 +211,7 @@ DAT_RETURN kdapl_cr_query(struct kdapl_space *space, DAT_CR_HANDLE handle,
 
 /*
  * P50: the endpoint of an acceptance, with a reference.  If the CR owns one it is that,
- * and the consumer names none.
+ * and the consumer must not name any.
  */
 static DAT_RETURN cr_accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 			       struct kdapl_ep **ep)
@@ -229,7 +229,7 @@ static DAT_RETURN cr_accept_ep(struct kdapl_cr *cr, DAT_EP_HANDLE handle,
 	return RET_BAD_HANDLE(EP);
 }
 
-/* Our acceptance goes out, and the queue pair works. */
+/* Sends our acceptance.  The queue pair works already. */
 static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
 {
 	const struct kdapl_cm_params params = {
@@ -251,14 +251,14 @@ static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 s
 }
 
 /*
- * The endpoint has the connection: its queue pair gets the receives that waited and
- * begins to work, and the peer is told.  The caller is a user of the id, so the work item
- * neither destroys it nor puts the queue pair in error meanwhile.  (A process may, with one
- * of its own; the work item does it again afterwards.)
+ * The endpoint has the connection.  Now the queue pair begins to work and gets the receives
+ * that were held, and our acceptance goes out.  The caller is a user of the id, so the work
+ * item meanwhile neither destroys the id nor puts the queue pair into the error state.  (A
+ * process may do that with a queue pair of its own; the work item does it again afterwards.)
  *
- * Only now may the queue pair receive.  A peer that does not wait for our acceptance may
- * send at once, and whoever takes such a message from the CQ asks the connection for its
- * endpoint.  P56: a peer that has gone is no refusal; an event tells of it afterwards.
+ * The queue pair may not receive before this.  A peer that does not wait for our acceptance
+ * may send at once, and whoever takes such a message from the CQ asks the connection for its
+ * endpoint.  P56: if the peer has gone the call is not refused; an event tells of it afterwards.
  */
 static void cr_answer(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
 {
@@ -272,9 +272,9 @@ static void cr_answer(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 size)
 }
 
 /*
- * Up to kdapl_ep_begin() nothing is changed (P54), from there on the call succeeds
- * and a failure is ACCEPT_COMPLETION_ERROR.  What the queue pair is made of stays
- * until the endpoint has it: kdapl_ep.use_lock is held.
+ * Up to kdapl_ep_begin() nothing is changed (P54).  From there on the call succeeds, and a
+ * failure is ACCEPT_COMPLETION_ERROR.  kdapl_ep.use_lock is held, so that nobody exchanges the
+ * PZ and EVDs of which the queue pair is made before the endpoint has it.
  */
 static DAT_RETURN cr_accept_as(struct kdapl_cr *cr, struct kdapl_ep *ep,
 			       enum kdapl_ep_input input, u8 size)
@@ -327,7 +327,7 @@ static DAT_RETURN cr_accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
-/* What has to be right before the device is asked for. */
+/* Checks what has to be right before the section is entered. */
 static DAT_RETURN cr_check_accept(struct kdapl_cr *cr, DAT_EP_HANDLE ep_handle,
 				  DAT_COUNT size, const void *data,
 				  struct kdapl_ep **ep)

@@ -4,12 +4,12 @@
  * and what each of them says of itself (A13).
  *
  * The walk goes by the slots of handles, which an object keeps for life.  So it needs no
- * lock, can be left and gone on with at any slot, and an object that is there all the time
- * is met exactly once.  A reference keeps an object meanwhile, and nothing else of it: it
- * may be freed, and its adapter closed, while somebody looks.
+ * lock, can be interrupted and continued at any slot, and meets an object that is there all
+ * the time exactly once.  A reference keeps the memory of an object meanwhile, but nothing
+ * else of it: the object may be freed, and its adapter closed, while somebody looks.
  *
- * Where it takes a lock, an object is told of as it was at one moment; other numbers may
- * belong to moments a little apart.
+ * What is read under one lock belongs to one moment; other numbers may belong to moments a
+ * little apart.
  *
  * Callers: face/netlink.c, face/debugfs.c.
  */
@@ -19,7 +19,7 @@
 #include "sp.h"
 #include "srq.h"
 
-/* The next object within one chunk of slots, so that the read section is a short one. */
+/* The next object in the same chunk of slots; by chunks, so that RCU read sections are short. */
 static struct kdapl_object *next_in_chunk(struct kdapl_space *space, u32 *index,
 					  bool *over)
 {
@@ -88,7 +88,7 @@ static void look_at_ep(struct kdapl_look *look, struct kdapl_ep *ep)
 	at->state = ep->state;
 	at->life = ep->bind_life;
 	at->requests = READ_ONCE(ep->req.posted) - READ_ONCE(ep->req.completed);
-	/* In passthrough the rings are the process's. */
+	/* In passthrough the process has the rings. */
 	at->max_requests = ep->req.size ?: ep->attr.max_request_dtos;
 	at->recvs = READ_ONCE(ep->recv.posted) - READ_ONCE(ep->recv.completed);
 	at->max_recvs = ep->recv.size ?: ep->attr.max_recv_dtos;
@@ -125,7 +125,7 @@ static void look_at_evd(struct kdapl_look *look, struct kdapl_evd *evd)
 	spin_unlock_irq(&evd->lock);
 }
 
-/* Memory has no pages any more once its device is gone. */
+/* 0 once the device is gone, since memory has no pages any more then. */
 static u64 lmr_pages(const struct kdapl_lmr *lmr, u64 start, u64 length)
 {
 	if (!length || (!lmr->max_pages && !READ_ONCE(lmr->region)))
@@ -181,7 +181,7 @@ static void look_at_srq(struct kdapl_look *look, struct kdapl_srq *srq)
 	spin_unlock_irq(&srq->lock);
 }
 
-/* Somebody who is just answering it has the lock for long; then there is no peer to tell. */
+/* While a CR is being answered its lock is held for long: then no peer is shown. */
 static void look_at_cr(struct kdapl_look *look, struct kdapl_cr *cr)
 {
 	if (!mutex_trylock(&cr->lock))
@@ -194,14 +194,14 @@ static void look_at_cr(struct kdapl_look *look, struct kdapl_cr *cr)
 }
 
 /**
- * kdapl_look_at - what an object tells
+ * kdapl_look_at - look at an object
  * @look: out
  * @obj: with a reference, which has to stay as long as @look is used
  *
  * Takes the object's own lock, for as long as it takes to copy a few numbers.  Nothing in
- * @look is a key of the device that opens local memory, nor a kernel address; the context
- * of an RMR or LMR for peers is, with some drivers, also the former, and is not to be told
- * of kernel consumers.  Process context.
+ * @look is a kernel address, or a key of the device for local memory alone.  But with some
+ * drivers the rmr_context of an LMR or RMR, which is for peers, opens local memory as well:
+ * that of a kernel consumer must not be told.  Process context.
  */
 void kdapl_look_at(struct kdapl_look *look, struct kdapl_object *obj)
 {
@@ -239,7 +239,7 @@ void kdapl_look_at(struct kdapl_look *look, struct kdapl_object *obj)
 	}
 }
 
-/* An LMR over another one has that one's pages. */
+/* An LMR that was made over another one has its pages, which are counted there. */
 static bool look_is_charged(const struct kdapl_look *look)
 {
 	return look->obj->type != KDAPL_LMR ||

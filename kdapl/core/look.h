@@ -6,8 +6,9 @@
 #include "ep.h"
 #include "ia.h"
 
-/* Of an EP; @life counts its queue pairs in passthrough, where only its process knows what
- * it has posted.
+/*
+ * Of an EP.  @life counts the queue pairs that were bound to it in passthrough.  There
+ * @requests and @recvs are 0, since only the process knows what it has posted.
  */
 struct kdapl_look_ep {
 	enum kdapl_ep_state state;
@@ -24,7 +25,7 @@ struct kdapl_look_ep {
 	u64 srq;
 };
 
-/* Of an SRQ; @recvs: outstanding, whoever has taken them */
+/* Of an SRQ; @recvs: outstanding, including those that queue pairs have taken */
 struct kdapl_look_srq {
 	bool broken;
 	u32 recvs;
@@ -41,7 +42,7 @@ struct kdapl_look_evd {
 	u64 dropped;
 };
 
-/* Of an LMR, and of an RMR that is bound; @lmr: to what */
+/* Of an LMR, and of an RMR that is bound; @lmr: the LMR that the RMR is bound to */
 struct kdapl_look_memory {
 	u64 pz;
 	u64 lmr;
@@ -53,12 +54,13 @@ struct kdapl_look_memory {
 
 /**
  * struct kdapl_look - an object as it was a moment ago
- * @obj: which, with a reference of whoever looks
+ * @obj: the object, with a reference of whoever looks
  * @refs: references of its memory, without that one
  * @users: objects that depend on it
- * @pages: of memory that it has made known to the device, or queues of which were charged
+ * @pages: of an LMR: pages of memory that the device knows; of an EP, EVD or SRQ: pages that
+ *	   were charged for its queues
  * @remote: address of the peer of an EP or CR; its family is 0 if there is none
- * @remote_qual: qualifier of that
+ * @remote_qual: the peer's port
  * @local_qual: ours, also of a service point
  * @evd: handle of a service point's EVD
  * @ep: of an EP
@@ -85,9 +87,9 @@ struct kdapl_look {
 
 /**
  * struct kdapl_look_sum - all objects of a space
- * @objects: by type
- * @ias: open IAs, by kdapl_ia_is_passthrough()
- * @pages: that a process is charged for, but for those that objects share
+ * @objects: how many, by type
+ * @ias: open IAs: [0] without, [1] with passthrough
+ * @pages: that a process is charged for, except those that objects share
  */
 struct kdapl_look_sum {
 	u32 objects[KDAPL_NR_TYPES];

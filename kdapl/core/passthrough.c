@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Passthrough: adapters whose queue pairs, memory and completion queues their process has
- * made through uverbs.  It posts and polls without us.  Here is what it has to tell: which
- * queue pair the next connection of an endpoint is to have, and what it alone can see of
- * that.  And here is the watch, for connections that break while their process does not
- * look.
+ * made through uverbs.  The process posts and polls without the kernel.  It has to tell which
+ * queue pair the next connection of an endpoint is to have, and what it alone can see of that
+ * queue pair; both are here.  So is the watch, for connections that break while their process
+ * does not look.
  *
- * A process may tell anything at any moment.  What it tells is an input of the endpoint
- * table, so a false report can only lead to a state that some real order of events leads to
- * as well: it harms the connection of the process that has told it, and nobody else's.
+ * A process may tell anything at any moment.  What it tells becomes at most an input of the
+ * endpoint table, so a false report can only lead to a state that some real order of events
+ * leads to as well.  It harms the connection of the process that has told it, and nobody
+ * else's.
  *
  * What becomes of a bound queue pair is told in conn_qp.c, what the process is shown in
  * ep_view.c.
@@ -29,8 +30,9 @@
 /* ---- the watch ------------------------------------------------------ */
 
 /*
- * A device that could not be asked has not said that anything is broken: the next look
- * finds out.  On iWARP the CM tells how a connection ended, if it does in its time.
+ * Asks the device for the state of the queue pair.  If it cannot be asked, nothing is known to
+ * be broken, and the next look finds out.  On iWARP the CM has its time to tell how a
+ * connection ended.
  */
 static void conn_look(struct kdapl_conn *conn)
 {
@@ -59,8 +61,8 @@ static bool ep_look(struct kdapl_ep *ep)
 }
 
 /*
- * The section is entered for each endpoint anew: the driver may take its time for an
- * answer, and removal and close do not wait for more than one.
+ * Enters the section for each endpoint anew, because the driver may take its time for an
+ * answer, and a removal or a close must not wait for more than one.
  */
 static void ia_watch(struct work_struct *work)
 {
@@ -79,7 +81,7 @@ static void ia_watch(struct work_struct *work)
 		kdapl_ia_leave(ia, idx);
 		cond_resched();
 	}
-	/* A process with very many keeps the device busy for a tenth of the time at most. */
+	/* However many endpoints there are, the device is busy a tenth of the time at most. */
 	delay = max_t(unsigned long, WATCH_TIME, 10 * (jiffies - begin));
 	if (again)
 		queue_delayed_work(kdapl_wq_of(ia->obj.space), &ia->watch, delay);
@@ -88,8 +90,8 @@ static void ia_watch(struct work_struct *work)
 /* ---- the mode ------------------------------------------------------- */
 
 /*
- * Whoever makes an object is counted before he looks at the mode (kdapl_object_init()), so
- * either he finds the one that is chosen here, or it is not chosen any more.
+ * Whoever makes an object is counted before he looks at the mode (kdapl_object_init()).  So
+ * either he sees passthrough, or the count is not what it must be, and the mode is not chosen.
  */
 static DAT_RETURN ia_passthrough(struct kdapl_ia *ia, bool own_srqs)
 {
@@ -154,7 +156,7 @@ DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE handle,
 
 /* ---- bind ----------------------------------------------------------- */
 
-/* The endpoint could begin a connection, and has nothing bound. */
+/* The endpoint must be able to begin a connection, and have nothing bound yet. */
 static DAT_RETURN ep_may_bind(struct kdapl_ep *ep)
 {
 	u8 state = READ_ONCE(ep->state);
@@ -227,7 +229,7 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 {
 	switch (what) {
 	case KDAPL_TOLD_CONFIRM:
-		/* Nothing arrives before.  Pairs with kdapl_conn_move_qp(). */
+		/* Nothing arrives before @rts.  Pairs with kdapl_conn_move_qp(). */
 		if (smp_load_acquire(&conn->rts))
 			kdapl_conn_input(conn, KDAPL_EP_IN_ESTABLISHED, 0);
 		break;
@@ -236,8 +238,8 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		break;
 	case KDAPL_TOLD_DRAINED:
 		/*
-		 * It is believed only after it was asked for: an earlier one does not cover
-		 * what has been posted since.
+		 * It is believed only after it was asked for: an earlier report does not
+		 * cover what has been posted since.
 		 */
 		if (READ_ONCE(conn->ep->state) == KDAPL_EP_DRAINING ||
 		    READ_ONCE(conn->answers_until))
@@ -256,20 +258,20 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 }
 
 /*
- * Lets go of the queue pair of a connection that is over.  One that has not begun to end
- * needs it.
+ * Lets go of the queue pair of a connection that is over.  A connection that has not begun to
+ * end keeps it.
  */
 static DAT_RETURN conn_tell_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
 	if (!READ_ONCE(conn->told))
 		return kdapl_ep_fsm_refusal(READ_ONCE(ep->state));
-	/* Its event was raised, but the work item may not be through. */
+	/* The work item may not be through, although the connection event was raised. */
 	kdapl_conn_finish(conn);
 	kdapl_conn_drop_qp(conn, ep);
 	return DAT_SUCCESS;
 }
 
-/* The same before a connection has begun. */
+/* Lets go of a queue pair with which no connection has begun. */
 static void ep_unbind(struct kdapl_ep *ep, u32 life)
 {
 	mutex_lock(&ep->use_lock);

@@ -131,16 +131,16 @@ static void sp_unlisten(struct kdapl_sp *sp)
 	sp->listener = NULL;
 	kdapl_sp_withdraw(sp);
 	mutex_unlock(&sp->lock);
-	/* Not under that lock: it waits for a request that is just arriving. */
+	/* Not under @lock: it waits for a request that is just arriving, which takes @lock. */
 	if (listener)
 		cm_ops(&sp->obj)->unlisten(listener);
 	mutex_unlock(&sp->unlisten_lock);
 }
 
 /*
- * P26, P28.  If the one request has come, the endpoint went to its CR, and may even be
- * reserved by another service point by now: it is left alone.  Nothing arrives while
- * this looks.
+ * P26, P28.  Makes the endpoint of a RSP UNCONNECTED again, unless the one request has come:
+ * then the endpoint went to its CR, and may even be reserved by another service point by now.
+ * Nothing arrives any more when this looks at @spent.
  */
 static void sp_unreserve(struct kdapl_sp *sp)
 {
@@ -149,9 +149,10 @@ static void sp_unreserve(struct kdapl_sp *sp)
 }
 
 /*
- * On return nothing listens for it, and its handle is dead.  A request that is just arriving
- * has its objects before the handle goes, so that a removal of the device, which looks for
- * what there is, finds one or the other.  Of several callers one wins (E114); false: another.
+ * On return nothing listens for @sp, and its handle is dead.  The handle is retired only when
+ * a request that was just arriving has its objects: a removal of the device looks for the
+ * objects that there are, and so finds the service point or them.  Of several callers one wins
+ * (E114); the others get false.
  */
 static bool sp_stop(struct kdapl_sp *sp)
 {
@@ -367,7 +368,7 @@ static DAT_RETURN rsp_start(struct kdapl_ia *ia, DAT_CONN_QUAL qual,
 	return ret;
 }
 
-/* The endpoint that a RSP on @ia names, with a reference; there need be none. */
+/* The endpoint that a RSP on @ia names, with a reference; *@ep stays NULL if it names none. */
 static DAT_RETURN rsp_ep_find(struct kdapl_ia *ia, DAT_EP_HANDLE handle,
 			      struct kdapl_ep **ep)
 {

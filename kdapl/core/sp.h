@@ -11,14 +11,15 @@
 /*
  * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
  * @evd: CR-EVD, attached
- * @on_port: among all that listen
+ * @on_port: in the list of all service points that listen (sp_request.c)
  * @qual: the port
  * @flags: DAT_PSP_*_FLAG, of a PSP
- * @listener: listens; NULL once it was given back
+ * @listener: what listens; NULL before, and once it was given back
  * @lock: @listener, @stopped, @spent
- * @unlisten_lock: held while it stops listening, so that whoever else wants that waits; takes
- *		   @lock, and what the CM takes
- * @stopped: freed; a listener that only now begins to listen is given back
+ * @unlisten_lock: held while it stops listening, so that another caller that wants the same
+ *		   waits until nothing listens; @lock and those of the CM nest inside
+ * @stopped: freed, or its device is gone; a listener that begins to listen only now is given
+ *	     back at once
  * @ep: a RSP's endpoint, with a reference; NULL: made when the request arrives,
  *	which sets it
  * @spent: a RSP took its one request (P22)

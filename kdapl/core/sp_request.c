@@ -16,7 +16,7 @@
 #include "sp.h"
 #include "../trace.h"
 
-/* All that listen, of every consumer, for dat_cr_handoff. */
+/* All service points that listen, of every consumer, for dat_cr_handoff. */
 static LIST_HEAD(listening_sps);
 static DEFINE_MUTEX(listening_lock);	/* a leaf */
 
@@ -100,7 +100,7 @@ static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 	}
 	conn->qual = sp->qual;
 	conn->peer = addr->dst_addr;
-	/* Whoever connects back has to know the link. */
+	/* A link-local address needs its link, in case somebody connects back to it. */
 	kdapl_ia_set_link(&conn->peer, addr);
 	conn->peer_port = kdapl_port_of(&conn->peer);
 	conn->in_len = min_t(u8, r->len, sizeof(conn->in));
@@ -109,7 +109,7 @@ static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 	return conn;
 }
 
-/* The endpoint of a new request, if it is not the consumer's to choose. */
+/* The endpoint of a new request; NULL if the consumer chooses it at the accept. */
 static int request_ep(struct kdapl_sp *sp, struct kdapl_ep **ep)
 {
 	lockdep_assert_held(&sp->lock);
@@ -142,7 +142,7 @@ static void request_fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr)
 	data->cr_handle = kdapl_handle(&cr->obj);
 }
 
-/* All that can fail, under the lock of @sp; on success there is room for the event. */
+/* Does everything that can fail.  On success there is room for the event. */
 static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
 {
 	int ret;
@@ -162,8 +162,8 @@ static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
 }
 
 /*
- * P13, all or nothing: @conn gets the id, and its CR is there for all to see.  One
- * that is handed over is used by the caller until it has left the handler mutex.
+ * P13, all or nothing: @conn gets the id, and its CR is published.  If the id is handed over,
+ * the caller becomes a user of it, until it has released the handler mutex.
  */
 static void request_raise(struct kdapl_sp *sp, struct kdapl_cr *cr,
 			  struct kdapl_conn *conn, const struct sp_request *r)
@@ -266,8 +266,8 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 	int ret;
 
 	/*
-	 * If @conn got the id by a hand-over just now, that one may not have left the
-	 * handler mutex yet, and we are about to take the id away.
+	 * @conn may have got the id by a hand-over just now.  Wait until that one has left the
+	 * handler mutex, because we are about to take the id away.
 	 */
 	kdapl_id_wait_unused(conn);
 	/*
@@ -284,9 +284,10 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 
 /*
  * struct hand_over - a request on its way to another service point
- * @conn: it, so far
- * @ret: what kept it from the IA of @sp, or DAT_SUCCESS
- * @err: as of sp_take_request()
+ * @sp: that service point
+ * @conn: the connection that the request has had so far
+ * @ret: why the section of @sp's IA could not be entered, or DAT_SUCCESS
+ * @err: of sp_take_request(); -ECONNREFUSED if that was not called
  */
 struct hand_over {
 	struct work_struct work;
@@ -311,10 +312,10 @@ static void hand_over(struct work_struct *work)
 }
 
 /*
- * A process has a thread of the kernel do it.  At the limits of its cgroups the process would
- * wait, for memory or for its turn to run, with locks and a section of what may be another
- * user's; and his requests, the end of his service point and the removal of the device would
- * wait for it.
+ * For a process a thread of the kernel hands over.  The process itself, at the limits of its
+ * cgroups, might have to wait for memory or for its turn to run, while it holds locks and the
+ * section of what may be another user's.  Then that user's requests, the end of his service
+ * point and the removal of the device would wait for it.
  */
 static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
 {
@@ -329,8 +330,8 @@ static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
 }
 
 /*
- * The CR's lock is held, and the section of its IA.  What cannot be taken there
- * for lack of room is refused as it would be on arrival (P83).
+ * The CR's lock is held, and its IA's section entered.  If @qual has no room for the request,
+ * the peer is refused as it would be on arrival, and the call succeeds (P83).
  */
 static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 {
@@ -343,7 +344,7 @@ static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 		return RET_BAD_ARG(2);
 	hand_over_run(&h, cr->obj.space);
 	kdapl_object_put(&h.sp->obj);
-	/* The device is being removed, and their IA has heard of it before ours (E71). */
+	/* A removal of the device has reached the IA of the service point before ours (E71). */
 	if (DAT_GET_TYPE(h.ret) == DAT_INVALID_STATE)
 		return RET(INVALID_STATE);
 	if (h.err == -ECONNREFUSED)
