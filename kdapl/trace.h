@@ -20,6 +20,17 @@ struct kdapl_object;
 
 /* ---- objects: birth and death ---- */
 
+TRACE_DEFINE_ENUM(KDAPL_IA);
+TRACE_DEFINE_ENUM(KDAPL_PZ);
+TRACE_DEFINE_ENUM(KDAPL_LMR);
+TRACE_DEFINE_ENUM(KDAPL_RMR);
+TRACE_DEFINE_ENUM(KDAPL_EVD);
+TRACE_DEFINE_ENUM(KDAPL_EP);
+TRACE_DEFINE_ENUM(KDAPL_PSP);
+TRACE_DEFINE_ENUM(KDAPL_RSP);
+TRACE_DEFINE_ENUM(KDAPL_CR);
+TRACE_DEFINE_ENUM(KDAPL_SRQ);
+
 DECLARE_EVENT_CLASS(kdapl_object_class,
 	TP_PROTO(const struct kdapl_object *obj),
 	TP_ARGS(obj),
@@ -201,12 +212,16 @@ TRACE_EVENT(kdapl_request,
 	TP_printk("sp=%#llx cr=%#llx", __entry->sp, __entry->cr)
 );
 
-/* ---- DTOs: the number of the QP and the cookie join a post and its completion ---- */
+/*
+ * ---- DTOs: a post and its completion have the same slot, of the EP's requests or receives,
+ * beside the number of the QP, or of the SRQ, beside its handle ----
+ */
 
 TRACE_DEFINE_ENUM(KDAPL_DTO_RECV);
 TRACE_DEFINE_ENUM(KDAPL_DTO_SEND);
 TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_READ);
 TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_WRITE);
+TRACE_DEFINE_ENUM(KDAPL_DTO_SEND_INVALIDATE);
 TRACE_DEFINE_ENUM(KDAPL_DTO_BIND);
 
 TRACE_EVENT(kdapl_post,
@@ -226,7 +241,7 @@ TRACE_EVENT(kdapl_post,
 		__entry->user = cookie->user;
 		__entry->length = cookie->length;
 		__entry->qp = ep->conn->qp.num;
-		__entry->slot = cookie - cookie->dir->ring;
+		__entry->slot = cookie_slot(cookie);
 		__entry->kind = kind;
 	),
 	TP_printk("ep=%#llx qp=%u slot=%u %s length=%llu cookie=%#llx",
@@ -241,11 +256,31 @@ TRACE_EVENT(kdapl_post,
 		  __entry->length, __entry->user)
 );
 
+TRACE_EVENT(kdapl_srq_post,
+	TP_PROTO(const struct kdapl_cookie *cookie),
+	TP_ARGS(cookie),
+	TP_STRUCT__entry(
+		__field(u64, srq)
+		__field(u64, user)
+		__field(u64, length)
+		__field(u32, slot)
+	),
+	TP_fast_assign(
+		__entry->srq = cookie_srq(cookie);
+		__entry->user = cookie->user;
+		__entry->length = cookie->length;
+		__entry->slot = cookie_slot(cookie);
+	),
+	TP_printk("srq=%#llx slot=%u length=%llu cookie=%#llx", __entry->srq,
+		  __entry->slot, __entry->length, __entry->user)
+);
+
 TRACE_EVENT(kdapl_completion,
 	TP_PROTO(const struct kdapl_cookie *cookie, u32 qp, int wc_status),
 	TP_ARGS(cookie, qp, wc_status),
 	TP_STRUCT__entry(
 		__field(u64, token)
+		__field(u64, srq)
 		__field(u64, user)
 		__field(u64, length)
 		__field(u32, qp)
@@ -258,14 +293,15 @@ TRACE_EVENT(kdapl_completion,
 		__entry->token = cookie->dir->ep->obj.token;
 		__entry->user = cookie->user;
 		__entry->length = cookie->length;
+		__entry->srq = cookie_srq(cookie);
 		__entry->qp = qp;
-		__entry->slot = cookie - cookie->dir->ring;
+		__entry->slot = cookie_slot(cookie);
 		__entry->status = cookie->status;
 		__entry->wc_status = wc_status;
 		__entry->is_recv = cookie->dir->is_recv;
 	),
-	TP_printk("ep=%#llx qp=%u slot=%u %s length=%llu status=%u wc=%d cookie=%#llx",
-		  __entry->token, __entry->qp, __entry->slot,
+	TP_printk("ep=%#llx qp=%u srq=%#llx slot=%u %s length=%llu status=%u wc=%d cookie=%#llx",
+		  __entry->token, __entry->qp, __entry->srq, __entry->slot,
 		  __entry->is_recv ? "recv" : "request", __entry->length,
 		  __entry->status, __entry->wc_status, __entry->user)
 );

@@ -76,6 +76,7 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 	srq->outstanding++;
 	srq->queued++;
 	list_move_tail(&sc->entry, &srq->posted);
+	trace_kdapl_srq_post(&sc->cookie);
 	/* A queue in error takes no receive any more: it is kept from the device (mt:M59). */
 	if (!srq->broken)
 		err = post_to_device(srq, &sc->cookie, from);
