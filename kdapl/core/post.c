@@ -183,14 +183,7 @@ static __always_inline int post_request(struct ib_qp *qp,
 static DAT_RETURN post_failed(int error)
 {
 	trace_kdapl_error("post", error);
-	switch (error) {
-	case -ENOMEM:
-		return RET_NO_RESOURCE(MEMORY);
-	case -EFAULT:	/* post_link() */
-		return protection_violation(0);
-	default:
-		return RET(INTERNAL_ERROR);
-	}
+	return error == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
 }
 
 /* The gate is not open: may the post be put aside? */
@@ -376,6 +369,7 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 		.remote_addr = dto->remote->target_address,
 		.rkey = dto->remote->rmr_context,
 	};
+	DAT_RETURN ret;
 	int err;
 
 	err = post_link(ep, dir, dto, walk, &wr);
@@ -383,7 +377,9 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 		kdapl_chain_end(cookie);
 		/* post_refused() takes back what was counted, as for a DTO of one work request. */
 		dir->posted++;
-		return post_refused(dir, cookie, none, err);
+		ret = post_refused(dir, cookie, none, err);
+		/* Memory of the list was taken away just now. */
+		return err == -EFAULT ? protection_violation(sink_of(dto->kind)) : ret;
 	}
 	while (!err && walk->named != walk->end)
 		err = post_link(ep, dir, dto, walk, &wr);
