@@ -28,7 +28,7 @@ set -u -o pipefail
 
 # --few: on iWARP, and in the debug kernel, most things take several times as long.  These are
 # one or two scenarios for each part of the interface, and (the last ones) what is different on
-# iWARP.  They are also what runs in a newer kernel in a second mode.
+# iWARP.
 some=(
 	'private data both ways' 'the consumer rejects' 'C8 P11 nobody listens'
 	'a RSP, its one request accepted' 'a PSP is freed over its requests'
