@@ -3,15 +3,15 @@
  * The calls of Event Dispatchers, except dat_evd_modify_cno() (cno.c).
  *
  * The kernel fills the ring of an EVD, and the library takes the events out.
- * The kernel does not see who takes them; therefore the library keeps the rule
- * that nobody else may take events while a thread waits (E36). The EVD is
- * locked whenever its ring is used, and unlocked while a thread waits in the
- * kernel.
+ * The kernel does not see which thread takes them; therefore the library
+ * enforces the rule that no other thread takes events while one waits (E36).
+ * The EVD is locked whenever its ring is used, and unlocked while a thread waits
+ * in the kernel.
  *
- * dat_evd_create(), dat_evd_wait(), and those that set whether an EVD is
- * waitable or enabled are the user level's own. Where kernel modules have the
- * call as well, it can here return DAT_INVALID_STATE/EVD_WAITER in addition:
- * dat_evd_dequeue(), dat_evd_resize() and dat_evd_free(), while a thread waits.
+ * Only applications have dat_evd_create(), dat_evd_wait(), and the calls that
+ * set whether an EVD is waitable or enabled. Of the calls that kernel modules
+ * have as well, dat_evd_dequeue(), dat_evd_resize() and dat_evd_free() return
+ * DAT_INVALID_STATE/EVD_WAITER here in addition, while a thread waits.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 
 /*
  * shim_evd_object - make the object of an EVD that the kernel has just made
- * @flags: DAT_EVD_*_FLAG, with which it was made
+ * @flags: the DAT_EVD_*_FLAG that the EVD was made with
  */
 DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia, DAT_EVD_FLAGS flags,
 			   const struct kdapl_uapi_ring *ring,
@@ -56,8 +56,7 @@ DAT_RETURN shim_evd_object(uint64_t token, struct shim_object *ia, DAT_EVD_FLAGS
 /*
  * shim_evd_body_free - free the body of an EVD that the kernel has destroyed
  *
- * A thread that waits in the kernel sees that the body is gone when it comes
- * back.
+ * A thread that was waiting in the kernel finds the body gone when it returns.
  */
 void shim_evd_body_free(struct shim_object *evd)
 {
@@ -77,9 +76,10 @@ void shim_evd_body_free(struct shim_object *evd)
 }
 
 /*
- * Locks an EVD. Return: NULL if the handle is bad. An object that dies meanwhile can be
- * locked all the same, so it is looked at again: while it is locked its body cannot go away.
- * What never was an object is memory that can only be read.
+ * Locks an EVD. Return: the EVD, whose body stays while it is locked; NULL if the handle is bad.
+ * The handle is checked before the EVD is locked, because memory where no object was made yet
+ * is only readable, and taking a lock there would crash. It is checked again afterwards,
+ * because the EVD may have died in between; the lock of a dead object still works.
  */
 static inline struct shim_object *evd_lock(DAT_EVD_HANDLE handle)
 {
@@ -247,7 +247,7 @@ DAT_RETURN own_evd_free(DAT_EVD_HANDLE evd_handle)
 	if (ret)
 		return ret;
 
-	/* Of several frees at once the kernel lets only one get here. */
+	/* If several threads free the EVD at once, the kernel lets only one get here. */
 	shim_evd_body_free(evd);
 	shim_object_kill(evd);
 	return DAT_SUCCESS;
@@ -279,7 +279,7 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 }
 
 /*
- * dat_evd_wait - wait for events and take the first
+ * dat_evd_wait - wait for events and take the first one
  * @evd_handle: an EVD
  * @timeout: microseconds, 0 to look once, or DAT_TIMEOUT_INFINITE
  * @threshold: how many events to wait for, 1 .. the EVD's length; more
@@ -336,8 +336,8 @@ DAT_RETURN own_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
  * A thread that called dat_evd_wait() before the EVD became unwaitable has to
  * return with EVD_UNWAITABLE, even if the EVD is made waitable again before the
  * thread has reached the kernel (E27). So while there is a waiter, the kernel
- * is not told that the EVD is waitable again; the waiter does that when it
- * comes back.
+ * is not told that the EVD is waitable again; the waiter tells it when it
+ * returns (shim_evd.clear_late).
  */
 static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 {

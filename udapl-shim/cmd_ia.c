@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Interface Adapters, which are the kernel's RDMA ports; handle types and consumer contexts,
- * which are kept in the library.
+ * Interface Adapters of kdapl, each of which is an RDMA port that the kernel lists; and the
+ * calls about handle types and consumer contexts, which the library answers without the kernel.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 
 #include "registry.h"
 
-/* No adapter of that name. */
+/* There is no adapter of that name. */
 #define RET_NOT_FOUND	\
 	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
 /*
- * shim_addr_in - an address for the kernel
+ * shim_addr_in - copy an address of the consumer's for the kernel
  *
  * DAT gives a pointer without a length, so the family says how much to read.
  *
@@ -36,7 +36,7 @@ bool shim_addr_in(struct kdapl_uapi_addr *to, const struct sockaddr *from)
 	return true;
 }
 
-/* shim_addr_out - an address from the kernel; zeroed if there is none */
+/* shim_addr_out - copy an address from the kernel; zero @to if there is none */
 void shim_addr_out(struct sockaddr_storage *to,
 		   const struct kdapl_uapi_addr *from)
 {
@@ -45,20 +45,23 @@ void shim_addr_out(struct sockaddr_storage *to,
 		memcpy(to, from->sa, from->len);
 }
 
-/* The device cannot be opened. @ret: for all reasons but that there is no room now */
+/*
+ * What to return if shim_dev_open() has failed with @err: DAT_INSUFFICIENT_RESOURCES if memory
+ * or descriptors are short, else @ret.
+ */
 static DAT_RETURN no_device(int err, DAT_RETURN ret)
 {
 	return shim_no_room(-err) ? RET_NO_RESOURCE(MEMORY) : ret;
 }
 
 /*
- * shim_adapters - what the kernel lists
- * @infos: out: the caller frees it
- * @number: out
+ * shim_adapters - get the list of adapters from the kernel
+ * @infos: out: the list, which the caller frees
+ * @number: out: how many there are
  *
  * Return: DAT_SUCCESS; DAT_INTERNAL_ERROR if the kernel cannot be asked, because the module
  * is not loaded or the process may not open its device; DAT_INSUFFICIENT_RESOURCES/MEMORY, also
- * without a descriptor.
+ * if no descriptor can be had.
  */
 DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 {
@@ -71,7 +74,7 @@ DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 	err = shim_dev_open();
 	if (err)
 		return no_device(err, RET(INTERNAL_ERROR));
-	/* The first time this says how many there are; then some may have come. */
+	/* The first round only tells the number; another is needed if adapters come meanwhile. */
 	do {
 		arg.max = arg.number;
 		free(from);
@@ -158,8 +161,9 @@ static struct shim_object *own_async_evd(const struct shim_object *ia)
 }
 
 /*
- * The EVD has the mode of its IA, which was not known when it was made: who sleeps on it in
- * passthrough hears of the queues that the process has itself.
+ * The asynchronous EVD that was made with an IA was made before the mode of the IA was known.
+ * Now it gets the operations of that mode: in passthrough a thread that waits for it also has
+ * to be woken by what the device tells of the queues of the process itself.
  */
 static DAT_RETURN adopt_evd(struct shim_object *ia)
 {
@@ -171,7 +175,7 @@ static DAT_RETURN adopt_evd(struct shim_object *ia)
 	return evd->ops->evd_made(evd);
 }
 
-/* With DAT_DEBUG the IA, and the EVD that was made with it. */
+/* Gives the IA, and the EVD that was made with it, the operations that DAT_DEBUG asks for. */
 static void make_loud(struct shim_object *ia)
 {
 	struct shim_object *evd = own_async_evd(ia);
@@ -223,8 +227,9 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 }
 
 /*
- * The asynchronous EVD that the consumer gave: one of its own, null to get a
- * new one, or the constant by which an earlier open has it (I4..I6).
+ * The token of the asynchronous EVD that the consumer gave to an open: that of
+ * one of its EVDs; 0 for a null handle, which asks for a new EVD; or the
+ * constant DAT_EVD_ASYNC_EXISTS, if an earlier open has made it (I4..I6).
  */
 static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
 {
@@ -236,10 +241,10 @@ static bool async_evd_in(DAT_EVD_HANDLE handle, uint64_t *token)
 }
 
 /*
- * shim_ia_open - dat_ia_openv() for an adapter of the kernel
- * @record: of dat.conf, if that says which adapter it is, else NULL: it has the name @ia_name
+ * shim_ia_open - dat_ia_openv() for an adapter of kdapl
+ * @record: the record of dat.conf that names the adapter; NULL: its name is @ia_name
  *
- * Return: as dat_ia_openv(), whose arguments all of this checks.
+ * Return: as dat_ia_openv(). This function and the kernel check all of its arguments.
  */
 DAT_RETURN shim_ia_open(const struct shim_record *record, const DAT_NAME_PTR ia_name,
 			DAT_COUNT asynch_evd_min_qlen, DAT_EVD_HANDLE *asynch_evd_handle,
@@ -286,7 +291,7 @@ static void ia_end(struct shim_object *ia)
 	free(body);
 }
 
-/* Kills an object that the kernel has destroyed with its IA. */
+/* Kills an IA that the kernel has closed, or an object that it destroyed with its IA. */
 static void object_gone(struct shim_object *obj, void *arg)
 {
 	(void)arg;
@@ -317,10 +322,11 @@ static void cno_ends(struct shim_object *obj, void *arg)
 }
 
 /*
- * own_ia_close - dat_ia_close() for an adapter of the kernel
+ * own_ia_close - dat_ia_close() for an adapter of kdapl
  *
- * A CNO, of which the kernel does not know, prevents a graceful close as well
- * (I12). On return no agent runs, except one that has called this itself (I17).
+ * A CNO prevents a graceful close as well, although the kernel does not know it
+ * (I12). On return no agent of the IA's CNOs runs, except one that has itself
+ * called this (I17).
  */
 DAT_RETURN own_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
@@ -425,8 +431,8 @@ static void provider_attr_out(DAT_PROVIDER_ATTR *to,
 }
 
 /*
- * The attribute "mode" of a provider: whose queues an IA has. The consumer does not write
- * there (DAT has no const).
+ * The provider attribute "mode" says whose queues an IA has. The structures are shared by all
+ * queries: DAT does not declare them const, but a consumer does not write to them.
  */
 static void mode_attr_out(DAT_PROVIDER_ATTR *to, struct shim_object *ia)
 {
@@ -473,7 +479,7 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 	ret = ia_query(ia, &arg);
 	if (ret)
 		return ret;
-	/* Another thread may close the IA. */
+	/* Another thread may be closing the IA, which frees the body. */
 	shim_lock(&ia->lock);
 	body = ia->body;
 	if (body && ia_attr_mask)

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Consumer Notification Objects: one wait over several EVDs. The calls
- * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c and cmd_ia.c need of
- * CNOs. All of this is the user level's own; the kernel knows no CNO.
+ * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c, cmd_ia.c and the
+ * waits of both modes need of CNOs. All of this is done in the library; the
+ * kernel knows no CNO.
  *
- * The kernel gives a descriptor for each EVD that can be polled. A CNO is an
- * epoll set of those of its EVDs, edge triggered, so that epoll_wait(2) reports
- * an EVD once for each arrival of events. Such a report is a trigger (E76).
+ * An EVD that has a CNO has a descriptor that becomes readable when events
+ * arrive (shim_ops.evd_poll_fd). A CNO is an edge-triggered epoll set of the
+ * descriptors of its EVDs, so epoll_wait(2) reports an EVD once for each arrival
+ * of events. Such a report is a trigger (E76).
  *
  * Each CNO has a thread, which sleeps until the set has something to report. A
- * thread in dat_cno_wait() looks at the set, too, before it sleeps. A trigger
- * goes to one waiter, to the agent, or to both (E78, E80); while there is
- * neither it is kept, one at most (E77).
+ * thread that calls dat_cno_wait() also reads the set itself before it sleeps. A
+ * trigger goes to one waiter, to the agent, or to both (E78, E80). While there
+ * is neither, the CNO keeps one trigger, and not more than one (E77).
  *
  * Agents are called by a second thread (E82), which a CNO gets with its first
- * agent: an agent may take long, and waiters have to be woken meanwhile.
+ * agent: an agent may run for long, and waiters have to be woken meanwhile.
  *
  * Locks, the outer one first: shim_cno.lock; the lock of one of its EVDs.
  */
@@ -49,7 +51,7 @@ struct cno_call {
  * @refs: references: one of the object, one of each thread, one of each call
  *	that runs
  * @events: the epoll set
- * @wake: an eventfd, by which the thread that watches is made to look at @dead
+ * @wake: an eventfd that wakes the thread in watch_events(), to look at @dead
  * @triggered: a trigger waits for somebody to take it
  * @evd: the EVD of that trigger; NULL if it was freed meanwhile (E89)
  * @agent: called at the next trigger; NULL if there is none
@@ -122,7 +124,7 @@ static struct shim_cno *cno_lock_any(struct shim_object *obj)
 	return cno;
 }
 
-/* The same of one that is alive */
+/* Like cno_lock_any(), but returns NULL for a CNO that is dead. */
 static struct shim_cno *cno_lock(struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock_any(obj);
@@ -140,20 +142,20 @@ static void cno_wake_waiters(struct shim_cno *cno, int number)
 	syscall(SYS_futex, &cno->seq, FUTEX_WAKE_PRIVATE, number, NULL, NULL, 0);
 }
 
-/* Has the threads of a CNO see that it is dead. */
+/* Wakes both threads of a CNO, so that they see that it is dead and end. */
 static void cno_wake_threads(struct shim_cno *cno)
 {
 	uint64_t one = 1;
 
 	pthread_cond_signal(&cno->work);
-	/* Fails only without a descriptor, and then no thread was started. */
+	/* Fails only if the eventfd could not be made; then no thread was started. */
 	if (write(cno->wake.fd, &one, sizeof(one)) < 0)
 		return;
 }
 
 /*
- * Makes *@call of an agent, NULL if it has no function (E91). Return: false
- * without memory.
+ * Allocates *@call for an agent; NULL if the agent has no function (E91).
+ * Return: false if there is no memory.
  */
 static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
 {
@@ -166,7 +168,7 @@ static bool agent_new(DAT_OS_WAIT_PROXY_AGENT agent, struct cno_call **call)
 	return *call;
 }
 
-/* Has the agent called, once, after those that are due already. */
+/* Queues the agent of the CNO for one call, behind the agents that are due already. */
 static void agent_make_due(struct shim_cno *cno, struct shim_object *evd)
 {
 	struct cno_call **end = &cno->due;
@@ -188,7 +190,7 @@ static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
 	if (cno->waiters)
 		cno_wake_waiters(cno, 1);
 	if (cno->agent) {
-		/* The agent uses the trigger up, unless a waiter takes it, too. */
+		/* The agent consumes the trigger; waiters, if any, still get it as well. */
 		cno->triggered = cno->waiters;
 		agent_make_due(cno, evd);
 	}
@@ -220,13 +222,16 @@ static bool triggers(struct shim_object *evd)
 }
 
 /*
- * Takes all reports from the epoll set. The first makes a trigger, the others
- * are covered by it (E83). An EVD that hangs up is being freed and triggers
- * nothing.
+ * Takes all reports from the epoll set. The first one triggers the CNO; while
+ * that trigger is kept, further ones add nothing (E83). An EVD whose descriptor
+ * reports a hang-up is being freed and triggers nothing.
  */
 static void cno_collect(struct shim_cno *cno)
 {
-	/* Enough rounds for each EVD; busy EVDs could go on for ever. */
+	/*
+	 * Enough rounds to report each EVD once. Without a bound, EVDs at which
+	 * events arrive all the time could keep this loop going for ever.
+	 */
 	unsigned int left = cno->nr_evds / 16 + 1;
 	struct epoll_event events[16];
 	int n, i;
@@ -240,7 +245,7 @@ static void cno_collect(struct shim_cno *cno)
 	} while (n == 16 && --left);
 }
 
-/* Lets all waiters return, and calls all agents, without an EVD (E90). */
+/* Has all waiters return and all agents called; none of them gets an EVD (E90). */
 static void cno_release(struct shim_cno *cno)
 {
 	struct cno_call *call;
@@ -272,8 +277,9 @@ static void run_agent(struct shim_cno *cno)
 }
 
 /*
- * Waits until no agent runs or is due, as free and close promise (I17). An
- * agent that itself frees the CNO or closes the IA cannot wait for its own end.
+ * Waits until no agent runs or is due: dat_cno_free() and dat_ia_close() promise
+ * that (I17). If an agent itself calls one of them, this returns at once, since
+ * the agent cannot wait for its own end.
  */
 static void agents_wait(struct shim_cno *cno)
 {
@@ -299,7 +305,7 @@ static void *call_agents(void *arg)
 	return NULL;
 }
 
-/* The thread that watches the set */
+/* The thread that waits for reports of the epoll set, and for @wake */
 static void *watch_events(void *arg)
 {
 	struct shim_cno *cno = arg;
@@ -320,8 +326,9 @@ static void *watch_events(void *arg)
 }
 
 /*
- * Starts a thread of a CNO, which is locked, with signals blocked: they are for
- * the program's threads. Return: false if there is none to be had.
+ * Starts a thread of a CNO, which is locked. All signals are blocked in it, so
+ * that they go to the program's own threads. Return: false if no thread could be
+ * made.
  */
 static bool cno_start_thread(struct shim_cno *cno, void *(*func)(void *arg),
 			     pthread_t *thread)
@@ -342,8 +349,8 @@ static bool cno_start_thread(struct shim_cno *cno, void *(*func)(void *arg),
 }
 
 /*
- * Replaces the agent of a CNO, which is locked. Return: false without memory or
- * a thread; then nothing has changed.
+ * Replaces the agent of a CNO, which is locked. Return: false if there is no
+ * memory or no thread to be had; then the CNO keeps its agent.
  */
 static bool agent_replace(struct shim_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
@@ -364,8 +371,8 @@ static bool agent_replace(struct shim_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 }
 
 /*
- * Drops the reference of the object and has the threads end; @cno is dead and
- * locked.
+ * Drops the object's reference of @cno, which is dead and locked, and wakes its
+ * threads, which end then. Unlocks it.
  */
 static void cno_drop(struct shim_cno *cno)
 {
@@ -373,7 +380,7 @@ static void cno_drop(struct shim_cno *cno)
 	cno_unlock(cno);
 }
 
-/* The same of one that has never become an object */
+/* Ends a CNO that never got an object, because a part of its creation failed. */
 static void cno_abort(struct shim_cno *cno)
 {
 	pthread_mutex_lock(&cno->lock);
@@ -408,7 +415,7 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 	return NULL;
 }
 
-/* Makes the handle of a CNO bad, which this thread has marked as dead. */
+/* Makes the handle of a CNO invalid; the calling thread has marked the CNO dead. */
 static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 {
 	shim_lock(&obj->lock);
@@ -423,14 +430,14 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 /*
  * dat_cno_create - make a CNO
  * @ia_handle: an IA
- * @agent: called once at the next trigger; one without a function is none
+ * @agent: called once at the next trigger; if its function is NULL there is none
  * @cno_handle: out
  *
  * Rules E79..E82, E91.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG3 for a
- * null @cno_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY, also without a
- * descriptor or thread.
+ * null @cno_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no descriptor or
+ * no thread can be had.
  */
 DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
@@ -457,7 +464,8 @@ DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 /*
  * dat_cno_free - free a CNO
  *
- * On return no agent of it runs, except one that has called this itself (I17).
+ * On return no agent of the CNO runs, except one that has itself called this
+ * (I17).
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_STATE/CNO_IN_USE
  * while an EVD is attached or a thread waits (E88).
@@ -516,7 +524,7 @@ DAT_RETURN own_cno_query(DAT_CNO_HANDLE cno_handle,
  * On a CNO that is triggered the new agent is called at once (E81).
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, also without a thread.
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no thread can be had.
  */
 DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
@@ -555,8 +563,8 @@ static struct timespec deadline_of(DAT_TIMEOUT timeout)
 }
 
 /*
- * Where time_t has 64 bits in a 32-bit process, SYS_futex would read the first half of it as
- * the seconds, and the second one as the nanoseconds.
+ * In a 32-bit process whose time_t has 64 bits, SYS_futex would take the first half of tv_sec
+ * for the seconds and the second half for the nanoseconds. So SYS_futex_time64 is called there.
  */
 static long futex_wait_until(void *word, uint32_t value, const struct timespec *deadline)
 {
@@ -578,8 +586,9 @@ static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
 
 	pthread_mutex_unlock(&cno->lock);
 	/*
-	 * Always with a deadline: without one the kernel would restart it after
-	 * signals.
+	 * There always is a deadline: without one the kernel would restart the
+	 * call after a signal handler with SA_RESTART, instead of failing with
+	 * EINTR.
 	 */
 	err = futex_wait_until(&cno->seq, seq, deadline);
 	err = err ? errno : 0;
@@ -611,8 +620,8 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 		cno->waiters--;
 	}
 	/*
-	 * This thread goes without the trigger, but may have been the one that
-	 * was woken for it. Then another one has to be woken.
+	 * This thread returns without taking the trigger, although it may be the
+	 * one that was woken for it. So another waiter has to be woken.
 	 */
 	if (cno->triggered && cno->waiters)
 		cno_wake_waiters(cno, 1);
@@ -647,7 +656,7 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 		cno_unlock(cno);
 		return RET_BAD_ARG(3);
 	}
-	/* A thread that ended here would leave the CNO locked. */
+	/* A thread that was cancelled in cno_wait() would leave the CNO locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	ret = cno_wait(cno, timeout, &evd);
 	cno_unlock(cno);
@@ -658,10 +667,10 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 }
 
 /*
- * Puts an EVD into the epoll set, or changes it there, whereupon epoll reports
- * again what is queued. A disabled EVD is in the set with no events asked for.
- * It has to be edge triggered nevertheless: a hang-up is reported whatever was
- * asked for, and would be reported for ever.
+ * Adds an EVD to the epoll set, or modifies its entry. After either, epoll
+ * reports the EVD if events are queued in it. A disabled EVD stays in the set
+ * with no events asked for. It has to be edge triggered nevertheless: epoll
+ * reports a hang-up whatever was asked for, and would report it for ever.
  */
 static int cno_watch_evd(const struct shim_cno *cno, int op,
 			 struct shim_object *evd, const struct shim_evd *body)
@@ -680,7 +689,7 @@ static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 {
 	DAT_RETURN ret;
 
-	/* Made when the EVD first gets a CNO. */
+	/* The descriptor is made when the EVD first gets a CNO. */
 	ret = body->poll_fd.fd >= 0 ? DAT_SUCCESS :
 	      evd->ops->evd_poll_fd(evd, body);
 	if (ret)
@@ -693,11 +702,11 @@ static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 }
 
 /*
- * shim_cno_attach - let an EVD without a CNO trigger this one
+ * shim_cno_attach - let an EVD that has no CNO trigger the CNO @obj
  *
  * An EVD that holds events triggers at once (E87). If another thread has just
- * given the EVD a CNO, that one stays, as if this call had been made before the
- * other.
+ * given the EVD a CNO, the EVD keeps that one, as if the other thread had made
+ * its call after this one.
  */
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 {
@@ -718,7 +727,7 @@ DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *obj)
 	return ret;
 }
 
-/* Takes an EVD off a CNO; triggers of it that are still kept lose their EVD. */
+/* Removes an EVD from a CNO. A trigger by it that is still kept loses its EVD. */
 static void cno_forget(struct shim_cno *cno, struct shim_object *evd,
 		       struct shim_evd *body)
 {
@@ -734,10 +743,11 @@ static void cno_forget(struct shim_cno *cno, struct shim_object *evd,
 }
 
 /*
- * shim_cno_detach - take an EVD that was freed off its CNO
- * @body: its former body, which nobody else has any more
+ * shim_cno_detach - remove an EVD that was freed from its CNO
+ * @body: its former body, which no other thread can reach any more
  *
- * Without EVDs the CNO can never be triggered, so its waiters return (E90).
+ * When this was its last EVD, the CNO cannot be triggered any more, so its
+ * waiters return (E90).
  */
 void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
 {
@@ -753,10 +763,12 @@ void shim_cno_detach(struct shim_object *evd, struct shim_evd *body)
 }
 
 /*
- * Locks the CNO of an EVD and, inside it, the EVD. The EVD has to be unlocked
- * before its CNO can be locked, so afterwards it is looked whether the EVD
- * still has that CNO. Return: the body of the EVD; NULL, with nothing locked,
- * if it was freed. *@cnop is NULL if the EVD has no CNO.
+ * Locks the CNO of an EVD and, inside it, the EVD. Only the locked EVD tells
+ * which CNO it has, and it has to be unlocked again before that CNO can be
+ * locked. So after both are locked this checks whether the EVD still has that
+ * CNO, and tries again if not. Return: the body of the EVD; NULL, with nothing
+ * locked, if the EVD was freed. *@cnop is NULL if the EVD has no CNO that is
+ * alive.
  */
 static struct shim_evd *evd_and_cno_lock(struct shim_object *evd,
 					 struct shim_cno **cnop)
@@ -795,9 +807,11 @@ static void evd_and_cno_unlock(struct shim_object *evd, struct shim_cno *cno)
 }
 
 /*
- * shim_cno_collect - take the triggers of an EVD that is going to be freed
+ * shim_cno_collect - trigger the CNO for what has arrived at an EVD that is
+ *	about to be freed
  *
- * They count, although the EVD is gone when somebody waits for them (E89).
+ * Such a trigger counts, although the EVD is gone by the time that a thread
+ * waits for it (E89).
  */
 void shim_cno_collect(struct shim_object *evd)
 {
@@ -833,8 +847,9 @@ DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 /*
  * shim_cno_tell - trigger the CNO of an EVD for what arrived during a wait
  *
- * Called after a dat_evd_wait() that has taken no event: nobody has learnt of
- * the events that were withheld from the CNO meanwhile (E37, E76).
+ * Called after a dat_evd_wait() that has taken no event. Events that arrived
+ * during the wait did not trigger the CNO, since they were meant for that
+ * thread; so the CNO has to be triggered for them now (E37, E76).
  */
 void shim_cno_tell(struct shim_object *evd)
 {
@@ -901,7 +916,7 @@ static void count_cno(struct shim_object *obj, void *arg)
 		(*(unsigned int *)arg)++;
 }
 
-/* shim_cno_left - has an IA a CNO, which prevents its graceful close (I12)? */
+/* shim_cno_left - does an IA have a CNO, which prevents its graceful close (I12)? */
 bool shim_cno_left(struct shim_object *ia)
 {
 	unsigned int number = 0;
@@ -911,10 +926,11 @@ bool shim_cno_left(struct shim_object *ia)
 }
 
 /*
- * shim_cno_end - no waits at a CNO any more, its IA was closed
+ * shim_cno_end - end all waits for a CNO whose IA was closed
  *
- * All waiters return, and the agents are called (E90). This is done to all CNOs before one
- * is closed, for whose agent may wait at another one.
+ * All waiters return, and the agents are called (E90). The close of an IA does this to all its
+ * CNOs before it calls shim_cno_close() for any of them. That call waits for the agents of its
+ * CNO, and an agent may itself be waiting for another CNO.
  */
 void shim_cno_end(struct shim_object *obj)
 {
@@ -928,7 +944,7 @@ void shim_cno_end(struct shim_object *obj)
 	cno_unlock(cno);
 }
 
-/* shim_cno_close - the rest, after shim_cno_end() */
+/* shim_cno_close - wait for the agents of a CNO and kill it, after shim_cno_end() */
 void shim_cno_close(struct shim_object *obj)
 {
 	struct shim_cno *cno = cno_lock_any(obj);
@@ -936,7 +952,7 @@ void shim_cno_close(struct shim_object *obj)
 
 	if (!cno)
 		return;
-	/* Otherwise it is being freed, and whoever does that has the rest to do. */
+	/* Otherwise dat_cno_free() had marked it dead before, and finishes it. */
 	closed = cno->closed;
 	if (closed)
 		agents_wait(cno);

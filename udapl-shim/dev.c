@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The file /dev/kdapl, which all calls go through: opening it, fork(), and what
- * an errno means. Called by cmd_*.c, cno.c and post.c.
+ * The file /dev/kdapl, which all ioctls go through: opening it, fork(), and what
+ * an errno means. Called by nearly all files of the library.
  *
  * A process has one file, so that its IAs can share an asynchronous EVD (I5,
  * I6). The file is opened by the first call that needs it and stays open. If it
@@ -10,7 +10,7 @@
  * never seen. exec closes the file.
  *
  * A child of fork() has no objects: the rings are not mapped there, the handle
- * table is empty, and the file and the descriptors of the CNOs are closed, so
+ * table is empty, and the file and all descriptors in kept_fds are closed, so
  * that the kernel sees the end of the parent even while the child lives. The
  * child may open IAs of its own.
  */
@@ -69,8 +69,9 @@ static void after_fork_child(void)
 /*
  * shim_fds_lock - keep fork() out while a descriptor is made
  *
- * Held from before the call that makes the descriptor until shim_fd_keep() has
- * it in the list. A child that was forked in between would not close it.
+ * The lock is held from before the call that makes the descriptor until
+ * shim_fd_keep() has put it into the list. A child that was forked in between
+ * would not close the descriptor.
  */
 void shim_fds_lock(void)
 {
@@ -85,7 +86,8 @@ void shim_fds_unlock(void)
 /*
  * shim_fd_keep - put a new descriptor into the list; the lock is held
  *
- * Return: false if @number is none, because making it has failed.
+ * Return: false if @number is negative, because making the descriptor has
+ * failed.
  */
 bool shim_fd_keep(struct shim_fd *fd, int number)
 {
@@ -120,9 +122,10 @@ void shim_fd_close(struct shim_fd *fd)
 }
 
 /*
- * shim_fd_forget - take a descriptor out of the list that somebody else closes now
+ * shim_fd_forget - take a descriptor out of the list, which libibverbs is about to close
  *
- * The lock is held until it is closed, for the same reason as when it is made.
+ * The caller holds the lock until the descriptor is closed, for the same reason as when it is
+ * made.
  */
 void shim_fd_forget(struct shim_fd *fd)
 {
@@ -150,7 +153,7 @@ static int dev_open(void)
 	return err;
 }
 
-/* With the lock of the file. */
+/* Registers the handlers of fork(), once. The lock of the file is held. Return: 0 or -errno. */
 static int handle_fork(void)
 {
 	int err = 0;
@@ -164,8 +167,9 @@ static int handle_fork(void)
 }
 
 /*
- * From the beginning: a fork() that begins before would not wait for a thread that is in the
- * library when it happens.  If there is no memory for that, shim_dev_open() tries again.
+ * Registers the handlers when the library is loaded. If the first call did that, a fork() that
+ * had begun before would not run them, and so would not wait for the threads that are in the
+ * library. If there is no memory for the handlers now, shim_dev_open() tries again.
  */
 static __attribute__((constructor)) void watch_forks(void)
 {
@@ -207,17 +211,18 @@ uint64_t shim_dev_features(void)
 	return features;
 }
 
-/* shim_no_room - does an errno say that there is no room, which there may be another time? */
+/* shim_no_room - does an errno say that memory or descriptors are short, which may pass? */
 bool shim_no_room(int err)
 {
 	return err == ENOMEM || err == EMFILE || err == ENFILE;
 }
 
 /*
- * shim_few_descriptors - may the process have fewer descriptors left than @number?
+ * shim_few_descriptors - does the process have fewer than @number descriptors left?
  *
- * For those who call what fails without a reason, and has closed again what it had got. The
- * highest are looked at first, since the lowest are given first.
+ * A caller asks this after a function has failed that gives no reason and has already closed
+ * the descriptors that it had opened. The search begins at the highest number, since the kernel
+ * gives the lowest free one first.
  */
 bool shim_few_descriptors(int number)
 {
@@ -250,7 +255,7 @@ DAT_RETURN shim_ioctl_failed(DAT_RETURN fault)
 	}
 }
 
-/* shim_handle_call - an ioctl that takes one handle and no more */
+/* shim_handle_call - make an ioctl whose only argument is the handle of @obj */
 DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj)
 {
 	struct kdapl_uapi_handle arg = { .handle = shim_token(obj) };
@@ -259,8 +264,8 @@ DAT_RETURN shim_handle_call(unsigned long cmd, const struct shim_object *obj)
 }
 
 /*
- * shim_flags_call - an ioctl that takes a handle and DAT_CLOSE_FLAGS, argument
- * 2
+ * shim_flags_call - make an ioctl that takes the handle of @obj and
+ *	DAT_CLOSE_FLAGS, which are argument 2 of the dat_* call
  */
 DAT_RETURN shim_flags_call(unsigned long cmd, const struct shim_object *obj,
 			   uint32_t flags)

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Handles: the table of the objects of this process, and how the object of a
- * kernel handle (a token) is found. Called by all cmd_*.c and by event.c.
+ * kernel handle (a token) is found. Called by all files that make, find or end
+ * objects.
  *
- * A handle has to be a pointer whose first word is the provider; yet a handle
- * that was freed or made up must never be followed. So all objects lie in one
- * range of addresses, reserved once and made accessible piece by piece. A
- * handle is good if it lies in the range, at a multiple of the size of an
- * object, and the object there is alive. To find out takes a comparison and a
- * load, but no lock, since memory of the range stays readable until the process
- * ends.
+ * DAT wants a handle to be a pointer whose first word is the address of the
+ * provider's table; yet a handle that was freed or made up must never be
+ * followed to memory that may not be there. So all objects lie in one range of
+ * addresses, which is reserved once and made writable piece by piece. A handle
+ * is good if it lies in the range, at a multiple of the size of an object, and
+ * the object there is alive. Checking that takes two comparisons and a load,
+ * but no lock, since the whole range stays readable until the process ends.
  *
  * Tokens are looked up in a hash whose chains are read without a lock. A dead
  * object stays in the hash, because events that name it may still be queued and
  * have to show the pointer that the consumer knows. Its memory is used for a
- * new object only after DEAD_KEPT others have died; until then the freed handle
- * is certain to be found bad.
+ * new object only after DEAD_KEPT others have died, or when the table cannot
+ * grow any more; until then the freed handle is certain to be found bad.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -23,13 +24,13 @@
 #include "shim.h"
 
 #define OBJECT		sizeof(struct shim_object)
-/* 512 MiB of addresses; of a 32-bit process, which has few, 32 MiB */
+/* 512 MiB of addresses; 32 MiB in a 32-bit process, which has few addresses */
 #define MAX_OBJECTS	(sizeof(void *) > 4 ? 1u << 22 : 1u << 18)
 #define MIN_OBJECTS	(1u << 16)	/* if RLIMIT_AS allows no more */
 #define CHUNK		512u		/* made writable at a time */
 #define DEAD_KEPT	32768u
 
-/* No address has a bit of the base while the mask has none. */
+/* Mask 0 and base 1, until the range is reserved: shim_points_to_object() accepts no address. */
 struct shim_table shim_table = { .base = 1 };
 atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
@@ -54,9 +55,9 @@ static uint32_t object_nr(const struct shim_object *obj)
 
 /*
  * Walks the chain of a token. If the caller does not hold the lock, the walk
- * can miss the object: another object of the chain may be taken out of it and
- * put into another one meanwhile. Who finds nothing has to look again with the
- * lock.
+ * can miss the object: it may lead into another chain, if an object that it
+ * passes is removed from this chain and reused in that one. A caller that finds
+ * nothing has to look again with the lock held.
  */
 static struct shim_object *hash_find(uint64_t token)
 {
@@ -97,9 +98,10 @@ static void hash_remove(struct shim_object *obj)
 }
 
 /*
- * Reserves @size bytes of addresses, a power of two, that begin at a multiple of that: from
- * twice as many what is in front and behind is given back. Memory that is only readable is
- * not counted as memory that the process may use.
+ * Reserves a range of @size addresses that begins at a multiple of @size, a power of two. It
+ * maps twice as many and gives back what lies in front of and behind such a range. The range is
+ * mapped only readable, so that the kernel does not count all of it as memory committed to the
+ * process; table_grow() makes it writable piece by piece.
  */
 static void *reserve_aligned(size_t size)
 {
@@ -119,8 +121,9 @@ static void *reserve_aligned(size_t size)
 }
 
 /*
- * Reserves the range of addresses. In a child of fork() the memory is zero,
- * which makes every handle of the parent bad there.
+ * Reserves the range of addresses for objects. In a child of fork() the kernel
+ * zeroes its memory (MADV_WIPEONFORK), so every handle of the parent is bad
+ * there.
  */
 static bool table_reserve(void)
 {
@@ -153,7 +156,8 @@ static bool table_grow(void)
 }
 
 /*
- * The object that has been dead longest, taken out of list and hash; or NULL.
+ * Removes the object that has been dead longest from the list and the hash, and
+ * returns it; NULL if no object is dead. The lock is held.
  */
 static struct shim_object *reuse_dead(void)
 {
@@ -180,9 +184,9 @@ static struct shim_object *object_alloc(void)
 }
 
 /*
- * Makes an object; the lock is held. Return: NULL without memory, or if the IA
- * has been closed: dat_ia_close() goes over the objects of the IA once and
- * would leave a later one alive.
+ * Makes an object; the lock is held. Return: NULL if there is no memory, or if
+ * the IA has been closed: dat_ia_close() goes over the objects of the IA only
+ * once, and would leave an object alive that is made after that.
  */
 static struct shim_object *object_start(uint64_t token, uint32_t type,
 					struct shim_object *ia, void *body)
@@ -209,15 +213,16 @@ static struct shim_object *object_start(uint64_t token, uint32_t type,
 }
 
 /*
- * shim_object_get - the object of a token, made if there is none
+ * shim_object_get - find the object of a token, or make it
  * @ia: the IA that it belongs to; NULL for an IA
- * @made: NULL, or out: whether it was made now
+ * @made: NULL, or out: whether this call has made it
  *
  * Two threads may ask for the same new object: an event can name it before the
- * call that creates it has returned (P5). The second one gets what the first
- * one made.
+ * call that creates it has returned (P5). The second thread gets the object
+ * that the first one made.
  *
- * Return: NULL without memory, or if the IA was closed meanwhile.
+ * Return: the object; NULL if there is no memory, or if the IA was closed
+ * meanwhile.
  */
 struct shim_object *shim_object_get(uint64_t token, uint32_t type,
 				    struct shim_object *ia, bool *made)
@@ -257,7 +262,7 @@ struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
  * shim_object_dress - give an object its body
  *
  * Return: false if the object has died meanwhile, because its IA was closed.
- * The caller still has to free the body then.
+ * Then the body still is the caller's, which has to free it.
  */
 bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 		       void *body)
@@ -273,9 +278,10 @@ bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 }
 
 /*
- * shim_object_kill - make a handle bad, for ever
+ * shim_object_kill - make a handle invalid
  *
- * Called when the kernel has destroyed the object. More than once does no harm.
+ * Called when the kernel has destroyed the object. To call it more than once
+ * does no harm.
  */
 void shim_object_kill(struct shim_object *obj)
 {
@@ -294,10 +300,12 @@ void shim_object_kill(struct shim_object *obj)
 }
 
 /*
- * shim_object_end - make a handle bad, and take the body of the object
+ * shim_object_end - make a handle invalid, and take the body of the object
  *
- * In one step, since whoever locks the object and finds it alive may give it a
- * body. Return: the body, which nobody else has any more, or NULL.
+ * Both are done under one hold of the object's lock: a thread that locked the
+ * object in between would find it alive, and could give it a new body, which
+ * would never be freed. Return: the body, which no other thread can reach any
+ * more, or NULL.
  */
 void *shim_object_end(struct shim_object *obj)
 {
@@ -312,7 +320,8 @@ void *shim_object_end(struct shim_object *obj)
 }
 
 /*
- * shim_table_search - the slow half of shim_by_token(): not first in its bucket
+ * shim_table_search - the slow half of shim_by_token(), for a token that is not
+ *	the first in its bucket
  */
 struct shim_object *shim_table_search(uint64_t token)
 {
@@ -329,7 +338,7 @@ struct shim_object *shim_table_search(uint64_t token)
 	return obj;
 }
 
-/* shim_for_each - call @func for every live object of an IA, not for the IA */
+/* shim_for_each - call @func for every live object of an IA, except the IA itself */
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg)
 {
@@ -361,9 +370,9 @@ void shim_table_unlock(void)
 /*
  * shim_table_child - empty the table, in a child of fork()
  *
- * The objects have been zeroed already (MADV_WIPEONFORK). @used stays as it is:
- * the child makes its objects elsewhere, so that a handle of the parent never
- * names one of them.
+ * The kernel has zeroed the objects already (MADV_WIPEONFORK). object_table.used
+ * stays as it is, so that the child makes its objects behind those of the
+ * parent, and a handle of the parent never names one of them.
  */
 void shim_table_child(void)
 {

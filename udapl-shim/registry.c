@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The registry: which adapters there are, who provides each, and the calls that open, close and
- * list them. Three places are looked at, in this order:
+ * list them. An open looks for the adapter in three places, in this order:
  *
  *	providers that the program has added by dat_registry_add_provider();
- *	the records of dat.conf (conf.c), whose libraries are loaded at the first open of their
- *	name, and their dat_provider_fini() called after the last close, or which are other
- *	names of kdapl's adapters;
+ *	the records of dat.conf (conf.c). A record either names the library of another provider,
+ *	which is loaded at the first open and whose dat_provider_fini() is called after the last
+ *	close; or it gives another name to an adapter of kdapl;
  *	the adapters that the kernel lists, which need no record.
  *
- * A handle of another provider begins with the address of that provider's table, by which
- * calls.c finds it (shim_other()).
+ * A handle of another provider points to the address of that provider's table. By this address
+ * calls.c finds the provider (shim_other()).
  *
- * Locks: the lock for loading is the outermost of the library, so that a provider may do
- * in its dat_provider_init() what any program may. The registry's own lock is held for
- * moments, and no other is taken inside.
+ * Locks: load_lock is the outermost of the library and is recursive, so that a provider may
+ * make any call in its dat_provider_init(). The lock of the registry is held for short times
+ * only, and no other lock of the library is taken inside it.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -27,12 +27,12 @@
 /**
  * struct entry - a provider that is registered
  * @table: its functions; NULL while the entry is free
- * @next: an older one
- * @info: its name, version and thread safety, which no other entry has
- * @record: whose library has added it, or NULL
- * @opens: IAs that are open
+ * @next: the entry that was made before this one, or NULL
+ * @info: name, version and thread safety of its adapter, its key: no other entry has the same
+ * @record: the record of dat.conf whose library has added it; NULL: the program has
+ * @opens: IAs of it that are open or being opened
  *
- * The memory is never given back, so that a handle can be looked up without a lock.
+ * Entries are never freed, so that shim_other() can walk the list without a lock.
  */
 struct entry {
 	const DAT_PROVIDER *_Atomic table;
@@ -68,12 +68,12 @@ static atomic_uint others_open;
 
 static pthread_mutex_t load_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* Whose library this thread is loading. */
+/* The record whose library this thread is loading, or NULL. */
 static __thread struct shim_record *loading;
 
 /* ---- fork ---------------------------------------------------------------- */
 
-/* shim_registry_lock - for fork(): nobody is in here, and no library half loaded */
+/* shim_registry_lock - before fork(): wait until no thread changes the registry or loads */
 void shim_registry_lock(void)
 {
 	pthread_mutex_lock(&load_lock);
@@ -87,9 +87,10 @@ void shim_registry_unlock(void)
 }
 
 /*
- * shim_registry_child - in a child of fork()
+ * shim_registry_child - make the registry usable in a child of fork()
  *
- * Providers stay, and so do IAs of other providers, of which only they know what becomes.
+ * The providers stay registered, and their IAs stay in the list: only the provider itself knows
+ * whether an IA of the parent works in the child.
  */
 void shim_registry_child(void)
 {
@@ -106,7 +107,7 @@ static __attribute__((destructor)) void registry_ends(void)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* ---- which one is meant -------------------------------------------------- */
+/* ---- which adapter a name means ------------------------------------------ */
 
 static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 {
@@ -116,8 +117,13 @@ static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 }
 
 /*
- * The best of several for what is asked for, and how far the others got (G9): the subtypes
- * for that have the order of the comparisons.
+ * The search for the adapter that fits an open best (G9).
+ *
+ * @asked: what the open asks for
+ * @best: the best that was found, or NULL
+ * @why: the subtype for a search that finds none: what was wrong with the adapter that passed
+ *	most of the comparisons in consider(). The values of the subtypes have the order of these
+ *	comparisons, so the greatest one is kept
  */
 struct match {
 	DAT_PROVIDER_INFO asked;
@@ -160,7 +166,7 @@ static bool is_name(const DAT_PROVIDER_INFO *info)
 	return length && length < sizeof(info->ia_name);
 }
 
-/* The entry of that key, or NULL; the lock is held. */
+/* The entry whose key is @info, or NULL; the registry is locked. */
 static struct entry *find_entry(const DAT_PROVIDER_INFO *info)
 {
 	struct entry *e;
@@ -171,7 +177,7 @@ static struct entry *find_entry(const DAT_PROVIDER_INFO *info)
 	return NULL;
 }
 
-/* An entry that is free, or NULL without memory; the lock is held. */
+/* A free entry, or NULL if there is no memory; the registry is locked. */
 static struct entry *new_entry(void)
 {
 	struct entry *e;
@@ -206,19 +212,19 @@ static DAT_RETURN add_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 }
 
 /*
- * dat_registry_add_provider - enter a provider
- * @provider: its functions; NULL for those that it does not have. The table stays where it
- *	is until the provider is removed, and the first word of each of its handles is the
- *	table's address
- * @provider_info: copied
+ * dat_registry_add_provider - register a provider
+ * @provider: the table of its functions; a function that it does not have is NULL. The table
+ *	has to stay where it is until the provider is removed, and the first word of each of the
+ *	provider's handles has to be the table's address
+ * @provider_info: name, version and thread safety; copied
  *
- * Called by a provider, from its dat_provider_init() with what that was given, or by the
- * program itself at any time. Rules G2, G4, G5.
+ * Called by a provider from its dat_provider_init(), with the info that was passed to it, or
+ * by the program itself at any time. Rules G2, G4, G5.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1, /ARG2 for null pointers, /ARG2 for a name
- * that is empty or has no end, and from dat_provider_init() for other info than its own;
- * DAT_PROVIDER_ALREADY_REGISTERED; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_STATE when
- * the library has come to its end in this process (G11).
+ * that is empty or has no end, and in dat_provider_init() for other info than was passed to it;
+ * DAT_PROVIDER_ALREADY_REGISTERED; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_STATE after
+ * the library's destructor has run, at the end of the process (G11).
  */
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 				     const DAT_PROVIDER_INFO *provider_info)
@@ -256,14 +262,14 @@ static DAT_RETURN remove_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_
 }
 
 /*
- * dat_registry_remove_provider - take a provider out
- * @provider: as it was added
- * @provider_info: the same
+ * dat_registry_remove_provider - remove a provider from the registry
+ * @provider: the table that it was added with
+ * @provider_info: the info that it was added with
  *
  * Rules G6, G7.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null pointer, and for another provider
- * than that of @provider_info, /ARG2 for a null pointer, a bad name, and one that is not
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null pointer, and if another table is
+ * registered for @provider_info, /ARG2 for a null pointer, a bad name, and info that is not
  * registered; DAT_PROVIDER_IN_USE while an IA of it is open; DAT_INVALID_STATE as
  * dat_registry_add_provider().
  */
@@ -286,11 +292,12 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 }
 
 /*
- * shim_other - the table of the provider that a handle belongs to; NULL: no other than this
- * library
+ * shim_other - find the other provider that a handle belongs to
  *
- * While an IA of another provider is open, a value that no handle of this library can have is
- * followed, as DAT says of handles: its first word has to be the address of a table.
+ * While an IA of another provider is open, a value that cannot be a handle of this library is
+ * dereferenced: DAT says that the first word of a handle is the address of the provider's table.
+ *
+ * Return: the table of that provider; NULL if the handle belongs to no other provider.
  */
 const DAT_PROVIDER *shim_other(DAT_HANDLE handle)
 {
@@ -300,7 +307,7 @@ const DAT_PROVIDER *shim_other(DAT_HANDLE handle)
 	if (shim_points_to_object(handle) ||
 	    !atomic_load_explicit(&others_open, memory_order_acquire))
 		return NULL;
-	/* Neither null nor one of the constants that an asynchronous EVD may be. */
+	/* Null, and the small constants that stand for asynchronous EVDs, are not pointers. */
 	if ((uintptr_t)handle < 4096 || (uintptr_t)handle % sizeof(void *))
 		return NULL;
 	table = *(const DAT_PROVIDER *const *)handle;
@@ -318,7 +325,7 @@ static void call_fini(struct shim_record *record)
 
 	if (record->fini)
 		record->fini(&record->info);
-	/* The table of a provider that has not removed itself is about to go. */
+	/* A provider that has not removed itself is unregistered, as its library is closed next. */
 	pthread_mutex_lock(&registry.lock);
 	for (e = registry.entries; e; e = e->next)
 		if (e->table && e->record == record)
@@ -326,7 +333,12 @@ static void call_fini(struct shim_record *record)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* Return: DAT_PROVIDER_NOT_FOUND if that library will not do. */
+/*
+ * Loads the library of a record and calls its dat_provider_init(). load_lock is held.
+ *
+ * Return: DAT_SUCCESS; DAT_PROVIDER_NOT_FOUND if the library cannot be loaded or is no provider;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY if descriptors are short.
+ */
 static DAT_RETURN load(struct shim_record *record)
 {
 	struct shim_record *outer = loading;
@@ -334,11 +346,14 @@ static DAT_RETURN load(struct shim_record *record)
 	DAT_PROVIDER_INIT_FUNC init;
 
 	loading = record;
-	/* After its last close a thread may still be in there, on its way back to the program. */
+	/*
+	 * RTLD_NODELETE: at the last close another thread may still be in a function of the
+	 * library, about to return to the program. So dlclose() must not unmap its code.
+	 */
 	record->loaded = dlopen(record->library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!record->loaded) {
 		shim_why("%s:%u: %s", shim_conf_path(), record->line, dlerror());
-		/* It opens one file at a time, and does not say what it failed for. */
+		/* dlopen() sets no errno. It needs one descriptor at a time. */
 		if (shim_few_descriptors(1))
 			ret = RET_NO_RESOURCE(MEMORY);
 		goto out;
@@ -359,7 +374,12 @@ out:
 	return ret;
 }
 
-/* Has the library of a record begin, unless it has; it ends in drop_library(). */
+/*
+ * Counts a user of the library of a record, and loads the library for the first one.
+ * drop_library() undoes it: after the last user it calls the library's dat_provider_fini().
+ *
+ * Return: as load().
+ */
 static DAT_RETURN take_library(struct shim_record *record)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -387,7 +407,7 @@ static void drop_library(struct shim_record *record)
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* What dat_ia_openv() was called with. */
+/* The arguments of dat_ia_openv() */
 struct call {
 	DAT_NAME_PTR name;
 	DAT_COUNT qlen;
@@ -406,7 +426,7 @@ static void entry_put(struct entry *e)
 	atomic_fetch_sub(&others_open, 1);
 }
 
-/* Has the provider of an entry open the adapter; the entry counts it already. */
+/* Calls the open function of another provider. The caller has counted the IA in @e->opens. */
 static DAT_RETURN provider_open(struct entry *e, const struct call *call)
 {
 	const DAT_PROVIDER *table = e->table;
@@ -437,8 +457,9 @@ static DAT_RETURN provider_open(struct entry *e, const struct call *call)
 }
 
 /*
- * Opens an adapter of a provider that is registered, by the program or by the library of
- * @record. Return: false if none is, of that key.
+ * Opens the adapter @key of a registered provider. @record: the record whose library has
+ * registered the provider; NULL: the program has. *@ret: what the open returns. Return: false,
+ * and *@ret is not set, if no such provider is registered for @key.
  */
 static bool open_entry(const DAT_PROVIDER_INFO *key, const struct shim_record *record,
 		       const struct call *call, DAT_RETURN *ret)
@@ -468,12 +489,15 @@ static DAT_RETURN own_open(const struct shim_record *record, const struct call *
 			    call->major, call->minor, call->thread_safe);
 }
 
-/* Return: DAT_PROVIDER_NOT_FOUND if the next record of that key is to be tried (G10). */
+/*
+ * Opens an adapter by a record of dat.conf. Return: DAT_PROVIDER_NOT_FOUND if the caller has to
+ * try the next record of the same key (G10).
+ */
 static DAT_RETURN open_record(struct shim_record *record, const struct call *call)
 {
 	DAT_RETURN ret;
 
-	/* Why the record before this one would not do has no part in what this one returns. */
+	/* Forget why the record before this one has failed: it does not explain this result. */
 	shim_why(NULL);
 	if (record->own) {
 		ret = own_open(record, call);
@@ -511,8 +535,9 @@ static DAT_RETURN open_records(const DAT_PROVIDER_INFO *key, const struct call *
 }
 
 /*
- * The records, which do not change once they were read. Return: false: there is no room to
- * read them; the next call tries again.
+ * Reads dat.conf, unless it was read before; after that the list of records does not change.
+ * Return: false if memory or descriptors are too short to open the file; then the next call
+ * tries again.
  */
 static bool read_conf(void)
 {
@@ -526,7 +551,10 @@ static bool read_conf(void)
 	return read;
 }
 
-/* The key of the provider that the program has added for what it asks for now. */
+/*
+ * Finds the best match for an open among the providers that the program itself has added, and
+ * copies its key to @key. Return: false if none matches.
+ */
 static bool match_added(struct match *m, DAT_PROVIDER_INFO *key)
 {
 	struct entry *e;
@@ -550,7 +578,7 @@ static DAT_RETURN registry_open(const struct call *call)
 	size_t length;
 
 	length = call->name ? strnlen(call->name, sizeof(key.ia_name)) : 0;
-	/* These are refused, for one of several reasons. */
+	/* own_open() refuses these, with the code that fits. */
 	if (!length || length == sizeof(key.ia_name) || !call->async_evd || !call->ia)
 		return own_open(NULL, call);
 	memcpy(m.asked.ia_name, call->name, length + 1);
@@ -576,11 +604,12 @@ static DAT_RETURN registry_open(const struct call *call)
 /*
  * dat_ia_openv - open an adapter
  *
- * Which one a name stands for is told at the head of this file; rules G3, G4, G9, G10.
+ * The head of this file says which adapter a name stands for; rules G3, G4, G9, G10.
  *
- * Return: in addition DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED if the module is not loaded
- * or the process may not open its device (G9), and if no library of a record can be loaded
- * and registers what the record says; what the other provider returns.
+ * Return: what the call of kernel modules returns, and in addition
+ * DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED if the module is not loaded or the process may not
+ * open its device (G9), and if none of the records' libraries both can be loaded and registers
+ * what its record says. For an adapter of another provider: what that provider returns.
  */
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name, DAT_COUNT asynch_evd_min_qlen,
 			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
@@ -603,7 +632,10 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name, DAT_COUNT asynch_evd_min_qle
 	return ret ? shim_open_failed(ia_name, ret) : ret;
 }
 
-/* The open IA of another provider that a handle names, which nobody else closes now. */
+/*
+ * Finds the open IA of another provider that @handle names, and marks it as being closed. NULL
+ * if there is none, or if another thread is closing it.
+ */
 static struct open_ia *begin_close(DAT_IA_HANDLE handle)
 {
 	struct open_ia *open;
@@ -656,7 +688,8 @@ static DAT_RETURN other_close(struct open_ia *open, DAT_CLOSE_FLAGS flags)
 /*
  * dat_ia_close - close an adapter
  *
- * After the last close the library of another provider has its dat_provider_fini() called (G3).
+ * After the last close of an adapter of another provider's library, its dat_provider_fini() is
+ * called (G3).
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
@@ -671,7 +704,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 
 /* ---- listing ------------------------------------------------------------- */
 
-/* A list that grows, without memory after a failure. */
+/* A list that grows. @failed: there was no memory for an element, which is missing. */
 struct list {
 	DAT_PROVIDER_INFO *infos;
 	size_t number;
@@ -706,7 +739,11 @@ static bool lists(const struct list *list, const DAT_PROVIDER_INFO *info)
 	return false;
 }
 
-/* A record for the adapter itself, with parameters, is not another one. */
+/*
+ * Does the list have an adapter of this name and major version already? A record of dat.conf
+ * may name an adapter of kdapl by the adapter's own name, to give it parameters; then the
+ * adapter is not listed a second time.
+ */
 static bool lists_adapter(const struct list *list, const DAT_PROVIDER_INFO *info)
 {
 	size_t i;
@@ -718,7 +755,7 @@ static bool lists_adapter(const struct list *list, const DAT_PROVIDER_INFO *info
 	return false;
 }
 
-/* Everything that can be opened, each once. */
+/* Lists everything that can be opened, each once. */
 static DAT_RETURN list_all(struct list *list)
 {
 	const struct shim_record *record;
@@ -745,7 +782,7 @@ static DAT_RETURN list_all(struct list *list)
 		free(adapters);
 	if (list->failed)
 		return RET_NO_RESOURCE(MEMORY);
-	/* There is a registry if there is a file, even without the module. */
+	/* A dat.conf or an added provider is a registry to ask, even without the module (G14). */
 	if (DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR && (registry.readable || list->number))
 		ret = DAT_SUCCESS;
 	return ret;
@@ -790,13 +827,13 @@ static DAT_RETURN list_providers(DAT_COUNT max, DAT_COUNT *number, DAT_PROVIDER_
 /*
  * dat_registry_list_providers - list what can be opened
  *
- * First the records of dat.conf, in its order and each key once, whether its library is there
- * or not; then providers that were added; then the adapters of the kernel. Rules G12, G13,
- * G25.
+ * First come the records of dat.conf, in the order of the file and each key once, whether their
+ * libraries are there or not; then the providers that were added; then the adapters that the
+ * kernel lists. Rules G12, G13, G25.
  *
- * Return: in addition DAT_INTERNAL_ERROR if there is no registry to ask: the module is not
- * loaded, or the process may not open its device, and there is neither a dat.conf nor a
- * provider that was added (G14).
+ * Return: what the call of kernel modules returns, and in addition DAT_INTERNAL_ERROR if there
+ * is no registry to ask: the module is not loaded, or the process may not open its device, and
+ * there is neither a dat.conf that can be read nor a provider that was added (G14).
  */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entries_returned,
 				       DAT_PROVIDER_INFO *dat_provider_list[])

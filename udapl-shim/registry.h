@@ -9,20 +9,21 @@
 
 /**
  * struct shim_record - a valid record of dat.conf for uDAPL, marked default
- * @next: in the order of the file
- * @line: where it is, from 1 on
- * @info: what it offers
- * @library: for dlopen()
- * @parameters: for its dat_provider_init()
- * @own: it is an adapter of this library, of another name perhaps
- * @adapter: of the kernel's list, if it is
- * @mode: whose queues its IAs are to have, if it says so (@has_mode)
+ * @next: the next one in the order of the file
+ * @line: the number of its line, from 1 on
+ * @info: name, version and thread safety that it offers
+ * @library: the file for dlopen()
+ * @parameters: what the library's dat_provider_init() is given
+ * @own: it stands for an adapter of kdapl, whose name may be another one; no library is loaded
+ * @adapter: if @own, the name of that adapter in the kernel's list
+ * @has_mode: if @own, the record says which mode its IAs get
+ * @mode: that mode
  * @users: IAs that are open, or being opened, through the library
- * @loaded: the library, while it has users
- * @fini: its dat_provider_fini(), or NULL
+ * @loaded: what dlopen() returned, while the library has users
+ * @fini: the library's dat_provider_fini(), or NULL
  *
- * What is read from the file never changes, and stays. The rest is protected by the lock for
- * loading (registry.c).
+ * The fields up to @mode are read from the file; they never change, and the record is never
+ * freed. The others are protected by load_lock (registry.c).
  */
 struct shim_record {
 	struct shim_record *next;
@@ -40,7 +41,7 @@ struct shim_record {
 	DAT_PROVIDER_FINI_FUNC fini;
 };
 
-/* Why a line is malformed, in words. */
+/* Size of the text that says why a line is malformed */
 #define SHIM_WHY	200
 
 /* conf.c */
