@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The dat_* calls that programs make, but for those of the data path (post.c and
- * dat_evd_dequeue()) and of the registry (registry.c). The handle decides who carries out a
- * call. For an object of this library, and for an invalid handle, it is a function of this
+ * The dat_* calls that programs make, except those of the data path (post.c and
+ * dat_evd_dequeue()) and of the registry (registry.c). The handle decides which function carries
+ * out a call. For an object of this library, and for an invalid handle, it is a function of this
  * library: own_ep_query() for dat_ep_query(). For an object of another provider, which dat.conf
  * or the program has added, it is the function in that provider's table. If the call fails and
  * DAT_DEBUG is set, debug.c prints why.
  */
 #include "shim.h"
 
-/* What is missing in a provider's table it does not have. */
+/* Calls the function of another provider's table, which is NULL if the provider has none. */
 #define THEIRS(other, call, args)	\
 	((other)->call##_func ? (other)->call##_func args : RET(NOT_IMPLEMENTED))
 
@@ -22,7 +22,7 @@ DAT_RETURN dat_##call params							\
 	return SHIM_UNLIKELY(ret) ? shim_failed("dat_" #call, #params, ret) : ret; \
 }
 
-/* The rest of a call of the data path, whose handle is none of this library's. */
+/* The slow part of a call of the data path: its handle names no live object of this library. */
 #define REST(call, handle, bad, params, args)					\
 DAT_RETURN other_##call params							\
 {										\

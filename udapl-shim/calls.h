@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The calls as they are for objects of this library, which cmd_*.c and cno.c have: own_x() is
- * dat_x(), and finds out by itself whether a handle is good. Called by calls.c alone, which
- * has the exported functions.
+ * What the dat_* calls do for objects of this library, in cmd_*.c and cno.c: own_x() carries out
+ * dat_x() and checks the handles itself. Called by calls.c, which has the exported functions; by
+ * registry.c, which has dat_ia_close(); and by cmd_*.c for other calls.
  */
 #ifndef SHIM_CALLS_H
 #define SHIM_CALLS_H
@@ -70,7 +70,7 @@ __typeof__(dat_cr_accept) own_cr_accept;
 __typeof__(dat_cr_reject) own_cr_reject;
 __typeof__(dat_cr_handoff) own_cr_handoff;
 
-/* The calls of the data path, when they were given no living handle of this library. */
+/* What a call of the data path does with a handle that names no live object of this library */
 __typeof__(dat_evd_dequeue) other_evd_dequeue __attribute__((cold));
 __typeof__(dat_ep_post_send) other_ep_post_send __attribute__((cold));
 __typeof__(dat_ep_post_recv) other_ep_post_recv __attribute__((cold));

@@ -7,7 +7,7 @@
 
 #include "shim.h"
 
-/* What nobody can modify; the kernel has no fields for some of it. */
+/* What dat_ep_modify() can never change. For some of it the ioctl has no field. */
 #define EP_NEVER	(DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |	\
 			 DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |		\
 			 DAT_EP_FIELD_LOCAL_PORT_QUAL |			\
@@ -41,8 +41,8 @@ void shim_ep_end(struct shim_object *ep)
 /*
  * shim_ep_seen - the object of the EP that a CR or RSP is for
  *
- * It may be one that the kernel has made for the request, and which the
- * consumer sees now for the first time.
+ * The kernel may have made that EP for the request. Then the consumer sees it
+ * now for the first time, and its object is made here.
  */
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia)
 {
@@ -123,7 +123,7 @@ static DAT_RETURN ep_handles_in(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 	return DAT_SUCCESS;
 }
 
-/* The kernel has made an EP, which is taken back if the library cannot keep it. */
+/* Makes the object of an EP that the kernel has made, or frees the EP if that fails. */
 static DAT_RETURN ep_made(struct shim_object *ia, uint64_t token, DAT_EP_HANDLE *ep_handle)
 {
 	struct shim_object *ep = shim_object_get(token, SHIM_EP, ia, NULL);
@@ -370,7 +370,7 @@ DAT_RETURN own_ep_connect(DAT_EP_HANDLE ep_handle,
 		return RET_BAD_ARG(2);
 	arg.ep = shim_token(ep);
 	if (!shim_addr_in(&arg.address, remote_ia_address)) {
-		/* Not a family of ours; the kernel has the code for that. */
+		/* An unknown family: the kernel knows which code to return for it. */
 		arg.address.len = sizeof(*remote_ia_address);
 		memcpy(arg.address.sa, remote_ia_address, arg.address.len);
 	}
@@ -452,7 +452,10 @@ DAT_RETURN own_ep_free(DAT_EP_HANDLE ep_handle)
 	return DAT_SUCCESS;
 }
 
-/* Refused where there is no queue to count in (RULING 43). */
+/*
+ * An older module has no ioctl for this. An EP on an SRQ has no count to give, and is refused,
+ * too (RULING 43).
+ */
 DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
@@ -474,7 +477,10 @@ DAT_RETURN own_ep_recv_query(DAT_EP_HANDLE ep_handle,
 	return ret;
 }
 
-/* Not offered: nobody can count what an EP holds of an SRQ (mt:M66). The kernel is not asked. */
+/*
+ * Not offered (mt:M66): how many receives of an SRQ an EP holds cannot be counted. The arguments
+ * are checked here, and the kernel is not asked.
+ */
 DAT_RETURN own_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark)

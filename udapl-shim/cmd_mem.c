@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The calls of Protection Zones and Local Memory Regions. dat_lmr_create() is
- * the user level's own and told here; kernel modules have dat_lmr_kcreate().
+ * The calls of Protection Zones and Local Memory Regions. Only applications
+ * have dat_lmr_create(), so its contract is here; kernel modules have
+ * dat_lmr_kcreate().
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -79,9 +80,9 @@ DAT_RETURN own_pz_free(DAT_PZ_HANDLE pz_handle)
 }
 
 /*
- * Copies the cookie of shared memory, whose pointer may be bad (mt:M9). Reading
- * through such a pointer would kill the program; writing to a pipe from it
- * fails with EFAULT.
+ * Copies the cookie of shared memory. The consumer's pointer to it may be bad
+ * (mt:M9), and to read through that would kill the program. So the cookie goes
+ * through a pipe: write(2) from a bad pointer fails with EFAULT.
  */
 static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
 			    const DAT_LMR_COOKIE from)
@@ -99,7 +100,7 @@ static DAT_RETURN cookie_in(char to[DAT_LMR_COOKIE_SIZE],
 	return ret;
 }
 
-/* Fills in the region for the kernel, and in @body what a query has to show. */
+/* Fills in the region for the kernel, and keeps in @body what dat_lmr_query() shows of it. */
 static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
 			    struct kdapl_uapi_lmr_create *arg,
 			    struct shim_lmr *body)
@@ -256,7 +257,7 @@ DAT_RETURN own_lmr_free(DAT_LMR_HANDLE lmr_handle)
 }
 
 /*
- * In several calls if need be: the kernel takes a bounded number of segments.
+ * Makes several ioctls if need be: one takes at most KDAPL_UAPI_MAX_SYNC segments.
  */
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 			   const DAT_LMR_TRIPLET *segments, DAT_VLEN number,

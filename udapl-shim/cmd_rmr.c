@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The calls of Remote Memory Regions. The completion of a bind comes as an
- * event (event.c). If the RMR was freed before that, the event shows the handle
- * that it had, since a dead object keeps its place (mt:M44).
+ * event (event.c). If the RMR was freed before that, the event still shows its
+ * handle, since a dead object stays in the table of handles (mt:M44).
  */
 #include "shim.h"
 

@@ -189,9 +189,9 @@ DAT_RETURN own_rsp_free(DAT_RSP_HANDLE rsp_handle)
 }
 
 /*
- * Has the kernel copy address and private data into the body of the CR, where
- * the pointers in DAT_CR_PARAM lead until the CR is destroyed (P43). @cr is
- * locked.
+ * Queries a CR, which is locked. The kernel copies the peer's address and
+ * private data into the body of the CR. The pointers in DAT_CR_PARAM point
+ * there, and are valid until the CR is destroyed (P43).
  */
 static DAT_RETURN cr_query(struct shim_object *cr,
 			   struct kdapl_uapi_cr_query *arg)
@@ -250,8 +250,8 @@ DAT_RETURN own_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
 }
 
 /*
- * Kills a CR that the kernel has destroyed. Return: its EP, if a query has
- * shown that to the consumer; else NULL.
+ * Kills a CR that the kernel has destroyed. Return: the EP that the request is
+ * for, if dat_cr_query() has found one; else NULL.
  */
 static struct shim_object *cr_gone(struct shim_object *cr)
 {
@@ -263,8 +263,8 @@ static struct shim_object *cr_gone(struct shim_object *cr)
 }
 
 /*
- * The EP that an accept connects: the one that it names, or that of the request, if a
- * query has shown it.
+ * The EP that an accept connects: the one that @handle names; or else the EP that the request is
+ * for, if dat_cr_query() has found one; or else NULL.
  */
 static struct shim_object *accepted_ep(struct shim_object *cr, DAT_EP_HANDLE handle)
 {

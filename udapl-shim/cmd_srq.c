@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues. The kernel makes an SRQ in both modes; where its queue is the process's
- * own, pass_srq.c has the rest.
+ * The calls of shared receive queues. The kernel makes an SRQ in both modes; in passthrough
+ * pass_srq.c makes the queue of the process that belongs to it.
  */
 #include "shim.h"
 
-/* Calls on an SRQ ask for a feature that older modules do not have. */
+/* Does the module have shared receive queues? Older ones do not. */
 static bool offered(void)
 {
 	return shim_dev_features() & KDAPL_FEATURE_SRQ;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The file dat.conf: where it is, and its grammar (G15..G23, dat.conf(5)). Called by
- * registry.c, as a rule once in a process.
+ * registry.c, normally once in a process.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ enum {
 	PLATFORM_PARAMS,
 };
 
-/* The fields of a line, one after the other in @text, each with its NUL. */
+/* The fields of a line; @field points into @text, where each of them ends with a NUL. */
 struct fields {
 	const char *field[FIELDS];
 	unsigned int number;
@@ -52,9 +52,9 @@ static bool is_blank(char c)
 }
 
 /*
- * Copies the field at *@at to *@to, and puts both behind it.
+ * Copies the field at *@at to *@to, and moves both pointers behind it.
  *
- * A double quote ends a field without quotes nowhere: it is a mistake there (G20).
+ * A double quote inside a field that does not begin with one is an error (G20).
  */
 static bool take_field(const char **at, const char *end, char **to, char why[SHIM_WHY])
 {
@@ -96,7 +96,7 @@ static bool split(const char *at, const char *end, struct fields *f, char why[SH
 	return true;
 }
 
-/* A decimal number of 32 bits. Return: what follows; NULL if there is none. */
+/* Reads a decimal number of 32 bits. Return: what follows it; NULL if there is no such number. */
 static const char *take_number(const char *at, uint32_t *number)
 {
 	uint64_t n = 0;
@@ -112,7 +112,7 @@ static const char *take_number(const char *at, uint32_t *number)
 	return at;
 }
 
-/* "1.2", and the end */
+/* Reads a version, as "1.2", which has to be all of the text. */
 static bool take_version(const char *at, uint32_t *major, uint32_t *minor)
 {
 	at = take_number(at, major);
@@ -122,7 +122,10 @@ static bool take_version(const char *at, uint32_t *major, uint32_t *minor)
 	return at && !*at;
 }
 
-/* An id, a dot, and a version: the last two numbers count (G26). */
+/*
+ * Is the text a provider's id, a dot and a version, as kdapl.1.0? The id may have dots: the
+ * version is the last two numbers (G26).
+ */
 static bool is_provider_version(const char *text)
 {
 	const char *dot = strrchr(text, '.');
@@ -140,8 +143,8 @@ static bool one_of(const char *word, const char *yes, const char *no, bool *is)
 }
 
 /*
- * Is it an adapter of this library, by the name that its file or its provider has? There is
- * nothing to load then.
+ * Does a record stand for an adapter of kdapl? It does if its library is a file libdat.so or
+ * libdat.so.*, or if the provider's id is kdapl. Then no library is loaded.
  */
 static bool is_own(const char *library, const char *version)
 {
@@ -155,9 +158,9 @@ static bool is_own(const char *library, const char *version)
 }
 
 /*
- * The parameters of an adapter of this library: words that blanks, commas or semicolons
- * separate. A word with "=" is a parameter; others are the adapter, "rxe0-1" or "rxe0 1".
- * Without any it has the name of the record.
+ * Reads the parameters of a record for an adapter of kdapl: words separated by blanks, commas or
+ * semicolons. A word with "=" is a parameter; the others name the adapter, as "rxe0-1" or
+ * "rxe0 1". If there are no others, the adapter has the name of the record.
  */
 static bool own_parameters(struct shim_record *record, char why[SHIM_WHY])
 {
@@ -190,7 +193,10 @@ static bool own_parameters(struct shim_record *record, char why[SHIM_WHY])
 	return true;
 }
 
-/* What the fields say. Of a record for others *@wanted is false (G22, G23). */
+/*
+ * Checks the fields and fills in @record. *@wanted is false for a valid record that is to be
+ * skipped: one for kDAPL, or one marked nondefault (G22, G23).
+ */
 static bool take_record(const struct fields *f, struct shim_record *record, bool *wanted,
 			char why[SHIM_WHY])
 {
@@ -255,9 +261,11 @@ static bool make_record(const struct fields *f, struct shim_record **out, char w
 }
 
 /*
- * shim_conf_line - a line of dat.conf, without its end
- * @record: out: NULL if there is none, or none for programs with the default version
- * @why: out: what is wrong with it
+ * shim_conf_line - read one line of dat.conf
+ * @line: the line, without the newline
+ * @length: its length
+ * @record: out: the record; NULL if the line has none, or one that is to be skipped
+ * @why: out: what is wrong with the line
  *
  * Return: false if it is malformed.
  */
@@ -278,7 +286,10 @@ bool shim_conf_line(const char *line, size_t length, struct shim_record **record
 	return !f.number || make_record(&f, record, why);
 }
 
-/* The next line without its end; of a longer one than is allowed, a part that is too long. */
+/*
+ * Reads the next line, without the newline. Of a line that is longer than MAX_LINE it keeps a
+ * part that is still too long, so that shim_conf_line() refuses it.
+ */
 static bool next_line(FILE *file, char line[MAX_LINE + 2], size_t *length)
 {
 	int c = getc_unlocked(file);
@@ -310,7 +321,10 @@ static void read_lines(FILE *file, const char *path, struct shim_record **end)
 	}
 }
 
-/* Nobody else's environment chooses what a program of another user loads. */
+/*
+ * The file that DAT_OVERRIDE names, or NULL. secure_getenv() ignores the variable in a set-user-ID
+ * program: the user who starts that must not choose which libraries it loads.
+ */
 static const char *override(void)
 {
 	const char *path = secure_getenv("DAT_OVERRIDE");
@@ -318,7 +332,7 @@ static const char *override(void)
 	return path && *path ? path : NULL;
 }
 
-/* shim_conf_path - which file it is, for messages */
+/* shim_conf_path - the name of the file that is read */
 const char *shim_conf_path(void)
 {
 	const char *path = override();
@@ -327,14 +341,15 @@ const char *shim_conf_path(void)
 }
 
 /*
- * shim_conf_read - read the file
- * @first: out: its records
- * @readable: out: there is one, and it could be read
+ * shim_conf_read - read dat.conf
+ * @first: out: the first of its records
+ * @readable: out: the file exists and could be read
  *
- * What is wrong in it is told on stderr, and so is a file that was named and cannot be read.
+ * Malformed lines are reported on stderr. So is a file that cannot be read, except that
+ * /etc/dat.conf need not exist.
  *
- * Return: false if the process or the system has no room to open it now: another time it may
- * be there.
+ * Return: false if the file could not be opened because memory or descriptors are short. Then
+ * the caller may try again later.
  */
 bool shim_conf_read(struct shim_record **first, bool *readable)
 {

@@ -2,7 +2,7 @@
 /*
  * DAT_DEBUG=1: a line on stderr for each dat_* call that fails, with its name, what it returns
  * and the reason, in words for a person. Called by calls.c, registry.c and post.c, when a call
- * has failed; nothing is done before that.
+ * has failed. During an open, shim_why() notes the reason as soon as it is known.
  *
  * The fast path, posts and dat_evd_dequeue(), does not check return codes. So with DAT_DEBUG an
  * IA gets wrappers of these operations that do (shim_loud()).
@@ -18,19 +18,19 @@
 
 #define LINE	1024
 
-/* What is being written; what does not fit is left out. */
+/* A line that is being composed; what does not fit into it is left out. */
 struct text {
 	size_t length;
 	char line[LINE];
 };
 
-/* Why the open that this thread is in cannot succeed, if somebody has found out. */
+/* Why the open that this thread is in will fail, if that is known; else empty. */
 static __thread char why_not[LINE / 2];
 
-/* shim_debugging - is DAT_DEBUG set? Once it was asked that does not change. */
+/* shim_debugging - is DAT_DEBUG set? The environment is read only by the first call. */
 bool shim_debugging(void)
 {
-	static atomic_int known;	/* 0: nobody has looked yet */
+	static atomic_int known;	/* 0: not read yet, 1: not set, 2: set */
 	const char *value;
 
 	if (SHIM_UNLIKELY(!atomic_load_explicit(&known, memory_order_relaxed))) {
@@ -40,7 +40,7 @@ bool shim_debugging(void)
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
-/* shim_why - note why an open will fail; NULL: one begins */
+/* shim_why - note why an open will fail; with NULL, forget what was noted */
 void shim_why(const char *format, ...)
 {
 	va_list args;
@@ -75,8 +75,9 @@ static void put(struct text *text, const char *format, ...)
 }
 
 /*
- * Writes one line. The name of an adapter, or of a file, may be anything: what is not ASCII
- * may be a control character of the terminal's (0x80 to 0x9f), and is replaced as well.
+ * Writes one line. It may have the name of an adapter or of a file, which can be any bytes. So
+ * control characters are replaced, and so is all that is not ASCII: bytes from 0x80 to 0x9f are
+ * control characters to a terminal, too.
  */
 static void write_line(struct text *text)
 {
@@ -89,7 +90,7 @@ static void write_line(struct text *text)
 	fwrite(text->line, text->length, 1, stderr);
 }
 
-/* shim_say - a line on stderr that a program's user has to see, DAT_DEBUG or not */
+/* shim_say - write a line to stderr that the user has to see even without DAT_DEBUG */
 void shim_say(const char *format, ...)
 {
 	struct text text = { 0 };
@@ -102,7 +103,7 @@ void shim_say(const char *format, ...)
 	write_line(&text);
 }
 
-/* What there is, or why nobody can tell. */
+/* Writes which adapters the kernel lists, or why it cannot be asked. */
 static void put_adapters(struct text *text)
 {
 	DAT_PROVIDER_INFO *infos;
@@ -159,7 +160,7 @@ static void put_not_found(struct text *text, uint32_t subtype)
 	}
 }
 
-/* A line of /proc/self/status in KiB; 0 if it is not there. */
+/* The value of a line of /proc/self/status, in KiB; 0 if there is no such line. */
 static unsigned long status_kib(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -175,7 +176,10 @@ static unsigned long status_kib(const char *name)
 	return kib;
 }
 
-/* In passthrough the EVDs of an EP get one when that is made. */
+/*
+ * May a call open descriptors? The calls of endpoints may: in passthrough an EVD gets its
+ * completion channel, which is a descriptor, when the first EP is made on it.
+ */
 static bool takes_descriptors(const char *call)
 {
 	return !strncmp(call, "dat_cno_", 8) || !strncmp(call, "dat_evd_", 8) ||
@@ -183,7 +187,7 @@ static bool takes_descriptors(const char *call)
 	       !strncmp(call, "dat_registry_", 13);
 }
 
-/* What is not in memory that cannot be swapped out */
+/* Does a call make nothing that counts against RLIMIT_MEMLOCK? */
 static bool is_uncharged(const char *call)
 {
 	return !strncmp(call, "dat_cno_", 8) || !strncmp(call, "dat_registry_", 13) ||
@@ -225,7 +229,10 @@ static void put_resource(struct text *text, const char *call)
 	    "max_objects and max_user_objects), or of a memory or rdma cgroup");
 }
 
-/* The name of the argument that has this number, from 1 on, in "(TYPE name, TYPE name)". */
+/*
+ * Writes the name of argument @number, from 1 on. @params is the list of the parameters, as
+ * "(TYPE name, TYPE name)".
+ */
 static void put_argument(struct text *text, const char *params, unsigned int number)
 {
 	const char *end = params, *start;
@@ -242,7 +249,7 @@ static void put_argument(struct text *text, const char *params, unsigned int num
 		put(text, ", %.*s, cannot be used", (int)(end - start), start);
 }
 
-/* The rest of an enumerator's name, as words: "EP_UNCONNECTED" is "ep unconnected". */
+/* Writes an enumerator's name without @prefix, as words: "EP_UNCONNECTED" as "ep unconnected". */
 static void put_words(struct text *text, const char *name, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -261,7 +268,7 @@ static void put_state(struct text *text, const char *name)
 	put_words(text, name, "DAT_INVALID_STATE_");
 }
 
-/* What the types say that have one reason each. */
+/* The reason for a return type that has only one. */
 static const char *plain_reason(uint32_t type)
 {
 	static const struct {
@@ -321,7 +328,7 @@ static void put_reason(struct text *text, const char *call, const char *params, 
 		put_not_found(text, subtype);
 		break;
 	case DAT_INTERNAL_ERROR:
-		/* Without the device there is no registry. */
+		/* The device is not open: the list of adapters failed because it cannot be. */
 		if (shim_fd() < 0)
 			put_adapters(text);
 		else
@@ -333,8 +340,8 @@ static void put_reason(struct text *text, const char *call, const char *params, 
 }
 
 /*
- * Is it a failure? An EVD that has no event, and a wait whose time is over, are answers that
- * a program asks for, and may be as many as it can ask.
+ * Is a return code worth a message? That an EVD has no event, or that the time of a wait is over,
+ * is a normal answer, which a program that polls may get millions of times.
  */
 static bool is_failure(DAT_RETURN ret)
 {
@@ -458,11 +465,14 @@ static void make_loud(struct shim_ops *loud, const struct shim_ops *ops)
 	loud->evd_dequeue = loud_evd_dequeue;
 }
 
-/* shim_loud - the operations that an IA and its objects get with DAT_DEBUG; or as given */
+/*
+ * shim_loud - the operations for an IA and its objects: with DAT_DEBUG, @ops with the wrappers
+ *	of this file; without it, @ops
+ */
 const struct shim_ops *shim_loud(const struct shim_ops *ops)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct shim_ops loud[2];		/* of either mode */
+	static struct shim_ops loud[2];		/* forwarded, passthrough */
 
 	if (!shim_debugging())
 		return ops;

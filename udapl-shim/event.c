@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Makes the DAT_EVENT of a kernel event: tokens become handles, and what DAT
- * gives as a pointer is put into the memory of an object. Called by cmd_evd.c
- * for the events that it has taken, with no lock held. Completions, which are
- * frequent, have an inline function in shim.h.
+ * Makes the DAT_EVENT of a kernel event: tokens become handles, and data that
+ * DAT passes by a pointer is put into the memory of an object. Called by
+ * forward.c and pass_*.c for the events that they have taken, with no lock held.
+ * Completions, which are frequent, have an inline function in shim.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 /*
  * The object of a token, or NULL. The library may not know the object yet,
- * because the call that creates it is about to return in another thread; then
- * the kernel is asked for its type.
+ * because the call that creates it has not returned yet in another thread. Then
+ * the kernel is asked for its type, and the object is made here.
  */
 static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 {
@@ -27,8 +27,9 @@ static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 }
 
 /*
- * The address to which a request was sent, in memory that stays as long as the IA. The
- * port has few addresses, so each is kept, once. NULL without memory.
+ * The address to which a connection request was sent, in memory that stays as long as the IA.
+ * The port has few addresses, so each is kept, once. NULL if there is no memory, or if the IA
+ * was closed.
  */
 static DAT_IA_ADDRESS_PTR local_address(struct shim_object *ia,
 					const struct kdapl_uapi_cr_event *from)
@@ -75,9 +76,9 @@ static void cr_event(struct shim_object *ia,
 }
 
 /*
- * Copies the peer's private data into memory of the EP, where it stays (E7). There is
- * none if the EP was reset after the event: then it may have that of another connection,
- * which is not touched.
+ * Copies the peer's private data into memory of the EP, where it stays (E7). If the EP was reset
+ * after the event, the kernel gives none, as it compares @from->life. Then the EP may already
+ * have the private data of its next connection, which is left alone.
  */
 static void fetch_private_data(struct shim_object *ep,
 			       const struct kdapl_uapi_connect_event *from,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What an IA does whose queues and memory the kernel has: each call is an ioctl, and
- * completions come through the ring of events like all other events. Called by cmd_*.c
- * and post.c through the table at the end.
+ * The operations of an IA whose queues and memory registrations the kernel has: each call is an
+ * ioctl, and completions come through the event ring like all other events. Called by cmd_*.c,
+ * cno.c and post.c through the table at the end.
  */
 #include <stdlib.h>
 
@@ -134,7 +134,7 @@ static void evd_rearm(struct shim_object *evd)
 	(void)evd;
 }
 
-/* The kernel wakes for such events only. */
+/* The kernel wakes those who poll the descriptor only for events that notify. */
 static bool evd_notifies(struct shim_object *evd)
 {
 	(void)evd;
@@ -148,10 +148,10 @@ static uint32_t evd_queued(struct shim_object *evd)
 }
 
 /*
- * The part of evd_dequeue() for all but completions that are in the ring:
- * an event of another kind, or an empty ring, where the kernel is asked for
- * more. Kept out of line, since it would cost every completion. Unlocks the
- * EVD.
+ * The part of evd_dequeue() for everything but a completion at the head of the
+ * ring: an event of another kind, or an empty ring, in which case the kernel is
+ * asked for more. Out of line, so that completions do not pay for it. Unlocks
+ * the EVD.
  */
 static __attribute__((noinline)) DAT_RETURN
 evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
@@ -169,8 +169,8 @@ evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
 }
 
 /*
- * The part of evd_dequeue() for a ring that is not empty. Unlocks the EVD. Kept out of
- * line, so that a look in vain saves no registers for it.
+ * The part of evd_dequeue() for a ring that is not empty. Unlocks the EVD. Out of line, so
+ * that a call that finds no event does not save the registers that only this part needs.
  */
 static __attribute__((noinline)) DAT_RETURN
 evd_dequeue_first(struct shim_object *evd, DAT_EVENT *event)
@@ -220,8 +220,9 @@ static DAT_RETURN evd_set_waitable(struct shim_object *evd, bool waitable)
 
 /*
  * Waits in the kernel until there are enough events. @evd is locked on entry
- * and return, and unlocked meanwhile. Its body is gone on return if its IA was
- * closed, which DAT_ABORT says; nobody else can free an EVD that has a waiter.
+ * and on return, and unlocked meanwhile. If its IA was closed meanwhile, this
+ * returns DAT_ABORT, and the EVD has no body any more. Only a close does that:
+ * dat_evd_free() refuses an EVD that has a waiter.
  */
 static DAT_RETURN evd_block(struct shim_object *evd,
 			    struct kdapl_uapi_evd_wait *arg)
@@ -236,7 +237,7 @@ static DAT_RETURN evd_block(struct shim_object *evd,
 	if (!shim_is(evd, SHIM_EVD, arg->evd) || !evd->body)
 		return RET(ABORT);
 	body->waiter = false;
-	/* The caller gets an event, and the number of the others with it. */
+	/* The caller gets an event and learns how many more there are; no trigger is due. */
 	if (!ret)
 		body->withheld = false;
 	if (body->clear_late) {
@@ -257,8 +258,8 @@ static DAT_RETURN wait_and_take(struct shim_object *evd,
 	DAT_RETURN ret;
 
 	/*
-	 * A threshold of one is legal on every EVD; others the kernel has to
-	 * check.
+	 * A threshold of one is legal on every EVD. Any other one the kernel has
+	 * to check first.
 	 */
 	if (arg->threshold == 1 &&
 	    shim_ring_take(&body->ring, arg->evd, event)) {
@@ -401,7 +402,7 @@ static DAT_RETURN srq_query(struct shim_object *srq, struct kdapl_uapi_srq_query
 	return shim_ioctl(KDAPL_IOC_SRQ_QUERY, arg, RET_NO_FAULT);
 }
 
-/* A call that takes a number of receives. */
+/* Makes an ioctl whose only argument is a number of receives. */
 static DAT_RETURN srq_count(unsigned long cmd, const struct shim_object *srq, DAT_COUNT count)
 {
 	struct kdapl_uapi_srq_count arg = { .count = count, .srq = shim_token(srq) };
@@ -430,8 +431,8 @@ static void ia_closed(struct shim_object *ia)
 }
 
 /*
- * One DTO, in an array of one, since the ioctl takes many. Nothing is locked and nothing
- * allocated.
+ * Posts one DTO, as an array of one element, since the ioctl takes an array. Takes no lock and
+ * allocates nothing.
  */
 static inline __attribute__((always_inline)) DAT_RETURN
 post_one(struct shim_object *ep, uint32_t op, DAT_COUNT segments,

@@ -12,9 +12,9 @@
 /*
  * shim_lock_sleep - take a lock that another thread has
  *
- * The thread counts as a sleeper until it has the lock, so that whoever
- * releases it meanwhile wakes one. futex(2) returns at once if the state is not
- * what was read: the lock may be free.
+ * The thread counts as a sleeper until it has the lock, so that a thread that
+ * releases the lock meanwhile wakes a sleeper. futex(2) returns at once if the
+ * state is not the one that was read: then the lock may be free.
  */
 void shim_lock_sleep(struct shim_lock *lock)
 {

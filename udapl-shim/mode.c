@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Which mode an IA gets: queues that the kernel has (forwarded), or queues of the process's
- * own (passthrough). The environment variable KDAPL_MODE says so for the process, or the
- * parameter mode= of the record of the IA in dat.conf (conf.c); the variable goes first. If
- * neither does, or they say "auto", an IA gets passthrough where it can have it
- * (shim_pass_open()).
+ * own (passthrough). The environment variable KDAPL_MODE sets the mode for the whole process,
+ * the parameter mode= of a record in dat.conf (conf.c) for the IA that is opened by it; the
+ * variable takes precedence. If neither is set, or it says "auto", an IA gets passthrough where
+ * that is possible (shim_pass_open()).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "registry.h"
 
-/* shim_mode_parse - a mode by its name; false: it is none */
+/* shim_mode_parse - find a mode by its name; false: there is no mode of that name */
 bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode)
 {
 	static const struct {
@@ -34,9 +34,9 @@ bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode)
 }
 
 /*
- * shim_mode_asked - the mode that an IA is to have
- * @record: of dat.conf by which it is opened, or NULL
- * @asked_by: out: what says so
+ * shim_mode_asked - find out which mode is asked for an IA
+ * @record: the record of dat.conf that the IA is opened by, or NULL
+ * @asked_by: out: what asks for it, for messages
  */
 enum shim_mode shim_mode_asked(const struct shim_record *record, const char **asked_by)
 {
@@ -54,10 +54,10 @@ enum shim_mode shim_mode_asked(const struct shim_record *record, const char **as
 	return mode;
 }
 
-/* shim_mode_refused - tell why passthrough, which was asked for, cannot be had */
+/* shim_mode_refused - report why an IA cannot get passthrough, which was asked for */
 void shim_mode_refused(const char *ia_name, const char *asked_by, const char *why)
 {
-	/* With DAT_DEBUG the open tells it. */
+	/* With DAT_DEBUG the message about the failed open has the reason. */
 	if (shim_debugging())
 		shim_why("%s asks for passthrough: %s", asked_by, why);
 	else

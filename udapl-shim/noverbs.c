@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * In the place of the pass_*.c in a library that is built without libibverbs (VERBS=): the
- * kernel has all queues. Called by cmd_ia.c and dev.c.
+ * Takes the place of the pass_*.c in a library that is built without libibverbs (VERBS=): there
+ * the kernel has all queues. Called by cmd_ia.c and dev.c.
  */
 #include "shim.h"
 
@@ -9,7 +9,7 @@ void shim_pass_child(void)
 {
 }
 
-/* shim_pass_open - whoever asks for passthrough is told that it cannot be had */
+/* shim_pass_open - refuse passthrough if it was asked for; other IAs stay forwarded */
 DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 			  enum shim_mode mode, const char *asked_by)
 {

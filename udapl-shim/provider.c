@@ -6,9 +6,9 @@
 #include "shim.h"
 
 /*
- * DAT's registry would compare versions before it calls the provider's open.
- * The program that calls it directly has no registry in between, so it gets
- * those that this header stands for.
+ * This entry of the table has no arguments for the DAT version and thread
+ * safety, which a registry checks before it calls a provider's open. So a
+ * program that calls it directly gets what dat_ia_open() asks for.
  */
 static DAT_RETURN provider_ia_open(const DAT_NAME_PTR ia_name,
 				   DAT_COUNT asynch_evd_min_qlen,

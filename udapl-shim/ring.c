@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The mapped event ring of an EVD, from which events are taken without a system
- * call: mapping it, and what its inline half in shim.h does not do. The
- * protocol is told in <rdma/kdapl.h>. Called by cmd_evd.c with the EVD locked.
+ * call: mapping it, and what the inline functions in shim.h do not do.
+ * <rdma/kdapl.h> describes the protocol. Called by cmd_evd.c, forward.c and
+ * pass_*.c; the EVD is locked, or no other thread has it yet or any more.
  *
  * ORDER: the kernel writes an event and then header->producer, with a release.
  * The library reads the producer with an acquire before it reads the event, and
@@ -14,8 +15,9 @@
 #include "shim.h"
 
 /*
- * The header of a ring that could not be mapped: always empty, and always
- * telling to ask the kernel, which gives the events one by one.
+ * The header of a ring that could not be mapped. It says that the ring is empty
+ * and that the kernel has more events, so that the kernel is always asked; it
+ * gives them one by one.
  */
 static const struct kdapl_uapi_ring_header not_mapped = {
 	.flags = KDAPL_RING_MORE,
@@ -24,8 +26,9 @@ static const struct kdapl_uapi_ring_header not_mapped = {
 /*
  * shim_ring_map - map the ring of a new EVD, or of one that was resized
  *
- * If mmap(2) fails the events are taken by ioctl, which works as well: the kernel knows what it
- * has, and who has to know how many there are takes them (pass_event_move_ring()).
+ * If mmap(2) fails, the events are taken by ioctl, which works as well. But without the ring the
+ * library cannot see how many there are; in passthrough it takes them all to find out
+ * (pass_event_move_ring()).
  */
 void shim_ring_map(struct shim_ring *ring, const struct kdapl_uapi_ring *where)
 {
@@ -67,7 +70,7 @@ void shim_ring_unmap(struct shim_ring *ring)
 }
 
 /*
- * Has the kernel put into the ring the events that found no room there before.
+ * Asks the kernel to put into the ring the events that found no room there.
  */
 static void ring_refill(struct shim_ring *ring, uint64_t evd)
 {
@@ -103,7 +106,7 @@ bool shim_ring_take(struct shim_ring *ring, uint64_t evd,
 	return true;
 }
 
-/* shim_ring_count - events that can be taken now */
+/* shim_ring_count - how many events can be taken now; 0 for a ring that is not mapped */
 uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd)
 {
 	if (!shim_ring_mapped(ring))
