@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the implementers of DAT share beyond the public headers, which come
- * first: the module includes <dat/kdat.h>, the library <dat/udat.h>.
+ * What the module and the library share beyond the public headers. These have
+ * to be included first: <dat/kdat.h> in the module, <dat/udat.h> in the library.
  */
 #ifndef _DAT_PRIVATE_H_
 #define _DAT_PRIVATE_H_

@@ -2,9 +2,9 @@
 /*
  * dat_strerror: the names of return values.
  *
- * One file for both levels: it is built into the kernel module and into the
- * user library. The names are those of the enumerators in dat_error.h, and
- * each of them has to be in a table here; tests/abi sees to that.
+ * This file is built into the kernel module and into the user library. The
+ * names are those of the enumerators in dat_error.h. Each of them has to be in a
+ * table here, which tests/abi checks.
  */
 #ifdef __KERNEL__
 #include <linux/export.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Consumer Notification Objects: one wait over several EVDs. The calls
- * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c, cmd_ia.c and the
- * waits of both modes need of CNOs. All of this is done in the library; the
- * kernel knows no CNO.
+ * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c, cmd_ia.c and forward.c
+ * need of CNOs. All of this is done in the library; the kernel knows no CNO.
  *
  * An EVD that has a CNO has a descriptor that becomes readable when events
  * arrive (shim_ops.evd_poll_fd). A CNO is an edge-triggered epoll set of the
@@ -847,9 +846,10 @@ DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 /*
  * shim_cno_tell - trigger the CNO of an EVD for what arrived during a wait
  *
- * Called after a dat_evd_wait() that has taken no event. Events that arrived
- * during the wait did not trigger the CNO, since they were meant for that
- * thread; so the CNO has to be triggered for them now (E37, E76).
+ * Called after a dat_evd_wait() that has taken no event (in passthrough only
+ * after one that was refused; pass_wait.c does this itself for the others).
+ * Events that arrived during the wait did not trigger the CNO, since they were
+ * meant for that thread; so the CNO has to be triggered for them now (E37, E76).
  */
 void shim_cno_tell(struct shim_object *evd)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdaplctl, the part that speaks generic netlink: finds the family "kdapl" and asks it for
- * what there is.  What cannot be goes to standard error, with what to do about it.
+ * kdaplctl, the part that speaks generic netlink: finds the family "kdapl" and asks it for the
+ * adapters, files and objects.  If that fails, a message on standard error says why, and what to
+ * do about it.
  *
  * Called by kdaplctl.c.
  */
@@ -51,7 +52,7 @@ static void request_add(struct request *r, uint16_t type, const void *value, siz
 	r->head.nlmsg_len = NLMSG_ALIGN(r->head.nlmsg_len) + NLA_ALIGN(a->nla_len);
 }
 
-/* 0, or an errno */
+/* Return: 0, or an errno. */
 static int request_send(const struct request *r)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
@@ -93,7 +94,7 @@ uint64_t number_of(const struct nlattr *a)
 	return length_of(a) >= 2 ? *(const uint16_t *)payload_of(a) : 0;
 }
 
-/* Those with a number that we do not know are of a newer kernel. */
+/* Finds the attributes of a message.  Numbers above @max come from a newer kernel: skipped. */
 static void take_attributes(const struct nlattr **at, int max, const struct nlmsghdr *m)
 {
 	const char *end = (const char *)m + m->nlmsg_len;
@@ -120,8 +121,8 @@ static struct message *keep(const struct nlmsghdr *m)
 }
 
 /*
- * What the kernel has to say to the last request: each message goes to the end of @last.
- * 0, or an errno.
+ * Receives the answer to the last request, and appends each of its messages at @last.
+ * Return: 0, or an errno.
  */
 static int receive(struct message **last)
 {
@@ -138,7 +139,7 @@ static int receive(struct message **last)
 		for (m = (void *)buf; NLMSG_OK(m, n); m = NLMSG_NEXT(m, n)) {
 			if (m->nlmsg_seq != sequence)
 				continue;
-			/* At the end of a dump is what it failed with, if anything. */
+			/* The message that ends a dump has the error that it failed with, or 0. */
 			if (m->nlmsg_type == NLMSG_DONE)
 				return m->nlmsg_len < NLMSG_LENGTH(sizeof(int)) ?
 				       0 : -*(const int *)NLMSG_DATA(m);
@@ -152,7 +153,10 @@ static int receive(struct message **last)
 	}
 }
 
-/* The controller's attributes have numbers of their own. */
+/*
+ * The id of the family, from an answer of the netlink controller, whose attributes have numbers
+ * of their own, not KDAPL_NL_A_*.  0: the answer has none.
+ */
 static uint16_t family_of(struct message *m)
 {
 	const struct nlattr *at[CTRL_ATTR_FAMILY_ID + 1] = {};
@@ -161,7 +165,7 @@ static uint16_t family_of(struct message *m)
 	return at[CTRL_ATTR_FAMILY_ID] ? number_of(at[CTRL_ATTR_FAMILY_ID]) : 0;
 }
 
-/* Says on standard error why not. */
+/* Opens a socket and finds the family.  Return: 0; -1 after a message on standard error. */
 int kdapl_open(void)
 {
 	struct message *answer = NULL;
@@ -192,7 +196,10 @@ int kdapl_open(void)
 	return -1;
 }
 
-/* All there is, in its order; @type: of objects, 0: any.  Ends the program if it fails. */
+/*
+ * Dumps all that @cmd lists, in the kernel's order; @type: only objects of this type, 0: all.
+ * Ends the program if that fails.
+ */
 struct message *kdapl_dump(int cmd, int type)
 {
 	struct message *all = NULL;

@@ -9,9 +9,9 @@
 
 /*
  * struct message - one adapter, file or object
- * @next: the one that came after it
- * @at: its attributes by number; NULL: not there
- * @data: where they are
+ * @next: the message that came after it
+ * @at: its attributes by number, pointing into @data; NULL: it has no such attribute
+ * @data: a copy of the netlink message
  */
 struct message {
 	struct message *next;
@@ -23,7 +23,7 @@ int kdapl_open(void);
 struct message *kdapl_dump(int cmd, int type);
 void kdapl_free(struct message *all);
 
-/* The attributes of a nest, for (a = first_of(n); a; a = next_of(n, a)) */
+/* To walk the attributes of a nest: for (a = first_of(n); a; a = next_of(n, a)) */
 const struct nlattr *first_of(const struct nlattr *nest);
 const struct nlattr *next_of(const struct nlattr *nest, const struct nlattr *a);
 

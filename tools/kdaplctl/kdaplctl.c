@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdaplctl: shows what there is of kdapl on this host: adapters, open files of /dev/kdapl
- * with the processes that opened them, and live DAT objects.  It changes nothing.  The
- * manual page is kdaplctl.8.
+ * kdaplctl: shows the adapters of kdapl on this host, the open files of /dev/kdapl with the
+ * processes that opened them, and the live DAT objects.  It changes nothing.  The manual page
+ * is kdaplctl.8.
  *
- * What is known of an adapter, a file or an object is a table of fields, in the order in
- * which a person wants to see them.
+ * A table of fields says what is known of an adapter, a file or an object, in the order in
+ * which a person wants to see it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -132,10 +132,10 @@ static const struct field object_fields[] = {
 static bool json;
 static uint64_t only_pid;		/* 0: all */
 static int only_type;			/* of objects; 0: all */
-static unsigned long count;		/* of top; 0: until somebody stops it */
-static double delay = 2;		/* of top, in seconds */
+static unsigned long count;		/* how often top prints; 0: until it is stopped */
+static double delay = 2;		/* between two prints of top, in seconds */
 
-/* What a value of a nest is; 0 if it is not there. */
+/* The value of an attribute in a nest; 0 if it is not there. */
 static uint64_t in_nest(const struct nlattr *nest, int type)
 {
 	const struct nlattr *a;
@@ -151,7 +151,7 @@ static uint64_t value_of(const struct message *m, int attr)
 	return m->at[attr] ? number_of(m->at[attr]) : 0;
 }
 
-/* An adapter is nobody's. */
+/* Does a message pass the option --pid? An adapter belongs to no process, and always does. */
 static bool is_wanted(const struct message *m)
 {
 	return !only_pid || !m->at[KDAPL_NL_A_FILE] ||
@@ -307,7 +307,7 @@ static void print_file_titles(void)
 		table_word(types[i], 1);
 }
 
-/* Somebody who sees nothing may wonder why. */
+/* Tells a user who sees nothing that only root is shown what belongs to others. */
 static void hint_for_others(bool any)
 {
 	if (!any && geteuid())
@@ -350,7 +350,7 @@ static bool is_column(const struct field *f, int type)
 	return f->title && (!f->types || f->types >> type & 1);
 }
 
-/* False: there are none of this type. */
+/* Prints the table of one type.  Return: false if there are no objects of this type. */
 static bool print_type(const struct message *all, int type, bool follows)
 {
 	bool any = false;
@@ -436,7 +436,7 @@ static uint64_t objects_of(const struct message *m)
 	return n;
 }
 
-/* Most objects first; those with as many in the order of their files. */
+/* Sorts files: most objects first; files with equally many stay in their order. */
 static struct message *sorted(struct message *all)
 {
 	struct message *list = NULL, **at, *m;
@@ -494,7 +494,10 @@ static void end(int number)
 	ended = 1;
 }
 
-/* A signal that would end the process ends it after what is printed now; the second at once. */
+/*
+ * Makes a signal end the program after what it is printing now; a second one ends it at once.
+ * A signal that is ignored stays ignored.
+ */
 static void end_in_pauses(int number)
 {
 	struct sigaction action = { .sa_handler = end, .sa_flags = SA_RESETHAND | SA_RESTART };
@@ -505,7 +508,7 @@ static void end_in_pauses(int number)
 		sigaction(number, &action, NULL);
 }
 
-/* Return: false: a signal has come, before the pause or in it. */
+/* Return: false if a signal has come, before the pause or during it. */
 static bool pause_for(const struct timespec *pause)
 {
 	sigset_t ends, before;
@@ -530,7 +533,7 @@ static void do_top(void)
 	unsigned long i;
 
 	if (json) {
-		/* Who interrupts it gets the end of the array. */
+		/* When it is interrupted, the array is still closed, so that the JSON is valid. */
 		end_in_pauses(SIGINT);
 		end_in_pauses(SIGTERM);
 		json_begin(NULL, '[');
@@ -541,7 +544,7 @@ static void do_top(void)
 		if (i && !clear && !json)
 			putchar('\n');
 		top_once(clear);
-		/* Who reads from a pipe may have gone. */
+		/* Fails when standard output is a pipe that nobody reads any more. */
 		if (fflush(stdout))
 			exit(1);
 	}

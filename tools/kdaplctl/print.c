@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdaplctl, the part that writes: tables whose columns are as wide as they have to be, and
- * JSON.  Neither believes the names that processes give themselves: a table shows no control
- * characters, which a terminal would obey, and JSON is valid whatever they are.
+ * JSON.  A process can give itself any name.  So a table shows no control characters, which a
+ * terminal would obey, and JSON is valid whatever bytes a name has.
  *
  * Called by kdaplctl.c.
  */
@@ -44,7 +44,7 @@ static char *word_at(int row, int column)
 	return table.words + ((size_t)row * COLUMNS + column) * TEXT;
 }
 
-/* The next word of the present row. */
+/* Adds a word to the current row. */
 void table_word(const char *text, int right)
 {
 	int c = table.column, length;
@@ -66,7 +66,7 @@ void table_word(const char *text, int right)
 		table.used = table.column;
 }
 
-/* A new row; the first one has the titles. */
+/* Begins a new row; the first row has the titles. */
 void table_row(void)
 {
 	size_t size = (size_t)COLUMNS * TEXT;
@@ -81,7 +81,7 @@ void table_row(void)
 	table.column = 0;
 }
 
-/* The last column is not filled up, so that no line ends with spaces. */
+/* Writes the table.  A last column with text is not padded, so that no line ends with spaces. */
 void table_end(void)
 {
 	int row, c, width;
@@ -120,7 +120,7 @@ static void json_quoted(const char *text, size_t length)
 	putchar('"');
 }
 
-/* The place of the next value, with its key if it is one of an object. */
+/* Writes what goes before the next value: a comma, the indent, and the key if it has one. */
 static void json_place(const char *key)
 {
 	if (json_more)
@@ -175,7 +175,7 @@ void json_bool(const char *key, int value)
 
 /* ---- fields ------------------------------------------------------------------ */
 
-/* In powers of 1024. */
+/* A number of bytes with a unit, in powers of 1024 */
 void bytes_text(char *text, uint64_t bytes)
 {
 	static const char units[] = " KMGTPE";
@@ -208,7 +208,7 @@ static void address_text(char *text, const struct nlattr *a)
 	}
 }
 
-/* One that does not fit is not begun. */
+/* As many addresses as fit; none of them is cut off. */
 static void addresses_text(char *text, const struct nlattr *nest)
 {
 	const struct nlattr *a;
@@ -234,7 +234,7 @@ static void user_text(char *text, uint64_t uid)
 		snprintf(text, TEXT, "%" PRIu64, uid);
 }
 
-/* What the process itself may do, and its peers */
+/* What the process itself may do with the memory (local), and what its peers may (remote) */
 static void rights_text(char *text, uint64_t rights)
 {
 	snprintf(text, TEXT, "local %s%s%s, remote %s%s%s",
@@ -248,7 +248,7 @@ static void rights_text(char *text, uint64_t rights)
 		 "" : "-");
 }
 
-/* A newer kernel may have numbers that have no name here. */
+/* The name of a number, or the number itself: a newer kernel may have more than are named here. */
 static void name_text(char *text, const struct field *f, uint64_t n)
 {
 	uint64_t i;
@@ -307,7 +307,7 @@ static int is_right(const struct field *f)
 	return f->kind == NUMBER || f->kind == PAGES || f->kind == BYTES;
 }
 
-/* A word of the table; without @m its title. */
+/* Adds a field of @m to the table; the title of its column if @m is NULL. */
 void print_field(const struct field *f, const struct message *m)
 {
 	char text[TEXT], both[2 * TEXT + 1];
@@ -376,7 +376,7 @@ static void json_rights(const char *key, uint64_t rights)
 	json_end(']');
 }
 
-/* Handles are strings: JSON's numbers may be too narrow. */
+/* Handles are written as strings: not every reader of JSON has numbers of 64 bits. */
 static void json_attribute(const struct field *f, const struct nlattr *a)
 {
 	char text[TEXT];
@@ -406,7 +406,7 @@ static void json_attribute(const struct field *f, const struct nlattr *a)
 	}
 }
 
-/* What is not there has no key. */
+/* Writes a field of @m.  An attribute that is not there is left out; a FLAG is false then. */
 void json_field(const struct field *f, const struct message *m)
 {
 	const struct nlattr *a = m->at[f->attr];

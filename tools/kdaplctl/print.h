@@ -5,16 +5,17 @@
 
 #include "family.h"
 
-#define TEXT	160	/* bytes of the longest word in a table, and its end */
+#define TEXT	160	/* bytes of the longest word in a table, with its NUL */
 
 /*
- * struct field - an attribute, or two that belong together
- * @title: of its column; NULL: only in JSON
- * @key: in JSON
- * @attr, @of: KDAPL_NL_A_*; "@attr/@of" in a table, and max_@key in JSON; 0: none
+ * struct field - how an attribute is shown, or two attributes that belong together
+ * @title: title of its column in a table; NULL: only in JSON
+ * @key: its key in JSON
+ * @attr: KDAPL_NL_A_* of the attribute
+ * @of: KDAPL_NL_A_* of its maximum, 0: none; a table has "@attr/@of", JSON has max_@key as well
  * @kind: how it is written
- * @names: of numbers, for NAME
- * @types: of the objects that have it, a bit each; 0: all
+ * @names: for NAME and NEST, what each number is called; ends with NULL
+ * @types: a bit for each type of object that has the attribute; 0: all have it
  */
 struct field {
 	const char *title;
