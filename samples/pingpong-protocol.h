@@ -6,7 +6,7 @@
  * Both programs include this header, so that either can be the client of the
  * other. All numbers on the wire are big endian.
  *
- * 1. The server listens on a connection qualifier (PP_PORT unless told).
+ * 1. The server listens on a connection qualifier (PP_PORT unless told otherwise).
  * 2. The client connects; its private data is a struct pp_hello. A server that
  *    cannot serve it (magic, version, mode, size) rejects.
  * 3. The server accepts with a struct pp_info: its buffer, at least
@@ -14,13 +14,14 @@
  * 4. After ESTABLISHED the client's first Send is its own struct pp_info. The
  *    server posted the Recv for it before it accepted.
  *
- *    With PP_F_RMR in hello.flags the peer's way to a buffer is an RMR, which
- *    can be bound only now. So the rmr_context of the acceptance means nothing,
- *    the client binds before it sends its struct pp_info, and the server binds
- *    when it has that and answers with a Send of another struct pp_info, for
- *    which the client has posted a Recv. A server that can do this has PP_F_RMR
- *    in the flags of its acceptance. One that has not (kdat-pingpong) knows
- *    nothing of it, and the client disconnects.
+ *    With PP_F_RMR in hello.flags each side reaches the other's buffer through
+ *    an RMR, which can be bound only when there is a connection. So the
+ *    rmr_context of the acceptance means nothing. The client binds its RMR
+ *    before it sends its struct pp_info. When the server has that, it binds its
+ *    own RMR and answers with a Send of another struct pp_info, for which the
+ *    client has posted a Recv. A server that can do this sets PP_F_RMR in the
+ *    flags of its acceptance. If it is not set (kdat-pingpong ignores the flag),
+ *    the client disconnects.
  * 5. hello.iterations round trips, k = 0, 1, ...:
  *
  *    PP_SEND	client sends size bytes of pattern (k, 0); server checks them
@@ -44,9 +45,9 @@
  * 6. After the last iteration the client disconnects gracefully. The server
  *    may disconnect too when it sees DISCONNECTED.
  *
- * A side that finds a wrong byte tells the other one by a notice with the
- * status PP_BAD_DATA, and both give up. PP_SEND has no notices: there it
- * disconnects abruptly.
+ * A side that finds a wrong byte sends the other one a notice with the status
+ * PP_BAD_DATA, and both give up. PP_SEND has no notices: there the side that
+ * found it disconnects abruptly.
  */
 #ifndef PINGPONG_PROTOCOL_H
 #define PINGPONG_PROTOCOL_H
@@ -102,7 +103,7 @@ struct pp_info {
 	__be64 address;
 	__be64 length;
 	__be32 rmr_context;
-	__be32 flags;		/* of an acceptance: those of the hello that are kept */
+	__be32 flags;		/* of an acceptance: flags of the hello that the server supports */
 };
 
 /* Tells the peer that it is its turn, 8 bytes. */

@@ -47,8 +47,8 @@ static const char *advice_on_device(void)
 }
 
 /*
- * The registry's entries for DAT 1, which the caller frees; NULL when there are none. A file of
- * an installation for DAT 2 has others, which cannot be opened from here.
+ * The registry's entries for DAT 1, which the caller frees; NULL, after a message, if there are
+ * none. A dat.conf may also have entries for DAT 2, which this program cannot open.
  */
 static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
 {
@@ -94,7 +94,7 @@ void address_text(const struct sockaddr *address, char *text, size_t size)
 		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
 }
 
-/* Whose queues a connection has, by the provider's own attribute; dat(7) tells more. */
+/* The provider-specific attribute "mode": whose queues a connection has (dat(7)) */
 static const char *mode_of(const DAT_PROVIDER_ATTR *provider)
 {
 	int i;
@@ -118,7 +118,7 @@ struct about {
 	const char *mode;
 };
 
-/* Opens the adapter of an entry, and closes it. Returns the exit status. */
+/* Opens an adapter, fills in @about, and closes the adapter. Returns the exit status. */
 static int look_at(const char *name, struct about *about)
 {
 	DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
@@ -141,7 +141,7 @@ static int look_at(const char *name, struct about *about)
 	return ret ? fatal(name, ret, NULL) : 0;
 }
 
-/* list_adapters - print what there is to know of each; returns the exit status */
+/* list_adapters - print a line about each adapter; returns the exit status */
 int list_adapters(void)
 {
 	DAT_PROVIDER_INFO *infos;
@@ -174,9 +174,9 @@ static bool same_adapter(const struct about *a, const struct about *b)
 }
 
 /*
- * choose_adapter - the name of the only adapter there is, or the first one of its names
+ * choose_adapter - the name of the only adapter that there is; if it has several, the first
  *
- * It is never freed. NULL: there is none, or more than one, and it has been said so.
+ * The name is never freed. NULL, after a message: there is no adapter, or more than one.
  */
 const char *choose_adapter(void)
 {
@@ -209,7 +209,7 @@ const char *choose_adapter(void)
 	return NULL;
 }
 
-/* What the options ask of the adapter. Returns the exit status. */
+/* Checks that the adapter has what the options ask for. Returns the exit status. */
 static int query(struct adapter *adapter)
 {
 	const struct options *opt = adapter->opt;
@@ -221,7 +221,7 @@ static int query(struct adapter *adapter)
 	if (ret)
 		return fatal("dat_ia_query", ret, NULL);
 	adapter->local = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
-	/* On iWARP it is the peer who writes what a read brings. */
+	/* On iWARP the peer writes the data of an RDMA read into our memory. */
 	if (provider.rdma_write_for_rdma_read_req)
 		adapter->local |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	if (!opt->srq || provider.srq_supported)
@@ -269,7 +269,7 @@ int adapter_close(struct adapter *adapter)
 	return fatal("dat_ia_close", ret, NULL);
 }
 
-/* adapter_gone - has the device failed, or was it removed, since this was asked before? */
+/* adapter_gone - has the device failed, or been removed, since the last call? */
 bool adapter_gone(const struct adapter *adapter)
 {
 	DAT_EVENT event;

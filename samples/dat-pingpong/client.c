@@ -10,7 +10,7 @@
 
 #include "pingpong.h"
 
-/* Failures in a row, with nothing between them, that show that no connection can be made */
+/* So many connections that fail one after the other show that none can be made any more. */
 #define HOPELESS	3
 
 struct run {
@@ -19,7 +19,7 @@ struct run {
 	const struct sockaddr *address;
 };
 
-/* What came of one go at a test; the caller has the room for @ns. */
+/* The outcome of one call of play(); its caller has allocated @ns. */
 struct go {
 	uint64_t *ns;
 	size_t done;			/* round trips */
@@ -40,7 +40,7 @@ static uint32_t iterations_for(const struct options *opt, uint32_t size)
 	return number < 20 ? 20 : number;
 }
 
-/* Connections that are left are those whose test went wrong, or has ended. */
+/* Ends a connection that is still there: gracefully after a test that passed, else abruptly. */
 static void disconnect(struct link *link, bool pass)
 {
 	if (link->established && !link->ended)
@@ -48,8 +48,8 @@ static void disconnect(struct link *link, bool pass)
 }
 
 /*
- * A whole test on @nr connections, which are all there before the first round trip; they are
- * made and ended here.
+ * Makes @nr connections, plays the whole test on them, and ends them. All of them exist before
+ * the first round trip.
  */
 static bool play(const struct run *run, const struct test *test, struct link *links,
 		 unsigned int nr, struct go *go)
@@ -89,8 +89,9 @@ static void round_trips(const struct run *run, struct result *result, struct lin
 }
 
 /*
- * Each connection counts when it is whole: made, used by a message there and back, and ended.
- * Its time has all of that, and so has the rate.
+ * The test of --connections. A connection counts if it was made, took its round trips (one
+ * unless -n says more), and was ended in order. Its time is that of all three, and so is the
+ * rate.
  */
 static void connections(const struct run *run, struct result *result, struct link *link)
 {
@@ -119,7 +120,7 @@ static void connections(const struct run *run, struct result *result, struct lin
 	result->pass = result->done == wanted;
 }
 
-/* Was there a failure that the other tests would meet again? */
+/* Has a test failed in a way that the other tests would fail in, too? */
 static bool hopeless(const struct run *run, const struct result *result)
 {
 	if (result->pass)
@@ -128,12 +129,15 @@ static bool hopeless(const struct run *run, const struct result *result)
 		return true;
 	if (result->failure.extent == THIS_TEST)
 		return false;
-	/* Of connections some may fail, and it has been tried whether all do. */
+	/*
+	 * With --connections a single connection may fail. Only if connections() has given up
+	 * before it had tried all of them, the other tests are hopeless.
+	 */
 	return !run->opt->connections ||
 	       result->done + result->failed < run->opt->connections;
 }
 
-/* False: the rest is pointless. */
+/* Runs and reports one test. False: the other tests are pointless. */
 static bool run_test(struct run *run, struct result *result)
 {
 	const struct options *opt = run->opt;

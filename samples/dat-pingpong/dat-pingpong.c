@@ -8,8 +8,8 @@
  *
  * It tests (with -v every byte), measures round trips, and shows how an
  * application uses the library. kdat-pingpong in the kernel speaks the same
- * protocol (../pingpong-protocol.h). Here are the options; pingpong.h tells of the
- * other files.
+ * protocol (../pingpong-protocol.h). This file has the options; pingpong.h lists
+ * the other files.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -197,7 +197,7 @@ static bool option_in(struct options *opt, int c, char *arg)
 	}
 }
 
-/* What does not go together; NULL: all does. */
+/* Why the options contradict each other; NULL: they do not. */
 static const char *contradiction(const struct options *opt)
 {
 	if (opt->list + opt->server + !!opt->address != 1)
@@ -211,7 +211,7 @@ static const char *contradiction(const struct options *opt)
 	return NULL;
 }
 
-/* What is not told depends on what is. */
+/* Sets what was not given; some defaults depend on other options. */
 static void defaults(struct options *opt)
 {
 	bool connecting = opt->address && opt->connections;

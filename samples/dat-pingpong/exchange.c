@@ -134,8 +134,8 @@ static void refuse_data(struct link *link, uint32_t k)
 }
 
 /*
- * The slot of a message is posted again after the answer was sent: another one is still
- * posted, so the peer does not have to wait for this.
+ * One round trip. The slot of the answer is posted again after the time is taken. It is not
+ * needed before: another slot is posted, so the peer's next message finds a receive.
  */
 static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
 {
@@ -155,8 +155,8 @@ static bool client_round(struct link *link, uint32_t k, uint64_t *ns)
  * exchange_client - all iterations of the client on @nr connections, one round trip on each
  * in turn
  *
- * @ns has the times of the first connection, then those of the second, and so on; @done is
- * how many there are. False: the failure is that of a connection.
+ * @ns gets the times of the first connection, then those of the second, and so on; @done is
+ * how many times there are. False: it failed, and one of @links has the failure.
  */
 bool exchange_client(struct link *links, unsigned int nr, uint64_t *ns, size_t *done)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Times in buckets that are as wide as each other on a scale of logarithms, so that a slow
- * one in a thousand is seen beside the fast ones. Called by report.c and svg.c.
+ * Times in buckets that are equally wide on a logarithmic scale, so that one slow time in a
+ * thousand can be seen beside the fast ones. Called by report.c and svg.c.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@ static const char hashes[BAR + 1] = "########################################";
 /* bucket_of - the bucket of a time */
 unsigned int bucket_of(uint64_t ns)
 {
-	/* What is on an edge is above it, whichever way its logarithm is rounded. */
+	/* A time on an edge belongs to the bucket above, however its logarithm is rounded. */
 	unsigned int bucket = ns ? log10(ns) * PER_DECADE + 0.000001 : 0;
 
 	return bucket < NR_BUCKETS ? bucket : NR_BUCKETS - 1;
@@ -39,7 +39,7 @@ void count_times(const uint64_t *ns, size_t number, uint64_t counts[NR_BUCKETS])
 		counts[bucket_of(ns[i])]++;
 }
 
-/* The counts of the lines of the text, in their place; returns the largest. */
+/* Counts the times of each line of the text, from @counts[0] on. Returns the largest count. */
 static uint64_t lines_of(const struct result *result, uint64_t counts[NR_BUCKETS])
 {
 	uint64_t most = 0;
@@ -57,7 +57,7 @@ static uint64_t lines_of(const struct result *result, uint64_t counts[NR_BUCKETS
 	return most;
 }
 
-/* print_histogram - the times as lines with bars; @what: what they are the times of */
+/* print_histogram - print the times as lines with bars; @what: what was timed */
 void print_histogram(const struct result *result, const char *what)
 {
 	unsigned int first = bucket_of(result->sorted[0]) / PER_LINE;
@@ -86,7 +86,7 @@ void print_histogram(const struct result *result, const char *what)
 	}
 }
 
-/* print_histogram_json - the same: lower edge, upper edge and count of each bucket that has any */
+/* print_histogram_json - the same as JSON: lower edge, upper edge and count of each line */
 void print_histogram_json(const struct result *result)
 {
 	uint64_t counts[NR_BUCKETS];

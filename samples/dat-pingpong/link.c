@@ -50,9 +50,10 @@ bool fail(struct link *link, enum extent extent, const char *format, ...)
 /*
  * fail_call - note that a DAT call failed; always false
  *
- * Another test may need less memory. What else a call refuses it will refuse again. Queues are
- * locked memory as buffers are, so the limit may be why anything cannot be made; a post or a
- * bind takes what is there.
+ * If memory could not be registered, another test may need less. Any other failure would be met
+ * again by the other tests. Queues are locked memory as buffers are, so RLIMIT_MEMLOCK may be
+ * the reason whenever an object cannot be made for want of resources; but a post or a bind
+ * allocates nothing.
  */
 bool fail_call(struct link *link, const char *call, DAT_RETURN ret)
 {
@@ -119,8 +120,8 @@ void buffer_close(struct buffer *buffer)
 }
 
 /*
- * The peer's way to the open buffer is the LMR's context, or that of an RMR. With an RMR the
- * LMR itself has nothing for peers.
+ * Makes the buffer that is open to the peer. The peer reaches it by the rmr_context of the LMR,
+ * or by that of an RMR; in the latter case the LMR itself gives peers no rights.
  */
 static bool open_open(struct link *link)
 {
@@ -328,7 +329,7 @@ bool link_accept(struct link *link, DAT_CR_HANDLE cr)
 	return !link->test.rmr || (link_bind(link) && info_send(link));
 }
 
-/* link_wait_end - wait until the connection ends; false: not as it should */
+/* link_wait_end - wait until the connection ends; false if it does not end in order */
 bool link_wait_end(struct link *link)
 {
 	while (!link->ended)

@@ -12,7 +12,7 @@
  *	exchange.c	the round trips of one test
  *	report.c	progress, and the results as a table or as JSON
  *	histogram.c	times in buckets, as text
- *	svg.c		the same as a picture
+ *	svg.c		the histograms as a picture
  */
 #ifndef DAT_PINGPONG_H
 #define DAT_PINGPONG_H
@@ -49,8 +49,8 @@ struct options {
 	unsigned int nr_sizes;
 	unsigned int iterations;	/* 0: as many as suit the test */
 	unsigned int timeout;		/* seconds without progress */
-	unsigned int connections;	/* to make, or to serve; 0: not told */
-	unsigned int endpoints;		/* of a client, at a time */
+	unsigned int connections;	/* to make, or to serve; 0: option not given */
+	unsigned int endpoints;		/* connections of a client at the same time */
 };
 
 /* What all connections have in common */
@@ -59,7 +59,7 @@ struct adapter {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
-	DAT_MEM_PRIV_FLAGS local;	/* privileges of memory that no peer is told of */
+	DAT_MEM_PRIV_FLAGS local;	/* privileges of memory that no peer gets a key for */
 };
 
 /* What is tested; the client tells the server in its struct pp_hello. */
@@ -71,7 +71,10 @@ struct test {
 	bool rmr;
 };
 
-/* What a failure makes pointless. The peer or the network may be in order again later. */
+/*
+ * How much a failure makes pointless: the rest of this test; this connection, whereas another
+ * one may work when the peer or the network has recovered; or all other tests as well.
+ */
 enum extent {
 	THIS_TEST,
 	THIS_CONNECTION,
@@ -118,9 +121,9 @@ struct link {
 	bool ended;
 	unsigned int sends;		/* posted, and not complete */
 	bool reading;			/* an RDMA read is posted, and not complete */
-	bool binding;			/* the same of a bind */
-	unsigned int received;		/* messages for link_receive() */
-	unsigned int oldest;		/* of them, in @in */
+	bool binding;			/* a bind is posted, and not complete */
+	unsigned int received;		/* how many messages wait for link_receive() */
+	unsigned int oldest;		/* index in @in of the first of them */
 	struct {
 		unsigned int slot;
 		uint32_t length;
@@ -130,16 +133,19 @@ struct link {
 	struct failure failure;		/* the first thing that went wrong */
 };
 
-/* What became of a test; @ns and @sorted only if it passed. */
+/*
+ * The outcome of a test. @ns and @sorted are complete if it passed; with --connections they have
+ * the times of those that were made even if it failed.
+ */
 struct result {
 	struct test test;
 	bool pass;
 	struct failure failure;
 	size_t done;			/* round trips, or whole connections */
-	size_t failed;			/* connections */
+	size_t failed;			/* with --connections: connections that failed */
 	double seconds;
 	uint64_t *ns;			/* @done times, endpoint after endpoint */
-	uint64_t *sorted;		/* the same */
+	uint64_t *sorted;		/* the same times, sorted */
 };
 
 /* adapter.c */
@@ -221,8 +227,8 @@ void report_result(const struct options *opt, const struct result *result);
 bool report_end(const struct options *opt, unsigned int not_tried);
 
 /* histogram.c */
-#define PER_DECADE	40	/* buckets, as wide as each other on a scale of logarithms */
-#define NR_BUCKETS	(11 * PER_DECADE)	/* 1 ns to 100 s; the last one has all above */
+#define PER_DECADE	40	/* buckets, equally wide on a logarithmic scale */
+#define NR_BUCKETS	(11 * PER_DECADE)	/* 1 ns to 100 s; longer times are in the last */
 
 unsigned int bucket_of(uint64_t ns);
 double bucket_ns(unsigned int bucket);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Where messages are received: slots of memory, each of which is posted, or has a message
- * that somebody reads. A connection has a pool of its own, or (--srq) the slots are receives
- * of a shared receive queue, which serves all connections at the time whose messages are of
- * the same size. Then any connection may find its message in any slot. Called by link.c and
- * transfer.c.
+ * Where messages are received: slots of memory, each of which is posted, or has a message that
+ * is being read. A connection has a pool of its own; or, with --srq, the slots are receives of a
+ * shared receive queue, which serves all current connections with messages of the same size.
+ * Then any connection may find its message in any slot. Called by link.c and transfer.c.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 #include "pingpong.h"
 
-#define SHARED_BYTES	(4u << 20)	/* of an SRQ's slots, unless that were too few of them */
+#define SHARED_BYTES	(4u << 20)	/* of all slots of an SRQ, which has SHARED_LEAST or more */
 #define SHARED_LEAST	4
 
 struct pool {
@@ -21,7 +20,7 @@ struct pool {
 	unsigned int nr_slots;
 	DAT_SRQ_HANDLE srq;
 	unsigned int nr_links;
-	struct pool *next;		/* of those that are shared */
+	struct pool *next;		/* in the list of shared pools */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +32,7 @@ uint8_t *pool_slot(const struct pool *pool, unsigned int slot)
 	return pool->memory.data + slot * pool->slot_size;
 }
 
-/* pool_srq - the shared receive queue; null: receives are the endpoint's */
+/* pool_srq - the shared receive queue; null if the receives are posted to the endpoint */
 DAT_SRQ_HANDLE pool_srq(const struct pool *pool)
 {
 	return pool->srq;
@@ -74,7 +73,7 @@ static void pool_free(struct pool *pool)
 	free(pool);
 }
 
-/* A pool of @nr_slots slots, which link->pool is if there is no failure. */
+/* Makes a pool of @nr_slots slots and sets link->pool to it. */
 static bool pool_make(struct link *link, unsigned int nr_slots)
 {
 	struct pool *pool = calloc(1, sizeof(*pool));
@@ -136,7 +135,7 @@ static struct pool *shared_find(size_t slot_size)
 	return pool;
 }
 
-/* pool_open - give a connection a pool; one of its own is not posted yet */
+/* pool_open - give a connection a pool; the slots of one of its own are not posted yet */
 bool pool_open(struct link *link)
 {
 	bool good = true;
@@ -153,7 +152,7 @@ bool pool_open(struct link *link)
 	return good;
 }
 
-/* pool_close - a connection whose endpoint is freed is done with its pool */
+/* pool_close - free the pool of a connection, unless others use it; its endpoint is freed */
 void pool_close(struct pool *pool)
 {
 	struct pool **entry;

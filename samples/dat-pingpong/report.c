@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What dat-pingpong prints: progress while a test runs, and the results with
- * their percentiles, as a table or as JSON. Called by client.c; exchange.c takes
- * its time here.
+ * their percentiles, as a table or as JSON; and the clock. Called by client.c,
+ * exchange.c and others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 #include "pingpong.h"
 
-/* Of many endpoints these are named in the table: the slowest. JSON has all of them. */
+/* How many endpoints the table names, the slowest ones. JSON has all of them. */
 #define NAMED	16
 
 const char *const mode_names[PP_MODES] = { "send", "write", "read" };
 
 static unsigned int nr_results, nr_failed;
 
-/* An endpoint's times; @number is which it is. */
+/* The times of an endpoint in us; @number: its number, from 0 on */
 struct endpoint {
 	unsigned int number;
 	double median, p99, max;
@@ -52,7 +52,7 @@ double percentile(const uint64_t *sorted, size_t number, unsigned int per_mille)
 	return number ? sorted[rank ? rank - 1 : 0] / 1e3 : 0;
 }
 
-/* Messages' bytes go both ways. */
+/* Connections per second; or MiB per second, counting the bytes of both directions. */
 static double rate(const struct options *opt, const struct result *r)
 {
 	if (!r->seconds)
@@ -93,8 +93,8 @@ static const char *what_is_timed(const struct options *opt)
 }
 
 /*
- * Names come from dat.conf, and addresses from the command line: any bytes. What is no ASCII is
- * written as Latin-1, since nobody knows what it is.
+ * Names come from dat.conf, and addresses from the command line; they may have any bytes. Bytes
+ * that are not ASCII are written as if they were Latin-1, since their encoding is not known.
  */
 static void print_json_string(const char *s)
 {
@@ -257,7 +257,7 @@ static void report_line(const struct options *opt, const struct result *r, bool 
 		print_endpoints(opt, r);
 }
 
-/* report_result - tell what became of a test. There may be times of a part of connections. */
+/* report_result - report a test. With --connections one that failed may have times as well. */
 void report_result(const struct options *opt, const struct result *r)
 {
 	bool timed = r->pass || (opt->connections && r->done);

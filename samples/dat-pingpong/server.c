@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The server: one thread waits for requests, and gives each client a thread of its own. A
- * thread that is done posts a software event to where requests arrive, so that the first
- * one alone keeps count. If there is no room for the event, it leaves a mark, at which the
- * first one looks twice a second. Called by dat-pingpong.c.
+ * The server: the main thread waits for requests, and gives each client a thread of its own. A
+ * client's thread that is done posts a software event to the EVD of requests, so that only the
+ * main thread keeps count. If the EVD has no room for that event, the thread sets
+ * client.unheard, which the main thread checks at least twice a second. Called by
+ * dat-pingpong.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -20,14 +21,14 @@
 /* A client; its thread writes @made, @pass and perhaps @unheard, and ends. */
 struct client {
 	const struct adapter *adapter;
-	DAT_EVD_HANDLE evd;		/* of requests */
+	DAT_EVD_HANDLE evd;		/* where requests arrive */
 	DAT_CR_HANDLE cr;
 	struct test test;
 	char address[INET6_ADDRSTRLEN];
 	pthread_t thread;
 	bool made;			/* there was a connection */
 	bool pass;
-	atomic_bool unheard;		/* nothing was posted to tell that it is done */
+	atomic_bool unheard;		/* it is done, but its event could not be posted */
 	struct client *next;
 };
 
@@ -37,8 +38,8 @@ struct server {
 	struct client *clients;
 	unsigned int nr_clients;	/* at the moment */
 	unsigned int nr_made;		/* connections that have begun and ended */
-	unsigned int nr_failed;		/* of them, or of those that did not come up */
-	unsigned int nr_refused;	/* requests */
+	unsigned int nr_failed;		/* connections that failed, or were not established */
+	unsigned int nr_refused;	/* requests that were refused */
 };
 
 /* Reads the request of a client. False: it cannot be served. */
@@ -60,8 +61,8 @@ static bool hello_in(const DAT_CR_PARAM *cr, struct test *test)
 }
 
 /*
- * It is the client who ends a connection on which all went well. Until then the endpoint has
- * to stay, or the last message might not arrive.
+ * The thread of a client. If all goes well, the client ends the connection. Until then the
+ * endpoint has to stay, or the last message might not arrive.
  */
 static void *serve(void *arg)
 {
@@ -94,7 +95,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* The thread leaves signals to the one that waits for requests. */
+/* Starts the thread of a client, with signals blocked: they go to the main thread. */
 static bool start(struct client *client)
 {
 	sigset_t all, before;
@@ -111,7 +112,7 @@ static bool start(struct client *client)
 	return !err;
 }
 
-/* Why a request is refused; NULL: it is served, and @client has it. */
+/* Begins to serve a request. Return: NULL, or why it is refused. */
 static const char *take_request(struct server *server, struct client *client)
 {
 	unsigned int most = server->adapter->opt->connections;
@@ -167,7 +168,7 @@ static void client_done(struct server *server, struct client *client)
 	free(client);
 }
 
-/* Those whose event found no room. */
+/* Does client_done() for the clients whose event found no room. */
 static void unheard_done(struct server *server)
 {
 	struct client *client, *next;
@@ -189,9 +190,9 @@ static int serve_clients(struct server *server)
 
 	while (!interrupted && !(opt->connections && server->nr_made >= opt->connections)) {
 		/*
-		 * A signal that comes just before the call does not interrupt it, and nothing
-		 * arrives here when the adapter goes; so the call waits for half a second at
-		 * most.
+		 * A signal that comes just before the call does not interrupt it, and no event
+		 * arrives at this EVD when the adapter is removed; so the call waits for half a
+		 * second at most.
 		 */
 		ret = dat_evd_wait(server->evd, 500000, 1, &event, &more);
 		if (adapter_gone(server->adapter)) {
@@ -243,7 +244,7 @@ static int listen_and_serve(struct server *server)
 /*
  * run_server - serve clients until interrupted, or --connections have begun and ended
  *
- * Returns the exit status: 1 as well if one of them failed.
+ * Returns the exit status, which is 1 also if a connection has failed.
  */
 int run_server(const struct adapter *adapter)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The times of all tests as one picture (SVG): of each a histogram, and the part of the times
- * that is at most as long as the scale says. All have the same scale, a logarithmic one.
- * Called by report.c and client.c.
+ * The times of all tests as one picture (SVG). The plot of a test has a histogram, and a curve
+ * of the share of times that are at most as long as the time on the axis. All plots have the
+ * same logarithmic axis. Called by report.c and client.c.
  */
 #include <errno.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static FILE *file;
 static struct plot *plots, **tail = &plots;
 static double first_us, last_us;	/* of the scale */
 
-/* svg_open - say early that the file cannot be written; 0: it can */
+/* svg_open - open the file before the tests, so that an error is seen early; 0: it is open */
 int svg_open(const char *name)
 {
 	file = fopen(name, "w");
@@ -53,7 +53,7 @@ int svg_open(const char *name)
 	return 1;
 }
 
-/* svg_add - keep what is drawn of a test that has times */
+/* svg_add - keep what will be drawn of a test that has times */
 void svg_add(const struct options *opt, const struct result *result)
 {
 	struct plot *plot = calloc(1, sizeof(*plot));
@@ -68,7 +68,7 @@ void svg_add(const struct options *opt, const struct result *result)
 	count_times(result->sorted, result->done, plot->counts);
 	for (i = 0; i < NR_BUCKETS; i++)
 		plot->most = plot->counts[i] > plot->most ? plot->counts[i] : plot->most;
-	plot->most += plot->most % 2;	/* its half is a number of times, too */
+	plot->most += plot->most % 2;	/* even: the middle of the axis is labelled with its half */
 	for (i = 0; i < 4; i++)
 		plot->us[i] = percentile(result->sorted, result->done, per_mille[i]);
 	*tail = plot;
@@ -82,7 +82,7 @@ static double x_of(double us)
 	return LEFT + WIDTH * log(us / first_us) / log(last_us / first_us);
 }
 
-/* From the first bucket that has a time to the last one, and a factor of four at least. */
+/* The axis goes from the first bucket that has a time to the last, a factor of four at least. */
 static void find_scale(void)
 {
 	unsigned int first = NR_BUCKETS, last = 0, i;
@@ -151,7 +151,7 @@ static void put_line(double x1, double y1, double x2, double y2, const char *att
 		x2, y2, attributes);
 }
 
-/* Ticks at 1 to 9 of each decade; names where there is room: all, 1, 2 and 5, or 1. */
+/* Ticks at 1 to 9 of each decade. Depending on the room, all, 1, 2 and 5, or only 1 have labels. */
 static void put_scale(double bottom)
 {
 	double decades = log10(last_us / first_us), power, us;
@@ -210,7 +210,7 @@ static void put_bars(const struct plot *plot, double bottom)
 		left = x_of(bucket_ns(i) / 1e3);
 		right = x_of(bucket_ns(i + 1) / 1e3);
 		height = (double)HEIGHT * plot->counts[i] / plot->most;
-		height = height < 1 ? 1 : height;	/* one in a million is seen */
+		height = height < 1 ? 1 : height;	/* one in a million can be seen */
 		fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
 			"fill=\"" BARS "\"/>\n", left, bottom - height,
 			right - left > 1.5 ? right - left - 0.5 : right - left, height);
@@ -236,7 +236,7 @@ static void put_curve(const struct plot *plot, double bottom)
 	fprintf(file, " %d,%.1f\"/>\n", LEFT + WIDTH, bottom - HEIGHT);
 }
 
-/* Where the percentiles are; a name that would stand on the one before it is left out. */
+/* Marks the percentiles. A name that would overlap the one before it is left out. */
 static void put_marks(const struct plot *plot, double bottom)
 {
 	double x, free_from = LEFT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What moves data on a connection, and the one place where its events are taken. All events
- * of a connection go to one EVD, so that whoever waits for a transfer learns of the end of
- * the connection as well. Called by link.c and exchange.c.
+ * Posts the transfers of a connection, and is the only place where its events are taken. All
+ * events of a connection go to one EVD, so that a function that waits for a transfer sees the
+ * end of the connection as well. Called by link.c and exchange.c.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define COOKIE_READ	0x102
 #define COOKIE_BIND	0x103
 
-/* A signal that comes just before a wait does not end it, so no wait is longer. */
+/* The longest single wait: a signal that comes just before a wait does not interrupt it. */
 #define WAIT_US		500000u
 
 static bool connection_event(struct link *link, const DAT_EVENT *event)
@@ -47,7 +47,7 @@ static bool transfer_failed(struct link *link, const char *what,
 		    status < sizeof(names) / sizeof(*names) ? names[status] : "unknown");
 }
 
-/* A message is in its slot until link_received(). */
+/* A receive has completed. Its message stays in the slot until link_received(). */
 static void slot_event(struct link *link, unsigned int slot,
 		       const DAT_DTO_COMPLETION_EVENT_DATA *data)
 {
@@ -58,7 +58,7 @@ static void slot_event(struct link *link, unsigned int slot,
 		link->in[last].length = data->transfered_length;
 		link->received++;
 	} else if (pool_srq(link->pool)) {
-		/* Nothing is in it, and the other connections of the queue need it. */
+		/* The slot has no message, and the other connections of the queue need it. */
 		pool_post(link, slot);
 	}
 }
@@ -107,12 +107,13 @@ static bool take_event(struct link *link, const DAT_EVENT *event)
 }
 
 /*
- * It is not too long a wait as long as others go on: a client makes its connections one after
- * the other, and its round trips.
+ * Waits for the next event. The timeout (-t) is counted from the last time that any connection
+ * of the program began to wait: a connection on which nothing happens has not failed as long as
+ * there is progress on others.
  */
 static DAT_RETURN next_event(const struct link *link, DAT_EVENT *event)
 {
-	static _Atomic uint64_t last;	/* time at which anybody began to wait */
+	static _Atomic uint64_t last;	/* when a thread last began to wait */
 	uint64_t timeout = link->opt->timeout * 1000000000ull;
 	DAT_COUNT more;
 	DAT_RETURN ret;
@@ -164,9 +165,9 @@ bool link_pump_connected(struct link *link)
 }
 
 /*
- * link_drain - give slots that this connection has taken from a shared queue back to it
+ * link_drain - post the slots again that this connection has taken from a shared queue
  *
- * The connection has ended, so all its completions are there.
+ * The connection has ended, so all its completions are queued.
  */
 void link_drain(struct link *link)
 {

@@ -5,10 +5,10 @@
  * turns.c.
  *
  * The upcall of an EVD that has only completions runs in softirq context, which
- * is the shortest way.  A game without verification uses that.  Checking a
- * megabyte in softirq context would hold up the processor.  So a game with
- * verification has completions and connection events on one EVD, whose upcall
- * runs in process context.
+ * is the fastest.  A game without verification uses that.  Checking a megabyte
+ * in softirq context would hold up the processor.  So a game with verification
+ * has completions and connection events on one EVD, whose upcall runs in
+ * process context.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@
 
 /* ESTABLISHED, and the event of the end */
 #define PP_CONNECTION_EVENTS	2
-/* Of a turn: RDMA write and notice, or RDMA read; and the info at the start */
+/* Room for the requests of a turn (RDMA write and notice, or RDMA read), and for the first info */
 #define PP_REQUESTS		4
 
 static int pp_buf_create(struct pp_ia *ia, struct pp_buf *buf, size_t size,
@@ -52,7 +52,7 @@ static void pp_buf_destroy(struct pp_buf *buf)
 }
 
 /*
- * All messages of a game have the same size, but for the info at its start,
+ * All messages of a game have the same size, except the info at its start,
  * which is received into @control.
  */
 static size_t slot_size(const struct pp_game *game)
@@ -99,7 +99,7 @@ static void connection_event(struct pp_conn *conn, const DAT_EVENT *event)
 
 	switch (event->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		/* Its private data describe the server's buffer. */
+		/* On the client the private data describe the server's buffer. */
 		if (conn->server)
 			return;
 		if (data->private_data_size >= (int)sizeof(conn->peer)) {

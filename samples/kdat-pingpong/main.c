@@ -3,13 +3,14 @@
  * kdat-pingpong: parameters, adapters, and the files under
  * /sys/kernel/debug/kdat-pingpong:
  *
- *	run	whatever is written to it, the client plays all games that the
+ *	run	a write, of anything, has the client play all games that the
  *		parameters ask for.  The write returns when they are over, with
- *		EIO if one failed
+ *		the error of the first that failed
  *	result	a line for each game of the last run
  *	status	how many connections the server has and had
  *
- * Parameters may be changed between runs, under /sys/module/kdat_pingpong.
+ * The parameters of games may be changed between runs, under
+ * /sys/module/kdat_pingpong/parameters.
  */
 #include <linux/debugfs.h>
 #include <linux/inet.h>
@@ -73,7 +74,7 @@ MODULE_PARM_DESC(limit, "seconds after which a game has failed");
 static struct pp_ia client_adapter, server_adapter;
 static struct dentry *debug_dir;
 
-/* The results of the last run.  Held during a run, so there is one at a time. */
+/* Protects the results of the last run.  A run holds it, so there is one at a time. */
 static DEFINE_MUTEX(lines_lock);
 static char lines[PP_MODES * PP_MAX_SIZES][PP_LINE];
 static unsigned int nr_lines;
@@ -113,7 +114,7 @@ no_ia:
 	return -ENODEV;
 }
 
-/* All connections on it have ended, so a graceful close must succeed. */
+/* Closes an adapter.  All connections on it have ended, so a graceful close must succeed. */
 static void adapter_close(struct pp_ia *adapter)
 {
 	if (!adapter->ia)

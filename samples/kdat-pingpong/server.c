@@ -23,7 +23,7 @@ static DAT_EVD_HANDLE request_evd;
 static DAT_PSP_HANDLE psp;
 static struct workqueue_struct *server_wq;
 
-/* The connections and the numbers of them */
+/* The connections, and how many there are and were; protected by conns_lock */
 static DEFINE_MUTEX(conns_lock);
 static LIST_HEAD(server_conns);
 static DECLARE_WAIT_QUEUE_HEAD(server_empty);
@@ -94,7 +94,8 @@ static int accept_request(DAT_CR_HANDLE cr, struct pp_conn *conn)
 }
 
 /*
- * The connection is on the list before it can end, which takes it off again.
+ * Makes a connection and puts it on the list.  That has to be done before it is
+ * accepted, since it can end from then on, and its end takes it off the list.
  * NULL: no memory, or too many connections.
  */
 static struct pp_conn *new_conn(const struct pp_game *game)
@@ -194,10 +195,10 @@ static void disconnect_all(void)
 /**
  * pp_server_stop - stop listening and end all connections
  *
- * First nothing may begin any more: the service point goes, and after the
- * tear-down no upcall for a request is running.  Then every connection is
- * disconnected, and the event of that has it freed.  May sleep.  Does nothing
- * if pp_server_start() was not called or failed.
+ * First it makes sure that no connection can begin: it frees the service point,
+ * and after DAT_UPCALL_TEARDOWN no upcall for a request is running.  Then it
+ * disconnects every connection, and the event of that has the connection freed.
+ * May sleep.  Does nothing if pp_server_start() was not called or failed.
  */
 void pp_server_stop(void)
 {

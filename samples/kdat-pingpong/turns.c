@@ -80,7 +80,7 @@ static void refuse_data(struct pp_conn *conn)
 		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 		return;
 	}
-	/* A graceful disconnect still lets the notice out. */
+	/* A graceful disconnect lets the notice complete first. */
 	send_notice(conn, PP_BAD_DATA);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_GRACEFUL_FLAG);
 }
@@ -101,7 +101,7 @@ static bool notice_ok(struct pp_conn *conn)
 	return true;
 }
 
-/* Where the peer's data of this turn are once they have arrived. */
+/* The memory that the peer's data of this turn arrive in */
 static const void *peer_data(struct pp_conn *conn)
 {
 	switch (conn->game.mode) {
@@ -134,8 +134,8 @@ static DAT_RETURN send_data(struct pp_conn *conn)
 }
 
 /*
- * Have the peer's data of this turn arrived?  In PP_READ they are fetched, once
- * the notice is here.
+ * Have the peer's data of this turn arrived?  In PP_READ, when the notice has
+ * come, this posts the RDMA read that gets them.
  */
 static bool data_arrived(struct pp_conn *conn)
 {
@@ -240,7 +240,7 @@ static void got_info(struct pp_conn *conn)
 		pp_fail(conn, "bad info");
 }
 
-/* False: something is wrong with the message, and the game is over. */
+/* Counts and checks a message.  False: it is wrong, and the game is over. */
 static bool got_message(struct pp_conn *conn, DAT_VLEN length)
 {
 	bool notice = conn->game.mode != PP_SEND;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat-hello: a server that answers one message, and its client, in 100 lines.
+ * dat-hello: a server that answers one message, and its client, in about 100 lines.
  *
  *	dat-hello IA			wait for a client
  *	dat-hello IA ADDRESS [TEXT]	send TEXT to the server there, and print the answer
  *
- * Both have one EVD for everything, so they wait in one place.
+ * Each has one EVD for all its events, so it waits in one place.
  */
 #include <ctype.h>
 #include <err.h>
@@ -34,7 +34,7 @@ static void try(DAT_RETURN ret, const char *call)
 	errx(1, "%s: %s %s", call, type, subtype);
 }
 
-/* The next event, which has to be this one. */
+/* Waits for the next event, which has to have this number. */
 static DAT_EVENT expect(DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
@@ -49,7 +49,7 @@ static DAT_EVENT expect(DAT_EVENT_NUMBER number)
 static void send_text(size_t length)
 {
 	out.segment_length = length;
-	/* Nobody has to hear that it went well: what follows would not come otherwise. */
+	/* No event for a success: the next one, the answer or the disconnect, shows it as well. */
 	TRY(dat_ep_post_send(ep, 1, &out, (DAT_DTO_COOKIE) { .as_64 = 1 },
 			     DAT_COMPLETION_SUPPRESS_FLAG));
 }
@@ -118,11 +118,11 @@ int main(int argc, char **argv)
 	out.virtual_address = (uintptr_t)data[1];
 	TRY(dat_evd_create(ia, 8, DAT_HANDLE_NULL, all, &evd));
 	TRY(dat_ep_create(ia, pz, evd, evd, evd, NULL, &ep));
-	/* Before there is a connection, so that nothing can come too early. */
+	/* The receive is posted before there is a connection, so no message can come too early. */
 	TRY(dat_ep_post_recv(ep, 1, &in, (DAT_DTO_COOKIE) { .as_64 = 2 }, 0));
 	argc == 2 ? serve(ia) : ask(argv[2], argc > 3 ? argv[3] : "hello");
-	expect(DAT_CONNECTION_EVENT_DISCONNECTED);	/* which the client begins */
-	/* Takes along what is left: endpoint, service point, memory. */
+	expect(DAT_CONNECTION_EVENT_DISCONNECTED);	/* the client disconnects */
+	/* An abrupt close also frees what is left: endpoint, service point, memory. */
 	TRY(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	return 0;
 }

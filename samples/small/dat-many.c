@@ -5,8 +5,8 @@
  *	dat-many IA			a server that sends back what it receives
  *	dat-many IA ADDRESS N [ROUNDS]	N connections to it, ROUNDS messages there and back on each
  *
- * An event names its connection, by its cookie or by the context of its endpoint. So the loop
- * searches no list, and an event takes as long with thousands of connections as with two.
+ * An event leads to its connection, by its cookie or by the context of its endpoint. So the loop
+ * searches no list, and an event takes no longer with thousands of connections than with two.
  */
 #include <netdb.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 #define PORT		7473
 #define SIZE		64
 #define MOST		8192		/* connections at a time */
-#define UNDER_WAY	64		/* that are being made at a time */
+#define UNDER_WAY	64		/* connections that a client is making at a time */
 #define NR_EVENTS	(3 * MOST + 1024)
 
-/* A connection, and the two messages that it has room for. */
+/* A connection, with the buffers for a message in each direction */
 struct peer {
 	DAT_EP_HANDLE ep;
-	struct peer *next;		/* of those that are free */
-	unsigned int rounds;		/* still to go */
+	struct peer *next;		/* in the list of free ones */
+	unsigned int rounds;		/* that are left to do */
 	char in[SIZE], out[SIZE];
 };
 
@@ -63,7 +63,10 @@ static void post_receive(struct peer *peer)
 	TRY(dat_ep_post_recv(peer->ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Nobody asks for its event: only a failure has one, and so has the receive of the answer. */
+/*
+ * The event of a success is suppressed: the client sees by the answer that the message was sent,
+ * and the server has nothing to do then.
+ */
 static void post_send(struct peer *peer, size_t length)
 {
 	DAT_LMR_TRIPLET out = segment(peer->out, length);
@@ -72,7 +75,10 @@ static void post_send(struct peer *peer, size_t length)
 	TRY(dat_ep_post_send(peer->ep, 1, &out, cookie, DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
-/* An endpoint with a receive posted. A small one: they share the room of one EVD. */
+/*
+ * Makes an endpoint with a receive posted. It is made for few transfers, since the completions
+ * of thousands of endpoints have to fit into one EVD. NULL: there are MOST connections already.
+ */
 static struct peer *peer_new(void)
 {
 	static DAT_EP_ATTR attr = {
@@ -98,7 +104,7 @@ static struct peer *peer_new(void)
 	return peer;
 }
 
-/* Events of a connection name the endpoint, which has us remember whose it is. */
+/* An event of a connection names its endpoint; the endpoint's context is the struct peer. */
 static struct peer *peer_of(DAT_EP_HANDLE ep)
 {
 	DAT_CONTEXT whose;
@@ -140,7 +146,7 @@ static void connect_more(void)
 	}
 }
 
-/* All are connected before the first says something, to show that they are there at once. */
+/* A client sends nothing before all its connections are made, so they exist at the same time. */
 static void established(void)
 {
 	unsigned int i;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat-poll: lines from standard input to a peer, and the peer's to standard output, in one
- * poll(2) for both.
+ * dat-poll: sends lines from standard input to a peer, and writes the peer's lines to standard
+ * output. One poll(2) waits for both.
  *
  *	dat-poll IA			wait for a peer
- *	dat-poll IA ADDRESS		connect to the one there
+ *	dat-poll IA ADDRESS		connect to the peer at ADDRESS
  *
- * DAT 1.2 knows no descriptors. A CNO may have an agent, though, a function that the library
- * calls once, when an event has come for one of its EVDs. This one writes to an eventfd, which
- * poll(2) takes; then the agent is set again, and the EVD is emptied.
+ * DAT 1.2 has no descriptors for poll(2). But a CNO may have an agent, a function that the
+ * library calls once, when an event has arrived at one of its EVDs. The agent here writes to an
+ * eventfd, which wakes poll(2). Then the program sets the agent again and takes all events from
+ * the EVD.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -23,7 +24,7 @@
 
 #define PORT	7472
 #define SIZE	1024
-#define NR_IN	8			/* lines of the peer's that may be under way */
+#define NR_IN	8			/* receives: lines of the peer that may be on their way */
 
 static char in[NR_IN][SIZE], out[SIZE];
 static DAT_LMR_CONTEXT in_context, out_context;
@@ -45,7 +46,7 @@ static void try(DAT_RETURN ret, const char *call)
 
 #define TRY(call)	try(call, #call)
 
-/* Runs in a thread of the library's. */
+/* Called by a thread of the library. */
 static void agent(DAT_PVOID data, DAT_EVD_HANDLE triggered)
 {
 	(void)data;
@@ -123,7 +124,10 @@ static void handle(const DAT_EVENT *event)
 	}
 }
 
-/* The input's next line, or its end: then what was sent goes out, and the connection ends. */
+/*
+ * Sends the next line of the input. At the end of the input it disconnects gracefully, so that
+ * what was posted is sent before the connection ends.
+ */
 static void input(void)
 {
 	ssize_t length = read(STDIN_FILENO, out, SIZE);
@@ -143,12 +147,12 @@ static void loop(DAT_CNO_HANDLE cno)
 	eventfd_t count;
 
 	while (!over) {
-		/* No input is asked for that could not be sent. */
+		/* Input is waited for only while it could be sent. */
 		if (poll(fds, connected && !sending ? 2 : 1, -1) < 0 && errno != EINTR)
 			exit(1);
 		if (fds[0].revents & POLLIN) {
 			eventfd_read(wake, &count);
-			/* Before the EVD is emptied: what comes after that is told of again. */
+			/* Set before the EVD is emptied, so that an event after that calls it. */
 			TRY(dat_cno_modify_agent(cno, wake_up));
 		}
 		while (!dat_evd_dequeue(evd, &event))

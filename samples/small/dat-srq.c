@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat-srq: a server of dat-hello's for many clients at a time, whose receives are shared.
+ * dat-srq: a server for many clients of dat-hello at a time, which share its receives.
  *
  *	dat-srq IA N			answer N clients (dat-hello IA ADDRESS [TEXT])
  *
  * The receives are in a shared receive queue (SRQ): a few buffers are enough for any number of
- * clients, as long as not all of them speak at once.  Connections have one EVD, messages another,
- * and a CNO is where the thread waits for both.
+ * clients, as long as not all of them send at once.  One EVD has the events of connections,
+ * another one those of messages, and the thread waits for both at a CNO.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define NR_BUFFERS	16
 #define NR_EVENTS	1024
 
-/* A message is answered in its buffer, which is posted again when the answer is out. */
+/* The answer is sent from the buffer of the message, which is posted again after that. */
 static char buffers[NR_BUFFERS][SIZE];
 static DAT_EVD_HANDLE connections, messages;
 static unsigned int nr_served;
@@ -54,7 +54,7 @@ static void post_receive(unsigned int n)
 	TRY(dat_srq_post_recv(srq, 1, &in, cookie));
 }
 
-/* A receive of the SRQ says with its completion whose message it has. */
+/* Answers message @n, on the endpoint that its completion names: any may take a receive. */
 static void answer(DAT_EP_HANDLE ep, unsigned int n, size_t length)
 {
 	DAT_LMR_TRIPLET out = segment(n, length);
@@ -66,7 +66,7 @@ static void answer(DAT_EP_HANDLE ep, unsigned int n, size_t length)
 	TRY(dat_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Whatever became of a message or an answer, its buffer is for the next one. */
+/* A message that came is answered; in all other cases its buffer is free, and is posted again. */
 static void completed(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	unsigned int n = dto->user_cookie.as_64 % NR_BUFFERS;
@@ -112,8 +112,9 @@ static void connection_event(const DAT_EVENT *event)
 		break;
 	default:
 		/*
-		 * Disconnected, or broken: either way this client is done.  All its messages are
-		 * there by now, and they name the endpoint.
+		 * Disconnected, or broken: either way this client is done.  The completions of its
+		 * messages are queued by now.  They name the endpoint, so they are taken before it
+		 * is freed.
 		 */
 		take_messages();
 		TRY(dat_ep_free(event->event_data.connect_event_data.ep_handle));
@@ -162,7 +163,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (nr_served < nr_clients) {
 		TRY(dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &woken));
-		/* It names one; the other one may have events as well. */
+		/* The CNO names one EVD; the other one may have events as well. */
 		take_messages();
 		while (!dat_evd_dequeue(connections, &event))
 			connection_event(&event);
