@@ -223,7 +223,10 @@ typedef struct dat_ia_attr {
 } DAT_IA_ATTR;
 
 #ifndef __KERNEL__
-/* Names of earlier versions. They also rewrite unrelated identifiers. */
+/*
+ * Names of earlier versions of DAT. They are macros, so they also replace identifiers of
+ * these names that have nothing to do with DAT.
+ */
 #define max_rdma_read_per_ep	max_rdma_read_per_ep_in
 #define max_mtu_size		max_message_size
 #endif
@@ -927,7 +930,7 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 			     DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span);
 
-/* Bounds on the buffers an EP may hold from its SRQ. Never sleeps. */
+/* Bounds on the buffers an EP may hold from its SRQ. May sleep. */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				DAT_COUNT soft_high_watermark,
 				DAT_COUNT hard_high_watermark);

@@ -3,8 +3,8 @@
  * What DAT takes from the platform: integer widths, pointers, socket
  * addresses, and the way from a handle to its provider.
  *
- * Included by udat.h and kdat.h before everything else; on its own it is
- * complete.
+ * Included by udat.h and kdat.h before everything else; it needs no other
+ * header before it.
  */
 #ifndef _DAT_PLATFORM_SPECIFIC_H_
 #define _DAT_PLATFORM_SPECIFIC_H_

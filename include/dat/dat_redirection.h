@@ -33,7 +33,7 @@ typedef struct dat_provider DAT_PROVIDER;
 			dat_handle_, ##__VA_ARGS__);			\
 	}))
 
-/* The registry has looked the version up when it calls ia_open_func. */
+/* No version here: the registry has checked it before it calls ia_open_func. */
 typedef DAT_POINTER_TO(dat_ia_openv) DAT_IA_OPENV_FUNC;
 typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(const DAT_NAME_PTR ia_name,
 				       DAT_COUNT asynch_evd_min_qlen,

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* Enters a provider; the table stays the provider's. May sleep. */
+/* Enters a provider. The table is not copied: it stays where it is, the provider's. May sleep. */
 #ifdef _KDAT_H_
 DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
 				      const DAT_PROVIDER_INFO *provider_info,

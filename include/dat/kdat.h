@@ -27,7 +27,7 @@ typedef enum dat_mem_type {
 	DAT_MEM_TYPE_BYPASS	= 0x80
 } DAT_MEM_TYPE;
 
-/* There is no CNO here, and SRQ has its number. */
+/* The kernel has no CNO: SRQ has the number that CNO has at user level. */
 typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_CR	= 0,
 	DAT_HANDLE_TYPE_EP	= 1,
@@ -92,7 +92,7 @@ typedef struct dat_upcall_object {
 #define DAT_UPCALL_NULL \
 	((DAT_UPCALL_OBJECT) { (DAT_PVOID)NULL, (DAT_UPCALL_FUNC)NULL })
 
-/* For dat_evd_modify_upcall: the object that the EVD has. */
+/* For dat_evd_modify_upcall: keep the upcall object that the EVD has. */
 #define DAT_UPCALL_SAME		((DAT_UPCALL_OBJECT *)NULL)
 
 /* Interface Adapter (IA) */
@@ -134,7 +134,7 @@ struct dat_provider_attr {
 
 /* Local Memory Region (LMR) */
 
-/* What a registration should be good at. */
+/* What a registration should be optimized for. */
 typedef enum dat_mem_optimize_flags {
 	DAT_MEM_OPTIMIZE_DONT_CARE	= 0,
 	DAT_MEM_OPTIMIZE_IA		= 1,
@@ -178,7 +178,7 @@ struct dat_evd_param {
 
 /* IA functions */
 
-/* Length and alignment that registrations of a kind go best with. May sleep. */
+/* The length and alignment with which such registrations work best. May sleep. */
 DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN length,
 			       DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
@@ -211,8 +211,8 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle);
 
 /*
- * Changes the policy and the upcall. If events are queued, an active policy
- * starts with them. May sleep; with TEARDOWN waits for the running upcall.
+ * Changes the policy and the upcall. If events are queued, an active policy starts
+ * upcalls for them at once. May sleep; with TEARDOWN waits for the running upcall.
  */
 DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 DAT_UPCALL_POLICY upcall_policy,

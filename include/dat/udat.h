@@ -85,9 +85,9 @@ extern "C" {
 
 /* Interface Adapter (IA) */
 
-/* For dat_ia_openv: an earlier open of this IA has the asynchronous EVD. */
+/* For dat_ia_openv: an earlier open of this IA has made the asynchronous EVD. */
 #define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)1)
-/* From dat_ia_openv and dat_ia_query: that EVD is not for this caller. */
+/* Returned by dat_ia_openv and dat_ia_query: that EVD is not this caller's. */
 #define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)2)
 
 /* Which PZs an EP and the memory it uses may have. */
@@ -133,7 +133,7 @@ struct dat_provider_attr {
 
 /* Local Memory Region (LMR) */
 
-/* Names memory that processes share. */
+/* Length of the name of memory that processes share. */
 #define DAT_LMR_COOKIE_SIZE	40
 
 typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
@@ -167,7 +167,7 @@ struct dat_lmr_param {
 
 typedef DAT_HANDLE DAT_CNO_HANDLE;
 
-/* Called once when an EVD of the CNO has something. */
+/* Called once when an event arrives at an EVD of the CNO. */
 typedef void (*DAT_AGENT_FUNC)(DAT_PVOID instance_data,
 			       DAT_EVD_HANDLE evd_handle);
 
@@ -265,12 +265,12 @@ DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 
 /*
  * Frees a CNO that no EVD uses and nobody waits on. Waits, as dat_ia_close does,
- * until an agent that was due has returned, unless it is the caller: so not under
- * a lock that the agent takes.
+ * until a call of the agent that was due has returned, unless the agent itself calls
+ * this. So the caller must not hold a lock that the agent takes.
  */
 DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 
-/* Waits until one of the CNO's EVDs has something. Blocks. */
+/* Waits until an event arrives at one of the CNO's EVDs. Blocks. */
 DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 			DAT_EVD_HANDLE *evd_handle);
 

@@ -17,9 +17,9 @@
  *    EINTR (KDAPL_IOC_EVD_WAIT), and those by which KDAPL_IOC_EP_BIND says what is
  *    wrong with the queue pair.
  *  - Unless `ret` is DAT_SUCCESS, the fields marked "out" mean nothing, with these
- *    exceptions: `number` of KDAPL_IOC_IA_LIST is valid with DAT_INVALID_PARAMETER,
- *    `done` of KDAPL_IOC_POST and SRQ_POST always, `queued` of KDAPL_IOC_EVD_WAIT
- *    also with DAT_TIMEOUT_EXPIRED and DAT_INTERRUPTED_CALL.
+ *    exceptions: `number` of KDAPL_IOC_IA_LIST is also valid with DAT_INVALID_PARAMETER,
+ *    `done` of KDAPL_IOC_POST and KDAPL_IOC_SRQ_POST is always valid, and `queued` of
+ *    KDAPL_IOC_EVD_WAIT is also valid with DAT_TIMEOUT_EXPIRED and DAT_INTERRUPTED_CALL.
  *  - Fields named `pad` have to be zero.
  *  - Enumerations, flags and masks are those of <dat/udat.h>.
  *  - Handles are numbers that mean something on this file only.
@@ -32,7 +32,7 @@
 
 #define KDAPL_DEVICE		"/dev/kdapl"
 
-/* A new version means a break; what is added gets a feature bit instead. */
+/* Changes only if the ABI breaks compatibility; an addition gets a KDAPL_FEATURE_* bit instead. */
 #define KDAPL_ABI_VERSION	1
 
 /* Bounds of one call */
@@ -62,14 +62,14 @@ struct kdapl_uapi_query_abi {
 	__u32 pad;
 };
 
-/* KDAPL_IOC_IA_PASSTHROUGH and the calls that an IA with queues of the process's has */
+/* KDAPL_IOC_IA_PASSTHROUGH, and the calls for an IA in that mode: EP_BOARD, EP_BIND, EP_TELL */
 #define KDAPL_FEATURE_PASSTHROUGH	0x1
 /* KDAPL_IOC_SRQ_*, KDAPL_IOC_EP_CREATE_WITH_SRQ and KDAPL_IOC_EP_RECV_QUERY */
 #define KDAPL_FEATURE_SRQ		0x2
 /* KDAPL_VERBS_OWN_SRQS and KDAPL_IOC_SRQ_TELL */
 #define KDAPL_FEATURE_OWN_SRQS		0x4
 
-/* Calls that need no more than a handle, and those that take flags as well. */
+/* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
 	__u32 ret;
 	__u32 pad;
@@ -97,9 +97,9 @@ struct kdapl_uapi_addr {
 /* Events */
 
 /*
- * Padding of an event is zero.  What DAT_EVENT has as pointers the library
- * fills in: the local address of a request, which is in the event, and the private
- * data of ESTABLISHED, which is fetched with KDAPL_IOC_EP_PRIVATE_DATA.
+ * Padding of an event is zero.  The library fills in the fields that are pointers in
+ * DAT_EVENT: for the local address of a connection request it takes the address in the
+ * event, and for the private data of ESTABLISHED it calls KDAPL_IOC_EP_PRIVATE_DATA.
  */
 struct kdapl_uapi_dto_event {
 	__aligned_u64 ep;
@@ -164,7 +164,8 @@ struct kdapl_uapi_event {
  * events from byte @entries on.  index, PROT_READ | PROT_WRITE, MAP_SHARED:
  * struct kdapl_uapi_ring_index.  Map each as a whole.
  *
- * Both numbers run freely; event n is in slot n % nr_entries.  The consumer:
+ * Both indices only count up and wrap at 32 bits; event n is in slot n % nr_entries.  The
+ * process takes an event like this:
  *
  *	if (index->consumer != load_acquire(&header->producer)) {
  *		event = slot[index->consumer % nr_entries];
@@ -175,7 +176,7 @@ struct kdapl_uapi_event {
  *		the EVD is empty
  *	}
  *
- * One thread at a time: the caller has the lock.
+ * Only one thread may do so at a time: the process needs a lock of its own around it.
  */
 struct kdapl_uapi_ring {
 	__aligned_u64 data_offset;	/* for mmap(2) */
@@ -183,15 +184,16 @@ struct kdapl_uapi_ring {
 	__u32 data_size;
 	__u32 index_size;
 	__u32 nr_entries;		/* a power of two */
-	__u32 entries;
+	__u32 entries;			/* offset of the first event in the data */
 };
 
 /*
- * More events wait in the kernel, because the ring is full; or completions of this EVD
- * arrive silently, because its receives are SOLICITED_WAIT.
+ * The process has to ask for further events with KDAPL_IOC_EVD_REFILL: either events wait in
+ * the kernel because the ring was full, or the receives of this EVD are SOLICITED_WAIT, so that
+ * unsolicited completions arrive without anybody being woken.
  */
 #define KDAPL_RING_MORE		0x1
-/* This ring is over: KDAPL_IOC_EVD_RESIZE moved its events to a new one. */
+/* This ring is not used any more: KDAPL_IOC_EVD_RESIZE moved its events to a new one. */
 #define KDAPL_RING_MOVED	0x2
 /* The EVD is gone; what is in the ring can still be taken. */
 #define KDAPL_RING_DEAD		0x4
@@ -221,7 +223,7 @@ struct kdapl_uapi_ia_list {
 	__u32 ret;
 	__u32 max;			/* entries at @list */
 	__aligned_u64 list;		/* struct kdapl_uapi_provider_info[] */
-	__u32 number;			/* out: entries there are */
+	__u32 number;			/* out: how many adapters there are */
 	__u32 pad;
 };
 
@@ -319,42 +321,43 @@ struct kdapl_uapi_ia_query {
  * queue pair.
  */
 
-/* How a device's library differs, kdapl_uapi_ia_passthrough.hints */
-/* It caches the state of queue pairs: modify RTS to RTS once connected. */
+/* Bits of kdapl_uapi_ia_passthrough.hints: peculiarities of the device's verbs library */
+/* It caches the state of a queue pair: once connected, modify the queue pair from RTS to RTS. */
 #define KDAPL_VERBS_SYNC_STATE		0x1
 /* A queue pair that its peer broke may fail without any completion that says so. */
 #define KDAPL_VERBS_MUTE_FAULTS		0x2
 /* A window admits the whole region that it is bound to. */
 #define KDAPL_VERBS_WIDE_WINDOWS	0x4
-/* IBV_EVENT_QP_LAST_WQE_REACHED comes when a queue pair in ERR takes no more of an SRQ. */
+/* A queue pair in ERR raises IBV_EVENT_QP_LAST_WQE_REACHED when it takes no more from its SRQ. */
 #define KDAPL_VERBS_TELLS_LAST		0x8
-/* A queue pair that ends may keep the last receive that it took of an SRQ for ever. */
+/* A queue pair that ends may never complete the last receive that it took from an SRQ. */
 #define KDAPL_VERBS_SRQ_KEEPS		0x10
-/* A CQ that is armed for solicited completions alone tells of none: arm it for all. */
+/* A CQ that is armed only for solicited completions raises no event at all: arm it for all. */
 #define KDAPL_VERBS_UNSOLICITED		0x20
-/* In: the process makes the queues of SRQs, too, and counts the receives of its EPs. */
+/* In: the process also makes the queues of its SRQs, and itself counts the receives of its EPs. */
 #define KDAPL_VERBS_OWN_SRQS		0x10000
-/* In: the user has asked for it, which drivers with faults for processes want. */
+/* In: the user has asked for passthrough.  Drivers that may damage what is sent require it. */
 #define KDAPL_VERBS_ASKED		0x20000
 
 /**
  * struct kdapl_uapi_ia_passthrough - queues of the process's own for an IA
- * @ret: DAT_MODEL_NOT_SUPPORTED if the driver cannot have its queue pairs moved by the
- *	 kernel, or wants KDAPL_VERBS_ASKED; DAT_INVALID_STATE if anything was made on the
- *	 IA but the async EVD of its open, or the IA has the mode already;
- *	 DAT_INVALID_PARAMETER/ARG2 if the fd is no uverbs file of the IA's device
+ * @ret: DAT_MODEL_NOT_SUPPORTED if the kernel cannot modify a process's queue pairs with
+ *	 this driver, or if the driver requires KDAPL_VERBS_ASKED and it is missing;
+ *	 DAT_INVALID_STATE if anything besides the async EVD was made on the IA, or if the
+ *	 IA is in this mode already; DAT_INVALID_PARAMETER/ARG2 if the fd is not a uverbs file
+ *	 of the IA's device
  * @uverbs_fd: the process's context of the device (struct ibv_context.cmd_fd)
  * @ia: just opened
  * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
  *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole
  * @board_size: out: in bytes.  One board serves all IAs of the file
  * @hints: in: KDAPL_VERBS_OWN_SRQS, without which the IA has no SRQs, and KDAPL_VERBS_ASKED,
- *	   without which the IA of some drivers does not get the mode; other bits are not
- *	   looked at.  Out: the other KDAPL_VERBS_*
+ *	   without which some drivers do not allow the mode; other bits are ignored.
+ *	   Out: the other KDAPL_VERBS_*
  *
- * From now on EPs of the IA have no queue pair of the kernel's, EVDs no CQ, PZs no
- * protection domain, SRQs no queue; KDAPL_IOC_POST, SRQ_POST, LMR_* and RMR_* on it give
- * DAT_INVALID_STATE.
+ * From now on the kernel makes no queue pair for an EP of the IA, no CQ for an EVD, no
+ * protection domain for a PZ and no queue for an SRQ.  KDAPL_IOC_POST, SRQ_POST, LMR_* and
+ * RMR_* give DAT_INVALID_STATE on such an IA.
  */
 struct kdapl_uapi_ia_passthrough {
 	__u32 ret;
@@ -416,8 +419,8 @@ struct kdapl_uapi_lmr_query {
 };
 
 /*
- * As DAT_LMR_TRIPLET, which a caller may pass as it is: @unused is not looked
- * at.
+ * Has the layout of DAT_LMR_TRIPLET, so a caller may pass an array of these unchanged.  @unused
+ * is ignored.
  */
 struct kdapl_uapi_segment {
 	__u32 lmr_context;
@@ -493,9 +496,9 @@ struct kdapl_uapi_evd_query {
 };
 
 /*
- * Nobody may take events during this call.  @ring is the one to use from now
- * on, possibly the old one; if it is a new one, its consumer index starts at 0
- * and it holds what had not been taken.
+ * The process must not take events during this call.  @ring is the ring to use from now on;
+ * it may be the same one.  A new ring has a consumer index of 0 and holds the events that
+ * had not been taken from the old one.
  */
 struct kdapl_uapi_evd_resize {
 	__u32 ret;
@@ -521,10 +524,10 @@ struct kdapl_uapi_evd_post_se {
 /*
  * Waits until @threshold events are in the ring; takes none of them.
  *
- * A signal with a handler ends it with EINTR, @ret is DAT_INTERRUPTED_CALL then
- * and @queued is valid, as it is with DAT_SUCCESS and DAT_TIMEOUT_EXPIRED.
- * @deadline is 0 in a new call; the kernel keeps the end of the timeout there
- * (CLOCK_MONOTONIC, ns) when it has to start the call again.
+ * A signal that has a handler ends the call with EINTR.  @ret is DAT_INTERRUPTED_CALL then,
+ * and @queued is valid, as it is with DAT_SUCCESS and DAT_TIMEOUT_EXPIRED.  The caller
+ * sets @deadline to 0; the kernel stores the end of the timeout there (CLOCK_MONOTONIC,
+ * ns), so that a call that is restarted after a signal ends at the same time.
  */
 struct kdapl_uapi_evd_wait {
 	__u32 ret;
@@ -535,7 +538,7 @@ struct kdapl_uapi_evd_wait {
 	__aligned_u64 deadline;
 };
 
-/* For callers that have not mapped the ring. */
+/* Takes one event, for a process that has not mapped the ring. */
 struct kdapl_uapi_evd_dequeue {
 	__u32 ret;
 	__u32 pad;
@@ -582,7 +585,7 @@ struct kdapl_uapi_ep_attr {
 	__u32 pad;
 };
 
-#define KDAPL_EP_HAS_ATTR	0x1	/* @attr counts, else defaults */
+#define KDAPL_EP_HAS_ATTR	0x1	/* use @attr; without it: the default attributes */
 
 struct kdapl_uapi_ep_create {
 	__u32 ret;
@@ -596,10 +599,10 @@ struct kdapl_uapi_ep_create {
 	__aligned_u64 ep;		/* out */
 };
 
-/* dat_ep_create_with_srq, which has to have attributes */
+/* dat_ep_create_with_srq, which requires attributes */
 struct kdapl_uapi_ep_create_with_srq {
 	__u32 ret;
-	__u32 flags;			/* KDAPL_EP_HAS_ATTR; without it @ret says so */
+	__u32 flags;			/* KDAPL_EP_HAS_ATTR; without it @ret is an error */
 	__aligned_u64 ia;
 	__aligned_u64 pz;
 	__aligned_u64 recv_evd;
@@ -610,7 +613,7 @@ struct kdapl_uapi_ep_create_with_srq {
 	__aligned_u64 ep;		/* out */
 };
 
-/* Query (the parameters are out) and modify (they are in) */
+/* For a query, which fills the parameters in, and for a modify, which takes them */
 struct kdapl_uapi_ep_param {
 	__u32 ret;
 	__u32 ep_state;
@@ -668,41 +671,45 @@ struct kdapl_uapi_ep_dup_connect {
 	__aligned_u64 private_data;
 };
 
-/* What came with ESTABLISHED; nothing once the EP has been reset. */
+/* The private data that came with ESTABLISHED; none once the EP has been reset. */
 struct kdapl_uapi_ep_private_data {
 	__u32 ret;
 	__u32 size;			/* bytes at @buf */
 	__aligned_u64 ep;
 	__aligned_u64 buf;
-	__u32 length;			/* out: bytes there are */
-	__u32 life;			/* of the event */
+	__u32 length;			/* out: bytes of private data */
+	__u32 life;			/* as in the event, kdapl_uapi_connect_event.life */
 };
 
 /* Endpoints whose queue pairs are the process's own (KDAPL_IOC_IA_PASSTHROUGH) */
 
-/* A graceful disconnect waits for KDAPL_TELL_DRAINED. */
+/* A graceful disconnect waits until the process sends KDAPL_TELL_DRAINED. */
 #define KDAPL_BOARD_DRAIN	0x1
 /* The kernel put the queue pair into the error state. */
 #define KDAPL_BOARD_ERROR	0x2
 /* The kernel let go of the queue pair. */
 #define KDAPL_BOARD_UNBOUND	0x4
 /*
- * The peer has disconnected.  Its answers to requests may still be on their way, and the kernel
- * waits a moment for them, unless KDAPL_TELL_DRAINED says that nothing is outstanding.
+ * The peer has disconnected.  Its answers to our requests may still be on their way.  The kernel
+ * gives them a moment, but stops waiting when the process sends KDAPL_TELL_DRAINED, because
+ * then nothing is outstanding.
  */
 #define KDAPL_BOARD_LEFT	0x8
 
 /**
  * struct kdapl_uapi_board_ep - what the kernel shows of an EP
- * @life: the connection or attempt it is about; 0: none so far, or it is changing
+ * @life: the number of the connection or attempt that the other fields are about; 0: there
+ *	  was none so far, or the fields are just being changed to another one
  * @state: DAT_EP_STATE
- * @refuse_request: DAT_RETURN of a post of a request; 0: posts go
- * @refuse_recv: the same of a receive
+ * @refuse_request: DAT_RETURN with which a post of a request has to be refused; 0: it is
+ *		    allowed
+ * @refuse_recv: the same for a post of a receive
  * @flags: KDAPL_BOARD_*
  *
- * Written after the event that tells of the change is in its ring.  @life is 0 while the
- * rest becomes that of another life.  Who wants fields of a certain life loads @life with
- * acquire, then the fields, and behind a read barrier @life again.
+ * The kernel writes it after the event that reports the change is in its ring.  @life is 0
+ * while the other fields change to those of another life.  A reader that wants fields which
+ * belong to one life loads @life with acquire, then the fields, then, after a read barrier,
+ * @life again, and compares.
  */
 struct kdapl_uapi_board_ep {
 	__u32 life;
@@ -722,18 +729,21 @@ struct kdapl_uapi_ep_board {
 
 /**
  * struct kdapl_uapi_ep_bind - the queue pair of the next connection
- * @ret: DAT_INVALID_STATE unless the EP is Unconnected (or awaits an accept) and has none
- * @uverbs_fd: of the context that has the queue pair
- * @ep: on an IA with queues of the process's own
- * @qp_num: the process's own, RC, in INIT, on the IA's device, and of an ibv_srq just if the
- *	    EP is on an SRQ
- * @life: out: of the attempt that it is for, as on the board
+ * @ret: DAT_INVALID_STATE unless the EP is Unconnected (or awaits an accept) and has no queue
+ *	 pair bound
+ * @uverbs_fd: uverbs file of the context to which the queue pair belongs
+ * @ep: on an IA in passthrough
+ * @qp_num: number of a queue pair of the process: RC, in INIT, on the IA's device, with an
+ *	    ibv_srq if the EP is on an SRQ and without one otherwise
+ * @life: out: the life of the attempt that the queue pair is for, as on the board
  *
- * Errno, nothing held: EBADF: no such fd; EINVAL: no uverbs file, of another device, not
- * RC, not in INIT, of an ibv_srq and the EP not on an SRQ, or the other way round; ENOENT: no
- * such queue pair of this context; EBUSY: bound already, or being destroyed.  While it is bound
- * ibv_destroy_qp() gives EBUSY.  Connect, dup_connect
- * and accept need it, and give DAT_INVALID_STATE without.
+ * The ioctl fails, and nothing is bound, with: EBADF: no such fd; EINVAL: the fd is not a
+ * uverbs file of this device, or the queue pair is not RC, not in INIT (on iWARP that is not
+ * checked), or has an ibv_srq while the EP is not on an SRQ, or the other way round; ENOENT:
+ * the context has no such queue pair; EBUSY: the queue pair is bound already, or is being
+ * made or destroyed.  While a queue pair is bound, ibv_destroy_qp() fails with EBUSY.
+ * Connect, dup_connect and accept need a bound queue pair, and give DAT_INVALID_STATE
+ * without one.
  */
 struct kdapl_uapi_ep_bind {
 	__u32 ret;
@@ -748,12 +758,12 @@ enum kdapl_uapi_tell {
 	KDAPL_TELL_BROKEN,	/* a completion with an error, but not a flush on iWARP; or
 				 * a post that failed
 				 */
-	KDAPL_TELL_DRAINED,	/* no request is outstanding: KDAPL_BOARD_DRAIN, _LEFT */
-	KDAPL_TELL_FLUSH,	/* something was posted late: repeat the move to ERR */
-	KDAPL_TELL_UNBIND,	/* all is polled, or its time is over: let go */
+	KDAPL_TELL_DRAINED,	/* after KDAPL_BOARD_DRAIN or _LEFT: no request is outstanding */
+	KDAPL_TELL_FLUSH,	/* something was posted after the move to ERR: repeat it */
+	KDAPL_TELL_UNBIND,	/* all is polled, or it was waited for long enough: let go */
 };
 
-/* What the process tells of a bound queue pair; of an older @life it changes nothing. */
+/* What the process reports about a bound queue pair.  A report for an older @life is ignored. */
 struct kdapl_uapi_ep_tell {
 	__u32 ret;
 	__u32 what;			/* enum kdapl_uapi_tell */
@@ -784,9 +794,9 @@ struct kdapl_uapi_dto {
 };
 
 /*
- * Posts @count DTOs in order, up to the first that is refused; @ret is its
- * DAT_RETURN, @done the number of those before it, valid with every @ret and
- * also when the call fails with EFAULT or EINVAL in the middle.
+ * Posts @count DTOs in order, and stops at the first one that is refused.  @ret is the
+ * DAT_RETURN of that one.  @done is the number of DTOs posted before it; it is valid with
+ * every @ret, and also when the call fails with EFAULT or EINVAL in the middle.
  */
 struct kdapl_uapi_post {
 	__u32 ret;
@@ -797,7 +807,7 @@ struct kdapl_uapi_post {
 	__u32 pad;
 };
 
-/* Shared receive queues; KDAPL_IOC_SRQ_POST has struct kdapl_uapi_post, and the SRQ in @ep */
+/* Shared receive queues.  KDAPL_IOC_SRQ_POST takes struct kdapl_uapi_post, with the SRQ in @ep */
 struct kdapl_uapi_srq_create {
 	__u32 ret;
 	__s32 max_recv_dtos;
@@ -812,7 +822,7 @@ struct kdapl_uapi_srq_query {
 	__u32 ret;
 	__u32 mask;			/* DAT_SRQ_PARAM_MASK */
 	__aligned_u64 srq;
-	__aligned_u64 ia;		/* out, as all that follows */
+	__aligned_u64 ia;		/* out, and all that follows */
 	__aligned_u64 pz;
 	__u32 state;			/* DAT_SRQ_STATE */
 	__s32 max_recv_dtos;
@@ -835,9 +845,9 @@ enum kdapl_uapi_srq_news {
 };
 
 /*
- * What the process sees of the queue of an SRQ: raises the event on the async EVD, if the mark
- * is armed, and if the SRQ is not known to be in error.  On an IA that is not in passthrough
- * DAT_INVALID_STATE.
+ * What the process reports about the queue of an SRQ that it has made.  The kernel raises the
+ * asynchronous event: for _LOW only if the low watermark is armed, for _ERROR only if the SRQ
+ * is not known to be in error yet.  DAT_INVALID_STATE on an IA that is not in passthrough.
  */
 struct kdapl_uapi_srq_tell {
 	__u32 ret;
@@ -851,7 +861,7 @@ struct kdapl_uapi_psp_create {
 	__u32 ret;
 	__u32 flags;			/* DAT_PSP_FLAGS */
 	__aligned_u64 ia;
-	__aligned_u64 conn_qual;	/* out of KDAPL_IOC_PSP_CREATE_ANY */
+	__aligned_u64 conn_qual;	/* in; for KDAPL_IOC_PSP_CREATE_ANY: out */
 	__aligned_u64 evd;
 	__aligned_u64 psp;		/* out */
 };
@@ -893,7 +903,7 @@ struct kdapl_uapi_cr_query {
 	__aligned_u64 cr;
 	__aligned_u64 private_data;	/* buffer of @size bytes */
 	__u32 size;
-	__u32 private_data_size;	/* out: bytes there are */
+	__u32 private_data_size;	/* out: bytes of private data */
 	struct kdapl_uapi_addr remote_address;	/* out */
 	__aligned_u64 remote_port_qual;	/* out */
 	__aligned_u64 local_ep;		/* out */
