@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The IP addresses of a port: which there are, which one names the IA, and by
- * which one a peer is reached.
+ * The IP addresses of a port: which addresses it has, which of them names the IA,
+ * and from which of them a peer is reached.
  *
- * A port has the addresses of all its net devices: on RoCE the Ethernet
- * interface, VLANs and other devices upon it and the bond that it is in, all of
- * which the RDMA core keeps in the port's GID table; on InfiniBand the IPoIB
- * interfaces; on iWARP the Ethernet interface alone, whose GID table says nothing of
- * addresses.
+ * A port has the addresses of all its net devices.  On RoCE these are the Ethernet
+ * interface, VLANs and other devices on top of it, and the bond that it is in; the
+ * RDMA core keeps all their addresses in the port's GID table.  On InfiniBand they
+ * are the IPoIB interfaces.  On iWARP it is the Ethernet interface alone, and the GID
+ * table does not have its addresses.
  *
  * rdma_cm finds the device of an id by the address that the id is bound to.  So
  * an address has to be chosen here before rdma_cm is asked for a connection.
- * What depends on nothing but its arguments is apart from what asks the kernel,
- * for tests/kunit/address_test.c.
+ * The functions that depend only on their arguments are separate from those that
+ * ask the kernel, so that tests/kunit/address_test.c can test them.
  *
  * Callers: device.c, cm.c, listen.c.
  */
@@ -79,8 +79,8 @@ u16 kdapl_port_of(const struct sockaddr_storage *addr)
  * @a: an address
  * @b: another one, or the same
  *
- * A link-local one is a different address on each net device; any other is the
- * same wherever it is, and rdma_cm takes it so.
+ * A link-local address on another net device is a different address.  Any other
+ * address is the same on every net device; rdma_cm treats it so, too.
  */
 bool kdapl_address_equal(const struct kdapl_address *a,
 			 const struct kdapl_address *b)
@@ -93,7 +93,10 @@ bool kdapl_address_equal(const struct kdapl_address *a,
 	       a->in6.sin6_scope_id == b->in6.sin6_scope_id;
 }
 
-/* IPv4, then IPv6; a link-local address is reached from one link alone. */
+/*
+ * IPv4 is preferred to IPv6, and a link-local address comes last, because it can be reached
+ * from one link only.
+ */
 static int address_rank(const struct kdapl_address *addr)
 {
 	if (addr->sa.sa_family == AF_INET)
@@ -103,10 +106,11 @@ static int address_rank(const struct kdapl_address *addr)
 
 /**
  * kdapl_address_better - does an address name an IA better than another one?
- * @a: of a port
- * @b: of the same port
+ * @a: an address of a port
+ * @b: another one of the same port
  *
- * Return: false too if they are equally good; then the first one names it.
+ * Return: whether @a is the better name.  False if both are equally good: then the
+ * first address of the port stays the name.
  */
 bool kdapl_address_better(const struct kdapl_address *a,
 			  const struct kdapl_address *b)
@@ -117,9 +121,9 @@ bool kdapl_address_better(const struct kdapl_address *a,
 /**
  * kdapl_address_find - find an address among those of a port
  * @list: addresses of the port
- * @addr: looked for
+ * @addr: the address to look for
  *
- * Return: the one of @list, or NULL.
+ * Return: the entry of @list that equals @addr, or NULL.
  */
 const struct kdapl_address *
 kdapl_address_find(const struct kdapl_addresses *list,
@@ -135,7 +139,7 @@ kdapl_address_find(const struct kdapl_addresses *list,
 
 /* ---- by which address a peer is reached -------------------------------- */
 
-/* The first one that is link-local, on the device with this number if not 0. */
+/* The first link-local address; if @scope is not 0, on the net device with that number. */
 static const struct kdapl_address *
 link_local_source(const struct kdapl_addresses *list, u32 scope)
 {
@@ -148,7 +152,10 @@ link_local_source(const struct kdapl_addresses *list, u32 scope)
 	return NULL;
 }
 
-/* The first one of a net device that can talk to @to, which is not link-local. */
+/*
+ * The first address of a net device that has the family of @to and is not link-local.  @to is
+ * not link-local either.
+ */
 static const struct kdapl_address *
 source_on(const struct kdapl_addresses *list, int ifindex,
 	  const struct sockaddr *to)
@@ -205,14 +212,15 @@ routed_source(const struct kdapl_addresses *list, struct net *net,
  * @to: the peer
  * @route: kdapl_route(); the tests have their own
  *
- * Routing is asked once for each net device of the port, since another device of
- * the host, with a better route, may not be taken: an IA stands for its port.
- * Among the port's devices the most specific route wins, as it would in one
- * table.  A link-local peer is reached from the device that its scope id names,
- * or without one from the first that has a link-local address.
+ * Routing is asked for each net device of the port separately, because an IA stands
+ * for its port: another net device of the host must not be used, even if it has a
+ * better route.  Among the port's net devices the most specific route wins, as it
+ * would in one routing table.  A link-local peer is reached from the net device that
+ * its scope id names, or, without a scope id, from the first net device that has a
+ * link-local address.
  *
- * Return: one of @list.  If no route leads to the peer, the best of all: rdma_cm
- * then says so, or finds the peer on that link.
+ * Return: one of @list.  If no route leads to the peer, the address that names the
+ * IA: rdma_cm then reports an error, or finds the peer on that link.
  */
 const struct kdapl_address *
 kdapl_address_source(const struct kdapl_addresses *list, struct net *net,
@@ -236,14 +244,13 @@ kdapl_address_source(const struct kdapl_addresses *list, struct net *net,
 
 /**
  * kdapl_address_scope - give a link-local peer the scope that it is reached in
- * @to: the peer; left alone if it is not link-local
- * @from: what kdapl_address_source() found for it
+ * @to: the peer; not changed if it is not link-local
+ * @from: the address that kdapl_address_source() has found for it
  *
- * rdma_cm looks for the peer on the device of @from, whatever the scope id says,
- * so one that names another device has to be refused here.
+ * rdma_cm looks for the peer on the net device of @from, whatever the scope id of
+ * @to says.  So a scope id that names another net device has to be refused here.
  *
- * Return: 0; -ENETUNREACH: the peer is on a link that the port has no address
- * on.
+ * Return: 0; -ENETUNREACH: the peer is on a link on which the port has no address.
  */
 int kdapl_address_scope(struct sockaddr_in6 *to, const struct sockaddr *from)
 {
@@ -263,8 +270,9 @@ int kdapl_address_scope(struct sockaddr_in6 *to, const struct sockaddr *from)
 /* ---- routing ----------------------------------------------------------- */
 
 /*
- * The route's prefix and its source address come from two calls, because the
- * second one alone takes everything to be on the link if nothing leads there.
+ * fib_lookup() gives the prefix of the route, ip_route_output_key() the source address.
+ * The second call alone would not do: where no route leads to @to, it assumes that @to is
+ * on the link, and succeeds.
  */
 static int route4(struct net *net, int ifindex, __be32 to,
 		  struct kdapl_address *from)
@@ -323,14 +331,15 @@ int kdapl_route(struct net *net, int ifindex, const struct sockaddr *to,
 		      &((const struct sockaddr_in6 *)to)->sin6_addr, from);
 }
 
-/* ---- of a port of the RDMA core ---------------------------------------- */
+/* ---- the addresses of a port of the RDMA core -------------------------- */
 
-/* Most devices have no more. */
+/* Entries of the GID tables that are fetched in one call; most devices have no more. */
 #define FEW_GIDS	32
 
 /*
- * A port has a GID of the form of a link-local address that was made of its
- * hardware address, whether or not the net device has that address.
+ * Does the net device have this IPv6 address?  To be asked for link-local addresses: a port
+ * always has a GID of that form, made of its hardware address, whether or not the net device
+ * has it as an address.
  */
 static bool has_ipv6(struct net_device *ndev, const struct in6_addr *ip)
 {
@@ -348,7 +357,7 @@ static bool has_ipv6(struct net_device *ndev, const struct in6_addr *ip)
 	return found;
 }
 
-/* The address that a GID stands for; false: of another namespace, or none. */
+/* The address that a GID stands for; false: it is in another namespace, or is no address. */
 static bool gid_address(const struct ib_gid_attr *attr, struct net *net,
 			struct kdapl_address *addr)
 {
@@ -383,8 +392,10 @@ static void one_gid(struct kdapl_device *dev, int index, struct net *net,
 }
 
 /*
- * Devices have long tables with few entries.  Which these are is asked for at once: to
- * take the lock of the table for each place in it would cost a connection a fifth more.
+ * GID tables are long and have few valid entries.  rdma_query_gid_table() gives these in one
+ * call.  To look at each index instead takes the lock of the table each time, which makes a
+ * connection cost a fifth more; it is done only if the call fails, because there are more than
+ * FEW_GIDS entries or no memory.
  */
 static void roce_addresses(struct kdapl_device *dev, struct net *net,
 			   kdapl_address_fn fn, void *arg)
@@ -431,7 +442,7 @@ static void netdev_addresses(struct net_device *ndev, kdapl_address_fn fn,
 	read_unlock_bh(&in6_dev->lock);
 }
 
-/* Of the IPoIB interfaces on the port, and of the bonds that they are in. */
+/* The addresses of the IPoIB interfaces on the port, and of the bonds that these are in. */
 static void ipoib_addresses(struct kdapl_device *dev, struct net *net,
 			    kdapl_address_fn fn, void *arg)
 {
@@ -451,7 +462,7 @@ static void ipoib_addresses(struct kdapl_device *dev, struct net *net,
 	rcu_read_unlock();
 }
 
-/* The net device of a port, as its driver has named it. */
+/* Is @ndev the net device of a port of @dev, by what the driver has registered? */
 static bool is_port_netdev(struct kdapl_device *dev, struct net_device *ndev)
 {
 	struct ib_device *ib = ib_device_get_by_netdev(ndev, dev->ib->ops.driver_id);
@@ -463,10 +474,10 @@ static bool is_port_netdev(struct kdapl_device *dev, struct net_device *ndev)
 }
 
 /*
- * A device has a net device for each port, whose hardware address is the port's GID:
- * by that rdma_cm finds the port.  Some drivers make their sockets in the namespace of the
- * thread that calls them, a thread of the kernel's (cm_iw.c): so in other namespaces than
- * the first one there are no addresses.
+ * An iWARP device has one net device for each port, with the port's GID as its hardware
+ * address; rdma_cm finds the port by that.  There are addresses in the initial network namespace
+ * only: some drivers make their sockets in the namespace of the calling thread, and kdapl calls
+ * them in a kernel thread (cm_iw.c).
  */
 static void iwarp_addresses(struct kdapl_device *dev, struct net *net,
 			    kdapl_address_fn fn, void *arg)
@@ -488,7 +499,7 @@ static void iwarp_addresses(struct kdapl_device *dev, struct net *net,
 /**
  * kdapl_port_addresses - kdapl_device.addresses for a port of the RDMA core
  * @dev: not gone
- * @net: namespace; without access to the device there is no address in it
+ * @net: namespace; if it has no access to the device, there are no addresses
  * @fn: called for each address; some may come more than once
  * @arg: for @fn
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The addresses of a port, and which of them is right for what.  address.c has
- * them; device.c, listen.c and cm.c ask.
+ * The addresses of a port, and which of them to use for what.  Implemented by address.c;
+ * used by device.c, listen.c and cm.c.
  */
 #ifndef KDAPL_ADDRESS_H
 #define KDAPL_ADDRESS_H
@@ -10,10 +10,10 @@
 
 /*
  * struct kdapl_addresses - the addresses of a port, each once
- * @max: room at @at
+ * @max: addresses for which @at has room
  * @n: addresses in @at
- * @left_out: for want of room, while the list is being made
- * @at: for kvfree()
+ * @left_out: while the list is being made: addresses for which there was no room
+ * @at: the addresses; freed by kvfree()
  */
 struct kdapl_addresses {
 	unsigned int max;
@@ -27,7 +27,7 @@ struct kdapl_addresses {
  * @net: the namespace
  * @ifindex: net device by which the route has to leave
  * @to: where it has to lead, not link-local
- * @from: out: the address that it would send from
+ * @from: out: the source address of the route
  *
  * May sleep.  Return: bits of the route's prefix; a negative errno if no route
  * leads there.

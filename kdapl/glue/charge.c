@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Charging processes for what is made for them on a device: each verbs object, as
- * uverbs does, to the process's rdma cgroup; memory that cannot be swapped out, pinned
- * pages and the queues of a driver, to its locked memory (RLIMIT_MEMLOCK).
+ * Charging processes for what is made for them on a device.  Each verbs object is charged
+ * to the process's rdma cgroup, as uverbs does.  Memory that cannot be swapped out (pinned
+ * pages, and the queues that a driver allocates) is charged to the process's locked memory
+ * (RLIMIT_MEMLOCK).
  *
  * The process that asks pays: everything here charges current.  A kernel thread pays
- * nothing: what the CM's thread has to make for a request is paid by the process that
- * accepts it (kdapl_cq.unpaid).  What is charged is remembered, so that it is given back to whom
- * it was taken from, in whatever process that happens.  A charge on an object is given back
- * before the device goes, which forgets the limits that were set for it.
+ * nothing: what the CM's thread has to make for a connection request is paid by the process
+ * that accepts it (kdapl_cq.unpaid).  Each charge is remembered in a struct kdapl_charge, so
+ * that it is given back to the cgroup and process that were charged, whatever process does
+ * that.  The charge for an object is given back before the device is unregistered, because
+ * the cgroups then forget the limits that were set for the device.
  *
  * Callers: the files of the glue that make verbs objects or pin memory, and
  * core/ia_open.c for an open adapter.
@@ -22,7 +24,7 @@
 #include "refused.h"
 
 /**
- * kdapl_charge_object - the calling process gets an object of a device
+ * kdapl_charge_object - charge the calling process for an object of a device
  * @charge: holds no object yet
  * @ib: device
  * @type: RDMACG_RESOURCE_HCA_HANDLE for an open adapter, RDMACG_RESOURCE_HCA_OBJECT
@@ -30,7 +32,7 @@
  *
  * May sleep.
  *
- * Return: 0; -EAGAIN: its rdma cgroup has as many as it may have; -ENOMEM.
+ * Return: 0; -EAGAIN: the process's rdma cgroup has as many as it may have; -ENOMEM.
  */
 int kdapl_charge_object(struct kdapl_charge *charge, struct ib_device *ib,
 			enum rdmacg_resource_type type)
@@ -64,7 +66,7 @@ void kdapl_uncharge_object(struct kdapl_charge *charge, struct ib_device *ib,
 	charge->cgroup = NULL;
 }
 
-/* May the calling process have so many pages locked? */
+/* May the calling process have @pages pages locked in all? */
 static bool may_lock(u64 pages)
 {
 	return pages <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT ||
@@ -72,13 +74,13 @@ static bool may_lock(u64 pages)
 }
 
 /**
- * kdapl_charge_pages - the calling process has pages that cannot be swapped out
+ * kdapl_charge_pages - charge the calling process for pages that cannot be swapped out
  * @charge: holds no pages yet
  * @pages: how many
  *
  * Counts them in the process's pinned_vm, as the RDMA core does.  Process context.
  *
- * Return: 0; -ENOMEM: more than it may lock (RLIMIT_MEMLOCK).
+ * Return: 0; -ENOMEM: more than the process may lock (RLIMIT_MEMLOCK).
  */
 int kdapl_charge_pages(struct kdapl_charge *charge, unsigned long pages)
 {
@@ -113,9 +115,9 @@ void kdapl_uncharge_pages(struct kdapl_charge *charge)
 }
 
 /**
- * kdapl_charge_bytes - kdapl_charge_pages(), by the size
+ * kdapl_charge_bytes - kdapl_charge_pages() for a number of bytes
  * @charge: holds no pages yet
- * @bytes: how many; each page that is begun counts
+ * @bytes: how many; rounded up to whole pages
  */
 int kdapl_charge_bytes(struct kdapl_charge *charge, u64 bytes)
 {
@@ -123,12 +125,13 @@ int kdapl_charge_bytes(struct kdapl_charge *charge, u64 bytes)
 }
 
 /**
- * kdapl_charge_replace - a queue has another size
- * @charge: of the queue; it stays the object that was charged
- * @pages: charged for the new size; nothing afterwards
+ * kdapl_charge_replace - charge a queue for its new size instead of its old one
+ * @charge: of the queue; its charge for the object does not change
+ * @pages: the charge for the new size; empty on return
  *
- * What was charged for the old size is given back, to whom it was taken from.  @charge is
- * never without @mm meanwhile: kdapl_cq_pay() would charge it again.  Process context.
+ * The charge for the old size is given back to the process that was charged.  @charge->mm is
+ * replaced at once, without being NULL in between: otherwise kdapl_cq_pay() would charge the
+ * queue a second time.  Process context.
  */
 void kdapl_charge_replace(struct kdapl_charge *charge, struct kdapl_charge *pages)
 {
@@ -141,13 +144,13 @@ void kdapl_charge_replace(struct kdapl_charge *charge, struct kdapl_charge *page
 }
 
 /**
- * kdapl_charge_queue - the calling process gets a CQ or a queue pair
- * @charge: nothing yet
+ * kdapl_charge_queue - charge the calling process for a CQ, a queue pair or a shared receive queue
+ * @charge: empty
  * @ib: device
- * @bytes: an estimate of what the driver allocates for its entries
+ * @bytes: an estimate of what the driver allocates for the entries
  *
- * Nobody else counts that memory: drivers take it from the kernel, for whomever the
- * queue is.  May sleep.
+ * The memory has to be charged here: drivers allocate it as memory of the kernel,
+ * whoever the queue is for, and nobody else counts it.  May sleep.
  *
  * Return: 0; -EAGAIN and -ENOMEM as kdapl_charge_object() and kdapl_charge_pages().
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a process pays for what is made for it on a device (charge.c).  A charge is
- * kept with what it is for, and given back when that goes.
+ * What a process is charged for the things that are made for it on a device (charge.c).  A
+ * charge is kept in the object that it is for, and given back when that object is destroyed.
  */
 #ifndef KDAPL_CHARGE_H
 #define KDAPL_CHARGE_H
@@ -13,10 +13,10 @@ struct ib_device;
 struct mm_struct;
 
 /**
- * struct kdapl_charge - what is to be given back; all zero: nothing
- * @cgroup: the rdma cgroup that an object counts against, with a reference
- * @mm: the process whose locked memory @pages count as, with a reference
- * @pages: of memory that cannot be swapped out
+ * struct kdapl_charge - what was charged and has to be given back; all zero: nothing
+ * @cgroup: the rdma cgroup that was charged for an object, with a reference
+ * @mm: the process that was charged for @pages, with a reference
+ * @pages: pages of memory that cannot be swapped out
  */
 struct kdapl_charge {
 	struct rdma_cgroup *cgroup;

@@ -2,12 +2,12 @@
 /*
  * Kernel consumers that are told which adapters there are (struct kdat_client).
  *
- * A client's add is called when an adapter has got an address, since it cannot be opened
+ * A client's add is called when an adapter has got an address, because it cannot be opened
  * before; its remove is called before the RDMA device goes.  @told_lock is held during each
  * of these calls, so they come one at a time, and what a client was told stays true until the
- * next call.  Two adapters that a client knows at a time never have the same name for
- * it, although devices may be renamed.  A device that is being removed leaves the registry
- * first, and then the clients that know it are looked for, so none is told of it afterwards.
+ * next call.  A client never knows two adapters by the same name at a time, although devices
+ * may be renamed.  A device that is being removed is first taken off the registry; only then
+ * are the clients that know it told, so that no client is told of it as new afterwards.
  *
  * Callers: device.c and listen.c, which see devices and addresses come and go;
  * face/kdat_linux.c.
@@ -17,11 +17,11 @@
 #include "clients.h"
 
 /*
- * struct told - a client was told of an adapter
+ * struct told - an adapter that a client was told of
  * @entry: in kdat_client.told
- * @dev: with a reference
- * @renames: of @dev, when the client was told
- * @name: that it was told; the device may have another one by now
+ * @dev: the device, with a reference
+ * @renames: value of kdapl_device.renames when the client was told
+ * @name: the name that the client was told; the device may have another one by now
  */
 struct told {
 	struct list_head entry;
@@ -57,10 +57,12 @@ static bool has_heard(struct kdat_client *client, const char *name)
 }
 
 /*
- * A device of which the client does not know: noted, with the registry's lock held.  A name
- * is all by which a client tells adapters apart, and a device that was renamed goes on under
- * the one that the client was told.  Another device that has this name now waits until it
- * gets a name of its own, or the first one is gone.
+ * Adds a device that the client does not know to its list, and returns 1 then.  Called with the
+ * registry's lock held.
+ *
+ * A client tells adapters apart by their names only, and keeps using the name that it was told
+ * when the device is renamed.  So another device that has got this name meanwhile is not told:
+ * it has to wait until it gets a name of its own, or until the first device is gone.
  */
 static int note_untold(struct kdapl_device *dev, void *arg)
 {
@@ -69,7 +71,7 @@ static int note_untold(struct kdapl_device *dev, void *arg)
 
 	if (find_told(client, dev) || has_heard(client, dev->name))
 		return 0;
-	/* Without memory: with the next address that comes. */
+	/* Without memory the client is told later, at the next change of an address. */
 	told = kzalloc(sizeof(*told), GFP_KERNEL);
 	if (!told)
 		return 0;
@@ -92,8 +94,9 @@ static void tell_gone(struct kdat_client *client, struct told *told)
 }
 
 /*
- * The client opens the adapter by its name.  If the device was renamed meanwhile, the client
- * may have found none of that name, or another device, so it is told once more.
+ * Tells a client of all adapters that it does not know.  The client opens an adapter by its name.
+ * If the device was renamed during the call of add, the client may have found no device of that
+ * name, or another one.  So it is told that the adapter is gone, and then told of it once more.
  */
 static void tell_new(struct kdat_client *client)
 {
@@ -119,30 +122,31 @@ static void look(struct work_struct *work)
 }
 
 /**
- * kdapl_clients_look - there may be an adapter that has an address now, or a name of its own
+ * kdapl_clients_look - look whether there is an adapter that clients have to be told of
  *
- * Any context.
+ * To be called when an adapter may have got its first address, or a name of its own.  Any
+ * context.
  */
 void kdapl_clients_look(void)
 {
-	/* Who registers looks after that. */
+	/* A client that registers just now looks by itself, when it is on the list. */
 	if (!list_empty_careful(&clients))
 		queue_work(system_long_wq, &look_work);
 }
 
 /**
- * kdapl_clients_gone - an adapter goes
- * @dev: it is off the registry, and still there
+ * kdapl_clients_gone - tell clients that an adapter goes
+ * @dev: off the registry already, but its RDMA device is still usable
  *
- * On return no client has anything open on it.  The name that clients knew it by is free,
- * and they are told later if another device has it by now.  May sleep.
+ * On return no client has anything open on it.  The name by which clients knew it can be used
+ * again: if another device has it by now, they are told of that device later.  May sleep.
  */
 void kdapl_clients_gone(struct kdapl_device *dev)
 {
 	struct kdat_client *client;
 	struct told *told;
 
-	/* Written with the registry's lock held, before it was taken off. */
+	/* Written under the registry's lock and only while @dev is on it: it is final now. */
 	if (!dev->told)
 		return;
 	mutex_lock(&told_lock);
@@ -156,7 +160,7 @@ void kdapl_clients_gone(struct kdapl_device *dev)
 }
 
 /**
- * kdapl_clients_exit - nobody looks any more
+ * kdapl_clients_exit - stop looking for adapters
  *
  * There is no device any more, and no client.  May sleep.
  */
@@ -181,7 +185,7 @@ void kdapl_client_register(struct kdat_client *client)
 }
 
 /**
- * kdapl_client_unregister - the end of it
+ * kdapl_client_unregister - tell a client that all its adapters go, and forget it
  * @client: as registered
  *
  * May sleep.

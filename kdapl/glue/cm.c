@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * CM ids: kdapl_ib_cm_ops on rdma_cm, called by the core (conn_id.c, conn_work.c,
- * conn_cm.c, sp.c, sp_request.c, cr.c); and the event handlers, which call
- * core/input.h.  Those that listen are listen.c's.
+ * CM ids: kdapl_ib_cm_ops and kdapl_iw_cm_ops on rdma_cm, called by the core (conn_id.c,
+ * conn_work.c, conn_cm.c, sp.c, sp_request.c, cr.c); and the event handlers, which call the
+ * functions of core/input.h.  Ids that listen are made and destroyed by listen.c.
  *
- * An id does not own its queue pair: the queue's number goes in with connect
- * and accept, and glue/qp.c moves it (A7, facts 6).  So the active side sees
- * CONNECT_RESPONSE, not ESTABLISHED.  On iWARP the driver moves it, which gets the same
- * number, and either side sees ESTABLISHED.
+ * rdma_cm does not own the queue pair of an id: connect and accept are only given the
+ * number of the queue pair, and glue/qp.c moves it (A7, facts 6).  Therefore the active side
+ * gets CONNECT_RESPONSE instead of ESTABLISHED.  On iWARP the driver, which is given the same
+ * number, moves the queue pair, and both sides get ESTABLISHED.
  *
- * rdma_cm calls an id's handler with the id's mutex held, one at a time, in a
- * work item that may sleep.  From inside, rdma_connect_locked() and
- * rdma_accept() are right, and rdma_destroy_id() of the same id is a deadlock:
- * ids are destroyed by the work items of their connections.  On iWARP connecting may
- * take minutes, and is done from outside.
+ * rdma_cm calls the handler of an id with the id's mutex held, one call at a time, in a
+ * work item that may sleep.  A handler may call rdma_connect_locked() and rdma_accept(),
+ * but rdma_destroy_id() of the same id would deadlock: ids are destroyed by the work items
+ * of their connections.  On iWARP rdma_connect() may take minutes, so it is not called from
+ * a handler.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -23,10 +23,13 @@
 #include "cm_event.h"
 #include "listen.h"
 
-/* A dead peer is found; one without a receive is waited for (mt:T51). */
+/*
+ * The first number ends a connection whose peer is dead.  The second, 7, means without limit:
+ * a peer that has no receive posted is waited for (mt:T51).
+ */
 #define RETRY_COUNT		6
 #define RNR_RETRY_COUNT		7
-/* A path query on InfiniBand; RoCE needs none. */
+/* For the path query on InfiniBand; RoCE needs none. */
 #define ROUTE_TIMEOUT_MS	2000
 
 static u8 ack_timeout = 16;
@@ -40,8 +43,8 @@ MODULE_PARM_DESC(rnr_timer,
 		 "Pause asked of a sender that finds no receive, by the InfiniBand table, up to 31 (default 12: 0.64 ms)");
 
 /*
- * In the private data of a reject that a consumer asked for, so that the peer
- * can tell it from a request that was dropped (A.7).
+ * Private data of a reject that a consumer asked for.  By this the peer can tell it from
+ * the reject of a request that was dropped (A.7).
  */
 static const u8 reject_mark[4] = { 'k', 'D', 'R', 'J' };
 
@@ -60,12 +63,13 @@ static int id_set_timers(struct rdma_cm_id *id)
  * @id: not bound yet
  * @dev: device of the IA
  * @addr: one of its addresses
- * @port: 0: rdma_cm chooses one
+ * @port: port number; 0: rdma_cm chooses one
  *
- * A second RDMA device may have the same address (Soft-RoCE over the interface
- * of a hardware one), and rdma_cm goes by the address alone.
+ * rdma_cm finds the device by the address alone.  A second RDMA device may have the
+ * same address (Soft-RoCE over the interface of a hardware device), so the device that
+ * rdma_cm has found is checked.
  *
- * Return: 0; -ENODEV: rdma_cm has found another device; or what it says.
+ * Return: 0; -ENODEV: rdma_cm has found another device or port; or an errno of rdma_cm.
  */
 int kdapl_cm_bind(struct rdma_cm_id *id, const struct kdapl_device *dev,
 		  const struct kdapl_address *addr, u16 port)
@@ -86,7 +90,7 @@ int kdapl_cm_bind(struct rdma_cm_id *id, const struct kdapl_device *dev,
 	return 0;
 }
 
-/* Binds to the address by which @to is reached, and to a free port. */
+/* Binds an id to the address from which @to is reached, and to a free port. */
 static int id_bind_for(struct rdma_cm_id *id, struct kdapl_device *dev,
 		       struct net *net, const struct sockaddr *to)
 {
@@ -132,7 +136,10 @@ static void conn_event(struct kdapl_conn *conn,
 		kdapl_conn_input(conn, input, event->status);
 }
 
-/* Events of a connection's id; never returns an error, which would destroy it. */
+/*
+ * Handles the events of a connection's id.  Never returns an error, because rdma_cm would then
+ * destroy the id.
+ */
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_conn *conn = id->context;
@@ -170,8 +177,8 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /*
- * The same for the active side on iWARP, where the queue pair can send when the peer's
- * acceptance is here: what was CONNECT_RESPONSE is ESTABLISHED.
+ * The same for the active side on iWARP.  There the event for the peer's acceptance is
+ * ESTABLISHED, not CONNECT_RESPONSE, and the queue pair can send by then.
  */
 static int iw_active_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -183,9 +190,10 @@ static int iw_active_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /*
- * A request.  rdma_cm counts its depths from our side: initiator_depth is what
- * we may have outstanding at the peer.  An error returned from here makes
- * rdma_cm destroy @id, and the peer sees a reject without mark.
+ * Handles a connection request.  rdma_cm gives its depths as seen from our side:
+ * initiator_depth is the number of RDMA reads that we may have outstanding at the peer.  If
+ * this returns an error, rdma_cm destroys @id, and the peer gets a reject without
+ * reject_mark.
  */
 static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 {
@@ -208,9 +216,10 @@ static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 }
 
 /*
- * Events of a listening id; a request comes with its own new id.  A bond that has changed
- * its port has its addresses on the other one now.  Anything else is the removal of the
- * device, by which time the service point is gone (facts 8).
+ * Handles the events of a listening id.  A connection request comes with a new id of its own.
+ * ADDR_CHANGE comes when a bond has switched to another port, which has the bond's addresses
+ * from now on.  The only other event is the removal of the device, by which time the
+ * service point is gone (facts 8).
  */
 int kdapl_cm_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -273,7 +282,10 @@ static int cm_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 	return rdma_connect_locked(id, &param);
 }
 
-/* Takes the handler mutex, so an event of the id waits until the driver has returned. */
+/*
+ * rdma_connect() takes the handler mutex, so events of the id wait until the driver has
+ * returned.
+ */
 static int iw_connect(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 {
 	struct rdma_conn_param param;
@@ -287,7 +299,7 @@ static int cm_established(struct rdma_cm_id *id)
 	return rdma_accept(id, NULL);
 }
 
-/* The peer of an iWARP connection gets no answer. */
+/* On iWARP the peer's acceptance is not answered. */
 static int iw_established(struct rdma_cm_id *id)
 {
 	return 0;
@@ -336,7 +348,7 @@ static void cm_destroy(struct rdma_cm_id *id)
 {
 	struct kdapl_conn *conn;
 
-	/* sp_request() may not have set the context yet. */
+	/* sp_request() runs with this mutex held, and may not have set the context yet. */
 	rdma_lock_handler(id);
 	conn = id->context;
 	rdma_unlock_handler(id);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * CM event and status to input of the endpoint table: const data and three pure
- * functions (A.7).  glue/cm.c asks for every event of a connection; KUnit walks the
- * table.
+ * Maps a CM event and its status to an input of the endpoint table: constant data and
+ * three pure functions (A.7).  glue/cm.c uses them for the events of connections; KUnit
+ * walks the table.
  *
- * The table does not know the endpoint's state: that a failure of a connection
- * that was accepted here is an ACCEPT_COMPLETION_ERROR is the endpoint table's
- * knowledge.
+ * The endpoint's state does not matter here.  For example, that the failure of a connection
+ * which was accepted here is an ACCEPT_COMPLETION_ERROR is in the endpoint table
+ * (core/ep_fsm.c).
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -16,7 +16,7 @@
 
 /*
  * The first row that matches an event decides.  any_status: the status does not
- * matter.  marked: only with the consumer's mark in the private data.
+ * matter.  marked: the row matches only if the private data has the consumer's mark.
  */
 struct cm_row {
 	enum rdma_cm_event_type event;
@@ -40,7 +40,7 @@ static const struct cm_row rows[] = {
 	{ .event = RDMA_CM_EVENT_REJECTED,
 	  .status = IB_CM_REJ_CONSUMER_DEFINED, .marked = true,
 	  .input = KDAPL_EP_IN_PEER_REJECT },
-	/* On iWARP a rejection has one of two errors, of the driver's choice. */
+	/* On iWARP the status of a rejection is one of two errors, as the driver chooses. */
 	{ .event = RDMA_CM_EVENT_REJECTED, .status = -ECONNRESET, .marked = true,
 	  .input = KDAPL_EP_IN_PEER_REJECT },
 	{ .event = RDMA_CM_EVENT_REJECTED, .status = -ECONNREFUSED, .marked = true,
@@ -66,7 +66,7 @@ static const struct cm_row rows[] = {
  * Any context.
  *
  * Return: the input; KDAPL_CM_NO_INPUT for the steps of the handshake, for
- * TIMEWAIT_EXIT and for what never happens to a connection.
+ * TIMEWAIT_EXIT, and for events that connections never get.
  */
 enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
 					 int status, bool mark)
@@ -87,9 +87,9 @@ enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
  * @data: private data of a REJECTED event, may be NULL
  * @len: its length; InfiniBand pads it with zeros
  *
- * A request that is dropped unanswered ends with the same reason as one that a
- * consumer rejects, but with no private data (A.7).  Any byte will do: DAPL of
- * OpenFabrics puts a header of its own there.
+ * A request that is dropped without an answer of the consumer ends with the same reason
+ * as one that the consumer rejects, but without private data (A.7).  Any byte that is not
+ * zero counts as the mark, because the DAPL of OpenFabrics puts a header of its own there.
  *
  * Return: true if @data holds anything but zeros.
  */
@@ -99,12 +99,12 @@ bool kdapl_cm_reject_mark(const void *data, u8 len)
 }
 
 /**
- * kdapl_cm_connect_error - what an iWARP driver's connect has failed with
- * @err: of rdma_connect()
+ * kdapl_cm_connect_error - the meaning of an error of an iWARP driver's connect
+ * @err: returned by rdma_connect()
  *
- * The host of the peer resets a TCP connection for which nobody listens.  It may
- * have been established already, and whoever listened has gone before the driver
- * took it: then the error is another one, but it says the same (P13, P28).
+ * The peer's host resets a TCP connection for which nobody listens: -ECONNREFUSED.  If
+ * the TCP connection was established already, and the listener went away before the
+ * peer's driver took it, the error is another one but means the same (P13, P28).
  *
  * Any context.
  *

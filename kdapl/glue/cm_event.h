@@ -6,7 +6,7 @@
 #include <rdma/rdma_cm.h>
 #include "../core/ep_fsm.h"
 
-/* The event is no input of the endpoint table by itself. */
+/* The event alone is no input of the endpoint table. */
 #define KDAPL_CM_NO_INPUT	KDAPL_EP_NR_INPUTS
 
 enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What an iWARP driver is asked by a thread of the kernel, whoever wants it.
+ * Calls of iWARP drivers that a kernel thread has to make, in place of the caller.
  *
  * siw and erdma make their sockets in the network namespace of the calling thread,
- * whatever that of the CM id is.  The adapters have addresses of the first namespace only
- * (iwarp_addresses(), address.c).  But a kernel consumer may call in a process of a
- * container, where the address does not exist, or does and is another, or in a process
- * that is exiting and has no namespace any more; and a process may have moved to another
- * one.  The kernel's own threads are in the first one.  A consumer's connect comes from a
- * work item anyhow (core/conn_work.c).
+ * whatever the namespace of the CM id is.  The adapters have addresses in the initial
+ * namespace only (iwarp_addresses() in address.c).  But a kernel consumer may call in the
+ * context of a process of a container, where the address does not exist or belongs to
+ * something else, or of a process that is exiting and has no namespace any more; and a
+ * process may have moved to another namespace.  Kernel threads are in the initial one.  The
+ * connect of an endpoint needs nothing from here, because it runs in a work item anyhow
+ * (core/conn_work.c).
  *
  * Callers: listen.c, registrar_iw.c.
  */
@@ -17,21 +18,23 @@
 #include "listen.h"
 
 /*
- * rdma_cm and the driver make room for so many requests, and siw never hears of a TCP
- * connection again for which it had none.  So it is not made short for a consumer whose
- * queue is, which holds nothing but requests; nor does a long queue take memory for each.
+ * Bounds of the backlog on iWARP.  rdma_cm and the driver make room for that many requests.
+ * The lower bound: siw loses for ever a TCP connection for which it has no room, so a listener
+ * whose own queue is short gets at least that much; kdapl_sp_request() refuses what does not
+ * fit into that queue.  The upper bound: a long queue must not cost memory for each of its
+ * entries here.
  */
 #define LEAST_BACKLOG	128
 #define MOST_BACKLOG	1024
 
 /*
- * struct kernel_call - a call that a thread of the kernel makes
- * @work: of that thread
- * @done: it has returned
+ * struct kernel_call - a call that a kernel thread makes
+ * @work: the work item that makes it
+ * @done: completed when the call has returned
  * @id: the CM id
  * @backlog: for rdma_listen()
  * @param: for rdma_connect()
- * @ret: what it returned
+ * @ret: what the call returned
  */
 struct kernel_call {
 	struct work_struct work;
@@ -59,9 +62,10 @@ static void run_connect(struct work_struct *work)
 }
 
 /*
- * Not flush_work(): a kernel consumer may register memory, for which a registrar is connected,
- * in a work item of a queue that memory is reclaimed through, and the kernel warns if one of
- * these flushes a queue that waits for memory.  It does wait for memory then, as for the CM.
+ * The caller waits for a completion instead of calling flush_work().  A kernel consumer may
+ * register memory, for which a registrar has to be connected, in a work item of a WQ_MEM_RECLAIM
+ * queue.  The kernel warns if such a work item flushes one of a queue without that flag, because
+ * it then depends on memory being available.  It does so here as well, as it depends on the CM.
  */
 static int call_as_kernel(struct kernel_call *call, work_func_t run)
 {
@@ -74,8 +78,8 @@ static int call_as_kernel(struct kernel_call *call, work_func_t run)
 }
 
 /**
- * kdapl_iw_backlog - requests that an iWARP driver is to make room for
- * @asked: that the listener has room for
+ * kdapl_iw_backlog - the number of requests for which an iWARP driver shall make room
+ * @asked: the number for which the listener has room
  *
  * Any context.
  */
@@ -92,8 +96,8 @@ int kdapl_iw_backlog(int asked)
  *
  * May sleep; not in a callback of the CM.
  *
- * Return: as rdma_listen().  On iWARP -EADDRINUSE may also say that somebody else has the
- * port number for TCP: rdma_cm, which chose it, knows its own only.
+ * Return: as rdma_listen().  On iWARP -EADDRINUSE may also mean that a TCP socket of
+ * somebody else uses the port number: rdma_cm, which has chosen it, knows only its own.
  */
 int kdapl_cm_listen_at(struct rdma_cm_id *id, const struct kdapl_device *dev,
 		       int backlog)
@@ -107,8 +111,8 @@ int kdapl_cm_listen_at(struct rdma_cm_id *id, const struct kdapl_device *dev,
 
 /**
  * kdapl_iw_connect - rdma_connect() on iWARP
- * @id: its route is known
- * @param: of the request
+ * @id: its route is resolved
+ * @param: parameters of the request
  *
  * Waits as long as the driver waits for the peer's TCP.  May sleep; not in a callback of
  * the CM.

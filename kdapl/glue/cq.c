@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Completion queues: verbs CQs that the core polls and arms itself (A3,
- * core/evd_fifo.c).  glue/qp.c puts these functions into kdapl_ib_qp_ops;
- * glue/registrar.c uses them for its own CQ.
+ * core/evd_fifo.c).  glue/qp.c puts these functions into kdapl_ib_qp_ops and
+ * kdapl_iw_qp_ops; glue/registrar.c uses them for its own CQ.
  *
- * Destroying one is the delicate part.  By then no queue pair uses the CQ and
- * nobody arms it again, but a handler may be due or running.  ib_destroy_cq()
- * waits for it, except on Soft-RoCE before 6.4.  There the handler runs in a
+ * Destroying a CQ is the delicate part.  By then no queue pair uses the CQ and
+ * nobody arms it again, but its handler may be due or running.  ib_destroy_cq()
+ * waits for the handler, except on Soft-RoCE before 6.4.  There the handler runs in a
  * tasklet that is part of the CQ, and destroying the CQ leaves the tasklet
- * scheduled in freed memory.  Nothing tells whether it is scheduled.  So
- * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: tasklets of a
+ * scheduled in freed memory.  There is no way to find out whether it is scheduled.  So
+ * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: the tasklets of a
  * CPU run in order, so when all of ours have run, the driver's has run, too
  * (kdapl_driver_leaves_tasklet()).
  */
@@ -21,10 +21,10 @@
 #include "driver.h"
 #include "refused.h"
 
-/* What a completion takes in the memory of a driver, about. */
+/* An estimate of the memory that a driver allocates for each completion. */
 #define CQE_BYTES	64
 
-/* Counts CQs, to spread them over the completion vectors of their devices. */
+/* Counts the CQs that were made, to spread them over the completion vectors of their devices. */
 static atomic_t last_vector = ATOMIC_INIT(0);
 
 static void cq_completed(struct ib_cq *ib, void *context)
@@ -43,8 +43,9 @@ static void cq_event(struct ib_event *event, void *context)
 }
 
 /*
- * Some drivers report more entries than they have for completions (irdma after a
- * resize, bnxt_re), and ocrdma reports nothing: it fails if it cannot.
+ * How many completions a CQ holds that was made or resized for @asked.  Some drivers report more
+ * entries than can be used for completions (bnxt_re, irdma after a resize).  ocrdma reports
+ * nothing, but fails if it cannot give what was asked for.
  */
 static u32 cq_holds(const struct ib_cq *ib, u32 asked)
 {
@@ -76,20 +77,21 @@ int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe)
 
 	cq->size = cq_holds(new, cqe);
 	cq->armed = false;
-	/* ORDER: the CQ may be polled and armed from here on. */
+	/* ORDER: who sees @ib may poll and arm the CQ, and has to see the fields set above. */
 	smp_store_release(&cq->ib, new);
 	return 0;
 }
 
 /**
- * kdapl_cq_pay - a process is about to use a CQ
- * @cq: of a process, or of the kernel; no other queue pair begins to use it meanwhile if
- *	nobody has paid for it
+ * kdapl_cq_pay - charge the calling process for a CQ that nobody was charged for yet
+ * @cq: of a process, or of the kernel.  If nobody was charged for it, no other queue pair
+ *	begins to use it at the same time
  *
- * If it was made for an endpoint that a service point provides, by the CM's thread, or by a
- * process that has handed the request over, the calling process is charged now.
+ * Called before a queue pair is made on the CQ, and before the CQ is resized.  Nobody was
+ * charged if the CQ was made for an endpoint that a service point provides: it was made by the
+ * CM's thread, or by a process that has handed the request over.
  *
- * Return: 0, or what kdapl_charge_queue() says.
+ * Return: 0, also if there was nothing to do, or what kdapl_charge_queue() says.
  */
 int kdapl_cq_pay(struct kdapl_cq *cq)
 {
@@ -99,16 +101,19 @@ int kdapl_cq_pay(struct kdapl_cq *cq)
 }
 
 /*
- * kdapl_qp_ops.cq_resize.  The caller, who need not be the process that had the CQ
- * made, pays for the new size before what was paid for the old one is given back: the
- * driver has both for a moment.
+ * kdapl_qp_ops.cq_resize.  The calling process, which need not be the one that made the CQ,
+ * is charged for the new size before the charge for the old size is given back, because the
+ * driver has both queues for a moment.
  */
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 {
 	struct kdapl_charge charge = {};
 	int ret;
 
-	/* Or it would have pages, and pass for paid, without its object. */
+	/*
+	 * First, or the charge for the pages below would make kdapl_cq_pay() take the CQ for
+	 * paid, although the object was never charged.
+	 */
 	ret = kdapl_cq_pay(cq);
 	if (ret)
 		return ret;
@@ -126,7 +131,10 @@ int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe)
 	return 0;
 }
 
-/* kdapl_qp_ops.cq_arm.  The handler is called for each completion if not for any otherwise. */
+/*
+ * kdapl_qp_ops.cq_arm.  With a driver that would never call the handler for a solicited
+ * completion, the CQ is armed for all of them.
+ */
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited)
 {
 	if (solicited && kdapl_driver_never_solicited(cq->ib->device))
@@ -180,9 +188,9 @@ static void tasklet_barrier(void)
 	ready = true;
 	cpus_read_lock();
 	/*
-	 * A tasklet that is scheduled while it runs on another CPU is put back
-	 * to the end of the list, behind ours.  After the first round that run
-	 * is over, so in the second round it cannot happen again.
+	 * A tasklet that is scheduled on one CPU while it still runs on another one is
+	 * put back to the end of the list, behind ours.  That run has ended when the
+	 * first round is over, so this cannot happen again in the second round.
 	 */
 	for (round = 0; round < 2; round++) {
 		reinit_completion(&barrier_done);

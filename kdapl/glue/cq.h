@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What glue/cq.c contributes to kdapl_ib_qp_ops, which glue/qp.c puts together;
- * the contracts are in glue.h.
+ * The functions of glue/cq.c, most of which are operations of the tables in glue/qp.c; their
+ * contracts are in glue.h.
  */
 #ifndef KDAPL_CQ_H
 #define KDAPL_CQ_H

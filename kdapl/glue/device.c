@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device of every
- * port that can carry an IA; their present addresses, which address.c finds; and
- * the list of the IAs that are open on each.  core/ia_open.c opens devices here, core/ia_query.c
- * lists them, and core/ia_async.c and core/ia_open.c are told of their events and of
- * their end (core/input.h).
+ * RDMA devices: kdapl's ib_client, which makes one struct kdapl_device for every
+ * port that can carry an IA; the present addresses of a port, which address.c finds; and
+ * the list of the IAs that are open on each device.  core/ia_open.c opens devices here and
+ * core/ia_query.c lists them; core/ia_async.c is told of their events, and core/ia_open.c of
+ * their removal (core/input.h).
  *
  * A struct kdapl_device outlives its RDMA device: an IA that is still open
- * keeps it, with @gone set.  Two may use @ib.  One is an operation in the
- * section of an attached IA, since client_remove() waits until these have left
- * it.  The other is this file with devices_lock held, once it has seen that
- * @gone is not set.
+ * keeps it, with @gone set.  Only two kinds of code may use @ib.  The first is an operation
+ * in the section of an attached IA: client_remove() waits until all of these have left
+ * the section.  The second is code that holds devices_lock and has seen that @gone is not
+ * set.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -23,37 +23,45 @@
 #include "refused.h"
 
 /*
- * How long the removal of a device waits for a driver that pins memory of a process.
- * Memory that is there is pinned much faster; our own pin has seen to that.
+ * How long the removal of a device waits for a driver that pins memory of a process.  Normally
+ * that takes much less: kdapl has pinned the same memory just before, so it is present.
  */
 #define PAGER_LIMIT	(30 * HZ)
 
 /*
- * How long the answer to a request may be behind the peer's disconnect.  Both are on the
- * way together, so this is long; a peer that has left without an answer costs that much.
+ * How much later than the peer's disconnect the answer to a request may arrive.  Both are
+ * under way at the same time, so this is ample.  It is what a peer costs that has left
+ * without answering.
  */
 #define ANSWER_TIME	(HZ / 5)
 /*
- * How long whoever closes an adapter waits for a peer to answer a disconnect.  rdma_cm repeats
- * it every 4.3 s, so it may get lost twice, as it does when very many come to one host at once.
- * On iWARP TCP takes care of it.
+ * How long the close of an adapter waits for a peer to answer a disconnect.  rdma_cm repeats a
+ * disconnect every 4.3 s, so two of them may get lost, as happens when very many arrive at one
+ * host at once.  Not needed on iWARP, where TCP delivers the disconnect.
  */
 #define CLOSE_TIME	(9 * HZ)
 
-/* Most ports have no more, and a long GID table is looked through once. */
+/*
+ * Room that the list of a port's addresses has at first.  Most ports have no more addresses, so
+ * their GID table, which may be long, is walked only once.
+ */
 #define FEW_ADDRESSES	16
 /*
- * Nobody listens at more of a port.  Each is compared with those before it, under a lock of the
- * net device's; whoever is root in a network namespace can give it as many as he likes.
+ * At most this many addresses of a port are used.  Each address is compared with all before it,
+ * in part under a lock of the net device (netdev_addresses()), and root of a network namespace
+ * can add as many as he likes.
  */
 #define MANY_ADDRESSES	1024U
 
-/* The registry.  The lock also protects the names, @number, and @gone from being set. */
+/*
+ * The registry.  The lock also protects the names and @number of the devices, and is held when
+ * @gone is set.
+ */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 static u64 last_number;
 
-/* The best address seen; its family is 0 before the first one. */
+/* Keeps the best address seen so far in @arg, whose family is 0 before the first one. */
 static void keep_better(const struct kdapl_address *addr, void *arg)
 {
 	struct kdapl_address *best = arg;
@@ -73,11 +81,11 @@ static int device_address(struct kdapl_device *dev, struct net *net,
 }
 
 /**
- * kdapl_device_address - the present address of a port
+ * kdapl_device_address - the present address of a port, by which an IA is named
  * @dev: may be gone
  * @net: namespace in which the address must be
- * @addr: out, with port 0: the first IPv4 address; without one, the first of
- *	  IPv6; a link-local one only if there is no other
+ * @addr: out, with port 0: the first IPv4 address; if there is none, the first IPv6
+ *	  address; a link-local one only if there is no other
  *
  * Takes devices_lock; may sleep.
  *
@@ -108,7 +116,10 @@ static bool may_open(struct kdapl_device *dev, struct net *net)
 	return !device_address(dev, net, &addr);
 }
 
-/* An address has more than one GID where the port speaks both versions of RoCE. */
+/*
+ * Adds an address to a list, unless it is there already: where a port speaks both versions of
+ * RoCE, an address has two GIDs.
+ */
 static void add_one(const struct kdapl_address *addr, void *arg)
 {
 	struct kdapl_addresses *list = arg;
@@ -121,7 +132,10 @@ static void add_one(const struct kdapl_address *addr, void *arg)
 		list->left_out++;
 }
 
-/* Makes room for those that were left out, and looks again. */
+/*
+ * Fills a list with all addresses.  If there was no room for some, it is made larger and filled
+ * again.
+ */
 static int all_addresses(struct kdapl_device *dev, struct net *net,
 			 struct kdapl_addresses *list)
 {
@@ -146,8 +160,8 @@ static int all_addresses(struct kdapl_device *dev, struct net *net,
  * kdapl_device_addresses - all present addresses of a port
  * @dev: may be gone
  * @net: namespace in which they must be
- * @list: out, with port 0; what the caller gives to kvfree() is in it.  There may
- *	  be none
+ * @list: out: the addresses, with port 0; may be none.  The caller has to kvfree()
+ *	  kdapl_addresses.at
  *
  * Takes devices_lock; may sleep.
  *
@@ -239,15 +253,15 @@ int kdapl_device_for_each(struct net *net,
 }
 
 /**
- * kdapl_device_attach - list an IA with its device
- * @dev: a reference of the IA's
+ * kdapl_device_attach - put an IA on its device's list
+ * @dev: the device; the IA has a reference of it
  * @on_dev: the IA's entry, in no list
  *
  * From here on kdapl_ia_async() and kdapl_ia_removed() may be called for the
  * IA. Process context; takes @dev->ias_lock.
  *
- * Return: true; false when the device is being removed, then the IA is not
- * listed.
+ * Return: true; or false when the device is being removed: then the IA is not put
+ * on the list.
  */
 bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
 {
@@ -267,9 +281,9 @@ bool kdapl_device_attach(struct kdapl_device *dev, struct list_head *on_dev)
  * @on_dev: the IA's entry; may be off the list already
  *
  * When this returns, neither kdapl_ia_async() nor kdapl_ia_removed() runs or
- * will run for the IA.  It waits for one that is running, so it must not be
- * called from there; this file itself takes the IA off the list after its
- * removal.  Takes @dev->ias_lock; may sleep.
+ * will run for the IA.  It waits for such a call that is running, so it must not be
+ * called from within one.  After kdapl_ia_removed() this file takes the IA off the
+ * list itself.  Takes @dev->ias_lock; may sleep.
  */
 void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
 {
@@ -281,8 +295,9 @@ void kdapl_device_detach(struct kdapl_device *dev, struct list_head *on_dev)
 }
 
 /*
- * Calls @fn for each IA, one after the other and without a lock; an IA that is detached
- * meanwhile waits for the end of its call.  Afterwards the IAs are in @to.
+ * Calls @fn for each IA, one after the other, with @visit_lock but no spinlock held, and moves
+ * the IAs to the list @to.  kdapl_device_detach() of an IA waits until the call for that IA has
+ * returned.
  */
 static void visit_ias(struct kdapl_device *dev, struct list_head *to,
 		      void (*fn)(struct list_head *on_dev, void *arg), void *arg)
@@ -312,11 +327,11 @@ static void visit_ias(struct kdapl_device *dev, struct list_head *to,
 /**
  * kdapl_device_walk_ias - walk the IAs that are open on a device
  * @dev: device
- * @fn: called for each, without a lock; may sleep
+ * @fn: called for each, with no spinlock held; may sleep
  * @arg: for @fn
  *
- * Processes open as many IAs as they like, so interrupts are not off meanwhile.  An IA
- * that is opened during the walk may be left out.  May sleep.
+ * Processes can open any number of IAs, so @dev->ias_lock is not held during the walk.  An
+ * IA that is opened meanwhile may be left out.  May sleep.
  */
 void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void (*fn)(struct list_head *on_dev, void *arg),
@@ -386,8 +401,9 @@ static void set_name(struct kdapl_device *dev)
 }
 
 /*
- * The driver's module.  The parent of a device in software is that of its net device, and
- * says nothing about it; it is asked where the driver is built in, and has no module.
+ * Names the driver's module.  If the driver is built in, and so has no module, the driver of
+ * the parent device is named instead.  The parent does not come first, because that of a
+ * software device is the parent of its net device, and says nothing about the RDMA driver.
  */
 static void set_vendor(struct kdapl_device *dev)
 {
@@ -402,7 +418,7 @@ static void set_vendor(struct kdapl_device *dev)
 			 dev->attrs.vendor_id);
 }
 
-/* How shared receive queues differ */
+/* Sets what differs between drivers about shared receive queues. */
 static void set_srq(struct kdapl_device *dev)
 {
 	const struct ib_device *ib = dev->ib;
@@ -420,12 +436,13 @@ static void set_srq(struct kdapl_device *dev)
 }
 
 /**
- * kdapl_device_begin_paging - the driver is about to pin memory of this process
+ * kdapl_device_begin_paging - the driver is about to pin memory of the calling process
  * @dev: device
- * @pager: of the caller, until kdapl_device_end_paging()
+ * @pager: memory of the caller's, in use until kdapl_device_end_paging()
  *
- * The driver needs the device meanwhile, so its removal waits; and a page that the process
- * brings by itself (FUSE, userfaultfd) may never come.  Caller is in the IA's section.
+ * While the driver pins, it needs the device, so the removal of the device has to wait.  But
+ * a page that a process provides by itself (FUSE, userfaultfd) may never come, and
+ * wait_for_pagers() has to know which thread to kill then.  Caller is in the IA's section.
  *
  * Return: 0; -ENODEV when the device is being removed.
  */
@@ -444,9 +461,9 @@ int kdapl_device_begin_paging(struct kdapl_device *dev, struct kdapl_pager *page
 }
 
 /**
- * kdapl_device_end_paging - the driver has pinned it, or has failed
- * @dev: as begun
- * @pager: as begun
+ * kdapl_device_end_paging - the driver has pinned the memory, or has failed
+ * @dev: as for kdapl_device_begin_paging()
+ * @pager: as for kdapl_device_begin_paging()
  */
 void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager)
 {
@@ -458,8 +475,9 @@ void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager
 }
 
 /*
- * A driver that waits for a page of a process gives up when the process is killed, and
- * for nothing else.  No process begins to page any more.
+ * Waits until no driver pins memory of a process any more; @gone is set, so none begins to.  A
+ * driver that waits for a page of a process gives up only if the process is killed, so that is
+ * done when PAGER_LIMIT is over.
  */
 static void wait_for_pagers(struct kdapl_device *dev)
 {
@@ -487,7 +505,7 @@ static void release_ias(struct kdapl_device *dev)
 	LIST_HEAD(removed);
 
 	visit_ias(dev, &removed, ia_remove, NULL);
-	/* Some may be detached at this moment. */
+	/* kdapl_device_detach() may take some off at the same time. */
 	spin_lock(&dev->ias_lock);
 	while (!list_empty(&removed))
 		list_del_init(removed.next);
@@ -540,10 +558,10 @@ static void ia_hurry(struct list_head *on_dev, void *unused)
 
 /**
  * kdapl_device_remove - take a device off the registry and away from its IAs
- * @dev: only holders of a reference may use it afterwards, and never its @ib
+ * @dev: afterwards only holders of a reference may use it, and nobody its @ib
  *
- * On return no IA refers to anything of the RDMA device (A10).  Kills processes whose
- * memory the driver has not pinned within PAGER_LIMIT.  Takes devices_lock and
+ * On return no IA refers to anything of the RDMA device (A10).  Kills a process if the
+ * driver has not finished pinning its memory within PAGER_LIMIT.  Takes devices_lock and
  * @dev->ias_lock; may sleep.
  */
 void kdapl_device_remove(struct kdapl_device *dev)
@@ -554,7 +572,10 @@ void kdapl_device_remove(struct kdapl_device *dev)
 	dev->gone = true;
 	spin_unlock(&dev->ias_lock);
 	mutex_unlock(&devices_lock);
-	/* Before the clients: one of them may be closing an adapter, and the others wait for it. */
+	/*
+	 * Before the clients are told: one of them may be closing an adapter just now, and all
+	 * others wait for it.
+	 */
 	kdapl_device_walk_ias(dev, ia_hurry, NULL);
 	kdapl_clients_gone(dev);
 	wait_for_pagers(dev);
@@ -596,7 +617,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->cq_fixed = !kdapl_ib_has_resize_cq(ib);
 	dev->sync_needed = IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) &&
 			   !ib_uses_virt_dma(ib);
-	/* On iWARP answers and disconnect come through the same stream, in order. */
+	/* On iWARP answers and disconnect come in order, through the same TCP stream. */
 	dev->answer_time = dev->iwarp ? 0 : ANSWER_TIME;
 	dev->close_time = dev->iwarp ? 0 : CLOSE_TIME;
 	dev->mute_faults = kdapl_driver_mute_faults(ib);
@@ -609,7 +630,7 @@ static int add_port(struct ib_device *ib, u32 port)
 	return 0;
 }
 
-/* A port of @ib that is still on the registry; NULL if there is none. */
+/* Finds a port of @ib that is still on the registry; NULL if there is none. */
 static struct kdapl_device *find_port(struct ib_device *ib)
 {
 	struct kdapl_device *dev, *found = NULL;
@@ -693,8 +714,7 @@ static struct ib_client kdapl_client = {
 /**
  * kdapl_device_init - begin to follow RDMA devices as they come and go
  *
- * The registry has all that are there on return.
- * May sleep.
+ * On return the registry has all devices that are present.  May sleep.
  *
  * Return: 0, or what the kernel refuses to register.
  */

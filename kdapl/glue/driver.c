@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What is known of particular drivers, a function for each fact.  device.c, which asks most of
- * them as a port appears, cq.c, mr.c, qp.c, qp_user.c and window.c call them.  A driver that is
- * not named does what verbs say; but where a function names those that are known to be safe
- * (kdapl_driver_pins(), kdapl_driver_user_qp()), no other is.  Documentation/drivers.rst has
- * what each of them does.
+ * What is known of particular drivers: one function for each fact.  Called by device.c, mostly
+ * when a port appears, and by cq.c, mr.c, qp.c, qp_user.c and window.c.  A driver that a function
+ * does not name is taken to do what verbs specify.  It is the other way round in
+ * kdapl_driver_pins() and kdapl_driver_user_qp(): these name the drivers that are known to be
+ * safe, and no other counts as safe.  Documentation/drivers.rst has what each driver does.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -24,7 +24,7 @@
  * Any context.
  *
  * Return: false for ocrdma, which takes ib_mr.iova for the DMA address of the
- * first byte (ocrdma_build_reg()), so that it would give access to other memory.
+ * first byte (ocrdma_build_reg()), and so would give access to other memory.
  */
 bool kdapl_driver_takes_iova(const struct ib_device *ib)
 {
@@ -37,8 +37,8 @@ bool kdapl_driver_takes_iova(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: a mask, as ib_device_attr.page_size_cap.  vmw_pvrdma tells its device
- * of PAGE_SIZE whatever size the pages of an MR have (set_reg_seg()).
+ * Return: a mask, as ib_device_attr.page_size_cap.  Only PAGE_SIZE for vmw_pvrdma, which
+ * tells its device that size, whatever size the pages of an MR have (set_reg_seg()).
  */
 u64 kdapl_driver_page_sizes(const struct ib_device *ib)
 {
@@ -54,8 +54,9 @@ static bool upon_rdmavt(const struct ib_device *ib)
 }
 
 /*
- * rdmavt keeps the addresses of 256 pages in a page, and those pages in an array that it
- * allocates with the MR.
+ * The most pages that an MR of rdmavt can have.  rdmavt keeps the addresses of 256 pages in one
+ * page, and pointers to these pages in an array that is part of the MR, which it allocates with
+ * kmalloc().
  */
 #define RVT_PAGES	((KMALLOC_MAX_SIZE - PAGE_SIZE) / sizeof(void *) * \
 			 (PAGE_SIZE / 16))
@@ -66,8 +67,8 @@ static bool upon_rdmavt(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: what the driver says, and for those upon rdmavt, which say as many as 32 bits can
- * count, what they have tables for.
+ * Return: what the driver says.  Drivers on rdmavt say the largest 32-bit number; for these,
+ * the number for which rdmavt has tables.
  */
 u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
 {
@@ -77,13 +78,13 @@ u32 kdapl_driver_frmr_pages(const struct ib_device *ib)
 }
 
 /**
- * kdapl_driver_overreads - does the driver look at an entry beyond the last one?
+ * kdapl_driver_overreads - does the driver read the entry behind the last page of an MR?
  * @ib: device
  *
  * Any context.
  *
- * Return: true for Soft-RoCE of some kernels (KDAPL_RXE_MR_OVERREAD).  That entry must exist
- * then.
+ * Return: true for Soft-RoCE of some kernels (KDAPL_RXE_MR_OVERREAD).  Then the MR has to be
+ * made with one entry more than it has pages.
  */
 bool kdapl_driver_overreads(const struct ib_device *ib)
 {
@@ -127,12 +128,12 @@ bool kdapl_driver_pins(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: true for the drivers upon rdmavt.  There a local key goes on counting
- * from the address that ib_map_mr_sg() found, which is the kernel's, after the
- * MR was given the process's (rvt_lkey_ok()).  And for siw, which may send other
- * memory of the kernel for the second segment of a message that lies in memory
- * registered by work requests (siw_tx_hdt()); what it registers itself it looks
- * up by another function, and that is right.
+ * Return: true for the drivers on rdmavt.  There an access with the local key counts
+ * from the address that ib_map_mr_sg() has set, which is the kernel's, even after the
+ * MR was given the address of the process (rvt_lkey_ok()).  Also true for siw: if the
+ * second segment of a message lies in memory that was registered by work requests, siw
+ * may send other memory of the kernel (siw_tx_hdt()).  Memory that siw registers itself
+ * it looks up by another function, which is correct.
  */
 bool kdapl_driver_only(const struct ib_device *ib)
 {
@@ -145,8 +146,8 @@ bool kdapl_driver_only(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: false for hns, whose ib_map_mr_sg() allocates memory, and so sleeps, where a bind may
- * not; and which does not take IB_WR_LOCAL_INV, so no key could be taken back.
+ * Return: false for hns.  Its ib_map_mr_sg() allocates memory and may sleep, which a bind must
+ * not do; and it does not take IB_WR_LOCAL_INV, so no key could be taken back.
  */
 bool kdapl_driver_binds(const struct ib_device *ib)
 {
@@ -159,10 +160,11 @@ bool kdapl_driver_binds(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: true for Soft-RoCE.  It executes a registration a second time when it has to repeat a
- * request before it, finds the MR registered, and stops the send queue without a completion
- * (facts 0).  It holds an invalidation back until all requests before it are complete, so a
- * registration behind one is executed once.
+ * Return: true for Soft-RoCE.  When it has to repeat a request, it executes a registration that
+ * was posted after that request a second time.  It then finds the MR registered already, and
+ * stops the send queue without a completion (facts 0).  But it delays an invalidation until all
+ * requests before it are complete, so a registration directly behind an invalidation is executed
+ * only once.
  */
 bool kdapl_driver_registers_twice(const struct ib_device *ib)
 {
@@ -172,13 +174,14 @@ bool kdapl_driver_registers_twice(const struct ib_device *ib)
 /* ---- completion queues and queue pairs ------------------------------ */
 
 /**
- * kdapl_driver_never_solicited - does the driver know no solicited completions?
+ * kdapl_driver_never_solicited - does the driver lack solicited completions?
  * @ib: device
  *
  * Any context.
  *
- * Return: true for siw, which does not look at whether a message was solicited, and so
- * never calls the handler of a CQ that is armed for these alone (siw_rqe_complete()).
+ * Return: true for siw, which does not check whether a message was solicited, and so
+ * never calls the handler of a CQ that is armed for solicited completions only
+ * (siw_rqe_complete()).
  */
 bool kdapl_driver_never_solicited(const struct ib_device *ib)
 {
@@ -186,13 +189,13 @@ bool kdapl_driver_never_solicited(const struct ib_device *ib)
 }
 
 /**
- * kdapl_driver_leaves_tasklet - may the handler of a CQ be due when the CQ has been destroyed?
+ * kdapl_driver_leaves_tasklet - may the handler of a CQ be called after the CQ was destroyed?
  * @ib: device
  *
  * Any context.
  *
  * Return: true for Soft-RoCE of some kernels (KDAPL_RXE_CQ_TASKLET), which calls the handler in
- * a tasklet that is part of the CQ, and leaves that scheduled.
+ * a tasklet that is part of the CQ, and leaves the tasklet scheduled when it destroys the CQ.
  */
 bool kdapl_driver_leaves_tasklet(const struct ib_device *ib)
 {
@@ -205,8 +208,8 @@ bool kdapl_driver_leaves_tasklet(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: true for Soft-RoCE.  When it finds the memory of a request gone, it stops the send
- * queue alone: the receive queue goes on, and no completion tells (facts 0).
+ * Return: true for Soft-RoCE.  When the memory of a request is gone, it stops the send queue
+ * only: the receive queue goes on, and no completion reports the fault (facts 0).
  */
 bool kdapl_driver_mute_faults(const struct ib_device *ib)
 {
@@ -219,9 +222,9 @@ bool kdapl_driver_mute_faults(const struct ib_device *ib)
  *
  * Any context.
  *
- * Return: true for Soft-RoCE.  It puts an answer aside that comes while it is about to repeat a
- * request, and looks at it again when another packet comes, when the time for an answer is
- * over, or to be drained, by a move to SQD.
+ * Return: true for Soft-RoCE.  It puts aside an answer that arrives while it is about to repeat a
+ * request.  It processes that answer when another packet arrives, when the timeout for an answer
+ * expires, or when the queue pair is moved to SQD to be drained.
  */
 bool kdapl_driver_puts_aside(const struct ib_device *ib)
 {
@@ -231,35 +234,39 @@ bool kdapl_driver_puts_aside(const struct ib_device *ib)
 #define SYNC	KDAPL_HINT_SYNC_STATE
 
 /*
- * What a driver must do: modify a queue pair of a process without the udata that only a
- * call of its library has.  Not listed, and so served by queue pairs of the kernel's,
- * are those that would fault or do harm (mlx4 and mthca take the doorbell page from the
- * udata, qedr writes a doorbell that a process's queue pair does not have), those that
- * have no RC or not the CM (efa, usnic), and those that nobody has looked at.
+ * The drivers with which the kernel can move a queue pair of a process: they modify it without
+ * udata, which only a call of the process's verbs library has.
+ *
+ * With other drivers kdapl uses queue pairs of the kernel.  Not listed are drivers that would
+ * fault or do harm (mlx4 and mthca take the doorbell page from the udata, qedr writes a
+ * doorbell that a process's queue pair does not have), drivers that have no RC or do not
+ * work with the CM (efa, usnic), and drivers that nobody has looked at.
  */
 static const struct {
 	enum rdma_driver_id driver;
 	u32 hints;
 } drivers[] = {
-	/* Looks at the udata if there is one.  Its library posts in RTS only. */
+	/* The driver uses the udata only if there is one.  The library posts in RTS only. */
 	{ RDMA_DRIVER_MLX5, SYNC },
-	/* Does not look at the udata of a modify. */
+	/* The driver ignores the udata of a modify. */
 	{ RDMA_DRIVER_BNXT_RE, SYNC },
-	/* Without it there is no push page, and a second move to ERR flushes nothing. */
+	/* Without udata there is no push page, and a second move to ERR flushes nothing. */
 	{ RDMA_DRIVER_IRDMA, SYNC },
-	/* Does not look at it.  Its library tests the state. */
+	/* The driver ignores the udata.  The library tests the state. */
 	{ RDMA_DRIVER_HNS, SYNC },
-	/* Does not look at it. */
+	/* The driver ignores the udata. */
 	{ RDMA_DRIVER_ERDMA, SYNC },
 	/*
-	 * Does not look at it.  Its library has no state, and changes the kernel's without
-	 * a lock: a modify of its own could bring back what we have just ended.  What
-	 * processes send may be damaged (Documentation/drivers.rst), so they have to ask.
+	 * The driver ignores the udata.  The library keeps no state.  It must not modify the
+	 * queue pair itself: that changes the kernel's state without a lock, and could revive
+	 * a queue pair that we have just moved to ERR.  The driver may damage what processes
+	 * send (Documentation/drivers.rst), so they have to ask for passthrough.
 	 */
 	{ RDMA_DRIVER_SIW, KDAPL_HINT_ASKED },
 	/*
-	 * Does not look at it.  As with siw, but that its library has to go to INIT by
-	 * itself; and the faults of the driver that are told in Documentation/drivers.rst.
+	 * The driver ignores the udata.  As with siw the library keeps no state and must not
+	 * modify the queue pair, except that it has to move it to INIT itself.  The hints stand
+	 * for faults of the driver (Documentation/drivers.rst).
 	 */
 	{ RDMA_DRIVER_RXE, KDAPL_HINT_MUTE_FAULTS | KDAPL_HINT_WIDE_WINDOWS },
 };
@@ -294,11 +301,11 @@ bool kdapl_driver_user_qp(const struct ib_device *ib, u32 *hints)
  *
  * Any context.
  *
- * Return: false for qedr and cxgb4, whose shared receive queues are not used.  They have no
- * LAST_WQE_REACHED, and nothing else tells when the last completion of a queue pair is in the
- * CQ; one that is polled when the queue pair has gone does harm.  qedr reads the queue pair
- * through freed memory.  cxgb4 skips it, and with it the entry of the SRQ: after one round of
- * its ring the SRQ takes nothing more.
+ * Return: false for qedr and cxgb4, whose shared receive queues are therefore not used.  These
+ * drivers have no LAST_WQE_REACHED, and nothing else tells when the last completion of a queue
+ * pair is in the CQ.  A completion that is polled after the queue pair was destroyed does harm:
+ * qedr then reads the queue pair in freed memory; cxgb4 skips the completion, and with it the
+ * entry of the SRQ, so that the SRQ takes no receives any more after one round of its ring.
  */
 bool kdapl_driver_srq_safe(const struct ib_device *ib)
 {
@@ -306,13 +313,13 @@ bool kdapl_driver_srq_safe(const struct ib_device *ib)
 }
 
 /**
- * kdapl_driver_srq_tells_last - is the event LAST_WQE_REACHED raised, and right?
+ * kdapl_driver_srq_tells_last - is the event LAST_WQE_REACHED raised, and at the right time?
  * @ib: device
  *
  * Any context.
  *
- * Return: false for Soft-RoCE, which raises none on 6.1, and on later kernels forgets a message
- * that is half received when it does; and for Soft-iWARP, which has none.
+ * Return: false for Soft-RoCE, which does not raise it on 6.1, and on later kernels ignores a
+ * message that is half received when it raises it; and for Soft-iWARP, which has no such event.
  */
 bool kdapl_driver_srq_tells_last(const struct ib_device *ib)
 {
@@ -320,13 +327,13 @@ bool kdapl_driver_srq_tells_last(const struct ib_device *ib)
 }
 
 /**
- * kdapl_driver_srq_keeps - may a queue pair go with a receive that it has taken?
+ * kdapl_driver_srq_keeps - may a receive that a queue pair has taken never complete?
  * @ib: device
  *
  * Any context.
  *
- * Return: true for Soft-RoCE.  It takes receives in the order of posting, and forgets the one of
- * a message that has come in part.
+ * Return: true for Soft-RoCE.  It takes receives from an SRQ in the order of posting.  When a
+ * queue pair ends, it forgets the receive of a message that has arrived only in part.
  */
 bool kdapl_driver_srq_keeps(const struct ib_device *ib)
 {
@@ -334,13 +341,13 @@ bool kdapl_driver_srq_keeps(const struct ib_device *ib)
 }
 
 /**
- * kdapl_driver_srq_zone_of_qp - whose zone governs receives out of a shared receive queue?
+ * kdapl_driver_srq_zone_of_qp - are receives from an SRQ checked against the queue pair's zone?
  * @ib: device
  *
  * Any context.
  *
- * Return: true for Soft-RoCE, which looks up a receive's memory in the zone of the queue pair;
- * false: the queue's own.
+ * Return: true for Soft-RoCE, which looks a receive's memory up in the zone of the queue pair;
+ * false: the device uses the zone of the shared receive queue.
  */
 bool kdapl_driver_srq_zone_of_qp(const struct ib_device *ib)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What is known of particular drivers: a function for each fact, which asks by which driver a
- * device is served.  For the other files of the glue.
+ * What is known of particular drivers: one function for each fact, which tells by the driver of
+ * the device.  For the other files of the glue.
  */
 #ifndef KDAPL_DRIVER_H
 #define KDAPL_DRIVER_H

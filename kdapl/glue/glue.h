@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the core may ask of the glue: devices, completion queues, queue pairs,
- * CM ids, memory regions.
+ * What the glue offers to the core: devices, completion queues, queue pairs, CM ids,
+ * memory regions.
  *
  * The core reaches a device only through the three tables of operations in
  * struct kdapl_device.  The glue implements them with kernel verbs and rdma_cm,
- * tests/kunit/fake_device.c with a scripted device (A9).  What an operation
- * promises is said here, at the table; the implementations say only how.
+ * tests/kunit/fake_device.c with a scripted device (A9).  The contract of an
+ * operation is here, at the table; the comments at the implementations say only how.
  *
- * Errors are negative errno here; the core turns them into DAT_RETURN.  What a
- * device or rdma_cm refuses, the glue traces once, at the call (kdapl_error).
+ * Errors are negative errno here; the core turns them into DAT_RETURN.  When a device
+ * or rdma_cm refuses a call, the glue traces that once, at the call (kdapl_error).
  *
- * Operations run in process context and may sleep, except where "any context"
- * is said: these may also run in softirq context or with interrupts off.
+ * Operations are called in process context and may sleep, except those marked "any
+ * context", which may also be called in softirq context or with interrupts off.
  */
 #ifndef KDAPL_GLUE_H
 #define KDAPL_GLUE_H
@@ -36,13 +36,13 @@ struct kdapl_sp;
 struct kdapl_listener;
 
 /*
- * Segments of one DTO at most.  The scatter list is built on the stack, so this
- * number bounds what a post takes of it.
+ * The most segments that one DTO can have.  A post builds the scatter list on the
+ * stack, so this number bounds the stack that it needs.
  */
 #define KDAPL_MAX_SGE	16
 /*
  * Bytes of private data that rdma_cm carries on InfiniBand and RoCE with
- * RDMA_PS_TCP: with a request, and with its acceptance (facts 3).
+ * RDMA_PS_TCP: the first number with a request, the second with an acceptance (facts 3).
  */
 #define KDAPL_REQ_PRIVATE_DATA	56
 #define KDAPL_REP_PRIVATE_DATA	196
@@ -51,18 +51,19 @@ struct kdapl_listener;
  * struct kdapl_cq - a completion queue, of an EVD or a registrar
  * @dev: the device it is on
  * @ib: the verbs object; NULL while there is none, and once the device is gone
- * @size: completions that it holds, as far as anybody may rely on it: no more than
- *	  was asked for
+ * @size: completions that it is sure to hold.  Never more than was asked for, even if the
+ *	  device reports more (cq_holds())
  * @handler: called when the CQ is armed and a completion arrives.  On some
  *	     devices that is in hard interrupt context, so it may only schedule
  * @error: called when the CQ overflowed or failed (E68), in the same contexts
  *	   as @handler; may be NULL
  * @armed: the CQ was armed at least once, so a handler may have been started
  *	   that cq_destroy has to wait for
- * @user: made for a process, which is charged
- * @unpaid: made for a process that has not asked for it; it is charged with the first queue
- *	    pair
- * @charge: of the process that had it made, or made larger
+ * @user: made for a process, which is charged for it
+ * @unpaid: made for a process, but not at its request (a service point provides the
+ *	    endpoint), so no process was charged.  The process that first makes a queue pair
+ *	    with it is charged (kdapl_cq_pay())
+ * @charge: what the process was charged that made this CQ, or made it larger
  */
 struct kdapl_cq {
 	struct kdapl_device *dev;
@@ -82,11 +83,11 @@ struct kdapl_user_hold;
  * struct kdapl_qp - the queue pair of one connection, embedded in it
  * @dev: the device it is on
  * @ib: the verbs object; NULL while there is none
- * @hold: what keeps a queue pair that a process has made (qp_user.c)
+ * @hold: of a queue pair that a process has made: keeps it from being destroyed (qp_user.c)
  * @num: the queue pair number, which the CM tells the peer
  * @event: called with an event of the device about this queue pair (E70), in
- *	   any context; may only schedule; may be NULL
- * @charge: of the process that had it made
+ *	   any context, so it may only schedule; may be NULL
+ * @charge: what the process was charged for which it was made
  */
 struct kdapl_qp {
 	struct kdapl_device *dev;
@@ -103,9 +104,9 @@ struct kdapl_qp {
  * @ib: the verbs object; NULL while there is none, and once the device is gone
  * @size: receives that it holds, no less than was asked for
  * @max_sge: segments of a receive
- * @event: called with an event of the device about it, in any context; may only schedule
- * @user: made for a process, which is charged
- * @charge: of the process that had it made, or made larger
+ * @event: called with an event of the device about it, in any context, so it may only schedule
+ * @user: made for a process, which is charged for it
+ * @charge: what the process was charged that made this queue, or made it larger
  */
 struct kdapl_shared_rq {
 	struct kdapl_device *dev;
@@ -127,10 +128,10 @@ struct kdapl_shared_rq {
  * @max_recv_wr: receives in the receive queue at once; 0 with @srq
  * @max_send_sge: segments of a request, at least 1
  * @max_recv_sge: segments of a receive, at least 1
- * @user: made for the calling process, which is charged
- * @uverbs: of a queue pair that a process has made: its uverbs file.  Of the others but
- *	    @qp_num, and whether there is a @srq, nothing is looked at then
- * @qp_num: and its number there
+ * @user: made for the calling process, which is charged for it
+ * @uverbs: only for a queue pair that a process has made: the uverbs file to which it
+ *	    belongs.  Then only @qp_num, and whether @srq is NULL, matter of the other fields
+ * @qp_num: number of that queue pair
  */
 struct kdapl_qp_init {
 	struct ib_pd *pd;
@@ -153,64 +154,68 @@ struct kdapl_qp_init {
  *	       which is below @cqe if the device gives less.
  *	       The caller is in the IA's section.  0; -EINVAL for a size that
  *	       the device cannot have; -EAGAIN: the process may have no more
- *	       objects; -ENOMEM: no memory, or more than it may lock; any other
- *	       errno of the device's
+ *	       objects; -ENOMEM: no memory, or more than the process may lock;
+ *	       or another errno of the device
  * @cq_resize: give a CQ room for at least @cqe completions while it is
  *	       in use; what it holds stays in it.  Sets @size, as above.  The
  *	       caller is in the IA's section.  0; -EOPNOTSUPP or -ENOSYS where
  *	       the device cannot, which is every device from kernel 7.1 on;
  *	       -EINVAL for a size that the device cannot have or that is too
- *	       small for what the CQ holds; -ENOMEM as in cq_create
+ *	       small for what the CQ holds; -EAGAIN and -ENOMEM as in cq_create
  * @cq_arm: have @handler called for the next completion, or with
  *	    @solicited only for the next one that is solicited or an error;
- *	    for others as well where the device cannot tell them apart.
+ *	    where the device cannot tell these apart, for any.
  *	    Any context. 0: armed; above 0: armed, but the CQ already holds
- *	    completions for which no handler may come, so the caller has to
- *	    poll again; or an errno
+ *	    completions for which @handler may never be called, so the caller
+ *	    has to poll again; or an errno
  * @cq_destroy: destroy a CQ that no queue pair uses and nobody arms any more;
- *	the completions in it are lost.  No handler runs or will run
- *	when this returns (A10)
+ *	the completions in it are lost.  When this returns, @handler
+ *	neither runs nor will be called (A10)
  * @create: make a queue pair.  On return it is in INIT, where receives
  *	    can be posted to it, and @num is set.  The caller is in the IA's
  *	    section.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of
- *	    the device's
- * @move: take a queue pair to @state, RTR or RTS, with what the
- *	  handshake of @id has found out; @rd_atomic_in and @rd_atomic_out
- *	  are the RDMA reads that either side may have outstanding.  Where the
- *	  CM moves it (kdapl_device.iwarp) nothing is done.  -ENODEV:
- *	  the connection came about through another port than that of @dev
+ *	    the device
+ * @move: move a queue pair to @state, RTR or RTS, with the attributes that
+ *	  the handshake of @id has determined; @rd_atomic_in and @rd_atomic_out
+ *	  are the RDMA reads that the peer and this side may have outstanding.
+ *	  Only checks the port where the CM moves the queue pair
+ *	  (kdapl_device.iwarp).  -ENODEV: the connection uses another port
+ *	  than that of @dev
  * @error: move a queue pair to ERR, which flushes everything that is posted
- * @in_error: whether a queue pair is in ERR or SQE, or does not even answer; not
- *	 asked where every end of a connection moves it there (kdapl_device.iwarp).
- *	 In kdapl_device.user_qp it is asked on iWARP too, and a queue pair that does not
- *	 answer is not taken for broken: somebody asks again
- * @seek_answers: the peer has left: no request is sent any more, and answers that the
- *	  device has received and put aside are looked at, soon after the return.
- *	  False: the device puts none aside, and nothing was done
+ * @in_error: whether a queue pair is in ERR or SQE, or cannot even be queried.  Not
+ *	 called on iWARP (kdapl_device.iwarp), where every end of a connection moves the
+ *	 queue pair to ERR.  In kdapl_device.user_qp it is called on iWARP as well, and a
+ *	 queue pair that cannot be queried does not count as broken, because the caller
+ *	 asks again later
+ * @seek_answers: for a queue pair whose peer has left.  Stops the sending of requests, and
+ *	  makes the device process, soon after the return, the answers that it has
+ *	  received and put aside.  False: the device puts no answers aside, or refused,
+ *	  and nothing was done
  * @destroy: destroy a queue pair.  What is still posted gives no completion.  In
- *	     kdapl_device.user_qp: let go of it; it stays as it is, with its process, which
- *	     can destroy it when this returns
+ *	     kdapl_device.user_qp: only let go of the queue pair; its process keeps it
+ *	     unchanged, and can destroy it when this returns
  * @srq_create: make the queue of a struct kdapl_shared_rq whose @dev, @event and @user are
- *	set, for at least so many receives of so many segments.  The caller is in the
- *	IA's section.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of the device's
- * @srq_resize: give it room for at least so many receives, more than it has, while it
- *	is in use.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of a device that
- *	cannot
- * @srq_arm: have one IB_EVENT_SRQ_LIMIT_REACHED when it holds fewer receives than this;
- *	0: have none.  Some devices look only when a receive is taken.  0, or an errno
- * @srq_destroy: destroy it.  No queue pair uses it; receives in it are gone
- * @check_file: in kdapl_device.user_qp only: 0 if this is a uverbs file of @dev; -EINVAL;
- *	-ENOMEM
+ *	set, for at least @max_wr receives of @max_sge segments.  The caller is in the
+ *	IA's section.  0; -EAGAIN and -ENOMEM as in cq_create; or an errno of the device
+ * @srq_resize: enlarge the queue, while it is in use, to at least @max_wr receives.  0;
+ *	-ENOMEM as in cq_create; or an errno of the device, if it cannot
+ * @srq_arm: ask for one IB_EVENT_SRQ_LIMIT_REACHED when the queue holds fewer than @limit
+ *	receives; 0: for none.  Some devices check this only when a receive is taken.  0, or
+ *	an errno
+ * @srq_destroy: destroy a queue that no queue pair uses; the receives in it are lost
+ * @check_file: in kdapl_device.user_qp only: 0 if @uverbs is a uverbs file of @dev;
+ *	-EINVAL; -ENOMEM
  *
- * In kdapl_device.user_qp @create takes hold of the queue pair that @init names, so that
- * its process cannot destroy it.  0; -EINVAL: @uverbs is no uverbs file of the device, or
- * the queue pair is no RC or not in INIT, or has a shared receive queue and @init not, or the
- * other way round; -ENOENT: that file has no such queue pair; -EBUSY: it is held already, or
- * being made or destroyed; -ENOMEM; or an errno of the device's.  The cq_* and srq_* are not there.
+ * In kdapl_device.user_qp, @create takes hold of the queue pair that @init names, so that
+ * its process cannot destroy it.  0; -EINVAL: @uverbs is not a uverbs file of the device, or
+ * the queue pair is not RC, not in INIT (not checked on iWARP), or has a shared receive queue
+ * while @init has none, or the other way round; -ENOENT: that file has no such queue pair;
+ * -EBUSY: the queue pair is held already, or is being made or destroyed; -ENOMEM; or an errno
+ * of the device.  There, the cq_* and srq_* operations are NULL.
  *
- * Posting and polling need no entry here: the core calls ib_post_send(), ib_post_recv(),
- * ib_post_srq_recv() and ib_poll_cq(), which go through the table of the device
- * itself.
+ * There are no entries for posting and polling: the core calls ib_post_send(),
+ * ib_post_recv(), ib_post_srq_recv() and ib_poll_cq(), which go through the device's own
+ * table, struct ib_device_ops.
  */
 struct kdapl_qp_ops {
 	int (*cq_create)(struct kdapl_cq *cq, u32 cqe);
@@ -236,8 +241,8 @@ struct kdapl_qp_ops {
 /**
  * struct kdapl_cm_params - what travels with a connect or an accept
  * @qp_num: number of our queue pair
- * @rd_atomic_in: RDMA reads that the peer may have outstanding here
- * @rd_atomic_out: RDMA reads that we may have outstanding there
+ * @rd_atomic_in: RDMA reads of the peer that may be outstanding at this side
+ * @rd_atomic_out: RDMA reads of this side that may be outstanding at the peer
  * @private_data: the consumer's, may be NULL
  * @private_data_len: bytes, up to KDAPL_REQ_PRIVATE_DATA for a connect and
  *		      KDAPL_REP_PRIVATE_DATA for an accept
@@ -252,17 +257,18 @@ struct kdapl_cm_params {
 
 /**
  * struct kdapl_cm_ops - operations on CM ids: connections and listeners
- * @open: make an id for an active connection to @to, bound to that of @dev's
- *	  addresses by which routing reaches it, and to a free local port.  Its
- *	  events go to core/input.h, with @conn
- * @resolve: start to resolve the peer's address, the one given to open.
- *	     kdapl_conn_resolved() is called when that is done, or an input that
- *	     says that it failed.  A link-local peer without a scope id is looked
- *	     for on the link of the address that open has bound
+ * @open: make an id for an active connection to @to, bound to a free local port
+ *	  and to the address of @dev from which routing reaches @to.  Its events go
+ *	  to the functions of core/input.h, with @conn
+ * @resolve: start to resolve the peer's address, the same that open was given.
+ *	     On success kdapl_conn_resolved() is called, on failure
+ *	     kdapl_conn_unresolved() or kdapl_conn_input().  A link-local peer
+ *	     without a scope id is looked for on the link of the address that open
+ *	     has bound
  * @connect: send the request; only from within kdapl_conn_resolved().  On iWARP
- *	 (kdapl_device.iwarp) afterwards, by a thread of the kernel and without the
- *	 handler mutex, because drivers wait there for the peer's TCP.
- *	 -ECONNREFUSED: nobody listens there; other CMs tell that by an event
+ *	 (kdapl_device.iwarp) after it has returned, in a thread of the kernel and
+ *	 without the handler mutex, because drivers wait here for the peer's TCP.
+ *	 -ECONNREFUSED (iWARP): nobody listens there; other CMs report that by an event
  * @established: answer the peer's acceptance; only from within
  *	 kdapl_conn_answered()
  * @accept: accept a request; the caller holds the id's handler mutex (@lock)
@@ -275,14 +281,15 @@ struct kdapl_cm_params {
  *	  event of the id
  * @unlock: release the handler mutex
  * @destroy: destroy an id.  On return no callback of it runs or will
- *	     run, so it must not be called from one.  Drops the reference of
- *	     conn that the id held
+ *	     run, so it must not be called from one.  Drops the reference that
+ *	     the id held on its conn
  * @listen: start to listen on @port at all addresses that @dev has in @net,
- *	    and will have.  0 is any port, and the one chosen is filled in before
- *	    the first request.  Requests go to kdapl_sp_request(), which has room for
- *	    @backlog of them, and refuses the others.
- *	    -EADDRINUSE: somebody else listens on @port at one of them.
- *	    -EADDRNOTAVAIL: somebody else listens on @port of all devices
+ *	    and at those that it gets later.  With @port 0 a port is chosen, and is
+ *	    filled in before the first request comes.  Requests go to
+ *	    kdapl_sp_request(), which has room for @backlog of them and refuses more.
+ *	    -EADDRINUSE: @port is in use at one of these addresses, or at all
+ *	    addresses of the host.  -EADDRNOTAVAIL: no address can be bound, or no
+ *	    port is free
  * @unlisten: stop listening.  On return no kdapl_sp_request() runs or will run
  */
 struct kdapl_cm_ops {
@@ -313,12 +320,12 @@ struct kdapl_window;
 /**
  * struct kdapl_list - memory that comes as a scatterlist, for one transfer
  * @sg: the consumer's list; NULL: there is none
- * @entries: of @sg
+ * @entries: number of entries of @sg
  * @offset: bytes of the list in front of the memory
  * @length: bytes of memory
- * @start: what the consumer and its peers count from: 0, or where the memory begins in its
- *	   page if a window may show it
- * @direction: what the device does with it
+ * @start: the address of the first byte for the consumer and its peers: 0, or the byte's
+ *	   offset in its page if a window may show the memory
+ * @direction: what the device does with the memory
  */
 struct kdapl_list {
 	struct scatterlist *sg;
@@ -329,7 +336,10 @@ struct kdapl_list {
 	enum dma_data_direction direction;
 };
 
-/* The entry that holds a byte of a mapped list; *@offset is then counted from there on. */
+/*
+ * Finds the entry of a mapped list that holds the byte at *@offset, and makes *@offset relative
+ * to the start of that entry.
+ */
 static inline struct scatterlist *kdapl_sg_seek(struct scatterlist *sg, u64 *offset)
 {
 	for (; *offset >= sg_dma_len(sg); sg = sg_next(sg))
@@ -340,14 +350,14 @@ static inline struct scatterlist *kdapl_sg_seek(struct scatterlist *sg, u64 *off
 /**
  * struct kdapl_region_init - memory to register
  * @user: @start is an address of the calling process
- * @physical: without @user: @start is a physical address; else it is a kernel
- *	      virtual address, of the linear map, of vmalloc or of module data
+ * @physical: only without @user: @start is a physical address; otherwise it is a
+ *	      kernel virtual address, of the linear map, of vmalloc or of module data
  * @source: not NULL: register the pages of this region once more; they stay
  *	    until the last region over them is gone (mt:M8).  @user, @physical,
- *	    @start, @length and @pages are not looked at
+ *	    @start, @length and @pages are ignored then
  * @start: first byte; need not be aligned
  * @length: bytes, not 0; need not be whole pages
- * @access: IB_ACCESS_*; where verbs ask for local write besides, reg adds it
+ * @access: IB_ACCESS_*; reg adds local write where verbs require it
  * @pages: the pages of a process, which pin has filled in
  */
 struct kdapl_region_init {
@@ -361,8 +371,8 @@ struct kdapl_region_init {
 };
 
 /*
- * What a further region may do that has this one as its source (mt:M7).  For
- * more the process has to pin the memory again.
+ * The access that another region may have that has this region as its source (mt:M7).
+ * For more access the process has to pin the memory again.
  */
 enum kdapl_share {
 	KDAPL_SHARE_NONE,
@@ -408,9 +418,9 @@ struct kdapl_bind_wr {
 
 /**
  * struct kdapl_mr_ops - operations on zones, memory regions and windows
- * @zone_create: make a protection domain.  With @user it is made for the calling
- *		 process, which is charged for it; and who has something made in
- *		 it is charged for that.  The caller is in the IA's section.  The
+ * @zone_create: make a protection domain.  With @user the calling process is
+ *		 charged for it, and a process that makes something in it is
+ *		 charged for that.  The caller is in the IA's section.  The
  *		 zone, or an error pointer: -EAGAIN: the process may have no more
  *		 objects; -ENOMEM; or what the device says
  * @zone_destroy: undo zone_create; no region, window or queue pair is left in
@@ -419,47 +429,48 @@ struct kdapl_bind_wr {
  * @pin: pin memory of the calling process, fill in @pages.  Does not touch the
  *	 device, so it runs outside the IA's section: a process whose own pager
  *	 does not answer must not hold up the removal of the device (A10).  0;
- *	 -EFAULT: not mapped as asked; -EACCES: mapped, but not to be written;
- *	 -ENOMEM: no memory, or none that the process may lock; -E2BIG: more
+ *	 -EFAULT: not mapped, or not readable; -EACCES: mapped, but not writable;
+ *	 -ENOMEM: no memory, or more than the process may lock; -E2BIG: more
  *	 pages than can be counted.  NULL where regions need no pages
- * @unpin: give back pages that reg did not take over; NULL where pin is
+ * @unpin: give back pages that reg did not take over; NULL if pin is NULL
  * @reg: register memory; both keys work when this returns.  Memory of a process
- *	 is registered in that process, after pin.  Takes @pages over, on
- *	 failure too.  The caller is in the IA's section.  The region, or an
+ *	 is registered in that process, after pin.  Takes @pages over, even if
+ *	 it fails.  The caller is in the IA's section.  The region, or an
  *	 error pointer: the codes of pin; -EFAULT also for memory that is not
  *	 RAM; -E2BIG also for more pages than the device can map at once; or
  *	 what the device says
- * @dereg: unregister.  No post names the region any more.  Neither key admits
- *	   anything when this returns; then the pages are unmapped and unpinned.
- *	   Any process, also while the device is being removed
+ * @dereg: unregister a region that no post names any more.  When this returns,
+ *	   neither key gives access, and the pages are unmapped and unpinned unless
+ *	   another region shares them.  In any process, also while the device is
+ *	   being removed
  * @sync: make @length bytes at @offset of a region coherent for the CPU or for
  *	  the device, on machines that need it.  Any context
- * @map: make a scatterlist of the kernel's known to the device: from then on its entries
- *	 have addresses of the device, for @zone_key.  Any context.  0; -ENOMEM
+ * @map: map a scatterlist of the kernel for DMA; its entries then have DMA addresses,
+ *	 which work requests use with @zone_key.  Any context.  0; -ENOMEM
  * @unmap: undo map.  The device does not touch the memory any more.  Any context
- * @zone_key: the device's key for addresses of map, local access only.  Any context
- * @window_create: make a window that shows nothing, for at most so many pages, which are
- *		   no more than kdapl_device.max_window_pages.  The caller is in the IA's
- *		   section.  The window, or an error pointer: -EOPNOTSUPP for no pages:
- *		   the device has no fast registration
- * @window_destroy: destroy a window whose last bind is complete, or gone with
- *		    its queue pair.  No key of the window admits anything when
- *		    this returns
- * @window_renew: after a bind that failed: what window_destroy and
- *		  window_create together would do.  0, or an errno: then the
- *		  window cannot be bound, only be renewed again or destroyed
- * @window_bind: fill in the work requests that show @length bytes of @region
- *		 from @start on, or nothing for @length 0.  The region stays
- *		 until the window shows something else.  Any context; one bind
- *		 at a time.  0; -E2BIG: more pages than a window has; -ENOMEM: a
- *		 renewal had failed
- * @window_bind_list: the same for all of a mapped list, at kdapl_list.start.  -E2BIG also
- *		      if it has gaps within a page
+ * @zone_key: the local key for the DMA addresses of map.  Any context
+ * @window_create: make a window that shows nothing and can show at most @pages pages, which
+ *		   is no more than kdapl_device.max_window_pages.  The caller is in the IA's
+ *		   section.  The window, or an error pointer: -EOPNOTSUPP if @pages is 0: the
+ *		   device can have no windows
+ * @window_destroy: destroy a window whose last bind is complete, or whose queue
+ *		    pair is gone.  When this returns, no key of the window gives
+ *		    access
+ * @window_renew: after a bind that failed: replace the window's memory regions, as
+ *		  window_destroy and window_create together would.  0, or an errno: then
+ *		  the window cannot be bound, only be renewed again or destroyed
+ * @window_bind: fill in the work requests that make the window show @length bytes of
+ *		 @region from @start on, or nothing if @length is 0.  The region must
+ *		 stay until the window shows something else.  Any context; one bind
+ *		 at a time.  0; -E2BIG: more pages than the window can show; -ENOMEM: the
+ *		 last renewal has failed
+ * @window_bind_list: the same for a whole mapped list, at kdapl_list.start.  -E2BIG also
+ *		      if the list has gaps within a page
  * @window_bound: the work requests of window_bind have completed.  Any context
- * @window_taken: a peer has taken back the key of what is shown: the next window_bind does
- *		  not.  Any context
- * @window_keys: the keys of both memory regions of a window, whose lowest byte changes, 0
- *		 for one that is not there.  Not while it is renewed
+ * @window_taken: a peer has invalidated the key of what the window shows, so the next
+ *		  window_bind must not invalidate it again.  Any context
+ * @window_keys: the keys of both memory regions of a window; 0 for one that does not
+ *		 exist.  Only their lowest byte changes with binds.  Not during window_renew
  */
 struct kdapl_mr_ops {
 	struct kdapl_zone *(*zone_create)(struct kdapl_device *dev, bool user);
@@ -490,9 +501,10 @@ struct kdapl_mr_ops {
 };
 
 /**
- * struct kdapl_pager - a process that may wait for its own pager while it holds a device
+ * struct kdapl_pager - a thread whose memory the driver pins, and that may thus wait for a
+ * page that its process has to provide itself (FUSE, userfaultfd), while it holds the device
  * @entry: in kdapl_device.pagers
- * @task: its thread
+ * @task: the thread
  */
 struct kdapl_pager {
 	struct list_head entry;
@@ -501,7 +513,7 @@ struct kdapl_pager {
 
 /**
  * struct kdapl_address - an IP address of a port
- * @sa: its family says which of the others it is
+ * @sa: its family says whether @in or @in6 is valid
  * @in: IPv4
  * @in6: IPv6, with the scope id if it is link-local
  * @ifindex: number of the net device that has it
@@ -517,19 +529,25 @@ struct kdapl_address {
 
 typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 
-/* How the library of a driver differs, for processes that make their own queue pairs */
-#define KDAPL_HINT_SYNC_STATE	0x1	/* it keeps the state of queue pairs by itself */
+/*
+ * What a process in passthrough has to know about a device and its verbs library.  The values
+ * are those of KDAPL_VERBS_* of the ABI.
+ */
+#define KDAPL_HINT_SYNC_STATE	0x1	/* the library caches the state of queue pairs */
 #define KDAPL_HINT_MUTE_FAULTS	0x2	/* see kdapl_device.mute_faults */
-#define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window admits all of its region */
+#define KDAPL_HINT_WIDE_WINDOWS	0x4	/* a window gives access to all of its region */
 #define KDAPL_HINT_TELLS_LAST	0x8	/* see kdapl_device.srq_tells_last */
 #define KDAPL_HINT_SRQ_KEEPS	0x10	/* see kdapl_device.srq_keeps */
 #define KDAPL_HINT_UNSOLICITED	0x20	/* see kdapl_driver_never_solicited() */
-/* The other way: such a process has queues of its own for SRQs as well */
+/* From the process to the kernel: the process also makes the queues of its SRQs. */
 #define KDAPL_HINT_OWN_SRQS	0x10000
-/* The user asks for queues of the process's own; of a device: it gives none without that. */
+/*
+ * From the process: its user has asked for passthrough.  In kdapl_device.verbs_hints: the device
+ * allows passthrough only to a process that has said so.
+ */
 #define KDAPL_HINT_ASKED	0x20000
 
-/* What is counted on an adapter, for people: nothing that a DTO that is posted passes by. */
+/* Counters of an adapter, for monitoring.  A DTO that is posted and completes touches none. */
 enum kdapl_count {
 	KDAPL_COUNT_ESTABLISHED,
 	KDAPL_COUNT_DISCONNECTED,
@@ -538,25 +556,27 @@ enum kdapl_count {
 	KDAPL_COUNT_UNREACHABLE,
 	KDAPL_COUNT_TIMED_OUT,
 	KDAPL_COUNT_ACCEPT_FAILED,
-	KDAPL_COUNT_REQUESTS,		/* of peers, that became CRs */
-	KDAPL_COUNT_TURNED_AWAY,	/* of peers, that did not */
+	KDAPL_COUNT_REQUESTS,		/* requests of peers that became CRs */
+	KDAPL_COUNT_TURNED_AWAY,	/* requests of peers that did not */
 	KDAPL_COUNT_DRAINS,
 	KDAPL_COUNT_FLUSHES,
-	KDAPL_COUNT_POSTS_REFUSED,	/* by the state of an endpoint */
+	KDAPL_COUNT_POSTS_REFUSED,	/* because of the state of the endpoint */
 	KDAPL_NR_COUNTS
 };
 
 /**
  * struct kdapl_device - one port of an RDMA device: what an IA opens
  * @name: "<device>-<port>", the name in the registry
- * @ib_name: "<device>".  That of @ib itself goes while somebody reads it, if it is renamed
- * @ref: one for each open IA, one until kdapl_device_remove()
+ * @ib_name: "<device>", a copy of the name of @ib, because a rename frees that name even
+ *	     while somebody reads it
+ * @ref: one reference for each open IA, and one until kdapl_device_remove()
  * @entry: in the registry (glue/device.c)
- * @visit_lock: visits of all IAs come one after the other
- * @ias_lock: @ias, @pagers, @visited, and who sets @gone; a leaf, process context only
+ * @visit_lock: held during a walk over all IAs, so that walks come one after the other
+ * @ias_lock: protects @ias, @pagers and @visited, and is held when @gone is set; a leaf
+ *	      lock, taken in process context only
  * @ias: open IAs (kdapl_ia.on_dev)
- * @visited: the entry for which kdapl_ia_removed() or kdapl_ia_async() is running, or
- *	     NULL
+ * @visited: the entry of the IA for which a walk calls its function just now
+ *	     (kdapl_ia_removed(), kdapl_ia_async(), ...), or NULL
  * @wait: woken when @visited changes, and when @pagers is empty again
  * @ib: the RDMA device, not to be used any more once @gone
  * @port: number of the port
@@ -567,43 +587,49 @@ enum kdapl_count {
  * @max_window_pages: pages that a window maps; 0: there can be no windows
  * @max_segment: bytes of the longest entry of a scatter list
  * @driver_pins: the driver can register memory of a process itself
- * @driver_only: it has to: memory that is registered by work requests cannot be
- *		 a process's with this driver (kdapl_driver_only())
+ * @driver_only: the driver has to register memory of processes itself, because
+ *		 registration by work requests does not work for it with this driver
+ *		 (kdapl_driver_only())
  * @vendor: name of the driver's module, or the vendor's number
  * @sync_needed: memory has to be synchronised by hand (mr->sync)
- * @cq_fixed: CQs have the size that they were made with; from the beginning, or once
- *	      cq_resize has said so.  A device that is asked all the same may print a
- *	      line each time
+ * @cq_fixed: CQs cannot be resized.  Known from the beginning, or set once cq_resize has
+ *	      said so; it is not called then any more, because some devices print a line
+ *	      at each attempt
  * @iwarp: the port speaks iWARP: the CM moves a queue pair to RTS, the device moves it to
  *	   ERR when the connection ends, however it ends, and the CM tells of that end
- * @mute_faults: a request whose memory is gone may stop the send queue for
- *		 ever, while no completion reports it
- * @srq_arms: the device tells when few receives are left in a shared receive queue
- * @srq_tells_last: it raises IB_EVENT_QP_LAST_WQE_REACHED when a queue pair in the error
- *		    state takes no more of one, and has completed what it took
- * @srq_keeps: receives are taken in the order of posting, and a queue pair may go without
- *	       having completed the last one that it took
- * @srq_zone_of_qp: the zone of the queue pair governs receives out of one, not its own
- * @answer_time: jiffies; how long answers of a peer may be behind its disconnect, which
- *		 comes through another queue pair; 0: they never are
+ * @mute_faults: if the memory of a request is gone, the send queue may stop for
+ *		 ever without a completion that reports it
+ * @srq_arms: the device has a low watermark for shared receive queues (srq_arm works)
+ * @srq_tells_last: the device raises IB_EVENT_QP_LAST_WQE_REACHED when a queue pair in the
+ *		    error state takes no more receives from its shared receive queue and has
+ *		    completed those that it took
+ * @srq_keeps: a queue pair takes receives from a shared receive queue in the order of
+ *	       posting, and may be destroyed without having completed the last one it took
+ * @srq_zone_of_qp: the memory of a receive from a shared receive queue is checked against the
+ *		    zone of the queue pair that takes it, not against that of the shared
+ *		    receive queue
+ * @answer_time: jiffies; how much later than a peer's disconnect its answers to our requests
+ *		 may arrive, since the disconnect travels through another queue pair; 0:
+ *		 they are never later
  * @close_time: jiffies; how long a close waits for a peer to answer a disconnect
- * @qp: its operations on CQs and queue pairs
- * @user_qp: the same on queue pairs that processes have made; NULL where the driver does
- *	     not let the kernel move them
- * @verbs_hints: KDAPL_HINT_*, what processes that have made them need to know
- * @cm: its operations on CM ids
- * @mr: its operations on memory
- * @addresses: call a function for each present address of the port in a
- *	       namespace; for none when the namespace may not use the device; may
- *	       sleep, but the function may not
- * @async: brings port and device events
- * @pagers: processes whose memory the driver pins just now (struct kdapl_pager), under
+ * @qp: operations on CQs and queue pairs
+ * @user_qp: operations on queue pairs that processes have made; NULL where the driver does
+ *	     not let the kernel move these
+ * @verbs_hints: KDAPL_HINT_*, what such processes need to know
+ * @cm: operations on CM ids
+ * @mr: operations on memory
+ * @addresses: calls @fn for each present address of the port in the namespace @net, and
+ *	       not at all if that namespace may not use the device; may sleep, but @fn
+ *	       must not
+ * @async: receives port and device events
+ * @pagers: threads whose memory the driver pins just now (struct kdapl_pager), under
  *	    @ias_lock
- * @gone: the device is being removed or was: @ib must not be used any more
- * @told: how many clients have ever been told of it (clients.c); written with the
+ * @gone: the device is being removed or was removed: @ib must not be used any more
+ * @told: how often a client has been told of the device (clients.c); written with the
  *	  registry's lock held
  * @renames: how often @name has changed; written with the registry's lock held
- * @number: of its appearance, never used again; the registry is in this order
+ * @number: counts the devices in the order in which they appeared, and is never used again;
+ *	    the registry is in this order
  * @counts: kdapl_count()
  */
 struct kdapl_device {
@@ -658,11 +684,11 @@ static inline void kdapl_count(struct kdapl_device *dev, enum kdapl_count what)
 	atomic64_inc(&dev->counts[what]);
 }
 
-/* The implementation on kernel verbs: qp.c and cq.c, cm.c and listen.c, mr.c and window.c */
+/* On kernel verbs: in qp.c, cq.c and srq.c; cm.c and listen.c; mr.c, sgl.c and window.c */
 extern const struct kdapl_qp_ops kdapl_ib_qp_ops;
 extern const struct kdapl_cm_ops kdapl_ib_cm_ops;
 extern const struct kdapl_mr_ops kdapl_ib_mr_ops;
-/* What is different for ports that speak iWARP */
+/* Variants for ports that speak iWARP */
 extern const struct kdapl_qp_ops kdapl_iw_qp_ops;
 extern const struct kdapl_cm_ops kdapl_iw_cm_ops;
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Listening.  A service point listens at its port of the RDMA device, and that has
- * many addresses, which come and go.  A CM id listens at one address, or at all
- * addresses of all devices of the host, which would claim the connection qualifier
- * from other IAs and other programs.  So a listener has an id for each address, all
- * with the same port number, and a work item follows the addresses.
+ * Listening.  A service point listens at all addresses of its RDMA port, and these come
+ * and go.  A CM id can listen at one address, or at all addresses of all devices of the
+ * host, which would take the connection qualifier away from other IAs and other programs.
+ * So a listener has one id for each address, all with the same port number, and a work
+ * item (follow()) adds and drops ids when addresses come and go.
  *
- * Ids with one port number share the CM's own id (ib_cm_id), and before it is given back
- * for good rdma_destroy_id() does not wait for a request that has found one of them and
- * not begun yet.  That is rdma_cm's, in 6.1, and open to whoever listens at two addresses
- * by way of /dev/infiniband/rdma_cm as well; nothing that is exported waits for it.
+ * All rdma_cm ids that listen on one port number share one id of the IB CM (ib_cm_id).  Only
+ * when that is destroyed with the last of them, rdma_destroy_id() waits for its handlers.
+ * Before that it does not wait for a request for which rdma_cm has found the id that goes,
+ * but whose handling has not begun yet.  This is a fault of rdma_cm, at least in 6.1, which
+ * can also be met by listening at two addresses through /dev/infiniband/rdma_cm.  No exported
+ * function waits for such a request, so nothing is done about it here.
  *
- * Callers: cm.c's table and its handler, device.c.
+ * Called through the tables of cm.c, by its event handler, and by device.c.
  */
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
@@ -22,24 +24,27 @@
 #include "refused.h"
 
 /*
- * An IPv6 address cannot be bound before the host has made sure that nobody else
- * has it, and no notifier tells when that is done.
+ * How long follow() waits before it tries again to bind an address; the wait is doubled each
+ * time.  An IPv6 address cannot be bound before duplicate address detection is done, and no
+ * notifier tells when that is.
  */
 #define FIRST_WAIT	HZ
 #define LAST_WAIT	(32 * HZ)
 
 /*
- * A look takes a lock that everybody who listens wants.  Whoever adds and removes addresses
- * all the time, in a network namespace of his own even, must not have it held all the time.
+ * The shortest time between two runs of follow() that events ask for.  follow() holds
+ * listeners_lock, which everybody needs who begins or stops to listen.  Somebody who adds and
+ * removes addresses all the time, perhaps in a network namespace of his own, must not cause it
+ * to be held all the time.
  */
 #define FOLLOW_PAUSE	(HZ / 20)
 
 /*
- * struct listen_id - listens at one address
+ * struct listen_id - an id that listens at one address
  * @entry: in kdapl_listener.ids
  * @id: bound to @addr
- * @addr: of the port
- * @listens: kdapl_cm_listen_at() was called
+ * @addr: an address of the port
+ * @listens: kdapl_cm_listen_at() has succeeded
  */
 struct listen_id {
 	struct list_head entry;
@@ -49,14 +54,14 @@ struct listen_id {
 };
 
 /*
- * struct kdapl_listener - listens for a service point
- * @sp: what requests go to
+ * struct kdapl_listener - what listens for a service point
+ * @sp: the service point that requests go to
  * @dev: device of its IA
  * @net: namespace of its IA
- * @port: port number; 0 until the first id was bound
+ * @port: port number; 0 until the first id was bound, if any port will do
  * @backlog: for kdapl_cm_listen_at()
- * @ids: one for each address at which it listens
- * @entry: in listeners, under whose lock @ids changes
+ * @ids: one struct listen_id for each address at which it listens
+ * @entry: in listeners; while it is there, @ids changes under listeners_lock
  */
 struct kdapl_listener {
 	struct kdapl_sp *sp;
@@ -69,14 +74,14 @@ struct kdapl_listener {
 };
 
 static LIST_HEAD(listeners);
-/* Held over calls of rdma_cm; never taken in a CM callback. */
+/* Held during calls of rdma_cm; never taken in a callback of the CM, which would deadlock. */
 static DEFINE_MUTEX(listeners_lock);
 
 static void follow(struct work_struct *work);
 static DECLARE_DELAYED_WORK(follow_work, follow);
-/* Until the next look, if an address could not be bound. */
+/* The wait until the next run of follow(), if an address could not be bound. */
 static unsigned long follow_wait = FIRST_WAIT;
-/* When the last look ended; the next one that an event asks for is FOLLOW_PAUSE later. */
+/* When follow() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
 static unsigned long followed = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
@@ -126,10 +131,11 @@ static bool can_bind(const struct kdapl_listener *l, const struct kdapl_address 
 }
 
 /*
- * rdma_cm says -EADDRNOTAVAIL of an address that cannot be bound (yet), and also of a port
- * number that somebody has at all addresses of the host.  The former cannot be bound to
- * another number either: that tells them apart.  Since the address may have become good just
- * then, the number that is wanted has the last word.
+ * Binds an id.  rdma_cm says -EADDRNOTAVAIL in two cases: the address cannot be bound (yet), or
+ * somebody uses the port number at all addresses of the host.  They are told apart by binding
+ * another id to the same address and any port number, which fails in the first case only.  The
+ * address may have become usable between the two attempts, so the wanted number is tried once
+ * more; if it is refused again, it is in use: -EADDRINUSE.
  */
 static int bind_at(const struct listen_id *at, const struct kdapl_listener *l)
 {
@@ -147,8 +153,8 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 	int ret;
 
 	/*
-	 * Not charged, as rdma_cm's id is not: a process at the limit of its memory cgroup would
-	 * wait for memory with the lock of all listeners held.
+	 * Not charged to the memory cgroup (no GFP_KERNEL_ACCOUNT), as rdma_cm's id is not: a
+	 * process at the limit of its cgroup would wait for memory with listeners_lock held.
 	 */
 	at = kzalloc(sizeof(*at), GFP_KERNEL);
 	if (!at)
@@ -173,13 +179,19 @@ err_free:
 	return ret;
 }
 
-/* What concerns one address alone; @dev may share it with another RDMA device. */
+/*
+ * Does an error concern one address only?  -EADDRNOTAVAIL: it cannot be bound yet; -ENODEV: another
+ * RDMA device has the same address, and rdma_cm has found that device.
+ */
 static bool is_skipped(int err)
 {
 	return err == -EADDRNOTAVAIL || err == -ENODEV;
 }
 
-/* 0 if at least one address is bound; one that cannot be had now is skipped. */
+/*
+ * Binds an id for each address, and skips addresses that cannot be bound now.  Returns 0 if at
+ * least one is bound.
+ */
 static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list)
 {
 	int ret, skipped = -ENODEV;
@@ -191,7 +203,7 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 			return ret;
 		if (ret == -EADDRNOTAVAIL) {
 			skipped = ret;
-			/* A look that was put off for longer is too late for this one. */
+			/* If follow() is due later than FIRST_WAIT from now, make it earlier. */
 			if (follow_wait > FIRST_WAIT)
 				mod_delayed_work(system_unbound_wq, &follow_work,
 						 FIRST_WAIT);
@@ -204,7 +216,7 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 	return list_empty(&l->ids) ? skipped : 0;
 }
 
-/* Returns the first failure; the others listen all the same. */
+/* Has all ids listen that do not yet.  Returns the first failure, but tries them all. */
 static int listen_all(struct kdapl_listener *l)
 {
 	struct listen_id *at;
@@ -232,8 +244,9 @@ static void drop_gone(struct kdapl_listener *l, const struct kdapl_addresses *li
 }
 
 /*
- * Listens at what is new.  If somebody else has the port number there, that is his.
- * True: an address could not be bound yet, or there was no memory.
+ * Listens at addresses that are new.  Where somebody else uses the port number at a new address,
+ * the listener does without that address.  True: try again later, because an address could not be
+ * bound yet or there was no memory.
  */
 static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list)
 {
@@ -263,7 +276,7 @@ static void follow(struct work_struct *work)
 	mutex_lock(&listeners_lock);
 	list_for_each_entry(l, &listeners, entry) {
 		cond_resched();
-		/* If the device goes, so does the listener; without memory, later. */
+		/* -ENODEV: the listener goes with its device.  -ENOMEM: try again later. */
 		ret = kdapl_device_addresses(l->dev, l->net, &list);
 		wait |= ret == -ENOMEM;
 		if (ret)
@@ -295,7 +308,10 @@ void kdapl_listen_follow(void)
 	kdapl_clients_look();
 }
 
-/* The net device of an iWARP port, or of another RDMA device, which does no harm. */
+/*
+ * Does an RDMA device belong to the net device?  Meant for iWARP; that it also finds other RDMA
+ * devices does no harm.
+ */
 static bool has_rdma(struct net_device *ndev)
 {
 	struct ib_device *ib = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
@@ -306,9 +322,9 @@ static bool has_rdma(struct net_device *ndev)
 }
 
 /*
- * A RoCE port tells of its addresses by an event of the device, which comes when
- * its GID table has them.  An IPoIB interface has no GID of its own for each, and an
- * iWARP port has none for any.
+ * Called when an interface of the host gets or loses an address.  Needed for IPoIB, where an
+ * address has no GID of its own, and for iWARP, where no address has one.  A RoCE port raises
+ * IB_EVENT_GID_CHANGE instead, when its GID table has the new address (device_event()).
  */
 static int address_event(struct net_device *ndev)
 {
@@ -362,14 +378,14 @@ void kdapl_listen_exit(void)
 
 /* ---- kdapl_cm_ops -------------------------------------------------------- */
 
-/* On failure nothing is bound. */
+/* Binds and listens at the addresses of @list.  If it fails, nothing stays bound. */
 static int listen_at_list(struct kdapl_listener *l, u16 *port,
 			  const struct kdapl_addresses *list)
 {
 	int ret = bind_all(l, list);
 
 	if (!ret) {
-		/* A request may arrive before the call returns. */
+		/* Set before listen_all(), because a request may arrive before that returns. */
 		*port = l->port;
 		ret = listen_all(l);
 	}
@@ -379,8 +395,10 @@ static int listen_at_list(struct kdapl_listener *l, u16 *port,
 }
 
 /*
- * A number that was asked for is tried once.  If rdma_cm chooses, it knows of the first
- * address only, and may choose a better one: none is in use, but there may be none left.
+ * Listens on the port number *@port.  If it is 0, rdma_cm chooses a number that is free at the
+ * first address, but it may be in use at another address.  Then rdma_cm is asked for another
+ * number, KDAPL_PORT_TRIES times in all.  If that does not help, the caller gets -EADDRNOTAVAIL
+ * instead of -EADDRINUSE, because it has not asked for a number that is in use.
  */
 static int listen_at_port(struct kdapl_listener *l, u16 *port,
 			  const struct kdapl_addresses *list)
@@ -416,7 +434,7 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	l->backlog = backlog;
 	INIT_LIST_HEAD(&l->ids);
 
-	/* An address that comes from here on is seen by a follow() after this. */
+	/* An address that comes from here on is found by follow(), which waits for the lock. */
 	mutex_lock(&listeners_lock);
 	ret = kdapl_device_addresses(dev, net, &list);
 	if (!ret) {

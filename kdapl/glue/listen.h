@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Listening at all addresses of a port: listen.c for cm.c's table and device.c,
- * and what it uses of cm.c and cm_iw.c; registrar_iw.c uses these as well.
+ * Listening at all addresses of a port: what listen.c has for cm.c's tables and for
+ * device.c, and what listen.c and registrar_iw.c use of cm.c and cm_iw.c.
  */
 #ifndef KDAPL_LISTEN_H
 #define KDAPL_LISTEN_H
@@ -9,8 +9,8 @@
 #include "address.h"
 
 /*
- * How often rdma_cm is asked for a free port number: it takes one that is free at
- * one address, and it may be in use at the next; or for TCP, where it matters.
+ * How often rdma_cm is asked for a free port number.  It chooses one that is free at one
+ * address, which may be in use at the next one, or, on iWARP, by a TCP socket.
  */
 #define KDAPL_PORT_TRIES	8
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Zones and memory regions: kdapl_ib_mr_ops, called by core/pz.c and
- * core/lmr.c; and what a fast-registration MR needs, for glue/window.c as well.
+ * core/lmr.c; and functions for fast-registration MRs, which glue/window.c uses as well.
  *
- * All memory goes the same way.  Its pages are found, and pinned if they belong
- * to a process (glue/pin.c); they are mapped for the device; an MR takes them
- * in; and the zone's registrar has the device register that MR
+ * All memory is registered in the same steps.  Its pages are found, and pinned if they
+ * belong to a process (glue/pin.c); they are mapped for the device; an MR is made that
+ * maps them; and the zone's registrar has the device register that MR
  * (glue/registrar.c).  A registration that fails may have been executed all the
- * same, so its MR is given back, and another one is tried, once.
+ * same, so its MR is given back, and another MR is tried, once.
  *
- * Memory of a process that has more pages than one MR can map is registered by
- * the driver instead, where that works without the driver's own user context
- * (kdapl_driver_pins()); so is all memory of processes where fast registration
- * does not do for it (kdapl_driver_only()).
+ * There are two exceptions, in which the driver registers memory of a process instead:
+ * memory that has more pages than one MR can map, where the driver does that without its
+ * own user context (kdapl_driver_pins()); and all memory of processes where fast
+ * registration does not work for it (kdapl_driver_only()).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -48,15 +48,15 @@ static struct kdapl_ib_region *ib_region_of(const struct kdapl_region *region)
  */
 
 /*
- * The lowest byte of an MR's key is ours to choose.  Each registration has
- * another one than the registration before: a device that uses an index again
- * then makes another key of it, and whoever still has the old key does not
+ * The lowest byte of an MR's key is ours to choose.  Each registration gets
+ * another byte than the one before.  So when a device uses the index of a former MR
+ * again, the key is another one, and a peer that still has the old key does not
  * reach the new memory (mt:M27).
  */
 static atomic_t last_key = ATOMIC_INIT(0);
 
 /**
- * kdapl_mr_next_key - a key byte that was not used lately
+ * kdapl_mr_next_key - a key byte that was not used recently
  *
  * Any context.
  *
@@ -68,10 +68,9 @@ u32 kdapl_mr_next_key(void)
 }
 
 /**
- * kdapl_mr_keys_used - the MRs of a window go, and their keys must not come
- * again
- * @key: the last key of the window, which counts on from kdapl_mr_next_key() by
- *	 itself
+ * kdapl_mr_keys_used - do not give out again, soon, the key bytes that a window has used
+ * @key: the last key of the window, whose MRs are being given back.  A window begins with a
+ *	 number from kdapl_mr_next_key(), and counts on from there by itself
  *
  * Any context.
  */
@@ -89,11 +88,11 @@ void kdapl_mr_keys_used(u32 key)
  */
 
 /**
- * kdapl_mr_charge - an MR, or what stands for one, is made in a zone
- * @zone: zone
- * @charge: nothing yet
+ * kdapl_mr_charge - charge the calling process for an MR, or for a zone itself
+ * @zone: the zone; if it does not belong to a process, nothing is charged
+ * @charge: empty
  *
- * The calling process is charged if the zone belongs to one.  May sleep.
+ * May sleep.
  *
  * Return: 0; -EAGAIN: the process may have no more objects; -ENOMEM.
  */
@@ -165,8 +164,8 @@ static struct ib_pd *zone_pd(struct kdapl_zone *zone)
  */
 
 /*
- * How many pages of @shift the memory touches.  Pieces that follow each other
- * without a gap share the page at their seam.
+ * How many pages of size 1 << @shift the memory touches.  Pieces that follow each other
+ * without a gap count as one, so the page where they meet is counted once.
  */
 static u64 sg_pages(struct scatterlist *sgl, unsigned int nents,
 		    unsigned int shift)
@@ -189,9 +188,10 @@ static u64 sg_pages(struct scatterlist *sgl, unsigned int nents,
 }
 
 /*
- * The largest page that the memory can be mapped with.  Within a page the
- * device's address and the consumer's must be the same, and where the memory
- * has a gap, one page must end and another begin.
+ * The binary logarithm of the largest page size with which the memory can be mapped.  Two
+ * conditions bound it: the DMA address of a byte and the consumer's address of it must have
+ * the same offset in their pages; and where the memory has a gap, the piece before it must
+ * end, and the piece behind it begin, at the edge of a page.
  */
 static unsigned int largest_shift(struct scatterlist *sgl, unsigned int nents,
 				  u64 start)
@@ -212,17 +212,17 @@ static unsigned int largest_shift(struct scatterlist *sgl, unsigned int nents,
 }
 
 /**
- * kdapl_mr_shift - the smallest page that memory can be mapped with
+ * kdapl_mr_shift - the smallest page size with which memory can be mapped
  * @dev: device
  * @sgl: DMA addresses and lengths of the memory, for @dev
  * @nents: entries of @sgl, not 0
  * @start: the consumer's address of the first byte
- * @max: pages that the MR maps
+ * @max: the most pages that the MR can map
  *
  * Any context.
  *
- * Return: the binary logarithm of the page's size; -E2BIG when @max pages of no
- * size that the device knows suffice.
+ * Return: the binary logarithm of the page size; -E2BIG if the memory needs more than
+ * @max pages with every page size that the device supports.
  */
 int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 		   unsigned int nents, u64 start, u32 max)
@@ -239,12 +239,12 @@ int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 /**
  * kdapl_mr_alloc - make a fast-registration MR
  * @zone: zone to make it in
- * @entries: pages that it can map
+ * @entries: pages that it shall be able to map
  *
  * Caller is in the IA's section.  May sleep.
  *
- * Return: the MR, not registered yet; or an error pointer with what the device
- * says, -ENOMEM among others.
+ * Return: the MR, not registered yet; or an error pointer with the device's errno,
+ * -ENOMEM among others.
  */
 struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries)
 {
@@ -262,8 +262,8 @@ struct ib_mr *kdapl_mr_alloc(struct kdapl_zone *zone, u32 entries)
  * @zone: the zone it is in
  * @mr: not to be used afterwards
  *
- * Its keys admit nothing when this returns, unless the device refuses: then the
- * zone keeps all its pages.  May sleep.
+ * When this returns, the keys of the MR give no access.  If the device refuses to give
+ * the MR back, the zone is marked as stuck, and its pages are never freed.  May sleep.
  */
 void kdapl_mr_dereg(struct kdapl_zone *zone, struct ib_mr *mr)
 {
@@ -273,7 +273,7 @@ void kdapl_mr_dereg(struct kdapl_zone *zone, struct ib_mr *mr)
 		WRITE_ONCE(zone->stuck, true);
 }
 
-/* Pages that the device may still reach stay allocated for good. */
+/* Drops a reference to pages, unless the device may still reach them: then they are leaked. */
 static void put_pages(struct kdapl_zone *zone, struct kdapl_pages *pages)
 {
 	if (pages && !READ_ONCE(zone->stuck))
@@ -281,7 +281,7 @@ static void put_pages(struct kdapl_zone *zone, struct kdapl_pages *pages)
 }
 
 /**
- * kdapl_mr_map - let an MR that is not registered map memory
+ * kdapl_mr_map - have an MR that is not registered map memory
  * @mr: from kdapl_mr_alloc()
  * @sgl: DMA addresses and lengths of the memory, for the MR's device
  * @nents: entries of @sgl, not 0
@@ -292,8 +292,7 @@ static void put_pages(struct kdapl_zone *zone, struct kdapl_pages *pages)
  *
  * Any context.
  *
- * Return: 0; -E2BIG when the MR does not take all of it; or what the device
- * says.
+ * Return: 0; -E2BIG when the MR cannot map all of it; or the device's errno.
  */
 int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
 		 unsigned int shift, u64 start, u64 length, u8 key)
@@ -329,8 +328,9 @@ static struct ib_mr *mr_of_pages(struct kdapl_zone *zone,
 }
 
 /*
- * After a failure a second time, with another MR and another queue pair of the
- * registrar: the failure may have been one of these two, not of the memory.
+ * Registers pages by a work request of the registrar.  After a failure it tries a second time,
+ * with another MR and another queue pair of the registrar, since one of these two may have
+ * been the cause.
  */
 static struct ib_mr *fast_register(struct kdapl_zone *zone,
 				   const struct kdapl_pages *pages, int access)
@@ -368,7 +368,7 @@ static bool access_writes(int access)
 	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 }
 
-/* Is this memory of a process to be registered by the driver? */
+/* Does the driver have to register this memory of a process? */
 static bool driver_registers(const struct kdapl_device *dev, u64 start,
 			     u64 length)
 {
@@ -379,8 +379,8 @@ static bool driver_registers(const struct kdapl_device *dev, u64 start,
 }
 
 /*
- * kdapl_mr_ops.pin.  What the driver registers it pins by itself; windows upon
- * that memory need our own pin as well.
+ * kdapl_mr_ops.pin.  A driver that registers memory pins it by itself.  We pin that memory as
+ * well, because windows on it need our own list of its pages.
  */
 static int region_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
 {
@@ -394,7 +394,7 @@ static int region_pin(struct kdapl_device *dev, struct kdapl_region_init *init)
 	return 0;
 }
 
-/* Registers @pages by the registrar; the caller keeps its reference of them. */
+/* Registers @pages through the registrar.  The caller keeps its reference to them. */
 static int reg_pages(struct kdapl_ib_region *reg, struct kdapl_pages *pages,
 		     int access)
 {
@@ -413,7 +413,7 @@ static int reg_by_driver(struct kdapl_ib_region *reg,
 	struct kdapl_pager pager;
 	int ret;
 
-	/* Drivers use current->mm without a check. */
+	/* Drivers use current->mm without checking it. */
 	if (!kdapl_user_range(init->start, init->length))
 		return -EFAULT;
 	ret = kdapl_device_begin_paging(dev, &pager);
@@ -440,17 +440,17 @@ static int reg_user(struct kdapl_ib_region *reg,
 
 	if (driver_registers(reg->zone->dev, init->start, init->length)) {
 		/*
-		 * The driver charges the process for the pages that it pins, and
-		 * these are the same, unless the process changes its mappings in
-		 * between: then it has twice the pages that it pays for.
+		 * The driver charges the process for the pages that it pins, so our
+		 * charge for the same pages is given back.  If the process changes its
+		 * mappings in between, the two pin different pages, and the process is
+		 * charged for half of what is pinned.
 		 */
 		kdapl_uncharge_pages(&init->pages->charge);
 		ret = reg_by_driver(reg, init, access);
 		/*
-		 * Before 6.3 drivers pin memory as if they were to write it,
-		 * even for read access, and a shared mapping may refuse that.
-		 * Our own pin did not ask for it, so fast registration may
-		 * still work.
+		 * Before 6.3 drivers pin memory for writing even if they only read
+		 * it, and a shared mapping may refuse that.  Our own pin did not ask
+		 * for write access, so fast registration may still work.
 		 */
 		if (ret != -EFAULT || access_writes(access) ||
 		    reg->zone->dev->driver_only)
@@ -462,13 +462,13 @@ static int reg_user(struct kdapl_ib_region *reg,
 	return reg_pages(reg, init->pages, access);
 }
 
-/* About what a driver allocates for each page of a fast registration, in bytes. */
+/* An estimate of what a driver allocates for each page of a fast registration, in bytes. */
 #define PAGE_ENTRY	16
 
 /*
- * Another region over the pages of @init->source (mt:M7, mt:M8).  Those are paid for
- * already, but not the driver's list of them, and a process may have very many such
- * regions: it pays for each list, a page at least (mt:M19).
+ * Registers another region over the pages of @init->source (mt:M7, mt:M8).  The pages were
+ * charged already, but not the list of them that the driver allocates, and a process may make
+ * very many such regions.  So it is charged for each list, at least one page (mt:M19).
  */
 static int reg_shared(struct kdapl_ib_region *reg,
 		      struct kdapl_region_init *init, int access)
@@ -536,8 +536,9 @@ static struct kdapl_region *region_reg(struct kdapl_zone *zone,
 	if (ret)
 		goto free;
 	/*
-	 * Verbs refuse remote write without local write.  That the consumer did
-	 * not ask for local write is kept by the check of its posts (mt:T30).
+	 * Verbs refuse remote write without local write, so local write is added.  If the
+	 * consumer did not ask for local write, the core refuses posts that would need it
+	 * (mt:T30).
 	 */
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		access |= IB_ACCESS_LOCAL_WRITE;
@@ -597,8 +598,8 @@ static void sync_one(struct ib_device *ib, dma_addr_t addr, size_t length,
 }
 
 /*
- * kdapl_mr_ops.sync: mt:M70.  What the driver registered it keeps coherent by
- * itself.
+ * kdapl_mr_ops.sync: mt:M70.  Memory that the driver has registered the driver keeps coherent
+ * by itself.
  */
 static void region_sync(struct kdapl_region *region, u64 offset, u64 length,
 			bool for_cpu)

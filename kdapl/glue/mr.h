@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What glue/mr.c, the regions, and glue/window.c, the windows upon them, have
+ * What glue/mr.c (regions) and glue/window.c (windows that show parts of them) have
  * in common: the zone, and how a fast-registration MR maps memory.
  */
 #ifndef KDAPL_MR_H
@@ -14,10 +14,10 @@
  * struct kdapl_zone - a protection domain and its registrar
  * @dev: the device it is on
  * @pd: the protection domain
- * @user: it belongs to a process: who has something made in it is charged
+ * @user: it belongs to a process: a process that makes something in it is charged
  * @charge: for @pd
- * @stuck: the device refused to give an MR back, so it may reach that memory
- *	   for as long as it lives: from then on no page of the zone is given
+ * @stuck: the device has refused to give an MR back, so it may reach that memory
+ *	   as long as the device exists.  From then on no page of the zone is given
  *	   back
  * @registrar: registers memory in @pd
  */

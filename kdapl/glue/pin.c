@@ -2,7 +2,7 @@
 /*
  * The pages under a memory region (pin.h).  Pages of a process are pinned, and
  * charged to the process as the RDMA core charges its own users.  Pages of the
- * kernel are only looked up: whoever owns that memory keeps it (mt:M73).
+ * kernel are only looked up: their owner has to keep them (mt:M73).
  *
  * The last kdapl_pages_put() unpins and uncharges, in whatever process it runs:
  * the owner of the pages may have exited long ago.
@@ -42,9 +42,10 @@ bool kdapl_user_range(u64 start, u64 length)
 }
 
 /*
- * Why @addr could not be pinned, when pin_user_pages_fast() has returned
- * @error: it does not tell memory that is missing from memory that is only
- * readable, so where @writable was asked for the page is tried for reading.
+ * Finds out why @addr could not be pinned, after pin_user_pages_fast() has returned @error.
+ * That is -EFAULT both for memory that is not mapped and for memory that is only readable.
+ * So if write access was asked for, the page is pinned for reading once more: if that
+ * works, the answer is -EACCES.
  */
 static int pin_error(unsigned long addr, long error, bool writable)
 {
@@ -86,11 +87,13 @@ static int pages_append(struct kdapl_pages *pages, struct page **list,
  */
 
 /**
- * kdapl_pages_charge - the calling process pays for its pages
- * @pages: of it, not charged
+ * kdapl_pages_charge - charge the calling process for its pages
+ * @pages: of that process, not charged yet
  *
- * Return: 0; -ENOMEM: more than it may lock.  Given back by kdapl_pages_put(), or
- * before that by kdapl_uncharge_pages().
+ * The charge is given back by kdapl_pages_put(), or before that by
+ * kdapl_uncharge_pages().
+ *
+ * Return: 0; -ENOMEM: more than the process may lock.
  */
 int kdapl_pages_charge(struct kdapl_pages *pages)
 {
@@ -109,9 +112,9 @@ static long pin_batch(unsigned long addr, unsigned long n, bool writable,
 	ret = pin_user_pages_fast(addr, n, KDAPL_FOLL_READ | FOLL_LONGTERM,
 				  list);
 	/*
-	 * Asking for a forced write makes the process's private copy of a page.
-	 * A shared mapping has none and refuses: there the page itself is
-	 * right.
+	 * Where KDAPL_FOLL_READ is a forced write, it makes the process's private copy of
+	 * a page.  A shared mapping has no private copies and refuses a forced write; there
+	 * the page itself is the right one.
 	 */
 	if (ret == -EFAULT && KDAPL_FOLL_READ)
 		ret = pin_user_pages_fast(addr, n, FOLL_LONGTERM, list);
@@ -119,9 +122,9 @@ static long pin_batch(unsigned long addr, unsigned long n, bool writable,
 }
 
 /*
- * Before 6.3 a long-term pin fails when a page has yet to be brought by the
- * process's own pager (userfaultfd), instead of waiting for it.  A short pin
- * waits, and after that the page is there for the long one.
+ * Pins pages, and waits for a page that the process's own pager (userfaultfd) has yet to
+ * bring.  Before 6.3 a long-term pin fails then instead of waiting.  A short-term pin
+ * waits, and after that the page is there for the long-term one.
  */
 static long pin_waiting(unsigned long addr, unsigned long n, bool writable,
 			struct page **list)
@@ -170,7 +173,7 @@ static void pages_unpin(struct kdapl_pages *pages, bool dirty)
 	unsigned int i;
 
 	for_each_sgtable_sg(&pages->sg.sgt, sg, i) {
-		/* There may be many millions of pages, each an entry. */
+		/* There may be many millions of pages, with one entry each. */
 		cond_resched();
 		unpin_user_page_range_dirty_lock(sg_page(sg),
 						 DIV_ROUND_UP(sg->offset +
@@ -350,7 +353,10 @@ struct kdapl_pages *kdapl_pages_kernel(unsigned int max_segment, u64 start,
 /* Entries of the mapped list from one mark to the next. */
 #define MARK_INTERVAL	64
 
-/* The marks let kdapl_pages_slice() find its place in a long list quickly. */
+/*
+ * Notes the place of every MARK_INTERVAL-th entry of the mapped list, so that
+ * kdapl_pages_slice() finds a byte in a long list quickly.
+ */
 static int pages_mark(struct kdapl_pages *pages)
 {
 	unsigned int i, n = pages->sg.sgt.nents / MARK_INTERVAL;
@@ -374,8 +380,8 @@ static int pages_mark(struct kdapl_pages *pages)
 }
 
 /*
- * The list was made of whole pages; what lies before and behind the range must
- * not be mapped for the device (mt:M16).
+ * Cuts the list, which was made of whole pages, down to the bytes of the range: what lies
+ * before and behind them must not be mapped for the device (mt:M16).
  */
 static void pages_trim(struct kdapl_pages *pages)
 {
@@ -397,7 +403,7 @@ static void pages_trim(struct kdapl_pages *pages)
  * kdapl_pages_put().  Caller is in the IA's section; the first call for @pages
  * comes before a second region can share them.  May sleep.
  *
- * Return: 0; -ENOMEM; or what the DMA mapping says.
+ * Return: 0; -ENOMEM; or the errno of the DMA mapping.
  */
 int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib)
 {
@@ -406,7 +412,7 @@ int kdapl_pages_map(struct kdapl_pages *pages, struct ib_device *ib)
 	if (pages->ib)
 		return 0;
 	pages_trim(pages);
-	/* A region that shares the pages later may have other rights. */
+	/* In both directions: a region that shares the pages later may have other rights. */
 	ret = ib_dma_map_sgtable_attrs(ib, &pages->sg.sgt, DMA_BIDIRECTIONAL, 0);
 	if (ret)
 		return kdapl_refused("dma_map", ret);
@@ -459,7 +465,7 @@ int kdapl_sg_slice(struct scatterlist *sg, u64 offset, u64 length,
 }
 
 /**
- * kdapl_pages_slice - kdapl_sg_slice() of pages, which finds its place in long ones
+ * kdapl_pages_slice - kdapl_sg_slice() for pages, also fast for long lists
  * @pages: mapped
  * @start: the consumer's address of the first byte, inside @pages
  * @length: bytes, not 0; the last one is inside @pages, too

@@ -15,7 +15,7 @@
 /**
  * struct kdapl_mark - a place in the mapped list of some pages
  * @sg: an entry of the list
- * @offset: of its first byte, counted from the first byte of all
+ * @offset: of the first byte of @sg, counted from the first byte of the list
  */
 struct kdapl_mark {
 	struct scatterlist *sg;
@@ -28,14 +28,14 @@ struct kdapl_mark {
  * @ib: the device they are mapped for; NULL while they are not mapped
  * @start: the first byte as the consumer named it
  * @length: bytes
- * @sg: the list of the whole pages; once they are mapped, of exactly these
- *	bytes
- * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if it is
+ * @sg: the list of the whole pages; once they are mapped, of exactly the bytes of
+ *	the range
+ * @marks: places in the mapped list, for kdapl_pages_slice(); NULL if the list is
  *	   short
- * @nr_marks: how many
- * @user: they are pinned, and belong to a process
- * @charge: of that process
- * @writable: the process may write them (always true for kernel memory)
+ * @nr_marks: number of @marks
+ * @user: the pages are pinned, and belong to a process
+ * @charge: what that process was charged for them
+ * @writable: they were pinned for writing (always true for kernel memory)
  */
 struct kdapl_pages {
 	refcount_t ref;

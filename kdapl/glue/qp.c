@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs owned by the kernel: kdapl_ib_qp_ops, called by core/conn.c,
- * core/conn_qp.c, core/drain.c and core/post.c.  Those of processes are in qp_user.c,
- * which moves them as is done here.
+ * Queue pairs owned by the kernel: kdapl_ib_qp_ops and kdapl_iw_qp_ops, called by
+ * core/conn.c, core/conn_qp.c, core/drain.c and core/post.c.  Queue pairs of processes are
+ * in qp_user.c, which uses the functions of this file to move them.
  *
- * A queue pair is made without rdma_cm and moved by what rdma_init_qp_attr()
- * says (A7, facts 6).  It is in INIT from the start, so that receives can be
- * posted to it before there is a peer.
+ * A queue pair is made without rdma_cm, and moved with the attributes that
+ * rdma_init_qp_attr() gives (A7, facts 6).  It is in INIT from the start, so that
+ * receives can be posted to it before there is a peer.
  */
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
@@ -19,8 +19,8 @@
 #define RNR_RETRY_INFINITE	7
 
 /*
- * A queue pair admits every kind of remote access.  What the peer may reach is
- * decided by the memory regions.
+ * A queue pair allows every kind of remote access.  The memory regions decide what
+ * the peer may reach.
  */
 #define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		   IB_ACCESS_REMOTE_READ)
@@ -113,8 +113,8 @@ static int qp_create(struct kdapl_qp *qp, const struct kdapl_qp_init *init)
 }
 
 /*
- * When the queue pair was made, the path to the peer was not known, and with it
- * the partition that it is in.  Now the handshake knows it.
+ * Sets the attributes of INIT once more.  When the queue pair was made, the path to the peer
+ * was not known, and so its partition (P_Key) was not either.  The handshake has found both.
  */
 static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
 {
@@ -136,7 +136,7 @@ static int qp_check_port(const struct kdapl_qp *qp, const struct rdma_cm_id *id)
 	return 0;
 }
 
-/* kdapl_qp_ops.move, whoever has made the queue pair */
+/* kdapl_qp_ops.move, for queue pairs of the kernel and of processes */
 int kdapl_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		  enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
@@ -158,7 +158,7 @@ int kdapl_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		return kdapl_refused(rtr ? "qp_attr_rtr" : "qp_attr_rts", ret);
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr.max_dest_rd_atomic = rd_atomic_in;
-	/* The peer may have granted less than was asked for. */
+	/* attr has what the peer has granted, which may be less than was asked for. */
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		attr.max_rd_atomic = min(rd_atomic_out, attr.max_rd_atomic);
 	if (mask & IB_QP_RNR_RETRY)
@@ -167,14 +167,14 @@ int kdapl_qp_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 	return kdapl_refused(rtr ? "qp_rtr" : "qp_rts", ret);
 }
 
-/* The same on iWARP: rdma_connect() and rdma_accept() have the driver move it. */
+/* The same on iWARP, where rdma_connect() and rdma_accept() make the driver move it. */
 int kdapl_qp_iw_move(struct kdapl_qp *qp, struct rdma_cm_id *id,
 		     enum ib_qp_state state, u8 rd_atomic_in, u8 rd_atomic_out)
 {
 	return qp_check_port(qp, id);
 }
 
-/* kdapl_qp_ops.error, whoever has made the queue pair */
+/* kdapl_qp_ops.error, for queue pairs of the kernel and of processes */
 int kdapl_qp_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -183,7 +183,7 @@ int kdapl_qp_error(struct kdapl_qp *qp)
 	return kdapl_refused("qp_error", ret);
 }
 
-/* A queue pair that does not even answer is as good as broken. */
+/* A queue pair that cannot even be queried counts as broken. */
 static bool qp_in_error(struct kdapl_qp *qp)
 {
 	struct ib_qp_init_attr init;
@@ -196,8 +196,8 @@ static bool qp_in_error(struct kdapl_qp *qp)
 }
 
 /*
- * A driver that puts answers aside looks at them at once when the queue pair is to be
- * drained.  kdapl_qp_ops.seek_answers, whoever has made the queue pair.
+ * kdapl_qp_ops.seek_answers, for queue pairs of the kernel and of processes.  A driver that
+ * puts answers aside processes them when the queue pair is moved to SQD.
  */
 bool kdapl_qp_seek_answers(struct kdapl_qp *qp)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Moving queue pairs, whoever has made them; qp.c for qp_user.c.  And what srq.c
- * contributes to the tables that qp.c puts together; the contracts are in glue.h.
+ * The functions of qp.c that qp_user.c uses, too: they move queue pairs of the kernel and
+ * of processes.  And the functions of srq.c, for the tables in qp.c.  The contracts are in
+ * glue.h.
  */
 #ifndef KDAPL_GLUE_QP_H
 #define KDAPL_GLUE_QP_H
 
 #include "glue.h"
 
-/* What a work request takes in the memory of a driver, about: itself and a segment. */
+/* Estimates of what a driver allocates for a work request, and for each segment of it. */
 #define KDAPL_WQE_BYTES	64
 #define KDAPL_SGE_BYTES	16
 

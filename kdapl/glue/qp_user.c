@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Queue pairs that a process has made through uverbs, and posts to by itself:
- * kdapl_user_qp_ops, the third implementation of kdapl_qp_ops.  The kernel moves such a
- * queue pair as it moves its own (qp.c), and never posts or polls.  With which drivers it can
- * is in driver.c; here is whose a queue pair is, and what keeps it.
+ * kdapl_user_qp_ops, another implementation of kdapl_qp_ops.  The kernel moves such a
+ * queue pair as it moves its own (qp.c), but never posts to it or polls its CQs.  The drivers
+ * with which it can do that are listed in driver.c.  This file checks to whom a queue pair
+ * belongs, and keeps it from being destroyed.
  *
- * Whose it is.  A process names it by its number and by a uverbs file.  The file is the
- * capability, as it is in uverbs: the queue pair has to be one of that file's objects.
+ * To whom it belongs.  A process names a queue pair by its number and by a uverbs file.  The
+ * file is the capability, as it is in uverbs: the queue pair has to be one of the objects of
+ * that file.
  *
- * What keeps it.  While it is bound we have the lock that uverbs takes for reading around
- * each use of an object, and a reference of the file.  So ibv_destroy_qp() is refused with
- * EBUSY, and the end of the file, which destroys its objects without asking, waits for
- * us.  The lock is only tried, so it is a leaf in the order of locks.  The RDMA core's own
- * count of users would let ibv_destroy_qp() sleep, and does not keep the driver's part in
- * all kernels: it is held during the look-up only.
+ * What keeps it.  While a queue pair is bound, we hold the lock that uverbs takes for reading
+ * around each use of an object, and a reference to the file.  So ibv_destroy_qp() fails with
+ * EBUSY, and the release of the file, which destroys its objects unconditionally, comes only
+ * after we have let go.  We only try to take that lock, so it is a leaf in the order of locks.
+ * The RDMA core's own reference count of a queue pair (restrack) would not do: it makes
+ * ibv_destroy_qp() sleep, and in some kernels does not keep the driver's part of the queue pair.
+ * It is held only during the look-up.
  *
  * Called by core/conn_qp.c and core/passthrough.c through the table, and by device.c.
  */
@@ -36,14 +39,15 @@
 
 #if IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS)
 /*
- * The RDMA core takes a device from its clients in the opposite order of their
- * registration.  We have to let go of queue pairs before uverbs destroys them, so uverbs
- * has to be there first.  That is so if we need a symbol of its module.
+ * When a device is removed, the RDMA core tells its clients in the reverse order of their
+ * registration.  We have to let go of queue pairs before uverbs destroys them, so uverbs has to
+ * be registered first.  A reference to a symbol of its module makes sure that it is loaded
+ * before us.
  */
 static const void *const after_uverbs __used = ib_copy_qp_attr_to_user;
 #endif
 
-/* The attribute of a uverbs device that names its RDMA device, in sysfs too */
+/* The attribute by which a uverbs device names its RDMA device in sysfs */
 static struct device_attribute *find_ibdev(const struct device *uverbs)
 {
 	const struct attribute_group **group;
@@ -58,8 +62,8 @@ static struct device_attribute *find_ibdev(const struct device *uverbs)
 }
 
 /*
- * Is the RDMA device of @dev that of @uverbs, which is of uverbs' class?  If not, -EINVAL; nor
- * while it is being renamed.
+ * Does @uverbs, a device of uverbs' class, belong to the RDMA device of @dev?  Returns 0; -EINVAL
+ * if not, or while the RDMA device is being renamed; -ENOMEM.
  */
 static int uverbs_check(struct device *uverbs, const struct kdapl_device *dev)
 {
@@ -69,7 +73,7 @@ static int uverbs_check(struct device *uverbs, const struct kdapl_device *dev)
 
 	if (!ibdev || !ibdev->show)
 		return -EINVAL;
-	/* Whole and aligned: the core of sysfs asks for that. */
+	/* A whole page, aligned: sysfs requires that of its buffers. */
 	buf = (char *)get_zeroed_page(GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
@@ -79,9 +83,10 @@ static int uverbs_check(struct device *uverbs, const struct kdapl_device *dev)
 }
 
 /*
- * uverbs shows neither its file operations nor what is behind its files.  But a file of
- * a character device leads to the device, whose class and attributes are public.  What
- * opens a queue pair to us is not this, but that it is one of the file's objects.
+ * kdapl_qp_ops.check_file.  uverbs exports neither its file operations nor the structures
+ * behind its files.  But from a file of a character device one gets to its struct device, whose
+ * class and attributes are public.  This check alone gives access to no queue pair: user_lock()
+ * also checks that the queue pair is an object of the file.
  */
 static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 {
@@ -92,7 +97,7 @@ static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 	if (!S_ISCHR(inode->i_mode) || !inode->i_cdev)
 		return -EINVAL;
 	parent = inode->i_cdev->kobj.parent;
-	/* Only those that a struct device is a part of have a parent with this type. */
+	/* Only a cdev that belongs to a struct device has a parent of this type. */
 	if (!parent || !dev->ib->dev.kobj.ktype || parent->ktype != dev->ib->dev.kobj.ktype)
 		return -EINVAL;
 	device = kobj_to_dev(parent);
@@ -104,11 +109,11 @@ static int user_check_file(struct kdapl_device *dev, struct file *uverbs)
 /* ---- taking hold ---------------------------------------------------- */
 
 /*
- * struct kdapl_user_hold - what keeps a queue pair of a process
+ * struct kdapl_user_hold - keeps a queue pair of a process from being destroyed
  * @entry: in @held
- * @qp: the queue pair; its object is locked for reading
- * @uverbs: the file whose object it is, with a reference
- * @put: gives that back
+ * @qp: the queue pair; its uverbs object is locked for reading
+ * @uverbs: the file that the queue pair is an object of, with a reference
+ * @put: drops that reference
  */
 struct kdapl_user_hold {
 	struct hlist_node entry;
@@ -117,19 +122,25 @@ struct kdapl_user_hold {
 	struct work_struct put;
 };
 
-/* All that are held: uverbs lets many hold one. */
+/*
+ * All queue pairs that are held.  The lock of uverbs does not keep two endpoints from holding the
+ * same one, since it can be taken for reading many times.
+ */
 static DEFINE_HASHTABLE(held, 8);
 static DEFINE_MUTEX(held_lock);
 static struct workqueue_struct *put_wq;
 
 /*
- * The last reference closes the file.  Inside the removal of a device that would wait for
- * the removal, and a system call that removes one would not give it back before its end.
+ * Drops the reference to the uverbs file, which closes the file if it is the last one.  This is
+ * left to a work item because inside the removal of a device the close would wait for that
+ * removal, and fput() in a system call that removes a device would drop the reference only when
+ * the system call returns.
  *
- * It is closed here and now.  fput() would leave that to a work item that closes the files
- * of all kernel threads of the host, one after the other: they would wait for uverbs, which
- * destroys what the process has left, and a removal that waits for uverbs would wait for
- * them.  A worker is a kernel thread, as __fput_sync() wants, and nothing is locked here.
+ * The work item does not use fput() either.  In a kernel thread fput() leaves the close to a work
+ * item that closes the files of all kernel threads of the host, one after the other.  All these
+ * would wait for uverbs, which destroys what the process has left, and a removal that waits for
+ * uverbs would wait for them.  __fput_sync() closes the file here and now; it has to be called in
+ * a kernel thread, which a worker is, and no lock is held here.
  */
 static void hold_put(struct work_struct *work)
 {
@@ -162,8 +173,8 @@ static void hold_del(struct kdapl_user_hold *hold)
 }
 
 /*
- * The head of uverbs' private structure of a queue pair.  Whoever looks at it checks first
- * that it leads back to the queue pair.
+ * The head of uverbs' private structure of a queue pair.  Before user_lock() relies on it, it
+ * checks that it points back to the queue pair.
  */
 static struct ib_uobject *user_object(const struct ib_qp *qp)
 {
@@ -171,9 +182,9 @@ static struct ib_uobject *user_object(const struct ib_qp *qp)
 }
 
 /*
- * The lock of uverbs on the object of @qp.  The caller has a reference of @qp->res, for
- * which its destruction waits, so the object is there; of the rest of @qp, only what does
- * not change is looked at before the lock.
+ * Takes the lock of uverbs on the object of @qp for reading.  The caller has a reference to
+ * @qp->res, for which the destruction of the queue pair waits, so the object exists.  Before the
+ * lock is taken, only those fields of @qp are used that never change.
  */
 static int user_lock(const struct ib_qp *qp, const struct file *uverbs)
 {
@@ -182,12 +193,15 @@ static int user_lock(const struct ib_qp *qp, const struct file *uverbs)
 	if (rdma_is_kernel_res(&qp->res) || qp->real_qp != qp || !qp->uobject)
 		return -ENOENT;
 	object = user_object(qp);
-	/* Compared, and never followed: it is private to uverbs. */
+	/* The pointers are only compared: what they point to is private to uverbs. */
 	if (object->ufile != uverbs->private_data)
 		return -ENOENT;
 	if (qp->qp_type != IB_QPT_RC)
 		return -EINVAL;
-	/* Not made completely, or destroyed; who does either has the lock for writing. */
+	/*
+	 * The object is not completely made, or is destroyed.  Whoever makes or destroys it
+	 * holds the lock for writing: usecnt is -1.
+	 */
 	if (READ_ONCE(object->object) != qp ||
 	    atomic_fetch_add_unless(&object->usecnt, 1, -1) == -1)
 		return -EBUSY;
@@ -199,12 +213,12 @@ static int user_lock(const struct ib_qp *qp, const struct file *uverbs)
 
 static void user_unlock(const struct ib_qp *qp)
 {
-	/* What we did with it is over: the process may destroy it at once. */
+	/* Our use of the queue pair ends before the process can destroy it. */
 	smp_mb__before_atomic();
 	atomic_dec(&user_object(qp)->usecnt);
 }
 
-/* The queue pair of a number, locked; or an error pointer. */
+/* Finds the queue pair with a number, and locks it; or returns an error pointer. */
 static struct ib_qp *user_find(struct ib_device *ib, u32 num, const struct file *uverbs)
 {
 	struct rdma_restrack_entry *res;
@@ -221,9 +235,10 @@ static struct ib_qp *user_find(struct ib_device *ib, u32 num, const struct file 
 }
 
 /*
- * Whose receives it takes has been settled when it was made.  Which of the process's shared
- * receive queues it is does not matter here: nothing is posted to it, and uverbs lets a queue
- * pair have none that is not of the same context.
+ * Checks that a queue pair is as its endpoint needs it: in INIT, and with a shared receive queue
+ * just if the endpoint is on an SRQ.  That was fixed when the queue pair was made.  It does not
+ * matter which of the process's shared receive queues it has: the kernel posts nothing to it, and
+ * uverbs allows only one of the same context.
  */
 static int user_check_init(const struct kdapl_qp *qp, bool on_srq)
 {
@@ -236,7 +251,7 @@ static int user_check_init(const struct kdapl_qp *qp, bool on_srq)
 	ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 	if (kdapl_refused("user_qp_query", ret))
 		return ret;
-	/* siw of 6.1 does not tell the state; the CM of iWARP refuses what is not idle. */
+	/* siw of 6.1 does not report the state.  On iWARP the CM refuses one that is not idle. */
 	return attr.qp_state == IB_QPS_INIT || qp->dev->iwarp ? 0 : -EINVAL;
 }
 
@@ -356,8 +371,8 @@ int kdapl_user_qp_init(void)
 /**
  * kdapl_user_qp_exit - undo kdapl_user_qp_init()
  *
- * None is held.  Waits until all files are given back, and those closed that nobody else
- * had.  May sleep.
+ * No queue pair is held any more.  Waits until the references to all uverbs files are dropped,
+ * and until those files are closed that nobody else had open.  May sleep.
  */
 void kdapl_user_qp_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * How the glue traces what a device or rdma_cm refuses: once, at the call that
- * was refused, under a name that no other place has.
+ * was refused, under a name that is used at no other call.
  */
 #ifndef KDAPL_REFUSED_H
 #define KDAPL_REFUSED_H
@@ -10,7 +10,7 @@
 
 /**
  * kdapl_refused - trace a refusal
- * @what: names the call, and no other one
+ * @what: name of the call, which no other call has
  * @ret: what it returned: 0, or an errno
  *
  * Any context.

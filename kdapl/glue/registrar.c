@@ -4,14 +4,14 @@
  *
  * dat_lmr_kcreate() is synchronous and belongs to no endpoint, but verbs
  * register memory by a work request, which needs a queue pair.  So every zone
- * has one of its own.  It is connected to itself, because drivers take requests
- * only in RTS, and it never sends a packet (A6).  On iWARP it is connected to another
- * one that nobody uses (registrar_iw.c).
+ * has a queue pair of its own for that.  It is connected to itself, because drivers take
+ * requests only in RTS, and it never sends a packet (A6).  On iWARP it is connected to
+ * another queue pair that is not used for anything else (registrar_iw.c).
  *
- * The first registration makes the queue pair: a zone in which nothing is registered
- * costs a protection domain and no more.  A registrar is trusted only as long as every
- * request succeeds.  After any failure nobody can say what the device has executed, so
- * the queue pair is destroyed, and the next request makes a new one.
+ * The queue pair is made by the first registration, so a zone in which nothing is registered
+ * costs a protection domain and no more.  It is used only as long as every request
+ * succeeds.  After a failure it is not known what the device has executed, so the queue pair
+ * is destroyed, and the next registration makes a new one.
  */
 #include <linux/if_ether.h>
 #include <linux/etherdevice.h>
@@ -21,13 +21,13 @@
 #include "registrar.h"
 #include "registrar_iw.h"
 
-/* A device that has not executed a request by then counts as failed. */
+/* If the device has not executed a request in this time, the request has failed. */
 #define REGISTRAR_TIMEOUT	(10 * HZ)
 /* How often a wait looks whether the device is being removed. */
 #define REGISTRAR_STEP		(HZ / 2)
-/* The CM connects a registrar on iWARP in that time, or fails. */
+/* How long each half of connecting a registrar on iWARP may take (kdapl_iw_link_connect()). */
 #define REGISTRAR_CONNECT	(10 * HZ)
-/* One request is posted at a time; some devices want more room than that. */
+/* One request is posted at a time, but some devices need a queue for more. */
 #define REGISTRAR_DEPTH		4
 
 static void registrar_cq_handler(struct kdapl_cq *cq)
@@ -36,9 +36,9 @@ static void registrar_cq_handler(struct kdapl_cq *cq)
 }
 
 /*
- * The path from the port to itself.  No packet takes it, but drivers resolve it
- * when the queue pair moves to RTR.  Nothing looks at the path later, so the
- * GID used here may go away with its address.
+ * Fills in the path from the port to itself.  No packet takes it, but drivers resolve it
+ * when the queue pair moves to RTR.  The path is not used later, so the GID that is used
+ * here may disappear with its address.
  */
 static int path_to_itself(struct kdapl_device *dev,
 			  const struct ib_port_attr *port,
@@ -122,7 +122,7 @@ static int registrar_to_rts(struct kdapl_registrar *registrar)
 	return kdapl_refused("registrar_rts", ret);
 }
 
-/* In INIT, or an error pointer. */
+/* Makes a queue pair in INIT; or returns an error pointer. */
 static struct ib_qp *registrar_make_qp(struct kdapl_registrar *registrar)
 {
 	struct ib_qp_init_attr init = {
@@ -188,7 +188,7 @@ static void registrar_uncharge(struct kdapl_registrar *registrar)
 			      RDMACG_RESOURCE_HCA_OBJECT);
 }
 
-/* Two objects.  Their few entries are not worth counting as memory. */
+/* Charges for two objects, the CQ and the queue pair, but not for their few entries. */
 static int registrar_charge(struct kdapl_registrar *registrar)
 {
 	int ret;
@@ -256,8 +256,8 @@ static int registrar_open(struct kdapl_registrar *registrar)
 }
 
 /*
- * Sleeps until the CQ has a completion, and takes it.  Never spins (facts 0).  A device
- * that is being removed gets no more than a step: its removal waits for us.
+ * Sleeps until the CQ has a completion, and takes it.  Never spins (facts 0).  If the device is
+ * being removed, it waits one REGISTRAR_STEP at most, because the removal waits for us.
  */
 static int registrar_wait(struct kdapl_registrar *registrar, struct ib_wc *wc)
 {
@@ -265,8 +265,8 @@ static int registrar_wait(struct kdapl_registrar *registrar, struct ib_wc *wc)
 	int ret;
 
 	/*
-	 * The handler may have run for the completion of an earlier request, so
-	 * after each wake-up the CQ decides.
+	 * The handler may have run for the completion of an earlier request, so a
+	 * wake-up alone says nothing: the CQ is polled after each.
 	 */
 	while (!(ret = ib_poll_cq(registrar->cq.ib, 1, wc)))
 		if (!wait_for_completion_timeout(&registrar->completed,
@@ -298,7 +298,7 @@ static int registrar_post(struct kdapl_registrar *registrar,
 }
 
 /**
- * kdapl_registrar_init - a registrar that has nothing of the device yet
+ * kdapl_registrar_init - set up a registrar that holds no object of the device yet
  * @registrar: zeroed
  * @dev: device to register with
  * @pd: protection domain of that device, in which it registers
@@ -333,16 +333,16 @@ void kdapl_registrar_destroy(struct kdapl_registrar *registrar)
  * @registrar: made by kdapl_registrar_init()
  * @wr: one IB_WR_REG_MR
  *
- * Returns when the device has executed @wr.  After a failure it may or may not
- * have: the caller must give the MR back.  The queue pair is gone then, and the
- * next call makes a new one, as the first call does.
+ * Returns when the device has executed @wr.  After a failure the device may or may not
+ * have executed it, so the caller must give the MR back.  The queue pair is destroyed then,
+ * and the next call makes a new one, as the first call does.
  *
- * Caller is in the IA's section; of a registrar that belongs to a process, in that
- * process or another one that has its file open, and is charged.  Takes
- * @registrar->qp_lock; may sleep.
+ * Caller is in the IA's section.  If the registrar belongs to a process, the caller is that
+ * process, or another one that has its file open, and is charged for the queue pair and CQ that
+ * this may make.  Takes @registrar->qp_lock; may sleep.
  *
  * Return: 0; -ETIMEDOUT: no answer from the device; -EIO: a completion in
- * error; -EAGAIN: the process may have no more objects; or what the device says,
+ * error; -EAGAIN: the process may have no more objects; or the device's errno,
  * -ENOMEM among others.
  */
 int kdapl_registrar_run(struct kdapl_registrar *registrar,
@@ -351,7 +351,7 @@ int kdapl_registrar_run(struct kdapl_registrar *registrar,
 	int ret = 0;
 
 	mutex_lock(&registrar->qp_lock);
-	/* Its address has gone, or its interface was down. */
+	/* On iWARP the connection may be lost: its address has gone, or its interface was down. */
 	if (registrar->link && kdapl_iw_link_lost(registrar->link))
 		registrar_close(registrar);
 	if (!registrar->qp)

@@ -14,15 +14,15 @@
 struct kdapl_iw_link;
 
 /**
- * struct kdapl_registrar - a queue pair connected to itself
+ * struct kdapl_registrar - a queue pair that registers memory
  * @dev: the device it is on
  * @pd: the protection domain it registers in
- * @user: made for a process: who has it registered is charged for its CQ and its
- *	  queue pair
- * @qp_lock: what follows; held during a registration, so there is one at a time
- * @qp: the queue pair; NULL before the first registration and after a failure, then
+ * @user: made for a process: the process whose registration makes the CQ and the queue
+ *	  pair is charged for them
+ * @qp_lock: protects what follows; held during a registration, so there is one at a time
+ * @qp: the queue pair; NULL before the first registration and after a failure; then
  *	there is no CQ either
- * @link: on iWARP, what it is connected by; else NULL
+ * @link: on iWARP: its connection to another queue pair; otherwise NULL
  * @cq: where its requests complete
  * @completed: the handler of @cq has run
  * @cq_charge: what is charged for @cq

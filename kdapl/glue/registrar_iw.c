@@ -2,15 +2,16 @@
 /*
  * The connection of a registrar on iWARP.  Called by registrar.c.
  *
- * An iWARP driver moves a queue pair to RTS when the CM has connected it, and at no
- * other time.  So a registrar there has a second queue pair, and the CM connects the
- * two, by an address of the port and a port number that is free.  Nothing is ever sent
- * between them.  Both ids stay as long as the registrar: to destroy one is to disconnect.
+ * An iWARP driver moves a queue pair to RTS only when the CM connects it.  So a registrar
+ * on iWARP has a second queue pair, and the CM connects the two, through an address of the
+ * port and a free port number.  Nothing is ever sent between them.  The ids of both ends stay
+ * as long as the registrar, because destroying an id disconnects it.
  *
- * Whoever opens the registrar waits, and looks at the removal of the device between its
- * waits.  The handler of the three ids does what comes next, but for what a thread of the
- * kernel has to do outside callbacks (cm_iw.c), and tells it how it ended.  It takes no
- * lock but that of its id, which rdma_cm holds for it.
+ * There are three ids: of the listener, of the active and of the passive end.  Their handler,
+ * kdapl_iw_link_event(), takes the next step of the handshake, except for those that a kernel
+ * thread has to take outside callbacks (cm_iw.c).  It takes no lock besides the mutex of the
+ * id, which rdma_cm holds.  The thread that opens the registrar waits until the handler has
+ * reported success or failure, and checks in between whether the device is being removed.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -20,14 +21,14 @@
 #include "refused.h"
 #include "registrar_iw.h"
 
-/* Our request */
+/* Only our own request is expected. */
 #define BACKLOG		1
-/* Our own address is found at once. */
+/* Resolving our own address and route takes no time. */
 #define RESOLVE_MS	2000
 
 static void link_failed(struct kdapl_iw_link *link, const char *what, int err)
 {
-	/* The first one says most. */
+	/* The first error is kept: it says most. */
 	if (!cmpxchg(&link->err, 0, err))
 		kdapl_refused(what, err);
 	wake_up_all(&link->wait);
@@ -42,7 +43,7 @@ static void link_reaches(struct kdapl_iw_link *link, enum kdapl_iw_link_state st
 static void set_conn_param(const struct kdapl_iw_link *link,
 			   const struct ib_qp *qp, struct rdma_conn_param *to)
 {
-	/* Some drivers begin a connection with a read of no bytes. */
+	/* One RDMA read each way: some drivers begin a connection with a read of no bytes. */
 	*to = (struct rdma_conn_param) {
 		.private_data = link->secret,
 		.private_data_len = sizeof(link->secret),
@@ -62,8 +63,8 @@ static int link_request(struct kdapl_iw_link *link)
 }
 
 /*
- * Anybody may ask who finds the port number.  An error makes rdma_cm reject and destroy
- * @id.
+ * Accepts a request if it has our secret: anybody who finds the port number can send one.  If
+ * this returns an error, rdma_cm rejects the request and destroys @id.
  */
 static int link_accept(struct kdapl_iw_link *link, struct rdma_cm_id *id,
 		       const struct rdma_conn_param *from)
@@ -86,14 +87,14 @@ static int link_accept(struct kdapl_iw_link *link, struct rdma_cm_id *id,
 }
 
 /**
- * kdapl_iw_link_event - events of the ids of a link, and requests
- * @id: of the link
- * @event: of rdma_cm
+ * kdapl_iw_link_event - handle the events of the ids of a link, and connection requests
+ * @id: an id of the link, or of a request
+ * @event: the event
  *
- * Anything but the steps of the handshake is the link's end: a rejection, a disconnect,
- * which the driver reports of a queue pair that has failed as well, and the removal of
- * the device, of which we know before rdma_cm does, because our ib_client was registered
- * after its own.
+ * Any event that is not a step of the handshake ends the link: a rejection; a disconnect,
+ * which the driver also reports for a queue pair that has failed; and the removal of
+ * the device.  We learn of the removal before rdma_cm does, because our ib_client was
+ * registered after its own.
  *
  * Context: the handler mutex of @id is held; may sleep.
  *
@@ -126,13 +127,14 @@ int kdapl_iw_link_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /**
- * kdapl_iw_link_wait - wait until a link has come so far
- * @link: has begun
- * @state: so far
- * @limit: for so many jiffies
- * @step: how often to look whether the device is being removed, in jiffies
+ * kdapl_iw_link_wait - wait until a link has reached a state
+ * @link: the link; its handshake has begun
+ * @state: the state
+ * @limit: how long to wait, in jiffies
+ * @step: how often to check whether the device is being removed, in jiffies
  *
- * Return: 0; -ETIMEDOUT; -ENODEV: the device is being removed; or why it failed.
+ * Return: 0; -ETIMEDOUT; -ENODEV: the device is being removed; or the errno with which the
+ * link has failed.
  */
 int kdapl_iw_link_wait(struct kdapl_iw_link *link, enum kdapl_iw_link_state state,
 		       unsigned long limit, unsigned long step)
@@ -150,9 +152,9 @@ int kdapl_iw_link_wait(struct kdapl_iw_link *link, enum kdapl_iw_link_state stat
 }
 
 /*
- * Bound to @addr and a port number that rdma_cm chooses.  iWARP adapters have addresses in
- * the first namespace only, and that is where rdma_cm looks; where the driver has its sockets
- * is cm_iw.c's matter.
+ * Makes an id that is bound to @addr and to a port number that rdma_cm chooses.  The id belongs
+ * to the initial network namespace, because iWARP adapters have addresses only there.  (The
+ * sockets of the driver depend on the calling thread, see cm_iw.c.)
  */
 static int link_id(struct kdapl_iw_link *link, const struct kdapl_address *addr,
 		   struct rdma_cm_id **id)
@@ -212,7 +214,10 @@ static int link_begin(struct kdapl_iw_link *link, const struct kdapl_address *ad
 	return ret;
 }
 
-/* The first address that can be had: one of IPv6 may still be checked by the host. */
+/*
+ * Begins the link at the first address that can be bound.  An IPv6 address cannot while duplicate
+ * address detection is going on.
+ */
 static int link_begin_somewhere(struct kdapl_iw_link *link)
 {
 	struct kdapl_addresses list;
@@ -230,11 +235,11 @@ static int link_begin_somewhere(struct kdapl_iw_link *link)
 }
 
 /**
- * kdapl_iw_link_alloc - a link with nothing at its far end yet
+ * kdapl_iw_link_alloc - make a link that has no queue pair at its far end yet
  * @dev: device
  * @near: the queue pair to be connected, in INIT; it outlives the link
  *
- * Return: the link, for kdapl_iw_link_close(); NULL without memory.
+ * Return: the link, to be given back by kdapl_iw_link_close(); NULL without memory.
  */
 struct kdapl_iw_link *kdapl_iw_link_alloc(struct kdapl_device *dev,
 					  struct ib_qp *near)
@@ -252,16 +257,17 @@ struct kdapl_iw_link *kdapl_iw_link_alloc(struct kdapl_device *dev,
 
 /**
  * kdapl_iw_link_connect - connect the two queue pairs of a link
- * @link: has both, in INIT
- * @limit: jiffies that either half of it may take: to find itself, to be answered
- * @step: as kdapl_iw_link_wait()
+ * @link: has both queue pairs, in INIT
+ * @limit: jiffies that each half of the handshake may take: resolving address and route, and
+ *	   waiting for the answer to the request
+ * @step: as for kdapl_iw_link_wait()
  *
- * In between the driver connects by TCP with the host itself, which is a matter of no time,
- * unless a filter drops the packet: then it takes as long as TCP tries, whatever @limit.
- * Caller is in the IA's section; may sleep.
+ * Between the two halves the driver makes a TCP connection to the host itself.  That takes no
+ * time, unless a packet filter drops the packet: then it takes as long as TCP tries, whatever
+ * @limit is.  Caller is in the IA's section; may sleep.
  *
- * Return: 0, and the near one is in RTS; -ENODEV: the device is being removed, or the
- * port has no address; -ETIMEDOUT; or what rdma_cm or the driver says.
+ * Return: 0: the near queue pair is in RTS; -ENODEV: the device is being removed;
+ * -EADDRNOTAVAIL: the port has no address; -ETIMEDOUT; or an errno of rdma_cm or the driver.
  */
 int kdapl_iw_link_connect(struct kdapl_iw_link *link, unsigned long limit,
 			  unsigned long step)
@@ -285,9 +291,9 @@ int kdapl_iw_link_connect(struct kdapl_iw_link *link, unsigned long limit,
  * kdapl_iw_link_close - disconnect, and give the link back
  * @link: connected or not; NULL: nothing to do
  *
- * The listener goes first, since its handler makes the passive id.  An id whose request
- * has not been answered goes when the driver gives up, which has a time for that.  May
- * sleep.
+ * The listener is destroyed first, since its handler sets the passive id.  Destroying an id
+ * whose request has not been answered waits until the driver gives up, which it does after
+ * some time.  May sleep.
  */
 void kdapl_iw_link_close(struct kdapl_iw_link *link)
 {

@@ -10,28 +10,28 @@
 #include <rdma/rdma_cm.h>
 #include "glue.h"
 
-/* Bytes that a peer of the link cannot guess */
+/* Length of the secret of a link, in bytes: nobody else can guess it. */
 #define KDAPL_IW_SECRET		16
 
-/* How far a link has come; it only goes forward. */
+/* How far the handshake of a link has come; it only goes forward. */
 enum kdapl_iw_link_state {
 	KDAPL_IW_BEGUN,
-	KDAPL_IW_ROUTED,	/* its request may go out */
-	KDAPL_IW_UP,		/* the near end can register */
+	KDAPL_IW_ROUTED,	/* the request can be sent */
+	KDAPL_IW_UP,		/* the near queue pair can register memory */
 };
 
 /**
- * struct kdapl_iw_link - what connects a registrar's queue pair on iWARP
+ * struct kdapl_iw_link - the connection of a registrar's queue pair on iWARP
  * @dev: the device it is on
  * @near: the registrar's queue pair
- * @far: the other end, which nothing is posted on
- * @listener: waits for the request; NULL before and after
+ * @far: the queue pair at the other end, to which nothing is posted
+ * @listener: the id that waits for the request; NULL before and after that
  * @active: the id of @near
  * @passive: the id of @far, made by the CM; set once, by the handler of @listener
- * @secret: travels with the request, to know it by
- * @wait: woken when one of the following changes
- * @state: how far it has come
- * @err: why it never will, or cannot any more; an errno, set once
+ * @secret: travels with the request, so that it can be told from requests of others
+ * @wait: woken when one of the following fields changes
+ * @state: how far the handshake has come
+ * @err: the errno with which the link has failed, before or after it was up; set once
  */
 struct kdapl_iw_link {
 	struct kdapl_device *dev;
@@ -55,7 +55,7 @@ int kdapl_iw_link_event(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kdapl_iw_link_wait(struct kdapl_iw_link *link, enum kdapl_iw_link_state state,
 		       unsigned long limit, unsigned long step);
 
-/* Has the link come down, so that a request would only be flushed?  It may at any moment. */
+/* Has the link failed, so that a request would only be flushed?  It may fail at any moment. */
 static inline bool kdapl_iw_link_lost(const struct kdapl_iw_link *link)
 {
 	return READ_ONCE(link->err);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Scatterlists of the kernel's that the device gets to know for one transfer: the
- * operations map, unmap and zone_key of kdapl_ib_mr_ops, called by core/fmr.c and lmr.c.
- * For local use nothing is registered: the device takes addresses of DMA with the key that
- * each protection domain has for them.  For a peer a window shows the list (window.c).
+ * Scatterlists of kernel consumers that are mapped for one transfer: the operations map,
+ * unmap and zone_key of kdapl_ib_mr_ops, called by core/fmr.c and lmr.c.  For local use
+ * nothing is registered: work requests name the DMA addresses with the local DMA key of the
+ * protection domain.  To show the list to a peer there are windows (window.c).
  */
 #include "mr.h"
 

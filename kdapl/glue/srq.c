@@ -45,7 +45,7 @@ int kdapl_srq_ib_create(struct kdapl_shared_rq *rq, struct ib_pd *pd, u32 max_wr
 	}
 	rq->ib = new;
 	rq->max_sge = max_sge;
-	/* Drivers say what they have made of it, or leave it as it was. */
+	/* A driver either sets max_wr to what it has made, or does not change it. */
 	rq->size = max(max_wr, init.attr.max_wr);
 	return 0;
 }

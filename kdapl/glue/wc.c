@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The DAT status of each status of a work completion: the table of mt:T48,
- * const data.  core/evd_fifo.c asks for every completion that is not a success.
+ * Maps the status of a work completion to DAT's: the table of mt:T48, constant data.
+ * core/evd_fifo.c uses it for every completion that is not a success.
  */
 #include <linux/kernel.h>
 #include "glue.h"
 
-/* A status that is missing here is 0, and means DAT_DTO_ERR_TRANSPORT. */
+/* A status without an entry has 0 here, which stands for DAT_DTO_ERR_TRANSPORT. */
 static const u8 dto_status[] = {
 	[IB_WC_LOC_LEN_ERR]	  = DAT_DTO_ERR_LOCAL_LENGTH,
 	[IB_WC_LOC_QP_OP_ERR]	  = DAT_DTO_ERR_LOCAL_EP,

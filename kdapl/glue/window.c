@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Windows: what an RMR shows of a region, or all of a list.  These are the operations
- * window_* of kdapl_ib_mr_ops, called by core/rmr.c.
+ * Windows, by which an RMR shows a part of a region, or a whole list, to peers.  These are
+ * the operations window_* of kdapl_ib_mr_ops, called by core/rmr.c.
  *
  * The kernel has no memory windows for its own consumers (facts 7), so a window
  * is made of two fast-registration MRs that take turns (A6).  While one of them
@@ -14,8 +14,8 @@
 #include "mr.h"
 
 /*
- * Pages of a window at most.  A bind goes through them with interrupts off, and
- * each window keeps tables for so many pages, twice.
+ * The most pages that a window can show.  A bind walks them with interrupts off, and
+ * each window has tables for that many pages, twice.
  */
 #define WINDOW_PAGES	512U
 
@@ -23,15 +23,15 @@
  * struct kdapl_window - two MRs that take turns
  * @zone: the zone they are in
  * @mr: the MRs; both NULL after a renewal that failed
- * @device_key: the key by which the device knows each of @mr.  mr->rkey runs
- *		ahead of it until a bind with that MR has completed
+ * @device_key: the key by which the device knows each of @mr.  mr->rkey is the
+ *		next key already while a bind with that MR is outstanding
  * @bound: the index of the MR that is registered, -1 for none
  * @next: what @bound becomes when the outstanding bind has completed
  * @spare: the index of the MR that the next bind uses
  * @key: counts binds; its lowest byte is that of the last key, so that 256
- *	 binds in a row have different ones (mt:M36)
+ *	 binds in a row have different keys (mt:M36)
  * @charge: for each of @mr
- * @pages: pages that each of @mr can map
+ * @pages: the most pages that each of @mr can map
  * @sg: room for the part of a region's list that a bind maps
  */
 struct kdapl_window {
@@ -48,12 +48,12 @@ struct kdapl_window {
 };
 
 /**
- * kdapl_window_pages - the pages that a window maps on a device
+ * kdapl_window_pages - how many pages can a window show on a device?
  * @ib: device
  *
  * Any context.
  *
- * Return: their number; 0: there can be no windows.
+ * Return: the number; 0: the device can have no windows.
  */
 u32 kdapl_window_pages(const struct ib_device *ib)
 {
@@ -150,9 +150,9 @@ void kdapl_window_destroy(struct kdapl_window *window)
 }
 
 /*
- * kdapl_mr_ops.window_renew.  When a bind failed or was flushed, the device may
- * have executed both of its work requests, one, or none (facts 4).  Only an MR
- * that has been given back surely admits nothing (mt:M40).
+ * kdapl_mr_ops.window_renew.  When a bind has failed or was flushed, the device may
+ * have executed both of its work requests, one, or none (facts 4).  Only giving the
+ * MRs back makes sure that their keys give no access (mt:M40).
  */
 int kdapl_window_renew(struct kdapl_window *window)
 {
@@ -171,10 +171,10 @@ static void wr_invalidate(struct kdapl_bind_wr *wr, u32 rkey)
 }
 
 /*
- * The unbind of a window that shows nothing has no key to take back, but it
- * must complete like any other.  So it is an RDMA write of no bytes, for which
- * the peer's device looks at neither address nor key.  The peer's queue pair
- * has to admit writes; those of rdma_cm and ours do.
+ * Makes the work request for the unbind of a window that shows nothing.  There is no key to
+ * take back, but the unbind must complete like any other.  So it is an RDMA write of no
+ * bytes, for which the peer's device checks neither address nor key.  The peer's queue pair
+ * has to allow writes; those that rdma_cm makes and ours do.
  */
 static void wr_do_nothing(struct kdapl_bind_wr *wr)
 {
@@ -193,7 +193,7 @@ static void window_unbind(struct kdapl_window *window, struct kdapl_bind_wr *wr)
 	window->next = -1;
 }
 
-/* The spare MR maps the first @n entries of @window->sg. */
+/* Has the spare MR map the first @n entries of @window->sg; @n may be an errno. */
 static int window_map(struct kdapl_window *window, int n, u64 start, u64 length)
 {
 	int shift;
@@ -209,8 +209,13 @@ static int window_map(struct kdapl_window *window, int n, u64 start, u64 length)
 }
 
 /*
- * The spare MR has been mapped, and is registered in the place of the other one.  As in
- * registering, verbs refuse remote write without local write.
+ * Makes the work requests that register the spare MR, which has been mapped, in place of the
+ * other one.  Verbs refuse remote write without local write, so local write is added, as
+ * region_reg() does.
+ *
+ * The first work request invalidates the MR that is registered.  If there is none, only a driver
+ * that may execute a registration twice gets one, for the spare MR itself
+ * (kdapl_driver_registers_twice()).
  */
 static void window_register(struct kdapl_window *window, int access,
 			    struct kdapl_bind_wr *wr)
@@ -286,7 +291,7 @@ void kdapl_window_bound(struct kdapl_window *window)
 }
 
 /*
- * kdapl_mr_ops.window_taken.  The MR has its key, which admits nothing until it is
+ * kdapl_mr_ops.window_taken.  The MR keeps its key, which gives no access until the MR is
  * registered again.
  */
 void kdapl_window_taken(struct kdapl_window *window)
