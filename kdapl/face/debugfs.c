@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /sys/kernel/debug/kdapl/objects: every live DAT object, a line each, with its
+ * /sys/kernel/debug/kdapl/objects: every live DAT object, one line each, with its
  * counts and its state (A13).  Called by main.c.  For those who work on kdapl, and
- * for tests; what stays as it is, and says more, is the netlink family (netlink.c).
+ * for tests.  The format may change; the netlink family (netlink.c) is stable, and shows
+ * more.
  *
  *	space kernel | pid N: objects O
  *	  ia <device> token T refs R users U
@@ -43,7 +44,7 @@ static void show_details(struct seq_file *seq, const struct kdapl_look *look)
 		break;
 	case KDAPL_EP:
 		seq_printf(seq, " state %s", kdapl_ep_state_name(look->ep.state));
-		/* What the process has posted by itself only it knows. */
+		/* In passthrough only the process knows what it has posted. */
 		if (kdapl_ia_is_passthrough(ia))
 			seq_printf(seq, " life %u", look->ep.life);
 		else
@@ -68,7 +69,7 @@ static void show_object(struct seq_file *seq, struct kdapl_object *obj)
 {
 	struct kdapl_look look;
 
-	/* It stays as long as it is on the list, the lock of which is held. */
+	/* The object stays as long as it is on its list, and the caller holds the list's lock. */
 	kdapl_object_get(obj);
 	kdapl_look_at(&look, obj);
 	seq_printf(seq, " token %016llx refs %u users %u", obj->token, look.refs,
@@ -96,8 +97,8 @@ static void show_ia(struct seq_file *seq, struct kdapl_ia *ia)
 }
 
 /*
- * An IA leaves the list before the reference of its handle is dropped, so the
- * list's lock keeps it.
+ * Holding the list's lock keeps every IA on it: an IA leaves the list before the reference of
+ * its handle is dropped.
  */
 static void show_space(struct seq_file *seq, struct kdapl_space *space)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: open, release, the table of calls and how a call is made.  The
- * ABI is include/uapi/rdma/kdapl.h, told in Documentation/abi.rst.
+ * /dev/kdapl: open, release, the table of calls and how a call is carried out.  The
+ * ABI is include/uapi/rdma/kdapl.h, and is described in Documentation/abi.rst.
  *
  * Each open file has its own table of handles (struct kdapl_space).  The last
- * close of the file ends all objects in it, whatever state they are in; that is
- * also how the objects of a killed process end.
+ * close of the file frees all objects in it, whatever state they are in.  The objects
+ * of a process that is killed end in the same way.
  *
  * Called by main.c (init, exit) and by processes.
  */
@@ -38,7 +38,7 @@ static struct workqueue_struct *close_wq;
 
 /**
  * kdapl_dev_put_addr - make an address ready to be copied to a process
- * @to: zeroed if there is none
+ * @to: out; all zero if @from is NULL
  * @from: IPv4, IPv6, or NULL
  */
 void kdapl_dev_put_addr(struct kdapl_uapi_addr *to, const struct sockaddr *from)
@@ -55,10 +55,10 @@ void kdapl_dev_put_addr(struct kdapl_uapi_addr *to, const struct sockaddr *from)
 
 /**
  * kdapl_dev_get_addr - take an address from a process
- * @to: the rest of it is zeroed, so that the core may read all of it
- * @from: its len is 0 if the process gave none
+ * @to: out; zeroed behind the address, so that the core may read all of it
+ * @from: its len is 0 if the process gave no address
  *
- * Return: 0; -EINVAL for a length that is longer than any address.
+ * Return: 0; -EINVAL if its len is longer than any address.
  */
 int kdapl_dev_get_addr(struct sockaddr_storage *to,
 		       const struct kdapl_uapi_addr *from)
@@ -74,9 +74,9 @@ int kdapl_dev_get_addr(struct sockaddr_storage *to,
  * kdapl_dev_get_private_data - copy private data from a process
  * @to: KDAPL_DEV_PRIVATE_DATA bytes
  * @from: user pointer
- * @size: as the process says.  If it is negative or too large nothing is
+ * @size: as the process says.  If it is negative or too large, nothing is
  *	  copied: the core refuses such a size before it reads the data
- * @data: out: @to, or NULL for a null pointer
+ * @data: out: @to, or NULL if @from is a null pointer
  *
  * Return: 0; -EFAULT.
  */
@@ -125,10 +125,10 @@ typedef DAT_RETURN kdapl_dev_handle_fn(struct kdapl_space *space,
  *	       core and nothing else; the structure is a struct
  *	       kdapl_uapi_handle then
  * @made: offset of the handle of the object that the call makes
- * @unmake: frees that object.  Called if the result could not be copied to the
- *	    process, which then does not know the handle
- * @undo: called in the same case by calls that one handle is not enough for;
- *	  NULL if the call leaves nothing to undo
+ * @unmake: frees that object.  Called if the call succeeded but its result could not be
+ *	    copied to the process, which then does not know the handle
+ * @undo: called in the same case, where freeing one object is not enough; NULL if there is
+ *	  nothing more to undo
  */
 struct kdapl_dev_call {
 	unsigned int cmd;
@@ -152,7 +152,7 @@ struct kdapl_dev_call {
 	.made = offsetof(struct kdapl_uapi_##_struct, _field), .unmake = _free
 
 /*
- * Two calls do not go by the table: KDAPL_IOC_POST, the data path (dev_dto.c), and
+ * Two calls are not in the table: KDAPL_IOC_POST, which is the data path (dev_dto.c), and
  * KDAPL_IOC_EVD_POLL_FD (dev_evd.c).
  */
 static const struct kdapl_dev_call call_table[] = {
@@ -274,7 +274,7 @@ static void call_undo(struct kdapl_file *file, const struct kdapl_dev_call *call
 		call->undo(file, data);
 }
 
-/* @data is a buffer of the size that the ioctl number of @call says. */
+/* Carries a call out.  @data is a buffer of the size that is part of the call's ioctl number. */
 static int call_run(struct kdapl_file *file, const struct kdapl_dev_call *call,
 		    void *data, void __user *uarg)
 {
@@ -316,7 +316,7 @@ static long call_by_table(struct kdapl_file *file, unsigned int cmd,
 	return ret;
 }
 
-/* A call before a version was agreed upon */
+/* A call before KDAPL_IOC_QUERY_ABI has succeeded */
 static long call_early(struct kdapl_file *file, unsigned int cmd, void __user *uarg)
 {
 	if (cmd == KDAPL_IOC_QUERY_ABI)
@@ -343,10 +343,11 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 /* ---- the file -------------------------------------------------------------- */
 
 /**
- * kdapl_dev_watch - a file is to be looked at without the lock of the list
- * @file: on the list, whose lock is held
+ * kdapl_dev_watch - keep a file from being freed
+ * @file: on kdapl_dev_files, whose lock is held
  *
- * It is not given back before kdapl_dev_unwatch().
+ * After this the caller may use the file without that lock.  The close of the file waits for
+ * kdapl_dev_unwatch().
  */
 void kdapl_dev_watch(struct kdapl_file *file)
 {
@@ -355,7 +356,7 @@ void kdapl_dev_watch(struct kdapl_file *file)
 }
 
 /**
- * kdapl_dev_unwatch - the look is over
+ * kdapl_dev_unwatch - undo kdapl_dev_watch()
  * @file: must not be touched any more
  *
  * Any context.
@@ -369,7 +370,7 @@ void kdapl_dev_unwatch(struct kdapl_file *file)
 static void file_close(struct kdapl_file *file)
 {
 	kdapl_ia_close_all(&file->space);
-	/* Until here whoever watches sees what a process that has gone still holds. */
+	/* Only now, so that watchers can see what a process that has exited still holds. */
 	mutex_lock(&kdapl_dev_files_lock);
 	list_del(&file->entry);
 	mutex_unlock(&kdapl_dev_files_lock);
@@ -428,12 +429,13 @@ err_file:
 }
 
 /*
- * No call runs and nothing is mapped any more: both would hold the file.
+ * No call is running and nothing is mapped any more, since both would hold the file open.
  *
- * Closing waits for the objects, on iWARP for as long as the driver takes to give up a
- * connect.  Who drops the last reference may be a process that was sent the file and never
- * asked for it, or the kernel thread that closes files for all other kernel threads, one
- * after the other; they do not wait.
+ * The close waits until all objects are freed; on iWARP that can take as long as the driver
+ * needs to give up a connect.  Only the process that has opened the file waits for that.  The
+ * last reference may also be dropped by a process that was sent the descriptor without asking
+ * for it, or by the kernel thread that closes files for all other kernel threads, one after
+ * the other.  These must not be held up, so a work item closes the file then.
  */
 static int kdapl_dev_release(struct inode *inode, struct file *filp)
 {
@@ -465,7 +467,7 @@ static struct miscdevice kdapl_dev = {
 /**
  * kdapl_dev_init - make /dev/kdapl appear
  *
- * The core has to be set up, since a process may open the file at once.  May
+ * The core has to be set up before, since a process may open the file at once.  May
  * sleep.
  *
  * Return: 0 or an errno.
@@ -495,9 +497,9 @@ void kdapl_dev_exit(void)
 }
 
 /*
- * The layout of the ABI, which must never change.  A structure's size is part
- * of its ioctl number.  The structures in event rings and in arrays have no
- * ioctl number, so here the offset of each of their fields is checked as well.
+ * Checks of the layout of the ABI, which must never change.  The size of a call's structure
+ * is part of its ioctl number.  The structures in event rings, on the board and in arrays have
+ * no ioctl number, so the offset of each of their fields is checked as well.
  */
 #define SIZE(_struct, _size) \
 	static_assert(sizeof(struct kdapl_uapi_##_struct) == (_size))
@@ -606,7 +608,7 @@ OFFSET(dto, cookie, 24);
 OFFSET(dto, target_address, 32);
 OFFSET(dto, target_length, 40);
 
-/* libdat passes the application's array of DAT_LMR_TRIPLET as it is. */
+/* libdat passes the application's array of DAT_LMR_TRIPLET unchanged. */
 SIZE(segment, sizeof(DAT_LMR_TRIPLET));
 OFFSET(segment, lmr_context, offsetof(DAT_LMR_TRIPLET, lmr_context));
 OFFSET(segment, address, offsetof(DAT_LMR_TRIPLET, virtual_address));

@@ -9,10 +9,11 @@
  *			structure, which dev.c copies back.  A call that only
  *			passes a handle to the core has no function: it is a
  *			line of the table
- *	dev_dto.c	posting, the one call that does not go by the table
- *	dev_board.c	queue pairs that the process has made, and what is shown of
- *			their endpoints
- *	dev_ring.h	event rings
+ *	dev_dto.c	posting, which is not in the table; nor is
+ *			KDAPL_IOC_EVD_POLL_FD (dev_evd.c)
+ *	dev_board.c	calls for passthrough: queue pairs that the process has
+ *			made, and the board, which shows it their endpoints
+ *	dev_ring.h	event rings: dev_ring.c, dev_mmap.c, dev_wait.c
  */
 #ifndef KDAPL_DEV_H
 #define KDAPL_DEV_H
@@ -28,7 +29,7 @@
 #include "../core/core.h"
 #include "../core/ret.h"
 
-/* Room for private data on its way to the core, which knows the true limit. */
+/* Size of buffers for private data on its way to the core, which checks the true limit. */
 #define KDAPL_DEV_PRIVATE_DATA	512
 
 struct kdapl_board;
@@ -36,19 +37,19 @@ struct kdapl_board;
 /**
  * struct kdapl_file - an open file of /dev/kdapl
  * @space: the handles of the file
- * @agreed: KDAPL_IOC_QUERY_ABI succeeded; no other call works before
- * @rings: event rings, with a reference each, by the handle of their
- *	   EVD.  Of the handle all bits are used: the slot of an EVD can get
- *	   a new EVD while the ring of the old one is still being dropped
- * @maps: memory of rings, by the id that is part of its mmap offset
- * @board: shows endpoints that the process posts to by itself; NULL before the first IA
- *	   of that kind
- * @entry: in kdapl_dev_files, for those who watch
+ * @agreed: KDAPL_IOC_QUERY_ABI has succeeded; no other call works before
+ * @rings: event rings, with a reference each, indexed by the handle of their
+ *	   EVD.  The index is the whole handle, not only its slot, because the slot
+ *	   can get a new EVD while the ring of the old one is still being dropped
+ * @maps: memory of rings, indexed by the id that is part of its mmap offset
+ * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
+ * @entry: in kdapl_dev_files, for netlink and debugfs
  * @pid: the process that opened the file, with a reference
  * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
- * @watchers: kdapl_dev_watch(), and the list
- * @unwatched: there are none
- * @closing: closes it, where not its own process does
+ * @watchers: counts calls of kdapl_dev_watch(), and one for being on the list
+ * @unwatched: completed when @watchers is 0
+ * @closing: closes the file in a work item, if somebody else than the process that has
+ *	     opened it drops the last reference
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -98,7 +99,7 @@ int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma);
 /*
  * Carries a call out.  @data is the structure of the call; its padding has been
  * checked.  Return: 0, or the errno of an invalid call.  The structure is
- * copied to the process in both cases.
+ * copied back to the process in both cases.
  */
 typedef int kdapl_dev_fn(struct kdapl_file *file, void *data);
 /* Undoes a call whose structure could not be copied to the process. */

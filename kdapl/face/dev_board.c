@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: adapters whose queue pairs the process has made through uverbs: the calls
- * about them, and the board, which shows their endpoints.
+ * /dev/kdapl: passthrough, where the process makes its queue pairs through uverbs: the calls
+ * for it, and the board, which shows the endpoints to the process.
  *
- * A file has one board, for all its endpoints.  The slot of an endpoint is that of its
- * handle, so no two endpoints have the same one at a time.  Pages are there as far as slots
- * have been asked for.  They stay until the file is released, which a mapping prevents.
+ * A file has one board, for all its endpoints.  The slot of an endpoint on the board has the
+ * index of the slot in its handle, so two endpoints never share one.  A page of the board is
+ * allocated when a slot in it is first asked for.  Pages stay until the file is released,
+ * which does not happen while the board is mapped.
  *
- * Called by dev.c's table, and by mmap(2) and the release of the file.
+ * Called through dev.c's table, and by mmap(2) and the release of the file.
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -23,8 +24,8 @@
 
 /**
  * struct kdapl_board - what the process maps
- * @nr_pages: all that the handles of the file could need
- * @pages: those that are needed so far, else NULL
+ * @nr_pages: pages for all handles that the file can have
+ * @pages: the pages; NULL for those that were not needed so far
  */
 struct kdapl_board {
 	u32 nr_pages;
@@ -33,7 +34,7 @@ struct kdapl_board {
 
 /* ---- memory ---------------------------------------------------------------- */
 
-/* The board of @file, made by whoever is first; or NULL. */
+/* The board of @file, which is made by the first call; NULL without memory. */
 static struct kdapl_board *board_get(struct kdapl_file *file)
 {
 	struct kdapl_board *board = READ_ONCE(file->board), *old;
@@ -54,8 +55,9 @@ static struct kdapl_board *board_get(struct kdapl_file *file)
 }
 
 /*
- * A slot of @board, with memory; or NULL.  A process that has worn out handles, of which
- * each can be used a limited number of times, has slots beyond the board.
+ * A slot of @board, with memory; or NULL.  Slots beyond the board exist only if the process has
+ * worn out handles: a slot of the handle table can be used a limited number of times, and is
+ * replaced by a further slot then.
  */
 static struct kdapl_uapi_board_ep *board_slot(struct kdapl_board *board, u32 slot)
 {
@@ -119,8 +121,8 @@ static const struct vm_operations_struct board_vm_ops = {
  * @file: the file
  * @vma: a shared area at BOARD_OFFSET
  *
- * Return: 0; -EINVAL without a board, or for a part of it; -EPERM for an area that shall
- * be writable or executable.
+ * Return: 0; -EINVAL if there is no board, or if only a part of it shall be mapped; -EPERM
+ * for an area that is writable or executable.
  */
 int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
 {
@@ -145,10 +147,11 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
  * @place: a slot of a board
  * @view: what to show
  *
- * A change of the life goes by way of no life, and the process reads the life before and
- * after the rest: what it has read then is all of that life.  Of two changes in one life it
- * may have read some of either.  The state follows the other fields, so who waits for a state
- * finds the flags that belong to it.  There is one writer at a time, who has the
+ * When the life changes, it is set to 0 before the other fields are written.  The process
+ * reads the life before and after the other fields: if it is the same and not 0, all it has
+ * read belongs to that life.  But of two changes within one life it may have read some fields
+ * of either.  The state is written after the other fields, so that a process which waits for a
+ * state finds the flags that belong to it.  There is one writer at a time: it holds the
  * endpoint's lock.  Any context.
  */
 void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
@@ -161,7 +164,7 @@ void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 	BUILD_BUG_ON(KDAPL_VIEW_LEFT != KDAPL_BOARD_LEFT);
 	if (READ_ONCE(slot->life) != view->life) {
 		WRITE_ONCE(slot->life, 0);
-		/* Pairs with the process's read barrier before its second look at the life. */
+		/* Pairs with the process's read barrier before it reads the life again. */
 		smp_wmb();
 	}
 	WRITE_ONCE(slot->refuse_request, view->refuse_request);
@@ -169,7 +172,7 @@ void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 	WRITE_ONCE(slot->flags, view->flags);
 	/* Pairs with the load-acquire of a process that waits for a state. */
 	smp_store_release(&slot->state, view->state);
-	/* Pairs with the load-acquire of its first look at the life. */
+	/* Pairs with the load-acquire by which the process first reads the life. */
 	smp_store_release(&slot->life, view->life);
 }
 
@@ -217,8 +220,8 @@ int kdapl_dev_ep_board(struct kdapl_file *file, void *data)
 	if (!board)
 		goto out;
 	/*
-	 * The slot may be another endpoint's by now, if this one has been freed:
-	 * kdapl_ep_show() looks the handle up once more, and shows nothing then.
+	 * If this endpoint has been freed meanwhile, the slot may belong to another one by now.
+	 * kdapl_ep_show() looks the handle up again, and writes nothing in that case.
 	 */
 	arg->slot = (u32)ep->token;
 	place = board_slot(board, arg->slot);

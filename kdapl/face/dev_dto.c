@@ -3,13 +3,13 @@
  * /dev/kdapl: posting.  One call posts many DTOs of any kind to one Endpoint
  * (A8, mt:T18).  Called by kdapl_dev_ioctl(), from any thread.
  *
- * This is the data path of an application, so it does not go by the table of
- * dev.c: nothing is allocated, and fields are read from the process one by one,
+ * This is the data path of an application in forwarded mode, so it is not in the table
+ * of dev.c: it allocates nothing, and reads the fields from the process one by one,
  * which for so few bytes is several times cheaper than copy_from_user().
  *
  * A DTO and its segments are copied to the stack, where the process cannot
  * change them any more.  Then the core checks them against the process's LMRs
- * and posts the DTO; after that comes the next one.
+ * and posts the DTO, before the next one is copied.
  */
 #include <linux/bottom_half.h>
 #include "dev.h"
@@ -20,7 +20,7 @@
  * struct dto_copy - a DTO of a process, where the process cannot change it
  * @dto: for the core; points to @remote and @segments
  * @remote: the remote buffer of an RDMA operation
- * @segments: as many as @dto says; none if it says more than a DTO can have
+ * @segments: as many as @dto says; not filled in if that is more than a DTO can have
  */
 struct dto_copy {
 	struct kdapl_dto dto;
@@ -29,8 +29,8 @@ struct dto_copy {
 };
 
 /*
- * Sets the kind of the DTO.  A send or receive has no remote buffer; the fields
- * for it are padding then, and have to be zero.
+ * Sets the kind of the DTO.  A send or receive has no remote buffer, so the fields
+ * for it are padding, and have to be zero.
  */
 static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 {
@@ -57,8 +57,8 @@ static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 }
 
 /*
- * Nothing is copied for a null pointer, or for a number of segments that no DTO
- * may have: the core refuses both before it reads a segment (mt:T1).
+ * Copies the segments of a DTO.  Nothing is copied for a null pointer, or for a number of
+ * segments that no DTO can have: the core refuses both before it reads a segment (mt:T1).
  */
 static __always_inline int
 copy_segments(struct dto_copy *copy,
@@ -89,8 +89,8 @@ fault:
 }
 
 /*
- * Called with bottom halves disabled, it cannot bring in a page.  -EFAULT then
- * also means that the page is not in memory.
+ * Copies a DTO.  With bottom halves disabled no page can be brought in, so -EFAULT may also
+ * mean then that a page is not in memory.
  */
 static __always_inline int copy_dto(struct dto_copy *copy,
 				    const struct kdapl_uapi_dto __user *from)
@@ -122,15 +122,14 @@ fault:
 }
 
 /*
- * Posts up to the first DTO that is refused or cannot be read; @arg->ret and
- * @arg->done tell how far that was.
+ * Posts DTOs until one is refused or cannot be read.  @arg->ret and @arg->done are set
+ * accordingly.
  *
- * Bottom halves are disabled meanwhile.  A driver may leave the sending to a
- * softirq, as Soft-RoCE does.  A softirq that is raised in process context is
- * left to ksoftirqd, which may have to wait long for the processor if a process
- * polls for the completion of this very post.  Raised with bottom halves
- * disabled, it runs in local_bh_enable(), at once and once for all DTOs of the
- * call.
+ * Bottom halves are disabled meanwhile.  Some drivers, like Soft-RoCE, send in a
+ * softirq.  A softirq that is raised in process context is left to ksoftirqd, which may have
+ * to wait long for the processor if a process polls for the completion of this very post.
+ * If it is raised while bottom halves are disabled, it runs in local_bh_enable(): at once, and
+ * once for all DTOs of the call.
  */
 static __always_inline int post_dtos(struct kdapl_file *file,
 				     struct kdapl_uapi_post *arg)

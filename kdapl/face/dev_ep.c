@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Endpoints, all but posting (dev_dto.c).  Called by dev.c's table.
+ * /dev/kdapl: Endpoints, all but posting (dev_dto.c).  Called through dev.c's table.
  */
 #include "dev.h"
 
 /*
- * The named attributes of a process stay there: kdapl has none, so their
- * numbers are all that the core needs to refuse them.
+ * The named attributes (transport and provider specific) stay in the process, and only their
+ * numbers are copied: kdapl has none for processes, and the core ignores those of a process.
  */
 static void get_attr(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
 {
@@ -115,7 +115,7 @@ int kdapl_dev_ep_query(struct kdapl_file *file, void *data)
 
 	if (arg->attr.pad)
 		return -EINVAL;
-	/* The reference keeps the addresses that @param will point to. */
+	/* The reference keeps the memory of the addresses to which @param will point. */
 	ep = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ep), KDAPL_EP);
 	arg->ret = kdapl_ep_query(&file->space, kdapl_dev_handle(arg->ep),
 				  arg->mask, &param);
@@ -126,7 +126,7 @@ int kdapl_dev_ep_query(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* The core refuses by the mask what must not be modified. */
+/* All fields are passed to the core, which checks by the mask whether they may be modified. */
 int kdapl_dev_ep_modify(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_ep_param *arg = data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Event Dispatchers.  Called by dev.c's table.  Waiting and taking
- * events are matters of the event ring: dev_ring.h.
+ * /dev/kdapl: Event Dispatchers.  Called through dev.c's table.  For waiting and for
+ * taking events the calls here use the event ring: see dev_ring.h.
  */
 #include <linux/file.h>
 #include <linux/hrtimer.h>
@@ -9,21 +9,21 @@
 #include "../core/evd.h"
 
 /*
- * DAT_EVD_STATE of the user level, whose header cannot be included here.  The
- * bits of the configuration come from the core.
+ * Bits of DAT_EVD_STATE of <dat/udat.h>, which cannot be included here.  The bits for
+ * the configuration come from the core.
  */
 #define STATE_WAITABLE		0x04
 #define STATE_UNWAITABLE	0x08
 
-/* An EVD and its event ring, with a reference of each. */
+/* An EVD and its event ring, with a reference to each. */
 struct evd_ref {
 	struct kdapl_evd *evd;
 	struct kdapl_ring *ring;
 };
 
 /*
- * An EVD that is being made or freed may have no ring; for the process it does
- * not exist then.
+ * Finds an EVD and its ring.  An EVD that is being made or freed may have no ring; for the
+ * process it does not exist then.
  */
 static DAT_RETURN evd_get(struct kdapl_file *file, u64 handle,
 			  struct evd_ref *ref)
@@ -143,8 +143,8 @@ int kdapl_dev_evd_post_se(struct kdapl_file *file, void *data)
 	arg->ret = kdapl_evd_post_se(&file->space, kdapl_dev_handle(arg->evd),
 				     &event);
 	/*
-	 * A process that looks into the ring after this call has to find the
-	 * event.
+	 * When this call has returned, the process has to find the event in the ring, so
+	 * wait until the runner has put it there.
 	 */
 	if (arg->ret == DAT_SUCCESS)
 		kdapl_evd_settle(ref.evd);
@@ -153,7 +153,7 @@ int kdapl_dev_evd_post_se(struct kdapl_file *file, void *data)
 }
 
 /*
- * The time at which the wait ends.  It stays in the structure, so that a call
+ * The time at which the wait ends.  It is kept in the structure of the call, so that a call
  * that is restarted after a signal ends at the same time.
  */
 static ktime_t wait_deadline(struct kdapl_uapi_evd_wait *arg)
@@ -166,7 +166,7 @@ static ktime_t wait_deadline(struct kdapl_uapi_evd_wait *arg)
 	return arg->deadline;
 }
 
-/* More than one event can be waited for only if each of them notifies (E31). */
+/* A threshold above 1 is allowed only on an EVD on which every event notifies (E31). */
 static DAT_RETURN check_threshold(struct kdapl_evd *evd, s32 threshold)
 {
 	u32 config = kdapl_evd_config(evd);
@@ -195,7 +195,8 @@ int kdapl_dev_evd_wait(struct kdapl_file *file, void *data)
 					   wait_deadline(arg), &arg->queued);
 	evd_put(&ref);
 	/*
-	 * Unless the signal has a handler the kernel restarts the call (E38).
+	 * If the signal has a handler, the call ends with EINTR; otherwise the kernel restarts
+	 * it (E38).
 	 */
 	if (DAT_GET_TYPE(arg->ret) == DAT_INTERRUPTED_CALL)
 		return -ERESTARTNOHAND;
@@ -216,8 +217,8 @@ int kdapl_dev_evd_dequeue(struct kdapl_file *file, void *data)
 }
 
 /*
- * The event is lost.  If it was a connection request, nobody can answer that
- * any more, so it is rejected (E60).
+ * The event that was taken could not be copied to the process, and is lost.  If it was a
+ * connection request, nobody can answer the request any more, so it is rejected (E60).
  */
 void kdapl_dev_evd_dequeue_undo(struct kdapl_file *file, void *data)
 {
@@ -256,7 +257,10 @@ int kdapl_dev_evd_ring(struct kdapl_file *file, void *data)
 	return 0;
 }
 
-/* Sets @arg's descriptor and *@filp, which nobody can find yet. */
+/*
+ * Reserves a descriptor, and makes the file *@filp for it.  The file is not installed yet, so the
+ * process cannot use the descriptor.
+ */
 static void make_poll_fd(struct kdapl_file *file, struct kdapl_uapi_evd_poll_fd *arg,
 			 struct file **filp)
 {
@@ -283,11 +287,12 @@ static void make_poll_fd(struct kdapl_file *file, struct kdapl_uapi_evd_poll_fd 
  * @file: of /dev/kdapl
  * @uarg: the structure
  *
- * Not by the table of calls: the descriptor gets its file when the process has its
- * number.  Taken back after that, it might be another thread's, which has closed it and
- * opened something else meanwhile.
+ * Not in the table of calls, because the file must be installed only after the number of the
+ * descriptor was copied to the process.  A descriptor that is installed already could not be
+ * taken back if the copy fails: another thread may have closed it, and have got the same number
+ * for something else meanwhile.
  *
- * Return: 0, or -EFAULT and there is no descriptor.
+ * Return: 0; or -EFAULT: then there is no descriptor.
  */
 long kdapl_dev_evd_poll_fd(struct kdapl_file *file,
 			   struct kdapl_uapi_evd_poll_fd __user *uarg)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * /dev/kdapl: registry, Interface Adapters, Protection Zones, handle types.
- * Called by dev.c's table.
+ * Called through dev.c's table.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@ int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 
 	arg->ret = kdapl_get_handle_type(&file->space,
 					 kdapl_dev_handle(arg->handle), &type);
-	/* The user level has a CNO at the number of the kernel's SRQ. */
+	/* The kernel's number of SRQ is that of CNO in <dat/udat.h>, where SRQ is 10. */
 	arg->type = type == DAT_HANDLE_TYPE_SRQ ? 10 : type;
 	return 0;
 }
@@ -34,7 +34,10 @@ static int put_provider_info(struct kdapl_uapi_provider_info __user *to,
 	return copy_to_user(to, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-/* If adapters were added since they were counted, the core answers so. */
+/*
+ * Copies the list of adapters to the process.  If there are more than @number by now, the core
+ * answers DAT_INVALID_PARAMETER.
+ */
 static int put_providers(struct kdapl_file *file,
 			 struct kdapl_uapi_ia_list *arg, DAT_COUNT number)
 {
@@ -167,7 +170,7 @@ static void put_ia_attr(struct kdapl_uapi_ia_attr *to, const DAT_IA_ATTR *from)
 }
 
 /*
- * The kernel level has no attribute pz_support.  In the copy it stays 0, which
+ * The attributes of <dat/kdat.h> do not have pz_support.  In the copy it stays 0, which
  * is DAT_PZ_UNIQUE: an EP and the memory it uses have the same PZ.
  */
 static void put_provider_attr(struct kdapl_uapi_provider_attr *to,
@@ -217,7 +220,7 @@ int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 	attr = kzalloc(sizeof(*attr), GFP_KERNEL_ACCOUNT);
 	if (!attr)
 		return -ENOMEM;
-	/* The reference keeps the address that @attr will point to. */
+	/* The reference keeps the memory of the address to which @attr will point. */
 	ia = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ia), KDAPL_IA);
 	arg->ret = kdapl_ia_query(&file->space, kdapl_dev_handle(arg->ia), &evd,
 				  arg->ia_mask, &attr->ia, arg->provider_mask,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Local and Remote Memory Regions.  Called by dev.c's table.
+ * /dev/kdapl: Local and Remote Memory Regions.  Called through dev.c's table.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The memory of an event ring, and how a process maps it.  dev_ring.h tells
+ * The memory of an event ring, and how a process maps it.  dev_ring.h describes
  * what is in it.
  *
- * Called by dev_ring.c (memory), and by mmap(2) of /dev/kdapl.
+ * Called by dev_ring.c (memory), and by mmap(2) of /dev/kdapl, also for the board.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -12,11 +12,11 @@
 #include "dev_ring.h"
 #include "../compat.h"
 
-/* No device has a larger completion queue, so no EVD can be longer. */
+/* No EVD can be longer, because no device has a larger completion queue. */
 #define RING_MAX_ENTRIES	4194304
 /*
- * An id, with one bit below it, has to fit into the mmap offset of a 32-bit
- * process.
+ * The mmap offset of a piece of memory, counted in pages, is id << 1, plus 1 for the index.  It
+ * has to fit into the mmap offset of a 32-bit process.
  */
 #define RING_MAX_ID		0x3fffffff
 
@@ -39,11 +39,11 @@ void kdapl_ring_buf_free(struct kdapl_ring_buf *buf)
 /**
  * kdapl_ring_buf_alloc - allocate memory for a ring
  * @ring: the ring that it is for
- * @entries: events that it has to hold at least
+ * @entries: how many events it has to hold at least
  *
  * May sleep.
  *
- * Return: the memory, empty and without an mmap offset; NULL if there is none,
+ * Return: the ring memory, empty and without an mmap offset; NULL if there is no memory,
  * or if @entries is too large.
  */
 struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
@@ -57,7 +57,7 @@ struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
 	if (!buf)
 		return NULL;
 	buf->ring = ring;
-	/* Not less than half a page of events, since whole pages are mapped. */
+	/* At least half a page of events: whole pages are mapped anyhow. */
 	entries = max_t(u32, entries, PAGE_SIZE / sizeof(*buf->events) / 2);
 	buf->nr = roundup_pow_of_two(entries);
 	buf->data_size = PAGE_ALIGN(sizeof(*buf->header) +
@@ -75,7 +75,7 @@ struct kdapl_ring_buf *kdapl_ring_buf_alloc(struct kdapl_ring *ring,
 }
 
 /**
- * kdapl_ring_buf_reserve - choose the mmap offset of memory
+ * kdapl_ring_buf_reserve - choose the mmap offset of a ring's memory
  * @file: of the process
  * @buf: gets an @id
  *
@@ -90,9 +90,9 @@ int kdapl_ring_buf_reserve(struct kdapl_file *file, struct kdapl_ring_buf *buf)
 }
 
 /**
- * kdapl_ring_buf_publish - let a process map memory
+ * kdapl_ring_buf_publish - let a process map a ring's memory
  * @file: of the process
- * @buf: reserved; stays with its ring until that is freed
+ * @buf: reserved; is freed with its ring
  *
  * Cannot fail, because kdapl_ring_buf_reserve() has allocated the entry.  May
  * sleep.
@@ -104,9 +104,9 @@ void kdapl_ring_buf_publish(struct kdapl_file *file,
 }
 
 /**
- * kdapl_ring_buf_unpublish - keep a process from mapping memory
+ * kdapl_ring_buf_unpublish - keep a process from mapping a ring's memory
  * @file: of the process
- * @buf: reserved or published; what is mapped stays mapped
+ * @buf: reserved or published; existing mappings stay
  *
  * Process context.
  */
@@ -167,7 +167,7 @@ static const struct vm_operations_struct map_index_ops = {
 	.fault = map_index_fault,
 };
 
-/* Finds memory by its id, and takes a reference of its ring; or NULL. */
+/* Finds memory by its id, and takes a reference to its ring; or returns NULL. */
 static struct kdapl_ring_buf *map_find(struct kdapl_file *file, unsigned long id)
 {
 	struct kdapl_ring_buf *buf;
@@ -212,9 +212,9 @@ static int map_index(struct vm_area_struct *vma, struct kdapl_ring_buf *buf)
  * The mapping of a ring holds a reference of it, so the memory stays even when the
  * EVD is freed.  The board stays as long as the file.
  *
- * Return: 0; -EINVAL for an offset that is not in use, another size, or a private
- * mapping; -EPERM for data that shall be writable, or for either piece if it
- * shall be executable.
+ * Return: 0; -EINVAL for an offset that is not in use, a size that is not that of the
+ * whole piece, or a private mapping; -EPERM for a writable mapping of the data or the
+ * board, and for any executable mapping.
  */
 int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma)
 {
@@ -223,7 +223,7 @@ int kdapl_dev_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	/* No ring has the id 0. */
+	/* The ids of rings begin with 1: here is the board. */
 	if (!(vma->vm_pgoff >> 1))
 		return kdapl_board_mmap(filp->private_data, vma);
 	buf = map_find(filp->private_data, vma->vm_pgoff >> 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The life of an event ring, and its sink, by which the core puts events in.
- * dev_ring.h tells the protocol and who writes what.
+ * The life of an event ring, and its sink, through which the core puts events in.
+ * dev_ring.h describes the protocol, and who writes what.
  *
  * Called by dev_evd.c and dev_ia.c (create, drop, resize), and by the core's
  * runner (the sink).
@@ -22,9 +22,9 @@ static bool ring_room(struct kdapl_evd *evd, void *arg)
 	struct kdapl_ring_buf *buf = ring->buf;
 
 	/*
-	 * The CQ of such an EVD is armed for solicited completions.  The others
-	 * come to nobody's attention, so the process always has to ask for
-	 * them.
+	 * The CQ of an EVD with this configuration is armed only for solicited
+	 * completions.  Nobody is woken by the others, so MORE is always set, and the
+	 * process asks the kernel whenever it finds the ring empty.
 	 */
 	if (kdapl_evd_config(evd) == KDAPL_EVD_CONFIG_SOLICITED && !kdapl_ring_more(ring))
 		atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
@@ -85,7 +85,7 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 			to->connect.ep = kdapl_dev_u64(data->connect_event_data.ep_handle);
 			to->connect.private_data_size =
 				data->connect_event_data.private_data_size;
-			/* See ep_fill_private_data(). */
+			/* For a process the core puts the life here: ep_fill_private_data(). */
 			to->connect.life =
 				(uintptr_t)data->connect_event_data.private_data;
 		} else {
@@ -96,7 +96,10 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 	}
 }
 
-/* The EVD's length bounds all events but completions, which their EPs bound. */
+/*
+ * Is an event a completion?  The length of an EVD bounds all other events.  The number of
+ * completions is bounded by the EPs that feed the EVD.
+ */
 static bool is_completion(u32 number)
 {
 	return number == DAT_DTO_COMPLETION_EVENT ||
@@ -111,9 +114,9 @@ static void buf_append(struct kdapl_ring_buf *buf,
 	buf->events[slot] = *event;
 	WRITE_ONCE(buf->before[slot], buf->others);
 	WRITE_ONCE(buf->others, buf->others + !is_completion(event->event_number));
-	/* pairs with kdapl_ring_held() */
+	/* Pairs with kdapl_ring_held(). */
 	smp_store_release(&buf->producer, buf->producer + 1);
-	/* pairs with the process's load-acquire */
+	/* Pairs with the process's load-acquire. */
 	smp_store_release(&buf->header->producer, buf->producer);
 }
 
@@ -145,11 +148,11 @@ static void ring_done(struct kdapl_evd *evd, void *arg, bool notify)
 }
 
 /*
- * kdapl_sink.held: how many events of the ring count for the EVD's length.
- * These are all of that kind but those that came before the first event not
- * taken yet, whose number was noted with that event.  While events are being
- * put in, or with a forged index, the result may be wrong, but is never more
- * than a full ring.
+ * kdapl_sink.held: how many events in the ring count against the EVD's length, that is,
+ * are no completions.  buf->others is the number of such events put in so far, and
+ * buf->before[] of the first event that was not taken yet is what that number was before that
+ * event; the result is the difference.  While events are being put in, or with a forged
+ * index, it may be wrong, but it is never more than the number of events in a full ring.
  */
 static u32 ring_held_others(struct kdapl_evd *evd, void *arg)
 {
@@ -194,9 +197,9 @@ void kdapl_ring_put(struct kdapl_ring *ring)
 }
 
 /*
- * Ends the connection requests whose events are still in a ring that goes away:
- * nobody could answer them any more (P15, E60).  By a forged index a process
- * can only end requests of its own.
+ * Ends the connection requests whose events are still in a ring that is dropped, because
+ * nobody could answer them any more (P15, E60).  With a forged index a process can only end
+ * requests of its own.
  */
 static void ring_drop_requests(struct kdapl_file *file, const struct kdapl_ring_buf *buf)
 {
@@ -275,16 +278,16 @@ int kdapl_ring_create(struct kdapl_file *file, u64 ia, u64 evd,
 	kdapl_ring_info(ring, info);
 	kdapl_ring_buf_publish(file, ring->buf);
 	/*
-	 * From here on another thread of the process, which guesses the handle,
-	 * can find the ring, and can free EVD and ring.
+	 * From here on another thread of the process that guesses the handle can find the
+	 * ring, and can free the EVD and drop the ring.  So take another reference.
 	 */
 	kref_get(&ring->ref);
 	ret = xa_insert(&file->rings, evd, ring, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_maps;
 	/*
-	 * Another thread has closed the IA before the ring was in the table.  A third one
-	 * may wait for the ring already, and nobody else tells it.
+	 * This fails if another thread has closed the IA before the ring was in the table.  A
+	 * third thread may be waiting on the ring already, and only ring_done() wakes it.
 	 */
 	if (kdapl_evd_set_sink(e, &ring_sink, ring, false)) {
 		ring_done(e, ring, false);
@@ -350,15 +353,15 @@ static void ring_drop_matching(struct kdapl_file *file, u64 ia, bool all)
 	bool drop;
 
 	/*
-	 * kdapl_ring_drop() may run at the same time; who takes a ring out
-	 * drops it.
+	 * kdapl_ring_drop() may run at the same time.  Whoever takes a ring out of the
+	 * table drops it.
 	 */
 	xa_lock(&file->rings);
 	xa_for_each(&file->rings, i, ring) {
 		drop = all || ring->ia == ia;
 		if (drop)
 			__xa_erase(&file->rings, i);
-		/* A process may have very many, of other IAs. */
+		/* There may be very many rings, also of other IAs: unlock after each. */
 		xa_unlock(&file->rings);
 		if (drop)
 			ring_forget(file, ring);
@@ -382,7 +385,7 @@ void kdapl_ring_drop_ia(struct kdapl_file *file, u64 ia)
 
 /**
  * kdapl_ring_drop_all - drop all rings of a file that is being released
- * @file: its IAs are closed, and nobody else uses it
+ * @file: its IAs are closed, and nobody else uses the file
  *
  * May sleep.
  */
@@ -438,12 +441,12 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	DAT_RETURN ret;
 
 	/*
-	 * The EVD is being freed, while its handle is still found.  The memory that a resize adds
-	 * would stay in the file's table of what can be mapped, and nobody would take it out.
+	 * ring_forget() has run already: the EVD was freed after our caller had found it.  Memory
+	 * that we added now would stay in file->maps, and nobody would take it out.
 	 */
 	if (ring->forgotten)
 		return RET_BAD_HANDLE(EVD_REQUEST);
-	/* The core has the code for a length that it refuses. */
+	/* If the length is not valid, the core returns the right code. */
 	if (!kdapl_evd_can_be(evd, qlen))
 		return kdapl_evd_resize(&file->space, kdapl_dev_handle(ring->evd),
 					qlen);
@@ -465,7 +468,7 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	kdapl_evd_set_sink(evd, NULL, NULL, true);
 	ring_move(ring, buf);
 	kdapl_ring_buf_publish(file, buf);
-	/* If the EVD died while it had no sink, the ring has not been told. */
+	/* If the EVD was freed while it had no sink, ring_done() was not called for that. */
 	if (kdapl_evd_set_sink(evd, &ring_sink, ring, false))
 		ring_done(evd, ring, false);
 	return DAT_SUCCESS;
@@ -486,14 +489,14 @@ err:
  * @evd: with a reference
  * @qlen: length that the process asked for
  *
- * If the memory of the ring is too small it gets new memory, and the events
- * that were not taken move there (E49).  The old memory stays as it is for a
- * process that has it mapped, with KDAPL_RING_MOVED set.  Takes @ring->lock;
+ * If the memory of the ring is too small, the ring gets new memory, and the events
+ * that were not taken move there (E49).  The old memory stays unchanged for a
+ * process that has it mapped, except that KDAPL_RING_MOVED is set.  Takes @ring->lock;
  * may sleep. Rules E53..E57.
  *
- * Return: DAT_INVALID_STATE/EVD_WAITER, /EVD_IN_USE with more than @qlen events
- * queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_HANDLE/EVD_REQUEST: the EVD is
- * being freed; or what kdapl_evd_resize() returns.
+ * Return: DAT_INVALID_STATE/EVD_WAITER while a thread waits, /EVD_IN_USE if more than @qlen
+ * events are queued; DAT_INSUFFICIENT_RESOURCES/MEMORY; DAT_INVALID_HANDLE/EVD_REQUEST if the
+ * EVD is being freed; or what kdapl_evd_resize() returns.
  */
 DAT_RETURN kdapl_ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, DAT_COUNT qlen)

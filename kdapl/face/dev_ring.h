@@ -5,42 +5,41 @@
  * Every EVD of a process has one.  The EVD's sink (struct kdapl_sink) puts
  * events in, the process takes them out.  The process maps two pieces of
  * memory: the data (header and events), which it can only read, and a page with
- * the consumer index, which it can write.  It may write any number there; all
- * that a forged index can do is lose or repeat events of that process.
+ * the consumer index, which it can write.  It may write any number there; a forged
+ * index can only make that process lose events or get them again.
  *
  *	dev_ring.c	a ring's life, its sink, resizing
  *	dev_mmap.c	the memory of a ring, and mmap(2)
  *	dev_wait.c	taking events by ioctl, waiting, poll(2)
  *
- * Barriers
- *	the producer's index	store-release in buf_append(), load-acquire in
- *	the process: who sees the index sees the event
- *	the consumer's index	store-release in the process, load-acquire in
- *	kdapl_ring_held(): a slot is written again only
- *	after it was read
- *	KDAPL_RING_MORE		full barrier in ring_room(), between setting the
- *	and the consumer's	flag and a last look at the index: either the
- *	index			process finds the flag after its last event, or
- *	the sink finds the room that the process has
- *	made.  A process that reads the flag without a
- *	barrier of its own may see it one look later;
- *	before it sleeps it calls kdapl_ring_wait(),
- *	which sees it
- *	notified and sleeping	a waiter sets its state and then reads
- *	`notified`; the sink increments that and then
- *	wakes
+ * Barriers:
  *
- * Who writes what The core runs the sink of an EVD on one processor at a time
+ *	The producer's index: store-release in buf_append(), load-acquire in the
+ *	process.  So a process that sees the index also sees the event.
+ *
+ *	The consumer's index: store-release in the process, load-acquire in
+ *	kdapl_ring_held().  So a slot is written again only after it was read.
+ *
+ *	KDAPL_RING_MORE and the consumer's index: a full barrier in ring_room(), between
+ *	setting the flag and reading the index once more.  So either the process finds
+ *	the flag after it has taken its last event, or the sink finds the room that the
+ *	process has made.  A process that reads the flag without a barrier of its own may
+ *	miss it once; but before it sleeps it calls kdapl_ring_wait(), which sees the flag.
+ *
+ *	kdapl_ring.notified: a waiter first sets its task state and then reads it; the
+ *	sink first increments it and then wakes.  So no wake-up is lost.
+ *
+ * Who writes what: the core runs the sink of an EVD on one processor at a time
  * (E96): ring_room(), ring_deliver() and ring_done() never run twice at once
  * for one ring.  Only ring_deliver() and a resize, during which there is no
  * sink, write buf->producer and buf->before. kdapl_ring.lock (a mutex) is held
- * while an ioctl takes an event for the process, and during a resize.  Inside
- * it the core is called, and no other lock of this layer is taken.
+ * while an ioctl takes an event for the process, and during a resize.  Under
+ * it the core is called, but no other lock of this layer is taken.
  *
- * Memory A ring lives as long as it is in the table of its file, mapped, or
+ * Memory: a ring lives as long as it is in the table of its file, mapped, or
  * open as a poll descriptor.  Memory that a resize has replaced is freed with
- * the ring.  Each resize at least doubles the memory, so all former memory
- * together is no more than the present one.
+ * the ring.  A resize that replaces it at least doubles its size, so all former
+ * memory together is no larger than the present one.
  */
 #ifndef KDAPL_DEV_RING_H
 #define KDAPL_DEV_RING_H
@@ -61,10 +60,10 @@
  * @header: start of the data
  * @events: the rest of the data
  * @index: the page with the consumer index
- * @before: for each event, the value of @others when it was put in
+ * @before: for each event, the value of @others before that event was put in
  * @producer: number of events put in so far; header->producer is a copy of it
  *	      for the process
- * @others: how many of those were no completions
+ * @others: how many of these events were no completions
  */
 struct kdapl_ring_buf {
 	struct kdapl_ring *ring;
@@ -88,14 +87,14 @@ struct kdapl_ring_buf {
  * @lock: held while a call takes an event or resizes the ring
  * @buf: present memory
  * @bufs: present and former memory
- * @wait: the thread in kdapl_ring_wait(), and those that poll
- * @notified: incremented after each batch with an event that notifies (E35)
+ * @wait: the thread in kdapl_ring_wait(), and those that poll, sleep here
+ * @notified: incremented after each batch of events in which one notifies (E35)
  * @waiter: 1 while a thread is in kdapl_ring_wait() (E36)
- * @unwaitable: odd while waiting is forbidden.  Incremented by each change, so
- *		that a waiter sees that it was forbidden meanwhile (E27)
- * @full: the sink found no room; events wait in the EVD's FIFO
- * @dead: the EVD is gone
- * @forgotten: nothing of it can be mapped any more; under @lock
+ * @unwaitable: odd while waiting is forbidden.  Incremented by each change, so that
+ *		a waiter notices if waiting was forbidden and allowed again (E27)
+ * @full: the sink has found no room; further events wait in the EVD's FIFO
+ * @dead: the EVD was freed, or its IA closed
+ * @forgotten: ring_forget() has run: no memory may be made mappable any more; under @lock
  */
 struct kdapl_ring {
 	struct kref ref;
@@ -120,8 +119,9 @@ static inline atomic_t *kdapl_ring_flags(struct kdapl_ring_buf *buf)
 }
 
 /*
- * How many events were put in and not taken yet; with a forged index any number
- * up to a full ring.  @consumer: NULL, or out: the number of the first of them
+ * How many events were put in and not taken yet; with a forged index any number up to a
+ * full ring.  @consumer: NULL, or out: the consumer index, which is the number of the first
+ * of these events
  */
 static inline u32 kdapl_ring_held(const struct kdapl_ring_buf *buf, u32 *consumer)
 {
@@ -136,13 +136,13 @@ static inline u32 kdapl_ring_held(const struct kdapl_ring_buf *buf, u32 *consume
 	return held;
 }
 
-/* How many events a ring holds that were not taken yet. */
+/* How many events in a ring were not taken yet. */
 static inline u32 kdapl_ring_count(struct kdapl_ring *ring)
 {
 	return kdapl_ring_held(READ_ONCE(ring->buf), NULL);
 }
 
-/* Was the process told to ask the kernel for events that found no room? */
+/* Is KDAPL_RING_MORE set, by which the process is told to ask the kernel for more events? */
 static inline bool kdapl_ring_more(struct kdapl_ring *ring)
 {
 	return atomic_read(kdapl_ring_flags(READ_ONCE(ring->buf))) & KDAPL_RING_MORE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: service points and connection requests.  Called by dev.c's table.
+ * /dev/kdapl: service points and connection requests.  Called through dev.c's table.
  */
 #include "dev.h"
 

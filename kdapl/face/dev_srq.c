@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /dev/kdapl: Shared Receive Queues.  Called by dev.c's table.
+ * /dev/kdapl: Shared Receive Queues.  Called through dev.c's table.
  */
 #include "dev.h"
 #include "../glue/glue.h"
@@ -67,8 +67,8 @@ int kdapl_dev_srq_tell(struct kdapl_file *file, void *data)
 }
 
 /*
- * A receive of the process, copied to where the process cannot change it.  Segments of a
- * number that no receive may have are not copied: the core looks at the number first.
+ * Copies a receive to where the process cannot change it.  If the number of segments is one that
+ * no receive can have, no segment is copied: the core checks the number first.
  */
 static int get_recv(const struct kdapl_uapi_dto __user *from, struct kdapl_dto *to,
 		    DAT_LMR_TRIPLET *iov)
@@ -103,7 +103,7 @@ static int get_recv(const struct kdapl_uapi_dto __user *from, struct kdapl_dto *
 	return 0;
 }
 
-/* Posts up to the first receive that is refused or cannot be read; `done` tells. */
+/* Posts receives until one is refused or cannot be read; `done` is the number posted. */
 int kdapl_dev_srq_post(struct kdapl_file *file, void *data)
 {
 	const struct kdapl_uapi_dto __user *from;

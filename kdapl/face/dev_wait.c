@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Event rings: taking events by ioctl, waiting for them, and poll(2).  A
- * process that has mapped its ring takes events without a call, and comes here
- * to sleep. dev_ring.h tells the barriers.
+ * process that has mapped its ring takes events without a call, and calls
+ * these functions to sleep. dev_ring.h describes the barriers.
  *
  * Called by dev_evd.c, and by poll(2) of the descriptors made here.
  */
@@ -18,7 +18,7 @@
 /* ---- taking ------------------------------------------------------------ */
 
 /**
- * kdapl_ring_refill - have the events that wait in the kernel put into the ring
+ * kdapl_ring_refill - put the events that wait in the kernel into the ring
  * @ring: of @evd
  * @evd: with a reference
  *
@@ -32,18 +32,18 @@ void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_ring_look - have the runner look at the device, for a process that
+ * kdapl_ring_look - have the runner look for completions, for a process that
  * polls
  * @evd: with a reference
  *
  * The completion that the process waits for may be in the CQ already, while the
  * softirq that would deliver it has to wait for other work of its processor,
  * such as acknowledging the same message.  So the runner, which is a softirq as
- * well, is started here.  If it were raised in plain process context it would
- * be left to ksoftirqd, which has to get the processor from processes that
- * poll; with bottom halves disabled it runs in local_bh_enable().
+ * well, is started here.  If it were raised in plain process context, it would
+ * be left to ksoftirqd, which has to get the processor from the processes that
+ * poll.  With bottom halves disabled it runs in local_bh_enable() instead.
  *
- * Does not wait for a run of the runner on another processor.  Process context.
+ * Does not wait for a runner that runs on another processor.  Process context.
  */
 void kdapl_ring_look(struct kdapl_evd *evd)
 {
@@ -58,8 +58,8 @@ void kdapl_ring_look(struct kdapl_evd *evd)
  * @evd: with a reference
  * @event: out
  *
- * A process that also takes events from the mapped ring at the same time gets
- * one of them twice; the ABI tells it to use a lock.  Takes @ring->lock; may
+ * A process that takes events from the mapped ring at the same time may get an
+ * event twice; the ABI requires that it uses a lock.  Takes @ring->lock; may
  * sleep.  Rules E36, E41.
  *
  * Return: DAT_SUCCESS, DAT_QUEUE_EMPTY, DAT_INVALID_STATE/EVD_WAITER.
@@ -79,7 +79,7 @@ DAT_RETURN kdapl_ring_take(struct kdapl_ring *ring, struct kdapl_evd *evd,
 		kdapl_ring_refill(ring, evd);
 	if (kdapl_ring_held(buf, &consumer)) {
 		*event = buf->events[consumer & (buf->nr - 1)];
-		/* pairs with kdapl_ring_held() */
+		/* Pairs with kdapl_ring_held(). */
 		smp_store_release(&buf->index->consumer, consumer + 1);
 		ret = DAT_SUCCESS;
 	}
@@ -120,8 +120,8 @@ bool kdapl_ring_waitable(const struct kdapl_ring *ring)
  * @ring: any ring
  * @waitable: whether waiting shall be allowed
  *
- * When it becomes forbidden, a thread that waits returns, even if it is allowed
- * again before the thread runs.  Any context.
+ * When waiting becomes forbidden, a thread that waits returns, even if waiting is
+ * allowed again before the thread runs.  Any context.
  */
 void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable)
 {
@@ -135,9 +135,9 @@ void kdapl_ring_set_waitable(struct kdapl_ring *ring, bool waitable)
 }
 
 /*
- * One look of a waiter.  @unwaitable: the count when the wait began; @notified:
- * the count at the last look.  Return: whether the wait is over, with the code
- * *@ret
+ * Checks whether a wait is over.  @unwaitable: value of that count when the wait began;
+ * @notified: value of that count at the last check.  Return: true: it is over, and *@ret is
+ * what the wait returns
  */
 static bool wait_over(struct kdapl_ring *ring, struct kdapl_evd *evd,
 		      u32 threshold, int unwaitable, int *notified,
@@ -172,7 +172,7 @@ static DAT_RETURN ring_sleep(struct kdapl_ring *ring, struct kdapl_evd *evd,
 	DEFINE_WAIT(wait);
 
 	/*
-	 * Events that are there already end the wait, notifying or not (E30).
+	 * Events that are there already end the wait, whether they notify or not (E30).
 	 */
 	if (kdapl_ring_count(ring) >= threshold)
 		return DAT_SUCCESS;
@@ -195,7 +195,7 @@ static DAT_RETURN ring_sleep(struct kdapl_ring *ring, struct kdapl_evd *evd,
  * @ring: of @evd
  * @evd: with a reference
  * @threshold: at least 1, at most the EVD's length
- * @deadline: KTIME_MAX for none
+ * @deadline: when the wait ends; KTIME_MAX: never
  * @queued: out: events in the ring
  *
  * Takes no event.  May sleep.  Rules E26, E27, E30, E32..E36, E38, E39.
@@ -217,7 +217,7 @@ DAT_RETURN kdapl_ring_wait(struct kdapl_ring *ring, struct kdapl_evd *evd,
 		kdapl_ring_refill(ring, evd);
 	ret = ring_sleep(ring, evd, threshold, unwaitable, deadline);
 	/*
-	 * Events that came without notifying count, too, when the time is over
+	 * When the time is over, events that have come without notifying count, too
 	 * (E33, E34).
 	 */
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED && kdapl_ring_more(ring)) {
@@ -258,10 +258,10 @@ static const struct file_operations ring_poll_fops = {
 };
 
 /**
- * kdapl_ring_poll_file - a file that is readable while events are there
+ * kdapl_ring_poll_file - make a file that is readable while events are there
  * @ring: any ring; the file takes a reference
  *
- * The file may stay open longer than the EVD and the file of /dev/kdapl.  May sleep.
+ * The file may stay open longer than the EVD and the file of /dev/kdapl exist.  May sleep.
  *
  * Return: the file, or an errno.
  */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The API of kernel consumers: include/dat/kdat.h, exported.  A function here
- * is the call into the core with the kernel's handle space; the rules are kept
- * in core/, and the contract of each call is told here.  What only this face
- * has are the upcalls (kdat_upcall.c) and the answer for an optional part of DAT that kdapl
- * does not offer: receive watermarks.
+ * The API of kernel consumers: the exported functions of include/dat/kdat.h.  Each of them
+ * calls the core with the kernel's handle space.  The core enforces the rules; the contract of
+ * each call is at the function here.  Only this face has upcalls (kdat_upcall.c) and the
+ * providers of other modules (kdat_registry.c), and it answers the call for an optional part
+ * of DAT that kdapl does not offer: receive watermarks (dat_ep_set_watermark()).
  *
- * This file has what is asked of an adapter, and what every object answers.  The other calls
- * are in these files, and what is told here of contexts and return codes holds there, too:
+ * This file has the queries of an adapter, and the calls that every object has.  The other
+ * calls are in the following files.  What is said here about contexts and return codes
+ * applies to these, too:
  *
  *	kdat_mem.c	protection zones, LMRs and RMRs
  *	kdat_evd.c	EVDs
@@ -17,27 +18,27 @@
  *	kdat_registry.c	the registry, and opening and closing an adapter
  *	kdat_linux.c	the calls beyond DAT 1.2
  *
- * A call on a handle of a provider that another module has added is that provider's to answer
- * (kdat_other()), and so is its contract.
+ * If a handle belongs to a provider that another module has added, the call is passed on to
+ * that provider (kdat_other()), and the provider's contract applies.
  *
  * "Upcall context" means that the function never sleeps and may be called from
- * a softirq upcall (E99), "process context" that it may sleep: see may_sleep().
+ * a softirq upcall (E99); "process context" means that it may sleep: see may_sleep().
  *
- * A return code is written TYPE/SUBTYPE, and what a call that failed was given
- * is as it was before (E2).  Three codes are not repeated at each function:
+ * A return code is written TYPE/SUBTYPE.  A call that fails leaves its arguments and
+ * objects as they were (E2).  Three codes are not repeated at each function:
  *
- *	DAT_INVALID_HANDLE is what a null, freed, forged or wrong-type handle
- *	gets, an object of an IA that was closed, and all but the first of
- *	several calls that free the same object (E5, E114).
+ *	DAT_INVALID_HANDLE is returned for a handle that is null, freed, forged or
+ *	of the wrong type, for an object of an IA that was closed, and by all but the
+ *	first of several calls that free the same object (E5, E114).
  *
- *	DAT_INVALID_STATE without a subtype is what a call gets that needs the
- *	device after that was removed: calls that create, register, modify,
- *	listen, connect, accept, hand over, bind or synchronise, and a receive
- *	that would have to wait for a connection (E71).
+ *	DAT_INVALID_STATE without a subtype is returned, after the device was
+ *	removed, by a call that needs the device: calls that create, register,
+ *	modify, listen, connect, accept, hand over, bind or synchronise, and a post
+ *	of a receive that would have to wait for a connection (E71).
  *
- *	DAT_MODEL_NOT_SUPPORTED is what a function that needs process context
- *	gets in softirq.  kdat_client_register() and kdat_client_unregister() return
- *	nothing: they must not be called there.
+ *	DAT_MODEL_NOT_SUPPORTED is returned by a function that needs process context
+ *	if it is called in softirq context.  kdat_client_register() and
+ *	kdat_client_unregister() return nothing, and must not be called there.
  */
 #include <linux/export.h>
 #include "kdat_call.h"
@@ -78,7 +79,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 EXPORT_SYMBOL(dat_ia_query);
 
 /**
- * dat_ia_memtype_hint - what registrations of a kind go best with
+ * dat_ia_memtype_hint - the length and alignment that suit registrations of a kind best
  * @ia_handle: an IA
  * @mem_type: as for dat_lmr_kcreate()
  * @length: bytes that will be registered, at least 1
@@ -117,7 +118,7 @@ EXPORT_SYMBOL(dat_ia_memtype_hint);
 /**
  * dat_set_consumer_context - attach a value to an object
  * @dat_handle: any object
- * @context: replaces the present one; never looked at
+ * @context: replaces the present value; kdapl does not interpret it
  *
  * Upcall context.  Rules G30, G31.
  *
@@ -154,7 +155,7 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 EXPORT_SYMBOL(dat_get_consumer_context);
 
 /**
- * dat_get_handle_type - what is it?
+ * dat_get_handle_type - the type of an object
  * @dat_handle: any object
  * @handle_type: out: DAT_HANDLE_TYPE_*
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What all calls of kernel consumers begin with, in kdat.c and kdat_*.c. */
+/* What all calls of kernel consumers have in common, for kdat.c and kdat_*.c. */
 #ifndef KDAPL_KDAT_CALL_H
 #define KDAPL_KDAT_CALL_H
 
@@ -13,9 +13,10 @@
 #define FROM_SOFTIRQ	RET(MODEL_NOT_SUPPORTED)
 
 /*
- * May the caller sleep?  A softirq upcall never may, and is told so (E99).  Of
- * others that must not, those with a lock, a debug kernel reports each call,
- * whether it would have slept or not.
+ * May the caller sleep?  In softirq and interrupt context it may not, and the call returns
+ * FROM_SOFTIRQ (E99).  A caller in task context that must not sleep, because it holds a spinlock,
+ * is not found out here, but a debug kernel reports it, whether the call would have slept or
+ * not.
  */
 static inline bool may_sleep(void)
 {
@@ -25,7 +26,7 @@ static inline bool may_sleep(void)
 	return true;
 }
 
-/* Is it a handle of ours, and of this type? */
+/* Is it a handle of kdapl, and of this type? */
 static inline bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	DAT_HANDLE_TYPE is;
@@ -36,9 +37,9 @@ static inline bool handle_is(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle);
 
 /*
- * May the handle be another provider's, an address?  A token has the type of its object, 1 or
- * more, in the highest byte, where an address has 0 or the sign.  So one comparison is all that
- * a call on an object of kdapl's pays.
+ * May the handle belong to another provider, that is, be an address?  A handle of kdapl has the
+ * type of the object, which is 1 or more, in its highest byte.  In an address that byte is 0, or
+ * its highest bit is set.  So a call on an object of kdapl costs only one comparison more.
  */
 static __always_inline bool kdat_is_address(DAT_HANDLE handle)
 {
@@ -46,8 +47,8 @@ static __always_inline bool kdat_is_address(DAT_HANDLE handle)
 }
 
 /*
- * kdat_other - the table of the provider that a module has added and a handle belongs to; NULL:
- * the handle is kdapl's, or nobody's
+ * kdat_other - the function table of the provider that a handle belongs to, if that is a
+ * provider that another module has added; NULL: the handle is one of kdapl, or none at all
  *
  * Any context.
  */
@@ -56,7 +57,7 @@ static __always_inline const DAT_PROVIDER *kdat_other(DAT_HANDLE handle)
 	return kdat_is_address(handle) ? kdat_provider_at(handle) : NULL;
 }
 
-/* The call @call of another provider; it does not have what is missing in its table. */
+/* Makes a call of another provider; if its table does not have it: DAT_NOT_IMPLEMENTED. */
 #define KDAT_THEIRS(other, call, ...)						\
 ({										\
 	const DAT_PROVIDER *__other = (other);					\

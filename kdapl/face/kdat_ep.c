@@ -16,16 +16,16 @@
  *	completions are not wanted
  * @request_completion_evd_handle: the same for requests
  * @connect_evd_handle: an EVD with the CONNECTION flag, or null
- * @ep_attributes: null: defaults, among them RDMA read depths of 4 both ways,
- *	or what the device has if that is less
+ * @ep_attributes: null: the defaults, among them RDMA read depths of 4 in both
+ *	directions, or less if the device has less
  * @ep_handle: out: an EP in state Unconnected
  *
- * What is null can be set by dat_ep_modify(); PZ and connect EVD are needed for
- * connecting.  Process context.  Rules E.1, E17..E22.
+ * Handles that are null here can be set by dat_ep_modify(); PZ and connect EVD are
+ * needed for connecting.  Process context.  Rules E.1, E17..E22.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /EVD_RECV, /EVD_REQUEST,
  * /EVD_CONN; DAT_INVALID_PARAMETER/ARG6 for attributes beyond the IA's limits,
- * or completion flags that do not agree with what feeds the EVD already (E21),
+ * or completion flags that do not go together with what feeds the EVD already (E21),
  * /ARG7 for a null @ep_handle; DAT_MODEL_NOT_SUPPORTED for a quality of
  * service; DAT_INSUFFICIENT_RESOURCES/TEVD when the EVD's completion queue
  * cannot be made large enough, /MEMORY.
@@ -56,7 +56,7 @@ EXPORT_SYMBOL(dat_ep_create);
  * dat_ep_query - parameters of an endpoint
  * @ep_handle: an EP
  * @ep_param_mask: DAT_EP_FIELD_*
- * @ep_param: out, filled whole; its pointers are good as long as the EP
+ * @ep_param: out; all fields are filled in; its pointers are valid as long as the EP exists
  *
  * Upcall context.  Rules E.3.
  *
@@ -77,18 +77,18 @@ EXPORT_SYMBOL(dat_ep_query);
 /**
  * dat_ep_modify - change parameters of an endpoint
  * @ep_handle: an EP
- * @ep_param_mask: DAT_EP_FIELD_*; which of them its state allows: M4
+ * @ep_param_mask: DAT_EP_FIELD_*; rule M4 says which of them the state allows
  * @ep_param: new values
  *
- * All or nothing.  Process context.  Rules E.4, M4.
+ * Either all of the fields are changed or none.  Process context.  Rules E.4, M4.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for
- * unknown bits and for what can never change, /ARG3 for a null @ep_param, a bad
+ * unknown bits and for fields that can never change, /ARG3 for a null @ep_param, a bad
  * value or handle in it, and for fewer receives or segments than are posted;
- * DAT_INVALID_STATE/EP_... for what the state does not allow, and for the flags
- * of receives while receives are posted; DAT_INSUFFICIENT_RESOURCES/TEVD,
+ * DAT_INVALID_STATE/EP_... for fields that the state does not allow to change, and for the
+ * completion flags of receives while receives are posted; DAT_INSUFFICIENT_RESOURCES/TEVD,
  * /MEMORY, the latter also for another number of DTOs while completions from
- * before the last such change are not dequeued.
+ * before the last such change have not been dequeued.
  */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
@@ -139,7 +139,7 @@ EXPORT_SYMBOL(dat_ep_get_status);
  * @quality_of_service: DAT_QOS_BEST_EFFORT
  * @connect_flags: DAT_CONNECT_DEFAULT_FLAG
  *
- * One connection event tells the outcome.  Process context; does not wait for
+ * One connection event reports the outcome.  Process context; does not wait for
  * the peer.  Rules E.6, C3..C13, C18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for a
@@ -174,21 +174,21 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 EXPORT_SYMBOL(dat_ep_connect);
 
 /**
- * dat_ep_dup_connect - connect to where another endpoint is connected to
+ * dat_ep_dup_connect - connect to the peer and qualifier that another endpoint is connected to
  * @ep_handle: an Unconnected EP with PZ and connect EVD
- * @ep_dup_handle: a Connected EP of the same IA, its active side
+ * @ep_dup_handle: a Connected EP of the same IA that was the active side
  * @timeout: microseconds, not 0, or DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes, 0 .. max_private_data_size
  * @private_data: copied; ignored with size 0
  * @quality_of_service: DAT_QOS_BEST_EFFORT
  *
- * One connection event tells the outcome.  Process context; does not wait for
+ * One connection event reports the outcome.  Process context; does not wait for
  * the peer.  Rules C1..C21.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP, also for EPs of different IAs;
  * DAT_INVALID_PARAMETER/ARG2 for an @ep_dup_handle that was the passive side,
  * /ARG3 for the timeout, /ARG4 for the size, /ARG5 for a null @private_data;
- * DAT_INVALID_STATE/EP_..., of @ep_dup_handle first, /EP_NOTREADY;
+ * DAT_INVALID_STATE/EP_..., where @ep_dup_handle is checked first, /EP_NOTREADY;
  * DAT_MODEL_NOT_SUPPORTED for another quality; DAT_INSUFFICIENT_RESOURCES/TEP,
  * /MEMORY.
  */
@@ -217,9 +217,9 @@ EXPORT_SYMBOL(dat_ep_dup_connect);
  * @close_flags: graceful: posted requests complete first; abrupt: they are
  *	flushed
  *
- * One DISCONNECTED event tells the end.  Upcall context.  Rules D1..D54.
+ * One DISCONNECTED event reports the end.  Upcall context.  Rules D1..D54.
  *
- * Return: DAT_SUCCESS, also in state Disconnected, without effect;
+ * Return: DAT_SUCCESS, also in state Disconnected, where it has no effect;
  * DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2 for other flags;
  * DAT_INVALID_STATE/EP_UNCONNECTED, /EP_RESERVED, /EP_PASSCONNPENDING,
  * /EP_TENTCONNPENDING.
@@ -239,9 +239,10 @@ EXPORT_SYMBOL(dat_ep_disconnect);
  * dat_ep_reset - make a Disconnected endpoint Unconnected
  * @ep_handle: an EP that is Disconnected or Unconnected
  *
- * Waits until the former connection has flushed, for 10 seconds at most, and not for
- * the peer; but on iWARP, after an attempt that nobody has answered yet, as long as the
- * driver tries (siw: two minutes).  Process context.  Rules R1..R16.
+ * Waits until the DTOs of the former connection are flushed, for 10 seconds at most; it does
+ * not wait for the peer.  But on iWARP, after an attempt to connect that nobody has answered
+ * yet, it waits as long as the driver tries (siw: two minutes).  Process context.  Rules
+ * R1..R16.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_... in any
  * other state.
@@ -262,12 +263,12 @@ EXPORT_SYMBOL(dat_ep_reset);
  * dat_ep_free - free an endpoint
  * @ep_handle: an EP that no service point or connection request holds
  *
- * A connection ends as by an abrupt disconnect, without an event here.  When it
- * returned, the device does not touch the EP's buffers any more.  Its events that are
- * queued are still delivered, by upcalls as well: what their cookies point to goes only
- * after the EVD is freed.  It waits for the flush, 10 seconds at most, and neither for
- * the peer nor for an upcall; on iWARP as dat_ep_reset() does.  Process context.  Rules
- * F1..F18.
+ * A connection of the EP ends as by an abrupt disconnect, but raises no event here.  When
+ * this has returned, the device does not touch the EP's buffers any more.  Events of the EP
+ * that are queued are still delivered, also by upcalls.  So if their cookies point to memory,
+ * that may be freed only after the EVD was freed.  This waits for the flush, for 10 seconds at
+ * most, and on iWARP as dat_ep_reset() does, but neither for the peer nor for an upcall.
+ * Process context.  Rules F1..F18.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_INVALID_STATE/EP_RESERVED,
  * /EP_PASSCONNPENDING, /EP_TENTCONNPENDING.
@@ -290,9 +291,10 @@ EXPORT_SYMBOL(dat_ep_free);
  * @nbufs_allocated: out
  * @bufs_alloc_span: out
  *
- * Buffers that were posted and whose completion was not seen in the device's queue yet; each
- * completes once, so both numbers are the same.  Either pointer may be null.  Nobody but the
- * device knows what an EP holds of an SRQ.  Upcall context.  Rules E.11, RULING 43.
+ * Counts buffers that were posted and whose completion was not found in the device's CQ yet.
+ * Each buffer completes once, so both numbers are the same.  Either pointer may be null.  Not for
+ * an EP on an SRQ: only the device knows what that holds.  Upcall context.  Rules E.11,
+ * RULING 43.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EP; DAT_MODEL_NOT_SUPPORTED for an EP on an SRQ.
  */
@@ -315,13 +317,13 @@ static bool watermark_valid(DAT_COUNT mark)
 }
 
 /**
- * dat_ep_set_watermark - bounds on the buffers held from a shared queue
+ * dat_ep_set_watermark - bounds on the buffers that an endpoint may hold from a shared queue
  * @ep_handle: an EP
  * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
  * @hard_high_watermark: the same
  *
- * Not offered (srq_watermarks_supported has neither bit).  Process context.  Rules E.12,
- * mt:M66.
+ * kdapl does not offer this (srq_watermarks_supported has neither bit).  Process context.
+ * Rules E.12, mt:M66.
  *
  * Return: DAT_INVALID_HANDLE/EP; DAT_INVALID_PARAMETER/ARG2, /ARG3;
  * DAT_MODEL_NOT_SUPPORTED.
@@ -349,7 +351,7 @@ EXPORT_SYMBOL(dat_ep_set_watermark);
 
 /* ---- posting ------------------------------------------------------------ */
 
-/* To another provider's endpoint, if it is one. */
+/* Posts to an endpoint of another provider, if @ep is one.  The handle is no handle of kdapl. */
 static noinline DAT_RETURN other_post(DAT_EP_HANDLE ep, const struct kdapl_dto *dto)
 {
 	DAT_LMR_TRIPLET *iov = (DAT_LMR_TRIPLET *)dto->iov;
@@ -373,7 +375,10 @@ static noinline DAT_RETURN other_post(DAT_EP_HANDLE ep, const struct kdapl_dto *
 	}
 }
 
-/* Posts to kdapl's endpoints pay nothing for others but a comparison: no register is saved. */
+/*
+ * Posts.  For an endpoint of kdapl, that there are other providers costs one comparison only:
+ * other_post() is not inline, so that no registers are saved for it.
+ */
 static __always_inline DAT_RETURN ep_post(DAT_EP_HANDLE ep, const struct kdapl_dto *dto)
 {
 	return kdat_is_address(ep) ? other_post(ep, dto) : kdapl_ep_post(SPACE, ep, dto);
@@ -394,10 +399,10 @@ static __always_inline DAT_RETURN ep_post(DAT_EP_HANDLE ep, const struct kdapl_d
  * DAT_INVALID_PARAMETER/ARG2 for the count, /ARG3 for a null array, a segment
  * that is not inside its LMR, or more bytes than max_message_size, /ARG5 for
  * the flags; DAT_INVALID_STATE/EP_... when the EP is neither Connected nor
- * Disconnected; DAT_PROTECTION_VIOLATION/READ for a context of no LMR, or of
- * one in another PZ; DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos
+ * Disconnected; DAT_PROTECTION_VIOLATION/READ for a context that belongs to no LMR, or to
+ * an LMR in another PZ; DAT_INSUFFICIENT_RESOURCES/MEMORY when max_request_dtos
  * are outstanding; DAT_INTERNAL_ERROR when the device refuses the request.
- * Every LMR can be read from, whatever privileges it has (mt:T30).
+ * Every LMR can be sent from, whatever its privileges are (mt:T30).
  */
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
@@ -427,9 +432,10 @@ EXPORT_SYMBOL(dat_ep_post_send);
  * Before the EP is Connected the buffer waits; in state Disconnected it is
  * flushed.  Upcall context.  Rules mt:T1..T15.
  *
- * Return: as dat_ep_post_send(), with DAT_PROTECTION_VIOLATION/WRITE,
- * DAT_PRIVILEGES_VIOLATION/WRITE, DAT_INSUFFICIENT_RESOURCES/MEMORY when
- * max_recv_dtos are outstanding, and no DAT_INVALID_STATE with the EP's state.
+ * Return: as dat_ep_post_send(), but with DAT_PROTECTION_VIOLATION/WRITE,
+ * DAT_PRIVILEGES_VIOLATION/WRITE for an LMR without local write,
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_recv_dtos are outstanding, and without
+ * DAT_INVALID_STATE for the EP's state.
  */
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,

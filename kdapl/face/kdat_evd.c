@@ -9,7 +9,7 @@
 #include "kdat_call.h"
 #include "kdat_upcall.h"
 
-/* The arguments that are judged before those of kdapl_evd_create(). */
+/* Checks the arguments that have to be checked before kdapl_evd_create() checks the others. */
 static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 				DAT_UPCALL_POLICY policy,
 				const DAT_UPCALL_OBJECT *upcall)
@@ -32,12 +32,14 @@ static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
  * @upcall_policy: DISABLE: events wait for dat_evd_dequeue();
  *	SINGLE_INSTANCE: they are given to @upcall one after the other; MANY:
  *	the same (E97)
- * @upcall: function and its first argument; copied; with DISABLE may be null
- * @evd_flags: DAT_EVD_*_FLAG, the streams that may feed it, at least one
+ * @upcall: the function and its first argument; copied; may be null with DISABLE
+ * @evd_flags: DAT_EVD_*_FLAG: the streams that may feed the EVD, at least one; may also have
+ *	KDAT_EVD_PROCESS_FLAG
  * @evd_handle: out
  *
- * An EVD for DTO, RMR bind and software events alone runs its upcall in softirq
- * context, any other in process context (E98).  Process context.
+ * The upcall of an EVD that is only for DTO, RMR bind and software events runs in softirq
+ * context, unless KDAT_EVD_PROCESS_FLAG is set; that of any other EVD runs in process context
+ * (E98).  Process context.
  * Rules E12..E16, E92..E101, E110.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
@@ -90,20 +92,20 @@ EXPORT_SYMBOL(dat_evd_kcreate);
 /**
  * dat_evd_modify_upcall - change policy and upcall of an EVD
  * @evd_handle: an EVD
- * @upcall_policy: DISABLE: no upcall starts any more; TEARDOWN: and none is
- *	running when the call returns; SINGLE_INSTANCE, MANY: upcalls start for
- *	what is queued at once
+ * @upcall_policy: DISABLE: no upcall starts any more; TEARDOWN: the same, and none is
+ *	running when the call returns; SINGLE_INSTANCE, MANY: upcalls start at once for
+ *	the events that are queued
  * @upcall: replaces function and instance data as a pair; DAT_UPCALL_SAME
  *	(null) keeps them
  *
- * Process context; TEARDOWN not from the EVD's own upcall, and not under a lock
- * that the upcall takes.  Rules E92, E102..E105, E108..E110.
+ * Process context.  TEARDOWN must not be called from the EVD's own upcall, nor with a lock
+ * held that the upcall takes.  Rules E92, E102..E105, E108..E110.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
  * DAT_INVALID_PARAMETER/ARG2 for an unknown policy, /ARG3 for an active policy
  * without a function; DAT_INVALID_STATE/EVD_IN_USE for TEARDOWN from the EVD's
- * own upcall; DAT_INSUFFICIENT_RESOURCES/MEMORY, only at the first call for an
- * EVD that dat_ia_openv() made.
+ * own upcall; DAT_INSUFFICIENT_RESOURCES/MEMORY, but only at the first call for an
+ * EVD that dat_ia_openv() has made.
  */
 DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 DAT_UPCALL_POLICY upcall_policy,
@@ -225,7 +227,7 @@ EXPORT_SYMBOL(dat_evd_post_se);
  * @evd_handle: an EVD
  * @event: out
  *
- * Legal whatever the upcall policy is, also from the upcall.  Upcall context.
+ * Allowed with any upcall policy, also from within the upcall.  Upcall context.
  * Rules E41..E48, E95.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
@@ -245,8 +247,8 @@ EXPORT_SYMBOL(dat_evd_dequeue);
  * dat_evd_free - free an EVD
  * @evd_handle: an EVD that no EP, PSP or RSP feeds
  *
- * What is queued is lost; connection requests among it are rejected.  When it
- * returned, no upcall of the EVD runs or will run.  Process context, not from
+ * Events that are queued are lost; connection requests among them are rejected.  When this
+ * has returned, no upcall of the EVD runs or will run.  Process context, but not from
  * the EVD's own upcall.  Rules E58..E60, E102, E108.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;

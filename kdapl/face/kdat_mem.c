@@ -17,7 +17,7 @@
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
  * null @pz_handle; DAT_INSUFFICIENT_RESOURCES/PROTECTION_DOMAIN when the device
- * has none left, or no queue pair to register memory with; /MEMORY.
+ * has none left, /MEMORY.
  */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
@@ -62,7 +62,7 @@ EXPORT_SYMBOL(dat_pz_query);
  * Process context.  Rule mt:M3.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_STATE/PZ_IN_USE while
- * an EP, an LMR or an RMR has it.
+ * there is an EP, an LMR, an RMR or an SRQ in it.
  */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
@@ -87,25 +87,25 @@ EXPORT_SYMBOL(dat_pz_free);
  * @length: bytes, 1 .. max_lmr_block_size; ignored with type LMR
  * @pz_handle: a PZ of the IA
  * @privileges: DAT_MEM_PRIV_*_FLAG, any of them
- * @mem_optimization: a hint; kdapl is always exact
+ * @mem_optimization: a hint; kdapl always registers exactly the memory that is asked for
  * @lmr_handle: out
  * @lmr_context: out: names the LMR in a local segment; may be null
  * @rmr_context: out: names it to a peer, 0 without a remote privilege; may be
  *	null
- * @registered_length: out: bytes that are accessible: as asked; may be null
- * @registered_address: out: what segments count from; may be null
+ * @registered_length: out: bytes that are registered: @length; may be null
+ * @registered_address: out: the address of the first byte, for segments; may be null
  *
  * The memory must stay until the LMR is freed.  Process context.
  * Rules mt:M5..M19, mt:M71..M77.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /LMR, /PZ;
- * DAT_INVALID_PARAMETER/ARG2 for an unknown type, /ARG3 for memory that is not
- * there or not RAM, /ARG4 for a length of 0, one that wraps or is above the
+ * DAT_INVALID_PARAMETER/ARG2 for an unknown type, /ARG3 for memory that does not
+ * exist or is not RAM, /ARG4 for a length of 0, one that wraps or is above the
  * limit, and for memory in more pieces than the device maps at once, /ARG6 for
  * unknown privileges, /ARG7 for an unknown optimization, /ARG8 for a null
  * @lmr_handle; DAT_MODEL_NOT_SUPPORTED for types PLATFORM, IA and BYPASS;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION when the device has none
- * left.
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION when the device has no memory region
+ * left, or no queue pair to register memory with.
  */
 DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_REGION_DESCRIPTION region_description,
@@ -160,14 +160,14 @@ EXPORT_SYMBOL(dat_lmr_query);
  * dat_lmr_free - undo a registration
  * @lmr_handle: an LMR
  *
- * When it returned, neither context admits anything and the device does not
- * touch the memory any more; the memory itself stays as it is.  Transfers that
- * use it at this moment may fail and end their connection.  Process context.
+ * When this has returned, neither context gives access and the device does not
+ * touch the memory any more; the memory itself is not changed.  Transfers that are
+ * using it at this moment may fail and end their connection.  Process context.
  * Rules L1..L14, mt:M22..M27.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_STATE/LMR_IN_USE
- * while an RMR is bound to it, a bind that names it is outstanding, or another LMR is just
- * being made over it.
+ * while an RMR is bound to it, a bind that names it is outstanding, another LMR is just
+ * being made of its memory, or it is an LMR of dat_lmr_allocate() that has memory.
  */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
@@ -182,7 +182,7 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 EXPORT_SYMBOL(dat_lmr_free);
 
 /**
- * dat_lmr_sync_rdma_read - local writes before a peer's RDMA read
+ * dat_lmr_sync_rdma_read - make local writes visible to RDMA reads of a peer
  * @ia_handle: an IA
  * @local_segments: parts of LMRs of this IA
  * @num_segments: how many; 0 is fine
@@ -190,7 +190,7 @@ EXPORT_SYMBOL(dat_lmr_free);
  * Process context.  Rules mt:M67..M70.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for a
- * null array or a segment that is no part of an LMR.
+ * null array or a segment that is not inside an LMR.
  */
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  const DAT_LMR_TRIPLET *local_segments,
@@ -209,7 +209,7 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 EXPORT_SYMBOL(dat_lmr_sync_rdma_read);
 
 /**
- * dat_lmr_sync_rdma_write - a peer's RDMA write before local reads
+ * dat_lmr_sync_rdma_write - make RDMA writes of a peer visible to local reads
  * @ia_handle: an IA
  * @local_segments: parts of LMRs of this IA
  * @num_segments: how many; 0 is fine
@@ -237,17 +237,17 @@ EXPORT_SYMBOL(dat_lmr_sync_rdma_write);
 /* ---- RMR ---------------------------------------------------------------- */
 
 /**
- * dat_rmr_create - make a window for peers, bound to no memory yet
+ * dat_rmr_create - make a window for peers that is bound to no memory yet
  * @pz_handle: a PZ
  * @rmr_handle: out
  *
- * Slow, where a bind is fast: made once and bound many times.  Process context.
- * Rule mt:M28.
+ * This is slow and a bind is fast, so make an RMR once and bind it many times.  Process
+ * context.  Rule mt:M28.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PZ; DAT_INVALID_PARAMETER/ARG2
  * for a null @rmr_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY_REGION when the
- * device has none left, /MEMORY; DAT_MODEL_NOT_SUPPORTED on a device that
- * registers no memory by work request.
+ * device has no memory regions left, /MEMORY; DAT_MODEL_NOT_SUPPORTED on a device that
+ * can have no windows.
  */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
@@ -265,8 +265,8 @@ EXPORT_SYMBOL(dat_rmr_create);
  * dat_rmr_query - parameters of an RMR
  * @rmr_handle: an RMR
  * @rmr_param_mask: DAT_RMR_FIELD_*
- * @rmr_param: out: what the last bind that completed has made of it; of an
- *	unbound RMR triplet, privileges and context are 0
+ * @rmr_param: out: as the last bind that has completed has set it; the triplet, the
+ *	privileges and the context of an unbound RMR are 0
  *
  * Upcall context.  Rule mt:M41.
  *
@@ -289,9 +289,9 @@ EXPORT_SYMBOL(dat_rmr_query);
  * dat_rmr_bind - open a part of an LMR to peers, or close it
  * @rmr_handle: an RMR
  * @lmr_triplet: the part; copied; with segment_length 0 the RMR is unbound, and
- *	the rest of the triplet and @mem_privileges are not looked at
- * @mem_privileges: DAT_MEM_PRIV_REMOTE_READ_FLAG and _WRITE_FLAG, any of them,
- *	for each of which the LMR needs the local privilege; local flags are
+ *	the rest of the triplet and @mem_privileges are ignored
+ * @mem_privileges: any of DAT_MEM_PRIV_REMOTE_READ_FLAG and _WRITE_FLAG; for each
+ *	of them the LMR needs the local privilege of the same kind; local flags are
  *	ignored
  * @ep_handle: an EP of the RMR's PZ, Connected; in state Disconnected the bind
  *	is flushed and the RMR stays as it is
@@ -301,10 +301,10 @@ EXPORT_SYMBOL(dat_rmr_query);
  * @rmr_context: out: names the memory to peers, in place of the former context;
  *	0 for an unbind
  *
- * A request of the EP: it completes in the order of the posts, with
- * DAT_RMR_BIND_COMPLETION_EVENT, and no request posted after it starts before,
- * so that a send with the context may follow at once.  The window is good
- * through every EP of the PZ and outlives the one it was bound on.  Upcall
+ * The bind is a request of the EP: it completes in the order of the posts, with
+ * DAT_RMR_BIND_COMPLETION_EVENT, and no request that is posted after it starts before it
+ * is done.  So a send that carries the context may be posted at once.  Peers can use the
+ * window through every EP of the PZ, and it outlives the EP that it was bound on.  Upcall
  * context.  Rules mt:M29..M40, mt:M42, mt:M45..M47.
  *
  * Return: DAT_SUCCESS, and one completion follows; DAT_INVALID_HANDLE/RMR, /EP,
@@ -315,9 +315,9 @@ EXPORT_SYMBOL(dat_rmr_query);
  * Connected nor Disconnected; DAT_PROTECTION_VIOLATION/RDMA_READ, /RDMA_WRITE
  * when the zones differ; DAT_PRIVILEGES_VIOLATION/RDMA_READ, /RDMA_WRITE for an
  * LMR without the local privilege; DAT_INSUFFICIENT_RESOURCES/MEMORY when
- * max_request_dtos are outstanding, or after a failed bind whose window could
- * not be made anew yet, /MEMORY_REGION while a bind of this RMR is outstanding,
- * and for a part that has more pages than a window (512); DAT_INTERNAL_ERROR
+ * max_request_dtos are outstanding, or after a failed bind, as long as the RMR's window
+ * could not be renewed, /MEMORY_REGION while a bind of this RMR is outstanding,
+ * and for a part that has more pages than a window can show (512); DAT_INTERNAL_ERROR
  * when the device refuses the request.
  */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
@@ -342,9 +342,10 @@ EXPORT_SYMBOL(dat_rmr_bind);
  * dat_rmr_free - unbind and free an RMR
  * @rmr_handle: an RMR, bound or not
  *
- * When it returned, its context admits nothing and its LMR can be freed.  If a
- * bind is outstanding, that is so when its completion is there, which names the
- * dead handle.  Process context.  Rules mt:M43, mt:M44.
+ * When this has returned, the RMR's context gives no access, and the LMR that it was bound
+ * to can be freed.  If a bind is outstanding, that is so only when the bind has completed; the
+ * completion event names the handle, which is dead by then.  Process context.  Rules mt:M43,
+ * mt:M44.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/RMR.
  */

@@ -2,17 +2,18 @@
 /*
  * The registry of kernel consumers: kdapl's own adapters, which glue/device.c knows, and the
  * providers that other modules have added; and the calls that open and close an adapter of
- * either kind.  As in kdat.c the contracts are told here.
+ * either kind.  As in kdat.c, the contracts are at the functions here.
  *
- * A handle of another provider is what DAT says of handles: the address of something that begins
- * with the address of the provider's table.  The files that have the other calls of DAT 1.2
- * ask kdat_other() of each handle and call that table, so that all calls but those here are
- * between the consumer and the provider.
+ * A handle of another provider is what DAT specifies for handles: the address of an object that
+ * begins with the address of the provider's function table.  All other calls of DAT 1.2 (kdat.c
+ * and kdat_*.c) ask kdat_other() for the table of a handle, and call the provider through it.
+ * So the registry plays no part in these calls.
  *
- * What stays.  An open IA, and one that is being opened or closed, counts in its entry, which
- * is not removed then, and holds a reference of the provider's module.  So the table that
- * kdat_other() finds is good for whoever has an IA of it open, and the entry that it finds the
- * table in for the RCU read section.  A module removes its provider before it goes.
+ * Lifetimes.  Each IA of another provider that is open, or is being opened or closed, is counted
+ * in its entry (@opens), so that the entry cannot be removed, and holds a reference to the
+ * provider's module.  So the table that kdat_other() returns stays valid for a consumer that has
+ * an IA of that provider open.  The entry in which kdat_provider_at() finds the table stays only
+ * for its RCU read section.  A module has to remove its provider before it is unloaded.
  *
  * No lock is held while another provider is called.
  */
@@ -28,11 +29,11 @@
 
 /*
  * struct entry - a provider that a module has added
- * @list: in the order of their registration
- * @table: of its functions
- * @info: its name, version and thread safety, which no other entry has
- * @owner: the module, NULL in the kernel itself
- * @opens: IAs that are open, being opened or being closed
+ * @list: in entries, in the order of registration
+ * @table: the provider's functions
+ * @info: its name, version and thread safety; no two entries have the same
+ * @owner: the module; NULL if it is built into the kernel
+ * @opens: number of its IAs that are open, being opened or being closed
  */
 struct entry {
 	struct list_head list;
@@ -44,8 +45,8 @@ struct entry {
 };
 
 /*
- * struct open_ia - an IA of another provider
- * @closing: somebody is closing it
+ * struct open_ia - an open IA of another provider
+ * @closing: a call of dat_ia_close() is closing it
  */
 struct open_ia {
 	struct list_head list;
@@ -54,21 +55,22 @@ struct open_ia {
 	bool closing;
 };
 
-/* Of all that follows; the entries are read under RCU, too. */
+/* Protects entries and open_ias; the entries are also read under RCU. */
 static DEFINE_MUTEX(registry_lock);
 static LIST_HEAD(entries);
 static LIST_HEAD(open_ias);
 
-/* ---- whose handle is it? ------------------------------------------------- */
+/* ---- to which provider does a handle belong? ----------------------------- */
 
 /**
  * kdat_provider_at - the slow half of kdat_other()
- * @handle: no token
+ * @handle: not a handle of kdapl
  *
- * While no module has added a provider, the handle is not followed; else, it is if there is
- * memory behind it.  Any context.  Rule E5.
+ * If no module has added a provider, the handle is not dereferenced.  Otherwise it is, in a way
+ * that does no harm if there is no memory at that address.  Any context.  Rule E5.
  *
- * Return: the table of a provider, good while the consumer has an IA of it open; or NULL.
+ * Return: the table of a provider, which stays valid while the consumer has an IA of that
+ * provider open; or NULL.
  */
 const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle)
 {
@@ -86,7 +88,7 @@ const DAT_PROVIDER *kdat_provider_at(DAT_HANDLE handle)
 	return table;
 }
 
-/* ---- which one is meant? ------------------------------------------------- */
+/* ---- which provider opens an adapter? ------------------------------------ */
 
 static bool is_name(const char *name)
 {
@@ -105,14 +107,14 @@ static bool is_own_name(const char *name)
 	return dev;
 }
 
-/* What all adapters of kdapl's have besides their names. */
+/* What all adapters of kdapl have in common; only their names differ. */
 static const DAT_PROVIDER_INFO own = {
 	.dapl_version_major = DAT_VERSION_MAJOR,
 	.dapl_version_minor = DAT_VERSION_MINOR,
 	.is_thread_safe = DAT_TRUE,
 };
 
-/* Their names not looked at. */
+/* Compares version and thread safety, not the names. */
 static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 {
 	return a->dapl_version_major == b->dapl_version_major &&
@@ -120,7 +122,10 @@ static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 	       !a->is_thread_safe == !b->is_thread_safe;
 }
 
-/* Why it does not serve what is asked for: the subtypes have the order of the comparisons (G9). */
+/*
+ * The subtype that says why a provider does not serve what is asked for; DAT_NO_SUBTYPE: it does.
+ * The subtypes are numbered in the order of the comparisons (G9).
+ */
 static u32 lacks(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *asked)
 {
 	if (info->dapl_version_major != asked->dapl_version_major)
@@ -132,7 +137,7 @@ static u32 lacks(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *asked)
 	return DAT_NO_SUBTYPE;
 }
 
-/* Of two that serve it (G9). */
+/* Is @info better than @than, when both serve what is asked for (G9)? */
 static bool is_better(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *than,
 		      const DAT_PROVIDER_INFO *asked)
 {
@@ -143,9 +148,9 @@ static bool is_better(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *th
 }
 
 /*
- * The entry that serves best what is asked for, counted and with a reference of its module;
- * NULL: none does, or an adapter of kdapl's does it better.  @lacking: the subtype of the one
- * that got farthest in the comparison.
+ * Finds the entry that serves best what is asked for.  Its @opens is incremented, and a reference
+ * to its module taken.  NULL: no entry serves it, or an adapter of kdapl serves it as well or
+ * better.  @lacking: out: the subtype of the entry that has passed most of the comparisons.
  */
 static struct entry *entry_get(const DAT_PROVIDER_INFO *asked, u32 *lacking)
 {
@@ -166,7 +171,7 @@ static struct entry *entry_get(const DAT_PROVIDER_INFO *asked, u32 *lacking)
 		best = &e->info;
 		found = e;
 	}
-	/* A module that is being unloaded is about to remove it. */
+	/* If the module is being unloaded, it is about to remove its provider. */
 	if (found && !try_module_get(found->owner))
 		found = NULL;
 	if (found)
@@ -196,7 +201,7 @@ static struct entry *find_entry(const DAT_PROVIDER_INFO *info)
 	return NULL;
 }
 
-/* What adding and removing refuse before they look at the registry. */
+/* Checks the arguments of adding and removing that do not depend on the registry. */
 static DAT_RETURN check_args(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
 {
 	if (!may_sleep())
@@ -209,26 +214,27 @@ static DAT_RETURN check_args(const DAT_PROVIDER *provider, const DAT_PROVIDER_IN
 }
 
 /**
- * kdat_registry_add_provider - enter a provider of another module
- * @provider: its functions, null for those that it does not have.  The table stays where it is
- *	until the provider is removed, and its address is the first word of what each handle of
- *	the provider points to
+ * kdat_registry_add_provider - add a provider of another module
+ * @provider: the table of its functions, null for those that it does not have.  The table must
+ *	not move until the provider is removed, and each handle of the provider has to point to
+ *	something whose first word is the address of the table
  * @provider_info: the name for dat_ia_open(), version, thread safety; copied
- * @owner: the module, which is not unloaded while an IA is open
+ * @owner: the module; it is not unloaded while an IA of the provider is open
  *
  * dat_registry_add_provider() of <dat/dat_registry.h> calls this with the module that it is
  * compiled into.
  *
- * From now on the adapter is listed, and opened by its name.  The calls of DAT 1.2 on its
- * handles are the provider's, who says in which contexts each may be made; one that its table
- * does not have is DAT_NOT_IMPLEMENTED.  What <dat/kdat_linux.h> has besides is for kdapl's
- * adapters only, and another provider's handle is none there.  One table may be added under
- * several names.  The module removes the provider before it goes.  Process context.  Rules
- * G2, G5, G8.
+ * From now on the adapter is listed, and can be opened by its name.  Calls of DAT 1.2 on its
+ * handles go to the provider, which determines in which contexts each may be made; a call that
+ * its table does not have returns DAT_NOT_IMPLEMENTED.  The calls that <dat/kdat_linux.h> adds
+ * are for kdapl's adapters only, and treat a handle of another provider as an invalid handle.
+ * The same table may be added under several names.  The module has to remove the provider
+ * before it is unloaded.  Process context.  Rules G2, G5, G8.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null @provider, /ARG2 for null info or
- * a name that is empty or has no end; DAT_PROVIDER_ALREADY_REGISTERED for name, version and
- * thread safety of another one, or of an adapter of kdapl's; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null @provider, /ARG2 for a null
+ * @provider_info or a name that is empty or not terminated; DAT_PROVIDER_ALREADY_REGISTERED if
+ * another provider, or an adapter of kdapl, has the same name, version and thread safety;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
 DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
 				      const DAT_PROVIDER_INFO *provider_info,
@@ -260,15 +266,16 @@ DAT_RETURN kdat_registry_add_provider(const DAT_PROVIDER *provider,
 EXPORT_SYMBOL(kdat_registry_add_provider);
 
 /**
- * dat_registry_remove_provider - take a provider out
+ * dat_registry_remove_provider - remove a provider from the registry
  * @provider: as it was added
- * @provider_info: the same
+ * @provider_info: as it was added
  *
  * Process context.  Rules G6, G7.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a null @provider, and for another one
- * than was added, /ARG2 for null info, a bad name, and what was not added;
- * DAT_PROVIDER_IN_USE while an IA of it is open, being opened or being closed.
+ * than was added with this info, /ARG2 for a null @provider_info, a bad name, and info that was
+ * not added; DAT_PROVIDER_IN_USE while an IA of the provider is open, being opened or being
+ * closed.
  */
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 					const DAT_PROVIDER_INFO *provider_info)
@@ -295,7 +302,7 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 }
 EXPORT_SYMBOL(dat_registry_remove_provider);
 
-/* Has the caller a structure for each of so many? */
+/* Do the first @number entries of a caller's list point to structures? */
 static bool has_room(DAT_PROVIDER_INFO *const list[], DAT_COUNT number)
 {
 	DAT_COUNT i;
@@ -308,16 +315,16 @@ static bool has_room(DAT_PROVIDER_INFO *const list[], DAT_COUNT number)
 
 /**
  * dat_registry_list_providers - list the adapters that can be opened
- * @max_to_return: entries of @dat_provider_list; 0 asks for the number only,
- *	which comes with ARG1 unless there are none
- * @entries_returned: out: how many there are
- * @dat_provider_list: pointers to the caller's structures, filled in
+ * @max_to_return: length of @dat_provider_list; with 0 only the number is returned, and
+ *	the call returns ARG1 unless that is 0, too
+ * @entries_returned: out: how many adapters there are
+ * @dat_provider_list: pointers to structures of the caller, which are filled in
  *
- * First what modules have added, then kdapl's adapters, both in the order of their
- * registration.  Process context.  Rules G12, G13.
+ * The list has first the providers that modules have added, then kdapl's adapters, both in
+ * the order of their registration.  Process context.  Rules G12, G13.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 when there are more than
- * @max_to_return (then @entries_returned is set all the same), /ARG2 for a null
+ * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 if there are more adapters than
+ * @max_to_return (@entries_returned is set in this case, too), /ARG2 for a null
  * @entries_returned, /ARG3 for a null list or a null pointer in it.
  */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
@@ -341,7 +348,10 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 		if (has_room(dat_provider_list, added))
 			rest = dat_provider_list + added;
 	}
-	/* Too few places count for more than a null pointer: so this looks at both. */
+	/*
+	 * ARG1 (too few places) takes precedence over ARG3 (a null pointer), so ask the core
+	 * even if it is certain that there is one of them: left is -1, or rest NULL, then.
+	 */
 	ret = kdapl_registry_list(SPACE, left, &adapters, rest);
 	if (ret == DAT_SUCCESS && added && !rest)
 		ret = RET_BAD_ARG(3);
@@ -357,7 +367,7 @@ EXPORT_SYMBOL(dat_registry_list_providers);
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* Has the provider of an entry that is counted open the adapter. */
+/* Makes the provider of an entry, whose @opens counts this, open the adapter. */
 static DAT_RETURN entry_open(struct entry *e, const DAT_NAME_PTR name, DAT_COUNT qlen,
 			     DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
 {
@@ -370,7 +380,7 @@ static DAT_RETURN entry_open(struct entry *e, const DAT_NAME_PTR name, DAT_COUNT
 	open->entry = e;
 	ret = KDAT_THEIRS(e->table, ia_open, name, qlen, async_evd, &open->handle);
 	if (ret == DAT_SUCCESS && kdat_other(open->handle) != e->table) {
-		/* No call of the consumer would ever reach the provider. */
+		/* With such a handle no call of the consumer would reach the provider. */
 		KDAT_THEIRS(e->table, ia_close, open->handle, DAT_CLOSE_ABRUPT_FLAG);
 		ret = RET(INTERNAL_ERROR);
 	}
@@ -387,23 +397,24 @@ static DAT_RETURN entry_open(struct entry *e, const DAT_NAME_PTR name, DAT_COUNT
 
 /**
  * dat_ia_openv - open an adapter
- * @ia_name: name in the registry, at most 255 bytes; of an adapter of kdapl's "<device>-<port>"
+ * @ia_name: name in the registry, at most 255 bytes; "<device>-<port>" for an adapter of kdapl
  * @asynch_evd_min_qlen: length of the async EVD to be made, 1 .. max_evd_qlen;
- *	not looked at when @asynch_evd_handle is one
+ *	ignored if @asynch_evd_handle points to an EVD
  * @asynch_evd_handle: in: null, or an EVD of this adapter with the async flag;
- *	out: the async EVD.  One that is made here has no upcall (E112)
+ *	out: the async EVD.  An EVD that is made here has no upcall (E112)
  * @ia_handle: out: the IA
- * @dat_version_major: version that the consumer was compiled for
- * @dat_version_minor: the same
- * @thread_safety: DAT_TRUE: a provider that is not thread safe will not do.  kdapl always is
+ * @dat_version_major: major version of DAT that the consumer was compiled for
+ * @dat_version_minor: minor version of the same
+ * @thread_safety: DAT_TRUE: the provider has to be thread safe.  kdapl always is
  *
- * If a module has added a provider of that name that serves this better, or kdapl has no
- * such adapter, the provider opens it, and what it returns is returned.  Usually called as
- * dat_ia_open().  Process context.  Rules I1..I10, E112, G9.
+ * Usually called as dat_ia_open().  An adapter of kdapl is opened if there is one of that name
+ * that suits the request, unless a provider that a module has added under that name suits it
+ * better.  If a provider opens the adapter, its return code is returned.  Process context.
+ * Rules I1..I10, E112, G9.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_PARAMETER/ARG1 for a bad name, /ARG2 for the
  * length, /ARG3 and /ARG4 for null pointers; DAT_INVALID_HANDLE/EVD_ASYNC for
- * an EVD without the async flag or of another adapter;
+ * an EVD without the async flag, or of another adapter;
  * DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED for an adapter that does not exist
  * or has no address, /MAJOR_NOT_FOUND, /MINOR_NOT_FOUND, /THREAD_SAFETY_NOT_FOUND;
  * DAT_INSUFFICIENT_RESOURCES/TEVD for a length above max_evd_qlen, /MEMORY;
@@ -427,7 +438,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 
 	if (!may_sleep())
 		return FROM_SOFTIRQ;
-	/* What is wrong with these arguments is said by kdapl_ia_open(). */
+	/* If one of these arguments is wrong, kdapl_ia_open() returns the code for it. */
 	if (ia_name && is_name(ia_name) && asynch_evd_handle && ia_handle) {
 		strscpy(asked.ia_name, ia_name, sizeof(asked.ia_name));
 		e = entry_get(&asked, &lacking);
@@ -447,7 +458,10 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 }
 EXPORT_SYMBOL(dat_ia_openv);
 
-/* The IA of a handle, which nobody else closes now; NULL: there is none. */
+/*
+ * Finds the IA of another provider by its handle, and marks it as being closed; NULL: there is
+ * none, or somebody else is closing it.
+ */
 static struct open_ia *begin_close(DAT_IA_HANDLE handle)
 {
 	struct open_ia *open, *found = NULL;
@@ -483,17 +497,17 @@ static DAT_RETURN other_close(struct open_ia *open, DAT_CLOSE_FLAGS flags)
 /**
  * dat_ia_close - close an adapter
  * @ia_handle: an IA
- * @close_flags: abrupt: with everything made on it; graceful: only if nothing
- *	is left but the async EVD that the open made, and no other open uses
- *	that
+ * @close_flags: abrupt: the IA and everything that was made on it is freed; graceful: only
+ *	if nothing is left on the IA but the async EVD that its open has made, and no other
+ *	open IA uses that EVD
  *
- * When it returned, no upcall of the IA's EVDs runs or will run.  Process
- * context, not from an upcall of the same IA.  Waits for peers that have not answered a
- * disconnect yet, up to 9 s.  Rules I11..I18, E102, E108.
+ * When this has returned, no upcall of the IA's EVDs runs or will run.  Waits up to 9 s for
+ * peers that have not answered a disconnect yet.  Process context, but not from an upcall of
+ * the same IA.  Rules I11..I18, E102, E108.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG2 for
- * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close with objects
- * left or the async EVD lent, and for any close from an upcall of the IA.
+ * other flags; DAT_INVALID_STATE/IA_IN_USE for a graceful close while objects are
+ * left or another IA uses the async EVD, and for any close from an upcall of the IA.
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {

@@ -7,22 +7,22 @@
 #include "kdat_call.h"
 
 /**
- * dat_psp_create - listen
+ * dat_psp_create - make a service point that listens
  * @ia_handle: an IA
  * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
  * @evd_handle: an EVD with the CR flag; its length is the backlog
- * @psp_flags: who makes the EP of a request
+ * @psp_flags: whether the consumer or the provider makes the EP for a request
  * @psp_handle: out
  *
- * Listens when it returned; the first request may arrive before that.  Process
- * context.  Rules P1..P10.
+ * The service point listens when this has returned; the first request may arrive before
+ * that.  Process context.  Rules P1..P10.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /EVD_CR, the latter also for an
- * EVD that DTOs without notification feed (E21); DAT_INVALID_PARAMETER/ARG2 for
+ * EVD that DTO streams without notification feed (E21); DAT_INVALID_PARAMETER/ARG2 for
  * the qualifier, /ARG4 for the flags, /ARG5 for a null @psp_handle;
- * DAT_CONN_QUAL_IN_USE; DAT_CONN_QUAL_UNAVAILABLE when the adapter's address is
- * just going; DAT_PRIVILEGES_VIOLATION for a qualifier below 1024 when the
- * calling process has no right to bind it; DAT_INSUFFICIENT_RESOURCES/TEP,
+ * DAT_CONN_QUAL_IN_USE; DAT_CONN_QUAL_UNAVAILABLE when no address of the adapter can be
+ * bound, for example because it is just being removed; DAT_PRIVILEGES_VIOLATION for a qualifier
+ * below 1024 if the calling process may not bind it; DAT_INSUFFICIENT_RESOURCES/TEP,
  * /MEMORY.
  */
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
@@ -46,13 +46,13 @@ EXPORT_SYMBOL(dat_psp_create);
  * @ia_handle: an IA
  * @conn_qual: out: the qualifier, 1024 or more
  * @evd_handle: an EVD with the CR flag; its length is the backlog
- * @psp_flags: who makes the EP of a request
+ * @psp_flags: whether the consumer or the provider makes the EP for a request
  * @psp_handle: out
  *
  * Process context.  Rule P16.
  *
- * Return: as dat_psp_create(), with DAT_INVALID_PARAMETER/ARG2 for a null
- * @conn_qual, DAT_CONN_QUAL_UNAVAILABLE for none free, and never
+ * Return: as dat_psp_create(), but with DAT_INVALID_PARAMETER/ARG2 for a null
+ * @conn_qual, DAT_CONN_QUAL_UNAVAILABLE also if no qualifier is free, and never
  * DAT_CONN_QUAL_IN_USE or DAT_PRIVILEGES_VIOLATION.
  */
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
@@ -101,7 +101,7 @@ EXPORT_SYMBOL(dat_psp_query);
  * dat_psp_free - stop listening
  * @psp_handle: a PSP
  *
- * Requests that have arrived stay.  Process context.  Rules P11..P15.
+ * Connection requests that have arrived already stay.  Process context.  Rules P11..P15.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/PSP.
  */
@@ -121,7 +121,7 @@ EXPORT_SYMBOL(dat_psp_free);
  * dat_rsp_create - listen for one request, for one endpoint
  * @ia_handle: an IA
  * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
- * @ep_handle: an Unconnected EP; null: one is made when the request arrives
+ * @ep_handle: an Unconnected EP; null: kdapl makes one when the request arrives
  * @evd_handle: an EVD with the CR flag
  * @rsp_handle: out
  *
@@ -195,10 +195,10 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 EXPORT_SYMBOL(dat_rsp_free);
 
 /**
- * dat_cr_query - who asks to connect
+ * dat_cr_query - parameters of a connection request: the peer and its private data
  * @cr_handle: a CR
  * @cr_param_mask: DAT_CR_FIELD_*
- * @cr_param: out; its pointers are good until the CR is accepted or rejected
+ * @cr_param: out; its pointers are valid until the CR is accepted, rejected or handed off
  *
  * The transport pads private data with zeros.  Process context.
  * Rules P40..P43.
@@ -226,12 +226,12 @@ EXPORT_SYMBOL(dat_cr_query);
  * @private_data_size: bytes, 0 .. max_private_data_size
  * @private_data: copied; ignored with size 0
  *
- * After success the CR is gone, and one event on the EP's connect EVD tells the
- * outcome; after a failure the CR can be answered again.  Process context; does
+ * If this succeeds, the CR is gone, and one event on the EP's connect EVD reports the
+ * outcome; if it fails, the CR can be answered again.  Process context; does
  * not wait for the peer.  Rules P50..P61.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR, /EP, the latter also for an EP
- * given for a CR that has one; DAT_INVALID_PARAMETER/ARG3 for the size, /ARG4
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR, /EP, the latter also if @ep_handle is
+ * given for a CR that has an EP; DAT_INVALID_PARAMETER/ARG3 for the size, /ARG4
  * for a null @private_data; DAT_INVALID_STATE/EP_... for another state,
  * /EP_NOTREADY without PZ or connect EVD; DAT_INSUFFICIENT_RESOURCES/TEP when
  * no queue pair can be made.
@@ -256,8 +256,8 @@ EXPORT_SYMBOL(dat_cr_accept);
  * dat_cr_reject - reject a connection request
  * @cr_handle: a CR
  *
- * The CR is gone, and with it an EP that the provider made for it; the EP of an
- * RSP is Unconnected again.  The peer sees PEER_REJECTED.  Process context.
+ * The CR is freed, and with it an EP that the provider has made for it; the EP of an
+ * RSP becomes Unconnected again.  The peer sees PEER_REJECTED.  Process context.
  * Rules P70..P72.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR.
@@ -277,11 +277,11 @@ EXPORT_SYMBOL(dat_cr_reject);
 /**
  * dat_cr_handoff - give a connection request to another service point
  * @cr_handle: a CR
- * @handoff: qualifier of a service point that listens at this adapter,
- *	     whoever's it is
+ * @handoff: qualifier of a service point that listens at this adapter and may belong
+ *	     to any consumer
  *
- * The CR is gone, and with it an EP that the provider made for it; the service
- * point raises a request of its own.  Process context.  Rules P80..P84.
+ * The CR is freed, and with it an EP that the provider has made for it; the other service
+ * point raises a connection request of its own.  Process context.  Rules P80..P84.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CR; DAT_INVALID_PARAMETER/ARG2 when
  * nobody listens there; DAT_INVALID_STATE when the device is gone.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The API of kernel consumers: shared receive queues.  As kdat.c, which says what all its
- * functions have in common.
+ * The API of kernel consumers: shared receive queues.  Kernel modules call these functions;
+ * kdat.c says what all of them have in common.
  */
 #include <linux/export.h>
 #include "kdat_call.h"
@@ -9,7 +9,7 @@
 /**
  * dat_srq_create - make a shared receive queue
  * @ia_handle: an IA
- * @pz_handle: a PZ of it, which all LMRs have to have that are posted
+ * @pz_handle: a PZ of the IA; all LMRs that are posted have to be in it
  * @srq_attr: max_recv_dtos 1 .. max_recv_per_srq, max_recv_iov 1 ..
  *	max_iov_segments_per_dto, low_watermark DAT_SRQ_LW_DEFAULT
  * @srq_handle: out: an SRQ, empty, without endpoints
@@ -36,20 +36,21 @@ EXPORT_SYMBOL(dat_srq_create);
 /**
  * dat_ep_create_with_srq - make an endpoint that receives from a shared receive queue
  * @ia_handle: an IA
- * @pz_handle: a PZ or null; the SRQ's, unless srq_ep_pz_difference_supported
+ * @pz_handle: a PZ, or null; has to be the SRQ's, unless srq_ep_pz_difference_supported is true
  * @recv_evd_handle: an EVD for DTOs, or null
  * @request_evd_handle: an EVD for DTOs, or null
  * @connect_evd_handle: an EVD for connection events, or null
- * @srq_handle: an SRQ of @ia_handle, for the life of the endpoint
- * @ep_attributes: as of dat_ep_create(); max_recv_iov is not looked at, it is the SRQ's
+ * @srq_handle: an SRQ of @ia_handle, which the endpoint uses as long as it exists
+ * @ep_attributes: as for dat_ep_create(); max_recv_iov is ignored: that of the SRQ applies
  * @ep_handle: out
  *
- * A message takes a buffer of the SRQ while the EP is connected, and completes on
- * @recv_evd_handle with this EP and the cookie of the post.  dat_ep_post_recv() is refused.
- * Process context.  Rules E.2, mt:M50, mt:M51, mt:M53.
+ * A message that arrives while the EP is connected takes a buffer of the SRQ.  It completes on
+ * @recv_evd_handle, with this EP and the cookie with which the buffer was posted.
+ * dat_ep_post_recv() on this EP is refused.  Process context.  Rules E.2, mt:M50, mt:M51,
+ * mt:M53.
  *
- * Return: as dat_ep_create(), with /ARG7 for the attributes, which must not be null, and
- * /ARG8 for @ep_handle; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_PARAMETER/ARG2 for a PZ that
+ * Return: as dat_ep_create(), but with /ARG7 for the attributes, which must not be null, and
+ * /ARG8 for a null @ep_handle; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_PARAMETER/ARG2 for a PZ that
  * is not the SRQ's.
  */
 DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
@@ -79,8 +80,8 @@ EXPORT_SYMBOL(dat_ep_create_with_srq);
  * dat_srq_query - parameters of a shared receive queue
  * @srq_handle: an SRQ
  * @srq_param_mask: DAT_SRQ_FIELD_*
- * @srq_param: out; available_dto_count is DAT_VALUE_UNKNOWN, since only the device sees
- *	that a buffer is taken; outstanding_dto_count is exact
+ * @srq_param: out; available_dto_count is DAT_VALUE_UNKNOWN, since only the device knows
+ *	when a buffer is taken; outstanding_dto_count is exact
  *
  * Upcall context.  Rule mt:M57.
  *
@@ -98,7 +99,7 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 }
 EXPORT_SYMBOL(dat_srq_query);
 
-/* As other_post() of kdat_ep.c. */
+/* Posts to an SRQ of another provider, like other_post() in kdat_ep.c. */
 static noinline DAT_RETURN other_post_recv(DAT_SRQ_HANDLE srq, const struct kdapl_dto *dto)
 {
 	const DAT_PROVIDER *other = kdat_other(srq);
@@ -121,8 +122,8 @@ static noinline DAT_RETURN other_post_recv(DAT_SRQ_HANDLE srq, const struct kdap
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_PARAMETER/ARG2 for too many
  * segments, /ARG3 for a null @local_iov, a segment that is not in its LMR or more bytes than
  * max_message_size; DAT_PROTECTION_VIOLATION/WRITE; DAT_PRIVILEGES_VIOLATION/WRITE;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_recv_dtos are outstanding: posted, and the
- * completion not dequeued.
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY when max_recv_dtos buffers are outstanding, that is, were
+ * posted and their completions not dequeued yet.
  */
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
@@ -146,12 +147,12 @@ EXPORT_SYMBOL(dat_srq_post_recv);
  * @srq_handle: an SRQ
  * @srq_max_recv_dto: 1 .. max_recv_per_srq
  *
- * Nothing that is posted is lost.  Process context.  Rule mt:M64.
+ * Buffers that are posted stay.  Process context.  Rule mt:M64.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_PARAMETER/ARG2;
- * DAT_INVALID_STATE for less than what is outstanding, or than an armed low watermark;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, also if the device, or the CQ of a connected EP on the
- * SRQ, cannot grow.
+ * DAT_INVALID_STATE for a length below the number of outstanding buffers, or below a low
+ * watermark that is armed; DAT_INSUFFICIENT_RESOURCES/MEMORY, also if the device cannot enlarge
+ * the queue, or the CQ of a connected EP on the SRQ.
  */
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
@@ -168,11 +169,11 @@ EXPORT_SYMBOL(dat_srq_resize);
 /**
  * dat_srq_set_lw - arm the low watermark of a shared receive queue
  * @srq_handle: an SRQ
- * @low_watermark: buffers, 0 .. max_recv_dtos; 0 disarms
+ * @low_watermark: buffers, 0 .. max_recv_dtos; 0 disarms it
  *
- * One DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR with the SRQ and the reason
- * DAT_SRQ_LOW_WATERMARK_EVENT goes to the async EVDs when fewer buffers are left, which may
- * be at once.  Process context.  Rules mt:M61..M63.
+ * When fewer buffers than that are left, which may be so at once, one event
+ * DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, with the SRQ and the reason
+ * DAT_SRQ_LOW_WATERMARK_EVENT, goes to the async EVDs.  Process context.  Rules mt:M61..M63.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_PARAMETER/ARG2;
  * DAT_MODEL_NOT_SUPPORTED if srq_watermarks_supported lacks 0x001.
@@ -193,7 +194,7 @@ EXPORT_SYMBOL(dat_srq_set_lw);
  * dat_srq_free - free a shared receive queue
  * @srq_handle: an SRQ without endpoints
  *
- * Buffers that are in it belong to the consumer again, without completions.  Process
+ * Buffers that are still posted go back to the consumer without completions.  Process
  * context.  Rule mt:M52.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_STATE/SRQ_IN_USE.

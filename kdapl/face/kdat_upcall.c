@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Running the upcalls of kernel consumers (E93..E113).  A sink of
- * core/evd_run.c hands each event of an EVD to the consumer's function;
+ * Running the upcalls of kernel consumers (E93..E113).  Here is a sink for
+ * core/evd_run.c, which hands each event of an EVD to the consumer's function;
  * kdat_evd.c has the entry points.
  *
  * The core calls a sink for one event at a time, in order, with no lock held,
- * in softirq or process context as the sink asks, and stops as soon as the sink
- * is removed.  So an EVD has a sink of ours exactly while its policy allows
- * upcalls.  What is kept here is the policy and the consumer's upcall object.
+ * in softirq or process context as the sink asks for, and stops as soon as the sink
+ * is removed.  So an EVD has our sink exactly while its policy allows
+ * upcalls.  This file keeps the policy and the consumer's upcall object.
  */
 #include <linux/errno.h>
 #include <linux/seqlock.h>
@@ -15,15 +15,15 @@
 #include "kdat_upcall.h"
 
 /**
- * struct kdat_upcall - the policy and the upcall object of one EVD, kept with
- * it
- * @policy_lock: all that follows.  An upcall in softirq context reads @run, so
+ * struct kdat_upcall - the policy and the upcall object of one EVD, attached to
+ * that EVD
+ * @policy_lock: protects all that follows.  An upcall in softirq context reads @run, so
  *		 interrupts are off while it is written
- * @policy: as set last, but DISABLE for TEARDOWN (E104)
- * @object: as set last; for queries, and for DAT_UPCALL_SAME
- * @run: what the next upcall calls.  It stays when upcalls are switched off,
- *	 for an event that the core has dequeued for an upcall at that very
- *	 moment and must still deliver (E42)
+ * @policy: the policy that was set last, but DISABLE instead of TEARDOWN (E104)
+ * @object: the object that was set last; for queries, and for DAT_UPCALL_SAME
+ * @run: what the next upcall calls.  It is kept when upcalls are switched off, because
+ *	 the core may have dequeued an event for an upcall at that very moment, and
+ *	 must still deliver it (E42)
  */
 struct kdat_upcall {
 	seqlock_t policy_lock;
@@ -74,7 +74,7 @@ static const struct kdapl_sink *sink_for(struct kdapl_evd *evd)
 	return kdapl_evd_sleeps(evd) ? &process_sink : &softirq_sink;
 }
 
-/* What is kept with @evd, made when first asked for; NULL: no memory. */
+/* The struct kdat_upcall of @evd, which is made at the first call; NULL: no memory. */
 static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 {
 	struct kdat_upcall *up = kdapl_evd_face(evd), *new;
@@ -93,9 +93,9 @@ static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 }
 
 /*
- * Sets policy and object, and sets or removes the sink.  That is one step under
- * the lock: of two calls at once the policy of one could otherwise stay with
- * the sink of the other.
+ * Sets policy and object, and sets or removes the sink.  All of that is done under the
+ * lock: otherwise, of two calls at the same time, the policy of one could remain together
+ * with the sink of the other.
  */
 static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 		      DAT_UPCALL_POLICY policy, const DAT_UPCALL_OBJECT *upcall)
@@ -149,8 +149,8 @@ int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
  * @upcall: NULL: keep the object
  *
  * With TEARDOWN it waits until no upcall of @evd runs any more.  Another call
- * that enables upcalls at the same moment counts as made before this one; an
- * upcall that started because of it may still be running on return.  Takes the
+ * that enables upcalls at the same moment counts as made before this one, but an
+ * upcall that was started by it may still be running on return.  Takes the
  * EVD's policy_lock; may sleep.  Rules E103..E109.
  *
  * Return: 0; -EINVAL for a policy that allows upcalls while there is no

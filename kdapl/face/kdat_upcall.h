@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Upcalls of kernel consumers, between face/kdat_evd.c, which has the entry points
- * and checks the arguments, and face/kdat_upcall.c, which runs them.
+ * Upcalls of kernel consumers: the interface between face/kdat_evd.c, which has the entry
+ * points and checks the arguments, and face/kdat_upcall.c, which runs the upcalls.
  */
 #ifndef KDAPL_KDAT_UPCALL_H
 #define KDAPL_KDAT_UPCALL_H

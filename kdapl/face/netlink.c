@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The generic netlink family "kdapl": adapters, open files and live objects, for kdaplctl and
- * others who watch (A13).  It is include/uapi/rdma/kdapl_netlink.h, told in
- * Documentation/netlink.rst.
+ * The generic netlink family "kdapl": it shows adapters, open files and live objects to
+ * kdaplctl and other monitoring programs (A13).  The ABI is
+ * include/uapi/rdma/kdapl_netlink.h, and is described in Documentation/netlink.rst.
  *
- * All commands are dumps.  One call fills one packet and holds no lock afterwards: files are
- * found again by their number, objects by their slot (core/look.c).
+ * All commands are dumps.  Each call of a dumpit function fills one packet, and no lock is held
+ * between the calls: files are found again by their number, objects by their slot
+ * (core/look.c).
  *
- * Who sees what was decided when the dump began, by whoever began it, because another process
- * may read the answer.  Adapters: everybody in whose network namespace they can be opened.
- * Files and their objects: only in the network namespace in which the file was opened, and
- * there its user, and whoever has CAP_NET_ADMIN over that namespace: whoever has it may see,
- * and end, all connections there by other means as well.  Kernel consumers live in the
- * initial namespace, and are seen with that capability only.
+ * What a dump shows depends on the process that has begun it, and is decided at that time,
+ * because another process may read the answer.  Adapters are shown to everybody in a network
+ * namespace in which they can be opened.  A file and its objects are shown only in the network
+ * namespace in which the file was opened, and there only to the user who has opened it and to
+ * those who have CAP_NET_ADMIN over that namespace: with that capability they can see and end
+ * all connections of the namespace by other means as well.  Kernel consumers belong to the
+ * initial namespace, and are shown only to those who have that capability.
  *
  * Called by main.c (init, exit) and by processes.
  */
@@ -32,7 +34,10 @@
 #include "../core/user.h"
 #include "../glue/address.h"
 
-/* Those of the kernel, in the terms of the ABI, which stays when they change. */
+/*
+ * The types and states of the kernel are passed on as numbers of the ABI, which must not change.
+ * If those of the kernel change, these checks fail, and a translation is needed.
+ */
 #define SAME(_abi, _own) static_assert((int)KDAPL_NL_##_abi == (int)KDAPL_##_own)
 #define SAME_TYPE(_type) SAME(TYPE_##_type, _type)
 #define SAME_STATE(_state) SAME(EP_##_state, EP_##_state)
@@ -80,14 +85,14 @@ static const u8 count_attrs[KDAPL_NR_COUNTS] = {
 static struct genl_family family;
 
 /*
- * struct nl_dump - where a dump is
- * @pids: the asker's, with a reference
- * @next: number of the next adapter or file; a file of 0: the kernel's consumers
- * @slot: in that file
- * @type: of objects; 0: all
- * @one_file: only @next
- * @sees_all: he may see the objects of everybody in his network namespace
- * @uid: the asker
+ * struct nl_dump - how far a dump has come, and for whom it is
+ * @pids: PID namespace of the process that began the dump, with a reference
+ * @next: number of the next adapter or file; file 0 stands for the kernel consumers
+ * @slot: the next slot in that file
+ * @type: dump only objects of this type; 0: of all types
+ * @one_file: dump only the file @next
+ * @sees_all: that process may see the objects of everybody in its network namespace
+ * @uid: its user
  */
 struct nl_dump {
 	struct pid_namespace *pids;
@@ -110,13 +115,13 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, KDAPL_NL_A_PAD);
 }
 
-/* Of handles: 0 is none. */
+/* Puts a handle into a message; 0 is no handle, and left out. */
 static int put_handle(struct sk_buff *skb, int attr, u64 token)
 {
 	return token ? put_u64(skb, attr, token) : 0;
 }
 
-/* Without its port, which has an attribute of its own. */
+/* Puts an address into a message, without its port, which has an attribute of its own. */
 static int put_address(struct sk_buff *skb, int attr, const struct sockaddr *sa)
 {
 	struct sockaddr_in6 in6;
@@ -142,7 +147,7 @@ static void *message_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 
 			   NLM_F_MULTI, cmd);
 }
 
-/* -EMSGSIZE: it did not fit, and is the first of the next packet. */
+/* Ends a message.  -EMSGSIZE: it did not fit, and has to come first in the next packet. */
 static int message_end(struct sk_buff *skb, void *message, int err)
 {
 	if (err)
@@ -206,11 +211,11 @@ static int put_counters(struct sk_buff *skb, struct kdapl_device *dev)
 }
 
 /*
- * struct address_put - addresses on their way into a message
+ * struct address_put - for putting the addresses of an adapter into a message
  * @skb: the message
- * @last: an address has more than one GID where the port speaks both versions of RoCE, and
- *	  they follow each other
- * @n: how many, so that all of an adapter fits into any packet
+ * @last: the last address, which is left out if it comes again: where the port speaks both
+ *	  versions of RoCE an address has two GIDs, which follow each other
+ * @n: number of addresses so far; bounded, so that the message of an adapter fits into any packet
  * @err: -EMSGSIZE once there was no room
  */
 struct address_put {
@@ -267,7 +272,7 @@ struct adapter_dump {
 	struct net *net;
 };
 
-/* The registry's lock is held, so the device stays, and its names. */
+/* Called with the registry's lock held, so the device stays, and its names do not change. */
 static int dump_adapter(struct kdapl_device *dev, void *arg)
 {
 	struct adapter_dump *a = arg;
@@ -295,7 +300,11 @@ static int dump_adapter(struct kdapl_device *dev, void *arg)
 	return err;
 }
 
-/* What was put is sent, and nothing ends a dump, but that it is an error if not even one fits. */
+/*
+ * What a dumpit function returns.  If there are messages in the packet: their length, and netlink
+ * sends them and calls again.  If there are none: 0, which ends the dump; or @err, if not even one
+ * message fits into an empty packet.
+ */
 static int dump_result(const struct sk_buff *skb, int err)
 {
 	return skb->len ?: err;
@@ -310,7 +319,7 @@ static int dump_adapters(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* ---- open files ------------------------------------------------------------ */
 
-/* @file NULL: the kernel's consumers */
+/* May the process that began the dump see a file?  @file NULL: the kernel consumers */
 static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 		    const struct net *net)
 {
@@ -322,7 +331,7 @@ static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 	       (file && uid_eq(kdapl_user_uid(space->owner), d->uid));
 }
 
-/* The first file at or behind the place of the dump that its asker may see. */
+/* The first file, from where the dump has come to, that the process which began it may see. */
 static struct kdapl_file *file_from(const struct nl_dump *d, const struct net *net)
 {
 	struct kdapl_file *file;
@@ -345,7 +354,10 @@ static void dump_go_to(struct nl_dump *d, u64 id)
 typedef int dump_file_fn(struct sk_buff *skb, struct netlink_callback *cb,
 			 struct kdapl_file *file, struct kdapl_space *space);
 
-/* That one, or with a dump of one file only if it is the one; to be unwatched, or NULL. */
+/*
+ * The same, with kdapl_dev_watch().  If only one file is dumped: that file, if it may be seen.
+ * NULL: there is none any more.
+ */
 static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *net,
 				     bool one_file)
 {
@@ -362,9 +374,9 @@ static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *
 }
 
 /*
- * Calls @fn for every file that is left, until there is no room.  A file may have very many
- * objects, and others want to open and to close theirs meanwhile: only the close of the very
- * file waits for @fn.
+ * Calls @fn for every file that is left, until there is no room in the packet.  A file may have
+ * very many objects, so kdapl_dev_files_lock is not held during @fn: other files can be opened
+ * and closed meanwhile, and only the close of this file waits for @fn.
  */
 static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_file_fn *fn)
 {
@@ -393,7 +405,7 @@ static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_fil
 	return dump_result(skb, err);
 }
 
-/* Whose it is; nothing for the kernel's consumers but the number. */
+/* Puts number, process and user of a file into a message; for kernel consumers only number 0. */
 static int put_owner(struct sk_buff *skb, struct netlink_callback *cb,
 		     const struct kdapl_file *file)
 {
@@ -486,8 +498,8 @@ static int put_peer(struct sk_buff *skb, const struct kdapl_look *look)
 }
 
 /*
- * In passthrough the kernel does not know what is outstanding, of an SRQ neither, and nobody
- * knows what an endpoint has taken from an SRQ.
+ * What is unknown is left out: in passthrough the kernel does not know what is outstanding, and
+ * on no adapter does it know what an endpoint has taken from an SRQ.
  */
 static int put_ep(struct sk_buff *skb, const struct kdapl_look *look)
 {
@@ -526,7 +538,7 @@ static int put_srq(struct sk_buff *skb, const struct kdapl_look *look)
 	       put_u64(skb, KDAPL_NL_A_PAGES, look->pages);
 }
 
-/* Those that a process has not taken out of the ring count, too. */
+/* The number of events in the ring of an EVD that the process has not taken: these count, too. */
 static u32 in_ring(struct kdapl_file *file, const struct kdapl_look *look)
 {
 	struct kdapl_ring *ring = file ? kdapl_ring_find(file, look->obj->token) : NULL;
@@ -552,7 +564,7 @@ static int put_evd(struct sk_buff *skb, struct kdapl_file *file,
 	       put_u64(skb, KDAPL_NL_A_PAGES, look->pages);
 }
 
-/* The context for peers of the kernel's own memory is nobody's business. */
+/* The rmr_context of memory of kernel consumers is not shown. */
 static int put_memory(struct sk_buff *skb, const struct kdapl_look *look)
 {
 	const struct kdapl_look_memory *at = &look->memory;
@@ -680,7 +692,7 @@ static const struct nla_policy objects_policy[KDAPL_NL_A_TYPE + 1] = {
 	[KDAPL_NL_A_TYPE] = NLA_POLICY_RANGE(NLA_U32, KDAPL_NL_TYPE_IA, KDAPL_NL_TYPE_MAX),
 };
 
-/* Without a policy no attribute is taken. */
+/* A command without a policy takes no attributes. */
 static const struct genl_ops ops[] = {
 	{
 		.cmd = KDAPL_NL_CMD_ADAPTERS,
@@ -717,7 +729,7 @@ static struct genl_family family __ro_after_init = {
 /**
  * kdapl_netlink_init - make the family appear
  *
- * All that it shows has to be set up.  May sleep.
+ * Everything that the family shows has to be set up before.  May sleep.
  *
  * Return: 0 or an errno.
  */
