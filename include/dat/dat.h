@@ -722,7 +722,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name,
 		     (ia_handle), DAT_VERSION_MAJOR, DAT_VERSION_MINOR,	\
 		     DAT_THREADSAFE)
 
-/* Attributes of the IA and its provider, as far as the masks ask. May sleep. */
+/* Attributes of the IA and its provider, those that the masks name. May sleep. */
 DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_EVD_HANDLE *async_evd_handle,
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
@@ -830,9 +830,9 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
 /* EP functions */
 
 /*
- * Creates an unconnected EP; attributes null means defaults (RDMA reads in
- * both directions, up to 4 at a time, among them), and what is null otherwise
- * has to be set by dat_ep_modify in time. May sleep.
+ * Creates an unconnected EP. Null attributes stand for the defaults, among them
+ * RDMA reads in both directions, up to 4 at a time. Handles that are null have to
+ * be set by dat_ep_modify before they are needed. May sleep.
  */
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EVD_HANDLE recv_completion_evd_handle,
@@ -881,8 +881,8 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 			      DAT_QOS quality_of_service);
 
 /*
- * Starts to disconnect, abruptly or after what was posted; the end is an
- * event. Never sleeps.
+ * Starts to disconnect: at once (abruptly), or when the posted requests have completed
+ * (gracefully). The end is an event. Never sleeps.
  */
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			     DAT_CLOSE_FLAGS close_flags);
@@ -955,7 +955,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
 			  DAT_COUNT srq_max_recv_dto);
 
-/* Arms an event for when fewer buffers are left. May sleep. */
+/* Arms an event that comes when fewer buffers than the mark are left. May sleep. */
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
 
 /* Frees an SRQ that no EP uses. May sleep. */
@@ -1016,7 +1016,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle);
 
 /*
  * Hands the request to the service point that listens on another qualifier
- * of the same adapter, whoever's it is; the CR is gone. May sleep.
+ * of the same adapter, which may be another consumer's; the CR is gone. May sleep.
  */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
 

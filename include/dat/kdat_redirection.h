@@ -26,7 +26,7 @@ typedef DAT_POINTER_TO(dat_lmr_kcreate) DAT_LMR_KCREATE_FUNC;
 #define DAT_LMR_KCREATE(ia, ...) \
 	DAT_PROVIDER_CALL(lmr_kcreate_func, ia, __VA_ARGS__)
 
-/* The order is binary interface. */
+/* The order of the members is part of the binary interface. */
 struct dat_provider {
 	const char *device_name;
 	DAT_PVOID extension;	/* the provider's own */

@@ -50,8 +50,8 @@ typedef enum dat_handle_type {
 } DAT_HANDLE_TYPE;
 
 /*
- * Three properties in one: enabled or not, waitable or not, and the
- * configuration, of which THRESHOLD is a value of its own.
+ * Three properties in one: enabled or not, waitable or not, and the configuration. Of the
+ * latter, THRESHOLD is a value of its own, not NOTIFY and SOLICITED together.
  */
 typedef enum dat_evd_state {
 	DAT_EVD_STATE_ENABLED		= 0x01,

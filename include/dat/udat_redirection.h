@@ -53,7 +53,7 @@ typedef DAT_POINTER_TO(dat_evd_clear_unwaitable) DAT_EVD_CLEAR_UNWAITABLE_FUNC;
 #define DAT_EVD_CLEAR_UNWAITABLE(evd) \
 	DAT_PROVIDER_CALL(evd_clear_unwaitable_func, evd)
 
-/* The order is binary interface. */
+/* The order of the members is part of the binary interface. */
 struct dat_provider {
 	const char *device_name;
 	DAT_PVOID extension;	/* the provider's own */

@@ -32,7 +32,7 @@ static bool ring_room(struct kdapl_evd *evd, void *arg)
 		return true;
 	WRITE_ONCE(ring->full, true);
 	atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
-	smp_mb(); /* between MORE and the consumer's index, see dev_ring.h */
+	smp_mb(); /* between setting MORE and reading the index, see dev_ring.h */
 	return kdapl_ring_held(buf, NULL) < buf->nr;
 }
 

@@ -54,7 +54,7 @@
  * @provider_attr_mask: DAT_PROVIDER_FIELD_*
  * @provider_attr: out; may be null with mask 0
  *
- * Pointers in the attributes are good until the IA is closed.  Process context.
+ * Pointers in the attributes are valid until the IA is closed.  Process context.
  * Rules I20..I22.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG3 and

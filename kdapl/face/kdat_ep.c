@@ -466,11 +466,12 @@ EXPORT_SYMBOL(dat_ep_post_recv);
  *
  * Upcall context.  Rules mt:T1..T35.
  *
- * Return: as dat_ep_post_send(), with max_rdma_size for the bytes, /ARG5 for a
+ * Return: as dat_ep_post_send(), but with max_rdma_size as the limit of bytes, /ARG5 for a
  * @remote_iov that is null or wraps, /ARG6 for the flags, DAT_LENGTH_ERROR when
  * the local segments are too short, DAT_PROTECTION_VIOLATION/WRITE,
- * DAT_PRIVILEGES_VIOLATION/WRITE and DAT_INSUFFICIENT_RESOURCES/CREDITS for an
- * EP without outgoing reads.
+ * DAT_PRIVILEGES_VIOLATION/WRITE for an LMR without local write, and /RDMA_WRITE on iWARP for
+ * one without remote write (mt:T35), and DAT_INSUFFICIENT_RESOURCES/CREDITS for an EP without
+ * outgoing reads.
  */
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 DAT_COUNT num_segments,
@@ -504,8 +505,8 @@ EXPORT_SYMBOL(dat_ep_post_rdma_read);
  *
  * Upcall context.  Rules mt:T1..T35.
  *
- * Return: as dat_ep_post_send(), with max_rdma_size for the bytes, /ARG5 for a
- * @remote_iov that is null or wraps, /ARG6 for the flags and DAT_LENGTH_ERROR
+ * Return: as dat_ep_post_send(), but with max_rdma_size as the limit of bytes, /ARG5 for a
+ * @remote_iov that is null or wraps, /ARG6 for the flags, and DAT_LENGTH_ERROR
  * when the remote buffer is too short.
  */
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,

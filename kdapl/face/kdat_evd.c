@@ -186,8 +186,8 @@ EXPORT_SYMBOL(dat_evd_query);
  * Process context.  Rules E49, E53..E57.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/EVD_REQUEST;
- * DAT_INVALID_PARAMETER/ARG2 for another length; DAT_INVALID_STATE/EVD_IN_USE
- * with more events queued than that; DAT_INSUFFICIENT_RESOURCES/MEMORY.
+ * DAT_INVALID_PARAMETER/ARG2 for a length outside this range; DAT_INVALID_STATE/EVD_IN_USE
+ * if more events than that are queued; DAT_INSUFFICIENT_RESOURCES/MEMORY.
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {

@@ -345,7 +345,7 @@ static void ia_raise_event(struct list_head *on_dev, void *event)
 	kdapl_ia_async(on_dev, event);
 }
 
-/* Port events concern one port; all others the whole device. */
+/* Does an event concern the port of @dev?  Port events concern one port, all others every port. */
 static bool event_concerns(const struct kdapl_device *dev,
 			   const struct ib_event *event)
 {
@@ -499,7 +499,7 @@ static void ia_remove(struct list_head *on_dev, void *unused)
 	kdapl_ia_removed(on_dev);
 }
 
-/* Makes every IA give the device back.  No IA can be attached any more. */
+/* Makes every IA give back what it has of the device.  No IA can be attached any more. */
 static void release_ias(struct kdapl_device *dev)
 {
 	LIST_HEAD(removed);

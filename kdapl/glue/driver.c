@@ -99,7 +99,7 @@ bool kdapl_driver_overreads(const struct ib_device *ib)
  *
  * Return: whether its ops.reg_user_mr is known to work without the driver's own
  * user context (facts 2).  Other drivers, irdma, mthca and hns among them,
- * crash without one or register something else.
+ * crash without it or register other memory.
  */
 bool kdapl_driver_pins(const struct ib_device *ib)
 {

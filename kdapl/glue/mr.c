@@ -306,7 +306,7 @@ int kdapl_mr_map(struct ib_mr *mr, struct scatterlist *sgl, unsigned int nents,
 	return 0;
 }
 
-/* A new MR that maps @pages and has not been registered yet. */
+/* Makes an MR that maps @pages and is not registered yet. */
 static struct ib_mr *mr_of_pages(struct kdapl_zone *zone,
 				 const struct kdapl_pages *pages,
 				 unsigned int shift)

@@ -319,7 +319,7 @@ static int pages_find(struct kdapl_pages *pages, unsigned int max_segment,
  * @length: bytes, not 0
  * @physical: @start is a physical address
  *
- * The pages are not pinned: whoever owns them keeps them (mt:M73).  Only RAM is
+ * The pages are not pinned: their owner has to keep them (mt:M73).  Only RAM is
  * accepted (mt:M74).  May sleep.
  *
  * Return: the pages, to be given back by kdapl_pages_put(); or an error
@@ -440,7 +440,7 @@ static struct kdapl_mark find_mark(const struct kdapl_pages *pages, u64 offset)
  * kdapl_sg_slice - the part of a mapped list that holds some bytes
  * @sg: first entry of the list
  * @offset: bytes of it in front of the first byte
- * @length: bytes, not 0; the last one is inside the list, too
+ * @length: bytes, not 0; all of them inside the list
  * @to: out: DMA addresses and lengths, nothing else of an entry
  * @max: entries that @to has
  *

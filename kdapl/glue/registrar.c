@@ -23,7 +23,7 @@
 
 /* If the device has not executed a request in this time, the request has failed. */
 #define REGISTRAR_TIMEOUT	(10 * HZ)
-/* How often a wait looks whether the device is being removed. */
+/* How often a wait checks whether the device is being removed. */
 #define REGISTRAR_STEP		(HZ / 2)
 /* How long each half of connecting a registrar on iWARP may take (kdapl_iw_link_connect()). */
 #define REGISTRAR_CONNECT	(10 * HZ)

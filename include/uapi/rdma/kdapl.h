@@ -315,18 +315,20 @@ struct kdapl_uapi_ia_query {
 };
 
 /*
- * Queues of the process's own (passthrough): it makes its protection domains, memory
- * regions, completion queues and queue pairs through uverbs, and posts and polls without
- * a system call.  The module keeps the connection and the state of the EP, and moves the
- * queue pair.
+ * Passthrough: the process makes its protection domains, memory regions, completion queues
+ * and queue pairs itself, through uverbs, and posts and polls without a system call.  The
+ * module keeps the connection and the state of the EP, and moves the queue pair.
  */
 
 /* Bits of kdapl_uapi_ia_passthrough.hints: peculiarities of the device's verbs library */
 /* It caches the state of a queue pair: once connected, modify the queue pair from RTS to RTS. */
 #define KDAPL_VERBS_SYNC_STATE		0x1
-/* A queue pair that its peer broke may fail without any completion that says so. */
+/*
+ * A queue pair may fail without a completion that says so: when its peer has broken it, or when
+ * the memory of a posted request is gone.
+ */
 #define KDAPL_VERBS_MUTE_FAULTS		0x2
-/* A window admits the whole region that it is bound to. */
+/* A window gives peers access to the whole region that it is bound to. */
 #define KDAPL_VERBS_WIDE_WINDOWS	0x4
 /* A queue pair in ERR raises IBV_EVENT_QP_LAST_WQE_REACHED when it takes no more from its SRQ. */
 #define KDAPL_VERBS_TELLS_LAST		0x8
@@ -681,13 +683,13 @@ struct kdapl_uapi_ep_private_data {
 	__u32 life;			/* as in the event, kdapl_uapi_connect_event.life */
 };
 
-/* Endpoints whose queue pairs are the process's own (KDAPL_IOC_IA_PASSTHROUGH) */
+/* Endpoints in passthrough (KDAPL_IOC_IA_PASSTHROUGH) */
 
 /* A graceful disconnect waits until the process sends KDAPL_TELL_DRAINED. */
 #define KDAPL_BOARD_DRAIN	0x1
-/* The kernel put the queue pair into the error state. */
+/* The kernel has moved the queue pair to the error state. */
 #define KDAPL_BOARD_ERROR	0x2
-/* The kernel let go of the queue pair. */
+/* The kernel has let go of the queue pair: the process can destroy it. */
 #define KDAPL_BOARD_UNBOUND	0x4
 /*
  * The peer has disconnected.  Its answers to our requests may still be on their way.  The kernel
@@ -755,8 +757,8 @@ struct kdapl_uapi_ep_bind {
 
 enum kdapl_uapi_tell {
 	KDAPL_TELL_CONFIRM,	/* a receive completed before ESTABLISHED */
-	KDAPL_TELL_BROKEN,	/* a completion with an error, but not a flush on iWARP; or
-				 * a post that failed
+	KDAPL_TELL_BROKEN,	/* a completion has an error (on iWARP: other than a flush), or
+				 * a post has failed
 				 */
 	KDAPL_TELL_DRAINED,	/* after KDAPL_BOARD_DRAIN or _LEFT: no request is outstanding */
 	KDAPL_TELL_FLUSH,	/* something was posted after the move to ERR: repeat it */
