@@ -24,9 +24,10 @@
 #include "refused.h"
 
 /*
- * How long follow() waits before it tries again to bind an address; the wait is doubled each
- * time.  An IPv6 address cannot be bound before duplicate address detection is done, and no
- * notifier tells when that is.
+ * How long follow() waits before it tries again to bind an address.  The wait is doubled each
+ * time; when it exceeds LAST_WAIT, follow() does not try again before the next event.  An IPv6
+ * address cannot be bound before duplicate address detection is done, and no notifier tells
+ * when that is.
  */
 #define FIRST_WAIT	HZ
 #define LAST_WAIT	(32 * HZ)
