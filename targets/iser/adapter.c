@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The adapters of kDAT.  Each one that is there is opened, so that portals can listen at
- * its addresses, and what all connections of it share is made: a zone, and the EVD for
+ * The adapters of kDAT.  Each one is opened when it appears, so that portals can listen at
+ * its addresses, and gets what all its connections share: a PZ, and the EVD for connection
  * requests.
  *
- * When an adapter goes, everything on it ends before kiser_remove() returns: the service
- * points, requests that are being answered, connections.  LIO closes its connections by
- * itself when they have ended; what they have open here is freed early in that, before
- * anything waits for the back end (conn.c).
+ * When an adapter is removed, everything on it ends before kiser_remove() returns: the
+ * service points, the requests that are being answered, the connections.  LIO closes its
+ * connections by itself when they have ended; early in that, before anything waits for the
+ * back end, their kDAT objects are freed (conn.c).
  *
- * Callers: kdapl, one call at a time, in process context; conn.c.
+ * Callers: kdapl, one call at a time, in process context; np.c, login.c and conn.c.
  */
 #include <linux/slab.h>
 #include "kdat_iser.h"
 
 #define ASYNC_EVENTS	8
-/* Requests that are not answered yet. */
+/* Room in the EVD for connection requests that have not been taken. */
 #define BACKLOG		128
 /*
- * Requests, connections that have not logged in, and discovery sessions, which need no
- * password.  A connection has its queue pair, its EVD and memory from the beginning, a session
- * two threads of LIO's besides, and LIO takes the logins of a portal one after the other, so
- * that anybody could have as many as he likes.  How long each may last is bounded in login.c.
+ * Strangers are requests, connections that have not logged in, and discovery sessions, none
+ * of which needs a password.  A connection has a queue pair, an EVD and memory from the
+ * beginning, a session also two threads of LIO's, and LIO handles the logins of a portal
+ * one after the other.  Without this limit anybody could have any number of them.  How long
+ * each may last is limited in login.c.
  */
 #define MAX_STRANGERS	128
 
@@ -30,7 +31,7 @@ LIST_HEAD(kiser_adapters);
 
 /* ---- connections -------------------------------------------------------------------- */
 
-/* A connection has something open at an adapter ... */
+/* A connection is about to have kDAT objects at an adapter ... */
 void kiser_adapter_attach(struct kiser_adapter *adapter, struct kiser_conn *conn)
 {
 	conn->adapter = adapter;
@@ -39,7 +40,7 @@ void kiser_adapter_attach(struct kiser_adapter *adapter, struct kiser_conn *conn
 	spin_unlock(&adapter->lock);
 }
 
-/* ... and has not any more. The adapter may be gone when this returns. */
+/* ... and has none any more.  The adapter may be freed as soon as this returns. */
 void kiser_adapter_detach(struct kiser_conn *conn)
 {
 	struct kiser_adapter *adapter = conn->adapter;
@@ -53,14 +54,14 @@ void kiser_adapter_detach(struct kiser_conn *conn)
 }
 
 /**
- * kiser_stranger_comes - is there room for one more whom nobody knows?
- * @adapter: where the request has come in
+ * kiser_stranger_comes - take a place among the strangers
+ * @adapter: the adapter at which the request has come in
  *
- * If there is, the caller has a place, and gives it back (kiser_stranger_goes()) or to a
- * connection (conn->stranger), which has it until the login to a target or the end.  Process
- * context.
+ * A caller that gets a place either gives it back (kiser_stranger_goes()), or passes it to
+ * a connection (conn->stranger).  The connection has it until it has logged in to a target,
+ * or until its end.  Process context.
  *
- * Return: whether there is.
+ * Return: whether there was a place left.
  */
 bool kiser_stranger_comes(struct kiser_adapter *adapter)
 {
@@ -73,7 +74,7 @@ bool kiser_stranger_comes(struct kiser_adapter *adapter)
 	return room;
 }
 
-/* A request has been rejected. */
+/* Gives the place of a request back that has been rejected. */
 void kiser_stranger_goes(struct kiser_adapter *adapter)
 {
 	spin_lock(&adapter->lock);
@@ -81,7 +82,7 @@ void kiser_stranger_goes(struct kiser_adapter *adapter)
 	spin_unlock(&adapter->lock);
 }
 
-/* A connection has logged in to a target. */
+/* A connection has logged in to a target, and is no stranger any more. */
 void kiser_stranger_known(struct kiser_conn *conn)
 {
 	struct kiser_adapter *adapter = conn->adapter;
@@ -115,8 +116,9 @@ static bool is_idle(struct kiser_adapter *adapter)
 /* ---- open and close ----------------------------------------------------------------- */
 
 /*
- * On iWARP a peer from which data is read writes it, and may do so at any time.  The pages
- * of LIO's commands are not offered to peers, so the data of writes could not be fetched.
+ * On iWARP the answer to an RDMA read is a write by the peer.  So memory that is read into
+ * has to be open to the peer, which may write there at any time.  We do not open the pages
+ * of LIO's commands to peers, so the data of writes could not be fetched.
  */
 static int check_reads(const struct kiser_adapter *adapter)
 {
@@ -137,7 +139,7 @@ static int check_reads(const struct kiser_adapter *adapter)
 	return err;
 }
 
-/* What a connection can have here: what we want, or what there is. */
+/* What a connection at this adapter can have: what we want, or what the device has. */
 static int query(struct kiser_adapter *adapter)
 {
 	DAT_IA_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
@@ -161,7 +163,7 @@ static int query(struct kiser_adapter *adapter)
 	       adapter->requests > KISER_LOGIN_TX + 2 ? 0 : -EOPNOTSUPP;
 }
 
-/* No more requests: no upcall of theirs runs when this returns, and none will. */
+/* Ends connection requests: when this returns, no upcall for them runs or will run. */
 static void refuse_requests(struct kiser_adapter *adapter)
 {
 	if (adapter->cr_evd)
@@ -200,11 +202,14 @@ static int adapter_open(struct kiser_adapter *adapter)
 			       DAT_EVD_CR_FLAG, &adapter->cr_evd) ? -ENOMEM : 0;
 }
 
-/* Ends everything on an adapter, which is in no list any more. */
+/* Ends everything on an adapter that is in no list any more, and closes it. */
 static void adapter_end(struct kiser_adapter *adapter)
 {
 	refuse_requests(adapter);
-	/* Requests that are being answered become connections, or are rejected. */
+	/*
+	 * The work items for requests end: each has made a connection, or rejected the
+	 * request.
+	 */
 	flush_workqueue(kiser_wq);
 	disconnect_all(adapter);
 	wait_event(adapter->idle, is_idle(adapter));
@@ -275,13 +280,13 @@ static struct kdat_client kiser_client = {
 	.remove = kiser_remove,
 };
 
-/* Opens the adapters that there are, and those that come. May sleep. */
+/* Opens all adapters, those that there are and those that come.  May sleep. */
 void kiser_adapters_init(void)
 {
 	kdat_client_register(&kiser_client);
 }
 
-/* Closes them. May sleep. */
+/* Closes all adapters.  May sleep. */
 void kiser_adapters_exit(void)
 {
 	kdat_client_unregister(&kiser_client);

@@ -5,53 +5,53 @@
  * Who releases a command when
  * ===========================
  *
- * A SCSI command and a task management function are made with two references.  One is
- * that of the target core, which drops it when it has handed the result over.  The other
- * one is the transport's.  iscsit_free_cmd() drops it, and releases commands of other
- * kinds.  A command is on LIO's list of the connection (conn_cmd_list) until then.  There
- * are these owners, one at a time:
+ * A SCSI command and a task management function are made with two references.  One is the
+ * target core's, which drops it when it has handed the result over.  The other is the
+ * transport's: iscsit_free_cmd() drops it.  iscsit_free_cmd() also releases commands of
+ * other kinds, which have no such references.  A command is on LIO's list of the connection
+ * (conn_cmd_list) until it is released.  It has one owner at a time:
  *
- * 1. LIO and the target core, while they sort the command in, and execute it.
+ * 1. LIO and the target core, while they bring the command into its order and execute it.
  *
- * 2. We, for its data: from iscsit_get_dataout until the RDMA read is done.  Then the
- *    target core has it again (target_execute_cmd()).  If the read fails, nobody does
- *    anything with the command but kiser_cmd_settle().
+ * 2. We, for its data: from iscsit_get_dataout until the RDMA read has completed.  Then the
+ *    target core has it again (target_execute_cmd()).  If the read fails, nobody touches
+ *    the command any more until kiser_cmd_settle().
  *
  * 3. We, for its answer: from iscsit_queue_data_in, _queue_status, _response_queue or
- *    _immediate_queue.  What is handed over so is released by us: when the send has
- *    completed, well or not, or when it cannot be posted because the connection has ended;
- *    if its data may be on its way then, when the EP is gone.
- *    Exceptions are the logout that ends the connection, which LIO releases with it; a
- *    text request of which the initiator has to ask for the rest; a NOP-In that waits for
- *    its NOP-Out.
+ *    _immediate_queue.  We release the command when the send has completed, successfully or
+ *    not.  If the send cannot be posted because the connection has ended, we release it at
+ *    once; but if an RDMA write of its data may still be under way, only when the EP is
+ *    gone.  Not released then are the logout that ends the connection, which LIO releases
+ *    with the connection; a text request whose answer is incomplete, since the initiator
+ *    has to ask for the rest; and a NOP-In that waits for its NOP-Out.
  *
- * Reset of a logical unit.  The core aborts the commands that it has not completed, and
- * passes over those that it has, of which the answers may not have been handed over yet.  The
- * initiator forgets them all when it hears that the reset is done, and takes an answer that
- * comes afterwards for an error of protocol.  So that word waits in conn->held until those
- * that came before it have been answered.
+ * Reset of a logical unit.  The core aborts the commands that it has not completed and
+ * passes over those that it has, whose answers may not have been handed to us yet.  When
+ * the initiator hears that the reset is done it forgets all of them, and takes an answer
+ * that comes later for a protocol error.  So the answer to the reset waits in conn->held
+ * until the commands before it have been answered.
  *
  * Abort.  The core only marks a command that it has not completed, and waits until it is
- * released.  What we own for its data goes on: the mark is found by target_execute_cmd()
- * after the RDMA read, so that the device does not write to pages that are free.  Then the
- * core calls iscsit_aborted_task and drops both references.  So at that call nothing of
- * the command is posted or waits.  A command whose answer we own is complete and cannot
- * be aborted any more; it is sent.
+ * released.  If we own it for its data, the RDMA read goes on, and target_execute_cmd()
+ * finds the mark afterwards; so the device never writes to pages that have been freed.
+ * Then the core calls iscsit_aborted_task and drops both references; at that call nothing
+ * of the command is posted or waits to be.  A command whose answer we own is complete and
+ * cannot be aborted any more; its answer is sent.
  *
  * End of the connection.  LIO calls iscsit_wait_conn when its two threads are stopped.
- * First the EP is disconnected.  When its last event is there, everything that was posted
- * has completed and no more PDUs come; all of (3) is released, all of (2) has failed.
- * What is left of SCSI commands (kiser_cmd_settle()):
+ * First the EP is disconnected.  When its last event has come, everything that was posted
+ * has completed and no more PDUs come: all commands of (3) have been released, all RDMA
+ * reads of (2) have failed.  These SCSI commands can be left (kiser_cmd_settle()):
  *
- *  - writes that have no data, of which the RDMA read has failed, or unsolicited data did
- *    not come: both references are dropped.  Nobody else knows them but perhaps an abort
- *    that waits for exactly that;
- *  - commands in the back end, or on their way into an abort: waited for.  If they answer
- *    now, (3) releases them at once;
- *  - answers in the queue of LIO's thread, commands of other kinds, and those that wait
- *    for a command before them: LIO releases them when iscsit_wait_conn has returned.
+ *  - writes without their data, since the RDMA read has failed or unsolicited data has not
+ *    come: we drop both references.  Nobody else knows these commands, except perhaps an
+ *    abort that waits for exactly that;
+ *  - commands in the back end, or about to be aborted: we wait for them.  If they are
+ *    answered now, (3) releases them at once;
+ *  - answers in the queue of LIO's thread, commands of other kinds, and commands that wait
+ *    for one with a lower CmdSN: LIO releases them when iscsit_wait_conn has returned.
  *
- * iscsit_free_conn then waits until the last reference of aborted ones is gone.
+ * iscsit_free_conn then waits until the last reference to aborted commands is gone.
  */
 #include <linux/delay.h>
 #include "kdat_iser.h"
@@ -64,8 +64,9 @@ static struct kiser_conn *to_conn(struct iscsit_conn *lio)
 }
 
 /*
- * A task management function that LIO answers by itself never gets to the core.  If it is
- * an immediate one, LIO drops the core's reference; otherwise nobody has done so.
+ * A task management function that LIO answers by itself never reaches the core, so the core
+ * does not drop its reference.  LIO drops it for an immediate one; for any other one we
+ * have to.
  */
 static bool has_spare_reference(struct iscsit_cmd *cmd)
 {
@@ -77,7 +78,10 @@ static bool has_spare_reference(struct iscsit_cmd *cmd)
 
 /* ---- the answer to a reset of a logical unit ---------------------------------------- */
 
-/* Is there a command before @reset that the core has completed, and that is not answered? */
+/*
+ * Is there a command for the same device, before @reset in the list, that the core has
+ * completed and that has not been answered?
+ */
 static bool is_behind(struct iscsit_conn *lio, struct iscsit_cmd *reset)
 {
 	struct iscsit_cmd *cmd;
@@ -94,7 +98,7 @@ static bool is_behind(struct iscsit_conn *lio, struct iscsit_cmd *reset)
 	return false;
 }
 
-/* Keeps the answer to a reset back if it has to wait. */
+/* Puts the answer to a reset into conn->held if it has to wait; returns whether it does. */
 static bool hold(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
 	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
@@ -111,7 +115,10 @@ static bool hold(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 	return held;
 }
 
-/* The first answer that need not wait any more, or with @any not even for that; or NULL. */
+/*
+ * Takes the first held answer that need not wait any more, or with @any just the first one;
+ * NULL if there is none.
+ */
 static struct iscsit_cmd *take_held(struct iscsit_conn *lio, bool any)
 {
 	struct kiser_cmd *kcmd;
@@ -138,7 +145,10 @@ static int answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state, u3
 	return 0;
 }
 
-/* With @any all of them, otherwise those that need not wait any more. */
+/*
+ * Submits the held answers that need not wait any more, or with @any all of them.  Drops
+ * the lock meanwhile.
+ */
 static void answer_held(struct iscsit_conn *lio, bool any)
 {
 	struct kiser_conn *conn = to_conn(lio);
@@ -154,12 +164,15 @@ static void answer_held(struct iscsit_conn *lio, bool any)
 	}
 }
 
-/* @cmd leaves LIO's list, and resets need not wait for it any more. */
+/* Takes @cmd off LIO's list, and submits answers to resets that have waited for it. */
 static void leave_list(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
 	spin_lock_bh(&lio->cmd_lock);
 	list_del_init(&cmd->i_conn_node);
-	/* The answer to a reset may be released in there, for which nobody waits in turn. */
+	/*
+	 * Only for SCSI commands: nothing waits for others.  This also ends the recursion:
+	 * answer_held() may release the answer to a reset, which comes here again.
+	 */
 	if (cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD)
 		answer_held(lio, false);
 	spin_unlock_bh(&lio->cmd_lock);
@@ -173,7 +186,7 @@ static void release(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 	iscsit_free_cmd(cmd, false);
 }
 
-/* The receive that has the command's data is free again. */
+/* Posts the receive that holds the command's data again: the data is not needed any more. */
 static void put_data(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 {
 	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
@@ -193,8 +206,9 @@ bool kiser_logout_ends(const struct iscsit_conn *lio, u8 reason, u16 cid)
 }
 
 /*
- * Ends the session or the connection and waits for that.  The command, which this work
- * item is a part of, and the connection are gone when LIO's function returns.
+ * Ends the session or the connection, and waits until it has ended.  When
+ * iscsit_logout_post_handler() returns, both the connection and the command that this work
+ * item is a part of have been freed.
  */
 static void logout(struct work_struct *work)
 {
@@ -209,7 +223,7 @@ static void logout(struct work_struct *work)
  * @conn: the connection
  * @cmd: the command
  *
- * The upcall.
+ * Called in the upcall.
  */
 void kiser_cmd_sent(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 {
@@ -219,7 +233,10 @@ void kiser_cmd_sent(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 
 	switch (kcmd->answer) {
 	case ISTATE_SEND_LOGOUTRSP:
-		/* Of another connection: the session has none, and LIO nothing to do. */
+		/*
+		 * A logout of another connection: a session has only one, so LIO has
+		 * nothing to do.
+		 */
 		if (!kiser_logout_ends(lio, cmd->logout_reason, cmd->logout_cid)) {
 			release(lio, cmd);
 			return;
@@ -247,8 +264,8 @@ void kiser_cmd_sent(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 }
 
 /**
- * kiser_cmd_unsent - something for a command was not sent, or has failed
- * @conn: the connection, which has ended or ends
+ * kiser_cmd_unsent - a DTO of a command has failed, or could not be posted
+ * @conn: the connection, which has ended or is about to
  * @cmd: the command
  *
  * Any context.
@@ -264,7 +281,10 @@ void kiser_cmd_unsent(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 
 /* ---- LIO's wishes ------------------------------------------------------------------- */
 
-/* LIO allocates the text of the answer, so it is not built under our lock as others are. */
+/*
+ * Built here and not in tx.c, since LIO allocates memory for it, which is not possible
+ * under tx_lock.
+ */
 static int answer_text(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
 	int length;
@@ -305,7 +325,8 @@ int kiser_response_queue(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int st
 }
 
 /**
- * kiser_immediate_queue - the same, for what goes first
+ * kiser_immediate_queue - LIO's thread has taken an entry from its immediate queue, which
+ * goes before the other one
  * @lio: the connection
  * @cmd: the command
  * @state: what to do
@@ -326,13 +347,13 @@ int kiser_immediate_queue(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int s
 	}
 }
 
-/* The command is done, and there is only its status to send. Any context. */
+/* The core has completed a command without data to send: send its status.  Any context. */
 int kiser_queue_status(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
 	return answer(lio, cmd, ISTATE_SEND_STATUS, 0);
 }
 
-/* The core is about to release a command that was aborted. */
+/* The core has aborted a command and is about to release it. */
 void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 {
 	leave_list(lio, cmd);
@@ -343,18 +364,34 @@ void kiser_aborted_task(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 
 /* ---- the end of the connection ------------------------------------------------------ */
 
-/* How often to look whether the core has dropped its reference after an answer, 1 ms each. */
+/*
+ * How many times, 1 ms apart, to look whether the core has dropped its reference to a
+ * command whose answer it has handed over.
+ */
 #define HANDOVER_ROUNDS	1000
 
+/*
+ * What becomes of a command that is left:
+ *
+ *	LEFT_TO_LIO	 LIO releases it
+ *	LEFT_WITHOUT_DATA a write whose data has not come: we drop both references
+ *	LEFT_OURS_ALONE	 a write that has only the transport's reference: we drop that
+ *	LEFT_BUSY	 the core is at work on it: we wait
+ *	LEFT_HANDED_OVER its answer is in LIO's queue, but the core has not dropped its
+ *			 reference yet: we wait, HANDOVER_ROUNDS at most
+ */
 enum left { LEFT_TO_LIO, LEFT_WITHOUT_DATA, LEFT_OURS_ALONE, LEFT_BUSY, LEFT_HANDED_OVER };
 
-/* LIO wanted to remove or reject it, and has dropped the core's reference. */
+/* LIO wanted to remove or reject the command, and has dropped the core's reference. */
 static bool is_unwanted(const struct iscsit_cmd *cmd)
 {
 	return cmd->i_state == ISTATE_REMOVE || cmd->iscsi_opcode == ISCSI_OP_REJECT;
 }
 
-/* What a command is, that is still on the list when nothing more is received or sent. */
+/*
+ * Which kind a command is that is still on the list when nothing is received or sent any
+ * more.
+ */
 static enum left what_is_left(struct iscsit_cmd *cmd)
 {
 	struct se_cmd *se_cmd = &cmd->se_cmd;
@@ -362,7 +399,9 @@ static enum left what_is_left(struct iscsit_cmd *cmd)
 
 	if (!se_cmd->se_tfo)
 		return LEFT_TO_LIO;
-	/* Before anything else: LIO may have rejected a command out of order, too. */
+	/*
+	 * Tested first, because LIO may also have rejected a command that is out of order.
+	 */
 	if (kref_read(&se_cmd->cmd_kref) == 1)
 		return pending ? LEFT_OURS_ALONE : LEFT_TO_LIO;
 	if (cmd->cmd_flags & ICF_OOO_CMDSN)
@@ -370,9 +409,9 @@ static enum left what_is_left(struct iscsit_cmd *cmd)
 	if (READ_ONCE(se_cmd->transport_state) & CMD_T_ACTIVE)
 		return LEFT_BUSY;
 	/*
-	 * With its data a write is executed, or about to be aborted.  One that LIO wanted to
-	 * remove or reject still has more than our reference only because an abort has taken
-	 * one, and drops it when the commands before it are gone.
+	 * A write that has its data is being executed, or about to be aborted.  If LIO
+	 * wanted to remove or reject a command and it still has more than our reference,
+	 * then an abort has taken one, and drops it when the commands before it are gone.
 	 */
 	if (pending)
 		return cmd->cmd_flags & ICF_GOT_LAST_DATAOUT || is_unwanted(cmd) ?
@@ -380,14 +419,20 @@ static enum left what_is_left(struct iscsit_cmd *cmd)
 	return atomic_read(&cmd->response_queue_count) ? LEFT_HANDED_OVER : LEFT_TO_LIO;
 }
 
-/* Takes a command off the list that is to be released; @busy: is there one to wait for? */
+/*
+ * Takes a command off the list that we have to release.  @busy: whether there is a command
+ * to wait for; @patient: also wait for those whose answer was handed over.
+ */
 static struct iscsit_cmd *take_left(struct iscsit_conn *lio, enum left *what, bool *busy,
 				    bool patient)
 {
 	struct iscsit_cmd *cmd;
 
 	spin_lock_bh(&lio->cmd_lock);
-	/* Whoever answers a reset is about to release it, and has left the list himself. */
+	/*
+	 * A thread in answer_held() still works with a command that is not on this list any
+	 * more.
+	 */
 	*busy = to_conn(lio)->answering;
 	list_for_each_entry(cmd, &lio->conn_cmd_list, i_conn_node) {
 		*what = what_is_left(cmd);
@@ -404,7 +449,7 @@ static struct iscsit_cmd *take_left(struct iscsit_conn *lio, enum left *what, bo
 }
 
 /**
- * kiser_cmd_settle - leave only such commands as LIO can release
+ * kiser_cmd_settle - release what LIO cannot release by itself
  * @lio: a connection that is being closed, and whose EP is gone
  *
  * Waits for the back end.  May sleep.
@@ -416,7 +461,10 @@ void kiser_cmd_settle(struct iscsit_conn *lio)
 	enum left what;
 	bool busy;
 
-	/* Nothing is sent any more, so to answer them is to release them. */
+	/*
+	 * Nothing can be posted any more, so submitting the answers only releases the
+	 * commands.
+	 */
 	spin_lock_bh(&lio->cmd_lock);
 	answer_held(lio, true);
 	spin_unlock_bh(&lio->cmd_lock);

@@ -2,22 +2,24 @@
 /*
  * A connection from its request to its end.
  *
- * It has an EP and an EVD for all of its events, DTOs and connection alike, whose upcall
- * runs in process context, one at a time.  So they come in one order, ESTABLISHED first,
- * the end last.
+ * A connection has an EP, and one EVD for all of its events, DTOs and connection events
+ * alike.  The upcall of that EVD runs in process context, one at a time.  So the events
+ * come in one order: ESTABLISHED first, the end last.
  *
- * The end is the EP's, whoever wants it: kiser_conn_fail(), LIO, the initiator, an adapter
- * that goes.  All of them lead to dat_ep_disconnect() or to an event, and conn_ended()
- * notes that it is over.  Who frees the connection then depends on who has it:
+ * A connection ends when its EP does, whoever wants that: kiser_conn_fail(), LIO, the
+ * initiator, an adapter that is removed.  In each case dat_ep_disconnect() is called or an
+ * event comes, and conn_ended() notes that the connection is over.  Who frees it then
+ * depends on who has it:
  *
- *  - LIO.  Its receive thread returns from kiser_get_rx_pdu() or, in login, its work item
- *    finds out; LIO closes the connection and calls kiser_wait_conn() and
- *    kiser_free_conn().
+ *  - LIO has it.  Its receive thread returns from kiser_get_rx_pdu(), or during the login
+ *    its work item notices the end.  LIO closes the connection, and calls kiser_wait_conn()
+ *    and kiser_free_conn().
  *
- *  - nobody, if LIO had not taken it yet (np.c): the work item conn->release.
+ *  - Nobody has it, since LIO had not taken it yet (np.c).  The work item conn->release
+ *    frees it.
  *
- * Either way all that is kDAT's is freed in close_dat(), and only then the adapter can go;
- * memory that LIO may still use stays until kiser_free_conn().
+ * Either way close_dat() frees all kDAT objects of the connection, and only then the
+ * adapter can be closed.  Memory that LIO may still use stays until kiser_free_conn().
  *
  * Callers: np.c, LIO, the upcall.
  */
@@ -25,15 +27,15 @@
 #include "compat.h"
 #include "kdat_iser.h"
 
-/* How long the initiator may take to hear the last word, and to disconnect itself. */
+/* How long we wait for the initiator to receive the last answer and to disconnect by itself. */
 #define FAREWELL_MS	1000
 
 /**
  * kiser_conn_fail - end a connection, and say why
  * @conn: the connection
- * @why: for the administrator
+ * @why: the reason, for the kernel log
  *
- * Its end follows as an event.  Any context.
+ * The end itself comes as an event later.  Any context.
  */
 void kiser_conn_fail(struct kiser_conn *conn, const char *why)
 {
@@ -43,7 +45,7 @@ void kiser_conn_fail(struct kiser_conn *conn, const char *why)
 
 /* ---- the upcall --------------------------------------------------------------------- */
 
-/* The EP is Disconnected, or never was connected. */
+/* The EP is Disconnected, or its connection was never established. */
 static void conn_ended(struct kiser_conn *conn)
 {
 	bool orphan;
@@ -92,7 +94,7 @@ static int create_evd(struct kiser_conn *conn)
 {
 	DAT_UPCALL_OBJECT upcall = { .instance_data = conn, .upcall_func = conn_upcall };
 
-	/* Completions have room of their own, which comes with the EP. */
+	/* Room for connection events only; room for completions comes with the EP. */
 	return dat_evd_kcreate(conn->adapter->ia, KISER_CONN_EVENTS, DAT_UPCALL_SINGLE_INSTANCE,
 			       &upcall, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &conn->evd) ?
 		-ENOMEM : 0;
@@ -126,7 +128,7 @@ static int create_ep(struct kiser_conn *conn)
 			     &conn->ep) ? -ENOMEM : 0;
 }
 
-/* Frees what is kDAT's.  The EP is Disconnected or was never connected. */
+/* Frees all kDAT objects.  The EP is Disconnected or was never connected. */
 static void close_dat(struct kiser_conn *conn)
 {
 	if (conn->ep)
@@ -148,7 +150,7 @@ static void free_memory(struct kiser_conn *conn)
 	kfree(conn);
 }
 
-/* LIO never had it, and it has ended. */
+/* Frees a connection that has ended and that LIO never had. */
 static void orphan_release(struct work_struct *work)
 {
 	struct kiser_conn *conn = container_of(work, struct kiser_conn, release);
@@ -158,7 +160,7 @@ static void orphan_release(struct work_struct *work)
 
 /**
  * kiser_conn_destroy - free a connection that LIO does not have
- * @conn: its EP is Disconnected, or was never accepted
+ * @conn: the connection; its EP is Disconnected, or its request was never accepted
  *
  * May sleep; not from the upcall.
  */
@@ -171,8 +173,8 @@ void kiser_conn_destroy(struct kiser_conn *conn)
 
 /**
  * kiser_conn_create - make a connection, ready to be accepted
- * @adapter: where the request has come in
- * @invalidate: whether initiator and target have agreed on that
+ * @adapter: the adapter at which the request has come in
+ * @invalidate: whether responses may invalidate the initiator's keys
  *
  * The receive for the first login request is posted.  May sleep.
  *
@@ -204,7 +206,7 @@ struct kiser_conn *kiser_conn_create(struct kiser_adapter *adapter, bool invalid
 
 /* ---- the end, for LIO --------------------------------------------------------------- */
 
-/* Until the last event.  It comes, whatever the initiator does. */
+/* Disconnects and waits for the last event, which comes whatever the initiator does. */
 static void end(struct kiser_conn *conn)
 {
 	if (conn->login_refused)
@@ -217,9 +219,10 @@ static void end(struct kiser_conn *conn)
 }
 
 /*
- * LIO has stopped these before, but a NOP-Out that came since may have started one: LIO pings
- * iSER initiators, too, once an administrator has set nopin_timeout of a session that is
- * there.  The first one starts the second one.
+ * Stops the two timers of LIO's NOP-In.  LIO has stopped them before, but a NOP-Out that
+ * came since may have started one again: LIO pings iSER initiators, too, once an
+ * administrator has set nopin_timeout for an existing session.  The first timer starts the
+ * second one, so it is stopped first.
  */
 static void stop_nopin(struct iscsit_conn *lio)
 {
@@ -228,7 +231,7 @@ static void stop_nopin(struct iscsit_conn *lio)
 }
 
 /**
- * kiser_wait_conn - LIO closes a connection: end it
+ * kiser_wait_conn - end a connection that LIO closes
  * @lio: the connection; its threads are stopped
  *
  * When this returns nothing is received or sent any more, and LIO can release all
@@ -247,13 +250,13 @@ void kiser_wait_conn(struct iscsit_conn *lio)
 	spin_lock_irq(&conn->tx_lock);
 	conn->tx_over = true;
 	spin_unlock_irq(&conn->tx_lock);
-	/* Or LIO would do once more what its handler of the logout has just done. */
+	/* Otherwise LIO would do once more what its logout handler has just done. */
 	if (conn->logout_sent)
 		wait_for_completion(&lio->conn_logout_comp);
 }
 
 /**
- * kiser_free_conn - LIO has released the connection's commands: free it
+ * kiser_free_conn - free a connection whose commands LIO has released
  * @lio: the connection
  *
  * May sleep.
@@ -262,7 +265,7 @@ void kiser_free_conn(struct iscsit_conn *lio)
 {
 	struct kiser_conn *conn = lio->context;
 
-	/* Those that are aborted are released by the core, not from LIO's list. */
+	/* Aborted commands are released by the core, not from LIO's list: wait for them. */
 	target_stop_cmd_counter(lio->cmd_cnt);
 	target_wait_for_cmds(lio->cmd_cnt);
 	lio->context = NULL;

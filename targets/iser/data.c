@@ -3,17 +3,18 @@
  * The data of commands, moved by RDMA between the pages that LIO has allocated and the
  * initiator's buffer.
  *
- * A write that has more data than came with it: RDMA read, and when it has completed LIO
- * executes the command.  A read: RDMA write, and right behind it on the same queue the
- * response, which cannot arrive before the data.  Long transfers go in steps, each of
- * which is one post; only the last write of a read has no completion of its own.
+ * A write whose data has not all come with it: an RDMA read, and when that has completed
+ * LIO executes the command.  A read: an RDMA write, and right behind it on the same queue
+ * the response, which therefore cannot arrive before the data.  Long transfers go in steps,
+ * each of which is one post.  Every step has a completion event of its own, except the last
+ * write of a read.
  *
  * Callers: LIO, from any context, kiser_get_dataout() and kiser_queue_data_in(); tx.c,
  * under its lock, kiser_data_post().
  */
 #include "kdat_iser.h"
 
-/* Goes on in the list by @bytes. */
+/* Advances by @bytes in the scatterlist. */
 static void skip(struct kiser_cmd *kcmd, u32 bytes)
 {
 	kcmd->sg_offset += bytes;
@@ -23,7 +24,7 @@ static void skip(struct kiser_cmd *kcmd, u32 bytes)
 	}
 }
 
-/* The next step: as much of the list as an LMR takes at a time. */
+/* Describes the memory of the next step: as much of the scatterlist as one LMR takes. */
 static void next_step(const struct kiser_adapter *adapter, struct kiser_cmd *kcmd,
 		      struct kdat_memory *memory)
 {
@@ -59,7 +60,7 @@ static void step_done(struct kiser_cmd *kcmd)
 
 /* ---- completions -------------------------------------------------------------------- */
 
-/* The data of a write is here. */
+/* All data of a write has arrived. */
 static void execute(struct iscsit_cmd *cmd)
 {
 	iscsit_stop_dataout_timer(cmd);
@@ -94,7 +95,7 @@ static void fetch_done(struct kiser_conn *conn, struct kiser_done *done,
 	execute(cmd);
 }
 
-/* A step of a read that is not the last one. */
+/* A step of a read has completed that is not the last one. */
 static void push_done(struct kiser_conn *conn, struct kiser_done *done,
 		      DAT_DTO_COMPLETION_STATUS status, u64 length)
 {
@@ -112,8 +113,9 @@ static void push_done(struct kiser_conn *conn, struct kiser_done *done,
 }
 
 /*
- * The last step, which completes only with an error.  It breaks the connection, and the
- * response behind it is flushed, whose completion releases the command.
+ * The last step of a read, which has a completion event only if it fails.  That failure
+ * breaks the connection, and the completion of the response behind it, which is flushed,
+ * releases the command.
  */
 static void last_push_done(struct kiser_conn *conn, struct kiser_done *done,
 			   DAT_DTO_COMPLETION_STATUS status, u64 length)
@@ -160,8 +162,8 @@ static DAT_RETURN post_push(struct kiser_conn *conn, struct kiser_cmd *kcmd,
  * @conn: the connection, with its tx_lock
  * @cmd: a command with a kiser_tx, in stage KISER_FETCH or KISER_PUSH
  *
- * After the last step of a read the stage is KISER_ANSWER, and the answer may be posted
- * at once.  Otherwise the completion goes on.
+ * After the last step of a read has been posted, the stage is KISER_ANSWER, and the answer
+ * may be posted at once.  After any other step the completion continues.
  *
  * Return: 0, -EAGAIN or -EIO, as kiser_post_error().
  */
@@ -194,13 +196,15 @@ int kiser_data_post(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 /* ---- LIO's wishes ------------------------------------------------------------------- */
 
 /**
- * kiser_get_dataout - get the data of a write that has not come with it
+ * kiser_get_dataout - fetch the data of a write that has not come with it
  * @lio: the connection
  * @cmd: the command, in state TRANSPORT_WRITE_PENDING
- * @recovery: not looked at: recovery within a command needs an error recovery level
+ * @recovery: ignored: recovery within a command needs an error recovery level that is not
+ *	offered
  *	that is not offered
  *
- * Return: 0.  If it cannot be had the connection ends, and with it the command.
+ * Return: 0.  If the data cannot be fetched the connection is ended, and with it the
+ * command.
  */
 int kiser_get_dataout(struct iscsit_conn *lio, struct iscsit_cmd *cmd, bool recovery)
 {
@@ -236,7 +240,10 @@ int kiser_queue_data_in(struct iscsit_conn *lio, struct iscsit_cmd *cmd)
 	kcmd->answer = ISTATE_SEND_STATUS;
 	kcmd->stage = KISER_ANSWER;
 	if (cmd->se_cmd.data_length) {
-		/* The command is released with the connection. */
+		/*
+		 * The command is submitted nevertheless, so that it is released with the
+		 * connection.
+		 */
 		if (!kcmd->readable)
 			kiser_conn_fail(conn, "a read without a key to its buffer");
 		kcmd->stage = KISER_PUSH;

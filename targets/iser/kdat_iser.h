@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kdat_iser: an iSCSI target transport of LIO over kDAT, which speaks iSER.  What its
- * files have in common, and under the name of each file what others call there.
+ * kdat_iser: an iSCSI target transport of LIO that speaks iSER, on kDAT.  This header has
+ * what several files need: the structures, and, under the name of each file, the functions
+ * that others call there.
  *
- * Who uses what, from the bottom: pool.c < tx.c < data.c, cmd.c < rx.c < login.c <
- * conn.c < np.c < adapter.c < main.c.
+ * The files from the lowest layer up: pool.c < tx.c < data.c, cmd.c < rx.c < login.c <
+ * conn.c < np.c < adapter.c < main.c.  Calls against that order only report something: that
+ * an answer was sent or not (kiser_cmd_sent()), that a receive is free (kiser_rx_post()),
+ * that a connection has to end (kiser_conn_fail()), what an adapter has to count
+ * (kiser_adapter_attach()).
  */
 #ifndef KDAT_ISER_H
 #define KDAT_ISER_H
@@ -31,37 +35,43 @@ struct kiser_pdu {
 	u8 data[];
 } __packed;
 
-/* The most data of a PDU that comes in: what LIO declares as TargetRecvDataSegmentLength. */
+/*
+ * The most data that an incoming PDU can have; LIO declares it to the initiator as
+ * TargetRecvDataSegmentLength.
+ */
 #define KISER_MAX_DATA		8192
 
 /*
- * The requests of a connection.  Each command that has something to move or to say owns
- * one struct kiser_tx meanwhile, which needs up to two DTOs: an RDMA write and the
- * response behind it.  128 of them at a time are what ib_iser may have on its way; more
- * wait.  Three more are for the answers of the login.
+ * Requests of a connection.  A command that has something to transfer or to send owns one
+ * struct kiser_tx meanwhile, and needs up to two DTOs: an RDMA write and the response
+ * behind it.  KISER_MAX_TX is the number of commands that ib_iser may have outstanding;
+ * commands beyond it wait.  KISER_LOGIN_TX more DTOs are for the answers of the login.
  */
 #define KISER_MAX_TX		128
 #define KISER_LOGIN_TX		3
 #define KISER_REQUESTS		(2 * KISER_MAX_TX + KISER_LOGIN_TX)
 
 /*
- * Receives.  The initiator may send as many commands as the window of the session has
- * room for, and besides a few immediate ones: NOP-Out, text, logout, task management.
- * So that many are posted (kiser_rx_start()), and here is the most.  Unsolicited data is
- * not counted: it waits at the initiator until a receive is free, and since a receive is
- * posted again before anything that its command waits for, one becomes free.
+ * Receives.  The initiator may have as many commands outstanding as the window of the
+ * session allows, and a few immediate ones besides: NOP-Out, text, logout, task management.
+ * kiser_rx_start() posts as many receives as that, and at most KISER_MAX_RX.
+ *
+ * Unsolicited Data-Out PDUs are not counted.  If one finds no receive, the initiator's
+ * device repeats it until there is one.  That happens: a receive is posted again before we
+ * wait for anything that its command needs.
  */
 #define KISER_MAX_RX		256
 #define KISER_IMMEDIATE_RX	16
 
-/* Connection events of an EP, and room to spare. */
+/* Room in the EVD for the connection events of one EP, and some to spare. */
 #define KISER_CONN_EVENTS	8
 
 /*
- * A work request of an RDMA transfer takes so many pieces of memory, if the device does.
- * Of a long transfer as much is posted at a time as so many work requests take; the rest
- * follows when this has been moved.  The queue has work requests in reserve for several
- * such steps.
+ * KISER_PIECES is how many pieces of memory one work request of an RDMA transfer names, if
+ * the device allows that many.  A long transfer goes in steps of up to KISER_STEP_WRS work
+ * requests; the next step is posted when the one before has completed.  KISER_RESERVE work
+ * requests are reserved in the queue, enough for several such steps at a time
+ * (KDAT_EP_REQUEST_RESERVE).
  */
 #define KISER_PIECES		16
 #define KISER_STEP_WRS		16
@@ -69,7 +79,10 @@ struct kiser_pdu {
 
 struct kiser_conn;
 
-/* What the cookie of a DTO points to: what is to be done when it has completed. */
+/*
+ * What the cookie of a DTO points to: the function that is called with the DTO's
+ * completion.
+ */
 struct kiser_done {
 	void (*fn)(struct kiser_conn *conn, struct kiser_done *done,
 		   DAT_DTO_COMPLETION_STATUS status, u64 length);
@@ -111,20 +124,20 @@ struct kiser_adapter {
 	struct list_head ports;		/* struct kiser_port, np.c */
 	bool going;			/* no new connections */
 
-	/* What the device can do for a connection */
+	/* What one connection can have, as far as the device has it */
 	int recvs;
 	int requests;
 	int reads;
 	int read_iov, write_iov;
-	u32 step_pages;			/* of a transfer, at a time */
+	u32 step_pages;			/* pages of a transfer's step */
 
-	spinlock_t lock;		/* of what follows */
-	struct list_head conns;		/* those that have something open here */
+	spinlock_t lock;		/* protects what follows */
+	struct list_head conns;		/* those that have kDAT objects here */
 	u32 strangers;			/* requests, and connections without a normal session */
 	wait_queue_head_t idle;
 };
 
-/* Adapters, their ports, and portals: only to set up and tear down. */
+/* Protects adapters, their ports, and portals. Not taken on the data path. */
 extern struct mutex kiser_mutex;
 extern struct list_head kiser_adapters;
 
@@ -142,15 +155,20 @@ struct kiser_np {
 	struct list_head entry;		/* in the portals; kiser_mutex */
 	struct iscsi_np *np;
 	wait_queue_head_t wait;
-	/* The rest by kiser_np_lock */
+	/* Protected by kiser_np_lock */
 	struct list_head fresh;		/* connections without a login request so far */
-	struct list_head ready;		/* those with one, for LIO's thread to take */
-	struct kiser_conn *busy;	/* the one whose first request the thread is at */
+	struct list_head ready;		/* those with one, for the portal's thread */
+	struct kiser_conn *busy;	/* whose first request the thread handles */
 };
 
-/* Portals' connections, and the login of those that LIO has. */
+/*
+ * Protects the lists of a portal's connections, and where each connection is in its login.
+ */
 extern spinlock_t kiser_np_lock;
-/* Accepts, ends connections that LIO never had, and logins and discovery in time. */
+/*
+ * Runs the answers to connection requests, the release of connections that LIO never had,
+ * and the timers of logins and discovery sessions.
+ */
 extern struct workqueue_struct *kiser_wq;
 
 int kiser_ports_open(struct kiser_adapter *adapter);
@@ -171,22 +189,22 @@ struct kiser_rx {
 };
 
 struct kiser_tx {
-	struct kiser_done done;		/* of the DTO whose completion ends the use */
-	struct kiser_done write;	/* of an RDMA write with a response behind it */
+	struct kiser_done done;		/* of a step, or of the answer */
+	struct kiser_done write;	/* of the last RDMA write of a read */
 	struct list_head entry;		/* in conn->tx_free */
 	struct kiser_pdu *pdu;
 	DAT_LMR_TRIPLET iov[2];		/* the PDU, and data that lies elsewhere */
 	DAT_LMR_HANDLE lmr;
-	bool mapped;			/* the LMR has memory */
+	bool mapped;			/* the LMR has memory (kiser_tx_map()) */
 	struct scatterlist sg;		/* data that lies elsewhere */
-	struct iscsit_cmd *cmd;		/* whose it is; null: nobody's */
+	struct iscsit_cmd *cmd;		/* its owner; null: it is free */
 };
 
-/* Where a connection is, for the login; by kiser_np_lock. */
+/* Where the login of a connection stands; protected by kiser_np_lock */
 enum kiser_login {
-	KISER_LOGIN_REQUEST,	/* waits for a request of the initiator */
-	KISER_LOGIN_LIO,	/* LIO is at a request */
-	KISER_LOGIN_OVER,	/* and its last answer is ready, kiser_get_rx_pdu() sends it */
+	KISER_LOGIN_REQUEST,	/* the initiator's turn: its request is awaited */
+	KISER_LOGIN_LIO,	/* LIO handles a request */
+	KISER_LOGIN_OVER,	/* done; kiser_get_rx_pdu() sends the last answer */
 	KISER_LOGIN_NONE	/* full feature phase, or the connection is being closed */
 };
 
@@ -196,28 +214,28 @@ struct kiser_conn {
 	struct kiser_adapter *adapter;
 	struct list_head adapter_entry;
 	struct sockaddr_storage local, remote;
-	bool invalidate;		/* responses may take the initiator's key away */
+	bool invalidate;		/* responses may invalidate the initiator's key */
 
-	/* By kiser_np_lock */
-	struct kiser_np *np;		/* as long as LIO does not have it */
+	/* Protected by kiser_np_lock */
+	struct kiser_np *np;		/* until the portal's thread is done with it */
 	struct list_head np_entry;
-	struct iscsit_conn *lio;	/* from then on */
+	struct iscsit_conn *lio;	/* null: LIO has not taken it yet */
 	enum kiser_login login;
-	bool login_request;		/* a request is there */
-	bool np_done;			/* the portal's thread is not at it any more */
+	bool login_request;		/* a request has come and LIO has not read it */
+	bool np_done;			/* the portal's thread does not use it any more */
 	bool login_work;		/* LIO's work item was queued at least once */
 	bool down;			/* the EP is Disconnected */
 
 	wait_queue_head_t wait;		/* for down */
 	struct delayed_work login_timer;
 	unsigned long login_left;	/* of the initiator's time, jiffies */
-	unsigned long login_since;	/* when its turn has begun */
-	bool discovery;			/* login_timer ends a discovery session */
-	struct work_struct release;	/* if LIO never had it */
+	unsigned long login_since;	/* when its present turn has begun */
+	bool discovery;			/* login_timer limits a discovery session */
+	struct work_struct release;	/* frees it if LIO never had it */
 
-	/* Login: a request at a time, and answers in turn */
+	/* Login: one request at a time; answers use their slots in turn */
 	struct kiser_pool login_pool;
-	bool stranger;			/* counted as one; by adapter->lock */
+	bool stranger;			/* counted in adapter->strangers; by its lock */
 	struct kiser_rx login_rx;
 	u32 login_length;
 	struct kiser_done login_done;
@@ -225,29 +243,29 @@ struct kiser_conn {
 	u32 login_last;			/* bytes of the last answer */
 	bool login_refused;		/* a refusal is on its way */
 
-	/* Receiving; only the upcall uses it, which runs once at a time */
+	/* Receiving; used only by the upcall, of which one runs at a time */
 	struct kiser_pool rx_pool;
 	struct kiser_rx *rx;
-	struct list_head deferred;	/* received, and LIO has no command for it yet */
-	bool logout;			/* LIO has one that ends this connection */
+	struct list_head deferred;	/* received; LIO had no command for them yet */
+	bool logout;			/* LIO has a logout that ends this connection */
 	bool failed;			/* the initiator has broken the protocol */
 
-	/* Sending, by tx_lock */
+	/* Sending; protected by tx_lock */
 	spinlock_t tx_lock;
 	struct kiser_pool tx_pool;
 	struct kiser_tx *tx;
 	u32 nr_tx;
 	struct list_head tx_free;
 	struct list_head waiting;	/* struct kiser_cmd, in the order of arrival */
-	u32 posted;			/* DTOs whose completion event is to come */
-	bool tx_closed;			/* nothing is posted any more */
-	bool tx_over;			/* and LIO releases what it still answers */
+	u32 posted;			/* DTOs whose completion event is still to come */
+	bool tx_closed;			/* nothing may be posted any more */
+	bool tx_over;			/* and what LIO submits is left to LIO to release */
 
-	/* By LIO's cmd_lock */
-	struct list_head held;		/* struct kiser_cmd: answers to resets, that wait */
-	u32 answering;			/* of those taken from there, how many are being sent */
+	/* Protected by LIO's cmd_lock */
+	struct list_head held;		/* struct kiser_cmd: answers to resets that wait */
+	u32 answering;			/* taken from @held, being submitted */
 
-	bool logout_sent;		/* the response that ends this connection */
+	bool logout_sent;		/* the answer to the logout that ends it */
 };
 
 struct kiser_conn *kiser_conn_create(struct kiser_adapter *adapter, bool invalidate);
@@ -284,22 +302,25 @@ enum kiser_stage {
 	KISER_ANSWER		/* a PDU */
 };
 
-/* Behind each of LIO's commands; LIO clears it. */
+/* Our private data, which lies behind each of LIO's commands; LIO zeroes it. */
 struct kiser_cmd {
 	struct list_head entry;		/* in conn->waiting, or in conn->held */
 	enum kiser_stage stage;
-	u8 answer;			/* which PDU: ISTATE_* */
+	u8 answer;			/* which PDU to send: ISTATE_* */
 	bool answer_built;
-	u32 data_length;		/* of data behind cmd->buf_ptr that goes with it */
+	u32 data_length;		/* of the data at cmd->buf_ptr that goes with it */
 	struct kiser_tx *tx;
-	struct kiser_rx *rx;		/* its data is still in use */
-	struct scatterlist immediate;	/* there */
+	struct kiser_rx *rx;		/* a receive whose data is still in use */
+	struct scatterlist immediate;	/* that data */
 
-	bool readable, writable;	/* the initiator has sent a key to ... */
+	bool readable, writable;	/* the initiator has sent a key for that */
 	u32 read_stag, write_stag;
 	u64 read_va, write_va;
 
-	/* The transfer: bytes in all, done, and of the present step; and where that begins */
+	/*
+	 * The transfer: bytes in all, bytes done, bytes of the present step, and where in
+	 * the scatterlist that step begins
+	 */
 	u32 length, moved, step;
 	struct scatterlist *sg;
 	u32 sg_offset;

@@ -2,30 +2,32 @@
 /*
  * The login, and the step into the full feature phase.
  *
- * Requests and answers take turns, so there is one receive, which is posted right before
- * the answer that asks for the next request.  LIO sees the requests in two ways:
+ * Login requests and answers take turns, so there is one receive, which is posted right
+ * before the answer that asks for the next request.  LIO handles the requests in two ways:
  *
- *  - The first one of a connection by the portal's thread.  It gets the connection
- *    (np.c) when that request is there, so a silent initiator does not hold it up.
+ *  - The first request of a connection, in the portal's thread.  The thread is given the
+ *    connection only when that request has come (np.c), so a silent initiator does not hold
+ *    it up.
  *
- *  - The others by a work item of LIO's, lio->login_work, which is queued here.  The
+ *  - The others, in a work item of LIO's, lio->login_work, which is queued here.  The
  *    portal's thread still uses the login for a moment after it has had the first answer
- *    sent.  It has let go of it when it comes for the next connection; only from then on
- *    the work item is queued (np_done).
+ *    sent, and is done with it when it comes for the next connection.  The work item must
+ *    not be queued before that (np_done).
  *
- * LIO does not notice when a connection in login comes to its end, or when the initiator
- * says nothing more.  The end also queues the work item, which finds it in
- * kiser_get_login_rx().  And the connection is ended when the initiator has taken more than
- * TA_LOGIN_TIMEOUT seconds, all of its turns together (login_timer).  How long LIO takes is
- * not counted: a login that takes the place of an old session waits until that has ended,
- * and others wait for it.
+ * LIO does not notice when a connection ends during the login, or when the initiator sends
+ * nothing more.  At the end of the connection the work item is queued as well, and
+ * kiser_get_login_rx() tells it.  And login_timer ends the connection when the initiator
+ * has taken more than TA_LOGIN_TIMEOUT seconds, all of its turns together.  The time that
+ * LIO takes is not counted: a login that replaces an old session waits until that has
+ * ended, and other logins wait for it.
  *
- * The last answer is not sent at once: the initiator may send commands as soon as it has
- * it, and for these the session has to be registered and the receives posted.  LIO's
- * receive thread, which starts then, sends it in kiser_get_rx_pdu(), and stays there.
+ * The last answer is not sent at once.  The initiator may send commands as soon as it has
+ * that answer, and by then the session has to be registered and the receives posted.  LIO's
+ * receive thread, which starts after that registration, sends the answer in
+ * kiser_get_rx_pdu(), and stays there until the end.
  *
- * Discovery needs no password.  So its session still counts as a stranger's, and is ended by
- * login_timer when it has lasted for DISCOVERY_TIME.
+ * A discovery session needs no password.  So it still counts as a stranger (adapter.c), and
+ * login_timer ends it after DISCOVERY_TIME.
  *
  * Callers: LIO, in process context; np.c and conn.c; the upcall.
  */
@@ -39,7 +41,8 @@
 /* ---- whose turn it is --------------------------------------------------------------- */
 
 /**
- * kiser_login_kick - have LIO look at a connection in login, if there is something to see
+ * kiser_login_kick - have LIO look at a connection in login, if a request or the end has
+ * come
  * @conn: the connection, with kiser_np_lock
  */
 void kiser_login_kick(struct kiser_conn *conn)
@@ -55,7 +58,7 @@ void kiser_login_kick(struct kiser_conn *conn)
 }
 
 /**
- * kiser_login_let_go - the portal's thread has done with the login it was at
+ * kiser_login_let_go - the portal's thread does not use the login any more that it handled
  * @knp: the portal, with kiser_np_lock
  */
 void kiser_login_let_go(struct kiser_np *knp)
@@ -72,10 +75,11 @@ void kiser_login_let_go(struct kiser_np *knp)
 }
 
 /**
- * kiser_login_close - LIO closes the connection: its login is over
+ * kiser_login_close - the connection is being closed, and with it its login
  * @conn: the connection
  *
- * Process context, also that of the work item itself, so it cannot be waited for.
+ * Process context.  The caller may be LIO's login work item itself, so this does not wait
+ * for it.
  */
 void kiser_login_close(struct kiser_conn *conn)
 {
@@ -96,7 +100,10 @@ static void login_timeout(struct work_struct *work)
 					       login_timer);
 	DAT_EP_STATE state;
 
-	/* There is nothing to end before np.c has accepted the request. */
+	/*
+	 * Before np.c has accepted the request, there is no connection that could be ended:
+	 * look again in a second.
+	 */
 	if (!dat_ep_get_status(conn->ep, &state, NULL, NULL) &&
 	    state == DAT_EP_STATE_UNCONNECTED)
 		mod_delayed_work(kiser_wq, &conn->login_timer, HZ);
@@ -154,7 +161,7 @@ static int post_recv(struct kiser_conn *conn)
 	return kiser_rx_post(conn, &conn->login_rx);
 }
 
-/* LIO wants these of the first request. */
+/* What LIO wants to know of the first request. */
 static void note_first(struct iscsi_login *login)
 {
 	struct iscsi_login_req *req = (struct iscsi_login_req *)login->req;
@@ -172,9 +179,9 @@ static void note_first(struct iscsi_login *login)
 }
 
 /**
- * kiser_get_login_rx - give LIO the request that has come
+ * kiser_get_login_rx - give LIO the login request that has come
  * @lio: the connection
- * @login: where it goes
+ * @login: where it is copied to
  *
  * Return: 0; -ENOTCONN when the connection has ended; -1 when LIO has refused it.
  */
@@ -202,7 +209,7 @@ int kiser_get_login_rx(struct iscsit_conn *lio, struct iscsi_login *login)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-/* An answer that was not sent: the event of the connection's end follows. */
+/* Nothing to do: if an answer was not sent, the event of the connection's end follows. */
 static void login_answer_done(struct kiser_conn *conn, struct kiser_done *done,
 			      DAT_DTO_COMPLETION_STATUS status, u64 length)
 {
@@ -226,8 +233,8 @@ static int send_answer(struct kiser_conn *conn, u32 length)
 }
 
 /*
- * What comes after this answer.  An initiator that does not wait for it may have sent the
- * next request already, which nobody has looked at while it was LIO's turn.
+ * Whose turn comes after this answer.  An initiator that does not wait for the answer may
+ * have sent its next request already; nobody has looked at that during LIO's turn.
  */
 static int next_turn(struct kiser_conn *conn, enum kiser_login turn)
 {
@@ -297,7 +304,10 @@ static bool login_is_over(struct kiser_conn *conn)
 	return over;
 }
 
-/* Only a session that has a limit of time keeps its place among the strangers. */
+/*
+ * A normal session is no stranger any more.  A discovery session remains one, and gets a
+ * limit of time.
+ */
 static void let_in(struct kiser_conn *conn)
 {
 	cancel_delayed_work_sync(&conn->login_timer);
@@ -309,11 +319,11 @@ static void let_in(struct kiser_conn *conn)
 }
 
 /**
- * kiser_get_rx_pdu - LIO's receive thread: full feature phase
+ * kiser_get_rx_pdu - LIO's receive thread begins the full feature phase
  * @lio: a connection that has logged in, or whose login has failed meanwhile
  *
- * PDUs come by the upcall.  When this returns, LIO closes the connection: after the EP's
- * end, or when LIO signals its thread.
+ * The upcall takes the PDUs; this only waits.  When it returns, LIO closes the connection.
+ * It returns after the end of the EP, or when LIO signals the thread.
  */
 void kiser_get_rx_pdu(struct iscsit_conn *lio)
 {
@@ -327,7 +337,7 @@ void kiser_get_rx_pdu(struct iscsit_conn *lio)
 	wait_event_interruptible(conn->wait, READ_ONCE(conn->down));
 }
 
-/* A new connection, before anything can fail. */
+/* Prepares the login of a new connection; called before anything can fail. */
 void kiser_login_init(struct kiser_conn *conn)
 {
 	INIT_DELAYED_WORK(&conn->login_timer, login_timeout);
@@ -341,7 +351,7 @@ void kiser_login_init(struct kiser_conn *conn)
  * kiser_login_create - memory for the login, and the first receive
  * @conn: a new connection with its EP
  *
- * May sleep.  It is undone by kiser_conn_destroy().
+ * May sleep.  kiser_conn_destroy() undoes it.
  *
  * Return: 0, -ENOMEM or -EIO.
  */

@@ -4,23 +4,24 @@
  * ib_isert: a portal of targetcli with "enable_iser" is served by whichever of the two has
  * registered first.
  *
- * Here are the table of what LIO calls, and the module's beginning and end.  The module
- * cannot be unloaded as long as a portal uses it.
+ * This file has the table of functions that LIO calls, and the module's init and exit.  The
+ * module cannot be unloaded while a portal uses it.
  */
 #include <linux/module.h>
 #include "kdat_iser.h"
 
-/* No protection information: a device would have to check it. */
+/* No protection information: the device would have to check it, and that is not supported. */
 static enum target_prot_op kiser_get_sup_prot_ops(struct iscsit_conn *lio)
 {
 	return TARGET_PROT_NORMAL;
 }
 
 /*
- * Error recovery levels above 0 are about single PDUs and connections of a session that
- * take over commands of others.  RDMA loses no PDUs.  And a session has one connection: two
- * that log each other out would each wait for the end of the other.  Both keys are the
- * session's; a second connection has none of them, and is refused here.
+ * Error recovery levels above 0 recover single PDUs, and let a connection of a session take
+ * over the commands of another one.  RDMA loses no PDUs, and a session has only one
+ * connection: if there were two that log each other out, each would wait for the other to
+ * end.  Both keys belong to the session.  A second connection does not have them, so
+ * iscsi_change_param_sprintf() fails and the connection is refused.
  */
 static int kiser_validate_params(struct iscsit_conn *lio)
 {
@@ -56,7 +57,10 @@ static struct iscsit_transport kiser_transport = {
 
 static int __init kiser_init(void)
 {
-	/* Both are for set-up and tear-down. A logout waits for the end of its session. */
+	/*
+	 * Neither is used on the data path.  Logouts have a queue of their own, since each
+	 * waits until its session has ended.
+	 */
 	kiser_wq = alloc_workqueue("kdat_iser", WQ_UNBOUND, 0);
 	if (!kiser_wq)
 		return -ENOMEM;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Portals, the service points behind them, and requests to connect.
+ * Portals, the service points behind them, and connection requests.
  *
- * A portal of LIO is an address and a port, and has a thread that asks for the next
- * connection.  kDAT listens at a port, at all addresses of an adapter.  So each adapter
- * has one service point for each port that portals have, and a request goes to the portal
- * with the address that it has come to, or else to one with the wildcard.
+ * A portal of LIO is an address and a port, with a thread that asks for the next
+ * connection.  A service point of kDAT listens at a port of all addresses of an adapter.
+ * So each adapter has one service point for each port that portals have.  A request goes to
+ * the portal with the address at which it arrived, or else to a portal with the wildcard
+ * address.
  *
- * A request is answered by a work item, since the upcalls of the adapter should not wait
- * for the memory of a connection.  The connection is the portal's until its first login
- * request is there and LIO's thread takes it.
+ * A work item answers a request, since the upcall of the adapter must not wait for the
+ * memory of a connection.  The connection belongs to the portal until its first login
+ * request has come and LIO's thread takes it.
  *
  * Callers: LIO, in process context; adapter.c, which opens and closes the ports of an
  * adapter; the upcall of an adapter's requests.
@@ -21,14 +22,14 @@
 DEFINE_SPINLOCK(kiser_np_lock);
 struct workqueue_struct *kiser_wq;
 
-/* By kiser_mutex */
+/* Protected by kiser_mutex */
 static LIST_HEAD(portals);
 
 struct kiser_port {
 	struct list_head entry;		/* in adapter->ports */
 	u16 port;
-	u32 users;			/* portals */
-	DAT_PSP_HANDLE psp;		/* null: somebody else listens there */
+	u32 users;			/* portals with this port */
+	DAT_PSP_HANDLE psp;		/* null: another consumer listens at the port */
 };
 
 /* A request that waits to be answered. */
@@ -113,8 +114,9 @@ static struct kiser_port *find_port(struct kiser_adapter *adapter, u16 number)
 }
 
 /*
- * An adapter gets a portal with this port.  0: it listens there; -EADDRINUSE: somebody
- * else does, so the portal is not there at this adapter; -ENOMEM.
+ * Has an adapter listen at the port of one more portal.  Returns 0 if it listens there;
+ * -EADDRINUSE if another consumer does, so that the portal is not served at this adapter;
+ * -ENOMEM.
  */
 static int port_get(struct kiser_adapter *adapter, u16 number)
 {
@@ -156,10 +158,10 @@ static void port_put(struct kiser_adapter *adapter, u16 number)
 }
 
 /**
- * kiser_ports_open - an adapter has come: listen there for all portals
+ * kiser_ports_open - have a new adapter listen for all portals
  * @adapter: the adapter; kiser_mutex is held
  *
- * Return: 0 or -ENOMEM; a port that is in use is only warned of.
+ * Return: 0 or -ENOMEM; a port that is in use only causes a warning.
  */
 int kiser_ports_open(struct kiser_adapter *adapter)
 {
@@ -171,7 +173,7 @@ int kiser_ports_open(struct kiser_adapter *adapter)
 	return 0;
 }
 
-/* It goes: listen there no more. With kiser_mutex. */
+/* Ends all listening at an adapter that is removed.  With kiser_mutex. */
 void kiser_ports_close(struct kiser_adapter *adapter)
 {
 	struct kiser_port *port, *next;
@@ -193,10 +195,10 @@ static bool is_enabled(struct iscsi_np *np)
 }
 
 /*
- * What the initiator has said in the private data of its request: may a response take a
- * key of its away?  Without private data it may not.  But InfiniBand and RoCE pad these with
- * zeros to their full length, so there an initiator that says nothing reads like one that
- * consents; those of iSER do say something.
+ * Does the initiator allow, in the private data of its request, that a response invalidates
+ * its key?  Without private data it does not.  But InfiniBand and RoCE pad private data
+ * with zeros to the full length, so an initiator without any looks there like one that
+ * allows it; iSER initiators do send private data.
  */
 static bool may_invalidate(const DAT_CR_PARAM *param)
 {
@@ -216,8 +218,8 @@ static int accept(struct kiser_conn *conn, DAT_CR_HANDLE cr)
 }
 
 /*
- * Gives a connection to its portal and accepts it.  The portal stays meanwhile, because of
- * the mutex, and so the connection is in its list before any event comes.
+ * Gives a connection to its portal and accepts it.  The mutex keeps the portal alive
+ * meanwhile, so the connection is in the portal's list before any event of it comes.
  */
 static int give_to_portal(struct kiser_conn *conn, DAT_CR_HANDLE cr)
 {
@@ -253,7 +255,7 @@ static bool is_wanted(const struct request *request)
 	return wanted;
 }
 
-/* A stranger's request gets no connection. */
+/* Rejects a request, and gives back its place among the strangers. */
 static void refuse(struct kiser_adapter *adapter, DAT_CR_HANDLE cr)
 {
 	kiser_stranger_goes(adapter);
@@ -270,7 +272,10 @@ static void answer_request(struct request *request)
 	conn = kiser_conn_create(request->adapter, may_invalidate(&param));
 	if (!conn)
 		goto reject;
-	/* It has the request's place, as soon as it is accepted. */
+	/*
+	 * The connection takes over the request's place among the strangers; this becomes
+	 * final when it is accepted.
+	 */
 	conn->stranger = true;
 	conn->local = request->local;
 	copy_address(&conn->remote, param.remote_ia_address_ptr);
@@ -292,7 +297,7 @@ static void request_work(struct work_struct *work)
 }
 
 /**
- * kiser_request_upcall - somebody wants to connect
+ * kiser_request_upcall - a connection request has come
  * @instance: the adapter
  * @event: the request
  * @more: not looked at
@@ -326,8 +331,8 @@ void kiser_request_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEA
 /* ---- LIO ---------------------------------------------------------------------------- */
 
 /*
- * Listens at all adapters, or, if that fails, at none.  It is enough if one of them does, or
- * if there is none so far.
+ * Listens at all adapters, or at none if that fails.  It is enough if one adapter listens
+ * at the port, or if there is no adapter yet.
  */
 static int listen(u16 port)
 {
@@ -360,9 +365,9 @@ static void unlisten(u16 port)
 /**
  * kiser_setup_np - a portal is switched on
  * @np: the portal
- * @address: where
+ * @address: its address and port
  *
- * Return: 0; -EADDRINUSE when nothing listens there; -ENOMEM.
+ * Return: 0; -EADDRINUSE when no adapter could listen there; -ENOMEM.
  */
 int kiser_setup_np(struct iscsi_np *np, struct sockaddr_storage *address)
 {
@@ -390,7 +395,7 @@ int kiser_setup_np(struct iscsi_np *np, struct sockaddr_storage *address)
 	return 0;
 }
 
-/* Makes the next connection that has a login request LIO's, if there is one. */
+/* Gives LIO the next connection that has a login request; false if there is none. */
 static bool take_ready(struct kiser_np *knp, struct iscsit_conn *lio)
 {
 	struct kiser_conn *conn;
@@ -409,9 +414,9 @@ static bool take_ready(struct kiser_np *knp, struct iscsit_conn *lio)
 }
 
 /**
- * kiser_accept_np - the portal's thread wants the next connection
+ * kiser_accept_np - wait for the next connection, in the portal's thread
  * @np: the portal
- * @lio: what becomes of it
+ * @lio: LIO's new connection, which gets ours
  *
  * Return: 0; -ENODEV when the thread was signalled.
  */
@@ -436,7 +441,7 @@ int kiser_accept_np(struct iscsi_np *np, struct iscsit_conn *lio)
  * kiser_free_np - a portal is switched off; its thread is gone
  * @np: the portal
  *
- * Connections that LIO has stay; those that it has not taken end.
+ * Connections that LIO has taken stay; the others are disconnected.
  */
 void kiser_free_np(struct iscsi_np *np)
 {

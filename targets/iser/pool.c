@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory for messages: slots of one size, in chunks of contiguous pages.  Each chunk is
- * an LMR of its own, which has its memory as long as the connection lives.
+ * Memory for messages: slots of one size, in chunks of contiguous pages.  Each chunk has an
+ * LMR of its own, and stays registered until the connection is closed.
  *
  * Callers: login.c, rx.c and tx.c, when a connection is set up and when it is closed.
  */
@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include "kdat_iser.h"
 
-/* As much as the page allocator gives without great effort. */
+/* The largest order that the page allocator does not have to make a great effort for. */
 #define CHUNK_SIZE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
 static u32 slots_per_chunk(u32 slot_size)
@@ -67,7 +67,10 @@ int kiser_pool_create(struct kiser_pool *pool, const struct kiser_adapter *adapt
 		return -ENOMEM;
 	for (; pool->nr_chunks < count; pool->nr_chunks++) {
 		chunk = &pool->chunks[pool->nr_chunks];
-		/* Compound: a back end may take references of pages that have a write's data. */
+		/*
+		 * Compound pages: write data may be used in its receive buffer (rx.c), and
+		 * a back end may take references to pages of it.
+		 */
 		chunk->va = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
 						     PAGE_ALLOC_COSTLY_ORDER);
 		if (!chunk->va)
@@ -111,7 +114,7 @@ void *kiser_pool_slot(const struct kiser_pool *pool, u32 slot, u32 offset,
 
 /**
  * kiser_pool_unregister - free the LMRs, and keep the memory
- * @pool: a pool, or what is zeroed; no DTO names it any more
+ * @pool: a pool, or a zeroed struct; no outstanding DTO names its memory
  *
  * May sleep.
  */
@@ -127,7 +130,7 @@ void kiser_pool_unregister(struct kiser_pool *pool)
 	}
 }
 
-/* And free the memory; it was unregistered before. */
+/* Frees the memory of a pool that has been unregistered. */
 void kiser_pool_free(struct kiser_pool *pool)
 {
 	while (pool->nr_chunks)

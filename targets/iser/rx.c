@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * PDUs of the full feature phase, from their receives to LIO.
+ * PDUs of the full feature phase: from their receives to LIO.
  *
  * The upcall of the connection's EVD comes here with each message, one at a time and in
- * order, in process context.  A message is looked at as a whole before anything else:
- * what claims more than has arrived, or what iSER does not have, ends the connection.
- * LIO copies what it needs, so the receive is posted again as soon as LIO is done with the
- * PDU, before the command is executed.  The exception is immediate data that is all of a
- * write: LIO uses it where it is, and the receive is posted right before the answer.
+ * order, in process context.  First the whole message is checked: one that claims more data
+ * than has arrived, or that iSER does not have, ends the connection.  LIO copies what it
+ * needs, so the receive is posted again as soon as LIO has taken the PDU, before the
+ * command is executed.  The exception is immediate data that is all the data of a write:
+ * LIO uses it in the receive buffer, and the receive is posted right before the answer.
  *
- * If LIO has no command left for a PDU, the PDU and all behind it wait in conn->deferred
- * until a completion has made one free.  To wait here would be to wait for oneself.
+ * If LIO has no free command for a PDU, this PDU and all behind it wait in conn->deferred
+ * until a completion has freed one.  The upcall must not wait for that: the completion is
+ * its own next call.
  *
- * Callers: the upcall; login.c, when the phase begins; cmd.c and tx.c, which give receives
- * back.
+ * Callers: the upcall; login.c, when the phase begins; cmd.c and tx.c, which return
+ * receives.
  */
 #include <linux/slab.h>
 #include <scsi/scsi_common.h>
@@ -21,15 +22,15 @@
 #include "kdat_iser.h"
 
 /*
- * A receive: the headers, and room for the data, which begins at a multiple of 512 bytes,
- * so that the driver of most disks can use it where it is.
+ * A receive buffer: the headers, and room for the data.  The data begins at a multiple of
+ * 512 bytes, so that the drivers of most disks can use it in place.
  */
 #define RX_OFFSET	(512 - sizeof(struct kiser_pdu))
 #define RX_SLOT		(512 + KISER_MAX_DATA)
 
-/* What a handler returns besides errors, which end the connection */
-#define RX_FREE		0	/* LIO needs it no more */
-#define RX_KEPT		1	/* a command has it */
+/* What a handler returns; or a negative errno, which ends the connection */
+#define RX_FREE		0	/* the receive can be posted again */
+#define RX_KEPT		1	/* a command uses the receive */
 
 static u32 ahs_length(const struct kiser_pdu *pdu)
 {
@@ -53,7 +54,7 @@ static void *data_of(struct kiser_pdu *pdu)
  * @pdu: the message
  * @length: its bytes
  *
- * Return: whether the headers are there, and as much behind them as they say.
+ * Return: whether the headers are complete, and all the data is there that they announce.
  */
 bool kiser_rx_length_fits(const struct kiser_pdu *pdu, u64 length)
 {
@@ -62,8 +63,8 @@ bool kiser_rx_length_fits(const struct kiser_pdu *pdu, u64 length)
 }
 
 /*
- * LIO reads a CDB as long as the CDB itself and the header that extends it say.  Both
- * have to be here.
+ * LIO reads as many bytes of a CDB as its opcode says, from the PDU and from the header
+ * that extends it.  All of them have to be in the message.
  */
 static bool cdb_fits(const struct kiser_pdu *pdu)
 {
@@ -81,15 +82,15 @@ static bool cdb_fits(const struct kiser_pdu *pdu)
 }
 
 /*
- * Data comes with writes alone.  LIO does not ask for that, and would execute a read with
- * data when it has got pages, and once more when its turn comes.
+ * Only writes may come with data.  LIO does not check this: it would execute a read with
+ * data once when it has got pages, and again when the command's turn comes.
  */
 static bool data_fits(const struct kiser_pdu *pdu)
 {
 	return !data_length(pdu) || pdu->iscsi.flags & ISCSI_FLAG_CMD_WRITE;
 }
 
-/* Is this the question that LIO answers, and with a value that it knows? */
+/* Is this the one question that LIO answers, SendTargets, with a value that it knows? */
 static bool asks_for_targets(const char *text, u32 length)
 {
 	static const char all[] = "SendTargets=All", one[] = "SendTargets=";
@@ -102,9 +103,10 @@ static bool asks_for_targets(const char *text, u32 length)
 }
 
 /*
- * A PDU that LIO rejects by a command which only its queue of answers knows: the command is
- * lost if the connection ends before LIO's thread takes it from there.  A read or a write that
- * is rejected, or a task management function, is also in the connection's list.
+ * Is this a PDU that LIO would reject by a command that is only in its queue of answers?
+ * Such a command leaks if the connection ends before LIO's thread takes it from there, so
+ * these PDUs end the connection instead.  A rejected read, write or task management
+ * function is also in the connection's list, and does not leak.
  */
 static bool is_rejected(const struct iscsit_conn *lio, struct kiser_pdu *pdu)
 {
@@ -121,7 +123,7 @@ static bool is_rejected(const struct iscsit_conn *lio, struct kiser_pdu *pdu)
 		    hdr->flags & ISCSI_FLAG_TEXT_CONTINUE ||
 		    length > lio->conn_ops->MaxXmitDataSegmentLength)
 			return true;
-		/* The rest of an answer is asked for without data (find_text()). */
+		/* A request for the rest of an answer has no data (find_text()). */
 		return ((const struct iscsi_text *)hdr)->ttt == cpu_to_be32(ISCSI_RESERVED_TAG) &&
 		       !asks_for_targets(data_of(pdu), length);
 	default:
@@ -133,7 +135,7 @@ static bool is_well_formed(const struct kiser_pdu *pdu, u64 length)
 {
 	if (!kiser_rx_length_fits(pdu, length))
 		return false;
-	/* Not a Hello: the initiator was not asked for it. */
+	/* A Hello is not expected: we have not asked the initiator for it. */
 	if ((pdu->iser.flags & 0xf0) != ISCSI_CTRL)
 		return false;
 	if ((pdu->iscsi.opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_CMD)
@@ -158,10 +160,10 @@ static void take_keys(struct kiser_cmd *kcmd, const struct iser_ctrl *iser)
 }
 
 /*
- * Have all data of a write come with it, and do they begin where a block may begin?  Drivers
- * of disks with blocks of 4 KiB take whole pages, or refuse what is not a whole block in each.
- * Back ends that pass commands on want each page by itself (pscsi_map_sg()); here the data go
- * from one page into the next.
+ * Has all data of a write come with it, and does it begin where a block may begin?  Drivers
+ * of disks with 4 KiB blocks take whole pages, or refuse a page that has no whole number of
+ * blocks.  Back ends that pass commands through want an entry for each page
+ * (pscsi_map_sg()), and here one entry crosses page boundaries.
  */
 static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *rx)
 {
@@ -173,7 +175,7 @@ static bool fits_in_place(const struct iscsit_cmd *cmd, const struct kiser_rx *r
 	       IS_ALIGNED((uintptr_t)data_of(rx->pdu), disk->dev_attrib.block_size);
 }
 
-/* LIO is to use them where they are. */
+/* Has LIO use the data in the receive buffer. */
 static void use_in_place(struct iscsit_cmd *cmd, struct kiser_rx *rx)
 {
 	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
@@ -196,8 +198,9 @@ static void count_immediate(struct iscsit_cmd *cmd)
 }
 
 /*
- * Immediate data, and only then the command takes its turn.  @in_place: they stay in the
- * receive; @refused: LIO has found the command bad, and they are thrown away.
+ * Delivers immediate data, and only then has LIO bring the command into its order.
+ * @in_place: the data stays in the receive buffer; @refused: LIO has found the command bad,
+ * and the data is dropped.
  */
 static int rx_immediate(struct iscsit_conn *lio, struct iscsit_cmd *cmd, struct kiser_rx *rx,
 			bool in_place, bool refused)
@@ -253,8 +256,8 @@ static int rx_scsi(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_c
 /* ---- unsolicited data --------------------------------------------------------------- */
 
 /*
- * Is this Data-Out what the command expects next?  LIO asks for the same, but answers
- * some of it in a way that takes a reference of the command along.
+ * Is this Data-Out what the command expects next?  LIO checks this as well, but its answer
+ * to some of the errors drops a reference of the command.
  */
 static bool dataout_fits(struct iscsit_conn *lio, const struct iscsit_cmd *cmd,
 			 const struct iscsi_data *hdr, u32 length)
@@ -273,8 +276,8 @@ static bool dataout_fits(struct iscsit_conn *lio, const struct iscsit_cmd *cmd,
 }
 
 /*
- * Data-Out.  Only unsolicited ones exist in iSER; what is solicited is fetched.  Data of
- * a command that LIO has answered already, or never had, is thrown away.
+ * Data-Out.  In iSER it is always unsolicited; other data is fetched by RDMA read.  Data of
+ * a command that LIO has answered already, or never had, is dropped.
  */
 static int rx_dataout(struct kiser_conn *conn, struct kiser_rx *rx)
 {
@@ -289,7 +292,10 @@ static int rx_dataout(struct kiser_conn *conn, struct kiser_rx *rx)
 	cmd = iscsit_find_cmd_from_itt_or_dump(lio, hdr->itt, length);
 	if (!cmd || cmd->iscsi_opcode != ISCSI_OP_SCSI_CMD || cmd->sense_reason)
 		return RX_FREE;
-	/* It cannot have pages before its turn, and its turn has come: the queue is in order. */
+	/*
+	 * A command has no pages before its turn.  It must have had its turn: messages on a
+	 * connection come in order.
+	 */
 	if (cmd->cmd_flags & ICF_OOO_CMDSN)
 		return -EPROTO;
 	if (cmd->se_cmd.t_state != TRANSPORT_WRITE_PENDING || !cmd->se_cmd.t_data_sg)
@@ -309,7 +315,7 @@ static int rx_dataout(struct kiser_conn *conn, struct kiser_rx *rx)
 
 /* ---- others ------------------------------------------------------------------------- */
 
-/* A copy of a PDU's data that ends with a NUL, padded as it was sent. */
+/* A copy of a PDU's data, with a NUL behind it, and zeros up to a multiple of 4. */
 static void *copy_data(struct kiser_pdu *pdu)
 {
 	u32 length = data_length(pdu);
@@ -320,20 +326,20 @@ static void *copy_data(struct kiser_pdu *pdu)
 	return copy;
 }
 
-/* @cmd: null for the answer to a NOP-In of ours. */
+/* @cmd: null if this is the answer to a NOP-In of ours. */
 static int rx_nop_out(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_cmd *cmd)
 {
 	struct iscsi_nopout *hdr = (struct iscsi_nopout *)&rx->pdu->iscsi;
 	struct iscsit_conn *lio = conn->lio;
 	u32 length = data_length(rx->pdu);
 
-	/* LIO would wait for a command to reject it with. */
+	/* To reject such a PDU, LIO would wait for a free command: a wait in the upcall. */
 	if (!cmd && (hdr->itt != RESERVED_ITT || !(hdr->opcode & ISCSI_OP_IMMEDIATE) ||
 		     !(hdr->flags & ISCSI_FLAG_CMD_FINAL) || length))
 		return -EPROTO;
 	if (iscsit_setup_nop_out(lio, cmd, hdr) < 0)
 		return RX_FREE;		/* a Reject is on its way */
-	/* They are sent back. */
+	/* The data is sent back in the answer. */
 	if (cmd && length) {
 		cmd->buf_ptr = copy_data(rx->pdu);
 		if (!cmd->buf_ptr) {
@@ -350,7 +356,10 @@ static int rx_text(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_c
 	struct iscsi_text *hdr = (struct iscsi_text *)&rx->pdu->iscsi;
 	struct iscsit_conn *lio = conn->lio;
 
-	/* When the rest of an answer is asked for, what came before it has been sent. */
+	/*
+	 * If the initiator asks for the rest of an answer, @cmd still has the part that was
+	 * sent.
+	 */
 	kfree(cmd->buf_ptr);
 	cmd->buf_ptr = NULL;
 	if (iscsit_setup_text_cmd(lio, cmd, hdr) < 0)
@@ -367,8 +376,8 @@ static int rx_text(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_c
 }
 
 /*
- * A logout that ends the connection comes once.  LIO counts itself as a user of the
- * connection for each that it is given, and when the connection ends for one.
+ * Only one logout may end the connection.  LIO takes a reference (usage count) of the
+ * connection for each logout that it is given, but drops only one when the connection ends.
  */
 static int rx_logout(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit_cmd *cmd)
 {
@@ -386,9 +395,9 @@ static int rx_logout(struct kiser_conn *conn, struct kiser_rx *rx, struct iscsit
 }
 
 /*
- * The initiator asks for the rest of an answer: a command that waits for just that.  Data
- * would make LIO put it into its list once more.  And LIO has not kept the name if only
- * one target was asked for.
+ * Finds the text command whose answer the initiator wants the rest of.  Such a request has
+ * no data: with data, LIO would put the command into its list once more.  A request for one
+ * target has no rest, since LIO does not keep the target's name.
  */
 static struct iscsit_cmd *find_text(struct iscsit_conn *lio, const struct iscsi_hdr *hdr)
 {
@@ -396,7 +405,7 @@ static struct iscsit_cmd *find_text(struct iscsit_conn *lio, const struct iscsi_
 
 	if (!cmd || cmd->iscsi_opcode != ISCSI_OP_TEXT)
 		return ERR_PTR(-EPROTO);
-	/* The initiator has the answer, but its completion has not come. */
+	/* The initiator has the answer already, but our completion of it has not come yet. */
 	if (cmd->i_state == ISTATE_SEND_TEXTRSP)
 		return ERR_PTR(-EAGAIN);
 	if (cmd->i_state != ISTATE_SENT_STATUS || ntoh24(hdr->dlength) ||
@@ -406,9 +415,9 @@ static struct iscsit_cmd *find_text(struct iscsit_conn *lio, const struct iscsi_
 }
 
 /*
- * The initiator answers a NOP-In of LIO's: 0.  -EAGAIN: that was sent, but its completion
- * has not come.  -EPROTO: it was none.  LIO would take any command that has the tag, a read
- * for example, and release it.
+ * Does this NOP-Out answer a NOP-In of LIO's?  0: it does. -EAGAIN: the NOP-In was sent,
+ * but its completion has not come yet. -EPROTO: there was no such NOP-In.  Without this
+ * check LIO would take any command with that tag, for example a read, and release it.
  */
 static int find_nop_in(struct iscsit_conn *lio, const struct iscsi_nopout *hdr)
 {
@@ -435,7 +444,10 @@ static bool is_allowed(const struct iscsit_conn *lio, u8 opcode)
 	       opcode == ISCSI_OP_LOGOUT;
 }
 
-/* Which LIO command a PDU belongs to; null: it needs none.  Or an error. */
+/*
+ * The LIO command for a PDU; null if it needs none; or an error: -EAGAIN to wait for a
+ * completion, -EPROTO to end the connection.
+ */
 static struct iscsit_cmd *command_for(struct iscsit_conn *lio, const struct iscsi_hdr *hdr)
 {
 	struct iscsit_cmd *cmd;
@@ -495,7 +507,7 @@ static int rx_pdu(struct kiser_conn *conn, struct kiser_rx *rx)
 
 /* ---- receives ----------------------------------------------------------------------- */
 
-/* Is it dealt with?  Otherwise it waits for a completion. */
+/* Handles a PDU.  Returns false if it has to wait for a completion. */
 static bool handle(struct kiser_conn *conn, struct kiser_rx *rx)
 {
 	int ret = rx_pdu(conn, rx);
@@ -512,10 +524,10 @@ static bool handle(struct kiser_conn *conn, struct kiser_rx *rx)
 }
 
 /**
- * kiser_rx_again - try PDUs for which LIO had no command
+ * kiser_rx_again - try the deferred PDUs again
  * @conn: a connection in full feature phase
  *
- * The upcall, after each event.
+ * Called in the upcall, after each completion, if there are any.
  */
 void kiser_rx_again(struct kiser_conn *conn)
 {
@@ -550,7 +562,7 @@ static void rx_done(struct kiser_conn *conn, struct kiser_done *done,
 /**
  * kiser_rx_post - post a receive
  * @conn: the connection
- * @rx: the receive, which nobody uses
+ * @rx: the receive, whose data is not used any more
  *
  * Any context.
  *
@@ -564,7 +576,7 @@ int kiser_rx_post(struct kiser_conn *conn, struct kiser_rx *rx)
 		-EIO : 0;
 }
 
-/* How many commands of the session the initiator may have on its way. */
+/* How many commands of the session the initiator may have outstanding. */
 static u32 window_of(const struct iscsit_conn *lio)
 {
 	const struct se_node_acl *acl = lio->sess->se_sess->se_node_acl;
@@ -577,7 +589,7 @@ static u32 window_of(const struct iscsit_conn *lio)
  * need
  * @conn: a connection that has logged in
  *
- * May sleep.  What it has made goes with the connection, also after a failure.
+ * May sleep.  What was made is freed with the connection, also after a failure.
  *
  * Return: 0; -ENOMEM; -EIO when the connection has ended.
  */

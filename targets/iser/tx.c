@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting of what commands have to move and to say.
+ * Posting: the RDMA transfers of commands, and their answers.
  *
  * A command is submitted with a stage that says what comes next (enum kiser_stage).  It
- * gets a struct kiser_tx, the stage's DTOs are posted, and the completion brings it
- * further.  If there is no kiser_tx left, or no work request for a long transfer, the
+ * gets a struct kiser_tx, the DTOs of the stage are posted, and their completion moves the
+ * command on.  If no kiser_tx is free, or no work request is left for a long transfer, the
  * command waits in conn->waiting, and those behind it as well.  Each completion tries
  * again.
  *
- * Everything is posted under conn->tx_lock, and answers are built there, so that the
- * numbers that they carry (StatSN) are in the order of the posts.  Only the answer to a text
- * request is built before and without the lock, since LIO allocates memory for it (cmd.c).  One
- * with a later number may go in front of it, and one that is built at the same moment may get
- * the same number; the kernel's initiator accepts both.  Nothing here sleeps or allocates
- * memory.  The lock turns interrupts off, and not only softirqs: Soft-RoCE works at a post in a
- * softirq, and enabling softirqs would run it after every single post.
+ * Everything is posted under conn->tx_lock, and answers are built there too, so that the
+ * sequence numbers in them (StatSN) are in the order of the posts.  The exception is the
+ * answer to a text request: LIO allocates memory for it, so cmd.c builds it beforehand,
+ * without the lock.  An answer with a later number may then be posted before it, and one
+ * that is built at the same moment may get the same number; the kernel's initiator accepts
+ * both.  Nothing here sleeps or allocates memory.  The lock disables interrupts, not only
+ * softirqs: Soft-RoCE processes a post in a softirq, and enabling softirqs would run that
+ * after every single post.
  *
- * Callers: cmd.c and data.c with LIO's wishes, from any context; the upcall with
- * completions; conn.c, to set up and to close.
+ * Callers: cmd.c and data.c with what LIO asks for, in any context; the upcall with
+ * completions; conn.c when a connection is closed; rx.c when its full feature phase begins.
  */
 #include <linux/slab.h>
 #include "compat.h"
 #include "kdat_iser.h"
 
-/* An answer's data that fits is copied into the slot: sense data, a rejected header. */
+/*
+ * The size of a slot for an answer.  Data that fits behind the headers is copied there:
+ * sense data, a rejected header.
+ */
 #define TX_SLOT		256
 #define TX_INLINE	(TX_SLOT - sizeof(struct kiser_pdu))
 
@@ -33,11 +37,11 @@ static struct kiser_cmd *to_kcmd(struct iscsit_cmd *cmd)
 }
 
 /**
- * kiser_post_error - what a refused post means
+ * kiser_post_error - turn the result of a post into an errno
  * @ret: what the post returned
  *
- * Return: 0: it was posted; -EAGAIN: there was no room; -EIO: the connection has ended,
- * or ends.
+ * Return: 0: it was posted; -EAGAIN: there was no room; -EIO: the connection has ended, or
+ * is about to.
  */
 int kiser_post_error(DAT_RETURN ret)
 {
@@ -49,11 +53,11 @@ int kiser_post_error(DAT_RETURN ret)
 /* ---- memory of a command ------------------------------------------------------------ */
 
 /**
- * kiser_tx_map - name memory in posts
- * @tx: without memory so far
+ * kiser_tx_map - register memory, so that posts can name it
+ * @tx: has no memory so far
  * @memory: the memory
  * @privileges: LOCAL_READ or LOCAL_WRITE
- * @iov: out: all of it
+ * @iov: out: a segment with all of the memory
  *
  * Return: 0, -EAGAIN or -EIO, as kiser_post_error().
  */
@@ -78,7 +82,7 @@ int kiser_tx_map(struct kiser_tx *tx, const struct kdat_memory *memory,
 	return 0;
 }
 
-/* And no more: no DTO names it any longer. */
+/* Takes the memory from @tx again; no outstanding DTO may name it. */
 void kiser_tx_unmap(struct kiser_tx *tx)
 {
 	DAT_LMR_COOKIE cookie = {};
@@ -91,7 +95,7 @@ void kiser_tx_unmap(struct kiser_tx *tx)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-/* Sense data follow the header of a response, behind their length. */
+/* Behind the header of a response comes the length of the sense data, and then these. */
 static u32 build_sense(struct iscsit_cmd *cmd, struct kiser_pdu *pdu)
 {
 	struct se_cmd *se_cmd = &cmd->se_cmd;
@@ -116,8 +120,8 @@ static u32 build_data(struct iscsit_cmd *cmd, struct kiser_pdu *pdu, u32 length)
 }
 
 /*
- * Builds the header and the data that is copied.  The header counts the answer, so it
- * is built once, right before it is posted for the first time.
+ * Builds the header, and copies the data that fits into the slot.  Building the header
+ * takes a StatSN, so it is done once, right before the answer is posted for the first time.
  */
 static u32 build_answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, struct kiser_pdu *pdu)
 {
@@ -178,7 +182,10 @@ static void answer_done(struct kiser_conn *conn, struct kiser_done *done,
 		kiser_cmd_unsent(conn, cmd);
 }
 
-/* The initiator's key that it has given for this command, as it is told to take away. */
+/*
+ * The key that the initiator has given with this command, if the answer may invalidate it;
+ * else 0.
+ */
 static DAT_RMR_CONTEXT key_to_invalidate(const struct kiser_conn *conn,
 					 const struct iscsit_cmd *cmd,
 					 const struct kiser_cmd *kcmd)
@@ -208,8 +215,8 @@ static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 			return err;
 	}
 	/*
-	 * Before the answer, which opens the window for the next command.  If that fails the
-	 * connection has ended, and so will the send.
+	 * The receive goes first: the answer lets the initiator send another command.  If
+	 * posting it fails, the connection has ended and posting the answer fails as well.
 	 */
 	if (kcmd->rx) {
 		kiser_rx_post(conn, kcmd->rx);
@@ -227,8 +234,9 @@ static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 /* ---- the queue ---------------------------------------------------------------------- */
 
 /*
- * Posts what a command has to do, as far as that goes without a completion.  -EAGAIN: it
- * has to wait for one.  Any other error: nothing can be posted any more.
+ * Posts what a command has to do, as far as possible without waiting for a completion.
+ * -EAGAIN: the command has to wait for one.  Any other error: nothing can be posted any
+ * more.
  */
 static int advance(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 {
@@ -255,7 +263,7 @@ static int advance(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 		err = post_answer(conn, cmd);
 		break;
 	}
-	/* Room comes with a completion.  If none is to come, there is none. */
+	/* Only a completion makes room.  If none is outstanding, waiting would never end. */
 	return err == -EAGAIN && !conn->posted ? -EIO : err;
 }
 
@@ -267,7 +275,7 @@ static void put_tx(struct kiser_conn *conn, struct kiser_tx *tx)
 	list_add(&tx->entry, &conn->tx_free);
 }
 
-/* Not posted, and will not be: what was prepared for it is given back. */
+/* The command was not posted and will not be: frees its kiser_tx. */
 static void give_up(struct kiser_conn *conn, struct kiser_cmd *kcmd, struct list_head *unsent)
 {
 	if (kcmd->tx)
@@ -276,9 +284,9 @@ static void give_up(struct kiser_conn *conn, struct kiser_cmd *kcmd, struct list
 }
 
 /*
- * The same as long as the EP is there.  The RDMA write in front of an answer has no
- * completion of its own, so as long as memory is mapped the device may be at it: such a
- * command stays as it is, and is released by kiser_tx_flush().
+ * give_up() while the EP still exists.  The RDMA write in front of an answer has no
+ * completion of its own, so as long as memory is mapped the device may still read it.  Such
+ * a command stays as it is, and kiser_tx_flush() releases it.
  */
 static void give_up_early(struct kiser_conn *conn, struct kiser_cmd *kcmd,
 			  struct list_head *unsent)
@@ -287,7 +295,7 @@ static void give_up_early(struct kiser_conn *conn, struct kiser_cmd *kcmd,
 		give_up(conn, kcmd, unsent);
 }
 
-/* Without the lock, since LIO takes its own. */
+/* Called without tx_lock, since releasing a command takes LIO's locks. */
 static void release_unsent(struct kiser_conn *conn, struct list_head *unsent)
 {
 	struct kiser_cmd *kcmd;
@@ -299,8 +307,8 @@ static void release_unsent(struct kiser_conn *conn, struct list_head *unsent)
 }
 
 /*
- * Tries the first one of those that wait again, one for each time that the lock is taken,
- * because interrupts are off meanwhile.  -EAGAIN: there is none, or it goes on waiting.
+ * Tries the first waiting command again.  Only one is tried per call, because interrupts
+ * are off meanwhile. -EAGAIN: no command waits, or the first one has to go on waiting.
  */
 static int advance_first(struct kiser_conn *conn, struct list_head *unsent)
 {
@@ -336,10 +344,10 @@ static void advance_waiting(struct kiser_conn *conn)
 /**
  * kiser_submit - have a command's stage posted
  * @conn: its connection
- * @cmd: the command, with stage set; not the caller's any more
+ * @cmd: the command, with stage set; from here on it does not belong to the caller
  *
- * If the connection has ended, the command is released instead, as cmd.c says, at once or
- * when the EP is gone.  Any context.
+ * If the connection has ended, the command is released instead: at once, or when the EP is
+ * gone (see cmd.c).  Any context.
  */
 void kiser_submit(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 {
@@ -354,7 +362,10 @@ void kiser_submit(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 		spin_unlock_irqrestore(&conn->tx_lock, flags);
 		return;
 	}
-	/* One that has a kiser_tx goes first, or those who wait for one could wait for it. */
+	/*
+	 * A command that has a kiser_tx already goes to the front: those in front of it may
+	 * be waiting for a kiser_tx, and this command frees its own only when it is done.
+	 */
 	first = kcmd->tx;
 	if (conn->tx_closed)
 		err = -EIO;
@@ -377,10 +388,10 @@ void kiser_submit(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 /**
  * kiser_tx_done - a completion has come that was counted in conn->posted
  * @conn: the connection
- * @tx: whose
- * @put: its command does not need it any more
+ * @tx: the kiser_tx whose DTO has completed
+ * @put: the command does not need @tx any more
  *
- * Those that wait are tried again.  The upcall.
+ * Tries the waiting commands again.  Called in the upcall.
  */
 void kiser_tx_done(struct kiser_conn *conn, struct kiser_tx *tx, bool put)
 {
@@ -398,10 +409,10 @@ void kiser_tx_done(struct kiser_conn *conn, struct kiser_tx *tx, bool put)
 }
 
 /**
- * kiser_tx_close - post nothing any more
+ * kiser_tx_close - let nothing be posted any more
  * @conn: a connection whose EP is Disconnected
  *
- * What waits is released, as in kiser_submit().  Process context.
+ * Commands that wait are released, as in kiser_submit().  Process context.
  */
 void kiser_tx_close(struct kiser_conn *conn)
 {
@@ -415,9 +426,10 @@ void kiser_tx_close(struct kiser_conn *conn)
  * kiser_tx_flush - release the commands whose completions did not come
  * @conn: a connection whose EP and EVD are gone
  *
- * A post that was made while the connection ended is flushed after its last event, and
- * the EVD may go with that completion untaken.  And an answer may have been refused when
- * the data in front of it had been posted.  Process context.
+ * There are two kinds.  A DTO that was posted while the connection ended is flushed after
+ * the last event, and its completion may go away untaken with the EVD.  And an answer may
+ * have been refused after the data in front of it had been posted (give_up_early()).
+ * Process context.
  */
 void kiser_tx_flush(struct kiser_conn *conn)
 {
@@ -440,9 +452,9 @@ void kiser_tx_flush(struct kiser_conn *conn)
 /**
  * kiser_tx_start - make room for commands
  * @conn: a connection
- * @count: how many have something to post at a time; more wait
+ * @count: how many may have something to post at a time; the others wait
  *
- * May sleep.  What is made is undone by kiser_tx_free(), also after a failure.
+ * May sleep.  kiser_tx_free() frees what was made, also after a failure.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -468,7 +480,7 @@ int kiser_tx_start(struct kiser_conn *conn, u32 count)
 	return 0;
 }
 
-/* The EP is gone, and no command has anything. May sleep. */
+/* Called when the EP is gone and no command has a kiser_tx.  May sleep. */
 void kiser_tx_free(struct kiser_conn *conn)
 {
 	while (conn->nr_tx)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The backchannel: nfsd calls the client of NFSv4.1 and later on the client's own
- * connection (RFC 8167), to recall delegations.  For sunrpc's client such a connection is
- * a transport of the class that svckdat_back_class is; nfsd asks for it by our identifier
- * with XPRT_TRANSPORT_BC.  Calls and replies are messages without chunks.
+ * The backchannel (RFC 8167): nfsd calls a client of NFSv4.1 or later on the client's own
+ * connection, for example to recall a delegation.  Sunrpc's client side sees that
+ * connection as a transport of the class svckdat_back_class; nfsd asks for it by our
+ * identifier with XPRT_TRANSPORT_BC.  Calls and replies are messages without chunks.
  */
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -20,7 +20,7 @@
  * @conn: where it arrived
  * @header: checked
  *
- * Return: true: it is, so the client has a backchannel.
+ * Return: whether it is; then the connection has a backchannel.
  */
 bool svckdat_is_back_reply(struct svckdat_conn *conn, const struct svckdat_header *header)
 {
@@ -32,7 +32,7 @@ bool svckdat_is_back_reply(struct svckdat_conn *conn, const struct svckdat_heade
 	return header->rpc_length >= 2 * sizeof(*rpc) && rpc[1] == cpu_to_be32(RPC_REPLY);
 }
 
-/* The client tells how many calls it takes; one is always possible. */
+/* The client says how many calls it takes at a time; at least one is assumed. */
 static void take_credits(struct rpc_xprt *xprt, u32 credits)
 {
 	credits = clamp_t(u32, credits, 1, SVCKDAT_BACK_SLOTS);
@@ -41,7 +41,10 @@ static void take_credits(struct rpc_xprt *xprt, u32 credits)
 	spin_unlock(&xprt->transport_lock);
 }
 
-/* Two threads may have the same reply, twice sent, so nothing is done without the lock. */
+/*
+ * Two threads may handle the same reply if it was sent twice, so all of this is under the
+ * lock.
+ */
 static bool complete_call(struct rpc_xprt *xprt, const struct svckdat_header *header)
 {
 	struct rpc_rqst *call;
@@ -61,7 +64,7 @@ static bool complete_call(struct rpc_xprt *xprt, const struct svckdat_header *he
  * @conn: where it arrived
  * @recv: the message
  *
- * One that answers nothing, or is too long, is dropped.  Process context.
+ * A reply that answers no call, or is too long for it, is dropped.  Process context.
  */
 void svckdat_back_reply(struct svckdat_conn *conn, const struct svckdat_recv *recv)
 {
@@ -78,7 +81,7 @@ void svckdat_back_reply(struct svckdat_conn *conn, const struct svckdat_recv *re
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* Bytes of the message, or -EMSGSIZE. */
+/* Returns the length of the message, or -EMSGSIZE. */
 static int encode_call(const struct svckdat_conn *conn, const struct rpc_rqst *call,
 		       void *message)
 {
@@ -99,7 +102,7 @@ static int encode_call(const struct svckdat_conn *conn, const struct rpc_rqst *c
 	return length;
 }
 
-/* rpc_malloc() is not there for modules in every kernel. */
+/* Some kernels do not export rpc_malloc() to modules. */
 static int alloc_buffers(struct rpc_task *task)
 {
 	struct rpc_rqst *call = task->tk_rqstp;
@@ -150,10 +153,10 @@ static void close_back(struct rpc_xprt *xprt)
 }
 
 /*
- * Must not wait: that would hold up the calls of all clients.  Sunrpc tries a call again at
- * once as long as the transport counts as connected, so what is over is closed here, and not
- * when an nfsd thread comes to it.  svc_xprt_close() leaves a connection that is queued for
- * one to that thread.
+ * Must not wait: that would hold up the calls to all clients.  Sunrpc tries a call again at
+ * once as long as the transport counts as connected.  So a connection that is over is
+ * closed right here, not when an nfsd thread gets to it.  svc_xprt_close() leaves that to
+ * the thread if the connection is already queued for one, so close_back() is called first.
  */
 static int send_request(struct rpc_rqst *call)
 {
@@ -223,9 +226,10 @@ static int set_names(struct rpc_xprt *xprt, const struct sockaddr *peer)
 }
 
 /*
- * It never connects by itself: it is connected, until the client's connection ends.  The
- * server's transport keeps it as long as it lives itself, so that the backchannel can be
- * used again (svc_xprt_free() drops that reference).
+ * Makes the backchannel's transport.  It never connects by itself: it is connected until
+ * the client's connection ends.  The server's transport holds a reference to it for its
+ * whole life, so that the backchannel can be set up again (svc_xprt_free() drops that
+ * reference).
  */
 static struct rpc_xprt *setup_back(struct xprt_create *args)
 {
@@ -258,8 +262,10 @@ static struct rpc_xprt *setup_back(struct xprt_create *args)
 	xprt_get(xprt);
 	xprt->bc_xprt = args->bc_xprt;
 	/*
-	 * Another client ID of the same connection may be set up meanwhile.  This is a barrier,
-	 * too: either who closes the transport finds this one (detach()), or it is closed here.
+	 * Another client ID on the same connection may be set up at the same time; only one
+	 * can have the backchannel.  This is also a barrier: either the thread that closes
+	 * the connection finds this transport (see detach()), or we see here that it is
+	 * over and close it.
 	 */
 	if (cmpxchg(&args->bc_xprt->xpt_bc_xprt, NULL, xprt)) {
 		destroy_back(xprt);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Transport headers of RPC-over-RDMA version 1 (RFC 8166): received ones are checked
- * here, once, and then read where they are; those of replies are written.  Nothing here
- * knows connections.
+ * Transport headers of RPC-over-RDMA version 1 (RFC 8166).  Received headers are checked
+ * here once, and then read in the receive buffer; headers of replies are written here.
+ * Nothing here knows connections.
  *
  *	xid  version  credits  procedure
  *	[1 position handle length offset]...  0			read list
  *	[1 count [handle length offset]...]...  0		write list
  *	1 count [handle length offset]...  or  0		reply chunk
  *
- * Every item is 4 bytes, but an offset 8.
+ * Every item has 4 bytes, except an offset, which has 8.
  */
 #include <linux/sunrpc/xdr.h>
 #include "svckdat.h"
@@ -22,7 +22,7 @@
 
 /* ---- decoding ------------------------------------------------------------ */
 
-/* What of a message has not been decoded */
+/* The part of a message that has not been decoded yet */
 struct cursor {
 	const __be32 *p, *end;
 };
@@ -38,7 +38,7 @@ static const __be32 *take(struct cursor *c, size_t words)
 	return p;
 }
 
-/* A discriminator: 1, 0, or a negative value for what is neither or not there. */
+/* Decodes a discriminator: returns 1 or 0, or a negative value if it is neither or missing. */
 static int take_bool(struct cursor *c)
 {
 	const __be32 *p = take(c, 1);
@@ -56,14 +56,14 @@ static const __be32 *get_segment(const __be32 *p, struct svckdat_segment *segmen
 				       &segment->offset);
 }
 
-/* One that ends behind the last address is none. */
+/* Decodes a segment.  It is invalid if its end is beyond the last address. */
 static bool check_segment(const __be32 *p, struct svckdat_segment *segment)
 {
 	get_segment(p, segment);
 	return segment->offset + segment->length >= segment->offset;
 }
 
-/* The only handle of the message, as long as there is no other */
+/* The handle of all segments of a message, until a second one is found */
 struct only_handle {
 	u32 handle;
 	bool several;
@@ -143,8 +143,8 @@ static int check_reply(struct svckdat_header *header, struct cursor *c,
 }
 
 /*
- * A message without chunks has its RPC inline; RDMA_NOMSG has it in the position-zero
- * chunk.  Both at once, or neither, is no message.
+ * RDMA_MSG has its RPC message inline, RDMA_NOMSG in the position-zero chunk.  A header
+ * with both, or with neither, is invalid.
  */
 static int check_lists(struct svckdat_header *header, struct cursor *c)
 {
@@ -162,12 +162,12 @@ static int check_lists(struct svckdat_header *header, struct cursor *c)
 /**
  * svckdat_decode_header - check a transport header
  * @header: out
- * @message: what was received; it stays as long as @header is used
+ * @message: the message; it must stay as long as @header is used
  * @length: bytes
  *
  * Return: 1: a call or a reply; 0: to be ignored (RDMA_DONE and RDMA_ERROR);
- * -EPROTONOSUPPORT for another version; -EINVAL for a bad header, to be answered with
- * RDMA_ERROR as well; -EPROTO for one so short that it cannot be answered.
+ * -EPROTONOSUPPORT for another version; -EINVAL for a bad header; both are to be answered
+ * with RDMA_ERROR; -EPROTO for a header too short to be answered.
  */
 int svckdat_decode_header(struct svckdat_header *header, void *message, u32 length)
 {
@@ -220,12 +220,12 @@ u32 svckdat_read_segment(const struct svckdat_header *header, unsigned int n,
 }
 
 /**
- * svckdat_next_position - where the next read chunk belongs
+ * svckdat_next_position - the position of the next read chunk
  * @header: checked
- * @after: position of the one before, 0 for the first
+ * @after: position of the previous one, 0 for the first
  * @position: out
  *
- * The list need not be in the order of positions.
+ * The read list need not be in the order of positions.
  *
  * Return: false: there is none.
  */
@@ -305,7 +305,7 @@ static u32 chunk_words(const __be32 *chunk)
  *
  * The reply returns all write and reply chunks of the call.
  *
- * Return: bytes, no more than those of the call's header with its lists.
+ * Return: bytes, no more than the header of the call has.
  */
 u32 svckdat_reply_size(const struct svckdat_recv *recv)
 {
@@ -320,7 +320,10 @@ u32 svckdat_reply_size(const struct svckdat_recv *recv)
 	return words * sizeof(__be32);
 }
 
-/* The chunk as it came, but with the bytes that were written to each segment. */
+/*
+ * Writes a chunk as it came in the call, with the bytes that were written to each segment
+ * as lengths.
+ */
 static __be32 *put_chunk(__be32 *p, const __be32 *chunk, u32 left)
 {
 	unsigned int i, count = be32_to_cpu(*chunk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What differs between kernels in sunrpc's server: the only file here that tests the
- * kernel's version.
+ * What differs between kernels in sunrpc's server.  The only file of this module that tests
+ * the kernel's version.
  */
 #ifndef _SVCKDAT_COMPAT_H
 #define _SVCKDAT_COMPAT_H
@@ -12,8 +12,8 @@
 #include <linux/sunrpc/svc_xprt.h>
 
 /*
- * Our peers' ports say nothing about who they are, and every one counts as privileged.
- * Since 6.3 the transport marks the request itself, before by a method.
+ * The ports of our clients say nothing about who they are, so each one counts as
+ * privileged.  Since 6.3 the transport marks the request itself; before, a method did so.
  */
 static inline void svckdat_secure_port(struct svc_rqst *rqstp)
 {
@@ -28,12 +28,12 @@ static inline void svckdat_secure_port(struct svc_rqst *rqstp)
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 /*
- * A thread has one array of pages.  The pages of the call come first, those of the
- * reply start at rq_respages and are released up to rq_next_page.
+ * A thread has one array of pages.  The pages of the call come first.  The pages of the
+ * reply start at rq_respages, and are released up to rq_next_page.
  */
 static inline unsigned int svckdat_call_pages(const struct svc_rqst *rqstp)
 {
-	/* two are left for the reply */
+	/* at least two are left for the reply */
 	return rqstp->rq_page_end - rqstp->rq_pages - 2;
 }
 
@@ -53,13 +53,13 @@ static inline void svckdat_pages_taken(struct svc_rqst *rqstp, unsigned int page
 {
 }
 
-/* The first page of the reply was copied, so the thread may use it again at once. */
+/* The first page of the reply was copied, so the thread may keep it instead of releasing it. */
 static inline void svckdat_keep_first_page(struct svc_rqst *rqstp)
 {
 	rqstp->rq_respages++;
 }
 #else
-/* Call and reply have an array each. */
+/* Call and reply have an array of pages each. */
 static inline unsigned int svckdat_call_pages(const struct svc_rqst *rqstp)
 {
 	return rqstp->rq_maxpages;

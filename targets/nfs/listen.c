@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Listeners: one for each "kdat PORT" of nfsd, with a service point at every adapter
- * that there is.  An upcall puts a connection request on the listener's list; an nfsd
- * thread takes it from there and accepts (svckdat_accept()), since that allocates and
- * sleeps.  Called by sunrpc through svckdat_ops, and by main.c when adapters come and
- * go.
+ * Listeners: one for each "kdat PORT" of nfsd, with a service point at every adapter.  An
+ * upcall puts a connection request on the listener's list, and an nfsd thread takes it from
+ * there and accepts it (svckdat_accept()), since accepting allocates memory and sleeps.
+ * Called by sunrpc through svckdat_ops, and by main.c when adapters come and go.
  */
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
@@ -30,7 +29,7 @@ static bool is_wildcard(const struct sockaddr *sa)
 	return ((const struct sockaddr_in *)sa)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* A listener for one address takes only what was sent to that. */
+/* A listener for one address takes only requests that were sent to that address. */
 static bool is_for(const struct svckdat_listener *listener, const struct sockaddr *local)
 {
 	const struct sockaddr *own = (const struct sockaddr *)&listener->addr;
@@ -76,8 +75,8 @@ static struct svckdat_request *dequeue_request(struct svckdat_listener *listener
 }
 
 /*
- * What the CR knows is copied here, in the upcall: while an nfsd thread is at the request the
- * adapter may be closed, and the CR goes with it.
+ * Everything that the CR says is copied here, in the upcall: the adapter may be closed
+ * while an nfsd thread handles the request, and the CR is freed with it.
  */
 static struct svckdat_request *new_request(struct svckdat_point *point,
 					   const DAT_CR_ARRIVAL_EVENT_DATA *arrival)
@@ -89,7 +88,7 @@ static struct svckdat_request *new_request(struct svckdat_point *point,
 	if (!is_for(point->listener, local) ||
 	    dat_cr_query(arrival->cr_handle, DAT_CR_FIELD_ALL, &param))
 		return NULL;
-	/* The memory that it would wait for may be what another upcall is to give back. */
+	/* Does not wait for memory: it may be another upcall that has to give some back. */
 	request = kzalloc(sizeof(*request), GFP_NOWAIT | __GFP_NOWARN);
 	if (!request)
 		return NULL;
@@ -183,7 +182,7 @@ no_evd:
 	return DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE ? -EADDRINUSE : -EIO;
 }
 
-/* When it returned, no upcall of the point runs any more. */
+/* When this returns, no upcall of the point runs or will run. */
 static void point_close(struct svckdat_point *point)
 {
 	list_del(&point->entry);
@@ -245,7 +244,7 @@ static void reject_requests(struct svckdat_listener *listener)
 	}
 }
 
-/* Listens at every adapter, or at none. */
+/* Listens at every adapter, or at none if one fails. */
 static int open_points(struct svckdat_listener *listener)
 {
 	struct svckdat_adapter *adapter;
@@ -265,7 +264,7 @@ static int open_points(struct svckdat_listener *listener)
 	return err;
 }
 
-/* What was requested before @xprt was there is accepted when sunrpc takes it over. */
+/* Requests that came before @xprt was initialized are accepted when sunrpc gets it. */
 static void listener_start(struct svckdat_listener *listener, struct svc_serv *serv,
 			   struct net *net, struct sockaddr *sa, int salen)
 {
@@ -290,10 +289,10 @@ static void listener_start(struct svckdat_listener *listener, struct svc_serv *s
  * @net: network namespace; adapters are in the initial one
  * @sa: address and port
  * @salen: length of @sa
- * @flags: not looked at
+ * @flags: ignored
  *
- * A service point serves the IPv6 addresses of an adapter, too, so for the wildcard of
- * IPv6 there is nothing to be made; nfsd takes that answer well.
+ * A service point also serves the IPv6 addresses of its adapter.  So nothing is made for
+ * the IPv6 wildcard address; nfsd accepts -EAFNOSUPPORT there.
  *
  * Return: the transport; -EAFNOSUPPORT; -EINVAL without a port; -EADDRINUSE; -EIO;
  * -ENOMEM.
@@ -331,7 +330,7 @@ struct svc_xprt *svckdat_create(struct svc_serv *serv, struct net *net,
  * svckdat_listener_detach - stop listening
  * @listener: a listener
  *
- * When it returned, no upcall knows @listener any more.  Process context.
+ * When this returns, no upcall uses @listener any more.  Process context.
  */
 void svckdat_listener_detach(struct svckdat_listener *listener)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The module, its transport class, and the adapters.  nfsd loads it when somebody
- * writes "kdat PORT" to /proc/fs/nfsd/portlist.  kdapl tells of the adapters that come
- * and go.
+ * The module, its transport class, and the adapters.  nfsd loads the module when somebody
+ * writes "kdat PORT" to /proc/fs/nfsd/portlist. kdapl calls here when adapters come and go.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -20,13 +19,13 @@ module_param_named(inline_size, svckdat_buf_size, uint, 0444);
 MODULE_PARM_DESC(inline_size, "bytes of a message without chunks, 1024 to 65536");
 
 /*
- * Adapters, listeners, the points of both, and the connections of an adapter.
- * Held while adapters and points are opened and closed; see svckdat.h.
+ * Protects the lists of adapters and listeners, the points of both, and the connections of
+ * an adapter.  Held while points are opened and closed; see svckdat.h.
  */
 DEFINE_MUTEX(svckdat_lock);
 LIST_HEAD(svckdat_adapters);
 
-/* What frees connections: it has to wait for devices. */
+/* Frees connections, which has to wait for devices, and runs the timers of reads. */
 struct workqueue_struct *svckdat_wq;
 
 struct svc_xprt_class svckdat_class = {
@@ -56,8 +55,9 @@ void svckdat_adapter_put(struct svckdat_adapter *adapter)
 }
 
 /*
- * On iWARP a peer from which data is read writes it, and may do so at any time.  The pages
- * of nfsd's calls are not offered to peers, so the read lists of writes could not be fetched.
+ * On iWARP the answer to an RDMA read is a write by the peer.  So memory that is read into
+ * has to be open to the peer, which may write there at any time.  We do not open the pages
+ * of nfsd's calls to peers, so the read lists of writes could not be fetched.
  */
 static int query(struct svckdat_adapter *adapter)
 {
@@ -133,8 +133,9 @@ static struct svckdat_adapter *adapter_find(const char *ia_name)
 }
 
 /*
- * One that nobody holds any more is about to be freed by its work item, which waits
- * until the adapter is closed; it needs no more than to be off the list.
+ * Takes the first connection off the adapter's list, with a reference.  A connection whose
+ * last reference is gone is only taken off: its work item is about to free it, and waits
+ * until the adapter is closed if it has to.
  */
 static struct svckdat_conn *first_conn(struct svckdat_adapter *adapter)
 {
@@ -166,11 +167,11 @@ static void close_conns(struct svckdat_adapter *adapter)
 }
 
 /*
- * An nfsd thread may be at work for a connection and cannot be waited for here.  So
- * its transport may remain as a shell: all of kDAT that it has is closed with the
- * adapter, its handles are refused from then on, and what was under way is over
- * (svckdat_conn_over()).  When the thread lets go of it, it is freed.  Pages and lists
- * that the device was given are not touched before @closed.
+ * An nfsd thread may be at work for a connection, and cannot be waited for here.  So its
+ * transport may remain as a shell: all its kDAT objects are closed with the adapter, from
+ * then on calls with its handles are refused, and its transfers are over
+ * (svckdat_conn_over()).  It is freed when the thread lets go of it.  Pages and lists that
+ * the device was given are not touched before @closed.
  */
 static void adapter_remove(struct kdat_client *client, const char *ia_name)
 {
@@ -226,13 +227,19 @@ no_back:
 	return err;
 }
 
-/* No transport is left, but the last ones may not be freed yet. */
+/*
+ * No transport is left in sunrpc, but the last ones may still have to be freed by their
+ * work items.
+ */
 static void __exit svckdat_exit(void)
 {
 	svc_unreg_xprt_class(&svckdat_class);
 	xprt_unregister_transport(&svckdat_back_class);
 	kdat_client_unregister(&client);
-	/* Frees those: a timer of theirs must not queue anything while the queue is destroyed. */
+	/*
+	 * Frees the last connections.  Their timers must not queue anything while the queue
+	 * is being destroyed.
+	 */
 	flush_workqueue(svckdat_wq);
 	destroy_workqueue(svckdat_wq);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The memory of a connection.  All of it is allocated when the connection is made:
- * buffers for messages, which stay mapped, and maps, which are given the pages of a
- * call or of a reply for as long as RDMA moves them.  The pages themselves come from nfsd's
- * threads; up to 1 MiB of those that are left over stays with the connection (read.c).
- * Called by xprt.c, and on the data path by read.c and send.c.
+ * The memory of a connection.  All of it is allocated when the connection is made: buffers
+ * for messages, which stay registered, and maps, which have the pages of a call or a reply
+ * while RDMA transfers them.  The pages themselves come from nfsd's threads; up to 1 MiB of
+ * pages that are left over stays with the connection (read.c).  Called by xprt.c, and on
+ * the data path by read.c and send.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -116,7 +116,7 @@ static int maps_create(struct svckdat_conn *conn)
 }
 
 /**
- * svckdat_memory_create - make what a connection needs
+ * svckdat_memory_create - make all memory of a connection
  * @conn: a new connection; its counts and sizes are set
  *
  * Process context.
@@ -136,7 +136,10 @@ int svckdat_memory_create(struct svckdat_conn *conn)
 	return err;
 }
 
-/* An LMR is freed without memory only, and may have none. */
+/*
+ * Frees an LMR.  It can be freed only without memory, so that is taken away first.  Returns
+ * whether the call was refused.
+ */
 static bool forget(DAT_LMR_HANDLE lmr)
 {
 	DAT_LMR_COOKIE cookie = {};
@@ -182,7 +185,7 @@ static void put_pages_of(struct svckdat_map *map)
 
 /**
  * svckdat_memory_free - free all memory, whatever it was used for
- * @conn: a connection whose memory no device knows any more
+ * @conn: a connection of whose memory the device uses nothing any more
  */
 void svckdat_memory_free(struct svckdat_conn *conn)
 {
@@ -229,11 +232,11 @@ static struct svckdat_map *map_try_get(struct svckdat_conn *conn)
  * @conn: a connection
  * @give_up: until when to wait for one, in jiffies
  *
- * Completions put maps back, and need no thread for it, so a thread may wait here.
+ * A thread may wait here, because completions put maps back and need no thread for that.
  * Process context.
  *
- * Return: the map; NULL when the connection is over, or @give_up has passed: the client has
- * not taken what was sent to it.
+ * Return: the map; NULL when the connection is over, or when @give_up has passed since the
+ * client has not taken what was sent to it.
  */
 struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn, unsigned long give_up)
 {
@@ -249,12 +252,12 @@ struct svckdat_map *svckdat_map_get(struct svckdat_conn *conn, unsigned long giv
 /**
  * svckdat_map_put - take the memory of a map away, and free the map
  * @conn: its connection
- * @map: a map that no DTO names any more
+ * @map: a map that no outstanding DTO names
  *
  * Any context.
  *
- * Return: false: it was refused, because the adapter is being closed; then the device may
- * still know the memory, and the map keeps it until the connection is freed.
+ * Return: true: done.  False: the call was refused, because the adapter is being closed;
+ * the device may still use the memory, and the map keeps it until the connection is freed.
  */
 bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map)
 {
@@ -272,7 +275,7 @@ bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map)
 	return true;
 }
 
-/* A map that could not be mapped has no memory. */
+/* Registers the memory in a map.  If that fails, the map has no memory. */
 static int map_fill(struct svckdat_map *map, u32 length, DAT_MEM_PRIV_FLAGS privileges)
 {
 	if (!map_list(map->lmr, map->list, map->entries, length, privileges,
@@ -312,7 +315,7 @@ static bool add_entry(struct svckdat_map *map, struct page *page, unsigned int o
 	return true;
 }
 
-/* @address: of the linear map */
+/* @address: in the kernel's linear mapping */
 static bool add_vector(struct svckdat_map *map, void *address, size_t left)
 {
 	unsigned int length;
@@ -347,9 +350,10 @@ static bool add_page_list(struct svckdat_map *map, const struct xdr_buf *xdr)
  * @from: where the part begins
  * @length: its bytes, 1 or more
  *
- * Addresses in the map count from @from.  Any context.
+ * Offset 0 of the map is at @from.  Any context.
  *
- * Return: 0; -EIO; -EMSGSIZE for no part of @reply; -E2BIG for one in too many pieces.
+ * Return: 0; -EIO; -EMSGSIZE if the part is not in @reply; -E2BIG if it has too many
+ * pieces.
  */
 int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 from,
 		      u32 length)

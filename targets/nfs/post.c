@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting.  A thread that finds no room on the queue waits until there is some; it is
- * woken by completions.  Called by recv.c, read.c, send.c and back.c.
+ * Posting.  A thread that finds no room in the queue waits until a completion wakes it.
+ * Called by recv.c, read.c, send.c and back.c.
  */
 #include "svckdat.h"
 
 /*
- * Transfers whose success is suppressed make room without an event, so the queue is
- * looked at again without one, too.
+ * Transfers whose success is suppressed make room without an event, so a waiting thread
+ * also tries again after this time.
  */
 #define LOOK_AGAIN	(HZ / 50 ?: 1)
 
 /**
- * svckdat_local - a part of a buffer or a map, as DTOs want it
- * @context: of the buffer or map
+ * svckdat_local - describe a part of a buffer or map for a DTO
+ * @context: LMR context of the buffer or map
  * @offset: where the part begins
  * @length: its bytes
  *
@@ -32,7 +32,8 @@ DAT_LMR_TRIPLET svckdat_local(DAT_LMR_CONTEXT context, u32 offset, u32 length)
  * svckdat_completed - a completion was taken
  * @conn: its connection
  *
- * Called for each, one at a time, after what it released is free.
+ * Called in the upcall for each completion, one at a time, after what it released has
+ * become free.
  */
 void svckdat_completed(struct svckdat_conn *conn)
 {
@@ -46,7 +47,10 @@ static bool no_room(DAT_RETURN ret)
 	return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES;
 }
 
-/* Is it worth trying again?  @seen: completions before the post that failed. */
+/*
+ * Waits.  Returns whether it is worth trying again.  @seen: the number of completions
+ * before the post that failed.
+ */
 static bool wait_for_room(struct svckdat_conn *conn, unsigned int seen,
 			  unsigned long give_up)
 {
@@ -56,7 +60,7 @@ static bool wait_for_room(struct svckdat_conn *conn, unsigned int seen,
 	return !READ_ONCE(conn->over) && time_before(jiffies, give_up);
 }
 
-/* A connection that a post failed on is no good any more. */
+/* The result of a post.  If it failed, the connection is of no use any more. */
 static int posted(struct svckdat_conn *conn, DAT_RETURN ret)
 {
 	if (likely(!ret))
@@ -68,7 +72,7 @@ static int posted(struct svckdat_conn *conn, DAT_RETURN ret)
 /**
  * svckdat_post_recv - have a buffer receive a message
  * @conn: a connection
- * @recv: whose buffer
+ * @recv: the recv with the buffer
  *
  * Any context.
  *
@@ -98,7 +102,7 @@ static DAT_RMR_TRIPLET remote_triplet(const struct svckdat_segment *segment)
  * @recv: the call; @recv->map has its memory
  * @to: where in the map
  * @from: the client's memory
- * @last: the call is complete when this has been read
+ * @last: this is the last read of the call; only it has a completion event
  *
  * Process context.
  *
@@ -125,7 +129,7 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
 /**
  * svckdat_post_write - write a part of a reply
  * @conn: a connection
- * @send: the reply, which is posted behind; @send->map has the part
+ * @send: the reply, which is posted after its writes; @send->map has the part
  * @from: where in the map
  * @to: the client's memory
  *
@@ -156,9 +160,10 @@ int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32
  * @send: its buffer has the message
  * @length: bytes
  * @invalidate: a handle of the client's to be invalidated there, or 0
- * @wait: wait for room, until @send->give_up; then process context, else any
+ * @wait: wait for room until @send->give_up, which needs process context; otherwise any
+ *	context
  *
- * Return: 0, and @send is put when it is sent; -ENOBUFS without room, unless @wait;
+ * Return: 0, and @send is put when it has been sent; -ENOBUFS without room, unless @wait;
  * -ENOTCONN.
  */
 int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 length,

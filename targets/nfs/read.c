@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Calls with read chunks.  Their data go into spare pages, or else into pages of the nfsd
- * thread that receives the call.  The recv owns these until a thread takes the complete call:
- * they become that thread's pages, and the thread's own become the spare ones.
+ * Calls with read chunks.  Their data is read into spare pages of the connection, and if
+ * there are not enough, into pages of the nfsd thread that receives the call.  The recv
+ * owns the pages until a thread takes the complete call.  Then they become that thread's
+ * pages, and the pages that the thread had in their place become the spare ones.
  *
- * Most calls have one chunk, the data of a WRITE: the pages begin with the chunk, and what
- * is in front of it stays in the receive buffer, so that data are in whole pages.  Any other
- * call is put together in the pages as it would have been sent without chunks: in turns a
- * part of the message (from the receive buffer, or from the position-zero chunk) and a chunk,
- * up to the next multiple of 4.
+ * Most calls have one chunk, the data of a WRITE.  Then the pages begin with the chunk, so
+ * that the data is in whole pages, and what precedes it stays in the receive buffer.  Any
+ * other call is put together in the pages as it would have been sent without chunks: by
+ * turns a part of the message (from the receive buffer, or from the position-zero chunk)
+ * and a chunk, padded to the next multiple of 4.
  *
- * No further memory may follow the pages: nfsd trusts the length of the data that the client
- * has written into its call, which may differ from the length of the chunk.
+ * The xdr_buf of a call must not have a tail behind the pages: nfsd trusts the data length
+ * that the client has written into its call, which may be more than the chunk has.
  */
 #include <linux/mm.h>
 #include "svckdat.h"
 
-/* What is done with a part of the call when its place is known */
+/* What is done with each part of the call when its place is known */
 enum task { DO_MEASURE, DO_READ, DO_COPY };
 
 struct walk {
 	struct svckdat_conn *conn;
 	struct svckdat_recv *recv;
 	enum task task;
-	u32 at;			/* in the pages */
-	u32 used;		/* bytes of the message that were placed */
+	u32 at;			/* offset in the pages */
+	u32 used;		/* bytes of the message placed so far */
 	unsigned int reads;	/* counted by DO_MEASURE, posted by DO_READ */
 };
 
-/* One chunk, in a call whose message is inline */
+/* Has the call one chunk only, and its message inline? */
 static bool is_simple(const struct svckdat_header *header)
 {
 	u32 first, next;
@@ -41,9 +42,9 @@ static bool is_simple(const struct svckdat_header *header)
 /* ---- placing ------------------------------------------------------------- */
 
 /*
- * All of these return 0 to go on, -errno, or HANDED_OVER when the last read was posted.
- * Its completion may already have given the call to another thread, so nothing of the recv
- * may be looked at then.
+ * These functions return 0 to go on, -errno, or HANDED_OVER when the last read was posted.
+ * After that the completion may already have given the call to another thread, so the recv
+ * must not be touched any more.
  */
 #define HANDED_OVER	1
 
@@ -79,7 +80,7 @@ static void copy_to_pages(struct page **pages, u32 at, const void *from, u32 lef
 	}
 }
 
-/* The pages are not clear, so the padding is written, too. */
+/* The pages have old contents, so the padding is written, too. */
 static void place_padding(struct walk *w)
 {
 	static const u8 zeros[4];
@@ -108,7 +109,7 @@ static int place_chunk(struct walk *w, u32 position)
 	return 0;
 }
 
-/* @length bytes of a message that is in the receive buffer */
+/* Places @length bytes of a message that is in the receive buffer. */
 static void place_inline(struct walk *w, u32 length)
 {
 	if (w->task == DO_COPY)
@@ -117,7 +118,7 @@ static void place_inline(struct walk *w, u32 length)
 	w->used += length;
 }
 
-/* @length bytes of a message that is in the position-zero chunk */
+/* Places @length bytes of a message that is in the position-zero chunk. */
 static int place_long(struct walk *w, u32 length)
 {
 	const struct svckdat_header *header = &w->recv->header;
@@ -154,8 +155,8 @@ static int place_message(struct walk *w, u32 length)
 }
 
 /*
- * A chunk's position counts all that is in front of it, other chunks and their padding
- * as well.
+ * The position of a chunk is its offset in the whole call, with the other chunks and their
+ * padding.
  */
 static int place_all(struct walk *w)
 {
@@ -165,7 +166,7 @@ static int place_all(struct walk *w)
 	u32 position = 0;
 	int ret;
 
-	/* For each chunk the whole list is gone through. */
+	/* Limited, because each chunk costs a pass over the whole list. */
 	while (svckdat_next_position(header, position, &position)) {
 		if (++chunks > SVCKDAT_MAX_CHUNKS)
 			return -EINVAL;
@@ -202,7 +203,7 @@ static int place(struct walk *w)
 
 /* ---- first: reading ------------------------------------------------------ */
 
-/* Those that an earlier call has left over; how many. */
+/* Takes up to @n pages that earlier calls have left over; returns how many. */
 static unsigned int take_spare(struct svckdat_conn *conn, struct page **pages,
 			       unsigned int n)
 {
@@ -229,7 +230,10 @@ static void take_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	svckdat_pages_taken(rqstp, n - spare);
 }
 
-/* From here on the call is being read, and that has a limit of time. */
+/*
+ * Gives the pages a map.  From here on the call is being read, for which there is a limit
+ * of time.
+ */
 static int map_pages(struct svckdat_conn *conn, struct svckdat_recv *recv)
 {
 	struct svckdat_map *map = svckdat_map_get(conn, recv->give_up);
@@ -241,17 +245,20 @@ static int map_pages(struct svckdat_conn *conn, struct svckdat_recv *recv)
 		return -ENOTCONN;
 	}
 	WRITE_ONCE(recv->read_by, jiffies + SVCKDAT_PATIENCE);
-	/* Whoever sees the map sees its limit: oldest_read(). */
+	/* The limit has to be visible before the map is: see oldest_read(). */
 	smp_store_release(&recv->map, map);
-	/* It comes by then at the latest, and looks itself when it has to come next. */
+	/*
+	 * If the timer is queued already, it runs before this limit, and then queues itself
+	 * for it.
+	 */
 	queue_delayed_work(svckdat_wq, &conn->read_timer, SVCKDAT_PATIENCE);
 	return 0;
 }
 
 /*
- * Reads that were posted before one that could not be are not known to have ended.
- * Their map and pages stay with the recv, which is not used again: the connection is
- * over, and they are freed with it.
+ * If a read cannot be posted, it is not known which of those before it have completed.
+ * Their map and pages stay with the recv, which is not used again: the connection is over,
+ * and they are freed with it.
  */
 static int start_reads(struct svckdat_conn *conn, struct svckdat_recv *recv,
 		       unsigned int reads)
@@ -269,8 +276,8 @@ static int start_reads(struct svckdat_conn *conn, struct svckdat_recv *recv,
  * @conn: a connection
  * @recv: a call with read chunks
  *
- * Waits for room, but not for the data.  If these have not come after SVCKDAT_PATIENCE, the
- * connection is over.  Process context.
+ * Waits for room, but not for the data.  If the data has not come after SVCKDAT_PATIENCE,
+ * the connection is over.  Process context.
  *
  * Return: 0: the call will be listed as complete, or the connection is over; -EINVAL:
  * the chunks do not fit together, are empty, or too long.
@@ -295,9 +302,9 @@ int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 /* ---- reads that do not end ----------------------------------------------- */
 
 /*
- * Is a call being read, and by when has the first one of them to be there?  One whose last
- * read completes just now may be counted still, and then perhaps with the limit of the next
- * call of its recv, which is later.
+ * Is a call being read?  @by: the earliest time by which one of these calls has to be
+ * complete.  A call whose last read completes at this moment may still be seen, perhaps
+ * already with the limit of its recv's next call, which is later and does no harm.
  */
 static bool oldest_read(struct svckdat_conn *conn, unsigned long *by)
 {
@@ -318,7 +325,8 @@ static bool oldest_read(struct svckdat_conn *conn, unsigned long *by)
 }
 
 /*
- * A client that neither answers a read nor refuses it, but has the device ask again and
+ * Ends a connection on which a call could not be read in time.  Without this, a client
+ * whose device neither answers a read nor refuses it, but has ours repeat it again and
  * again, would keep pages and maps without ever having made a call.
  */
 static void look_at_reads(struct work_struct *work)
@@ -342,7 +350,7 @@ static void look_at_reads(struct work_struct *work)
  * svckdat_reads_init - prepare the limit of time for reads
  * @conn: a new connection
  *
- * Who frees the connection cancels @conn->read_timer.
+ * Whoever frees the connection has to cancel @conn->read_timer.
  */
 void svckdat_reads_init(struct svckdat_conn *conn)
 {
@@ -366,8 +374,9 @@ static void keep_spare(struct svckdat_conn *conn, struct page **pages, unsigned 
 }
 
 /*
- * The thread's own pages in these places are not needed.  The next call is read into them,
- * so that nobody has to allocate pages, and clear them, for each call.
+ * Exchanges the pages of the call for those that the thread has in their place, which it
+ * does not need.  The next call is read into these, so that no pages have to be allocated,
+ * and cleared, for each call.
  */
 static void give_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		       struct svckdat_recv *recv)
@@ -381,7 +390,7 @@ static void give_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	recv->nr_pages = 0;
 }
 
-/* The chunk in the pages, and what is in front of it. */
+/* The chunk is in the pages; what precedes it is in the receive buffer. */
 static void simple_call(struct xdr_buf *arg, const struct svckdat_recv *recv,
 			struct page **pages)
 {
@@ -419,7 +428,7 @@ void svckdat_assemble_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	bool simple = is_simple(&recv->header);
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	/* It was measured, so nothing can be wrong. */
+	/* It succeeded for DO_MEASURE, so it cannot fail now. */
 	place(&w);
 	give_pages(rqstp, conn, recv);
 	if (simple)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Receiving: a message arrives in an upcall, which lists it; an nfsd thread takes it
- * from the list (svckdat_recvfrom()), and either has a call in its hands, or starts to
- * read the rest of it from the client (read.c) and goes on with other work.  When that
- * has arrived, the call is listed again, and whatever thread comes gets it whole.
+ * Receiving.  A message arrives in an upcall, which lists it.  An nfsd thread takes it from
+ * the list (svckdat_recvfrom()).  Either the message is a complete call, or the thread
+ * starts to read the rest of it from the client (read.c) and goes on with other work.  When
+ * the rest has arrived, the call is listed again, and the next thread that comes gets all
+ * of it.
  *
- * A receive buffer is posted again before the reply to its call goes out.  So as many
- * buffers as the client has credits, and a few for replies to our own calls, are enough,
- * and a client that sends more finds none.
+ * A receive buffer is posted again before the reply to its call goes out.  So it is enough
+ * to have as many buffers as the client has credits, and a few for the replies to our own
+ * calls.  A client that sends more than that finds no receive.
  */
 #include "svckdat.h"
 
@@ -42,7 +43,10 @@ static void was_read(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok
 {
 	struct svckdat_recv *recv = container_of(dto, struct svckdat_recv, read);
 
-	/* If one failed, others may be under way: all stays as it is until the end. */
+	/*
+	 * If a read failed, others may still be under way: map and pages stay until the
+	 * connection is freed.
+	 */
 	if (!ok || !svckdat_map_put(conn, recv->map))
 		return;
 	WRITE_ONCE(recv->map, NULL);
@@ -62,9 +66,10 @@ void svckdat_recv_init(struct svckdat_recv *recv)
 /* ---- the life of a recv -------------------------------------------------- */
 
 /**
- * svckdat_recv_again - a call is dealt with: give up what it has, and receive again
+ * svckdat_recv_again - a call is dealt with: release what it has, and post its receive
+ * again
  * @conn: a connection
- * @recv: nobody else's any more
+ * @recv: the recv, which nobody else uses any more
  *
  * Process context.
  */
@@ -98,9 +103,9 @@ void svckdat_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 }
 
 /*
- * Calls that are complete go first, since they hold memory.  A message is taken only
- * with a send for its answer.  XPT_DATA stays while there is something, as nobody would
- * set it again.
+ * Takes the next thing to do.  Complete calls go first, since they hold memory.  A message
+ * is taken only together with a send for its answer.  XPT_DATA stays set while anything is
+ * listed, because nobody would set it again.
  */
 static struct svckdat_recv *next_recv(struct svckdat_conn *conn, bool *complete)
 {
@@ -148,7 +153,10 @@ static void inline_call(struct svc_rqst *rqstp, const struct svckdat_header *hea
 	arg->len = header->rpc_length;
 }
 
-/* Too many calls end the connection: they need what is kept for others. */
+/*
+ * A client with more calls than credits is disconnected: they would take what is kept for
+ * replies to our own calls.
+ */
 static bool count_call(struct svckdat_conn *conn, struct svckdat_recv *recv)
 {
 	recv->counted = true;
@@ -159,7 +167,10 @@ static bool count_call(struct svckdat_conn *conn, struct svckdat_recv *recv)
 	return false;
 }
 
-/* A call in full: its length.  One that has to be read first, and errors: 0, -errno. */
+/*
+ * Returns the length of a call that is complete; 0 for a call that has to be read first;
+ * -errno.
+ */
 static int take_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		     struct svckdat_recv *recv)
 {
@@ -176,8 +187,8 @@ static int take_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 }
 
 /*
- * -EINVAL and -EPROTONOSUPPORT are told to the client (RFC 8166, 4.5); what cannot be
- * answered ends the connection.
+ * The client is told of -EINVAL and -EPROTONOSUPPORT (RFC 8166, 4.5).  An error that cannot
+ * be answered ends the connection.
  */
 static int take_message(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 			struct svckdat_recv *recv)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Replies.  A reply is written into the client's write chunks and reply chunk, as far as
- * it belongs there, and what is left goes out as a message, posted last.  When that has
- * been sent, so have the writes, and what they used is released; the nfsd thread does not
- * wait for it.
+ * Replies.  The parts of a reply that belong into the client's write chunks and reply chunk
+ * are written there.  The rest goes out as a message, which is posted last.  When the send
+ * has completed, the writes before it have too, and what they used is released; the nfsd
+ * thread does not wait for that.
  *
- * The part that is not in chunks is copied into the send's buffer, which is never longer
- * than the client takes.  RDMA writes take their data from where they are, usually the
+ * The part that is not in chunks is copied into the send's buffer, up to the length of a
+ * message that the client takes.  RDMA writes take their data from where it is, usually the
  * page cache: the map holds these pages until the send has completed.
  */
 #include <linux/mm.h>
@@ -23,7 +23,10 @@ static void sent(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok, u3
 	svc_xprt_enqueue(&conn->xprt);
 }
 
-/* Only of writes that failed.  What they used is released behind the send. */
+/*
+ * Called only for writes that have failed.  Nothing to do: what they used is released when
+ * the send behind them completes.
+ */
 static void written(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok,
 		    u32 length)
 {
@@ -63,7 +66,7 @@ struct svckdat_send *svckdat_send_get(struct svckdat_conn *conn)
 /**
  * svckdat_send_put - free a send, with its map
  * @conn: its connection
- * @send: nothing that belongs to it is posted
+ * @send: no DTO of it is outstanding
  *
  * Any context.
  */
@@ -88,10 +91,11 @@ void svckdat_send_put(struct svckdat_conn *conn, struct svckdat_send *send)
  * @offset: where in the reply
  * @length: bytes
  *
- * Results go to the chunks in their order.  The writes are posted when the reply is
- * complete.  One that is longer than its chunk, does not begin at a multiple of 4, or begins
- * in front of the one before is told to the client then.  Were it an error here, nfsd would
- * give up the reply half made.
+ * Results go to the chunks in order.  The writes are posted when the reply is complete.  A
+ * result is not conveyed if it is longer than its chunk, does not begin at a multiple of 4,
+ * or begins before the end of the previous one; the client is told of that when the reply
+ * is complete (-E2BIG in plan()).  If this returned an error, nfsd would abandon a
+ * half-encoded reply.
  *
  * Return: 0.
  */
@@ -117,16 +121,16 @@ int svckdat_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 	return 0;
 }
 
-/* The parts of a reply that no write chunk takes, one after the other */
+/* Iterates over the parts of a reply that no write chunk takes */
 struct rest {
 	const struct svckdat_recv *recv;
 	u32 length;		/* of the reply */
-	unsigned int n;		/* results that have been passed */
+	unsigned int n;		/* parts so far */
 	u32 from, to;
 	bool last;
 };
 
-/* The padding of a result goes nowhere. */
+/* The next part; false if there is none.  The padding of a result is not conveyed at all. */
 static bool next_rest(struct rest *r)
 {
 	const struct svckdat_result *result = &r->recv->results[r->n];
@@ -172,18 +176,18 @@ struct reply {
 	const struct xdr_buf *xdr;
 	u32 header;		/* bytes of the transport header */
 	u32 rest;		/* bytes that no write chunk takes */
-	bool whole;		/* these are inline, and not in the reply chunk */
+	bool whole;		/* the rest is inline, not in the reply chunk */
 	u32 from, to;		/* the part that is mapped */
 };
 
-/* Where in a chunk the next bytes go */
+/* Where in a chunk the next bytes are written */
 struct target {
 	const __be32 *chunk;
 	unsigned int n;
 	u32 offset;
 };
 
-/* The chunk was found large enough. */
+/* The chunk is known to be large enough. */
 static int write_part(struct reply *reply, struct target *t, u32 from, u32 left)
 {
 	struct svckdat_segment segment;
@@ -251,7 +255,7 @@ static int map_written(struct reply *reply)
 
 /* ---- replying ------------------------------------------------------------ */
 
-/* What nfsd has named and then cut off, since the reply became too long, is no result. */
+/* Drops results that nfsd has named and then cut off because the reply became too long. */
 static void drop_cut_off(struct svckdat_recv *recv, const struct xdr_buf *xdr)
 {
 	const struct svckdat_result *last;
@@ -264,8 +268,8 @@ static void drop_cut_off(struct svckdat_recv *recv, const struct xdr_buf *xdr)
 }
 
 /*
- * A reply that fits is sent inline even if there is a reply chunk, which goes back unused:
- * that is shorter.
+ * Decides what goes where.  A reply that fits into a message is sent inline even if there
+ * is a reply chunk, which is then returned unused: that takes fewer transfers.
  */
 static int plan(struct reply *reply)
 {
@@ -293,7 +297,7 @@ static int plan(struct reply *reply)
 	return 0;
 }
 
-/* What the client is told, in the send's buffer */
+/* Writes the message into the send's buffer. */
 static int encode(struct reply *reply)
 {
 	struct svckdat_conn *conn = reply->conn;
@@ -319,9 +323,9 @@ static int write_all(struct reply *reply)
 }
 
 /*
- * The call's buffer is posted before the reply goes out: the client may answer at once.
- * After an error here it is not known which writes have ended; the send keeps the map
- * until the connection is freed.
+ * The call's receive buffer is posted before the reply goes out, since the client may send
+ * its next call at once.  After an error here it is not known which writes have completed,
+ * so the send keeps the map until the connection is freed.
  */
 static int post(struct reply *reply)
 {
@@ -339,7 +343,10 @@ static int post(struct reply *reply)
 	return err;
 }
 
-/* Is the first page of the reply free?  Head and tail are in it. */
+/*
+ * May the thread use the first page of the reply again?  Head and tail are in that page; it
+ * must not be the source of an RDMA write.
+ */
 static bool first_page_copied(const struct reply *reply)
 {
 	const struct xdr_buf *xdr = reply->xdr;
@@ -363,10 +370,11 @@ static int send_reply(struct reply *reply)
 }
 
 /*
- * nfsd may have put pages of a file into the reply, and then given up what it had encoded, as
- * when the reply has become longer than the session allows.  Sunrpc would leave these pages,
- * which come next, to the thread, and a later call would be read into the file, or a reply be
- * written there.  They are released with those of the reply.
+ * nfsd may have put pages of a file into the reply, and then dropped what it had encoded,
+ * for example because the reply became longer than the session allows.  These pages are the
+ * next ones of the thread, and sunrpc would leave them to it: then a later call would be
+ * read into the file's pages, or a reply written there.  So they are released together with
+ * the pages of the reply.
  */
 static void release_given_up(struct svc_rqst *rqstp)
 {
@@ -380,8 +388,8 @@ static void release_given_up(struct svc_rqst *rqstp)
  * svckdat_sendto - send a reply
  * @rqstp: the thread, with the reply in rq_res
  *
- * May wait for room, and thus for the client to take what was sent before, but no longer than
- * SVCKDAT_PATIENCE.  Process context.
+ * May wait for room, which means for the client to take what was sent before, but no longer
+ * than SVCKDAT_PATIENCE.  Process context.
  *
  * Return: 0; -ENOTCONN.
  */
@@ -420,7 +428,8 @@ int svckdat_sendto(struct svc_rqst *rqstp)
 /**
  * svckdat_send_error - tell a client that its call, or the reply, cannot be conveyed
  * @conn: a connection
- * @recv: the call, with its send; given up before the message goes out, as for a reply
+ * @recv: the call, with its send; its receive is posted again before the message goes out,
+ *	as for a reply
  * @err: -EPROTONOSUPPORT: the version is not spoken; else: the chunks are bad
  *
  * Process context.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * An NFS/RDMA server transport (RPC-over-RDMA version 1, RFC 8166 and RFC 8797) over
- * kDAT, as a transport class of sunrpc: its objects, and what its files call of each
- * other.
+ * An NFS/RDMA server transport (RPC-over-RDMA version 1, RFC 8166 and RFC 8797) on kDAT, as
+ * a transport class of sunrpc.  This header has its objects, and the functions that its
+ * files call in each other.
  *
  *	adapter		an RDMA port; comes and goes		main.c
  *	listener	"kdat PORT" in nfsd's portlist		listen.c
@@ -12,9 +12,9 @@
  *	recv		a message received, and its call	recv.c, read.c
  *	send		a message sent				send.c, back.c
  *
- * Locks, in this order: svckdat_lock (a mutex), svckdat_listener.lock,
- * svckdat_conn.lock.  No upcall takes the mutex, so that it may be held while an
- * adapter is closed, which waits for upcalls.
+ * Locks, in this order: svckdat_lock (a mutex), svckdat_listener.lock, svckdat_conn.lock.
+ * No upcall takes the mutex, so it may be held while service points and their EVDs are
+ * freed, which waits for upcalls.
  */
 #ifndef _SVCKDAT_H
 #define _SVCKDAT_H
@@ -25,36 +25,36 @@
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/sunrpc/svc_xprt.h>
-#include <linux/sunrpc/rpc_rdma.h>	/* does not include what it needs */
+#include <linux/sunrpc/rpc_rdma.h>	/* needs the headers before it */
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat_linux.h>
 #include "compat.h"
 
-/* "kd": unlike any of the kernel's transports. */
+/* "kd": differs from the identifiers of the kernel's own transports. */
 #define SVCKDAT_IDENT		0x6b64
 
 #define SVCKDAT_MAX_PAYLOAD	(1024u * 1024u)
-/* A call: payload, and a page in front and behind of it for the rest */
+/* Pages of a call: the payload, and one page in front of it and one behind it for the rest */
 #define SVCKDAT_MAX_PAGES	(DIV_ROUND_UP(SVCKDAT_MAX_PAYLOAD, PAGE_SIZE) + 2)
-/* A reply has head and tail besides its pages. */
+/* Pieces of a reply: its pages, its head and its tail */
 #define SVCKDAT_MAX_ENTRIES	(SVCKDAT_MAX_PAGES + 2)
 /*
- * The least that an RPC call can be: ten words (RFC 5531).  Sunrpc of some kernels counts
- * on the first ones.
+ * The shortest RPC call: ten words (RFC 5531).  In some kernels sunrpc reads the first
+ * words without checking the length.
  */
 #define SVCKDAT_MIN_CALL	40
-/* Requests whose data move at the same time, of a connection; others wait. */
+/* How many requests of a connection can have RDMA transfers at the same time; others wait. */
 #define SVCKDAT_MAPS		32
-/* Calls of ours to the client that may be outstanding */
+/* Calls to the client (back.c) that may be outstanding */
 #define SVCKDAT_BACK_SLOTS	2
-/* Chunks that a call may provide for results; Linux clients provide one. */
+/* Write chunks for results that a call may have; Linux clients send one. */
 #define SVCKDAT_MAX_RESULTS	16
-/* Read chunks of a call; Linux clients have one or two. */
+/* Read chunks that a call may have; Linux clients send one or two. */
 #define SVCKDAT_MAX_CHUNKS	64
 /*
- * How long a thread waits, in one request, for a client that does not take what we send, and
- * how long a client may take to let us read a call
+ * How long a thread waits, in all of one request, for a client that does not take what we
+ * send; and how long a client may take to let us read a call
  */
 #define SVCKDAT_PATIENCE	(60 * HZ)
 
@@ -63,8 +63,8 @@ struct svckdat_conn;
 /* ---- adapters and listeners --------------------------------------------- */
 
 /*
- * Handles are tokens.  So whoever holds an adapter may use them after it was closed,
- * and is refused.
+ * A DAT handle is a number that is looked up.  So whoever holds a reference to an adapter
+ * may use its handles after it was closed, and the calls are refused.
  */
 struct svckdat_adapter {
 	struct kref ref;
@@ -72,7 +72,7 @@ struct svckdat_adapter {
 	struct list_head points;	/* under svckdat_lock */
 	struct list_head conns;		/* under svckdat_lock */
 	bool removed;			/* under svckdat_lock */
-	struct completion closed;	/* the device touches nothing of it any more */
+	struct completion closed;	/* the device uses none of its memory any more */
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_IA_ATTR attr;
@@ -84,7 +84,7 @@ struct svckdat_listener {
 	struct list_head entry;		/* svckdat_listeners, under svckdat_lock */
 	struct list_head points;	/* under svckdat_lock */
 	struct sockaddr_storage addr;
-	spinlock_t lock;		/* what follows */
+	spinlock_t lock;		/* protects what follows */
 	bool ready;			/* @xprt may be enqueued */
 	unsigned int nr_requests;
 	struct list_head requests;	/* to be accepted by an nfsd thread */
@@ -105,12 +105,12 @@ struct svckdat_request {
 	struct svckdat_adapter *adapter;
 	DAT_CR_HANDLE cr;
 	struct sockaddr_storage local, remote;
-	struct rpcrdma_connect_private client;	/* zeros: it says nothing */
+	struct rpcrdma_connect_private client;	/* zeros: none was sent */
 };
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* A buffer for messages, mapped as long as the connection lives */
+/* A buffer for messages, registered as long as the connection lives */
 struct svckdat_buf {
 	void *va;
 	struct scatterlist sg;
@@ -119,8 +119,8 @@ struct svckdat_buf {
 };
 
 /*
- * The memory of one request while RDMA moves its data.  Of a reply, the map holds the
- * pages; of a call, the recv does.
+ * The memory of one request while RDMA transfers its data.  For a reply, the map holds
+ * references to the pages; for a call, the recv does.
  */
 struct svckdat_map {
 	struct list_head entry;		/* svckdat_conn.maps */
@@ -134,24 +134,25 @@ struct svckdat_map {
 /* ---- messages ------------------------------------------------------------ */
 
 /*
- * The cookie of a DTO points to this.  @done is called in softirq context; of a DTO
- * whose success is suppressed only when it failed.
+ * What the cookie of a DTO points to.  @done is called in softirq context for each
+ * completion event.  A DTO whose success is suppressed has an event only if it fails.
  */
 struct svckdat_dto {
 	void (*done)(struct svckdat_conn *conn, struct svckdat_dto *dto, bool ok,
 		     u32 length);
 };
 
-/* An RDMA segment: memory of the client's */
+/* An RDMA segment: a piece of the client's memory */
 struct svckdat_segment {
 	u32 handle, length;
 	u64 offset;
 };
 
 /*
- * A transport header that was received and found good.  The lists stay where they
- * are, in the receive buffer: @reads at the first item, @writes at the first chunk's
- * discriminator, @reply at the segment count of the reply chunk, or null.
+ * A transport header that was received and checked.  The lists stay in the receive buffer.
+ * @reads points to the first discriminator of the read list, @writes to the first
+ * discriminator of the write list, @reply to the segment count of the reply chunk, or is
+ * null.
  */
 struct svckdat_header {
 	__be32 xid, version;
@@ -160,12 +161,12 @@ struct svckdat_header {
 	unsigned int nr_reads, nr_writes;
 	u32 long_call;			/* bytes of the position-zero chunk */
 	u32 reads_length;		/* bytes of all read segments */
-	u32 handle;			/* the only one of all segments, or 0 */
+	u32 handle;			/* the handle that all segments have, or 0 */
 	void *rpc;			/* what follows the header */
 	u32 rpc_length;
 };
 
-/* Where in the reply the data of a write chunk are */
+/* Which part of the reply goes to a write chunk */
 struct svckdat_result {
 	u32 position, length;
 };
@@ -180,23 +181,23 @@ struct svckdat_recv {
 	struct svckdat_header header;
 	struct svckdat_send *send;	/* for the reply */
 	struct svckdat_map *map;	/* while the call is being read */
-	unsigned long give_up;		/* when no room for its reads is waited for any more */
-	unsigned long read_by;		/* when it has to be read, once it has a map */
+	unsigned long give_up;		/* until when to wait for room for its reads */
+	unsigned long read_by;		/* valid with a map: when all of it has to be there */
 	struct page **pages;		/* what was read */
 	unsigned int nr_pages;
 	u32 read_length;
-	bool misfit;			/* a result that its chunk cannot take */
+	bool misfit;			/* a result cannot go to its chunk */
 	unsigned int nr_results;
 	struct svckdat_result results[SVCKDAT_MAX_RESULTS];
 };
 
 struct svckdat_send {
 	struct svckdat_dto sent;
-	struct svckdat_dto written;	/* the RDMA writes in front of it */
+	struct svckdat_dto written;	/* the RDMA writes of the reply, posted before it */
 	struct list_head entry;		/* svckdat_conn.sends */
 	struct svckdat_buf buf;
 	struct svckdat_map *map;
-	unsigned long give_up;		/* when no room for any of it is waited for any more */
+	unsigned long give_up;		/* until when to wait for room for any of it */
 };
 
 /* ---- connections --------------------------------------------------------- */
@@ -213,24 +214,25 @@ struct svckdat_conn {
 
 	u32 credits;
 	u32 buf_size;
-	u32 send_limit;			/* bytes of a message that the client takes */
+	u32 send_limit;			/* the longest message that the client takes */
 	bool may_invalidate;
 
 	bool over;
 	atomic_t calls;
-	unsigned int completions;	/* changes with each */
+	unsigned int completions;	/* counts them */
 	wait_queue_head_t room;		/* something was completed or released */
-	struct delayed_work read_timer;	/* queued as long as a recv has a map, and once more */
+	struct delayed_work read_timer;	/* queued while a recv has a map (read.c) */
 
 	/*
-	 * The lists.  With interrupts off, not softirqs alone: turning these on again would
-	 * run what the device has to do for the last post before the next one is there.
+	 * Protects the lists.  Taken with interrupts off and not only softirqs: enabling
+	 * these again would run Soft-RoCE's work for one post before the next one is
+	 * posted.
 	 */
 	spinlock_t lock;
 	struct list_head arrived;	/* recvs: messages */
 	struct list_head complete;	/* recvs: calls whose data were read */
-	struct list_head maps, sends;	/* free ones */
-	struct page **spare;		/* for calls to be read into */
+	struct list_head maps, sends;	/* those that are free */
+	struct page **spare;		/* free pages to read calls into */
 	unsigned int nr_spare;		/* SVCKDAT_MAX_PAGES at most */
 
 	unsigned int nr_recvs, nr_sends;

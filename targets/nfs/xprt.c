@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connections: what is made for one when it is accepted, how it ends, and the table of
- * methods through which sunrpc works with it.
+ * Connections: what is made for a connection when it is accepted, how it ends, and the
+ * table of methods that sunrpc calls.
  *
- * Completions come to softirq upcalls, which only put things on lists and wake nfsd
- * threads; connection events come to an EVD of their own.  The end of a connection is
- * noticed first (svckdat_conn_over()), then sunrpc detaches the transport, and when
- * nobody holds it any more a work item frees it.
+ * Completions come to upcalls in softirq context, which only put things on lists and wake
+ * nfsd threads; connection events come to an EVD of their own.  When a connection ends,
+ * this is first noted (svckdat_conn_over()), then sunrpc detaches the transport, and when
+ * nobody holds a reference any more a work item frees it.
  */
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
@@ -15,17 +15,20 @@
 #define CONNECTION_EVENTS	4
 /* RDMA reads of one connection that may be under way */
 #define MAX_READS		16
-/* Pieces of memory that one work request takes, where the device can */
+/* Pieces of memory that one work request names, if the device allows as many */
 #define MAX_PIECES		16
-/* Transfers of a request, as a rule: more segments wait for each other. */
+/*
+ * Transfers for which each request has room in the queue.  If a request has more segments,
+ * its thread waits for room.
+ */
 #define TRANSFERS		4
 
 /**
- * svckdat_conn_over - a connection can do nothing more
+ * svckdat_conn_over - a connection can be used no more
  * @conn: a connection that sunrpc knows
  *
- * Has an nfsd thread close the transport, and threads that wait for it give up.  Any
- * context.
+ * Has an nfsd thread close the transport, and makes threads that wait for room give up.
+ * Any context.
  */
 void svckdat_conn_over(struct svckdat_conn *conn)
 {
@@ -52,7 +55,7 @@ static void dto_upcall(DAT_PVOID instance_data, const DAT_EVENT *event,
 		svckdat_conn_over(conn);
 }
 
-/* The outcome of the accept, or the end. */
+/* Connection events: the outcome of the accept, or the end. */
 static void conn_upcall(DAT_PVOID instance_data, const DAT_EVENT *event,
 			DAT_BOOLEAN more_events)
 {
@@ -68,7 +71,7 @@ static int evds_create(struct svckdat_conn *conn)
 	DAT_UPCALL_OBJECT end = { .instance_data = conn, .upcall_func = conn_upcall };
 	DAT_IA_HANDLE ia = conn->adapter->ia;
 
-	/* Completions have room of their own, which comes with the EP. */
+	/* Completions need no room here: it comes with the EP. */
 	if (dat_evd_kcreate(ia, 1, DAT_UPCALL_SINGLE_INSTANCE, &dto,
 			    DAT_EVD_DTO_FLAG, &conn->dto_evd) ||
 	    dat_evd_kcreate(ia, CONNECTION_EVENTS, DAT_UPCALL_SINGLE_INSTANCE, &end,
@@ -77,7 +80,7 @@ static int evds_create(struct svckdat_conn *conn)
 	return 0;
 }
 
-/* The work requests that one transfer can need */
+/* The most work requests that one transfer can need */
 static unsigned int transfer_reserve(const DAT_IA_ATTR *adapter)
 {
 	int pieces = min3(MAX_PIECES, adapter->max_iov_segments_per_rdma_read,
@@ -112,7 +115,7 @@ static int ep_create(struct svckdat_conn *conn)
 
 	conn->reserve.name = KDAT_EP_REQUEST_RESERVE;
 	conn->reserve.value = conn->reserve_text;
-	/* As much as the device has, but one transfer must be possible. */
+	/* Reserve as much as the device has, but no less than one transfer needs. */
 	for (; reserve >= least; reserve /= 2) {
 		snprintf(conn->reserve_text, sizeof(conn->reserve_text), "%u", reserve);
 		if (!dat_ep_create(conn->adapter->ia, conn->adapter->pz, conn->dto_evd,
@@ -137,16 +140,18 @@ static int conn_fill(struct svckdat_conn *conn)
 /* ---- free ---------------------------------------------------------------- */
 
 /*
- * Once the EP and the EVDs are gone, nothing is under way and no upcall comes; what
- * the memory was given for is then released whatever became of it.  A call that is
- * refused has met the adapter being closed: its device is through with us when that is
- * done.
+ * When the EP and the EVDs are gone, no transfer is under way and no upcall comes, so all
+ * memory can be freed whatever it was used for.  If a call is refused, the adapter is being
+ * closed at this moment; then the device is done with our memory when that close is over.
  */
 static void conn_destroy(struct svckdat_conn *conn)
 {
 	bool refused = false;
 
-	/* No thread has the connection any more, so no further call is read. */
+	/*
+	 * No thread uses the connection any more, so no further call is read and the timer
+	 * is not queued again.
+	 */
 	cancel_delayed_work_sync(&conn->read_timer);
 	if (conn->ep)
 		refused |= dat_ep_free(conn->ep);
@@ -193,8 +198,9 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 	INIT_LIST_HEAD(&conn->maps);
 	INIT_LIST_HEAD(&conn->sends);
 	/*
-	 * A device that has less serves clients with fewer credits.  A request takes two of its
-	 * work requests, one of the reserve one.
+	 * A device with shorter queues gives clients fewer credits.  A request DTO takes
+	 * two work requests of the device, and max_dto_per_ep counts such pairs; one of the
+	 * reserve takes one work request, hence the half.
 	 */
 	conn->credits = clamp_t(int, adapter->attr.max_dto_per_ep - SVCKDAT_BACK_SLOTS -
 				SVCKDAT_MAPS * TRANSFERS -
@@ -206,7 +212,7 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 	return conn;
 }
 
-/* A client that says nothing takes what RFC 8166 promises: 1024 bytes. */
+/* A client that sends no private data takes messages of 1024 bytes, as RFC 8166 promises. */
 static void take_private_data(struct svckdat_conn *conn,
 			      const struct rpcrdma_connect_private *client)
 {
@@ -220,9 +226,10 @@ static void take_private_data(struct svckdat_conn *conn,
 }
 
 /*
- * Upcalls come from the first post on, and then the transport has to be there; it is busy,
- * so that they put it into no queue.  The client's port is arbitrary.  Without it, the cache
- * of replies recognizes a client that has reconnected.
+ * Initializes sunrpc's transport.  This has to be done before the first post, from which on
+ * upcalls come; the transport is busy at first, so upcalls do not put it into a queue.  The
+ * port of the client is set to 0, because it is arbitrary: so the duplicate reply cache
+ * recognizes a client that has reconnected.
  */
 static void conn_start(struct svckdat_conn *conn, struct svc_xprt *listener,
 		       const struct sockaddr *remote, const struct sockaddr *local)
@@ -236,7 +243,10 @@ static void conn_start(struct svckdat_conn *conn, struct svc_xprt *listener,
 	svc_xprt_set_local(xprt, local, svc_addr_len(local));
 }
 
-/* From here on the removal of the adapter closes the connection. */
+/*
+ * From here on the removal of the adapter also closes the connection.  False if the adapter
+ * has been removed.
+ */
 static bool conn_publish(struct svckdat_conn *conn)
 {
 	bool there;
@@ -272,14 +282,14 @@ static bool cr_accept(struct svckdat_conn *conn, DAT_CR_HANDLE cr)
 }
 
 /**
- * svckdat_conn_accept - make a connection of a request
- * @listener: where it came in
- * @request: the request; its CR is answered unless NULL is returned
+ * svckdat_conn_accept - make a connection for a request
+ * @listener: the listener that got it
+ * @request: the request; its CR has been answered, unless NULL is returned
  *
  * Process context.
  *
- * Return: a transport for sunrpc, to be closed at once if its CR could not be accepted;
- * NULL without memory.
+ * Return: a transport for sunrpc, which closes it at once if its CR could not be accepted;
+ * NULL without memory or other resources.
  */
 struct svckdat_conn *svckdat_conn_accept(struct svckdat_listener *listener,
 					 struct svckdat_request *request)
@@ -313,8 +323,10 @@ static bool is_listener(const struct svc_xprt *xprt)
 }
 
 /*
- * No thread is given a call that could not be answered without waiting.  Whoever waits for
- * room has a request, at whose end sunrpc asks again.
+ * May a thread be given something to do?  A complete call has its send already.  A new
+ * message needs a free send, and no thread may be waiting for room, so that the call can be
+ * answered without waiting.  A thread that waits has a request, and sunrpc asks again when
+ * that ends.
  */
 static int has_wspace(struct svc_xprt *xprt)
 {
@@ -324,7 +336,10 @@ static int has_wspace(struct svc_xprt *xprt)
 		return 1;
 	if (!list_empty_careful(&conn->complete))
 		return 1;
-	/* A wrong answer does no harm: a thread more waits, or a call a little longer. */
+	/*
+	 * These tests race.  A wrong result does no harm: one thread more waits, or a call
+	 * waits a little longer.
+	 */
 	return !list_empty_careful(&conn->sends) && !waitqueue_active(&conn->room);
 }
 
@@ -336,7 +351,7 @@ static void detach(struct svc_xprt *xprt)
 		svckdat_listener_detach(container_of(xprt, struct svckdat_listener, xprt));
 		return;
 	}
-	/* Before sunrpc looks for a backchannel: see setup_back(). */
+	/* Set before sunrpc looks for a backchannel: see setup_back(). */
 	smp_store_mb(conn->over, true);
 	wake_up_all(&conn->room);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
