@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * An iSER initiator that does what no good one does: malformed and unexpected PDUs, keys
- * that open nothing, silence, leaving at any moment.  Each case has a connection of its
- * own.  The target has to end it, or has to bear it; the test that starts this looks
- * whether the target still serves, and can be unloaded.
+ * that are not valid, silence, disconnecting at any moment.  Each case has a connection of
+ * its own.  The target has to end the connection, or has to tolerate the PDU, as the case
+ * says.  The test that starts this program looks afterwards whether the target still
+ * serves, and can be unloaded.
  *
  * usage: bad_pdus SOURCE TARGET IQN [CASE]
  */
@@ -38,10 +39,10 @@ struct pdu {
 static const char *source, *target, *iqn;
 static struct rdma_cm_id *id;
 static struct ibv_mr *mr;
-static struct pdu *out, *in;		/* one to send, RECVS to receive */
+static struct pdu *out, *in;		/* one to send, RECVS to receive into */
 static uint32_t cmdsn, itt;
-static uint32_t qualifier = 1;		/* of the session that a login is for */
-static int last;			/* received, and not posted again */
+static uint32_t qualifier = 1;		/* part of the ISID: tells sessions apart */
+static int last;			/* the receive of the last message, not posted again */
 
 static uint64_t now(void)
 {
@@ -87,7 +88,10 @@ static int open_connection(void)
 			 .max_recv_sge = 1 },
 		.sq_sig_all = 1,
 	};
-	/* No zero-based addresses, and answers do not take a key away: there is only one. */
+	/*
+	 * No zero-based addresses, and no remote invalidation of keys: there is only one
+	 * key.
+	 */
 	uint8_t header[4] = { 0x80 | 0x40 };
 	struct rdma_conn_param param = {
 		.private_data = header, .private_data_len = sizeof(header),
@@ -107,7 +111,7 @@ static int open_connection(void)
 		return -1;
 	out = aligned_alloc(4096, (RECVS + 1) * sizeof(*out) + 4096);
 	in = out + 1;
-	/* The target may write there, for those reads that are good. */
+	/* The target may write there: some of the reads are good. */
 	mr = rdma_reg_write(id, out, (RECVS + 1) * sizeof(*out));
 	if (!mr)
 		return -1;
@@ -146,7 +150,7 @@ static int transmit(uint32_t length)
 	return rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -1;
 }
 
-/* The next message, or null; it is posted again later, so look at it now. */
+/* The next message, or null.  The next call of receive() posts its buffer again. */
 static struct pdu *receive(void)
 {
 	uint64_t end = now() + PATIENCE;
@@ -183,7 +187,10 @@ static int has_ended(unsigned int ms)
 
 /* ---- login ---------------------------------------------------------------------- */
 
-/* Discovery leaves the target no room for text, so that it goes in parts, of no bytes. */
+/*
+ * With DISCOVERY the initiator declares no InitiatorRecvDataSegmentLength, so the target
+ * has no room for the answer to a text request, and sends it in parts, of no bytes.
+ */
 enum login { NO_LOGIN, NORMAL, DISCOVERY };
 
 static enum login kind;
@@ -229,7 +236,7 @@ static void login_request(uint32_t *length)
 	put24(out->bhs + 5, *length);
 }
 
-/* The target may want another round, with keys of its own. */
+/* The target may want more rounds, with keys of its own. */
 static int log_in(void)
 {
 	struct pdu *answer;
@@ -284,7 +291,7 @@ static int answered(uint8_t opcode)
 	return answer && (answer->bhs[0] & 0x3f) == opcode;
 }
 
-/* It is borne: the connection still answers. */
+/* The target has tolerated it: the connection still answers. */
 static int lives(void)
 {
 	return !nop(0) && answered(0x20);
@@ -294,7 +301,7 @@ static int lives(void)
 
 #define CROWD		200
 
-/* What happens next to one of them, acknowledged */
+/* The next CM event of any of them, acknowledged; -1 if none comes. */
 static int next_event(struct rdma_event_channel *channel)
 {
 	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
@@ -308,7 +315,7 @@ static int next_event(struct rdma_event_channel *channel)
 	return what;
 }
 
-/* One that has its queue pair and its route, and has not asked yet */
+/* A connection with its queue pair and its route that has not sent its request yet */
 static struct rdma_cm_id *newcomer(struct rdma_event_channel *channel)
 {
 	struct ibv_qp_init_attr attr = {
@@ -354,8 +361,9 @@ static void leaves(struct rdma_cm_id *one)
 }
 
 /*
- * All ask at once, and each is admitted or rejected.  @admitted: and has not been in for too
- * long without a login since.
+ * All send their requests at once, and each is admitted or rejected.  @admitted: how many
+ * are in; not those that the target has ended again meanwhile, since they have not logged
+ * in.
  */
 static int crowd_asks(struct rdma_event_channel *channel, struct rdma_cm_id **crowd, int count,
 		      int *admitted, int *rejected)
@@ -397,7 +405,7 @@ static int crowd_comes(struct rdma_event_channel *channel, struct rdma_cm_id **c
 	return 0;
 }
 
-/* ---- cases: 1 is what should be ------------------------------------------------- */
+/* ---- cases; each returns 1 if the target did what it should --------------------- */
 
 static int login_short(void)
 {
@@ -436,7 +444,7 @@ static int login_leaves(void)
 	return !transmit(HEADERS + ((length + 3) & ~3U));
 }
 
-/* One request after the other, none of which wants to end the login */
+/* One login request after the other, none of which asks to end the login */
 static int login_kept_open(void)
 {
 	uint32_t length;
@@ -530,7 +538,7 @@ static int write_bad_key(void)
 	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
-/* A read into memory that is there, but with data of its own */
+/* A read whose key and address are good, but that comes with data */
 static int read_with_data(void)
 {
 	scsi(0xc0, 0x28, 1);
@@ -564,7 +572,7 @@ static int data_not_asked_for(void)
 	return !transmit(HEADERS + 512) && has_ended(PATIENCE);
 }
 
-/* A write of which the data is to come unasked */
+/* A write with unsolicited data, which goes beyond the end of the write */
 static int data_beyond(void)
 {
 	scsi(0x20, 0x2a, 8);
@@ -612,14 +620,14 @@ static int function(void)
 	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
-/* Has the target forgotten the session?  One that takes its place waits for that. */
+/* Has the target ended the session?  A login to the same session waits for that. */
 static int forgotten(void)
 {
 	close_connection();
 	return !open_connection() && !log_in();
 }
 
-/* A LUN reset in its turn, of a LUN that is not there */
+/* A reset of a LUN that is not there, not immediate but in its turn */
 static int function_in_turn(void)
 {
 	clear(0x02);
@@ -631,7 +639,7 @@ static int function_in_turn(void)
 	return !transmit(HEADERS) && answered(0x22) && forgotten();
 }
 
-/* Asks who is there, or with @ttt for the rest of the answer */
+/* A text request, or with @ttt one for the rest of an answer. */
 static int text(uint32_t ttt, const char *data, uint32_t length)
 {
 	clear(0x44);
@@ -643,7 +651,7 @@ static int text(uint32_t ttt, const char *data, uint32_t length)
 	return transmit(HEADERS + ((length + 3) & ~3U));
 }
 
-/* Of the answer there is more to come; @ttt names it. */
+/* Receives a part of a text answer of which more is to come; @ttt names the rest. */
 static int is_part(uint32_t *ttt)
 {
 	struct pdu *answer = receive();
@@ -656,7 +664,7 @@ static int is_part(uint32_t *ttt)
 
 static const char all[] = "SendTargets=All";
 
-/* Without the NUL, too, and it is the whole name that counts. */
+/* The value counts without its NUL, too, but only as a whole: a longer one is refused. */
 static int text_in_full(void)
 {
 	uint32_t ttt;
@@ -665,7 +673,7 @@ static int text_in_full(void)
 	       !text(~0U, "SendTargets=Allies", 19) && has_ended(PATIENCE);
 }
 
-/* LIO knows one question; this is another one. */
+/* LIO answers only SendTargets. */
 static int text_unknown(void)
 {
 	return !text(~0U, "Target=All", 11) && has_ended(PATIENCE);
@@ -725,7 +733,10 @@ static int text_of_one(void)
 	       has_ended(PATIENCE);
 }
 
-/* The answer to a NOP-In, but with the tag of a read that waits for its turn, 0 */
+/*
+ * An answer to a NOP-In with the target transfer tag 0, which belongs to a read that waits
+ * for its turn
+ */
 static int nop_for_another(void)
 {
 	cmdsn += 3;
@@ -755,7 +766,7 @@ static int many_nops(void)
 	return 1;
 }
 
-/* More than LIO has commands for, and nobody listens to the answers. */
+/* More NOP-Outs than LIO has commands for, from an initiator that takes no answers */
 static int deaf(void)
 {
 	int i, waiting = 0, idle = 0;
@@ -795,7 +806,7 @@ static int ping(void)
 	return 1;
 }
 
-/* @flags: its reason; @ahead: of its turn */
+/* @flags: the reason; @ahead: by how many commands it is before its turn */
 static int logout(uint8_t opcode, uint8_t flags, uint16_t cid, uint32_t ahead)
 {
 	clear(opcode);
@@ -844,8 +855,8 @@ static int reads_leaves(void)
 }
 
 /*
- * More come at once than a target lets in before they have logged in; the others are rejected.
- * When they have gone there is room again.
+ * More connections come at once than a target admits without a login; the others are
+ * rejected.  When they have gone there is room again.
  */
 static int strangers(void)
 {
@@ -871,7 +882,7 @@ static int strangers(void)
 	return ok && admitted;
 }
 
-/* One that logs in for discovery, and then says nothing */
+/* A discovery session that has logged in, and then sends nothing */
 static struct rdma_cm_id *idle_discovery(void)
 {
 	kind = DISCOVERY;
@@ -882,7 +893,10 @@ static struct rdma_cm_id *idle_discovery(void)
 #define IDLERS		32
 #define PLACES		128
 
-/* Discovery takes no password, so who is at that takes the place of one without a login. */
+/*
+ * Discovery needs no password, so a discovery session counts like a connection without a
+ * login.
+ */
 static int idlers(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -908,7 +922,7 @@ static int idlers(void)
 	return ok;
 }
 
-/* It was begun before all other cases, which take longer than a target bears it. */
+/* A discovery session that is begun before all cases; the target has to end it after a time. */
 static struct rdma_cm_id *early;
 static uint64_t early_end;
 

@@ -20,7 +20,7 @@ often=$(of 8 2)
 
 # --- faults, several times ------------------------------------------------------------
 
-# A cut that is over before the devices give up, and one that ends the connection
+# By turns a cut that is over before the devices give up, and one that ends the connection.
 wire() {
 	local i
 	for i in $(seq "$often"); do
@@ -75,7 +75,8 @@ switch_server() {
 	done
 }
 
-# during NAME COMMAND...: traffic, the faults, and what came of it
+# during NAME COMMAND...: runs COMMAND, which makes the faults, under traffic; then verdicts on
+# that
 during() {
 	local name=$1
 	shift
@@ -86,7 +87,7 @@ during() {
 
 # --- memory ---------------------------------------------------------------------------
 
-# copies FOLDER: through the page cache, which has no room
+# copies FOLDER: copies trees through the page cache, for which there is little memory
 copies() {
 	local i
 	for i in $(seq "$(of 5 1)"); do
@@ -109,7 +110,7 @@ memory() {
 	through "$1" "$file"
 }
 
-# Write-out to a file system whose disk is the target's
+# The kernel writes pages out to a file system that is on the target's disk.
 memory_iser() {
 	local disk
 	disk=/dev/$(disk 1)
@@ -122,7 +123,8 @@ memory_iser() {
 
 # --- allocations that fail ------------------------------------------------------------
 
-# I/O itself has little to allocate, or nothing.  So the connection ends under it.
+# I/O itself allocates little or nothing. So if no allocation has failed, the connection is
+# ended under I/O.
 end_connection_iser() { sg_reset -N -t "$file"; }
 end_connection_nfs() { cut_wire; sleep 12; mend_wire; }
 
@@ -130,7 +132,7 @@ some_failed() {
 	[ "$(nr_failed)" -gt 0 ] || { "end_connection_$what"; sleep 5; [ "$(nr_failed)" -gt 0 ]; }
 }
 
-# failures NAME MODULE...: under I/O, and while connections come
+# failures_in NAME MODULE...: under I/O, and while connections are made
 failures_in() {
 	local name=$1 module
 	shift
@@ -157,8 +159,8 @@ reconnect_iser() {
 	done
 }
 
-# iscsid goes on with a login that nobody waits for any more, and begins no other before it has
-# come to its end.
+# iscsid continues a login whose iscsiadm has given up, and begins no other before that one has
+# ended. So this looks for a session first.
 has_session() { { logged_in 1 && disks_there 1; } || log_in 1 > /dev/null; }
 
 reconnected_iser() {

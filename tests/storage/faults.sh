@@ -4,14 +4,14 @@
 #   keep FILE              puts data where no traffic goes, to be there to the end
 #   traffic FILE           writes, reads and compares in FILE, again and again
 #   through NAME FILE [SECONDS]   ends the traffic; verdicts: it did not hang, no byte was
-#                          wrong, FILE works again and what was kept is there
+#                          wrong, FILE works again and what was kept is still there
 #   cut_wire, mend_wire    every packet is lost; or none
-#   unplug END, plug END   the cable of host 0 or 1: its interface has no carrier; or has
-#   delete_link END, add_link END   the RDMA device rxe0 or rxe1 goes; or comes
-#   hogged MIB, unhogged   so much memory is left, or all; unhogged is false if more was
-#                          left meanwhile, because the kernel has killed the hog
-#   fail_in MODULE PERCENT, fail_no_more   allocations from within a module fail; or none
-#   nr_failed              how many have, since fail_in
+#   unplug END, plug END   the interface of host 0 or 1 has no carrier; or has one
+#   delete_link END, add_link END   the RDMA device rxe0 or rxe1 is deleted; or made
+#   hogged MIB, unhogged   only MIB of memory are left; or all is. unhogged is false if
+#                          the kernel has killed the hog, so that more was left meanwhile
+#   fail_in MODULE PERCENT, fail_no_more   so many allocations of a module fail; or none
+#   nr_failed              how many have failed since fail_in
 # shellcheck shell=bash disable=SC2154,SC2086
 
 kept_at=320	# MiB
@@ -25,7 +25,8 @@ kept() {
 	dd if="$1" bs=1M skip=$kept_at count=4 iflag=direct status=none | cmp - $work/kept
 }
 
-# One round after the other until $work/stop is there; a line for each says how it ended.
+# Runs fio_once again and again until $work/stop exists; writes a line for each: right, wrong or
+# error.
 rounds() {
 	local end
 	while [ ! -e $work/stop ]; do
@@ -70,7 +71,7 @@ through() {
 	verdict "$1: what was there before is there" within 60 kept "$2"
 }
 
-# initiator_says: how its sessions are, and the devices of each
+# initiator_says: the state of the initiator's sessions, and of the devices of each
 initiator_says() {
 	local session
 	for session in /sys/class/iscsi_session/session*; do
@@ -80,7 +81,7 @@ initiator_says() {
 	[ -n "$(pidof iscsid)" ] || echo "no iscsid"
 }
 
-# An outage is over at once for who tries again; the limits are for what never ends.
+# After an outage a new try works at once. The limits are there for what never ends.
 works_again() { wait_for 600 verified_once "$1" || { hanging; initiator_says; return 1; }; }
 verified_once() { within 500 fio_once "$1" 8 > /dev/null 2>&1; }
 
@@ -95,9 +96,9 @@ cut_wire() {
 
 mend_wire() { tc qdisc del dev ve0 root; tc qdisc del dev ve1 root; }
 
-# Not by taking the host's own interface down: Soft-RoCE, which then cannot send what the
-# connection manager asks it to, hears no message of another host's any more (decisions.rst,
-# facts 3).
+# Takes the switch's side of the cable down, not the host's own interface: then Soft-RoCE could
+# not send what the connection manager asks it to, and would from then on hear no message from
+# another host (decisions.rst, facts 3).
 unplug() { ip link set "sw$1" down; }
 plug() { ip link set "sw$1" up; }
 
@@ -122,7 +123,7 @@ unhogged() {
 	$alive
 }
 
-# Only the debug kernel can.
+# Can allocations be made to fail? Only in the debug kernel.
 can_fail() { [ -d /sys/kernel/debug/failslab ] && [ -d /sys/kernel/debug/fail_page_alloc ]; }
 
 # module_range NAME: first and last address
@@ -137,7 +138,7 @@ failures=1000000	# more than there will be; the kernel counts down
 fail_in() {
 	local first last rxe_first rxe_last knobs
 	read -r first last <<< "$(module_range "$1")"
-	# What Soft-RoCE does without memory is no matter here.
+	# Allocations of Soft-RoCE do not fail: what it does without memory is not tested here.
 	read -r rxe_first rxe_last <<< "$(module_range rdma_rxe)"
 	[ -n "$last" ] && [ -n "$rxe_last" ] || return
 	for knobs in /sys/kernel/debug/{failslab,fail_page_alloc}; do

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What applications do with files, one case after the other, in a folder that is mounted
- * from an NFS server, in the manner of the Connectathon suites: basic operations, special
- * habits of programs, locks.  The server's own folder is looked at from behind.
+ * What applications do with files, one case after the other, in the manner of the
+ * Connectathon suites: basic operations, special habits of programs, locks.  The files are
+ * in a folder that is mounted from an NFS server; some cases also look at the server's own
+ * folder ("behind").
  *
  * usage: fs_ops FOLDER BEHIND VERSION
  *	FOLDER	an empty folder in the mounted file system
  *	BEHIND	the same folder, as the server has it
  *	VERSION	of the protocol: 3, 4.0, 4.1 or 4.2
  *
- * A line for each case; the last one is "N passed, N failed".
+ * Prints a line for each case; the last line is "N passed, N failed".
  */
 #include <dirent.h>
 #include <errno.h>
@@ -59,7 +60,7 @@ static void __attribute__((noreturn)) end_case(void)
 			FAIL("not so: %s (%s)", #cond, strerror(errno));\
 	} while (0)
 
-/* A call that has to fail, and how */
+/* The call has to fail with this errno. */
 #define REFUSED(call, error)	(errno = 0, refused(call, error, #call, __LINE__))
 
 static void refused(long ret, int error, const char *call, int line)
@@ -75,7 +76,7 @@ static void refused(long ret, int error, const char *call, int line)
 
 static unsigned char data[4 * MIB], seen[4 * MIB];
 
-/* Each byte tells where it belongs, and to which @seed. */
+/* Bytes that depend on their place and on @seed. */
 static void fill(unsigned int seed, size_t length)
 {
 	uint32_t x = seed * 2654435761u + 1;
@@ -299,8 +300,9 @@ static void case_write_read(void)
 /* --- special ----------------------------------------------------------- */
 
 /*
- * Each size is one request of its own, uncached: data within the message, in chunks, with
- * and without padding, in one and in several requests; and as the server has it.
+ * Each size is one uncached request (or several, if it is long): with data within the
+ * message or in chunks, with padding or without.  The server's own file has to have the
+ * same bytes.
  */
 static void case_sizes(void)
 {
@@ -331,7 +333,10 @@ static void case_sizes(void)
 	CHECK(!unlink("f"));
 }
 
-/* What changes behind is seen: by O_DIRECT at once, else when the file is opened again. */
+/*
+ * A change at the server is seen: with O_DIRECT at once, otherwise when the file is opened
+ * again.
+ */
 static void case_from_behind(void)
 {
 	struct stat st;
@@ -353,7 +358,10 @@ static void case_from_behind(void)
 	CHECK(!there(path));
 }
 
-/* The client keeps it under a name of its own, and removes that some time after close(). */
+/*
+ * The client renames a file that is removed while it is open, and removes it under the new
+ * name some time after close().
+ */
 static void case_removed_open(void)
 {
 	int fd = make("f");
@@ -435,7 +443,7 @@ static void case_offsets(void)
 	CHECK(!close(fd) && !unlink("f"));
 }
 
-/* A call that is answered twice, or done twice, shows here. */
+/* Shows calls that the server carries out twice, or answers twice. */
 static void case_once(void)
 {
 	int i;
@@ -493,7 +501,10 @@ static void case_together(void)
 	CHECK(!close(fd) && !unlink("f"));
 }
 
-/* What 4.2 has: space that is reserved and given back, holes told, copies at the server. */
+/*
+ * What version 4.2 adds: space that is reserved and given back, holes that can be found,
+ * copies that the server makes.
+ */
 static void case_4_2(void)
 {
 	loff_t from = 0, to = MIB;
@@ -528,7 +539,7 @@ static int lock(int fd, int type, off_t start, off_t length, int command)
 	return fcntl(fd, command, &l);
 }
 
-/* Can another process have it?  0, or its errno */
+/* Can another process get the lock?  Returns 0, or its errno. */
 static int other_gets(const char *name, int type, off_t start, off_t length)
 {
 	int status, fd;
@@ -558,7 +569,7 @@ static void case_locks(void)
 	CHECK(!lock(fd, F_RDLCK, 10, 10, F_SETLK));
 	CHECK(other_gets("f", F_RDLCK, 0, 0) == 0);
 	CHECK(other_gets("f", F_WRLCK, 0, 0) == EAGAIN);
-	/* a hole in the middle */
+	/* a gap in the middle */
 	CHECK(!lock(fd, F_UNLCK, 14, 2, F_SETLK));
 	CHECK(other_gets("f", F_WRLCK, 14, 2) == 0);
 	CHECK(other_gets("f", F_WRLCK, 13, 1) == EAGAIN);
@@ -575,7 +586,7 @@ static void case_locks(void)
 	CHECK(!unlink("f"));
 }
 
-/* It is the server that holds a lock, so whoever uses the file there finds it. */
+/* The server holds the locks, so a program that uses the file there sees them. */
 static void case_lock_behind(void)
 {
 	char path[4096];
@@ -594,7 +605,7 @@ static void case_lock_behind(void)
 	CHECK(!close(fd) && !unlink("f"));
 }
 
-/* One waits for a lock that another one holds, which is then killed. */
+/* A process waits for a lock, and gets it when its holder is killed. */
 static void case_lock_wait(void)
 {
 	int fd = make("f"), ready[2], status;
@@ -676,9 +687,9 @@ static const struct {
 };
 
 /*
- * Each case has a folder of its own, which it leaves empty.  A file that is removed stays there
- * for a moment, under a name of the client's own, when the client has still to end the request
- * of its last pages: close() waits for the pages, and not for the request.
+ * Removes the folder of a case, which the case leaves empty.  A file that was removed may
+ * stay there for a moment, under a name of the client's own: close() waits for the file's
+ * last pages, but not for the end of the request that has them.
  */
 static bool removed(const char *own)
 {

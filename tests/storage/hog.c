@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Leaves the machine little memory: of what is available, which is what is free and what the
- * kernel could free, it takes all but some.  It takes more when more is available, and gives
- * back when too little is left, so that the kernel has to free memory all the time, but
- * finds some.  Ends when it is killed; the kernel kills it first if it must.
+ * Keeps the machine short of memory.  Of the available memory, which is what is free and
+ * what the kernel could free, it takes all but MIB.  It takes more when more becomes
+ * available, and gives some back when too little is left, so that the kernel has to free
+ * memory all the time, but finds some.  It runs until it is killed; the kernel kills it
+ * first if it has to.
  *
- * usage: hog MIB	(so many are left)
+ * usage: hog MIB
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,8 @@ minute=$(of 60 3)
 
 tcp_opens() { awk '$1 == "Tcp:" && $6 ~ /^[0-9]/ { print $6 }' /proc/net/snmp; }
 
-# The portal answers on TCP as well; what it says has to come over RDMA.
+# The portal answers on TCP as well, so this checks that no TCP connection was opened: the
+# answer has come over RDMA.
 discovered() {
 	local before
 	before=$(tcp_opens)
@@ -32,8 +33,8 @@ discovered() {
 
 over_iser() { iscsiadm -m session | grep -q "^iser: .*$iqn"; }
 
-# What the initiator writes is on the disk behind the target, in its place, and the other
-# way round.
+# What the initiator writes has to be at the same place of the disk behind the target, and the
+# other way round.
 same_bytes() {
 	local disk
 	disk=/dev/$(disk 0)
@@ -58,8 +59,8 @@ login() {
 
 # --- a second address -----------------------------------------------------------------
 
-# A portal is one address; the adapter has two, and what comes to the one is not for the
-# portal of the other.
+# A portal has one address. This adapter has two, and a request that comes to one is not for a
+# portal at the other.
 second_portal() {
 	second_address
 	portal 0
@@ -77,7 +78,8 @@ second_portal() {
 
 # --- CHAP -----------------------------------------------------------------------------
 
-# chap PASSWORD PASSWORD-BACK: what the initiator says, and wants to hear
+# chap PASSWORD PASSWORD-BACK: the initiator's own password, and the one that it expects of the
+# target
 chap() {
 	setting node.session.auth.authmethod CHAP &&
 		setting node.session.auth.username one &&
@@ -86,7 +88,7 @@ chap() {
 		setting node.session.auth.password_in "$2"
 }
 
-# refused WHY: no session comes, iscsiadm says so, and at the target nothing is left of it
+# refused WHY: no session comes up, iscsiadm says WHY, and at the target nothing is left of it
 refused() {
 	! within 150 node -l > $work/login 2>&1 && grep -q "$1" $work/login &&
 		wait_for 120 logged_in 0 && same_objects chap && return
@@ -126,8 +128,8 @@ with_chap() {
 
 # --- what is negotiated ---------------------------------------------------------------
 
-# A write's data comes with the command, after it without being asked for, or is read by
-# the target: which, and how much of it, is negotiated.
+# The data of a write comes with the command (immediate), in PDUs behind it (unsolicited), or is
+# read by the target. Which of these, and how much, is negotiated.
 negotiated() {
 	local immediate r2t
 	for immediate in Yes No; do
@@ -148,7 +150,8 @@ negotiated() {
 
 # --- sessions -------------------------------------------------------------------------
 
-# each_verified N: the disk of each of N sessions, at the same time, each another part of it
+# each_verified N: the disk of each of N sessions, all at the same time, each in another part of
+# it
 each_verified() {
 	local n pids=() failed=0
 	for n in $(seq "$1"); do
@@ -234,8 +237,8 @@ verify() {
 
 # --- disks that take whole pages ------------------------------------------------------
 
-# blocks_arrive BEHIND BLOCK SIZE: writes as short as to come with their commands, to a disk
-# with such blocks
+# blocks_arrive BEHIND BLOCK SIZE: writes that are short enough to come with their commands, to
+# a disk with blocks of BLOCK bytes
 blocks_arrive() {
 	local disk behind=$1 block=$2 size=$3
 	disk=/dev/$(disk 3)
@@ -246,7 +249,8 @@ blocks_arrive() {
 		cmp $work/bytes $work/behind
 }
 
-# The driver takes a page from its beginning, wherever in it the data are.
+# The driver of such a disk takes each page from its beginning, at whatever offset the data is.
+# So the target must not use data in place that does not begin with a page.
 large_blocks() {
 	# The debug kernel has no such disk.
 	! debug_kernel || return 0
@@ -268,8 +272,9 @@ large_blocks() {
 # host_disk: of scsi_debug, at the target's host
 host_disk() { ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block 2> /dev/null; }
 
-# LIO passes the commands on to a disk of SCSI, and refuses data that go from one page into the
-# next, which the kernel's own target hands to it all the same.
+# LIO passes commands on to a SCSI disk (pscsi). It refuses data in which one entry goes from
+# one page into the next. The kernel's own target hands such data to it, so this is not for
+# stock.
 passed_on() {
 	local core=$target/core/pscsi_0/passed first=scsi_channel_id=0,scsi_target_id=0,scsi_lun_id=0
 	local behind host
@@ -300,8 +305,8 @@ statistics() { cat "$target/core/iblock_0/$1/statistics/$2"; }
 
 said() { [ "$(dmesg | grep -c "$1")" -gt "$2" ]; }
 
-# A command that its disk keeps back is aborted by the initiator; the target answers when
-# the disk lets go.
+# The initiator aborts a command that the disk holds back; the target answers that when the disk
+# lets go.
 aborted() {
 	local disk writer before after found
 	disk=$(disk 2)
@@ -318,7 +323,7 @@ aborted() {
 	[ $found -eq 0 ] && [ "$after" -gt "$before" ]
 }
 
-# resets WHAT COUNT PAUSE: sg_reset under I/O, which all comes through
+# resets WHAT COUNT PAUSE: sg_reset under I/O, all of which has to succeed
 resets() {
 	local disk i pid
 	disk=/dev/$(disk 0)
@@ -341,8 +346,9 @@ lun_resets() {
 	resets -d "$1" 0.3 && [ "$(statistics ram scsi_lu/resets)" -ge $((before + $1)) ]
 }
 
-# Some commands are done when a reset comes, and LIO hands them over only when it has answered
-# that.  The kernel's own target then answers them when the initiator knows them no more.
+# kdapl_late has some commands that are complete when a reset comes handed over only after LIO
+# has answered the reset. The kernel's own target then sends answers to commands that the
+# initiator knows no more.
 late_resets() {
 	local rc
 	insmod "$modules/tests/storage/late/kdapl_late.ko" || return
@@ -360,7 +366,7 @@ reset() {
 		within $((minute + 240)) lun_resets "$(of 40 10)"
 	[ "$mode" = stock ] || verdict "... and while LIO hands some commands over late" \
 		within $((minute + 240)) late_resets
-	# LIO refuses it, and the initiator logs in again.
+	# LIO refuses a target reset, and the initiator logs in again.
 	verdict "target resets under I/O: all data as written" \
 		within $((minute + 300)) resets -t "$(of 10 2)" 1
 	verdict "logout" log_out
@@ -385,7 +391,7 @@ logins() {
 # --- bad initiators -------------------------------------------------------------------
 
 bad() {
-	# Some of what is good among it is data that has not been asked for.
+	# Of the good PDUs among the bad ones, some are unsolicited data.
 	echo Yes > $tpg/param/ImmediateData
 	echo No > $tpg/param/InitialR2T
 	program "bad initiators" "$programs/bad_pdus" $client $server $iqn

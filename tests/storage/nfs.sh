@@ -19,7 +19,8 @@ minute=$(of 60 3)
 
 # --- one version ----------------------------------------------------------------------
 
-# Without locks and mounts of version 3, which have protocols of their own.
+# Is the mount over RDMA? This does not look at locks and mounts of version 3, which have
+# protocols of their own.
 over_rdma() {
 	grep -q " $mnt nfs.*proto=rdma.*port=${1-$port}" /proc/mounts &&
 		awk -v m="$mnt" '$1 == "device" { at = $5 == m }
@@ -52,8 +53,9 @@ same_sums() {
 	return 1
 }
 
-# What people do with a source tree, done there.  A folder cannot be removed while the client
-# keeps a file of it under a name of its own, until the request of the file's last pages ends.
+# What people do with a source tree, done in the mounted folder. When a file is removed, the
+# client keeps it under a name of its own until the request for its last pages has ended, and
+# until then its folder cannot be removed.
 general() {
 	(cd $mnt/tree && tar -cf ../tree.tar . && find . -type f | sort > ../list &&
 		xargs cat < ../list | sort > ../sorted && wc ../sorted > /dev/null &&
@@ -91,8 +93,9 @@ delegated() {
 	return 1
 }
 
-# Somebody at the server writes: it asks the client for its delegation, and he waits for
-# that. A server that cannot ask goes on when the lease of 90 seconds is over.
+# A program at the server writes to the file. The server asks the client to return its
+# delegation, and the program waits for that. A server that cannot ask waits until the lease of
+# 90 seconds is over.
 recalled() { echo new >> $exported/delegated; }
 
 # delegation VERSION
@@ -112,7 +115,7 @@ delegation() {
 
 change_port() { unmount $mnt && mount_at 4.1 $mnt "$1" && over_rdma "$1"; }
 
-# both: through the one the tree is written, through the other one it is read, both ways.
+# both: the tree is written through one transport and read through the other, both ways round.
 both() {
 	local first second
 	verdict "nfsd listens as rdma 20050 as well" listen_at "rdma 20050"

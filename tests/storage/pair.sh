@@ -17,7 +17,7 @@ mnt=/mnt/pair
 patience=120
 long=900	# as long as one may have to wait for what the other one does
 
-# The tree here, and its sums; it is the same on both machines.
+# The tree and its checksums; both machines have the same tree.
 make_tree() { mkdir -p $work/tree && source_tree | tar -C $work/tree -xf - && sums $work/tree > $work/sums; }
 
 copied() { cp -r $work/tree $mnt/tree && sync -f $mnt; }

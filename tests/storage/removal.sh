@@ -23,7 +23,7 @@ refused() { ! rmmod "$1" 2> /dev/null; }
 
 # --- iSER -----------------------------------------------------------------------------
 
-# again: a new session after what happened
+# again: a new session after what has happened
 again() {
 	logged_in 0 || log_out || return
 	log_in 1 || return
@@ -61,7 +61,8 @@ device_goes() {
 	verdict "$2: what was there before is there" within 60 kept "$file"
 }
 
-# The module is refused while a disk is used, and takes its sessions along else.
+# The initiator's module cannot be unloaded while a disk is in use. Otherwise unloading it may
+# end its sessions.
 module_goes() {
 	exec 6< "$file"
 	verdict "iSER, the initiator's module stays while a disk is used" refused ib_iser
@@ -75,7 +76,7 @@ module_goes() {
 	verdict "... what was there before is there" within 60 kept "$file"
 }
 
-# Where it was refused it goes after a logout.
+# If rmmod was refused, it succeeds after a logout.
 module_gone() {
 	! loaded ib_iser || log_out
 	stop_iscsid
@@ -109,7 +110,7 @@ removal_iser() {
 
 # --- NFS ------------------------------------------------------------------------------
 
-# A mount that gives up tells of an error.
+# A soft mount: requests end with an error, instead of waiting for the server for ever.
 server_goes() {
 	unmount $mnt
 	verdict "NFS, a soft mount" mount_at 4.1 $mnt "$port" soft,timeo=30,retrans=2

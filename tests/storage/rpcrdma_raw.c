@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A client that speaks RPC-over-RDMA version 1 by hand: messages that no real client
- * sends, well-formed and malformed, and what the server has to answer.  Each case has a
- * connection of its own, or more.  The call is NFS's NULL, with an AUTH_SYS credential in
- * parts of which read chunks are tried: only if it is put together right the server accepts
- * it.  Then there are calls that read and write FILE, which the program makes and looks at
- * by itself; its folder is the root of NFS 4 at the server.
+ * A client that speaks RPC-over-RDMA version 1 by hand.  It sends messages that no real
+ * client sends, well-formed and malformed, and checks what the server answers.  Each case
+ * has one connection of its own, or more.  The call is NFS's NULL with an AUTH_SYS
+ * credential.  Read chunks are used for parts of that credential: the server accepts the
+ * call only if it puts these together correctly.  Then there are calls that read and write
+ * FILE.  The program makes that file, and looks at it, without NFS; the file's folder is
+ * the root of NFS 4 at the server.
  *
  *	rpcrdma_raw ADDRESS PORT FILE
  */
@@ -31,7 +32,7 @@ enum outcome {
 	ACCEPTED,	/* an RPC reply that accepts the call */
 	ERR_VERS,	/* RDMA_ERROR: version */
 	ERR_CHUNK,	/* RDMA_ERROR: chunks */
-	SILENCE,	/* nothing, and goes on */
+	SILENCE,	/* no answer, and the connection goes on */
 	CLOSED		/* ends the connection */
 };
 
@@ -41,9 +42,9 @@ static const char *const outcomes[] = {
 
 struct conn {
 	struct rdma_cm_id *id;
-	uint8_t *buf;			/* the message, RECVS replies, and MEMORY bytes */
-	struct ibv_mr *mr;		/* which the server may read and write */
-	const uint32_t *reply;		/* the last one, without its transport header */
+	uint8_t *buf;			/* the message, RECVS replies, MEMORY bytes */
+	struct ibv_mr *mr;		/* of @buf; the server may read and write it */
+	const uint32_t *reply;		/* the last reply, without transport header */
 };
 
 static const char *address, *port, *file;
@@ -98,7 +99,7 @@ static void conn_close(struct conn *c)
 	free(c->buf);
 }
 
-/* Behind the transport header of a reply, which returns the chunks of the call */
+/* Where the transport header of a reply ends, which returns the chunks of the call. */
 static const uint32_t *behind_header(const uint32_t *p)
 {
 	for (p += 5; *p; p += 2 + 4 * ntohl(p[1]))
@@ -107,7 +108,7 @@ static const uint32_t *behind_header(const uint32_t *p)
 	return *p ? p + 2 + 4 * ntohl(p[1]) : p + 1;
 }
 
-/* What comes within @ms: a reply, the end, or nothing. */
+/* What the server does within @ms: a reply, the end of the connection, or nothing. */
 static enum outcome wait_outcome(struct conn *c, int ms)
 {
 	struct pollfd cm = { .fd = c->id->channel->fd, .events = POLLIN };
@@ -123,7 +124,10 @@ static enum outcome wait_outcome(struct conn *c, int ms)
 				return SILENCE;
 			if (ntohl(p[3]) == 4)
 				return ntohl(p[4]) == 1 ? ERR_VERS : ERR_CHUNK;
-			/* The reply is inline, or at the beginning of the memory. */
+			/*
+			 * RDMA_NOMSG: the reply is at the beginning of the memory;
+			 * otherwise it is inline.
+			 */
 			p = ntohl(p[3]) == 1 ? (uint32_t *)memory(c) : behind_header(p);
 			c->reply = p;
 			return ntohl(p[1]) == 1 && !p[2] && !p[5] ? ACCEPTED : SILENCE;
@@ -166,7 +170,7 @@ static uint8_t *put_no_lists(uint8_t *p)
 	return put(put(put(p, 0), 0), 0);
 }
 
-/* 68 bytes; the stamp is at 32, the name of 5 bytes at 40. */
+/* A call of 68 bytes: the credential's stamp is at 32, its name of 5 bytes at 40. */
 #define CALL	68
 static uint8_t *put_call(uint8_t *p)
 {
@@ -306,7 +310,7 @@ static uint8_t *huge_reads(struct conn *c, uint8_t *p)
 	return put_call(put_no_lists(p));
 }
 
-/* One segment of @length bytes that belongs at @position of the call */
+/* A call with one read segment, of @length bytes at @position of the call */
 static uint8_t *one_read(struct conn *c, uint8_t *p, uint32_t position, uint32_t length)
 {
 	uint64_t at = (uintptr_t)memory(c);
@@ -454,7 +458,10 @@ static uint8_t *long_pieces(struct conn *c, uint8_t *p)
 	return put_no_lists(put_read(p, 0, key, CALL - 33, at + 33));
 }
 
-/* Behind what NULL looks at; kernels want the header of the RPC in one piece. */
+/*
+ * The chunk is behind everything that NULL looks at, since kernels want the RPC header in
+ * one piece.
+ */
 static uint8_t *one_chunk(struct conn *c, uint8_t *p)
 {
 	uint64_t at = (uintptr_t)memory(c);
@@ -475,7 +482,7 @@ static uint8_t *chunk_in_pieces(struct conn *c, uint8_t *p)
 	return put_call(p);
 }
 
-/* As many as a server that goes through the list for each of them should take, and one more */
+/* The server goes through the whole list for each chunk, so it takes no more than 64. */
 static uint8_t *chunks_of_4(struct conn *c, uint8_t *p, uint32_t count)
 {
 	uint64_t at = (uintptr_t)memory(c);
@@ -490,7 +497,7 @@ static uint8_t *chunks_of_4(struct conn *c, uint8_t *p, uint32_t count)
 static uint8_t *most_chunks(struct conn *c, uint8_t *p) { return chunks_of_4(c, p, 64); }
 static uint8_t *too_many_chunks(struct conn *c, uint8_t *p) { return chunks_of_4(c, p, 65); }
 
-/* Without the stamp and the name */
+/* Writes a call without its stamp and name, which come in read chunks. */
 static uint8_t *put_reduced(uint8_t *p, const uint8_t *call)
 {
 	memcpy(p, call, 32);
@@ -633,7 +640,10 @@ static bool file_make(void)
 	return done;
 }
 
-/* Does it begin with @data bytes that a call has written, and @zeros? */
+/*
+ * Does the file begin with @data bytes that a call has written and @zeros zero bytes, and
+ * is the rest unchanged?
+ */
 static bool file_is(size_t data, size_t zeros)
 {
 	uint8_t expected[FILE_SIZE], content[FILE_SIZE] = {};
@@ -655,7 +665,7 @@ static bool file_is(size_t data, size_t zeros)
 	return same;
 }
 
-/* NFS 4, without its operations */
+/* An NFS 4 call, up to its operations */
 static uint8_t *put_compound(uint8_t *p, uint32_t minor_version, uint32_t operations)
 {
 	uint8_t *call = p;
@@ -665,7 +675,10 @@ static uint8_t *put_compound(uint8_t *p, uint32_t minor_version, uint32_t operat
 	return put(put(put(p, 0), minor_version), operations);
 }
 
-/* Two operations that find the file, and one that follows, with a state that needs no open */
+/*
+ * Two operations that find the file, and the beginning of a third one: its number and a
+ * stateid that needs no open.
+ */
 static uint8_t *put_file(uint8_t *p, uint32_t operation)
 {
 	const char *name = strrchr(file, '/') + 1;
@@ -704,23 +717,29 @@ static uint8_t *exchange_id(struct conn *c, uint8_t *p)
 	return put(put(put(p, 0), 0), 0);
 }
 
-/* The operation's result in the reply to a compound whose first one it is */
+/* The result of the first operation in the reply to a compound */
 static const void *result(const struct conn *c)
 {
 	return c->reply + 11;
 }
 
-/* Bytes of a call, of a reply, and of a reply that is kept; operations of a call; calls */
+/*
+ * Attributes of a session's channel: the most bytes of a call, of a reply and of a reply
+ * that is cached; operations of a call; calls at a time
+ */
 static uint8_t *put_channel(uint8_t *p, uint32_t reply)
 {
 	p = put(put(put(put(p, 0), BUF), reply), BUF);
 	return put(put(put(p, 8), 1), 0);
 }
 
-/* No multiple of 4: a READ fills the reply, and then there is no room for its padding. */
+/*
+ * Not a multiple of 4: the data of a READ fills the reply, and then there is no room for
+ * its padding.
+ */
 #define MOST_OF_REPLY	40001
 
-/* For the client that exchange_id() has made */
+/* For the client ID that exchange_id() has got */
 static uint8_t *create_session(struct conn *c, uint8_t *p)
 {
 	const void *client = result(c);
@@ -734,8 +753,9 @@ static uint8_t *create_session(struct conn *c, uint8_t *p)
 }
 
 /*
- * In the session: more data than a reply may have.  No operation comes behind them, or nfsd would
- * copy the data instead of taking the pages of the file.
+ * In the session, reads more data than a reply may have.  No operation follows the READ: if
+ * one did, nfsd would copy the data instead of putting the pages of the file into the
+ * reply.
  */
 static uint8_t *put_read_too_much(struct conn *c, uint8_t *p)
 {
@@ -751,7 +771,7 @@ static uint8_t *read_too_much(struct conn *c, uint8_t *p)
 	return put_read_too_much(c, put_no_lists(put_fixed(p, 1, 0)));
 }
 
-/* The data would go there, if the reply had any. */
+/* With a write chunk for the data; the reply has none, since it is an error. */
 static uint8_t *read_to_chunk(struct conn *c, uint8_t *p)
 {
 	uint64_t at = (uintptr_t)memory(c);
@@ -789,7 +809,7 @@ static bool is_longer_than_chunk(struct conn *c)
 	return !send_one(c, short_write_chunk) && wait_outcome(c, 5000) == ERR_CHUNK;
 }
 
-/* NFS4ERR_REP_TOO_BIG, after the data were put into the reply */
+/* The server has to answer NFS4ERR_REP_TOO_BIG, after it has put the data into the reply. */
 static bool is_refused(struct conn *c, writer read)
 {
 	return accepted(c, exchange_id) && accepted(c, create_session) &&
@@ -806,7 +826,7 @@ static bool is_too_big_with_chunk(struct conn *c)
 	return is_refused(c, read_to_chunk);
 }
 
-/* Calls that read the file and whose replies are given up */
+/* Calls that read the file, and whose replies the server gives up */
 static const struct {
 	const char *name;
 	bool (*given_up)(struct conn *c);
@@ -818,8 +838,9 @@ static const struct {
 };
 
 /*
- * A thread that kept pages of the file would have another call read into them, or put a reply
- * there: behind the call.
+ * After a reply that was given up, an nfsd thread must not keep pages of the file: it would
+ * have a later call read into them, or write a reply there.  So calls with data follow, and
+ * the file must not change.
  */
 static bool given_up(unsigned int n)
 {
@@ -841,15 +862,16 @@ static bool given_up(unsigned int n)
 	       told("... and the file that it is from stays as it was", file_is(0, 0));
 }
 
-/* All of WRITE but the data, of which there are @count bytes */
+/* A WRITE up to its data, of which there are @count bytes */
 static uint8_t *put_write(uint8_t *p, uint32_t count)
 {
 	return put(put(put(put(put_with_file(p, 38), 0), 0), 2), count);
 }
 
 /*
- * @count bytes, @chunk of them in a chunk, @behind in the message behind it.  The calls
- * differ in @count, because nfsd answers one that it has seen from its cache.
+ * A WRITE of @count bytes: @chunk of them are in a chunk, @behind in the message after the
+ * chunk.  The calls differ in @count, because nfsd answers a call that it has seen before
+ * from its cache.
  */
 static uint8_t *write_inline(struct conn *c, uint8_t *p, uint32_t count, uint32_t chunk,
 			     uint32_t behind)
@@ -907,7 +929,10 @@ static const struct {
 	{ }
 };
 
-/* Calls in front of it have left their data in the server's pages. */
+/*
+ * First, other calls leave their data in the server's pages.  So if the server uses bytes
+ * beyond those that a WRITE has sent, the file shows it.
+ */
 static bool written(unsigned int n)
 {
 	struct conn c;

@@ -1,30 +1,30 @@
-# Sourced by the tests and the benchmark of storage, in the virtual machine. Two RDMA
-# devices stand for two hosts: the target or server is at 10.9.0.2 (rxe1), the kernel's own
-# initiator or client at 10.9.0.1 (rxe0). Or there are two machines (pair.sh). What serves is the kernel's own (MODE stock:
-# ib_isert, svcrdma) or ours (MODE kdat: kdat_iser, svckdat, over kdapl); everything else is
-# the same, and is set up as an administrator does: configfs, iscsiadm, exportfs, mount.
+# Sourced by the tests and the benchmark of storage, in the virtual machine. Two RDMA devices
+# stand for two hosts: the target or server is at 10.9.0.2 (rxe1), the kernel's own initiator or
+# client at 10.9.0.1 (rxe0). Or there are two machines (pair.sh). MODE says what serves: stock is
+# the kernel's own (ib_isert, svcrdma), kdat is ours (kdat_iser, svckdat, over kdapl). Everything
+# else is the same, and is set up as an administrator does it: configfs, iscsiadm, exportfs, mount.
 #
 #   options "$@"            reads [--brief] MODE MODULES [PART...], as all scripts here take them
 #   part NAME [TITLE]       false if PARTs were asked for, and NAME is none of them
-#   begin_storage           devices, and what is there before anything is set up; with
-#                           cabling=switch as two_hosts makes them with a switch
-#   end_storage             the last verdicts: all of it is there again
+#   begin_storage           makes the devices, and counts what is there before anything is set
+#                           up; cabling=switch: with a switch between them (two_hosts)
+#   end_storage             the last verdicts: nothing is left of what was set up
 #
 #   disks_up KIB, disks_down      the back ends: a RAM disk, a file, a disk that can be held
-#   target_modules_up, _down      what serves iSER
+#   target_modules_up, _down      the modules that serve iSER
 #   target_up, target_down        the target with these back ends as LUNs 0, 1, 2
 #   portal 1|0, group 1|0         iSER at its portal, and the portal group, on and off
 #   initiator_up, initiator_down  iscsid and ib_iser
 #   discover, log_in, log_out     one session, or nr_sessions many
 #   disk LUN [N]                  the name of the initiator's disk (of its Nth session)
 #
-#   server_modules_up, _down      what serves NFS/RDMA
+#   server_modules_up, _down      the modules that serve NFS/RDMA
 #   server_up, server_down        nfsd with its daemons, and the export $exported
 #   listen_at PORTS               "rdma 20050", "kdat 20049"
 #   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER
 #
-#   within SECONDS COMMAND...     false if it fails, or has not ended by then: a hang is told
-#   quiet COMMAND...              what it says is shown only if it fails
+#   within SECONDS COMMAND...     false if it fails, or has not ended by then; shows what hangs
+#   quiet COMMAND...              its output is shown only if it fails
 #   program NAME COMMAND...       one that prints and counts verdicts of its own
 #   fio_verify SECONDS DEPTH FILE [OPTION...]   mixed sizes, all read back and compared
 #   sums FOLDER                   the checksum of each file
@@ -74,7 +74,8 @@ of() { if $brief; then echo "$2"; else echo "$1"; fi; }
 
 # --- time limits ----------------------------------------------------------------------
 
-# hanging: who is stuck in the kernel, and where; also what workers of the kernel are at
+# hanging: prints the tasks that are stuck in the kernel, and the kernel's workers that are not
+# idle, with their stacks
 hanging() {
 	local task
 	for task in /proc/[0-9]*; do
@@ -86,7 +87,7 @@ hanging() {
 	done >&2 2> /dev/null
 }
 
-# A process that the kernel does not let go cannot be waited for, so this one looks.
+# A process that hangs in the kernel would make wait hang as well, so this polls.
 within() {
 	local seconds=$1 end=$((SECONDS + $1)) pid
 	shift
@@ -103,14 +104,15 @@ within() {
 	wait $pid
 }
 
-# quiet COMMAND...: what it says is shown only if it fails
+# quiet COMMAND...: its output is shown only if it fails
 quiet() {
 	"$@" > $work/said 2>&1 && return
 	tail -20 $work/said
 	return 1
 }
 
-# program NAME COMMAND...: its lines are counted here, and that it came to its end
+# program NAME COMMAND...: counts the verdicts that it prints, and has one more: it came to its
+# end
 program() {
 	local name=$1 log=$work/program.log
 	shift
@@ -139,7 +141,7 @@ begin_storage() {
 	log "$(uname -r), $mode, $($brief && echo brief || echo full)"
 }
 
-# second_address: the target's host has $second, too, on the same device
+# second_address: gives the target's host the address $second as well, on the same device
 second=10.9.0.3
 second_address() {
 	ip -batch - <<-E
@@ -152,13 +154,14 @@ second_address() {
 	ip neigh replace $second dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)"
 }
 
-# They know each other's hardware addresses, for good: a request needs no ARP.
+# Permanent neighbour entries, so that no request has to wait for ARP.
 neighbours() {
 	ip neigh replace $server dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)" &&
 		ip neigh replace $client dev ve1 nud permanent lladdr "$(cat /sys/class/net/ve0/address)"
 }
 
-# count_objects WHEN; same_objects WHEN: are there as many as then? What is destroyed goes late.
+# count_objects WHEN notes the RDMA objects; same_objects WHEN: are there as many as then? It
+# waits, since objects are destroyed with a delay.
 count_objects() { rdma_objects > "$work/objects.$1"; }
 are_as_many() { rdma_objects | diff "$work/objects.$1" - > $work/objects.more; }
 same_objects() { wait_for 60 are_as_many "$1" || { cat $work/objects.more; return 1; }; }
@@ -171,8 +174,8 @@ end_storage() {
 
 loaded() { [ -e "/sys/module/$1" ]; }
 
-# install_modules: as `make install-storage` does.  They are loaded then when they are wanted.
-# The machine has the folder of modules read-only, so this is put above it.
+# install_modules: as `make install-storage` does; LIO and nfsd load them then when they need
+# them. The machine has the folder of modules read-only, so an overlay is mounted on it.
 installed() { modinfo -n kdat_iser svckdat > /dev/null 2>&1; }
 install_modules() {
 	local release over=$work/over
@@ -191,7 +194,7 @@ kdapl_up() {
 
 unloads() { ! loaded "$1" || rmmod "$1" 2> /dev/null; }
 
-# gone MODULE...: they can be unloaded, at the latest when the last work of them has run
+# gone MODULE...: unloads them; waits, since their last work items may still have to run
 gone() {
 	local module
 	for module; do wait_for 120 unloads "$module" || return; done
@@ -219,7 +222,7 @@ disks_up() {
 	held=/dev/$(dmsetup info -c --noheadings -o blkdevname held)
 }
 
-# What is on its way to a held disk stays there until it is let go.
+# hold, let_go: I/O to the disk waits from hold until let_go
 hold() { dmsetup suspend --noflush --nolockfs --noudevsync held; }
 let_go() { dmsetup resume --noudevsync held; }
 
@@ -254,7 +257,7 @@ target_modules_up() {
 	fi
 }
 
-# It is the one of the MODE that serves, and the other one is not there.
+# The module of the MODE serves, and the other one is not loaded.
 right_one_serves() {
 	local other=kdat_iser
 	[ "$serving" != kdat_iser ] || other=ib_isert
@@ -315,9 +318,10 @@ initiator_up() {
 	modprobe -a ib_iser sd_mod || die "no ib_iser"
 	mkdir -p /etc/iscsi /run/lock/iscsi
 	echo "InitiatorName=iqn.2003-01.org.example:initiator" > /etc/iscsi/initiatorname.iscsi
-	# An outage lasts seconds here, and is over, or is an I/O error, soon after. A login may
-	# have to wait until LIO has given up another one, which takes 15 s. Who cuts nothing
-	# sets patience, so that the initiator of a slow machine does not take it for an outage.
+	# Outages last seconds in these tests, and should be over, or have become an I/O error,
+	# soon after. A login may have to wait until LIO has given up an earlier one, which
+	# takes 15 s. A test that cuts nothing sets patience to a larger limit, so that the
+	# initiator does not take a slow machine for an outage.
 	cat > /etc/iscsi/iscsid.conf <<-E
 		node.startup = manual
 		node.session.timeo.replacement_timeout = 30
@@ -339,7 +343,7 @@ initiator_up() {
 
 stop_iscsid() {
 	local pid
-	# Of the two the one ends with the other.
+	# There are two processes; one of them ends when the other does.
 	for pid in $(pidof iscsid); do kill "$pid"; done 2> /dev/null
 	wait_for 120 ended iscsid
 }
@@ -351,12 +355,13 @@ initiator_down() {
 
 node() { iscsiadm -m node -T $iqn -p $at "$@"; }
 
-# setting NAME VALUE: of the sessions from now on
+# setting NAME VALUE: for sessions that are begun from now on
 setting() { node -o update -n "$1" -v "$2"; }
 
-# discover: what the portal offers. iscsiadm reads from one socket what the portal says and
-# that its request has been sent. If the portal's answer comes first, it puts that aside, waits
-# 30 s for another one, and crashes, and nobody can end its session. So the answer takes its time.
+# discover: what the portal offers. iscsiadm reads from one socket both the portal's answer and
+# the notice that its request has been sent. If the answer comes before the notice, it puts the
+# answer aside, waits 30 s for another one, and crashes, and then nobody can end its session.
+# So the answer is delayed.
 discover() {
 	local result
 	modprobe sch_netem && tc qdisc replace dev ve1 root netem delay 500ms || die "no sch_netem"
@@ -378,9 +383,10 @@ disks_there() {
 		-maxdepth 1 2> /dev/null | wc -l)" -eq $(($1 * luns)) ]
 }
 
-# The initiator's logout waits for a target's request to be put to sleep, if there is one, in a
-# workqueue that may not wait for such work, and the kernel warns of that: none is made. The
-# debug kernel has no power management, thus no such file, and never makes that request.
+# Turns runtime power management of the targets off. If there is a request to suspend a target,
+# the initiator's logout waits for it in a workqueue that must not wait for such work, and the
+# kernel warns of that. The debug kernel has no power management: no such file, and no such
+# request.
 awake() {
 	local control
 	for control in /sys/class/iscsi_session/session*/device/target*/power/control; do
@@ -432,7 +438,7 @@ server_modules_down() {
 	verdict "the NFS client and rpcrdma unload" gone nfsv4 nfsv3 nfs rpcrdma
 }
 
-# What the daemons keep is forgotten with the machine.
+# The daemons keep their state in a tmpfs, so it is gone with the machine.
 server_folders() {
 	mountpoint -q /var/lib/nfs && return
 	mkdir -p /var/lib/nfs $exported
@@ -460,7 +466,7 @@ server_up() {
 # nfsd_up: also once more after rpc.nfsd 0
 nfsd_up() {
 	rpc.nfsd --grace-time 10 --lease-time 10 8 || return
-	# EBUSY: it has ended by itself, there is no client that it waits for.
+	# EBUSY: the grace period has ended by itself, because there is no client to wait for.
 	echo Y 2> /dev/null > /proc/fs/nfsd/v4_end_grace
 	listen_at "$listener"
 }
@@ -488,7 +494,7 @@ unmount() { within 60 umount "$1"; }
 # --- input and output -----------------------------------------------------------------
 
 # fio_once FILE DEPTH [OPTION...]: writes 32 MiB in blocks of 512 B to 1 MiB and reads them
-# back; each tells where it belongs and its checksum
+# back; each block contains its offset and its checksum
 fio_once() {
 	local file=$1 depth=$2
 	shift 2
@@ -499,8 +505,8 @@ fio_once() {
 		--output=$work/fio."$(basename "$file")" "$@" > $work/fio.out 2>&1
 }
 
-# fio_verify SECONDS DEPTH FILE [OPTION...]: until the time is up, and at least twice: blocks
-# are read back when all are written, or while others are
+# fio_verify SECONDS DEPTH FILE [OPTION...]: fio_once until the time is up, and at least twice:
+# by turns, blocks are read back when all are written, or while others are being written
 fio_verify() {
 	local end=$((SECONDS + $1)) depth=$2 file=$3 round=0 backlog
 	shift 3
@@ -511,7 +517,7 @@ fio_verify() {
 	done
 }
 
-# fio_told FILE: what it said when it failed
+# fio_told FILE: what fio said when it failed
 fio_told() {
 	grep -E 'verify|err=|error|bad|[Aa]ssert|signal' $work/fio."$(basename "$1")" $work/fio.out | head -5
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_late: some commands that LIO has completed are handed over to their transport late, as
- * happens on a machine with much to do.  Of no use but for tests/storage/iser.sh, which resets a
- * logical unit meanwhile.
+ * kdapl_late: delays some commands that LIO has completed before they are handed to their
+ * transport, as happens on a busy machine.  Used only by tests/storage/iser.sh, which
+ * resets a logical unit meanwhile.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -18,7 +18,10 @@ MODULE_PARM_DESC(late_ms, "and by so much");
 
 static atomic_t nr;
 
-/* In process context, in the first instruction of the work item. */
+/*
+ * Called at the first instruction of the work item that hands a command over; process
+ * context.
+ */
 static int delay(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (atomic_inc_return(&nr) % often == 0)
