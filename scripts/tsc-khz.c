@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Prints the frequency of this machine's time stamp counter, in kHz.  Called by
- * scripts/vm, whose guests have the same counter: one that measures it by itself
- * while the host is busy is wrong by factors, and with it are all its clocks.
+ * Prints the frequency of this machine's time stamp counter, in kHz. scripts/vm calls it,
+ * and tells its guests, which have the same counter.  A guest that measures the frequency
+ * by itself while the host is busy gets a value that is wrong by factors, and then all its
+ * clocks are wrong.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,10 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* Both clocks at one moment: of many tries the one that took the shortest time. */
+/*
+ * Reads both clocks at one moment, as nearly as possible: of many tries, the one that took
+ * the shortest time.
+ */
 static struct reading take_reading(void)
 {
 	uint64_t before, after, ticks, best = UINT64_MAX;

@@ -60,16 +60,18 @@ rxe_on() {
 	wait_for 120 rxe_usable "$2" "$3"
 }
 
-# Both addresses are local, and local packets take the loopback device. So the rules
-# look for the other end of the pair first, and for local addresses only in packets
-# that have crossed it, or after that. The rule for local addresses, which comes first
-# by nature, moves down for it: it does so last, and that marks the network as made.
-# Programs start slowly in emulation, hence the few calls that do much.
+# Both addresses are local, and packets between local addresses would take the loopback
+# device. So the routing rules look for the other end of the pair first. They look at the
+# table of local addresses only for packets that have crossed the pair, or after that. For
+# this the rule for that table, which the kernel has at the first place, is moved down. That
+# is done last, so that its absence there shows that the network is complete. Programs start
+# slowly in emulation, so few calls do as much as possible.
 # usage: two_hosts_network [switch]
 two_hosts_network() {
 	local end conf=/proc/sys/net/ipv4/conf
 	[ -n "$(ip rule show pref 0)" ] || return 0
-	# Frames that hold RDMA's largest packet: a quarter of them, and of the queueing.
+	# Frames that hold RDMA's largest packet (4096 bytes): with the usual ones there
+	# would be four times as many packets, and as much queueing.
 	if [ -z "${1-}" ]; then
 		ip link add ve0 mtu 4200 type veth peer name ve1 mtu 4200 || return
 	else
@@ -120,8 +122,8 @@ in_order() {
 two_hosts() {
 	local end kind=$1
 	rdma_modules && two_hosts_network "${2-}" && in_order 1 || return
-	# A thousand connections that speak at once fill a queue of the usual length, and what
-	# Soft-RoCE then repeats it does not always repeat right.
+	# A thousand connections that send at once would overflow a queue of the usual
+	# length, and Soft-RoCE does not always repeat correctly what is lost.
 	echo 100000 > /proc/sys/net/core/netdev_max_backlog
 	[ "$kind" != siw ] || modprobe siw || return
 	for end in 0 1; do
@@ -152,7 +154,8 @@ two_hosts_down() {
 	E
 }
 
-# One machine of a pair: its side of the network. Called by vm before the command.
+# Sets up the network and the RDMA device of one machine of a pair. vm calls it before the
+# command.
 one_of_a_pair() {
 	modprobe virtio_net &&
 		wait_for 120 test -e /sys/class/net/eth0 &&
