@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The addresses of a port: a second IPv4 address, a VLAN's, an IPv6 address, and a
- * host that has link-local ones alone.  Each scenario gives them to both hosts, has
- * them meet there, and takes them away again.  That both hosts are this machine is
- * why there is routing to set up: as a rule an address of its own is not looked for
- * on the wire.
+ * The addresses of a port: a second IPv4 address, that of a VLAN, an IPv6 address, and
+ * a host that has link-local addresses only.  Each scenario gives such addresses to
+ * both hosts, connects them there, and takes the addresses away again.  Routing has to
+ * be set up for that, because both hosts are this machine: normally a packet to an
+ * address of its own does not go out to the wire.
  */
 #include "rules.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Event dispatchers: software events, lengths, resizing, and many takers.  How
- * consumers are told is of one face alone: kernel/upcall.c, user/wait.c, user/cno.c.
+ * Event dispatchers: software events, lengths, resizing, and many threads that take
+ * events.  How consumers are notified differs between the faces: kernel/upcall.c,
+ * user/wait.c, user/cno.c.
  */
 #include "rules.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Interface adapters: what a query says, two opens of one, both ways to close.
+ * Interface adapters: what a query says, opening one twice, both ways to close.
  */
 #include "memory.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What is different on an adapter that speaks iWARP (Documentation/drivers.rst); skipped
- * on any other.  The active side, a, sends first: MPA wants that, and siw does not see to
- * it.
+ * What is different on an adapter that speaks iWARP (Documentation/drivers.rst);
+ * skipped on any other.  Side a, the active side, sends first: MPA demands that, and
+ * siw does not ensure it.
  */
 #include "memory.h"
 

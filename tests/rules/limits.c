@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What dat_ia_query promises (I24): whoever asks for exactly the most of something gets
- * it and can use it, and one more is refused with the code of that call.
+ * What dat_ia_query promises (I24): a consumer that asks for exactly the maximum of
+ * something gets it and can use it, and one more is refused with the code of that call.
  *
- * The tables ia_attrs[] and provider_attrs[] have every attribute of the IA and of its
- * provider, and say for each where that is shown, or why nobody can ask for it.
+ * The tables ia_attrs[] and provider_attrs[] list every attribute of the IA and of its
+ * provider, and name for each the scenario that shows it, or why nobody can ask for it.
  */
 #include "memory.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The suite of rules: which tables there are, verdicts, and the run.  Called by
+ * The suite of rules: the list of tables, the verdicts, and the run.  Called by
  * kernel/platform.c (a write to a file) and user/platform.c (main).
  */
 #include "rules.h"
@@ -40,7 +40,7 @@ static struct block *blocks;
 static struct thread *threads;
 static u64 over;
 
-/* Failures of the present scenario; the first ones are shown. */
+/* Failures of the present scenario, of which the first ones are printed. */
 #define SHOWN	8
 static unsigned int nr_fails;
 static unsigned int nr_passed, nr_failed;
@@ -191,7 +191,10 @@ bool scenario_over(void)
 
 #define SPIN_US		200
 
-/* Spins at first, to be there at once, but lets others work while it takes long. */
+/*
+ * Yields the CPU at first, to notice at once that all are there, but sleeps if it takes
+ * long.
+ */
 bool barrier_wait(struct barrier *barrier)
 {
 	u64 end = now_us() + SPIN_US;
@@ -212,8 +215,8 @@ bool barrier_wait(struct barrier *barrier)
 /* ---- running ------------------------------------------------------------ */
 
 /*
- * Objects go in the background, but they go.  What a scenario has left behind is
- * its own failure, and not that of those after it.
+ * Objects are freed in the background, so this waits.  What a scenario has left behind
+ * counts as its own failure, and not as that of later ones.
  */
 static void nothing_left(void)
 {
@@ -252,7 +255,7 @@ static bool holds_here(const struct scenario *scenario)
 	return !(side_is_iwarp(&side_a) ? scenario->ib : scenario->iwarp);
 }
 
-/* Has every side that is to have SRQs an adapter with them? */
+/* Has every side that is to use SRQs an adapter that offers them? */
 static bool srqs_offered(enum srq_sides srq)
 {
 	return (srq == SRQ_NONE || side_b.provider.srq_supported) &&
@@ -289,7 +292,7 @@ static void run_scenario(const struct scenario *scenario, const char *name,
 	say(text);
 }
 
-/* Is one of the texts, which a "|" divides from the next, in the name? */
+/* Is one of the texts, which are separated by "|", in the name? */
 static bool is_named(const char *name, const char *texts)
 {
 	char text[100];
@@ -305,7 +308,7 @@ static bool is_named(const char *name, const char *texts)
 	}
 }
 
-/* As it is, and as the variant with shared receive queues that it may have. */
+/* Runs a scenario as it is, and in its variant with shared receive queues if it has one. */
 static void run_both_ways(const struct scenario *scenario, const char *only)
 {
 	char name[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What lmr.c and rmr.c have in common: memory of any zone, transfers that work
- * or are refused, and what registered memory costs.
+ * What lmr.c and rmr.c have in common: memory in any zone, transfers that succeed or
+ * are refused, and what registered memory costs.
  */
 #ifndef RULES_MEMORY_H
 #define RULES_MEMORY_H
@@ -18,23 +18,23 @@
 #define PAGE	4096
 
 /*
- * The bytes of @pages, or of as many as an LMR of side b can have if that is less:
- * on siw they are 256.
+ * The bytes of @pages pages, or of the most that an LMR of side b can have if that is
+ * less (256 pages on siw).
  */
 size_t lmr_size(size_t pages);
-/* Another LMR over mem->va, mem->size, in @pz. */
+/* Makes another LMR over mem->va, mem->size, in @pz. */
 bool mem_register(struct side *side, DAT_PZ_HANDLE pz, struct mem *mem,
 		  DAT_MEM_PRIV_FLAGS privileges);
 
 /*
- * Transfers over a pair with nothing outstanding.  Remote memory is that of
- * side b; what is local to side a lies at the beginning of its node's memory.
+ * Transfers over a pair on which nothing is outstanding.  The remote memory is on side
+ * b; the local memory of side a is at the beginning of its node's memory.
  */
 enum access { RDMA_WRITE, RDMA_READ };
 
-/* A connection that is new, after the end of the one before. */
+/* Connects the pair anew, after the end of its connection. */
 bool pair_again(struct pair *pair);
-/* BROKEN or DISCONNECTED, as a device sees it, of an idle EP. */
+/* The connection of an idle EP has ended: BROKEN or DISCONNECTED, depending on the device. */
 bool ended(struct node *node);
 bool accepted_in_vain(struct node *node);
 
@@ -45,16 +45,17 @@ bool refuses_at(const char *file, int line, struct pair *pair,
 bool talks_at(const char *file, int line, struct node *from, struct node *to);
 
 /*
- * Does side b's device look for the right of remote read before it answers a read?
- * siw does not: any key of the zone reads (faults of siw, Documentation/drivers.rst).
+ * Does side b's device check the right of remote read before it answers a read?  siw
+ * does not: there any key of the zone can be read (faults of siw,
+ * Documentation/drivers.rst).
  */
 bool reads_need_right(void);
 
-/* The bytes arrive; they lie at @at: (pair, access, &remote, at) */
+/* The transfer succeeds and the bytes arrive at @at: (pair, access, &remote, at) */
 #define admits(...)	admits_at(__FILE__, __LINE__, __VA_ARGS__)
 /*
- * REMOTE_ACCESS, and the connection ends on both sides (mt:M46); then there is
- * a new one: (pair, access, &remote)
+ * The transfer ends with REMOTE_ACCESS and the connection ends on both sides (mt:M46);
+ * then the pair is connected anew: (pair, access, &remote)
  */
 #define refuses(...)	refuses_at(__FILE__, __LINE__, __VA_ARGS__)
 /* A message arrives: (from, to) */
@@ -74,7 +75,10 @@ bool footprint_grew_at(const char *file, int line,
 		       int regions, int nodes);
 #define footprint_grew(...)	\
 	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, 0)
-/* And @nodes have been made, whose queues are charged as well, or something as small. */
+/*
+ * The same when @nodes nodes have been made as well, whose queues are charged, too, or
+ * something as small.
+ */
 #define footprint_grew_with(nodes, ...) \
 	footprint_grew_at(__FILE__, __LINE__, __VA_ARGS__, nodes)
 

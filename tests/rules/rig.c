@@ -8,10 +8,13 @@
 struct side side_a = { .name = "rxe0-1", .nic = "ve0" };
 struct side side_b = { .name = "rxe1-1", .nic = "ve1" };
 
-/* What rules.sh says for a kernel with debugging; it says more only for a brief run. */
+/*
+ * The divisor that rules.sh sets for a kernel with debugging.  It sets a larger one
+ * only for a brief run.
+ */
 #define SHARE_DEBUG	4
 
-/* What rules.sh says how much less is to be done; 1 if it does not. */
+/* The divisor that rules.sh has set for numbers of rounds; 1 if it has set none. */
 static unsigned int divisor(void)
 {
 	int n = run_command("read n < /run/kdapl-rules-share && exit $n");
@@ -97,7 +100,7 @@ void side_close(struct side *side, DAT_CLOSE_FLAGS flags)
 		side->ia = DAT_HANDLE_NULL;
 }
 
-/* What becomes of packets that leave @side, in the queue that rules.sh has put there. */
+/* Sets what happens to packets that leave @side, in the queue that rules.sh has put there. */
 static bool side_link(struct side *side, const char *fate)
 {
 	char command[100];
@@ -122,9 +125,9 @@ bool link_slow(struct side *side)
 }
 
 /*
- * What @side knows of the other side's address: all, for good; or nothing, and it
- * never will.  If it looked for it in vain, at the end of that rdma_cm would tell
- * every connection to the host that it is gone.
+ * Sets the neighbour entry of @side for the other side: permanent, or one that never
+ * resolves.  If @side looked for the address in vain, rdma_cm would tell every
+ * connection to that host that the host is gone.
  */
 static bool side_neighbour(struct side *side, bool known)
 {
@@ -234,7 +237,10 @@ bool next_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
 
 	if (!event_within(evd, failed() ? 0 : WAIT_MS, event))
 		return fail_at(file, line, "no event came");
-	/* dat_evd_wait() looks once more when its time is over, and says what it finds. */
+	/*
+	 * When its time is over, dat_evd_wait() looks for an event once more and
+	 * returns what it finds.  Such an event has woken nobody.
+	 */
 	if (now_us() >= until && !failed())
 		return fail_at(file, line, "%s was there and woke nobody",
 			       event_name(event->event_number));
@@ -243,7 +249,7 @@ bool next_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
 		       event_name(event->event_number));
 }
 
-/* Says what came in the place of what was wanted. */
+/* Fails: says what came instead of what was wanted. */
 static bool other_event(const char *file, int line, const DAT_EVENT *event,
 			const char *wanted)
 {
@@ -352,7 +358,7 @@ bool want_se_at(const char *file, int line, DAT_EVD_HANDLE evd, u64 number)
 	       fail_at(file, line, "software event %llu, not %llu", is, number);
 }
 
-/* No scenario posts that itself. */
+/* A number that no scenario posts itself. */
 #define MARKER		0x6d61726b
 
 bool nothing_more_at(const char *file, int line, DAT_EVD_HANDLE evd)
@@ -485,7 +491,7 @@ DAT_RMR_TRIPLET remote_piece(const struct mem *mem, size_t offset,
 
 /* ---- endpoints ---------------------------------------------------------- */
 
-/* As much of it as the adapter has: an iWARP one reads into one segment (side_query). */
+/* Reduced to what the adapter has: an iWARP one reads into one segment (side_query). */
 DAT_EP_ATTR node_attr = {
 	.service_type = DAT_SERVICE_TYPE_RC,
 	.max_message_size = 1 << 20,
@@ -597,7 +603,7 @@ DAT_RETURN node_recv_iov(struct node *node, DAT_COUNT segments, DAT_LMR_TRIPLET 
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* What is posted to @node's SRQ and has not completed; 0 without one. */
+/* How many receives are posted to @node's SRQ and have not completed; 0 without an SRQ. */
 static DAT_COUNT srq_holds(const struct node *node)
 {
 	DAT_SRQ_PARAM param = {};
@@ -739,7 +745,7 @@ void pair_free(struct pair *pair)
 
 /* ---- accounts ----------------------------------------------------------- */
 
-/* Requests that may have come in silence, up to @number. */
+/* Skips requests below @number that were suppressed, and so succeed without an event. */
 static void tally_skip(struct tally *tally, u64 number)
 {
 	while (!tally->over && tally->next < number &&
@@ -814,7 +820,7 @@ bool account_first(struct account *account, struct node *node,
 	}
 }
 
-/* Those that are there on another EVD. */
+/* Takes the completions that are there on another EVD. */
 static bool account_rest(struct account *account, struct node *node,
 			 DAT_EVD_HANDLE evd)
 {

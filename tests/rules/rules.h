@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The suite of rules: what DAT promises its consumers, played between two hosts.
- * Written once, built twice: kdapl_rules.ko calls kDAT, and the program udat_rules
- * calls the library.  One process (or module) has both ends in hand; side a
- * connects, side b listens.
+ * The suite of rules: what DAT promises its consumers, played between two hosts.  It is
+ * written once and built twice: kdapl_rules.ko calls kDAT, and the program udat_rules
+ * calls the library.  One process (or module) plays both ends: side a connects, side b
+ * listens.
  *
  *	args.c ...	the scenarios of both faces, a table in each file
  *	kernel/, user/	those of one face, and platform.c: what differs
  *	rig.c		what scenarios are built from
  *	main.c		list of tables, verdicts, running
  *
- * A scenario finds both sides open, with a PZ each.  It frees nothing it does
- * not want to: after it the runner closes both IAs abruptly, joins its threads,
- * frees its memory, mends the link, and looks whether an object is left.
+ * A scenario finds both sides open, each with a PZ.  It need not free anything: after
+ * it the runner closes both IAs abruptly, joins the scenario's threads, frees its
+ * memory, mends the link, and checks that no object is left.
  *
- * A function that returns bool has marked the scenario as failed when it returns
- * false, and has said why and where.  A scenario need not look at that before it
- * goes on: once it has failed it waits for nothing any more, handles that were
- * never made are refused, and pointers that come from DAT are looked at only
- * where the call has succeeded.  Scenarios run in process context and may sleep,
- * and never do so to wait for something: they wait for an event or a condition.
- * The limit is there to end a deadlock, not to measure.
+ * A function that returns false has marked the scenario as failed, and has said why and
+ * where.  A scenario need not check that before it goes on: once it has failed it does
+ * not wait for anything any more, handles that were never made are refused, and
+ * pointers that come from DAT are used only where the call has succeeded.  Scenarios
+ * run in process context and may sleep, but never just for a time: they wait for an
+ * event or a condition.  The limit (WAIT_MS) is there to end a deadlock, not to
+ * measure.
  */
 #ifndef RULES_H
 #define RULES_H
@@ -55,15 +55,18 @@ typedef unsigned long long u64;
 #endif
 #include "dat_private.h"
 
-/* What should happen has happened by then; what should not has not by then. */
+/*
+ * WAIT_MS: by then what should happen has happened.  SILENCE_MS: if nothing has come by
+ * then, nothing comes.
+ */
 #define WAIT_MS		180000
 #define SILENCE_MS	100
 #define CONNECT_US	(WAIT_MS * 1000)
 
 /*
- * The two faces have prototypes of their own for two calls.  This is where some
- * arguments of dat_evd_create and dat_lmr_create are; and what a provider says of
- * completion flags.
+ * Two calls have other prototypes in each face.  These are the places of some arguments
+ * of dat_evd_create and dat_lmr_create, and the completion flags that the provider
+ * attributes have to name.
  */
 #ifdef __KERNEL__
 #define EVD_FLAGS_ARG	DAT_INVALID_ARG5
@@ -79,11 +82,11 @@ typedef unsigned long long u64;
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* Whose endpoints have their receives from a shared receive queue. */
+/* Which sides' endpoints take their receives from a shared receive queue. */
 enum srq_sides { SRQ_NONE, SRQ_B, SRQ_BOTH };
 
 struct scenario {
-	const char *name;	/* rules first */
+	const char *name;	/* begins with the rules that it proves */
 	void (*run)(void);
 	bool ib;
 	bool iwarp;
@@ -96,18 +99,18 @@ struct scenario_table {
 };
 
 /*
- * With a third argument, ".srq = SRQ_B" or ".srq = SRQ_BOTH", a scenario is run a second
- * time, as "SRQ: " and its name: each endpoint that node_new() makes on that side, or on both,
- * has an SRQ of its own, and node_recv() posts to that.
+ * With a third argument, ".srq = SRQ_B" or ".srq = SRQ_BOTH", a scenario is run a
+ * second time, as "SRQ: " and its name: then each endpoint that node_new() makes on
+ * side b, or on both sides, has an SRQ of its own, and node_recv() posts to that.
  */
 #define SCENARIO(text, fn, ...)	{ .name = text, .run = fn, ##__VA_ARGS__ }
 /*
- * One that does not hold on iWARP, for one of the reasons in Documentation/drivers.rst: it
- * is skipped where the adapter says that it speaks that.
+ * A scenario that does not hold on iWARP, for one of the reasons in
+ * Documentation/drivers.rst: it is skipped if the adapter says that it speaks iWARP.
  */
 #define SCENARIO_IB(text, fn, ...) \
 	{ .name = text, .run = fn, .ib = true, ##__VA_ARGS__ }
-/* One that holds there alone. */
+/* A scenario that holds on iWARP only. */
 #define SCENARIO_IWARP(text, fn)	{ .name = text, .run = fn, .iwarp = true }
 /* At the end of a file, for its array scenarios[]. */
 #define SCENARIO_TABLE(table) \
@@ -121,7 +124,7 @@ extern const struct scenario_table disconnect_table, order_table, reset_table,
 				   rmr_table, dup_table, passive_table,
 				   address_table, limits_table,
 				   iwarp_table, srq_table, removal_table;
-/* Those of one face; ended by NULL (platform.c). */
+/* The tables of scenarios that only this face has; ended by NULL (platform.c). */
 extern const struct scenario_table * const platform_tables[];
 
 /* ---- verdicts (main.c) -------------------------------------------------- */
@@ -139,7 +142,10 @@ static inline bool check_at(const char *file, int line, bool so,
 }
 
 bool failed(void);
-/* The present moment and WAIT_MS more, in us: soon, if the scenario has failed. */
+/*
+ * The time, in us, until which to wait: WAIT_MS from now, or soon if the scenario has
+ * failed.
+ */
 u64 deadline(void);
 /* A line in the output that is no verdict: a count, a time. */
 __printf(1, 2) void note(const char *fmt, ...);
@@ -162,7 +168,7 @@ __printf(1, 2) void note(const char *fmt, ...);
 
 /* Zeroed, page aligned; NULL, and the scenario has failed, without memory. */
 void *scenario_alloc(size_t size);
-/* The same, of pages that are nowhere neighbours. */
+/* The same, of pages no two of which are physically adjacent. */
 void *scenario_alloc_scattered(size_t size);
 void scenario_free(void *memory);
 
@@ -180,11 +186,11 @@ struct thread {
 #endif
 };
 
-/* A thread that runs @fn; @thread is the caller's until it is joined. */
+/* Starts a thread that runs @fn; @thread has to stay until it is joined. */
 bool thread_start(struct thread *thread, int (*fn)(void *arg), void *arg);
-/* What @fn returned. */
+/* Waits for the end of @fn, and returns what it returned. */
 int thread_join(struct thread *thread);
-/* For threads without an end of their own: the scenario is over. */
+/* True when the scenario is over: threads without an end of their own have to end then. */
 bool scenario_over(void);
 
 /* ---- platform ----------------------------------------------------------- */
@@ -195,30 +201,36 @@ void *platform_alloc_scattered(size_t size);
 void platform_free(void *memory, size_t size);
 bool platform_thread_start(struct thread *thread);
 void platform_thread_join(struct thread *thread);
-/* Protects main.c's lists and texts. */
+/* Protects main.c's list of memory, and the output. */
 void platform_lock(void);
 void platform_unlock(void);
-/* Lets others run. */
+/* Lets other threads run. */
 void yield_cpu(void);
 void sleep_us(unsigned int us);
 u64 now_us(void);
 u32 random_u32(void);
-/* With sh -c; the exit status, or -1. */
+/* Runs @command with sh -c.  Returns its exit status, or -1. */
 int run_command(const char *command);
-/* DAT objects of this face, from debugfs (250 stands for more); -1: unknown. */
+/*
+ * How many DAT objects of this face there are, from debugfs; 250 may stand for more;
+ * -1: unknown.
+ */
 int live_objects(void);
-/* Pages pinned (VmPin) and locked (VmLck) for the process, in KiB; 0 in the
+/* What is pinned (VmPin) and locked (VmLck) for the process, in KiB; 0 in the
  * kernel, whose memory is not accounted.
  */
 u64 pinned_kb(void);
 u64 locked_kb(void);
-/* Pages pinned just now, for whomever; 0 in the kernel, whose memory is not. */
+/*
+ * Pages that are pinned at this moment, for any process; 0 in the kernel, whose memory
+ * is not pinned.
+ */
 u64 pins(void);
 /* The number that a file of sysfs shows; 0 without such a file. */
 u64 sysfs_number(const char *path);
 
 struct side;
-/* The IA of @side is about to be opened: applications may have a mode for it. */
+/* Called before the IA of @side is opened: sets the mode that an application has asked for. */
 void platform_before_open(const struct side *side);
 DAT_RETURN platform_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen,
 			       DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
@@ -241,19 +253,22 @@ platform_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 				     lmr, context, rmr_context, NULL, NULL);
 }
 
-/* As dat_evd_dequeue, but sleeps for an event as long as @ms. */
+/* Like dat_evd_dequeue, but waits up to @ms for an event. */
 DAT_RETURN platform_evd_wait(DAT_EVD_HANDLE evd, unsigned int ms,
 			     DAT_EVENT *event);
 
-/* The file that says that traffic waits for the removal of side b's device (removal.c). */
+/*
+ * The scenario of removal.c makes this file when its traffic runs; then side b's device
+ * may be removed.
+ */
 #define REMOVAL_READY	"/run/kdapl-removal"
 
 struct node;
-/* A new node of one EVD, whose events an upcall takes where there are upcalls. */
+/* Makes a node with one EVD.  Where there are upcalls, an upcall takes the events. */
 bool platform_node(struct node *node, struct side *side);
 /*
- * From now on the upcall posts a receive for each that @node has got.  Where there are no
- * upcalls that is left to whoever takes the events.
+ * From now on the upcall posts another receive for each one of @node that completes.
+ * Without upcalls this is left to whoever takes the events.
  */
 bool platform_receive_again(struct node *node);
 
@@ -274,22 +289,25 @@ static inline void set_u64(u64 *counter, u64 n)
 	__atomic_store_n(counter, n, __ATOMIC_SEQ_CST);
 }
 
-/* @n threads go on when all of them are here, and again, and again. */
+/* A barrier for @n threads, which can be used again and again. */
 struct barrier {
 	u64 n;
 	u64 came;
 };
 
-/* False when the scenario has failed or is over: others may never come. */
+/* Returns false if the scenario has failed or is over, since the others may never come. */
 bool barrier_wait(struct barrier *barrier);
 
 /*
- * How often something is done that should be done @n times: a quarter as often on a
- * kernel with debugging, where all takes many times as long, and a sixteenth in a brief
- * run (tests/guest/rules.sh), rounded up.
+ * How often to do what should be done @n times: a quarter as often on a kernel with
+ * debugging, where everything takes many times as long, and a sixteenth in a brief run
+ * (tests/guest/rules.sh), rounded up.
  */
 unsigned int rounds(unsigned int n);
-/* The same for what is done @n times on both: an eighth in a brief run, rounded up. */
+/*
+ * The same for what is to be done @n times on either kernel: an eighth in a brief run,
+ * rounded up.
+ */
 unsigned int rounds_in_full(unsigned int n);
 
 /* ---- sides (rig.c) ------------------------------------------------------ */
@@ -310,39 +328,39 @@ struct side {
 
 extern struct side side_a, side_b;
 
-/* Does it say that it speaks iWARP? */
+/* Does the adapter of @side say that it speaks iWARP? */
 bool side_is_iwarp(const struct side *side);
-/* Does its device say so? */
+/* Does its device say so (node_type)? */
 bool side_has_rnic(const struct side *side);
-/* Has its IA queues and memory of the process's own? */
+/* Is its IA one in passthrough, with queues and memory of the process's own? */
 bool side_is_passthrough(const struct side *side);
-/* The runner does both; a scenario may close and open a side in between. */
+/* The runner opens and closes both sides; a scenario may close and open one in between. */
 bool side_open(struct side *side);
 void side_close(struct side *side, DAT_CLOSE_FLAGS flags);
 /*
- * link_down(): no packet leaves the side any more, and neither side gets to know.
- * link_slow(): each leaves it 0.3 s late, in order.
- * link_up(): they do again, at once.
+ * link_down(): no packet leaves the side any more, and nothing tells the sides so.
+ * link_slow(): each packet leaves the side 0.3 s late, in order.
+ * link_up(): packets leave the side at once again.
  */
 bool link_down(struct side *side);
 bool link_slow(struct side *side);
 bool link_up(struct side *side);
-/* The same, and the side does not know the other's address until link_up(). */
+/* link_down(), and the side does not know the other's hardware address until link_up(). */
 bool host_off(struct side *side);
 /*
- * How often the side's device began to send again what the peer had not answered in
- * time, or asked for; 0 for ever where the device does not count that.
+ * How often the side's device has begun to repeat what the peer had not answered in
+ * time, or had asked for again.  0 where the device does not count that.
  */
 u64 side_repeats(const struct side *side);
 
 /* ---- events (rig.c) ----------------------------------------------------- */
 
 const char *event_name(DAT_EVENT_NUMBER number);
-/* An EVD; all that are not for CRs take software events too (nothing_more). */
+/* Makes an EVD, which takes software events, too (nothing_more). */
 bool evd_new(struct side *side, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 	     DAT_EVD_HANDLE *evd);
 DAT_RETURN post_se(DAT_EVD_HANDLE evd, u64 number);
-/* An event that is there already, or comes within @ms; no failure if not. */
+/* Takes an event that is there, or comes within @ms.  It is no failure if there is none. */
 bool event_within(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *event);
 
 bool next_event_at(const char *file, int line, DAT_EVD_HANDLE evd,
@@ -365,9 +383,9 @@ bool state_is_at(const char *file, int line, DAT_EP_HANDLE ep,
 		 DAT_EP_STATE state);
 bool idle_at(const char *file, int line, DAT_EP_HANDLE ep);
 
-/* The next event within WAIT_MS: (evd, &event) */
+/* Takes the next event, within WAIT_MS: (evd, &event) */
 #define next_event(...)		next_event_at(__FILE__, __LINE__, __VA_ARGS__)
-/* ... which has this number: (evd, number, &event) */
+/* ... which has to have this number: (evd, number, &event) */
 #define want_event(...)		want_event_at(__FILE__, __LINE__, __VA_ARGS__)
 /* ... a connection event of this EP without private data: (evd, ep, number) */
 #define want_conn(...)		want_conn_at(__FILE__, __LINE__, __VA_ARGS__)
@@ -375,11 +393,11 @@ bool idle_at(const char *file, int line, DAT_EP_HANDLE ep);
 #define want_done(...)		want_dto(__VA_ARGS__, ANY_LENGTH)
 /* ... this RMR's bind completion: (evd, rmr, cookie, status) */
 #define want_bound(...)		want_bound_at(__FILE__, __LINE__, __VA_ARGS__)
-/* ... that says how much it moved: (evd, ep, cookie, status, length) */
+/* ... and its length: (evd, ep, cookie, status, length) */
 #define want_dto(...)		want_dto_at(__FILE__, __LINE__, __VA_ARGS__)
 /* ... this software event: (evd, number) */
 #define want_se(...)		want_se_at(__FILE__, __LINE__, __VA_ARGS__)
-/* Nothing is queued: a software event posted now is the next one. (evd) */
+/* Nothing is queued: a software event that is posted now is the next event. (evd) */
 #define nothing_more(...)	nothing_more_at(__FILE__, __LINE__, __VA_ARGS__)
 /* Nothing is queued and nothing comes within SILENCE_MS. (evd) */
 #define silent(...)		silent_at(__FILE__, __LINE__, __VA_ARGS__)
@@ -400,15 +418,15 @@ struct mem {
 
 bool mem_new(struct side *side, struct mem *mem, size_t size,
 	     DAT_MEM_PRIV_FLAGS privileges);
-/* The LMR, then the memory. */
+/* Frees the LMR, then the memory. */
 void mem_free(struct mem *mem);
 void mem_fill(struct mem *mem, size_t offset, size_t length, u8 seed);
 bool mem_has(const struct mem *mem, size_t offset, size_t length, u8 seed);
-/* The same, and a failure if not. */
+/* mem_has(), and the scenario fails if not. */
 bool mem_check(const struct mem *mem, size_t offset, size_t length, u8 seed);
 /*
- * The same for what the other side has written, with success: on iWARP it comes a moment
- * later.
+ * mem_check() for what the other side has written, after its write has completed: on
+ * iWARP the data may come a moment later.
  */
 bool mem_arrives(const struct mem *mem, size_t offset, size_t length, u8 seed);
 DAT_LMR_TRIPLET piece(const struct mem *mem, size_t offset, size_t length);
@@ -430,13 +448,13 @@ enum evds { ONE_EVD, THREE_EVDS };
 #define NODE_MEMORY	65536
 
 /*
- * An EP with its EVDs (of ONE_EVD all three are the same) and memory; and the SRQ that its
- * receives come from, or null.
+ * An EP with its EVDs (with ONE_EVD all three are the same one) and its memory; and the
+ * SRQ from which it takes its receives, or null.
  *
- * Which receive of an SRQ a message takes is not promised (mt:M54).  The devices of the tests
- * take the oldest, so scenarios look for cookies and bytes as without an SRQ.  What is
- * different is the end of a connection: a receive that no message has taken is not flushed
- * (D48, mt:M56).
+ * DAT does not say which receive of an SRQ a message takes (mt:M54).  The devices of
+ * the tests take the oldest one, so scenarios check cookies and bytes as without an
+ * SRQ.  The end of a connection differs: a receive that no message has taken is not
+ * flushed (D48, mt:M56).
  */
 struct node {
 	struct side *side;
@@ -446,27 +464,33 @@ struct node {
 	struct mem mem;
 };
 
-/* NODE_RECVS receives and NODE_REQUESTS requests; reads and writes. */
+/*
+ * The attributes of a node's EP: NODE_RECVS receives, NODE_REQUESTS requests, RDMA
+ * reads and writes.
+ */
 extern DAT_EP_ATTR node_attr;
 
 /*
- * EVDs and memory that @node has already are taken; @attr may be NULL:
- * node_attr.
+ * Makes what @node does not have yet of EVDs, memory and SRQ, and its EP.  @attr may be
+ * NULL for node_attr.
  */
 bool node_new(struct node *node, struct side *side, enum evds evds,
 	      const DAT_EP_ATTR *attr);
-/* The EP alone: another one on the same EVDs and memory. */
+/* Makes only the EP: another one on the same EVDs and memory. */
 bool node_ep(struct node *node, const DAT_EP_ATTR *attr);
-/* For a scenario that makes many. */
+/* Frees all of a node, for scenarios that make many. */
 void node_free(struct node *node);
 
-/* Posts, of [offset, offset + length) of the node's memory. */
+/* Post a DTO with [offset, offset + length) of the node's memory, and @number as its cookie. */
 DAT_RETURN node_recv(struct node *node, size_t offset, size_t length,
 		     u64 number);
-/* The same, of any segments. */
+/* The same with any segments. */
 DAT_RETURN node_recv_iov(struct node *node, DAT_COUNT segments, DAT_LMR_TRIPLET *iov,
 			 u64 number);
-/* After the end of its connection @n receives are left in @node's SRQ, and none has completed. */
+/*
+ * After the end of its connection, @n receives are left in @node's SRQ, and none has
+ * completed.
+ */
 bool left_in_srq(struct node *node, DAT_COUNT n);
 DAT_RETURN node_send(struct node *node, size_t offset, size_t length,
 		     u64 number, DAT_COMPLETION_FLAGS flags);
@@ -476,7 +500,7 @@ DAT_RETURN node_write(struct node *node, size_t offset, size_t length,
 DAT_RETURN node_read(struct node *node, size_t offset, size_t length,
 		     const DAT_RMR_TRIPLET *from, u64 number,
 		     DAT_COMPLETION_FLAGS flags);
-/* Opens that to reads and writes of peers. */
+/* Binds @rmr to that part, for reads and writes of peers. */
 DAT_RETURN node_bind(struct node *node, DAT_RMR_HANDLE rmr, size_t offset,
 		     size_t length, u64 number, DAT_COMPLETION_FLAGS flags);
 
@@ -489,16 +513,16 @@ struct listener {
 	DAT_CONN_QUAL qual;
 };
 
-/* It is @side's; ports may differ. */
+/* Is the address the one of @side?  The ports may differ. */
 bool same_address(DAT_IA_ADDRESS_PTR got, const struct side *side);
 
 bool listener_new(struct listener *listener, DAT_PSP_FLAGS flags);
 void listener_free(struct listener *listener);
 bool next_request(struct listener *listener, DAT_CR_HANDLE *cr);
-/* Of @node, on side a; CONNECT_US, no private data. */
+/* Has @node, on side a, connect to @qual, with limit CONNECT_US and no private data. */
 bool start_connect(struct node *node, DAT_CONN_QUAL qual);
 
-/* Two nodes, connected by way of the listener. */
+/* Two nodes, and the listener through which they are connected. */
 struct pair {
 	struct node a;
 	struct node b;
@@ -507,25 +531,25 @@ struct pair {
 
 bool pair_new(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
 	      const DAT_EP_ATTR *attr_b);
-/* The same for two unconnected nodes and a listener that are there. */
+/* Connects two nodes through a listener; all three are there already. */
 bool pair_connect(struct node *a, struct node *b, struct listener *listener);
-/* All of it, not connected yet. */
+/* Makes all of a pair, but does not connect it. */
 bool pair_apart(struct pair *pair, enum evds evds, const DAT_EP_ATTR *attr_a,
 		const DAT_EP_ATTR *attr_b);
 void pair_free(struct pair *pair);
 
 /*
- * A new pair, which may have EVDs already, does transfers of which only the last
- * of each kind notifies: all complete, in order.  Then it is disconnected
- * (transfer.c).
+ * Makes a pair, whose nodes may have EVDs already, and does transfers of which only the
+ * last one of each kind notifies.  All have to complete, in order.  Then the pair is
+ * disconnected (transfer.c).
  */
 void quiet_transfers(struct pair *pair);
 
 /* ---- accounts (rig.c) --------------------------------------------------- */
 
 /*
- * What came of the posts of one direction of an EP, whose cookies were numbered
- * from 0: in sequence, each once, no success after a failure.
+ * The completions of one direction of an EP, whose posts have cookies numbered from 0.
+ * They have to come in that sequence, each once, and no success after a failure.
  */
 struct tally {
 	u64 next;
@@ -538,67 +562,79 @@ struct tally {
 struct account {
 	struct tally request;
 	struct tally recv;
-	/* Receives that were left in the node's SRQ at the end. */
+	/* Receives that were left in the node's SRQ at the end of the connection. */
 	u64 left;
 };
 
-/* In the cookie of every receive, above the number. */
+/* This bit is set in the cookie of every receive, above its number. */
 #define RECV	(1ULL << 32)
 
-/* A completion or bind of @node's EP. */
+/* Enters a completion of @node's EP, of a DTO or a bind, into the account. */
 bool account_event(struct account *account, struct node *node,
 		   const DAT_EVENT *event);
 /*
- * Waits for the completions of requests before @number.  What is posted once the end
- * of a connection has begun is flushed after the event of that end (D46).
+ * Waits for the completions of all requests below @number.  Requests that are posted
+ * after the end of a connection has begun are flushed after the event of that end
+ * (D46).
  */
 bool account_requests(struct account *account, struct node *node, u64 number);
-/* The completions up to the connection event, if they share its EVD. */
+/* Takes the completions up to the connection event, if both are on one EVD, and that event. */
 bool account_first(struct account *account, struct node *node,
 		   DAT_EVENT *event);
 /*
- * Takes all that comes on the node's EVDs up to the connection's end, which has to be the one
- * connection event and the last event; on three EVDs all else is there by then
- * (D44, D45).  The EP is Disconnected and idle after it (D8).  @end: which event it was.
+ * Takes everything that comes on the node's EVDs up to the end of the connection.  The
+ * event of the end has to be the only connection event and the last event; with three
+ * EVDs all else has to be there by then (D44, D45).  After it the EP is Disconnected
+ * and idle (D8).  @end: which event it was.
  *
- * On an SRQ only a receive that a message has taken and not filled is flushed, which one at
- * most is (mt:M56); the others are left in the SRQ, and counted.
+ * On an SRQ a receive is flushed only if a message has taken it and not filled it,
+ * which can be the case for one at most (mt:M56).  The others are left in the SRQ, and
+ * counted.
  */
 bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end);
-/* The same, of an end that has to be @end. */
+/* account_end(), and the event has to be @end. */
 bool account_until(struct account *account, struct node *node,
 		   DAT_EVENT_NUMBER end);
-/* As many as were posted, with those that are left in an SRQ: none is lost. */
+/*
+ * As many DTOs have completed as were posted, counting the receives that are left in an
+ * SRQ: none is lost.
+ */
 bool account_closed(struct account *account, u64 requests, u64 recvs);
 
 /* ---- handles (handles.c) ------------------------------------------------- */
 
-/* One that is none, or none of the type that a call asks for. */
+/*
+ * A bad handle: one of no object, or of an object that has not the type that a call
+ * asks for.
+ */
 struct bad {
 	DAT_HANDLE handle;
-	DAT_HANDLE_TYPE type;	/* of the live object that it names, or NO_TYPE */
+	DAT_HANDLE_TYPE type;	/* of the live object that it names; or NO_TYPE */
 	const char *what;
 };
 
 #define NO_TYPE		((DAT_HANDLE_TYPE)-1)
 
-/* Unless the handle is one of a live object of this type, which is good. */
+/* The call has to refuse the handle, unless it is that of a live object of type @kind. */
 #define REFUSES(kind, which, call)					\
 	do {								\
 		if (bad->type != DAT_HANDLE_TYPE_##kind &&		\
 		    !BAD_HANDLE(call, which))				\
 			FAIL("with %s", bad->what);			\
 	} while (0)
-/* Null is good, too. */
+/* The same for a call that also accepts a null handle. */
 #define REFUSES_ANY(kind, which, call)					\
 	do {								\
 		if (bad->handle)					\
 			REFUSES(kind, which, call);			\
 	} while (0)
 
-/* Every call refuses it, in all places; both sides are open, and unharmed. */
+/*
+ * Every call refuses @handle, for each handle argument.  Both sides are open, and are
+ * not harmed.
+ */
 bool handle_refused(DAT_HANDLE handle, const char *what);
-/* The calls that only this face has refuse it (args.c of the face). */
+/* The calls that only this face has refuse the handle (args.c of the face). */
 void platform_refuse(const struct bad *bad);
 /* @handle has this type, no consumer context, and keeps one that it gets. */
 void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
@@ -606,9 +642,9 @@ void has_type(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 /* ---- running (main.c) --------------------------------------------------- */
 
 /*
- * All scenarios with @only in their name, or with one of several texts, which a "|" divides
- * from the next; those of both faces first; "own": those of this face alone.  Returns the
- * number of failures.
+ * Runs all scenarios with @only in their name, or with one of several texts that are
+ * separated by "|"; first those of both faces. "own": only those that only this face
+ * has.  Returns the number of failures.
  */
 unsigned int run_scenarios(const char *only);
 

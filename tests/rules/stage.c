@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * An EP in each of the nine states.  Used by the files about connections.
+ * Brings an EP into each of the nine states.  Used by the files about connections.
  */
 #include "stage.h"
 
@@ -66,7 +66,7 @@ bool state_comes(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 	return CHECK_EQ(is, state);
 }
 
-/* Many times as long as the first one that comes. */
+/* The limit is so many times as long as the first request takes. */
 #define LIMIT_FACTOR	8
 
 DAT_TIMEOUT limit_of_request(DAT_TIMEOUT us)
@@ -128,7 +128,7 @@ int any_conn(struct node *nodes, int n, DAT_EVENT *event)
 
 /* ---- the way into a state ----------------------------------------------- */
 
-/* The EP is on side a: it asks for its connection itself. */
+/* Is the EP on side a, so that it asks for its connection itself? */
 static bool asks(const struct stage *stage)
 {
 	return stage->state == DAT_EP_STATE_UNCONNECTED ||
@@ -140,14 +140,14 @@ static struct node *asker(struct staged *s)
 	return asks(s->is) ? &s->node : &s->peer;
 }
 
-/* A RSP in the place of the PSP, whose qualifier is free. */
+/* Replaces the PSP by a RSP on the same qualifier. */
 static bool reserve(struct staged *s)
 {
 	if (!OK(dat_psp_free(s->listener.psp)) ||
 	    !OK(dat_rsp_create(side_b.ia, s->listener.qual, s->node.ep,
 			       s->listener.requests, &s->rsp)))
 		return false;
-	/* That is what the event names. */
+	/* next_request() compares this with the event's service point. */
 	s->listener.psp = s->rsp;
 	return true;
 }
@@ -158,7 +158,7 @@ static bool ask(struct staged *s)
 	       next_request(&s->listener, &s->cr);
 }
 
-/* The provider's EP takes the place of the node's. */
+/* Replaces the node's EP by the one that the provider has made for the request. */
 static bool take_provided(struct staged *s)
 {
 	DAT_CR_PARAM param;
@@ -186,7 +186,7 @@ static bool half_join(struct staged *s)
 			  &event);
 }
 
-/* The peer has no receive for it. */
+/* The drain does not end, because the peer has no receive for the message. */
 static bool drain(struct staged *s)
 {
 	return join(s) && OK(node_send(&s->node, 0, 64, STAGE_SEND, 0)) &&

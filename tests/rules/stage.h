@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * An EP in each of the nine states, and the proof that it is still whole: for
- * scenarios that try something in all of them.
+ * Brings an EP into each of the nine states, and proves afterwards that it still works:
+ * for scenarios that try something in all states.
  */
 #ifndef RULES_STAGE_H
 #define RULES_STAGE_H
@@ -13,18 +13,20 @@
 struct stage {
 	DAT_EP_STATE state;
 	const char *name;
-	/* Of calls that the state forbids. */
+		/* What a call returns that the state forbids. */
 	DAT_RETURN refusal;
 };
 
-/* In the order of the rows of the matrix. */
+/* In the order of the rows of the endpoint table. */
 extern const struct stage stages[NR_STAGES];
 
 /*
- * @node's EP is in the state, with one receive unless it has no PZ (TENT) or was
- * flushed (DIS).  @node is on side a where it connects and in UNC, on side b
- * otherwise.  @cr is what there is to answer in PCP, TENT and, at @peer, in ACP.
- * In COMPLETION_PENDING side a's link is cut.
+ * @node's EP is in the state @is.  It has one receive posted, unless it has no PZ
+ * (TENTATIVE_CONNECTION_PENDING) or the receive was flushed (DISCONNECTED).  @node is
+ * on side a if it connects itself, and in UNCONNECTED; otherwise on side b.  @cr is the
+ * request that is there to be answered: by @node in PASSIVE_ and
+ * TENTATIVE_CONNECTION_PENDING, by @peer in ACTIVE_CONNECTION_PENDING.  In
+ * COMPLETION_PENDING side a's link is cut.
  */
 struct staged {
 	const struct stage *is;
@@ -39,25 +41,28 @@ struct staged {
 #define STAGE_SEND	78
 
 bool stage_new(struct staged *s, const struct stage *stage);
-/* The EP can do what it could when it was staged: it does it. */
+/* Proves that the EP can still do what it could when it was staged: it does it. */
 bool stage_unharmed(struct staged *s);
 
 /* Gives a provider's EP what it needs: the PZ and EVDs of its node. */
 bool adopt(struct node *node);
-/* Both sides see ESTABLISHED. */
+/* Both sides get ESTABLISHED. */
 bool established(struct node *active, struct node *passive);
-/* The EP gets into @state, which no event has told the scenario. */
+/* Waits until the EP is in @state, which no event tells. */
 bool state_comes(DAT_EP_HANDLE ep, DAT_EP_STATE state);
 /*
- * A time in us, @us or more, in which a request comes in on this machine: a limit for
- * an attempt that is to be over after that.
+ * A time in us, @us or more, within which a request arrives on this machine: a limit
+ * for an attempt that is to be over after that.
  */
 DAT_TIMEOUT limit_of_request(DAT_TIMEOUT us);
-/* One message to @to, whose oldest receive is @number; 0 is the send's. */
+/* Sends one message to @to, whose oldest receive has cookie @number; the send's cookie is 0. */
 bool message(struct node *from, struct node *to, u64 number);
-/* The next connection event, or 0 and the scenario has failed. */
+/* The number of the next connection event; 0 if none came, and the scenario has failed. */
 DAT_EVENT_NUMBER next_conn(struct node *node);
-/* The first of @n nodes that has a connection event, or -1 and it has failed. */
+/*
+ * The index of the first of @n nodes that has a connection event; -1 if none has one,
+ * and the scenario has failed.
+ */
 int any_conn(struct node *nodes, int n, DAT_EVENT *event);
 
 #endif /* RULES_STAGE_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory for one transfer (dat_lmr_allocate, _fmr, _invalidate): pages that lie anywhere,
- * as a request of a file system or a block device has them.  And sends that invalidate,
- * and adapters that a consumer is told of (include/dat/kdat_linux.h).
+ * Memory for one transfer (dat_lmr_allocate, _fmr, _invalidate): pages from anywhere,
+ * as in a request of a file system or a block device.  Also sends that invalidate a
+ * key, and adapters that a consumer is told of (include/dat/kdat_linux.h).
  */
 #include <linux/mm.h>
 #include <linux/random.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the scenarios of the kernel face have besides: EVDs whose upcall collects
- * the events.  Whoever waits for an event of such an EVD gets what was collected
- * (platform_evd_wait), so that all of rules.h works with them.
+ * What the scenarios of the kernel face have in addition: EVDs whose upcall collects
+ * the events.  platform_evd_wait() on such an EVD returns what was collected, so that
+ * everything in rules.h works with them.
  */
 #ifndef RULES_KERNEL_H
 #define RULES_KERNEL_H
@@ -14,11 +14,11 @@
 
 #define COLLECTED	1024
 
-/* The EVD's consumer context. */
+/* The consumer context of such an EVD. */
 struct collector {
 	DAT_EVD_HANDLE evd;
 	wait_queue_head_t wait;
-	spinlock_t lock;		/* of the rest */
+	spinlock_t lock;		/* protects the rest */
 	u32 put;
 	u32 got;
 	DAT_EVENT ring[COLLECTED];
@@ -27,13 +27,16 @@ struct collector {
 #define COLLECT_ALL	(DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
 			 DAT_EVD_SOFTWARE_FLAG)
 
-/* Policy SINGLE_INSTANCE; the scenario's until it is over.  NULL: it has failed. */
+/*
+ * Makes an EVD with policy SINGLE_INSTANCE; it stays until the scenario is over.  NULL:
+ * the scenario has failed.
+ */
 struct collector *collector_new(struct side *side, DAT_COUNT qlen,
 				DAT_EVD_FLAGS flags);
 /* The upcall: @instance_data is the collector. */
 void collect(DAT_PVOID instance_data, const DAT_EVENT *event,
 	     DAT_BOOLEAN more_events);
-/* A node with a collector for all of its events. */
+/* Makes a node with one collector for all of its events. */
 bool collected_node(struct node *node, struct side *side,
 		    struct collector **events);
 bool collected_pair(struct pair *pair);

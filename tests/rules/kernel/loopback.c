@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A provider as another module would be one: it knows the headers of kDAT, and no more.  What is
- * sent on one of its endpoints arrives there.  It has a handful of calls; the others are missing.
+ * A provider of kDAT as another module might be one: it knows only the headers of kDAT.
+ * What is sent on one of its endpoints arrives at the same endpoint.  It has a handful
+ * of calls; the others are missing.
  *
  * Loaded and unloaded by a scenario of provider.c.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Kinds of memory that only the kernel registers.  Each is used for a transfer.
+ * Kinds of memory that only kernel consumers can register.  Each is used for a
+ * transfer.
  */
 #include <linux/io.h>
 #include <linux/mm.h>

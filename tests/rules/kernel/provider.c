@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Providers beside kdapl in the registry of kernel consumers: this module, with a table that has
- * next to nothing, and kdapl_loopback.ko (loopback.c), which is loaded and unloaded meanwhile.
+ * Providers beside kdapl in the registry of kernel consumers: this module, with a table
+ * of hardly any calls, and kdapl_loopback.ko (loopback.c), which a scenario loads and
+ * unloads.
  */
 #include <linux/completion.h>
 #include <linux/jiffies.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The adapter of a process: the asynchronous EVD that opens share, what a child has, and
- * makers under whom the IA is closed.
+ * The adapter of a process: the asynchronous EVD that several opens share, what a child
+ * has, and threads that make objects while the IA is closed.
  */
 #include <fcntl.h>
 #include <sched.h>

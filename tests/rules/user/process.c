@@ -3,8 +3,8 @@
  * Programs as they are: with a great many adapters, with children, and of several
  * processes that share memory or hand requests to each other.
  *
- * A child begins without anything of DAT.  It opens the sides for itself, and has all of
- * the vocabulary then; what fails in it is printed there, and fails the scenario.
+ * A child begins without any DAT objects.  It opens the sides for itself, and can then
+ * use all of rules.h; a failure in it is printed there, and fails the scenario.
  */
 #include <dirent.h>
 #include <signal.h>

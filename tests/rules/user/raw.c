@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A peer on side a that is no DAT consumer: it connects with rdma_cm and posts with
+ * A peer on side a that does not use DAT: it connects with rdma_cm and posts with
  * libibverbs, which have requests that DAT does not have.
  */
 #include <arpa/inet.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Many threads of a process on one EP and one EVD: they post, poll and wait at once.  No
- * completion is lost or doubled, and whoever waits is woken: each wait that an event did
- * not end is counted.
+ * Many threads of a process on one EP and one EVD post, poll and wait at once.  No
+ * completion is lost or doubled, and every waiter is woken: each wait that ends without
+ * an event is counted.
  */
 #include "user.h"
 

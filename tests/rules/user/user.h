@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the scenarios of the user face have besides: threads that wait, and where
- * they are (wait.c).
+ * What the scenarios of the user face have in addition: threads that wait, and ways to
+ * see that they do (wait.c).
  */
 #ifndef RULES_USER_H
 #define RULES_USER_H
@@ -14,13 +14,13 @@
 #include <unistd.h>
 #include "../memory.h"
 
-/* For what should happen; nothing any more once the scenario has failed. */
+/* How long to wait for what should happen; 0 once the scenario has failed. */
 #define WAIT_US		(failed() ? 0 : WAIT_MS * 1000u)
 
 #define UNWAITABLE	DAT_ERROR(DAT_INVALID_STATE, \
 				  DAT_INVALID_STATE_EVD_UNWAITABLE)
 
-/* A thread in dat_evd_wait, and what came of it. */
+/* A thread in dat_evd_wait, and the result */
 struct waiter {
 	pthread_t thread;
 	atomic_int tid;
@@ -33,17 +33,17 @@ struct waiter {
 	u64 took_us;
 };
 
-/* Returns when it sleeps. */
+/* Starts a waiter, and returns when its thread sleeps. */
 void start_waiter(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
 		  DAT_COUNT threshold);
 void end_waiter(struct waiter *w, DAT_RETURN expected);
-/* This thread of the process does. */
+/* Does this thread of the process sleep? */
 bool sleeps(pid_t tid);
-/* Until @value is @n or more, or the limit. */
+/* Waits until @value is @n or more, or until the limit. */
 void wait_until(atomic_int *value, int n);
-/* How often /dev/kdapl is mapped: rings, and the board */
+/* How many mappings of /dev/kdapl the process has: event rings, and the board */
 int mappings(void);
-/* Nothing is queued. */
+/* Nothing is queued on the EVD. */
 void empty(DAT_EVD_HANDLE evd);
 
 extern const struct scenario_table user_args_table, wait_table, cno_table,
