@@ -199,9 +199,8 @@ int kiser_data_post(struct kiser_conn *conn, struct iscsit_cmd *cmd)
  * kiser_get_dataout - fetch the data of a write that has not come with it
  * @lio: the connection
  * @cmd: the command, in state TRANSPORT_WRITE_PENDING
- * @recovery: ignored: recovery within a command needs an error recovery level that is not
- *	offered
- *	that is not offered
+ * @recovery: ignored: recovery within a command needs an error recovery level that is
+ *	not offered
  *
  * Return: 0.  If the data cannot be fetched the connection is ended, and with it the
  * command.

@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include "kdat_iser.h"
 
-/* The largest order that the page allocator does not have to make a great effort for. */
+/* The size of a chunk: the largest that the page allocator gives without great effort. */
 #define CHUNK_SIZE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
 static u32 slots_per_chunk(u32 slot_size)

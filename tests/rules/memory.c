@@ -41,9 +41,10 @@ bool ended(struct node *node)
 }
 
 /*
- * The active side has given up, and the request was accepted all the same.  The CM of
- * iWARP takes no request back: there the connection comes about, and the active side
- * ends it; or it has waited so long for an answer that it has gone.
+ * What the passive side gets when it has accepted a request after the active side had
+ * given up.  The CM of iWARP takes no request back: there the connection is established
+ * and the active side ends it, or the active side has waited so long for an answer that
+ * it is gone.
  */
 bool accepted_in_vain(struct node *node)
 {
@@ -87,8 +88,8 @@ bool admits_at(const char *file, int line, struct pair *pair,
 }
 
 /*
- * An iWARP device closes the connection, and no request says why; on the side of the
- * memory it reports an error of the queue pair.
+ * An iWARP device closes the connection, and no completion says why; on the side of the
+ * memory the device reports an error of the queue pair.
  */
 static bool refuses_silently(const char *file, int line, struct pair *pair)
 {
@@ -138,7 +139,7 @@ bool talks_at(const char *file, int line, struct node *from, struct node *to)
 
 /* ---- what it costs ------------------------------------------------------ */
 
-/* Of the whole device; few enough for an exit status. */
+/* The memory regions of the whole device: so few that an exit status can return them. */
 static int device_regions(const struct side *side)
 {
 	char command[120];
@@ -160,7 +161,7 @@ bool footprint(struct footprint *now)
 	return CHECK(a >= 0) && CHECK(b >= 0);
 }
 
-/* What the queues of a node are charged at most. */
+/* The most that is charged for the queues of a node. */
 #define NODE_QUEUES_KB	32
 
 bool footprint_grew_at(const char *file, int line,

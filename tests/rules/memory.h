@@ -66,7 +66,7 @@ struct footprint {
 	u64 charged_kb;		/* to the process: VmPin */
 	u64 locked_kb;		/* by the process: VmLck */
 	u64 pins;		/* of the whole kernel */
-	int regions;		/* of side b's device */
+	int regions;		/* of both sides' devices */
 };
 
 bool footprint(struct footprint *now);

@@ -54,7 +54,7 @@ void *platform_alloc(size_t size)
 	return kvzalloc(size, GFP_KERNEL);
 }
 
-/* As long as vfree() has them, too. */
+/* vfree() frees the pages, and the array of them as well (VM_MAP_PUT_PAGES). */
 void *platform_alloc_scattered(size_t size)
 {
 	unsigned int i, n = DIV_ROUND_UP(size, PAGE_SIZE);
@@ -68,7 +68,7 @@ void *platform_alloc_scattered(size_t size)
 		if (!pages[i])
 			goto free;
 	}
-	/* Every other one from the far end. */
+	/* Swaps every other page with one from the far end. */
 	for (i = 0; i < n / 2; i += 2)
 		swap(pages[i], pages[n - 1 - i]);
 	memory = vmap(pages, n, VM_MAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
@@ -116,7 +116,10 @@ bool platform_thread_start(struct thread *thread)
 	return true;
 }
 
-/* kthread_stop() lets a thread that has not begun yet never begin. */
+/*
+ * Waits for the end first: kthread_stop() keeps a thread that has not begun yet from
+ * ever running.
+ */
 void platform_thread_join(struct thread *thread)
 {
 	wait_for_completion(&thread->done);
@@ -153,7 +156,10 @@ int run_command(const char *command)
 	return status < 0 || status & 0x7f ? -1 : status >> 8;
 }
 
-/* Its first line says it; files of debugfs cannot be read from in here. */
+/*
+ * The first line of the file has the number.  A file of debugfs cannot be read from
+ * inside the kernel, so a shell does it.
+ */
 int live_objects(void)
 {
 	int n = run_command("read -r _ _ _ n < " OBJECTS

@@ -4,9 +4,9 @@
  *
  *	udat_rules [-a IA] [-b IA] [-A MODE] [-B MODE] [TEXT]
  *
- * The scenarios with TEXT in their line, or all of them; "removal" is the one that waits for
- * the removal of side b's device (removal.c).  MODE is what KDAPL_MODE is set to before the
- * IA of a side is opened.
+ * Runs the scenarios with TEXT in their name, or with one of several texts that "|"
+ * divides, or all of them; "removal" is the one that waits for the removal of side b's
+ * device (removal.c).  KDAPL_MODE is set to MODE before the IA of that side is opened.
  */
 #include <errno.h>
 #include <sched.h>
@@ -37,7 +37,10 @@ void *platform_alloc(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Shared memory, whose pages come as they are touched. */
+/*
+ * Shared memory, whose pages are allocated when they are touched: first every other
+ * one, then the rest.
+ */
 void *platform_alloc_scattered(size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE), i;
@@ -122,7 +125,7 @@ int run_command(const char *command)
 	return status < 0 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
 }
 
-/* A process without an IA is not listed. */
+/* A process without an IA is not listed, and has 0. */
 int live_objects(void)
 {
 	char line[256];
