@@ -7,9 +7,11 @@
  */
 #include "stress.h"
 
+/* struct post.state: bits, and above them the turn */
 #define BUSY		0x1	/* a worker is about to post it */
 #define ACCEPTED	0x2
 #define DONE		0x4
+#define TURN_SHIFT	3
 #define SILENT		0x8000000000000000ULL
 
 struct board *board;
@@ -152,9 +154,8 @@ static void post_release(struct world *w, struct post *post)
 	u32 i = post - w->posts;
 
 	lock(&w->lock);
-	post->turn++;
 	post->ep = NULL;
-	store(&post->flags, 0);
+	store(&post->state, ((load(&post->state) >> TURN_SHIFT) + 1) << TURN_SHIFT);
 	post->next_free = w->free_post;
 	w->free_post = i;
 	unlock(&w->lock);
@@ -166,7 +167,7 @@ struct post *post_begin(struct worker *me, struct ep *ep, bool recv, u8 op,
 {
 	struct world *w = me->w;
 	struct post *post;
-	u32 i;
+	u32 i, turn;
 
 	lock(&w->lock);
 	i = w->free_post;
@@ -181,8 +182,9 @@ struct post *post_begin(struct worker *me, struct ep *ep, bool recv, u8 op,
 	post->op = op;
 	post->thread = me->id;
 	post->seq = ++me->seq;
-	store(&post->flags, BUSY);
-	cookie->as_64 = (u64)post->turn << 32 | w->number << 16 | i;
+	turn = load(&post->state) >> TURN_SHIFT;
+	store(&post->state, turn << TURN_SHIFT | BUSY);
+	cookie->as_64 = (u64)turn << 32 | w->number << 16 | i;
 	return post;
 }
 
@@ -193,7 +195,7 @@ void post_end(struct world *w, struct post *post, bool accepted)
 	u32 before;
 
 	if (!accepted) {
-		before = load(&post->flags);
+		before = load(&post->state);
 		if (before & DONE)
 			broken(RULE_ONCE, "a refused post completed, EP %p", ep);
 		post_release(w, post);
@@ -201,12 +203,12 @@ void post_end(struct world *w, struct post *post, bool accepted)
 	}
 	count(COUNT_POSTS, 1);
 	add(&ep->accepted, 1);
-	before = set_bits(&post->flags, ACCEPTED);
+	before = set_bits(&post->state, ACCEPTED);
 	if (before & DONE) {
 		post_release(w, post);
 	} else if (load(&ep->gone)) {
 		before |= ACCEPTED;
-		if (change(&post->flags, &before, DONE)) {
+		if (change(&post->state, &before, before | DONE)) {
 			count(COUNT_LOST, 1);
 			post_release(w, post);
 		}
@@ -227,17 +229,21 @@ u64 silent_cookie(struct worker *me)
 	return SILENT | (u64)me->id << 48 | ++me->seq;
 }
 
-/* The posts of a freed EP that never completed; they need not (F9). */
+/*
+ * The posts of a freed EP that never completed; they need not (F9).  Meanwhile a record may
+ * become that of another EP's post.  Then its turn is another one, and it is left alone.
+ */
 static void posts_lost(struct world *w, struct ep *ep)
 {
-	u32 i, expected;
+	u32 i, state;
 
 	for (i = 1; i < POSTS; i++) {
 		struct post *post = &w->posts[i];
 
-		expected = BUSY | ACCEPTED;
-		if (load(&post->ep) == ep &&
-		    change(&post->flags, &expected, DONE)) {
+		state = load(&post->state);
+		if ((state & (BUSY | ACCEPTED | DONE)) == (BUSY | ACCEPTED) &&
+		    load(&post->ep) == ep &&
+		    change(&post->state, &state, state | DONE)) {
 			count(COUNT_LOST, 1);
 			post_release(w, post);
 		}
@@ -329,6 +335,7 @@ static void completion(struct world *w, const DAT_DTO_COMPLETION_EVENT_DATA *dto
 	u64 cookie = dto->user_cookie.as_64;
 	u32 i = cookie & 0xffff, before;
 	struct post *post = &w->posts[i < POSTS ? i : 0];
+	u32 state = load(&post->state);
 	bool success = dto->status == DAT_DTO_SUCCESS;
 	struct ep *ep;
 
@@ -338,7 +345,7 @@ static void completion(struct world *w, const DAT_DTO_COMPLETION_EVENT_DATA *dto
 		return;
 	}
 	if (!i || i >= POSTS || ((cookie >> 16) & 0xffff) != w->number ||
-	    cookie >> 32 != load(&post->turn) || !(load(&post->flags) & BUSY)) {
+	    cookie >> 32 != state >> TURN_SHIFT || !(state & BUSY)) {
 		broken(RULE_ONCE, "cookie %#llx is not outstanding",
 		       (unsigned long long)cookie);
 		return;
@@ -353,7 +360,7 @@ static void completion(struct world *w, const DAT_DTO_COMPLETION_EVENT_DATA *dto
 	if (post->recv && success)
 		message(w, ep, post, dto->transfered_length);
 	add(&ep->completed, 1);
-	before = set_bits(&post->flags, DONE);
+	before = set_bits(&post->state, DONE);
 	if (before & DONE)
 		broken(RULE_ONCE, "cookie %#llx completed twice",
 		       (unsigned long long)cookie);

@@ -167,10 +167,13 @@ struct ep {
 	u64 got[WORKERS + 1];
 };
 
-/* struct post - a posted DTO; its index and @turn are its cookie */
+/*
+ * struct post - a posted DTO
+ * @state: what is known of it, and its turn: how many posts the record has been used for.  Its
+ *	   index and the turn are the cookie of the post
+ */
 struct post {
-	u32 flags;
-	u32 turn;
+	u32 state;
 	u32 next_free;
 	u8 thread;
 	u8 op;
