@@ -95,12 +95,19 @@ static void shells_refuse(struct node *node, struct listener *listener)
 		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+static bool next_is_flushed(struct node *node, DAT_EVENT *event)
+{
+	return want_event(node->conn, DAT_DTO_COMPLETION_EVENT, event) &&
+	       CHECK(event->event_data.dto_completion_event_data.status ==
+		     DAT_DTO_ERR_FLUSHED);
+}
+
 /* Side b after its device is gone: all flushed, one BROKEN, shells remain. */
 static void shells_remain(struct removal *r)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	struct node *node = &r->busy.b;
 	DAT_EVENT event;
+	DAT_RETURN ret;
 
 	do {
 		if (!next_event(node->conn, &event))
@@ -117,14 +124,20 @@ static void shells_remain(struct removal *r)
 	CHECK(event.event_data.asynch_error_event_data.reason ==
 	      DAT_IA_CATASTROPHIC_ERROR);
 	shells_refuse(node, &r->busy.listener);
-	/* The upcall may have posted some, too, when it was over already. */
-	OK(node_recv(node, 0, 8, 5));
+	/*
+	 * When the connection was over, the loop above and the upcall may have posted receives
+	 * for messages that came before.  These are flushed, and until their events are taken
+	 * there may be no room for another one.
+	 */
 	do {
-		if (!want_event(node->conn, DAT_DTO_COMPLETION_EVENT, &event))
-			return;
-		dto = &event.event_data.dto_completion_event_data;
-		CHECK(dto->status == DAT_DTO_ERR_FLUSHED);
-	} while (dto->user_cookie.as_64 != 5);
+		ret = node_recv(node, 0, 8, 5);
+	} while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
+		 next_is_flushed(node, &event));
+	if (!OK(ret))
+		return;
+	while (next_is_flushed(node, &event) &&
+	       event.event_data.dto_completion_event_data.user_cookie.as_64 != 5)
+		;
 }
 
 /* ... and can be freed, one by one; then the IA closes gracefully. */
