@@ -68,21 +68,21 @@ static int open_and_run(const struct options *opt)
 static bool number_in(const char *text, unsigned long min, unsigned long max,
 		      unsigned int *value)
 {
-	unsigned long n;
+	unsigned long n, unit = 1;
 	char *end;
 
 	errno = 0;
 	n = strtoul(text, &end, 0);
 	if (end != text && (*end == 'K' || *end == 'k')) {
-		n *= 1024;
+		unit = 1024;
 		end++;
 	} else if (end != text && (*end == 'M' || *end == 'm')) {
-		n *= 1048576;
+		unit = 1048576;
 		end++;
 	}
-	if (errno || end == text || *end || *text == '-' || n < min || n > max)
+	if (errno || end == text || *end || *text == '-' || n > max / unit || n * unit < min)
 		return false;
-	*value = n;
+	*value = n * unit;
 	return true;
 }
 
