@@ -259,9 +259,10 @@ static DAT_RETURN wait_and_take(struct shim_object *evd,
 
 	/*
 	 * A threshold of one is legal on every EVD. Any other one the kernel has
-	 * to check first.
+	 * to check first. Of a ring that is not mapped it alone knows how many
+	 * events are left.
 	 */
-	if (arg->threshold == 1 &&
+	if (arg->threshold == 1 && shim_ring_mapped(&body->ring) &&
 	    shim_ring_take(&body->ring, arg->evd, event)) {
 		*more = shim_ring_count(&body->ring, arg->evd);
 		return DAT_SUCCESS;

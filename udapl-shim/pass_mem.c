@@ -480,7 +480,7 @@ DAT_RETURN pass_lmr_query(struct shim_object *obj, struct kdapl_uapi_lmr_query *
 		arg->mem_type = lmr->mem_type;
 		arg->length = lmr->length;
 		arg->privileges = lmr->privileges;
-		arg->lmr_context = atomic_load(&lmr->context);
+		arg->lmr_context = context_of(lmr);
 		arg->rmr_context = lmr->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
 						      DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
 				   lmr->mr->rkey : 0;

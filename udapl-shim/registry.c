@@ -442,6 +442,8 @@ static DAT_RETURN provider_open(struct entry *e, const struct call *call)
 		shim_why("the provider's handle does not begin with the address of the table "
 			 "that it has registered");
 		ret = RET(INTERNAL_ERROR);
+		if (open->handle && table->ia_close_func)
+			table->ia_close_func(open->handle, DAT_CLOSE_ABRUPT_FLAG);
 	}
 	if (ret) {
 		free(open);
