@@ -420,7 +420,6 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 	ep->left = false;
 	ep->ia = obj->ia;
 	ep->token = shim_token(obj);
-	ep->slot = slot;
 	ep->keys = pia->hints & KDAPL_VERBS_MUTE_FAULTS;
 	ep->life = 0;
 	ep->old_until = 0;

@@ -429,7 +429,6 @@ struct pass_limits {
  * @over: the event of the end was shown or given up, or there is no connection yet; atomic
  * @established: the consumer has the event ESTABLISHED, or could have taken it
  * @token: the kernel's handle
- * @slot: its entry of the board
  * @use: held by operations that change the EP
  * @attr: the attributes, as granted
  * @connect_evd: object of the connect EVD, or NULL
@@ -469,7 +468,6 @@ struct pass_ep {
 	atomic_bool established;
 	uint64_t token;
 	struct shim_object *ia;
-	uint32_t slot;
 	pthread_mutex_t use;
 	struct kdapl_uapi_ep_attr attr;
 	struct shim_object *connect_evd;
@@ -493,13 +491,11 @@ struct pass_ep {
 /**
  * struct pass_cq - a completion queue of an EVD
  * @size: number of its entries; @promised: how many of them are reserved
- * @qps: not used
  */
 struct pass_cq {
 	struct ibv_cq *cq;
 	uint32_t size;
 	uint32_t promised;
-	uint32_t qps;
 };
 
 /* Bits of pass_evd.aside; from PASS_WATCHED on it is a count. */
