@@ -579,6 +579,7 @@ static bool is_local_failure(DAT_DTO_COMPLETION_STATUS status)
 static void under_receive(void)
 {
 	struct account mine = {}, theirs = {};
+	DAT_EVENT_NUMBER end;
 	DAT_LMR_TRIPLET segment;
 	struct pair p = {};
 	DAT_EVENT event;
@@ -605,9 +606,14 @@ static void under_receive(void)
 		return;
 	theirs.recv.next = 1;
 	account_event(&theirs, &p.b, &event);
-	if (account_until(&theirs, &p.b, DAT_CONNECTION_EVENT_BROKEN))
+	/*
+	 * Each side ends by the failure, or because the other one, which was told of it, has
+	 * disconnected before this one was told.
+	 */
+	if (account_end(&theirs, &p.b, &end) &&
+	    (end == DAT_CONNECTION_EVENT_BROKEN ||
+	     CHECK_EQ(end, DAT_CONNECTION_EVENT_DISCONNECTED)))
 		account_closed(&theirs, 0, 3);
-	/* It ends by the refusal, or because the peer's side broke first. */
 	if (ended(&p.a) && account_requests(&mine, &p.a, 4) &&
 	    take_all(&mine, &p.a) && account_closed(&mine, 4, 0))
 		CHECK_EQ(mine.request.good, 1);
