@@ -438,9 +438,7 @@ static bool stays_ended(struct node *node)
  */
 static bool ended_by_break(struct account *account, struct node *node, DAT_EVENT_NUMBER *end)
 {
-	return account_end(account, node, end) &&
-	       (*end == DAT_CONNECTION_EVENT_BROKEN || CHECK_EQ(*end, DISCONNECTED)) &&
-	       stays_ended(node);
+	return account_break(account, node, end) && stays_ended(node);
 }
 
 /* A request that fails while the others wait. */

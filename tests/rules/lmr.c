@@ -610,9 +610,7 @@ static void under_receive(void)
 	 * Each side ends by the failure, or because the other one, which was told of it, has
 	 * disconnected before this one was told.
 	 */
-	if (account_end(&theirs, &p.b, &end) &&
-	    (end == DAT_CONNECTION_EVENT_BROKEN ||
-	     CHECK_EQ(end, DAT_CONNECTION_EVENT_DISCONNECTED)))
+	if (account_break(&theirs, &p.b, &end))
 		account_closed(&theirs, 0, 3);
 	if (ended(&p.a) && account_requests(&mine, &p.a, 4) &&
 	    take_all(&mine, &p.a) && account_closed(&mine, 4, 0))

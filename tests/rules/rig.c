@@ -856,6 +856,13 @@ bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *e
 	       nothing_more(node->conn) && account_left(account, node);
 }
 
+bool account_break(struct account *account, struct node *node, DAT_EVENT_NUMBER *end)
+{
+	return account_end(account, node, end) &&
+	       (*end == DAT_CONNECTION_EVENT_BROKEN ||
+		CHECK_EQ(*end, DAT_CONNECTION_EVENT_DISCONNECTED));
+}
+
 bool account_until(struct account *account, struct node *node,
 		   DAT_EVENT_NUMBER end)
 {

@@ -592,6 +592,8 @@ bool account_first(struct account *account, struct node *node,
  * counted.
  */
 bool account_end(struct account *account, struct node *node, DAT_EVENT_NUMBER *end);
+/* account_end(), and the event has to be BROKEN, or the disconnect of a peer that heard first. */
+bool account_break(struct account *account, struct node *node, DAT_EVENT_NUMBER *end);
 /* account_end(), and the event has to be @end. */
 bool account_until(struct account *account, struct node *node,
 		   DAT_EVENT_NUMBER end);

@@ -182,8 +182,7 @@ struct post *post_begin(struct worker *me, struct ep *ep, bool recv, u8 op,
 	post->op = op;
 	post->thread = me->id;
 	post->seq = ++me->seq;
-	turn = load(&post->state) >> TURN_SHIFT;
-	store(&post->state, turn << TURN_SHIFT | BUSY);
+	turn = set_bits(&post->state, BUSY) >> TURN_SHIFT;
 	cookie->as_64 = (u64)turn << 32 | w->number << 16 | i;
 	return post;
 }
