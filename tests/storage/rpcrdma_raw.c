@@ -8,7 +8,7 @@
  * FILE.  The program makes that file, and looks at it, without NFS; the file's folder is
  * the root of NFS 4 at the server.
  *
- *	rpcrdma_raw ADDRESS PORT FILE
+ *	rpcrdma_raw ADDRESS PORT FILE [warned]
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
