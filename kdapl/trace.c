@@ -10,14 +10,14 @@ static u64 cookie_srq(const struct kdapl_cookie *cookie)
 {
 	if (!(cookie->flags & KDAPL_COOKIE_SRQ))
 		return 0;
-	return container_of(cookie, struct kdapl_srq_cookie, cookie)->srq->obj.token;
+	return kdapl_srq_cookie_of(cookie)->srq->obj.token;
 }
 
 /* Which one it is of its endpoint's requests or receives; of an SRQ, which post. */
 static u32 cookie_slot(const struct kdapl_cookie *cookie)
 {
 	if (cookie->flags & KDAPL_COOKIE_SRQ)
-		return container_of(cookie, struct kdapl_srq_cookie, cookie)->number;
+		return kdapl_srq_cookie_of(cookie)->number;
 	return cookie - cookie->dir->ring;
 }
 

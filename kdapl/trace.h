@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Every tracepoint of kdapl, in sections by what they show (A13).  All lines of one object have
- * its handle.  Enable with
+ * its handle, but kdapl_error, which is of a device or of rdma_cm.  Enable with
  *	echo 1 > /sys/kernel/tracing/events/kdapl/enable
  */
 #undef TRACE_SYSTEM
@@ -214,7 +214,12 @@ TRACE_EVENT(kdapl_request,
 
 /*
  * ---- DTOs: a post and its completion have the same slot, of the EP's requests or receives,
- * beside the number of the QP, or of the SRQ, beside its handle ----
+ * or of the SRQ, beside its handle ----
+ *
+ * Every post that is accepted is in kdapl_post or kdapl_srq_post, and then in
+ * kdapl_completion, once, unless its endpoint is freed first.  @qp is 0 in a kdapl_post that
+ * no queue pair was given (yet): a held receive is in kdapl_post again when it is given to
+ * one.  It is 0 in a kdapl_completion that kdapl has made itself, as flushed.
  */
 
 TRACE_DEFINE_ENUM(KDAPL_DTO_RECV);
@@ -240,7 +245,7 @@ TRACE_EVENT(kdapl_post,
 		__entry->token = ep->obj.token;
 		__entry->user = cookie->user;
 		__entry->length = cookie->length;
-		__entry->qp = ep->conn->qp.num;
+		__entry->qp = cookie->owed ? ep->conn->qp.num : 0;
 		__entry->slot = cookie_slot(cookie);
 		__entry->kind = kind;
 	),
@@ -305,6 +310,46 @@ TRACE_EVENT(kdapl_completion,
 		  __entry->is_recv ? "recv" : "request", __entry->length,
 		  __entry->status, __entry->wc_status, __entry->user)
 );
+
+DECLARE_EVENT_CLASS(kdapl_dto_class,
+	TP_PROTO(const struct kdapl_cookie *cookie, int code),
+	TP_ARGS(cookie, code),
+	TP_STRUCT__entry(
+		__field(u64, token)
+		__field(u64, srq)
+		__field(u32, slot)
+		__field(int, code)
+		__field(bool, is_recv)
+	),
+	TP_fast_assign(
+		/* No endpoint has taken this receive of an SRQ. */
+		__entry->token = cookie->dir->ep ? cookie->dir->ep->obj.token : 0;
+		__entry->srq = cookie_srq(cookie);
+		__entry->slot = cookie_slot(cookie);
+		__entry->code = code;
+		__entry->is_recv = cookie->dir->is_recv;
+	),
+	TP_printk("ep=%#llx srq=%#llx slot=%u %s code=%d", __entry->token,
+		  __entry->srq, __entry->slot,
+		  __entry->is_recv ? "recv" : "request", __entry->code)
+);
+
+/* The device does not take a post, and the call fails; @code is its errno. */
+DEFINE_EVENT(kdapl_dto_class, kdapl_post_refused,
+	TP_PROTO(const struct kdapl_cookie *cookie, int code), TP_ARGS(cookie, code));
+/*
+ * The device does not take a post now, or not all of its work requests; @code is its errno.
+ * The post is accepted, and its completion will come.
+ */
+DEFINE_EVENT(kdapl_dto_class, kdapl_post_kept,
+	TP_PROTO(const struct kdapl_cookie *cookie, int code), TP_ARGS(cookie, code));
+/*
+ * A completion of the device's that completes no post: of a part of one, of one that kdapl has
+ * flushed already, or of a receive of an SRQ that belongs to no endpoint.  @code is its
+ * enum ib_wc_status.
+ */
+DEFINE_EVENT(kdapl_dto_class, kdapl_dropped,
+	TP_PROTO(const struct kdapl_cookie *cookie, int code), TP_ARGS(cookie, code));
 
 /* ---- errors of the layers below ---- */
 

@@ -10,7 +10,6 @@
 #include "ep.h"
 #include "ia.h"
 #include "user.h"
-#include "../trace.h"
 
 /* After a device has ended a connection, the CM tells how within this time, or never. */
 #define CM_LIMIT	(10 * HZ)
@@ -71,15 +70,13 @@ void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo)
 /**
  * kdapl_conn_half_posted - the device took only some of the work requests of one post
  * @conn: the caller posts on its queue pair, and so keeps it
- * @err: why the device refused the next work request
  *
  * What the post was to do is done in part, so the connection breaks, and the post is flushed
  * with the rest.  If it was a bind, the RMR's former key is being taken back, and no
  * completion will tell (mt:M40).  Any context; the lock of the request direction is held.
  */
-void kdapl_conn_half_posted(struct kdapl_conn *conn, int err)
+void kdapl_conn_half_posted(struct kdapl_conn *conn)
 {
-	trace_kdapl_error("post_half", err);
 	kdapl_conn_schedule(conn, KDAPL_CONN_ERROR);
 }
 

@@ -231,7 +231,7 @@ static inline bool kdapl_id_confirmed(const struct kdapl_conn *conn)
 void kdapl_conn_start_timer(struct kdapl_conn *conn);
 void kdapl_conn_schedule(struct kdapl_conn *conn, unsigned long todo);
 bool kdapl_conn_not_now(const struct kdapl_conn *conn, int err);
-void kdapl_conn_half_posted(struct kdapl_conn *conn, int err);
+void kdapl_conn_half_posted(struct kdapl_conn *conn);
 void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
 void kdapl_conn_run_slow(struct kdapl_conn *conn);

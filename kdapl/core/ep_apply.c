@@ -300,8 +300,10 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 
 	dir->ring[i].owed = true;
 	dir->posted++;
+	trace_kdapl_post(dir->ep, &dir->ring[i], KDAPL_DTO_RECV);
 	ret = ib_post_recv(conn->qp.ib, &wr, NULL);
 	if (ret) {
+		trace_kdapl_post_kept(&dir->ring[i], ret);
 		dir->posted--;
 		dir->ring[i].owed = false;
 		return ret;

@@ -443,8 +443,10 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 
 	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
-	if (verdict == WC_STALE)
+	if (verdict == WC_STALE) {
+		trace_kdapl_dropped(wc_cookie(wc), wc->status);
 		evd->wc_next++;
+	}
 	if (verdict != WC_TELL)
 		return verdict;
 	/*

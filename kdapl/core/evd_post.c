@@ -10,6 +10,7 @@
 #include "ep.h"
 #include "evd_kick.h"
 #include "rmr.h"
+#include "../trace.h"
 
 /*
  * Events that count against the length: in the FIFO, and those that the sink
@@ -127,6 +128,7 @@ void kdapl_evd_post_flushed(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 	cookie->status = DAT_DTO_ERR_FLUSHED;
 	cookie->length = 0;
 	cookie->node.notify = true;
+	trace_kdapl_completion(cookie, 0, IB_WC_WR_FLUSH_ERR);
 	kdapl_object_get(&cookie->dir->ep->obj);
 
 	spin_lock_irqsave(&evd->lock, flags);

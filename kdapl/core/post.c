@@ -180,12 +180,6 @@ static __always_inline int post_request(struct ib_qp *qp,
 	return ib_post_send(qp, &wr.wr, NULL);
 }
 
-static DAT_RETURN post_failed(int error)
-{
-	trace_kdapl_error("post", error);
-	return error == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
-}
-
 /* The gate is not open: may the post be put aside? */
 static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
 				       const struct kdapl_dir *dir)
@@ -202,8 +196,10 @@ static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
 /* The gate is not open: the post is held, late, or flushed at once. */
 static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
+				      enum kdapl_dto_kind kind,
 				      struct post_segments from)
 {
+	trace_kdapl_post(dir->ep, cookie, kind);
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
 		cookie_hold(dir, cookie, from);
@@ -232,9 +228,11 @@ static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 	lockdep_assert_held(&dir->lock);
 	dir->posted--;
 	if (!kdapl_conn_not_now(conn, err)) {
+		trace_kdapl_post_refused(cookie, err);
 		cookie_put_back(dir, cookie);
-		return post_failed(err);
+		return err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
 	}
+	trace_kdapl_post_kept(cookie, err);
 	cookie->owed = false;
 	cookie_hold(dir, cookie, from);
 	dir->gate = KDAPL_GATE_HOLD;
@@ -280,7 +278,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
 	if (unlikely(dir->gate != KDAPL_GATE_POST))
-		return post_aside(dir, cookie, from);
+		return post_aside(dir, cookie, kind, from);
 
 	/* Before the call: another thread may see the completion before it returns. */
 	cookie->owed = true;
@@ -341,13 +339,14 @@ static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int
 	struct kdapl_conn *conn = dir->ep->conn;
 
 	lockdep_assert_held(&dir->lock);
+	trace_kdapl_post_kept(cookie, err);
 	cookie->owed = false;
 	cookie_hold(dir, cookie, none);
 	dir->gate = KDAPL_GATE_HOLD;
 	if (kdapl_conn_not_now(conn, err))
 		kdapl_conn_await_cm(conn);
 	else
-		kdapl_conn_half_posted(conn, err);
+		kdapl_conn_half_posted(conn);
 }
 
 /*
@@ -518,6 +517,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 	wr.last->send_flags |= IB_SEND_SIGNALED;
 	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		wr.first->send_flags |= IB_SEND_FENCE;
+	trace_kdapl_post(dir->ep, cookie, KDAPL_DTO_BIND);
 	err = ib_post_send(conn->qp.ib, wr.first, &bad);
 	if (err && bad == wr.first) {
 		if (cookie->flags & KDAPL_COOKIE_CHAIN)
@@ -528,8 +528,10 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 			kdapl_rmr_cancel(bind->rmr);
 		return ret;
 	}
-	if (err)
-		kdapl_conn_half_posted(conn, err);
+	if (err) {
+		trace_kdapl_post_kept(cookie, err);
+		kdapl_conn_half_posted(conn);
+	}
 	bind->rkey = wr.rkey;
 	return DAT_SUCCESS;
 }
@@ -547,7 +549,7 @@ static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind
 	if (bind->takes)
 		ret = kdapl_rmr_begin(bind, cookie, NULL);
 	if (!ret)
-		return post_aside(dir, cookie, none);
+		return post_aside(dir, cookie, KDAPL_DTO_BIND, none);
 	cookie_put_back(dir, cookie);
 	return ret;
 }
@@ -580,7 +582,6 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 		dir->posted++;
 		if (dir->lkeys)
 			note_keys(dir, cookie, none);
-		trace_kdapl_post(ep, cookie, KDAPL_DTO_BIND);
 		ret = post_bind_wrs(dir, bind, cookie);
 	}
 	if (ret) {

@@ -101,6 +101,11 @@ static inline struct kdapl_srq *kdapl_srq_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_srq, obj);
 }
 
+static inline struct kdapl_srq_cookie *kdapl_srq_cookie_of(const struct kdapl_cookie *cookie)
+{
+	return container_of(cookie, struct kdapl_srq_cookie, cookie);
+}
+
 /* srq.c */
 void kdapl_srq_limits(const struct kdapl_ia *ia, struct kdapl_srq_limits *limits);
 struct kdapl_srq *kdapl_srq_find(struct kdapl_space *space, DAT_SRQ_HANDLE handle);

@@ -35,11 +35,6 @@
 #include "../compat.h"
 #include "../trace.h"
 
-static struct kdapl_srq_cookie *srq_cookie_of(struct kdapl_cookie *cookie)
-{
-	return container_of(cookie, struct kdapl_srq_cookie, cookie);
-}
-
 /* ---- posting -------------------------------------------------------- */
 
 static int post_to_device(struct kdapl_srq *srq, const struct kdapl_cookie *cookie,
@@ -82,12 +77,12 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 		err = post_to_device(srq, &sc->cookie, from);
 	if (!err)
 		return DAT_SUCCESS;
+	trace_kdapl_post_refused(&sc->cookie, err);
 	sc->cookie.owed = false;
 	sc->cookie.busy = false;
 	srq->outstanding--;
 	srq->queued--;
 	list_move(&sc->entry, &srq->free);
-	trace_kdapl_error("srq_post", err);
 	return err == -ENOMEM ? RET_NO_RESOURCE(MEMORY) : RET(INTERNAL_ERROR);
 }
 
@@ -237,7 +232,7 @@ void kdapl_srq_leave(struct kdapl_srq *srq, struct kdapl_conn *conn)
  */
 bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
 {
-	struct kdapl_srq_cookie *sc = srq_cookie_of(cookie);
+	struct kdapl_srq_cookie *sc = kdapl_srq_cookie_of(cookie);
 	struct kdapl_srq *srq = sc->srq;
 	struct kdapl_conn *conn;
 	struct kdapl_dir *dir;
@@ -248,10 +243,8 @@ bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
 		return true;
 	/* The connection stays in the table: this completion of it is not accounted for. */
 	conn = xa_load(&srq->qps, qp_key(wc->qp));
-	if (!conn || !READ_ONCE(cookie->owed)) {
-		trace_kdapl_error("srq_claim", -ENOENT);
+	if (!conn || !READ_ONCE(cookie->owed))
 		return false;
-	}
 	dir = &conn->ep->recv;
 	spin_lock_irqsave(&srq->lock, flags);
 	list_del_init(&sc->entry);
@@ -277,7 +270,7 @@ bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
  */
 void kdapl_srq_cookie_back(struct kdapl_cookie *cookie)
 {
-	struct kdapl_srq_cookie *sc = srq_cookie_of(cookie);
+	struct kdapl_srq_cookie *sc = kdapl_srq_cookie_of(cookie);
 	struct kdapl_srq *srq = sc->srq;
 	unsigned long flags;
 
