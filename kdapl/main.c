@@ -16,7 +16,7 @@ MODULE_VERSION(KDAPL_VERSION);
 /* All kernel consumers together; far more than they will ever have. */
 #define KERNEL_MAX_OBJECTS	1000000
 
-/* Attempts of kernel consumers that wait for an iWARP driver at a time. */
+/* Attempts that wait for an iWARP driver at a time, where they share a workqueue. */
 #define IWARP_ATTEMPTS	512
 
 struct kdapl_space kdapl_kernel_space;
@@ -24,6 +24,7 @@ struct workqueue_struct *kdapl_users_wq;
 struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_iwarp_wq;
+struct workqueue_struct *kdapl_users_iwarp_wq;
 struct workqueue_struct *kdapl_upcall_wq;
 
 static const struct {
@@ -36,6 +37,7 @@ static const struct {
 	{ &kdapl_kernel_wq, "kdapl_kernel", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	{ &kdapl_slow_wq, "kdapl_slow", WQ_UNBOUND },
 	{ &kdapl_iwarp_wq, "kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
+	{ &kdapl_users_iwarp_wq, "kdapl_users_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
 	/*
 	 * The work stays on its processor: events that arrive while an upcall runs there are
 	 * delivered by the same worker afterwards, without a switch of threads for each.

@@ -255,12 +255,12 @@ bool kdapl_user_open_iwarp(struct kdapl_user *user)
  * kdapl_user_iwarp_wq - the workqueue in which a user's calls wait for iWARP drivers
  * @user: has opened such an adapter (kdapl_user_open_iwarp())
  *
- * Whoever connects to hosts that do not answer fills it for minutes, and nobody else waits
- * for that.  Any context.
+ * Whoever connects to hosts that do not answer fills it for minutes.  Nobody waits for that but
+ * this user, or, where it is shared, attempts of those who share it.  Any context.
  */
 struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user)
 {
-	return user->iwarp_wq ?: kdapl_users_wq;
+	return user->iwarp_wq ?: kdapl_users_iwarp_wq;
 }
 
 /**

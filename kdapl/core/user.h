@@ -24,8 +24,9 @@ struct kdapl_closing {
 	struct list_head entry;
 };
 
-/* The workqueue of all users who have none of their own. */
+/* The workqueues of all users who have none of their own. */
 extern struct workqueue_struct *kdapl_users_wq;
+extern struct workqueue_struct *kdapl_users_iwarp_wq;
 
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects);
 void kdapl_user_put(struct kdapl_user *user);
