@@ -404,6 +404,7 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	refcount_set(&file->watchers, 1);
 	init_completion(&file->unwatched);
 	file->pid = get_pid(task_tgid(current));
+	file->euid = current_euid();
 	ret = -ENOMEM;
 	user = kdapl_user_get(current_uid(), max_user_objects);
 	if (!user)

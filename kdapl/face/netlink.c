@@ -319,7 +319,10 @@ static int dump_adapters(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* ---- open files ------------------------------------------------------------ */
 
-/* May the process that began the dump see a file?  @file NULL: the kernel consumers */
+/*
+ * May the process that began the dump see a file?  @file NULL: the kernel consumers.  A file
+ * of a set-user-ID program is not shown to the user who has started it.
+ */
 static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 		    const struct net *net)
 {
@@ -328,7 +331,8 @@ static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 	if (!net_eq(space->net, net))
 		return false;
 	return d->sees_all ||
-	       (file && uid_eq(kdapl_user_uid(space->owner), d->uid));
+	       (file && uid_eq(kdapl_user_uid(space->owner), d->uid) &&
+		uid_eq(file->euid, d->uid));
 }
 
 /* The first file, from where the dump has come to, that the process which began it may see. */

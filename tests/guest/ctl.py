@@ -315,6 +315,16 @@ def users(world):
         verdict(f"A13 in a network namespace of one's own: no {what}",
                 ctl(what, before=["unshare", "-n"]) == [] and
                 ctl(what, nobody=True, before=["unshare", "-Urn"]) == [])
+    # As a set-user-ID program would be: its real user has started it, and must not see it.
+    privileged = subprocess.Popen(
+        ["python3", "-c", "import os, sys\nos.open('/dev/kdapl', os.O_RDWR)\n"
+         "print(flush=True)\nsys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.setresuid(NOBODY, 0, 0))
+    privileged.stdout.readline()
+    verdict("A13 a set-user-ID program: not shown to the user who has started it",
+            privileged.pid in {f.get("pid") for f in ctl("files")} and
+            {f.get("pid") for f in ctl("files", nobody=True)} == mine, ctl("files"))
+    privileged.communicate()
     verdict("A13 adapters: where they can be opened, for everybody",
             len(ctl("adapters", nobody=True)) == 2 and
             ctl("adapters", before=["unshare", "-n"]) == [])
