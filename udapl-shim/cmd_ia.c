@@ -9,10 +9,6 @@
 
 #include "registry.h"
 
-/* There is no adapter of that name. */
-#define RET_NOT_FOUND	\
-	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
-
 /*
  * shim_addr_in - copy an address of the consumer's for the kernel
  *
@@ -200,7 +196,7 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 
 	err = shim_dev_open();
 	if (err)
-		return no_device(err, RET_NOT_FOUND);
+		return no_device(err, RET_NO_PROVIDER(NAME_NOT_REGISTERED));
 	ret = shim_ioctl(KDAPL_IOC_IA_OPEN, arg, RET_BAD_ARG(1));
 	if (ret)
 		return ret;

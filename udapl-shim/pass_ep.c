@@ -281,7 +281,7 @@ static DAT_RETURN check_held(const struct pass_ep *ep,
 		    cookie->nr_sge > asked->attr.max_recv_iov)
 			return RET_BAD_ARG(3);
 	return asked->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS ?
-	       DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED) :
+	       RET_BAD_STATE(EP_UNCONNECTED) :
 	       DAT_SUCCESS;
 }
 

@@ -121,8 +121,7 @@ static DAT_RETURN pz_make(struct shim_object *obj, struct pass_ia *pia)
 		err = errno;
 		pass_pz_drop(pz);
 		return err == ENOMEM ? RET_NO_RESOURCE(MEMORY) :
-		       DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_PROTECTION_DOMAIN);
+				       RET_NO_RESOURCE(PROTECTION_DOMAIN);
 	}
 	pthread_mutex_lock(&pia->lock);
 	pz->next = pia->zones;

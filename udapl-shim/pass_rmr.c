@@ -200,12 +200,10 @@ static DAT_RETURN check_rights(const struct pass_dir *dir, const struct pass_rmr
 		return DAT_SUCCESS;
 	if (asked & DAT_MEM_PRIV_REMOTE_READ_FLAG &&
 	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_READ_FLAG))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_RDMA_READ);
+		return RET_NO_PRIVILEGE(RDMA_READ);
 	if (asked & DAT_MEM_PRIV_REMOTE_WRITE_FLAG &&
 	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_RDMA_WRITE);
+		return RET_NO_PRIVILEGE(RDMA_WRITE);
 	return DAT_SUCCESS;
 }
 

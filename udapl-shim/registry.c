@@ -22,8 +22,6 @@
 
 #include "registry.h"
 
-#define RET_NOT_FOUND(why)	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, why)
-
 /**
  * struct entry - a provider that is registered
  * @table: its functions; NULL while the entry is free
@@ -342,7 +340,7 @@ static void call_fini(struct shim_record *record)
 static DAT_RETURN load(struct shim_record *record)
 {
 	struct shim_record *outer = loading;
-	DAT_RETURN ret = RET_NOT_FOUND(DAT_NAME_NOT_REGISTERED);
+	DAT_RETURN ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	DAT_PROVIDER_INIT_FUNC init;
 
 	loading = record;
@@ -514,7 +512,7 @@ static DAT_RETURN open_record(struct shim_record *record, const struct call *cal
 	if (!open_entry(&record->info, record, call, &ret)) {
 		shim_why("%s:%u: %s has registered no adapter of that name and version",
 			 shim_conf_path(), record->line, record->library);
-		ret = RET_NOT_FOUND(DAT_NAME_NOT_REGISTERED);
+		ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	}
 	if (ret)
 		drop_library(record);
@@ -523,7 +521,7 @@ static DAT_RETURN open_record(struct shim_record *record, const struct call *cal
 
 static DAT_RETURN open_records(const DAT_PROVIDER_INFO *key, const struct call *call)
 {
-	DAT_RETURN ret = RET_NOT_FOUND(DAT_NAME_NOT_REGISTERED);
+	DAT_RETURN ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	struct shim_record *record;
 
 	for (record = registry.records; record; record = record->next) {
@@ -599,7 +597,7 @@ static DAT_RETURN registry_open(const struct call *call)
 		return open_records(m.best, call);
 	ret = own_open(NULL, call);
 	if (DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND && DAT_GET_SUBTYPE(ret) < m.why)
-		ret = RET_NOT_FOUND(m.why);
+		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, m.why);
 	return ret;
 }
 

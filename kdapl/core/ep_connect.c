@@ -23,18 +23,16 @@ static DAT_RETURN check_address(const struct sockaddr *sa)
 
 	if (sa->sa_family == AF_INET) {
 		if (ipv4_is_multicast(ip) || ipv4_is_lbcast(ip))
-			return DAT_ERROR(DAT_INVALID_ADDRESS,
-					 DAT_INVALID_ADDRESS_UNSUPPORTED);
+			return RET_BAD_ADDRESS(UNSUPPORTED);
 		if (!ipv4_is_zeronet(ip) && (ntohl(ip) >> 28) != 0xf)
 			return DAT_SUCCESS;
 	} else if (sa->sa_family == AF_INET6) {
 		if (ipv6_addr_is_multicast(&sin6->sin6_addr))
-			return DAT_ERROR(DAT_INVALID_ADDRESS,
-					 DAT_INVALID_ADDRESS_UNSUPPORTED);
+			return RET_BAD_ADDRESS(UNSUPPORTED);
 		if (!ipv6_addr_any(&sin6->sin6_addr))
 			return DAT_SUCCESS;
 	}
-	return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	return RET_BAD_ADDRESS(MALFORMED);
 }
 
 static void set_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from,

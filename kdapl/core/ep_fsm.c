@@ -26,6 +26,7 @@
 #include <dat/kdat.h>
 #include "dat_private.h"
 #include "ep_fsm.h"
+#include "ret.h"
 
 /* The subtype of the DAT_INVALID_STATE with which a state refuses a call */
 enum {
@@ -44,7 +45,7 @@ enum {
 };
 
 #define REFUSAL(s)	DAT_ERROR(DAT_INVALID_STATE, s##_SUBTYPE)
-#define DEAD		DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+#define DEAD		RET_BAD_HANDLE(EP)
 
 #define STATE(state, dat_state) \
 	[KDAPL_EP_##state] = { #state, DAT_EP_STATE_##dat_state, \
@@ -356,7 +357,7 @@ kdapl_ep_table[KDAPL_EP_NR_STATES][KDAPL_EP_NR_INPUTS] = {
 /* The answer for a state or an input outside the enums */
 static const struct kdapl_ep_cell kdapl_ep_no_cell = {
 	.next = KDAPL_EP_GONE,
-	.ret = DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE),
+	.ret = RET(INTERNAL_ERROR),
 };
 
 /**

@@ -25,8 +25,6 @@
 #include "op.h"
 #include "user.h"
 
-#define NOT_REGISTERED	DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
-
 /* ---- taking an IA down ---------------------------------------------- */
 
 /* Has all objects of a type begin to end, and waits for none. */
@@ -175,7 +173,7 @@ static DAT_RETURN ia_charge(struct kdapl_ia *ia)
 					  RDMACG_RESOURCE_HCA_HANDLE);
 	srcu_read_unlock(&ia->section->srcu, idx);
 	if (ret == -ENODEV)
-		return NOT_REGISTERED;
+		return RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	return ret ? RET_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
 }
 
@@ -305,9 +303,9 @@ void kdapl_ia_removed(struct list_head *on_dev)
 static DAT_RETURN match_version(u32 major, u32 minor)
 {
 	if (major != DAT_VERSION_MAJOR)
-		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+		return RET_NO_PROVIDER(MAJOR_NOT_FOUND);
 	if (minor > DAT_VERSION_MINOR)
-		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
+		return RET_NO_PROVIDER(MINOR_NOT_FOUND);
 	return DAT_SUCCESS;
 }
 
@@ -486,7 +484,7 @@ static DAT_RETURN ia_open_on(struct kdapl_space *space, struct kdapl_device *dev
 	if (ret != DAT_SUCCESS)
 		goto err_abort;
 
-	ret = NOT_REGISTERED;
+	ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	if (kdapl_device_address(dev, space->net, &ia->addr))
 		goto err_async;
 	if (!kdapl_device_attach(dev, &ia->on_dev))
@@ -537,7 +535,7 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 	if (ret != DAT_SUCCESS)
 		goto out;
 
-	ret = NOT_REGISTERED;
+	ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	dev = kdapl_device_get(name, space->net);
 	if (!dev)
 		goto out;

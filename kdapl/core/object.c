@@ -520,7 +520,7 @@ static const u8 handle_types[KDAPL_NR_TYPES] = {
 DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 				 DAT_HANDLE_TYPE *type)
 {
-	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	DAT_RETURN ret = RET_BAD_HANDLE1;
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
@@ -539,7 +539,7 @@ DAT_RETURN kdapl_get_handle_type(struct kdapl_space *space, DAT_HANDLE handle,
 DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 			     DAT_CONTEXT *context)
 {
-	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	DAT_RETURN ret = RET_BAD_HANDLE1;
 	struct kdapl_object *obj;
 
 	rcu_read_lock();
@@ -558,7 +558,7 @@ DAT_RETURN kdapl_get_context(struct kdapl_space *space, DAT_HANDLE handle,
 DAT_RETURN kdapl_set_context(struct kdapl_space *space, DAT_HANDLE handle,
 			     DAT_CONTEXT context)
 {
-	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	DAT_RETURN ret = RET_BAD_HANDLE1;
 	struct kdapl_object *obj;
 
 	rcu_read_lock();

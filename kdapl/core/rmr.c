@@ -380,12 +380,10 @@ DAT_RETURN kdapl_rmr_check_rights(const struct kdapl_ep *ep,
 		return DAT_SUCCESS;
 	if (asked & DAT_MEM_PRIV_REMOTE_READ_FLAG &&
 	    !(bind->lmr->privileges & DAT_MEM_PRIV_LOCAL_READ_FLAG))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_RDMA_READ);
+		return RET_NO_PRIVILEGE(RDMA_READ);
 	if (asked & DAT_MEM_PRIV_REMOTE_WRITE_FLAG &&
 	    !(bind->lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_RDMA_WRITE);
+		return RET_NO_PRIVILEGE(RDMA_WRITE);
 	return DAT_SUCCESS;
 }
 
