@@ -116,7 +116,8 @@ doc:
 	@mkdir -p build/doc
 	@scripts/print-rules > build/doc/rules.rst
 	@set -o pipefail; for f in Documentation/*.rst build/doc/rules.rst; do \
-		rst2html --halt=2 $$f | sed 's/\(href="[-a-z]*\)\.rst/\1.html/g' \
+		rst2html --halt=2 $$f | sed -e 's/\(href="[-a-z]*\)\.rst/\1.html/g' \
+			-e 's/href="rules\.tsv"/href="rules.html"/g' \
 			> build/doc/$$(basename $$f .rst).html || exit; \
 	done
 
@@ -165,4 +166,8 @@ help:
 	@echo 'Variables:'
 	@echo '  KDIR=      kernel to build for        [$(KDIR)]'
 	@echo '  PREFIX=    where programs go          [$(PREFIX)]'
+	@echo '  LIBDIR=    where the library goes     [PREFIX/lib]'
+	@echo '  UDEVDIR=   where the udev rule goes   [$(UDEVDIR)]'
+	@echo '  PROBEDIR=  where the alias goes by which the iSER target takes the place of'
+	@echo '             ib_isert                   [$(PROBEDIR)]'
 	@echo '  DESTDIR=   put before every path of install and uninstall'
