@@ -126,7 +126,7 @@ static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
  * The subtype that says why a provider does not serve what is asked for; DAT_NO_SUBTYPE: it does.
  * The subtypes are numbered in the order of the comparisons (G9).
  */
-static u32 lacks(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *asked)
+static u32 version_lacks(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *asked)
 {
 	if (info->dapl_version_major != asked->dapl_version_major)
 		return DAT_MAJOR_NOT_FOUND;
@@ -158,13 +158,13 @@ static struct entry *entry_get(const DAT_PROVIDER_INFO *asked, u32 *lacking)
 	struct entry *e, *found = NULL;
 	u32 why;
 
-	if (is_own_name(asked->ia_name) && !lacks(&own, asked))
+	if (is_own_name(asked->ia_name) && !version_lacks(&own, asked))
 		best = &own;
 	mutex_lock(&registry_lock);
 	list_for_each_entry(e, &entries, list) {
 		if (strcmp(e->info.ia_name, asked->ia_name))
 			continue;
-		why = lacks(&e->info, asked);
+		why = version_lacks(&e->info, asked);
 		*lacking = max(*lacking, why);
 		if (why || (best && !is_better(&e->info, best, asked)))
 			continue;

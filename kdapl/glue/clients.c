@@ -33,8 +33,8 @@ struct told {
 static DEFINE_MUTEX(told_lock);
 static LIST_HEAD(clients);
 
-static void look(struct work_struct *work);
-static DECLARE_WORK(look_work, look);
+static void tell_all(struct work_struct *work);
+static DECLARE_WORK(look_work, tell_all);
 
 static struct told *find_told(struct kdat_client *client, const struct kdapl_device *dev)
 {
@@ -111,7 +111,7 @@ static void tell_new(struct kdat_client *client)
 	}
 }
 
-static void look(struct work_struct *work)
+static void tell_all(struct work_struct *work)
 {
 	struct kdat_client *client;
 

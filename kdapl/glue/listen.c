@@ -4,7 +4,7 @@
  * and go.  A CM id can listen at one address, or at all addresses of all devices of the
  * host, which would take the connection qualifier away from other IAs and other programs.
  * So a listener has one id for each address, all with the same port number, and a work
- * item (follow()) adds and drops ids when addresses come and go.
+ * item (follow_addresses()) adds and drops ids when addresses come and go.
  *
  * All rdma_cm ids that listen on one port number share one id of the IB CM (ib_cm_id).  Only
  * when that is destroyed with the last of them, rdma_destroy_id() waits for its handlers.
@@ -24,16 +24,16 @@
 #include "refused.h"
 
 /*
- * How long follow() waits before it tries again to bind an address.  The wait is doubled each
- * time; when it exceeds LAST_WAIT, follow() does not try again before the next event.  An IPv6
- * address cannot be bound before duplicate address detection is done, and no notifier tells
- * when that is.
+ * How long follow_addresses() waits before it tries again to bind an address.  The wait is
+ * doubled each time; when it exceeds LAST_WAIT, there is no further try before the next event.
+ * An IPv6 address cannot be bound before duplicate address detection is done, and no notifier
+ * tells when that is.
  */
 #define FIRST_WAIT	HZ
 #define LAST_WAIT	(32 * HZ)
 
 /*
- * The shortest time between two runs of follow() that events ask for.  follow() holds
+ * The shortest time between two runs of follow_addresses() that events ask for.  It holds
  * listeners_lock, which everybody needs who begins or stops to listen.  Somebody who adds and
  * removes addresses all the time, perhaps in a network namespace of his own, must not cause it
  * to be held all the time.
@@ -78,11 +78,11 @@ static LIST_HEAD(listeners);
 /* Held during calls of rdma_cm; never taken in a callback of the CM, which would deadlock. */
 static DEFINE_MUTEX(listeners_lock);
 
-static void follow(struct work_struct *work);
-static DECLARE_DELAYED_WORK(follow_work, follow);
-/* The wait until the next run of follow(), if an address could not be bound. */
+static void follow_addresses(struct work_struct *work);
+static DECLARE_DELAYED_WORK(follow_work, follow_addresses);
+/* The wait until the next run of follow_addresses(), if an address could not be bound. */
 static unsigned long follow_wait = FIRST_WAIT;
-/* When follow() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
+/* When follow_addresses() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
 static unsigned long followed = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
@@ -204,7 +204,7 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 			return ret;
 		if (ret == -EADDRNOTAVAIL) {
 			skipped = ret;
-			/* If follow() is due later than FIRST_WAIT from now, make it earlier. */
+			/* If follow_addresses() is due later than FIRST_WAIT from now, make it earlier. */
 			if (follow_wait > FIRST_WAIT)
 				mod_delayed_work(system_unbound_wq, &follow_work,
 						 FIRST_WAIT);
@@ -267,7 +267,7 @@ static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list
 	return kdapl_refused("listen_at", listen_all(l)) == -ENOMEM || wait;
 }
 
-static void follow(struct work_struct *work)
+static void follow_addresses(struct work_struct *work)
 {
 	struct kdapl_addresses list;
 	struct kdapl_listener *l;
@@ -435,7 +435,7 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	l->backlog = backlog;
 	INIT_LIST_HEAD(&l->ids);
 
-	/* An address that comes from here on is found by follow(), which waits for the lock. */
+	/* An address that comes from here on is found by follow_addresses(), after this lock. */
 	mutex_lock(&listeners_lock);
 	ret = kdapl_device_addresses(dev, net, &list);
 	if (!ret) {
