@@ -81,12 +81,12 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle
 			      DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * A provider-specific attribute for dat_ep_create(), a decimal number: how many work
- * requests the request queue of the EP holds in reserve for RDMA operations whose memory is
- * in more pieces than one work request takes. One work request takes as many pieces as the
- * EP's attribute max_rdma_read_iov or max_rdma_write_iov says. If an operation needs several
- * work requests, all but the first come out of the reserve and go back to it when the
- * operation has completed.
+ * A provider-specific attribute for dat_ep_create() and dat_ep_create_with_srq(), a decimal
+ * number: how many work requests the request queue of the EP holds in reserve for RDMA
+ * operations whose memory is in more pieces than one work request takes. One work request
+ * takes as many pieces as the EP's attribute max_rdma_read_iov or max_rdma_write_iov says. If
+ * an operation needs several work requests, all but the first come out of the reserve and go
+ * back to it when the operation has completed.
  */
 #define KDAT_EP_REQUEST_RESERVE	"kdapl_request_reserve"
 

@@ -91,8 +91,9 @@ EXPORT_SYMBOL(dat_lmr_allocate);
  * DAT_INVALID_STATE/LMR_IN_USE when the LMR has memory, /EP_... when the EP is neither Connected
  * nor Disconnected; DAT_INSUFFICIENT_RESOURCES/MEMORY when the memory cannot be mapped for
  * DMA, when the EP has no request slot or no reserve left, or after a failed registration, as
- * long as the window could not be renewed, /MEMORY_REGION when a former registration of the LMR
- * has not completed yet (it has if a request that was posted after it has completed);
+ * long as the window could not be renewed, /MEMORY_REGION when the device does not map the list,
+ * and when a former registration of the LMR has not completed yet (it has if a request that was
+ * posted after it has completed);
  * DAT_INTERNAL_ERROR when the device refuses the request.
  */
 DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
