@@ -4,10 +4,16 @@
  * an endpoint.
  *
  * Everything that happens to an endpoint, an operation of its consumer or news
- * from below, is an input, and comes through kdapl_ep_input() or
- * kdapl_ep_begin().  ep_apply() does, under the endpoint's lock, what the cell of
- * the table asks: state, gates of the two directions, events.  What sleeps is
+ * from below, is an input.  ep_apply() does, under the endpoint's lock, what the cell
+ * of the table asks: state, gates of the two directions, events.  What sleeps is
  * handed to the work item of the connection (conn_work.c).
+ *
+ * Nothing else writes the state.  Four functions call ep_apply(): kdapl_ep_input() for nearly
+ * every input, and three others where something more is to be decided or done under the same
+ * lock.  kdapl_ep_begin() gives the endpoint a connection (OP_CONNECT, OP_ACCEPT,
+ * OP_ACCEPT_OWN); kdapl_ep_resolved() tells its caller whether the attempt goes on
+ * (IN_RESOLVED); kdapl_ep_reset_flushed() waits for the end of the former connection, and has
+ * the endpoint give it up (OP_RESET).
  */
 #include "ep_apply.h"
 #include "drain.h"
@@ -218,10 +224,10 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 }
 
 /**
- * kdapl_ep_input - the one way to change an endpoint's state
+ * kdapl_ep_input - what happened to an endpoint, or is asked of it: apply its cell
  * @ep: the endpoint
  * @conn: the connection that the input comes from; NULL for operations
- * @input: what happened or is asked
+ * @input: any but those of kdapl_ep_begin(), kdapl_ep_resolved() and kdapl_ep_reset_flushed()
  *
  * An input of a former connection is dropped.  Any context; no lock of an EP or
  * EVD held.  In passthrough only process context; that may be a callback of the CM, for

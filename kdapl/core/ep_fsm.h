@@ -2,7 +2,7 @@
 /*
  * The endpoint's state machine: one const table, (state, input) to (state,
  * return code, actions).  It knows no verbs and no locks.  In the module only
- * core/ep_apply.c applies it, with the EP's lock held (kdapl_ep_input()); others
+ * ep_apply() in core/ep_apply.c does what a cell says, with the EP's lock held; others
  * look up what an input would return.  tests/kunit/ep_fsm_test.c walks every cell,
  * scripts/print-matrix prints it.
  */
@@ -85,14 +85,17 @@ enum kdapl_ep_input {
 #define KDAPL_EP_ACT_END	0x0008	/* raise the event that was kept, then
 					 * flush what was posted meanwhile
 					 */
-#define KDAPL_EP_ACT_WAIT	0x0010	/* the call waits until the EP is
+#define KDAPL_EP_ACT_WAIT	0x0010	/* the call waits until the EP has had
 					 * FLUSHED, then tries again (R15)
 					 */
 #define KDAPL_EP_ACT_ABORT	0x0100	/* end the CM id of the attempt */
-#define KDAPL_EP_ACT_DRAIN	0x0200	/* find out when it is DRAINED */
+#define KDAPL_EP_ACT_DRAIN	0x0200	/* wait until no request is outstanding,
+					 * then give the input DRAINED
+					 */
 #define KDAPL_EP_ACT_DISC	0x0400	/* send a disconnect, or answer one */
 #define KDAPL_EP_ACT_FLUSH	0x0800	/* have the queue pair complete what is
-					 * left, find out when it is FLUSHED
+					 * left; when it has, give the input
+					 * FLUSHED
 					 */
 
 /* kdapl_ep_cell.event of a cell without event; no DAT event has the number 0. */
