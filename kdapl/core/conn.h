@@ -78,6 +78,12 @@ enum kdapl_flush_state {
 
 /*
  * struct kdapl_conn - one connection, or one attempt
+ *
+ * "The work item" below is @work.  It has one run at a time, so what only it writes needs no
+ * lock for that.  Whoever reads a flag without the lock under which it is written may miss that
+ * it is set at that moment.  That does no harm: some flags have a release and an acquire, and
+ * for the others whoever has set one makes the work item run, or the reader looks again.
+ *
  * @ref: held by the EP or CR, the CM id and its users, queued events, queued work and
  *	 timer, and the list @linger is in
  * @ia: with a reference
@@ -92,34 +98,52 @@ enum kdapl_flush_state {
  * @id_awaited: @work waits for the users, and the last of them has to make it run
  * @qp: the queue pair
  * @qp_lock: held to make and destroy @qp, and to ask the device for its state
- * @bind_life: kdapl_ep.bind_life of a queue pair that the process has made; else 0
+ * @bind_life: kdapl_ep.bind_life of a queue pair that the process has made; else 0.  Set by
+ *	       kdapl_conn_make_qp()
  * @says_drained: the process was asked (a graceful disconnect, a peer that has left), and
- *	  has said since that no request is outstanding; set once
- * @moved: the queue pair may have left INIT, and so may have received
- * @rts: the queue pair can send; set once
- * @qp_failed: the device has reported an error of the queue pair; set once
- * @last_wqe: the device has said that it takes no more receives of an SRQ; set once
- * @holds_cqs: it keeps the CQs of its endpoint from being replaced
- *	       (kdapl_conn_release_cqs())
+ *	  has said since that no request is outstanding.  Set once, by conn_tell(), an ioctl
+ *	  of the process, which then makes the work item run; that reads it
+ * @moved: the queue pair may have left INIT, and so may have received.  Set by
+ *	   kdapl_conn_make_qp() on iWARP, elsewhere by kdapl_conn_move_qp() before it moves
+ *	   anything.  The work item reads it when the connection ends: by then whoever moves
+ *	   the queue pair is through with an attempt that failed (conn_work.c), or @rts was
+ *	   set, after @moved
+ * @rts: the queue pair can send.  Set once, by kdapl_conn_move_qp(), with a release.  Pollers
+ *	 read it with an acquire under the EVD's lock (wc_judge()), passthrough.c does without a
+ *	 lock: who sees it set also sees @in and @moved
+ * @qp_failed: the device has reported an error of the queue pair.  Set by conn_qp_event(), in
+ *	       whatever context the driver has; cleared by kdapl_conn_make_qp(), because an
+ *	       accept that failed may be tried again.  Read without a lock, on iWARP only
+ *	       (kdapl_conn_qp_in_error())
+ * @last_wqe: the device has said that it takes no more receives of an SRQ.  Set and cleared as
+ *	      @qp_failed; the work item reads it, and is made to run after it was set
+ * @holds_cqs: it keeps the CQs of its endpoint from being replaced.  Set by
+ *	       kdapl_conn_make_qp(); cleared once, by kdapl_conn_release_cqs(): by the same
+ *	       caller if the connection does not come about, later by the work item
  * @srq_key: its key in kdapl_srq.qps; 0: it is not there
  * @srq_taken: the newest receive of its endpoint's SRQ that its queue pair has completed,
  *	       or that others had taken before it was made; under kdapl_srq.lock
  * @told: the endpoint knows that this connection ends: completions with errors
- *	  are no news; set once, by ep_apply()
- * @active: our side has asked for the connection
- * @resolved: on iWARP: address and route are known, and @id_work is to send the request;
- *	  set once
+ *	  are no news.  Set once, by ep_apply(), under the locks of the endpoint and of both its
+ *	  directions, so that whoever holds one of these sees it at once.  Pollers, callbacks of
+ *	  the CM, the work items and the process's calls read it without them
+ * @active: our side has asked for the connection; does not change
+ * @resolved: on iWARP: address and route are known, and @id_work is to send the request.
+ *	  Set once, in a callback of the CM, which then has @id_work run; that reads it
  * @todo: what @work has to do: KDAPL_EP_ACT_* (second group), KDAPL_CONN_*
  * @doing: those bits of @todo that take several runs of @work
- * @flush: enum kdapl_flush_state, written by drain.c
+ * @flush: enum kdapl_flush_state, written by the work item (drain.c), OVER with a release; who
+ *	   waits for the end reads it without a lock (kdapl_conn_has_flushed())
  * @watching: a drain, a flush or kdapl_leave_step() waits for completions, each of which
- *	      makes @work run; written by drain.c
+ *	      makes @work run; written by the work item (conn_watch()), read by whoever
+ *	      accounts for a completion, under the EVD's lock
  * @flush_until: jiffies; a device that has not flushed by then is taken to be dead
  * @answers_until: jiffies; what the peer answered before it disconnected is waited for so
- *	   long; 0 before that wait
- * @answers_sought: the device was asked for answers that it had put aside
+ *	   long; 0 before that wait.  The work item's; conn_tell() reads whether it is 0
+ * @answers_sought: the device was asked for answers that it had put aside; the work item's
  * @cm_until: jiffies; the device has ended the connection, and the CM may tell so long how
- *	  it has ended; 0 while nobody waits for that
+ *	  it has ended; 0 while nobody waits for that.  Set by kdapl_conn_await_cm(), which then
+ *	  makes the work item run; that reads it without a lock
  * @backoff: jiffies until @work looks again
  * @wait: woken when a change of @id_users, @id_state, @linger or @flush lets a waiter go on
  * @work: does everything that sleeps, one run at a time
