@@ -46,7 +46,7 @@ static const struct {
 	  WQ_MAX_ACTIVE },
 };
 
-/* Destroyed in reverse order: work of a later queue may wait for work of an earlier one. */
+/* Destroyed in reverse order: work on a later workqueue may wait for work on an earlier one. */
 static void queues_exit(void)
 {
 	int i = ARRAY_SIZE(queues);

@@ -109,11 +109,11 @@ void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay)
 }
 
 /*
- * The queue in which @id_work runs.  The connect of an iWARP driver waits for the peer, so
- * attempts have a queue of their own there.  Two things must not wait behind them: a passive
+ * The workqueue on which @id_work runs.  The connect of an iWARP driver waits for the peer, so
+ * attempts have a workqueue of their own there.  Two things must not wait behind them: a passive
  * connection, which only answers its peer, and an attempt that failed before it began (it has
- * no endpoint), because its caller waits until its id is destroyed.  The work item is never in
- * two queues: it is not queued before the attempt begins or fails, and @ep does not change
+ * no endpoint), because its caller waits until its id is destroyed.  The work item is never on
+ * two workqueues: it is not queued before the attempt begins or fails, and @ep does not change
  * afterwards.
  */
 static struct workqueue_struct *slow_wq_of(const struct kdapl_conn *conn)

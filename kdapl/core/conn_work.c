@@ -15,7 +15,7 @@
  *
  * Memory may be reclaimed through a kernel consumer's connections.  When one of them
  * breaks, its completions and its event must not have to wait for memory.  So the work
- * item runs on a queue with a thread for that case, allocates without I/O
+ * item runs on a workqueue with a thread for that case, allocates without I/O
  * (memalloc_noio_save(); drivers allocate for a command), and takes no mutex whose
  * holders wait for memory.  A second work item calls what does wait for memory, which is the
  * kernel's CM where it resolves an address or destroys an id, and an iWARP driver where it
@@ -316,7 +316,7 @@ static void conn_id_work(struct work_struct *work)
 		kdapl_id_destroy(conn);
 		kdapl_conn_run(conn);
 	} else if (READ_ONCE(conn->ia->dev->gone)) {
-		/* A removal waits for all attempts in the queue: begin nothing more. */
+		/* A removal waits for all attempts on the workqueue: begin nothing more. */
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
 	} else if (!READ_ONCE(conn->resolved)) {
 		kdapl_conn_resolve(conn);

@@ -174,7 +174,7 @@ struct kdapl_object {
 /* The space of all kernel consumers. */
 extern struct kdapl_space kdapl_kernel_space;
 /*
- * What sleeps on behalf of an object runs here, or in a queue for processes (kdapl_wq_of()).
+ * What sleeps on behalf of an object runs here, or on a workqueue for processes (kdapl_wq_of()).
  * So work that processes cause does not hold that of kernel consumers up, however much it is
  * and however slow they are.  Memory may be reclaimed through a kernel consumer (storage), and
  * then its connections have to end without new memory: kdapl_kernel_wq has a thread for that
@@ -186,11 +186,11 @@ extern struct workqueue_struct *kdapl_slow_wq;
 /*
  * Calls that wait for the driver of an iWARP device, which waits for a peer's TCP: minutes if
  * nobody answers.  However many attempts of kernel consumers wait here, other work does not
- * queue behind them.  Each user has a queue of his own for it (kdapl_user_iwarp_wq()).
+ * line up behind them.  Each user has a workqueue of his own for it (kdapl_user_iwarp_wq()).
  */
 extern struct workqueue_struct *kdapl_iwarp_wq;
 /*
- * Upcalls that sleep have a queue of their own: they wait for work on kdapl_kernel_wq, and no
+ * Upcalls that sleep have a workqueue of their own: they wait for work on kdapl_kernel_wq, and no
  * work there waits for an upcall.  This one, too, has a thread for the case that there is no
  * memory for another, which then serves one EVD after the other.
  */

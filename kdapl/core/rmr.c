@@ -656,7 +656,7 @@ void kdapl_rmr_end(struct kdapl_rmr *rmr)
 
 /*
  * Give back what belongs to the device
- * @obj: an RMR; no bind is on a queue
+ * @obj: an RMR; no queue pair has a work request of its binds any more
  *
  * Idempotent; the RMR stays as a shell.  May sleep.
  */

@@ -129,8 +129,8 @@ EXPORT_SYMBOL(dat_lmr_fmr);
  *	or none
  *
  * The caller makes sure that no DTO which names the memory is being posted or is outstanding:
- * for each of them, its event was taken, or a later event of the same queue of the EP, or the
- * event of the EP's disconnection.
+ * for each of them, its event was taken, or that of a DTO of the same direction of the EP (the
+ * requests or the receives) which was posted later, or the event of the EP's disconnection.
  *
  * If no peer may reach the memory, the device does not use it any more on return, also if the
  * device is gone.  If the IA is being closed at the same time, that is so only when
