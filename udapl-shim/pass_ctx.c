@@ -210,9 +210,10 @@ static void take_event(const struct ibv_async_event *event)
  * pass_context_events - take the asynchronous events of a device
  *
  * Called by threads that look at an asynchronous EVD or sleep on one (pass_event.c, pass_wait.c),
- * and where something of an SRQ has to be known: at the end of a connection on it, when its mark is
- * set, and by pass_srq_news(). Until then the events stay in the kernel. Events that are not about
- * SRQs are dropped, since completions and kdapl tell the same. No lock of an EVD is held.
+ * and where something of an SRQ has to be known: at the end of a connection on it, when its low
+ * watermark is set, and by pass_srq_news(). Until then the events stay in the kernel. Events that
+ * are not about SRQs are dropped, since completions and kdapl tell the same. No lock of an EVD is
+ * held.
  */
 void pass_context_events(struct pass_context *context)
 {

@@ -18,9 +18,9 @@
  * taken, and every queue pair that is left has completed a later one. It is flushed to the EP at
  * whose end this is found.
  *
- * The low watermark (mark) is compared with the queue whenever a completion is polled. The device
+ * The low watermark is compared with the queue whenever a completion is polled. The device
  * compares it as well, for threads that sleep while nobody polls (pass_wait.c). Whichever finds
- * first that the mark is reached disarms it and tells the kernel, which raises the event.
+ * first that it is reached disarms it and tells the kernel, which raises the event.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static bool make_room(struct pass_srq *srq, uint32_t n)
 	return true;
 }
 
-/* ---- the mark ----------------------------------------------------------- */
+/* ---- the low watermark -------------------------------------------------- */
 
 /*
  * Polls the queues of an EVD, which is not locked. Return: false if completions are left that must
@@ -192,8 +192,8 @@ static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
 }
 
 /*
- * Is the mark reached? If so it is disarmed, so this is true once for each mark. The lock of the
- * SRQ is held. After true the caller has to drop the lock and call tell_low().
+ * Is the watermark reached? If so it is disarmed, so this is true once for each that was set. The
+ * lock of the SRQ is held. After true the caller has to drop the lock and call tell_low().
  */
 static bool is_low(struct pass_srq *srq)
 {
@@ -212,7 +212,7 @@ static void tell_low(struct pass_srq *srq)
 	atomic_fetch_sub(&srq->telling, 1);
 }
 
-/* pass_srq_reached - the device has said that fewer receives are left than its mark */
+/* pass_srq_reached - the device has said that fewer receives are left than its watermark */
 void pass_srq_reached(struct pass_srq *srq)
 {
 	bool low;
@@ -226,9 +226,9 @@ void pass_srq_reached(struct pass_srq *srq)
 }
 
 /*
- * Disarms the mark. If it was reached before, this waits until the kernel has been told: the
- * caller sets the next mark, and the kernel would take later news for news of that one. Return:
- * the mark that was armed, or 0.
+ * Disarms the watermark. If it was reached before, this waits until the kernel has been told: the
+ * caller sets the next one, and the kernel would take later news for news of that one. Return: the
+ * watermark that was armed, or 0.
  */
 static uint32_t take_mark(struct pass_srq *srq)
 {
@@ -244,7 +244,7 @@ static uint32_t take_mark(struct pass_srq *srq)
 	return mark;
 }
 
-/* Arms a mark. Return: false if it is 0, or was reached at once. */
+/* Arms a watermark. Return: false if it is 0, or was reached at once. */
 static bool give_mark(struct pass_srq *srq, uint32_t mark)
 {
 	bool low;
@@ -259,8 +259,8 @@ static bool give_mark(struct pass_srq *srq, uint32_t mark)
 }
 
 /*
- * Gives the device a mark. It may fail: the library compares the mark as well, when completions
- * are polled.
+ * Gives the device a watermark. It may fail: the library compares as well, when completions are
+ * polled.
  */
 static void arm_device(struct pass_srq *srq, uint32_t mark)
 {
@@ -271,10 +271,10 @@ static void arm_device(struct pass_srq *srq, uint32_t mark)
 }
 
 /*
- * Sets a mark after the former one was taken (take_mark()). If the device has told of the former
- * mark, and nobody has read that yet, it is read here and dropped (mt:M63). The device need not
- * tell of receives that were taken before the new mark is armed, so all completions are polled
- * afterwards, and thereby counted.
+ * Sets a watermark after the former one was taken back (take_mark()). If the device has told of
+ * the former one, and nobody has read that yet, it is read here and dropped (mt:M63). The device
+ * need not tell of receives that were taken before the new one is armed, so all completions are
+ * polled afterwards, and thereby counted.
  */
 static void replace_mark(struct pass_srq *srq, uint32_t mark)
 {
@@ -848,8 +848,8 @@ static DAT_RETURN kernel_count(const struct pass_srq *srq, unsigned long cmd, DA
 }
 
 /*
- * The kernel checks the argument and compares it with the mark; the library compares it with the
- * number of outstanding receives (mt:M64).
+ * The kernel checks the argument and compares it with the watermark; the library compares it with
+ * the number of outstanding receives (mt:M64).
  */
 static DAT_RETURN srq_resize(struct pass_srq *srq, DAT_COUNT count)
 {
@@ -882,9 +882,9 @@ DAT_RETURN pass_srq_resize(struct shim_object *obj, DAT_COUNT count)
 }
 
 /*
- * A mark that is replaced is not reached any more (mt:M63). But if it was reached before this
+ * A watermark that is replaced is not reached any more (mt:M63). But if it was reached before this
  * call, the event is still due; so what the device has told is read first. If the kernel refuses
- * the new mark, the former one is armed again.
+ * the new one, the former one is armed again.
  */
 static DAT_RETURN srq_set_lw(struct pass_srq *srq, DAT_COUNT count)
 {

@@ -2,7 +2,7 @@
 /*
  * Shared receive queues in passthrough: what pass_srq.c offers to the files that post, complete
  * and end connections. The kernel has the object: its zone, the endpoints on it, its size and its
- * low watermark (mark). The library has the queue.
+ * low watermark. The library has the queue.
  */
 #ifndef PASS_SRQ_H
 #define PASS_SRQ_H
@@ -45,10 +45,10 @@ struct pass_share {
  *	event of the EP is taken
  * @max: receives that may be outstanding
  * @mark: the low watermark while it is armed, else 0
- * @told: the device has said that fewer receives are left than its mark, since the last time
- *	that @mark was taken back (take_mark())
- * @telling: number of threads that are about to tell the kernel that a mark was reached. It is
- *	not reset when the memory is used for another SRQ, since such a thread may be late
+ * @told: the device has said that fewer receives are left than its watermark, since the last
+ *	time that @mark was taken back (take_mark())
+ * @telling: number of threads that are about to tell the kernel that a watermark was reached.
+ *	It is not reset when the memory is used for another SRQ, since such a thread may be late
  * @broken: the device has lost the queue
  * @outstanding: receives that were posted and whose event was not taken yet; @queued: those of
  *	them whose completion was not polled yet
@@ -57,7 +57,7 @@ struct pass_share {
  * @taken: number of the last post that a queue pair is known to have taken
  * @qps: hash table from the number of a queue pair to the direction of its EP
  * @use: held by operations that change the SRQ; protects @armed, @size, @room, @cookies, @shares
- * @armed: the device has been given a mark
+ * @armed: the device has been given a watermark
  * @size: receives that the verbs queue holds; @room: number of cookies, which are in @cookies
  * @next: in pass_ia.srqs
  */

@@ -463,8 +463,8 @@ DAT_RETURN kdapl_srq_resize(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 
 /*
  * Arms the low watermark, or raises the event at once if fewer receives than that can be left
- * (mt:M63).  It does no harm if a device does not arm: the mark is also compared with what is
- * known to be left (srq_post.c).  In passthrough only the process knows what is left.
+ * (mt:M63).  It does no harm if a device does not arm: the watermark is also compared with what
+ * is known to be left (srq_post.c).  In passthrough only the process knows what is left.
  */
 static DAT_RETURN srq_set_lw(struct kdapl_srq *srq, u32 lw)
 {
@@ -522,8 +522,8 @@ DAT_RETURN kdapl_srq_set_lw(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
  * @handle: of an SRQ
  * @low: fewer receives are left than the low watermark; else the device has lost the queue
  *
- * It is treated like what the device tells of a queue of the kernel's: a mark that is not armed
- * is not reached, and a queue is lost only once.  Any context.  Rules mt:M61, mt:M65.
+ * It is treated like what the device tells of a queue of the kernel's: a watermark that is not
+ * armed is not reached, and a queue is lost only once.  Any context.  Rules mt:M61, mt:M65.
  *
  * Return: DAT_SUCCESS, also if it changed nothing; DAT_INVALID_HANDLE/SRQ; DAT_INVALID_STATE
  * if the adapter is not in passthrough.
