@@ -246,9 +246,10 @@ release_req:
 }
 
 /*
- * The queue pair can send from here on.  So a completion that was held back because it could
- * not (wc_judge()) has to be looked at again.  A poller that takes the lock after us sees
- * conn->rts; only a completion that was held back before we got the lock needs a kick.
+ * The queue pair can send from here on.  A message that arrived before was held back, because
+ * its consumer could not have answered it (wc_judge()); now somebody has to look at it again.
+ * Whoever looks after we had the EVD's lock sees conn->rts, and does not hold back.  Whoever
+ * held back before has set @waiting under the lock, and for him the runner is kicked.
  */
 static void evd_wake_waiting(struct kdapl_evd *evd)
 {
@@ -285,7 +286,7 @@ static int conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  * kdapl_conn_move_qp - let the queue pair receive, then send, as the CM has agreed
  * @conn: with its queue pair in INIT; @ep has begun it, since whoever takes a completion of
  *	  the queue pair from here on asks the connection for its endpoint
- * @ep: as made
+ * @ep: that of kdapl_conn_make_qp()
  *
  * May sleep; the id's handler mutex may be held.
  *
@@ -311,7 +312,7 @@ int kdapl_conn_move_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
  * kdapl_conn_drop_qp - destroy the queue pair, or let go of a process's
  * @conn: nothing is posted on its queue pair, or nobody waits for its completion any more;
  *	  in passthrough it is over, or did not come about.  There may be no queue pair
- * @ep: as made
+ * @ep: that of kdapl_conn_make_qp()
  *
  * May sleep.
  */
@@ -331,7 +332,7 @@ void kdapl_conn_drop_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 /**
  * kdapl_conn_release_cqs - let the CQs be replaced again
  * @conn: its queue pair is destroyed, and all that it had completed was taken from the CQs
- * @ep: as made
+ * @ep: that of kdapl_conn_make_qp()
  *
  * Before this neither CQ may be replaced by a larger one: a completion in there that nobody
  * had taken would be lost, and its DTO, although it has succeeded, would be flushed.
@@ -349,7 +350,7 @@ void kdapl_conn_release_cqs(struct kdapl_conn *conn, struct kdapl_ep *ep)
 /**
  * kdapl_conn_undo_qp - undo kdapl_conn_make_qp(), the connection did not come about
  * @conn: nothing was received through its queue pair
- * @ep: as made
+ * @ep: that of kdapl_conn_make_qp()
  *
  * May sleep.
  */

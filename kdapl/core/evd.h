@@ -88,17 +88,18 @@ struct kdapl_evd_cq;
 
 /*
  * struct kdapl_evd - an Event Dispatcher
- * @lock: protects what follows down to @dead, and @runs_started and @runs_ended
+ * @lock: protects what follows down to @dead, and @runs_started and @runs_ended.  The two
+ *	  @..._untold are set under it and cleared without
  * @only_cq: the CQ, if there is exactly one; what a poller looks at first
  * @cqs: all CQs (evd_cq.c); changed under both @lock and @streams_lock
  * @polled: of several CQs the one that was polled last; the next poll begins behind it
  * @cq_size: completions that they hold together
- * @most_wcs: once so many completions have been taken, all that were in the CQs at the
- *	      beginning are among them (cqs_changed())
+ * @most_wcs: how many completions one has to take to be sure that none is left of those that
+ *	      were in the CQs when one began; others may come meanwhile (cqs_changed())
  * @wc: completions that were taken from a CQ and not looked at yet: @wc_next .. @wc_end
  * @waiting: the completion that was looked at last cannot be shown yet (WC_WAIT), or the
- *	     oldest event cannot, because its RMR is not settled; a hint that another look
- *	     would find the same
+ *	     oldest event cannot, because its RMR is not in order yet (rmr_settle()); a hint
+ *	     that another look would find the same
  * @fifo: events in order
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
@@ -106,18 +107,22 @@ struct kdapl_evd_cq;
  * @qlen: as reported
  * @overflowed: an overflow was reported, and no room has been made since (E65)
  * @overflow_untold: the async EVDs have not been told of it yet; @watch does that
- * @cq_faulted: the device could not poll or arm a CQ (E72)
+ * @cq_faulted: a CQ could not be polled or armed (E72).  Nothing is lost, and the device is
+ *		asked again; told of once in the life of the EVD.  Otherwise @cq_failed
  * @cq_fault_untold: the async EVDs have not been told of it yet; @watch does that
  * @drainers: connections that wait for completions to come in
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
  * @sink, @sink_arg: who takes events as they arrive; NULL: nobody
  * @runner: the task in whose context the runner is running; NULL while it is not
- * @dead: freed or its IA closed
- * @unpaid: what kdapl_cq.unpaid of its CQs will be
+ * @dead: freed or its IA closed; set once
+ * @unpaid: it is hidden, and was made with an endpoint that its consumer has not asked for, so
+ *	    nobody is charged when its CQs are made (kdapl_cq.unpaid of each); never changes
  * @sleeps: its sink runs in process context (E98); never changes
- * @unfinished: the last run ended by its budget (E106); the runner's own
- * @cq_failed: the device reported the loss of completions (E68)
+ * @unfinished: the last run ended by its budget (E106); written by the runner, read without a
+ *		lock by who waits for it (kdapl_evd_settle())
+ * @cq_failed: a CQ has lost completions, as the device reports at any time (E68): @watch breaks
+ *	       all endpoints that complete here, and clears this; no lock
  * @pending: set by a kick, cleared when the runner starts
  * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
  * @idle: woken when @runner is NULL again, or with @dead
@@ -126,7 +131,8 @@ struct kdapl_evd_cq;
  * @watch: looks at the CQ of an EVD that nobody is woken by, a while after a
  *	   completion, so that a broken connection is noticed (D52)
  * @streams: what is attached
- * @config: by E22; the values are those of DAT_EVD_STATE_CONFIG_*
+ * @config: what follows from @streams by E22; written under @streams_lock, read without it; the
+ *	    values are those of DAT_EVD_STATE_CONFIG_*
  * @pool: memory of @free_slots, the newest first; a resize adds to it
  * @face: kdapl_evd_set_face()
  */

@@ -561,7 +561,7 @@ int kdapl_evd_hold_cq(struct kdapl_evd_cq *c)
 
 /**
  * kdapl_evd_release_cq - the queue pair is destroyed
- * @c: as held
+ * @c: that of kdapl_evd_hold_cq()
  *
  * Any context.  It does not take kdapl_evd.streams_lock: the holder may be making a CQ and
  * wait for memory, for which the end of a connection must not wait (conn_work.c).

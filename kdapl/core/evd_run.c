@@ -84,7 +84,10 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	arg = evd->sink_arg;
 	WRITE_ONCE(evd->runner, current);
 	atomic_set(&evd->pending, 0);
-	/* Pairs with settle: a kick for the run after this one is not cleared. */
+	/*
+	 * Pairs with kdapl_evd_settle(): who sees this number kicks after @pending was
+	 * cleared, so another run follows.
+	 */
 	smp_store_release(&evd->runs_started, evd->runs_started + 1);
 	spin_unlock_irq(&evd->lock);
 

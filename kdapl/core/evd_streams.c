@@ -243,8 +243,8 @@ int kdapl_evd_attach(struct kdapl_evd *evd, enum kdapl_stream stream,
 /**
  * kdapl_evd_detach - undo kdapl_evd_attach()
  * @evd: loses a user
- * @stream: as attached
- * @flags: as attached
+ * @stream: that of kdapl_evd_attach()
+ * @flags: those of kdapl_evd_attach()
  *
  * Events already queued stay (E20).  May sleep.
  */

@@ -345,9 +345,10 @@ static DAT_RETURN invalidate_do(struct kdapl_lmr *lmr, DAT_EP_HANDLE ep,
 	if (!kdapl_object_use(&lmr->obj))
 		return RET_BAD_HANDLE(LMR);
 	/*
-	 * The context is read before the rights of peers.  If another thread meanwhile takes
-	 * the memory away and gives the LMR other memory, those rights are on that, but the
-	 * context does not name it, and nothing is taken away.
+	 * The context, which names the memory, is read before we look whether peers have
+	 * rights.  If in between another thread takes the memory away and gives the LMR other
+	 * memory, we may find rights that are on the other memory.  But @context names the
+	 * first one, so nothing of the other one is taken away.
 	 */
 	context = smp_load_acquire(&lmr->context);
 	if (lmr->rmr && kdapl_rmr_opens(lmr->rmr))
@@ -365,7 +366,7 @@ static DAT_RETURN invalidate_do(struct kdapl_lmr *lmr, DAT_EP_HANDLE ep,
  * @space: of the caller
  * @handle: of an LMR
  * @ep: of its zone; not looked at if no peer has rights
- * @cookie: the same
+ * @cookie: comes back in the completion; not looked at if no peer has rights
  * @flags: completion flags
  *
  * The contract is in face/kdat_linux.c.  Any context.

@@ -132,7 +132,7 @@ struct kdapl_section *kdapl_section_get(struct kdapl_space *space,
 
 /**
  * kdapl_section_put - an adapter is no more
- * @space: as got
+ * @space: the one that kdapl_section_get() was called with
  * @section: of kdapl_section_get(); the adapter still has a reference of the device, and no
  *	     operation is in the section on its behalf
  *

@@ -47,14 +47,15 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
  * @rmr_context: the device's remote key; 0 without remote rights (mt:M15)
  * @privileges: as asked; what binds are checked against (mt:M31)
  * @region: NULL once the device is gone
- * @share: of @region
+ * @share: kdapl_region.share of @region, as it was when the region was made
  * @region_lock: @region is given back under it, and in use by dat_lmr_sync_*
  * @mem_type: for queries
  * @description: for queries, as given
  * @max_pages: of an LMR whose memory changes (fmr.c): the most it can have; else 0
  * @fmrs: how often such an LMR has been given memory
  * @list_lock: @list and what depends on it; a leaf
- * @list: the memory that such an LMR has now; its @start and @length are always 0
+ * @list: the memory that such an LMR has now.  The LMR's own @start and @length stay 0, so that
+ *	  no bytes are inside for the quick check of a post, which then looks here
  * @rmr: the RMR through which peers reach that memory; NULL if it may have no remote rights.
  *	 Set before others find the LMR, and freed with it
  */

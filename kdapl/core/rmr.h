@@ -78,9 +78,10 @@ struct kdapl_rmr {
  * @triplet: argument of the call
  * @privileges: argument of the call
  * @context: argument of the call
- * @list: if @rmr has an @fmr: the memory to show; NULL: none.  Not looked at otherwise
- * @lmr: found by kdapl_rmr_check_region(); the caller's RCU read section keeps
- *	 it.  If @rmr has an @fmr, that
+ * @list: for an RMR with an @fmr: the memory to show; NULL: none, it is an unbind.  Otherwise
+ *	  not looked at
+ * @lmr: the LMR to show.  For the RMR of a consumer kdapl_rmr_check_region() finds it, and the
+ *	 caller's RCU read section keeps it; for an RMR with an @fmr the caller sets it to that
  * @takes: of a dat_lmr_invalidate(): the lmr_context of the memory that it takes away
  * @rkey: what *@context becomes
  */
