@@ -6,7 +6,7 @@
  * waits behind them.
  *
  * Callers: face/dev.c, which opens files; object.c, which counts objects, and rmr.c RMRs;
- * ia_open.c and conn.c, and object.h for whatever queues work.
+ * ia_open.c and conn.c, and object.h for whatever puts work on a workqueue.
  */
 #include <linux/atomic.h>
 #include <linux/module.h>
@@ -55,7 +55,7 @@
  * @left: how many more objects he may have
  * @room: how many more objects may have memory, freed ones among them
  * @rmrs_left: how many more RMRs he may have
- * @wq: kdapl_user_wq(); NULL: he has no queues of his own
+ * @wq: kdapl_user_wq(); NULL: he has no workqueues of his own
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  * @closing_lock: protects the rest; taken in process context
  * @nr_closing: files that are being closed by kernel threads
@@ -231,7 +231,8 @@ struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user)
  * kdapl_user_open_iwarp - a user opens an iWARP adapter
  * @user: whose process it is
  *
- * From here on kdapl_user_iwarp_wq() is his, unless he has no queues of his own.  May sleep.
+ * From here on kdapl_user_iwarp_wq() is his own, unless he has no workqueues of his own.  May
+ * sleep.
  *
  * Return: false: no memory.
  */

@@ -63,9 +63,10 @@ static void run_connect(struct work_struct *work)
 
 /*
  * The caller waits for a completion instead of calling flush_work().  A kernel consumer may
- * register memory, for which a registrar has to be connected, in a work item of a WQ_MEM_RECLAIM
- * queue.  The kernel warns if such a work item flushes one of a queue without that flag, because
- * it then depends on memory being available.  It does so here as well, as it depends on the CM.
+ * register memory, for which a registrar has to be connected, in a work item on a workqueue with
+ * WQ_MEM_RECLAIM.  The kernel warns if such a work item flushes one on a workqueue without that
+ * flag, because it then depends on memory being available.  It does so here as well, as it
+ * depends on the CM; only the warning is avoided.
  */
 static int call_as_kernel(struct kernel_call *call, work_func_t run)
 {
