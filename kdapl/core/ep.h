@@ -66,7 +66,7 @@ struct kdapl_ep_use {
 /*
  * struct kdapl_ep - an Endpoint
  * @lock: state, @conn, @end_event; the directions' locks nest inside
- * @state: written by one function, ep_apply()
+ * @state: written by one function, ep_apply(), once the endpoint is made
  * @conn: the present connection, or the last one until reset (its private data
  *	  stays readable, E7)
  * @life: counts the connections that were given up; under @lock

@@ -8,12 +8,12 @@
  * of the table asks: state, gates of the two directions, events.  What sleeps is
  * handed to the work item of the connection (conn_work.c).
  *
- * Nothing else writes the state.  Four functions call ep_apply(): kdapl_ep_input() for nearly
- * every input, and three others where something more is to be decided or done under the same
- * lock.  kdapl_ep_begin() gives the endpoint a connection (OP_CONNECT, OP_ACCEPT,
- * OP_ACCEPT_OWN); kdapl_ep_resolved() tells its caller whether the attempt goes on
- * (IN_RESOLVED); kdapl_ep_reset_flushed() waits for the end of the former connection, and has
- * the endpoint give it up (OP_RESET).
+ * Once the endpoint is made (ep.c), nothing else writes the state.  Four functions call
+ * ep_apply(): kdapl_ep_input() for nearly every input, and three others where something more is
+ * to be decided or done under the same lock.  kdapl_ep_begin() gives the endpoint a connection
+ * (OP_CONNECT, OP_ACCEPT, OP_ACCEPT_OWN); kdapl_ep_resolved() tells its caller whether the
+ * attempt goes on (IN_RESOLVED); kdapl_ep_reset_flushed() refuses to go on before the former
+ * connection has ended, and has the endpoint give it up (OP_RESET).
  */
 #include "ep_apply.h"
 #include "drain.h"

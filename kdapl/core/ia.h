@@ -67,7 +67,8 @@ struct kdapl_section {
  * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
  * @keys: RMRs of LMRs (rmr_lmr.c), by the part of their device's keys that does not change
- * @linger: CM ids that still owe their peer a disconnect (core/conn_work.c)
+ * @linger: connections that are over for their endpoints, and whose CM ids are still there
+ *	    (core/conn_work.c)
  * @linger_lock: protects @linger; a leaf
  */
 struct kdapl_ia {

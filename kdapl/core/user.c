@@ -277,7 +277,7 @@ bool kdapl_user_take(struct kdapl_user *user)
 
 /**
  * kdapl_user_give - an object does not count any more
- * @user: as taken
+ * @user: that of kdapl_user_take()
  *
  * Any context.
  */
@@ -300,7 +300,7 @@ bool kdapl_user_take_room(struct kdapl_user *user)
 
 /**
  * kdapl_user_give_room - an object has no memory any more
- * @user: as taken
+ * @user: that of kdapl_user_take_room()
  *
  * Any context.
  */
@@ -322,7 +322,7 @@ bool kdapl_user_take_rmr(struct kdapl_user *user)
 
 /**
  * kdapl_user_give_rmr - an RMR has nothing of the device any more
- * @user: as taken
+ * @user: that of kdapl_user_take_rmr()
  *
  * Any context.
  */

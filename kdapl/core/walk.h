@@ -20,9 +20,9 @@ struct kdapl_space;
  * @sg: the entry of the list at which the walk goes on, if @named is in a list
  * @done: bytes of @sg that have been walked
  * @lost: memory was taken away during the walk, which is at its end
- * @whole: memory that a peer may write is named to the device as it would be to the peer:
- *	   what iWARP reads fetch (mt:T35)
- * @key: the key for such memory, if @named is that, or 0
+ * @whole: memory of a list is one piece, named by the remote key of its LMR: for a read on
+ *	   iWARP, which comes like a write of the peer (mt:T35)
+ * @key: with @whole: that key, if @named is memory of a list; else 0
  */
 struct kdapl_walk {
 	const struct kdapl_space *space;

@@ -320,7 +320,7 @@ static bool watermark_valid(DAT_COUNT mark)
  * dat_ep_set_watermark - bounds on the buffers that an endpoint may hold from a shared queue
  * @ep_handle: an EP
  * @soft_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
- * @hard_high_watermark: the same
+ * @hard_high_watermark: at least 0, or DAT_WATERMARK_INFINITE
  *
  * kdapl does not offer this (srq_watermarks_supported has neither bit).  Process context.
  * Rules E.12, mt:M66.

@@ -50,9 +50,9 @@ int kdapl_charge_object(struct kdapl_charge *charge, struct ib_device *ib,
 
 /**
  * kdapl_uncharge_object - undo kdapl_charge_object(), if it was called
- * @charge: as charged, or nothing
- * @ib: as charged; still registered
- * @type: as charged
+ * @charge: of kdapl_charge_object(); may be empty
+ * @ib: the device whose object it is; still registered
+ * @type: that of kdapl_charge_object()
  *
  * Any process; may sleep.
  */
@@ -100,7 +100,7 @@ int kdapl_charge_pages(struct kdapl_charge *charge, unsigned long pages)
 
 /**
  * kdapl_uncharge_pages - undo kdapl_charge_pages(), if it was called
- * @charge: as charged, or nothing
+ * @charge: of kdapl_charge_pages(); may be empty
  *
  * Any process; may sleep.
  */
@@ -169,8 +169,8 @@ int kdapl_charge_queue(struct kdapl_charge *charge, struct ib_device *ib,
 
 /**
  * kdapl_uncharge_queue - undo kdapl_charge_queue(), if it was called
- * @charge: as charged, or nothing
- * @ib: as charged; still registered
+ * @charge: of kdapl_charge_queue(); may be empty
+ * @ib: the device whose queue it is; still registered
  *
  * Any process; may sleep.
  */

@@ -4,7 +4,8 @@
  * memory regions.
  *
  * The core reaches a device only through the three tables of operations in
- * struct kdapl_device.  The glue implements them with kernel verbs and rdma_cm,
+ * struct kdapl_device, but for posting and polling, which it has verbs do (struct
+ * kdapl_qp_ops).  The glue implements the tables with kernel verbs and rdma_cm,
  * tests/kunit/fake_device.c with a scripted device (A9).  The contract of an
  * operation is here, at the table; the comments at the implementations say only how.
  *

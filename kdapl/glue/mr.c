@@ -104,8 +104,8 @@ int kdapl_mr_charge(struct kdapl_zone *zone, struct kdapl_charge *charge)
 
 /**
  * kdapl_mr_uncharge - undo kdapl_mr_charge(), and kdapl_charge_pages() if that was called
- * @zone: as charged
- * @charge: as charged, or nothing
+ * @zone: that of kdapl_mr_charge()
+ * @charge: of kdapl_mr_charge(); may be empty
  *
  * Any process; may sleep.
  */
