@@ -22,7 +22,7 @@
  * connects.  Only attempts wait for the second work item: an established connection has ended
  * before its id is given back.
  *
- * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c and the
+ * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c, passthrough.c and the
  * tear-down of an IA wait for their ends.
  */
 #include <linux/sched/mm.h>

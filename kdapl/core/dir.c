@@ -3,8 +3,9 @@
  * The two directions of an endpoint, and the ring of cookies that each has had
  * since the endpoint was made: one cookie for each DTO that may be outstanding.
  *
- * Callers: ep.c and ep_attr.c make, replace and free the rings; post.c and drain.c
- * use the cookies.
+ * Callers: ep.c and ep_attr.c make, replace and free the rings, srq.c has a direction without
+ * one; lmr.c and rmr.c wait for posts.  The cookies are used by post.c and drain.c, which call
+ * nothing here.
  */
 #include <linux/slab.h>
 #include "dir.h"

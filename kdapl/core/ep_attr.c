@@ -3,7 +3,8 @@
  * What an endpoint is made of: its attributes, and the PZ and EVDs that it uses.
  * dat_ep_modify changes both, all or nothing.
  *
- * Callers: ep.c when it makes and ends an endpoint, the faces for dat_ep_modify.
+ * Callers: ep.c when it makes and ends an endpoint, the faces for dat_ep_modify; conn_qp.c for the
+ * sizes of a queue pair, ia_query.c and srq.c for limits, srq.c also when an SRQ grows.
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>

@@ -3,8 +3,8 @@
  * Event Dispatchers: their life, and dat_evd_*.  evd_fifo.c has the events in an EVD,
  * evd_run.c delivers them, evd_streams.c counts what feeds an EVD, evd_cq.c has its CQs.
  *
- * Callers: the faces (dat_evd_*), ia_open.c (the asynchronous EVD of an IA), ep_attr.c
- * (hidden EVDs).
+ * Callers: the faces (dat_evd_*), ia_open.c and ia_async.c (asynchronous EVDs), ep_attr.c
+ * (hidden EVDs), sp.c (CR-EVDs).
  */
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>

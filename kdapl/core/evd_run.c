@@ -8,7 +8,8 @@
  * kernel consumers whose upcalls may sleep.  Whoever adds an event schedules one
  * (kdapl_evd_kick()), and so does the handler of a CQ that was armed.
  *
- * Callers: evd.c starts and stops it, the faces set sinks.
+ * Callers: evd.c starts and stops it, the faces set sinks; drain.c, ep.c and the faces wait until
+ * a sink has what is queued (kdapl_evd_settle()).
  */
 #include "evd_run.h"
 #include "evd_cq.h"

@@ -3,7 +3,8 @@
  * The frame of an operation (op.h): one place for the look-up of its handle, for
  * its way into the section of the IA, and for the way back.
  *
- * Callers: every operation of the core that is not a post.
+ * Callers: every operation of the core but posts and dat_evd_dequeue, which look their handles up
+ * by themselves, without a reference.
  */
 #include "ia.h"
 #include "op.h"

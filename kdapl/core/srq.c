@@ -11,7 +11,8 @@
  * The SRQ then stands for its zone, its endpoints, its size and its low watermark, and the
  * process tells when that is reached (kdapl_srq_tell()).
  *
- * Callers: the faces; ia_open.c (tear-down); ep.c, which makes endpoints on it.
+ * Callers: the faces; ia_open.c (tear-down); ep.c, which makes endpoints on it; ia_query.c for
+ * limits; srq_post.c, which raises events.
  */
 #include <linux/slab.h>
 #include "srq.h"
