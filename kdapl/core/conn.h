@@ -118,8 +118,8 @@ enum kdapl_flush_state {
  * @last_wqe: the device has said that it takes no more receives of an SRQ.  Set and cleared as
  *	      @qp_failed; the work item reads it, and is made to run after it was set
  * @holds_cqs: it keeps the CQs of its endpoint from being replaced.  Set by
- *	       kdapl_conn_make_qp(); cleared once, by kdapl_conn_release_cqs(): by the same
- *	       caller if the connection does not come about, later by the work item
+ *	       kdapl_conn_make_qp(), cleared by kdapl_conn_release_cqs(): if the connection
+ *	       does not come about by the same caller, else by the work item.  Nobody else reads it
  * @srq_key: its key in kdapl_srq.qps; 0: it is not there
  * @srq_taken: the newest receive of its endpoint's SRQ that its queue pair has completed,
  *	       or that others had taken before it was made; under kdapl_srq.lock
