@@ -204,7 +204,7 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 			return ret;
 		if (ret == -EADDRNOTAVAIL) {
 			skipped = ret;
-			/* If follow_addresses() is due later than FIRST_WAIT from now, make it earlier. */
+			/* If the next try is due later than FIRST_WAIT from now, make it earlier. */
 			if (follow_wait > FIRST_WAIT)
 				mod_delayed_work(system_unbound_wq, &follow_work,
 						 FIRST_WAIT);
@@ -271,6 +271,7 @@ static void follow_addresses(struct work_struct *work)
 {
 	struct kdapl_addresses list;
 	struct kdapl_listener *l;
+	unsigned long delay;
 	bool wait = false;
 	int ret;
 
@@ -286,9 +287,11 @@ static void follow_addresses(struct work_struct *work)
 		wait |= add_new(l, &list);
 		kvfree(list.at);
 	}
-	if (wait && follow_wait <= LAST_WAIT) {
-		queue_delayed_work(system_unbound_wq, &follow_work, follow_wait);
-		follow_wait *= 2;
+	delay = READ_ONCE(follow_wait);
+	if (wait && delay <= LAST_WAIT) {
+		queue_delayed_work(system_unbound_wq, &follow_work, delay);
+		/* Unless an event, which does not take the lock, has reset it just now. */
+		cmpxchg(&follow_wait, delay, 2 * delay);
 	}
 	mutex_unlock(&listeners_lock);
 	WRITE_ONCE(followed, jiffies);
