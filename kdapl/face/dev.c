@@ -391,6 +391,7 @@ static void close_later(struct kdapl_closing *closing)
 
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
 {
+	const struct cred *cred = current_cred();
 	struct kdapl_file *file;
 	struct kdapl_user *user;
 	int ret;
@@ -404,9 +405,9 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	refcount_set(&file->watchers, 1);
 	init_completion(&file->unwatched);
 	file->pid = get_pid(task_tgid(current));
-	file->euid = current_euid();
+	file->plain_user = uid_eq(cred->uid, cred->euid) && uid_eq(cred->uid, cred->suid);
 	ret = -ENOMEM;
-	user = kdapl_user_get(current_uid(), max_user_objects);
+	user = kdapl_user_get(cred->uid, max_user_objects);
 	if (!user)
 		goto err_file;
 	ret = kdapl_space_init(&file->space, current->nsproxy->net_ns, user,

@@ -45,8 +45,8 @@ struct kdapl_board;
  * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
  * @entry: in kdapl_dev_files, for netlink and debugfs
  * @pid: the process that opened the file, with a reference
- * @euid: its effective user then.  Where that is not the real one, whose limits count, the
- *	  process has privileges that the user who started it has not
+ * @plain_user: its real, effective and saved user were the same then.  Otherwise the file may
+ *		be that of a set-user-ID program, which its real user has started
  * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
  * @watchers: counts calls of kdapl_dev_watch(), and one for being on the list
  * @unwatched: completed when @watchers is 0
@@ -61,7 +61,7 @@ struct kdapl_file {
 	struct kdapl_board *board;
 	struct list_head entry;
 	struct pid *pid;
-	kuid_t euid;
+	bool plain_user;
 	u64 id;
 	refcount_t watchers;
 	struct completion unwatched;

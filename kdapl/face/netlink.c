@@ -331,8 +331,7 @@ static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 	if (!net_eq(space->net, net))
 		return false;
 	return d->sees_all ||
-	       (file && uid_eq(kdapl_user_uid(space->owner), d->uid) &&
-		uid_eq(file->euid, d->uid));
+	       (file && file->plain_user && uid_eq(kdapl_user_uid(space->owner), d->uid));
 }
 
 /* The first file, from where the dump has come to, that the process which began it may see. */
