@@ -217,7 +217,8 @@ TRACE_EVENT(kdapl_request,
  * or of the SRQ, beside its handle ----
  *
  * Every post that is accepted is in kdapl_post or kdapl_srq_post, and then in
- * kdapl_completion, once, unless its endpoint is freed first.  @qp is 0 in a kdapl_post that
+ * kdapl_completion, once.  A receive of an SRQ is not if no endpoint has taken it when the SRQ
+ * is freed, or if its completion was dropped (kdapl_dropped).  @qp is 0 in a kdapl_post that
  * no queue pair was given (yet): a held receive is in kdapl_post again when it is given to
  * one.  It is 0 in a kdapl_completion that kdapl has made itself, as flushed.
  */
@@ -322,23 +323,28 @@ DECLARE_EVENT_CLASS(kdapl_dto_class,
 		__field(bool, is_recv)
 	),
 	TP_fast_assign(
-		/* No endpoint has taken this receive of an SRQ. */
-		__entry->token = cookie->dir->ep ? cookie->dir->ep->obj.token : 0;
+		/* Of a receive of an SRQ it may change; with an SRQ's own there is no EP. */
+		const struct kdapl_dir *dir = READ_ONCE(cookie->dir);
+
+		__entry->token = dir->ep ? dir->ep->obj.token : 0;
 		__entry->srq = cookie_srq(cookie);
 		__entry->slot = cookie_slot(cookie);
 		__entry->code = code;
-		__entry->is_recv = cookie->dir->is_recv;
+		__entry->is_recv = dir->is_recv;
 	),
 	TP_printk("ep=%#llx srq=%#llx slot=%u %s code=%d", __entry->token,
 		  __entry->srq, __entry->slot,
 		  __entry->is_recv ? "recv" : "request", __entry->code)
 );
 
-/* The device does not take a post, and the call fails; @code is its errno. */
+/*
+ * The device does not take a post, and the call fails; @code is its errno, or -EFAULT if memory
+ * of the post's list was taken away just now.
+ */
 DEFINE_EVENT(kdapl_dto_class, kdapl_post_refused,
 	TP_PROTO(const struct kdapl_cookie *cookie, int code), TP_ARGS(cookie, code));
 /*
- * The device does not take a post now, or not all of its work requests; @code is its errno.
+ * The device does not take a post now, or not all of its work requests; @code as above.
  * The post is accepted, and its completion will come.
  */
 DEFINE_EVENT(kdapl_dto_class, kdapl_post_kept,
