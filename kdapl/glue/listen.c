@@ -204,14 +204,14 @@ static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list
 			return ret;
 		if (ret == -EADDRNOTAVAIL) {
 			skipped = ret;
-			/* If the next try is due later than FIRST_WAIT from now, make it earlier. */
-			if (follow_wait > FIRST_WAIT)
+			/* If the next try is due later than in FIRST_WAIT, make it earlier. */
+			if (READ_ONCE(follow_wait) > FIRST_WAIT)
 				mod_delayed_work(system_unbound_wq, &follow_work,
 						 FIRST_WAIT);
 			else
 				queue_delayed_work(system_unbound_wq, &follow_work,
 						   FIRST_WAIT);
-			follow_wait = FIRST_WAIT;
+			WRITE_ONCE(follow_wait, FIRST_WAIT);
 		}
 	}
 	return list_empty(&l->ids) ? skipped : 0;

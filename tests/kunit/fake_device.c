@@ -1435,8 +1435,11 @@ int core_up(struct kunit_suite *suite)
 	/* As many at once as in the module */
 	kdapl_iwarp_wq = alloc_workqueue("kdapl_kunit_iwarp", WQ_UNBOUND, 32);
 	kdapl_upcall_wq = alloc_workqueue("kdapl_kunit_upcall", WQ_UNBOUND, 0);
+	kdapl_users_wq = alloc_workqueue("kdapl_kunit_users", WQ_UNBOUND, 0);
+	kdapl_users_iwarp_wq = alloc_workqueue("kdapl_kunit_users_iwarp", WQ_UNBOUND, 32);
 	workqueues_are_ours = true;
-	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_iwarp_wq && kdapl_upcall_wq)
+	if (kdapl_kernel_wq && kdapl_slow_wq && kdapl_iwarp_wq && kdapl_upcall_wq &&
+	    kdapl_users_wq && kdapl_users_iwarp_wq)
 		return 0;
 	core_down(suite);
 	return -ENOMEM;
@@ -1448,6 +1451,10 @@ void core_down(struct kunit_suite *suite)
 		return;
 	/* Objects are released by work that RCU callbacks queue. */
 	rcu_barrier();
+	if (kdapl_users_iwarp_wq)
+		destroy_workqueue(kdapl_users_iwarp_wq);
+	if (kdapl_users_wq)
+		destroy_workqueue(kdapl_users_wq);
 	if (kdapl_upcall_wq)
 		destroy_workqueue(kdapl_upcall_wq);
 	if (kdapl_iwarp_wq)
@@ -1457,6 +1464,8 @@ void core_down(struct kunit_suite *suite)
 	if (kdapl_kernel_wq)
 		destroy_workqueue(kdapl_kernel_wq);
 	rcu_barrier();
+	kdapl_users_iwarp_wq = NULL;
+	kdapl_users_wq = NULL;
 	kdapl_upcall_wq = NULL;
 	kdapl_kernel_wq = NULL;
 	kdapl_iwarp_wq = NULL;

@@ -577,6 +577,9 @@ static void read_sink(struct kunit *test)
 /* More than may wait at once */
 #define MANY	64
 
+/* Users who have workqueues of their own at a time */
+#define WITH_QUEUES	1000
+
 /* struct waiting - an attempt that waits for the driver, or a closing for a peer, until @go */
 struct waiting {
 	struct work_struct work;
@@ -670,6 +673,31 @@ static void users_apart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
 out:
 	apart_end(&a);
+}
+
+/*
+ * A8: a user for whom there is no workqueue any more shares one with others, and another one for
+ * what waits for a driver, so that this does not hold up the rest.
+ */
+static void users_who_share(struct kunit *test)
+{
+	struct kdapl_user **user = kunit_kcalloc(test, WITH_QUEUES + 1, sizeof(*user), GFP_KERNEL);
+	int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	do
+		user[n] = kdapl_user_get(KUIDT_INIT(90000 + n), 10);
+	while (user[n] && ++n <= WITH_QUEUES);
+	KUNIT_EXPECT_EQ(test, WITH_QUEUES + 1, n);
+	if (n > WITH_QUEUES) {
+		KUNIT_EXPECT_PTR_NE(test, kdapl_users_wq, kdapl_user_wq(user[0]));
+		KUNIT_EXPECT_TRUE(test, kdapl_user_open_iwarp(user[WITH_QUEUES]));
+		KUNIT_EXPECT_PTR_EQ(test, kdapl_users_wq, kdapl_user_wq(user[WITH_QUEUES]));
+		KUNIT_EXPECT_PTR_EQ(test, kdapl_users_iwarp_wq,
+				    kdapl_user_iwarp_wq(user[WITH_QUEUES]));
+	}
+	while (n--)
+		kdapl_user_put(user[n]);
 }
 
 /* struct attempt - a thread that connects an endpoint */
@@ -774,6 +802,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(closings_apart),
 	KUNIT_CASE(read_sink),
 	KUNIT_CASE(users_apart),
+	KUNIT_CASE(users_who_share),
 	KUNIT_CASE(fails_while_others_wait),
 	{}
 };
