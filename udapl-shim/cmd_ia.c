@@ -273,11 +273,16 @@ DAT_RETURN shim_ia_open(const struct shim_record *record, const DAT_NAME_PTR ia_
 	return ia_open(&arg, record, asynch_evd_handle, ia_handle);
 }
 
-static void ia_end(struct shim_object *ia)
+/* Takes the body of an IA, whose handle is bad from here on, and frees it. */
+static void ia_body_free(struct shim_object *ia)
 {
-	struct shim_ia *body = shim_object_end(ia);
 	struct shim_local *local;
+	struct shim_ia *body;
 
+	shim_lock(&ia->lock);
+	body = ia->body;
+	ia->body = NULL;
+	shim_unlock(&ia->lock);
 	if (!body)
 		return;
 	while ((local = body->locals)) {
@@ -287,20 +292,22 @@ static void ia_end(struct shim_object *ia)
 	free(body);
 }
 
-/* Kills an IA that the kernel has closed, or an object that it destroyed with its IA. */
+/* Kills an object that the kernel has destroyed with its IA. */
 static void object_gone(struct shim_object *obj, void *arg)
 {
+	bool lived;
+
 	(void)arg;
 	switch (atomic_load(&obj->type)) {
 	case SHIM_CNO:
 		shim_cno_close(obj);
 		break;
-	case SHIM_IA:
-		ia_end(obj);
-		break;
 	case SHIM_EVD:
-		shim_object_kill(obj);
+		/* Its body may have to wait for endpoints that use it. */
+		lived = shim_object_hide(obj);
 		shim_evd_body_free(obj);
+		if (lived)
+			shim_object_bury(obj);
 		break;
 	case SHIM_EP:
 		shim_ep_end(obj);
@@ -328,6 +335,7 @@ DAT_RETURN own_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	DAT_RETURN ret;
+	bool lived;
 
 	if (!ia)
 		return RET_BAD_HANDLE(IA);
@@ -337,12 +345,18 @@ DAT_RETURN own_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 	if (ret)
 		return ret;
 
-	/* The IA first: nothing new can be made on it once it is dead. */
-	object_gone(ia, NULL);
+	/*
+	 * The IA first: nothing new can be made on it once its handle is bad. Its objects use it
+	 * until they are gone, for which agents may have to be waited for.
+	 */
+	lived = shim_object_hide(ia);
+	ia_body_free(ia);
 	ia->ops->ia_closing(ia);
 	shim_for_each(ia, cno_ends, NULL);
 	shim_for_each(ia, object_gone, NULL);
 	ia->ops->ia_closed(ia);
+	if (lived)
+		shim_object_bury(ia);
 	return DAT_SUCCESS;
 }
 

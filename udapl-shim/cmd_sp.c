@@ -264,20 +264,25 @@ static struct shim_object *cr_gone(struct shim_object *cr)
 
 /*
  * The EP that an accept connects: the one that @handle names; or else the EP that the request is
- * for, if dat_cr_query() has found one; or else NULL.
+ * for; or else NULL. In passthrough the library has a part in the accept. So the kernel is asked
+ * which EP it is, if dat_cr_query() has not been called yet; the body of the CR keeps the answer
+ * for cr_gone().
  */
 static struct shim_object *accepted_ep(struct shim_object *cr, DAT_EP_HANDLE handle)
 {
+	struct kdapl_uapi_cr_query arg = { .mask = DAT_CR_FIELD_ALL };
 	const struct shim_cr *body;
-	uint64_t ep;
+	uint64_t known;
 
 	if (handle != DAT_HANDLE_NULL)
 		return handle;
 	shim_lock(&cr->lock);
 	body = cr->body;
-	ep = body ? body->local_ep : 0;
+	known = body ? body->local_ep : 0;
+	if (!body && cr->ops->passthrough && cr_query(cr, &arg))
+		arg.local_ep = 0;
 	shim_unlock(&cr->lock);
-	return shim_by_token(ep);
+	return known ? shim_by_token(known) : shim_ep_seen(arg.local_ep, cr->ia);
 }
 
 DAT_RETURN own_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,

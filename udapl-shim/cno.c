@@ -954,8 +954,8 @@ void shim_cno_close(struct shim_object *obj)
 		return;
 	/* Otherwise dat_cno_free() had marked it dead before, and finishes it. */
 	closed = cno->closed;
-	if (closed)
-		agents_wait(cno);
+	/* In both cases no agent may run any more when dat_ia_close() returns (I17). */
+	agents_wait(cno);
 	cno_unlock(cno);
 	if (closed)
 		cno_kill(obj, cno);

@@ -471,14 +471,21 @@ static void make_loud(struct shim_ops *loud, const struct shim_ops *ops)
  */
 const struct shim_ops *shim_loud(const struct shim_ops *ops)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct shim_ops loud[2];		/* forwarded, passthrough */
+	static struct shim_ops *_Atomic made[2];	/* forwarded, passthrough */
+	struct shim_ops *loud, *first = NULL;
 
 	if (!shim_debugging())
 		return ops;
-	pthread_mutex_lock(&lock);
-	if (!loud[ops->passthrough].quiet)
-		make_loud(&loud[ops->passthrough], ops);
-	pthread_mutex_unlock(&lock);
-	return &loud[ops->passthrough];
+	loud = atomic_load(&made[ops->passthrough]);
+	if (loud)
+		return loud;
+	/* Without a lock, which a fork() might leave locked in the child. */
+	loud = malloc(sizeof(*loud));
+	if (!loud)
+		return ops;
+	make_loud(loud, ops);
+	if (atomic_compare_exchange_strong(&made[ops->passthrough], &first, loud))
+		return loud;
+	free(loud);
+	return first;
 }

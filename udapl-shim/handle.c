@@ -278,6 +278,38 @@ bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 }
 
 /*
+ * shim_object_hide - make a handle invalid, and keep the memory of the object
+ *
+ * For a caller that goes on using the object, perhaps for long: the memory does not become
+ * another object before shim_object_bury(). Return: the handle was valid, and the caller calls
+ * that function.
+ */
+bool shim_object_hide(struct shim_object *obj)
+{
+	bool lived;
+
+	pthread_mutex_lock(&object_table.lock);
+	lived = atomic_exchange(&obj->type, 0);
+	pthread_mutex_unlock(&object_table.lock);
+	return lived;
+}
+
+/* shim_object_bury - let the memory of a hidden object become another one */
+void shim_object_bury(struct shim_object *obj)
+{
+	uint32_t nr = object_nr(obj);
+
+	pthread_mutex_lock(&object_table.lock);
+	obj->next_dead = 0;
+	if (object_table.nr_dead++)
+		shim_object_nr(object_table.last_dead)->next_dead = nr;
+	else
+		object_table.first_dead = nr;
+	object_table.last_dead = nr;
+	pthread_mutex_unlock(&object_table.lock);
+}
+
+/*
  * shim_object_kill - make a handle invalid
  *
  * Called when the kernel has destroyed the object. To call it more than once
@@ -285,18 +317,8 @@ bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
  */
 void shim_object_kill(struct shim_object *obj)
 {
-	uint32_t nr = object_nr(obj);
-
-	pthread_mutex_lock(&object_table.lock);
-	if (atomic_exchange(&obj->type, 0)) {
-		obj->next_dead = 0;
-		if (object_table.nr_dead++)
-			shim_object_nr(object_table.last_dead)->next_dead = nr;
-		else
-			object_table.first_dead = nr;
-		object_table.last_dead = nr;
-	}
-	pthread_mutex_unlock(&object_table.lock);
+	if (shim_object_hide(obj))
+		shim_object_bury(obj);
 }
 
 /*

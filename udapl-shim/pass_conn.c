@@ -366,21 +366,8 @@ DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
 	return begin_of(obj, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
 }
 
-/* The EP that a request is for, whose object may not have been made yet; or NULL. */
-static struct shim_object *ep_of_request(uint64_t cr)
-{
-	struct kdapl_uapi_cr_query arg = { .cr = cr };
-	struct shim_object *obj = shim_by_token(cr);
-
-	if (!obj || shim_ioctl(KDAPL_IOC_CR_QUERY, &arg, RET_NO_FAULT))
-		return NULL;
-	return shim_ep_seen(arg.local_ep, obj->ia);
-}
-
 DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *arg)
 {
-	if (!obj)
-		obj = ep_of_request(arg->cr);
 	if (!obj || !shim_lives(obj, SHIM_EP) || !obj->ops->passthrough)
 		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 	return begin_of(obj, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));

@@ -147,8 +147,11 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
 		*known = false;
 		return false;
 	}
-	if (!shim_ring_mapped(connect->ring))
+	if (!shim_ring_mapped(connect->ring)) {
 		pass_event_move_ring(connect);
+		/* A waiter that sleeps does not look into the FIFO by itself. */
+		pass_evd_wake(connect);
+	}
 	established = established_in_ring(ep, connect);
 	/* A thread that has taken the event off the ring has set this before. */
 	established |= atomic_load(&ep->established);

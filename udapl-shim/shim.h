@@ -473,6 +473,8 @@ struct shim_object *shim_object_new(uint32_t type, struct shim_object *ia,
 				    void *body);
 bool shim_object_dress(struct shim_object *obj, uint32_t type, uint64_t token,
 		       void *body);
+bool shim_object_hide(struct shim_object *obj);
+void shim_object_bury(struct shim_object *obj);
 void shim_object_kill(struct shim_object *obj);
 void *shim_object_end(struct shim_object *obj);
 void shim_for_each(struct shim_object *ia,

@@ -84,6 +84,32 @@ static void freed_handles(void)
 	shim_object_kill(ia);
 }
 
+/* One whose end takes long is not used again before the end is over. */
+static void hidden_handle(void)
+{
+	struct shim_object *ia = make(SHIM_IA, NULL);
+	struct shim_object *evd = make(SHIM_EVD, ia), *other;
+	bool again = false;
+	unsigned int i;
+
+	CHECK(shim_object_hide(evd));
+	CHECK(!shim_object_hide(evd));
+	CHECK(!shim_find(evd, SHIM_EVD));
+	for (i = 0; i < 3 * DEAD_KEPT; i++) {
+		other = make(SHIM_EP, ia);
+		CHECK(other != evd);
+		shim_object_kill(other);
+	}
+	shim_object_bury(evd);
+	for (i = 0; i < 3 * DEAD_KEPT && !again; i++) {
+		other = make(SHIM_EP, ia);
+		again = other == evd;
+		shim_object_kill(other);
+	}
+	CHECK(again);
+	shim_object_kill(ia);
+}
+
 /* P5: an event may show an object before the call that makes it returned. */
 static void seen_first_by_event(void)
 {
@@ -360,6 +386,7 @@ static void no_device(void)
 static const struct check_case cases[] = {
 	{ "A1 E5 forged handles", forged_handles },
 	{ "F5 E20 freed handles", freed_handles },
+	{ "F5 I17 a handle whose end takes long", hidden_handle },
 	{ "P5 an event is faster than its call", seen_first_by_event },
 	{ "I15 the objects of an IA", objects_of_an_ia },
 	{ "I15 E114 too late for an IA", too_late_for_an_ia },

@@ -517,6 +517,33 @@ static void handed_to_the_dead(void)
 	want_conn(b.conn, b.ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
+/*
+ * P50, P71: the endpoint that the provider has made for a request is not ready to be accepted, and
+ * the consumer has never seen it.  The library keeps nothing of it when the request is rejected.
+ */
+static void unseen_endpoint(void)
+{
+	struct listener listener = {};
+	struct node a = {};
+	DAT_CR_HANDLE cr;
+	int i, before = 0;
+
+	if (!node_new(&a, &side_a, THREE_EVDS, NULL) ||
+	    !listener_new(&listener, DAT_PSP_PROVIDER_FLAG))
+		return;
+	for (i = 0; i < 4 && !failed(); i++) {
+		if (!start_connect(&a, listener.qual) || !next_request(&listener, &cr))
+			return;
+		BAD_STATE(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL), EP_NOTREADY);
+		OK(dat_cr_reject(cr));
+		want_conn(a.conn, a.ep, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		OK(dat_ep_reset(a.ep));
+		if (!i)
+			before = descriptors();
+		CHECK_EQ(descriptors(), before);
+	}
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("I3 I11 A8 a thousand adapters of one process", many_adapters),
 	SCENARIO("I19 a thousand adapters of a process that is killed", killed_with_many),
@@ -526,6 +553,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO_IB("mt:M9 memory that two processes share", shared_by_two),
 	SCENARIO("P80 a request is handed to another process", handed_to_another),
 	SCENARIO("P81 ... and to one that has died", handed_to_the_dead),
+	SCENARIO("P50 P71 nothing is left of an endpoint that was not seen", unseen_endpoint),
 };
 
 SCENARIO_TABLE(process_table);
