@@ -796,6 +796,25 @@ static void no_late_agent(void)
 	side_a.ia = DAT_HANDLE_NULL;
 }
 
+/* I17: so has it if another thread is freeing the CNO, and waits for the agent. */
+static void close_beside_free(void)
+{
+	struct closer frees = {}, close = {};
+	u64 end = deadline();
+	DAT_EVD_HANDLE evd;
+
+	evd = agent_running(&frees.cno);
+	OK(dat_evd_free(evd));
+	if (!CHECK(!pthread_create(&frees.thread, NULL, closes, &frees)))
+		return;
+	while (!sleeps(frees.tid) && !frees.done && now_us() < end)
+		sched_yield();
+	close_waits(&close);
+	CHECK(!pthread_join(frees.thread, NULL));
+	OK(frees.ret);
+	side_a.ia = DAT_HANDLE_NULL;
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("E84 E85 E86 E88 E91 G28..G30 CNO calls: arguments", arguments),
 	SCENARIO("E23 E52 E76 E86 E87 triggers", triggers),
@@ -807,6 +826,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E61 E88 E90 waiters are released", releases),
 	SCENARIO("E23 I15 disabled EVDs are closed", closed_disabled),
 	SCENARIO("E90 I17 no agent runs after a close", no_late_agent),
+	SCENARIO("E90 I17 ... beside a free of its CNO", close_beside_free),
 	SCENARIO("E39 E82 E90 I17 an agent waits elsewhere when its IA is closed",
 		 agent_waits_elsewhere),
 	SCENARIO("E85 a signal ends dat_cno_wait", signals),
