@@ -61,6 +61,20 @@ static struct kdapl_uapi_addr nobody(const struct kdapl_uapi_addr *address)
 	return there;
 }
 
+/*
+ * Of a child that is about to end its connection by itself: until its parent has seen that the
+ * connection is established, of which the end may otherwise overtake the news.
+ */
+static void wait_for_parent(void)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	need(!sigwait(&set, &signal), "the parent's signal");
+}
+
 /* Has got to @stage with its own queue pair when it says so, and stays there. */
 static void child_gets_to(enum stage stage)
 {
@@ -108,6 +122,7 @@ static void child_gets_to(enum stage stage)
 		need(end_state(&me) == DAT_EP_STATE_CONNECTED, "connected");
 	}
 	if (stage == FILE_FIRST) {
+		wait_for_parent();
 		end_close_file(&me);
 		need(!ibv_destroy_qp(me.qp), "destroy the queue pair");
 	}
@@ -118,6 +133,8 @@ static void child(enum stage stage, enum way way)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	child_gets_to(stage);
+	if (way != KILLED)
+		wait_for_parent();
 	if (way == EXITS)
 		_exit(0);
 	if (way == EXECS)
@@ -224,8 +241,12 @@ static void ends_in(enum stage stage, enum way way, const char *name)
 {
 	int pipes[2], before = queue_pairs(), status, now = -1;
 	long last = now_ms() + PATIENCE;
+	sigset_t set;
 	pid_t pid;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	need(!sigprocmask(SIG_BLOCK, &set, NULL), "block a signal");
 	need(!pipe(pipes), "pipe");
 	pid = fork();
 	if (!pid) {
@@ -234,6 +255,7 @@ static void ends_in(enum stage stage, enum way way, const char *name)
 	}
 	close(pipes[1]);
 	parent_meets(stage, pipes[0]);
+	kill(pid, SIGUSR1);
 	need(reported(pipes[0]).what == 's', name);
 	close(pipes[0]);
 	if (way == EXECS || stage == FILE_FIRST) {
