@@ -207,7 +207,10 @@ static void whole_life(struct kunit *test)
 	book_check(b, 5, 3, 0);
 }
 
-/* A13, D40, D42: what the device does not flush is completed by kdapl; what it says later is dropped. */
+/*
+ * A13, D40, D42: what the device does not flush is completed by kdapl; what it says later is
+ * dropped.
+ */
 static void device_forgets(struct kunit *test)
 {
 	struct bench *b = test->priv;
