@@ -909,15 +909,10 @@ static bool is_misnumbered(struct race *race, DAT_DTO_COMPLETION_STATUS status)
 	return race->misnumbered;
 }
 
-static bool is_access_failure(DAT_DTO_COMPLETION_STATUS status)
-{
-	return status == DAT_DTO_ERR_REMOTE_ACCESS || status == DAT_DTO_ERR_TRANSPORT;
-}
-
 /*
  * The first failure says what it is (mt:M23, L5..L8).  A target that is broken
  * refuses no more: who missed it (on Soft-RoCE whoever had a part of a read already)
- * tries until he gives up, or until a target in passthrough, whose kernel looks by itself
+ * tries until he gives up, or until the target, whose EP breaks by the refusal as well
  * (D52), has ended the connection.  Of a source that is gone the endpoint may hear nothing
  * but that the connection breaks: Soft-RoCE may stop there without a word.  Of the
  * peer's receive that failed, its refusal or its end may be first.
@@ -926,10 +921,9 @@ static bool is_refusal(const struct race *race, DAT_DTO_COMPLETION_STATUS status
 {
 	switch (race->kind) {
 	case PEER_READS:
-		return is_access_failure(status) ||
-		       (status == DAT_DTO_ERR_FLUSHED && side_is_passthrough(&side_b));
 	case PEER_WRITES:
-		return is_access_failure(status);
+		return status == DAT_DTO_ERR_REMOTE_ACCESS ||
+		       status == DAT_DTO_ERR_TRANSPORT || status == DAT_DTO_ERR_FLUSHED;
 	case SOURCE:
 		return is_local_failure(status) || status == DAT_DTO_ERR_FLUSHED;
 	case SINK:

@@ -112,11 +112,8 @@ bool refuses_at(const char *file, int line, struct pair *pair,
 	return (ret_at(file, line, "post",
 		       post_access(&pair->a, access, remote, 701),
 		       DAT_SUCCESS) &&
-		want_dto_at(file, line, pair->a.request, pair->a.ep, 701,
-			    DAT_DTO_ERR_REMOTE_ACCESS, ANY_LENGTH) &&
-		want_conn_at(file, line, pair->a.conn, pair->a.ep,
-			     DAT_CONNECTION_EVENT_BROKEN) &&
-		ended(&pair->b) && pair_again(pair)) ||
+		want_refused_at(file, line, &pair->a, 701) &&
+		ended(&pair->a) && ended(&pair->b) && pair_again(pair)) ||
 	       fail_at(file, line, "a refusal and a new connection");
 }
 

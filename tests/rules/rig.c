@@ -334,6 +334,21 @@ bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
 			(u64)data->transfered_length, (u64)length));
 }
 
+bool want_refused_at(const char *file, int line, struct node *node, u64 number)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *data;
+	DAT_EVENT event;
+
+	if (!want_event_at(file, line, node->request, DAT_DTO_COMPLETION_EVENT, &event))
+		return fail_at(file, line, "waiting for the refusal of %llu", number);
+	data = &event.event_data.dto_completion_event_data;
+	return (data->ep_handle == node->ep && data->user_cookie.as_64 == number &&
+		(data->status == DAT_DTO_ERR_REMOTE_ACCESS ||
+		 data->status == DAT_DTO_ERR_FLUSHED)) ||
+	       fail_at(file, line, "cookie %llu status %d, not %llu refused",
+		       (u64)data->user_cookie.as_64, data->status, number);
+}
+
 DAT_RETURN post_se(DAT_EVD_HANDLE evd, u64 number)
 {
 	DAT_EVENT event = {

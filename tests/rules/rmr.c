@@ -880,6 +880,7 @@ static bool window_goes_once(struct pair *p, int round)
 {
 	struct account mine = {}, theirs = {};
 	DAT_RMR_TRIPLET window;
+	DAT_EVENT_NUMBER end;
 	DAT_RMR_HANDLE rmr;
 	struct mem mem;
 	DAT_EVENT event;
@@ -913,7 +914,7 @@ static bool window_goes_once(struct pair *p, int round)
 	/* All of them came through before: the next one does not. */
 	if (!mine.request.over)
 		OK(node_write(&p->a, 0, 8, &window, posted++, 0));
-	if (!account_until(&mine, &p->a, DAT_CONNECTION_EVENT_BROKEN) ||
+	if (!account_break(&mine, &p->a, &end) ||
 	    !account_closed(&mine, posted, 0) ||
 	    !CHECK(mine.request.over) || !ended(&p->b) ||
 	    !account_closed(&theirs, round & 1, 0) ||

@@ -376,6 +376,7 @@ bool want_bound_at(const char *file, int line, DAT_EVD_HANDLE evd,
 bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
 		 DAT_EP_HANDLE ep, u64 cookie, DAT_DTO_COMPLETION_STATUS status,
 		 DAT_VLEN length);
+bool want_refused_at(const char *file, int line, struct node *node, u64 cookie);
 bool want_se_at(const char *file, int line, DAT_EVD_HANDLE evd, u64 number);
 bool nothing_more_at(const char *file, int line, DAT_EVD_HANDLE evd);
 bool silent_at(const char *file, int line, DAT_EVD_HANDLE evd);
@@ -395,6 +396,13 @@ bool idle_at(const char *file, int line, DAT_EP_HANDLE ep);
 #define want_bound(...)		want_bound_at(__FILE__, __LINE__, __VA_ARGS__)
 /* ... and its length: (evd, ep, cookie, status, length) */
 #define want_dto(...)		want_dto_at(__FILE__, __LINE__, __VA_ARGS__)
+/*
+ * ... the completion of this request, whose remote memory the peer refuses: (node, cookie).
+ * The peer's EP breaks as well, and its disconnect may be here before this side's device has
+ * said why.  Then the request is flushed, which shows the refusal too: nobody else ends the
+ * connection.
+ */
+#define want_refused(...)	want_refused_at(__FILE__, __LINE__, __VA_ARGS__)
 /* ... this software event: (evd, number) */
 #define want_se(...)		want_se_at(__FILE__, __LINE__, __VA_ARGS__)
 /* Nothing is queued: a software event that is posted now is the next event. (evd) */

@@ -723,7 +723,8 @@ static void one_breaks(void)
 	want_event(pairs[0].b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.ep_handle == pairs[0].b.ep);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS);
-	want_conn(pairs[0].b.conn, pairs[0].b.ep, DAT_CONNECTION_EVENT_BROKEN);
+	/* The sender's side breaks as well, and its disconnect may be here first. */
+	ended(&pairs[0].b);
 	CHECK_EQ(outstanding(&pool), 3);
 	pool_message(&pairs[1], &pool, &number);
 	pair_ends(&pairs[1], DAT_CLOSE_ABRUPT_FLAG);

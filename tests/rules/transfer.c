@@ -335,7 +335,7 @@ static void suppressed(void)
 		return;
 	r.rmr_context ^= 0x55;
 	OK(write_when_room(&p.a, &r, 1000, DAT_COMPLETION_SUPPRESS_FLAG));
-	want_dto(p.a.request, p.a.ep, 1000, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	want_refused(&p.a, 1000);
 }
 
 /* ... and so is a flush. */
@@ -619,7 +619,7 @@ static void drain_fails(void)
 	OK(node_recv(&p.b, 0, 64, 9));
 	want_conn(p.a.conn, p.a.ep, DISCONNECTED);
 	want_dto(p.a.request, p.a.ep, 0, DAT_DTO_SUCCESS, 8);
-	want_dto(p.a.request, p.a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	want_refused(&p.a, 1);
 	want_dto(p.a.request, p.a.ep, 2, DAT_DTO_ERR_FLUSHED, 0);
 	want_dto(p.a.request, p.a.ep, 3, DAT_DTO_ERR_FLUSHED, 0);
 	nothing_more(p.a.conn);

@@ -273,7 +273,7 @@ static void refused_by_peer(void)
 	if (give(s, 0, SIZE)) {
 		OK(write_part(&p, s, 0, SIZE, &remote, 1));
 		OK(node_send(&p.a, 0, 8, 2, 0));
-		want_done(p.a.request, p.a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+		want_refused(&p.a, 1);
 		want_done(p.a.request, p.a.ep, 2, DAT_DTO_ERR_FLUSHED);
 		ended(&p.a);
 		OK(take(s));

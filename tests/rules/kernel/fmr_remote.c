@@ -255,7 +255,7 @@ static bool one_round(struct pair *p, struct request *r, u64 round, bool takes)
 static void key_is_dead(struct pair *p, const DAT_RMR_TRIPLET *to)
 {
 	OK(node_write(&p->b, 0, 1, to, 7, 0));
-	want_done(p->b.request, p->b.ep, 7, DAT_DTO_ERR_REMOTE_ACCESS);
+	want_refused(&p->b, 7);
 	ended(&p->b);
 	ended(&p->a);
 }
