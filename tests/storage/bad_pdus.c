@@ -141,13 +141,28 @@ static void clear(uint8_t opcode)
 	put32(out->bhs + 16, itt);
 }
 
+/*
+ * Sends the first @length bytes of out, and waits until the target's device has them.  The
+ * target may end the connection for them before its device has acknowledged them.  Nobody
+ * does so any more then, and Soft-RoCE, for which a retry count of 7 has no end, sends them
+ * again and again: so this does not wait longer than the connection lasts.  Whether it has
+ * ended is for has_ended() to say.
+ */
 static int transmit(uint32_t length)
 {
+	struct pollfd fd = { .fd = id->channel->fd, .events = POLLIN };
+	uint64_t end = now() + PATIENCE;
 	struct ibv_wc wc;
 
 	if (rdma_post_send(id, NULL, out, length, mr, 0))
 		return -1;
-	return rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -1;
+	do {
+		if (ibv_poll_cq(id->send_cq, 1, &wc) == 1)
+			return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+		if (poll(&fd, 1, 1) == 1)
+			return 0;
+	} while (now() < end);
+	return -1;
 }
 
 /* The next message, or null.  The next call of receive() posts its buffer again. */

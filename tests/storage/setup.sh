@@ -74,14 +74,14 @@ of() { if $brief; then echo "$2"; else echo "$1"; fi; }
 
 # --- time limits ----------------------------------------------------------------------
 
-# hanging: prints the tasks that are stuck in the kernel, and the kernel's workers that are not
-# idle, with their stacks
+# hanging PID: prints where that process waits, the tasks that are stuck in the kernel, and the
+# kernel's workers that are not idle, with their stacks
 hanging() {
-	local task
-	for task in /proc/[0-9]*; do
-		grep -q '^State:.*D' "$task/status" ||
-			{ grep -q '^kworker' "$task/comm" &&
-			  grep -qv ' worker_thread\| kthread\| ret_from_fork' "$task/stack"; } || continue
+	local task idle=' worker_thread\| rescuer_thread\| kthread\| ret_from_fork'
+	for task in "/proc/$1/task"/* /proc/[0-9]*; do
+		[[ $task = /proc/$1/* ]] || grep -q '^State:.*D' "$task/status" ||
+			{ grep -q '^kworker' "$task/comm" && grep -qv "$idle" "$task/stack"; } ||
+			continue
 		echo "hangs: $(cat "$task/comm") $(tr '\0' ' ' < "$task/cmdline")"
 		cat "$task/stack"
 	done >&2 2> /dev/null
@@ -95,7 +95,7 @@ within() {
 	until is_over $pid; do
 		if [ $SECONDS -ge $end ]; then
 			echo "has not ended after $seconds s: $*" >&2
-			hanging
+			hanging $pid
 			kill -KILL $pid
 			return 1
 		fi
