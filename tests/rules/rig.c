@@ -312,9 +312,9 @@ bool want_bound_at(const char *file, int line, DAT_EVD_HANDLE evd,
 			status));
 }
 
-bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
-		 DAT_EP_HANDLE ep, u64 number, DAT_DTO_COMPLETION_STATUS status,
-		 DAT_VLEN length)
+/* The next completion has to be that of @number on @ep; how it ended in @status. */
+static bool next_dto_at(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep,
+			u64 number, DAT_VLEN length, DAT_DTO_COMPLETION_STATUS *status)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *data;
 	DAT_EVENT event;
@@ -322,31 +322,35 @@ bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
 	if (!want_event_at(file, line, evd, DAT_DTO_COMPLETION_EVENT, &event))
 		return fail_at(file, line, "waiting for cookie %llu", number);
 	data = &event.event_data.dto_completion_event_data;
+	*status = data->status;
 	return (data->ep_handle == ep ||
 		fail_at(file, line, "completion of another EP")) &&
-	       ((data->user_cookie.as_64 == number && data->status == status) ||
-		fail_at(file, line,
-			"cookie %llu status %d, not cookie %llu status %d",
-			(u64)data->user_cookie.as_64, data->status, number,
-			status)) &&
+	       (data->user_cookie.as_64 == number ||
+		fail_at(file, line, "cookie %llu status %d, not cookie %llu",
+			(u64)data->user_cookie.as_64, data->status, number)) &&
 	       (length == ANY_LENGTH || data->transfered_length == length ||
-		fail_at(file, line, "cookie %llu: length %llu, not %llu", number,
-			(u64)data->transfered_length, (u64)length));
+		fail_at(file, line, "cookie %llu status %d: length %llu, not %llu", number,
+			data->status, (u64)data->transfered_length, (u64)length));
+}
+
+bool want_dto_at(const char *file, int line, DAT_EVD_HANDLE evd,
+		 DAT_EP_HANDLE ep, u64 number, DAT_DTO_COMPLETION_STATUS status,
+		 DAT_VLEN length)
+{
+	DAT_DTO_COMPLETION_STATUS came;
+
+	return next_dto_at(file, line, evd, ep, number, length, &came) &&
+	       (came == status ||
+		fail_at(file, line, "cookie %llu status %d, not %d", number, came, status));
 }
 
 bool want_refused_at(const char *file, int line, struct node *node, u64 number)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *data;
-	DAT_EVENT event;
+	DAT_DTO_COMPLETION_STATUS came;
 
-	if (!want_event_at(file, line, node->request, DAT_DTO_COMPLETION_EVENT, &event))
-		return fail_at(file, line, "waiting for the refusal of %llu", number);
-	data = &event.event_data.dto_completion_event_data;
-	return (data->ep_handle == node->ep && data->user_cookie.as_64 == number &&
-		(data->status == DAT_DTO_ERR_REMOTE_ACCESS ||
-		 data->status == DAT_DTO_ERR_FLUSHED)) ||
-	       fail_at(file, line, "cookie %llu status %d, not %llu refused",
-		       (u64)data->user_cookie.as_64, data->status, number);
+	return next_dto_at(file, line, node->request, node->ep, number, 0, &came) &&
+	       (came == DAT_DTO_ERR_REMOTE_ACCESS || came == DAT_DTO_ERR_FLUSHED ||
+		fail_at(file, line, "cookie %llu status %d, not refused", number, came));
 }
 
 DAT_RETURN post_se(DAT_EVD_HANDLE evd, u64 number)

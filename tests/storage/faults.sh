@@ -82,7 +82,7 @@ initiator_says() {
 }
 
 # After an outage a new try works at once. The limits are there for what never ends.
-works_again() { wait_for 600 verified_once "$1" || { hanging $$; initiator_says; return 1; }; }
+works_again() { wait_for 600 verified_once "$1" || { hanging; initiator_says; return 1; }; }
 verified_once() { within 500 fio_once "$1" 8 > /dev/null 2>&1; }
 
 # --- faults ---------------------------------------------------------------------------

@@ -74,12 +74,12 @@ of() { if $brief; then echo "$2"; else echo "$1"; fi; }
 
 # --- time limits ----------------------------------------------------------------------
 
-# hanging PID: prints where that process waits, the tasks that are stuck in the kernel, and the
+# hanging [PID]: prints where that process waits, the tasks that are stuck in the kernel, and the
 # kernel's workers that are not idle, with their stacks
 hanging() {
 	local task idle=' worker_thread\| rescuer_thread\| kthread\| ret_from_fork'
-	for task in "/proc/$1/task"/* /proc/[0-9]*; do
-		[[ $task = /proc/$1/* ]] || grep -q '^State:.*D' "$task/status" ||
+	for task in ${1:+"/proc/$1/task/"*} /proc/[0-9]*; do
+		[[ $task = /proc/*/task/* ]] || grep -q '^State:.*D' "$task/status" ||
 			{ grep -q '^kworker' "$task/comm" && grep -qv "$idle" "$task/stack"; } ||
 			continue
 		echo "hangs: $(cat "$task/comm") $(tr '\0' ' ' < "$task/cmdline")"

@@ -61,17 +61,25 @@ static struct kdapl_uapi_addr nobody(const struct kdapl_uapi_addr *address)
 	return there;
 }
 
+/* By it the parent says that it has seen its child's connection. */
+static sigset_t parents_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return set;
+}
+
 /*
  * Of a child that is about to end its connection by itself: until its parent has seen that the
  * connection is established, of which the end may otherwise overtake the news.
  */
 static void wait_for_parent(void)
 {
-	sigset_t set;
+	sigset_t set = parents_signal();
 	int signal;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
 	need(!sigwait(&set, &signal), "the parent's signal");
 }
 
@@ -241,11 +249,9 @@ static void ends_in(enum stage stage, enum way way, const char *name)
 {
 	int pipes[2], before = queue_pairs(), status, now = -1;
 	long last = now_ms() + PATIENCE;
-	sigset_t set;
+	sigset_t set = parents_signal();
 	pid_t pid;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
 	need(!sigprocmask(SIG_BLOCK, &set, NULL), "block a signal");
 	need(!pipe(pipes), "pipe");
 	pid = fork();
