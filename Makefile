@@ -132,7 +132,7 @@ help:
 	@echo '             is "N passed, N failed"'
 	@echo '  test-all   the same, with each suite in every way: some hours'
 	@echo '  test-kernels   all that runs in kernels of Debian'"'"'s: in 6.1, 6.12 and 7.3, or'
-	@echo '             in KERNELS=, and a table of it: an hour for each'
+	@echo '             in KERNELS=, side by side, and a table of it: two hours'
 	@echo '  test-storage   storage over RDMA at full length, with and without faults: initiator'
 	@echo '             and NFS client are the kernel'"'"'s own'
 	@echo '  kunit      only the KUnit suites'
