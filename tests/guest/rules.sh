@@ -4,7 +4,7 @@
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
 # usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief]
-#                 [--windows] [--iwarp [--few]] MODULES SHIM [TEXT]
+#                 [--windows] [--iwarp [--few]] [--trace] [--program NAME] MODULES SHIM [TEXT]
 #   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
 #               side a in passthrough, side b forwarded
 #   --face      only the face "kernel" or "user", or the "programs" or the "removal" of a
@@ -17,6 +17,8 @@
 #               without TEXT what they can do
 #   --iwarp     between iWARP devices, in the debug kernel, without what iWARP does not have
 #   --few       only some scenarios of each kind
+#   --trace     after each failure of a scenario the last events that kdapl has traced
+#   --program   of the programs only this one, and of its cases those with TEXT in their name
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
 #   TEXT        only scenarios with TEXT in their name; TEXT|TEXT...: with one of them
@@ -55,7 +57,8 @@ windowed=(
 # ... and what shows that it is they, because their bounds are not what DAT wants.
 too_wide='window: bound and unbound'
 
-disorder='' own='' brief=false windows=false few=false kind=rxe face='' mode=forwarded
+disorder='' own='' brief=false windows=false few=false trace=false kind=rxe face=''
+mode=forwarded alone=''
 while :; do
 	case ${1-} in
 	--mode) mode=$2; shift;;
@@ -66,6 +69,8 @@ while :; do
 	--windows) windows=true;;
 	--iwarp) kind=siw;;
 	--few) few=true;;
+	--trace) trace=true;;
+	--program) alone=$2 face=programs; shift;;
 	*) break;;
 	esac
 	shift
@@ -74,6 +79,7 @@ modules=$1 shim=$2 only=${3-}
 # Is there to come what comes after the scenarios?
 after=true
 if [ -n "$only" ] || $windows; then after=false; fi
+[ -z "$alone" ] || after=true
 ! $few || only=$(IFS='|'; echo "${some[*]}")
 ! $windows || only=${only:-$(IFS='|'; echo "${windowed[*]}")}
 debug=/sys/kernel/debug/kdapl_rules
@@ -94,6 +100,24 @@ counted() {
 	verdict "the $1 came to its end" grep -qE '^[0-9]+ passed, [0-9]+ failed$' "$2"
 }
 
+tracing=/sys/kernel/tracing
+
+# traced: copies lines, and inserts after each failure what was traced since the verdict before
+traced() {
+	local line
+	if ! $trace; then
+		cat
+		return
+	fi
+	echo 1 > $tracing/events/kdapl/enable
+	while IFS= read -r line; do
+		printf '%s\n' "$line"
+		case $line in FAIL*) sed -E '/^#/d; s/^/      /' $tracing/trace | tail -n 40;; esac
+		case $line in ok*|FAIL*) : > $tracing/trace;; esac
+	done
+	echo 0 > $tracing/events/kdapl/enable
+}
+
 # face NAME COMMAND...: its lines, each with the face in its name
 face() {
 	local name=$1 log=$logs/$1
@@ -103,7 +127,7 @@ face() {
 	# A disconnect that gets lost is repeated after 4.3 s: requests to a peer that has
 	# gone are given up later than that, after 7 times 1.1 s, or the peer would seem dead.
 	insmod "$modules/kdapl.ko" ack_timeout=18 || die "kdapl.ko does not load; see dmesg"
-	"$@" 2>&1 | tee "$log" | sed -u -E "s/^(ok|FAIL) /\1 $name: /; /^[0-9]+ passed/d"
+	"$@" 2>&1 | traced | tee "$log" | sed -u -E "s/^(ok|FAIL) /\1 $name: /; /^[0-9]+ passed/d"
 	counted "$name face" "$log"
 	unload "$name face"
 	in_order 1
@@ -191,6 +215,10 @@ each_ran() {
 program() {
 	local name=$1 parameters=$2 log=$logs/$1
 	shift 2
+	if [ -n "$alone" ]; then
+		[[ " $* " = *"/$alone "* ]] || return 0
+		[ $# -gt 1 ] || set -- "$1" "$only"
+	fi
 	# shellcheck disable=SC2086 # a list of words
 	insmod "$modules/kdapl.ko" $parameters || die "kdapl.ko does not load; see dmesg"
 	timeout 600 "$@" 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, /d'
