@@ -20,7 +20,7 @@ UDEVDIR	?= /lib/udev/rules.d
 PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install install-storage uninstall deb demo test test-all test-kernels test-storage kunit stress \
+.PHONY: all modules shim tests install install-storage uninstall deb demo check test test-all test-kernels test-storage kunit stress \
 	fuzz soak coverage bench bench-storage lint doc clean help
 
 all: modules shim
@@ -71,6 +71,9 @@ deb:
 
 demo:
 	@scripts/demo
+
+check:
+	@scripts/check $(if $(T),"$(T)")
 
 test:
 	@scripts/test
@@ -128,6 +131,8 @@ help:
 	@echo 'The main job and the tests (as root; they install what is missing):'
 	@echo '  demo       build, boot a virtual machine with two RDMA devices, move'
 	@echo '             data kernel to kernel, application to application, and across'
+	@echo '  check      the quick ones: what needs no machine, and KUnit; T=TEXT runs every test'
+	@echo '             with TEXT in its name, where that is fastest'
 	@echo '  test       all suites, through both faces and in three kernels; the last line'
 	@echo '             is "N passed, N failed"'
 	@echo '  test-all   the same, with each suite in every way: some hours'

@@ -115,7 +115,8 @@ two_hosts_network() {
 in_order() {
 	local end
 	for end in ve0 ve1 sw0 sw1; do
-		[ ! -e /sys/class/net/$end ] || echo "$1" > /sys/class/net/$end/queues/rx-0/rps_cpus
+		[ ! -e /sys/class/net/$end/queues/rx-0/rps_cpus ] ||
+			echo "$1" > /sys/class/net/$end/queues/rx-0/rps_cpus
 	done
 }
 

@@ -31,7 +31,10 @@ declare -A signs=(
 	['a number in the place of a pointer']='^FAIL EVD_QUERY: ia has 0x'
 )
 
-kdir=$(scripts/test-kernel --print-kdir) || exit
+# shellcheck source=scripts/ground.sh
+. scripts/ground.sh
+debug_ground ''
+kdir=$(scripts/test-kernel "${which[@]}" --print-kdir) || exit
 # kdapl alone, without what scripts/build-modules adds
 mkdir -p "$build"
 cp -au --parents Kbuild kdapl common include "$build" || exit

@@ -1,0 +1,18 @@
+# Sourced by the scripts that test in a debug kernel: which one, and how.
+# shellcheck shell=bash
+#
+#   debug_ground vm|''   sets
+#     ground    "uml" if this host can run User Mode Linux; otherwise, and with "vm", "debug"
+#     which     the options of scripts/test-kernel for its kernel
+#     machine   the command that runs others in it
+
+debug_ground() {
+	local scripts
+	scripts=$(dirname "${BASH_SOURCE[0]}")
+	# shellcheck disable=SC2034 # for those who source this
+	if [ "$1" != vm ] && "$scripts/uml" --works; then
+		ground=uml which=(--uml) machine=("$scripts/uml")
+	else
+		ground=debug which=() machine=("$scripts/vm" --debug)
+	fi
+}
