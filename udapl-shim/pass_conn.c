@@ -246,13 +246,36 @@ static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 	return DAT_SUCCESS;
 }
 
+/*
+ * From here on the events of the connect EVD are about the new connection, but for those that are
+ * there already (@ep->old_until). The kernel has raised none for the new one yet. What is not in
+ * the ring cannot be counted there, so it is taken out of the kernel first. This is done anew for
+ * each connection, since the EP may have got another connect EVD meanwhile.
+ */
+static void begin_events(struct pass_ep *ep)
+{
+	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
+
+	if (evd) {
+		shim_lock(evd->lock);
+		if (shim_ring_more(evd->ring)) {
+			pass_event_move_ring(evd);
+			pass_evd_wake(evd);
+		}
+		ep->old_until = evd->taken + shim_ring_filled(evd->ring);
+	}
+	atomic_store(&ep->established, false);
+	atomic_store(&ep->over, false);
+	if (evd)
+		shim_unlock(evd->lock);
+}
+
 /* A new connection or attempt: resets what the last one has left behind. */
 static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	int i;
 
 	atomic_store(&ep->told, false);
-	atomic_store(&ep->established, false);
 	atomic_store(&ep->last_wqe, false);
 	atomic_store(&ep->qp_num, qp->qp_num);
 	atomic_store(&ep->preparing, true);
@@ -268,7 +291,7 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 		dir->qp = qp;
 		shim_unlock(&dir->lock);
 	}
-	atomic_store(&ep->over, false);
+	begin_events(ep);
 }
 
 static bool may_connect(const struct pass_ep *ep)

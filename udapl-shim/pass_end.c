@@ -542,18 +542,6 @@ static void finish(struct pass_ep *ep)
 	}
 }
 
-/* Marks all events about the EP that are in the ring now as about former connections. */
-static void forget_events(struct pass_ep *ep)
-{
-	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-
-	if (!evd)
-		return;
-	shim_lock(evd->lock);
-	ep->old_until = evd->taken + shim_ring_filled(evd->ring);
-	shim_unlock(evd->lock);
-}
-
 DAT_RETURN pass_ep_reset(struct shim_object *obj)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
@@ -568,7 +556,6 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 	if (!ret && (ep->dir[PASS_REQ].qp || ep->dir[PASS_REQ].gate != PASS_ASIDE ||
 		     atomic_load(&ep->ending))) {
 		finish(ep);
-		forget_events(ep);
 		for (i = 0; i < PASS_DIRS; i++)
 			dir_flush_rest(&ep->dir[i], PASS_ASIDE, false);
 	}

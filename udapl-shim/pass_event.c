@@ -18,17 +18,17 @@
 #define BOARD_LIMIT	60000000000ull
 
 /*
- * The EP whose present connection an event of the ring ends; NULL if it is any other event.
+ * The EP to whose present connection or attempt an event of the ring belongs; NULL if that is over,
+ * or if it is any other event.
  * @index: of the event, counted as in pass_evd.taken
  */
-static struct pass_ep *ends_ep(const struct pass_evd *evd,
-			       const struct kdapl_uapi_event *event, uint64_t index)
+static struct pass_ep *present_ep(const struct pass_evd *evd,
+				  const struct kdapl_uapi_event *event, uint64_t index)
 {
 	struct shim_object *obj;
 	struct pass_ep *ep;
 
-	if (!pass_is_connection(event->event_number) ||
-	    event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+	if (!pass_is_connection(event->event_number))
 		return NULL;
 	obj = shim_by_token(event->connect.ep);
 	ep = obj ? pass_ep_of(obj) : NULL;
@@ -38,18 +38,21 @@ static struct pass_ep *ends_ep(const struct pass_evd *evd,
 	return ep;
 }
 
-/*
- * ESTABLISHED is taken. A consumer that has this event may post at once, so wait until the board
- * shows the new state. An event that was in the ring before the EP was reset is about another
- * connection.
- */
-static void note_established(const struct kdapl_uapi_event *event, uint64_t index)
+/* The EP whose present connection an event of the ring ends, or NULL. @index: as present_ep() */
+static struct pass_ep *ends_ep(const struct pass_evd *evd,
+			       const struct kdapl_uapi_event *event, uint64_t index)
 {
-	struct shim_object *obj = shim_by_token(event->connect.ep);
-	struct pass_ep *ep = obj ? pass_ep_of(obj) : NULL;
+	return event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ?
+	       NULL : present_ep(evd, event, index);
+}
 
-	if (!ep || ep->token != event->connect.ep ||
-	    (int64_t)(index - ep->old_until) < 0)
+/*
+ * ESTABLISHED of @ep is taken, which is NULL if it is about a former connection. A consumer that
+ * has this event may post at once, so wait until the board shows the new state.
+ */
+static void note_established(struct pass_ep *ep)
+{
+	if (!ep)
 		return;
 	atomic_store(&ep->established, true);
 	pass_await_board(ep, pass_is_pending, BOARD_LIMIT);
@@ -68,7 +71,7 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 		return false;
 	evd->taken++;
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		note_established(event, index);
+		note_established(present_ep(evd, event, index));
 	ep = ends_ep(evd, event, index);
 	if (ep)
 		pass_end_hold(ep, event);
@@ -80,16 +83,16 @@ static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
  *
  * For callers that need to know what is in the ring although no consumer takes it: an event that
  * ends a connection is held thereby. Each of the others goes into the FIFO before the entries that
- * came later than it. Without memory the rest stays in the ring. The events of a ring that could
- * not be mapped cannot be looked at, so they are taken from the kernel until it says that there
- * are no more.
+ * came later than it. Without memory the rest stays in the ring. So that none is left behind, the
+ * kernel is asked for those that found no room in the ring. The events of a ring that could not be
+ * mapped cannot be looked at, so they are all taken from the kernel.
  */
 void pass_event_move_ring(struct pass_evd *evd)
 {
 	struct pass_moved *moved;
 	uint64_t index;
 
-	while (shim_ring_filled(evd->ring) || !shim_ring_mapped(evd->ring)) {
+	while (shim_ring_has(evd->ring)) {
 		moved = pass_moved_new();
 		if (!moved)
 			return;

@@ -433,7 +433,8 @@ struct pass_limits {
  * @attr: the attributes, as granted
  * @connect_evd: object of the connect EVD, or NULL
  * @old_until: events in the ring of @connect_evd before this one (counted as in pass_evd.taken)
- *	are about former connections
+ *	are about former connections. Set when a connection begins, like @over under the lock of
+ *	@connect_evd
  * @end: memory for the event that ends the connection, which goes into the FIFO of the connect
  *	EVD when all is flushed. Each connection gets its own, since the one of the connection
  *	before may still be in the FIFO

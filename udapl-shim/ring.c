@@ -111,7 +111,7 @@ uint32_t shim_ring_count(struct shim_ring *ring, uint64_t evd)
 {
 	if (!shim_ring_mapped(ring))
 		return 0;
-	if (shim_load_acquire(&ring->header->flags) & KDAPL_RING_MORE)
+	if (shim_ring_more(ring))
 		ring_refill(ring, evd);
 	return shim_ring_filled(ring);
 }

@@ -612,13 +612,16 @@ static inline uint32_t shim_ring_filled(const struct shim_ring *ring)
 	return shim_load_acquire(&ring->header->producer) - ring->consumer;
 }
 
+/* May there be events in the kernel that are not in the ring? */
+static inline bool shim_ring_more(const struct shim_ring *ring)
+{
+	return shim_load_acquire(&ring->header->flags) & KDAPL_RING_MORE;
+}
+
 /* Are there events in the ring, or may there be some in the kernel that are not in the ring? */
 static inline bool shim_ring_has(const struct shim_ring *ring)
 {
-	const struct kdapl_uapi_ring_header *header = ring->header;
-
-	return shim_load_acquire(&header->producer) != ring->consumer ||
-	       shim_load_acquire(&header->flags) & KDAPL_RING_MORE;
+	return shim_ring_filled(ring) || shim_ring_more(ring);
 }
 
 /* Two words of 32 bits in one load */

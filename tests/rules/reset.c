@@ -745,6 +745,82 @@ static void forbidden(void)
 	}
 }
 
+/* ---- other EVDs in the next life ------------------------------------------ */
+
+/* The connection of @p ends, and nobody looks at side a before the end is on its EVD. */
+static bool end_unseen(struct pair *p)
+{
+	u64 end = deadline();
+	DAT_EP_PARAM param = {};
+
+	if (!OK(dat_ep_disconnect(p->a.ep, DAT_CLOSE_ABRUPT_FLAG)) ||
+	    !want_conn(p->b.conn, p->b.ep, DISCONNECTED))
+		return false;
+	while (param.ep_state != DAT_EP_STATE_DISCONNECTED) {
+		if (!CHECK(now_us() < end) ||
+		    !OK(dat_ep_query(p->a.ep, DAT_EP_FIELD_EP_STATE, &param)))
+			return false;
+		yield_cpu();
+	}
+	/* When this has returned, what was raised before it is there, too. */
+	return OK(post_se(p->a.conn, 0));
+}
+
+/* Receives that are flushed, and then the end, on the one EVD of side a. */
+static bool flushed_before_end(struct pair *p)
+{
+	struct account account = {};
+	bool marked = false;
+	DAT_EVENT event;
+	int i;
+
+	for (i = 0; i < NODE_RECVS; i++)
+		if (!OK(node_recv(&p->a, 0, 64, RECV | i)))
+			return false;
+	if (!pair_connect(&p->a, &p->b, &p->listener) || !end_unseen(p))
+		return false;
+	while (next_event(p->a.conn, &event) && event.event_number != DISCONNECTED) {
+		if (event.event_number == DAT_SOFTWARE_EVENT)
+			marked = true;
+		else if (!account_event(&account, &p->a, &event))
+			return false;
+	}
+	return account_closed(&account, 0, NODE_RECVS) &&
+	       (marked || want_se(p->a.conn, 0)) && nothing_more(p->a.conn) && reset_both(p);
+}
+
+/* From one EVD to another and back, which have had different numbers of events before. */
+static void other_evds(void)
+{
+	struct node other = {};
+	struct pair p = {};
+	DAT_EVD_HANDLE first;
+	int i;
+
+	if (!pair_apart(&p, ONE_EVD, NULL, NULL) ||
+	    !node_new(&other, &side_a, ONE_EVD, NULL))
+		return;
+	first = p.a.conn;
+	for (i = 0; i < NODE_EVENTS / 2; i++) {
+		OK(post_se(first, i));
+		want_se(first, i);
+	}
+	if (!pair_connect(&p.a, &p.b, &p.listener) ||
+	    !OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG)) || !both_disconnected(&p) ||
+	    !reset_both(&p))
+		return;
+	p.a.recv = other.recv;
+	p.a.request = other.recv;
+	p.a.conn = other.recv;
+	if (!adopt(&p.a) || !flushed_before_end(&p))
+		return;
+	p.a.recv = first;
+	p.a.request = first;
+	p.a.conn = first;
+	if (adopt(&p.a) && flushed_before_end(&p))
+		nothing_more(other.recv);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("R2 Unconnected: nothing happens, receives stay and are used in order",
 		 unconnected),
@@ -764,6 +840,7 @@ static const struct scenario scenarios[] = {
 		 used_at_once),
 	SCENARIO("R5 E44 E45 the events of three lives, which nobody took meanwhile",
 		 untaken),
+	SCENARIO("D44 D45 E46 M4 R11 other EVDs in the next life, and back", other_evds),
 	SCENARIO("R12 R13 R16 what reset keeps, and another peer in the next life",
 		 kept_and_ended, .srq = SRQ_BOTH),
 };
