@@ -572,8 +572,10 @@ static void free_rest(struct shim_object *obj, struct pass_ep *ep)
 {
 	pthread_mutex_lock(&ep->use);
 	if (!ep->left) {
-		atomic_store(&obj->pass, NULL);
+		pass_ep_off_board(ep);
+		/* Its event of the end may be in the ring, and belongs behind its completions. */
 		finish(ep);
+		atomic_store(&obj->pass, NULL);
 		pass_ep_leave(ep);
 	}
 	pthread_mutex_unlock(&ep->use);

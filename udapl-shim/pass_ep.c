@@ -442,6 +442,22 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 }
 
 /*
+ * pass_ep_off_board - the kernel has destroyed the EP
+ *
+ * Its entry of the board may belong to another EP from now on.
+ */
+void pass_ep_off_board(struct pass_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++) {
+		shim_lock(&ep->dir[i].lock);
+		ep->dir[i].board = &no_board;
+		shim_unlock(&ep->dir[i].lock);
+	}
+}
+
+/*
  * pass_ep_leave - end an EP: no post finds it any more, and what it uses is given back
  *
  * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. The EP
@@ -456,6 +472,7 @@ void pass_ep_leave(struct pass_ep *ep)
 	int i;
 
 	ep->left = true;
+	pass_ep_off_board(ep);
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
 	atomic_store(&ep->obj, NULL);
@@ -470,7 +487,6 @@ void pass_ep_leave(struct pass_ep *ep)
 		ep->dir[i].owner = NULL;
 		ep->dir[i].evd = NULL;
 		ep->dir[i].cq = NULL;
-		ep->dir[i].board = &no_board;
 	}
 	shim_unlock(&ep->dir[PASS_RECV].lock);
 	shim_unlock(&ep->dir[PASS_REQ].lock);

@@ -772,6 +772,7 @@ DAT_RETURN pass_ep_modify(struct shim_object *ep, struct kdapl_uapi_ep_param *ar
 DAT_RETURN pass_ep_status(struct shim_object *ep, struct kdapl_uapi_ep_get_status *arg);
 DAT_RETURN pass_ep_recv_query(struct shim_object *ep, struct kdapl_uapi_ep_recv_query *arg);
 void pass_ep_gone(struct shim_object *ep);
+void pass_ep_off_board(struct pass_ep *ep);
 void pass_ep_leave(struct pass_ep *ep);
 void pass_dir_park(struct pass_dir *dir);
 

@@ -687,6 +687,41 @@ static void passive_races(void)
 	}
 }
 
+/* ---- an end that nobody has taken ------------------------------------------ */
+
+static bool state_is_now(DAT_EP_HANDLE ep, DAT_EP_STATE state)
+{
+	DAT_EP_PARAM param;
+
+	return OK(dat_ep_query(ep, DAT_EP_FIELD_EP_STATE, &param)) && param.ep_state == state;
+}
+
+/* The query of the state takes no event, and does not look for completions either. */
+static void free_behind_end(void)
+{
+	struct account account = {};
+	struct pair p = {};
+	u64 end = deadline();
+	DAT_EVENT event;
+	int i;
+
+	if (!pair_new(&p, ONE_EVD, NULL, NULL))
+		return;
+	for (i = 0; i < NODE_RECVS; i++)
+		OK(node_recv(&p.a, 0, 64, RECV | i));
+	OK(dat_ep_disconnect(p.b.ep, ABRUPT));
+	want_conn(p.b.conn, p.b.ep, DISCONNECTED);
+	while (!state_is_now(p.a.ep, DAT_EP_STATE_DISCONNECTED) && CHECK(now_us() < end))
+		yield_cpu();
+	OK(dat_ep_free(p.a.ep));
+	if (account_first(&account, &p.a, &event) &&
+	    CHECK_EQ(event.event_number, DISCONNECTED) &&
+	    CHECK(event.event_data.connect_event_data.ep_handle == p.a.ep)) {
+		account_closed(&account, 0, NODE_RECVS);
+		nothing_more(p.a.conn);
+	}
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO_IB("F1 F5..F10 F16 T21 T25 T34 T36 D34 D35 freed in each state that allows it",
 		    free_allowed),
@@ -708,6 +743,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("F7 F8 F14 free against a broken connection", race_break),
 	SCENARIO_IB("F6 F8 F14 free against the timer", race_timer),
 	SCENARIO("F6 F8 F14 D35 free against the end of an accept", passive_races),
+	SCENARIO("D44 D45 E46 F8 F9 freed when nobody has taken the end", free_behind_end),
 };
 
 SCENARIO_TABLE(free_table);

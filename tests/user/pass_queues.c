@@ -113,6 +113,51 @@ static void case_closed_meanwhile(void)
 	expect_nothing();
 }
 
+/* In the place of the C library's: the kernel's answer, if there is one. */
+static bool (*kernel)(unsigned long cmd, void *arg);
+
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	(void)fd;
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (kernel && kernel(cmd, arg))
+		return 0;
+	errno = ENOTTY;
+	return -1;
+}
+
+/* Each structure begins with its return code. */
+static bool frees_eps(unsigned long cmd, void *arg)
+{
+	if (cmd != KDAPL_IOC_EP_FREE)
+		return false;
+	*(uint32_t *)arg = DAT_SUCCESS;
+	return true;
+}
+
+/* The event of the end is in the ring, and the completions are in the queue. */
+static void case_freed_behind_end(void)
+{
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(false, 1, 0));
+	disconnected();
+	complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	kernel = frees_eps;
+	OK(ep_obj->ops->ep_free(ep_obj));
+	kernel = NULL;
+	CHECK(!ep_obj->pass);
+	expect(1, DAT_DTO_ERR_FLUSHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_nothing();
+}
+
 /* Another thread has freed it while this one waited for it. */
 static void case_left_already(void)
 {
@@ -570,27 +615,18 @@ static void case_event_for_waiter(void)
 
 /* ---- room in a completion queue -------------------------------------------------------- */
 
-/* What the kernel shows of the EP; NULL: there is no kernel that would. */
 static const struct kdapl_uapi_ep_param *shown;
 
-/* In the place of the C library's. */
-int ioctl(int fd, unsigned long cmd, ...)
+static bool shows_ep(unsigned long cmd, void *arg)
 {
-	struct kdapl_uapi_ep_param *param;
-	va_list args;
+	struct kdapl_uapi_ep_param *param = arg;
 
-	(void)fd;
-	va_start(args, cmd);
-	param = va_arg(args, void *);
-	va_end(args);
-	if (!shown || (cmd != KDAPL_IOC_EP_QUERY && cmd != KDAPL_IOC_EP_MODIFY)) {
-		errno = ENOTTY;
-		return -1;
-	}
+	if (cmd != KDAPL_IOC_EP_QUERY && cmd != KDAPL_IOC_EP_MODIFY)
+		return false;
 	if (cmd == KDAPL_IOC_EP_QUERY)
 		*param = *shown;
 	param->ret = DAT_SUCCESS;
-	return 0;
+	return true;
 }
 
 /* Another EP, which wants room in the same queue */
@@ -646,6 +682,7 @@ static void case_full_queue(void)
 	param.request_evd = shim_token(evd_obj);
 	param.recv_evd = shim_token(evd_obj);
 	shown = &param;
+	kernel = shows_ep;
 
 	param.attr.max_request_dtos = 2 * DEPTH - 1;
 	param.attr.max_recv_dtos = 1;
@@ -660,7 +697,7 @@ static void case_full_queue(void)
 			  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	t.over = true;
 	CHECK(!pthread_join(t.thread, NULL));
-	shown = NULL;
+	kernel = NULL;
 	CHECK_EQ(t.got, 0);
 	CHECK_EQ(full->promised, full->size);
 }
@@ -729,6 +766,7 @@ static const struct check_case cases[] = {
 	{ "A5 D46 the event of the end is behind all completions", case_end_is_last },
 	{ "E2 a receive is flushed, and the call may yet fail", case_call_not_over },
 	{ "E2 a receive was flushed on a queue pair of a call that failed", case_former_queue },
+	{ "D45 E46 F8 the EP is freed, and nobody has taken its end", case_freed_behind_end },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "I15 an EP was freed while its IA is closed", case_left_already },
 	{ "E35 A7 a solicited message waits for ESTABLISHED", case_solicited_early },
