@@ -380,21 +380,30 @@ static bool drain_step(struct pass_ep *ep)
 }
 
 /*
- * pass_end_look - carry on the end and the drain of an EP, unless another thread works on the EP
+ * pass_end_go - carry on the end and the drain of an EP as far as they can go now
  *
- * Return: true if both are over.
+ * @ep->use is held. Return: true if both are over, or the EP was freed.
  */
+bool pass_end_go(struct pass_ep *ep)
+{
+	bool over;
+
+	if (!ep->obj)
+		return true;
+	over = drain_step(ep);
+	if (atomic_load(&ep->ending))
+		over = end_step(ep, false) && over;
+	return over;
+}
+
+/* pass_end_look - pass_end_go(), unless another thread works on the EP */
 bool pass_end_look(struct pass_ep *ep)
 {
-	bool over = true;
+	bool over;
 
 	if (pthread_mutex_trylock(&ep->use))
 		return false;
-	if (ep->obj) {
-		over = drain_step(ep);
-		if (atomic_load(&ep->ending))
-			over = end_step(ep, false) && over;
-	}
+	over = pass_end_go(ep);
 	pthread_mutex_unlock(&ep->use);
 	return over;
 }

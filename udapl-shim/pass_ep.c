@@ -674,6 +674,10 @@ static bool dir_pull_idle(struct pass_dir *dir)
 	return dir_idle(dir);
 }
 
+/*
+ * Carries on the end of the connection, for a consumer who looks at nothing else: what was posted
+ * behind the end has to become flushed and idle (D46).
+ */
 DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_status *arg)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
@@ -684,6 +688,7 @@ DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_stat
 	ret = shim_ioctl(KDAPL_IOC_EP_GET_STATUS, arg, RET_NO_FAULT);
 	if (!ret) {
 		pthread_mutex_lock(&ep->use);
+		pass_end_go(ep);
 		arg->recv_idle = dir_pull_idle(&ep->dir[PASS_RECV]);
 		arg->request_idle = dir_pull_idle(&ep->dir[PASS_REQ]);
 		pthread_mutex_unlock(&ep->use);
@@ -707,8 +712,9 @@ static uint32_t dir_held(struct pass_dir *dir)
 }
 
 /*
- * The library answers this alone, as the kernel sees none of the receives. How many an EP has taken
- * from an SRQ nobody knows (mt:M57).
+ * The library answers this alone, as the kernel sees none of the receives, and carries on the end
+ * of the connection like pass_ep_status(). How many an EP has taken from an SRQ nobody knows
+ * (mt:M57).
  */
 DAT_RETURN pass_ep_recv_query(struct shim_object *obj, struct kdapl_uapi_ep_recv_query *arg)
 {
@@ -719,7 +725,10 @@ DAT_RETURN pass_ep_recv_query(struct shim_object *obj, struct kdapl_uapi_ep_recv
 		return RET_BAD_HANDLE(EP);
 	if (ep->dir[PASS_RECV].srq)
 		ret = RET(MODEL_NOT_SUPPORTED);
+	pthread_mutex_lock(&ep->use);
+	pass_end_go(ep);
 	arg->allocated = dir_held(&ep->dir[PASS_RECV]);
+	pthread_mutex_unlock(&ep->use);
 	arg->span = arg->allocated;
 	pass_ep_put(ep);
 	return ret;

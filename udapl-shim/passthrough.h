@@ -868,6 +868,7 @@ DAT_RETURN pass_ep_reset(struct shim_object *ep);
 DAT_RETURN pass_ep_free(struct shim_object *ep);
 void pass_end_close(struct pass_ep *ep);
 void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event);
+bool pass_end_go(struct pass_ep *ep);
 bool pass_end_look(struct pass_ep *ep);
 void pass_end_want(struct pass_ep *ep);
 bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd);

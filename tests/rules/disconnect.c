@@ -505,6 +505,36 @@ static void nobody_dequeues(void)
 	}
 }
 
+/* Posts behind the end become idle, though their flushes are not taken either. */
+static void only_the_status(void)
+{
+	struct account account = {};
+	struct pair p = {};
+	u64 end = deadline();
+	DAT_BOOLEAN recv = DAT_FALSE, request = DAT_FALSE;
+	DAT_EP_STATE state;
+	int i;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+		return;
+	OK(node_recv(&p.a, 0, 64, RECV));
+	OK(dat_ep_disconnect(p.b.ep, ABRUPT));
+	if (!want_conn(p.b.conn, p.b.ep, DISCONNECTED) ||
+	    !state_comes(p.a.ep, DAT_EP_STATE_DISCONNECTED))
+		return;
+	for (i = 0; i < 4; i++) {
+		OK(node_recv(&p.a, 0, 64, RECV | (i + 1)));
+		OK(node_send(&p.a, 0, 64, i, 0));
+	}
+	while (!(recv && request) && CHECK(now_us() < end)) {
+		OK(dat_ep_get_status(p.a.ep, &state, &recv, &request));
+		yield_cpu();
+	}
+	CHECK_EQ(state, DAT_EP_STATE_DISCONNECTED);
+	account_until(&account, &p.a, DISCONNECTED);
+	account_closed(&account, 4, 5);
+}
+
 #define SHORT	2
 
 /* The next @n completions can be taken now, without waiting; what failed was flushed. */
@@ -1365,6 +1395,7 @@ static const struct scenario scenarios[] = {
 		    "DISCONNECTED, not BROKEN",
 		    request_fails_in_drain),
 	SCENARIO("D19 D45 nobody takes completions", nobody_dequeues),
+	SCENARIO("D8 D46 M5 posts after the end, and nobody takes anything", only_the_status),
 	SCENARIO_IB("D45 mt:T40 EVDs shorter than what completes there",
 		    full_rings),
 	SCENARIO_IB("D20 D21 D23 D40 D43 D50 mt:T41 mt:T53 "

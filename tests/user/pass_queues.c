@@ -158,6 +158,48 @@ static void case_freed_behind_end(void)
 	expect_nothing();
 }
 
+static bool tells_status(unsigned long cmd, void *arg)
+{
+	struct kdapl_uapi_ep_get_status *status = arg;
+
+	if (cmd != KDAPL_IOC_EP_GET_STATUS)
+		return false;
+	status->state = board.state;
+	status->ret = DAT_SUCCESS;
+	return true;
+}
+
+/* Nobody dequeues: what was posted behind the end is flushed by who asks. */
+static void case_asked_behind_end(void)
+{
+	struct kdapl_uapi_ep_get_status status = {};
+	struct kdapl_uapi_ep_recv_query query = {};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		setup();
+		connected();
+		expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+		OK(post(false, 1, 0));
+		disconnected();
+		complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+		OK(post(true, 2, 0));
+		OK(post(false, 3, 0));
+		kernel = tells_status;
+		if (i)
+			OK(ep_obj->ops->ep_recv_query(ep_obj, &query));
+		else
+			OK(ep_obj->ops->ep_status(ep_obj, &status));
+		kernel = NULL;
+		CHECK(i ? !query.allocated : status.request_idle && status.recv_idle);
+		expect(1, DAT_DTO_ERR_FLUSHED);
+		expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+		expect(2, DAT_DTO_ERR_FLUSHED);
+		expect(3, DAT_DTO_ERR_FLUSHED);
+		expect_nothing();
+	}
+}
+
 /* Another thread has freed it while this one waited for it. */
 static void case_left_already(void)
 {
@@ -767,6 +809,7 @@ static const struct check_case cases[] = {
 	{ "E2 a receive is flushed, and the call may yet fail", case_call_not_over },
 	{ "E2 a receive was flushed on a queue pair of a call that failed", case_former_queue },
 	{ "D45 E46 F8 the EP is freed, and nobody has taken its end", case_freed_behind_end },
+	{ "D46 M5 posted behind the end, and only the status is asked for", case_asked_behind_end },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "I15 an EP was freed while its IA is closed", case_left_already },
 	{ "E35 A7 a solicited message waits for ESTABLISHED", case_solicited_early },
