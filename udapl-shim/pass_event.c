@@ -294,6 +294,13 @@ static inline __attribute__((always_inline)) DAT_RETURN dequeue_polled(struct sh
 	return dequeue_wc(obj, evd, evd->wc, polled, evd->event);
 }
 
+/* The one completion queue cannot be polled. Unlocks the EVD. */
+static __attribute__((noinline)) DAT_RETURN dequeue_faulted(struct shim_object *obj)
+{
+	pass_evd_faulted(pass_evd_of(obj));
+	return shim_object_unlock(obj, RET(QUEUE_EMPTY));
+}
+
 DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 {
 	struct pass_evd *evd;
@@ -310,5 +317,7 @@ DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 	SHIM_FORGET(obj);
 	if (polled > 0)
 		return dequeue_polled(obj, polled);
+	if (SHIM_UNLIKELY(polled))
+		return dequeue_faulted(obj);
 	return shim_object_unlock(obj, RET(QUEUE_EMPTY));
 }

@@ -191,6 +191,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	pia = pool_take();
 	if (!pia)
 		return RET_NO_RESOURCE(MEMORY);
+	pia->token = shim_token(ia);
 	pia->eps = NULL;
 	pia->zones = NULL;
 	pia->srqs = NULL;

@@ -239,19 +239,23 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint64_t entries)
 /*
  * Makes the descriptor readable at the next completion that notifies. If directions of receives
  * are SOLICITED_WAIT these are the solicited ones alone, unless the device does not tell them
- * apart.
+ * apart. If the queue cannot be armed, who waits has to look by itself (has_to_look()).
  */
-static void arm_queue(const struct pass_evd *evd, struct pass_cq *cq)
+static void arm_queue(struct pass_evd *evd, struct pass_cq *cq)
 {
 	bool all = evd->pia->hints & KDAPL_VERBS_UNSOLICITED;
 
-	ibv_req_notify_cq(cq->cq, evd->solicited && !all);
+	if (!ibv_req_notify_cq(cq->cq, evd->solicited && !all))
+		return;
+	evd->deaf = true;
+	pass_evd_faulted(evd);
 }
 
 static void arm_queues(struct pass_evd *evd)
 {
 	uint32_t i;
 
+	evd->deaf = false;
 	for (i = 0; i < evd->nr_cqs; i++)
 		arm_queue(evd, &evd->cqs[i]);
 }
@@ -552,7 +556,7 @@ static void watch(struct shim_object *obj, struct pass_evd *evd)
 static bool has_to_look(const struct pass_evd *evd)
 {
 	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd) ||
-	       evd->kernel_fd.fd < 0 || evd->wake.fd < 0;
+	       (evd->deaf && !evd->mute) || evd->kernel_fd.fd < 0 || evd->wake.fd < 0;
 }
 
 /* Sets the timer that has the thread of the CNO look again in a moment, if it has to. */

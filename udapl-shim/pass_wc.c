@@ -269,6 +269,22 @@ static void take_wc(struct pass_evd *evd)
 				      memory_order_release);
 }
 
+/*
+ * pass_evd_faulted - the device could not poll or arm a completion queue (E72)
+ *
+ * It will be asked again, so a completion may be late, but none is lost. The kernel tells the
+ * asynchronous EVDs, once only for each EVD: a device with such a fault may have it each time.
+ */
+void pass_evd_faulted(struct pass_evd *evd)
+{
+	struct kdapl_uapi_handle arg = { .handle = evd->pia->token };
+
+	if (evd->faulted)
+		return;
+	evd->faulted = true;
+	shim_ioctl(KDAPL_IOC_IA_CQ_FAULT, &arg, RET_NO_FAULT);
+}
+
 /* The next completion that is not accounted for, or NULL; it stays the next until wc_step(). */
 static struct ibv_wc *next_wc(struct pass_evd *evd)
 {
@@ -277,6 +293,8 @@ static struct ibv_wc *next_wc(struct pass_evd *evd)
 
 	for (i = 0; !evd->wc_left && i < evd->nr_cqs; i++) {
 		n = ibv_poll_cq(evd->cqs[i].cq, PASS_WCS, evd->wc);
+		if (SHIM_UNLIKELY(n < 0))
+			pass_evd_faulted(evd);
 		evd->wc_next = evd->wc;
 		evd->wc_left = n > 0 ? n : 0;
 	}

@@ -66,6 +66,7 @@ struct pass_srq;
 
 /**
  * struct pass_ia - an IA in passthrough
+ * @token: the kernel's handle
  * @context, @ctx: the context of the device, which all IAs of the process on it share
  * @port: the port of the device
  * @iwarp: the transport is iWARP
@@ -82,6 +83,7 @@ struct pass_srq;
  * @eps, @zones, @srqs: lists of all EPs, zones and SRQs of the IA
  */
 struct pass_ia {
+	uint64_t token;
 	struct pass_context *context;
 	struct ibv_context *ctx;
 	uint8_t port;
@@ -521,6 +523,8 @@ struct pass_cq {
  *	these completions any more
  * @channel, @channel_fd: the completion channel of @cqs
  * @mute: the device of the channel is gone
+ * @deaf: a queue could not be armed when that was tried last, so nothing tells of its completions
+ * @faulted: a queue could not be polled or armed, and the kernel was told (E72)
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what is told by neither of these two descriptors
  * @later: a timer, by which the thread of the CNO looks again for what no descriptor tells of
@@ -571,6 +575,8 @@ struct pass_evd {
 	struct shim_fd wake;
 	struct shim_fd later;
 	bool mute;
+	bool deaf;
+	bool faulted;
 	bool async;
 	bool cno;
 	uint32_t told_notified;
@@ -831,6 +837,7 @@ void pass_fifo_drop(struct pass_evd *evd);
 void pass_cookie_free(struct pass_cookie *cookie);
 
 /* pass_wc.c */
+void pass_evd_faulted(struct pass_evd *evd);
 bool pass_wc_pull(struct pass_evd *evd);
 
 /* pass_event.c */

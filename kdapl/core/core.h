@@ -44,6 +44,7 @@ DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
  */
 DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE ia,
 				struct file *uverbs, u32 *hints);
+DAT_RETURN kdapl_ia_cq_fault(struct kdapl_space *space, DAT_IA_HANDLE ia);
 int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE ep, struct file *uverbs,
 		  u32 qp_num, u32 *life, DAT_RETURN *ret);
 

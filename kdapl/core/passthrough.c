@@ -297,6 +297,36 @@ static DAT_RETURN ep_tell(struct kdapl_ep *ep, u32 life, enum kdapl_tell what)
 }
 
 /**
+ * kdapl_ia_cq_fault - a process could not poll or arm a completion queue of its own
+ * @space: of the process
+ * @handle: of an IA
+ *
+ * Its async EVDs are told, as they are of a queue of the kernel's (kdapl_evd_cq_faulted()).  How
+ * often is for the process to bound: it fills its own EVDs only.  May sleep.  Rule E72.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_STATE if the adapter is not in
+ * passthrough, or the device is gone, of which they have been told.
+ */
+DAT_RETURN kdapl_ia_cq_fault(struct kdapl_space *space, DAT_IA_HANDLE handle)
+{
+	struct kdapl_ia *ia;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		ret = kdapl_op_enter(&op);
+	if (!ret && !kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
+	if (!ret) {
+		ia = op.obj->ia;
+		kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+				     kdapl_handle(&ia->obj), DAT_IA_OTHER_ERROR);
+	}
+	return kdapl_op_end(&op, ret);
+}
+
+/**
  * kdapl_ep_tell - what a process sees of a queue pair that it has bound
  * @space: of the process
  * @handle: of an EP

@@ -103,7 +103,7 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_dtos = KDAPL_UAPI_MAX_DTOS;
 	arg->max_segments = KDAPL_MAX_SGE;
 	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
-			KDAPL_FEATURE_OWN_SRQS;
+			KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -164,6 +164,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(IA_CLOSE, FN(ia_close)),
 	CALL(IA_QUERY, FN(ia_query), PAD(ia_query)),
 	CALL(IA_PASSTHROUGH, FN(ia_passthrough)),
+	CALL(IA_CQ_FAULT, OF_HANDLE(kdapl_ia_cq_fault)),
 
 	CALL(PZ_CREATE, FN(pz_create), PAD(pz_create),
 	     MAKES(pz_create, pz, kdapl_pz_free)),

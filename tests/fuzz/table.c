@@ -100,6 +100,7 @@ static const struct field ia_passthrough[] = {
 	static const struct field _name[] = { \
 		F_RET(handle), F(handle, pad, PAD), FX(handle, handle, HANDLE, _type), \
 	}
+ONE_HANDLE(of_ia, T_IA);
 ONE_HANDLE(of_pz, T_PZ);
 ONE_HANDLE(of_lmr, T_LMR);
 ONE_HANDLE(of_rmr, T_RMR);
@@ -391,6 +392,7 @@ const struct call calls[] = {
 	CALL(QUERY_ABI, query_abi, 2), CALL(HANDLE_TYPE, handle_type, 5),
 	CALL(IA_LIST, ia_list, 3), CALL(IA_OPEN, ia_open, 5), CALL(IA_CLOSE, ia_close, 2),
 	CALL(IA_QUERY, ia_query, 5), CALL(IA_PASSTHROUGH, ia_passthrough, 4),
+	CALL(IA_CQ_FAULT, of_ia, 3),
 	CALL(PZ_CREATE, pz_create, 5), CALL(PZ_QUERY, pz_query, 4), CALL(PZ_FREE, of_pz, 4),
 	CALL(LMR_CREATE, lmr_create, 10), CALL(LMR_QUERY, lmr_query, 5),
 	CALL(LMR_FREE, of_lmr, 5), CALL(LMR_SYNC, lmr_sync, 6),

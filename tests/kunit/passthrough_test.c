@@ -510,6 +510,21 @@ static void srq_tells(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_srq_free(&b->space, srq));
 }
 
+/* E72: what the process tells of its completion queues; nobody can tell of the kernel's. */
+static void cq_faults(struct kunit *test)
+{
+	struct bench *b = test->priv;
+
+	KUNIT_EXPECT_EQ(test, NOT_NOW, kdapl_ia_cq_fault(&b->space, b->ia));
+	expect_empty(b, b->async);
+	pass_begin(test);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_cq_fault(&b->space, b->ia));
+	expect_async(b, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, b->ia, DAT_IA_OTHER_ERROR);
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA),
+			kdapl_ia_cq_fault(&b->space, b->async));
+	expect_empty(b, b->async);
+}
+
 /* ---- bind ------------------------------------------------------------------------ */
 
 struct bind_case {
@@ -1525,6 +1540,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(srq_not_offered),
 	KUNIT_CASE(srq_of_process),
 	KUNIT_CASE(srq_tells),
+	KUNIT_CASE(cq_faults),
 	KUNIT_CASE_PARAM(bind_refused, bind_case_gen_params),
 	KUNIT_CASE(bind_twice),
 	KUNIT_CASE(bind_missing),

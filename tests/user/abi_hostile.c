@@ -144,6 +144,7 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_IA),
 	CALL(IA_PASSTHROUGH, ia_passthrough, NO_PAD, AT(ia_passthrough, ia),
 	     DAT_INVALID_HANDLE_IA),
+	CALL(IA_CQ_FAULT, handle, PAD(handle), AT(handle, handle), DAT_INVALID_HANDLE_IA),
 	CALL(PZ_CREATE, pz_create, PAD(pz_create), AT(pz_create, ia),
 	     DAT_INVALID_HANDLE_IA),
 	CALL(PZ_QUERY, pz_query, NO_PAD, AT(pz_query, pz),
@@ -275,7 +276,7 @@ static void test_versions(void)
 	check(abi.max_dtos >= 1 && abi.max_segments >= 1, "A8",
 	      "the reply tells the limits", abi.max_dtos);
 	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
-			       KDAPL_FEATURE_OWN_SRQS), "A8",
+			       KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }

@@ -585,6 +585,26 @@ static void test_srq_tells(int fd, __u64 srq, __u64 async)
 	      "mt:M65", "which a query shows", query.state);
 }
 
+/* What it tells of its completion queues; an IA whose queues are the kernel's hears nothing. */
+static void test_cq_fault(int fd, const struct kdapl_uapi_ia_open *ia)
+{
+	struct kdapl_uapi_ia_open kernels;
+	char name[32];
+	__s32 got;
+
+	snprintf(name, sizeof(name), "%s-1", device);
+	kernels = ia_open_named(fd, name);
+	got = handle_call(fd, KDAPL_IOC_IA_CQ_FAULT, kernels.ia);
+	check(is_invalid_state(got), "A8", "no fault of a queue of the kernel's", got);
+	got = next_news(fd, kernels.async_evd, 100, kernels.ia);
+	check(!got, "E72", "nor is it told of", got);
+	ia_close(fd, kernels.ia, DAT_CLOSE_ABRUPT_FLAG);
+	got = handle_call(fd, KDAPL_IOC_IA_CQ_FAULT, ia->ia);
+	check(!got, "E72", "a queue that cannot be polled", got);
+	got = next_news(fd, ia->async_evd, PATIENCE, ia->ia);
+	check(got == DAT_IA_OTHER_ERROR, "E72", "is told of", got);
+}
+
 /* Queue pairs and endpoints, with an SRQ and without. */
 static void test_srqs(struct end *end)
 {
@@ -645,6 +665,7 @@ static void test_srqs(struct end *end)
 	check(!got, "A8", "bind: on an SRQ, to an EP on one", got);
 	check(ibv_destroy_srq(verbs) == EBUSY, "A8", "the queue pair keeps that", errno);
 	test_srq_tells(fd, srq.srq, ia.async_evd);
+	test_cq_fault(fd, &ia);
 	got = handle_call(fd, KDAPL_IOC_EP_FREE, ep.ep);
 	check(!got, "F1", "free the EP", got);
 	got = handle_call(fd, KDAPL_IOC_SRQ_FREE, srq.srq);

@@ -655,6 +655,90 @@ static void case_event_for_waiter(void)
 	CHECK(w.more == 1 || evd_obj->ops->evd_notifies(evd_obj));
 }
 
+/* ---- a queue that cannot be polled or armed ---------------------------------------------- */
+
+static int nr_told, nr_faults;
+
+static bool hears_fault(unsigned long cmd, void *arg)
+{
+	struct kdapl_uapi_handle *handle = arg;
+
+	if (cmd != KDAPL_IOC_IA_CQ_FAULT)
+		return false;
+	nr_told += handle->handle == pia->token;
+	handle->ret = DAT_SUCCESS;
+	return true;
+}
+
+static int poll_faulty(struct ibv_cq *of, int max, struct ibv_wc *wc)
+{
+	return nr_faults-- > 0 ? -1 : poll_cq(of, max, wc);
+}
+
+static int arm_faulty(struct ibv_cq *of, int solicited)
+{
+	(void)of;
+	(void)solicited;
+	return EINVAL;
+}
+
+static void faulty_setup(void)
+{
+	setup();
+	pia->token = 77;
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	nr_told = 0;
+	nr_faults = 0;
+	kernel = hears_fault;
+}
+
+/* By the short way and by the other one; told of once, and what has completed is late, not lost. */
+static void case_poll_faults(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		faulty_setup();
+		device.ops.poll_cq = poll_faulty;
+		OK(post(true, 1, 0));
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+		nr_faults = 3;
+		if (i)
+			pass_dir_pull(&ep->dir[PASS_REQ]);
+		else
+			expect_nothing();
+		CHECK_EQ(nr_told, 1);
+		expect_nothing();
+		nr_faults = 0;
+		expect(1, DAT_DTO_SUCCESS);
+		CHECK_EQ(nr_told, 1);
+	}
+	kernel = NULL;
+	device.ops.poll_cq = poll_cq;
+}
+
+/* Nothing wakes who waits, so it looks by itself. */
+static void case_arm_faults(void)
+{
+	struct waiter w;
+
+	faulty_setup();
+	device.ops.req_notify_cq = arm_faulty;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	OK(post(true, 1, 0));
+	start_waiter(&w);
+	shim_lock(evd->lock);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	shim_unlock(evd->lock);
+	CHECK(!pthread_join(w.thread, NULL));
+	OK(w.ret);
+	CHECK_EQ(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	CHECK_EQ(nr_told, 1);
+	kernel = NULL;
+	device.ops.req_notify_cq = req_notify;
+}
+
 /* ---- room in a completion queue -------------------------------------------------------- */
 
 static const struct kdapl_uapi_ep_param *shown;
@@ -824,6 +908,8 @@ static const struct check_case cases[] = {
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
+	{ "E72 a completion queue cannot be polled", case_poll_faults },
+	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },

@@ -68,6 +68,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_SRQ		0x2
 /* KDAPL_VERBS_OWN_SRQS and KDAPL_IOC_SRQ_TELL */
 #define KDAPL_FEATURE_OWN_SRQS		0x4
+/* KDAPL_IOC_IA_CQ_FAULT */
+#define KDAPL_FEATURE_CQ_FAULT		0x8
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -936,6 +938,8 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_IA_CLOSE		KDAPL_IOC(0x04, handle_flags)
 #define KDAPL_IOC_IA_QUERY		KDAPL_IOC(0x05, ia_query)
 #define KDAPL_IOC_IA_PASSTHROUGH	KDAPL_IOC(0x06, ia_passthrough)
+/* A CQ of the process's own could not be polled or armed: has its async EVDs told (E72) */
+#define KDAPL_IOC_IA_CQ_FAULT		KDAPL_IOC(0x07, handle)
 
 #define KDAPL_IOC_PZ_CREATE		KDAPL_IOC(0x08, pz_create)
 #define KDAPL_IOC_PZ_QUERY		KDAPL_IOC(0x09, pz_query)
