@@ -88,16 +88,33 @@ struct pass_evd *pass_evd_hidden(struct pass_ia *pia)
 	return evd_alloc(pia, NULL);
 }
 
+/*
+ * Destroys the completion queues. No queue pair uses them, so nothing completes there any more. But
+ * the device's driver may be about to call the handler of one that was armed, and not wait for that
+ * itself (KDAPL_VERBS_LATE_CQS): then the kernel waits.
+ */
+static void cqs_destroy(struct pass_evd *evd)
+{
+	struct kdapl_uapi_cq_settle arg = { 0 };
+	bool armed = false;
+	uint32_t i;
+
+	for (i = 0; i < evd->nr_cqs; i++)
+		armed |= evd->cqs[i].armed;
+	if (armed && evd->pia->hints & KDAPL_VERBS_LATE_CQS)
+		shim_ioctl(KDAPL_IOC_CQ_SETTLE, &arg, RET_NO_FAULT);
+	for (i = 0; i < evd->nr_cqs; i++)
+		ibv_destroy_cq(evd->cqs[i].cq);
+}
+
 static void evd_free(struct pass_evd *evd)
 {
 	struct pass_dir *dir;
-	uint32_t i;
 
 	shim_lock(evd->lock);
 	pass_fifo_drop(evd);
 	shim_unlock(evd->lock);
-	for (i = 0; i < evd->nr_cqs; i++)
-		ibv_destroy_cq(evd->cqs[i].cq);
+	cqs_destroy(evd);
 	while (evd->parked) {
 		dir = evd->parked;
 		evd->parked = dir->next_parked;
@@ -245,6 +262,7 @@ static void arm_queue(struct pass_evd *evd, struct pass_cq *cq)
 {
 	bool all = evd->pia->hints & KDAPL_VERBS_UNSOLICITED;
 
+	cq->armed = true;
 	if (!ibv_req_notify_cq(cq->cq, evd->solicited && !all))
 		return;
 	evd->deaf = true;
@@ -276,6 +294,7 @@ static struct pass_cq *cq_add(struct pass_evd *evd, uint64_t entries)
 		return NULL;
 	cq->size = cq->cq->cqe;
 	cq->promised = 0;
+	cq->armed = false;
 	evd->nr_cqs++;
 	pass_evd_set_aside(evd, PASS_QUEUES, evd->nr_cqs != 1);
 	if (evd->sleepers || evd->cno)

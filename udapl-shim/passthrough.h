@@ -494,11 +494,13 @@ struct pass_ep {
 /**
  * struct pass_cq - a completion queue of an EVD
  * @size: number of its entries; @promised: how many of them are reserved
+ * @armed: it has been armed at least once
  */
 struct pass_cq {
 	struct ibv_cq *cq;
 	uint32_t size;
 	uint32_t promised;
+	bool armed;
 };
 
 /* Bits of pass_evd.aside; from PASS_WATCHED on it is a count. */

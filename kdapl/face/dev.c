@@ -103,7 +103,8 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_dtos = KDAPL_UAPI_MAX_DTOS;
 	arg->max_segments = KDAPL_MAX_SGE;
 	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
-			KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT;
+			KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
+			KDAPL_FEATURE_CQ_SETTLE;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -189,6 +190,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(EVD_REFILL, FN(evd_refill), PAD(handle)),
 	CALL(EVD_RING, FN(evd_ring), PAD(evd_ring)),
 	CALL(EVD_SET_WAITABLE, FN(evd_set_waitable)),
+	CALL(CQ_SETTLE, FN(cq_settle), PAD(cq_settle)),
 
 	CALL(EP_CREATE, FN(ep_create), MAKES(ep_create, ep, kdapl_ep_free)),
 	CALL(EP_QUERY, FN(ep_query)),
@@ -551,6 +553,7 @@ SIZE(ep_private_data, 32);
 SIZE(ep_board, 16);
 SIZE(ep_bind, 24);
 SIZE(ep_tell, 24);
+SIZE(cq_settle, 8);
 SIZE(post, 32);
 SIZE(srq_create, 40);
 SIZE(srq_query, 56);

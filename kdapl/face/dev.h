@@ -140,7 +140,7 @@ kdapl_dev_fn kdapl_dev_srq_create, kdapl_dev_srq_query, kdapl_dev_srq_resize,
 
 /* dev_board.c */
 kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,
-	kdapl_dev_ep_tell;
+	kdapl_dev_ep_tell, kdapl_dev_cq_settle;
 kdapl_dev_undo kdapl_dev_ep_bind_undo;
 int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma);
 void kdapl_board_free(struct kdapl_file *file);

@@ -189,6 +189,7 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 	BUILD_BUG_ON(KDAPL_HINT_TELLS_LAST != KDAPL_VERBS_TELLS_LAST);
 	BUILD_BUG_ON(KDAPL_HINT_SRQ_KEEPS != KDAPL_VERBS_SRQ_KEEPS);
 	BUILD_BUG_ON(KDAPL_HINT_UNSOLICITED != KDAPL_VERBS_UNSOLICITED);
+	BUILD_BUG_ON(KDAPL_HINT_LATE_CQS != KDAPL_VERBS_LATE_CQS);
 	BUILD_BUG_ON(KDAPL_HINT_OWN_SRQS != KDAPL_VERBS_OWN_SRQS);
 	BUILD_BUG_ON(KDAPL_HINT_ASKED != KDAPL_VERBS_ASKED);
 	if (!board)
@@ -269,5 +270,14 @@ int kdapl_dev_ep_tell(struct kdapl_file *file, void *data)
 		return -EINVAL;
 	arg->ret = kdapl_ep_tell(&file->space, kdapl_dev_handle(arg->ep), arg->life,
 				 arg->what);
+	return 0;
+}
+
+int kdapl_dev_cq_settle(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_cq_settle *arg = data;
+
+	kdapl_cq_settle();
+	arg->ret = DAT_SUCCESS;
 	return 0;
 }

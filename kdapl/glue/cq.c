@@ -11,7 +11,8 @@
  * scheduled in freed memory.  There is no way to find out whether it is scheduled.  So
  * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: the tasklets of a
  * CPU run in order, so when all of ours have run, the driver's has run, too
- * (kdapl_driver_leaves_tasklet()).
+ * (kdapl_driver_leaves_tasklet()).  A process in passthrough, whose CQs are its own, asks for the
+ * same before it destroys them (kdapl_cq_settle()).
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -200,6 +201,18 @@ static void tasklet_barrier(void)
 	}
 	cpus_read_unlock();
 	mutex_unlock(&barrier_lock);
+}
+
+/**
+ * kdapl_cq_settle - wait for the handlers of CQs that are about to be destroyed
+ *
+ * For CQs of processes, which uverbs destroys: in these nothing completes any more, and no driver
+ * but one that leaves a tasklet needs this.  May sleep.
+ */
+void kdapl_cq_settle(void)
+{
+	if (KDAPL_RXE_CQ_TASKLET)
+		tasklet_barrier();
 }
 
 /* kdapl_qp_ops.cq_destroy: A10, facts 5. */

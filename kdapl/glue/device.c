@@ -612,6 +612,8 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->user_qp = kdapl_user_qp_ops_of(ib, dev->iwarp, &dev->verbs_hints);
 	if (kdapl_driver_never_solicited(ib))
 		dev->verbs_hints |= KDAPL_HINT_UNSOLICITED;
+	if (kdapl_driver_leaves_tasklet(ib))
+		dev->verbs_hints |= KDAPL_HINT_LATE_CQS;
 	dev->cm = dev->iwarp ? &kdapl_iw_cm_ops : &kdapl_ib_cm_ops;
 	dev->mr = &kdapl_ib_mr_ops;
 	dev->cq_fixed = !kdapl_ib_has_resize_cq(ib);

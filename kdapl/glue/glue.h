@@ -540,6 +540,7 @@ typedef void (*kdapl_address_fn)(const struct kdapl_address *addr, void *arg);
 #define KDAPL_HINT_TELLS_LAST	0x8	/* see kdapl_device.srq_tells_last */
 #define KDAPL_HINT_SRQ_KEEPS	0x10	/* see kdapl_device.srq_keeps */
 #define KDAPL_HINT_UNSOLICITED	0x20	/* see kdapl_driver_never_solicited() */
+#define KDAPL_HINT_LATE_CQS	0x40	/* see kdapl_driver_leaves_tasklet() */
 /* From the process to the kernel: the process also makes the queues of its SRQs. */
 #define KDAPL_HINT_OWN_SRQS	0x10000
 /*
@@ -726,6 +727,9 @@ void kdapl_device_end_paging(struct kdapl_device *dev, struct kdapl_pager *pager
 void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void (*fn)(struct list_head *on_dev, void *arg),
 			   void *arg);
+
+/* cq.c */
+void kdapl_cq_settle(void);
 
 /* wc.c */
 DAT_DTO_COMPLETION_STATUS kdapl_wc_status(enum ib_wc_status status);

@@ -37,7 +37,7 @@
 #define PAGE		4096
 #define AREA		(16 * PAGE)	/* to register, of each side */
 #define PAYLOAD		(16 * PAGE)	/* for what a structure points to, of each thread */
-#define MAX_CALLS	64
+#define MAX_CALLS	72
 #define MAX_COSTS	96	/* calls, and what else has a number */
 #define MAX_STRUCT	2048
 #define MAPS		16

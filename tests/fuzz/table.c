@@ -365,6 +365,10 @@ static const struct field srq_tell[] = {
 	F_RET(srq_tell), FX(srq_tell, what, ONE_OF, 2), FX(srq_tell, srq, HANDLE, T_SRQ),
 };
 
+static const struct field cq_settle[] = {
+	F_RET(cq_settle), F(cq_settle, pad, PAD),
+};
+
 static const struct field srq_post[] = {
 	F_RET(post), FX(post, count, COUNT, 8), FX(post, ep, HANDLE, T_SRQ),
 	F_PTR(post, dtos, DTOS, count), F_OUT(post, done), F(post, pad, PAD),
@@ -401,7 +405,7 @@ const struct call calls[] = {
 	CALL(EVD_POST_SE, evd_post_se, 12), CALL(EVD_WAIT, evd_wait, 10),
 	CALL(EVD_DEQUEUE, evd_dequeue, 20), CALL(EVD_REFILL, of_evd, 6),
 	CALL(EVD_RING, evd_ring, 5), CALL(EVD_POLL_FD, evd_poll_fd, 4),
-	CALL(EVD_SET_WAITABLE, evd_set_waitable, 4),
+	CALL(EVD_SET_WAITABLE, evd_set_waitable, 4), CALL(CQ_SETTLE, cq_settle, 2),
 	CALL(EP_CREATE, ep_create, 10), CALL(EP_QUERY, ep_query, 6),
 	CALL(EP_MODIFY, ep_modify, 10), CALL(EP_GET_STATUS, ep_get_status, 5),
 	CALL(EP_CONNECT, ep_connect, 10), CALL(EP_DUP_CONNECT, ep_dup_connect, 6),

@@ -181,6 +181,7 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_EVD_REQUEST),
 	CALL(EVD_SET_WAITABLE, evd_set_waitable, NO_PAD,
 	     AT(evd_set_waitable, evd), DAT_INVALID_HANDLE_EVD_REQUEST),
+	CALL(CQ_SETTLE, cq_settle, PAD(cq_settle), 0, 0),
 	CALL(EP_CREATE, ep_create, AT(ep_create, attr.pad), AT(ep_create, ia),
 	     DAT_INVALID_HANDLE_IA),
 	CALL(EP_QUERY, ep_param, AT(ep_param, attr.pad), AT(ep_param, ep),
@@ -276,7 +277,8 @@ static void test_versions(void)
 	check(abi.max_dtos >= 1 && abi.max_segments >= 1, "A8",
 	      "the reply tells the limits", abi.max_dtos);
 	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
-			       KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT), "A8",
+			       KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
+			       KDAPL_FEATURE_CQ_SETTLE), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }

@@ -739,6 +739,56 @@ static void case_arm_faults(void)
 	device.ops.req_notify_cq = req_notify;
 }
 
+/* ---- the end of a completion queue --------------------------------------------------------- */
+
+static int nr_settled, settled_before;
+
+static bool settles(unsigned long cmd, void *arg)
+{
+	if (cmd == KDAPL_IOC_CQ_SETTLE)
+		nr_settled++;
+	else if (cmd != KDAPL_IOC_EP_FREE)
+		return false;
+	*(uint32_t *)arg = DAT_SUCCESS;
+	return true;
+}
+
+/* In the place of libibverbs'. */
+int ibv_destroy_cq(struct ibv_cq *of)
+{
+	(void)of;
+	settled_before = nr_settled;
+	return 0;
+}
+
+/* The driver may still call the handler of a queue that was armed. */
+static void case_armed_queue_ends(void)
+{
+	bool armed, late;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		armed = i & 1;
+		late = i & 2;
+		setup();
+		pia->hints = late ? KDAPL_VERBS_LATE_CQS : 0;
+		nr_settled = 0;
+		settled_before = -1;
+		if (armed) {
+			shim_lock(evd->lock);
+			evd_obj->ops->evd_rearm(evd_obj);
+			shim_unlock(evd->lock);
+		}
+		kernel = settles;
+		OK(ep_obj->ops->ep_free(ep_obj));
+		CHECK_EQ(nr_settled, 0);
+		shim_evd_body_free(evd_obj);
+		kernel = NULL;
+		CHECK_EQ(settled_before, armed && late);
+		CHECK_EQ(nr_settled, armed && late);
+	}
+}
+
 /* ---- room in a completion queue -------------------------------------------------------- */
 
 static const struct kdapl_uapi_ep_param *shown;
@@ -910,6 +960,7 @@ static const struct check_case cases[] = {
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
 	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
+	{ "A10 the handler of a queue that was armed, and its end", case_armed_queue_ends },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },

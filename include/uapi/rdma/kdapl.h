@@ -70,6 +70,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_OWN_SRQS		0x4
 /* KDAPL_IOC_IA_CQ_FAULT */
 #define KDAPL_FEATURE_CQ_FAULT		0x8
+/* KDAPL_VERBS_LATE_CQS and KDAPL_IOC_CQ_SETTLE */
+#define KDAPL_FEATURE_CQ_SETTLE		0x10
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -338,6 +340,8 @@ struct kdapl_uapi_ia_query {
 #define KDAPL_VERBS_SRQ_KEEPS		0x10
 /* A CQ that is armed only for solicited completions raises no event at all: arm it for all. */
 #define KDAPL_VERBS_UNSOLICITED		0x20
+/* The handler of a CQ that was armed may run after its end: first call KDAPL_IOC_CQ_SETTLE. */
+#define KDAPL_VERBS_LATE_CQS		0x40
 /* In: the process also makes the queues of its SRQs, and itself counts the receives of its EPs. */
 #define KDAPL_VERBS_OWN_SRQS		0x10000
 /* In: the user has asked for passthrough.  Drivers that may damage what is sent require it. */
@@ -776,6 +780,15 @@ struct kdapl_uapi_ep_tell {
 	__u32 pad;
 };
 
+/*
+ * KDAPL_VERBS_LATE_CQS: returns when the handlers have run of all CQs in which nothing completes
+ * any more, so that these can be destroyed.
+ */
+struct kdapl_uapi_cq_settle {
+	__u32 ret;			/* out: DAT_SUCCESS */
+	__u32 pad;
+};
+
 /* Data transfer */
 
 enum kdapl_uapi_op {
@@ -961,6 +974,7 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_EVD_RING		KDAPL_IOC(0x20, evd_ring)
 #define KDAPL_IOC_EVD_POLL_FD		KDAPL_IOC(0x21, evd_poll_fd)
 #define KDAPL_IOC_EVD_SET_WAITABLE	KDAPL_IOC(0x22, evd_set_waitable)
+#define KDAPL_IOC_CQ_SETTLE		KDAPL_IOC(0x23, cq_settle)
 
 #define KDAPL_IOC_EP_CREATE		KDAPL_IOC(0x28, ep_create)
 #define KDAPL_IOC_EP_QUERY		KDAPL_IOC(0x29, ep_param)
