@@ -11,8 +11,6 @@
 #include "pass_event.h"
 #include "pass_srq.h"
 
-#define FORGET_LIMIT	1000000000ull	/* ns */
-
 /* pass_tell - tell the kernel something about the present connection or attempt of an EP */
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 {
@@ -139,6 +137,7 @@ static void unpost_receives(struct pass_dir *dir)
 	uint32_t n;
 
 	shim_lock(dir->evd->lock);
+	pass_wc_forget(dir->evd, dir);
 	for (n = 0; n < dir->kept; n++, cookie = cookie->after)
 		pass_cookie_move(cookie, PASS_HERE);
 	shim_unlock(dir->evd->lock);
@@ -191,24 +190,14 @@ void pass_drop_qp(struct pass_ep *ep)
  * Polls the completions of a queue pair that is not used after all. The kernel moves it to the
  * error state before it lets go of it, and then the device flushes its receives. No consumer gets
  * these completions, but they take room in the completion queue that the next ones may need.
- * Return: false if they are still there, since a completion of another connection is before them
- * and must not be shown yet. They are dropped later: their queue pair tells whose they are.
  */
-static bool forget_completions(struct pass_evd *evd)
+static void forget_completions(struct pass_evd *evd)
 {
-	uint64_t until = pass_now() + FORGET_LIMIT;
-	bool all;
-
-	do {
-		shim_lock(evd->lock);
-		all = pass_wc_pull(evd);
-		if (evd->first)
-			pass_evd_wake(evd);
-		shim_unlock(evd->lock);
-		if (!all)
-			pass_pause(100);
-	} while (!all && pass_now() < until);
-	return all;
+	shim_lock(evd->lock);
+	pass_wc_pull(evd);
+	if (evd->first)
+		pass_evd_wake(evd);
+	shim_unlock(evd->lock);
 }
 
 static void unprepare(struct pass_ep *ep)
@@ -216,11 +205,7 @@ static void unprepare(struct pass_ep *ep)
 	struct pass_dir *recv = &ep->dir[PASS_RECV];
 
 	qp_drop(ep, qp_take(ep, true));
-	if (!forget_completions(recv->evd)) {
-		shim_lock(&recv->lock);
-		pass_dir_park(recv);
-		shim_unlock(&recv->lock);
-	}
+	forget_completions(recv->evd);
 	pass_srq_leave(recv, true);
 	atomic_store(&ep->over, true);
 	atomic_store(&ep->preparing, false);

@@ -72,12 +72,12 @@ void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event)
 static bool dir_drained(struct pass_dir *dir)
 {
 	struct pass_evd *evd = dir->evd;
-	bool drained, all = true;
+	bool drained;
 
 	if (evd) {
 		shim_lock(evd->lock);
-		all = pass_wc_pull(evd);
-		if (all || evd->first)
+		pass_wc_pull(evd);
+		if (evd->first)
 			pass_evd_wake(evd);
 		shim_unlock(evd->lock);
 	}
@@ -86,11 +86,10 @@ static bool dir_drained(struct pass_dir *dir)
 						      memory_order_acquire);
 	shim_unlock(&dir->lock);
 	/*
-	 * For receives of an SRQ, which are not counted, all that is in the completion queue has to
-	 * be polled now: the queue pair is destroyed next, and some libraries drop its completions
-	 * with it.
+	 * Receives of an SRQ are not counted, but all that were in the completion queue are polled
+	 * now. The queue pair is destroyed next, and some libraries drop its completions with it.
 	 */
-	return drained && (all || !dir->srq);
+	return drained;
 }
 
 /*
@@ -190,8 +189,11 @@ static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
 
 	shim_lock(dir->evd->lock);
 	owed = pass_cookie_owed(cookie);
-	if (owed)
+	if (owed) {
+		/* All that the direction is owed goes the same way. */
+		pass_wc_forget(dir->evd, dir);
 		pass_cookie_move(cookie, PASS_HERE);
+	}
 	if (owed && cookie->rmr) {
 		pass_rmr_completed(cookie, false);
 		cookie->rmr = NULL;

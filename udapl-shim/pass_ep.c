@@ -399,6 +399,7 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->cq = NULL;
 	dir->shared = NULL;
 	dir->in_srq = false;
+	dir->waiting = NULL;
 	dir->parked = NULL;
 	dir->held = 0;
 	dir->kept = 0;

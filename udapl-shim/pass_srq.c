@@ -155,20 +155,14 @@ static bool make_room(struct pass_srq *srq, uint32_t n)
 
 /* ---- the low watermark -------------------------------------------------- */
 
-/*
- * Polls the queues of an EVD, which is not locked. Return: false if completions are left that must
- * not be shown yet.
- */
-static bool pull_evd(struct pass_evd *evd)
+/* Polls the queues of an EVD, which is not locked. */
+static void pull_evd(struct pass_evd *evd)
 {
-	bool all;
-
 	shim_lock(evd->lock);
-	all = pass_wc_pull(evd);
+	pass_wc_pull(evd);
 	if (evd->first)
 		pass_evd_wake(evd);
 	shim_unlock(evd->lock);
-	return all;
 }
 
 /*
@@ -515,31 +509,31 @@ static struct pass_srq_cookie *next_lost(struct pass_srq *srq, struct pass_dir *
 /*
  * pass_srq_leave - poll the last completions of a queue pair, and take it out of the table
  * @dir: its queue pair is destroyed, so that no completion is added; pass_ep.use is held
- * @force: do not wait any longer for completions of others that have to be shown first
+ * @force: do not wait any longer for completions that must not be shown yet, but flush them
  *
- * Return: false if such completions are still before its own; the caller has to come again.
+ * Return: false if there are such completions; the caller has to come again.
  */
 bool pass_srq_leave(struct pass_dir *dir, bool force)
 {
 	struct pass_srq *srq = dir->srq;
 	struct pass_evd *evd = dir->evd;
 	struct pass_srq_cookie *sc;
-	bool all;
+	bool waits;
 
 	if (!dir->in_srq)
 		return true;
-	all = pull_evd(evd);
-	if (!all && !force)
+	pull_evd(evd);
+	shim_lock(evd->lock);
+	if (force)
+		pass_wc_forget(evd, dir);
+	waits = dir->waiting;
+	shim_unlock(evd->lock);
+	if (waits)
 		return false;
 	shim_lock(&srq->dir.lock);
 	*qp_place(srq, dir->srq_qp) = dir->srq_next;
 	dir->in_srq = false;
 	shim_unlock(&srq->dir.lock);
-	if (!all) {
-		shim_lock(&dir->lock);
-		pass_dir_park(dir);
-		shim_unlock(&dir->lock);
-	}
 	while (srq->pia->hints & KDAPL_VERBS_SRQ_KEEPS && (sc = next_lost(srq, dir)))
 		pass_fifo_flushed(evd, &sc->cookie);
 	return true;

@@ -7,7 +7,8 @@
  *
  * If a completion says that the first message has come (A7), or that something has failed (D52),
  * the kernel is told before the consumer can see the completion. One that must not be seen yet
- * waits: it stays the next one of its EVD, and those behind it wait as well.
+ * waits in its direction, and the later ones of that direction wait behind it (D43). Those of other
+ * directions do not: between these no order is promised (E44).
  */
 #include "pass_event.h"
 #include "pass_srq.h"
@@ -80,11 +81,11 @@ static bool ended_for_kernel(const struct pass_ep *ep)
  * the kernel has heard of it. So a flush counts as a break only when the kernel has heard nothing
  * for CM_LIMIT.
  */
-static bool awaits_cm(struct pass_ep *ep, const struct ibv_wc *wc)
+static bool awaits_cm(struct pass_ep *ep, uint32_t status)
 {
 	uint64_t now, none = 0;
 
-	if (!ep->pia->iwarp || wc->status != IBV_WC_WR_FLUSH_ERR)
+	if (!ep->pia->iwarp || status != IBV_WC_WR_FLUSH_ERR)
 		return false;
 	now = pass_now();
 	/* Atomic, since another thread may poll the EVD of the other direction. */
@@ -98,12 +99,12 @@ static bool awaits_cm(struct pass_ep *ep, const struct ibv_wc *wc)
  * unflushed, of which no completion would come. Return: false if it is too early to tell, and the
  * completion has to wait.
  */
-static bool tell_failure(struct pass_ep *ep, const struct ibv_wc *wc)
+static bool tell_failure(struct pass_ep *ep, uint32_t status)
 {
 	if (atomic_load(&ep->told))
 		return true;
 	if (!ended_for_kernel(ep)) {
-		if (awaits_cm(ep, wc))
+		if (awaits_cm(ep, status))
 			return false;
 		pass_tell(ep, KDAPL_TELL_BROKEN);
 	}
@@ -194,71 +195,62 @@ static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
 }
 
 /*
- * What becomes of a completion. VISIBLE: the consumer may see it; WAIT: not yet; STALE: it is
- * dropped.
+ * May the consumer see a completion that has arrived? If the call that begins a connection is
+ * refused, the receives of its queue pair are held again (pass_conn.c). So as long as the call has
+ * not returned, the consumer must not see that they were flushed.
  */
-enum verdict { VISIBLE, WAIT, STALE };
+static bool may_show(struct pass_evd *evd, const struct pass_cookie *cookie)
+{
+	struct pass_dir *dir = cookie->dir;
+
+	if (cookie->status != IBV_WC_SUCCESS)
+		return !atomic_load(&dir->ep->preparing) && tell_failure(dir->ep, cookie->status);
+	return !dir->await || confirm(evd, dir);
+}
 
 /*
- * A failed completion. If the call that begins a connection is refused, the receives of its queue
- * pair are held again (pass_conn.c). So as long as the call has not returned, the consumer must
- * not see that they were flushed; and after a refusal these completions are stale.
+ * Notes in its cookie what a completion says. Return: the cookie; NULL if the completion is to be
+ * dropped: the cookie was completed or taken back without the device (pass_end.c, pass_conn.c), or
+ * the completion is a failed one of a queue pair whose call was refused.
  */
-static enum verdict judge_failure(struct pass_ep *ep, const struct ibv_wc *wc)
-{
-	if (wc->qp_num != atomic_load(&ep->qp_num))
-		return STALE;
-	if (atomic_load(&ep->preparing))
-		return WAIT;
-	return tell_failure(ep, wc) ? VISIBLE : WAIT;
-}
-
-static enum verdict wc_judge(struct pass_evd *evd, struct ibv_wc *wc)
+static struct pass_cookie *wc_note(struct ibv_wc *wc)
 {
 	struct pass_cookie *cookie = pass_wc_cookie(wc);
 
-	/* The cookie was completed or taken back without the device (pass_end.c, pass_conn.c). */
 	if (!pass_cookie_owed(cookie))
-		return STALE;
+		return NULL;
 	if (cookie->flags & PASS_COOKIE_SRQ && !pass_srq_claim(wc, cookie))
-		return STALE;
+		return NULL;
 	wc_check_recv(wc);
-	if (wc->status != IBV_WC_SUCCESS)
-		return judge_failure(cookie->dir->ep, wc);
-	if (cookie->dir->await)
-		return confirm(evd, cookie->dir) ? VISIBLE : WAIT;
-	return VISIBLE;
+	if (wc->status != IBV_WC_SUCCESS &&
+	    wc->qp_num != atomic_load(&cookie->dir->ep->qp_num))
+		return NULL;
+	cookie->status = wc->status;
+	cookie->node.bytes = wc->byte_len;
+	return cookie;
 }
 
-/* Steps over the next completion, and returns it. */
-static struct ibv_wc *wc_step(struct pass_evd *evd)
+/* Accounts for a completion, and puts it into the FIFO unless it is suppressed. */
+static void take(struct pass_evd *evd, struct pass_cookie *cookie)
 {
-	evd->wc_left--;
-	return evd->wc_next++;
-}
-
-/* Accounts for the next completion, and puts it into the FIFO unless it is suppressed. */
-static void take_wc(struct pass_evd *evd)
-{
-	const struct ibv_wc *wc = wc_step(evd);
-	struct pass_cookie *cookie = pass_wc_cookie(wc);
+	const uint32_t status = cookie->status;
 	struct pass_dir *dir = cookie->dir;
 
 	pass_cookie_move(cookie, PASS_HERE);
-	cookie->status = wc_status(wc->status);
+	cookie->status = wc_status(status);
 	if (cookie->rmr) {
-		pass_rmr_completed(cookie, wc->status == IBV_WC_SUCCESS);
+		pass_rmr_completed(cookie, status == IBV_WC_SUCCESS);
 		cookie->rmr = NULL;
-		if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR)
+		if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR)
 			cookie->status = DAT_RMR_OPERATION_FAILED;
 	}
 	/* Without ESTABLISHED nothing was received, so it counts as flushed (D31, RULING 46). */
-	if (dir->await && wc->status == IBV_WC_SUCCESS)
+	if (dir->await && status == IBV_WC_SUCCESS)
 		cookie->status = DAT_DTO_ERR_FLUSHED;
 	if (cookie->status != DAT_DTO_SUCCESS)
 		cookie->length = 0;
 	else if (dir->is_recv)
-		cookie->length = wc->byte_len;
+		cookie->length = cookie->node.bytes;
 	if (cookie->status == DAT_DTO_SUCCESS &&
 	    cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG)
 		pass_cookie_free(cookie);
@@ -268,6 +260,95 @@ static void take_wc(struct pass_evd *evd)
 		atomic_store_explicit(&dir->completed, dir->completed + 1,
 				      memory_order_release);
 }
+
+/* ---- completions that wait ---------------------------------------------- */
+
+/* The link to a direction, or at which it is to be added. */
+static struct pass_dir **wait_place(struct pass_evd *evd, const struct pass_dir *dir)
+{
+	struct pass_dir **link = &evd->waiting;
+
+	while (*link && *link != dir)
+		link = &(*link)->next_waiting;
+	return link;
+}
+
+static void wait_begins(struct pass_evd *evd, struct pass_cookie *cookie)
+{
+	struct pass_dir *dir = cookie->dir;
+
+	if (!dir->waiting) {
+		dir->waiting_end = &dir->waiting;
+		dir->next_waiting = NULL;
+		*wait_place(evd, dir) = dir;
+		pass_evd_set_aside(evd, PASS_WAITING, true);
+	}
+	cookie->late_next = NULL;
+	*dir->waiting_end = cookie;
+	dir->waiting_end = &cookie->late_next;
+}
+
+static struct pass_cookie *wait_next(struct pass_dir *dir)
+{
+	struct pass_cookie *cookie = dir->waiting;
+
+	dir->waiting = cookie->late_next;
+	return cookie;
+}
+
+static void wait_is_over(struct pass_evd *evd, const struct pass_dir *dir)
+{
+	*wait_place(evd, dir) = dir->next_waiting;
+	if (!evd->waiting)
+		pass_evd_set_aside(evd, PASS_WAITING, false);
+}
+
+/* Takes what has waited long enough, in the order in which it began to wait. */
+static void look_at_waiting(struct pass_evd *evd)
+{
+	struct pass_dir *dir, *next;
+	bool any = false;
+
+	for (dir = evd->waiting; dir; dir = next) {
+		next = dir->next_waiting;
+		while (dir->waiting && may_show(evd, dir->waiting)) {
+			take(evd, wait_next(dir));
+			any = true;
+		}
+		if (!dir->waiting)
+			wait_is_over(evd, dir);
+	}
+	/*
+	 * If one of them was solicited, the channel has told of it long before it could be seen; so
+	 * it counts as one that notifies.
+	 */
+	if (any)
+		evd->notified += !!evd->solicited;
+}
+
+/*
+ * pass_wc_forget - completions of a direction do not wait any more
+ *
+ * What they are about is completed, or taken back, by the caller: but for receives of an SRQ, which
+ * are flushed here.
+ */
+void pass_wc_forget(struct pass_evd *evd, struct pass_dir *dir)
+{
+	struct pass_cookie *cookie;
+
+	if (!dir->waiting)
+		return;
+	while (dir->waiting) {
+		cookie = wait_next(dir);
+		if (!dir->srq)
+			continue;
+		cookie->status = IBV_WC_WR_FLUSH_ERR;
+		take(evd, cookie);
+	}
+	wait_is_over(evd, dir);
+}
+
+/* ---- polling -------------------------------------------------------------- */
 
 /*
  * pass_evd_faulted - the device could not poll or arm a completion queue (E72)
@@ -285,7 +366,7 @@ void pass_evd_faulted(struct pass_evd *evd)
 	shim_ioctl(KDAPL_IOC_IA_CQ_FAULT, &arg, RET_NO_FAULT);
 }
 
-/* The next completion that is not accounted for, or NULL; it stays the next until wc_step(). */
+/* The next completion, or NULL; the caller steps over it. */
 static struct ibv_wc *next_wc(struct pass_evd *evd)
 {
 	uint32_t i;
@@ -304,37 +385,30 @@ static struct ibv_wc *next_wc(struct pass_evd *evd)
 /*
  * pass_wc_pull - poll the completion queues, and put their completions into the FIFO
  *
- * Return: false if it came to a completion that must not be shown yet.
+ * All that were in the queues at the call are accounted for then, but for those that wait.
  */
-bool pass_wc_pull(struct pass_evd *evd)
+void pass_wc_pull(struct pass_evd *evd)
 {
-	bool waited = pass_evd_aside(evd, PASS_WAITING);
-	enum verdict verdict = STALE;
+	struct pass_cookie *cookie;
 	struct ibv_wc *wc;
 	uint32_t left = 0, i;
 
+	if (pass_evd_aside(evd, PASS_WAITING))
+		look_at_waiting(evd);
 	for (i = 0; i < evd->nr_cqs; i++)
 		left += evd->cqs[i].size;
 	for (left += PASS_WCS; left; left--) {
 		wc = next_wc(evd);
 		if (!wc)
 			break;
-		verdict = wc_judge(evd, wc);
-		if (verdict == WAIT)
-			break;
-		/*
-		 * It had to wait until now. If it was solicited, the channel has told of it long
-		 * before it could be seen; so it counts as one that notifies.
-		 */
-		if (waited)
-			evd->notified += !!evd->solicited;
-		waited = false;
-		if (verdict == VISIBLE)
-			take_wc(evd);
+		evd->wc_left--;
+		evd->wc_next++;
+		cookie = wc_note(wc);
+		if (!cookie)
+			continue;
+		if (cookie->dir->waiting || !may_show(evd, cookie))
+			wait_begins(evd, cookie);
 		else
-			wc_step(evd);
+			take(evd, cookie);
 	}
-	if (verdict == WAIT || pass_evd_aside(evd, PASS_WAITING))
-		pass_evd_set_aside(evd, PASS_WAITING, verdict == WAIT);
-	return verdict != WAIT;
 }

@@ -214,13 +214,17 @@ static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
 /**
  * struct pass_node - an entry of an EVD's FIFO
  * @mark: the value of pass_evd.taken at which all older events of the kernel's ring were taken
+ * @bytes: of a completion that is not in a FIFO yet: of the message that was received
  * @kind: PASS_COOKIE: part of a pass_cookie, a completion; PASS_MOVED: part of a pass_moved, an
  *	event that was moved here from the kernel's ring
  * @notify: the event wakes a waiter (E35)
  */
 struct pass_node {
 	struct pass_node *next;
-	uint64_t mark;
+	union {
+		uint64_t mark;
+		uint64_t bytes;
+	};
 	uint8_t kind;
 	bool notify;
 };
@@ -248,9 +252,9 @@ enum pass_place {
  * @flags: completion flags
  * @nr_sge: number of segments kept in @sge
  * @course: @place, @flags and @nr_sge in one word
- * @status: DAT_DTO_COMPLETION_STATUS
+ * @status: DAT_DTO_COMPLETION_STATUS; of a completion that is not in a FIFO yet: that of verbs
  * @node: in an EVD's FIFO
- * @late_next: in pass_dir.late
+ * @late_next: in pass_dir.late or pass_dir.waiting
  * @rmr: the RMR of a bind that is on a queue pair, else NULL
  * @rmr_obj: the object of the RMR of a bind, else NULL
  */
@@ -342,6 +346,9 @@ enum pass_gate {
  *	the connection is refused
  * @late, @late_end: list of posts of PASS_LATE
  * @completed: work requests whose completion was polled (Counting, at the top)
+ * @waiting, @waiting_end: list of cookies whose completions were polled and must not be shown yet;
+ *	they still count as owed. Protected by the lock of @evd, as is @next_waiting
+ * @next_waiting: in pass_evd.waiting
  * @srq: of receives of an EP on an SRQ: the SRQ, which stays the same for the life of the EP
  * @shared: of such receives: their room in @cq, instead of @share
  * @in_srq: a queue pair with the number @srq_qp may still complete receives of @srq
@@ -388,6 +395,9 @@ struct pass_dir {
 	struct pass_dir *next_parked;
 	struct pass_rings *rings;
 	atomic_uint_least32_t completed;
+	struct pass_cookie *waiting;
+	struct pass_cookie **waiting_end;
+	struct pass_dir *next_waiting;
 	bool in_srq;
 	uint32_t srq_qp;
 	struct pass_srq *srq;
@@ -506,7 +516,7 @@ struct pass_cq {
 /* Bits of pass_evd.aside; from PASS_WATCHED on it is a count. */
 #define PASS_FIFO	1u	/* the FIFO is not empty */
 #define PASS_QUEUES	2u	/* the number of completion queues is not one */
-#define PASS_WAITING	4u	/* the next completion must not be shown yet */
+#define PASS_WAITING	4u	/* there are completions that must not be shown yet */
 #define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
 #define PASS_WATCHED	16u	/* added for each endpoint that ends or drains */
 
@@ -519,7 +529,8 @@ struct pass_cq {
  * @first, @last: the FIFO; @nr_fifo: number of its entries
  * @cqs: the completion queues; @nr_cqs: their number
  * @wc: completions that were polled. The @wc_left of them from @wc_next on are not accounted for
- *	yet; the first of these must not be shown yet if @aside has PASS_WAITING
+ *	yet
+ * @waiting: list of directions that have completions which must not be shown yet
  * @users: directions of EPs that use it, or are about to stop using it
  * @parked: directions whose cookies its completions may still name although nobody waits for
  *	these completions any more
@@ -570,6 +581,7 @@ struct pass_evd {
 	uint32_t nr_fifo;
 	struct ibv_wc wc[PASS_WCS];
 	atomic_uint users;
+	struct pass_dir *waiting;
 	struct pass_dir *parked;
 	struct ibv_comp_channel *channel;
 	struct shim_fd channel_fd;
@@ -840,7 +852,8 @@ void pass_cookie_free(struct pass_cookie *cookie);
 
 /* pass_wc.c */
 void pass_evd_faulted(struct pass_evd *evd);
-bool pass_wc_pull(struct pass_evd *evd);
+void pass_wc_pull(struct pass_evd *evd);
+void pass_wc_forget(struct pass_evd *evd, struct pass_dir *dir);
 
 /* pass_event.c */
 uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels);

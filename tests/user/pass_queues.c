@@ -217,6 +217,94 @@ static void case_left_already(void)
 	CHECK(!evd->users && !pass_eps_connect_with(pia, evd_obj));
 }
 
+/* An EP beside the first one, on the same EVD; and that one. */
+static struct pass_ep *first;
+static struct shim_object *first_obj;
+
+static void another_ep(void)
+{
+	static const struct kdapl_uapi_board_ep other_board = {
+		.life = 1,
+		.state = DAT_EP_STATE_CONNECTED,
+	};
+
+	first = ep;
+	first_obj = ep_obj;
+	ep_setup(&other_board);
+	ep->dir[PASS_RECV].await = false;
+}
+
+static void back_to_first(void)
+{
+	ep = first;
+	ep_obj = first_obj;
+}
+
+/* Whatever has to wait: what is another EP's does not, and what is its own does. */
+static void case_others_wait_not(void)
+{
+	setup();
+	OK(post(false, 1, 0));
+	OK(post(false, 2, 0));
+	another_ep();
+	OK(post(false, 3, 0));
+	OK(post(true, 4, 0));
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	expect(3, DAT_DTO_SUCCESS);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect(4, DAT_DTO_SUCCESS);
+	expect_nothing();
+	back_to_first();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect(1, DAT_DTO_SUCCESS);
+	expect(2, DAT_DTO_SUCCESS);
+	expect_nothing();
+	CHECK(!pass_evd_aside(evd, PASS_WAITING));
+}
+
+/* On iWARP a flush waits until the kernel has heard of the end. */
+static void case_flush_awaits_cm(void)
+{
+	setup();
+	pia->iwarp = true;
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(false, 1, 0));
+	OK(post(true, 2, 0));
+	complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	another_ep();
+	OK(post(true, 3, 0));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect(3, DAT_DTO_SUCCESS);
+	expect_nothing();
+	back_to_first();
+	disconnected();
+	expect(1, DAT_DTO_ERR_FLUSHED);
+	expect(2, DAT_DTO_ERR_FLUSHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_nothing();
+}
+
+/* The EP is destroyed while its completions wait. */
+static void case_waits_no_more(void)
+{
+	setup();
+	OK(post(false, 1, 0));
+	OK(post(false, 2, 0));
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	expect_nothing();
+	CHECK(pass_evd_aside(evd, PASS_WAITING));
+	ep_obj->pass = NULL;
+	pass_end_close(ep);
+	CHECK(!evd->waiting && !pass_evd_aside(evd, PASS_WAITING));
+	expect_nothing();
+}
+
 /* The channel has told of a message that nobody could see then. */
 static void case_solicited_early(void)
 {
@@ -946,6 +1034,10 @@ static const struct check_case cases[] = {
 	{ "D46 M5 posted behind the end, and only the status is asked for", case_asked_behind_end },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "I15 an EP was freed while its IA is closed", case_left_already },
+	{ "A7 D43 E44 one completion waits, and those of another EP do not", case_others_wait_not },
+	{ "D52 E44 a flush waits for the CM, and those of another EP do not",
+	  case_flush_awaits_cm },
+	{ "I15 an EP whose completions wait is destroyed", case_waits_no_more },
 	{ "E35 A7 a solicited message waits for ESTABLISHED", case_solicited_early },
 	{ "mt:T13 a slot is free when its event was taken", case_room },
 	{ "mt:T21 what is suppressed is dropped, failures are not", case_suppressed },

@@ -100,7 +100,7 @@ static struct pass_ep *ep;
 static struct pass_evd *evd;
 static uint64_t token = 100;
 
-static inline void dir_setup(int i)
+static inline void dir_setup(int i, const struct kdapl_uapi_board_ep *of)
 {
 	struct pass_dir *dir = &ep->dir[i];
 
@@ -108,7 +108,7 @@ static inline void dir_setup(int i)
 	dir->ep = ep;
 	dir->handle = ep_obj;
 	dir->owner = ep_obj;
-	dir->board = &board;
+	dir->board = of;
 	dir->evd = evd;
 	evd->users++;
 	dir->late_end = &dir->late;
@@ -116,11 +116,41 @@ static inline void dir_setup(int i)
 	pass_rings_install(dir, pass_rings_alloc(dir, DEPTH, 1));
 }
 
+/* Makes the EP; a test that has several switches between them by @ep and @ep_obj. */
+static inline void ep_setup(const struct kdapl_uapi_board_ep *of)
+{
+	int i;
+
+	ep_obj = shim_object_get(++token, SHIM_EP, ia, NULL);
+	ep = calloc(1, sizeof(*ep));
+	pthread_mutex_init(&ep->use, NULL);
+	ep->refs = 2;
+	ep->bound = true;
+	ep->qp_num = QP_NUM;
+	ep->ia = ia;
+	ep->pia = pia;
+	ep->token = token;
+	ep->connect_evd = evd_obj;
+	ep->end = pass_moved_new();
+	for (i = 0; i < PASS_KINDS; i++)
+		ep->limits[i] = (struct pass_limits) {
+			.flags = DAT_COMPLETION_SUPPRESS_FLAG,
+			.max_iov = 1,
+			.max_length = 1 << 20,
+		};
+	dir_setup(PASS_REQ, of);
+	dir_setup(PASS_RECV, of);
+	ep->dir[PASS_RECV].await = true;
+	ep->obj = ep_obj;
+	ep_obj->pass = ep;
+	ep->next = pia->eps;
+	pia->eps = ep;
+}
+
 /* As after a connect whose request is on its way. */
 static inline void setup(void)
 {
 	struct shim_evd *body = calloc(1, sizeof(*body));
-	int i;
 
 	memset(&header, 0, sizeof(header));
 	memset(&ring_index, 0, sizeof(ring_index));
@@ -147,29 +177,7 @@ static inline void setup(void)
 	evd->nr_cqs = 1;
 	pass_evd_set_aside(evd, PASS_QUEUES, false);
 
-	ep_obj = shim_object_get(++token, SHIM_EP, ia, NULL);
-	ep = calloc(1, sizeof(*ep));
-	pthread_mutex_init(&ep->use, NULL);
-	ep->refs = 2;
-	ep->bound = true;
-	ep->qp_num = QP_NUM;
-	ep->ia = ia;
-	ep->pia = pia;
-	ep->token = token;
-	ep->connect_evd = evd_obj;
-	ep->end = pass_moved_new();
-	for (i = 0; i < PASS_KINDS; i++)
-		ep->limits[i] = (struct pass_limits) {
-			.flags = DAT_COMPLETION_SUPPRESS_FLAG,
-			.max_iov = 1,
-			.max_length = 1 << 20,
-		};
-	dir_setup(PASS_REQ);
-	dir_setup(PASS_RECV);
-	ep->dir[PASS_RECV].await = true;
-	ep->obj = ep_obj;
-	ep_obj->pass = ep;
-	pia->eps = ep;
+	ep_setup(&board);
 	board = (struct kdapl_uapi_board_ep) {
 		.life = 1,
 		.state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
