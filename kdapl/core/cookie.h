@@ -17,7 +17,7 @@ struct kdapl_rmr;
 /*
  * struct kdapl_cookie - one posted DTO or bind, from the post until its event is
  * taken
- * @node: in an EVD's FIFO, or in kdapl_dir.late
+ * @node: in an EVD's FIFO, or in kdapl_dir.late, or in kdapl_evd.aside
  * @dir: the direction that it belongs to; of a receive of an SRQ that no endpoint has taken
  *	 yet, kdapl_srq.dir
  * @rmr: the RMR of a bind, with a reference; NULL for a DTO and in a free slot.  A bind whose
@@ -32,6 +32,7 @@ struct kdapl_rmr;
  * @flags: completion flags of the post, and KDAPL_COOKIE_CHAIN
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @owed: given to the device, which owes a completion
+ * @aside: it is in kdapl_evd.aside; under that EVD's lock
  * @failed: one of its work requests before the last one has failed; in a
  *	    KDAPL_COOKIE_CHAIN @status then says how
  */
@@ -49,6 +50,7 @@ struct kdapl_cookie {
 	u8 flags;
 	bool busy;
 	bool owed;
+	bool aside;
 	bool failed;
 };
 

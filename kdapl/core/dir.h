@@ -39,6 +39,7 @@ enum kdapl_gate {
  *	    last one (drain.c); under @lock.  With an SRQ: receives of it that the queue pair
  *	    has completed; under @evd's lock
  * @completed: of those, completions seen; under @evd's lock
+ * @nr_aside: of those that @completed does not count, in kdapl_evd.aside; under @evd's lock
  * @held: number of posts that the queue pair does not have, from @ring[@held_first] on.
  *	  Receives: they wait for a queue pair.  Requests: they will be flushed, because an
  *	  iWARP device refused them at the end of the connection, or a device took them only
@@ -68,6 +69,7 @@ struct kdapl_dir {
 	DAT_RETURN refusal;
 	u32 posted;
 	u32 completed;
+	u32 nr_aside;
 	u32 held;
 	u32 held_first;
 	struct list_head late;
@@ -89,6 +91,16 @@ static inline void kdapl_chain_end(struct kdapl_cookie *cookie)
 {
 	cookie->flags &= ~KDAPL_COOKIE_CHAIN;
 	atomic_sub(cookie->more, &cookie->dir->reserved);
+}
+
+/* A completion does not wait for the CM any more; the lock of the EVD is held. */
+static inline void kdapl_cookie_from_aside(struct kdapl_cookie *cookie)
+{
+	if (!cookie->aside)
+		return;
+	cookie->aside = false;
+	cookie->dir->nr_aside--;
+	list_del(&cookie->node.link);
 }
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);

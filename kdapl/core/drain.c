@@ -314,6 +314,7 @@ static bool cookie_disown(struct kdapl_cookie *cookie)
 	spin_lock_irqsave(&evd->lock, flags);
 	owed = cookie->owed;
 	cookie->owed = false;
+	kdapl_cookie_from_aside(cookie);
 	dir->completed += owed;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return owed;

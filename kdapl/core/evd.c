@@ -96,6 +96,7 @@ static struct kdapl_evd *evd_alloc(struct kdapl_ia *ia, u32 qlen, u32 flags)
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->fifo);
+	INIT_LIST_HEAD(&evd->aside);
 	INIT_LIST_HEAD(&evd->free_slots);
 	kdapl_evd_run_init(evd);
 	kdapl_evd_streams_init(evd);

@@ -101,6 +101,8 @@ struct kdapl_evd_cq;
  *	     oldest event cannot, because its RMR is not in order yet (rmr_settle()); a hint
  *	     that another look would find the same
  * @fifo: events in order
+ * @aside: cookies of flushes that wait for the CM of an iWARP connection, in the order in which
+ *	   they came; those of a connection go to @fifo when its work item pulls, once it was told
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
  * @nr_notify: those that notify
@@ -151,6 +153,7 @@ struct kdapl_evd {
 	u8 wc_end;
 	bool waiting;
 	struct list_head fifo;
+	struct list_head aside;
 	u32 nr_fifo;
 	u32 nr_slots;
 	u32 nr_notify;

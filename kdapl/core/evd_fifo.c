@@ -216,6 +216,7 @@ enum wc_verdict {
 	WC_VISIBLE,	/* nothing */
 	WC_TELL,	/* the endpoint is told, then the completion is judged again */
 	WC_WAIT,	/* something that is under way; the EVD is kicked after it */
+	WC_ASIDE,	/* the CM has to tell; those of other endpoints do not wait for that */
 	WC_STALE,	/* it completes no DTO, or one that was completed already: drop it */
 };
 
@@ -310,7 +311,7 @@ static bool wc_check_recv(struct ib_wc *wc)
 /*
  * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
  * the CM has told how it ended.  Until the CM does, or its time is over, the completion
- * waits (kdapl_conn_await_cm()).
+ * is put aside (kdapl_conn_await_cm()).
  */
 static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *wc)
 {
@@ -331,6 +332,7 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	struct kdapl_cookie *cookie = wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
+	bool told;
 
 	/*
 	 * Not owed any more: drain.c has completed the DTO, since its queue pair failed to
@@ -342,10 +344,10 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 		return WC_STALE;
 	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
-		if (READ_ONCE(c->told))
-			return wc_judge_bind(cookie, wc);
-		if (wc_awaits_cm(c, wc))
-			return WC_WAIT;
+		told = READ_ONCE(c->told);
+		if (told || wc_awaits_cm(c, wc))
+			return (told && !dir->nr_aside) || wc_is_part(wc) ?
+			       wc_judge_bind(cookie, wc) : WC_ASIDE;
 		*input = KDAPL_EP_IN_BROKEN;
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
@@ -381,14 +383,13 @@ static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *
 }
 
 /*
- * Accounts for the next completion.  If it is an event at all, that goes to @event, or with
- * @event NULL to the FIFO.  @plain: wc_is_plain().  True: @event was filled.
+ * Accounts for a completion, which @wc is.  If it is an event at all, that goes to @event, or
+ * with @event NULL to the FIFO.  @plain: wc_is_plain().  True: @event was filled.
  */
-static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
-				    bool *notify, bool plain)
+static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
+				       const struct ib_wc *wc, DAT_EVENT *event,
+				       bool *notify, bool plain)
 {
-	struct ib_wc *wc = &evd->wc[evd->wc_next++];
-	struct kdapl_cookie *cookie = wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *conn = dir->ep->conn;
 	bool filled = false;
@@ -430,6 +431,54 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 	return filled;
 }
 
+/* The same for the next completion. */
+static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
+				    bool *notify, bool plain)
+{
+	const struct ib_wc *wc = &evd->wc[evd->wc_next++];
+
+	return account_wc(evd, wc_cookie(wc), wc, event, notify, plain);
+}
+
+/*
+ * Takes what was put aside, and need not wait for the CM any more, into the FIFO.  A bind may
+ * then have to wait for its RMR, and stops those behind it.
+ */
+static noinline void aside_settle(struct kdapl_evd *evd)
+{
+	static const struct ib_wc flushed = { .status = IB_WC_WR_FLUSH_ERR };
+	struct kdapl_cookie *cookie, *next;
+
+	lockdep_assert_held(&evd->lock);
+	list_for_each_entry_safe(cookie, next, &evd->aside, node.link) {
+		if (!READ_ONCE(cookie->dir->ep->conn->told))
+			continue;
+		if (wc_judge_bind(cookie, &flushed) == WC_WAIT)
+			break;
+		kdapl_cookie_from_aside(cookie);
+		account_wc(evd, cookie, &flushed, NULL, NULL, false);
+	}
+}
+
+/*
+ * Puts the next completion aside, a flush that waits for the CM.  If the CM has told meanwhile,
+ * those that were put aside before it come first (D43), and it is judged again.
+ */
+static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
+{
+	struct kdapl_dir *dir = cookie->dir;
+
+	if (READ_ONCE(dir->ep->conn->told)) {
+		aside_settle(evd);
+		return dir->nr_aside ? WC_WAIT : WC_TELL;
+	}
+	evd->wc_next++;
+	cookie->aside = true;
+	dir->nr_aside++;
+	list_add_tail(&cookie->node.link, &evd->aside);
+	return WC_STALE;
+}
+
 /*
  * Judges the next completion, and tells the endpoint what it has to be told.  For that the
  * lock is dropped, and the caller has to look for the next completion anew.
@@ -442,6 +491,8 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	enum wc_verdict verdict;
 
 	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
+	if (unlikely(verdict == WC_ASIDE))
+		return wc_put_aside(evd, wc_cookie(wc));
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 	if (verdict == WC_STALE) {
 		trace_kdapl_dropped(wc_cookie(wc), wc->status);
@@ -494,6 +545,8 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	spin_lock_irqsave(&evd->lock, flags);
 	max = min(max, evd->most_wcs);
 	left = max;
+	if (unlikely(!list_empty(&evd->aside)))
+		aside_settle(evd);
 	while (left && (wc = next_wc(evd)) != NULL) {
 		verdict = wc_judge_and_tell(evd, wc, &flags);
 		if (verdict == WC_WAIT)
@@ -612,6 +665,7 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
 			goto out;
 		case WC_TELL:
 			continue;
+		case WC_ASIDE:
 		case WC_STALE:
 			break;
 		case WC_VISIBLE:

@@ -251,6 +251,25 @@ static void received_before_flushed(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* E44: ... and of another endpoint on the same EVD it is seen as well, before and after. */
+static void others_do_not_wait(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s, other;
+
+	stage_iwarp(b, KDAPL_EP_CONNECTED, &s);
+	bench_stage(b, KDAPL_EP_CONNECTED, &other);
+	fake_flush(bench_qp(b, s.ep));
+	fake_complete_recv(bench_qp(b, other.ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 100, DTO_OK);
+	expect_empty(b, b->evd);
+	fake_peer_disconnected(s.id);
+	expect_flushed(b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	fake_complete_recv(bench_qp(b, other.ep), 0, IB_WC_SUCCESS, 1, false);
+	expect_dto(b, b->evd, 101, DTO_OK);
+	expect_empty(b, b->evd);
+}
+
 /* Waits until a connection awaits the CM, and has the CM's time be over. */
 static void no_word_of_cm(struct bench *b, DAT_EP_HANDLE ep)
 {
@@ -787,6 +806,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(backlog),
 	KUNIT_CASE(flushed_before_told),
 	KUNIT_CASE(received_before_flushed),
+	KUNIT_CASE(others_do_not_wait),
 	KUNIT_CASE(flushed_never_told),
 	KUNIT_CASE(flushed_after_error),
 	KUNIT_CASE(failed_request),
