@@ -90,12 +90,14 @@ enum kdapl_flush_state {
  * @ep: set together with kdapl_ep.conn (kdapl_ep_begin()), and never changed afterwards;
  *	NULL before that
  * @id: CM id; NULL before OPEN and once DESTROYED
- * @id_lock: @id_state, @id_users, @id_awaited; a leaf
+ * @id_lock: @id_state, @id_users, @id_awaited, @confirm_until; a leaf
  * @id_state: enum kdapl_id_state, written by one function, id_apply()
  * @id_users: how many operations hold the id's handler mutex or work on the id, callbacks
  *	      of the CM and @work not counted; the id is not destroyed before they are
  *	      through
- * @id_awaited: @work waits for the users, and the last of them has to make it run
+ * @id_awaited: @work waits for the users, or for the CM (kdapl_id_left_to_cm()); the last user,
+ *		or who changes @id_state, has to make it run
+ * @confirm_until: jiffies; until when the CM may confirm our acceptance; set with ACCEPTED
  * @qp: the queue pair
  * @qp_lock: held to make and destroy @qp, and to ask the device for its state
  * @bind_life: kdapl_ep.bind_life of a queue pair that the process has made; else 0.  Set by
@@ -174,6 +176,7 @@ struct kdapl_conn {
 	u8 id_state;
 	u8 id_users;
 	bool id_awaited;
+	unsigned long confirm_until;
 	struct kdapl_qp qp;
 	struct mutex qp_lock;
 	u32 bind_life;
@@ -279,6 +282,7 @@ void kdapl_id_use(struct kdapl_conn *conn);
 void kdapl_id_unuse(struct kdapl_conn *conn);
 void kdapl_id_wait_unused(struct kdapl_conn *conn);
 bool kdapl_id_is_free(struct kdapl_conn *conn);
+long kdapl_id_left_to_cm(struct kdapl_conn *conn);
 void kdapl_id_disconnect(struct kdapl_conn *conn);
 bool kdapl_id_retire(struct kdapl_conn *conn);
 void kdapl_id_destroy(struct kdapl_conn *conn);

@@ -14,6 +14,12 @@
 #include "ia.h"
 #include "../trace.h"
 
+/*
+ * On iWARP the first message of the peer confirms our acceptance.  It comes within this time or
+ * never: siw waits 10 s for an acceptance (MPAREQ_TIMEOUT), and then closes.
+ */
+#define CONFIRM_LIMIT	(12 * HZ)
+
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_conn *conn)
 {
 	return conn->ia->dev->cm;
@@ -87,11 +93,16 @@ static bool id_apply(struct kdapl_conn *conn, enum kdapl_id_input input)
 
 static bool id_change(struct kdapl_conn *conn, enum kdapl_id_input input)
 {
-	bool tell;
+	bool tell, awaited = false;
 
 	spin_lock(&conn->id_lock);
+	if (input == KDAPL_ID_IN_ACCEPT)
+		conn->confirm_until = jiffies + CONFIRM_LIMIT;
 	tell = id_apply(conn, input);
+	swap(awaited, conn->id_awaited);
 	spin_unlock(&conn->id_lock);
+	if (awaited)
+		kdapl_conn_run(conn);
 	return tell;
 }
 
@@ -213,6 +224,36 @@ bool kdapl_id_is_free(struct kdapl_conn *conn)
 	conn->id_awaited = !ret;
 	spin_unlock(&conn->id_lock);
 	return ret;
+}
+
+/**
+ * kdapl_id_left_to_cm - must the queue pair be left to the CM for now?
+ * @conn: the caller is its work item
+ *
+ * On iWARP a driver tells the CM of an end as soon as the queue pair leaves RTS.  But it may wait
+ * for the peer's first message before it says that an accepted connection is established, and
+ * the kernel's CM has a BUG() for an end that comes before that (cm_close_handler() in iwcm).
+ * So after our acceptance the queue pair is neither put into the error state nor destroyed
+ * before the CM has told of the one or the other.  That a message has completed does not do: the
+ * driver may tell the CM later.
+ *
+ * Return: 0: it need not be; otherwise how many jiffies to wait at most.  The work item runs when
+ * the CM has told.
+ */
+long kdapl_id_left_to_cm(struct kdapl_conn *conn)
+{
+	long left = 0;
+	u8 state;
+
+	if (!conn->ia->dev->iwarp)
+		return 0;
+	spin_lock(&conn->id_lock);
+	state = conn->id_state;
+	if (state == KDAPL_ID_ACCEPTED || state == KDAPL_ID_LEAVING)
+		left = max_t(long, conn->confirm_until - jiffies, 0);
+	conn->id_awaited = left;
+	spin_unlock(&conn->id_lock);
+	return left;
 }
 
 static bool id_unused(struct kdapl_conn *conn)

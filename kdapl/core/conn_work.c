@@ -257,6 +257,22 @@ static bool conn_id_step(struct kdapl_conn *conn, unsigned long todo)
 	return true;
 }
 
+/*
+ * Does @todo end the connection, and must that wait for the CM (kdapl_id_left_to_cm())?  Then the
+ * work item runs again.
+ */
+static bool conn_waits_for_cm(struct kdapl_conn *conn, unsigned long todo)
+{
+	long left = 0;
+
+	if (todo & (KDAPL_EP_ACT_ABORT | KDAPL_EP_ACT_DISC | KDAPL_EP_ACT_FLUSH |
+		    KDAPL_CONN_DESTROY_ID))
+		left = kdapl_id_left_to_cm(conn);
+	if (left)
+		kdapl_conn_run_later(conn, left);
+	return left;
+}
+
 static void conn_run(struct kdapl_conn *conn)
 {
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
@@ -266,7 +282,8 @@ static void conn_run(struct kdapl_conn *conn)
 	 * has to become of the id.  The last user of the id, and the end of the id, make the
 	 * work item run again.
 	 */
-	if (!kdapl_id_is_free(conn) || !conn_id_step(conn, todo)) {
+	if (!kdapl_id_is_free(conn) || conn_waits_for_cm(conn, todo) ||
+	    !conn_id_step(conn, todo)) {
 		atomic_long_or(todo, &conn->todo);
 		return;
 	}

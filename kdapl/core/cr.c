@@ -254,7 +254,8 @@ static int cr_send_acceptance(struct kdapl_conn *conn, struct kdapl_ep *ep, u8 s
  * The endpoint has the connection.  Now the queue pair begins to work and gets the receives
  * that were held, and our acceptance goes out.  The caller is a user of the id, so the work
  * item meanwhile neither destroys the id nor puts the queue pair into the error state.  (A
- * process may do that with a queue pair of its own; the work item does it again afterwards.)
+ * process may do that by verbs with a queue pair of its own; the work item does it again
+ * afterwards.)
  *
  * The queue pair may not receive before this.  A peer that does not wait for our acceptance
  * may send at once, and whoever takes such a message from the CQ asks the connection for its

@@ -249,7 +249,8 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
 		kdapl_conn_run(conn);
 		break;
 	case KDAPL_TOLD_FLUSH:
-		if (READ_ONCE(conn->told))
+		/* Only again: the work item knows when the queue pair may be moved at first. */
+		if (READ_ONCE(conn->flush) != KDAPL_FLUSH_NONE)
 			kdapl_conn_error_qp(conn);
 		break;
 	default:

@@ -439,6 +439,177 @@ static void graceful_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, at.errors);
 }
 
+/* ---- an end before the CM has told of the beginning ------------------------------ */
+
+struct early;
+
+/* struct early_stage - a stage in COMPLETION_PENDING, its bench, and how it is to end */
+struct early_stage {
+	struct bench *b;
+	struct stage s;
+	const struct early *how;
+};
+
+static DAT_RETURN early_abrupt(struct early_stage *e)
+{
+	return bench_abrupt(e->b, e->s.ep);
+}
+
+static DAT_RETURN early_graceful(struct early_stage *e)
+{
+	return bench_graceful(e->b, e->s.ep);
+}
+
+static DAT_RETURN early_free(struct early_stage *e)
+{
+	return kdapl_ep_free(&e->b->space, e->s.ep);
+}
+
+static DAT_RETURN early_close(struct early_stage *e)
+{
+	return kdapl_ia_close(&e->b->space, e->b->ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static DAT_RETURN early_kill(struct early_stage *e)
+{
+	kdapl_ia_close_all(&e->b->space);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN early_removal(struct early_stage *e)
+{
+	kdapl_ia_device_gone(bench_ia(e->b));
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN early_error(struct early_stage *e)
+{
+	fake_queue_event(bench_qp(e->b, e->s.ep), IB_EVENT_QP_ACCESS_ERR);
+	return DAT_SUCCESS;
+}
+
+/**
+ * struct early - how an accepted connection ends before the CM has told that it is established
+ * @name: of the case
+ * @end: ends it
+ * @message: a message has come before, which confirms the connection to the endpoint (T22)
+ * @returns: the call does not wait for the end
+ */
+struct early {
+	const char *name;
+	DAT_RETURN (*end)(struct early_stage *e);
+	bool message;
+	bool returns;
+};
+
+static DAT_RETURN early_end(void *arg)
+{
+	struct early_stage *e = arg;
+
+	return e->how->end(e);
+}
+
+static const struct early earlies[] = {
+	{ "abrupt", early_abrupt, .returns = true },
+	{ "graceful", early_graceful, .returns = true },
+	{ "error", early_error, .returns = true },
+	{ "free", early_free },
+	{ "close", early_close },
+	{ "kill", early_kill },
+	{ "removal", early_removal },
+	{ "abrupt after a message", early_abrupt, .message = true, .returns = true },
+	{ "graceful after a message", early_graceful, .message = true, .returns = true },
+	{ "free after a message", early_free, .message = true },
+	{ "close after a message", early_close, .message = true },
+	{ "removal after a message", early_removal, .message = true },
+};
+
+static void early_name(const struct early *e, char *name)
+{
+	strscpy(name, e->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(earlies, earlies, early_name);
+
+/* The connection has begun to end, and nobody has touched its queue pair or its id. */
+static void expect_untouched(struct bench *b, const u32 *calls)
+{
+	static const enum fake_op ops[] = {
+		FAKE_QP_ERROR, FAKE_QP_DESTROY, FAKE_CM_DISCONNECT, FAKE_CM_DESTROY,
+	};
+	int i;
+
+	bench_settle(b);
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		KUNIT_EXPECT_EQ(b->test, calls[ops[i]], b->fake->calls[ops[i]]);
+}
+
+/*
+ * P51, D35: a driver for iWARP tells iwcm of an end when the queue pair leaves RTS, and iwcm has
+ * a BUG() for one that it hears of before the beginning.  So an end of whatever kind waits until
+ * it has heard, and then takes its course; or until the peer has had its time (@late).
+ */
+static void end_early(struct kunit *test, bool late)
+{
+	const struct early *how = test->param_value;
+	struct bench *b = test->priv;
+	struct early_stage e = { .b = b, .how = how };
+	u32 calls[FAKE_NR_OPS];
+	struct kdapl_conn *conn;
+	struct elsewhere call;
+
+	stage_iwarp(b, KDAPL_EP_COMPLETION_PENDING, &e.s);
+	conn = bench_conn(b, e.s.ep);
+	kdapl_conn_get(conn);
+	WRITE_ONCE(conn->confirm_until, jiffies + BENCH_AGES);
+	if (how->message) {
+		fake_complete_recv(bench_qp(b, e.s.ep), 0, IB_WC_SUCCESS, 1, false);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+	bench_settle(b);
+	memcpy(calls, b->fake->calls, sizeof(calls));
+	elsewhere_begin(&call, early_end, &e);
+	KUNIT_EXPECT_EQ(test, how->returns, elsewhere_ends(&call, how->returns ?
+							   USEC_PER_SEC * 60 : 200000));
+	expect_untouched(b, calls);
+	if (late) {
+		WRITE_ONCE(conn->confirm_until, jiffies - 1);
+		kdapl_conn_run(conn);
+	} else {
+		fake_confirmed(e.s.id);
+	}
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&call));
+	KUNIT_EXPECT_TRUE(test, fake_wait_calls(b->fake, FAKE_QP_DESTROY,
+						calls[FAKE_QP_DESTROY] + 1));
+	kdapl_conn_put(conn);
+}
+
+static void ends_before_confirmed(struct kunit *test)
+{
+	end_early(test, false);
+}
+
+static void never_confirmed(struct kunit *test)
+{
+	end_early(test, true);
+}
+
+/* Elsewhere the end of a queue pair is nobody's affair but ours, and does not wait (D35). */
+static void ends_at_once_elsewhere(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	bench_stage(b, KDAPL_EP_COMPLETION_PENDING, &s);
+	WRITE_ONCE(bench_conn(b, s.ep)->confirm_until, jiffies + BENCH_AGES);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, s.ep));
+	expect_dto(b, b->evd, 100, FLUSHED);
+	expect_dto(b, b->evd, 101, FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bench_linger_on(s.id);
+	bench_unstage(b, &s);
+}
+
 /* ---- a device that does not take a post now ------------------------------------- */
 
 /*
@@ -814,6 +985,9 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(slow_connect),
 	KUNIT_CASE(abrupt_close),
 	KUNIT_CASE(graceful_close),
+	KUNIT_CASE_PARAM(ends_before_confirmed, earlies_gen_params),
+	KUNIT_CASE_PARAM(never_confirmed, earlies_gen_params),
+	KUNIT_CASE(ends_at_once_elsewhere),
 	KUNIT_CASE(receive_not_now),
 	KUNIT_CASE(held_not_now),
 	KUNIT_CASE(request_not_now),
