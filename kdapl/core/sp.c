@@ -165,8 +165,8 @@ static bool sp_stop(struct kdapl_sp *sp)
 }
 
 /*
- * Publishes first: a request may arrive before the listen call returns, and its
- * event names this handle (P5).  When it fails the handle is dead, and an endpoint
+ * Publishes first: a request may arrive before the call of the consumer returns, and its event
+ * names this handle (P5).  When it fails the handle is dead, no request was taken, and an endpoint
  * that was reserved is free again.
  */
 static DAT_RETURN sp_start(struct kdapl_sp *sp)

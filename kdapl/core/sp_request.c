@@ -148,7 +148,11 @@ static int request_admit(struct kdapl_sp *sp, struct kdapl_cr *cr)
 	int ret;
 
 	lockdep_assert_held(&sp->lock);
-	if (sp->spent || sp->stopped || READ_ONCE(sp->obj.ia->closing))
+	/*
+	 * As long as the service point does not listen everywhere it may still fail to, and then
+	 * must not have taken a request: its caller would not know of it (E2, E.17).
+	 */
+	if (!sp->listener || sp->spent || READ_ONCE(sp->obj.ia->closing))
 		return -ECONNREFUSED;
 	if (!kdapl_evd_reserve(sp->evd))
 		return -ENOBUFS;
@@ -225,7 +229,7 @@ static int sp_take_request(struct kdapl_sp *sp, const struct sp_request *r,
  *
  * Context: the handler mutexes of the listening id and of @id; may sleep.
  *
- * Return: 0; -ECONNREFUSED: nobody listens; -ENOBUFS: no room on the CR-EVD;
+ * Return: 0; -ECONNREFUSED: nobody listens, or not yet; -ENOBUFS: no room on the CR-EVD;
  * -ENOMEM.  After an errno nothing has happened here, and the glue refuses the
  * request.
  */

@@ -899,18 +899,21 @@ static int fake_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 			  struct kdapl_listener **out)
 {
 	struct fake_device *fake = fake_of(dev);
-	int ret = fake_call(fake, FAKE_CM_LISTEN);
-	struct fake_id *id;
+	struct fake_id *id = id_alloc(fake);
+	int ret;
 
-	if (ret)
-		return ret;
-	id = id_alloc(fake);
 	if (!id)
 		return -ENOMEM;
 	if (!*port)
 		*port = 50000 + fake->calls[FAKE_CM_LISTEN];
 	id->sp = sp;
 	set_address(&id->id.route.addr.src_addr, &fake_address, *port);
+	/* One address is listened at; the next one may fail. */
+	ret = fake_call(fake, FAKE_CM_LISTEN);
+	if (ret) {
+		id_free(id);
+		return ret;
+	}
 	*out = (struct kdapl_listener *)id;
 	return 0;
 }

@@ -122,6 +122,62 @@ static DAT_RETURN frees(void *arg)
 	return kdapl_psp_free(&f->b->space, f->psp);
 }
 
+/* struct eager - a peer who sends a request as soon as there is an address that listens */
+struct eager {
+	struct bench *b;
+	int ret;
+};
+
+static void eager_request(void *arg)
+{
+	struct eager *peer = arg;
+
+	peer->ret = fake_request(peer->b->fake, QUAL, "", 0, NULL);
+}
+
+static const int late_errors[] = { 0, -EADDRINUSE, -ENOMEM, -EDQUOT };
+
+static void late_error_name(const int *err, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "error %d", *err);
+}
+
+KUNIT_ARRAY_PARAM(late_errors, late_errors, late_error_name);
+
+/*
+ * E2, E.17: a service point that listens at one address, and cannot at the next one, has not taken
+ * a request meanwhile: no event names it, and the endpoint of a RSP is as before.  The peer finds
+ * nobody listening, also if it can in the end.
+ */
+static void request_before_it_listens(struct kunit *test)
+{
+	const int err = *(const int *)test->param_value;
+	struct bench *b = test->priv;
+	struct eager peer = { .b = b };
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_HANDLE sp[2];
+	DAT_RETURN ret;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		fake_hook(b->fake, FAKE_CM_LISTEN, eager_request, &peer);
+		fake_fail(b->fake, FAKE_CM_LISTEN, 1, err);
+		ret = i ? kdapl_psp_create(&b->space, b->ia, QUAL, b->evd,
+					   DAT_PSP_PROVIDER_FLAG, &sp[1]) :
+			  kdapl_rsp_create(&b->space, b->ia, QUAL, ep, b->evd, &sp[0]);
+		KUNIT_EXPECT_EQ(test, !err, !ret);
+		KUNIT_EXPECT_EQ(test, -ECONNREFUSED, peer.ret);
+		expect_empty(b, b->evd);
+		if (ret)
+			continue;
+		KUNIT_EXPECT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, NULL));
+		KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, bench_cr(b, b->evd)));
+		KUNIT_EXPECT_EQ(test, DONE, i ? kdapl_psp_free(&b->space, sp[1]) :
+						kdapl_rsp_free(&b->space, sp[0]));
+	}
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, ep));
+}
+
 /* P14, E114: neither of two frees returns before the qualifier can be used again. */
 static void freed_by_two(struct kunit *test)
 {
@@ -780,6 +836,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(listen_refused),
 	KUNIT_CASE(streams_disagree),
 	KUNIT_CASE(freed_before_it_listens),
+	KUNIT_CASE_PARAM(request_before_it_listens, late_errors_gen_params),
 	KUNIT_CASE(freed_by_two),
 	KUNIT_CASE(request_refused),
 	KUNIT_CASE(request_at_the_close),
