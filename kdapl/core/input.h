@@ -53,6 +53,15 @@ int kdapl_sp_request(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		     const void *data, u8 len, u8 peer_rd_in,
 		     struct kdapl_conn **conn);
 
+/*
+ * A service point's listener needs one more CM id, or has destroyed one.  False: its user has as
+ * many as he may have.  Any context.
+ */
+bool kdapl_sp_take_id(struct kdapl_sp *sp);
+void kdapl_sp_give_id(struct kdapl_sp *sp);
+/* The workqueue on which a service point's listener does what is done later. */
+struct workqueue_struct *kdapl_sp_wq(const struct kdapl_sp *sp);
+
 /* kdapl_conn's references, for the glue's id contexts */
 void kdapl_conn_get(struct kdapl_conn *conn);
 void kdapl_conn_put(struct kdapl_conn *conn);

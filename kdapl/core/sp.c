@@ -3,7 +3,7 @@
  * Service points: dat_psp_* and dat_rsp_*.  A service point is a listener;
  * what arrives there is sp_request.c's.
  *
- * Callers: the faces; ia_open.c (tear-down).
+ * Callers: the faces; ia_open.c (tear-down); glue/listen.c, by input.h.
  */
 #include <linux/slab.h>
 #include "ep_apply.h"
@@ -11,6 +11,7 @@
 #include "ia.h"
 #include "op.h"
 #include "sp.h"
+#include "user.h"
 
 static const struct kdapl_cm_ops *cm_ops(const struct kdapl_object *obj)
 {
@@ -117,6 +118,24 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	if (stopped)
 		cm_ops(&sp->obj)->unlisten(listener);
 	return DAT_SUCCESS;
+}
+
+bool kdapl_sp_take_id(struct kdapl_sp *sp)
+{
+	struct kdapl_user *owner = sp->obj.space->owner;
+
+	return !owner || kdapl_user_take_id(owner);
+}
+
+void kdapl_sp_give_id(struct kdapl_sp *sp)
+{
+	if (sp->obj.space->owner)
+		kdapl_user_give_id(sp->obj.space->owner);
+}
+
+struct workqueue_struct *kdapl_sp_wq(const struct kdapl_sp *sp)
+{
+	return kdapl_slow_wq_of(sp->obj.space);
 }
 
 /* Of several callers at the same time each waits until nothing listens any more. */

@@ -5,7 +5,7 @@
  * and calls of an iWARP driver that wait, run in workqueues of his own, so that nobody else
  * waits behind them.
  *
- * Callers: face/dev.c, which opens files; object.c, which counts objects, and rmr.c RMRs;
+ * Callers: face/dev.c, which opens files; object.c, which counts objects, rmr.c RMRs, and sp.c ids;
  * ia_open.c and conn.c, and object.h for whatever puts work on a workqueue.
  */
 #include <linux/atomic.h>
@@ -21,6 +21,12 @@
  * With most drivers so many take some 100 MiB.
  */
 #define USER_MAX_RMRS	8192
+
+/*
+ * CM ids that listen for one user: a service point has one for each address of its port.  What
+ * they take no limit counts: some KiB each, and on iWARP up to 80 KiB, for requests to come.
+ */
+#define USER_MAX_IDS	8192
 
 /*
  * An object that was freed keeps its memory as long as an event or a completion names it, and
@@ -55,6 +61,7 @@
  * @left: how many more objects he may have
  * @room: how many more objects may have memory, freed ones among them
  * @rmrs_left: how many more RMRs he may have
+ * @ids_left: how many more CM ids may listen for him
  * @wq: kdapl_user_wq(); NULL: he has no workqueues of his own
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
  * @closing_lock: protects the rest; taken in process context
@@ -67,6 +74,7 @@ struct kdapl_user {
 	atomic_t left;
 	atomic_t room;
 	atomic_t rmrs_left;
+	atomic_t ids_left;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *iwarp_wq;
 	spinlock_t closing_lock;
@@ -93,6 +101,7 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 	atomic_set(&user->left, min_t(u32, max_objects, INT_MAX));
 	atomic_set(&user->room, min_t(u64, 2ULL * max_objects + USER_MORE_FREED, INT_MAX));
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
+	atomic_set(&user->ids_left, USER_MAX_IDS);
 	spin_lock_init(&user->closing_lock);
 	INIT_LIST_HEAD(&user->closing);
 	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL))) {
@@ -329,4 +338,26 @@ bool kdapl_user_take_rmr(struct kdapl_user *user)
 void kdapl_user_give_rmr(struct kdapl_user *user)
 {
 	atomic_inc(&user->rmrs_left);
+}
+
+/**
+ * kdapl_user_take_id - count a CM id that is to listen
+ * @user: whose
+ *
+ * Any context.  Return: false: as many listen for him as may.
+ */
+bool kdapl_user_take_id(struct kdapl_user *user)
+{
+	return atomic_dec_if_positive(&user->ids_left) >= 0;
+}
+
+/**
+ * kdapl_user_give_id - a CM id that listened is destroyed
+ * @user: that of kdapl_user_take_id()
+ *
+ * Any context.
+ */
+void kdapl_user_give_id(struct kdapl_user *user)
+{
+	atomic_inc(&user->ids_left);
 }

@@ -42,5 +42,7 @@ bool kdapl_user_take_room(struct kdapl_user *user);
 void kdapl_user_give_room(struct kdapl_user *user);
 bool kdapl_user_take_rmr(struct kdapl_user *user);
 void kdapl_user_give_rmr(struct kdapl_user *user);
+bool kdapl_user_take_id(struct kdapl_user *user);
+void kdapl_user_give_id(struct kdapl_user *user);
 
 #endif /* KDAPL_USER_H */

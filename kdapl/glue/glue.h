@@ -286,11 +286,12 @@ struct kdapl_cm_params {
  *	     the id held on its conn
  * @listen: start to listen on @port at all addresses that @dev has in @net,
  *	    and at those that it gets later.  With @port 0 a port is chosen, and is
- *	    filled in before the first request comes.  Requests go to
- *	    kdapl_sp_request(), which has room for @backlog of them and refuses more.
- *	    -EADDRINUSE: @port is in use at one of these addresses, or at all
- *	    addresses of the host.  -EADDRNOTAVAIL: no address can be bound, or no
- *	    port is free
+ *	    filled in.  Requests go to kdapl_sp_request(), which has room for @backlog of
+ *	    them and refuses more; it refuses all that come before this has returned,
+ *	    since it may still fail.  Each address takes an id (kdapl_sp_take_id()).
+ *	    -EDQUOT: there are no more of them for its user.  -EADDRINUSE: @port is in use
+ *	    at one of these addresses, or at all addresses of the host.  -EADDRNOTAVAIL: no
+ *	    address can be bound, or no port is free
  * @unlisten: stop listening.  On return no kdapl_sp_request() runs or will run
  */
 struct kdapl_cm_ops {

@@ -4,7 +4,13 @@
  * and go.  A CM id can listen at one address, or at all addresses of all devices of the
  * host, which would take the connection qualifier away from other IAs and other programs.
  * So a listener has one id for each address, all with the same port number, and a work
- * item (follow_addresses()) adds and drops ids when addresses come and go.
+ * item of its own (follow_addresses()) adds and drops ids when addresses come and go.
+ *
+ * Nobody waits for the listeners of others.  The ids of a listener are touched by one thread at a
+ * time: first by the one that makes the listener, then by its work item, which runs on the
+ * workqueue of its user, and last by the one that ends it, when the work item is over.  So no lock
+ * is held during a call of rdma_cm, however many addresses there are.  What the ids take is
+ * counted for the user (kdapl_sp_take_id()).
  *
  * All rdma_cm ids that listen on one port number share one id of the IB CM (ib_cm_id).  Only
  * when that is destroyed with the last of them, rdma_destroy_id() waits for its handlers.
@@ -19,6 +25,7 @@
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include "../core/input.h"
 #include "clients.h"
 #include "listen.h"
 #include "refused.h"
@@ -33,10 +40,9 @@
 #define LAST_WAIT	(32 * HZ)
 
 /*
- * The shortest time between two runs of follow_addresses() that events ask for.  It holds
- * listeners_lock, which everybody needs who begins or stops to listen.  Somebody who adds and
- * removes addresses all the time, perhaps in a network namespace of his own, must not cause it
- * to be held all the time.
+ * The shortest time between two runs of follow_addresses() that events ask for.  Somebody who adds
+ * and removes addresses all the time, perhaps in a network namespace of his own, must not cause
+ * all listeners to be looked at all the time.
  */
 #define FOLLOW_PAUSE	(HZ / 20)
 
@@ -62,7 +68,10 @@ struct listen_id {
  * @port: port number; 0 until the first id was bound, if any port will do
  * @backlog: for kdapl_cm_listen_at()
  * @ids: one struct listen_id for each address at which it listens
- * @entry: in listeners; while it is there, @ids changes under listeners_lock
+ * @entry: in listeners, or in told_next; under listeners_lock
+ * @follow: follow_addresses(); only queued while @entry is in a list
+ * @wait: until the next run of @follow, if an address could not be bound
+ * @unbound: an address could not be bound, and may be later; of the one thread that has @ids
  */
 struct kdapl_listener {
 	struct kdapl_sp *sp;
@@ -72,25 +81,30 @@ struct kdapl_listener {
 	int backlog;
 	struct list_head ids;
 	struct list_head entry;
+	struct delayed_work follow;
+	unsigned long wait;
+	bool unbound;
 };
 
+static DEFINE_SPINLOCK(listeners_lock);	/* a leaf but for queueing work; process context */
 static LIST_HEAD(listeners);
-/* Held during calls of rdma_cm; never taken in a callback of the CM, which would deadlock. */
-static DEFINE_MUTEX(listeners_lock);
+/* Those that tell_listeners() has not come to yet. */
+static LIST_HEAD(told_next);
+/* Counts how often addresses may have changed, modulo 2^32. */
+static atomic_t changes;
 
-static void follow_addresses(struct work_struct *work);
-static DECLARE_DELAYED_WORK(follow_work, follow_addresses);
-/* The wait until the next run of follow_addresses(), if an address could not be bound. */
-static unsigned long follow_wait = FIRST_WAIT;
-/* When follow_addresses() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
-static unsigned long followed = INITIAL_JIFFIES;
+static void tell_listeners(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tell_work, tell_listeners);
+/* When tell_listeners() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
+static unsigned long told = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
 
-static void drop_id(struct listen_id *at)
+static void drop_id(struct kdapl_listener *l, struct listen_id *at)
 {
 	list_del(&at->entry);
 	rdma_destroy_id(at->id);
+	kdapl_sp_give_id(l->sp);
 	kfree(at);
 }
 
@@ -99,7 +113,7 @@ static void drop_ids(struct kdapl_listener *l)
 	struct listen_id *at, *next;
 
 	list_for_each_entry_safe(at, next, &l->ids, entry)
-		drop_id(at);
+		drop_id(l, at);
 }
 
 static bool is_bound(const struct kdapl_listener *l,
@@ -153,13 +167,13 @@ static int bind_id(struct kdapl_listener *l, const struct kdapl_address *addr)
 	struct listen_id *at;
 	int ret;
 
-	/*
-	 * Not charged to the memory cgroup (no GFP_KERNEL_ACCOUNT), as rdma_cm's id is not: a
-	 * process at the limit of its cgroup would wait for memory with listeners_lock held.
-	 */
-	at = kzalloc(sizeof(*at), GFP_KERNEL);
-	if (!at)
-		return -ENOMEM;
+	if (!kdapl_sp_take_id(l->sp))
+		return -EDQUOT;
+	at = kzalloc(sizeof(*at), GFP_KERNEL_ACCOUNT);
+	if (!at) {
+		ret = -ENOMEM;
+		goto err_give;
+	}
 	at->addr = *addr;
 	at->id = new_id(l);
 	if (IS_ERR(at->id)) {
@@ -177,6 +191,8 @@ err_destroy:
 	rdma_destroy_id(at->id);
 err_free:
 	kfree(at);
+err_give:
+	kdapl_sp_give_id(l->sp);
 	return ret;
 }
 
@@ -195,26 +211,19 @@ static bool is_skipped(int err)
  */
 static int bind_all(struct kdapl_listener *l, const struct kdapl_addresses *list)
 {
-	int ret, skipped = -ENODEV;
 	unsigned int i;
+	int ret;
 
+	l->unbound = false;
 	for (i = 0; i < list->n; i++) {
 		ret = bind_id(l, &list->at[i]);
 		if (ret && !is_skipped(ret))
 			return ret;
-		if (ret == -EADDRNOTAVAIL) {
-			skipped = ret;
-			/* If the next try is due later than in FIRST_WAIT, make it earlier. */
-			if (READ_ONCE(follow_wait) > FIRST_WAIT)
-				mod_delayed_work(system_unbound_wq, &follow_work,
-						 FIRST_WAIT);
-			else
-				queue_delayed_work(system_unbound_wq, &follow_work,
-						   FIRST_WAIT);
-			WRITE_ONCE(follow_wait, FIRST_WAIT);
-		}
+		l->unbound |= ret == -EADDRNOTAVAIL;
 	}
-	return list_empty(&l->ids) ? skipped : 0;
+	if (!list_empty(&l->ids))
+		return 0;
+	return l->unbound ? -EADDRNOTAVAIL : -ENODEV;
 }
 
 /* Has all ids listen that do not yet.  Returns the first failure, but tries them all. */
@@ -241,7 +250,7 @@ static void drop_gone(struct kdapl_listener *l, const struct kdapl_addresses *li
 
 	list_for_each_entry_safe(at, next, &l->ids, entry)
 		if (!kdapl_address_find(list, &at->addr))
-			drop_id(at);
+			drop_id(l, at);
 }
 
 /*
@@ -267,34 +276,59 @@ static bool add_new(struct kdapl_listener *l, const struct kdapl_addresses *list
 	return kdapl_refused("listen_at", listen_all(l)) == -ENOMEM || wait;
 }
 
+/*
+ * If an address could not be bound, there will be another try, unless there have been enough since
+ * the last event.
+ */
+static void follow_later(struct kdapl_listener *l)
+{
+	unsigned long delay = READ_ONCE(l->wait);
+
+	if (delay > LAST_WAIT)
+		return;
+	queue_delayed_work(kdapl_sp_wq(l->sp), &l->follow, delay);
+	/* Unless an event has reset it just now. */
+	cmpxchg(&l->wait, delay, 2 * delay);
+}
+
 static void follow_addresses(struct work_struct *work)
 {
+	struct kdapl_listener *l = container_of(to_delayed_work(work), struct kdapl_listener,
+						follow);
 	struct kdapl_addresses list;
-	struct kdapl_listener *l;
-	unsigned long delay;
-	bool wait = false;
 	int ret;
 
-	mutex_lock(&listeners_lock);
-	list_for_each_entry(l, &listeners, entry) {
-		cond_resched();
-		/* -ENODEV: the listener goes with its device.  -ENOMEM: try again later. */
-		ret = kdapl_device_addresses(l->dev, l->net, &list);
-		wait |= ret == -ENOMEM;
-		if (ret)
-			continue;
+	/* -ENODEV: the listener goes with its device.  -ENOMEM: try again later. */
+	ret = kdapl_device_addresses(l->dev, l->net, &list);
+	if (!ret) {
 		drop_gone(l, &list);
-		wait |= add_new(l, &list);
+		if (add_new(l, &list))
+			ret = -ENOMEM;
 		kvfree(list.at);
 	}
-	delay = READ_ONCE(follow_wait);
-	if (wait && delay <= LAST_WAIT) {
-		queue_delayed_work(system_unbound_wq, &follow_work, delay);
-		/* Unless an event, which does not take the lock, has reset it just now. */
-		cmpxchg(&follow_wait, delay, 2 * delay);
+	if (ret == -ENOMEM)
+		follow_later(l);
+}
+
+/*
+ * Has each listener look at its addresses.  The lock is dropped after each, so that nobody who
+ * begins or stops to listen waits for more than one.
+ */
+static void tell_listeners(struct work_struct *work)
+{
+	struct kdapl_listener *l;
+
+	spin_lock(&listeners_lock);
+	list_splice_init(&listeners, &told_next);
+	while (!list_empty(&told_next)) {
+		l = list_first_entry(&told_next, struct kdapl_listener, entry);
+		list_move_tail(&l->entry, &listeners);
+		WRITE_ONCE(l->wait, FIRST_WAIT);
+		mod_delayed_work(kdapl_sp_wq(l->sp), &l->follow, 0);
+		cond_resched_lock(&listeners_lock);
 	}
-	mutex_unlock(&listeners_lock);
-	WRITE_ONCE(followed, jiffies);
+	spin_unlock(&listeners_lock);
+	WRITE_ONCE(told, jiffies);
 }
 
 /**
@@ -304,10 +338,11 @@ static void follow_addresses(struct work_struct *work)
  */
 void kdapl_listen_follow(void)
 {
-	unsigned long next = READ_ONCE(followed) + FOLLOW_PAUSE, now = jiffies;
+	unsigned long next = READ_ONCE(told) + FOLLOW_PAUSE, now = jiffies;
 
-	WRITE_ONCE(follow_wait, FIRST_WAIT);
-	mod_delayed_work(system_unbound_wq, &follow_work,
+	/* Before the work item takes listeners_lock; pairs with listen_follows(). */
+	atomic_inc(&changes);
+	mod_delayed_work(system_unbound_wq, &tell_work,
 			 time_after(next, now) ? next - now : 0);
 	kdapl_clients_look();
 }
@@ -377,7 +412,7 @@ void kdapl_listen_exit(void)
 {
 	unregister_inet6addr_notifier(&inet6_notifier);
 	unregister_inetaddr_notifier(&inet_notifier);
-	cancel_delayed_work_sync(&follow_work);
+	cancel_delayed_work_sync(&tell_work);
 }
 
 /* ---- kdapl_cm_ops -------------------------------------------------------- */
@@ -389,7 +424,6 @@ static int listen_at_list(struct kdapl_listener *l, u16 *port,
 	int ret = bind_all(l, list);
 
 	if (!ret) {
-		/* Set before listen_all(), because a request may arrive before that returns. */
 		*port = l->port;
 		ret = listen_all(l);
 	}
@@ -420,14 +454,30 @@ static int listen_at_port(struct kdapl_listener *l, u16 *port,
 	return ret == -EADDRINUSE && !asked ? -EADDRNOTAVAIL : ret;
 }
 
+/*
+ * A listener that listens follows its addresses from here on.  @seen: @changes before it looked at
+ * them.  A change that came later either finds the listener in the list, or has counted before we
+ * had the lock.
+ */
+static void listen_follows(struct kdapl_listener *l, int seen)
+{
+	spin_lock(&listeners_lock);
+	list_add_tail(&l->entry, &listeners);
+	if (atomic_read(&changes) != seen)
+		queue_delayed_work(kdapl_sp_wq(l->sp), &l->follow, 0);
+	else if (l->unbound)
+		queue_delayed_work(kdapl_sp_wq(l->sp), &l->follow, FIRST_WAIT);
+	spin_unlock(&listeners_lock);
+}
+
 /* kdapl_cm_ops.listen */
 int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 		    struct net *net, u16 *port, int backlog,
 		    struct kdapl_listener **listener)
 {
+	int seen = atomic_read(&changes), ret;
 	struct kdapl_addresses list;
 	struct kdapl_listener *l;
-	int ret;
 
 	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	if (!l)
@@ -436,22 +486,22 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	l->dev = dev;
 	l->net = net;
 	l->backlog = backlog;
+	l->wait = FIRST_WAIT;
 	INIT_LIST_HEAD(&l->ids);
+	INIT_DELAYED_WORK(&l->follow, follow_addresses);
 
-	/* An address that comes from here on is found by follow_addresses(), after this lock. */
-	mutex_lock(&listeners_lock);
+	/* Not earlier than @changes was read. */
+	smp_rmb();
 	ret = kdapl_device_addresses(dev, net, &list);
 	if (!ret) {
 		ret = listen_at_port(l, port, &list);
 		kvfree(list.at);
 	}
-	if (!ret)
-		list_add_tail(&l->entry, &listeners);
-	mutex_unlock(&listeners_lock);
 	if (ret) {
 		kfree(l);
 		return ret;
 	}
+	listen_follows(l, seen);
 	*listener = l;
 	return 0;
 }
@@ -459,9 +509,10 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 /* kdapl_cm_ops.unlisten */
 void kdapl_cm_unlisten(struct kdapl_listener *l)
 {
-	mutex_lock(&listeners_lock);
+	spin_lock(&listeners_lock);
 	list_del(&l->entry);
-	mutex_unlock(&listeners_lock);
+	spin_unlock(&listeners_lock);
+	cancel_delayed_work_sync(&l->follow);
 	drop_ids(l);
 	kfree(l);
 }
