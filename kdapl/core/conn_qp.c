@@ -393,7 +393,8 @@ int kdapl_conn_error_qp(struct kdapl_conn *conn)
  * kdapl_conn_ask_qp - ask the device whether the queue pair has failed
  * @conn: any connection
  *
- * May sleep.  Return: true: it is in the error state, and we have not put it there.
+ * May sleep.  Return: true: it is in the error state, and we have not put it there; or its process
+ * has taken it from RTS.
  */
 bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 {

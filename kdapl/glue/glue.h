@@ -187,7 +187,8 @@ struct kdapl_qp_init {
  *	 called on iWARP (kdapl_device.iwarp), where every end of a connection moves the
  *	 queue pair to ERR.  In kdapl_device.user_qp it is called on iWARP as well, and a
  *	 queue pair that cannot be queried does not count as broken, because the caller
- *	 asks again later
+ *	 asks again later; but one that its process has taken from RTS does, whatever its
+ *	 state (not on iWARP).  Only asked once it has been in RTS
  * @seek_answers: for a queue pair whose peer has left.  Stops the sending of requests, and
  *	  makes the device process, soon after the return, the answers that it has
  *	  received and put aside.  False: the device puts no answers aside, or refused,

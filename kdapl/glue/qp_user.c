@@ -308,14 +308,33 @@ err_free:
 
 /* ---- the tables ----------------------------------------------------- */
 
-static bool user_in_error(struct kdapl_qp *qp)
+/* The state of a queue pair; RTS if it cannot be asked: nothing is known to be broken then. */
+static enum ib_qp_state user_state(struct kdapl_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 	int ret = ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init);
 
-	return !kdapl_refused("user_qp_query", ret) &&
-	       (attr.qp_state == IB_QPS_ERR || attr.qp_state == IB_QPS_SQE);
+	return kdapl_refused("user_qp_query", ret) ? IB_QPS_RTS : attr.qp_state;
+}
+
+/*
+ * A process can move its queue pair by verbs to where it does not serve the connection any more:
+ * not only to ERR, but to RESET, and on to INIT and RTR.  The peer would never hear of that.
+ */
+static bool user_in_error(struct kdapl_qp *qp)
+{
+	enum ib_qp_state state = user_state(qp);
+
+	return state != IB_QPS_RTS && state != IB_QPS_SQD;
+}
+
+/* On iWARP only the CM moves it to RTS, and none leaves that but to end.  siw of 6.1 says RESET. */
+static bool user_iw_in_error(struct kdapl_qp *qp)
+{
+	enum ib_qp_state state = user_state(qp);
+
+	return state == IB_QPS_ERR || state == IB_QPS_SQE;
 }
 
 static const struct kdapl_qp_ops kdapl_user_qp_ops = {
@@ -332,7 +351,7 @@ static const struct kdapl_qp_ops kdapl_user_iw_qp_ops = {
 	.create = user_create,
 	.move = kdapl_qp_iw_move,
 	.error = kdapl_qp_error,
-	.in_error = user_in_error,
+	.in_error = user_iw_in_error,
 	.seek_answers = kdapl_qp_seek_answers,
 	.destroy = user_destroy,
 	.check_file = user_check_file,

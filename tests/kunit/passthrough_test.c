@@ -1417,6 +1417,38 @@ static void query_fails(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ops->in_error(&qp));
 }
 
+/* D52: where a process can move its queue pair to, and what that is; iWARP reports less. */
+static void query_says(struct kunit *test)
+{
+	static const struct {
+		enum ib_qp_state state;
+		bool broken, iw_broken;
+	} says[] = {
+		{ IB_QPS_RTS }, { IB_QPS_SQD },
+		{ IB_QPS_ERR, true, true }, { IB_QPS_SQE, true, true },
+		{ IB_QPS_RESET, true }, { IB_QPS_INIT, true }, { IB_QPS_RTR, true },
+	};
+	struct bench *b = test->priv;
+	const struct kdapl_qp_ops *ops, *iw_ops;
+	struct ib_device *ib = &b->fake->ib;
+	struct ib_qp ibqp = { .device = ib, .real_qp = &ibqp };
+	struct kdapl_qp qp = { .dev = b->fake->dev, .ib = &ibqp };
+	u32 hints;
+	int i;
+
+	ib->ops.driver_id = RDMA_DRIVER_RXE;
+	ib->ops.query_qp = asked_query_qp;
+	ops = kdapl_user_qp_ops_of(ib, false, &hints);
+	iw_ops = kdapl_user_qp_ops_of(ib, true, &hints);
+	KUNIT_ASSERT_TRUE(test, ops && iw_ops);
+	asked_error = 0;
+	for (i = 0; i < ARRAY_SIZE(says); i++) {
+		asked_state = says[i].state;
+		KUNIT_EXPECT_EQ(test, says[i].broken, ops->in_error(&qp));
+		KUNIT_EXPECT_EQ(test, says[i].iw_broken, iw_ops->in_error(&qp));
+	}
+}
+
 /* Drivers that would do harm, and those that nobody has looked at, are not served. */
 static void drivers_listed(struct kunit *test)
 {
@@ -1572,6 +1604,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(watch_breaks),
 	KUNIT_CASE(watch_gives_way),
 	KUNIT_CASE(query_fails),
+	KUNIT_CASE(query_says),
 	KUNIT_CASE(drivers_listed),
 	KUNIT_CASE(peer_leaves),
 	KUNIT_CASE(peer_left_drained),
