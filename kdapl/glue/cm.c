@@ -22,6 +22,7 @@
 #include "../core/input.h"
 #include "cm_event.h"
 #include "listen.h"
+#include "refused.h"
 
 /*
  * The first number ends a connection whose peer is dead.  The second, 7, means without limit:
@@ -123,14 +124,17 @@ static void set_conn_param(struct rdma_conn_param *to,
 	};
 }
 
-static void conn_event(struct kdapl_conn *conn,
-		       const struct rdma_cm_event *event)
+static void conn_event(struct rdma_cm_id *id, const struct rdma_cm_event *event)
 {
+	struct kdapl_conn *conn = id->context;
 	bool mark = event->event == RDMA_CM_EVENT_REJECTED &&
 		    kdapl_cm_reject_mark(event->param.conn.private_data,
 					 event->param.conn.private_data_len);
 	enum kdapl_ep_input input;
 
+	/* Why the CM has refused DAT has no place to tell.  The trace has. */
+	if (event->event == RDMA_CM_EVENT_REJECTED && !mark)
+		kdapl_refused(rdma_reject_msg(id, event->status), -ECONNREFUSED);
 	input = kdapl_cm_event_input(event->event, event->status, mark);
 	if (input != KDAPL_CM_NO_INPUT)
 		kdapl_conn_input(conn, input, event->status);
@@ -171,7 +175,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		}
 		fallthrough;
 	default:
-		conn_event(conn, event);
+		conn_event(id, event);
 	}
 	return 0;
 }

@@ -76,7 +76,7 @@ const char *end_name(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "the server refused (its output says why)";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "nobody listens there (start dat-pingpong -s, check -p)";
+		return "nobody listens there (start dat-pingpong -s, check -p), or its CM refuses";
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
 		return "address unreachable (is it that of an RDMA port? see --list there)";
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
