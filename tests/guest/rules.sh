@@ -284,6 +284,7 @@ programs() {
 # has not: above all messages that wait for a receive.
 processes_iwarp() {
 	program bind_hostile "" "$shim/tests/bind_hostile" siw0 siw1
+	program iwarp_early "" "$shim/tests/iwarp_early" siw0-1 10.9.0.1 10.9.0.2
 	program kill9 "" "$shim/tests/kill9" -a siw0-1 -b siw1-1 "with a request" \
 		"killed listening" "at any moment" "outlives its parent"
 }
