@@ -1564,6 +1564,36 @@ static void iwarp_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, p->errors);
 }
 
+/*
+ * D35, P51: until the CM has heard of the peer nobody moves the queue pair or lets go of it,
+ * whatever the process tells: the end, when it comes, would be iwcm's BUG().
+ */
+static void iwarp_ends_early(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct fake_id *id;
+	u32 life;
+
+	b->fake->dev->iwarp = true;
+	life = pass_accept(p, &id);
+	WRITE_ONCE(bench_conn(b, p->ep)->confirm_until, jiffies + BENCH_AGES);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_BROKEN));
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 0U, p->qp[0].errors);
+	expect_let_go(p, 1, 0);
+	fake_confirmed(id);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 1U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
+	KUNIT_EXPECT_EQ(test, 2U, p->qp[0].errors);
+	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
+	expect_let_go(p, 1, 1);
+}
+
 static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(mode_refused),
 	KUNIT_CASE(mode_meanwhile),
@@ -1610,6 +1640,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(peer_left_drained),
 	KUNIT_CASE(peer_left),
 	KUNIT_CASE(iwarp_close),
+	KUNIT_CASE(iwarp_ends_early),
 	{}
 };
 

@@ -396,6 +396,85 @@ static void user_limit(void)
 	OK(dat_ia_close(me.ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+/* ---- addresses at which service points listen --------------------------------- */
+
+/* Addresses for which a service point listens, with the few that the port has anyhow. */
+#define ADDRESSES	230
+#define FEW		10
+#define LISTENED	8192
+
+/*
+ * Run by a shell, with the name of a Soft-RoCE device and "add" or "del" as its arguments.  Returns
+ * when the port has the addresses, or has them no more.
+ */
+static const char change_addresses[] =
+	"set -e; p=/sys/class/infiniband/$1/ports/1; n=$(cat $p/gid_attrs/ndevs/0)\n"
+	"i=0; while [ $((i += 1)) -le 230 ]; do echo \"addr $2 10.9.200.$i/32 dev $n\"; done |\n"
+	"	ip -batch -\n"
+	"want=0; [ $2 = del ] || want=230\n"
+	"until [ $(cat $p/gids/* | grep -c :0a09:c8) -eq $want ]; do sleep 0.1; done";
+
+static void addresses(const char *what)
+{
+	char device[64], command[sizeof(change_addresses) + 128];
+
+	snprintf(device, sizeof(device), "%.*s", device_length(), ia_name);
+	snprintf(command, sizeof(command), "set -- %s %s; %s", device, what, change_addresses);
+	CHECK(!system(command));
+}
+
+/* As many service points as there may be. */
+static void listens(void)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret;
+	int n = 0;
+
+	CHECK(!setuid(NOBODY));
+	OK(open_ia(&me.ia));
+	OK(dat_evd_create(me.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &me.evd));
+	while (!(ret = dat_psp_create_any(me.ia, &qual, me.evd, DAT_PSP_CONSUMER_FLAG, &psp)))
+		n++;
+	CHECK_RET(ret, NO(TEP));
+	CHECK(n * ADDRESSES <= LISTENED && (n + 1) * (ADDRESSES + FEW) > LISTENED);
+	/* What was refused has taken nothing; what is freed can be had again. */
+	OK(dat_psp_free(psp));
+	OK(dat_psp_create_any(me.ia, &qual, me.evd, DAT_PSP_CONSUMER_FLAG, &psp));
+}
+
+static void listens_and_stays(void)
+{
+	listens();
+	CHECK(write(told[1], "m", 1) == 1);
+	pause();
+}
+
+static void listen_limit(void)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	pid_t first;
+	char c;
+
+	addresses("add");
+	CHECK(!pipe(told));
+	first = start(listens_and_stays);
+	close(told[1]);
+	CHECK(read(told[0], &c, 1) == 1);
+	close(told[0]);
+	/* Another user has not noticed. */
+	OK(open_ia(&me.ia));
+	OK(dat_evd_create(me.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &me.evd));
+	OK(dat_psp_create_any(me.ia, &qual, me.evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_ia_close(me.ia, DAT_CLOSE_ABRUPT_FLAG));
+	CHECK(!kill(first, SIGKILL));
+	CHECK(waitpid(first, NULL, 0) == first);
+	succeeds(start(listens));
+	/* Those of addresses that are gone do not count. */
+	addresses("del");
+}
+
 /* ---- as many as the IA says --------------------------------------------------- */
 
 /* Makes @most with @make, and not one more. */
@@ -481,6 +560,7 @@ static const struct check_case cases[] = {
 	  cgroup_of_the_killed },
 	{ "A8 queues count as locked memory", locked_memory },
 	{ "A8 the objects of a user are limited", user_limit },
+	{ "A8 P2 the addresses at which a user listens are limited", listen_limit },
 	{ "I20 as many objects as the IA says, and not one more", all_of_each },
 };
 
