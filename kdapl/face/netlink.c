@@ -9,7 +9,10 @@
  * (core/look.c).
  *
  * What a dump shows depends on the process that has begun it, and is decided at that time,
- * because another process may read the answer.  Adapters are shown to everybody in a network
+ * because another process may read the answer.  The process that has opened the socket has to
+ * be allowed to see it as well: it may have had another one write its request, such as a
+ * set-user-ID program, which writes to its standard output what it is told to, and gets the
+ * answer by itself.  Adapters are shown to everybody in a network
  * namespace in which they can be opened.  A file and its objects are shown only in the network
  * namespace in which the file was opened, and there only to the user who has opened it and to
  * those who have CAP_NET_ADMIN over that namespace: with that capability they can see and end
@@ -85,14 +88,14 @@ static const u8 count_attrs[KDAPL_NR_COUNTS] = {
 static struct genl_family family;
 
 /*
- * struct nl_dump - how far a dump has come, and for whom it is
+ * struct nl_dump - how far a dump has come, and for whom it is (dump_for())
  * @pids: PID namespace of the process that began the dump, with a reference
  * @next: number of the next adapter or file; file 0 stands for the kernel consumers
  * @slot: the next slot in that file
  * @type: dump only objects of this type; 0: of all types
  * @one_file: dump only the file @next
- * @sees_all: that process may see the objects of everybody in its network namespace
- * @uid: its user
+ * @sees_all: the objects of everybody in its network namespace may be shown
+ * @uid: otherwise those of this user, or nobody's
  */
 struct nl_dump {
 	struct pid_namespace *pids;
@@ -320,8 +323,8 @@ static int dump_adapters(struct sk_buff *skb, struct netlink_callback *cb)
 /* ---- open files ------------------------------------------------------------ */
 
 /*
- * May the process that began the dump see a file?  @file NULL: the kernel consumers.  A file
- * of a set-user-ID program is not shown to the user who has started it.
+ * May a dump show a file?  @file NULL: the kernel consumers.  A file of a set-user-ID program is
+ * not shown to the user who has started it.
  */
 static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 		    const struct net *net)
@@ -659,14 +662,26 @@ static int dump_all_objects(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* ---- the family ------------------------------------------------------------ */
 
+/* Whose files may be shown both to who has written the request and to who has opened the socket? */
+static void dump_for(struct nl_dump *d, const struct sk_buff *request)
+{
+	const struct file *socket = NETLINK_CB(request).sk->sk_socket->file;
+	struct user_namespace *users = sock_net(request->sk)->user_ns;
+	bool opener = file_ns_capable(socket, users, CAP_NET_ADMIN);
+	bool writer = ns_capable(users, CAP_NET_ADMIN);
+
+	d->sees_all = opener && writer;
+	d->uid = opener ? current_uid() : socket->f_cred->uid;
+	if (!opener && !writer && !uid_eq(d->uid, current_uid()))
+		d->uid = INVALID_UID;
+}
+
 static int dump_start(struct netlink_callback *cb)
 {
-	struct net *net = sock_net(cb->skb->sk);
 	struct nl_dump *d = dump_of(cb);
 
 	d->pids = get_pid_ns(task_active_pid_ns(current));
-	d->uid = current_uid();
-	d->sees_all = netlink_ns_capable(cb->skb, net->user_ns, CAP_NET_ADMIN);
+	dump_for(d, cb->skb);
 	return 0;
 }
 

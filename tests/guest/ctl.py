@@ -6,6 +6,7 @@ meanwhile.  A part of rules.sh.
 
 usage: ctl.py MODULES SHIM
 """
+import contextlib
 import errno
 import json
 import os
@@ -344,18 +345,22 @@ def attribute(kind, value, length=None):
     return data + bytes(-len(data) % 4)
 
 
+def attributes(message):
+    found, at = {}, 4
+    while at < len(message):
+        length, kind = struct.unpack_from("HH", message, at)
+        found[kind & 0x3fff] = message[at + 4:at + length]
+        at += -(-length // 4) * 4
+    return found
+
+
 class Netlink:
     def __init__(self):
         self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
         self.sock.bind((0, 0))
         self.family = GENL_CTRL
         answer = self.ask(3, attribute(2, b"kdapl\0"), flags=0)[1][0]
-        at = 4
-        while at < len(answer):
-            length, kind = struct.unpack_from("HH", answer, at)
-            if kind == 1:
-                self.family = struct.unpack_from("H", answer, at + 4)[0]
-            at += -(-length // 4) * 4
+        self.family = struct.unpack_from("H", attributes(answer)[1])[0]
 
     def ask(self, cmd, attrs=b"", flags=DUMP, reserved=0, size=4096, length=None):
         """The errno of the answer, its messages, and in how many packets they came."""
@@ -429,6 +434,35 @@ def hostile():
             0 < len(kernel[1]) < len(everything[1]))
 
 
+@contextlib.contextmanager
+def as_user(uid):
+    """Without capabilities, unless root."""
+    os.setresuid(uid, uid, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def sockets_of_others(world):
+    """One process may open a socket, and another one, such as a set-user-ID program whose
+    standard output it is, write the request: what one of them may not see is not shown."""
+    stranger = NOBODY - 1
+    number = {f.get("pid"): f["file"] for f in ctl("files")}
+    mine, everybodys = {number[world.other.pid]}, set(number.values())
+    for opener, writer, sees in ((0, 0, everybodys), (NOBODY, 0, mine), (0, NOBODY, mine),
+                                 (NOBODY, NOBODY, mine), (NOBODY, stranger, set()),
+                                 (stranger, NOBODY, set()), (stranger, 0, set())):
+        with as_user(opener):
+            nl = Netlink()
+        with as_user(writer):
+            answers = {cmd: nl.ask(cmd) for cmd in (CMD_FILES, CMD_OBJECTS)}
+        for cmd, (number_of_error, messages, _) in answers.items():
+            seen = {struct.unpack("Q", attributes(m)[A_FILE])[0] for m in messages}
+            verdict(f"A13 netlink, socket of user {opener}, command {cmd} by user {writer}: "
+                    "what both may see", number_of_error == 0 and seen == sees, (seen, sees))
+
+
 def come_and_go(world):
     """Objects and files come and go under the dumps; who stays is in each, once."""
     mine = sorted(o["handle"] for o in ctl("objects") if o.get("pid") == world.other.pid)
@@ -479,6 +513,7 @@ def main():
         commands()
         users(world)
         hostile()
+        sockets_of_others(world)
         resources(world)
         come_and_go(world)
         before = ctl("counters")[0]["counters"]
