@@ -114,15 +114,17 @@ static void show_space(struct seq_file *seq, struct kdapl_space *space)
 static int objects_show(struct seq_file *seq, void *unused)
 {
 	struct kdapl_file *file;
+	u64 id;
 
 	seq_puts(seq, "space kernel");
 	show_space(seq, &kdapl_kernel_space);
-	mutex_lock(&kdapl_dev_files_lock);
-	list_for_each_entry(file, &kdapl_dev_files, entry) {
+	for (id = 0; (file = kdapl_dev_watch_next(id)); id++) {
+		id = file->id;
 		seq_printf(seq, "space pid %d", pid_nr(file->pid));
 		show_space(seq, &file->space);
+		kdapl_dev_unwatch(file);
+		cond_resched();
 	}
-	mutex_unlock(&kdapl_dev_files_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(objects);

@@ -29,9 +29,9 @@ static unsigned int max_user_objects = 262144;
 module_param(max_user_objects, uint, 0444);
 MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user may have");
 
-LIST_HEAD(kdapl_dev_files);
-DEFINE_MUTEX(kdapl_dev_files_lock);	/* guards the list of files, and last_id */
-static u64 last_id;
+/* All open files by number, for those who watch; each until its close is almost through */
+static DEFINE_XARRAY_FLAGS(files, XA_FLAGS_ACCOUNT);
+static atomic64_t last_id;
 static struct workqueue_struct *close_wq;
 
 /* ---- conversions that several calls need ----------------------------------- */
@@ -346,20 +346,33 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 /* ---- the file -------------------------------------------------------------- */
 
 /**
- * kdapl_dev_watch - keep a file from being freed
- * @file: on kdapl_dev_files, whose lock is held
+ * kdapl_dev_watch_next - find an open file, and keep it from being freed
+ * @id: find the first one with this number or a larger one
  *
- * After this the caller may use the file without that lock.  The close of the file waits for
- * kdapl_dev_unwatch().
+ * The close of the file waits for kdapl_dev_unwatch().  No lock is taken that the open or the
+ * close of another file needs, however many there are.  May sleep.
+ *
+ * Return: NULL: there is none.
  */
-void kdapl_dev_watch(struct kdapl_file *file)
+struct kdapl_file *kdapl_dev_watch_next(u64 id)
 {
-	lockdep_assert_held(&kdapl_dev_files_lock);
-	refcount_inc(&file->watchers);
+	unsigned long at = id;
+	struct kdapl_file *file;
+	bool watched;
+
+	do {
+		rcu_read_lock();
+		file = xa_find(&files, &at, ULONG_MAX, XA_PRESENT);
+		/* One that nobody can watch any more is almost closed. */
+		watched = file && refcount_inc_not_zero(&file->watchers);
+		rcu_read_unlock();
+		at++;
+	} while (file && !watched);
+	return file;
 }
 
 /**
- * kdapl_dev_unwatch - undo kdapl_dev_watch()
+ * kdapl_dev_unwatch - undo kdapl_dev_watch_next()
  * @file: must not be touched any more
  *
  * Any context.
@@ -374,9 +387,7 @@ static void file_close(struct kdapl_file *file)
 {
 	kdapl_ia_close_all(&file->space);
 	/* Only now, so that watchers can see what a process that has exited still holds. */
-	mutex_lock(&kdapl_dev_files_lock);
-	list_del(&file->entry);
-	mutex_unlock(&kdapl_dev_files_lock);
+	xa_erase(&files, file->id);
 	kdapl_dev_unwatch(file);
 	wait_for_completion(&file->unwatched);
 
@@ -384,12 +395,29 @@ static void file_close(struct kdapl_file *file)
 	kdapl_board_free(file);
 	kdapl_space_destroy(&file->space);
 	put_pid(file->pid);
-	kfree(file);
+	kfree_rcu(file, rcu);
 }
 
 static void close_later(struct kdapl_closing *closing)
 {
 	file_close(container_of(closing, struct kdapl_file, closing));
+}
+
+static struct kdapl_file *file_alloc(const struct cred *cred)
+{
+	struct kdapl_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+
+	if (!file)
+		return NULL;
+	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	file->closing.close = close_later;
+	refcount_set(&file->watchers, 1);
+	init_completion(&file->unwatched);
+	file->id = atomic64_inc_return(&last_id);
+	file->pid = get_pid(task_tgid(current));
+	file->plain_user = uid_eq(cred->uid, cred->euid) && uid_eq(cred->uid, cred->suid);
+	return file;
 }
 
 static int kdapl_dev_open(struct inode *inode, struct file *filp)
@@ -399,16 +427,9 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	struct kdapl_user *user;
 	int ret;
 
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	file = file_alloc(cred);
 	if (!file)
 		return -ENOMEM;
-	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
-	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	file->closing.close = close_later;
-	refcount_set(&file->watchers, 1);
-	init_completion(&file->unwatched);
-	file->pid = get_pid(task_tgid(current));
-	file->plain_user = uid_eq(cred->uid, cred->euid) && uid_eq(cred->uid, cred->suid);
 	ret = -ENOMEM;
 	user = kdapl_user_get(cred->uid, max_user_objects);
 	if (!user)
@@ -417,14 +438,15 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 			       max_objects);
 	if (ret)
 		goto err_user;
+	ret = xa_err(xa_store(&files, file->id, file, GFP_KERNEL_ACCOUNT));
+	if (ret)
+		goto err_space;
 	filp->private_data = file;
-
-	mutex_lock(&kdapl_dev_files_lock);
-	file->id = ++last_id;
-	list_add_tail(&file->entry, &kdapl_dev_files);
-	mutex_unlock(&kdapl_dev_files_lock);
 	return nonseekable_open(inode, filp);
 
+err_space:
+	kdapl_space_destroy(&file->space);
+	goto err_file;
 err_user:
 	kdapl_user_put(user);
 err_file:

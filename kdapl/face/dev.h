@@ -20,7 +20,7 @@
 
 #include <linux/completion.h>
 #include <linux/fs.h>
-#include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <linux/uaccess.h>
@@ -43,15 +43,15 @@ struct kdapl_board;
  *	   can get a new EVD while the ring of the old one is still being dropped
  * @maps: memory of rings, indexed by the id that is part of its mmap offset
  * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
- * @entry: in kdapl_dev_files, for netlink and debugfs
  * @pid: the process that opened the file, with a reference
  * @plain_user: its real, effective and saved user were the same then.  Otherwise the file may
  *		be that of a set-user-ID program, which its real user has started
- * @id: number of the file, from 1, never used again; kdapl_dev_files is in this order
- * @watchers: counts calls of kdapl_dev_watch(), and one for being on the list
+ * @id: number of the file, from 1, never used again
+ * @watchers: counts results of kdapl_dev_watch_next(), and one for being found by it
  * @unwatched: completed when @watchers is 0
  * @closing: closes the file in a work item, if somebody else than the process that has
  *	     opened it drops the last reference
+ * @rcu: frees the file
  */
 struct kdapl_file {
 	struct kdapl_space space;
@@ -59,19 +59,16 @@ struct kdapl_file {
 	struct xarray rings;
 	struct xarray maps;
 	struct kdapl_board *board;
-	struct list_head entry;
 	struct pid *pid;
 	bool plain_user;
 	u64 id;
 	refcount_t watchers;
 	struct completion unwatched;
 	struct kdapl_closing closing;
+	struct rcu_head rcu;
 };
 
-extern struct list_head kdapl_dev_files;
-extern struct mutex kdapl_dev_files_lock;
-
-void kdapl_dev_watch(struct kdapl_file *file);
+struct kdapl_file *kdapl_dev_watch_next(u64 id);
 void kdapl_dev_unwatch(struct kdapl_file *file);
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);

@@ -337,18 +337,6 @@ static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 	       (file && file->plain_user && uid_eq(kdapl_user_uid(space->owner), d->uid));
 }
 
-/* The first file, from where the dump has come to, that the process which began it may see. */
-static struct kdapl_file *file_from(const struct nl_dump *d, const struct net *net)
-{
-	struct kdapl_file *file;
-
-	lockdep_assert_held(&kdapl_dev_files_lock);
-	list_for_each_entry(file, &kdapl_dev_files, entry)
-		if (file->id >= d->next && may_see(d, file, net))
-			return file;
-	return NULL;
-}
-
 static void dump_go_to(struct nl_dump *d, u64 id)
 {
 	if (d->next == id)
@@ -361,28 +349,31 @@ typedef int dump_file_fn(struct sk_buff *skb, struct netlink_callback *cb,
 			 struct kdapl_file *file, struct kdapl_space *space);
 
 /*
- * The same, with kdapl_dev_watch().  If only one file is dumped: that file, if it may be seen.
- * NULL: there is none any more.
+ * The first file, from where the dump has come to, that it may show; if only one file is dumped:
+ * that file.  Undone by kdapl_dev_unwatch().  NULL: there is none any more.
  */
 static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *net,
 				     bool one_file)
 {
 	struct kdapl_file *file;
+	u64 id = d->next;
 
-	mutex_lock(&kdapl_dev_files_lock);
-	file = file_from(d, net);
-	if (file && one_file && file->id != d->next)
-		file = NULL;
-	if (file)
-		kdapl_dev_watch(file);
-	mutex_unlock(&kdapl_dev_files_lock);
-	return file;
+	while ((file = kdapl_dev_watch_next(id))) {
+		if (may_see(d, file, net) && (!one_file || file->id == id))
+			return file;
+		id = file->id + 1;
+		kdapl_dev_unwatch(file);
+		if (one_file)
+			return NULL;
+		cond_resched();
+	}
+	return NULL;
 }
 
 /*
  * Calls @fn for every file that is left, until there is no room in the packet.  A file may have
- * very many objects, so kdapl_dev_files_lock is not held during @fn: other files can be opened
- * and closed meanwhile, and only the close of this file waits for @fn.
+ * very many objects; other files can be opened and closed during @fn, and only the close of this
+ * file waits for it.
  */
 static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_file_fn *fn)
 {
