@@ -25,6 +25,7 @@ struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
 struct workqueue_struct *kdapl_iwarp_wq;
 struct workqueue_struct *kdapl_users_iwarp_wq;
+struct workqueue_struct *kdapl_users_close_wq;
 struct workqueue_struct *kdapl_upcall_wq;
 
 static const struct {
@@ -38,6 +39,7 @@ static const struct {
 	{ &kdapl_slow_wq, "kdapl_slow", WQ_UNBOUND },
 	{ &kdapl_iwarp_wq, "kdapl_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
 	{ &kdapl_users_iwarp_wq, "kdapl_users_iwarp", WQ_UNBOUND, IWARP_ATTEMPTS },
+	{ &kdapl_users_close_wq, "kdapl_users_close", WQ_UNBOUND, WQ_MAX_ACTIVE },
 	/*
 	 * The work stays on its processor: events that arrive while an upcall runs there are
 	 * delivered by the same worker afterwards, without a switch of threads for each.

@@ -164,6 +164,7 @@ enum kdapl_flush_state {
  *	  takes; 0 before the first one
  * @peer_rd_in: RDMA reads that the peer admits, as its request said
  * @linger: entry in kdapl_ia.linger, while only the id is left; changed by @work
+ * @hurried: by kdapl_conn_linger_hurry(); under kdapl_ia.linger_lock
  * @linger_until: jiffies; the id waits so long for the peer to answer our disconnect
  * @close_until: the same once the IA is being closed
  */
@@ -222,6 +223,7 @@ struct kdapl_conn {
 	u32 resolve_ms;
 	u8 peer_rd_in;
 	struct list_head linger;
+	bool hurried;
 	unsigned long linger_until;
 	unsigned long close_until;
 };
@@ -269,6 +271,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);
 void kdapl_conn_resolve(struct kdapl_conn *conn);
 void kdapl_conn_finish(struct kdapl_conn *conn);
 void kdapl_conn_destroy_id(struct kdapl_conn *conn);
+void kdapl_conn_linger_hurry(struct kdapl_ia *ia);
 void kdapl_conn_linger_flush(struct kdapl_ia *ia);
 
 /* conn_id.c */

@@ -127,6 +127,7 @@ static long conn_linger_left(const struct kdapl_conn *conn)
 static void conn_linger_step(struct kdapl_conn *conn)
 {
 	struct kdapl_ia *ia = conn->ia;
+	struct kdapl_space *space = ia->obj.space;
 	long left = conn_linger_left(conn);
 
 	if (kdapl_id_awaits_peer(conn) && left > 0) {
@@ -139,6 +140,9 @@ static void conn_linger_step(struct kdapl_conn *conn)
 	list_del_init(&conn->linger);
 	spin_unlock_irq(&ia->linger_lock);
 	wake_up_all(&conn->wait);
+	/* The space stays as long as @ia, of which the work item's reference of @conn has one. */
+	if (atomic_dec_and_test(&space->lingering))
+		space->lingered(space);
 	kdapl_conn_put(conn);
 }
 
@@ -152,6 +156,7 @@ static void conn_linger(struct kdapl_conn *conn)
 	kdapl_conn_get(conn);
 	conn->linger_until = jiffies + LINGER_LIMIT;
 	conn->close_until = jiffies + ia->dev->close_time;
+	atomic_inc(&ia->obj.space->lingering);
 	spin_lock_irq(&ia->linger_lock);
 	list_add_tail(&conn->linger, &ia->linger);
 	spin_unlock_irq(&ia->linger_lock);
@@ -424,6 +429,41 @@ void kdapl_conn_destroy_id(struct kdapl_conn *conn)
 {
 	kdapl_conn_schedule(conn, KDAPL_CONN_DESTROY_ID);
 	wait_event(conn->wait, conn_id_is_gone(conn));
+}
+
+/* The first connection of the list that was not told yet; it gets to the end.  NULL: none. */
+static struct kdapl_conn *linger_next(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	spin_lock_irq(&ia->linger_lock);
+	conn = list_first_entry_or_null(&ia->linger, struct kdapl_conn, linger);
+	if (conn && conn->hurried)
+		conn = NULL;
+	if (conn) {
+		kdapl_conn_get(conn);
+		conn->hurried = true;
+		list_move_tail(&conn->linger, &ia->linger);
+	}
+	spin_unlock_irq(&ia->linger_lock);
+	return conn;
+}
+
+/**
+ * kdapl_conn_linger_hurry - tell the ids that wait for their peers that they have less time
+ * @ia: being closed; what was on it is torn down
+ *
+ * As kdapl_conn_linger_flush(), but waits for none.  Once for an IA.  May sleep.
+ */
+void kdapl_conn_linger_hurry(struct kdapl_ia *ia)
+{
+	struct kdapl_conn *conn;
+
+	while ((conn = linger_next(ia))) {
+		kdapl_conn_run(conn);
+		kdapl_conn_put(conn);
+		cond_resched();
+	}
 }
 
 /**

@@ -31,6 +31,9 @@ DAT_RETURN kdapl_ia_open(struct kdapl_space *space, const char *name,
 			 DAT_IA_HANDLE *ia);
 DAT_RETURN kdapl_ia_close(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			  DAT_CLOSE_FLAGS flags);
+void kdapl_space_disconnect(struct kdapl_space *space);
+void kdapl_space_teardown(struct kdapl_space *space,
+			  void (*lingered)(struct kdapl_space *space));
 void kdapl_ia_close_all(struct kdapl_space *space);
 DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,

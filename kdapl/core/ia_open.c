@@ -19,6 +19,8 @@
  */
 #include <linux/slab.h>
 #include "conn.h"
+#include "ep.h"
+#include "ep_apply.h"
 #include "evd.h"
 #include "ia.h"
 #include "input.h"
@@ -646,11 +648,61 @@ static void teardown_ias(struct kdapl_space *space)
 	}
 }
 
+/* Ends connections as dat_ep_free does, without its waits. */
+static void disconnect_all(struct kdapl_ia *ia)
+{
+	struct kdapl_object *obj = NULL;
+
+	/* Refused where a service point or a request has the endpoint: these end first. */
+	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj)))
+		kdapl_ep_input(kdapl_ep_of(obj), NULL, KDAPL_EP_OP_FREE);
+}
+
+/**
+ * kdapl_space_disconnect - begin to close every IA of a space abruptly (I19)
+ * @space: nobody calls operations on it any more
+ *
+ * From here on no handle is found, and no endpoint is connected: the work items of the
+ * connections see to the rest, on the user's workqueue.  Waits for nothing.  May sleep.
+ */
+void kdapl_space_disconnect(struct kdapl_space *space)
+{
+	struct kdapl_object *obj;
+
+	begin_close_all(space);
+	/* Nobody changes the list while this goes on: no operation does any more. */
+	list_for_each_entry(obj, &space->ias, on_ia)
+		disconnect_all(container_of(obj, struct kdapl_ia, obj));
+}
+
+/**
+ * kdapl_space_teardown - give back what is on all IAs of a space (I19)
+ * @space: after kdapl_space_disconnect(); at most once
+ * @lingered: called when no connection waits for its peer any more, perhaps before this
+ *	      returns, otherwise by a work item.  Then kdapl_ia_close_all() waits for none
+ *
+ * On return only the IAs are left, and ids of connections that wait for their peers.  Waits for
+ * the device alone.  May sleep.
+ */
+void kdapl_space_teardown(struct kdapl_space *space,
+			  void (*lingered)(struct kdapl_space *space))
+{
+	struct kdapl_object *obj;
+
+	teardown_ias(space);
+	list_for_each_entry(obj, &space->ias, on_ia)
+		kdapl_conn_linger_hurry(container_of(obj, struct kdapl_ia, obj));
+	space->lingered = lingered;
+	/* A full barrier: who counts down last sees @lingered. */
+	if (atomic_dec_and_test(&space->lingering))
+		lingered(space);
+}
+
 /**
  * kdapl_ia_close_all - abruptly close every IA of a space (I19)
  * @space: nobody calls operations on it any more
  *
- * May sleep.
+ * Alone, or after kdapl_space_teardown().  May sleep; waits for peers, as dat_ia_close does.
  */
 void kdapl_ia_close_all(struct kdapl_space *space)
 {

@@ -70,6 +70,7 @@ int kdapl_space_init(struct kdapl_space *space, struct net *net,
 	INIT_LIST_HEAD(&space->ias);
 	INIT_LIST_HEAD(&space->sections);
 	mutex_init(&space->ia_lock);
+	atomic_set(&space->lingering, 1);
 	space->net = get_net(net);
 	space->owner = owner;
 	space->user = owner;

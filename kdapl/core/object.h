@@ -107,6 +107,9 @@ struct kdapl_slots {
  * @ias: open adapters of this space (kdapl_object.on_ia), under @ia_lock
  * @sections: of its adapters, one for each device (core/ia.h); only of a process
  * @ia_lock: protects @ias and @sections
+ * @lingering: connections that wait only for their peers (kdapl_ia.linger), and one more until
+ *	       kdapl_space_teardown() is through
+ * @lingered: called when @lingering is 0
  * @net: the opener's network namespace, held
  * @user: memory and pointers are a process's; what it makes is accounted to it
  */
@@ -124,6 +127,8 @@ struct kdapl_space {
 	struct list_head ias;
 	struct list_head sections;
 	struct mutex ia_lock;
+	atomic_t lingering;
+	void (*lingered)(struct kdapl_space *space);
 	struct net *net;
 	bool user;
 };

@@ -2,17 +2,15 @@
 /*
  * Users.  A user could evade the limit of an open file by opening the file again, so there is
  * also a limit for all files that a user has open.  Work that is done later for his processes,
- * and calls of an iWARP driver that wait, run in workqueues of his own, so that nobody else
- * waits behind them.
+ * the closes of his files, and calls of an iWARP driver that wait, run in workqueues of his
+ * own, so that nobody else waits behind them.
  *
  * Callers: face/dev.c, which opens files; object.c, which counts objects, rmr.c RMRs, and sp.c ids;
  * ia_open.c and conn.c, and object.h for whatever puts work on a workqueue.
  */
 #include <linux/atomic.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include "user.h"
 
@@ -37,8 +35,8 @@
 
 /*
  * So many users at once have workqueues of their own; others share those of the module.  A
- * workqueue takes memory that no limit counts, up to some 10 KiB on large hosts, and whoever has
- * a user namespace can act as very many users.
+ * workqueue takes memory that no limit counts, up to some 10 KiB on large hosts, a user has up
+ * to three of them, and whoever has a user namespace can act as very many users.
  */
 #define USERS_WITH_QUEUES	1000
 
@@ -49,24 +47,24 @@
 #define IWARP_ATTEMPTS	32
 
 /*
- * Files of one user that are being closed by kernel threads at once.  Each close may wait for
- * peers, or for an iWARP driver, and there are only so many threads for all users.
+ * Files of one user that are being closed by kernel threads at once.  A close waits for the
+ * local device alone, but where that is an iWARP driver it may be for long, and threads are the
+ * host's.
  */
 #define CLOSING_AT_ONCE	8
 
 /*
  * struct kdapl_user - somebody who has files open
  * @uid: who
- * @files: how many he has open, and how many are being closed; under users_lock
+ * @files: how many he has open, those that are being closed counted in; under users_lock
  * @left: how many more objects he may have
  * @room: how many more objects may have memory, freed ones among them
  * @rmrs_left: how many more RMRs he may have
  * @ids_left: how many more CM ids may listen for him
  * @wq: kdapl_user_wq(); NULL: he has no workqueues of his own
+ * @close_wq: kdapl_user_close_wq(); there if @wq is
  * @iwarp_wq: kdapl_user_iwarp_wq(); set once
- * @closing_lock: protects the rest; taken in process context
- * @nr_closing: files that are being closed by kernel threads
- * @closing: struct kdapl_closing: files that wait for their turn
+ * @end: user_end()
  */
 struct kdapl_user {
 	kuid_t uid;
@@ -76,15 +74,59 @@ struct kdapl_user {
 	atomic_t rmrs_left;
 	atomic_t ids_left;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *close_wq;
 	struct workqueue_struct *iwarp_wq;
-	spinlock_t closing_lock;
-	u32 nr_closing;
-	struct list_head closing;
+	struct work_struct end;
 };
 
 static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
 static DEFINE_XARRAY(users);		/* by uid */
 static u32 users_with_queues;		/* under users_lock */
+
+static void user_destroy_queues(struct kdapl_user *user)
+{
+	if (user->iwarp_wq)
+		destroy_workqueue(user->iwarp_wq);
+	if (user->close_wq)
+		destroy_workqueue(user->close_wq);
+	if (user->wq)
+		destroy_workqueue(user->wq);
+}
+
+/*
+ * The last file of a user is closed.  That may have been done on one of his workqueues, which
+ * cannot be destroyed there.
+ */
+static void user_end(struct work_struct *work)
+{
+	struct kdapl_user *user = container_of(work, struct kdapl_user, end);
+	bool had_queues = user->wq;
+
+	user_destroy_queues(user);
+	kfree(user);
+	mutex_lock(&users_lock);
+	users_with_queues -= had_queues;
+	mutex_unlock(&users_lock);
+}
+
+/* Without memory for both he has none of his own. */
+static void user_make_queues(struct kdapl_user *user)
+{
+	unsigned int uid = __kuid_val(user->uid);
+
+	lockdep_assert_held(&users_lock);
+	if (users_with_queues >= USERS_WITH_QUEUES)
+		return;
+	user->close_wq = alloc_workqueue("kdapl_close_%u", WQ_UNBOUND, CLOSING_AT_ONCE, uid);
+	if (user->close_wq)
+		user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0, uid);
+	if (user->wq) {
+		users_with_queues++;
+	} else {
+		user_destroy_queues(user);
+		user->close_wq = NULL;
+	}
+}
 
 static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 {
@@ -102,16 +144,12 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 	atomic_set(&user->room, min_t(u64, 2ULL * max_objects + USER_MORE_FREED, INT_MAX));
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
 	atomic_set(&user->ids_left, USER_MAX_IDS);
-	spin_lock_init(&user->closing_lock);
-	INIT_LIST_HEAD(&user->closing);
+	INIT_WORK(&user->end, user_end);
 	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL))) {
 		kfree(user);
 		return NULL;
 	}
-	if (users_with_queues < USERS_WITH_QUEUES)
-		user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0,
-					   __kuid_val(uid));
-	users_with_queues += !!user->wq;
+	user_make_queues(user);
 	return user;
 }
 
@@ -138,7 +176,7 @@ struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects)
  * kdapl_user_put - a user has closed a file
  * @user: from kdapl_user_get(); no object of that file is left
  *
- * May sleep.
+ * May sleep; a work item on one of his workqueues may call it.
  */
 void kdapl_user_put(struct kdapl_user *user)
 {
@@ -146,72 +184,11 @@ void kdapl_user_put(struct kdapl_user *user)
 
 	mutex_lock(&users_lock);
 	last = !--user->files;
-	if (last) {
+	if (last)
 		xa_erase(&users, __kuid_val(user->uid));
-		users_with_queues -= !!user->wq;
-	}
 	mutex_unlock(&users_lock);
-	if (!last)
-		return;
-	if (user->iwarp_wq)
-		destroy_workqueue(user->iwarp_wq);
-	if (user->wq)
-		destroy_workqueue(user->wq);
-	kfree(user);
-}
-
-static void closing_work(struct work_struct *work)
-{
-	struct kdapl_closing *closing = container_of(work, struct kdapl_closing, work);
-	struct kdapl_user *user = closing->user;
-
-	closing->close(closing);
-	spin_lock(&user->closing_lock);
-	closing = list_first_entry_or_null(&user->closing, struct kdapl_closing, entry);
-	if (closing)
-		list_del(&closing->entry);
-	else
-		user->nr_closing--;
-	spin_unlock(&user->closing_lock);
-	if (closing)
-		queue_work(closing->wq, &closing->work);
-	kdapl_user_put(user);
-	module_put(THIS_MODULE);
-}
-
-/**
- * kdapl_user_close - have a kernel thread close a file
- * @user: whose
- * @wq: where; serves all users
- * @closing: of the file; @close is set
- *
- * If a user closes very many files, his own closes wait for each other, and he does not take
- * the threads that others need.  Until the close has ended it holds a reference of the module,
- * so that nobody has to wait for it in the unloading.  That destroys @wq, and so waits until
- * the code at the end of the last close has returned.  The caller has a reference of the
- * module.  May sleep.
- */
-void kdapl_user_close(struct kdapl_user *user, struct workqueue_struct *wq,
-		      struct kdapl_closing *closing)
-{
-	bool now;
-
-	__module_get(THIS_MODULE);
-	INIT_WORK(&closing->work, closing_work);
-	closing->wq = wq;
-	closing->user = user;
-	mutex_lock(&users_lock);
-	user->files++;
-	mutex_unlock(&users_lock);
-	spin_lock(&user->closing_lock);
-	now = user->nr_closing < CLOSING_AT_ONCE;
-	if (now)
-		user->nr_closing++;
-	else
-		list_add_tail(&closing->entry, &user->closing);
-	spin_unlock(&user->closing_lock);
-	if (now)
-		queue_work(wq, &closing->work);
+	if (last)
+		queue_work(kdapl_users_wq, &user->end);
 }
 
 /**
@@ -234,6 +211,20 @@ kuid_t kdapl_user_uid(const struct kdapl_user *user)
 struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user)
 {
 	return user->wq ?: kdapl_users_wq;
+}
+
+/**
+ * kdapl_user_close_wq - the workqueue on which a user's files are closed
+ * @user: has a file open
+ *
+ * For those that another process than their opener closes last.  What runs there does not wait
+ * for peers, and may wait for work on kdapl_user_wq() and kdapl_user_iwarp_wq().  If a user
+ * closes very many files, his own closes wait for each other, and he does not take the threads
+ * that others need.  Any context.
+ */
+struct workqueue_struct *kdapl_user_close_wq(const struct kdapl_user *user)
+{
+	return user->close_wq ?: kdapl_users_close_wq;
 }
 
 /**

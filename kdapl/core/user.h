@@ -3,37 +3,21 @@
 #ifndef KDAPL_USER_H
 #define KDAPL_USER_H
 
-#include <linux/list.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
 struct kdapl_user;
 
-/*
- * struct kdapl_closing - a file that is closed later, in its user's turn
- * @close: does the close, and frees the structure that this is a part of
- * @wq: where that runs
- * @user: whose file it is; counts as one of his files
- * @entry: in kdapl_user.closing
- */
-struct kdapl_closing {
-	struct work_struct work;
-	void (*close)(struct kdapl_closing *closing);
-	struct workqueue_struct *wq;
-	struct kdapl_user *user;
-	struct list_head entry;
-};
-
 /* The workqueues of all users who have none of their own. */
 extern struct workqueue_struct *kdapl_users_wq;
+extern struct workqueue_struct *kdapl_users_close_wq;
 extern struct workqueue_struct *kdapl_users_iwarp_wq;
 
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects);
 void kdapl_user_put(struct kdapl_user *user);
-void kdapl_user_close(struct kdapl_user *user, struct workqueue_struct *wq,
-		      struct kdapl_closing *closing);
 kuid_t kdapl_user_uid(const struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user);
+struct workqueue_struct *kdapl_user_close_wq(const struct kdapl_user *user);
 bool kdapl_user_open_iwarp(struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_iwarp_wq(const struct kdapl_user *user);
 bool kdapl_user_take(struct kdapl_user *user);

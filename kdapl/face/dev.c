@@ -32,7 +32,6 @@ MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user 
 /* All open files by number, for those who watch; each until its close is almost through */
 static DEFINE_XARRAY_FLAGS(files, XA_FLAGS_ACCOUNT);
 static atomic64_t last_id;
-static struct workqueue_struct *close_wq;
 
 /* ---- conversions that several calls need ----------------------------------- */
 
@@ -398,9 +397,25 @@ static void file_close(struct kdapl_file *file)
 	kfree_rcu(file, rcu);
 }
 
-static void close_later(struct kdapl_closing *closing)
+static void close_finish(struct work_struct *work)
 {
-	file_close(container_of(closing, struct kdapl_file, closing));
+	file_close(container_of(work, struct kdapl_file, finish));
+	/* The unloading destroys the workqueue, and so waits until this has returned. */
+	module_put(THIS_MODULE);
+}
+
+static void close_lingered(struct kdapl_space *space)
+{
+	struct kdapl_file *file = container_of(space, struct kdapl_file, space);
+
+	queue_work(kdapl_user_close_wq(space->owner), &file->finish);
+}
+
+static void close_teardown(struct work_struct *work)
+{
+	struct kdapl_file *file = container_of(work, struct kdapl_file, teardown);
+
+	kdapl_space_teardown(&file->space, close_lingered);
 }
 
 static struct kdapl_file *file_alloc(const struct cred *cred)
@@ -411,7 +426,8 @@ static struct kdapl_file *file_alloc(const struct cred *cred)
 		return NULL;
 	xa_init_flags(&file->rings, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	file->closing.close = close_later;
+	INIT_WORK(&file->teardown, close_teardown);
+	INIT_WORK(&file->finish, close_finish);
 	refcount_set(&file->watchers, 1);
 	init_completion(&file->unwatched);
 	file->id = atomic64_inc_return(&last_id);
@@ -458,20 +474,26 @@ err_file:
 /*
  * No call is running and nothing is mapped any more, since both would hold the file open.
  *
- * The close waits until all objects are freed; on iWARP that can take as long as the driver
- * needs to give up a connect.  Only the process that has opened the file waits for that.  The
- * last reference may also be dropped by a process that was sent the descriptor without asking
- * for it, or by the kernel thread that closes files for all other kernel threads, one after
- * the other.  These must not be held up, so a work item closes the file then.
+ * The connections end here.  Then the close waits until all objects are freed, and for the
+ * peers.  Only the process that has opened the file waits for that.  The last reference may also
+ * be dropped by a process that was sent the descriptor without asking for it, or by the kernel
+ * thread that closes files for all other kernel threads, one after the other.  These must not be
+ * held up, so work items do the rest then.  The first one begins at once, and gives back
+ * memory, queue pairs and all else that waits for no peer, whatever other files of the user do;
+ * the second one is queued when no peer has to be waited for any more.
  */
 static int kdapl_dev_release(struct inode *inode, struct file *filp)
 {
 	struct kdapl_file *file = filp->private_data;
 
-	if (task_tgid(current) == file->pid)
+	kdapl_space_disconnect(&file->space);
+	if (task_tgid(current) == file->pid) {
 		file_close(file);
-	else
-		kdapl_user_close(file->space.owner, close_wq, &file->closing);
+		return 0;
+	}
+	/* Until the end of close_finish(), so that nobody has to wait for it in the unloading. */
+	__module_get(THIS_MODULE);
+	queue_work(kdapl_user_close_wq(file->space.owner), &file->teardown);
 	return 0;
 }
 
@@ -501,15 +523,7 @@ static struct miscdevice kdapl_dev = {
  */
 int kdapl_dev_init(void)
 {
-	int ret;
-
-	close_wq = alloc_workqueue("kdapl_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (!close_wq)
-		return -ENOMEM;
-	ret = misc_register(&kdapl_dev);
-	if (ret)
-		destroy_workqueue(close_wq);
-	return ret;
+	return misc_register(&kdapl_dev);
 }
 
 /**
@@ -520,7 +534,6 @@ int kdapl_dev_init(void)
 void kdapl_dev_exit(void)
 {
 	misc_deregister(&kdapl_dev);
-	destroy_workqueue(close_wq);
 }
 
 /*

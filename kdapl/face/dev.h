@@ -24,6 +24,7 @@
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/kdapl.h>
 #include "../core/core.h"
@@ -49,8 +50,9 @@ struct kdapl_board;
  * @id: number of the file, from 1, never used again
  * @watchers: counts results of kdapl_dev_watch_next(), and one for being found by it
  * @unwatched: completed when @watchers is 0
- * @closing: closes the file in a work item, if somebody else than the process that has
- *	     opened it drops the last reference
+ * @teardown: closes the file, if somebody else than the process that has opened it drops the
+ *	      last reference, but for what waits for peers
+ * @finish: does the rest then
  * @rcu: frees the file
  */
 struct kdapl_file {
@@ -64,7 +66,8 @@ struct kdapl_file {
 	u64 id;
 	refcount_t watchers;
 	struct completion unwatched;
-	struct kdapl_closing closing;
+	struct work_struct teardown;
+	struct work_struct finish;
 	struct rcu_head rcu;
 };
 

@@ -275,6 +275,7 @@ programs() {
 	program reload "" "$shim/tests/reload" rxe0-1
 	program kill9 "" "$shim/tests/kill9"
 	program kill9_srq "" "$shim/tests/kill9" -q "killed in traffic"
+	program closes "" "$shim/tests/closes"
 	# It counts what the kernel makes for a process that has no verbs of its own.
 	program charge "max_objects=40 max_user_objects=64" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"

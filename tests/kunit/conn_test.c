@@ -1340,6 +1340,58 @@ static void close_in_removal(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_close(&b->space, b->ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+static struct completion answered;
+
+static void peers_answered(struct kdapl_space *space)
+{
+	complete(&answered);
+}
+
+/*
+ * I15, I19: a file that another process than its opener closes last. Everything but what waits for
+ * a peer is given back, whoever waits for how many peers; and it is told when none is waited for.
+ */
+static void teardown_waits_for_no_peer(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s, other;
+
+	b->fake->dev->close_time = BENCH_AGES;
+	lingers(b, &s);
+	bench_stage(b, KDAPL_EP_CONNECTED, &other);
+	init_completion(&answered);
+	kdapl_space_disconnect(&b->space);
+	KUNIT_EXPECT_EQ(test, KDAPL_EP_GONE, other.id->conn->ep->state);
+	kdapl_space_teardown(&b->space, peers_answered);
+	KUNIT_EXPECT_TRUE(test, list_empty(&b->fake->qps));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_regions);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_zones);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->nr_cqs);
+	KUNIT_EXPECT_EQ(test, 2U, bench_census(b).lingering);
+
+	fake_peer_disconnected(s.id);
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
+	KUNIT_EXPECT_FALSE(test, completion_done(&answered));
+	fake_peer_disconnected(other.id);
+	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&answered, BENCH_PATIENCE));
+}
+
+/* I15: from then on the peers have no more time than a close gives them. */
+static void teardown_hurries_peers(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct stage s;
+
+	b->fake->dev->close_time = 0;
+	lingers(b, &s);
+	init_completion(&answered);
+	kdapl_space_disconnect(&b->space);
+	KUNIT_EXPECT_EQ(test, 1U, bench_census(b).lingering);
+	kdapl_space_teardown(&b->space, peers_answered);
+	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&answered, BENCH_PATIENCE));
+}
+
 static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(resolution_refused),
 	KUNIT_CASE(resolution_repeated),
@@ -1379,6 +1431,8 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(close_waits_for_no_unsent),
 	KUNIT_CASE(removal_ends_close),
 	KUNIT_CASE(close_in_removal),
+	KUNIT_CASE(teardown_waits_for_no_peer),
+	KUNIT_CASE(teardown_hurries_peers),
 	{}
 };
 

@@ -770,10 +770,9 @@ static void read_sink(struct kunit *test)
 /* Users who have workqueues of their own at a time */
 #define WITH_QUEUES	1000
 
-/* struct waiting - an attempt that waits for the driver, or a closing for a peer, until @go */
+/* struct waiting - an attempt, or a close, that waits for the driver until @go */
 struct waiting {
 	struct work_struct work;
-	struct kdapl_closing closing;
 	struct completion *go;
 	atomic_t *begun;
 };
@@ -823,46 +822,72 @@ static void apart_end(struct apart *a)
 			kdapl_user_put(a->user[i]);
 }
 
-static void wait_for_go(struct waiting *w)
+static void wait_for_driver(struct work_struct *work)
 {
+	struct waiting *w = container_of(work, struct waiting, work);
+
 	atomic_inc(w->begun);
 	wake_up_var(w->begun);
 	wait_for_completion(w->go);
 }
 
-static void wait_for_driver(struct work_struct *work)
-{
-	wait_for_go(container_of(work, struct waiting, work));
-}
-
-static void wait_for_peer(struct kdapl_closing *closing)
-{
-	wait_for_go(container_of(closing, struct waiting, closing));
-}
-
-/* A8: what one user has wait for a driver has a limit, and holds up nobody else. */
-static void users_apart(struct kunit *test)
+/* What one user has wait on such a workqueue has a limit, and holds up nobody else. */
+static void apart_on(struct kunit *test, int most,
+		     struct workqueue_struct *(*wq_of)(const struct kdapl_user *user))
 {
 	struct apart a = {};
 	int i;
 
 	if (!apart_begin(test, &a))
 		goto out;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_TRUE(test, kdapl_user_open_iwarp(a.user[i]));
-		if (!kdapl_user_iwarp_wq(a.user[i]))
-			goto out;
-	}
 	for (i = 0; i <= MANY; i++) {
 		INIT_WORK(&a.w[i].work, wait_for_driver);
-		queue_work(kdapl_user_iwarp_wq(a.user[i == MANY]), &a.w[i].work);
+		queue_work(wq_of(a.user[i == MANY]), &a.w[i].work);
 	}
-	apart_expect(test, &a, 32);
+	apart_expect(test, &a, most);
 	for (i = 0; i <= MANY; i++)
 		flush_work(&a.w[i].work);
 	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
 out:
 	apart_end(&a);
+}
+
+/* A8: attempts that wait for a driver. */
+static void users_apart(struct kunit *test)
+{
+	apart_on(test, 32, kdapl_user_iwarp_wq);
+}
+
+/* A8, I19: files that other processes than their openers have closed last. */
+static void closings_apart(struct kunit *test)
+{
+	apart_on(test, 8, kdapl_user_close_wq);
+}
+
+/* struct last - a user's last file is closed on a workqueue of his */
+struct last {
+	struct work_struct work;
+	struct kdapl_user *user;
+};
+
+static void close_last(struct work_struct *work)
+{
+	kdapl_user_put(container_of(work, struct last, work)->user);
+}
+
+/* A8, I19: a user's workqueues go with his last file. */
+static void last_file_of_a_user(struct kunit *test)
+{
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
+	struct last last = { .user = user };
+
+	KUNIT_ASSERT_NOT_NULL(test, user);
+	INIT_WORK_ONSTACK(&last.work, close_last);
+	queue_work(kdapl_user_close_wq(user), &last.work);
+	flush_work(&last.work);
+	destroy_work_on_stack(&last.work);
 }
 
 /*
@@ -885,6 +910,9 @@ static void users_who_share(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, kdapl_users_wq, kdapl_user_wq(user[WITH_QUEUES]));
 		KUNIT_EXPECT_PTR_EQ(test, kdapl_users_iwarp_wq,
 				    kdapl_user_iwarp_wq(user[WITH_QUEUES]));
+		KUNIT_EXPECT_PTR_NE(test, kdapl_users_close_wq, kdapl_user_close_wq(user[0]));
+		KUNIT_EXPECT_PTR_EQ(test, kdapl_users_close_wq,
+				    kdapl_user_close_wq(user[WITH_QUEUES]));
 	}
 	while (n--)
 		kdapl_user_put(user[n]);
@@ -936,38 +964,6 @@ static void fails_while_others_wait(struct kunit *test)
 	expect_empty(b, b->evd);
 }
 
-/*
- * A8, I19: files that a thread of the kernel closes, because another process than their opener
- * closed them last.  Those of one user do not take all threads, and all get closed; until then
- * the module is in use, those that wait for their turn counted in.
- */
-static void closings_apart(struct kunit *test)
-{
-	struct apart a = {};
-	struct workqueue_struct *wq = NULL;
-	int i, used = module_refcount(THIS_MODULE);
-
-	if (!apart_begin(test, &a))
-		goto out;
-	wq = alloc_workqueue("kdapl_kunit", WQ_UNBOUND, 10);
-	KUNIT_EXPECT_NOT_NULL(test, wq);
-	if (!wq)
-		goto out;
-	for (i = 0; i <= MANY; i++) {
-		a.w[i].closing.close = wait_for_peer;
-		kdapl_user_close(a.user[i == MANY], wq, &a.w[i].closing);
-	}
-	KUNIT_EXPECT_EQ(test, used + MANY + 1, module_refcount(THIS_MODULE));
-	apart_expect(test, &a, 8);
-	drain_workqueue(wq);
-	KUNIT_EXPECT_EQ(test, MANY, atomic_read(&a.begun));
-	KUNIT_EXPECT_EQ(test, used, module_refcount(THIS_MODULE));
-out:
-	apart_end(&a);
-	if (wq)
-		destroy_workqueue(wq);
-}
-
 static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(registrar_routed),
 	KUNIT_CASE(registrar_connected),
@@ -993,9 +989,10 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(request_not_now),
 	KUNIT_CASE(request_never_told),
 	KUNIT_CASE(not_connected),
-	KUNIT_CASE(closings_apart),
 	KUNIT_CASE(read_sink),
 	KUNIT_CASE(users_apart),
+	KUNIT_CASE(closings_apart),
+	KUNIT_CASE(last_file_of_a_user),
 	KUNIT_CASE(users_who_share),
 	KUNIT_CASE(fails_while_others_wait),
 	{}
