@@ -9,6 +9,7 @@
  * ia_open.c and conn.c, and object.h for whatever puts work on a workqueue.
  */
 #include <linux/atomic.h>
+#include <linux/err.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -156,17 +157,23 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 /**
  * kdapl_user_get - a user opens a file
  * @uid: who
+ * @max_files: how many he may have open
  * @max_objects: objects that he may have in all his files, if this is his first one
  *
- * May sleep.  Return: undone by kdapl_user_put(); NULL: no memory.
+ * May sleep.  Return: undone by kdapl_user_put(); or an error pointer: -ENOMEM; -EMFILE: he has
+ * as many files as he may have.
  */
-struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_objects)
+struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_files, u32 max_objects)
 {
 	struct kdapl_user *user;
 
 	mutex_lock(&users_lock);
-	user = xa_load(&users, __kuid_val(uid)) ?: user_add(uid, max_objects);
-	if (user)
+	user = xa_load(&users, __kuid_val(uid));
+	if ((user ? user->files : 0) >= max_files)
+		user = ERR_PTR(-EMFILE);
+	else if (!user)
+		user = user_add(uid, max_objects) ?: ERR_PTR(-ENOMEM);
+	if (!IS_ERR(user))
 		user->files++;
 	mutex_unlock(&users_lock);
 	return user;

@@ -29,6 +29,15 @@ static unsigned int max_user_objects = 262144;
 module_param(max_user_objects, uint, 0444);
 MODULE_PARM_DESC(max_user_objects, "DAT objects that all open files of one user may have");
 
+/*
+ * A process has one file, and so many processes are several for each processor of a large host.
+ * An adapter that is opened takes memory for each processor, which no limit counts: with so many
+ * files, on 64 processors, some 100 MiB for each device (struct kdapl_section).
+ */
+static unsigned int max_user_files = 4096;
+module_param(max_user_files, uint, 0444);
+MODULE_PARM_DESC(max_user_files, "Files of /dev/kdapl that one user may have open");
+
 /* All open files by number, for those who watch; each until its close is almost through */
 static DEFINE_XARRAY_FLAGS(files, XA_FLAGS_ACCOUNT);
 static atomic64_t last_id;
@@ -446,9 +455,9 @@ static int kdapl_dev_open(struct inode *inode, struct file *filp)
 	file = file_alloc(cred);
 	if (!file)
 		return -ENOMEM;
-	ret = -ENOMEM;
-	user = kdapl_user_get(cred->uid, max_user_objects);
-	if (!user)
+	user = kdapl_user_get(cred->uid, max_user_files, max_user_objects);
+	ret = PTR_ERR_OR_ZERO(user);
+	if (ret)
 		goto err_file;
 	ret = kdapl_space_init(&file->space, current->nsproxy->net_ns, user,
 			       max_objects);

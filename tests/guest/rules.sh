@@ -277,7 +277,7 @@ programs() {
 	program kill9_srq "" "$shim/tests/kill9" -q "killed in traffic"
 	program closes "" "$shim/tests/closes"
 	# It counts what the kernel makes for a process that has no verbs of its own.
-	program charge "max_objects=40 max_user_objects=64" \
+	program charge "max_objects=40 max_user_objects=64 max_user_files=8" \
 		env KDAPL_MODE=forwarded "$shim/tests/charge"
 }
 

@@ -1167,14 +1167,14 @@ static void failures_after_the_call(struct kunit *test)
  */
 static void freed_and_unread(struct kunit *test)
 {
-	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 2, 10);
 	struct bench *b = test->priv;
 	DAT_EVD_HANDLE evd = bench_evd(b, 1, DAT_EVD_DTO_FLAG);
 	DAT_RETURN ret = DONE;
 	DAT_EP_HANDLE ep;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, user);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, user);
 	b->space.owner = user;
 	for (i = 0; i < 10000; i++) {
 		ret = kdapl_ep_create(&b->space, b->ia, b->pz, evd, evd, b->evd, NULL, &ep);

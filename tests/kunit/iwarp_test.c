@@ -798,9 +798,9 @@ static bool apart_begin(struct kunit *test, struct apart *a)
 		a->w[i].begun = i < MANY ? &a->begun : &a->other;
 	}
 	for (i = 0; i < 2; i++)
-		a->user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 10);
-	KUNIT_EXPECT_TRUE(test, a->user[0] && a->user[1]);
-	return a->user[0] && a->user[1];
+		a->user[i] = kdapl_user_get(KUIDT_INIT(90000 + i), 2, 10);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(a->user[0]) || IS_ERR(a->user[1]));
+	return !IS_ERR(a->user[0]) && !IS_ERR(a->user[1]);
 }
 
 /* Of those of the first user @most have begun, and that of the other one has. All may end. */
@@ -818,7 +818,7 @@ static void apart_end(struct apart *a)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		if (a->user[i])
+		if (!IS_ERR_OR_NULL(a->user[i]))
 			kdapl_user_put(a->user[i]);
 }
 
@@ -877,17 +877,26 @@ static void close_last(struct work_struct *work)
 	kdapl_user_put(container_of(work, struct last, work)->user);
 }
 
-/* A8, I19: a user's workqueues go with his last file. */
-static void last_file_of_a_user(struct kunit *test)
+/* A8, I19: a user may have so many files, and his workqueues go with the last one. */
+static void files_of_a_user(struct kunit *test)
 {
-	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
-	struct last last = { .user = user };
+	struct last last = { .user = kdapl_user_get(KUIDT_INIT(90000), 2, 10) };
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 2, 10);
 
-	KUNIT_ASSERT_NOT_NULL(test, user);
 	INIT_WORK_ONSTACK(&last.work, close_last);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(user));
+	KUNIT_EXPECT_PTR_EQ(test, last.user, user);
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EMFILE), kdapl_user_get(KUIDT_INIT(90000), 2, 10));
+	kdapl_user_put(user);
+	user = kdapl_user_get(KUIDT_INIT(90000), 2, 10);
+	KUNIT_ASSERT_PTR_EQ(test, last.user, user);
+	kdapl_user_put(user);
 	queue_work(kdapl_user_close_wq(user), &last.work);
 	flush_work(&last.work);
 	destroy_work_on_stack(&last.work);
+	user = kdapl_user_get(KUIDT_INIT(90000), 1, 10);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(user));
+	kdapl_user_put(user);
 }
 
 /*
@@ -901,8 +910,8 @@ static void users_who_share(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, user);
 	do
-		user[n] = kdapl_user_get(KUIDT_INIT(90000 + n), 10);
-	while (user[n] && ++n <= WITH_QUEUES);
+		user[n] = kdapl_user_get(KUIDT_INIT(90000 + n), 2, 10);
+	while (!IS_ERR(user[n]) && ++n <= WITH_QUEUES);
 	KUNIT_EXPECT_EQ(test, WITH_QUEUES + 1, n);
 	if (n > WITH_QUEUES) {
 		KUNIT_EXPECT_PTR_NE(test, kdapl_users_wq, kdapl_user_wq(user[0]));
@@ -992,7 +1001,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(read_sink),
 	KUNIT_CASE(users_apart),
 	KUNIT_CASE(closings_apart),
-	KUNIT_CASE(last_file_of_a_user),
+	KUNIT_CASE(files_of_a_user),
 	KUNIT_CASE(users_who_share),
 	KUNIT_CASE(fails_while_others_wait),
 	{}

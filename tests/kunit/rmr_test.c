@@ -1016,13 +1016,13 @@ static void limit_of_a_space(struct kunit *test)
 /* A8: nor has a user more for opening more files. */
 static void limit_of_a_user(struct kunit *test)
 {
-	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 10);
+	struct kdapl_user *user = kdapl_user_get(KUIDT_INIT(90000), 2, 10);
 	struct bench *b = test->priv;
 	struct census before = bench_census(b);
 	DAT_RMR_HANDLE rmr, more;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, user);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, user);
 	b->space.owner = user;
 	while (kdapl_user_take_rmr(user))
 		;

@@ -2,17 +2,18 @@
 /*
  * What a process is charged for, what it is refused when it has as much as it may have,
  * and that all of it is given back (A8): objects of the device to its rdma cgroup,
- * queues to its locked memory, objects of DAT to its user.
+ * queues to its locked memory, objects of DAT and open files to its user.
  *
  *	charge [-a IA] [PART OF A NAME]...
  *
  * Each case runs in a child, which joins a cgroup of the test's own.  Root, a cgroup2
- * file system with the rdma controller, max_objects of 40 and max_user_objects of 64 are
- * needed.
+ * file system with the rdma controller, max_objects of 40, max_user_objects of 64 and
+ * max_user_files of 8 are needed.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -475,6 +476,51 @@ static void listen_limit(void)
 	addresses("del");
 }
 
+/* ---- open files of a user --------------------------------------------------- */
+
+static int open_file(void)
+{
+	return open("/dev/kdapl", O_RDWR | O_CLOEXEC);
+}
+
+static void opens_all_there_may_be(void)
+{
+	int most = proc_number(MODULE "max_user_files", ""), fds[64], n;
+
+	CHECK(!setuid(NOBODY));
+	CHECK(most > 0 && most < 64);
+	for (n = 0; n < most; n++) {
+		fds[n] = open_file();
+		CHECK(fds[n] >= 0);
+	}
+	CHECK(open_file() < 0 && errno == EMFILE);
+	CHECK_RET(open_ia(&me.ia), NO(MEMORY));
+	close(fds[0]);
+	OK(open_ia(&me.ia));
+	CHECK(open_file() < 0 && errno == EMFILE);
+	OK(dat_ia_close(me.ia, DAT_CLOSE_GRACEFUL_FLAG));
+	CHECK(write(told[1], "m", 1) == 1);
+	pause();
+}
+
+static void file_limit(void)
+{
+	pid_t first;
+	char c;
+	int fd;
+
+	CHECK(!pipe(told));
+	first = start(opens_all_there_may_be);
+	close(told[1]);
+	CHECK(read(told[0], &c, 1) == 1);
+	close(told[0]);
+	/* Another user has not noticed. */
+	fd = open_file();
+	CHECK(fd >= 0 && !close(fd));
+	CHECK(!kill(first, SIGKILL));
+	CHECK(waitpid(first, NULL, 0) == first);
+}
+
 /* ---- as many as the IA says --------------------------------------------------- */
 
 /* Makes @most with @make, and not one more. */
@@ -560,6 +606,7 @@ static const struct check_case cases[] = {
 	  cgroup_of_the_killed },
 	{ "A8 queues count as locked memory", locked_memory },
 	{ "A8 the objects of a user are limited", user_limit },
+	{ "A8 the open files of a user are limited", file_limit },
 	{ "A8 P2 the addresses at which a user listens are limited", listen_limit },
 	{ "I20 as many objects as the IA says, and not one more", all_of_each },
 };
