@@ -20,6 +20,16 @@
 struct kdapl_ep;
 struct kdapl_ia;
 
+/*
+ * RULING 47.  The port that a connection qualifier means, 0 if it means none.  Above the ports
+ * it is what OpenFabrics' provider takes (33534 to 65534), so that the two meet; several
+ * qualifiers mean one port then, which whoever listens there first keeps (P4).
+ */
+static inline u16 kdapl_port_of_qual(DAT_CONN_QUAL qual)
+{
+	return qual <= U16_MAX ? qual : 33534 + qual % 32001;
+}
+
 /* Bits of kdapl_conn.todo besides KDAPL_EP_ACT_* */
 #define KDAPL_CONN_ID_WORK	0x1000	/* @id_work is to resolve the address, or ask the peer */
 #define KDAPL_CONN_DESTROY_ID	0x2000

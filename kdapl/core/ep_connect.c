@@ -95,7 +95,7 @@ static DAT_RETURN ep_connect(struct kdapl_ep *ep, const struct sockaddr *to,
 	conn->qual = qual;
 	conn->flags = flags;
 	conn->timeout = timeout;
-	set_sockaddr(&conn->peer, to, qual);
+	set_sockaddr(&conn->peer, to, kdapl_port_of_qual(qual));
 	memcpy(conn->out, data, size);
 	conn->out_len = size;
 
@@ -145,7 +145,7 @@ DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
 	if (!ret && !address)
 		ret = RET_BAD_ARG(2);
-	if (!ret && (!qual || qual > U16_MAX))
+	if (!ret && !kdapl_port_of_qual(qual))
 		ret = RET_BAD_ARG(3);
 	if (!ret && !timeout)
 		ret = RET_BAD_ARG(4);

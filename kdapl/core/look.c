@@ -225,7 +225,7 @@ void kdapl_look_at(struct kdapl_look *look, struct kdapl_object *obj)
 		break;
 	case KDAPL_PSP:
 	case KDAPL_RSP:
-		look->local_qual = READ_ONCE(container_of(obj, struct kdapl_sp, obj)->qual);
+		look->local_qual = kdapl_sp_qual(container_of(obj, struct kdapl_sp, obj));
 		look->evd = TOKEN(container_of(obj, struct kdapl_sp, obj)->evd);
 		break;
 	case KDAPL_SRQ:

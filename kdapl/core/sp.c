@@ -43,7 +43,7 @@ static const struct kdapl_object_ops sp_ops;
  * published.  @ep: the endpoint of a RSP, or NULL.
  */
 static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type,
-				 u16 qual, struct kdapl_evd *evd,
+				 DAT_CONN_QUAL qual, struct kdapl_evd *evd,
 				 struct kdapl_ep *ep)
 {
 	struct kdapl_sp *sp;
@@ -57,6 +57,7 @@ static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type,
 	kdapl_object_get(&evd->obj);
 	sp->evd = evd;
 	sp->qual = qual;
+	sp->port = kdapl_port_of_qual(qual);
 	if (ep)
 		kdapl_object_get(&ep->obj);
 	sp->ep = ep;
@@ -103,7 +104,7 @@ static DAT_RETURN sp_listen(struct kdapl_sp *sp)
 	bool stopped;
 	int err;
 
-	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &sp->qual,
+	err = cm_ops(&sp->obj)->listen(sp, sp->obj.ia->dev, space->net, &sp->port,
 				       kdapl_evd_qlen(sp->evd), &listener);
 	if (err)
 		return sp_listen_error(err);
@@ -257,7 +258,7 @@ static DAT_RETURN sp_free(struct kdapl_space *space, DAT_HANDLE handle,
 
 /* ---- PSP --------------------------------------------------------------- */
 
-/* @qual: 0: rdma_cm chooses the port.  Out: the port. */
+/* @qual: 0: rdma_cm chooses the port.  Out: the qualifier. */
 static DAT_RETURN psp_start(struct kdapl_ia *ia, struct kdapl_evd *evd,
 			    DAT_PSP_FLAGS flags, DAT_CONN_QUAL *qual,
 			    DAT_PSP_HANDLE *psp)
@@ -270,7 +271,7 @@ static DAT_RETURN psp_start(struct kdapl_ia *ia, struct kdapl_evd *evd,
 	sp->flags = flags;
 	ret = sp_start(sp);
 	if (!ret) {
-		*qual = sp->qual;
+		*qual = kdapl_sp_qual(sp);
 		*psp = kdapl_handle(&sp->obj);
 	}
 	kdapl_object_put(&sp->obj);
@@ -305,17 +306,12 @@ static DAT_RETURN psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 	return kdapl_op_end(&op, ret);
 }
 
-static bool qual_is_bad(DAT_CONN_QUAL qual)
-{
-	return !qual || qual > U16_MAX;
-}
-
 /* dat_psp_create.  The event of a request may come before the call returns (P5). */
 DAT_RETURN kdapl_psp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			    DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			    DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
-	return psp_create(space, ia, &qual, qual_is_bad(qual), evd, flags, psp);
+	return psp_create(space, ia, &qual, !kdapl_port_of_qual(qual), evd, flags, psp);
 }
 
 /* dat_psp_create_any.  rdma_cm chooses the port when it binds to port 0. */
@@ -345,7 +341,7 @@ DAT_RETURN kdapl_psp_query(struct kdapl_space *space, DAT_PSP_HANDLE psp,
 	if (!ret) {
 		sp = sp_of(op.obj);
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
-		param->conn_qual = sp->qual;
+		param->conn_qual = kdapl_sp_qual(sp);
 		param->evd_handle = kdapl_handle(&sp->evd->obj);
 		param->psp_flags = sp->flags;
 	}
@@ -412,7 +408,7 @@ DAT_RETURN kdapl_rsp_create(struct kdapl_space *space, DAT_IA_HANDLE ia,
 		ret = rsp_ep_find(op.obj->ia, ep_handle, &ep);
 	if (!ret)
 		ret = sp_evd_find(op.obj->ia, evd_handle, &evd);
-	if (!ret && qual_is_bad(qual))
+	if (!ret && !kdapl_port_of_qual(qual))
 		ret = RET_BAD_ARG(2);
 	if (!ret && !rsp)
 		ret = RET_BAD_ARG(5);
@@ -440,7 +436,7 @@ DAT_RETURN kdapl_rsp_query(struct kdapl_space *space, DAT_RSP_HANDLE rsp,
 	if (!ret) {
 		sp = sp_of(op.obj);
 		param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
-		param->conn_qual = sp->qual;
+		param->conn_qual = kdapl_sp_qual(sp);
 		param->evd_handle = kdapl_handle(&sp->evd->obj);
 		param->ep_handle = kdapl_handle_or_null(READ_ONCE(sp->ep));
 	}

@@ -12,7 +12,8 @@
  * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
  * @evd: CR-EVD, attached
  * @on_port: in the list of all service points that listen (sp_request.c)
- * @qual: the port
+ * @qual: as the consumer gave it; 0: any, then it is the port
+ * @port: where it listens
  * @flags: DAT_PSP_*_FLAG, of a PSP
  * @listener: what listens; NULL before, and once it was given back
  * @lock: @listener, @stopped, @spent
@@ -28,7 +29,8 @@ struct kdapl_sp {
 	struct kdapl_object obj;
 	struct kdapl_evd *evd;
 	struct list_head on_port;
-	u16 qual;
+	DAT_CONN_QUAL qual;
+	u16 port;
 	DAT_PSP_FLAGS flags;
 	struct kdapl_listener *listener;
 	struct mutex lock;
@@ -53,6 +55,12 @@ struct kdapl_cr {
 	struct kdapl_ep *ep;
 	struct kdapl_event_slot slot;
 };
+
+/* The qualifier that consumers hear of. */
+static inline DAT_CONN_QUAL kdapl_sp_qual(const struct kdapl_sp *sp)
+{
+	return sp->qual ?: READ_ONCE(sp->port);
+}
 
 static inline struct kdapl_cr *kdapl_cr_of(struct kdapl_object *obj)
 {

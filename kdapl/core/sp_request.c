@@ -47,17 +47,17 @@ void kdapl_sp_withdraw(struct kdapl_sp *sp)
 }
 
 /*
- * The service point that listens at @qual, on the device and in the network
+ * The service point that listens at @port, on the device and in the network
  * namespace of @ia (P80); of any process, or a kernel consumer.  With a reference,
  * or NULL.
  */
-static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, DAT_CONN_QUAL qual)
+static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, u16 port)
 {
 	struct kdapl_sp *sp, *found = NULL;
 
 	mutex_lock(&listening_lock);
 	list_for_each_entry(sp, &listening_sps, on_port) {
-		if (sp->qual != qual || sp->obj.ia->dev != ia->dev ||
+		if (sp->port != port || sp->obj.ia->dev != ia->dev ||
 		    !net_eq(sp->obj.space->net, ia->obj.space->net))
 			continue;
 		if (refcount_inc_not_zero(&sp->obj.ref))
@@ -98,7 +98,7 @@ static struct kdapl_conn *request_conn(struct kdapl_sp *sp,
 		kdapl_conn_put(conn);
 		return NULL;
 	}
-	conn->qual = sp->qual;
+	conn->qual = kdapl_sp_qual(sp);
 	conn->peer = addr->dst_addr;
 	/* A link-local address needs its link, in case somebody connects back to it. */
 	kdapl_ia_set_link(&conn->peer, addr);
@@ -138,7 +138,7 @@ static void request_fill_event(struct kdapl_sp *sp, struct kdapl_cr *cr)
 	cr->slot.event.event_number = DAT_CONNECTION_REQUEST_EVENT;
 	data->sp_handle.psp_handle = kdapl_handle(&sp->obj);
 	data->local_ia_address_ptr = kdapl_address(cr->conn->local);
-	data->conn_qual = sp->qual;
+	data->conn_qual = kdapl_sp_qual(sp);
 	data->cr_handle = kdapl_handle(&cr->obj);
 }
 
@@ -340,7 +340,7 @@ static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
 static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 {
 	struct hand_over h = {
-		.sp = sp_listening(cr->obj.ia, qual),
+		.sp = sp_listening(cr->obj.ia, kdapl_port_of_qual(qual)),
 		.conn = cr->conn,
 	};
 

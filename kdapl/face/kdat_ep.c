@@ -132,7 +132,7 @@ EXPORT_SYMBOL(dat_ep_get_status);
  * dat_ep_connect - start to connect
  * @ep_handle: an Unconnected EP with PZ and connect EVD
  * @remote_ia_address: IPv4 or IPv6 address; the port in it is not used
- * @remote_conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @remote_conn_qual: a port of RDMA_PS_TCP, or more, which is folded to one (RULING 47); not 0
  * @timeout: microseconds, not 0, or DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes, 0 .. max_private_data_size
  * @private_data: copied; ignored with size 0

@@ -9,7 +9,7 @@
 /**
  * dat_psp_create - make a service point that listens
  * @ia_handle: an IA
- * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @conn_qual: a port of RDMA_PS_TCP, or more, which is folded to one (RULING 47); not 0
  * @evd_handle: an EVD with the CR flag; its length is the backlog
  * @psp_flags: whether the consumer or the provider makes the EP for a request
  * @psp_handle: out
@@ -120,7 +120,7 @@ EXPORT_SYMBOL(dat_psp_free);
 /**
  * dat_rsp_create - listen for one request, for one endpoint
  * @ia_handle: an IA
- * @conn_qual: 1 .. 65535, a port of RDMA_PS_TCP
+ * @conn_qual: a port of RDMA_PS_TCP, or more, which is folded to one (RULING 47); not 0
  * @ep_handle: an Unconnected EP; null: kdapl makes one when the request arrives
  * @evd_handle: an EVD with the CR flag
  * @rsp_handle: out

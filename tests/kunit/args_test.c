@@ -1206,8 +1206,6 @@ static void ep_connect_args(struct kunit *test)
 
 	REFUSED(IP(2), CONNECT(NULL, 5000, FOREVER, 0, NULL, QOS, 0));
 	REFUSED(IP(3), CONNECT(to, 0, FOREVER, 0, NULL, QOS, 0));
-	REFUSED(IP(3), CONNECT(to, 65536, FOREVER, 0, NULL, QOS, 0));
-	REFUSED(IP(3), CONNECT(to, 1ULL << 32 | 5000, FOREVER, 0, NULL, QOS, 0));
 	REFUSED(IP(4), CONNECT(to, 5000, 0, 0, NULL, QOS, 0));
 	REFUSED(IP(5), CONNECT(to, 5000, FOREVER, -1, a->buf, QOS, 0));
 	REFUSED(IP(5), CONNECT(to, 5000, FOREVER, KDAPL_REQ_PRIVATE_DATA + 1,
@@ -1611,8 +1609,6 @@ static void psp_args(struct kunit *test)
 	int i;
 
 	REFUSED(IP(2), PSP(0, 0, &a->out.handle));
-	REFUSED(IP(2), PSP(65536, 0, &a->out.handle));
-	REFUSED(IP(2), PSP(1ULL << 63 | 6700, 0, &a->out.handle));
 	REFUSED(IP(4), PSP(6700, 2, &a->out.handle));
 	REFUSED(IP(4), PSP(6700, -1, &a->out.handle));
 	REFUSED(IP(5), PSP(6700, 0, NULL));
@@ -1640,8 +1636,6 @@ static void rsp_args(struct kunit *test)
 	struct args *a = args_of(test);
 
 	REFUSED(IP(2), kdapl_rsp_create(S, H->ia, 0, H->ep, H->evd,
-					&a->out.handle));
-	REFUSED(IP(2), kdapl_rsp_create(S, H->ia, 65536, H->ep, H->evd,
 					&a->out.handle));
 	REFUSED(IP(5), kdapl_rsp_create(S, H->ia, 6700, H->ep, H->evd, NULL));
 	fake_fail(a->b->fake, FAKE_CM_LISTEN, 1, -EADDRINUSE);

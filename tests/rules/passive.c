@@ -338,6 +338,63 @@ static void chosen_qualifiers(void)
 			  &psp), DAT_CONN_QUAL_IN_USE, 0);
 }
 
+/* Above the ports.  OpenFabrics' provider makes the same port of both, and no other. */
+#define LONG_QUAL	0x10000000007ULL
+#define LONG_QUAL_TOO	(LONG_QUAL + 32001)
+#define THEIR_PORT	54653
+
+/* A service point listens at the first one.  By the name @qual it is met, too. */
+static void meet_at(struct listener *listener, DAT_CONN_QUAL qual)
+{
+	struct node a = {}, b = {};
+	DAT_EP_PARAM param;
+	DAT_CR_HANDLE cr;
+
+	if (!node_new(&a, &side_a, THREE_EVDS, NULL) ||
+	    !node_new(&b, &side_b, THREE_EVDS, NULL) ||
+	    !start_connect(&a, qual) || !next_request(listener, &cr) ||
+	    !OK(dat_cr_handoff(cr, qual)) || !next_request(listener, &cr) ||
+	    !OK(dat_cr_accept(cr, b.ep, 0, NULL)) || !established(&a, &b))
+		return;
+	if (OK(dat_ep_query(a.ep, DAT_EP_FIELD_REMOTE_PORT_QUAL, &param)))
+		CHECK_EQ(param.remote_port_qual, qual);
+	if (OK(dat_ep_query(b.ep, DAT_EP_FIELD_LOCAL_PORT_QUAL, &param)))
+		CHECK_EQ(param.local_port_qual, LONG_QUAL);
+	node_free(&a);
+	node_free(&b);
+}
+
+static void long_qualifiers(void)
+{
+	struct listener listener = {};
+	DAT_PSP_PARAM psp_param;
+	DAT_RSP_PARAM rsp_param;
+	DAT_HANDLE out;
+
+	if (!listener_new(&listener, DAT_PSP_CONSUMER_FLAG) ||
+	    !OK(dat_psp_free(listener.psp)) ||
+	    !OK(dat_psp_create(side_b.ia, LONG_QUAL, listener.requests,
+			       DAT_PSP_CONSUMER_FLAG, &listener.psp)))
+		return;
+	listener.qual = LONG_QUAL;
+	if (OK(dat_psp_query(listener.psp, DAT_PSP_FIELD_ALL, &psp_param)))
+		CHECK_EQ(psp_param.conn_qual, LONG_QUAL);
+	IS(dat_psp_create(side_b.ia, LONG_QUAL_TOO, listener.requests,
+			  DAT_PSP_CONSUMER_FLAG, &out), DAT_CONN_QUAL_IN_USE, 0);
+	IS(dat_rsp_create(side_b.ia, THEIR_PORT, DAT_HANDLE_NULL, listener.requests,
+			  &out), DAT_CONN_QUAL_IN_USE, 0);
+	meet_at(&listener, LONG_QUAL);
+	meet_at(&listener, LONG_QUAL_TOO);
+	meet_at(&listener, THEIR_PORT);
+	OK(dat_psp_free(listener.psp));
+	listener.psp = NULL;
+
+	if (OK(dat_rsp_create(side_b.ia, LONG_QUAL_TOO, DAT_HANDLE_NULL,
+			      listener.requests, &out)) &&
+	    OK(dat_rsp_query(out, DAT_RSP_FIELD_ALL, &rsp_param)))
+		CHECK_EQ(rsp_param.conn_qual, LONG_QUAL_TOO);
+}
+
 #define ASKED_QUAL	20200
 
 struct asker {
@@ -948,6 +1005,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("P13 a PSP is freed while requests come", psp_race),
 	SCENARIO("P15 P44 P71 E60 the CR-EVD goes with its requests", evd_freed),
 	SCENARIO("P4 P16 sixty-four qualifiers chosen", chosen_qualifiers),
+	SCENARIO("P4 P17 P80 qualifiers above the ports", long_qualifiers),
 	SCENARIO("P5 P14 a request may come before psp_create returns",
 		 request_before_return),
 	SCENARIO("P20 P22 P23 P24 P29 P30 P31 T3 T5 T11 a RSP, its one request accepted",
