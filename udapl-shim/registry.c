@@ -632,6 +632,43 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name, DAT_COUNT asynch_evd_min_qle
 	return ret ? shim_open_failed(ia_name, ret) : ret;
 }
 
+/* The open IA of another provider that @handle names, or NULL. The registry's lock is held. */
+static struct open_ia *find_open(DAT_IA_HANDLE handle)
+{
+	struct open_ia *open;
+
+	for (open = registry.opens; open; open = open->next)
+		if (open->handle == handle)
+			break;
+	return open;
+}
+
+/*
+ * dats_get_ia_handle - what a provider calls an open IA
+ *
+ * Providers written for OpenFabrics' library, which gives consumers other handles than it has
+ * from providers, call this to translate. Here consumers get the provider's handles.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA if @handle names no open IA; DAT_INVALID_PARAMETER
+ * /ARG2 if @ia_handle is null.
+ */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle)
+{
+	bool open = shim_find(handle, SHIM_IA);
+
+	if (!open) {
+		pthread_mutex_lock(&registry.lock);
+		open = find_open(handle);
+		pthread_mutex_unlock(&registry.lock);
+	}
+	if (!open)
+		return RET_BAD_HANDLE(IA);
+	if (!ia_handle)
+		return RET_BAD_ARG(2);
+	*ia_handle = handle;
+	return DAT_SUCCESS;
+}
+
 /*
  * Finds the open IA of another provider that @handle names, and marks it as being closed. NULL
  * if there is none, or if another thread is closing it.
@@ -641,9 +678,7 @@ static struct open_ia *begin_close(DAT_IA_HANDLE handle)
 	struct open_ia *open;
 
 	pthread_mutex_lock(&registry.lock);
-	for (open = registry.opens; open; open = open->next)
-		if (open->handle == handle)
-			break;
+	open = find_open(handle);
 	if (open && open->closing)
 		open = NULL;
 	if (open)

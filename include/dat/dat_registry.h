@@ -38,6 +38,12 @@ dat_registry_add_provider(const DAT_PROVIDER *provider,
 #else
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 				     const DAT_PROVIDER_INFO *provider_info);
+
+/*
+ * Not of DAT, but of OpenFabrics' library, where the handles of consumers are numbers: the
+ * provider's handle of a consumer's IA, and vice versa. Here both are the same.
+ */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle);
 #endif
 
 /* Removes a provider that nobody has open. May sleep. */

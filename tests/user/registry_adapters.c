@@ -190,7 +190,7 @@ static void case_default_file(void)
 
 static void beside(void)
 {
-	DAT_IA_HANDLE theirs, ours;
+	DAT_IA_HANDLE theirs, ours, seen;
 	DAT_PZ_HANDLE pz, our_pz;
 	DAT_EVD_HANDLE evd;
 	DAT_EP_HANDLE ep;
@@ -203,12 +203,23 @@ static void beside(void)
 	CHECK_RET(dat_ep_create(ours, pz, NULL, NULL, NULL, NULL, &ep), HANDLE(PZ));
 	OK(dat_evd_create(ours, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
 	OK(dat_evd_free(evd));
+	/* What a provider calls an IA, as OpenFabrics' library tells it. */
+	OK(dats_get_ia_handle(ours, &seen));
+	CHECK(seen == ours);
+	OK(dats_get_ia_handle(theirs, &seen));
+	CHECK(seen == theirs);
+	CHECK_RET(dats_get_ia_handle(pz, &seen), HANDLE(IA));
+	CHECK_RET(dats_get_ia_handle(our_pz, &seen), HANDLE(IA));
+	CHECK_RET(dats_get_ia_handle(NULL, &seen), HANDLE(IA));
+	CHECK_RET(dats_get_ia_handle(ours, NULL), ARG(2));
 	OK(dat_pz_free(pz));
 	OK(dat_pz_free(our_pz));
 	CHECK_RET(dat_pz_free(our_pz), HANDLE(PZ));
 	OK(ia_close(theirs));
 	CHECK_EQ(loopback_finis, 1);
+	CHECK_RET(dats_get_ia_handle(theirs, &seen), HANDLE(IA));
 	OK(dat_ia_close(ours, DAT_CLOSE_GRACEFUL_FLAG));
+	CHECK_RET(dats_get_ia_handle(ours, &seen), HANDLE(IA));
 }
 
 static void case_beside(void)
