@@ -300,6 +300,25 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd)
 	return READ_ONCE(evd->qlen);
 }
 
+/* A length that programs ask for on any device. */
+#define LONG_EVD	65535
+
+/**
+ * kdapl_evd_max_qlen - the greatest length of an EVD (E13, E53)
+ * @dev: device
+ *
+ * The length of an EVD is no matter of the device's: events wait in the FIFO, and completions
+ * in as many completion queues as it takes.  Yet programs make an EVD as long as the
+ * completions that they expect are many, and there are no more of these than its completion
+ * queues together have room for.
+ */
+u32 kdapl_evd_max_qlen(const struct kdapl_device *dev)
+{
+	u32 one = max(dev->attrs.max_cqe, 0);
+
+	return max_t(u64, one, min_t(u64, (u64)one * KDAPL_EVD_MAX_CQS, LONG_EVD));
+}
+
 /**
  * kdapl_evd_can_be - may an EVD have this length (E53)?
  * @evd: the EVD
@@ -307,7 +326,7 @@ DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd)
  */
 bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen)
 {
-	return qlen > 0 && qlen <= evd->obj.ia->dev->attrs.max_cqe;
+	return qlen > 0 && qlen <= kdapl_evd_max_qlen(evd->obj.ia->dev);
 }
 
 /**
@@ -377,7 +396,7 @@ static DAT_RETURN evd_make(struct kdapl_ia *ia, DAT_COUNT qlen,
 {
 	struct kdapl_evd *evd;
 
-	if (qlen > ia->dev->attrs.max_cqe)
+	if (qlen > kdapl_evd_max_qlen(ia->dev))
 		return RET_NO_RESOURCE(TEVD);
 	evd = evd_alloc(ia, qlen, flags);
 	if (!evd)

@@ -204,6 +204,7 @@ static inline bool kdapl_evd_in_upcall(const struct kdapl_evd *evd)
 struct kdapl_evd *kdapl_evd_create_hidden(struct kdapl_ia *ia, bool unpaid);
 void kdapl_evd_free_hidden(struct kdapl_evd *evd);
 
+u32 kdapl_evd_max_qlen(const struct kdapl_device *dev);
 DAT_RETURN kdapl_evd_create_async(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  struct kdapl_evd **evd);
 

@@ -14,7 +14,7 @@
  * kernel 7.1 on none can, and every device has a size that a CQ cannot exceed.  There the
  * EVD gets another CQ beside those that it has (E57), and gives one back when nobody has
  * a share of it any more.  A new one is as large as all the others together, or as large
- * as the device allows, and what may be promised on one EVD is bounded (MAX_OF_DEVICE).
+ * as the device allows, and what may be promised on one EVD is bounded (KDAPL_EVD_MAX_CQS).
  * So there are few, and a loop over them under a lock is short.
  *
  * Callers: ep_attr.c takes and gives back shares; conn_qp.c holds a CQ while a queue
@@ -26,9 +26,6 @@
 #include "evd_kick.h"
 #include "evd_streams.h"
 #include "ia.h"
-
-/* On one EVD as many entries may be promised as so many of the device's largest CQs have. */
-#define MAX_OF_DEVICE	8
 
 /* ---- what the device calls ------------------------------------------ */
 
@@ -367,7 +364,7 @@ static int cq_provide(struct kdapl_evd *evd, const struct kdapl_cq_share *shares
 			*out = c;
 	}
 	need = *out ? shares_need(*out, shares, n, own) : entries;
-	if (entries > most || promised + need > (u64)most * MAX_OF_DEVICE)
+	if (entries > most || promised + need > (u64)most * KDAPL_EVD_MAX_CQS)
 		return -ENOSPC;
 	if (*out)
 		return 0;

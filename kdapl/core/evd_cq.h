@@ -5,6 +5,9 @@
 
 #include "evd.h"
 
+/* On one EVD as many entries may be promised as so many of the device's largest CQs have. */
+#define KDAPL_EVD_MAX_CQS	8
+
 /* Shares of an endpoint: one for each direction. */
 #define KDAPL_CQ_SHARES	2
 

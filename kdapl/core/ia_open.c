@@ -433,7 +433,7 @@ static DAT_RETURN ia_make_async(struct kdapl_ia *ia, DAT_COUNT qlen)
 	struct kdapl_evd *evd;
 	DAT_RETURN ret;
 
-	if (qlen > ia->dev->attrs.max_cqe)
+	if (qlen > kdapl_evd_max_qlen(ia->dev))
 		return RET_NO_RESOURCE(TEVD);
 	ret = kdapl_evd_create_async(ia, qlen, &evd);
 	if (ret != DAT_SUCCESS)

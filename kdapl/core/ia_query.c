@@ -110,7 +110,7 @@ static void fill_limits(DAT_IA_ATTR *attr, const struct kdapl_device *dev,
 	attr->max_rdma_read_per_ep_in = ep.read_in;
 	attr->max_rdma_read_per_ep_out = ep.read_out;
 	attr->max_evds = most_objects(space, ib->max_cq, OWN_OBJECTS);
-	attr->max_evd_qlen = as_count(ib->max_cqe);
+	attr->max_evd_qlen = as_count(kdapl_evd_max_qlen(dev));
 	attr->max_iov_segments_per_dto = ep.iov;
 	/* An LMR needs a PZ. */
 	attr->max_lmrs = most_objects(space, ib->max_mr, OWN_OBJECTS + 1);

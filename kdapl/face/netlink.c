@@ -172,7 +172,7 @@ static int put_limits(struct sk_buff *skb, const struct kdapl_device *dev)
 	u64 limits[KDAPL_NL_LIMIT_MAX + 1] = {
 		[KDAPL_NL_LIMIT_EPS] = as_count(dev->attrs.max_qp),
 		[KDAPL_NL_LIMIT_EVDS] = as_count(dev->attrs.max_cq),
-		[KDAPL_NL_LIMIT_EVD_QLEN] = as_count(dev->attrs.max_cqe),
+		[KDAPL_NL_LIMIT_EVD_QLEN] = kdapl_evd_max_qlen(dev),
 		[KDAPL_NL_LIMIT_PZS] = as_count(dev->attrs.max_pd),
 		[KDAPL_NL_LIMIT_LMRS] = as_count(dev->attrs.max_mr),
 		[KDAPL_NL_LIMIT_LMR_LENGTH] = kdapl_lmr_max_length(dev),

@@ -750,7 +750,7 @@ static void ia_open_args(struct kunit *test)
 		open_as(a, "fake", 4, 1, 2));
 	REFUSED(IP(2), open_as(a, "fake-1", 0, 1, 2));
 	REFUSED(IP(2), open_as(a, "fake-1", -1, 1, 2));
-	REFUSED(IR(TEVD), open_as(a, "fake-1", FAKE_MAX_CQE + 1, 1, 2));
+	REFUSED(IR(TEVD), open_as(a, "fake-1", FAKE_MAX_QLEN + 1, 1, 2));
 	REFUSED(IP(3), kdapl_ia_open(S, "fake-1", 4, NULL, 1, 2, DAT_TRUE,
 				     &a->out.handle));
 	REFUSED(IP(4), kdapl_ia_open(S, "fake-1", 4, &async, 1, 2, DAT_TRUE,
@@ -907,7 +907,7 @@ static void evd_create_args(struct kunit *test)
 	REFUSED(IP(2), CREATE(0, DAT_EVD_DTO_FLAG, &a->out.handle));
 	REFUSED(IP(2), CREATE(-1, DAT_EVD_DTO_FLAG, &a->out.handle));
 	REFUSED(IP(2), CREATE(INT_MIN, 0, NULL));
-	REFUSED(IR(TEVD), CREATE(FAKE_MAX_CQE + 1, DAT_EVD_DTO_FLAG,
+	REFUSED(IR(TEVD), CREATE(FAKE_MAX_QLEN + 1, DAT_EVD_DTO_FLAG,
 				 &a->out.handle));
 	REFUSED(IR(TEVD), CREATE(INT_MAX, DAT_EVD_DTO_FLAG, &a->out.handle));
 	REFUSED(IP(5), CREATE(4, 0, &a->out.handle));
@@ -932,7 +932,7 @@ static void evd_args(struct kunit *test)
 	REFUSED(IP(3), kdapl_evd_query(S, H->evd, 0, NULL));
 	REFUSED(IP(2), kdapl_evd_resize(S, H->evd, 0));
 	REFUSED(IP(2), kdapl_evd_resize(S, H->evd, -4));
-	REFUSED(IP(2), kdapl_evd_resize(S, H->evd, FAKE_MAX_CQE + 1));
+	REFUSED(IP(2), kdapl_evd_resize(S, H->evd, FAKE_MAX_QLEN + 1));
 	REFUSED(IP(2), kdapl_evd_resize(S, H->evd, INT_MAX));
 	REFUSED(IP(2), kdapl_evd_post_se(S, H->evd, NULL));
 	REFUSED(IP(2), kdapl_evd_post_se(S, H->evd, &wrong));

@@ -84,6 +84,7 @@ enum fake_op {
 
 #define FAKE_DEPTH	64
 #define FAKE_MAX_CQE	1024
+#define FAKE_MAX_QLEN	(8 * FAKE_MAX_CQE)	/* of an EVD (E13) */
 #define FAKE_MAX_MSG	SZ_1M
 #define FAKE_ZONE_KEY	0x51
 

@@ -308,9 +308,7 @@ static void large_queues(void)
 		return;
 	attr.max_recv_iov = 1;
 	attr.max_request_dtos = 10;
-	attr.max_recv_dtos = ia->max_evd_qlen - 100;
-	if (attr.max_recv_dtos > ia->max_dto_per_ep)
-		attr.max_recv_dtos = ia->max_dto_per_ep;
+	attr.max_recv_dtos = ia->max_dto_per_ep - 100;
 	if (!OK(dat_ep_create(side_b.ia, side_b.pz, evd, evd, NULL, &attr, &ep)))
 		return;
 	param.ep_attr.max_message_size = 4096;
