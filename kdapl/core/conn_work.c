@@ -40,11 +40,12 @@
 #define RESOLVE_LIMIT	msecs_to_jiffies(5000)
 
 /*
- * The first of several tries, each twice as long.  If a neighbour answers before the
- * kernel's resolver has put its request on the list, the answer is noticed only when the
- * try is over; on a virtual network that is the rule.
+ * Of several tries the first one has no time, the second one this, and each other one twice as
+ * much as that before it.  If a neighbour answers before the kernel's resolver has put its
+ * request on the list, the answer is noticed only when the try is over; on a virtual network
+ * that is the rule, and the first try is over as soon as it has begun.
  */
-#define RESOLVE_FIRST_MS 20
+#define RESOLVE_SECOND_MS 20
 
 /* ---- resolving ------------------------------------------------------ */
 
@@ -57,20 +58,18 @@
  */
 void kdapl_conn_resolve(struct kdapl_conn *conn)
 {
+	u32 ms = conn->resolve_ms;
 	long left;
-	u32 ms;
 	int err;
 
 	/* The attempt was aborted before the work item came to resolve again. */
 	if (!kdapl_id_is_there(conn))
 		return;
-	if (!conn->resolve_ms) {
+	if (!ms)
 		conn->resolve_until = jiffies + RESOLVE_LIMIT;
-		conn->resolve_ms = RESOLVE_FIRST_MS;
-	}
+	conn->resolve_ms = ms ? 2 * ms : RESOLVE_SECOND_MS;
 	left = conn->resolve_until - jiffies;
-	ms = min(conn->resolve_ms, jiffies_to_msecs(max(left, 1L)));
-	conn->resolve_ms *= 2;
+	ms = min(ms, jiffies_to_msecs(max(left, 1L)));
 	err = conn->ia->dev->cm->resolve(conn->id, (struct sockaddr *)&conn->peer,
 					 ms);
 	if (err) {

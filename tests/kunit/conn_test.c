@@ -35,9 +35,13 @@ static void resolution_refused(struct kunit *test)
 	expect_over(b, ep, DAT_CONNECTION_EVENT_UNREACHABLE, &before);
 }
 
-/* T18, C11: it is looked for again and again, and then no more. */
+/*
+ * T18, C11: it is looked for again and again, and then no more.  The first try does not wait,
+ * because the answer of a fast neighbour is found only when a try is over.
+ */
 static void resolution_repeated(struct kunit *test)
 {
+	static const u32 ms[] = { 20, 40, 80 };
 	struct bench *b = test->priv;
 	struct census before = bench_census(b);
 	u32 i, calls = b->fake->calls[FAKE_CM_RESOLVE];
@@ -45,10 +49,12 @@ static void resolution_repeated(struct kunit *test)
 
 	bench_stage(b, KDAPL_EP_RESOLVING, &s);
 	WRITE_ONCE(bench_conn(b, s.ep)->resolve_until, jiffies + BENCH_AGES);
+	KUNIT_EXPECT_EQ(test, s.id->resolve_ms, 0U);
 	for (i = 2; i < 5; i++) {
 		fake_unresolved(s.id);
 		KUNIT_ASSERT_TRUE(test, fake_wait_calls(b->fake, FAKE_CM_RESOLVE,
 							calls + i));
+		KUNIT_EXPECT_EQ(test, READ_ONCE(s.id->resolve_ms), ms[i - 2]);
 		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
 				bench_state(b, s.ep));
 	}

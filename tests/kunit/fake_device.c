@@ -814,6 +814,7 @@ static int fake_cm_open(struct kdapl_conn *conn, struct kdapl_device *dev,
 static int fake_cm_resolve(struct rdma_cm_id *id, const struct sockaddr *to,
 			   u32 timeout_ms)
 {
+	WRITE_ONCE(id_of(id)->resolve_ms, timeout_ms);
 	return fake_call(id_of(id)->fake, FAKE_CM_RESOLVE);
 }
 

@@ -187,6 +187,7 @@ struct fake_qp {
  * @mark: and said that a consumer did
  * @disconnected: the core sent or answered a disconnect
  * @resolution: work that its destruction waits for
+ * @resolve_ms: the time of the last try to resolve the peer's address
  * @data: private data of the connect or accept
  * @data_len: bytes of it
  */
@@ -204,6 +205,7 @@ struct fake_id {
 	bool mark;
 	bool disconnected;
 	struct delayed_work resolution;
+	u32 resolve_ms;
 	u8 data[KDAPL_REP_PRIVATE_DATA];
 	u8 data_len;
 };
