@@ -339,6 +339,19 @@ u32 kdapl_evd_config(const struct kdapl_evd *evd)
 }
 
 /**
+ * kdapl_evd_is_quiet - may completions come to an EVD without anybody being told?
+ * @evd: the EVD
+ *
+ * They may where its CQs are armed only for solicited completions (E22).  In passthrough it
+ * has none: the process polls its own.  Any context.
+ */
+bool kdapl_evd_is_quiet(const struct kdapl_evd *evd)
+{
+	return kdapl_evd_config(evd) == KDAPL_EVD_CONFIG_SOLICITED &&
+	       !kdapl_ia_is_passthrough(evd->obj.ia);
+}
+
+/**
  * kdapl_evd_dead - was an EVD freed, or its IA closed?
  * @evd: the EVD
  *

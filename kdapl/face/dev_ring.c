@@ -22,11 +22,10 @@ static bool ring_room(struct kdapl_evd *evd, void *arg)
 	struct kdapl_ring_buf *buf = ring->buf;
 
 	/*
-	 * The CQ of an EVD with this configuration is armed only for solicited
-	 * completions.  Nobody is woken by the others, so MORE is always set, and the
-	 * process asks the kernel whenever it finds the ring empty.
+	 * Nobody is woken by completions that are not solicited, so MORE is always set, and
+	 * the process asks the kernel whenever it finds the ring empty.
 	 */
-	if (kdapl_evd_config(evd) == KDAPL_EVD_CONFIG_SOLICITED && !kdapl_ring_more(ring))
+	if (kdapl_evd_is_quiet(evd) && !kdapl_ring_more(ring))
 		atomic_or(KDAPL_RING_MORE, kdapl_ring_flags(buf));
 	if (likely(kdapl_ring_held(buf, NULL) < buf->nr))
 		return true;

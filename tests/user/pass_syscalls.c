@@ -31,8 +31,8 @@
 static char *ia_names[2] = { "rxe0-1", "rxe1-1" };
 
 enum section {
-	NOTHING, POST_RECV, POST_SEND, POST_WRITE, POST_READ, TAKE, TAKE_RDMA, LOOK, WAIT,
-	THREADS, SECTIONS
+	NOTHING, POST_RECV, POST_SEND, POST_WRITE, POST_READ, TAKE, TAKE_RDMA, LOOK,
+	LOOK_SOLICITED, WAIT, THREADS, SECTIONS
 };
 
 struct counts {
@@ -71,11 +71,9 @@ static void must(DAT_RETURN ret, const char *call)
 
 #define MUST(call)	must(call, #call)
 
-static void side_open(struct side *side, char *name)
+static DAT_EP_ATTR ep_attr(void)
 {
-	DAT_REGION_DESCRIPTION region = { .for_va = side->memory };
-	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
-	DAT_EP_ATTR attr = {
+	return (DAT_EP_ATTR) {
 		.max_message_size = MSG, .max_rdma_size = MSG,
 		.max_recv_dtos = 2 * TURNS, .max_request_dtos = 2 * TURNS,
 		.max_recv_iov = 1, .max_request_iov = 1,
@@ -83,6 +81,13 @@ static void side_open(struct side *side, char *name)
 		.max_rdma_read_iov = 1, .max_rdma_write_iov = 1,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
+}
+
+static void side_open(struct side *side, char *name)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = side->memory };
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_EP_ATTR attr = ep_attr();
 
 	MUST(dat_ia_open(name, 8, &async, &side->ia));
 	MUST(dat_pz_create(side->ia, &side->pz));
@@ -173,16 +178,39 @@ static void takes(enum section section, struct side *side, int number)
 	begin(NOTHING);
 }
 
-static void looks(void)
+static void looks(enum section section, DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;
 	int i;
 
-	begin(LOOK);
+	begin(section);
 	for (i = 0; i < LOOKS; i++)
-		if (!dat_evd_dequeue(sides[1].dto, &event))
+		if (!dat_evd_dequeue(evd, &event))
 			_exit(3);
 	begin(NOTHING);
+}
+
+/* An EVD of receives that are SOLICITED_WAIT, as long as there are any and after that. */
+static void solicited_looks(void)
+{
+	struct side *side = &sides[1];
+	DAT_EP_HANDLE eps[2];
+	DAT_EVD_HANDLE evd;
+	DAT_EP_ATTR attr;
+	int i;
+
+	attr = ep_attr();
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	MUST(dat_evd_create(side->ia, 8 * TURNS, NULL, DAT_EVD_DTO_FLAG, &evd));
+	for (i = 0; i < 2; i++)
+		MUST(dat_ep_create(side->ia, side->pz, evd, side->dto, side->evd, &attr,
+				   &eps[i]));
+	for (i = 0; i < 2; i++) {
+		looks(LOOK_SOLICITED, evd);
+		MUST(dat_ep_free(eps[i]));
+	}
+	looks(LOOK_SOLICITED, evd);
+	MUST(dat_evd_free(evd));
 }
 
 static void *send_later(void *unused)
@@ -245,7 +273,8 @@ static void child(const char *mode)
 	takes(TAKE_RDMA, &sides[0], TURNS);
 	posts(POST_READ);
 	takes(TAKE_RDMA, &sides[0], TURNS);
-	looks();
+	looks(LOOK, sides[1].dto);
+	solicited_looks();
 	other_threads();
 	waits();
 	_exit(0);
@@ -300,10 +329,11 @@ static void trace(const char *mode)
 	}
 	CHECK_EQ(status, 0);
 	printf("-- %s: %d receives %u, sends %u, writes %u, reads %u; %d taken %u, %d of RDMA %u; "
-	       "%d looks %u; a wait %u, of them poll %u\n", mode, TURNS, counts[POST_RECV].all,
+	       "%d looks %u, of solicited receives %u; a wait %u, of them poll %u\n", mode,
+	       TURNS, counts[POST_RECV].all,
 	       counts[POST_SEND].all, counts[POST_WRITE].all, counts[POST_READ].all, 2 * TURNS,
 	       counts[TAKE].all, 2 * TURNS, counts[TAKE_RDMA].all, LOOKS, counts[LOOK].all,
-	       counts[WAIT].all, counts[WAIT].polls);
+	       counts[LOOK_SOLICITED].all, counts[WAIT].all, counts[WAIT].polls);
 }
 
 /* What Soft-RoCE's library has instead of a doorbell in memory. */
@@ -325,6 +355,7 @@ static void passthrough(void)
 	CHECK_EQ(counts[TAKE].all, 0);
 	CHECK_EQ(counts[TAKE_RDMA].all, 0);
 	CHECK_EQ(counts[LOOK].all, 0);
+	CHECK_EQ(counts[LOOK_SOLICITED].all, 0);
 	CHECK_EQ(counts[THREADS].all, 0);
 	/*
 	 * One sleep; a wake-up for an event that is not ready yet would be one more. For each

@@ -194,7 +194,8 @@ struct kdapl_uapi_ring {
 /*
  * The process has to ask for further events with KDAPL_IOC_EVD_REFILL: either events wait in
  * the kernel because the ring was full, or the receives of this EVD are SOLICITED_WAIT, so that
- * unsolicited completions arrive without anybody being woken.
+ * unsolicited completions arrive without anybody being woken. The latter does not concern an IA
+ * in passthrough, whose completions do not come this way.
  */
 #define KDAPL_RING_MORE		0x1
 /* This ring is not used any more: KDAPL_IOC_EVD_RESIZE moved its events to a new one. */
