@@ -427,27 +427,42 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 }
 
 /*
+ * Is the device of an IA there? Without it nothing is made on the IA (E71), although a CNO needs no
+ * device. A call that does is asked to do nothing, since the kernel does not hear of a CNO.
+ */
+static DAT_RETURN check_device(struct shim_object *ia)
+{
+	struct kdapl_uapi_lmr_sync nothing = { .ia = shim_token(ia) };
+
+	return ia->ops->lmr_sync(ia, &nothing);
+}
+
+/*
  * dat_cno_create - make a CNO
  * @ia_handle: an IA
  * @agent: called once at the next trigger; if its function is NULL there is none
  * @cno_handle: out
  *
- * Rules E79..E82, E91.
+ * Rules E71, E79..E82, E91.
  *
  * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_PARAMETER/ARG3 for a
- * null @cno_handle; DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no descriptor or
- * no thread can be had.
+ * null @cno_handle; DAT_INVALID_STATE without a device;
+ * DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no descriptor or no thread can be had.
  */
 DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *obj;
 	struct shim_cno *cno;
+	DAT_RETURN ret;
 
 	if (!ia)
 		return RET_BAD_HANDLE(IA);
 	if (!cno_handle)
 		return RET_BAD_ARG(3);
+	ret = check_device(ia);
+	if (ret)
+		return ret;
 	cno = cno_alloc(agent);
 	if (!cno)
 		return RET_NO_RESOURCE(MEMORY);

@@ -127,7 +127,8 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 		/* While older receives are held, this one must not get to the queue pair first. */
 		*gate = dir->qp && !dir->held ? PASS_POST : PASS_ASIDE;
 	}
-	return DAT_SUCCESS;
+	/* Without a device there will be no queue pair to hold it for. */
+	return *gate == PASS_ASIDE ? pass_ia_refusal(dir->ep->pia) : DAT_SUCCESS;
 }
 
 /* pass_put_aside - keep a post that goes to no queue pair, or flush it */

@@ -92,6 +92,27 @@ static const char *pass_open_device(struct pass_ia *pia, const char *ia_name)
 }
 
 /*
+ * Finds the IA's own entry of the board. A module that does not have these never says that a device
+ * has gone.
+ */
+static DAT_RETURN find_entry(struct pass_ia *pia, uint64_t token)
+{
+	static const struct kdapl_uapi_board_ep no_entry;
+	struct kdapl_uapi_ep_board arg = { .ep = token };
+	DAT_RETURN ret;
+
+	pia->entry = &no_entry;
+	if (!(shim_dev_features() & KDAPL_FEATURE_IA_BOARD))
+		return DAT_SUCCESS;
+	ret = shim_ioctl(KDAPL_IOC_EP_BOARD, &arg, RET_NO_FAULT);
+	if (!ret && arg.slot >= pia->board_size / sizeof(*pia->board))
+		ret = RET(INTERNAL_ERROR);
+	if (!ret)
+		pia->entry = &pia->board[arg.slot];
+	return ret;
+}
+
+/*
  * Has the kernel put the IA into passthrough, which cannot be undone (*@begun), and maps the board.
  * @asked: the user has asked for passthrough; so the kernel allows it even on a driver that damages
  * what processes send.
@@ -121,7 +142,11 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 	pia->hints = arg.hints;
 	if (pia->hints & KDAPL_VERBS_WIDE_WINDOWS)
 		pia->windows = false;
-	return NULL;
+	*ret = find_entry(pia, arg.ia);
+	if (!*ret)
+		return NULL;
+	pass_board_put();
+	return "the kernel does not show whether the device is there";
 }
 
 static DAT_RETURN ask_limits(struct pass_ia *pia, struct shim_object *ia)

@@ -459,6 +459,8 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 		return RET_BAD_HANDLE(PZ);
 	ret = check_args(pia, arg, start, length);
 	if (!ret)
+		ret = pass_ia_refusal(pia);
+	if (!ret)
 		ret = page_in(start, length, arg->privileges);
 	if (!ret)
 		ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
@@ -620,6 +622,8 @@ DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg
 {
 	const DAT_LMR_TRIPLET *segments = (const void *)(uintptr_t)arg->segments;
 	const struct pass_lmr *lmr;
+	struct pass_ia *pia;
+	DAT_RETURN ret;
 	uint64_t i;
 
 	for (i = 0; i < arg->number; i++) {
@@ -628,5 +632,10 @@ DAT_RETURN pass_lmr_sync(struct shim_object *ia, struct kdapl_uapi_lmr_sync *arg
 					     segments[i].segment_length))
 			return RET_BAD_ARG(2);
 	}
-	return DAT_SUCCESS;
+	pia = pass_ia_get(ia);
+	if (!pia)
+		return RET_BAD_HANDLE(IA);
+	ret = pass_ia_refusal(pia);
+	pass_ia_put(pia);
+	return ret;
 }

@@ -103,7 +103,9 @@ DAT_RETURN pass_rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 
 	if (!pia)
 		return RET_BAD_HANDLE(PZ);
-	ret = rmr_make(pia, pz, rmrp);
+	ret = pass_ia_refusal(pia);
+	if (!ret)
+		ret = rmr_make(pia, pz, rmrp);
 	pass_ia_put(pia);
 	return ret;
 }

@@ -375,9 +375,12 @@ static int give_device(struct pass_srq *srq, struct pass_srq_cookie *sc, struct 
 DAT_RETURN pass_srq_give(struct pass_srq *srq, uint64_t user, uint64_t length,
 			 struct ibv_sge *sge, uint32_t nr)
 {
+	DAT_RETURN ret = pass_ia_refusal(srq->pia);
 	struct pass_srq_cookie *sc = srq->free;
 	int err;
 
+	if (ret)
+		return ret;
 	if (srq->outstanding >= srq->max)
 		return RET_NO_RESOURCE(MEMORY);
 	srq->free = sc->next;

@@ -5,7 +5,7 @@
  * the state of each EP, and moves the process's queue pair from INIT on through its states. It
  * shows the state of the EPs on the board, memory that the process maps and can only read, with
  * 64 bytes for each handle that the file can have. So posts and polls need no system call, and
- * the library needs no table of states.
+ * the library needs no table of states. The board also shows when the device of an IA has gone.
  *
  *	pass_ia.c	opening and closing, the table of operations
  *	pass_ctx.c	contexts of devices, and the board
@@ -75,6 +75,7 @@ struct pass_srq;
  * @max_region: bytes of a memory region at most; @max_message: of a message
  * @max_cqe: entries of a completion queue at most
  * @board, @board_size: the board, and its size in bytes
+ * @entry: the IA's own entry there, which says whether the device has gone
  * @refs: references: one of the IA, one of each EVD, and one of each call that makes or frees
  *	something on the context; the context is given back with the last one
  * @closing: dat_ia_close() is giving up the objects of the IA. A call that makes an object
@@ -94,6 +95,7 @@ struct pass_ia {
 	uint64_t max_message;
 	uint32_t max_cqe;
 	const struct kdapl_uapi_board_ep *board;
+	const struct kdapl_uapi_board_ep *entry;
 	uint32_t board_size;
 	atomic_uint refs;
 	atomic_bool closing;
@@ -648,6 +650,15 @@ static inline bool pass_has_windows(const struct pass_ia *pia, uint32_t privileg
 static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 {
 	return atomic_load_explicit(&obj->ia->pass, memory_order_relaxed);
+}
+
+/*
+ * What a call returns that makes something on an IA, or needs its device: DAT_SUCCESS as long as
+ * that is there (E71). For calls that the kernel does not see; it answers all others so itself.
+ */
+static inline DAT_RETURN pass_ia_refusal(const struct pass_ia *pia)
+{
+	return shim_load_acquire(&pia->entry->refuse_request);
 }
 
 /*

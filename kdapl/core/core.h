@@ -71,7 +71,8 @@ DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE ep, u32 life,
 #define KDAPL_VIEW_LEFT		0x8	/* the peer has left, its answers may still come */
 
 /*
- * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs
+ * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs, or of
+ *	the adapter itself, of which only the two @refuse_... mean something
  * @life: of the bind that this is about; 0: there was none
  * @state: DAT_EP_STATE
  * @refuse_request: what a post of a request returns; 0: it is not refused
@@ -86,10 +87,12 @@ struct kdapl_ep_view {
 	u32 flags;
 };
 
-/* Shows @view to the process at @place.  Any context; the endpoint's lock is held. */
+/* Shows @view to the process at @place.  Any context; the object's lock is held. */
 typedef void kdapl_show_fn(void *place, const struct kdapl_ep_view *view);
 
 DAT_RETURN kdapl_ep_show(struct kdapl_space *space, DAT_EP_HANDLE ep,
+			 kdapl_show_fn *show, void *place);
+DAT_RETURN kdapl_ia_show(struct kdapl_space *space, DAT_IA_HANDLE ia,
 			 kdapl_show_fn *show, void *place);
 
 /* object.c; any context */

@@ -16,9 +16,13 @@
  * Of DISC_FLUSHING nothing is shown but that the queue pair is in the error state: the
  * connection event comes with the state after it.
  *
+ * Of the adapter the process is shown whether its device is there.  There is nothing in
+ * passthrough that would tell the process otherwise, before a call that passes the kernel by
+ * (E71).
+ *
  * Callers: ep_apply.c, which changes the state and raises events; conn_qp.c, which binds
  * queue pairs, puts them into the error state and lets go of them; drain.c, for a peer that
- * has left; ep.c; the face, which says where it is shown.
+ * has left; ep.c; ia_open.c; the face, which says where it is shown.
  */
 #include "ep_view.h"
 #include "ep_apply.h"
@@ -165,4 +169,77 @@ DAT_RETURN kdapl_ep_show(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	if (!ret)
 		ret = ep_show(kdapl_ep_of(op.obj), show, place);
 	return kdapl_op_end(&op, ret);
+}
+
+/* ---- the adapter ---------------------------------------------------- */
+
+static void ia_view_show(struct kdapl_ia *ia)
+{
+	struct kdapl_ep_view view = {};
+
+	lockdep_assert_held(&ia->lock);
+	if (ia->removed) {
+		view.refuse_request = RET(INVALID_STATE);
+		view.refuse_recv = RET(INVALID_STATE);
+	}
+	if (ia->show)
+		ia->show(ia->place, &view);
+}
+
+/**
+ * kdapl_ia_show - from now on, show a process whether the device of its adapter is there
+ * @space: of the caller
+ * @handle: of an IA
+ * @show: shows it; called at once, and when the device goes
+ * @place: for @show
+ *
+ * May sleep.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA; DAT_INVALID_STATE if the adapter has not
+ * been put into passthrough.
+ */
+DAT_RETURN kdapl_ia_show(struct kdapl_space *space, DAT_IA_HANDLE handle,
+			 kdapl_show_fn *show, void *place)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret && !kdapl_ia_is_passthrough(op.obj->ia))
+		ret = RET(INVALID_STATE);
+	if (!ret) {
+		mutex_lock(&op.obj->ia->lock);
+		op.obj->ia->show = show;
+		op.obj->ia->place = place;
+		ia_view_show(op.obj->ia);
+		mutex_unlock(&op.obj->ia->lock);
+	}
+	return kdapl_op_end(&op, ret);
+}
+
+/**
+ * kdapl_ia_view_end - show nothing more
+ * @ia: is closing, and its section is empty
+ *
+ * On return @ia->place may belong to another object.  May sleep.
+ */
+void kdapl_ia_view_end(struct kdapl_ia *ia)
+{
+	mutex_lock(&ia->lock);
+	ia->show = NULL;
+	mutex_unlock(&ia->lock);
+}
+
+/**
+ * kdapl_ia_set_removed - the device of an adapter is gone
+ * @ia: the adapter
+ *
+ * May sleep.  Rule E71.
+ */
+void kdapl_ia_set_removed(struct kdapl_ia *ia)
+{
+	mutex_lock(&ia->lock);
+	WRITE_ONCE(ia->removed, true);
+	ia_view_show(ia);
+	mutex_unlock(&ia->lock);
 }

@@ -9,6 +9,7 @@
 #define KDAPL_IA_H
 
 #include <linux/srcu.h>
+#include "core.h"
 #include "object.h"
 #include "../glue/glue.h"
 
@@ -46,6 +47,7 @@ struct kdapl_section {
  *	     also while the IA is being opened.  Set under @lock
  * @removed: the device is gone; what is left are shells that can be queried,
  *	     dequeued from and freed (E71)
+ * @show, @place: in passthrough: how its process is shown whether the device is there; under @lock
  * @lock: the lists of objects
  * @objects: live objects by type (kdapl_object.on_ia)
  * @nr_objects: all of them, @async_evd included if this open made it
@@ -78,6 +80,8 @@ struct kdapl_ia {
 	bool passthrough;
 	bool own_srqs;
 	struct delayed_work watch;
+	kdapl_show_fn *show;
+	void *place;
 	struct kdapl_section *section;
 	bool closing;
 	bool removed;
@@ -187,6 +191,10 @@ struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma
 void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason);
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
+/* Shows the process of @ia nothing more: the place may soon be that of another object. */
+void kdapl_ia_view_end(struct kdapl_ia *ia);
+/* The device of @ia is gone (E71), as its process is shown from here on.  May sleep. */
+void kdapl_ia_set_removed(struct kdapl_ia *ia);
 /* The device is being removed: called for each of its IAs, may sleep. */
 void kdapl_ia_device_gone(struct kdapl_ia *ia);
 

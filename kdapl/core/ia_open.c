@@ -213,6 +213,7 @@ static void ia_teardown(struct kdapl_ia *ia)
  */
 static void ia_finish(struct kdapl_ia *ia)
 {
+	kdapl_ia_view_end(ia);
 	kdapl_conn_linger_flush(ia);
 	mutex_lock(&ia->teardown_lock);
 	ia_drop_async(ia);
@@ -242,10 +243,10 @@ static void mark_removed(struct kdapl_ia *ia)
 	list_for_each_entry(obj, &space->ias, on_ia) {
 		other = container_of(obj, struct kdapl_ia, obj);
 		if (other->section == ia->section)
-			WRITE_ONCE(other->removed, true);
+			kdapl_ia_set_removed(other);
 	}
 	mutex_unlock(&space->ia_lock);
-	WRITE_ONCE(ia->removed, true);
+	kdapl_ia_set_removed(ia);
 	synchronize_srcu(&ia->section->srcu);
 }
 

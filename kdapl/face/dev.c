@@ -112,7 +112,7 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_segments = KDAPL_MAX_SGE;
 	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
 			KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
-			KDAPL_FEATURE_CQ_SETTLE;
+			KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);

@@ -3,8 +3,8 @@
  * /dev/kdapl: passthrough, where the process makes its queue pairs through uverbs: the calls
  * for it, and the board, which shows the endpoints to the process.
  *
- * A file has one board, for all its endpoints.  The slot of an endpoint on the board has the
- * index of the slot in its handle, so two endpoints never share one.  A page of the board is
+ * A file has one board, for all its endpoints and IAs.  The slot of such an object on the board has
+ * the index of the slot in its handle, so two never share one.  A page of the board is
  * allocated when a slot in it is first asked for.  Pages stay until the file is released,
  * which does not happen while the board is mapped.
  *
@@ -143,7 +143,7 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
 /* ---- the calls ------------------------------------------------------------- */
 
 /**
- * kdapl_board_show - show a process its endpoint: the board's kdapl_show_fn
+ * kdapl_board_show - show a process its endpoint or its IA: the board's kdapl_show_fn
  * @place: a slot of a board
  * @view: what to show
  *
@@ -152,7 +152,7 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
  * read belongs to that life.  But of two changes within one life it may have read some fields
  * of either.  The state is written after the other fields, so that a process which waits for a
  * state finds the flags that belong to it.  There is one writer at a time: it holds the
- * endpoint's lock.  Any context.
+ * object's lock.  Any context.
  */
 void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 {
@@ -205,32 +205,39 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+/*
+ * Gives an endpoint or an IA its slot.  If the object has been freed meanwhile, the slot may belong
+ * to another one by now.  kdapl_ep_show() and kdapl_ia_show() look the handle up again, and write
+ * nothing in that case.
+ */
+static DAT_RETURN board_add(struct kdapl_file *file, const struct kdapl_object *obj,
+			    DAT_HANDLE handle, u32 *slot)
+{
+	struct kdapl_board *board = READ_ONCE(file->board);
+	struct kdapl_uapi_board_ep *place;
+
+	if (!board)
+		return RET(INVALID_STATE);
+	*slot = (u32)obj->token;
+	place = board_slot(board, *slot);
+	if (!place)
+		return RET_NO_RESOURCE(MEMORY);
+	return obj->type == KDAPL_IA ?
+	       kdapl_ia_show(&file->space, handle, kdapl_board_show, place) :
+	       kdapl_ep_show(&file->space, handle, kdapl_board_show, place);
+}
+
 int kdapl_dev_ep_board(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_ep_board *arg = data;
-	struct kdapl_board *board = READ_ONCE(file->board);
-	struct kdapl_uapi_board_ep *place;
-	struct kdapl_object *ep;
+	DAT_HANDLE handle = kdapl_dev_handle(arg->ep);
+	struct kdapl_object *obj = kdapl_object_find(&file->space, handle, 0);
 
-	ep = kdapl_object_find(&file->space, kdapl_dev_handle(arg->ep), KDAPL_EP);
-	if (!ep) {
-		arg->ret = RET_BAD_HANDLE(EP);
-		return 0;
-	}
-	arg->ret = RET(INVALID_STATE);
-	if (!board)
-		goto out;
-	/*
-	 * If this endpoint has been freed meanwhile, the slot may belong to another one by now.
-	 * kdapl_ep_show() looks the handle up again, and writes nothing in that case.
-	 */
-	arg->slot = (u32)ep->token;
-	place = board_slot(board, arg->slot);
-	arg->ret = place ? kdapl_ep_show(&file->space, kdapl_dev_handle(arg->ep),
-					 kdapl_board_show, place) :
-			   RET_NO_RESOURCE(MEMORY);
-out:
-	kdapl_object_put(ep);
+	arg->ret = RET_BAD_HANDLE(EP);
+	if (obj && (obj->type == KDAPL_EP || obj->type == KDAPL_IA))
+		arg->ret = board_add(file, obj, handle, &arg->slot);
+	if (obj)
+		kdapl_object_put(obj);
 	return 0;
 }
 

@@ -3,11 +3,16 @@
  * The device of side b is removed while transfers run.  The script that asked
  * for this scenario removes it when the file REMOVAL_READY is there.
  */
-#include "rules.h"
+#include "pool.h"
 
-/* Traffic, an idle connection, a request that nobody has answered. */
+/*
+ * Traffic, an idle connection, a request that nobody has answered, and what side b has without
+ * a connection.
+ */
 struct removal {
 	struct pair busy, idle;
+	struct node single;
+	struct pool pool;
 	DAT_EVD_HANDLE async;	/* of side b */
 	struct node waiting;
 	DAT_CR_HANDLE cr;
@@ -95,6 +100,29 @@ static void shells_refuse(struct node *node, struct listener *listener)
 		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+/* The same for what passes the kernel by in passthrough. */
+static void shells_refuse_data(struct removal *r)
+{
+	DAT_LMR_TRIPLET segment = piece(&r->single.mem, 0, 64);
+	DAT_REGION_DESCRIPTION region = { .for_va = r->single.mem.va };
+	DAT_LMR_CONTEXT context;
+	DAT_HANDLE out;
+
+	state_is(r->single.ep, DAT_EP_STATE_UNCONNECTED);
+	IS(node_recv(&r->single, 0, 64, 1), DAT_INVALID_STATE, 0);
+	if (r->pool.srq)
+		IS(pool_post(&r->pool, 1), DAT_INVALID_STATE, 0);
+	IS(platform_lmr_create(side_b.ia, DAT_MEM_TYPE_VIRTUAL, region, 64, side_b.pz,
+			       DAT_MEM_PRIV_ALL_FLAG, &out, &context, NULL),
+	   DAT_INVALID_STATE, 0);
+	IS(dat_rmr_create(side_b.pz, &out), DAT_INVALID_STATE, 0);
+	IS(dat_lmr_sync_rdma_read(side_b.ia, &segment, 1), DAT_INVALID_STATE, 0);
+	IS(dat_lmr_sync_rdma_write(side_b.ia, &segment, 1), DAT_INVALID_STATE, 0);
+#ifndef __KERNEL__
+	IS(dat_cno_create(side_b.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &out), DAT_INVALID_STATE, 0);
+#endif
+}
+
 static bool next_is_flushed(struct node *node, DAT_EVENT *event)
 {
 	return want_event(node->conn, DAT_DTO_COMPLETION_EVENT, event) &&
@@ -124,6 +152,7 @@ static void shells_remain(struct removal *r)
 	CHECK(event.event_data.asynch_error_event_data.reason ==
 	      DAT_IA_CATASTROPHIC_ERROR);
 	shells_refuse(node, &r->busy.listener);
+	shells_refuse_data(r);
 	/*
 	 * When the connection was over, the loop above and the upcall may have posted receives
 	 * for messages that came before.  These are flushed, and until their events are taken
@@ -145,6 +174,11 @@ static void shells_go(struct removal *r)
 {
 	node_free(&r->busy.b);
 	node_free(&r->idle.b);
+	node_free(&r->single);
+	if (r->pool.srq) {
+		OK(dat_srq_free(r->pool.srq));
+		mem_free(&r->pool.mem);
+	}
 	listener_free(&r->busy.listener);
 	listener_free(&r->idle.listener);
 	OK(dat_evd_free(r->async));
@@ -157,6 +191,8 @@ static void removal(void)
 	struct removal *r = scenario_alloc(sizeof(*r));
 
 	if (!r || !evd_new(&side_b, 4, DAT_EVD_ASYNC_FLAG, &r->async) ||
+	    !node_new(&r->single, &side_b, THREE_EVDS, NULL) ||
+	    (srqs_here() && !pool_new(&r->pool)) ||
 	    !new_pair(&r->idle) || !start_traffic(r) ||
 	    !node_new(&r->waiting, &side_a, THREE_EVDS, NULL) ||
 	    !start_connect(&r->waiting, r->busy.listener.qual) ||

@@ -278,7 +278,7 @@ static void test_versions(void)
 	      "the reply tells the limits", abi.max_dtos);
 	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
 			       KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
-			       KDAPL_FEATURE_CQ_SETTLE), "A8",
+			       KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }

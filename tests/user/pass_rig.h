@@ -93,7 +93,7 @@ static struct ibv_qp qp = { .context = &device, .qp_num = QP_NUM };
 static struct kdapl_uapi_ring_header header;
 static struct kdapl_uapi_event events[ENTRIES];
 static struct kdapl_uapi_ring_index ring_index;
-static struct kdapl_uapi_board_ep board;
+static struct kdapl_uapi_board_ep board, ia_board;
 static struct shim_object *ia, *evd_obj, *ep_obj;
 static struct pass_ia *pia;
 static struct pass_ep *ep;
@@ -162,6 +162,8 @@ static inline void setup(void)
 	pia = calloc(1, sizeof(*pia));
 	pthread_mutex_init(&pia->lock, NULL);
 	pia->refs = 1;
+	ia_board = (struct kdapl_uapi_board_ep) { 0 };
+	pia->entry = &ia_board;
 	ia->pass = pia;
 	ia->ops = &shim_passthrough;
 	body->poll_fd.fd = -1;

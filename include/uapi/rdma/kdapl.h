@@ -72,6 +72,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_CQ_FAULT		0x8
 /* KDAPL_VERBS_LATE_CQS and KDAPL_IOC_CQ_SETTLE */
 #define KDAPL_FEATURE_CQ_SETTLE		0x10
+/* KDAPL_IOC_EP_BOARD also takes the handle of an IA */
+#define KDAPL_FEATURE_IA_BOARD		0x20
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -729,11 +731,15 @@ struct kdapl_uapi_board_ep {
 	__u32 pad[11];
 };
 
-/* The slot of an EP on its file's board; stays the same until the EP is freed. */
+/*
+ * The slot of an EP on its file's board; stays the same until the EP is freed. Or that of an IA in
+ * passthrough, where only the two @refuse_... mean something: 0 while the device is there, and
+ * once it is gone what a call that makes something, or needs the device, has to return.
+ */
 struct kdapl_uapi_ep_board {
 	__u32 ret;
 	__u32 slot;			/* out */
-	__aligned_u64 ep;
+	__aligned_u64 ep;		/* or IA */
 };
 
 /**
