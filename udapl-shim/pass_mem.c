@@ -223,9 +223,14 @@ static int access_of(uint32_t privileges)
 }
 
 /*
- * Pages the memory in, to find out what is wrong with it: uverbs returns the same errno for memory
- * that is not there and for memory that cannot be written. Kernels before 5.14 do not have this
- * advice of madvise(2); there only the answer of uverbs is left.
+ * Pages memory in that uverbs could not have, to find out what is wrong with it: uverbs returns the
+ * same errno for memory that is not there and for memory that cannot be written. Before Linux 6.3
+ * it also does so where it would have to wait for the process's own pager (userfaultfd); then
+ * nothing is wrong, and the memory is there now. It has compared the length with the limit of
+ * locked memory before, so not more is paged in than the process may lock.
+ *
+ * Return: DAT_SUCCESS if nothing is found. Kernels before 5.14 do not have this advice of
+ * madvise(2); there only the answer of uverbs is left.
  */
 static DAT_RETURN page_in(uint64_t start, uint64_t length, uint32_t privileges)
 {
@@ -398,7 +403,7 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 	return ret;
 }
 
-/* The zone is in use only from here on, not while page_in() waits for the memory. */
+/* The zone is in use only here, not while page_in() waits for the memory. */
 static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pia,
 			      struct shim_object *pz, struct shim_lmr *body,
 			      uint64_t start, uint64_t length,
@@ -413,6 +418,23 @@ static DAT_RETURN lmr_make_in(struct kdapl_uapi_lmr_create *arg, struct pass_ia 
 	if (ret)
 		pass_pz_unuse(zone);
 	return ret;
+}
+
+/*
+ * Registers first, and pages in only what uverbs has found missing. Uverbs compares the length with
+ * the limits before it touches the memory; so a process that asks for too much keeps what it has.
+ */
+static DAT_RETURN lmr_make_there(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pia,
+				 struct shim_object *pz, struct shim_lmr *body,
+				 uint64_t start, uint64_t length,
+				 struct shim_object **lmrp)
+{
+	DAT_RETURN ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
+
+	if (ret != reg_failed(EFAULT))
+		return ret;
+	ret = page_in(start, length, arg->privileges);
+	return ret ? ret : lmr_make_in(arg, pia, pz, body, start, length, lmrp);
 }
 
 /*
@@ -461,9 +483,7 @@ DAT_RETURN pass_lmr_create(struct kdapl_uapi_lmr_create *arg, struct shim_object
 	if (!ret)
 		ret = pass_ia_refusal(pia);
 	if (!ret)
-		ret = page_in(start, length, arg->privileges);
-	if (!ret)
-		ret = lmr_make_in(arg, pia, pz, body, start, length, lmrp);
+		ret = lmr_make_there(arg, pia, pz, body, start, length, lmrp);
 	pass_ia_put(pia);
 	return ret;
 }
