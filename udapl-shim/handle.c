@@ -30,8 +30,12 @@
 #define CHUNK		512u		/* made writable at a time */
 #define DEAD_KEPT	32768u
 
-/* Mask 0 and base 1, until the range is reserved: shim_points_to_object() accepts no address. */
-struct shim_table shim_table = { .base = 1 };
+/*
+ * Until the range is reserved shim_points_to_object() accepts no address: this base has a bit that
+ * is in no mask, neither in 0 nor in the later one. So it does not matter in which order another
+ * thread comes to see the two words.
+ */
+struct shim_table shim_table = { .base = OBJECT };
 atomic_uint_least32_t shim_table_heads[1 << SHIM_HASH_BITS];
 
 /*

@@ -374,7 +374,7 @@ extern const struct shim_ops shim_forwarded, shim_passthrough;
  * multiple of its size. An address is that of an object if its bits in @mask are those of @base.
  * Before the range is reserved that is true for no address. Both words are written once, before
  * the first handle is made. A thread that checks a made-up handle at that moment may still see
- * the former values, by which the handle is bad as well.
+ * the former value of one or both, by which the handle is bad as well (handle.c).
  */
 extern struct shim_table {
 	uintptr_t base;

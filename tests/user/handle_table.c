@@ -33,6 +33,33 @@ static bool found(uintptr_t bits, uint32_t type)
 	return shim_find((DAT_HANDLE)handle, type);
 }
 
+/*
+ * The first open reserves the table and writes two words. A thread that checks a made-up handle
+ * meanwhile may see one of them before the other. Has to be the first case.
+ */
+static void while_reserved(void)
+{
+	const struct shim_table before = shim_table;
+	uintptr_t good = (uintptr_t)make(SHIM_IA, NULL), bits;
+	const struct shim_table after = shim_table;
+	const struct shim_table mixed[] = {
+		before, { before.base, after.mask }, { after.base, before.mask },
+	};
+	unsigned int i;
+
+	CHECK(before.base != after.base && before.mask != after.mask);
+	for (i = 0; i < ARRAY_SIZE(mixed); i++) {
+		shim_table = mixed[i];
+		for (bits = 0; bits < 1024; bits++)
+			CHECK(!shim_points_to_object((DAT_HANDLE)bits));
+		CHECK(!shim_points_to_object((DAT_HANDLE)good));
+		CHECK(!shim_points_to_object((DAT_HANDLE)~0ul));
+	}
+	shim_table = after;
+	CHECK(found(good, SHIM_IA));
+	shim_object_kill((struct shim_object *)good);
+}
+
 /* A1, E5: what is no handle of ours is none, whatever the bits. */
 static void forged_handles(void)
 {
@@ -384,6 +411,7 @@ static void no_device(void)
 }
 
 static const struct check_case cases[] = {
+	{ "E5 forged handles during the first open", while_reserved },
 	{ "A1 E5 forged handles", forged_handles },
 	{ "F5 E20 freed handles", freed_handles },
 	{ "F5 I17 a handle whose end takes long", hidden_handle },
