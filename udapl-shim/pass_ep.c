@@ -131,10 +131,10 @@ static void set_limits(struct pass_ep *ep)
 				       i == KDAPL_OP_RDMA_WRITE ?
 				       attr->max_rdma_size : attr->max_message_size;
 	}
-	limits[KDAPL_OP_RECV].max_iov = attr->max_recv_iov;
-	limits[KDAPL_OP_SEND].max_iov = attr->max_request_iov;
-	limits[KDAPL_OP_RDMA_READ].max_iov = attr->max_rdma_read_iov;
-	limits[KDAPL_OP_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
+	limits[KDAPL_OP_RECV].max_iov = pass_iov(attr->max_recv_iov);
+	limits[KDAPL_OP_SEND].max_iov = pass_iov(attr->max_request_iov);
+	limits[KDAPL_OP_RDMA_READ].max_iov = pass_iov(attr->max_rdma_read_iov);
+	limits[KDAPL_OP_RDMA_WRITE].max_iov = pass_iov(attr->max_rdma_write_iov);
 	ep->dir[PASS_REQ].max_plain = attr->max_request_iov ? attr->max_message_size : 0;
 	ep->dir[PASS_RECV].max_plain = attr->max_recv_iov ? attr->max_message_size : 0;
 	ep->reads = attr->max_rdma_read_out;

@@ -647,7 +647,7 @@ static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
 	srq->dir.is_recv = true;
 	srq->srq = NULL;
 	srq->limits = (struct pass_limits) {
-		.max_iov = arg->max_recv_iov,
+		.max_iov = pass_iov(arg->max_recv_iov),
 		.max_length = pia->max_message,
 	};
 	srq->pia = pia;

@@ -51,7 +51,7 @@
 
 #include "shim.h"
 
-#define PASS_MAX_SGE	32
+#define PASS_MAX_SGE	32	/* segments of a post, whatever the module grants */
 #define PASS_MAX_CQS	8
 #define PASS_WCS	16
 
@@ -706,6 +706,12 @@ static inline void pass_evd_set_aside(struct pass_evd *evd, uint32_t why, bool n
 		atomic_fetch_or(&evd->aside, why);
 	else
 		atomic_fetch_and(&evd->aside, ~why);
+}
+
+/* Segments that a post may have of those that the module has granted. */
+static inline uint32_t pass_iov(int32_t granted)
+{
+	return granted < PASS_MAX_SGE ? granted : PASS_MAX_SGE;
 }
 
 static inline uint32_t pass_max3(uint32_t a, uint32_t b, uint32_t c)

@@ -565,9 +565,9 @@ static int take_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv
 	return refuse_srq;
 }
 
-static struct pass_srq *srq_setup(struct shim_object **obj)
+static struct pass_srq *srq_setup(struct shim_object **obj, uint32_t iov)
 {
-	struct kdapl_uapi_srq_create arg = { .max_recv_dtos = 2, .max_recv_iov = 1 };
+	struct kdapl_uapi_srq_create arg = { .max_recv_dtos = 2, .max_recv_iov = iov };
 	static struct pass_pz zone;
 	struct shim_object *pz;
 
@@ -608,7 +608,7 @@ static DAT_RETURN srq_post(struct shim_object *obj)
 static void case_srq_lost(void)
 {
 	struct shim_object *obj;
-	struct pass_srq *srq = srq_setup(&obj);
+	struct pass_srq *srq = srq_setup(&obj, 1);
 	DAT_SRQ_PARAM param;
 
 	dat_srq_query(obj, DAT_SRQ_FIELD_ALL, &param);
@@ -621,7 +621,7 @@ static void case_srq_lost(void)
 static void case_srq_full(void)
 {
 	struct shim_object *obj;
-	struct pass_srq *srq = srq_setup(&obj);
+	struct pass_srq *srq = srq_setup(&obj, 1);
 
 	OK(srq_post(obj));
 	device_loses();
@@ -634,7 +634,7 @@ static void case_srq_full(void)
 static void case_srq_refuses(void)
 {
 	struct shim_object *obj;
-	struct pass_srq *srq = srq_setup(&obj);
+	struct pass_srq *srq = srq_setup(&obj, 1);
 
 	refuse_srq = EIO;
 	CHECK_RET(srq_post(obj), ERR2(INTERNAL_ERROR, 0));
@@ -672,7 +672,7 @@ static void case_device_gone(void)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	srq_setup(&obj);
+	srq_setup(&obj, 1);
 	device.ops.req_notify_cq = count_armed;
 	channel.fd = eventfd(0, EFD_CLOEXEC);
 	break_fd(channel.fd);
@@ -966,6 +966,51 @@ static void case_full_queue(void)
 	CHECK_EQ(full->promised, full->size);
 }
 
+/* The module may grant an endpoint more segments than a post has room for. */
+static void case_many_segments(void)
+{
+	struct kdapl_uapi_ep_param param = {
+		.mask = DAT_EP_FIELD_ALL,
+		.attr.max_request_iov = 2 * PASS_MAX_SGE,
+		.attr.max_recv_iov = 2 * PASS_MAX_SGE,
+		.attr.max_rdma_read_iov = 2 * PASS_MAX_SGE,
+		.attr.max_rdma_write_iov = 2 * PASS_MAX_SGE,
+		.attr.max_recv_dtos = 2,
+		.attr.max_request_dtos = 2,
+		.attr.max_rdma_read_out = 1,
+	}, asked = {};
+	DAT_LMR_TRIPLET iov[PASS_MAX_SGE + 1] = {};
+	const DAT_DTO_COOKIE none = { .as_64 = 0 };
+	const DAT_RMR_TRIPLET remote = {};
+	struct shim_object *srq;
+	int i;
+
+	setup();
+	pia->max_cqe = 2 * DEPTH;
+	for (i = 0; i < PASS_DIRS; i++)
+		ep->dir[i].qp = NULL;
+	param.ep = ep->token;
+	param.request_evd = shim_token(evd_obj);
+	param.recv_evd = shim_token(evd_obj);
+	shown = &param;
+	OK(ep_obj->ops->ep_modify(ep_obj, &asked));
+	shown = NULL;
+	for (i = 0; i < PASS_DIRS; i++)
+		ep->dir[i].qp = &qp;
+	connected();
+	OK(dat_ep_post_recv(ep_obj, PASS_MAX_SGE, iov, none, 0));
+	CHECK_RET(dat_ep_post_recv(ep_obj, PASS_MAX_SGE + 1, iov, none, 0), ARG(2));
+	CHECK_RET(dat_ep_post_send(ep_obj, PASS_MAX_SGE + 1, iov, none, 0), ARG(2));
+	CHECK_RET(dat_ep_post_rdma_read(ep_obj, PASS_MAX_SGE + 1, iov, none, &remote, 0),
+		  ARG(2));
+	CHECK_RET(dat_ep_post_rdma_write(ep_obj, PASS_MAX_SGE + 1, iov, none, &remote, 0),
+		  ARG(2));
+
+	srq_setup(&srq, 2 * PASS_MAX_SGE);
+	OK(dat_srq_post_recv(srq, PASS_MAX_SGE, iov, none));
+	CHECK_RET(dat_srq_post_recv(srq, PASS_MAX_SGE + 1, iov, none), ARG(2));
+}
+
 /* ---- fork ------------------------------------------------------------------------------ */
 
 static atomic_bool listing, forked;
@@ -1054,6 +1099,7 @@ static const struct check_case cases[] = {
 	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
 	{ "A10 the handler of a queue that was armed, and its end", case_armed_queue_ends },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
+	{ "mt:T5 more segments are granted than a post has room for", case_many_segments },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },
 };
