@@ -718,18 +718,15 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
  * @deadline: ns; UINT64_MAX: none
  * @armed: the queues are armed, and what had completed before was looked at
  * @blocked: it has slept
- * @slept, @held, @mask: for signals, one of which ends the wait while the thread sleeps. A wait
- *	that sleeps several times must not lose a signal that comes between two sleeps. So signals
- *	are blocked then (@held; @mask is what was blocked before), and ppoll(2) lets them in.
- *	This begins with the first sleep if @slept is set in advance, that is if the wait is
- *	expected to sleep again: it waits for more than one event, it has to look by itself, or the
- *	device may wake it for something else; otherwise with the second one
+ * @held, @mask: for signals, one of which ends the wait (E38). Any wait may sleep several times,
+ *	since it can be woken for nothing, and must not lose a signal that comes between two sleeps.
+ *	So signals are blocked from before the first sleep on (@held; @mask is what was blocked
+ *	before), and ppoll(2) lets them in
  */
 struct waiting {
 	uint64_t deadline;
 	bool armed;
 	bool blocked;
-	bool slept;
 	bool held;
 	sigset_t mask;
 };
@@ -738,12 +735,11 @@ static void signals_hold(struct waiting *w)
 {
 	sigset_t all;
 
-	if (w->slept && !w->held) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &w->mask);
-		w->held = true;
-	}
-	w->slept = true;
+	if (w->held)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &w->mask);
+	w->held = true;
 }
 
 static void signals_give_back(struct waiting *w)
@@ -790,7 +786,7 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 	w->blocked = true;
 	shim_unlock(&obj->lock);
 	signals_hold(w);
-	n = ppoll(fds, 4, left == UINT64_MAX ? NULL : &limit, w->held ? &w->mask : NULL);
+	n = ppoll(fds, 4, left == UINT64_MAX ? NULL : &limit, &w->mask);
 	err = n < 0 ? errno : 0;
 	if (n > 0 && fds[3].revents)
 		pass_context_events(evd->pia->context);
@@ -923,7 +919,6 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	/* Without these descriptors the waiter looks by itself (has_to_look()). */
 	if (ret && DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
 		return ret;
-	w.slept = arg->threshold > 1 || evd->async || has_to_look(evd);
 	*took = PASS_TOOK_NONE;
 	body->waiter = true;
 	pass_evd_set_aside(evd, PASS_WAITER, true);

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -687,6 +688,55 @@ static void case_device_gone(void)
 	device.ops.req_notify_cq = req_notify;
 }
 
+/* In the place of libibverbs': a channel that has told something, of no queue that there is. */
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **of, void **context)
+{
+	uint64_t told;
+
+	(void)of;
+	(void)context;
+	return read(channel->fd, &told, sizeof(told)) < 0 ? -1 : -2;
+}
+
+static int nr_signals;
+
+static void note_signal(int number)
+{
+	(void)number;
+	nr_signals++;
+}
+
+/* The queues are armed before the first sleep and, after a channel event, before the second. */
+static int signal_between(struct ibv_cq *of, int solicited)
+{
+	if (++nr_armed == 2)
+		CHECK(!raise(SIGUSR1));
+	return req_notify(of, solicited);
+}
+
+/* The thread was woken for nothing, and goes to sleep again. */
+static void case_signal_between(void)
+{
+	struct sigaction action = { .sa_handler = note_signal };
+	static struct ibv_comp_channel channel;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	setup();
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	channel.fd = eventfd(1, EFD_CLOEXEC);
+	evd->channel = &channel;
+	evd->channel_fd.fd = channel.fd;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	device.ops.req_notify_cq = signal_between;
+	nr_armed = 0;
+	nr_signals = 0;
+	CHECK_RET(dat_evd_wait(evd_obj, 5000000, 1, &event, &more), ERR2(INTERRUPTED_CALL, 0));
+	CHECK_EQ(nr_signals, 1);
+	device.ops.req_notify_cq = req_notify;
+	close(channel.fd);
+}
+
 /* A thread in dat_evd_wait(), and what came of it. */
 struct waiter {
 	pthread_t thread;
@@ -1094,6 +1144,7 @@ static const struct check_case cases[] = {
 	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
+	{ "E38 a signal between two sleeps of a wait", case_signal_between },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
 	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
