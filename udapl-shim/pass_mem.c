@@ -17,10 +17,20 @@
 
 struct pass_lmr *pass_lmrs;
 
+/*
+ * An entry is used again when so many others have become free after it, or when the table is full.
+ * After 4096 uses of an entry its generation begins anew. So a context names another LMR only when
+ * some 16 million others have been freed since its own (RULING 54).
+ */
+#define LMRS_KEPT	4096u
+
+/* The list of free entries begins with the one that has been free longest; 0 ends it. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t used;		/* entries that are or were in use; 0 is never */
 	uint32_t first_free;
+	uint32_t last_free;
+	uint32_t nr_free;
 } lmr_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* pass_lmrs_init - reserve the table; false if there is no room for it */
@@ -51,19 +61,29 @@ void pass_lmrs_child(void)
 	pthread_mutex_init(&lmr_table.lock, NULL);
 }
 
+/* Takes the entry that has been free longest; 0 if there is none. The lock is held. */
+static uint32_t reuse_free(void)
+{
+	uint32_t nr = lmr_table.first_free;
+
+	if (nr) {
+		lmr_table.first_free = pass_lmrs[nr].next_free;
+		lmr_table.nr_free--;
+	}
+	return nr;
+}
+
 /* An entry of the table that is not in use, with a new generation; or NULL. */
 static struct pass_lmr *lmr_alloc(void)
 {
 	struct pass_lmr *lmr = NULL;
-	uint32_t nr = 0;
+	uint32_t nr;
 
 	pthread_mutex_lock(&lmr_table.lock);
-	if (lmr_table.first_free) {
-		nr = lmr_table.first_free;
-		lmr_table.first_free = pass_lmrs[nr].next_free;
-	} else if (lmr_table.used + 1 < PASS_LMRS) {
+	if (lmr_table.nr_free <= LMRS_KEPT && lmr_table.used + 1 < PASS_LMRS)
 		nr = ++lmr_table.used;
-	}
+	else
+		nr = reuse_free();
 	if (nr) {
 		lmr = &pass_lmrs[nr];
 		lmr->generation++;
@@ -74,9 +94,16 @@ static struct pass_lmr *lmr_alloc(void)
 
 static void lmr_give_back(struct pass_lmr *lmr)
 {
+	uint32_t nr = lmr - pass_lmrs;
+
 	pthread_mutex_lock(&lmr_table.lock);
-	lmr->next_free = lmr_table.first_free;
-	lmr_table.first_free = lmr - pass_lmrs;
+	lmr->next_free = 0;
+	if (lmr_table.first_free)
+		pass_lmrs[lmr_table.last_free].next_free = nr;
+	else
+		lmr_table.first_free = nr;
+	lmr_table.last_free = nr;
+	lmr_table.nr_free++;
 	pthread_mutex_unlock(&lmr_table.lock);
 }
 

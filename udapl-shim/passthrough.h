@@ -137,7 +137,7 @@ struct pass_pz {
  * @generation: how often the entry was used, a part of @context
  * @pz: its zone
  * @users: bindings of RMRs to it, present and outstanding; -1 once it is being freed
- * @next_free: in the list of free entries
+ * @next_free: the entry that became free after this one, while this one is free
  * @ia: object of its IA. It may be looked at without a lock, as @pz may not: the zone may have
  *	been freed together with the LMR
  */

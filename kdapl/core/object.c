@@ -16,6 +16,12 @@
 #include "user.h"
 #include "../trace.h"
 
+/*
+ * A slot is used again only when it is not among so many that are free for the shortest time, as
+ * long as there can be more slots (RULING 54).
+ */
+#define SLOTS_KEPT	(KDAPL_CHUNK_SLOTS / 2)
+
 /* RMRs of one open file (user.c limits those of all files of a user) */
 #define FILE_MAX_RMRS	1024
 
@@ -100,10 +106,11 @@ void kdapl_space_destroy(struct kdapl_space *space)
 		kdapl_user_put(space->owner);
 }
 
-/* Puts free slots at the end of the list, behind those that have been free for longer. */
-static void slots_add_free(struct kdapl_space *space, u32 first, u32 last)
+/* Puts @n free slots at the end of the list, behind those that have been free for longer. */
+static void slots_add_free(struct kdapl_space *space, u32 first, u32 last, u32 n)
 {
 	lockdep_assert_held(&space->lock);
+	space->nr_free += n;
 	if (space->free_slot)
 		slot_at(space_slots(space), space->last_free)->next_free = first;
 	else
@@ -121,6 +128,15 @@ static u32 space_nr_chunks(struct kdapl_space *space)
 	return n;
 }
 
+/* Is a slot free that may be used, without that slots are added first? */
+static bool slots_suffice(struct kdapl_space *space)
+{
+	lockdep_assert_held(&space->lock);
+	return space->nr_free > SLOTS_KEPT ||
+	       (space->nr_free &&
+		space_slots(space)->nr_chunks * KDAPL_CHUNK_SLOTS > space->max_objects);
+}
+
 /*
  * Puts @new, a directory with one chunk more, in the place of the one with @n chunks; the slots
  * of @chunk become free.  Readers go on with the directory that they have found.
@@ -136,12 +152,13 @@ static struct kdapl_slots *space_add_chunk(struct kdapl_space *space, struct kda
 
 	spin_lock_irq(&space->lock);
 	old = space_slots(space);
-	if (old->nr_chunks == n && !space->free_slot) {
+	if (old->nr_chunks == n && !slots_suffice(space)) {
 		memcpy(new->chunk, old->chunk, n * sizeof(*new->chunk));
 		new->chunk[n] = chunk;
 		rcu_assign_pointer(space->slots, new);
 		/* Slot 0 stays unused: 0 ends the free list. */
-		slots_add_free(space, n ? first : 1, first + KDAPL_CHUNK_SLOTS - 1);
+		slots_add_free(space, n ? first : 1, first + KDAPL_CHUNK_SLOTS - 1,
+			       n ? KDAPL_CHUNK_SLOTS : KDAPL_CHUNK_SLOTS - 1);
 	} else {
 		old = NULL;
 	}
@@ -150,7 +167,7 @@ static struct kdapl_slots *space_add_chunk(struct kdapl_space *space, struct kda
 }
 
 /*
- * Adds slots if none is free.  Others may take them before the caller does.
+ * Adds slots.  Others may take them before the caller does.
  *
  * No lock is held while memory is allocated.  A process at the limit of its memory cgroup may
  * wait long for memory.  The CM's callbacks, which need a slot for each request, would then
@@ -163,8 +180,6 @@ static int space_grow(struct kdapl_space *space)
 	struct kdapl_slot *chunk;
 	int ret = 0;
 
-	if (READ_ONCE(space->free_slot))
-		return 0;
 	if (n == BIT(KDAPL_INDEX_BITS) / KDAPL_CHUNK_SLOTS)
 		return -ENOSPC;
 	new = slots_alloc(space, n + 1);
@@ -204,15 +219,19 @@ static void space_uncount(struct kdapl_space *space)
 		kdapl_user_give(space->owner);
 }
 
-/* The slot that has been free for the longest time, or NULL. */
-static struct kdapl_slot *slot_take_free(struct kdapl_space *space, u32 *index)
+/*
+ * The slot that has been free for the longest time; or NULL, if slots are to be added first.  @any:
+ * none can be added, so take what there is.
+ */
+static struct kdapl_slot *slot_take_free(struct kdapl_space *space, bool any, u32 *index)
 {
 	struct kdapl_slot *slot;
 
 	lockdep_assert_held(&space->lock);
-	*index = space->free_slot;
+	*index = any || slots_suffice(space) ? space->free_slot : 0;
 	if (!*index)
 		return NULL;
+	space->nr_free--;
 	slot = slot_at(space_slots(space), *index);
 	/* The @next_free of the last slot is old: nothing follows it. */
 	space->free_slot = *index == space->last_free ? 0 : slot->next_free;
@@ -222,23 +241,24 @@ static struct kdapl_slot *slot_take_free(struct kdapl_space *space, u32 *index)
 static int slot_reserve(struct kdapl_space *space, u32 *index,
 			struct kdapl_slot **slot)
 {
-	int ret = 0;
+	int full = 0, ret = 0;
 
-	do {
+	for (;;) {
 		spin_lock_irq(&space->lock);
 		*slot = NULL;
 		if (space_count(space))
-			*slot = slot_take_free(space, index);
+			*slot = slot_take_free(space, full, index);
 		else
 			ret = -ENOSPC;
-		if (!*slot && !ret)
+		if (!*slot && !ret) {
 			space_uncount(space);
+			ret = full;
+		}
 		spin_unlock_irq(&space->lock);
 		if (*slot || ret)
-			break;
-		ret = space_grow(space);
-	} while (!ret);
-	return ret;
+			return ret;
+		full = space_grow(space);
+	}
 }
 
 static void slot_return(struct kdapl_object *obj)
@@ -253,7 +273,7 @@ static void slot_return(struct kdapl_object *obj)
 	slot = slot_at(space_slots(space), index);
 	if (slot->generation < KDAPL_GENERATION_MAX) {
 		slot->generation++;
-		slots_add_free(space, index, index);
+		slots_add_free(space, index, index, 1);
 	}
 	spin_unlock_irqrestore(&space->lock, flags);
 }

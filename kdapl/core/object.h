@@ -98,6 +98,7 @@ struct kdapl_slots {
  * @free_slot, @last_free: first and last of the free slots, linked by index; 0 ends
  *			   the list.  The slot that was free for the longest time
  *			   is used next, so that a dead handle stays wrong for long
+ * @nr_free: how many there are
  * @nr_objects: slots in use, compared with @max_objects
  * @max_objects: limit of this space
  * @owner: the user who opened it, who has a limit for all his spaces; NULL for the kernel
@@ -118,6 +119,7 @@ struct kdapl_space {
 	struct kdapl_slots __rcu *slots;
 	u32 free_slot;
 	u32 last_free;
+	u32 nr_free;
 	u32 nr_objects;
 	u32 max_objects;
 	struct kdapl_user *owner;

@@ -347,6 +347,39 @@ static void wrap_retires_the_slot(struct kunit *test)
 	}
 }
 
+/*
+ * RULING 54: although no slot but that of a freed object is free, the next object gets another
+ * one.  Otherwise the lmr_context would come back after 4096 objects.
+ */
+static void slot_rests(struct kunit *test)
+{
+	struct thing **things, *t;
+	struct fixture *f = test->priv;
+	const int nr = KDAPL_CHUNK_SLOTS - 3;
+	u32 index;
+	int i;
+
+	things = kunit_kcalloc(test, nr, sizeof(*things), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, things);
+	/* The first chunk has no slot 0, and the adapter is in it. */
+	for (i = 0; i < nr; i++) {
+		things[i] = thing_new(f, &f->here, KDAPL_PZ);
+		KUNIT_ASSERT_NOT_NULL(test, things[i]);
+	}
+	t = thing_new(f, &f->here, KDAPL_LMR);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	for (i = 0; i < KDAPL_CHUNK_SLOTS / 2; i++) {
+		index = (u32)t->obj.token;
+		kdapl_object_retire(&t->obj);
+		t = thing_new(f, &f->here, KDAPL_LMR);
+		KUNIT_ASSERT_NOT_NULL(test, t);
+		KUNIT_EXPECT_NE(test, (u32)t->obj.token, index);
+	}
+	kdapl_object_retire(&t->obj);
+	for (i = 0; i < nr; i++)
+		kdapl_object_retire(&things[i]->obj);
+}
+
 static void second_free(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -702,6 +735,7 @@ static struct kunit_case kdapl_handle_cases[] = {
 	KUNIT_CASE(foreign_space),
 	KUNIT_CASE(generation_of_a_slot),
 	KUNIT_CASE(wrap_retires_the_slot),
+	KUNIT_CASE(slot_rests),
 	KUNIT_CASE(second_free),
 	KUNIT_CASE(reference_outlives_the_handle),
 	KUNIT_CASE(aborted_before_published),

@@ -397,6 +397,30 @@ static void case_window_freed(void)
 	CHECK_EQ(pass_lmrs[1].users, 0);
 }
 
+/*
+ * An application that makes and frees an LMR again and again. What it posts with the context of
+ * the first one must not become a post with another.
+ */
+static void case_context_not_again(void)
+{
+	const DAT_REGION_DESCRIPTION region_of = { .for_va = memory };
+	DAT_LMR_CONTEXT first = 0, context;
+	DAT_LMR_HANDLE lmr;
+	unsigned int i;
+
+	window_setup();
+	pia->max_region = sizeof(memory);
+	for (i = 0; i < 100000; i++) {
+		OK(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region_of, 100, zone.obj,
+				  DAT_MEM_PRIV_LOCAL_READ_FLAG, &lmr, &context, NULL, NULL,
+				  NULL));
+		CHECK(i == 0 || context != first);
+		if (!i)
+			first = context;
+		OK(dat_lmr_free(lmr));
+	}
+}
+
 static const struct check_case cases[] = {
 	{ "mt:M35 mt:M37 mt:M40 mt:M41 mt:M45 mt:M47 a window of verbs", case_window },
 	{ "mt:M40 a bind that fails or is flushed takes the window away", case_window_lost },
@@ -407,6 +431,7 @@ static const struct check_case cases[] = {
 	{ "mt:M29 mt:M67 an LMR of another IA, whose zone may be gone", case_zone_gone },
 	{ "L2 mt:M7 an LMR is freed while another one is made over it", case_source_freed },
 	{ "mt:M44 an RMR is freed while its bind is outstanding", case_window_freed },
+	{ "mt:M27 RULING 54 the context of a freed LMR", case_context_not_again },
 };
 
 int main(int argc, char **argv)
