@@ -119,12 +119,15 @@ static struct ibv_qp *qp_create(struct pass_ep *ep)
 }
 
 /* EBUSY: the kernel still holds the queue pair, and lets go of it in a moment. */
-static void qp_destroy(struct ibv_qp *qp)
+static int qp_destroy(struct ibv_qp *qp)
 {
-	int tries;
+	int err = ibv_destroy_qp(qp), tries;
 
-	for (tries = 0; tries < 1000 && ibv_destroy_qp(qp) == EBUSY; tries++)
+	for (tries = 0; tries < 1000 && err == EBUSY; tries++) {
 		pass_pause(1000);
+		err = ibv_destroy_qp(qp);
+	}
+	return err;
 }
 
 /*
@@ -173,7 +176,9 @@ static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
 	if (ep->bound)
 		pass_tell(ep, KDAPL_TELL_UNBIND);
 	ep->bound = false;
-	qp_destroy(qp);
+	/* Completions of one that the device keeps may name cookies of the EP: these stay. */
+	if (!pass_let_go(qp_destroy(qp)))
+		atomic_fetch_add(&ep->refs, 1);
 }
 
 /*

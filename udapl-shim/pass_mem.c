@@ -116,7 +116,12 @@ static void lmr_give_back(struct pass_lmr *lmr)
  */
 static char nothing;
 
-/* pass_pz_drop - free a zone and its objects of the device */
+/*
+ * pass_pz_drop - free a zone and its objects of the device
+ *
+ * If the device keeps them, because it has not let go of something in the zone, nobody can use them
+ * any more.
+ */
 void pass_pz_drop(struct pass_pz *pz)
 {
 	if (pz->nothing)
@@ -587,15 +592,45 @@ static void lmr_hide(struct pass_lmr *lmr)
 	pthread_mutex_unlock(&lmr_table.lock);
 }
 
+static DAT_RETURN dereg_failed(int error)
+{
+	switch (error) {
+	case EBUSY:
+		return RET_BAD_STATE(LMR_IN_USE);
+	case ENOMEM:
+		return RET_NO_RESOURCE(MEMORY);
+	default:
+		return RET(INTERNAL_ERROR);
+	}
+}
+
+/*
+ * Undoes lmr_take() and lmr_hide(), since the device has the memory as before. @context: what posts
+ * found it by; 0 if a peer has taken its key away.
+ */
+static void lmr_keep(struct shim_object *obj, struct pass_ia *pia, struct pass_lmr *lmr,
+		     uint32_t context)
+{
+	shim_lock(&obj->lock);
+	atomic_store(&lmr->users, 0);
+	atomic_store(&obj->pass, lmr);
+	atomic_store_explicit(&lmr->context, context, memory_order_release);
+	shim_unlock(&obj->lock);
+	/* A close of the IA at the same time has either seen the LMR, or is seen here. */
+	if (atomic_load(&pia->closing))
+		pass_lmr_close(obj);
+}
+
 /*
  * When the context has been changed no new post finds the LMR. Posts that have found it before are
  * waited for, because they have its key (mt:T12).
  */
 static DAT_RETURN lmr_free(struct shim_object *obj, struct pass_ia *pia)
 {
+	uint32_t lkey, context;
 	struct pass_lmr *lmr;
 	DAT_RETURN ret;
-	uint32_t lkey;
+	int err;
 
 	ret = lmr_take(obj, false, &lmr);
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE) {
@@ -605,9 +640,14 @@ static DAT_RETURN lmr_free(struct shim_object *obj, struct pass_ia *pia)
 	if (ret)
 		return ret;
 	lkey = lmr->lkey;
+	context = atomic_load(&lmr->context);
 	lmr_hide(lmr);
 	pass_fence_posts(pia);
-	ibv_dereg_mr(lmr->mr);
+	err = ibv_dereg_mr(lmr->mr);
+	if (!pass_let_go(err)) {
+		lmr_keep(obj, pia, lmr, context);
+		return dereg_failed(err);
+	}
 	if (pia->hints & KDAPL_VERBS_MUTE_FAULTS)
 		pass_fence_key(pia, lkey);
 	pass_pz_unuse(lmr->pz);

@@ -29,11 +29,15 @@
 #define REMOTE_FLAGS	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 			 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
+/*
+ * Ends a binding. If the device does not let go of its region, peers may still have access to the
+ * memory; so its LMR stays in use, and the consumer cannot free it before the IA is closed.
+ */
 static void binding_drop(struct pass_binding *binding)
 {
-	if (binding->mr)
-		ibv_dereg_mr(binding->mr);
-	if (binding->lmr)
+	bool gone = !binding->mr || pass_let_go(ibv_dereg_mr(binding->mr));
+
+	if (binding->lmr && gone)
 		pass_lmr_unuse(binding->lmr);
 	memset(binding, 0, sizeof(*binding));
 }
@@ -51,16 +55,21 @@ static bool window_make(struct pass_rmr *rmr)
 	return rmr->mw && rmr->keys < WINDOW_KEYS;
 }
 
-static void window_drop(struct pass_rmr *rmr)
-{
-	if (rmr->mw)
-		ibv_dealloc_mw(rmr->mw);
-	rmr->mw = NULL;
-}
-
 static bool by_window(const struct pass_binding *binding)
 {
 	return binding->lmr && !binding->mr;
+}
+
+/* Frees the window. If the device keeps it, so does the LMR that it may show, as above. */
+static void window_drop(struct pass_rmr *rmr)
+{
+	if (rmr->mw && !pass_let_go(ibv_dealloc_mw(rmr->mw))) {
+		if (by_window(&rmr->now))
+			rmr->now.lmr = NULL;
+		if (by_window(&rmr->next))
+			rmr->next.lmr = NULL;
+	}
+	rmr->mw = NULL;
 }
 
 static DAT_RETURN rmr_make(struct pass_ia *pia, struct shim_object *pz,

@@ -732,7 +732,7 @@ void pass_srq_close(struct shim_object *obj)
 	struct pass_ia *pia = srq ? srq->pia : NULL;
 	struct pass_pz *pz;
 	struct ibv_srq *queue;
-	int tries;
+	int err, tries;
 
 	if (!srq)
 		return;
@@ -750,11 +750,16 @@ void pass_srq_close(struct shim_object *obj)
 		;
 	*link = srq->next;
 	pthread_mutex_unlock(&pia->lock);
-	for (tries = 0; tries < 1000 && ibv_destroy_srq(queue) == EBUSY; tries++)
+	err = ibv_destroy_srq(queue);
+	for (tries = 0; tries < 1000 && err == EBUSY; tries++) {
 		pass_pause(1000);
+		err = ibv_destroy_srq(queue);
+	}
 	pass_context_count_srqs(pia->context, -1);
 	pass_pz_unuse(pz);
-	pass_srq_put(srq);
+	/* Completions of a queue that the device keeps name its cookies: these stay. */
+	if (pass_let_go(err))
+		pass_srq_put(srq);
 }
 
 DAT_RETURN pass_srq_free(struct shim_object *obj)

@@ -125,8 +125,12 @@ static void evd_free(struct pass_evd *evd)
 	}
 	shim_fds_lock();
 	shim_fd_forget(&evd->channel_fd);
-	if (evd->channel)
-		ibv_destroy_comp_channel(evd->channel);
+	/*
+	 * It is refused if a queue was not destroyed, also because the device is gone. Then the
+	 * descriptor is closed nevertheless, since nobody polls the queue any more.
+	 */
+	if (evd->channel && ibv_destroy_comp_channel(evd->channel))
+		close(evd->channel->fd);
 	shim_fds_unlock();
 	shim_fd_close(&evd->kernel_fd);
 	shim_fd_close(&evd->wake);

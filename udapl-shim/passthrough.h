@@ -639,6 +639,16 @@ struct pass_rmr {
 };
 
 /*
+ * Has the device let go of an object, by what ibv_dereg_mr() or the like has returned? EIO: the
+ * device is gone, and all its objects with it. After any other error it still has the object, until
+ * the context is closed with the last IA on the device.
+ */
+static inline bool pass_let_go(int err)
+{
+	return !err || err == EIO;
+}
+
+/*
  * May windows be bound to a region that was registered with these privileges? Uverbs allows it
  * only for a region with local write access, whatever the window itself is to allow.
  */

@@ -28,11 +28,14 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return &window;
 }
 
+/* What the device answers that is to let go of something; as libibverbs: positive */
+static int keeps;
+
 static int dealloc_mw(struct ibv_mw *mw)
 {
 	(void)mw;
-	nr_windows--;
-	return 0;
+	nr_windows -= !keeps;
+	return keeps;
 }
 
 static int bind_mw(struct ibv_qp *to, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -74,8 +77,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	(void)mr;
-	nr_registered--;
-	return 0;
+	nr_registered -= !keeps;
+	return keeps;
 }
 
 /* ---- a window on an LMR -------------------------------------------------------------- */
@@ -114,6 +117,7 @@ static void window_setup(void)
 	ep->dir[PASS_REQ].pz = &zone;
 	nr_windows = 0;
 	nr_registered = 0;
+	keeps = 0;
 	no_windows = false;
 	bind_error = 0;
 	device.ops.alloc_mw = alloc_mw;
@@ -397,6 +401,86 @@ static void case_window_freed(void)
 	CHECK_EQ(pass_lmrs[1].users, 0);
 }
 
+/* Makes an LMR over @memory, and returns its context. */
+static DAT_LMR_CONTEXT lmr_new(DAT_LMR_HANDLE *lmr)
+{
+	const DAT_REGION_DESCRIPTION region_of = { .for_va = memory };
+	DAT_LMR_CONTEXT context;
+
+	OK(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region_of, 100, zone.obj,
+			  DAT_MEM_PRIV_LOCAL_READ_FLAG, lmr, &context, NULL, NULL, NULL));
+	return context;
+}
+
+static DAT_RETURN send_from(DAT_LMR_CONTEXT context)
+{
+	DAT_LMR_TRIPLET segment = {
+		.lmr_context = context,
+		.virtual_address = (uintptr_t)memory,
+		.segment_length = 1,
+	};
+
+	return dat_ep_post_send(ep_obj, 1, &segment, (DAT_DTO_COOKIE) { .as_64 = 1 }, 0);
+}
+
+/* A free that the device refuses has changed nothing (E2). */
+static void case_lmr_kept(void)
+{
+	DAT_LMR_CONTEXT context, after;
+	DAT_LMR_PARAM param;
+	DAT_LMR_HANDLE lmr;
+
+	window_setup();
+	pia->max_region = sizeof(memory);
+	context = lmr_new(&lmr);
+	keeps = EBUSY;
+	CHECK_RET(dat_lmr_free(lmr), STATE(LMR_IN_USE));
+	keeps = EINVAL;
+	CHECK_RET(dat_lmr_free(lmr), ERR2(INTERNAL_ERROR, 0));
+	OK(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param));
+	CHECK_EQ(param.lmr_context, context);
+	OK(send_from(context));
+	keeps = 0;
+	OK(dat_lmr_free(lmr));
+	CHECK_EQ(nr_registered, 0);
+	CHECK_RET(send_from(context), ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
+
+	/* With its device everything has gone. */
+	after = lmr_new(&lmr);
+	CHECK(after != context);
+	keeps = EIO;
+	OK(dat_lmr_free(lmr));
+	CHECK_RET(send_from(after), ERR2(PROTECTION_VIOLATION, DAT_PROTECTION_READ));
+}
+
+/* What peers may still have access to must not be freed. */
+static void case_binding_kept(void)
+{
+	DAT_RMR_CONTEXT context, none;
+
+	window_setup();
+	OK(bind_post(1, 100, &context));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect_bound(1, DAT_DTO_SUCCESS);
+	keeps = EBUSY;
+	OK(dat_rmr_free(rmr));
+	CHECK_EQ(nr_windows, 1);
+	CHECK_EQ(pass_lmrs[1].users, 1);
+
+	window_setup();
+	no_windows = true;
+	pia->windows = false;
+	OK(bind_post(1, 100, &context));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect_bound(1, DAT_DTO_SUCCESS);
+	CHECK_EQ(nr_registered, 1);
+	keeps = EINVAL;
+	OK(bind_post(2, 0, &none));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect_bound(2, DAT_DTO_SUCCESS);
+	shows(0, 1);
+}
+
 /*
  * An application that makes and frees an LMR again and again. What it posts with the context of
  * the first one must not become a post with another.
@@ -431,6 +515,8 @@ static const struct check_case cases[] = {
 	{ "mt:M29 mt:M67 an LMR of another IA, whose zone may be gone", case_zone_gone },
 	{ "L2 mt:M7 an LMR is freed while another one is made over it", case_source_freed },
 	{ "mt:M44 an RMR is freed while its bind is outstanding", case_window_freed },
+	{ "E2 a device that does not let go of an LMR", case_lmr_kept },
+	{ "mt:M22 a device that does not let go of a binding", case_binding_kept },
 	{ "mt:M27 RULING 54 the context of a freed LMR", case_context_not_again },
 };
 
