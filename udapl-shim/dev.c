@@ -211,10 +211,14 @@ uint64_t shim_dev_features(void)
 	return features;
 }
 
-/* shim_no_room - does an errno say that memory or descriptors are short, which may pass? */
+/*
+ * shim_no_room - does an errno say that memory or descriptors are short, which may pass?
+ *
+ * EAGAIN: more memory than the process may lock, in which all it maps is locked (mmap(2)).
+ */
 bool shim_no_room(int err)
 {
-	return err == ENOMEM || err == EMFILE || err == ENFILE;
+	return err == ENOMEM || err == EAGAIN || err == EMFILE || err == ENFILE;
 }
 
 /*

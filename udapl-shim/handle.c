@@ -20,6 +20,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "shim.h"
 
@@ -101,20 +102,59 @@ static void hash_remove(struct shim_object *obj)
 				      memory_order_release);
 }
 
+static void *map_readable(size_t size)
+{
+	void *range = mmap(NULL, size, PROT_READ,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return range == MAP_FAILED ? NULL : range;
+}
+
 /*
- * Reserves a range of @size addresses that begins at a multiple of @size, a power of two. It
- * maps twice as many and gives back what lies in front of and behind such a range. The range is
- * mapped only readable, so that the kernel does not count all of it as memory committed to the
- * process; table_grow() makes it writable piece by piece.
+ * Where the process has its future memory locked (mlockall(2)), and may not lock so much, a new
+ * range is refused. But a range that is not locked may grow. So this begins with a page.
+ */
+static void *map_unlocked(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *first = map_readable(page), *range;
+
+	if (!first)
+		return NULL;
+	range = munlock(first, page) ? MAP_FAILED : mremap(first, page, size, MREMAP_MAYMOVE);
+	if (range != MAP_FAILED)
+		return range;
+	munmap(first, page);
+	return NULL;
+}
+
+/*
+ * shim_reserve - reserve addresses for a table, which the process never gives back
+ * @size: bytes
+ *
+ * They are mapped only readable, and are zero. So the kernel counts none of it as memory of the
+ * process; the table makes its memory writable piece by piece (mprotect(2)). If the process locks
+ * its memory, as it has a right to lock so much, it is locked as well.
+ *
+ * Return: NULL if there is no room.
+ */
+void *shim_reserve(size_t size)
+{
+	void *range = map_readable(size);
+
+	return range || errno != EAGAIN ? range : map_unlocked(size);
+}
+
+/*
+ * Reserves a range of @size addresses that begins at a multiple of @size, a power of two: twice as
+ * many, of which it gives back what lies in front of and behind such a range.
  */
 static void *reserve_aligned(size_t size)
 {
 	uintptr_t start, base;
-	void *all;
+	void *all = shim_reserve(2 * size);
 
-	all = mmap(NULL, 2 * size, PROT_READ,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (all == MAP_FAILED)
+	if (!all)
 		return NULL;
 	start = (uintptr_t)all;
 	base = (start + size - 1) & ~(size - 1);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "pass_srq.h"
 
@@ -127,6 +128,20 @@ static struct pass_context *context_named(const char *name, size_t length)
 }
 
 /*
+ * Tries to map as much memory as a device's library may take, which libibverbs does not list if it
+ * could not be loaded. If there is no room, errno says so.
+ */
+static void find_room(void)
+{
+	const size_t bytes = 2 << 20;
+	void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			  0);
+
+	if (room != MAP_FAILED)
+		munmap(room, bytes);
+}
+
+/*
  * pass_context_get - the process's context of a device
  * @name: of the device
  * @length: of @name
@@ -139,7 +154,7 @@ static struct pass_context *context_named(const char *name, size_t length)
  * out by shim_fds_lock().
  *
  * Return: the context, for pass_context_put(); NULL if it cannot be opened. If that is for lack of
- * memory or descriptors errno is ENOMEM, EMFILE or ENFILE.
+ * memory or descriptors errno is ENOMEM, EAGAIN, EMFILE or ENFILE.
  */
 struct pass_context *pass_context_get(const char *name, size_t length)
 {
@@ -152,6 +167,8 @@ struct pass_context *pass_context_get(const char *name, size_t length)
 	pthread_mutex_unlock(&shared.lock);
 	if (!context && !shim_no_room(errno) && shim_few_descriptors(SHIM_CALL_DESCRIPTORS))
 		errno = EMFILE;
+	if (!context && !shim_no_room(errno))
+		find_room();
 	return context;
 }
 
@@ -251,23 +268,42 @@ bool pass_context_has_srqs(struct pass_context *context)
 /* ---- the board --------------------------------------------------------- */
 
 /*
+ * Maps the board, or its beginning if the process locks all that it maps, and may not lock so much
+ * (EAGAIN). Without the rest it can have fewer EPs.
+ */
+static void *board_map(uint64_t offset, size_t *size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *board;
+
+	for (;;) {
+		board = mmap(NULL, *size, PROT_READ, MAP_SHARED, shim_fd(), offset);
+		if (board != MAP_FAILED || errno != EAGAIN || *size == page)
+			return board;
+		*size = (*size / 2 + page - 1) & ~(page - 1);
+	}
+}
+
+/*
  * pass_board_get - map the board, unless it is mapped already
- * @offset, @size: from the kernel; they are the same each time, as an open file has one board
+ * @offset: from the kernel; the same each time, as an open file has one board
+ * @size: in: from the kernel, the same each time; out: bytes that are mapped
  *
  * Return: the board, for pass_board_put(); NULL if it cannot be mapped.
  */
-const void *pass_board_get(uint64_t offset, size_t size)
+const void *pass_board_get(uint64_t offset, size_t *size)
 {
 	void *board;
 
 	pthread_mutex_lock(&shared.lock);
 	if (!shared.board_users) {
-		shared.board = mmap(NULL, size, PROT_READ, MAP_SHARED, shim_fd(), offset);
-		shared.board_size = size;
+		shared.board = board_map(offset, size);
+		shared.board_size = *size;
 	}
 	board = shared.board == MAP_FAILED ? NULL : shared.board;
 	if (board)
 		shared.board_users++;
+	*size = shared.board_size;
 	pthread_mutex_unlock(&shared.lock);
 	return board;
 }

@@ -559,7 +559,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 	if (ret)
 		return ret;
 	if (arg.slot >= pia->board_size / sizeof(*pia->board))
-		return RET(INTERNAL_ERROR);
+		return RET_NO_RESOURCE(MEMORY);
 	ep = ep_alloc(obj, pia, arg.slot);
 	if (!ep)
 		return RET_NO_RESOURCE(MEMORY);

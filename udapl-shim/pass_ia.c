@@ -106,7 +106,7 @@ static DAT_RETURN find_entry(struct pass_ia *pia, uint64_t token)
 		return DAT_SUCCESS;
 	ret = shim_ioctl(KDAPL_IOC_EP_BOARD, &arg, RET_NO_FAULT);
 	if (!ret && arg.slot >= pia->board_size / sizeof(*pia->board))
-		ret = RET(INTERNAL_ERROR);
+		ret = RET_NO_RESOURCE(MEMORY);
 	if (!ret)
 		pia->entry = &pia->board[arg.slot];
 	return ret;
@@ -127,6 +127,7 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 		.ia = shim_token(ia),
 		.hints = KDAPL_VERBS_OWN_SRQS | (asked ? KDAPL_VERBS_ASKED : 0),
 	};
+	size_t board_size;
 
 	*ret = shim_ioctl(KDAPL_IOC_IA_PASSTHROUGH, &arg, RET_NO_FAULT);
 	if (DAT_GET_TYPE(*ret) == DAT_MODEL_NOT_SUPPORTED)
@@ -134,11 +135,12 @@ static const char *pass_begin(struct pass_ia *pia, struct shim_object *ia, bool 
 	if (*ret)
 		return "the kernel refuses it";
 	*begun = true;
-	pia->board = pass_board_get(arg.board_offset, arg.board_size);
+	board_size = arg.board_size;
+	pia->board = pass_board_get(arg.board_offset, &board_size);
 	*ret = RET_NO_RESOURCE(MEMORY);
 	if (!pia->board)
 		return "the kernel's page about endpoints cannot be mapped";
-	pia->board_size = arg.board_size;
+	pia->board_size = board_size;
 	pia->hints = arg.hints;
 	if (pia->hints & KDAPL_VERBS_WIDE_WINDOWS)
 		pia->windows = false;

@@ -23,36 +23,46 @@ struct pass_lmr *pass_lmrs;
  * some 16 million others have been freed since its own (RULING 54).
  */
 #define LMRS_KEPT	4096u
+#define LMRS_PIECE	1024u	/* made writable at a time; a part of PASS_LMRS */
 
 /* The list of free entries begins with the one that has been free longest; 0 ends it. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t used;		/* entries that are or were in use; 0 is never */
+	uint32_t ready;		/* entries whose memory is writable */
 	uint32_t first_free;
 	uint32_t last_free;
 	uint32_t nr_free;
 } lmr_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Makes more entries writable; the lock is held. */
+static bool lmrs_grow(void)
+{
+	if (lmr_table.ready == PASS_LMRS ||
+	    mprotect(&pass_lmrs[lmr_table.ready], LMRS_PIECE * sizeof(*pass_lmrs),
+		     PROT_READ | PROT_WRITE))
+		return false;
+	lmr_table.ready += LMRS_PIECE;
+	return true;
+}
+
 /* pass_lmrs_init - reserve the table; false if there is no room for it */
 bool pass_lmrs_init(void)
 {
-	void *table;
+	bool made;
 
 	pthread_mutex_lock(&lmr_table.lock);
-	if (!pass_lmrs) {
-		table = mmap(NULL, PASS_LMRS * sizeof(*pass_lmrs), PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (table != MAP_FAILED)
-			pass_lmrs = table;
-	}
+	if (!pass_lmrs)
+		pass_lmrs = shim_reserve(PASS_LMRS * sizeof(*pass_lmrs));
+	made = pass_lmrs && (lmr_table.ready || lmrs_grow());
 	/*
 	 * Entry 0 is never used, so no context must be found there. This value leads to another
 	 * entry, so it is equal to no context that leads to entry 0.
 	 */
-	if (pass_lmrs)
+	if (made)
 		atomic_store(&pass_lmrs[0].context, PASS_LMR_PLACE);
 	pthread_mutex_unlock(&lmr_table.lock);
-	return pass_lmrs;
+	return made;
 }
 
 /* pass_lmrs_child - in a child of fork(): another thread of the parent may have had the lock */
@@ -80,7 +90,8 @@ static struct pass_lmr *lmr_alloc(void)
 	uint32_t nr;
 
 	pthread_mutex_lock(&lmr_table.lock);
-	if (lmr_table.nr_free <= LMRS_KEPT && lmr_table.used + 1 < PASS_LMRS)
+	if (lmr_table.nr_free <= LMRS_KEPT &&
+	    (lmr_table.used + 1 < lmr_table.ready || lmrs_grow()))
 		nr = ++lmr_table.used;
 	else
 		nr = reuse_free();

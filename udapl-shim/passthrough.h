@@ -772,7 +772,7 @@ void pass_context_events(struct pass_context *context);
 int pass_context_fd(const struct pass_context *context);
 void pass_context_count_srqs(struct pass_context *context, int by);
 bool pass_context_has_srqs(struct pass_context *context);
-const void *pass_board_get(uint64_t offset, size_t size);
+const void *pass_board_get(uint64_t offset, size_t *size);
 void pass_board_put(void);
 
 /* pass_mem.c */

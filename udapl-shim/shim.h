@@ -479,6 +479,7 @@ void shim_object_kill(struct shim_object *obj);
 void *shim_object_end(struct shim_object *obj);
 void shim_for_each(struct shim_object *ia,
 		   void (*func)(struct shim_object *obj, void *arg), void *arg);
+void *shim_reserve(size_t size);
 void shim_table_lock(void);
 void shim_table_unlock(void);
 void shim_table_child(void);

@@ -121,7 +121,7 @@ static const struct vm_operations_struct board_vm_ops = {
  * @file: the file
  * @vma: a shared area at BOARD_OFFSET
  *
- * Return: 0; -EINVAL if there is no board, or if only a part of it shall be mapped; -EPERM
+ * Return: 0; -EINVAL if there is no board, or for what is not the board or its beginning; -EPERM
  * for an area that is writable or executable.
  */
 int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
@@ -132,7 +132,7 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EPERM;
-	if (vma_pages(vma) != board->nr_pages)
+	if (vma_pages(vma) > board->nr_pages)
 		return -EINVAL;
 	kdapl_vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE | VM_MAYEXEC);
 	vma->vm_ops = &board_vm_ops;

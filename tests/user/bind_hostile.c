@@ -206,7 +206,7 @@ static bool is_fresh(const volatile struct kdapl_uapi_board_ep *slot)
 static void test_board(struct end *end)
 {
 	const struct kdapl_uapi_ia_passthrough *p = &end->pass;
-	void *map = (void *)end->board;
+	void *map = (void *)end->board, *part;
 	int status;
 	pid_t pid;
 
@@ -222,6 +222,9 @@ static void test_board(struct end *end)
 		      EINVAL, "board private");
 	expect_no_map(end->fd, p->board_offset, p->board_size + 4096, PROT_READ,
 		      MAP_SHARED, EINVAL, "more than the board");
+	part = mmap(NULL, 4096, PROT_READ, MAP_SHARED, end->fd, p->board_offset);
+	check(part != MAP_FAILED, "A8", "the beginning of the board", errno);
+	munmap(part, 4096);
 	check(mprotect(map, p->board_size, PROT_READ | PROT_WRITE) < 0 && errno == EACCES,
 	      "A8", "board made writable later", errno);
 	check(mprotect(map, p->board_size, PROT_READ | PROT_EXEC) < 0 && errno == EACCES,

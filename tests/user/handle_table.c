@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +36,30 @@ static bool found(uintptr_t bits, uint32_t type)
 }
 
 /*
+ * In a process that locks all memory it maps, but may not lock as much as the table has addresses.
+ * Has to come before the table is there.
+ */
+static void locked_in_future(void)
+{
+	const struct rlimit limit = { 8 << 20, 8 << 20 };
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!getuid() && setuid(65534)) ||
+		    mlockall(MCL_FUTURE))
+			_exit(2);
+		_exit(!shim_object_get(++next_token, SHIM_IA, NULL, NULL));
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+}
+
+/*
  * The first open reserves the table and writes two words. A thread that checks a made-up handle
- * meanwhile may see one of them before the other. Has to be the first case.
+ * meanwhile may see one of them before the other. Has to come before the table is there, too.
  */
 static void while_reserved(void)
 {
@@ -411,6 +435,7 @@ static void no_device(void)
 }
 
 static const struct check_case cases[] = {
+	{ "A1 a table where all future memory is locked", locked_in_future },
 	{ "E5 forged handles during the first open", while_reserved },
 	{ "A1 E5 forged handles", forged_handles },
 	{ "F5 E20 freed handles", freed_handles },

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,28 @@
 #include "pass_srq.h"
 
 /* ---- cases --------------------------------------------------------------------------- */
+
+/* As in handle_table.c: the table of LMRs. Has to be the first case. */
+static void case_locked_in_future(void)
+{
+	const struct rlimit limit = { 8 << 20, 8 << 20 };
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!getuid() && setuid(65534)) ||
+		    mlockall(MCL_FUTURE))
+			_exit(2);
+		if (!pass_lmrs_init())
+			_exit(1);
+		/* A made-up context leads to an entry all the same. */
+		_exit(pass_lmr_find(~0u) ? 3 : 0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+}
 
 static void case_first_message(void)
 {
@@ -1120,6 +1144,7 @@ static void case_forked_while_listing(void)
 }
 
 static const struct check_case cases[] = {
+	{ "mt:T5 a table of LMRs where all future memory is locked", case_locked_in_future },
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
 	{ "A5 D46 the event of the end is behind all completions", case_end_is_last },

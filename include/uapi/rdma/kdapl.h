@@ -360,7 +360,8 @@ struct kdapl_uapi_ia_query {
  * @uverbs_fd: the process's context of the device (struct ibv_context.cmd_fd)
  * @ia: just opened
  * @board_offset: out: for mmap(2), PROT_READ, MAP_SHARED:
- *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole
+ *		  struct kdapl_uapi_board_ep[board_size / 64].  Map it as a whole, or its
+ *		  beginning, which all modules with KDAPL_FEATURE_IA_BOARD allow
  * @board_size: out: in bytes.  One board serves all IAs of the file
  * @hints: in: KDAPL_VERBS_OWN_SRQS, without which the IA has no SRQs, and KDAPL_VERBS_ASKED,
  *	   without which some drivers do not allow the mode; other bits are ignored.

@@ -209,6 +209,38 @@ static void too_much(void)
 	CHECK_EQ(in_child(register_too_much), 0);
 }
 
+/*
+ * What it maps is locked, and it may not lock as much as the board has addresses.  The tables of the
+ * library are the parent's (tests/user/handle_table.c and pass_queues.c).
+ */
+static int open_locked(void)
+{
+	const struct rlimit limit = { 3 << 20, 3 << 20 };
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE handle;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE z;
+	DAT_EP_HANDLE ep;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setuid(65534) || mlockall(MCL_FUTURE))
+		return 1;
+	region.for_va = map(PAGE, PROT_READ | PROT_WRITE);
+	if (dat_ia_open(side_a.name, 8, &evd, &ia))
+		return 2;
+	if (dat_pz_create(ia, &z) ||
+	    dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE, z, DAT_MEM_PRIV_ALL_FLAG,
+			   &handle, NULL, NULL, NULL, NULL) ||
+	    dat_ep_create(ia, z, NULL, NULL, NULL, NULL, &ep))
+		return 3;
+	return dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) ? 4 : 0;
+}
+
+static void locked(void)
+{
+	CHECK_EQ(in_child(open_locked), 0);
+}
+
 /* ---- what becomes of the pages ------------------------------------------ */
 
 static void fill(u8 *at, size_t length, u8 seed)
@@ -483,6 +515,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M67 mt:M69 dat_lmr_sync, many segments", lmr_sync),
 	SCENARIO("mt:M14 the context of another process", context_of_another),
 	SCENARIO("mt:M19 more than may be locked", too_much),
+	SCENARIO("mt:M19 I2 a process that locks all its memory", locked),
 	SCENARIO_IB("mt:M7 mt:M19 what lists the pages of an LMR over another", lists_charged),
 	SCENARIO_IB("mt:M13 mt:M19 memory that is not all there is not charged",
 		    partly_there),
