@@ -7,6 +7,7 @@
 #include "compat.h"
 #include "core/core.h"
 #include "face/dev.h"
+#include "glue/cq.h"
 #include "glue/glue.h"
 
 MODULE_DESCRIPTION("Direct Access Transport API (DAT 1.2)");
@@ -20,6 +21,7 @@ MODULE_VERSION(KDAPL_VERSION);
 #define IWARP_ATTEMPTS	512
 
 struct kdapl_space kdapl_kernel_space;
+struct workqueue_struct *kdapl_barrier_wq;
 struct workqueue_struct *kdapl_users_wq;
 struct workqueue_struct *kdapl_kernel_wq;
 struct workqueue_struct *kdapl_slow_wq;
@@ -34,6 +36,7 @@ static const struct {
 	unsigned int flags;
 	int max_active;
 } queues[] = {
+	{ &kdapl_barrier_wq, "kdapl_barrier", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	{ &kdapl_users_wq, "kdapl_users", WQ_UNBOUND },
 	{ &kdapl_kernel_wq, "kdapl_kernel", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	{ &kdapl_slow_wq, "kdapl_slow", WQ_UNBOUND },

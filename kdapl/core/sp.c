@@ -53,7 +53,7 @@ static struct kdapl_sp *sp_alloc(struct kdapl_ia *ia, enum kdapl_type type,
 		return NULL;
 	mutex_init(&sp->lock);
 	mutex_init(&sp->unlisten_lock);
-	INIT_LIST_HEAD(&sp->on_port);
+	INIT_HLIST_NODE(&sp->on_port);
 	kdapl_object_get(&evd->obj);
 	sp->evd = evd;
 	sp->qual = qual;

@@ -11,7 +11,7 @@
 /*
  * struct kdapl_sp - a Public or Reserved Service Point, by obj.type
  * @evd: CR-EVD, attached
- * @on_port: in the list of all service points that listen (sp_request.c)
+ * @on_port: in the table of all service points that listen (sp_request.c)
  * @qual: as the consumer gave it; 0: any, then it is the port
  * @port: where it listens
  * @flags: DAT_PSP_*_FLAG, of a PSP
@@ -28,7 +28,7 @@
 struct kdapl_sp {
 	struct kdapl_object obj;
 	struct kdapl_evd *evd;
-	struct list_head on_port;
+	struct hlist_node on_port;
 	DAT_CONN_QUAL qual;
 	u16 port;
 	DAT_PSP_FLAGS flags;

@@ -9,6 +9,7 @@
  *
  * Callers: glue/cm.c, the faces; sp.c says which service points listen.
  */
+#include <linux/hashtable.h>
 #include "ep_apply.h"
 #include "evd_fifo.h"
 #include "ia.h"
@@ -16,9 +17,13 @@
 #include "sp.h"
 #include "../trace.h"
 
-/* All service points that listen, of every consumer, for dat_cr_handoff. */
-static LIST_HEAD(listening_sps);
-static DEFINE_MUTEX(listening_lock);	/* a leaf */
+/*
+ * All service points that listen, of every consumer, by their port numbers, for dat_cr_handoff.
+ * The lock is a leaf.  It is a spinlock, and what is done under it is short, because a process
+ * that takes it may have to wait for its turn to run, and all others would wait with it.
+ */
+static DEFINE_HASHTABLE(listening_sps, 10);
+static DEFINE_SPINLOCK(listening_lock);
 
 /* ---- who listens ---------------------------------------------------- */
 
@@ -29,9 +34,9 @@ static DEFINE_MUTEX(listening_lock);	/* a leaf */
 void kdapl_sp_announce(struct kdapl_sp *sp)
 {
 	lockdep_assert_held(&sp->lock);
-	mutex_lock(&listening_lock);
-	list_add(&sp->on_port, &listening_sps);
-	mutex_unlock(&listening_lock);
+	spin_lock(&listening_lock);
+	hash_add(listening_sps, &sp->on_port, sp->port);
+	spin_unlock(&listening_lock);
 }
 
 /**
@@ -41,9 +46,9 @@ void kdapl_sp_announce(struct kdapl_sp *sp)
 void kdapl_sp_withdraw(struct kdapl_sp *sp)
 {
 	lockdep_assert_held(&sp->lock);
-	mutex_lock(&listening_lock);
-	list_del_init(&sp->on_port);
-	mutex_unlock(&listening_lock);
+	spin_lock(&listening_lock);
+	hash_del(&sp->on_port);
+	spin_unlock(&listening_lock);
 }
 
 /*
@@ -55,8 +60,8 @@ static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, u16 port)
 {
 	struct kdapl_sp *sp, *found = NULL;
 
-	mutex_lock(&listening_lock);
-	list_for_each_entry(sp, &listening_sps, on_port) {
+	spin_lock(&listening_lock);
+	hash_for_each_possible(listening_sps, sp, on_port, port) {
 		if (sp->port != port || sp->obj.ia->dev != ia->dev ||
 		    !net_eq(sp->obj.space->net, ia->obj.space->net))
 			continue;
@@ -64,7 +69,7 @@ static struct kdapl_sp *sp_listening(const struct kdapl_ia *ia, u16 port)
 			found = sp;
 		break;
 	}
-	mutex_unlock(&listening_lock);
+	spin_unlock(&listening_lock);
 	return found;
 }
 
@@ -288,15 +293,15 @@ static int sp_hand_over(struct kdapl_sp *sp, struct kdapl_conn *conn)
 
 /*
  * struct hand_over - a request on its way to another service point
- * @sp: that service point
  * @conn: the connection that the request has had so far
- * @ret: why the section of @sp's IA could not be entered, or DAT_SUCCESS
+ * @port: where that service point listens
+ * @ret: why the section of its IA could not be entered, or DAT_SUCCESS
  * @err: of sp_take_request(); -ECONNREFUSED if that was not called
  */
 struct hand_over {
 	struct work_struct work;
-	struct kdapl_sp *sp;
 	struct kdapl_conn *conn;
+	u16 port;
 	DAT_RETURN ret;
 	int err;
 };
@@ -304,22 +309,26 @@ struct hand_over {
 static void hand_over(struct work_struct *work)
 {
 	struct hand_over *h = container_of(work, struct hand_over, work);
-	struct kdapl_ia *ia = h->sp->obj.ia;
+	struct kdapl_sp *sp = sp_listening(h->conn->ia, h->port);
 	int idx;
 
 	h->err = -ECONNREFUSED;
-	h->ret = kdapl_ia_enter(ia, &idx);
-	if (h->ret)
+	h->ret = DAT_SUCCESS;
+	if (!sp)
 		return;
-	h->err = sp_hand_over(h->sp, h->conn);
-	kdapl_ia_leave(ia, idx);
+	h->ret = kdapl_ia_enter(sp->obj.ia, &idx);
+	if (!h->ret) {
+		h->err = sp_hand_over(sp, h->conn);
+		kdapl_ia_leave(sp->obj.ia, idx);
+	}
+	kdapl_object_put(&sp->obj);
 }
 
 /*
  * For a process a thread of the kernel hands over.  The process itself, at the limits of its
- * cgroups, might have to wait for memory or for its turn to run, while it holds locks and the
- * section of what may be another user's.  Then that user's requests, the end of his service
- * point and the removal of the device would wait for it.
+ * cgroups, might have to wait for memory or for its turn to run, while it holds locks, the
+ * section and a reference of what may be another user's.  Then that user's requests, the end of
+ * his service point and of his process, and the removal of the device would wait for it.
  */
 static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
 {
@@ -339,15 +348,9 @@ static void hand_over_run(struct hand_over *h, const struct kdapl_space *space)
  */
 static DAT_RETURN cr_hand_over(struct kdapl_cr *cr, DAT_CONN_QUAL qual)
 {
-	struct hand_over h = {
-		.sp = sp_listening(cr->obj.ia, kdapl_port_of_qual(qual)),
-		.conn = cr->conn,
-	};
+	struct hand_over h = { .conn = cr->conn, .port = kdapl_port_of_qual(qual) };
 
-	if (!h.sp)
-		return RET_BAD_ARG(2);
 	hand_over_run(&h, cr->obj.space);
-	kdapl_object_put(&h.sp->obj);
 	/* A removal of the device has reached the IA of the service point before ours (E71). */
 	if (DAT_GET_TYPE(h.ret) == DAT_INVALID_STATE)
 		return RET(INVALID_STATE);

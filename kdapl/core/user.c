@@ -10,9 +10,9 @@
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
-#include <linux/mutex.h>
+#include <linux/hashtable.h>
 #include <linux/slab.h>
-#include <linux/xarray.h>
+#include <linux/spinlock.h>
 #include "user.h"
 
 /*
@@ -56,6 +56,7 @@
 
 /*
  * struct kdapl_user - somebody who has files open
+ * @entry: in users
  * @uid: who
  * @files: how many he has open, those that are being closed counted in; under users_lock
  * @left: how many more objects he may have
@@ -68,6 +69,7 @@
  * @end: user_end()
  */
 struct kdapl_user {
+	struct hlist_node entry;
 	kuid_t uid;
 	u32 files;
 	atomic_t left;
@@ -80,9 +82,34 @@ struct kdapl_user {
 	struct work_struct end;
 };
 
-static DEFINE_MUTEX(users_lock);	/* users, kdapl_user.files */
-static DEFINE_XARRAY(users);		/* by uid */
+/*
+ * All users, by their uids.  users_lock also protects kdapl_user.files.  It is a spinlock: a
+ * process that opens or closes a file may have to wait for its turn to run, or for memory, and
+ * nobody else must wait with it.
+ */
+static DEFINE_HASHTABLE(users, 10);
+static DEFINE_SPINLOCK(users_lock);
 static u32 users_with_queues;		/* under users_lock */
+
+/* ---- a user's workqueues -------------------------------------------- */
+
+static bool queues_reserve(void)
+{
+	bool ret;
+
+	spin_lock(&users_lock);
+	ret = users_with_queues < USERS_WITH_QUEUES;
+	users_with_queues += ret;
+	spin_unlock(&users_lock);
+	return ret;
+}
+
+static void queues_release(void)
+{
+	spin_lock(&users_lock);
+	users_with_queues--;
+	spin_unlock(&users_lock);
+}
 
 static void user_destroy_queues(struct kdapl_user *user)
 {
@@ -94,50 +121,48 @@ static void user_destroy_queues(struct kdapl_user *user)
 		destroy_workqueue(user->wq);
 }
 
+/* Without memory for both he has none of his own. */
+static void user_make_queues(struct kdapl_user *user)
+{
+	unsigned int uid = __kuid_val(user->uid);
+
+	if (!queues_reserve())
+		return;
+	user->close_wq = alloc_workqueue("kdapl_close_%u", WQ_UNBOUND, CLOSING_AT_ONCE, uid);
+	if (user->close_wq)
+		user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0, uid);
+	if (user->wq)
+		return;
+	user_destroy_queues(user);
+	user->close_wq = NULL;
+	queues_release();
+}
+
+/* ---- users ---------------------------------------------------------- */
+
+static void user_free(struct kdapl_user *user)
+{
+	bool had_queues = user->wq;
+
+	user_destroy_queues(user);
+	kfree(user);
+	if (had_queues)
+		queues_release();
+}
+
 /*
  * The last file of a user is closed.  That may have been done on one of his workqueues, which
  * cannot be destroyed there.
  */
 static void user_end(struct work_struct *work)
 {
-	struct kdapl_user *user = container_of(work, struct kdapl_user, end);
-	bool had_queues = user->wq;
-
-	user_destroy_queues(user);
-	kfree(user);
-	mutex_lock(&users_lock);
-	users_with_queues -= had_queues;
-	mutex_unlock(&users_lock);
+	user_free(container_of(work, struct kdapl_user, end));
 }
 
-/* Without memory for both he has none of his own. */
-static void user_make_queues(struct kdapl_user *user)
+static struct kdapl_user *user_alloc(kuid_t uid, u32 max_objects)
 {
-	unsigned int uid = __kuid_val(user->uid);
+	struct kdapl_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 
-	lockdep_assert_held(&users_lock);
-	if (users_with_queues >= USERS_WITH_QUEUES)
-		return;
-	user->close_wq = alloc_workqueue("kdapl_close_%u", WQ_UNBOUND, CLOSING_AT_ONCE, uid);
-	if (user->close_wq)
-		user->wq = alloc_workqueue("kdapl_user_%u", WQ_UNBOUND, 0, uid);
-	if (user->wq) {
-		users_with_queues++;
-	} else {
-		user_destroy_queues(user);
-		user->close_wq = NULL;
-	}
-}
-
-static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
-{
-	/*
-	 * Not charged: a process at the limit of its memory cgroup would wait for memory with
-	 * the lock held, and so would all others who open the file.
-	 */
-	struct kdapl_user *user = kzalloc(sizeof(*user), GFP_KERNEL);
-
-	lockdep_assert_held(&users_lock);
 	if (!user)
 		return NULL;
 	user->uid = uid;
@@ -146,12 +171,28 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
 	atomic_set(&user->rmrs_left, USER_MAX_RMRS);
 	atomic_set(&user->ids_left, USER_MAX_IDS);
 	INIT_WORK(&user->end, user_end);
-	if (xa_is_err(xa_store(&users, __kuid_val(uid), user, GFP_KERNEL))) {
-		kfree(user);
-		return NULL;
-	}
 	user_make_queues(user);
 	return user;
+}
+
+/*
+ * The user, counted for one file more; NULL: he has none open; ERR_PTR(-EMFILE): he has as many
+ * as he may have.
+ */
+static struct kdapl_user *user_find(kuid_t uid, u32 max_files)
+{
+	struct kdapl_user *user;
+
+	lockdep_assert_held(&users_lock);
+	hash_for_each_possible(users, user, entry, __kuid_val(uid)) {
+		if (!uid_eq(user->uid, uid))
+			continue;
+		if (user->files >= max_files)
+			return ERR_PTR(-EMFILE);
+		user->files++;
+		return user;
+	}
+	return NULL;
 }
 
 /**
@@ -165,17 +206,29 @@ static struct kdapl_user *user_add(kuid_t uid, u32 max_objects)
  */
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_files, u32 max_objects)
 {
-	struct kdapl_user *user;
+	struct kdapl_user *user, *fresh;
 
-	mutex_lock(&users_lock);
-	user = xa_load(&users, __kuid_val(uid));
-	if ((user ? user->files : 0) >= max_files)
-		user = ERR_PTR(-EMFILE);
-	else if (!user)
-		user = user_add(uid, max_objects) ?: ERR_PTR(-ENOMEM);
-	if (!IS_ERR(user))
-		user->files++;
-	mutex_unlock(&users_lock);
+	if (!max_files)
+		return ERR_PTR(-EMFILE);
+	spin_lock(&users_lock);
+	user = user_find(uid, max_files);
+	spin_unlock(&users_lock);
+	if (user)
+		return user;
+	fresh = user_alloc(uid, max_objects);
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
+	spin_lock(&users_lock);
+	/* Another process of the same user may have been faster. */
+	user = user_find(uid, max_files);
+	if (!user) {
+		fresh->files = 1;
+		hash_add(users, &fresh->entry, __kuid_val(uid));
+	}
+	spin_unlock(&users_lock);
+	if (!user)
+		return fresh;
+	user_free(fresh);
 	return user;
 }
 
@@ -189,11 +242,11 @@ void kdapl_user_put(struct kdapl_user *user)
 {
 	bool last;
 
-	mutex_lock(&users_lock);
+	spin_lock(&users_lock);
 	last = !--user->files;
 	if (last)
-		xa_erase(&users, __kuid_val(user->uid));
-	mutex_unlock(&users_lock);
+		hash_del(&user->entry);
+	spin_unlock(&users_lock);
 	if (last)
 		queue_work(kdapl_users_wq, &user->end);
 }

@@ -16,7 +16,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
-#include <linux/mutex.h>
+#include <linux/workqueue.h>
 #include "../compat.h"
 #include "cq.h"
 #include "driver.h"
@@ -174,16 +174,11 @@ static void barrier_queue(void *unused)
 	tasklet_schedule(this_cpu_ptr(&barrier_tasklet));
 }
 
-/*
- * Returns when every tasklet that was scheduled or running at the call has run.
- */
-static void tasklet_barrier(void)
+static void barrier_fn(struct work_struct *work)
 {
-	static DEFINE_MUTEX(barrier_lock);
 	static bool ready;
 	int round;
 
-	mutex_lock(&barrier_lock);
 	if (!ready)
 		barrier_setup();
 	ready = true;
@@ -200,7 +195,22 @@ static void tasklet_barrier(void)
 		wait_for_completion(&barrier_done);
 	}
 	cpus_read_unlock();
-	mutex_unlock(&barrier_lock);
+}
+
+static DECLARE_WORK(barrier_work, barrier_fn);
+
+/*
+ * Returns when every tasklet that was scheduled or running at the call has run.
+ *
+ * A kernel thread does that, once for all who call meanwhile.  A process might have to wait for
+ * its turn to run in between, and then all would wait who destroy a CQ, or bring a processor up.
+ * It has a workqueue of its own, which does not wait for memory (a kernel consumer may destroy a
+ * CQ to free some), but for processors that come or go.
+ */
+static void tasklet_barrier(void)
+{
+	queue_work(kdapl_barrier_wq, &barrier_work);
+	flush_work(&barrier_work);
 }
 
 /**

@@ -8,6 +8,9 @@
 
 #include "glue.h"
 
+/* For the tasklets that Soft-RoCE leaves behind (tasklet_barrier()) */
+extern struct workqueue_struct *kdapl_barrier_wq;
+
 int kdapl_cq_create(struct kdapl_cq *cq, u32 cqe);
 int kdapl_cq_resize(struct kdapl_cq *cq, u32 cqe);
 int kdapl_cq_arm(struct kdapl_cq *cq, bool solicited);

@@ -55,9 +55,11 @@
 
 /*
  * The registry.  The lock also protects the names and @number of the devices, and is held when
- * @gone is set.
+ * @gone is set.  Processes only ever take it for reading, because each of them may have to wait
+ * for its turn to run while it has it: then others do not wait with it, unless a device comes or
+ * goes just then.
  */
-static DEFINE_MUTEX(devices_lock);
+static DECLARE_RWSEM(devices_lock);
 static LIST_HEAD(devices);
 static u64 last_number;
 
@@ -98,9 +100,9 @@ int kdapl_device_address(struct kdapl_device *dev, struct net *net,
 	struct kdapl_address best;
 	int ret;
 
-	mutex_lock(&devices_lock);
+	down_read(&devices_lock);
 	ret = device_address(dev, net, &best);
-	mutex_unlock(&devices_lock);
+	up_read(&devices_lock);
 	if (ret)
 		return ret;
 	memset(addr, 0, sizeof(*addr));
@@ -174,9 +176,9 @@ int kdapl_device_addresses(struct kdapl_device *dev, struct net *net,
 	int ret;
 
 	*list = (struct kdapl_addresses) {};
-	mutex_lock(&devices_lock);
+	down_read(&devices_lock);
 	ret = all_addresses(dev, net, list);
-	mutex_unlock(&devices_lock);
+	up_read(&devices_lock);
 	return ret;
 }
 
@@ -195,7 +197,7 @@ struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 {
 	struct kdapl_device *dev, *found = NULL;
 
-	mutex_lock(&devices_lock);
+	down_read(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		if (strcmp(dev->name, name))
 			continue;
@@ -205,7 +207,7 @@ struct kdapl_device *kdapl_device_get(const char *name, struct net *net)
 		}
 		break;
 	}
-	mutex_unlock(&devices_lock);
+	up_read(&devices_lock);
 	return found;
 }
 
@@ -240,7 +242,7 @@ int kdapl_device_for_each(struct net *net,
 	struct kdapl_device *dev;
 	int ret = 0;
 
-	mutex_lock(&devices_lock);
+	down_read(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		if (!may_open(dev, net))
 			continue;
@@ -248,7 +250,7 @@ int kdapl_device_for_each(struct net *net,
 		if (ret)
 			break;
 	}
-	mutex_unlock(&devices_lock);
+	up_read(&devices_lock);
 	return ret;
 }
 
@@ -544,10 +546,10 @@ struct kdapl_device *kdapl_device_alloc(void)
  */
 void kdapl_device_add(struct kdapl_device *dev)
 {
-	mutex_lock(&devices_lock);
+	down_write(&devices_lock);
 	dev->number = ++last_number;
 	list_add_tail(&dev->entry, &devices);
-	mutex_unlock(&devices_lock);
+	up_write(&devices_lock);
 	kdapl_clients_look();
 }
 
@@ -566,12 +568,12 @@ static void ia_hurry(struct list_head *on_dev, void *unused)
  */
 void kdapl_device_remove(struct kdapl_device *dev)
 {
-	mutex_lock(&devices_lock);
+	down_write(&devices_lock);
 	list_del(&dev->entry);
 	spin_lock(&dev->ias_lock);
 	dev->gone = true;
 	spin_unlock(&dev->ias_lock);
-	mutex_unlock(&devices_lock);
+	up_write(&devices_lock);
 	/*
 	 * Before the clients are told: one of them may be closing an adapter just now, and all
 	 * others wait for it.
@@ -637,14 +639,14 @@ static struct kdapl_device *find_port(struct ib_device *ib)
 {
 	struct kdapl_device *dev, *found = NULL;
 
-	mutex_lock(&devices_lock);
+	down_read(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		if (dev->ib == ib) {
 			found = dev;
 			break;
 		}
 	}
-	mutex_unlock(&devices_lock);
+	up_read(&devices_lock);
 	return found;
 }
 
@@ -689,14 +691,14 @@ void kdapl_device_renamed(struct ib_device *ib)
 {
 	struct kdapl_device *dev;
 
-	mutex_lock(&devices_lock);
+	down_write(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		if (dev->ib != ib)
 			continue;
 		set_name(dev);
 		WRITE_ONCE(dev->renames, dev->renames + 1);
 	}
-	mutex_unlock(&devices_lock);
+	up_write(&devices_lock);
 	kdapl_clients_look();
 }
 

@@ -124,10 +124,11 @@ struct kdapl_user_hold {
 
 /*
  * All queue pairs that are held.  The lock of uverbs does not keep two endpoints from holding the
- * same one, since it can be taken for reading many times.
+ * same one, since it can be taken for reading many times.  All processes of the host take
+ * held_lock, a spinlock, for one of which must not have to wait for its turn to run meanwhile.
  */
 static DEFINE_HASHTABLE(held, 8);
-static DEFINE_MUTEX(held_lock);
+static DEFINE_SPINLOCK(held_lock);
 static struct workqueue_struct *put_wq;
 
 /*
@@ -155,21 +156,21 @@ static int hold_add(struct kdapl_user_hold *hold)
 	struct kdapl_user_hold *other;
 	int ret = 0;
 
-	mutex_lock(&held_lock);
+	spin_lock(&held_lock);
 	hash_for_each_possible(held, other, entry, (unsigned long)hold->qp)
 		if (other->qp == hold->qp)
 			ret = -EBUSY;
 	if (!ret)
 		hash_add(held, &hold->entry, (unsigned long)hold->qp);
-	mutex_unlock(&held_lock);
+	spin_unlock(&held_lock);
 	return ret;
 }
 
 static void hold_del(struct kdapl_user_hold *hold)
 {
-	mutex_lock(&held_lock);
+	spin_lock(&held_lock);
 	hash_del(&hold->entry);
-	mutex_unlock(&held_lock);
+	spin_unlock(&held_lock);
 }
 
 /*
