@@ -54,7 +54,7 @@ struct kdapl_cookie {
 	bool failed;
 };
 
-/* In kdapl_cookie.flags: a DTO of several work requests (post_chain()). */
+/* In kdapl_cookie.flags: a post of several work requests (post_chain(), bind_chain()). */
 #define KDAPL_COOKIE_CHAIN	0x80
 /* In kdapl_cookie.flags: of a shared receive queue (srq.h). */
 #define KDAPL_COOKIE_SRQ	0x40

@@ -35,9 +35,8 @@ enum kdapl_gate {
  * @gate, @refusal: see above
  * @await: the connection is not confirmed yet; the first successful receive
  *	   confirms it (A7)
- * @posted: work requests given to the queue pair of the present connection, of a bind only the
- *	    last one (drain.c); under @lock.  With an SRQ: receives of it that the queue pair
- *	    has completed; under @evd's lock
+ * @posted: work requests given to the queue pair of the present connection; under @lock.  With
+ *	    an SRQ: receives of it that the queue pair has completed; under @evd's lock
  * @completed: of those, completions seen; under @evd's lock
  * @nr_aside: of those that @completed does not count, in kdapl_evd.aside; under @evd's lock
  * @held: number of posts that the queue pair does not have, from @ring[@held_first] on.

@@ -17,15 +17,10 @@
  * Why nothing is lost or doubled.  Each direction counts the work requests that
  * the queue pair took (kdapl_dir.posted, under the direction's lock) and those
  * whose completion was accounted for (kdapl_dir.completed, under the lock of its
- * EVD).  A DTO in several work requests counts each of them.  A bind counts only the
- * last of its work requests: they are posted together, and the queue pair completes the first
- * one before it, so where the last one's completion is accounted for, the first one's was taken
- * from the completion queue (CQ).  Every work request is signalled, and a queue pair in the
- * error state completes all that it has; so the two counts become equal, and once they are,
- * nothing of this connection is in the device or the CQ.  (One case is left: of a bind of which
- * the device took only the first work request, the last one counts as posted and never
- * completes.  Then the counts do not become equal, and the flush is ended by its limit, see
- * below.)
+ * EVD).  A DTO or bind in several work requests counts each of them, if the device has taken
+ * it.  Every work request is signalled, and a queue pair in the error state completes all that
+ * it has; so the two counts become equal, and once they are, nothing of this connection is in
+ * the device or the completion queue (CQ).
  *
  * A cookie is @owed from its post until its completion was accounted for.  Whoever clears
  * @owed, under the lock of the EVD, completes the DTO.  So a DTO completes by its
@@ -34,11 +29,10 @@
  * not taken the last work request (post.c, srq_post.c, ep_apply.c), and of a receive that
  * it has forgotten (kdapl_srq_reclaim()).
  *
- * Posts that the queue pair did not take, or not whole, are in one of two places, but for such
- * a bind.  Held posts follow what the device had: receives that wait for a queue pair, and
- * requests that the device refused, or of which it took only some work requests, because the
- * connection ends.  Late posts came after the end had begun, and follow the connection event
- * (D46).
+ * Posts that the queue pair did not take, or not whole, are in one of two places.  Held posts
+ * follow what the device had: receives that wait for a queue pair, and requests that the device
+ * refused, or of which it took only some work requests, because the connection ends.  Late posts
+ * came after the end had begun, and follow the connection event (D46).
  *
  * Why it always ends.  As soon as the endpoint is in a state that flushes, the gate of each
  * direction lets nothing more pass to the queue pair, so @posted does not grow while a flush

@@ -221,21 +221,18 @@ enum wc_verdict {
 };
 
 /*
- * A work request that is not the last one of its post has completed.  A chain counts each
- * of its work requests in kdapl_dir.posted and kdapl_dir.completed, a bind only the last one.
- * The first failure says what the status of the post is; the work requests after it are
- * flushed.
+ * A work request that is not the last one of its post has completed.  Each of them counts in
+ * kdapl_dir.posted and kdapl_dir.completed.  The first failure says what the status of the post
+ * is; the work requests after it are flushed.
  */
 static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *conn = dir->ep->conn;
 
-	if (!cookie->rmr) {
-		WRITE_ONCE(dir->completed, dir->completed + 1);
-		if (READ_ONCE(conn->watching))
-			kdapl_conn_run(conn);
-	}
+	WRITE_ONCE(dir->completed, dir->completed + 1);
+	if (READ_ONCE(conn->watching))
+		kdapl_conn_run(conn);
 	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR ||
 	    cookie->failed)
 		return;

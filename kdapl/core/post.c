@@ -476,17 +476,19 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 }
 
 /*
- * The queue pair has room for both work requests of each bind if the request EVD takes
- * completions of binds.  If not, the second one of a dat_lmr_fmr() comes out of the reserve.
+ * A bind of two work requests is a chain.  The queue pair has room for both of each bind if the
+ * request EVD takes completions of binds.  If not, the second one of a dat_lmr_fmr() comes out
+ * of the reserve.
  */
-static bool bind_reserve(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
+static bool bind_chain(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
-	if (dir->binds)
-		return true;
-	if (!reserve_take(dir, 1))
+	u32 more = !dir->binds;
+
+	if (!reserve_take(dir, more))
 		return false;
 	cookie->flags |= KDAPL_COOKIE_CHAIN;
-	cookie->more = 1;
+	cookie->more = more;
+	dir->posted++;
 	return true;
 }
 
@@ -494,7 +496,6 @@ static bool bind_reserve(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				struct kdapl_cookie *cookie)
 {
-	struct kdapl_conn *conn = dir->ep->conn;
 	const struct post_segments none = {};
 	const struct ib_send_wr *bad;
 	struct kdapl_bind_wr wr;
@@ -502,7 +503,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 	int err;
 
 	ret = kdapl_rmr_begin(bind, cookie, &wr);
-	if (!ret && wr.first != wr.last && !bind_reserve(dir, cookie)) {
+	if (!ret && wr.first != wr.last && !bind_chain(dir, cookie)) {
 		kdapl_rmr_cancel(bind->rmr);
 		ret = RET_NO_RESOURCE(MEMORY);
 	}
@@ -518,10 +519,12 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		wr.first->send_flags |= IB_SEND_FENCE;
 	trace_kdapl_post(dir->ep, cookie, KDAPL_DTO_BIND);
-	err = ib_post_send(conn->qp.ib, wr.first, &bad);
+	err = ib_post_send(dir->ep->conn->qp.ib, wr.first, &bad);
 	if (err && bad == wr.first) {
-		if (cookie->flags & KDAPL_COOKIE_CHAIN)
+		if (cookie->flags & KDAPL_COOKIE_CHAIN) {
 			kdapl_chain_end(cookie);
+			dir->posted--;
+		}
 		ret = post_refused(dir, cookie, none, err);
 		/* A dat_lmr_invalidate() takes the memory away also if it is flushed later. */
 		if (ret || !bind->takes)
@@ -529,8 +532,8 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 		return ret;
 	}
 	if (err) {
-		trace_kdapl_post_kept(cookie, err);
-		kdapl_conn_half_posted(conn);
+		dir->posted--;
+		chain_broken(dir, cookie, err);
 	}
 	bind->rkey = wr.rkey;
 	return DAT_SUCCESS;

@@ -4,6 +4,7 @@
  * with them: the device refuses, fails one half of a bind or the other, never
  * completes it; the RMR, the endpoint or the device goes while one is outstanding.
  */
+#include "core/conn.h"
 #include "core/evd_fifo.h"
 #include "core/rmr.h"
 #include "core/user.h"
@@ -319,25 +320,35 @@ static void refused_binds(struct kunit *test)
 	rig_exit(&r);
 }
 
-/* mt:M33, mt:M39, A6: the device takes one half: the connection breaks, and nothing is bound. */
+/*
+ * mt:M33, mt:M39, A5, A6: the device takes one half: the connection breaks, and nothing is bound.
+ * Its end waits for what the device has taken, and not for what it has not.
+ */
 static void half_of_a_bind(struct kunit *test)
 {
 	struct bench *b = test->priv;
+	struct kdapl_conn *conn;
 	DAT_EVENT event;
 	struct rig r;
 
 	rig_init(&r, b);
+	conn = bench_conn(b, r.ep);
 	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 1));
 	carry_out(&r, 2);
 	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	b->fake->hold_flush = true;	/* and with it the limit of a flush */
 	fake_fail(b->fake, FAKE_POST_NEXT, 1, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
 	KUNIT_EXPECT_FALSE(test, fake_fails(b->fake, FAKE_POST_NEXT));
-	/*
-	 * Its first half is flushed by the device; the second never was there, so
-	 * the flush ends by its limit.
-	 */
-	bench_no_flush(b, r.ep);
+	KUNIT_EXPECT_TRUE(test, fake_wait_calls(b->fake, FAKE_QP_ERROR, 1));
+	b->fake->hold_flush = false;
+	fake_flush(bench_qp(b, r.ep));
+	kdapl_conn_get(conn);
+	if (!wait_event_timeout(conn->wait, kdapl_conn_has_flushed(conn), BENCH_PATIENCE / 10)) {
+		KUNIT_FAIL(test, "the end waits for its limit");
+		bench_no_flush(b, r.ep);
+	}
+	kdapl_conn_put(conn);
 	expect_bind(&r, 2, FLUSHED);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
 	KUNIT_EXPECT_EQ(test, (u32)DAT_ASYNC_ERROR_EP_BROKEN,
