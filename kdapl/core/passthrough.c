@@ -272,29 +272,41 @@ static DAT_RETURN conn_tell_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
 	return DAT_SUCCESS;
 }
 
-/* Lets go of a queue pair with which no connection has begun. */
-static void ep_unbind(struct kdapl_ep *ep, u32 life)
+/*
+ * Lets go of the queue pair of a bind, from the endpoint or from its connection.  Under the lock
+ * no connection takes it over meanwhile: one that is about to is looked for when it has.
+ */
+static DAT_RETURN ep_unbind(struct kdapl_ep *ep, u32 life)
 {
+	struct kdapl_conn *conn;
+	DAT_RETURN ret = DAT_SUCCESS;
+
 	mutex_lock(&ep->use_lock);
 	if (ep->bind_life == life)
 		kdapl_ep_unbind(ep);
+	conn = kdapl_ep_get_conn(ep);
 	mutex_unlock(&ep->use_lock);
+	if (!conn)
+		return DAT_SUCCESS;
+	if (conn->bind_life == life)
+		ret = conn_tell_unbind(ep, conn);
+	kdapl_conn_put(conn);
+	return ret;
 }
 
 static DAT_RETURN ep_tell(struct kdapl_ep *ep, u32 life, enum kdapl_tell what)
 {
-	struct kdapl_conn *conn = kdapl_ep_get_conn(ep);
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_conn *conn;
 
-	if (!conn && what == KDAPL_TOLD_UNBIND)
-		ep_unbind(ep, life);
-	else if (conn && conn->bind_life == life && what == KDAPL_TOLD_UNBIND)
-		ret = conn_tell_unbind(ep, conn);
-	else if (conn && conn->bind_life == life)
+	if (what == KDAPL_TOLD_UNBIND)
+		return ep_unbind(ep, life);
+	conn = kdapl_ep_get_conn(ep);
+	if (!conn)
+		return DAT_SUCCESS;
+	if (conn->bind_life == life)
 		conn_tell(conn, what);
-	if (conn)
-		kdapl_conn_put(conn);
-	return ret;
+	kdapl_conn_put(conn);
+	return DAT_SUCCESS;
 }
 
 /**

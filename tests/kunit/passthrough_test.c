@@ -7,6 +7,7 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/iopoll.h>
 #include <linux/kthread.h>
 #include "core/conn.h"
 #include "core/evd_kick.h"
@@ -1059,6 +1060,55 @@ static void unbind_unused(struct kunit *test)
 	KUNIT_EXPECT_NE(test, life, pass_bind(p, p->ep, 2));
 }
 
+struct accepting {
+	struct pass *p;
+	DAT_CR_HANDLE cr;
+	u32 life;
+};
+
+static DAT_RETURN accept_cr(void *arg)
+{
+	struct accepting *a = arg;
+
+	return kdapl_cr_accept(&a->p->b->space, a->cr, a->p->ep, 0, NULL);
+}
+
+static DAT_RETURN tell_unbind(void *arg)
+{
+	struct accepting *a = arg;
+
+	return pass_tell(a->p, a->life, KDAPL_TOLD_UNBIND);
+}
+
+/*
+ * A7: an accept has taken the queue pair over, and its connection has not begun.  A process that
+ * says meanwhile that it is done with the queue pair hears that it cannot be let go of.
+ */
+static void unbind_while_accepted(struct kunit *test)
+{
+	struct accepting a = { .p = pass_begin(test) };
+	struct bench *b = a.p->b;
+	struct elsewhere accept, unbind;
+	struct fake_id *id;
+	void *bound;
+
+	a.life = pass_bind(a.p, a.p->ep, 1);
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	a.cr = bench_cr(b, b->evd);
+	fake_handler_lock(id);
+	elsewhere_begin(&accept, accept_cr, &a);
+	KUNIT_EXPECT_EQ(test, 0, read_poll_timeout(READ_ONCE, bound, !bound, 1000,
+						   jiffies_to_usecs(PATIENCE), false,
+						   bench_ep_of(b, a.p->ep)->bound.ib));
+	elsewhere_begin(&unbind, tell_unbind, &a);
+	KUNIT_EXPECT_FALSE(test, elsewhere_ends(&unbind, USEC_PER_SEC));
+	fake_handler_unlock(id);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&accept));
+	KUNIT_EXPECT_EQ(test, IS(EP_COMPLPENDING), elsewhere_end(&unbind));
+	expect_let_go(a.p, 1, 0);
+}
+
 static void free_ep(struct work_struct *work)
 {
 	struct pass *p = container_of(work, struct pass, other);
@@ -1622,6 +1672,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(tell_former_life),
 	KUNIT_CASE(unbind_refused),
 	KUNIT_CASE(unbind_unused),
+	KUNIT_CASE(unbind_while_accepted),
 	KUNIT_CASE(freed_at_rts),
 	KUNIT_CASE_PARAM(ends_by_free, stage_case_gen_params),
 	KUNIT_CASE_PARAM(ends_by_close, stage_case_gen_params),
