@@ -182,25 +182,24 @@ static int registrar_connect(struct kdapl_registrar *registrar)
 
 static void registrar_uncharge(struct kdapl_registrar *registrar)
 {
-	kdapl_uncharge_object(&registrar->qp_charge, registrar->dev->ib,
-			      RDMACG_RESOURCE_HCA_OBJECT);
-	kdapl_uncharge_object(&registrar->cq_charge, registrar->dev->ib,
-			      RDMACG_RESOURCE_HCA_OBJECT);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(registrar->charges); i++)
+		kdapl_uncharge_object(&registrar->charges[i], registrar->dev->ib,
+				      RDMACG_RESOURCE_HCA_OBJECT);
 }
 
-/* Charges for two objects, the CQ and the queue pair, but not for their few entries. */
+/*
+ * Charges for the CQ and the queue pair, and on iWARP for a second queue pair, but not for their
+ * few entries.
+ */
 static int registrar_charge(struct kdapl_registrar *registrar)
 {
-	int ret;
+	int i, n = registrar->dev->iwarp ? 3 : 2, ret = 0;
 
-	if (!registrar->user)
-		return 0;
-	ret = kdapl_charge_object(&registrar->cq_charge, registrar->dev->ib,
-				  RDMACG_RESOURCE_HCA_OBJECT);
-	if (ret)
-		return ret;
-	ret = kdapl_charge_object(&registrar->qp_charge, registrar->dev->ib,
-				  RDMACG_RESOURCE_HCA_OBJECT);
+	for (i = 0; registrar->user && i < n && !ret; i++)
+		ret = kdapl_charge_object(&registrar->charges[i], registrar->dev->ib,
+					  RDMACG_RESOURCE_HCA_OBJECT);
 	if (ret)
 		registrar_uncharge(registrar);
 	return ret;

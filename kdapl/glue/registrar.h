@@ -18,15 +18,14 @@ struct kdapl_iw_link;
  * @dev: the device it is on
  * @pd: the protection domain it registers in
  * @user: made for a process: the process whose registration makes the CQ and the queue
- *	  pair is charged for them
+ *	  pairs is charged for them
  * @qp_lock: protects what follows; held during a registration, so there is one at a time
  * @qp: the queue pair; NULL before the first registration and after a failure; then
  *	there is no CQ either
  * @link: on iWARP: its connection to another queue pair; otherwise NULL
  * @cq: where its requests complete
  * @completed: the handler of @cq has run
- * @cq_charge: what is charged for @cq
- * @qp_charge: what is charged for @qp
+ * @charges: what is charged for @cq, for @qp, and on iWARP for the queue pair at the other end
  */
 struct kdapl_registrar {
 	struct kdapl_device *dev;
@@ -37,8 +36,7 @@ struct kdapl_registrar {
 	struct kdapl_iw_link *link;
 	struct kdapl_cq cq;
 	struct completion completed;
-	struct kdapl_charge cq_charge;
-	struct kdapl_charge qp_charge;
+	struct kdapl_charge charges[3];
 };
 
 void kdapl_registrar_init(struct kdapl_registrar *registrar,
