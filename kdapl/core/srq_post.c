@@ -250,7 +250,7 @@ bool kdapl_srq_claim(const struct ib_wc *wc, struct kdapl_cookie *cookie)
 	list_del_init(&sc->entry);
 	srq->queued--;
 	srq->taken = max(srq->taken, sc->number);
-	conn->srq_taken = max(conn->srq_taken, sc->number);
+	WRITE_ONCE(conn->srq_taken, max(conn->srq_taken, sc->number));
 	low = srq->armed && srq->queued < srq->lw;
 	if (low)
 		srq->armed = false;
@@ -283,36 +283,68 @@ void kdapl_srq_cookie_back(struct kdapl_cookie *cookie)
 
 /* ---- receives that a device has forgotten --------------------------- */
 
-/* Up to this number no queue pair can have a receive any more (kdapl_conn.srq_taken). */
+/* Connections that are looked at before others may have the processor. */
+#define WALK_BATCH	256
+
+/*
+ * Up to this number no queue pair has a receive any more (kdapl_conn.srq_taken).  There may be
+ * very many queue pairs, so @srq->lock is not held, with which interrupts are off.  The number is
+ * true all the same: that of a connection only grows; one that leaves the table meanwhile has
+ * nothing; and the queue pair of one that comes has taken nothing that was taken before.
+ */
 static u64 srq_taken_by_all(struct kdapl_srq *srq)
 {
+	XA_STATE(xas, &srq->qps, 0);
 	struct kdapl_conn *conn;
-	unsigned long key;
-	u64 least = U64_MAX;
+	unsigned int n = 0;
+	u64 least;
 
-	lockdep_assert_held(&srq->lock);
-	xa_for_each(&srq->qps, key, conn)
-		least = min(least, conn->srq_taken);
+	spin_lock_irq(&srq->lock);
+	least = srq->taken;
+	spin_unlock_irq(&srq->lock);
+	/* With this lock no connection leaves the table. */
+	xas_lock(&xas);
+	xas_for_each(&xas, conn, ULONG_MAX) {
+		least = min(least, READ_ONCE(conn->srq_taken));
+		if (++n % WALK_BATCH)
+			continue;
+		xas_pause(&xas);
+		xas_unlock(&xas);
+		cond_resched();
+		xas_lock(&xas);
+	}
+	xas_unlock(&xas);
 	return least;
 }
 
-/* The oldest receive that no queue pair has any more; NULL: there is none. */
-static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq)
+/* The oldest receive, if a later one was taken, and its number is not above @least; or NULL. */
+static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq, u64 least)
 {
-	struct kdapl_srq_cookie *sc, *lost = NULL;
+	struct kdapl_srq_cookie *sc;
 
-	/* With this lock no connection leaves the table meanwhile. */
-	xa_lock(&srq->qps);
 	spin_lock_irq(&srq->lock);
 	sc = list_first_entry_or_null(&srq->posted, struct kdapl_srq_cookie, entry);
-	if (sc && sc->number < srq->taken && sc->number <= srq_taken_by_all(srq)) {
-		lost = sc;
+	if (sc && (sc->number >= srq->taken || sc->number > least))
+		sc = NULL;
+	if (sc) {
 		list_del_init(&sc->entry);
 		srq->queued--;
 	}
 	spin_unlock_irq(&srq->lock);
-	xa_unlock(&srq->qps);
-	return lost;
+	return sc;
+}
+
+/* Was a receive taken after the oldest one that has not completed? */
+static bool srq_has_gap(struct kdapl_srq *srq)
+{
+	struct kdapl_srq_cookie *sc;
+	bool ret;
+
+	spin_lock_irq(&srq->lock);
+	sc = list_first_entry_or_null(&srq->posted, struct kdapl_srq_cookie, entry);
+	ret = sc && sc->number < srq->taken;
+	spin_unlock_irq(&srq->lock);
+	return ret;
 }
 
 /**
@@ -325,10 +357,12 @@ static struct kdapl_srq_cookie *srq_next_lost(struct kdapl_srq *srq)
 void kdapl_srq_reclaim(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
 	struct kdapl_srq_cookie *sc;
+	u64 least;
 
-	if (!srq->obj.ia->dev->srq_keeps)
+	if (!srq->obj.ia->dev->srq_keeps || !srq_has_gap(srq))
 		return;
-	while ((sc = srq_next_lost(srq))) {
+	least = srq_taken_by_all(srq);
+	while ((sc = srq_next_lost(srq, least))) {
 		spin_lock_irq(&ep->recv.lock);
 		sc->cookie.owed = false;
 		sc->cookie.dir = &ep->recv;

@@ -3,6 +3,8 @@
  * Suite kdapl_srq: shared receive queues on a device that completes in any order, late or
  * not at all: each receive completes once, at an endpoint that may have taken it.
  */
+#include <linux/sizes.h>
+#include <linux/workqueue.h>
 #include "stage.h"
 
 struct pool {
@@ -296,6 +298,72 @@ static void not_forgotten(struct kunit *test)
 	free_ep(&p, one);
 	free_ep(&p, two);
 	free_ep(&p, three);
+}
+
+/*
+ * A clock that ticks by a work item on the processor that it was started on, as long as
+ * that processor takes interrupts and gives others their turn.
+ */
+struct clock {
+	struct delayed_work work;
+	u32 ticks;
+};
+
+static void tick(struct work_struct *work)
+{
+	struct clock *clock = container_of(to_delayed_work(work), struct clock, work);
+
+	WRITE_ONCE(clock->ticks, clock->ticks + 1);
+	schedule_delayed_work_on(raw_smp_processor_id(), &clock->work, 1);
+}
+
+#define FIRST_KEY	1000
+#define MANY		(4 * SZ_1M)
+#define ENOUGH_TICKS	5
+
+/*
+ * D48: however many connections an SRQ has, the end of one keeps the processor from nobody.
+ * A connection that is slow to complete stands for all of them.
+ */
+static void many_connections(struct kunit *test)
+{
+	struct pool p = pool_new(test, 4);
+	DAT_EVD_HANDLE evd = p.b->evd;
+	DAT_EP_HANDLE slow = pool_ep(&p, evd), fast = pool_ep(&p, evd);
+	struct kdapl_conn *conn = bench_conn(p.b, slow);
+	struct fake_wr *wr = kunit_kcalloc(test, 2, sizeof(*wr), GFP_KERNEL);
+	struct clock *clock = kunit_kzalloc(test, sizeof(*clock), GFP_KERNEL);
+	u32 before, ticks = 0, i, n = 0, nr = SZ_64K;
+
+	KUNIT_ASSERT_TRUE(test, wr && clock);
+	fake_srq_take(p.fake, &wr[0]);	/* by the slow one */
+	fake_srq_take(p.fake, &wr[1]);
+	fake_complete_srq(bench_qp(p.b, fast), &wr[1], IB_WC_SUCCESS, 1);
+	expect_recv(&p, evd, fast, 2, DTO_OK);
+
+	migrate_disable();
+	INIT_DELAYED_WORK(&clock->work, tick);
+	schedule_delayed_work_on(raw_smp_processor_id(), &clock->work, 1);
+	for (; ticks < ENOUGH_TICKS && nr <= MANY; nr *= 2) {
+		for (; n < nr && !xa_err(xa_store(&p.srq->qps, FIRST_KEY + n, conn, GFP_KERNEL));
+		     n++)
+			cond_resched();
+		before = READ_ONCE(clock->ticks);
+		kdapl_srq_reclaim(p.srq, bench_ep_of(p.b, fast));
+		ticks = READ_ONCE(clock->ticks) - before;
+	}
+	cancel_delayed_work_sync(&clock->work);
+	migrate_enable();
+	KUNIT_EXPECT_GE_MSG(test, ticks, ENOUGH_TICKS, "with %u connections", n);
+	for (i = 0; i < n; i++)
+		xa_erase(&p.srq->qps, FIRST_KEY + i);
+
+	fake_complete_srq(bench_qp(p.b, slow), &wr[0], IB_WC_SUCCESS, 1);
+	expect_recv(&p, evd, slow, 1, DTO_OK);
+	end(&p, slow);
+	expect_event(p.b, evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	free_ep(&p, slow);
+	free_ep(&p, fast);
 }
 
 /* Where the device tells that a queue pair takes no more, that is waited for. */
@@ -631,6 +699,7 @@ static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(cq_kept_till_taken),
 	KUNIT_CASE(forgotten),
 	KUNIT_CASE(not_forgotten),
+	KUNIT_CASE(many_connections),
 	KUNIT_CASE(last_one_told),
 	KUNIT_CASE(rejected),
 	KUNIT_CASE(received_before_accepted),
