@@ -173,6 +173,7 @@ extern struct workqueue_struct *kiser_wq;
 
 int kiser_ports_open(struct kiser_adapter *adapter);
 void kiser_ports_close(struct kiser_adapter *adapter);
+void kiser_ports_exit(void);
 void kiser_request_upcall(DAT_PVOID adapter, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 int kiser_setup_np(struct iscsi_np *np, struct sockaddr_storage *address);

@@ -79,6 +79,7 @@ static void __exit kiser_exit(void)
 {
 	iscsit_unregister_transport(&kiser_transport);
 	kiser_adapters_exit();
+	kiser_ports_exit();
 	destroy_workqueue(kiser_logout_wq);
 	destroy_workqueue(kiser_wq);
 }

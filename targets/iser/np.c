@@ -22,14 +22,20 @@
 DEFINE_SPINLOCK(kiser_np_lock);
 struct workqueue_struct *kiser_wq;
 
+/* How long after a failure a port is tried again */
+#define RETRY_TIME	(5 * HZ)
+
 /* Protected by kiser_mutex */
 static LIST_HEAD(portals);
+
+static void retry_ports(struct work_struct *work);
+static DECLARE_DELAYED_WORK(retry_work, retry_ports);
 
 struct kiser_port {
 	struct list_head entry;		/* in adapter->ports */
 	u16 port;
 	u32 users;			/* portals with this port */
-	DAT_PSP_HANDLE psp;		/* null: another consumer listens at the port */
+	DAT_PSP_HANDLE psp;		/* null: another consumer listens at the port, so far */
 };
 
 /* A request that waits to be answered. */
@@ -113,10 +119,40 @@ static struct kiser_port *find_port(struct kiser_adapter *adapter, u16 number)
 	return NULL;
 }
 
+static bool port_listen(struct kiser_adapter *adapter, struct kiser_port *port)
+{
+	if (port->psp)
+		return true;
+	if (!dat_psp_create(adapter->ia, port->port, adapter->cr_evd, DAT_PSP_CONSUMER_FLAG,
+			    &port->psp))
+		return true;
+	port->psp = DAT_HANDLE_NULL;
+	schedule_delayed_work(&retry_work, RETRY_TIME);
+	return false;
+}
+
+/*
+ * Tries once more to listen where another consumer did.  Nobody tells when he stops, so this
+ * goes on as long as there is such a port.
+ */
+static void retry_ports(struct work_struct *work)
+{
+	struct kiser_adapter *adapter;
+	struct kiser_port *port;
+
+	mutex_lock(&kiser_mutex);
+	list_for_each_entry(adapter, &kiser_adapters, entry)
+		list_for_each_entry(port, &adapter->ports, entry)
+			if (!port->psp && port_listen(adapter, port))
+				pr_info("kdat_iser: listening at port %u of %s now\n",
+					port->port, adapter->name);
+	mutex_unlock(&kiser_mutex);
+}
+
 /*
  * Has an adapter listen at the port of one more portal.  Returns 0 if it listens there;
- * -EADDRINUSE if another consumer does, so that the portal is not served at this adapter;
- * -ENOMEM.
+ * -EADDRINUSE if another consumer does, so that the portal is not served at this adapter
+ * before he stops; -ENOMEM.
  */
 static int port_get(struct kiser_adapter *adapter, u16 number)
 {
@@ -130,15 +166,10 @@ static int port_get(struct kiser_adapter *adapter, u16 number)
 		list_add_tail(&port->entry, &adapter->ports);
 	}
 	port->users++;
-	if (port->psp)
+	if (port_listen(adapter, port))
 		return 0;
-	if (dat_psp_create(adapter->ia, number, adapter->cr_evd, DAT_PSP_CONSUMER_FLAG,
-			   &port->psp)) {
-		port->psp = DAT_HANDLE_NULL;
-		pr_warn("kdat_iser: cannot listen at port %u of %s\n", number, adapter->name);
-		return -EADDRINUSE;
-	}
-	return 0;
+	pr_warn("kdat_iser: cannot listen at port %u of %s\n", number, adapter->name);
+	return -EADDRINUSE;
 }
 
 static void port_close(struct kiser_port *port)
@@ -161,7 +192,7 @@ static void port_put(struct kiser_adapter *adapter, u16 number)
  * kiser_ports_open - have a new adapter listen for all portals
  * @adapter: the adapter; kiser_mutex is held
  *
- * Return: 0 or -ENOMEM; a port that is in use only causes a warning.
+ * Return: 0 or -ENOMEM; a port that is in use causes a warning, and is tried again.
  */
 int kiser_ports_open(struct kiser_adapter *adapter)
 {
@@ -171,6 +202,12 @@ int kiser_ports_open(struct kiser_adapter *adapter)
 		if (port_get(adapter, port_of(&knp->np->np_sockaddr)) == -ENOMEM)
 			return -ENOMEM;
 	return 0;
+}
+
+/* No port is tried again.  There is no adapter any more; may sleep. */
+void kiser_ports_exit(void)
+{
+	cancel_delayed_work_sync(&retry_work);
 }
 
 /* Ends all listening at an adapter that is removed.  With kiser_mutex. */

@@ -12,7 +12,13 @@
 
 #define BACKLOG		64
 
+/* How long after a failure a port is tried again */
+#define RETRY_TIME	(5 * HZ)
+
 static LIST_HEAD(svckdat_listeners);
+
+static void retry_points(struct work_struct *work);
+static DECLARE_DELAYED_WORK(retry_work, retry_points);
 
 /* ---- requests ------------------------------------------------------------ */
 
@@ -147,12 +153,51 @@ struct svc_xprt *svckdat_accept(struct svc_xprt *xprt)
 
 /* ---- points -------------------------------------------------------------- */
 
+/*
+ * Listens, or tries again later: another consumer may listen at the port, or the adapter have
+ * lost its addresses.
+ */
+static int point_listen(struct svckdat_point *point)
+{
+	u16 port = rpc_get_port((struct sockaddr *)&point->listener->addr);
+	DAT_RETURN ret;
+
+	ret = dat_psp_create(point->adapter->ia, port, point->evd, DAT_PSP_CONSUMER_FLAG,
+			     &point->psp);
+	if (!ret)
+		return 0;
+	point->psp = DAT_HANDLE_NULL;
+	schedule_delayed_work(&retry_work, RETRY_TIME);
+	return DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE ? -EADDRINUSE : -EIO;
+}
+
+/*
+ * Tries once more to listen where that was not possible.  Nobody tells when it is, so this goes
+ * on as long as there is such a point.
+ */
+static void retry_points(struct work_struct *work)
+{
+	struct svckdat_listener *listener;
+	struct svckdat_point *point;
+
+	mutex_lock(&svckdat_lock);
+	list_for_each_entry(listener, &svckdat_listeners, entry)
+		list_for_each_entry(point, &listener->points, entry)
+			if (!point->psp && !point_listen(point))
+				pr_info("svckdat: listening at %s now\n",
+					point->adapter->name);
+	mutex_unlock(&svckdat_lock);
+}
+
+/*
+ * Makes the point of a listener at an adapter, and has it listen.  Returns 0; -ENOMEM, and
+ * there is no point; or an errno with which the point does not listen yet.
+ */
 static int point_open(struct svckdat_listener *listener, struct svckdat_adapter *adapter)
 {
-	u16 port = rpc_get_port((struct sockaddr *)&listener->addr);
 	struct svckdat_point *point;
 	DAT_UPCALL_OBJECT upcall;
-	DAT_RETURN ret;
+	int err;
 
 	point = kzalloc(sizeof(*point), GFP_KERNEL);
 	if (!point)
@@ -163,23 +208,17 @@ static int point_open(struct svckdat_listener *listener, struct svckdat_adapter 
 		.instance_data = point,
 		.upcall_func = request_upcall,
 	};
-	ret = dat_evd_kcreate(adapter->ia, BACKLOG, DAT_UPCALL_SINGLE_INSTANCE, &upcall,
-			      DAT_EVD_CR_FLAG, &point->evd);
-	if (ret)
-		goto no_evd;
-	ret = dat_psp_create(adapter->ia, port, point->evd, DAT_PSP_CONSUMER_FLAG,
-			     &point->psp);
-	if (ret)
-		goto no_psp;
+	if (dat_evd_kcreate(adapter->ia, BACKLOG, DAT_UPCALL_SINGLE_INSTANCE, &upcall,
+			    DAT_EVD_CR_FLAG, &point->evd)) {
+		kfree(point);
+		return -ENOMEM;
+	}
 	list_add_tail(&point->entry, &listener->points);
 	list_add_tail(&point->at_adapter, &adapter->points);
-	return 0;
-
-no_psp:
-	dat_evd_free(point->evd);
-no_evd:
-	kfree(point);
-	return DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE ? -EADDRINUSE : -EIO;
+	err = point_listen(point);
+	if (err)
+		pr_warn("svckdat: cannot listen at %s: %d\n", adapter->name, err);
+	return err;
 }
 
 /* When this returns, no upcall of the point runs or will run. */
@@ -187,7 +226,8 @@ static void point_close(struct svckdat_point *point)
 {
 	list_del(&point->entry);
 	list_del(&point->at_adapter);
-	dat_psp_free(point->psp);
+	if (point->psp)
+		dat_psp_free(point->psp);
 	dat_evd_free(point->evd);
 	kfree(point);
 }
@@ -201,13 +241,10 @@ static void point_close(struct svckdat_point *point)
 void svckdat_listen_at(struct svckdat_adapter *adapter)
 {
 	struct svckdat_listener *listener;
-	int err;
 
-	list_for_each_entry(listener, &svckdat_listeners, entry) {
-		err = point_open(listener, adapter);
-		if (err)
-			pr_warn("svckdat: cannot listen at %s: %d\n", adapter->name, err);
-	}
+	list_for_each_entry(listener, &svckdat_listeners, entry)
+		if (point_open(listener, adapter) == -ENOMEM)
+			pr_warn("svckdat: no memory to listen at %s\n", adapter->name);
 }
 
 /**
@@ -244,18 +281,25 @@ static void reject_requests(struct svckdat_listener *listener)
 	}
 }
 
-/* Listens at every adapter, or at none if one fails. */
+/*
+ * Listens at all adapters, or at none if that fails.  It is enough if one adapter listens at the
+ * port, or if there is no adapter yet.
+ */
 static int open_points(struct svckdat_listener *listener)
 {
 	struct svckdat_adapter *adapter;
+	bool one = false;
 	int err = 0;
 
 	mutex_lock(&svckdat_lock);
 	list_for_each_entry(adapter, &svckdat_adapters, entry) {
 		err = point_open(listener, adapter);
-		if (err)
+		one |= !err;
+		if (err == -ENOMEM)
 			break;
 	}
+	if (one && err != -ENOMEM)
+		err = 0;
 	if (err)
 		close_points(listener);
 	else
@@ -294,8 +338,8 @@ static void listener_start(struct svckdat_listener *listener, struct svc_serv *s
  * A service point also serves the IPv6 addresses of its adapter.  So nothing is made for
  * the IPv6 wildcard address; nfsd accepts -EAFNOSUPPORT there.
  *
- * Return: the transport; -EAFNOSUPPORT; -EINVAL without a port; -EADDRINUSE; -EIO;
- * -ENOMEM.
+ * Return: the transport; -EAFNOSUPPORT; -EINVAL without a port; -EADDRINUSE or -EIO when no
+ * adapter could listen; -ENOMEM.
  */
 struct svc_xprt *svckdat_create(struct svc_serv *serv, struct net *net,
 				struct sockaddr *sa, int salen, int flags)
@@ -324,6 +368,16 @@ struct svc_xprt *svckdat_create(struct svc_serv *serv, struct net *net,
 	}
 	listener_start(listener, serv, net, sa, salen);
 	return &listener->xprt;
+}
+
+/**
+ * svckdat_listen_exit - try no port again
+ *
+ * There is no listener any more.  May sleep.
+ */
+void svckdat_listen_exit(void)
+{
+	cancel_delayed_work_sync(&retry_work);
 }
 
 /**

@@ -236,6 +236,7 @@ static void __exit svckdat_exit(void)
 	svc_unreg_xprt_class(&svckdat_class);
 	xprt_unregister_transport(&svckdat_back_class);
 	kdat_client_unregister(&client);
+	svckdat_listen_exit();
 	/*
 	 * Frees the last connections.  Their timers must not queue anything while the queue
 	 * is being destroyed.

@@ -96,7 +96,7 @@ struct svckdat_point {
 	struct svckdat_listener *listener;
 	struct svckdat_adapter *adapter;
 	DAT_EVD_HANDLE evd;
-	DAT_PSP_HANDLE psp;
+	DAT_PSP_HANDLE psp;		/* null: it does not listen so far */
 };
 
 /* A connection request that waits for a thread */
@@ -263,6 +263,7 @@ void svckdat_listener_detach(struct svckdat_listener *listener);
 void svckdat_listener_free(struct svckdat_listener *listener);
 void svckdat_listen_at(struct svckdat_adapter *adapter);
 void svckdat_unlisten_at(struct svckdat_adapter *adapter);
+void svckdat_listen_exit(void);
 
 /* ---- xprt.c ---- */
 extern const struct svc_xprt_ops svckdat_ops;

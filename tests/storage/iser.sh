@@ -7,7 +7,8 @@
 #   MODE     who is the target: "stock" (ib_isert) or "kdat" (kdat_iser)
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
 #   PART     only these: login address negotiated sessions ext4 xfs verify blocks reset logins
-#            bad chap; of these bad, what no good initiator sends, is not for "stock"
+#            bad taken chap; of these taken and bad, what no good initiator sends, are not for
+#            "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
 . "$(dirname "$(readlink -f "$0")")/setup.sh"
@@ -399,6 +400,19 @@ bad() {
 	verdict "... and logout" log_out
 }
 
+# --- a port that somebody else has -------------------------------------------------------
+
+# At the adapter that initiators come to, while the other one can listen
+taken() {
+	verdict "the portal goes off" within 60 portal 0
+	verdict "another consumer listens at the port of one adapter" take_port rxe1-1 3260
+	verdict "... the portal goes on all the same" within 60 portal 1
+	verdict "... the other consumer goes" give_port
+	verdict "... and kdat_iser listens there" wait_for 60 listens_again kdat_iser
+	verdict "... login" log_in 1
+	verdict "... logout" log_out
+}
+
 # --------------------------------------------------------------------------------------
 
 begin_storage
@@ -418,6 +432,7 @@ node -o new -I iser > /dev/null
 ! part reset || reset
 ! part logins || logins
 [ "$mode" = stock ] || ! part bad || bad
+[ "$mode" = stock ] || ! part taken || taken
 ! part chap || with_chap
 log "the end"
 initiator_down

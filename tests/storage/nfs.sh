@@ -7,8 +7,8 @@
 #   --brief  seconds instead of minutes
 #   MODE     who listens: "stock" (svcrdma, "rdma 20050") or "kdat" (svckdat, "kdat 20049")
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
-#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts; of these both and raw, what no
-#            real client sends, are not for "stock"
+#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts taken; of these both, taken and
+#            raw, what no real client sends, are not for "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
 . "$(dirname "$(readlink -f "$0")")/setup.sh"
@@ -147,6 +147,19 @@ mounts() {
 	verdict "... leave as many RDMA objects as there were" same_objects mounts
 }
 
+# --- a port that somebody else has -------------------------------------------------------
+
+# At the adapter that clients come to, while the other one can listen
+taken() {
+	within 60 rpc.nfsd 0
+	verdict "another consumer listens at the port of one adapter" take_port rxe1-1 $port
+	verdict "... nfsd listens all the same" nfsd_up
+	verdict "... the other consumer goes" give_port
+	verdict "... and svckdat listens there" wait_for 60 listens_again svckdat
+	verdict "... a mount" mount_at 4.1 $mnt
+	verdict "... umount" unmount $mnt
+}
+
 # --------------------------------------------------------------------------------------
 
 begin_storage
@@ -164,6 +177,7 @@ done
 [ "$mode" = stock ] || ! part raw || program "messages by hand" "$programs/rpcrdma_raw" \
 	$server $port $exported/by_hand
 ! part mounts || mounts
+[ "$mode" = stock ] || ! part taken || taken
 log "the end"
 server_down
 server_modules_down

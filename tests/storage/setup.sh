@@ -23,6 +23,9 @@
 #   listen_at PORTS               "rdma 20050", "kdat 20049"
 #   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER
 #
+#   take_port ADAPTER PORT, give_port   another consumer of kDAT listens there
+#   listens_again MODULE          its log says that a port which was taken is its own now
+#
 #   within SECONDS COMMAND...     false if it fails, or has not ended by then; shows what hangs
 #   quiet COMMAND...              its output is shown only if it fails
 #   program NAME COMMAND...       one that prints and counts verdicts of its own
@@ -490,6 +493,16 @@ mount_at() {
 }
 
 unmount() { within 60 umount "$1"; }
+
+# --- ports ------------------------------------------------------------------------------
+
+take_port() {
+	insmod "$modules/samples/kdat-pingpong/kdat-pingpong.ko" role=server ia="$1" port="$2"
+}
+
+give_port() { rmmod kdat_pingpong; }
+
+listens_again() { dmesg | grep -q "$1: listening at .*now"; }
 
 # --- input and output -----------------------------------------------------------------
 
