@@ -147,8 +147,9 @@ kdat_dto_completion(const DAT_EVENT *event)
  * renamed during the call of add, remove is called right after it, and then add with the
  * new name.
  *
- * kdapl makes these calls one at a time, in process context. They may make any call of kDAT
- * except the two below.
+ * kdapl makes these calls one at a time, in process context, but for those that
+ * kdat_client_unregister() waits for: remove is called for all adapters at the same time then,
+ * each in a thread of its own. They may make any call of kDAT except the two below.
  */
 struct kdat_client {
 	void (*add)(struct kdat_client *client, const char *ia_name);

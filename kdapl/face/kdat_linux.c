@@ -221,7 +221,8 @@ EXPORT_SYMBOL(kdat_client_register);
  * @client: registered
  *
  * When this returns, @client->remove has been called for every adapter for which @client->add
- * was called, and neither is called any more.  Process context.
+ * was called, and neither is called any more.  It is called for all adapters at the same time, so
+ * that the peers of none are waited for longer than those of one.  Process context.
  */
 void kdat_client_unregister(struct kdat_client *client)
 {

@@ -2,12 +2,14 @@
 /*
  * Kernel consumers that are told which adapters there are (struct kdat_client).
  *
- * A client's add is called when an adapter has got an address, because it cannot be opened
- * before; its remove is called before the RDMA device goes.  @told_lock is held during each
- * of these calls, so they come one at a time, and what a client was told stays true until the
- * next call.  A client never knows two adapters by the same name at a time, although devices
- * may be renamed.  A device that is being removed is first taken off the registry; only then
- * are the clients that know it told, so that no client is told of it as new afterwards.
+ * A client's add is called when an adapter has got an address, because it cannot be opened before;
+ * its remove is called before the RDMA device goes.  @told_lock is held during each of these
+ * calls, so they come one at a time, and what a client was told stays true until the next call.
+ * But a client that unregisters has its remove called for all its adapters at once: each of these
+ * calls may wait for peers that do not answer.  A client never knows two adapters by the same name
+ * at a time, although devices may be renamed.  A device that is being removed is first taken off
+ * the registry; only then are the clients that know it told, so that no client is told of it as
+ * new afterwards.
  *
  * Callers: device.c and listen.c, which see devices and addresses come and go;
  * face/kdat_linux.c.
@@ -20,12 +22,16 @@
  * struct told - an adapter that a client was told of
  * @entry: in kdat_client.told
  * @dev: the device, with a reference
+ * @client: who was told
+ * @removal: calls kdat_client.remove, when the client unregisters
  * @renames: value of kdapl_device.renames when the client was told
  * @name: the name that the client was told; the device may have another one by now
  */
 struct told {
 	struct list_head entry;
 	struct kdapl_device *dev;
+	struct kdat_client *client;
+	struct work_struct removal;
 	u32 renames;
 	char name[DAT_NAME_MAX_LENGTH];
 };
@@ -78,19 +84,33 @@ static int note_untold(struct kdapl_device *dev, void *arg)
 	refcount_inc(&dev->ref);
 	dev->told++;
 	told->dev = dev;
+	told->client = client;
 	told->renames = dev->renames;
 	strscpy(told->name, dev->name, sizeof(told->name));
 	list_add_tail(&told->entry, &client->told);
 	return 1;
 }
 
-static void tell_gone(struct kdat_client *client, struct told *told)
+static void forget(struct told *told)
 {
 	lockdep_assert_held(&told_lock);
-	client->remove(client, told->name);
 	list_del(&told->entry);
 	kdapl_device_put(told->dev);
 	kfree(told);
+}
+
+static void tell_gone(struct told *told)
+{
+	lockdep_assert_held(&told_lock);
+	told->client->remove(told->client, told->name);
+	forget(told);
+}
+
+static void removal_work(struct work_struct *work)
+{
+	struct told *told = container_of(work, struct told, removal);
+
+	told->client->remove(told->client, told->name);
 }
 
 /*
@@ -107,7 +127,7 @@ static void tell_new(struct kdat_client *client)
 		told = list_last_entry(&client->told, struct told, entry);
 		client->add(client, told->name);
 		if (READ_ONCE(told->dev->renames) != told->renames)
-			tell_gone(client, told);
+			tell_gone(told);
 	}
 }
 
@@ -153,7 +173,7 @@ void kdapl_clients_gone(struct kdapl_device *dev)
 	list_for_each_entry(client, &clients, entry) {
 		told = find_told(client, dev);
 		if (told)
-			tell_gone(client, told);
+			tell_gone(told);
 	}
 	mutex_unlock(&told_lock);
 	kdapl_clients_look();
@@ -195,8 +215,14 @@ void kdapl_client_unregister(struct kdat_client *client)
 	struct told *told, *next;
 
 	mutex_lock(&told_lock);
-	list_for_each_entry_safe(told, next, &client->told, entry)
-		tell_gone(client, told);
+	list_for_each_entry(told, &client->told, entry) {
+		INIT_WORK(&told->removal, removal_work);
+		queue_work(system_unbound_wq, &told->removal);
+	}
+	list_for_each_entry_safe(told, next, &client->told, entry) {
+		flush_work(&told->removal);
+		forget(told);
+	}
 	list_del(&client->entry);
 	mutex_unlock(&told_lock);
 }

@@ -12,6 +12,8 @@
 /*
  * A client, and what it was told
  * @renamed: while it is told of @at, this gets the name "moved"
+ * @together: it is told that so many adapters have gone before it has answered for one
+ * @going: how many it is told of
  */
 struct listener {
 	struct kunit *test;
@@ -25,6 +27,8 @@ struct listener {
 	} calls[CALLS];
 	const char *at;
 	struct fake_device *renamed;
+	int together;
+	atomic_t going;
 };
 
 static void note(struct listener *l, const char *name, bool added)
@@ -70,6 +74,10 @@ static void told_remove(struct kdat_client *client, const char *name)
 
 	KUNIT_EXPECT_EQ_MSG(l->test, count(l, name, true), count(l, name, false) + 1, "%s",
 			    name);
+	atomic_inc(&l->going);
+	wake_up_all(&l->wait);
+	KUNIT_EXPECT_NE(l->test, 0L, wait_event_timeout(l->wait, atomic_read(&l->going) >=
+							l->together, BENCH_PATIENCE));
 	note(l, name, false);
 }
 
@@ -164,9 +172,32 @@ static void renamed_meanwhile(struct kunit *test)
 	kdapl_client_unregister(&l->client);
 }
 
+/* G12: the adapters of a client that unregisters are not waited for one after the other. */
+static void all_at_once(struct kunit *test)
+{
+	struct fake_device *more[2];
+	struct listener *l = listen(test);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		more[i] = fake_create(2 + i);
+	KUNIT_EXPECT_TRUE(test, more[0] && more[1]);
+	kdapl_client_register(&l->client);
+	KUNIT_EXPECT_TRUE(test, hears(l, "fake-2", 1) && hears(l, "fake-3", 1));
+	l->together = 3;
+	kdapl_client_unregister(&l->client);
+	KUNIT_EXPECT_EQ(test, 1U, count(l, "fake-1", false));
+	KUNIT_EXPECT_EQ(test, 1U, count(l, "fake-2", false));
+	KUNIT_EXPECT_EQ(test, 1U, count(l, "fake-3", false));
+	for (i = 0; i < ARRAY_SIZE(more); i++)
+		if (more[i])
+			fake_destroy(more[i]);
+}
+
 static struct kunit_case kdapl_clients_cases[] = {
 	KUNIT_CASE(name_of_another),
 	KUNIT_CASE(renamed_meanwhile),
+	KUNIT_CASE(all_at_once),
 	{}
 };
 

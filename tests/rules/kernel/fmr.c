@@ -355,7 +355,8 @@ static void invalidates(void)
 /* What a client was told, since it registered */
 struct told {
 	struct kdat_client client;
-	unsigned int added, removed;
+	unsigned int added;
+	atomic_t removed;
 	bool open;
 };
 
@@ -373,7 +374,7 @@ static void told_add(struct kdat_client *client, const char *ia_name)
 
 static void told_remove(struct kdat_client *client, const char *ia_name)
 {
-	container_of(client, struct told, client)->removed++;
+	atomic_inc(&container_of(client, struct told, client)->removed);
 }
 
 /* G12, I1: of all adapters that are listed, each once. */
@@ -389,9 +390,9 @@ static void clients(void)
 	kdat_client_register(&told.client);
 	CHECK_EQ(told.added, n);
 	CHECK(told.open);
-	CHECK_EQ(told.removed, 0);
+	CHECK_EQ(atomic_read(&told.removed), 0);
 	kdat_client_unregister(&told.client);
-	CHECK_EQ(told.removed, n);
+	CHECK_EQ(atomic_read(&told.removed), n);
 }
 
 static const struct scenario scenarios[] = {
