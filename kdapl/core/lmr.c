@@ -167,10 +167,13 @@ static bool shares_pages(const struct lmr_args *args)
 
 static struct kdapl_region_init region_init(const struct lmr_args *args)
 {
+	struct kdapl_region *source = args->source ? args->source->region : NULL;
+
 	return (struct kdapl_region_init) {
 		.user = args->space->user,
 		.physical = args->mem_type == DAT_MEM_TYPE_PHYSICAL,
-		.source = shares_pages(args) ? args->source->region : NULL,
+		.source = shares_pages(args) ? source : NULL,
+		.former = shares_pages(args) ? NULL : source,
 		.start = args->source ? args->source->start : start_of(args),
 		.length = args->source ? args->source->length : args->length,
 		.access = access_of(args->privileges),
@@ -181,7 +184,7 @@ static struct kdapl_region_init region_init(const struct lmr_args *args)
 /*
  * Memory of a process is pinned before the IA's section is entered, since pinning may take
  * as long as the process likes (A10).  A source whose pages cannot be shared is pinned once
- * more, by its address.
+ * more, by its address, and has to be there still.
  */
 static DAT_RETURN lmr_pin(struct lmr_args *args)
 {

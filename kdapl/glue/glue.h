@@ -358,6 +358,8 @@ static inline struct scatterlist *kdapl_sg_seek(struct scatterlist *sg, u64 *off
  * @source: not NULL: register the pages of this region once more; they stay
  *	    until the last region over them is gone (mt:M8).  @user, @physical,
  *	    @start, @length and @pages are ignored then
+ * @former: not NULL: a region whose pages cannot be registered once more.  @start and @length
+ *	    are its own, and @pages have to be the same pages (mt:M7)
  * @start: first byte; need not be aligned
  * @length: bytes, not 0; need not be whole pages
  * @access: IB_ACCESS_*; reg adds local write where verbs require it
@@ -367,6 +369,7 @@ struct kdapl_region_init {
 	bool user;
 	bool physical;
 	struct kdapl_region *source;
+	struct kdapl_region *former;
 	u64 start;
 	u64 length;
 	int access;
@@ -375,7 +378,7 @@ struct kdapl_region_init {
 
 /*
  * The access that another region may have that has this region as its source (mt:M7).
- * For more access the process has to pin the memory again.
+ * For more access the process has to pin the memory again (kdapl_region_init.former).
  */
 enum kdapl_share {
 	KDAPL_SHARE_NONE,
@@ -440,8 +443,8 @@ struct kdapl_bind_wr {
  *	 is registered in that process, after pin.  Takes @pages over, even if
  *	 it fails.  The caller is in the IA's section.  The region, or an
  *	 error pointer: the codes of pin; -EFAULT also for memory that is not
- *	 RAM; -E2BIG also for more pages than the device can map at once; or
- *	 what the device says
+ *	 RAM, or not that of @former any more; -E2BIG also for more pages than
+ *	 the device can map at once; or what the device says
  * @dereg: unregister a region that no post names any more.  When this returns,
  *	   neither key gives access, and the pages are unmapped and unpinned unless
  *	   another region shares them.  In any process, also while the device is

@@ -438,6 +438,12 @@ static int reg_user(struct kdapl_ib_region *reg,
 {
 	int ret;
 
+	/*
+	 * The process may have changed its mappings, or be another one.  If it changes them after
+	 * this, before the driver pins, it gets what it has made itself.
+	 */
+	if (init->former && !kdapl_pages_same(init->pages, ib_region_of(init->former)->pages))
+		return kdapl_refused("mr_former", -EFAULT);
 	if (driver_registers(reg->zone->dev, init->start, init->length)) {
 		/*
 		 * The driver charges the process for the pages that it pins, so our

@@ -486,6 +486,27 @@ int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 }
 
 /**
+ * kdapl_pages_same - are two ranges of bytes in the same pages?
+ * @one: pinned or looked up; mapped or not
+ * @other: the same
+ *
+ * May sleep.
+ */
+bool kdapl_pages_same(struct kdapl_pages *one, struct kdapl_pages *other)
+{
+	struct sg_page_iter a, b;
+
+	__sg_page_iter_start(&a, one->sg.sgt.sgl, one->sg.sgt.orig_nents, 0);
+	__sg_page_iter_start(&b, other->sg.sgt.sgl, other->sg.sgt.orig_nents, 0);
+	while (__sg_page_iter_next(&a)) {
+		cond_resched();
+		if (!__sg_page_iter_next(&b) || sg_page_iter_page(&a) != sg_page_iter_page(&b))
+			return false;
+	}
+	return !__sg_page_iter_next(&b);
+}
+
+/**
  * kdapl_pages_put - drop a reference to pages
  * @pages: not to be used by this caller afterwards
  *

@@ -61,6 +61,7 @@ int kdapl_sg_slice(struct scatterlist *sg, u64 offset, u64 length,
 int kdapl_pages_slice(const struct kdapl_pages *pages, u64 start, u64 length,
 		      struct scatterlist *to, unsigned int max);
 int kdapl_pages_charge(struct kdapl_pages *pages);
+bool kdapl_pages_same(struct kdapl_pages *one, struct kdapl_pages *other);
 void kdapl_pages_put(struct kdapl_pages *pages);
 
 #endif /* KDAPL_PIN_H */

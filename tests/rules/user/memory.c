@@ -343,6 +343,45 @@ static void lists_charged(void)
 	munmap(memory, length);
 }
 
+/*
+ * An LMR over another one is over its memory, and not over what is at its address now.  If the
+ * driver has to find that memory by the address, and it is not there any more, the region
+ * cannot be named.
+ */
+static void region_has_moved(void)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE over;
+	unsigned int i;
+	DAT_RETURN ret;
+	u8 *memory;
+
+	/* In passthrough verbs register by address, and do not tell what they find there. */
+	if (side_is_passthrough(&side_a))
+		return;
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		memory = map(kinds[i].length, PROT_READ | PROT_WRITE);
+		if (!OK(create_va(memory, kinds[i].length, DAT_MEM_PRIV_ALL_FLAG)))
+			break;
+		region.for_lmr_handle = lmr;
+		OK(platform_lmr_create(side_a.ia, DAT_MEM_TYPE_LMR, region, 1, side_a.pz,
+				       DAT_MEM_PRIV_ALL_FLAG, &over, NULL, NULL));
+		OK(dat_lmr_free(over));
+		CHECK(mmap(memory, kinds[i].length, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory);
+		ret = platform_lmr_create(side_a.ia, DAT_MEM_TYPE_LMR, region, 1, side_a.pz,
+					  DAT_MEM_PRIV_ALL_FLAG, &over, NULL, NULL);
+		if (kinds[i].length > 512 * PAGE)
+			BAD_ARG(ret, 3);
+		else
+			OK(ret);
+		if (!ret)
+			OK(dat_lmr_free(over));
+		OK(dat_lmr_free(lmr));
+		munmap(memory, kinds[i].length);
+	}
+}
+
 /* Its last page is only to be read, then it is not there at all. */
 static void partly_there(void)
 {
@@ -517,6 +556,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("mt:M19 more than may be locked", too_much),
 	SCENARIO("mt:M19 I2 a process that locks all its memory", locked),
 	SCENARIO_IB("mt:M7 mt:M19 what lists the pages of an LMR over another", lists_charged),
+	SCENARIO_IB("mt:M7 an LMR over another one whose memory has moved", region_has_moved),
 	SCENARIO_IB("mt:M13 mt:M19 memory that is not all there is not charged",
 		    partly_there),
 	SCENARIO("mt:M20 memory that is unmapped", unmapped),
