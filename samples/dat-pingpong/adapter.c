@@ -15,6 +15,7 @@
 #include "pingpong.h"
 
 static const char device[] = "/dev/kdapl";
+static const char advice_on_names[] = "dat-pingpong --list shows the names";
 
 /* fatal - say in one line what failed, and what to do if @advice is not NULL; always 1 */
 int fatal(const char *what, DAT_RETURN ret, const char *advice)
@@ -47,38 +48,95 @@ static const char *advice_on_device(void)
 }
 
 /*
- * The registry's entries for DAT 1, which the caller frees; NULL, after a message, if there are
- * none. A dat.conf may also have entries for DAT 2, which this program cannot open.
+ * The registry's entries for DAT 1, which the caller frees. NULL if there are none, or if the
+ * call fails; @ret says which. A dat.conf may also have entries for DAT 2, which this program
+ * cannot open.
  */
-static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
+static DAT_PROVIDER_INFO *registry(DAT_COUNT *number, DAT_RETURN *ret)
 {
 	DAT_PROVIDER_INFO *infos, **list;
 	DAT_COUNT i, n = 0, found = 0;
-	DAT_RETURN ret;
 
-	*number = 0;
 	dat_registry_list_providers(0, &n, NULL);
 	infos = calloc(n + 1, sizeof(*infos));
 	list = calloc(n + 1, sizeof(*list));
 	for (i = 0; infos && list && i < n; i++)
 		list[i] = &infos[i];
 	if (!infos || !list)
-		ret = DAT_INSUFFICIENT_RESOURCES;
+		*ret = DAT_INSUFFICIENT_RESOURCES;
 	else
-		ret = n ? dat_registry_list_providers(n, &n, list) : DAT_SUCCESS;
+		*ret = n ? dat_registry_list_providers(n, &n, list) : DAT_SUCCESS;
 	free(list);
-	for (i = 0; !ret && i < n; i++)
+	for (i = 0; !*ret && i < n; i++)
 		if (infos[i].dapl_version_major == 1)
 			infos[found++] = infos[i];
 	*number = found;
 	if (found)
 		return infos;
 	free(infos);
+	return NULL;
+}
+
+/* As registry(), with a message if there are no entries. */
+static DAT_PROVIDER_INFO *list_registry(DAT_COUNT *number)
+{
+	DAT_PROVIDER_INFO *infos;
+	DAT_RETURN ret;
+
+	infos = registry(number, &ret);
 	if (ret)
 		fatal("dat_registry_list_providers", ret, NULL);
-	else
+	else if (!infos)
 		fprintf(stderr, "dat-pingpong: no interface adapters: %s\n", advice_on_device());
-	return NULL;
+	return infos;
+}
+
+static bool is_listed(const char *name)
+{
+	DAT_PROVIDER_INFO *infos;
+	DAT_COUNT number, i;
+	bool found = false;
+	DAT_RETURN ret;
+
+	infos = registry(&number, &ret);
+	for (i = 0; i < number && !found; i++)
+		found = !strcmp(infos[i].ia_name, name);
+	free(infos);
+	return found;
+}
+
+/* No adapter has the name, or only an entry of dat.conf has it that leads nowhere. */
+static const char *advice_on_name(const char *name)
+{
+	bool usable = !access(device, R_OK | W_OK);
+	static char text[320];
+
+	if (!is_listed(name))
+		return usable ? advice_on_names : advice_on_device();
+	snprintf(text, sizeof(text), "dat.conf has that name, but its library or its adapter is "
+		 "missing, DAT_DEBUG=1 says which%s%s", usable ? "" : "; if it is kdapl's: ",
+		 usable ? "" : advice_on_device());
+	return text;
+}
+
+/* Why could the adapter not be opened, and what to do about it? */
+static const char *advice_on_open(const char *name, DAT_RETURN ret)
+{
+	switch (DAT_GET_TYPE(ret)) {
+	case DAT_INVALID_PARAMETER:
+		return advice_on_names;
+	case DAT_PROVIDER_NOT_FOUND:
+		switch (DAT_GET_SUBTYPE(ret)) {
+		case DAT_MAJOR_NOT_FOUND:
+		case DAT_MINOR_NOT_FOUND:
+			return "dat.conf has that name for another version of DAT; this program "
+			       "needs an entry for u1.2";
+		default:
+			return advice_on_name(name);
+		}
+	default:
+		return "DAT_DEBUG=1 in the environment says why";
+	}
 }
 
 /* Writes an IP address as text; nothing if it is none. */
@@ -129,7 +187,7 @@ static int look_at(const char *name, struct about *about)
 
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &async_evd, &ia);
 	if (ret)
-		return fatal(name, ret, access(device, R_OK | W_OK) ? advice_on_device() : NULL);
+		return fatal(name, ret, advice_on_open(name, ret));
 	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr,
 			   DAT_PROVIDER_FIELD_ALL, &provider);
 	if (!ret) {
@@ -243,8 +301,7 @@ int adapter_open(struct adapter *adapter, const struct options *opt)
 	adapter->opt = opt;
 	ret = dat_ia_open((DAT_NAME_PTR)opt->ia_name, 8, &adapter->async_evd, &adapter->ia);
 	if (ret)
-		return fatal(opt->ia_name, ret, access(device, R_OK | W_OK) ?
-			     advice_on_device() : "dat-pingpong --list shows the names");
+		return fatal(opt->ia_name, ret, advice_on_open(opt->ia_name, ret));
 	status = query(adapter);
 	if (!status) {
 		ret = dat_pz_create(adapter->ia, &adapter->pz);

@@ -155,6 +155,30 @@ wrong_name() {
 		says /tmp/client '^dat-pingpong: rxe7-1: .*: dat-pingpong --list shows the names$'
 }
 
+# One line; the second field says what is wrong with the name, and only a missing module is to be
+# loaded. $1: the name, $2: the line's end.
+advised() {
+	! "$shim/dat-pingpong" -s -i "$1" > /tmp/client 2>&1 &&
+		[ "$(wc -l < /tmp/client)" -eq 1 ] && says /tmp/client ": $2\$" &&
+		! grep modprobe /tmp/client >&2
+}
+
+wrong_entries() (
+	conf
+	cat > /tmp/dat.conf <<-'E'
+	gone u1.2 threadsafe default /nowhere/lib.so x.1.0 "" ""
+	two u2.0 threadsafe default /nowhere/lib.so x.1.0 "" ""
+	older u1.1 threadsafe default /nowhere/lib.so x.1.0 "" ""
+	away u1.2 threadsafe default libdat.so.1 kdapl.1.0 "rxe7-1" ""
+	E
+	advised gone 'dat.conf has that name, but .* DAT_DEBUG=1 says which' &&
+		advised away 'dat.conf has that name, but .* DAT_DEBUG=1 says which' &&
+		advised two 'dat.conf has that name for another version of DAT; .* u1.2' &&
+		advised older 'dat.conf has that name for another version of DAT; .* u1.2' &&
+		advised '' '--list shows the names' &&
+		advised "$(printf 'x%.0s' {1..300})" '--list shows the names'
+)
+
 # conf: a file of an installation for DAT 2, with an entry for DAT 1 that somebody has added
 conf() {
 	cat > /tmp/dat.conf <<-'E'
@@ -207,6 +231,7 @@ pingpong_ends() {
 	verdict "dat-pingpong: it gives up when the server is killed" server_killed
 	verdict "dat-pingpong: a server ends with its adapter" adapter_removed
 	verdict "dat-pingpong: a wrong name in one line" wrong_name
+	verdict "dat-pingpong: wrong entries of dat.conf, and bad names, each with its advice" wrong_entries
 	verdict "dat-pingpong: --rmr of a kernel consumer is refused" no_windows_in_the_kernel
 }
 
@@ -214,6 +239,13 @@ pingpong_lonely() {
 	! "$shim/dat-pingpong" --list > /tmp/client 2>&1 && [ "$(wc -l < /tmp/client)" -eq 1 ] &&
 		says /tmp/client '/dev/kdapl is missing; load the module: modprobe kdapl$'
 }
+
+# The module is not what is missing, and is named only for an entry that may be of kdapl.
+no_module_no_matter() (
+	conf
+	! "$shim/dat-pingpong" -s -i ofa-v2-ib0 > /tmp/client 2>&1 &&
+		says /tmp/client 'for another version of DAT; ' && ! grep modprobe /tmp/client >&2
+)
 
 lonely_by_file() (
 	conf

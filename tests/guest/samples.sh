@@ -89,5 +89,6 @@ verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" unload_kdapl
 verdict "dat-pingpong: no module, and how to get it" pingpong_lonely
 verdict "... with a dat.conf" lonely_by_file
+verdict "... and not where something else is missing" no_module_no_matter
 two_hosts_down rxe
 result
