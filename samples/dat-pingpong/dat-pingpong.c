@@ -236,10 +236,8 @@ static bool options_in(struct options *opt, int argc, char **argv)
 	opt->timeout = 30;
 	while ((c = getopt_long(argc, argv, "sc:i:p:t:qm:n:vh", long_options,
 				NULL)) != -1) {
-		if (c == 'h') {
-			fputs(help, stdout);
-			exit(0);
-		}
+		if (c == 'h')
+			return opt->help = true;
 		if (!option_in(opt, c, optarg)) {
 			if (c != '?')
 				fprintf(stderr, "dat-pingpong: bad value: %s\n",
@@ -260,6 +258,15 @@ static bool options_in(struct options *opt, int argc, char **argv)
 	return true;
 }
 
+/* The exit status: that of the work, and 1 if not all that it has printed could be written */
+static int finish(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "dat-pingpong: standard output cannot be written: %s\n", strerror(errno));
+	return status ? status : 1;
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -276,13 +283,17 @@ int main(int argc, char **argv)
 		fprintf(stderr, "Try dat-pingpong --help.\n");
 		return 2;
 	}
+	if (opt.help) {
+		fputs(help, stdout);
+		return finish(0);
+	}
 	if (opt.list)
-		return list_adapters();
+		return finish(list_adapters());
 	if (!opt.ia_name)
 		opt.ia_name = choose_adapter();
 	if (!opt.ia_name)
 		return 1;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	return open_and_run(&opt);
+	return finish(open_and_run(&opt));
 }

@@ -33,6 +33,7 @@
 struct options {
 	bool server;
 	bool list;
+	bool help;
 	bool verify;
 	bool json;
 	bool quiet;

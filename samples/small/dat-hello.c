@@ -124,5 +124,7 @@ int main(int argc, char **argv)
 	expect(DAT_CONNECTION_EVENT_DISCONNECTED);	/* the client disconnects */
 	/* An abrupt close also frees what is left: endpoint, service point, memory. */
 	TRY(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	if (fflush(stdout) || ferror(stdout))
+		err(1, "standard output");
 	return 0;
 }

@@ -264,5 +264,9 @@ int main(int argc, char **argv)
 	} while (nr_open || nr_asked - nr_most || !nr_most);
 	printf("%u connections, %u messages there and back\n", nr_most, nr_echoed);
 	TRY(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("dat-many: standard output");
+		return 1;
+	}
 	return 0;
 }

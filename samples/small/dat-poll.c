@@ -97,7 +97,10 @@ static void completed(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 		sending = false;
 	} else if (dto->status == DAT_DTO_SUCCESS) {
 		fwrite(in[slot], 1, dto->transfered_length, stdout);
-		fflush(stdout);
+		if (fflush(stdout)) {
+			perror("dat-poll: standard output");
+			exit(1);
+		}
 		post_receive(slot);
 	}
 }

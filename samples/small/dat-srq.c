@@ -170,5 +170,9 @@ int main(int argc, char **argv)
 	}
 	printf("%u clients, %d buffers\n", nr_served, NR_BUFFERS);
 	TRY(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("dat-srq: standard output");
+		return 1;
+	}
 	return 0;
 }

@@ -179,6 +179,31 @@ wrong_entries() (
 		advised "$(printf 'x%.0s' {1..300})" '--list shows the names'
 )
 
+# unwritten COMMAND...: what it prints cannot be written; it says so, and its status is 1
+unwritten() {
+	"$@" > /dev/full 2> /tmp/client
+	[ $? -eq 1 ] && says /tmp/client 'No space left on device$'
+}
+
+# game_unwritten CLIENT-OPTION...: the same of a client, which passes
+game_unwritten() {
+	local server rc
+	"$shim/dat-pingpong" -s -i rxe1-1 --connections 1 > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+	unwritten "$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -q -n 20 -m send --sizes 1 "$@"
+	rc=$?
+	[ $rc -eq 0 ] || kill $server 2> /dev/null
+	wait $server && [ $rc -eq 0 ]
+}
+
+nothing_is_lost_quietly() {
+	unwritten "$shim/dat-pingpong" --help && unwritten "$shim/dat-pingpong" --list &&
+		unwritten "$shim/kdaplctl" --help && unwritten "$shim/kdaplctl" show &&
+		unwritten "$shim/kdaplctl" -n 2 -d 0.1 top && game_unwritten &&
+		game_unwritten --json && game_unwritten --histogram &&
+		game_unwritten --histogram --json
+}
+
 # conf: a file of an installation for DAT 2, with an entry for DAT 1 that somebody has added
 conf() {
 	cat > /tmp/dat.conf <<-'E'
@@ -232,6 +257,8 @@ pingpong_ends() {
 	verdict "dat-pingpong: a server ends with its adapter" adapter_removed
 	verdict "dat-pingpong: a wrong name in one line" wrong_name
 	verdict "dat-pingpong: wrong entries of dat.conf, and bad names, each with its advice" wrong_entries
+	verdict "dat-pingpong, kdaplctl: output that cannot be written is an error" \
+		nothing_is_lost_quietly
 	verdict "dat-pingpong: --rmr of a kernel consumer is refused" no_windows_in_the_kernel
 }
 

@@ -41,6 +41,22 @@ hello() {
 		[ "$(cat /tmp/client)" = "HELLO, WORLD" ]
 }
 
+# fails_unwritten CLIENT...: it cannot write what it prints, and its status says so
+fails_unwritten() {
+	"$@" > /dev/full
+	[ $? -eq 1 ]
+}
+
+unwritten_answers() {
+	export -f fails_unwritten
+	against "$samples/dat-hello" rxe1-1 -- \
+		bash -c 'fails_unwritten "$@"' - "$samples/dat-hello" rxe0-1 10.9.0.2 &&
+		grep -q 'No space left' /tmp/client &&
+	against "$samples/dat-many" rxe1-1 -- \
+		bash -c 'fails_unwritten "$@"' - "$samples/dat-many" rxe0-1 10.9.0.2 3 &&
+		grep -q 'No space left' /tmp/client
+}
+
 lines() { for i in $(seq 20); do echo "line $i"; done; }
 poll() {
 	lines > /tmp/lines
@@ -85,6 +101,7 @@ for mode in passthrough forwarded; do
 	pingpong_ways $mode
 done
 pingpong_ends
+verdict "dat-hello, dat-many: output that cannot be written is an error" unwritten_answers
 verdict "I19 no object is left" wait_for 180 nothing_left
 verdict "A10 kdapl unloads" unload_kdapl
 verdict "dat-pingpong: no module, and how to get it" pingpong_lonely

@@ -523,6 +523,15 @@ static bool pause_for(const struct timespec *pause)
 	return !ended;
 }
 
+/* Return: the exit status, 1 after a message if something that was printed cannot be written. */
+static int written(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "kdaplctl: cannot write: %s\n", strerror(errno));
+	return 1;
+}
+
 static void do_top(void)
 {
 	struct timespec pause = {
@@ -545,7 +554,7 @@ static void do_top(void)
 			putchar('\n');
 		top_once(clear);
 		/* Fails when standard output is a pipe that nobody reads any more. */
-		if (fflush(stdout))
+		if (written())
 			exit(1);
 	}
 	if (json)
@@ -657,7 +666,7 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			usage(stdout);
-			return 0;
+			return written();
 		default:
 			usage(stderr);
 			return 2;
@@ -679,9 +688,5 @@ int main(int argc, char **argv)
 	if (kdapl_open())
 		return 1;
 	commands[i].run();
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "kdaplctl: cannot write: %s\n", strerror(errno));
-		return 1;
-	}
-	return 0;
+	return written();
 }
