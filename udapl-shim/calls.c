@@ -13,13 +13,17 @@
 #define THEIRS(other, call, args)	\
 	((other)->call##_func ? (other)->call##_func args : RET(NOT_IMPLEMENTED))
 
+/* BARE (a, b): a, b */
+#define BARE(...)	__VA_ARGS__
+
 #define CALL(call, handle, params, args)					\
 DAT_RETURN dat_##call params							\
 {										\
 	const DAT_PROVIDER *other = shim_other(handle);				\
 	DAT_RETURN ret = other ? THEIRS(other, call, args) : own_##call args;	\
 										\
-	return SHIM_UNLIKELY(ret) ? shim_failed("dat_" #call, #params, ret) : ret; \
+	return SHIM_UNLIKELY(ret) ?						\
+	       shim_refused("dat_" #call, #params, ret, BARE args) : ret;		\
 }
 
 /* The slow part of a call of the data path: its handle names no live object of this library. */
@@ -29,7 +33,7 @@ DAT_RETURN other_##call params							\
 	const DAT_PROVIDER *other = shim_other(handle);				\
 	DAT_RETURN ret = other ? THEIRS(other, call, args) : RET_BAD_HANDLE(bad); \
 										\
-	return ret ? shim_failed("dat_" #call, #params, ret) : ret;		\
+	return ret ? shim_refused("dat_" #call, #params, ret, BARE args) : ret;	\
 }
 
 /* Adapters, contexts */

@@ -14,18 +14,22 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "debug.h"
 #include "registry.h"
 
-#define LINE	1024
-
-/* A line that is being composed; what does not fit into it is left out. */
-struct text {
-	size_t length;
-	char line[LINE];
+/*
+ * A call that has failed. @params: its parameters, as "(TYPE name, TYPE name)"; @args: the
+ * arguments, or NULL: then the types are left out of @params.
+ */
+struct failure {
+	const char *call;
+	const char *params;
+	DAT_RETURN ret;
+	struct shim_args *args;
 };
 
 /* Why the open that this thread is in will fail, if that is known; else empty. */
-static __thread char why_not[LINE / 2];
+static __thread char why_not[SHIM_LINE / 2];
 
 /* shim_debugging - is DAT_DEBUG set? The environment is read only by the first call. */
 bool shim_debugging(void)
@@ -53,7 +57,7 @@ void shim_why(const char *format, ...)
 	va_end(args);
 }
 
-static void vput(struct text *text, const char *format, va_list args)
+static void vput(struct shim_text *text, const char *format, va_list args)
 {
 	size_t room = sizeof(text->line) - text->length;
 	int length = vsnprintf(text->line + text->length, room, format, args);
@@ -62,10 +66,7 @@ static void vput(struct text *text, const char *format, va_list args)
 		text->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static void put(struct text *text, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void put(struct text *text, const char *format, ...)
+void shim_put(struct shim_text *text, const char *format, ...)
 {
 	va_list args;
 
@@ -79,24 +80,24 @@ static void put(struct text *text, const char *format, ...)
  * control characters are replaced, and so is all that is not ASCII: bytes from 0x80 to 0x9f are
  * control characters to a terminal, too.
  */
-static void write_line(struct text *text)
+static void write_line(struct shim_text *text)
 {
 	size_t i;
 
 	for (i = 0; i < text->length; i++)
 		if (text->line[i] < ' ' || text->line[i] > '~')
 			text->line[i] = '?';
-	text->line[text->length < LINE - 1 ? text->length++ : LINE - 2] = '\n';
+	text->line[text->length < SHIM_LINE - 1 ? text->length++ : SHIM_LINE - 2] = '\n';
 	fwrite(text->line, text->length, 1, stderr);
 }
 
 /* shim_say - write a line to stderr that the user has to see even without DAT_DEBUG */
 void shim_say(const char *format, ...)
 {
-	struct text text = { 0 };
+	struct shim_text text = { 0 };
 	va_list args;
 
-	put(&text, "libdat: ");
+	shim_put(&text, "libdat: ");
 	va_start(args, format);
 	vput(&text, format, args);
 	va_end(args);
@@ -104,7 +105,7 @@ void shim_say(const char *format, ...)
 }
 
 /* Writes which adapters the kernel lists, or why it cannot be asked. */
-static void put_adapters(struct text *text)
+static void put_adapters(struct shim_text *text)
 {
 	DAT_PROVIDER_INFO *infos;
 	uint32_t number, i;
@@ -116,46 +117,49 @@ static void put_adapters(struct text *text)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		put(text, "there is no " KDAPL_DEVICE
-		    ": is the kernel module loaded? (modprobe kdapl)");
+		shim_put(text, "there is no " KDAPL_DEVICE
+			 ": is the kernel module loaded? (modprobe kdapl)");
 		return;
 	case -EACCES:
 	case -EPERM:
-		put(text, "no permission to open " KDAPL_DEVICE " (see its owner, group and mode)");
+		shim_put(text, "no permission to open " KDAPL_DEVICE
+			 " (see its owner, group and mode)");
 		return;
 	case -EPROTONOSUPPORT:
-		put(text, "the kernel module and this library are of different versions");
+		shim_put(text, "the kernel module and this library are of different versions");
 		return;
 	default:
-		put(text, KDAPL_DEVICE " cannot be opened: %s", strerror(-err));
+		shim_put(text, KDAPL_DEVICE " cannot be opened: %s", strerror(-err));
 		return;
 	}
 	if (shim_adapters(&infos, &number)) {
-		put(text, "the kernel does not list its adapters");
+		shim_put(text, "the kernel does not list its adapters");
 		return;
 	}
 	if (!number)
-		put(text, "there is no adapter: no RDMA port has an IP address (rdma link, "
-		    "ip address)");
+		shim_put(text, "there is no adapter: no RDMA port has an IP address (rdma link, "
+			 "ip address)");
 	for (i = 0; i < number; i++)
-		put(text, "%s%s", i ? ", " : "the adapters of this host are ", infos[i].ia_name);
+		shim_put(text, "%s%s", i ? ", " : "the adapters of this host are ",
+			 infos[i].ia_name);
 	free(infos);
 }
 
-static void put_not_found(struct text *text, uint32_t subtype)
+static void put_not_found(struct shim_text *text, uint32_t subtype)
 {
 	switch (subtype) {
 	case DAT_MAJOR_NOT_FOUND:
 	case DAT_MINOR_NOT_FOUND:
-		put(text, "the name is there, but not for the version of DAT that the program "
-		    "asks for; kdapl has 1.2");
+		shim_put(text, "the name is there, but not for the version of DAT that the program "
+			 "asks for; kdapl has 1.2");
 		break;
 	case DAT_THREAD_SAFETY_NOT_FOUND:
-		put(text, "the name is there, but nonthreadsafe, and the program asks for a "
-		    "thread-safe provider");
+		shim_put(text, "the name is there, but nonthreadsafe, and the program asks for a "
+			 "thread-safe provider");
 		break;
 	default:
-		put(text, "no adapter has that name, neither here nor in %s; ", shim_conf_path());
+		shim_put(text, "no adapter has that name, neither here nor in %s; ",
+			 shim_conf_path());
 		put_adapters(text);
 	}
 }
@@ -194,50 +198,52 @@ static bool is_uncharged(const char *call)
 	       !strcmp(call, "dat_evd_modify_cno");
 }
 
-static void put_resource(struct text *text, const char *call)
+static void put_resource(struct shim_text *text, const struct failure *failure)
 {
+	const char *call = failure->call;
 	bool pins = !strncmp(call, "dat_lmr_", 8);
 	struct rlimit limit;
 
+	if (failure->args && shim_put_excess(text, call, failure->params, failure->args))
+		return;
+
 	if (strstr(call, "_post_") || !strcmp(call, "dat_rmr_bind")) {
-		put(text, "as much is outstanding as the object was made for, or the device has "
-		    "no room");
+		shim_put(text, "as much is outstanding as the object was made for, or the device "
+			 "has no room");
 		return;
 	}
 	if (takes_descriptors(call) && shim_few_descriptors(SHIM_CALL_DESCRIPTORS) &&
 	    !getrlimit(RLIMIT_NOFILE, &limit)) {
-		put(text, "descriptors do not suffice: RLIMIT_NOFILE (ulimit -n) is %llu, and "
-		    "fewer than %d are left", (unsigned long long)limit.rlim_cur,
-		    SHIM_CALL_DESCRIPTORS);
+		shim_put(text, "descriptors do not suffice: RLIMIT_NOFILE (ulimit -n) is %llu, and "
+			 "fewer than %d are left", (unsigned long long)limit.rlim_cur,
+			 SHIM_CALL_DESCRIPTORS);
 		return;
 	}
 	if (!is_uncharged(call) && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
 	    limit.rlim_cur != RLIM_INFINITY) {
-		put(text, "%s: RLIMIT_MEMLOCK (ulimit -l) is %llu KiB, of which %lu KiB are in "
-		    "use, or ", pins ? "the memory cannot be pinned" :
-		    "no room: queues are locked memory",
-		    (unsigned long long)limit.rlim_cur / 1024,
-		    status_kib("VmPin:") + status_kib("VmLck:"));
+		shim_put(text, "%s: RLIMIT_MEMLOCK (ulimit -l) is %llu KiB, of which %lu KiB are "
+			 "in use, or ", pins ? "the memory cannot be pinned" :
+			 "no room: queues are locked memory",
+			 (unsigned long long)limit.rlim_cur / 1024,
+			 status_kib("VmPin:") + status_kib("VmLck:"));
 		if (pins) {
-			put(text, "the device has no room for it");
+			shim_put(text, "the device has no room for it");
 			return;
 		}
 	} else {
-		put(text, "no room: ");
+		shim_put(text, "no room: ");
 	}
-	put(text, "a limit of the device (dat_ia_query), of kdapl (its parameters "
-	    "max_objects and max_user_objects), or of a memory or rdma cgroup");
+	shim_put(text, "a limit of the device (dat_ia_query), of kdapl (its parameters "
+		 "max_objects and max_user_objects), or of a memory or rdma cgroup");
 }
 
-/*
- * Writes the name of argument @number, from 1 on. @params is the list of the parameters, as
- * "(TYPE name, TYPE name)".
- */
-static void put_argument(struct text *text, const char *params, unsigned int number)
+/* Writes the name of argument @nr, from 1 on, and what its value tells. */
+static void put_argument(struct shim_text *text, const struct failure *failure, unsigned int nr)
 {
-	const char *end = params, *start;
+	const char *params = failure->params, *end = params, *start;
+	unsigned int number = nr;
 
-	put(text, "argument %u", number);
+	shim_put(text, "argument %u", number);
 	for (; number && *end; number--)
 		end += 1 + strcspn(end + 1, ",)");
 	for (; end > params && end[-1] == ']'; end -= 2)
@@ -246,25 +252,27 @@ static void put_argument(struct text *text, const char *params, unsigned int num
 					     start[-1] == '_');)
 		start--;
 	if (end > start)
-		put(text, ", %.*s, cannot be used", (int)(end - start), start);
+		shim_put(text, ", %.*s, cannot be used", (int)(end - start), start);
+	if (failure->args)
+		shim_put_refused(text, failure->call, params, nr, failure->args);
 }
 
 /* Writes an enumerator's name without @prefix, as words: "EP_UNCONNECTED" as "ep unconnected". */
-static void put_words(struct text *text, const char *name, const char *prefix)
+static void put_words(struct shim_text *text, const char *name, const char *prefix)
 {
 	size_t length = strlen(prefix);
 
 	for (name += strncmp(name, prefix, length) ? 0 : length; *name; name++)
-		put(text, "%c", *name == '_' ? ' ' : tolower((unsigned char)*name));
+		shim_put(text, "%c", *name == '_' ? ' ' : tolower((unsigned char)*name));
 }
 
-static void put_state(struct text *text, const char *name)
+static void put_state(struct shim_text *text, const char *name)
 {
 	if (!*name) {
-		put(text, "not in the state that the object or its device is in");
+		shim_put(text, "not in the state that the object or its device is in");
 		return;
 	}
-	put(text, "its state does not allow it: ");
+	shim_put(text, "its state does not allow it: ");
 	put_words(text, name, "DAT_INVALID_STATE_");
 }
 
@@ -304,25 +312,25 @@ static const char *plain_reason(uint32_t type)
 	return "";
 }
 
-static void put_reason(struct text *text, const char *call, const char *params, DAT_RETURN ret,
-		       const char *subname)
+static void put_reason(struct shim_text *text, const struct failure *failure, const char *subname)
 {
-	uint32_t subtype = DAT_GET_SUBTYPE(ret);
+	uint32_t subtype = DAT_GET_SUBTYPE(failure->ret);
 
-	switch (DAT_GET_TYPE(ret)) {
+	switch (DAT_GET_TYPE(failure->ret)) {
 	case DAT_INVALID_HANDLE:
-		put(text, "no such object: the handle (");
+		shim_put(text, "no such object: the handle (");
 		put_words(text, subname, "DAT_INVALID_");
-		put(text, ") is null, or of a freed object, another type, or a closed adapter");
+		shim_put(text, ") is null, or of a freed object, another type, or a closed "
+			 "adapter");
 		break;
 	case DAT_INVALID_PARAMETER:
-		put_argument(text, params, subtype - DAT_INVALID_ARG1 + 1);
+		put_argument(text, failure, subtype - DAT_INVALID_ARG1 + 1);
 		break;
 	case DAT_INVALID_STATE:
 		put_state(text, subname);
 		break;
 	case DAT_INSUFFICIENT_RESOURCES:
-		put_resource(text, call);
+		put_resource(text, failure);
 		break;
 	case DAT_PROVIDER_NOT_FOUND:
 		put_not_found(text, subtype);
@@ -332,10 +340,10 @@ static void put_reason(struct text *text, const char *call, const char *params, 
 		if (shim_fd() < 0)
 			put_adapters(text);
 		else
-			put(text, "%s", plain_reason(DAT_INTERNAL_ERROR));
+			shim_put(text, "%s", plain_reason(DAT_INTERNAL_ERROR));
 		break;
 	default:
-		put(text, "%s", plain_reason(DAT_GET_TYPE(ret)));
+		shim_put(text, "%s", plain_reason(DAT_GET_TYPE(failure->ret)));
 	}
 }
 
@@ -348,25 +356,27 @@ static bool is_failure(DAT_RETURN ret)
 	return DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY && DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED;
 }
 
-static void tell(const char *call, const char *name, const char *params, DAT_RETURN ret)
+/* @name: of the adapter that the call was to open, or NULL */
+static void tell(const struct failure *failure, const char *name)
 {
 	const char *type = "", *subtype = "";
-	struct text text = { 0 };
+	struct shim_text text = { 0 };
+	DAT_RETURN ret = failure->ret;
 	int err = errno;
 
 	dat_strerror(ret, &type, &subtype);
-	put(&text, "libdat: %s", call);
+	shim_put(&text, "libdat: %s", failure->call);
 	if (name)
-		put(&text, "(\"%s\")", name);
-	put(&text, ": %s%s%s: ", type, *subtype ? " " : "", subtype);
+		shim_put(&text, "(\"%s\")", name);
+	shim_put(&text, ": %s%s%s: ", type, *subtype ? " " : "", subtype);
 	if (name && *why_not)
-		put(&text, "%s", why_not);
+		shim_put(&text, "%s", why_not);
 	if (name && *why_not && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND) {
-		put(&text, "; ");
+		shim_put(&text, "; ");
 		put_adapters(&text);
 	}
 	if (!name || !*why_not)
-		put_reason(&text, call, params, ret, subtype);
+		put_reason(&text, failure, subtype);
 	write_line(&text);
 	errno = err;
 }
@@ -380,8 +390,25 @@ static void tell(const char *call, const char *name, const char *params, DAT_RET
  */
 DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
 {
+	const struct failure failure = { .call = call, .params = params, .ret = ret };
+
 	if (SHIM_UNLIKELY(shim_debugging()) && is_failure(ret))
-		tell(call, NULL, params, ret);
+		tell(&failure, NULL);
+	return ret;
+}
+
+/* shim_refused - the same, where @params has types as well, and the arguments themselves follow */
+DAT_RETURN shim_refused(const char *call, const char *params, DAT_RETURN ret, ...)
+{
+	struct shim_args args;
+	const struct failure failure = { .call = call, .params = params, .ret = ret,
+					 .args = &args };
+
+	if (SHIM_UNLIKELY(shim_debugging()) && is_failure(ret)) {
+		va_start(args.list, ret);
+		tell(&failure, NULL);
+		va_end(args.list);
+	}
 	return ret;
 }
 
@@ -389,10 +416,14 @@ DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
 DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret)
 {
 	bool bad = !name || DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER;
+	const struct failure failure = {
+		.call = "dat_ia_open",
+		.params = "(ia_name, async_evd_min_qlen, async_evd_handle, ia_handle)",
+		.ret = ret,
+	};
 
 	if (SHIM_UNLIKELY(shim_debugging()))
-		tell("dat_ia_open", bad ? NULL : name,
-		     "(ia_name, async_evd_min_qlen, async_evd_handle, ia_handle)", ret);
+		tell(&failure, bad ? NULL : name);
 	return ret;
 }
 
@@ -403,9 +434,12 @@ static const struct shim_ops *quiet(const struct shim_object *obj)
 	return obj->ops->quiet;
 }
 
-#define LOCAL_POST	"(ep_handle, num_segments, local_iov, user_cookie, completion_flags)"
-#define REMOTE_POST	"(ep_handle, num_segments, local_iov, user_cookie, remote_iov, " \
-			"completion_flags)"
+#define LOCAL_POST	"(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, "		\
+			"DAT_LMR_TRIPLET *local_iov, DAT_UINT64 user_cookie, "		\
+			"DAT_COMPLETION_FLAGS completion_flags)"
+#define REMOTE_POST	"(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, "		\
+			"DAT_LMR_TRIPLET *local_iov, DAT_UINT64 user_cookie, "		\
+			"DAT_RMR_TRIPLET *remote_iov, DAT_COMPLETION_FLAGS completion_flags)"
 
 /* shim_no_remote - in the two RDMA calls the remote segment may not be null (mt:T2) */
 DAT_RETURN shim_no_remote(const char *call)
@@ -418,7 +452,8 @@ static uint32_t loud_post_send(struct shim_object *ep, DAT_COUNT segments,
 {
 	uint32_t ret = quiet(ep)->post_send(ep, segments, iov, cookie, flags);
 
-	return ret ? shim_failed("dat_ep_post_send", LOCAL_POST, ret) : ret;
+	return ret ? shim_refused("dat_ep_post_send", LOCAL_POST, ret, ep, segments, iov,
+				  cookie, flags) : ret;
 }
 
 static uint32_t loud_post_recv(struct shim_object *ep, DAT_COUNT segments,
@@ -426,7 +461,8 @@ static uint32_t loud_post_recv(struct shim_object *ep, DAT_COUNT segments,
 {
 	uint32_t ret = quiet(ep)->post_recv(ep, segments, iov, cookie, flags);
 
-	return ret ? shim_failed("dat_ep_post_recv", LOCAL_POST, ret) : ret;
+	return ret ? shim_refused("dat_ep_post_recv", LOCAL_POST, ret, ep, segments, iov,
+				  cookie, flags) : ret;
 }
 
 static uint32_t loud_post_read(struct shim_object *ep, DAT_COUNT segments,
@@ -435,7 +471,8 @@ static uint32_t loud_post_read(struct shim_object *ep, DAT_COUNT segments,
 {
 	uint32_t ret = quiet(ep)->post_read(ep, segments, iov, cookie, remote, flags);
 
-	return ret ? shim_failed("dat_ep_post_rdma_read", REMOTE_POST, ret) : ret;
+	return ret ? shim_refused("dat_ep_post_rdma_read", REMOTE_POST, ret, ep, segments, iov,
+				  cookie, remote, flags) : ret;
 }
 
 static uint32_t loud_post_write(struct shim_object *ep, DAT_COUNT segments,
@@ -444,7 +481,8 @@ static uint32_t loud_post_write(struct shim_object *ep, DAT_COUNT segments,
 {
 	uint32_t ret = quiet(ep)->post_write(ep, segments, iov, cookie, remote, flags);
 
-	return ret ? shim_failed("dat_ep_post_rdma_write", REMOTE_POST, ret) : ret;
+	return ret ? shim_refused("dat_ep_post_rdma_write", REMOTE_POST, ret, ep, segments, iov,
+				  cookie, remote, flags) : ret;
 }
 
 static uint32_t loud_evd_dequeue(struct shim_object *evd, DAT_EVENT *event)

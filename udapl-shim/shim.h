@@ -10,7 +10,8 @@
  *	calls.c		the dat_* calls, each passed on to the provider of its handle
  *	registry.c	which adapters there are; other providers (registry.h)
  *	conf.c		the file dat.conf
- *	debug.c		DAT_DEBUG: why a call failed, in words
+ *	debug.c		DAT_DEBUG: why a call failed, in words (debug.h)
+ *	refused.c	... the value that was refused, and what there is
  *	handle.c	handles: the table of objects, kernel handle to object
  *	lock.c		the lock of an object
  *	dev.c		the device file: open, version, fork, errno
@@ -864,6 +865,8 @@ bool shim_debugging(void);
 void shim_say(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 void shim_why(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
+	__attribute__((cold));
+DAT_RETURN shim_refused(const char *call, const char *params, DAT_RETURN ret, ...)
 	__attribute__((cold));
 DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret) __attribute__((cold));
 DAT_RETURN shim_no_remote(const char *call) __attribute__((cold));

@@ -316,6 +316,188 @@ static void case_debug(void)
 	said_lines(8);
 }
 
+/*
+ * Says, in a line of its own, how the line before it has to end. That line is the library's, since
+ * a call has just failed.
+ */
+__attribute__((format(printf, 1, 2)))
+static void expect(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("expected: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+/* Does each line end as the line after it says? There are @number such pairs, and no more. */
+static void said_as_expected(int number)
+{
+	char *line, *next, *rest = said;
+	size_t want, length;
+
+	said_lines(2 * number);
+	while (*rest) {
+		line = rest;
+		next = strchr(line, '\n') + 1;
+		rest = strchr(next, '\n') + 1;
+		next += strlen("expected: ");
+		want = rest - next;
+		length = next - strlen("expected: ") - line;
+		if (length < want || memcmp(line + length - want, next, want))
+			FAIL("not as expected: %.*s", (int)(rest - line), line);
+	}
+}
+
+static DAT_EP_ATTR ep_attr_least(void)
+{
+	return (DAT_EP_ATTR){ .service_type = DAT_SERVICE_TYPE_RC, .max_recv_dtos = 4,
+			      .max_request_dtos = 4, .max_recv_iov = 2, .max_request_iov = 2,
+			      .srq_soft_hw = DAT_HW_DEFAULT };
+}
+
+/* One more than there is of each field, and for what there cannot be less than none of: -1 */
+static void refused_fields(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE evd,
+			   const DAT_IA_ATTR *has)
+{
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+
+#define REFUSED(field, limit)								\
+	do {										\
+		attr = ep_attr_least();							\
+		attr.field = has->limit + 1;						\
+		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));	\
+		expect("argument 6, ep_attributes, cannot be used: " #field " %llu: this "	\
+		       "adapter has %llu", (unsigned long long)attr.field,		\
+		       (unsigned long long)has->limit);					\
+	} while (0)
+#define NEGATIVE(field)									\
+	do {										\
+		attr = ep_attr_least();							\
+		attr.field = -1;							\
+		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));	\
+		expect("ep_attributes, cannot be used: " #field " -1: this adapter has %d",	\
+		       has->max_dto_per_ep);						\
+	} while (0)
+	REFUSED(max_message_size, max_message_size);
+	REFUSED(max_rdma_size, max_rdma_size);
+	REFUSED(max_recv_dtos, max_dto_per_ep);
+	REFUSED(max_request_dtos, max_dto_per_ep);
+	REFUSED(max_recv_iov, max_iov_segments_per_dto);
+	REFUSED(max_request_iov, max_iov_segments_per_dto);
+	REFUSED(max_rdma_read_in, max_rdma_read_per_ep_in);
+	REFUSED(max_rdma_read_out, max_rdma_read_per_ep_out);
+	REFUSED(max_rdma_read_iov, max_iov_segments_per_rdma_read);
+	REFUSED(max_rdma_write_iov, max_iov_segments_per_rdma_write);
+	NEGATIVE(max_recv_dtos);
+	NEGATIVE(max_request_dtos);
+	/* Nothing that is a limit: then what there is to see is shown. */
+	attr = ep_attr_least();
+	attr.recv_completion_flags = 0x40;
+	CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));
+	expect("cannot be used: service_type 0, max_message_size 0, max_rdma_size 0, qos 0, "
+	       "recv_completion_flags 64, request_completion_flags 0, max_recv_dtos 4, "
+	       "max_request_dtos 4, max_recv_iov 2, max_request_iov 2, max_rdma_read_in 0, "
+	       "max_rdma_read_out 0, max_rdma_read_iov 0, max_rdma_write_iov 0");
+}
+
+static void refused_changes(DAT_EP_HANDLE ep, const DAT_IA_ATTR *has)
+{
+	DAT_EP_PARAM param = { .ep_attr = { .max_recv_dtos = has->max_dto_per_ep + 1,
+					    .max_request_dtos = has->max_dto_per_ep + 2 } };
+
+	/* Only the field that is to be changed counts. */
+	CHECK_RET(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param), ARG(3));
+	expect("argument 3, ep_param, cannot be used: max_request_dtos %d: this adapter has %d",
+	       has->max_dto_per_ep + 2, has->max_dto_per_ep);
+	CHECK_RET(dat_ep_modify(ep, 0x800, &param), ARG(2));
+	expect("argument 2, ep_param_mask, cannot be used: 0x800: 0x800 means nothing");
+	CHECK_RET(dat_ep_modify(ep, DAT_EP_FIELD_EP_STATE, &param), ARG(2));
+	expect("argument 2, ep_param_mask, cannot be used: 0x2");
+}
+
+static void refused_numbers(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE evd,
+			    DAT_EP_HANDLE ep, const DAT_IA_ATTR *has)
+{
+	DAT_LMR_TRIPLET iov[64] = { 0 };
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_REGION_DESCRIPTION region = { .for_va = iov };
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+	DAT_EVD_HANDLE other;
+	DAT_IA_ATTR attr;
+	DAT_PZ_PARAM zone;
+
+	CHECK_RET(dat_evd_create(ia, -1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &other), ARG(2));
+	expect("argument 2, evd_min_qlen, cannot be used: -1: this adapter has %d",
+	       has->max_evd_qlen);
+	CHECK_EQ(DAT_GET_TYPE(dat_evd_create(ia, has->max_evd_qlen + 1, DAT_HANDLE_NULL,
+					     DAT_EVD_DTO_FLAG, &other)),
+		 DAT_INSUFFICIENT_RESOURCES);
+	expect("evd_min_qlen %d: this adapter has %d", has->max_evd_qlen + 1, has->max_evd_qlen);
+	CHECK_RET(dat_evd_create(ia, 8, DAT_HANDLE_NULL, 0x8000, &other), ARG(4));
+	expect("argument 4, evd_flags, cannot be used: 0x8000");
+	CHECK_RET(dat_evd_resize(evd, -2), ARG(2));
+	expect("argument 2, evd_min_qlen, cannot be used: -2: this adapter has %d",
+	       has->max_evd_qlen);
+	CHECK_RET(dat_ia_query(ia, NULL, 1ull << 35, &attr, 0, NULL), ARG(3));
+	expect("argument 3, ia_attr_mask, cannot be used: 0x800000000: 0x800000000 means nothing");
+	CHECK_RET(dat_pz_query(pz, 0x10 | DAT_PZ_FIELD_ALL, &zone), ARG(2));
+	expect("argument 2, pz_param_mask, cannot be used: 0x%x: 0x10 means nothing",
+	       0x10 | DAT_PZ_FIELD_ALL);
+	CHECK_RET(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(iov), pz, 0x40, &lmr,
+				 &context, NULL, NULL, NULL), ARG(6));
+	expect("argument 6, privileges, cannot be used: 0x40: 0x40 means nothing");
+	CHECK_RET(dat_ep_post_recv(ep, 64, iov, cookie, 0), ARG(2));
+	expect("argument 2, num_segments, cannot be used: 64: this endpoint has 2");
+}
+
+static void refused(void)
+{
+	DAT_EP_ATTR least = ep_attr_least();
+	DAT_PROVIDER_ATTR provider;
+	DAT_SRQ_ATTR queue = { 1, 1, DAT_SRQ_LW_DEFAULT };
+	DAT_SRQ_HANDLE srq;
+	DAT_EVD_HANDLE evd;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+	DAT_IA_ATTR has;
+
+	OK(ia_open("rxe0-1", &ia));
+	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &has, DAT_PROVIDER_FIELD_ALL, &provider));
+	OK(dat_pz_create(ia, &pz));
+	OK(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
+			  &evd));
+	OK(dat_ep_create(ia, pz, evd, evd, evd, &least, &ep));
+	refused_fields(ia, pz, evd, &has);
+	refused_changes(ep, &has);
+	refused_numbers(ia, pz, evd, ep, &has);
+	CHECK(provider.srq_supported);
+	queue.max_recv_dtos = has.max_recv_per_srq + 1;
+	CHECK_RET(dat_srq_create(ia, pz, &queue, &srq), ARG(3));
+	expect("argument 3, srq_attr, cannot be used: max_recv_dtos %d: this adapter has %d",
+	       queue.max_recv_dtos, has.max_recv_per_srq);
+	OK(ia_close(ia));
+}
+
+static void case_refused(void)
+{
+	setenv("DAT_DEBUG", "1", 1);
+	setenv("KDAPL_MODE", "forwarded", 1);
+	in_child(refused);
+	said_as_expected(25);
+	if (HAS_VERBS) {
+		setenv("KDAPL_MODE", "passthrough", 1);
+		in_child(refused);
+		said_as_expected(25);
+	}
+	unsetenv("KDAPL_MODE");
+}
+
 static void no_permission(void)
 {
 	DAT_IA_HANDLE ia;
@@ -414,6 +596,7 @@ static const struct check_case cases[] = {
 	{ "G3 another provider beside kdapl", case_beside },
 	{ "G27 the kernel knows no dat.conf", case_not_the_kernel },
 	{ "DAT_DEBUG: names, arguments, states, memory", case_debug },
+	{ "DAT_DEBUG: what is refused, field and limit (E.1)", case_refused },
 	{ "DAT_DEBUG: no permission", case_no_permission },
 	{ "DAT_DEBUG: no passthrough", case_no_passthrough },
 	{ "G9 G14 passthrough with few descriptors", case_few_descriptors },
