@@ -30,6 +30,8 @@ struct failure {
 
 /* Why the open that this thread is in will fail, if that is known; else empty. */
 static __thread char why_not[SHIM_LINE / 2];
+/* Is that of another provider, which has nothing to do with the adapters of this host? */
+static __thread bool not_ours;
 
 /* shim_debugging - is DAT_DEBUG set? The environment is read only by the first call. */
 bool shim_debugging(void)
@@ -50,11 +52,26 @@ void shim_why(const char *format, ...)
 	va_list args;
 
 	why_not[0] = '\0';
+	not_ours = false;
 	if (!format || !shim_debugging())
 		return;
 	va_start(args, format);
 	vsnprintf(why_not, sizeof(why_not), format, args);
 	va_end(args);
+}
+
+/* shim_why_theirs - the same, of a library of another provider: kdapl's module is not the cause */
+void shim_why_theirs(const char *format, ...)
+{
+	va_list args;
+
+	shim_why(NULL);
+	if (!shim_debugging())
+		return;
+	va_start(args, format);
+	vsnprintf(why_not, sizeof(why_not), format, args);
+	va_end(args);
+	not_ours = true;
 }
 
 static void vput(struct shim_text *text, const char *format, va_list args)
@@ -371,7 +388,7 @@ static void tell(const struct failure *failure, const char *name)
 	shim_put(&text, ": %s%s%s: ", type, *subtype ? " " : "", subtype);
 	if (name && *why_not)
 		shim_put(&text, "%s", why_not);
-	if (name && *why_not && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND) {
+	if (name && *why_not && !not_ours && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND) {
 		shim_put(&text, "; ");
 		put_adapters(&text);
 	}

@@ -350,7 +350,7 @@ static DAT_RETURN load(struct shim_record *record)
 	 */
 	record->loaded = dlopen(record->library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!record->loaded) {
-		shim_why("%s:%u: %s", shim_conf_path(), record->line, dlerror());
+		shim_why_theirs("%s:%u: %s", shim_conf_path(), record->line, dlerror());
 		/* dlopen() sets no errno. It needs one descriptor at a time. */
 		if (shim_few_descriptors(1))
 			ret = RET_NO_RESOURCE(MEMORY);
@@ -358,8 +358,9 @@ static DAT_RETURN load(struct shim_record *record)
 	}
 	init = (DAT_PROVIDER_INIT_FUNC)dlsym(record->loaded, DAT_PROVIDER_INIT_FUNC_STR);
 	if (!init) {
-		shim_why("%s:%u: %s has no " DAT_PROVIDER_INIT_FUNC_STR ", so it is no provider",
-			 shim_conf_path(), record->line, record->library);
+		shim_why_theirs("%s:%u: %s has no " DAT_PROVIDER_INIT_FUNC_STR
+				", so it is no provider", shim_conf_path(), record->line,
+				record->library);
 		dlclose(record->loaded);
 		goto out;
 	}
@@ -510,8 +511,8 @@ static DAT_RETURN open_record(struct shim_record *record, const struct call *cal
 	if (ret)
 		return ret;
 	if (!open_entry(&record->info, record, call, &ret)) {
-		shim_why("%s:%u: %s has registered no adapter of that name and version",
-			 shim_conf_path(), record->line, record->library);
+		shim_why_theirs("%s:%u: %s has registered no adapter of that name and version",
+				shim_conf_path(), record->line, record->library);
 		ret = RET_NO_PROVIDER(NAME_NOT_REGISTERED);
 	}
 	if (ret)

@@ -864,6 +864,7 @@ void shim_registry_child(void);
 bool shim_debugging(void);
 void shim_say(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 void shim_why(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
+void shim_why_theirs(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
 	__attribute__((cold));
 DAT_RETURN shim_refused(const char *call, const char *params, DAT_RETURN ret, ...)
