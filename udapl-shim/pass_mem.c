@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Protection zones and memory regions in passthrough. The kernel has an object for each zone,
- * because EPs and SRQs name it, but knows nothing of LMRs. The checks are those of
+ * because EPs and SRQs name it, but knows nothing of LMRs. The checks are a copy of those of
  * kdapl/core/lmr.c, in its order, since a program must not see the difference.
  *
  * LMRs lie in a table that posts index by the lmr_context. The table is so long that every

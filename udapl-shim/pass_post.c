@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Posts to a queue pair in passthrough: the data path. A post takes one lock, that of the
- * direction, and looks nothing up but the LMRs, by an index. The checks are those of
+ * direction, and looks nothing up but the LMRs, by an index. The checks are a copy of those of
  * kdapl/core/post.c, in its order.
  *
  * A post goes to the queue pair while the board says Connected and the library has not begun to

@@ -12,11 +12,11 @@
  * RDMA write of no bytes, which completes in order as a bind would. An unbind is such a write, too.
  * The region that was shown before is deregistered when the write has completed.
  *
- * The rules are those of kdapl/core/rmr.c. From the post of a bind until its completion the RMR
- * has two bindings, and the LMRs of both are in use (mt:M40). If a bind has failed or was flushed,
- * it is not known what the device has done of it; so the window is freed, and its keys with it. A
- * window is also freed when all its keys were used (mt:M36): the next bind, which would use the
- * first key again, registers a region instead, and the one after it gets a new window.
+ * The rules are a copy of those of kdapl/core/rmr.c. From the post of a bind until its completion
+ * the RMR has two bindings, and the LMRs of both are in use (mt:M40). If a bind has failed or was
+ * flushed, it is not known what the device has done of it; so the window is freed, and its keys
+ * with it. A window is also freed when all its keys were used (mt:M36): the next bind, which would
+ * use the first key again, registers a region instead, and the one after it gets a new window.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,12 @@
 /*
  * What the files of libdat share. An application calls dat_*; most calls look
  * their handles up, fill one structure of <rdma/kdapl.h>, make one ioctl on
- * /dev/kdapl and return the kernel's DAT_RETURN. The rules of DAT are kept in
- * the kernel. The library adds what only a process needs: handles that are
- * pointers, memory behind the pointers in events and queries, taking events
- * from a mapped ring, and CNOs.
+ * /dev/kdapl and return the kernel's DAT_RETURN. For these the rules of DAT are
+ * kept in the kernel. In passthrough those of posts, completions, memory, binds
+ * and shared receive queues are kept in pass_*.c, which has to agree with the
+ * kernel's (Documentation/rules-by-mode.rst). The library adds what only a
+ * process needs: handles that are pointers, memory behind the pointers in events
+ * and queries, taking events from a mapped ring, and CNOs.
  *
  *	calls.c		the dat_* calls, each passed on to the provider of its handle
  *	registry.c	which adapters there are; other providers (registry.h)

@@ -4,7 +4,9 @@
  * operation's own prototype behind the space in which handles are looked up.
  * face/kdat*.c call them for kernel consumers, face/dev_*.c for processes.
  * Every argument check of an operation is in the core function, so that both
- * faces give the same DAT_RETURN.  Handles are tokens (core/object.h).
+ * faces give the same DAT_RETURN.  What a process in passthrough does without the
+ * kernel (posts, binds, LMRs) the library checks, by a copy of these checks that has
+ * to agree with them (udapl-shim/pass_*.c).  Handles are tokens (core/object.h).
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
  * it is exported to kernel consumers, in face/kdat*.c.  Comments here and in the core say only
