@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# What people call; `make help` lists it.  Nothing is built in the source tree:
+# What people call; `make help` lists it.  Nothing is built in the source tree,
+# but for compile_commands.json:
 # modules go to build/modules-RELEASE, programs to build/shim.  In a kernel tree
 # kbuild reads Kbuild instead.
 SHELL	:= /bin/bash
@@ -20,8 +21,9 @@ UDEVDIR	?= /lib/udev/rules.d
 PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install install-storage uninstall deb demo check test test-all test-kernels test-storage kunit stress \
-	fuzz soak coverage bench bench-storage lint doc clean help
+.PHONY: all modules shim tests install install-storage uninstall deb demo check test test-all \
+	test-kernels test-storage kunit stress fuzz soak coverage bench bench-storage lint compile_commands.json \
+	doc clean help
 
 all: modules shim
 
@@ -113,6 +115,11 @@ bench-storage:
 lint:
 	@scripts/lint
 
+# The one file that is made in the source tree, since editors look for it here.
+compile_commands.json: modules
+	@scripts/compile-commands "$(KDIR)" "$(MODULES)" > build/$@
+	@mv build/$@ $@
+
 # The list of rules is made here and not kept: it changes with every test.
 doc:
 	@scripts/print-matrix > Documentation/endpoint-matrix.rst
@@ -125,7 +132,7 @@ doc:
 	done
 
 clean:
-	rm -rf build
+	rm -rf build compile_commands.json
 
 help:
 	@echo 'The main job and the tests (as root; they install what is missing):'
@@ -161,7 +168,8 @@ help:
 	@echo '             what that takes'
 	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
 	@echo '             installed runs, what is not is named; numbers that are cited'
-	@echo '  clean      remove build/'
+	@echo '  compile_commands.json  how each file is compiled, for clangd and editors'
+	@echo '  clean      remove build/ and compile_commands.json'
 	@echo 'Installing:'
 	@echo '  deb        Debian packages of what is committed, in build/deb'
 	@echo '  install    the module, the udev rule, headers, libdat, dat-pingpong, kdaplctl, manual'
