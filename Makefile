@@ -22,8 +22,8 @@ PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
 .PHONY: all modules shim tests install install-storage uninstall deb demo check test test-all \
-	test-kernels test-storage kunit stress fuzz soak coverage bench bench-storage lint compile_commands.json \
-	doc clean help
+	test-kernels test-storage kunit stress fuzz soak coverage bench bench-storage lint \
+	lint-changed compile_commands.json doc clean help
 
 all: modules shim
 
@@ -115,6 +115,10 @@ bench-storage:
 lint:
 	@scripts/lint
 
+# What is not committed, and with BASE= what was committed since.
+lint-changed:
+	@scripts/lint --changed $(BASE)
+
 # The one file that is made in the source tree, since editors look for it here.
 compile_commands.json: modules
 	@scripts/compile-commands "$(KDIR)" "$(MODULES)" > build/$@
@@ -168,6 +172,8 @@ help:
 	@echo '             what that takes'
 	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
 	@echo '             installed runs, what is not is named; numbers that are cited'
+	@echo '  lint-changed   the same of what is not committed, and since BASE= if that is given:'
+	@echo '             less than a minute'
 	@echo '  compile_commands.json  how each file is compiled, for clangd and editors'
 	@echo '  clean      remove build/ and compile_commands.json'
 	@echo 'Installing:'
