@@ -429,18 +429,13 @@ DAT_RETURN shim_refused(const char *call, const char *params, DAT_RETURN ret, ..
 	return ret;
 }
 
-/* shim_open_failed - the same for dat_ia_open, of the adapter @name */
+/* shim_open_failed - the same for dat_ia_open, of the adapter @name, and why it could not be had */
 DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret)
 {
-	bool bad = !name || DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER;
-	const struct failure failure = {
-		.call = "dat_ia_open",
-		.params = "(ia_name, async_evd_min_qlen, async_evd_handle, ia_handle)",
-		.ret = ret,
-	};
+	const struct failure failure = { .call = "dat_ia_open", .params = "", .ret = ret };
 
 	if (SHIM_UNLIKELY(shim_debugging()))
-		tell(&failure, bad ? NULL : name);
+		tell(&failure, name);
 	return ret;
 }
 

@@ -630,6 +630,12 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name, DAT_COUNT asynch_evd_min_qle
 
 	shim_why(NULL);
 	ret = registry_open(&call);
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
+		return shim_refused("dat_ia_open", "(DAT_NAME_PTR ia_name, "
+				    "DAT_COUNT async_evd_min_qlen, "
+				    "DAT_EVD_HANDLE *async_evd_handle, DAT_IA_HANDLE *ia_handle)",
+				    ret, ia_name, asynch_evd_min_qlen, asynch_evd_handle,
+				    ia_handle);
 	return ret ? shim_open_failed(ia_name, ret) : ret;
 }
 

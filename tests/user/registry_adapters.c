@@ -458,6 +458,7 @@ static void refused_numbers(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE e
 static void refused(void)
 {
 	DAT_EP_ATTR least = ep_attr_least();
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_PROVIDER_ATTR provider;
 	DAT_SRQ_ATTR queue = { 1, 1, DAT_SRQ_LW_DEFAULT };
 	DAT_SRQ_HANDLE srq;
@@ -467,6 +468,9 @@ static void refused(void)
 	DAT_EP_HANDLE ep;
 	DAT_IA_ATTR has;
 
+	CHECK_RET(dat_ia_open((DAT_NAME_PTR)"rxe0-1", -1, &async, &ia), ARG(2));
+	expect("dat_ia_open: DAT_INVALID_PARAMETER DAT_INVALID_ARG2: argument 2, "
+	       "async_evd_min_qlen, cannot be used: -1");
 	OK(ia_open("rxe0-1", &ia));
 	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &has, DAT_PROVIDER_FIELD_ALL, &provider));
 	OK(dat_pz_create(ia, &pz));
@@ -489,11 +493,11 @@ static void case_refused(void)
 	setenv("DAT_DEBUG", "1", 1);
 	setenv("KDAPL_MODE", "forwarded", 1);
 	in_child(refused);
-	said_as_expected(25);
+	said_as_expected(26);
 	if (HAS_VERBS) {
 		setenv("KDAPL_MODE", "passthrough", 1);
 		in_child(refused);
-		said_as_expected(25);
+		said_as_expected(26);
 	}
 	unsetenv("KDAPL_MODE");
 }
