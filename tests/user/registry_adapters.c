@@ -5,6 +5,7 @@
  * adapters rxe0-1 and rxe1-1 (tests/guest/rules.sh).
  */
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <rdma/kdapl.h>
@@ -358,42 +359,57 @@ static DAT_EP_ATTR ep_attr_least(void)
 			      .srq_soft_hw = DAT_HW_DEFAULT };
 }
 
-/* One more than there is of each field, and for what there cannot be less than none of: -1 */
+/* The fields that have a limit, and what it is */
+#define COUNT(field, limit)	{ #field, offsetof(DAT_EP_ATTR, field), \
+				  offsetof(DAT_IA_ATTR, limit), sizeof(DAT_COUNT) }
+#define LENGTH(field, limit)	{ #field, offsetof(DAT_EP_ATTR, field), \
+				  offsetof(DAT_IA_ATTR, limit), sizeof(DAT_VLEN) }
+
+static const struct {
+	const char *name;
+	size_t field;
+	size_t limit;
+	size_t size;
+} limited[] = {
+	LENGTH(max_message_size, max_message_size),
+	LENGTH(max_rdma_size, max_rdma_size),
+	COUNT(max_recv_dtos, max_dto_per_ep),
+	COUNT(max_request_dtos, max_dto_per_ep),
+	COUNT(max_recv_iov, max_iov_segments_per_dto),
+	COUNT(max_request_iov, max_iov_segments_per_dto),
+	COUNT(max_rdma_read_in, max_rdma_read_per_ep_in),
+	COUNT(max_rdma_read_out, max_rdma_read_per_ep_out),
+	COUNT(max_rdma_read_iov, max_iov_segments_per_rdma_read),
+	COUNT(max_rdma_write_iov, max_iov_segments_per_rdma_write),
+};
+
+/* One more than there is of each field, and -1, where that is another number */
 static void refused_fields(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE evd,
 			   const DAT_IA_ATTR *has)
 {
+	uint64_t limit, more;
+	DAT_COUNT minus = -1;
 	DAT_EP_ATTR attr;
 	DAT_EP_HANDLE ep;
+	size_t i;
 
-#define REFUSED(field, limit)								\
-	do {										\
-		attr = ep_attr_least();							\
-		attr.field = has->limit + 1;						\
-		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));	\
-		expect("argument 6, ep_attributes, cannot be used: " #field " %llu: this "	\
-		       "adapter has %llu", (unsigned long long)attr.field,		\
-		       (unsigned long long)has->limit);					\
-	} while (0)
-#define NEGATIVE(field)									\
-	do {										\
-		attr = ep_attr_least();							\
-		attr.field = -1;							\
-		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));	\
-		expect("ep_attributes, cannot be used: " #field " -1: this adapter has %d",	\
-		       has->max_dto_per_ep);						\
-	} while (0)
-	REFUSED(max_message_size, max_message_size);
-	REFUSED(max_rdma_size, max_rdma_size);
-	REFUSED(max_recv_dtos, max_dto_per_ep);
-	REFUSED(max_request_dtos, max_dto_per_ep);
-	REFUSED(max_recv_iov, max_iov_segments_per_dto);
-	REFUSED(max_request_iov, max_iov_segments_per_dto);
-	REFUSED(max_rdma_read_in, max_rdma_read_per_ep_in);
-	REFUSED(max_rdma_read_out, max_rdma_read_per_ep_out);
-	REFUSED(max_rdma_read_iov, max_iov_segments_per_rdma_read);
-	REFUSED(max_rdma_write_iov, max_iov_segments_per_rdma_write);
-	NEGATIVE(max_recv_dtos);
-	NEGATIVE(max_request_dtos);
+	for (i = 0; i < ARRAY_SIZE(limited); i++) {
+		limit = 0;
+		memcpy(&limit, (const char *)has + limited[i].limit, limited[i].size);
+		more = limit + 1;
+		attr = ep_attr_least();
+		memcpy((char *)&attr + limited[i].field, &more, limited[i].size);
+		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));
+		expect("argument 6, ep_attributes, cannot be used: %s %llu: this adapter has %llu",
+		       limited[i].name, (unsigned long long)more, (unsigned long long)limit);
+		if (limited[i].size == sizeof(DAT_VLEN))
+			continue;
+		attr = ep_attr_least();
+		memcpy((char *)&attr + limited[i].field, &minus, sizeof(minus));
+		CHECK_RET(dat_ep_create(ia, pz, evd, evd, evd, &attr, &ep), ARG(6));
+		expect("ep_attributes, cannot be used: %s -1: this adapter has %llu",
+		       limited[i].name, (unsigned long long)limit);
+	}
 	/* Nothing that is a limit: then what there is to see is shown. */
 	attr = ep_attr_least();
 	attr.recv_completion_flags = 0x40;
@@ -493,11 +509,11 @@ static void case_refused(void)
 	setenv("DAT_DEBUG", "1", 1);
 	setenv("KDAPL_MODE", "forwarded", 1);
 	in_child(refused);
-	said_as_expected(26);
+	said_as_expected(32);
 	if (HAS_VERBS) {
 		setenv("KDAPL_MODE", "passthrough", 1);
 		in_child(refused);
-		said_as_expected(26);
+		said_as_expected(32);
 	}
 	unsetenv("KDAPL_MODE");
 }
