@@ -6,18 +6,25 @@
 #   pingpong_lonely, lonely_by_file   and when the module is not there
 # shellcheck shell=bash disable=SC2154
 
+# serve OPTION...: starts a server on rxe1-1, and returns when it listens. Its process is $server,
+# its output in /tmp/server, where nothing is left of the server before it.
+serve() {
+	rm -f /tmp/server
+	"$shim/dat-pingpong" -s -i rxe1-1 "$@" > /tmp/server 2>&1 & server=$!
+	wait_for 60 grep -qs . /tmp/server
+}
+
 # game SERVER-OPTION... -- CLIENT-OPTION...: their output is in /tmp/server and /tmp/client,
 # the status is the client's, or the server's if that is worse.
 game() {
 	local options=() server rc
 	while [ "$1" != -- ]; do options+=("$1"); shift; done
 	shift
-	"$shim/dat-pingpong" -s -i rxe1-1 "${options[@]}" > /tmp/server 2>&1 & server=$!
-	wait_for 60 grep -qs . /tmp/server
+	serve "${options[@]}"
 	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -q "$@" > /tmp/client 2>&1
 	rc=$?
-	[ $rc -eq 0 ] || kill $server 2> /dev/null
-	wait $server && [ $rc -eq 0 ] && return
+	[ $rc -eq 0 ] || kill "$server" 2> /dev/null
+	wait "$server" && [ $rc -eq 0 ] && return
 	cat /tmp/server /tmp/client >&2
 	return 1
 }
@@ -64,14 +71,13 @@ counted() {
 
 stranger() {
 	local server
-	"$shim/dat-pingpong" -s -i rxe1-1 -p 7471 --connections 1 > /tmp/server 2>&1 & server=$!
-	wait_for 60 grep -qs . /tmp/server
+	serve -p 7471 --connections 1
 	if "$shim/samples/dat-hello" rxe0-1 10.9.0.2 "who are you" > /dev/null 2>&1 ||
 	   ! "$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -p 7471 -q --connections 1 \
 		> /tmp/client 2>&1; then
-		kill $server
+		kill "$server"
 	fi
-	wait $server && says /tmp/server '^1 connections, 0 failed, 1 refused$'
+	wait "$server" && says /tmp/server '^1 connections, 0 failed, 1 refused$'
 }
 
 many_endpoints() {
@@ -129,22 +135,20 @@ nobody_there() {
 
 server_killed() {
 	local server client
-	"$shim/dat-pingpong" -s -i rxe1-1 > /tmp/server 2>&1 & server=$!
-	wait_for 60 grep -qs . /tmp/server
+	serve
 	"$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -m send --sizes 64,128 -n 10000000 \
 		> /tmp/client 2>&1 & client=$!
 	wait_for 60 grep -qs '64 bytes: ' /tmp/client
-	kill -9 $server
+	kill -9 "$server"
 	wait $client
 	gives_up $? 'the (peer disconnected|connection broke)'
 }
 
 adapter_removed() {
 	local server rc
-	"$shim/dat-pingpong" -s -i rxe1-1 > /tmp/server 2>&1 & server=$!
-	wait_for 60 grep -qs . /tmp/server
+	serve
 	rdma link del rxe1
-	wait $server
+	wait "$server"
 	rc=$?
 	two_hosts rxe
 	[ $rc -eq 1 ] && says /tmp/server '^dat-pingpong: rxe1-1 is gone: '
@@ -175,8 +179,8 @@ wrong_entries() (
 		advised away 'dat.conf has that name, but .* DAT_DEBUG=1 says which' &&
 		advised two 'dat.conf has that name for another version of DAT; .* u1.2' &&
 		advised older 'dat.conf has that name for another version of DAT; .* u1.2' &&
-		advised '' '--list shows the names' &&
-		advised "$(printf 'x%.0s' {1..300})" '--list shows the names'
+		advised '' 'dat-pingpong --list shows the names' &&
+		advised "$(printf 'x%.0s' {1..300})" 'dat-pingpong --list shows the names'
 )
 
 # unwritten COMMAND...: what it prints cannot be written; it says so, and its status is 1
@@ -185,15 +189,14 @@ unwritten() {
 	[ $? -eq 1 ] && says /tmp/client 'No space left on device$'
 }
 
-# game_unwritten CLIENT-OPTION...: the same of a client, which passes
+# game_unwritten CLIENT-OPTION...: the same of a client, whose round trips the server has had
 game_unwritten() {
 	local server rc
-	"$shim/dat-pingpong" -s -i rxe1-1 --connections 1 > /tmp/server 2>&1 & server=$!
-	wait_for 60 grep -qs . /tmp/server
+	serve --connections 1
 	unwritten "$shim/dat-pingpong" -c 10.9.0.2 -i rxe0-1 -q -n 20 -m send --sizes 1 "$@"
 	rc=$?
-	[ $rc -eq 0 ] || kill $server 2> /dev/null
-	wait $server && [ $rc -eq 0 ]
+	wait_for 60 grep -q '^1 connections, 0 failed, 0 refused$' /tmp/server || kill "$server"
+	wait "$server" && [ $rc -eq 0 ]
 }
 
 nothing_is_lost_quietly() {
@@ -226,8 +229,8 @@ one_by_two_names() (
 	rdma link del rxe1
 	"$shim/dat-pingpong" -s > /tmp/server 2>&1 & server=$!
 	wait_for 60 grep -qs . /tmp/server
-	kill $server
-	wait $server
+	kill "$server"
+	wait "$server"
 	two_hosts rxe
 	says /tmp/server '^listening on old-name port '
 )
