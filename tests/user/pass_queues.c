@@ -1067,8 +1067,9 @@ static void case_many_segments(void)
 	param.request_evd = shim_token(evd_obj);
 	param.recv_evd = shim_token(evd_obj);
 	shown = &param;
+	kernel = shows_ep;
 	OK(ep_obj->ops->ep_modify(ep_obj, &asked));
-	shown = NULL;
+	kernel = NULL;
 	for (i = 0; i < PASS_DIRS; i++)
 		ep->dir[i].qp = &qp;
 	connected();
