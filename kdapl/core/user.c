@@ -252,17 +252,6 @@ void kdapl_user_put(struct kdapl_user *user)
 }
 
 /**
- * kdapl_user_uid - who is it?
- * @user: has a file open
- *
- * Any context.
- */
-kuid_t kdapl_user_uid(const struct kdapl_user *user)
-{
-	return user->uid;
-}
-
-/**
  * kdapl_user_wq - the workqueue for what is done later for a user's processes
  * @user: has a file open
  *

@@ -15,7 +15,6 @@ extern struct workqueue_struct *kdapl_users_iwarp_wq;
 
 struct kdapl_user *kdapl_user_get(kuid_t uid, u32 max_files, u32 max_objects);
 void kdapl_user_put(struct kdapl_user *user);
-kuid_t kdapl_user_uid(const struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_wq(const struct kdapl_user *user);
 struct workqueue_struct *kdapl_user_close_wq(const struct kdapl_user *user);
 bool kdapl_user_open_iwarp(struct kdapl_user *user);

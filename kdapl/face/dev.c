@@ -356,27 +356,36 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 /**
  * kdapl_dev_watch_next - find an open file, and keep it from being freed
  * @id: find the first one with this number or a larger one
+ * @last: and with this number or a smaller one
+ * @want: looks whether it is one that the caller wants; NULL: all are
+ * @arg: for @want
  *
- * The close of the file waits for kdapl_dev_unwatch().  No lock is taken that the open or the
- * close of another file needs, however many there are.  May sleep.
+ * The close of the file waits for kdapl_dev_unwatch(), so only one that is wanted is kept:
+ * whoever looks for his own files may have to wait for his turn to run, and nobody else's close
+ * must wait with him.  No lock is taken that the open or the close of another file needs, however
+ * many there are.  May sleep.
  *
  * Return: NULL: there is none.
  */
-struct kdapl_file *kdapl_dev_watch_next(u64 id)
+struct kdapl_file *kdapl_dev_watch_next(u64 id, u64 last, kdapl_dev_want_fn *want,
+					const void *arg)
 {
 	unsigned long at = id;
 	struct kdapl_file *file;
 	bool watched;
 
-	do {
+	for (;;) {
 		rcu_read_lock();
-		file = xa_find(&files, &at, ULONG_MAX, XA_PRESENT);
+		file = xa_find(&files, &at, last, XA_PRESENT);
 		/* One that nobody can watch any more is almost closed. */
-		watched = file && refcount_inc_not_zero(&file->watchers);
+		watched = file && (!want || want(file, arg)) &&
+			  refcount_inc_not_zero(&file->watchers);
 		rcu_read_unlock();
+		if (!file || watched)
+			return file;
 		at++;
-	} while (file && !watched);
-	return file;
+		cond_resched();
+	}
 }
 
 /**
@@ -441,6 +450,7 @@ static struct kdapl_file *file_alloc(const struct cred *cred)
 	init_completion(&file->unwatched);
 	file->id = atomic64_inc_return(&last_id);
 	file->pid = get_pid(task_tgid(current));
+	file->uid = cred->uid;
 	file->plain_user = uid_eq(cred->uid, cred->euid) && uid_eq(cred->uid, cred->suid);
 	return file;
 }

@@ -24,6 +24,7 @@
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/kdapl.h>
@@ -45,6 +46,7 @@ struct kdapl_board;
  * @maps: memory of rings, indexed by the id that is part of its mmap offset
  * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
  * @pid: the process that opened the file, with a reference
+ * @uid: the real user of that process then
  * @plain_user: its real, effective and saved user were the same then.  Otherwise the file may
  *		be that of a set-user-ID program, which its real user has started
  * @id: number of the file, from 1, never used again
@@ -62,6 +64,7 @@ struct kdapl_file {
 	struct xarray maps;
 	struct kdapl_board *board;
 	struct pid *pid;
+	kuid_t uid;
 	bool plain_user;
 	u64 id;
 	refcount_t watchers;
@@ -71,7 +74,14 @@ struct kdapl_file {
 	struct rcu_head rcu;
 };
 
-struct kdapl_file *kdapl_dev_watch_next(u64 id);
+/*
+ * Is it a file that is wanted?  Called in an RCU read section; the file may be almost closed, so
+ * what its space refers to may be gone.
+ */
+typedef bool kdapl_dev_want_fn(const struct kdapl_file *file, const void *arg);
+
+struct kdapl_file *kdapl_dev_watch_next(u64 id, u64 last, kdapl_dev_want_fn *want,
+					const void *arg);
 void kdapl_dev_unwatch(struct kdapl_file *file);
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);

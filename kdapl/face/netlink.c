@@ -324,7 +324,8 @@ static int dump_adapters(struct sk_buff *skb, struct netlink_callback *cb)
 
 /*
  * May a dump show a file?  @file NULL: the kernel consumers.  A file of a set-user-ID program is
- * not shown to the user who has started it.
+ * not shown to the user who has started it.  The file may be almost closed: only the address of
+ * its namespace is used.
  */
 static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 		    const struct net *net)
@@ -334,7 +335,7 @@ static bool may_see(const struct nl_dump *d, const struct kdapl_file *file,
 	if (!net_eq(space->net, net))
 		return false;
 	return d->sees_all ||
-	       (file && file->plain_user && uid_eq(kdapl_user_uid(space->owner), d->uid));
+	       (file && file->plain_user && uid_eq(file->uid, d->uid));
 }
 
 static void dump_go_to(struct nl_dump *d, u64 id)
@@ -348,6 +349,19 @@ static void dump_go_to(struct nl_dump *d, u64 id)
 typedef int dump_file_fn(struct sk_buff *skb, struct netlink_callback *cb,
 			 struct kdapl_file *file, struct kdapl_space *space);
 
+/* struct nl_viewer - a dump, and the network namespace in which it was asked for */
+struct nl_viewer {
+	const struct nl_dump *d;
+	const struct net *net;
+};
+
+static bool wants(const struct kdapl_file *file, const void *arg)
+{
+	const struct nl_viewer *v = arg;
+
+	return may_see(v->d, file, v->net);
+}
+
 /*
  * The first file, from where the dump has come to, that it may show; if only one file is dumped:
  * that file.  Undone by kdapl_dev_unwatch().  NULL: there is none any more.
@@ -355,19 +369,9 @@ typedef int dump_file_fn(struct sk_buff *skb, struct netlink_callback *cb,
 static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *net,
 				     bool one_file)
 {
-	struct kdapl_file *file;
-	u64 id = d->next;
+	const struct nl_viewer v = { .d = d, .net = net };
 
-	while ((file = kdapl_dev_watch_next(id))) {
-		if (may_see(d, file, net) && (!one_file || file->id == id))
-			return file;
-		id = file->id + 1;
-		kdapl_dev_unwatch(file);
-		if (one_file)
-			return NULL;
-		cond_resched();
-	}
-	return NULL;
+	return kdapl_dev_watch_next(d->next, one_file ? d->next : U64_MAX, wants, &v);
 }
 
 /*
@@ -407,18 +411,16 @@ static int put_owner(struct sk_buff *skb, struct netlink_callback *cb,
 		     const struct kdapl_file *file)
 {
 	struct user_namespace *users = sk_user_ns(NETLINK_CB(cb->skb).sk);
-	kuid_t uid;
 	pid_t pid;
 
 	if (put_u64(skb, KDAPL_NL_A_FILE, file ? file->id : 0))
 		return -EMSGSIZE;
 	if (!file)
 		return 0;
-	uid = kdapl_user_uid(file->space.owner);
 	pid = pid_nr_ns(file->pid, dump_of(cb)->pids);
 	if (pid && nla_put_u32(skb, KDAPL_NL_A_PID, pid))
 		return -EMSGSIZE;
-	return nla_put_u32(skb, KDAPL_NL_A_UID, from_kuid_munged(users, uid));
+	return nla_put_u32(skb, KDAPL_NL_A_UID, from_kuid_munged(users, file->uid));
 }
 
 static int put_comm(struct sk_buff *skb, const struct kdapl_file *file)
