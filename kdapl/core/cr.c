@@ -347,6 +347,20 @@ static DAT_RETURN cr_check_accept(struct kdapl_cr *cr, DAT_EP_HANDLE ep_handle,
 }
 
 /*
+ * A removal ends one IA after the other, and may have to wait for each acceptance of the last
+ * seconds (kdapl_id_left_to_cm()).  It waits for all of them at once only if no IA accepts until
+ * its turn comes: the device is gone for all of them (E71).
+ */
+static DAT_RETURN cr_enter(struct kdapl_op *op)
+{
+	DAT_RETURN ret = kdapl_op_enter(op);
+
+	if (!ret && READ_ONCE(op->obj->ia->dev->gone))
+		ret = RET(INVALID_STATE);
+	return ret;
+}
+
+/*
  * dat_cr_accept.  Takes the CR's lock, kdapl_ep.use_lock and the handler mutex of the id,
  * in this order.  May sleep for memory, not for the peer.
  */
@@ -366,7 +380,7 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	mutex_lock(&cr->lock);
 	ret = cr_check_accept(cr, ep_handle, size, data, &ep);
 	if (!ret)
-		ret = kdapl_op_enter(&op);
+		ret = cr_enter(&op);
 	if (!ret)
 		ret = cr_accept(cr, ep, data, size);
 	mutex_unlock(&cr->lock);

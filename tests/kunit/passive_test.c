@@ -832,6 +832,28 @@ static void device_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, s[0].ep));
 }
 
+/*
+ * E71, A10: on a device that is being removed nothing is accepted any more, also where the removal
+ * has not come to the IA yet: it would have to wait for each acceptance on iWARP.
+ */
+static void device_is_going(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "", 0, &id));
+	cr = bench_cr(b, b->evd);
+	WRITE_ONCE(b->fake->dev->gone, true);
+	KUNIT_EXPECT_EQ(test, GONE, kdapl_cr_accept(&b->space, cr, ep, 0, NULL));
+	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_UNCONNECTED, bench_state(b, ep));
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_CM_ACCEPT]);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject(&b->space, cr));
+	WRITE_ONCE(b->fake->dev->gone, false);
+}
+
 static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(listen_refused),
 	KUNIT_CASE(streams_disagree),
@@ -858,6 +880,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(nobody_pays_for_requests),
 	KUNIT_CASE(handoff_to_another_process),
 	KUNIT_CASE(device_goes),
+	KUNIT_CASE(device_is_going),
 	{}
 };
 
