@@ -45,6 +45,8 @@ struct kdapl_board;
  *	   can get a new EVD while the ring of the old one is still being dropped
  * @maps: memory of rings, indexed by the id that is part of its mmap offset
  * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
+ * @late_cqs: an IA was put into passthrough on a device that leaves handlers of CQs behind
+ *	      (KDAPL_VERBS_LATE_CQS)
  * @pid: the process that opened the file, with a reference
  * @uid: the real user of that process then
  * @plain_user: its real, effective and saved user were the same then.  Otherwise the file may
@@ -63,6 +65,7 @@ struct kdapl_file {
 	struct xarray rings;
 	struct xarray maps;
 	struct kdapl_board *board;
+	bool late_cqs;
 	struct pid *pid;
 	kuid_t uid;
 	bool plain_user;

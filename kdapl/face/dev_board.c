@@ -199,6 +199,8 @@ int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)
 					&hints);
 	if (uverbs)
 		fput(uverbs);
+	if (arg->ret == DAT_SUCCESS && hints & KDAPL_HINT_LATE_CQS)
+		WRITE_ONCE(file->late_cqs, true);
 	arg->board_offset = BOARD_OFFSET;
 	arg->board_size = board->nr_pages * PAGE_SIZE;
 	arg->hints = hints;
@@ -280,11 +282,13 @@ int kdapl_dev_ep_tell(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+/* It keeps all processors busy for a moment, so it is only for those who may need it. */
 int kdapl_dev_cq_settle(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_cq_settle *arg = data;
 
-	kdapl_cq_settle();
+	if (READ_ONCE(file->late_cqs))
+		kdapl_cq_settle();
 	arg->ret = DAT_SUCCESS;
 	return 0;
 }
