@@ -438,10 +438,12 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 }
 
 /*
- * Takes what was put aside, and need not wait for the CM any more, into the FIFO.  A bind may
- * then have to wait for its RMR, and stops those behind it.
+ * Takes what was put aside, and need not wait for the CM any more, into the FIFO, but no more than
+ * @max.  A bind may then have to wait for its RMR, and stops those behind it.
+ *
+ * Return: true: there is more.
  */
-static noinline void aside_settle(struct kdapl_evd *evd)
+static noinline bool aside_settle(struct kdapl_evd *evd, u32 max)
 {
 	static const struct ib_wc flushed = { .status = IB_WC_WR_FLUSH_ERR };
 	struct kdapl_cookie *cookie, *next;
@@ -450,10 +452,25 @@ static noinline void aside_settle(struct kdapl_evd *evd)
 	list_for_each_entry_safe(cookie, next, &evd->aside, node.link) {
 		if (!READ_ONCE(cookie->dir->ep->conn->told))
 			continue;
+		if (!max--)
+			return true;
 		if (wc_judge_bind(cookie, &flushed) == WC_WAIT)
 			break;
 		kdapl_cookie_from_aside(cookie);
 		account_wc(evd, cookie, &flushed, NULL, NULL, false);
+	}
+	return false;
+}
+
+/*
+ * The same for all of it.  There may be as many as were posted, so the lock is dropped after each
+ * batch; whoever finds a completion of the same direction meanwhile settles the rest before it.
+ */
+static noinline void aside_settle_all(struct kdapl_evd *evd, unsigned long *flags)
+{
+	while (aside_settle(evd, KDAPL_WC_BATCH)) {
+		spin_unlock_irqrestore(&evd->lock, *flags);
+		spin_lock_irqsave(&evd->lock, *flags);
 	}
 }
 
@@ -466,7 +483,7 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
 	struct kdapl_dir *dir = cookie->dir;
 
 	if (READ_ONCE(dir->ep->conn->told)) {
-		aside_settle(evd);
+		aside_settle(evd, U32_MAX);
 		return dir->nr_aside ? WC_WAIT : WC_TELL;
 	}
 	evd->wc_next++;
@@ -543,7 +560,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	max = min(max, evd->most_wcs);
 	left = max;
 	if (unlikely(!list_empty(&evd->aside)))
-		aside_settle(evd);
+		aside_settle_all(evd, &flags);
 	while (left && (wc = next_wc(evd)) != NULL) {
 		verdict = wc_judge_and_tell(evd, wc, &flags);
 		if (verdict == WC_WAIT)
