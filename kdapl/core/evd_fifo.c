@@ -505,8 +505,11 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	enum wc_verdict verdict;
 
 	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
-	if (unlikely(verdict == WC_ASIDE))
-		return wc_put_aside(evd, wc_cookie(wc));
+	if (unlikely(verdict == WC_ASIDE)) {
+		verdict = wc_put_aside(evd, wc_cookie(wc));
+		WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
+		return verdict;
+	}
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 	if (verdict == WC_STALE) {
 		trace_kdapl_dropped(wc_cookie(wc), wc->status);
