@@ -441,9 +441,9 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
  * Takes what was put aside, and need not wait for the CM any more, into the FIFO, but no more than
  * @max.  A bind may then have to wait for its RMR, and stops those behind it.
  *
- * Return: true: there is more.
+ * Return: WC_VISIBLE: there is more; WC_WAIT: it stopped at a bind; WC_STALE: that was all.
  */
-static noinline bool aside_settle(struct kdapl_evd *evd, u32 max)
+static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 max)
 {
 	static const struct ib_wc flushed = { .status = IB_WC_WR_FLUSH_ERR };
 	struct kdapl_cookie *cookie, *next;
@@ -453,25 +453,30 @@ static noinline bool aside_settle(struct kdapl_evd *evd, u32 max)
 		if (!READ_ONCE(cookie->dir->ep->conn->told))
 			continue;
 		if (!max--)
-			return true;
+			return WC_VISIBLE;
 		if (wc_judge_bind(cookie, &flushed) == WC_WAIT)
-			break;
+			return WC_WAIT;
 		kdapl_cookie_from_aside(cookie);
 		account_wc(evd, cookie, &flushed, NULL, NULL, false);
 	}
-	return false;
+	return WC_STALE;
 }
 
 /*
  * The same for all of it.  There may be as many as were posted, so the lock is dropped after each
  * batch; whoever finds a completion of the same direction meanwhile settles the rest before it.
+ *
+ * Return: true: it stopped at a bind that has to wait.
  */
-static noinline void aside_settle_all(struct kdapl_evd *evd, unsigned long *flags)
+static noinline bool aside_settle_all(struct kdapl_evd *evd, unsigned long *flags)
 {
-	while (aside_settle(evd, KDAPL_WC_BATCH)) {
+	enum wc_verdict verdict;
+
+	while ((verdict = aside_settle(evd, KDAPL_WC_BATCH)) == WC_VISIBLE) {
 		spin_unlock_irqrestore(&evd->lock, *flags);
 		spin_lock_irqsave(&evd->lock, *flags);
 	}
+	return verdict == WC_WAIT;
 }
 
 /*
@@ -555,6 +560,7 @@ static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
 u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 {
 	enum wc_verdict verdict = WC_STALE;
+	bool aside_waits = false;
 	unsigned long flags;
 	struct ib_wc *wc;
 	u32 left;
@@ -563,7 +569,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	max = min(max, evd->most_wcs);
 	left = max;
 	if (unlikely(!list_empty(&evd->aside)))
-		aside_settle_all(evd, &flags);
+		aside_waits = aside_settle_all(evd, &flags);
 	while (left && (wc = next_wc(evd)) != NULL) {
 		verdict = wc_judge_and_tell(evd, wc, &flags);
 		if (verdict == WC_WAIT)
@@ -576,7 +582,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (waits)
-		*waits = verdict == WC_WAIT;
+		*waits = aside_waits || verdict == WC_WAIT;
 	return max - left;
 }
 
