@@ -267,10 +267,8 @@ static void arm_queue(struct pass_evd *evd, struct pass_cq *cq)
 	bool all = evd->pia->hints & KDAPL_VERBS_UNSOLICITED;
 
 	cq->armed = true;
-	if (!ibv_req_notify_cq(cq->cq, evd->solicited && !all))
-		return;
-	evd->deaf = true;
-	pass_evd_faulted(evd);
+	if (ibv_req_notify_cq(cq->cq, evd->solicited && !all))
+		pass_evd_faulted(evd);
 }
 
 static void arm_queues(struct pass_evd *evd)

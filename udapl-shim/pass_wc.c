@@ -353,13 +353,15 @@ void pass_wc_forget(struct pass_evd *evd, struct pass_dir *dir)
 /*
  * pass_evd_faulted - the device could not poll or arm a completion queue (E72)
  *
- * It will be asked again, so a completion may be late, but none is lost. The kernel tells the
+ * It will be asked again, so a completion may be late, but none is lost: who waits asks by itself
+ * until the queues are armed once more (has_to_look() in pass_wait.c). The kernel tells the
  * asynchronous EVDs, once only for each EVD: a device with such a fault may have it each time.
  */
 void pass_evd_faulted(struct pass_evd *evd)
 {
 	struct kdapl_uapi_handle arg = { .handle = evd->pia->token };
 
+	evd->deaf = true;
 	if (evd->faulted)
 		return;
 	evd->faulted = true;

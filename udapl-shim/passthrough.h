@@ -538,7 +538,8 @@ struct pass_cq {
  *	these completions any more
  * @channel, @channel_fd: the completion channel of @cqs
  * @mute: the device of the channel is gone
- * @deaf: a queue could not be armed when that was tried last, so nothing tells of its completions
+ * @deaf: a queue could not be armed when that was tried last, or could not be polled since, so
+ *	there may be completions of which nothing tells
  * @faulted: a queue could not be polled or armed, and the kernel was told (E72)
  * @kernel_fd: readable while the ring has events
  * @wake: an eventfd, for what is told by neither of these two descriptors

@@ -880,6 +880,26 @@ static void case_poll_faults(void)
 	device.ops.poll_cq = poll_cq;
 }
 
+/* What has completed before the queue is armed wakes nobody, so who waits looks by itself. */
+static void case_poll_faults_wait(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	faulty_setup();
+	device.ops.poll_cq = poll_faulty;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	OK(post(true, 1, 0));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	nr_faults = 10;
+	OK(dat_evd_wait(evd_obj, 5000000, 1, &event, &more));
+	CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	CHECK(nr_faults <= 0);
+	CHECK_EQ(nr_told, 1);
+	kernel = NULL;
+	device.ops.poll_cq = poll_cq;
+}
+
 /* Nothing wakes who waits, so it looks by itself. */
 static void case_arm_faults(void)
 {
@@ -1173,6 +1193,7 @@ static const struct check_case cases[] = {
 	{ "E38 a signal between two sleeps of a wait", case_signal_between },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
+	{ "E72 E30 a completion queue cannot be polled by who waits", case_poll_faults_wait },
 	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
 	{ "A10 the handler of a queue that was armed, and its end", case_armed_queue_ends },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
