@@ -149,7 +149,7 @@ static void case_threads(void)
 	idle = processor_time();
 	usleep(IDLE);
 	idle = processor_time() - idle;
-	printf("-- %d graceful disconnects that wait: %d threads, %.0f ms of processor time in 1 s\n",
+	printf("-- %d graceful disconnects wait: %d threads, %.0f ms of processor time in 1 s\n",
 	       number, while_waiting - before, idle * 1e3);
 	/* Today's limit; see the top. */
 	CHECK(while_waiting - before <= number);

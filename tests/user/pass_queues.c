@@ -841,7 +841,7 @@ static int arm_faulty(struct ibv_cq *of, int solicited)
 {
 	(void)of;
 	(void)solicited;
-	return EINVAL;
+	return errno = EINVAL;
 }
 
 static void faulty_setup(void)

@@ -210,8 +210,8 @@ static void too_much(void)
 }
 
 /*
- * What it maps is locked, and it may not lock as much as the board has addresses.  The tables of the
- * library are the parent's (tests/user/handle_table.c and pass_queues.c).
+ * What it maps is locked, and it may not lock as much as the board has addresses.  The tables of
+ * the library are the parent's (tests/user/handle_table.c and pass_queues.c).
  */
 static int open_locked(void)
 {
