@@ -6,13 +6,12 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "shim.h"
 #include "check.h"
+#include "locked.h"
 
 #define DEAD_KEPT	32768
 
@@ -35,26 +34,15 @@ static bool found(uintptr_t bits, uint32_t type)
 	return shim_find((DAT_HANDLE)handle, type);
 }
 
-/*
- * In a process that locks all memory it maps, but may not lock as much as the table has addresses.
- * Has to come before the table is there.
- */
+static int make_adapter(void)
+{
+	return !shim_object_get(++next_token, SHIM_IA, NULL, NULL);
+}
+
+/* Has to come before the table is there. */
 static void locked_in_future(void)
 {
-	const struct rlimit limit = { 8 << 20, 8 << 20 };
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!getuid() && setuid(65534)) ||
-		    mlockall(MCL_FUTURE))
-			_exit(2);
-		_exit(!shim_object_get(++next_token, SHIM_IA, NULL, NULL));
-	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK_EQ(status, 0);
+	in_locked_child(make_adapter);
 }
 
 /*

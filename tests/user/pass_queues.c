@@ -8,36 +8,27 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "pass_rig.h"
 #include "pass_srq.h"
+#include "locked.h"
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-/* As in handle_table.c: the table of LMRs. Has to be the first case. */
+/* A made-up context leads to an entry all the same. */
+static int make_lmr_table(void)
+{
+	if (!pass_lmrs_init())
+		return 1;
+	return pass_lmr_find(~0u) ? 2 : 0;
+}
+
+/* Has to be the first case. */
 static void case_locked_in_future(void)
 {
-	const struct rlimit limit = { 8 << 20, 8 << 20 };
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!getuid() && setuid(65534)) ||
-		    mlockall(MCL_FUTURE))
-			_exit(2);
-		if (!pass_lmrs_init())
-			_exit(1);
-		/* A made-up context leads to an entry all the same. */
-		_exit(pass_lmr_find(~0u) ? 3 : 0);
-	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK_EQ(status, 0);
+	in_locked_child(make_lmr_table);
 }
 
 static void case_first_message(void)
