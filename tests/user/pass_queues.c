@@ -148,9 +148,9 @@ int ioctl(int fd, unsigned long cmd, ...)
 }
 
 /* Each structure begins with its return code. */
-static bool frees_eps(unsigned long cmd, void *arg)
+static bool lets_go(unsigned long cmd, void *arg)
 {
-	if (cmd != KDAPL_IOC_EP_FREE)
+	if (cmd != KDAPL_IOC_EP_FREE && cmd != KDAPL_IOC_EP_RESET)
 		return false;
 	*(uint32_t *)arg = DAT_SUCCESS;
 	return true;
@@ -165,7 +165,7 @@ static void case_freed_behind_end(void)
 	OK(post(false, 1, 0));
 	disconnected();
 	complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
-	kernel = frees_eps;
+	kernel = lets_go;
 	OK(ep_obj->ops->ep_free(ep_obj));
 	kernel = NULL;
 	CHECK(!ep_obj->pass);
@@ -576,8 +576,9 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 static int take_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	(void)srq;
-	(void)wr;
 	(void)bad;
+	if (!refuse_srq)
+		on_queue[PASS_RECV][nr_queue[PASS_RECV]++] = wr->wr_id;
 	return refuse_srq;
 }
 
@@ -658,6 +659,44 @@ static void case_srq_refuses(void)
 	OK(srq_post(obj));
 	CHECK(srq->broken);
 	CHECK_EQ(srq->outstanding, 1);
+}
+
+/*
+ * Nobody has polled, so that the library still has to find out that there was a connection: a
+ * receive that a message has filled is none that was flushed, since its sender has SUCCESS.
+ */
+static void case_message_before_end(void)
+{
+	struct shim_object *obj;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		const bool shared = i & 1, freed = i & 2;
+
+		if (shared) {
+			struct pass_srq *srq = srq_setup(&obj, 1);
+
+			srq->refs++;
+			ep->dir[PASS_RECV].srq = srq;
+			CHECK(pass_srq_enter(&ep->dir[PASS_RECV], QP_NUM));
+			OK(srq_post(obj));
+		} else {
+			setup();
+			OK(post(false, 1, 0));
+		}
+		connected();
+		complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+		if (!freed)
+			disconnected();
+		kernel = lets_go;
+		OK(freed ? ep_obj->ops->ep_free(ep_obj) : ep_obj->ops->ep_reset(ep_obj));
+		kernel = NULL;
+		expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+		expect(1, DAT_DTO_SUCCESS);
+		if (!freed)
+			expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+		expect_nothing();
+	}
 }
 
 /* ---- sleeping ------------------------------------------------------------------------ */
@@ -1180,6 +1219,8 @@ static const struct check_case cases[] = {
 	{ "mt:M65 a lost SRQ is found by a query", case_srq_lost },
 	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
+	{ "D42 mt:T48 F9 a message that nobody polled for is none that was flushed",
+	  case_message_before_end },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E38 a signal between two sleeps of a wait", case_signal_between },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
