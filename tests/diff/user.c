@@ -280,6 +280,7 @@ static int run_file(const char *name)
 	same = agrees(&program);
 	tell_all();
 	tell_difference();
+	printf("%d passed, %d failed\n", same, !same);
 	return !same;
 }
 
