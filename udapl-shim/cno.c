@@ -19,15 +19,9 @@
  *
  * Locks, the outer one first: shim_cno.lock; the lock of one of its EVDs.
  */
-#include <limits.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -65,7 +59,7 @@ struct cno_call {
  * @caller: the thread that calls agents
  * @work: signalled for @caller, when an agent is due or the CNO is dead
  * @quiet: signalled when no agent is due or running
- * @seq: the futex that waiters sleep on
+ * @bell: an eventfd that waiters sleep on; it counts how many of them are to wake up
  */
 struct shim_cno {
 	pthread_mutex_t lock;
@@ -86,13 +80,14 @@ struct shim_cno {
 	pthread_t caller;
 	pthread_cond_t work;
 	pthread_cond_t quiet;
-	atomic_uint_least32_t seq;
+	struct shim_fd bell;
 };
 
 static void cno_free(struct shim_cno *cno)
 {
 	shim_fd_close(&cno->events);
 	shim_fd_close(&cno->wake);
+	shim_fd_close(&cno->bell);
 	free(cno->agent);
 	free(cno);
 }
@@ -135,10 +130,10 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 	return cno;
 }
 
-static void cno_wake_waiters(struct shim_cno *cno, int number)
+static void cno_wake_waiters(struct shim_cno *cno, uint64_t number)
 {
-	atomic_fetch_add(&cno->seq, 1);
-	syscall(SYS_futex, &cno->seq, FUTEX_WAKE_PRIVATE, number, NULL, NULL, 0);
+	if (write(cno->bell.fd, &number, sizeof(number)) < 0)
+		return;
 }
 
 /* Wakes both threads of a CNO, so that they see that it is dead and end. */
@@ -253,7 +248,8 @@ static void cno_release(struct shim_cno *cno)
 		call->evd = NULL;
 	cno->released++;
 	cno->triggered = false;
-	cno_wake_waiters(cno, INT_MAX);
+	if (cno->waiters)
+		cno_wake_waiters(cno, cno->waiters);
 	if (cno->agent)
 		agent_make_due(cno, NULL);
 }
@@ -403,6 +399,8 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
 	good &= shim_fd_keep(&cno->wake,
 			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	good &= shim_fd_keep(&cno->bell,
+			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
 	shim_fds_unlock();
 	pthread_mutex_lock(&cno->lock);
 	good = good && cno_start_thread(cno, watch_events, &watcher) &&
@@ -559,61 +557,30 @@ DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 	return ret;
 }
 
-static struct timespec deadline_of(DAT_TIMEOUT timeout)
-{
-	/* 68 years after the boot: the last second that fits where time_t has 32 bits. */
-	struct timespec t = { .tv_sec = INT_MAX };
-
-	if (timeout == DAT_TIMEOUT_INFINITE)
-		return t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += timeout / 1000000;
-	t.tv_nsec += timeout % 1000000 * 1000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
-}
-
 /*
- * In a 32-bit process whose time_t has 64 bits, SYS_futex would take the first half of tv_sec
- * for the seconds and the second half for the nanoseconds. So SYS_futex_time64 is called there.
+ * Sleeps with @cno unlocked. Several waiters may be woken by one ring of the bell; the others find
+ * no trigger, and sleep again. Return: 0, EINTR, or ETIMEDOUT.
  */
-static long futex_wait_until(void *word, uint32_t value, const struct timespec *deadline)
+static int cno_sleep(struct shim_cno *cno, struct shim_sleep *sleep)
 {
-	long number = SYS_futex;
-
-#ifdef SYS_futex_time64
-	if (sizeof(deadline->tv_sec) > sizeof(long))
-		number = SYS_futex_time64;
-#endif
-	return syscall(number, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline, NULL,
-		       FUTEX_BITSET_MATCH_ANY);
-}
-
-/* Sleeps with @cno unlocked. Return: 0, or the errno of the futex. */
-static int cno_sleep(struct shim_cno *cno, const struct timespec *deadline)
-{
-	uint32_t seq = atomic_load(&cno->seq);
-	long err;
+	struct pollfd bell = { .fd = cno->bell.fd, .events = POLLIN };
+	uint64_t one;
+	int n;
 
 	pthread_mutex_unlock(&cno->lock);
-	/*
-	 * There always is a deadline: without one the kernel would restart the
-	 * call after a signal handler with SA_RESTART, instead of failing with
-	 * EINTR.
-	 */
-	err = futex_wait_until(&cno->seq, seq, deadline);
-	err = err ? errno : 0;
+	n = shim_sleep(sleep, &bell, 1, UINT64_MAX);
 	pthread_mutex_lock(&cno->lock);
-	return err == EAGAIN ? 0 : err;
+	/* Fails if another waiter was faster. */
+	if (n > 0 && read(cno->bell.fd, &one, sizeof(one)) < 0)
+		return 0;
+	if (n < 0)
+		return EINTR;
+	return n ? 0 : ETIMEDOUT;
 }
 
 static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
-			   struct shim_object **evd)
+			   struct shim_sleep *sleep, struct shim_object **evd)
 {
-	struct timespec deadline = deadline_of(timeout);
 	unsigned int released = cno->released;
 	int err = timeout ? 0 : ETIMEDOUT;
 
@@ -630,7 +597,7 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 		if (err)
 			break;
 		cno->waiters++;
-		err = cno_sleep(cno, &deadline);
+		err = cno_sleep(cno, sleep);
 		cno->waiters--;
 	}
 	/*
@@ -661,6 +628,7 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 {
 	struct shim_object *obj = shim_find(cno_handle, SHIM_CNO), *evd;
 	struct shim_cno *cno = obj ? cno_lock(obj) : NULL;
+	struct shim_sleep sleep = { .deadline = shim_deadline(timeout) };
 	int cancelable;
 	DAT_RETURN ret;
 
@@ -672,8 +640,9 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 	}
 	/* A thread that was cancelled in cno_wait() would leave the CNO locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
-	ret = cno_wait(cno, timeout, &evd);
+	ret = cno_wait(cno, timeout, &sleep, &evd);
 	cno_unlock(cno);
+	shim_sleep_end(&sleep);
 	pthread_setcancelstate(cancelable, NULL);
 	if (!ret || DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 		*evd_handle = evd;

@@ -36,7 +36,7 @@ void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
 		      uint64_t limit)
 {
 	const struct kdapl_uapi_board_ep *board;
-	uint64_t until = pass_now() + limit;
+	uint64_t until = shim_now() + limit;
 	const uint32_t life = ep->life;
 	unsigned int us = 10;
 	uint32_t now;
@@ -47,7 +47,7 @@ void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
 		/* While this is 0 the kernel is writing the entry. */
 		now = shim_load_acquire(&board->life);
 		if (!former(pass_state(board)) || (now && now != life) ||
-		    pass_now() > until)
+		    shim_now() > until)
 			return;
 		pass_pause(us);
 		us = us < 1000 ? us * 2 : us;

@@ -149,7 +149,7 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 	*lost = false;
 	if (ep_drained(ep))
 		return true;
-	now = pass_now();
+	now = shim_now();
 	if (!ep->flush_until) {
 		ep->flush_until = now + FLUSH_LIMIT;
 		ep->flush_next = now;
@@ -175,8 +175,8 @@ static bool left_srq(struct pass_ep *ep)
 	if (!recv->in_srq)
 		return true;
 	if (!ep->flush_until)
-		ep->flush_until = pass_now() + FLUSH_LIMIT;
-	return pass_srq_leave(recv, pass_now() >= ep->flush_until);
+		ep->flush_until = shim_now() + FLUSH_LIMIT;
+	return pass_srq_leave(recv, shim_now() >= ep->flush_until);
 }
 
 /*

@@ -109,12 +109,12 @@ static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
  */
 void pass_fence_key(struct pass_ia *pia, uint32_t lkey)
 {
-	uint64_t until = pass_now() + KEY_GONE_LIMIT;
+	uint64_t until = shim_now() + KEY_GONE_LIMIT;
 	bool last = false;
 
 	/* The clock is read once for each look, so that the last look is one with @last set. */
 	while (any_waits(pia, lkey, last) && !last) {
 		pass_pause(1500);
-		last = pass_now() >= until;
+		last = shim_now() >= until;
 	}
 }

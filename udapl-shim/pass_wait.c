@@ -17,8 +17,6 @@
  * the CNO only if it has found some.
  */
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -39,14 +37,6 @@
 
 /* The pause between two looks of a waiter that no descriptor would wake; ns */
 #define LOOK_NS	1000000u
-
-uint64_t pass_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 void pass_pause(unsigned int us)
 {
@@ -178,7 +168,7 @@ void pass_evd_hidden_free(struct pass_evd *evd)
  */
 void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 {
-	uint64_t until = pass_now() + EPS_LIMIT;
+	uint64_t until = shim_now() + EPS_LIMIT;
 	struct pass_evd *evd;
 	bool asleep, used;
 
@@ -196,7 +186,7 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 		pass_evd_wake(evd);
 		shim_unlock(&obj->lock);
 		used = atomic_load(&evd->users) || pass_eps_connect_with(evd->pia, obj);
-		if (!asleep && (!used || pass_now() > until))
+		if (!asleep && (!used || shim_now() > until))
 			break;
 		pass_pause(100);
 	}
@@ -717,54 +707,18 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 
 /*
  * struct waiting - one dat_evd_wait()
- * @deadline: ns; UINT64_MAX: none
+ * @sleep: its deadline, and the signals
  * @armed: the queues are armed, and what had completed before was looked at
  * @blocked: it has slept
- * @held, @mask: for signals, one of which ends the wait (E38). Any wait may sleep several times,
- *	since it can be woken for nothing, and must not lose a signal that comes between two sleeps.
- *	So signals are blocked from before the first sleep on (@held; @mask is what was blocked
- *	before), and ppoll(2) lets them in
  */
 struct waiting {
-	uint64_t deadline;
+	struct shim_sleep sleep;
 	bool armed;
 	bool blocked;
-	bool held;
-	sigset_t mask;
 };
 
-static void signals_hold(struct waiting *w)
-{
-	sigset_t all;
-
-	if (w->held)
-		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &w->mask);
-	w->held = true;
-}
-
-static void signals_give_back(struct waiting *w)
-{
-	if (w->held)
-		pthread_sigmask(SIG_SETMASK, &w->mask, NULL);
-	w->held = false;
-}
-
-/* How long to sleep, at most; ns */
-static uint64_t sleep_time(const struct waiting *w, bool look)
-{
-	uint64_t now, left = UINT64_MAX;
-
-	if (w->deadline != UINT64_MAX) {
-		now = pass_now();
-		left = w->deadline <= now ? 0 : w->deadline - now;
-	}
-	return look && left > LOOK_NS ? LOOK_NS : left;
-}
-
-/* Sleeps with the EVD unlocked. Return: 0, or the errno of ppoll(2). */
-static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiting *w)
+/* Sleeps with the EVD unlocked. Return: true if a signal ended the sleep. */
+static bool evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiting *w)
 {
 	/*
 	 * While the ring holds events, but fewer than are waited for, the kernel's descriptor stays
@@ -777,19 +731,13 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
 		{ .fd = async_fd(evd), .events = POLLIN },
 	};
-	uint64_t left = sleep_time(w, has_to_look(evd) || !ring_too);
-	struct timespec limit = {
-		.tv_sec = left / 1000000000u,
-		.tv_nsec = left % 1000000000u,
-	};
-	int n, err;
+	bool look = has_to_look(evd) || !ring_too;
+	int n;
 
 	evd->sleepers++;
 	w->blocked = true;
 	shim_unlock(&obj->lock);
-	signals_hold(w);
-	n = ppoll(fds, 4, left == UINT64_MAX ? NULL : &limit, &w->mask);
-	err = n < 0 ? errno : 0;
+	n = shim_sleep(&w->sleep, fds, 4, look ? LOOK_NS : UINT64_MAX);
 	if (n > 0 && fds[3].revents)
 		pass_context_events(evd->pia->context);
 	shim_lock(&obj->lock);
@@ -805,12 +753,12 @@ static int evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiti
 		take_channel_event(evd);
 		w->armed = false;
 	}
-	return err;
+	return n == -EINTR;
 }
 
 /* Return: true if the wait is over, with the return code in *@ret. */
 static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t token,
-		      uint32_t unwaitables, bool enough, bool expired, int err,
+		      uint32_t unwaitables, bool enough, bool expired, bool signalled,
 		      DAT_RETURN *ret)
 {
 	if (evd->dead || !shim_is(obj, SHIM_EVD, token) || !obj->body)
@@ -821,7 +769,7 @@ static bool wait_over(struct shim_object *obj, struct pass_evd *evd, uint64_t to
 		*ret = DAT_SUCCESS;
 	else if (expired)
 		*ret = RET(TIMEOUT_EXPIRED);
-	else if (err == EINTR)
+	else if (signalled)
 		*ret = RET(INTERRUPTED_CALL);
 	else
 		return false;
@@ -841,9 +789,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 {
 	uint32_t threshold = arg->threshold, unwaitables = evd->unwaitables;
 	uint32_t notified = evd->notified, ring = 0, kernels;
-	bool expired = !arg->timeout, woken = true;
+	bool expired = !arg->timeout, woken = true, signalled = false;
 	DAT_RETURN ret;
-	int err = 0;
 
 	for (;;) {
 		if (!evd->dead)
@@ -858,8 +805,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			ring = kernels;
 		}
 		if (wait_over(obj, evd, arg->evd, unwaitables,
-			      woken && *queued >= threshold, expired, err, &ret)) {
-			signals_give_back(w);
+			      woken && *queued >= threshold, expired, signalled, &ret)) {
+			shim_sleep_end(&w->sleep);
 			return ret;
 		}
 		if (!w->armed) {
@@ -868,8 +815,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			continue;
 		}
 		woken = false;
-		err = evd_sleep(obj, evd, w);
-		expired = w->deadline != UINT64_MAX && pass_now() >= w->deadline;
+		signalled = evd_sleep(obj, evd, w);
+		expired = w->sleep.deadline != UINT64_MAX && shim_now() >= w->sleep.deadline;
 	}
 }
 
@@ -907,10 +854,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 				struct kdapl_uapi_event *kernel, enum pass_took *took,
 				DAT_COUNT *more)
 {
-	struct waiting w = {
-		.deadline = arg->timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
-			    pass_now() + arg->timeout * 1000ull,
-	};
+	struct waiting w = { .sleep.deadline = shim_deadline(arg->timeout) };
 	struct shim_evd *body = obj->body;
 	uint32_t queued = 0, left;
 	DAT_RETURN ret;

@@ -87,7 +87,7 @@ static bool awaits_cm(struct pass_ep *ep, uint32_t status)
 
 	if (!ep->pia->iwarp || status != IBV_WC_WR_FLUSH_ERR)
 		return false;
-	now = pass_now();
+	now = shim_now();
 	/* Atomic, since another thread may poll the EVD of the other direction. */
 	atomic_compare_exchange_strong(&ep->cm_until, &none, now + CM_LIMIT);
 	return now < atomic_load(&ep->cm_until);

@@ -757,7 +757,6 @@ static inline bool pass_is_connected(uint32_t state)
 	return state == DAT_EP_STATE_CONNECTED || pass_is_pending(state);
 }
 
-uint64_t pass_now(void);
 void pass_pause(unsigned int us);
 
 /* pass_ia.c */

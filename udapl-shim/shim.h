@@ -51,7 +51,9 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,6 +195,24 @@ static inline void shim_unlock(struct shim_lock *lock)
 	if (SHIM_UNLIKELY(shim_lock_release(lock)))
 		shim_lock_wake(lock);
 }
+
+/**
+ * struct shim_sleep - one wait of a thread, which may sleep several times (sleep.c)
+ * @deadline: ns; UINT64_MAX: none
+ * @held, @mask: any wait may be woken for nothing, and must not lose a signal that comes between
+ *	two sleeps. So signals are blocked from before the first sleep on (@held; @mask is what was
+ *	blocked before), and ppoll(2) lets them in
+ */
+struct shim_sleep {
+	uint64_t deadline;
+	bool held;
+	sigset_t mask;
+};
+
+uint64_t shim_now(void);
+uint64_t shim_deadline(DAT_TIMEOUT timeout);
+int shim_sleep(struct shim_sleep *sleep, struct pollfd *fds, nfds_t n, uint64_t most);
+void shim_sleep_end(struct shim_sleep *sleep);
 
 /**
  * struct shim_object - what a handle points to

@@ -3,6 +3,7 @@
  * The library's queues of a process's own (udapl-shim/pass_*.c), from the inside, with the
  * device of pass_rig.h.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -791,6 +792,43 @@ static void case_signal_between(void)
 	close(channel.fd);
 }
 
+static pthread_t idly;		/* this thread is woken for nothing... */
+static bool idle_wake;		/* ... at its next sleep */
+
+/* In the place of the C library's */
+int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *limit, const sigset_t *mask)
+{
+	static typeof(ppoll) *real;
+
+	if (!real)
+		real = (typeof(real))dlsym(RTLD_NEXT, "ppoll");
+	if (idle_wake && pthread_equal(idly, pthread_self())) {
+		idle_wake = false;
+		CHECK(!raise(SIGUSR1));
+		fds[0].revents = POLLIN;
+		return 1;
+	}
+	return real(fds, n, limit, mask);
+}
+
+/* The same of a CNO: another waiter has taken the trigger for which both were woken. */
+static void case_cno_signal_between(void)
+{
+	struct sigaction action = { .sa_handler = note_signal };
+	DAT_EVD_HANDLE by;
+	DAT_CNO_HANDLE cno;
+
+	setup();
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	OK(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	nr_signals = 0;
+	idly = pthread_self();
+	idle_wake = true;
+	CHECK_RET(dat_cno_wait(cno, 5000000, &by), ERR2(INTERRUPTED_CALL, 0));
+	CHECK_EQ(nr_signals, 1);
+	OK(dat_cno_free(cno));
+}
+
 /* A thread in dat_evd_wait(), and what came of it. */
 struct waiter {
 	pthread_t thread;
@@ -1223,6 +1261,7 @@ static const struct check_case cases[] = {
 	  case_message_before_end },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E38 a signal between two sleeps of a wait", case_signal_between },
+	{ "E85 dat_cno_wait loses no signal between two sleeps", case_cno_signal_between },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
 	{ "E72 E30 a completion queue cannot be polled by who waits", case_poll_faults_wait },
