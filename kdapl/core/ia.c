@@ -233,8 +233,11 @@ static void copy_address(struct sockaddr_storage *to, const struct rdma_addr *ad
  * @ia: of the port
  * @addr: of a connection's CM id, or of a request's
  *
- * A consumer may look at it as long as the IA is open.  Each address that was ever used is
- * kept, once; the port has few.  May sleep.  Rules P41, P86.
+ * A consumer may look at it as long as the IA is open: an event that he has taken points there,
+ * while another of his threads ends the request or the endpoint.  So each address that was ever
+ * used is kept, once, until the IA is closed, charged to the opener.  A port gets few in the life
+ * of an IA: only the administrator of its network namespace gives it addresses.  May sleep.
+ * Rules P41, P86.
  *
  * Return: the address, with port 0; NULL: no memory.
  */

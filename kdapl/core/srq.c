@@ -120,6 +120,10 @@ void kdapl_srq_raise(struct kdapl_srq *srq, unsigned int what)
 /*
  * The device says that few receives are left, or that it has lost the queue.  It may say the
  * former of a low watermark that was reached or taken back since: no event then (mt:M63).
+ *
+ * If another one was set meanwhile, what is late is taken for that: its event comes early, once.
+ * Nothing tells the two apart, since a device may know of messages that nobody has polled for, and
+ * half of the drivers answer a query with the limit that was set last, reached or not.
  */
 static void srq_event(struct kdapl_shared_rq *rq, enum ib_event_type event)
 {
