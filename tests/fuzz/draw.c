@@ -83,7 +83,7 @@ static uint64_t get(const uint8_t *from, const struct field *f)
  * A handle that is none, or not of the type.  Those of an object that was freed, and of another
  * type, never mean one of this type again (A1).
  */
-static uint64_t wrong_handle(struct pen *pen, enum type type, bool *surely)
+static uint64_t wrong_handle(struct pen *pen, const struct field *f, enum type type, bool *surely)
 {
 	struct worker *w = pen->w;
 	struct object o;
@@ -97,6 +97,8 @@ static uint64_t wrong_handle(struct pen *pen, enum type type, bool *surely)
 		break;
 	case 2:
 	case 3:
+		/* Another type may be the other one of two that the call takes. */
+		*surely = f->kind != HANDLE_OR_IA;
 		if (object_other(w, type, pen->side, &o))
 			return o.handle;
 		break;
@@ -125,6 +127,8 @@ static uint64_t draw_handle(struct pen *pen, const struct field *f, enum care ca
 	bool surely = false;
 	uint64_t handle;
 
+	if (f->kind == HANDLE_OR_IA && percent(pen->w, 30))
+		type = T_IA;
 	if (care == GOOD_VALUE) {
 		if (f->kind == MAYBE_HANDLE && percent(pen->w, 15))
 			return 0;
@@ -139,8 +143,8 @@ static uint64_t draw_handle(struct pen *pen, const struct field *f, enum care ca
 		pen->drawn->hostile = true;
 		return 0;
 	}
-	handle = care == WILD ? wild(pen->w) : wrong_handle(pen, type, &surely);
-	if (f->kind == HANDLE && surely)
+	handle = care == WILD ? wild(pen->w) : wrong_handle(pen, f, type, &surely);
+	if ((f->kind == HANDLE || f->kind == HANDLE_OR_IA) && surely)
 		pen->drawn->no_object = true;
 	return handle;
 }
@@ -371,6 +375,7 @@ static uint64_t draw_value(struct pen *pen, const struct field *f, enum care car
 
 	switch (f->kind) {
 	case HANDLE:
+	case HANDLE_OR_IA:
 	case ANY_HANDLE:
 	case MAYBE_HANDLE:
 		return draw_handle(pen, f, care);

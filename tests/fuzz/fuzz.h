@@ -60,6 +60,7 @@ enum kind {
 	ANSWER,		/* written by the kernel */
 	IGNORED,	/* neither */
 	HANDLE,		/* of an object of the type @aux; GOOD_FOR() */
+	HANDLE_OR_IA,	/* of the type @aux, or of an IA */
 	ANY_HANDLE,
 	MAYBE_HANDLE,	/* of the type @aux, or none */
 	BITS,		/* flags: a subset of @aux */

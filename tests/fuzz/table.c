@@ -274,7 +274,7 @@ static const struct field ep_private_data[] = {
 };
 
 static const struct field ep_board[] = {
-	F_RET(ep_board), F_OUT(ep_board, slot), FX(ep_board, ep, HANDLE, T_EP),
+	F_RET(ep_board), F_OUT(ep_board, slot), FX(ep_board, ep, HANDLE_OR_IA, T_EP),
 };
 
 static const struct field ep_bind[] = {
