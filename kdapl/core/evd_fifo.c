@@ -439,11 +439,11 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 
 /*
  * Takes what was put aside, and need not wait for the CM any more, into the FIFO, but no more than
- * @max.  A bind may then have to wait for its RMR, and stops those behind it.
+ * @left, which it counts down.  A bind may then have to wait for its RMR, and stops those behind it.
  *
  * Return: WC_VISIBLE: there is more; WC_WAIT: it stopped at a bind; WC_STALE: that was all.
  */
-static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 max)
+static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 *left)
 {
 	static const struct ib_wc flushed = { .status = IB_WC_WR_FLUSH_ERR };
 	struct kdapl_cookie *cookie, *next;
@@ -452,10 +452,11 @@ static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 max)
 	list_for_each_entry_safe(cookie, next, &evd->aside, node.link) {
 		if (!READ_ONCE(cookie->dir->ep->conn->told))
 			continue;
-		if (!max--)
+		if (!*left)
 			return WC_VISIBLE;
 		if (wc_judge_bind(cookie, &flushed) == WC_WAIT)
 			return WC_WAIT;
+		--*left;
 		kdapl_cookie_from_aside(cookie);
 		account_wc(evd, cookie, &flushed, NULL, NULL, false);
 	}
@@ -463,20 +464,26 @@ static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 max)
 }
 
 /*
- * The same for all of it.  There may be as many as were posted, so the lock is dropped after each
- * batch; whoever finds a completion of the same direction meanwhile settles the rest before it.
+ * The same in batches, between which the lock is dropped, since as many may be aside as were
+ * posted.  Whoever finds a completion of the same direction meanwhile settles the rest before it.
  *
  * Return: true: it stopped at a bind that has to wait.
  */
-static noinline bool aside_settle_all(struct kdapl_evd *evd, unsigned long *flags)
+static noinline bool aside_settle_all(struct kdapl_evd *evd, u32 *left, unsigned long *flags)
 {
 	enum wc_verdict verdict;
+	u32 batch, rest;
 
-	while ((verdict = aside_settle(evd, KDAPL_WC_BATCH)) == WC_VISIBLE) {
+	for (;;) {
+		batch = min_t(u32, *left, KDAPL_WC_BATCH);
+		rest = batch;
+		verdict = aside_settle(evd, &rest);
+		*left -= batch - rest;
+		if (verdict != WC_VISIBLE || !*left)
+			return verdict == WC_WAIT;
 		spin_unlock_irqrestore(&evd->lock, *flags);
 		spin_lock_irqsave(&evd->lock, *flags);
 	}
-	return verdict == WC_WAIT;
 }
 
 /*
@@ -486,9 +493,10 @@ static noinline bool aside_settle_all(struct kdapl_evd *evd, unsigned long *flag
 static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
 {
 	struct kdapl_dir *dir = cookie->dir;
+	u32 all = U32_MAX;
 
 	if (READ_ONCE(dir->ep->conn->told)) {
-		aside_settle(evd, U32_MAX);
+		aside_settle(evd, &all);
 		return dir->nr_aside ? WC_WAIT : WC_TELL;
 	}
 	evd->wc_next++;
@@ -569,7 +577,7 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	max = min(max, evd->most_wcs);
 	left = max;
 	if (unlikely(!list_empty(&evd->aside)))
-		aside_waits = aside_settle_all(evd, &flags);
+		aside_waits = aside_settle_all(evd, &left, &flags);
 	while (left && (wc = next_wc(evd)) != NULL) {
 		verdict = wc_judge_and_tell(evd, wc, &flags);
 		if (verdict == WC_WAIT)
@@ -600,7 +608,8 @@ bool kdapl_evd_pull(struct kdapl_evd *evd)
 {
 	bool waits;
 
-	if (kdapl_evd_fetch(evd, U32_MAX, &waits) && READ_ONCE(evd->sink))
+	kdapl_evd_fetch(evd, U32_MAX, &waits);
+	if (READ_ONCE(evd->nr_fifo) && READ_ONCE(evd->sink))
 		kdapl_evd_kick(evd);
 	return !waits;
 }

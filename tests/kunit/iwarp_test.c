@@ -251,6 +251,39 @@ static void received_before_flushed(struct kunit *test)
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* E101, E106: ... and are seen then by an upcall, though no event of the connection wakes it. */
+static void flushed_to_an_upcall(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	static const DAT_EP_ATTR attr = {
+		.max_recv_dtos = 4,
+		.max_recv_iov = 1,
+		.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+		.max_request_dtos = 4,
+		.max_request_iov = 1,
+	};
+	DAT_EP_HANDLE ep;
+	struct taker *t;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	b->fake->dev->iwarp = true;
+	t = taker_start(b, evd);
+	ep = bench_ep_attr(b, dto, b->evd, b->evd, &attr);
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 0));
+	KUNIT_EXPECT_EQ(test, DONE, bench_recv(b, ep, 1));
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	fake_flush(bench_qp(b, ep));
+	expect_taken(b, t, 0);
+	fake_peer_disconnected(bench_id(b, ep));
+	expect_taken(b, t, 2);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	kdapl_evd_put(evd);
+}
+
 /* E44: ... and of another endpoint on the same EVD it is seen as well, before and after. */
 static void others_do_not_wait(struct kunit *test)
 {
@@ -982,6 +1015,7 @@ static struct kunit_case kdapl_iwarp_cases[] = {
 	KUNIT_CASE(backlog),
 	KUNIT_CASE(flushed_before_told),
 	KUNIT_CASE(received_before_flushed),
+	KUNIT_CASE(flushed_to_an_upcall),
 	KUNIT_CASE(others_do_not_wait),
 	KUNIT_CASE(flushed_never_told),
 	KUNIT_CASE(flushed_after_error),
