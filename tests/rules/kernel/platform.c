@@ -54,19 +54,13 @@ void *platform_alloc(size_t size)
 	return kvzalloc(size, GFP_KERNEL);
 }
 
-/*
- * vfree() frees the pages, and the array of them as well (VM_MAP_PUT_PAGES).  User Mode Linux does
- * not tell which of its memory is RAM, so none can be registered there that is mapped page by page.
- */
+/* vfree() frees the pages, and the array of them as well (VM_MAP_PUT_PAGES). */
 void *platform_alloc_scattered(size_t size)
 {
 	unsigned int i, n = DIV_ROUND_UP(size, PAGE_SIZE);
-	struct page **pages;
+	struct page **pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
 	void *memory;
 
-	if (IS_ENABLED(CONFIG_UML))
-		return platform_alloc(size);
-	pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
 	if (!pages)
 		return NULL;
 	for (i = 0; i < n; i++) {
