@@ -1136,10 +1136,12 @@ static void binds_by_threads(void)
 	for (i = 0; i < BINDERS; i++)
 		if (!thread_start(&binders[i].thread, binder_fn, &binders[i]))
 			break;
-	while (read_u64(&all.bound) < ROUNDS && !failed())
+	while (read_u64(&all.bound) < ROUNDS && !failed()) {
 		if (OK(dat_rmr_query(all.rmr, DAT_RMR_FIELD_ALL, &param)))
 			CHECK(!param.rmr_context ==
 			      !param.lmr_triplet.segment_length);
+		yield_cpu();
+	}
 	OK(dat_rmr_free(all.rmr));
 	for (i = 0; i < BINDERS; i++)
 		thread_join(&binders[i].thread);
