@@ -21,7 +21,7 @@ a number in the place of a pointer|kdapl/face/dev_evd.c|s/arg->ia = kdapl_dev_u6
 
 # What the log has to say of each, as a regular expression of grep -E.  A run that fails for
 # another reason, because its time is up or the machine does not start, has found nothing.
-complaint="^(FAIL the kernel complains after|vm: the guest's kernel complains:) .*"
+complaint="^(FAIL the kernel complains after|(vm|uml): the guest's kernel complains:) .*"
 declare -A signs=(
 	# The segments go beyond their array on the kernel's stack, or beyond what can be read.
 	['bound of segments']="^FAIL POST: |$complaint(KASAN|stack|general protection|unable to handle|NULL pointer)"
@@ -31,7 +31,10 @@ declare -A signs=(
 	['a number in the place of a pointer']='^FAIL EVD_QUERY: ia has 0x'
 )
 
-kdir=$(scripts/test-kernel --print-kdir) || exit
+# shellcheck source=scripts/ground.sh
+. scripts/ground.sh
+debug_ground ''
+kdir=$(scripts/test-kernel "${which[@]}" --print-kdir) || exit
 # kdapl alone, without what scripts/build-modules adds
 mkdir -p "$build"
 cp -au --parents Kbuild kdapl common include "$build" || exit
@@ -48,8 +51,8 @@ found() {
 	local log="$build/${1// /-}.log" status
 	KDAPL_FUZZ_MODULES=$build scripts/fuzz "$calls" -r 1 -s > "$log" 2>&1
 	status=$?
-	grep -m 3 -E '^FAIL|^vm: ' "$log" | cut -c1-160
-	if [ $status -eq 0 ] || ! grep -q '^seed ' "$log" || ! grep -qE '^FAIL |^vm: ' "$log"; then
+	grep -m 3 -E '^FAIL|^(vm|uml): ' "$log" | cut -c1-160
+	if [ $status -eq 0 ] || ! grep -q '^seed ' "$log" || ! grep -qE '^FAIL |^(vm|uml): ' "$log"; then
 		echo "no failure of the fuzzer, see $log"
 		return 1
 	fi
