@@ -80,7 +80,7 @@ of() { if $brief; then echo "$2"; else echo "$1"; fi; }
 # hanging [PID]: prints where that process waits, the tasks that are stuck in the kernel, and the
 # kernel's workers that are not idle, with their stacks
 hanging() {
-	local task idle=' worker_thread\| rescuer_thread\| kthread\| ret_from_fork'
+	local task idle=' worker_thread\| rescuer_thread\| kthread\| ret_from_fork\| new_thread_handler'
 	for task in ${1:+"/proc/$1/task/"*} /proc/[0-9]*; do
 		[[ $task = /proc/*/task/* ]] || grep -q '^State:.*D' "$task/status" ||
 			{ grep -q '^kworker' "$task/comm" && grep -qv "$idle" "$task/stack"; } ||
