@@ -219,7 +219,7 @@ TRACE_EVENT(kdapl_request,
  * Every post that is accepted is in kdapl_post or kdapl_srq_post, and then in
  * kdapl_completion, once.  A receive of an SRQ is not if no endpoint has taken it when the SRQ
  * is freed, or if its completion was dropped (kdapl_dropped).  @qp is 0 in a kdapl_post that
- * no queue pair was given (yet): a held receive is in kdapl_post again when it is given to
+ * no queue pair was given (yet): a held post is in kdapl_post again when it is given to
  * one.  It is 0 in a kdapl_completion that kdapl has made itself, as flushed.
  */
 

@@ -14,6 +14,9 @@
 /* After a device has ended a connection, the CM tells how within this time, or never. */
 #define CM_LIMIT	(10 * HZ)
 
+/* How often the work item looks for room that nobody else looks for */
+#define ROOM_LOOK	msecs_to_jiffies(100)
+
 /**
  * kdapl_conn_get - take a reference
  * @conn: the connection
@@ -151,6 +154,29 @@ void kdapl_conn_await_cm(struct kdapl_conn *conn)
 		return;
 	WRITE_ONCE(conn->cm_until, (jiffies + CM_LIMIT) ?: 1);
 	kdapl_conn_run(conn);
+}
+
+/**
+ * kdapl_conn_seek_room - have held posts given to the queue pair, if half of its room is free
+ * @conn: of @dir
+ * @dir: deep; a post was held there just now, or a completion was counted
+ *
+ * The barrier: of two threads, one of which holds the first post and the other counts the last
+ * completion, one sees what the other has done.  If the completions of the EVD wake nobody unless
+ * they are solicited, nobody may take them, and the work item looks.  Any context; the lock of
+ * @dir or of its EVD may be held.
+ */
+void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir)
+{
+	/* Pairs with itself: see above. */
+	smp_mb();
+	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))
+		return;
+	if (READ_ONCE(dir->evd->config) == KDAPL_EVD_CONFIG_SOLICITED)
+		kdapl_conn_run_later(conn, ROOM_LOOK);
+	if (kdapl_dir_left(dir) >= DIV_ROUND_UP(dir->room, 2) &&
+	    !(atomic_long_read(&conn->todo) & KDAPL_CONN_POST_HELD))
+		kdapl_conn_schedule(conn, KDAPL_CONN_POST_HELD);
 }
 
 /**

@@ -17,6 +17,7 @@
 #include "evd.h"
 #include "input.h"
 
+struct kdapl_dir;
 struct kdapl_ep;
 struct kdapl_ia;
 
@@ -36,7 +37,7 @@ static inline u16 kdapl_port_of_qual(DAT_CONN_QUAL qual)
 #define KDAPL_CONN_FATAL	0x4000	/* the device lost the queue pair */
 #define KDAPL_CONN_ERROR	0x8000	/* the device reported an error, or took half a post */
 #define KDAPL_CONN_PEER_LEFT	0x10000	/* the peer disconnected, and requests are outstanding */
-#define KDAPL_CONN_POST_HELD	0x40000	/* the device refused a receive for now: post it again */
+#define KDAPL_CONN_POST_HELD	0x40000	/* a receive was refused for now, or there is room again */
 
 /*
  * The life of the CM id (conn_id.c).  The active side does not use ACCEPTED and
@@ -275,6 +276,7 @@ void kdapl_conn_run(struct kdapl_conn *conn);
 void kdapl_conn_run_later(struct kdapl_conn *conn, unsigned long delay);
 void kdapl_conn_run_slow(struct kdapl_conn *conn);
 void kdapl_conn_await_cm(struct kdapl_conn *conn);
+void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir);
 
 /* conn_work.c */
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ia *ia);

@@ -197,8 +197,8 @@ int kdapl_conn_make_qp(struct kdapl_conn *conn, struct kdapl_ep *ep)
 	struct kdapl_evd_cq *recv = ep->use.shares[KDAPL_CQ_SHARE_RECV].cq;
 	struct kdapl_device *dev = conn->ia->dev;
 	struct kdapl_qp_init init = {
-		.max_send_wr = max_t(u32, kdapl_ep_request_wrs(ep), 1),
-		.max_recv_wr = max_t(u32, ep->attr.max_recv_dtos, 1),
+		.max_send_wr = max_t(u32, ep->req.room, 1),
+		.max_recv_wr = max_t(u32, ep->recv.room, 1),
 		.max_send_sge = max_t(u32, kdapl_ep_request_sge(&ep->attr), 1),
 		.max_recv_sge = max_t(u32, ep->attr.max_recv_iov, 1),
 		.user = conn->ia->obj.space->user,

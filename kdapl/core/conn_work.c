@@ -30,6 +30,7 @@
 #include "conn.h"
 #include "drain.h"
 #include "ep_apply.h"
+#include "evd_fifo.h"
 #include "ia.h"
 #include "../trace.h"
 
@@ -277,6 +278,19 @@ static bool conn_waits_for_cm(struct kdapl_conn *conn, unsigned long todo)
 	return left;
 }
 
+/*
+ * Takes completions that wake nobody, while posts wait for the room that these have
+ * (kdapl_conn_seek_room()).
+ */
+static void conn_look_for_room(struct kdapl_conn *conn, struct kdapl_dir *dir)
+{
+	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told) ||
+	    READ_ONCE(dir->evd->config) != KDAPL_EVD_CONFIG_SOLICITED)
+		return;
+	kdapl_evd_pull(dir->evd);
+	kdapl_conn_seek_room(conn, dir);
+}
+
 static void conn_run(struct kdapl_conn *conn)
 {
 	unsigned long todo = atomic_long_xchg(&conn->todo, 0);
@@ -300,6 +314,10 @@ static void conn_run(struct kdapl_conn *conn)
 
 	if (todo & KDAPL_CONN_POST_HELD)
 		kdapl_ep_post_held(conn->ep, conn);
+	if (READ_ONCE(conn->ep)) {
+		conn_look_for_room(conn, &conn->ep->recv);
+		conn_look_for_room(conn, &conn->ep->req);
+	}
 
 	if (todo & KDAPL_EP_ACT_DISC) {
 		kdapl_abandon_requests(conn);

@@ -29,7 +29,7 @@ struct kdapl_rmr;
  * @key: of a receive that has succeeded, unless as a plain one (wc_is_plain()): the key that
  *	 its message has taken away, or 0
  * @status: DAT_DTO_COMPLETION_STATUS
- * @flags: completion flags of the post, and KDAPL_COOKIE_CHAIN
+ * @flags: completion flags of the post, and KDAPL_COOKIE_*
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @owed: given to the device, which owes a completion
  * @aside: it is in kdapl_evd.aside; under that EVD's lock
@@ -58,6 +58,8 @@ struct kdapl_cookie {
 #define KDAPL_COOKIE_CHAIN	0x80
 /* In kdapl_cookie.flags: of a shared receive queue (srq.h). */
 #define KDAPL_COOKIE_SRQ	0x40
+/* In kdapl_cookie.flags: on the queue pair of a deep direction (kdapl_dir.deep). */
+#define KDAPL_COOKIE_DEEP	0x20
 
 /*
  * The wr_id of a work request is the address of its post's cookie.  This bit in it says that

@@ -17,7 +17,7 @@
  * @copied: held receives that were copied from @former, into the first slots
  * @copied_from: slot of the first one in @former
  * @cookies: the slots
- * @sge, @lkeys, @nr_sge: of kdapl_dir
+ * @sge, @wrs, @lkeys, @nr_sge: of kdapl_dir
  *
  * A modify may replace the ring of an endpoint.  The former ring stays nevertheless, because
  * events that nobody has dequeued are in its cookies.
@@ -29,6 +29,7 @@ struct kdapl_cookie_ring {
 	u32 copied_from;
 	struct kdapl_cookie *cookies;
 	struct ib_sge *sge;
+	struct kdapl_held_wr *wrs;
 	u32 *lkeys;
 	u8 nr_sge[];
 };
@@ -39,6 +40,7 @@ static struct kdapl_cookie never_free = { .busy = true };
 static void cookie_ring_free(struct kdapl_cookie_ring *ring)
 {
 	kvfree(ring->lkeys);
+	kvfree(ring->wrs);
 	kvfree(ring->sge);
 	kvfree(ring->cookies);
 	kvfree(ring);
@@ -50,14 +52,18 @@ static void cookie_ring_free(struct kdapl_cookie_ring *ring)
  * @size: cookies
  * @max_sge: segments of one post at most
  * @lkeys: of requests: keep the keys of the segments
+ * @deep: of requests: they may be held until there is room (kdapl_dir.deep)
  * @gfp: of the memory
  *
  * May sleep.  Return: for kdapl_dir_install(), or NULL.
  */
 struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 size,
-						  u32 max_sge, bool lkeys, gfp_t gfp)
+						  u32 max_sge, bool lkeys, bool deep,
+						  gfp_t gfp)
 {
 	size_t per_post = max_t(size_t, max_sge, 1);
+	bool sges = dir->is_recv || deep;
+	bool wrs = !dir->is_recv && deep;
 	struct kdapl_cookie_ring *ring;
 	u32 i;
 
@@ -65,12 +71,14 @@ struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 siz
 	if (!ring)
 		return NULL;
 	ring->cookies = kvcalloc(size, sizeof(*ring->cookies), gfp);
-	if (dir->is_recv)
+	if (sges)
 		ring->sge = kvcalloc(size, per_post * sizeof(*ring->sge), gfp);
-	else if (lkeys)
+	if (wrs)
+		ring->wrs = kvcalloc(size, sizeof(*ring->wrs), gfp);
+	if (lkeys)
 		ring->lkeys = kvcalloc(size, per_post * sizeof(*ring->lkeys), gfp);
-	if (!ring->cookies || (dir->is_recv && !ring->sge) ||
-	    (!dir->is_recv && lkeys && !ring->lkeys)) {
+	if (!ring->cookies || (sges && !ring->sge) || (wrs && !ring->wrs) ||
+	    (lkeys && !ring->lkeys)) {
 		cookie_ring_free(ring);
 		return NULL;
 	}
@@ -177,6 +185,7 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 	dir->rings = ring;
 	dir->ring = size ? ring->cookies : &never_free;
 	dir->sge = ring->sge;
+	dir->wrs = ring->wrs;
 	dir->lkeys = ring->lkeys;
 	dir->nr_sge = ring->nr_sge;
 	dir->size = size;

@@ -23,8 +23,15 @@ enum kdapl_gate {
 	KDAPL_GATE_REFUSE,	/* refused, with kdapl_dir.refusal */
 	KDAPL_GATE_HOLD,	/* receives: posted later; requests: flushed, see @held */
 	KDAPL_GATE_POST,
+	KDAPL_GATE_DEEP,	/* posted, or held until the queue pair has room, see @deep */
 	KDAPL_GATE_LATE,	/* flushed, after the last event of the connection that ends */
 	KDAPL_GATE_FLUSH,	/* flushed at once */
+};
+
+/* A held request, as it goes to the queue pair. */
+struct kdapl_held_wr {
+	struct ib_rdma_wr rdma;
+	enum kdapl_dto_kind kind;
 };
 
 /*
@@ -40,14 +47,21 @@ enum kdapl_gate {
  * @completed: of those, completions seen; under @evd's lock
  * @nr_aside: of those that @completed does not count, in kdapl_evd.aside; under @evd's lock
  * @held: number of posts that the queue pair does not have, from @ring[@held_first] on.
- *	  Receives: they wait for a queue pair.  Requests: they will be flushed, because an
- *	  iWARP device refused them at the end of the connection, or a device took them only
- *	  in part, which breaks it; or they were posted after such a one
+ *	  They wait for a queue pair, which only receives do, or for room on it (@deep); or, with
+ *	  @spoilt, for the end of the connection
+ * @spoilt: of requests: the held ones will be flushed, because an iWARP device refused the first
+ *	    of them at the end of the connection, or a device took it only in part, which breaks
+ *	    the connection; the others were posted after it
+ * @deep: @size asks for more work requests than a completion queue has room for.  The queue
+ *	  pair is given @room of them at most.  Posts beyond these are held, and the work item of
+ *	  the connection gives them to the queue pair, in order, when half of them have completed
+ * @room: work requests that the queue pair holds, and its completion queue has room for
  * @late: posts of KDAPL_GATE_LATE, @nr_late of them
  * @ring: @size cookies, which are used in turn; for a size of 0, one that is always busy
  * @next: the cookie of the next post
  * @max_sge: segments of one post at most
- * @sge: segments of held receives, @max_sge per cookie; NULL for requests
+ * @sge: segments of held posts, @max_sge per cookie; NULL for requests unless @deep
+ * @wrs: held requests, one per cookie; NULL for receives, and unless @deep
  * @lkeys: local keys that the posted requests use, @max_sge per cookie, for
  *	   kdapl_ep_key_gone(); NULL unless kdapl_device.mute_faults
  * @nr_sge: how many of @sge or @lkeys each cookie has
@@ -65,10 +79,13 @@ struct kdapl_dir {
 	bool await;
 	bool is_recv;
 	bool binds;
+	bool deep;
+	bool spoilt;
 	DAT_RETURN refusal;
 	u32 posted;
 	u32 completed;
 	u32 nr_aside;
+	u32 room;
 	u32 held;
 	u32 held_first;
 	struct list_head late;
@@ -78,12 +95,28 @@ struct kdapl_dir {
 	u32 max_sge;
 	struct kdapl_cookie *ring;
 	struct ib_sge *sge;
+	struct kdapl_held_wr *wrs;
 	u32 *lkeys;
 	u8 *nr_sge;
 	u32 reserve;
 	atomic_t reserved;
 	struct kdapl_cookie_ring *rings;
 };
+
+/*
+ * How many more work requests the queue pair takes.  At least so many if the caller holds the
+ * lock, under which alone @posted grows; else a hint.
+ */
+static inline u32 kdapl_dir_left(const struct kdapl_dir *dir)
+{
+	return dir->room - (READ_ONCE(dir->posted) - READ_ONCE(dir->completed));
+}
+
+/* Do posts wait for nothing but room on the queue pair?  A hint without the lock. */
+static inline bool kdapl_dir_seeks_room(const struct kdapl_dir *dir)
+{
+	return dir->deep && READ_ONCE(dir->held) && !READ_ONCE(dir->spoilt);
+}
 
 /* A chain is not on the queue pair any more: its work requests are in reserve again. */
 static inline void kdapl_chain_end(struct kdapl_cookie *cookie)
@@ -105,7 +138,8 @@ static inline void kdapl_cookie_from_aside(struct kdapl_cookie *cookie)
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
 void kdapl_dir_settle_posts(struct kdapl_dir *dir);
 struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 size,
-						  u32 max_sge, bool lkeys, gfp_t gfp);
+						  u32 max_sge, bool lkeys, bool deep,
+						  gfp_t gfp);
 void kdapl_cookie_rings_free(struct kdapl_cookie_ring *ring);
 bool kdapl_dir_pinned(const struct kdapl_dir *dir);
 int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *ring,

@@ -30,9 +30,11 @@
  * it has forgotten (kdapl_srq_reclaim()).
  *
  * Posts that the queue pair did not take, or not whole, are in one of two places.  Held posts
- * follow what the device had: receives that wait for a queue pair, and requests that the device
- * refused, or of which it took only some work requests, because the connection ends.  Late posts
- * came after the end had begun, and follow the connection event (D46).
+ * follow what the device had: receives that wait for a queue pair, posts that wait for room on it
+ * (kdapl_dir.deep), and requests that the device refused, or of which it took only some work
+ * requests, because the connection ends.  Late posts came after the end had begun, and follow the
+ * connection event (D46).  A drain waits until those that wait for room were posted and have
+ * completed; a flush completes them, behind what the device had.
  *
  * Why it always ends.  As soon as the endpoint is in a state that flushes, the gate of each
  * direction lets nothing more pass to the queue pair, so @posted does not grow while a flush
@@ -162,9 +164,12 @@ static bool conn_check_wcs(struct kdapl_conn *conn, bool (*done)(struct kdapl_co
 
 /* ---- draining ------------------------------------------------------- */
 
+/* What still waits for room on the queue pair, the work item gives to it. */
 static bool conn_drained(struct kdapl_conn *conn)
 {
-	return dir_pull_drained(&conn->ep->req);
+	struct kdapl_dir *req = &conn->ep->req;
+
+	return dir_pull_drained(req) && !kdapl_dir_seeks_room(req);
 }
 
 /**
@@ -350,7 +355,7 @@ static bool dir_flush_held(struct kdapl_dir *dir)
 	for (n = 0; n < KDAPL_DIR_BATCH && dir->held; n++) {
 		kdapl_evd_post_flushed(dir->evd, &dir->ring[dir->held_first]);
 		dir->held_first = (dir->held_first + 1) % dir->size;
-		dir->held--;
+		WRITE_ONCE(dir->held, dir->held - 1);
 	}
 	return dir->held;
 }
@@ -498,7 +503,7 @@ void kdapl_abandon_requests(struct kdapl_conn *conn)
 	if (!conn->ia->dev->iwarp || !conn->qp.ib)
 		return;
 	drained = kdapl_ia_is_passthrough(conn->ia) ? READ_ONCE(conn->says_drained) :
-						      dir_pull_drained(&conn->ep->req);
+						      conn_drained(conn);
 	if (!drained)
 		kdapl_conn_error_qp(conn);
 }
@@ -606,6 +611,14 @@ void kdapl_flush_over(struct kdapl_conn *conn)
 
 /* ---- memory that goes while requests name it ------------------------ */
 
+/* A hint, unless the lock is held. */
+static bool slot_is_held(const struct kdapl_dir *dir, u32 i)
+{
+	u32 first = READ_ONCE(dir->held_first);
+
+	return (i >= first ? i - first : i + dir->size - first) < READ_ONCE(dir->held);
+}
+
 static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
 {
 	const u32 *lkeys = &dir->lkeys[i * dir->max_sge];
@@ -617,7 +630,10 @@ static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
 	return false;
 }
 
-/* Does a request behind the oldest one name @lkey?  No new post can: the LMR is freed. */
+/*
+ * Does a request behind the oldest one name @lkey?  No new post can: the LMR is freed.  The newest
+ * ones may wait for room, and name it as well.
+ */
 static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 {
 	bool behind = false, found = false;
@@ -625,11 +641,11 @@ static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 
 	/* In posting order: the slots are used in turn, and @next is the oldest one. */
 	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
-		if (!READ_ONCE(dir->ring[i].owed))
+		if (!READ_ONCE(dir->ring[i].owed) && !slot_is_held(dir, i))
 			continue;
 		/* Who posts fills the slot under the lock. */
 		spin_lock_irq(&dir->lock);
-		found = behind && READ_ONCE(dir->ring[i].owed) &&
+		found = behind && (READ_ONCE(dir->ring[i].owed) || slot_is_held(dir, i)) &&
 			cookie_names_key(dir, i, lkey);
 		spin_unlock_irq(&dir->lock);
 		behind = true;

@@ -67,7 +67,10 @@ static void dir_set_gate(struct kdapl_ep *ep, struct kdapl_dir *dir,
 	case KDAPL_EP_CONNECTED:
 	case KDAPL_EP_DRAINING:
 		/* Posts that are held go first: kdapl_ep_post_held(). */
-		dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
+		if (dir->deep && !dir->spoilt)
+			dir->gate = KDAPL_GATE_DEEP;
+		else
+			dir->gate = dir->held ? KDAPL_GATE_HOLD : KDAPL_GATE_POST;
 		break;
 	case KDAPL_EP_FLUSHING:
 	case KDAPL_EP_DISC_FLUSHING:
@@ -287,46 +290,91 @@ static void ep_start_count(struct kdapl_ep *ep)
 	kdapl_ep_lock_dirs(ep);
 	ep->req.posted = 0;
 	ep->req.completed = 0;
+	ep->req.spoilt = false;
 	ep->recv.posted = 0;
 	ep->recv.completed = 0;
 	ep->recv.await = true;
 	kdapl_ep_unlock_dirs(ep);
 }
 
-/* Gives the oldest of @dir's held receives to the queue pair. */
-static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
+static int post_held_recv(const struct kdapl_dir *dir, u32 i, struct ib_qp *qp)
 {
-	u32 i = dir->held_first;
 	struct ib_recv_wr wr = {
 		.wr_id = (uintptr_t)&dir->ring[i],
 		.sg_list = &dir->sge[i * dir->max_sge],
 		.num_sge = dir->nr_sge[i],
 	};
+
+	return ib_post_recv(qp, &wr, NULL);
+}
+
+/* Gives the oldest of @dir's held posts to the queue pair. */
+static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
+{
+	u32 i = dir->held_first;
+	struct kdapl_cookie *cookie = &dir->ring[i];
 	int ret;
 
-	dir->ring[i].owed = true;
+	cookie->owed = true;
+	if (dir->deep)
+		cookie->flags |= KDAPL_COOKIE_DEEP;
 	dir->posted++;
-	trace_kdapl_post(dir->ep, &dir->ring[i], KDAPL_DTO_RECV);
-	ret = ib_post_recv(conn->qp.ib, &wr, NULL);
+	trace_kdapl_post(dir->ep, cookie, dir->is_recv ? KDAPL_DTO_RECV : dir->wrs[i].kind);
+	ret = dir->is_recv ? post_held_recv(dir, i, conn->qp.ib) :
+			     ib_post_send(conn->qp.ib, &dir->wrs[i].rdma.wr, NULL);
 	if (ret) {
-		trace_kdapl_post_kept(&dir->ring[i], ret);
+		trace_kdapl_post_kept(cookie, ret);
 		dir->posted--;
-		dir->ring[i].owed = false;
+		cookie->owed = false;
 		return ret;
 	}
-	dir->held--;
+	WRITE_ONCE(dir->held, dir->held - 1);
 	dir->held_first = (i + 1) % dir->size;
 	return 0;
 }
 
+/* May the queue pair be given a held post now? */
+static bool dir_may_post_held(const struct kdapl_dir *dir, const struct kdapl_conn *conn)
+{
+	lockdep_assert_held(&dir->lock);
+	/* @told is set under this lock, and only then is the queue pair destroyed. */
+	return dir->held && !dir->spoilt && !conn->told && (!dir->deep || kdapl_dir_left(dir));
+}
+
+/* Returns an errno if the device has refused one. */
+static int dir_post_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
+{
+	unsigned long flags;
+	bool more;
+	int ret = 0;
+	u32 n;
+
+	do {
+		spin_lock_irqsave(&dir->lock, flags);
+		more = dir_may_post_held(dir, conn);
+		for (n = 0; more && !ret && n < KDAPL_DIR_BATCH; n++) {
+			ret = dir_post_one_held(dir, conn);
+			more = dir_may_post_held(dir, conn);
+		}
+		/* What is posted to a deep direction is held behind those that found no room. */
+		if (!ret && !more && !dir->spoilt && dir->gate == KDAPL_GATE_HOLD && !conn->told)
+			dir->gate = dir->deep ? KDAPL_GATE_DEEP : KDAPL_GATE_POST;
+		/* Nor is a request held for the moment only: the connection is about to end. */
+		if (kdapl_conn_not_now(conn, ret) && !dir->is_recv)
+			dir->spoilt = true;
+		spin_unlock_irqrestore(&dir->lock, flags);
+	} while (more && !ret);
+	return ret;
+}
+
 /**
- * kdapl_ep_post_held - give the held receives to the queue pair
+ * kdapl_ep_post_held - give held posts to the queue pair, as far as it has room
  * @ep: has begun @conn
  * @conn: with its queue pair
  *
- * In order and a batch at a time; new receives wait behind them until the last one is posted.
+ * In order and a batch at a time; new posts wait behind them until the last one is posted.
  * If the connection ends meanwhile, the rest stays held and is flushed with it.  If the device
- * refuses one, the connection breaks, with the same end; if it only does not take one now,
+ * refuses one, the connection breaks, with the same end; if it only does not take a receive now,
  * the work item tries again.
  *
  * The more a consumer has posted the longer it takes.  So the handler mutex of the id must not
@@ -335,33 +383,24 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
  */
 void kdapl_ep_post_held(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
-	struct kdapl_dir *dir = &ep->recv;
-	unsigned long flags;
-	bool more;
-	int ret = 0;
-	u32 n;
+	int recv, req;
 
-	/* In passthrough the process posts its receives by itself. */
+	/* In passthrough the process posts by itself. */
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		return;
-	do {
-		spin_lock_irqsave(&dir->lock, flags);
-		/* @told is set under this lock, and only then is the queue pair destroyed. */
-		more = dir->held && !conn->told;
-		for (n = 0; more && !ret && n < KDAPL_DIR_BATCH; n++) {
-			ret = dir_post_one_held(dir, conn);
-			more = dir->held;
-		}
-		if (!dir->held && dir->gate == KDAPL_GATE_HOLD && !conn->told)
-			dir->gate = KDAPL_GATE_POST;
-		spin_unlock_irqrestore(&dir->lock, flags);
-	} while (more && !ret);
-	if (kdapl_conn_not_now(conn, ret)) {
+	recv = dir_post_held(&ep->recv, conn);
+	req = dir_post_held(&ep->req, conn);
+	if (kdapl_conn_not_now(conn, recv)) {
 		atomic_long_or(KDAPL_CONN_POST_HELD, &conn->todo);
 		kdapl_conn_run_later(conn, 1);
-	} else if (ret) {
-		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
+		recv = 0;
 	}
+	if (kdapl_conn_not_now(conn, req)) {
+		kdapl_conn_await_cm(conn);
+		req = 0;
+	}
+	if (recv || req)
+		kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
 }
 
 static void ep_set_peer(struct kdapl_ep *ep, struct kdapl_conn *conn)

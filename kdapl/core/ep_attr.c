@@ -50,9 +50,7 @@ static u32 request_wrs(const DAT_EP_ATTR *attr, const struct kdapl_evd *evd)
  *
  * An IA reports these limits, and attributes are checked against them.  DTOs of a direction:
  * half of what a send queue holds, because every request may be a bind, which takes two work
- * requests; and no more than a CQ has room for, since it has to hold a completion of every
- * DTO of a direction.  Requests whose EVD takes binds need twice that room in the CQ, so not
- * every device can have as many of them as of receives (TEVD).  Any context.
+ * requests.  That may be more than a CQ has room for (kdapl_dir.deep).  Any context.
  */
 void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits)
 {
@@ -186,6 +184,12 @@ bool kdapl_ep_attr_reserve(const struct kdapl_device *dev, const DAT_EP_ATTR *at
 }
 
 /* ---- what an endpoint uses ------------------------------------------ */
+
+/* Work requests for all requests that @use and @attr ask for, whatever one CQ holds. */
+static u32 use_request_wrs(const struct kdapl_ep_use *use, const DAT_EP_ATTR *attr)
+{
+	return request_wrs(attr, use->request_evd) + use->reserve;
+}
 
 /* In kdapl_ep_use.attached */
 #define USE_PZ		0x1
@@ -336,6 +340,7 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 			     struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			     enum dat_return_subtype attr_arg)
 {
+	u32 most = max(ia->dev->attrs.max_cqe, 0);
 	int err = 0;
 
 	if (!use->recv_evd || !use->request_evd) {
@@ -375,9 +380,8 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 	}
 	use->shares[KDAPL_CQ_SHARE_RECV].entries = use->srq ?
 						READ_ONCE(use->srq->cq_entries) :
-						attr->max_recv_dtos;
-	use->shares[KDAPL_CQ_SHARE_REQUEST].entries = request_wrs(attr, use->request_evd) +
-						   use->reserve;
+						min_t(u32, attr->max_recv_dtos, most);
+	use->shares[KDAPL_CQ_SHARE_REQUEST].entries = min(use_request_wrs(use, attr), most);
 	/* A process that posts by itself has CQs of its own. */
 	if (!kdapl_ia_is_passthrough(ia))
 		err = take_shares(use, old);
@@ -386,9 +390,12 @@ static DAT_RETURN use_attach(struct kdapl_ep_use *use, const struct kdapl_ep_use
 	return DAT_SUCCESS;
 }
 
-/* @use becomes @ep's, and what @ep had before comes back in @use. */
-static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
+/* @use, with @attr, becomes @ep's, and what @ep had before comes back in @use. */
+static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
+			const DAT_EP_ATTR *attr)
 {
+	u32 recvs = use->srq ? 0 : attr->max_recv_dtos;
+
 	swap(ep->use, *use);
 	WRITE_ONCE(ep->pz, ep->use.pz);
 	WRITE_ONCE(ep->connect_evd, ep->use.connect_evd);
@@ -396,15 +403,10 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use)
 	ep->req.evd = request_target(&ep->use);
 	ep->req.binds = evd_takes_binds(ep->use.request_evd);
 	ep->req.reserve = ep->use.reserve;
-}
-
-/**
- * kdapl_ep_request_wrs - work requests that the send queue has to hold
- * @ep: nobody modifies it meanwhile
- */
-u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep)
-{
-	return ep->use.shares[KDAPL_CQ_SHARE_REQUEST].entries;
+	ep->recv.room = ep->use.shares[KDAPL_CQ_SHARE_RECV].entries;
+	ep->recv.deep = recvs > ep->recv.room;
+	ep->req.room = ep->use.shares[KDAPL_CQ_SHARE_REQUEST].entries;
+	ep->req.deep = use_request_wrs(&ep->use, attr) > ep->req.room;
 }
 
 /**
@@ -442,10 +444,12 @@ u32 kdapl_ep_request_sge(const DAT_EP_ATTR *attr)
 		    attr->max_rdma_write_iov);
 }
 
-/* Allocates the rings that @attr asks for, where they differ from the present ones. */
-static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
-			    struct kdapl_cookie_ring **req, struct kdapl_cookie_ring **recv)
+/* Allocates the rings that @attr and @use ask for, where they differ from the present ones. */
+static DAT_RETURN rings_for(struct kdapl_ep *ep, const struct kdapl_ep_use *use,
+			    const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
+			    struct kdapl_cookie_ring **recv)
 {
+	bool deep = use_request_wrs(use, attr) > use->shares[KDAPL_CQ_SHARE_REQUEST].entries;
 	gfp_t gfp = kdapl_gfp(ep->obj.space);
 	u32 req_sge = kdapl_ep_request_sge(attr);
 
@@ -455,9 +459,9 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		return DAT_SUCCESS;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
-	    req_sge != ep->req.max_sge) {
+	    req_sge != ep->req.max_sge || (deep && !ep->req.wrs)) {
 		*req = kdapl_cookie_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,
-					       ep->obj.ia->dev->mute_faults, gfp);
+					       ep->obj.ia->dev->mute_faults, deep, gfp);
 		if (!*req)
 			return RET_NO_RESOURCE(MEMORY);
 	}
@@ -466,7 +470,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const DAT_EP_ATTR *attr,
 	if (!ep->recv.rings || attr->max_recv_dtos != ep->recv.size ||
 	    attr->max_recv_iov != ep->recv.max_sge) {
 		*recv = kdapl_cookie_ring_alloc(&ep->recv, attr->max_recv_dtos,
-						attr->max_recv_iov, false, gfp);
+						attr->max_recv_iov, false, false, gfp);
 		if (!*recv) {
 			kdapl_cookie_rings_free(*req);
 			*req = NULL;
@@ -522,7 +526,7 @@ static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
 		       struct kdapl_cookie_ring **recv)
 {
-	use_install(ep, use);
+	use_install(ep, use, attr);
 	if (*req)
 		*req = kdapl_dir_install(&ep->req, *req, kdapl_ep_request_sge(attr));
 	if (*recv)
@@ -552,7 +556,7 @@ DAT_RETURN kdapl_ep_configure(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 	ret = use_attach(use, &ep->use, ep->obj.ia, attr,
 			 use->srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
 	if (!ret)
-		ret = rings_for(ep, attr, &req, &recv);
+		ret = rings_for(ep, use, attr, &req, &recv);
 	if (!ret)
 		ep_install(ep, use, attr, &req, &recv);
 	return ret;
@@ -734,7 +738,7 @@ static DAT_RETURN ep_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 		ret = RET_BAD_ARG(3);
 	if (ret)
 		goto out;
-	ret = rings_for(ep, &attr, &req, &recv);
+	ret = rings_for(ep, &use, &attr, &req, &recv);
 	if (ret)
 		goto out;
 	ret = modify_install(ep, mask, &use, &attr, &req, &recv);

@@ -38,7 +38,6 @@ struct kdapl_ep_limits {
 };
 
 void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *limits);
-u32 kdapl_ep_request_wrs(const struct kdapl_ep *ep);
 u32 kdapl_ep_request_sge(const DAT_EP_ATTR *attr);
 
 #endif /* KDAPL_EP_ATTR_H */

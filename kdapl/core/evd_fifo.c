@@ -206,7 +206,7 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
 	       READ_ONCE(cookie->owed) && !cookie->rmr &&
 	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN |
-				  KDAPL_COOKIE_SRQ)) &&
+				  KDAPL_COOKIE_SRQ | KDAPL_COOKIE_DEEP)) &&
 	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
 	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
@@ -221,18 +221,26 @@ enum wc_verdict {
 };
 
 /*
+ * A work request has completed, other than by a plain completion.  The work item is told if it
+ * waits for that, or if posts wait for room.
+ */
+static void wc_count(struct kdapl_dir *dir, struct kdapl_conn *conn)
+{
+	WRITE_ONCE(dir->completed, dir->completed + 1);
+	if (READ_ONCE(conn->watching))
+		kdapl_conn_run(conn);
+	if (unlikely(dir->deep))
+		kdapl_conn_seek_room(conn, dir);
+}
+
+/*
  * A work request that is not the last one of its post has completed.  Each of them counts in
  * kdapl_dir.posted and kdapl_dir.completed.  The first failure says what the status of the post
  * is; the work requests after it are flushed.
  */
 static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 {
-	struct kdapl_dir *dir = cookie->dir;
-	struct kdapl_conn *conn = dir->ep->conn;
-
-	WRITE_ONCE(dir->completed, dir->completed + 1);
-	if (READ_ONCE(conn->watching))
-		kdapl_conn_run(conn);
+	wc_count(cookie->dir, cookie->dir->ep->conn);
 	if (wc->status == IB_WC_SUCCESS || wc->status == IB_WC_WR_FLUSH_ERR ||
 	    cookie->failed)
 		return;
@@ -422,9 +430,10 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 		kdapl_fifo_add(evd, &cookie->node);
 	}
 
-	WRITE_ONCE(dir->completed, dir->completed + 1);
-	if (!plain && READ_ONCE(conn->watching))
-		kdapl_conn_run(conn);
+	if (plain)
+		WRITE_ONCE(dir->completed, dir->completed + 1);
+	else
+		wc_count(dir, conn);
 	return filled;
 }
 

@@ -33,6 +33,9 @@
 #include "../compat.h"
 #include "../trace.h"
 
+/* Work requests of a bind at most. */
+#define BIND_WRS	2
+
 /* ---- checks --------------------------------------------------------- */
 
 /* Checks the arguments of a DTO; the caller holds the lock of the direction. */
@@ -116,15 +119,16 @@ static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *c
 	dir->nr_sge[i] = from.nr;
 }
 
-/* A request that is held will only be flushed, for which it needs no segments. */
+/* A request that will only be flushed needs no segments. */
 static void cookie_hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
 			struct post_segments from)
 {
 	u32 i = cookie - dir->ring;
 
-	if (!dir->held++)
+	if (!dir->held)
 		dir->held_first = i;
-	if (!dir->is_recv)
+	WRITE_ONCE(dir->held, dir->held + 1);
+	if (!dir->sge)
 		return;
 	memcpy(&dir->sge[i * dir->max_sge], from.sge, from.nr * sizeof(*from.sge));
 	dir->nr_sge[i] = from.nr;
@@ -144,12 +148,15 @@ static inline int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cook
 	return ib_post_recv(qp, &wr, NULL);
 }
 
-/* A4: always signalled; suppression is done when the completion comes in. */
-static __always_inline int post_request(struct ib_qp *qp,
-					const struct kdapl_cookie *cookie,
-					const struct kdapl_dto *dto,
-					enum kdapl_dto_kind kind,
-					struct post_segments from)
+/*
+ * Fills in the fields that are read of a request of its opcode.  A4: always signalled; suppression
+ * is done when the completion comes in.
+ */
+static __always_inline void fill_request(struct ib_rdma_wr *wr,
+					 const struct kdapl_cookie *cookie,
+					 const struct kdapl_dto *dto,
+					 enum kdapl_dto_kind kind,
+					 struct post_segments from)
 {
 	static const u8 opcodes[] = {
 		[KDAPL_DTO_SEND] = IB_WR_SEND,
@@ -157,27 +164,74 @@ static __always_inline int post_request(struct ib_qp *qp,
 		[KDAPL_DTO_RDMA_WRITE] = IB_WR_RDMA_WRITE,
 		[KDAPL_DTO_SEND_INVALIDATE] = IB_WR_SEND_WITH_INV,
 	};
-	/* Only the fields of its opcode are read, and these are set below. */
-	struct ib_rdma_wr wr kdapl_uninitialized;
 
-	wr.wr.next = NULL;
-	wr.wr.wr_id = (uintptr_t)cookie;
-	wr.wr.sg_list = from.sge;
-	wr.wr.num_sge = from.nr;
-	wr.wr.opcode = opcodes[kind];
-	wr.wr.send_flags = IB_SEND_SIGNALED;
-	wr.wr.ex.invalidate_rkey = kind == KDAPL_DTO_SEND_INVALIDATE ? dto->invalidate : 0;
+	wr->wr.next = NULL;
+	wr->wr.wr_id = (uintptr_t)cookie;
+	wr->wr.sg_list = from.sge;
+	wr->wr.num_sge = from.nr;
+	wr->wr.opcode = opcodes[kind];
+	wr->wr.send_flags = IB_SEND_SIGNALED;
+	wr->wr.ex.invalidate_rkey = kind == KDAPL_DTO_SEND_INVALIDATE ? dto->invalidate : 0;
 	if (unlikely(dto->flags)) {
 		if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-			wr.wr.send_flags |= IB_SEND_SOLICITED;
+			wr->wr.send_flags |= IB_SEND_SOLICITED;
 		if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-			wr.wr.send_flags |= IB_SEND_FENCE;
+			wr->wr.send_flags |= IB_SEND_FENCE;
 	}
 	if (kind_is_rdma(kind)) {
-		wr.remote_addr = dto->remote->target_address;
-		wr.rkey = dto->remote->rmr_context;
+		wr->remote_addr = dto->remote->target_address;
+		wr->rkey = dto->remote->rmr_context;
 	}
+}
+
+static __always_inline int post_request(struct ib_qp *qp,
+					const struct kdapl_cookie *cookie,
+					const struct kdapl_dto *dto,
+					enum kdapl_dto_kind kind,
+					struct post_segments from)
+{
+	struct ib_rdma_wr wr kdapl_uninitialized;
+
+	fill_request(&wr, cookie, dto, kind, from);
 	return ib_post_send(qp, &wr.wr, NULL);
+}
+
+/* ---- posts that do not go to the queue pair now -------------------------- */
+
+/*
+ * Does a post on a direction that is deep go to the queue pair?  It is @wrs work requests.  Not
+ * while older ones are held.
+ */
+static bool deep_has_room(const struct kdapl_dir *dir, u32 wrs)
+{
+	lockdep_assert_held(&dir->lock);
+	return dir->gate == KDAPL_GATE_DEEP && !dir->held && kdapl_dir_left(dir) >= wrs;
+}
+
+/* The gate is not open.  Does a DTO go to the queue pair all the same? */
+static noinline bool post_deep(const struct kdapl_dir *dir, struct kdapl_cookie *cookie)
+{
+	if (!deep_has_room(dir, 1))
+		return false;
+	cookie->flags |= KDAPL_COOKIE_DEEP;
+	return true;
+}
+
+/* The queue pair has no room: the DTO is held, as a whole. */
+static void hold_deep(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
+		      const struct kdapl_dto *dto, struct post_segments from)
+{
+	u32 i = cookie - dir->ring;
+
+	cookie_hold(dir, cookie, from);
+	if (!dir->is_recv) {
+		from.sge = &dir->sge[i * dir->max_sge];
+		fill_request(&dir->wrs[i].rdma, cookie, dto, dto->kind, from);
+		dir->wrs[i].kind = dto->kind;
+		if (dir->lkeys)
+			note_keys(dir, cookie, from);
+	}
+	kdapl_conn_seek_room(dir->ep->conn, dir);
 }
 
 /* The gate is not open: may the post be put aside? */
@@ -193,9 +247,10 @@ static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
-/* The gate is not open: the post is held, late, or flushed at once. */
+/* The gate is not open: the post is held, late, or flushed at once.  @dto: NULL for a bind */
 static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
+				      const struct kdapl_dto *dto,
 				      enum kdapl_dto_kind kind,
 				      struct post_segments from)
 {
@@ -203,6 +258,9 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 	switch (dir->gate) {
 	case KDAPL_GATE_HOLD:
 		cookie_hold(dir, cookie, from);
+		break;
+	case KDAPL_GATE_DEEP:
+		hold_deep(dir, cookie, dto, from);
 		break;
 	case KDAPL_GATE_LATE:
 		list_add_tail(&cookie->node.link, &dir->late);
@@ -236,6 +294,7 @@ static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 	cookie->owed = false;
 	cookie_hold(dir, cookie, from);
 	dir->gate = KDAPL_GATE_HOLD;
+	dir->spoilt = !dir->is_recv;
 	if (dir->is_recv)
 		kdapl_conn_schedule(conn, KDAPL_CONN_POST_HELD);
 	else
@@ -277,8 +336,8 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
-	if (unlikely(dir->gate != KDAPL_GATE_POST))
-		return post_aside(dir, cookie, kind, from);
+	if (unlikely(dir->gate != KDAPL_GATE_POST) && !post_deep(dir, cookie))
+		return post_aside(dir, cookie, dto, kind, from);
 
 	/* Before the call: another thread may see the completion before it returns. */
 	cookie->owed = true;
@@ -343,6 +402,7 @@ static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int
 	cookie->owed = false;
 	cookie_hold(dir, cookie, none);
 	dir->gate = KDAPL_GATE_HOLD;
+	dir->spoilt = true;
 	if (kdapl_conn_not_now(conn, err))
 		kdapl_conn_await_cm(conn);
 	else
@@ -409,11 +469,14 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	DAT_RETURN ret;
 
 	/* Not even with the whole reserve could it be posted. */
-	if (more > dir->reserve)
+	if (more > dir->reserve || more >= dir->room)
 		return RET_BAD_ARG(2);
 	ret = check_post(ep, dir, dto->kind);
 	if (ret)
 		return ret;
+	/* A chain is not held until there is room. */
+	if (dir->gate == KDAPL_GATE_DEEP && !deep_has_room(dir, more + 1))
+		return RET_NO_RESOURCE(MEMORY);
 	if (!reserve_take(dir, more))
 		return RET_NO_RESOURCE(MEMORY);
 	cookie = cookie_take(dir, dto->cookie.as_64, named.length, dto->flags);
@@ -452,7 +515,7 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	 * A post that will only be flushed needs no memory, and that may be gone with the
 	 * device by now.
 	 */
-	if (dir->gate != KDAPL_GATE_POST &&
+	if (dir->gate != KDAPL_GATE_POST && dir->gate != KDAPL_GATE_DEEP &&
 	    !(dir->gate == KDAPL_GATE_HOLD && dir->is_recv)) {
 		from.length = named.length;
 		return post_dto(ep, dir, dto, dto->kind, from);
@@ -552,7 +615,7 @@ static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind
 	if (bind->takes)
 		ret = kdapl_rmr_begin(bind, cookie, NULL);
 	if (!ret)
-		return post_aside(dir, cookie, KDAPL_DTO_BIND, none);
+		return post_aside(dir, cookie, NULL, KDAPL_DTO_BIND, none);
 	cookie_put_back(dir, cookie);
 	return ret;
 }
@@ -572,13 +635,18 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 		if (ret)
 			return ret;
 	}
+	/* A bind is not held until there is room: its key and regions would have to wait, too. */
+	if (dir->gate == KDAPL_GATE_DEEP && !deep_has_room(dir, BIND_WRS))
+		return RET_NO_RESOURCE(MEMORY);
 	cookie = cookie_take(dir, user, 0, flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
+	if (dir->gate == KDAPL_GATE_DEEP)
+		cookie->flags |= KDAPL_COOKIE_DEEP;
 	kdapl_object_get(&bind->rmr->obj);
 	cookie->rmr = bind->rmr;
 	cookie->failed = false;
-	if (dir->gate != KDAPL_GATE_POST) {
+	if (dir->gate != KDAPL_GATE_POST && dir->gate != KDAPL_GATE_DEEP) {
 		ret = post_bind_aside(dir, bind, cookie);
 	} else {
 		cookie->owed = true;

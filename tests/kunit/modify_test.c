@@ -121,7 +121,7 @@ static int rounds_of_copy(struct kdapl_dir *dir, u32 size, int *ret)
 	struct kdapl_cookie_ring *ring;
 	int rounds = 0;
 
-	ring = kdapl_cookie_ring_alloc(dir, size, 2, false, GFP_KERNEL);
+	ring = kdapl_cookie_ring_alloc(dir, size, 2, false, false, GFP_KERNEL);
 	*ret = ring ? -EAGAIN : -ENOMEM;
 	while (*ret == -EAGAIN && rounds++ < CROWD) {
 		spin_lock_irq(&dir->lock);

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Suite kdapl_deep: endpoints that may have more DTOs than a completion queue of the device
+ * holds (mt:T13).  Those beyond its room are held, and given to the queue pair as the device
+ * completes others.
+ */
+#include "stage.h"
+
+#define ROOM	8	/* entries of the device's largest completion queue */
+#define MANY	20	/* DTOs of a direction */
+#define RECV	100	/* cookies of receives begin here */
+
+static const struct direction {
+	const char *name;
+	bool recv;
+} directions[] = {
+	{ "requests", false },
+	{ "receives", true },
+};
+
+static void direction_name(const struct direction *d, char *name)
+{
+	strscpy(name, d->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(directions, directions, direction_name);
+
+/* An endpoint; its completion queues are no larger than ROOM. */
+static DAT_EP_HANDLE deep_ep_on(struct bench *b, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+				DAT_COMPLETION_FLAGS recv_flags)
+{
+	const DAT_EP_ATTR attr = {
+		.max_recv_dtos = MANY,
+		.max_request_dtos = MANY,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_write_iov = 1,
+		.recv_completion_flags = recv_flags,
+	};
+
+	b->fake->dev->attrs.max_cqe = ROOM;
+	return bench_ep_attr(b, recv, request, b->evd, &attr);
+}
+
+static DAT_EP_HANDLE deep_ep(struct bench *b, DAT_EVD_HANDLE dto)
+{
+	return deep_ep_on(b, dto, dto, 0);
+}
+
+static void connected(struct bench *b, DAT_EP_HANDLE ep)
+{
+	bench_connect(b, ep);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void post(struct bench *b, DAT_EP_HANDLE ep, bool recv, u32 i)
+{
+	KUNIT_ASSERT_EQ(b->test, DONE, recv ? bench_recv(b, ep, RECV + i) :
+					      bench_send(b, ep, i, 0));
+}
+
+static u32 on_queue(struct bench *b, DAT_EP_HANDLE ep, bool recv)
+{
+	struct fake_qp *qp = bench_qp(b, ep);
+
+	return recv ? READ_ONCE(qp->recv.nr) : READ_ONCE(qp->send.nr);
+}
+
+/* Waits until the queue pair has so many. */
+static void expect_on_queue(struct bench *b, DAT_EP_HANDLE ep, bool recv, u32 nr)
+{
+	unsigned long until = jiffies + BENCH_PATIENCE;
+
+	while (on_queue(b, ep, recv) != nr && time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(b->test, nr, on_queue(b, ep, recv));
+}
+
+static void done(struct bench *b, DAT_EP_HANDLE ep, bool recv, enum ib_wc_status status)
+{
+	struct fake_qp *qp = bench_qp(b, ep);
+
+	if (recv)
+		fake_complete_recv(qp, 0, status, 1, false);
+	else
+		fake_complete_send(qp, 0, status);
+}
+
+static void expect_idle(struct bench *b, DAT_EP_HANDLE ep, bool idle)
+{
+	DAT_BOOLEAN recv, request;
+
+	KUNIT_EXPECT_EQ(b->test, DONE,
+			kdapl_ep_get_status(&b->space, ep, NULL, &recv, &request));
+	KUNIT_EXPECT_EQ(b->test, idle, recv == DAT_TRUE && request == DAT_TRUE);
+}
+
+static void free_both(struct bench *b, DAT_EP_HANDLE ep, DAT_EVD_HANDLE dto)
+{
+	expect_empty(b, dto);
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, ep));
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_evd_free(&b->space, dto));
+}
+
+/* mt:T13, mt:T40, M5: half of the room has to be free, and then it is filled, in order. */
+static void in_order(struct kunit *test)
+{
+	bool recv = ((const struct direction *)test->param_value)->recv;
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 first = recv ? RECV : 0, i;
+
+	connected(b, ep);
+	for (i = 0; i < MANY; i++)
+		post(b, ep, recv, i);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv ? bench_recv(b, ep, i) : bench_send(b, ep, i, 0));
+	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, recv));
+	for (i = 0; i < ROOM / 2 - 1; i++) {
+		done(b, ep, recv, IB_WC_SUCCESS);
+		expect_dto(b, dto, first + i, DTO_OK);
+	}
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, ROOM - i, on_queue(b, ep, recv));
+	expect_idle(b, ep, false);
+	done(b, ep, recv, IB_WC_SUCCESS);
+	expect_dto(b, dto, first + i++, DTO_OK);
+	expect_on_queue(b, ep, recv, ROOM);
+	/* Behind those that wait */
+	post(b, ep, recv, MANY);
+	for (; i <= MANY; i++) {
+		done(b, ep, recv, IB_WC_SUCCESS);
+		expect_dto(b, dto, first + i, DTO_OK);
+		bench_settle(b);
+	}
+	expect_idle(b, ep, true);
+	KUNIT_EXPECT_EQ(test, 0U, on_queue(b, ep, recv));
+	post(b, ep, recv, 0);
+	KUNIT_EXPECT_EQ(test, 1U, on_queue(b, ep, recv));
+	done(b, ep, recv, IB_WC_SUCCESS);
+	expect_dto(b, dto, first, DTO_OK);
+	free_both(b, ep, dto);
+}
+
+/* mt:T7: the device gets what was posted, though the consumer's arguments are gone. */
+static void as_posted(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	DAT_LMR_TRIPLET iov = {
+		.lmr_context = b->lmr_context,
+		.virtual_address = (uintptr_t)b->memory + 3,
+		.segment_length = 5,
+	};
+	const DAT_RMR_TRIPLET remote = {
+		.rmr_context = 77,
+		.target_address = 0x5000,
+		.segment_length = 5,
+	};
+	const struct fake_wr *wr;
+	u32 i;
+
+	connected(b, ep);
+	for (i = 0; i < ROOM; i++)
+		post(b, ep, false, i);
+	KUNIT_EXPECT_EQ(test, DONE,
+			fake_post(&b->space, ep, KDAPL_DTO_RDMA_WRITE, 1, &iov,
+				  (DAT_DTO_COOKIE) { .as_64 = ROOM }, &remote,
+				  DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	memset(&iov, 0, sizeof(iov));
+	for (i = 0; i < ROOM / 2; i++) {
+		done(b, ep, false, IB_WC_SUCCESS);
+		expect_dto(b, dto, i, DTO_OK);
+	}
+	expect_on_queue(b, ep, false, ROOM / 2 + 1);
+	wr = &bench_qp(b, ep)->send.wr[ROOM / 2];
+	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_WRITE, wr->opcode);
+	KUNIT_EXPECT_EQ(test, (int)(IB_SEND_SIGNALED | IB_SEND_FENCE), wr->send_flags);
+	KUNIT_EXPECT_EQ(test, 0x5000ULL, wr->remote_addr);
+	KUNIT_EXPECT_EQ(test, 77U, wr->rkey);
+	KUNIT_ASSERT_EQ(test, 1U, wr->nr_sge);
+	KUNIT_EXPECT_EQ(test, 5U, wr->sge[0].length);
+	for (; i <= ROOM; i++) {
+		done(b, ep, false, IB_WC_SUCCESS);
+		expect_dto(b, dto, i, DTO_OK);
+	}
+	free_both(b, ep, dto);
+}
+
+/* A7: receives that waited for the queue pair find no room on it. */
+static void early(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 i;
+
+	for (i = 0; i < MANY - 1; i++)
+		post(b, ep, true, i);
+	connected(b, ep);
+	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, true));
+	post(b, ep, true, i);
+	for (i = 0; i < MANY; i++) {
+		done(b, ep, true, IB_WC_SUCCESS);
+		expect_dto(b, dto, RECV + i, DTO_OK);
+		bench_settle(b);
+	}
+	free_both(b, ep, dto);
+}
+
+/* All posts of both directions, each in order; they are there by now. */
+static void expect_flushed(struct bench *b, DAT_EVD_HANDLE dto)
+{
+	u64 next[2] = { 0, RECV }, cookie;
+	DAT_EVENT event;
+	u32 i;
+
+	for (i = 0; i < 2 * MANY; i++) {
+		KUNIT_ASSERT_EQ(b->test, DONE, kdapl_evd_dequeue(&b->space, dto, &event));
+		cookie = event.event_data.dto_completion_event_data.user_cookie.as_64;
+		KUNIT_EXPECT_EQ(b->test, next[cookie >= RECV]++, cookie);
+		KUNIT_EXPECT_EQ(b->test, FLUSHED,
+				event.event_data.dto_completion_event_data.status);
+	}
+}
+
+/* D43, D45: what waits for room is flushed behind what the device had, and before the event. */
+static void flushed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto;
+	DAT_EP_HANDLE ep;
+	u32 i, round;
+
+	for (round = 0; round < 2; round++) {
+		dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+		ep = deep_ep(b, dto);
+		connected(b, ep);
+		for (i = 0; i < MANY; i++)
+			post(b, ep, false, i);
+		for (i = 0; i < MANY; i++)
+			post(b, ep, true, i);
+		b->fake->hold_flush = round;
+		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+		if (round)
+			bench_no_flush(b, ep);
+		expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+		b->fake->hold_flush = false;
+		expect_flushed(b, dto);
+		expect_idle(b, ep, true);
+		free_both(b, ep, dto);
+	}
+}
+
+/* D10, D17: a graceful disconnect waits for those that wait for room, too. */
+static void drained(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 i;
+
+	connected(b, ep);
+	for (i = 0; i < MANY; i++)
+		post(b, ep, false, i);
+	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, ep));
+	for (i = 0; i < MANY; i++) {
+		if (!on_queue(b, ep, false))
+			expect_on_queue(b, ep, false, min_t(u32, ROOM, MANY - i));
+		KUNIT_EXPECT_EQ(test, DAT_EP_STATE_DISCONNECT_PENDING, bench_state(b, ep));
+		done(b, ep, false, IB_WC_SUCCESS);
+	}
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	for (i = 0; i < MANY; i++)
+		expect_dto(b, dto, i, DTO_OK);
+	free_both(b, ep, dto);
+}
+
+/* mt:T15: nobody takes the completions, since there is no event to come of them. */
+static void suppressed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 i;
+
+	connected(b, ep);
+	for (i = 0; i < MANY; i++)
+		KUNIT_ASSERT_EQ(test, DONE,
+				bench_send(b, ep, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	while (i) {
+		u32 n = min_t(u32, ROOM, i);
+
+		expect_on_queue(b, ep, false, n);
+		for (i -= n; n; n--)
+			done(b, ep, false, IB_WC_SUCCESS);
+	}
+	free_both(b, ep, dto);
+}
+
+/* E35: nor of completions that wake nobody, because only solicited ones do. */
+static void unsolicited(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	kdapl_evd_put(evd);
+	taker_start(b, evd);
+	connected(b, ep);
+	for (i = 0; i < MANY; i++)
+		post(b, ep, true, i);
+	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
+	for (i = 0; i < ROOM; i++)
+		done(b, ep, true, IB_WC_SUCCESS);
+	expect_on_queue(b, ep, true, ROOM);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+}
+
+/* D52: the consumer believes that it was posted, so the connection breaks. */
+static void refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 i;
+
+	connected(b, ep);
+	for (i = 0; i < MANY; i++)
+		post(b, ep, false, i);
+	fake_fail(b->fake, FAKE_POST_SEND, 2, -EIO);
+	for (i = 0; i < ROOM / 2; i++) {
+		done(b, ep, false, IB_WC_SUCCESS);
+		expect_dto(b, dto, i, DTO_OK);
+	}
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	for (; i < MANY; i++)
+		expect_dto(b, dto, i, FLUSHED);
+	free_both(b, ep, dto);
+}
+
+/* mt:M29: a bind is made at once, or refused for lack of room. */
+static void binds(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	const DAT_LMR_TRIPLET part = {
+		.lmr_context = b->lmr_context,
+		.virtual_address = (uintptr_t)b->memory,
+		.segment_length = 64,
+	};
+	const DAT_RMR_COOKIE user = { .as_64 = ROOM };
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	DAT_EP_HANDLE ep;
+	u32 i;
+
+	b->fake->dev->attrs.max_cqe = ROOM;
+	ep = bench_ep(b, b->evd);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_rmr_create(&b->space, b->pz, &rmr));
+	connected(b, ep);
+	/* A bind is two work requests. */
+	for (i = 0; i < ROOM - 1; i++)
+		post(b, ep, false, i);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY),
+			kdapl_rmr_bind(&b->space, rmr, &part, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
+				       user, 0, &context));
+	done(b, ep, false, IB_WC_SUCCESS);
+	expect_dto(b, b->evd, 0, DTO_OK);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_rmr_bind(&b->space, rmr, &part, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
+				       user, 0, &context));
+	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, false));
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
+	for (i = 1; i < ROOM - 1; i++)
+		expect_dto(b, b->evd, i, FLUSHED);
+	expect_event(b, b->evd, DAT_RMR_BIND_COMPLETION_EVENT);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, rmr));
+}
+
+static struct kunit_case kdapl_deep_cases[] = {
+	KUNIT_CASE_PARAM(in_order, directions_gen_params),
+	KUNIT_CASE(as_posted),
+	KUNIT_CASE(early),
+	KUNIT_CASE(flushed),
+	KUNIT_CASE(drained),
+	KUNIT_CASE(suppressed),
+	KUNIT_CASE(unsolicited),
+	KUNIT_CASE(refused),
+	KUNIT_CASE(binds),
+	{}
+};
+
+static struct kunit_suite kdapl_deep_suite = {
+	.name = "kdapl_deep",
+	.suite_init = core_up,
+	.suite_exit = core_down,
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = kdapl_deep_cases,
+};
+
+kunit_test_suite(kdapl_deep_suite);
