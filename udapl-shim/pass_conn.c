@@ -65,8 +65,8 @@ static struct ibv_qp *qp_make(struct pass_ep *ep)
 		.recv_cq = ep->dir[PASS_RECV].cq->cq,
 		.srq = srq ? srq->srq : NULL,
 		.cap = {
-			.max_send_wr = attr->max_request_dtos ? attr->max_request_dtos : 1,
-			.max_recv_wr = attr->max_recv_dtos ? attr->max_recv_dtos : 1,
+			.max_send_wr = ep->dir[PASS_REQ].share ? ep->dir[PASS_REQ].share : 1,
+			.max_recv_wr = ep->dir[PASS_RECV].share ? ep->dir[PASS_RECV].share : 1,
 			.max_send_sge = pass_max3(attr->max_request_iov,
 						  attr->max_rdma_read_iov,
 						  attr->max_rdma_write_iov),
@@ -136,14 +136,17 @@ static int qp_destroy(struct ibv_qp *qp)
  */
 static void unpost_receives(struct pass_dir *dir)
 {
-	struct pass_cookie *cookie = dir->held_first;
+	struct pass_cookie *cookie = dir->kept_first;
 	uint32_t n;
 
+	pass_owe_nothing(dir);
 	shim_lock(dir->evd->lock);
 	pass_wc_forget(dir->evd, dir);
 	for (n = 0; n < dir->kept; n++, cookie = cookie->after)
 		pass_cookie_move(cookie, PASS_HERE);
 	shim_unlock(dir->evd->lock);
+	if (dir->kept)
+		dir->held_first = dir->kept_first;
 	dir->held += dir->kept;
 	dir->kept = 0;
 	dir->posted = atomic_load(&dir->completed);

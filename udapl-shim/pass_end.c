@@ -19,7 +19,8 @@
  * the queue pair is destroyed, after which the device adds no more completions for it, and the
  * completion queue is polled to its end.
  *
- * A graceful disconnect waits until all requests have completed by themselves. Threads that poll
+ * A graceful disconnect waits until all requests have completed by themselves, also those that had
+ * to wait for room on the queue pair. Threads that poll
  * find out when they have (pass_watch_run()). In case none polls, a thread of the library looks,
  * too, for as long as the drain is pending.
  */
@@ -82,7 +83,9 @@ static bool dir_drained(struct pass_dir *dir)
 		shim_unlock(evd->lock);
 	}
 	shim_lock(&dir->lock);
-	drained = dir->posted == atomic_load_explicit(&dir->completed,
+	pass_refill(dir);
+	drained = !atomic_load(&dir->owing) &&
+		  dir->posted == atomic_load_explicit(&dir->completed,
 						      memory_order_acquire);
 	shim_unlock(&dir->lock);
 	/*
@@ -122,6 +125,8 @@ static void close_gates(struct pass_ep *ep)
 		shim_lock(&ep->dir[i].lock);
 		if (ep->dir[i].gate != PASS_FLUSH)
 			ep->dir[i].gate = PASS_LATE;
+		/* What has waited for room is flushed behind what the queue pair has. */
+		pass_owe_nothing(&ep->dir[i]);
 		shim_unlock(&ep->dir[i].lock);
 	}
 }
@@ -242,20 +247,29 @@ static void dir_abandon(struct pass_dir *dir)
 	shim_unlock(&dir->lock);
 }
 
-/*
- * Flushes the receives that wait for a queue pair, if @held, and the posts that came after the
- * end of the connection. @gate: what becomes of posts from here on
- */
-static void dir_flush_rest(struct pass_dir *dir, enum pass_gate gate, bool held)
+/* Flushes the posts that wait for a queue pair, or for room on it. */
+static void dir_flush_held(struct pass_dir *dir)
 {
 	struct pass_cookie *cookie;
 
 	shim_lock(&dir->lock);
-	for (; held && dir->held; dir->held--) {
+	for (; dir->held; dir->held--) {
 		cookie = dir->held_first;
 		dir->held_first = cookie->after;
 		pass_fifo_flushed(dir->evd, cookie);
 	}
+	shim_unlock(&dir->lock);
+}
+
+/*
+ * Flushes the posts that came after the end of the connection. @gate: what becomes of posts from
+ * here on
+ */
+static void dir_flush_late(struct pass_dir *dir, enum pass_gate gate)
+{
+	struct pass_cookie *cookie;
+
+	shim_lock(&dir->lock);
 	while (dir->late) {
 		cookie = dir->late;
 		dir->late = cookie->late_next;
@@ -340,10 +354,14 @@ static bool end_step(struct pass_ep *ep, bool force)
 			for (i = 0; i < PASS_DIRS; i++)
 				dir_lose(&ep->dir[i]);
 	}
-	if (!left_srq(ep) || !show_end(ep, force))
+	if (!left_srq(ep))
 		return false;
 	for (i = 0; i < PASS_DIRS; i++)
-		dir_flush_rest(&ep->dir[i], PASS_FLUSH, true);
+		dir_flush_held(&ep->dir[i]);
+	if (!show_end(ep, force))
+		return false;
+	for (i = 0; i < PASS_DIRS; i++)
+		dir_flush_late(&ep->dir[i], PASS_FLUSH);
 	if (atomic_exchange(&ep->ending, false))
 		watch(ep, -1);
 	return true;
@@ -435,19 +453,25 @@ bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
 	return used;
 }
 
-/* pass_watch_run - carry on the ends and drains of the endpoints of an EVD; no lock is held */
+/*
+ * pass_watch_run - carry on the ends and drains of the endpoints of an EVD, and give their queue
+ * pairs the posts that have waited for room; no lock is held
+ */
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 {
 	struct pass_ep *ep, *found;
 	uint32_t skip = 0, nr;
-	bool ends;
+	bool ends, over;
 
+	/* Before it looks: room that is made from here on sets it again. */
+	pass_evd_set_aside(evd, PASS_DUE, false);
 	for (;;) {
 		found = NULL;
 		nr = 0;
 		pthread_mutex_lock(&pia->lock);
 		for (ep = pia->eps; ep; ep = ep->next) {
-			ends = atomic_load(&ep->ending) || atomic_load(&ep->draining);
+			ends = atomic_load(&ep->ending) || atomic_load(&ep->draining) ||
+			       pass_ep_owes(ep);
 			if (ends && ep->obj && uses(ep, evd->obj, evd) && nr++ == skip) {
 				atomic_fetch_add(&ep->refs, 1);
 				found = ep;
@@ -457,7 +481,9 @@ void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
 		pthread_mutex_unlock(&pia->lock);
 		if (!found)
 			return;
-		if (!pass_end_look(found))
+		pass_ep_refill(found);
+		over = pass_end_look(found);
+		if (!over || pass_ep_owes(found))
 			skip++;
 		pass_ep_put(found);
 	}
@@ -478,22 +504,25 @@ static void *drain_thread(void *arg)
 	return NULL;
 }
 
-/* If the thread cannot be made, the drain ends when the consumer polls. */
-static void start_drain_thread(struct pass_ep *ep)
+/* pass_thread - start a thread that works on an EP, and drops a reference of it; false: none */
+bool pass_thread(void *(*run)(void *ep), struct pass_ep *ep)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
 	pthread_t thread;
+	bool made;
 
 	atomic_fetch_add(&ep->refs, 1);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&thread, &attr, drain_thread, ep))
+	made = !pthread_create(&thread, &attr, run, ep);
+	if (!made)
 		pass_ep_put(ep);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
+	return made;
 }
 
 static DAT_RETURN ep_disconnect(struct shim_object *obj, struct pass_ep *ep,
@@ -514,8 +543,9 @@ static DAT_RETURN ep_disconnect(struct shim_object *obj, struct pass_ep *ep,
 			pending = !drain_step(ep);
 		}
 		pthread_mutex_unlock(&ep->use);
+		/* If the thread cannot be made, the drain ends when the consumer polls. */
 		if (pending)
-			start_drain_thread(ep);
+			pass_thread(drain_thread, ep);
 	}
 	return ret;
 }
@@ -568,7 +598,7 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 		     atomic_load(&ep->ending))) {
 		finish(ep);
 		for (i = 0; i < PASS_DIRS; i++)
-			dir_flush_rest(&ep->dir[i], PASS_ASIDE, false);
+			dir_flush_late(&ep->dir[i], PASS_ASIDE);
 	}
 	pthread_mutex_unlock(&ep->use);
 	pass_ep_put(ep);

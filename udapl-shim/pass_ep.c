@@ -151,6 +151,7 @@ struct use {
 	struct pass_rings *rings[PASS_DIRS];
 	struct pass_share *shared;
 	struct pass_pz *pz;
+	bool deep[PASS_DIRS];
 	bool solicited;
 	bool binds;
 };
@@ -201,11 +202,19 @@ static bool rings_for(struct pass_ep *ep, int i, uint32_t size, uint32_t max_sge
 		      struct use *use)
 {
 	const struct pass_dir *dir = &ep->dir[i];
+	bool requests = use->deep[i] && !dir->is_recv;
 
-	if (dir->rings && dir->size == size && dir->max_sge == (max_sge ? max_sge : 1))
+	if (dir->rings && dir->size == size && dir->max_sge == (max_sge ? max_sge : 1) &&
+	    (dir->requests || !requests))
 		return true;
-	use->rings[i] = pass_rings_alloc(&ep->dir[i], size, max_sge);
+	use->rings[i] = pass_rings_alloc(&ep->dir[i], size, max_sge, requests);
 	return use->rings[i];
+}
+
+/* So many posts of @dtos the queue pair is given at most: a completion queue has room for them. */
+static uint32_t share_of(const struct pass_ep *ep, uint32_t dtos)
+{
+	return dtos < ep->pia->max_cqe ? dtos : ep->pia->max_cqe;
 }
 
 /*
@@ -229,16 +238,21 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 			   struct use *use)
 {
 	const struct kdapl_uapi_ep_attr *attr = &param->attr;
-	uint32_t req_sge = ep->keys ? pass_max3(attr->max_request_iov,
-						attr->max_rdma_read_iov,
-						attr->max_rdma_write_iov) : 1;
 	uint32_t recvs = ep->dir[PASS_RECV].srq ? 0 : attr->max_recv_dtos;
+	uint32_t requests = attr->max_request_dtos, req_sge = 1;
 	struct shim_object *pz = param->pz ? shim_by_token(param->pz) : NULL;
 	DAT_RETURN ret = DAT_SUCCESS;
 	int i;
 
 	memset(use, 0, sizeof(*use));
-	if (!rings_for(ep, PASS_REQ, attr->max_request_dtos, req_sge, use) ||
+	use->share[PASS_REQ] = share_of(ep, requests);
+	use->share[PASS_RECV] = share_of(ep, recvs);
+	use->deep[PASS_REQ] = requests > use->share[PASS_REQ];
+	use->deep[PASS_RECV] = recvs > use->share[PASS_RECV];
+	if (ep->keys || use->deep[PASS_REQ])
+		req_sge = pass_max3(attr->max_request_iov, attr->max_rdma_read_iov,
+				    attr->max_rdma_write_iov);
+	if (!rings_for(ep, PASS_REQ, requests, req_sge, use) ||
 	    !rings_for(ep, PASS_RECV, recvs, attr->max_recv_iov, use))
 		return RET_NO_RESOURCE(MEMORY);
 	use->evd[PASS_REQ] = evd_by_token(ep, param->request_evd);
@@ -246,8 +260,6 @@ static DAT_RETURN use_take(struct pass_ep *ep, const struct kdapl_uapi_ep_param 
 	if (!use->evd[PASS_REQ] || !use->evd[PASS_RECV])
 		return RET_NO_RESOURCE(MEMORY);
 	use->pz = pz ? pass_pz_use(pz, param->pz) : NULL;
-	use->share[PASS_REQ] = attr->max_request_dtos;
-	use->share[PASS_RECV] = recvs;
 	for (i = 0; i < PASS_DIRS && !ret; i++)
 		ret = reserve(ep, i, use);
 	use->binds = takes_binds(param->request_evd);
@@ -313,6 +325,7 @@ static DAT_RETURN use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_par
 		dir->evd = use->evd[i];
 		dir->cq = use->cq[i];
 		dir->share = use->share[i];
+		dir->deep = use->deep[i];
 		dir->shared = i == PASS_RECV ? use->shared : NULL;
 		dir->pz = use->pz;
 		if (use->rings[i])
@@ -403,6 +416,9 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->parked = NULL;
 	dir->held = 0;
 	dir->kept = 0;
+	dir->deep = false;
+	atomic_store(&dir->owing, false);
+	atomic_store(&dir->unseen, false);
 	dir->late = NULL;
 	dir->late_end = &dir->late;
 	dir->posted = 0;
@@ -434,6 +450,7 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 	atomic_store(&ep->established, false);
 	atomic_store(&ep->ending, false);
 	atomic_store(&ep->draining, false);
+	atomic_store(&ep->mover, false);
 	atomic_store(&ep->preparing, false);
 	dir_init(ep, PASS_REQ, obj);
 	dir_init(ep, PASS_RECV, obj);
@@ -677,7 +694,7 @@ static bool dir_pull_idle(struct pass_dir *dir)
 
 /*
  * Carries on the end of the connection, for a consumer who looks at nothing else: what was posted
- * behind the end has to become flushed and idle (D46).
+ * behind the end has to become flushed and idle (D46), and what waits for room, posted.
  */
 DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_status *arg)
 {
@@ -692,6 +709,7 @@ DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_stat
 		pass_end_go(ep);
 		arg->recv_idle = dir_pull_idle(&ep->dir[PASS_RECV]);
 		arg->request_idle = dir_pull_idle(&ep->dir[PASS_REQ]);
+		pass_ep_refill(ep);
 		pthread_mutex_unlock(&ep->use);
 	}
 	pass_ep_put(ep);

@@ -176,7 +176,8 @@ enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 /*
  * Dequeues anything but a plain completion behind an empty ring. Unlocks the EVD. If there is no
  * event, it carries on the end of connections that are ending (pass_watch_run()), since their last
- * event may be what the consumer wants. It also reads what the device has told, if the EVD takes
+ * event may be what the consumer wants. With or without one, it gives queue pairs the posts for
+ * which there is room by now. It also reads what the device has told, if the EVD takes
  * such events and no completions: that is a system call, which an EVD for completions must not
  * make here.
  */
@@ -184,7 +185,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 							  DAT_EVENT *event)
 {
 	struct kdapl_uapi_event kernel;
-	bool looked = false, watched, hears;
+	bool looked = false, watched, hears, works;
 	struct pass_evd *evd;
 	enum pass_took took;
 	DAT_RETURN ret;
@@ -200,19 +201,24 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 		if (took == PASS_TOOK_NONE && (looked || !(watched || hears)))
 			break;
 		/* Counts this thread as a sleeper, so that the EVD is not freed meanwhile. */
-		evd->sleepers += took == PASS_TOOK_NONE;
+		works = took == PASS_TOOK_NONE || pass_evd_aside(evd, PASS_DUE);
+		evd->sleepers += works;
 		shim_unlock(&obj->lock);
 		if (took == PASS_TOOK_KERNEL)
 			shim_event(obj, &kernel, event);
-		if (took != PASS_TOOK_NONE)
+		if (!works)
 			return DAT_SUCCESS;
-		if (hears)
+		if (took == PASS_TOOK_NONE && hears)
 			pass_context_events(evd->pia->context);
 		if (watched)
 			pass_watch_run(evd->pia, evd);
 		looked = true;
 		shim_lock(&obj->lock);
 		evd->sleepers--;
+		if (took != PASS_TOOK_NONE) {
+			shim_unlock(&obj->lock);
+			return DAT_SUCCESS;
+		}
 		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : RET(QUEUE_EMPTY);
 	}
 	shim_unlock(&obj->lock);

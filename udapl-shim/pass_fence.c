@@ -54,7 +54,7 @@ static bool names_key(const struct pass_cookie *cookie, uint32_t lkey)
 
 /*
  * Does an outstanding request other than the oldest one name the key? The LMR is not found any
- * more, so no new post does.
+ * more, so no new post does. The newest ones may wait for room on the queue pair, and name it, too.
  */
 static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 {
@@ -67,7 +67,7 @@ static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 	/* In posting order: the cookie for the next post was used the longest ago. */
 	cookie = dir->next;
 	for (left = dir->qp ? dir->size : 0; left && !found; left--) {
-		if (pass_cookie_owed(cookie)) {
+		if (pass_cookie_owed(cookie) || left <= dir->held) {
 			found = behind && names_key(cookie, lkey);
 			behind = true;
 		}

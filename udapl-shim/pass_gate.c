@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Cookies, and posts that do not go to a queue pair: receives before there is one, posts behind the
- * end of a connection, and posts that the device does not take. Called by pass_post.c and
- * pass_rmr.c; and by pass_conn.c, to give a new queue pair the receives that wait for it. The lock
- * of the direction is held, except where it says otherwise.
+ * Cookies, and posts that do not go to a queue pair: receives before there is one, posts for which
+ * it has no room, posts behind the end of a connection, and posts that the device does not take.
+ * Called by pass_post.c and pass_rmr.c; by pass_conn.c, to give a new queue pair the receives that
+ * wait for it; and by those who look for events, to give it posts that wait for room. The lock of
+ * the direction is held, except where it says otherwise.
  */
 #include "passthrough.h"
+
+/* The longest pause between two looks of the thread that makes room; microseconds */
+#define MOVER_US	10000u
 
 /*
  * pass_cookie_take - take the next cookie, if its last event was dequeued (mt:T13, mt:T14)
@@ -39,16 +43,23 @@ static void dir_pull(struct pass_dir *dir)
 	shim_unlock(dir->evd->lock);
 }
 
+/* How many work requests the queue pair of a direction that is deep takes; more as it completes. */
+static uint32_t room_left(const struct pass_dir *dir)
+{
+	return dir->share - (dir->posted - atomic_load(&dir->completed));
+}
+
 /*
- * pass_cookie_room - poll the completion queues if no cookie is free
+ * pass_cookie_room - poll the completion queues if no cookie is free, or the queue pair has no room
  *
  * Posts that are suppressed (mt:T15), and all posts whose completions go to a hidden EVD (mt:T11),
  * may have completed without the consumer having a reason to poll.
  */
 void pass_cookie_room(struct pass_dir *dir)
 {
-	if (!pass_cookie_is_free(dir->next))
+	if (!pass_cookie_is_free(dir->next) || (dir->gate == PASS_DEEP && !room_left(dir)))
 		dir_pull(dir);
+	pass_refill(dir);
 }
 
 /* pass_dir_pull - poll the completion queues of a direction, whose lock is not held */
@@ -113,8 +124,8 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	case DAT_EP_STATE_CONNECTED:
 		if (dir->gate == PASS_ASIDE && !dir->is_recv && dir->qp)
 			sync_state(dir);
-		dir->gate = dir->qp ? PASS_POST : PASS_LATE;
-		*gate = dir->gate;
+		dir->gate = !dir->qp ? PASS_LATE : dir->deep ? PASS_DEEP : PASS_POST;
+		*gate = dir->qp ? PASS_POST : PASS_LATE;
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		*gate = dir->qp && !(shim_load_acquire(&board->flags) &
@@ -127,8 +138,114 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 		/* While older receives are held, this one must not get to the queue pair first. */
 		*gate = dir->qp && !dir->held ? PASS_POST : PASS_ASIDE;
 	}
+	if (*gate == PASS_POST && dir->deep && (dir->held || !room_left(dir)))
+		*gate = PASS_ASIDE;
 	/* Without a device there will be no queue pair to hold it for. */
 	return *gate == PASS_ASIDE ? pass_ia_refusal(dir->ep->pia) : DAT_SUCCESS;
+}
+
+/*
+ * Need the consumer not take the completions that make room? It does take those of receives on an
+ * EVD of its own, unless a waiter is not woken by them.
+ */
+static bool makes_room_unseen(const struct pass_dir *dir)
+{
+	struct pass_evd *evd = dir->evd;
+	bool solicited;
+
+	if (!dir->is_recv || !evd->obj)
+		return true;
+	shim_lock(evd->lock);
+	solicited = evd->solicited;
+	shim_unlock(evd->lock);
+	return solicited;
+}
+
+static bool seeks_room(const struct pass_ep *ep)
+{
+	return atomic_load(&ep->dir[PASS_REQ].unseen) || atomic_load(&ep->dir[PASS_RECV].unseen);
+}
+
+/* Polls for completions that make room; wakes waiters if there is something for them. */
+static void pull_for_room(struct pass_evd *evd)
+{
+	uint32_t before;
+
+	shim_lock(evd->lock);
+	before = evd->nr_fifo;
+	pass_wc_pull(evd);
+	if (evd->nr_fifo != before)
+		pass_evd_wake(evd);
+	shim_unlock(evd->lock);
+}
+
+static void *mover_thread(void *arg)
+{
+	struct pass_ep *ep = arg;
+	unsigned int us;
+
+	do {
+		for (us = 50; seeks_room(ep); us = us < MOVER_US ? us * 2 : us) {
+			pass_ep_refill(ep);
+			pass_pause(us);
+		}
+		atomic_store(&ep->mover, false);
+		/* Whoever has seen the thread until now has not started another one. */
+	} while (seeks_room(ep) && !atomic_exchange(&ep->mover, true));
+	pass_ep_put(ep);
+	return NULL;
+}
+
+/*
+ * A thread gives the queue pair of the EP what has waited for room, as long as anything does. If it
+ * cannot be made, the next post does, and whoever takes completions or asks for the status.
+ */
+static void start_mover(struct pass_ep *ep)
+{
+	if (!atomic_exchange(&ep->mover, true) && !pass_thread(mover_thread, ep))
+		atomic_store(&ep->mover, false);
+}
+
+/*
+ * Held posts wait for room on the queue pair, of which half is free when @due is reached. To be
+ * followed by pass_refill(): the last completion may have been counted just now.
+ */
+static void owe(struct pass_dir *dir)
+{
+	atomic_store(&dir->due, dir->posted - dir->share / 2);
+	if (!atomic_exchange(&dir->owing, true) && makes_room_unseen(dir)) {
+		atomic_store(&dir->unseen, true);
+		start_mover(dir->ep);
+	}
+	/* ORDER: pairs with made_room() in pass_wc.c: it sees @owing, or we its count. */
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* pass_owe_nothing - no post of the direction waits for room, or for nothing but the end */
+void pass_owe_nothing(struct pass_dir *dir)
+{
+	atomic_store(&dir->owing, false);
+	atomic_store(&dir->unseen, false);
+}
+
+/* pass_ep_owes - do posts of the EP wait for room? No lock is held. */
+bool pass_ep_owes(const struct pass_ep *ep)
+{
+	return atomic_load(&ep->dir[PASS_REQ].owing) || atomic_load(&ep->dir[PASS_RECV].owing);
+}
+
+/* pass_ep_refill - give the queue pair of an EP the posts that have room now; no lock is held */
+void pass_ep_refill(struct pass_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < PASS_DIRS; i++) {
+		shim_lock(&ep->dir[i].lock);
+		if (atomic_load(&ep->dir[i].unseen))
+			pull_for_room(ep->dir[i].evd);
+		pass_refill(&ep->dir[i]);
+		shim_unlock(&ep->dir[i].lock);
+	}
 }
 
 /* pass_put_aside - keep a post that goes to no queue pair, or flush it */
@@ -140,6 +257,11 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 	case PASS_ASIDE:
 		if (!dir->held++)
 			dir->held_first = cookie;
+		/* A new queue pair that was given nothing yet gets it from pass_post_held(). */
+		if (dir->gate == PASS_DEEP || dir->posted) {
+			owe(dir);
+			pass_refill(dir);
+		}
 		break;
 	case PASS_LATE:
 		cookie->late_next = NULL;
@@ -159,7 +281,8 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 /* pass_cookie_place - the place of a DTO's cookie while the queue pair has the DTO */
 enum pass_place pass_cookie_place(const struct pass_cookie *cookie)
 {
-	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG ? PASS_OWED : PASS_PLAIN;
+	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG || cookie->dir->deep ?
+	       PASS_OWED : PASS_PLAIN;
 }
 
 /* pass_give_recv - post a receive to the queue pair; 0 or an errno */
@@ -180,31 +303,91 @@ int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 	return ibv_post_recv(dir->qp, &wr, &bad);
 }
 
+static int give_request(struct pass_dir *dir, struct pass_cookie *cookie)
+{
+	const struct pass_request *request = pass_cookie_request(cookie);
+	bool rdma = request->op == KDAPL_OP_RDMA_READ || request->op == KDAPL_OP_RDMA_WRITE;
+
+	return pass_give_request(dir, cookie, request->op, cookie->sge, cookie->nr_sge,
+				 rdma ? &request->remote : NULL);
+}
+
+/* Gives the queue pair the oldest post that is held; 0 or an errno. */
+static int give_held(struct pass_dir *dir)
+{
+	struct pass_cookie *cookie = dir->held_first;
+	int err;
+
+	pass_cookie_move(cookie, pass_cookie_place(cookie));
+	dir->posted++;
+	err = dir->is_recv ? pass_give_recv(dir, cookie, cookie->sge, cookie->nr_sge) :
+			     give_request(dir, cookie);
+	if (err) {
+		dir->posted--;
+		pass_cookie_move(cookie, PASS_HERE);
+		return err;
+	}
+	dir->held_first = cookie->after;
+	dir->held--;
+	return 0;
+}
+
 /*
  * pass_post_held - give a new queue pair the receives that wait for one
  *
  * Their segments stay in the cookies, and the direction notes how many they are (@kept), so that
- * they can be held again if the attempt to connect is refused.
+ * they can be held again if the attempt to connect is refused. Those that find no room wait on.
  *
  * Return: 0 or an errno; after an error some may have been posted.
  */
 int pass_post_held(struct pass_dir *dir)
 {
-	struct pass_cookie *cookie = dir->held_first;
+	struct pass_cookie *cookie;
 	int err;
 
-	for (; dir->held; cookie = cookie->after) {
-		pass_cookie_move(cookie, pass_cookie_place(cookie));
-		err = pass_give_recv(dir, cookie, cookie->sge, cookie->nr_sge);
-		if (err) {
-			pass_cookie_move(cookie, PASS_HERE);
+	while (dir->held && (!dir->deep || room_left(dir))) {
+		cookie = dir->held_first;
+		err = give_held(dir);
+		if (err)
 			return err;
-		}
-		dir->posted++;
-		dir->held--;
-		dir->kept++;
+		if (!dir->kept++)
+			dir->kept_first = cookie;
 	}
+	if (dir->held)
+		owe(dir);
+	pass_refill(dir);
 	return 0;
+}
+
+/* Can the queue pair be given posts that wait for room? */
+static bool has_room(const struct pass_dir *dir)
+{
+	return atomic_load(&dir->owing) &&
+	       (int32_t)(atomic_load(&dir->completed) - atomic_load(&dir->due)) >= 0 &&
+	       !(shim_load_acquire(&dir->board->flags) &
+		 (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND));
+}
+
+/*
+ * pass_refill - give the queue pair the posts that have waited for room, if half of it is free
+ *
+ * If the device refuses one, the connection has to break, for its consumer believes that it was
+ * posted; unless it is ending anyhow. Either way the rest is flushed then.
+ */
+void pass_refill(struct pass_dir *dir)
+{
+	int err = 0;
+
+	while (has_room(dir)) {
+		while (!err && dir->held && room_left(dir))
+			err = give_held(dir);
+		if (dir->held && !err)
+			owe(dir);
+		else
+			pass_owe_nothing(dir);
+	}
+	if (err && !pass_refused_late(dir, err))
+		pass_tell(dir->ep, KDAPL_TELL_BROKEN);
 }
 
 /*

@@ -176,16 +176,16 @@ static enum ibv_wr_opcode opcode_of(uint32_t op)
 	}
 }
 
-static int post_request(struct pass_dir *dir, const struct pass_cookie *cookie,
-			uint32_t op, const struct post_segments *from,
-			const DAT_RMR_TRIPLET *remote)
+/* pass_give_request - post a request to the queue pair; 0 or an errno. @remote: NULL: none */
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, uint32_t op,
+		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote)
 {
 	struct ibv_send_wr wr, *bad;
 
 	wr.wr_id = (uintptr_t)cookie;
 	wr.next = NULL;
-	wr.sg_list = from->sge;
-	wr.num_sge = from->nr;
+	wr.sg_list = sge;
+	wr.num_sge = nr;
 	wr.opcode = opcode_of(op);
 	wr.send_flags = IBV_SEND_SIGNALED;
 	if (cookie->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
@@ -200,8 +200,8 @@ static int post_request(struct pass_dir *dir, const struct pass_cookie *cookie,
 }
 
 /*
- * Keeps the segments in the cookie: those of receives that may have to be posted to another queue
- * pair, and those of requests for pass_fence_key().
+ * Keeps the segments in the cookie: those of posts that are held, or of receives that may have to
+ * be posted to another queue pair, and those of requests for pass_fence_key().
  */
 static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
 			  uint32_t nr)
@@ -211,6 +211,17 @@ static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
 	for (i = 0; i < nr; i++)
 		cookie->sge[i] = sge[i];
 	cookie->nr_sge = nr;
+}
+
+/* Keeps the rest of a request that has to wait for room on the queue pair. */
+static void note_request(const struct pass_cookie *cookie, uint32_t op,
+			 const DAT_RMR_TRIPLET *remote)
+{
+	struct pass_request *request = pass_cookie_request(cookie);
+
+	request->op = op;
+	if (remote)
+		request->remote = *remote;
 }
 
 static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op,
@@ -229,18 +240,20 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	ret = check_dto(ep, dir, op, segments, iov, remote, flags, &to);
 	if (ret)
 		return ret;
+	pass_cookie_room(dir);
 	ret = pass_gate_aside(dir, &gate);
 	if (ret)
 		return ret;
 	early = dir->is_recv && dir->gate == PASS_ASIDE;
 	if (op == KDAPL_OP_RDMA_READ && !ep->reads)
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	pass_cookie_room(dir);
 	cookie = pass_cookie_take(dir, user, to.length, flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
-	if (early || ep->keys)
+	if (early || ep->keys || gate == PASS_ASIDE)
 		note_segments(cookie, sge, to.nr);
+	if (gate == PASS_ASIDE && !dir->is_recv)
+		note_request(cookie, op, remote);
 	if (gate != PASS_POST) {
 		pass_put_aside(dir, cookie, gate);
 		return DAT_SUCCESS;
@@ -250,11 +263,11 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	pass_cookie_move(cookie, pass_cookie_place(cookie));
 	dir->posted++;
 	err = dir->is_recv ? pass_give_recv(dir, cookie, sge, to.nr) :
-			     post_request(dir, cookie, op, &to, remote);
+			     pass_give_request(dir, cookie, op, sge, to.nr, remote);
 	if (err)
 		return pass_post_refused(dir, cookie, err);
 	if (early && !dir->kept++)
-		dir->held_first = cookie;
+		dir->kept_first = cookie;
 	return DAT_SUCCESS;
 }
 

@@ -13,6 +13,7 @@
  * @former: the ring that it replaced, as long as events that were not taken are in its cookies
  * @size: number of cookies
  * @max_sge: segments of each of them at most
+ * @requests: pass_dir.requests, one for each cookie
  */
 struct pass_rings {
 	struct pass_rings *former;
@@ -20,6 +21,7 @@ struct pass_rings {
 	uint32_t max_sge;
 	struct pass_cookie *cookies;
 	struct ibv_sge *sge;
+	struct pass_request *requests;
 };
 
 /*
@@ -34,11 +36,16 @@ void pass_rings_drop(struct pass_rings *rings)
 		return;
 	free(rings->cookies);
 	free(rings->sge);
+	free(rings->requests);
 	free(rings);
 }
 
-/* pass_rings_alloc - a ring for pass_rings_install(); NULL without memory */
-struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge)
+/*
+ * pass_rings_alloc - a ring for pass_rings_install(); NULL without memory
+ * @requests: of requests that may have to wait for room
+ */
+struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge,
+				    bool requests)
 {
 	struct pass_rings *rings = calloc(1, sizeof(*rings));
 	uint32_t i;
@@ -49,7 +56,9 @@ struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_
 	rings->max_sge = max_sge ? max_sge : 1;
 	rings->cookies = calloc(size + 1, sizeof(*rings->cookies));
 	rings->sge = calloc((size_t)size * rings->max_sge + 1, sizeof(*rings->sge));
-	if (!rings->cookies || !rings->sge) {
+	if (requests)
+		rings->requests = calloc(size, sizeof(*rings->requests));
+	if (!rings->cookies || !rings->sge || (requests && !rings->requests)) {
 		pass_rings_drop(rings);
 		return NULL;
 	}
@@ -120,8 +129,17 @@ void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings)
 	dir->rings = rings;
 	dir->size = rings->size;
 	dir->max_sge = rings->max_sge;
+	dir->requests = rings->requests;
 	dir->held_first = rings->cookies;
 	dir->next = rings->size ? &rings->cookies[dir->held % rings->size] : &never_free;
+}
+
+/* pass_cookie_request - the rest of a held request; the lock of the direction is held */
+struct pass_request *pass_cookie_request(const struct pass_cookie *cookie)
+{
+	const struct pass_rings *rings = cookie->dir->rings;
+
+	return &rings->requests[cookie - rings->cookies];
 }
 
 /* pass_rings_free - free all rings: the EP is gone, and no event of it is left */
@@ -135,5 +153,6 @@ void pass_rings_free(struct pass_dir *dir)
 		dir->rings = former;
 	}
 	dir->next = &never_free;
+	dir->requests = NULL;
 	dir->size = 0;
 }

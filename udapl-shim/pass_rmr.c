@@ -377,6 +377,9 @@ static DAT_RETURN bind_locked(struct pass_ep *ep, struct pass_rmr *rmr,
 	ret = pass_gate_aside(dir, gate);
 	if (ret)
 		return ret;
+	/* A bind does not wait for room on the queue pair: the RMR, and its key, would have to. */
+	if (*gate == PASS_ASIDE)
+		return RET_NO_RESOURCE(MEMORY);
 	cookie = pass_cookie_take(dir, arg->cookie, 0, arg->flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);

@@ -549,7 +549,7 @@ static bool tell(struct pass_evd *evd)
 	return known;
 }
 
-/* Looks at connections that are ending, with the EVD unlocked. */
+/* Looks at connections that are ending, and for room for posts, with the EVD unlocked. */
 static void watch(struct shim_object *obj, struct pass_evd *evd)
 {
 	struct pass_ia *pia = evd->pia;
@@ -888,6 +888,8 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	left = evd->cno ? give_way_to_cno(evd, &w, !ret) : queued - 1;
 	if (!ret)
 		*more = left;
+	if (pass_evd_aside(evd, PASS_DUE))
+		watch(obj, evd);
 	return ret;
 }
 

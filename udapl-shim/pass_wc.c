@@ -230,6 +230,16 @@ static struct pass_cookie *wc_note(struct ibv_wc *wc)
 	return cookie;
 }
 
+/* Has whoever took a completion give the queue pair posts that waited for room, if that is due. */
+static void made_room(struct pass_evd *evd, struct pass_dir *dir)
+{
+	/* ORDER: pairs with owe() in pass_gate.c. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load(&dir->owing) &&
+	    (int32_t)(atomic_load(&dir->completed) - atomic_load(&dir->due)) >= 0)
+		pass_evd_set_aside(evd, PASS_DUE, true);
+}
+
 /* Accounts for a completion, and puts it into the FIFO unless it is suppressed. */
 static void take(struct pass_evd *evd, struct pass_cookie *cookie)
 {
@@ -259,6 +269,8 @@ static void take(struct pass_evd *evd, struct pass_cookie *cookie)
 	if (!dir->srq)
 		atomic_store_explicit(&dir->completed, dir->completed + 1,
 				      memory_order_release);
+	if (dir->deep)
+		made_room(evd, dir);
 }
 
 /* ---- completions that wait ---------------------------------------------- */

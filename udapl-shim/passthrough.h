@@ -308,11 +308,12 @@ static inline void pass_cookie_move_plain(struct pass_cookie *cookie)
 /*
  * What becomes of a post, as far as the library decides it. In pass_dir.gate PASS_ASIDE leaves
  * the decision to the board. As the outcome for one post (pass_gate_aside()) it means: hold this
- * receive until there is a queue pair.
+ * post until there is a queue pair, or room on it.
  */
 enum pass_gate {
 	PASS_ASIDE,
 	PASS_POST,	/* it goes to the queue pair, while the board says Connected */
+	PASS_DEEP,	/* of a deep direction: the same if there is room, else it is held */
 	PASS_LATE,	/* it is kept, and flushed behind the last event of the connection */
 	PASS_FLUSH,	/* it is flushed at once */
 };
@@ -335,6 +336,9 @@ enum pass_gate {
  *	has attributes and after it was freed
  * @cq: the completion queue of @evd that the queue pair uses
  * @share: completions that are reserved there
+ * @deep: the attributes ask for more posts than a completion queue holds. The queue pair is given
+ *	@share of them at most; the others are held, and given to it when half of these have
+ *	completed (pass_refill())
  * @next: the cookie for the next post, which is the one whose last use was the longest ago
  * @wr: work requests for plain posts; a post writes only the fields that differ
  * @bad: where verbs say which work request failed; nobody reads it
@@ -343,9 +347,14 @@ enum pass_gate {
  * @rings: the memory of the cookies
  * @size: number of cookies
  * @max_sge: segments of one post at most
- * @held, @held_first: number of receives that wait for a queue pair, and the oldest of them
- * @kept: how many of the oldest posted receives have to be held again if the call that begins
- *	the connection is refused
+ * @held, @held_first: number of posts that wait for a queue pair, which only receives do, or for
+ *	room on it, and the oldest of them
+ * @kept, @kept_first: how many of the oldest posted receives have to be held again if the call that
+ *	begins the connection is refused, and the first of them
+ * @requests: what the cookies of held requests do not say; NULL unless @deep
+ * @owing: the held posts wait for room; atomic
+ * @due: the value of @completed at which they get it; atomic
+ * @unseen: the consumer need not take the completions that make room, so a thread does; atomic
  * @late, @late_end: list of posts of PASS_LATE
  * @completed: work requests whose completion was polled (Counting, at the top)
  * @waiting, @waiting_end: list of cookies whose completions were polled and must not be shown yet;
@@ -363,6 +372,7 @@ struct pass_dir {
 	uint8_t gate;
 	bool is_recv;
 	bool await;
+	bool deep;
 	uint32_t posted;
 	uint64_t max_plain;
 	struct shim_object *owner;
@@ -391,6 +401,11 @@ struct pass_dir {
 	uint32_t held;
 	uint32_t kept;
 	struct pass_cookie *held_first;
+	struct pass_cookie *kept_first;
+	struct pass_request *requests;
+	atomic_bool owing;
+	atomic_bool unseen;
+	atomic_uint_least32_t due;
 	struct pass_cookie *late;
 	struct pass_cookie **late_end;
 	const struct pass_evd *parked;
@@ -409,6 +424,16 @@ struct pass_dir {
 };
 
 enum { PASS_REQ, PASS_RECV, PASS_DIRS };
+
+/**
+ * struct pass_request - a request that waits for room on the queue pair
+ * @op: enum kdapl_uapi_op
+ * @remote: of RDMA operations
+ */
+struct pass_request {
+	uint32_t op;
+	DAT_RMR_TRIPLET remote;
+};
 
 /* Kinds of posts, in the order of enum kdapl_uapi_op; a bind is the last. */
 #define PASS_BIND	4
@@ -456,6 +481,7 @@ struct pass_limits {
  * @ending, @draining: an end, or a graceful disconnect, waits until all has completed, and
  *	threads that poll have to look whether it has (pass_watch_run())
  * @bound: the kernel may hold the queue pair
+ * @mover: there is a thread that gives the queue pair what has waited for room
  * @preparing: the call that begins the connection has not returned, and may be refused
  * @qp_num: number of the queue pair. A failed completion of another one comes from an attempt
  *	whose call was refused
@@ -491,6 +517,7 @@ struct pass_ep {
 	bool end_held;
 	atomic_bool ending;
 	atomic_bool draining;
+	atomic_bool mover;
 	bool bound;
 	atomic_bool preparing;
 	atomic_uint_least32_t qp_num;
@@ -520,7 +547,8 @@ struct pass_cq {
 #define PASS_QUEUES	2u	/* the number of completion queues is not one */
 #define PASS_WAITING	4u	/* there are completions that must not be shown yet */
 #define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
-#define PASS_WATCHED	16u	/* added for each endpoint that ends or drains */
+#define PASS_DUE	16u	/* there is room for posts that have waited for it */
+#define PASS_WATCHED	32u	/* added for each endpoint that ends or drains */
 
 /**
  * struct pass_evd - the library's half of an EVD
@@ -704,10 +732,10 @@ static inline bool pass_evd_aside(const struct pass_evd *evd, uint32_t why)
 	return atomic_load_explicit(&evd->aside, memory_order_relaxed) & why;
 }
 
-/* Is an endpoint of the EVD ending or draining? */
+/* Is an endpoint of the EVD ending or draining, or has posts to be given to its queue pair? */
 static inline bool pass_evd_watched(const struct pass_evd *evd)
 {
-	return pass_evd_aside(evd, ~(PASS_WATCHED - 1));
+	return pass_evd_aside(evd, ~(PASS_DUE - 1));
 }
 
 /* Sets or clears the reason @why (PASS_FIFO ...) to look aside. */
@@ -805,7 +833,9 @@ void pass_rmr_close(struct shim_object *rmr);
 void pass_rmr_completed(struct pass_cookie *cookie, bool success);
 
 /* pass_ring.c */
-struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge);
+struct pass_rings *pass_rings_alloc(struct pass_dir *dir, uint32_t size, uint32_t max_sge,
+				    bool requests);
+struct pass_request *pass_cookie_request(const struct pass_cookie *cookie);
 void pass_rings_install(struct pass_dir *dir, struct pass_rings *rings);
 void pass_rings_drop(struct pass_rings *rings);
 void pass_rings_free(struct pass_dir *dir);
@@ -845,6 +875,8 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
 
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, uint32_t op,
+		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote);
 DAT_RETURN pass_srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t cookie);
 
@@ -861,6 +893,10 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 		   struct ibv_sge *sge, uint32_t nr);
 int pass_post_held(struct pass_dir *dir);
+void pass_refill(struct pass_dir *dir);
+void pass_owe_nothing(struct pass_dir *dir);
+bool pass_ep_owes(const struct pass_ep *ep);
+void pass_ep_refill(struct pass_ep *ep);
 bool pass_refused_late(const struct pass_dir *dir, int err);
 DAT_RETURN pass_refusal(int err);
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err);
@@ -921,6 +957,7 @@ bool pass_end_go(struct pass_ep *ep);
 bool pass_end_look(struct pass_ep *ep);
 void pass_end_want(struct pass_ep *ep);
 bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd);
+bool pass_thread(void *(*run)(void *ep), struct pass_ep *ep);
 void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd);
 
 /* pass_fence.c */

@@ -1174,6 +1174,294 @@ static void case_many_segments(void)
 	CHECK_RET(dat_srq_post_recv(srq, PASS_MAX_SGE + 1, iov, none), ARG(2));
 }
 
+/* ---- queues deeper than a completion queue ------------------------------------------- */
+
+#define ROOM	4	/* what a completion queue holds */
+
+/* Both directions may have DEPTH posts, of which the queue pair gets ROOM. */
+static void deep_setup(void)
+{
+	static struct kdapl_uapi_ep_param param = {
+		.mask = DAT_EP_FIELD_ALL,
+		.attr.max_request_iov = 1,
+		.attr.max_recv_iov = 1,
+		.attr.max_rdma_write_iov = 1,
+		.attr.max_message_size = LENGTH,
+		.attr.max_rdma_size = LENGTH,
+		.attr.max_recv_dtos = DEPTH,
+		.attr.max_request_dtos = DEPTH,
+	};
+	struct kdapl_uapi_ep_param asked = {};
+	int i;
+
+	setup();
+	pia->max_cqe = ROOM;
+	for (i = 0; i < PASS_DIRS; i++)
+		ep->dir[i].qp = NULL;
+	param.ep = ep->token;
+	param.request_evd = shim_token(evd_obj);
+	param.recv_evd = shim_token(evd_obj);
+	param.connect_evd = shim_token(evd_obj);
+	shown = &param;
+	kernel = shows_ep;
+	OK(ep_obj->ops->ep_modify(ep_obj, &asked));
+	kernel = NULL;
+	for (i = 0; i < PASS_DIRS; i++) {
+		CHECK_EQ(ep->dir[i].share, ROOM);
+		ep->dir[i].qp = &qp;
+	}
+	/* It is to have no thread, with which the test would have to share the device. */
+	ep->mover = true;
+}
+
+static void deep_connected(void)
+{
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* Half of the room has to be free, and then it is filled. */
+static void case_deep(void)
+{
+	uint64_t i;
+	int dir;
+
+	for (dir = 0; dir < PASS_DIRS; dir++) {
+		deep_setup();
+		deep_connected();
+		for (i = 0; i < DEPTH; i++)
+			OK(post(dir == PASS_REQ, i, 0));
+		CHECK_EQ(nr_queue[dir], ROOM);
+		CHECK_RET(post(dir == PASS_REQ, i, 0),
+			  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+		complete(dir, IBV_WC_SUCCESS, 0);
+		expect(0, DAT_DTO_SUCCESS);
+		CHECK_EQ(nr_queue[dir], ROOM - 1);
+		/* The slot is free; the post is behind those that wait already. */
+		OK(post(dir == PASS_REQ, DEPTH, 0));
+		CHECK_EQ(nr_queue[dir], ROOM - 1);
+		complete(dir, IBV_WC_SUCCESS, 0);
+		expect(1, DAT_DTO_SUCCESS);
+		CHECK_EQ(nr_queue[dir], ROOM);
+		for (i = 2; i <= DEPTH; i++) {
+			complete(dir, IBV_WC_SUCCESS, 0);
+			expect(i, DAT_DTO_SUCCESS);
+		}
+		CHECK(!nr_queue[dir] && !ep->dir[dir].held && !ep->dir[dir].owing);
+		expect_nothing();
+		CHECK(shim_holds(&evd->aside, 0));
+		/* There is room again. */
+		OK(post(dir == PASS_REQ, 1, 0));
+		CHECK_EQ(nr_queue[dir], 1);
+	}
+}
+
+/* The device gets what was posted, not only as many. */
+static void case_deep_request(void)
+{
+	const DAT_DTO_COOKIE user = { .as_64 = ROOM };
+	struct pass_pz zone = {};
+	struct pass_lmr *lmr = plain_setup(&zone);
+	DAT_LMR_TRIPLET iov = { .lmr_context = lmr->context };
+	const DAT_RMR_TRIPLET remote = {
+		.rmr_context = 9,
+		.target_address = 0x5000,
+		.segment_length = 3,
+	};
+	uint64_t i;
+
+	deep_setup();
+	ep->dir[PASS_REQ].pz = &zone;
+	deep_connected();
+	for (i = 0; i < ROOM; i++)
+		OK(post(true, i, 0));
+	iov.virtual_address = START + 1;
+	iov.segment_length = 3;
+	OK(dat_ep_post_rdma_write(ep_obj, 1, &iov, user, &remote,
+				  DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	CHECK_EQ(sent.opcode, IBV_WR_SEND);
+	for (i = 0; i < ROOM / 2; i++) {
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+		expect(i, DAT_DTO_SUCCESS);
+	}
+	CHECK_EQ(sent.opcode, IBV_WR_RDMA_WRITE);
+	CHECK_EQ(sent.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	CHECK_EQ(sent.wr.rdma.remote_addr, remote.target_address);
+	CHECK_EQ(sent.wr.rdma.rkey, remote.rmr_context);
+	CHECK_EQ(sent.num_sge, 1);
+	CHECK(sent_sge.addr == START + 1 && sent_sge.length == 3 && sent_sge.lkey == lmr->lkey);
+}
+
+/* Receives that waited for the queue pair find no room there, and the call fails after all. */
+static void case_deep_early(void)
+{
+	struct pass_dir *recv;
+	uint64_t i;
+
+	deep_setup();
+	recv = &ep->dir[PASS_RECV];
+	recv->qp = NULL;
+	for (i = 0; i < DEPTH - 1; i++)
+		OK(post(false, i, 0));
+	CHECK_EQ(recv->held, DEPTH - 1);
+	recv->qp = &qp;
+	shim_lock(&recv->lock);
+	OK(pass_post_held(recv));
+	shim_unlock(&recv->lock);
+	CHECK_EQ(nr_queue[PASS_RECV], ROOM);
+	OK(post(false, i, 0));
+	CHECK_EQ(recv->held, DEPTH - ROOM);
+	CHECK_EQ(recv->kept, ROOM);
+	deep_connected();
+	for (i = 0; i < DEPTH; i++) {
+		complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+		expect(i, DAT_DTO_SUCCESS);
+	}
+}
+
+/* What waits for room is flushed behind what the device had, and before the event. */
+static void case_deep_end(void)
+{
+	struct kdapl_uapi_ep_get_status status = {};
+	uint64_t i;
+
+	deep_setup();
+	deep_connected();
+	for (i = 0; i < DEPTH; i++)
+		OK(post(true, i, 0));
+	kernel = tells_status;
+	OK(ep_obj->ops->ep_status(ep_obj, &status));
+	CHECK(!status.request_idle && status.recv_idle);
+	kernel = NULL;
+	disconnected();
+	for (i = 0; i < ROOM; i++)
+		complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	for (i = 0; i < DEPTH; i++)
+		expect(i, DAT_DTO_ERR_FLUSHED);
+	CHECK(!nr_queue[PASS_REQ]);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_nothing();
+	CHECK(shim_holds(&evd->aside, 0));
+}
+
+/* The consumer has no reason to take completions: a post does, and a look for any event. */
+static void case_deep_suppressed(void)
+{
+	uint64_t i;
+
+	deep_setup();
+	deep_connected();
+	for (i = 0; i < ROOM + 1; i++)
+		OK(post(true, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	CHECK(ep->dir[PASS_REQ].unseen);
+	for (i = 0; i < ROOM; i++)
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	CHECK_EQ(nr_queue[PASS_REQ], 0);
+	OK(post(true, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	CHECK_EQ(nr_queue[PASS_REQ], 2);
+	for (i = 0; i < ROOM - 1; i++)
+		OK(post(true, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	for (i = 0; i < DEPTH; i++) {
+		if (nr_queue[PASS_REQ])
+			complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+		expect_nothing();
+	}
+	CHECK(!nr_queue[PASS_REQ] && !ep->dir[PASS_REQ].unseen);
+	/* The completions of receives it does take, so nobody has to look meanwhile. */
+	for (i = 0; i < DEPTH; i++)
+		OK(post(false, i, 0));
+	CHECK(ep->dir[PASS_RECV].owing && !ep->dir[PASS_RECV].unseen);
+}
+
+static atomic_bool polled_by_thread;
+
+static int poll_by_thread(struct ibv_cq *of, int max, struct ibv_wc *wc)
+{
+	return polled_by_thread ? poll_cq(of, max, wc) : 0;
+}
+
+/* The consumer does nothing more. The device is the thread's when that finds something there. */
+static void case_deep_thread(void)
+{
+	uint64_t i;
+
+	deep_setup();
+	deep_connected();
+	device.ops.poll_cq = poll_by_thread;
+	ep->mover = false;
+	for (i = 0; i < ROOM + 1; i++)
+		OK(post(true, i, 0));
+	CHECK(ep->mover && ep->refs == 3);
+	for (i = 0; i < ROOM; i++)
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	polled_by_thread = true;
+	while (ep->mover || ep->refs != 2 + ROOM)
+		pass_pause(100);
+	CHECK_EQ(nr_queue[PASS_REQ], 1);
+	device.ops.poll_cq = poll_cq;
+	for (i = 0; i < ROOM; i++)
+		expect(i, DAT_DTO_SUCCESS);
+}
+
+/* Not if it waits for solicited ones alone. */
+static void case_deep_solicited(void)
+{
+	uint64_t i;
+
+	deep_setup();
+	evd->solicited = 1;
+	deep_connected();
+	for (i = 0; i < DEPTH; i++)
+		OK(post(false, i, 0));
+	CHECK(ep->dir[PASS_RECV].unseen);
+}
+
+static int refuse_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	const int err = EIO;
+
+	(void)of;
+	(void)wr;
+	(void)bad;
+	return err;
+}
+
+static int told_broken;
+
+static bool hears_broken(unsigned long cmd, void *arg)
+{
+	const struct kdapl_uapi_ep_tell *tell = arg;
+
+	told_broken += cmd == KDAPL_IOC_EP_TELL && tell->what == KDAPL_TELL_BROKEN;
+	return false;
+}
+
+/* The consumer believes that it was posted, so the connection breaks. */
+static void case_deep_refused(void)
+{
+	uint64_t i;
+
+	deep_setup();
+	deep_connected();
+	for (i = 0; i < DEPTH; i++)
+		OK(post(true, i, 0));
+	device.ops.post_send = refuse_send;
+	kernel = hears_broken;
+	for (i = 0; i < ROOM / 2; i++) {
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+		expect(i, DAT_DTO_SUCCESS);
+	}
+	device.ops.post_send = take_send;
+	kernel = NULL;
+	CHECK_EQ(told_broken, 1);
+	disconnected();
+	while (nr_queue[PASS_REQ])
+		complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	for (; i < DEPTH; i++)
+		expect(i, DAT_DTO_ERR_FLUSHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 /* ---- fork ------------------------------------------------------------------------------ */
 
 static atomic_bool listing, forked;
@@ -1269,6 +1557,14 @@ static const struct check_case cases[] = {
 	{ "A10 the handler of a queue that was armed, and its end", case_armed_queue_ends },
 	{ "E2 E114 room in a queue that is full", case_full_queue },
 	{ "mt:T5 more segments are granted than a post has room for", case_many_segments },
+	{ "mt:T13 mt:T40 posts wait for room on the queue pair", case_deep },
+	{ "mt:T13 mt:T7 a request that waits for room", case_deep_request },
+	{ "mt:T13 A7 receives that wait for a queue pair, and then for room", case_deep_early },
+	{ "mt:T13 D43 D45 M5 the end comes, and posts wait for room", case_deep_end },
+	{ "mt:T13 mt:T15 posts wait for room that nobody need make", case_deep_suppressed },
+	{ "mt:T13 A10 posts wait for room, and their consumer does nothing", case_deep_thread },
+	{ "mt:T13 E35 receives wait for room, and nobody is woken", case_deep_solicited },
+	{ "mt:T13 D52 the device refuses what has waited for room", case_deep_refused },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },
 };

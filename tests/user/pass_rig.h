@@ -23,6 +23,8 @@ static struct ibv_wc done[64];
 static int nr_done;
 static uint64_t on_queue[2][64];	/* wr_ids, by direction */
 static int nr_queue[2];
+static struct ibv_send_wr sent;		/* the newest request, and its first segment */
+static struct ibv_sge sent_sge;
 
 static inline int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
@@ -47,6 +49,9 @@ static inline int take_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	(void)qp;
 	(void)bad;
 	on_queue[PASS_REQ][nr_queue[PASS_REQ]++] = wr->wr_id;
+	sent = *wr;
+	if (wr->num_sge)
+		sent_sge = wr->sg_list[0];
 	return 0;
 }
 
@@ -113,7 +118,7 @@ static inline void dir_setup(int i, const struct kdapl_uapi_board_ep *of)
 	evd->users++;
 	dir->late_end = &dir->late;
 	dir->qp = &qp;
-	pass_rings_install(dir, pass_rings_alloc(dir, DEPTH, 1));
+	pass_rings_install(dir, pass_rings_alloc(dir, DEPTH, 1, false));
 }
 
 /* Makes the EP; a test that has several switches between them by @ep and @ep_obj. */
