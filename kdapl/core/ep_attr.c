@@ -59,7 +59,7 @@ void kdapl_ep_limits(const struct kdapl_device *dev, struct kdapl_ep_limits *lim
 	u32 recv_sge = clamp(a->max_recv_sge, 0, KDAPL_MAX_SGE);
 
 	*limits = (struct kdapl_ep_limits) {
-		.dtos = min_t(u32, a->max_qp_wr / 2, a->max_cqe),
+		.dtos = max(a->max_qp_wr, 0) / 2,
 		.iov = min(send_sge, recv_sge),
 		/* max_sge_rd limits only reads; max_send_sge limits all requests, reads as well. */
 		.read_iov = a->max_sge_rd > 0 ? min_t(u32, a->max_sge_rd, send_sge) :
