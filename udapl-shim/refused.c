@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * With DAT_DEBUG: the value of an argument that a call refuses, and of a structure the field, with
- * what there is: "max_request_dtos 50000: this adapter has 32767". Called by debug.c, which
+ * what there is: "max_request_dtos 600000: this adapter has 524288". Called by debug.c, which
  * composes the line.
  *
  * Nothing is decided here. Who refuses a call, most often the kernel, does so by rules of its own.
