@@ -629,8 +629,8 @@ static void child_without_descriptors(void)
 	CHECK(before);	/* the device file */
 	cno = new_cno();
 	evd_of(cno);
-	/* Two of the CNO's; in passthrough an EVD has two to wake it, and one for all. */
-	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 6 : 3));
+	/* Three of the CNO's; in passthrough an EVD has two to wake it, and one for all. */
+	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 7 : 4));
 	pid = fork();
 	if (!pid)
 		_exit(descriptors());
