@@ -247,8 +247,9 @@ def same_as_debugfs(world):
 # ---- the program -------------------------------------------------------------
 
 def waits_for_pipe(pid):
-    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-        return "pipe" in file.read()
+    # The stack, since User Mode Linux has no name in wchan.
+    with open(f"/proc/{pid}/stack", encoding="ascii") as file:
+        return "pipe_write" in file.read()
 
 
 def ended_by(process, number):
