@@ -320,25 +320,12 @@ static void *watch_events(void *arg)
 	return NULL;
 }
 
-/*
- * Starts a thread of a CNO, which is locked. All signals are blocked in it, so
- * that they go to the program's own threads. Return: false if no thread could be
- * made.
- */
+/* Starts a thread of a CNO, which is locked. Return: false if no thread could be made. */
 static bool cno_start_thread(struct shim_cno *cno, void *(*func)(void *arg),
 			     pthread_t *thread)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	bool started;
+	bool started = shim_thread(func, cno, thread);
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	started = !pthread_create(thread, &attr, func, cno);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
 	cno->refs += started;
 	return started;
 }

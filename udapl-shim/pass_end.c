@@ -24,7 +24,6 @@
  * find out when they have (pass_watch_run()). In case none polls, a thread of the library looks,
  * too, for as long as the drain is pending.
  */
-#include <signal.h>
 #include <stdlib.h>
 
 #include "pass_event.h"
@@ -507,21 +506,13 @@ static void *drain_thread(void *arg)
 /* pass_thread - start a thread that works on an EP, and drops a reference of it; false: none */
 bool pass_thread(void *(*run)(void *ep), struct pass_ep *ep)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
 	bool made;
 
 	atomic_fetch_add(&ep->refs, 1);
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	made = !pthread_create(&thread, &attr, run, ep);
+	made = shim_thread(run, ep, &thread);
 	if (!made)
 		pass_ep_put(ep);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
 	return made;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * How a thread of the application sleeps in a wait: the clock, and signals, one of which ends the
- * wait (E38, E85). Called by pass_wait.c and cno.c, and the clock by all who have a deadline.
+ * wait (E38, E85); and threads of the library, which are to have no signals at all. Called by
+ * pass_wait.c and cno.c, the clock by all who have a deadline, and pass_end.c.
  */
 #include <errno.h>
 #include <time.h>
@@ -70,4 +71,26 @@ void shim_sleep_end(struct shim_sleep *sleep)
 	if (sleep->held)
 		pthread_sigmask(SIG_SETMASK, &sleep->mask, NULL);
 	sleep->held = false;
+}
+
+/*
+ * shim_thread - start a thread of the library, which ends by itself
+ *
+ * All signals are blocked in it, so that they go to the program's own threads. Return: false if no
+ * thread could be made.
+ */
+bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	bool made;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	made = !pthread_create(thread, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return made;
 }
