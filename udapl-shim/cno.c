@@ -130,10 +130,9 @@ static struct shim_cno *cno_lock(struct shim_object *obj)
 	return cno;
 }
 
-static void cno_wake_waiters(struct shim_cno *cno, uint64_t number)
+static void cno_wake_waiters(struct shim_cno *cno, eventfd_t number)
 {
-	if (write(cno->bell.fd, &number, sizeof(number)) < 0)
-		return;
+	eventfd_write(cno->bell.fd, number);
 }
 
 /* Wakes both threads of a CNO, so that they see that it is dead and end. */
@@ -546,23 +545,22 @@ DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 
 /*
  * Sleeps with @cno unlocked. Several waiters may be woken by one ring of the bell; the others find
- * no trigger, and sleep again. Return: 0, EINTR, or ETIMEDOUT.
+ * no trigger, and sleep again. Return: 0, ETIMEDOUT, or the errno of ppoll(2).
  */
 static int cno_sleep(struct shim_cno *cno, struct shim_sleep *sleep)
 {
 	struct pollfd bell = { .fd = cno->bell.fd, .events = POLLIN };
-	uint64_t one;
+	eventfd_t one;
 	int n;
 
 	pthread_mutex_unlock(&cno->lock);
 	n = shim_sleep(sleep, &bell, 1, UINT64_MAX);
 	pthread_mutex_lock(&cno->lock);
+	if (n <= 0)
+		return n ? -n : ETIMEDOUT;
 	/* Fails if another waiter was faster. */
-	if (n > 0 && read(cno->bell.fd, &one, sizeof(one)) < 0)
-		return 0;
-	if (n < 0)
-		return EINTR;
-	return n ? 0 : ETIMEDOUT;
+	eventfd_read(cno->bell.fd, &one);
+	return 0;
 }
 
 static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
