@@ -59,6 +59,14 @@ static void post(struct bench *b, DAT_EP_HANDLE ep, bool recv, u32 i)
 					      bench_send(b, ep, i, 0));
 }
 
+static void post_many(struct bench *b, DAT_EP_HANDLE ep, bool recv, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		post(b, ep, recv, i);
+}
+
 static u32 on_queue(struct bench *b, DAT_EP_HANDLE ep, bool recv)
 {
 	struct fake_qp *qp = bench_qp(b, ep);
@@ -86,6 +94,16 @@ static void done(struct bench *b, DAT_EP_HANDLE ep, bool recv, enum ib_wc_status
 		fake_complete_send(qp, 0, status);
 }
 
+/* The oldest DTO of a direction succeeds, which has to be the one that was posted as @i. */
+#define done_and_taken(b, ep, recv, dto, i) \
+	__done_and_taken(b, ep, recv, dto, i, __LINE__)
+static void __done_and_taken(struct bench *b, DAT_EP_HANDLE ep, bool recv, DAT_EVD_HANDLE dto,
+			     u32 i, int line)
+{
+	done(b, ep, recv, IB_WC_SUCCESS);
+	__expect_dto(b, dto, (recv ? RECV : 0) + i, DTO_OK, line);
+}
+
 static void expect_idle(struct bench *b, DAT_EP_HANDLE ep, bool idle)
 {
 	DAT_BOOLEAN recv, request;
@@ -109,36 +127,30 @@ static void in_order(struct kunit *test)
 	struct bench *b = test->priv;
 	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = deep_ep(b, dto);
-	u32 first = recv ? RECV : 0, i;
+	u32 i;
 
 	connected(b, ep);
-	for (i = 0; i < MANY; i++)
-		post(b, ep, recv, i);
-	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv ? bench_recv(b, ep, i) : bench_send(b, ep, i, 0));
+	post_many(b, ep, recv, MANY);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv ? bench_recv(b, ep, MANY) : bench_send(b, ep, MANY, 0));
 	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, recv));
-	for (i = 0; i < ROOM / 2 - 1; i++) {
-		done(b, ep, recv, IB_WC_SUCCESS);
-		expect_dto(b, dto, first + i, DTO_OK);
-	}
+	for (i = 0; i < ROOM / 2 - 1; i++)
+		done_and_taken(b, ep, recv, dto, i);
 	bench_settle(b);
 	KUNIT_EXPECT_EQ(test, ROOM - i, on_queue(b, ep, recv));
 	expect_idle(b, ep, false);
-	done(b, ep, recv, IB_WC_SUCCESS);
-	expect_dto(b, dto, first + i++, DTO_OK);
+	done_and_taken(b, ep, recv, dto, i++);
 	expect_on_queue(b, ep, recv, ROOM);
 	/* Behind those that wait */
 	post(b, ep, recv, MANY);
 	for (; i <= MANY; i++) {
-		done(b, ep, recv, IB_WC_SUCCESS);
-		expect_dto(b, dto, first + i, DTO_OK);
+		done_and_taken(b, ep, recv, dto, i);
 		bench_settle(b);
 	}
 	expect_idle(b, ep, true);
 	KUNIT_EXPECT_EQ(test, 0U, on_queue(b, ep, recv));
 	post(b, ep, recv, 0);
 	KUNIT_EXPECT_EQ(test, 1U, on_queue(b, ep, recv));
-	done(b, ep, recv, IB_WC_SUCCESS);
-	expect_dto(b, dto, first, DTO_OK);
+	done_and_taken(b, ep, recv, dto, 0);
 	free_both(b, ep, dto);
 }
 
@@ -162,17 +174,14 @@ static void as_posted(struct kunit *test)
 	u32 i;
 
 	connected(b, ep);
-	for (i = 0; i < ROOM; i++)
-		post(b, ep, false, i);
+	post_many(b, ep, false, ROOM);
 	KUNIT_EXPECT_EQ(test, DONE,
 			fake_post(&b->space, ep, KDAPL_DTO_RDMA_WRITE, 1, &iov,
 				  (DAT_DTO_COOKIE) { .as_64 = ROOM }, &remote,
 				  DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	memset(&iov, 0, sizeof(iov));
-	for (i = 0; i < ROOM / 2; i++) {
-		done(b, ep, false, IB_WC_SUCCESS);
-		expect_dto(b, dto, i, DTO_OK);
-	}
+	for (i = 0; i < ROOM / 2; i++)
+		done_and_taken(b, ep, false, dto, i);
 	expect_on_queue(b, ep, false, ROOM / 2 + 1);
 	wr = &bench_qp(b, ep)->send.wr[ROOM / 2];
 	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_WRITE, wr->opcode);
@@ -181,10 +190,8 @@ static void as_posted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 77U, wr->rkey);
 	KUNIT_ASSERT_EQ(test, 1U, wr->nr_sge);
 	KUNIT_EXPECT_EQ(test, 5U, wr->sge[0].length);
-	for (; i <= ROOM; i++) {
-		done(b, ep, false, IB_WC_SUCCESS);
-		expect_dto(b, dto, i, DTO_OK);
-	}
+	for (; i <= ROOM; i++)
+		done_and_taken(b, ep, false, dto, i);
 	free_both(b, ep, dto);
 }
 
@@ -196,14 +203,12 @@ static void early(struct kunit *test)
 	DAT_EP_HANDLE ep = deep_ep(b, dto);
 	u32 i;
 
-	for (i = 0; i < MANY - 1; i++)
-		post(b, ep, true, i);
+	post_many(b, ep, true, MANY - 1);
 	connected(b, ep);
 	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, true));
-	post(b, ep, true, i);
+	post(b, ep, true, MANY - 1);
 	for (i = 0; i < MANY; i++) {
-		done(b, ep, true, IB_WC_SUCCESS);
-		expect_dto(b, dto, RECV + i, DTO_OK);
+		done_and_taken(b, ep, true, dto, i);
 		bench_settle(b);
 	}
 	free_both(b, ep, dto);
@@ -231,16 +236,14 @@ static void flushed(struct kunit *test)
 	struct bench *b = test->priv;
 	DAT_EVD_HANDLE dto;
 	DAT_EP_HANDLE ep;
-	u32 i, round;
+	u32 round;
 
 	for (round = 0; round < 2; round++) {
 		dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
 		ep = deep_ep(b, dto);
 		connected(b, ep);
-		for (i = 0; i < MANY; i++)
-			post(b, ep, false, i);
-		for (i = 0; i < MANY; i++)
-			post(b, ep, true, i);
+		post_many(b, ep, false, MANY);
+		post_many(b, ep, true, MANY);
 		b->fake->hold_flush = round;
 		KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, ep));
 		if (round)
@@ -262,8 +265,7 @@ static void drained(struct kunit *test)
 	u32 i;
 
 	connected(b, ep);
-	for (i = 0; i < MANY; i++)
-		post(b, ep, false, i);
+	post_many(b, ep, false, MANY);
 	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, ep));
 	for (i = 0; i < MANY; i++) {
 		if (!on_queue(b, ep, false))
@@ -312,8 +314,7 @@ static void unsolicited(struct kunit *test)
 	kdapl_evd_put(evd);
 	taker_start(b, evd);
 	connected(b, ep);
-	for (i = 0; i < MANY; i++)
-		post(b, ep, true, i);
+	post_many(b, ep, true, MANY);
 	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
 	for (i = 0; i < ROOM; i++)
 		done(b, ep, true, IB_WC_SUCCESS);
@@ -331,13 +332,10 @@ static void refused(struct kunit *test)
 	u32 i;
 
 	connected(b, ep);
-	for (i = 0; i < MANY; i++)
-		post(b, ep, false, i);
+	post_many(b, ep, false, MANY);
 	fake_fail(b->fake, FAKE_POST_SEND, 2, -EIO);
-	for (i = 0; i < ROOM / 2; i++) {
-		done(b, ep, false, IB_WC_SUCCESS);
-		expect_dto(b, dto, i, DTO_OK);
-	}
+	for (i = 0; i < ROOM / 2; i++)
+		done_and_taken(b, ep, false, dto, i);
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
 	for (; i < MANY; i++)
 		expect_dto(b, dto, i, FLUSHED);
@@ -364,13 +362,11 @@ static void binds(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, DONE, kdapl_rmr_create(&b->space, b->pz, &rmr));
 	connected(b, ep);
 	/* A bind is two work requests. */
-	for (i = 0; i < ROOM - 1; i++)
-		post(b, ep, false, i);
+	post_many(b, ep, false, ROOM - 1);
 	KUNIT_EXPECT_EQ(test, IR(MEMORY),
 			kdapl_rmr_bind(&b->space, rmr, &part, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
 				       user, 0, &context));
-	done(b, ep, false, IB_WC_SUCCESS);
-	expect_dto(b, b->evd, 0, DTO_OK);
+	done_and_taken(b, ep, false, b->evd, 0);
 	KUNIT_EXPECT_EQ(test, DONE,
 			kdapl_rmr_bind(&b->space, rmr, &part, DAT_MEM_PRIV_REMOTE_READ_FLAG, ep,
 				       user, 0, &context));

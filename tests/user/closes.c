@@ -42,15 +42,20 @@ static int count_of(pid_t pid, const char *word)
 	return n;
 }
 
+/* The pause between two looks for something that has to come before @end. */
+static void look_again(long end, const char *what)
+{
+	need(now_ms() < end, what);
+	usleep(10000);
+}
+
 /* Waits until there are none of them, or none of the file they are in is left. */
 static void wait_for_none(pid_t pid, const char *word)
 {
 	long end = now_ms() + LONG / 1000;
 
-	while (count_of(pid, word)) {
-		need(now_ms() < end, word);
-		usleep(10000);
-	}
+	while (count_of(pid, word))
+		look_again(end, word);
 }
 
 /* An LMR is out of the kernel's lists a moment before its pages are let go. */
@@ -58,10 +63,8 @@ static void wait_for_pins(unsigned long long pins)
 {
 	long end = now_ms() + LONG / 1000;
 
-	while (proc_pins() != pins) {
-		need(now_ms() < end, "pages to be let go");
-		usleep(10000);
-	}
+	while (proc_pins() != pins)
+		look_again(end, "pages to be let go");
 }
 
 static void link_passes(bool passes)

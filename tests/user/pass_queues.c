@@ -340,14 +340,20 @@ static void case_solicited_early(void)
 	CHECK_EQ(evd->notified, notified + 1);
 }
 
-static void case_room(void)
+/* All the posts of a direction */
+static void fill(bool request)
 {
 	uint64_t i;
 
+	for (i = 0; i < DEPTH; i++)
+		OK(post(request, i, 0));
+}
+
+static void case_room(void)
+{
 	setup();
 	connected();
-	for (i = 0; i < DEPTH; i++)
-		OK(post(true, i, 0));
+	fill(true);
 	CHECK_RET(post(true, 99, 0), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
 	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 	CHECK_RET(post(true, 99, 0), ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
@@ -1229,8 +1235,7 @@ static void case_deep(void)
 	for (dir = 0; dir < PASS_DIRS; dir++) {
 		deep_setup();
 		deep_connected();
-		for (i = 0; i < DEPTH; i++)
-			OK(post(dir == PASS_REQ, i, 0));
+		fill(dir == PASS_REQ);
 		CHECK_EQ(nr_queue[dir], ROOM);
 		CHECK_RET(post(dir == PASS_REQ, i, 0),
 			  ERR2(INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
@@ -1327,8 +1332,7 @@ static void case_deep_end(void)
 
 	deep_setup();
 	deep_connected();
-	for (i = 0; i < DEPTH; i++)
-		OK(post(true, i, 0));
+	fill(true);
 	kernel = tells_status;
 	OK(ep_obj->ops->ep_status(ep_obj, &status));
 	CHECK(!status.request_idle && status.recv_idle);
@@ -1368,8 +1372,7 @@ static void case_deep_suppressed(void)
 	}
 	CHECK(!nr_queue[PASS_REQ] && !ep->dir[PASS_REQ].unseen);
 	/* The completions of receives it does take, so nobody has to look meanwhile. */
-	for (i = 0; i < DEPTH; i++)
-		OK(post(false, i, 0));
+	fill(false);
 	CHECK(ep->dir[PASS_RECV].owing && !ep->dir[PASS_RECV].unseen);
 }
 
@@ -1406,13 +1409,10 @@ static void case_deep_thread(void)
 /* Not if it waits for solicited ones alone. */
 static void case_deep_solicited(void)
 {
-	uint64_t i;
-
 	deep_setup();
 	evd->solicited = 1;
 	deep_connected();
-	for (i = 0; i < DEPTH; i++)
-		OK(post(false, i, 0));
+	fill(false);
 	CHECK(ep->dir[PASS_RECV].unseen);
 }
 
@@ -1443,8 +1443,7 @@ static void case_deep_refused(void)
 
 	deep_setup();
 	deep_connected();
-	for (i = 0; i < DEPTH; i++)
-		OK(post(true, i, 0));
+	fill(true);
 	device.ops.post_send = refuse_send;
 	kernel = hears_broken;
 	for (i = 0; i < ROOM / 2; i++) {
