@@ -191,6 +191,12 @@ static u32 use_request_wrs(const struct kdapl_ep_use *use, const DAT_EP_ATTR *at
 	return request_wrs(attr, use->request_evd) + use->reserve;
 }
 
+/* Has one CQ no room for all of them (kdapl_dir.deep)? */
+static bool requests_are_deep(const struct kdapl_ep_use *use, const DAT_EP_ATTR *attr)
+{
+	return use_request_wrs(use, attr) > use->shares[KDAPL_CQ_SHARE_REQUEST].entries;
+}
+
 /* In kdapl_ep_use.attached */
 #define USE_PZ		0x1
 #define USE_RECV	0x2
@@ -406,7 +412,7 @@ static void use_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 	ep->recv.room = ep->use.shares[KDAPL_CQ_SHARE_RECV].entries;
 	ep->recv.deep = recvs > ep->recv.room;
 	ep->req.room = ep->use.shares[KDAPL_CQ_SHARE_REQUEST].entries;
-	ep->req.deep = use_request_wrs(&ep->use, attr) > ep->req.room;
+	ep->req.deep = requests_are_deep(&ep->use, attr);
 }
 
 /**
@@ -449,7 +455,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const struct kdapl_ep_use *use,
 			    const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
 			    struct kdapl_cookie_ring **recv)
 {
-	bool deep = use_request_wrs(use, attr) > use->shares[KDAPL_CQ_SHARE_REQUEST].entries;
+	bool deep = requests_are_deep(use, attr);
 	gfp_t gfp = kdapl_gfp(ep->obj.space);
 	u32 req_sge = kdapl_ep_request_sge(attr);
 

@@ -198,20 +198,24 @@ static __always_inline int post_request(struct ib_qp *qp,
 
 /* ---- posts that do not go to the queue pair now -------------------------- */
 
-/*
- * Does a post on a direction that is deep go to the queue pair?  It is @wrs work requests.  Not
- * while older ones are held.
- */
-static bool deep_has_room(const struct kdapl_dir *dir, u32 wrs)
+/* Do posts go to the queue pair, if it has room for them? */
+static bool gate_is_open(const struct kdapl_dir *dir)
 {
 	lockdep_assert_held(&dir->lock);
-	return dir->gate == KDAPL_GATE_DEEP && !dir->held && kdapl_dir_left(dir) >= wrs;
+	return dir->gate == KDAPL_GATE_POST || dir->gate == KDAPL_GATE_DEEP;
 }
 
-/* The gate is not open.  Does a DTO go to the queue pair all the same? */
+/* Has the queue pair no room for @wrs work requests?  Nor while older posts are held. */
+static bool deep_is_full(const struct kdapl_dir *dir, u32 wrs)
+{
+	lockdep_assert_held(&dir->lock);
+	return dir->gate == KDAPL_GATE_DEEP && (dir->held || kdapl_dir_left(dir) < wrs);
+}
+
+/* The gate is not POST.  Does a DTO go to the queue pair all the same? */
 static noinline bool post_deep(const struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
-	if (!deep_has_room(dir, 1))
+	if (dir->gate != KDAPL_GATE_DEEP || deep_is_full(dir, 1))
 		return false;
 	cookie->flags |= KDAPL_COOKIE_DEEP;
 	return true;
@@ -475,7 +479,7 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	if (ret)
 		return ret;
 	/* A chain is not held until there is room. */
-	if (dir->gate == KDAPL_GATE_DEEP && !deep_has_room(dir, more + 1))
+	if (deep_is_full(dir, more + 1))
 		return RET_NO_RESOURCE(MEMORY);
 	if (!reserve_take(dir, more))
 		return RET_NO_RESOURCE(MEMORY);
@@ -515,8 +519,7 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	 * A post that will only be flushed needs no memory, and that may be gone with the
 	 * device by now.
 	 */
-	if (dir->gate != KDAPL_GATE_POST && dir->gate != KDAPL_GATE_DEEP &&
-	    !(dir->gate == KDAPL_GATE_HOLD && dir->is_recv)) {
+	if (!gate_is_open(dir) && !(dir->gate == KDAPL_GATE_HOLD && dir->is_recv)) {
 		from.length = named.length;
 		return post_dto(ep, dir, dto, dto->kind, from);
 	}
@@ -636,7 +639,7 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 			return ret;
 	}
 	/* A bind is not held until there is room: its key and regions would have to wait, too. */
-	if (dir->gate == KDAPL_GATE_DEEP && !deep_has_room(dir, BIND_WRS))
+	if (deep_is_full(dir, BIND_WRS))
 		return RET_NO_RESOURCE(MEMORY);
 	cookie = cookie_take(dir, user, 0, flags);
 	if (!cookie)
@@ -646,7 +649,7 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	kdapl_object_get(&bind->rmr->obj);
 	cookie->rmr = bind->rmr;
 	cookie->failed = false;
-	if (dir->gate != KDAPL_GATE_POST && dir->gate != KDAPL_GATE_DEEP) {
+	if (!gate_is_open(dir)) {
 		ret = post_bind_aside(dir, bind, cookie);
 	} else {
 		cookie->owed = true;
