@@ -5,6 +5,8 @@
 #     ground    "uml" if this host can run User Mode Linux; otherwise, and with "vm", "debug"
 #     which     the options of scripts/test-kernel for its kernel
 #     machine   the command that runs others in it
+#
+#   debug_modules DIR   then builds its kernel, if need be, and the modules for it in DIR
 
 debug_ground() {
 	local scripts
@@ -15,4 +17,11 @@ debug_ground() {
 	else
 		ground=debug which=() machine=("$scripts/vm" --debug)
 	fi
+}
+
+debug_modules() {
+	local scripts
+	scripts=$(dirname "${BASH_SOURCE[0]}")
+	"$scripts/test-kernel" "${which[@]}" && "$scripts/build-modules" \
+		"$("$scripts/test-kernel" "${which[@]}" --print-kdir)" "$1"
 }

@@ -56,16 +56,14 @@ declare -A signs=(
 . scripts/ground.sh
 debug_ground "$kernel"
 build=$PWD/build/modules-planted-$ground
-scripts/test-kernel "${which[@]}" &&
-	kdir=$(scripts/test-kernel "${which[@]}" --print-kdir) &&
-	scripts/build-modules "$kdir" "$build" &&
+debug_modules "$build" &&
 	make --no-print-directory -s -C udapl-shim tests || exit
 
 # planted FILE SED: the modules with it
 planted() {
 	sed "$2" "$1" > "$build/$1"
 	! cmp -s "$1" "$build/$1" || { echo "nothing to plant in $1"; return 1; }
-	scripts/build-modules "$kdir" "$build"
+	debug_modules "$build"
 }
 
 run() {
