@@ -696,29 +696,56 @@ static bool state_is_now(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 	return OK(dat_ep_query(ep, DAT_EP_FIELD_EP_STATE, &param)) && param.ep_state == state;
 }
 
-/* The query of the state takes no event, and does not look for completions either. */
-static void free_behind_end(void)
+/*
+ * The peer of p->a disconnects, and p->a is freed before anybody has taken what its end has left
+ * in its EVD.
+ *
+ * Return: true: the event of the end was there, behind all completions.  False: the free came
+ * before that event, as it may while the receives are being flushed, and so there is none (F8).
+ */
+static bool free_behind_end_once(struct pair *p, u64 until)
 {
 	struct account account = {};
-	struct pair p = {};
-	u64 end = deadline();
+	bool ended = false;
 	DAT_EVENT event;
 	int i;
 
-	if (!pair_new(&p, ONE_EVD, NULL, NULL))
-		return;
 	for (i = 0; i < NODE_RECVS; i++)
-		OK(node_recv(&p.a, 0, 64, RECV | i));
-	OK(dat_ep_disconnect(p.b.ep, ABRUPT));
-	want_conn(p.b.conn, p.b.ep, DISCONNECTED);
-	while (!state_is_now(p.a.ep, DAT_EP_STATE_DISCONNECTED) && CHECK(now_us() < end))
+		OK(node_recv(&p->a, 0, 64, RECV | i));
+	OK(dat_ep_disconnect(p->b.ep, ABRUPT));
+	want_conn(p->b.conn, p->b.ep, DISCONNECTED);
+	/* The query of the state takes no event, and does not look for completions either. */
+	while (!state_is_now(p->a.ep, DAT_EP_STATE_DISCONNECTED) && CHECK(now_us() < until))
 		yield_cpu();
-	OK(dat_ep_free(p.a.ep));
-	if (account_first(&account, &p.a, &event) &&
-	    CHECK_EQ(event.event_number, DISCONNECTED) &&
-	    CHECK(event.event_data.connect_event_data.ep_handle == p.a.ep)) {
-		account_closed(&account, 0, NODE_RECVS);
-		nothing_more(p.a.conn);
+	OK(dat_ep_free(p->a.ep));
+	while (!failed() && event_within(p->a.conn, 0, &event)) {
+		if (event.event_number != DISCONNECTED) {
+			account_event(&account, &p->a, &event);
+			CHECK(!ended);
+			continue;
+		}
+		CHECK(!ended);
+		ended = CHECK(event.event_data.connect_event_data.ep_handle == p->a.ep) &&
+			account_closed(&account, 0, NODE_RECVS);
+	}
+	nothing_more(p->a.conn);
+	p->a.ep = DAT_HANDLE_NULL;
+	return ended;
+}
+
+static void free_behind_end(void)
+{
+	u64 until = deadline();
+	bool ended = false;
+
+	while (!ended && !failed() && CHECK(now_us() < until)) {
+		struct pair p = {};
+
+		if (!pair_new(&p, ONE_EVD, NULL, NULL))
+			return;
+		ended = free_behind_end_once(&p, until);
+		if (!failed())
+			pair_free(&p);
 	}
 }
 
