@@ -329,11 +329,11 @@ static void trace(const char *mode)
 	}
 	CHECK_EQ(status, 0);
 	printf("-- %s: %d receives %u, sends %u, writes %u, reads %u; %d taken %u, %d of RDMA %u; "
-	       "%d looks %u, of solicited receives %u; a wait %u, of them poll %u\n", mode,
+	       "%d looks %u, %d of solicited receives %u; a wait %u, of them poll %u\n", mode,
 	       TURNS, counts[POST_RECV].all,
 	       counts[POST_SEND].all, counts[POST_WRITE].all, counts[POST_READ].all, 2 * TURNS,
 	       counts[TAKE].all, 2 * TURNS, counts[TAKE_RDMA].all, LOOKS, counts[LOOK].all,
-	       counts[LOOK_SOLICITED].all, counts[WAIT].all, counts[WAIT].polls);
+	       3 * LOOKS, counts[LOOK_SOLICITED].all, counts[WAIT].all, counts[WAIT].polls);
 }
 
 /* What Soft-RoCE's library has instead of a doorbell in memory. */
