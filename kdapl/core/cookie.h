@@ -46,13 +46,16 @@ struct kdapl_cookie {
 		u32 more;
 		u32 key;
 	};
-	u32 status;
+	u16 status;
 	u8 flags;
 	bool busy;
 	bool owed;
 	bool aside;
 	bool failed;
 };
+
+/* There are as many as DTOs may be outstanding, so this is most of what an endpoint takes. */
+static_assert(sizeof(struct kdapl_cookie) <= 64);
 
 /* In kdapl_cookie.flags: a post of several work requests (post_chain(), bind_chain()). */
 #define KDAPL_COOKIE_CHAIN	0x80

@@ -10,30 +10,6 @@
 #include <linux/slab.h>
 #include "dir.h"
 
-/*
- * struct kdapl_cookie_ring - the memory of a direction's cookies
- * @former: the ring that it has replaced, whose events may not have been dequeued yet
- * @size: cookies
- * @copied: held receives that were copied from @former, into the first slots
- * @copied_from: slot of the first one in @former
- * @cookies: the slots
- * @sge, @wrs, @lkeys, @nr_sge: of kdapl_dir
- *
- * A modify may replace the ring of an endpoint.  The former ring stays nevertheless, because
- * events that nobody has dequeued are in its cookies.
- */
-struct kdapl_cookie_ring {
-	struct kdapl_cookie_ring *former;
-	u32 size;
-	u32 copied;
-	u32 copied_from;
-	struct kdapl_cookie *cookies;
-	struct ib_sge *sge;
-	struct kdapl_held_wr *wrs;
-	u32 *lkeys;
-	u8 nr_sge[];
-};
-
 /* Stands for a ring without cookies: a post finds it busy, and need not test the size. */
 static struct kdapl_cookie never_free = { .busy = true };
 
@@ -154,8 +130,8 @@ int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *r
 		ring->cookies[n].flags = dir->ring[i].flags;
 		ring->cookies[n].busy = true;
 		ring->nr_sge[n] = dir->nr_sge[i];
-		memcpy(&ring->sge[n * max_sge], &dir->sge[i * dir->max_sge],
-		       dir->nr_sge[i] * sizeof(*dir->sge));
+		memcpy(&ring->sge[n * max_sge], &dir->rings->sge[i * dir->max_sge],
+		       dir->nr_sge[i] * sizeof(*ring->sge));
 	}
 	ring->copied = end;
 	return end < dir->held ? -EAGAIN : 0;
@@ -184,8 +160,6 @@ struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 	ring->copied_from = dir->held_first;
 	dir->rings = ring;
 	dir->ring = size ? ring->cookies : &never_free;
-	dir->sge = ring->sge;
-	dir->wrs = ring->wrs;
 	dir->lkeys = ring->lkeys;
 	dir->nr_sge = ring->nr_sge;
 	dir->size = size;

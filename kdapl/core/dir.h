@@ -35,6 +35,33 @@ struct kdapl_held_wr {
 };
 
 /*
+ * struct kdapl_cookie_ring - the memory of a direction's cookies, and of its held posts
+ * @former: the ring that it has replaced, whose events may not have been dequeued yet
+ * @size: cookies
+ * @copied: held receives that were copied from @former, into the first slots
+ * @copied_from: slot of the first one in @former
+ * @cookies: the slots
+ * @sge: segments of held posts, kdapl_dir.max_sge per cookie; NULL for requests unless
+ *	 kdapl_dir.deep
+ * @wrs: held requests, one per cookie; NULL for receives, and unless kdapl_dir.deep
+ * @lkeys, @nr_sge: of kdapl_dir
+ *
+ * A modify may replace the ring of an endpoint.  The former ring stays nevertheless, because
+ * events that nobody has dequeued are in its cookies.
+ */
+struct kdapl_cookie_ring {
+	struct kdapl_cookie_ring *former;
+	u32 size;
+	u32 copied;
+	u32 copied_from;
+	struct kdapl_cookie *cookies;
+	struct ib_sge *sge;
+	struct kdapl_held_wr *wrs;
+	u32 *lkeys;
+	u8 nr_sge[];
+};
+
+/*
  * struct kdapl_dir - one direction of an endpoint
  * @lock: gate, ring, posted; the only lock of a post (A4)
  * @ep: the endpoint
@@ -60,19 +87,18 @@ struct kdapl_held_wr {
  * @ring: @size cookies, which are used in turn; for a size of 0, one that is always busy
  * @next: the cookie of the next post
  * @max_sge: segments of one post at most
- * @sge: segments of held posts, @max_sge per cookie; NULL for requests unless @deep
- * @wrs: held requests, one per cookie; NULL for receives, and unless @deep
  * @lkeys: local keys that the posted requests use, @max_sge per cookie, for
  *	   kdapl_ep_key_gone(); NULL unless kdapl_device.mute_faults
- * @nr_sge: how many of @sge or @lkeys each cookie has
+ * @nr_sge: how many of @lkeys, or of @rings->sge, each cookie has
  * @reserve: work requests that the send queue has for requests that take several (post.c),
  *	     beyond those that the attributes ask for
  * @reserved: of those, how many are on the queue pair
- * @rings: memory of @ring and of the rings it replaced
+ * @rings: memory of @ring, and of the ring that it has replaced; NULL: it has no ring
  * @binds: of requests: the EVD takes completions of binds
  */
 struct kdapl_dir {
 	spinlock_t lock;
+	DAT_RETURN refusal;
 	struct kdapl_ep *ep;
 	struct kdapl_evd *evd;
 	u8 gate;
@@ -81,7 +107,6 @@ struct kdapl_dir {
 	bool binds;
 	bool deep;
 	bool spoilt;
-	DAT_RETURN refusal;
 	u32 posted;
 	u32 completed;
 	u32 nr_aside;
@@ -94,8 +119,6 @@ struct kdapl_dir {
 	u32 next;
 	u32 max_sge;
 	struct kdapl_cookie *ring;
-	struct ib_sge *sge;
-	struct kdapl_held_wr *wrs;
 	u32 *lkeys;
 	u8 *nr_sge;
 	u32 reserve;

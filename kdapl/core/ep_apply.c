@@ -301,7 +301,7 @@ static int post_held_recv(const struct kdapl_dir *dir, u32 i, struct ib_qp *qp)
 {
 	struct ib_recv_wr wr = {
 		.wr_id = (uintptr_t)&dir->ring[i],
-		.sg_list = &dir->sge[i * dir->max_sge],
+		.sg_list = &dir->rings->sge[i * dir->max_sge],
 		.num_sge = dir->nr_sge[i],
 	};
 
@@ -313,15 +313,16 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 {
 	u32 i = dir->held_first;
 	struct kdapl_cookie *cookie = &dir->ring[i];
+	const struct kdapl_held_wr *wrs = dir->rings->wrs;
 	int ret;
 
 	cookie->owed = true;
 	if (dir->deep)
 		cookie->flags |= KDAPL_COOKIE_DEEP;
 	dir->posted++;
-	trace_kdapl_post(dir->ep, cookie, dir->is_recv ? KDAPL_DTO_RECV : dir->wrs[i].kind);
+	trace_kdapl_post(dir->ep, cookie, dir->is_recv ? KDAPL_DTO_RECV : wrs[i].kind);
 	ret = dir->is_recv ? post_held_recv(dir, i, conn->qp.ib) :
-			     ib_post_send(conn->qp.ib, &dir->wrs[i].rdma.wr, NULL);
+			     ib_post_send(conn->qp.ib, &wrs[i].rdma.wr, NULL);
 	if (ret) {
 		trace_kdapl_post_kept(cookie, ret);
 		dir->posted--;

@@ -465,7 +465,7 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const struct kdapl_ep_use *use,
 	if (kdapl_ia_is_passthrough(ep->obj.ia))
 		return DAT_SUCCESS;
 	if (!ep->req.rings || attr->max_request_dtos != ep->req.size ||
-	    req_sge != ep->req.max_sge || (deep && !ep->req.wrs)) {
+	    req_sge != ep->req.max_sge || (deep && !ep->req.rings->wrs)) {
 		*req = kdapl_cookie_ring_alloc(&ep->req, attr->max_request_dtos, req_sge,
 					       ep->obj.ia->dev->mute_faults, deep, gfp);
 		if (!*req)

@@ -123,14 +123,15 @@ static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *c
 static void cookie_hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
 			struct post_segments from)
 {
+	struct ib_sge *sge = dir->rings->sge;
 	u32 i = cookie - dir->ring;
 
 	if (!dir->held)
 		dir->held_first = i;
 	WRITE_ONCE(dir->held, dir->held + 1);
-	if (!dir->sge)
+	if (!sge)
 		return;
-	memcpy(&dir->sge[i * dir->max_sge], from.sge, from.nr * sizeof(*from.sge));
+	memcpy(&sge[i * dir->max_sge], from.sge, from.nr * sizeof(*from.sge));
 	dir->nr_sge[i] = from.nr;
 }
 
@@ -225,13 +226,14 @@ static noinline bool post_deep(const struct kdapl_dir *dir, struct kdapl_cookie 
 static void hold_deep(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
 		      const struct kdapl_dto *dto, struct post_segments from)
 {
+	const struct kdapl_cookie_ring *ring = dir->rings;
 	u32 i = cookie - dir->ring;
 
 	cookie_hold(dir, cookie, from);
 	if (!dir->is_recv) {
-		from.sge = &dir->sge[i * dir->max_sge];
-		fill_request(&dir->wrs[i].rdma, cookie, dto, dto->kind, from);
-		dir->wrs[i].kind = dto->kind;
+		from.sge = &ring->sge[i * dir->max_sge];
+		fill_request(&ring->wrs[i].rdma, cookie, dto, dto->kind, from);
+		ring->wrs[i].kind = dto->kind;
 		if (dir->lkeys)
 			note_keys(dir, cookie, from);
 	}
