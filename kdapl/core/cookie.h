@@ -70,6 +70,11 @@ static_assert(sizeof(struct kdapl_cookie) <= 64);
  */
 #define KDAPL_WR_PART		1UL
 
+static inline struct kdapl_cookie *kdapl_wc_cookie(const struct ib_wc *wc)
+{
+	return (struct kdapl_cookie *)(uintptr_t)(wc->wr_id & ~(u64)KDAPL_WR_PART);
+}
+
 static inline struct kdapl_cookie *kdapl_cookie_of(struct kdapl_node *node)
 {
 	return container_of(node, struct kdapl_cookie, node);

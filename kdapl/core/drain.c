@@ -46,7 +46,7 @@
  * A graceful disconnect may wait as long as the peer lets requests wait.  A flush needs only
  * the local device.  One that has not flushed after FLUSH_LIMIT is taken to be dead: its
  * queue pair is destroyed, and what it still owes is completed here.  A completion may also
- * have come, but have to wait in the EVD behind one of another endpoint (kdapl_evd_waits()).
+ * have come, but have to wait in the EVD behind one of another endpoint (evd_waits()).
  * That is no fault of the queue pair, and this time does not count.  Nor does a connection end
  * before its completions have left the EVD, since they name cookies that go with the
  * endpoint.  What they wait for always comes: an RMR is settled by its own work item,
@@ -290,12 +290,30 @@ static bool conn_flushed(struct kdapl_conn *conn)
 	return dir_pull_drained(&conn->ep->recv) && requests;
 }
 
+/*
+ * Do completions in @evd, which was pulled, wait behind one that is not @ep's?  A bind that failed,
+ * or whose RMR was freed, waits until the RMR is settled; the first message of a connection waits
+ * until its queue pair can send.  All completions that came after it wait behind it: in the CQ, or
+ * fetched from there.
+ */
+static bool evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	ret = evd->waiting && evd->wc_next != evd->wc_end &&
+	      kdapl_wc_cookie(&evd->wc[evd->wc_next])->dir->ep != ep;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return ret;
+}
+
 /* After a pull of both EVDs: do completions there wait behind one of another endpoint? */
 static bool conn_waits(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
 
-	return kdapl_evd_waits(ep->req.evd, ep) || kdapl_evd_waits(ep->recv.evd, ep);
+	return evd_waits(ep->req.evd, ep) || evd_waits(ep->recv.evd, ep);
 }
 
 /*

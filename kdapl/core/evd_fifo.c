@@ -169,11 +169,6 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 	return &evd->wc[evd->wc_next];
 }
 
-static struct kdapl_cookie *wc_cookie(const struct ib_wc *wc)
-{
-	return (struct kdapl_cookie *)(uintptr_t)(wc->wr_id & ~(u64)KDAPL_WR_PART);
-}
-
 /*
  * A DTO that is several work requests completes with the last one.  Of the completions
  * before that one only a failure matters to it.
@@ -201,7 +196,7 @@ static inline bool wc_is_message(const struct ib_wc *wc,
  */
 static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
 {
-	const struct kdapl_cookie *cookie = wc_cookie(wc);
+	const struct kdapl_cookie *cookie = kdapl_wc_cookie(wc);
 
 	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
 	       READ_ONCE(cookie->owed) && !cookie->rmr &&
@@ -293,7 +288,7 @@ static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
  */
 static bool wc_check_recv(struct ib_wc *wc)
 {
-	struct kdapl_cookie *cookie = wc_cookie(wc);
+	struct kdapl_cookie *cookie = kdapl_wc_cookie(wc);
 
 	if (!cookie->dir->is_recv)
 		return true;
@@ -334,7 +329,7 @@ static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *w
 static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn,
 				enum kdapl_ep_input *input)
 {
-	struct kdapl_cookie *cookie = wc_cookie(wc);
+	struct kdapl_cookie *cookie = kdapl_wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
 	bool told;
@@ -443,12 +438,13 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
 {
 	const struct ib_wc *wc = &evd->wc[evd->wc_next++];
 
-	return account_wc(evd, wc_cookie(wc), wc, event, notify, plain);
+	return account_wc(evd, kdapl_wc_cookie(wc), wc, event, notify, plain);
 }
 
 /*
  * Takes what was put aside, and need not wait for the CM any more, into the FIFO, but no more than
- * @left, which it counts down.  A bind may then have to wait for its RMR, and stops those behind it.
+ * @left, which it counts down.  A bind may then have to wait for its RMR, and stops what comes
+ * after it.
  *
  * Return: WC_VISIBLE: there is more; WC_WAIT: it stopped at a bind; WC_STALE: that was all.
  */
@@ -528,13 +524,13 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 
 	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
 	if (unlikely(verdict == WC_ASIDE)) {
-		verdict = wc_put_aside(evd, wc_cookie(wc));
+		verdict = wc_put_aside(evd, kdapl_wc_cookie(wc));
 		WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 		return verdict;
 	}
 	WRITE_ONCE(evd->waiting, verdict == WC_WAIT);
 	if (verdict == WC_STALE) {
-		trace_kdapl_dropped(wc_cookie(wc), wc->status);
+		trace_kdapl_dropped(kdapl_wc_cookie(wc), wc->status);
 		evd->wc_next++;
 	}
 	if (verdict != WC_TELL)
@@ -621,27 +617,6 @@ bool kdapl_evd_pull(struct kdapl_evd *evd)
 	if (READ_ONCE(evd->nr_fifo) && READ_ONCE(evd->sink))
 		kdapl_evd_kick(evd);
 	return !waits;
-}
-
-/**
- * kdapl_evd_waits - do completions wait behind one that is not @ep's?
- * @evd: was pulled
- * @ep: endpoint
- *
- * A bind that failed, or whose RMR was freed, waits until the RMR is settled; the first
- * message of a connection waits until its queue pair can send.  All completions that came
- * after it wait behind it: in the CQ, or fetched from there.  Any context.
- */
-bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep)
-{
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	ret = evd->waiting && evd->wc_next != evd->wc_end &&
-	      wc_cookie(&evd->wc[evd->wc_next])->dir->ep != ep;
-	spin_unlock_irqrestore(&evd->lock, flags);
-	return ret;
 }
 
 /* A slot of the pool is put back at once, and NULL returned: nothing is left to be done. */

@@ -9,7 +9,6 @@
 #include "evd.h"
 
 struct kdapl_cookie;
-struct kdapl_ep;
 
 static inline struct kdapl_event_slot *kdapl_slot_of(struct kdapl_node *node)
 {
@@ -46,7 +45,6 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
 		    struct kdapl_event_slot **slot);
 u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits);
 bool kdapl_evd_pull(struct kdapl_evd *evd);
-bool kdapl_evd_waits(struct kdapl_evd *evd, const struct kdapl_ep *ep);
 void kdapl_evd_overflow(struct kdapl_evd *evd);
 void kdapl_evd_drop_events(struct kdapl_evd *evd);
 

@@ -131,7 +131,8 @@ static void in_order(struct kunit *test)
 
 	connected(b, ep);
 	post_many(b, ep, recv, MANY);
-	KUNIT_EXPECT_EQ(test, IR(MEMORY), recv ? bench_recv(b, ep, MANY) : bench_send(b, ep, MANY, 0));
+	KUNIT_EXPECT_EQ(test, IR(MEMORY),
+			recv ? bench_recv(b, ep, MANY) : bench_send(b, ep, MANY, 0));
 	KUNIT_EXPECT_EQ(test, (u32)ROOM, on_queue(b, ep, recv));
 	for (i = 0; i < ROOM / 2 - 1; i++)
 		done_and_taken(b, ep, recv, dto, i);

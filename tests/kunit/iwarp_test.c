@@ -254,9 +254,6 @@ static void received_before_flushed(struct kunit *test)
 /* E101, E106: ... and are seen then by an upcall, though no event of the connection wakes it. */
 static void flushed_to_an_upcall(struct kunit *test)
 {
-	struct bench *b = test->priv;
-	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
-	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
 	static const DAT_EP_ATTR attr = {
 		.max_recv_dtos = 4,
 		.max_recv_iov = 1,
@@ -264,6 +261,9 @@ static void flushed_to_an_upcall(struct kunit *test)
 		.max_request_dtos = 4,
 		.max_request_iov = 1,
 	};
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 16, DAT_EVD_DTO_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
 	DAT_EP_HANDLE ep;
 	struct taker *t;
 
