@@ -11,6 +11,7 @@
 #define KDAPL_TRACE_H
 
 #include <linux/tracepoint.h>
+#include "dto/kind.h"
 
 /* Only trace.c needs to know what is in these. */
 struct kdapl_conn;
@@ -223,12 +224,15 @@ TRACE_EVENT(kdapl_request,
  * one.  It is 0 in a kdapl_completion that kdapl has made itself, as flushed.
  */
 
-TRACE_DEFINE_ENUM(KDAPL_DTO_RECV);
-TRACE_DEFINE_ENUM(KDAPL_DTO_SEND);
-TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_READ);
-TRACE_DEFINE_ENUM(KDAPL_DTO_RDMA_WRITE);
-TRACE_DEFINE_ENUM(KDAPL_DTO_SEND_INVALIDATE);
-TRACE_DEFINE_ENUM(KDAPL_DTO_BIND);
+#undef KIND
+#define KIND(kind, name)	TRACE_DEFINE_ENUM(KDAPL_DTO_##kind);
+KDAPL_DTO_KINDS(KIND, KIND)
+
+/* As the arguments of __print_symbolic(), which are separated by commas. */
+#undef KIND
+#undef LAST_KIND
+#define KIND(kind, name)	{ KDAPL_DTO_##kind, name },
+#define LAST_KIND(kind, name)	{ KDAPL_DTO_##kind, name }
 
 TRACE_EVENT(kdapl_post,
 	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_cookie *cookie,
@@ -252,13 +256,7 @@ TRACE_EVENT(kdapl_post,
 	),
 	TP_printk("ep=%#llx qp=%u slot=%u %s length=%llu cookie=%#llx",
 		  __entry->token, __entry->qp, __entry->slot,
-		  __print_symbolic(__entry->kind,
-				   { KDAPL_DTO_RECV, "recv" },
-				   { KDAPL_DTO_SEND, "send" },
-				   { KDAPL_DTO_RDMA_READ, "rdma_read" },
-				   { KDAPL_DTO_RDMA_WRITE, "rdma_write" },
-				   { KDAPL_DTO_SEND_INVALIDATE, "send_invalidate" },
-				   { KDAPL_DTO_BIND, "bind" }),
+		  __print_symbolic(__entry->kind, KDAPL_DTO_KINDS(KIND, LAST_KIND)),
 		  __entry->length, __entry->user)
 );
 

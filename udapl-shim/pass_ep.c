@@ -105,36 +105,12 @@ struct pass_ep *pass_ep_get(struct shim_object *obj)
 
 /* ---- attributes and objects -------------------------------------------- */
 
-/* The same as ep_set_limits() of kdapl/core/ep_attr.c. */
+/* What posts are checked against, from the attributes */
 static void set_limits(struct pass_ep *ep)
 {
-	static const uint32_t flags[PASS_KINDS] = {
-		[KDAPL_OP_SEND] = DAT_COMPLETION_SUPPRESS_FLAG |
-				  DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-				  DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		[KDAPL_OP_RDMA_READ] = DAT_COMPLETION_SUPPRESS_FLAG |
-				       DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		[KDAPL_OP_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
-					DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		[PASS_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
-			      DAT_COMPLETION_BARRIER_FENCE_FLAG,
-	};
 	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
-	struct pass_limits *limits = ep->limits;
-	uint32_t i, of_dir;
 
-	for (i = 0; i < PASS_KINDS; i++) {
-		of_dir = i == KDAPL_OP_RECV ? attr->recv_completion_flags :
-					      attr->request_completion_flags;
-		limits[i].flags = flags[i] | (of_dir & DAT_COMPLETION_UNSIGNALLED_FLAG);
-		limits[i].max_length = i == KDAPL_OP_RDMA_READ ||
-				       i == KDAPL_OP_RDMA_WRITE ?
-				       attr->max_rdma_size : attr->max_message_size;
-	}
-	limits[KDAPL_OP_RECV].max_iov = pass_iov(attr->max_recv_iov);
-	limits[KDAPL_OP_SEND].max_iov = pass_iov(attr->max_request_iov);
-	limits[KDAPL_OP_RDMA_READ].max_iov = pass_iov(attr->max_rdma_read_iov);
-	limits[KDAPL_OP_RDMA_WRITE].max_iov = pass_iov(attr->max_rdma_write_iov);
+	kdapl_dto_set_limits(ep->limits, attr);
 	ep->dir[PASS_REQ].max_plain = attr->max_request_iov ? attr->max_message_size : 0;
 	ep->dir[PASS_RECV].max_plain = attr->max_recv_iov ? attr->max_message_size : 0;
 	ep->reads = attr->max_rdma_read_out;

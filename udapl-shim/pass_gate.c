@@ -306,9 +306,9 @@ int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 static int give_request(struct pass_dir *dir, struct pass_cookie *cookie)
 {
 	const struct pass_request *request = pass_cookie_request(cookie);
-	bool rdma = request->op == KDAPL_OP_RDMA_READ || request->op == KDAPL_OP_RDMA_WRITE;
+	bool rdma = kdapl_dto_rows[request->kind].remote;
 
-	return pass_give_request(dir, cookie, request->op, cookie->sge, cookie->nr_sge,
+	return pass_give_request(dir, cookie, request->kind, cookie->sge, cookie->nr_sge,
 				 rdma ? &request->remote : NULL);
 }
 

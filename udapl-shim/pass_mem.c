@@ -367,16 +367,17 @@ static DAT_RETURN check_args(const struct pass_ia *pia,
 }
 
 /*
- * What an LMR may not be used for. mt:T35: on iWARP the data of an RDMA read arrives like a write
- * of the peer, which uses the key of the local memory; so that has to allow remote write.
+ * What posts may have the device write into an LMR. mt:T35: on iWARP the data of an RDMA read
+ * arrives like a write of the peer, which uses the key of the local memory; so that has to allow
+ * remote write.
  */
-static uint32_t refused_sinks(const struct pass_ia *pia, uint32_t privileges)
+static uint32_t sinks_of(const struct pass_ia *pia, uint32_t privileges)
 {
 	if (!(privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-		return PASS_SINK_RECV | PASS_SINK_READ;
+		return 0;
 	if (pia->iwarp && !(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
-		return PASS_SINK_READ;
-	return 0;
+		return KDAPL_SINK_RECV;
+	return KDAPL_SINK_RECV | KDAPL_SINK_READ;
 }
 
 static uint32_t context_of(const struct pass_lmr *lmr)
@@ -422,7 +423,7 @@ static DAT_RETURN lmr_make(struct kdapl_uapi_lmr_create *arg, struct pass_ia *pi
 		return RET_NO_RESOURCE(MEMORY);
 	ret = pass_reg(pia, zone->pd, start, length, arg->privileges, &lmr->mr);
 	if (!ret) {
-		lmr->refuses = refused_sinks(pia, arg->privileges);
+		lmr->sinks = sinks_of(pia, arg->privileges);
 		lmr->start = start;
 		lmr->length = length;
 		lmr->lkey = lmr->mr->lkey;

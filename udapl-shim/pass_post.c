@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Posts to a queue pair in passthrough: the data path. A post takes one lock, that of the
- * direction, and looks nothing up but the LMRs, by an index. The checks are a copy of those of
- * kdapl/core/post.c, in its order.
+ * direction, and looks nothing up but the LMRs, by an index. It is checked by the same code as in
+ * the module (common/dto/check.h).
  *
  * A post goes to the queue pair while the board says Connected and the library has not begun to
  * end the connection (pass_dir.gate, under the lock). The kernel may end the connection at any
@@ -10,174 +10,13 @@
  * the queue pair is made to flush once more (pass_end.c), because the post was counted before it
  * was made.
  */
+#include "dto/check.h"
 #include "pass_srq.h"
-
-/* The local segments of a DTO in the form that verbs take, and their total length */
-struct post_segments {
-	struct ibv_sge *sge;
-	uint32_t nr;
-	uint64_t length;
-};
-
-/* ---- checks ------------------------------------------------------------ */
-
-static DAT_RETURN protection_violation(uint32_t sink)
-{
-	return DAT_ERROR(DAT_PROTECTION_VIOLATION,
-			 sink ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
-}
-
-/*
- * The answer to a post for which the device may not write into the LMR: at all, or for the data of
- * an RDMA read (mt:T30, mt:T35).
- */
-static DAT_RETURN no_sink(const struct pass_lmr *lmr)
-{
-	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-			 lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ?
-			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
-}
-
-/* Checks one segment, in the order of mt:T5, mt:T29. @sge is written even if that fails. */
-static inline __attribute__((always_inline)) DAT_RETURN
-check_segment(const struct pass_dir *dir, const DAT_LMR_TRIPLET *segment,
-	      uint32_t sink, struct ibv_sge *sge)
-{
-	const uint64_t address = segment->virtual_address;
-	const uint64_t length = segment->segment_length;
-	const uint32_t context = segment->lmr_context;
-	const struct pass_lmr *lmr = pass_lmr_at(context);
-
-	sge->addr = address;
-	sge->length = length;
-	if (SHIM_UNLIKELY(!pass_lmr_is(lmr, context)))
-		return protection_violation(sink);
-	if (SHIM_UNLIKELY(!pass_lmr_inside(lmr, address, length)))
-		return RET_BAD_ARG(3);
-	if (SHIM_UNLIKELY(lmr->pz != dir->pz))
-		return protection_violation(sink);
-	if (SHIM_UNLIKELY(sink & lmr->refuses))
-		return no_sink(lmr);
-	sge->lkey = lmr->lkey;
-	return DAT_SUCCESS;
-}
-
-static inline uint32_t sink_of(uint32_t op)
-{
-	switch (op) {
-	case KDAPL_OP_RECV:
-		return PASS_SINK_RECV;
-	case KDAPL_OP_RDMA_READ:
-		return PASS_SINK_READ;
-	default:
-		return 0;
-	}
-}
-
-static DAT_RETURN check_segments(const struct pass_limits *limits,
-				 const struct pass_dir *dir, uint32_t op,
-				 DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-				 struct post_segments *to)
-{
-	const DAT_LMR_TRIPLET *end = iov + segments;
-	const uint64_t max = limits->max_length;
-	struct ibv_sge *sge = to->sge;
-	uint32_t sink = sink_of(op);
-	uint64_t left = max;
-	DAT_RETURN ret;
-
-	for (; iov != end; iov++) {
-		if (SHIM_UNLIKELY(!iov->segment_length))
-			continue;	/* mt:T3 */
-		ret = check_segment(dir, iov, sink, sge);
-		if (SHIM_UNLIKELY(ret))
-			return ret;
-		if (SHIM_UNLIKELY(iov->segment_length > left))
-			return RET_BAD_ARG(3);	/* mt:T6 */
-		left -= iov->segment_length;
-		sge++;
-	}
-	to->nr = sge - to->sge;
-	to->length = max - left;
-	return DAT_SUCCESS;
-}
-
-/* mt:T33: a read fetches the remote length; cuts the local segments off behind that. */
-static uint32_t segments_trim(struct ibv_sge *sge, uint64_t length)
-{
-	uint32_t i = 0;
-
-	do {
-		if (sge[i].length > length)
-			sge[i].length = length;
-		length -= sge[i].length;
-		i++;
-	} while (length);
-	return i;
-}
-
-/* Checks the length of the remote segment of an RDMA operation against the local ones. */
-static DAT_RETURN check_lengths(const struct pass_dir *dir, uint32_t op,
-				const DAT_RMR_TRIPLET *remote,
-				struct post_segments *to)
-{
-	uint64_t length = remote->segment_length;
-
-	if (op == KDAPL_OP_RDMA_WRITE)
-		return length < to->length ? RET(LENGTH_ERROR) : DAT_SUCCESS;
-	if (to->length < length)
-		return RET(LENGTH_ERROR);
-	to->nr = length ? segments_trim(to->sge, length) :
-			  pass_no_bytes(dir->pz, to->sge);
-	to->length = length;
-	return DAT_SUCCESS;
-}
-
-static inline bool remote_wraps(const DAT_RMR_TRIPLET *remote)
-{
-	return remote->target_address + remote->segment_length < remote->target_address;
-}
-
-/* All checks that do not need the state of the endpoint */
-static DAT_RETURN check_dto(const struct pass_ep *ep, const struct pass_dir *dir,
-			    uint32_t op, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-			    const DAT_RMR_TRIPLET *remote, uint32_t flags,
-			    struct post_segments *to)
-{
-	const struct pass_limits *limits = &ep->limits[op];
-	bool rdma = op == KDAPL_OP_RDMA_READ || op == KDAPL_OP_RDMA_WRITE;
-	DAT_RETURN ret;
-
-	if ((uint32_t)segments > limits->max_iov)
-		return RET_BAD_ARG(2);
-	if (segments && !iov)
-		return RET_BAD_ARG(3);
-	if (rdma && remote_wraps(remote))
-		return RET_BAD_ARG(5);
-	if (flags & ~limits->flags)
-		return rdma ? RET_BAD_ARG(6) : RET_BAD_ARG(5);
-	ret = check_segments(limits, dir, op, segments, iov, to);
-	if (ret || !rdma)
-		return ret;
-	return check_lengths(dir, op, remote, to);
-}
 
 /* ---- the post ---------------------------------------------------------- */
 
-static enum ibv_wr_opcode opcode_of(uint32_t op)
-{
-	switch (op) {
-	case KDAPL_OP_RDMA_READ:
-		return IBV_WR_RDMA_READ;
-	case KDAPL_OP_RDMA_WRITE:
-		return IBV_WR_RDMA_WRITE;
-	default:
-		return IBV_WR_SEND;
-	}
-}
-
 /* pass_give_request - post a request to the queue pair; 0 or an errno. @remote: NULL: none */
-int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, uint32_t op,
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, enum kdapl_dto_kind kind,
 		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote)
 {
 	struct ibv_send_wr wr, *bad;
@@ -186,7 +25,7 @@ int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, ui
 	wr.next = NULL;
 	wr.sg_list = sge;
 	wr.num_sge = nr;
-	wr.opcode = opcode_of(op);
+	wr.opcode = kdapl_dto_rows[kind].opcode;
 	wr.send_flags = IBV_SEND_SIGNALED;
 	if (cookie->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		wr.send_flags |= IBV_SEND_SOLICITED;
@@ -214,30 +53,30 @@ static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
 }
 
 /* Keeps the rest of a request that has to wait for room on the queue pair. */
-static void note_request(const struct pass_cookie *cookie, uint32_t op,
+static void note_request(const struct pass_cookie *cookie, enum kdapl_dto_kind kind,
 			 const DAT_RMR_TRIPLET *remote)
 {
 	struct pass_request *request = pass_cookie_request(cookie);
 
-	request->op = op;
+	request->kind = kind;
 	if (remote)
 		request->remote = *remote;
 }
 
-static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t op,
-			      DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
-			      uint64_t user, const DAT_RMR_TRIPLET *remote,
-			      uint32_t flags)
+static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir,
+			      const struct kdapl_dto *dto)
 {
+	const struct kdapl_dto_row *row = &kdapl_dto_rows[dto->kind];
+	const DAT_RMR_TRIPLET *remote = row->remote ? dto->remote : NULL;
 	struct ibv_sge sge[PASS_MAX_SGE];
-	struct post_segments to = { .sge = sge };
+	struct kdapl_segments to = { .sge = sge };
 	struct pass_cookie *cookie;
 	enum pass_gate gate;
 	DAT_RETURN ret;
 	bool early;
 	int err;
 
-	ret = check_dto(ep, dir, op, segments, iov, remote, flags, &to);
+	ret = kdapl_check_dto(dir, &ep->limits[dto->kind], dto, dto->kind, &to);
 	if (ret)
 		return ret;
 	pass_cookie_room(dir);
@@ -245,15 +84,15 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	if (ret)
 		return ret;
 	early = dir->is_recv && dir->gate == PASS_ASIDE;
-	if (op == KDAPL_OP_RDMA_READ && !ep->reads)
+	if (row->fetches && !ep->reads)
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
-	cookie = pass_cookie_take(dir, user, to.length, flags);
+	cookie = pass_cookie_take(dir, dto->cookie.as_64, to.length, dto->flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
 	if (early || ep->keys || gate == PASS_ASIDE)
 		note_segments(cookie, sge, to.nr);
 	if (gate == PASS_ASIDE && !dir->is_recv)
-		note_request(cookie, op, remote);
+		note_request(cookie, dto->kind, remote);
 	if (gate != PASS_POST) {
 		pass_put_aside(dir, cookie, gate);
 		return DAT_SUCCESS;
@@ -263,7 +102,7 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir, uint32_t
 	pass_cookie_move(cookie, pass_cookie_place(cookie));
 	dir->posted++;
 	err = dir->is_recv ? pass_give_recv(dir, cookie, sge, to.nr) :
-			     pass_give_request(dir, cookie, op, sge, to.nr, remote);
+			     pass_give_request(dir, cookie, dto->kind, sge, to.nr, remote);
 	if (err)
 		return pass_post_refused(dir, cookie, err);
 	if (early && !dir->kept++)
@@ -285,7 +124,7 @@ static struct pass_ep *ep_used(struct shim_object *obj)
 }
 
 /* The kind and the flags of a post in one argument */
-#define POST_HOW(op, flags)	((uint64_t)(op) << 32 | (flags))
+#define POST_HOW(kind, flags)	((uint64_t)(kind) << 32 | (flags))
 
 /*
  * Handles any kind of post. The lock of the direction is held, and dropped here. The arguments are
@@ -296,10 +135,17 @@ static __attribute__((noinline)) DAT_RETURN
 post_judge(struct pass_dir *dir, DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
 	   uint64_t user, const DAT_RMR_TRIPLET *remote, uint64_t how)
 {
+	const struct kdapl_dto dto = {
+		.kind = how >> 32,
+		.segments = segments,
+		.iov = iov,
+		.cookie.as_64 = user,
+		.remote = remote,
+		.flags = (uint32_t)how,
+	};
 	DAT_RETURN ret;
 
-	ret = post_locked(dir->ep, dir, how >> 32, segments, iov, user, remote,
-			  (uint32_t)how);
+	ret = post_locked(dir->ep, dir, &dto);
 	shim_unlock(&dir->lock);
 	return ret;
 }
@@ -321,7 +167,7 @@ post_whole(struct shim_object *obj, DAT_COUNT segments, const DAT_LMR_TRIPLET *i
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
-	dir = &ep->dir[how >> 32 == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
+	dir = &ep->dir[how >> 32 == KDAPL_DTO_RECV ? PASS_RECV : PASS_REQ];
 	shim_lock(&dir->lock);
 	if (dir->owner != obj)
 		return post_freed(dir);
@@ -340,31 +186,31 @@ plain_refused(struct pass_dir *dir, uint64_t id, int err)
 }
 
 /* May an RDMA operation go the short way, as far as the EP and the remote segment go? */
-static inline bool is_plain_rdma(const struct pass_ep *ep, uint32_t op,
+static inline bool is_plain_rdma(const struct pass_ep *ep, enum kdapl_dto_kind kind,
 				 const DAT_LMR_TRIPLET *segment,
 				 const DAT_RMR_TRIPLET *remote)
 {
-	const struct pass_limits *limits = &ep->limits[op];
+	const struct kdapl_dto_limits *limits = &ep->limits[kind];
 
 	if (!limits->max_iov || segment->segment_length - 1 >= limits->max_length ||
-	    remote_wraps(remote))
+	    kdapl_remote_wraps(remote))
 		return false;
-	return op == KDAPL_OP_RDMA_READ ?
+	return kdapl_dto_rows[kind].fetches ?
 	       ep->reads && remote->segment_length == segment->segment_length :
 	       remote->segment_length >= segment->segment_length;
 }
 
 /* May a DTO of one segment go the short way (post_one())? Fills @sge in for the device. */
 static inline __attribute__((always_inline)) bool
-is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cookie,
+is_plain(const struct pass_dir *dir, enum kdapl_dto_kind kind, const struct pass_cookie *cookie,
 	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote, struct ibv_sge *sge)
 {
 	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !pass_cookie_is_free(cookie) ||
 			  !shim_holds(&dir->board->state, DAT_EP_STATE_CONNECTED) ||
 			  (!remote && segment->segment_length - 1 >= dir->max_plain) ||
-			  check_segment(dir, segment, sink_of(op), sge)))
+			  kdapl_check_segment(dir, segment, kdapl_dto_rows[kind].sink, sge)))
 		return false;
-	return !remote || is_plain_rdma(dir->ep, op, segment, remote);
+	return !remote || is_plain_rdma(dir->ep, kind, segment, remote);
 }
 
 /*
@@ -375,7 +221,7 @@ is_plain(const struct pass_dir *dir, uint32_t op, const struct pass_cookie *cook
  * of the object.
  */
 static inline __attribute__((always_inline)) DAT_RETURN
-post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
+post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	 const DAT_LMR_TRIPLET *iov, uint64_t user, const DAT_RMR_TRIPLET *remote,
 	 uint32_t flags)
 {
@@ -387,19 +233,19 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	int err;
 
 	if (SHIM_UNLIKELY(!ep || (segments ^ 1) | flags || !iov))
-		return post_whole(obj, segments, iov, user, remote, POST_HOW(op, flags));
-	dir = &ep->dir[op == KDAPL_OP_RECV ? PASS_RECV : PASS_REQ];
+		return post_whole(obj, segments, iov, user, remote, POST_HOW(kind, flags));
+	dir = &ep->dir[kind == KDAPL_DTO_RECV ? PASS_RECV : PASS_REQ];
 	SHIM_FORGET(dir);
 	if (SHIM_UNLIKELY(!shim_trylock(&dir->lock)))
-		return post_whole(obj, 1, iov, user, remote, POST_HOW(op, 0));
+		return post_whole(obj, 1, iov, user, remote, POST_HOW(kind, 0));
 	if (SHIM_UNLIKELY(dir->owner != obj))
 		return post_freed(dir);
 	cookie = dir->next;
 	sge = cookie->sge;
 	/* A copy: after each atomic access the compiler would load the consumer's triplet again. */
 	segment = *iov;
-	if (SHIM_UNLIKELY(!is_plain(dir, op, cookie, &segment, remote, sge)))
-		return post_judge(dir, 1, iov, user, remote, POST_HOW(op, 0));
+	if (SHIM_UNLIKELY(!is_plain(dir, kind, cookie, &segment, remote, sge)))
+		return post_judge(dir, 1, iov, user, remote, POST_HOW(kind, 0));
 
 	cookie->user = user;
 	cookie->length = segment.segment_length;
@@ -407,25 +253,25 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 	pass_cookie_move_plain(cookie);
 	dir->next = cookie->after;
 	dir->posted++;
-	if (op == KDAPL_OP_RECV) {
+	if (kind == KDAPL_DTO_RECV) {
 		dir->wr.recv.wr_id = (uintptr_t)cookie;
 		dir->wr.recv.sg_list = sge;
 		err = ibv_post_recv(dir->qp, &dir->wr.recv, &dir->bad.recv);
-	} else if (op == KDAPL_OP_SEND) {
+	} else if (kind == KDAPL_DTO_SEND) {
 		dir->wr.send.wr_id = (uintptr_t)cookie;
 		dir->wr.send.sg_list = sge;
 		err = ibv_post_send(dir->qp, &dir->wr.send, &dir->bad.send);
 	} else {
 		dir->wr.rdma.wr_id = (uintptr_t)cookie;
 		dir->wr.rdma.sg_list = sge;
-		dir->wr.rdma.opcode = opcode_of(op);
+		dir->wr.rdma.opcode = kdapl_dto_rows[kind].opcode;
 		dir->wr.rdma.wr.rdma.remote_addr = remote->target_address;
 		dir->wr.rdma.wr.rdma.rkey = remote->rmr_context;
 		err = ibv_post_send(dir->qp, &dir->wr.rdma, &dir->bad.send);
 	}
 	if (SHIM_UNLIKELY(err))
-		return plain_refused(dir, op == KDAPL_OP_RECV ? dir->wr.recv.wr_id :
-				     op == KDAPL_OP_SEND ? dir->wr.send.wr_id :
+		return plain_refused(dir, kind == KDAPL_DTO_RECV ? dir->wr.recv.wr_id :
+				     kind == KDAPL_DTO_SEND ? dir->wr.send.wr_id :
 							   dir->wr.rdma.wr_id, err);
 	shim_unlock(&dir->lock);
 	return DAT_SUCCESS;
@@ -434,27 +280,27 @@ post_one(struct shim_object *obj, uint32_t op, DAT_COUNT segments,
 DAT_RETURN pass_post_send(struct shim_object *ep, DAT_COUNT segments,
 			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
 {
-	return post_one(ep, KDAPL_OP_SEND, segments, iov, cookie, NULL, flags);
+	return post_one(ep, KDAPL_DTO_SEND, segments, iov, cookie, NULL, flags);
 }
 
 DAT_RETURN pass_post_recv(struct shim_object *ep, DAT_COUNT segments,
 			  const DAT_LMR_TRIPLET *iov, uint64_t cookie, uint32_t flags)
 {
-	return post_one(ep, KDAPL_OP_RECV, segments, iov, cookie, NULL, flags);
+	return post_one(ep, KDAPL_DTO_RECV, segments, iov, cookie, NULL, flags);
 }
 
 DAT_RETURN pass_post_read(struct shim_object *ep, DAT_COUNT segments,
 			  const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			  const DAT_RMR_TRIPLET *remote, uint32_t flags)
 {
-	return post_one(ep, KDAPL_OP_RDMA_READ, segments, iov, cookie, remote, flags);
+	return post_one(ep, KDAPL_DTO_RDMA_READ, segments, iov, cookie, remote, flags);
 }
 
 DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags)
 {
-	return post_one(ep, KDAPL_OP_RDMA_WRITE, segments, iov, cookie, remote, flags);
+	return post_one(ep, KDAPL_DTO_RDMA_WRITE, segments, iov, cookie, remote, flags);
 }
 
 /* ---- shared receive queues ------------------------------------------------ */
@@ -463,15 +309,16 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 static DAT_RETURN srq_post(struct pass_srq *srq, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t user)
 {
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_RECV,
+		.segments = segments,
+		.iov = iov,
+	};
 	struct ibv_sge sge[PASS_MAX_SGE];
-	struct post_segments to = { .sge = sge };
+	struct kdapl_segments to = { .sge = sge };
 	DAT_RETURN ret;
 
-	if ((uint32_t)segments > srq->limits.max_iov)
-		return RET_BAD_ARG(2);
-	if (segments && !iov)
-		return RET_BAD_ARG(3);
-	ret = check_segments(&srq->limits, &srq->dir, KDAPL_OP_RECV, segments, iov, &to);
+	ret = kdapl_check_dto(&srq->dir, &srq->limits, &dto, KDAPL_DTO_RECV, &to);
 	return ret ? ret : pass_srq_give(srq, user, to.length, sge, to.nr);
 }
 

@@ -231,7 +231,7 @@ static DAT_RETURN check_bind(const struct pass_ep *ep, const struct pass_rmr *rm
 	ret = check_region(ep->ia, arg, lmr);
 	if (ret)
 		return ret;
-	if (arg->flags & ~ep->limits[PASS_BIND].flags)
+	if (arg->flags & ~ep->limits[KDAPL_DTO_BIND].flags)
 		return RET_BAD_ARG(6);
 	return check_rights(&ep->dir[PASS_REQ], rmr, *lmr, arg->privileges);
 }

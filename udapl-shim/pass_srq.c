@@ -646,7 +646,7 @@ static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
 	shim_lock(&srq->dir.lock);
 	srq->dir.is_recv = true;
 	srq->srq = NULL;
-	srq->limits = (struct pass_limits) {
+	srq->limits = (struct kdapl_dto_limits) {
 		.max_iov = pass_iov(arg->max_recv_iov),
 		.max_length = pia->max_message,
 	};

@@ -64,7 +64,7 @@ struct pass_share {
 struct pass_srq {
 	struct pass_dir dir;
 	struct ibv_srq *srq;
-	struct pass_limits limits;
+	struct kdapl_dto_limits limits;
 	struct pass_ia *pia;
 	struct pass_pz *pz;
 	uint64_t token;

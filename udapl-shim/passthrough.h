@@ -49,6 +49,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "dto/kind.h"
 #include "shim.h"
 
 #define PASS_MAX_SGE	32	/* segments of a post, whatever the module grants */
@@ -121,15 +122,11 @@ struct pass_pz {
 	struct pass_pz *next;
 };
 
-/* What our own posts may have the device write into an LMR */
-#define PASS_SINK_READ		1	/* the bytes that an RDMA read has fetched */
-#define PASS_SINK_RECV		2	/* a message */
-
 /**
  * struct pass_lmr - an entry of the table of LMRs
  * @context: the lmr_context by which posts find the LMR; 0 once the LMR is being freed, or a
  *	peer has invalidated its key. When the entry is used again it gets another context
- * @refuses: PASS_SINK_* for which posts must not use the LMR
+ * @sinks: KDAPL_SINK_*, what posts may have the device write there (mt:T30, mt:T35)
  * @start, @length: the memory
  * @lkey: the device's local key
  * @privileges: as the consumer asked for them
@@ -143,7 +140,7 @@ struct pass_pz {
  */
 struct pass_lmr {
 	atomic_uint_least32_t context;
-	uint32_t refuses;
+	uint32_t sinks;
 	uint64_t start;
 	uint64_t length;
 	uint32_t lkey;
@@ -427,28 +424,12 @@ enum { PASS_REQ, PASS_RECV, PASS_DIRS };
 
 /**
  * struct pass_request - a request that waits for room on the queue pair
- * @op: enum kdapl_uapi_op
+ * @kind: of the post
  * @remote: of RDMA operations
  */
 struct pass_request {
-	uint32_t op;
+	enum kdapl_dto_kind kind;
 	DAT_RMR_TRIPLET remote;
-};
-
-/* Kinds of posts, in the order of enum kdapl_uapi_op; a bind is the last. */
-#define PASS_BIND	4
-#define PASS_KINDS	5
-
-/**
- * struct pass_limits - what the attributes allow one kind of post
- * @flags: completion flags
- * @max_iov: segments at most
- * @max_length: bytes at most
- */
-struct pass_limits {
-	uint32_t flags;
-	uint32_t max_iov;
-	uint64_t max_length;
 };
 
 /**
@@ -497,7 +478,7 @@ struct pass_ep {
 	struct pass_ia *pia;
 	bool left;
 	struct pass_dir dir[PASS_DIRS];
-	struct pass_limits limits[PASS_KINDS];
+	struct kdapl_dto_limits limits[KDAPL_NR_DTO_KINDS];
 	bool reads;
 	bool binds;
 	bool keys;
@@ -875,7 +856,8 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
 
-int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, uint32_t op,
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
+		      enum kdapl_dto_kind kind,
 		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote);
 DAT_RETURN pass_srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t cookie);

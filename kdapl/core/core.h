@@ -5,8 +5,8 @@
  * face/kdat*.c call them for kernel consumers, face/dev_*.c for processes.
  * Every argument check of an operation is in the core function, so that both
  * faces give the same DAT_RETURN.  What a process in passthrough does without the
- * kernel (posts, binds, LMRs) the library checks, by a copy of these checks that has
- * to agree with them (udapl-shim/pass_*.c).  Handles are tokens (core/object.h).
+ * kernel the library checks: posts by the very same code (common/dto/), binds and LMRs by a
+ * copy of these checks that has to agree with them (udapl-shim/pass_*.c).  Handles are tokens (core/object.h).
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
  * it is exported to kernel consumers, in face/kdat*.c.  Comments here and in the core say only
@@ -19,6 +19,7 @@
 #ifndef KDAPL_CORE_H
 #define KDAPL_CORE_H
 
+#include "dto/kind.h"
 #include "object.h"
 
 struct kdapl_evd;
@@ -202,36 +203,6 @@ DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
 				 u32 life, void *buf, u32 size, u32 *length);
 
 /* post.c */
-enum kdapl_dto_kind {
-	KDAPL_DTO_RECV,
-	KDAPL_DTO_SEND,
-	KDAPL_DTO_RDMA_READ,
-	KDAPL_DTO_RDMA_WRITE,
-	KDAPL_DTO_SEND_INVALIDATE,
-	KDAPL_DTO_BIND,
-	KDAPL_NR_DTO_KINDS
-};
-
-/*
- * struct kdapl_dto - a DTO as its consumer describes it
- * @kind: KDAPL_DTO_RECV .. KDAPL_DTO_SEND_INVALIDATE
- * @segments: in @iov
- * @iov: local segments; copied (mt:T7)
- * @cookie: given back in the completion
- * @remote: of RDMA operations, may be NULL, which is refused; else ignored
- * @invalidate: of a SEND_INVALIDATE: the key that the peer's device forgets
- * @flags: DAT_COMPLETION_*_FLAG
- */
-struct kdapl_dto {
-	enum kdapl_dto_kind kind;
-	DAT_COUNT segments;
-	const DAT_LMR_TRIPLET *iov;
-	DAT_DTO_COOKIE cookie;
-	const DAT_RMR_TRIPLET *remote;
-	DAT_RMR_CONTEXT invalidate;
-	DAT_COMPLETION_FLAGS flags;
-};
-
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto);
 

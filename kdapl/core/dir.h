@@ -7,6 +7,7 @@
 #define KDAPL_DIR_H
 
 #include <linux/spinlock.h>
+#include "dto/kind.h"
 #include "cookie.h"
 
 struct kdapl_cookie_ring;

@@ -7,6 +7,7 @@
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H
 
+#include "dto/kind.h"
 #include "conn.h"
 #include "dir.h"
 #include "ep_fsm.h"
@@ -15,18 +16,6 @@
 
 struct kdapl_pz;
 struct kdapl_srq;
-
-/*
- * struct kdapl_dto_limits - what the attributes allow one kind of post
- * @flags: DAT_COMPLETION_*_FLAG that it may carry (mt:T19, mt:T21)
- * @max_iov: segments
- * @max_length: bytes
- */
-struct kdapl_dto_limits {
-	u32 flags;
-	u32 max_iov;
-	u64 max_length;
-};
 
 /* Index in kdapl_ep_use.shares: of the CQ in which receives, or requests, complete */
 #define KDAPL_CQ_SHARE_RECV	0

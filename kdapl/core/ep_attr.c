@@ -486,47 +486,6 @@ static DAT_RETURN rings_for(struct kdapl_ep *ep, const struct kdapl_ep_use *use,
 	return DAT_SUCCESS;
 }
 
-/* What a send may carry besides UNSIGNALLED, with an invalidation or without (mt:T19). */
-#define SEND_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-			 DAT_COMPLETION_BARRIER_FENCE_FLAG)
-
-/* Works out what posts are checked against, once for all posts. */
-static void ep_set_limits(struct kdapl_ep *ep)
-{
-	/* Flags that each kind of post may carry, UNSIGNALLED aside (mt:T19). */
-	static const u32 flags[KDAPL_NR_DTO_KINDS] = {
-		[KDAPL_DTO_SEND] = SEND_FLAGS,
-		[KDAPL_DTO_RDMA_READ] = DAT_COMPLETION_SUPPRESS_FLAG |
-					DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		[KDAPL_DTO_RDMA_WRITE] = DAT_COMPLETION_SUPPRESS_FLAG |
-					 DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		[KDAPL_DTO_SEND_INVALIDATE] = SEND_FLAGS,
-		[KDAPL_DTO_BIND] = DAT_COMPLETION_SUPPRESS_FLAG |
-				   DAT_COMPLETION_BARRIER_FENCE_FLAG,
-	};
-	const DAT_EP_ATTR *attr = &ep->attr;
-	struct kdapl_dto_limits *limits = ep->limits;
-	u32 i;
-
-	for (i = 0; i < KDAPL_NR_DTO_KINDS; i++) {
-		u32 of_dir = i == KDAPL_DTO_RECV ?
-			     attr->recv_completion_flags :
-			     attr->request_completion_flags;
-
-		limits[i].flags = flags[i] |
-				  (of_dir & DAT_COMPLETION_UNSIGNALLED_FLAG);
-		limits[i].max_length = i == KDAPL_DTO_RDMA_READ ||
-				       i == KDAPL_DTO_RDMA_WRITE ?
-				       attr->max_rdma_size :
-				       attr->max_message_size;
-	}
-	limits[KDAPL_DTO_RECV].max_iov = attr->max_recv_iov;
-	limits[KDAPL_DTO_SEND].max_iov = attr->max_request_iov;
-	limits[KDAPL_DTO_SEND_INVALIDATE].max_iov = attr->max_request_iov;
-	limits[KDAPL_DTO_RDMA_READ].max_iov = attr->max_rdma_read_iov;
-	limits[KDAPL_DTO_RDMA_WRITE].max_iov = attr->max_rdma_write_iov;
-}
-
 /* On return *@req and *@recv are rings that the caller has to free, or NULL. */
 static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 		       const DAT_EP_ATTR *attr, struct kdapl_cookie_ring **req,
@@ -538,7 +497,7 @@ static void ep_install(struct kdapl_ep *ep, struct kdapl_ep_use *use,
 	if (*recv)
 		*recv = kdapl_dir_install(&ep->recv, *recv, attr->max_recv_iov);
 	ep->attr = *attr;
-	ep_set_limits(ep);
+	kdapl_dto_set_limits(ep->limits, &ep->attr);
 }
 
 /**

@@ -6,6 +6,7 @@
 #ifndef KDAPL_LMR_H
 #define KDAPL_LMR_H
 
+#include "dto/kind.h"
 #include "object.h"
 #include "../glue/glue.h"
 
@@ -25,10 +26,6 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
 {
 	return container_of(obj, struct kdapl_pz, obj);
 }
-
-/* What a device may write into an LMR at the request of its own side */
-#define KDAPL_SINK_READ		1	/* what a read has fetched */
-#define KDAPL_SINK_RECV		2	/* a message */
 
 /* Privileges that peers use. */
 #define KDAPL_REMOTE_PRIVILEGES	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \

@@ -42,7 +42,7 @@
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
-					    struct post_segments *to, bool lists)
+					    struct kdapl_segments *to, bool lists)
 {
 	return check_posted(&ep->obj, &ep->pz, &ep->limits[kind], dto, kind, to, lists);
 }
@@ -109,7 +109,7 @@ static void cookie_put_back(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 }
 
 static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-			     struct post_segments from)
+			     struct kdapl_segments from)
 {
 	u32 i = cookie - dir->ring, n;
 	u32 *lkeys = &dir->lkeys[i * dir->max_sge];
@@ -121,7 +121,7 @@ static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *c
 
 /* A request that will only be flushed needs no segments. */
 static void cookie_hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-			struct post_segments from)
+			struct kdapl_segments from)
 {
 	struct ib_sge *sge = dir->rings->sge;
 	u32 i = cookie - dir->ring;
@@ -138,7 +138,7 @@ static void cookie_hold(struct kdapl_dir *dir, const struct kdapl_cookie *cookie
 /* ---- under the lock of the direction -------------------------------- */
 
 static inline int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cookie,
-			       struct post_segments from)
+			       struct kdapl_segments from)
 {
 	struct ib_recv_wr wr = {
 		.wr_id = (uintptr_t)cookie,
@@ -157,20 +157,14 @@ static __always_inline void fill_request(struct ib_rdma_wr *wr,
 					 const struct kdapl_cookie *cookie,
 					 const struct kdapl_dto *dto,
 					 enum kdapl_dto_kind kind,
-					 struct post_segments from)
+					 struct kdapl_segments from)
 {
-	static const u8 opcodes[] = {
-		[KDAPL_DTO_SEND] = IB_WR_SEND,
-		[KDAPL_DTO_RDMA_READ] = IB_WR_RDMA_READ,
-		[KDAPL_DTO_RDMA_WRITE] = IB_WR_RDMA_WRITE,
-		[KDAPL_DTO_SEND_INVALIDATE] = IB_WR_SEND_WITH_INV,
-	};
 
 	wr->wr.next = NULL;
 	wr->wr.wr_id = (uintptr_t)cookie;
 	wr->wr.sg_list = from.sge;
 	wr->wr.num_sge = from.nr;
-	wr->wr.opcode = opcodes[kind];
+	wr->wr.opcode = kdapl_dto_rows[kind].opcode;
 	wr->wr.send_flags = IB_SEND_SIGNALED;
 	wr->wr.ex.invalidate_rkey = kind == KDAPL_DTO_SEND_INVALIDATE ? dto->invalidate : 0;
 	if (unlikely(dto->flags)) {
@@ -179,7 +173,7 @@ static __always_inline void fill_request(struct ib_rdma_wr *wr,
 		if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 			wr->wr.send_flags |= IB_SEND_FENCE;
 	}
-	if (kind_is_rdma(kind)) {
+	if (kdapl_dto_rows[kind].remote) {
 		wr->remote_addr = dto->remote->target_address;
 		wr->rkey = dto->remote->rmr_context;
 	}
@@ -189,7 +183,7 @@ static __always_inline int post_request(struct ib_qp *qp,
 					const struct kdapl_cookie *cookie,
 					const struct kdapl_dto *dto,
 					enum kdapl_dto_kind kind,
-					struct post_segments from)
+					struct kdapl_segments from)
 {
 	struct ib_rdma_wr wr kdapl_uninitialized;
 
@@ -224,7 +218,7 @@ static noinline bool post_deep(const struct kdapl_dir *dir, struct kdapl_cookie 
 
 /* The queue pair has no room: the DTO is held, as a whole. */
 static void hold_deep(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-		      const struct kdapl_dto *dto, struct post_segments from)
+		      const struct kdapl_dto *dto, struct kdapl_segments from)
 {
 	const struct kdapl_cookie_ring *ring = dir->rings;
 	u32 i = cookie - dir->ring;
@@ -258,7 +252,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
 				      const struct kdapl_dto *dto,
 				      enum kdapl_dto_kind kind,
-				      struct post_segments from)
+				      struct kdapl_segments from)
 {
 	trace_kdapl_post(dir->ep, cookie, kind);
 	switch (dir->gate) {
@@ -285,7 +279,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
  */
 static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 					struct kdapl_cookie *cookie,
-					struct post_segments from, int err)
+					struct kdapl_segments from, int err)
 {
 	struct kdapl_conn *conn = dir->ep->conn;
 
@@ -321,7 +315,7 @@ static __always_inline DAT_RETURN check_post(const struct kdapl_ep *ep,
 		if (ret)
 			return ret;
 	}
-	if (unlikely(kind == KDAPL_DTO_RDMA_READ && !ep->attr.max_rdma_read_out))
+	if (unlikely(kdapl_dto_rows[kind].fetches && !ep->attr.max_rdma_read_out))
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
 	return DAT_SUCCESS;
 }
@@ -330,7 +324,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 					   struct kdapl_dir *dir,
 					   const struct kdapl_dto *dto,
 					   enum kdapl_dto_kind kind,
-					   struct post_segments from)
+					   struct kdapl_segments from)
 {
 	struct kdapl_cookie *cookie;
 	DAT_RETURN ret;
@@ -400,7 +394,7 @@ static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
  */
 static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
 {
-	const struct post_segments none = {};
+	const struct kdapl_segments none = {};
 	struct kdapl_conn *conn = dir->ep->conn;
 
 	lockdep_assert_held(&dir->lock);
@@ -422,12 +416,11 @@ static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int
 static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 			     struct kdapl_cookie *cookie, struct kdapl_walk *walk)
 {
-	const struct post_segments none = {};
+	const struct kdapl_segments none = {};
 	struct kdapl_dir *dir = &ep->req;
 	struct ib_rdma_wr wr = {
 		.wr.wr_id = (uintptr_t)cookie | KDAPL_WR_PART,
-		.wr.opcode = dto->kind == KDAPL_DTO_RDMA_READ ? IB_WR_RDMA_READ :
-								IB_WR_RDMA_WRITE,
+		.wr.opcode = kdapl_dto_rows[dto->kind].opcode,
 		.wr.send_flags = IB_SEND_SIGNALED |
 				 (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ?
 				  IB_SEND_FENCE : 0),
@@ -444,7 +437,7 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 		dir->posted++;
 		ret = post_refused(dir, cookie, none, err);
 		/* Memory of the list was taken away just now. */
-		return err == -EFAULT ? protection_violation(sink_of(dto->kind)) : ret;
+		return err == -EFAULT ? kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink) : ret;
 	}
 	while (!err && walk->named != walk->end)
 		err = post_link(ep, dir, dto, walk, &wr);
@@ -466,7 +459,7 @@ static bool reserve_take(struct kdapl_dir *dir, u32 more)
 
 /* An RDMA operation with more @pieces than the device takes at once; the gate is open. */
 static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
-			    struct kdapl_walk *walk, struct post_segments named,
+			    struct kdapl_walk *walk, struct kdapl_segments named,
 			    u32 pieces)
 {
 	u32 more = DIV_ROUND_UP(pieces, ep->limits[dto->kind].max_iov) - 1;
@@ -508,7 +501,7 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 				      const struct kdapl_dto *dto, struct ib_sge *sge)
 {
 	struct ib_sge pieces[KDAPL_MAX_SGE];
-	struct post_segments named = { .sge = sge }, from = { .sge = pieces };
+	struct kdapl_segments named = { .sge = sge }, from = { .sge = pieces };
 	u32 max = ep->limits[dto->kind].max_iov, n;
 	struct kdapl_walk walk;
 	DAT_RETURN ret;
@@ -528,18 +521,18 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	/* A read of nothing (mt:T3). */
 	if (!named.nr)
 		return post_dto(ep, dir, dto, dto->kind, named);
-	walk.whole = read_names_whole(&ep->obj, dto->kind == KDAPL_DTO_RDMA_READ);
+	walk.whole = read_names_whole(&ep->obj, kdapl_dto_rows[dto->kind].fetches);
 	kdapl_walk_begin(&walk, ep->obj.space, dto->iov, named.sge, named.nr);
 	n = kdapl_walk_count(&walk);
 	if (!n)
-		return protection_violation(sink_of(dto->kind));
-	if (n > max && !kind_is_rdma(dto->kind))
+		return kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
+	if (n > max && !kdapl_dto_rows[dto->kind].remote)
 		return RET_BAD_ARG(2);
 	if (n > max)
 		return post_long(ep, dto, &walk, named, n);
 	from.nr = kdapl_walk_take(&walk, pieces, max, &from.length);
 	if (walk.lost)
-		return protection_violation(sink_of(dto->kind));
+		return kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
 	return post_dto(ep, dir, dto, dto->kind, from);
 }
 
@@ -564,7 +557,7 @@ static bool bind_chain(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				struct kdapl_cookie *cookie)
 {
-	const struct post_segments none = {};
+	const struct kdapl_segments none = {};
 	const struct ib_send_wr *bad;
 	struct kdapl_bind_wr wr;
 	DAT_RETURN ret;
@@ -614,7 +607,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				  struct kdapl_cookie *cookie)
 {
-	const struct post_segments none = {};
+	const struct kdapl_segments none = {};
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (bind->takes)
@@ -629,7 +622,7 @@ static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind
 static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 			    u64 user, DAT_COMPLETION_FLAGS flags)
 {
-	const struct post_segments none = {};
+	const struct kdapl_segments none = {};
 	struct kdapl_dir *dir = &ep->req;
 	struct kdapl_cookie *cookie;
 	DAT_RETURN ret;
@@ -676,7 +669,7 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 					  enum kdapl_dto_kind kind)
 {
 	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
-	struct post_segments segments = { .sge = sge };
+	struct kdapl_segments segments = { .sge = sge };
 	struct kdapl_object *obj;
 	struct kdapl_dir *dir;
 	struct kdapl_ep *ep;

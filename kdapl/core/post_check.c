@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The rare parts of the checks of a post (post_check.h), which would make the data path
- * longer.
+ * What the checks of a post (common/dto/check.h) ask of the module, and hardly ever.
  *
- * Callers: post.c and srq_post.c, by way of post_check.h.
+ * Callers: post.c and srq_post.c, by way of port.h.
  */
 #include "post_check.h"
-
-/**
- * kdapl_no_sink - the code for an LMR that the device may not write, or not at a read
- * @lmr: of a segment
- *
- * Any context.  Rules mt:T30, mt:T35.
- *
- * Return: DAT_PRIVILEGES_VIOLATION/WRITE or /RDMA_WRITE.
- */
-DAT_RETURN kdapl_no_sink(const struct kdapl_lmr *lmr)
-{
-	return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-			 lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ?
-			 DAT_PRIVILEGES_RDMA_WRITE : DAT_PRIVILEGES_WRITE);
-}
 
 /**
  * kdapl_check_outside - check a segment that is not inside a linear LMR
@@ -57,27 +41,6 @@ DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl
 		return HAS_LIST;
 	*shift += sg_dma_address(first);
 	return DAT_SUCCESS;
-}
-
-/**
- * kdapl_segments_trim - shorten the local segments of a read to the remote length
- * @from: local segments, which have room for @length
- * @length: bytes, not 0
- *
- * Any context.  Rule mt:T33.
- *
- * Return: how many of the segments it needs.
- */
-u32 kdapl_segments_trim(struct post_segments from, u64 length)
-{
-	u32 i = 0;
-
-	do {
-		from.sge[i].length = min_t(u64, from.sge[i].length, length);
-		length -= from.sge[i].length;
-		i++;
-	} while (length);
-	return i;
 }
 
 /**

@@ -38,7 +38,7 @@
 /* ---- posting -------------------------------------------------------- */
 
 static int post_to_device(struct kdapl_srq *srq, const struct kdapl_cookie *cookie,
-			  struct post_segments from)
+			  struct kdapl_segments from)
 {
 	struct ib_recv_wr wr = {
 		.wr_id = (uintptr_t)cookie,
@@ -51,7 +51,7 @@ static int post_to_device(struct kdapl_srq *srq, const struct kdapl_cookie *cook
 
 /* Posts a receive whose arguments were checked; the state of the queue was not. */
 static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
-			   struct post_segments from)
+			   struct kdapl_segments from)
 {
 	struct kdapl_srq_cookie *sc;
 	int err = 0;
@@ -91,7 +91,7 @@ static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kd
 					  struct ib_sge *sge)
 {
 	struct ib_sge pieces[KDAPL_MAX_SGE];
-	struct post_segments named = { .sge = sge }, from = { .sge = pieces };
+	struct kdapl_segments named = { .sge = sge }, from = { .sge = pieces };
 	struct kdapl_walk walk = {};
 	DAT_RETURN ret;
 	u32 n;
@@ -104,12 +104,12 @@ static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kd
 	kdapl_walk_begin(&walk, srq->obj.space, dto->iov, named.sge, named.nr);
 	n = kdapl_walk_count(&walk);
 	if (!n)
-		return protection_violation(KDAPL_SINK_RECV);
+		return kdapl_protection_violation(KDAPL_SINK_RECV);
 	if (n > srq->limits.max_iov)
 		return RET_BAD_ARG(2);
 	from.nr = kdapl_walk_take(&walk, pieces, srq->limits.max_iov, &from.length);
 	if (walk.lost)
-		return protection_violation(KDAPL_SINK_RECV);
+		return kdapl_protection_violation(KDAPL_SINK_RECV);
 	return srq_post(srq, dto, from);
 }
 
@@ -130,7 +130,7 @@ DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 			       const struct kdapl_dto *dto)
 {
 	struct ib_sge sge[KDAPL_MAX_SGE] kdapl_uninitialized;
-	struct post_segments segments = { .sge = sge };
+	struct kdapl_segments segments = { .sge = sge };
 	struct kdapl_object *obj;
 	struct kdapl_srq *srq;
 	unsigned long flags;

@@ -12,6 +12,7 @@
  * and posts the DTO, before the next one is copied.
  */
 #include <linux/bottom_half.h>
+#include <linux/nospec.h>
 #include "dev.h"
 #include "../compat.h"
 #include "../glue/glue.h"
@@ -36,25 +37,19 @@ static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 {
 	const DAT_RMR_TRIPLET *remote = &copy->remote;
 
-	switch (op) {
-	case KDAPL_OP_SEND:
-		copy->dto.kind = KDAPL_DTO_SEND;
-		break;
-	case KDAPL_OP_RECV:
-		copy->dto.kind = KDAPL_DTO_RECV;
-		break;
-	case KDAPL_OP_RDMA_READ:
-		copy->dto.kind = KDAPL_DTO_RDMA_READ;
-		return 0;
-	case KDAPL_OP_RDMA_WRITE:
-		copy->dto.kind = KDAPL_DTO_RDMA_WRITE;
-		return 0;
-	default:
+	if (op > KDAPL_OP_RDMA_WRITE)
 		return -EINVAL;
-	}
+	op = array_index_nospec(op, KDAPL_OP_RDMA_WRITE + 1);
+	copy->dto.kind = (enum kdapl_dto_kind)op;
+	if (kdapl_dto_rows[op].remote)
+		return 0;
 	return remote->rmr_context || remote->target_address ||
 	       remote->segment_length ? -EINVAL : 0;
 }
+
+static_assert((int)KDAPL_DTO_SEND == KDAPL_OP_SEND && (int)KDAPL_DTO_RECV == KDAPL_OP_RECV &&
+	      (int)KDAPL_DTO_RDMA_READ == KDAPL_OP_RDMA_READ &&
+	      (int)KDAPL_DTO_RDMA_WRITE == KDAPL_OP_RDMA_WRITE);
 
 /*
  * Copies the segments of a DTO.  Nothing is copied for a null pointer, or for a number of

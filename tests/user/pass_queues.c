@@ -437,6 +437,7 @@ static struct pass_lmr *plain_setup(struct pass_pz *zone)
 		.start = START,
 		.length = LENGTH,
 		.lkey = 5,
+		.sinks = KDAPL_SINK_READ | KDAPL_SINK_RECV,
 		.privileges = DAT_MEM_PRIV_LOCAL_READ_FLAG,
 		.pz = zone,
 	};
@@ -508,7 +509,7 @@ static void case_not_plain(void)
 	CHECK_RET(post_at(true, lmr, UINT64_MAX, 2, 1), ARG(3));
 	CHECK_RET(post_at(true, lmr, START + 1, UINT64_MAX, 1), ARG(3));
 	CHECK_RET(post_at(true, lmr, 0, UINT64_MAX, 1), ARG(3));
-	lmr->refuses = PASS_SINK_RECV;
+	lmr->sinks = KDAPL_SINK_READ;
 	CHECK_RET(post_at(false, lmr, START, 1, 1),
 		  ERR2(PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE));
 	lmr->pz = &other;

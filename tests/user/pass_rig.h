@@ -137,8 +137,8 @@ static inline void ep_setup(const struct kdapl_uapi_board_ep *of)
 	ep->token = token;
 	ep->connect_evd = evd_obj;
 	ep->end = pass_moved_new();
-	for (i = 0; i < PASS_KINDS; i++)
-		ep->limits[i] = (struct pass_limits) {
+	for (i = 0; i < KDAPL_NR_DTO_KINDS; i++)
+		ep->limits[i] = (struct kdapl_dto_limits) {
 			.flags = DAT_COMPLETION_SUPPRESS_FLAG,
 			.max_iov = 1,
 			.max_length = 1 << 20,
