@@ -448,23 +448,27 @@ static void op_reset(struct worker *me, struct ep *ep)
 
 /* ---- passive side ---------------------------------------------------------- */
 
-/* The endpoint of a request; NULL: the provider made it, and no place is free. */
-static struct ep *ep_of_request(struct world *w, DAT_EP_HANDLE handle)
+/*
+ * The endpoint of a request; NULL: the provider made it, and no place is free.  @offered: out: the
+ * provider made it.
+ */
+static struct ep *ep_of_request(struct world *w, DAT_EP_HANDLE handle, bool *offered)
 {
 	struct ep *ep, *none;
 	struct evd *evds[3];
 	u32 i;
 
+	*offered = false;
 	for (i = 0; i < EPS; i++) {
 		ep = load(&w->eps[i]);
 		if (ep && ep->handle == handle)
 			return ep;
 	}
+	*offered = true;
 	choose_evds(w, 2, evds);
 	ep = ep_new(w, handle, evds[0], evds[1], evds[2], false);
 	if (!ep)
 		return NULL;
-	ep->offered = true;
 	for (i = KEPT + FREED; i < EPS; i++) {
 		none = NULL;
 		if (change(&w->eps[i], &none, ep))
@@ -492,7 +496,7 @@ static void rejected(struct world *w, struct request *request)
 	struct ep *ep = request->ep, *old = ep;
 	u32 i;
 
-	if (!ep || !ep->offered)
+	if (!ep || !request->offered)
 		return;
 	dead(w, dat_ep_get_status(ep->handle, NULL, NULL, NULL),
 	     "an EP that went with its request");
@@ -530,7 +534,7 @@ void cr_arrived(struct world *w, const DAT_CR_ARRIVAL_EVENT_DATA *event)
 	w->requests = request;
 	unlock(&w->lock);
 	if (param.local_ep_handle)
-		request->ep = ep_of_request(w, param.local_ep_handle);
+		request->ep = ep_of_request(w, param.local_ep_handle, &request->offered);
 	if ((param.local_ep_handle && !request->ep) || !keep_request(w, request))
 		request_reject(w, request);
 }
@@ -592,7 +596,7 @@ static DAT_RETURN accept_request(struct worker *me, struct request *request)
 
 	if (!ep)
 		return DAT_INVALID_STATE;
-	if (ep->offered && percent(me, 90))
+	if (request->offered && percent(me, 90))
 		configure(me, ep);
 	if (!attempt_begin(ep))
 		return DAT_INVALID_STATE;

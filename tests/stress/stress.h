@@ -121,7 +121,6 @@ struct evd {
  * @evds: receive, request, connect
  * @merged: they are one
  * @kept: nobody frees it before it is drained
- * @offered: the provider made it
  * @moved: an EVD was changed, so the order between EVDs is undefined
  * @freeing: somebody is about to free it, which ends its connection events
  * @accepted, @completed, @silent: posts; silent ones show failures only
@@ -143,7 +142,6 @@ struct ep {
 	struct evd *evds[3];
 	bool merged;
 	bool kept;
-	bool offered;
 	u32 moved;
 	u32 freeing;
 	u64 accepted;
@@ -205,6 +203,7 @@ enum { LMR_NONE, LMR_CHANGES, LMR_LIVE };
 struct request {
 	DAT_CR_HANDLE cr;
 	struct ep *ep;		/* if it owns one */
+	bool offered;		/* the provider has made that for it */
 	struct request *next;
 };
 
