@@ -353,6 +353,8 @@ static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RE
 		if (ret && prepared)
 			unprepare(ep);
 		atomic_store(&ep->preparing, false);
+		if (pass_ep_owes(ep))
+			pass_ep_refill(ep);
 	}
 	pthread_mutex_unlock(&ep->use);
 	return ret;

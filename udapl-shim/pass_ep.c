@@ -394,7 +394,6 @@ static void dir_init(struct pass_ep *ep, int i, struct shim_object *obj)
 	dir->kept = 0;
 	dir->deep = false;
 	atomic_store(&dir->owing, false);
-	atomic_store(&dir->unseen, false);
 	dir->late = NULL;
 	dir->late_end = &dir->late;
 	dir->posted = 0;

@@ -144,28 +144,6 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	return *gate == PASS_ASIDE ? pass_ia_refusal(dir->ep->pia) : DAT_SUCCESS;
 }
 
-/*
- * Need the consumer not take the completions that make room? It does take those of receives on an
- * EVD of its own, unless a waiter is not woken by them.
- */
-static bool makes_room_unseen(const struct pass_dir *dir)
-{
-	struct pass_evd *evd = dir->evd;
-	bool solicited;
-
-	if (!dir->is_recv || !evd->obj)
-		return true;
-	shim_lock(evd->lock);
-	solicited = evd->solicited;
-	shim_unlock(evd->lock);
-	return solicited;
-}
-
-static bool seeks_room(const struct pass_ep *ep)
-{
-	return atomic_load(&ep->dir[PASS_REQ].unseen) || atomic_load(&ep->dir[PASS_RECV].unseen);
-}
-
 /* Polls for completions that make room; wakes waiters if there is something for them. */
 static void pull_for_room(struct pass_evd *evd)
 {
@@ -185,20 +163,22 @@ static void *mover_thread(void *arg)
 	unsigned int us;
 
 	do {
-		for (us = 50; seeks_room(ep); us = us < MOVER_US ? us * 2 : us) {
+		for (us = 50; pass_ep_owes(ep); us = us < MOVER_US ? us * 2 : us) {
 			pass_ep_refill(ep);
 			pass_pause(us);
 		}
 		atomic_store(&ep->mover, false);
 		/* Whoever has seen the thread until now has not started another one. */
-	} while (seeks_room(ep) && !atomic_exchange(&ep->mover, true));
+	} while (pass_ep_owes(ep) && !atomic_exchange(&ep->mover, true));
 	pass_ep_put(ep);
 	return NULL;
 }
 
 /*
- * A thread gives the queue pair of the EP what has waited for room, as long as anything does. If it
- * cannot be made, the next post does, and whoever takes completions or asks for the status.
+ * A thread gives the queue pair of the EP what has waited for room, as long as anything does: the
+ * consumer may wait for something that happens only when the peer has got all of these posts, and
+ * take no completion meanwhile. If the thread cannot be made, the next post does it, and whoever
+ * takes completions or asks for the status.
  */
 static void start_mover(struct pass_ep *ep)
 {
@@ -213,10 +193,8 @@ static void start_mover(struct pass_ep *ep)
 static void owe(struct pass_dir *dir)
 {
 	atomic_store(&dir->due, dir->posted - dir->share / 2);
-	if (!atomic_exchange(&dir->owing, true) && makes_room_unseen(dir)) {
-		atomic_store(&dir->unseen, true);
+	if (!atomic_exchange(&dir->owing, true))
 		start_mover(dir->ep);
-	}
 	/* ORDER: pairs with made_room() in pass_wc.c: it sees @owing, or we its count. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -225,7 +203,6 @@ static void owe(struct pass_dir *dir)
 void pass_owe_nothing(struct pass_dir *dir)
 {
 	atomic_store(&dir->owing, false);
-	atomic_store(&dir->unseen, false);
 }
 
 /* pass_ep_owes - do posts of the EP wait for room? No lock is held. */
@@ -241,7 +218,7 @@ void pass_ep_refill(struct pass_ep *ep)
 
 	for (i = 0; i < PASS_DIRS; i++) {
 		shim_lock(&ep->dir[i].lock);
-		if (atomic_load(&ep->dir[i].unseen))
+		if (atomic_load(&ep->dir[i].owing))
 			pull_for_room(ep->dir[i].evd);
 		pass_refill(&ep->dir[i]);
 		shim_unlock(&ep->dir[i].lock);
@@ -257,8 +234,11 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 	case PASS_ASIDE:
 		if (!dir->held++)
 			dir->held_first = cookie;
-		/* A new queue pair that was given nothing yet gets it from pass_post_held(). */
-		if (dir->gate == PASS_DEEP || dir->posted) {
+		/*
+		 * A new queue pair gets all that are held from pass_post_held(). Behind that, those
+		 * that found no room wait for it; @kept are what it has got in this life.
+		 */
+		if (dir->deep && dir->qp && (dir->gate == PASS_DEEP || dir->kept)) {
 			owe(dir);
 			pass_refill(dir);
 		}
@@ -359,10 +339,13 @@ int pass_post_held(struct pass_dir *dir)
 	return 0;
 }
 
-/* Can the queue pair be given posts that wait for room? */
+/*
+ * Can the queue pair be given posts that wait for room? Not while the call that begins the
+ * connection may be refused: what it gets then would not be held again (@kept).
+ */
 static bool has_room(const struct pass_dir *dir)
 {
-	return atomic_load(&dir->owing) &&
+	return atomic_load(&dir->owing) && dir->qp && !atomic_load(&dir->ep->preparing) &&
 	       (int32_t)(atomic_load(&dir->completed) - atomic_load(&dir->due)) >= 0 &&
 	       !(shim_load_acquire(&dir->board->flags) &
 		 (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND));

@@ -351,7 +351,6 @@ enum pass_gate {
  * @requests: what the cookies of held requests do not say; NULL unless @deep
  * @owing: the held posts wait for room; atomic
  * @due: the value of @completed at which they get it; atomic
- * @unseen: the consumer need not take the completions that make room, so a thread does; atomic
  * @late, @late_end: list of posts of PASS_LATE
  * @completed: work requests whose completion was polled (Counting, at the top)
  * @waiting, @waiting_end: list of cookies whose completions were polled and must not be shown yet;
@@ -401,7 +400,6 @@ struct pass_dir {
 	struct pass_cookie *kept_first;
 	struct pass_request *requests;
 	atomic_bool owing;
-	atomic_bool unseen;
 	atomic_uint_least32_t due;
 	struct pass_cookie *late;
 	struct pass_cookie **late_end;

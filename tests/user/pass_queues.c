@@ -1358,7 +1358,7 @@ static void case_deep_suppressed(void)
 	deep_connected();
 	for (i = 0; i < ROOM + 1; i++)
 		OK(post(true, i, DAT_COMPLETION_SUPPRESS_FLAG));
-	CHECK(ep->dir[PASS_REQ].unseen);
+	CHECK(ep->dir[PASS_REQ].owing);
 	for (i = 0; i < ROOM; i++)
 		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 	CHECK_EQ(nr_queue[PASS_REQ], 0);
@@ -1371,10 +1371,7 @@ static void case_deep_suppressed(void)
 			complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 		expect_nothing();
 	}
-	CHECK(!nr_queue[PASS_REQ] && !ep->dir[PASS_REQ].unseen);
-	/* The completions of receives it does take, so nobody has to look meanwhile. */
-	fill(false);
-	CHECK(ep->dir[PASS_RECV].owing && !ep->dir[PASS_RECV].unseen);
+	CHECK(!nr_queue[PASS_REQ] && !ep->dir[PASS_REQ].owing);
 }
 
 static atomic_bool polled_by_thread;
@@ -1387,34 +1384,84 @@ static int poll_by_thread(struct ibv_cq *of, int max, struct ibv_wc *wc)
 /* The consumer does nothing more. The device is the thread's when that finds something there. */
 static void case_deep_thread(void)
 {
+	int dir;
+
+	for (dir = 0; dir < PASS_DIRS; dir++) {
+		uint64_t i;
+
+		deep_setup();
+		deep_connected();
+		device.ops.poll_cq = poll_by_thread;
+		polled_by_thread = false;
+		ep->mover = false;
+		for (i = 0; i < ROOM + 1; i++)
+			OK(post(dir == PASS_REQ, i, 0));
+		CHECK(ep->mover && ep->refs == 3);
+		for (i = 0; i < ROOM; i++)
+			complete(dir, IBV_WC_SUCCESS, 0);
+		polled_by_thread = true;
+		while (ep->mover || ep->refs != 2 + ROOM)
+			pass_pause(100);
+		CHECK_EQ(nr_queue[dir], 1);
+		device.ops.poll_cq = poll_cq;
+		for (i = 0; i < ROOM; i++)
+			expect(i, DAT_DTO_SUCCESS);
+	}
+}
+
+/*
+ * What was posted in a former life says nothing about this one: receives are held until the new
+ * queue pair gets all that are, and nobody looks for room meanwhile.
+ */
+static void case_deep_second_life(void)
+{
+	bool deep;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct pass_dir *recv;
+
+		deep_setup();
+		deep = i;
+		recv = &ep->dir[PASS_RECV];
+		recv->deep = deep;
+		recv->posted = 2 * ROOM;
+		recv->completed = 2 * ROOM;
+		ep->mover = false;
+		recv->qp = NULL;
+		OK(post(false, 0, 0));
+		CHECK(recv->held == 1 && !recv->owing && !ep->mover);
+		/* A connection begins. Its call has made a queue pair, and gives it nothing yet. */
+		ep->preparing = true;
+		recv->qp = &qp;
+		OK(post(false, 1, 0));
+		CHECK(recv->held == 2 && !recv->owing && !nr_queue[PASS_RECV]);
+		shim_lock(&recv->lock);
+		OK(pass_post_held(recv));
+		shim_unlock(&recv->lock);
+		CHECK(recv->kept == 2 && nr_queue[PASS_RECV] == 2);
+		ep->preparing = false;
+	}
+}
+
+/* Nor does the queue pair get more than what can be held again if the call is refused. */
+static void case_deep_preparing(void)
+{
+	struct pass_dir *recv;
 	uint64_t i;
 
 	deep_setup();
-	deep_connected();
-	device.ops.poll_cq = poll_by_thread;
-	ep->mover = false;
+	recv = &ep->dir[PASS_RECV];
+	ep->preparing = true;
 	for (i = 0; i < ROOM + 1; i++)
-		OK(post(true, i, 0));
-	CHECK(ep->mover && ep->refs == 3);
-	for (i = 0; i < ROOM; i++)
-		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
-	polled_by_thread = true;
-	while (ep->mover || ep->refs != 2 + ROOM)
-		pass_pause(100);
-	CHECK_EQ(nr_queue[PASS_REQ], 1);
-	device.ops.poll_cq = poll_cq;
-	for (i = 0; i < ROOM; i++)
-		expect(i, DAT_DTO_SUCCESS);
-}
-
-/* Not if it waits for solicited ones alone. */
-static void case_deep_solicited(void)
-{
-	deep_setup();
-	evd->solicited = 1;
-	deep_connected();
-	fill(false);
-	CHECK(ep->dir[PASS_RECV].unseen);
+		OK(post(false, i, 0));
+	CHECK(recv->kept == ROOM && recv->held == 1 && recv->owing);
+	recv->completed = ROOM;
+	pass_ep_refill(ep);
+	CHECK(recv->held == 1 && nr_queue[PASS_RECV] == ROOM);
+	ep->preparing = false;
+	pass_ep_refill(ep);
+	CHECK(!recv->held && !recv->owing && nr_queue[PASS_RECV] == ROOM + 1);
 }
 
 static int refuse_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -1563,7 +1610,8 @@ static const struct check_case cases[] = {
 	{ "mt:T13 D43 D45 M5 the end comes, and posts wait for room", case_deep_end },
 	{ "mt:T13 mt:T15 posts wait for room that nobody need make", case_deep_suppressed },
 	{ "mt:T13 A10 posts wait for room, and their consumer does nothing", case_deep_thread },
-	{ "mt:T13 E35 receives wait for room, and nobody is woken", case_deep_solicited },
+	{ "mt:T13 R14 a former life, and receives that are held for the next", case_deep_second_life },
+	{ "mt:T13 E2 a call that begins a connection, and may be refused", case_deep_preparing },
 	{ "mt:T13 D52 the device refuses what has waited for room", case_deep_refused },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },
