@@ -52,6 +52,7 @@ struct cno_call {
  * @nr_evds: EVDs attached
  * @waiters: threads asleep in dat_cno_wait
  * @released: incremented when all waiters have to return without an EVD (E90)
+ * @leaving: those of them that have not got up yet
  * @dead: freed or closed
  * @closed: by the close of its IA
  * @has_caller: @caller is valid
@@ -59,6 +60,7 @@ struct cno_call {
  * @caller: the thread that calls agents
  * @work: signalled for @caller, when an agent is due or the CNO is dead
  * @quiet: signalled when no agent is due or running
+ * @left: signalled when @leaving is 0, and when all have to return
  * @bell: an eventfd that waiters sleep on; it counts how many of them are to wake up
  */
 struct shim_cno {
@@ -73,6 +75,7 @@ struct shim_cno {
 	unsigned int nr_evds;
 	unsigned int waiters;
 	unsigned int released;
+	unsigned int leaving;
 	bool dead;
 	bool closed;
 	bool has_caller;
@@ -80,6 +83,7 @@ struct shim_cno {
 	pthread_t caller;
 	pthread_cond_t work;
 	pthread_cond_t quiet;
+	pthread_cond_t left;
 	struct shim_fd bell;
 };
 
@@ -246,9 +250,12 @@ static void cno_release(struct shim_cno *cno)
 	for (call = cno->due; call; call = call->next)
 		call->evd = NULL;
 	cno->released++;
+	cno->leaving = cno->waiters;
 	cno->triggered = false;
-	if (cno->waiters)
+	if (cno->waiters) {
 		cno_wake_waiters(cno, cno->waiters);
+		pthread_cond_broadcast(&cno->left);
+	}
 	if (cno->agent)
 		agent_make_due(cno, NULL);
 }
@@ -380,6 +387,7 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 	pthread_mutex_init(&cno->lock, NULL);
 	pthread_cond_init(&cno->work, NULL);
 	pthread_cond_init(&cno->quiet, NULL);
+	pthread_cond_init(&cno->left, NULL);
 	cno->refs = 1;	/* of the object */
 	shim_fds_lock();
 	good = shim_fd_keep(&cno->events, epoll_create1(EPOLL_CLOEXEC));
@@ -545,17 +553,28 @@ DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 
 /*
  * Sleeps with @cno unlocked. Several waiters may be woken by one ring of the bell; the others find
- * no trigger, and sleep again. Return: 0, ETIMEDOUT, or the errno of ppoll(2).
+ * no trigger, and sleep again. But a ring for those who have to leave must not be taken by who does
+ * not, for they would sleep on: so nobody begins to sleep before they are up.
+ * Return: 0, ETIMEDOUT, or the errno of ppoll(2).
  */
 static int cno_sleep(struct shim_cno *cno, struct shim_sleep *sleep)
 {
 	struct pollfd bell = { .fd = cno->bell.fd, .events = POLLIN };
+	unsigned int released = cno->released;
 	eventfd_t one;
-	int n;
+	int n = 1;
 
-	pthread_mutex_unlock(&cno->lock);
-	n = shim_sleep(sleep, &bell, 1, UINT64_MAX);
-	pthread_mutex_lock(&cno->lock);
+	cno->waiters++;
+	while (cno->leaving && cno->released == released)
+		pthread_cond_wait(&cno->left, &cno->lock);
+	if (cno->released == released) {
+		pthread_mutex_unlock(&cno->lock);
+		n = shim_sleep(sleep, &bell, 1, UINT64_MAX);
+		pthread_mutex_lock(&cno->lock);
+	}
+	cno->waiters--;
+	if (cno->released != released && !--cno->leaving)
+		pthread_cond_broadcast(&cno->left);
 	if (n <= 0)
 		return n ? -n : ETIMEDOUT;
 	/* Fails if another waiter was faster. */
@@ -581,9 +600,7 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 		}
 		if (err)
 			break;
-		cno->waiters++;
 		err = cno_sleep(cno, sleep);
-		cno->waiters--;
 	}
 	/*
 	 * This thread returns without taking the trigger, although it may be the

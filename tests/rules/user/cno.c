@@ -167,8 +167,18 @@ static void *cno_thread(void *arg)
 	return NULL;
 }
 
-static void start_waiters(struct cno_waiter *w, unsigned int number,
-			  DAT_CNO_HANDLE cno)
+/* After the first wait it is done, and waits once more. */
+static void *cno_thread_again(void *arg)
+{
+	struct cno_waiter *w = arg;
+
+	cno_thread(arg);
+	w->ret = dat_cno_wait(w->cno, WAIT_US, &w->evd);
+	return NULL;
+}
+
+static void start_threads(struct cno_waiter *w, unsigned int number, DAT_CNO_HANDLE cno,
+			  void *(*thread)(void *arg))
 {
 	unsigned int i;
 
@@ -176,8 +186,14 @@ static void start_waiters(struct cno_waiter *w, unsigned int number,
 		w[i].cno = cno;
 		w[i].done = 0;
 		w[i].tid = 0;
-		CHECK(!pthread_create(&w[i].thread, NULL, cno_thread, &w[i]));
+		CHECK(!pthread_create(&w[i].thread, NULL, thread, &w[i]));
 	}
+}
+
+static void start_waiters(struct cno_waiter *w, unsigned int number,
+			  DAT_CNO_HANDLE cno)
+{
+	start_threads(w, number, cno, cno_thread);
 }
 
 /* They are in dat_cno_wait(): they sleep nowhere else, but for a moment at its lock. */
@@ -374,6 +390,36 @@ static void releases(void)
 		CHECK(!w[i].evd);
 	}
 	BAD_HANDLE(dat_cno_free(cno), CNO);
+}
+
+/* Whoever is up first waits again, and must not keep the others from getting up. */
+static void released_again(void)
+{
+	struct cno_waiter w[4];
+	unsigned int i, round;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	u64 end;
+
+	cno = new_cno();
+	for (round = 0; round < 20 && !failed(); round++) {
+		evd = evd_of(cno);
+		start_threads(w, 4, cno, cno_thread_again);
+		all_wait(w, 4);
+		OK(dat_evd_free(evd));
+		end = deadline();
+		while (number_done(w, 4) < 4 && now_us() < end)
+			usleep(100);
+		CHECK_EQ(number_done(w, 4), 4);
+		evd = evd_of(cno);
+		all_wait(w, 4);
+		OK(dat_evd_free(evd));
+		for (i = 0; i < 4; i++) {
+			pthread_join(w[i].thread, NULL);
+			OK(w[i].ret);
+			CHECK(!w[i].evd);
+		}
+	}
 }
 
 static void on_signal(int sig)
@@ -824,6 +870,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E78 E79 E80 an agent and waiters", agent_and_waiters),
 	SCENARIO("E89 the EVD of a trigger is freed", freed_meanwhile),
 	SCENARIO("E61 E88 E90 waiters are released", releases),
+	SCENARIO("E90 E78 ... and wait again at once", released_again),
 	SCENARIO("E23 I15 disabled EVDs are closed", closed_disabled),
 	SCENARIO("E90 I17 no agent runs after a close", no_late_agent),
 	SCENARIO("E90 I17 ... beside a free of its CNO", close_beside_free),
