@@ -162,9 +162,10 @@ void kdapl_conn_await_cm(struct kdapl_conn *conn)
  * @dir: deep; a post was held there just now, or a completion was counted
  *
  * The barrier: of two threads, one of which holds the first post and the other counts the last
- * completion, one sees what the other has done.  If the completions of the EVD wake nobody unless
- * they are solicited, nobody may take them, and the work item looks.  Any context; the lock of
- * @dir or of its EVD may be held.
+ * completion, one sees what the other has done.  While posts are held the work item also looks by
+ * itself: perhaps nobody takes completions now, because they wake nobody unless they are solicited,
+ * or because an upcall waits for what the peer does with these very posts (A10).  Any context; the
+ * lock of @dir or of its EVD may be held.
  */
 void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir)
 {
@@ -172,8 +173,7 @@ void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir)
 	smp_mb();
 	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))
 		return;
-	if (READ_ONCE(dir->evd->config) == KDAPL_EVD_CONFIG_SOLICITED)
-		kdapl_conn_run_later(conn, ROOM_LOOK);
+	kdapl_conn_run_later(conn, ROOM_LOOK);
 	if (kdapl_dir_left(dir) >= DIV_ROUND_UP(dir->room, 2) &&
 	    !(atomic_long_read(&conn->todo) & KDAPL_CONN_POST_HELD))
 		kdapl_conn_schedule(conn, KDAPL_CONN_POST_HELD);

@@ -278,14 +278,10 @@ static bool conn_waits_for_cm(struct kdapl_conn *conn, unsigned long todo)
 	return left;
 }
 
-/*
- * Takes completions that wake nobody, while posts wait for the room that these have
- * (kdapl_conn_seek_room()).
- */
+/* Counts completions that nobody takes, while posts wait for their room (kdapl_conn_seek_room()). */
 static void conn_look_for_room(struct kdapl_conn *conn, struct kdapl_dir *dir)
 {
-	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told) ||
-	    READ_ONCE(dir->evd->config) != KDAPL_EVD_CONFIG_SOLICITED)
+	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))
 		return;
 	kdapl_evd_pull(dir->evd);
 	kdapl_conn_seek_room(conn, dir);

@@ -629,12 +629,14 @@ void kdapl_flush_over(struct kdapl_conn *conn)
 
 /* ---- memory that goes while requests name it ------------------------ */
 
-/* A hint, unless the lock is held. */
-static bool slot_is_held(const struct kdapl_dir *dir, u32 i)
+/* Has the device the post of a slot, or does the post wait for room there? */
+static bool slot_is_out(const struct kdapl_dir *dir, u32 i)
 {
-	u32 first = READ_ONCE(dir->held_first);
+	u32 first = dir->held_first;
 
-	return (i >= first ? i - first : i + dir->size - first) < READ_ONCE(dir->held);
+	lockdep_assert_held(&dir->lock);
+	return READ_ONCE(dir->ring[i].owed) ||
+	       (i >= first ? i - first : i + dir->size - first) < dir->held;
 }
 
 static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
@@ -654,19 +656,19 @@ static bool cookie_names_key(const struct kdapl_dir *dir, u32 i, u32 lkey)
  */
 static bool dir_waits_with_key(struct kdapl_dir *dir, u32 lkey)
 {
-	bool behind = false, found = false;
+	bool behind = false, found = false, out;
 	u32 i = READ_ONCE(dir->next), left;
 
 	/* In posting order: the slots are used in turn, and @next is the oldest one. */
 	for (left = dir->size; left && !found; left--, i = (i + 1) % dir->size) {
-		if (!READ_ONCE(dir->ring[i].owed) && !slot_is_held(dir, i))
+		if (!READ_ONCE(dir->ring[i].busy))
 			continue;
-		/* Who posts fills the slot under the lock. */
+		/* Under the lock, because the work item gives held posts to the device. */
 		spin_lock_irq(&dir->lock);
-		found = behind && (READ_ONCE(dir->ring[i].owed) || slot_is_held(dir, i)) &&
-			cookie_names_key(dir, i, lkey);
+		out = slot_is_out(dir, i);
+		found = behind && out && cookie_names_key(dir, i, lkey);
 		spin_unlock_irq(&dir->lock);
-		behind = true;
+		behind |= out;
 	}
 	return found;
 }

@@ -364,6 +364,8 @@ static int dir_post_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 		if (kdapl_conn_not_now(conn, ret) && !dir->is_recv)
 			dir->spoilt = true;
 		spin_unlock_irqrestore(&dir->lock, flags);
+		/* It goes on as long as others post and what was posted completes. */
+		cond_resched();
 	} while (more && !ret);
 	return ret;
 }

@@ -123,6 +123,9 @@ struct kdapl_evd_cq;
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); written by the runner, read without a
  *		lock by who waits for it (kdapl_evd_settle())
+ * @for_solicited: the CQs are armed for solicited completions only; written under @lock, read by
+ *		   their handler without
+ * @solicited: one came, or a failure, since the last run began; no lock
  * @cq_failed: a CQ has lost completions, as the device reports at any time (E68): @watch breaks
  *	       all endpoints that complete here, and clears this; no lock
  * @pending: set by a kick, cleared when the runner starts
@@ -172,6 +175,8 @@ struct kdapl_evd {
 	bool unpaid;
 	bool sleeps;
 	bool unfinished;
+	bool for_solicited;
+	bool solicited;
 	bool cq_failed;
 
 	atomic_t pending;

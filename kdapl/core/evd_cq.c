@@ -33,6 +33,9 @@ static void cq_handler(struct kdapl_cq *cq)
 {
 	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd_cq, cq)->evd;
 
+	/* Before the schedule: the run that this starts has to see it. */
+	if (READ_ONCE(evd->for_solicited))
+		WRITE_ONCE(evd->solicited, true);
 	if (READ_ONCE(evd->sink) || READ_ONCE(evd->drainers))
 		kdapl_evd_schedule(evd);
 	else

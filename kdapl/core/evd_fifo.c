@@ -138,12 +138,15 @@ static void cookie_done(struct kdapl_cookie *cookie)
 
 /*
  * E35: does the event notify?  Whether it is solicited need not be looked at: a CQ that is
- * armed for solicited completions starts the runner for those only.
+ * armed for solicited completions starts the runner for those only.  What others than the runner
+ * fetch while it is armed so does not notify by itself: if it is solicited, the CQ's handler tells
+ * (kdapl_evd.solicited).
  */
-static bool cookie_notifies(const struct kdapl_cookie *cookie)
+static bool cookie_notifies(const struct kdapl_evd *evd, const struct kdapl_cookie *cookie)
 {
+	lockdep_assert_held(&evd->lock);
 	return cookie->status != DAT_DTO_SUCCESS ||
-	       !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	       !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG || evd->for_solicited);
 }
 
 /* ---- completions ---------------------------------------------------- */
@@ -408,7 +411,7 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 
 	if (plain) {
 		fill_dto(evd, cookie, event, DAT_DTO_SUCCESS, 0);
-		*notify = cookie_notifies(cookie);
+		*notify = cookie_notifies(evd, cookie);
 		cookie_free(cookie);
 		filled = true;
 	} else if (cookie->status == DAT_DTO_SUCCESS &&
@@ -416,11 +419,11 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 		cookie_release(cookie);
 	} else if (event) {
 		fill_completion(evd, cookie, event);
-		*notify = cookie_notifies(cookie);
+		*notify = cookie_notifies(evd, cookie);
 		cookie_release(cookie);
 		filled = true;
 	} else {
-		cookie->node.notify = cookie_notifies(cookie);
+		cookie->node.notify = cookie_notifies(evd, cookie);
 		kdapl_object_get(&dir->ep->obj);
 		kdapl_fifo_add(evd, &cookie->node);
 	}

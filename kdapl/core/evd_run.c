@@ -55,15 +55,16 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
 /*
  * On an EVD where not every event notifies, a run delivers only if there is one that
  * does, but then it delivers everything (E106).  The event ring of a process gets all
- * events as they come; there it is the waiter that is not woken.
+ * events as they come; there it is the waiter that is not woken.  @solicited: a solicited one is
+ * among them, or was in an earlier run.
  */
-static bool run_is_due(struct kdapl_evd *evd, u32 max, u32 *fetched)
+static bool run_is_due(struct kdapl_evd *evd, u32 max, bool solicited, u32 *fetched)
 {
 	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
 	    evd->obj.space->user || evd->unfinished)
 		return true;
 	*fetched = kdapl_evd_fetch(evd, max, NULL);
-	return READ_ONCE(evd->nr_notify);
+	return solicited || READ_ONCE(evd->nr_notify);
 }
 
 /*
@@ -77,6 +78,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	struct kdapl_event_slot *slot;
 	DAT_EVENT event;
 	u32 fetched = 0;
+	bool solicited;
 	void *arg;
 	int n = 0;
 
@@ -85,6 +87,8 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	arg = evd->sink_arg;
 	WRITE_ONCE(evd->runner, current);
 	atomic_set(&evd->pending, 0);
+	WRITE_ONCE(evd->for_solicited, false);
+	solicited = xchg(&evd->solicited, false);
 	/*
 	 * Pairs with kdapl_evd_settle(): who sees this number kicks after @pending was
 	 * cleared, so another run follows.
@@ -92,7 +96,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	smp_store_release(&evd->runs_started, evd->runs_started + 1);
 	spin_unlock_irq(&evd->lock);
 
-	due = sink && run_is_due(evd, budget, &fetched);
+	due = sink && run_is_due(evd, budget, solicited, &fetched);
 	if (due) {
 		while (n < budget && (room = sink->room(evd, arg)) &&
 		       READ_ONCE(evd->sink) == sink &&
@@ -114,6 +118,8 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	/* Events for which there is no room wake as well, also behind some that do not (E35). */
 	if (due && !room)
 		notify |= READ_ONCE(evd->nr_notify);
+	if (sink)
+		notify |= solicited;
 	if (n || notify)
 		sink->done(evd, arg, notify);
 	WRITE_ONCE(evd->unfinished, n == budget);
@@ -137,16 +143,19 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
  */
 static bool evd_arm(struct kdapl_evd *evd)
 {
-	bool again, watched, failed;
+	bool again, watched, solicited, failed;
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	watched = !evd->sink && !evd->drainers;
-	again = kdapl_evd_arm_cqs(evd, watched, evd->sink && !evd->drainers &&
-				  evd->config == KDAPL_EVD_CONFIG_SOLICITED,
-				  &failed);
-	if (failed)
+	solicited = evd->sink && !evd->drainers && evd->config == KDAPL_EVD_CONFIG_SOLICITED;
+	/* Before they are armed: the handler may be called at once. */
+	WRITE_ONCE(evd->for_solicited, solicited);
+	again = kdapl_evd_arm_cqs(evd, watched, solicited, &failed);
+	if (failed) {
+		WRITE_ONCE(evd->for_solicited, false);
 		kdapl_evd_cq_faulted(evd);
+	}
 	/* Completions that came before the CQs were armed, or that the last run did not get to. */
 	again = (again || evd->wc_next != evd->wc_end) && !evd->waiting;
 	/*

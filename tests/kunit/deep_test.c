@@ -4,6 +4,8 @@
  * holds (mt:T13).  Those beyond its room are held, and given to the queue pair as the device
  * completes others.
  */
+#include <linux/completion.h>
+#include <dat/kdat_linux.h>
 #include "stage.h"
 
 #define ROOM	8	/* entries of the device's largest completion queue */
@@ -309,17 +311,96 @@ static void unsolicited(struct kunit *test)
 	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker *t;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, evd);
 	kdapl_evd_put(evd);
-	taker_start(b, evd);
+	t = taker_start(b, evd);
 	connected(b, ep);
 	post_many(b, ep, true, MANY);
 	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
 	for (i = 0; i < ROOM; i++)
 		done(b, ep, true, IB_WC_SUCCESS);
 	expect_on_queue(b, ep, true, ROOM);
+	/* They were counted, and are no reason for an upcall until a solicited one comes. */
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(t->nr));
+	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, true);
+	expect_taken_nr(b, t, ROOM + 1);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+}
+
+/* A solicited one wakes as well if it was counted before the handler of its CQ was called. */
+static void solicited_late(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker *t;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	kdapl_evd_put(evd);
+	t = taker_start(b, evd);
+	connected(b, ep);
+	post_many(b, ep, true, 2);
+	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
+	done(b, ep, true, IB_WC_SUCCESS);
+	kdapl_evd_pull(evd);
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(t->nr));
+	/* Its completion is in the FIFO by now; only the call of the handler is still to come. */
+	fake_cq_event(bench_qp(b, ep)->recv_cq);
+	expect_taken_nr(b, t, 1);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+}
+
+static DECLARE_COMPLETION(peer_has_all);
+
+static bool busy_room(struct kdapl_evd *evd, void *arg)
+{
+	return true;
+}
+
+static void busy_deliver(struct kdapl_evd *evd, void *arg, const DAT_EVENT *event, bool more)
+{
+	wait_for_completion(&peer_has_all);
+}
+
+static void busy_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+}
+
+static const struct kdapl_sink busy_sink = {
+	.sleeps = true,
+	.room = busy_room,
+	.deliver = busy_deliver,
+	.done = busy_done,
+};
+
+/* A10: an upcall waits for what the peer does once it has got all that waits for room. */
+static void busy_upcall(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG | KDAT_EVD_PROCESS_FLAG);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	kdapl_evd_put(evd);
+	reinit_completion(&peer_has_all);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &busy_sink, NULL, false));
+	connected(b, ep);
+	post_many(b, ep, false, ROOM + 1);
+	for (i = 0; i < ROOM; i++)
+		done(b, ep, false, IB_WC_SUCCESS);
+	expect_on_queue(b, ep, false, 1);
+	complete_all(&peer_has_all);
+	done(b, ep, false, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
 }
@@ -389,6 +470,8 @@ static struct kunit_case kdapl_deep_cases[] = {
 	KUNIT_CASE(drained),
 	KUNIT_CASE(suppressed),
 	KUNIT_CASE(unsolicited),
+	KUNIT_CASE(solicited_late),
+	KUNIT_CASE(busy_upcall),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(binds),
 	{}

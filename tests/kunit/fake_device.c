@@ -224,6 +224,16 @@ static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status)
 	cq_push_wc(fcq, &wc, false);
 }
 
+void fake_cq_event(struct fake_cq *fcq)
+{
+	struct fake_device *fake = fcq->fake;
+
+	spin_lock_irq(&fake->lock);
+	fcq->armed = false;
+	spin_unlock_irq(&fake->lock);
+	fcq->cq->handler(fcq->cq);
+}
+
 void fake_stray(struct fake_cq *cq, u64 wr_id, enum ib_wc_status status)
 {
 	cq_push(cq, wr_id, status);

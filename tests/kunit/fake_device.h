@@ -330,6 +330,9 @@ void fake_hook(struct fake_device *fake, enum fake_op op, void (*hook)(void *arg
 struct fake_qp *fake_qp_of(struct fake_device *fake, struct kdapl_ep *ep);
 struct fake_id *fake_id_of(struct fake_device *fake, struct kdapl_ep *ep);
 
+/* Calls the handler of an armed CQ, as for a completion that somebody has polled already. */
+void fake_cq_event(struct fake_cq *cq);
+
 /* Completes the @index'th outstanding request (or receive) of @qp. */
 void fake_complete_send(struct fake_qp *qp, u32 index, enum ib_wc_status status);
 void fake_complete_recv(struct fake_qp *qp, u32 index, enum ib_wc_status status,

@@ -151,6 +151,8 @@ struct taker {
 /* Good until the end of the test, even if it ends with the sink set. */
 struct taker *taker_start(struct bench *b, struct kdapl_evd *evd);
 /* Just as many are taken, once everything is done that was to be. */
+void expect_taken_nr(struct bench *b, struct taker *t, unsigned int nr);
+/* ... with the cookies 0, 1, ... */
 void expect_taken(struct bench *b, struct taker *t, unsigned int nr);
 
 #endif /* KDAPL_STAGE_H */
