@@ -16,8 +16,9 @@
 /* ---- the post ---------------------------------------------------------- */
 
 /* pass_give_request - post a request to the queue pair; 0 or an errno. @remote: NULL: none */
-int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie, enum kdapl_dto_kind kind,
-		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote)
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
+		      enum kdapl_dto_kind kind, struct ibv_sge *sge, uint32_t nr,
+		      const DAT_RMR_TRIPLET *remote)
 {
 	struct ibv_send_wr wr, *bad;
 

@@ -855,8 +855,8 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
 
 int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
-		      enum kdapl_dto_kind kind,
-		      struct ibv_sge *sge, uint32_t nr, const DAT_RMR_TRIPLET *remote);
+		      enum kdapl_dto_kind kind, struct ibv_sge *sge, uint32_t nr,
+		      const DAT_RMR_TRIPLET *remote);
 DAT_RETURN pass_srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t cookie);
 

@@ -22,9 +22,7 @@ typedef uint64_t u64;
 #define likely(x)	SHIM_LIKELY(x)
 #define unlikely(x)	SHIM_UNLIKELY(x)
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
-#ifndef __always_inline
-#define __always_inline	inline __attribute__((always_inline))
-#endif
+#define __maybe_unused	__attribute__((unused))
 
 /* A segment as the device is told of it, an LMR, a number of verbs for a request. */
 #define port_sge	ibv_sge

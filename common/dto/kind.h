@@ -27,6 +27,7 @@ enum kdapl_dto_kind {
 	KDAPL_DTO_KINDS(DTO_NUMBER, DTO_NUMBER)
 	KDAPL_NR_DTO_KINDS
 };
+
 #undef DTO_NUMBER
 
 /* What the device writes into memory of its own side */
@@ -61,7 +62,7 @@ struct kdapl_dto_row {
 #define DTO_LIMIT(attr)		offsetof(port_ep_attr, attr)
 
 /* Where the kind is known when the code is compiled, so is its row. */
-static const struct kdapl_dto_row kdapl_dto_rows[KDAPL_NR_DTO_KINDS] __attribute__((unused)) = {
+static const struct kdapl_dto_row kdapl_dto_rows[KDAPL_NR_DTO_KINDS] __maybe_unused = {
 	[KDAPL_DTO_SEND] = {
 		.opcode = PORT_WR(SEND),
 		.flags = DTO_SEND_FLAGS,

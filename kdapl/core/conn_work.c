@@ -278,7 +278,7 @@ static bool conn_waits_for_cm(struct kdapl_conn *conn, unsigned long todo)
 	return left;
 }
 
-/* Counts completions that nobody takes, while posts wait for their room (kdapl_conn_seek_room()). */
+/* Counts completions that nobody takes, while posts wait for room (kdapl_conn_seek_room()). */
 static void conn_look_for_room(struct kdapl_conn *conn, struct kdapl_dir *dir)
 {
 	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))

@@ -6,7 +6,8 @@
  * Every argument check of an operation is in the core function, so that both
  * faces give the same DAT_RETURN.  What a process in passthrough does without the
  * kernel the library checks: posts by the very same code (common/dto/), binds and LMRs by a
- * copy of these checks that has to agree with them (udapl-shim/pass_*.c).  Handles are tokens (core/object.h).
+ * copy of these checks that has to agree with them (udapl-shim/pass_*.c).  Handles are tokens
+ * (core/object.h).
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
  * it is exported to kernel consumers, in face/kdat*.c.  Comments here and in the core say only

@@ -159,7 +159,6 @@ static __always_inline void fill_request(struct ib_rdma_wr *wr,
 					 enum kdapl_dto_kind kind,
 					 struct kdapl_segments from)
 {
-
 	wr->wr.next = NULL;
 	wr->wr.wr_id = (uintptr_t)cookie;
 	wr->wr.sg_list = from.sge;
@@ -437,7 +436,9 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 		dir->posted++;
 		ret = post_refused(dir, cookie, none, err);
 		/* Memory of the list was taken away just now. */
-		return err == -EFAULT ? kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink) : ret;
+		if (err == -EFAULT)
+			ret = kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
+		return ret;
 	}
 	while (!err && walk->named != walk->end)
 		err = post_link(ep, dir, dto, walk, &wr);

@@ -1610,7 +1610,7 @@ static const struct check_case cases[] = {
 	{ "mt:T13 D43 D45 M5 the end comes, and posts wait for room", case_deep_end },
 	{ "mt:T13 mt:T15 posts wait for room that nobody need make", case_deep_suppressed },
 	{ "mt:T13 A10 posts wait for room, and their consumer does nothing", case_deep_thread },
-	{ "mt:T13 R14 a former life, and receives that are held for the next", case_deep_second_life },
+	{ "mt:T13 R14 a former life, and receives held for the next", case_deep_second_life },
 	{ "mt:T13 E2 a call that begins a connection, and may be refused", case_deep_preparing },
 	{ "mt:T13 D52 the device refuses what has waited for room", case_deep_refused },
 	{ "A8 a child opens, though it was forked while devices were listed",
