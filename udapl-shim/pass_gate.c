@@ -157,19 +157,39 @@ static void pull_for_room(struct pass_evd *evd)
 	shim_unlock(evd->lock);
 }
 
+/* Will the queue pair take more of what waits for room? The lock of @dir is held. */
+static bool dir_moves(const struct pass_dir *dir)
+{
+	return atomic_load(&dir->owing) && !(shim_load_acquire(&dir->board->flags) &
+					     (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND));
+}
+
+static bool ep_moves(struct pass_ep *ep)
+{
+	bool moves = false;
+	int i;
+
+	for (i = 0; i < PASS_DIRS && !moves; i++) {
+		shim_lock(&ep->dir[i].lock);
+		moves = dir_moves(&ep->dir[i]);
+		shim_unlock(&ep->dir[i].lock);
+	}
+	return moves;
+}
+
 static void *mover_thread(void *arg)
 {
 	struct pass_ep *ep = arg;
 	unsigned int us;
 
 	do {
-		for (us = 50; pass_ep_owes(ep); us = us < MOVER_US ? us * 2 : us) {
+		for (us = 50; ep_moves(ep); us = us < MOVER_US ? us * 2 : us) {
 			pass_ep_refill(ep);
 			pass_pause(us);
 		}
 		atomic_store(&ep->mover, false);
 		/* Whoever has seen the thread until now has not started another one. */
-	} while (pass_ep_owes(ep) && !atomic_exchange(&ep->mover, true));
+	} while (ep_moves(ep) && !atomic_exchange(&ep->mover, true));
 	pass_ep_put(ep);
 	return NULL;
 }
@@ -345,10 +365,8 @@ int pass_post_held(struct pass_dir *dir)
  */
 static bool has_room(const struct pass_dir *dir)
 {
-	return atomic_load(&dir->owing) && dir->qp && !atomic_load(&dir->ep->preparing) &&
-	       (int32_t)(atomic_load(&dir->completed) - atomic_load(&dir->due)) >= 0 &&
-	       !(shim_load_acquire(&dir->board->flags) &
-		 (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND));
+	return dir_moves(dir) && dir->qp && !atomic_load(&dir->ep->preparing) &&
+	       (int32_t)(atomic_load(&dir->completed) - atomic_load(&dir->due)) >= 0;
 }
 
 /*

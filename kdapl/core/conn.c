@@ -164,8 +164,8 @@ void kdapl_conn_await_cm(struct kdapl_conn *conn)
  * The barrier: of two threads, one of which holds the first post and the other counts the last
  * completion, one sees what the other has done.  While posts are held the work item also looks by
  * itself: perhaps nobody takes completions now, because they wake nobody unless they are solicited,
- * or because an upcall waits for what the peer does with these very posts (A10).  Any context; the
- * lock of @dir or of its EVD may be held.
+ * or because an upcall waits for what the peer does with these very posts.  Any context; the lock
+ * of @dir or of its EVD may be held.
  */
 void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir)
 {

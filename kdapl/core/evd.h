@@ -123,9 +123,9 @@ struct kdapl_evd_cq;
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); written by the runner, read without a
  *		lock by who waits for it (kdapl_evd_settle())
- * @for_solicited: the CQs are armed for solicited completions only; written under @lock, read by
- *		   their handler without
- * @solicited: one came, or a failure, since the last run began; no lock
+ * @for_solicited: what is in the CQs now has come since they were armed for solicited completions:
+ *		   if one of these is solicited, or a failure, their handler is called; under @lock
+ * @solicited: the handler was called, and no run has told the sink yet; no lock
  * @cq_failed: a CQ has lost completions, as the device reports at any time (E68): @watch breaks
  *	       all endpoints that complete here, and clears this; no lock
  * @pending: set by a kick, cleared when the runner starts

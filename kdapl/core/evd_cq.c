@@ -33,13 +33,18 @@ static void cq_handler(struct kdapl_cq *cq)
 {
 	struct kdapl_evd *evd = container_of(cq, struct kdapl_evd_cq, cq)->evd;
 
-	/* Before the schedule: the run that this starts has to see it. */
-	if (READ_ONCE(evd->for_solicited))
-		WRITE_ONCE(evd->solicited, true);
-	if (READ_ONCE(evd->sink) || READ_ONCE(evd->drainers))
-		kdapl_evd_schedule(evd);
-	else
+	if (!READ_ONCE(evd->sink) && !READ_ONCE(evd->drainers)) {
 		kdapl_evd_watch(evd);
+	} else if (READ_ONCE(evd->config) == KDAPL_EVD_CONFIG_SOLICITED) {
+		/*
+		 * Somebody else may have fetched the completion, and a run that is under way does
+		 * not know that it wakes.  After a kick another run follows.
+		 */
+		WRITE_ONCE(evd->solicited, true);
+		kdapl_evd_kick(evd);
+	} else {
+		kdapl_evd_schedule(evd);
+	}
 }
 
 static void cq_error(struct kdapl_cq *cq)

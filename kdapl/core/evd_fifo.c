@@ -9,8 +9,8 @@
  * what the completion says about its connection is told to the endpoint before anybody
  * can see the completion.
  *
- * Callers: evd_run.c and dat_evd_dequeue take events; drain.c, conn_cm.c, fmr.c, evd.c and
- * evd_run.c pull; the watch (evd_streams.c) and evd_run.c fetch.
+ * Callers: evd_run.c and dat_evd_dequeue take events; drain.c, conn_cm.c, conn_work.c, fmr.c, evd.c
+ * and evd_run.c pull; the watch (evd_streams.c) and evd_run.c fetch.
  */
 #include <dat/kdat_linux.h>
 #include "evd_fifo.h"
@@ -137,16 +137,18 @@ static void cookie_done(struct kdapl_cookie *cookie)
 }
 
 /*
- * E35: does the event notify?  Whether it is solicited need not be looked at: a CQ that is
- * armed for solicited completions starts the runner for those only.  What others than the runner
- * fetch while it is armed so does not notify by itself: if it is solicited, the CQ's handler tells
- * (kdapl_evd.solicited).
+ * E35: does the event notify?  No device tells whether it is solicited.  But one that came while the
+ * CQ was armed for solicited completions has the CQ's handler called if it is (kdapl_evd.solicited),
+ * and does not notify by itself.
  */
 static bool cookie_notifies(const struct kdapl_evd *evd, const struct kdapl_cookie *cookie)
 {
 	lockdep_assert_held(&evd->lock);
-	return cookie->status != DAT_DTO_SUCCESS ||
-	       !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG || evd->for_solicited);
+	if (cookie->status != DAT_DTO_SUCCESS)
+		return true;
+	if (evd->for_solicited && READ_ONCE(evd->config) == KDAPL_EVD_CONFIG_SOLICITED)
+		return false;
+	return !(cookie->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
 /* ---- completions ---------------------------------------------------- */

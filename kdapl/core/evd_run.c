@@ -87,8 +87,11 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	arg = evd->sink_arg;
 	WRITE_ONCE(evd->runner, current);
 	atomic_set(&evd->pending, 0);
-	WRITE_ONCE(evd->for_solicited, false);
-	solicited = xchg(&evd->solicited, false);
+	/* What no sink is told of now is for the next one. */
+	solicited = sink && xchg(&evd->solicited, false);
+	/* The CQ has called its handler, and is not armed any more. */
+	if (solicited)
+		evd->for_solicited = false;
 	/*
 	 * Pairs with kdapl_evd_settle(): who sees this number kicks after @pending was
 	 * cleared, so another run follows.
@@ -118,8 +121,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	/* Events for which there is no room wake as well, also behind some that do not (E35). */
 	if (due && !room)
 		notify |= READ_ONCE(evd->nr_notify);
-	if (sink)
-		notify |= solicited;
+	notify |= solicited;
 	if (n || notify)
 		sink->done(evd, arg, notify);
 	WRITE_ONCE(evd->unfinished, n == budget);
@@ -149,15 +151,14 @@ static bool evd_arm(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	watched = !evd->sink && !evd->drainers;
 	solicited = evd->sink && !evd->drainers && evd->config == KDAPL_EVD_CONFIG_SOLICITED;
-	/* Before they are armed: the handler may be called at once. */
-	WRITE_ONCE(evd->for_solicited, solicited);
 	again = kdapl_evd_arm_cqs(evd, watched, solicited, &failed);
-	if (failed) {
-		WRITE_ONCE(evd->for_solicited, false);
+	if (failed)
 		kdapl_evd_cq_faulted(evd);
-	}
 	/* Completions that came before the CQs were armed, or that the last run did not get to. */
-	again = (again || evd->wc_next != evd->wc_end) && !evd->waiting;
+	again |= evd->wc_next != evd->wc_end;
+	/* For those that came before, no handler is called, and each of them counts as solicited. */
+	evd->for_solicited = solicited && !again && !failed;
+	again &= !evd->waiting;
 	/*
 	 * Without a sink nobody is in a hurry, so the watch will look; it also tries again to
 	 * arm a CQ that could not be armed.  Under the lock: whoever makes the EVD dead

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Local Memory Regions: dat_lmr_create and dat_lmr_kcreate, query, free, sync,
- * dat_ia_memtype_hint.  Each segment of a post is checked in core/post_check.h.
+ * dat_ia_memtype_hint.  Each segment of a post is checked in common/dto/check.h.
  *
  * The life of an LMR: memory is registered with the device (glue/mr.c), the
  * lmr_context made known to posts, the handle published; to free it, the other

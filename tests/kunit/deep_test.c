@@ -304,58 +304,139 @@ static void suppressed(struct kunit *test)
 	free_both(b, ep, dto);
 }
 
+/*
+ * struct solicited - an endpoint whose receives are SOLICITED_WAIT, connected
+ * @evd: of these, with a taker
+ */
+struct solicited {
+	DAT_EP_HANDLE ep;
+	struct kdapl_evd *evd;
+	struct taker *t;
+};
+
+static struct solicited solicited_begin(struct bench *b)
+{
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	struct solicited s = {
+		.ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG),
+		.evd = kdapl_evd_find(&b->space, dto),
+	};
+
+	KUNIT_ASSERT_NOT_NULL(b->test, s.evd);
+	kdapl_evd_put(s.evd);
+	s.t = taker_start(b, s.evd);
+	connected(b, s.ep);
+	return s;
+}
+
+static void solicited_end(struct bench *b, struct solicited *s)
+{
+	KUNIT_EXPECT_EQ(b->test, 0, kdapl_evd_set_sink(s->evd, NULL, NULL, true));
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_ep_free(&b->space, s->ep));
+}
+
 /* E35: nor of completions that wake nobody, because only solicited ones do. */
 static void unsolicited(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
-	DAT_EP_HANDLE ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker *t;
+	struct solicited s = solicited_begin(b);
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, evd);
-	kdapl_evd_put(evd);
-	t = taker_start(b, evd);
-	connected(b, ep);
-	post_many(b, ep, true, MANY);
-	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
+	post_many(b, s.ep, true, MANY);
+	KUNIT_EXPECT_TRUE(test, bench_armed(s.evd, true));
 	for (i = 0; i < ROOM; i++)
-		done(b, ep, true, IB_WC_SUCCESS);
-	expect_on_queue(b, ep, true, ROOM);
+		done(b, s.ep, true, IB_WC_SUCCESS);
+	expect_on_queue(b, s.ep, true, ROOM);
 	/* They were counted, and are no reason for an upcall until a solicited one comes. */
 	bench_settle(b);
-	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(t->nr));
-	fake_complete_recv(bench_qp(b, ep), 0, IB_WC_SUCCESS, 1, true);
-	expect_taken_nr(b, t, ROOM + 1);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
-	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(s.t->nr));
+	fake_complete_recv(bench_qp(b, s.ep), 0, IB_WC_SUCCESS, 1, true);
+	expect_taken_nr(b, s.t, ROOM + 1);
+	solicited_end(b, &s);
 }
 
 /* A solicited one wakes as well if it was counted before the handler of its CQ was called. */
 static void solicited_late(struct kunit *test)
 {
 	struct bench *b = test->priv;
-	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
-	DAT_EP_HANDLE ep = deep_ep_on(b, dto, b->evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
-	struct taker *t;
+	struct solicited s = solicited_begin(b);
 
-	KUNIT_ASSERT_NOT_NULL(test, evd);
-	kdapl_evd_put(evd);
-	t = taker_start(b, evd);
-	connected(b, ep);
-	post_many(b, ep, true, 2);
-	KUNIT_EXPECT_TRUE(test, bench_armed(evd, true));
-	done(b, ep, true, IB_WC_SUCCESS);
-	kdapl_evd_pull(evd);
+	post_many(b, s.ep, true, 2);
+	KUNIT_EXPECT_TRUE(test, bench_armed(s.evd, true));
+	done(b, s.ep, true, IB_WC_SUCCESS);
+	kdapl_evd_pull(s.evd);
 	bench_settle(b);
-	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(t->nr));
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(s.t->nr));
 	/* Its completion is in the FIFO by now; only the call of the handler is still to come. */
-	fake_cq_event(bench_qp(b, ep)->recv_cq);
-	expect_taken_nr(b, t, 1);
-	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
-	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, ep));
+	fake_cq_event(bench_qp(b, s.ep)->recv_cq);
+	expect_taken_nr(b, s.t, 1);
+	solicited_end(b, &s);
+}
+
+/*
+ * struct late - the sink of a process; during its first run the handler of the CQ is called
+ * @cq: NULL afterwards
+ * @notified: how often it was to wake
+ */
+struct late {
+	struct fake_cq *cq;
+	u32 taken;
+	u32 notified;
+};
+
+static bool late_room(struct kdapl_evd *evd, void *arg)
+{
+	struct late *late = arg;
+	struct fake_cq *cq = late->cq;
+
+	late->cq = NULL;
+	if (cq)
+		fake_cq_event(cq);
+	return true;
+}
+
+static void late_deliver(struct kdapl_evd *evd, void *arg, const DAT_EVENT *event, bool more)
+{
+	struct late *late = arg;
+
+	late->taken++;
+}
+
+static void late_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+	struct late *late = arg;
+
+	WRITE_ONCE(late->notified, late->notified + notify);
+}
+
+static const struct kdapl_sink late_sink = {
+	.room = late_room,
+	.deliver = late_deliver,
+	.done = late_done,
+};
+
+/* ... and if the run that gives it to the sink was under way by then. */
+static void solicited_in_run(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct solicited s = solicited_begin(b);
+	struct late *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
+	unsigned long until = jiffies + BENCH_PATIENCE;
+
+	KUNIT_ASSERT_NOT_NULL(test, late);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(s.evd, &late_sink, late, true));
+	post_many(b, s.ep, true, 2);
+	KUNIT_EXPECT_TRUE(test, bench_armed(s.evd, true));
+	b->space.user = true;
+	done(b, s.ep, true, IB_WC_SUCCESS);
+	late->cq = bench_qp(b, s.ep)->recv_cq;
+	kdapl_evd_pull(s.evd);
+	while (!READ_ONCE(late->notified) && time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, 1, READ_ONCE(late->notified));
+	KUNIT_EXPECT_EQ(test, 1, late->taken);
+	b->space.user = false;
+	solicited_end(b, &s);
 }
 
 static DECLARE_COMPLETION(peer_has_all);
@@ -381,7 +462,7 @@ static const struct kdapl_sink busy_sink = {
 	.done = busy_done,
 };
 
-/* A10: an upcall waits for what the peer does once it has got all that waits for room. */
+/* mt:T13: an upcall waits for what the peer does once it has got all that waits for room. */
 static void busy_upcall(struct kunit *test)
 {
 	struct bench *b = test->priv;
@@ -471,6 +552,7 @@ static struct kunit_case kdapl_deep_cases[] = {
 	KUNIT_CASE(suppressed),
 	KUNIT_CASE(unsolicited),
 	KUNIT_CASE(solicited_late),
+	KUNIT_CASE(solicited_in_run),
 	KUNIT_CASE(busy_upcall),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(binds),

@@ -227,10 +227,11 @@ static void cq_push(struct fake_cq *fcq, u64 wr_id, enum ib_wc_status status)
 void fake_cq_event(struct fake_cq *fcq)
 {
 	struct fake_device *fake = fcq->fake;
+	unsigned long flags;
 
-	spin_lock_irq(&fake->lock);
+	spin_lock_irqsave(&fake->lock, flags);
 	fcq->armed = false;
-	spin_unlock_irq(&fake->lock);
+	spin_unlock_irqrestore(&fake->lock, flags);
 	fcq->cq->handler(fcq->cq);
 }
 
