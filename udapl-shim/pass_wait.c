@@ -535,13 +535,20 @@ static void hear(struct shim_object *obj, struct pass_evd *evd)
 
 /* ---- a CNO ------------------------------------------------------------- */
 
-/*
- * Notes that the CNO, or a waiter, knows of all events that are there now. Return: true if there
- * is nothing new since the last time.
- */
-static bool tell(struct pass_evd *evd)
+/* How many events have come to the ring so far */
+static uint64_t ring_total(const struct pass_evd *evd)
 {
-	uint64_t ring = evd->taken + shim_ring_filled(evd->ring);
+	return evd->taken + shim_ring_filled(evd->ring);
+}
+
+/*
+ * Notes that the CNO, or a waiter, knows of the first @ring events of the ring, and of all others
+ * that are there now. If it knows them because they were counted, @ring is from before the count:
+ * the kernel may add an event at any time, and one that nobody has counted would be taken for known
+ * when its descriptor tells of it. Return: true if there is nothing new since the last time.
+ */
+static bool tell(struct pass_evd *evd, uint64_t ring)
+{
 	bool known = evd->told_notified == evd->notified && evd->told_ring == ring;
 
 	evd->told_notified = evd->notified;
@@ -614,11 +621,12 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 void pass_evd_rearm(struct shim_object *obj)
 {
 	struct pass_evd *evd = pass_evd_of(obj);
+	uint64_t ring = ring_total(evd);
 	uint32_t kernels, queued;
 
 	evd->cno = true;
 	queued = arm_and_count(evd, &kernels);
-	tell(evd);
+	tell(evd, ring);
 	look_later(evd);
 	if (queued)
 		evd->told_notified--;
@@ -639,6 +647,7 @@ bool pass_evd_notifies(struct shim_object *obj)
 	struct pass_evd *evd;
 	uint32_t kernels, queued;
 	bool triggers = false;
+	uint64_t ring;
 
 	shim_lock(&obj->lock);
 	evd = pass_evd_of(obj);
@@ -647,8 +656,9 @@ bool pass_evd_notifies(struct shim_object *obj)
 		hear(obj, evd);
 	}
 	if (evd && !evd->dead && !pass_evd_aside(evd, PASS_WAITER)) {
+		ring = ring_total(evd);
 		queued = arm_and_count(evd, &kernels);
-		triggers = !tell(evd) && queued;
+		triggers = !tell(evd, ring) && queued;
 		look_later(evd);
 	}
 	shim_unlock(&obj->lock);
@@ -836,12 +846,12 @@ static uint32_t give_way_to_cno(struct pass_evd *evd, const struct waiting *w, b
 	uint32_t kernels, left;
 
 	if (took && w->blocked)
-		tell(evd);
+		tell(evd, ring_total(evd));
 	if (!w->armed)
 		arm_and_pull(evd);
 	left = arm_and_count(evd, &kernels);
 	look_later(evd);
-	if (!tell(evd))
+	if (!tell(evd, ring_total(evd)))
 		evd->told_notified--;
 	else if (!pass_evd_hears(evd))
 		return left;

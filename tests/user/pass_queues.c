@@ -892,6 +892,52 @@ static void case_event_for_waiter(void)
 	CHECK(w.more == 1 || evd_obj->ops->evd_notifies(evd_obj));
 }
 
+#define TRIGGERS	200000
+
+static atomic_int events_asked, events_raised;
+
+/* The kernel, on another processor: an event for each that is asked for, and then its descriptor. */
+static void *raise_events(void *unused)
+{
+	int i;
+
+	for (i = 1; i <= TRIGGERS; i++) {
+		while (atomic_load(&events_asked) < i)
+			;
+		events[header.producer % ENTRIES].event_number = DAT_SOFTWARE_EVENT;
+		__atomic_store_n(&header.producer, header.producer + 1, __ATOMIC_RELEASE);
+		atomic_store(&events_raised, i);
+	}
+	return unused;
+}
+
+/* E76: an event comes while the CNO's thread looks, because of something else. */
+static void case_trigger_beside_look(void)
+{
+	pthread_t thread;
+	DAT_EVENT event;
+	bool triggered;
+	int i, lost = 0;
+
+	setup();
+	evd->cno = true;
+	events_asked = 0;
+	events_raised = 0;
+	CHECK(!pthread_create(&thread, NULL, raise_events, NULL));
+	for (i = 1; i <= TRIGGERS; i++) {
+		triggered = false;
+		atomic_store(&events_asked, i);
+		while (atomic_load(&events_raised) < i)
+			triggered |= evd_obj->ops->evd_notifies(evd_obj);
+		/* Its descriptor has become readable. */
+		triggered |= evd_obj->ops->evd_notifies(evd_obj);
+		lost += !triggered;
+		OK(dat_evd_dequeue(evd_obj, &event));
+	}
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(lost, 0);
+}
+
 /* ---- a queue that cannot be polled or armed ---------------------------------------------- */
 
 static int nr_told, nr_faults;
@@ -1568,6 +1614,7 @@ static void case_forked_while_listing(void)
 }
 
 static const struct check_case cases[] = {
+	{ "E76 E83 an event comes while the thread of the CNO looks", case_trigger_beside_look },
 	{ "mt:T5 a table of LMRs where all future memory is locked", case_locked_in_future },
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
