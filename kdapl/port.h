@@ -39,22 +39,23 @@ static __always_inline const struct kdapl_lmr *port_lmr_peek(const struct port_t
 	return kdapl_lmr_peek(to->obj->space, context);
 }
 
-static inline bool port_lmr_inside(const struct kdapl_lmr *lmr, const DAT_LMR_TRIPLET *segment)
+static inline bool port_lmr_inside(const struct kdapl_lmr *lmr, u64 address, u64 length)
 {
-	return kdapl_lmr_inside(lmr, segment);
+	return kdapl_lmr_has(lmr, address, length);
 }
 
 /* core/post_check.c */
 DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl_lmr *lmr,
-			       const DAT_LMR_TRIPLET *segment, u32 sink, bool lists, u64 *shift);
+			       const DAT_LMR_TRIPLET *segment, u32 sink, bool lists,
+			       u64 *address);
 u32 kdapl_segments_of_nothing(const struct kdapl_object *to, struct ib_sge *sge);
 
 static __always_inline DAT_RETURN port_lmr_outside(const struct port_target *to,
 						   const struct kdapl_lmr *lmr,
 						   const DAT_LMR_TRIPLET *segment, u32 sink,
-						   u64 *shift)
+						   u64 *address)
 {
-	return kdapl_check_outside(to->obj, lmr, segment, sink, to->lists, shift);
+	return kdapl_check_outside(to->obj, lmr, segment, sink, to->lists, address);
 }
 
 /* Segments of a read of nothing: @sge, if the device wants one. */

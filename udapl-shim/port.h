@@ -27,16 +27,16 @@ static __always_inline const struct pass_lmr *port_lmr_peek(const struct pass_di
 	return pass_lmr_find(context);
 }
 
-static inline bool port_lmr_inside(const struct pass_lmr *lmr, const DAT_LMR_TRIPLET *segment)
+static inline bool port_lmr_inside(const struct pass_lmr *lmr, u64 address, u64 length)
 {
-	return pass_lmr_inside(lmr, segment->virtual_address, segment->segment_length);
+	return pass_lmr_inside(lmr, address, length);
 }
 
 /* Memory is never a list here. */
 static inline DAT_RETURN port_lmr_outside(const struct pass_dir *to, const struct pass_lmr *lmr,
-					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *shift)
+					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *address)
 {
-	(void)to, (void)lmr, (void)segment, (void)sink, (void)shift;
+	(void)to, (void)lmr, (void)segment, (void)sink, (void)address;
 	return RET_BAD_ARG(3);
 }
 

@@ -47,20 +47,23 @@ static inline DAT_RETURN kdapl_no_sink(const struct port_lmr *lmr)
 /*
  * Checks one segment, in the order of the rules (mt:T5, mt:T29).  Local read is implied by every
  * LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  A segment that is not inside
- * its LMR is for the port to judge, which may have memory of another form.
+ * its LMR is for the port to judge, which may have memory of another form.  @sge is written even if
+ * the check fails.
  */
 static __always_inline DAT_RETURN
 kdapl_check_segment(const struct port_target *to, const DAT_LMR_TRIPLET *segment, u32 sink,
 		    struct port_sge *sge)
 {
 	const struct port_lmr *lmr = port_lmr_peek(to, segment->lmr_context);
-	u64 shift = 0;
+	const u64 address = segment->virtual_address;
+	const u64 length = segment->segment_length;
 	DAT_RETURN ret;
 
 	if (unlikely(!lmr))
 		return kdapl_protection_violation(sink);
-	if (unlikely(!port_lmr_inside(lmr, segment))) {
-		ret = port_lmr_outside(to, lmr, segment, sink, &shift);
+	sge->addr = address;
+	if (unlikely(!port_lmr_inside(lmr, address, length))) {
+		ret = port_lmr_outside(to, lmr, segment, sink, &sge->addr);
 		if (ret)
 			return ret;
 	}
@@ -69,9 +72,8 @@ kdapl_check_segment(const struct port_target *to, const DAT_LMR_TRIPLET *segment
 	if (unlikely(sink & ~lmr->sinks))
 		return kdapl_no_sink(lmr);
 
-	sge->addr = segment->virtual_address + shift;
 	/* No message is longer than sge->length can tell: see kdapl_check_segments(). */
-	sge->length = segment->segment_length;
+	sge->length = length;
 	sge->lkey = READ_ONCE(lmr->lkey);
 	return DAT_SUCCESS;
 }

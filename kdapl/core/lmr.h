@@ -140,14 +140,18 @@ static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 	return likely(READ_ONCE(lmr->context) == context) ? lmr : NULL;
 }
 
+static inline bool kdapl_lmr_has(const struct kdapl_lmr *lmr, u64 address, u64 length)
+{
+	/* For an address below the start it wraps, and is larger than any length. */
+	u64 offset = address - lmr->start;
+
+	return offset <= lmr->length && length <= lmr->length - offset;
+}
+
 static inline bool kdapl_lmr_inside(const struct kdapl_lmr *lmr,
 				    const DAT_LMR_TRIPLET *segment)
 {
-	/* For an address below the start it wraps, and is larger than any length. */
-	u64 offset = segment->virtual_address - lmr->start;
-
-	return offset <= lmr->length &&
-	       segment->segment_length <= lmr->length - offset;
+	return kdapl_lmr_has(lmr, segment->virtual_address, segment->segment_length);
 }
 
 /* The same for an LMR whose memory is a list. */

@@ -13,7 +13,7 @@
  * @segment: bytes
  * @sink: KDAPL_SINK_*, what the device is to write there, or 0
  * @lists: true: any segment in a list is accepted; the caller finds its pieces with a walk
- * @shift: out: to be added to the segment's address to get the device's
+ * @address: in: the segment's; out: the device's, unless @lists
  *
  * A segment within the first entry of a list is in one piece, as if the LMR were linear.  Any
  * context.
@@ -23,10 +23,11 @@
  */
 DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl_lmr *lmr,
 			       const DAT_LMR_TRIPLET *segment, u32 sink, bool lists,
-			       u64 *shift)
+			       u64 *address)
 {
 	const struct kdapl_list *list = &lmr->list;
 	struct scatterlist *first;
+	u64 offset;
 
 	if (!lmr->max_pages || !kdapl_lmr_list_inside(lmr, segment))
 		return RET_BAD_ARG(3);
@@ -35,11 +36,10 @@ DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl
 	if (read_names_whole(to, sink == KDAPL_SINK_READ))
 		return HAS_LIST;
 	first = READ_ONCE(list->sg);
-	*shift = list->offset - list->start;
-	if (!first || segment->virtual_address + *shift + segment->segment_length >
-		      sg_dma_len(first))
+	offset = *address - list->start + list->offset;
+	if (!first || offset + segment->segment_length > sg_dma_len(first))
 		return HAS_LIST;
-	*shift += sg_dma_address(first);
+	*address = sg_dma_address(first) + offset;
 	return DAT_SUCCESS;
 }
 

@@ -42,21 +42,21 @@ static inline const struct port_lmr *port_lmr_peek(const struct port_target *to,
 	return NULL;
 }
 
-static inline bool port_lmr_inside(const struct port_lmr *lmr, const DAT_LMR_TRIPLET *segment)
+static inline bool port_lmr_inside(const struct port_lmr *lmr, u64 address, u64 length)
 {
-	u64 offset = segment->virtual_address - lmr->start;
+	u64 offset = address - lmr->start;
 
-	return offset <= lmr->length && segment->segment_length <= lmr->length - offset;
+	return offset <= lmr->length && length <= lmr->length - offset;
 }
 
 static inline DAT_RETURN port_lmr_outside(const struct port_target *to,
 					  const struct port_lmr *lmr,
-					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *shift)
+					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *address)
 {
 	(void)lmr;
 	(void)segment;
 	(void)sink;
-	*shift = to->shift;
+	*address += to->shift;
 	return to->outside;
 }
 
