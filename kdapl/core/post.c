@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write, and the way of a bind
- * (rmr.c) to the queue pair.
+ * Posting: dat_ep_post_send, _recv, _rdma_read and _rdma_write.  Binds have post_bind.c.
  *
  * This is the data path (A4).  The handle is looked up without a lock; then one lock is
  * taken, that of the direction, under which the arguments are checked, the gate
  * decides, a cookie is taken and the device is called.  It never sleeps, allocates, or
- * takes a lock that two endpoints share (mt:T17); a bind takes its RMR's.  All of it
- * runs with interrupts off, which is an RCU read section too, so that the endpoint's
- * memory stays.  An LMR that the checks found stays registered until the work request
+ * takes a lock that two endpoints share (mt:T17).  All of it runs with interrupts off, which
+ * is an RCU read section too, so that the endpoint's memory stays.  An LMR that the checks found stays registered until the work request
  * is with the device, because dat_lmr_free waits for the lock (mt:T12,
  * kdapl_dir_settle_posts()).
  *
@@ -22,19 +20,15 @@
  * for the ordinary check, which fails and leads to kdapl_check_outside().  A segment inside the
  * first entry of the list is posted in the ordinary way; any other one goes through walk.c.
  *
- * Callers: the faces; rmr.c and fmr.c for binds.
+ * Callers: the faces.
  */
 #include "ep.h"
 #include "evd_fifo.h"
 #include "ia.h"
-#include "post_check.h"
-#include "rmr.h"
+#include "post.h"
 #include "walk.h"
 #include "../compat.h"
 #include "../trace.h"
-
-/* Work requests of a bind at most. */
-#define BIND_WRS	2
 
 /* ---- checks --------------------------------------------------------- */
 
@@ -45,78 +39,6 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    struct kdapl_segments *to, bool lists)
 {
 	return check_posted(&ep->obj, &ep->pz, &ep->limits[kind], dto, kind, to, lists);
-}
-
-/* The same for a bind. */
-static DAT_RETURN check_bind(const struct kdapl_ep *ep, struct kdapl_bind *bind,
-			     DAT_COMPLETION_FLAGS flags)
-{
-	DAT_RETURN ret;
-
-	if (ep->obj.ia != bind->rmr->obj.ia)
-		return RET_BAD_HANDLE(EP);
-	/* E18: the completion goes only where it is expected. */
-	if (!ep->req.binds)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	ret = kdapl_rmr_check_region(ep, bind);
-	if (ret)
-		return ret;
-	if ((u32)flags & ~ep->limits[KDAPL_DTO_BIND].flags)
-		return RET_BAD_ARG(6);
-	if (!bind->context)
-		return RET_BAD_ARG(7);
-	return kdapl_rmr_check_rights(ep, bind);
-}
-
-/* The same for dat_lmr_fmr() and dat_lmr_invalidate(), which have checked the rest. */
-static DAT_RETURN check_fmr_bind(const struct kdapl_ep *ep, const struct kdapl_bind *bind,
-				 DAT_COMPLETION_FLAGS flags)
-{
-	if (ep->obj.ia != bind->rmr->obj.ia)
-		return RET_BAD_HANDLE(EP);
-	if ((u32)flags & ~ep->limits[KDAPL_DTO_BIND].flags)
-		return bind->list ? RET_BAD_ARG(9) : RET_BAD_ARG(4);
-	/* Local rights are no condition: unlike that of an RMR the memory is not another LMR's. */
-	return ep->pz == bind->rmr->pz ? DAT_SUCCESS : kdapl_rmr_check_rights(ep, bind);
-}
-
-/* ---- cookies -------------------------------------------------------- */
-
-/* Takes the next cookie, if the event of its last post was dequeued (mt:T13, mt:T14). */
-static __always_inline struct kdapl_cookie *
-cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS flags)
-{
-	u32 i = dir->next;
-	struct kdapl_cookie *cookie = &dir->ring[i];
-
-	/* Pairs with cookie_free() in evd_fifo.c: the event was read before we write here. */
-	if (unlikely(smp_load_acquire(&cookie->busy)))
-		return NULL;
-	cookie->user = user;
-	cookie->length = length;
-	cookie->flags = flags;
-	cookie->busy = true;
-	dir->next = i + 1 == dir->size ? 0 : i + 1;
-	return cookie;
-}
-
-/* The post failed, and nobody has seen the cookie. */
-static void cookie_put_back(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
-{
-	cookie->busy = false;
-	cookie->owed = false;
-	dir->next = cookie - dir->ring;
-}
-
-static inline void note_keys(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
-			     struct kdapl_segments from)
-{
-	u32 i = cookie - dir->ring, n;
-	u32 *lkeys = &dir->lkeys[i * dir->max_sge];
-
-	for (n = 0; n < from.nr; n++)
-		lkeys[n] = from.sge[n].lkey;
-	dir->nr_sge[i] = from.nr;
 }
 
 /* A request that will only be flushed needs no segments. */
@@ -192,20 +114,6 @@ static __always_inline int post_request(struct ib_qp *qp,
 
 /* ---- posts that do not go to the queue pair now -------------------------- */
 
-/* Do posts go to the queue pair, if it has room for them? */
-static bool gate_is_open(const struct kdapl_dir *dir)
-{
-	lockdep_assert_held(&dir->lock);
-	return dir->gate == KDAPL_GATE_POST || dir->gate == KDAPL_GATE_DEEP;
-}
-
-/* Has the queue pair no room for @wrs work requests?  Nor while older posts are held. */
-static bool deep_is_full(const struct kdapl_dir *dir, u32 wrs)
-{
-	lockdep_assert_held(&dir->lock);
-	return dir->gate == KDAPL_GATE_DEEP && (dir->held || kdapl_dir_left(dir) < wrs);
-}
-
 /* The gate is not POST.  Does a DTO go to the queue pair all the same? */
 static noinline bool post_deep(const struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 {
@@ -234,7 +142,7 @@ static void hold_deep(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
 }
 
 /* The gate is not open: may the post be put aside? */
-static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
+noinline DAT_RETURN kdapl_post_check_aside(const struct kdapl_ep *ep,
 				       const struct kdapl_dir *dir)
 {
 	if (dir->gate == KDAPL_GATE_REFUSE) {
@@ -247,7 +155,7 @@ static noinline DAT_RETURN check_aside(const struct kdapl_ep *ep,
 }
 
 /* The gate is not open: the post is held, late, or flushed at once.  @dto: NULL for a bind */
-static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
+noinline DAT_RETURN kdapl_post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
 				      const struct kdapl_dto *dto,
 				      enum kdapl_dto_kind kind,
@@ -276,7 +184,7 @@ static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
  * again by the work item, and a request is flushed with those before it, because it is refused
  * so only when the connection ends.  What is posted meanwhile is held behind it.
  */
-static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
+noinline DAT_RETURN kdapl_post_refused(struct kdapl_dir *dir,
 					struct kdapl_cookie *cookie,
 					struct kdapl_segments from, int err)
 {
@@ -310,7 +218,7 @@ static __always_inline DAT_RETURN check_post(const struct kdapl_ep *ep,
 
 	lockdep_assert_held(&dir->lock);
 	if (unlikely(dir->gate != KDAPL_GATE_POST)) {
-		ret = check_aside(ep, dir);
+		ret = kdapl_post_check_aside(ep, dir);
 		if (ret)
 			return ret;
 	}
@@ -336,7 +244,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
 	if (unlikely(dir->gate != KDAPL_GATE_POST) && !post_deep(dir, cookie))
-		return post_aside(dir, cookie, dto, kind, from);
+		return kdapl_post_aside(dir, cookie, dto, kind, from);
 
 	/* Before the call: another thread may see the completion before it returns. */
 	cookie->owed = true;
@@ -349,7 +257,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	      post_request(ep->conn->qp.ib, cookie, dto, kind, from);
 	if (likely(!err))
 		return DAT_SUCCESS;
-	return post_refused(dir, cookie, from, err);
+	return kdapl_post_refused(dir, cookie, from, err);
 }
 
 /* ---- memory that is a list --------------------------------------------- */
@@ -391,7 +299,7 @@ static int post_link(const struct kdapl_ep *ep, struct kdapl_dir *dir,
  * connection breaks, or is about to end, and the chain is flushed then.  Until it is, what is
  * posted behind it is held, and does not reach the peer.
  */
-static void chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
+void kdapl_post_chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
 {
 	const struct kdapl_segments none = {};
 	struct kdapl_conn *conn = dir->ep->conn;
@@ -432,9 +340,9 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	err = post_link(ep, dir, dto, walk, &wr);
 	if (err) {
 		kdapl_chain_end(cookie);
-		/* post_refused() takes back what was counted, as for a DTO of one work request. */
+		/* kdapl_post_refused() takes back what was counted, as for a DTO of one work request. */
 		dir->posted++;
-		ret = post_refused(dir, cookie, none, err);
+		ret = kdapl_post_refused(dir, cookie, none, err);
 		/* Memory of the list was taken away just now. */
 		if (err == -EFAULT)
 			ret = kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
@@ -443,12 +351,12 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	while (!err && walk->named != walk->end)
 		err = post_link(ep, dir, dto, walk, &wr);
 	if (err)
-		chain_broken(dir, cookie, err);
+		kdapl_post_chain_broken(dir, cookie, err);
 	return DAT_SUCCESS;
 }
 
 /* Takes @more work requests out of the reserve, if there are so many. */
-static bool reserve_take(struct kdapl_dir *dir, u32 more)
+bool kdapl_post_reserve(struct kdapl_dir *dir, u32 more)
 {
 	lockdep_assert_held(&dir->lock);
 	/* Completions may give some back meanwhile; only posts take, under the lock. */
@@ -477,7 +385,7 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	/* A chain is not held until there is room. */
 	if (deep_is_full(dir, more + 1))
 		return RET_NO_RESOURCE(MEMORY);
-	if (!reserve_take(dir, more))
+	if (!kdapl_post_reserve(dir, more))
 		return RET_NO_RESOURCE(MEMORY);
 	cookie = cookie_take(dir, dto->cookie.as_64, named.length, dto->flags);
 	if (!cookie) {
@@ -535,130 +443,6 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	if (walk.lost)
 		return kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
 	return post_dto(ep, dir, dto, dto->kind, from);
-}
-
-/*
- * A bind of two work requests is a chain.  The queue pair has room for both of each bind if the
- * request EVD takes completions of binds.  If not, the second one of a dat_lmr_fmr() comes out
- * of the reserve.
- */
-static bool bind_chain(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
-{
-	u32 more = !dir->binds;
-
-	if (!reserve_take(dir, more))
-		return false;
-	cookie->flags |= KDAPL_COOKIE_CHAIN;
-	cookie->more = more;
-	dir->posted++;
-	return true;
-}
-
-/* One or two work requests; the last one's completion is that of the bind. */
-static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
-				struct kdapl_cookie *cookie)
-{
-	const struct kdapl_segments none = {};
-	const struct ib_send_wr *bad;
-	struct kdapl_bind_wr wr;
-	DAT_RETURN ret;
-	int err;
-
-	ret = kdapl_rmr_begin(bind, cookie, &wr);
-	if (!ret && wr.first != wr.last && !bind_chain(dir, cookie)) {
-		kdapl_rmr_cancel(bind->rmr);
-		ret = RET_NO_RESOURCE(MEMORY);
-	}
-	if (ret) {
-		dir->posted--;
-		cookie_put_back(dir, cookie);
-		return ret;
-	}
-	wr.first->wr_id = (uintptr_t)cookie | KDAPL_WR_PART;
-	wr.last->wr_id = (uintptr_t)cookie;
-	wr.first->send_flags |= IB_SEND_SIGNALED;
-	wr.last->send_flags |= IB_SEND_SIGNALED;
-	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-		wr.first->send_flags |= IB_SEND_FENCE;
-	trace_kdapl_post(dir->ep, cookie, KDAPL_DTO_BIND);
-	err = ib_post_send(dir->ep->conn->qp.ib, wr.first, &bad);
-	if (err && bad == wr.first) {
-		if (cookie->flags & KDAPL_COOKIE_CHAIN) {
-			kdapl_chain_end(cookie);
-			dir->posted--;
-		}
-		ret = post_refused(dir, cookie, none, err);
-		/* A dat_lmr_invalidate() takes the memory away also if it is flushed later. */
-		if (ret || !bind->takes)
-			kdapl_rmr_cancel(bind->rmr);
-		return ret;
-	}
-	if (err) {
-		dir->posted--;
-		chain_broken(dir, cookie, err);
-	}
-	bind->rkey = wr.rkey;
-	return DAT_SUCCESS;
-}
-
-/*
- * A bind that is not posted, but flushed.  A dat_lmr_invalidate() takes the memory away all
- * the same, before its completion can be seen (fifo_take() in evd_fifo.c).
- */
-static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind,
-				  struct kdapl_cookie *cookie)
-{
-	const struct kdapl_segments none = {};
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	if (bind->takes)
-		ret = kdapl_rmr_begin(bind, cookie, NULL);
-	if (!ret)
-		return post_aside(dir, cookie, NULL, KDAPL_DTO_BIND, none);
-	cookie_put_back(dir, cookie);
-	return ret;
-}
-
-/* The same as post_dto(), for a bind. */
-static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
-			    u64 user, DAT_COMPLETION_FLAGS flags)
-{
-	const struct kdapl_segments none = {};
-	struct kdapl_dir *dir = &ep->req;
-	struct kdapl_cookie *cookie;
-	DAT_RETURN ret;
-
-	lockdep_assert_held(&dir->lock);
-	if (dir->gate != KDAPL_GATE_POST) {
-		ret = check_aside(ep, dir);
-		if (ret)
-			return ret;
-	}
-	/* A bind is not held until there is room: its key and regions would have to wait, too. */
-	if (deep_is_full(dir, BIND_WRS))
-		return RET_NO_RESOURCE(MEMORY);
-	cookie = cookie_take(dir, user, 0, flags);
-	if (!cookie)
-		return RET_NO_RESOURCE(MEMORY);
-	if (dir->gate == KDAPL_GATE_DEEP)
-		cookie->flags |= KDAPL_COOKIE_DEEP;
-	kdapl_object_get(&bind->rmr->obj);
-	cookie->rmr = bind->rmr;
-	cookie->failed = false;
-	if (!gate_is_open(dir)) {
-		ret = post_bind_aside(dir, bind, cookie);
-	} else {
-		cookie->owed = true;
-		dir->posted++;
-		if (dir->lkeys)
-			note_keys(dir, cookie, none);
-		ret = post_bind_wrs(dir, bind, cookie);
-	}
-	if (ret) {
-		cookie->rmr = NULL;
-		kdapl_object_put(&bind->rmr->obj);
-	}
-	return ret;
 }
 
 /* ---- entries -------------------------------------------------------- */
@@ -720,41 +504,4 @@ DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	if (dto->kind == KDAPL_DTO_SEND)
 		return ep_post(space, handle, dto, KDAPL_DTO_SEND);
 	return ep_post(space, handle, dto, dto->kind);
-}
-
-/**
- * kdapl_ep_post_bind - the way of a bind to the queue pair, for rmr.c and fmr.c
- * @space: of the caller
- * @handle: of an EP
- * @bind: what to bind; its rkey is filled, 0 for what never reaches the device
- * @cookie: given back in the completion
- * @flags: SUPPRESS, BARRIER_FENCE, UNSIGNALLED where the EP's attributes have it
- *
- * Any context; never sleeps.  Rules mt:M29..M34, mt:M38, mt:M47.
- *
- * Return: as dat_rmr_bind(), but for the RMR's handle.
- */
-DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
-			      struct kdapl_bind *bind, DAT_DTO_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags)
-{
-	struct kdapl_object *obj;
-	unsigned long irqflags;
-	struct kdapl_ep *ep;
-	DAT_RETURN ret;
-
-	local_irq_save(irqflags);
-	obj = kdapl_object_peek(space, handle, KDAPL_EP);
-	ret = RET_BAD_HANDLE(EP);
-	if (!obj)
-		goto out;
-	ep = kdapl_ep_of(obj);
-	spin_lock(&ep->req.lock);
-	ret = bind->rmr->fmr ? check_fmr_bind(ep, bind, flags) : check_bind(ep, bind, flags);
-	if (!ret)
-		ret = post_bind(ep, bind, cookie.as_64, flags);
-	spin_unlock(&ep->req.lock);
-out:
-	local_irq_restore(irqflags);
-	return ret;
 }

@@ -3,7 +3,7 @@
  * Remote Memory Regions: dat_rmr_create, _query, _bind, _free.
  *
  * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a
- * request of an endpoint, so post.c posts it.  From then until it completes the
+ * request of an endpoint, so post_bind.c posts it.  From then until it completes the
  * RMR has two bindings, the present one and the next, and the LMRs of both are
  * in use (mt:M40).
  *

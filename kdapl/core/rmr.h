@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Remote Memory Regions as the rest of the core sees them.  core/rmr.c makes
- * them and judges binds, core/post.c posts a bind like a DTO, and
+ * them and judges binds, core/post_bind.c posts a bind like a DTO, and
  * core/evd_fifo.c has each completion of a bind judged before anybody sees it.
  */
 #ifndef KDAPL_RMR_H
@@ -73,7 +73,7 @@ struct kdapl_rmr {
 };
 
 /**
- * struct kdapl_bind - a bind on its way through post.c
+ * struct kdapl_bind - a bind on its way through post_bind.c
  * @rmr: with a reference
  * @triplet: argument of the call
  * @privileges: argument of the call
@@ -106,7 +106,7 @@ static inline void kdapl_binding_drop(struct kdapl_binding *binding)
 	memset(binding, 0, sizeof(*binding));
 }
 
-/* post.c */
+/* post_bind.c */
 DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			      struct kdapl_bind *bind, DAT_DTO_COOKIE cookie,
 			      DAT_COMPLETION_FLAGS flags);
