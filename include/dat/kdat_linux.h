@@ -104,6 +104,38 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 					    DAT_BOOLEAN invalidate_flag,
 					    DAT_RMR_CONTEXT rmr_context);
 
+/* Several requests at once */
+
+enum kdat_request_kind {
+	KDAT_SEND,
+	KDAT_SEND_INVALIDATE,
+	KDAT_RDMA_READ,
+	KDAT_RDMA_WRITE,
+};
+
+/*
+ * A request, with the arguments of the dat_ep_post_* call of its kind. remote_buffer is for RDMA,
+ * rmr_context for KDAT_SEND_INVALIDATE; the others ignore them.
+ */
+struct kdat_request {
+	enum kdat_request_kind kind;
+	DAT_COUNT num_segments;
+	const DAT_LMR_TRIPLET *local_iov;
+	DAT_DTO_COOKIE user_cookie;
+	const DAT_RMR_TRIPLET *remote_buffer;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_COMPLETION_FLAGS completion_flags;
+};
+
+#define KDAT_MAX_REQUESTS	64
+
+/*
+ * Posts them in this order; the device is told of several at a time. posted: how many were posted,
+ * the first ones: all of them if the call succeeds, else those before the one that was refused.
+ */
+DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep_handle, DAT_COUNT num_requests,
+				 const struct kdat_request *requests, DAT_COUNT *posted);
+
 /*
  * The data of a DTO completion event, with a field that DAT 1.2 does not have: if the
  * message has invalidated a key, rmr_context is that key, otherwise it is 0.

@@ -24,6 +24,7 @@
 #include "object.h"
 
 struct kdapl_evd;
+struct kdat_request;
 struct file;
 
 /* ia_open.c, ia_query.c */
@@ -206,6 +207,8 @@ DAT_RETURN kdapl_ep_private_data(struct kdapl_space *space, DAT_EP_HANDLE ep,
 /* post.c */
 DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			 const struct kdapl_dto *dto);
+DAT_RETURN kdapl_ep_post_requests(struct kdapl_space *space, DAT_EP_HANDLE handle, DAT_COUNT nr,
+				  const struct kdat_request *requests, DAT_COUNT *done);
 
 /* srq.c, srq_post.c */
 DAT_RETURN kdapl_srq_create(struct kdapl_space *space, DAT_IA_HANDLE ia,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: dat_ep_post_send, _recv, _rdma_read and _rdma_write.  Binds have post_bind.c.
+ * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write, and kdat_ep_post_requests.  Binds have
+ * post_bind.c.
  *
  * This is the data path (A4).  The handle is looked up without a lock; then one lock is
  * taken, that of the direction, under which the arguments are checked, the gate
@@ -22,6 +23,7 @@
  *
  * Callers: the faces.
  */
+#include <dat/kdat_linux.h>
 #include "ep.h"
 #include "evd_fifo.h"
 #include "ia.h"
@@ -445,6 +447,180 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	return post_dto(ep, dir, dto, dto->kind, from);
 }
 
+/* ---- several requests at once ------------------------------------------- */
+
+/* So many requests, with so many segments, are given to the queue pair in one call. */
+#define BATCH_WRS	8
+#define BATCH_SGES	(2 * KDAPL_MAX_SGE)
+
+struct post_batch {
+	u32 nr;
+	u32 nr_sge;
+	struct ib_rdma_wr wrs[BATCH_WRS];
+	struct ib_sge sge[BATCH_SGES];
+};
+
+static struct kdapl_cookie *batch_cookie(const struct post_batch *batch, u32 i)
+{
+	return (struct kdapl_cookie *)(uintptr_t)batch->wrs[i].wr.wr_id;
+}
+
+/*
+ * The device has taken the requests before @first, and not the others.  These were never posted.
+ * But where the device refuses them for the moment only, they are held, in their order, and flushed
+ * behind those that it has (kdapl_post_refused()).
+ */
+static noinline DAT_RETURN batch_refused(struct kdapl_dir *dir, const struct post_batch *batch,
+					 u32 first, u32 nr, int err)
+{
+	bool held = kdapl_conn_not_now(dir->ep->conn, err);
+	struct kdapl_segments from = {};
+	DAT_RETURN ret;
+	u32 i;
+
+	/* The last one first: the next post takes the cookie that is put back last. */
+	for (i = nr - 1; i > first && !held; i--) {
+		dir->posted--;
+		cookie_put_back(dir, batch_cookie(batch, i));
+	}
+	from.sge = batch->wrs[first].wr.sg_list;
+	from.nr = batch->wrs[first].wr.num_sge;
+	ret = kdapl_post_refused(dir, batch_cookie(batch, first), from, err);
+	for (i = first + 1; i < nr && held; i++) {
+		struct kdapl_cookie *cookie = batch_cookie(batch, i);
+
+		dir->posted--;
+		cookie->owed = false;
+		from.sge = batch->wrs[i].wr.sg_list;
+		from.nr = batch->wrs[i].wr.num_sge;
+		trace_kdapl_post_kept(cookie, err);
+		cookie_hold(dir, cookie, from);
+	}
+	return ret;
+}
+
+/* Gives the queue pair what was collected.  @done: counts what was posted */
+static DAT_RETURN batch_post(struct kdapl_ep *ep, struct post_batch *batch, u32 *done)
+{
+	const struct ib_send_wr *bad = &batch->wrs[0].wr;
+	u32 nr = batch->nr, taken;
+	DAT_RETURN ret;
+	int err;
+
+	batch->nr = 0;
+	batch->nr_sge = 0;
+	if (!nr)
+		return DAT_SUCCESS;
+	batch->wrs[nr - 1].wr.next = NULL;
+	err = ib_post_send(ep->conn->qp.ib, &batch->wrs[0].wr, &bad);
+	if (likely(!err)) {
+		*done += nr;
+		return DAT_SUCCESS;
+	}
+	taken = rdma_wr(bad) - batch->wrs;
+	ret = batch_refused(&ep->req, batch, taken, nr, err);
+	*done += ret ? taken : nr;
+	return ret;
+}
+
+/* Adds a request, which was checked, and for which the gate is open. */
+static DAT_RETURN batch_add(struct kdapl_ep *ep, struct post_batch *batch,
+			    const struct kdapl_dto *dto, struct kdapl_segments from)
+{
+	struct ib_rdma_wr *wr = &batch->wrs[batch->nr];
+	struct kdapl_dir *dir = &ep->req;
+	struct kdapl_cookie *cookie;
+
+	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
+	if (unlikely(!cookie))
+		return RET_NO_RESOURCE(MEMORY);
+	cookie->owed = true;
+	dir->posted++;
+	if (dir->lkeys)
+		note_keys(dir, cookie, from);
+	trace_kdapl_post(ep, cookie, dto->kind);
+	fill_request(wr, cookie, dto, dto->kind, from);
+	if (batch->nr)
+		wr[-1].wr.next = &wr->wr;
+	batch->nr++;
+	batch->nr_sge += from.nr;
+	return DAT_SUCCESS;
+}
+
+/*
+ * Posts a request, or collects it.  One that is not for the queue pair now, or whose memory is in
+ * part a list, is posted by itself, behind those that were collected.
+ */
+static DAT_RETURN batch_one(struct kdapl_ep *ep, struct post_batch *batch,
+			    const struct kdapl_dto *dto, u32 *done)
+{
+	struct kdapl_segments from = { .sge = &batch->sge[batch->nr_sge] };
+	struct kdapl_dir *dir = &ep->req;
+	DAT_RETURN ret, before;
+
+	ret = check_dto(ep, dto, dto->kind, &from, false);
+	if (likely(!ret && dir->gate == KDAPL_GATE_POST)) {
+		ret = check_post(ep, dir, dto->kind) ?: batch_add(ep, batch, dto, from);
+		if (likely(!ret))
+			return DAT_SUCCESS;
+	}
+	before = batch_post(ep, batch, done);
+	if (before)
+		return before;
+	if (ret == HAS_LIST)
+		ret = post_lists(ep, dir, dto, from.sge);
+	else if (!ret)
+		ret = post_dto(ep, dir, dto, dto->kind, from);
+	*done += !ret;
+	return ret;
+}
+
+/* Of a request as a kernel consumer describes it; false: it is of no kind. */
+static bool dto_of(const struct kdat_request *request, struct kdapl_dto *dto)
+{
+	static const enum kdapl_dto_kind kinds[] = {
+		[KDAT_SEND] = KDAPL_DTO_SEND,
+		[KDAT_SEND_INVALIDATE] = KDAPL_DTO_SEND_INVALIDATE,
+		[KDAT_RDMA_READ] = KDAPL_DTO_RDMA_READ,
+		[KDAT_RDMA_WRITE] = KDAPL_DTO_RDMA_WRITE,
+	};
+
+	if ((u32)request->kind >= ARRAY_SIZE(kinds))
+		return false;
+	*dto = (struct kdapl_dto) {
+		.kind = kinds[request->kind],
+		.segments = request->num_segments,
+		.iov = request->local_iov,
+		.cookie = request->user_cookie,
+		.remote = request->remote_buffer,
+		.invalidate = request->rmr_context,
+		.flags = request->completion_flags,
+	};
+	return true;
+}
+
+static DAT_RETURN post_requests(struct kdapl_ep *ep, u32 nr, const struct kdat_request *requests,
+				u32 *done)
+{
+	struct post_batch batch kdapl_uninitialized;
+	DAT_RETURN ret = DAT_SUCCESS, before;
+	struct kdapl_dto dto;
+	u32 i;
+
+	lockdep_assert_held(&ep->req.lock);
+	batch.nr = 0;
+	batch.nr_sge = 0;
+	for (i = 0; i < nr && !ret; i++) {
+		if (batch.nr == BATCH_WRS || batch.nr_sge > BATCH_SGES - KDAPL_MAX_SGE)
+			ret = batch_post(ep, &batch, done);
+		if (!ret)
+			ret = dto_of(&requests[i], &dto) ? batch_one(ep, &batch, &dto, done) :
+							   RET_BAD_ARG(3);
+	}
+	before = batch_post(ep, &batch, done);
+	return before ?: ret;
+}
+
 /* ---- entries -------------------------------------------------------- */
 
 /* @kind is @dto->kind. */
@@ -504,4 +680,46 @@ DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	if (dto->kind == KDAPL_DTO_SEND)
 		return ep_post(space, handle, dto, KDAPL_DTO_SEND);
 	return ep_post(space, handle, dto, dto->kind);
+}
+
+/**
+ * kdapl_ep_post_requests - kdat_ep_post_requests
+ * @space: of the caller
+ * @handle: of an EP
+ * @nr: of @requests
+ * @requests: what to post
+ * @done: out: how many were posted, the first ones
+ *
+ * The contract is in face/kdat_linux.c.  Any context; never sleeps.  Rules mt:T1..T36, M2.
+ *
+ * Return: as the dat_* call of the first one that was not posted; DAT_INVALID_PARAMETER/ARG2,
+ * /ARG3, also for a kind that there is not, /ARG4.
+ */
+DAT_RETURN kdapl_ep_post_requests(struct kdapl_space *space, DAT_EP_HANDLE handle, DAT_COUNT nr,
+				  const struct kdat_request *requests, DAT_COUNT *done)
+{
+	struct kdapl_object *obj;
+	unsigned long flags;
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+	u32 n = 0;
+
+	local_irq_save(flags);
+	obj = kdapl_object_peek(space, handle, KDAPL_EP);
+	ret = obj ? DAT_SUCCESS : RET_BAD_HANDLE(EP);
+	if (!ret && (nr < 1 || nr > KDAT_MAX_REQUESTS))
+		ret = RET_BAD_ARG(2);
+	if (!ret && !requests)
+		ret = RET_BAD_ARG(3);
+	if (!ret && !done)
+		ret = RET_BAD_ARG(4);
+	if (!ret) {
+		ep = kdapl_ep_of(obj);
+		spin_lock(&ep->req.lock);
+		ret = post_requests(ep, nr, requests, &n);
+		spin_unlock(&ep->req.lock);
+		*done = n;
+	}
+	local_irq_restore(flags);
+	return ret;
 }

@@ -200,6 +200,29 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
 
 /**
+ * kdat_ep_post_requests - post several requests, of which the device is told at once
+ * @ep_handle: as for dat_ep_post_send()
+ * @num_requests: 1 .. KDAT_MAX_REQUESTS
+ * @requests: each with the arguments of the dat_ep_post_* call of its kind; copied
+ * @posted: out: how many were posted, the first ones
+ *
+ * They are posted in this order, with no other post in between.  A call into the device costs as
+ * much as the rest of a post, or more, and so does its doorbell; this makes one for up to eight
+ * requests.  Interrupts are off meanwhile.  Upcall context.  Rules mt:T1..T36.
+ *
+ * Return: DAT_SUCCESS, all were posted; DAT_INVALID_HANDLE/EP, DAT_INVALID_PARAMETER/ARG2 for the
+ * count, /ARG3 for a null array, /ARG4 for a null @posted, and none was posted.  Otherwise as the
+ * call of the kind of the first request that was not posted, with its argument numbers;
+ * DAT_INVALID_PARAMETER/ARG3 as well if it is of no kind.
+ */
+DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep_handle, DAT_COUNT num_requests,
+				 const struct kdat_request *requests, DAT_COUNT *posted)
+{
+	return kdapl_ep_post_requests(SPACE, ep_handle, num_requests, requests, posted);
+}
+EXPORT_SYMBOL(kdat_ep_post_requests);
+
+/**
  * kdat_client_register - ask to be told which adapters there are
  * @client: its functions are filled in; must stay until kdat_client_unregister()
  *

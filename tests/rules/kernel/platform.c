@@ -354,6 +354,7 @@ const struct scenario_table * const platform_tables[] = {
 	&fmr_table,
 	&fmr_remote_table,
 	&provider_table,
+	&kernel_requests_table,
 	NULL
 };
 
