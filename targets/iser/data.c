@@ -10,7 +10,7 @@
  * write of a read.
  *
  * Callers: LIO, from any context, kiser_get_dataout() and kiser_queue_data_in(); tx.c,
- * under its lock, kiser_data_post().
+ * under its lock, kiser_fetch_post() and kiser_push_begin().
  */
 #include "kdat_iser.h"
 
@@ -139,58 +139,94 @@ static DAT_RETURN post_fetch(struct kiser_conn *conn, struct kiser_cmd *kcmd,
 				     DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static DAT_RETURN post_push(struct kiser_conn *conn, struct kiser_cmd *kcmd,
-			    DAT_LMR_TRIPLET *iov)
-{
-	bool last = is_last_step(kcmd);
-	struct kiser_done *done = last ? &kcmd->tx->write : &kcmd->tx->done;
-	DAT_DTO_COOKIE cookie = { .as_ptr = done };
-	DAT_RMR_TRIPLET remote = {
-		.rmr_context = kcmd->read_stag,
-		.target_address = kcmd->read_va + kcmd->moved,
-		.segment_length = kcmd->step,
-	};
-
-	done->fn = last ? last_push_done : push_done;
-	return dat_ep_post_rdma_write(conn->ep, 1, iov, cookie, &remote,
-				      last ? DAT_COMPLETION_SUPPRESS_FLAG :
-					     DAT_COMPLETION_DEFAULT_FLAG);
-}
-
 /**
- * kiser_data_post - post the next step of a transfer
+ * kiser_fetch_post - post the next step of a write: an RDMA read of its data
  * @conn: the connection, with its tx_lock
- * @cmd: a command with a kiser_tx, in stage KISER_FETCH or KISER_PUSH
+ * @cmd: a command with a kiser_tx, in stage KISER_FETCH
  *
- * After the last step of a read has been posted, the stage is KISER_ANSWER, and the answer
- * may be posted at once.  After any other step the completion continues.
+ * Its completion continues.
  *
  * Return: 0, -EAGAIN or -EIO, as kiser_post_error().
  */
-int kiser_data_post(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+int kiser_fetch_post(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 {
 	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
-	bool fetch = kcmd->stage == KISER_FETCH;
 	struct kdat_memory memory;
 	DAT_LMR_TRIPLET iov;
 	int err;
 
 	next_step(conn->adapter, kcmd, &memory);
-	err = kiser_tx_map(kcmd->tx, &memory, fetch ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
-						      DAT_MEM_PRIV_LOCAL_READ_FLAG, &iov);
+	err = kiser_tx_map(kcmd->tx, &memory, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &iov);
 	if (err)
 		return err;
-	err = kiser_post_error(fetch ? post_fetch(conn, kcmd, &iov) :
-				       post_push(conn, kcmd, &iov));
-	if (err) {
+	err = kiser_post_error(post_fetch(conn, kcmd, &iov));
+	if (err)
 		kiser_tx_unmap(kcmd->tx);
+	else
+		conn->posted++;
+	return err;
+}
+
+/**
+ * kiser_push_begin - the next step of a read, to be posted: an RDMA write of its data
+ * @conn: the connection, with its tx_lock
+ * @cmd: a command with a kiser_tx, in stage KISER_PUSH
+ * @push: out: what to post, and what that points to
+ *
+ * The last step has no completion of its own: the answer is posted behind it.  The completion of
+ * any other one continues.
+ *
+ * Return: 0, and kiser_push_end() has to follow; -EAGAIN or -EIO, as kiser_post_error().
+ */
+int kiser_push_begin(struct kiser_conn *conn, struct iscsit_cmd *cmd, struct kiser_push *push)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+	struct kdat_memory memory;
+	struct kiser_done *done;
+	int err;
+
+	next_step(conn->adapter, kcmd, &memory);
+	err = kiser_tx_map(kcmd->tx, &memory, DAT_MEM_PRIV_LOCAL_READ_FLAG, &push->iov);
+	if (err)
 		return err;
-	}
-	if (!fetch && is_last_step(kcmd))
+	push->last = is_last_step(kcmd);
+	done = push->last ? &kcmd->tx->write : &kcmd->tx->done;
+	done->fn = push->last ? last_push_done : push_done;
+	push->remote = (DAT_RMR_TRIPLET) {
+		.rmr_context = kcmd->read_stag,
+		.target_address = kcmd->read_va + kcmd->moved,
+		.segment_length = kcmd->step,
+	};
+	push->request = (struct kdat_request) {
+		.kind = KDAT_RDMA_WRITE,
+		.num_segments = 1,
+		.local_iov = &push->iov,
+		.user_cookie.as_ptr = done,
+		.remote_buffer = &push->remote,
+		.completion_flags = push->last ? DAT_COMPLETION_SUPPRESS_FLAG :
+						 DAT_COMPLETION_DEFAULT_FLAG,
+	};
+	return 0;
+}
+
+/**
+ * kiser_push_end - what kiser_push_begin() has begun was posted, or not
+ * @conn: the connection
+ * @cmd: the command
+ * @push: of kiser_push_begin()
+ * @posted: it was
+ */
+void kiser_push_end(struct kiser_conn *conn, struct iscsit_cmd *cmd, const struct kiser_push *push,
+		    bool posted)
+{
+	struct kiser_cmd *kcmd = iscsit_priv_cmd(cmd);
+
+	if (!posted)
+		kiser_tx_unmap(kcmd->tx);
+	else if (push->last)
 		kcmd->stage = KISER_ANSWER;
 	else
 		conn->posted++;
-	return 0;
 }
 
 /* ---- LIO's wishes ------------------------------------------------------------------- */

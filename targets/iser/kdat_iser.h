@@ -351,7 +351,22 @@ extern struct workqueue_struct *kiser_logout_wq;
 
 int kiser_get_dataout(struct iscsit_conn *lio, struct iscsit_cmd *cmd, bool recovery);
 int kiser_queue_data_in(struct iscsit_conn *lio, struct iscsit_cmd *cmd);
-int kiser_data_post(struct kiser_conn *conn, struct iscsit_cmd *cmd);
+/*
+ * struct kiser_push - the RDMA write of a step of a read
+ * @request: to be posted; points to @iov and @remote
+ * @last: it is the last step
+ */
+struct kiser_push {
+	struct kdat_request request;
+	DAT_LMR_TRIPLET iov;
+	DAT_RMR_TRIPLET remote;
+	bool last;
+};
+
+int kiser_fetch_post(struct kiser_conn *conn, struct iscsit_cmd *cmd);
+int kiser_push_begin(struct kiser_conn *conn, struct iscsit_cmd *cmd, struct kiser_push *push);
+void kiser_push_end(struct kiser_conn *conn, struct iscsit_cmd *cmd, const struct kiser_push *push,
+		    bool posted);
 
 /* ---- tx.c: posting ------------------------------------------------------------------ */
 

@@ -195,13 +195,13 @@ static DAT_RMR_CONTEXT key_to_invalidate(const struct kiser_conn *conn,
 	return kcmd->readable ? kcmd->read_stag : kcmd->writable ? kcmd->write_stag : 0;
 }
 
-static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+/* Builds the answer, and @request, which posts it. */
+static int prepare_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd,
+			  struct kdat_request *request)
 {
 	struct kiser_cmd *kcmd = to_kcmd(cmd);
 	struct kiser_tx *tx = kcmd->tx;
 	DAT_RMR_CONTEXT key = key_to_invalidate(conn, cmd, kcmd);
-	DAT_DTO_COOKIE cookie = { .as_ptr = &tx->done };
-	DAT_RETURN ret;
 	int err, segments = kcmd->data_length > TX_INLINE ? 2 : 1;
 
 	if (!kcmd->answer_built) {
@@ -223,12 +223,49 @@ static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 		kcmd->rx = NULL;
 	}
 	tx->done.fn = answer_done;
-	ret = dat_ep_post_send_with_invalidate(conn->ep, segments, tx->iov, cookie,
-					       DAT_COMPLETION_DEFAULT_FLAG,
-					       key ? DAT_TRUE : DAT_FALSE, key);
-	if (!ret)
-		conn->posted++;
+	*request = (struct kdat_request) {
+		.kind = key ? KDAT_SEND_INVALIDATE : KDAT_SEND,
+		.num_segments = segments,
+		.local_iov = tx->iov,
+		.user_cookie.as_ptr = &tx->done,
+		.rmr_context = key,
+	};
+	return 0;
+}
+
+static int post_answer(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kdat_request request;
+	DAT_COUNT posted = 0;
+	DAT_RETURN ret;
+	int err;
+
+	err = prepare_answer(conn, cmd, &request);
+	if (err)
+		return err;
+	ret = kdat_ep_post_requests(conn->ep, 1, &request, &posted);
+	conn->posted += posted;
 	return kiser_post_error(ret);
+}
+
+/* Posts the next step of a read, and behind the last one the answer, in one call. */
+static int post_push(struct kiser_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct kdat_request requests[2];
+	struct kiser_push push;
+	DAT_COUNT posted = 0;
+	DAT_RETURN ret;
+	int err;
+
+	err = kiser_push_begin(conn, cmd, &push);
+	if (err)
+		return err;
+	requests[0] = push.request;
+	err = push.last ? prepare_answer(conn, cmd, &requests[1]) : 0;
+	ret = kdat_ep_post_requests(conn->ep, push.last && !err ? 2 : 1, requests, &posted);
+	kiser_push_end(conn, cmd, &push, posted);
+	conn->posted += posted == 2;
+	return kiser_post_error(ret) ?: err;
 }
 
 /* ---- the queue ---------------------------------------------------------------------- */
@@ -252,13 +289,11 @@ static int advance(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 	}
 	switch (kcmd->stage) {
 	case KISER_FETCH:
-		err = kiser_data_post(conn, cmd);
+		err = kiser_fetch_post(conn, cmd);
 		break;
 	case KISER_PUSH:
-		err = kiser_data_post(conn, cmd);
-		if (err || kcmd->stage == KISER_PUSH)
-			break;
-		fallthrough;
+		err = post_push(conn, cmd);
+		break;
 	default:
 		err = post_answer(conn, cmd);
 		break;
