@@ -137,9 +137,9 @@ static void cookie_done(struct kdapl_cookie *cookie)
 }
 
 /*
- * E35: does the event notify?  No device tells whether it is solicited.  But one that came while the
- * CQ was armed for solicited completions has the CQ's handler called if it is (kdapl_evd.solicited),
- * and does not notify by itself.
+ * E35: does the event notify?  No device tells whether it is solicited.  But one that came while
+ * the CQ was armed for solicited completions has the CQ's handler called if it is
+ * (kdapl_evd.solicited), and does not notify by itself.
  */
 static bool cookie_notifies(const struct kdapl_evd *evd, const struct kdapl_cookie *cookie)
 {

@@ -156,7 +156,7 @@ static bool evd_arm(struct kdapl_evd *evd)
 		kdapl_evd_cq_faulted(evd);
 	/* Completions that came before the CQs were armed, or that the last run did not get to. */
 	again |= evd->wc_next != evd->wc_end;
-	/* For those that came before, no handler is called, and each of them counts as solicited. */
+	/* For those that came before, no handler is called, and each counts as solicited. */
 	evd->for_solicited = solicited && !again && !failed;
 	again &= !evd->waiting;
 	/*

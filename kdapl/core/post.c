@@ -7,9 +7,9 @@
  * taken, that of the direction, under which the arguments are checked, the gate
  * decides, a cookie is taken and the device is called.  It never sleeps, allocates, or
  * takes a lock that two endpoints share (mt:T17).  All of it runs with interrupts off, which
- * is an RCU read section too, so that the endpoint's memory stays.  An LMR that the checks found stays registered until the work request
- * is with the device, because dat_lmr_free waits for the lock (mt:T12,
- * kdapl_dir_settle_posts()).
+ * is an RCU read section too, so that the endpoint's memory stays.  An LMR that the checks
+ * found stays registered until the work request is with the device, because dat_lmr_free
+ * waits for the lock (mt:T12, kdapl_dir_settle_posts()).
  *
  * What depends on the attributes alone was worked out when they were set
  * (kdapl_ep.limits).
@@ -342,7 +342,7 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	err = post_link(ep, dir, dto, walk, &wr);
 	if (err) {
 		kdapl_chain_end(cookie);
-		/* kdapl_post_refused() takes back what was counted, as for a DTO of one work request. */
+		/* kdapl_post_refused() takes it back, as for a DTO of one work request. */
 		dir->posted++;
 		ret = kdapl_post_refused(dir, cookie, none, err);
 		/* Memory of the list was taken away just now. */

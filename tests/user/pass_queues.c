@@ -896,7 +896,7 @@ static void case_event_for_waiter(void)
 
 static atomic_int events_asked, events_raised;
 
-/* The kernel, on another processor: an event for each that is asked for, and then its descriptor. */
+/* The kernel, on another processor: an event for each that is asked for, then its descriptor. */
 static void *raise_events(void *unused)
 {
 	int i;

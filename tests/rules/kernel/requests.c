@@ -5,7 +5,7 @@
 
 #define DISCONNECTED	DAT_CONNECTION_EVENT_DISCONNECTED
 #define PART		4096
-#define WRITES		12	/* they and the message are more than the device is told of at once */
+#define WRITES		12	/* with the message more than the device is told of at once */
 #define ROUNDS		20
 
 /* Each write to its own place, and a message behind them; only the message has an event. */
