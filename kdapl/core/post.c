@@ -157,7 +157,7 @@ noinline DAT_RETURN kdapl_post_check_aside(const struct kdapl_ep *ep,
 }
 
 /* The gate is not open: the post is held, late, or flushed at once.  @dto: NULL for a bind */
-noinline DAT_RETURN kdapl_post_aside(struct kdapl_dir *dir,
+static noinline DAT_RETURN post_aside(struct kdapl_dir *dir,
 				      struct kdapl_cookie *cookie,
 				      const struct kdapl_dto *dto,
 				      enum kdapl_dto_kind kind,
@@ -186,7 +186,7 @@ noinline DAT_RETURN kdapl_post_aside(struct kdapl_dir *dir,
  * again by the work item, and a request is flushed with those before it, because it is refused
  * so only when the connection ends.  What is posted meanwhile is held behind it.
  */
-noinline DAT_RETURN kdapl_post_refused(struct kdapl_dir *dir,
+static noinline DAT_RETURN post_refused(struct kdapl_dir *dir,
 					struct kdapl_cookie *cookie,
 					struct kdapl_segments from, int err)
 {
@@ -246,7 +246,7 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
 	if (unlikely(dir->gate != KDAPL_GATE_POST) && !post_deep(dir, cookie))
-		return kdapl_post_aside(dir, cookie, dto, kind, from);
+		return post_aside(dir, cookie, dto, kind, from);
 
 	/* Before the call: another thread may see the completion before it returns. */
 	cookie->owed = true;
@@ -259,7 +259,22 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	      post_request(ep->conn->qp.ib, cookie, dto, kind, from);
 	if (likely(!err))
 		return DAT_SUCCESS;
-	return kdapl_post_refused(dir, cookie, from, err);
+	return post_refused(dir, cookie, from, err);
+}
+
+/* For binds, which have no segments.  With these in the arguments, posts would cost more. */
+DAT_RETURN kdapl_post_bind_aside(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
+{
+	const struct kdapl_segments none = {};
+
+	return post_aside(dir, cookie, NULL, KDAPL_DTO_BIND, none);
+}
+
+DAT_RETURN kdapl_post_bind_refused(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err)
+{
+	const struct kdapl_segments none = {};
+
+	return post_refused(dir, cookie, none, err);
 }
 
 /* ---- memory that is a list --------------------------------------------- */
@@ -342,9 +357,9 @@ static DAT_RETURN post_chain(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 	err = post_link(ep, dir, dto, walk, &wr);
 	if (err) {
 		kdapl_chain_end(cookie);
-		/* kdapl_post_refused() takes it back, as for a DTO of one work request. */
+		/* post_refused() takes it back, as for a DTO of one work request. */
 		dir->posted++;
-		ret = kdapl_post_refused(dir, cookie, none, err);
+		ret = post_refused(dir, cookie, none, err);
 		/* Memory of the list was taken away just now. */
 		if (err == -EFAULT)
 			ret = kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
@@ -468,7 +483,7 @@ static struct kdapl_cookie *batch_cookie(const struct post_batch *batch, u32 i)
 /*
  * The device has taken the requests before @first, and not the others.  These were never posted.
  * But where the device refuses them for the moment only, they are held, in their order, and flushed
- * behind those that it has (kdapl_post_refused()).
+ * behind those that it has (post_refused()).
  */
 static noinline DAT_RETURN batch_refused(struct kdapl_dir *dir, const struct post_batch *batch,
 					 u32 first, u32 nr, int err)
@@ -485,7 +500,7 @@ static noinline DAT_RETURN batch_refused(struct kdapl_dir *dir, const struct pos
 	}
 	from.sge = batch->wrs[first].wr.sg_list;
 	from.nr = batch->wrs[first].wr.num_sge;
-	ret = kdapl_post_refused(dir, batch_cookie(batch, first), from, err);
+	ret = post_refused(dir, batch_cookie(batch, first), from, err);
 	for (i = first + 1; i < nr && held; i++) {
 		struct kdapl_cookie *cookie = batch_cookie(batch, i);
 

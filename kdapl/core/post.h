@@ -65,11 +65,8 @@ static inline bool deep_is_full(const struct kdapl_dir *dir, u32 wrs)
 
 /* post.c */
 DAT_RETURN kdapl_post_check_aside(const struct kdapl_ep *ep, const struct kdapl_dir *dir);
-DAT_RETURN kdapl_post_aside(struct kdapl_dir *dir, struct kdapl_cookie *cookie,
-			    const struct kdapl_dto *dto, enum kdapl_dto_kind kind,
-			    struct kdapl_segments from);
-DAT_RETURN kdapl_post_refused(struct kdapl_dir *dir, struct kdapl_cookie *cookie,
-			      struct kdapl_segments from, int err);
+DAT_RETURN kdapl_post_bind_aside(struct kdapl_dir *dir, struct kdapl_cookie *cookie);
+DAT_RETURN kdapl_post_bind_refused(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err);
 void kdapl_post_chain_broken(struct kdapl_dir *dir, struct kdapl_cookie *cookie, int err);
 bool kdapl_post_reserve(struct kdapl_dir *dir, u32 more);
 

@@ -71,7 +71,6 @@ static bool bind_chain(struct kdapl_dir *dir, struct kdapl_cookie *cookie)
 static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				struct kdapl_cookie *cookie)
 {
-	const struct kdapl_segments none = {};
 	const struct ib_send_wr *bad;
 	struct kdapl_bind_wr wr;
 	DAT_RETURN ret;
@@ -100,7 +99,7 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 			kdapl_chain_end(cookie);
 			dir->posted--;
 		}
-		ret = kdapl_post_refused(dir, cookie, none, err);
+		ret = kdapl_post_bind_refused(dir, cookie, err);
 		/* A dat_lmr_invalidate() takes the memory away also if it is flushed later. */
 		if (ret || !bind->takes)
 			kdapl_rmr_cancel(bind->rmr);
@@ -121,13 +120,12 @@ static DAT_RETURN post_bind_wrs(struct kdapl_dir *dir, struct kdapl_bind *bind,
 static DAT_RETURN post_bind_aside(struct kdapl_dir *dir, struct kdapl_bind *bind,
 				  struct kdapl_cookie *cookie)
 {
-	const struct kdapl_segments none = {};
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (bind->takes)
 		ret = kdapl_rmr_begin(bind, cookie, NULL);
 	if (!ret)
-		return kdapl_post_aside(dir, cookie, NULL, KDAPL_DTO_BIND, none);
+		return kdapl_post_bind_aside(dir, cookie);
 	cookie_put_back(dir, cookie);
 	return ret;
 }
