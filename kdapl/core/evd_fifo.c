@@ -389,7 +389,8 @@ static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *
 
 /*
  * Accounts for a completion, which @wc is.  If it is an event at all, that goes to @event, or
- * with @event NULL to the FIFO.  @plain: wc_is_plain().  True: @event was filled.
+ * with @event NULL to the FIFO.  @plain: wc_is_plain().  @notify: out, for @event; of a plain
+ * one NULL: of no interest.  True: @event was filled.
  */
 static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 				       const struct ib_wc *wc, DAT_EVENT *event,
@@ -413,7 +414,8 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 
 	if (plain) {
 		fill_dto(evd, cookie, event, DAT_DTO_SUCCESS, 0);
-		*notify = cookie_notifies(evd, cookie);
+		if (notify)
+			*notify = cookie_notifies(evd, cookie);
 		cookie_free(cookie);
 		filled = true;
 	} else if (cookie->status == DAT_DTO_SUCCESS &&
@@ -710,7 +712,6 @@ enum at_once { TOOK, NONE, ASK };
 static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *event)
 {
 	struct ib_wc *wc;
-	bool notify;
 
 	if (unlikely(!list_empty(&evd->fifo)))
 		return ASK;
@@ -719,7 +720,7 @@ static inline enum at_once evd_take_at_once(struct kdapl_evd *evd, DAT_EVENT *ev
 		return NONE;
 	if (unlikely(!wc_is_plain(evd, wc)))
 		return ASK;
-	take_wc(evd, event, &notify, true);
+	take_wc(evd, event, NULL, true);
 	return TOOK;
 }
 
