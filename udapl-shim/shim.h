@@ -5,7 +5,8 @@
  * /dev/kdapl and return the kernel's DAT_RETURN. For these the rules of DAT are
  * kept in the kernel. In passthrough those of posts, completions, memory, binds
  * and shared receive queues are kept in pass_*.c, which has to agree with the
- * kernel's (Documentation/rules-by-mode.rst). The library adds what only a
+ * kernel's (Documentation/rules-by-mode.rst); what a post is checked against is
+ * the kernel's own code (common/dto/). The library adds what only a
  * process needs: handles that are pointers, memory behind the pointers in events
  * and queries, taking events from a mapped ring, and CNOs.
  *

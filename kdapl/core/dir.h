@@ -10,7 +10,6 @@
 #include "dto/kind.h"
 #include "cookie.h"
 
-struct kdapl_cookie_ring;
 struct kdapl_ep;
 
 /*

@@ -1461,14 +1461,12 @@ static void case_deep_thread(void)
  */
 static void case_deep_second_life(void)
 {
-	bool deep;
-	int i;
+	int deep;
 
-	for (i = 0; i < 2; i++) {
+	for (deep = 0; deep < 2; deep++) {
 		struct pass_dir *recv;
 
 		deep_setup();
-		deep = i;
 		recv = &ep->dir[PASS_RECV];
 		recv->deep = deep;
 		recv->posted = 2 * ROOM;
