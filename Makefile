@@ -21,19 +21,23 @@ UDEVDIR	?= /lib/udev/rules.d
 PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
-.PHONY: all modules shim tests install install-storage uninstall deb demo check test test-all \
-	test-kernels test-storage kunit stress fuzz soak coverage bench bench-storage lint \
-	lint-changed compile_commands.json doc clean help
+.PHONY: all modules shim test-modules tests install install-storage uninstall deb demo check test \
+	test-all test-kernels test-storage test-suites kunit stress fuzz soak coverage bench bench-storage \
+	cross configs lint lint-changed compile_commands.json doc clean help
 
 all: modules shim
 
 modules:
-	@scripts/build-modules "$(KDIR)" "$(MODULES)"
+	@scripts/build-modules --no-tests "$(KDIR)" "$(MODULES)"
 
 shim:
 	@$(MAKE) --no-print-directory -C udapl-shim all
 
-tests: modules
+# With those of tests and benchmarks.
+test-modules:
+	@scripts/build-modules "$(KDIR)" "$(MODULES)"
+
+tests: test-modules
 	@$(MAKE) --no-print-directory -C udapl-shim tests
 
 install: all
@@ -89,6 +93,10 @@ test-kernels:
 test-storage:
 	@scripts/test --all storage
 
+# Suites that others have written, with the kernel's own target and server and with ours.
+test-suites:
+	@scripts/setup --yes build vm test storage suites && scripts/suites $(SUITES)
+
 kunit:
 	@scripts/kunit
 
@@ -112,6 +120,12 @@ bench:
 bench-storage:
 	@bench/storage
 
+cross:
+	@scripts/cross $(CPU)
+
+configs:
+	@scripts/configs $(CONFIG)
+
 lint:
 	@scripts/lint
 
@@ -120,7 +134,7 @@ lint-changed:
 	@scripts/lint --changed $(BASE)
 
 # The one file that is made in the source tree, since editors look for it here.
-compile_commands.json: modules
+compile_commands.json: test-modules
 	@scripts/compile-commands "$(KDIR)" "$(MODULES)" > build/$@
 	@mv build/$@ $@
 
@@ -151,6 +165,8 @@ help:
 	@echo '             in KERNELS=, side by side, and a table of it: two hours'
 	@echo '  test-storage   storage over RDMA at full length, with and without faults: initiator'
 	@echo '             and NFS client are the kernel'"'"'s own'
+	@echo '  test-suites   suites of storage that others have written, with the kernel'"'"'s own'
+	@echo '             target and server and with ours, compared; all or SUITES='
 	@echo '  kunit      only the KUnit suites'
 	@echo '  stress     races and lack of memory, for 10 minutes or SECONDS=, progress'
 	@echo '             shown; SEED= repeats the choices of an earlier run'
@@ -164,12 +180,17 @@ help:
 	@echo '             and server'
 	@echo 'Building:'
 	@echo '  all        modules and shim (default)'
-	@echo '  modules    kdapl.ko, the storage targets, the samples and the test modules,'
+	@echo '  modules    kdapl.ko, the storage targets and the sample,'
 	@echo '             in build/modules-RELEASE'
-	@echo '  shim       libdat.so.1, dat-pingpong and kdaplctl, in build/shim'
-	@echo '  tests      the test programs as well'
+	@echo '  shim       libdat.so.1, libdat2.so.2 and its provider, dat-pingpong and kdaplctl, in'
+	@echo '             build/shim'
+	@echo '  tests      as well the test programs, and the modules of tests and benchmarks'
 	@echo '  doc        Documentation/ as HTML, in build/doc; scripts/setup doc installs'
 	@echo '             what that takes'
+	@echo '  cross      build everything for arm64, ppc64el, s390x and riscv64, or CPU=: compilers and'
+	@echo '             headers are fetched; half an hour'
+	@echo '  configs    compile the module in other configurations of the kernel, two dozen or'
+	@echo '             CONFIG=: half an hour'
 	@echo '  lint       checkpatch, sparse, W=1, clang, shellcheck, kernel-doc: what is'
 	@echo '             installed runs, what is not is named; numbers that are cited'
 	@echo '  lint-changed   the same of what is not committed, and since BASE= if that is given:'

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What one post and one completion taken cost, in ticks of the time stamp
- * counter, with interrupts off.  In a machine that counts instructions (scripts/vm
- * --icount) a tick is an instruction and the figures repeat exactly.
+ * counter, with interrupts off (but see timed_begin()).  In a machine that counts instructions
+ * (scripts/vm --icount) a tick is an instruction and the figures repeat exactly.
  *
  * Sends and receives of 64 bytes; nobody else polls, so a completion is taken
  * straight from the device's queue.  In a batch posts follow one another; only the
@@ -11,11 +11,16 @@
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
+#ifdef CONFIG_X86
 #include <asm/msr.h>
+#else
+#include <linux/timex.h>
+#endif
 #include "bench.h"
 
 #define COST_BYTES	64
@@ -26,7 +31,12 @@
 
 static u64 ticks(void)
 {
+#ifdef CONFIG_X86
+	/* Instructions of the call do not move across it. */
 	return rdtsc_ordered();
+#else
+	return get_cycles();
+#endif
 }
 
 /* Of reading the counter twice. */
@@ -48,16 +58,37 @@ static void measure_overhead(void)
 	overhead = best;
 }
 
+/*
+ * With PREEMPT_RT the calls take locks that sleep, so interrupts stay on, and a sample may have
+ * some in it; but it begins and ends with the counter of one processor.
+ */
+static unsigned long timed_begin(void)
+{
+	unsigned long flags = 0;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		migrate_disable();
+	else
+		local_irq_save(flags);
+	return flags;
+}
+
+static void timed_end(unsigned long flags)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		migrate_enable();
+	else
+		local_irq_restore(flags);
+}
+
 #define TIMED(result, what, call)			\
 	do {						\
-		unsigned long flags_;			\
-		u64 start_;				\
+		unsigned long flags_ = timed_begin();	\
+		u64 start_ = ticks();			\
 							\
-		local_irq_save(flags_);			\
-		start_ = ticks();			\
 		result = (call);			\
 		what = ticks() - start_ - overhead;	\
-		local_irq_restore(flags_);		\
+		timed_end(flags_);			\
 	} while (0)
 
 static int compare(const void *a, const void *b)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Times of applications that dat-pingpong does not take: how fast a stream of
- * messages is, and how many connections are made and ended in a second. Each
- * does what the program does that it is compared with: the stream what
- * ib_send_bw does, and the connections what cmtime does, all of them one step
- * before any of them the next one. Called by bench/guest-times, which limits the
- * time, once for each end; the mode is that of KDAPL_MODE.
+ * messages is, how many connections are made and ended in a second, and how long
+ * a look for an event takes while many end. The stream does what ib_send_bw does,
+ * with which it is compared, and the connections what cmtime does, all of them one
+ * step before any of them the next one. Called by bench/guest-times and
+ * bench/guest-cost, which limit the time, once for each end; the mode is that of
+ * KDAPL_MODE.
  *
- *	user-times stream|connections IA PORT NUMBER [ADDRESS]
+ *	user-times stream|connections|ends IA PORT NUMBER [ADDRESS]
  *
  * NUMBER is that of messages or connections. Without ADDRESS it is the server,
  * which ends with its client. The client says the figure.
@@ -225,6 +226,35 @@ static void connections_out(int number)
 	       took[0], took[1], took[2], took[3]);
 }
 
+/*
+ * All connections end, and their consumer polls. How long is the longest look for an event? None
+ * has to destroy a queue pair, or to wait for anything.
+ */
+static void ends_out(int number)
+{
+	unsigned long long began, took, longest = 0;
+	DAT_EP_HANDLE *eps = calloc(number, sizeof(*eps));
+	int i, got = 0, looks = 0;
+	DAT_EVENT event;
+
+	for (i = 0; i < number; i++) {
+		eps[i] = new_ep(1, 1);
+		begin_connect(eps[i]);
+	}
+	for (i = 0; i < number; i++)
+		expect(DAT_CONNECTION_EVENT_ESTABLISHED);
+	for (i = 0; i < number; i++)
+		DAT(dat_ep_disconnect(eps[i], DAT_CLOSE_ABRUPT_FLAG));
+	for (; got < number; looks++) {
+		began = now_us();
+		if (!dat_evd_dequeue(conn, &event))
+			got += event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED;
+		took = now_us() - began;
+		longest = took > longest ? took : longest;
+	}
+	printf("ends=%d looks=%d longest_us=%llu\n", number, looks, longest);
+}
+
 static void connections_in(int number)
 {
 	DAT_EVENT event;
@@ -266,6 +296,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "connections")) {
 		open_ia(argv[2], 2 * number, number);
 		(server ? connections_in : connections_out)(number);
+	} else if (!strcmp(argv[1], "ends")) {
+		open_ia(argv[2], 2 * number, number);
+		(server ? connections_in : ends_out)(number);
 	} else {
 		return 2;
 	}

@@ -2,7 +2,8 @@
 /*
  * dat_strerror: the names of return values.
  *
- * This file is built into the kernel module and into the user library. The
+ * This file is built into the kernel module and into the user libraries, each with the headers
+ * of its version of DAT. The
  * names are those of the enumerators in dat_error.h. Each of them has to be in a
  * table here, which tests/abi checks.
  */
@@ -46,6 +47,12 @@ static const struct dat_name dat_type_names[] = {
 	NAME(DAT_INVALID_ADDRESS),
 	NAME(DAT_INTERRUPTED_CALL),
 	NAME(DAT_CONN_QUAL_UNAVAILABLE),
+#if DAT_VERSION_MAJOR >= 2
+	NAME(DAT_RESERVED_LMR),
+	NAME(DAT_PORT_IN_USE),
+	NAME(DAT_COMM_NOT_SUPPORTED),
+	NAME(DAT_EXTENSION_BASE),
+#endif
 	NAME(DAT_NOT_IMPLEMENTED),
 };
 
@@ -76,6 +83,9 @@ static const struct dat_name dat_subtype_names[] = {
 	NAME(DAT_INVALID_HANDLE_EVD_CONN),
 	NAME(DAT_INVALID_HANDLE_EVD_ASYNC),
 	NAME(DAT_INVALID_HANDLE_SRQ),
+#if DAT_VERSION_MAJOR >= 2
+	NAME(DAT_INVALID_HANDLE_CSP),
+#endif
 	NAME(DAT_INVALID_HANDLE1),
 	NAME(DAT_INVALID_HANDLE2),
 	NAME(DAT_INVALID_HANDLE3),
@@ -137,6 +147,9 @@ static const struct dat_name dat_subtype_names[] = {
 	NAME(DAT_INVALID_STATE_SRQ_OPERATIONAL),
 	NAME(DAT_INVALID_STATE_SRQ_ERROR),
 	NAME(DAT_INVALID_STATE_SRQ_IN_USE),
+#if DAT_VERSION_MAJOR >= 2
+	NAME(DAT_INVALID_STATE_SRQ_SHUTDOWN),
+#endif
 	NAME(DAT_PRIVILEGES_READ),
 	NAME(DAT_PRIVILEGES_WRITE),
 	NAME(DAT_PRIVILEGES_RDMA_READ),
@@ -176,7 +189,7 @@ static const char *dat_find_name(const struct dat_name *names, size_t count,
  * The strings are constant. On failure nothing is set. Any context.
  *
  * Return: DAT_SUCCESS, or DAT_INVALID_PARAMETER with
- *	DAT_INVALID_ARG1: @dat_return is not a value of DAT 1.2,
+ *	DAT_INVALID_ARG1: @dat_return is not a value of this version of DAT,
  *	DAT_INVALID_ARG2: @major_message is NULL.
  */
 DAT_RETURN dat_strerror(DAT_RETURN dat_return, const char **major_message,

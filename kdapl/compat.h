@@ -11,14 +11,6 @@
 #include <linux/version.h>
 
 /*
- * Posts, and reads of an EVD, take a spinlock with interrupts off (core/post.c).  With
- * PREEMPT_RT such a lock sleeps.
- */
-#ifdef CONFIG_PREEMPT_RT
-#error "kdapl does not run in a kernel with CONFIG_PREEMPT_RT: use one without it"
-#endif
-
-/*
  * Before 6.4 Soft-RoCE runs the completion handlers of a CQ from a tasklet that
  * is part of the CQ, and destroying the CQ does not wait for it (glue/cq.c).
  */
@@ -54,6 +46,29 @@
 #endif
 
 /*
+ * Is an address of the kernel mapped page by page (glue/pin.c)?  That is so in the vmalloc area,
+ * which holds kernel stacks as well, and for the static data of modules.  In 6.1 a module cannot
+ * call the kernel's own function, and on some processors it cannot know where modules are: there
+ * they are what is neither in that area nor in the linear mapping.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+static inline bool kdapl_is_vmapped(const void *at)
+{
+	if (is_vmalloc_addr(at))
+		return true;
+#ifdef MODULES_VADDR
+	if (!__builtin_constant_p(MODULES_VADDR))
+		return !virt_addr_valid(at);
+	return (unsigned long)at >= MODULES_VADDR && (unsigned long)at < MODULES_END;
+#else
+	return false;
+#endif
+}
+#else
+#define kdapl_is_vmapped(at) is_vmalloc_or_module_addr(at)
+#endif
+
+/*
  * Resizes a CQ of the kernel (glue/cq.c).  7.1 took the function away: from there on it is as
  * if no driver could.
  */
@@ -85,6 +100,13 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 #include <net/ipv6_stubs.h>
 #define kdapl_ip6_route(net, fl6) \
 	ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL)
+#endif
+
+/* Adds 1 to an eventfd (face/dev_board.c).  Since 6.8 it is never more than 1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define kdapl_eventfd_signal(event) eventfd_signal(event, 1)
+#else
+#define kdapl_eventfd_signal(event) eventfd_signal(event)
 #endif
 
 /* Sets and clears flags of an area that is being mapped. */

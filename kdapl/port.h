@@ -44,6 +44,11 @@ static inline bool port_lmr_inside(const struct kdapl_lmr *lmr, u64 address, u64
 	return kdapl_lmr_has(lmr, address, length);
 }
 
+static inline u64 port_remote_address(const DAT_RMR_TRIPLET *remote)
+{
+	return remote->target_address;
+}
+
 /* core/post_check.c */
 DAT_RETURN kdapl_check_outside(const struct kdapl_object *to, const struct kdapl_lmr *lmr,
 			       const DAT_LMR_TRIPLET *segment, u32 sink, bool lists,

@@ -5,8 +5,10 @@
 #include "core/ia.h"
 #include "core/srq.h"
 
+/* A kernel without tracepoints has no use for the two. */
+
 /* Of the SRQ that the receive was posted to, or 0. */
-static u64 cookie_srq(const struct kdapl_cookie *cookie)
+static u64 __maybe_unused cookie_srq(const struct kdapl_cookie *cookie)
 {
 	if (!(cookie->flags & KDAPL_COOKIE_SRQ))
 		return 0;
@@ -14,7 +16,7 @@ static u64 cookie_srq(const struct kdapl_cookie *cookie)
 }
 
 /* Which one it is of its endpoint's requests or receives; of an SRQ, which post. */
-static u32 cookie_slot(const struct kdapl_cookie *cookie)
+static u32 __maybe_unused cookie_slot(const struct kdapl_cookie *cookie)
 {
 	if (cookie->flags & KDAPL_COOKIE_SRQ)
 		return kdapl_srq_cookie_of(cookie)->number;

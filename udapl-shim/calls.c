@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The dat_* calls that programs make, except those of the data path (post.c and
- * dat_evd_dequeue()) and of the registry (registry.c). The handle decides which function carries
+ * dat_evd_dequeue()), of the registry (registry.c), and those whose arguments depend on the version
+ * of DAT (face1/calls.c, face2/calls.c). The handle decides which function carries
  * out a call. For an object of this library, and for an invalid handle, it is a function of this
  * library: own_ep_query() for dat_ep_query(). For an object of another provider, which dat.conf
  * or the program has added, it is the function in that provider's table. If the call fails and
  * DAT_DEBUG is set, debug.c prints why.
  */
-#include "shim.h"
-
-/* Calls the function of another provider's table, which is NULL if the provider has none. */
-#define THEIRS(other, call, args)	\
-	((other)->call##_func ? (other)->call##_func args : RET(NOT_IMPLEMENTED))
-
-/* BARE (a, b): a, b */
-#define BARE(...)	__VA_ARGS__
-
-#define CALL(call, handle, params, args)					\
-DAT_RETURN dat_##call params							\
-{										\
-	const DAT_PROVIDER *other = shim_other(handle);				\
-	DAT_RETURN ret = other ? THEIRS(other, call, args) : own_##call args;	\
-										\
-	return SHIM_UNLIKELY(ret) ?						\
-	       shim_refused("dat_" #call, #params, ret, BARE args) : ret;		\
-}
+#include "call.h"
 
 /* The slow part of a call of the data path: its handle names no live object of this library. */
 #define REST(call, handle, bad, params, args)					\
@@ -70,14 +54,6 @@ CALL(pz_free, pz_handle,
      (DAT_PZ_HANDLE pz_handle),
      (pz_handle))
 
-CALL(lmr_create, ia_handle,
-     (DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-      DAT_REGION_DESCRIPTION region_description, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-      DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
-      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length, DAT_VADDR *registered_address),
-     (ia_handle, mem_type, region_description, length, pz_handle, privileges, lmr_handle,
-      lmr_context, rmr_context, registered_length, registered_address))
-
 CALL(lmr_query, lmr_handle,
      (DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK lmr_param_mask, DAT_LMR_PARAM *lmr_param),
      (lmr_handle, lmr_param_mask, lmr_param))
@@ -101,12 +77,6 @@ CALL(rmr_create, pz_handle,
 CALL(rmr_query, rmr_handle,
      (DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK rmr_param_mask, DAT_RMR_PARAM *rmr_param),
      (rmr_handle, rmr_param_mask, rmr_param))
-
-CALL(rmr_bind, rmr_handle,
-     (DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *lmr_triplet,
-      DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
-      DAT_COMPLETION_FLAGS completion_flags, DAT_RMR_CONTEXT *context),
-     (rmr_handle, lmr_triplet, mem_priv, ep_handle, user_cookie, completion_flags, context))
 
 CALL(rmr_free, rmr_handle,
      (DAT_RMR_HANDLE rmr_handle),
@@ -338,10 +308,6 @@ CALL(cr_accept, cr_handle,
      (DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT private_data_size,
       const DAT_PVOID private_data),
      (cr_handle, ep_handle, private_data_size, private_data))
-
-CALL(cr_reject, cr_handle,
-     (DAT_CR_HANDLE cr_handle),
-     (cr_handle))
 
 CALL(cr_handoff, cr_handle,
      (DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff),

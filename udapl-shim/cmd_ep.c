@@ -14,7 +14,7 @@
 			 DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |		\
 			 DAT_EP_FIELD_REMOTE_PORT_QUAL |		\
 			 DAT_EP_FIELD_SRQ_HANDLE |			\
-			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW | FACE_EP_NEVER)
 
 /*
  * shim_ep_body - the body of an EP, made when first needed
@@ -87,8 +87,8 @@ static void ep_attr_in(struct kdapl_uapi_ep_attr *to, const DAT_EP_ATTR *from)
 static void ep_attr_out(DAT_EP_ATTR *to, const struct kdapl_uapi_ep_attr *from)
 {
 	to->service_type = from->service_type;
-	to->max_message_size = from->max_message_size;
-	to->max_rdma_size = from->max_rdma_size;
+	to->max_message_size = face_length(from->max_message_size);
+	to->max_rdma_size = face_length(from->max_rdma_size);
 	to->qos = from->qos;
 	to->recv_completion_flags = from->recv_completion_flags;
 	to->request_completion_flags = from->request_completion_flags;
@@ -239,6 +239,7 @@ static DAT_RETURN ep_addresses_out(struct shim_object *ep, DAT_EP_PARAM *to,
 			ep_address_out(&body->local, &from->local_address);
 		to->remote_ia_address_ptr =
 			ep_address_out(&body->remote, &from->remote_address);
+		face_ep_param(to, body->local.ss_family);
 	}
 	shim_unlock(&ep->lock);
 	return ret;
@@ -248,7 +249,7 @@ DAT_RETURN own_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 			DAT_EP_PARAM *ep_param)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
-	struct kdapl_uapi_ep_param arg = { .mask = ep_param_mask };
+	struct kdapl_uapi_ep_param arg = { .mask = face_ep_mask(ep_param_mask) };
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -263,7 +264,7 @@ DAT_RETURN own_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 		ret = ep_addresses_out(ep, ep_param, &arg);
 	if (ret)
 		return ret;
-	ep_param->ia_handle = shim_handle(arg.ia);
+	ep_param->ia_handle = shim_ia_shown(arg.ia);
 	ep_param->ep_state = arg.ep_state;
 	ep_param->local_port_qual = arg.local_port_qual;
 	ep_param->remote_port_qual = arg.remote_port_qual;
@@ -279,10 +280,9 @@ DAT_RETURN own_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 /*
  * Only the fields that the mask names are read; the others may hold anything.
  */
-static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to,
+static DAT_RETURN ep_param_in(struct kdapl_uapi_ep_param *to, DAT_EP_PARAM_MASK mask,
 			      const DAT_EP_PARAM *from)
 {
-	DAT_EP_PARAM_MASK mask = to->mask;
 	uint64_t tokens[4];
 
 	if (ep_handles_in(mask & DAT_EP_FIELD_PZ_HANDLE ?
@@ -308,7 +308,7 @@ DAT_RETURN own_ep_modify(DAT_EP_HANDLE ep_handle,
 			 const DAT_EP_PARAM *ep_param)
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
-	struct kdapl_uapi_ep_param arg = { .mask = ep_param_mask };
+	struct kdapl_uapi_ep_param arg = { .mask = face_ep_mask(ep_param_mask) };
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -318,7 +318,7 @@ DAT_RETURN own_ep_modify(DAT_EP_HANDLE ep_handle,
 	if (!ep_param)
 		return RET_BAD_ARG(3);
 	arg.ep = shim_token(ep);
-	ret = ep_param_in(&arg, ep_param);
+	ret = ep_param_in(&arg, ep_param_mask, ep_param);
 	if (ret)
 		return ret;
 	return ep->ops->ep_modify(ep, &arg);
@@ -356,7 +356,7 @@ DAT_RETURN own_ep_connect(DAT_EP_HANDLE ep_handle,
 {
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
 	struct kdapl_uapi_ep_connect arg = {
-		.flags = connect_flags,
+		.flags = face_connect_flags(connect_flags),
 		.timeout = timeout,
 		.qos = quality_of_service,
 		.conn_qual = remote_conn_qual,

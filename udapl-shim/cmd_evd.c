@@ -133,8 +133,13 @@ DAT_RETURN own_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 		return RET_BAD_HANDLE(CNO);
 	if (evd_min_qlen <= 0)
 		return RET_BAD_ARG(2);
+	/* A flag of the library's own */
+	if (evd_flags & KDAPL_EVD_EXTENDED)
+		return RET_BAD_ARG(4);
 	if (!evd_handle)
 		return RET_BAD_ARG(5);
+	if (FACE_EXTENDED && shim_dev_features() & KDAPL_FEATURE_EXTENSIONS)
+		arg.flags |= KDAPL_EVD_EXTENDED;
 	arg.ia = shim_token(ia);
 	ret = shim_ioctl(KDAPL_IOC_EVD_CREATE, &arg, RET_BAD_ARG(4));
 	if (ret)
@@ -187,12 +192,12 @@ DAT_RETURN own_evd_query(DAT_EVD_HANDLE evd_handle,
 	ret = shim_ioctl(KDAPL_IOC_EVD_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
-	evd_param->ia_handle = shim_handle(arg.ia);
+	evd_param->ia_handle = shim_ia_shown(arg.ia);
 	evd_param->evd_qlen = arg.qlen;
 	evd_param->evd_state =
 		state | (arg.state & DAT_EVD_STATE_CONFIG_THRESHOLD);
 	evd_param->cno_handle = cno;
-	evd_param->evd_flags = arg.flags;
+	evd_param->evd_flags = arg.flags & ~KDAPL_EVD_EXTENDED;
 	return DAT_SUCCESS;
 }
 

@@ -88,6 +88,8 @@ DAT_RETURN shim_adapters(DAT_PROVIDER_INFO **infos, uint32_t *number)
 		(*infos)[i].dapl_version_major = from[i].dapl_version_major;
 		(*infos)[i].dapl_version_minor = from[i].dapl_version_minor;
 		(*infos)[i].is_thread_safe = from[i].is_thread_safe;
+		face_version_out(&(*infos)[i].dapl_version_major,
+				 &(*infos)[i].dapl_version_minor);
 	}
 	*number = arg.number;
 	free(from);
@@ -110,6 +112,7 @@ static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
 {
 	struct kdapl_uapi_ia_query query = {
 		.ia_mask = DAT_IA_FIELD_IA_ADDRESS_PTR,
+		.provider_mask = face_provider_mask(DAT_PROVIDER_FIELD_PROVIDER_NAME),
 	};
 	struct shim_object *evd = NULL, *ia;
 	struct shim_ia *body;
@@ -125,6 +128,7 @@ static DAT_RETURN ia_objects(const struct kdapl_uapi_ia_open *open,
 	if (ret)
 		goto free;
 	shim_addr_out(&body->address, &query.ia_attr.address);
+	body->extensions = query.provider_attr.extensions;
 
 	body->async_evd = *async_evd;
 	if (open->ring.nr_entries) {
@@ -171,14 +175,50 @@ static DAT_RETURN adopt_evd(struct shim_object *ia)
 	return evd->ops->evd_made(evd);
 }
 
-/* Gives the IA, and the EVD that was made with it, the operations that DAT_DEBUG asks for. */
-static void make_loud(struct shim_object *ia)
+/* Gives an object the operations of counters, and of DAT_DEBUG, where these are asked for. */
+static void do_more(struct shim_object *obj, const struct shim_record *record)
 {
-	struct shim_object *evd = own_async_evd(ia);
+	if (shim_counts_asked(record))
+		face_count(obj);
+	obj->ops = shim_loud(obj->ops);
+}
 
-	ia->ops = shim_loud(ia->ops);
-	if (evd)
-		evd->ops = shim_loud(evd->ops);
+/*
+ * The provider attribute "mode" says whose queues an IA has; others, what it has besides. Each set
+ * of them stays for good, as a program may look at it after it has closed the IA. DAT does not
+ * declare them const, but a consumer does not write to them.
+ */
+#define EXTENSIONS	(KDAPL_EXT_IMMED | KDAPL_EXT_ATOMIC)
+
+static struct attrs {
+	DAT_NAMED_ATTR attr[1 + FACE_ATTRS];
+	uint32_t number;
+} attrs[2][2][EXTENSIONS + 1];
+
+static void make_attrs(void)
+{
+	uint32_t own, counts, extensions;
+	struct attrs *set;
+
+	for (own = 0; own < 2; own++) {
+		for (counts = 0; counts < 2; counts++) {
+			for (extensions = 0; extensions <= EXTENSIONS; extensions++) {
+				set = &attrs[own][counts][extensions];
+				set->attr[0] = (DAT_NAMED_ATTR) {
+					(char *)"mode", (char *)(own ? "passthrough" : "forwarded")
+				};
+				set->number = 1 + face_attrs(&set->attr[1], extensions, counts);
+			}
+		}
+	}
+}
+
+static const struct attrs *attrs_of(const struct shim_object *ia, uint32_t extensions)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_attrs);
+	return &attrs[ia->ops->passthrough][ia->ops->counts][extensions & EXTENSIONS];
 }
 
 static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_record *record,
@@ -188,7 +228,7 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 		.flags = DAT_CLOSE_ABRUPT_FLAG,
 	};
 	DAT_EVD_HANDLE given = *async_evd;
-	struct shim_object *ia;
+	struct shim_object *ia, *evd;
 	const char *asked_by;
 	enum shim_mode mode;
 	DAT_RETURN ret;
@@ -208,6 +248,8 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 	}
 	if (record)
 		((struct shim_ia *)ia->body)->name = record->info.ia_name;
+	if (record && record->tells_last && shim_dev_features() & KDAPL_FEATURE_TELL_LAST)
+		shim_handle_call(KDAPL_IOC_IA_TELL_LAST, ia);
 	mode = shim_mode_asked(record, &asked_by);
 	ret = shim_pass_open(ia, arg->name, mode, asked_by);
 	if (!ret)
@@ -217,7 +259,10 @@ static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_reco
 		*async_evd = given;
 		return ret;
 	}
-	make_loud(ia);
+	do_more(ia, record);
+	evd = own_async_evd(ia);
+	if (evd)
+		do_more(evd, record);
 	*ia_handle = ia;
 	return DAT_SUCCESS;
 }
@@ -267,6 +312,7 @@ DAT_RETURN shim_ia_open(const struct shim_record *record, const DAT_NAME_PTR ia_
 		return RET_BAD_ARG(3);
 	if (!ia_handle)
 		return RET_BAD_ARG(4);
+	face_version_in(&arg.version_major, &arg.version_minor);
 	memcpy(arg.name, record ? record->adapter : ia_name,
 	       record ? strlen(record->adapter) : len);
 	arg.async_evd = async_evd;
@@ -380,11 +426,11 @@ static void ia_attr_out(DAT_IA_ATTR *to, const struct kdapl_uapi_ia_attr *from,
 	to->max_evd_qlen = from->max_evd_qlen;
 	to->max_iov_segments_per_dto = from->max_iov_segments_per_dto;
 	to->max_lmrs = from->max_lmrs;
-	to->max_lmr_block_size = from->max_lmr_block_size;
+	to->max_lmr_block_size = face_length(from->max_lmr_block_size);
 	to->max_lmr_virtual_address = from->max_lmr_virtual_address;
 	to->max_pzs = from->max_pzs;
-	to->max_message_size = from->max_message_size;
-	to->max_rdma_size = from->max_rdma_size;
+	to->max_message_size = face_length(from->max_message_size);
+	to->max_rdma_size = face_length(from->max_rdma_size);
 	to->max_rmrs = from->max_rmrs;
 	to->max_rmr_target_address = from->max_rmr_target_address;
 	to->max_srqs = from->max_srqs;
@@ -438,20 +484,8 @@ static void provider_attr_out(DAT_PROVIDER_ATTR *to,
 	to->lmr_sync_req = from->lmr_sync_req;
 	to->dto_async_return_guaranteed = from->dto_async_return_guaranteed;
 	to->rdma_write_for_rdma_read_req = from->rdma_write_for_rdma_read_req;
-}
-
-/*
- * The provider attribute "mode" says whose queues an IA has. The structures are shared by all
- * queries: DAT does not declare them const, but a consumer does not write to them.
- */
-static void mode_attr_out(DAT_PROVIDER_ATTR *to, struct shim_object *ia)
-{
-	static DAT_NAMED_ATTR forwarded = { (char *)"mode", (char *)"forwarded" };
-	static DAT_NAMED_ATTR passthrough = { (char *)"mode", (char *)"passthrough" };
-
-	to->num_provider_specific_attr = 1;
-	to->provider_specific_attr =
-		ia->ops->passthrough ? &passthrough : &forwarded;
+	face_version_out(&to->dapl_version_major, &to->dapl_version_minor);
+	face_provider_attr(to);
 }
 
 static DAT_EVD_HANDLE async_evd_out(uint64_t token)
@@ -468,9 +502,10 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 			DAT_PROVIDER_ATTR *provider_attr)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
+	const struct attrs *set;
 	struct kdapl_uapi_ia_query arg = {
-		.ia_mask = ia_attr_mask,
-		.provider_mask = provider_attr_mask,
+		.ia_mask = face_ia_mask(ia_attr_mask),
+		.provider_mask = face_provider_mask(provider_attr_mask),
 	};
 	struct shim_ia *body;
 	DAT_RETURN ret;
@@ -492,17 +527,23 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 	/* Another thread may be closing the IA, which frees the body. */
 	shim_lock(&ia->lock);
 	body = ia->body;
-	if (body && ia_attr_mask)
+	if (body && ia_attr_mask) {
 		ia_attr_out(ia_attr, &arg.ia_attr, body);
+		face_ia_attr(ia_attr, body->extensions || ia->ops->counts);
+	}
+	if (body && provider_attr_mask) {
+		provider_attr_out(provider_attr, &arg.provider_attr);
+		set = attrs_of(ia, body->extensions);
+		provider_attr->num_provider_specific_attr = set->number;
+		provider_attr->provider_specific_attr = (DAT_NAMED_ATTR *)set->attr;
+	}
 	shim_unlock(&ia->lock);
 	if (!body)
 		return RET_BAD_HANDLE(IA);
 	if (async_evd_handle)
 		*async_evd_handle = async_evd_out(arg.async_evd);
 	if (provider_attr_mask)
-		provider_attr_out(provider_attr, &arg.provider_attr);
-	if (provider_attr_mask)
-		mode_attr_out(provider_attr, ia);
+		provider_attr->is_thread_safe = shim_ia_safety(ia, provider_attr->is_thread_safe);
 	return DAT_SUCCESS;
 }
 

@@ -10,13 +10,6 @@
 
 #include "shim.h"
 
-_Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct kdapl_uapi_segment),
-	       "dat_lmr_sync_* pass the consumer's array as it is");
-_Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) ==
-	       offsetof(struct kdapl_uapi_segment, address), "same");
-_Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) ==
-	       offsetof(struct kdapl_uapi_segment, length), "same");
-
 DAT_RETURN own_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
@@ -62,7 +55,7 @@ DAT_RETURN own_pz_query(DAT_PZ_HANDLE pz_handle,
 	arg.pz = shim_token(pz);
 	ret = shim_ioctl(KDAPL_IOC_PZ_QUERY, &arg, RET_BAD_ARG(2));
 	if (!ret)
-		pz_param->ia_handle = shim_handle(arg.ia);
+		pz_param->ia_handle = shim_ia_shown(arg.ia);
 	return ret;
 }
 
@@ -133,7 +126,7 @@ static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
 }
 
 /*
- * dat_lmr_create - register memory of the process
+ * shim_lmr_create - dat_lmr_create(): register memory of the process
  * @ia_handle: an IA
  * @mem_type: VIRTUAL, LMR or SHARED_VIRTUAL
  * @region_description: what @mem_type says: an address, an LMR whose memory is
@@ -146,30 +139,28 @@ static DAT_RETURN region_in(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *in,
  * @rmr_context: NULL, or out: by which peers name the memory
  * @registered_length: NULL, or out
  * @registered_address: NULL, or out
+ * @more: what is wrong with arguments that only this face has
  *
  * Rules mt:M4..M19.
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /LMR;
- * DAT_INVALID_PARAMETER/ARG2 .. /ARG7; DAT_MODEL_NOT_SUPPORTED (mt:M10);
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA, /PZ, /LMR; @more;
+ * DAT_INVALID_PARAMETER/ARG2 .. /ARG7, which count as in DAT 1.2; DAT_MODEL_NOT_SUPPORTED (mt:M10);
  * DAT_INSUFFICIENT_RESOURCES, with /MEMORY also when RLIMIT_MEMLOCK is reached
  * (mt:M19).
  */
-DAT_RETURN own_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
-			  DAT_REGION_DESCRIPTION region_description,
-			  DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			  DAT_MEM_PRIV_FLAGS privileges,
-			  DAT_LMR_HANDLE *lmr_handle,
-			  DAT_LMR_CONTEXT *lmr_context,
-			  DAT_RMR_CONTEXT *rmr_context,
-			  DAT_VLEN *registered_length,
-			  DAT_VADDR *registered_address)
+DAT_RETURN shim_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
+			   DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address, DAT_RETURN more)
 {
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	struct shim_object *pz = shim_find(pz_handle, SHIM_PZ);
 	struct kdapl_uapi_lmr_create arg = {
 		.mem_type = mem_type,
 		.length = length,
-		.privileges = privileges,
+		.privileges = face_privileges(privileges),
 	};
 	struct shim_object *lmr;
 	struct shim_lmr *body;
@@ -185,6 +176,8 @@ DAT_RETURN own_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	arg.ia = shim_token(ia);
 	arg.pz = shim_token(pz);
 	ret = region_in(mem_type, &region_description, &arg, body);
+	if (!ret)
+		ret = more;
 	if (!ret && !lmr_handle)
 		ret = RET_BAD_ARG(7);
 	if (!ret)
@@ -193,6 +186,7 @@ DAT_RETURN own_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 		free(body);
 		return ret;
 	}
+	body->context = arg.lmr_context;
 	*lmr_handle = lmr;
 	if (lmr_context)
 		*lmr_context = arg.lmr_context;
@@ -205,12 +199,28 @@ DAT_RETURN own_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	return DAT_SUCCESS;
 }
 
+/* shim_lmr_context - the number of an LMR in segments of posts. Return: false for a bad handle. */
+bool shim_lmr_context(DAT_LMR_HANDLE lmr_handle, DAT_LMR_CONTEXT *context)
+{
+	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
+	const struct shim_lmr *body;
+
+	if (!lmr)
+		return false;
+	shim_lock(&lmr->lock);
+	body = lmr->body;
+	if (body)
+		*context = body->context;
+	shim_unlock(&lmr->lock);
+	return body;
+}
+
 DAT_RETURN own_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
 {
 	struct shim_object *lmr = shim_find(lmr_handle, SHIM_LMR);
-	struct kdapl_uapi_lmr_query arg = { .mask = lmr_param_mask };
+	struct kdapl_uapi_lmr_query arg = { .mask = face_lmr_mask(lmr_param_mask) };
 	const struct shim_lmr *body;
 	DAT_RETURN ret;
 
@@ -225,7 +235,7 @@ DAT_RETURN own_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	if (ret)
 		return ret;
 
-	lmr_param->ia_handle = shim_handle(arg.ia);
+	lmr_param->ia_handle = shim_ia_shown(arg.ia);
 	lmr_param->mem_type = arg.mem_type;
 	lmr_param->length = arg.length;
 	lmr_param->pz_handle = shim_handle(arg.pz);
@@ -234,6 +244,7 @@ DAT_RETURN own_lmr_query(DAT_LMR_HANDLE lmr_handle,
 	lmr_param->rmr_context = arg.rmr_context;
 	lmr_param->registered_size = arg.registered_size;
 	lmr_param->registered_address = arg.registered_address;
+	face_lmr_param(lmr_param);
 	shim_lock(&lmr->lock);
 	body = lmr->body;
 	if (body)
@@ -257,7 +268,7 @@ DAT_RETURN own_lmr_free(DAT_LMR_HANDLE lmr_handle)
 }
 
 /*
- * Makes several ioctls if need be: one takes at most KDAPL_UAPI_MAX_SYNC segments.
+ * Makes several ioctls if need be: one takes at most FACE_SYNC_BATCH segments.
  */
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 			   const DAT_LMR_TRIPLET *segments, DAT_VLEN number,
@@ -274,8 +285,7 @@ static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia_handle,
 	arg.ia = shim_token(ia);
 	do {
 		arg.segments = (uintptr_t)segments;
-		arg.number = number < KDAPL_UAPI_MAX_SYNC ?
-			     number : KDAPL_UAPI_MAX_SYNC;
+		arg.number = number < FACE_SYNC_BATCH ? number : FACE_SYNC_BATCH;
 		ret = ia->ops->lmr_sync(ia, &arg);
 		if (ret)
 			return ret;

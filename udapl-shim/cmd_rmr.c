@@ -26,7 +26,7 @@ DAT_RETURN own_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM *rmr_param)
 {
 	struct shim_object *rmr = shim_find(rmr_handle, SHIM_RMR);
-	struct kdapl_uapi_rmr_query arg = { .mask = rmr_param_mask };
+	struct kdapl_uapi_rmr_query arg = { .mask = face_rmr_mask(rmr_param_mask) };
 	DAT_RETURN ret;
 
 	if (!rmr)
@@ -39,7 +39,7 @@ DAT_RETURN own_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	ret = rmr->ops->rmr_query(rmr, &arg);
 	if (ret)
 		return ret;
-	rmr_param->ia_handle = shim_handle(arg.ia);
+	rmr_param->ia_handle = shim_ia_shown(arg.ia);
 	rmr_param->pz_handle = shim_handle(arg.pz);
 	rmr_param->lmr_triplet = (DAT_LMR_TRIPLET) {
 		.lmr_context = arg.segment.lmr_context,
@@ -48,15 +48,20 @@ DAT_RETURN own_rmr_query(DAT_RMR_HANDLE rmr_handle,
 	};
 	rmr_param->mem_priv = arg.privileges;
 	rmr_param->rmr_context = arg.rmr_context;
+	face_rmr_param(rmr_param);
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN own_rmr_bind(DAT_RMR_HANDLE rmr_handle,
-			const DAT_LMR_TRIPLET *lmr_triplet,
-			DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
-			DAT_RMR_COOKIE user_cookie,
-			DAT_COMPLETION_FLAGS completion_flags,
-			DAT_RMR_CONTEXT *context)
+/*
+ * shim_rmr_bind - dat_rmr_bind(), as own_rmr_bind() of either face asks for it
+ * @more: what is wrong with arguments that only this face has
+ *
+ * Return: as dat_rmr_bind() of DAT 1.2, whose parameters these are but for @more; or @more.
+ */
+DAT_RETURN shim_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *lmr_triplet,
+			 DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
+			 DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
+			 DAT_RMR_CONTEXT *context, DAT_RETURN more)
 {
 	struct shim_object *rmr = shim_find(rmr_handle, SHIM_RMR);
 	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
@@ -75,6 +80,8 @@ DAT_RETURN own_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 		return RET_BAD_ARG(2);
 	if (!context)
 		return RET_BAD_ARG(7);
+	if (more)
+		return more;
 	arg.rmr = shim_token(rmr);
 	arg.ep = shim_token(ep);
 	arg.segment = (struct kdapl_uapi_segment) {

@@ -95,7 +95,7 @@ DAT_RETURN own_psp_query(DAT_PSP_HANDLE psp_handle,
 	ret = shim_ioctl(KDAPL_IOC_PSP_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
-	psp_param->ia_handle = shim_handle(arg.ia);
+	psp_param->ia_handle = shim_ia_shown(arg.ia);
 	psp_param->conn_qual = arg.conn_qual;
 	psp_param->evd_handle = shim_handle(arg.evd);
 	psp_param->psp_flags = arg.flags;
@@ -168,7 +168,7 @@ DAT_RETURN own_rsp_query(DAT_RSP_HANDLE rsp_handle,
 	ret = shim_ioctl(KDAPL_IOC_RSP_QUERY, &arg, RET_BAD_ARG(2));
 	if (ret)
 		return ret;
-	rsp_param->ia_handle = shim_handle(arg.ia);
+	rsp_param->ia_handle = shim_ia_shown(arg.ia);
 	rsp_param->conn_qual = arg.conn_qual;
 	rsp_param->evd_handle = shim_handle(arg.evd);
 	rsp_param->ep_handle = shim_ep_seen(arg.ep, rsp->ia);
@@ -341,14 +341,30 @@ static void cr_refused(struct shim_object *cr)
 	}
 }
 
-DAT_RETURN own_cr_reject(DAT_CR_HANDLE cr_handle)
+/*
+ * shim_cr_reject - dat_cr_reject(), as own_cr_reject() of either face asks for it
+ *
+ * Return: DAT_MODEL_NOT_SUPPORTED if there are private data, and the module is too old for them.
+ */
+DAT_RETURN shim_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+			  const void *private_data)
 {
 	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
+	struct kdapl_uapi_cr_reject arg = {
+		.private_data_size = private_data_size,
+		.private_data = (uintptr_t)private_data,
+	};
 	DAT_RETURN ret;
 
 	if (!cr)
 		return RET_BAD_HANDLE(CR);
-	ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
+	arg.cr = shim_token(cr);
+	if (!private_data_size)
+		ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
+	else if (shim_dev_features() & KDAPL_FEATURE_REJECT_DATA)
+		ret = shim_ioctl(KDAPL_IOC_CR_REJECT_DATA, &arg, RET_BAD_ARG(3));
+	else
+		ret = RET(MODEL_NOT_SUPPORTED);
 	if (!ret)
 		cr_refused(cr);
 	return ret;

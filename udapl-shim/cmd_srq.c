@@ -93,8 +93,8 @@ DAT_RETURN own_srq_query(DAT_SRQ_HANDLE srq_handle,
 	ret = srq->ops->srq_query(srq, &arg);
 	if (ret)
 		return ret;
-	srq_param->ia_handle = shim_handle(arg.ia);
-	srq_param->srq_state = arg.state;
+	srq_param->ia_handle = shim_ia_shown(arg.ia);
+	srq_param->srq_state = face_srq_state(arg.state);
 	srq_param->pz_handle = shim_handle(arg.pz);
 	srq_param->max_recv_dtos = arg.max_recv_dtos;
 	srq_param->max_recv_iov = arg.max_recv_iov;

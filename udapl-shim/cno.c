@@ -4,18 +4,10 @@
  * dat_cno_* and dat_evd_modify_cno(), and what cmd_evd.c, cmd_ia.c and forward.c
  * need of CNOs. All of this is done in the library; the kernel knows no CNO.
  *
- * An EVD that has a CNO has a descriptor that becomes readable when events
- * arrive (shim_ops.evd_poll_fd). A CNO is an edge-triggered epoll set of the
- * descriptors of its EVDs, so epoll_wait(2) reports an EVD once for each arrival
- * of events. Such a report is a trigger (E76).
- *
- * Each CNO has a thread, which sleeps until the set has something to report. A
- * thread that calls dat_cno_wait() also reads the set itself before it sleeps. A
- * trigger goes to one waiter, to the agent, or to both (E78, E80). While there
- * is neither, the CNO keeps one trigger, and not more than one (E77).
- *
- * Agents are called by a second thread (E82), which a CNO gets with its first
- * agent: an agent may run for long, and waiters have to be woken meanwhile.
+ * A CNO is an edge-triggered epoll set of descriptors of its EVDs (shim_ops.evd_poll_fd). Each CNO
+ * has a thread that reads the set, and with its first agent a second one, which calls the agents
+ * (E82). What a trigger is (E76), and to whom it goes (E77, E78, E80), is told in
+ * Documentation/life-of-a-dto.rst, CNOs.
  *
  * Locks, the outer one first: shim_cno.lock; the lock of one of its EVDs.
  */
@@ -62,6 +54,7 @@ struct cno_call {
  * @quiet: signalled when no agent is due or running
  * @left: signalled when @leaving is 0, and when all have to return
  * @bell: an eventfd that waiters sleep on; it counts how many of them are to wake up
+ * @shown: an eventfd for the consumer to sleep on, which counts 1 while @triggered; or none
  */
 struct shim_cno {
 	pthread_mutex_t lock;
@@ -85,6 +78,7 @@ struct shim_cno {
 	pthread_cond_t quiet;
 	pthread_cond_t left;
 	struct shim_fd bell;
+	struct shim_fd shown;
 };
 
 static void cno_free(struct shim_cno *cno)
@@ -92,6 +86,7 @@ static void cno_free(struct shim_cno *cno)
 	shim_fd_close(&cno->events);
 	shim_fd_close(&cno->wake);
 	shim_fd_close(&cno->bell);
+	shim_fd_close(&cno->shown);
 	free(cno->agent);
 	free(cno);
 }
@@ -142,12 +137,9 @@ static void cno_wake_waiters(struct shim_cno *cno, eventfd_t number)
 /* Wakes both threads of a CNO, so that they see that it is dead and end. */
 static void cno_wake_threads(struct shim_cno *cno)
 {
-	uint64_t one = 1;
-
 	pthread_cond_signal(&cno->work);
 	/* Fails only if the eventfd could not be made; then no thread was started. */
-	if (write(cno->wake.fd, &one, sizeof(one)) < 0)
-		return;
+	eventfd_write(cno->wake.fd, 1);
 }
 
 /*
@@ -178,11 +170,23 @@ static void agent_make_due(struct shim_cno *cno, struct shim_object *evd)
 	pthread_cond_signal(&cno->work);
 }
 
+/* A trigger waits for somebody to take it, or does not any more. */
+static void cno_set_triggered(struct shim_cno *cno, bool triggered)
+{
+	eventfd_t count;
+
+	if (cno->shown.fd >= 0 && triggered)
+		eventfd_write(cno->shown.fd, !cno->triggered);
+	else if (cno->shown.fd >= 0)
+		eventfd_read(cno->shown.fd, &count);
+	cno->triggered = triggered;
+}
+
 static void cno_trigger(struct shim_cno *cno, struct shim_object *evd)
 {
 	if (cno->triggered)
 		return;
-	cno->triggered = true;
+	cno_set_triggered(cno, true);
 	cno->evd = evd;
 	if (cno->waiters)
 		cno_wake_waiters(cno, 1);
@@ -242,7 +246,10 @@ static void cno_collect(struct shim_cno *cno)
 	} while (n == 16 && --left);
 }
 
-/* Has all waiters return and all agents called; none of them gets an EVD (E90). */
+/*
+ * Has all waiters return and all agents called; none of them gets an EVD (E90). Neither does who
+ * sleeps on the descriptor, for whom a trigger without an EVD is kept.
+ */
 static void cno_release(struct shim_cno *cno)
 {
 	struct cno_call *call;
@@ -251,7 +258,8 @@ static void cno_release(struct shim_cno *cno)
 		call->evd = NULL;
 	cno->released++;
 	cno->leaving = cno->waiters;
-	cno->triggered = false;
+	cno->evd = NULL;
+	cno_set_triggered(cno, cno->shown.fd >= 0);
 	if (cno->waiters) {
 		cno_wake_waiters(cno, cno->waiters);
 		pthread_cond_broadcast(&cno->left);
@@ -330,7 +338,7 @@ static void *watch_events(void *arg)
 static bool cno_start_thread(struct shim_cno *cno, void *(*func)(void *arg),
 			     pthread_t *thread)
 {
-	bool started = shim_thread(func, cno, thread);
+	bool started = shim_thread(func, cno, 0, thread);
 
 	cno->refs += started;
 	return started;
@@ -376,7 +384,8 @@ static void cno_abort(struct shim_cno *cno)
 	cno_drop(cno);
 }
 
-static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
+/* @shows: the CNO has a descriptor for its consumer */
+static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent, bool shows)
 {
 	struct shim_cno *cno = calloc(1, sizeof(*cno));
 	pthread_t watcher;
@@ -395,6 +404,8 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent)
 			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	good &= shim_fd_keep(&cno->bell,
 			     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
+	good &= shim_fd_keep(&cno->shown,
+			     shows ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) || !shows;
 	shim_fds_unlock();
 	pthread_mutex_lock(&cno->lock);
 	good = good && cno_start_thread(cno, watch_events, &watcher) &&
@@ -415,6 +426,8 @@ static void cno_kill(struct shim_object *obj, struct shim_cno *cno)
 	shim_object_kill(obj);
 
 	pthread_mutex_lock(&cno->lock);
+	/* Not when the last thread has ended: the consumer knows its number. */
+	shim_fd_close(&cno->shown);
 	cno_drop(cno);
 }
 
@@ -444,6 +457,13 @@ static DAT_RETURN check_device(struct shim_object *ia)
 DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			  DAT_CNO_HANDLE *cno_handle)
 {
+	return shim_cno_create(ia_handle, agent, NULL, cno_handle);
+}
+
+/* shim_cno_create - dat_cno_create(); @fd: out, unless NULL: the descriptor of DAT 2.0 */
+DAT_RETURN shim_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, int *fd,
+			   DAT_CNO_HANDLE *cno_handle)
+{
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA), *obj;
 	struct shim_cno *cno;
 	DAT_RETURN ret;
@@ -455,7 +475,7 @@ DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 	ret = check_device(ia);
 	if (ret)
 		return ret;
-	cno = cno_alloc(agent);
+	cno = cno_alloc(agent, fd);
 	if (!cno)
 		return RET_NO_RESOURCE(MEMORY);
 	obj = shim_object_new(SHIM_CNO, ia, cno);
@@ -463,6 +483,8 @@ DAT_RETURN own_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 		cno_abort(cno);
 		return RET_NO_RESOURCE(MEMORY);
 	}
+	if (fd)
+		*fd = cno->shown.fd;
 	*cno_handle = obj;
 	return DAT_SUCCESS;
 }
@@ -511,14 +533,14 @@ DAT_RETURN own_cno_query(DAT_CNO_HANDLE cno_handle,
 
 	if (!cno)
 		return RET_BAD_HANDLE(CNO);
-	if (cno_param_mask & ~DAT_CNO_FIELD_ALL) {
+	if (cno_param_mask & ~FACE_CNO_FIELDS) {
 		ret = RET_BAD_ARG(2);
 	} else if (!cno_param) {
 		ret = RET_BAD_ARG(3);
 	} else {
-		cno_param->ia_handle = obj->ia;
-		cno_param->agent = cno->agent ? cno->agent->agent :
-				   DAT_OS_WAIT_PROXY_AGENT_NULL;
+		cno_param->ia_handle = shim_ia_shown(shim_token(obj->ia));
+		face_cno_param(cno_param, cno->agent ? &cno->agent->agent : NULL,
+			       cno->shown.fd);
 	}
 	cno_unlock(cno);
 	return ret;
@@ -529,8 +551,8 @@ DAT_RETURN own_cno_query(DAT_CNO_HANDLE cno_handle,
  *
  * On a CNO that is triggered the new agent is called at once (E81).
  *
- * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO;
- * DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no thread can be had.
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/CNO; DAT_INVALID_PARAMETER/ARG2 for an agent on a CNO
+ * that has a descriptor; DAT_INSUFFICIENT_RESOURCES/MEMORY, also if no thread can be had.
  */
 DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				DAT_OS_WAIT_PROXY_AGENT agent)
@@ -541,7 +563,9 @@ DAT_RETURN own_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 
 	if (!cno)
 		return RET_BAD_HANDLE(CNO);
-	if (!agent_replace(cno, agent)) {
+	if (cno->shown.fd >= 0 && agent.proxy_agent_func) {
+		ret = RET_BAD_ARG(2);
+	} else if (!agent_replace(cno, agent)) {
 		ret = RET_NO_RESOURCE(MEMORY);
 	} else if (cno->agent && cno->triggered) {
 		cno->triggered = cno->waiters;
@@ -594,7 +618,7 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 		if (cno->released != released)
 			return DAT_SUCCESS;
 		if (cno->triggered && err != EINTR) {
-			cno->triggered = false;
+			cno_set_triggered(cno, false);
 			*evd = cno->evd;
 			return DAT_SUCCESS;
 		}
@@ -608,8 +632,7 @@ static DAT_RETURN cno_wait(struct shim_cno *cno, DAT_TIMEOUT timeout,
 	 */
 	if (cno->triggered && cno->waiters)
 		cno_wake_waiters(cno, 1);
-	return err == EINTR ? RET(INTERRUPTED_CALL) :
-	       RET(QUEUE_EMPTY);
+	return err == EINTR ? RET(INTERRUPTED_CALL) : FACE_QUEUE_EMPTY;
 }
 
 /*

@@ -143,12 +143,12 @@ static bool one_of(const char *word, const char *yes, const char *no, bool *is)
 }
 
 /*
- * Does a record stand for an adapter of kdapl? It does if its library is a file libdat.so or
- * libdat.so.*, or if the provider's id is kdapl. Then no library is loaded.
+ * Does a record stand for an adapter of kdapl? It does if its library is this one, as libdat.so or
+ * libdat.so.* for DAT 1.2, or if the provider's id is kdapl. Then no library is loaded.
  */
 static bool is_own(const char *library, const char *version)
 {
-	static const char name[] = "libdat.so", id[] = "kdapl.";
+	static const char name[] = FACE_LIBRARY, id[] = "kdapl.";
 	const char *slash = strrchr(library, '/');
 	const char *base = slash ? slash + 1 : library;
 	size_t length = sizeof(name) - 1;
@@ -158,11 +158,14 @@ static bool is_own(const char *library, const char *version)
 }
 
 /*
- * Reads the parameters of a record for an adapter of kdapl: words separated by blanks, commas or
- * semicolons. A word with "=" is a parameter; the others name the adapter, as "rxe0-1" or
- * "rxe0 1". If there are no others, the adapter has the name of the record.
+ * shim_conf_parameters - read the parameters of a record for an adapter of kdapl
+ * @why: out: what is wrong with them
+ *
+ * They are words separated by blanks, commas or semicolons. A word with "=" is a parameter; the
+ * others name the adapter, as "rxe0-1" or "rxe0 1". If there are no others, the adapter has the
+ * name of the record.
  */
-static bool own_parameters(struct shim_record *record, char why[SHIM_WHY])
+bool shim_conf_parameters(struct shim_record *record, char why[SHIM_WHY])
 {
 	const char *at = record->parameters;
 	unsigned int names = 0;
@@ -177,8 +180,16 @@ static bool own_parameters(struct shim_record *record, char why[SHIM_WHY])
 					   (int)word, at);
 			continue;
 		}
+		if (word == 9 && !strncmp(at, "last=tell", word)) {
+			record->tells_last = true;
+			continue;
+		}
+		if (word == 11 && !strncmp(at, "counters=on", word)) {
+			record->counts = true;
+			continue;
+		}
 		if (memchr(at, '=', word))
-			return bad(why, "%.*s: not a parameter of kdapl, which has mode=",
+			return bad(why, "%.*s: no parameter; mode=, last= and counters= are",
 				   (int)word, at);
 		if (++names > 2 || (names == 2 && strspn(at, "0123456789") < word))
 			return bad(why, "\"%s\": not one adapter, as \"rxe0-1\" or \"rxe0 1\"",
@@ -250,7 +261,7 @@ static bool make_record(const struct fields *f, struct shim_record **out, char w
 		if (!record->library || !record->parameters)
 			good = bad(why, "no memory");
 		else if (record->own)
-			good = own_parameters(record, why);
+			good = shim_conf_parameters(record, why);
 	}
 	if (good && wanted) {
 		*out = record;

@@ -168,7 +168,7 @@ static void put_not_found(struct shim_text *text, uint32_t subtype)
 	case DAT_MAJOR_NOT_FOUND:
 	case DAT_MINOR_NOT_FOUND:
 		shim_put(text, "the name is there, but not for the version of DAT that the program "
-			 "asks for; kdapl has 1.2");
+			 "asks for; kdapl has %d.%d here", DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
 		break;
 	case DAT_THREAD_SAFETY_NOT_FOUND:
 		shim_put(text, "the name is there, but nonthreadsafe, and the program asks for a "
@@ -497,6 +497,16 @@ static uint32_t loud_post_write(struct shim_object *ep, DAT_COUNT segments,
 				  cookie, remote, flags) : ret;
 }
 
+/* The places in @ret are those of dat_ep_post_rdma_write(), and so are the arguments shown. */
+static uint32_t loud_post_extension(struct shim_object *ep, const struct shim_request *request)
+{
+	uint32_t ret = quiet(ep)->post_extension(ep, request);
+
+	return ret ? shim_refused("dat_extension_op", REMOTE_POST, ret, ep, request->segments,
+				  request->iov, request->cookie, request->remote,
+				  request->flags) : ret;
+}
+
 static uint32_t loud_evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
 {
 	uint32_t ret = quiet(evd)->evd_dequeue(evd, event);
@@ -506,12 +516,12 @@ static uint32_t loud_evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
 
 static void make_loud(struct shim_ops *loud, const struct shim_ops *ops)
 {
-	*loud = *ops;
 	loud->quiet = ops;
 	loud->post_send = loud_post_send;
 	loud->post_recv = loud_post_recv;
 	loud->post_read = loud_post_read;
 	loud->post_write = loud_post_write;
+	loud->post_extension = loud_post_extension;
 	loud->evd_dequeue = loud_evd_dequeue;
 }
 
@@ -521,21 +531,8 @@ static void make_loud(struct shim_ops *loud, const struct shim_ops *ops)
  */
 const struct shim_ops *shim_loud(const struct shim_ops *ops)
 {
-	static struct shim_ops *_Atomic made[2];	/* forwarded, passthrough */
-	struct shim_ops *loud, *first = NULL;
+	static struct shim_ops *_Atomic made[2][2];
 
-	if (!shim_debugging())
-		return ops;
-	loud = atomic_load(&made[ops->passthrough]);
-	if (loud)
-		return loud;
-	/* Without a lock, which a fork() might leave locked in the child. */
-	loud = malloc(sizeof(*loud));
-	if (!loud)
-		return ops;
-	make_loud(loud, ops);
-	if (atomic_compare_exchange_strong(&made[ops->passthrough], &first, loud))
-		return loud;
-	free(loud);
-	return first;
+	return shim_debugging() ? shim_ops_over(ops, &made[ops->passthrough][ops->counts],
+						make_loud) : ops;
 }

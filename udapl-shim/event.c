@@ -26,6 +26,14 @@ static struct shim_object *object_seen(uint64_t token, struct shim_object *ia)
 	return shim_object_get(token, LIVE(arg.type), ia, NULL);
 }
 
+/* The object that an asynchronous error is about, as the consumer knows it. */
+static DAT_HANDLE handle_shown(uint64_t token, struct shim_object *ia)
+{
+	struct shim_object *obj = object_seen(token, ia);
+
+	return obj && atomic_load(&obj->type) == SHIM_IA ? shim_ia_shown(token) : obj;
+}
+
 /*
  * The address to which a connection request was sent, in memory that stays as long as the IA.
  * The port has few addresses, so each is kept, once. NULL if there is no memory, or if the IA
@@ -73,6 +81,7 @@ static void cr_event(struct shim_object *ia,
 	to->local_ia_address_ptr = local_address(ia, from);
 	to->conn_qual = from->conn_qual;
 	to->cr_handle = shim_object_get(from->cr, SHIM_CR, ia, NULL);
+	face_cr_arrival(to);
 }
 
 /*
@@ -124,8 +133,7 @@ static void connect_event(struct shim_object *ia, uint32_t number,
 	to->ep_handle = ep;
 	to->private_data_size = 0;
 	to->private_data = NULL;
-	if (ep && number == DAT_CONNECTION_EVENT_ESTABLISHED &&
-	    from->private_data_size)
+	if (ep && from->private_data_size && face_has_private_data(number))
 		fetch_private_data(ep, from, to);
 }
 
@@ -141,6 +149,10 @@ void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 	switch (from->event_number) {
 	case DAT_DTO_COMPLETION_EVENT:
 		shim_dto_event(evd, &from->dto, event);
+		break;
+	case KDAPL_EVENT_EXTENDED:
+		shim_dto_event(evd, &from->dto, event);
+		face_extended(event, from->dto.operation, from->dto.immediate);
 		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT:
 		data->rmr_completion_event_data.rmr_handle =
@@ -159,7 +171,7 @@ void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 	default:
 		if (from->event_number >= DAT_ASYNC_ERROR_EVD_OVERFLOW) {
 			data->asynch_error_event_data.dat_handle =
-				object_seen(from->async.handle, ia);
+				handle_shown(from->async.handle, ia);
 			data->asynch_error_event_data.reason =
 				from->async.reason;
 			break;

@@ -57,8 +57,13 @@ static DAT_RETURN lmr_free(struct shim_object *lmr)
 static DAT_RETURN lmr_sync(struct shim_object *ia,
 			   struct kdapl_uapi_lmr_sync *arg)
 {
+	struct kdapl_uapi_segment copies[FACE_COPIES];
+	struct kdapl_uapi_lmr_sync own = *arg;
+
 	(void)ia;
-	return shim_ioctl(KDAPL_IOC_LMR_SYNC, arg, RET_BAD_ARG(2));
+	own.segments = face_segments((const void *)(uintptr_t)arg->segments, arg->number,
+				     copies);
+	return shim_ioctl(KDAPL_IOC_LMR_SYNC, &own, RET_BAD_ARG(2));
 }
 
 static DAT_RETURN rmr_create(struct shim_object *pz, struct shim_object **rmrp)
@@ -163,7 +168,7 @@ evd_dequeue_other(struct shim_object *evd, DAT_EVENT *event)
 	found = shim_ring_take(&body->ring, shim_token(evd), &taken);
 	shim_unlock(&evd->lock);
 	if (!found)
-		return RET(QUEUE_EMPTY);
+		return FACE_QUEUE_EMPTY;
 	shim_event(evd, &taken, event);
 	return DAT_SUCCESS;
 }
@@ -205,7 +210,7 @@ static DAT_RETURN evd_dequeue(struct shim_object *evd, DAT_EVENT *event)
 	if (shim_ring_ask(&body->ring))
 		return evd_dequeue_other(evd, event);
 	shim_unlock(&evd->lock);
-	return RET(QUEUE_EMPTY);
+	return FACE_QUEUE_EMPTY;
 }
 
 static DAT_RETURN evd_set_waitable(struct shim_object *evd, bool waitable)
@@ -382,10 +387,11 @@ static DAT_RETURN srq_free(struct shim_object *srq)
 static DAT_RETURN srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
 				const DAT_LMR_TRIPLET *iov, uint64_t cookie)
 {
+	struct kdapl_uapi_segment copies[FACE_COPIES];
 	struct kdapl_uapi_dto dto = {
 		.op = KDAPL_OP_RECV,
 		.num_segments = segments,
-		.segments = (uintptr_t)iov,
+		.segments = face_segments(iov, (uint32_t)segments, copies),
 		.cookie = cookie,
 	};
 	struct kdapl_uapi_post arg = {
@@ -440,11 +446,12 @@ post_one(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
 	 const DAT_LMR_TRIPLET *iov, uint64_t cookie, const DAT_RMR_TRIPLET *remote,
 	 uint32_t flags)
 {
+	struct kdapl_uapi_segment copies[FACE_COPIES];
 	struct kdapl_uapi_dto dto = {
 		.op = op,
 		.flags = flags,
 		.num_segments = segments,
-		.segments = (uintptr_t)iov,
+		.segments = face_segments(iov, (uint32_t)segments, copies),
 		.cookie = cookie,
 	};
 	struct kdapl_uapi_post arg = {
@@ -455,7 +462,7 @@ post_one(struct shim_object *ep, uint32_t op, DAT_COUNT segments,
 
 	if (remote) {
 		dto.rmr_context = remote->rmr_context;
-		dto.target_address = remote->target_address;
+		dto.target_address = face_remote_address(remote);
 		dto.target_length = remote->segment_length;
 	}
 	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
@@ -485,6 +492,35 @@ static DAT_RETURN post_write(struct shim_object *ep, DAT_COUNT segments,
 			     const DAT_RMR_TRIPLET *remote, uint32_t flags)
 {
 	return post_one(ep, KDAPL_OP_RDMA_WRITE, segments, iov, cookie, remote, flags);
+}
+
+static DAT_RETURN post_extension(struct shim_object *ep, const struct shim_request *request)
+{
+	struct kdapl_uapi_segment copies[FACE_COPIES];
+	struct kdapl_uapi_dto_more more = {
+		.segments = face_segments(request->iov, (uint32_t)request->segments, copies),
+		.operand = request->operand,
+		.compare = request->compare,
+	};
+	struct kdapl_uapi_dto dto = {
+		.op = request->op,
+		.flags = request->flags,
+		.num_segments = request->segments,
+		.rmr_context = request->remote->rmr_context,
+		.segments = (uintptr_t)&more,
+		.cookie = request->cookie,
+		.target_address = face_remote_address(request->remote),
+		.target_length = request->remote->segment_length,
+	};
+	struct kdapl_uapi_post arg = {
+		.dtos = (uintptr_t)&dto,
+		.count = 1,
+		.ep = shim_token(ep),
+	};
+
+	if (!(shim_dev_features() & KDAPL_FEATURE_EXTENSIONS))
+		return RET(MODEL_NOT_SUPPORTED);
+	return shim_ioctl(KDAPL_IOC_POST, &arg, RET_BAD_ARG(3));
 }
 
 const struct shim_ops shim_forwarded = {
@@ -531,4 +567,5 @@ const struct shim_ops shim_forwarded = {
 	.post_recv = post_recv,
 	.post_read = post_read,
 	.post_write = post_write,
+	.post_extension = post_extension,
 };

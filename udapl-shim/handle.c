@@ -4,19 +4,10 @@
  * kernel handle (a token) is found. Called by all files that make, find or end
  * objects.
  *
- * DAT wants a handle to be a pointer whose first word is the address of the
- * provider's table; yet a handle that was freed or made up must never be
- * followed to memory that may not be there. So all objects lie in one range of
- * addresses, which is reserved once and made writable piece by piece. A handle
- * is good if it lies in the range, at a multiple of the size of an object, and
- * the object there is alive. Checking that takes two comparisons and a load,
- * but no lock, since the whole range stays readable until the process ends.
- *
- * Tokens are looked up in a hash whose chains are read without a lock. A dead
- * object stays in the hash, because events that name it may still be queued and
- * have to show the pointer that the consumer knows. Its memory is used for a
- * new object only after DEAD_KEPT others have died, or when the table cannot
- * grow any more; until then the freed handle is certain to be found bad.
+ * All objects lie in one range of addresses, so that a handle that was freed or made up is never
+ * followed to memory that may not be there. Tokens are looked up in a hash whose chains are read
+ * without a lock. A dead object stays in the hash for a while. Why, and what makes this safe, is
+ * told in Documentation/overview.rst, Handles and spaces.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -439,9 +430,16 @@ void shim_table_unlock(void)
  * The kernel has zeroed the objects already (MADV_WIPEONFORK). object_table.used
  * stays as it is, so that the child makes its objects behind those of the
  * parent, and a handle of the parent never names one of them.
+ *
+ * Those handles point to the provider's table again, as any handle does: OpenFabrics' library calls
+ * the function that it finds there without a look, and the function returns DAT_INVALID_HANDLE.
  */
 void shim_table_child(void)
 {
+	uint32_t nr;
+
+	for (nr = 1; nr <= object_table.used; nr++)
+		shim_object_nr(nr)->provider = &shim_provider;
 	pthread_mutex_init(&object_table.lock, NULL);
 	object_table.first_dead = 0;
 	object_table.nr_dead = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The slow half of struct shim_lock: threads that find a lock taken sleep in
- * the kernel (futex(2)) until it is released. The fast half is in shim.h.
+ * the kernel (futex(2)) until it is released. The fast half is in shim.h. And
+ * struct shim_news, by which a thread waits for what another one brings about.
  */
+#include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,4 +50,43 @@ uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret)
 {
 	shim_lock_wake(&obj->lock);
 	return ret;
+}
+
+/*
+ * shim_await - sleep until another thread has brought something about
+ * @news: who changes what @done looks at calls shim_tell() afterwards
+ * @done: called before each sleep, and after the last one
+ * @until: ns; UINT64_MAX: for ever
+ *
+ * A thread that sleeps here is not cancelled. Return: what @done has returned last.
+ */
+bool shim_await(struct shim_news *news, bool (*done)(void *arg), void *arg, uint64_t until)
+{
+	const struct timespec end = { until / 1000000000u, until % 1000000000u };
+	bool is_done, late = false;
+	uint32_t seen;
+
+	atomic_fetch_add(&news->waiters, 1);
+	for (;;) {
+		seen = atomic_load(&news->count);
+		is_done = done(arg);
+		if (is_done || late)
+			break;
+		late = syscall(SYS_futex, &news->count, FUTEX_WAIT_BITSET_PRIVATE, seen,
+			       until == UINT64_MAX ? NULL : &end, NULL,
+			       FUTEX_BITSET_MATCH_ANY) && errno == ETIMEDOUT;
+	}
+	atomic_fetch_sub(&news->waiters, 1);
+	return is_done;
+}
+
+/* shim_tell - have all who wait look again; any lock may be held */
+void shim_tell(struct shim_news *news)
+{
+	/* ORDER: pairs with shim_await(): it sees what was changed before, or is seen here. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load(&news->waiters))
+		return;
+	atomic_fetch_add(&news->count, 1);
+	syscall(SYS_futex, &news->count, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

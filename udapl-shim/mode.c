@@ -5,6 +5,9 @@
  * the parameter mode= of a record in dat.conf (conf.c) for the IA that is opened by it; the
  * variable takes precedence. If neither is set, or it says "auto", an IA gets passthrough where
  * that is possible (shim_pass_open()).
+ *
+ * In the same way KDAPL_COUNTERS=1, or counters=on in dat.conf, asks for counters. Who asks for
+ * them, or for DAT_DEBUG, gets functions that do more than those of the mode, in tables made here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,4 +65,38 @@ void shim_mode_refused(const char *ia_name, const char *asked_by, const char *wh
 		shim_why("%s asks for passthrough: %s", asked_by, why);
 	else
 		shim_say("%s: %s asks for passthrough: %s", ia_name, asked_by, why);
+}
+
+/* shim_counts_asked - is an IA that is opened by @record, which may be NULL, to have counters? */
+bool shim_counts_asked(const struct shim_record *record)
+{
+	const char *word = secure_getenv("KDAPL_COUNTERS");
+
+	return word && *word ? strcmp(word, "0") : record && record->counts;
+}
+
+/*
+ * shim_ops_over - the table that @change makes of a copy of @ops
+ * @made: where it is kept, as it is made once
+ *
+ * Return: @ops if there is no memory.
+ */
+const struct shim_ops *shim_ops_over(const struct shim_ops *ops, struct shim_ops *_Atomic *made,
+				     void (*change)(struct shim_ops *over,
+						    const struct shim_ops *ops))
+{
+	struct shim_ops *over = atomic_load(made), *first = NULL;
+
+	if (over)
+		return over;
+	/* Without a lock, which a fork() might leave locked in the child. */
+	over = malloc(sizeof(*over));
+	if (!over)
+		return ops;
+	*over = *ops;
+	change(over, ops);
+	if (atomic_compare_exchange_strong(made, &first, over))
+		return over;
+	free(over);
+	return first;
 }

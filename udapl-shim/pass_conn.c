@@ -8,6 +8,8 @@
  * table of operations (pass_ia.c); by other pass_*.c, to tell the kernel what they see
  * (pass_tell()); and by pass_end.c, to destroy the queue pair.
  */
+#include <unistd.h>
+
 #include "pass_event.h"
 #include "pass_srq.h"
 
@@ -24,48 +26,38 @@ void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what)
 }
 
 /*
- * pass_await_board - wait until the board shows a change of state
- * @former: says which states the EP has left
- * @limit: ns
- *
- * The kernel writes the new state to the board after the event is in the ring. A thread that has
- * that event, or whose call made the state change, may look at the board a moment before that.
- * The moment lasts as long as a worker of the kernel has to wait for a processor.
+ * Bytes of a message that goes to the device inside its work request, which then need not be
+ * fetched from memory: the headers and commands of most protocols. More would make the entries of
+ * the send queue larger.
  */
-void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
-		      uint64_t limit)
-{
-	const struct kdapl_uapi_board_ep *board;
-	uint64_t until = shim_now() + limit;
-	const uint32_t life = ep->life;
-	unsigned int us = 10;
-	uint32_t now;
+#define INLINE_BYTES	64u
 
-	for (;;) {
-		/* Read each time: if another thread frees the EP, it becomes another board. */
-		board = ep->dir[PASS_REQ].board;
-		/* While this is 0 the kernel is writing the entry. */
-		now = shim_load_acquire(&board->life);
-		if (!former(pass_state(board)) || (now && now != life) ||
-		    shim_now() > until)
-			return;
-		pass_pause(us);
-		us = us < 1000 ? us * 2 : us;
-	}
+/* If the device has no room for them beside so many segments, it has none. */
+static struct ibv_qp *qp_make_inline(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr without = *init;
+	struct ibv_qp *qp;
+
+	init->cap.max_inline_data = INLINE_BYTES;
+	qp = ibv_create_qp(pd, init);
+	if (qp)
+		return qp;
+	*init = without;
+	return ibv_create_qp(pd, init);
 }
 
 static struct ibv_qp *qp_make(struct pass_ep *ep)
 {
 	const struct kdapl_uapi_ep_attr *attr = &ep->attr;
-	const struct pass_pz *pz = ep->dir[PASS_REQ].pz;
 	const struct pass_srq *srq = ep->dir[PASS_RECV].srq;
+	struct pass_dir *req = &ep->dir[PASS_REQ];
 	struct ibv_qp_init_attr init = {
 		.qp_context = ep,
-		.send_cq = ep->dir[PASS_REQ].cq->cq,
+		.send_cq = req->cq->cq,
 		.recv_cq = ep->dir[PASS_RECV].cq->cq,
 		.srq = srq ? srq->srq : NULL,
 		.cap = {
-			.max_send_wr = ep->dir[PASS_REQ].share ? ep->dir[PASS_REQ].share : 1,
+			.max_send_wr = req->share ? req->share : 1,
 			.max_recv_wr = ep->dir[PASS_RECV].share ? ep->dir[PASS_RECV].share : 1,
 			.max_send_sge = pass_max3(attr->max_request_iov,
 						  attr->max_rdma_read_iov,
@@ -77,7 +69,9 @@ static struct ibv_qp *qp_make(struct pass_ep *ep)
 	struct ibv_qp_attr to_init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = ep->pia->port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				   (ep->pia->extensions & KDAPL_CAN_ATOMIC ?
+				    IBV_ACCESS_REMOTE_ATOMIC : 0),
 	};
 	struct ibv_qp *qp;
 
@@ -85,7 +79,11 @@ static struct ibv_qp *qp_make(struct pass_ep *ep)
 		init.cap.max_recv_wr = 0;
 		init.cap.max_recv_sge = 0;
 	}
-	qp = ibv_create_qp(pz->pd, &init);
+	qp = qp_make_inline(req->pz->pd, &init);
+	shim_lock(&req->lock);
+	req->max_inline = init.cap.max_inline_data < INLINE_BYTES ? init.cap.max_inline_data :
+								    INLINE_BYTES;
+	shim_unlock(&req->lock);
 	/* The device's library takes receives only after it has made the move to INIT itself. */
 	if (qp && ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
@@ -116,18 +114,6 @@ static struct ibv_qp *qp_create(struct pass_ep *ep)
 	if (taken)
 		ibv_destroy_qp(taken);
 	return qp;
-}
-
-/* EBUSY: the kernel still holds the queue pair, and lets go of it in a moment. */
-static int qp_destroy(struct ibv_qp *qp)
-{
-	int err = ibv_destroy_qp(qp), tries;
-
-	for (tries = 0; tries < 1000 && err == EBUSY; tries++) {
-		pass_pause(1000);
-		err = ibv_destroy_qp(qp);
-	}
-	return err;
 }
 
 /*
@@ -172,10 +158,27 @@ static struct ibv_qp *qp_take(struct pass_ep *ep, bool unpost)
 	return qp;
 }
 
+/*
+ * EBUSY: the kernel still holds the queue pair. It lets go of it before it answers the call that
+ * asks for that, but once it has begun to close the IA it answers nothing, and lets go of the queue
+ * pairs of all its EPs one after the other. Nobody tells when it has come to this one.
+ */
+static int qp_destroy(struct ibv_qp *qp)
+{
+	int err = ibv_destroy_qp(qp), tries;
+
+	for (tries = 0; tries < 1000 && err == EBUSY; tries++) {
+		usleep(1000);
+		err = ibv_destroy_qp(qp);
+	}
+	return err;
+}
+
 static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	if (!qp)
 		return;
+	/* When this call returns the kernel has let go of it. */
 	if (ep->bound)
 		pass_tell(ep, KDAPL_TELL_UNBIND);
 	ep->bound = false;
@@ -192,20 +195,7 @@ static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
 void pass_drop_qp(struct pass_ep *ep)
 {
 	qp_drop(ep, qp_take(ep, false));
-}
-
-/*
- * Polls the completions of a queue pair that is not used after all. The kernel moves it to the
- * error state before it lets go of it, and then the device flushes its receives. No consumer gets
- * these completions, but they take room in the completion queue that the next ones may need.
- */
-static void forget_completions(struct pass_evd *evd)
-{
-	shim_lock(evd->lock);
-	pass_wc_pull(evd);
-	if (evd->first)
-		pass_evd_wake(evd);
-	shim_unlock(evd->lock);
+	atomic_store(&ep->spent, false);
 }
 
 static void unprepare(struct pass_ep *ep)
@@ -213,7 +203,12 @@ static void unprepare(struct pass_ep *ep)
 	struct pass_dir *recv = &ep->dir[PASS_RECV];
 
 	qp_drop(ep, qp_take(ep, true));
-	forget_completions(recv->evd);
+	/*
+	 * The kernel moves it to the error state before it lets go of it, and then the device
+	 * flushes its receives. No consumer gets these completions, but they take room in the
+	 * completion queue that the next ones may need.
+	 */
+	pass_evd_pull(recv->evd);
 	pass_srq_leave(recv, true);
 	atomic_store(&ep->over, true);
 	atomic_store(&ep->preparing, false);
@@ -234,33 +229,11 @@ static DAT_RETURN bind_qp(struct pass_ep *ep, struct ibv_qp *qp)
 		ret = RET_NO_RESOURCE(MEMORY);
 	if (ret)
 		return ret;
-	ep->life = arg.life;
+	/* ORDER: pairs with present_ep() in pass_event.c: @over is cleared for this life only. */
+	atomic_store(&ep->life, arg.life);
+	atomic_store(&ep->over, false);
 	ep->bound = true;
 	return DAT_SUCCESS;
-}
-
-/*
- * From here on the events of the connect EVD are about the new connection, but for those that are
- * there already (@ep->old_until). The kernel has raised none for the new one yet. What is not in
- * the ring cannot be counted there, so it is taken out of the kernel first. This is done anew for
- * each connection, since the EP may have got another connect EVD meanwhile.
- */
-static void begin_events(struct pass_ep *ep)
-{
-	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-
-	if (evd) {
-		shim_lock(evd->lock);
-		if (shim_ring_more(evd->ring)) {
-			pass_event_move_ring(evd);
-			pass_evd_wake(evd);
-		}
-		ep->old_until = evd->taken + shim_ring_filled(evd->ring);
-	}
-	atomic_store(&ep->established, false);
-	atomic_store(&ep->over, false);
-	if (evd)
-		shim_unlock(evd->lock);
 }
 
 /* A new connection or attempt: resets what the last one has left behind. */
@@ -269,6 +242,7 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 	int i;
 
 	atomic_store(&ep->told, false);
+	atomic_store(&ep->established, false);
 	atomic_store(&ep->last_wqe, false);
 	atomic_store(&ep->qp_num, qp->qp_num);
 	atomic_store(&ep->preparing, true);
@@ -284,7 +258,6 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 		dir->qp = qp;
 		shim_unlock(&dir->lock);
 	}
-	begin_events(ep);
 }
 
 static bool may_connect(const struct pass_ep *ep)
@@ -318,7 +291,7 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 		return DAT_SUCCESS;
 	if (!ep->end)
 		ep->end = pass_moved_new();
-	if (!ep->end)
+	if (!ep->end || !pass_keeper_start())
 		return RET_NO_RESOURCE(MEMORY);
 	qp = qp_create(ep);
 	if (!qp)
@@ -340,12 +313,15 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 	return DAT_SUCCESS;
 }
 
-/* Makes the ioctl @cmd, which begins a connection of @ep. */
-static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RETURN fault)
+/* Makes the ioctl @cmd, which begins a connection of an EP. */
+static DAT_RETURN begin(struct shim_object *obj, unsigned long cmd, void *arg, DAT_RETURN fault)
 {
+	struct pass_ep *ep = pass_ep_get(obj);
 	bool prepared;
 	DAT_RETURN ret;
 
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
 	pthread_mutex_lock(&ep->use);
 	ret = prepare(ep, &prepared);
 	if (!ret) {
@@ -356,37 +332,25 @@ static DAT_RETURN begin(struct pass_ep *ep, unsigned long cmd, void *arg, DAT_RE
 		if (pass_ep_owes(ep))
 			pass_ep_refill(ep);
 	}
-	pthread_mutex_unlock(&ep->use);
-	return ret;
-}
-
-static DAT_RETURN begin_of(struct shim_object *obj, unsigned long cmd, void *arg,
-			   DAT_RETURN fault)
-{
-	struct pass_ep *ep = pass_ep_get(obj);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return RET_BAD_HANDLE(EP);
-	ret = begin(ep, cmd, arg, fault);
+	pass_ep_unlock(ep);
 	pass_ep_put(ep);
 	return ret;
 }
 
 DAT_RETURN pass_ep_connect(struct shim_object *obj, struct kdapl_uapi_ep_connect *arg)
 {
-	return begin_of(obj, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
+	return begin(obj, KDAPL_IOC_EP_CONNECT, arg, RET_BAD_ARG(6));
 }
 
 DAT_RETURN pass_ep_dup_connect(struct shim_object *obj,
 			       struct kdapl_uapi_ep_dup_connect *arg)
 {
-	return begin_of(obj, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
+	return begin(obj, KDAPL_IOC_EP_DUP_CONNECT, arg, RET_BAD_ARG(5));
 }
 
 DAT_RETURN pass_cr_accept(struct shim_object *obj, struct kdapl_uapi_cr_accept *arg)
 {
 	if (!obj || !shim_lives(obj, SHIM_EP) || !obj->ops->passthrough)
 		return shim_ioctl(KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
-	return begin_of(obj, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
+	return begin(obj, KDAPL_IOC_CR_ACCEPT, arg, RET_BAD_ARG(4));
 }

@@ -4,25 +4,11 @@
  * does for queue pairs of the kernel. Each post completes exactly once, and the event that tells
  * of the end comes after the last of these completions (A5).
  *
- * The kernel moves the queue pair to the error state and raises the event. The thread that takes
- * the event off the ring does not show it, but keeps it in the EP (pass_end_hold()). From then on
- * no post goes to the queue pair, and the EVDs of both directions are polled until each direction
- * has completed all that was posted. Something may have been posted so late that the device does
- * not flush it by itself; then the kernel is asked to repeat the move. When all has completed, the
- * queue pair is destroyed, the event goes into the FIFO of the connect EVD, and posts that came
- * meanwhile are flushed behind it (D46). If the device has not flushed everything after ten
- * seconds, the library does it instead.
- *
- * An EP on a shared receive queue (SRQ) has no receives of its own, and nobody counts the receives
- * that its queue pair takes. There the end waits until all requests have completed, and until the
- * device has said that the queue pair takes no more receives, if the device says so at all. Then
- * the queue pair is destroyed, after which the device adds no more completions for it, and the
- * completion queue is polled to its end.
- *
- * A graceful disconnect waits until all requests have completed by themselves, also those that had
- * to wait for room on the queue pair. Threads that poll
- * find out when they have (pass_watch_run()). In case none polls, a thread of the library looks,
- * too, for as long as the drain is pending.
+ * The thread that takes the event off the ring keeps it in the EP (pass_end_hold()). From then on
+ * all goes step by step, as far as it can go at a time (pass_end_go()). The thread of
+ * pass_keeper.c carries it on, and so does whoever asks for the status of the EP; reset and free
+ * go as far as they can, and wait for that thread then. The steps, and why they lose nothing, are
+ * told in Documentation/life-of-a-dto.rst, In passthrough.
  */
 #include <stdlib.h>
 
@@ -39,24 +25,11 @@
 
 /* ---- who has to look --------------------------------------------------- */
 
-/* Counts the EP in pass_evd.aside of its EVDs (@by is 1), or takes it back (-1). */
-static void watch(struct pass_ep *ep, unsigned int by)
-{
-	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-	int i;
-
-	for (i = 0; i < PASS_DIRS; i++)
-		if (ep->dir[i].evd)
-			atomic_fetch_add(&ep->dir[i].evd->aside, by * PASS_WATCHED);
-	if (connect)
-		atomic_fetch_add(&connect->aside, by * PASS_WATCHED);
-}
-
-/* pass_end_want - the connection is over: have threads that poll carry out its end */
+/* pass_end_want - the connection is over: have its end carried out */
 void pass_end_want(struct pass_ep *ep)
 {
-	if (!atomic_exchange(&ep->ending, true))
-		watch(ep, 1);
+	atomic_store(&ep->ending, true);
+	pass_keeper_add(ep);
 }
 
 /* pass_end_hold - keep the event of the end; the connect EVD is locked */
@@ -71,16 +44,9 @@ void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event)
 
 static bool dir_drained(struct pass_dir *dir)
 {
-	struct pass_evd *evd = dir->evd;
 	bool drained;
 
-	if (evd) {
-		shim_lock(evd->lock);
-		pass_wc_pull(evd);
-		if (evd->first)
-			pass_evd_wake(evd);
-		shim_unlock(evd->lock);
-	}
+	pass_evd_pull(dir->evd);
 	shim_lock(&dir->lock);
 	pass_refill(dir);
 	drained = !atomic_load(&dir->owing) &&
@@ -143,14 +109,13 @@ static void flush_again(struct pass_ep *ep)
 }
 
 /*
- * Has all completed that was posted? False: the caller has to come again. *@lost: true if the
+ * Has all completed that was posted? False: the caller has to come again. @ep->lost is set if the
  * device had its time and something may still be missing; the result is true then.
  */
-static bool flushed(struct pass_ep *ep, bool *lost)
+static bool flushed(struct pass_ep *ep)
 {
 	uint64_t now;
 
-	*lost = false;
 	if (ep_drained(ep))
 		return true;
 	now = shim_now();
@@ -164,8 +129,8 @@ static bool flushed(struct pass_ep *ep, bool *lost)
 		if (ep_drained(ep))
 			return true;
 	}
-	*lost = now >= ep->flush_until;
-	return *lost;
+	ep->lost = now >= ep->flush_until;
+	return ep->lost;
 }
 
 /*
@@ -206,43 +171,31 @@ static bool cookie_disown(struct pass_dir *dir, struct pass_cookie *cookie)
 	return owed;
 }
 
-/* Flushes all posts that the device still owes, in posting order. */
-static void dir_lose(struct pass_dir *dir)
-{
-	struct pass_cookie *cookie;
-	bool lost = false;
-	uint32_t n;
-
-	shim_lock(&dir->lock);
-	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after) {
-		if (!cookie_disown(dir, cookie))
-			continue;
-		pass_fifo_flushed(dir->evd, cookie);
-		lost = true;
-	}
-	if (lost)
-		pass_dir_park(dir);
-	atomic_store(&dir->completed, dir->posted);
-	shim_unlock(&dir->lock);
-}
-
 /*
- * Gives up what the device still owes, without events: the EP is destroyed. The completions may be
- * in the completion queue already, where another thread finds them; they are dropped there.
+ * Does not wait for what the device still owes. The completions may be in the completion queue
+ * already, where another thread finds them; they are dropped there. @flush: all these posts are
+ * flushed, in posting order; else the EP is destroyed, and they have no events
  */
-static void dir_abandon(struct pass_dir *dir)
+static void dir_disown(struct pass_dir *dir, bool flush)
 {
 	struct pass_cookie *cookie;
 	bool owed = false;
 	uint32_t n;
 
 	shim_lock(&dir->lock);
-	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after)
-		owed |= cookie_disown(dir, cookie);
+	for (cookie = dir->next, n = 0; n < dir->size; n++, cookie = cookie->after) {
+		if (!cookie_disown(dir, cookie))
+			continue;
+		owed = true;
+		if (flush)
+			pass_fifo_flushed(dir->evd, cookie);
+	}
 	if (owed)
 		pass_dir_park(dir);
-	/* A post from here on is flushed at once, since no end will come that flushes it. */
-	dir->gate = PASS_FLUSH;
+	if (flush)
+		atomic_store(&dir->completed, dir->posted);
+	else	/* A post from here on is flushed at once, since no end will come that does. */
+		dir->gate = PASS_FLUSH;
 	shim_unlock(&dir->lock);
 }
 
@@ -298,10 +251,10 @@ static void seek_end(struct pass_ep *ep)
 
 /*
  * Puts the event of the end, if it is held, into the FIFO of the connect EVD. Later posts are
- * flushed behind it. @force: do not wait for an event that is not held; it was shown before, or
- * there will be none. Return: false if the event has not come yet.
+ * flushed behind it. @comes: if it is not held, it may still come. Return: false if the event has
+ * not come yet.
  */
-static bool show_end(struct pass_ep *ep, bool force)
+static bool show_end(struct pass_ep *ep, bool comes)
 {
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
 	bool over;
@@ -309,7 +262,7 @@ static bool show_end(struct pass_ep *ep, bool force)
 	if (!evd)
 		return true;
 	shim_lock(evd->lock);
-	over = force || ep->end_held || atomic_load(&ep->over);
+	over = !comes || ep->end_held || atomic_load(&ep->over);
 	if (ep->end_held) {
 		ep->end_held = false;
 		pass_fifo_add(evd, &ep->end->node);
@@ -332,44 +285,47 @@ static bool kernel_is_through(const struct pass_ep *ep)
 }
 
 /*
- * Carries the end as far as it can go now. @ep->use is held. @force: the kernel has raised the
- * event of the end, or never will. Return: true if the end is over.
+ * Carries the end as far as it can go now. @ep->use is held. Return: true if the end is over; its
+ * queue pair may still have to be destroyed then (@ep->spent).
  */
-static bool end_step(struct pass_ep *ep, bool force)
+static bool end_step(struct pass_ep *ep)
 {
-	bool lost;
+	bool through;
 	int i;
 
 	close_gates(ep);
 	/* Then an event that is not in the ring was dropped, since the EVD was full (E63). */
-	force |= kernel_is_through(ep);
+	through = kernel_is_through(ep);
 	seek_end(ep);
-	if (ep->dir[PASS_REQ].qp) {
-		if (!flushed(ep, &lost))
+	if (ep->dir[PASS_REQ].qp && !atomic_load(&ep->spent)) {
+		/* The kernel does not let go of the queue pair before it knows of the end. */
+		if (!flushed(ep) || (ep->bound && !pass_ended_for_kernel(ep)))
 			return false;
-		pass_drop_qp(ep);
-		/* Completions that were in the queues when the queue pair was destroyed count. */
-		if (lost && !ep_drained(ep))
-			for (i = 0; i < PASS_DIRS; i++)
-				dir_lose(&ep->dir[i]);
+		atomic_store(&ep->spent, true);
 	}
+	/*
+	 * It has to be destroyed first if it is not known yet what has completed, or if the peer
+	 * can still write through it.
+	 */
+	if (atomic_load(&ep->spent) &&
+	    (ep->lost || ep->dir[PASS_RECV].in_srq ||
+	     (ep->bound && !pass_is_shut(ep->dir[PASS_REQ].board))))
+		return false;
+	/* Completions that were in the queues when the queue pair was destroyed count. */
+	if (ep->lost && !ep_drained(ep))
+		for (i = 0; i < PASS_DIRS; i++)
+			dir_disown(&ep->dir[i], true);
+	ep->lost = false;
 	if (!left_srq(ep))
 		return false;
 	for (i = 0; i < PASS_DIRS; i++)
 		dir_flush_held(&ep->dir[i]);
-	if (!show_end(ep, force))
+	if (!show_end(ep, !through))
 		return false;
 	for (i = 0; i < PASS_DIRS; i++)
 		dir_flush_late(&ep->dir[i], PASS_FLUSH);
-	if (atomic_exchange(&ep->ending, false))
-		watch(ep, -1);
+	atomic_store(&ep->ending, false);
 	return true;
-}
-
-static void drain_over(struct pass_ep *ep)
-{
-	if (atomic_exchange(&ep->draining, false))
-		watch(ep, -1);
 }
 
 /*
@@ -379,166 +335,116 @@ static void drain_over(struct pass_ep *ep)
 static bool drain_step(struct pass_ep *ep)
 {
 	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
-	uint32_t life, flags;
+	uint32_t life, state, flags;
 
 	if (!atomic_load(&ep->draining))
 		return true;
 	life = shim_load_acquire(&board->life);
+	state = pass_state(board);
 	flags = shim_load_acquire(&board->flags);
 	/* ORDER: the flags are of this life only if it is the same before and after (abi.rst). */
 	atomic_thread_fence(memory_order_acquire);
 	if (!life || life != shim_load_acquire(&board->life))
+		return false;
+	/* The board does not show yet that the disconnect has begun. */
+	if (pass_is_connected(state) && life == ep->life)
 		return false;
 	if (flags & KDAPL_BOARD_DRAIN && life == ep->life) {
 		if (!dir_drained(&ep->dir[PASS_REQ]))
 			return false;
 		pass_tell(ep, KDAPL_TELL_DRAINED);
 	}
-	drain_over(ep);
+	atomic_store(&ep->draining, false);
 	return true;
 }
 
 /*
  * pass_end_go - carry on the end and the drain of an EP as far as they can go now
  *
- * @ep->use is held. Return: true if both are over, or the EP was freed.
+ * @ep->use is held.
  */
-bool pass_end_go(struct pass_ep *ep)
+void pass_end_go(struct pass_ep *ep)
 {
-	bool over;
-
 	if (!ep->obj)
-		return true;
-	over = drain_step(ep);
+		return;
+	drain_step(ep);
 	if (atomic_load(&ep->ending))
-		over = end_step(ep, false) && over;
-	return over;
-}
-
-/* pass_end_look - pass_end_go(), unless another thread works on the EP */
-bool pass_end_look(struct pass_ep *ep)
-{
-	bool over;
-
-	if (pthread_mutex_trylock(&ep->use))
-		return false;
-	over = pass_end_go(ep);
-	pthread_mutex_unlock(&ep->use);
-	return over;
-}
-
-static bool uses(const struct pass_ep *ep, const struct shim_object *obj,
-		 const struct pass_evd *evd)
-{
-	return ep->dir[PASS_REQ].evd == evd || ep->dir[PASS_RECV].evd == evd ||
-	       (obj && ep->connect_evd == obj);
+		end_step(ep);
 }
 
 /*
- * pass_eps_connect_with - is an EVD still the connect EVD of an EP?
+ * pass_end_here - carry on the end of an EP, and destroy its queue pair as soon as that may be
  *
- * The kernel frees an EVD as soon as it has freed the EPs on it, at a time when the library may
- * still have to finish its half of such an EP.
+ * That may take long. @ep->use is held. Return: true if both are over.
  */
-bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd)
+bool pass_end_here(struct pass_ep *ep)
 {
-	const struct pass_ep *ep;
-	bool used = false;
+	bool over = end_step(ep);
 
-	pthread_mutex_lock(&pia->lock);
-	for (ep = pia->eps; ep && !used; ep = ep->next)
-		used = ep->connect_evd == evd;
-	pthread_mutex_unlock(&pia->lock);
-	return used;
+	if (!atomic_load(&ep->spent))
+		return over;
+	pass_drop_qp(ep);
+	return over || end_step(ep);
 }
 
 /*
- * pass_watch_run - carry on the ends and drains of the endpoints of an EVD, and give their queue
- * pairs the posts that have waited for room; no lock is held
+ * pass_end_next - when an EP has to be looked at again though nothing tells of a change
+ * @looked: ns; the last look at it began then or later
+ * @next: in and out: ns; becomes no later than that
+ *
+ * The queue pair has to be moved to the error state again, until all is flushed; and a completion
+ * waits for the CM only for a time (pass_wc.c). @ep->use is held.
  */
-void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd)
+void pass_end_next(const struct pass_ep *ep, uint64_t looked, uint64_t *next)
 {
-	struct pass_ep *ep, *found;
-	uint32_t skip = 0, nr;
-	bool ends, over;
+	uint64_t cm_until = atomic_load(&ep->cm_until), again = shim_now() + FLUSH_AGAIN;
 
-	/* Before it looks: room that is made from here on sets it again. */
-	pass_evd_set_aside(evd, PASS_DUE, false);
-	for (;;) {
-		found = NULL;
-		nr = 0;
-		pthread_mutex_lock(&pia->lock);
-		for (ep = pia->eps; ep; ep = ep->next) {
-			ends = atomic_load(&ep->ending) || atomic_load(&ep->draining) ||
-			       pass_ep_owes(ep);
-			if (ends && ep->obj && uses(ep, evd->obj, evd) && nr++ == skip) {
-				atomic_fetch_add(&ep->refs, 1);
-				found = ep;
-				break;
-			}
-		}
-		pthread_mutex_unlock(&pia->lock);
-		if (!found)
-			return;
-		pass_ep_refill(found);
-		over = pass_end_look(found);
-		if (!over || pass_ep_owes(found))
-			skip++;
-		pass_ep_put(found);
-	}
+	/* If its time came after the look began, nobody may have seen that. */
+	if (pass_ep_waits(ep) && cm_until > looked && cm_until < *next)
+		*next = cm_until;
+	if (atomic_load(&ep->ending) && again < *next && !atomic_load(&ep->spent) &&
+	    (ep->dir[PASS_REQ].qp || ep->dir[PASS_RECV].in_srq))
+		*next = again;
 }
 
 /* ---- dat_ep_disconnect ------------------------------------------------- */
 
-static void *drain_thread(void *arg)
-{
-	struct pass_ep *ep = arg;
-	unsigned int us = 50;
+struct life {
+	const struct pass_ep *ep;
+	uint32_t life;
+};
 
-	while (!pass_end_look(ep) && atomic_load(&ep->draining)) {
-		pass_pause(us);
-		us = us < 2000 ? us * 2 : us;
-	}
-	pass_ep_put(ep);
-	return NULL;
+/*
+ * Does the board show that the EP is not connected any more? The kernel writes it after the event
+ * is in the ring, so a thread whose call has changed the state may look a moment before that.
+ */
+static bool board_shows_end(void *arg)
+{
+	const struct life *of = arg;
+	/* Read each time: if another thread frees the EP, it becomes another board. */
+	const struct kdapl_uapi_board_ep *board = of->ep->dir[PASS_REQ].board;
+	/* While this is 0 the kernel is writing the entry. */
+	uint32_t now = shim_load_acquire(&board->life);
+
+	return !pass_is_connected(pass_state(board)) || (now && now != of->life);
 }
 
-/* pass_thread - start a thread that works on an EP, and drops a reference of it; false: none */
-bool pass_thread(void *(*run)(void *ep), struct pass_ep *ep)
+/* The kernel has begun to disconnect the EP. */
+static void disconnected(struct pass_ep *ep, uint32_t flags)
 {
-	pthread_t thread;
-	bool made;
+	struct life of = { .ep = ep, .life = ep->life };
 
-	atomic_fetch_add(&ep->refs, 1);
-	made = shim_thread(run, ep, &thread);
-	if (!made)
-		pass_ep_put(ep);
-	return made;
-}
-
-static DAT_RETURN ep_disconnect(struct shim_object *obj, struct pass_ep *ep,
-				uint32_t flags)
-{
-	bool pending = false;
-	DAT_RETURN ret;
-
-	ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
 	/* What the caller posts next has to be judged by the new state. */
-	if (!ret)
-		pass_await_board(ep, pass_is_connected, ROOM_LIMIT);
-	if (!ret && flags == DAT_CLOSE_GRACEFUL_FLAG) {
-		pthread_mutex_lock(&ep->use);
-		if (shim_load_acquire(&ep->dir[PASS_REQ].board->flags) &
-		    KDAPL_BOARD_DRAIN && !atomic_exchange(&ep->draining, true)) {
-			watch(ep, 1);
-			pending = !drain_step(ep);
-		}
-		pthread_mutex_unlock(&ep->use);
-		/* If the thread cannot be made, the drain ends when the consumer polls. */
-		if (pending)
-			pass_thread(drain_thread, ep);
-	}
-	return ret;
+	pass_keeper_await(ep, board_shows_end, &of, shim_now() + ROOM_LIMIT);
+	if (flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return;
+	pthread_mutex_lock(&ep->use);
+	/* Another thread may have reset the EP meanwhile, and connected it anew. */
+	if (ep->life == of.life)
+		atomic_store(&ep->draining, true);
+	if (!drain_step(ep))
+		pass_keeper_add(ep);
+	pass_ep_unlock(ep);
 }
 
 DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
@@ -548,7 +454,9 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 	DAT_RETURN ret = RET_BAD_HANDLE(EP);
 
 	if (ep) {
-		ret = ep_disconnect(obj, ep, flags);
+		ret = shim_flags_call(KDAPL_IOC_EP_DISCONNECT, obj, flags);
+		if (!ret)
+			disconnected(ep, flags);
 		pass_ep_put(ep);
 	}
 	if (pia)
@@ -558,19 +466,28 @@ DAT_RETURN pass_ep_disconnect(struct shim_object *obj, uint32_t flags)
 
 /* ---- reset, free, close ------------------------------------------------ */
 
+static bool is_back(void *arg)
+{
+	const struct pass_ep *ep = arg;
+
+	return !atomic_load(&ep->lent);
+}
+
 /*
- * Waits until the end of an EP is over. The kernel has let go of the queue pair. @ep->use is held.
+ * Waits until the end of an EP is over. The kernel has let go of the queue pair, and what it had to
+ * tell of the end is in the ring. @ep->use is held.
  */
 static void finish(struct pass_ep *ep)
 {
-	unsigned int us = 20;
-
 	ep->bound = false;
 	atomic_store(&ep->told, true);
-	drain_over(ep);
-	while (!end_step(ep, true)) {
-		pass_pause(us);
-		us = us < 1000 ? us * 2 : us;
+	atomic_store(&ep->draining, false);
+	seek_end(ep);
+	atomic_store(&ep->over, true);
+	while (!pass_end_here(ep)) {
+		atomic_store(&ep->lent, true);
+		pass_end_want(ep);
+		shim_await(&ep->news, is_back, ep, UINT64_MAX);
 	}
 }
 
@@ -591,7 +508,7 @@ DAT_RETURN pass_ep_reset(struct shim_object *obj)
 		for (i = 0; i < PASS_DIRS; i++)
 			dir_flush_late(&ep->dir[i], PASS_ASIDE);
 	}
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 	pass_ep_put(ep);
 	return ret;
 }
@@ -604,13 +521,16 @@ static void free_rest(struct shim_object *obj, struct pass_ep *ep)
 {
 	pthread_mutex_lock(&ep->use);
 	if (!ep->left) {
+		/* Takes ESTABLISHED out of the ring as well, by which completions are judged. */
+		seek_end(ep);
 		pass_ep_off_board(ep);
+		atomic_store(&ep->leaving, false);
 		/* Its event of the end may be in the ring, and belongs behind its completions. */
 		finish(ep);
 		atomic_store(&obj->pass, NULL);
 		pass_ep_leave(ep);
 	}
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 }
 
 DAT_RETURN pass_ep_free(struct shim_object *obj)
@@ -619,9 +539,14 @@ DAT_RETURN pass_ep_free(struct shim_object *obj)
 	struct pass_ep *ep = pia ? pass_ep_get(obj) : NULL;
 	DAT_RETURN ret;
 
+	if (ep)
+		atomic_store(&ep->leaving, true);
 	ret = shim_handle_call(KDAPL_IOC_EP_FREE, obj);
 	if (ep && !ret)
 		free_rest(obj, ep);
+	/* It is not freed, and completions that came meanwhile were kept back. */
+	if (ep && atomic_exchange(&ep->leaving, false))
+		pass_keeper_look();
 	if (ep)
 		pass_ep_put(ep);
 	if (pia)
@@ -654,19 +579,18 @@ void pass_end_close(struct pass_ep *ep)
 
 	pthread_mutex_lock(&ep->use);
 	if (ep->left) {
-		pthread_mutex_unlock(&ep->use);
+		pass_ep_unlock(ep);
 		return;
 	}
 	give_up_end(ep);
 	ep->bound = false;
-	drain_over(ep);
+	atomic_store(&ep->draining, false);
 	close_gates(ep);
 	pass_drop_qp(ep);
 	pass_srq_leave(&ep->dir[PASS_RECV], true);
 	for (i = 0; i < PASS_DIRS; i++)
-		dir_abandon(&ep->dir[i]);
-	if (atomic_exchange(&ep->ending, false))
-		watch(ep, -1);
+		dir_disown(&ep->dir[i], false);
+	atomic_store(&ep->ending, false);
 	pass_ep_leave(ep);
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 }

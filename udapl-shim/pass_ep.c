@@ -66,7 +66,8 @@ void pass_ep_put(struct pass_ep *ep)
 	pthread_mutex_unlock(&ep_pool.lock);
 }
 
-static bool ep_try_get(struct pass_ep *ep)
+/* pass_ep_try_get - take a reference; false: the EP is gone */
+bool pass_ep_try_get(struct pass_ep *ep)
 {
 	unsigned int refs = atomic_load(&ep->refs);
 
@@ -93,7 +94,7 @@ struct pass_ep *pass_ep_get(struct shim_object *obj)
 				return NULL;
 			continue;
 		}
-		if (ep_try_get(ep)) {
+		if (pass_ep_try_get(ep)) {
 			if (ep->obj == obj)
 				return ep;
 			pass_ep_put(ep);
@@ -274,45 +275,53 @@ static DAT_RETURN check_held(const struct pass_ep *ep,
 }
 
 /*
- * Gives the EP what is in @use, and puts what it had before there, for the caller to drop.
+ * Gives the EP what is in @use, and puts what it had before there, for the caller to drop. Its
+ * directions are locked.
+ */
+static void use_swap(struct pass_ep *ep, struct use *use)
+{
+	struct use old = { .solicited = ep->solicited };
+	struct pass_dir *dir;
+
+	for (dir = ep->dir; dir < &ep->dir[PASS_DIRS]; dir++) {
+		old.evd[dir->is_recv] = dir->evd;
+		old.cq[dir->is_recv] = dir->cq;
+		old.share[dir->is_recv] = dir->share;
+		old.pz = dir->pz;
+		dir->evd = use->evd[dir->is_recv];
+		dir->cq = use->cq[dir->is_recv];
+		dir->share = use->share[dir->is_recv];
+		dir->deep = use->deep[dir->is_recv];
+		dir->pz = use->pz;
+		if (use->rings[dir->is_recv])
+			pass_rings_install(dir, use->rings[dir->is_recv]);
+	}
+	old.shared = ep->dir[PASS_RECV].shared;
+	ep->dir[PASS_RECV].shared = use->shared;
+	ep->solicited = use->solicited;
+	*use = old;
+}
+
+/*
+ * The same when the attributes are given or changed.
  * @asked: NULL, or the argument of dat_ep_modify(), which is refused if receives have been posted
  * meanwhile that do not fit into the new attributes
  */
 static DAT_RETURN use_install(struct pass_ep *ep, const struct kdapl_uapi_ep_param *param,
 			      const struct kdapl_uapi_ep_param *asked, struct use *use)
 {
-	struct use old = { .solicited = ep->solicited };
 	DAT_RETURN ret;
-	int i;
 
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
 	ret = asked ? check_held(ep, asked) : DAT_SUCCESS;
 	if (ret)
 		goto out;
-	for (i = 0; i < PASS_DIRS; i++) {
-		struct pass_dir *dir = &ep->dir[i];
-
-		old.evd[i] = dir->evd;
-		old.cq[i] = dir->cq;
-		old.share[i] = dir->share;
-		old.shared = dir->shared;
-		old.pz = dir->pz;
-		dir->evd = use->evd[i];
-		dir->cq = use->cq[i];
-		dir->share = use->share[i];
-		dir->deep = use->deep[i];
-		dir->shared = i == PASS_RECV ? use->shared : NULL;
-		dir->pz = use->pz;
-		if (use->rings[i])
-			pass_rings_install(dir, use->rings[i]);
-	}
-	ep->solicited = use->solicited;
 	ep->binds = use->binds;
 	ep->attr = param->attr;
 	ep->connect_evd = param->connect_evd ? shim_by_token(param->connect_evd) : NULL;
 	set_limits(ep);
-	*use = old;
+	use_swap(ep, use);
 out:
 	shim_unlock(&ep->dir[PASS_RECV].lock);
 	shim_unlock(&ep->dir[PASS_REQ].lock);
@@ -344,7 +353,7 @@ static DAT_RETURN ep_configure(struct pass_ep *ep, struct kdapl_uapi_ep_param *p
 
 	memset(param, 0, sizeof(*param));
 	param->ep = ep->token;
-	param->mask = DAT_EP_FIELD_ALL;
+	param->mask = FACE_KERNEL_EP_ALL;
 	ret = shim_ioctl(KDAPL_IOC_EP_QUERY, param, RET_NO_FAULT);
 	if (ret)
 		return ret;
@@ -413,8 +422,7 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 	ep->ia = obj->ia;
 	ep->token = shim_token(obj);
 	ep->keys = pia->hints & KDAPL_VERBS_MUTE_FAULTS;
-	ep->life = 0;
-	ep->old_until = 0;
+	atomic_store(&ep->life, 0);
 	ep->end_held = false;
 	ep->bound = false;
 	ep->solicited = false;
@@ -423,9 +431,12 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 	atomic_store(&ep->over, true);
 	atomic_store(&ep->told, false);
 	atomic_store(&ep->established, false);
+	atomic_store(&ep->leaving, false);
 	atomic_store(&ep->ending, false);
 	atomic_store(&ep->draining, false);
-	atomic_store(&ep->mover, false);
+	atomic_store(&ep->spent, false);
+	ep->lost = false;
+	atomic_store(&ep->passed_over, false);
 	atomic_store(&ep->preparing, false);
 	dir_init(ep, PASS_REQ, obj);
 	dir_init(ep, PASS_RECV, obj);
@@ -454,37 +465,28 @@ void pass_ep_off_board(struct pass_ep *ep)
  * pass_ep_leave - end an EP: no post finds it any more, and what it uses is given back
  *
  * It has no queue pair. Its cookies stay until their events are taken. @ep->use is held. The EP
- * leaves the list of the IA last, so that threads that close the IA or free its connect EVD wait
- * until this is done.
+ * leaves the list of the IA last, so that threads that close the IA or free its connect EVD or its
+ * SRQ wait until this is done.
  */
 void pass_ep_leave(struct pass_ep *ep)
 {
 	struct pass_ia *pia = ep->pia;
-	struct use use = { .solicited = ep->solicited };
+	struct use use = { 0 };
 	struct pass_ep **link;
-	int i;
 
 	ep->left = true;
 	pass_ep_off_board(ep);
 	shim_lock(&ep->dir[PASS_REQ].lock);
 	shim_lock(&ep->dir[PASS_RECV].lock);
 	atomic_store(&ep->obj, NULL);
-	for (i = 0; i < PASS_DIRS; i++) {
-		use.evd[i] = ep->dir[i].evd;
-		use.cq[i] = ep->dir[i].cq;
-		use.share[i] = ep->dir[i].share;
-		use.shared = ep->dir[i].shared;
-		use.pz = ep->dir[i].pz;
-		ep->dir[i].shared = NULL;
-		ep->dir[i].pz = NULL;
-		ep->dir[i].owner = NULL;
-		ep->dir[i].evd = NULL;
-		ep->dir[i].cq = NULL;
-	}
+	ep->dir[PASS_REQ].owner = NULL;
+	ep->dir[PASS_RECV].owner = NULL;
+	use_swap(ep, &use);
 	shim_unlock(&ep->dir[PASS_RECV].lock);
 	shim_unlock(&ep->dir[PASS_REQ].lock);
 	use_drop(&use);
-	pass_evd_hidden_free(ep->hidden);
+	if (ep->hidden)
+		pass_evd_free(ep->hidden);
 	ep->hidden = NULL;
 	pthread_mutex_lock(&pia->lock);
 	ep->connect_evd = NULL;
@@ -492,7 +494,26 @@ void pass_ep_leave(struct pass_ep *ep)
 		;
 	*link = ep->next;
 	pthread_mutex_unlock(&pia->lock);
+	shim_tell(&pia->news);
 	pass_ep_put(ep);
+}
+
+/*
+ * pass_eps_use - does an EP of the IA still use an object: its connect EVD, or its struct pass_srq?
+ *
+ * The kernel frees such an object as soon as it has freed the EPs on it, at a time when the library
+ * may still have to finish its half of such an EP.
+ */
+bool pass_eps_use(struct pass_ia *pia, const void *object)
+{
+	const struct pass_ep *ep;
+	bool used = false;
+
+	pthread_mutex_lock(&pia->lock);
+	for (ep = pia->eps; ep && !used; ep = ep->next)
+		used = ep->connect_evd == object || ep->dir[PASS_RECV].srq == object;
+	pthread_mutex_unlock(&pia->lock);
+	return used;
 }
 
 /*
@@ -570,7 +591,7 @@ static DAT_RETURN ep_make(struct shim_object *obj, struct pass_ia *pia)
 		pass_ep_leave(ep);
 	else
 		ret = ep_still_there(obj, ep);
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 	pass_ep_put(ep);
 	return ret;
 }
@@ -593,7 +614,7 @@ void pass_ep_gone(struct shim_object *obj)
 	struct pass_ia *pia = pass_ia_get(obj);
 	struct pass_ep *ep = pia ? pass_ep_of(obj) : NULL;
 
-	if (ep && ep_try_get(ep)) {
+	if (ep && pass_ep_try_get(ep)) {
 		if (ep->obj == obj) {
 			atomic_store(&obj->pass, NULL);
 			pass_end_close(ep);
@@ -609,7 +630,7 @@ void pass_ep_gone(struct shim_object *obj)
 DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *arg)
 {
 	struct pass_ep *ep = pass_ep_get(obj);
-	struct kdapl_uapi_ep_param before = { .mask = DAT_EP_FIELD_ALL }, now;
+	struct kdapl_uapi_ep_param before = { .mask = FACE_KERNEL_EP_ALL }, now;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -632,7 +653,7 @@ DAT_RETURN pass_ep_modify(struct shim_object *obj, struct kdapl_uapi_ep_param *a
 			shim_ioctl(KDAPL_IOC_EP_MODIFY, &before, RET_NO_FAULT);
 		}
 	}
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 	pass_ep_put(ep);
 	return ret;
 }
@@ -655,15 +676,9 @@ static bool dir_idle(struct pass_dir *dir)
  */
 static bool dir_pull_idle(struct pass_dir *dir)
 {
-	struct pass_evd *evd = dir->evd;
-
 	if (dir_idle(dir))
 		return true;
-	if (evd) {
-		shim_lock(evd->lock);
-		pass_wc_pull(evd);
-		shim_unlock(evd->lock);
-	}
+	pass_evd_pull(dir->evd);
 	return dir_idle(dir);
 }
 
@@ -685,7 +700,7 @@ DAT_RETURN pass_ep_status(struct shim_object *obj, struct kdapl_uapi_ep_get_stat
 		arg->recv_idle = dir_pull_idle(&ep->dir[PASS_RECV]);
 		arg->request_idle = dir_pull_idle(&ep->dir[PASS_REQ]);
 		pass_ep_refill(ep);
-		pthread_mutex_unlock(&ep->use);
+		pass_ep_unlock(ep);
 	}
 	pass_ep_put(ep);
 	return ret;
@@ -722,7 +737,7 @@ DAT_RETURN pass_ep_recv_query(struct shim_object *obj, struct kdapl_uapi_ep_recv
 	pthread_mutex_lock(&ep->use);
 	pass_end_go(ep);
 	arg->allocated = dir_held(&ep->dir[PASS_RECV]);
-	pthread_mutex_unlock(&ep->use);
+	pass_ep_unlock(ep);
 	arg->span = arg->allocated;
 	pass_ep_put(ep);
 	return ret;

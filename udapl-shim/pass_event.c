@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Taking the events of an EVD in passthrough: from its FIFO, the kernel's ring and the completion
- * queues, in the order that is explained in passthrough.h. The EVD is locked in all of this file,
- * except where it says otherwise.
+ * queues, in the order that Documentation/life-of-a-dto.rst, In passthrough, explains. The EVD is
+ * locked in all of this file, except where it says otherwise.
  *
  * An event that ends a connection is not given to the consumer when it is taken off the ring.
  * pass_end.c keeps it, and puts it into the FIFO behind the last completion (A5).
@@ -12,18 +12,10 @@
 #include "pass_event.h"
 
 /*
- * How long to wait for the board to show the state of an event that is in the ring; ns. It follows
- * at once, so only with a fault of the kernel is this limit ever reached.
- */
-#define BOARD_LIMIT	60000000000ull
-
-/*
  * The EP to whose present connection or attempt an event of the ring belongs; NULL if that is over,
  * or if it is any other event.
- * @index: of the event, counted as in pass_evd.taken
  */
-static struct pass_ep *present_ep(const struct pass_evd *evd,
-				  const struct kdapl_uapi_event *event, uint64_t index)
+static struct pass_ep *present_ep(const struct kdapl_uapi_event *event)
 {
 	struct shim_object *obj;
 	struct pass_ep *ep;
@@ -32,30 +24,21 @@ static struct pass_ep *present_ep(const struct pass_evd *evd,
 		return NULL;
 	obj = shim_by_token(event->connect.ep);
 	ep = obj ? pass_ep_of(obj) : NULL;
-	if (!ep || ep->token != event->connect.ep || ep->connect_evd != evd->obj ||
-	    atomic_load(&ep->over) || (int64_t)(index - ep->old_until) < 0)
+	if (!ep || ep->token != event->connect.ep)
+		return NULL;
+	/*
+	 * ORDER: pairs with bind_qp() in pass_conn.c: if that has cleared @over for the next life,
+	 * the number of that life is read here, and no event of the former one has it.
+	 */
+	if (atomic_load(&ep->over) || atomic_load(&ep->life) != event->connect.life)
 		return NULL;
 	return ep;
 }
 
-/* The EP whose present connection an event of the ring ends, or NULL. @index: as present_ep() */
-static struct pass_ep *ends_ep(const struct pass_evd *evd,
-			       const struct kdapl_uapi_event *event, uint64_t index)
+/* The EP whose present connection an event of the ring ends, or NULL */
+static struct pass_ep *ends_ep(const struct kdapl_uapi_event *event)
 {
-	return event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ?
-	       NULL : present_ep(evd, event, index);
-}
-
-/*
- * ESTABLISHED of @ep is taken, which is NULL if it is about a former connection. A consumer that
- * has this event may post at once, so wait until the board shows the new state.
- */
-static void note_established(struct pass_ep *ep)
-{
-	if (!ep)
-		return;
-	atomic_store(&ep->established, true);
-	pass_await_board(ep, pass_is_pending, BOARD_LIMIT);
+	return event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ? NULL : present_ep(event);
 }
 
 /*
@@ -64,18 +47,20 @@ static void note_established(struct pass_ep *ep)
  */
 static bool ring_take(struct pass_evd *evd, struct kdapl_uapi_event *event)
 {
-	uint64_t index = evd->taken;
 	struct pass_ep *ep;
 
 	if (!shim_ring_take(evd->ring, shim_token(evd->obj), event))
 		return false;
 	evd->taken++;
-	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		note_established(present_ep(evd, event, index));
-	ep = ends_ep(evd, event, index);
-	if (ep)
-		pass_end_hold(ep, event);
-	return !ep;
+	ep = present_ep(event);
+	if (!ep)
+		return true;
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		atomic_store(&ep->established, true);
+		return true;
+	}
+	pass_end_hold(ep, event);
+	return false;
 }
 
 /*
@@ -118,8 +103,7 @@ static uint32_t ring_ready(struct pass_evd *evd)
 	struct pass_ep *ep;
 
 	for (i = 0; i < filled; i++) {
-		ep = ends_ep(evd, &ring->events[(ring->consumer + i) & ring->mask],
-			     evd->taken + i);
+		ep = ends_ep(&ring->events[(ring->consumer + i) & ring->mask]);
 		if (ep) {
 			pass_end_want(ep);
 			ready--;
@@ -174,18 +158,16 @@ enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 /* ---- dat_evd_dequeue --------------------------------------------------- */
 
 /*
- * Dequeues anything but a plain completion behind an empty ring. Unlocks the EVD. If there is no
- * event, it carries on the end of connections that are ending (pass_watch_run()), since their last
- * event may be what the consumer wants. With or without one, it gives queue pairs the posts for
- * which there is room by now. It also reads what the device has told, if the EVD takes
- * such events and no completions: that is a system call, which an EVD for completions must not
- * make here.
+ * Dequeues anything but a plain completion behind an empty ring. Unlocks the EVD. Then it gives
+ * queue pairs the posts for which there is room by now. If there is no event, it also reads what
+ * the device has told, if the EVD takes such events and no completions: that is a system call,
+ * which an EVD for completions must not make here.
  */
 static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *obj,
 							  DAT_EVENT *event)
 {
 	struct kdapl_uapi_event kernel;
-	bool looked = false, watched, hears, works;
+	bool looked = false, due, hears;
 	struct pass_evd *evd;
 	enum pass_took took;
 	DAT_RETURN ret;
@@ -196,33 +178,32 @@ static __attribute__((noinline)) DAT_RETURN dequeue_other(struct shim_object *ob
 		if (!evd)
 			break;
 		took = pass_event_take(evd, event, &kernel);
-		watched = pass_evd_watched(evd);
-		hears = !evd->nr_cqs && pass_evd_hears(evd);
-		if (took == PASS_TOOK_NONE && (looked || !(watched || hears)))
+		due = !looked && pass_evd_aside(evd, PASS_DUE);
+		hears = took == PASS_TOOK_NONE && !looked && !evd->nr_cqs && pass_evd_hears(evd);
+		if (took == PASS_TOOK_NONE && !due && !hears)
 			break;
 		/* Counts this thread as a sleeper, so that the EVD is not freed meanwhile. */
-		works = took == PASS_TOOK_NONE || pass_evd_aside(evd, PASS_DUE);
-		evd->sleepers += works;
+		evd->sleepers += due || hears;
 		shim_unlock(&obj->lock);
 		if (took == PASS_TOOK_KERNEL)
 			shim_event(obj, &kernel, event);
-		if (!works)
+		if (!due && !hears)
 			return DAT_SUCCESS;
-		if (took == PASS_TOOK_NONE && hears)
+		if (hears)
 			pass_context_events(evd->pia->context);
-		if (watched)
-			pass_watch_run(evd->pia, evd);
+		if (due)
+			pass_evd_refill(evd);
 		looked = true;
 		shim_lock(&obj->lock);
-		evd->sleepers--;
+		pass_evd_back(evd);
 		if (took != PASS_TOOK_NONE) {
 			shim_unlock(&obj->lock);
 			return DAT_SUCCESS;
 		}
-		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : RET(QUEUE_EMPTY);
+		ret = shim_lives(obj, SHIM_EVD) ? DAT_SUCCESS : FACE_QUEUE_EMPTY;
 	}
 	shim_unlock(&obj->lock);
-	return ret ? ret : RET(QUEUE_EMPTY);
+	return ret ? ret : FACE_QUEUE_EMPTY;
 }
 
 /*
@@ -235,22 +216,14 @@ static inline bool is_plain(const struct ibv_wc *wc, const struct pass_cookie *c
 		(pass_wc_is_message(wc, cookie) && !cookie->dir->await));
 }
 
-/*
- * Takes @wc, the first of @left polled completions, if it is a plain one; else leaves all of them
- * to dequeue_other(). Unlocks the EVD.
- */
-static inline __attribute__((always_inline)) DAT_RETURN
-dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int left,
+/* Takes @wc, a plain completion, the first of @left polled ones. */
+static inline __attribute__((always_inline)) void
+take_plain(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int left,
 	   DAT_EVENT *event)
 {
 	struct pass_cookie *cookie = pass_wc_cookie(wc);
 	struct pass_dir *dir;
 
-	if (SHIM_UNLIKELY(!is_plain(wc, cookie))) {
-		evd->wc_next = wc;
-		evd->wc_left = left;
-		return dequeue_other(obj, event);
-	}
 	evd->wc_next = wc + 1;
 	evd->wc_left = left - 1;
 	dir = cookie->dir;
@@ -259,6 +232,22 @@ dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int
 	shim_count(&dir->completed);
 	/* ORDER: pairs with pass_cookie_is_free(): the cookie is read before it is free. */
 	atomic_store_explicit(&cookie->place, PASS_FREE, memory_order_release);
+}
+
+/*
+ * Takes @wc, the first of @left polled completions, if it is a plain one; else leaves all of them
+ * to dequeue_other(). Unlocks the EVD.
+ */
+static inline __attribute__((always_inline)) DAT_RETURN
+dequeue_wc(struct shim_object *obj, struct pass_evd *evd, struct ibv_wc *wc, int left,
+	   DAT_EVENT *event)
+{
+	if (SHIM_UNLIKELY(!is_plain(wc, pass_wc_cookie(wc)))) {
+		evd->wc_next = wc;
+		evd->wc_left = left;
+		return dequeue_other(obj, event);
+	}
+	take_plain(obj, evd, wc, left, event);
 	return shim_object_unlock(obj, DAT_SUCCESS);
 }
 
@@ -291,6 +280,30 @@ static inline bool has_queue_alone(const struct pass_evd *evd)
 	return shim_long_holds(&evd->not_idle, 0) && shim_ring_is_idle(evd->ring);
 }
 
+/*
+ * pass_event_take_only - take the only event of an EVD, for a wait that is over at once then
+ *
+ * Return: false if there is none, or more than a look at the one completion queue is needed to take
+ * and count what there is. What was polled is kept for that.
+ */
+bool pass_event_take_only(struct pass_evd *evd, DAT_EVENT *event)
+{
+	int polled;
+
+	if (!has_queue_alone(evd))
+		return false;
+	polled = ibv_poll_cq(evd->cqs[0].cq, PASS_WCS, evd->wc);
+	if (polled == 1 && is_plain(evd->wc, pass_wc_cookie(evd->wc))) {
+		take_plain(evd->obj, evd, evd->wc, 1, event);
+		return true;
+	}
+	if (SHIM_UNLIKELY(polled < 0))
+		pass_evd_faulted(evd);
+	evd->wc_next = evd->wc;
+	evd->wc_left = polled > 0 ? polled : 0;
+	return false;
+}
+
 /* Loads the EVD and the argument once more, which is cheaper than to keep them (@event). */
 static inline __attribute__((always_inline)) DAT_RETURN dequeue_polled(struct shim_object *obj,
 								       int polled)
@@ -304,7 +317,7 @@ static inline __attribute__((always_inline)) DAT_RETURN dequeue_polled(struct sh
 static __attribute__((noinline)) DAT_RETURN dequeue_faulted(struct shim_object *obj)
 {
 	pass_evd_faulted(pass_evd_of(obj));
-	return shim_object_unlock(obj, RET(QUEUE_EMPTY));
+	return shim_object_unlock(obj, FACE_QUEUE_EMPTY);
 }
 
 DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
@@ -325,5 +338,5 @@ DAT_RETURN pass_evd_dequeue(struct shim_object *obj, DAT_EVENT *event)
 		return dequeue_polled(obj, polled);
 	if (SHIM_UNLIKELY(polled))
 		return dequeue_faulted(obj);
-	return shim_object_unlock(obj, RET(QUEUE_EMPTY));
+	return shim_object_unlock(obj, FACE_QUEUE_EMPTY);
 }

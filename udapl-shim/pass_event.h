@@ -31,12 +31,21 @@ static inline void pass_fill_dto(struct shim_object *evd, const struct pass_cook
 	dto->ep_handle = cookie->dir->handle;
 	dto->user_cookie.as_64 = cookie->user;
 	dto->status = status;
-	dto->transfered_length = length;
+	dto->transfered_length = face_length(length);
+	face_dto(dto, cookie->dir->is_recv ? KDAPL_DID_RECV : cookie->operation, 0);
 }
 
 static inline struct pass_cookie *pass_wc_cookie(const struct ibv_wc *wc)
 {
 	return (struct pass_cookie *)(uintptr_t)wc->wr_id;
+}
+
+/* Was this receive taken by a peer's write with immediate data, and may the consumer know? */
+static inline bool pass_wc_is_immed(const struct ibv_wc *wc, const struct pass_cookie *cookie)
+{
+	return FACE_EXTENDED && wc->status == IBV_WC_SUCCESS &&
+	       wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc->wc_flags & IBV_WC_WITH_IMM &&
+	       cookie->dir->evd->obj && cookie->dir->ep->pia->extensions & KDAPL_CAN_IMMED;
 }
 
 /*

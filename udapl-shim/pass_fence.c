@@ -52,12 +52,20 @@ static bool names_key(const struct pass_cookie *cookie, uint32_t lkey)
 	return false;
 }
 
+/* An endpoint that may have requests outstanding that name a key */
+struct waiter {
+	struct pass_ep *ep;
+	uint32_t lkey;
+};
+
 /*
- * Does an outstanding request other than the oldest one name the key? The LMR is not found any
+ * Does no outstanding request other than the oldest one name the key? The LMR is not found any
  * more, so no new post does. The newest ones may wait for room on the queue pair, and name it, too.
  */
-static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
+static bool waits_no_more(void *arg)
 {
+	const struct waiter *w = arg;
+	struct pass_dir *dir = &w->ep->dir[PASS_REQ];
 	bool behind = false, found = false;
 	const struct pass_cookie *cookie;
 	uint32_t left;
@@ -68,34 +76,32 @@ static bool waits_with_key(struct pass_dir *dir, uint32_t lkey)
 	cookie = dir->next;
 	for (left = dir->qp ? dir->size : 0; left && !found; left--) {
 		if (pass_cookie_owed(cookie) || left <= dir->held) {
-			found = behind && names_key(cookie, lkey);
+			found = behind && names_key(cookie, w->lkey);
 			behind = true;
 		}
 		cookie = cookie->after;
 	}
 	shim_unlock(&dir->lock);
-	return found;
+	return !found;
 }
 
 /*
- * Does an endpoint of the IA wait for a request that names the key? @last: break the connections
- * of those that do
+ * Finds the first endpoint of the IA that waits, and takes a reference; @w->ep is NULL if there is
+ * none. Or breaks the connections of all of them (@last).
  */
-static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
+static bool find_waiter(struct pass_ia *pia, struct waiter *w, bool last)
 {
-	struct pass_ep *ep;
-	bool any = false;
-
 	pthread_mutex_lock(&pia->lock);
-	for (ep = pia->eps; ep; ep = ep->next) {
-		if (!waits_with_key(&ep->dir[PASS_REQ], lkey))
+	for (w->ep = pia->eps; w->ep; w->ep = w->ep->next) {
+		if (waits_no_more(w))
 			continue;
-		any = true;
 		if (last)
-			pass_tell(ep, KDAPL_TELL_BROKEN);
+			pass_tell(w->ep, KDAPL_TELL_BROKEN);
+		else if (pass_ep_try_get(w->ep))
+			break;
 	}
 	pthread_mutex_unlock(&pia->lock);
-	return any;
+	return w->ep;
 }
 
 /*
@@ -110,11 +116,11 @@ static bool any_waits(struct pass_ia *pia, uint32_t lkey, bool last)
 void pass_fence_key(struct pass_ia *pia, uint32_t lkey)
 {
 	uint64_t until = shim_now() + KEY_GONE_LIMIT;
-	bool last = false;
+	struct waiter w = { .lkey = lkey };
+	bool late = false;
 
-	/* The clock is read once for each look, so that the last look is one with @last set. */
-	while (any_waits(pia, lkey, last) && !last) {
-		pass_pause(1500);
-		last = shim_now() >= until;
+	while (find_waiter(pia, &w, late)) {
+		late = !pass_keeper_await(w.ep, waits_no_more, &w, until);
+		pass_ep_put(w.ep);
 	}
 }

@@ -87,6 +87,10 @@ static void fill_completion(const struct pass_evd *evd, const struct pass_cookie
 
 	if (!cookie->rmr_obj) {
 		pass_fill_dto(evd->obj, cookie, cookie->status, cookie->length, event);
+		if (!cookie->dir->is_recv && pass_cookie_extends(cookie))
+			face_extended(event, cookie->operation, 0);
+		else if (cookie->dir->is_recv && cookie->node.immed && !cookie->status)
+			face_extended(event, KDAPL_DID_RECV_IMMED, cookie->node.word);
 		return;
 	}
 	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;

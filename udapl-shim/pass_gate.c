@@ -8,9 +8,6 @@
  */
 #include "passthrough.h"
 
-/* The longest pause between two looks of the thread that makes room; microseconds */
-#define MOVER_US	10000u
-
 /*
  * pass_cookie_take - take the next cookie, if its last event was dequeued (mt:T13, mt:T14)
  *
@@ -32,17 +29,6 @@ struct pass_cookie *pass_cookie_take(struct pass_dir *dir, uint64_t user,
 	return cookie;
 }
 
-static void dir_pull(struct pass_dir *dir)
-{
-	if (!dir->evd)
-		return;
-	shim_lock(dir->evd->lock);
-	pass_wc_pull(dir->evd);
-	if (dir->evd->first)
-		pass_evd_wake(dir->evd);
-	shim_unlock(dir->evd->lock);
-}
-
 /* How many work requests the queue pair of a direction that is deep takes; more as it completes. */
 static uint32_t room_left(const struct pass_dir *dir)
 {
@@ -58,7 +44,7 @@ static uint32_t room_left(const struct pass_dir *dir)
 void pass_cookie_room(struct pass_dir *dir)
 {
 	if (!pass_cookie_is_free(dir->next) || (dir->gate == PASS_DEEP && !room_left(dir)))
-		dir_pull(dir);
+		pass_evd_pull(dir->evd);
 	pass_refill(dir);
 }
 
@@ -66,7 +52,7 @@ void pass_cookie_room(struct pass_dir *dir)
 void pass_dir_pull(struct pass_dir *dir)
 {
 	shim_lock(&dir->lock);
-	dir_pull(dir);
+	pass_evd_pull(dir->evd);
 	shim_unlock(&dir->lock);
 }
 
@@ -109,10 +95,14 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	/* A receive on an EP with an SRQ is refused in every state (RULING 31). */
 	if (dir->srq)
 		return RET_BAD_STATE(SRQ_IN_USE);
-	refusal = shim_load_acquire(dir->is_recv ? &board->refuse_recv :
-						   &board->refuse_request);
+	refusal = pass_board_ret(dir->is_recv ? &board->refuse_recv : &board->refuse_request);
+	/* The consumer may have ESTABLISHED before the board shows it... */
+	if (pass_is_pending(state) && atomic_load(&dir->ep->established)) {
+		state = DAT_EP_STATE_CONNECTED;
+		refusal = DAT_SUCCESS;
+	}
 	*gate = dir->gate;
-	/* The consumer may have the event of the end before the board shows it. */
+	/* ... and also the event of the end. */
 	if (ended && (state != DAT_EP_STATE_DISCONNECT_PENDING ||
 		      atomic_load(&dir->ep->over)))
 		return DAT_SUCCESS;
@@ -144,27 +134,14 @@ DAT_RETURN pass_gate_aside(struct pass_dir *dir, enum pass_gate *gate)
 	return *gate == PASS_ASIDE ? pass_ia_refusal(dir->ep->pia) : DAT_SUCCESS;
 }
 
-/* Polls for completions that make room; wakes waiters if there is something for them. */
-static void pull_for_room(struct pass_evd *evd)
-{
-	uint32_t before;
-
-	shim_lock(evd->lock);
-	before = evd->nr_fifo;
-	pass_wc_pull(evd);
-	if (evd->nr_fifo != before)
-		pass_evd_wake(evd);
-	shim_unlock(evd->lock);
-}
-
 /* Will the queue pair take more of what waits for room? The lock of @dir is held. */
 static bool dir_moves(const struct pass_dir *dir)
 {
-	return atomic_load(&dir->owing) && !(shim_load_acquire(&dir->board->flags) &
-					     (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND));
+	return atomic_load(&dir->owing) && !pass_is_shut(dir->board);
 }
 
-static bool ep_moves(struct pass_ep *ep)
+/* pass_ep_moves - do posts of the EP wait for room that there will be? No lock is held. */
+bool pass_ep_moves(struct pass_ep *ep)
 {
 	bool moves = false;
 	int i;
@@ -177,44 +154,17 @@ static bool ep_moves(struct pass_ep *ep)
 	return moves;
 }
 
-static void *mover_thread(void *arg)
-{
-	struct pass_ep *ep = arg;
-	unsigned int us;
-
-	do {
-		for (us = 50; ep_moves(ep); us = us < MOVER_US ? us * 2 : us) {
-			pass_ep_refill(ep);
-			pass_pause(us);
-		}
-		atomic_store(&ep->mover, false);
-		/* Whoever has seen the thread until now has not started another one. */
-	} while (ep_moves(ep) && !atomic_exchange(&ep->mover, true));
-	pass_ep_put(ep);
-	return NULL;
-}
-
-/*
- * A thread gives the queue pair of the EP what has waited for room, as long as anything does: the
- * consumer may wait for something that happens only when the peer has got all of these posts, and
- * take no completion meanwhile. If the thread cannot be made, the next post does it, and whoever
- * takes completions or asks for the status.
- */
-static void start_mover(struct pass_ep *ep)
-{
-	if (!atomic_exchange(&ep->mover, true) && !pass_thread(mover_thread, ep))
-		atomic_store(&ep->mover, false);
-}
-
 /*
  * Held posts wait for room on the queue pair, of which half is free when @due is reached. To be
- * followed by pass_refill(): the last completion may have been counted just now.
+ * followed by pass_refill(): the last completion may have been counted just now. The consumer may
+ * wait for something that happens only when the peer has got all of these posts, and take no
+ * completion meanwhile; so the thread of pass_keeper.c gives them to the queue pair as well.
  */
 static void owe(struct pass_dir *dir)
 {
 	atomic_store(&dir->due, dir->posted - dir->share / 2);
 	if (!atomic_exchange(&dir->owing, true))
-		start_mover(dir->ep);
+		pass_keeper_add(dir->ep);
 	/* ORDER: pairs with made_room() in pass_wc.c: it sees @owing, or we its count. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -239,10 +189,26 @@ void pass_ep_refill(struct pass_ep *ep)
 	for (i = 0; i < PASS_DIRS; i++) {
 		shim_lock(&ep->dir[i].lock);
 		if (atomic_load(&ep->dir[i].owing))
-			pull_for_room(ep->dir[i].evd);
+			pass_evd_pull(ep->dir[i].evd);
 		pass_refill(&ep->dir[i]);
 		shim_unlock(&ep->dir[i].lock);
 	}
+}
+
+/* pass_evd_refill - the same for all endpoints of an EVD */
+void pass_evd_refill(struct pass_evd *evd)
+{
+	struct pass_ia *pia = evd->pia;
+	struct pass_ep *ep;
+
+	/* Before it looks: room that is made from here on sets it again. */
+	pass_evd_set_aside(evd, PASS_DUE, false);
+	pthread_mutex_lock(&pia->lock);
+	for (ep = pia->eps; ep; ep = ep->next)
+		if (pass_ep_owes(ep) &&
+		    (ep->dir[PASS_REQ].evd == evd || ep->dir[PASS_RECV].evd == evd))
+			pass_ep_refill(ep);
+	pthread_mutex_unlock(&pia->lock);
 }
 
 /* pass_put_aside - keep a post that goes to no queue pair, or flush it */
@@ -281,8 +247,8 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 /* pass_cookie_place - the place of a DTO's cookie while the queue pair has the DTO */
 enum pass_place pass_cookie_place(const struct pass_cookie *cookie)
 {
-	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG || cookie->dir->deep ?
-	       PASS_OWED : PASS_PLAIN;
+	return cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG || cookie->dir->deep ||
+	       pass_cookie_extends(cookie) ? PASS_OWED : PASS_PLAIN;
 }
 
 /* pass_give_recv - post a receive to the queue pair; 0 or an errno */
@@ -305,11 +271,21 @@ int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 
 static int give_request(struct pass_dir *dir, struct pass_cookie *cookie)
 {
-	const struct pass_request *request = pass_cookie_request(cookie);
-	bool rdma = kdapl_dto_rows[request->kind].remote;
+	return pass_give_request(dir, cookie, &pass_cookie_request(cookie)->dto, cookie->sge,
+				 cookie->nr_sge);
+}
 
-	return pass_give_request(dir, cookie, request->kind, cookie->sge, cookie->nr_sge,
-				 rdma ? &request->remote : NULL);
+/*
+ * pass_dir_unpost - the device has refused a post that was counted
+ *
+ * An end or a drain may wait for no other, and its completion does not come. The direction is
+ * locked.
+ */
+void pass_dir_unpost(struct pass_dir *dir)
+{
+	dir->posted--;
+	if (atomic_load(&dir->ep->ending) || atomic_load(&dir->ep->draining))
+		pass_keeper_look();
 }
 
 /* Gives the queue pair the oldest post that is held; 0 or an errno. */
@@ -323,7 +299,7 @@ static int give_held(struct pass_dir *dir)
 	err = dir->is_recv ? pass_give_recv(dir, cookie, cookie->sge, cookie->nr_sge) :
 			     give_request(dir, cookie);
 	if (err) {
-		dir->posted--;
+		pass_dir_unpost(dir);
 		pass_cookie_move(cookie, PASS_HERE);
 		return err;
 	}
@@ -413,7 +389,7 @@ DAT_RETURN pass_refusal(int err)
 /* pass_post_refused - deal with a post that the device refused */
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err)
 {
-	dir->posted--;
+	pass_dir_unpost(dir);
 	if (pass_refused_late(dir, err)) {
 		pass_put_aside(dir, cookie, PASS_LATE);
 		return DAT_SUCCESS;

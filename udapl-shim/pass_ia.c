@@ -48,6 +48,7 @@ void shim_pass_child(void)
 {
 	pthread_mutex_init(&ia_pool.lock, NULL);
 	ia_pool.free = NULL;
+	pass_keeper_child();
 	pass_shared_child();
 	pass_lmrs_child();
 	pass_eps_child();
@@ -176,6 +177,8 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 
 	if (!(shim_dev_features() & KDAPL_FEATURE_PASSTHROUGH))
 		return "the kernel module does not have it";
+	if (~shim_dev_features() & (KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT))
+		return "the kernel module is too old for it";
 	*ret = RET_NO_RESOURCE(MEMORY);
 	if (!pass_lmrs_init())
 		return "no memory";
@@ -193,6 +196,14 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 	return why;
 }
 
+/* What the device can by queues of the process, which may be more than the kernel can. */
+static uint32_t own_extensions(uint32_t extensions)
+{
+	if (extensions & KDAPL_EXT_OWN_ATOMIC)
+		extensions |= KDAPL_CAN_ATOMIC;
+	return extensions & (KDAPL_CAN_IMMED | KDAPL_CAN_ATOMIC);
+}
+
 /*
  * shim_pass_open - put an IA that was opened just now into passthrough, if it is to have it
  * @mode: the mode that was asked for
@@ -208,6 +219,7 @@ static const char *pass_start(struct pass_ia *pia, struct shim_object *ia,
 DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 			  enum shim_mode mode, const char *asked_by)
 {
+	struct shim_ia *body = ia->body;
 	struct pass_ia *pia;
 	bool begun = false;
 	DAT_RETURN ret = RET(MODEL_NOT_SUPPORTED);
@@ -219,6 +231,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 	if (!pia)
 		return RET_NO_RESOURCE(MEMORY);
 	pia->token = shim_token(ia);
+	pia->extensions = own_extensions(body->extensions);
 	pia->eps = NULL;
 	pia->zones = NULL;
 	pia->srqs = NULL;
@@ -228,6 +241,7 @@ DAT_RETURN shim_pass_open(struct shim_object *ia, const char *ia_name,
 		atomic_store(&pia->refs, 1);
 		atomic_store(&ia->pass, pia);
 		ia->ops = &shim_passthrough;
+		body->extensions = pia->extensions;
 		return DAT_SUCCESS;
 	}
 	pool_give(pia);
@@ -257,25 +271,19 @@ static void close_evd(struct shim_object *obj, void *arg)
 	shim_unlock(&obj->lock);
 }
 
-static void close_rmr(struct shim_object *obj, void *arg)
-{
-	(void)arg;
-	if (shim_lives(obj, SHIM_RMR))
-		pass_rmr_close(obj);
-}
+static const struct closer {
+	uint32_t type;
+	void (*close)(struct shim_object *obj);
+} closers[] = {
+	{ SHIM_SRQ, pass_srq_close }, { SHIM_RMR, pass_rmr_close }, { SHIM_LMR, pass_lmr_close },
+};
 
-static void close_lmr(struct shim_object *obj, void *arg)
+static void close_object(struct shim_object *obj, void *arg)
 {
-	(void)arg;
-	if (shim_lives(obj, SHIM_LMR))
-		pass_lmr_close(obj);
-}
+	const struct closer *closer = arg;
 
-static void close_srq(struct shim_object *obj, void *arg)
-{
-	(void)arg;
-	if (shim_lives(obj, SHIM_SRQ))
-		pass_srq_close(obj);
+	if (shim_lives(obj, closer->type))
+		closer->close(obj);
 }
 
 /* Gives up the objects of the IA: queue pairs first, then what these could use. */
@@ -284,6 +292,7 @@ static void ia_closing(struct shim_object *ia)
 	struct pass_ia *pia = ia->pass;
 	struct shim_object *obj;
 	struct pass_ep *ep;
+	size_t i;
 
 	atomic_store(&pia->closing, true);
 	shim_for_each(ia, close_evd, NULL);
@@ -301,9 +310,8 @@ static void ia_closing(struct shim_object *ia)
 		pass_end_close(ep);
 		pass_ep_put(ep);
 	}
-	shim_for_each(ia, close_srq, NULL);
-	shim_for_each(ia, close_rmr, NULL);
-	shim_for_each(ia, close_lmr, NULL);
+	for (i = 0; i < sizeof(closers) / sizeof(*closers); i++)
+		shim_for_each(ia, close_object, (void *)&closers[i]);
 }
 
 /*
@@ -390,4 +398,5 @@ const struct shim_ops shim_passthrough = {
 	.post_recv = pass_post_recv,
 	.post_read = pass_post_read,
 	.post_write = pass_post_write,
+	.post_extension = pass_post_extension,
 };

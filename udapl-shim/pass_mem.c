@@ -259,9 +259,11 @@ static int access_of(uint32_t privileges)
 		access |= IBV_ACCESS_LOCAL_WRITE;
 	if (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
 		access |= IBV_ACCESS_REMOTE_READ;
-	/* Verbs refuse remote write without local write. */
+	/* Verbs refuse remote write and atomics without local write. */
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	if (privileges & KDAPL_MEM_PRIV_ATOMIC)
+		access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
 	return access;
 }
 
@@ -361,8 +363,10 @@ static DAT_RETURN check_args(const struct pass_ia *pia,
 	}
 	if (!length || length - 1 > UINT64_MAX - start || length > pia->max_region)
 		return RET_BAD_ARG(4);
-	if (arg->privileges & ~DAT_MEM_PRIV_ALL_FLAG)
+	if (arg->privileges & ~KDAPL_LMR_PRIVILEGES)
 		return RET_BAD_ARG(6);
+	if (arg->privileges & KDAPL_MEM_PRIV_ATOMIC && !(pia->extensions & KDAPL_CAN_ATOMIC))
+		return RET(MODEL_NOT_SUPPORTED);
 	return user_range(start, length) ? DAT_SUCCESS : RET_BAD_ARG(3);
 }
 
@@ -402,9 +406,7 @@ static DAT_RETURN lmr_publish(struct kdapl_uapi_lmr_create *arg, struct pass_lmr
 	atomic_store(&obj->pass, lmr);
 	atomic_store_explicit(&lmr->context, context, memory_order_release);
 	arg->lmr_context = context;
-	arg->rmr_context = arg->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
-					      DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
-			   lmr->mr->rkey : 0;
+	arg->rmr_context = arg->privileges & KDAPL_REMOTE_PRIVILEGES ? lmr->mr->rkey : 0;
 	arg->registered_size = lmr->length;
 	arg->registered_address = lmr->start;
 	*lmrp = obj;
@@ -546,8 +548,7 @@ DAT_RETURN pass_lmr_query(struct shim_object *obj, struct kdapl_uapi_lmr_query *
 		arg->length = lmr->length;
 		arg->privileges = lmr->privileges;
 		arg->lmr_context = context_of(lmr);
-		arg->rmr_context = lmr->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
-						      DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
+		arg->rmr_context = lmr->privileges & KDAPL_REMOTE_PRIVILEGES ?
 				   lmr->mr->rkey : 0;
 		arg->registered_size = lmr->length;
 		arg->registered_address = lmr->start;

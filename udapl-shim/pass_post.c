@@ -15,26 +15,40 @@
 
 /* ---- the post ---------------------------------------------------------- */
 
-/* pass_give_request - post a request to the queue pair; 0 or an errno. @remote: NULL: none */
-int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
-		      enum kdapl_dto_kind kind, struct ibv_sge *sge, uint32_t nr,
-		      const DAT_RMR_TRIPLET *remote)
+/* Of a request that transfers @length bytes of our memory: if these are few they go inside it. */
+static inline unsigned int send_flags(const struct pass_dir *dir, uint64_t length)
 {
+	return length - 1 < dir->max_inline ? IBV_SEND_SIGNALED | IBV_SEND_INLINE :
+					      IBV_SEND_SIGNALED;
+}
+
+/* pass_give_request - post a request to the queue pair; 0 or an errno */
+int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
+		      const struct kdapl_dto *dto, struct ibv_sge *sge, uint32_t nr)
+{
+	const struct kdapl_dto_row *row = &kdapl_dto_rows[dto->kind];
 	struct ibv_send_wr wr, *bad;
 
 	wr.wr_id = (uintptr_t)cookie;
 	wr.next = NULL;
 	wr.sg_list = sge;
 	wr.num_sge = nr;
-	wr.opcode = kdapl_dto_rows[kind].opcode;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.opcode = row->opcode;
+	wr.imm_data = dto->word;
+	wr.send_flags = nr && !row->sink ? send_flags(dir, cookie->length) : IBV_SEND_SIGNALED;
 	if (cookie->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		wr.send_flags |= IBV_SEND_SOLICITED;
 	if (cookie->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		wr.send_flags |= IBV_SEND_FENCE;
-	if (remote) {
-		wr.wr.rdma.remote_addr = remote->target_address;
-		wr.wr.rdma.rkey = remote->rmr_context;
+	if (row->atomic) {
+		wr.wr.atomic.remote_addr = face_remote_address(dto->remote);
+		wr.wr.atomic.rkey = dto->remote->rmr_context;
+		wr.wr.atomic.compare_add = dto->kind == KDAPL_DTO_CMP_SWAP ? dto->compare :
+									    dto->operand;
+		wr.wr.atomic.swap = dto->operand;
+	} else if (row->remote) {
+		wr.wr.rdma.remote_addr = face_remote_address(dto->remote);
+		wr.wr.rdma.rkey = dto->remote->rmr_context;
 	}
 	return ibv_post_send(dir->qp, &wr, &bad);
 }
@@ -54,21 +68,20 @@ static void note_segments(struct pass_cookie *cookie, const struct ibv_sge *sge,
 }
 
 /* Keeps the rest of a request that has to wait for room on the queue pair. */
-static void note_request(const struct pass_cookie *cookie, enum kdapl_dto_kind kind,
-			 const DAT_RMR_TRIPLET *remote)
+static void note_request(const struct pass_cookie *cookie, const struct kdapl_dto *dto)
 {
 	struct pass_request *request = pass_cookie_request(cookie);
 
-	request->kind = kind;
-	if (remote)
-		request->remote = *remote;
+	request->dto = *dto;
+	if (kdapl_dto_rows[dto->kind].remote)
+		request->remote = *dto->remote;
+	request->dto.remote = &request->remote;
 }
 
 static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir,
 			      const struct kdapl_dto *dto)
 {
 	const struct kdapl_dto_row *row = &kdapl_dto_rows[dto->kind];
-	const DAT_RMR_TRIPLET *remote = row->remote ? dto->remote : NULL;
 	struct ibv_sge sge[PASS_MAX_SGE];
 	struct kdapl_segments to = { .sge = sge };
 	struct pass_cookie *cookie;
@@ -77,7 +90,9 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir,
 	bool early;
 	int err;
 
-	ret = kdapl_check_dto(dir, &ep->limits[dto->kind], dto, dto->kind, &to);
+	ret = row->needs ?
+	      kdapl_check_extension(dir, &ep->limits[dto->kind], dto, ep->pia->extensions, &to) :
+	      kdapl_check_dto(dir, &ep->limits[dto->kind], dto, dto->kind, &to);
 	if (ret)
 		return ret;
 	pass_cookie_room(dir);
@@ -85,15 +100,16 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir,
 	if (ret)
 		return ret;
 	early = dir->is_recv && dir->gate == PASS_ASIDE;
-	if (row->fetches && !ep->reads)
+	if (row->credit && !ep->reads)
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
 	cookie = pass_cookie_take(dir, dto->cookie.as_64, to.length, dto->flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
+	cookie->operation = row->operation;
 	if (early || ep->keys || gate == PASS_ASIDE)
 		note_segments(cookie, sge, to.nr);
 	if (gate == PASS_ASIDE && !dir->is_recv)
-		note_request(cookie, dto->kind, remote);
+		note_request(cookie, dto);
 	if (gate != PASS_POST) {
 		pass_put_aside(dir, cookie, gate);
 		return DAT_SUCCESS;
@@ -103,7 +119,7 @@ static DAT_RETURN post_locked(struct pass_ep *ep, struct pass_dir *dir,
 	pass_cookie_move(cookie, pass_cookie_place(cookie));
 	dir->posted++;
 	err = dir->is_recv ? pass_give_recv(dir, cookie, sge, to.nr) :
-			     pass_give_request(dir, cookie, dto->kind, sge, to.nr, remote);
+			     pass_give_request(dir, cookie, dto, sge, to.nr);
 	if (err)
 		return pass_post_refused(dir, cookie, err);
 	if (early && !dir->kept++)
@@ -193,7 +209,7 @@ static inline bool is_plain_rdma(const struct pass_ep *ep, enum kdapl_dto_kind k
 {
 	const struct kdapl_dto_limits *limits = &ep->limits[kind];
 
-	if (!limits->max_iov || segment->segment_length - 1 >= limits->max_length ||
+	if (!limits->max_iov || (uint64_t)segment->segment_length - 1 >= limits->max_length ||
 	    kdapl_remote_wraps(remote))
 		return false;
 	return kdapl_dto_rows[kind].fetches ?
@@ -208,7 +224,8 @@ is_plain(const struct pass_dir *dir, enum kdapl_dto_kind kind, const struct pass
 {
 	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !pass_cookie_is_free(cookie) ||
 			  !shim_holds(&dir->board->state, DAT_EP_STATE_CONNECTED) ||
-			  (!remote && segment->segment_length - 1 >= dir->max_plain) ||
+			  (!remote &&
+			   (uint64_t)segment->segment_length - 1 >= dir->max_plain) ||
 			  kdapl_check_segment(dir, segment, kdapl_dto_rows[kind].sink, sge)))
 		return false;
 	return !remote || is_plain_rdma(dir->ep, kind, segment, remote);
@@ -251,7 +268,7 @@ post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	cookie->user = user;
 	cookie->length = segment.segment_length;
 	/* This and the count come before the call: the completion may come before it returns. */
-	pass_cookie_move_plain(cookie);
+	pass_cookie_move_plain(cookie, kind);
 	dir->next = cookie->after;
 	dir->posted++;
 	if (kind == KDAPL_DTO_RECV) {
@@ -261,12 +278,15 @@ post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	} else if (kind == KDAPL_DTO_SEND) {
 		dir->wr.send.wr_id = (uintptr_t)cookie;
 		dir->wr.send.sg_list = sge;
+		dir->wr.send.send_flags = send_flags(dir, segment.segment_length);
 		err = ibv_post_send(dir->qp, &dir->wr.send, &dir->bad.send);
 	} else {
 		dir->wr.rdma.wr_id = (uintptr_t)cookie;
 		dir->wr.rdma.sg_list = sge;
 		dir->wr.rdma.opcode = kdapl_dto_rows[kind].opcode;
-		dir->wr.rdma.wr.rdma.remote_addr = remote->target_address;
+		dir->wr.rdma.send_flags = kdapl_dto_rows[kind].sink ? IBV_SEND_SIGNALED :
+					  send_flags(dir, segment.segment_length);
+		dir->wr.rdma.wr.rdma.remote_addr = face_remote_address(remote);
 		dir->wr.rdma.wr.rdma.rkey = remote->rmr_context;
 		err = ibv_post_send(dir->qp, &dir->wr.rdma, &dir->bad.send);
 	}
@@ -302,6 +322,37 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags)
 {
 	return post_one(ep, KDAPL_DTO_RDMA_WRITE, segments, iov, cookie, remote, flags);
+}
+
+_Static_assert(KDAPL_DTO_IS_ABI, "the kernel's");
+
+/* pass_post_extension - post a request that DAT 1.2 does not have */
+DAT_RETURN pass_post_extension(struct shim_object *obj, const struct shim_request *request)
+{
+	const struct kdapl_dto dto = {
+		.kind = (enum kdapl_dto_kind)request->op,
+		.segments = request->segments,
+		.iov = request->iov,
+		.cookie.as_64 = request->cookie,
+		.remote = request->remote,
+		.word = request->operand,
+		.flags = request->flags,
+		.operand = request->operand,
+		.compare = request->compare,
+	};
+	struct pass_ep *ep = ep_used(obj);
+	struct pass_dir *dir;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	dir = &ep->dir[PASS_REQ];
+	shim_lock(&dir->lock);
+	if (dir->owner != obj)
+		return post_freed(dir);
+	ret = post_locked(ep, dir, &dto);
+	shim_unlock(&dir->lock);
+	return ret;
 }
 
 /* ---- shared receive queues ------------------------------------------------ */

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Remote Memory Regions in passthrough. There are two ways to show a range to peers, and each bind
- * uses one of them.
+ * uses one of them: a memory window of verbs, of type 1, or, where there is no window, a memory
+ * region of its own. The rules are a copy of those of kdapl/core/rmr.c.
  *
- * A memory window of verbs, of type 1: the bind is a work request of the device, which makes the
- * former key bad and the new one good; an unbind is a bind of length 0. Peers can use the window
- * through any queue pair of the zone, and it stays bound when the queue pair ends on which it was
- * bound (mt:M42). Neither is true of windows of type 2.
- *
- * A memory region of its own, where there is no window: the bind registers the range, and posts an
- * RDMA write of no bytes, which completes in order as a bind would. An unbind is such a write, too.
- * The region that was shown before is deregistered when the write has completed.
- *
- * The rules are a copy of those of kdapl/core/rmr.c. From the post of a bind until its completion
- * the RMR has two bindings, and the LMRs of both are in use (mt:M40). If a bind has failed or was
- * flushed, it is not known what the device has done of it; so the window is freed, and its keys
- * with it. A window is also freed when all its keys were used (mt:M36): the next bind, which would
- * use the first key again, registers a region instead, and the one after it gets a new window.
+ * How either is bound and unbound, and when a window is given up, is told in
+ * Documentation/life-of-memory.rst, Windows in passthrough.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +336,7 @@ static DAT_RETURN bind_post(struct pass_dir *dir, struct pass_rmr *rmr,
 		arg->rmr_context = rmr->next.context;
 		return DAT_SUCCESS;
 	}
-	dir->posted--;
+	pass_dir_unpost(dir);
 	rmr->cookie = NULL;
 	cookie->rmr = NULL;
 	binding_drop(&rmr->next);

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Shared receive queues in passthrough: the library's half, which does what kdapl/core/srq.c and
- * srq_post.c do for the queues of the kernel. Documentation/rules-by-mode.rst describes both
- * halves.
+ * srq_post.c do for the queues of the kernel.
  *
- * A receive belongs to no EP until its completion is polled. The completion names the queue pair
- * by its number, and a table of the SRQ leads from the number to the direction of an EP
- * (pass_srq_enter()). Thereby the receive is claimed for that EP, once. The number stays in the
- * table until the queue pair is destroyed and its completion queue was polled to the end after
- * that (pass_srq_leave()). So no completion is claimed for another queue pair that has got the
- * same number, and none comes for a number that has left the table. Receives that an EP has of
- * its own do not pay for any of this, since cookies of an SRQ are never PASS_PLAIN.
+ * A receive belongs to no EP until its completion is polled, and is claimed for one, once, by the
+ * number of the queue pair (pass_srq_enter(), pass_srq_leave()). Receives that an EP has of its own
+ * do not pay for any of this, since cookies of an SRQ are never PASS_PLAIN.
  *
- * If a connection of Soft-RoCE ends while a message has come in part, the device forgets the
- * receive of that message (KDAPL_VERBS_SRQ_KEEPS). It takes receives in the order of posting, and
- * each queue pair takes one at a time. So a receive is lost if a later one is known to have been
- * taken, and every queue pair that is left has completed a later one. It is flushed to the EP at
- * whose end this is found.
- *
- * The low watermark is compared with the queue whenever a completion is polled. The device
- * compares it as well, for threads that sleep while nobody polls (pass_wait.c). Whichever finds
- * first that it is reached disarms it and tells the kernel, which raises the event.
+ * Documentation/rules-by-mode.rst, Shared receive queues, describes both halves: the table of
+ * numbers, the low watermark, the receives that Soft-RoCE forgets, the end of a connection.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -718,13 +706,19 @@ DAT_RETURN pass_srq_made(struct shim_object *obj, const struct kdapl_uapi_srq_cr
 	return ret;
 }
 
+static bool is_left(void *arg)
+{
+	const struct pass_srq *srq = arg;
+
+	return !pass_eps_use(srq->pia, srq);
+}
+
 /*
  * pass_srq_close - the kernel has destroyed the SRQ, or its IA
  *
  * The receives that are queued go back to the consumer without events (mt:M52). Of several
- * callers only the one that takes the SRQ off its object does anything. While another thread that
- * frees the last EP on the SRQ has not destroyed its queue pair yet, ibv_destroy_srq() says EBUSY,
- * and is repeated.
+ * callers only the one that takes the SRQ off its object does anything. It waits for threads that
+ * free EPs on the SRQ, until they have destroyed the queue pairs.
  */
 void pass_srq_close(struct shim_object *obj)
 {
@@ -732,7 +726,7 @@ void pass_srq_close(struct shim_object *obj)
 	struct pass_ia *pia = srq ? srq->pia : NULL;
 	struct pass_pz *pz;
 	struct ibv_srq *queue;
-	int err, tries;
+	bool let_go;
 
 	if (!srq)
 		return;
@@ -750,15 +744,12 @@ void pass_srq_close(struct shim_object *obj)
 		;
 	*link = srq->next;
 	pthread_mutex_unlock(&pia->lock);
-	err = ibv_destroy_srq(queue);
-	for (tries = 0; tries < 1000 && err == EBUSY; tries++) {
-		pass_pause(1000);
-		err = ibv_destroy_srq(queue);
-	}
+	shim_await(&pia->news, is_left, srq, UINT64_MAX);
+	let_go = pass_let_go(ibv_destroy_srq(queue));
 	pass_context_count_srqs(pia->context, -1);
 	pass_pz_unuse(pz);
 	/* Completions of a queue that the device keeps name its cookies: these stay. */
-	if (pass_let_go(err))
+	if (let_go)
 		pass_srq_put(srq);
 }
 

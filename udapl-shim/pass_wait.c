@@ -3,25 +3,16 @@
  * The life of an EVD in passthrough, whose completion queues are the process's own, and waiting
  * for its events.
  *
- * A thread that waits sleeps in one ppoll(2) on three descriptors: the completion channel, the
- * kernel's descriptor of the ring, and an eventfd for what neither of them tells (a flushed post,
- * the end of a connection, an EVD that is freed). The thread arms the completion queues, looks
- * once more, and sleeps; so each completion is either seen by that look or wakes the thread. An
- * asynchronous EVD has a fourth descriptor, by which the device tells of the process's queues
- * (pass_ctx.c). A thread that is woken by that one tells the kernel, which raises the event, and
- * sleeps again. If a descriptor cannot be had, a waiting thread wakes by itself again and again
- * to look.
- *
- * For a CNO the same descriptors and a timer are in one epoll descriptor. When that is readable,
- * the thread of the CNO arms the queues and looks for events (pass_evd_notifies()), and triggers
- * the CNO only if it has found some.
+ * A thread that waits sleeps in ppoll(2) on one descriptor, its bed, which has in it those by
+ * which events may come; for a CNO the same ones are in another epoll descriptor. When that is
+ * readable the thread of the CNO arms the queues and looks for events (pass_evd_notifies()), and
+ * triggers the CNO only if it has found some. Which descriptors these are, and why no wake-up and
+ * no signal is lost, is told in Documentation/life-of-a-dto.rst, In passthrough.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "passthrough.h"
@@ -37,13 +28,6 @@
 
 /* The pause between two looks of a waiter that no descriptor would wake; ns */
 #define LOOK_NS	1000000u
-
-void pass_pause(unsigned int us)
-{
-	struct timespec t = { .tv_nsec = us * 1000l };
-
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-}
 
 /* ---- life -------------------------------------------------------------- */
 
@@ -69,7 +53,8 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	evd->channel_fd.fd = -1;
 	evd->kernel_fd.fd = -1;
 	evd->wake.fd = -1;
-	evd->later.fd = -1;
+	evd->wake_at = UINT64_MAX;
+	evd->bed.fd = -1;
 	return evd;
 }
 
@@ -97,7 +82,8 @@ static void cqs_destroy(struct pass_evd *evd)
 		ibv_destroy_cq(evd->cqs[i].cq);
 }
 
-static void evd_free(struct pass_evd *evd)
+/* pass_evd_free - free an EVD that nobody uses any more */
+void pass_evd_free(struct pass_evd *evd)
 {
 	struct pass_dir *dir;
 
@@ -124,7 +110,7 @@ static void evd_free(struct pass_evd *evd)
 	shim_fds_unlock();
 	shim_fd_close(&evd->kernel_fd);
 	shim_fd_close(&evd->wake);
-	shim_fd_close(&evd->later);
+	shim_fd_close(&evd->bed);
 	pass_ia_put(evd->pia);
 	free(evd);
 }
@@ -149,14 +135,20 @@ DAT_RETURN pass_evd_made(struct shim_object *obj)
 	shim_unlock(&obj->lock);
 	if (!closed)
 		return DAT_SUCCESS;
-	evd_free(evd);
+	pass_evd_free(evd);
 	return RET_BAD_HANDLE(IA);
 }
 
-void pass_evd_hidden_free(struct pass_evd *evd)
+static bool is_unused(void *arg)
 {
-	if (evd)
-		evd_free(evd);
+	struct pass_evd *evd = arg;
+	bool asleep;
+
+	shim_lock(evd->lock);
+	pass_evd_wake(evd);
+	asleep = evd->sleepers;
+	shim_unlock(evd->lock);
+	return !asleep && !atomic_load(&evd->users) && !pass_eps_use(evd->pia, evd->obj);
 }
 
 /*
@@ -168,9 +160,7 @@ void pass_evd_hidden_free(struct pass_evd *evd)
  */
 void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 {
-	uint64_t until = shim_now() + EPS_LIMIT;
 	struct pass_evd *evd;
-	bool asleep, used;
 
 	(void)body;
 	shim_lock(&obj->lock);
@@ -180,20 +170,11 @@ void pass_evd_gone(struct shim_object *obj, struct shim_evd *body)
 	shim_unlock(&obj->lock);
 	if (!evd)
 		return;
-	for (;;) {
-		shim_lock(&obj->lock);
-		asleep = evd->sleepers;
-		pass_evd_wake(evd);
-		shim_unlock(&obj->lock);
-		used = atomic_load(&evd->users) || pass_eps_connect_with(evd->pia, obj);
-		if (!asleep && (!used || shim_now() > until))
-			break;
-		pass_pause(100);
-	}
-	evd->ring = &no_ring;
-	/* Otherwise it is never freed, since an EP may still look at it. */
-	if (!used)
-		evd_free(evd);
+	/* If an EP may still look at it for so long, it is never freed. */
+	if (shim_await(&evd->pia->news, is_unused, evd, shim_now() + EPS_LIMIT))
+		pass_evd_free(evd);
+	else
+		evd->ring = &no_ring;
 }
 
 /*
@@ -216,10 +197,35 @@ struct pass_evd *pass_evd_use(struct shim_object *obj)
 
 void pass_evd_unuse(struct pass_evd *evd)
 {
+	struct pass_ia *pia = evd->pia;
+
 	atomic_fetch_sub(&evd->users, 1);
+	shim_tell(&pia->news);
+}
+
+/* pass_evd_back - one of the @sleepers has locked the EVD again */
+void pass_evd_back(struct pass_evd *evd)
+{
+	evd->sleepers--;
+	if (evd->dead)
+		shim_tell(&evd->pia->news);
 }
 
 /* ---- completion queues ------------------------------------------------- */
+
+static bool epoll_has(int epoll, int fd, uint32_t edge)
+{
+	struct epoll_event event = { .events = EPOLLIN | edge };
+
+	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Has the channel wake who sleeps, as soon as there are both it and @bed. */
+static void channel_wakes(struct pass_evd *evd)
+{
+	if (evd->channel && evd->bed.fd >= 0 && !evd->channel_in_bed)
+		evd->channel_in_bed = epoll_has(evd->bed.fd, evd->channel_fd.fd, 0);
+}
 
 static bool channel_make(struct pass_evd *evd)
 {
@@ -234,6 +240,7 @@ static bool channel_make(struct pass_evd *evd)
 	shim_fds_unlock();
 	if (!evd->channel)
 		return false;
+	channel_wakes(evd);
 	flags = fcntl(evd->channel->fd, F_GETFL);
 	return !fcntl(evd->channel->fd, F_SETFL, flags | O_NONBLOCK);
 }
@@ -250,7 +257,7 @@ static uint32_t cq_size_for(const struct pass_evd *evd, uint64_t entries)
 /*
  * Makes the descriptor readable at the next completion that notifies. If directions of receives
  * are SOLICITED_WAIT these are the solicited ones alone, unless the device does not tell them
- * apart. If the queue cannot be armed, who waits has to look by itself (has_to_look()).
+ * apart. If the queue cannot be armed, who waits is woken to look (pass_keeper_nudge()).
  */
 static void arm_queue(struct pass_evd *evd, struct pass_cq *cq)
 {
@@ -390,6 +397,19 @@ void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entri
 }
 
 /*
+ * The thread of pass_keeper.c is not told of the next completion any more: who takes an event of
+ * the channel may take it instead of that thread, or the queues may be armed in another way. The
+ * EVD is locked.
+ */
+static void keeper_disarmed(struct pass_evd *evd)
+{
+	if (!evd->kept_armed)
+		return;
+	evd->kept_armed = false;
+	pass_keeper_listen();
+}
+
+/*
  * Takes an event of the completion channel. If the queues are armed for solicited completions,
  * this event is the only sign that one was solicited, as the completion itself does not say so.
  * So it counts as an event that notifies. Return: false if there was none.
@@ -403,27 +423,38 @@ static bool take_channel_event(struct pass_evd *evd)
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	evd->notified += !!evd->solicited;
+	keeper_disarmed(evd);
 	return true;
 }
 
-static void drain_wake(struct pass_evd *evd)
+/* Sets the alarm, unless it goes off by @time anyway; ns. */
+static void alarm_by(struct pass_evd *evd, uint64_t time)
 {
-	uint64_t count;
+	const struct itimerspec at = {
+		.it_value = { time / 1000000000u, time % 1000000000u },
+	};
 
-	if (evd->wake.fd >= 0 && read(evd->wake.fd, &count, sizeof(count)) < 0)
+	if (evd->wake_at <= time)
 		return;
+	evd->wake_at = time;
+	timerfd_settime(evd->wake.fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Takes what the alarm has told, if it has gone off. Then it is not set any more. */
+static void alarm_clear(struct pass_evd *evd)
+{
+	uint64_t times;
+
+	if (read(evd->wake.fd, &times, sizeof(times)) > 0)
+		evd->wake_at = UINT64_MAX;
 }
 
 /* pass_evd_wake - have waiters and the thread of the CNO look again; the EVD is locked */
 void pass_evd_wake(struct pass_evd *evd)
 {
-	uint64_t one = 1;
-
-	if (evd->wake.fd < 0 || !(evd->sleepers || evd->cno))
-		return;
-	/* It fails only when the counter is full, and then the eventfd is readable anyway. */
-	if (write(evd->wake.fd, &one, sizeof(one)) < 0)
-		return;
+	/* A time that was over long ago. 0 would take the alarm back. */
+	if (evd->wake.fd >= 0 && (evd->sleepers || evd->cno))
+		alarm_by(evd, 1);
 }
 
 /*
@@ -431,7 +462,7 @@ void pass_evd_wake(struct pass_evd *evd)
  * @evd: not locked
  *
  * The queues are armed anew if somebody relies on that: while they are armed for solicited
- * completions alone they do not tell of any others.
+ * completions alone they do not tell of any others. The thread of pass_keeper.c does so itself.
  */
 void pass_evd_count_solicited(struct pass_evd *evd, int by)
 {
@@ -439,6 +470,7 @@ void pass_evd_count_solicited(struct pass_evd *evd, int by)
 	evd->solicited += by;
 	if (evd->sleepers || evd->cno)
 		arm_queues(evd);
+	keeper_disarmed(evd);
 	shim_unlock(evd->lock);
 }
 
@@ -456,7 +488,8 @@ static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd
 			shim_fd_keep(&evd->kernel_fd, arg.fd);
 	}
 	if (!ret && evd->wake.fd < 0 &&
-	    !shim_fd_keep(&evd->wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)))
+	    !shim_fd_keep(&evd->wake,
+			  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)))
 		ret = RET_NO_RESOURCE(MEMORY);
 	shim_fds_unlock();
 	return ret;
@@ -468,11 +501,30 @@ static int async_fd(const struct pass_evd *evd)
 	return evd->async ? pass_context_fd(evd->pia->context) : -1;
 }
 
-static bool epoll_has(int epoll, int fd)
+/*
+ * Makes the bed of the waiters, unless it is there. Return: the return code of an error that is no
+ * lack of memory or descriptors, without which they look by themselves (evd_sleep()).
+ */
+static DAT_RETURN bed_make(struct shim_object *obj, struct pass_evd *evd)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	DAT_RETURN ret;
+	bool full;
 
-	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+	if (evd->bed.fd < 0) {
+		ret = make_descriptors(obj, evd);
+		if (ret)
+			return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ? DAT_SUCCESS : ret;
+		shim_fds_lock();
+		full = shim_fd_keep(&evd->bed, epoll_create1(EPOLL_CLOEXEC)) &&
+		       epoll_has(evd->bed.fd, evd->kernel_fd.fd, 0) &&
+		       epoll_has(evd->bed.fd, evd->wake.fd, 0) &&
+		       epoll_has(evd->bed.fd, async_fd(evd), 0);
+		shim_fds_unlock();
+		if (!full)
+			shim_fd_close(&evd->bed);
+	}
+	channel_wakes(evd);
+	return DAT_SUCCESS;
 }
 
 /* pass_evd_poll_fd - make the one epoll descriptor of all these, for a CNO */
@@ -488,21 +540,16 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 		return RET_NO_RESOURCE(MEMORY);
 	shim_fds_lock();
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!shim_fd_keep(&body->poll_fd, epoll) ||
-	    !shim_fd_keep(&evd->later, timerfd_create(CLOCK_MONOTONIC,
-						      TFD_CLOEXEC | TFD_NONBLOCK)))
+	if (!shim_fd_keep(&body->poll_fd, epoll))
 		ret = RET_NO_RESOURCE(MEMORY);
 	shim_fds_unlock();
-	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd) ||
-		     !epoll_has(epoll, evd->kernel_fd.fd) ||
-		     !epoll_has(epoll, async_fd(evd)) ||
-		     !epoll_has(epoll, evd->wake.fd) ||
-		     !epoll_has(epoll, evd->later.fd)))
+	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd, EPOLLET) ||
+		     !epoll_has(epoll, evd->kernel_fd.fd, EPOLLET) ||
+		     !epoll_has(epoll, async_fd(evd), EPOLLET) ||
+		     !epoll_has(epoll, evd->wake.fd, EPOLLET)))
 		ret = RET_NO_RESOURCE(MEMORY);
-	if (ret) {
+	if (ret)
 		shim_fd_close(&body->poll_fd);
-		shim_fd_close(&evd->later);
-	}
 	return ret;
 }
 
@@ -519,18 +566,16 @@ bool pass_evd_hears(const struct pass_evd *evd)
 }
 
 /*
- * Takes what the device has told, with the EVD unlocked. A thread that sleeps need not call this,
- * since it has the descriptor in its ppoll(2) (evd_sleep()).
+ * Takes what the device has told, with the EVD unlocked. A thread that sleeps calls this only when
+ * its descriptor has told it to (look_who_told()).
  */
 static void hear(struct shim_object *obj, struct pass_evd *evd)
 {
-	if (!pass_evd_hears(evd))
-		return;
 	evd->sleepers++;
 	shim_unlock(&obj->lock);
 	pass_context_events(evd->pia->context);
 	shim_lock(&obj->lock);
-	evd->sleepers--;
+	pass_evd_back(evd);
 }
 
 /* ---- a CNO ------------------------------------------------------------- */
@@ -556,34 +601,16 @@ static bool tell(struct pass_evd *evd, uint64_t ring)
 	return known;
 }
 
-/* Looks at connections that are ending, and for room for posts, with the EVD unlocked. */
-static void watch(struct shim_object *obj, struct pass_evd *evd)
+/* Gives queue pairs the posts for which there is room, with the EVD unlocked. */
+static void refill(struct shim_object *obj, struct pass_evd *evd)
 {
-	struct pass_ia *pia = evd->pia;
-
-	if (!pass_evd_watched(evd))
+	if (!pass_evd_aside(evd, PASS_DUE))
 		return;
 	evd->sleepers++;
 	shim_unlock(&obj->lock);
-	pass_watch_run(pia, evd);
+	pass_evd_refill(evd);
 	shim_lock(&obj->lock);
-	evd->sleepers--;
-}
-
-/* Is there something to be looked at again of which no descriptor will tell? */
-static bool has_to_look(const struct pass_evd *evd)
-{
-	return pass_evd_aside(evd, PASS_WAITING) || pass_evd_watched(evd) ||
-	       (evd->deaf && !evd->mute) || evd->kernel_fd.fd < 0 || evd->wake.fd < 0;
-}
-
-/* Sets the timer that has the thread of the CNO look again in a moment, if it has to. */
-static void look_later(const struct pass_evd *evd)
-{
-	static const struct itimerspec later = { .it_value.tv_nsec = LOOK_NS };
-
-	if (has_to_look(evd))
-		timerfd_settime(evd->later.fd, 0, &later, NULL);
+	pass_evd_back(evd);
 }
 
 /*
@@ -600,12 +627,21 @@ static void arm_and_pull(struct pass_evd *evd)
 		evd->notified += !!evd->solicited;
 }
 
+/* The same for a waiter, who polls when he looks, which he does next. */
+static void arm_for_wait(struct pass_evd *evd)
+{
+	if (evd->solicited)
+		arm_and_pull(evd);
+	else
+		arm_queues(evd);
+}
+
 /* Takes what the descriptors tell, arms the queues, and counts the events. */
 static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 {
 	while (take_channel_event(evd))
 		;
-	drain_wake(evd);
+	alarm_clear(evd);
 	pass_wc_pull(evd);
 	arm_and_pull(evd);
 	return pass_event_count(evd, kernels);
@@ -614,8 +650,8 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 /*
  * pass_evd_rearm - a CNO begins to watch; events that are there already trigger it (E87)
  *
- * The eventfd is written for these events, and for a waiter, which has to look again because what
- * the descriptors had to tell it was taken here. Otherwise it must not be written: of several EVDs
+ * The alarm goes off for these events, and for a waiter, which has to look again because what
+ * the descriptors had to tell it was taken here. Otherwise it must not: of several EVDs
  * whose descriptors become readable, the first one is the EVD of the trigger.
  */
 void pass_evd_rearm(struct shim_object *obj)
@@ -627,7 +663,6 @@ void pass_evd_rearm(struct shim_object *obj)
 	evd->cno = true;
 	queued = arm_and_count(evd, &kernels);
 	tell(evd, ring);
-	look_later(evd);
 	if (queued)
 		evd->told_notified--;
 	if (queued || pass_evd_aside(evd, PASS_WAITER))
@@ -652,17 +687,45 @@ bool pass_evd_notifies(struct shim_object *obj)
 	shim_lock(&obj->lock);
 	evd = pass_evd_of(obj);
 	if (evd) {
-		watch(obj, evd);
-		hear(obj, evd);
+		refill(obj, evd);
+		if (pass_evd_hears(evd))
+			hear(obj, evd);
 	}
 	if (evd && !evd->dead && !pass_evd_aside(evd, PASS_WAITER)) {
 		ring = ring_total(evd);
 		queued = arm_and_count(evd, &kernels);
 		triggers = !tell(evd, ring) && queued;
-		look_later(evd);
 	}
 	shim_unlock(&obj->lock);
 	return triggers;
+}
+
+/*
+ * pass_evd_listen - have the channel tell of the next completion, for the thread of pass_keeper.c
+ *
+ * It takes what the channel has told already, so that it is not woken by that; others who sleep are
+ * woken for what was found. Until it listens again, it is told when somebody else takes an event of
+ * the channel and does not arm the queues again (keeper_disarmed()). Return: false if completions
+ * may come of which the channel does not tell. A channel whose device is gone (@evd->mute) would
+ * wake the thread at once, each time.
+ */
+bool pass_evd_listen(struct pass_evd *evd)
+{
+	struct pollfd fd = { .fd = evd->channel_fd.fd };
+	bool tells;
+
+	shim_lock(evd->lock);
+	evd->kept_armed = false;
+	evd->mute |= poll(&fd, 1, 0) > 0 && fd.revents & POLLERR;
+	while (take_channel_event(evd))
+		;
+	arm_and_pull(evd);
+	if (evd->first)
+		pass_evd_wake(evd);
+	evd->kept_armed = true;
+	tells = evd->channel && !evd->mute && !evd->deaf && !evd->solicited;
+	shim_unlock(evd->lock);
+	return tells;
 }
 
 /* pass_evd_queued - events in the EVD, which is locked */
@@ -717,51 +780,89 @@ static DAT_RETURN check_threshold(const struct kdapl_uapi_evd_wait *arg)
 
 /*
  * struct waiting - one dat_evd_wait()
- * @sleep: its deadline, and the signals
+ * @sleep: the signals
+ * @deadline: ns; UINT64_MAX: none; 0: not known before there is need to sleep
  * @armed: the queues are armed, and what had completed before was looked at
  * @blocked: it has slept
+ * @stuck: the ring has events for which there is no memory (empty_ring())
  */
 struct waiting {
 	struct shim_sleep sleep;
+	uint64_t deadline;
 	bool armed;
 	bool blocked;
+	bool stuck;
 };
+
+/*
+ * Moves events that are in the ring, but too few, into the FIFO: the kernel's descriptor is
+ * readable as long as they are there. Return: true if some were moved.
+ */
+static bool empty_ring(struct pass_evd *evd, struct waiting *w)
+{
+	uint32_t first = evd->ring->consumer;
+
+	w->stuck = false;
+	if (!shim_ring_filled(evd->ring))
+		return false;
+	pass_event_move_ring(evd);
+	w->stuck = evd->ring->consumer == first;
+	return !w->stuck;
+}
+
+/*
+ * Takes what has ended a sleep, if the channel had no event. Descriptors whose device is gone tell
+ * nothing more, and would end each sleep at once; so they leave the bed.
+ */
+static void look_who_told(struct shim_object *obj, struct pass_evd *evd)
+{
+	struct pollfd fds[3] = {
+		{ .fd = evd->wake.fd, .events = POLLIN },
+		{ .fd = evd->channel_fd.fd },
+		{ .fd = async_fd(evd), .events = POLLIN },
+	};
+
+	poll(fds, 3, 0);
+	if (fds[0].revents)
+		alarm_clear(evd);
+	if (fds[1].revents & POLLERR) {
+		evd->mute = true;
+		epoll_ctl(evd->bed.fd, EPOLL_CTL_DEL, fds[1].fd, NULL);
+	}
+	if (fds[2].revents & POLLERR) {
+		evd->async = false;
+		epoll_ctl(evd->bed.fd, EPOLL_CTL_DEL, fds[2].fd, NULL);
+	}
+	if (fds[2].revents)
+		hear(obj, evd);
+}
 
 /* Sleeps with the EVD unlocked. Return: true if a signal ended the sleep. */
 static bool evd_sleep(struct shim_object *obj, struct pass_evd *evd, struct waiting *w)
 {
+	struct pollfd bed = { .fd = evd->bed.fd, .events = POLLIN };
 	/*
-	 * While the ring holds events, but fewer than are waited for, the kernel's descriptor stays
-	 * readable and would end each sleep at once. So it is left out, and the sleep is short.
+	 * If there was no memory for the events of the ring their descriptor would end each sleep
+	 * at once. So the sleep is short and on nothing, since nobody tells when there is memory;
+	 * nor when there are descriptors, if some could not be had. What the descriptors would have
+	 * told is looked at after it.
 	 */
-	bool ring_too = !shim_ring_filled(evd->ring);
-	struct pollfd fds[4] = {
-		{ .fd = evd->wake.fd, .events = POLLIN },
-		{ .fd = evd->mute ? -1 : evd->channel_fd.fd, .events = POLLIN },
-		{ .fd = ring_too ? evd->kernel_fd.fd : -1, .events = POLLIN },
-		{ .fd = async_fd(evd), .events = POLLIN },
-	};
-	bool look = has_to_look(evd) || !ring_too;
+	bool nap = w->stuck || bed.fd < 0 || evd->channel_in_bed != !!evd->channel;
 	int n;
 
+	if (!nap)
+		alarm_by(evd, w->deadline);
 	evd->sleepers++;
 	w->blocked = true;
+	w->sleep.deadline = nap ? w->deadline : UINT64_MAX;
 	shim_unlock(&obj->lock);
-	n = shim_sleep(&w->sleep, fds, 4, look ? LOOK_NS : UINT64_MAX);
-	if (n > 0 && fds[3].revents)
-		pass_context_events(evd->pia->context);
+	n = shim_sleep(&w->sleep, &bed, !nap, nap ? LOOK_NS : UINT64_MAX);
 	shim_lock(&obj->lock);
-	evd->sleepers--;
-	/* When the device is gone these two tell nothing more, and would end each sleep at once. */
-	if (n > 0 && fds[1].revents & POLLERR)
-		evd->mute = true;
-	if (n > 0 && fds[3].revents & POLLERR)
-		evd->async = false;
-	if (n > 0 && fds[0].revents)
-		drain_wake(evd);
-	if (n > 0 && fds[1].revents) {
-		take_channel_event(evd);
+	pass_evd_back(evd);
+	if (n > 0 || nap) {
 		w->armed = false;
+		if (!take_channel_event(evd))
+			look_who_told(obj, evd);
 	}
 	return n == -EINTR;
 }
@@ -804,8 +905,8 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 
 	for (;;) {
 		if (!evd->dead)
-			watch(obj, evd);
-		if (!evd->dead && expired)
+			refill(obj, evd);
+		if (!evd->dead && expired && pass_evd_hears(evd))
 			hear(obj, evd);
 		if (!evd->dead) {
 			*queued = pass_event_count(evd, &kernels);
@@ -819,14 +920,22 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
 			shim_sleep_end(&w->sleep);
 			return ret;
 		}
+		/* The clock is looked at only if a sleep has not brought enough. */
+		if (w->blocked && shim_now() >= w->deadline) {
+			expired = true;
+			continue;
+		}
 		if (!w->armed) {
-			arm_and_pull(evd);
+			if (!w->deadline)
+				w->deadline = shim_deadline(arg->timeout);
+			arm_for_wait(evd);
 			w->armed = true;
 			continue;
 		}
+		if (empty_ring(evd, w))
+			continue;
 		woken = false;
 		signalled = evd_sleep(obj, evd, w);
-		expired = w->sleep.deadline != UINT64_MAX && shim_now() >= w->sleep.deadline;
 	}
 }
 
@@ -850,7 +959,6 @@ static uint32_t give_way_to_cno(struct pass_evd *evd, const struct waiting *w, b
 	if (!w->armed)
 		arm_and_pull(evd);
 	left = arm_and_count(evd, &kernels);
-	look_later(evd);
 	if (!tell(evd, ring_total(evd)))
 		evd->told_notified--;
 	else if (!pass_evd_hears(evd))
@@ -864,16 +972,21 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 				struct kdapl_uapi_event *kernel, enum pass_took *took,
 				DAT_COUNT *more)
 {
-	struct waiting w = { .sleep.deadline = shim_deadline(arg->timeout) };
+	struct waiting w = { 0 };
 	struct shim_evd *body = obj->body;
 	uint32_t queued = 0, left;
 	DAT_RETURN ret;
 
+	/* Most events that are there already are one completion of one queue. */
+	if (arg->threshold == 1 && !evd->cno && pass_event_take_only(evd, event)) {
+		*took = PASS_TOOK;
+		*more = 0;
+		return DAT_SUCCESS;
+	}
 	ret = check_threshold(arg);
-	if (!ret)
-		ret = make_descriptors(obj, evd);
-	/* Without these descriptors the waiter looks by itself (has_to_look()). */
-	if (ret && DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+	if (!ret && arg->timeout)
+		ret = bed_make(obj, evd);
+	if (ret)
 		return ret;
 	*took = PASS_TOOK_NONE;
 	body->waiter = true;
@@ -898,8 +1011,7 @@ static DAT_RETURN wait_and_take(struct shim_object *obj, struct pass_evd *evd,
 	left = evd->cno ? give_way_to_cno(evd, &w, !ret) : queued - 1;
 	if (!ret)
 		*more = left;
-	if (pass_evd_aside(evd, PASS_DUE))
-		watch(obj, evd);
+	refill(obj, evd);
 	return ret;
 }
 

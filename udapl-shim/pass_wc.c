@@ -57,7 +57,8 @@ static void wc_check_recv(struct ibv_wc *wc)
 	/* The device has refused what DAT does not have: a send that invalidates a key (mt:M81). */
 	if (wc->status == IBV_WC_REM_INV_REQ_ERR)
 		wc->status = IBV_WC_BAD_RESP_ERR;
-	if (wc->status != IBV_WC_SUCCESS || pass_wc_is_message(wc, cookie))
+	if (wc->status != IBV_WC_SUCCESS || pass_wc_is_message(wc, cookie) ||
+	    pass_wc_is_immed(wc, cookie))
 		return;
 	wc->status = wc->byte_len > cookie->length ? IBV_WC_LOC_LEN_ERR :
 						     IBV_WC_BAD_RESP_ERR;
@@ -66,13 +67,14 @@ static void wc_check_recv(struct ibv_wc *wc)
 				     wc->invalidated_rkey);
 }
 
-static bool ended_for_kernel(const struct pass_ep *ep)
+/* pass_ended_for_kernel - does the board show that the kernel knows of the end? */
+bool pass_ended_for_kernel(const struct pass_ep *ep)
 {
 	const struct kdapl_uapi_board_ep *board = ep->dir[0].board;
 	uint32_t state = pass_state(board);
 
 	return state == DAT_EP_STATE_DISCONNECTED || state == DAT_EP_STATE_UNCONNECTED ||
-	       shim_load_acquire(&board->flags) & (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND);
+	       pass_is_shut(board);
 }
 
 /*
@@ -103,7 +105,7 @@ static bool tell_failure(struct pass_ep *ep, uint32_t status)
 {
 	if (atomic_load(&ep->told))
 		return true;
-	if (!ended_for_kernel(ep)) {
+	if (!pass_ended_for_kernel(ep)) {
 		if (awaits_cm(ep, status))
 			return false;
 		pass_tell(ep, KDAPL_TELL_BROKEN);
@@ -113,52 +115,11 @@ static bool tell_failure(struct pass_ep *ep, uint32_t status)
 	return true;
 }
 
-/* Is ESTABLISHED of an EP's present connection in the ring of its connect EVD? */
-static bool established_in_ring(const struct pass_ep *ep, const struct pass_evd *evd)
+/* Was a connection established that has ended for the kernel already? */
+static bool was_established(const struct pass_ep *ep, const struct kdapl_uapi_board_ep *board)
 {
-	const struct shim_ring *ring = evd->ring;
-	uint32_t filled = shim_ring_filled(ring), i;
-
-	for (i = 0; i < filled; i++) {
-		const struct kdapl_uapi_event *event =
-			&ring->events[(ring->consumer + i) & ring->mask];
-
-		if ((int64_t)(evd->taken + i - ep->old_until) >= 0 &&
-		    event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED &&
-		    event->connect.ep == ep->token)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Was a connection established that has ended already? Then its ESTABLISHED is in the ring of the
- * connect EVD, or was taken. *@known is false if that cannot be found out now: the connect EVD may
- * be another EVD than @evd, and locked by a thread that waits for @evd.
- */
-static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *known)
-{
-	struct pass_evd *connect = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
-	bool established;
-
-	*known = true;
-	if (atomic_load(&ep->established) || !connect)
-		return atomic_load(&ep->established);
-	if (connect != evd && !shim_trylock(connect->lock)) {
-		*known = false;
-		return false;
-	}
-	if (!shim_ring_mapped(connect->ring)) {
-		pass_event_move_ring(connect);
-		/* A waiter that sleeps does not look into the FIFO by itself. */
-		pass_evd_wake(connect);
-	}
-	established = established_in_ring(ep, connect);
-	/* A thread that has taken the event off the ring has set this before. */
-	established |= atomic_load(&ep->established);
-	if (connect != evd)
-		shim_unlock(connect->lock);
-	return established;
+	return atomic_load(&ep->established) ||
+	       shim_load_acquire(&board->flags) & KDAPL_BOARD_ESTABLISHED;
 }
 
 /*
@@ -166,32 +127,39 @@ static bool was_established(struct pass_evd *evd, struct pass_ep *ep, bool *know
  * false if its completion has to wait. If @dir->await is still set after true, the message came
  * for an attempt that was given up.
  */
-static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
+static bool confirm(struct pass_dir *dir)
 {
+	const struct kdapl_uapi_board_ep *board = dir->board;
 	struct pass_ep *ep = dir->ep;
-	uint32_t state = pass_state(dir->board);
-	bool known;
+	uint32_t state;
+	bool over, established;
 
+	/* Whoever frees the EP finds out from its events first, and polls again. */
+	if (atomic_load(&ep->leaving))
+		return false;
+	state = pass_state(board);
 	if (state != DAT_EP_STATE_CONNECTED &&
 	    state != DAT_EP_STATE_DISCONNECT_PENDING &&
 	    state != DAT_EP_STATE_DISCONNECTED && state != DAT_EP_STATE_UNCONNECTED) {
 		pass_tell(ep, KDAPL_TELL_CONFIRM);
-		state = pass_state(dir->board);
+		state = pass_state(board);
 	}
-	switch (state) {
-	case DAT_EP_STATE_CONNECTED:
-		atomic_store(&ep->established, true);
-		dir->await = false;
-		return true;
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-	case DAT_EP_STATE_DISCONNECTED:
-	case DAT_EP_STATE_UNCONNECTED:
-		if (was_established(evd, ep, &known))
-			dir->await = false;
-		return known;
-	default:
+	over = state == DAT_EP_STATE_DISCONNECT_PENDING ||
+	       state == DAT_EP_STATE_DISCONNECTED || state == DAT_EP_STATE_UNCONNECTED;
+	if (state != DAT_EP_STATE_CONNECTED && !over)
 		return false;
-	}
+	established = !over || was_established(ep, board);
+	/*
+	 * All this may have been read of another EP, if this one was freed meanwhile. By the time
+	 * that it is not leaving any more it is off the board (free_rest() in pass_end.c).
+	 */
+	if (atomic_load(&ep->leaving) || __atomic_load_n(&dir->board, __ATOMIC_RELAXED) != board)
+		return false;
+	if (!over)
+		atomic_store(&ep->established, true);
+	if (established)
+		dir->await = false;
+	return true;
 }
 
 /*
@@ -199,13 +167,13 @@ static bool confirm(struct pass_evd *evd, struct pass_dir *dir)
  * refused, the receives of its queue pair are held again (pass_conn.c). So as long as the call has
  * not returned, the consumer must not see that they were flushed.
  */
-static bool may_show(struct pass_evd *evd, const struct pass_cookie *cookie)
+static bool may_show(const struct pass_cookie *cookie)
 {
 	struct pass_dir *dir = cookie->dir;
 
 	if (cookie->status != IBV_WC_SUCCESS)
 		return !atomic_load(&dir->ep->preparing) && tell_failure(dir->ep, cookie->status);
-	return !dir->await || confirm(evd, dir);
+	return !dir->await || confirm(dir);
 }
 
 /*
@@ -227,6 +195,8 @@ static struct pass_cookie *wc_note(struct ibv_wc *wc)
 		return NULL;
 	cookie->status = wc->status;
 	cookie->node.bytes = wc->byte_len;
+	cookie->node.immed = cookie->dir->is_recv && pass_wc_is_immed(wc, cookie);
+	cookie->node.word = wc->imm_data;
 	return cookie;
 }
 
@@ -267,8 +237,7 @@ static void take(struct pass_evd *evd, struct pass_cookie *cookie)
 	else
 		pass_fifo_add_cookie(evd, cookie);
 	if (!dir->srq)
-		atomic_store_explicit(&dir->completed, dir->completed + 1,
-				      memory_order_release);
+		shim_count(&dir->completed);
 	if (dir->deep)
 		made_room(evd, dir);
 }
@@ -298,6 +267,14 @@ static void wait_begins(struct pass_evd *evd, struct pass_cookie *cookie)
 	cookie->late_next = NULL;
 	*dir->waiting_end = cookie;
 	dir->waiting_end = &cookie->late_next;
+	pass_keeper_add(dir->ep);
+}
+
+/* pass_ep_waits - are there completions of an EP that must not be shown yet? No lock is needed. */
+bool pass_ep_waits(const struct pass_ep *ep)
+{
+	return __atomic_load_n(&ep->dir[PASS_REQ].waiting, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&ep->dir[PASS_RECV].waiting, __ATOMIC_RELAXED);
 }
 
 static struct pass_cookie *wait_next(struct pass_dir *dir)
@@ -323,7 +300,7 @@ static void look_at_waiting(struct pass_evd *evd)
 
 	for (dir = evd->waiting; dir; dir = next) {
 		next = dir->next_waiting;
-		while (dir->waiting && may_show(evd, dir->waiting)) {
+		while (dir->waiting && may_show(dir->waiting)) {
 			take(evd, wait_next(dir));
 			any = true;
 		}
@@ -365,15 +342,16 @@ void pass_wc_forget(struct pass_evd *evd, struct pass_dir *dir)
 /*
  * pass_evd_faulted - the device could not poll or arm a completion queue (E72)
  *
- * It will be asked again, so a completion may be late, but none is lost: who waits asks by itself
- * until the queues are armed once more (has_to_look() in pass_wait.c). The kernel tells the
- * asynchronous EVDs, once only for each EVD: a device with such a fault may have it each time.
+ * It will be asked again, so a completion may be late, but none is lost: who waits is woken to ask
+ * until the queues are armed once more (pass_keeper_nudge()). The kernel tells the asynchronous
+ * EVDs, once only for each EVD: a device with such a fault may have it each time.
  */
 void pass_evd_faulted(struct pass_evd *evd)
 {
 	struct kdapl_uapi_handle arg = { .handle = evd->pia->token };
 
 	evd->deaf = true;
+	pass_keeper_nudge(evd);
 	if (evd->faulted)
 		return;
 	evd->faulted = true;
@@ -420,9 +398,27 @@ void pass_wc_pull(struct pass_evd *evd)
 		cookie = wc_note(wc);
 		if (!cookie)
 			continue;
-		if (cookie->dir->waiting || !may_show(evd, cookie))
+		if (cookie->dir->waiting || !may_show(cookie))
 			wait_begins(evd, cookie);
 		else
 			take(evd, cookie);
 	}
+}
+
+/*
+ * pass_evd_pull - the same for an EVD that is not locked, or NULL; wakes waiters if there is
+ * something for them
+ */
+void pass_evd_pull(struct pass_evd *evd)
+{
+	uint32_t before;
+
+	if (!evd)
+		return;
+	shim_lock(evd->lock);
+	before = evd->nr_fifo;
+	pass_wc_pull(evd);
+	if (evd->nr_fifo != before)
+		pass_evd_wake(evd);
+	shim_unlock(evd->lock);
 }

@@ -2,52 +2,19 @@
 /*
  * Passthrough: the process makes its queue pairs, completion queues and memory regions itself,
  * through uverbs. This header is what the pass_*.c share. The kernel keeps the connection and
- * the state of each EP, and moves the process's queue pair from INIT on through its states. It
- * shows the state of the EPs on the board, memory that the process maps and can only read, with
- * 64 bytes for each handle that the file can have. So posts and polls need no system call, and
- * the library needs no table of states. The board also shows when the device of an IA has gone.
+ * the state of each EP, shows the state on the board, and moves the process's queue pair from INIT
+ * on through its states. So posts and polls need no system call, and the library needs no table of
+ * states. The board also shows when the device of an IA has gone.
  *
- *	pass_ia.c	opening and closing, the table of operations
- *	pass_ctx.c	contexts of devices, and the board
- *	pass_mem.c	protection zones and memory regions
- *	pass_rmr.c	RMRs, by memory windows or memory regions
- *	pass_ring.c	the cookies of an EP's two directions
- *	pass_ep.c	an EP: its objects and attributes
- *	pass_conn.c	the queue pair of its next connection
- *	pass_post.c	posts
- *	pass_srq.c	shared receive queues
- *	pass_gate.c	posts that go to no queue pair
- *	pass_fifo.c	the FIFO of an EVD
- *	pass_wc.c	completions
- *	pass_event.c	taking events
- *	pass_wait.c	waiting, and the completion queues of an EVD
- *	pass_end.c	drain and flush
- *	pass_fence.c	freeing memory that posted requests may name
- *
- * Counting. Each direction of an EP counts the work requests that its queue pair took (@posted,
- * under the direction's lock) and those of them whose completion was polled (@completed, under
- * the EVD's lock). Every work request is signalled, so the two counts become equal, and then no
- * request of the direction is left in the device or in a completion queue. A completion that the
- * consumer has suppressed is dropped when it is polled. EPs do not count receives of an SRQ
- * (pass_srq.c).
- *
- * Order of events. The events of an EVD are in three places: its FIFO, the kernel's ring, and
- * the completion queues. They are taken from these places in that order, with one exception:
- * each entry of the FIFO records how many events of the ring are older than itself
- * (pass_node.mark), and those are taken before it.
- *
- * Locks, the outer one first: pass_ep.use; pass_srq.use; pass_ia.lock; pass_dir.lock of an EP;
- * the lock of an EVD, or that of the object of an RMR; pass_rmr.lock, and the lock of an SRQ,
- * which is the pass_dir.lock in it; the lock of a PZ, under which its users are counted. A thread
- * that has an EVD locked must not wait for the lock of another EVD; it only tries the lock of the
- * connect EVD of an EP (pass_wc.c), since another thread may hold that one and wait for the first.
- * A post to the queue pair takes no lock that two endpoints share, unless no cookie is free
- * (pass_cookie_room()).
+ * Documentation/overview.rst, The library, from call to file, has a table of the pass_*.c;
+ * life-of-a-dto.rst, In passthrough, tells how posts are counted, in which order events are taken,
+ * how a thread waits, and how a connection ends; locking.rst, The library, has the locks.
  */
 #ifndef PASSTHROUGH_H
 #define PASSTHROUGH_H
 
 #include <infiniband/verbs.h>
+#include <sys/eventfd.h>
 
 #include "dto/kind.h"
 #include "shim.h"
@@ -72,6 +39,7 @@ struct pass_srq;
  * @port: the port of the device
  * @iwarp: the transport is iWARP
  * @hints: KDAPL_VERBS_*
+ * @extensions: KDAPL_CAN_*
  * @windows: the device has memory windows that admit no more than the range they are bound to
  * @max_region: bytes of a memory region at most; @max_message: of a message
  * @max_cqe: entries of a completion queue at most
@@ -81,6 +49,7 @@ struct pass_srq;
  *	something on the context; the context is given back with the last one
  * @closing: dat_ia_close() is giving up the objects of the IA. A call that makes an object
  *	looks at this after the object can be found, and gives it up itself if this is set
+ * @news: of EPs that leave, and of threads that an EVD of the IA waits for when it is freed
  * @lock: protects @eps, @zones, @srqs, and the links of these lists
  * @eps, @zones, @srqs: lists of all EPs, zones and SRQs of the IA
  */
@@ -92,6 +61,7 @@ struct pass_ia {
 	bool iwarp;
 	bool windows;
 	uint32_t hints;
+	uint32_t extensions;
 	uint64_t max_region;
 	uint64_t max_message;
 	uint32_t max_cqe;
@@ -100,6 +70,7 @@ struct pass_ia {
 	uint32_t board_size;
 	atomic_uint refs;
 	atomic_bool closing;
+	struct shim_news news;
 	pthread_mutex_t lock;
 	struct pass_ep *eps;
 	struct pass_pz *zones;
@@ -217,6 +188,9 @@ static inline bool pass_lmr_inside(const struct pass_lmr *lmr,
  * @kind: PASS_COOKIE: part of a pass_cookie, a completion; PASS_MOVED: part of a pass_moved, an
  *	event that was moved here from the kernel's ring
  * @notify: the event wakes a waiter (E35)
+ * @immed: of a receive that has succeeded, unless as a plain one: a peer's write has taken it, with
+ *	immediate data
+ * @word: the immediate data
  */
 struct pass_node {
 	struct pass_node *next;
@@ -226,6 +200,8 @@ struct pass_node {
 	};
 	uint8_t kind;
 	bool notify;
+	bool immed;
+	uint32_t word;
 };
 
 enum { PASS_COOKIE, PASS_MOVED };
@@ -250,7 +226,8 @@ enum pass_place {
  * @place: enum pass_place
  * @flags: completion flags
  * @nr_sge: number of segments kept in @sge
- * @course: @place, @flags and @nr_sge in one word
+ * @operation: of a request, for DAT 2.0, whose events show it
+ * @course: @place, @flags, @nr_sge and @operation in one word
  * @status: DAT_DTO_COMPLETION_STATUS; of a completion that is not in a FIFO yet: that of verbs
  * @node: in an EVD's FIFO
  * @late_next: in pass_dir.late or pass_dir.waiting
@@ -267,7 +244,8 @@ struct pass_cookie {
 		struct {
 			atomic_uchar place;
 			uint8_t flags;
-			uint16_t nr_sge;
+			uint8_t nr_sge;
+			uint8_t operation;
 		};
 		uint32_t course;
 	};
@@ -283,6 +261,12 @@ static inline bool pass_cookie_owed(const struct pass_cookie *cookie)
 	return atomic_load_explicit(&cookie->place, memory_order_acquire) >= PASS_OWED;
 }
 
+/* Is it of a request that DAT 1.2 does not have? Its event says what it was. */
+static inline bool pass_cookie_extends(const struct pass_cookie *cookie)
+{
+	return cookie->operation >= KDAPL_DID_RDMA_WRITE_IMMED;
+}
+
 static inline bool pass_cookie_is_free(const struct pass_cookie *cookie)
 {
 	/* ORDER: pairs with pass_cookie_free(): the old event was read before this is seen. */
@@ -295,9 +279,13 @@ static inline void pass_cookie_move(struct pass_cookie *cookie, enum pass_place 
 }
 
 /* For a plain post, which goes to the queue pair: it has no flags, and one segment in @sge. */
-static inline void pass_cookie_move_plain(struct pass_cookie *cookie)
+static inline void pass_cookie_move_plain(struct pass_cookie *cookie, enum kdapl_dto_kind kind)
 {
-	static const struct pass_cookie plain = { .place = PASS_PLAIN, .nr_sge = 1 };
+	const struct pass_cookie plain = {
+		.place = PASS_PLAIN,
+		.nr_sge = 1,
+		.operation = kdapl_dto_rows[kind].operation,
+	};
 
 	__atomic_store_n(&cookie->course, plain.course, __ATOMIC_RELAXED);
 }
@@ -322,6 +310,7 @@ enum pass_gate {
  * @is_recv: it is the direction of receives
  * @await: of receives: the connection is not known to be established (A7)
  * @posted: work requests that the queue pair took (Counting, at the top)
+ * @max_inline: a request with so many bytes at most of our memory takes them along; 0: none does
  * @max_plain: a plain send or receive has at most so many bytes; 0: none is possible
  * @owner: the object of the EP; NULL once that is freed
  * @ep: the EP it belongs to
@@ -370,6 +359,7 @@ struct pass_dir {
 	bool await;
 	bool deep;
 	uint32_t posted;
+	uint32_t max_inline;
 	uint64_t max_plain;
 	struct shim_object *owner;
 	struct ibv_qp *qp;
@@ -422,11 +412,11 @@ enum { PASS_REQ, PASS_RECV, PASS_DIRS };
 
 /**
  * struct pass_request - a request that waits for room on the queue pair
- * @kind: of the post
+ * @dto: the post; what it points to is not there any more
  * @remote: of RDMA operations
  */
 struct pass_request {
-	enum kdapl_dto_kind kind;
+	struct kdapl_dto dto;
 	DAT_RMR_TRIPLET remote;
 };
 
@@ -442,25 +432,31 @@ struct pass_request {
  * @solicited: its direction of receives is counted in pass_evd.solicited
  * @refs: references: of the object, of each of its completions in a FIFO, of an EVD that keeps a
  *	direction parked, and of each thread that works on it without a lock
- * @life: the kernel's number of the present connection or attempt
+ * @life: the kernel's number of the present connection or attempt, which its events name; atomic
  * @told: the kernel knows that the connection is over; atomic
- * @over: the event of the end was shown or given up, or there is no connection yet; atomic
+ * @over: the event of the end was shown or given up, or its place is known, or there is no
+ *	connection yet; atomic
  * @established: the consumer has the event ESTABLISHED, or could have taken it
+ * @leaving: the kernel is freeing the EP, so that its entry of the board may be another EP's
+ *	before the library knows; atomic
  * @token: the kernel's handle
  * @use: held by operations that change the EP
  * @attr: the attributes, as granted
  * @connect_evd: object of the connect EVD, or NULL
- * @old_until: events in the ring of @connect_evd before this one (counted as in pass_evd.taken)
- *	are about former connections. Set when a connection begins, like @over under the lock of
- *	@connect_evd
  * @end: memory for the event that ends the connection, which goes into the FIFO of the connect
  *	EVD when all is flushed. Each connection gets its own, since the one of the connection
  *	before may still be in the FIFO
  * @end_held: the event is in @end, and waits for the flush
- * @ending, @draining: an end, or a graceful disconnect, waits until all has completed, and
- *	threads that poll have to look whether it has (pass_watch_run())
+ * @ending, @draining: an end, or a graceful disconnect, waits until all has completed
+ * @spent: all has completed that the queue pair ever will, and it is to be destroyed; atomic
+ * @lost: some of what was posted has not completed then
+ * @lent: a thread in reset or free has @use, and waits until the thread of pass_keeper.c, which
+ *	works on the EP meanwhile, gives it back; atomic
+ * @news: that thread has looked at the EP
+ * @kept, @next_kept: the EP is in the list of the thread of pass_keeper.c, which has a reference
+ * @listened: that thread has looked at it in vain, and listens to its EVDs
+ * @passed_over: that thread has found @use taken; atomic
  * @bound: the kernel may hold the queue pair
- * @mover: there is a thread that gives the queue pair what has waited for room
  * @preparing: the call that begins the connection has not returned, and may be refused
  * @qp_num: number of the queue pair. A failed completion of another one comes from an attempt
  *	whose call was refused
@@ -482,21 +478,28 @@ struct pass_ep {
 	bool keys;
 	bool solicited;
 	atomic_uint refs;
-	uint32_t life;
+	atomic_uint_least32_t life;
 	atomic_bool told;
 	atomic_bool over;
 	atomic_bool established;
+	atomic_bool leaving;
 	uint64_t token;
 	struct shim_object *ia;
 	pthread_mutex_t use;
 	struct kdapl_uapi_ep_attr attr;
 	struct shim_object *connect_evd;
-	uint64_t old_until;
 	struct pass_moved *end;
 	bool end_held;
 	atomic_bool ending;
 	atomic_bool draining;
-	atomic_bool mover;
+	atomic_bool spent;
+	bool lost;
+	atomic_bool lent;
+	struct shim_news news;
+	atomic_bool kept;
+	atomic_bool passed_over;
+	bool listened;
+	struct pass_ep *next_kept;
 	bool bound;
 	atomic_bool preparing;
 	atomic_uint_least32_t qp_num;
@@ -521,13 +524,12 @@ struct pass_cq {
 	bool armed;
 };
 
-/* Bits of pass_evd.aside; from PASS_WATCHED on it is a count. */
+/* Bits of pass_evd.aside */
 #define PASS_FIFO	1u	/* the FIFO is not empty */
 #define PASS_QUEUES	2u	/* the number of completion queues is not one */
 #define PASS_WAITING	4u	/* there are completions that must not be shown yet */
 #define PASS_WAITER	8u	/* a thread is in dat_evd_wait() */
 #define PASS_DUE	16u	/* there is room for posts that have waited for it */
-#define PASS_WATCHED	32u	/* added for each endpoint that ends or drains */
 
 /**
  * struct pass_evd - the library's half of an EVD
@@ -547,10 +549,18 @@ struct pass_cq {
  * @mute: the device of the channel is gone
  * @deaf: a queue could not be armed when that was tried last, or could not be polled since, so
  *	there may be completions of which nothing tells
+ * @nudged: the thread of pass_keeper.c has it in that list, and counts as a user
  * @faulted: a queue could not be polled or armed, and the kernel was told (E72)
  * @kernel_fd: readable while the ring has events
- * @wake: an eventfd, for what is told by neither of these two descriptors
- * @later: a timer, by which the thread of the CNO looks again for what no descriptor tells of
+ * @wake: a timerfd, an alarm for what is told by neither of these two descriptors
+ * @wake_at: when it goes off, or has gone off since it was looked at; ns, UINT64_MAX: it is not set
+ * @bed: what a waiter sleeps on: an epoll descriptor of those of them that there are; it is made
+ *	when there are the latter two
+ * @channel_in_bed: the first one is in it
+ * @next_deaf: the next EVD whose waiters the thread of pass_keeper.c wakes by the clock
+ * @kept_round, @kept_silent: of the thread of pass_keeper.c: when it has listened to this EVD, and
+ *	whether completions may come then of which nothing tells
+ * @kept_armed: that thread has armed the queues, and relies on it
  * @notified: counts what wakes a waiter
  * @unwaitables: counts calls of dat_evd_set_unwaitable()
  * @solicited: number of directions of receives that are SOLICITED_WAIT
@@ -563,8 +573,7 @@ struct pass_cq {
  * @sleepers: threads that sleep in ppoll(2), or have dropped the lock in the middle of a call and
  *	will look at the EVD again; pass_evd_gone() waits for them
  * @aside: 0 if a look for an event is a look at the ring and at the one completion queue. Else
- *	the reasons why it takes more: bits PASS_FIFO ..., which change under the lock, and
- *	PASS_WATCHED added for each endpoint that ends or drains and uses this EVD
+ *	the reasons why it takes more: bits PASS_FIFO ..., which change under the lock
  * @not_idle: @aside and @wc_left, for one look at both
  * @event: the argument of dat_evd_dequeue() while it polls, with the EVD locked. To keep it in a
  *	register across the call of the poll would cost more: that register has to be saved
@@ -597,7 +606,14 @@ struct pass_evd {
 	struct shim_fd channel_fd;
 	struct shim_fd kernel_fd;
 	struct shim_fd wake;
-	struct shim_fd later;
+	uint64_t wake_at;
+	struct shim_fd bed;
+	bool channel_in_bed;
+	struct pass_evd *next_deaf;
+	bool nudged;
+	uint32_t kept_round;
+	bool kept_silent;
+	bool kept_armed;
 	bool mute;
 	bool deaf;
 	bool faulted;
@@ -670,13 +686,19 @@ static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 	return atomic_load_explicit(&obj->ia->pass, memory_order_relaxed);
 }
 
+/* A DAT_RETURN that the kernel shows on a board. */
+static inline DAT_RETURN pass_board_ret(const uint32_t *ret)
+{
+	return face_ret(shim_load_acquire(ret));
+}
+
 /*
  * What a call returns that makes something on an IA, or needs its device: DAT_SUCCESS as long as
  * that is there (E71). For calls that the kernel does not see; it answers all others so itself.
  */
 static inline DAT_RETURN pass_ia_refusal(const struct pass_ia *pia)
 {
-	return shim_load_acquire(&pia->entry->refuse_request);
+	return pass_board_ret(&pia->entry->refuse_request);
 }
 
 /*
@@ -709,12 +731,6 @@ static inline struct pass_evd *pass_evd_of(const struct shim_object *obj)
 static inline bool pass_evd_aside(const struct pass_evd *evd, uint32_t why)
 {
 	return atomic_load_explicit(&evd->aside, memory_order_relaxed) & why;
-}
-
-/* Is an endpoint of the EVD ending or draining, or has posts to be given to its queue pair? */
-static inline bool pass_evd_watched(const struct pass_evd *evd)
-{
-	return pass_evd_aside(evd, ~(PASS_DUE - 1));
 }
 
 /* Sets or clears the reason @why (PASS_FIFO ...) to look aside. */
@@ -764,7 +780,22 @@ static inline bool pass_is_connected(uint32_t state)
 	return state == DAT_EP_STATE_CONNECTED || pass_is_pending(state);
 }
 
-void pass_pause(unsigned int us);
+/* Reads an eventfd, or fails if nobody has written since the last time. */
+static inline void pass_event_clear(const struct shim_fd *fd)
+{
+	eventfd_t count;
+
+	eventfd_read(fd->fd, &count);
+}
+
+/*
+ * Does the board show that the queue pair is in the error state, or that the kernel has let go of
+ * it? Then the peer does not reach our memory through it any more, and nothing is posted there.
+ */
+static inline bool pass_is_shut(const struct kdapl_uapi_board_ep *board)
+{
+	return shim_load_acquire(&board->flags) & (KDAPL_BOARD_ERROR | KDAPL_BOARD_UNBOUND);
+}
 
 /* pass_ia.c */
 struct pass_ia *pass_ia_get(const struct shim_object *obj);
@@ -821,6 +852,7 @@ void pass_rings_free(struct pass_dir *dir);
 
 /* pass_ep.c */
 void pass_eps_child(void);
+bool pass_ep_try_get(struct pass_ep *ep);
 struct pass_ep *pass_ep_get(struct shim_object *obj);
 void pass_ep_put(struct pass_ep *ep);
 DAT_RETURN pass_ep_made(struct shim_object *ep);
@@ -830,11 +862,10 @@ DAT_RETURN pass_ep_recv_query(struct shim_object *ep, struct kdapl_uapi_ep_recv_
 void pass_ep_gone(struct shim_object *ep);
 void pass_ep_off_board(struct pass_ep *ep);
 void pass_ep_leave(struct pass_ep *ep);
+bool pass_eps_use(struct pass_ia *pia, const void *object);
 void pass_dir_park(struct pass_dir *dir);
 
 /* pass_conn.c */
-void pass_await_board(const struct pass_ep *ep, bool (*former)(uint32_t state),
-		      uint64_t limit);
 void pass_tell(struct pass_ep *ep, enum kdapl_uapi_tell what);
 void pass_drop_qp(struct pass_ep *ep);
 DAT_RETURN pass_ep_connect(struct shim_object *ep, struct kdapl_uapi_ep_connect *arg);
@@ -854,9 +885,10 @@ DAT_RETURN pass_post_write(struct shim_object *ep, DAT_COUNT segments,
 			   const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			   const DAT_RMR_TRIPLET *remote, uint32_t flags);
 
+DAT_RETURN pass_post_extension(struct shim_object *ep, const struct shim_request *request);
+
 int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
-		      enum kdapl_dto_kind kind, struct ibv_sge *sge, uint32_t nr,
-		      const DAT_RMR_TRIPLET *remote);
+		      const struct kdapl_dto *dto, struct ibv_sge *sge, uint32_t nr);
 DAT_RETURN pass_srq_post_recv(struct shim_object *srq, DAT_COUNT segments,
 			      const DAT_LMR_TRIPLET *iov, uint64_t cookie);
 
@@ -872,11 +904,14 @@ void pass_put_aside(struct pass_dir *dir, struct pass_cookie *cookie,
 		    enum pass_gate gate);
 int pass_give_recv(struct pass_dir *dir, struct pass_cookie *cookie,
 		   struct ibv_sge *sge, uint32_t nr);
+void pass_dir_unpost(struct pass_dir *dir);
 int pass_post_held(struct pass_dir *dir);
 void pass_refill(struct pass_dir *dir);
 void pass_owe_nothing(struct pass_dir *dir);
 bool pass_ep_owes(const struct pass_ep *ep);
+bool pass_ep_moves(struct pass_ep *ep);
 void pass_ep_refill(struct pass_ep *ep);
+void pass_evd_refill(struct pass_evd *evd);
 bool pass_refused_late(const struct pass_dir *dir, int err);
 DAT_RETURN pass_refusal(int err);
 DAT_RETURN pass_post_refused(struct pass_dir *dir, struct pass_cookie *cookie, int err);
@@ -896,10 +931,14 @@ void pass_cookie_free(struct pass_cookie *cookie);
 /* pass_wc.c */
 void pass_evd_faulted(struct pass_evd *evd);
 void pass_wc_pull(struct pass_evd *evd);
+void pass_evd_pull(struct pass_evd *evd);
+bool pass_ended_for_kernel(const struct pass_ep *ep);
+bool pass_ep_waits(const struct pass_ep *ep);
 void pass_wc_forget(struct pass_evd *evd, struct pass_dir *dir);
 
 /* pass_event.c */
 uint32_t pass_event_count(struct pass_evd *evd, uint32_t *kernels);
+bool pass_event_take_only(struct pass_evd *evd, DAT_EVENT *event);
 enum pass_took pass_event_take(struct pass_evd *evd, DAT_EVENT *event,
 			       struct kdapl_uapi_event *kernel);
 void pass_event_move_ring(struct pass_evd *evd);
@@ -918,13 +957,15 @@ DAT_RETURN pass_evd_wait(struct shim_object *evd, struct kdapl_uapi_evd_wait *ar
 DAT_RETURN pass_evd_set_waitable(struct shim_object *evd, bool waitable);
 struct pass_evd *pass_evd_use(struct shim_object *evd);
 void pass_evd_unuse(struct pass_evd *evd);
+void pass_evd_back(struct pass_evd *evd);
 struct pass_evd *pass_evd_hidden(struct pass_ia *pia);
-void pass_evd_hidden_free(struct pass_evd *evd);
+void pass_evd_free(struct pass_evd *evd);
 DAT_RETURN pass_evd_reserve(struct pass_evd *evd, const struct pass_ep *ep, uint32_t entries,
 			    struct pass_cq **cq);
 bool pass_evd_extend(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_unreserve(struct pass_evd *evd, struct pass_cq *cq, uint32_t entries);
 void pass_evd_wake(struct pass_evd *evd);
+bool pass_evd_listen(struct pass_evd *evd);
 void pass_evd_count_solicited(struct pass_evd *evd, int by);
 
 /* pass_end.c */
@@ -933,12 +974,21 @@ DAT_RETURN pass_ep_reset(struct shim_object *ep);
 DAT_RETURN pass_ep_free(struct shim_object *ep);
 void pass_end_close(struct pass_ep *ep);
 void pass_end_hold(struct pass_ep *ep, const struct kdapl_uapi_event *event);
-bool pass_end_go(struct pass_ep *ep);
-bool pass_end_look(struct pass_ep *ep);
+void pass_end_go(struct pass_ep *ep);
+bool pass_end_here(struct pass_ep *ep);
+void pass_end_next(const struct pass_ep *ep, uint64_t looked, uint64_t *next);
 void pass_end_want(struct pass_ep *ep);
-bool pass_eps_connect_with(struct pass_ia *pia, const struct shim_object *evd);
-bool pass_thread(void *(*run)(void *ep), struct pass_ep *ep);
-void pass_watch_run(struct pass_ia *pia, struct pass_evd *evd);
+
+/* pass_keeper.c */
+void pass_keeper_child(void);
+bool pass_keeper_start(void);
+uint64_t pass_keeper_round(void);
+void pass_keeper_add(struct pass_ep *ep);
+void pass_keeper_look(void);
+void pass_keeper_nudge(struct pass_evd *evd);
+bool pass_keeper_await(struct pass_ep *ep, bool (*done)(void *arg), void *arg, uint64_t until);
+void pass_keeper_listen(void);
+void pass_ep_unlock(struct pass_ep *ep);
 
 /* pass_fence.c */
 void pass_fence_posts(struct pass_ia *pia);

@@ -32,6 +32,11 @@ static inline bool port_lmr_inside(const struct pass_lmr *lmr, u64 address, u64 
 	return pass_lmr_inside(lmr, address, length);
 }
 
+static inline u64 port_remote_address(const DAT_RMR_TRIPLET *remote)
+{
+	return face_remote_address(remote);
+}
+
 /* Memory is never a list here. */
 static inline DAT_RETURN port_lmr_outside(const struct pass_dir *to, const struct pass_lmr *lmr,
 					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *address)

@@ -19,6 +19,8 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
+#define U32_MAX		UINT32_MAX
+
 #define likely(x)	SHIM_LIKELY(x)
 #define unlikely(x)	SHIM_UNLIKELY(x)
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))

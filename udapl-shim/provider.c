@@ -20,7 +20,7 @@ static DAT_RETURN provider_ia_open(const DAT_NAME_PTR ia_name,
 }
 
 const DAT_PROVIDER shim_provider = {
-	.device_name = "kdapl",
+	.device_name = FACE_DEVICE_NAME,
 	.ia_open_func = provider_ia_open,
 	.ia_query_func = dat_ia_query,
 	.ia_close_func = dat_ia_close,
@@ -89,4 +89,5 @@ const DAT_PROVIDER shim_provider = {
 	.srq_query_func = dat_srq_query,
 	.srq_resize_func = dat_srq_resize,
 	.srq_set_lw_func = dat_srq_set_lw,
+	FACE_TABLE
 };

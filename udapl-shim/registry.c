@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The registry: which adapters there are, who provides each, and the calls that open, close and
- * list them. An open looks for the adapter in three places, in this order:
- *
- *	providers that the program has added by dat_registry_add_provider();
- *	the records of dat.conf (conf.c). A record either names the library of another provider,
- *	which is loaded at the first open and whose dat_provider_fini() is called after the last
- *	close; or it gives another name to an adapter of kdapl;
- *	the adapters that the kernel lists, which need no record.
- *
- * A handle of another provider points to the address of that provider's table. By this address
- * calls.c finds the provider (shim_other()).
+ * list them. An open looks among the providers that the program has added, then in the records of
+ * dat.conf (conf.c), then among the adapters that the kernel lists: Documentation/overview.rst, The
+ * library, from call to file.
  *
  * Locks: load_lock is the outermost of the library and is recursive, so that a provider may
  * make any call in its dat_provider_init(). The lock of the registry is held for short times
@@ -674,6 +667,19 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle)
 		return RET_BAD_ARG(2);
 	*ia_handle = handle;
 	return DAT_SUCCESS;
+}
+
+/* shim_ia_shown - the handle of an IA of kdapl, as the consumer knows it */
+DAT_IA_HANDLE shim_ia_shown(uint64_t token)
+{
+	return shim_handle(token);
+}
+
+/* shim_ia_safety - the attribute is_thread_safe of an IA of kdapl: its @own */
+DAT_BOOLEAN shim_ia_safety(const struct shim_object *ia, DAT_BOOLEAN own)
+{
+	(void)ia;
+	return own;
 }
 
 /*

@@ -18,11 +18,13 @@
  * @adapter: if @own, the name of that adapter in the kernel's list
  * @has_mode: if @own, the record says which mode its IAs get
  * @mode: that mode
+ * @tells_last: if @own, its EPs on an SRQ tell when they take no more receives (RULING 69)
+ * @counts: if @own, its IAs have counters
  * @users: IAs that are open, or being opened, through the library
  * @loaded: what dlopen() returned, while the library has users
  * @fini: the library's dat_provider_fini(), or NULL
  *
- * The fields up to @mode are read from the file; they never change, and the record is never
+ * The fields up to @counts are read from the file; they never change, and the record is never
  * freed. The others are protected by load_lock (registry.c).
  */
 struct shim_record {
@@ -35,6 +37,8 @@ struct shim_record {
 	char adapter[DAT_NAME_MAX_LENGTH];
 	bool has_mode;
 	enum shim_mode mode;
+	bool tells_last;
+	bool counts;
 
 	unsigned int users;
 	void *loaded;
@@ -45,6 +49,7 @@ struct shim_record {
 #define SHIM_WHY	200
 
 /* conf.c */
+bool shim_conf_parameters(struct shim_record *record, char why[SHIM_WHY]);
 bool shim_conf_line(const char *line, size_t length, struct shim_record **record,
 		    char why[SHIM_WHY]);
 const char *shim_conf_path(void);

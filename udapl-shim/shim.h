@@ -1,51 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the files of libdat share. An application calls dat_*; most calls look
- * their handles up, fill one structure of <rdma/kdapl.h>, make one ioctl on
- * /dev/kdapl and return the kernel's DAT_RETURN. For these the rules of DAT are
- * kept in the kernel. In passthrough those of posts, completions, memory, binds
- * and shared receive queues are kept in pass_*.c, which has to agree with the
- * kernel's (Documentation/rules-by-mode.rst); what a post is checked against is
- * the kernel's own code (common/dto/). The library adds what only a
- * process needs: handles that are pointers, memory behind the pointers in events
- * and queries, taking events from a mapped ring, and CNOs.
+ * What the files of libdat share. An application calls dat_*; most calls look their handles up,
+ * fill one structure of <rdma/kdapl.h>, make one ioctl on /dev/kdapl and return the kernel's
+ * DAT_RETURN. For these the rules of DAT are kept in the kernel. In passthrough those of posts,
+ * completions, memory, binds and shared receive queues are kept in pass_*.c, which has to agree
+ * with the kernel's (Documentation/rules-by-mode.rst).
  *
- *	calls.c		the dat_* calls, each passed on to the provider of its handle
- *	registry.c	which adapters there are; other providers (registry.h)
- *	conf.c		the file dat.conf
- *	debug.c		DAT_DEBUG: why a call failed, in words (debug.h)
- *	refused.c	... the value that was refused, and what there is
- *	handle.c	handles: the table of objects, kernel handle to object
- *	lock.c		the lock of an object
- *	dev.c		the device file: open, version, fork, errno
- *	ring.c		the mapped event ring of an EVD
- *	event.c		a kernel event made into a DAT_EVENT
- *	cmd_*.c		the calls for objects of this library, a file for each kind
- *	post.c		the dat_* calls of data transfer
- *	forward.c	what differs by mode: forwarded, where the kernel has the queues
- *	pass_*.c	the same for passthrough, where the process has them (passthrough.h)
- *	mode.c		which of the two modes an IA is to have
- *	cno.c		CNOs: one wait over several EVDs
- *	provider.c	the function table that every handle points to
- *
- * Contracts: the calls that kernel modules have as well are described in
- * kdapl/face/kdat*.c. The files here only describe what is different for an
- * application, and the calls that only applications have (<dat/udat.h>). For all
- * calls this is different:
- *
- *	A pointer to memory that the process does not have is answered like a
- *	null pointer if the kernel finds out, with DAT_INVALID_PARAMETER. If
- *	the library does, the process gets SIGSEGV, as from any library.
- *
- *	DAT_INSUFFICIENT_RESOURCES/MEMORY can come from every call that makes
- *	an object, and DAT_INTERRUPTED_CALL from one that a signal ends.
- *
- * Locks, the outer one first: the locks of the registry (registry.c); the lock of
- * the device file (dev.c); the lock of an object; the lock of the object table
- * (handle.c) or of the descriptors (dev.c). A thread has one object locked at a
- * time, with these exceptions: an EVD while its CNO is locked (cno.c); and in
- * passthrough a PZ while an EVD is locked, and a second EVD if its lock can be had
- * without waiting (passthrough.h).
+ * Which file has what, from the call on, and in what the contracts of kdapl/face/kdat*.c are
+ * different for an application is told in Documentation/overview.rst, The library, from call to
+ * file; the files here only describe what is different for an application, and the calls that only
+ * applications have (<dat/udat.h>). Locks: Documentation/locking.rst, The library.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -66,6 +30,8 @@
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #pragma GCC visibility pop
+
+#include "face.h"
 
 #include <rdma/kdapl.h>
 #include "calls.h"
@@ -146,7 +112,6 @@ static inline void shim_count(atomic_uint_least32_t *counter)
 #define SHIM_CR		LIVE(DAT_HANDLE_TYPE_CR)
 #define SHIM_CNO	LIVE(DAT_HANDLE_TYPE_CNO)
 #define SHIM_SRQ	LIVE(DAT_HANDLE_TYPE_SRQ)
-#define SHIM_MAX	SHIM_SRQ
 
 /**
  * struct shim_lock - a lock of one word
@@ -198,6 +163,19 @@ static inline void shim_unlock(struct shim_lock *lock)
 }
 
 /**
+ * struct shim_news - by which threads that wait for something hear of changes
+ * @count: of changes while somebody has waited
+ * @waiters: threads in shim_await()
+ */
+struct shim_news {
+	atomic_uint count;
+	atomic_uint waiters;
+};
+
+bool shim_await(struct shim_news *news, bool (*done)(void *arg), void *arg, uint64_t until);
+void shim_tell(struct shim_news *news);
+
+/**
  * struct shim_sleep - one wait of a thread, which may sleep several times (sleep.c)
  * @deadline: ns; UINT64_MAX: none
  * @held, @mask: any wait may be woken for nothing, and must not lose a signal that comes between
@@ -214,7 +192,7 @@ uint64_t shim_now(void);
 uint64_t shim_deadline(DAT_TIMEOUT timeout);
 int shim_sleep(struct shim_sleep *sleep, struct pollfd *fds, nfds_t n, uint64_t most);
 void shim_sleep_end(struct shim_sleep *sleep);
-bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread);
+bool shim_thread(void *(*run)(void *arg), void *arg, size_t stack, pthread_t *thread);
 
 /**
  * struct shim_object - what a handle points to
@@ -223,7 +201,7 @@ bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread);
  * @hash_next: number of the next object in the hash chain of @token
  * @next_dead: number of the object that died after this one, while this one is dead
  * @lock: protects @body, and the ring in the body of an EVD; in passthrough more
- *	  (passthrough.h)
+ *	  (Documentation/locking.rst)
  * @token: the kernel's handle; 0 if the kernel does not know the object: a CNO, and
  *	   in passthrough an LMR or RMR. A dead object keeps it, because events that
  *	   name the object may still be queued
@@ -232,6 +210,8 @@ bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread);
  * @body: what an object of this type needs besides, or NULL
  * @ops: the functions for the mode of its IA; not NULL if it is or was alive
  * @pass: its data for passthrough (struct pass_*), else NULL
+ * @counters: those of face2/counters.c, once something was counted; they stay with the memory of
+ *	      the object
  *
  * The memory of objects is never given back. So once a pointer is known to point to
  * an object it can be read, whatever has become of the object. Zeroed memory is a
@@ -250,6 +230,7 @@ struct shim_object {
 	const struct shim_ops *ops;
 	/* struct pass_ia, pass_evd, pass_ep and so on, as @type says */
 	void *_Atomic pass;
+	atomic_uint_least64_t *_Atomic counters;
 } __attribute__((aligned(128)));
 
 uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret);
@@ -272,15 +253,35 @@ struct shim_evd;
 struct shim_lmr;
 
 /**
+ * struct shim_request - a request that DAT 1.2 does not have (post_extension)
+ * @op: KDAPL_OP_RDMA_WRITE_IMMED, ...
+ * @segments, @iov, @cookie, @remote, @flags: as those of dat_ep_post_rdma_write(); @remote is not
+ *	null
+ * @operand, @compare: as in struct kdapl_uapi_dto_more
+ */
+struct shim_request {
+	uint32_t op;
+	DAT_COUNT segments;
+	const DAT_LMR_TRIPLET *iov;
+	uint64_t cookie;
+	const DAT_RMR_TRIPLET *remote;
+	uint32_t flags;
+	uint64_t operand;
+	uint64_t compare;
+};
+
+/**
  * struct shim_ops - the functions that differ by the mode of an IA
  *
  * The callers have looked their handles up, and have filled in the structure for the
  * kernel. Functions that return a number return the DAT_RETURN of their dat_* call,
- * except @evd_queued. There are two tables, shim_forwarded and shim_passthrough, and with
- * DAT_DEBUG another one for each of them (debug.c). All that differs by the mode is here; the
- * rest of the library looks at the mode only to show it.
+ * except @evd_queued. There are two tables, shim_forwarded and shim_passthrough, and for an IA that
+ * counts, or with DAT_DEBUG, one made from them (shim_ops_over()). All that differs by the mode is
+ * here; the rest of the library looks at the mode only to show it.
  *
  * @name, @passthrough: the mode
+ * @counts: the object has counters (face2/counters.c)
+ * @plain: in a table that counts, the one that it was made from
  * @quiet: in a table for DAT_DEBUG, the one that it was made from
  * @pz_made: the kernel has made the zone; after a failure the caller undoes that
  * @pz_free: dat_pz_free, but the caller kills the handle
@@ -316,10 +317,14 @@ struct shim_lmr;
  *	about to die
  * @ia_closed: the objects of the IA are dead
  * @post_send, @post_recv, @post_read, @post_write: as the dat_* calls
+ * @post_extension: a request that DAT 1.2 does not have. The places of arguments in the code that
+ *	it returns are those of dat_ep_post_rdma_write()
  */
 struct shim_ops {
 	const char *name;
 	bool passthrough;
+	bool counts;
+	const struct shim_ops *plain;
 	const struct shim_ops *quiet;
 	uint32_t (*pz_made)(struct shim_object *pz);
 	uint32_t (*pz_free)(struct shim_object *pz);
@@ -388,6 +393,7 @@ struct shim_ops {
 	uint32_t (*post_write)(struct shim_object *ep, DAT_COUNT segments,
 			       const DAT_LMR_TRIPLET *iov, uint64_t cookie,
 			       const DAT_RMR_TRIPLET *remote, uint32_t flags);
+	uint32_t (*post_extension)(struct shim_object *ep, const struct shim_request *request);
 };
 
 extern const struct shim_ops shim_forwarded, shim_passthrough;
@@ -534,15 +540,15 @@ static inline int shim_fd(void)
 
 /*
  * Makes an ioctl and returns the DAT_RETURN that the kernel left in the first
- * word of its structure. @fault: what to return if the kernel could not use a
- * pointer or a number that the consumer gave (EFAULT, EINVAL)
+ * word of its structure, as the version of DAT has it. @fault: what to return if the
+ * kernel could not use a pointer or a number that the consumer gave (EFAULT, EINVAL)
  */
 static inline DAT_RETURN shim_ioctl(unsigned long cmd, void *arg,
 				    DAT_RETURN fault)
 {
 	if (ioctl(shim_fd(), cmd, arg))
 		return shim_ioctl_failed(fault);
-	return *(const uint32_t *)arg;
+	return face_ret(*(const uint32_t *)arg);
 }
 
 /**
@@ -712,12 +718,14 @@ struct shim_local {
 
 /**
  * struct shim_ia - the body of an IA
+ * @extensions: KDAPL_EXT_*, what the device can besides
  * @address: what ia_address_ptr points to
  * @locals: addresses at which connection requests have come
  * @async_evd: the asynchronous EVD that dat_ia_open() gave or was given
  * @name: the name of dat.conf by which it was opened; NULL if that is the kernel's name
  */
 struct shim_ia {
+	uint32_t extensions;
 	struct sockaddr_storage address;
 	struct shim_local *locals;
 	DAT_EVD_HANDLE async_evd;
@@ -727,10 +735,12 @@ struct shim_ia {
 /**
  * struct shim_lmr - the body of an LMR
  * @region: what dat_lmr_query has to show
+ * @context: the number of the LMR in segments of posts
  * @cookie: what its shared_memory_id points to
  */
 struct shim_lmr {
 	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_CONTEXT context;
 	char cookie[DAT_LMR_COOKIE_SIZE];
 };
 
@@ -824,14 +834,27 @@ static inline DAT_RETURN shim_evd_check(const struct shim_object *evd,
 	return SHIM_UNLIKELY(body->waiter) ? RET_BAD_STATE(EVD_WAITER) : DAT_SUCCESS;
 }
 
+/* cmd_mem.c, cmd_rmr.c, cmd_sp.c: what own_*() of face1/face.c and face2/face.c is made of */
+DAT_RETURN shim_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region_description, DAT_VLEN length,
+			   DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address, DAT_RETURN more);
+bool shim_lmr_context(DAT_LMR_HANDLE lmr_handle, DAT_LMR_CONTEXT *context);
+DAT_RETURN shim_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *lmr_triplet,
+			 DAT_MEM_PRIV_FLAGS mem_priv, DAT_EP_HANDLE ep_handle,
+			 DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
+			 DAT_RMR_CONTEXT *context, DAT_RETURN more);
+DAT_RETURN shim_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+			  const void *private_data);
+
 /* cmd_ep.c */
 struct shim_ep *shim_ep_body(struct shim_object *ep);
 void shim_ep_end(struct shim_object *ep);
 struct shim_object *shim_ep_seen(uint64_t token, struct shim_object *ia);
 
-/*
- * Makes the DAT_EVENT of a completion; inline because every transfer needs it.
- */
+/* Makes the DAT_EVENT of a completion; inline because every transfer needs it. */
 static inline void shim_dto_event(struct shim_object *evd,
 				  const struct kdapl_uapi_dto_event *from,
 				  DAT_EVENT *event)
@@ -844,7 +867,8 @@ static inline void shim_dto_event(struct shim_object *evd,
 	to->ep_handle = shim_handle(from->ep);
 	to->user_cookie.as_64 = from->cookie;
 	to->status = from->status;
-	to->transfered_length = from->length;
+	to->transfered_length = face_length(from->length);
+	face_dto(to, from->operation, from->rmr_context);
 }
 
 /* mode.c */
@@ -858,6 +882,10 @@ struct shim_record;
 enum shim_mode shim_mode_asked(const struct shim_record *record, const char **asked_by);
 void shim_mode_refused(const char *ia_name, const char *asked_by, const char *why);
 bool shim_mode_parse(const char *word, size_t length, enum shim_mode *mode);
+bool shim_counts_asked(const struct shim_record *record);
+const struct shim_ops *shim_ops_over(const struct shim_ops *ops, struct shim_ops *_Atomic *made,
+				     void (*change)(struct shim_ops *over,
+						    const struct shim_ops *ops));
 
 /* pass_ia.c */
 void shim_pass_child(void);
@@ -869,6 +897,8 @@ void shim_event(struct shim_object *evd, const struct kdapl_uapi_event *from,
 		DAT_EVENT *event);
 
 /* cno.c */
+DAT_RETURN shim_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, int *fd,
+			   DAT_CNO_HANDLE *cno_handle);
 DAT_RETURN shim_cno_attach(struct shim_object *evd, struct shim_object *cno);
 void shim_cno_collect(struct shim_object *evd);
 void shim_cno_detach(struct shim_object *evd, struct shim_evd *body);
@@ -880,6 +910,8 @@ void shim_cno_close(struct shim_object *cno);
 
 /* registry.c */
 const DAT_PROVIDER *shim_other(DAT_HANDLE handle);
+DAT_IA_HANDLE shim_ia_shown(uint64_t token);
+DAT_BOOLEAN shim_ia_safety(const struct shim_object *ia, DAT_BOOLEAN own);
 void shim_registry_lock(void);
 void shim_registry_unlock(void);
 void shim_registry_child(void);

@@ -74,12 +74,13 @@ void shim_sleep_end(struct shim_sleep *sleep)
 }
 
 /*
- * shim_thread - start a thread of the library, which ends by itself
+ * shim_thread - start a thread of the library, for which nobody waits
+ * @stack: bytes of its stack; 0: as the program's own threads, for one that calls the program
  *
  * All signals are blocked in it, so that they go to the program's own threads. Return: false if no
  * thread could be made.
  */
-bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread)
+bool shim_thread(void *(*run)(void *arg), void *arg, size_t stack, pthread_t *thread)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -88,6 +89,8 @@ bool shim_thread(void *(*run)(void *arg), void *arg, pthread_t *thread)
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (stack)
+		pthread_attr_setstacksize(&attr, stack);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	made = !pthread_create(thread, &attr, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

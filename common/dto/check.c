@@ -16,7 +16,8 @@
  */
 void kdapl_dto_set_limits(struct kdapl_dto_limits *limits, const port_ep_attr *attr)
 {
-	u32 i;
+	u32 i, max_iov;
+	u64 max_length;
 
 	for (i = 0; i < KDAPL_NR_DTO_KINDS; i++) {
 		const struct kdapl_dto_row *row = &kdapl_dto_rows[i];
@@ -28,11 +29,47 @@ void kdapl_dto_set_limits(struct kdapl_dto_limits *limits, const port_ep_attr *a
 		};
 		if (i == KDAPL_DTO_BIND)
 			continue;
-		limits[i].max_iov = *(const u32 *)((const char *)attr + row->max_iov);
-		if (limits[i].max_iov > PORT_MAX_SGE)
-			limits[i].max_iov = PORT_MAX_SGE;
-		limits[i].max_length = *(const u64 *)((const char *)attr + row->max_length);
+		max_iov = *(const u32 *)((const char *)attr + row->max_iov);
+		if (max_iov > PORT_MAX_SGE)
+			max_iov = PORT_MAX_SGE;
+		if (row->atomic && max_iov > 1)
+			max_iov = 1;
+		max_length = *(const u64 *)((const char *)attr + row->max_length);
+		limits[i].max_iov = max_iov;
+		limits[i].max_length = max_length < U32_MAX ? max_length : U32_MAX;
 	}
+}
+
+/**
+ * kdapl_check_extension - kdapl_check_dto() for a kind that not every device has
+ * @to: what is posted to
+ * @limits: for posts of this kind
+ * @dto: of a kind whose row says what it needs
+ * @extensions: KDAPL_CAN_*, what the device can
+ * @out: as of kdapl_check_dto()
+ *
+ * What was fetched by an atomic needs a local segment of as many bytes; the remote segment may be
+ * longer, as that of a write.  Any context.
+ *
+ * Return: as kdapl_check_dto(); DAT_MODEL_NOT_SUPPORTED; of an atomic DAT_INVALID_PARAMETER/ARG5
+ * for a remote address that is not aligned, DAT_LENGTH_ERROR for another length.
+ */
+DAT_RETURN kdapl_check_extension(const struct port_target *to,
+				 const struct kdapl_dto_limits *limits,
+				 const struct kdapl_dto *dto, u32 extensions,
+				 struct kdapl_segments *out)
+{
+	const struct kdapl_dto_row *row = &kdapl_dto_rows[dto->kind];
+	DAT_RETURN ret;
+
+	if (row->needs & ~extensions)
+		return RET(MODEL_NOT_SUPPORTED);
+	ret = kdapl_check_dto(to, limits, dto, dto->kind, out);
+	if (ret || !row->atomic)
+		return ret;
+	if (port_remote_address(dto->remote) % KDAPL_ATOMIC_BYTES)
+		return RET_BAD_ARG(5);
+	return out->length == KDAPL_ATOMIC_BYTES ? DAT_SUCCESS : RET(LENGTH_ERROR);
 }
 
 /**

@@ -28,6 +28,10 @@ struct kdapl_segments {
 
 /* check.c */
 u32 kdapl_segments_trim(struct kdapl_segments from, u64 length);
+DAT_RETURN kdapl_check_extension(const struct port_target *to,
+				 const struct kdapl_dto_limits *limits,
+				 const struct kdapl_dto *dto, u32 extensions,
+				 struct kdapl_segments *out);
 
 /* A segment has no LMR, or one of another zone than what is posted to. */
 static inline DAT_RETURN kdapl_protection_violation(u32 sink)
@@ -123,7 +127,9 @@ kdapl_check_lengths(const struct port_target *to, const struct kdapl_dto *dto, b
 /* Does the remote segment go beyond the end of all addresses? */
 static inline bool kdapl_remote_wraps(const DAT_RMR_TRIPLET *remote)
 {
-	return remote->target_address + remote->segment_length < remote->target_address;
+	const u64 address = port_remote_address(remote);
+
+	return address + remote->segment_length < address;
 }
 
 /*

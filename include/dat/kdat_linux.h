@@ -2,8 +2,9 @@
 /*
  * What kDAT offers on Linux beyond DAT 1.2, for storage: memory that comes as a
  * scatterlist and is registered for one transfer (the calls and signatures are those of
- * DAT 2.0); sends that invalidate a key at the peer; a report of adapters that come and
- * go; and upcalls in process context.  A kernel consumer includes this header instead of
+ * DAT 2.0); sends that invalidate a key at the peer; RDMA writes with immediate data, and atomic
+ * operations; rejections with private data; a report of adapters that come and go; and upcalls in
+ * process context.  A kernel consumer includes this header instead of
  * kdat.h.
  *
  * The contracts are at the exported functions (kdapl/face/kdat_linux.c).
@@ -104,18 +105,41 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 					    DAT_BOOLEAN invalidate_flag,
 					    DAT_RMR_CONTEXT rmr_context);
 
-/* Several requests at once */
+/* Rejections */
+
+/*
+ * dat_cr_reject() of DAT 2.0: with private data, 0 .. max_private_data_size bytes. The peer finds
+ * them in connect_event_data of its DAT_CONNECTION_EVENT_PEER_REJECTED. A kernel consumer finds
+ * there what its peer has rejected with.
+ */
+DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+			  const void *private_data);
+
+/* Several requests at once, and requests that DAT 1.2 does not have */
 
 enum kdat_request_kind {
 	KDAT_SEND,
 	KDAT_SEND_INVALIDATE,
 	KDAT_RDMA_READ,
 	KDAT_RDMA_WRITE,
+	KDAT_RDMA_WRITE_IMMED,
+	KDAT_CMP_SWAP,
+	KDAT_FETCH_ADD,
 };
 
 /*
- * A request, with the arguments of the dat_ep_post_* call of its kind. remote_buffer is for RDMA,
- * rmr_context for KDAT_SEND_INVALIDATE; the others ignore them.
+ * A request, with the arguments of the dat_ep_post_* call of its kind. What it does not have is
+ * ignored: remote_buffer is for RDMA and atomics, the others are said below.
+ *
+ * KDAT_RDMA_WRITE_IMMED is an RDMA write that also takes a receive of the peer's, without filling
+ * it, and gives the peer the 32 bits of immediate.  They are sent as they lie in memory: with a peer
+ * of the other order of bytes, or one that speaks verbs, use htonl() and ntohl().
+ *
+ * KDAT_CMP_SWAP and KDAT_FETCH_ADD change 8 bytes of the peer's, a number in the byte order of the
+ * peer's device, at an address that is a multiple of 8, in an LMR that has
+ * KDAT_MEM_PRIV_REMOTE_ATOMIC_FLAG; what they were before comes into the one local segment, which
+ * has 8 bytes. CMP_SWAP makes them operand if they are compare; FETCH_ADD adds operand. Like RDMA
+ * reads they count against max_rdma_read_out.
  */
 struct kdat_request {
 	enum kdat_request_kind kind;
@@ -123,9 +147,26 @@ struct kdat_request {
 	const DAT_LMR_TRIPLET *local_iov;
 	DAT_DTO_COOKIE user_cookie;
 	const DAT_RMR_TRIPLET *remote_buffer;
-	DAT_RMR_CONTEXT rmr_context;
+	union {
+		DAT_RMR_CONTEXT rmr_context;	/* KDAT_SEND_INVALIDATE */
+		DAT_UINT32 immediate;		/* KDAT_RDMA_WRITE_IMMED */
+	};
 	DAT_COMPLETION_FLAGS completion_flags;
+	DAT_UINT64 operand;			/* KDAT_CMP_SWAP, KDAT_FETCH_ADD */
+	DAT_UINT64 compare;			/* KDAT_CMP_SWAP */
 };
+
+/*
+ * Which of these kinds an IA has is said by provider-specific attributes of dat_ia_query(), whose
+ * value is "TRUE". If there is no attribute of this name, requests of the kind are refused with
+ * DAT_MODEL_NOT_SUPPORTED.
+ */
+#define KDAT_ATTR_IMMED		"DAT_IB_IMMED_DATA"
+#define KDAT_ATTR_CMP_SWAP	"DAT_IB_CMP_AND_SWAP"
+#define KDAT_ATTR_FETCH_ADD	"DAT_IB_FETCH_AND_ADD"
+
+/* A privilege of an LMR: peers may change its memory by atomic operations. */
+#define KDAT_MEM_PRIV_REMOTE_ATOMIC_FLAG	((DAT_MEM_PRIV_FLAGS)0x40)
 
 #define KDAT_MAX_REQUESTS	64
 
@@ -137,14 +178,20 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep_handle, DAT_COUNT num_requests
 				 const struct kdat_request *requests, DAT_COUNT *posted);
 
 /*
- * The data of a DTO completion event, with a field that DAT 1.2 does not have: if the
- * message has invalidated a key, rmr_context is that key, otherwise it is 0.
+ * The data of a DTO completion event, with a field that DAT 1.2 does not have. rmr_context: of a
+ * receive whose message has invalidated a key, that key; immediate: of KDAT_IMMED_EVENT;
+ * operation: of a request that DAT 1.2 does not have, DAT 2.0's number for it (8, 11, 10 in the
+ * order above). Otherwise it is 0.
  */
 struct kdat_dto_completion_event_data {
 	DAT_EP_HANDLE ep_handle;
 	DAT_DTO_COOKIE user_cookie;
 	DAT_DTO_COMPLETION_STATUS status;
-	DAT_RMR_CONTEXT rmr_context;
+	union {
+		DAT_RMR_CONTEXT rmr_context;
+		DAT_UINT32 immediate;
+		DAT_UINT32 operation;
+	};
 	DAT_VLEN transfered_length;
 };
 
@@ -158,6 +205,16 @@ kdat_dto_completion(const DAT_EVENT *event)
 }
 
 /* Events */
+
+/*
+ * The number of the event of a receive that a peer's write with immediate data has taken; its data
+ * are those of a DTO completion, and transfered_length is that of the write. Only on an EVD with
+ * KDAT_EVD_EXTENDED_FLAG: elsewhere such a receive fails, and the connection breaks.
+ */
+#define KDAT_IMMED_EVENT	((DAT_EVENT_NUMBER)0x40000)
+
+/* A flag for dat_evd_kcreate(): the EVD takes KDAT_IMMED_EVENT. */
+#define KDAT_EVD_EXTENDED_FLAG	((DAT_EVD_FLAGS)0x20000)
 
 /*
  * A flag for dat_evd_kcreate(): the upcalls of this EVD run in process context and may

@@ -165,7 +165,7 @@ enum kdapl_flush_state {
  * @timer: timeout of the attempt
  * @established, @end: room for its two events
  * @out, @out_len: private data to send; an acceptance has no more than a request
- * @in, @in_len: private data that came, for ESTABLISHED or the CR
+ * @in, @in_len: private data that came, for ESTABLISHED, PEER_REJECTED or the CR
  * @peer, @qual, @flags: as the connect had them, for dup_connect; on the passive side the
  *	  active endpoint's address and the service point's qualifier
  * @local: our address, in memory of the IA (kdapl_ia_address())

@@ -170,6 +170,25 @@ void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len)
 				       KDAPL_EP_IN_ESTABLISHED);
 }
 
+/**
+ * kdapl_conn_rejected - the peer's consumer rejected
+ * @conn: the id's connection
+ * @data: the rejection's private data
+ * @len: of @data
+ * @status: of the CM event, for the trace
+ *
+ * Context: the id's handler mutex is held; may sleep.
+ */
+void kdapl_conn_rejected(struct kdapl_conn *conn, const void *data, u8 len, int status)
+{
+	/* @in is the request's on the passive side, and after an acceptance that one's. */
+	if (conn->active && !READ_ONCE(conn->rts)) {
+		conn->in_len = min_t(u8, len, sizeof(conn->in));
+		memcpy(conn->in, data, conn->in_len);
+	}
+	kdapl_conn_input(conn, KDAPL_EP_IN_PEER_REJECT, status);
+}
+
 /*
  * The peer may have connected, sent, and disconnected before anybody looked at the CQ: what
  * it sent confirms the connection first (D12, RULING 46).

@@ -4,12 +4,8 @@
  * limits of the endpoint, and destroyed once nothing is posted on it any more.
  *
  * A queue pair that a process has made is bound to the endpoint before (passthrough.c), and
- * the connection takes it over.  When the connection is over it stays bound, until the process
- * says that it has taken what was flushed, or the endpoint is reset, freed or loses its
- * device.  The first of these lets go of it, under @use_lock of the endpoint as long as no
- * connection has taken it over, then under @qp_lock of the connection.  To let go of it
- * includes putting it into the error state, because nobody could end its connection later;
- * the device may refuse that.
+ * the connection takes it over.  Who lets go of it, when, and under which lock is told in
+ * Documentation/life-of-a-connection.rst, Queue pairs of a process.
  *
  * Callers: ep_connect.c and conn_cm.c (the active side), cr.c (the passive side),
  * conn_work.c (the end), drain.c (the end with a device that does not flush), ep.c and

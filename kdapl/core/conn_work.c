@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The work items of one connection, from connect or accept until nothing is left after
- * the drain (A5, A7).
+ * The work items of one connection, from connect or accept until nothing is left after the
+ * drain (A5, A7).  The endpoint table (ep_apply.c) leaves bits in @todo, and conn_work() does
+ * what they say, one run at a time.  conn_id_work() makes the calls that wait for memory.
+ * Documentation/life-of-a-connection.rst, Who may do what, tells how these, the consumer and the
+ * CM's callbacks share a connection.
  *
- * Three contexts meet in a connection.  The endpoint table (ep_apply.c) decides
- * under the EP's lock and leaves bits in @todo.  The work item does what the bits say,
- * one run at a time: once the connection has an endpoint, nobody else has its id
- * destroyed, or destroys a queue pair of the kernel's.  While the connection is young its
- * consumer, in connect or accept, posts receives and works on the id, as a user of it.  The
- * accept moves the queue pair; of an active connection CM callbacks do (conn_cm.c), with the
- * id's handler mutex held.  When an attempt ends, the work item runs again once the users are
- * through, and has the id destroyed, which waits for the callbacks.  Only then does it touch
- * the queue pair.
- *
- * Memory may be reclaimed through a kernel consumer's connections.  When one of them
- * breaks, its completions and its event must not have to wait for memory.  So the work
- * item runs on a workqueue with a thread for that case, allocates without I/O
- * (memalloc_noio_save(); drivers allocate for a command), and takes no mutex whose
- * holders wait for memory.  A second work item calls what does wait for memory, which is the
- * kernel's CM where it resolves an address or destroys an id, and an iWARP driver where it
- * connects.  Only attempts wait for the second work item: an established connection has ended
- * before its id is given back.
+ * Memory may be reclaimed through a kernel consumer's connections, so conn_work() must not wait
+ * for it: it allocates without I/O (memalloc_noio_save()), and takes no mutex whose holders wait
+ * for memory.  The rules are in Documentation/locking.rst, Contexts.
  *
  * Callers: ep_connect.c and sp_request.c make connections; ep.c, cr.c, passthrough.c and the
  * tear-down of an IA wait for their ends.
@@ -204,6 +192,16 @@ static void conn_qp_broken(struct kdapl_conn *conn, DAT_COUNT reason)
 	kdapl_ep_input(ep, conn, KDAPL_EP_IN_BROKEN);
 }
 
+/* The connection has ended, and the endpoint takes no more receives from its SRQ (RULING 69). */
+static void conn_tell_last(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	if (ep->srq && conn->moved && READ_ONCE(conn->ia->tells_last))
+		kdapl_ia_async_event(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN,
+				     kdapl_handle(&ep->obj), DAT_EP_OTHER_ERROR);
+}
+
 /* A step of the drain or flush that is under way; comes again if it must. */
 static void conn_end_step(struct kdapl_conn *conn)
 {
@@ -224,6 +222,7 @@ static void conn_end_step(struct kdapl_conn *conn)
 			kdapl_conn_drop_qp(conn, conn->ep);
 		kdapl_conn_release_cqs(conn, conn->ep);
 		conn_linger(conn);
+		conn_tell_last(conn);
 		/* From here on somebody may reset or free the endpoint. */
 		kdapl_flush_over(conn);
 	} else {

@@ -27,8 +27,9 @@ struct kdapl_rmr;
  *	    (mt:T48, mt:T49)
  * @more: of a KDAPL_COOKIE_CHAIN: work requests beyond the first (kdapl_dir.reserve)
  * @key: of a receive that has succeeded, unless as a plain one (wc_is_plain()): the key that
- *	 its message has taken away, or 0
+ *	 its message has taken away, or 0; or the immediate data, as @operation says
  * @status: DAT_DTO_COMPLETION_STATUS
+ * @operation: enum kdapl_operation; of a receive that has completed, by what it was filled
  * @flags: completion flags of the post, and KDAPL_COOKIE_*
  * @busy: the slot is taken: from the post until the event is dequeued (mt:T13)
  * @owed: given to the device, which owes a completion
@@ -46,8 +47,9 @@ struct kdapl_cookie {
 		u32 more;
 		u32 key;
 	};
-	u16 status;
-	u8 flags;
+	u8 status;
+	u8 operation;
+	u16 flags;
 	bool busy;
 	bool owed;
 	bool aside;
@@ -63,6 +65,16 @@ static_assert(sizeof(struct kdapl_cookie) <= 64);
 #define KDAPL_COOKIE_SRQ	0x40
 /* In kdapl_cookie.flags: on the queue pair of a deep direction (kdapl_dir.deep). */
 #define KDAPL_COOKIE_DEEP	0x20
+/*
+ * In kdapl_cookie.flags: a request that is an extension of DAT.  No post has the completion flag of
+ * this value.
+ */
+#define KDAPL_COOKIE_EXTENDED	0x10
+/*
+ * In kdapl_cookie.flags: the device was not asked to tell of the success of the request before
+ * this one, whose cookie is the one before in the ring (batch_follow()).
+ */
+#define KDAPL_COOKIE_TELLS_BOTH	0x100
 
 /*
  * The wr_id of a work request is the address of its post's cookie.  This bit in it says that

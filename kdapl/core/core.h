@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the faces may ask of the core: one function per DAT operation, with the
- * operation's own prototype behind the space in which handles are looked up.
- * face/kdat*.c call them for kernel consumers, face/dev_*.c for processes.
- * Every argument check of an operation is in the core function, so that both
- * faces give the same DAT_RETURN.  What a process in passthrough does without the
- * kernel the library checks: posts by the very same code (common/dto/), binds and LMRs by a
- * copy of these checks that has to agree with them (udapl-shim/pass_*.c).  Handles are tokens
- * (core/object.h).
+ * What the faces may ask of the core: one function for each DAT operation, with the operation's
+ * own prototype behind the space in which handles, which are tokens (object.h), are looked up.
+ * face/kdat*.c call them for kernel consumers, face/dev_*.c for processes.  Every argument
+ * check is here, so that both faces give the same DAT_RETURN; which checks the library has as
+ * well is told in Documentation/overview.rst, The two ways of an application.
  *
  * The contract of an operation, dat_<name> for kdapl_<name>, is written once: where
  * it is exported to kernel consumers, in face/kdat*.c.  Comments here and in the core say only
@@ -15,7 +12,7 @@
  *
  * Context: process context, may sleep, unless a comment says "any context".
  * "any context" means: softirq and process, interrupts on or off, no locks of
- * ours held.
+ * ours held.  With PREEMPT_RT, where spinlocks sleep: interrupts and preemption on.
  */
 #ifndef KDAPL_CORE_H
 #define KDAPL_CORE_H
@@ -52,6 +49,7 @@ DAT_RETURN kdapl_ia_query(struct kdapl_space *space, DAT_IA_HANDLE ia,
  */
 DAT_RETURN kdapl_ia_passthrough(struct kdapl_space *space, DAT_IA_HANDLE ia,
 				struct file *uverbs, u32 *hints);
+DAT_RETURN kdapl_ia_tell_last(struct kdapl_space *space, DAT_IA_HANDLE ia);
 DAT_RETURN kdapl_ia_cq_fault(struct kdapl_space *space, DAT_IA_HANDLE ia);
 int kdapl_ep_bind(struct kdapl_space *space, DAT_EP_HANDLE ep, struct file *uverbs,
 		  u32 qp_num, u32 *life, DAT_RETURN *ret);
@@ -74,6 +72,7 @@ DAT_RETURN kdapl_ep_tell(struct kdapl_space *space, DAT_EP_HANDLE ep, u32 life,
 #define KDAPL_VIEW_ERROR	0x2	/* the queue pair was put into the error state */
 #define KDAPL_VIEW_UNBOUND	0x4	/* the queue pair was let go of */
 #define KDAPL_VIEW_LEFT		0x8	/* the peer has left, its answers may still come */
+#define KDAPL_VIEW_ESTABLISHED	0x10	/* ESTABLISHED of this life has been raised */
 
 /*
  * struct kdapl_ep_view - what a process is shown of an endpoint with such queue pairs, or of
@@ -92,8 +91,9 @@ struct kdapl_ep_view {
 	u32 flags;
 };
 
-/* Shows @view to the process at @place.  Any context; the object's lock is held. */
-typedef void kdapl_show_fn(void *place, const struct kdapl_ep_view *view);
+/* Shows @view to the process of @space at @place.  Any context; the object's lock is held. */
+typedef void kdapl_show_fn(struct kdapl_space *space, void *place,
+			   const struct kdapl_ep_view *view);
 
 DAT_RETURN kdapl_ep_show(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			 kdapl_show_fn *show, void *place);
@@ -255,6 +255,8 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			   DAT_EP_HANDLE ep, DAT_COUNT private_data_size,
 			   const void *private_data);
 DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE cr);
+DAT_RETURN kdapl_cr_reject_with(struct kdapl_space *space, DAT_CR_HANDLE cr,
+				DAT_COUNT private_data_size, const void *private_data);
 DAT_RETURN kdapl_cr_handoff(struct kdapl_space *space, DAT_CR_HANDLE cr,
 			    DAT_CONN_QUAL qual);
 

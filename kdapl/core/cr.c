@@ -30,8 +30,8 @@ static void cr_release(struct kdapl_object *obj)
 /**
  * kdapl_cr_end - end a request that is not accepted
  * @cr: its lock is held; it has a connection
- * @mark: the peer sees that a consumer rejects; otherwise, that nobody took the
- *	  request (P47)
+ * @mark: the peer sees that a consumer rejects, with what he has put into kdapl_conn.out;
+ *	  otherwise, that nobody took the request (P47)
  *
  * May sleep.
  */
@@ -44,7 +44,7 @@ void kdapl_cr_end(struct kdapl_cr *cr, bool mark)
 	cr->conn = NULL;
 	cr->ep = NULL;
 	if (mark && kdapl_id_is_there(conn))
-		cm_ops(&cr->obj)->reject(conn->id, true);
+		cm_ops(&cr->obj)->reject(conn->id, conn->out, conn->out_len);
 	/* If the id was handed over, @conn has none, and this has nothing to destroy. */
 	kdapl_conn_destroy_id(conn);
 	kdapl_conn_put(conn);
@@ -389,14 +389,26 @@ DAT_RETURN kdapl_cr_accept(struct kdapl_space *space, DAT_CR_HANDLE handle,
 	return kdapl_op_end(&op, ret);
 }
 
-static DAT_RETURN cr_reject(struct kdapl_cr *cr)
+static DAT_RETURN cr_check_reject(const struct kdapl_cr *cr, DAT_COUNT size, const void *data)
 {
-	DAT_RETURN ret = RET_BAD_HANDLE(CR);
+	lockdep_assert_held(&cr->lock);
+	if (!cr->conn)
+		return RET_BAD_HANDLE(CR);
+	if (size < 0 || size > KDAPL_REQ_PRIVATE_DATA)
+		return RET_BAD_ARG(2);
+	return size && !data ? RET_BAD_ARG(3) : DAT_SUCCESS;
+}
+
+static DAT_RETURN cr_reject(struct kdapl_cr *cr, DAT_COUNT size, const void *data)
+{
+	DAT_RETURN ret;
 
 	mutex_lock(&cr->lock);
-	if (cr->conn) {
+	ret = cr_check_reject(cr, size, data);
+	if (!ret) {
+		memcpy(cr->conn->out, data, size);
+		cr->conn->out_len = size;
 		kdapl_cr_end(cr, true);
-		ret = DAT_SUCCESS;
 	}
 	mutex_unlock(&cr->lock);
 	if (!ret)
@@ -404,8 +416,9 @@ static DAT_RETURN cr_reject(struct kdapl_cr *cr)
 	return ret;
 }
 
-/* dat_cr_reject.  May sleep; the id is destroyed on return. */
-DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
+/* dat_cr_reject of DAT 2.0.  May sleep; the id is destroyed on return. */
+DAT_RETURN kdapl_cr_reject_with(struct kdapl_space *space, DAT_CR_HANDLE handle,
+				DAT_COUNT size, const void *data)
 {
 	struct kdapl_op op;
 	DAT_RETURN ret;
@@ -413,6 +426,12 @@ DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
 	ret = kdapl_op_begin_shell(&op, space, handle, KDAPL_CR,
 				   DAT_INVALID_HANDLE_CR);
 	if (!ret)
-		ret = cr_reject(kdapl_cr_of(op.obj));
+		ret = cr_reject(kdapl_cr_of(op.obj), size, data);
 	return kdapl_op_end(&op, ret);
+}
+
+/* dat_cr_reject of DAT 1.2: without private data */
+DAT_RETURN kdapl_cr_reject(struct kdapl_space *space, DAT_CR_HANDLE handle)
+{
+	return kdapl_cr_reject_with(space, handle, 0, NULL);
 }

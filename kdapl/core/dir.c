@@ -4,11 +4,13 @@
  * since the endpoint was made: one cookie for each DTO that may be outstanding.
  *
  * Callers: ep.c and ep_attr.c make, replace and free the rings, srq.c has a direction without
- * one; lmr.c and rmr.c wait for posts.  The cookies are used by post.c and drain.c, which call
- * nothing here.
+ * one; lmr.c and rmr.c wait for posts; evd_fifo.c has requests completed.  The cookies are used by
+ * post.c and drain.c, which call nothing here.
  */
 #include <linux/slab.h>
 #include "dir.h"
+#include "ep.h"
+#include "../trace.h"
 
 /* Stands for a ring without cookies: a post finds it busy, and need not test the size. */
 static struct kdapl_cookie never_free = { .busy = true };
@@ -94,7 +96,7 @@ bool kdapl_dir_pinned(const struct kdapl_dir *dir)
 	u32 i;
 
 	for (i = 0; ring && i < ring->size; i++) {
-		/* Pairs with cookie_free(): the event in a free slot was read. */
+		/* Pairs with kdapl_cookie_free(): the event in a free slot was read. */
 		if (smp_load_acquire(&ring->cookies[i].busy))
 			return true;
 	}
@@ -128,6 +130,7 @@ int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *r
 		ring->cookies[n].user = dir->ring[i].user;
 		ring->cookies[n].length = dir->ring[i].length;
 		ring->cookies[n].flags = dir->ring[i].flags;
+		ring->cookies[n].operation = dir->ring[i].operation;
 		ring->cookies[n].busy = true;
 		ring->nr_sge[n] = dir->nr_sge[i];
 		memcpy(&ring->sge[n * max_sge], &dir->rings->sge[i * dir->max_sge],
@@ -213,4 +216,34 @@ void kdapl_dir_settle_posts(struct kdapl_dir *dir)
 
 	spin_lock_irqsave(&dir->lock, flags);
 	spin_unlock_irqrestore(&dir->lock, flags);
+}
+
+/**
+ * kdapl_dir_complete_before - account for requests of which the device was not asked to tell
+ * @cookie: of a request that has completed, with KDAPL_COOKIE_TELLS_BOTH
+ *
+ * Those before it have succeeded (batch_follow() in post.c): a device completes requests in their
+ * order, and tells of each failure.  Nobody wants to hear of their success.  The lock of the EVD is
+ * held.
+ */
+void kdapl_dir_complete_before(struct kdapl_cookie *cookie)
+{
+	struct kdapl_dir *dir = cookie->dir;
+	u16 flags = cookie->flags;
+	u32 nr = 0;
+
+	while (flags & KDAPL_COOKIE_TELLS_BOTH) {
+		cookie = cookie == dir->ring ? cookie + dir->size - 1 : cookie - 1;
+		/* It has failed, and was told of by itself, as were those before it. */
+		if (!cookie->owed)
+			break;
+		/* Once the slot is free a post may write there. */
+		flags = cookie->flags;
+		cookie->owed = false;
+		cookie->status = DAT_DTO_SUCCESS;
+		trace_kdapl_completion(cookie, dir->ep->conn->qp.num, IB_WC_SUCCESS);
+		kdapl_cookie_free(cookie);
+		nr++;
+	}
+	WRITE_ONCE(dir->completed, dir->completed + nr);
 }

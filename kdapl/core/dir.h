@@ -28,9 +28,15 @@ enum kdapl_gate {
 	KDAPL_GATE_FLUSH,	/* flushed at once */
 };
 
-/* A held request, as it goes to the queue pair. */
-struct kdapl_held_wr {
+/* A request, as it goes to the queue pair. */
+union kdapl_request_wr {
 	struct ib_rdma_wr rdma;
+	struct ib_atomic_wr atomic;
+};
+
+/* A held request. */
+struct kdapl_held_wr {
+	union kdapl_request_wr wr;
 	enum kdapl_dto_kind kind;
 };
 
@@ -148,6 +154,13 @@ static inline void kdapl_chain_end(struct kdapl_cookie *cookie)
 	atomic_sub(cookie->more, &cookie->dir->reserved);
 }
 
+/* The slot of a DTO is free for the next post (mt:T13). */
+static inline void kdapl_cookie_free(struct kdapl_cookie *cookie)
+{
+	/* Pairs with cookie_take(): the event was read before the slot is free. */
+	smp_store_release(&cookie->busy, false);
+}
+
 /* A completion does not wait for the CM any more; the lock of the EVD is held. */
 static inline void kdapl_cookie_from_aside(struct kdapl_cookie *cookie)
 {
@@ -170,6 +183,7 @@ int kdapl_dir_copy_held(const struct kdapl_dir *dir, struct kdapl_cookie_ring *r
 struct kdapl_cookie_ring *kdapl_dir_install(struct kdapl_dir *dir,
 					    struct kdapl_cookie_ring *ring,
 					    u32 max_sge);
+void kdapl_dir_complete_before(struct kdapl_cookie *cookie);
 void kdapl_dir_leave_copied(struct kdapl_dir *dir);
 
 #endif /* KDAPL_DIR_H */

@@ -1,74 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Drain and flush: how everything that was posted comes to its end when a
- * connection does.  This is the promise of dat_ep_disconnect: each DTO completes
- * exactly once, and the one connection event that tells of the end follows the
- * last of them (A5).
+ * Drain and flush: how everything that was posted comes to its end when a connection does.  This
+ * is the promise of dat_ep_disconnect: each DTO completes exactly once, and the one connection
+ * event that tells of the end follows the last of them (A5).  Documentation/life-of-a-dto.rst says
+ * why nothing is lost or doubled, and why it always ends.
  *
- * A drain waits until every request has completed by itself (a graceful
- * disconnect, state DRAINING).  A flush puts the queue pair into the error state,
- * so that the device completes whatever is left on it (FLUSHING, DISC_FLUSHING).  Most
- * connections end with nothing left on it; then the queue pair is destroyed as it is.
- * Before a peer's disconnect ends a connection, answers that it has overtaken get a
- * bounded time (kdapl_leave_step()).
- * The work item of the connection (conn_work.c) calls kdapl_drain_step() and
- * kdapl_flush_step(), again and again, until each says that it is over.
+ * A drain waits until every request has completed by itself (a graceful disconnect, state
+ * DRAINING).  A flush puts the queue pair into the error state, so that the device completes
+ * whatever is left on it (FLUSHING, DISC_FLUSHING).
  *
- * Why nothing is lost or doubled.  Each direction counts the work requests that
- * the queue pair took (kdapl_dir.posted, under the direction's lock) and those
- * whose completion was accounted for (kdapl_dir.completed, under the lock of its
- * EVD).  A DTO or bind in several work requests counts each of them, if the device has taken
- * it.  Every work request is signalled, and a queue pair in the error state completes all that
- * it has; so the two counts become equal, and once they are, nothing of this connection is in
- * the device or the completion queue (CQ).
- *
- * A cookie is @owed from its post until its completion was accounted for.  Whoever clears
- * @owed, under the lock of the EVD, completes the DTO.  So a DTO completes by its
- * completion or is completed here, never both.  Without that lock @owed is cleared only
- * where no completion can come: of a post that the device has refused, or of which it has
- * not taken the last work request (post.c, srq_post.c, ep_apply.c), and of a receive that
- * it has forgotten (kdapl_srq_reclaim()).
- *
- * Posts that the queue pair did not take, or not whole, are in one of two places.  Held posts
- * follow what the device had: receives that wait for a queue pair, posts that wait for room on it
- * (kdapl_dir.deep), and requests that the device refused, or of which it took only some work
- * requests, because the connection ends.  Late posts came after the end had begun, and follow the
- * connection event (D46).  A drain waits until those that wait for room were posted and have
- * completed; a flush completes them, behind what the device had.
- *
- * Why it always ends.  As soon as the endpoint is in a state that flushes, the gate of each
- * direction lets nothing more pass to the queue pair, so @posted does not grow while a flush
- * waits for it.  (A drain lets receives pass, but waits for requests only.)  Nobody else has
- * to poll: the CQs are kept armed meanwhile, and every completion that comes in makes the
- * work item run.  It also looks by itself after a while, because the runner of the EVD may
- * be the very thread that waits for us (dat_ep_free from an upcall).
- *
- * A graceful disconnect may wait as long as the peer lets requests wait.  A flush needs only
- * the local device.  One that has not flushed after FLUSH_LIMIT is taken to be dead: its
- * queue pair is destroyed, and what it still owes is completed here.  A completion may also
- * have come, but have to wait in the EVD behind one of another endpoint (evd_waits()).
- * That is no fault of the queue pair, and this time does not count.  Nor does a connection end
- * before its completions have left the EVD, since they name cookies that go with the
- * endpoint.  What they wait for always comes: an RMR is settled by its own work item,
- * which asks only the local device, for new memory regions; and a queue pair that cannot
- * send yet will be able to, or its attempt ends.
- *
- * An endpoint on a shared receive queue (SRQ) ends in another way.  It has no receives of its
- * own, and nobody counts what its queue pair takes: a receive counts as @posted only when its
- * completion is claimed for the endpoint (srq_post.c), and as @completed right after that,
- * unless the completion has to wait.  So the queue pair goes to the error state, where it takes
- * no more receives, even if nothing seems to be left on it; only one that has never left INIT
- * is destroyed at once.  Some devices tell when they have taken the last receive; all
- * completions are in the CQ then.  That is waited for no longer than the flush of the requests.
- * The queue pair is destroyed, after which the device adds no completion of it, and then the
- * CQ is pulled until all that was in there is accounted for.
- * From then on no completion names this connection, and only then does it leave the table by
- * which receives are claimed.  So no receive is claimed for a connection that has ended, or
- * lost because its connection has ended.  Nothing is doubled.  A receive is claimed once,
- * because its completion is in one CQ, and whoever looks at it holds the lock of that CQ's
- * EVD; and it completes by that completion alone.  A receive that is flushed because the
- * device has forgotten it was not claimed, and no queue pair is left that could complete it.
- * Receives that no queue pair has taken are not touched.
+ * Callers: the work item of the connection (conn_work.c) calls the steps, again and again, until
+ * each says that it is over; ep.c settles binds, and lmr.c says which memory has gone.
  */
 #include "drain.h"
 #include "conn.h"

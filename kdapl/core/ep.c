@@ -244,6 +244,9 @@ static DAT_RETURN check_create(const struct kdapl_ia *ia, const DAT_EP_ATTR *att
 		granted->max_recv_iov = use->srq->limits.max_iov;
 	if (!kdapl_ep_attr_check(dev, granted))
 		return bad_attr;
+	/* RULING 68; with an SRQ exactly what was asked is granted (E.2). */
+	if (!use->srq)
+		granted->max_rdma_size = dev->max_msg_sz;
 	if (attr && !ia->obj.space->user &&
 	    !kdapl_ep_attr_reserve(dev, attr, &use->reserve))
 		return bad_attr;
@@ -525,7 +528,7 @@ static void copy_private_data(struct kdapl_ep *ep, u32 life, void *buf, u32 size
 
 	spin_lock_irqsave(&ep->lock, flags);
 	*length = 0;
-	if (ep->conn && ep->conn->active && ep->life == life) {
+	if (ep->conn && ep->conn->active && kdapl_ep_event_life(ep) == life) {
 		*length = ep->conn->in_len;
 		memcpy(buf, ep->conn->in, min(size, *length));
 	}
@@ -533,10 +536,10 @@ static void copy_private_data(struct kdapl_ep *ep, u32 life, void *buf, u32 size
 }
 
 /**
- * kdapl_ep_private_data - the acceptance's private data (E7)
+ * kdapl_ep_private_data - the private data of an acceptance or a rejection (E7, RULING 65)
  * @space: of the caller
  * @handle: handle of an EP
- * @life: what the ESTABLISHED event of a process had in place of the pointer
+ * @life: what the event of a process had in place of the pointer
  * @buf: gets at most @size bytes
  * @size: of @buf
  * @length: out: all there is; 0 on the passive side, and once the endpoint has given up

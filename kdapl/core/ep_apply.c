@@ -8,12 +8,9 @@
  * of the table asks: state, gates of the two directions, events.  What sleeps is
  * handed to the work item of the connection (conn_work.c).
  *
- * Once the endpoint is made (ep.c), nothing else writes the state.  Four functions call
- * ep_apply(): kdapl_ep_input() for nearly every input, and three others where something more is
- * to be decided or done under the same lock.  kdapl_ep_begin() gives the endpoint a connection
- * (OP_CONNECT, OP_ACCEPT, OP_ACCEPT_OWN); kdapl_ep_resolved() tells its caller whether the
- * attempt goes on (IN_RESOLVED); kdapl_ep_reset_flushed() refuses to go on before the former
- * connection has ended, and has the endpoint give it up (OP_RESET).
+ * Once the endpoint is made (ep.c), nothing else writes the state.  Which functions call
+ * ep_apply(), and why there are four, is told in Documentation/life-of-a-connection.rst, Who may
+ * do what.
  */
 #include "ep_apply.h"
 #include "drain.h"
@@ -107,21 +104,41 @@ static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
 	kdapl_conn_put(conn);
 }
 
-/*
- * E7, E8: the acceptance's data, on the active side only.  A process cannot use a pointer of
- * the kernel's.  It gets the number of the endpoint's life instead, with which it fetches the
- * data (kdapl_ep_private_data()).  The event may be in its ring when that life is over; then
- * the number tells that the data are gone.
+/**
+ * kdapl_ep_event_life - the life that the connection events of an endpoint name to a process
+ * @ep: has a connection; its lock is held
+ *
+ * In passthrough it is that of the bind, which the process has from kdapl_ep_bind() and is shown
+ * (ep_view.c): so it knows of each event in its ring whether it is about the present connection.
+ * Any context.
  */
-static void ep_fill_private_data(const struct kdapl_ep *ep,
+u32 kdapl_ep_event_life(const struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	return ep->conn->bind_life ?: ep->life;
+}
+
+/*
+ * E7, E8, RULING 65: the acceptance's data, or the rejection's, on the active side only.  A
+ * process cannot use a pointer of the kernel's.  It gets the number of the endpoint's life
+ * instead, with each event, and fetches the data with it (kdapl_ep_private_data()).  The event
+ * may be in its ring when that life is over; then the number tells that the data are gone.
+ */
+static void ep_fill_private_data(const struct kdapl_ep *ep, u32 number,
 				 DAT_CONNECTION_EVENT_DATA *data)
 {
+	bool answered = number == DAT_CONNECTION_EVENT_ESTABLISHED ||
+			number == DAT_CONNECTION_EVENT_PEER_REJECTED;
 	struct kdapl_conn *conn = ep->conn;
 
-	data->private_data_size = conn->in_len;
-	data->private_data = conn->in;
+	data->private_data_size = 0;
+	data->private_data = NULL;
+	if (answered && conn->active && conn->in_len) {
+		data->private_data_size = conn->in_len;
+		data->private_data = conn->in;
+	}
 	if (ep->obj.space->user)
-		data->private_data = (void *)(uintptr_t)ep->life;
+		data->private_data = (void *)(uintptr_t)kdapl_ep_event_life(ep);
 }
 
 static void ep_count_event(const struct kdapl_ep *ep, u32 number)
@@ -161,13 +178,10 @@ static bool ep_raise_event(struct kdapl_ep *ep, u32 number)
 	slot->event.event_number = number;
 	slot->done = conn_slot_done;
 	data->ep_handle = kdapl_handle(&ep->obj);
-	data->private_data_size = 0;
-	data->private_data = NULL;
-	if (established && conn->active && conn->in_len)
-		ep_fill_private_data(ep, data);
+	ep_fill_private_data(ep, number, data);
 	kdapl_conn_get(conn);
 	if (kdapl_evd_post(ep->connect_evd, slot)) {
-		kdapl_ep_view_hold(ep);
+		kdapl_ep_view_hold(ep, established ? KDAPL_VIEW_ESTABLISHED : 0);
 		return true;
 	}
 	kdapl_conn_put(conn);
@@ -322,7 +336,7 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 	dir->posted++;
 	trace_kdapl_post(dir->ep, cookie, dir->is_recv ? KDAPL_DTO_RECV : wrs[i].kind);
 	ret = dir->is_recv ? post_held_recv(dir, i, conn->qp.ib) :
-			     ib_post_send(conn->qp.ib, &wrs[i].rdma.wr, NULL);
+			     ib_post_send(conn->qp.ib, &wrs[i].wr.rdma.wr, NULL);
 	if (ret) {
 		trace_kdapl_post_kept(cookie, ret);
 		dir->posted--;
@@ -483,7 +497,9 @@ bool kdapl_ep_resolved(struct kdapl_ep *ep, struct kdapl_conn *conn)
 void kdapl_ep_leave_conn(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
-	kdapl_evd_drop_data(ep->connect_evd, &ep->conn->established);
+	/* A process has no pointer to them, and the number still says whose the event is. */
+	if (!ep->obj.space->user)
+		kdapl_evd_drop_data(ep->connect_evd, &ep->conn->established);
 	ep->conn = NULL;
 	ep->life++;
 }

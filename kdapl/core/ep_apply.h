@@ -10,6 +10,7 @@ void kdapl_ep_lock_dirs(struct kdapl_ep *ep)
 void kdapl_ep_unlock_dirs(struct kdapl_ep *ep)
 	__releases(&ep->recv.lock) __releases(&ep->req.lock);
 void kdapl_ep_set_gates(struct kdapl_ep *ep);
+u32 kdapl_ep_event_life(const struct kdapl_ep *ep);
 DAT_RETURN kdapl_ep_input(struct kdapl_ep *ep, struct kdapl_conn *conn,
 			  enum kdapl_ep_input input);
 DAT_RETURN kdapl_ep_begin(struct kdapl_ep *ep, struct kdapl_conn *conn,

@@ -8,18 +8,7 @@
  * The table stands below as the rules have it, matrix by matrix: M1 calls on
  * the EP, M2 posts, M3 the passive side, M4 modify, M6 the transport.  A line
  * is a state, a column an input, in the order of the rules, so the two can be
- * compared side by side.  Three of DAT's states have two lines each; the rules
- * call them
- *
- *	ACP	RESOLVING, REQUESTED (RULING 3 tells them apart)
- *	DSP	DRAINING, FLUSHING (T26..T31)
- *	DIS	DISC_FLUSHING until the connection's last event is out (A.4, R15),
- *		DISC_IDLE afterwards
- *
- * CON, CMP, PCP and TENT are CONNECTED, COMPLETION_PENDING, PASSIVE_PENDING and TENTATIVE.
- *
- * A cell is written as one word.  The words are defined first: each is a macro
- * over the state of its line, with the transitions T1..T37 that it stands for.
+ * compared side by side.
  */
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
@@ -108,6 +97,19 @@ static const char * const kdapl_ep_inputs[] = {
 static_assert(ARRAY_SIZE(kdapl_ep_inputs) == KDAPL_EP_NR_INPUTS);
 
 /* ---- the words ---- */
+
+/*
+ * A cell is written as one word: each is a macro over the state of its line, with the
+ * transitions T1..T37 that it stands for.  Three of DAT's states have two lines each; the rules
+ * call them
+ *
+ *	ACP	RESOLVING, REQUESTED (RULING 3 tells them apart)
+ *	DSP	DRAINING, FLUSHING (T26..T31)
+ *	DIS	DISC_FLUSHING until the connection's last event is out (A.4, R15),
+ *		DISC_IDLE afterwards
+ *
+ * CON, CMP, PCP and TENT are CONNECTED, COMPLETION_PENDING, PASSIVE_PENDING and TENTATIVE.
+ */
 
 #define CELL(to, code, todo, ev) \
 	{ .defined = true, .next = (to), .ret = (code), .actions = (todo), \

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What a process in passthrough is shown of an endpoint: the state, and what the endpoint
- * table says of a post of either direction.  With that the process needs neither a table nor
- * a system call for a post.
+ * table says of a post of either direction.  Of the adapter it is shown whether its device is
+ * there (E71).  With that the process needs neither a table nor a system call for a post.
  *
- * A change that an event tells of is shown only when the event is in the event ring, where
- * the process looks for it.  So whoever sees CONNECTED finds ESTABLISHED in the ring, and can
- * hand it out before anything that was received.  Until then the process sees the state
- * before, whatever else happens.  The runner that has put the event into the ring shows the
- * change (evd_run.c), so nobody waits for that; a callback of the CM must not, because all
- * connections of the host would wait with it.  The ring has as many entries as the EVD takes
- * events; should there be no room all the same, the change is shown when the process has made
- * some.
- *
- * Of DISC_FLUSHING nothing is shown but that the queue pair is in the error state: the
- * connection event comes with the state after it.
- *
- * Of the adapter the process is shown whether its device is there.  There is nothing in
- * passthrough that would tell the process otherwise, before a call that passes the kernel by
- * (E71).
+ * What an event tells of is shown when the event is in the event ring, by the runner that has
+ * put it there (evd_run.c).  Why, and what is shown until then, is told in
+ * Documentation/life-of-a-connection.rst, Queue pairs of a process.
  *
  * Callers: ep_apply.c, which changes the state and raises events; conn_qp.c, which binds
  * queue pairs, puts them into the error state and lets go of them; drain.c, for a peer that
@@ -42,7 +30,7 @@ static void ep_view_show(struct kdapl_ep *ep)
 
 	if (ep->state == KDAPL_EP_DRAINING)
 		view.flags |= KDAPL_VIEW_DRAIN;
-	ep->show(ep->place, &view);
+	ep->show(ep->obj.space, ep->place, &view);
 }
 
 /**
@@ -86,14 +74,17 @@ void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 what)
 /**
  * kdapl_ep_view_hold - show nothing more until the event that was just raised is in the ring
  * @ep: its lock is held
+ * @what: KDAPL_VIEW_* that the event adds
  *
  * kdapl_ep_view_settle() follows.  Does nothing without passthrough.  Any context.
  */
-void kdapl_ep_view_hold(struct kdapl_ep *ep)
+void kdapl_ep_view_hold(struct kdapl_ep *ep, u32 what)
 {
 	lockdep_assert_held(&ep->lock);
-	if (kdapl_ia_is_passthrough(ep->obj.ia))
-		ep->unsettled++;
+	if (!kdapl_ia_is_passthrough(ep->obj.ia))
+		return;
+	ep->view_flags |= what;
+	ep->unsettled++;
 }
 
 /**
@@ -183,7 +174,7 @@ static void ia_view_show(struct kdapl_ia *ia)
 		view.refuse_recv = RET(INVALID_STATE);
 	}
 	if (ia->show)
-		ia->show(ia->place, &view);
+		ia->show(ia->obj.space, ia->place, &view);
 }
 
 /**

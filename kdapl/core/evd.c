@@ -396,7 +396,8 @@ static DAT_RETURN check_create(const struct kdapl_space *space, DAT_COUNT qlen,
 	if (qlen <= 0)
 		return RET_BAD_ARG(2);
 	if (!(flags & EVD_FLAGS_ALL) ||
-	    flags & ~(EVD_FLAGS_ALL | (space->user ? 0 : KDAT_EVD_PROCESS_FLAG)))
+	    flags & ~(EVD_FLAGS_ALL | KDAT_EVD_EXTENDED_FLAG |
+		      (space->user ? 0 : KDAT_EVD_PROCESS_FLAG)))
 		return space->user ? RET_BAD_ARG(4) : RET_BAD_ARG(5);
 	if (!handle)
 		return space->user ? RET_BAD_ARG(5) : RET_BAD_ARG(6);

@@ -52,6 +52,16 @@ struct kdapl_event_slot {
 	void (*done)(struct kdapl_event_slot *slot, bool lost);
 };
 
+/*
+ * What a completion is of (enum kdapl_operation), in its event: behind the number, where DAT_EVENT
+ * has padding.  Sinks read it; consumers in the kernel know it by their cookies.
+ */
+static inline u32 *kdapl_event_operation(const DAT_EVENT *event)
+{
+	BUILD_BUG_ON(sizeof(event->event_number) + sizeof(u32) > offsetof(DAT_EVENT, evd_handle));
+	return (u32 *)((char *)event + sizeof(event->event_number));
+}
+
 enum kdapl_evd_config {
 	KDAPL_EVD_CONFIG_NOTIFY = 0x10,
 	KDAPL_EVD_CONFIG_SOLICITED = 0x20,

@@ -3,19 +3,10 @@
  * The completion queues (CQs) of an EVD: how many there are, how large, and who
  * uses which.
  *
- * Each direction of an endpoint that completes on an EVD has a share of one of its
- * CQs from the moment it is attached.  A CQ has room for all its shares together, so
- * it cannot overflow (A3).  Both directions have their shares in the same CQ if they
- * complete on the same EVD, and one CQ can hold them: then the completions of a queue pair
- * stay in the order in which the device gave them.
- *
- * An EVD has one CQ as long as that can grow: by a resize or, while no queue pair uses
- * it, by making a larger one in its place.  Some devices cannot resize a CQ, from
- * kernel 7.1 on none can, and every device has a size that a CQ cannot exceed.  There the
- * EVD gets another CQ beside those that it has (E57), and gives one back when nobody has
- * a share of it any more.  A new one is as large as all the others together, or as large
- * as the device allows, and what may be promised on one EVD is bounded (KDAPL_EVD_MAX_CQS).
- * So there are few, and a loop over them under a lock is short.
+ * Each direction of an endpoint that completes on an EVD has a share of one of its CQs from the
+ * moment it is attached, and a CQ has room for all its shares together, so it cannot overflow
+ * (A3).  When a CQ grows, is replaced, or gets another one beside it (E57) is told in
+ * Documentation/life-of-a-dto.rst, The completion queue.
  *
  * Callers: ep_attr.c takes and gives back shares; conn_qp.c holds a CQ while a queue
  * pair uses it; evd_fifo.c polls, evd_run.c arms; evd.c destroys.

@@ -21,6 +21,7 @@
 #include "lmr.h"
 #include "rmr.h"
 #include "srq.h"
+#include "wc.h"
 #include "../trace.h"
 
 /* ---- the FIFO ------------------------------------------------------- */
@@ -74,7 +75,10 @@ static void fill_bind(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 	bind->status = cookie->status;
 }
 
-/* @key goes to rmr_context of <dat/kdat_linux.h>, where DAT's own structure has padding. */
+/*
+ * @key goes to rmr_context of <dat/kdat_linux.h>, or what else is there, where DAT's own structure
+ * has padding.
+ */
 static __always_inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 				     DAT_EVENT *event, u32 status, u32 key)
 {
@@ -88,39 +92,38 @@ static __always_inline void fill_dto(struct kdapl_evd *evd, struct kdapl_cookie 
 	dto->status = status;
 	dto->rmr_context = key;
 	dto->transfered_length = cookie->length;
+	*kdapl_event_operation(event) = cookie->operation;
 }
 
 static void fill_completion(struct kdapl_evd *evd, struct kdapl_cookie *cookie,
 			    DAT_EVENT *event)
 {
+	bool received = cookie->dir->is_recv && cookie->status == DAT_DTO_SUCCESS;
 	u32 key = 0;
 
-	if (cookie->dir->is_recv && cookie->status == DAT_DTO_SUCCESS)
+	if (received)
 		key = cookie->key;
+	else if (cookie->flags & KDAPL_COOKIE_EXTENDED)
+		key = cookie->operation;
 	if (cookie->rmr && !cookie->rmr->fmr)
 		fill_bind(evd, cookie, event);
 	else
 		fill_dto(evd, cookie, event, cookie->status, key);
-}
-
-/* The slot of a DTO is free for the next post (mt:T13). */
-static inline void cookie_free(struct kdapl_cookie *cookie)
-{
-	/* Pairs with cookie_take(): the event was read before the slot is free. */
-	smp_store_release(&cookie->busy, false);
+	if (received && cookie->operation == KDAPL_DID_RECV_IMMED)
+		event->event_number = KDAT_IMMED_EVENT;
 }
 
 /*
- * cookie_free() for a cookie that may be that of a bind, which has a reference to its RMR, or
+ * kdapl_cookie_free() for a cookie that may be that of a bind, which has a reference to its RMR, or
  * of a receive of an SRQ, which can be posted again only once it is on the SRQ's free list.
  */
 static void cookie_release(struct kdapl_cookie *cookie)
 {
 	struct kdapl_rmr *rmr = cookie->rmr;
-	u8 flags = cookie->flags;
+	u16 flags = cookie->flags;
 
 	cookie->rmr = NULL;
-	cookie_free(cookie);
+	kdapl_cookie_free(cookie);
 	if (rmr)
 		kdapl_object_put(&rmr->obj);
 	else if (flags & KDAPL_COOKIE_SRQ)
@@ -175,27 +178,6 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 }
 
 /*
- * A DTO that is several work requests completes with the last one.  Of the completions
- * before that one only a failure matters to it.
- */
-static bool wc_is_part(const struct ib_wc *wc)
-{
-	return wc->wr_id & KDAPL_WR_PART;
-}
-
-/*
- * Is a receive's completion what a plain send of the peer's leaves behind (mt:T59)?  The
- * peer may use verbs that DAT does not have: a write with immediate data takes a
- * receive without filling it, and a send may invalidate the device's key of a region.
- */
-static inline bool wc_is_message(const struct ib_wc *wc,
-				 const struct kdapl_cookie *cookie)
-{
-	return wc->opcode == IB_WC_RECV && wc->byte_len <= cookie->length &&
-	       !(wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE));
-}
-
-/*
  * Is it a DTO's success that nobody but the consumer has to be told of?  Nearly every
  * completion is.  wc_judge() decides about the others.
  */
@@ -206,7 +188,8 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 	return wc->status == IB_WC_SUCCESS && !wc_is_part(wc) &&
 	       READ_ONCE(cookie->owed) && !cookie->rmr &&
 	       !(cookie->flags & (DAT_COMPLETION_SUPPRESS_FLAG | KDAPL_COOKIE_CHAIN |
-				  KDAPL_COOKIE_SRQ | KDAPL_COOKIE_DEEP)) &&
+				  KDAPL_COOKIE_SRQ | KDAPL_COOKIE_DEEP |
+				  KDAPL_COOKIE_EXTENDED | KDAPL_COOKIE_TELLS_BOTH)) &&
 	       (!cookie->dir->is_recv || wc_is_message(wc, cookie)) &&
 	       !READ_ONCE(cookie->dir->await) && !evd->waiting && !evd->drainers;
 }
@@ -303,7 +286,7 @@ static bool wc_check_recv(struct ib_wc *wc)
 	if (wc->status == IB_WC_REM_INV_REQ_ERR)
 		wc->status = IB_WC_BAD_RESP_ERR;
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->owed) ||
-	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie))
+	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie) || wc_is_immed(wc, cookie))
 		return true;
 	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
 						     IB_WC_BAD_RESP_ERR;
@@ -387,6 +370,22 @@ static u32 wc_dat_status(const struct kdapl_cookie *cookie, const struct ib_wc *
 	return kdapl_wc_status(wc->status);
 }
 
+/* What the message that a receive has got says besides its data. */
+static void cookie_note_word(struct kdapl_cookie *cookie, const struct ib_wc *wc)
+{
+	cookie->operation = KDAPL_DID_RECV;
+	cookie->key = 0;
+	if (cookie->status != DAT_DTO_SUCCESS)
+		return;
+	if (wc->wc_flags & WC_KEY_TAKEN) {
+		cookie->operation = KDAPL_DID_RECV_INVALIDATE;
+		cookie->key = wc->ex.invalidate_rkey;
+	} else if (wc_is_immed(wc, cookie)) {
+		cookie->operation = KDAPL_DID_RECV_IMMED;
+		cookie->key = (__force u32)wc->ex.imm_data;
+	}
+}
+
 /*
  * Accounts for a completion, which @wc is.  If it is an event at all, that goes to @event, or
  * with @event NULL to the FIFO.  @plain: wc_is_plain().  @notify: out, for @event; of a plain
@@ -400,6 +399,8 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 	struct kdapl_conn *conn = dir->ep->conn;
 	bool filled = false;
 
+	if (!plain && cookie->flags & KDAPL_COOKIE_TELLS_BOTH)
+		kdapl_dir_complete_before(cookie);
 	cookie->owed = false;
 	cookie->status = plain ? DAT_DTO_SUCCESS : wc_dat_status(cookie, wc);
 	if (!plain && cookie->status != DAT_DTO_SUCCESS)
@@ -407,7 +408,7 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 	else if (dir->is_recv)
 		cookie->length = wc->byte_len;
 	if (!plain && dir->is_recv)
-		cookie->key = wc->wc_flags & WC_KEY_TAKEN ? wc->ex.invalidate_rkey : 0;
+		cookie_note_word(cookie, wc);
 	if (!plain && cookie->flags & KDAPL_COOKIE_CHAIN)
 		kdapl_chain_end(cookie);
 	trace_kdapl_completion(cookie, conn->qp.num, wc->status);
@@ -416,7 +417,7 @@ static __always_inline bool account_wc(struct kdapl_evd *evd, struct kdapl_cooki
 		fill_dto(evd, cookie, event, DAT_DTO_SUCCESS, 0);
 		if (notify)
 			*notify = cookie_notifies(evd, cookie);
-		cookie_free(cookie);
+		kdapl_cookie_free(cookie);
 		filled = true;
 	} else if (cookie->status == DAT_DTO_SUCCESS &&
 		   (cookie->flags & DAT_COMPLETION_SUPPRESS_FLAG)) {
@@ -482,6 +483,7 @@ static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 *left)
  * Return: true: it stopped at a bind that has to wait.
  */
 static noinline bool aside_settle_all(struct kdapl_evd *evd, u32 *left, unsigned long *flags)
+	__must_hold(&evd->lock)
 {
 	enum wc_verdict verdict;
 	u32 batch, rest;
@@ -524,6 +526,7 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
  */
 static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 					 struct ib_wc *wc, unsigned long *flags)
+	__must_hold(&evd->lock)
 {
 	enum kdapl_ep_input input;
 	struct kdapl_conn *conn;
@@ -557,6 +560,7 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 
 /* Counts @left down.  After each batch it drops the lock, for interrupts and other threads. */
 static u32 one_less(struct kdapl_evd *evd, u32 left, unsigned long *flags)
+	__must_hold(&evd->lock)
 {
 	if (!(--left % KDAPL_WC_BATCH)) {
 		spin_unlock_irqrestore(&evd->lock, *flags);
@@ -748,8 +752,8 @@ static noinline DAT_RETURN evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
  * @handle: of an EVD
  * @event: out
  *
- * The contract is in face/kdat_evd.c.  Interrupts are off while it looks, which is an
- * RCU read section too: the EVD's memory stays.  Any context.  Rules E41..E48.
+ * The contract is in face/kdat_evd.c.  The EVD's memory stays while it looks
+ * (kdapl_peek_begin()).  Any context.  Rules E41..E48.
  *
  * Return: as dat_evd_dequeue().
  */
@@ -761,10 +765,10 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 	enum at_once took;
 	unsigned long flags;
 
-	local_irq_save(flags);
+	flags = kdapl_peek_begin();
 	obj = kdapl_object_peek(space, handle, KDAPL_EVD);
 	if (unlikely(!obj || !event)) {
-		local_irq_restore(flags);
+		kdapl_peek_end(flags);
 		return obj ? RET_BAD_ARG(2) : RET_BAD_HANDLE(EVD_REQUEST);
 	}
 	evd = kdapl_evd_of(obj);
@@ -779,10 +783,10 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 		kdapl_evd_kick(evd);
 	spin_unlock(&evd->lock);
 	if (unlikely(took == ASK && !refcount_inc_not_zero(&obj->ref))) {
-		local_irq_restore(flags);
+		kdapl_peek_end(flags);
 		return RET_BAD_HANDLE(EVD_REQUEST);
 	}
-	local_irq_restore(flags);
+	kdapl_peek_end(flags);
 	if (unlikely(took == ASK))
 		return evd_dequeue(evd, event);
 	return took == TOOK ? DAT_SUCCESS : RET(QUEUE_EMPTY);

@@ -2,21 +2,12 @@
 /*
  * LMRs whose memory changes with each transfer: dat_lmr_allocate, _fmr, _invalidate.
  *
- * Storage has its data in pages that come with a request, as a scatterlist, and go with
- * it.  Such an LMR is made once; dat_lmr_fmr() gives it a list and makes that known to the
- * device, dat_lmr_invalidate() takes the list away, both in any context.  A DTO names the
- * memory by one segment, as if it were in one piece (walk.c).  The LMR gets another
- * lmr_context each time, so that a post which comes too late finds nothing.
- *
- * With remote rights the memory is shown to peers as well, by an RMR that the LMR has for
- * that (rmr.c): giving the list is a bind, and taking it away an unbind, each a request of
- * an endpoint.  When the unbind has completed the memory is gone (kdapl_fmr_take()).  If a
- * peer gives its rights up itself (rmr_lmr.c), no unbind is needed.
- *
- * The memory belongs to the device while the LMR has it.  When the device goes, it is taken
- * away from all LMRs (kdapl_fmr_end()).  So a consumer may give its list back when
- * dat_lmr_invalidate() has returned or, if that is a request, has completed, whether the
- * device is still there or not.
+ * Such an LMR is made once; dat_lmr_fmr() gives it a scatterlist and makes that known to the
+ * device, dat_lmr_invalidate() takes the list away, both in any context.  With remote rights
+ * both are requests of an endpoint, by an RMR that the LMR has for that (rmr.c).  When the device
+ * goes, the memory is taken away from all LMRs (kdapl_fmr_end()).  How a DTO finds the memory,
+ * and when it is the consumer's again, is told in Documentation/life-of-memory.rst, Memory that
+ * changes.
  *
  * Callers: face/kdat_linux.c; rmr.c, and lmr.c at the end of an LMR.
  */

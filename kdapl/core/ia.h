@@ -61,6 +61,7 @@ struct kdapl_section {
  *	       @async_lock
  * @own_async: the open made @async_evd
  * @lent: another IA has, or had, one of its EVDs as @async_evd; set once
+ * @tells_last: an endpoint on an SRQ tells when it takes no more receives (RULING 69); set once
  * @fatal: work item that breaks the EPs after the device has reported a fatal error
  * @on_dev: entry in kdapl_device.ias
  * @charge: of an open device, to the process that opened it; under @teardown_lock
@@ -95,6 +96,7 @@ struct kdapl_ia {
 	struct kdapl_evd *async_evd;
 	bool own_async;
 	bool lent;
+	bool tells_last;
 	struct work_struct fatal;
 	struct list_head on_dev;
 	struct kdapl_charge charge;
@@ -125,14 +127,54 @@ static inline bool kdapl_ia_is_passthrough(const struct kdapl_ia *ia)
 }
 
 /**
+ * kdapl_peek_begin - begin an RCU read section on the data path
+ *
+ * In it a handle is looked up and the lock of what it names is taken, by spin_lock().  Interrupts
+ * have to be off under that lock, and are turned off here, because that begins an RCU read
+ * section as well and costs less than rcu_read_lock().  With PREEMPT_RT they stay on: a spinlock
+ * may sleep there, and completion handlers, against which it is taken so, are threads.  Any
+ * context.
+ *
+ * Return: for kdapl_peek_end().
+ */
+static __always_inline unsigned long kdapl_peek_begin(void)
+	__acquires(RCU)
+{
+	unsigned long flags = 0;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		rcu_read_lock();
+	} else {
+		local_irq_save(flags);
+		__acquire(RCU);
+	}
+	return flags;
+}
+
+/**
+ * kdapl_peek_end - end the section
+ * @flags: from kdapl_peek_begin()
+ */
+static __always_inline void kdapl_peek_end(unsigned long flags)
+	__releases(RCU)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		rcu_read_unlock();
+	} else {
+		__release(RCU);
+		local_irq_restore(flags);
+	}
+}
+
+/**
  * kdapl_object_peek - look a handle up, without a reference
  * @space: in which the handle is valid
  * @handle: any value at all
  * @type: what it must be; 0 for any type
  *
- * Caller is in an RCU read section, or has interrupts off, which is one as well:
- * the object's memory stays until the end of that.  The object may be retired at any moment;
- * only under its own lock can be seen whether it still works.  Any context.
+ * Caller is in an RCU read section, as kdapl_peek_begin() begins one: the object's memory stays
+ * until the end of that.  The object may be retired at any moment; only under its own lock can be
+ * seen whether it still works.  Any context.
  *
  * Return: the object, or NULL: freed, forged, foreign, of another type, or its
  * IA is closing (E5, I15).

@@ -8,11 +8,12 @@
  *
  * Callers: the glue, for what the device reports; evd_streams.c, for an EVD that
  * overflowed; srq.c; conn_work.c, for an endpoint whose queue pair the device reported
- * broken; ia_open.c, for a device that is removed.
+ * broken, or on an SRQ has ended; ia_open.c, for a device that is removed.
  */
 #include "evd_fifo.h"
 #include "ia.h"
 #include "input.h"
+#include "op.h"
 
 struct async_event {
 	struct kdapl_ia *from;
@@ -119,6 +120,27 @@ void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason)
 	};
 
 	async_deliver(ia, &e);
+}
+
+/**
+ * kdapl_ia_tell_last - from now on endpoints on an SRQ tell when they take no more receives
+ * @space: of the process
+ * @handle: of an IA
+ *
+ * Each raises EP_BROKEN after its connection has ended, as providers of OpenFabrics do (RULING 69).
+ * Process context.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/IA.
+ */
+DAT_RETURN kdapl_ia_tell_last(struct kdapl_space *space, DAT_IA_HANDLE handle)
+{
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_IA, DAT_INVALID_HANDLE_IA);
+	if (!ret)
+		WRITE_ONCE(op.obj->ia->tells_last, true);
+	return kdapl_op_end(&op, ret);
 }
 
 /**

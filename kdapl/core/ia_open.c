@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The life of an Interface Adapter: open, close, and what becomes of it when its
- * device is removed.
- *
- * An IA is closed by its consumer, or with the space that it is in (the last close of a file,
- * the end of the module), or its device is removed; both may happen at once.  Close marks it
- * closing: no handle of it is found any more.  Then everything is torn down,
- * children first (I15), and the memory goes with the last reference.  Removal of
- * the device marks it removed: everything gives its verbs objects back in the
- * same order, and shells stay until the consumer closes (A10, E71).  Each of the two, after
- * its mark, waits for the operations inside the section (ia.c), and takes
- * kdapl_ia.teardown_lock, so that the objects are taken down by one after the other.
+ * device is removed.  Close and removal may happen at once.  Each marks the IA, waits for the
+ * operations inside the section (ia.c), and takes kdapl_ia.teardown_lock, so that the objects are
+ * taken down by one after the other; Documentation/overview.rst, The IA, tells both.
  *
  * This file knows the order in which objects end; struct kdapl_object_ops has how those of a
  * type end.

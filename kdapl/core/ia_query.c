@@ -5,6 +5,7 @@
  *
  * Callers: the faces.
  */
+#include <dat/kdat_linux.h>
 #include "ep_attr.h"
 #include "ia.h"
 #include "lmr.h"
@@ -166,6 +167,22 @@ static void fill_ia_attr(DAT_IA_ATTR *attr, struct kdapl_ia *ia)
 	fill_srq_limits(attr, ia);
 }
 
+/* Provider-specific attributes: those of the extensions, in the order of KDAPL_CAN_*. */
+static DAT_NAMED_ATTR extension_attrs[] = {
+	{ KDAT_ATTR_IMMED, "TRUE" },
+	{ KDAT_ATTR_CMP_SWAP, "TRUE" },
+	{ KDAT_ATTR_FETCH_ADD, "TRUE" },
+};
+
+static void fill_extensions(DAT_PROVIDER_ATTR *attr, u32 extensions)
+{
+	u32 immed = !!(extensions & KDAPL_CAN_IMMED);
+
+	attr->num_provider_specific_attr = immed + (extensions & KDAPL_CAN_ATOMIC ? 2 : 0);
+	if (attr->num_provider_specific_attr)
+		attr->provider_specific_attr = extension_attrs + !immed;
+}
+
 /* What is the same for every IA; max_private_data_size: facts 3. */
 static const DAT_PROVIDER_ATTR provider = {
 	.provider_name = PROVIDER_NAME,
@@ -208,6 +225,8 @@ static void fill_provider_attr(DAT_PROVIDER_ATTR *attr,
 					       KERNEL_MEM_TYPES;
 	attr->completion_flags_supported = user ? USER_COMPLETION_FLAGS :
 						  KERNEL_COMPLETION_FLAGS;
+	if (!user)
+		fill_extensions(attr, ia->dev->extensions);
 	attr->lmr_sync_req = ia->dev->sync_needed;
 	attr->rdma_write_for_rdma_read_req = ia->dev->iwarp;	/* mt:T35 */
 	/* Both counts are known, to us or to a process that has its own queues for SRQs (E.11). */

@@ -36,6 +36,10 @@ void kdapl_conn_resolved(struct kdapl_conn *conn);
  */
 void kdapl_conn_answered(struct kdapl_conn *conn, const void *data, u8 len);
 /*
+ * The peer's consumer rejected.  @data is his private data.
+ */
+void kdapl_conn_rejected(struct kdapl_conn *conn, const void *data, u8 len, int status);
+/*
  * The peer has confirmed our acceptance.
  */
 void kdapl_conn_confirmed(struct kdapl_conn *conn);

@@ -116,8 +116,10 @@ static DAT_RETURN check_args(const struct lmr_args *args)
 	     args->length - 1 > U64_MAX - start_of(args) ||
 	     args->length > kdapl_lmr_max_length(args->ia->dev)))
 		return RET_BAD_ARG(4);
-	if (args->privileges & ~DAT_MEM_PRIV_ALL_FLAG)
+	if (args->privileges & ~KDAPL_LMR_PRIVILEGES)
 		return RET_BAD_ARG(6);
+	if (args->privileges & KDAPL_MEM_PRIV_ATOMIC && !args->ia->dev->answers_atomics)
+		return RET(MODEL_NOT_SUPPORTED);
 	if (args->space->user)
 		return args->handle ? DAT_SUCCESS : RET_BAD_ARG(7);
 	if (!known_optimization(args->mem_optimization))
@@ -135,6 +137,8 @@ static int access_of(DAT_MEM_PRIV_FLAGS privileges)
 		access |= IB_ACCESS_REMOTE_READ;
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= IB_ACCESS_REMOTE_WRITE;
+	if (privileges & KDAPL_MEM_PRIV_ATOMIC)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
 	return access;
 }
 
@@ -159,7 +163,7 @@ static DAT_RETURN reg_failed(int error)
 static bool shares_pages(const struct lmr_args *args)
 {
 	bool write = args->privileges & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG | KDAPL_MEM_PRIV_ATOMIC);
 
 	return args->source && args->source->share >= (write ? KDAPL_SHARE_WRITE :
 							       KDAPL_SHARE_READ);

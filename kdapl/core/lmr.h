@@ -27,10 +27,6 @@ static inline struct kdapl_pz *kdapl_pz_of(struct kdapl_object *obj)
 	return container_of(obj, struct kdapl_pz, obj);
 }
 
-/* Privileges that peers use. */
-#define KDAPL_REMOTE_PRIVILEGES	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
-				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-
 /*
  * struct kdapl_lmr - a Local Memory Region
  * @obj: head; users are the RMRs bound to it or being bound (mt:M22)
@@ -125,7 +121,7 @@ static inline u32 kdapl_lmr_context(const struct kdapl_object *obj)
 
 /*
  * The LMR of @space with that lmr_context, or NULL.  An LMR that is being freed is not
- * found.  Caller is in an RCU read section, or has interrupts off, which keeps the LMR.
+ * found.  Caller is in an RCU read section, which keeps the LMR.
  */
 static inline struct kdapl_lmr *kdapl_lmr_peek(const struct kdapl_space *space,
 					       DAT_LMR_CONTEXT context)

@@ -426,7 +426,8 @@ bool kdapl_object_retire(struct kdapl_object *obj)
 	struct kdapl_object __rcu **slot = object_slot(obj);
 	struct kdapl_ia *ia = obj->ia;
 
-	if (unrcu_pointer(cmpxchg(slot, RCU_INITIALIZER(obj), NULL)) != obj)
+	/* Without __rcu, which cmpxchg() of some processors casts away (riscv). */
+	if (cmpxchg((struct kdapl_object * __force *)slot, obj, NULL) != obj)
 		return false;
 	slot_return(obj);
 

@@ -5,24 +5,9 @@
  * place that makes, finds and retires objects; the structure of each type, in the
  * other files of core/, begins with struct kdapl_object.
  *
- * Life of an object
- *	kdapl_object_init	one reference, no handle: nobody can find it
- *	kdapl_object_publish	the handle works from here on; never fails
- *				(the slot was reserved by init)
- *	kdapl_object_kill	refuses new users; fails while there are users
- *	kdapl_object_retire	the handle is dead for ever; drops the
- *				reference of the handle
- *	last put		ops->release runs in process context, after an
- *				RCU grace period
- *
- * Three counts that must not be mixed up
- *	ref	the memory stays (references of callers, of queued events)
- *	users	other DAT objects that depend on this one (an EP uses its PZ):
- *		what makes a free fail with ..._IN_USE
- *	SRCU	an operation that touches the device is running in the IA's
- *		section (core/ia.h)
- *
- * Locks: Documentation/locking.rst.
+ * The steps of an object's life, from kdapl_object_init() to the last kdapl_object_put(), and the
+ * three counts that must not be mixed up (ref, users, and the section of the IA) are told in
+ * Documentation/overview.rst, The life of an object; the locks in Documentation/locking.rst.
  */
 #ifndef KDAPL_OBJECT_H
 #define KDAPL_OBJECT_H

@@ -6,13 +6,9 @@
  * queue pair; both are here.  So is the watch, for connections that break while their process
  * does not look.
  *
- * A process may tell anything at any moment.  What it tells becomes at most an input of the
- * endpoint table, so a false report can only lead to a state that some real order of events
- * leads to as well.  It harms the connection of the process that has told it, and nobody
- * else's.
- *
- * What becomes of a bound queue pair is told in conn_qp.c, what the process is shown in
- * ep_view.c.
+ * A process may tell anything at any moment, and harms its own connection at most
+ * (Documentation/life-of-a-connection.rst, Queue pairs of a process).  What becomes of a bound
+ * queue pair is in conn_qp.c, what the process is shown in ep_view.c.
  *
  * Callers: face/dev_board.c.
  */

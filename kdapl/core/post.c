@@ -3,23 +3,13 @@
  * Posting: dat_ep_post_send, _recv, _rdma_read, _rdma_write, and kdat_ep_post_requests.  Binds have
  * post_bind.c.
  *
- * This is the data path (A4).  The handle is looked up without a lock; then one lock is
- * taken, that of the direction, under which the arguments are checked, the gate
- * decides, a cookie is taken and the device is called.  It never sleeps, allocates, or
- * takes a lock that two endpoints share (mt:T17).  All of it runs with interrupts off, which
- * is an RCU read section too, so that the endpoint's memory stays.  An LMR that the checks
- * found stays registered until the work request is with the device, because dat_lmr_free
- * waits for the lock (mt:T12, kdapl_dir_settle_posts()).
+ * This is the data path (A4).  It never sleeps, allocates, or takes a lock that two endpoints
+ * share (mt:T17).  All of it runs in an RCU read section (kdapl_peek_begin()) and under the lock
+ * of the direction, which keeps the LMRs that the checks have found (mt:T12,
+ * kdapl_dir_settle_posts()).  Documentation/life-of-a-dto.rst, The post, has the steps.
  *
- * What depends on the attributes alone was worked out when they were set
- * (kdapl_ep.limits).
- *
- * A segment may name memory that is a list (fmr.c), which the device has to be told of in
- * pieces.  As many as it takes at once are a DTO like any other; an RDMA operation may
- * have more, and is a chain of work requests then, of which the last one completes it
- * (post_chain()).  Posts without lists pay nothing for them: an LMR that is a list has length 0
- * for the ordinary check, which fails and leads to kdapl_check_outside().  A segment inside the
- * first entry of the list is posted in the ordinary way; any other one goes through walk.c.
+ * A segment whose memory is a list (fmr.c) takes another way, and posts without lists pay nothing
+ * for it: Documentation/life-of-memory.rst, Memory that changes.
  *
  * Callers: the faces.
  */
@@ -34,12 +24,24 @@
 
 /* ---- checks --------------------------------------------------------- */
 
+/* Checks an extension of DAT (kdapl_dto_row.needs). */
+static noinline DAT_RETURN check_extension(const struct kdapl_ep *ep, const struct kdapl_dto *dto,
+					   struct kdapl_segments *to, bool lists)
+{
+	const struct port_target target = { .obj = &ep->obj, .pz = &ep->pz, .lists = lists };
+
+	return kdapl_check_extension(&target, &ep->limits[dto->kind], dto,
+				     ep->obj.ia->dev->extensions, to);
+}
+
 /* Checks the arguments of a DTO; the caller holds the lock of the direction. */
 static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 					    const struct kdapl_dto *dto,
 					    enum kdapl_dto_kind kind,
 					    struct kdapl_segments *to, bool lists)
 {
+	if (unlikely(kdapl_dto_rows[kind].needs))
+		return check_extension(ep, dto, to, lists);
 	return check_posted(&ep->obj, &ep->pz, &ep->limits[kind], dto, kind, to, lists);
 }
 
@@ -74,8 +76,9 @@ static inline int post_receive(struct ib_qp *qp, const struct kdapl_cookie *cook
 }
 
 /*
- * Fills in the fields that are read of a request of its opcode.  A4: always signalled; suppression
- * is done when the completion comes in.
+ * Fills in the fields that are read of a request of its opcode, but for atomics.  A4: signalled,
+ * but for what batch_follow() leaves out; otherwise suppression is done when the completion comes
+ * in.
  */
 static __always_inline void fill_request(struct ib_rdma_wr *wr,
 					 const struct kdapl_cookie *cookie,
@@ -89,7 +92,8 @@ static __always_inline void fill_request(struct ib_rdma_wr *wr,
 	wr->wr.num_sge = from.nr;
 	wr->wr.opcode = kdapl_dto_rows[kind].opcode;
 	wr->wr.send_flags = IB_SEND_SIGNALED;
-	wr->wr.ex.invalidate_rkey = kind == KDAPL_DTO_SEND_INVALIDATE ? dto->invalidate : 0;
+	/* Immediate data are in the same place, and are sent as they lie there (X4). */
+	wr->wr.ex.invalidate_rkey = kdapl_dto_rows[kind].word ? dto->word : 0;
 	if (unlikely(dto->flags)) {
 		if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 			wr->wr.send_flags |= IB_SEND_SOLICITED;
@@ -102,6 +106,26 @@ static __always_inline void fill_request(struct ib_rdma_wr *wr,
 	}
 }
 
+static noinline void fill_atomic(union kdapl_request_wr *wr, const struct kdapl_cookie *cookie,
+				 const struct kdapl_dto *dto, struct kdapl_segments from)
+{
+	fill_request(&wr->rdma, cookie, dto, dto->kind, from);
+	/* What fill_request() has put into other places of the union. */
+	wr->atomic.remote_addr = dto->remote->target_address;
+	wr->atomic.rkey = dto->remote->rmr_context;
+	wr->atomic.compare_add = dto->kind == KDAPL_DTO_CMP_SWAP ? dto->compare : dto->operand;
+	wr->atomic.swap = dto->kind == KDAPL_DTO_CMP_SWAP ? dto->operand : 0;
+}
+
+static noinline int post_atomic(struct ib_qp *qp, const struct kdapl_cookie *cookie,
+				const struct kdapl_dto *dto, struct kdapl_segments from)
+{
+	union kdapl_request_wr wr = {};
+
+	fill_atomic(&wr, cookie, dto, from);
+	return ib_post_send(qp, &wr.rdma.wr, NULL);
+}
+
 static __always_inline int post_request(struct ib_qp *qp,
 					const struct kdapl_cookie *cookie,
 					const struct kdapl_dto *dto,
@@ -110,6 +134,8 @@ static __always_inline int post_request(struct ib_qp *qp,
 {
 	struct ib_rdma_wr wr kdapl_uninitialized;
 
+	if (kdapl_dto_rows[kind].atomic)
+		return post_atomic(qp, cookie, dto, from);
 	fill_request(&wr, cookie, dto, kind, from);
 	return ib_post_send(qp, &wr.wr, NULL);
 }
@@ -135,7 +161,10 @@ static void hold_deep(struct kdapl_dir *dir, const struct kdapl_cookie *cookie,
 	cookie_hold(dir, cookie, from);
 	if (!dir->is_recv) {
 		from.sge = &ring->sge[i * dir->max_sge];
-		fill_request(&ring->wrs[i].rdma, cookie, dto, dto->kind, from);
+		if (kdapl_dto_rows[dto->kind].atomic)
+			fill_atomic(&ring->wrs[i].wr, cookie, dto, from);
+		else
+			fill_request(&ring->wrs[i].wr.rdma, cookie, dto, dto->kind, from);
 		ring->wrs[i].kind = dto->kind;
 		if (dir->lkeys)
 			note_keys(dir, cookie, from);
@@ -224,7 +253,7 @@ static __always_inline DAT_RETURN check_post(const struct kdapl_ep *ep,
 		if (ret)
 			return ret;
 	}
-	if (unlikely(kdapl_dto_rows[kind].fetches && !ep->attr.max_rdma_read_out))
+	if (unlikely(kdapl_dto_rows[kind].credit && !ep->attr.max_rdma_read_out))
 		return RET_NO_RESOURCE(CREDITS);	/* mt:T16 */
 	return DAT_SUCCESS;
 }
@@ -242,9 +271,11 @@ static __always_inline DAT_RETURN post_dto(struct kdapl_ep *ep,
 	ret = check_post(ep, dir, kind);
 	if (unlikely(ret))
 		return ret;
-	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
+	cookie = cookie_take(dir, kind, dto->cookie.as_64, from.length, dto->flags);
 	if (unlikely(!cookie))
 		return RET_NO_RESOURCE(MEMORY);
+	if (kdapl_dto_rows[kind].needs)
+		cookie->flags |= KDAPL_COOKIE_EXTENDED;
 	if (unlikely(dir->gate != KDAPL_GATE_POST) && !post_deep(dir, cookie))
 		return post_aside(dir, cookie, dto, kind, from);
 
@@ -275,6 +306,64 @@ DAT_RETURN kdapl_post_bind_refused(struct kdapl_dir *dir, struct kdapl_cookie *c
 	const struct kdapl_segments none = {};
 
 	return post_refused(dir, cookie, none, err);
+}
+
+/* ---- several requests at once: collecting them --------------------------- */
+
+/* So many requests, with so many segments, are given to the queue pair in one call. */
+#define BATCH_WRS	8
+#define BATCH_SGES	(2 * KDAPL_MAX_SGE)
+
+struct post_batch {
+	u32 nr;
+	u32 nr_sge;
+	struct ib_rdma_wr wrs[BATCH_WRS];
+	struct ib_sge sge[BATCH_SGES];
+};
+
+static struct kdapl_cookie *batch_cookie(const struct post_batch *batch, u32 i)
+{
+	return (struct kdapl_cookie *)(uintptr_t)batch->wrs[i].wr.wr_id;
+}
+
+/*
+ * Another request follows in the same call.  So if nobody wants to hear of the success of the one
+ * before, the device need not tell of it: when it tells of the other one, both are complete
+ * (kdapl_dir_complete_before()).  The last request of a call is always signalled, so whoever
+ * counts completions waits for no request that nothing will be told of.
+ */
+static void batch_follow(const struct post_batch *batch, struct ib_rdma_wr *wr,
+			 struct kdapl_cookie *cookie)
+{
+	wr[-1].wr.next = &wr->wr;
+	if (!(batch_cookie(batch, batch->nr - 1)->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		return;
+	wr[-1].wr.send_flags &= ~IB_SEND_SIGNALED;
+	cookie->flags |= KDAPL_COOKIE_TELLS_BOTH;
+}
+
+/* Adds a request, which was checked, and for which the gate is open. */
+static DAT_RETURN batch_add(struct kdapl_ep *ep, struct post_batch *batch,
+			    const struct kdapl_dto *dto, struct kdapl_segments from)
+{
+	struct ib_rdma_wr *wr = &batch->wrs[batch->nr];
+	struct kdapl_dir *dir = &ep->req;
+	struct kdapl_cookie *cookie;
+
+	cookie = cookie_take(dir, dto->kind, dto->cookie.as_64, from.length, dto->flags);
+	if (unlikely(!cookie))
+		return RET_NO_RESOURCE(MEMORY);
+	cookie->owed = true;
+	dir->posted++;
+	if (dir->lkeys)
+		note_keys(dir, cookie, from);
+	trace_kdapl_post(ep, cookie, dto->kind);
+	fill_request(wr, cookie, dto, dto->kind, from);
+	if (batch->nr)
+		batch_follow(batch, wr, cookie);
+	batch->nr++;
+	batch->nr_sge += from.nr;
+	return DAT_SUCCESS;
 }
 
 /* ---- memory that is a list --------------------------------------------- */
@@ -404,7 +493,7 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 		return RET_NO_RESOURCE(MEMORY);
 	if (!kdapl_post_reserve(dir, more))
 		return RET_NO_RESOURCE(MEMORY);
-	cookie = cookie_take(dir, dto->cookie.as_64, named.length, dto->flags);
+	cookie = cookie_take(dir, dto->kind, dto->cookie.as_64, named.length, dto->flags);
 	if (!cookie) {
 		atomic_sub(more, &dir->reserved);
 		return RET_NO_RESOURCE(MEMORY);
@@ -421,10 +510,12 @@ static DAT_RETURN post_long(struct kdapl_ep *ep, const struct kdapl_dto *dto,
 
 /*
  * A DTO whose memory is, in part, a list.  @sge has room for its segments.  A message is
- * one work request, so it must not be in more pieces than the device takes.
+ * one work request, so it must not be in more pieces than the device takes.  With @batch the
+ * request is collected there; HAS_LIST: it has to be posted by itself.
  */
 static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir,
-				      const struct kdapl_dto *dto, struct ib_sge *sge)
+				      const struct kdapl_dto *dto, struct ib_sge *sge,
+				      struct post_batch *batch)
 {
 	struct ib_sge pieces[KDAPL_MAX_SGE];
 	struct kdapl_segments named = { .sge = sge }, from = { .sge = pieces };
@@ -436,6 +527,8 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	ret = check_dto(ep, dto, dto->kind, &named, true);
 	if (ret)
 		return ret;
+	if (batch && (dir->gate != KDAPL_GATE_POST || !named.nr))
+		return HAS_LIST;
 	/*
 	 * A post that will only be flushed needs no memory, and that may be gone with the
 	 * device by now.
@@ -452,45 +545,37 @@ static noinline DAT_RETURN post_lists(struct kdapl_ep *ep, struct kdapl_dir *dir
 	n = kdapl_walk_count(&walk);
 	if (!n)
 		return kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
-	if (n > max && !kdapl_dto_rows[dto->kind].remote)
+	if (n > max && !kdapl_dto_rows[dto->kind].chains)
 		return RET_BAD_ARG(2);
 	if (n > max)
-		return post_long(ep, dto, &walk, named, n);
+		return batch ? HAS_LIST : post_long(ep, dto, &walk, named, n);
 	from.nr = kdapl_walk_take(&walk, pieces, max, &from.length);
 	if (walk.lost)
 		return kdapl_protection_violation(kdapl_dto_rows[dto->kind].sink);
-	return post_dto(ep, dir, dto, dto->kind, from);
+	if (!batch)
+		return post_dto(ep, dir, dto, dto->kind, from);
+	/* What was in the batch's memory has been read: the segments as they were named. */
+	memcpy(&batch->sge[batch->nr_sge], pieces, from.nr * sizeof(*pieces));
+	from.sge = &batch->sge[batch->nr_sge];
+	return check_post(ep, dir, dto->kind) ?: batch_add(ep, batch, dto, from);
 }
 
-/* ---- several requests at once ------------------------------------------- */
-
-/* So many requests, with so many segments, are given to the queue pair in one call. */
-#define BATCH_WRS	8
-#define BATCH_SGES	(2 * KDAPL_MAX_SGE)
-
-struct post_batch {
-	u32 nr;
-	u32 nr_sge;
-	struct ib_rdma_wr wrs[BATCH_WRS];
-	struct ib_sge sge[BATCH_SGES];
-};
-
-static struct kdapl_cookie *batch_cookie(const struct post_batch *batch, u32 i)
-{
-	return (struct kdapl_cookie *)(uintptr_t)batch->wrs[i].wr.wr_id;
-}
+/* ---- several requests at once: posting what was collected ---------------- */
 
 /*
  * The device has taken the requests before @first, and not the others.  These were never posted.
  * But where the device refuses them for the moment only, they are held, in their order, and flushed
- * behind those that it has (post_refused()).
+ * behind those that it has (post_refused()).  So they are if the device would tell of the last one
+ * that it has taken only together with one that it has not: then the connection breaks, as it does
+ * for half a chain, and what nothing was told of is flushed as what a device has lost.
  */
 static noinline DAT_RETURN batch_refused(struct kdapl_dir *dir, const struct post_batch *batch,
 					 u32 first, u32 nr, int err)
 {
-	bool held = kdapl_conn_not_now(dir->ep->conn, err);
+	bool untold = first && !(batch->wrs[first - 1].wr.send_flags & IB_SEND_SIGNALED);
+	bool held = untold || kdapl_conn_not_now(dir->ep->conn, err);
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_segments from = {};
-	DAT_RETURN ret;
 	u32 i;
 
 	/* The last one first: the next post takes the cookie that is put back last. */
@@ -498,9 +583,14 @@ static noinline DAT_RETURN batch_refused(struct kdapl_dir *dir, const struct pos
 		dir->posted--;
 		cookie_put_back(dir, batch_cookie(batch, i));
 	}
-	from.sge = batch->wrs[first].wr.sg_list;
-	from.nr = batch->wrs[first].wr.num_sge;
-	ret = post_refused(dir, batch_cookie(batch, first), from, err);
+	if (untold) {
+		dir->posted--;
+		kdapl_post_chain_broken(dir, batch_cookie(batch, first), err);
+	} else {
+		from.sge = batch->wrs[first].wr.sg_list;
+		from.nr = batch->wrs[first].wr.num_sge;
+		ret = post_refused(dir, batch_cookie(batch, first), from, err);
+	}
 	for (i = first + 1; i < nr && held; i++) {
 		struct kdapl_cookie *cookie = batch_cookie(batch, i);
 
@@ -538,43 +628,24 @@ static DAT_RETURN batch_post(struct kdapl_ep *ep, struct post_batch *batch, u32 
 	return ret;
 }
 
-/* Adds a request, which was checked, and for which the gate is open. */
-static DAT_RETURN batch_add(struct kdapl_ep *ep, struct post_batch *batch,
-			    const struct kdapl_dto *dto, struct kdapl_segments from)
-{
-	struct ib_rdma_wr *wr = &batch->wrs[batch->nr];
-	struct kdapl_dir *dir = &ep->req;
-	struct kdapl_cookie *cookie;
-
-	cookie = cookie_take(dir, dto->cookie.as_64, from.length, dto->flags);
-	if (unlikely(!cookie))
-		return RET_NO_RESOURCE(MEMORY);
-	cookie->owed = true;
-	dir->posted++;
-	if (dir->lkeys)
-		note_keys(dir, cookie, from);
-	trace_kdapl_post(ep, cookie, dto->kind);
-	fill_request(wr, cookie, dto, dto->kind, from);
-	if (batch->nr)
-		wr[-1].wr.next = &wr->wr;
-	batch->nr++;
-	batch->nr_sge += from.nr;
-	return DAT_SUCCESS;
-}
-
 /*
- * Posts a request, or collects it.  One that is not for the queue pair now, or whose memory is in
- * part a list, is posted by itself, behind those that were collected.
+ * Posts a request, or collects it.  One that is not for the queue pair now, that takes several work
+ * requests, or that is an extension, is posted by itself, behind those that were collected.
  */
 static DAT_RETURN batch_one(struct kdapl_ep *ep, struct post_batch *batch,
 			    const struct kdapl_dto *dto, u32 *done)
 {
 	struct kdapl_segments from = { .sge = &batch->sge[batch->nr_sge] };
+	bool alone = kdapl_dto_rows[dto->kind].needs;
 	struct kdapl_dir *dir = &ep->req;
 	DAT_RETURN ret, before;
 
 	ret = check_dto(ep, dto, dto->kind, &from, false);
-	if (likely(!ret && dir->gate == KDAPL_GATE_POST)) {
+	if (ret == HAS_LIST && !alone) {
+		ret = post_lists(ep, dir, dto, from.sge, batch);
+		if (!ret)
+			return DAT_SUCCESS;
+	} else if (likely(!ret && dir->gate == KDAPL_GATE_POST && !alone)) {
 		ret = check_post(ep, dir, dto->kind) ?: batch_add(ep, batch, dto, from);
 		if (likely(!ret))
 			return DAT_SUCCESS;
@@ -583,7 +654,7 @@ static DAT_RETURN batch_one(struct kdapl_ep *ep, struct post_batch *batch,
 	if (before)
 		return before;
 	if (ret == HAS_LIST)
-		ret = post_lists(ep, dir, dto, from.sge);
+		ret = post_lists(ep, dir, dto, from.sge, NULL);
 	else if (!ret)
 		ret = post_dto(ep, dir, dto, dto->kind, from);
 	*done += !ret;
@@ -598,6 +669,9 @@ static bool dto_of(const struct kdat_request *request, struct kdapl_dto *dto)
 		[KDAT_SEND_INVALIDATE] = KDAPL_DTO_SEND_INVALIDATE,
 		[KDAT_RDMA_READ] = KDAPL_DTO_RDMA_READ,
 		[KDAT_RDMA_WRITE] = KDAPL_DTO_RDMA_WRITE,
+		[KDAT_RDMA_WRITE_IMMED] = KDAPL_DTO_RDMA_WRITE_IMMED,
+		[KDAT_CMP_SWAP] = KDAPL_DTO_CMP_SWAP,
+		[KDAT_FETCH_ADD] = KDAPL_DTO_FETCH_ADD,
 	};
 
 	if ((u32)request->kind >= ARRAY_SIZE(kinds))
@@ -608,8 +682,10 @@ static bool dto_of(const struct kdat_request *request, struct kdapl_dto *dto)
 		.iov = request->local_iov,
 		.cookie = request->user_cookie,
 		.remote = request->remote_buffer,
-		.invalidate = request->rmr_context,
+		.word = request->rmr_context,
 		.flags = request->completion_flags,
+		.operand = request->operand,
+		.compare = request->compare,
 	};
 	return true;
 }
@@ -652,7 +728,7 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	unsigned long flags;
 	DAT_RETURN ret;
 
-	local_irq_save(flags);
+	flags = kdapl_peek_begin();
 	obj = kdapl_object_peek(space, handle, KDAPL_EP);
 	ret = RET_BAD_HANDLE(EP);
 	if (unlikely(!obj))
@@ -664,22 +740,23 @@ static __always_inline DAT_RETURN ep_post(struct kdapl_space *space,
 	if (likely(!ret))
 		ret = post_dto(ep, dir, dto, kind, segments);
 	else if (ret == HAS_LIST)
-		ret = post_lists(ep, dir, dto, sge);
+		ret = post_lists(ep, dir, dto, sge, NULL);
 	spin_unlock(&dir->lock);
 	/* In passthrough the process posts by itself, so the code is this one in any case. */
 	if (unlikely(ret) && kdapl_ia_is_passthrough(ep->obj.ia))
 		ret = RET(INVALID_STATE);
 out:
-	local_irq_restore(flags);
+	kdapl_peek_end(flags);
 	return ret;
 }
 
 /**
- * kdapl_ep_post - dat_ep_post_send, _recv, _rdma_read, _rdma_write, _send_with_invalidate
+ * kdapl_ep_post - dat_ep_post_send, _recv, _rdma_read, _rdma_write, _send_with_invalidate, and
+ *	the extensions
  * @space: of the caller
  * @handle: of an EP
  * @dto: what to post; the argument numbers in return codes are those of the
- *	 dat_* call of its kind
+ *	 dat_* call of its kind, for the extensions those of dat_ep_post_rdma_write
  *
  * The contracts are in face/kdat_ep.c.  Any context; never sleeps.  Rules
  * mt:T1..T36, M2.
@@ -694,6 +771,10 @@ DAT_RETURN kdapl_ep_post(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		return ep_post(space, handle, dto, KDAPL_DTO_RECV);
 	if (dto->kind == KDAPL_DTO_SEND)
 		return ep_post(space, handle, dto, KDAPL_DTO_SEND);
+	if (dto->kind == KDAPL_DTO_RDMA_READ)
+		return ep_post(space, handle, dto, KDAPL_DTO_RDMA_READ);
+	if (dto->kind == KDAPL_DTO_RDMA_WRITE)
+		return ep_post(space, handle, dto, KDAPL_DTO_RDMA_WRITE);
 	return ep_post(space, handle, dto, dto->kind);
 }
 
@@ -719,7 +800,7 @@ DAT_RETURN kdapl_ep_post_requests(struct kdapl_space *space, DAT_EP_HANDLE handl
 	DAT_RETURN ret;
 	u32 n = 0;
 
-	local_irq_save(flags);
+	flags = kdapl_peek_begin();
 	obj = kdapl_object_peek(space, handle, KDAPL_EP);
 	ret = obj ? DAT_SUCCESS : RET_BAD_HANDLE(EP);
 	if (!ret && (nr < 1 || nr > KDAT_MAX_REQUESTS))
@@ -735,6 +816,6 @@ DAT_RETURN kdapl_ep_post_requests(struct kdapl_space *space, DAT_EP_HANDLE handl
 		spin_unlock(&ep->req.lock);
 		*done = n;
 	}
-	local_irq_restore(flags);
+	kdapl_peek_end(flags);
 	return ret;
 }

@@ -12,17 +12,19 @@
 
 /* Takes the next cookie, if the event of its last post was dequeued (mt:T13, mt:T14). */
 static __always_inline struct kdapl_cookie *
-cookie_take(struct kdapl_dir *dir, u64 user, u64 length, DAT_COMPLETION_FLAGS flags)
+cookie_take(struct kdapl_dir *dir, enum kdapl_dto_kind kind, u64 user, u64 length,
+	    DAT_COMPLETION_FLAGS flags)
 {
 	u32 i = dir->next;
 	struct kdapl_cookie *cookie = &dir->ring[i];
 
-	/* Pairs with cookie_free() in evd_fifo.c: the event was read before we write here. */
+	/* Pairs with kdapl_cookie_free(): the event was read before we write here. */
 	if (unlikely(smp_load_acquire(&cookie->busy)))
 		return NULL;
 	cookie->user = user;
 	cookie->length = length;
 	cookie->flags = flags;
+	cookie->operation = kdapl_dto_rows[kind].operation;
 	cookie->busy = true;
 	dir->next = i + 1 == dir->size ? 0 : i + 1;
 	return cookie;

@@ -148,7 +148,7 @@ static DAT_RETURN post_bind(struct kdapl_ep *ep, struct kdapl_bind *bind,
 	/* A bind is not held until there is room: its key and regions would have to wait, too. */
 	if (deep_is_full(dir, BIND_WRS))
 		return RET_NO_RESOURCE(MEMORY);
-	cookie = cookie_take(dir, user, 0, flags);
+	cookie = cookie_take(dir, KDAPL_DTO_BIND, user, 0, flags);
 	if (!cookie)
 		return RET_NO_RESOURCE(MEMORY);
 	if (dir->gate == KDAPL_GATE_DEEP)
@@ -195,7 +195,7 @@ DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
-	local_irq_save(irqflags);
+	irqflags = kdapl_peek_begin();
 	obj = kdapl_object_peek(space, handle, KDAPL_EP);
 	ret = RET_BAD_HANDLE(EP);
 	if (!obj)
@@ -207,6 +207,6 @@ DAT_RETURN kdapl_ep_post_bind(struct kdapl_space *space, DAT_EP_HANDLE handle,
 		ret = post_bind(ep, bind, cookie.as_64, flags);
 	spin_unlock(&ep->req.lock);
 out:
-	local_irq_restore(irqflags);
+	kdapl_peek_end(irqflags);
 	return ret;
 }

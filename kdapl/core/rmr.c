@@ -2,22 +2,14 @@
 /*
  * Remote Memory Regions: dat_rmr_create, _query, _bind, _free.
  *
- * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a
- * request of an endpoint, so post_bind.c posts it.  From then until it completes the
- * RMR has two bindings, the present one and the next, and the LMRs of both are
- * in use (mt:M40).
+ * An RMR is a window upon a part of an LMR (glue/window.c).  A bind is a request of an endpoint,
+ * so post_bind.c posts it, and kdapl_rmr_complete() judges it before anybody can see its
+ * completion; what takes sleeping is left to rmr_work(), for which the completion waits
+ * (mt:M40, mt:M44).  An LMR whose memory changes (fmr.c) has an RMR of its own, without a
+ * handle, if peers may reach the memory.
  *
- * Before anybody can see the completion of a bind, kdapl_rmr_complete() judges
- * it.  After a success the next binding becomes the present one.  After a
- * failure nobody knows which keys the device has taken back, so the RMR has to
- * be settled: its window is renewed.  That sleeps, so rmr_work() does it, and
- * the completion waits.  It waits also when the RMR was freed while the bind
- * was outstanding (mt:M44): then settling is the end of the RMR.
- *
- * An LMR whose memory changes (fmr.c) has an RMR of its own, without a handle, if peers may
- * reach the memory.  That RMR is bound to all of the memory, or to none.  When the unbind of a
- * dat_lmr_invalidate() ends, whether it succeeds, fails or is flushed, the memory is taken away
- * from the device, too.
+ * Documentation/life-of-memory.rst tells of the former in Windows, of the latter in With remote
+ * rights.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -128,7 +128,7 @@ static bool rmr_take(struct kdapl_rmr *rmr, u32 key)
  * @key: any value
  *
  * It was if the key is the present one of an LMR in the endpoint's zone; peers then have no
- * rights on that LMR any more.  Caller holds the lock of an EVD, with interrupts off, which
+ * rights on that LMR any more.  Caller holds the lock of an EVD, which is an RCU read section and
  * keeps the RMR.  Any context.  Rule mt:M81.
  *
  * Return: whether it was allowed to.

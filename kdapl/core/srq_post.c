@@ -4,24 +4,10 @@
  * until its cookie can be used again.
  *
  * A receive belongs to no endpoint until the device says which queue pair has completed it.
- * The completion names the queue pair by its address.  That must not be followed, because the
- * completion may be in a CQ when the queue pair has been destroyed.  So each connection of an
- * endpoint on the SRQ is in a table by that address (kdapl_srq_add_qp()), until its queue pair
- * is destroyed and the CQ was pulled after that; as long as it is there, no other connection on
- * the SRQ can have a queue pair at that address.  Whoever looks at a completion first claims it
- * for the endpoint (kdapl_srq_claim()); from then on it is a completion like any other.  Plain
- * endpoints have nothing of all this: their cookies do not have KDAPL_COOKIE_SRQ.
- *
- * The cookies come back in any order, since endpoints complete on EVDs of their own: they
- * are in a list and not in a ring.
- *
- * Soft-RoCE forgets the receive of a message that has come in part when the connection ends
- * (kdapl_device.srq_keeps).  It takes receives in the order of posting, and each queue pair has
- * one at a time.  So a receive is lost if a later one is known to have been taken, and each
- * queue pair that is left has completed a later one, or was made after that.  It is flushed to
- * the endpoint whose end shows that.  Another endpoint may have taken it, but nobody can tell:
- * nothing of its message was ever seen.  Until then it counts as a receive that is still in the
- * queue.
+ * Whoever looks at a completion first claims it for the endpoint (kdapl_srq_claim()); from then on
+ * it is a completion like any other.  Plain endpoints have nothing of all this: their cookies do
+ * not have KDAPL_COOKIE_SRQ.  The table that a claim goes by, and the receives that Soft-RoCE
+ * forgets, are told of in Documentation/life-of-a-dto.rst, A receive of a shared queue.
  *
  * Callers: the faces post; evd_fifo.c claims and gives back; conn_qp.c and drain.c keep
  * the table; lmr.c waits for posts.
@@ -65,6 +51,7 @@ static DAT_RETURN srq_post(struct kdapl_srq *srq, const struct kdapl_dto *dto,
 	sc->number = ++srq->next_number;
 	sc->cookie.user = dto->cookie.as_64;
 	sc->cookie.length = from.length;
+	sc->cookie.operation = KDAPL_DID_RECV;
 	sc->cookie.busy = true;
 	/* Before the call: the completion may be there before it returns. */
 	sc->cookie.owed = true;
@@ -119,10 +106,9 @@ static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kd
  * @handle: of an SRQ
  * @dto: a receive without flags
  *
- * The contract is in face/kdat_srq.c.  Any context; never sleeps.  Interrupts are off
- * meanwhile, which is an RCU read section too: the SRQ's memory stays.  An LMR that was
- * found stays registered until the device has its key (kdapl_srq_settle_posts()).  Rules
- * mt:T57, mt:M58, mt:M59.
+ * The contract is in face/kdat_srq.c.  Any context; never sleeps.  The SRQ's memory stays
+ * (kdapl_peek_begin()).  An LMR that was found stays registered until the device has its key
+ * (kdapl_srq_settle_posts()).  Rules mt:T57, mt:M58, mt:M59.
  *
  * Return: as dat_srq_post_recv().
  */
@@ -136,7 +122,7 @@ DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 	unsigned long flags;
 	DAT_RETURN ret;
 
-	local_irq_save(flags);
+	flags = kdapl_peek_begin();
 	obj = kdapl_object_peek(space, handle, KDAPL_SRQ);
 	ret = RET_BAD_HANDLE(SRQ);
 	if (!obj)
@@ -154,7 +140,7 @@ DAT_RETURN kdapl_srq_post_recv(struct kdapl_space *space, DAT_SRQ_HANDLE handle,
 	if (unlikely(ret) && kdapl_ia_is_passthrough(srq->obj.ia))
 		ret = RET(INVALID_STATE);
 out:
-	local_irq_restore(flags);
+	kdapl_peek_end(flags);
 	return ret;
 }
 

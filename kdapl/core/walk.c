@@ -71,8 +71,8 @@ static void walk_step(struct kdapl_walk *walk, struct ib_sge *piece)
  * @named: the same as the checks have left them (kdapl_walk.named)
  * @nr: of @named
  *
- * Until the walk is over, the caller has interrupts off, and the consumer leaves the memory of
- * its LMRs as it is.  Any context.
+ * Until the walk is over, the caller is in an RCU read section, and the consumer leaves the memory
+ * of its LMRs as it is.  Any context.
  */
 void kdapl_walk_begin(struct kdapl_walk *walk, const struct kdapl_space *space,
 		      const DAT_LMR_TRIPLET *segments, const struct ib_sge *named,

@@ -112,7 +112,10 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 	arg->max_segments = KDAPL_MAX_SGE;
 	arg->features = KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
 			KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
-			KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD;
+			KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD |
+			KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT |
+			KDAPL_FEATURE_EXTENSIONS | KDAPL_FEATURE_REJECT_DATA |
+			KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -174,6 +177,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(IA_QUERY, FN(ia_query), PAD(ia_query)),
 	CALL(IA_PASSTHROUGH, FN(ia_passthrough)),
 	CALL(IA_CQ_FAULT, OF_HANDLE(kdapl_ia_cq_fault)),
+	CALL(IA_TELL_LAST, OF_HANDLE(kdapl_ia_tell_last)),
 
 	CALL(PZ_CREATE, FN(pz_create), PAD(pz_create),
 	     MAKES(pz_create, pz, kdapl_pz_free)),
@@ -216,6 +220,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(EP_CREATE_WITH_SRQ, FN(ep_create_with_srq),
 	     MAKES(ep_create_with_srq, ep, kdapl_ep_free)),
 	CALL(EP_RECV_QUERY, FN(ep_recv_query), PAD(ep_recv_query)),
+	CALL(BOARD_EVENT, FN(board_event)),
 
 	CALL(PSP_CREATE, FN(psp_create),
 	     MAKES(psp_create, psp, kdapl_psp_free)),
@@ -232,6 +237,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(CR_ACCEPT, FN(cr_accept)),
 	CALL(CR_REJECT, OF_HANDLE(kdapl_cr_reject)),
 	CALL(CR_HANDOFF, FN(cr_handoff), PAD(cr_handoff)),
+	CALL(CR_REJECT_DATA, FN(cr_reject)),
 
 	CALL(RMR_CREATE, FN(rmr_create), PAD(rmr_create),
 	     MAKES(rmr_create, rmr, kdapl_rmr_free)),
@@ -607,6 +613,7 @@ SIZE(ep_private_data, 32);
 SIZE(ep_board, 16);
 SIZE(ep_bind, 24);
 SIZE(ep_tell, 24);
+SIZE(board_event, 8);
 SIZE(cq_settle, 8);
 SIZE(post, 32);
 SIZE(srq_create, 40);
@@ -620,6 +627,7 @@ SIZE(rsp_query, 48);
 SIZE(cr_query, 80);
 SIZE(cr_accept, 32);
 SIZE(cr_handoff, 24);
+SIZE(cr_reject, 24);
 
 SIZE(event, 64);
 OFFSET(event, event_number, 0);
@@ -628,6 +636,8 @@ OFFSET(event, dto.ep, 16);
 OFFSET(event, dto.cookie, 24);
 OFFSET(event, dto.length, 32);
 OFFSET(event, dto.status, 40);
+OFFSET(event, dto.operation, 44);
+OFFSET(event, dto.immediate, 48);
 OFFSET(event, rmr.rmr, 16);
 OFFSET(event, rmr.cookie, 24);
 OFFSET(event, rmr.status, 32);
@@ -667,6 +677,11 @@ OFFSET(dto, segments, 16);
 OFFSET(dto, cookie, 24);
 OFFSET(dto, target_address, 32);
 OFFSET(dto, target_length, 40);
+
+SIZE(dto_more, 24);
+OFFSET(dto_more, segments, 0);
+OFFSET(dto_more, operand, 8);
+OFFSET(dto_more, compare, 16);
 
 /* libdat passes the application's array of DAT_LMR_TRIPLET unchanged. */
 SIZE(segment, sizeof(DAT_LMR_TRIPLET));

@@ -3,12 +3,10 @@
  * /dev/kdapl: what its files share.
  *
  *	dev.c		open, release, the table of calls
- *	dev_<what>.c	the calls.  Each takes the structure that dev.c has
- *			copied from the process, refuses unknown flags, calls
- *			the core with the file's space, and fills in the
- *			structure, which dev.c copies back.  A call that only
- *			passes a handle to the core has no function: it is a
- *			line of the table
+ *	dev_<what>.c	the calls.  Each takes the structure that dev.c has copied from the
+ *			process, refuses unknown flags, calls the core with the file's
+ *			space, and fills in the structure, which dev.c copies back.  A call
+ *			that only passes a handle to the core is a line of the table
  *	dev_dto.c	posting, which is not in the table; nor is
  *			KDAPL_IOC_EVD_POLL_FD (dev_evd.c)
  *	dev_board.c	calls for passthrough: queue pairs that the process has
@@ -34,6 +32,7 @@
 /* Size of buffers for private data on its way to the core, which checks the true limit. */
 #define KDAPL_DEV_PRIVATE_DATA	512
 
+struct eventfd_ctx;
 struct kdapl_board;
 
 /**
@@ -45,6 +44,7 @@ struct kdapl_board;
  *	   can get a new EVD while the ring of the old one is still being dropped
  * @maps: memory of rings, indexed by the id that is part of its mmap offset
  * @board: shows the endpoints of IAs in passthrough; NULL before the first such IA
+ * @board_event: tells the process that the board has changed; NULL: it did not ask for that
  * @late_cqs: an IA was put into passthrough on a device that leaves handlers of CQs behind
  *	      (KDAPL_VERBS_LATE_CQS)
  * @pid: the process that opened the file, with a reference
@@ -65,6 +65,7 @@ struct kdapl_file {
 	struct xarray rings;
 	struct xarray maps;
 	struct kdapl_board *board;
+	struct eventfd_ctx *board_event;
 	bool late_cqs;
 	struct pid *pid;
 	kuid_t uid;
@@ -153,11 +154,12 @@ kdapl_dev_fn kdapl_dev_srq_create, kdapl_dev_srq_query, kdapl_dev_srq_resize,
 
 /* dev_board.c */
 kdapl_dev_fn kdapl_dev_ia_passthrough, kdapl_dev_ep_board, kdapl_dev_ep_bind,
-	kdapl_dev_ep_tell, kdapl_dev_cq_settle;
+	kdapl_dev_ep_tell, kdapl_dev_cq_settle, kdapl_dev_board_event;
 kdapl_dev_undo kdapl_dev_ep_bind_undo;
 int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma);
 void kdapl_board_free(struct kdapl_file *file);
-void kdapl_board_show(void *place, const struct kdapl_ep_view *view);
+void kdapl_board_show(struct kdapl_space *space, void *place,
+		      const struct kdapl_ep_view *view);
 
 /* dev_dto.c */
 int kdapl_dev_post(struct kdapl_file *file,
@@ -166,6 +168,6 @@ int kdapl_dev_post(struct kdapl_file *file,
 /* dev_sp.c */
 kdapl_dev_fn kdapl_dev_psp_create, kdapl_dev_psp_create_any,
 	kdapl_dev_psp_query, kdapl_dev_rsp_create, kdapl_dev_rsp_query,
-	kdapl_dev_cr_query, kdapl_dev_cr_accept, kdapl_dev_cr_handoff;
+	kdapl_dev_cr_query, kdapl_dev_cr_accept, kdapl_dev_cr_handoff, kdapl_dev_cr_reject;
 
 #endif /* KDAPL_DEV_H */

@@ -6,10 +6,12 @@
  * A file has one board, for all its endpoints and IAs.  The slot of such an object on the board has
  * the index of the slot in its handle, so two never share one.  A page of the board is
  * allocated when a slot in it is first asked for.  Pages stay until the file is released,
- * which does not happen while the board is mapped.
+ * which does not happen while the board is mapped.  A process that has something to wait for on
+ * its board need not look again and again: an eventfd of its own is told of each change.
  *
  * Called through dev.c's table, and by mmap(2) and the release of the file.
  */
+#include <linux/eventfd.h>
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -87,6 +89,8 @@ void kdapl_board_free(struct kdapl_file *file)
 	struct kdapl_board *board = file->board;
 	u32 i;
 
+	if (file->board_event)
+		eventfd_ctx_put(file->board_event);
 	if (!board)
 		return;
 	for (i = 0; i < board->nr_pages; i++)
@@ -142,8 +146,16 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
 
 /* ---- the calls ------------------------------------------------------------- */
 
+static bool slot_is(const struct kdapl_uapi_board_ep *slot, const struct kdapl_ep_view *view)
+{
+	return slot->life == view->life && slot->state == view->state &&
+	       slot->flags == view->flags && slot->refuse_request == view->refuse_request &&
+	       slot->refuse_recv == view->refuse_recv;
+}
+
 /**
  * kdapl_board_show - show a process its endpoint or its IA: the board's kdapl_show_fn
+ * @space: of the file of the board
  * @place: a slot of a board
  * @view: what to show
  *
@@ -154,14 +166,20 @@ int kdapl_board_mmap(struct kdapl_file *file, struct vm_area_struct *vma)
  * state finds the flags that belong to it.  There is one writer at a time: it holds the
  * object's lock.  Any context.
  */
-void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
+void kdapl_board_show(struct kdapl_space *space, void *place,
+		      const struct kdapl_ep_view *view)
 {
+	struct kdapl_file *file = container_of(space, struct kdapl_file, space);
 	struct kdapl_uapi_board_ep *slot = place;
+	struct eventfd_ctx *event;
 
 	BUILD_BUG_ON(KDAPL_VIEW_DRAIN != KDAPL_BOARD_DRAIN);
 	BUILD_BUG_ON(KDAPL_VIEW_ERROR != KDAPL_BOARD_ERROR);
 	BUILD_BUG_ON(KDAPL_VIEW_UNBOUND != KDAPL_BOARD_UNBOUND);
 	BUILD_BUG_ON(KDAPL_VIEW_LEFT != KDAPL_BOARD_LEFT);
+	BUILD_BUG_ON(KDAPL_VIEW_ESTABLISHED != KDAPL_BOARD_ESTABLISHED);
+	if (slot_is(slot, view))
+		return;
 	if (READ_ONCE(slot->life) != view->life) {
 		WRITE_ONCE(slot->life, 0);
 		/* Pairs with the process's read barrier before it reads the life again. */
@@ -174,6 +192,27 @@ void kdapl_board_show(void *place, const struct kdapl_ep_view *view)
 	smp_store_release(&slot->state, view->state);
 	/* Pairs with the load-acquire by which the process first reads the life. */
 	smp_store_release(&slot->life, view->life);
+	/* Pairs with kdapl_dev_board_event(): who registers then sees this, or is told. */
+	smp_mb();
+	event = READ_ONCE(file->board_event);
+	if (event)
+		kdapl_eventfd_signal(event);
+}
+
+int kdapl_dev_board_event(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_board_event *arg = data;
+	struct eventfd_ctx *event = eventfd_ctx_fdget(arg->eventfd);
+
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	arg->ret = DAT_SUCCESS;
+	/* A full barrier, for kdapl_board_show() */
+	if (cmpxchg(&file->board_event, NULL, event)) {
+		eventfd_ctx_put(event);
+		arg->ret = RET(INVALID_STATE);
+	}
+	return 0;
 }
 
 int kdapl_dev_ia_passthrough(struct kdapl_file *file, void *data)

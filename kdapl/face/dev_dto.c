@@ -13,6 +13,7 @@
  */
 #include <linux/bottom_half.h>
 #include <linux/nospec.h>
+#include <linux/uaccess.h>
 #include "dev.h"
 #include "../compat.h"
 #include "../glue/glue.h"
@@ -29,16 +30,40 @@ struct dto_copy {
 	DAT_LMR_TRIPLET segments[KDAPL_MAX_SGE];
 };
 
+static_assert(KDAPL_DTO_IS_ABI);
+
+/* Copies what an extension has besides, and sets its kind.  @segments: in and out */
+static noinline int copy_more(struct dto_copy *copy, u32 op, u64 *segments)
+{
+	const struct kdapl_uapi_dto_more __user *from = u64_to_user_ptr(*segments);
+	struct kdapl_uapi_dto_more more;
+
+	if (op > KDAPL_OP_FETCH_ADD)
+		return -EINVAL;
+	if (copy_from_user(&more, from, sizeof(more)))
+		return -EFAULT;
+	if (op != KDAPL_OP_CMP_SWAP && more.compare)
+		return -EINVAL;
+	if (op == KDAPL_OP_RDMA_WRITE_IMMED && more.operand > U32_MAX)
+		return -EINVAL;
+	copy->dto.kind = (enum kdapl_dto_kind)array_index_nospec(op, KDAPL_OP_FETCH_ADD + 1);
+	copy->dto.word = more.operand;
+	copy->dto.operand = more.operand;
+	copy->dto.compare = more.compare;
+	*segments = more.segments;
+	return 0;
+}
+
 /*
  * Sets the kind of the DTO.  A send or receive has no remote buffer, so the fields
  * for it are padding, and have to be zero.
  */
-static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
+static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op, u64 *segments)
 {
 	const DAT_RMR_TRIPLET *remote = &copy->remote;
 
-	if (op > KDAPL_OP_RDMA_WRITE)
-		return -EINVAL;
+	if (unlikely(op > KDAPL_OP_RDMA_WRITE))
+		return copy_more(copy, op, segments);
 	op = array_index_nospec(op, KDAPL_OP_RDMA_WRITE + 1);
 	copy->dto.kind = (enum kdapl_dto_kind)op;
 	if (kdapl_dto_rows[op].remote)
@@ -46,10 +71,6 @@ static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op)
 	return remote->rmr_context || remote->target_address ||
 	       remote->segment_length ? -EINVAL : 0;
 }
-
-static_assert((int)KDAPL_DTO_SEND == KDAPL_OP_SEND && (int)KDAPL_DTO_RECV == KDAPL_OP_RECV &&
-	      (int)KDAPL_DTO_RDMA_READ == KDAPL_OP_RDMA_READ &&
-	      (int)KDAPL_DTO_RDMA_WRITE == KDAPL_OP_RDMA_WRITE);
 
 /*
  * Copies the segments of a DTO.  Nothing is copied for a null pointer, or for a number of
@@ -84,8 +105,8 @@ fault:
 }
 
 /*
- * Copies a DTO.  With bottom halves disabled no page can be brought in, so -EFAULT may also
- * mean then that a page is not in memory.
+ * Copies a DTO.  With page faults disabled no page can be brought in, so -EFAULT may also mean
+ * then that a page is not in memory.
  */
 static __always_inline int copy_dto(struct dto_copy *copy,
 				    const struct kdapl_uapi_dto __user *from)
@@ -109,7 +130,7 @@ static __always_inline int copy_dto(struct dto_copy *copy,
 	user_access_end();
 
 	dto->remote = remote;
-	ret = copy_set_kind(copy, op);
+	ret = copy_set_kind(copy, op, &segments);
 	return ret ?: copy_segments(copy, u64_to_user_ptr(segments));
 fault:
 	user_access_end();
@@ -125,6 +146,11 @@ fault:
  * to wait long for the processor if a process polls for the completion of this very post.
  * If it is raised while bottom halves are disabled, it runs in local_bh_enable(): at once, and
  * once for all DTOs of the call.
+ *
+ * Meanwhile no page may be brought in, which may take as long as a process likes.  Where bottom
+ * halves are disabled by a lock, as with PREEMPT_RT, that alone does not keep the page fault from
+ * doing so; it would sleep, and no softirq would run on this processor.  So page faults are
+ * disabled, too.
  */
 static __always_inline int post_dtos(struct kdapl_file *file,
 				     struct kdapl_uapi_post *arg)
@@ -135,7 +161,9 @@ static __always_inline int post_dtos(struct kdapl_file *file,
 
 	local_bh_disable();
 	for (; arg->done < arg->count; arg->done++, from++) {
+		pagefault_disable();
 		ret = copy_dto(&copy, from);
+		pagefault_enable();
 		if (unlikely(ret == -EFAULT)) {
 			/* Try again where a page can be brought in. */
 			local_bh_enable();

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "dev_ring.h"
+#include "../core/ia.h"
 
 int kdapl_dev_handle_type(struct kdapl_file *file, void *data)
 {
@@ -207,6 +208,11 @@ static void put_provider_attr(struct kdapl_uapi_provider_attr *to,
 	to->rdma_write_for_rdma_read_req = from->rdma_write_for_rdma_read_req;
 }
 
+static u32 extensions(const struct kdapl_device *dev)
+{
+	return dev->extensions | (dev->answers_atomics ? KDAPL_EXT_OWN_ATOMIC : 0);
+}
+
 int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_ia_query *arg = data;
@@ -229,6 +235,8 @@ int kdapl_dev_ia_query(struct kdapl_file *file, void *data)
 	if (ia && arg->ret == DAT_SUCCESS) {
 		put_ia_attr(&arg->ia_attr, &attr->ia);
 		put_provider_attr(&arg->provider_attr, &attr->provider);
+		if (arg->provider_mask)
+			arg->provider_attr.extensions = extensions(ia->ia->dev);
 	}
 	if (ia)
 		kdapl_object_put(ia);

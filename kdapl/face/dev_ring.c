@@ -10,6 +10,7 @@
 #include <linux/in6.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "dev_ring.h"
 #include "../core/evd.h"
 
@@ -54,6 +55,28 @@ static void fill_cr_event(struct kdapl_uapi_cr_event *to,
 	}
 }
 
+/* Kernel consumers have these numbers from <dat/kdat_linux.h>, processes from <rdma/kdapl.h>. */
+static_assert((u32)KDAT_IMMED_EVENT == KDAPL_EVENT_EXTENDED &&
+	      (u32)KDAT_EVD_EXTENDED_FLAG == KDAPL_EVD_EXTENDED &&
+	      (u32)KDAT_MEM_PRIV_REMOTE_ATOMIC_FLAG == KDAPL_PRIV_REMOTE_ATOMIC);
+
+static void fill_dto_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
+{
+	const struct kdat_dto_completion_event_data *data = kdat_dto_completion(from);
+
+	to->dto.ep = kdapl_dev_u64(data->ep_handle);
+	to->dto.cookie = data->user_cookie.as_64;
+	to->dto.length = data->transfered_length;
+	to->dto.status = data->status;
+	to->dto.operation = *kdapl_event_operation(from);
+	if (to->dto.operation == KDAPL_DID_RECV_INVALIDATE)
+		to->dto.rmr_context = data->rmr_context;
+	else if (to->dto.operation == KDAPL_DID_RECV_IMMED)
+		to->dto.immediate = data->immediate;
+	else if (unlikely(data->operation))
+		to->event_number = KDAPL_EVENT_EXTENDED;
+}
+
 static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 {
 	const DAT_EVENT_DATA *data = &from->event_data;
@@ -61,12 +84,10 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 	memset(to, 0, sizeof(*to));
 	to->event_number = from->event_number;
 	to->evd = kdapl_dev_u64(from->evd_handle);
-	switch (from->event_number) {
+	switch ((u32)from->event_number) {
+	case (u32)KDAT_IMMED_EVENT:
 	case DAT_DTO_COMPLETION_EVENT:
-		to->dto.ep = kdapl_dev_u64(data->dto_completion_event_data.ep_handle);
-		to->dto.cookie = data->dto_completion_event_data.user_cookie.as_64;
-		to->dto.length = data->dto_completion_event_data.transfered_length;
-		to->dto.status = data->dto_completion_event_data.status;
+		fill_dto_event(to, from);
 		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT:
 		to->rmr.rmr = kdapl_dev_u64(data->rmr_completion_event_data.rmr_handle);
@@ -84,7 +105,7 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
 			to->connect.ep = kdapl_dev_u64(data->connect_event_data.ep_handle);
 			to->connect.private_data_size =
 				data->connect_event_data.private_data_size;
-			/* For a process the core puts the life here: ep_fill_private_data(). */
+			/* For a process the core has put the life here, in each event. */
 			to->connect.life =
 				(uintptr_t)data->connect_event_data.private_data;
 		} else {
@@ -101,7 +122,7 @@ static void fill_event(struct kdapl_uapi_event *to, const DAT_EVENT *from)
  */
 static bool is_completion(u32 number)
 {
-	return number == DAT_DTO_COMPLETION_EVENT ||
+	return number == DAT_DTO_COMPLETION_EVENT || number == KDAPL_EVENT_EXTENDED ||
 	       number == DAT_RMR_BIND_COMPLETION_EVENT;
 }
 

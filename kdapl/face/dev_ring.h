@@ -2,44 +2,16 @@
 /*
  * Event rings: how events reach a process without a system call.
  *
- * Every EVD of a process has one.  The EVD's sink (struct kdapl_sink) puts
- * events in, the process takes them out.  The process maps two pieces of
- * memory: the data (header and events), which it can only read, and a page with
- * the consumer index, which it can write.  It may write any number there; a forged
- * index can only make that process lose events or get them again.
+ * Every EVD of a process has one.  The EVD's sink (struct kdapl_sink) puts events in, the process
+ * takes them out, of memory that it maps: the data, which it can only read, and a page with the
+ * consumer index, to which it may write any number.
  *
  *	dev_ring.c	a ring's life, its sink, resizing
  *	dev_mmap.c	the memory of a ring, and mmap(2)
  *	dev_wait.c	taking events by ioctl, waiting, poll(2)
  *
- * Barriers:
- *
- *	The producer's index: store-release in buf_append(), load-acquire in the
- *	process.  So a process that sees the index also sees the event.
- *
- *	The consumer's index: store-release in the process, load-acquire in
- *	kdapl_ring_held().  So a slot is written again only after it was read.
- *
- *	KDAPL_RING_MORE and the consumer's index: a full barrier in ring_room(), between
- *	setting the flag and reading the index once more.  So either the process finds
- *	the flag after it has taken its last event, or the sink finds the room that the
- *	process has made.  A process that reads the flag without a barrier of its own may
- *	miss it once; but before it sleeps it calls kdapl_ring_wait(), which sees the flag.
- *
- *	kdapl_ring.notified: a waiter first sets its task state and then reads it; the
- *	sink first increments it and then wakes.  So no wake-up is lost.
- *
- * Who writes what: the core runs the sink of an EVD on one processor at a time
- * (E96): ring_room(), ring_deliver() and ring_done() never run twice at once
- * for one ring.  Only ring_deliver() and a resize, during which there is no
- * sink, write buf->producer and buf->before. kdapl_ring.lock (a mutex) is held
- * while an ioctl takes an event for the process, and during a resize.  Under
- * it the core is called, but no other lock of this layer is taken.
- *
- * Memory: a ring lives as long as it is in the table of its file, mapped, or
- * open as a poll descriptor.  Memory that a resize has replaced is freed with
- * the ring.  A resize that replaces it at least doubles its size, so all former
- * memory together is no larger than the present one.
+ * Who writes what, and how long the memory lives, is told in Documentation/life-of-a-dto.rst, The
+ * event ring of a process; the barriers in locking.rst, Barriers, and in abi.rst.
  */
 #ifndef KDAPL_DEV_RING_H
 #define KDAPL_DEV_RING_H

@@ -109,6 +109,22 @@ int kdapl_dev_cr_accept(struct kdapl_file *file, void *data)
 	return 0;
 }
 
+int kdapl_dev_cr_reject(struct kdapl_file *file, void *data)
+{
+	struct kdapl_uapi_cr_reject *arg = data;
+	u8 buf[KDAPL_DEV_PRIVATE_DATA];
+	const void *private_data;
+	int ret;
+
+	ret = kdapl_dev_get_private_data(buf, arg->private_data,
+					 arg->private_data_size, &private_data);
+	if (ret)
+		return ret;
+	arg->ret = kdapl_cr_reject_with(&file->space, kdapl_dev_handle(arg->cr),
+					arg->private_data_size, private_data);
+	return 0;
+}
+
 int kdapl_dev_cr_handoff(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_cr_handoff *arg = data;

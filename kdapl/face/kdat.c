@@ -2,43 +2,14 @@
 /*
  * The API of kernel consumers: the exported functions of include/dat/kdat.h.  Each of them
  * calls the core with the kernel's handle space.  The core enforces the rules; the contract of
- * each call is at the function here.  Only this face has upcalls (kdat_upcall.c) and the
- * providers of other modules (kdat_registry.c), and it answers the call for an optional part
- * of DAT that kdapl does not offer: receive watermarks (dat_ep_set_watermark()).
+ * each call is at the function here, and what all contracts have in common, contexts and
+ * return codes, is told in Documentation/kdat-api.rst, The contracts.
  *
- * This file has the queries of an adapter, and the calls that every object has.  The other
- * calls are in the following files.  What is said here about contexts and return codes
- * applies to these, too:
- *
- *	kdat_mem.c	protection zones, LMRs and RMRs
- *	kdat_evd.c	EVDs
- *	kdat_ep.c	endpoints, and what is posted to them
- *	kdat_srq.c	shared receive queues
- *	kdat_sp.c	service points and connection requests
- *	kdat_registry.c	the registry, and opening and closing an adapter
- *	kdat_linux.c	the calls beyond DAT 1.2
- *
- * If a handle belongs to a provider that another module has added, the call is passed on to
- * that provider (kdat_other()), and the provider's contract applies.
- *
- * "Upcall context" means that the function never sleeps and may be called from
- * a softirq upcall (E99); "process context" means that it may sleep: see may_sleep().
- *
- * A return code is written TYPE/SUBTYPE.  A call that fails leaves its arguments and
- * objects as they were (E2).  Three codes are not repeated at each function:
- *
- *	DAT_INVALID_HANDLE is returned for a handle that is null, freed, forged or
- *	of the wrong type, for an object of an IA that was closed, and by all but the
- *	first of several calls that free the same object (E5, E114).
- *
- *	DAT_INVALID_STATE without a subtype is returned, after the device was
- *	removed, by a call that needs the device: calls that create, register,
- *	modify, listen, connect, accept, hand over, bind or synchronise, and a post
- *	of a receive that would have to wait for a connection (E71).
- *
- *	DAT_MODEL_NOT_SUPPORTED is returned by a function that needs process context
- *	if it is called in softirq context.  kdat_client_register() and
- *	kdat_client_unregister() return nothing, and must not be called there.
+ * This file has the queries of an adapter, and the calls that every object has; the others are
+ * in kdat_*.c.  Only this face has upcalls (kdat_upcall.c) and the providers of other modules
+ * (kdat_registry.c): if a handle belongs to one of these, the call is passed on to it
+ * (kdat_other()).  It answers the call for an optional part of DAT that kdapl does not offer:
+ * receive watermarks (dat_ep_set_watermark()).
  */
 #include <linux/export.h>
 #include "kdat_call.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The API of kernel consumers: endpoints, and posting to them.  Kernel modules call these
- * functions; kdat.c says what all of them have in common.
+ * functions; what all of them have in common is told in Documentation/kdat-api.rst, The
+ * contracts.
  */
 #include <linux/export.h>
 #include "kdat_call.h"
+#include "../compat.h"
 
 /* ---- EP ----------------------------------------------------------------- */
 
@@ -384,6 +386,21 @@ static __always_inline DAT_RETURN ep_post(DAT_EP_HANDLE ep, const struct kdapl_d
 	return kdat_is_address(ep) ? other_post(ep, dto) : kdapl_ep_post(SPACE, ep, dto);
 }
 
+/*
+ * What all kinds of posts have.  What only other kinds have is not read of this one, and setting it
+ * to zero would cost each post as many instructions.
+ */
+static __always_inline void set_dto(struct kdapl_dto *dto, enum kdapl_dto_kind kind,
+				    DAT_COUNT segments, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	dto->kind = kind;
+	dto->segments = segments;
+	dto->iov = iov;
+	dto->cookie = cookie;
+	dto->flags = flags;
+}
+
 /**
  * dat_ep_post_send - post a send
  * @ep_handle: an EP, Connected; in state Disconnected the post is flushed
@@ -409,14 +426,10 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_SEND,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.flags = completion_flags,
-	};
+	struct kdapl_dto dto kdapl_uninitialized;
 
+	set_dto(&dto, KDAPL_DTO_SEND, num_segments, local_iov, user_cookie,
+		completion_flags);
 	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_send);
@@ -442,14 +455,10 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_RECV,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.flags = completion_flags,
-	};
+	struct kdapl_dto dto kdapl_uninitialized;
 
+	set_dto(&dto, KDAPL_DTO_RECV, num_segments, local_iov, user_cookie,
+		completion_flags);
 	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
@@ -480,15 +489,11 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_RDMA_READ,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.remote = remote_iov,
-		.flags = completion_flags,
-	};
+	struct kdapl_dto dto kdapl_uninitialized;
 
+	set_dto(&dto, KDAPL_DTO_RDMA_READ, num_segments, local_iov, user_cookie,
+		completion_flags);
+	dto.remote = remote_iov;
 	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read);
@@ -516,15 +521,11 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	const struct kdapl_dto dto = {
-		.kind = KDAPL_DTO_RDMA_WRITE,
-		.segments = num_segments,
-		.iov = local_iov,
-		.cookie = user_cookie,
-		.remote = remote_iov,
-		.flags = completion_flags,
-	};
+	struct kdapl_dto dto kdapl_uninitialized;
 
+	set_dto(&dto, KDAPL_DTO_RDMA_WRITE, num_segments, local_iov, user_cookie,
+		completion_flags);
+	dto.remote = remote_iov;
 	return ep_post(ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_write);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The API of kernel consumers: event dispatchers.  Kernel modules call these functions; kdat.c
- * says what all of them have in common.  The arguments about upcalls are checked here, and
- * kdat_upcall.c runs the upcalls.
+ * The API of kernel consumers: event dispatchers.  Kernel modules call these functions; what all
+ * of them have in common is told in Documentation/kdat-api.rst, The contracts.  The arguments
+ * about upcalls are checked here, and kdat_upcall.c runs the upcalls.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -34,7 +34,7 @@ static DAT_RETURN kcreate_check(DAT_IA_HANDLE ia, DAT_COUNT qlen,
  *	the same (E97)
  * @upcall: the function and its first argument; copied; may be null with DISABLE
  * @evd_flags: DAT_EVD_*_FLAG: the streams that may feed the EVD, at least one; may also have
- *	KDAT_EVD_PROCESS_FLAG
+ *	KDAT_EVD_PROCESS_FLAG and KDAT_EVD_EXTENDED_FLAG
  * @evd_handle: out
  *
  * The upcall of an EVD that is only for DTO, RMR bind and software events runs in softirq

@@ -2,7 +2,8 @@
 /*
  * The API of kernel consumers beyond DAT 1.2: the exported functions of
  * include/dat/kdat_linux.h.  As in kdat.c, each function calls the core with the kernel's
- * handle space, and its contract is here.  The terms and conventions are those of kdat.c.
+ * handle space, and its contract is here, in the terms of Documentation/kdat-api.rst, The
+ * contracts.
  */
 #include <linux/export.h>
 #include <dat/kdat_linux.h>
@@ -191,13 +192,35 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 		.segments = num_segments,
 		.iov = local_iov,
 		.cookie = user_cookie,
-		.invalidate = rmr_context,
+		.word = rmr_context,
 		.flags = completion_flags,
 	};
 
 	return kdapl_ep_post(SPACE, ep_handle, &dto);
 }
 EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
+
+/**
+ * kdat_cr_reject - reject a connection request, with private data
+ * @cr_handle: a CR
+ * @private_data_size: bytes, 0 .. max_private_data_size
+ * @private_data: copied; ignored with size 0
+ *
+ * As dat_cr_reject(), and the peer's PEER_REJECTED event has the private data, which the transport
+ * pads with zeros; if they are nothing but zeros it has none.  Process context.  Rules P70..P72,
+ * RULING 65.
+ *
+ * Return: as dat_cr_reject(); DAT_INVALID_PARAMETER/ARG2 for the size, /ARG3 for a null
+ * @private_data.  The request stays then.
+ */
+DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+			  const void *private_data)
+{
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	return kdapl_cr_reject_with(SPACE, cr_handle, private_data_size, private_data);
+}
+EXPORT_SYMBOL(kdat_cr_reject);
 
 /**
  * kdat_ep_post_requests - post several requests, of which the device is told at once
@@ -208,12 +231,19 @@ EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
  *
  * They are posted in this order, with no other post in between.  A call into the device costs as
  * much as the rest of a post, or more, and so does its doorbell; this makes one for up to eight
- * requests.  Interrupts are off meanwhile.  Upcall context.  Rules mt:T1..T36.
+ * requests.  The device does not tell of the success of a suppressed request (mt:T20) that has
+ * another one of the same call behind it, so it is outstanding until that one has completed.
+ * Interrupts are off meanwhile, but not with PREEMPT_RT.  Upcall context.  Rules mt:T1..T36, X1..X6.
  *
  * Return: DAT_SUCCESS, all were posted; DAT_INVALID_HANDLE/EP, DAT_INVALID_PARAMETER/ARG2 for the
  * count, /ARG3 for a null array, /ARG4 for a null @posted, and none was posted.  Otherwise as the
  * call of the kind of the first request that was not posted, with its argument numbers;
- * DAT_INVALID_PARAMETER/ARG3 as well if it is of no kind.
+ * DAT_INVALID_PARAMETER/ARG3 as well if it is of no kind.  For RDMA_WRITE_IMMED, CMP_SWAP and
+ * FETCH_ADD, which have no call, as dat_ep_post_rdma_write(), but in no more pieces of memory than
+ * the device takes at once, as a message (ARG2); also DAT_MODEL_NOT_SUPPORTED if the
+ * device does not have the kind; for the last two also DAT_INVALID_PARAMETER/ARG5 for a remote
+ * address that is no multiple of 8, DAT_LENGTH_ERROR for another length than 8,
+ * DAT_INSUFFICIENT_RESOURCES/CREDITS.
  */
 DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep_handle, DAT_COUNT num_requests,
 				 const struct kdat_request *requests, DAT_COUNT *posted)

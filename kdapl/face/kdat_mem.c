@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The API of kernel consumers: protection zones, local and remote memory regions.  Kernel
- * modules call these functions; kdat.c says what all of them have in common.
+ * modules call these functions; what all of them have in common is told in
+ * Documentation/kdat-api.rst, The contracts.
  */
 #include <linux/export.h>
 #include "kdat_call.h"
@@ -86,7 +87,7 @@ EXPORT_SYMBOL(dat_pz_free);
  * @region_description: for_va, for_pa or for_lmr_handle, as @mem_type says
  * @length: bytes, 1 .. max_lmr_block_size; ignored with type LMR
  * @pz_handle: a PZ of the IA
- * @privileges: DAT_MEM_PRIV_*_FLAG, any of them
+ * @privileges: DAT_MEM_PRIV_*_FLAG and KDAT_MEM_PRIV_REMOTE_ATOMIC_FLAG, any of them
  * @mem_optimization: a hint; kdapl always registers exactly the memory that is asked for
  * @lmr_handle: out
  * @lmr_context: out: names the LMR in a local segment; may be null
@@ -103,7 +104,8 @@ EXPORT_SYMBOL(dat_pz_free);
  * exist or is not RAM, /ARG4 for a length of 0, one that wraps or is above the
  * limit, and for memory in more pieces than the device maps at once, /ARG6 for
  * unknown privileges, /ARG7 for an unknown optimization, /ARG8 for a null
- * @lmr_handle; DAT_MODEL_NOT_SUPPORTED for types PLATFORM, IA and BYPASS;
+ * @lmr_handle; DAT_MODEL_NOT_SUPPORTED for types PLATFORM, IA and BYPASS, and for
+ * REMOTE_ATOMIC if the device has no atomics;
  * DAT_INSUFFICIENT_RESOURCES/MEMORY, /MEMORY_REGION when the device has no memory region
  * left, or no queue pair to register memory with.
  */

@@ -4,18 +4,10 @@
  * providers that other modules have added; and the calls that open and close an adapter of
  * either kind.  As in kdat.c, the contracts are at the functions here.
  *
- * A handle of another provider is what DAT specifies for handles: the address of an object that
- * begins with the address of the provider's function table.  All other calls of DAT 1.2 (kdat.c
- * and kdat_*.c) ask kdat_other() for the table of a handle, and call the provider through it.
- * So the registry plays no part in these calls.
- *
- * Lifetimes.  Each IA of another provider that is open, or is being opened or closed, is counted
- * in its entry (@opens), so that the entry cannot be removed, and holds a reference to the
- * provider's module.  So the table that kdat_other() returns stays valid for a consumer that has
- * an IA of that provider open.  The entry in which kdat_provider_at() finds the table stays only
- * for its RCU read section.  A module has to remove its provider before it is unloaded.
- *
- * No lock is held while another provider is called.
+ * All other calls of DAT 1.2 (kdat.c and kdat_*.c) ask kdat_other() for the table of a handle, and
+ * call the provider through it.  What keeps that table, the entry of the provider and its module
+ * is told in Documentation/locking.rst, References.  No lock is held while another provider is
+ * called.
  */
 #include <linux/list.h>
 #include <linux/module.h>

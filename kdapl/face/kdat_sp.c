@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The API of kernel consumers: public and reserved service points, and connection requests.
- * Kernel modules call these functions; kdat.c says what all of them have in common.
+ * Kernel modules call these functions; what all of them have in common is told in
+ * Documentation/kdat-api.rst, The contracts.
  */
 #include <linux/export.h>
 #include "kdat_call.h"

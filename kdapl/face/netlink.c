@@ -6,18 +6,8 @@
  *
  * All commands are dumps.  Each call of a dumpit function fills one packet, and no lock is held
  * between the calls: files are found again by their number, objects by their slot
- * (core/look.c).
- *
- * What a dump shows depends on the process that has begun it, and is decided at that time,
- * because another process may read the answer.  The process that has opened the socket has to
- * be allowed to see it as well: it may have had another one write its request, such as a
- * set-user-ID program, which writes to its standard output what it is told to, and gets the
- * answer by itself.  Adapters are shown to everybody in a network
- * namespace in which they can be opened.  A file and its objects are shown only in the network
- * namespace in which the file was opened, and there only to the user who has opened it and to
- * those who have CAP_NET_ADMIN over that namespace: with that capability they can see and end
- * all connections of the namespace by other means as well.  Kernel consumers belong to the
- * initial namespace, and are shown only to those who have that capability.
+ * (core/look.c).  Who sees what is decided when a dump begins, for the process that has begun it
+ * and for the one that has opened the socket; Documentation/netlink.rst, Who sees what, says why.
  *
  * Called by main.c (init, exit) and by processes.
  */

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The IP addresses of a port: which addresses it has, which of them names the IA,
- * and from which of them a peer is reached.
- *
- * A port has the addresses of all its net devices.  On RoCE these are the Ethernet
- * interface, VLANs and other devices on top of it, and the bond that it is in; the
- * RDMA core keeps all their addresses in the port's GID table.  On InfiniBand they
- * are the IPoIB interfaces.  On iWARP it is the Ethernet interface alone, and the GID
- * table does not have its addresses.
+ * and from which of them a peer is reached.  Documentation/overview.rst, The IA, tells whose
+ * addresses these are on RoCE, InfiniBand and iWARP.
  *
  * rdma_cm finds the device of an id by the address that the id is bound to.  So
  * an address has to be chosen here before rdma_cm is asked for a connection.

@@ -5,12 +5,10 @@
  * pages, and the queues that a driver allocates) is charged to the process's locked memory
  * (RLIMIT_MEMLOCK).
  *
- * The process that asks pays: everything here charges current.  A kernel thread pays
- * nothing: what the CM's thread has to make for a connection request is paid by the process
- * that accepts it (kdapl_cq.unpaid).  Each charge is remembered in a struct kdapl_charge, so
- * that it is given back to the cgroup and process that were charged, whatever process does
- * that.  The charge for an object is given back before the device is unregistered, because
- * the cgroups then forget the limits that were set for the device.
+ * The process that asks pays: everything here charges current.  A kernel thread pays nothing.
+ * Each charge is remembered in a struct kdapl_charge, so that it is given back to the cgroup and
+ * process that were charged, whatever process does that.  Documentation/threat-model.rst, What a
+ * process can do, has the limits, and what is paid by whom in the end.
  *
  * Callers: the files of the glue that make verbs objects or pin memory, and
  * core/ia_open.c for an open adapter.

@@ -9,11 +9,9 @@
  * gets CONNECT_RESPONSE instead of ESTABLISHED.  On iWARP the driver, which is given the same
  * number, moves the queue pair, and both sides get ESTABLISHED.
  *
- * rdma_cm calls the handler of an id with the id's mutex held, one call at a time, in a
- * work item that may sleep.  A handler may call rdma_connect_locked() and rdma_accept(),
- * but rdma_destroy_id() of the same id would deadlock: ids are destroyed by the work items
- * of their connections.  On iWARP rdma_connect() may take minutes, so it is not called from
- * a handler.
+ * rdma_cm calls the handler of an id with the id's mutex held, one call at a time, in a work item
+ * that may sleep.  What a handler may do there is told in
+ * Documentation/life-of-a-connection.rst, Who may do what, and iWARP.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -42,12 +40,6 @@ static u8 rnr_timer = 12;
 module_param(rnr_timer, byte, 0444);
 MODULE_PARM_DESC(rnr_timer,
 		 "Pause asked of a sender that finds no receive, by the InfiniBand table, up to 31 (default 12: 0.64 ms)");
-
-/*
- * Private data of a reject that a consumer asked for.  By this the peer can tell it from
- * the reject of a request that was dropped (A.7).
- */
-static const u8 reject_mark[4] = { 'k', 'D', 'R', 'J' };
 
 static int id_set_timers(struct rdma_cm_id *id)
 {
@@ -136,8 +128,14 @@ static void conn_event(struct rdma_cm_id *id, const struct rdma_cm_event *event)
 	if (event->event == RDMA_CM_EVENT_REJECTED && !mark)
 		kdapl_refused(rdma_reject_msg(id, event->status), -ECONNREFUSED);
 	input = kdapl_cm_event_input(event->event, event->status, mark);
-	if (input != KDAPL_CM_NO_INPUT)
+	if (input == KDAPL_EP_IN_PEER_REJECT) {
+		u8 len = event->param.conn.private_data_len;
+		const void *data = kdapl_cm_reject_data(event->param.conn.private_data, &len);
+
+		kdapl_conn_rejected(conn, data, len, event->status);
+	} else if (input != KDAPL_CM_NO_INPUT) {
 		kdapl_conn_input(conn, input, event->status);
+	}
 }
 
 /*
@@ -197,7 +195,7 @@ static int iw_active_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
  * Handles a connection request.  rdma_cm gives its depths as seen from our side:
  * initiator_depth is the number of RDMA reads that we may have outstanding at the peer.  If
  * this returns an error, rdma_cm destroys @id, and the peer gets a reject without
- * reject_mark.
+ * kdapl_cm_mark.
  */
 static int sp_request(struct rdma_cm_id *id, const struct rdma_conn_param *p)
 {
@@ -317,11 +315,14 @@ static int cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p)
 	return rdma_accept(id, &param);
 }
 
-static int cm_reject(struct rdma_cm_id *id, bool mark)
+static int cm_reject(struct rdma_cm_id *id, const void *data, u8 len)
 {
-	return rdma_reject(id, mark ? reject_mark : NULL,
-			   mark ? sizeof(reject_mark) : 0,
-			   IB_CM_REJ_CONSUMER_DEFINED);
+	u8 marked[KDAPL_CM_MARK + KDAPL_REQ_PRIVATE_DATA];
+
+	BUILD_BUG_ON(sizeof(marked) > IB_CM_REJ_PRIVATE_DATA_SIZE);
+	memcpy(marked, kdapl_cm_mark, KDAPL_CM_MARK);
+	memcpy(marked + KDAPL_CM_MARK, data, len);
+	return rdma_reject(id, marked, KDAPL_CM_MARK + len, IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 static int cm_disconnect(struct rdma_cm_id *id)

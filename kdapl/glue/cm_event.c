@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Maps a CM event and its status to an input of the endpoint table: constant data and
- * three pure functions (A.7).  glue/cm.c uses them for the events of connections; KUnit
+ * four pure functions (A.7).  glue/cm.c uses them for the events of connections; KUnit
  * walks the table.
  *
  * The endpoint's state does not matter here.  For example, that the failure of a connection
@@ -13,6 +13,8 @@
 #include <linux/string.h>
 #include <rdma/ib_cm.h>
 #include "cm_event.h"
+
+const u8 kdapl_cm_mark[KDAPL_CM_MARK] = { 'k', 'D', 'R', 'J' };
 
 /*
  * The first row that matches an event decides.  any_status: the status does not
@@ -96,6 +98,37 @@ enum kdapl_ep_input kdapl_cm_event_input(enum rdma_cm_event_type event,
 bool kdapl_cm_reject_mark(const void *data, u8 len)
 {
 	return data && memchr_inv(data, 0, len);
+}
+
+/*
+ * The header that the DAPL of OpenFabrics puts in front of a consumer's data: the version of DAT,
+ * 1.x or 2.x, and that of its provider, a byte each.
+ */
+static bool has_of_header(const u8 *data)
+{
+	return (data[0] == 1 || data[0] == 2) && data[1] <= 2;
+}
+
+/**
+ * kdapl_cm_reject_data - the consumer's private data in those of a rejection
+ * @data: private data of a REJECTED event, may be NULL
+ * @len: in: its length; out: that of the consumer's, 0 if there are none
+ *
+ * They are behind our mark or OpenFabrics' header.  A program that speaks no DAT has neither, and
+ * all is its own.  InfiniBand pads with zeros, so data of nothing but zeros are none (RULING 65).
+ *
+ * Return: the first byte of them.
+ */
+const void *kdapl_cm_reject_data(const void *data, u8 *len)
+{
+	if (data && *len >= KDAPL_CM_MARK &&
+	    (!memcmp(data, kdapl_cm_mark, KDAPL_CM_MARK) || has_of_header(data))) {
+		data += KDAPL_CM_MARK;
+		*len -= KDAPL_CM_MARK;
+	}
+	if (!kdapl_cm_reject_mark(data, *len))
+		*len = 0;
+	return data;
 }
 
 /**

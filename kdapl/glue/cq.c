@@ -16,6 +16,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 #include "../compat.h"
 #include "cq.h"
@@ -160,18 +161,45 @@ static void barrier_run(struct tasklet_struct *t)
  * cannot hold an address, here that of barrier_run().
  */
 static DEFINE_PER_CPU(struct tasklet_struct, barrier_tasklet);
+static DEFINE_PER_CPU(struct timer_list, barrier_timer);
+
+static void barrier_queue(void *unused)
+{
+	tasklet_schedule(this_cpu_ptr(&barrier_tasklet));
+}
+
+static void barrier_tick(struct timer_list *unused)
+{
+	barrier_queue(NULL);
+}
 
 static void barrier_setup(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		tasklet_setup(per_cpu_ptr(&barrier_tasklet, cpu), barrier_run);
+		timer_setup(per_cpu_ptr(&barrier_timer, cpu), barrier_tick, TIMER_PINNED);
+	}
 }
 
-static void barrier_queue(void *unused)
+/*
+ * Schedules the tasklet on every CPU; the caller keeps them from coming and going, and the last
+ * round is over.  With PREEMPT_RT no softirq may be raised in an interrupt from another CPU, so a
+ * timer of the CPU's own does it there, which takes until its next tick.
+ */
+static void barrier_queue_all(void)
 {
-	tasklet_schedule(this_cpu_ptr(&barrier_tasklet));
+	int cpu;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		on_each_cpu(barrier_queue, NULL, true);
+		return;
+	}
+	for_each_online_cpu(cpu) {
+		per_cpu(barrier_timer, cpu).expires = jiffies;
+		add_timer_on(per_cpu_ptr(&barrier_timer, cpu), cpu);
+	}
 }
 
 static void barrier_fn(struct work_struct *work)
@@ -191,7 +219,7 @@ static void barrier_fn(struct work_struct *work)
 	for (round = 0; round < 2; round++) {
 		reinit_completion(&barrier_done);
 		atomic_set(&barrier_left, num_online_cpus());
-		on_each_cpu(barrier_queue, NULL, true);
+		barrier_queue_all();
 		wait_for_completion(&barrier_done);
 	}
 	cpus_read_unlock();

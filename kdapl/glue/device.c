@@ -604,7 +604,8 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->attrs.page_size_cap = kdapl_driver_page_sizes(ib);
 	dev->max_msg_sz = attr.max_msg_sz;
 	dev->max_frmr_pages = kdapl_driver_frmr_pages(ib);
-	dev->max_window_pages = kdapl_window_pages(ib);
+	dev->mr_shift = kdapl_mr_first_shift(dev->attrs.page_size_cap, PAGE_SHIFT);
+	dev->max_window_pages = kdapl_window_pages(ib, dev->mr_shift);
 	dev->max_segment = ib_dma_max_seg_size(ib);
 	dev->driver_pins = kdapl_driver_pins(ib);
 	dev->driver_only = kdapl_driver_only(ib);
@@ -625,6 +626,11 @@ static int add_port(struct ib_device *ib, u32 port)
 	dev->answer_time = dev->iwarp ? 0 : ANSWER_TIME;
 	dev->close_time = dev->iwarp ? 0 : CLOSE_TIME;
 	dev->mute_faults = kdapl_driver_mute_faults(ib);
+	if (kdapl_driver_immed(ib, dev->iwarp))
+		dev->extensions |= KDAPL_CAN_IMMED;
+	dev->answers_atomics = ib->attrs.atomic_cap != IB_ATOMIC_NONE;
+	if (dev->answers_atomics && kdapl_driver_posts_atomics(ib))
+		dev->extensions |= KDAPL_CAN_ATOMIC;
 	set_srq(dev);
 	set_name(dev);
 	set_vendor(dev);

@@ -38,12 +38,17 @@ bool kdapl_driver_takes_iova(const struct ib_device *ib)
  * Any context.
  *
  * Return: a mask, as ib_device_attr.page_size_cap.  Only PAGE_SIZE for vmw_pvrdma, which
- * tells its device that size, whatever size the pages of an MR have (set_reg_seg()).
+ * tells its device that size, whatever size the pages of an MR have (set_reg_seg()).  No less than
+ * PAGE_SIZE for Soft-RoCE.  That says 4 KiB, but for each page of an MR it keeps one of the
+ * kernel's (rxe_set_page()) and forgets where in it the MR's began: with larger pages of the
+ * kernel it would read and write other memory.
  */
 u64 kdapl_driver_page_sizes(const struct ib_device *ib)
 {
 	if (ib->ops.driver_id == RDMA_DRIVER_VMW_PVRDMA)
 		return PAGE_SIZE;
+	if (ib->ops.driver_id == RDMA_DRIVER_RXE)
+		return ib->attrs.page_size_cap & ~(u64)(PAGE_SIZE - 1);
 	return ib->attrs.page_size_cap;
 }
 
@@ -229,6 +234,37 @@ bool kdapl_driver_mute_faults(const struct ib_device *ib)
 bool kdapl_driver_puts_aside(const struct ib_device *ib)
 {
 	return ib->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
+/**
+ * kdapl_driver_immed - does the device have RDMA writes with immediate data?
+ * @ib: device
+ * @iwarp: the port speaks iWARP
+ *
+ * Any context.
+ *
+ * Return: true for InfiniBand and RoCE, of which these writes are a part.  iWARP got them later
+ * (RFC 7306): true for erdma and irdma, whose drivers post them and report the data; cxgb4 has them
+ * with some adapters only and does not tell with which, siw refuses them.
+ */
+bool kdapl_driver_immed(const struct ib_device *ib, bool iwarp)
+{
+	return !iwarp || ib->ops.driver_id == RDMA_DRIVER_ERDMA ||
+	       ib->ops.driver_id == RDMA_DRIVER_IRDMA;
+}
+
+/**
+ * kdapl_driver_posts_atomics - can the kernel post atomics to a device that has them?
+ * @ib: device
+ *
+ * Any context.
+ *
+ * Return: false for mlx5, which answers those of a peer, and carries out those that a process posts
+ * by its verbs library, but refuses them from the kernel, each time with a line in the log.
+ */
+bool kdapl_driver_posts_atomics(const struct ib_device *ib)
+{
+	return ib->ops.driver_id != RDMA_DRIVER_MLX5;
 }
 
 #define SYNC	KDAPL_HINT_SYNC_STATE

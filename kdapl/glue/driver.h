@@ -25,6 +25,8 @@ bool kdapl_driver_never_solicited(const struct ib_device *ib);
 bool kdapl_driver_leaves_tasklet(const struct ib_device *ib);
 bool kdapl_driver_mute_faults(const struct ib_device *ib);
 bool kdapl_driver_puts_aside(const struct ib_device *ib);
+bool kdapl_driver_immed(const struct ib_device *ib, bool iwarp);
+bool kdapl_driver_posts_atomics(const struct ib_device *ib);
 bool kdapl_driver_user_qp(const struct ib_device *ib, u32 *hints);
 
 /* Shared receive queues */

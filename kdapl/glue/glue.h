@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the glue offers to the core: devices, completion queues, queue pairs, CM ids,
- * memory regions.
+ * What the glue offers to the core: devices, CQs, queue pairs, CM ids, memory regions.
  *
- * The core reaches a device only through the three tables of operations in
- * struct kdapl_device, but for posting and polling, which it has verbs do (struct
- * kdapl_qp_ops).  The glue implements the tables with kernel verbs and rdma_cm,
- * tests/kunit/fake_device.c with a scripted device (A9).  The contract of an
- * operation is here, at the table; the comments at the implementations say only how.
+ * The core reaches a device only through the three tables of operations in struct kdapl_device,
+ * but for posting and polling, which it has verbs do (struct kdapl_qp_ops); which implementations
+ * there are (A9) is told in Documentation/overview.rst, The layers.  The contract of an operation
+ * is here, at the table; the comments at the implementations say only how.
  *
  * Errors are negative errno here; the core turns them into DAT_RETURN.  When a device
  * or rdma_cm refuses a call, the glue traces that once, at the call (kdapl_error).
  *
  * Operations are called in process context and may sleep, except those marked "any
- * context", which may also be called in softirq context or with interrupts off.
+ * context", which may also be called in softirq context or, but not with PREEMPT_RT, with
+ * interrupts off.
  */
 #ifndef KDAPL_GLUE_H
 #define KDAPL_GLUE_H
@@ -28,6 +27,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <dat/kdat.h>
+#include "dto/kind.h"
 #include "charge.h"
 
 struct file;
@@ -274,7 +274,8 @@ struct kdapl_cm_params {
  * @established: answer the peer's acceptance; only from within
  *	 kdapl_conn_answered()
  * @accept: accept a request; the caller holds the id's handler mutex (@lock)
- * @reject: reject a request; @mark tells the peer that a consumer did (A.7)
+ * @reject: reject a request for its consumer (A.7); @data: his private data, up to
+ *	    KDAPL_REQ_PRIVATE_DATA bytes
  * @hand_over: have the id's events go to @conn from here on; the caller
  *	       holds the id's handler mutex (@lock)
  * @disconnect: start to disconnect, or answer a disconnect of the peer.
@@ -304,7 +305,7 @@ struct kdapl_cm_ops {
 	int (*connect)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
 	int (*established)(struct rdma_cm_id *id);
 	int (*accept)(struct rdma_cm_id *id, const struct kdapl_cm_params *p);
-	int (*reject)(struct rdma_cm_id *id, bool mark);
+	int (*reject)(struct rdma_cm_id *id, const void *data, u8 len);
 	void (*hand_over)(struct rdma_cm_id *id, struct kdapl_conn *conn);
 	int (*disconnect)(struct rdma_cm_id *id);
 	void (*lock)(struct rdma_cm_id *id);
@@ -590,8 +591,10 @@ enum kdapl_count {
  * @attrs: the device's limits as the kernel reports them, but for
  *	   kdapl_driver_page_sizes()
  * @max_msg_sz: bytes of the longest message
- * @max_frmr_pages: pages that one fast-registration MR maps
- * @max_window_pages: pages that a window maps; 0: there can be no windows
+ * @mr_shift: of the pages, in its terms, of most MRs (kdapl_mr_first_shift()): those of the kernel,
+ *	      or smaller ones
+ * @max_frmr_pages: pages of the device that one fast-registration MR maps
+ * @max_window_pages: pages of the kernel that a window maps; 0: there can be no windows
  * @max_segment: bytes of the longest entry of a scatter list
  * @driver_pins: the driver can register memory of a process itself
  * @driver_only: the driver has to register memory of processes itself, because
@@ -606,6 +609,9 @@ enum kdapl_count {
  *	   ERR when the connection ends, however it ends, and the CM tells of that end
  * @mute_faults: if the memory of a request is gone, the send queue may stop for
  *		 ever without a completion that reports it
+ * @extensions: KDAPL_CAN_*, requests that DAT 1.2 does not have and the kernel can post
+ * @answers_atomics: the device carries out atomics of a peer, and those that a process posts to a
+ *		     queue pair of its own
  * @srq_arms: the device has a low watermark for shared receive queues (srq_arm works)
  * @srq_tells_last: the device raises IB_EVENT_QP_LAST_WQE_REACHED when a queue pair in the
  *		    error state takes no more receives from its shared receive queue and has
@@ -653,6 +659,7 @@ struct kdapl_device {
 	u32 port;
 	struct ib_device_attr attrs;
 	u32 max_msg_sz;
+	unsigned int mr_shift;
 	u32 max_frmr_pages;
 	u32 max_window_pages;
 	u32 max_segment;
@@ -663,6 +670,8 @@ struct kdapl_device {
 	bool cq_fixed;
 	bool iwarp;
 	bool mute_faults;
+	u32 extensions;
+	bool answers_atomics;
 	bool srq_arms;
 	bool srq_tells_last;
 	bool srq_keeps;
@@ -708,8 +717,11 @@ void kdapl_user_qp_exit(void);
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints);
 
+/* mr.c */
+unsigned int kdapl_mr_first_shift(u64 sizes, unsigned int most);
+
 /* window.c */
-u32 kdapl_window_pages(const struct ib_device *ib);
+u32 kdapl_window_pages(const struct ib_device *ib, unsigned int mr_shift);
 
 /* device.c */
 int kdapl_device_init(void);

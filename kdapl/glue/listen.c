@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Listening.  A service point listens at all addresses of its RDMA port, and these come
- * and go.  A CM id can listen at one address, or at all addresses of all devices of the
- * host, which would take the connection qualifier away from other IAs and other programs.
- * So a listener has one id for each address, all with the same port number, and a work
+ * and go.  So a listener has one CM id for each address, all with the same port number, and a work
  * item of its own (follow_addresses()) adds and drops ids when addresses come and go.
  *
- * Nobody waits for the listeners of others.  The ids of a listener are touched by one thread at a
- * time: first by the one that makes the listener, then by its work item, which runs on the
- * workqueue of its user, and last by the one that ends it, when the work item is over.  So no lock
- * is held during a call of rdma_cm, however many addresses there are.  What the ids take is
- * counted for the user (kdapl_sp_take_id()).
+ * The ids of a listener are touched by one thread at a time: first by the one that makes the
+ * listener, then by its work item, and last by the one that ends it, when the work item is over.
+ * So no lock is held during a call of rdma_cm, and nobody waits for the listeners of others.
  *
- * All rdma_cm ids that listen on one port number share one id of the IB CM (ib_cm_id).  Only
- * when that is destroyed with the last of them, rdma_destroy_id() waits for its handlers.
- * Before that it does not wait for a request for which rdma_cm has found the id that goes,
- * but whose handling has not begun yet.  This is a fault of rdma_cm, at least in 6.1, which
- * can also be met by listening at two addresses through /dev/infiniband/rdma_cm.  No exported
- * function waits for such a request, so nothing is done about it here.
+ * Documentation/life-of-a-connection.rst, Listening, tells more; what rdma_cm does not wait for
+ * when an id goes is in threat-model.rst, What a process can do.
  *
  * Called through the tables of cm.c, by its event handler, and by device.c.
  */

@@ -212,14 +212,32 @@ static unsigned int largest_shift(struct scatterlist *sgl, unsigned int nents,
 }
 
 /**
- * kdapl_mr_shift - the smallest page size with which memory can be mapped
+ * kdapl_mr_first_shift - the largest page size of a device up to a bound
+ * @sizes: the sizes, as kdapl_driver_page_sizes()
+ * @most: binary logarithm of the bound
+ *
+ * With %PAGE_SHIFT an MR needs no more entries than the kernel has pages.  A device need not have
+ * that size where the kernel's pages are large, but all have 4 KiB, the smallest that verbs know.
+ * Any context.
+ *
+ * Return: the binary logarithm of the size; if there is none, @most.
+ */
+unsigned int kdapl_mr_first_shift(u64 sizes, unsigned int most)
+{
+	sizes &= BIT_ULL(most + 1) - SZ_4K;
+	return most >= ilog2(SZ_4K) && sizes ? __fls(sizes) : most;
+}
+
+/**
+ * kdapl_mr_shift - the page size with which memory is mapped
  * @dev: device
  * @sgl: DMA addresses and lengths of the memory, for @dev
  * @nents: entries of @sgl, not 0
  * @start: the consumer's address of the first byte
  * @max: the most pages that the MR can map
  *
- * Any context.
+ * The largest up to %PAGE_SIZE with which it can be mapped, or if that takes too many pages, the
+ * next larger one with which it can be.  Any context.
  *
  * Return: the binary logarithm of the page size; -E2BIG if the memory needs more than
  * @max pages with every page size that the device supports.
@@ -228,9 +246,11 @@ int kdapl_mr_shift(const struct kdapl_device *dev, struct scatterlist *sgl,
 		   unsigned int nents, u64 start, u32 max)
 {
 	unsigned int shift, largest = largest_shift(sgl, nents, start);
+	u64 sizes = dev->attrs.page_size_cap & ~(u64)(SZ_4K - 1);
 
-	for (shift = PAGE_SHIFT; shift <= largest; shift++)
-		if (dev->attrs.page_size_cap & BIT_ULL(shift) &&
+	shift = kdapl_mr_first_shift(sizes, min_t(unsigned int, largest, PAGE_SHIFT));
+	for (; shift <= largest; shift++)
+		if (sizes & BIT_ULL(shift) &&
 		    sg_pages(sgl, nents, shift) <= max)
 			return shift;
 	return -E2BIG;
@@ -365,7 +385,8 @@ static struct ib_mr *fast_register(struct kdapl_zone *zone,
 
 static bool access_writes(int access)
 {
-	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+			 IB_ACCESS_REMOTE_ATOMIC);
 }
 
 /* Does the driver have to register this memory of a process? */
@@ -375,7 +396,8 @@ static bool driver_registers(const struct kdapl_device *dev, u64 start,
 	if (dev->driver_only)
 		return true;
 	return dev->driver_pins &&
-	       PFN_UP(start + length) - PFN_DOWN(start) > dev->max_frmr_pages;
+	       ((start + length - 1) >> dev->mr_shift) - (start >> dev->mr_shift) + 1 >
+	       dev->max_frmr_pages;
 }
 
 /*
@@ -468,7 +490,7 @@ static int reg_user(struct kdapl_ib_region *reg,
 	return reg_pages(reg, init->pages, access);
 }
 
-/* An estimate of what a driver allocates for each page of a fast registration, in bytes. */
+/* An estimate of what a driver allocates for each entry of a fast registration, in bytes. */
 #define PAGE_ENTRY	16
 
 /*
@@ -486,7 +508,8 @@ static int reg_shared(struct kdapl_ib_region *reg,
 	if (reg->zone->user) {
 		ret = kdapl_charge_pages(&reg->charge,
 					 DIV_ROUND_UP_ULL(init->pages->length,
-							  PAGE_SIZE / PAGE_ENTRY * PAGE_SIZE));
+							  PAGE_SIZE / PAGE_ENTRY <<
+							  reg->zone->dev->mr_shift));
 		if (ret)
 			return ret;
 	}
@@ -522,7 +545,7 @@ static void region_fill(struct kdapl_ib_region *reg,
 	region->start = init->source ? reg->pages->start : init->start;
 	region->length = init->source ? reg->pages->length : init->length;
 	region->lkey = reg->mr->lkey;
-	if (access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE))
+	if (access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
 		region->rkey = reg->mr->rkey;
 	region->share = region_share(reg);
 }
@@ -542,11 +565,11 @@ static struct kdapl_region *region_reg(struct kdapl_zone *zone,
 	if (ret)
 		goto free;
 	/*
-	 * Verbs refuse remote write without local write, so local write is added.  If the
-	 * consumer did not ask for local write, the core refuses posts that would need it
-	 * (mt:T30).
+	 * Verbs refuse remote write and atomics without local write, so local write is added.
+	 * If the consumer did not ask for local write, the core refuses posts that would need
+	 * it (mt:T30).
 	 */
-	if (access & IB_ACCESS_REMOTE_WRITE)
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
 		access |= IB_ACCESS_LOCAL_WRITE;
 
 	if (init->source)

@@ -245,26 +245,13 @@ static bool is_ram(u64 start, u64 length)
 				 IORES_DESC_NONE) == REGION_INTERSECTS;
 }
 
-/*
- * Is the address mapped page by page?  That is so in the vmalloc area, which
- * holds kernel stacks as well, and for the static data of modules.
- */
-static bool is_vmapped(unsigned long addr)
-{
-#ifdef MODULES_VADDR
-	if (addr >= MODULES_VADDR && addr < MODULES_END)
-		return true;
-#endif
-	return is_vmalloc_addr((void *)addr);
-}
-
 static struct page *virtual_page(u64 addr)
 {
 	struct page *page;
 
 	if (addr > ULONG_MAX)
 		return NULL;
-	if (is_vmapped(addr)) {
+	if (kdapl_is_vmapped((void *)(unsigned long)addr)) {
 		page = vmalloc_to_page((void *)(unsigned long)addr);
 		/* ioremap() maps registers of devices here, which are no RAM. */
 		return page && pfn_valid(page_to_pfn(page)) &&

@@ -19,11 +19,14 @@
 #define RNR_RETRY_INFINITE	7
 
 /*
- * A queue pair allows every kind of remote access.  The memory regions decide what
- * the peer may reach.
+ * A queue pair allows every kind of remote access that the device has.  The memory regions decide
+ * what the peer may reach.
  */
-#define QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-		   IB_ACCESS_REMOTE_READ)
+static int qp_access(const struct kdapl_qp *qp)
+{
+	return IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+	       (qp->dev->answers_atomics ? IB_ACCESS_REMOTE_ATOMIC : 0);
+}
 
 static void qp_event(struct ib_event *event, void *context)
 {
@@ -39,7 +42,7 @@ static int qp_to_init(struct kdapl_qp *qp)
 		.qp_state = IB_QPS_INIT,
 		.pkey_index = 0,
 		.port_num = qp->dev->port,
-		.qp_access_flags = QP_ACCESS,
+		.qp_access_flags = qp_access(qp),
 	};
 	int ret;
 
@@ -124,7 +127,7 @@ static int qp_confirm_init(struct kdapl_qp *qp, struct rdma_cm_id *id)
 	ret = rdma_init_qp_attr(id, &attr, &mask);
 	if (ret)
 		return kdapl_refused("qp_attr_init", ret);
-	attr.qp_access_flags = QP_ACCESS;
+	attr.qp_access_flags = qp_access(qp);
 	ret = ib_modify_qp(qp->ib, &attr, mask);
 	return kdapl_refused("qp_confirm_init", ret);
 }

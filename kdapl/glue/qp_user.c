@@ -3,20 +3,11 @@
  * Queue pairs that a process has made through uverbs, and posts to by itself:
  * kdapl_user_qp_ops, another implementation of kdapl_qp_ops.  The kernel moves such a
  * queue pair as it moves its own (qp.c), but never posts to it or polls its CQs.  The drivers
- * with which it can do that are listed in driver.c.  This file checks to whom a queue pair
- * belongs, and keeps it from being destroyed.
+ * with which it can do that are listed in driver.c.
  *
- * To whom it belongs.  A process names a queue pair by its number and by a uverbs file.  The
- * file is the capability, as it is in uverbs: the queue pair has to be one of the objects of
- * that file.
- *
- * What keeps it.  While a queue pair is bound, we hold the lock that uverbs takes for reading
- * around each use of an object, and a reference to the file.  So ibv_destroy_qp() fails with
- * EBUSY, and the release of the file, which destroys its objects unconditionally, comes only
- * after we have let go.  We only try to take that lock, so it is a leaf in the order of locks.
- * The RDMA core's own reference count of a queue pair (restrack) would not do: it makes
- * ibv_destroy_qp() sleep, and in some kernels does not keep the driver's part of the queue pair.
- * It is held only during the look-up.
+ * This file checks to whom a queue pair belongs, by the uverbs file that the process names, and
+ * keeps it from being destroyed while it is bound, by the lock of uverbs and a reference of that
+ * file.  Why so is told in Documentation/life-of-a-connection.rst, Queue pairs of a process.
  *
  * Called by core/conn_qp.c and core/passthrough.c through the table, and by device.c.
  */

@@ -31,7 +31,8 @@
  * @key: counts binds; its lowest byte is that of the last key, so that 256
  *	 binds in a row have different keys (mt:M36)
  * @charge: for each of @mr
- * @pages: the most pages that each of @mr can map
+ * @pages: the most pages of the kernel that each of @mr can map
+ * @entries: how many pages of the device these are
  * @sg: room for the part of a region's list that a bind maps
  */
 struct kdapl_window {
@@ -44,32 +45,36 @@ struct kdapl_window {
 	u32 key;
 	struct kdapl_charge charge[2];
 	u32 pages;
+	u32 entries;
 	struct scatterlist sg[];
 };
 
 /**
  * kdapl_window_pages - how many pages can a window show on a device?
  * @ib: device
+ * @mr_shift: kdapl_device.mr_shift
  *
  * Any context.
  *
- * Return: the number; 0: the device can have no windows.
+ * Return: the number, of pages of the kernel; 0: the device can have no windows.
  */
-u32 kdapl_window_pages(const struct ib_device *ib)
+u32 kdapl_window_pages(const struct ib_device *ib, unsigned int mr_shift)
 {
+	u32 entries = ib->attrs.max_fast_reg_page_list_len;
+
 	if (!kdapl_driver_binds(ib))
 		return 0;
-	return min(ib->attrs.max_fast_reg_page_list_len, WINDOW_PAGES);
+	return min(entries >> (PAGE_SHIFT - mr_shift), WINDOW_PAGES);
 }
 
 static int window_alloc_mrs(struct kdapl_window *window)
 {
 	struct ib_mr *mr[2];
 
-	mr[0] = kdapl_mr_alloc(window->zone, window->pages);
+	mr[0] = kdapl_mr_alloc(window->zone, window->entries);
 	if (IS_ERR(mr[0]))
 		return PTR_ERR(mr[0]);
-	mr[1] = kdapl_mr_alloc(window->zone, window->pages);
+	mr[1] = kdapl_mr_alloc(window->zone, window->entries);
 	if (IS_ERR(mr[1])) {
 		kdapl_mr_dereg(window->zone, mr[0]);
 		return PTR_ERR(mr[1]);
@@ -124,6 +129,7 @@ struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone, u32 pages)
 		return ERR_PTR(-ENOMEM);
 	window->zone = zone;
 	window->pages = pages;
+	window->entries = pages << (PAGE_SHIFT - zone->dev->mr_shift);
 	window->key = kdapl_mr_next_key();
 	sg_init_table(window->sg, pages);
 	ret = window_charge(window);
@@ -201,7 +207,7 @@ static int window_map(struct kdapl_window *window, int n, u64 start, u64 length)
 	if (n < 0)
 		return n;
 	shift = kdapl_mr_shift(window->zone->dev, window->sg, n, start,
-			       window->pages);
+			       window->entries);
 	if (shift < 0)
 		return shift;
 	return kdapl_mr_map(window->mr[window->spare], window->sg, n, shift, start,

@@ -2,56 +2,16 @@
 /*
  * What LIO asks to be sent, and the end of each command.
  *
- * Who releases a command when
- * ===========================
+ * A command has one owner at a time: LIO and the target core while they execute it; we for its
+ * data, from iscsit_get_dataout until the RDMA read has completed; we for its answer, from
+ * iscsit_queue_data_in, _queue_status, _response_queue or _immediate_queue until the send has.
+ * Then we release it, except for commands of a few kinds.
  *
- * A SCSI command and a task management function are made with two references.  One is the
- * target core's, which drops it when it has handed the result over.  The other is the
- * transport's: iscsit_free_cmd() drops it.  iscsit_free_cmd() also releases commands of
- * other kinds, which have no such references.  A command is on LIO's list of the connection
- * (conn_cmd_list) until it is released.  It has one owner at a time:
+ * Documentation/kernel-consumers.rst, Who releases a command when, tells all of it, for a reset,
+ * an abort and the end of the connection, too.
  *
- * 1. LIO and the target core, while they bring the command into its order and execute it.
- *
- * 2. We, for its data: from iscsit_get_dataout until the RDMA read has completed.  Then the
- *    target core has it again (target_execute_cmd()).  If the read fails, nobody touches
- *    the command any more until kiser_cmd_settle().
- *
- * 3. We, for its answer: from iscsit_queue_data_in, _queue_status, _response_queue or
- *    _immediate_queue.  We release the command when the send has completed, successfully or
- *    not.  If the send cannot be posted because the connection has ended, we release it at
- *    once; but if an RDMA write of its data may still be under way, only when the EP is
- *    gone.  Not released then are the logout that ends the connection, which LIO releases
- *    with the connection; a text request whose answer is incomplete, since the initiator
- *    has to ask for the rest; and a NOP-In that waits for its NOP-Out.
- *
- * Reset of a logical unit.  The core aborts the commands that it has not completed and
- * passes over those that it has, whose answers may not have been handed to us yet.  When
- * the initiator hears that the reset is done it forgets all of them, and takes an answer
- * that comes later for a protocol error.  So the answer to the reset waits in conn->held
- * until the commands before it have been answered.
- *
- * Abort.  The core only marks a command that it has not completed, and waits until it is
- * released.  If we own it for its data, the RDMA read goes on, and target_execute_cmd()
- * finds the mark afterwards; so the device never writes to pages that have been freed.
- * Then the core calls iscsit_aborted_task and drops both references; at that call nothing
- * of the command is posted or waits to be.  A command whose answer we own is complete and
- * cannot be aborted any more; its answer is sent.
- *
- * End of the connection.  LIO calls iscsit_wait_conn when its two threads are stopped.
- * First the EP is disconnected.  When its last event has come, everything that was posted
- * has completed and no more PDUs come: all commands of (3) have been released, all RDMA
- * reads of (2) have failed.  These SCSI commands can be left (kiser_cmd_settle()):
- *
- *  - writes without their data, since the RDMA read has failed or unsolicited data has not
- *    come: we drop both references.  Nobody else knows these commands, except perhaps an
- *    abort that waits for exactly that;
- *  - commands in the back end, or about to be aborted: we wait for them.  If they are
- *    answered now, (3) releases them at once;
- *  - answers in the queue of LIO's thread, commands of other kinds, and commands that wait
- *    for one with a lower CmdSN: LIO releases them when iscsit_wait_conn has returned.
- *
- * iscsit_free_conn then waits until the last reference to aborted commands is gone.
+ * Callers: LIO, by the table in main.c; tx.c and data.c, when an answer was sent or cannot be;
+ * conn.c at the end.
  */
 #include <linux/delay.h>
 #include "kdat_iser.h"
@@ -150,6 +110,7 @@ static int answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, int state, u3
  * the lock meanwhile.
  */
 static void answer_held(struct iscsit_conn *lio, bool any)
+	__must_hold(&lio->cmd_lock)
 {
 	struct kiser_conn *conn = to_conn(lio);
 	struct iscsit_cmd *reset;

@@ -6,20 +6,9 @@
  * alike.  The upcall of that EVD runs in process context, one at a time.  So the events
  * come in one order: ESTABLISHED first, the end last.
  *
- * A connection ends when its EP does, whoever wants that: kiser_conn_fail(), LIO, the
- * initiator, an adapter that is removed.  In each case dat_ep_disconnect() is called or an
- * event comes, and conn_ended() notes that the connection is over.  Who frees it then
- * depends on who has it:
- *
- *  - LIO has it.  Its receive thread returns from kiser_get_rx_pdu(), or during the login
- *    its work item notices the end.  LIO closes the connection, and calls kiser_wait_conn()
- *    and kiser_free_conn().
- *
- *  - Nobody has it, since LIO had not taken it yet (np.c).  The work item conn->release
- *    frees it.
- *
- * Either way close_dat() frees all kDAT objects of the connection, and only then the
- * adapter can be closed.  Memory that LIO may still use stays until kiser_free_conn().
+ * A connection ends when its EP does, whoever wants that, and conn_ended() notes it.  Who frees it
+ * then depends on who has it, LIO or nobody yet (np.c); either way close_dat() frees all kDAT
+ * objects.  Documentation/kernel-consumers.rst, The end of a connection, tells the rest.
  *
  * Callers: np.c, LIO, the upcall.
  */

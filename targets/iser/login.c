@@ -3,31 +3,13 @@
  * The login, and the step into the full feature phase.
  *
  * Login requests and answers take turns, so there is one receive, which is posted right
- * before the answer that asks for the next request.  LIO handles the requests in two ways:
+ * before the answer that asks for the next request.  LIO handles the first request in the portal's
+ * thread, and the others in a work item of its own, lio->login_work, which is queued here.  It does
+ * not notice when a connection ends during the login, or when the initiator sends nothing more, so
+ * these are seen to here (login_timer).
  *
- *  - The first request of a connection, in the portal's thread.  The thread is given the
- *    connection only when that request has come (np.c), so a silent initiator does not hold
- *    it up.
- *
- *  - The others, in a work item of LIO's, lio->login_work, which is queued here.  The
- *    portal's thread still uses the login for a moment after it has had the first answer
- *    sent, and is done with it when it comes for the next connection.  The work item must
- *    not be queued before that (np_done).
- *
- * LIO does not notice when a connection ends during the login, or when the initiator sends
- * nothing more.  At the end of the connection the work item is queued as well, and
- * kiser_get_login_rx() tells it.  And login_timer ends the connection when the initiator
- * has taken more than TA_LOGIN_TIMEOUT seconds, all of its turns together.  The time that
- * LIO takes is not counted: a login that replaces an old session waits until that has
- * ended, and other logins wait for it.
- *
- * The last answer is not sent at once.  The initiator may send commands as soon as it has
- * that answer, and by then the session has to be registered and the receives posted.  LIO's
- * receive thread, which starts after that registration, sends the answer in
- * kiser_get_rx_pdu(), and stays there until the end.
- *
- * A discovery session needs no password.  So it still counts as a stranger (adapter.c), and
- * login_timer ends it after DISCOVERY_TIME.
+ * Documentation/kernel-consumers.rst, Login and full feature phase, says when the work item may be
+ * queued (np_done), whose time login_timer counts, and when the last answer is sent.
  *
  * Callers: LIO, in process context; np.c and conn.c; the upcall.
  */

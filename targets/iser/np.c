@@ -2,11 +2,8 @@
 /*
  * Portals, the service points behind them, and connection requests.
  *
- * A portal of LIO is an address and a port, with a thread that asks for the next
- * connection.  A service point of kDAT listens at a port of all addresses of an adapter.
- * So each adapter has one service point for each port that portals have.  A request goes to
- * the portal with the address at which it arrived, or else to a portal with the wildcard
- * address.
+ * Each adapter has one service point for each port that portals of LIO have
+ * (Documentation/kernel-consumers.rst, A portal).
  *
  * A work item answers a request, since the upcall of the adapter must not wait for the
  * memory of a connection.  The connection belongs to the portal until its first login

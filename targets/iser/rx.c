@@ -2,16 +2,13 @@
 /*
  * PDUs of the full feature phase: from their receives to LIO.
  *
- * The upcall of the connection's EVD comes here with each message, one at a time and in
- * order, in process context.  First the whole message is checked: one that claims more data
- * than has arrived, or that iSER does not have, ends the connection.  LIO copies what it
- * needs, so the receive is posted again as soon as LIO has taken the PDU, before the
- * command is executed.  The exception is immediate data that is all the data of a write:
- * LIO uses it in the receive buffer, and the receive is posted right before the answer.
+ * The upcall of the connection's EVD comes here with each message, one at a time and in order,
+ * in process context.  First the whole message is checked.  LIO copies what it needs, so the
+ * receive is posted again as soon as LIO has taken the PDU, before the command is executed; but
+ * not if LIO uses immediate data where they are (Documentation/kernel-consumers.rst, One write).
  *
  * If LIO has no free command for a PDU, this PDU and all behind it wait in conn->deferred
- * until a completion has freed one.  The upcall must not wait for that: the completion is
- * its own next call.
+ * until a completion has freed one (Bad peers, in the same document).
  *
  * Callers: the upcall; login.c, when the phase begins; cmd.c and tx.c, which return
  * receives.

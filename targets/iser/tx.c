@@ -2,20 +2,12 @@
 /*
  * Posting: the RDMA transfers of commands, and their answers.
  *
- * A command is submitted with a stage that says what comes next (enum kiser_stage).  It
- * gets a struct kiser_tx, the DTOs of the stage are posted, and their completion moves the
- * command on.  If no kiser_tx is free, or no work request is left for a long transfer, the
- * command waits in conn->waiting, and those behind it as well.  Each completion tries
- * again.
- *
- * Everything is posted under conn->tx_lock, and answers are built there too, so that the
- * sequence numbers in them (StatSN) are in the order of the posts.  The exception is the
- * answer to a text request: LIO allocates memory for it, so cmd.c builds it beforehand,
- * without the lock.  An answer with a later number may then be posted before it, and one
- * that is built at the same moment may get the same number; the kernel's initiator accepts
- * both.  Nothing here sleeps or allocates memory.  The lock disables interrupts, not only
- * softirqs: Soft-RoCE processes a post in a softirq, and enabling softirqs would run that
- * after every single post.
+ * A command is submitted with a stage that says what comes next (enum kiser_stage).  It gets a
+ * struct kiser_tx, the DTOs of the stage are posted, and their completion moves the command on.
+ * What finds no room waits in conn->waiting.  Nothing here sleeps or allocates memory.  Everything
+ * is posted under conn->tx_lock; why with interrupts off, what the lock does for the order of
+ * answers, and which answer is built without it is told in Documentation/kernel-consumers.rst, When
+ * there is no room.
  *
  * Callers: cmd.c and data.c with what LIO asks for, in any context; the upcall with
  * completions; conn.c when a connection is closed; rx.c when its full feature phase begins.

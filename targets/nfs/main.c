@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The module, its transport class, and the adapters.  nfsd loads the module when somebody
- * writes "kdat PORT" to /proc/fs/nfsd/portlist. kdapl calls here when adapters come and go.
+ * writes "kdat PORT" to /proc/fs/nfsd/portlist, or "rdma PORT" where it has the place of the
+ * kernel's own server.  kdapl calls here when adapters come and go.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -17,6 +18,10 @@ MODULE_PARM_DESC(credits, "calls that a client may have outstanding on a connect
 uint svckdat_buf_size = 4096;
 module_param_named(inline_size, svckdat_buf_size, uint, 0444);
 MODULE_PARM_DESC(inline_size, "bytes of a message without chunks, 1024 to 65536");
+
+static bool replace;
+module_param(replace, bool, 0444);
+MODULE_PARM_DESC(replace, "be the listener \"rdma\" of nfsd, in the place of the kernel's own");
 
 /*
  * Protects the lists of adapters and listeners, the points of both, and the connections of
@@ -207,6 +212,9 @@ static int __init svckdat_init(void)
 	if (!svckdat_credits || svckdat_credits > 1024 || svckdat_buf_size < 1024 ||
 	    svckdat_buf_size > 65536 || svckdat_buf_size % 1024)
 		return -EINVAL;
+	/* The first class of a name has it, and rpcrdma loads without its own as well. */
+	if (replace)
+		svckdat_class.xcl_name = "rdma";
 	svckdat_wq = alloc_workqueue("svckdat", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!svckdat_wq)
 		return err;
@@ -215,8 +223,13 @@ static int __init svckdat_init(void)
 	if (err)
 		goto no_back;
 	err = svc_reg_xprt_class(&svckdat_class);
-	if (err)
+	if (err) {
+		pr_err("svckdat: nfsd has a listener \"%s\" already: unload rpcrdma first\n",
+		       svckdat_class.xcl_name);
+		/* modprobe takes EEXIST to mean that the module is loaded. */
+		err = -EBUSY;
 		goto no_class;
+	}
 	return 0;
 
 no_class:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting.  A thread that finds no room in the queue waits until a completion wakes it.
+ * Posting.  The writes of a reply and its message are collected, and posted together.  A thread
+ * that finds no room in the queue waits until a completion wakes it.
  * Called by recv.c, read.c, send.c and back.c.
  */
 #include "svckdat.h"
@@ -126,6 +127,41 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
 	return posted(conn, ret);
 }
 
+/*
+ * Posts what a reply has collected.  @wait: for room until @send->give_up.  After an error it is
+ * not known what of it the device has.
+ */
+static int post_collected(struct svckdat_conn *conn, struct svckdat_send *send, bool wait)
+{
+	const struct kdat_request *next = send->requests;
+	unsigned int left = send->nr_requests, seen;
+	DAT_COUNT done;
+	DAT_RETURN ret;
+
+	send->nr_requests = 0;
+	do {
+		seen = READ_ONCE(conn->completions);
+		done = 0;
+		ret = kdat_ep_post_requests(conn->ep, left, next, &done);
+		next += done;
+		left -= done;
+	} while (unlikely(no_room(ret)) && wait && wait_for_room(conn, seen, send->give_up));
+	return no_room(ret) && !wait ? -ENOBUFS : posted(conn, ret);
+}
+
+/* The next request of a reply, for the caller to fill in, with its memory, @local. */
+static struct kdat_request *collect(struct svckdat_send *send, DAT_LMR_TRIPLET local)
+{
+	unsigned int n = send->nr_requests++;
+
+	send->local[n] = local;
+	send->requests[n] = (struct kdat_request) {
+		.num_segments = 1,
+		.local_iov = &send->local[n],
+	};
+	return &send->requests[n];
+}
+
 /**
  * svckdat_post_write - write a part of a reply
  * @conn: a connection
@@ -133,6 +169,7 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
  * @from: where in the map
  * @to: the client's memory
  *
+ * It is posted together with what comes after it, by svckdat_post_send() at the latest.
  * Process context.
  *
  * Return: 0; -ENOTCONN.
@@ -140,28 +177,34 @@ int svckdat_post_read(struct svckdat_conn *conn, struct svckdat_recv *recv, u32 
 int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32 from,
 		       const struct svckdat_segment *to)
 {
-	DAT_LMR_TRIPLET local = svckdat_local(send->map->context, from, to->length);
-	DAT_RMR_TRIPLET remote = remote_triplet(to);
-	DAT_DTO_COOKIE cookie = { .as_ptr = &send->written };
-	unsigned int seen;
-	DAT_RETURN ret;
+	struct kdat_request *request;
+	unsigned int n;
+	int err;
 
-	do {
-		seen = READ_ONCE(conn->completions);
-		ret = dat_ep_post_rdma_write(conn->ep, 1, &local, cookie, &remote,
-					     DAT_COMPLETION_SUPPRESS_FLAG);
-	} while (unlikely(no_room(ret)) && wait_for_room(conn, seen, send->give_up));
-	return posted(conn, ret);
+	/* The message takes the last one. */
+	if (send->nr_requests == SVCKDAT_TOGETHER - 1) {
+		err = post_collected(conn, send, true);
+		if (err)
+			return err;
+	}
+	n = send->nr_requests;
+	request = collect(send, svckdat_local(send->map->context, from, to->length));
+	send->remote[n] = remote_triplet(to);
+	request->kind = KDAT_RDMA_WRITE;
+	request->remote_buffer = &send->remote[n];
+	request->user_cookie.as_ptr = &send->written;
+	request->completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	return 0;
 }
 
 /**
  * svckdat_post_send - send a message
  * @conn: a connection
- * @send: its buffer has the message
+ * @send: its buffer has the message; writes of the reply are posted before it
  * @length: bytes
  * @invalidate: a handle of the client's to be invalidated there, or 0
  * @wait: wait for room until @send->give_up, which needs process context; otherwise any
- *	context
+ *	context, and @send has no writes
  *
  * Return: 0, and @send is put when it has been sent; -ENOBUFS without room, unless @wait;
  * -ENOTCONN.
@@ -169,19 +212,11 @@ int svckdat_post_write(struct svckdat_conn *conn, struct svckdat_send *send, u32
 int svckdat_post_send(struct svckdat_conn *conn, struct svckdat_send *send, u32 length,
 		      u32 invalidate, bool wait)
 {
-	DAT_LMR_TRIPLET local = svckdat_local(send->buf.context, 0, length);
-	DAT_DTO_COOKIE cookie = { .as_ptr = &send->sent };
-	unsigned int seen;
-	DAT_RETURN ret;
+	struct kdat_request *request;
 
-	do {
-		seen = READ_ONCE(conn->completions);
-		ret = dat_ep_post_send_with_invalidate(conn->ep, 1, &local, cookie,
-						       DAT_COMPLETION_DEFAULT_FLAG,
-						       invalidate ? DAT_TRUE : DAT_FALSE,
-						       invalidate);
-	} while (unlikely(no_room(ret)) && wait && wait_for_room(conn, seen, send->give_up));
-	if (no_room(ret) && !wait)
-		return -ENOBUFS;
-	return posted(conn, ret);
+	request = collect(send, svckdat_local(send->buf.context, 0, length));
+	request->kind = invalidate ? KDAT_SEND_INVALIDATE : KDAT_SEND;
+	request->rmr_context = invalidate;
+	request->user_cookie.as_ptr = &send->sent;
+	return post_collected(conn, send, wait);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * An NFS/RDMA server transport (RPC-over-RDMA version 1, RFC 8166 and RFC 8797) on kDAT, as
- * a transport class of sunrpc.  This header has its objects, and the functions that its
- * files call in each other.
+ * An NFS/RDMA server transport (RPC-over-RDMA version 1, RFC 8166 and RFC 8797) on kDAT, as a
+ * transport class of sunrpc: its objects, and the functions that its files call in each other.
  *
  *	adapter		an RDMA port; comes and goes		main.c
  *	listener	"kdat PORT" in nfsd's portlist		listen.c
@@ -12,9 +11,8 @@
  *	recv		a message received, and its call	recv.c, read.c
  *	send		a message sent				send.c, back.c
  *
- * Locks, in this order: svckdat_lock (a mutex), svckdat_listener.lock, svckdat_conn.lock.
- * No upcall takes the mutex, so it may be held while service points and their EVDs are
- * freed, which waits for upcalls.
+ * Locks, in this order: svckdat_lock, a mutex that no upcall takes (service points and their EVDs
+ * are freed under it, which waits for upcalls); svckdat_listener.lock; svckdat_conn.lock.
  */
 #ifndef _SVCKDAT_H
 #define _SVCKDAT_H
@@ -52,6 +50,8 @@
 #define SVCKDAT_MAX_RESULTS	16
 /* Read chunks that a call may have; Linux clients send one or two. */
 #define SVCKDAT_MAX_CHUNKS	64
+/* So many requests of a reply, its writes and the message, are posted at once. */
+#define SVCKDAT_TOGETHER	8
 /*
  * How long a thread waits, in all of one request, for a client that does not take what we
  * send; and how long a client may take to let us read a call
@@ -198,6 +198,10 @@ struct svckdat_send {
 	struct svckdat_buf buf;
 	struct svckdat_map *map;
 	unsigned long give_up;		/* until when to wait for room for any of it */
+	unsigned int nr_requests;	/* collected, and not posted yet (post.c) */
+	struct kdat_request requests[SVCKDAT_TOGETHER];
+	DAT_LMR_TRIPLET local[SVCKDAT_TOGETHER];
+	DAT_RMR_TRIPLET remote[SVCKDAT_TOGETHER];
 };
 
 /* ---- connections --------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * dat_strerror against the tables: TYPES and SUBTYPES list name and value of
- * every code, from dat-1.2.tsv. Prints what fails.
+ * every code, from dat-1.2.tsv or dat-2.0.tsv. Prints what fails.
  */
 #include <stdio.h>
 #include <string.h>

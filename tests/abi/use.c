@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * A consumer and a provider as written for DAT 1.2, for what the tables
- * cannot check. It has to compile in every dialect of C, at user level in C++
- * as well, and in the kernel without any user header.
+ * cannot check; with USE_DAT2 for DAT 2.0, where nothing of it changes. It has
+ * to compile in every dialect of C, at user level in C++ as well, and in the
+ * kernel without any user header.
  */
 #ifdef __KERNEL__
 #include <dat/kdat.h>
 #include <dat/kdat.h>
+#elif defined(USE_DAT2)
+#include <dat2/udat.h>
+#include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+#include <dat2/dat_registry.h>
+#include <dat2/dat_ib_extensions.h>
+#include <dat2/dat_ib_extensions.h>
 #else
 #include <dat/udat.h>
 #include <dat/udat.h>
 #include <netinet/in.h>
 #endif
+#ifndef USE_DAT2
 #include <dat/dat_registry.h>
 #include <dat/dat_registry.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,21 +3,9 @@
  * Plays a program on a world of its own, and writes the transcript: a line for each operation
  * with what the call returned, and one for each event.
  *
- * What the transcript leaves out, because DAT leaves it open:
- *
- *   the order of events of different streams on one EVD (E44, mt:T46): events are taken until
- *	all that are due have come, and written stream by stream;
- *   how a transfer ended that was under way when the connection was ended (D20), and
- *	the memory it was for;
- *   completions of an endpoint that was freed (F9), and its event of an end, which may not yet
- *	have been raised when the state is there, and then is not any more (F8);
- *   which side hears of a failed access, and whether as BROKEN or as DISCONNECTED (D52, mt:T55);
- *   whether who accepts a request that is being withdrawn has ACCEPT_COMPLETION_ERROR, or
- *	ESTABLISHED and DISCONNECTED (RULING 53);
- *   whether a slot is free whose completion nobody has dequeued (mt:T13);
- *   the limits that objects have above what was asked for (E.1), addresses, keys.
- *
- * model.c says what is due; the rules that it looks at hold for these as well.
+ * The transcript leaves out what DAT leaves open (Documentation/testing.rst, Both modes alike, has
+ * the list): the events that are due are taken before any is written, stream by stream.  model.c
+ * says what is due; the rules that it looks at hold for what is left out as well.
  */
 #include "diff.h"
 

@@ -123,6 +123,9 @@ static void limits(struct kunit *test)
 		{ KDAPL_DTO_RECV, 3, MESSAGE },
 		{ KDAPL_DTO_RDMA_READ, 1, 2 * MESSAGE },
 		{ KDAPL_DTO_RDMA_WRITE, 2, 2 * MESSAGE },
+		{ KDAPL_DTO_RDMA_WRITE_IMMED, 2, 2 * MESSAGE },
+		{ KDAPL_DTO_CMP_SWAP, 1, 2 * MESSAGE },
+		{ KDAPL_DTO_FETCH_ADD, 1, 2 * MESSAGE },
 		{ KDAPL_DTO_SEND_INVALIDATE, 4, MESSAGE },
 		{ KDAPL_DTO_BIND, 0, 0 },
 	};
@@ -138,6 +141,9 @@ static void limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sends, t.limits[KDAPL_DTO_SEND_INVALIDATE].flags);
 	KUNIT_EXPECT_EQ(test, others, t.limits[KDAPL_DTO_RDMA_READ].flags);
 	KUNIT_EXPECT_EQ(test, others, t.limits[KDAPL_DTO_RDMA_WRITE].flags);
+	KUNIT_EXPECT_EQ(test, sends, t.limits[KDAPL_DTO_RDMA_WRITE_IMMED].flags);
+	KUNIT_EXPECT_EQ(test, others, t.limits[KDAPL_DTO_CMP_SWAP].flags);
+	KUNIT_EXPECT_EQ(test, others, t.limits[KDAPL_DTO_FETCH_ADD].flags);
 	KUNIT_EXPECT_EQ(test, others, t.limits[KDAPL_DTO_BIND].flags);
 	KUNIT_EXPECT_EQ(test, 0, t.limits[KDAPL_DTO_RECV].flags);
 }
@@ -294,6 +300,75 @@ static void nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t.sge[0].length);
 }
 
+static DAT_RETURN check_extension(enum kdapl_dto_kind kind, u32 extensions)
+{
+	t.looks = 0;
+	t.dto.kind = kind;
+	return kdapl_check_extension(&t.to, &t.limits[kind], &t.dto, extensions, &t.out);
+}
+
+/* X2: what the device cannot is refused before anything else is looked at. */
+static void extensions(struct kunit *test)
+{
+	const DAT_RETURN none = ERR(MODEL_NOT_SUPPORTED, NO_SUBTYPE);
+
+	setup(KDAPL_DTO_RDMA_WRITE_IMMED);
+	t.dto.segments = -1;
+	KUNIT_EXPECT_EQ(test, none, check_extension(KDAPL_DTO_RDMA_WRITE_IMMED, 0));
+	KUNIT_EXPECT_EQ(test, none,
+			check_extension(KDAPL_DTO_RDMA_WRITE_IMMED, KDAPL_CAN_ATOMIC));
+	KUNIT_EXPECT_EQ(test, ARG(2),
+			check_extension(KDAPL_DTO_RDMA_WRITE_IMMED, KDAPL_CAN_IMMED));
+	t.dto.segments = 1;
+	KUNIT_EXPECT_EQ(test, none, check_extension(KDAPL_DTO_FETCH_ADD, KDAPL_CAN_IMMED));
+	KUNIT_EXPECT_EQ(test, none, check_extension(KDAPL_DTO_CMP_SWAP, 0));
+	KUNIT_EXPECT_EQ(test, 0, t.looks);
+	KUNIT_EXPECT_EQ(test, DAT_SUCCESS,
+			check_extension(KDAPL_DTO_RDMA_WRITE_IMMED, KDAPL_CAN_IMMED));
+}
+
+/* X5: eight bytes in one segment, into which the device may write, and an aligned address. */
+static void atomics(struct kunit *test)
+{
+	static const enum kdapl_dto_kind kinds[] = { KDAPL_DTO_CMP_SWAP, KDAPL_DTO_FETCH_ADD };
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		setup(kinds[i]);
+		set_segment(0, 1, START, 8);
+		t.remote.segment_length = 8;
+		t.remote.target_address = 4096;
+		KUNIT_EXPECT_EQ(test, DAT_SUCCESS, check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		KUNIT_EXPECT_EQ(test, 1, t.out.nr);
+		KUNIT_EXPECT_EQ(test, 8, t.out.length);
+		t.remote.target_address = 4100;
+		KUNIT_EXPECT_EQ(test, ARG(5), check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		t.remote.target_address = 4104;
+		t.remote.segment_length = 7;
+		KUNIT_EXPECT_EQ(test, ERR(LENGTH_ERROR, NO_SUBTYPE),
+				check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		t.remote.segment_length = 16;
+		KUNIT_EXPECT_EQ(test, DAT_SUCCESS, check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		set_segment(0, 1, START, 16);
+		KUNIT_EXPECT_EQ(test, ERR(LENGTH_ERROR, NO_SUBTYPE),
+				check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		set_segment(0, 1, START, 0);
+		KUNIT_EXPECT_EQ(test, ERR(LENGTH_ERROR, NO_SUBTYPE),
+				check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		set_segment(0, 1, START, 8);
+		t.dto.segments = 2;
+		KUNIT_EXPECT_EQ(test, ARG(2), check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		t.dto.segments = 1;
+		set_segment(0, 3, START, 8);
+		KUNIT_EXPECT_EQ(test, ERR(PRIVILEGES_VIOLATION, PRIVILEGES_WRITE),
+				check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		t.dto.flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+		KUNIT_EXPECT_EQ(test, ARG(6), check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+		t.dto.remote = NULL;
+		KUNIT_EXPECT_EQ(test, ARG(5), check_extension(kinds[i], KDAPL_CAN_ATOMIC));
+	}
+}
+
 /* Verbs' opcodes, what is written, and what names the peer's memory. */
 static void rows(struct kunit *test)
 {
@@ -316,6 +391,8 @@ static struct kunit_case kdapl_dto_check_cases[] = {
 	KUNIT_CASE(lengths),
 	KUNIT_CASE(trimmed),
 	KUNIT_CASE(nothing),
+	KUNIT_CASE(extensions),
+	KUNIT_CASE(atomics),
 	KUNIT_CASE(rows),
 	{}
 };

@@ -49,6 +49,11 @@ static inline bool port_lmr_inside(const struct port_lmr *lmr, u64 address, u64 
 	return offset <= lmr->length && length <= lmr->length - offset;
 }
 
+static inline u64 port_remote_address(const DAT_RMR_TRIPLET *remote)
+{
+	return remote->target_address;
+}
+
 static inline DAT_RETURN port_lmr_outside(const struct port_target *to,
 					  const struct port_lmr *lmr,
 					  const DAT_LMR_TRIPLET *segment, u32 sink, u64 *address)

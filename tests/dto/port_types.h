@@ -22,6 +22,8 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
+#define U32_MAX		UINT32_MAX
+
 #define likely(x)	(x)
 #define unlikely(x)	(x)
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
@@ -51,8 +53,11 @@ struct port_lmr {
 /* The numbers that verbs have; tests only compare them. */
 enum {
 	PORT_WR_RDMA_WRITE,
-	PORT_WR_SEND = 2,
+	PORT_WR_RDMA_WRITE_WITH_IMM,
+	PORT_WR_SEND,
 	PORT_WR_RDMA_READ = 4,
+	PORT_WR_ATOMIC_CMP_AND_SWP,
+	PORT_WR_ATOMIC_FETCH_AND_ADD,
 	PORT_WR_SEND_WITH_INV = 9,
 };
 
@@ -63,5 +68,6 @@ typedef DAT_EP_ATTR port_ep_attr;
 /* The module has functions of these names, too. */
 #define kdapl_dto_set_limits	port_dto_set_limits
 #define kdapl_segments_trim	port_segments_trim
+#define kdapl_check_extension	port_check_extension
 
 #endif /* DTO_PORT_TYPES_H */

@@ -83,6 +83,8 @@ static bool errno_allowed(const struct call *c, int err, const struct drawn *dra
 	case EPROTONOSUPPORT:
 		return c->cmd == KDAPL_IOC_QUERY_ABI && (!plain || drawn->hostile);
 	case EBADF:
+		return c->cmd == KDAPL_IOC_EP_BIND ||
+		       (c->cmd == KDAPL_IOC_BOARD_EVENT && (!plain || drawn->hostile));
 	case ENOENT:
 	case EBUSY:
 		return c->cmd == KDAPL_IOC_EP_BIND;

@@ -277,14 +277,11 @@ static uint64_t draw_qual(struct pen *pen, enum care care)
 	return care == WILD ? wild(pen->w) : FREE_QUAL + below(pen->w, 100);
 }
 
-static uint64_t draw_fd(struct pen *pen, enum care care)
+static uint64_t draw_wrong_fd(struct pen *pen)
 {
 	struct life *life = pen->w->life;
 	const struct side *other = &life->sides[!pen->side];
-	struct ibv_context *context = life->sides[pen->side].verbs.context;
 
-	if (care == GOOD_VALUE && context)
-		return context->cmd_fd;
 	pen->drawn->hostile = true;
 	switch (below(pen->w, 6)) {
 	case 0:
@@ -300,6 +297,13 @@ static uint64_t draw_fd(struct pen *pen, enum care care)
 	default:
 		return below(pen->w, 64);
 	}
+}
+
+static uint64_t draw_verbs_fd(struct pen *pen, enum care care)
+{
+	struct ibv_context *context = pen->w->life->sides[pen->side].verbs.context;
+
+	return care == GOOD_VALUE && context ? (uint64_t)context->cmd_fd : draw_wrong_fd(pen);
 }
 
 static uint64_t draw_flags(struct worker *w, uint64_t all, enum care care)
@@ -420,7 +424,9 @@ static uint64_t draw_value(struct pen *pen, const struct field *f, enum care car
 	case DEADLINE:
 		return care == GOOD_VALUE ? 0 : wild(w);
 	case VERBS_FD:
-		return draw_fd(pen, care);
+		return draw_verbs_fd(pen, care);
+	case EVENT_FD:
+		return care == GOOD_VALUE ? (uint32_t)w->life->event_fd : draw_wrong_fd(pen);
 	case QP_NUM:
 		return care == GOOD_VALUE ? verbs_fresh(w, pen->side) : wild(w);
 	case BOUND_LIFE:
@@ -514,6 +520,27 @@ static void draw_fields(struct pen *pen, const struct field *fields, unsigned in
 
 /* ---- whole calls -------------------------------------------------------------------- */
 
+/* What an extension has besides, in front of its segments */
+static void extend(struct pen *pen, struct kdapl_uapi_dto *dto)
+{
+	struct kdapl_uapi_dto_more *more;
+	struct worker *w = pen->w;
+
+	more = (void *)payload(w, sizeof(*more), false);
+	if (!more)
+		return;
+	more->segments = dto->segments;
+	more->operand = (uint32_t)draw64(w);
+	more->compare = dto->op == KDAPL_OP_CMP_SWAP ? below(w, 4) : 0;
+	if (percent(w, 10)) {
+		more->segments = wild(w);
+		more->operand = wild(w);
+		more->compare = wild(w);
+		pen->drawn->hostile = true;
+	}
+	dto->segments = (uintptr_t)more;
+}
+
 /* What the fields of a good call have to have in common */
 static void fit(struct pen *pen, const struct call *c, uint8_t *to)
 {
@@ -537,6 +564,8 @@ static void fit(struct pen *pen, const struct call *c, uint8_t *to)
 			dto[i].rmr_context = 0;
 			dto[i].target_address = 0;
 			dto[i].target_length = 0;
+		} else if (dto[i].op >= KDAPL_OP_RDMA_WRITE_IMMED) {
+			extend(pen, &dto[i]);
 		}
 	}
 }

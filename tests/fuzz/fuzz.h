@@ -74,7 +74,7 @@ enum kind {
 	LENGTH,		/* of that */
 	LKEY, ADDRESS, EXTENT,		/* a local segment */
 	RKEY, TARGET, TARGET_EXTENT,	/* a remote one */
-	COOKIE, NAME, SOCKADDR, QUAL, NEW_QUAL, TIMEOUT, DEADLINE, VERBS_FD, QP_NUM,
+	COOKIE, NAME, SOCKADDR, QUAL, NEW_QUAL, TIMEOUT, DEADLINE, VERBS_FD, EVENT_FD, QP_NUM,
 	BOUND_LIFE, EVENT_LIFE, SOFTWARE
 };
 
@@ -209,6 +209,7 @@ struct life {
 	struct object objects[OBJECTS];
 	unsigned int nr_objects;
 	int poll_fds[POLL_FDS];
+	int event_fd;			/* an eventfd */
 	pthread_mutex_t map_lock, verbs_lock;
 	struct mapping maps[MAPS];
 	uint8_t *scribbled;		/* a page that the scribbler writes to */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -169,6 +170,7 @@ static struct life *born(unsigned int process, uint64_t number)
 	life->hole = memory(PAGE) + PAGE;
 	for (i = 0; i < POLL_FDS; i++)
 		life->poll_fds[i] = -1;
+	life->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (i = 0; i < THREADS; i++) {
 		life->workers[i].life = life;
 		life->workers[i].index = i;

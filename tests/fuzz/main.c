@@ -12,8 +12,6 @@
  *	-n  no allocation is made to fail
  *	-s  stop at the first wrong answer, as at a complaint of the kernel
  *	-t  only look whether the table of calls is complete: needs no module
- *
- * When the kernel complains, or an answer is wrong, it says which calls were the last ones.
  */
 #include <errno.h>
 #include <fcntl.h>

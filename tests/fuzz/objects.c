@@ -328,6 +328,7 @@ void learn(struct worker *w, const struct call *c, unsigned int side)
 		break;
 	case KDAPL_IOC_CR_ACCEPT:
 	case KDAPL_IOC_CR_HANDOFF:
+	case KDAPL_IOC_CR_REJECT_DATA:
 		object_dead(w->life, side, RESULT(cr_accept)->cr);
 		break;
 	case KDAPL_IOC_EVD_DEQUEUE:

@@ -187,9 +187,12 @@ static void answer(struct worker *w, unsigned int side, uint64_t cr)
 
 	if (percent(w, 40))
 		RUN(w, KDAPL_IOC_CR_QUERY, side, SET(cr_query, cr, cr));
-	switch (below(w, 8)) {
+	switch (below(w, 9)) {
 	case 0:
 		RUN(w, KDAPL_IOC_CR_REJECT, side, SET(handle, handle, cr));
+		break;
+	case 8:
+		RUN(w, KDAPL_IOC_CR_REJECT_DATA, side, SET(cr_reject, cr, cr));
 		break;
 	case 1:
 		run(w, KDAPL_IOC_CR_ACCEPT, side, ONE_WRONG, NULL, 0);

@@ -124,7 +124,8 @@ static const struct field lmr_create[] = {
 	F_RET(lmr_create), FX(lmr_create, mem_type, ONE_OF, 2),
 	FX(lmr_create, ia, HANDLE, T_IA), FX(lmr_create, pz, HANDLE, T_PZ),
 	F(lmr_create, region, REGION), F(lmr_create, length, LENGTH),
-	FX(lmr_create, privileges, BITS, DAT_MEM_PRIV_ALL_FLAG), F(lmr_create, pad, PAD),
+	FX(lmr_create, privileges, BITS, DAT_MEM_PRIV_ALL_FLAG | KDAPL_PRIV_REMOTE_ATOMIC),
+	F(lmr_create, pad, PAD),
 	F_OUT(lmr_create, lmr), F_OUT(lmr_create, lmr_context),
 	F_OUT(lmr_create, rmr_context), F_OUT(lmr_create, registered_size),
 	F_OUT(lmr_create, registered_address),
@@ -287,6 +288,10 @@ static const struct field ep_tell[] = {
 	F(ep_tell, life, BOUND_LIFE), F(ep_tell, pad, PAD),
 };
 
+static const struct field board_event[] = {
+	F_RET(board_event), F(board_event, eventfd, EVENT_FD),
+};
+
 static const struct field post[] = {
 	F_RET(post), FX(post, count, COUNT, 8), FX(post, ep, HANDLE, GOOD_FOR(T_EP, CONNECTED)),
 	F_PTR(post, dtos, DTOS, count), F_OUT(post, done), F(post, pad, PAD),
@@ -326,6 +331,12 @@ static const struct field cr_query[] = {
 	F_PTR(cr_query, private_data, BYTES_OUT, size), FX(cr_query, size, COUNT, 256),
 	F_OUT(cr_query, private_data_size), F_OUT(cr_query, remote_address),
 	F_OUT(cr_query, remote_port_qual), F_OUT(cr_query, local_ep),
+};
+
+static const struct field cr_reject[] = {
+	F_RET(cr_reject), FX(cr_reject, private_data_size, COUNT, 32),
+	FX(cr_reject, cr, HANDLE, T_CR),
+	F_PTR(cr_reject, private_data, BYTES_IN, private_data_size),
 };
 
 static const struct field cr_accept[] = {
@@ -396,7 +407,7 @@ const struct call calls[] = {
 	CALL(QUERY_ABI, query_abi, 2), CALL(HANDLE_TYPE, handle_type, 5),
 	CALL(IA_LIST, ia_list, 3), CALL(IA_OPEN, ia_open, 5), CALL(IA_CLOSE, ia_close, 2),
 	CALL(IA_QUERY, ia_query, 5), CALL(IA_PASSTHROUGH, ia_passthrough, 4),
-	CALL(IA_CQ_FAULT, of_ia, 3),
+	CALL(IA_CQ_FAULT, of_ia, 3), CALL(IA_TELL_LAST, of_ia, 2),
 	CALL(PZ_CREATE, pz_create, 5), CALL(PZ_QUERY, pz_query, 4), CALL(PZ_FREE, of_pz, 4),
 	CALL(LMR_CREATE, lmr_create, 10), CALL(LMR_QUERY, lmr_query, 5),
 	CALL(LMR_FREE, of_lmr, 5), CALL(LMR_SYNC, lmr_sync, 6),
@@ -417,6 +428,7 @@ const struct call calls[] = {
 	CALL(PSP_FREE, of_psp, 4), CALL(RSP_CREATE, rsp_create, 6),
 	CALL(RSP_QUERY, rsp_query, 4), CALL(RSP_FREE, of_rsp, 4), CALL(CR_QUERY, cr_query, 6),
 	CALL(CR_ACCEPT, cr_accept, 8), CALL(CR_REJECT, of_cr, 4),
+	CALL(CR_REJECT_DATA, cr_reject, 4),
 	CALL(CR_HANDOFF, cr_handoff, 4), CALL(RMR_CREATE, rmr_create, 5),
 	CALL(RMR_QUERY, rmr_query, 4), CALL(RMR_BIND, rmr_bind, 10), CALL(RMR_FREE, of_rmr, 4),
 	CALL(SRQ_CREATE, srq_create, 8), CALL(SRQ_QUERY, srq_query, 5),
@@ -424,7 +436,7 @@ const struct call calls[] = {
 	CALL(SRQ_POST, srq_post, 20), CALL(SRQ_FREE, of_srq, 4),
 	CALL(SRQ_TELL, srq_tell, 6),
 	CALL(EP_CREATE_WITH_SRQ, ep_create_with_srq, 10),
-	CALL(EP_RECV_QUERY, ep_recv_query, 5),
+	CALL(EP_RECV_QUERY, ep_recv_query, 5), CALL(BOARD_EVENT, board_event, 2),
 };
 
 const unsigned int nr_calls = ARRAY_SIZE(calls);
@@ -437,7 +449,7 @@ static const struct field segment[] = {
 };
 
 static const struct field dto[] = {
-	FX(dto, op, ONE_OF, 4), FX(dto, flags, BITS, FLAGS_COMPLETION),
+	FX(dto, op, ONE_OF, KDAPL_OP_FETCH_ADD + 1), FX(dto, flags, BITS, FLAGS_COMPLETION),
 	FX(dto, num_segments, COUNT, 3), F(dto, rmr_context, RKEY),
 	F_PTR(dto, segments, SEGMENTS, num_segments), F(dto, cookie, COOKIE),
 	F(dto, target_address, TARGET), F(dto, target_length, TARGET_EXTENT),

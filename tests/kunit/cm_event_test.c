@@ -130,6 +130,44 @@ static void mark_is_any_byte(struct kunit *test)
 	}
 }
 
+/* RULING 65: behind our mark or OpenFabrics' header, or all; never nothing but zeros. */
+static void data_behind_the_mark(struct kunit *test)
+{
+	static const struct {
+		const char *from;
+		u8 len;
+		u8 skipped;
+		u8 left;
+	} rows[] = {
+		{ "kDRJ", 4, 4, 0 },
+		{ "kDRJ\0\0\0\0", 8, 4, 0 },
+		{ "kDRJno\0\0", 8, 4, 4 },
+		{ "kDRJ\0\0\0x", 8, 4, 4 },
+		{ "kDRKno\0\0", 8, 0, 8 },
+		{ "kDR", 3, 0, 3 },
+		{ "\2\0\2\0no", 6, 4, 2 },
+		{ "\1\2\0\5no", 6, 4, 2 },
+		{ "\2\0\2\0\0\0", 6, 4, 0 },
+		{ "\3\0\2\0no", 6, 0, 6 },
+		{ "\2\3\2\0no", 6, 0, 6 },
+		{ "\2\0\2", 3, 0, 3 },
+		{ "\0\0\0\0\0", 5, 0, 0 },
+		{ "", 0, 0, 0 },
+	};
+	u8 len;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		len = rows[i].len;
+		KUNIT_EXPECT_PTR_EQ(test, (const void *)rows[i].from + rows[i].skipped,
+				    kdapl_cm_reject_data(rows[i].from, &len));
+		KUNIT_EXPECT_EQ(test, rows[i].left, len);
+	}
+	len = 9;
+	KUNIT_EXPECT_NULL(test, kdapl_cm_reject_data(NULL, &len));
+	KUNIT_EXPECT_EQ(test, 0, len);
+}
+
 /* C8, P13: the peer's host resets what nobody listens for, sooner or later. */
 static void reset_is_refused(struct kunit *test)
 {
@@ -150,6 +188,7 @@ static struct kunit_case kdapl_cm_event_cases[] = {
 	KUNIT_CASE_PARAM(input, sheet_gen_params),
 	KUNIT_CASE(no_event_is_forgotten),
 	KUNIT_CASE(mark_is_any_byte),
+	KUNIT_CASE(data_behind_the_mark),
 	KUNIT_CASE(reset_is_refused),
 	{}
 };

@@ -953,6 +953,48 @@ static void private_data_goes_with_its_life(struct kunit *test)
 	}
 }
 
+/* RULING 65: the data of a rejection are in its event, and go with the endpoint's life. */
+static void rejection_has_data(struct kunit *test)
+{
+	DAT_CONNECTION_EVENT_DATA *data;
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	DAT_EVENT event;
+
+	data = &event.event_data.connect_event_data;
+	fake_rejected(bench_request(b, ep), "no", 3);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_PEER_REJECTED,
+			bench_event(b, b->evd, &event));
+	KUNIT_EXPECT_EQ(test, 3, data->private_data_size);
+	KUNIT_EXPECT_STREQ(test, "no", (char *)data->private_data);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+	fake_rejected(bench_request(b, ep), NULL, 0);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_PEER_REJECTED,
+			bench_event(b, b->evd, &event));
+	KUNIT_EXPECT_EQ(test, 0, data->private_data_size);
+	KUNIT_EXPECT_NULL(test, data->private_data);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, ep));
+}
+
+/* RULING 65, E7: a CM that rejects what it has accepted leaves the acceptance's data alone. */
+static void rejection_after_the_answer(struct kunit *test)
+{
+	DAT_CONNECTION_EVENT_DATA *data;
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE ep = bench_ep(b, b->evd);
+	struct fake_id *id;
+	DAT_EVENT event;
+
+	data = &event.event_data.connect_event_data;
+	id = bench_request(b, ep);
+	fake_answered(id, "yes", 4);
+	fake_rejected(id, "no", 3);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_CONNECTION_EVENT_ESTABLISHED,
+			bench_event(b, b->evd, &event));
+	KUNIT_EXPECT_EQ(test, 4, data->private_data_size);
+	KUNIT_EXPECT_STREQ(test, "yes", (char *)data->private_data);
+}
+
 /* Connects; what a process gets with the event in place of the pointer. */
 static u32 connect_as_process(struct bench *b, DAT_EP_HANDLE ep, const char *words)
 {
@@ -1428,6 +1470,8 @@ static struct kunit_case kdapl_conn_cases[] = {
 	KUNIT_CASE(nothing_large_in_cm_callbacks),
 	KUNIT_CASE(private_data_goes_with_its_life),
 	KUNIT_CASE(process_fetches_private_data),
+	KUNIT_CASE(rejection_has_data),
+	KUNIT_CASE(rejection_after_the_answer),
 	KUNIT_CASE_PARAM(no_plain_send_filled_it, foreign_gen_params),
 	KUNIT_CASE_PARAM(no_plain_send_confirms, foreign_gen_params),
 	KUNIT_CASE(key_taken_away),

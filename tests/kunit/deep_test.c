@@ -37,6 +37,8 @@ static DAT_EP_HANDLE deep_ep_on(struct bench *b, DAT_EVD_HANDLE recv, DAT_EVD_HA
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_write_iov = 1,
+		.max_rdma_read_iov = 1,
+		.max_rdma_read_out = 1,
 		.recv_completion_flags = recv_flags,
 	};
 
@@ -154,6 +156,53 @@ static void in_order(struct kunit *test)
 	post(b, ep, recv, 0);
 	KUNIT_EXPECT_EQ(test, 1U, on_queue(b, ep, recv));
 	done_and_taken(b, ep, recv, dto, 0);
+	free_both(b, ep, dto);
+}
+
+/* X1, mt:T7: an atomic that waits for room keeps its operands. */
+static void operands_held(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 64, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = deep_ep(b, dto);
+	DAT_LMR_TRIPLET iov = {
+		.lmr_context = b->lmr_context,
+		.virtual_address = (uintptr_t)b->memory,
+		.segment_length = 8,
+	};
+	const DAT_RMR_TRIPLET remote = {
+		.rmr_context = 77,
+		.target_address = 0x5008,
+		.segment_length = 8,
+	};
+	struct kdat_request request = {
+		.kind = KDAT_CMP_SWAP,
+		.num_segments = 1,
+		.local_iov = &iov,
+		.user_cookie.as_64 = ROOM,
+		.remote_buffer = &remote,
+		.operand = 3,
+		.compare = 1ULL << 40,
+	};
+	const struct fake_wr *wr;
+	DAT_COUNT posted;
+	u32 i;
+
+	connected(b, ep);
+	post_many(b, ep, false, ROOM);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_post_requests(&b->space, ep, 1, &request, &posted));
+	memset(&request, 0, sizeof(request));
+	for (i = 0; i < ROOM / 2; i++)
+		done_and_taken(b, ep, false, dto, i);
+	expect_on_queue(b, ep, false, ROOM / 2 + 1);
+	wr = &bench_qp(b, ep)->send.wr[ROOM / 2];
+	KUNIT_EXPECT_EQ(test, IB_WR_ATOMIC_CMP_AND_SWP, wr->opcode);
+	KUNIT_EXPECT_EQ(test, 0x5008ULL, wr->remote_addr);
+	KUNIT_EXPECT_EQ(test, 77U, wr->rkey);
+	KUNIT_EXPECT_EQ(test, 1ULL << 40, wr->operands[0]);
+	KUNIT_EXPECT_EQ(test, 3ULL, wr->operands[1]);
+	for (; i <= ROOM; i++)
+		done_and_taken(b, ep, false, dto, i);
 	free_both(b, ep, dto);
 }
 
@@ -545,6 +594,7 @@ static void binds(struct kunit *test)
 
 static struct kunit_case kdapl_deep_cases[] = {
 	KUNIT_CASE_PARAM(in_order, directions_gen_params),
+	KUNIT_CASE(operands_held),
 	KUNIT_CASE(as_posted),
 	KUNIT_CASE(early),
 	KUNIT_CASE(flushed),

@@ -6,6 +6,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 #include "glue/driver.h"
+#include "glue/mr.h"
 #include "stage.h"
 
 struct driver_case {
@@ -21,9 +22,11 @@ struct driver_case {
 
 /*
  * Of those that register memory by work requests; @list_len as the driver, or its
- * firmware, says.  All know pages of 4 KiB to 128 MiB.
+ * firmware, says.  All know pages of 4 KiB to 128 MiB, and of half of the kernel's, which are
+ * among these where the kernel's are large.
  */
-#define ALL_SIZES	0xffff000
+#define ALL_SIZES	(0xffff000 | PAGE_SIZE / 2)
+#define WHOLE_PAGES	(ALL_SIZES & ~(u64)(PAGE_SIZE - 1))
 static const struct driver_case driver_cases[] = {
 	{ "bnxt_re", RDMA_DRIVER_BNXT_RE, 512, 512, 512, true, false,
 	  true, ALL_SIZES },
@@ -44,7 +47,7 @@ static const struct driver_case driver_cases[] = {
 	{ "vmw_pvrdma", RDMA_DRIVER_VMW_PVRDMA, 128, 128, 128, true, false,
 	  true, PAGE_SIZE },
 	{ "rxe", RDMA_DRIVER_RXE, 512, 512, 512, true, false,
-	  true, ALL_SIZES },
+	  true, WHOLE_PAGES },
 	{ "siw", RDMA_DRIVER_SIW, 256, 256, 256, true, true,
 	  true, ALL_SIZES },
 };
@@ -66,11 +69,58 @@ static void by_driver(struct kunit *test)
 	ib->attrs.max_fast_reg_page_list_len = c->list_len;
 	ib->attrs.page_size_cap = ALL_SIZES;
 	KUNIT_EXPECT_EQ(test, c->frmr_pages, kdapl_driver_frmr_pages(ib));
-	KUNIT_EXPECT_EQ(test, c->window_pages, kdapl_window_pages(ib));
+	KUNIT_EXPECT_EQ(test, c->window_pages, kdapl_window_pages(ib, PAGE_SHIFT));
+	/* Where the kernel's pages are 16 of the device's */
+	if (c->window_pages)
+		KUNIT_EXPECT_EQ(test, min(c->list_len / 16, 512U),
+				kdapl_window_pages(ib, PAGE_SHIFT - 4));
 	KUNIT_EXPECT_EQ(test, c->pins, kdapl_driver_pins(ib));
 	KUNIT_EXPECT_EQ(test, c->only, kdapl_driver_only(ib));
 	KUNIT_EXPECT_EQ(test, c->iova, kdapl_driver_takes_iova(ib));
 	KUNIT_EXPECT_EQ(test, c->sizes, kdapl_driver_page_sizes(ib));
+}
+
+/*
+ * mt:M5: the pages of an MR are the kernel's, or the largest smaller ones that the device has: with
+ * 64 KiB irdma, which has 4 KiB, 2 MiB and 1 GiB, would map next to no memory.
+ */
+static void first_size(struct kunit *test)
+{
+	const u64 irdma = SZ_4K | SZ_2M | SZ_1G;
+
+	KUNIT_EXPECT_EQ(test, 12U, kdapl_mr_first_shift(irdma, 16));
+	KUNIT_EXPECT_EQ(test, 12U, kdapl_mr_first_shift(irdma, 12));
+	KUNIT_EXPECT_EQ(test, 21U, kdapl_mr_first_shift(irdma, 22));
+	KUNIT_EXPECT_EQ(test, 16U, kdapl_mr_first_shift(ALL_SIZES, 16));
+	KUNIT_EXPECT_EQ(test, 14U, kdapl_mr_first_shift(ALL_SIZES, 14));
+	/* None: what is larger is tried from there on. */
+	KUNIT_EXPECT_EQ(test, 16U, kdapl_mr_first_shift(SZ_2M, 16));
+	KUNIT_EXPECT_EQ(test, 11U, kdapl_mr_first_shift(SZ_512 | SZ_4K, 11));
+	KUNIT_EXPECT_EQ(test, 3U, kdapl_mr_first_shift(ALL_SIZES, 3));
+}
+
+/* mt:M5, mt:M11: memory in two pieces, and the page size that it is mapped with */
+static void size_of_memory(struct kunit *test)
+{
+	struct kdapl_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct scatterlist sg[2];
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev->attrs.page_size_cap = SZ_512 | SZ_4K | SZ_2M;
+	sg_init_table(sg, 2);
+	sg_dma_address(&sg[0]) = SZ_4M;
+	sg_dma_len(&sg[0]) = SZ_2M;
+	sg_dma_address(&sg[1]) = SZ_16M;
+	sg_dma_len(&sg[1]) = SZ_2M;
+	KUNIT_EXPECT_EQ(test, 12, kdapl_mr_shift(dev, sg, 2, 0, 1024));
+	KUNIT_EXPECT_EQ(test, 21, kdapl_mr_shift(dev, sg, 2, 0, 1023));
+	KUNIT_EXPECT_EQ(test, -E2BIG, kdapl_mr_shift(dev, sg, 2, 0, 1));
+	/* At an address that does not agree with the memory in pages of 2 MiB */
+	KUNIT_EXPECT_EQ(test, -E2BIG, kdapl_mr_shift(dev, sg, 2, SZ_4K, 1023));
+	KUNIT_EXPECT_EQ(test, -E2BIG, kdapl_mr_shift(dev, sg, 2, SZ_512, U32_MAX));
+	/* With a gap inside of a page of the smallest size */
+	sg_dma_len(&sg[0]) -= SZ_512;
+	KUNIT_EXPECT_EQ(test, -E2BIG, kdapl_mr_shift(dev, sg, 2, 0, U32_MAX));
 }
 
 /* What a driver was asked to notify of */
@@ -131,6 +181,8 @@ static void no_windows(struct kunit *test)
 
 static struct kunit_case driver_suite_cases[] = {
 	KUNIT_CASE_PARAM(by_driver, driver_gen_params),
+	KUNIT_CASE(first_size),
+	KUNIT_CASE(size_of_memory),
 	KUNIT_CASE(solicited),
 	KUNIT_CASE(no_windows),
 	{}

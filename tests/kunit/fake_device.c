@@ -403,6 +403,16 @@ static void copy_send(struct fake_wr *wr, const struct ib_send_wr *send)
 	wr->nr_sge = send->num_sge;
 	memcpy(wr->sge, send->sg_list, send->num_sge * sizeof(*wr->sge));
 	switch (send->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wr->remote_addr = atomic_wr(send)->remote_addr;
+		wr->rkey = atomic_wr(send)->rkey;
+		wr->operands[0] = atomic_wr(send)->compare_add;
+		wr->operands[1] = atomic_wr(send)->swap;
+		break;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		wr->immediate = (__force u32)send->ex.imm_data;
+		fallthrough;
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_WRITE:
 		wr->remote_addr = rdma_wr(send)->remote_addr;
@@ -855,10 +865,11 @@ static int fake_cm_accept(struct rdma_cm_id *id, const struct kdapl_cm_params *p
 	return ret;
 }
 
-static int fake_cm_reject(struct rdma_cm_id *id, bool mark)
+static int fake_cm_reject(struct rdma_cm_id *id, const void *data, u8 len)
 {
 	id_of(id)->rejected = true;
-	id_of(id)->mark = mark;
+	id_of(id)->data_len = len;
+	memcpy(id_of(id)->data, data, len);
 	return fake_call(id_of(id)->fake, FAKE_CM_REJECT);
 }
 
@@ -984,6 +995,13 @@ void fake_answered(struct fake_id *id, const void *data, u8 len)
 {
 	fake_handler_lock(id);
 	kdapl_conn_answered(id->conn, data, len);
+	fake_handler_unlock(id);
+}
+
+void fake_rejected(struct fake_id *id, const void *data, u8 len)
+{
+	fake_handler_lock(id);
+	kdapl_conn_rejected(id->conn, data, len, 0);
 	fake_handler_unlock(id);
 }
 
@@ -1378,6 +1396,7 @@ struct fake_device *fake_create(u32 port)
 	dev->max_window_pages = 256;
 	dev->srq_arms = true;
 	dev->srq_keeps = true;
+	dev->extensions = KDAPL_CAN_IMMED | KDAPL_CAN_ATOMIC;
 	dev->qp = &fake_qp_ops;
 	dev->cm = &fake_cm_ops;
 	dev->mr = &fake_mr_ops;

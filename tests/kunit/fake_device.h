@@ -95,6 +95,8 @@ struct fake_wr {
 	int send_flags;
 	u64 remote_addr;
 	u32 rkey;
+	u32 immediate;
+	u64 operands[2];	/* of an atomic: what is compared or added; what is swapped in */
 	int access;
 	u32 nr_sge;
 	struct ib_sge sge[KDAPL_MAX_SGE];
@@ -183,12 +185,11 @@ struct fake_qp {
  * @handler: held in callbacks
  * @caller: the task that is in a callback, or NULL
  * @accepted: the core accepted
- * @rejected: the core rejected
- * @mark: and said that a consumer did
+ * @rejected: the core rejected for its consumer
  * @disconnected: the core sent or answered a disconnect
  * @resolution: work that its destruction waits for
  * @resolve_ms: the time of the last try to resolve the peer's address
- * @data: private data of the connect or accept
+ * @data: private data of the connect, accept or reject
  * @data_len: bytes of it
  */
 struct fake_id {
@@ -202,7 +203,6 @@ struct fake_id {
 	struct task_struct *caller;
 	bool accepted;
 	bool rejected;
-	bool mark;
 	bool disconnected;
 	struct delayed_work resolution;
 	u32 resolve_ms;
@@ -372,6 +372,7 @@ void fake_handler_unlock(struct fake_id *id);
 void fake_resolved(struct fake_id *id);
 void fake_unresolved(struct fake_id *id);
 void fake_answered(struct fake_id *id, const void *data, u8 len);
+void fake_rejected(struct fake_id *id, const void *data, u8 len);
 void fake_confirmed(struct fake_id *id);
 void fake_input(struct fake_id *id, enum kdapl_ep_input input);
 void fake_peer_disconnected(struct fake_id *id);

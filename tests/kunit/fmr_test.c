@@ -516,6 +516,83 @@ static void chain(struct kunit *test)
 	rig_end(r);
 }
 
+/* A part of the list, and what names it, for kdapl_ep_post_requests() */
+static void request_of(struct rig *r, struct kdat_request *request, enum kdat_request_kind kind,
+		       DAT_LMR_TRIPLET *part, u64 length, u64 number)
+{
+	*part = (DAT_LMR_TRIPLET) {
+		.lmr_context = r->context,
+		.segment_length = length,
+	};
+	*request = (struct kdat_request) {
+		.kind = kind,
+		.num_segments = 1,
+		.local_iov = part,
+		.user_cookie.as_64 = number,
+		.remote_buffer = &remote,
+	};
+}
+
+/*
+ * mt:T3, mt:T5, mt:T40: of several requests at once those whose lists are one work request each are
+ * one call of the device; one that takes several work requests is posted between the others.
+ */
+static void together(struct kunit *test)
+{
+	struct rig *r = rig_new(test);
+	const u64 some = PER_WRITE * PIECE - OFFSET, all = r->memory.length;
+	const u32 links = DIV_ROUND_UP(PIECES, PER_WRITE);
+	struct fake_device *fake = r->b->fake;
+	struct kdat_request requests[3];
+	DAT_LMR_TRIPLET parts[3];
+	DAT_COUNT done;
+	u32 calls;
+
+	KUNIT_EXPECT_EQ(test, DONE, give(r));
+	request_of(r, &requests[0], KDAT_RDMA_WRITE, &parts[0], some, 0);
+	request_of(r, &requests[1], KDAT_SEND, &parts[1], 3 * PIECE, 1);
+	request_of(r, &requests[2], KDAT_SEND, &parts[2], 1, 2);
+	calls = READ_ONCE(fake->calls[FAKE_POST_SEND]);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_post_requests(&r->b->space, r->ep, 3, requests, &done));
+	KUNIT_EXPECT_EQ(test, 3, done);
+	KUNIT_EXPECT_EQ(test, calls + 1, READ_ONCE(fake->calls[FAKE_POST_SEND]));
+	KUNIT_ASSERT_EQ(test, 3U, nr_wrs(r));
+	KUNIT_EXPECT_EQ(test, (u32)PER_WRITE, wr_of(r, 0)->nr_sge);
+	KUNIT_EXPECT_EQ(test, 4U, wr_of(r, 1)->nr_sge);
+	KUNIT_EXPECT_EQ(test, 1U, wr_of(r, 2)->nr_sge);
+	KUNIT_EXPECT_EQ(test, (uintptr_t)sg_virt(&r->sg[1]), (uintptr_t)wr_of(r, 1)->sge[1].addr);
+	carry_out(r);
+	expect_done(r, 0, DTO_OK, some);
+	expect_done(r, 1, DTO_OK, 3 * PIECE);
+	expect_done(r, 2, DTO_OK, 1);
+
+	request_of(r, &requests[0], KDAT_SEND, &parts[0], 1, 3);
+	request_of(r, &requests[1], KDAT_RDMA_WRITE, &parts[1], all, 4);
+	request_of(r, &requests[2], KDAT_SEND, &parts[2], 3 * PIECE, 5);
+	KUNIT_EXPECT_EQ(test, DONE,
+			kdapl_ep_post_requests(&r->b->space, r->ep, 3, requests, &done));
+	KUNIT_ASSERT_EQ(test, links + 2, nr_wrs(r));
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, wr_of(r, 0)->opcode);
+	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_WRITE, wr_of(r, 1)->opcode);
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, wr_of(r, links + 1)->opcode);
+	carry_out(r);
+	expect_done(r, 3, DTO_OK, 1);
+	expect_done(r, 4, DTO_OK, all);
+	expect_done(r, 5, DTO_OK, 3 * PIECE);
+
+	/* A message in more pieces than the device takes */
+	parts[1].segment_length = 5 * PIECE;
+	requests[1].kind = KDAT_SEND;
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2),
+			kdapl_ep_post_requests(&r->b->space, r->ep, 3, requests, &done));
+	KUNIT_EXPECT_EQ(test, 1, done);
+	KUNIT_EXPECT_EQ(test, 1U, nr_wrs(r));
+	carry_out(r);
+	expect_done(r, 3, DTO_OK, 1);
+	rig_end(r);
+}
+
 /* mt:T13: without reserve a long one is refused, and nothing is posted of it. */
 static void no_reserve(struct kunit *test)
 {
@@ -689,7 +766,7 @@ static void send_invalidate(struct kunit *test)
 		.segments = 1,
 		.iov = &part,
 		.cookie.as_64 = 4,
-		.invalidate = 0xabcd,
+		.word = 0xabcd,
 	};
 
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_post(&b->space, r->ep, &dto));
@@ -717,6 +794,7 @@ static struct kunit_case kdapl_fmr_cases[] = {
 	KUNIT_CASE(goes_meanwhile),
 	KUNIT_CASE(both_ways),
 	KUNIT_CASE(chain),
+	KUNIT_CASE(together),
 	KUNIT_CASE(no_reserve),
 	KUNIT_CASE(part_fails),
 	KUNIT_CASE(refused),

@@ -640,6 +640,43 @@ static void reject_refused(struct kunit *test)
 	}
 }
 
+/* struct rejection - an id that is rejected, and gone as soon as it was */
+struct rejection {
+	struct kunit *test;
+	const struct fake_id *id;
+};
+
+static void check_rejection(void *arg)
+{
+	const struct rejection *r = arg;
+
+	KUNIT_EXPECT_TRUE(r->test, r->id->rejected);
+	KUNIT_EXPECT_EQ(r->test, KDAPL_REQ_PRIVATE_DATA, (int)r->id->data_len);
+	KUNIT_EXPECT_STREQ(r->test, "no", (const char *)r->id->data);
+}
+
+/* RULING 65, P70: a reject's data go out, and what is wrong with them leaves the request. */
+static void reject_with_data(struct kunit *test)
+{
+	static const char data[KDAPL_REQ_PRIVATE_DATA] = "no";
+	struct rejection r = { .test = test };
+	struct bench *b = test->priv;
+	struct fake_id *id;
+	DAT_CR_HANDLE cr;
+
+	bench_psp(b, QUAL);
+	KUNIT_ASSERT_EQ(test, 0, fake_request(b->fake, QUAL, "hello", 5, &id));
+	cr = bench_cr(b, b->evd);
+	KUNIT_EXPECT_EQ(test, IP(2), kdapl_cr_reject_with(&b->space, cr, -1, data));
+	KUNIT_EXPECT_EQ(test, IP(2), kdapl_cr_reject_with(&b->space, cr, sizeof(data) + 1, data));
+	KUNIT_EXPECT_EQ(test, IP(3), kdapl_cr_reject_with(&b->space, cr, 1, NULL));
+	KUNIT_EXPECT_FALSE(test, id->rejected);
+	r.id = id;
+	fake_hook(b->fake, FAKE_CM_REJECT, check_rejection, &r);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_cr_reject_with(&b->space, cr, sizeof(data), data));
+	KUNIT_EXPECT_EQ(test, IH(CR), kdapl_cr_reject_with(&b->space, cr, 0, NULL));
+}
+
 /* P80..P83: handed to another service point, whole, or nothing happened. */
 static void handoffs(struct kunit *test)
 {
@@ -875,6 +912,7 @@ static struct kunit_case kdapl_passive_cases[] = {
 	KUNIT_CASE(data_then_disconnect),
 	KUNIT_CASE(over_before_confirmed),
 	KUNIT_CASE(reject_refused),
+	KUNIT_CASE(reject_with_data),
 	KUNIT_CASE(handoffs),
 	KUNIT_CASE(second_address),
 	KUNIT_CASE(nobody_pays_for_requests),

@@ -233,7 +233,7 @@ static DAT_RETURN pass_mode(struct bench *b, struct file *uverbs)
 	return ret;
 }
 
-static void pass_show(void *place, const struct kdapl_ep_view *view)
+static void pass_show(struct kdapl_space *space, void *place, const struct kdapl_ep_view *view)
 {
 	struct pass *p = place;
 
@@ -665,6 +665,8 @@ static const struct kdapl_sink early_sink = {
 	.done = early_done,
 };
 
+#define MET	KDAPL_VIEW_ESTABLISHED
+
 static void expect_view(struct pass *p, u32 life, u32 state, u32 flags)
 {
 	unsigned long until = jiffies + PATIENCE;
@@ -696,22 +698,75 @@ static void view_follows(struct kunit *test)
 	expect_view(p, life, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, 0);
 	KUNIT_EXPECT_EQ(test, (u32)IS(EP_ACTCONNPENDING), p->view.refuse_request);
 	fake_answered(id, NULL, 0);
-	expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, MET);
 	KUNIT_EXPECT_EQ(test, 0U, p->view.refuse_request);
 	KUNIT_EXPECT_EQ(test, 1U, p->events);
 
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
-	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, MET | KDAPL_VIEW_ERROR);
 	KUNIT_EXPECT_EQ(test, 2U, p->events);
 	KUNIT_EXPECT_EQ(test, 0U, p->early);
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_UNBIND));
 	expect_view(p, life, DAT_EP_STATE_DISCONNECTED,
-		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
+		    MET | KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
 	expect_view(p, life, DAT_EP_STATE_UNCONNECTED,
-		    KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
+		    MET | KDAPL_VIEW_ERROR | KDAPL_VIEW_UNBOUND);
 	expect_view(p, pass_bind(p, p->ep, 2), DAT_EP_STATE_UNCONNECTED, 0);
 	expect_let_go(p, 1, 1);
+}
+
+/* Returns the life that a connection event names. */
+static u32 life_of_event(struct bench *b, u32 number)
+{
+	DAT_EVENT event;
+
+	KUNIT_EXPECT_EQ(b->test, number, bench_event(b, b->evd, &event));
+	return (uintptr_t)event.event_data.connect_event_data.private_data;
+}
+
+/*
+ * A7, E7: each connection event names the bind that it is about, also one that is taken when
+ * the next connection is there; and with that number ESTABLISHED's data is fetched.
+ */
+static void events_name_the_bind(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life, second, length = 0;
+	char buf[8] = "";
+
+	life = pass_bind(p, p->ep, 1);
+	fake_answered(bench_request(b, p->ep), "one", 4);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_private_data(&b->space, p->ep, life, buf,
+							  sizeof(buf), &length));
+	KUNIT_EXPECT_EQ(test, 4U, length);
+	KUNIT_EXPECT_STREQ(test, "one", buf);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
+	second = pass_bind(p, p->ep, 2);
+	KUNIT_EXPECT_NE(test, life, second);
+	bench_connect(b, p->ep);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_private_data(&b->space, p->ep, life, buf,
+							  sizeof(buf), &length));
+	KUNIT_EXPECT_EQ(test, 0U, length);
+	KUNIT_EXPECT_EQ(test, life, life_of_event(b, DAT_CONNECTION_EVENT_ESTABLISHED));
+	KUNIT_EXPECT_EQ(test, life, life_of_event(b, DAT_CONNECTION_EVENT_DISCONNECTED));
+	KUNIT_EXPECT_EQ(test, second, life_of_event(b, DAT_CONNECTION_EVENT_ESTABLISHED));
+}
+
+/* An attempt that the peer refuses was never established. */
+static void view_of_refusal(struct kunit *test)
+{
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	u32 life = pass_bind(p, p->ep, 1);
+
+	bench_request(b, p->ep);
+	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
+	KUNIT_EXPECT_EQ(test, life, life_of_event(b, DAT_CONNECTION_EVENT_DISCONNECTED));
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
 }
 
 /* The same where the end is flushed in the state that it leads to. */
@@ -726,9 +781,9 @@ static void view_of_peers_end(struct kunit *test)
 	for (i = 1; i <= NR_QPS; i++) {
 		life = pass_bind(p, p->ep, i);
 		bench_connect(b, p->ep);
-		expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+		expect_view(p, life, DAT_EP_STATE_CONNECTED, MET);
 		fake_peer_disconnected(bench_id(b, p->ep));
-		expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+		expect_view(p, life, DAT_EP_STATE_DISCONNECTED, MET | KDAPL_VIEW_ERROR);
 		KUNIT_EXPECT_EQ(test, 2 * i, p->events);
 		KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
 	}
@@ -767,7 +822,7 @@ static void view_waits_for_runner(struct kunit *test)
 	irq_poll_enable(&evd->iop);
 	kdapl_evd_kick(evd);
 	flush_work(&p->other);
-	expect_view(p, life, DAT_EP_STATE_CONNECTED, 0);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, MET);
 	KUNIT_EXPECT_EQ(test, 1U, p->events);
 	KUNIT_EXPECT_EQ(test, 0U, p->early);
 }
@@ -797,19 +852,22 @@ static void view_of_end_meanwhile(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, p->view.state);
 	irq_poll_enable(&evd->iop);
 	kdapl_evd_kick(evd);
-	expect_view(p, life, DAT_EP_STATE_CONNECTED, KDAPL_VIEW_LEFT);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, MET | KDAPL_VIEW_LEFT);
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
-	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED,
+		    MET | KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
 	KUNIT_EXPECT_EQ(test, 2U, p->events);
 }
 
 /*
  * struct reader - a process that looks at the board as the ABI says
+ * @file: of the process, which has not asked to be told of changes
  * @slot: of which the kernel makes each field the same as the life
  * @seen: how often it had the fields of a life
  * @mixed: how often one of them was of another
  */
 struct reader {
+	struct kdapl_file file;
 	struct kdapl_uapi_board_ep slot;
 	u32 seen;
 	u32 mixed;
@@ -856,7 +914,7 @@ static void board_keeps_lives_apart(struct kunit *test)
 			.flags = life,
 		};
 
-		kdapl_board_show(&r->slot, &view);
+		kdapl_board_show(&r->file.space, &r->slot, &view);
 		cond_resched();
 	}
 	kthread_stop(task);
@@ -911,7 +969,7 @@ static void drained(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
 	KUNIT_EXPECT_EQ(test, DAT_EP_STATE_CONNECTED, bench_state(b, p->ep));
 	KUNIT_EXPECT_EQ(test, DONE, bench_graceful(b, p->ep));
-	expect_view(p, life, DAT_EP_STATE_DISCONNECT_PENDING, KDAPL_VIEW_DRAIN);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECT_PENDING, MET | KDAPL_VIEW_DRAIN);
 	KUNIT_EXPECT_EQ(test, 0U, p->view.refuse_recv);
 	KUNIT_EXPECT_NE(test, 0U, p->view.refuse_request);
 	expect_empty(b, b->evd);
@@ -986,10 +1044,10 @@ static void error_fails(struct kunit *test)
 	p->error = -EIO;
 	KUNIT_EXPECT_EQ(test, DONE, bench_abrupt(b, p->ep));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, 0);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, MET);
 	p->error = 0;
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_FLUSH));
-	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_ERROR);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, MET | KDAPL_VIEW_ERROR);
 	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_reset(&b->space, p->ep));
 
 	life = pass_bind(p, p->ep, 2);
@@ -1554,12 +1612,13 @@ static void peer_left_drained(struct kunit *test)
 	/* It was not asked yet. */
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
 	fake_peer_disconnected(bench_id(b, p->ep));
-	expect_view(p, life, DAT_EP_STATE_CONNECTED, KDAPL_VIEW_LEFT);
+	expect_view(p, life, DAT_EP_STATE_CONNECTED, MET | KDAPL_VIEW_LEFT);
 	expect_empty(b, b->evd);
 	KUNIT_EXPECT_EQ(test, DONE, pass_tell(p, life, KDAPL_TOLD_DRAINED));
 	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	KUNIT_EXPECT_EQ(test, 0U, p->sought);
-	expect_view(p, life, DAT_EP_STATE_DISCONNECTED, KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
+	expect_view(p, life, DAT_EP_STATE_DISCONNECTED,
+		    MET | KDAPL_VIEW_LEFT | KDAPL_VIEW_ERROR);
 }
 
 /* A5: the moment is over, and with it the connection. */
@@ -1658,6 +1717,8 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(bind_missing),
 	KUNIT_CASE(bind_tentative),
 	KUNIT_CASE(view_follows),
+	KUNIT_CASE(events_name_the_bind),
+	KUNIT_CASE(view_of_refusal),
 	KUNIT_CASE(view_of_peers_end),
 	KUNIT_CASE(view_waits_for_runner),
 	KUNIT_CASE(view_of_end_meanwhile),

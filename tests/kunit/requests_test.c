@@ -151,7 +151,7 @@ static void arguments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, IP(3), kdapl_ep_post_requests(space, t->ep, 1, NULL, &done));
 	KUNIT_EXPECT_EQ(test, IP(4),
 			kdapl_ep_post_requests(space, t->ep, 1, t->requests, NULL));
-	t->requests[1].kind = KDAT_RDMA_WRITE + 1;
+	t->requests[1].kind = KDAT_FETCH_ADD + 1;
 	post(t, 1, 1, IP(3), 0);
 	KUNIT_EXPECT_EQ(test, 1, work_requests(t));
 	succeed(t, 0, 1);
@@ -226,6 +226,89 @@ static void states(struct kunit *test)
 	end(t);
 }
 
+/* The first @nr requests, writes and sends by turns, are suppressed, and the others are not. */
+static void suppress(struct together *t, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i <= KDAT_MAX_REQUESTS; i++)
+		t->requests[i].completion_flags = i < nr ? DAT_COMPLETION_SUPPRESS_FLAG :
+							   DAT_COMPLETION_DEFAULT_FLAG;
+}
+
+static void complete_first(struct together *t, u32 nr, enum ib_wc_status status)
+{
+	for (; nr; nr--)
+		fake_complete_send(bench_qp(t->b, t->ep), 0, status);
+}
+
+/* Is the device asked to tell of the success of the last requests? */
+static void expect_signalled(struct together *t, u32 i, bool signalled)
+{
+	KUNIT_EXPECT_EQ(t->b->test, signalled ? IB_SEND_SIGNALED : 0,
+			bench_qp(t->b, t->ep)->send.wr[i].send_flags);
+}
+
+/* A4, mt:T20: the device tells of the last request of each call, and of those with an event. */
+static void untold(struct kunit *test)
+{
+	struct together *t = together(test, true);
+	u32 i;
+
+	suppress(t, AT_ONCE + 2);
+	post(t, 0, AT_ONCE + 4, DONE, AT_ONCE + 4);
+	for (i = 0; i < AT_ONCE + 4; i++)
+		expect_signalled(t, i, i == AT_ONCE - 1 || i >= AT_ONCE + 2);
+	complete_first(t, AT_ONCE + 2, IB_WC_SUCCESS);
+	expect_empty(t->b, t->dto);
+	succeed(t, AT_ONCE + 2, 2);
+
+	/* All slots are free again, round the end of the ring, and nothing is outstanding. */
+	suppress(t, DEPTH - 1);
+	post(t, 0, DEPTH + 1, IR(MEMORY), DEPTH);
+	complete_first(t, DEPTH - 1, IB_WC_SUCCESS);
+	succeed(t, DEPTH - 1, 1);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_disconnect(&t->b->space, t->ep,
+							DAT_CLOSE_GRACEFUL_FLAG));
+	expect_event(t->b, t->b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	end(t);
+}
+
+/* mt:T20, D52: those before the one that fails have succeeded, those behind it are flushed. */
+static void untold_fails(struct kunit *test)
+{
+	struct together *t = together(test, true);
+
+	suppress(t, 5);
+	post(t, 0, 6, DONE, 6);
+	complete_first(t, 2, IB_WC_SUCCESS);
+	complete_first(t, 1, IB_WC_REM_ACCESS_ERR);
+	expect_dto(t->b, t->dto, 2, DAT_DTO_ERR_REMOTE_ACCESS);
+	fake_flush(bench_qp(t->b, t->ep));
+	expect_event(t->b, t->b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	expect_dto(t->b, t->dto, 3, FLUSHED);
+	expect_dto(t->b, t->dto, 4, FLUSHED);
+	expect_dto(t->b, t->dto, 5, FLUSHED);
+	end(t);
+}
+
+/* mt:T14, D52: the one that would tell of them is refused, so nothing would. */
+static void untold_and_refused(struct kunit *test)
+{
+	struct together *t = together(test, true);
+	u32 i;
+
+	suppress(t, 3);
+	fake_fail(t->b->fake, FAKE_POST_NEXT, 3, -ENOMEM);
+	post(t, 0, 5, DONE, 5);
+	KUNIT_EXPECT_EQ(test, 4, work_requests(t));
+	fake_flush(bench_qp(t->b, t->ep));
+	expect_event(t->b, t->b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	for (i = 0; i < 5; i++)
+		expect_dto(t->b, t->dto, i, FLUSHED);
+	end(t);
+}
+
 static struct kunit_case kdapl_requests_cases[] = {
 	KUNIT_CASE(at_once),
 	KUNIT_CASE(arguments),
@@ -233,6 +316,9 @@ static struct kunit_case kdapl_requests_cases[] = {
 	KUNIT_CASE(full),
 	KUNIT_CASE(device_refuses),
 	KUNIT_CASE(states),
+	KUNIT_CASE(untold),
+	KUNIT_CASE(untold_fails),
+	KUNIT_CASE(untold_and_refused),
 	{}
 };
 

@@ -393,6 +393,34 @@ static void last_one_told(struct kunit *test)
 	free_ep(&p, ep);
 }
 
+/* RULING 69: who was connected tells that he takes no more, if the adapter was asked to. */
+static void asked_to_tell(struct kunit *test)
+{
+	struct pool p = pool_new(test, 1);
+	DAT_EP_HANDLE ep = pool_ep(&p, p.b->evd);
+
+	end(&p, ep);
+	expect_event(p.b, p.b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	free_ep(&p, ep);
+	expect_empty(p.b, p.b->async);
+
+	KUNIT_EXPECT_EQ(test, IH(IA), kdapl_ia_tell_last(&p.b->space, p.b->evd));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ia_tell_last(&p.b->space, p.b->ia));
+	ep = pool_ep(&p, p.b->evd);
+	end(&p, ep);
+	expect_event(p.b, p.b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bench_settle(p.b);
+	expect_async(p.b, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_OTHER_ERROR);
+	free_ep(&p, ep);
+
+	ep = pool_new_ep(&p, p.b->evd);
+	fake_input(bench_attempt(p.b, ep), KDAPL_EP_IN_PEER_REJECT);
+	expect_event(p.b, p.b->evd, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	bench_settle(p.b);
+	expect_empty(p.b, p.b->async);
+	free_ep(&p, ep);
+}
+
 /* A queue pair that never received has nothing to tell, and is not asked. */
 static void rejected(struct kunit *test)
 {
@@ -701,6 +729,7 @@ static struct kunit_case kdapl_srq_cases[] = {
 	KUNIT_CASE(not_forgotten),
 	KUNIT_CASE(many_connections),
 	KUNIT_CASE(last_one_told),
+	KUNIT_CASE(asked_to_tell),
 	KUNIT_CASE(rejected),
 	KUNIT_CASE(received_before_accepted),
 	KUNIT_CASE(low_watermark),

@@ -27,8 +27,8 @@ static void query(void)
 	CHECK_EQ(ia->num_transport_attr, 0);
 	CHECK_EQ(ia->num_vendor_attr, 0);
 	CHECK(!strcmp(provider->provider_name, "kdapl"));
-	CHECK_EQ(provider->dapl_version_major, 1);
-	CHECK_EQ(provider->dapl_version_minor, 2);
+	CHECK_EQ(provider->dapl_version_major, DAT_VERSION_MAJOR);
+	CHECK_EQ(provider->dapl_version_minor, DAT_VERSION_MINOR);
 	CHECK_EQ(provider->iov_ownership_on_return, DAT_IOV_CONSUMER);
 	CHECK_EQ(provider->completion_flags_supported,
 		 FACE_COMPLETION_FLAGS);

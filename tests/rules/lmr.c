@@ -799,8 +799,12 @@ static void pages_given_back(void)
 
 #define VICTIM	NODE_MEMORY
 #define RACES	12
-/* At most so many times as many, to have a quarter meet requests that are outstanding */
-#define MORE_RACES	4
+/*
+ * At most so many times as many, to have a quarter meet requests that are outstanding.  Only those
+ * that the device has not begun with fail when the memory that they send goes, and on a machine
+ * with one processor that may be one race in ten.
+ */
+#define MORE_RACES	24
 
 /* What is going on over the memory of an LMR that is freed. */
 enum race_kind { PEER_WRITES, PEER_READS, SOURCE, SINK, RECEIVES };

@@ -10,17 +10,8 @@
  *	rig.c		what scenarios are built from
  *	main.c		list of tables, verdicts, running
  *
- * A scenario finds both sides open, each with a PZ.  It need not free anything: after
- * it the runner closes both IAs abruptly, joins the scenario's threads, frees its
- * memory, mends the link, and checks that no object is left.
- *
- * A function that returns false has marked the scenario as failed, and has said why and
- * where.  A scenario need not check that before it goes on: once it has failed it does
- * not wait for anything any more, handles that were never made are refused, and
- * pointers that come from DAT are used only where the call has succeeded.  Scenarios
- * run in process context and may sleep, but never just for a time: they wait for an
- * event or a condition.  The limit (WAIT_MS) is there to end a deadlock, not to
- * measure.
+ * What a scenario finds, may leave behind, and need not check is told in
+ * Documentation/testing.rst, Adding a test.
  */
 #ifndef RULES_H
 #define RULES_H

@@ -19,7 +19,6 @@
 
 #define STEADY		2
 #define TEXT_SIZE	(64 << 10)
-#define RESTART_MS	2000
 
 static DEFINE_MUTEX(run_lock);
 static DEFINE_SPINLOCK(text_lock);
@@ -55,7 +54,7 @@ static enum world_end live(struct world *w)
 static void lives(void *arg)
 {
 	u32 number = (uintptr_t)arg;
-	u64 seed = board->seed + number * 1000003, give_up = 0;
+	u64 seed = board->seed + number * 1000003;
 	struct world *w;
 
 	do {
@@ -66,12 +65,10 @@ static void lives(void *arg)
 		w->ia_name = number % 2 ? "rxe1-1" : "rxe0-1";
 		w->seed = seed++;
 		board->places[number].device = number % 2;
-		if (world_run(w, live))
-			give_up = 0;
-		else if (!give_up)
-			give_up = now_ms() + RESTART_MS;
+		if (!world_run(w, live))
+			nap_us(10000);
 		mem_free(w);
-	} while (!load(&board->stop) && (!give_up || now_ms() < give_up));
+	} while (!load(&board->stop));
 }
 
 static void verdicts(void)
@@ -91,8 +88,10 @@ static void run(u32 seconds)
 
 	for (i = 0; i < WORLDS; i++)
 		threads[i] = thread_start(lives, (void *)(uintptr_t)i);
-	while (now_ms() < end || (!enough() && now_ms() < late))
+	while (now_ms() < end || (!enough() && now_ms() < late)) {
+		store(&board->patient, now_ms() >= end);
 		nap_us(20000);
+	}
 	store(&board->stop, 1);
 	for (i = 0; i < WORLDS; i++) {
 		if (threads[i])

@@ -88,6 +88,7 @@ struct place {
  * struct board - what all worlds share
  * @stop: worlds end gracefully
  * @faults: allocations may fail
+ * @patient: the time is over, but not all was seen yet: workers let connections live
  * @broken: how often each rule was
  * @checked: how often each one was put to the test
  * @serials: of accepted connections, for struct pair
@@ -96,6 +97,7 @@ struct place {
 struct board {
 	u32 stop;
 	u32 faults;
+	u32 patient;
 	u64 seed;
 	u32 broken[RULES];
 	u64 checked[RULES];

@@ -109,7 +109,7 @@ static void work(void *arg)
 
 	while (!load(&me->w->stop)) {
 		operate(me);
-		if (!below(me, 16) || load(&me->w->closing))
+		if (!below(me, 16) || load(&me->w->closing) || load(&board->patient))
 			nap_us(1000);
 	}
 }

@@ -30,6 +30,12 @@
 
 static int passed, failed;
 
+/* Not everywhere 4096: arm64 and ppc64el have kernels with 64 KiB. */
+static inline size_t page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
 static inline void check(bool good, const char *rule, const char *what, long got)
 {
 	if (good)

@@ -145,6 +145,7 @@ static const struct every_call {
 	CALL(IA_PASSTHROUGH, ia_passthrough, NO_PAD, AT(ia_passthrough, ia),
 	     DAT_INVALID_HANDLE_IA),
 	CALL(IA_CQ_FAULT, handle, PAD(handle), AT(handle, handle), DAT_INVALID_HANDLE_IA),
+	CALL(IA_TELL_LAST, handle, PAD(handle), AT(handle, handle), DAT_INVALID_HANDLE_IA),
 	CALL(PZ_CREATE, pz_create, PAD(pz_create), AT(pz_create, ia),
 	     DAT_INVALID_HANDLE_IA),
 	CALL(PZ_QUERY, pz_query, NO_PAD, AT(pz_query, pz),
@@ -209,6 +210,7 @@ static const struct every_call {
 	     AT(ep_create_with_srq, ia), DAT_INVALID_HANDLE_IA),
 	CALL(EP_RECV_QUERY, ep_recv_query, PAD(ep_recv_query), AT(ep_recv_query, ep),
 	     DAT_INVALID_HANDLE_EP),
+	CALL(BOARD_EVENT, board_event, NO_PAD, 0, 0),
 	CALL(POST, post, PAD(post), 0, 0),
 	CALL(PSP_CREATE, psp_create, NO_PAD, AT(psp_create, ia),
 	     DAT_INVALID_HANDLE_IA),
@@ -232,6 +234,7 @@ static const struct every_call {
 	     DAT_INVALID_HANDLE_CR),
 	CALL(CR_HANDOFF, cr_handoff, PAD(cr_handoff), AT(cr_handoff, cr),
 	     DAT_INVALID_HANDLE_CR),
+	CALL(CR_REJECT_DATA, cr_reject, NO_PAD, AT(cr_reject, cr), DAT_INVALID_HANDLE_CR),
 	CALL(RMR_CREATE, rmr_create, PAD(rmr_create), AT(rmr_create, pz),
 	     DAT_INVALID_HANDLE_PZ),
 	CALL(RMR_QUERY, rmr_query, NO_PAD, AT(rmr_query, rmr),
@@ -278,7 +281,10 @@ static void test_versions(void)
 	      "the reply tells the limits", abi.max_dtos);
 	check(abi.features == (KDAPL_FEATURE_PASSTHROUGH | KDAPL_FEATURE_SRQ |
 			       KDAPL_FEATURE_OWN_SRQS | KDAPL_FEATURE_CQ_FAULT |
-			       KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD), "A8",
+			       KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD |
+			       KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT |
+			       KDAPL_FEATURE_EXTENSIONS | KDAPL_FEATURE_REJECT_DATA |
+			       KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
@@ -337,12 +343,12 @@ static void test_padding(int fd)
 
 static void test_pointers(int fd)
 {
-	char *last = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	char *last = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned int i;
 
 	need(last != MAP_FAILED, "mmap");
-	munmap(last + 4096, 4096);
+	munmap(last + page_size(), page_size());
 	for (i = 0; i < ARRAY_SIZE(every_call); i++) {
 		const struct every_call *c = &every_call[i];
 
@@ -350,10 +356,10 @@ static void test_pointers(int fd)
 			     text_of(c->name, "null pointer"));
 		expect_errno(fd, c->cmd, (void *)KERNEL_ADDRESS, EFAULT, "A8",
 			     text_of(c->name, "kernel address"));
-		expect_errno(fd, c->cmd, last + 4096 - c->size + 4, EFAULT, "A8",
+		expect_errno(fd, c->cmd, last + page_size() - c->size + 4, EFAULT, "A8",
 			     text_of(c->name, "runs off its page"));
 	}
-	munmap(last, 4096);
+	munmap(last, page_size());
 }
 
 /*
@@ -368,7 +374,7 @@ static void test_undeliverable(int fd)
 		evd_create(fd, ia.ia, 8, DAT_EVD_DEFAULT_FLAG);
 	__u64 ep = ep_create(fd, ia.ia, pz, evd.evd, evd.evd);
 	static char memory[4096];
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	void *page = mmap(NULL, page_size(), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct kdapl_uapi_ia_open ia2 = ia_args();
 	struct kdapl_uapi_pz_create pz2 = { .ia = ia.ia };
@@ -409,13 +415,13 @@ static void test_undeliverable(int fd)
 	close(before);
 	need(page != MAP_FAILED, "mmap");
 	for (i = 0; i < ARRAY_SIZE(makers); i++) {
-		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		mprotect(page, page_size(), PROT_READ | PROT_WRITE);
 		memcpy(page, makers[i].arg, _IOC_SIZE(makers[i].cmd));
-		mprotect(page, 4096, PROT_READ);
+		mprotect(page, page_size(), PROT_READ);
 		expect_errno(fd, makers[i].cmd, page, EFAULT, "A8",
 			     text_of(makers[i].name, "result undeliverable"));
 	}
-	munmap(page, 4096);
+	munmap(page, page_size());
 	after = dup(fd);
 	close(after);
 	check(after == before, "A8", "no descriptor is left", after);
@@ -576,33 +582,33 @@ static void test_memory(int fd)
 {
 	struct kdapl_uapi_ia_open ia = ia_open(fd);
 	__u64 pz = pz_create(fd, ia.ia);
-	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	char *page = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *readonly = mmap(NULL, 4096, PROT_READ,
+	char *readonly = mmap(NULL, page_size(), PROT_READ,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct {
 		const char *name;
 		__u64 address, length;
 		__u32 privileges, mem_type;
 	} bad[] = {
-		{ "unmapped", (uintptr_t)page + 4096, 4096, 0x33, 0 },
-		{ "half unmapped", (uintptr_t)page, 8192, 0x33, 0 },
-		{ "null", 0, 4096, 0x33, 0 },
-		{ "kernel address", KERNEL_ADDRESS, 4096, 0x33, 0 },
+		{ "unmapped", (uintptr_t)page + page_size(), page_size(), 0x33, 0 },
+		{ "half unmapped", (uintptr_t)page, 2 * page_size(), 0x33, 0 },
+		{ "null", 0, page_size(), 0x33, 0 },
+		{ "kernel address", KERNEL_ADDRESS, page_size(), 0x33, 0 },
 		{ "length 0", (uintptr_t)page, 0, 0x33, 0 },
 		{ "wraps", (uintptr_t)page, ~0ULL, 0x33, 0 },
 		{ "huge", (uintptr_t)page, 1ULL << 46, 0x33, 0 },
-		{ "unknown privilege", (uintptr_t)page, 4096, 0x44, 0 },
-		{ "read-only for writing", (uintptr_t)readonly, 4096, 0x33, 0 },
-		{ "unknown type", (uintptr_t)page, 4096, 0x33, 99 },
-		{ "physical", 0x100000, 4096, 0x33, 0x10 },
-		{ "of a forged LMR", 0x1234, 4096, 0x33, DAT_MEM_TYPE_LMR },
-		{ "of a PZ as LMR", pz, 4096, 0x33, DAT_MEM_TYPE_LMR },
+		{ "unknown privilege", (uintptr_t)page, page_size(), 0x44, 0 },
+		{ "read-only for writing", (uintptr_t)readonly, page_size(), 0x33, 0 },
+		{ "unknown type", (uintptr_t)page, page_size(), 0x33, 99 },
+		{ "physical", 0x100000, page_size(), 0x33, 0x10 },
+		{ "of a forged LMR", 0x1234, page_size(), 0x33, DAT_MEM_TYPE_LMR },
+		{ "of a PZ as LMR", pz, page_size(), 0x33, DAT_MEM_TYPE_LMR },
 	};
 	unsigned int i;
 
 	need(page != MAP_FAILED && readonly != MAP_FAILED, "mmap");
-	munmap(page + 4096, 4096);
+	munmap(page + page_size(), page_size());
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct kdapl_uapi_lmr_create arg = {
 			.ia = ia.ia, .pz = pz, .region = bad[i].address,
@@ -615,7 +621,7 @@ static void test_memory(int fd)
 	}
 	/* Ring data cannot become writable through a registration either. */
 	struct kdapl_uapi_lmr_create arg = {
-		.ia = ia.ia, .pz = pz, .length = 4096, .privileges = 0x33 };
+		.ia = ia.ia, .pz = pz, .length = page_size(), .privileges = 0x33 };
 	struct map map = ring_map(fd, &ia.ring);
 
 	arg.region = (uintptr_t)map.header;
@@ -624,8 +630,8 @@ static void test_memory(int fd)
 	ring_unmap(&map);
 	check(!handle_call(fd, KDAPL_IOC_PZ_FREE, pz), "E2", "no LMR is left", 0);
 	check(!ia_close(fd, ia.ia, DAT_CLOSE_GRACEFUL_FLAG), "I12", "graceful close", 0);
-	munmap(page, 4096);
-	munmap(readonly, 4096);
+	munmap(page, page_size());
+	munmap(readonly, page_size());
 }
 
 /* Each field of a bind, and what a query shows of it. */
@@ -732,6 +738,37 @@ static void test_rmr(int fd)
 	close(fd2);
 }
 
+/* What an extension has besides is behind another pointer. */
+static void test_extension(int fd, __u64 ep)
+{
+	const DAT_RETURN unconnected = ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED);
+	struct kdapl_uapi_dto_more more = { .operand = ~0U };
+	struct kdapl_uapi_dto dto = { .op = KDAPL_OP_RDMA_WRITE_IMMED };
+	struct kdapl_uapi_post post = { .ep = ep, .dtos = (uintptr_t)&dto, .count = 1 };
+
+	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "an extension's rest at null");
+	dto.segments = KERNEL_ADDRESS;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "its rest in the kernel");
+	dto.segments = (uintptr_t)&more;
+	expect_ret(fd, KDAPL_IOC_POST, &post, unconnected, "X1", "on an unconnected EP");
+	more.operand++;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "33 bits of immediate data");
+	more.operand = 0;
+	more.compare = 1;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "immediate data to be compared");
+	dto.op = KDAPL_OP_FETCH_ADD;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "an addition to be compared");
+	more.compare = 0;
+	dto.num_segments = 1;
+	more.segments = KERNEL_ADDRESS;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "its segments in the kernel");
+	more.segments = 0;
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "X1", "its segments at null");
+	dto.op = KDAPL_OP_FETCH_ADD + 1;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "the operation behind the last");
+	check(!post.done, "mt:T18", "none done", post.done);
+}
+
 static void test_post(int fd)
 {
 	struct kdapl_uapi_ia_open ia = ia_open(fd);
@@ -799,6 +836,7 @@ static void test_post(int fd)
 		   ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP), "E5",
 		   "posts to a PZ");
 	check(!post.done, "mt:T18", "none done", post.done);
+	test_extension(fd, ep);
 
 	expect_errno(fd, KDAPL_IOC_EP_CONNECT, &connect, EINVAL, "A8",
 		     "address longer than any");
@@ -884,10 +922,10 @@ static void test_mappings(int fd)
 	void *moved;
 	pid_t pid;
 
-	expect_no_map(rdonly, 0, 4096, PROT_READ, MAP_SHARED, EINVAL, "no board");
-	expect_no_map(fd, 1ULL << 40, 4096, PROT_READ, MAP_SHARED, EINVAL,
+	expect_no_map(rdonly, 0, page_size(), PROT_READ, MAP_SHARED, EINVAL, "no board");
+	expect_no_map(fd, 1ULL << 40, page_size(), PROT_READ, MAP_SHARED, EINVAL,
 		      "an offset without a ring");
-	expect_no_map(fd, r->data_offset + 2 * r->index_size, 4096, PROT_READ,
+	expect_no_map(fd, r->data_offset + 2 * r->index_size, page_size(), PROT_READ,
 		      MAP_SHARED, EINVAL, "inside a ring");
 	expect_no_map(fd, r->data_offset, r->data_size, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, EPERM, "data writable");
@@ -895,9 +933,9 @@ static void test_mappings(int fd)
 		      MAP_SHARED, EPERM, "data executable");
 	expect_no_map(fd, r->data_offset, r->data_size, PROT_READ, MAP_PRIVATE,
 		      EINVAL, "data private");
-	expect_no_map(fd, r->data_offset, r->data_size + 4096, PROT_READ,
+	expect_no_map(fd, r->data_offset, r->data_size + page_size(), PROT_READ,
 		      MAP_SHARED, EINVAL, "more than the data");
-	expect_no_map(fd, r->data_offset, 4096, PROT_READ, MAP_SHARED, EINVAL,
+	expect_no_map(fd, r->data_offset, page_size(), PROT_READ, MAP_SHARED, EINVAL,
 		      "less than the data");
 	expect_no_map(fd, r->index_offset, 2 * r->index_size,
 		      PROT_READ | PROT_WRITE, MAP_SHARED, EINVAL,
@@ -913,7 +951,7 @@ static void test_mappings(int fd)
 	      errno == EACCES, "A8", "data made writable later", errno);
 	check(mprotect((void *)map.header, r->data_size, PROT_READ | PROT_EXEC) < 0 &&
 	      errno == EACCES, "A8", "data made executable later", errno);
-	moved = mremap((void *)map.header, r->data_size, r->data_size + 4096,
+	moved = mremap((void *)map.header, r->data_size, r->data_size + page_size(),
 		       MREMAP_MAYMOVE);
 	check(moved == MAP_FAILED, "A8", "data stretched", errno);
 	check(map.header->nr_entries == r->nr_entries && r->nr_entries >= 300 &&
@@ -927,9 +965,9 @@ static void test_mappings(int fd)
 	      map.header->producer);
 
 	/* Two halves of it unmapped one by one, the end first. */
-	munmap((char *)map.header + 4096, r->data_size - 4096);
+	munmap((char *)map.header + page_size(), r->data_size - page_size());
 	check(map.header->producer == 1, "A8", "half a mapping lives", 0);
-	madvise((void *)map.header, 4096, MADV_DONTNEED);
+	madvise((void *)map.header, page_size(), MADV_DONTNEED);
 	check(map.header->producer == 1, "A8", "and comes back when dropped", 0);
 
 	pid = fork();

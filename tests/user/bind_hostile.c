@@ -12,6 +12,8 @@
  */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include "raw_end.h"
 
@@ -139,15 +141,15 @@ static void test_passthrough(struct end *end)
 	check(!ret, "I12", "a graceful close of an IA in passthrough", ret);
 
 	/* The answer cannot be given. */
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	need(page != MAP_FAILED, "mmap");
 	arg.ia = end_ia_open(end, fd);
 	arg.uverbs_fd = uverbs_fd;
 	memcpy(page, &arg, sizeof(arg));
-	mprotect(page, 4096, PROT_READ);
+	mprotect(page, page_size(), PROT_READ);
 	expect_errno(fd, KDAPL_IOC_IA_PASSTHROUGH, page, EFAULT, "A8",
 		     "passthrough: result undeliverable");
-	munmap(page, 4096);
+	munmap(page, page_size());
 	ret = ia_close(fd, arg.ia, DAT_CLOSE_GRACEFUL_FLAG);
 	check(!ret, "I12", "the IA closes all the same", ret);
 	close(fd);
@@ -210,7 +212,8 @@ static void test_board(struct end *end)
 	int status;
 	pid_t pid;
 
-	check(p->board_size && !(p->board_size % 4096) && !(p->board_offset % 4096), "A8",
+	check(p->board_size && !(p->board_size % page_size()) &&
+	      !(p->board_offset % page_size()), "A8",
 	      "the board is pages", p->board_size);
 	check(is_fresh(end->slot), "A8", "a new EP: Unconnected, receives are taken",
 	      end->slot->refuse_request);
@@ -220,16 +223,16 @@ static void test_board(struct end *end)
 		      MAP_SHARED, EPERM, "board executable");
 	expect_no_map(end->fd, p->board_offset, p->board_size, PROT_READ, MAP_PRIVATE,
 		      EINVAL, "board private");
-	expect_no_map(end->fd, p->board_offset, p->board_size + 4096, PROT_READ,
+	expect_no_map(end->fd, p->board_offset, p->board_size + page_size(), PROT_READ,
 		      MAP_SHARED, EINVAL, "more than the board");
-	part = mmap(NULL, 4096, PROT_READ, MAP_SHARED, end->fd, p->board_offset);
+	part = mmap(NULL, page_size(), PROT_READ, MAP_SHARED, end->fd, p->board_offset);
 	check(part != MAP_FAILED, "A8", "the beginning of the board", errno);
-	munmap(part, 4096);
+	munmap(part, page_size());
 	check(mprotect(map, p->board_size, PROT_READ | PROT_WRITE) < 0 && errno == EACCES,
 	      "A8", "board made writable later", errno);
 	check(mprotect(map, p->board_size, PROT_READ | PROT_EXEC) < 0 && errno == EACCES,
 	      "A8", "board made executable later", errno);
-	check(mremap(map, p->board_size, p->board_size + 4096, MREMAP_MAYMOVE) ==
+	check(mremap(map, p->board_size, p->board_size + page_size(), MREMAP_MAYMOVE) ==
 	      MAP_FAILED, "A8", "board stretched", errno);
 	madvise(map, p->board_size, MADV_DONTNEED);
 	check(is_fresh(end->slot), "A8", "the board comes back when dropped", 0);
@@ -291,6 +294,69 @@ static void test_slots(struct end *end)
 	check(slot_of(&second, end_new_ep(&second)) != end->slot, "A8",
 	      "and EPs of both have slots of their own", 0);
 	ia_close(end->fd, second.ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* What an eventfd was told since the last time */
+static __u64 told(int eventfd)
+{
+	__u64 count = 0;
+
+	return read(eventfd, &count, sizeof(count)) < 0 ? 0 : count;
+}
+
+static int board_event(int fd, int eventfd, __u32 *ret)
+{
+	struct kdapl_uapi_board_event arg = { .eventfd = eventfd };
+	int err = ioctl(fd, KDAPL_IOC_BOARD_EVENT, &arg) ? errno : 0;
+
+	*ret = arg.ret;
+	return err;
+}
+
+static void test_board_event(struct end *end)
+{
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), other = eventfd(0, EFD_NONBLOCK);
+	struct wrong_fd wrong[WRONG_FDS];
+	struct ibv_context *elsewhere = context_open(other_device);
+	__u32 ret;
+	int i, got;
+
+	need(event >= 0 && other >= 0, "eventfds");
+	wrong_fds(wrong, end, elsewhere);
+	for (i = 0; i < WRONG_FDS; i++) {
+		got = board_event(end->fd, wrong[i].fd, &ret);
+		check(got == (wrong[i].bind_errno == EBADF ? EBADF : EINVAL), "A8",
+		      text_of("board event", wrong[i].name), got);
+	}
+	close_wrong_fds(wrong);
+	ibv_close_device(elsewhere);
+	end_qp(end);
+	check(!end_bind(end), "A8", "bind, and nobody asks to be told", refusal);
+	end_tell(end, KDAPL_TELL_UNBIND);
+	check(!board_event(end->fd, event, &ret) && !ret, "A8", "an eventfd", ret);
+	check(!board_event(end->fd, other, &ret) && DAT_GET_TYPE(ret) == DAT_INVALID_STATE, "A8",
+	      "a second eventfd of a file", ret);
+	check(!board_event(end->fd, event, &ret) && DAT_GET_TYPE(ret) == DAT_INVALID_STATE, "A8",
+	      "the same one again", ret);
+	close(other);
+	check(!told(event), "A8", "it is not told of what was before", 0);
+	check(!ibv_destroy_qp(end->qp), "A8", "nobody holds the queue pair", 0);
+	end->qp = NULL;
+	end_qp(end);
+	check(!end_bind(end) && told(event), "A8", "it is told of a bind", refusal);
+	end_tell(end, KDAPL_TELL_UNBIND);
+	check(told(event), "A8", "and of its end", 0);
+	end_state(end);
+	check(!told(event), "A8", "but not of a query", 0);
+	/* The file has it for as long as it lives. */
+	close(event);
+	check(!ibv_destroy_qp(end->qp), "A8", "nobody holds the queue pair any more", 0);
+	end->qp = NULL;
+	end_qp(end);
+	check(!end_bind(end), "A8", "bind, and the eventfd is closed", refusal);
+	end_tell(end, KDAPL_TELL_UNBIND);
+	check(!ibv_destroy_qp(end->qp), "A8", "and nobody holds that queue pair", 0);
+	end->qp = NULL;
 }
 
 /* ---- what is no queue pair of the process's ------------------------------------------ */
@@ -462,14 +528,14 @@ static void test_bound(struct end *end)
 	need(spare && !qp_init(spare), "a spare queue pair");
 	ret = end_connect(end, &end->address, 9);
 	check(is_invalid_state(ret), "A8", "connect without a queue pair", ret);
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	need(page != MAP_FAILED, "mmap");
 	*page = (struct kdapl_uapi_ep_bind) {
 		.ep = end->ep, .uverbs_fd = end->context->cmd_fd, .qp_num = spare->qp_num };
-	mprotect(page, 4096, PROT_READ);
+	mprotect(page, page_size(), PROT_READ);
 	expect_errno(end->fd, KDAPL_IOC_EP_BIND, page, EFAULT, "A8",
 		     "bind: result undeliverable");
-	munmap(page, 4096);
+	munmap(page, page_size());
 	got = ibv_destroy_qp(spare);
 	check(!got, "A8", "which holds nothing", got);
 	spare = qp_new(end, IBV_QPT_RC);
@@ -729,6 +795,7 @@ int main(int argc, char **argv)
 	test_forwarded(&end);
 	test_board(&end);
 	test_slots(&end);
+	test_board_event(&end);
 	test_bind_fds(&end);
 	test_bind_qps(&end);
 	test_every_number(&end);

@@ -8,10 +8,7 @@
  *		CHECK_RET(dat_pz_free(NULL), ERR(INVALID_HANDLE, HANDLE_PZ));
  *	}
  *
- *	int main(int argc, char **argv)
- *	{
- *		return check_run(cases, ARRAY_SIZE(cases), NULL, argc, argv);
- *	}
+ *	main(): return check_run(cases, ARRAY_SIZE(cases), NULL, argc, argv);
  *
  * Arguments are parts of case names: only those that match run. The last line
  * is "N passed, N failed".

@@ -193,6 +193,11 @@ static void case_own(void)
 	CHECK(rec->has_mode);
 	CHECK_EQ(rec->mode, SHIM_MODE_PASSTHROUGH);
 	CHECK(!record("a u1.2 threadsafe default l kdapl.1.0 rxe0-1 r")->has_mode);
+	rec = record("a u1.2 threadsafe default l kdapl.1.0 \"rxe0-1 last=tell mode=auto\" r");
+	CHECK(rec->tells_last && !strcmp(rec->adapter, "rxe0-1"));
+	CHECK(!record("a u1.2 threadsafe default l kdapl.1.0 \"rxe0-1\" r")->tells_last);
+	own_is_bad("last=");
+	own_is_bad("last=tells");
 	own_is_bad("mode=fast");
 	own_is_bad("mode=");
 	own_is_bad("queue=7");

@@ -6,15 +6,19 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "pass_rig.h"
 #include "pass_srq.h"
 #include "locked.h"
+#include "proc.h"
 
 /* ---- cases --------------------------------------------------------------------------- */
 
@@ -42,6 +46,20 @@ static void case_first_message(void)
 	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
 	expect(1, DAT_DTO_SUCCESS);
 	expect_nothing();
+}
+
+/* The kernel shows a state when its event is in the ring, and may take a moment. */
+static void case_board_is_behind(void)
+{
+	setup();
+	CHECK_RET(post(true, 1, 0), STATE(EP_ACTCONNPENDING));
+	kernel_event(DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(true, 2, 0));
+	OK(post(false, 3, 0));
+	CHECK(nr_queue[PASS_REQ] == 1 && nr_queue[PASS_RECV] == 1);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	expect(2, DAT_DTO_SUCCESS);
 }
 
 static void case_never_connected(void)
@@ -81,6 +99,32 @@ static void case_end_is_last(void)
 	OK(post(true, 5, 0));
 	expect(5, DAT_DTO_ERR_FLUSHED);
 	expect_nothing();
+}
+
+/* Who looks for events has nothing else to do, as long as that might take. */
+static void case_dequeue_ends_nothing(void)
+{
+	DAT_EVENT event;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(true, 1, 0));
+	disconnected();
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	nr_destroyed = 0;
+	OK(dat_evd_dequeue(evd_obj, &event));
+	CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	CHECK_RET(dat_evd_dequeue(evd_obj, &event), ERR2(QUEUE_EMPTY, DAT_NO_SUBTYPE));
+	CHECK_RET(dat_evd_dequeue(evd_obj, &event), ERR2(QUEUE_EMPTY, DAT_NO_SUBTYPE));
+	CHECK_EQ(nr_destroyed, 0);
+	CHECK(ep->kept);
+	pass_keeper_round();
+	CHECK_EQ(nr_destroyed, 1);
+	pass_keeper_round();
+	CHECK(!ep->kept && !ep->ending && !ep->spent);
+	OK(dat_evd_dequeue(evd_obj, &event));
+	CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /* The call fails or not; until then nobody knows whose the flushed receive is. */
@@ -175,6 +219,24 @@ static void case_freed_behind_end(void)
 	expect_nothing();
 }
 
+/* A device may say that a connection is over before the kernel has heard of it (iWARP). */
+static void case_kernel_is_behind(void)
+{
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	pass_end_want(ep);
+	nr_destroyed = 0;
+	pass_keeper_round();
+	pass_keeper_round();
+	CHECK_EQ(nr_destroyed, 0);
+	CHECK(ep->ending && ep->kept);
+	disconnected();
+	pass_keeper_round();
+	CHECK_EQ(nr_destroyed, 1);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 static bool tells_status(unsigned long cmd, void *arg)
 {
 	struct kdapl_uapi_ep_get_status *status = arg;
@@ -184,6 +246,43 @@ static bool tells_status(unsigned long cmd, void *arg)
 	status->state = board.state;
 	status->ret = DAT_SUCCESS;
 	return true;
+}
+
+static uint32_t nr_shown;
+
+static void count_shown(void)
+{
+	nr_shown = evd->nr_fifo;
+}
+
+/* It may take long to destroy a queue pair: all that is to be shown is shown before. */
+static void case_one_at_a_time(void)
+{
+	static struct kdapl_uapi_board_ep other;
+	struct pass_ep *one;
+	int before;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	one = ep;
+	disconnected();
+	other = board;
+	ep_setup(&other);
+	disconnected();
+	pass_end_want(one);
+	pass_end_want(ep);
+	before = nr_destroyed;
+	nr_shown = 0;
+	while_destroying = count_shown;
+	CHECK_EQ(pass_keeper_round(), 0);
+	CHECK_EQ(nr_shown, 2);
+	CHECK_EQ(nr_destroyed, before + 1);
+	CHECK_EQ(pass_keeper_round(), 0);
+	CHECK_EQ(nr_destroyed, before + 2);
+	pass_keeper_round();
+	CHECK_EQ(nr_destroyed, before + 2);
+	while_destroying = NULL;
 }
 
 /* Nobody dequeues: what was posted behind the end is flushed by who asks. */
@@ -231,7 +330,7 @@ static void case_left_already(void)
 	CHECK_EQ(ep->refs, 1);
 	pass_end_close(ep);
 	CHECK_EQ(ep->refs, 1);
-	CHECK(!evd->users && !pass_eps_connect_with(pia, evd_obj));
+	CHECK(!evd->users && !pass_eps_use(pia, evd_obj));
 }
 
 /* An EP beside the first one, on the same EVD; and that one. */
@@ -304,6 +403,30 @@ static void case_flush_awaits_cm(void)
 	expect(2, DAT_DTO_ERR_FLUSHED);
 	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_nothing();
+}
+
+/* The time for that is over while the housekeeper looks, which has to look once more then. */
+static void case_cm_is_late(void)
+{
+	uint64_t next = UINT64_MAX, until;
+
+	setup();
+	pia->iwarp = true;
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(true, 1, 0));
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	expect_nothing();
+	CHECK(pass_ep_waits(ep));
+	until = shim_now() - 1;
+	ep->cm_until = until;
+	pass_end_next(ep, until - 1, &next);
+	CHECK_EQ(next, until);
+	/* This look has seen it. */
+	next = UINT64_MAX;
+	pass_end_next(ep, until, &next);
+	CHECK_EQ(next, UINT64_MAX);
+	expect(1, DAT_DTO_ERR_FLUSHED);
 }
 
 /* The EP is destroyed while its completions wait. */
@@ -494,6 +617,49 @@ static void case_plain(void)
 	expect_nothing();
 	CHECK_RET(dat_evd_dequeue(evd_obj, NULL), ARG(2));
 	CHECK_EQ(ep->dir[PASS_REQ].completed, 2);
+}
+
+/* Short ones go to the device inside the work request, as long as it takes that. */
+static void case_inline(void)
+{
+	const DAT_RMR_TRIPLET remote = { .segment_length = 8 };
+	const DAT_DTO_COOKIE user = { .as_64 = 1 };
+	struct pass_pz zone = { .users = 1 };
+	struct pass_lmr *lmr = plain_setup(&zone);
+	DAT_LMR_TRIPLET iov = { .lmr_context = lmr->context, .virtual_address = START };
+	unsigned int i;
+	static const struct {
+		uint32_t length, flags;
+		bool inside;
+	} ways[] = {
+		{ 64, DAT_COMPLETION_DEFAULT_FLAG, true },
+		{ 65, DAT_COMPLETION_DEFAULT_FLAG, false },
+		{ 64, DAT_COMPLETION_SUPPRESS_FLAG, true },
+		{ 65, DAT_COMPLETION_SUPPRESS_FLAG, false },
+		{ 0, DAT_COMPLETION_SUPPRESS_FLAG, false },
+	};
+
+	ep->dir[PASS_REQ].max_inline = 64;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		iov.segment_length = ways[i].length;
+		OK(dat_ep_post_send(ep_obj, 1, &iov, user, ways[i].flags));
+		CHECK_EQ(sent.send_flags,
+			 IBV_SEND_SIGNALED | (ways[i].inside ? IBV_SEND_INLINE : 0));
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+		while (!dat_evd_dequeue(evd_obj, &(DAT_EVENT){}))
+			;
+	}
+	/* What a read fetches comes from the peer. */
+	ep->reads = true;
+	for (i = 0; i < KDAPL_NR_DTO_KINDS; i++)
+		ep->limits[i] = ep->limits[KDAPL_DTO_SEND];
+	iov.segment_length = 8;
+	OK(dat_ep_post_rdma_write(ep_obj, 1, &iov, user, &remote, 0));
+	CHECK_EQ(sent.send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	OK(dat_ep_post_rdma_read(ep_obj, 1, &iov, user, &remote, 0));
+	CHECK_EQ(sent.send_flags, IBV_SEND_SIGNALED);
+	OK(dat_ep_post_rdma_read(ep_obj, 1, &iov, user, &remote, DAT_COMPLETION_SUPPRESS_FLAG));
+	CHECK_EQ(sent.send_flags, IBV_SEND_SIGNALED);
 }
 
 /* One byte beside, around the end of all addresses, another zone, no right to write. */
@@ -707,6 +873,97 @@ static void case_message_before_end(void)
 	}
 }
 
+/* The consumer polls while the kernel frees its EP, whose entry of the board is another's then. */
+static bool polled_while_freed(unsigned long cmd, void *arg)
+{
+	if (!lets_go(cmd, arg))
+		return false;
+	board = (struct kdapl_uapi_board_ep) { .state = DAT_EP_STATE_UNCONNECTED };
+	pass_dir_pull(&ep->dir[PASS_RECV]);
+	return true;
+}
+
+static void case_polled_while_freed(void)
+{
+	setup();
+	OK(post(false, 1, 0));
+	connected();
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	kernel = polled_while_freed;
+	OK(ep_obj->ops->ep_free(ep_obj));
+	kernel = NULL;
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect(1, DAT_DTO_SUCCESS);
+	expect_nothing();
+}
+
+/* The EP is freed before it was told of its connection; its entry becomes a connected EP's. */
+static bool freed_while_confirmed(unsigned long cmd, void *arg)
+{
+	if (cmd != KDAPL_IOC_EP_TELL)
+		return false;
+	ep->leaving = true;
+	board.state = DAT_EP_STATE_CONNECTED;
+	*(uint32_t *)arg = DAT_SUCCESS;
+	return true;
+}
+
+static void case_freed_while_confirmed(void)
+{
+	setup();
+	OK(post(false, 1, 0));
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	kernel = freed_while_confirmed;
+	pass_dir_pull(&ep->dir[PASS_RECV]);
+	kernel = NULL;
+	CHECK(!ep->established && ep->dir[PASS_RECV].await);
+	CHECK(pass_ep_waits(ep));
+}
+
+/* Nobody has taken the end of the former connection when the next one is there. */
+static void case_event_of_former_life(void)
+{
+	setup();
+	connected();
+	disconnected();
+	ep->life++;
+	board.life = ep->life;
+	board.flags = 0;
+	connected();
+	OK(post(true, 1, 0));
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	CHECK(!ep->ending);
+	disconnected();
+	expect_nothing();
+	ep->dir[PASS_REQ].qp = NULL;
+	ep->dir[PASS_RECV].qp = NULL;
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	expect(1, DAT_DTO_ERR_FLUSHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* The message is taken from one EVD while a thread has the connect EVD locked. */
+static void case_connect_evd_is_locked(void)
+{
+	struct shim_object *connect_obj;
+	struct pass_evd *connect_evd;
+
+	setup();
+	connect_evd = pass_evd_hidden(pia);
+	connect_obj = shim_object_get(++token, SHIM_EVD, ia, NULL);
+	connect_obj->pass = connect_evd;
+	ep->connect_evd = connect_obj;
+	OK(post(false, 1, 0));
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	board.flags = KDAPL_BOARD_ESTABLISHED | KDAPL_BOARD_ERROR;
+	board.state = DAT_EP_STATE_DISCONNECTED;
+	shim_lock(connect_evd->lock);
+	expect(1, DAT_DTO_SUCCESS);
+	shim_unlock(connect_evd->lock);
+}
+
 /* ---- sleeping ------------------------------------------------------------------------ */
 
 static int nr_armed;
@@ -727,36 +984,48 @@ static void break_fd(int fd)
 	CHECK(!close(ends[0]) && !close(ends[1]));
 }
 
-/* Who waits looks again once for each descriptor that tells, and arms the queues for it. */
+/*
+ * Who waits looks again once for each descriptor that tells, and arms the queues for it; also if
+ * the housekeeper has found the channel broken before.
+ */
 static void case_device_gone(void)
 {
 	static struct ibv_comp_channel channel;
 	struct shim_object *obj;
 	DAT_EVENT event;
 	DAT_COUNT more;
+	int i;
 
-	srq_setup(&obj, 1);
-	device.ops.req_notify_cq = count_armed;
-	channel.fd = eventfd(0, EFD_CLOEXEC);
-	break_fd(channel.fd);
-	evd->channel = &channel;
-	evd->channel_fd.fd = channel.fd;
-	break_fd(pass_context_fd(pia->context));
-	evd->async = true;
-	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
-	nr_armed = 0;
-	CHECK_RET(dat_evd_wait(evd_obj, 50000, 1, &event, &more), ERR2(TIMEOUT_EXPIRED, 0));
-	CHECK(nr_armed <= 2);
-	device.ops.req_notify_cq = req_notify;
+	for (i = 0; i < 2; i++) {
+		srq_setup(&obj, 1);
+		device.ops.req_notify_cq = count_armed;
+		channel.fd = eventfd(0, EFD_CLOEXEC);
+		break_fd(channel.fd);
+		evd->channel = &channel;
+		evd->channel_fd.fd = channel.fd;
+		evd->mute = i;
+		break_fd(pass_context_fd(pia->context));
+		evd->async = true;
+		evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+		nr_armed = 0;
+		CHECK_RET(dat_evd_wait(evd_obj, 50000, 1, &event, &more),
+			  ERR2(TIMEOUT_EXPIRED, 0));
+		CHECK(nr_armed <= 2);
+		device.ops.req_notify_cq = req_notify;
+	}
 }
 
-/* In the place of libibverbs': a channel that has told something, of no queue that there is. */
+static atomic_bool channel_tells;	/* whoever asks next, and nobody else has seen it */
+
+/* In the place of libibverbs': else a channel tells something, of no queue that there is. */
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **of, void **context)
 {
 	uint64_t told;
 
-	(void)of;
 	(void)context;
+	*of = &cq;
+	if (atomic_exchange(&channel_tells, false))
+		return 0;
 	return read(channel->fd, &told, sizeof(told)) < 0 ? -1 : -2;
 }
 
@@ -801,6 +1070,8 @@ static void case_signal_between(void)
 
 static pthread_t idly;		/* this thread is woken for nothing... */
 static bool idle_wake;		/* ... at its next sleep */
+static int nr_sleeps;
+static sem_t *held_asleep;	/* who waits sleeps until then, and the channel has woken him */
 
 /* In the place of the C library's */
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *limit, const sigset_t *mask)
@@ -809,9 +1080,16 @@ int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *limit, const sigs
 
 	if (!real)
 		real = (typeof(real))dlsym(RTLD_NEXT, "ppoll");
+	nr_sleeps++;
 	if (idle_wake && pthread_equal(idly, pthread_self())) {
 		idle_wake = false;
 		CHECK(!raise(SIGUSR1));
+		fds[0].revents = POLLIN;
+		return 1;
+	}
+	if (held_asleep) {
+		while (sem_wait(held_asleep))
+			;
 		fds[0].revents = POLLIN;
 		return 1;
 	}
@@ -836,9 +1114,201 @@ static void case_cno_signal_between(void)
 	OK(dat_cno_free(cno));
 }
 
+static bool tells_length(unsigned long cmd, void *arg)
+{
+	struct kdapl_uapi_evd_query *query = arg;
+
+	if (cmd != KDAPL_IOC_EVD_QUERY)
+		return false;
+	query->qlen = ENTRIES;
+	query->state = 0;
+	query->ret = DAT_SUCCESS;
+	return true;
+}
+
+/* An event is there, and an EP whose connection ends; who waits for two events sleeps. */
+static void case_too_few(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(true, 1, 0));
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	kernel_event(DAT_SOFTWARE_EVENT);
+	disconnected();
+	kernel = tells_length;
+	nr_sleeps = 0;
+	CHECK_RET(dat_evd_wait(evd_obj, 200000, 2, &event, &more), ERR2(TIMEOUT_EXPIRED, 0));
+	CHECK(nr_sleeps <= 2);
+	CHECK_EQ(more, 1);
+	kernel = NULL;
+	OK(dat_evd_dequeue(evd_obj, &event));
+	CHECK_EQ(event.event_number, DAT_SOFTWARE_EVENT);
+}
+
+/* Stands in for the kernel's descriptor of the ring. */
+static void ring_fd_setup(void)
+{
+	setup();
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+/* Who is stopped in his sleep and continues has heard no signal, and sleeps on. */
+static void case_stopped(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	char status[64];
+	pid_t child;
+	int how;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		ring_fd_setup();
+		_exit(dat_evd_wait(evd_obj, 1000000, 1, &event, &more) != ERR2(TIMEOUT_EXPIRED, 0));
+	}
+	snprintf(status, sizeof(status), "/proc/%d/status", child);
+	while (!proc_sleeps(status))
+		usleep(1000);
+	CHECK(!kill(child, SIGSTOP));
+	CHECK(waitpid(child, &how, WUNTRACED) == child && WIFSTOPPED(how));
+	CHECK(!kill(child, SIGCONT));
+	CHECK(waitpid(child, &how, 0) == child);
+	CHECK_EQ(how, 0);
+}
+
+static void wait_takes(uint64_t cookie, DAT_DTO_COMPLETION_STATUS status, DAT_COUNT left)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	OK(dat_evd_wait(evd_obj, 1000000, 1, &event, &more));
+	CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	CHECK_EQ(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
+	CHECK_EQ(event.event_data.dto_completion_event_data.status, status);
+	CHECK_EQ(more, left);
+}
+
+/* Completions that are there already: one, two, one behind a suppressed one, a failed one. */
+static void case_wait_at_once(void)
+{
+	ring_fd_setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	nr_sleeps = 0;
+	OK(post(true, 1, 0));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	wait_takes(1, DAT_DTO_SUCCESS, 0);
+	OK(post(true, 2, 0));
+	OK(post(true, 3, 0));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	wait_takes(2, DAT_DTO_SUCCESS, 1);
+	wait_takes(3, DAT_DTO_SUCCESS, 0);
+	OK(post(true, 4, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(post(true, 5, 0));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	wait_takes(5, DAT_DTO_SUCCESS, 0);
+	OK(post(true, 6, 0));
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	wait_takes(6, DAT_DTO_ERR_FLUSHED, 0);
+	CHECK_EQ(nr_sleeps, 0);
+}
+
+/* Returns when a thread sleeps in dat_evd_wait(). */
+static void until_asleep(void)
+{
+	bool asleep;
+
+	do {
+		usleep(100);
+		shim_lock(evd->lock);
+		asleep = evd->sleepers;
+		shim_unlock(evd->lock);
+	} while (!asleep);
+}
+
+static void *event_for_sleeper(void *unused)
+{
+	const uint64_t one = 1;
+
+	until_asleep();
+	kernel_event(DAT_SOFTWARE_EVENT);
+	CHECK(write(evd->kernel_fd.fd, &one, sizeof(one)) == sizeof(one));
+	return unused;
+}
+
+/* A wait that sleeps, and is over before its time. */
+static void wait_for_event(DAT_TIMEOUT timeout)
+{
+	pthread_t thread;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	uint64_t told;
+
+	CHECK(!pthread_create(&thread, NULL, event_for_sleeper, NULL));
+	OK(dat_evd_wait(evd_obj, timeout, 1, &event, &more));
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(read(evd->kernel_fd.fd, &told, sizeof(told)) == sizeof(told));
+}
+
+/* A wait in vain. Return: how long it took; us */
+static uint64_t wait_in_vain(DAT_TIMEOUT timeout)
+{
+	uint64_t since = shim_now();
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	CHECK_RET(dat_evd_wait(evd_obj, timeout, 1, &event, &more), ERR2(TIMEOUT_EXPIRED, 0));
+	return (shim_now() - since) / 1000;
+}
+
+/* The alarm that an earlier wait has left is for a later time, or for one that is over. */
+static void case_alarm_left(void)
+{
+	uint64_t took;
+
+	ring_fd_setup();
+	wait_for_event(10000000);
+	took = wait_in_vain(50000);
+	CHECK(took >= 50000 && took < 5000000);
+	CHECK_EQ(evd->wake_at, UINT64_MAX);
+	wait_for_event(200000);
+	CHECK(evd->wake_at != UINT64_MAX);
+	while (shim_now() < evd->wake_at)
+		usleep(1000);
+	nr_sleeps = 0;
+	CHECK(wait_in_vain(50000) >= 50000);
+	CHECK(nr_sleeps <= 2);
+}
+
+/* Nothing wakes who has no descriptors, so he looks by the clock. */
+static void case_no_descriptors(void)
+{
+	struct rlimit few, before;
+
+	ring_fd_setup();
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = 0;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	wait_for_event(60000000);
+	CHECK(wait_in_vain(50000) >= 50000);
+	CHECK(evd->bed.fd < 0);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	wait_for_event(60000000);
+	CHECK(evd->bed.fd >= 0);
+}
+
 /* A thread in dat_evd_wait(), and what came of it. */
 struct waiter {
 	pthread_t thread;
+	atomic_bool over;
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -849,26 +1319,55 @@ static void *wait_thread(void *arg)
 	struct waiter *w = arg;
 
 	w->ret = dat_evd_wait(evd_obj, DAT_TIMEOUT_INFINITE, 1, &w->event, &w->more);
+	atomic_store(&w->over, true);
 	return NULL;
 }
 
 /* Returns when it sleeps. */
 static void start_waiter(struct waiter *w)
 {
-	bool asleep;
-
+	atomic_store(&w->over, false);
 	CHECK(!pthread_create(&w->thread, NULL, wait_thread, w));
-	do {
-		pass_pause(100);
-		shim_lock(evd->lock);
-		asleep = evd->sleepers;
-		shim_unlock(evd->lock);
-	} while (!asleep);
+	until_asleep();
+}
+
+/* ... and hears of a solicited message, whose completion does not say that it is one. */
+static void case_no_descriptors_solicited(void)
+{
+	static struct ibv_comp_channel channel = { .fd = -1 };
+	struct timespec until;
+	struct rlimit few, before;
+	struct waiter w;
+	bool came;
+
+	ring_fd_setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(post(false, 1, 0));
+	evd->channel = &channel;
+	evd->solicited = 1;
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = 0;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	start_waiter(&w);
+	shim_lock(evd->lock);
+	complete(PASS_RECV, IBV_WC_SUCCESS, 0);
+	atomic_store(&channel_tells, true);
+	shim_unlock(evd->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	came = !pthread_timedjoin_np(w.thread, NULL, &until);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	CHECK(came);
+	evd->channel = NULL;
+	OK(w.ret);
+	CHECK_EQ(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 }
 
 /*
- * While a waiter has an event, and waits for the board with it, another one comes. The CNO is not
- * told of what came for a waiter, so the waiter is.
+ * While a waiter has an event, another one comes. The CNO is not told of what came for a waiter, so
+ * the waiter is.
  */
 static void case_event_for_waiter(void)
 {
@@ -876,16 +1375,14 @@ static void case_event_for_waiter(void)
 	struct waiter w;
 
 	setup();
-	ep->life = board.life;
 	evd->cno = true;
 	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
 	start_waiter(&w);
 	kernel_event(DAT_CONNECTION_EVENT_ESTABLISHED);
 	CHECK(write(evd->kernel_fd.fd, &one, sizeof(one)) == sizeof(one));
 	while (!shim_load_acquire(&ring_index.consumer))
-		pass_pause(100);
+		usleep(100);
 	kernel_event(DAT_SOFTWARE_EVENT);
-	__atomic_store_n(&board.state, DAT_EP_STATE_CONNECTED, __ATOMIC_RELEASE);
 	CHECK(!pthread_join(w.thread, NULL));
 	OK(w.ret);
 	CHECK_EQ(w.event.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -986,7 +1483,7 @@ static void case_poll_faults(void)
 		device.ops.poll_cq = poll_faulty;
 		OK(post(true, 1, 0));
 		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
-		nr_faults = 3;
+		nr_faults = 30;
 		if (i)
 			pass_dir_pull(&ep->dir[PASS_REQ]);
 		else
@@ -1004,8 +1501,7 @@ static void case_poll_faults(void)
 /* What has completed before the queue is armed wakes nobody, so who waits looks by itself. */
 static void case_poll_faults_wait(void)
 {
-	DAT_EVENT event;
-	DAT_COUNT more;
+	struct waiter w;
 
 	faulty_setup();
 	device.ops.poll_cq = poll_faulty;
@@ -1013,15 +1509,21 @@ static void case_poll_faults_wait(void)
 	OK(post(true, 1, 0));
 	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 	nr_faults = 10;
-	OK(dat_evd_wait(evd_obj, 5000000, 1, &event, &more));
-	CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	start_waiter(&w);
+	while (!atomic_load(&w.over)) {
+		pass_keeper_round();
+		usleep(1000);
+	}
+	CHECK(!pthread_join(w.thread, NULL));
+	OK(w.ret);
+	CHECK_EQ(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
 	CHECK(nr_faults <= 0);
 	CHECK_EQ(nr_told, 1);
 	kernel = NULL;
 	device.ops.poll_cq = poll_cq;
 }
 
-/* Nothing wakes who waits, so it looks by itself. */
+/* No completion wakes who waits, so the housekeeper does. */
 static void case_arm_faults(void)
 {
 	struct waiter w;
@@ -1034,10 +1536,14 @@ static void case_arm_faults(void)
 	shim_lock(evd->lock);
 	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
 	shim_unlock(evd->lock);
+	CHECK(pass_keeper_round() != UINT64_MAX);
 	CHECK(!pthread_join(w.thread, NULL));
 	OK(w.ret);
 	CHECK_EQ(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
 	CHECK_EQ(nr_told, 1);
+	CHECK(evd->nudged && evd->users == 2 + 1);
+	pass_keeper_round();
+	CHECK(!evd->nudged && evd->users == 2);
 	kernel = NULL;
 	device.ops.req_notify_cq = req_notify;
 }
@@ -1263,8 +1769,6 @@ static void deep_setup(void)
 		CHECK_EQ(ep->dir[i].share, ROOM);
 		ep->dir[i].qp = &qp;
 	}
-	/* It is to have no thread, with which the test would have to share the device. */
-	ep->mover = true;
 }
 
 static void deep_connected(void)
@@ -1420,15 +1924,8 @@ static void case_deep_suppressed(void)
 	CHECK(!nr_queue[PASS_REQ] && !ep->dir[PASS_REQ].owing);
 }
 
-static atomic_bool polled_by_thread;
-
-static int poll_by_thread(struct ibv_cq *of, int max, struct ibv_wc *wc)
-{
-	return polled_by_thread ? poll_cq(of, max, wc) : 0;
-}
-
-/* The consumer does nothing more. The device is the thread's when that finds something there. */
-static void case_deep_thread(void)
+/* The consumer does nothing more. */
+static void case_deep_kept(void)
 {
 	int dir;
 
@@ -1437,19 +1934,14 @@ static void case_deep_thread(void)
 
 		deep_setup();
 		deep_connected();
-		device.ops.poll_cq = poll_by_thread;
-		polled_by_thread = false;
-		ep->mover = false;
 		for (i = 0; i < ROOM + 1; i++)
 			OK(post(dir == PASS_REQ, i, 0));
-		CHECK(ep->mover && ep->refs == 3);
+		CHECK(ep->kept && ep->refs == 3);
 		for (i = 0; i < ROOM; i++)
 			complete(dir, IBV_WC_SUCCESS, 0);
-		polled_by_thread = true;
-		while (ep->mover || ep->refs != 2 + ROOM)
-			pass_pause(100);
+		pass_keeper_round();
+		CHECK(!ep->kept && ep->refs == 2 + ROOM);
 		CHECK_EQ(nr_queue[dir], 1);
-		device.ops.poll_cq = poll_cq;
 		for (i = 0; i < ROOM; i++)
 			expect(i, DAT_DTO_SUCCESS);
 	}
@@ -1471,10 +1963,9 @@ static void case_deep_second_life(void)
 		recv->deep = deep;
 		recv->posted = 2 * ROOM;
 		recv->completed = 2 * ROOM;
-		ep->mover = false;
 		recv->qp = NULL;
 		OK(post(false, 0, 0));
-		CHECK(recv->held == 1 && !recv->owing && !ep->mover);
+		CHECK(recv->held == 1 && !recv->owing && !ep->kept);
 		/* A connection begins. Its call has made a queue pair, and gives it nothing yet. */
 		ep->preparing = true;
 		recv->qp = &qp;
@@ -1611,21 +2102,551 @@ static void case_forked_while_listing(void)
 	while_listing = NULL;
 }
 
+/* ---- calls that wait for others ------------------------------------------------------------ */
+
+#define AWAIT(what) do {						\
+	int _tries;							\
+									\
+	for (_tries = 0; !(what); _tries++) {				\
+		CHECK(_tries < 10000);					\
+		usleep(1000);					\
+	}								\
+} while (0)
+
+struct call {
+	void (*make)(void);
+	atomic_int thread;
+	atomic_bool over;
+};
+
+static void *call_thread(void *arg)
+{
+	struct call *call = arg;
+
+	atomic_store(&call->thread, gettid());
+	call->make();
+	atomic_store(&call->over, true);
+	return NULL;
+}
+
+/* A call sleeps, and does not look again and again, until something happens. */
+static void sleeps_until(void (*make)(void), void (*happen)(void))
+{
+	struct call call = { .make = make };
+	unsigned long long before, sleeps = 0;
+	pthread_t thread;
+	char status[64];
+	int tries = 0;
+
+	CHECK(!pthread_create(&thread, NULL, call_thread, &call));
+	AWAIT(atomic_load(&call.thread));
+	snprintf(status, sizeof(status), "/proc/self/task/%d/status", call.thread);
+	do {
+		CHECK(tries++ < 20);
+		before = sleeps;
+		usleep(50000);
+		sleeps = proc_number(status, "voluntary_ctxt_switches:");
+	} while (sleeps != before || !proc_sleeps(status));
+	CHECK(!atomic_load(&call.over));
+	happen();
+	CHECK(!pthread_join(thread, NULL));
+}
+
+static struct shim_object *gone_obj;
+static struct pass_evd *gone;
+
+static void evd_goes(void)
+{
+	shim_evd_body_free(gone_obj);
+}
+
+static void unuse(void)
+{
+	pass_evd_unuse(gone);
+}
+
+/* An EP on the EVD is still being freed by another thread. */
+static void case_evd_in_use(void)
+{
+	setup();
+	gone_obj = evd_obj;
+	gone = evd;
+	evd->cqs[0] = (struct pass_cq) { 0 };
+	evd->nr_cqs = 0;
+	pass_ep_leave(ep);
+	CHECK_EQ(evd->users, 0);
+	evd->users = 1;
+	sleeps_until(evd_goes, unuse);
+	evd = NULL;
+}
+
+/* In the place of libibverbs' */
+static atomic_int nr_srqs_destroyed;
+
+int ibv_destroy_srq(struct ibv_srq *of)
+{
+	(void)of;
+	atomic_fetch_add(&nr_srqs_destroyed, 1);
+	return 0;
+}
+
+static struct shim_object *gone_srq;
+
+static void srq_goes(void)
+{
+	pass_srq_close(gone_srq);
+}
+
+static void ep_leaves(void)
+{
+	CHECK_EQ(nr_srqs_destroyed, 0);
+	pass_ep_leave(ep);
+}
+
+static void case_srq_in_use(void)
+{
+	srq_setup(&gone_srq, 1);
+	ep->dir[PASS_RECV].srq = pass_srq_get(gone_srq);
+	nr_srqs_destroyed = 0;
+	sleeps_until(srq_goes, ep_leaves);
+	CHECK_EQ(nr_srqs_destroyed, 1);
+}
+
+/* ---- a disconnect and the next life -------------------------------------------------------- */
+
+static atomic_bool disconnecting;
+static long sleeps_before;
+
+static bool disconnects(unsigned long cmd, void *arg)
+{
+	if (cmd != KDAPL_IOC_EP_DISCONNECT)
+		return false;
+	board.state = DAT_EP_STATE_DISCONNECTED;
+	*(uint32_t *)arg = DAT_SUCCESS;
+	sleeps_before = proc_other_sleeps();
+	atomic_store(&disconnecting, true);
+	return true;
+}
+
+static void *disconnect_thread(void *unused)
+{
+	(void)unused;
+	OK(ep_obj->ops->ep_disconnect(ep_obj, DAT_CLOSE_GRACEFUL_FLAG));
+	return NULL;
+}
+
+/* Another thread resets the EP and connects it anew before a disconnect looks at it again. */
+static void case_disconnect_of_former_life(void)
+{
+	pthread_t thread;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	kernel = disconnects;
+	disconnecting = false;
+	pthread_mutex_lock(&ep->use);
+	CHECK(!pthread_create(&thread, NULL, disconnect_thread, NULL));
+	/* When it has gone to sleep it has seen the board, and waits for this thread. */
+	while (!atomic_load(&disconnecting) || proc_other_sleeps() == sleeps_before)
+		usleep(1000);
+	ep->life = 2;
+	board.life = 2;
+	board.state = DAT_EP_STATE_CONNECTED;
+	pass_ep_unlock(ep);
+	CHECK(!pthread_join(thread, NULL));
+	kernel = NULL;
+	CHECK(!ep->draining && !ep->kept);
+	CHECK(shim_holds(&evd->aside, 0));
+}
+
+/* ---- the thread of the housekeeper ------------------------------------------------------- */
+
+#define DRAINS	20
+
+static struct kdapl_uapi_board_ep drain_boards[DRAINS];
+static int board_news;
+static atomic_int nr_drained;
+
+/* The kernel, for an EP that disconnects while its request is outstanding */
+static bool drains(unsigned long cmd, void *arg)
+{
+	struct kdapl_uapi_board_event *event = arg;
+	struct kdapl_uapi_ep_tell *what = arg;
+	struct kdapl_uapi_board_ep *of = (void *)(uintptr_t)ep->dir[PASS_REQ].board;
+
+	switch (cmd) {
+	case KDAPL_IOC_BOARD_EVENT:
+		board_news = event->eventfd;
+		event->ret = DAT_SUCCESS;
+		return true;
+	case KDAPL_IOC_EP_DISCONNECT:
+		of->flags |= KDAPL_BOARD_DRAIN;
+		__atomic_store_n(&of->state, DAT_EP_STATE_DISCONNECT_PENDING, __ATOMIC_RELEASE);
+		break;
+	case KDAPL_IOC_EP_TELL:
+		atomic_fetch_add(&nr_drained, what->what == KDAPL_TELL_DRAINED);
+		break;
+	default:
+		return false;
+	}
+	*(uint32_t *)arg = DAT_SUCCESS;
+	return true;
+}
+
+static void write_one(int fd)
+{
+	const uint64_t one = 1;
+
+	CHECK(write(fd, &one, sizeof(one)) == sizeof(one));
+}
+
+static struct ibv_comp_channel keeper_channel;
+
+/* The thread stays, so after the first case that begins with this all cases have to. */
+static void keeper_setup(void)
+{
+	static bool done_before;
+
+	kernel = drains;
+	nr_drained = 0;
+	nr_queue[PASS_REQ] = 0;
+	if (done_before)
+		return;
+	done_before = true;
+	setup();
+	keeper_channel.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	evd->channel = &keeper_channel;
+	evd->channel_fd.fd = keeper_channel.fd;
+	evd->kernel_fd.fd = eventfd(0, EFD_CLOEXEC);
+	CHECK(pass_keeper_start());
+}
+
+static void connected_ep(struct kdapl_uapi_board_ep *of)
+{
+	*of = (struct kdapl_uapi_board_ep) {
+		.life = 1,
+		.state = DAT_EP_STATE_CONNECTED,
+		.flags = KDAPL_BOARD_ESTABLISHED,
+	};
+	ep_setup(of);
+}
+
+/*
+ * Many disconnects wait, and one thread sleeps through that. Then their completions come, of which
+ * the channel tells; and one has the end of its connection on the board. A child has no thread, and
+ * can have its own.
+ */
+static void case_housekeeper(void)
+{
+	struct pass_ep *eps[DRAINS];
+	int i, threads, status;
+	pid_t child;
+
+	keeper_setup();
+	threads = proc_threads();
+	for (i = 0; i < DRAINS; i++) {
+		connected_ep(&drain_boards[i]);
+		eps[i] = ep;
+		OK(post(true, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		OK(ep_obj->ops->ep_disconnect(ep_obj, DAT_CLOSE_GRACEFUL_FLAG));
+	}
+	CHECK_EQ(proc_threads(), threads);
+	/* The keeper has looked at all of its EPs when it has slept through a whole interval. */
+	CHECK(proc_others_asleep(50000, 100));
+	CHECK_EQ(nr_drained, 0);
+	for (i = 1; i < DRAINS; i++)
+		complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	write_one(keeper_channel.fd);
+	AWAIT(atomic_load(&nr_drained) == DRAINS - 1);
+	/* The peer has ended the last one, and nobody tells but the board. */
+	for (i = 0; i < DRAINS && !atomic_load(&eps[i]->draining); i++)
+		;
+	CHECK(i < DRAINS);
+	__atomic_store_n(&drain_boards[i].flags, KDAPL_BOARD_ESTABLISHED | KDAPL_BOARD_ERROR,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&drain_boards[i].state, DAT_EP_STATE_DISCONNECTED, __ATOMIC_RELEASE);
+	write_one(board_news);
+	AWAIT(!atomic_load(&eps[i]->kept));
+	CHECK(!eps[i]->draining);
+	CHECK_EQ(nr_drained, DRAINS - 1);
+	CHECK_EQ(evd->aside, 0);
+	child = fork();
+	if (!child)
+		_exit(proc_threads() != 1 || !pass_keeper_start() || proc_threads() != 2);
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	kernel = NULL;
+}
+
+static atomic_bool keeper_armed;
+
+static int arm_for_keeper(struct ibv_cq *of, int solicited)
+{
+	atomic_store(&keeper_armed, !solicited);
+	return req_notify(of, solicited);
+}
+
+/*
+ * The one event of the channel tells of a completion for which a thread waits. It takes the event
+ * before the housekeeper has woken, and needs no other. The same thread of the housekeeper listens
+ * again as well when completions begin to be told of only if they are solicited.
+ */
+static void case_event_taken(void)
+{
+	struct waiter w;
+	sem_t awake;
+
+	keeper_setup();
+	CHECK(!sem_init(&awake, 0, 0));
+	device.ops.req_notify_cq = arm_for_keeper;
+	connected_ep(&drain_boards[0]);
+	OK(post(true, 1, 0));
+	connected_ep(&drain_boards[1]);
+	OK(post(true, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(ep_obj->ops->ep_disconnect(ep_obj, DAT_CLOSE_GRACEFUL_FLAG));
+	held_asleep = &awake;
+	start_waiter(&w);
+	CHECK(proc_others_asleep(50000, 100));
+	CHECK(keeper_armed && !nr_drained);
+	atomic_store(&keeper_armed, false);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	atomic_store(&channel_tells, true);
+	CHECK(!sem_post(&awake));
+	CHECK(!pthread_join(w.thread, NULL));
+	held_asleep = NULL;
+	OK(w.ret);
+	CHECK_EQ(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	AWAIT(atomic_load(&keeper_armed));
+	pass_evd_count_solicited(evd, 1);
+	AWAIT(__atomic_load_n(&evd->kept_silent, __ATOMIC_RELAXED));
+	pass_evd_count_solicited(evd, -1);
+	AWAIT(!__atomic_load_n(&evd->kept_silent, __ATOMIC_RELAXED));
+	CHECK_EQ(nr_drained, 0);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	write_one(keeper_channel.fd);
+	AWAIT(atomic_load(&nr_drained) == 1);
+	device.ops.req_notify_cq = req_notify;
+	kernel = NULL;
+}
+
+static atomic_int nr_listened;
+
+static int count_listening(struct ibv_cq *of, int solicited)
+{
+	atomic_fetch_add(&nr_listened, 1);
+	return req_notify(of, solicited);
+}
+
+/* The kernel has let go of an EP, and the device has not flushed its post yet. */
+static void reset_ep(void)
+{
+	OK(ep_obj->ops->ep_reset(ep_obj));
+}
+
+static void free_ep(void)
+{
+	OK(ep_obj->ops->ep_free(ep_obj));
+}
+
+static void device_flushes(void)
+{
+	complete(PASS_REQ, IBV_WC_WR_FLUSH_ERR, 0);
+	write_one(keeper_channel.fd);
+}
+
+static void case_end_awaited(void)
+{
+	void (*const ends[])(void) = { reset_ep, free_ep };
+	struct pass_ep *of;
+	DAT_EVENT event;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		keeper_setup();
+		kernel = lets_go;
+		connected_ep(&drain_boards[0]);
+		of = ep;
+		OK(post(true, 1, 0));
+		drain_boards[0].state = DAT_EP_STATE_UNCONNECTED;
+		nr_destroyed = 0;
+		sleeps_until(ends[i], device_flushes);
+		CHECK_EQ(nr_destroyed, 1);
+		CHECK(!of->ending && !of->lent && !of->spent);
+		AWAIT(!atomic_load(&of->kept));
+		OK(dat_evd_dequeue(evd_obj, &event));
+		CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+		CHECK_EQ(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	}
+	kernel = NULL;
+}
+
+static bool disconnects_late(unsigned long cmd, void *arg)
+{
+	if (cmd != KDAPL_IOC_EP_DISCONNECT)
+		return false;
+	*(uint32_t *)arg = DAT_SUCCESS;
+	return true;
+}
+
+static void disconnect_ep(void)
+{
+	OK(ep_obj->ops->ep_disconnect(ep_obj, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void board_catches_up(void)
+{
+	__atomic_store_n(&drain_boards[0].state, DAT_EP_STATE_DISCONNECTED, __ATOMIC_RELEASE);
+	write_one(board_news);
+}
+
+static void case_board_awaited(void)
+{
+	keeper_setup();
+	kernel = disconnects_late;
+	connected_ep(&drain_boards[0]);
+	sleeps_until(disconnect_ep, board_catches_up);
+	kernel = NULL;
+}
+
+#define FREED	9	/* key of an LMR */
+
+static void free_memory(void)
+{
+	pass_fence_key(pia, FREED);
+}
+
+static void first_completes(void)
+{
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	write_one(keeper_channel.fd);
+}
+
+/* A request that names freed memory fails by itself as soon as it is the oldest one. */
+static void case_key_awaited(void)
+{
+	struct pass_cookie *named;
+
+	keeper_setup();
+	connected_ep(&drain_boards[0]);
+	OK(post(true, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+	named = ep->dir[PASS_REQ].next;
+	OK(post(true, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	named->nr_sge = 1;
+	named->sge->lkey = FREED;
+	sleeps_until(free_memory, first_completes);
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	kernel = NULL;
+}
+
+static atomic_bool refuse_sleep;
+static atomic_int nr_refused;
+
+/* In the place of the C library's */
+int epoll_wait(int fd, struct epoll_event *found, int most, int timeout)
+{
+	static typeof(epoll_wait) *real;
+
+	if (atomic_load(&refuse_sleep)) {
+		atomic_fetch_add(&nr_refused, 1);
+		errno = EBADF;
+		return -1;
+	}
+	if (!real)
+		real = (typeof(real))dlsym(RTLD_NEXT, "epoll_wait");
+	return real(fd, found, most, timeout);
+}
+
+/* Of looks since then, which are 10 ms apart: as many as that allows */
+static int most_looks(uint64_t since)
+{
+	return (shim_now() - since) / 10000000 + 2;
+}
+
+/* The device is gone, or there is no sleep: the housekeeper looks by the clock. */
+static void case_keeper_is_deaf(void)
+{
+	uint64_t since;
+
+	keeper_setup();
+	connected_ep(&drain_boards[0]);
+	OK(post(true, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(ep_obj->ops->ep_disconnect(ep_obj, DAT_CLOSE_GRACEFUL_FLAG));
+	CHECK(proc_others_asleep(50000, 100));
+	device.ops.req_notify_cq = count_listening;
+	break_fd(keeper_channel.fd);
+	since = shim_now();
+	atomic_store(&nr_listened, 0);
+	pass_keeper_look();
+	usleep(500000);
+	CHECK(nr_listened > 1 && nr_listened <= most_looks(since));
+	since = shim_now();
+	atomic_store(&refuse_sleep, true);
+	usleep(500000);
+	atomic_store(&refuse_sleep, false);
+	CHECK(nr_refused > 1 && nr_refused <= most_looks(since));
+	complete(PASS_REQ, IBV_WC_SUCCESS, 0);
+	AWAIT(atomic_load(&nr_drained) == 1);
+	device.ops.req_notify_cq = req_notify;
+	kernel = NULL;
+	/* The cases behind this one have a device. */
+	CHECK(dup2(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), keeper_channel.fd) >= 0);
+	evd->mute = false;
+}
+
+static bool refuse_stacks;	/* of the library's own size */
+
+/* In the place of the C library's, of which a program with many thread-local variables has less. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	static typeof(pthread_create) *real;
+	size_t size = 0;
+
+	if (!real)
+		real = (typeof(real))dlsym(RTLD_NEXT, "pthread_create");
+	if (refuse_stacks)
+		CHECK(attr && !pthread_attr_getstacksize(attr, &size));
+	return refuse_stacks && size <= 256 << 10 ? EINVAL : real(thread, attr, run, arg);
+}
+
+static void case_small_stack(void)
+{
+	int status;
+	pid_t child;
+
+	keeper_setup();
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		refuse_stacks = true;
+		_exit(!pass_keeper_start() || proc_threads() != 2);
+	}
+	kernel = NULL;
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+}
+
 static const struct check_case cases[] = {
 	{ "E76 E83 an event comes while the thread of the CNO looks", case_trigger_beside_look },
 	{ "mt:T5 a table of LMRs where all future memory is locked", case_locked_in_future },
 	{ "A7 E45 the first message waits for ESTABLISHED", case_first_message },
+	{ "mt:T9 E7 who has ESTABLISHED may post, whatever the board shows", case_board_is_behind },
 	{ "D31 a message for an attempt that was given up", case_never_connected },
 	{ "A5 D46 the event of the end is behind all completions", case_end_is_last },
+	{ "A5 E41 a look for an event destroys no queue pair", case_dequeue_ends_nothing },
 	{ "E2 a receive is flushed, and the call may yet fail", case_call_not_over },
 	{ "E2 a receive was flushed on a queue pair of a call that failed", case_former_queue },
 	{ "D45 E46 F8 the EP is freed, and nobody has taken its end", case_freed_behind_end },
+	{ "D45 E41 two connections have ended, and then queue pairs are destroyed, one at a time",
+	  case_one_at_a_time },
+	{ "A8 D52 a connection ends, and the kernel does not know yet", case_kernel_is_behind },
 	{ "D46 M5 posted behind the end, and only the status is asked for", case_asked_behind_end },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "I15 an EP was freed while its IA is closed", case_left_already },
 	{ "A7 D43 E44 one completion waits, and those of another EP do not", case_others_wait_not },
 	{ "D52 E44 a flush waits for the CM, and those of another EP do not",
 	  case_flush_awaits_cm },
+	{ "D52 the time in which a flush waits for the CM ends during a look", case_cm_is_late },
 	{ "I15 an EP whose completions wait is destroyed", case_waits_no_more },
 	{ "E35 A7 a solicited message waits for ESTABLISHED", case_solicited_early },
 	{ "mt:T13 a slot is free when its event was taken", case_room },
@@ -1633,15 +2654,28 @@ static const struct check_case cases[] = {
 	{ "mt:T59 what no plain send has filled has failed", case_foreign_message },
 	{ "RULING 35 arguments of posts", case_segments },
 	{ "mt:T13 mt:T48 posts of one segment, and their completions", case_plain },
+	{ "A4 short requests take their data along", case_inline },
 	{ "mt:T5 mt:T29 mt:T30 a segment that is one byte beside its LMR", case_not_plain },
 	{ "mt:M65 a lost SRQ is found by a query", case_srq_lost },
 	{ "mt:M65 mt:M58 a lost SRQ is found when it is full", case_srq_full },
 	{ "mt:M65 mt:M59 a lost SRQ refuses a post, which succeeds", case_srq_refuses },
 	{ "D42 mt:T48 F9 a message that nobody polled for is none that was flushed",
 	  case_message_before_end },
+	{ "D42 F9 a message of an EP that is being freed is none that was flushed",
+	  case_polled_while_freed },
+	{ "A7 F9 an EP is freed while its connection is confirmed", case_freed_while_confirmed },
+	{ "D44 D45 R14 the end of a former life ends no other", case_event_of_former_life },
+	{ "A7 E44 a first message waits for no other EVD", case_connect_evd_is_locked },
 	{ "E30 who waits sleeps, though the device is gone", case_device_gone },
 	{ "E38 a signal between two sleeps of a wait", case_signal_between },
+	{ "E30 E34 a wait for what is there already", case_wait_at_once },
+	{ "E38 a process is stopped in a wait, and continues", case_stopped },
+	{ "E32 E33 the alarm that an earlier wait has left", case_alarm_left },
+	{ "E30 E33 a wait without descriptors", case_no_descriptors },
+	{ "E30 E35 a wait without descriptors, for a solicited message",
+	  case_no_descriptors_solicited },
 	{ "E85 dat_cno_wait loses no signal between two sleeps", case_cno_signal_between },
+	{ "E30 E33 who waits for more than there is sleeps", case_too_few },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
 	{ "E72 E30 a completion queue cannot be polled by who waits", case_poll_faults_wait },
@@ -1654,12 +2688,24 @@ static const struct check_case cases[] = {
 	{ "mt:T13 A7 receives that wait for a queue pair, and then for room", case_deep_early },
 	{ "mt:T13 D43 D45 M5 the end comes, and posts wait for room", case_deep_end },
 	{ "mt:T13 mt:T15 posts wait for room that nobody need make", case_deep_suppressed },
-	{ "mt:T13 A10 posts wait for room, and their consumer does nothing", case_deep_thread },
+	{ "mt:T13 A10 posts wait for room, and their consumer does nothing", case_deep_kept },
 	{ "mt:T13 R14 a former life, and receives held for the next", case_deep_second_life },
 	{ "mt:T13 E2 a call that begins a connection, and may be refused", case_deep_preparing },
 	{ "mt:T13 D52 the device refuses what has waited for room", case_deep_refused },
+	{ "D11 R14 a disconnect of a former life drains no other",
+	  case_disconnect_of_former_life },
 	{ "A8 a child opens, though it was forked while devices were listed",
 	  case_forked_while_listing },
+	{ "F9 A10 an EVD is freed, and another thread has not freed its EP yet", case_evd_in_use },
+	{ "mt:M52 A10 an SRQ is freed, and another thread has not freed its EP yet",
+	  case_srq_in_use },
+	{ "D11 A10 many disconnects wait, and one thread sleeps", case_housekeeper },
+	{ "R10 R15 F9 A10 reset and free wait for the device", case_end_awaited },
+	{ "D6 A10 a disconnect waits for the board", case_board_awaited },
+	{ "mt:T12 A10 a request is behind another, and its memory is freed", case_key_awaited },
+	{ "D11 A10 who waits takes the event that another's drain needs", case_event_taken },
+	{ "A10 E72 the device of what the housekeeper listens to is gone", case_keeper_is_deaf },
+	{ "E2 A10 the housekeeper's stack is too small for the program", case_small_stack },
 };
 
 int main(int argc, char **argv)

@@ -19,6 +19,7 @@
 
 /* ---- a device ------------------------------------------------------------------ */
 
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ibv_wc done[64];
 static int nr_done;
 static uint64_t on_queue[2][64];	/* wr_ids, by direction */
@@ -28,12 +29,15 @@ static struct ibv_sge sent_sge;
 
 static inline int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
-	int n = nr_done < max ? nr_done : max;
+	int n;
 
 	(void)cq;
+	pthread_mutex_lock(&device_lock);
+	n = nr_done < max ? nr_done : max;
 	memcpy(wc, done, n * sizeof(*wc));
 	nr_done -= n;
 	memmove(done, done + n, nr_done * sizeof(*wc));
+	pthread_mutex_unlock(&device_lock);
 	return n;
 }
 
@@ -63,10 +67,24 @@ static inline int take_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ib
 	return 0;
 }
 
-/* In the place of libibverbs': there is no driver behind the queue pair. */
+static int nr_destroyed;
+static void (*while_destroying)(void);
+
+/* These two are in the place of libibverbs': there is no driver behind the queue pair. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	(void)qp;
+	nr_destroyed++;
+	if (while_destroying)
+		while_destroying();
+	return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
 	return 0;
 }
 
@@ -74,6 +92,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 static inline void complete(int dir, enum ibv_wc_status status, uint32_t bytes)
 {
 	CHECK(nr_queue[dir]);
+	pthread_mutex_lock(&device_lock);
 	done[nr_done++] = (struct ibv_wc) {
 		.wr_id = on_queue[dir][0],
 		.status = status,
@@ -83,6 +102,7 @@ static inline void complete(int dir, enum ibv_wc_status status, uint32_t bytes)
 	};
 	nr_queue[dir]--;
 	memmove(on_queue[dir], on_queue[dir] + 1, nr_queue[dir] * sizeof(uint64_t));
+	pthread_mutex_unlock(&device_lock);
 }
 
 /* ---- an endpoint on one EVD ------------------------------------------------------ */
@@ -131,6 +151,7 @@ static inline void ep_setup(const struct kdapl_uapi_board_ep *of)
 	pthread_mutex_init(&ep->use, NULL);
 	ep->refs = 2;
 	ep->bound = true;
+	ep->life = 1;
 	ep->qp_num = QP_NUM;
 	ep->ia = ia;
 	ep->pia = pia;
@@ -152,11 +173,22 @@ static inline void ep_setup(const struct kdapl_uapi_board_ep *of)
 	pia->eps = ep;
 }
 
+/* The EPs of the case before are none of the housekeeper's any more. */
+static inline void retire(void)
+{
+	struct pass_ep *old;
+
+	for (old = pia ? pia->eps : NULL; old; old = old->next)
+		old->obj = NULL;
+	pass_keeper_round();
+}
+
 /* As after a connect whose request is on its way. */
 static inline void setup(void)
 {
 	struct shim_evd *body = calloc(1, sizeof(*body));
 
+	retire();
 	memset(&header, 0, sizeof(header));
 	memset(&ring_index, 0, sizeof(ring_index));
 	nr_done = 0;
@@ -198,6 +230,7 @@ static inline void kernel_event(uint32_t number)
 		.event_number = number,
 		.evd = shim_token(evd_obj),
 		.connect.ep = ep->token,
+		.connect.life = ep->life,
 	};
 	header.producer++;
 }
@@ -206,6 +239,7 @@ static inline void connected(void)
 {
 	kernel_event(DAT_CONNECTION_EVENT_ESTABLISHED);
 	board.refuse_request = 0;
+	board.flags |= KDAPL_BOARD_ESTABLISHED;
 	board.state = DAT_EP_STATE_CONNECTED;
 }
 
@@ -213,13 +247,29 @@ static inline void disconnected(void)
 {
 	kernel_event(DAT_CONNECTION_EVENT_DISCONNECTED);
 	board.state = DAT_EP_STATE_DISCONNECTED;
-	board.flags = KDAPL_BOARD_ERROR;
+	board.flags |= KDAPL_BOARD_ERROR;
 }
 
 static inline DAT_RETURN post(bool send, uint64_t cookie, uint32_t flags)
 {
 	return send ? ep_obj->ops->post_send(ep_obj, 0, NULL, cookie, flags) :
 		      ep_obj->ops->post_recv(ep_obj, 0, NULL, cookie, flags);
+}
+
+/*
+ * What a consumer sees who asks again until there is an event. There is no housekeeper's thread
+ * here (but in the case about that), so what it does is done between two looks.
+ */
+static inline DAT_RETURN next_event(DAT_EVENT *event)
+{
+	DAT_RETURN ret = dat_evd_dequeue(evd_obj, event);
+	int i;
+
+	for (i = 0; ret && i < 3; i++) {
+		pass_keeper_round();
+		ret = dat_evd_dequeue(evd_obj, event);
+	}
+	return ret;
 }
 
 /* The next event is a completion with that cookie and status. */
@@ -229,7 +279,7 @@ static inline void expect(uint64_t cookie, uint32_t status)
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event.event_data.dto_completion_event_data;
 
-	OK(dat_evd_dequeue(evd_obj, &event));
+	OK(next_event(&event));
 	CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
 	CHECK_EQ(dto->user_cookie.as_64, cookie);
 	CHECK_EQ(dto->status, status);
@@ -240,7 +290,7 @@ static inline void expect_connection(uint32_t number)
 {
 	DAT_EVENT event;
 
-	OK(dat_evd_dequeue(evd_obj, &event));
+	OK(next_event(&event));
 	CHECK_EQ(event.event_number, number);
 	CHECK(event.event_data.connect_event_data.ep_handle == ep_obj);
 }
@@ -249,8 +299,7 @@ static inline void expect_nothing(void)
 {
 	DAT_EVENT event;
 
-	CHECK_RET(dat_evd_dequeue(evd_obj, &event),
-		  ERR2(QUEUE_EMPTY, DAT_NO_SUBTYPE));
+	CHECK_RET(next_event(&event), ERR2(QUEUE_EMPTY, DAT_NO_SUBTYPE));
 }
 
 #endif /* PASS_RIG_H */

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
- * kdapl: the character device /dev/kdapl, through which a process uses the DAT
- * objects that the kernel module holds.  Documentation/abi.rst tells it in
- * words.
+ * kdapl: the character device /dev/kdapl, through which a process uses the DAT objects that the
+ * kernel module holds.  Every call is an ioctl with a structure of fixed layout, the same for
+ * 32-bit and 64-bit callers: pointers, handles and masks are 64 bits wide.  The first is
+ * KDAPL_IOC_QUERY_ABI.  Documentation/abi.rst tells all of it, which errno means what as well.
  *
- * Every call is an ioctl with a structure of fixed layout, the same for 32-bit
- * and 64-bit callers.  Pointers, handles and masks are 64 bits wide.
- *
- *  - The first call on a file is KDAPL_IOC_QUERY_ABI; until it succeeded all
- *    others fail with EPROTO.
- *  - What DAT says about an operation is in `ret`, a DAT_RETURN.  The ioctl
- *    itself fails with an errno only if the call itself is malformed or cannot be
- *    made: ENOTTY (no such call), EPROTO (see above), EPROTONOSUPPORT (a version
- *    that the module does not speak), EFAULT, EINVAL (padding that is not zero, an
- *    unknown flag or operation of the ABI's own, a count beyond its bound), ENOMEM,
- *    EINTR (KDAPL_IOC_EVD_WAIT), and those by which KDAPL_IOC_EP_BIND says what is
- *    wrong with the queue pair.
- *  - Unless `ret` is DAT_SUCCESS, the fields marked "out" mean nothing, with these
- *    exceptions: `number` of KDAPL_IOC_IA_LIST is also valid with DAT_INVALID_PARAMETER,
- *    `done` of KDAPL_IOC_POST and KDAPL_IOC_SRQ_POST is always valid, and `queued` of
- *    KDAPL_IOC_EVD_WAIT is also valid with DAT_TIMEOUT_EXPIRED and DAT_INTERRUPTED_CALL.
+ *  - What DAT says about an operation is in `ret`, a DAT_RETURN.  The ioctl itself fails only if
+ *    the call is malformed or cannot be made.
+ *  - Fields marked "out" mean nothing unless `ret` is DAT_SUCCESS; the exceptions are `number` of
+ *    KDAPL_IOC_IA_LIST, `done` of the posts, and `queued` of KDAPL_IOC_EVD_WAIT (abi.rst).
  *  - Fields named `pad` have to be zero.
  *  - Enumerations, flags and masks are those of <dat/udat.h>.
  *  - Handles are numbers that mean something on this file only.
@@ -74,6 +63,18 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_CQ_SETTLE		0x10
 /* KDAPL_IOC_EP_BOARD also takes the handle of an IA */
 #define KDAPL_FEATURE_IA_BOARD		0x20
+/* The life in each connection event, in passthrough that of the bind; KDAPL_BOARD_ESTABLISHED */
+#define KDAPL_FEATURE_EVENT_LIFE	0x40
+/* KDAPL_IOC_BOARD_EVENT */
+#define KDAPL_FEATURE_BOARD_EVENT	0x80
+/* The operations from KDAPL_OP_RDMA_WRITE_IMMED on, KDAPL_EVD_EXTENDED, KDAPL_PRIV_REMOTE_ATOMIC */
+#define KDAPL_FEATURE_EXTENSIONS	0x100
+/* KDAPL_IOC_CR_REJECT_DATA, and the private data of a rejection */
+#define KDAPL_FEATURE_REJECT_DATA	0x200
+/* KDAPL_IOC_IA_TELL_LAST */
+#define KDAPL_FEATURE_TELL_LAST		0x400
+/* The operation in each event of a DTO; without it: 0, but for KDAPL_EVENT_EXTENDED */
+#define KDAPL_FEATURE_OPERATION		0x800
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -105,15 +106,25 @@ struct kdapl_uapi_addr {
 /*
  * Padding of an event is zero.  The library fills in the fields that are pointers in
  * DAT_EVENT: for the local address of a connection request it takes the address in the
- * event, and for the private data of ESTABLISHED it calls KDAPL_IOC_EP_PRIVATE_DATA.
+ * event, and for the private data of ESTABLISHED and PEER_REJECTED it calls
+ * KDAPL_IOC_EP_PRIVATE_DATA.
  */
 struct kdapl_uapi_dto_event {
 	__aligned_u64 ep;
 	__aligned_u64 cookie;
 	__aligned_u64 length;
 	__u32 status;
-	__u32 pad;
+	__u32 operation;		/* DAT_DTOS of DAT 2.0; see KDAPL_FEATURE_OPERATION */
+	__u32 immediate;		/* of operation 9 */
+	__u32 rmr_context;		/* of operation 4: the key that the message took away */
 };
+
+/*
+ * The event of a transfer that DAT 1.2 does not have: of a request (@operation 8: RDMA write with
+ * immediate data, 10: fetch and add, 11: compare and swap), or, on an EVD that was made with
+ * KDAPL_EVD_EXTENDED, of a receive that such a write of the peer's has taken (9).
+ */
+#define KDAPL_EVENT_EXTENDED	0x40000
 
 struct kdapl_uapi_rmr_event {
 	__aligned_u64 rmr;
@@ -135,7 +146,7 @@ struct kdapl_uapi_cr_event {
 struct kdapl_uapi_connect_event {
 	__aligned_u64 ep;
 	__u32 private_data_size;
-	__u32 life;			/* for KDAPL_IOC_EP_PRIVATE_DATA */
+	__u32 life;			/* of the EP; KDAPL_FEATURE_EVENT_LIFE: of each event */
 };
 
 struct kdapl_uapi_async_event {
@@ -307,8 +318,13 @@ struct kdapl_uapi_provider_attr {
 	__u32 lmr_sync_req;
 	__u32 dto_async_return_guaranteed;
 	__u32 rdma_write_for_rdma_read_req;
-	__u32 pad;			/* out: zero */
+	__u32 extensions;		/* KDAPL_EXT_* */
 };
+
+/* What the device can besides (KDAPL_FEATURE_EXTENSIONS) */
+#define KDAPL_EXT_IMMED		0x1	/* KDAPL_OP_RDMA_WRITE_IMMED */
+#define KDAPL_EXT_ATOMIC	0x2	/* KDAPL_OP_CMP_SWAP, KDAPL_OP_FETCH_ADD */
+#define KDAPL_EXT_OWN_ATOMIC	0x4	/* the same by a queue pair of the process's own */
 
 struct kdapl_uapi_ia_query {
 	__u32 ret;
@@ -398,6 +414,9 @@ struct kdapl_uapi_pz_query {
 
 /* Local Memory Region */
 
+/* A privilege besides those of DAT 1.2, with KDAPL_EXT_ATOMIC: peers may use atomics. */
+#define KDAPL_PRIV_REMOTE_ATOMIC	0x40
+
 struct kdapl_uapi_lmr_create {
 	__u32 ret;
 	__u32 mem_type;
@@ -485,6 +504,9 @@ struct kdapl_uapi_rmr_bind {
 };
 
 /* Event Dispatcher */
+
+/* A flag besides DAT_EVD_FLAGS: the process knows KDAPL_EVENT_EXTENDED with @operation 9. */
+#define KDAPL_EVD_EXTENDED	0x20000
 
 struct kdapl_uapi_evd_create {
 	__u32 ret;
@@ -683,7 +705,7 @@ struct kdapl_uapi_ep_dup_connect {
 	__aligned_u64 private_data;
 };
 
-/* The private data that came with ESTABLISHED; none once the EP has been reset. */
+/* The private data that came with ESTABLISHED or PEER_REJECTED; none once the EP has been reset. */
 struct kdapl_uapi_ep_private_data {
 	__u32 ret;
 	__u32 size;			/* bytes at @buf */
@@ -707,6 +729,8 @@ struct kdapl_uapi_ep_private_data {
  * then nothing is outstanding.
  */
 #define KDAPL_BOARD_LEFT	0x8
+/* The connection was established: the event that says so was raised, and had room. */
+#define KDAPL_BOARD_ESTABLISHED	0x10
 
 /**
  * struct kdapl_uapi_board_ep - what the kernel shows of an EP
@@ -741,6 +765,19 @@ struct kdapl_uapi_ep_board {
 	__u32 ret;
 	__u32 slot;			/* out */
 	__aligned_u64 ep;		/* or IA */
+};
+
+/**
+ * struct kdapl_uapi_board_event - an eventfd that tells of changes of the board
+ * @ret: DAT_INVALID_STATE if the file has one already
+ * @eventfd: 1 is added to its count after each change of the file's board; it may be opened
+ *	     EFD_NONBLOCK.  The file keeps it until it is released
+ *
+ * The ioctl fails with EBADF: no such fd; EINVAL: the fd is no eventfd.
+ */
+struct kdapl_uapi_board_event {
+	__u32 ret;
+	__s32 eventfd;
 };
 
 /**
@@ -804,9 +841,15 @@ enum kdapl_uapi_op {
 	KDAPL_OP_RECV,
 	KDAPL_OP_RDMA_READ,
 	KDAPL_OP_RDMA_WRITE,
+	KDAPL_OP_RDMA_WRITE_IMMED,
+	KDAPL_OP_CMP_SWAP,
+	KDAPL_OP_FETCH_ADD,
 };
 
-/* The remote triplet of sends and receives has to be zero. */
+/*
+ * The remote triplet of sends and receives has to be zero.  From KDAPL_OP_RDMA_WRITE_IMMED on,
+ * @segments points to a struct kdapl_uapi_dto_more.
+ */
 struct kdapl_uapi_dto {
 	__u32 op;			/* enum kdapl_uapi_op */
 	__u32 flags;			/* DAT_COMPLETION_FLAGS */
@@ -816,6 +859,19 @@ struct kdapl_uapi_dto {
 	__aligned_u64 cookie;
 	__aligned_u64 target_address;
 	__aligned_u64 target_length;
+};
+
+/**
+ * struct kdapl_uapi_dto_more - the rest of a DTO that does not fit into the structure of all
+ * @segments: struct kdapl_uapi_segment[]
+ * @operand: what is added or becomes the value; or immediate data, in the lower half, whose bytes
+ *	     are sent as they lie there
+ * @compare: of KDAPL_OP_CMP_SWAP, else zero
+ */
+struct kdapl_uapi_dto_more {
+	__aligned_u64 segments;
+	__aligned_u64 operand;
+	__aligned_u64 compare;
 };
 
 /*
@@ -942,6 +998,13 @@ struct kdapl_uapi_cr_accept {
 	__aligned_u64 private_data;
 };
 
+struct kdapl_uapi_cr_reject {
+	__u32 ret;
+	__s32 private_data_size;
+	__aligned_u64 cr;
+	__aligned_u64 private_data;
+};
+
 struct kdapl_uapi_cr_handoff {
 	__u32 ret;
 	__u32 pad;
@@ -965,6 +1028,9 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_PZ_CREATE		KDAPL_IOC(0x08, pz_create)
 #define KDAPL_IOC_PZ_QUERY		KDAPL_IOC(0x09, pz_query)
 #define KDAPL_IOC_PZ_FREE		KDAPL_IOC(0x0a, handle)
+
+/* From now on each EP of the IA on an SRQ raises EP_BROKEN when it takes no more receives. */
+#define KDAPL_IOC_IA_TELL_LAST		KDAPL_IOC(0x0b, handle)
 
 #define KDAPL_IOC_LMR_CREATE		KDAPL_IOC(0x10, lmr_create)
 #define KDAPL_IOC_LMR_QUERY		KDAPL_IOC(0x11, lmr_query)
@@ -999,6 +1065,7 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_EP_TELL		KDAPL_IOC(0x34, ep_tell)
 #define KDAPL_IOC_EP_CREATE_WITH_SRQ	KDAPL_IOC(0x35, ep_create_with_srq)
 #define KDAPL_IOC_EP_RECV_QUERY		KDAPL_IOC(0x36, ep_recv_query)
+#define KDAPL_IOC_BOARD_EVENT		KDAPL_IOC(0x37, board_event)
 
 #define KDAPL_IOC_POST			KDAPL_IOC(0x38, post)
 
@@ -1014,6 +1081,7 @@ struct kdapl_uapi_cr_handoff {
 #define KDAPL_IOC_CR_ACCEPT		KDAPL_IOC(0x49, cr_accept)
 #define KDAPL_IOC_CR_REJECT		KDAPL_IOC(0x4a, handle)
 #define KDAPL_IOC_CR_HANDOFF		KDAPL_IOC(0x4b, cr_handoff)
+#define KDAPL_IOC_CR_REJECT_DATA	KDAPL_IOC(0x4c, cr_reject)
 
 #define KDAPL_IOC_RMR_CREATE		KDAPL_IOC(0x50, rmr_create)
 #define KDAPL_IOC_RMR_QUERY		KDAPL_IOC(0x51, rmr_query)

@@ -5,6 +5,7 @@
  */
 #include <linux/limits.h>
 #include <linux/mm.h>
+#include <dat/kdat_linux.h>
 #include "kernel.h"
 
 void platform_refuse(const struct bad *bad)
@@ -100,8 +101,39 @@ static void async_values(void)
 	CHECK(evd == (DAT_EVD_HANDLE)1);
 }
 
+static void reject_with_data(void)
+{
+	char data[] = "no", zeros[8] = "";
+	const DAT_CONNECTION_EVENT_DATA *end;
+	struct pair p = {};
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+
+	if (!pair_apart(&p, ONE_EVD, NULL, NULL) || !start_connect(&p.a, p.listener.qual) ||
+	    !next_request(&p.listener, &cr))
+		return;
+	BAD_HANDLE(kdat_cr_reject(p.a.ep, 0, NULL), CR);
+	BAD_ARG(kdat_cr_reject(cr, -1, data), 2);
+	BAD_ARG(kdat_cr_reject(cr, side_b.max_private_data + 1, data), 2);
+	BAD_ARG(kdat_cr_reject(cr, 1, NULL), 3);
+	OK(kdat_cr_reject(cr, sizeof(data), data));
+	BAD_HANDLE(kdat_cr_reject(cr, 0, NULL), CR);
+	if (!want_event(p.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event))
+		return;
+	end = &event.event_data.connect_event_data;
+	if (CHECK(end->private_data_size >= (DAT_COUNT)sizeof(data)))
+		CHECK(!memcmp(end->private_data, data, sizeof(data)));
+	OK(dat_ep_reset(p.a.ep));
+
+	if (!start_connect(&p.a, p.listener.qual) || !next_request(&p.listener, &cr) ||
+	    !OK(kdat_cr_reject(cr, sizeof(zeros), zeros)))
+		return;
+	want_conn(p.a.conn, p.a.ep, DAT_CONNECTION_EVENT_PEER_REJECTED);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("I5 I6 dat_ia_open: no EVD is shared", async_values),
+	SCENARIO("RULING 65 P70 kdat_cr_reject: private data", reject_with_data),
 	SCENARIO("mt:M80 dat_ia_memtype_hint", memtype_hint),
 	SCENARIO("E12 E13 E110 dat_evd_kcreate, dat_evd_modify_upcall: values",
 		 evd_kcreate),

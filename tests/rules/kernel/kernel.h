@@ -44,6 +44,6 @@ bool collected_pair(struct pair *pair);
 extern const struct scenario_table upcall_table, kernel_args_table,
 				   kernel_memory_table, fmr_table,
 				   fmr_remote_table, provider_table,
-				   kernel_requests_table;
+				   kernel_requests_table, extension_table;
 
 #endif /* RULES_KERNEL_H */

@@ -355,6 +355,7 @@ const struct scenario_table * const platform_tables[] = {
 	&fmr_remote_table,
 	&provider_table,
 	&kernel_requests_table,
+	&extension_table,
 	NULL
 };
 

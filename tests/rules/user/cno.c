@@ -69,11 +69,11 @@ static void arguments(void)
 	BAD_ARG(dat_cno_create(side_a.ia, NO_AGENT, NULL), 3);
 	OK(dat_cno_create(side_a.ia, none, &cno));	/* E91 */
 	has_type(cno, DAT_HANDLE_TYPE_CNO);
-	BAD_ARG(dat_cno_query(cno, 4, &param), 2);
+	BAD_ARG(dat_cno_query(cno, 8, &param), 2);
 	BAD_ARG(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), 3);
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
 	CHECK(param.ia_handle == side_a.ia);
-	CHECK(!param.agent.proxy_agent_func);
+	CHECK(!cno_agent(&param)->proxy_agent_func);
 	BAD_ARG(dat_cno_wait(cno, 0, NULL), 3);
 	start = now_us();
 	IS(dat_cno_wait(cno, 50000, &evd), DAT_QUEUE_EMPTY, 0);
@@ -284,7 +284,7 @@ static void agents(void)
 	CHECK(!pthread_equal(agent_thread, pthread_self()));
 	OK(agent_ret);
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
-	CHECK(!param.agent.proxy_agent_func);	/* E79 */
+	CHECK(!cno_agent(&param)->proxy_agent_func);	/* E79 */
 	drain(evd);
 	untriggered(cno);
 
@@ -676,7 +676,7 @@ static void child_without_descriptors(void)
 	cno = new_cno();
 	evd_of(cno);
 	/* Three of the CNO's; in passthrough an EVD has two to wake it, and one for all. */
-	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 7 : 4));
+	CHECK_EQ(descriptors(), before + (side_is_passthrough(&side_a) ? 6 : 4));
 	pid = fork();
 	if (!pid)
 		_exit(descriptors());

@@ -219,6 +219,10 @@ const struct scenario_table * const platform_tables[] = {
 	&user_srq_table,
 	&threads_table,
 	&process_table,
+#if DAT_VERSION_MAJOR >= 2
+	&face2_table,
+	&extension_table,
+#endif
 	NULL
 };
 

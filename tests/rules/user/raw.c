@@ -7,6 +7,9 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include "user.h"
+#if DAT_VERSION_MAJOR > 1
+#include <dat2/dat_ib_extensions.h>
+#endif
 
 #define MESSAGE		64
 
@@ -145,6 +148,30 @@ static void breaks(struct raw *raw, struct ibv_send_wr *wr)
 	nothing_more(b->conn);
 }
 
+/* X4: a program of DAT 2.0 knows of a write with immediate data. */
+#if DAT_VERSION_MAJOR > 1
+static void tells(struct raw *raw, struct ibv_send_wr *wr)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	const DAT_IB_EXTENSION_EVENT_DATA *more;
+	DAT_EVENT event = {};
+
+	if (!raw_post(raw, wr) || !next_event(raw->b.recv, &event))
+		return;
+	dto = &event.event_data.dto_completion_event_data;
+	more = (const void *)event.event_extension_data;
+	CHECK_EQ(event.event_number, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	CHECK_EQ(dto->operation, (DAT_DTOS)DAT_IB_DTO_RECV_IMMED);
+	CHECK_EQ(dto->user_cookie.as_64, 1);
+	CHECK_EQ(dto->status, DAT_DTO_SUCCESS);
+	CHECK_EQ(dto->transfered_length, MESSAGE);
+	CHECK_EQ(more->type, DAT_IB_RDMA_WRITE_IMMED_DATA);
+	CHECK_EQ(ntohl(more->val.immed.data), 0xfeedf00d);
+}
+#else
+#define tells	breaks
+#endif
+
 static void immediate(void)
 {
 	struct ibv_send_wr wr = {};
@@ -160,7 +187,10 @@ static void immediate(void)
 			wr.imm_data = htonl(0xfeedf00d);
 			wr.wr.rdma.remote_addr = (uintptr_t)mem.va;
 			wr.wr.rdma.rkey = mem.rmr_context;
-			breaks(&raw, &wr);
+			if (i)
+				breaks(&raw, &wr);
+			else
+				tells(&raw, &wr);
 			mem_free(&mem);
 		}
 		raw_free(&raw);
