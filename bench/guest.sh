@@ -14,6 +14,7 @@ dir=$(mktemp -d)
 turns=${KDAPL_BENCH_TURNS:-500}
 messages=${KDAPL_BENCH_STREAM:-300}
 connections=${KDAPL_BENCH_CONNS:-30}
+ends=${KDAPL_BENCH_ENDS:-80}
 
 # begin MODULES
 begin() {
@@ -124,6 +125,8 @@ verbs_stream() {
 	against "$program -d rxe1" "$program -d rxe0 --source_ip 10.9.0.1 10.9.0.2" |
 		awk '$1 == 65536 { print 1024 * $4 }'
 }
+
+dat_ends() { dat_times "$1" ends "$ends" | value longest_us; }
 
 dat_connections() { dat_times "$1" connections "$connections" | value per_second_x10; }
 

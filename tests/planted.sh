@@ -4,6 +4,8 @@
 # fuzzer (scripts/fuzz), or a scenario of the rules through the kernel face.  scripts/test --all
 # calls it, after these have found nothing in the modules as they are.
 # usage: planted.sh [--vm] [-c CALLS] [TEXT...]
+#        planted.sh --check
+#   --check   run nothing; does each edit still match the file that it is for?
 #   --vm      in the debug kernel of the virtual machine, though User Mode Linux may run
 #   -c CALLS  that the fuzzer makes at most (20000)
 #   TEXT      only the bugs with this text in their name
@@ -12,10 +14,11 @@ cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
 # shellcheck source=tests/guest/count.sh
 . tests/guest/count.sh
 
-kernel='' calls=20000
+kernel='' calls=20000 check=false
 while :; do
 	case ${1-} in
 	--vm) kernel=vm; shift;;
+	--check) check=true; shift;;
 	-c) calls=$2; shift 2;;
 	-*) sed -n '2,/^set -u/{/^set -u/d; s/^# \{0,1\}//p}' "$0" >&2; exit 2;;
 	*) break;;
@@ -23,10 +26,12 @@ while :; do
 done
 texts=("$@")
 
-# name | "fuzz", or the text of a scenario | file | sed: what the file is without.  The first five
-# are one of each kind: use after free, order of locks, leak, order of events, a lost completion.
+# name | "fuzz", or the text of a scenario | file | sed: what the file is without.  The first six
+# are one of each kind: use after free, order of locks, sleep in atomic context, leak, order of
+# events, a lost completion.
 bugs='freed: the reference that an event has of its connection|private data both ways|kdapl/core/ep_apply.c|/^static bool ep_raise_event/,/^}/s/kdapl_conn_get(conn);/;/
-locks: that of an endpoint inside that of its direction|private data both ways|kdapl/core/ep_apply.c|/^void kdapl_ep_post_held/,/^}/s/spin_lock_irqsave(&dir->lock, flags);/&spin_lock(\&ep->lock); spin_unlock(\&ep->lock);/
+locks: that of an endpoint inside that of its direction|private data both ways|kdapl/core/ep_apply.c|/^static int dir_post_held/,/^}/s/spin_lock_irqsave(&dir->lock, flags);/&spin_lock(\&dir->ep->lock); spin_unlock(\&dir->ep->lock);/
+sleeps: who has the lock of a direction|private data both ways|kdapl/core/ep_apply.c|/^static int dir_post_held/,/^}/s/spin_lock_irqsave(&dir->lock, flags);/&might_sleep();/
 leaked: what the face has of an EVD|private data both ways|kdapl/core/evd.c|/^static void evd_release/,/^}/s/kfree(evd->face);/;/
 order: an event of the state goes before completions|D44 D45|kdapl/core/evd_post.c|/^bool kdapl_evd_post(/,/^}/s/kdapl_fifo_add(evd, &slot->node);/&list_move(\&slot->node.link, \&evd->fifo);/
 lost: the last completion of a full batch|nobody takes completions|kdapl/core/evd_fifo.c|/^static inline struct ib_wc \*next_wc/,/^}/s/evd->wc_end = n;/evd->wc_end = n - (n == KDAPL_WC_BATCH);/
@@ -41,6 +46,7 @@ kernel_says="^(FAIL the kernel complains after|(vm|uml): the guest's kernel comp
 declare -A signs=(
 	[freed]="${kernel_says}use-after-free"
 	[locks]="${kernel_says}possible circular locking dependency"
+	[sleeps]="${kernel_says}sleeping function called from invalid context"
 	[leaked]="^(vm|uml): the guest's kernel leaks memory"
 	[order]='^FAIL kernel: .*D44 D45'
 	[lost]='^FAIL kernel: .*nobody takes completions'
@@ -52,6 +58,19 @@ declare -A signs=(
 	['a number in the place of a pointer']='^FAIL EVD_QUERY: ia has 0x'
 )
 
+# matches FILE SED: whether the file is another one with the bug
+matches() {
+	! sed "$2" "$1" | cmp -s "$1" - || { echo "nothing to plant in $1"; return 1; }
+}
+
+if $check; then
+	while IFS='|' read -r name _ file edit; do
+		verdict "the bug can be planted: $name" matches "$file" "$edit"
+	done <<< "$bugs"
+	result
+	exit
+fi
+
 # shellcheck source=scripts/ground.sh
 . scripts/ground.sh
 debug_ground "$kernel"
@@ -61,9 +80,7 @@ debug_modules "$build" &&
 
 # planted FILE SED: the modules with it
 planted() {
-	sed "$2" "$1" > "$build/$1"
-	! cmp -s "$1" "$build/$1" || { echo "nothing to plant in $1"; return 1; }
-	debug_modules "$build"
+	matches "$1" "$2" && sed "$2" "$1" > "$build/$1" && debug_modules "$build"
 }
 
 run() {

@@ -208,7 +208,7 @@ def objects_told(world):
     ends(world, told)
     lmrs = memory_of(told, world.clients["forwarded"].pid)
     verdict("A13 an LMR: length, pages, context, rights",
-            lmrs and all(0 < o["length"] <= o["pages"] * 4096 and
+            lmrs and all(0 < o["length"] <= o["pages"] * os.sysconf("SC_PAGE_SIZE") and
                          {"local read", "local write"} & set(o["rights"]) for o in lmrs) and
             all(re.fullmatch("0x[0-9a-f]{8}", o["lmr_context"]) for o in lmrs), lmrs)
     evds = [o for o in told if o["type"] == "EVD"]

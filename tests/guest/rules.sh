@@ -4,7 +4,7 @@
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
 # usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief]
-#                 [--windows] [--iwarp [--few]] [--trace] [--program NAME] MODULES SHIM [TEXT]
+#                 [--windows] [--dat2] [--iwarp [--few]] [--trace] [--program NAME] MODULES SHIM [TEXT]
 #   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
 #               side a in passthrough, side b forwarded
 #   --face      only the face "kernel" or "user", or the "programs" or the "removal" of a
@@ -15,6 +15,7 @@
 #   --brief     fewer rounds of what is done many times
 #   --windows   in passthrough RMRs are memory windows of Soft-RoCE, which admit too much;
 #               without TEXT what they can do
+#   --dat2      the applications use DAT 2.0
 #   --iwarp     between iWARP devices, in the debug kernel, without what iWARP does not have
 #   --few       only some scenarios of each kind
 #   --trace     after each failure of a scenario the last events that kdapl has traced
@@ -58,7 +59,7 @@ windowed=(
 too_wide='window: bound and unbound'
 
 disorder='' own='' brief=false windows=false few=false trace=false kind=rxe face=''
-mode=forwarded alone=''
+mode=forwarded alone='' rules=udat_rules
 while :; do
 	case ${1-} in
 	--mode) mode=$2; shift;;
@@ -67,6 +68,7 @@ while :; do
 	--own) own=$2; shift;;
 	--brief) brief=true;;
 	--windows) windows=true;;
+	--dat2) rules=udat2_rules;;
 	--iwarp) kind=siw;;
 	--few) few=true;;
 	--trace) trace=true;;
@@ -170,7 +172,7 @@ preload=()
 ! $windows || preload=(env "LD_PRELOAD=$shim/tests/windows.so")
 
 rules_user() {
-	"${preload[@]}" "$shim/tests/udat_rules" -a ${kind}0-1 -b ${kind}1-1 \
+	"${preload[@]}" "$shim/tests/$rules" -a ${kind}0-1 -b ${kind}1-1 \
 		"${modes[@]}" "$1"
 }
 
@@ -229,7 +231,7 @@ program() {
 removal_ready() { [ -e /run/kdapl-removal ]; }
 
 removal_kernel() { echo removal | tee $debug/run > /dev/null 2>&1; }
-removal_user() { "$shim/tests/udat_rules" -a ${kind}0-1 -b ${kind}1-1 "${modes[@]}" removal; }
+removal_user() { "$shim/tests/$rules" -a ${kind}0-1 -b ${kind}1-1 "${modes[@]}" removal; }
 
 # removal FACE: under its traffic; the device is there again at the end.  Where the driver
 # cannot take contexts back the command waits for the application to close its own.
@@ -268,7 +270,7 @@ programs() {
 		# User Mode Linux does not tell who traces which system call it is.
 		grep -q 'User Mode Linux' /proc/cpuinfo ||
 			program pass_syscalls "" "$shim/tests/pass_syscalls"
-		program pass_drains "" env KDAPL_MODE=passthrough "$shim/tests/pass_drains"
+		program pass_drains "rnr_timer=31" env KDAPL_MODE=passthrough "$shim/tests/pass_drains"
 		# It tells processes of either mode apart.
 		program kdaplctl "" tests/guest/ctl.py "$modules" "$shim"
 	fi

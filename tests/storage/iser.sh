@@ -60,21 +60,28 @@ login() {
 
 # --- a second address -----------------------------------------------------------------
 
-# A portal has one address. This adapter has two, and a request that comes to one is not for a
-# portal at the other.
-second_portal() {
-	second_address
+# portal_at ADDRESS KIND: has the portal there for a while
+portal_at() {
 	portal 0
-	at=$second:3260
-	mkdir $tpg/np/$at && portal 1
+	at=$1:3260
+	mkdir "$tpg/np/$at" && portal 1
 	node -o new -I iser > /dev/null
-	verdict "login at a second address of the adapter" log_in 1
+	verdict "login at $2 of the adapter" log_in 1
 	verdict "... and its data" verified 1 4 "/dev/$(disk 0)"
 	verdict "... and out again" log_out
 	node -o delete
-	portal 0 && rmdir $tpg/np/$at
+	portal 0 && rmdir "$tpg/np/$at"
 	at=$server:3260
 	portal 1
+}
+
+# A portal has one address. This adapter has several, and a request that comes to one is not for a
+# portal at another.
+other_portals() {
+	second_address
+	portal_at $second "a second address"
+	ipv6_addresses || die "no addresses of IPv6"
+	portal_at "[$server6]" "an IPv6 address"
 }
 
 # --- CHAP -----------------------------------------------------------------------------
@@ -279,8 +286,7 @@ host_disk() { ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/blo
 passed_on() {
 	local core=$target/core/pscsi_0/passed first=scsi_channel_id=0,scsi_target_id=0,scsi_lun_id=0
 	local behind host
-	# The debug kernel has no such disk, either.
-	! debug_kernel && [ "$mode" != stock ] || return 0
+	[ "$mode" != stock ] || return 0
 	modprobe scsi_debug dev_size_mb=64 delay=0 || die "no scsi_debug"
 	wait_for 120 host_disk > /dev/null || die "no disk of scsi_debug"
 	behind=/dev/$(host_disk)
@@ -422,7 +428,7 @@ target_up || die "the target is not set up"
 initiator_up
 node -o new -I iser > /dev/null
 ! part login || login
-! part address || second_portal
+! part address || other_portals
 ! part negotiated || negotiated
 ! part sessions || several
 ! part ext4 || filesystem ext4 0

@@ -7,7 +7,7 @@
 #   --brief  seconds instead of minutes
 #   MODE     who listens: "stock" (svcrdma, "rdma 20050") or "kdat" (svckdat, "kdat 20049")
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
-#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts taken; of these both, taken and
+#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts ipv6 taken; of these both, taken and
 #            raw, what no real client sends, are not for "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
@@ -147,6 +147,23 @@ mounts() {
 	verdict "... leave as many RDMA objects as there were" same_objects mounts
 }
 
+# --- IPv6 ---------------------------------------------------------------------------------
+
+ipv6() {
+	local version
+	ipv6_addresses || die "no addresses of IPv6"
+	for version in 3 4.2; do
+		by_ipv6=1
+		verdict "$version: mount of an IPv6 address" mount_at $version $mnt
+		by_ipv6=
+		verdict "$version: ... over RDMA, and $listener serves it" rightly_served
+		verdict "$version: ... copy a source tree" within 600 copied
+		verdict "$version: ... the checksums are equal" within 600 same_sums
+		verdict "$version: ... remove it" wait_for 60 rm -rf $mnt/tree
+		verdict "$version: ... umount" unmount $mnt
+	done
+}
+
 # --- a port that somebody else has -------------------------------------------------------
 
 # At the adapter that clients come to, while the other one can listen
@@ -177,6 +194,7 @@ done
 [ "$mode" = stock ] || ! part raw || program "messages by hand" "$programs/rpcrdma_raw" \
 	$server $port $exported/by_hand
 ! part mounts || mounts
+! part ipv6 || ipv6
 [ "$mode" = stock ] || ! part taken || taken
 log "the end"
 server_down

@@ -21,7 +21,7 @@
 #   server_modules_up, _down      the modules that serve NFS/RDMA
 #   server_up, server_down        nfsd with its daemons, and the export $exported
 #   listen_at PORTS               "rdma 20050", "kdat 20049"
-#   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER
+#   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER    by_ipv6=1: of the IPv6 address
 #
 #   take_port ADAPTER PORT, give_port   another consumer of kDAT listens there
 #   listens_again MODULE          its log says that a port which was taken is its own now
@@ -157,6 +157,30 @@ second_address() {
 	ip neigh replace $second dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)"
 }
 
+# ipv6_addresses: gives both hosts an address of IPv6, and has packets cross the pair as
+# two_hosts does for those of IPv4
+client6=fd00:9::1 server6=fd00:9::2
+ipv6_addresses() {
+	ip -6 -batch - <<-E &&
+		addr add $client6/128 dev ve0 nodad
+		addr add $server6/128 dev ve1 nodad
+		route add $server6/128 dev ve0 src $client6 table 100
+		route add $client6/128 dev ve1 src $server6 table 101
+		rule add pref 10 iif ve0 lookup local
+		rule add pref 11 iif ve1 lookup local
+		rule add pref 20 from $client6 to $server6 lookup 100
+		rule add pref 21 from $server6 to $client6 lookup 101
+		rule add pref 22 to $server6 lookup 100
+		rule add pref 23 to $client6 lookup 101
+		rule add pref 40 lookup local
+		rule del pref 0
+		neigh replace $server6 dev ve0 nud permanent lladdr $(cat /sys/class/net/ve1/address)
+		neigh replace $client6 dev ve1 nud permanent lladdr $(cat /sys/class/net/ve0/address)
+	E
+		wait_for 60 grep -qsx 'fd00:0009:.*:0001' /sys/class/infiniband/rxe0/ports/1/gids/* &&
+		wait_for 60 grep -qsx 'fd00:0009:.*:0002' /sys/class/infiniband/rxe1/ports/1/gids/*
+}
+
 # Permanent neighbour entries, so that no request has to wait for ARP.
 neighbours() {
 	ip neigh replace $server dev ve0 nud permanent lladdr "$(cat /sys/class/net/ve1/address)" &&
@@ -275,11 +299,13 @@ target_modules_down() {
 	gone target_core_{iblock,file,pscsi,user} target_core_mod
 }
 
-# lun NUMBER KIND NAME CONTROL
+# lun NUMBER KIND NAME CONTROL: with a serial number that is the same in each run, but for pscsi,
+# whose disks have their own
 lun() {
 	local core=$target/core/$2_0/$3
 	mkdir -p "$core" "$tpg/lun/lun_$1" &&
 		echo "$4" > "$core/control" && echo 1 > "$core/enable" &&
+		{ [ "$2" = pscsi ] || echo "d15c-$1" > "$core/wwn/vpd_unit_serial"; } &&
 		ln -s "$core" "$tpg/lun/lun_$1/port"
 }
 
@@ -297,7 +323,7 @@ target_up() {
 }
 
 # portal 1|0, group 1|0: what listens, and whether anybody may log in
-portal() { echo "$1" > $tpg/np/$at/iser; }
+portal() { echo "$1" > "$tpg/np/$at/iser"; }
 group() { echo "$1" > $tpg/enable; }
 
 target_down() {
@@ -486,10 +512,11 @@ server_down() {
 }
 
 mount_at() {
-	local version=$1 folder=$2 to=${3-$port} more=${4-} file=/
-	[ "$version" != 3 ] || { file=$exported more+=,mountproto=tcp; }
+	local version=$1 folder=$2 to=${3-$port} more=${4-} file=/ from=$server proto=rdma
+	[ -z "${by_ipv6-}" ] || { from="[$server6]" proto=rdma6; }
+	[ "$version" != 3 ] || { file=$exported more+=,mountproto=tcp${by_ipv6:+6}; }
 	mkdir -p "$folder"
-	within 60 mount -t nfs -o "vers=$version,proto=rdma,port=$to${more:+,$more}" $server:$file "$folder"
+	within "${patience-60}" mount -t nfs -o "vers=$version,proto=$proto,port=$to${more:+,$more}" "$from:$file" "$folder"
 }
 
 unmount() { within 60 umount "$1"; }
