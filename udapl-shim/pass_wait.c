@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -52,8 +53,9 @@ static struct pass_evd *evd_alloc(struct pass_ia *pia, struct shim_object *obj)
 	atomic_store(&evd->aside, PASS_QUEUES);
 	evd->channel_fd.fd = -1;
 	evd->kernel_fd.fd = -1;
-	evd->wake.fd = -1;
-	evd->wake_at = UINT64_MAX;
+	evd->bell.fd = -1;
+	evd->alarm.fd = -1;
+	evd->alarm_at = UINT64_MAX;
 	evd->bed.fd = -1;
 	return evd;
 }
@@ -109,7 +111,8 @@ void pass_evd_free(struct pass_evd *evd)
 		close(evd->channel->fd);
 	shim_fds_unlock();
 	shim_fd_close(&evd->kernel_fd);
-	shim_fd_close(&evd->wake);
+	shim_fd_close(&evd->bell);
+	shim_fd_close(&evd->alarm);
 	shim_fd_close(&evd->bed);
 	pass_ia_put(evd->pia);
 	free(evd);
@@ -434,10 +437,10 @@ static void alarm_by(struct pass_evd *evd, uint64_t time)
 		.it_value = { time / 1000000000u, time % 1000000000u },
 	};
 
-	if (evd->wake_at <= time)
+	if (evd->alarm_at <= time)
 		return;
-	evd->wake_at = time;
-	timerfd_settime(evd->wake.fd, TFD_TIMER_ABSTIME, &at, NULL);
+	evd->alarm_at = time;
+	timerfd_settime(evd->alarm.fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 /* Takes what the alarm has told, if it has gone off. Then it is not set any more. */
@@ -445,16 +448,33 @@ static void alarm_clear(struct pass_evd *evd)
 {
 	uint64_t times;
 
-	if (read(evd->wake.fd, &times, sizeof(times)) > 0)
-		evd->wake_at = UINT64_MAX;
+	if (read(evd->alarm.fd, &times, sizeof(times)) > 0)
+		evd->alarm_at = UINT64_MAX;
 }
 
-/* pass_evd_wake - have waiters and the thread of the CNO look again; the EVD is locked */
+/*
+ * pass_evd_wake - have waiters and the thread of the CNO look again; the EVD is locked
+ *
+ * The bell's descriptor is readable at once. That of an alarm would be when the timer's interrupt
+ * has come, and a dat_cno_wait() that only looks would find no trigger before that.
+ */
 void pass_evd_wake(struct pass_evd *evd)
 {
-	/* A time that was over long ago. 0 would take the alarm back. */
-	if (evd->wake.fd >= 0 && (evd->sleepers || evd->cno))
-		alarm_by(evd, 1);
+	if (evd->rung || evd->bell.fd < 0 || (!evd->sleepers && !evd->cno))
+		return;
+	evd->rung = true;
+	eventfd_write(evd->bell.fd, 1);
+}
+
+/* The bell was heard, or who would have heard it looks now. */
+static void bell_clear(struct pass_evd *evd)
+{
+	eventfd_t times;
+
+	if (!evd->rung)
+		return;
+	evd->rung = false;
+	eventfd_read(evd->bell.fd, &times);
 }
 
 /*
@@ -476,6 +496,7 @@ void pass_evd_count_solicited(struct pass_evd *evd, int by)
 
 /* ---- descriptors ------------------------------------------------------- */
 
+/* What a CNO needs, and a waiter as well */
 static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd)
 {
 	struct kdapl_uapi_evd_poll_fd arg = { .evd = shim_token(obj) };
@@ -487,9 +508,8 @@ static DAT_RETURN make_descriptors(struct shim_object *obj, struct pass_evd *evd
 		if (!ret)
 			shim_fd_keep(&evd->kernel_fd, arg.fd);
 	}
-	if (!ret && evd->wake.fd < 0 &&
-	    !shim_fd_keep(&evd->wake,
-			  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)))
+	if (!ret && evd->bell.fd < 0 &&
+	    !shim_fd_keep(&evd->bell, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)))
 		ret = RET_NO_RESOURCE(MEMORY);
 	shim_fds_unlock();
 	return ret;
@@ -515,9 +535,13 @@ static DAT_RETURN bed_make(struct shim_object *obj, struct pass_evd *evd)
 		if (ret)
 			return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ? DAT_SUCCESS : ret;
 		shim_fds_lock();
-		full = shim_fd_keep(&evd->bed, epoll_create1(EPOLL_CLOEXEC)) &&
+		full = evd->alarm.fd >= 0 ||
+		       shim_fd_keep(&evd->alarm, timerfd_create(CLOCK_MONOTONIC,
+								TFD_CLOEXEC | TFD_NONBLOCK));
+		full = full && shim_fd_keep(&evd->bed, epoll_create1(EPOLL_CLOEXEC)) &&
 		       epoll_has(evd->bed.fd, evd->kernel_fd.fd, 0) &&
-		       epoll_has(evd->bed.fd, evd->wake.fd, 0) &&
+		       epoll_has(evd->bed.fd, evd->bell.fd, 0) &&
+		       epoll_has(evd->bed.fd, evd->alarm.fd, 0) &&
 		       epoll_has(evd->bed.fd, async_fd(evd), 0);
 		shim_fds_unlock();
 		if (!full)
@@ -546,7 +570,7 @@ DAT_RETURN pass_evd_poll_fd(struct shim_object *obj, struct shim_evd *body)
 	if (!ret && (!epoll_has(epoll, evd->channel_fd.fd, EPOLLET) ||
 		     !epoll_has(epoll, evd->kernel_fd.fd, EPOLLET) ||
 		     !epoll_has(epoll, async_fd(evd), EPOLLET) ||
-		     !epoll_has(epoll, evd->wake.fd, EPOLLET)))
+		     !epoll_has(epoll, evd->bell.fd, EPOLLET)))
 		ret = RET_NO_RESOURCE(MEMORY);
 	if (ret)
 		shim_fd_close(&body->poll_fd);
@@ -641,7 +665,7 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 {
 	while (take_channel_event(evd))
 		;
-	alarm_clear(evd);
+	bell_clear(evd);
 	pass_wc_pull(evd);
 	arm_and_pull(evd);
 	return pass_event_count(evd, kernels);
@@ -650,7 +674,7 @@ static uint32_t arm_and_count(struct pass_evd *evd, uint32_t *kernels)
 /*
  * pass_evd_rearm - a CNO begins to watch; events that are there already trigger it (E87)
  *
- * The alarm goes off for these events, and for a waiter, which has to look again because what
+ * The bell rings for these events, and for a waiter, which has to look again because what
  * the descriptors had to tell it was taken here. Otherwise it must not: of several EVDs
  * whose descriptors become readable, the first one is the EVD of the trigger.
  */
@@ -817,11 +841,12 @@ static bool empty_ring(struct pass_evd *evd, struct waiting *w)
 static void look_who_told(struct shim_object *obj, struct pass_evd *evd)
 {
 	struct pollfd fds[3] = {
-		{ .fd = evd->wake.fd, .events = POLLIN },
+		{ .fd = evd->alarm.fd, .events = POLLIN },
 		{ .fd = evd->channel_fd.fd },
 		{ .fd = async_fd(evd), .events = POLLIN },
 	};
 
+	bell_clear(evd);
 	poll(fds, 3, 0);
 	if (fds[0].revents)
 		alarm_clear(evd);

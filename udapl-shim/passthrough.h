@@ -552,10 +552,12 @@ struct pass_cq {
  * @nudged: the thread of pass_keeper.c has it in that list, and counts as a user
  * @faulted: a queue could not be polled or armed, and the kernel was told (E72)
  * @kernel_fd: readable while the ring has events
- * @wake: a timerfd, an alarm for what is told by neither of these two descriptors
- * @wake_at: when it goes off, or has gone off since it was looked at; ns, UINT64_MAX: it is not set
+ * @bell: an eventfd for what is told by neither of these two descriptors
+ * @rung: it is readable
+ * @alarm: a timerfd, which tells a waiter that its time is over
+ * @alarm_at: when it goes off, or has gone off since it was looked at; ns, UINT64_MAX: it is not set
  * @bed: what a waiter sleeps on: an epoll descriptor of those of them that there are; it is made
- *	when there are the latter two
+ *	when there are the latter three
  * @channel_in_bed: the first one is in it
  * @next_deaf: the next EVD whose waiters the thread of pass_keeper.c wakes by the clock
  * @kept_round, @kept_silent: of the thread of pass_keeper.c: when it has listened to this EVD, and
@@ -605,8 +607,9 @@ struct pass_evd {
 	struct ibv_comp_channel *channel;
 	struct shim_fd channel_fd;
 	struct shim_fd kernel_fd;
-	struct shim_fd wake;
-	uint64_t wake_at;
+	struct shim_fd bell;
+	struct shim_fd alarm;
+	uint64_t alarm_at;
 	struct shim_fd bed;
 	bool channel_in_bed;
 	struct pass_evd *next_deaf;
@@ -617,6 +620,7 @@ struct pass_evd {
 	bool mute;
 	bool deaf;
 	bool faulted;
+	bool rung;
 	bool async;
 	bool cno;
 	uint32_t told_notified;

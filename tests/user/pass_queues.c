@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1277,10 +1278,10 @@ static void case_alarm_left(void)
 	wait_for_event(10000000);
 	took = wait_in_vain(50000);
 	CHECK(took >= 50000 && took < 5000000);
-	CHECK_EQ(evd->wake_at, UINT64_MAX);
+	CHECK_EQ(evd->alarm_at, UINT64_MAX);
 	wait_for_event(200000);
-	CHECK(evd->wake_at != UINT64_MAX);
-	while (shim_now() < evd->wake_at)
+	CHECK(evd->alarm_at != UINT64_MAX);
+	while (shim_now() < evd->alarm_at)
 		usleep(1000);
 	nr_sleeps = 0;
 	CHECK(wait_in_vain(50000) >= 50000);
@@ -1387,6 +1388,46 @@ static void case_event_for_waiter(void)
 	OK(w.ret);
 	CHECK_EQ(w.event.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
 	CHECK(w.more == 1 || evd_obj->ops->evd_notifies(evd_obj));
+}
+
+static bool timers_late;	/* no timer's interrupt comes */
+
+/* In the place of the C library's */
+int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *before)
+{
+	static typeof(timerfd_settime) *real;
+
+	if (!real)
+		real = (typeof(real))dlsym(RTLD_NEXT, "timerfd_settime");
+	return timers_late ? 0 : real(fd, flags, at, before);
+}
+
+/* A waiter goes without the event, and who looks at the CNO now, and does not wait, has a trigger. */
+static void case_trigger_at_once(void)
+{
+	static struct ibv_comp_channel channel;
+	DAT_EVD_HANDLE by;
+	DAT_CNO_HANDLE cno;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	ring_fd_setup();
+	channel.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	evd->channel = &channel;
+	evd->channel_fd.fd = channel.fd;
+	kernel = tells_length;
+	timers_late = true;
+	OK(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	OK(dat_evd_modify_cno(evd_obj, cno));
+	kernel_event(DAT_SOFTWARE_EVENT);
+	CHECK_RET(dat_evd_wait(evd_obj, 0, 2, &event, &more), ERR2(TIMEOUT_EXPIRED, 0));
+	OK(dat_cno_wait(cno, 0, &by));
+	CHECK(by == evd_obj);
+	timers_late = false;
+	OK(dat_evd_modify_cno(evd_obj, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	kernel = NULL;
+	close(channel.fd);
 }
 
 #define TRIGGERS	200000
@@ -2677,6 +2718,7 @@ static const struct check_case cases[] = {
 	{ "E85 dat_cno_wait loses no signal between two sleeps", case_cno_signal_between },
 	{ "E30 E33 who waits for more than there is sleeps", case_too_few },
 	{ "E34 E37 E76 an event comes when a waiter has one", case_event_for_waiter },
+	{ "E37 E76 a waiter goes without the event, and the CNO is asked", case_trigger_at_once },
 	{ "E72 a completion queue cannot be polled", case_poll_faults },
 	{ "E72 E30 a completion queue cannot be polled by who waits", case_poll_faults_wait },
 	{ "E72 E30 a completion queue cannot be armed", case_arm_faults },
