@@ -267,22 +267,6 @@ static void ends(void)
 	nothing_more(p.a.request);
 }
 
-#ifdef __KERNEL__
-static void unknown(void)
-{
-	DAT_RMR_TRIPLET to;
-	struct pair p = {};
-
-	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
-		return;
-	to = remote_piece(&p.b.mem, 0, 64);
-	OK(node_recv(&p.b, 0, 64, 1));
-	OK(write_immed(&p.a, 5, &to, 3, 0));
-	want_done(p.b.recv, p.b.ep, 1, DAT_DTO_ERR_BAD_RESPONSE);
-	want_conn(p.b.conn, p.b.ep, BROKEN);
-}
-#endif
-
 /* ---- atomics ------------------------------------------------------------------- */
 
 static void atomics(void)
@@ -547,9 +531,6 @@ static const struct scenario scenarios[] = {
 	SCENARIO_IB("X1 X4 writes with immediate data and messages, in order", in_order,
 		    .srq = SRQ_B),
 	SCENARIO_IB("X1 X3 D46 writes with immediate data behind the end", ends),
-#ifdef __KERNEL__
-	SCENARIO_IB("X4 mt:T59 immediate data for somebody who does not know of it", unknown),
-#endif
 	SCENARIO_IB("X1 X3 X5 compare and swap, fetch and add", atomics),
 	SCENARIO_IB("X1 X5 D4 a graceful disconnect waits for atomics", drained),
 	SCENARIO_IB("X6 no atomic without the privilege", rights),

@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include <dat/kdat_linux.h>
 
+#define BROKEN		DAT_CONNECTION_EVENT_BROKEN
 #define DISCONNECTED	DAT_CONNECTION_EVENT_DISCONNECTED
 #define PART		4096
 #define WRITES		12	/* with the message more than the device is told of at once */
@@ -79,9 +80,36 @@ static void flushed(void)
 	account_closed(&account, NODE_REQUESTS, 0);
 }
 
+/* The EVD of receives of the peer was made by somebody who does not know of immediate data. */
+static void unknown(void)
+{
+	struct pair p = {};
+	DAT_LMR_TRIPLET from;
+	DAT_RMR_TRIPLET to;
+	struct kdat_request write = {
+		.kind = KDAT_RDMA_WRITE_IMMED,
+		.num_segments = 1,
+		.local_iov = &from,
+		.user_cookie = cookie(3),
+		.remote_buffer = &to,
+		.immediate = 7,
+	};
+	DAT_COUNT posted;
+
+	if (!pair_new(&p, THREE_EVDS, NULL, NULL))
+		return;
+	from = piece(&p.a.mem, 0, 5);
+	to = remote_piece(&p.b.mem, 0, 64);
+	OK(node_recv(&p.b, 0, 64, 1));
+	OK(kdat_ep_post_requests(p.a.ep, 1, &write, &posted));
+	want_done(p.b.recv, p.b.ep, 1, DAT_DTO_ERR_BAD_RESPONSE);
+	want_conn(p.b.conn, p.b.ep, BROKEN);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("mt:T15 mt:T40 mt:T42 writes and a message are posted together", together),
 	SCENARIO("D40 D43 D45 what was posted together is flushed, each once", flushed),
+	SCENARIO_IB("X4 mt:T59 immediate data for somebody who does not know of it", unknown),
 };
 
 SCENARIO_TABLE(kernel_requests_table);
