@@ -39,13 +39,15 @@
 	X(recv) X(send) X(write) X(read) X(bind) X(rmr_free)		\
 	X(srq_recv) X(srq_query) X(srq_resize)				\
 	X(take) X(wait) X(settle) X(status) X(query) X(recv_query)	\
-	X(software) X(resize)
+	X(software) X(resize)						\
+	X(write_immed) X(cmp_swap) X(fetch_add)
 
 enum kind {
 #define X(name)	OP_##name,
 	DIFF_OPS(X)
 #undef X
-	OPS
+	OPS,
+	FIRST_EXTENSION = OP_write_immed
 };
 
 /*
@@ -56,9 +58,14 @@ struct op {
 	u32 kind, side, slot, a, b, c;
 };
 
-/* @limit: after so many ms what has not come is missing */
+/*
+ * struct program
+ * @limit: after so many ms what has not come is missing
+ * @extended: it has extensions of DAT (extension.c)
+ */
 struct program {
 	u32 limit;
+	bool extended;
 	u32 n;
 	struct op ops[MAX_OPS];
 };
@@ -140,11 +147,31 @@ struct world {
 	u32 limit;
 	u32 breaks;		/* connections that a failed request has ended */
 	bool raced;		/* so memory is not compared */
+	bool extended;
 	bool stop;		/* what was due did not come */
 	struct item *taken[ITEMS];
 };
 
+/* struct post - a request that DAT 1.2 does not have, as post_extension() takes it */
+struct post {
+	enum kind kind;
+	DAT_COUNT segments;
+	DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_RMR_TRIPLET remote;
+	DAT_COMPLETION_FLAGS flags;
+	u64 operand, compare;	/* the operand of a write is its word */
+};
+
+/* extension.c */
+extern const bool has_extensions;
+extern const DAT_EVD_FLAGS evd_extended;
+extern const DAT_MEM_PRIV_FLAGS priv_atomic;
+DAT_RETURN post_extension(DAT_EP_HANDLE ep, const struct post *post);
+DAT_EVENT_NUMBER event_kind(const DAT_EVENT *event, u32 *word);
+
 /* model.c */
+bool takes_receive(const struct item *request);
 struct item *item_new(struct world *w, enum stream stream, enum kind kind, struct ep *ep);
 void item_ready(struct item *item, enum result result);
 struct item *next_receive(struct world *w, struct ep *ep);
@@ -165,6 +192,6 @@ void play(const struct program *program, u32 qual);
 int parse(struct program *program, char *text);
 
 /* gen.c */
-void generate(struct program *program, u64 seed);
+void generate(struct program *program, u64 seed, bool extended);
 
 #endif /* DIFF_H */

@@ -102,16 +102,36 @@ static void over(struct dice *dice, u32 side, u32 slot)
 	dice->spent[!side][far] = true;
 }
 
+/* A receive for what the other side sends next */
+static void receive(struct dice *dice, u32 side, u32 slot)
+{
+	if (percent(dice, 75) && slot == SLOTS - 1)
+		put(dice, OP_srq_recv, side, slot, room(dice), 1, 0);
+	else if (percent(dice, 75))
+		put(dice, OP_recv, side, slot, room(dice), 1 + below(dice, 2), 0);
+}
+
+static void extension(struct dice *dice, u32 side, u32 slot)
+{
+	u32 kind = FIRST_EXTENSION + below(dice, OPS - FIRST_EXTENSION);
+
+	if (kind == OP_write_immed)
+		receive(dice, !side, dice->peers[side][slot]);
+	put(dice, kind, side, slot, below(dice, 256), flags(dice), wrong(dice));
+}
+
 /* Something on a connection, or the end of it */
 static void transfers(struct dice *dice, u32 side, u32 slot)
 {
-	u32 what = below(dice, 100), far = dice->peers[side][slot];
+	u32 what;
 
+	if (dice->program->extended && percent(dice, 35)) {
+		extension(dice, side, slot);
+		return;
+	}
+	what = below(dice, 100);
 	if (what < 30) {
-		if (percent(dice, 75) && far == SLOTS - 1)
-			put(dice, OP_srq_recv, !side, far, room(dice), 1, 0);
-		else if (percent(dice, 75))
-			put(dice, OP_recv, !side, far, room(dice), 1 + below(dice, 2), 0);
+		receive(dice, !side, dice->peers[side][slot]);
 		put(dice, OP_send, side, slot, length(dice), flags(dice), wrong(dice));
 	} else if (what < 40) {
 		put(dice, OP_recv, side, slot, room(dice), 1 + below(dice, BURST), wrong(dice));
@@ -137,7 +157,7 @@ static void transfers(struct dice *dice, u32 side, u32 slot)
 static void anything(struct dice *dice, u32 side, u32 slot)
 {
 	static const u32 sizes[] = { 0, 1, 4, 16, 64, 2000, 0xffffffff, 0x7fffffff };
-	u32 kind = below(dice, OPS), a = below(dice, 256), b = below(dice, 6);
+	u32 kind = below(dice, dice->program->extended ? OPS : FIRST_EXTENSION), a = below(dice, 256), b = below(dice, 6);
 
 	switch (kind) {
 	case OP_create:
@@ -171,7 +191,7 @@ static void anything(struct dice *dice, u32 side, u32 slot)
 }
 
 /* generate - the program of a seed; the same one everywhere */
-void generate(struct program *program, u64 seed)
+void generate(struct program *program, u64 seed, bool extended)
 {
 	struct dice dice = { .state = seed * 0x9e3779b97f4a7c15ULL, .program = program };
 	u32 side, slot, wanted, what;
@@ -179,6 +199,7 @@ void generate(struct program *program, u64 seed)
 	below(&dice, 2);
 	program->n = 0;
 	program->limit = LIMIT_MS;
+	program->extended = extended;
 	for (side = 0; side < SIDES; side++) {
 		for (slot = 0; slot < SLOTS; slot++)
 			put(&dice, OP_create, side, slot, evds(&dice), 0, 0);

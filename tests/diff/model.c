@@ -188,6 +188,12 @@ static void broken(struct world *w, struct ep *ep, struct item *request, struct 
 	ended(w, ep->peer, DAT_CONNECTION_EVENT_BROKEN, false);
 }
 
+/* A message, or a write with immediate data, which fills no receive. */
+bool takes_receive(const struct item *request)
+{
+	return request->kind == OP_send || request->kind == OP_write_immed;
+}
+
 /* The first request that waits is carried out, if it can be; true: something changed. */
 static bool step(struct world *w, struct ep *ep)
 {
@@ -203,7 +209,7 @@ static bool step(struct world *w, struct ep *ep)
 		end_connection(w, ep, true, false);
 		return true;
 	}
-	if (request->kind == OP_send) {
+	if (takes_receive(request)) {
 		receive = next_receive(w, ep->peer);
 		if (!receive)		/* mt:T51 */
 			return false;
@@ -212,7 +218,7 @@ static bool step(struct world *w, struct ep *ep)
 		receive->partner = request;
 		request->partner = receive;
 	}
-	if (request->bad || (receive && receive->length < request->length)) {
+	if (request->bad || (request->kind == OP_send && receive->length < request->length)) {
 		broken(w, ep, request, receive);
 		return true;
 	}

@@ -46,7 +46,19 @@ static void tell(const struct world *w, const struct op *op, DAT_RETURN ret)
 	const char *major = "", *minor = "";
 
 	dat_strerror(ret, &major, &minor);
+	/* The calls of the two faces have other arguments. */
+	if (op->kind >= FIRST_EXTENSION)
+		minor = "";
 	say("%u %s %u.%u: %s %s", w->op, op_names[op->kind], op->side, op->slot, major, minor);
+}
+
+/* A call that is a part of an operation; by its name, since the versions of DAT number codes apart */
+static void tell_part(const char *call, DAT_RETURN ret)
+{
+	const char *major = "", *minor = "";
+
+	dat_strerror(ret, &major, &minor);
+	say("  %s: %s %s", call, major, minor);
 }
 
 /* Something that was due did not come.  The rest of the program would only repeat that. */
@@ -164,10 +176,17 @@ static struct item *find_connection(struct world *w, DAT_EP_HANDLE handle, u32 e
 	return other;
 }
 
-static void enter_dto(struct world *w, struct item *item, u32 evd, u32 status, u64 length)
+static bool is_atomic(u32 kind)
+{
+	return kind == OP_cmp_swap || kind == OP_fetch_add;
+}
+
+static void enter_dto(struct world *w, struct item *item, u32 evd, u32 status, u64 length,
+		      u32 word)
 {
 	struct side *side = &w->sides[item->side];
-	bool any = item->result == ANY, receives = item->stream == RECV && !status;
+	bool receives = (item->stream == RECV || is_atomic(item->kind)) && !status;
+	bool any = item->result == ANY;
 
 	oracle(w, item, evd, status);
 	if (item->result == FAIL && item->stream == REQUEST && status)
@@ -175,9 +194,9 @@ static void enter_dto(struct world *w, struct item *item, u32 evd, u32 status, u
 	if (any)
 		snprintf(item->text, sizeof(item->text), "any");
 	else
-		snprintf(item->text, sizeof(item->text), "status %u length %llu sum %x", status,
-			 (unsigned long long)length,
-			 receives ? sum(item_mem(side, item->number), length) : 0);
+		snprintf(item->text, sizeof(item->text), "status %u length %llu sum %x word %x",
+			 status, (unsigned long long)length,
+			 receives ? sum(item_mem(side, item->number), length) : 0, word);
 }
 
 /* Does it say nothing yet?  After ESTABLISHED comes DISCONNECTED in place of this (RULING 53). */
@@ -207,19 +226,20 @@ static struct item *enter(struct world *w, u32 evd, const DAT_EVENT *event)
 		&event->event_data.rmr_completion_event_data;
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	struct item *item = NULL;
+	u32 word;
 
-	switch (event->event_number) {
+	switch ((u32)event_kind(event, &word)) {
 	case DAT_DTO_COMPLETION_EVENT:
 		item = find_post(w, dto->user_cookie.as_64);
 		if (!item || !item->ep || item->ep->handle != dto->ep_handle)
 			break;
-		enter_dto(w, item, evd, dto->status, dto->transfered_length);
+		enter_dto(w, item, evd, dto->status, dto->transfered_length, word);
 		goto found;
 	case DAT_RMR_BIND_COMPLETION_EVENT:
 		item = find_post(w, bind->user_cookie.as_64);
 		if (!item || item->kind != OP_bind)
 			break;
-		enter_dto(w, item, evd, bind->status, 0);
+		enter_dto(w, item, evd, bind->status, 0, 0);
 		goto found;
 	case DAT_SOFTWARE_EVENT:
 		item = find_post(w, (uintptr_t)event->event_data.software_event_data.pointer);
@@ -521,14 +541,14 @@ static void answer(struct world *w, struct ep *ep, struct ep *peer, DAT_CR_HANDL
 	DAT_RETURN ret;
 
 	if (way == REJECTED || way == ABORTED_REJECTED || !peer) {
-		say("  reject: 0x%x", dat_cr_reject(cr));
+		tell_part("reject", dat_cr_reject(cr));
 		accepted = false;
 	} else {
 		ret = dat_cr_accept(cr, peer->handle, 0, NULL);
-		say("  accept: 0x%x", ret);
+		tell_part("accept", ret);
 		accepted = !ret;
 		if (ret)
-			say("  reject: 0x%x", dat_cr_reject(cr));
+			tell_part("reject", dat_cr_reject(cr));
 	}
 	if (alone) {
 		if (accepted)
@@ -568,10 +588,10 @@ static DAT_RETURN op_connect(struct world *w, const struct op *op)
 	if (!next_request(w, far, &cr))
 		return ret;
 	if (op->b == ABORTED || op->b == ABORTED_REJECTED) {
-		say("  disconnect: 0x%x", dat_ep_disconnect(ep->handle, DAT_CLOSE_ABRUPT_FLAG));
+		tell_part("disconnect", dat_ep_disconnect(ep->handle, DAT_CLOSE_ABRUPT_FLAG));
 		ended(w, ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 	} else if (op->b == FREED) {
-		say("  free: 0x%x", dat_ep_free(ep->handle));
+		tell_part("free", dat_ep_free(ep->handle));
 		ep_freed(w, ep);
 	}
 	answer(w, ep, peer, cr, op->b);
@@ -821,6 +841,73 @@ static DAT_RETURN op_read(struct world *w, const struct op *op)
 	return rdma(w, op);
 }
 
+/*
+ * An extension: a: length of a write, what an atomic adds or compares; b: flags, c: what is wrong.
+ * No write with immediate data fails at the peer, where it may have taken a receive or not.
+ */
+static DAT_RETURN extension(struct world *w, const struct op *op)
+{
+	struct side *side = &w->sides[op->side], *far = &w->sides[!op->side];
+	struct ep *ep = side->slots[op->slot];
+	u32 number = w->n_items, length = is_atomic(op->kind) ? 8 : op->a % (RDMA + 1);
+	bool takes = !is_atomic(op->kind), srq, quiet;
+	DAT_LMR_TRIPLET iov[3];
+	struct post post = {
+		.kind = op->kind,
+		.iov = iov,
+		.cookie.as_64 = number,
+		.remote = { .rmr_context = far->rmr_context, .segment_length = length },
+		.operand = number * 2654435761u + 1,
+	};
+	struct item *item;
+	DAT_RETURN ret;
+	u64 was;
+
+	catch_up(w, ep);
+	srq = takes && ep->state == DAT_EP_STATE_CONNECTED && ep->peer->srq;
+	if (!room_is_known(w, ep, REQUEST) || (srq && !next_receive(w, ep->peer)) ||
+	    (takes && op->c == BAD_KEY))
+		return DAT_SUCCESS;
+	quiet = silent(w, ep, op) && op->c != BAD_KEY &&
+		(!takes || ep->state != DAT_EP_STATE_CONNECTED || next_receive(w, ep->peer));
+	post.segments = segments(side, iov, number, length, op->c);
+	post.flags = flags_of(op, quiet);
+	post.remote.target_address = (uintptr_t)item_rdma(far, number);
+	if (takes) {
+		fill(item_mem(side, number), length, number);
+	} else {
+		fill(item_rdma(far, number), length, number);
+		memcpy(&was, item_rdma(far, number), sizeof(was));
+		post.compare = was + op->a % 2;
+	}
+	if (op->c == BAD_KEY)
+		post.remote.rmr_context ^= 0x5a5a00;
+	item = item_new(w, REQUEST, op->kind, ep);
+	item->length = length;
+	item->silent = quiet;
+	item->bad = op->c == BAD_KEY;
+	ret = post_extension(ep->handle, &post);
+	posted(w, ep, item, ret);
+	if (!ret && srq)
+		settle(w, ep);
+	return ret;
+}
+
+static DAT_RETURN op_write_immed(struct world *w, const struct op *op)
+{
+	return extension(w, op);
+}
+
+static DAT_RETURN op_cmp_swap(struct world *w, const struct op *op)
+{
+	return extension(w, op);
+}
+
+static DAT_RETURN op_fetch_add(struct world *w, const struct op *op)
+{
+	return extension(w, op);
+}
+
 /* a: which RMR, and one in four unbinds it; b: flags, c: what is wrong */
 static DAT_RETURN op_bind(struct world *w, const struct op *op)
 {
@@ -991,17 +1078,22 @@ static bool open_side(struct world *w, u32 number, u32 qual)
 	struct side *side = &w->sides[number];
 	DAT_IA_ATTR *attr = mem_new(sizeof(*attr));
 	DAT_EVD_FLAGS flags = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG;
+	DAT_MEM_PRIV_FLAGS rights = DAT_MEM_PRIV_ALL_FLAG;
 	bool ok;
 	u32 i;
 
+	if (w->extended) {
+		flags |= evd_extended;
+		rights |= priv_atomic;
+	}
 	side->qual = qual + number;
 	side->mem = mem_new(size);
 	ok = side->mem && attr &&
 	     MUST(dat_ia_open((DAT_NAME_PTR)names[number], 64, &side->async, &side->ia)) &&
 	     MUST(dat_ia_query(side->ia, NULL, DAT_IA_FIELD_ALL, attr, 0, NULL)) &&
 	     MUST(dat_pz_create(side->ia, &side->pz)) &&
-	     MUST(port_lmr_create(side->ia, side->mem, size, side->pz, &side->lmr, &side->context,
-				  &side->rmr_context)) &&
+	     MUST(port_lmr_create(side->ia, side->mem, size, side->pz, rights, &side->lmr,
+				  &side->context, &side->rmr_context)) &&
 	     MUST(dat_srq_create(side->ia, side->pz, &srq, &side->srq)) &&
 	     MUST(port_evd_create(side->ia, QLEN, DAT_EVD_CR_FLAG, &side->cr)) &&
 	     MUST(dat_psp_create(side->ia, side->qual, side->cr, DAT_PSP_CONSUMER_FLAG,
@@ -1020,7 +1112,7 @@ static bool open_side(struct world *w, u32 number, u32 qual)
 static void close_side(struct side *side)
 {
 	if (side->ia)
-		say("closed: 0x%x", dat_ia_close(side->ia, DAT_CLOSE_ABRUPT_FLAG));
+		tell_part("close", dat_ia_close(side->ia, DAT_CLOSE_ABRUPT_FLAG));
 	mem_free(side->mem);
 }
 
@@ -1071,9 +1163,10 @@ void play(const struct program *program, u32 qual)
 	bool ok = w;
 	u32 i;
 
-	if (w)
+	if (w) {
 		w->limit = program->limit;
-
+		w->extended = program->extended;
+	}
 	for (i = 0; ok && i < SIDES; i++)
 		ok = open_side(w, i, qual);
 	for (i = 0; ok && i < program->n && !w->stop; i++) {
@@ -1088,7 +1181,8 @@ void play(const struct program *program, u32 qual)
 }
 
 /*
- * parse - a program from its text, a line for each operation, and perhaps one for the limit
+ * parse - a program from its text, a line for each operation, before them perhaps one for the
+ *	limit and one that says that it has extensions
  *
  * Return: 0, or the number of a bad operation.
  */
@@ -1099,16 +1193,21 @@ int parse(struct program *program, char *text)
 
 	program->n = 0;
 	program->limit = LIMIT_MS;
+	program->extended = false;
 	while ((line = strsep(&text, "\n"))) {
 		if (!*line || sscanf(line, "limit %u", &program->limit) == 1)
 			continue;
+		if (!strcmp(line, "extended")) {
+			program->extended = true;
+			continue;
+		}
 		if (program->n == MAX_OPS ||
 		    sscanf(line, "%15s %u %u %u %u %u", name, &op.side, &op.slot, &op.a, &op.b,
 			   &op.c) != 6)
 			return program->n + 1;
 		for (op.kind = 0; op.kind < OPS && strcmp(name, op_names[op.kind]); op.kind++)
 			;
-		if (op.kind == OPS || op.side >= SIDES ||
+		if (op.kind >= (program->extended ? OPS : FIRST_EXTENSION) || op.side >= SIDES ||
 		    op.slot >= (on_evd(op.kind) ? EVDS : SLOTS))
 			return program->n + 1;
 		program->ops[program->n++] = op;

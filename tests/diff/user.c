@@ -44,7 +44,7 @@ static void die(const char *what)
 
 static size_t print(char *text, size_t size, const struct program *program)
 {
-	size_t n = 0;
+	size_t n = snprintf(text, size, "%s", program->extended ? "extended\n" : "");
 	u32 i;
 
 	for (i = 0; i < program->n; i++) {
@@ -260,9 +260,9 @@ static void count(const struct program *program)
 
 static u32 tell_counts(unsigned long n)
 {
-	u32 i, never = 0;
+	u32 i, never = 0, ops = has_extensions ? OPS : FIRST_EXTENSION;
 
-	for (i = 0; i < OPS; i++) {
+	for (i = 0; i < ops; i++) {
 		printf("%s%s %lu", i ? ", " : "done: ", op_names[i], counts[i]);
 		never += !counts[i];
 	}
@@ -301,7 +301,7 @@ static int run_seeds(unsigned long long seed, unsigned long n)
 	struct program program;
 
 	for (i = 0; i < n; i++, seed++) {
-		generate(&program, seed);
+		generate(&program, seed, has_extensions);
 		if (agrees(&program)) {
 			count(&program);
 			continue;

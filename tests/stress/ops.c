@@ -693,7 +693,7 @@ static void lmr_create(struct worker *me, u32 i)
 		break;
 	}
 	if (!CALL(me, 0, port_lmr_create, me->w->ia, lmr->mem, AREA, me->w->pz,
-		  &lmr->handle, &context, &rmr_context)) {
+		  DAT_MEM_PRIV_ALL_FLAG, &lmr->handle, &context, &rmr_context)) {
 		store(&lmr->context, context);
 		store(&mine->rmr_contexts[1 + i], rmr_context);
 		state = LMR_LIVE;

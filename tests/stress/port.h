@@ -74,7 +74,7 @@ DAT_RETURN port_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags
 			   DAT_EVD_HANDLE *evd);
 DAT_RETURN port_evd_wait(DAT_EVD_HANDLE evd, u32 timeout, DAT_EVENT *event);
 DAT_RETURN port_lmr_create(DAT_IA_HANDLE ia, void *mem, size_t size,
-			   DAT_PZ_HANDLE pz, DAT_LMR_HANDLE *lmr,
+			   DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS rights, DAT_LMR_HANDLE *lmr,
 			   DAT_LMR_CONTEXT *context,
 			   DAT_RMR_CONTEXT *rmr_context);
 

@@ -102,14 +102,13 @@ DAT_RETURN port_evd_wait(DAT_EVD_HANDLE evd, u32 timeout, DAT_EVENT *event)
 }
 
 DAT_RETURN port_lmr_create(DAT_IA_HANDLE ia, void *mem, size_t size,
-			   DAT_PZ_HANDLE pz, DAT_LMR_HANDLE *lmr,
+			   DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS rights, DAT_LMR_HANDLE *lmr,
 			   DAT_LMR_CONTEXT *context,
 			   DAT_RMR_CONTEXT *rmr_context)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = mem };
 
 	return dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, size, pz,
-			       DAT_MEM_PRIV_ALL_FLAG,
-			       DAT_MEM_OPTIMIZE_DONT_CARE, lmr, context,
+			       rights, DAT_MEM_OPTIMIZE_DONT_CARE, lmr, context,
 			       rmr_context, NULL, NULL);
 }

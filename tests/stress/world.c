@@ -71,7 +71,7 @@ static bool open_memory(struct world *w, struct place *place)
 	}
 	place->areas[0] = (uintptr_t)w->mem + POSTS * MSG;
 	return PERSIST(port_lmr_create(w->ia, w->mem, POSTS * MSG + AREA, w->pz,
-				       &w->lmr, &w->context,
+				       DAT_MEM_PRIV_ALL_FLAG, &w->lmr, &w->context,
 				       &place->rmr_contexts[0]));
 }
 
