@@ -555,7 +555,8 @@ struct pass_cq {
  * @bell: an eventfd for what is told by neither of these two descriptors
  * @rung: it is readable
  * @alarm: a timerfd, which tells a waiter that its time is over
- * @alarm_at: when it goes off, or has gone off since it was looked at; ns, UINT64_MAX: it is not set
+ * @alarm_at: when it goes off, or has gone off since it was looked at; ns, UINT64_MAX: it is not
+ *	set
  * @bed: what a waiter sleeps on: an epoll descriptor of those of them that there are; it is made
  *	when there are the latter three
  * @channel_in_bed: the first one is in it

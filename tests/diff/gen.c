@@ -157,7 +157,8 @@ static void transfers(struct dice *dice, u32 side, u32 slot)
 static void anything(struct dice *dice, u32 side, u32 slot)
 {
 	static const u32 sizes[] = { 0, 1, 4, 16, 64, 2000, 0xffffffff, 0x7fffffff };
-	u32 kind = below(dice, dice->program->extended ? OPS : FIRST_EXTENSION), a = below(dice, 256), b = below(dice, 6);
+	u32 kind = below(dice, dice->program->extended ? OPS : FIRST_EXTENSION);
+	u32 a = below(dice, 256), b = below(dice, 6);
 
 	switch (kind) {
 	case OP_create:

@@ -52,7 +52,7 @@ static void tell(const struct world *w, const struct op *op, DAT_RETURN ret)
 	say("%u %s %u.%u: %s %s", w->op, op_names[op->kind], op->side, op->slot, major, minor);
 }
 
-/* A call that is a part of an operation; by its name, since the versions of DAT number codes apart */
+/* A call that is a part of an operation. Codes by name: the versions of DAT number them apart. */
 static void tell_part(const char *call, DAT_RETURN ret)
 {
 	const char *major = "", *minor = "";
@@ -843,7 +843,8 @@ static DAT_RETURN op_read(struct world *w, const struct op *op)
 
 /*
  * An extension: a: length of a write, what an atomic adds or compares; b: flags, c: what is wrong.
- * No write with immediate data fails at the peer, where it may have taken a receive or not.
+ * No write with immediate data fails at the peer, where it may have taken a receive or not.  An
+ * atomic of a program has one segment always.
  */
 static DAT_RETURN extension(struct world *w, const struct op *op)
 {
@@ -851,6 +852,7 @@ static DAT_RETURN extension(struct world *w, const struct op *op)
 	struct ep *ep = side->slots[op->slot];
 	u32 number = w->n_items, length = is_atomic(op->kind) ? 8 : op->a % (RDMA + 1);
 	bool takes = !is_atomic(op->kind), srq, quiet;
+	u32 bad = op->c == MANY_SEGMENTS && !takes ? GOOD : op->c;
 	DAT_LMR_TRIPLET iov[3];
 	struct post post = {
 		.kind = op->kind,
@@ -870,7 +872,7 @@ static DAT_RETURN extension(struct world *w, const struct op *op)
 		return DAT_SUCCESS;
 	quiet = silent(w, ep, op) && op->c != BAD_KEY &&
 		(!takes || ep->state != DAT_EP_STATE_CONNECTED || next_receive(w, ep->peer));
-	post.segments = segments(side, iov, number, length, op->c);
+	post.segments = segments(side, iov, number, length, bad);
 	post.flags = flags_of(op, quiet);
 	post.remote.target_address = (uintptr_t)item_rdma(far, number);
 	if (takes) {
@@ -991,7 +993,8 @@ static DAT_RETURN op_srq_query(struct world *w, const struct op *op)
 	DAT_RETURN ret = dat_srq_query(w->sides[op->side].srq, DAT_SRQ_FIELD_ALL, &param);
 
 	if (!ret && srq_is_known(w, op->side))
-		say("  state %u outstanding %d", param.srq_state, param.outstanding_dto_count);
+		say("  error %d outstanding %d", param.srq_state == DAT_SRQ_STATE_ERROR,
+		    param.outstanding_dto_count);
 	return ret;
 }
 

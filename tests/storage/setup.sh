@@ -533,13 +533,13 @@ listens_again() { dmesg | grep -q "$1: listening at .*now"; }
 
 # --- input and output -----------------------------------------------------------------
 
-# fio_once FILE DEPTH [OPTION...]: writes 32 MiB in blocks of 512 B to 1 MiB and reads them
-# back; each block contains its offset and its checksum
+# fio_once FILE DEPTH [OPTION...]: writes 32 MiB, or in the brief case 12, in blocks of 512 B to
+# 1 MiB and reads them back; each block contains its offset and its checksum
 fio_once() {
 	local file=$1 depth=$2
 	shift 2
-	fio --name=verify --filename="$file" --size=32m --rw=randwrite --direct=1 --ioengine=libaio \
-		--iodepth="$depth" --bssplit=512/20:4k/30:16k/10:64k/20:256k/10:1m/10 \
+	fio --name=verify --filename="$file" --size="$(of 32 12)m" --rw=randwrite --direct=1 \
+		--ioengine=libaio --iodepth="$depth" --bssplit=512/20:4k/30:16k/10:64k/20:256k/10:1m/10 \
 		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --allow_file_create=0 \
 		--randseed=$RANDOM$RANDOM \
 		--output=$work/fio."$(basename "$file")" "$@" > $work/fio.out 2>&1

@@ -1402,7 +1402,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itime
 	return timers_late ? 0 : real(fd, flags, at, before);
 }
 
-/* A waiter goes without the event, and who looks at the CNO now, and does not wait, has a trigger. */
+/* A waiter goes without the event, and who looks at the CNO without waiting has a trigger. */
 static void case_trigger_at_once(void)
 {
 	static struct ibv_comp_channel channel;
