@@ -841,6 +841,12 @@ static DAT_RETURN op_read(struct world *w, const struct op *op)
 	return rdma(w, op);
 }
 
+/* X4: a write with immediate data to the peer of @ep breaks the connection, as soon as it polls. */
+static bool tells_nobody(const struct ep *ep)
+{
+	return ep->state == DAT_EP_STATE_CONNECTED && ep->peer->evds[RECV] == NO_EVD;
+}
+
 /*
  * An extension: a: length of a write, what an atomic adds or compares; b: flags, c: what is wrong.
  * No write with immediate data fails at the peer, where it may have taken a receive or not.  An
@@ -868,7 +874,7 @@ static DAT_RETURN extension(struct world *w, const struct op *op)
 	catch_up(w, ep);
 	srq = takes && ep->state == DAT_EP_STATE_CONNECTED && ep->peer->srq;
 	if (!room_is_known(w, ep, REQUEST) || (srq && !next_receive(w, ep->peer)) ||
-	    (takes && op->c == BAD_KEY))
+	    (takes && (op->c == BAD_KEY || tells_nobody(ep))))
 		return DAT_SUCCESS;
 	quiet = silent(w, ep, op) && op->c != BAD_KEY &&
 		(!takes || ep->state != DAT_EP_STATE_CONNECTED || next_receive(w, ep->peer));
