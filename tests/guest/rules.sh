@@ -42,7 +42,7 @@ some=(
 	'the remote rights asked for' 'remote access ends its connection'
 	'window: each right' 'window: bound and unbound'
 	'SRQ many endpoints on one' 'SRQ low watermark' 'SRQ serves others when one ends'
-	'iWARP:' 'a device without extensions'
+	'iWARP:'
 )
 
 # --windows: what Soft-RoCE's windows do.  A bind behind a send that has no receive and is
