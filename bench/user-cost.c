@@ -6,8 +6,11 @@
  * devices. In a machine that counts instructions (scripts/vm --icount) a tick
  * is an instruction. Called by bench/guest-cost and bench/guest-path.
  *
- *	user-cost dat IA_A IA_B ADDRESS_B PORT SAMPLES
+ *	user-cost dat IA_A IA_B ADDRESS_B PORT SAMPLES [NAME]
  *	user-cost verbs ADDRESS_A ADDRESS_B PORT SAMPLES
+ *
+ * NAME is what the library is called in the figures. With DAT2 this is a program of DAT 2.0, whose
+ * library may be anybody's.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -19,7 +22,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef DAT2
+#include <dat2/udat.h>
+#define VA_TYPE	DAT_VA_TYPE_VA,
+#else
 #include <dat/udat.h>
+#define VA_TYPE
+#endif
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include "user.h"
@@ -129,7 +138,7 @@ static void dat_open(struct dat_side *side, char *name)
 	DAT(dat_ep_create(side->ia, side->pz, side->dto, side->dto, side->conn,
 			  &attr, &side->ep));
 	DAT(dat_lmr_create(side->ia, DAT_MEM_TYPE_VIRTUAL, region, BYTES,
-			   side->pz, DAT_MEM_PRIV_ALL_FLAG, &side->lmr,
+			   side->pz, DAT_MEM_PRIV_ALL_FLAG, VA_TYPE &side->lmr,
 			   &side->iov.lmr_context, NULL, NULL, NULL));
 	side->iov.virtual_address = (DAT_VADDR)(uintptr_t)side->buffer;
 	side->iov.segment_length = BYTES;
@@ -213,7 +222,7 @@ static void dat_take(struct dat_side *side, unsigned long long *took)
 		die("a transfer failed", 0);
 }
 
-static void cost_dat(char **argv, int n)
+static void cost_dat(char **argv, int n, const char *name)
 {
 	struct dat_side *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
 	const DAT_DTO_COOKIE cookie = { .as_64 = 0 };
@@ -235,7 +244,7 @@ static void cost_dat(char **argv, int n)
 		dat_take(b, &unused);
 		s.empty[i] = dat_look_in_vain(a);
 	}
-	say_all(name_of(a), &s, n);
+	say_all(name ? name : name_of(a), &s, n);
 	DAT(dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG));
 	DAT(dat_ia_close(b->ia, DAT_CLOSE_ABRUPT_FLAG));
 }
@@ -396,8 +405,8 @@ static void cost_verbs(char **argv, int n)
 int main(int argc, char **argv)
 {
 	measure_overhead();
-	if (argc == 7 && !strcmp(argv[1], "dat"))
-		cost_dat(argv, atoi(argv[6]));
+	if ((argc == 7 || argc == 8) && !strcmp(argv[1], "dat"))
+		cost_dat(argv, atoi(argv[6]), argv[7]);
 	else if (argc == 6 && !strcmp(argv[1], "verbs"))
 		cost_verbs(argv, atoi(argv[5]));
 	else

@@ -204,31 +204,29 @@ plain_refused(struct pass_dir *dir, uint64_t id, int err)
 
 /* May an RDMA operation go the short way, as far as the EP and the remote segment go? */
 static inline bool is_plain_rdma(const struct pass_ep *ep, enum kdapl_dto_kind kind,
-				 const DAT_LMR_TRIPLET *segment,
-				 const DAT_RMR_TRIPLET *remote)
+				 uint64_t length, const DAT_RMR_TRIPLET *remote)
 {
 	const struct kdapl_dto_limits *limits = &ep->limits[kind];
 
-	if (!limits->max_iov || (uint64_t)segment->segment_length - 1 >= limits->max_length ||
-	    kdapl_remote_wraps(remote))
+	if (!limits->max_iov || length - 1 >= limits->max_length || kdapl_remote_wraps(remote))
 		return false;
 	return kdapl_dto_rows[kind].fetches ?
-	       ep->reads && remote->segment_length == segment->segment_length :
-	       remote->segment_length >= segment->segment_length;
+	       ep->reads && remote->segment_length == length : remote->segment_length >= length;
 }
 
 /* May a DTO of one segment go the short way (post_one())? Fills @sge in for the device. */
 static inline __attribute__((always_inline)) bool
 is_plain(const struct pass_dir *dir, enum kdapl_dto_kind kind, const struct pass_cookie *cookie,
-	 const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote, struct ibv_sge *sge)
+	 const DAT_LMR_TRIPLET *segment, uint64_t length, const DAT_RMR_TRIPLET *remote,
+	 struct ibv_sge *sge)
 {
 	if (SHIM_UNLIKELY(dir->gate != PASS_POST || !pass_cookie_is_free(cookie) ||
 			  !shim_holds(&dir->board->state, DAT_EP_STATE_CONNECTED) ||
-			  (!remote &&
-			   (uint64_t)segment->segment_length - 1 >= dir->max_plain) ||
-			  kdapl_check_segment(dir, segment, kdapl_dto_rows[kind].sink, sge)))
+			  (!remote && length - 1 >= dir->max_plain) ||
+			  kdapl_check_segment(dir, segment, length, kdapl_dto_rows[kind].sink,
+					      sge)))
 		return false;
-	return !remote || is_plain_rdma(dir->ep, kind, segment, remote);
+	return !remote || is_plain_rdma(dir->ep, kind, length, remote);
 }
 
 /*
@@ -248,6 +246,7 @@ post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	DAT_LMR_TRIPLET segment;
 	struct pass_dir *dir;
 	struct ibv_sge *sge;
+	uint64_t length;
 	int err;
 
 	if (SHIM_UNLIKELY(!ep || (segments ^ 1) | flags || !iov))
@@ -262,11 +261,18 @@ post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	sge = cookie->sge;
 	/* A copy: after each atomic access the compiler would load the consumer's triplet again. */
 	segment = *iov;
-	if (SHIM_UNLIKELY(!is_plain(dir, kind, cookie, &segment, remote, sge)))
+	length = segment.segment_length;
+	/*
+	 * That of DAT 2.0 has 32 bits. The compiler would keep it in either width, and save one
+	 * register more for that, which a receive does not need.
+	 */
+	if (kind != KDAPL_DTO_RECV && sizeof(segment.segment_length) < sizeof(length))
+		SHIM_FORGET(length);
+	if (SHIM_UNLIKELY(!is_plain(dir, kind, cookie, &segment, length, remote, sge)))
 		return post_judge(dir, 1, iov, user, remote, POST_HOW(kind, 0));
 
 	cookie->user = user;
-	cookie->length = segment.segment_length;
+	cookie->length = length;
 	/* This and the count come before the call: the completion may come before it returns. */
 	pass_cookie_move_plain(cookie, kind);
 	dir->next = cookie->after;
@@ -278,14 +284,14 @@ post_one(struct shim_object *obj, enum kdapl_dto_kind kind, DAT_COUNT segments,
 	} else if (kind == KDAPL_DTO_SEND) {
 		dir->wr.send.wr_id = (uintptr_t)cookie;
 		dir->wr.send.sg_list = sge;
-		dir->wr.send.send_flags = send_flags(dir, segment.segment_length);
+		dir->wr.send.send_flags = send_flags(dir, length);
 		err = ibv_post_send(dir->qp, &dir->wr.send, &dir->bad.send);
 	} else {
 		dir->wr.rdma.wr_id = (uintptr_t)cookie;
 		dir->wr.rdma.sg_list = sge;
 		dir->wr.rdma.opcode = kdapl_dto_rows[kind].opcode;
 		dir->wr.rdma.send_flags = kdapl_dto_rows[kind].sink ? IBV_SEND_SIGNALED :
-					  send_flags(dir, segment.segment_length);
+					  send_flags(dir, length);
 		dir->wr.rdma.wr.rdma.remote_addr = face_remote_address(remote);
 		dir->wr.rdma.wr.rdma.rkey = remote->rmr_context;
 		err = ibv_post_send(dir->qp, &dir->wr.rdma, &dir->bad.send);

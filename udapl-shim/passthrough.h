@@ -140,7 +140,12 @@ extern struct pass_lmr *pass_lmrs __attribute__((visibility("hidden")));
 /* The entry that a context leads to. It may belong to another LMR, or to none. */
 static inline struct pass_lmr *pass_lmr_at(uint32_t context)
 {
-	return (struct pass_lmr *)((char *)pass_lmrs + (context & PASS_LMR_PLACE));
+	struct pass_lmr *lmr = (struct pass_lmr *)((char *)pass_lmrs + (context & PASS_LMR_PLACE));
+
+	/* So that a post, which has just compared the context, does not look for NULL as well. */
+	if (!lmr)
+		__builtin_unreachable();
+	return lmr;
 }
 
 static inline bool pass_lmr_is(const struct pass_lmr *lmr, uint32_t context)

@@ -51,16 +51,15 @@ static inline DAT_RETURN kdapl_no_sink(const struct port_lmr *lmr)
 /*
  * Checks one segment, in the order of the rules (mt:T5, mt:T29).  Local read is implied by every
  * LMR; @sink: KDAPL_SINK_*, what the device is to write there, or 0.  A segment that is not inside
- * its LMR is for the port to judge, which may have memory of another form.  @sge is written even if
- * the check fails.
+ * its LMR is for the port to judge, which may have memory of another form.  @length is that of
+ * @segment, for callers that have it in a register.  @sge is written even if the check fails.
  */
 static __always_inline DAT_RETURN
-kdapl_check_segment(const struct port_target *to, const DAT_LMR_TRIPLET *segment, u32 sink,
-		    struct port_sge *sge)
+kdapl_check_segment(const struct port_target *to, const DAT_LMR_TRIPLET *segment, u64 length,
+		    u32 sink, struct port_sge *sge)
 {
 	const struct port_lmr *lmr = port_lmr_peek(to, segment->lmr_context);
 	const u64 address = segment->virtual_address;
-	const u64 length = segment->segment_length;
 	DAT_RETURN ret;
 
 	if (unlikely(!lmr))
@@ -95,7 +94,7 @@ kdapl_check_segments(const struct port_target *to, u64 max, const struct kdapl_d
 	for (; segment != end; segment++) {
 		if (unlikely(!segment->segment_length))
 			continue;	/* mt:T3 */
-		ret = kdapl_check_segment(to, segment, sink, sge);
+		ret = kdapl_check_segment(to, segment, segment->segment_length, sink, sge);
 		if (unlikely(ret))
 			return ret;
 		if (unlikely(segment->segment_length > left))
