@@ -28,6 +28,11 @@ void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 {
 	WRITE_ONCE(ring->full, false);
 	atomic_andnot(KDAPL_RING_MORE, kdapl_ring_flags(READ_ONCE(ring->buf)));
+	/*
+	 * Pairs with ring_room(): a run that does not see what the process has taken, and so may
+	 * have set MORE before it was cleared here, is not taken for the one that is waited for.
+	 */
+	smp_mb__after_atomic();
 	kdapl_evd_settle(evd);
 }
 
