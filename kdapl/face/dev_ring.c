@@ -162,6 +162,8 @@ static void ring_done(struct kdapl_evd *evd, void *arg, bool notify)
 	}
 	if (!notify)
 		return;
+	/* Pairs with wait_over(), which counts the events only when it sees a change. */
+	smp_mb__before_atomic();
 	atomic_inc(&ring->notified);
 	if (wq_has_sleeper(&ring->wait))
 		wake_up_poll(&ring->wait, EPOLLIN | EPOLLRDNORM);

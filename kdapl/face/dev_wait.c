@@ -148,7 +148,8 @@ static bool wait_over(struct kdapl_ring *ring, struct kdapl_evd *evd,
 		      u32 threshold, int unwaitable, int *notified,
 		      bool expired, DAT_RETURN *ret)
 {
-	int now = atomic_read(&ring->notified);
+	/* Pairs with ring_done(): who sees the change counts what it is about. */
+	int now = atomic_read_acquire(&ring->notified);
 	bool look = expired || now != *notified;
 
 	*notified = now;
@@ -171,7 +172,7 @@ static DAT_RETURN ring_sleep(struct kdapl_ring *ring, struct kdapl_evd *evd,
 			     u32 threshold, int unwaitable, ktime_t deadline)
 {
 	bool forever = deadline == KTIME_MAX;
-	int notified = atomic_read(&ring->notified);
+	int notified = atomic_read_acquire(&ring->notified);
 	bool expired;
 	DAT_RETURN ret;
 	DEFINE_WAIT(wait);
