@@ -451,7 +451,8 @@ static void ring_move(struct kdapl_ring *ring, struct kdapl_ring_buf *to)
 	for (; held; held--, consumer++)
 		buf_append(to, &from->events[consumer & (from->nr - 1)]);
 	list_add(&to->entry, &ring->bufs);
-	WRITE_ONCE(ring->buf, to);
+	/* Pairs with the pointer's dependency: who asks without the lock finds what was moved. */
+	smp_store_release(&ring->buf, to);
 	WRITE_ONCE(ring->full, false);
 	atomic_or(KDAPL_RING_MOVED, kdapl_ring_flags(from));
 }
