@@ -127,7 +127,8 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	WRITE_ONCE(evd->unfinished, n == budget);
 
 	spin_lock_irq(&evd->lock);
-	WRITE_ONCE(evd->runner, NULL);
+	/* Pairs with kdapl_evd_set_sink(): this run is done with its sink. */
+	smp_store_release(&evd->runner, NULL);
 	/* Pairs with evd_settled(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
@@ -245,8 +246,10 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 	evd->sink_arg = arg;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
-	if (sync)
-		wait_event(evd->idle, !READ_ONCE(evd->runner));
+	if (sync) {
+		/* Pairs with evd_deliver(): the caller may free what the former sink has used. */
+		wait_event(evd->idle, !smp_load_acquire(&evd->runner));
+	}
 	/*
 	 * What is queued has to be delivered to the new sink (E105), and the CQ to be armed
 	 * for it (E111).  Also without a sink: the CQ may be armed for solicited completions
