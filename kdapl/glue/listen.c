@@ -332,7 +332,11 @@ void kdapl_listen_follow(void)
 {
 	unsigned long next = READ_ONCE(told) + FOLLOW_PAUSE, now = jiffies;
 
-	/* Before the work item takes listeners_lock; pairs with listen_follows(). */
+	/*
+	 * After the change: pairs with kdapl_cm_listen().  Before the work item takes
+	 * listeners_lock: pairs with listen_follows().
+	 */
+	smp_mb__before_atomic();
 	atomic_inc(&changes);
 	mod_delayed_work(system_unbound_wq, &tell_work,
 			 time_after(next, now) ? next - now : 0);
@@ -482,7 +486,7 @@ int kdapl_cm_listen(struct kdapl_sp *sp, struct kdapl_device *dev,
 	INIT_LIST_HEAD(&l->ids);
 	INIT_DELAYED_WORK(&l->follow, follow_addresses);
 
-	/* Not earlier than @changes was read. */
+	/* Not earlier than @changes was read; pairs with kdapl_listen_follow(). */
 	smp_rmb();
 	ret = kdapl_device_addresses(dev, net, &list);
 	if (!ret) {
