@@ -36,7 +36,8 @@ static void link_failed(struct kdapl_iw_link *link, const char *what, int err)
 
 static void link_reaches(struct kdapl_iw_link *link, enum kdapl_iw_link_state state)
 {
-	WRITE_ONCE(link->state, state);
+	/* Pairs with kdapl_iw_link_wait(): what led to the state is seen with it. */
+	smp_store_release(&link->state, state);
 	wake_up_all(&link->wait);
 }
 
@@ -141,7 +142,8 @@ int kdapl_iw_link_wait(struct kdapl_iw_link *link, enum kdapl_iw_link_state stat
 {
 	unsigned long until = jiffies + limit;
 
-	while (!wait_event_timeout(link->wait, READ_ONCE(link->state) >= state ||
+	/* Pairs with link_reaches(). */
+	while (!wait_event_timeout(link->wait, smp_load_acquire(&link->state) >= state ||
 				   READ_ONCE(link->err), step)) {
 		if (READ_ONCE(link->dev->gone))
 			return kdapl_refused("registrar_gone", -ENODEV);
