@@ -192,8 +192,12 @@ static bool look_after(struct pass_ep *ep, uint64_t *next)
 /* Takes @ep->use, or has whoever has it make the thread look again (pass_ep_unlock()). */
 static bool use_taken(struct pass_ep *ep)
 {
-	/* ORDER: pairs with pass_ep_unlock(): who has it sees this, or has unlocked it before. */
-	atomic_store(&ep->passed_over, true);
+	/*
+	 * ORDER: pairs with pass_ep_unlock(): who has it sees this, or has unlocked it before. A
+	 * mutex that is found taken orders nothing, so there is a fence.
+	 */
+	atomic_store_explicit(&ep->passed_over, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 	if (pthread_mutex_trylock(&ep->use))
 		return false;
 	atomic_store(&ep->passed_over, false);
