@@ -691,9 +691,13 @@ static inline bool pass_has_windows(const struct pass_ia *pia, uint32_t privileg
 	return pia->windows && privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 }
 
+/*
+ * ORDER: pairs with shim_pass_open(): who finds it finds it made. An object that is alive was found
+ * by its type, which is behind that as well; but @obj may be dead, and its IA another one by now.
+ */
 static inline struct pass_ia *pass_ia_of(const struct shim_object *obj)
 {
-	return atomic_load_explicit(&obj->ia->pass, memory_order_relaxed);
+	return atomic_load_explicit(&obj->ia->pass, memory_order_acquire);
 }
 
 /* A DAT_RETURN that the kernel shows on a board. */
