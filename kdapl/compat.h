@@ -102,6 +102,16 @@ static inline int kdapl_ib_resize_cq(struct ib_cq *cq, int cqe)
 	ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL)
 #endif
 
+/*
+ * Defined if uverbs has functions that keep a queue pair of a process from being destroyed
+ * (glue/uverbs.c).  No kernel has them so far but one with the patch of the folder patches/.
+ */
+#ifdef __has_include
+#if __has_include("rdma/uverbs_qp.h")
+#define KDAPL_UVERBS_HOLDS
+#endif
+#endif
+
 /* Adds 1 to an eventfd (face/dev_board.c).  Since 6.8 it is never more than 1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define kdapl_eventfd_signal(event) eventfd_signal(event, 1)

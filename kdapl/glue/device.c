@@ -21,6 +21,7 @@
 #include "driver.h"
 #include "listen.h"
 #include "refused.h"
+#include "uverbs.h"
 
 /*
  * How long the removal of a device waits for a driver that pins memory of a process.  Normally
@@ -732,12 +733,12 @@ int kdapl_device_init(void)
 {
 	int ret;
 
-	ret = kdapl_user_qp_init();
+	ret = kdapl_uverbs_init();
 	if (ret)
 		return ret;
 	ret = kdapl_listen_init();
 	if (ret)
-		goto err_user_qp;
+		goto err_uverbs;
 	ret = ib_register_client(&kdapl_client);
 	if (ret)
 		goto err_listen;
@@ -746,8 +747,8 @@ int kdapl_device_init(void)
 err_listen:
 	kdapl_listen_exit();
 	kdapl_clients_exit();
-err_user_qp:
-	kdapl_user_qp_exit();
+err_uverbs:
+	kdapl_uverbs_exit();
 	return ret;
 }
 
@@ -762,5 +763,5 @@ void kdapl_device_exit(void)
 	ib_unregister_client(&kdapl_client);
 	kdapl_listen_exit();
 	kdapl_clients_exit();
-	kdapl_user_qp_exit();
+	kdapl_uverbs_exit();
 }

@@ -84,7 +84,7 @@ struct kdapl_user_hold;
  * struct kdapl_qp - the queue pair of one connection, embedded in it
  * @dev: the device it is on
  * @ib: the verbs object; NULL while there is none
- * @hold: of a queue pair that a process has made: keeps it from being destroyed (qp_user.c)
+ * @hold: of a queue pair that a process has made: keeps it from being destroyed (uverbs.c)
  * @num: the queue pair number, which the CM tells the peer
  * @event: called with an event of the device about this queue pair (E70), in
  *	   any context, so it may only schedule; may be NULL
@@ -712,8 +712,6 @@ extern const struct kdapl_cm_ops kdapl_iw_cm_ops;
 u16 kdapl_port_of(const struct sockaddr_storage *addr);
 
 /* qp_user.c */
-int kdapl_user_qp_init(void);
-void kdapl_user_qp_exit(void);
 const struct kdapl_qp_ops *kdapl_user_qp_ops_of(const struct ib_device *ib, bool iwarp,
 						u32 *hints);
 
