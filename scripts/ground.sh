@@ -1,8 +1,9 @@
 # Sourced by the scripts that test in a debug kernel: which one, and how.
 # shellcheck shell=bash
 #
-#   debug_ground vm|''   sets
-#     ground    "uml" if this host can run User Mode Linux; otherwise, and with "vm", "debug"
+#   debug_ground vm|patched|''   sets
+#     ground    "uml" if this host can run User Mode Linux, with "patched" "uml-patched";
+#               otherwise, and with "vm", "debug"
 #     which     the options of scripts/test-kernel for its kernel
 #     machine   the command that runs others in it
 #
@@ -14,6 +15,7 @@ debug_ground() {
 	# shellcheck disable=SC2034 # for those who source this
 	if [ "$1" != vm ] && "$scripts/uml" --works; then
 		ground=uml which=(--uml) machine=("$scripts/uml")
+		[ "$1" != patched ] || ground=uml-patched which+=(--patched) machine+=(--patched)
 	else
 		ground=debug which=() machine=("$scripts/vm" --debug)
 	fi
