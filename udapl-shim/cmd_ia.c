@@ -188,37 +188,49 @@ static void do_more(struct shim_object *obj, const struct shim_record *record)
  * of them stays for good, as a program may look at it after it has closed the IA. DAT does not
  * declare them const, but a consumer does not write to them.
  */
-#define EXTENSIONS	(KDAPL_EXT_IMMED | KDAPL_EXT_ATOMIC)
+enum {
+	EXTENSIONS = KDAPL_EXT_IMMED | KDAPL_EXT_ATOMIC,
+	OWN = EXTENSIONS + 1,		/* passthrough */
+	COUNTS = OWN * 2,
+	REVOCABLE = COUNTS * 2,		/* messages of peers may invalidate keys of RMRs */
+	SETS = REVOCABLE * 2,
+};
 
 static struct attrs {
 	DAT_NAMED_ATTR attr[1 + FACE_ATTRS];
 	uint32_t number;
-} attrs[2][2][EXTENSIONS + 1];
+} attrs[SETS];
 
 static void make_attrs(void)
 {
-	uint32_t own, counts, extensions;
 	struct attrs *set;
+	uint32_t what;
 
-	for (own = 0; own < 2; own++) {
-		for (counts = 0; counts < 2; counts++) {
-			for (extensions = 0; extensions <= EXTENSIONS; extensions++) {
-				set = &attrs[own][counts][extensions];
-				set->attr[0] = (DAT_NAMED_ATTR) {
-					(char *)"mode", (char *)(own ? "passthrough" : "forwarded")
-				};
-				set->number = 1 + face_attrs(&set->attr[1], extensions, counts);
-			}
-		}
+	for (what = 0; what < SETS; what++) {
+		set = &attrs[what];
+		set->attr[0] = (DAT_NAMED_ATTR) {
+			(char *)"mode", (char *)(what & OWN ? "passthrough" : "forwarded")
+		};
+		set->number = 1 + face_attrs(&set->attr[1], what & EXTENSIONS, what & COUNTS,
+					     what & REVOCABLE);
 	}
 }
 
-static const struct attrs *attrs_of(const struct shim_object *ia, uint32_t extensions)
+/* @max_rmrs: as many RMRs may the IA have */
+static const struct attrs *attrs_of(const struct shim_object *ia, uint32_t extensions,
+				    uint32_t max_rmrs)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint32_t what = extensions & EXTENSIONS;
 
 	pthread_once(&once, make_attrs);
-	return &attrs[ia->ops->passthrough][ia->ops->counts][extensions & EXTENSIONS];
+	if (ia->ops->passthrough)
+		what |= OWN;
+	else if (max_rmrs && shim_dev_features() & KDAPL_FEATURE_INVALIDATE)
+		what |= REVOCABLE;
+	if (ia->ops->counts)
+		what |= COUNTS;
+	return &attrs[what];
 }
 
 static DAT_RETURN ia_open(struct kdapl_uapi_ia_open *arg, const struct shim_record *record,
@@ -504,7 +516,9 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 	struct shim_object *ia = shim_find(ia_handle, SHIM_IA);
 	const struct attrs *set;
 	struct kdapl_uapi_ia_query arg = {
-		.ia_mask = face_ia_mask(ia_attr_mask),
+		/* A provider attribute depends on whether there are RMRs (attrs_of()). */
+		.ia_mask = face_ia_mask(provider_attr_mask ?
+					ia_attr_mask | DAT_IA_FIELD_IA_MAX_RMRS : ia_attr_mask),
 		.provider_mask = face_provider_mask(provider_attr_mask),
 	};
 	struct shim_ia *body;
@@ -533,7 +547,7 @@ DAT_RETURN own_ia_query(DAT_IA_HANDLE ia_handle,
 	}
 	if (body && provider_attr_mask) {
 		provider_attr_out(provider_attr, &arg.provider_attr);
-		set = attrs_of(ia, body->extensions);
+		set = attrs_of(ia, body->extensions, arg.ia_attr.max_rmrs);
 		provider_attr->num_provider_specific_attr = set->number;
 		provider_attr->provider_specific_attr = (DAT_NAMED_ATTR *)set->attr;
 	}

@@ -68,7 +68,11 @@ static DAT_RETURN lmr_sync(struct shim_object *ia,
 
 static DAT_RETURN rmr_create(struct shim_object *pz, struct shim_object **rmrp)
 {
-	struct kdapl_uapi_rmr_create arg = { .pz = shim_token(pz) };
+	bool revocable = FACE_EXTENDED && shim_dev_features() & KDAPL_FEATURE_INVALIDATE;
+	struct kdapl_uapi_rmr_create arg = {
+		.pz = shim_token(pz),
+		.flags = revocable ? KDAPL_RMR_REVOCABLE : 0,
+	};
 	struct kdapl_uapi_handle undo = { 0 };
 	struct shim_object *rmr;
 	DAT_RETURN ret;

@@ -49,6 +49,9 @@ int pass_give_request(struct pass_dir *dir, const struct pass_cookie *cookie,
 	} else if (row->remote) {
 		wr.wr.rdma.remote_addr = face_remote_address(dto->remote);
 		wr.wr.rdma.rkey = dto->remote->rmr_context;
+	} else {
+		/* Where siw's library takes the key of an invalidation from. */
+		wr.wr.rdma.rkey = dto->word;
 	}
 	return ibv_post_send(dir->qp, &wr, &bad);
 }

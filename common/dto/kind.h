@@ -21,11 +21,11 @@
 	KIND(RDMA_WRITE, "rdma_write")			\
 	KIND(RDMA_WRITE_IMMED, "rdma_write_immed")	\
 	KIND(CMP_SWAP, "cmp_swap")			\
-	KIND(FETCH_ADD, "fetch_add")
+	KIND(FETCH_ADD, "fetch_add")			\
+	KIND(SEND_INVALIDATE, "send_invalidate")
 
 #define KDAPL_DTO_KINDS(KIND, LAST_KIND)		\
 	KDAPL_DTO_FORWARDED(KIND)			\
-	KIND(SEND_INVALIDATE, "send_invalidate")	\
 	LAST_KIND(BIND, "bind")
 
 #define DTO_NUMBER(kind, name)	KDAPL_DTO_##kind,

@@ -140,6 +140,8 @@ DAT_RETURN kdapl_memtype_hint(struct kdapl_space *space, DAT_IA_HANDLE ia,
 /* rmr.c; the bind is a post: any context, never sleeps or allocates */
 DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz,
 			    DAT_RMR_HANDLE *rmr);
+DAT_RETURN kdapl_rmr_create_revocable(struct kdapl_space *space, DAT_PZ_HANDLE pz,
+				      DAT_RMR_HANDLE *rmr);
 DAT_RETURN kdapl_rmr_query(struct kdapl_space *space, DAT_RMR_HANDLE rmr,
 			   DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr,

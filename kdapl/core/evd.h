@@ -110,6 +110,8 @@ struct kdapl_evd_cq;
  * @waiting: the completion that was looked at last cannot be shown yet (WC_WAIT), or the
  *	     oldest event cannot, because its RMR is not in order yet (rmr_settle()); a hint
  *	     that another look would find the same
+ * @unbinding: the RMR that is being unbound for the receive that was looked at last, which waits
+ *	       until the RMR has cleared this (rmr_unbound()); not to be looked into
  * @fifo: events in order
  * @aside: cookies of flushes that wait for the CM of an iWARP connection, in the order in which
  *	   they came; those of a connection go to @fifo when its work item pulls, once it was told
@@ -165,6 +167,7 @@ struct kdapl_evd {
 	u8 wc_next;
 	u8 wc_end;
 	bool waiting;
+	struct kdapl_rmr *unbinding;
 	struct list_head fifo;
 	struct list_head aside;
 	u32 nr_fifo;
@@ -208,6 +211,13 @@ struct kdapl_evd {
 static inline struct kdapl_evd *kdapl_evd_of(struct kdapl_object *obj)
 {
 	return container_of(obj, struct kdapl_evd, obj);
+}
+
+/* Does a receive wait until the RMR is unbound whose key its message has taken? */
+static inline bool kdapl_evd_unbinds(struct kdapl_evd *evd)
+{
+	/* Pairs with rmr_unbound(). */
+	return smp_load_acquire(&evd->unbinding);
 }
 
 /* Is the caller an upcall of @evd?  Waiting for the runner, it would wait for itself (E108). */

@@ -255,16 +255,17 @@ static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
 
 /*
  * Was the peer allowed to invalidate the key that its send, otherwise a plain one, has
- * invalidated?  Only a key by which it had rights on an LMR of dat_lmr_allocate() may be.
+ * invalidated?  Only that of an RMR for which this is meant may be, be it one of an LMR of
+ * dat_lmr_allocate() or a consumer's (kdapl_rmr.revocable).
  */
-static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
+static bool wc_takes_key(struct kdapl_evd *evd, struct ib_wc *wc, const struct kdapl_cookie *cookie)
 {
 	if (wc->opcode != IB_WC_RECV || wc->byte_len > cookie->length ||
 	    (wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE)) !=
 	    IB_WC_WITH_INVALIDATE)
 		return false;
 	if (!(wc->wc_flags & WC_KEY_TAKEN) &&
-	    kdapl_rmr_take_key(cookie->dir->ep, wc->ex.invalidate_rkey))
+	    kdapl_rmr_take_key(evd, cookie->dir->ep, wc->ex.invalidate_rkey))
 		wc->wc_flags |= WC_KEY_TAKEN;
 	return wc->wc_flags & WC_KEY_TAKEN;
 }
@@ -272,28 +273,31 @@ static bool wc_takes_key(struct ib_wc *wc, const struct kdapl_cookie *cookie)
 /*
  * A receive that no plain send has filled is made a failure, whatever the device says: from
  * here on it is treated like any other one, and breaks the connection.  A receive of an SRQ
- * is claimed for the endpoint that has taken it.  False: no endpoint has.
+ * is claimed for the endpoint that has taken it.  WC_VISIBLE: it is to be judged; WC_WAIT: when
+ * the RMR is unbound whose key its message has taken; WC_STALE: no endpoint has taken it.
  */
-static bool wc_check_recv(struct ib_wc *wc)
+static enum wc_verdict wc_check_recv(struct kdapl_evd *evd, struct ib_wc *wc)
 {
 	struct kdapl_cookie *cookie = kdapl_wc_cookie(wc);
 
 	if (!cookie->dir->is_recv)
-		return true;
+		return WC_VISIBLE;
 	if (cookie->flags & KDAPL_COOKIE_SRQ && !kdapl_srq_claim(wc, cookie))
-		return false;
+		return WC_STALE;
 	/* DAT has no invalidation by a peer's send: the device has refused one (mt:M81). */
 	if (wc->status == IB_WC_REM_INV_REQ_ERR)
 		wc->status = IB_WC_BAD_RESP_ERR;
 	if (wc->status != IB_WC_SUCCESS || !READ_ONCE(cookie->owed) ||
-	    wc_is_message(wc, cookie) || wc_takes_key(wc, cookie) || wc_is_immed(wc, cookie))
-		return true;
+	    wc_is_message(wc, cookie) || wc_is_immed(wc, cookie))
+		return WC_VISIBLE;
+	if (wc_takes_key(evd, wc, cookie))
+		return kdapl_evd_unbinds(evd) ? WC_WAIT : WC_VISIBLE;
 	wc->status = wc->byte_len > cookie->length ? IB_WC_LOC_LEN_ERR :
 						     IB_WC_BAD_RESP_ERR;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		kdapl_lmr_invalidated(cookie->dir->ep->obj.ia,
 				      wc->ex.invalidate_rkey);
-	return true;
+	return WC_VISIBLE;
 }
 
 /*
@@ -532,7 +536,9 @@ static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
 	struct kdapl_conn *conn;
 	enum wc_verdict verdict;
 
-	verdict = wc_check_recv(wc) ? wc_judge(wc, &conn, &input) : WC_STALE;
+	verdict = wc_check_recv(evd, wc);
+	if (likely(verdict == WC_VISIBLE))
+		verdict = wc_judge(wc, &conn, &input);
 	if (unlikely(verdict == WC_ASIDE)) {
 		verdict = wc_put_aside(evd, kdapl_wc_cookie(wc));
 		WRITE_ONCE(evd->waiting, verdict == WC_WAIT);

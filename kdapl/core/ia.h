@@ -69,7 +69,7 @@ struct kdapl_section {
  * @locals: struct kdapl_local: addresses of the port that connections have used
  * @locals_lock: protects @locals, which only grows; a leaf
  * @name: registry name when it was opened
- * @keys: RMRs of LMRs (rmr_lmr.c), by the part of their device's keys that does not change
+ * @keys: RMRs whose keys messages may invalidate (rmr_lmr.c), by the part that does not change
  * @linger: connections that are over for their endpoints, and whose CM ids are still there
  *	    (core/conn_work.c)
  * @linger_lock: protects @linger; a leaf

@@ -370,7 +370,7 @@ static struct kdapl_ia *ia_alloc(struct kdapl_space *space,
 	INIT_LIST_HEAD(&ia->locals);
 	spin_lock_init(&ia->locals_lock);
 	INIT_LIST_HEAD(&ia->on_dev);
-	xa_init(&ia->keys);
+	xa_init_flags(&ia->keys, space->owner ? XA_FLAGS_ACCOUNT : 0);
 	INIT_LIST_HEAD(&ia->linger);
 	spin_lock_init(&ia->linger_lock);
 	INIT_WORK(&ia->fatal, device_fatal);

@@ -86,15 +86,24 @@ static void window_renew(struct kdapl_rmr *rmr)
 	kdapl_rmr_add_keys(rmr);
 }
 
+/* What waited in an EVD can be taken; drops a reference.  @evd: NULL: nothing did */
+static void evd_wake(struct kdapl_evd *evd)
+{
+	if (!evd)
+		return;
+	kdapl_evd_kick(evd);
+	kdapl_object_put(&evd->obj);
+}
+
 /*
- * Afterwards the RMR shows nothing, and the completion of an outstanding bind, which
- * waited for that, can be taken.  @cookie and @due are cleared together.  If @due were
- * cleared first, a look at the completion in between would set it again, and the
- * renewal would then hit the next bind.
+ * Afterwards the RMR shows nothing, and what waited for that can be taken: the completion of an
+ * outstanding bind, or the receive whose message has taken the key.  @cookie and @due are
+ * cleared together.  If @due were cleared first, a look at the completion in between would set it
+ * again, and the renewal would then hit the next bind.
  */
 static void rmr_unbound(struct kdapl_rmr *rmr)
 {
-	struct kdapl_evd *evd = NULL;
+	struct kdapl_evd *evd = NULL, *taker;
 
 	lockdep_assert_held(&rmr->window_lock);
 	spin_lock_irq(&rmr->lock);
@@ -102,19 +111,22 @@ static void rmr_unbound(struct kdapl_rmr *rmr)
 		kdapl_fmr_take(rmr->fmr, rmr->takes);
 	kdapl_binding_drop(&rmr->now);
 	kdapl_binding_drop(&rmr->next);
+	rmr->former = 0;
 	if (rmr->cookie) {
 		/* For the kick: as soon as the completion has been taken the EVD may be freed. */
 		evd = rmr->evd;
 		kdapl_object_get(&evd->obj);
 	}
 	rmr->cookie = NULL;
-	rmr->taken = false;
 	rmr->due = false;
+	taker = rmr->taker;
+	rmr->taker = NULL;
 	spin_unlock_irq(&rmr->lock);
-	if (evd) {
-		kdapl_evd_kick(evd);
-		kdapl_object_put(&evd->obj);
-	}
+	/* Pairs with kdapl_evd_unbinds(): who finds it cleared finds the LMR not in use. */
+	if (taker)
+		cmpxchg(&taker->unbinding, rmr, NULL);
+	evd_wake(evd);
+	evd_wake(taker);
 }
 
 /* The end of an RMR; no bind is on a send queue. */
@@ -181,26 +193,13 @@ static void rmr_release(struct kdapl_object *obj)
 	kfree(rmr);
 }
 
-/* The work of rmr_settle_soon(), which has taken a reference for it. */
+/* The work of kdapl_rmr_settle_soon(), which has taken a reference for it. */
 static void rmr_work(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, work);
 
 	rmr_settle(rmr);
 	kdapl_object_put(&rmr->obj);
-}
-
-/* Caller holds @rmr->lock. */
-static void rmr_settle_soon(struct kdapl_rmr *rmr)
-{
-	lockdep_assert_held(&rmr->lock);
-	/* The work is queued already. */
-	if (rmr->due)
-		return;
-	rmr->due = true;
-	kdapl_object_get(&rmr->obj);
-	if (!queue_work(kdapl_wq_of(rmr->obj.space), &rmr->work))
-		kdapl_object_put(&rmr->obj);
 }
 
 static DAT_RETURN rmr_create_failed(int error)
@@ -235,11 +234,14 @@ static struct kdapl_rmr *rmr_alloc(struct kdapl_pz *pz)
 }
 
 /* An RMR that is not published.  Caller is in the section of the zone's IA. */
-static DAT_RETURN rmr_make(struct kdapl_pz *pz, u32 pages, struct kdapl_rmr **new)
+static DAT_RETURN rmr_make(struct kdapl_pz *pz, u32 pages, bool revocable,
+			   struct kdapl_rmr **new)
 {
 	struct kdapl_window *window;
+	unsigned int noio;
 	struct kdapl_rmr *rmr;
 	DAT_RETURN ret;
+	bool added;
 
 	rmr = rmr_alloc(pz);
 	if (!rmr)
@@ -254,6 +256,16 @@ static DAT_RETURN rmr_make(struct kdapl_pz *pz, u32 pages, struct kdapl_rmr **ne
 		goto unuse;
 	}
 	rmr->window = window;
+	rmr->revocable = revocable;
+	noio = window_lock(rmr);
+	added = kdapl_rmr_add_keys(rmr);
+	if (!added)
+		window_release(rmr);
+	window_unlock(rmr, noio);
+	if (!added) {
+		ret = rmr_create_failed(-ENOMEM);
+		goto unuse;
+	}
 	*new = rmr;
 	return DAT_SUCCESS;
 
@@ -264,9 +276,8 @@ abort:
 	return ret;
 }
 
-/* dat_rmr_create */
-DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
-			    DAT_RMR_HANDLE *rmr_handle)
+static DAT_RETURN rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
+			     bool revocable, DAT_RMR_HANDLE *rmr_handle)
 {
 	struct kdapl_rmr *rmr;
 	struct kdapl_op op;
@@ -281,7 +292,7 @@ DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 		ret = kdapl_op_enter(&op);
 	if (!ret)
 		ret = rmr_make(kdapl_pz_of(op.obj), op.obj->ia->dev->max_window_pages,
-			       &rmr);
+			       revocable, &rmr);
 	if (!ret) {
 		*rmr_handle = kdapl_handle(&rmr->obj);
 		kdapl_object_publish(&rmr->obj);
@@ -289,16 +300,33 @@ DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
 	return kdapl_op_end(&op, ret);
 }
 
+/* dat_rmr_create */
+DAT_RETURN kdapl_rmr_create(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
+			    DAT_RMR_HANDLE *rmr_handle)
+{
+	return rmr_create(space, pz_handle, false, rmr_handle);
+}
+
+/* dat_rmr_create of DAT 2.0: messages of peers may invalidate the RMR's key (V3) */
+DAT_RETURN kdapl_rmr_create_revocable(struct kdapl_space *space, DAT_PZ_HANDLE pz_handle,
+				      DAT_RMR_HANDLE *rmr_handle)
+{
+	return rmr_create(space, pz_handle, true, rmr_handle);
+}
+
 static void rmr_fill(struct kdapl_rmr *rmr, DAT_RMR_PARAM *param)
 {
+	static const struct kdapl_binding none;
+	const struct kdapl_binding *now;
 	unsigned long flags;
 
 	param->ia_handle = kdapl_handle(&rmr->obj.ia->obj);
 	param->pz_handle = kdapl_handle(&rmr->pz->obj);
 	spin_lock_irqsave(&rmr->lock, flags);
-	param->lmr_triplet = rmr->now.triplet;
-	param->mem_priv = rmr->now.privileges;
-	param->rmr_context = rmr->now.context;
+	now = rmr->now.taken ? &none : &rmr->now;
+	param->lmr_triplet = now->triplet;
+	param->mem_priv = now->privileges;
+	param->rmr_context = now->context;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
@@ -477,7 +505,7 @@ DAT_RETURN kdapl_rmr_begin(const struct kdapl_bind *bind,
 	if (err) {
 		ret = bind_refused(bind, err);
 		if (err == -ENOMEM)
-			rmr_settle_soon(rmr);
+			kdapl_rmr_settle_soon(rmr);
 		if (bind->lmr)
 			kdapl_object_unuse(&bind->lmr->obj);
 		goto out;
@@ -497,8 +525,8 @@ out:
  * kdapl_rmr_cancel - undo kdapl_rmr_begin() of a bind that could not be posted
  * @rmr: on return as it would be without the bind
  *
- * Caller holds what it held for kdapl_rmr_begin().  Takes the RMR's lock; any
- * context.
+ * If a peer has invalidated the present key meanwhile, the rest was left to the bind that is now
+ * undone.  Caller holds what it held for kdapl_rmr_begin().  Takes the RMR's lock; any context.
  */
 void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 {
@@ -506,15 +534,12 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	kdapl_binding_drop(&rmr->next);
-	/*
-	 * A peer has invalidated the present key meanwhile, and rmr_take() has left the rest
-	 * to the unbind that is now undone.
-	 */
-	if (rmr->taken && rmr->takes) {
+	if (rmr->now.taken && !rmr->fmr) {
+		kdapl_rmr_settle_soon(rmr);
+	} else if (rmr->now.taken) {
 		mr_ops(rmr)->window_taken(rmr->window);
 		kdapl_binding_drop(&rmr->now);
 	}
-	rmr->taken = false;
 	rmr->cookie = NULL;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
@@ -527,7 +552,9 @@ void kdapl_rmr_cancel(struct kdapl_rmr *rmr)
  *
  * Takes the RMR's lock; any context, the lock of the EVD or of the direction may be held.
  * Nothing is done for a cookie other than that of the outstanding bind: its bind was judged or
- * settled before, or was never begun.  Rules mt:M35, mt:M40, mt:M41, mt:M44.
+ * settled before, or was never begun.  If a peer has invalidated the key that a process's bind
+ * has made, the window is renewed as after a failure (rmr_take() in rmr_lmr.c says why).  Rules
+ * mt:M35, mt:M40, mt:M41, mt:M44, V4.
  *
  * Return: true: the completion may be seen; false: the RMR has to be settled
  * first, so the caller asks again when its EVD is kicked.
@@ -541,22 +568,22 @@ bool kdapl_rmr_complete(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie,
 	spin_lock_irqsave(&rmr->lock, flags);
 	if (rmr->cookie != cookie)
 		goto out;
-	if (!success || rmr->dead) {
+	if (!success || rmr->dead || (rmr->next.taken && !rmr->fmr)) {
 		settled = false;
-		rmr_settle_soon(rmr);
+		kdapl_rmr_settle_soon(rmr);
 		goto out;
 	}
 	if (rmr->takes)
 		kdapl_fmr_take(rmr->fmr, rmr->takes);
+	rmr->former = rmr->now.taken ? 0 : rmr->now.context;
 	kdapl_binding_drop(&rmr->now);
 	rmr->now = rmr->next;
 	memset(&rmr->next, 0, sizeof(rmr->next));
 	mr_ops(rmr)->window_bound(rmr->window);
-	if (rmr->taken)
+	if (rmr->now.taken)
 		mr_ops(rmr)->window_taken(rmr->window);
-	if (rmr->taken || rmr->takes)
+	if (rmr->now.taken || rmr->takes)
 		kdapl_binding_drop(&rmr->now);
-	rmr->taken = false;
 	rmr->cookie = NULL;
 out:
 	spin_unlock_irqrestore(&rmr->lock, flags);
@@ -578,7 +605,10 @@ void kdapl_rmr_settle_bind(struct kdapl_rmr *rmr, struct kdapl_cookie *cookie)
 		rmr_settle(rmr);
 }
 
-/* dat_rmr_bind.  Any context; never sleeps. */
+/*
+ * dat_rmr_bind.  Any context and never sleeps, but for a revocable RMR: that is a process's, whose
+ * bind waits for the renewal that a peer's message has made necessary, and is not refused for it.
+ */
 DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 			  const DAT_LMR_TRIPLET *triplet,
 			  DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
@@ -596,6 +626,10 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 	if (!bind.rmr)
 		return RET_BAD_HANDLE(RMR);
 	ret = kdapl_ep_post_bind(space, ep, &bind, cookie, flags);
+	if (ret == RET_NO_RESOURCE(MEMORY_REGION) && bind.rmr->revocable) {
+		rmr_settle(bind.rmr);
+		ret = kdapl_ep_post_bind(space, ep, &bind, cookie, flags);
+	}
 	if (!ret)
 		*rmr_context = bind.rkey;
 	kdapl_object_put(&bind.rmr->obj);
@@ -617,17 +651,12 @@ DAT_RETURN kdapl_rmr_bind(struct kdapl_space *space, DAT_RMR_HANDLE rmr_handle,
 DAT_RETURN kdapl_rmr_create_for(struct kdapl_lmr *lmr)
 {
 	u32 pages = min(lmr->max_pages, lmr->obj.ia->dev->max_window_pages);
-	unsigned int noio;
 	DAT_RETURN ret;
 
-	ret = rmr_make(lmr->pz, pages, &lmr->rmr);
-	if (ret)
-		return ret;
-	lmr->rmr->fmr = lmr;
-	noio = window_lock(lmr->rmr);
-	kdapl_rmr_add_keys(lmr->rmr);
-	window_unlock(lmr->rmr, noio);
-	return DAT_SUCCESS;
+	ret = rmr_make(lmr->pz, pages, true, &lmr->rmr);
+	if (!ret)
+		lmr->rmr->fmr = lmr;
+	return ret;
 }
 
 /**

@@ -16,20 +16,23 @@
  * @triplet: as the consumer asked
  * @privileges: as the consumer asked
  * @context: the rmr_context; 0: nothing is shown
+ * @taken: a peer has invalidated the key: this binding is not shown any more, and is dropped when
+ *	   the outstanding bind completes, or the window has been renewed
  */
 struct kdapl_binding {
 	struct kdapl_lmr *lmr;
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 	DAT_RMR_CONTEXT context;
+	bool taken;
 };
 
 /**
  * struct kdapl_rmr - a Remote Memory Region
  * @obj: the object it is
  * @pz: its zone, with a use and a reference
- * @lock: protects what follows up to @due, @takes and @taken, and the turns of @window; takes
- *	  no other lock
+ * @lock: protects what follows up to @former, @takes, and the turns of @window; takes no other
+ *	  lock
  * @window: NULL once the RMR or its device is gone
  * @now: what it shows (mt:M41)
  * @next: what it will show once the outstanding bind has completed
@@ -38,6 +41,10 @@ struct kdapl_binding {
  * @dead: it was freed; the completion of the outstanding bind ends it (mt:M44)
  * @due: rmr_settle() in rmr.c has to run; until then no bind begins, and the
  *	 completion of the outstanding one is not seen
+ * @taker: the EVD in which the receive of a message waits until this RMR is unbound, with a
+ *	   reference; NULL: none does
+ * @former: the key that the last bind has replaced, if no message has invalidated it; 0: there is
+ *	    none.  A message may have done so before the bind, and be seen after it
  * @window_lock: held while @window is renewed or given back; takes no other lock
  *	     but @lock
  * @gone: its end is over, and only the memory of the object is left; under
@@ -47,9 +54,8 @@ struct kdapl_binding {
  *	 shows nothing but memory of that LMR; NULL for the RMR of a consumer
  * @takes: of such an RMR: the outstanding bind takes the memory with this lmr_context away;
  *	   0: it does not
- * @taken: of such an RMR: a peer has invalidated the key in @now or @next while a bind is
- *	   outstanding; the completion of the bind then leaves nothing shown
- * @keys: of such an RMR: the keys of its window, as they are in kdapl_ia.keys; under
+ * @revocable: messages of peers may invalidate its key: it is that of an LMR, or a process's
+ * @keys: with @revocable: the keys of its window, as they are in kdapl_ia.keys; under
  *	  @window_lock
  */
 struct kdapl_rmr {
@@ -63,12 +69,14 @@ struct kdapl_rmr {
 	struct kdapl_evd *evd;
 	bool dead;
 	bool due;
+	struct kdapl_evd *taker;
+	u32 former;
 	struct mutex window_lock;	/* inside it only @lock */
 	bool gone;
 	struct work_struct work;
 	struct kdapl_lmr *fmr;
 	u32 takes;
-	bool taken;
+	bool revocable;
 	u32 keys[2];
 };
 
@@ -129,10 +137,11 @@ DAT_RETURN kdapl_rmr_create_for(struct kdapl_lmr *lmr);
 void kdapl_rmr_end(struct kdapl_rmr *rmr);
 
 /* rmr_lmr.c */
+void kdapl_rmr_settle_soon(struct kdapl_rmr *rmr);
 bool kdapl_rmr_opens(struct kdapl_rmr *rmr);
 u32 kdapl_rmr_shown(struct kdapl_rmr *rmr);
-void kdapl_rmr_add_keys(struct kdapl_rmr *rmr);
+bool kdapl_rmr_add_keys(struct kdapl_rmr *rmr);
 void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr);
-bool kdapl_rmr_take_key(const struct kdapl_ep *ep, u32 key);
+bool kdapl_rmr_take_key(struct kdapl_evd *evd, const struct kdapl_ep *ep, u32 key);
 
 #endif /* KDAPL_RMR_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The RMRs of LMRs whose memory changes: what fmr.c asks of them, and the keys by which
- * peers reach the memory, so that a message which takes one away is told from one that
- * should not (mt:M81).
+ * The RMRs of LMRs whose memory changes: what fmr.c asks of them; and the keys by which
+ * peers reach memory, so that a message which takes one away is told from one that
+ * should not (mt:M81, V3).
  *
  * A peer that was given a key may answer with a message that invalidates it: our device then
  * forgets the key, and the completion of the receive names it.  kdapl_ia.keys says which RMR
@@ -29,7 +29,7 @@ bool kdapl_rmr_opens(struct kdapl_rmr *rmr)
 	bool ret;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	ret = (rmr->now.lmr || rmr->cookie) && !rmr->taken;
+	ret = (rmr->now.lmr || rmr->cookie) && !rmr->now.taken && !rmr->next.taken;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	return ret;
 }
@@ -46,7 +46,7 @@ u32 kdapl_rmr_shown(struct kdapl_rmr *rmr)
 	u32 key = 0;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	if (!rmr->taken)
+	if (!rmr->now.taken && !rmr->next.taken)
 		key = rmr->now.context ?: rmr->next.context;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	return key;
@@ -62,24 +62,31 @@ static unsigned long key_index(u32 key)
 
 /**
  * kdapl_rmr_add_keys - messages of peers may invalidate the keys of an RMR
- * @rmr: its window is new; does nothing if it is not one of an LMR
+ * @rmr: its window is new; does nothing if it is not one whose keys messages may invalidate
  *
- * If there is no memory for the entry, such a message breaks its connection.  Caller holds
- * @rmr->window_lock.  May sleep.
+ * Caller holds @rmr->window_lock.  May sleep.
+ *
+ * Return: false: there was no memory for an entry, and a message that invalidates such a key
+ * breaks its connection.
  */
-void kdapl_rmr_add_keys(struct kdapl_rmr *rmr)
+bool kdapl_rmr_add_keys(struct kdapl_rmr *rmr)
 {
 	struct xarray *keys = &rmr->obj.ia->keys;
+	bool added = true;
 	int i;
 
 	lockdep_assert_held(&rmr->window_lock);
-	if (!rmr->fmr)
-		return;
+	if (!rmr->revocable)
+		return true;
 	rmr->obj.ia->dev->mr->window_keys(rmr->window, rmr->keys);
-	for (i = 0; i < ARRAY_SIZE(rmr->keys); i++)
+	for (i = 0; i < ARRAY_SIZE(rmr->keys); i++) {
 		if (rmr->keys[i] &&
-		    xa_err(xa_store(keys, key_index(rmr->keys[i]), rmr, GFP_KERNEL)))
+		    xa_err(xa_store(keys, key_index(rmr->keys[i]), rmr, GFP_KERNEL))) {
 			rmr->keys[i] = 0;
+			added = false;
+		}
+	}
+	return added;
 }
 
 /**
@@ -100,40 +107,106 @@ void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr)
 	}
 }
 
+/**
+ * kdapl_rmr_settle_soon - have an RMR put in order by rmr_work() in rmr.c
+ * @rmr: no bind begins until then
+ *
+ * Caller holds @rmr->lock.
+ */
+void kdapl_rmr_settle_soon(struct kdapl_rmr *rmr)
+{
+	lockdep_assert_held(&rmr->lock);
+	/* The work is queued already. */
+	if (rmr->due)
+		return;
+	rmr->due = true;
+	kdapl_object_get(&rmr->obj);
+	if (!queue_work(kdapl_wq_of(rmr->obj.space), &rmr->work))
+		kdapl_object_put(&rmr->obj);
+}
+
+/* The binding that peers reach by this key, or will; NULL: there is none. */
+static struct kdapl_binding *rmr_binding(struct kdapl_rmr *rmr, u32 key)
+{
+	struct kdapl_binding *binding = rmr->now.context == key ? &rmr->now : &rmr->next;
+
+	lockdep_assert_held(&rmr->lock);
+	return binding->context == key && !binding->taken ? binding : NULL;
+}
+
 /*
- * With a bind outstanding @taken is set, and the rest is done when the bind completes.  The
+ * A message of before the last bind may be seen after it: it has done what it is for, and what is
+ * shown now is not concerned.  Once, since a key is invalidated once.
+ */
+static bool rmr_take_former(struct kdapl_rmr *rmr, u32 key)
+{
+	if (rmr->fmr || rmr->former != key)
+		return false;
+	rmr->former = 0;
+	return true;
+}
+
+/*
+ * The receive of the message, which is the next completion of @evd, waits until the RMR is unbound
+ * and nothing of its window gives access (kdapl_evd_unbinds()).
+ */
+static void rmr_unbind_for(struct kdapl_rmr *rmr, struct kdapl_evd *evd)
+{
+	lockdep_assert_held(&evd->lock);
+	rmr->now.taken = true;
+	kdapl_object_get(&evd->obj);
+	rmr->taker = evd;
+	WRITE_ONCE(evd->unbinding, rmr);
+	kdapl_rmr_settle_soon(rmr);
+}
+
+/*
+ * With a bind outstanding it is only noted, and the rest is done when the bind completes.  The
  * peer's answer may be seen before the completion of the bind that showed it the key: the
  * device executes the bind before it sends what tells the peer the key, but the two complete
  * in different queues.  An unbind that is outstanding completes as it would have without the
  * peer's invalidation.
+ *
+ * The message may be older than the binding: after 256 binds a key is there again, and siw does
+ * not look at the part of it that binds change.  So it proves nothing about what the device does
+ * for the present key.  A process, which can leave a message unseen for as long as it likes, must
+ * not get its memory back while the device still has it: its window is renewed first.  An LMR of
+ * a kernel consumer changes its memory with each transfer, for which that would take too long;
+ * the consumer sees the messages in their turn.
  */
-static bool rmr_take(struct kdapl_rmr *rmr, u32 key)
+static bool rmr_take(struct kdapl_rmr *rmr, struct kdapl_evd *evd, u32 key)
 {
-	lockdep_assert_held(&rmr->lock);
-	if (rmr->taken || !rmr->window ||
-	    (rmr->now.context != key && rmr->next.context != key))
+	struct kdapl_binding *binding = rmr_binding(rmr, key);
+
+	if (!rmr->window)
 		return false;
+	if (!binding)
+		return rmr_take_former(rmr, key);
 	if (rmr->cookie) {
-		rmr->taken = true;
-		return true;
+		binding->taken = true;
+	} else if (!rmr->fmr) {
+		rmr_unbind_for(rmr, evd);
+	} else {
+		rmr->obj.ia->dev->mr->window_taken(rmr->window);
+		kdapl_binding_drop(&rmr->now);
 	}
-	rmr->obj.ia->dev->mr->window_taken(rmr->window);
-	kdapl_binding_drop(&rmr->now);
 	return true;
 }
 
 /**
  * kdapl_rmr_take_key - a message has invalidated a key: was it allowed to?
+ * @evd: where its receive is the next completion
  * @ep: where it came in
  * @key: any value
  *
- * It was if the key is the present one of an LMR in the endpoint's zone; peers then have no
- * rights on that LMR any more.  Caller holds the lock of an EVD, which is an RCU read section and
- * keeps the RMR.  Any context.  Rule mt:M81.
+ * It was if the key is the present one of an RMR in the endpoint's zone for which that is allowed;
+ * peers then have no rights on what it has shown any more, or, if kdapl_evd_unbinds(), soon.  Caller
+ * holds the lock of @evd, which is an RCU read section and keeps the RMR.  Any context.  Rules
+ * mt:M81, V3, V4.
  *
  * Return: whether it was allowed to.
  */
-bool kdapl_rmr_take_key(const struct kdapl_ep *ep, u32 key)
+bool kdapl_rmr_take_key(struct kdapl_evd *evd, const struct kdapl_ep *ep, u32 key)
 {
 	struct kdapl_rmr *rmr = xa_load(&ep->obj.ia->keys, key_index(key));
 	unsigned long flags;
@@ -142,7 +215,7 @@ bool kdapl_rmr_take_key(const struct kdapl_ep *ep, u32 key)
 	if (!key || !rmr || rmr->pz != READ_ONCE(ep->pz))
 		return false;
 	spin_lock_irqsave(&rmr->lock, flags);
-	taken = rmr_take(rmr, key);
+	taken = rmr_take(rmr, evd, key);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	return taken;
 }

@@ -115,7 +115,8 @@ static int kdapl_dev_query_abi(struct kdapl_file *file, void *data)
 			KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD |
 			KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT |
 			KDAPL_FEATURE_EXTENSIONS | KDAPL_FEATURE_REJECT_DATA |
-			KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION;
+			KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION |
+			KDAPL_FEATURE_INVALIDATE;
 	if (arg->version != KDAPL_ABI_VERSION)
 		return -EPROTONOSUPPORT;
 	WRITE_ONCE(file->agreed, true);
@@ -239,7 +240,7 @@ static const struct kdapl_dev_call call_table[] = {
 	CALL(CR_HANDOFF, FN(cr_handoff), PAD(cr_handoff)),
 	CALL(CR_REJECT_DATA, FN(cr_reject)),
 
-	CALL(RMR_CREATE, FN(rmr_create), PAD(rmr_create),
+	CALL(RMR_CREATE, FN(rmr_create),
 	     MAKES(rmr_create, rmr, kdapl_rmr_free)),
 	CALL(RMR_QUERY, FN(rmr_query)),
 	CALL(RMR_BIND, FN(rmr_bind)),

@@ -32,44 +32,47 @@ struct dto_copy {
 
 static_assert(KDAPL_DTO_IS_ABI);
 
-/* Copies what an extension has besides, and sets its kind.  @segments: in and out */
+/* A send or receive has no remote buffer: the fields for it are padding, and have to be zero. */
+static __always_inline int check_remote(const struct dto_copy *copy)
+{
+	const DAT_RMR_TRIPLET *remote = &copy->remote;
+
+	if (kdapl_dto_rows[copy->dto.kind].remote)
+		return 0;
+	return remote->rmr_context || remote->target_address ||
+	       remote->segment_length ? -EINVAL : 0;
+}
+
+/* Copies what other kinds have besides, and sets the kind.  @segments: in and out */
 static noinline int copy_more(struct dto_copy *copy, u32 op, u64 *segments)
 {
 	const struct kdapl_uapi_dto_more __user *from = u64_to_user_ptr(*segments);
 	struct kdapl_uapi_dto_more more;
 
-	if (op > KDAPL_OP_FETCH_ADD)
+	if (op > KDAPL_OP_SEND_INVALIDATE)
 		return -EINVAL;
 	if (copy_from_user(&more, from, sizeof(more)))
 		return -EFAULT;
 	if (op != KDAPL_OP_CMP_SWAP && more.compare)
 		return -EINVAL;
-	if (op == KDAPL_OP_RDMA_WRITE_IMMED && more.operand > U32_MAX)
+	op = array_index_nospec(op, KDAPL_OP_SEND_INVALIDATE + 1);
+	if (kdapl_dto_rows[op].word && more.operand > U32_MAX)
 		return -EINVAL;
-	copy->dto.kind = (enum kdapl_dto_kind)array_index_nospec(op, KDAPL_OP_FETCH_ADD + 1);
+	copy->dto.kind = (enum kdapl_dto_kind)op;
 	copy->dto.word = more.operand;
 	copy->dto.operand = more.operand;
 	copy->dto.compare = more.compare;
 	*segments = more.segments;
-	return 0;
+	return check_remote(copy);
 }
 
-/*
- * Sets the kind of the DTO.  A send or receive has no remote buffer, so the fields
- * for it are padding, and have to be zero.
- */
+/* Sets the kind of the DTO. */
 static __always_inline int copy_set_kind(struct dto_copy *copy, u32 op, u64 *segments)
 {
-	const DAT_RMR_TRIPLET *remote = &copy->remote;
-
 	if (unlikely(op > KDAPL_OP_RDMA_WRITE))
 		return copy_more(copy, op, segments);
-	op = array_index_nospec(op, KDAPL_OP_RDMA_WRITE + 1);
-	copy->dto.kind = (enum kdapl_dto_kind)op;
-	if (kdapl_dto_rows[op].remote)
-		return 0;
-	return remote->rmr_context || remote->target_address ||
-	       remote->segment_length ? -EINVAL : 0;
+	copy->dto.kind = (enum kdapl_dto_kind)array_index_nospec(op, KDAPL_OP_RDMA_WRITE + 1);
+	return check_remote(copy);
 }
 
 /*

@@ -79,10 +79,13 @@ int kdapl_dev_lmr_sync(struct kdapl_file *file, void *data)
 int kdapl_dev_rmr_create(struct kdapl_file *file, void *data)
 {
 	struct kdapl_uapi_rmr_create *arg = data;
+	DAT_PZ_HANDLE pz = kdapl_dev_handle(arg->pz);
 	DAT_RMR_HANDLE rmr = DAT_HANDLE_NULL;
 
-	arg->ret = kdapl_rmr_create(&file->space, kdapl_dev_handle(arg->pz),
-				    &rmr);
+	if (arg->flags & ~KDAPL_RMR_REVOCABLE)
+		return -EINVAL;
+	arg->ret = arg->flags ? kdapl_rmr_create_revocable(&file->space, pz, &rmr) :
+				kdapl_rmr_create(&file->space, pz, &rmr);
 	arg->rmr = kdapl_dev_u64(rmr);
 	return 0;
 }

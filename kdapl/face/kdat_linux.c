@@ -171,9 +171,9 @@ EXPORT_SYMBOL(dat_lmr_invalidate);
  * @completion_flags: as for dat_ep_post_send()
  * @invalidate_flag: DAT_TRUE; with DAT_FALSE this is dat_ep_post_send()
  * @rmr_context: the key.  The peer's device invalidates it when it receives the message.  If
- *	the peer is kdapl, it has to be the present key of a dat_lmr_fmr() in the zone of the
- *	peer's EP; any other key breaks the connection.  It may also break the connection to
- *	another peer that does not expect it
+ *	the peer is kdapl, it has to be the present key of a dat_lmr_fmr(), or of an RMR of a
+ *	program of DAT 2.0 (V3), in the zone of the peer's EP; any other key breaks the
+ *	connection.  It may also break the connection to another peer that does not expect it
  *
  * Upcall context.  Rules mt:T1..T36, mt:M81.
  *

@@ -560,13 +560,13 @@ static void fit(struct pen *pen, const struct call *c, uint8_t *to)
 			dto[i].op = KDAPL_OP_RECV;
 			dto[i].flags = 0;
 		}
-		if (dto[i].op < KDAPL_OP_RDMA_READ) {
+		if (dto[i].op < KDAPL_OP_RDMA_READ || dto[i].op == KDAPL_OP_SEND_INVALIDATE) {
 			dto[i].rmr_context = 0;
 			dto[i].target_address = 0;
 			dto[i].target_length = 0;
-		} else if (dto[i].op >= KDAPL_OP_RDMA_WRITE_IMMED) {
-			extend(pen, &dto[i]);
 		}
+		if (dto[i].op >= KDAPL_OP_RDMA_WRITE_IMMED)
+			extend(pen, &dto[i]);
 	}
 }
 

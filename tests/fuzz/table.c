@@ -145,7 +145,8 @@ static const struct field lmr_sync[] = {
 };
 
 static const struct field rmr_create[] = {
-	F_RET(rmr_create), F(rmr_create, pad, PAD), FX(rmr_create, pz, HANDLE, T_PZ),
+	F_RET(rmr_create), FX(rmr_create, flags, BITS, KDAPL_RMR_REVOCABLE),
+	FX(rmr_create, pz, HANDLE, T_PZ),
 	F_OUT(rmr_create, rmr),
 };
 
@@ -449,7 +450,7 @@ static const struct field segment[] = {
 };
 
 static const struct field dto[] = {
-	FX(dto, op, ONE_OF, KDAPL_OP_FETCH_ADD + 1), FX(dto, flags, BITS, FLAGS_COMPLETION),
+	FX(dto, op, ONE_OF, KDAPL_OP_SEND_INVALIDATE + 1), FX(dto, flags, BITS, FLAGS_COMPLETION),
 	FX(dto, num_segments, COUNT, 3), F(dto, rmr_context, RKEY),
 	F_PTR(dto, segments, SEGMENTS, num_segments), F(dto, cookie, COOKIE),
 	F(dto, target_address, TARGET), F(dto, target_length, TARGET_EXTENT),

@@ -510,7 +510,9 @@ static void message_is_judged(void *arg)
 {
 	struct rig *r = arg;
 
-	KUNIT_EXPECT_TRUE(r->b->test, kdapl_rmr_take_key(bench_ep_of(r->b, r->ep), r->key));
+	struct kdapl_ep *ep = bench_ep_of(r->b, r->ep);
+
+	KUNIT_EXPECT_TRUE(r->b->test, kdapl_rmr_take_key(ep->recv.evd, ep, r->key));
 }
 
 /*

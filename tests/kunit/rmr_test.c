@@ -4,6 +4,7 @@
  * with them: the device refuses, fails one half of a bind or the other, never
  * completes it; the RMR, the endpoint or the device goes while one is outstanding.
  */
+#include <dat/kdat_linux.h>
 #include "core/conn.h"
 #include "core/evd_fifo.h"
 #include "core/rmr.h"
@@ -1052,6 +1053,358 @@ static void limit_of_a_user(struct kunit *test)
 	kdapl_user_put(user);
 }
 
+/* ---- messages that invalidate the key (V3) -------------------------------- */
+
+static void revocable_init(struct rig *r, struct bench *b)
+{
+	rig_init(r, b);
+	KUNIT_EXPECT_EQ(b->test, DONE, kdapl_rmr_free(&b->space, r->rmr));
+	KUNIT_ASSERT_EQ(b->test, DONE,
+			kdapl_rmr_create_revocable(&b->space, b->pz, &r->rmr));
+}
+
+static void bind_whole(struct rig *r, u64 cookie)
+{
+	KUNIT_ASSERT_EQ(r->b->test, DONE, bind(r, cookie));
+	carry_out(r, 2);
+	expect_bind(r, cookie, DAT_DTO_SUCCESS);
+}
+
+/* A message comes that has invalidated @key. */
+static void message(struct rig *r, u32 key)
+{
+	const struct ib_wc wc = {
+		.opcode = IB_WC_RECV,
+		.byte_len = 1,
+		.wc_flags = IB_WC_WITH_INVALIDATE,
+		.ex.invalidate_rkey = key,
+	};
+
+	KUNIT_ASSERT_EQ(r->b->test, DONE, bench_recv(r->b, r->ep, 77));
+	fake_complete_recv_as(bench_qp(r->b, r->ep), &wc);
+}
+
+/* Its receive succeeds, and says which key it was. */
+static void expect_revoked(struct rig *r, u32 key)
+{
+	const struct kdat_dto_completion_event_data *dto;
+	struct kunit *test = r->b->test;
+	DAT_EVENT event;
+
+	KUNIT_ASSERT_EQ(test, (u32)DAT_DTO_COMPLETION_EVENT,
+			bench_event(r->b, r->b->evd, &event));
+	dto = kdat_dto_completion(&event);
+	KUNIT_EXPECT_EQ(test, 77ULL, (u64)dto->user_cookie.as_64);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_DTO_SUCCESS, (u32)dto->status);
+	KUNIT_EXPECT_EQ(test, key, (u32)dto->rmr_context);
+	KUNIT_EXPECT_EQ(test, (u32)KDAPL_DID_RECV_INVALIDATE, *kdapl_event_operation(&event));
+}
+
+/* ... or it may not, and the connection breaks. */
+static void expect_broken(struct rig *r)
+{
+	expect_dto(r->b, r->b->evd, 77, DAT_DTO_ERR_BAD_RESPONSE);
+	expect_event(r->b, r->b->evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/*
+ * What the device does for a key is not known from the message that names it, which may be older
+ * than what the key shows.  So while the window is being renewed, nobody sees the receive, and
+ * the LMR is in use, but nothing is shown any more.
+ */
+static void expect_renewal(struct rig *r)
+{
+	bench_stopped(r->b);
+	look(r);
+	KUNIT_EXPECT_EQ(r->b->test, 0U, (u32)shown(r));
+	KUNIT_EXPECT_EQ(r->b->test, IS(LMR_IN_USE), free_lmr(r));
+	bench_go_on(r->b);
+}
+
+static void revoke(struct rig *r, u32 key)
+{
+	bench_stop_at(r->b, FAKE_WINDOW_RENEW);
+	message(r, key);
+	expect_renewal(r);
+	expect_revoked(r, key);
+	KUNIT_EXPECT_EQ(r->b->test, 0U, (u32)shown(r));
+}
+
+/* V3 V4: nothing is shown any more, the LMR is not in use, and the RMR can be bound again. */
+static void peer_revokes(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT first;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	first = r.context;
+	revoke(&r, first);
+	KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+	rig_register(&r);
+	bind_whole(&r, 2);
+	KUNIT_EXPECT_NE(test, (u32)first, (u32)r.context);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	/* The key before it is nobody's any more. */
+	message(&r, first);
+	expect_broken(&r);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
+/*
+ * V4: a message that is seen when its key is there again, 256 binds later; the device has the
+ * memory still.
+ */
+static void revoked_after_all_keys(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT first;
+	struct rig r;
+	int i;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 0);
+	first = r.context;
+	for (i = 1; i <= 256; i++)
+		bind_whole(&r, i);
+	KUNIT_EXPECT_EQ(test, (u32)first, (u32)r.context);
+	revoke(&r, first);
+	KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+	rig_register(&r);
+	rig_exit(&r);
+}
+
+/* V4: one that names the key of a bind that is outstanding, of which it may know nothing. */
+static void revoked_before_it_is_shown(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	message(&r, r.context);
+	expect_revoked(&r, r.context);
+	bench_stop_at(b, FAKE_WINDOW_RENEW);
+	carry_out(&r, 2);
+	bench_stopped(b);
+	look(&r);
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+	bench_go_on(b);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+	rig_register(&r);
+	rig_exit(&r);
+}
+
+/* V4: one that came before the bind which has replaced its key, and is seen after it: once. */
+static void revoked_before_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT first;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	first = r.context;
+	bind_whole(&r, 2);
+	message(&r, first);
+	expect_revoked(&r, first);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 3));
+	first = shown(&r);
+	carry_out(&r, 1);
+	expect_bind(&r, 3, DAT_DTO_SUCCESS);
+	message(&r, first);
+	expect_revoked(&r, first);
+	KUNIT_EXPECT_EQ(test, 0U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	message(&r, first);
+	expect_broken(&r);
+	rig_exit(&r);
+}
+
+static DAT_RETURN bound_again(void *arg)
+{
+	return bind(arg, 2);
+}
+
+/* V4: a bind meanwhile waits, and is not refused. */
+static void bound_while_it_is_revoked(struct kunit *test)
+{
+	unsigned long until = jiffies + BENCH_PATIENCE / 50;
+	struct bench *b = test->priv;
+	struct elsewhere e;
+	struct rig r;
+	u32 key;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	key = r.context;
+	bench_stop_at(b, FAKE_WINDOW_RENEW);
+	message(&r, key);
+	bench_stopped(b);
+	elsewhere_begin(&e, bound_again, &r);
+	while (!READ_ONCE(e.done) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	bench_go_on(b);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&e));
+	expect_revoked(&r, key);
+	carry_out(&r, 2);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
+static DAT_RETURN rmr_freed_elsewhere(void *arg)
+{
+	struct rig *r = arg;
+
+	return kdapl_rmr_free(&r->b->space, r->rmr);
+}
+
+/* V4: the RMR is freed meanwhile, and the receive is seen all the same. */
+static void freed_while_it_is_revoked(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct elsewhere e;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	bench_stop_at(b, FAKE_WINDOW_RENEW);
+	message(&r, r.context);
+	bench_stopped(b);
+	elsewhere_begin(&e, rmr_freed_elsewhere, &r);
+	bench_go_on(b);
+	KUNIT_EXPECT_EQ(test, DONE, elsewhere_end(&e));
+	expect_revoked(&r, r.context);
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
+/* V3, mt:M81: the RMR of a consumer that does not know of such messages. */
+static void not_to_be_revoked(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	rig_init(&r, b);
+	bind_whole(&r, 1);
+	message(&r, r.context);
+	expect_broken(&r);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
+/* V3: a message to an endpoint of another zone has no say. */
+static void revoked_from_another_zone(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EP_HANDLE other;
+	DAT_PZ_HANDLE pz;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	KUNIT_ASSERT_EQ(test, DONE, kdapl_pz_create(&b->space, b->ia, &pz));
+	KUNIT_ASSERT_EQ(test, DONE,
+			kdapl_ep_create(&b->space, b->ia, pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+					DAT_HANDLE_NULL, NULL, &other));
+	KUNIT_EXPECT_FALSE(test, kdapl_rmr_take_key(r.evd, bench_ep_of(b, other), r.context));
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_free(&b->space, other));
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_pz_free(&b->space, pz));
+	message(&r, r.context);
+	expect_revoked(&r, r.context);
+	rig_exit(&r);
+}
+
+/* V3 V4, mt:M40: with a bind outstanding, each of the two keys goes for itself. */
+static void revoked_with_a_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_RMR_CONTEXT first;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	first = r.context;
+	/* The present key: the next one is shown all the same. */
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	message(&r, first);
+	expect_revoked(&r, first);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, IS(LMR_IN_USE), free_lmr(&r));
+	carry_out(&r, 2);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)r.context, (u32)shown(&r));
+	/* Both: none is. */
+	first = r.context;
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 3));
+	message(&r, first);
+	expect_revoked(&r, first);
+	message(&r, r.context);
+	expect_revoked(&r, r.context);
+	carry_out(&r, 2);
+	expect_bind(&r, 3, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+	rig_register(&r);
+	/* During an unbind, which has nothing left to do. */
+	bind_whole(&r, 4);
+	first = r.context;
+	KUNIT_EXPECT_EQ(test, DONE, unbind(&r, 5));
+	message(&r, first);
+	expect_revoked(&r, first);
+	/* None a second time. */
+	message(&r, first);
+	expect_dto(b, b->evd, 77, DAT_DTO_ERR_BAD_RESPONSE);
+	expect_bind(&r, 5, DAT_DTO_ERR_FLUSHED);
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_BROKEN);
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	rig_exit(&r);
+}
+
+/* What the core does when the peer's message has come and the post is not through yet */
+static void message_is_judged(void *arg)
+{
+	struct rig *r = arg;
+
+	KUNIT_EXPECT_TRUE(r->b->test,
+			  kdapl_rmr_take_key(r->evd, bench_ep_of(r->b, r->ep), r->context));
+}
+
+/* V4: the message comes while a bind is refused: what was bound before is gone, with its window. */
+static void revoked_at_a_refused_bind(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct rig r;
+
+	revocable_init(&r, b);
+	bind_whole(&r, 1);
+	fake_hook(b->fake, FAKE_POST_SEND, message_is_judged, &r);
+	fake_fail(b->fake, FAKE_POST_SEND, 1, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, IR(MEMORY), bind(&r, 2));
+	KUNIT_EXPECT_EQ(test, 0U, (u32)shown(&r));
+	bench_settle(b);
+	KUNIT_EXPECT_EQ(test, 1U, b->fake->calls[FAKE_WINDOW_RENEW]);
+	KUNIT_EXPECT_EQ(test, DONE, free_lmr(&r));
+	rig_register(&r);
+	bind_whole(&r, 3);
+	rig_exit(&r);
+}
+
 static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(binds_one_after_the_other),
 	KUNIT_CASE(flags_of_binds),
@@ -1076,6 +1429,16 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(adapter_closes_with_a_bind),
 	KUNIT_CASE(limit_of_a_space),
 	KUNIT_CASE(limit_of_a_user),
+	KUNIT_CASE(peer_revokes),
+	KUNIT_CASE(revoked_after_all_keys),
+	KUNIT_CASE(revoked_before_it_is_shown),
+	KUNIT_CASE(revoked_before_a_bind),
+	KUNIT_CASE(bound_while_it_is_revoked),
+	KUNIT_CASE(freed_while_it_is_revoked),
+	KUNIT_CASE(not_to_be_revoked),
+	KUNIT_CASE(revoked_from_another_zone),
+	KUNIT_CASE(revoked_with_a_bind),
+	KUNIT_CASE(revoked_at_a_refused_bind),
 	{}
 };
 

@@ -235,7 +235,7 @@ static const struct every_call {
 	CALL(CR_HANDOFF, cr_handoff, PAD(cr_handoff), AT(cr_handoff, cr),
 	     DAT_INVALID_HANDLE_CR),
 	CALL(CR_REJECT_DATA, cr_reject, NO_PAD, AT(cr_reject, cr), DAT_INVALID_HANDLE_CR),
-	CALL(RMR_CREATE, rmr_create, PAD(rmr_create), AT(rmr_create, pz),
+	CALL(RMR_CREATE, rmr_create, NO_PAD, AT(rmr_create, pz),
 	     DAT_INVALID_HANDLE_PZ),
 	CALL(RMR_QUERY, rmr_query, NO_PAD, AT(rmr_query, rmr),
 	     DAT_INVALID_HANDLE_RMR),
@@ -284,7 +284,8 @@ static void test_versions(void)
 			       KDAPL_FEATURE_CQ_SETTLE | KDAPL_FEATURE_IA_BOARD |
 			       KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT |
 			       KDAPL_FEATURE_EXTENSIONS | KDAPL_FEATURE_REJECT_DATA |
-			       KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION), "A8",
+			       KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION |
+			       KDAPL_FEATURE_INVALIDATE), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
@@ -654,6 +655,9 @@ static void test_rmr(int fd)
 
 	lmr2.ia = foreign.ia;
 	lmr2.pz = pz2;
+	rmr.flags = KDAPL_RMR_REVOCABLE << 1;
+	expect_errno(fd, KDAPL_IOC_RMR_CREATE, &rmr, EINVAL, "A8", "a flag of an RMR that is none");
+	rmr.flags = KDAPL_RMR_REVOCABLE;
 	need(!call(fd, KDAPL_IOC_RMR_CREATE, &rmr) && !rmr.ret, "create an RMR");
 	need(!call(fd, KDAPL_IOC_LMR_CREATE, &lmr) && !lmr.ret, "create an LMR");
 	need(!call(fd2, KDAPL_IOC_LMR_CREATE, &lmr2) && !lmr2.ret, "and another");
@@ -764,7 +768,20 @@ static void test_extension(int fd, __u64 ep)
 	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "its segments in the kernel");
 	more.segments = 0;
 	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "X1", "its segments at null");
-	dto.op = KDAPL_OP_FETCH_ADD + 1;
+	dto.op = KDAPL_OP_SEND_INVALIDATE;
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "V1", "its segments at null");
+	more.operand = 1ULL << 32;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "33 bits of a key");
+	more.operand = ~0U;
+	dto.rmr_context = 1;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "a key and a remote segment");
+	dto.rmr_context = 0;
+	dto.target_length = 1;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "a remote segment of a send");
+	dto.target_length = 0;
+	dto.num_segments = 0;
+	expect_ret(fd, KDAPL_IOC_POST, &post, unconnected, "V1", "on an unconnected EP");
+	dto.op = KDAPL_OP_SEND_INVALIDATE + 1;
 	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "the operation behind the last");
 	check(!post.done, "mt:T18", "none done", post.done);
 }

@@ -146,8 +146,10 @@ static inline void face_ia_attr(DAT_IA_ATTR *attr, bool any)
 	(void)any;
 }
 
-static inline uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts)
+static inline uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts,
+				  bool revocable)
 {
+	(void)revocable;
 	(void)counts;
 	(void)attrs;
 	(void)extensions;

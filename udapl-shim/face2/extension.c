@@ -180,7 +180,7 @@ void face_ia_attr(DAT_IA_ATTR *attr, bool any)
 	attr->extension_version = any ? DAT_IB_EXTENSION_VERSION : 0;
 }
 
-uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts)
+uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts, bool revocable)
 {
 	uint32_t n = 0;
 
@@ -192,5 +192,7 @@ uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts)
 	}
 	if (counts)
 		attrs[n++] = (DAT_NAMED_ATTR) { (char *)DAT_IB_ATTR_COUNTERS, (char *)"TRUE" };
+	if (revocable)
+		attrs[n++] = (DAT_NAMED_ATTR) { (char *)"rmr_invalidation", (char *)"PZ" };
 	return n;
 }

@@ -150,27 +150,47 @@ DAT_RETURN own_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle
 	return face_replaced(own_cno_wait(cno_handle, 0, evd_handle), places);
 }
 
-/* What these ask for kdapl's adapters do not have. The first handle is looked at, as always. */
-
-DAT_RETURN own_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
-{
-	(void)rmr_handle;
-	return shim_find(pz_handle, SHIM_PZ) ? RET(MODEL_NOT_SUPPORTED) : RET_BAD_HANDLE(PZ);
-}
-
+/*
+ * dat_ep_post_send_with_invalidate - send a message that invalidates a key at the peer
+ * @invalidate_flag: DAT_FALSE: it is dat_ep_post_send()
+ * @rmr_context: the key, which is the peer's, so that only the peer's device can judge it
+ *
+ * Return: as dat_ep_post_send(); DAT_MODEL_NOT_SUPPORTED with a module that is too old. V1, V2.
+ */
 DAT_RETURN own_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
 					    DAT_COMPLETION_FLAGS completion_flags,
 					    DAT_BOOLEAN invalidate_flag,
 					    DAT_RMR_CONTEXT rmr_context)
 {
-	(void)num_segments;
-	(void)local_iov;
-	(void)user_cookie;
-	(void)completion_flags;
-	(void)invalidate_flag;
-	(void)rmr_context;
-	return shim_find(ep_handle, SHIM_EP) ? RET(MODEL_NOT_SUPPORTED) : RET_BAD_HANDLE(EP);
+	static const DAT_RMR_TRIPLET none;
+	const struct shim_request request = {
+		.op = KDAPL_OP_SEND_INVALIDATE,
+		.segments = num_segments,
+		.iov = local_iov,
+		.cookie = user_cookie.as_64,
+		.remote = &none,
+		.flags = completion_flags,
+		.operand = rmr_context,
+	};
+	struct shim_object *ep = shim_find(ep_handle, SHIM_EP);
+
+	if (!ep)
+		return RET_BAD_HANDLE(EP);
+	if (!invalidate_flag)
+		return ep->ops->post_send(ep, num_segments, local_iov, user_cookie.as_64,
+					  completion_flags);
+	if (!(shim_dev_features() & KDAPL_FEATURE_INVALIDATE))
+		return RET(MODEL_NOT_SUPPORTED);
+	return ep->ops->post_extension(ep, &request);
+}
+
+/* What these ask for kdapl's adapters do not have. The first handle is looked at, as always. */
+
+DAT_RETURN own_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	(void)rmr_handle;
+	return shim_find(pz_handle, SHIM_PZ) ? RET(MODEL_NOT_SUPPORTED) : RET_BAD_HANDLE(PZ);
 }
 
 DAT_RETURN own_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local_iov,

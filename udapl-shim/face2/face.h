@@ -19,10 +19,13 @@
 #include <rdma/kdapl.h>
 
 #define FACE_DEVICE_NAME	"kdapl"
-/* Consumers know of extensions: a receive may be taken by a peer's write with immediate data. */
+/*
+ * Consumers know that a receive may be taken by a peer's write with immediate data, and that a
+ * message may invalidate the key of an RMR.
+ */
 #define FACE_EXTENDED		true
-/* So many provider attributes name extensions at most. */
-#define FACE_ATTRS		4
+/* So many provider attributes name extensions, and what else there is, at most. */
+#define FACE_ATTRS		5
 /* How a line of dat.conf names this library, apart from the id of the provider. */
 #define FACE_LIBRARY		"libdat2.so"
 
@@ -219,9 +222,12 @@ DAT_RETURN face_print_counters(DAT_HANDLE handle, int counter, bool reset);
 /* extension.c: makes a completion that of an extension. @immediate: of a receive */
 void face_extended(DAT_EVENT *event, uint32_t operation, uint32_t immediate);
 
-/* The extensions of an IA (KDAPL_EXT_*, counters), in its attributes; @attrs has FACE_ATTRS */
+/*
+ * The extensions of an IA (KDAPL_EXT_*, counters), in its attributes; @attrs has FACE_ATTRS;
+ * @revocable: messages of peers may invalidate the keys of its RMRs
+ */
 void face_ia_attr(DAT_IA_ATTR *attr, bool any);
-uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts);
+uint32_t face_attrs(DAT_NAMED_ATTR *attrs, uint32_t extensions, bool counts, bool revocable);
 
 /*
  * face.c: a refused argument has another place in the call here. @places: where arguments 1 to 9 of

@@ -75,6 +75,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_TELL_LAST		0x400
 /* The operation in each event of a DTO; without it: 0, but for KDAPL_EVENT_EXTENDED */
 #define KDAPL_FEATURE_OPERATION		0x800
+/* KDAPL_OP_SEND_INVALIDATE, KDAPL_RMR_REVOCABLE and receives of operation 4 */
+#define KDAPL_FEATURE_INVALIDATE	0x1000
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -473,9 +475,15 @@ struct kdapl_uapi_lmr_sync {
 
 /* Remote Memory Region */
 
+/*
+ * A message of the peer's may invalidate the key of the RMR, through any EP of its zone: the RMR is
+ * unbound then, and the receive is of operation 4.  Without this it breaks the connection.
+ */
+#define KDAPL_RMR_REVOCABLE	0x1
+
 struct kdapl_uapi_rmr_create {
 	__u32 ret;
-	__u32 pad;
+	__u32 flags;			/* KDAPL_RMR_REVOCABLE */
 	__aligned_u64 pz;
 	__aligned_u64 rmr;		/* out */
 };
@@ -844,6 +852,7 @@ enum kdapl_uapi_op {
 	KDAPL_OP_RDMA_WRITE_IMMED,
 	KDAPL_OP_CMP_SWAP,
 	KDAPL_OP_FETCH_ADD,
+	KDAPL_OP_SEND_INVALIDATE,
 };
 
 /*
@@ -864,8 +873,8 @@ struct kdapl_uapi_dto {
 /**
  * struct kdapl_uapi_dto_more - the rest of a DTO that does not fit into the structure of all
  * @segments: struct kdapl_uapi_segment[]
- * @operand: what is added or becomes the value; or immediate data, in the lower half, whose bytes
- *	     are sent as they lie there
+ * @operand: what is added or becomes the value; or, in the lower half, immediate data, whose bytes
+ *	     are sent as they lie there, or the key that the peer's device forgets
  * @compare: of KDAPL_OP_CMP_SWAP, else zero
  */
 struct kdapl_uapi_dto_more {

@@ -222,6 +222,7 @@ const struct scenario_table * const platform_tables[] = {
 #if DAT_VERSION_MAJOR >= 2
 	&face2_table,
 	&extension_table,
+	&keys_table,
 #endif
 	NULL
 };

@@ -49,7 +49,7 @@ void empty(DAT_EVD_HANDLE evd);
 extern const struct scenario_table user_args_table, wait_table, cno_table,
 				   user_ia_table, user_memory_table, raw_table,
 				   user_srq_table, threads_table, process_table, face2_table,
-				   extension_table;
+				   extension_table, keys_table;
 
 /* The agent in a DAT_CNO_PARAM; DAT 2.0 has it elsewhere (face2/dat/udat.h). */
 #ifndef cno_agent
