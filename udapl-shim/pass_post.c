@@ -338,7 +338,7 @@ _Static_assert(KDAPL_DTO_IS_ABI, "the kernel's");
 /* pass_post_extension - post a request that DAT 1.2 does not have */
 DAT_RETURN pass_post_extension(struct shim_object *obj, const struct shim_request *request)
 {
-	const struct kdapl_dto dto = {
+	struct kdapl_dto dto = {
 		.kind = (enum kdapl_dto_kind)request->op,
 		.segments = request->segments,
 		.iov = request->iov,
@@ -350,11 +350,18 @@ DAT_RETURN pass_post_extension(struct shim_object *obj, const struct shim_reques
 		.compare = request->compare,
 	};
 	struct pass_ep *ep = ep_used(obj);
+	DAT_LMR_TRIPLET sink;
 	struct pass_dir *dir;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return RET_BAD_HANDLE(EP);
+	if (dto.kind == KDAPL_DTO_RDMA_READ_TO_RMR) {
+		ret = pass_rmr_sink(obj->ia, request->iov, &sink);
+		if (ret)
+			return ret;
+		dto.iov = &sink;
+	}
 	dir = &ep->dir[PASS_REQ];
 	shim_lock(&dir->lock);
 	if (dir->owner != obj)

@@ -418,6 +418,92 @@ DAT_RETURN pass_rmr_bind(struct shim_object *obj, struct shim_object *ep_obj,
 	return ret;
 }
 
+/* ---- the sink of a read ---------------------------------------------------- */
+
+/*
+ * struct named - a segment by the key of an RMR, and what became of it
+ * @ia: of the RMR
+ * @found: the RMR was
+ */
+struct named {
+	const struct shim_object *ia;
+	const DAT_LMR_TRIPLET *segment;
+	bool found;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RETURN ret;
+};
+
+/* What an RMR of @ia shows by a key, or will; NULL: nothing */
+static const struct pass_binding *shown_by(const struct pass_rmr *rmr,
+					   const struct shim_object *ia, uint32_t key)
+{
+	/* It may have become an object of another IA. */
+	if (atomic_load(&rmr->obj->ia) != ia)
+		return NULL;
+	if (rmr->now.lmr && rmr->now.context == key)
+		return &rmr->now;
+	return rmr->next.lmr && rmr->next.context == key ? &rmr->next : NULL;
+}
+
+static DAT_RETURN check_sink(const struct pass_binding *binding, const DAT_LMR_TRIPLET *named)
+{
+	uint64_t offset = named->virtual_address - binding->segment.address;
+
+	if (offset > binding->segment.length ||
+	    named->segment_length > binding->segment.length - offset)
+		return RET_BAD_ARG(3);
+	return binding->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? DAT_SUCCESS :
+								      RET_NO_PRIVILEGE(RDMA_WRITE);
+}
+
+/* Is it this RMR that was named? No object but an RMR is locked, which may be in use elsewhere. */
+static void look_for_sink(struct shim_object *obj, void *arg)
+{
+	const struct pass_binding *binding;
+	struct named *named = arg;
+	struct pass_rmr *rmr;
+
+	if (named->found || !shim_lives(obj, SHIM_RMR))
+		return;
+	rmr = rmr_lock(obj);
+	if (!rmr)
+		return;
+	binding = shown_by(rmr, named->ia, named->segment->lmr_context);
+	if (binding) {
+		named->found = true;
+		named->ret = check_sink(binding, named->segment);
+		named->lmr_context = binding->segment.lmr_context;
+	}
+	rmr_unlock(obj, rmr);
+}
+
+/*
+ * pass_rmr_sink - the memory of an RMR, to which a read is to go
+ * @named: with an rmr_context in the place of the lmr_context
+ * @segment: out: the same bytes, as a segment of the LMR
+ *
+ * A copy of kdapl_rmr_sink() (V5). Nothing leads from a key to its RMR, since no other post needs
+ * that; so objects are looked at one by one, and such a read takes the longer the more there are.
+ *
+ * Return: as kdapl_rmr_sink().
+ */
+DAT_RETURN pass_rmr_sink(struct shim_object *ia, const DAT_LMR_TRIPLET *named,
+			 DAT_LMR_TRIPLET *segment)
+{
+	struct named what = {
+		.ia = ia,
+		.segment = named,
+		.ret = DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE),
+	};
+
+	*segment = *named;
+	if (!named->segment_length)
+		return DAT_SUCCESS;
+	shim_for_each(ia, look_for_sink, &what);
+	segment->lmr_context = what.lmr_context;
+	return what.ret;
+}
+
 /* ---- the end ----------------------------------------------------------- */
 
 static void rmr_finish(struct pass_rmr *rmr)

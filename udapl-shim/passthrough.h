@@ -854,6 +854,8 @@ DAT_RETURN pass_rmr_bind(struct shim_object *rmr, struct shim_object *ep,
 			 struct kdapl_uapi_rmr_bind *arg);
 DAT_RETURN pass_rmr_free(struct shim_object *rmr);
 void pass_rmr_close(struct shim_object *rmr);
+DAT_RETURN pass_rmr_sink(struct shim_object *ia, const DAT_LMR_TRIPLET *named,
+			 DAT_LMR_TRIPLET *segment);
 void pass_rmr_completed(struct pass_cookie *cookie, bool success);
 
 /* pass_ring.c */

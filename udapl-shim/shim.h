@@ -256,7 +256,7 @@ struct shim_lmr;
  * struct shim_request - a request that DAT 1.2 does not have (post_extension)
  * @op: KDAPL_OP_RDMA_WRITE_IMMED, ...
  * @segments, @iov, @cookie, @remote, @flags: as those of dat_ep_post_rdma_write(); @remote is not
- *	null, and of a send all zero
+ *	null, and of a send all zero; @iov of a KDAPL_OP_RDMA_READ_TO_RMR has an rmr_context
  * @operand, @compare: as in struct kdapl_uapi_dto_more
  */
 struct shim_request {

@@ -22,7 +22,8 @@
 	KIND(RDMA_WRITE_IMMED, "rdma_write_immed")	\
 	KIND(CMP_SWAP, "cmp_swap")			\
 	KIND(FETCH_ADD, "fetch_add")			\
-	KIND(SEND_INVALIDATE, "send_invalidate")
+	KIND(SEND_INVALIDATE, "send_invalidate")	\
+	KIND(RDMA_READ_TO_RMR, "rdma_read_to_rmr")
 
 #define KDAPL_DTO_KINDS(KIND, LAST_KIND)		\
 	KDAPL_DTO_FORWARDED(KIND)			\
@@ -200,6 +201,19 @@ static const struct kdapl_dto_row kdapl_dto_rows[KDAPL_NR_DTO_KINDS] __maybe_unu
 		.flags_arg = DAT_INVALID_ARG5,
 		.max_iov = DTO_LIMIT(max_request_iov),
 		.max_length = DTO_LIMIT(max_message_size),
+	},
+	/* Its one local segment names an RMR, and becomes the part of an LMR that this shows. */
+	[KDAPL_DTO_RDMA_READ_TO_RMR] = {
+		.opcode = PORT_WR(RDMA_READ),
+		.sink = KDAPL_SINK_READ,
+		.operation = KDAPL_DID_RDMA_READ,
+		.remote = true,
+		.fetches = true,
+		.credit = true,
+		.flags = DTO_REQUEST_FLAGS,
+		.flags_arg = DAT_INVALID_ARG6,
+		.max_iov = DTO_LIMIT(max_rdma_read_iov),
+		.max_length = DTO_LIMIT(max_rdma_size),
 	},
 	[KDAPL_DTO_BIND] = {
 		.operation = KDAPL_DID_BIND,

@@ -42,6 +42,8 @@ static __always_inline DAT_RETURN check_dto(const struct kdapl_ep *ep,
 {
 	if (unlikely(kdapl_dto_rows[kind].needs))
 		return check_extension(ep, dto, to, lists);
+	if (unlikely(kind == KDAPL_DTO_RDMA_READ_TO_RMR))
+		return kdapl_check_read_to_rmr(ep, dto, to);
 	return check_posted(&ep->obj, &ep->pz, &ep->limits[kind], dto, kind, to, lists);
 }
 

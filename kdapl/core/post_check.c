@@ -2,9 +2,10 @@
 /*
  * What the checks of a post (common/dto/check.h) ask of the module, and hardly ever.
  *
- * Callers: post.c and srq_post.c, by way of port.h.
+ * Callers: post.c and srq_post.c, by way of port.h; post.c.
  */
 #include "post_check.h"
+#include "rmr.h"
 
 /**
  * kdapl_check_outside - check a segment that is not inside a linear LMR
@@ -58,4 +59,35 @@ u32 kdapl_segments_of_nothing(const struct kdapl_object *to, struct ib_sge *sge)
 		return 0;
 	*sge = (struct ib_sge) {};
 	return 1;
+}
+
+/**
+ * kdapl_check_read_to_rmr - check a read whose local segment names an RMR
+ * @ep: where it is posted
+ * @dto: a KDAPL_DTO_RDMA_READ_TO_RMR
+ * @out: as of kdapl_check_dto()
+ *
+ * The LMR that the RMR shows may be freed before it is looked up, and then is not found.  Caller is
+ * in an RCU read section, and holds the lock of the request direction.  Any context.  Rule V5.
+ *
+ * Return: as kdapl_check_dto() and kdapl_rmr_sink(); DAT_INVALID_PARAMETER/ARG2 for another number
+ * of segments than 1.
+ */
+DAT_RETURN kdapl_check_read_to_rmr(const struct kdapl_ep *ep, const struct kdapl_dto *dto,
+				   struct kdapl_segments *out)
+{
+	struct kdapl_dto read = *dto;
+	DAT_LMR_TRIPLET segment;
+	DAT_RETURN ret;
+
+	if (dto->segments != 1)
+		return RET_BAD_ARG(2);
+	if (!dto->iov)
+		return RET_BAD_ARG(3);
+	ret = kdapl_rmr_sink(ep->obj.ia, dto->iov, &segment);
+	if (ret)
+		return ret;
+	read.iov = &segment;
+	return check_posted(&ep->obj, &ep->pz, &ep->limits[KDAPL_DTO_RDMA_READ_TO_RMR], &read,
+			    KDAPL_DTO_RDMA_READ_TO_RMR, out, false);
 }

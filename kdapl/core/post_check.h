@@ -12,6 +12,10 @@
 /* What the checks say of a DTO with a list; no return code of DAT. */
 #define HAS_LIST	((DAT_RETURN)U32_MAX)
 
+/* post_check.c */
+DAT_RETURN kdapl_check_read_to_rmr(const struct kdapl_ep *ep, const struct kdapl_dto *dto,
+				   struct kdapl_segments *out);
+
 /* Is the memory of a list to be named as a whole, by its remote key (mt:T35, kdapl_walk.whole)? */
 static inline bool read_names_whole(const struct kdapl_object *to, bool is_read)
 {

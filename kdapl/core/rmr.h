@@ -143,5 +143,7 @@ u32 kdapl_rmr_shown(struct kdapl_rmr *rmr);
 bool kdapl_rmr_add_keys(struct kdapl_rmr *rmr);
 void kdapl_rmr_remove_keys(struct kdapl_rmr *rmr);
 bool kdapl_rmr_take_key(struct kdapl_evd *evd, const struct kdapl_ep *ep, u32 key);
+DAT_RETURN kdapl_rmr_sink(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *named,
+			  DAT_LMR_TRIPLET *segment);
 
 #endif /* KDAPL_RMR_H */

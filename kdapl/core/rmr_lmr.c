@@ -8,9 +8,9 @@
  * forgets the key, and the completion of the receive names it.  kdapl_ia.keys says which RMR
  * the key belongs to, by the part of the key that does not change when the window is bound
  * anew.  An entry is added or removed when a window is made, renewed or given back, and is
- * looked up under RCU.
+ * looked up under RCU.  It also leads a read that names a consumer's RMR to its memory (V5).
  *
- * Callers: fmr.c; rmr.c; evd_fifo.c when a completion is judged.
+ * Callers: fmr.c; rmr.c; evd_fifo.c when a completion is judged; post.c.
  */
 #include "ia.h"
 #include "rmr.h"
@@ -200,9 +200,9 @@ static bool rmr_take(struct kdapl_rmr *rmr, struct kdapl_evd *evd, u32 key)
  * @key: any value
  *
  * It was if the key is the present one of an RMR in the endpoint's zone for which that is allowed;
- * peers then have no rights on what it has shown any more, or, if kdapl_evd_unbinds(), soon.  Caller
- * holds the lock of @evd, which is an RCU read section and keeps the RMR.  Any context.  Rules
- * mt:M81, V3, V4.
+ * peers then have no rights on what it has shown any more, or, if kdapl_evd_unbinds(), soon.
+ * Caller holds the lock of @evd, which is an RCU read section and keeps the RMR.  Any context.
+ * Rules mt:M81, V3, V4.
  *
  * Return: whether it was allowed to.
  */
@@ -218,4 +218,56 @@ bool kdapl_rmr_take_key(struct kdapl_evd *evd, const struct kdapl_ep *ep, u32 ke
 	taken = rmr_take(rmr, evd, key);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	return taken;
+}
+
+static DAT_RETURN check_sink(const struct kdapl_binding *binding, const DAT_LMR_TRIPLET *named)
+{
+	u64 offset;
+
+	if (!binding)
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	offset = named->virtual_address - binding->triplet.virtual_address;
+	if (offset > binding->triplet.segment_length ||
+	    named->segment_length > binding->triplet.segment_length - offset)
+		return RET_BAD_ARG(3);
+	return binding->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? DAT_SUCCESS :
+								      RET_NO_PRIVILEGE(RDMA_WRITE);
+}
+
+/**
+ * kdapl_rmr_sink - the memory of an RMR, to which a read is to go
+ * @ia: of the endpoint
+ * @named: with an rmr_context in the place of the lmr_context
+ * @segment: out: the same bytes, as a segment of the LMR; zones are compared when this is checked
+ *
+ * The key has to be that of the present binding, or of an outstanding bind, behind which the read
+ * is posted.  A segment without bytes names nothing.  Caller is in an RCU read section.  Any
+ * context.  Rule V5.
+ *
+ * Return: DAT_SUCCESS; DAT_PROTECTION_VIOLATION/WRITE: nothing is shown by that key;
+ * DAT_INVALID_PARAMETER/ARG3: not inside of what is; DAT_PRIVILEGES_VIOLATION/RDMA_WRITE: it
+ * does not admit writes.
+ */
+DAT_RETURN kdapl_rmr_sink(struct kdapl_ia *ia, const DAT_LMR_TRIPLET *named,
+			  DAT_LMR_TRIPLET *segment)
+{
+	const struct kdapl_binding *binding;
+	u32 key = named->lmr_context;
+	struct kdapl_rmr *rmr;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	*segment = *named;
+	if (!named->segment_length)
+		return DAT_SUCCESS;
+	rmr = key ? xa_load(&ia->keys, key_index(key)) : NULL;
+	if (!rmr)
+		return check_sink(NULL, named);
+	spin_lock_irqsave(&rmr->lock, flags);
+	binding = rmr_binding(rmr, key);
+	ret = check_sink(binding, named);
+	if (!ret)
+		segment->lmr_context = binding->triplet.lmr_context;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	return ret;
 }

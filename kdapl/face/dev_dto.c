@@ -49,14 +49,14 @@ static noinline int copy_more(struct dto_copy *copy, u32 op, u64 *segments)
 	const struct kdapl_uapi_dto_more __user *from = u64_to_user_ptr(*segments);
 	struct kdapl_uapi_dto_more more;
 
-	if (op > KDAPL_OP_SEND_INVALIDATE)
+	if (op > KDAPL_OP_RDMA_READ_TO_RMR)
 		return -EINVAL;
 	if (copy_from_user(&more, from, sizeof(more)))
 		return -EFAULT;
 	if (op != KDAPL_OP_CMP_SWAP && more.compare)
 		return -EINVAL;
-	op = array_index_nospec(op, KDAPL_OP_SEND_INVALIDATE + 1);
-	if (kdapl_dto_rows[op].word && more.operand > U32_MAX)
+	op = array_index_nospec(op, KDAPL_OP_RDMA_READ_TO_RMR + 1);
+	if (!kdapl_dto_rows[op].atomic && more.operand > (kdapl_dto_rows[op].word ? U32_MAX : 0))
 		return -EINVAL;
 	copy->dto.kind = (enum kdapl_dto_kind)op;
 	copy->dto.word = more.operand;

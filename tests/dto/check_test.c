@@ -127,6 +127,7 @@ static void limits(struct kunit *test)
 		{ KDAPL_DTO_CMP_SWAP, 1, 2 * MESSAGE },
 		{ KDAPL_DTO_FETCH_ADD, 1, 2 * MESSAGE },
 		{ KDAPL_DTO_SEND_INVALIDATE, 4, MESSAGE },
+		{ KDAPL_DTO_RDMA_READ_TO_RMR, 1, 2 * MESSAGE },
 		{ KDAPL_DTO_BIND, 0, 0 },
 	};
 	u32 i;

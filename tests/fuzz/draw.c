@@ -531,6 +531,8 @@ static void extend(struct pen *pen, struct kdapl_uapi_dto *dto)
 		return;
 	more->segments = dto->segments;
 	more->operand = (uint32_t)draw64(w);
+	if (dto->op == KDAPL_OP_RDMA_READ_TO_RMR)
+		more->operand = 0;
 	more->compare = dto->op == KDAPL_OP_CMP_SWAP ? below(w, 4) : 0;
 	if (percent(w, 10)) {
 		more->segments = wild(w);

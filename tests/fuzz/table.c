@@ -450,7 +450,7 @@ static const struct field segment[] = {
 };
 
 static const struct field dto[] = {
-	FX(dto, op, ONE_OF, KDAPL_OP_SEND_INVALIDATE + 1), FX(dto, flags, BITS, FLAGS_COMPLETION),
+	FX(dto, op, ONE_OF, KDAPL_OP_RDMA_READ_TO_RMR + 1), FX(dto, flags, BITS, FLAGS_COMPLETION),
 	FX(dto, num_segments, COUNT, 3), F(dto, rmr_context, RKEY),
 	F_PTR(dto, segments, SEGMENTS, num_segments), F(dto, cookie, COOKIE),
 	F(dto, target_address, TARGET), F(dto, target_length, TARGET_EXTENT),

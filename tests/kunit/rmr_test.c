@@ -1405,6 +1405,108 @@ static void revoked_at_a_refused_bind(struct kunit *test)
 	rig_exit(&r);
 }
 
+/* ---- reads to an RMR (V5) --------------------------------------------------- */
+
+#define NO_SUCH_KEY	DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE)
+
+static DAT_RETURN bind_rights(struct rig *r, u64 cookie, DAT_MEM_PRIV_FLAGS rights)
+{
+	DAT_RMR_COOKIE user = { .as_64 = cookie };
+
+	return kdapl_rmr_bind(&r->b->space, r->rmr, &r->part, rights, r->ep, user, 0,
+			      &r->context);
+}
+
+static DAT_RETURN read_to(struct rig *r, u32 key, u64 offset, u64 length, DAT_COUNT segments)
+{
+	const DAT_RMR_TRIPLET from = { .rmr_context = 9, .segment_length = length };
+	const DAT_LMR_TRIPLET to = {
+		.lmr_context = key,
+		.virtual_address = r->part.virtual_address + offset,
+		.segment_length = length,
+	};
+	const struct kdapl_dto dto = {
+		.kind = KDAPL_DTO_RDMA_READ_TO_RMR,
+		.segments = segments,
+		.iov = &to,
+		.cookie.as_64 = 55,
+		.remote = &from,
+	};
+
+	return kdapl_ep_post(&r->b->space, r->ep, &dto);
+}
+
+/* V5: the device is told of the LMR's memory, from the post of the bind on. */
+static void read_to_what_is_shown(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	const struct fake_wr *wr;
+	struct rig r;
+
+	revocable_init(&r, b);
+	KUNIT_EXPECT_EQ(test, DONE, bind_rights(&r, 1, DAT_MEM_PRIV_REMOTE_WRITE_FLAG));
+	KUNIT_EXPECT_EQ(test, DONE, read_to(&r, r.context, 8, 16, 1));
+	wr = &bench_qp(b, r.ep)->send.wr[2];
+	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_READ, wr->opcode);
+	KUNIT_EXPECT_EQ(test, 1U, wr->nr_sge);
+	KUNIT_EXPECT_EQ(test, (u64)r.part.virtual_address + 8, (u64)wr->sge[0].addr);
+	KUNIT_EXPECT_EQ(test, 16U, wr->sge[0].length);
+	KUNIT_EXPECT_NE(test, (u32)r.context, wr->sge[0].lkey);
+	carry_out(&r, 3);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	expect_dto(b, b->evd, 55, DAT_DTO_SUCCESS);
+	/* All of it, and nothing at all, whatever is named then */
+	KUNIT_EXPECT_EQ(test, DONE, read_to(&r, r.context, 0, 64, 1));
+	KUNIT_EXPECT_EQ(test, DONE, read_to(&r, 0, 0, 0, 1));
+	carry_out(&r, 2);
+	expect_dto(b, b->evd, 55, DAT_DTO_SUCCESS);
+	expect_dto(b, b->evd, 55, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	r.rmr = DAT_HANDLE_NULL;
+	rig_exit(&r);
+}
+
+/* V5: what is refused. */
+static void read_to_refused(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	u32 key;
+	struct rig r;
+
+	revocable_init(&r, b);
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, 0x12345600, 0, 8, 1));
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, 0, 0, 8, 1));
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, r.part.lmr_context, 0, 8, 1));
+	KUNIT_EXPECT_EQ(test, DONE, bind_rights(&r, 1, DAT_MEM_PRIV_REMOTE_WRITE_FLAG));
+	carry_out(&r, 2);
+	expect_bind(&r, 1, DAT_DTO_SUCCESS);
+	key = r.context;
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, key + 1, 0, 8, 1));
+	KUNIT_EXPECT_EQ(test, IP(2), read_to(&r, key, 0, 8, 0));
+	KUNIT_EXPECT_EQ(test, IP(2), read_to(&r, key, 0, 8, 2));
+	KUNIT_EXPECT_EQ(test, IP(3), read_to(&r, key, -1, 8, 1));
+	KUNIT_EXPECT_EQ(test, IP(3), read_to(&r, key, 57, 8, 1));
+	KUNIT_EXPECT_EQ(test, IP(3), read_to(&r, key, 65, 8, 1));
+	KUNIT_EXPECT_EQ(test, IP(3), read_to(&r, key, 8, -8, 1));
+	/* The key that was taken away, also while the next bind is outstanding */
+	KUNIT_EXPECT_EQ(test, DONE, bind(&r, 2));
+	message(&r, key);
+	expect_revoked(&r, key);
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, key, 0, 8, 1));
+	carry_out(&r, 2);
+	expect_bind(&r, 2, DAT_DTO_SUCCESS);
+	/* This bind was for reads of peers only. */
+	KUNIT_EXPECT_EQ(test, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_WRITE),
+			read_to(&r, r.context, 0, 8, 1));
+	KUNIT_EXPECT_EQ(test, IP(3), read_to(&r, r.context, 57, 8, 1));
+	key = r.context;
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_rmr_free(&b->space, r.rmr));
+	r.rmr = DAT_HANDLE_NULL;
+	KUNIT_EXPECT_EQ(test, NO_SUCH_KEY, read_to(&r, key, 0, 8, 1));
+	expect_empty(b, b->evd);
+	rig_exit(&r);
+}
+
 static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(binds_one_after_the_other),
 	KUNIT_CASE(flags_of_binds),
@@ -1439,6 +1541,8 @@ static struct kunit_case kdapl_rmr_cases[] = {
 	KUNIT_CASE(revoked_from_another_zone),
 	KUNIT_CASE(revoked_with_a_bind),
 	KUNIT_CASE(revoked_at_a_refused_bind),
+	KUNIT_CASE(read_to_what_is_shown),
+	KUNIT_CASE(read_to_refused),
 	{}
 };
 

@@ -285,7 +285,7 @@ static void test_versions(void)
 			       KDAPL_FEATURE_EVENT_LIFE | KDAPL_FEATURE_BOARD_EVENT |
 			       KDAPL_FEATURE_EXTENSIONS | KDAPL_FEATURE_REJECT_DATA |
 			       KDAPL_FEATURE_TELL_LAST | KDAPL_FEATURE_OPERATION |
-			       KDAPL_FEATURE_INVALIDATE), "A8",
+			       KDAPL_FEATURE_INVALIDATE | KDAPL_FEATURE_READ_TO_RMR), "A8",
 	      "the reply tells what was added, and nothing else", abi.features);
 	close(fd);
 }
@@ -748,6 +748,7 @@ static void test_extension(int fd, __u64 ep)
 	const DAT_RETURN unconnected = ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED);
 	struct kdapl_uapi_dto_more more = { .operand = ~0U };
 	struct kdapl_uapi_dto dto = { .op = KDAPL_OP_RDMA_WRITE_IMMED };
+	struct kdapl_uapi_segment segment = { .lmr_context = ~0U, .length = 8 };
 	struct kdapl_uapi_post post = { .ep = ep, .dtos = (uintptr_t)&dto, .count = 1 };
 
 	expect_errno(fd, KDAPL_IOC_POST, &post, EFAULT, "A8", "an extension's rest at null");
@@ -781,7 +782,21 @@ static void test_extension(int fd, __u64 ep)
 	dto.target_length = 0;
 	dto.num_segments = 0;
 	expect_ret(fd, KDAPL_IOC_POST, &post, unconnected, "V1", "on an unconnected EP");
-	dto.op = KDAPL_OP_SEND_INVALIDATE + 1;
+	dto.op = KDAPL_OP_RDMA_READ_TO_RMR;
+	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "a read with an operand");
+	more.operand = 0;
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(2), "V5", "a read to no RMR");
+	dto.num_segments = 1;
+	expect_ret(fd, KDAPL_IOC_POST, &post, ARG(3), "V5", "a read to a segment at null");
+	more.segments = (uintptr_t)&segment;
+	expect_ret(fd, KDAPL_IOC_POST, &post,
+		   ERR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE), "V5", "a key of no RMR");
+	segment.lmr_context = 0;
+	expect_ret(fd, KDAPL_IOC_POST, &post,
+		   ERR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE), "V5", "the key 0");
+	segment.length = 0;
+	expect_ret(fd, KDAPL_IOC_POST, &post, unconnected, "V5", "a read of nothing");
+	dto.op = KDAPL_OP_RDMA_READ_TO_RMR + 1;
 	expect_errno(fd, KDAPL_IOC_POST, &post, EINVAL, "A8", "the operation behind the last");
 	check(!post.done, "mt:T18", "none done", post.done);
 }

@@ -77,6 +77,8 @@ struct kdapl_uapi_query_abi {
 #define KDAPL_FEATURE_OPERATION		0x800
 /* KDAPL_OP_SEND_INVALIDATE, KDAPL_RMR_REVOCABLE and receives of operation 4 */
 #define KDAPL_FEATURE_INVALIDATE	0x1000
+/* KDAPL_OP_RDMA_READ_TO_RMR */
+#define KDAPL_FEATURE_READ_TO_RMR	0x2000
 
 /* For the calls that take only a handle; the next structure, for those that also take flags. */
 struct kdapl_uapi_handle {
@@ -853,11 +855,14 @@ enum kdapl_uapi_op {
 	KDAPL_OP_CMP_SWAP,
 	KDAPL_OP_FETCH_ADD,
 	KDAPL_OP_SEND_INVALIDATE,
+	KDAPL_OP_RDMA_READ_TO_RMR,
 };
 
 /*
  * The remote triplet of sends and receives has to be zero.  From KDAPL_OP_RDMA_WRITE_IMMED on,
- * @segments points to a struct kdapl_uapi_dto_more.
+ * @segments points to a struct kdapl_uapi_dto_more.  The one segment of a
+ * KDAPL_OP_RDMA_READ_TO_RMR has an rmr_context in the place of the lmr_context, of an RMR that was
+ * made with KDAPL_RMR_REVOCABLE.
  */
 struct kdapl_uapi_dto {
 	__u32 op;			/* enum kdapl_uapi_op */
@@ -874,7 +879,8 @@ struct kdapl_uapi_dto {
  * struct kdapl_uapi_dto_more - the rest of a DTO that does not fit into the structure of all
  * @segments: struct kdapl_uapi_segment[]
  * @operand: what is added or becomes the value; or, in the lower half, immediate data, whose bytes
- *	     are sent as they lie there, or the key that the peer's device forgets
+ *	     are sent as they lie there, or the key that the peer's device forgets;
+ *	     else zero
  * @compare: of KDAPL_OP_CMP_SWAP, else zero
  */
 struct kdapl_uapi_dto_more {

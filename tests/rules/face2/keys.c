@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Calls of DAT 2.0 that are about keys of memory: messages that invalidate the peer's. In
- * udat2_rules only; kernel consumers have some of it by <dat/kdat_linux.h> (kernel/fmr_remote.c).
+ * Calls of DAT 2.0 that are about keys of memory: messages that invalidate the peer's, reads to
+ * what an RMR shows. In udat2_rules only; kernel consumers have some of it by <dat/kdat_linux.h>
+ * (kernel/fmr_remote.c).
  */
 #define TWELVE_ITSELF
 #include "../memory.h"
@@ -286,6 +287,161 @@ static void among_messages(void)
 	CHECK_EQ(shown(rmr), 0);
 }
 
+/* ---- reads to an RMR ------------------------------------------------------- */
+
+static DAT_RETURN post_read(struct node *node, const DAT_RMR_TRIPLET *to, u64 number,
+			    const DAT_RMR_TRIPLET *from, DAT_COMPLETION_FLAGS flags)
+{
+	return dat_ep_post_rdma_read_to_rmr(node->ep, to, cookie(number), from, flags);
+}
+
+/*
+ * Memory of side b that an RMR of its shows from byte 64 to 192.  On iWARP what a read fetches goes
+ * to memory that peers may write (mt:T35).
+ */
+static bool sink_new(struct pair *p, struct mem *mem, DAT_RMR_HANDLE *rmr, DAT_RMR_TRIPLET *sink,
+		     DAT_MEM_PRIV_FLAGS rights)
+{
+	DAT_LMR_TRIPLET triplet;
+
+	if (!pair_new(p, THREE_EVDS, NULL, NULL) ||
+	    !mem_new(&side_b, mem, PAGE, side_is_iwarp(&side_b) ? DAT_MEM_PRIV_ALL_FLAG : LOCAL) ||
+	    !OK(dat_rmr_create(side_b.pz, rmr)))
+		return false;
+	triplet = piece(mem, 64, 128);
+	*sink = remote_piece(mem, 64, 128);
+	return OK(dat_rmr_bind(*rmr, mem->lmr, &triplet, rights, DAT_VA_TYPE_VA, p->b.ep,
+			       cookie(600), 0, &sink->rmr_context)) &&
+	       want_bound(p->b.request, *rmr, 600, DAT_DTO_SUCCESS);
+}
+
+/* V5: the data come to the bytes that were named, and to no others. */
+static void read_to(void)
+{
+	DAT_RMR_TRIPLET sink, from;
+	DAT_LMR_TRIPLET nothing = { 0 }, next;
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	struct pair p = { 0 };
+	struct mem mem;
+	u8 *bytes;
+
+	if (!sink_new(&p, &mem, &rmr, &sink, REMOTE))
+		return;
+	bytes = mem.va;
+	memset(bytes, 1, PAGE);
+	memset(p.a.mem.va, 2, 256);
+	from = remote_piece(&p.a.mem, 0, 128);
+	OK(post_read(&p.b, &sink, 1, &from, 0));
+	did(p.b.request, 1, DAT_DTO_SUCCESS, DAT_DTO_RDMA_READ, 0);
+	CHECK(bytes[63] == 1 && bytes[64] == 2 && bytes[191] == 2 && bytes[192] == 1);
+	/* A part of it, and of less than there is room for; none at all. Soft-iWARP: no fence. */
+	memset(bytes, 1, PAGE);
+	sink.virtual_address += 16;
+	sink.segment_length = 32;
+	from.segment_length = 24;
+	OK(post_read(&p.b, &sink, 2, &from,
+		     side_is_iwarp(&side_b) ? 0 : DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	did(p.b.request, 2, DAT_DTO_SUCCESS, DAT_DTO_RDMA_READ, 0);
+	CHECK(bytes[79] == 1 && bytes[80] == 2 && bytes[103] == 2 && bytes[104] == 1);
+	sink.segment_length = 0;
+	from.segment_length = 0;
+	OK(post_read(&p.b, &sink, 3, &from, 0));
+	did(p.b.request, 3, DAT_DTO_SUCCESS, DAT_DTO_RDMA_READ, 0);
+	CHECK(bytes[80] == 2 && bytes[79] == 1);
+
+	/* Behind a bind, by the key that this has given; and not any more behind an unbind. */
+	from.segment_length = 16;
+	sink = remote_piece(&mem, 1024, 16);
+	next = piece(&mem, 1024, 16);
+	OK(dat_rmr_bind(rmr, mem.lmr, &next, REMOTE, DAT_VA_TYPE_VA, p.b.ep, cookie(4), 0,
+			&sink.rmr_context));
+	OK(post_read(&p.b, &sink, 5, &from, 0));
+	want_bound(p.b.request, rmr, 4, DAT_DTO_SUCCESS);
+	did(p.b.request, 5, DAT_DTO_SUCCESS, DAT_DTO_RDMA_READ, 0);
+	CHECK(bytes[1023] == 1 && bytes[1024] == 2 && bytes[1039] == 2 && bytes[1040] == 1);
+	OK(dat_rmr_bind(rmr, DAT_HANDLE_NULL, &nothing, 0, DAT_VA_TYPE_VA, p.b.ep, cookie(6), 0,
+			&context));
+	want_bound(p.b.request, rmr, 6, DAT_DTO_SUCCESS);
+	IS(post_read(&p.b, &sink, 7, &from, 0), DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	OK(dat_rmr_free(rmr));
+	IS(post_read(&p.b, &sink, 7, &from, 0), DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	OK(dat_ep_disconnect(p.b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	want_conn(p.b.conn, p.b.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	sink.segment_length = 0;
+	from.segment_length = 0;
+	OK(post_read(&p.b, &sink, 8, &from, 0));
+	did(p.b.request, 8, DAT_DTO_ERR_FLUSHED, DAT_DTO_RDMA_READ, 0);
+}
+
+/* V5: what is refused, and changes nothing. */
+static void read_to_refused(void)
+{
+	DAT_RMR_TRIPLET sink, from, bad;
+	DAT_RMR_HANDLE rmr, other;
+	DAT_PZ_HANDLE zone = side_b.pz, mine;
+	struct pair p = { 0 }, q = { 0 };
+	struct mem mem, theirs;
+
+	if (!sink_new(&p, &mem, &rmr, &sink, REMOTE))
+		return;
+	from = remote_piece(&p.a.mem, 0, 64);
+	BAD_HANDLE(dat_ep_post_rdma_read_to_rmr(p.b.conn, &sink, cookie(1), &from, 0), EP);
+	BAD_ARG(post_read(&p.b, NULL, 1, &from, 0), 2);
+	BAD_ARG(post_read(&p.b, &sink, 1, NULL, 0), 4);
+	BAD_ARG(post_read(&p.b, &sink, 1, &from, 0x1000), 5);
+	BAD_ARG(post_read(&p.b, &sink, 1, &from, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 5);
+	bad = from;
+	bad.virtual_address = ~0ull - 8;
+	BAD_ARG(post_read(&p.b, &sink, 1, &bad, 0), 4);
+	/* Not all of it is shown. */
+	bad = sink;
+	bad.virtual_address--;
+	BAD_ARG(post_read(&p.b, &bad, 1, &from, 0), 2);
+	bad = sink;
+	bad.virtual_address++;
+	BAD_ARG(post_read(&p.b, &bad, 1, &from, 0), 2);
+	bad = sink;
+	bad.segment_length = ~0U;
+	BAD_ARG(post_read(&p.b, &bad, 1, &from, 0), 2);
+	/* No key of an RMR: an LMR's, and none at all */
+	bad = sink;
+	bad.rmr_context = mem.context;
+	IS(post_read(&p.b, &bad, 1, &from, 0), DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	bad.rmr_context = 0;
+	IS(post_read(&p.b, &bad, 1, &from, 0), DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	/* More comes than there is room for. */
+	bad = from;
+	bad.segment_length = 129;
+	IS(post_read(&p.b, &sink, 1, &bad, 0), DAT_LENGTH_ERROR, 0);
+	/* One that peers may not write to */
+	if (!sink_new(&q, &theirs, &other, &bad, DAT_MEM_PRIV_REMOTE_READ_FLAG))
+		return;
+	IS(post_read(&q.b, &bad, 1, &from, 0), DAT_PRIVILEGES_VIOLATION,
+	   DAT_PRIVILEGES_RDMA_WRITE);
+	/* The order: key, range, rights; all of them before the peer's segment and the flags. */
+	bad.virtual_address++;
+	BAD_ARG(post_read(&q.b, &bad, 1, &from, 0), 2);
+	bad.virtual_address--;
+	IS(post_read(&q.b, &bad, 1, &from, 0x1000), DAT_PRIVILEGES_VIOLATION,
+	   DAT_PRIVILEGES_RDMA_WRITE);
+	bad.virtual_address++;
+	bad.rmr_context = 0;
+	IS(post_read(&q.b, &bad, 1, &from, 0x1000), DAT_PROTECTION_VIOLATION,
+	   DAT_PROTECTION_WRITE);
+	pair_free(&q);
+	/* ... and one of another zone */
+	if (!OK(dat_pz_create(side_b.ia, &mine)))
+		return;
+	side_b.pz = mine;
+	if (sink_new(&q, &theirs, &other, &bad, REMOTE))
+		IS(post_read(&p.b, &bad, 1, &from, 0), DAT_PROTECTION_VIOLATION,
+		   DAT_PROTECTION_WRITE);
+	side_b.pz = zone;
+	nothing_more(p.b.request);
+	state_is(p.b.ep, DAT_EP_STATE_CONNECTED);
+}
+
 static const struct scenario scenarios[] = {
 	SCENARIO("V1 a send with invalidate is a send", as_a_send),
 	SCENARIO("V2 V3 V4 a message invalidates a key", a_key),
@@ -294,6 +450,8 @@ static const struct scenario scenarios[] = {
 	SCENARIO("V3 mt:M81 keys that no message may invalidate", other_keys),
 	SCENARIO("V3 a key of another zone", another_zone),
 	SCENARIO("V2 an invalidation among messages", among_messages, .srq = SRQ_B),
+	SCENARIO("V5 a read to an RMR", read_to),
+	SCENARIO("V5 reads to an RMR that are refused", read_to_refused),
 };
 
 SCENARIO_TABLE(keys_table);
