@@ -233,7 +233,8 @@ EXPORT_SYMBOL(kdat_cr_reject);
  * much as the rest of a post, or more, and so does its doorbell; this makes one for up to eight
  * requests.  The device does not tell of the success of a suppressed request (mt:T20) that has
  * another one of the same call behind it, so it is outstanding until that one has completed.
- * Interrupts are off meanwhile, but not with PREEMPT_RT.  Upcall context.  Rules mt:T1..T36, X1..X6.
+ * Interrupts are off meanwhile, but not with PREEMPT_RT.  Upcall context.  Rules mt:T1..T36,
+ * X1..X6.
  *
  * Return: DAT_SUCCESS, all were posted; DAT_INVALID_HANDLE/EP, DAT_INVALID_PARAMETER/ARG2 for the
  * count, /ARG3 for a null array, /ARG4 for a null @posted, and none was posted.  Otherwise as the
