@@ -124,8 +124,9 @@ static void close_dat(struct kiser_conn *conn)
 		dat_ep_free(conn->ep);
 	if (conn->evd)
 		dat_evd_free(conn->evd);
+	kiser_room_close(conn);
 	kiser_tx_flush(conn);
-	kiser_tx_free(conn);
+	kiser_room_free(conn);
 	kiser_pool_unregister(&conn->rx_pool);
 	kiser_pool_unregister(&conn->login_pool);
 	kiser_adapter_detach(conn);
@@ -178,12 +179,12 @@ struct kiser_conn *kiser_conn_create(struct kiser_adapter *adapter, bool invalid
 	conn->invalidate = invalidate;
 	INIT_LIST_HEAD(&conn->np_entry);
 	INIT_LIST_HEAD(&conn->deferred);
-	INIT_LIST_HEAD(&conn->tx_free);
 	INIT_LIST_HEAD(&conn->waiting);
 	INIT_LIST_HEAD(&conn->held);
 	spin_lock_init(&conn->tx_lock);
 	init_waitqueue_head(&conn->wait);
 	INIT_WORK(&conn->release, orphan_release);
+	kiser_room_init(conn);
 	kiser_adapter_attach(adapter, conn);
 	kiser_login_init(conn);
 	if (create_evd(conn) || create_ep(conn) || kiser_login_create(conn)) {

@@ -4,11 +4,11 @@
  * what several files need: the structures, and, under the name of each file, the functions
  * that others call there.
  *
- * The files from the lowest layer up: pool.c < tx.c < data.c, cmd.c < rx.c < login.c <
- * conn.c < np.c < adapter.c < main.c.  Calls against that order only report something: that
- * an answer was sent or not (kiser_cmd_sent()), that a receive is free (kiser_rx_post()),
- * that a connection has to end (kiser_conn_fail()), what an adapter has to count
- * (kiser_adapter_attach()).
+ * The files from the lowest layer up: pool.c < room.c < tx.c < data.c, cmd.c < rx.c <
+ * login.c < conn.c < np.c < adapter.c < main.c.  Calls against that order only report
+ * something: that there is more room (kiser_tx_retry()), that an answer was sent or not
+ * (kiser_cmd_sent()), that a receive is free (kiser_rx_post()), that a connection has to end
+ * (kiser_conn_fail()), what an adapter has to count (kiser_adapter_attach()).
  */
 #ifndef KDAT_ISER_H
 #define KDAT_ISER_H
@@ -51,6 +51,14 @@ struct kiser_pdu {
 #define KISER_LOGIN_TX		3
 #define KISER_REQUESTS		(2 * KISER_MAX_TX + KISER_LOGIN_TX)
 
+/* So many struct kiser_tx are made at a time: their slots are a page of 4 KiB. */
+#define KISER_BATCH		16U
+/*
+ * The size of a slot for an answer.  Data that fits behind the headers is copied there:
+ * sense data, a rejected header.
+ */
+#define KISER_TX_SLOT		256
+
 /*
  * Receives.  The initiator may have as many commands outstanding as the window of the
  * session allows, and a few immediate ones besides: NOP-Out, text, logout, task management.
@@ -88,7 +96,7 @@ struct kiser_done {
 		   DAT_DTO_COMPLETION_STATUS status, u64 length);
 };
 
-/* ---- pool.c: memory for messages, registered as long as a connection lives ---------- */
+/* ---- pool.c: memory for messages, registered as long as it is there ----------------- */
 
 struct kiser_chunk {
 	void *va;
@@ -100,6 +108,7 @@ struct kiser_chunk {
 struct kiser_pool {
 	struct kiser_chunk *chunks;
 	u32 nr_chunks;
+	u32 order;			/* of each chunk */
 	u32 slot_size;
 };
 
@@ -192,6 +201,7 @@ struct kiser_rx {
 struct kiser_tx {
 	struct kiser_done done;		/* of a step, or of the answer */
 	struct kiser_done write;	/* of the last RDMA write of a read */
+	struct kiser_batch *batch;	/* it was made with */
 	struct list_head entry;		/* in conn->tx_free */
 	struct kiser_pdu *pdu;
 	DAT_LMR_TRIPLET iov[2];		/* the PDU, and data that lies elsewhere */
@@ -199,6 +209,14 @@ struct kiser_tx {
 	bool mapped;			/* the LMR has memory (kiser_tx_map()) */
 	struct scatterlist sg;		/* data that lies elsewhere */
 	struct iscsit_cmd *cmd;		/* its owner; null: it is free */
+};
+
+struct kiser_batch {
+	struct list_head entry;		/* in conn->batches, or in conn->surplus */
+	struct kiser_pool pool;		/* their slots */
+	u32 nr_tx;
+	u32 busy;			/* those that a command has; by tx_lock */
+	struct kiser_tx tx[KISER_BATCH];
 };
 
 /* Where the login of a connection stands; protected by kiser_np_lock */
@@ -240,6 +258,7 @@ struct kiser_conn {
 	struct kiser_rx login_rx;
 	u32 login_length;
 	struct kiser_done login_done;
+	struct kiser_done login_last_done;
 	u32 login_answers;
 	u32 login_last;			/* bytes of the last answer */
 	bool login_refused;		/* a refusal is on its way */
@@ -253,14 +272,20 @@ struct kiser_conn {
 
 	/* Sending; protected by tx_lock */
 	spinlock_t tx_lock;
-	struct kiser_pool tx_pool;
-	struct kiser_tx *tx;
-	u32 nr_tx;
+	struct list_head batches;	/* changed by room_work and the shrinker */
+	struct list_head surplus;	/* batches that the shrinker has taken off */
+	u32 nr_tx;			/* in @batches */
+	u32 idle_batches;		/* of which no command has a kiser_tx */
+	bool more_tx;			/* room_work is to make more */
 	struct list_head tx_free;
 	struct list_head waiting;	/* struct kiser_cmd, in the order of arrival */
 	u32 posted;			/* DTOs whose completion event is still to come */
 	bool tx_closed;			/* nothing may be posted any more */
 	bool tx_over;			/* and what LIO submits is left to LIO to release */
+
+	u32 max_tx;			/* how many kiser_tx there may be */
+	struct work_struct room_work;	/* makes and frees batches */
+	struct list_head room_entry;	/* in the shrinker's list (room.c) */
 
 	/* Protected by LIO's cmd_lock */
 	struct list_head held;		/* struct kiser_cmd: answers to resets that wait */
@@ -368,9 +393,19 @@ int kiser_push_begin(struct kiser_conn *conn, struct iscsit_cmd *cmd, struct kis
 void kiser_push_end(struct kiser_conn *conn, struct iscsit_cmd *cmd, const struct kiser_push *push,
 		    bool posted);
 
+/* ---- room.c: what commands need to post anything, made by use ----------------------- */
+
+int kiser_rooms_init(void);
+void kiser_rooms_exit(void);
+void kiser_room_init(struct kiser_conn *conn);
+int kiser_room_open(struct kiser_conn *conn, u32 max);
+void kiser_room_close(struct kiser_conn *conn);
+void kiser_room_free(struct kiser_conn *conn);
+struct kiser_tx *kiser_tx_take(struct kiser_conn *conn);
+void kiser_tx_give(struct kiser_conn *conn, struct kiser_tx *tx);
+
 /* ---- tx.c: posting ------------------------------------------------------------------ */
 
-int kiser_tx_start(struct kiser_conn *conn, u32 count);
 int kiser_tx_map(struct kiser_tx *tx, const struct kdat_memory *memory,
 		 DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_TRIPLET *iov);
 void kiser_tx_unmap(struct kiser_tx *tx);
@@ -378,6 +413,6 @@ int kiser_post_error(DAT_RETURN ret);
 void kiser_tx_done(struct kiser_conn *conn, struct kiser_tx *tx, bool put);
 void kiser_tx_close(struct kiser_conn *conn);
 void kiser_tx_flush(struct kiser_conn *conn);
-void kiser_tx_free(struct kiser_conn *conn);
+void kiser_tx_retry(struct kiser_conn *conn);
 
 #endif /* KDAT_ISER_H */

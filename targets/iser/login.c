@@ -202,9 +202,22 @@ static struct kiser_pdu *answer_slot(const struct kiser_conn *conn, DAT_LMR_TRIP
 	return kiser_pool_slot(&conn->login_pool, 1 + conn->login_answers % ANSWER_SLOTS, 0, iov);
 }
 
-static int send_answer(struct kiser_conn *conn, u32 length)
+/*
+ * The last answer is sent.  Those before it have completed, too, and each receive of the login has
+ * got its request, so the memory of the login is not used any more.
+ */
+static void last_answer_done(struct kiser_conn *conn, struct kiser_done *done,
+			     DAT_DTO_COMPLETION_STATUS status, u64 length)
 {
-	DAT_DTO_COOKIE cookie = { .as_ptr = &conn->login_done };
+	if (status != DAT_DTO_SUCCESS)
+		return;
+	kiser_pool_unregister(&conn->login_pool);
+	kiser_pool_free(&conn->login_pool);
+}
+
+static int send_answer(struct kiser_conn *conn, struct kiser_done *done, u32 length)
+{
+	DAT_DTO_COOKIE cookie = { .as_ptr = done };
 	DAT_LMR_TRIPLET iov;
 
 	answer_slot(conn, &iov);
@@ -260,7 +273,7 @@ int kiser_put_login_tx(struct iscsit_conn *lio, struct iscsi_login *login, u32 l
 
 	if (login->login_failed) {
 		conn->login_refused = true;
-		return send_answer(conn, length);
+		return send_answer(conn, &conn->login_done, length);
 	}
 	if (login->login_complete) {
 		conn->login_last = length;
@@ -269,7 +282,7 @@ int kiser_put_login_tx(struct iscsit_conn *lio, struct iscsi_login *login, u32 l
 	err = post_recv(conn);
 	if (!err)
 		err = next_turn(conn, KISER_LOGIN_REQUEST);
-	return err ?: send_answer(conn, length);
+	return err ?: send_answer(conn, &conn->login_done, length);
 }
 
 /* ---- full feature phase ------------------------------------------------------------- */
@@ -314,7 +327,7 @@ void kiser_get_rx_pdu(struct iscsit_conn *lio)
 	if (!login_is_over(conn))
 		return;
 	let_in(conn);
-	if (kiser_rx_start(conn) || send_answer(conn, conn->login_last))
+	if (kiser_rx_start(conn) || send_answer(conn, &conn->login_last_done, conn->login_last))
 		return;
 	wait_event_interruptible(conn->wait, READ_ONCE(conn->down));
 }
@@ -326,6 +339,7 @@ void kiser_login_init(struct kiser_conn *conn)
 	conn->login_left = TA_LOGIN_TIMEOUT * HZ;
 	conn->login = KISER_LOGIN_REQUEST;
 	conn->login_done.fn = login_answer_done;
+	conn->login_last_done.fn = last_answer_done;
 	conn->login_rx.done.fn = request_done;
 }
 

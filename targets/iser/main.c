@@ -57,21 +57,30 @@ static struct iscsit_transport kiser_transport = {
 
 static int __init kiser_init(void)
 {
+	int err = -ENOMEM;
+
 	/*
 	 * Neither is used on the data path.  Logouts have a queue of their own, since each
 	 * waits until its session has ended.
 	 */
 	kiser_wq = alloc_workqueue("kdat_iser", WQ_UNBOUND, 0);
 	if (!kiser_wq)
-		return -ENOMEM;
+		return err;
 	kiser_logout_wq = alloc_workqueue("kdat_iser_logout", WQ_UNBOUND, 0);
-	if (!kiser_logout_wq) {
-		destroy_workqueue(kiser_wq);
-		return -ENOMEM;
-	}
+	if (!kiser_logout_wq)
+		goto no_logout_wq;
+	err = kiser_rooms_init();
+	if (err)
+		goto no_rooms;
 	kiser_adapters_init();
 	iscsit_register_transport(&kiser_transport);
 	return 0;
+
+no_rooms:
+	destroy_workqueue(kiser_logout_wq);
+no_logout_wq:
+	destroy_workqueue(kiser_wq);
+	return err;
 }
 module_init(kiser_init);
 
@@ -80,6 +89,7 @@ static void __exit kiser_exit(void)
 	iscsit_unregister_transport(&kiser_transport);
 	kiser_adapters_exit();
 	kiser_ports_exit();
+	kiser_rooms_exit();
 	destroy_workqueue(kiser_logout_wq);
 	destroy_workqueue(kiser_wq);
 }

@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Memory for messages: slots of one size, in chunks of contiguous pages.  Each chunk has an
- * LMR of its own, and stays registered until the connection is closed.
+ * LMR of its own, and stays registered as long as the pool is there.
  *
- * Callers: login.c, rx.c and tx.c, when a connection is set up and when it is closed.
+ * Callers: login.c and rx.c, room.c, and conn.c when a connection is closed.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "kdat_iser.h"
 
-/* The size of a chunk: the largest that the page allocator gives without great effort. */
-#define CHUNK_SIZE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+/* No chunk is larger than what the page allocator gives without great effort. */
+#define MAX_ORDER_OF_CHUNK	PAGE_ALLOC_COSTLY_ORDER
 
-static u32 slots_per_chunk(u32 slot_size)
+static u32 chunk_size(const struct kiser_pool *pool)
 {
-	return CHUNK_SIZE / slot_size;
+	return PAGE_SIZE << pool->order;
 }
 
-static int chunk_register(struct kiser_chunk *chunk, const struct kiser_adapter *adapter,
-			  DAT_MEM_PRIV_FLAGS privileges)
+static u32 slots_per_chunk(const struct kiser_pool *pool)
+{
+	return chunk_size(pool) / pool->slot_size;
+}
+
+static int chunk_register(struct kiser_chunk *chunk, u32 size,
+			  const struct kiser_adapter *adapter, DAT_MEM_PRIV_FLAGS privileges)
 {
 	struct kdat_memory memory = {
 		.list = &chunk->sg,
 		.entries = 1,
-		.length = CHUNK_SIZE,
+		.length = size,
 	};
 	DAT_REGION_DESCRIPTION region = { .for_platform = &memory };
 	DAT_LMR_COOKIE cookie = {};
 
-	sg_init_one(&chunk->sg, chunk->va, CHUNK_SIZE);
-	if (dat_lmr_allocate(adapter->ia, adapter->pz, CHUNK_SIZE / PAGE_SIZE,
+	sg_init_one(&chunk->sg, chunk->va, size);
+	if (dat_lmr_allocate(adapter->ia, adapter->pz, size / PAGE_SIZE,
 			     KDAT_LMR_SCOPE_LOCAL, &chunk->lmr))
 		return -ENOMEM;
 	if (dat_lmr_fmr(chunk->lmr, DAT_MEM_TYPE_PLATFORM, region, 0, privileges,
@@ -58,10 +63,12 @@ static int chunk_register(struct kiser_chunk *chunk, const struct kiser_adapter 
 int kiser_pool_create(struct kiser_pool *pool, const struct kiser_adapter *adapter,
 		      u32 slots, u32 slot_size, DAT_MEM_PRIV_FLAGS privileges)
 {
-	u32 count = DIV_ROUND_UP(slots, slots_per_chunk(slot_size));
 	struct kiser_chunk *chunk;
+	u32 count;
 
 	pool->slot_size = slot_size;
+	pool->order = min(get_order(slots * slot_size), MAX_ORDER_OF_CHUNK);
+	count = DIV_ROUND_UP(slots, slots_per_chunk(pool));
 	pool->chunks = kcalloc(count, sizeof(*pool->chunks), GFP_KERNEL);
 	if (!pool->chunks)
 		return -ENOMEM;
@@ -72,11 +79,11 @@ int kiser_pool_create(struct kiser_pool *pool, const struct kiser_adapter *adapt
 		 * a back end may take references to pages of it.
 		 */
 		chunk->va = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
-						     PAGE_ALLOC_COSTLY_ORDER);
+						     pool->order);
 		if (!chunk->va)
 			goto fail;
-		if (chunk_register(chunk, adapter, privileges)) {
-			free_pages((unsigned long)chunk->va, PAGE_ALLOC_COSTLY_ORDER);
+		if (chunk_register(chunk, chunk_size(pool), adapter, privileges)) {
+			free_pages((unsigned long)chunk->va, pool->order);
 			goto fail;
 		}
 	}
@@ -100,7 +107,7 @@ fail:
 void *kiser_pool_slot(const struct kiser_pool *pool, u32 slot, u32 offset,
 		      DAT_LMR_TRIPLET *iov)
 {
-	u32 per_chunk = slots_per_chunk(pool->slot_size);
+	u32 per_chunk = slots_per_chunk(pool);
 	const struct kiser_chunk *chunk = &pool->chunks[slot / per_chunk];
 	u32 start = slot % per_chunk * pool->slot_size + offset;
 
@@ -134,8 +141,7 @@ void kiser_pool_unregister(struct kiser_pool *pool)
 void kiser_pool_free(struct kiser_pool *pool)
 {
 	while (pool->nr_chunks)
-		free_pages((unsigned long)pool->chunks[--pool->nr_chunks].va,
-			   PAGE_ALLOC_COSTLY_ORDER);
+		free_pages((unsigned long)pool->chunks[--pool->nr_chunks].va, pool->order);
 	kfree(pool->chunks);
 	pool->chunks = NULL;
 }

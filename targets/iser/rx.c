@@ -595,7 +595,7 @@ int kiser_rx_start(struct kiser_conn *conn)
 	u32 window = window_of(conn->lio) + KISER_IMMEDIATE_RX, count, i;
 	int err;
 
-	err = kiser_tx_start(conn, min_t(u32, window, conn->adapter->requests / 2 - 2));
+	err = kiser_room_open(conn, min_t(u32, window, conn->adapter->requests / 2 - 2));
 	if (err)
 		return err;
 	count = min_t(u32, window, conn->adapter->recvs);

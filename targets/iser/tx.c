@@ -10,18 +10,13 @@
  * there is no room.
  *
  * Callers: cmd.c and data.c with what LIO asks for, in any context; the upcall with
- * completions; conn.c when a connection is closed; rx.c when its full feature phase begins.
+ * completions; room.c when it has made more room; conn.c when a connection is closed.
  */
-#include <linux/slab.h>
 #include "compat.h"
 #include "kdat_iser.h"
 
-/*
- * The size of a slot for an answer.  Data that fits behind the headers is copied there:
- * sense data, a rejected header.
- */
-#define TX_SLOT		256
-#define TX_INLINE	(TX_SLOT - sizeof(struct kiser_pdu))
+/* The data that fits into the slot of an answer */
+#define TX_INLINE	(KISER_TX_SLOT - sizeof(struct kiser_pdu))
 
 static struct kiser_cmd *to_kcmd(struct iscsit_cmd *cmd)
 {
@@ -120,7 +115,7 @@ static u32 build_answer(struct iscsit_conn *lio, struct iscsit_cmd *cmd, struct 
 	struct kiser_cmd *kcmd = to_kcmd(cmd);
 	void *hdr = &pdu->iscsi;
 
-	memset(pdu, 0, TX_SLOT);
+	memset(pdu, 0, KISER_TX_SLOT);
 	pdu->iser.flags = ISCSI_CTRL;
 	switch (kcmd->answer) {
 	case ISTATE_SEND_STATUS:
@@ -273,10 +268,9 @@ static int advance(struct kiser_conn *conn, struct iscsit_cmd *cmd)
 	int err = -EAGAIN;
 
 	if (!kcmd->tx) {
-		kcmd->tx = list_first_entry_or_null(&conn->tx_free, struct kiser_tx, entry);
+		kcmd->tx = kiser_tx_take(conn);
 		if (!kcmd->tx)
 			return -EAGAIN;
-		list_del(&kcmd->tx->entry);
 		kcmd->tx->cmd = cmd;
 	}
 	switch (kcmd->stage) {
@@ -299,7 +293,7 @@ static void put_tx(struct kiser_conn *conn, struct kiser_tx *tx)
 	kiser_tx_unmap(tx);
 	to_kcmd(tx->cmd)->tx = NULL;
 	tx->cmd = NULL;
-	list_add(&tx->entry, &conn->tx_free);
+	kiser_tx_give(conn, tx);
 }
 
 /* The command was not posted and will not be: frees its kiser_tx. */
@@ -435,6 +429,12 @@ void kiser_tx_done(struct kiser_conn *conn, struct kiser_tx *tx, bool put)
 		advance_waiting(conn);
 }
 
+/* There is more room: tries the waiting commands again.  Process context. */
+void kiser_tx_retry(struct kiser_conn *conn)
+{
+	advance_waiting(conn);
+}
+
 /**
  * kiser_tx_close - let nothing be posted any more
  * @conn: a connection whose EP is Disconnected
@@ -449,9 +449,24 @@ void kiser_tx_close(struct kiser_conn *conn)
 	advance_waiting(conn);
 }
 
+static void flush_batch(struct kiser_conn *conn, struct kiser_batch *batch,
+			struct list_head *unsent)
+{
+	struct kiser_tx *tx;
+	u32 i;
+
+	for (i = 0; i < batch->nr_tx; i++) {
+		tx = &batch->tx[i];
+		spin_lock_irq(&conn->tx_lock);
+		if (tx->cmd)
+			give_up(conn, to_kcmd(tx->cmd), unsent);
+		spin_unlock_irq(&conn->tx_lock);
+	}
+}
+
 /**
  * kiser_tx_flush - release the commands whose completions did not come
- * @conn: a connection whose EP and EVD are gone
+ * @conn: a connection whose EP and EVD are gone, and whose room is closed
  *
  * There are two kinds.  A DTO that was posted while the connection ended is flushed after
  * the last event, and its completion may go away untaken with the EVD.  And an answer may
@@ -460,60 +475,11 @@ void kiser_tx_close(struct kiser_conn *conn)
  */
 void kiser_tx_flush(struct kiser_conn *conn)
 {
-	struct kiser_tx *tx;
+	struct kiser_batch *batch;
 	LIST_HEAD(unsent);
-	u32 i;
 
-	for (i = 0; i < conn->nr_tx; i++) {
-		tx = &conn->tx[i];
-		spin_lock_irq(&conn->tx_lock);
-		if (tx->cmd)
-			give_up(conn, to_kcmd(tx->cmd), &unsent);
-		spin_unlock_irq(&conn->tx_lock);
-	}
+	/* After kiser_room_close() the list does not change. */
+	list_for_each_entry(batch, &conn->batches, entry)
+		flush_batch(conn, batch, &unsent);
 	release_unsent(conn, &unsent);
-}
-
-/* ---- make and free ------------------------------------------------------------------ */
-
-/**
- * kiser_tx_start - make room for commands
- * @conn: a connection
- * @count: how many may have something to post at a time; the others wait
- *
- * May sleep.  kiser_tx_free() frees what was made, also after a failure.
- *
- * Return: 0 or -ENOMEM.
- */
-int kiser_tx_start(struct kiser_conn *conn, u32 count)
-{
-	const struct kiser_adapter *adapter = conn->adapter;
-	struct kiser_tx *tx;
-
-	if (kiser_pool_create(&conn->tx_pool, adapter, count, TX_SLOT,
-			      DAT_MEM_PRIV_LOCAL_READ_FLAG))
-		return -ENOMEM;
-	conn->tx = kcalloc(count, sizeof(*conn->tx), GFP_KERNEL);
-	if (!conn->tx)
-		return -ENOMEM;
-	for (; conn->nr_tx < count; conn->nr_tx++) {
-		tx = &conn->tx[conn->nr_tx];
-		if (dat_lmr_allocate(adapter->ia, adapter->pz, adapter->step_pages + 1,
-				     KDAT_LMR_SCOPE_LOCAL, &tx->lmr))
-			return -ENOMEM;
-		tx->pdu = kiser_pool_slot(&conn->tx_pool, conn->nr_tx, 0, &tx->iov[0]);
-		list_add_tail(&tx->entry, &conn->tx_free);
-	}
-	return 0;
-}
-
-/* Called when the EP is gone and no command has a kiser_tx.  May sleep. */
-void kiser_tx_free(struct kiser_conn *conn)
-{
-	while (conn->nr_tx)
-		dat_lmr_free(conn->tx[--conn->nr_tx].lmr);
-	kfree(conn->tx);
-	conn->tx = NULL;
-	kiser_pool_unregister(&conn->tx_pool);
-	kiser_pool_free(&conn->tx_pool);
 }

@@ -1,14 +1,15 @@
 #!/bin/bash
 # The kernel's iSER initiator with a target of LIO, in the virtual machine: discovery, logins
 # with and without CHAP, what is negotiated, several sessions, file systems, mixed sizes and
-# depths with every byte compared, aborts and resets, many logins. At the end nothing is left.
+# depths with every byte compared, memory that is given back, aborts and resets, many logins. At
+# the end nothing is left.
 # usage: iser.sh [--brief] MODE MODULES [PART...]
 #   --brief  seconds instead of minutes
 #   MODE     who is the target: "stock" (ib_isert) or "kdat" (kdat_iser)
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
-#   PART     only these: login address negotiated sessions ext4 xfs verify blocks reset logins
-#            bad taken chap; of these taken and bad, what no good initiator sends, are not for
-#            "stock"
+#   PART     only these: login address negotiated sessions ext4 xfs verify memory blocks reset
+#            logins bad taken chap; of these memory, taken, and bad, what no good initiator sends,
+#            are not for "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
 . "$(dirname "$(readlink -f "$0")")/setup.sh"
@@ -243,6 +244,29 @@ verify() {
 	verdict "logout" log_out
 }
 
+# --- memory that comes and goes ---------------------------------------------------------
+
+# A session has room for 16 commands, and gets more when more of them are under way.
+memory() {
+	local before
+	verdict "login: with room for 16 commands" log_in 1
+	verdict "... and no more" pool_is room 16
+	verdict "... the memory of the login is given back" wait_for 60 pool_is login 0
+	before=$(lmrs)
+	verdict "I/O of depth 32" all_at_once "/dev/$(disk 0)"
+	verdict "... there is more room" pool_grew room 16
+	verdict "... all of it compared" verified $((minute / 2)) 32 "/dev/$(disk 0)"
+	squeeze
+	verdict "the kernel needs memory: room for 16 commands is left" wait_for 60 pool_is room 16
+	verdict "... and as many LMRs as at first" wait_for 60 lmrs_are "$before"
+	verdict "I/O after that: all of it compared" verified $((minute / 2)) 32 "/dev/$(disk 0)"
+	verdict "... of depth 32" all_at_once "/dev/$(disk 0)"
+	verdict "... there is more room again" pool_grew room 16
+	verdict "I/O while the kernel needs memory: all of it compared" \
+		squeezed delayed 5ms verified $((minute / 2)) 32 "/dev/$(disk 1)"
+	verdict "logout" log_out
+}
+
 # --- disks that take whole pages ------------------------------------------------------
 
 # blocks_arrive BEHIND BLOCK SIZE: writes that are short enough to come with their commands, to
@@ -434,6 +458,7 @@ node -o new -I iser > /dev/null
 ! part ext4 || filesystem ext4 0
 ! part xfs || filesystem xfs 1
 ! part verify || verify
+[ "$mode" = stock ] || ! part memory || memory
 ! part blocks || { large_blocks; passed_on; }
 ! part reset || reset
 ! part logins || logins

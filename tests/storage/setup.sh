@@ -23,6 +23,12 @@
 #   listen_at PORTS               "rdma 20050", "kdat 20049"
 #   mount_at VERSION FOLDER [PORT [OPTIONS]], unmount FOLDER    by_ipv6=1: of the IPv6 address
 #
+#   pool WHAT, pool_is WHAT N     what a connection of the target or server has by use
+#   pool_grew WHAT N              it has more than N
+#   all_at_once FILE              has 32 requests under way at the same time
+#   squeeze                       the kernel asks for memory back that is not used
+#   squeezed COMMAND...           while the command runs, again and again
+#
 #   take_port ADAPTER PORT, give_port   another consumer of kDAT listens there
 #   listens_again MODULE          its log says that a port which was taken is its own now
 #
@@ -221,6 +227,17 @@ kdapl_up() {
 
 unloads() { ! loaded "$1" || rmmod "$1" 2> /dev/null; }
 
+# delayed TIME COMMAND...: while all that the server sends takes so much longer
+delayed() {
+	local result time=$1
+	shift
+	modprobe sch_netem && tc qdisc replace dev ve1 root netem delay "$time" limit 10000 ||
+		die "no sch_netem"
+	"$@"; result=$?
+	tc qdisc del dev ve1 root
+	return $result
+}
+
 # gone MODULE...: unloads them; waits, since their last work items may still have to run
 gone() {
 	local module
@@ -391,13 +408,7 @@ setting() { node -o update -n "$1" -v "$2"; }
 # the notice that its request has been sent. If the answer comes before the notice, it puts the
 # answer aside, waits 30 s for another one, and crashes, and then nobody can end its session.
 # So the answer is delayed.
-discover() {
-	local result
-	modprobe sch_netem && tc qdisc replace dev ve1 root netem delay 500ms || die "no sch_netem"
-	within 60 iscsiadm -m discovery -t st -p $at -I iser; result=$?
-	tc qdisc del dev ve1 root
-	return $result
-}
+discover() { delayed 500ms within 60 iscsiadm -m discovery -t st -p $at -I iser; }
 
 sessions() { find /sys/class/iscsi_session -name 'session*' 2> /dev/null | wc -l; }
 
@@ -520,6 +531,43 @@ mount_at() {
 }
 
 unmount() { within 60 umount "$1"; }
+
+# --- memory that comes and goes ---------------------------------------------------------
+
+# Of the first connection; what is there of what there may be, 16/80, counts as 16.
+pool() {
+	awk -v what="$1" '{ for (i = 2; i < NF; i++) if ($i == what) { print $(i + 1) + 0; exit } }' \
+		"/sys/kernel/debug/$serving/pools"
+}
+
+pool_is() { [ "$(pool "$1")" = "$2" ]; }
+pool_grew() { [ "$(pool "$1")" -gt "$2" ]; }
+
+# All LMRs of kernel consumers, of which ours is the only one
+lmrs() { grep -c '^ *lmr ' /sys/kernel/debug/kdapl/objects; }
+lmrs_are() { [ "$(lmrs)" -eq "$1" ]; }
+
+# A fast machine has done with a request before the next one comes.  So each has to wait for the
+# client's device.
+all_at_once() {
+	delayed 50ms within 120 fio --name=burst --filename="$1" --size=8m --rw=randread --bs=16k \
+		--direct=1 --ioengine=libaio --iodepth=32 --number_ios=256 --allow_file_create=0 \
+		--output=$work/fio.burst
+}
+
+squeeze() { echo 2 > /proc/sys/vm/drop_caches; }
+
+# Not before it has been done while the command was at work
+squeezed() {
+	local pid times=0
+	"$@" & pid=$!
+	until is_over $pid; do
+		squeeze
+		times=$((times + 1))
+		sleep 0.1
+	done
+	wait $pid && [ $times -ge 3 ]
+}
 
 # --- ports ------------------------------------------------------------------------------
 
