@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What differs between kernels in sunrpc's server.  The only file of this module that tests
- * the kernel's version.
+ * What differs between kernels, in sunrpc's server above all.  The only file of this module that
+ * tests the kernel's version.
  */
 #ifndef _SVCKDAT_COMPAT_H
 #define _SVCKDAT_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/shrinker.h>	/* in 6.1 needs the header before it */
 #include <linux/version.h>
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
@@ -80,6 +82,46 @@ static inline void svckdat_pages_taken(struct svc_rqst *rqstp, unsigned int page
 
 static inline void svckdat_keep_first_page(struct svc_rqst *rqstp)
 {
+}
+#endif
+
+/* Since 6.7 the kernel allocates shrinkers; until then their owners did. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+static inline struct shrinker *svckdat_shrinker_alloc(const char *name)
+{
+	return kzalloc(sizeof(struct shrinker), GFP_KERNEL);
+}
+
+/* Return: 0 or an errno; then the shrinker is freed. */
+static inline int svckdat_shrinker_register(struct shrinker *shrinker, const char *name)
+{
+	int err = register_shrinker(shrinker, "%s", name);
+
+	if (err)
+		kfree(shrinker);
+	return err;
+}
+
+static inline void svckdat_shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+#else
+static inline struct shrinker *svckdat_shrinker_alloc(const char *name)
+{
+	return shrinker_alloc(0, "%s", name);
+}
+
+static inline int svckdat_shrinker_register(struct shrinker *shrinker, const char *name)
+{
+	shrinker_register(shrinker);
+	return 0;
+}
+
+static inline void svckdat_shrinker_free(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
 }
 #endif
 

@@ -30,7 +30,10 @@ MODULE_PARM_DESC(replace, "be the listener \"rdma\" of nfsd, in the place of the
 DEFINE_MUTEX(svckdat_lock);
 LIST_HEAD(svckdat_adapters);
 
-/* Frees connections, which has to wait for devices, and runs the timers of reads. */
+/*
+ * Frees connections, which has to wait for devices, makes and frees what they have by use, and
+ * runs the timers of reads.
+ */
 struct workqueue_struct *svckdat_wq;
 
 struct svc_xprt_class svckdat_class = {
@@ -218,6 +221,9 @@ static int __init svckdat_init(void)
 	svckdat_wq = alloc_workqueue("svckdat", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!svckdat_wq)
 		return err;
+	err = svckdat_pools_init();
+	if (err)
+		goto no_pools;
 	kdat_client_register(&client);
 	err = xprt_register_transport(&svckdat_back_class);
 	if (err)
@@ -236,6 +242,8 @@ no_class:
 	xprt_unregister_transport(&svckdat_back_class);
 no_back:
 	kdat_client_unregister(&client);
+	svckdat_pools_exit();
+no_pools:
 	destroy_workqueue(svckdat_wq);
 	return err;
 }
@@ -255,6 +263,7 @@ static void __exit svckdat_exit(void)
 	 * is being destroyed.
 	 */
 	flush_workqueue(svckdat_wq);
+	svckdat_pools_exit();
 	destroy_workqueue(svckdat_wq);
 }
 

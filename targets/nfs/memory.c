@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The memory of a connection.  All of it is allocated when the connection is made: buffers
- * for messages, which stay registered, and maps, which have the pages of a call or a reply
- * while RDMA transfers them.  The pages themselves come from nfsd's threads; up to 1 MiB of
- * pages that are left over stays with the connection (read.c).  Called by xprt.c, and on
- * the data path by read.c and send.c.
+ * The memory of a connection: buffers for messages, which stay registered, and maps, which have
+ * the pages of a call or a reply while RDMA transfers them.  Those for receives are allocated when
+ * the connection is made, since the client may use all of them at any moment; the others come by
+ * use (pool.c).  The pages themselves come from nfsd's threads; up to 1 MiB of pages that are left
+ * over stays with the connection (read.c).  Called by xprt.c and pool.c, and on the data path by
+ * read.c and send.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -28,23 +29,60 @@ static DAT_RETURN map_list(DAT_LMR_HANDLE lmr, struct scatterlist *list,
 			   DAT_COMPLETION_DEFAULT_FLAG, context, NULL);
 }
 
-static DAT_RETURN lmr_allocate(struct svckdat_conn *conn, unsigned int pages,
-			       DAT_LMR_HANDLE *lmr)
+/**
+ * svckdat_lmr_allocate - make an LMR without memory
+ * @conn: a connection
+ * @pages: that it may have
+ * @lmr: out
+ *
+ * Process context.
+ *
+ * Return: 0; -EIO.
+ */
+int svckdat_lmr_allocate(struct svckdat_conn *conn, unsigned int pages, DAT_LMR_HANDLE *lmr)
 {
 	return dat_lmr_allocate(conn->adapter->ia, conn->adapter->pz, pages,
-				KDAT_LMR_SCOPE_LOCAL, lmr);
+				KDAT_LMR_SCOPE_LOCAL, lmr) ? -EIO : 0;
+}
+
+/**
+ * svckdat_lmr_forget - free an LMR
+ * @lmr: no outstanding DTO names its memory; or a null handle
+ *
+ * It can be freed only without memory, so that is taken away first.  Process context.
+ *
+ * Return: whether the call was refused.
+ */
+bool svckdat_lmr_forget(DAT_LMR_HANDLE lmr)
+{
+	DAT_LMR_COOKIE cookie = {};
+
+	if (!lmr)
+		return false;
+	dat_lmr_invalidate(lmr, DAT_HANDLE_NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_lmr_free(lmr);
 }
 
 /* ---- buffers ------------------------------------------------------------- */
 
-static int buf_create(struct svckdat_conn *conn, struct svckdat_buf *buf,
-		      DAT_MEM_PRIV_FLAGS privileges)
+/**
+ * svckdat_buf_create - allocate and register a buffer
+ * @conn: a connection
+ * @buf: zeroed
+ * @privileges: LOCAL_READ for what is sent, LOCAL_WRITE for what is received
+ *
+ * Process context.
+ *
+ * Return: 0; -ENOMEM, -EIO: the caller frees what was made.
+ */
+int svckdat_buf_create(struct svckdat_conn *conn, struct svckdat_buf *buf,
+		       DAT_MEM_PRIV_FLAGS privileges)
 {
 	buf->va = kzalloc(conn->buf_size, GFP_KERNEL);
 	if (!buf->va)
 		return -ENOMEM;
 	sg_init_one(&buf->sg, buf->va, conn->buf_size);
-	if (lmr_allocate(conn, PAGE_ALIGN(conn->buf_size) / PAGE_SIZE + 1, &buf->lmr) ||
+	if (svckdat_lmr_allocate(conn, PAGE_ALIGN(conn->buf_size) / PAGE_SIZE + 1, &buf->lmr) ||
 	    map_list(buf->lmr, &buf->sg, 1, conn->buf_size, privileges, &buf->context))
 		return -EIO;
 	return 0;
@@ -56,67 +94,21 @@ static int recvs_create(struct svckdat_conn *conn)
 	int err;
 
 	conn->all_recvs = kvcalloc(conn->nr_recvs, sizeof(*conn->all_recvs), GFP_KERNEL);
-	conn->all_pages = kvcalloc(conn->nr_recvs + 1,
-				   SVCKDAT_MAX_PAGES * sizeof(struct page *), GFP_KERNEL);
-	if (!conn->all_recvs || !conn->all_pages)
+	if (!conn->all_recvs)
 		return -ENOMEM;
-	conn->spare = &conn->all_pages[conn->nr_recvs * SVCKDAT_MAX_PAGES];
 	for (i = 0; i < conn->nr_recvs; i++) {
 		struct svckdat_recv *recv = &conn->all_recvs[i];
 
-		recv->pages = &conn->all_pages[i * SVCKDAT_MAX_PAGES];
 		svckdat_recv_init(recv);
-		err = buf_create(conn, &recv->buf, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+		err = svckdat_buf_create(conn, &recv->buf, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
 		if (err)
 			return err;
-	}
-	return 0;
-}
-
-static int sends_create(struct svckdat_conn *conn)
-{
-	unsigned int i;
-	int err;
-
-	conn->all_sends = kvcalloc(conn->nr_sends, sizeof(*conn->all_sends), GFP_KERNEL);
-	if (!conn->all_sends)
-		return -ENOMEM;
-	for (i = 0; i < conn->nr_sends; i++) {
-		struct svckdat_send *send = &conn->all_sends[i];
-
-		svckdat_send_init(send);
-		err = buf_create(conn, &send->buf, DAT_MEM_PRIV_LOCAL_READ_FLAG);
-		if (err)
-			return err;
-		list_add_tail(&send->entry, &conn->sends);
-	}
-	return 0;
-}
-
-static int maps_create(struct svckdat_conn *conn)
-{
-	unsigned int i;
-
-	conn->all_maps = kvcalloc(SVCKDAT_MAPS, sizeof(*conn->all_maps), GFP_KERNEL);
-	if (!conn->all_maps)
-		return -ENOMEM;
-	for (i = 0; i < SVCKDAT_MAPS; i++) {
-		struct svckdat_map *map = &conn->all_maps[i];
-
-		map->list = kvmalloc_array(SVCKDAT_MAX_ENTRIES, sizeof(*map->list),
-					   GFP_KERNEL);
-		if (!map->list)
-			return -ENOMEM;
-		sg_init_table(map->list, SVCKDAT_MAX_ENTRIES);
-		if (lmr_allocate(conn, SVCKDAT_MAX_ENTRIES, &map->lmr))
-			return -EIO;
-		list_add_tail(&map->entry, &conn->maps);
 	}
 	return 0;
 }
 
 /**
- * svckdat_memory_create - make all memory of a connection
+ * svckdat_memory_create - make the memory that a connection begins with
  * @conn: a new connection; its counts and sizes are set
  *
  * Process context.
@@ -126,33 +118,12 @@ static int maps_create(struct svckdat_conn *conn)
  */
 int svckdat_memory_create(struct svckdat_conn *conn)
 {
-	int err;
-
-	err = recvs_create(conn);
-	if (!err)
-		err = sends_create(conn);
-	if (!err)
-		err = maps_create(conn);
-	return err;
-}
-
-/*
- * Frees an LMR.  It can be freed only without memory, so that is taken away first.  Returns
- * whether the call was refused.
- */
-static bool forget(DAT_LMR_HANDLE lmr)
-{
-	DAT_LMR_COOKIE cookie = {};
-
-	if (!lmr)
-		return false;
-	dat_lmr_invalidate(lmr, DAT_HANDLE_NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	return dat_lmr_free(lmr);
+	return recvs_create(conn) ?: svckdat_pool_create(conn);
 }
 
 /**
  * svckdat_memory_forget - take all memory away from the device
- * @conn: a connection without an EP
+ * @conn: a connection without an EP, whose pool is closed
  *
  * Process context.
  *
@@ -160,19 +131,16 @@ static bool forget(DAT_LMR_HANDLE lmr)
  */
 bool svckdat_memory_forget(struct svckdat_conn *conn)
 {
-	bool refused = false;
+	bool refused = svckdat_pool_forget(conn);
 	unsigned int i;
 
 	for (i = 0; conn->all_recvs && i < conn->nr_recvs; i++)
-		refused |= forget(conn->all_recvs[i].buf.lmr);
-	for (i = 0; conn->all_sends && i < conn->nr_sends; i++)
-		refused |= forget(conn->all_sends[i].buf.lmr);
-	for (i = 0; conn->all_maps && i < SVCKDAT_MAPS; i++)
-		refused |= forget(conn->all_maps[i].lmr);
+		refused |= svckdat_lmr_forget(conn->all_recvs[i].buf.lmr);
 	return refused;
 }
 
-static void put_pages_of(struct svckdat_map *map)
+/* Drops the references to pages that a map has. */
+void svckdat_map_put_pages(struct svckdat_map *map)
 {
 	unsigned int i;
 
@@ -189,27 +157,14 @@ static void put_pages_of(struct svckdat_map *map)
  */
 void svckdat_memory_free(struct svckdat_conn *conn)
 {
-	unsigned int i, n;
+	unsigned int i;
 
 	for (i = 0; conn->all_recvs && i < conn->nr_recvs; i++) {
-		struct svckdat_recv *recv = &conn->all_recvs[i];
-
-		for (n = 0; n < recv->nr_pages; n++)
-			put_page(recv->pages[n]);
-		kfree(recv->buf.va);
+		svckdat_free_pages_of(&conn->all_recvs[i]);
+		kfree(conn->all_recvs[i].buf.va);
 	}
-	while (conn->nr_spare)
-		put_page(conn->spare[--conn->nr_spare]);
-	for (i = 0; conn->all_sends && i < conn->nr_sends; i++)
-		kfree(conn->all_sends[i].buf.va);
-	for (i = 0; conn->all_maps && i < SVCKDAT_MAPS; i++) {
-		put_pages_of(&conn->all_maps[i]);
-		kvfree(conn->all_maps[i].list);
-	}
-	kvfree(conn->all_pages);
 	kvfree(conn->all_recvs);
-	kvfree(conn->all_sends);
-	kvfree(conn->all_maps);
+	svckdat_pool_free(conn);
 }
 
 /* ---- maps ---------------------------------------------------------------- */
@@ -220,9 +175,7 @@ static struct svckdat_map *map_try_get(struct svckdat_conn *conn)
 	unsigned long flags;
 
 	spin_lock_irqsave(&conn->lock, flags);
-	map = list_first_entry_or_null(&conn->maps, struct svckdat_map, entry);
-	if (map)
-		list_del(&map->entry);
+	map = svckdat_map_take(conn);
 	spin_unlock_irqrestore(&conn->lock, flags);
 	return map;
 }
@@ -267,10 +220,10 @@ bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map)
 	if (map->entries && dat_lmr_invalidate(map->lmr, DAT_HANDLE_NULL, cookie,
 					       DAT_COMPLETION_DEFAULT_FLAG))
 		return false;
-	put_pages_of(map);
+	svckdat_map_put_pages(map);
 	map->entries = 0;
 	spin_lock_irqsave(&conn->lock, flags);
-	list_add(&map->entry, &conn->maps);
+	svckdat_map_give(conn, map);
 	spin_unlock_irqrestore(&conn->lock, flags);
 	return true;
 }
@@ -281,7 +234,7 @@ static int map_fill(struct svckdat_map *map, u32 length, DAT_MEM_PRIV_FLAGS priv
 	if (!map_list(map->lmr, map->list, map->entries, length, privileges,
 		      &map->context))
 		return 0;
-	put_pages_of(map);
+	svckdat_map_put_pages(map);
 	map->entries = 0;
 	return -EIO;
 }
@@ -367,7 +320,7 @@ int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 
 	    add_page_list(map, &part) &&
 	    add_vector(map, part.tail[0].iov_base, part.tail[0].iov_len))
 		return map_fill(map, length, DAT_MEM_PRIV_LOCAL_READ_FLAG);
-	put_pages_of(map);
+	svckdat_map_put_pages(map);
 	map->entries = 0;
 	return -E2BIG;
 }

@@ -15,6 +15,7 @@
  * that the client has written into its call, which may be more than the chunk has.
  */
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include "svckdat.h"
 
 /* What is done with each part of the call when its place is known */
@@ -203,24 +204,37 @@ static int place(struct walk *w)
 
 /* ---- first: reading ------------------------------------------------------ */
 
-/* Takes up to @n pages that earlier calls have left over; returns how many. */
-static unsigned int take_spare(struct svckdat_conn *conn, struct page **pages,
-			       unsigned int n)
+static void unlist_pages(struct svckdat_recv *recv)
 {
-	unsigned long flags;
+	if (recv->pages != recv->few)
+		kfree(recv->pages);
+	recv->pages = NULL;
+}
 
-	spin_lock_irqsave(&conn->lock, flags);
-	n = min(n, conn->nr_spare);
-	conn->nr_spare -= n;
-	memcpy(pages, &conn->spare[conn->nr_spare], n * sizeof(*pages));
-	spin_unlock_irqrestore(&conn->lock, flags);
-	return n;
+/* False without memory for the list of pages. */
+static bool list_pages(struct svckdat_recv *recv, unsigned int n)
+{
+	recv->pages = recv->few;
+	if (n > SVCKDAT_FEW_PAGES)
+		recv->pages = kmalloc_array(n, sizeof(*recv->pages), GFP_KERNEL);
+	return recv->pages;
+}
+
+/**
+ * svckdat_free_pages_of - release the pages that a call was to be read into, if there are any
+ * @recv: its recv
+ */
+void svckdat_free_pages_of(struct svckdat_recv *recv)
+{
+	while (recv->nr_pages)
+		put_page(recv->pages[--recv->nr_pages]);
+	unlist_pages(recv);
 }
 
 static void take_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		       struct svckdat_recv *recv, unsigned int n)
 {
-	unsigned int spare = take_spare(conn, recv->pages, n), i;
+	unsigned int spare = svckdat_spare_take(conn, recv->pages, n), i;
 
 	for (i = 0; i < n - spare; i++) {
 		recv->pages[spare + i] = rqstp->rq_pages[i];
@@ -295,6 +309,10 @@ int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		return -EINVAL;
 	recv->read_length = w.at;
 	recv->give_up = jiffies + SVCKDAT_PATIENCE;
+	if (!list_pages(recv, n)) {
+		svckdat_conn_over(conn);
+		return 0;
+	}
 	take_pages(rqstp, conn, recv, n);
 	return start_reads(conn, recv, w.reads);
 }
@@ -359,20 +377,6 @@ void svckdat_reads_init(struct svckdat_conn *conn)
 
 /* ---- then: the call ------------------------------------------------------ */
 
-static void keep_spare(struct svckdat_conn *conn, struct page **pages, unsigned int n)
-{
-	unsigned long flags;
-	unsigned int kept;
-
-	spin_lock_irqsave(&conn->lock, flags);
-	kept = min(n, SVCKDAT_MAX_PAGES - conn->nr_spare);
-	memcpy(&conn->spare[conn->nr_spare], pages, kept * sizeof(*pages));
-	conn->nr_spare += kept;
-	spin_unlock_irqrestore(&conn->lock, flags);
-	while (kept < n)
-		put_page(pages[kept++]);
-}
-
 /*
  * Exchanges the pages of the call for those that the thread has in their place, which it
  * does not need.  The next call is read into these, so that no pages have to be allocated,
@@ -386,8 +390,9 @@ static void give_pages(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 	for (i = 0; i < recv->nr_pages; i++)
 		swap(rqstp->rq_pages[i], recv->pages[i]);
 	svckdat_reply_follows(rqstp, recv->nr_pages);
-	keep_spare(conn, recv->pages, recv->nr_pages);
+	svckdat_spare_keep(conn, recv->pages, recv->nr_pages);
 	recv->nr_pages = 0;
+	unlist_pages(recv);
 }
 
 /* The chunk is in the pages; what precedes it is in the receive buffer. */

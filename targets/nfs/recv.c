@@ -110,15 +110,18 @@ void svckdat_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 static struct svckdat_recv *next_recv(struct svckdat_conn *conn, bool *complete)
 {
 	struct svckdat_recv *recv;
+	struct svckdat_send *send;
 	unsigned long flags;
 
 	spin_lock_irqsave(&conn->lock, flags);
 	recv = list_first_entry_or_null(&conn->complete, struct svckdat_recv, entry);
 	*complete = recv;
-	if (!recv && !list_empty(&conn->arrived) && !list_empty(&conn->sends)) {
-		recv = list_first_entry(&conn->arrived, struct svckdat_recv, entry);
-		recv->send = list_first_entry(&conn->sends, struct svckdat_send, entry);
-		list_del(&recv->send->entry);
+	if (!recv && !list_empty(&conn->arrived)) {
+		send = svckdat_send_take(conn);
+		if (send) {
+			recv = list_first_entry(&conn->arrived, struct svckdat_recv, entry);
+			recv->send = send;
+		}
 	}
 	if (recv)
 		list_del(&recv->entry);

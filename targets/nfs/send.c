@@ -56,9 +56,7 @@ struct svckdat_send *svckdat_send_get(struct svckdat_conn *conn)
 	unsigned long flags;
 
 	spin_lock_irqsave(&conn->lock, flags);
-	send = list_first_entry_or_null(&conn->sends, struct svckdat_send, entry);
-	if (send)
-		list_del(&send->entry);
+	send = svckdat_send_take(conn);
 	spin_unlock_irqrestore(&conn->lock, flags);
 	return send;
 }
@@ -79,7 +77,7 @@ void svckdat_send_put(struct svckdat_conn *conn, struct svckdat_send *send)
 		send->map = NULL;
 	}
 	spin_lock_irqsave(&conn->lock, flags);
-	list_add(&send->entry, &conn->sends);
+	svckdat_send_give(conn, send);
 	spin_unlock_irqrestore(&conn->lock, flags);
 }
 

@@ -7,12 +7,12 @@
  *	listener	"kdat PORT" in nfsd's portlist		listen.c
  *	point		a listener's service point at an adapter
  *	conn		a client's connection			xprt.c
- *	buf, map	memory for messages, for transfers	memory.c
+ *	buf, map	memory for messages, for transfers	memory.c, pool.c
  *	recv		a message received, and its call	recv.c, read.c
  *	send		a message sent				send.c, back.c
  *
- * Locks, in this order: svckdat_lock, a mutex that no upcall takes (service points and their EVDs
- * are freed under it, which waits for upcalls); svckdat_listener.lock; svckdat_conn.lock.
+ * Locks, in this order: svckdat_lock, a mutex that no upcall takes (what waits for upcalls is done
+ * under it); svckdat_listener.lock or pool_lock (pool.c); svckdat_conn.lock.
  */
 #ifndef _SVCKDAT_H
 #define _SVCKDAT_H
@@ -43,11 +43,13 @@
  */
 #define SVCKDAT_MIN_CALL	40
 /* How many requests of a connection can have RDMA transfers at the same time; others wait. */
-#define SVCKDAT_MAPS		32
+#define SVCKDAT_MAPS		32u
 /* Calls to the client (back.c) that may be outstanding */
 #define SVCKDAT_BACK_SLOTS	2
 /* Write chunks for results that a call may have; Linux clients send one. */
 #define SVCKDAT_MAX_RESULTS	16
+/* A call of up to so many pages has its list of them in the recv. */
+#define SVCKDAT_FEW_PAGES	4
 /* Read chunks that a call may have; Linux clients send one or two. */
 #define SVCKDAT_MAX_CHUNKS	64
 /* So many requests of a reply, its writes and the message, are posted at once. */
@@ -123,7 +125,8 @@ struct svckdat_buf {
  * references to the pages; for a call, the recv does.
  */
 struct svckdat_map {
-	struct list_head entry;		/* svckdat_conn.maps */
+	struct list_head entry;		/* svckdat_conn.maps, or .surplus_maps */
+	struct list_head all;		/* svckdat_conn.all_maps */
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT context;
 	struct scatterlist *list;
@@ -183,7 +186,8 @@ struct svckdat_recv {
 	struct svckdat_map *map;	/* while the call is being read */
 	unsigned long give_up;		/* until when to wait for room for its reads */
 	unsigned long read_by;		/* valid with a map: when all of it has to be there */
-	struct page **pages;		/* what was read */
+	struct page **pages;		/* what was read: @few, or allocated */
+	struct page *few[SVCKDAT_FEW_PAGES];
 	unsigned int nr_pages;
 	u32 read_length;
 	bool misfit;			/* a result cannot go to its chunk */
@@ -194,7 +198,8 @@ struct svckdat_recv {
 struct svckdat_send {
 	struct svckdat_dto sent;
 	struct svckdat_dto written;	/* the RDMA writes of the reply, posted before it */
-	struct list_head entry;		/* svckdat_conn.sends */
+	struct list_head entry;		/* svckdat_conn.sends, or .surplus_sends */
+	struct list_head all;		/* svckdat_conn.all_sends */
 	struct svckdat_buf buf;
 	struct svckdat_map *map;
 	unsigned long give_up;		/* until when to wait for room for any of it */
@@ -236,14 +241,19 @@ struct svckdat_conn {
 	struct list_head arrived;	/* recvs: messages */
 	struct list_head complete;	/* recvs: calls whose data were read */
 	struct list_head maps, sends;	/* those that are free */
+	struct list_head surplus_maps, surplus_sends;	/* to be freed by @pool_work */
+	unsigned int free_maps, free_sends;	/* in @maps and @sends */
+	unsigned int made_maps, made_sends;	/* without those that are surplus */
+	bool more_maps, more_sends;	/* @pool_work is to make more */
 	struct page **spare;		/* free pages to read calls into */
 	unsigned int nr_spare;		/* SVCKDAT_MAX_PAGES at most */
 
-	unsigned int nr_recvs, nr_sends;
+	unsigned int nr_recvs;
+	unsigned int nr_sends;		/* how many there may be */
 	struct svckdat_recv *all_recvs;
-	struct svckdat_send *all_sends;
-	struct svckdat_map *all_maps;
-	struct page **all_pages;
+	struct list_head all_sends, all_maps;	/* changed by @pool_work alone */
+	struct work_struct pool_work;	/* makes and frees sends and maps (pool.c) */
+	struct list_head pool_entry;	/* in the shrinker's list */
 };
 
 static inline struct svckdat_conn *svckdat_conn_of(struct svc_xprt *xprt)
@@ -276,6 +286,11 @@ struct svckdat_conn *svckdat_conn_accept(struct svckdat_listener *listener,
 void svckdat_conn_over(struct svckdat_conn *conn);
 
 /* ---- memory.c ---- */
+int svckdat_lmr_allocate(struct svckdat_conn *conn, unsigned int pages, DAT_LMR_HANDLE *lmr);
+bool svckdat_lmr_forget(DAT_LMR_HANDLE lmr);
+int svckdat_buf_create(struct svckdat_conn *conn, struct svckdat_buf *buf,
+		       DAT_MEM_PRIV_FLAGS privileges);
+void svckdat_map_put_pages(struct svckdat_map *map);
 int svckdat_memory_create(struct svckdat_conn *conn);
 bool svckdat_memory_forget(struct svckdat_conn *conn);
 void svckdat_memory_free(struct svckdat_conn *conn);
@@ -284,6 +299,22 @@ bool svckdat_map_put(struct svckdat_conn *conn, struct svckdat_map *map);
 int svckdat_map_call(struct svckdat_map *map, struct page **pages, u32 length);
 int svckdat_map_reply(struct svckdat_map *map, const struct xdr_buf *reply, u32 from,
 		      u32 length);
+
+/* ---- pool.c ---- */
+int svckdat_pools_init(void);
+void svckdat_pools_exit(void);
+void svckdat_pool_init(struct svckdat_conn *conn);
+int svckdat_pool_create(struct svckdat_conn *conn);
+void svckdat_pool_open(struct svckdat_conn *conn);
+void svckdat_pool_close(struct svckdat_conn *conn);
+bool svckdat_pool_forget(struct svckdat_conn *conn);
+void svckdat_pool_free(struct svckdat_conn *conn);
+struct svckdat_send *svckdat_send_take(struct svckdat_conn *conn);
+void svckdat_send_give(struct svckdat_conn *conn, struct svckdat_send *send);
+struct svckdat_map *svckdat_map_take(struct svckdat_conn *conn);
+void svckdat_map_give(struct svckdat_conn *conn, struct svckdat_map *map);
+unsigned int svckdat_spare_take(struct svckdat_conn *conn, struct page **pages, unsigned int n);
+void svckdat_spare_keep(struct svckdat_conn *conn, struct page **pages, unsigned int n);
 
 /* ---- post.c ---- */
 DAT_LMR_TRIPLET svckdat_local(DAT_LMR_CONTEXT context, u32 offset, u32 length);
@@ -318,6 +349,7 @@ void svckdat_release_ctxt(struct svc_xprt *xprt, void *ctxt);
 
 /* ---- read.c ---- */
 void svckdat_reads_init(struct svckdat_conn *conn);
+void svckdat_free_pages_of(struct svckdat_recv *recv);
 int svckdat_read_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,
 		      struct svckdat_recv *recv);
 void svckdat_assemble_call(struct svc_rqst *rqstp, struct svckdat_conn *conn,

@@ -159,6 +159,7 @@ static void conn_destroy(struct svckdat_conn *conn)
 		refused |= dat_evd_free(conn->conn_evd);
 	if (conn->dto_evd)
 		refused |= dat_evd_free(conn->dto_evd);
+	svckdat_pool_close(conn);
 	refused |= svckdat_memory_forget(conn);
 	if (refused)
 		wait_for_completion(&conn->adapter->closed);
@@ -195,8 +196,7 @@ static struct svckdat_conn *conn_alloc(struct svckdat_adapter *adapter)
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->arrived);
 	INIT_LIST_HEAD(&conn->complete);
-	INIT_LIST_HEAD(&conn->maps);
-	INIT_LIST_HEAD(&conn->sends);
+	svckdat_pool_init(conn);
 	/*
 	 * A device with shorter queues gives clients fewer credits.  A request DTO takes
 	 * two work requests of the device, and max_dto_per_ep counts such pairs; one of the
@@ -308,6 +308,7 @@ struct svckdat_conn *svckdat_conn_accept(struct svckdat_listener *listener,
 	}
 	conn_start(conn, &listener->xprt, (struct sockaddr *)&request->remote,
 		   (struct sockaddr *)&request->local);
+	svckdat_pool_open(conn);
 	if (!conn_publish(conn) || !post_recvs(conn) || !cr_accept(conn, request->cr)) {
 		dat_cr_reject(request->cr);
 		svckdat_conn_over(conn);

@@ -1,14 +1,14 @@
 #!/bin/bash
 # The kernel's NFS client with a server of nfsd over RDMA, in the virtual machine: mounts of
 # each version; operations, habits of programs and locks (fs_ops); a source tree and its
-# checksums; mixed sizes and depths with every byte compared; delegations that are recalled;
-# many mounts. At the end nothing is left.
+# checksums; mixed sizes and depths with every byte compared; memory that is given back; delegations
+# that are recalled; many mounts. At the end nothing is left.
 # usage: nfs.sh [--brief] MODE MODULES [PART...]
 #   --brief  seconds instead of minutes
 #   MODE     who listens: "stock" (svcrdma, "rdma 20050") or "kdat" (svckdat, "kdat 20049")
 #   MODULES  folder that scripts/build-modules made; of no matter with "stock"
-#   PART     only these: 3 4.0 4.1 4.2 delegation both raw mounts ipv6 taken; of these both, taken and
-#            raw, what no real client sends, are not for "stock"
+#   PART     only these: 3 4.0 4.1 4.2 memory delegation both raw mounts ipv6 taken; of these memory,
+#            both, taken, and raw, what no real client sends, are not for "stock"
 set -u -o pipefail
 # shellcheck source=tests/storage/setup.sh
 . "$(dirname "$(readlink -f "$0")")/setup.sh"
@@ -82,6 +82,34 @@ version() {
 	verdict "$1: remove all of it" within 300 rm -rf $mnt/tree $mnt/file
 	verdict "$1: ... at the server, too" wait_for 60 nothing_behind
 	verdict "$1: umount" unmount $mnt
+}
+
+# --- memory that comes and goes ---------------------------------------------------------
+
+# few: a connection has what it begins with
+few() { pool_is sends 4 && pool_is maps 2 && pool_is spare 0; }
+grew() { pool_grew sends 4 && pool_grew maps 2 && pool_grew spare 0; }
+
+memory() {
+	local before
+	verdict "mount" mount_at 4.1 $mnt
+	truncate -s 32m $mnt/file
+	squeeze
+	verdict "a connection with nothing to do: 4 sends and 2 maps" wait_for 60 few
+	before=$(lmrs)
+	verdict "I/O of depth 32: all of it compared" verified "$minute" 32 $mnt/file
+	verdict "... all at once" all_at_once $mnt/file
+	verdict "... there are more, and spare pages" grew
+	squeeze
+	verdict "the kernel needs memory: 4 sends and 2 maps are left" wait_for 60 few
+	verdict "... and as many LMRs as at first" wait_for 60 lmrs_are "$before"
+	verdict "I/O after that: all of it compared" verified "$minute" 32 $mnt/file
+	verdict "... all at once" all_at_once $mnt/file
+	verdict "... there are more again" grew
+	verdict "I/O while the kernel needs memory: all of it compared" \
+		squeezed delayed 5ms verified "$minute" 32 $mnt/file
+	rm $mnt/file
+	verdict "umount" unmount $mnt
 }
 
 # --- delegations ----------------------------------------------------------------------
@@ -187,6 +215,7 @@ sums $work/tree > $work/sums
 for v in 3 4.0 4.1 4.2; do
 	! part $v "version $v" || version $v
 done
+[ "$mode" = stock ] || ! part memory || memory
 for v in 4.1 4.2; do
 	! part delegation "delegation, $v" || delegation $v
 done
