@@ -17,7 +17,8 @@ MODULE_PARM_DESC(credits, "calls that a client may have outstanding on a connect
 
 uint svckdat_buf_size = 4096;
 module_param_named(inline_size, svckdat_buf_size, uint, 0444);
-MODULE_PARM_DESC(inline_size, "bytes of a message without chunks, 1024 to 65536");
+MODULE_PARM_DESC(inline_size,
+		 "bytes of a message without chunks, 1024 to 65536, 8 pages at most");
 
 static bool replace;
 module_param(replace, bool, 0444);
@@ -215,6 +216,7 @@ static int __init svckdat_init(void)
 	if (!svckdat_credits || svckdat_credits > 1024 || svckdat_buf_size < 1024 ||
 	    svckdat_buf_size > 65536 || svckdat_buf_size % 1024)
 		return -EINVAL;
+	svckdat_buf_size = min_t(u32, svckdat_buf_size, SVCKDAT_MAX_INLINE);
 	/* The first class of a name has it, and rpcrdma loads without its own as well. */
 	if (replace)
 		svckdat_class.xcl_name = "rdma";

@@ -48,6 +48,8 @@
 #define SVCKDAT_BACK_SLOTS	2
 /* Write chunks for results that a call may have; Linux clients send one. */
 #define SVCKDAT_MAX_RESULTS	16
+/* A message is contiguous, no longer than what the page allocator gives without great effort. */
+#define SVCKDAT_MAX_INLINE	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 /* A call of up to so many pages has its list of them in the recv. */
 #define SVCKDAT_FEW_PAGES	4
 /* Read chunks that a call may have; Linux clients send one or two. */
