@@ -36,7 +36,7 @@ struct cno_call {
  * @refs: references: one of the object, one of each thread, one of each call
  *	that runs
  * @events: the epoll set
- * @wake: an eventfd that wakes the thread in watch_events(), to look at @dead
+ * @wake: an eventfd that wakes the thread in collect_events(), to look at @dead
  * @triggered: a trigger waits for somebody to take it
  * @evd: the EVD of that trigger; NULL if it was freed meanwhile (E89)
  * @agent: called at the next trigger; NULL if there is none
@@ -315,7 +315,7 @@ static void *call_agents(void *arg)
 }
 
 /* The thread that waits for reports of the epoll set, and for @wake */
-static void *watch_events(void *arg)
+static void *collect_events(void *arg)
 {
 	struct shim_cno *cno = arg;
 	struct pollfd fds[2] = {
@@ -388,7 +388,7 @@ static void cno_abort(struct shim_cno *cno)
 static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent, bool shows)
 {
 	struct shim_cno *cno = calloc(1, sizeof(*cno));
-	pthread_t watcher;
+	pthread_t collector;
 	bool good;
 
 	if (!cno)
@@ -408,7 +408,7 @@ static struct shim_cno *cno_alloc(DAT_OS_WAIT_PROXY_AGENT agent, bool shows)
 			     shows ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) || !shows;
 	shim_fds_unlock();
 	pthread_mutex_lock(&cno->lock);
-	good = good && cno_start_thread(cno, watch_events, &watcher) &&
+	good = good && cno_start_thread(cno, collect_events, &collector) &&
 	       agent_replace(cno, agent);
 	pthread_mutex_unlock(&cno->lock);
 	if (good)
@@ -680,7 +680,7 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
  * with no events asked for. It has to be edge triggered nevertheless: epoll
  * reports a hang-up whatever was asked for, and would report it for ever.
  */
-static int cno_watch_evd(const struct shim_cno *cno, int op,
+static int cno_poll_evd(const struct shim_cno *cno, int op,
 			 struct shim_object *evd, const struct shim_evd *body)
 {
 	struct epoll_event event = {
@@ -702,7 +702,7 @@ static DAT_RETURN evd_attach(struct shim_object *evd, struct shim_evd *body,
 	      evd->ops->evd_poll_fd(evd, body);
 	if (ret)
 		return ret;
-	if (cno_watch_evd(cno, EPOLL_CTL_ADD, evd, body))
+	if (cno_poll_evd(cno, EPOLL_CTL_ADD, evd, body))
 		return RET_NO_RESOURCE(MEMORY);
 	body->cno = obj;
 	cno->nr_evds++;
@@ -846,7 +846,7 @@ DAT_RETURN shim_cno_enable(struct shim_object *evd, bool enable)
 	if (body->disabled == enable) {
 		body->disabled = !enable;
 		if (cno)
-			cno_watch_evd(cno, EPOLL_CTL_MOD, evd, body);
+			cno_poll_evd(cno, EPOLL_CTL_MOD, evd, body);
 	}
 	evd_and_cno_unlock(evd, cno);
 	return DAT_SUCCESS;
@@ -871,7 +871,7 @@ void shim_cno_tell(struct shim_object *evd)
 	if (body->withheld && !body->waiter) {
 		body->withheld = false;
 		if (cno)
-			cno_watch_evd(cno, EPOLL_CTL_MOD, evd, body);
+			cno_poll_evd(cno, EPOLL_CTL_MOD, evd, body);
 	}
 	evd_and_cno_unlock(evd, cno);
 }

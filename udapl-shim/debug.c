@@ -374,7 +374,7 @@ static bool is_failure(DAT_RETURN ret)
 }
 
 /* @name: of the adapter that the call was to open, or NULL */
-static void tell(const struct failure *failure, const char *name)
+static void print_failure(const struct failure *failure, const char *name)
 {
 	const char *type = "", *subtype = "";
 	struct shim_text text = { 0 };
@@ -410,7 +410,7 @@ DAT_RETURN shim_failed(const char *call, const char *params, DAT_RETURN ret)
 	const struct failure failure = { .call = call, .params = params, .ret = ret };
 
 	if (SHIM_UNLIKELY(shim_debugging()) && is_failure(ret))
-		tell(&failure, NULL);
+		print_failure(&failure, NULL);
 	return ret;
 }
 
@@ -423,7 +423,7 @@ DAT_RETURN shim_refused(const char *call, const char *params, DAT_RETURN ret, ..
 
 	if (SHIM_UNLIKELY(shim_debugging()) && is_failure(ret)) {
 		va_start(args.list, ret);
-		tell(&failure, NULL);
+		print_failure(&failure, NULL);
 		va_end(args.list);
 	}
 	return ret;
@@ -435,7 +435,7 @@ DAT_RETURN shim_open_failed(const char *name, DAT_RETURN ret)
 	const struct failure failure = { .call = "dat_ia_open", .params = "", .ret = ret };
 
 	if (SHIM_UNLIKELY(shim_debugging()))
-		tell(&failure, name);
+		print_failure(&failure, name);
 	return ret;
 }
 

@@ -171,7 +171,7 @@ static int handle_fork(void)
  * had begun before would not run them, and so would not wait for the threads that are in the
  * library. If there is no memory for the handlers now, shim_dev_open() tries again.
  */
-static __attribute__((constructor)) void watch_forks(void)
+static __attribute__((constructor)) void heed_forks(void)
 {
 	pthread_mutex_lock(&device_file.lock);
 	handle_fork();

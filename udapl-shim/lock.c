@@ -54,7 +54,7 @@ uint32_t shim_object_wake(struct shim_object *obj, uint32_t ret)
 
 /*
  * shim_await - sleep until another thread has brought something about
- * @news: who changes what @done looks at calls shim_tell() afterwards
+ * @news: who changes what @done looks at calls shim_wake() afterwards
  * @done: called before each sleep, and after the last one
  * @until: ns; UINT64_MAX: for ever
  *
@@ -80,8 +80,8 @@ bool shim_await(struct shim_news *news, bool (*done)(void *arg), void *arg, uint
 	return is_done;
 }
 
-/* shim_tell - have all who wait look again; any lock may be held */
-void shim_tell(struct shim_news *news)
+/* shim_wake - have all who wait look again; any lock may be held */
+void shim_wake(struct shim_news *news)
 {
 	/* ORDER: pairs with shim_await(): it sees what was changed before, or is seen here. */
 	atomic_thread_fence(memory_order_seq_cst);

@@ -241,7 +241,7 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	int i;
 
-	atomic_store(&ep->told, false);
+	atomic_store(&ep->end_known, false);
 	atomic_store(&ep->established, false);
 	atomic_store(&ep->last_wqe, false);
 	atomic_store(&ep->qp_num, qp->qp_num);

@@ -480,7 +480,7 @@ static bool is_back(void *arg)
 static void finish(struct pass_ep *ep)
 {
 	ep->bound = false;
-	atomic_store(&ep->told, true);
+	atomic_store(&ep->end_known, true);
 	atomic_store(&ep->draining, false);
 	seek_end(ep);
 	atomic_store(&ep->over, true);

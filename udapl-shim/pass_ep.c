@@ -429,7 +429,7 @@ static struct pass_ep *ep_alloc(struct shim_object *obj, struct pass_ia *pia, ui
 	ep->hidden = NULL;
 	ep->connect_evd = NULL;
 	atomic_store(&ep->over, true);
-	atomic_store(&ep->told, false);
+	atomic_store(&ep->end_known, false);
 	atomic_store(&ep->established, false);
 	atomic_store(&ep->leaving, false);
 	atomic_store(&ep->ending, false);
@@ -494,7 +494,7 @@ void pass_ep_leave(struct pass_ep *ep)
 		;
 	*link = ep->next;
 	pthread_mutex_unlock(&pia->lock);
-	shim_tell(&pia->news);
+	shim_wake(&pia->news);
 	pass_ep_put(ep);
 }
 

@@ -117,7 +117,7 @@ static bool descriptors_make(void)
 }
 
 /* Has the news of the board wake the thread, or not. */
-static void watch_board(bool watch)
+static void poll_board(bool watch)
 {
 	if (watch == keeper.on_board)
 		return;
@@ -331,7 +331,7 @@ uint64_t pass_keeper_round(void)
 
 	take_fresh();
 	nudge_deaf(&next);
-	watch_board(keeper.eps);
+	poll_board(keeper.eps);
 	keeper.round++;
 	link = &keeper.eps;
 	while (*link) {
@@ -339,7 +339,7 @@ uint64_t pass_keeper_round(void)
 		done = look_at(ep, &next);
 		/* Whoever has lent it has nothing to do before it is given back. */
 		if (!atomic_load(&ep->lent))
-			shim_tell(&ep->news);
+			shim_wake(&ep->news);
 		if (done) {
 			*link = ep->next_kept;
 			let_go(ep);

@@ -175,11 +175,11 @@ static void tell(const struct pass_srq *srq, enum kdapl_uapi_srq_news what)
 
 /*
  * Is the watermark reached? If so it is disarmed, so this is true once for each that was set. The
- * lock of the SRQ is held. After true the caller has to drop the lock and call tell_low().
+ * lock of the SRQ is held. After true the caller has to drop the lock and call report_low().
  */
 static bool is_low(struct pass_srq *srq)
 {
-	bool low = srq->mark && (srq->told || srq->queued < srq->mark);
+	bool low = srq->mark && (srq->fell_low || srq->queued < srq->mark);
 
 	if (low) {
 		srq->mark = 0;
@@ -188,7 +188,7 @@ static bool is_low(struct pass_srq *srq)
 	return low;
 }
 
-static void tell_low(struct pass_srq *srq)
+static void report_low(struct pass_srq *srq)
 {
 	tell(srq, KDAPL_SRQ_TELL_LOW);
 	atomic_fetch_sub(&srq->telling, 1);
@@ -200,11 +200,11 @@ void pass_srq_reached(struct pass_srq *srq)
 	bool low;
 
 	shim_lock(&srq->dir.lock);
-	srq->told = true;
+	srq->fell_low = true;
 	low = is_low(srq);
 	shim_unlock(&srq->dir.lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 }
 
 /*
@@ -219,7 +219,7 @@ static uint32_t take_mark(struct pass_srq *srq)
 	shim_lock(&srq->dir.lock);
 	mark = srq->mark;
 	srq->mark = 0;
-	srq->told = false;
+	srq->fell_low = false;
 	shim_unlock(&srq->dir.lock);
 	while (atomic_load(&srq->telling))
 		sched_yield();
@@ -236,7 +236,7 @@ static bool give_mark(struct pass_srq *srq, uint32_t mark)
 	low = is_low(srq);
 	shim_unlock(&srq->dir.lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return mark && !low;
 }
 
@@ -462,7 +462,7 @@ bool pass_srq_claim(const struct ibv_wc *wc, struct pass_cookie *cookie)
 	low = is_low(srq);
 	shim_unlock(&srq->dir.lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return dir;
 }
 
@@ -642,7 +642,7 @@ static struct pass_srq *srq_alloc(struct shim_object *obj, struct pass_ia *pia,
 	srq->token = shim_token(obj);
 	srq->max = arg->max_recv_dtos;
 	srq->mark = 0;
-	srq->told = false;
+	srq->fell_low = false;
 	srq->armed = false;
 	srq->broken = false;
 	srq->outstanding = 0;

@@ -45,7 +45,7 @@ struct pass_share {
  *	event of the EP is taken
  * @max: receives that may be outstanding
  * @mark: the low watermark while it is armed, else 0
- * @told: the device has said that fewer receives are left than its watermark, since the last
+ * @fell_low: the device has said that fewer receives are left than its watermark, since the last
  *	time that @mark was taken back (take_mark())
  * @telling: number of threads that are about to tell the kernel that a watermark was reached.
  *	It is not reset when the memory is used for another SRQ, since such a thread may be late
@@ -71,7 +71,7 @@ struct pass_srq {
 	atomic_uint refs;
 	uint32_t max;
 	uint32_t mark;
-	bool told;
+	bool fell_low;
 	atomic_uint telling;
 	bool broken;
 	uint32_t outstanding;

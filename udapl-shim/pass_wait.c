@@ -203,7 +203,7 @@ void pass_evd_unuse(struct pass_evd *evd)
 	struct pass_ia *pia = evd->pia;
 
 	atomic_fetch_sub(&evd->users, 1);
-	shim_tell(&pia->news);
+	shim_wake(&pia->news);
 }
 
 /* pass_evd_back - one of the @sleepers has locked the EVD again */
@@ -211,7 +211,7 @@ void pass_evd_back(struct pass_evd *evd)
 {
 	evd->sleepers--;
 	if (evd->dead)
-		shim_tell(&evd->pia->news);
+		shim_wake(&evd->pia->news);
 }
 
 /* ---- completion queues ------------------------------------------------- */
@@ -616,12 +616,12 @@ static uint64_t ring_total(const struct pass_evd *evd)
  * the kernel may add an event at any time, and one that nobody has counted would be taken for known
  * when its descriptor tells of it. Return: true if there is nothing new since the last time.
  */
-static bool tell(struct pass_evd *evd, uint64_t ring)
+static bool note_known(struct pass_evd *evd, uint64_t ring)
 {
-	bool known = evd->told_notified == evd->notified && evd->told_ring == ring;
+	bool known = evd->known_notified == evd->notified && evd->known_ring == ring;
 
-	evd->told_notified = evd->notified;
-	evd->told_ring = ring;
+	evd->known_notified = evd->notified;
+	evd->known_ring = ring;
 	return known;
 }
 
@@ -686,9 +686,9 @@ void pass_evd_rearm(struct shim_object *obj)
 
 	evd->cno = true;
 	queued = arm_and_count(evd, &kernels);
-	tell(evd, ring);
+	note_known(evd, ring);
 	if (queued)
-		evd->told_notified--;
+		evd->known_notified--;
 	if (queued || pass_evd_aside(evd, PASS_WAITER))
 		pass_evd_wake(evd);
 }
@@ -718,7 +718,7 @@ bool pass_evd_notifies(struct shim_object *obj)
 	if (evd && !evd->dead && !pass_evd_aside(evd, PASS_WAITER)) {
 		ring = ring_total(evd);
 		queued = arm_and_count(evd, &kernels);
-		triggers = !tell(evd, ring) && queued;
+		triggers = !note_known(evd, ring) && queued;
 	}
 	shim_unlock(&obj->lock);
 	return triggers;
@@ -972,20 +972,20 @@ static DAT_RETURN wait_for(struct shim_object *obj, struct pass_evd *evd,
  * told meanwhile. So the queues are armed and polled here, and the CNO's thread is woken if there
  * is something new or the device may have told something.
  *
- * Return: the number of events left. They are counted after the first tell(), so that each event
- * for which the CNO will not be triggered is in the number that the waiter returns.
+ * Return: the number of events left. They are counted after the first note_known(), so that each
+ * event for which the CNO will not be triggered is in the number that the waiter returns.
  */
 static uint32_t give_way_to_cno(struct pass_evd *evd, const struct waiting *w, bool took)
 {
 	uint32_t kernels, left;
 
 	if (took && w->blocked)
-		tell(evd, ring_total(evd));
+		note_known(evd, ring_total(evd));
 	if (!w->armed)
 		arm_and_pull(evd);
 	left = arm_and_count(evd, &kernels);
-	if (!tell(evd, ring_total(evd)))
-		evd->told_notified--;
+	if (!note_known(evd, ring_total(evd)))
+		evd->known_notified--;
 	else if (!pass_evd_hears(evd))
 		return left;
 	pass_evd_wake(evd);

@@ -103,14 +103,14 @@ static bool awaits_cm(struct pass_ep *ep, uint32_t status)
  */
 static bool tell_failure(struct pass_ep *ep, uint32_t status)
 {
-	if (atomic_load(&ep->told))
+	if (atomic_load(&ep->end_known))
 		return true;
 	if (!pass_ended_for_kernel(ep)) {
 		if (awaits_cm(ep, status))
 			return false;
 		pass_tell(ep, KDAPL_TELL_BROKEN);
 	}
-	atomic_store(&ep->told, true);
+	atomic_store(&ep->end_known, true);
 	pass_end_want(ep);
 	return true;
 }

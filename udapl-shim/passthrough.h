@@ -438,7 +438,7 @@ struct pass_request {
  * @refs: references: of the object, of each of its completions in a FIFO, of an EVD that keeps a
  *	direction parked, and of each thread that works on it without a lock
  * @life: the kernel's number of the present connection or attempt, which its events name; atomic
- * @told: the kernel knows that the connection is over; atomic
+ * @end_known: the kernel knows that the connection is over; atomic
  * @over: the event of the end was shown or given up, or its place is known, or there is no
  *	connection yet; atomic
  * @established: the consumer has the event ESTABLISHED, or could have taken it
@@ -484,7 +484,7 @@ struct pass_ep {
 	bool solicited;
 	atomic_uint refs;
 	atomic_uint_least32_t life;
-	atomic_bool told;
+	atomic_bool end_known;
 	atomic_bool over;
 	atomic_bool established;
 	atomic_bool leaving;
@@ -575,7 +575,7 @@ struct pass_cq {
  * @async: it takes asynchronous events, some of which the device tells by the descriptor of the
  *	context (async_fd()); not set any more when the device is gone
  * @cno: it has had a CNO, so its queues are kept armed
- * @told_notified, @told_ring: the values of @notified and of the events that had come to the
+ * @known_notified, @known_ring: the values of @notified and of the events that had come to the
  *	ring when the CNO was last triggered, or when a waiter last got its event
  * @dead: freed; a waiter has to return
  * @sleepers: threads that sleep in ppoll(2), or have dropped the lock in the middle of a call and
@@ -629,8 +629,8 @@ struct pass_evd {
 	bool rung;
 	bool async;
 	bool cno;
-	uint32_t told_notified;
-	uint64_t told_ring;
+	uint32_t known_notified;
+	uint64_t known_ring;
 	uint32_t notified;
 	uint32_t unwaitables;
 	uint32_t solicited;

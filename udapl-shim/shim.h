@@ -173,7 +173,7 @@ struct shim_news {
 };
 
 bool shim_await(struct shim_news *news, bool (*done)(void *arg), void *arg, uint64_t until);
-void shim_tell(struct shim_news *news);
+void shim_wake(struct shim_news *news);
 
 /**
  * struct shim_sleep - one wait of a thread, which may sleep several times (sleep.c)

@@ -171,7 +171,7 @@ void kdapl_conn_seek_room(struct kdapl_conn *conn, const struct kdapl_dir *dir)
 {
 	/* Pairs with itself: see above. */
 	smp_mb();
-	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))
+	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->ends))
 		return;
 	kdapl_conn_run_later(conn, ROOM_LOOK);
 	if (kdapl_dir_left(dir) >= DIV_ROUND_UP(dir->room, 2) &&

@@ -136,7 +136,7 @@ enum kdapl_flush_state {
  * @srq_key: its key in kdapl_srq.qps; 0: it is not there
  * @srq_taken: the newest receive of its endpoint's SRQ that its queue pair has completed,
  *	       or that others had taken before it was made; under kdapl_srq.lock
- * @told: the endpoint knows that this connection ends: completions with errors
+ * @ends: the endpoint knows that this connection ends: completions with errors
  *	  are no news.  Set once, by ep_apply(), under the locks of the endpoint and of both its
  *	  directions, so that whoever holds one of these sees it at once.  Pollers, callbacks of
  *	  the CM, the work items and the process's calls read it without them
@@ -147,8 +147,8 @@ enum kdapl_flush_state {
  * @doing: those bits of @todo that take several runs of @work
  * @flush: enum kdapl_flush_state, written by the work item (drain.c), OVER with a release; who
  *	   waits for the end reads it without a lock (kdapl_conn_has_flushed())
- * @watching: a drain, a flush or kdapl_leave_step() waits for completions, each of which
- *	      makes @work run; written by the work item (conn_watch()), read by whoever
+ * @awaits_wcs: a drain, a flush or kdapl_leave_step() waits for completions, each of which
+ *	      makes @work run; written by the work item (conn_await_wcs()), read by whoever
  *	      accounts for a completion, under the EVD's lock
  * @flush_until: jiffies; a device that has not flushed by then is taken to be dead
  * @answers_until: jiffies; what the peer answered before it disconnected is waited for so
@@ -200,10 +200,10 @@ struct kdapl_conn {
 	bool holds_cqs;
 	unsigned long srq_key;
 	u64 srq_taken;
-	bool told;
+	bool ends;
 	bool active;
 	bool resolved;
-	bool watching;
+	bool awaits_wcs;
 	u8 flush;
 	atomic_long_t todo;
 	unsigned long doing;

@@ -199,12 +199,12 @@ static void conn_confirm_by_data(struct kdapl_conn *conn)
 	struct kdapl_evd *evd = NULL;
 
 	/*
-	 * The endpoint cannot give up its EVD before @told is set.  If @told is set right
+	 * The endpoint cannot give up its EVD before @ends is set.  If @ends is set right
 	 * after we have looked, RCU keeps the EVD's memory until we have tried to get a
 	 * reference.
 	 */
 	rcu_read_lock();
-	if (READ_ONCE(recv->await) && !READ_ONCE(conn->told)) {
+	if (READ_ONCE(recv->await) && !READ_ONCE(conn->ends)) {
 		evd = READ_ONCE(recv->evd);
 		if (!refcount_inc_not_zero(&evd->obj.ref))
 			evd = NULL;

@@ -398,15 +398,15 @@ bool kdapl_conn_ask_qp(struct kdapl_conn *conn)
 	bool ret = false;
 
 	/*
-	 * After @told somebody may be destroying it, and holds the lock for as long as the
+	 * After @ends somebody may be destroying it, and holds the lock for as long as the
 	 * driver takes.  We must not wait for that: the CM's handler mutex may be held here.
 	 */
-	if (READ_ONCE(conn->told))
+	if (READ_ONCE(conn->ends))
 		return false;
 	mutex_lock(&conn->qp_lock);
 	/* The driver may allocate, but not with I/O: the end of a connection waits for the lock. */
 	noio = memalloc_noio_save();
-	if (conn->qp.ib && !READ_ONCE(conn->told))
+	if (conn->qp.ib && !READ_ONCE(conn->ends))
 		ret = qp_ops(conn)->in_error(&conn->qp);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&conn->qp_lock);

@@ -193,7 +193,7 @@ static void conn_qp_broken(struct kdapl_conn *conn, DAT_COUNT reason)
 }
 
 /* The connection has ended, and the endpoint takes no more receives from its SRQ (RULING 69). */
-static void conn_tell_last(struct kdapl_conn *conn)
+static void conn_report_last(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
 
@@ -222,7 +222,7 @@ static void conn_end_step(struct kdapl_conn *conn)
 			kdapl_conn_drop_qp(conn, conn->ep);
 		kdapl_conn_release_cqs(conn, conn->ep);
 		conn_linger(conn);
-		conn_tell_last(conn);
+		conn_report_last(conn);
 		/* From here on somebody may reset or free the endpoint. */
 		kdapl_flush_over(conn);
 	} else {
@@ -238,7 +238,7 @@ static void conn_await_step(struct kdapl_conn *conn)
 {
 	unsigned long until = READ_ONCE(conn->cm_until);
 
-	if (!until || READ_ONCE(conn->told))
+	if (!until || READ_ONCE(conn->ends))
 		return;
 	if (time_before(jiffies, until))
 		kdapl_conn_run_later(conn, until - jiffies);
@@ -280,7 +280,7 @@ static bool conn_waits_for_cm(struct kdapl_conn *conn, unsigned long todo)
 /* Counts completions that nobody takes, while posts wait for room (kdapl_conn_seek_room()). */
 static void conn_look_for_room(struct kdapl_conn *conn, struct kdapl_dir *dir)
 {
-	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->told))
+	if (!kdapl_dir_seeks_room(dir) || READ_ONCE(conn->ends))
 		return;
 	kdapl_evd_pull(dir->evd);
 	kdapl_conn_seek_room(conn, dir);
@@ -354,7 +354,7 @@ static void conn_id_work(struct work_struct *work)
 		kdapl_ep_input(conn->ep, conn, KDAPL_EP_IN_UNREACHABLE);
 	} else if (!READ_ONCE(conn->resolved)) {
 		kdapl_conn_resolve(conn);
-	} else if (!READ_ONCE(conn->told)) {
+	} else if (!READ_ONCE(conn->ends)) {
 		kdapl_conn_send_request(conn);
 	}
 	kdapl_conn_put(conn);
@@ -367,7 +367,7 @@ static void conn_timer(struct work_struct *work)
 	s64 left = ktime_us_delta(conn->deadline, ktime_get());
 
 	/* C10: jiffies may have lagged behind when the timer was armed. */
-	if (left > 0 && !READ_ONCE(conn->told)) {
+	if (left > 0 && !READ_ONCE(conn->ends)) {
 		queue_delayed_work(kdapl_wq_of(conn->ia->obj.space), &conn->timer,
 				   usecs_to_jiffies(left) + 1);
 		return;

@@ -302,7 +302,7 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 void *kdapl_evd_set_face(struct kdapl_evd *evd, void *face);
 void *kdapl_evd_face(const struct kdapl_evd *evd);
 void kdapl_evd_kick(struct kdapl_evd *evd);
-void kdapl_evd_settle(struct kdapl_evd *evd);
+void kdapl_evd_await_run(struct kdapl_evd *evd);
 bool kdapl_evd_dead(const struct kdapl_evd *evd);
 
 #endif /* KDAPL_CORE_H */

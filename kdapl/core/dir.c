@@ -204,13 +204,13 @@ void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv)
 }
 
 /**
- * kdapl_dir_settle_posts - wait for posts that are under way
+ * kdapl_dir_sync_posts - wait for posts that are under way
  * @dir: its memory stays
  *
  * On return the device has answered every post that was under way at the call.  No lock of
  * a direction is held.  Any context.
  */
-void kdapl_dir_settle_posts(struct kdapl_dir *dir)
+void kdapl_dir_sync_posts(struct kdapl_dir *dir)
 {
 	unsigned long flags;
 

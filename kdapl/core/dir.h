@@ -172,7 +172,7 @@ static inline void kdapl_cookie_from_aside(struct kdapl_cookie *cookie)
 }
 
 void kdapl_dir_init(struct kdapl_dir *dir, struct kdapl_ep *ep, bool is_recv);
-void kdapl_dir_settle_posts(struct kdapl_dir *dir);
+void kdapl_dir_sync_posts(struct kdapl_dir *dir);
 struct kdapl_cookie_ring *kdapl_cookie_ring_alloc(struct kdapl_dir *dir, u32 size,
 						  u32 max_sge, bool lkeys, bool deep,
 						  gfp_t gfp);

@@ -64,18 +64,18 @@ static void evd_keep_armed(struct kdapl_evd *evd, bool on)
 }
 
 /*
- * Begins or ends to watch for completions that the device owes @conn.  @watching is set before
+ * Begins or ends to watch for completions that the device owes @conn.  @awaits_wcs is set before
  * the caller pulls the EVDs.  So whoever accounts for a completion after that pull gets the
- * EVD's lock after it, sees @watching, and makes the work item run.
+ * EVD's lock after it, sees @awaits_wcs, and makes the work item run.
  */
-static void conn_watch(struct kdapl_conn *conn, bool on)
+static void conn_await_wcs(struct kdapl_conn *conn, bool on)
 {
 	struct kdapl_ep *ep = conn->ep;
 
-	if (conn->watching == on)
+	if (conn->awaits_wcs == on)
 		return;
 	conn->backoff = 1;
-	WRITE_ONCE(conn->watching, on);
+	WRITE_ONCE(conn->awaits_wcs, on);
 	evd_keep_armed(ep->req.evd, on);
 	evd_keep_armed(ep->recv.evd, on);
 }
@@ -98,9 +98,9 @@ static bool conn_check_wcs(struct kdapl_conn *conn, bool (*done)(struct kdapl_co
 {
 	if (done(conn))
 		return true;
-	if (conn->watching)
+	if (conn->awaits_wcs)
 		return false;
-	conn_watch(conn, true);
+	conn_await_wcs(conn, true);
 	return done(conn);
 }
 
@@ -147,7 +147,7 @@ bool kdapl_answers_may_come(const struct kdapl_conn *conn)
 {
 	const struct kdapl_dir *req = &conn->ep->req;
 
-	return conn->ia->dev->answer_time && !READ_ONCE(conn->told) &&
+	return conn->ia->dev->answer_time && !READ_ONCE(conn->ends) &&
 	       (kdapl_ia_is_passthrough(conn->ia) ||
 		READ_ONCE(req->posted) != READ_ONCE(req->completed));
 }
@@ -177,7 +177,7 @@ unsigned long kdapl_leave_step(struct kdapl_conn *conn)
 	const struct kdapl_device *dev = conn->ia->dev;
 
 	/* The connection ends for another reason, and is flushed anyhow. */
-	if (READ_ONCE(conn->told))
+	if (READ_ONCE(conn->ends))
 		return 0;
 	if (!conn->answers_until) {
 		/* From here on a process is believed that says it has drained. */
@@ -502,7 +502,7 @@ static void conn_end_flush(struct kdapl_conn *conn)
 
 	if (!lost)
 		trace_kdapl_flushed(conn, dir_owed(&ep->req), dir_owed(&ep->recv), 0);
-	conn_watch(conn, false);
+	conn_await_wcs(conn, false);
 	if (conn_shares(conn)) {
 		kdapl_srq_leave(ep->srq, conn);
 		kdapl_srq_reclaim(ep->srq, ep);
@@ -516,8 +516,8 @@ static void conn_end_flush(struct kdapl_conn *conn)
 	 * waited for: it may be an upcall that waits for us.
 	 */
 	if (ep->obj.space->user) {
-		kdapl_evd_settle(ep->req.evd);
-		kdapl_evd_settle(ep->recv.evd);
+		kdapl_evd_await_run(ep->req.evd);
+		kdapl_evd_await_run(ep->recv.evd);
 	}
 	kdapl_ep_input(ep, conn, KDAPL_EP_IN_FLUSHED);
 }

@@ -117,10 +117,10 @@ static void ep_settle(struct kdapl_ep *ep)
 	/* Nothing attached: another thread has freed the endpoint, and perhaps its EVDs. */
 	if (!ep->obj.space->user || !ep->use.attached)
 		return;
-	kdapl_evd_settle(ep->req.evd);
-	kdapl_evd_settle(ep->recv.evd);
+	kdapl_evd_await_run(ep->req.evd);
+	kdapl_evd_await_run(ep->recv.evd);
 	if (ep->connect_evd)
-		kdapl_evd_settle(ep->connect_evd);
+		kdapl_evd_await_run(ep->connect_evd);
 }
 
 /**

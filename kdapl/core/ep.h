@@ -78,8 +78,8 @@ struct kdapl_ep_use {
  *	       @use_lock and @lock
  * @view_flags: KDAPL_VIEW_*, of the last such queue pair; under @lock, as all that follows
  * @view_state: the state that the process is shown
- * @last_state: the newest state that it may be shown, as soon as @unsettled is 0
- * @unsettled: how many events have been raised that are not yet in the ring where the process
+ * @last_state: the newest state that it may be shown, as soon as @unpublished is 0
+ * @unpublished: how many events have been raised that are not yet in the ring where the process
  *	       looks for them; until they are, @view_state does not change
  * @show, @place: the function that shows the process what has changed, and where; NULL: the
  *		  process did not ask
@@ -109,7 +109,7 @@ struct kdapl_ep {
 	u32 view_flags;
 	u8 view_state;
 	u8 last_state;
-	u32 unsettled;
+	u32 unpublished;
 	kdapl_show_fn *show;
 	void *place;
 };

@@ -100,7 +100,7 @@ static void conn_slot_done(struct kdapl_event_slot *slot, bool lost)
 		conn = container_of(slot, struct kdapl_conn, established);
 	else
 		conn = container_of(slot, struct kdapl_conn, end);
-	kdapl_ep_view_settle(conn->ep);
+	kdapl_ep_view_publish(conn->ep);
 	kdapl_conn_put(conn);
 }
 
@@ -219,7 +219,7 @@ static enum kdapl_ep_input ep_apply(struct kdapl_ep *ep,
 	if (act & KDAPL_EP_ACT_SET_END && !ep->end_event)
 		ep->end_event = cell->event;
 	if (act & KDAPL_EP_ACT_FLUSH && conn)
-		WRITE_ONCE(conn->told, true);
+		WRITE_ONCE(conn->ends, true);
 	if (act & KDAPL_EP_ACT_FLUSH)
 		kdapl_count(ep->obj.ia->dev, KDAPL_COUNT_FLUSHES);
 	if (act & KDAPL_EP_ACT_DRAIN)
@@ -352,8 +352,8 @@ static int dir_post_one_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 static bool dir_may_post_held(const struct kdapl_dir *dir, const struct kdapl_conn *conn)
 {
 	lockdep_assert_held(&dir->lock);
-	/* @told is set under this lock, and only then is the queue pair destroyed. */
-	return dir->held && !dir->spoilt && !conn->told && (!dir->deep || kdapl_dir_left(dir));
+	/* @ends is set under this lock, and only then is the queue pair destroyed. */
+	return dir->held && !dir->spoilt && !conn->ends && (!dir->deep || kdapl_dir_left(dir));
 }
 
 /* Returns an errno if the device has refused one. */
@@ -372,7 +372,7 @@ static int dir_post_held(struct kdapl_dir *dir, struct kdapl_conn *conn)
 			more = dir_may_post_held(dir, conn);
 		}
 		/* What is posted to a deep direction is held behind those that found no room. */
-		if (!ret && !more && !dir->spoilt && dir->gate == KDAPL_GATE_HOLD && !conn->told)
+		if (!ret && !more && !dir->spoilt && dir->gate == KDAPL_GATE_HOLD && !conn->ends)
 			dir->gate = dir->deep ? KDAPL_GATE_DEEP : KDAPL_GATE_POST;
 		/* Nor is a request held for the moment only: the connection is about to end. */
 		if (kdapl_conn_not_now(conn, ret) && !dir->is_recv)

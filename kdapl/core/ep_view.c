@@ -44,7 +44,7 @@ void kdapl_ep_view_update(struct kdapl_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (ep->state != KDAPL_EP_DISC_FLUSHING)
 		ep->last_state = ep->state;
-	if (ep->unsettled)
+	if (ep->unpublished)
 		return;
 	ep->view_state = ep->last_state;
 	if (ep->show)
@@ -76,7 +76,7 @@ void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 what)
  * @ep: its lock is held
  * @what: KDAPL_VIEW_* that the event adds
  *
- * kdapl_ep_view_settle() follows.  Does nothing without passthrough.  Any context.
+ * kdapl_ep_view_publish() follows.  Does nothing without passthrough.  Any context.
  */
 void kdapl_ep_view_hold(struct kdapl_ep *ep, u32 what)
 {
@@ -84,23 +84,23 @@ void kdapl_ep_view_hold(struct kdapl_ep *ep, u32 what)
 	if (!kdapl_ia_is_passthrough(ep->obj.ia))
 		return;
 	ep->view_flags |= what;
-	ep->unsettled++;
+	ep->unpublished++;
 }
 
 /**
- * kdapl_ep_view_settle - an event is in the ring: show what it tells of
+ * kdapl_ep_view_publish - an event is in the ring: show what it tells of
  * @ep: of kdapl_ep_view_hold()
  *
  * Called by whoever has put the event there, or has thrown it away.  Any context.
  */
-void kdapl_ep_view_settle(struct kdapl_ep *ep)
+void kdapl_ep_view_publish(struct kdapl_ep *ep)
 {
 	unsigned long flags;
 
 	if (!kdapl_ia_is_passthrough(ep->obj.ia))
 		return;
 	spin_lock_irqsave(&ep->lock, flags);
-	ep->unsettled--;
+	ep->unpublished--;
 	kdapl_ep_view_update(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
 }

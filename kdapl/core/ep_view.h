@@ -8,7 +8,7 @@
 void kdapl_ep_view_update(struct kdapl_ep *ep);
 void kdapl_ep_view_flag(struct kdapl_ep *ep, u32 life, u32 what);
 void kdapl_ep_view_hold(struct kdapl_ep *ep, u32 what);
-void kdapl_ep_view_settle(struct kdapl_ep *ep);
+void kdapl_ep_view_publish(struct kdapl_ep *ep);
 void kdapl_ep_view_end(struct kdapl_ep *ep);
 
 #endif /* KDAPL_EP_VIEW_H */

@@ -126,7 +126,7 @@ static void evd_release_verbs(struct kdapl_object *obj)
 	struct kdapl_evd *evd = kdapl_evd_of(obj);
 
 	cancel_delayed_work_sync(&evd->watch);
-	kdapl_evd_tell(evd);
+	kdapl_evd_report(evd);
 	kdapl_evd_pull(evd);
 	kdapl_evd_destroy_cqs(evd);
 	/* Until its CQ was destroyed the device may have reported an error, which queues this. */

@@ -120,10 +120,10 @@ struct kdapl_evd_cq;
  * @nr_notify: those that notify
  * @qlen: as reported
  * @overflowed: an overflow was reported, and no room has been made since (E65)
- * @overflow_untold: the async EVDs have not been told of it yet; @watch does that
+ * @overflow_unreported: the async EVDs have not been told of it yet; @watch does that
  * @cq_faulted: a CQ could not be polled or armed (E72).  Nothing is lost, and the device is
  *		asked again; told of once in the life of the EVD.  Otherwise @cq_failed
- * @cq_fault_untold: the async EVDs have not been told of it yet; @watch does that
+ * @cq_fault_unreported: the async EVDs have not been told of it yet; @watch does that
  * @drainers: connections that wait for completions to come in
  * @free_slots: pool for software and asynchronous events
  * @dropped: asynchronous events lost for lack of room (E66)
@@ -134,14 +134,14 @@ struct kdapl_evd_cq;
  *	    nobody is charged when its CQs are made (kdapl_cq.unpaid of each); never changes
  * @sleeps: its sink runs in process context (E98); never changes
  * @unfinished: the last run ended by its budget (E106); written by the runner, read without a
- *		lock by who waits for it (kdapl_evd_settle())
+ *		lock by who waits for it (kdapl_evd_await_run())
  * @for_solicited: what is in the CQs now has come since they were armed for solicited completions:
  *		   if one of these is solicited, or a failure, their handler is called; under @lock
  * @solicited: the handler was called, and no run has told the sink yet; no lock
  * @cq_failed: a CQ has lost completions, as the device reports at any time (E68): @watch breaks
  *	       all endpoints that complete here, and clears this; no lock
  * @pending: set by a kick, cleared when the runner starts
- * @runs_started, @runs_ended: of the runner, for kdapl_evd_settle()
+ * @runs_started, @runs_ended: of the runner, for kdapl_evd_await_run()
  * @idle: woken when @runner is NULL again, or with @dead
  * @iop, @work: the runner in softirq or in process context
  * @streams_lock: @streams, and the CQs with who uses them
@@ -175,9 +175,9 @@ struct kdapl_evd {
 	u32 nr_notify;
 	u32 qlen;
 	bool overflowed;
-	bool overflow_untold;
+	bool overflow_unreported;
 	bool cq_faulted;
-	bool cq_fault_untold;
+	bool cq_fault_unreported;
 	u32 drainers;
 	struct list_head free_slots;
 	u64 dropped;

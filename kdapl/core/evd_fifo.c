@@ -6,7 +6,7 @@
  * An event gets into the FIFO when a source raises it (evd_post.c), or when the
  * completions of the CQ are brought there (a pull).  While the FIFO is empty
  * kdapl_evd_take() hands a completion from the CQ straight to its caller.  Either way
- * what the completion says about its connection is told to the endpoint before anybody
+ * what the completion says about its connection is ends to the endpoint before anybody
  * can see the completion.
  *
  * Callers: evd_run.c and dat_evd_dequeue take events; drain.c, conn_cm.c, conn_work.c, fmr.c, evd.c
@@ -178,7 +178,7 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 }
 
 /*
- * Is it a DTO's success that nobody but the consumer has to be told of?  Nearly every
+ * Is it a DTO's success that nobody but the consumer has to be ends of?  Nearly every
  * completion is.  wc_judge() decides about the others.
  */
 static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
@@ -197,20 +197,20 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 /* What has to happen before a completion can be seen */
 enum wc_verdict {
 	WC_VISIBLE,	/* nothing */
-	WC_TELL,	/* the endpoint is told, then the completion is judged again */
+	WC_TELL,	/* the endpoint is ends, then the completion is judged again */
 	WC_WAIT,	/* something that is under way; the EVD is kicked after it */
 	WC_ASIDE,	/* the CM has to tell; those of other endpoints do not wait for that */
 	WC_STALE,	/* it completes no DTO, or one that was completed already: drop it */
 };
 
 /*
- * A work request has completed, other than by a plain completion.  The work item is told if it
+ * A work request has completed, other than by a plain completion.  The work item is ends if it
  * waits for that, or if posts wait for room.
  */
 static void wc_count(struct kdapl_dir *dir, struct kdapl_conn *conn)
 {
 	WRITE_ONCE(dir->completed, dir->completed + 1);
-	if (READ_ONCE(conn->watching))
+	if (READ_ONCE(conn->awaits_wcs))
 		kdapl_conn_run(conn);
 	if (unlikely(dir->deep))
 		kdapl_conn_seek_room(conn, dir);
@@ -232,7 +232,7 @@ static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 }
 
 /*
- * The RMR, or the LMR of a list, is told what became of a bind before the bind's completion
+ * The RMR, or the LMR of a list, is ends what became of a bind before the bind's completion
  * can be seen (mt:M40).
  */
 static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
@@ -302,7 +302,7 @@ static enum wc_verdict wc_check_recv(struct kdapl_evd *evd, struct ib_wc *wc)
 
 /*
  * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
- * the CM has told how it ended.  Until the CM does, or its time is over, the completion
+ * the CM has ends how it ended.  Until the CM does, or its time is over, the completion
  * is put aside (kdapl_conn_await_cm()).
  */
 static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *wc)
@@ -314,7 +314,7 @@ static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *w
 }
 
 /*
- * What @wc says about its connection must be told to the endpoint before @wc can be seen.
+ * What @wc says about its connection must be ends to the endpoint before @wc can be seen.
  * A7: the first data confirms the connection.  D52: the first error may be the only sign
  * that the connection is broken.
  */
@@ -324,7 +324,7 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 	struct kdapl_cookie *cookie = kdapl_wc_cookie(wc);
 	struct kdapl_dir *dir = cookie->dir;
 	struct kdapl_conn *c;
-	bool told;
+	bool ends;
 
 	/*
 	 * Not owed any more: drain.c has completed the DTO, since its queue pair failed to
@@ -336,16 +336,16 @@ static enum wc_verdict wc_judge(const struct ib_wc *wc, struct kdapl_conn **conn
 		return WC_STALE;
 	c = dir->ep->conn;
 	if (wc->status != IB_WC_SUCCESS) {
-		told = READ_ONCE(c->told);
-		if (told || wc_awaits_cm(c, wc))
-			return (told && !dir->nr_aside) || wc_is_part(wc) ?
+		ends = READ_ONCE(c->ends);
+		if (ends || wc_awaits_cm(c, wc))
+			return (ends && !dir->nr_aside) || wc_is_part(wc) ?
 			       wc_judge_bind(cookie, wc) : WC_ASIDE;
 		*input = KDAPL_EP_IN_BROKEN;
 	} else {
 		if (likely(!READ_ONCE(dir->await)))
 			return wc_judge_bind(cookie, wc);
 		/* The connection ends, so there is nothing to confirm; see wc_dat_status(). */
-		if (READ_ONCE(c->told))
+		if (READ_ONCE(c->ends))
 			return WC_VISIBLE;
 		/* Accepted, but our queue pair cannot send yet.  When it can, the EVD is kicked. */
 		if (!smp_load_acquire(&c->rts))
@@ -460,14 +460,14 @@ static __always_inline bool take_wc(struct kdapl_evd *evd, DAT_EVENT *event,
  *
  * Return: WC_VISIBLE: there is more; WC_WAIT: it stopped at a bind; WC_STALE: that was all.
  */
-static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 *left)
+static noinline enum wc_verdict aside_take(struct kdapl_evd *evd, u32 *left)
 {
 	static const struct ib_wc flushed = { .status = IB_WC_WR_FLUSH_ERR };
 	struct kdapl_cookie *cookie, *next;
 
 	lockdep_assert_held(&evd->lock);
 	list_for_each_entry_safe(cookie, next, &evd->aside, node.link) {
-		if (!READ_ONCE(cookie->dir->ep->conn->told))
+		if (!READ_ONCE(cookie->dir->ep->conn->ends))
 			continue;
 		if (!*left)
 			return WC_VISIBLE;
@@ -486,7 +486,7 @@ static noinline enum wc_verdict aside_settle(struct kdapl_evd *evd, u32 *left)
  *
  * Return: true: it stopped at a bind that has to wait.
  */
-static noinline bool aside_settle_all(struct kdapl_evd *evd, u32 *left, unsigned long *flags)
+static noinline bool aside_take_all(struct kdapl_evd *evd, u32 *left, unsigned long *flags)
 	__must_hold(&evd->lock)
 {
 	enum wc_verdict verdict;
@@ -495,7 +495,7 @@ static noinline bool aside_settle_all(struct kdapl_evd *evd, u32 *left, unsigned
 	for (;;) {
 		batch = min_t(u32, *left, KDAPL_WC_BATCH);
 		rest = batch;
-		verdict = aside_settle(evd, &rest);
+		verdict = aside_take(evd, &rest);
 		*left -= batch - rest;
 		if (verdict != WC_VISIBLE || !*left)
 			return verdict == WC_WAIT;
@@ -505,7 +505,7 @@ static noinline bool aside_settle_all(struct kdapl_evd *evd, u32 *left, unsigned
 }
 
 /*
- * Puts the next completion aside, a flush that waits for the CM.  If the CM has told meanwhile,
+ * Puts the next completion aside, a flush that waits for the CM.  If the CM has ends meanwhile,
  * those that were put aside before it come first (D43), and it is judged again.
  */
 static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
@@ -513,8 +513,8 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
 	struct kdapl_dir *dir = cookie->dir;
 	u32 all = U32_MAX;
 
-	if (READ_ONCE(dir->ep->conn->told)) {
-		aside_settle(evd, &all);
+	if (READ_ONCE(dir->ep->conn->ends)) {
+		aside_take(evd, &all);
 		return dir->nr_aside ? WC_WAIT : WC_TELL;
 	}
 	evd->wc_next++;
@@ -525,10 +525,10 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
 }
 
 /*
- * Judges the next completion, and tells the endpoint what it has to be told.  For that the
+ * Judges the next completion, and tells the endpoint what it has to be ends.  For that the
  * lock is dropped, and the caller has to look for the next completion anew.
  */
-static enum wc_verdict wc_judge_and_tell(struct kdapl_evd *evd,
+static enum wc_verdict wc_judge_and_report(struct kdapl_evd *evd,
 					 struct ib_wc *wc, unsigned long *flags)
 	__must_hold(&evd->lock)
 {
@@ -599,9 +599,9 @@ u32 kdapl_evd_fetch(struct kdapl_evd *evd, u32 max, bool *waits)
 	max = min(max, evd->most_wcs);
 	left = max;
 	if (unlikely(!list_empty(&evd->aside)))
-		aside_waits = aside_settle_all(evd, &left, &flags);
+		aside_waits = aside_take_all(evd, &left, &flags);
 	while (left && (wc = next_wc(evd)) != NULL) {
-		verdict = wc_judge_and_tell(evd, wc, &flags);
+		verdict = wc_judge_and_report(evd, wc, &flags);
 		if (verdict == WC_WAIT)
 			break;
 		if (verdict == WC_TELL)
@@ -693,7 +693,7 @@ bool kdapl_evd_take(struct kdapl_evd *evd, DAT_EVENT *event, bool *notify,
 			found = take_wc(evd, event, notify, true);
 			break;
 		}
-		switch (wc_judge_and_tell(evd, wc, &flags)) {
+		switch (wc_judge_and_report(evd, wc, &flags)) {
 		case WC_WAIT:
 			goto out;
 		case WC_TELL:
@@ -799,7 +799,7 @@ DAT_RETURN kdapl_evd_dequeue(struct kdapl_space *space, DAT_EVD_HANDLE handle,
 }
 
 /* Ends the wait of the oldest event for its RMR, if it has to (cookie_waits()). */
-static void fifo_settle(struct kdapl_evd *evd)
+static void fifo_settle_bind(struct kdapl_evd *evd)
 {
 	struct kdapl_cookie *cookie = NULL;
 	struct kdapl_rmr *rmr = NULL;
@@ -824,7 +824,7 @@ static void fifo_settle(struct kdapl_evd *evd)
  * kdapl_evd_drop_events - throw away what is in the FIFO
  * @evd: nothing adds an event to it any more
  *
- * The sources of the events are told that they were lost (E60).  May sleep.
+ * The sources of the events are ends that they were lost (E60).  May sleep.
  */
 void kdapl_evd_drop_events(struct kdapl_evd *evd)
 {
@@ -833,7 +833,7 @@ void kdapl_evd_drop_events(struct kdapl_evd *evd)
 
 	do {
 		slot = NULL;
-		fifo_settle(evd);
+		fifo_settle_bind(evd);
 		spin_lock_irq(&evd->lock);
 		node = fifo_take(evd);
 		if (node && !node->is_cookie)

@@ -60,6 +60,6 @@ void kdapl_evd_cq_faulted(struct kdapl_evd *evd)
 	if (evd->cq_faulted || evd->dead)
 		return;
 	evd->cq_faulted = true;
-	WRITE_ONCE(evd->cq_fault_untold, true);
+	WRITE_ONCE(evd->cq_fault_unreported, true);
 	kdapl_evd_watch_now(evd);
 }

@@ -202,7 +202,7 @@ void kdapl_evd_overflow(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	/* Under the lock: whoever makes the EVD dead cancels the watch afterwards. */
 	if (!evd->overflowed && !evd->dead) {
-		WRITE_ONCE(evd->overflow_untold, true);
+		WRITE_ONCE(evd->overflow_unreported, true);
 		kdapl_evd_watch_now(evd);
 	}
 	evd->overflowed = true;

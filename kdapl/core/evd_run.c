@@ -9,7 +9,7 @@
  * (kdapl_evd_kick()), and so does the handler of a CQ that was armed.
  *
  * Callers: evd.c starts and stops it, the faces set sinks; drain.c, ep.c and the faces wait until
- * a sink has what is queued (kdapl_evd_settle()).
+ * a sink has what is queued (kdapl_evd_await_run()).
  */
 #include "evd_run.h"
 #include "evd_cq.h"
@@ -18,7 +18,7 @@
 #include "evd_streams.h"
 
 /* Is run @run over, and did the last run end within its budget, or have @more runs ended since? */
-static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
+static bool evd_run_is_over(const struct kdapl_evd *evd, u32 run, u32 more)
 {
 	/* Pairs with evd_deliver(). */
 	s32 later = smp_load_acquire(&evd->runs_ended) - run;
@@ -27,12 +27,12 @@ static bool evd_settled(const struct kdapl_evd *evd, u32 run, u32 more)
 }
 
 /**
- * kdapl_evd_settle - let the sink take what is queued now
+ * kdapl_evd_await_run - let the sink take what is queued now
  * @evd: any EVD; not from one of its own deliveries
  *
  * Returns when the sink has it or has no room.  May sleep.
  */
-void kdapl_evd_settle(struct kdapl_evd *evd)
+void kdapl_evd_await_run(struct kdapl_evd *evd)
 {
 	/*
 	 * A run that starts from here on finds everything that is queued now, and may need
@@ -47,7 +47,7 @@ void kdapl_evd_settle(struct kdapl_evd *evd)
 	kdapl_evd_kick(evd);
 	local_bh_enable();
 	/* A dead EVD need not have another run. */
-	wait_event(evd->idle, READ_ONCE(evd->dead) || evd_settled(evd, run, more));
+	wait_event(evd->idle, READ_ONCE(evd->dead) || evd_run_is_over(evd, run, more));
 }
 
 /* ---- a run ---------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	if (solicited)
 		evd->for_solicited = false;
 	/*
-	 * Pairs with kdapl_evd_settle(): who sees this number kicks after @pending was
+	 * Pairs with kdapl_evd_await_run(): who sees this number kicks after @pending was
 	 * cleared, so another run follows.
 	 */
 	smp_store_release(&evd->runs_started, evd->runs_started + 1);
@@ -129,7 +129,7 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	spin_lock_irq(&evd->lock);
 	/* Pairs with kdapl_evd_set_sink(): this run is done with its sink. */
 	smp_store_release(&evd->runner, NULL);
-	/* Pairs with evd_settled(): @unfinished is that of this run. */
+	/* Pairs with evd_run_is_over(): @unfinished is that of this run. */
 	smp_store_release(&evd->runs_ended, evd->runs_started);
 	spin_unlock_irq(&evd->lock);
 	/* Hardly ever does somebody wait for the end of a run. */
@@ -270,6 +270,6 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 u32 kdapl_evd_backlog(struct kdapl_evd *evd)
 {
 	kdapl_evd_pull(evd);
-	kdapl_evd_settle(evd);
+	kdapl_evd_await_run(evd);
 	return READ_ONCE(evd->nr_fifo);
 }

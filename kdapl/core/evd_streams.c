@@ -140,19 +140,19 @@ void kdapl_evd_cq_failed(struct kdapl_evd *evd)
 }
 
 /**
- * kdapl_evd_tell - tell the async EVDs of an overflow or a fault, if they do not know of it
+ * kdapl_evd_report - tell the async EVDs of an overflow or a fault, if they do not know of it
  * @evd: any EVD
  *
  * May sleep.
  */
-void kdapl_evd_tell(struct kdapl_evd *evd)
+void kdapl_evd_report(struct kdapl_evd *evd)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
 
-	if (xchg(&evd->overflow_untold, false))
+	if (xchg(&evd->overflow_unreported, false))
 		kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW,
 				     kdapl_handle(&evd->obj), DAT_EVD_OVERFLOW_ERROR);
-	if (xchg(&evd->cq_fault_untold, false))
+	if (xchg(&evd->cq_fault_unreported, false))
 		kdapl_ia_async_event(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
 				     kdapl_handle(&ia->obj), DAT_IA_OTHER_ERROR);
 }
@@ -180,7 +180,7 @@ static void evd_watch(struct work_struct *work)
 		kdapl_evd_overflow(evd);
 		evd_break_eps(evd);
 	}
-	kdapl_evd_tell(evd);
+	kdapl_evd_report(evd);
 	/* The consumer has not taken these completions.  Here it costs no time in softirq. */
 	kdapl_evd_fetch(evd, U32_MAX, NULL);
 	/* The runner arms the CQ again. */

@@ -14,6 +14,6 @@ void kdapl_streams_add(struct kdapl_streams *streams, enum kdapl_stream stream,
 		       DAT_COMPLETION_FLAGS flags);
 void kdapl_evd_watch(struct kdapl_evd *evd);
 void kdapl_evd_cq_failed(struct kdapl_evd *evd);
-void kdapl_evd_tell(struct kdapl_evd *evd);
+void kdapl_evd_report(struct kdapl_evd *evd);
 
 #endif /* KDAPL_EVD_STREAMS_H */

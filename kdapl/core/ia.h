@@ -230,7 +230,7 @@ void kdapl_ia_set_link(struct sockaddr_storage *to, const struct rdma_addr *addr
 struct sockaddr_storage *kdapl_ia_address(struct kdapl_ia *ia, const struct rdma_addr *addr);
 
 /* An asynchronous error to every async EVD of @ia (E75); may sleep, not for memory. */
-void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason);
+void kdapl_ia_report(struct kdapl_ia *ia, u32 number, DAT_COUNT reason);
 void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 			  DAT_COUNT reason);
 /* Shows the process of @ia nothing more: the place may soon be that of another object. */

@@ -102,7 +102,7 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
 }
 
 /**
- * kdapl_ia_tell - raise an asynchronous event about the device of an IA
+ * kdapl_ia_report - raise an asynchronous event about the device of an IA
  * @ia: adapter
  * @number: DAT_ASYNC_ERROR_*
  * @reason: DAT_IA_*_ERROR
@@ -110,7 +110,7 @@ void kdapl_ia_async_event(struct kdapl_ia *ia, u32 number, DAT_HANDLE handle,
  * Every IA of the device is told, so there is nobody to pass it on to if @ia has no async
  * EVD (I7).  May sleep.
  */
-void kdapl_ia_tell(struct kdapl_ia *ia, u32 number, DAT_COUNT reason)
+void kdapl_ia_report(struct kdapl_ia *ia, u32 number, DAT_COUNT reason)
 {
 	struct async_event e = {
 		.from = ia,
@@ -159,11 +159,11 @@ void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 		kdapl_object_get(&ia->obj);
 		if (!queue_work(kdapl_wq_of(ia->obj.space), &ia->fatal))
 			kdapl_object_put(&ia->obj);
-		kdapl_ia_tell(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+		kdapl_ia_report(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
 			      DAT_IA_CATASTROPHIC_ERROR);
 		break;
 	case IB_EVENT_PORT_ERR:
-		kdapl_ia_tell(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+		kdapl_ia_report(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
 			      DAT_IA_OTHER_ERROR);
 		break;
 	default:

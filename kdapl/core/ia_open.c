@@ -267,7 +267,7 @@ void kdapl_ia_device_gone(struct kdapl_ia *ia)
 	ia_uncharge(ia);
 	mutex_unlock(&ia->teardown_lock);
 
-	kdapl_ia_tell(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
+	kdapl_ia_report(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
 }
 
 /**

@@ -543,16 +543,16 @@ static const struct kdapl_object_ops lmr_ops = {
  * the device, or never will (mt:T12).  A grace period of RCU would do that too, but it makes
  * every processor of the host work, and a process could cause that as often as it likes.
  */
-static void settle_posts(struct kdapl_ia *ia)
+static void sync_posts(struct kdapl_ia *ia)
 {
 	struct kdapl_object *obj = NULL;
 
 	while ((obj = kdapl_ia_next_object(ia, KDAPL_EP, obj))) {
-		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->req);
-		kdapl_dir_settle_posts(&kdapl_ep_of(obj)->recv);
+		kdapl_dir_sync_posts(&kdapl_ep_of(obj)->req);
+		kdapl_dir_sync_posts(&kdapl_ep_of(obj)->recv);
 	}
 	while ((obj = kdapl_ia_next_object(ia, KDAPL_SRQ, obj)))
-		kdapl_srq_settle_posts(kdapl_srq_of(obj));
+		kdapl_srq_sync_posts(kdapl_srq_of(obj));
 }
 
 static void end_requests(struct kdapl_ia *ia, u32 lkey)
@@ -572,7 +572,7 @@ static void lmr_unmake(struct kdapl_lmr *lmr)
 
 	/* From here on no post finds the LMR, and no dat_lmr_sync_*. */
 	WRITE_ONCE(lmr->context, 0);
-	settle_posts(ia);
+	sync_posts(ia);
 	/* Retired last: until then a removal of the device finds the LMR, and waits for us. */
 	lmr_release_verbs(&lmr->obj);
 	/* The key of an LMR whose memory changes is that of the zone, and stays. */

@@ -49,9 +49,9 @@ static bool ep_look(struct kdapl_ep *ep)
 
 	if (!conn)
 		return READ_ONCE(ep->bound.ib);
-	if (!READ_ONCE(conn->told))
+	if (!READ_ONCE(conn->ends))
 		conn_look(conn);
-	again = !READ_ONCE(conn->told);
+	again = !READ_ONCE(conn->ends);
 	kdapl_conn_put(conn);
 	return again;
 }
@@ -260,7 +260,7 @@ static void conn_tell(struct kdapl_conn *conn, enum kdapl_tell what)
  */
 static DAT_RETURN conn_tell_unbind(struct kdapl_ep *ep, struct kdapl_conn *conn)
 {
-	if (!READ_ONCE(conn->told))
+	if (!READ_ONCE(conn->ends))
 		return kdapl_ep_fsm_refusal(READ_ONCE(ep->state));
 	/* The work item may not be through, although the connection event was raised. */
 	kdapl_conn_finish(conn);

@@ -6,7 +6,7 @@
  * This is the data path (A4).  It never sleeps, allocates, or takes a lock that two endpoints
  * share (mt:T17).  All of it runs in an RCU read section (kdapl_peek_begin()) and under the lock
  * of the direction, which keeps the LMRs that the checks have found (mt:T12,
- * kdapl_dir_settle_posts()).  Documentation/life-of-a-dto.rst, The post, has the steps.
+ * kdapl_dir_sync_posts()).  Documentation/life-of-a-dto.rst, The post, has the steps.
  *
  * A segment whose memory is a list (fmr.c) takes another way, and posts without lists pay nothing
  * for it: Documentation/life-of-memory.rst, Memory that changes.

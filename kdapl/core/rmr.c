@@ -723,7 +723,7 @@ static void rmr_settle_post(struct kdapl_rmr *rmr)
 	dir = rmr->cookie ? rmr->cookie->dir : NULL;
 	spin_unlock_irq(&rmr->lock);
 	if (dir)
-		kdapl_dir_settle_posts(dir);
+		kdapl_dir_sync_posts(dir);
 	rcu_read_unlock();
 }
 

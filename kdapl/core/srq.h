@@ -112,7 +112,7 @@ struct kdapl_srq *kdapl_srq_find(struct kdapl_space *space, DAT_SRQ_HANDLE handl
 void kdapl_srq_raise(struct kdapl_srq *srq, unsigned int what);
 
 /* srq_post.c */
-void kdapl_srq_settle_posts(struct kdapl_srq *srq);
+void kdapl_srq_sync_posts(struct kdapl_srq *srq);
 int kdapl_srq_add_qp(struct kdapl_srq *srq, struct kdapl_conn *conn);
 void kdapl_srq_leave(struct kdapl_srq *srq, struct kdapl_conn *conn);
 void kdapl_srq_reclaim(struct kdapl_srq *srq, struct kdapl_ep *ep);

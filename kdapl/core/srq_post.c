@@ -108,7 +108,7 @@ static noinline DAT_RETURN srq_post_lists(struct kdapl_srq *srq, const struct kd
  *
  * The contract is in face/kdat_srq.c.  Any context; never sleeps.  The SRQ's memory stays
  * (kdapl_peek_begin()).  An LMR that was found stays registered until the device has its key
- * (kdapl_srq_settle_posts()).  Rules mt:T57, mt:M58, mt:M59.
+ * (kdapl_srq_sync_posts()).  Rules mt:T57, mt:M58, mt:M59.
  *
  * Return: as dat_srq_post_recv().
  */
@@ -145,12 +145,12 @@ out:
 }
 
 /**
- * kdapl_srq_settle_posts - wait for posts that are under way
+ * kdapl_srq_sync_posts - wait for posts that are under way
  * @srq: its memory stays
  *
  * Whoever posts now has the device's answer when this returns.  Any context.
  */
-void kdapl_srq_settle_posts(struct kdapl_srq *srq)
+void kdapl_srq_sync_posts(struct kdapl_srq *srq)
 {
 	unsigned long flags;
 

@@ -118,11 +118,11 @@ static int objects_show(struct seq_file *seq, void *unused)
 
 	seq_puts(seq, "space kernel");
 	show_space(seq, &kdapl_kernel_space);
-	for (id = 0; (file = kdapl_dev_watch_next(id, U64_MAX, NULL, NULL)); id++) {
+	for (id = 0; (file = kdapl_dev_file_next(id, U64_MAX, NULL, NULL)); id++) {
 		id = file->id;
 		seq_printf(seq, "space pid %d", pid_nr(file->pid));
 		show_space(seq, &file->space);
-		kdapl_dev_unwatch(file);
+		kdapl_dev_file_put(file);
 		cond_resched();
 	}
 	return 0;

@@ -361,34 +361,34 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
 /* ---- the file -------------------------------------------------------------- */
 
 /**
- * kdapl_dev_watch_next - find an open file, and keep it from being freed
+ * kdapl_dev_file_next - find an open file, and keep it from being freed
  * @id: find the first one with this number or a larger one
  * @last: and with this number or a smaller one
  * @want: looks whether it is one that the caller wants; NULL: all are
  * @arg: for @want
  *
- * The close of the file waits for kdapl_dev_unwatch(), so only one that is wanted is kept:
+ * The close of the file waits for kdapl_dev_file_put(), so only one that is wanted is kept:
  * whoever looks for his own files may have to wait for his turn to run, and nobody else's close
  * must wait with him.  No lock is taken that the open or the close of another file needs, however
  * many there are.  May sleep.
  *
  * Return: NULL: there is none.
  */
-struct kdapl_file *kdapl_dev_watch_next(u64 id, u64 last, kdapl_dev_want_fn *want,
+struct kdapl_file *kdapl_dev_file_next(u64 id, u64 last, kdapl_dev_want_fn *want,
 					const void *arg)
 {
 	unsigned long at = id;
 	struct kdapl_file *file;
-	bool watched;
+	bool held;
 
 	for (;;) {
 		rcu_read_lock();
 		file = xa_find(&files, &at, last, XA_PRESENT);
 		/* One that nobody can watch any more is almost closed. */
-		watched = file && (!want || want(file, arg)) &&
-			  refcount_inc_not_zero(&file->watchers);
+		held = file && (!want || want(file, arg)) &&
+			  refcount_inc_not_zero(&file->refs);
 		rcu_read_unlock();
-		if (!file || watched)
+		if (!file || held)
 			return file;
 		at++;
 		cond_resched();
@@ -396,24 +396,24 @@ struct kdapl_file *kdapl_dev_watch_next(u64 id, u64 last, kdapl_dev_want_fn *wan
 }
 
 /**
- * kdapl_dev_unwatch - undo kdapl_dev_watch_next()
+ * kdapl_dev_file_put - undo kdapl_dev_file_next()
  * @file: must not be touched any more
  *
  * Any context.
  */
-void kdapl_dev_unwatch(struct kdapl_file *file)
+void kdapl_dev_file_put(struct kdapl_file *file)
 {
-	if (refcount_dec_and_test(&file->watchers))
-		complete(&file->unwatched);
+	if (refcount_dec_and_test(&file->refs))
+		complete(&file->released);
 }
 
 static void file_close(struct kdapl_file *file)
 {
 	kdapl_ia_close_all(&file->space);
-	/* Only now, so that watchers can see what a process that has exited still holds. */
+	/* Only now, so that refs can see what a process that has exited still holds. */
 	xa_erase(&files, file->id);
-	kdapl_dev_unwatch(file);
-	wait_for_completion(&file->unwatched);
+	kdapl_dev_file_put(file);
+	wait_for_completion(&file->released);
 
 	kdapl_ring_drop_all(file);
 	kdapl_board_free(file);
@@ -453,8 +453,8 @@ static struct kdapl_file *file_alloc(const struct cred *cred)
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	INIT_WORK(&file->teardown, close_teardown);
 	INIT_WORK(&file->finish, close_finish);
-	refcount_set(&file->watchers, 1);
-	init_completion(&file->unwatched);
+	refcount_set(&file->refs, 1);
+	init_completion(&file->released);
 	file->id = atomic64_inc_return(&last_id);
 	file->pid = get_pid(task_tgid(current));
 	file->uid = cred->uid;

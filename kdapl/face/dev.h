@@ -52,8 +52,8 @@ struct kdapl_board;
  * @plain_user: its real, effective and saved user were the same then.  Otherwise the file may
  *		be that of a set-user-ID program, which its real user has started
  * @id: number of the file, from 1, never used again
- * @watchers: counts results of kdapl_dev_watch_next(), and one for being found by it
- * @unwatched: completed when @watchers is 0
+ * @refs: counts results of kdapl_dev_file_next(), and one for being found by it
+ * @released: completed when @refs is 0
  * @teardown: closes the file, if somebody else than the process that has opened it drops the
  *	      last reference, but for what waits for peers
  * @finish: does the rest then
@@ -71,8 +71,8 @@ struct kdapl_file {
 	kuid_t uid;
 	bool plain_user;
 	u64 id;
-	refcount_t watchers;
-	struct completion unwatched;
+	refcount_t refs;
+	struct completion released;
 	struct work_struct teardown;
 	struct work_struct finish;
 	struct rcu_head rcu;
@@ -84,9 +84,9 @@ struct kdapl_file {
  */
 typedef bool kdapl_dev_want_fn(const struct kdapl_file *file, const void *arg);
 
-struct kdapl_file *kdapl_dev_watch_next(u64 id, u64 last, kdapl_dev_want_fn *want,
+struct kdapl_file *kdapl_dev_file_next(u64 id, u64 last, kdapl_dev_want_fn *want,
 					const void *arg);
-void kdapl_dev_unwatch(struct kdapl_file *file);
+void kdapl_dev_file_put(struct kdapl_file *file);
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);
 int kdapl_netlink_init(void);

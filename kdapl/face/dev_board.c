@@ -327,7 +327,7 @@ int kdapl_dev_cq_settle(struct kdapl_file *file, void *data)
 	struct kdapl_uapi_cq_settle *arg = data;
 
 	if (READ_ONCE(file->late_cqs))
-		kdapl_cq_settle();
+		kdapl_cq_sync_handlers();
 	arg->ret = DAT_SUCCESS;
 	return 0;
 }

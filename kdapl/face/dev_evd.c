@@ -147,7 +147,7 @@ int kdapl_dev_evd_post_se(struct kdapl_file *file, void *data)
 	 * wait until the runner has put it there.
 	 */
 	if (arg->ret == DAT_SUCCESS)
-		kdapl_evd_settle(ref.evd);
+		kdapl_evd_await_run(ref.evd);
 	evd_put(&ref);
 	return 0;
 }

@@ -33,7 +33,7 @@ void kdapl_ring_refill(struct kdapl_ring *ring, struct kdapl_evd *evd)
 	 * have set MORE before it was cleared here, is not taken for the one that is waited for.
 	 */
 	smp_mb__after_atomic();
-	kdapl_evd_settle(evd);
+	kdapl_evd_await_run(evd);
 }
 
 /**

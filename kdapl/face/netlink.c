@@ -354,14 +354,14 @@ static bool wants(const struct kdapl_file *file, const void *arg)
 
 /*
  * The first file, from where the dump has come to, that it may show; if only one file is dumped:
- * that file.  Undone by kdapl_dev_unwatch().  NULL: there is none any more.
+ * that file.  Undone by kdapl_dev_file_put().  NULL: there is none any more.
  */
-static struct kdapl_file *file_watch(const struct nl_dump *d, const struct net *net,
+static struct kdapl_file *file_next(const struct nl_dump *d, const struct net *net,
 				     bool one_file)
 {
 	const struct nl_viewer v = { .d = d, .net = net };
 
-	return kdapl_dev_watch_next(d->next, one_file ? d->next : U64_MAX, wants, &v);
+	return kdapl_dev_file_next(d->next, one_file ? d->next : U64_MAX, wants, &v);
 }
 
 /*
@@ -384,11 +384,11 @@ static int dump_files(struct sk_buff *skb, struct netlink_callback *cb, dump_fil
 			dump_go_to(d, one_file ? U64_MAX : 1);
 	}
 	while (!err && d->next != U64_MAX) {
-		file = file_watch(d, net, one_file);
+		file = file_next(d, net, one_file);
 		if (file) {
 			dump_go_to(d, file->id);
 			err = fn(skb, cb, file, &file->space);
-			kdapl_dev_unwatch(file);
+			kdapl_dev_file_put(file);
 		}
 		if (!err)
 			dump_go_to(d, file && !one_file ? d->next + 1 : U64_MAX);

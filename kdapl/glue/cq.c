@@ -12,7 +12,7 @@
  * kdapl_cq_destroy() schedules a tasklet of ours on every CPU: the tasklets of a
  * CPU run in order, so when all of ours have run, the driver's has run, too
  * (kdapl_driver_leaves_tasklet()).  A process in passthrough, whose CQs are its own, asks for the
- * same before it destroys them (kdapl_cq_settle()).
+ * same before it destroys them (kdapl_cq_sync_handlers()).
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -242,12 +242,12 @@ static void tasklet_barrier(void)
 }
 
 /**
- * kdapl_cq_settle - wait for the handlers of CQs that are about to be destroyed
+ * kdapl_cq_sync_handlers - wait for the handlers of CQs that are about to be destroyed
  *
  * For CQs of processes, which uverbs destroys: in these nothing completes any more, and no driver
  * but one that leaves a tasklet needs this.  May sleep.
  */
-void kdapl_cq_settle(void)
+void kdapl_cq_sync_handlers(void)
 {
 	if (KDAPL_RXE_CQ_TASKLET)
 		tasklet_barrier();

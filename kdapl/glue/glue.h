@@ -744,7 +744,7 @@ void kdapl_device_walk_ias(struct kdapl_device *dev,
 			   void *arg);
 
 /* cq.c */
-void kdapl_cq_settle(void);
+void kdapl_cq_sync_handlers(void);
 
 /* wc.c */
 DAT_DTO_COMPLETION_STATUS kdapl_wc_status(enum ib_wc_status status);

@@ -60,7 +60,7 @@ struct listen_id {
  * @port: port number; 0 until the first id was bound, if any port will do
  * @backlog: for kdapl_cm_listen_at()
  * @ids: one struct listen_id for each address at which it listens
- * @entry: in listeners, or in told_next; under listeners_lock
+ * @entry: in listeners, or in outdated; under listeners_lock
  * @follow: follow_addresses(); only queued while @entry is in a list
  * @wait: until the next run of @follow, if an address could not be bound
  * @unbound: an address could not be bound, and may be later; of the one thread that has @ids
@@ -80,14 +80,14 @@ struct kdapl_listener {
 
 static DEFINE_SPINLOCK(listeners_lock);	/* a leaf but for queueing work; process context */
 static LIST_HEAD(listeners);
-/* Those that tell_listeners() has not come to yet. */
-static LIST_HEAD(told_next);
+/* Those that update_listeners() has not come to yet. */
+static LIST_HEAD(outdated);
 /* Counts how often addresses may have changed, modulo 2^32. */
 static atomic_t changes;
 
-static void tell_listeners(struct work_struct *work);
-static DECLARE_DELAYED_WORK(tell_work, tell_listeners);
-/* When tell_listeners() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
+static void update_listeners(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tell_work, update_listeners);
+/* When update_listeners() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
 static unsigned long told = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
@@ -306,14 +306,14 @@ static void follow_addresses(struct work_struct *work)
  * Has each listener look at its addresses.  The lock is dropped after each, so that nobody who
  * begins or stops to listen waits for more than one.
  */
-static void tell_listeners(struct work_struct *work)
+static void update_listeners(struct work_struct *work)
 {
 	struct kdapl_listener *l;
 
 	spin_lock(&listeners_lock);
-	list_splice_init(&listeners, &told_next);
-	while (!list_empty(&told_next)) {
-		l = list_first_entry(&told_next, struct kdapl_listener, entry);
+	list_splice_init(&listeners, &outdated);
+	while (!list_empty(&outdated)) {
+		l = list_first_entry(&outdated, struct kdapl_listener, entry);
 		list_move_tail(&l->entry, &listeners);
 		WRITE_ONCE(l->wait, FIRST_WAIT);
 		mod_delayed_work(kdapl_sp_wq(l->sp), &l->follow, 0);

@@ -426,7 +426,7 @@ static void pulled_beside_busy_ones(struct kunit *test)
 	};
 	/* Nobody but this thread takes them. */
 	bench_no_watch(c.evd);
-	kdapl_evd_settle(c.evd);
+	kdapl_evd_await_run(c.evd);
 	b->fake->hold_wcs = true;
 	fill(b, &c, 2);
 	quiet = bench_qp(b, c.eps[2])->send_cq;

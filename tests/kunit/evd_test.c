@@ -529,7 +529,7 @@ static void watch_fetches_in_process_context(struct kunit *test)
 	fake_hook(b->fake, FAKE_CQ_POLL, note_softirq, softirq);
 	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
 	flush_delayed_work(&evd->watch);
-	kdapl_evd_settle(evd);
+	kdapl_evd_await_run(evd);
 	KUNIT_EXPECT_NULL(test, READ_ONCE(b->fake->hook));
 	KUNIT_EXPECT_FALSE(test, *softirq);
 	expect_dto(b, dto, 0, DTO_OK);
@@ -584,7 +584,7 @@ static void run_keeps_its_budget(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0,
 				kdapl_evd_set_sink(evd, round ? NULL : &full_sink,
 						   NULL, true));
-		kdapl_evd_settle(evd);
+		kdapl_evd_await_run(evd);
 		runs = READ_ONCE(evd->runs_started);
 		/* The runner is kept off until all of them are there. */
 		local_bh_disable();

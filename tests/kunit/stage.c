@@ -146,7 +146,7 @@ bool bench_armed(struct kdapl_evd *evd, bool solicited)
 
 bool bench_evd_rests(struct kdapl_evd *evd, bool solicited)
 {
-	kdapl_evd_settle(evd);
+	kdapl_evd_await_run(evd);
 	return bench_armed(evd, solicited);
 }
 

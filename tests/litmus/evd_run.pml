@@ -3,7 +3,7 @@
  * A kick of the runner of an EVD, and who waits until the runner has done what was there. An event
  * waits, because the ring was full; the process has taken one, and asks for more.
  *
- * kdapl_ring_refill(), kdapl_evd_settle(), kdapl_evd_kick(); evd_deliver(), ring_room(),
+ * kdapl_ring_refill(), kdapl_evd_await_run(), kdapl_evd_kick(); evd_deliver(), ring_room(),
  * evd_poll_softirq(), with irq_poll_sched() and irq_poll_complete() of the kernel.
  */
 #include "steps.inc"

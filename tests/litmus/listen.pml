@@ -3,7 +3,7 @@
  * A listener begins to listen while an address comes: it has read the address, or counts a change,
  * or is found in the list.
  *
- * kdapl_listen_follow(), tell_listeners(); kdapl_cm_listen(), listen_follows(). The addresses are
+ * kdapl_listen_follow(), update_listeners(); kdapl_cm_listen(), listen_follows(). The addresses are
  * read under RCU.
  */
 #include "steps.inc"

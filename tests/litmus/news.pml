@@ -2,7 +2,7 @@
 /*
  * A thread of a program sleeps until another one has changed something, and says so.
  *
- * Library: shim_await(), shim_tell() (lock.c), for pass_ia.news and pass_ep.news. The futex
+ * Library: shim_await(), shim_wake() (lock.c), for pass_ia.news and pass_ep.news. The futex
  * compares the count and sleeps in one.
  */
 #include "steps.inc"

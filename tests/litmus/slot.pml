@@ -9,7 +9,7 @@
  * (user_unlock(); the process's destroy), kdapl_ring.waiter.
  * Library: pass_cookie.place (pass_cookie_free(), take_plain(); pass_cookie_is_free(),
  * rings_busy()), kdapl_uapi_ring_index.consumer (shim_ring_pop(), kdapl_ring_held()),
- * pass_evd.users (pass_evd_unuse(), is_unused()), pass_srq.telling (tell_low(), take_mark()).
+ * pass_evd.users (pass_evd_unuse(), is_unused()), pass_srq.telling (report_low(), take_mark()).
  */
 #include "steps.inc"
 
