@@ -83,7 +83,11 @@ static void window_renew(struct kdapl_rmr *rmr)
 		return;
 	kdapl_rmr_remove_keys(rmr);
 	mr_ops(rmr)->window_renew(rmr->window);
-	kdapl_rmr_add_keys(rmr);
+	if (kdapl_rmr_add_keys(rmr))
+		return;
+	/* Else the window could be bound, and neither a message nor a read would find its RMR. */
+	kdapl_rmr_remove_keys(rmr);
+	mr_ops(rmr)->window_empty(rmr->window);
 }
 
 /* What waited in an EVD can be taken; drops a reference.  @evd: NULL: nothing did */

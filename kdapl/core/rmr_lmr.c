@@ -10,7 +10,7 @@
  * anew.  An entry is added or removed when a window is made, renewed or given back, and is
  * looked up under RCU.  It also leads a read that names a consumer's RMR to its memory (V5).
  *
- * Callers: fmr.c; rmr.c; evd_fifo.c when a completion is judged; post.c.
+ * Callers: fmr.c; rmr.c; evd_fifo.c when a completion is judged; post_check.c.
  */
 #include "ia.h"
 #include "rmr.h"
@@ -66,8 +66,8 @@ static unsigned long key_index(u32 key)
  *
  * Caller holds @rmr->window_lock.  May sleep.
  *
- * Return: false: there was no memory for an entry, and a message that invalidates such a key
- * breaks its connection.
+ * Return: false: there was no memory for an entry.  A message that invalidates such a key breaks
+ * its connection, and no read finds the RMR by it.
  */
 bool kdapl_rmr_add_keys(struct kdapl_rmr *rmr)
 {
@@ -199,8 +199,9 @@ static bool rmr_take(struct kdapl_rmr *rmr, struct kdapl_evd *evd, u32 key)
  * @ep: where it came in
  * @key: any value
  *
- * It was if the key is the present one of an RMR in the endpoint's zone for which that is allowed;
- * peers then have no rights on what it has shown any more, or, if kdapl_evd_unbinds(), soon.
+ * It was if the key is the present one of an RMR in the endpoint's zone for which that is allowed.
+ * Peers then have no rights on what it has shown any more; or will not have them when
+ * kdapl_evd_unbinds() says that the RMR is unbound; or, with a bind outstanding, when that is over.
  * Caller holds the lock of @evd, which is an RCU read section and keeps the RMR.  Any context.
  * Rules mt:M81, V3, V4.
  *

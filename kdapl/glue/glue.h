@@ -466,6 +466,8 @@ struct kdapl_bind_wr {
  * @window_renew: after a bind that failed: replace the window's memory regions, as
  *		  window_destroy and window_create together would.  0, or an errno: then
  *		  the window cannot be bound, only be renewed again or destroyed
+ * @window_empty: give the window's memory regions back, which leaves it as a renewal does that
+ *		  has failed
  * @window_bind: fill in the work requests that make the window show @length bytes of
  *		 @region from @start on, or nothing if @length is 0.  The region must
  *		 stay until the window shows something else.  Any context; one bind
@@ -496,6 +498,7 @@ struct kdapl_mr_ops {
 	struct kdapl_window *(*window_create)(struct kdapl_zone *zone, u32 pages);
 	void (*window_destroy)(struct kdapl_window *window);
 	int (*window_renew)(struct kdapl_window *window);
+	void (*window_empty)(struct kdapl_window *window);
 	int (*window_bind)(struct kdapl_window *window,
 			   struct kdapl_region *region, u64 start, u64 length,
 			   int access, struct kdapl_bind_wr *wr);

@@ -669,6 +669,7 @@ const struct kdapl_mr_ops kdapl_ib_mr_ops = {
 	.window_create = kdapl_window_create,
 	.window_destroy = kdapl_window_destroy,
 	.window_renew = kdapl_window_renew,
+	.window_empty = kdapl_window_empty,
 	.window_bind = kdapl_window_bind,
 	.window_bind_list = kdapl_window_bind_list,
 	.window_bound = kdapl_window_bound,

@@ -49,6 +49,7 @@ u32 kdapl_zone_key(struct kdapl_zone *zone);
 struct kdapl_window *kdapl_window_create(struct kdapl_zone *zone, u32 pages);
 void kdapl_window_destroy(struct kdapl_window *window);
 int kdapl_window_renew(struct kdapl_window *window);
+void kdapl_window_empty(struct kdapl_window *window);
 int kdapl_window_bind(struct kdapl_window *window, struct kdapl_region *region,
 		      u64 start, u64 length, int access,
 		      struct kdapl_bind_wr *wr);

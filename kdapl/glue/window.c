@@ -86,7 +86,8 @@ static int window_alloc_mrs(struct kdapl_window *window)
 	return 0;
 }
 
-static void window_dereg_mrs(struct kdapl_window *window)
+/* kdapl_mr_ops.window_empty */
+void kdapl_window_empty(struct kdapl_window *window)
 {
 	int i;
 
@@ -150,7 +151,7 @@ free:
 /* kdapl_mr_ops.window_destroy: mt:M43. */
 void kdapl_window_destroy(struct kdapl_window *window)
 {
-	window_dereg_mrs(window);
+	kdapl_window_empty(window);
 	window_uncharge(window);
 	kfree(window);
 }
@@ -162,7 +163,7 @@ void kdapl_window_destroy(struct kdapl_window *window)
  */
 int kdapl_window_renew(struct kdapl_window *window)
 {
-	window_dereg_mrs(window);
+	kdapl_window_empty(window);
 	return window_alloc_mrs(window);
 }
 
