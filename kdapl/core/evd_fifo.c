@@ -6,7 +6,7 @@
  * An event gets into the FIFO when a source raises it (evd_post.c), or when the
  * completions of the CQ are brought there (a pull).  While the FIFO is empty
  * kdapl_evd_take() hands a completion from the CQ straight to its caller.  Either way
- * what the completion says about its connection is ends to the endpoint before anybody
+ * what the completion says about its connection is told to the endpoint before anybody
  * can see the completion.
  *
  * Callers: evd_run.c and dat_evd_dequeue take events; drain.c, conn_cm.c, conn_work.c, fmr.c, evd.c
@@ -178,7 +178,7 @@ static inline struct ib_wc *next_wc(struct kdapl_evd *evd)
 }
 
 /*
- * Is it a DTO's success that nobody but the consumer has to be ends of?  Nearly every
+ * Is it a DTO's success that nobody but the consumer has to be told of?  Nearly every
  * completion is.  wc_judge() decides about the others.
  */
 static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *wc)
@@ -197,14 +197,14 @@ static inline bool wc_is_plain(const struct kdapl_evd *evd, const struct ib_wc *
 /* What has to happen before a completion can be seen */
 enum wc_verdict {
 	WC_VISIBLE,	/* nothing */
-	WC_TELL,	/* the endpoint is ends, then the completion is judged again */
+	WC_TELL,	/* the endpoint is told, then the completion is judged again */
 	WC_WAIT,	/* something that is under way; the EVD is kicked after it */
 	WC_ASIDE,	/* the CM has to tell; those of other endpoints do not wait for that */
 	WC_STALE,	/* it completes no DTO, or one that was completed already: drop it */
 };
 
 /*
- * A work request has completed, other than by a plain completion.  The work item is ends if it
+ * A work request has completed, other than by a plain completion.  The work item is told if it
  * waits for that, or if posts wait for room.
  */
 static void wc_count(struct kdapl_dir *dir, struct kdapl_conn *conn)
@@ -232,7 +232,7 @@ static void wc_note_part(struct kdapl_cookie *cookie, const struct ib_wc *wc)
 }
 
 /*
- * The RMR, or the LMR of a list, is ends what became of a bind before the bind's completion
+ * The RMR, or the LMR of a list, is told what became of a bind before the bind's completion
  * can be seen (mt:M40).
  */
 static enum wc_verdict wc_judge_bind(struct kdapl_cookie *cookie,
@@ -302,7 +302,7 @@ static enum wc_verdict wc_check_recv(struct kdapl_evd *evd, struct ib_wc *wc)
 
 /*
  * An iWARP device flushes a queue pair whenever its connection ends, and may do so before
- * the CM has ends how it ended.  Until the CM does, or its time is over, the completion
+ * the CM has told how it ended.  Until the CM does, or its time is over, the completion
  * is put aside (kdapl_conn_await_cm()).
  */
 static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *wc)
@@ -314,7 +314,7 @@ static noinline bool wc_awaits_cm(struct kdapl_conn *conn, const struct ib_wc *w
 }
 
 /*
- * What @wc says about its connection must be ends to the endpoint before @wc can be seen.
+ * What @wc says about its connection must be told to the endpoint before @wc can be seen.
  * A7: the first data confirms the connection.  D52: the first error may be the only sign
  * that the connection is broken.
  */
@@ -482,7 +482,7 @@ static noinline enum wc_verdict aside_take(struct kdapl_evd *evd, u32 *left)
 
 /*
  * The same in batches, between which the lock is dropped, since as many may be aside as were
- * posted.  Whoever finds a completion of the same direction meanwhile settles the rest before it.
+ * posted.  Whoever finds a completion of the same direction meanwhile takes the rest before it.
  *
  * Return: true: it stopped at a bind that has to wait.
  */
@@ -505,7 +505,7 @@ static noinline bool aside_take_all(struct kdapl_evd *evd, u32 *left, unsigned l
 }
 
 /*
- * Puts the next completion aside, a flush that waits for the CM.  If the CM has ends meanwhile,
+ * Puts the next completion aside, a flush that waits for the CM.  If the CM has told meanwhile,
  * those that were put aside before it come first (D43), and it is judged again.
  */
 static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl_cookie *cookie)
@@ -525,7 +525,7 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
 }
 
 /*
- * Judges the next completion, and tells the endpoint what it has to be ends.  For that the
+ * Judges the next completion, and tells the endpoint what it has to be told.  For that the
  * lock is dropped, and the caller has to look for the next completion anew.
  */
 static enum wc_verdict wc_judge_and_report(struct kdapl_evd *evd,
@@ -824,7 +824,7 @@ static void fifo_settle_bind(struct kdapl_evd *evd)
  * kdapl_evd_drop_events - throw away what is in the FIFO
  * @evd: nothing adds an event to it any more
  *
- * The sources of the events are ends that they were lost (E60).  May sleep.
+ * The sources of the events are told that they were lost (E60).  May sleep.
  */
 void kdapl_evd_drop_events(struct kdapl_evd *evd)
 {

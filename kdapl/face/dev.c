@@ -38,7 +38,7 @@ static unsigned int max_user_files = 4096;
 module_param(max_user_files, uint, 0444);
 MODULE_PARM_DESC(max_user_files, "Files of /dev/kdapl that one user may have open");
 
-/* All open files by number, for those who watch; each until its close is almost through */
+/* All open files by number, for those who look; each until its close is almost through */
 static DEFINE_XARRAY_FLAGS(files, XA_FLAGS_ACCOUNT);
 static atomic64_t last_id;
 
@@ -384,7 +384,7 @@ struct kdapl_file *kdapl_dev_file_next(u64 id, u64 last, kdapl_dev_want_fn *want
 	for (;;) {
 		rcu_read_lock();
 		file = xa_find(&files, &at, last, XA_PRESENT);
-		/* One that nobody can watch any more is almost closed. */
+		/* One that nobody can look at any more is almost closed. */
 		held = file && (!want || want(file, arg)) &&
 			  refcount_inc_not_zero(&file->refs);
 		rcu_read_unlock();
@@ -410,7 +410,7 @@ void kdapl_dev_file_put(struct kdapl_file *file)
 static void file_close(struct kdapl_file *file)
 {
 	kdapl_ia_close_all(&file->space);
-	/* Only now, so that refs can see what a process that has exited still holds. */
+	/* Only now, so that whoever looks can see what a process that has exited still holds. */
 	xa_erase(&files, file->id);
 	kdapl_dev_file_put(file);
 	wait_for_completion(&file->released);

@@ -86,9 +86,9 @@ static LIST_HEAD(outdated);
 static atomic_t changes;
 
 static void update_listeners(struct work_struct *work);
-static DECLARE_DELAYED_WORK(tell_work, update_listeners);
+static DECLARE_DELAYED_WORK(update_work, update_listeners);
 /* When update_listeners() ended last; events start it again at the earliest FOLLOW_PAUSE later. */
-static unsigned long told = INITIAL_JIFFIES;
+static unsigned long updated = INITIAL_JIFFIES;
 
 /* ---- the ids of a listener --------------------------------------------- */
 
@@ -320,7 +320,7 @@ static void update_listeners(struct work_struct *work)
 		cond_resched_lock(&listeners_lock);
 	}
 	spin_unlock(&listeners_lock);
-	WRITE_ONCE(told, jiffies);
+	WRITE_ONCE(updated, jiffies);
 }
 
 /**
@@ -330,7 +330,7 @@ static void update_listeners(struct work_struct *work)
  */
 void kdapl_listen_follow(void)
 {
-	unsigned long next = READ_ONCE(told) + FOLLOW_PAUSE, now = jiffies;
+	unsigned long next = READ_ONCE(updated) + FOLLOW_PAUSE, now = jiffies;
 
 	/*
 	 * After the change: pairs with kdapl_cm_listen().  Before the work item takes
@@ -338,7 +338,7 @@ void kdapl_listen_follow(void)
 	 */
 	smp_mb__before_atomic();
 	atomic_inc(&changes);
-	mod_delayed_work(system_unbound_wq, &tell_work,
+	mod_delayed_work(system_unbound_wq, &update_work,
 			 time_after(next, now) ? next - now : 0);
 	kdapl_clients_look();
 }
@@ -408,7 +408,7 @@ void kdapl_listen_exit(void)
 {
 	unregister_inet6addr_notifier(&inet6_notifier);
 	unregister_inetaddr_notifier(&inet_notifier);
-	cancel_delayed_work_sync(&tell_work);
+	cancel_delayed_work_sync(&update_work);
 }
 
 /* ---- kdapl_cm_ops -------------------------------------------------------- */

@@ -114,7 +114,7 @@ struct svckdat_request {
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* A buffer for messages, registered as long as the connection lives */
+/* A buffer for messages, registered as long as it is there */
 struct svckdat_buf {
 	void *va;
 	struct scatterlist sg;
