@@ -246,6 +246,10 @@ verify() {
 
 # --- memory that comes and goes ---------------------------------------------------------
 
+# grown DISK: there is more room, after I/O that takes it.  How much of that is under way at a time
+# is the initiator's choice, so it may take several attempts.
+grown() { all_at_once "$1" && pool_grew room 16; }
+
 # A session has room for 16 commands, and gets more when more of them are under way.
 memory() {
 	local before
@@ -253,15 +257,13 @@ memory() {
 	verdict "... and no more" pool_is room 16
 	verdict "... the memory of the login is given back" wait_for 60 pool_is login 0
 	before=$(lmrs)
-	verdict "I/O of depth 32" all_at_once "/dev/$(disk 0)"
-	verdict "... there is more room" pool_grew room 16
+	verdict "I/O of depth 32: there is more room" wait_for 300 grown "/dev/$(disk 0)"
 	verdict "... all of it compared" verified $((minute / 2)) 32 "/dev/$(disk 0)"
 	squeeze
 	verdict "the kernel needs memory: room for 16 commands is left" wait_for 60 pool_is room 16
 	verdict "... and as many LMRs as at first" wait_for 60 lmrs_are "$before"
 	verdict "I/O after that: all of it compared" verified $((minute / 2)) 32 "/dev/$(disk 0)"
-	verdict "... of depth 32" all_at_once "/dev/$(disk 0)"
-	verdict "... there is more room again" pool_grew room 16
+	verdict "... of depth 32: there is more room again" wait_for 300 grown "/dev/$(disk 0)"
 	verdict "I/O while the kernel needs memory: all of it compared" \
 		squeezed delayed 5ms verified $((minute / 2)) 32 "/dev/$(disk 1)"
 	verdict "logout" log_out

@@ -88,7 +88,7 @@ version() {
 
 # few: a connection has what it begins with
 few() { pool_is sends 4 && pool_is maps 2 && pool_is spare 0; }
-grew() { pool_grew sends 4 && pool_grew maps 2 && pool_grew spare 0; }
+grew() { all_at_once $mnt/file && pool_grew sends 4 && pool_grew maps 2 && pool_grew spare 0; }
 
 memory() {
 	local before
@@ -98,14 +98,12 @@ memory() {
 	verdict "a connection with nothing to do: 4 sends and 2 maps" wait_for 60 few
 	before=$(lmrs)
 	verdict "I/O of depth 32: all of it compared" verified "$minute" 32 $mnt/file
-	verdict "... all at once" all_at_once $mnt/file
-	verdict "... there are more, and spare pages" grew
+	verdict "... all at once: there are more, and spare pages" wait_for 300 grew
 	squeeze
 	verdict "the kernel needs memory: 4 sends and 2 maps are left" wait_for 60 few
 	verdict "... and as many LMRs as at first" wait_for 60 lmrs_are "$before"
 	verdict "I/O after that: all of it compared" verified "$minute" 32 $mnt/file
-	verdict "... all at once" all_at_once $mnt/file
-	verdict "... there are more again" grew
+	verdict "... all at once: there are more again" wait_for 300 grew
 	verdict "I/O while the kernel needs memory: all of it compared" \
 		squeezed delayed 5ms verified "$minute" 32 $mnt/file
 	rm $mnt/file
