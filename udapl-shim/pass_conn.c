@@ -178,6 +178,7 @@ static void qp_drop(struct pass_ep *ep, struct ibv_qp *qp)
 {
 	if (!qp)
 		return;
+	pass_keeper_unwatch(ep);
 	/* When this call returns the kernel has let go of it. */
 	if (ep->bound)
 		pass_tell(ep, KDAPL_TELL_UNBIND);
@@ -260,6 +261,12 @@ static void begin_life(struct pass_ep *ep, struct ibv_qp *qp)
 	}
 }
 
+/* May the consumer look for the EP's receives, and never at the EVD of the event of its end? */
+static bool ends_apart(const struct pass_ep *ep)
+{
+	return !ep->connect_evd || pass_evd_of(ep->connect_evd) != ep->dir[PASS_RECV].evd;
+}
+
 static bool may_connect(const struct pass_ep *ep)
 {
 	const struct pass_dir *dir = &ep->dir[PASS_REQ];
@@ -309,6 +316,8 @@ static DAT_RETURN prepare(struct pass_ep *ep, bool *prepared)
 		unprepare(ep);
 		return RET_NO_RESOURCE(MEMORY);
 	}
+	if (ends_apart(ep))
+		pass_keeper_watch(ep);
 	*prepared = true;
 	return DAT_SUCCESS;
 }

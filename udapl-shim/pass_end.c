@@ -259,8 +259,10 @@ static bool show_end(struct pass_ep *ep, bool comes)
 	struct pass_evd *evd = ep->connect_evd ? pass_evd_of(ep->connect_evd) : NULL;
 	bool over;
 
-	if (!evd)
+	if (!evd) {
+		atomic_store(&ep->over, true);
 		return true;
+	}
 	shim_lock(evd->lock);
 	over = !comes || ep->end_held || atomic_load(&ep->over);
 	if (ep->end_held) {
@@ -275,13 +277,32 @@ static bool show_end(struct pass_ep *ep, bool comes)
 	return over;
 }
 
-/* Does the board show the end of this connection? Then the kernel has raised the event before. */
-static bool kernel_is_through(const struct pass_ep *ep)
+/* Does @board show the end of this connection? Then the kernel has raised the event before. */
+static bool kernel_is_through(const struct pass_ep *ep, const struct kdapl_uapi_board_ep *board)
 {
-	const struct kdapl_uapi_board_ep *board = ep->dir[PASS_REQ].board;
-
 	return pass_state(board) == DAT_EP_STATE_DISCONNECTED &&
 	       shim_load_acquire(&board->life) == ep->life;
+}
+
+/*
+ * pass_ended_unseen - does the board show an end that nobody in this process has taken up?
+ * @ep: false unless it is watched (pass_keeper_watch()), since others see to that otherwise
+ *
+ * An EP that the kernel frees, or whose IA it closes, shows Disconnected and refuses receives: what
+ * becomes of it is for the call that does so. While it is being freed its entry of the board may
+ * be another EP's already. No lock is needed; but what it says holds only as long as @ep->use is
+ * held.
+ */
+bool pass_ended_unseen(const struct pass_ep *ep)
+{
+	const struct kdapl_uapi_board_ep *const *place = &ep->dir[PASS_REQ].board;
+	const struct kdapl_uapi_board_ep *board = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	/* As confirm() in pass_wc.c: first the entry, then @leaving, then which entry it was. */
+	return atomic_load(&ep->watched) && !atomic_load(&ep->over) &&
+	       kernel_is_through(ep, board) &&
+	       pass_board_ret(&board->refuse_recv) == DAT_SUCCESS && !atomic_load(&ep->leaving) &&
+	       __atomic_load_n(place, __ATOMIC_RELAXED) == board;
 }
 
 /*
@@ -295,7 +316,7 @@ static bool end_step(struct pass_ep *ep)
 
 	close_gates(ep);
 	/* Then an event that is not in the ring was dropped, since the EVD was full (E63). */
-	through = kernel_is_through(ep);
+	through = kernel_is_through(ep, ep->dir[PASS_REQ].board);
 	seek_end(ep);
 	if (ep->dir[PASS_REQ].qp && !atomic_load(&ep->spent)) {
 		/* The kernel does not let go of the queue pair before it knows of the end. */
@@ -368,6 +389,8 @@ void pass_end_go(struct pass_ep *ep)
 	if (!ep->obj)
 		return;
 	drain_step(ep);
+	if (pass_ended_unseen(ep))
+		atomic_store(&ep->ending, true);
 	if (atomic_load(&ep->ending))
 		end_step(ep);
 }

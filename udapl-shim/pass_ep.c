@@ -456,7 +456,7 @@ void pass_ep_off_board(struct pass_ep *ep)
 
 	for (i = 0; i < PASS_DIRS; i++) {
 		shim_lock(&ep->dir[i].lock);
-		ep->dir[i].board = &no_board;
+		__atomic_store_n(&ep->dir[i].board, &no_board, __ATOMIC_RELAXED);
 		shim_unlock(&ep->dir[i].lock);
 	}
 }

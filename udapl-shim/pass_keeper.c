@@ -3,10 +3,10 @@
  * The housekeeper: the one thread of a process in passthrough that carries out what takes longer
  * than a call can go on with by itself, from the first connection on. It looks after an EP as long
  * as something there is to be carried out, or a call waits for something that this thread hears of
- * (pass_keeper_await()). Whoever begins such a thing says so (pass_keeper_add()); whoever changes
- * something that an EP may wait for has the thread look again (pass_keeper_look()). It destroys the
- * queue pairs of connections that have ended, too, one after the other, when there is nothing else
- * to be done.
+ * (pass_keeper_await()). Whoever begins such a thing says so (pass_keeper_add()), but for ends
+ * that only the kernel knows of (pass_keeper_watch()); whoever changes something that an EP may
+ * wait for has the thread look again (pass_keeper_look()). It destroys the queue pairs of
+ * connections that have ended, too, one after the other, when there is nothing else to be done.
  *
  * Documentation/rules-by-mode.rst, Housekeeper, says what is carried out, on what the thread
  * sleeps, and when it wakes by itself.
@@ -31,19 +31,26 @@
 /* The pause between two looks that nothing but completions has caused; ns */
 #define REST_NS		1000000u
 
+/* The pause between two looks at the EPs that are watched: there may be thousands of them; ns */
+#define WATCH_NS	10000000u
+
 /*
  * @lock: making the thread, and @fresh
+ * @watch_lock: @watched; no other lock is taken inside it. Only the thread holds it for long
  * @runs: there is the thread, and its descriptors
  * @rung: the bell was rung, and the thread has not begun to look since
  * @changed: the same, and not only to have it listen again
  * @fresh: EPs that the thread has not seen yet
  * @deaf: EVDs of whose completions nothing tells, and on which somebody waits
- * @eps: those that it looks after; these, @round and @on_board are its own
+ * @watched: EPs that it looks after from when the board shows their end (pass_keeper_watch())
+ * @eps: those that it looks after; these and what follows are its own
+ * @watch_at: not before then it looks at @watched again; ns
  * @round: counts its looks, for each of which it listens to an EVD once
  * @on_board: the news of the board is in @epoll
  */
 static struct {
 	pthread_mutex_t lock;
+	pthread_mutex_t watch_lock;
 	atomic_bool runs;
 	atomic_bool rung;
 	atomic_bool changed;
@@ -52,11 +59,14 @@ static struct {
 	struct shim_fd board;
 	struct pass_ep *fresh;
 	struct pass_evd *deaf;
+	struct pass_ep *watched;
 	struct pass_ep *eps;
+	uint64_t watch_at;
 	uint32_t round;
 	bool on_board;
 } keeper = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.watch_lock = PTHREAD_MUTEX_INITIALIZER,
 	.epoll.fd = -1,
 	.bell.fd = -1,
 	.board.fd = -1,
@@ -66,6 +76,7 @@ static struct {
 void pass_keeper_child(void)
 {
 	pthread_mutex_init(&keeper.lock, NULL);
+	pthread_mutex_init(&keeper.watch_lock, NULL);
 	atomic_store(&keeper.runs, false);
 	atomic_store(&keeper.rung, false);
 	atomic_store(&keeper.changed, false);
@@ -74,6 +85,7 @@ void pass_keeper_child(void)
 	keeper.board.fd = -1;
 	keeper.fresh = NULL;
 	keeper.deaf = NULL;
+	keeper.watched = NULL;
 	keeper.eps = NULL;
 	keeper.on_board = false;
 }
@@ -152,7 +164,7 @@ static void listen_to(struct pass_evd *evd, uint64_t *next)
 static bool is_kept_waiting(struct pass_ep *ep)
 {
 	return atomic_load(&ep->ending) || atomic_load(&ep->draining) || pass_ep_moves(ep) ||
-	       pass_ep_waits(ep) || atomic_load(&ep->news.waiters);
+	       pass_ep_waits(ep) || atomic_load(&ep->news.waiters) || pass_ended_unseen(ep);
 }
 
 /* @ep->use is held. Return: true if nothing keeps the EP waiting any more. */
@@ -258,6 +270,55 @@ static void take_fresh(void)
 	pthread_mutex_unlock(&keeper.lock);
 }
 
+/*
+ * Has those looked after whose end the board shows. They have references, since they have queue
+ * pairs. What follows is done with @ep->use held, without which the end may be over by then, and
+ * a new life have begun.
+ */
+static void take_ended(void)
+{
+	struct pass_ep *ep;
+
+	pthread_mutex_lock(&keeper.watch_lock);
+	for (ep = keeper.watched; ep; ep = ep->next_watched) {
+		/* As pass_keeper_add() does */
+		if (!pass_ended_unseen(ep) || atomic_exchange(&ep->kept, true))
+			continue;
+		atomic_fetch_add(&ep->refs, 1);
+		ep->next_kept = keeper.eps;
+		keeper.eps = ep;
+	}
+	pthread_mutex_unlock(&keeper.watch_lock);
+}
+
+static bool any_watched(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&keeper.watch_lock);
+	any = keeper.watched;
+	pthread_mutex_unlock(&keeper.watch_lock);
+	return any;
+}
+
+/*
+ * Has the news of the board wake the thread, if EPs wait for it, and looks for ends among these.
+ * @next: as for listen_to()
+ */
+static void read_board(uint64_t *next)
+{
+	uint64_t now = shim_now();
+	bool watched = any_watched(), due = watched && now >= keeper.watch_at;
+
+	poll_board(keeper.eps || due);
+	if (due) {
+		take_ended();
+		keeper.watch_at = now + WATCH_NS;
+	} else if (watched && keeper.watch_at < *next) {
+		*next = keeper.watch_at;
+	}
+}
+
 static void add_deaf(struct pass_evd *evd)
 {
 	pthread_mutex_lock(&keeper.lock);
@@ -331,7 +392,7 @@ uint64_t pass_keeper_round(void)
 
 	take_fresh();
 	nudge_deaf(&next);
-	poll_board(keeper.eps);
+	read_board(&next);
 	keeper.round++;
 	link = &keeper.eps;
 	while (*link) {
@@ -484,6 +545,47 @@ void pass_keeper_add(struct pass_ep *ep)
 	}
 	pass_keeper_start();
 	pass_keeper_look();
+}
+
+/*
+ * pass_keeper_watch - from here on begin the end of an EP as soon as the board shows it
+ *
+ * A receive may be posted when the queue pair was flushed already and the board does not show that
+ * yet. Some devices keep it then until the queue pair is moved to the error state once more, which
+ * is begun by whoever takes the event of the end. But the consumer may look for receives only, and
+ * never at the EVD of that event. The EP has got a queue pair; @ep->use is held.
+ */
+void pass_keeper_watch(struct pass_ep *ep)
+{
+	struct pass_ep *next;
+
+	pthread_mutex_lock(&keeper.watch_lock);
+	next = keeper.watched;
+	ep->watch_link = &keeper.watched;
+	ep->next_watched = next;
+	keeper.watched = ep;
+	if (next)
+		next->watch_link = &ep->next_watched;
+	atomic_store(&ep->watched, true);
+	pthread_mutex_unlock(&keeper.watch_lock);
+	/* The thread does not listen to the board while it has no EP. */
+	if (!next)
+		pass_keeper_look();
+}
+
+/* pass_keeper_unwatch - the EP, if it is watched, is so no more; @ep->use is held */
+void pass_keeper_unwatch(struct pass_ep *ep)
+{
+	struct pass_ep *next;
+
+	pthread_mutex_lock(&keeper.watch_lock);
+	if (atomic_exchange(&ep->watched, false)) {
+		next = ep->next_watched;
+		*ep->watch_link = next;
+		if (next)
+			next->watch_link = ep->watch_link;
+	}
+	pthread_mutex_unlock(&keeper.watch_lock);
 }
 
 /*

@@ -461,6 +461,8 @@ struct pass_request {
  * @kept, @next_kept: the EP is in the list of the thread of pass_keeper.c, which has a reference
  * @listened: that thread has looked at it in vain, and listens to its EVDs
  * @passed_over: that thread has found @use taken; atomic
+ * @watched: that thread begins the end of the EP as soon as the board shows it; atomic
+ * @watch_link, @next_watched: link it into the list of those
  * @bound: the kernel may hold the queue pair
  * @preparing: the call that begins the connection has not returned, and may be refused
  * @qp_num: number of the queue pair. A failed completion of another one comes from an attempt
@@ -505,6 +507,9 @@ struct pass_ep {
 	atomic_bool passed_over;
 	bool listened;
 	struct pass_ep *next_kept;
+	atomic_bool watched;
+	struct pass_ep **watch_link;
+	struct pass_ep *next_watched;
 	bool bound;
 	atomic_bool preparing;
 	atomic_uint_least32_t qp_num;
@@ -994,12 +999,15 @@ void pass_end_go(struct pass_ep *ep);
 bool pass_end_here(struct pass_ep *ep);
 void pass_end_next(const struct pass_ep *ep, uint64_t looked, uint64_t *next);
 void pass_end_want(struct pass_ep *ep);
+bool pass_ended_unseen(const struct pass_ep *ep);
 
 /* pass_keeper.c */
 void pass_keeper_child(void);
 bool pass_keeper_start(void);
 uint64_t pass_keeper_round(void);
 void pass_keeper_add(struct pass_ep *ep);
+void pass_keeper_watch(struct pass_ep *ep);
+void pass_keeper_unwatch(struct pass_ep *ep);
 void pass_keeper_look(void);
 void pass_keeper_nudge(struct pass_evd *evd);
 bool pass_keeper_await(struct pass_ep *ep, bool (*done)(void *arg), void *arg, uint64_t until);

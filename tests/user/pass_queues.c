@@ -256,6 +256,48 @@ static void count_shown(void)
 	nr_shown = evd->nr_fifo;
 }
 
+static bool flushes(unsigned long cmd, void *arg)
+{
+	struct kdapl_uapi_ep_tell *tell = arg;
+
+	if (cmd != KDAPL_IOC_EP_TELL)
+		return false;
+	tell->ret = DAT_SUCCESS;
+	if (tell->what == KDAPL_TELL_FLUSH && nr_queue[PASS_RECV])
+		complete(PASS_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	return true;
+}
+
+/*
+ * The receive came when the queue pair had been flushed already, and the device keeps it. Nobody
+ * looks at the EVD that has the event of the end.
+ */
+static void case_end_elsewhere(void)
+{
+	int i;
+
+	setup();
+	connected();
+	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
+	pass_keeper_watch(ep);
+	OK(post(false, 1, 0));
+	pass_keeper_round();
+	CHECK(!ep->kept);
+	kernel = flushes;
+	disconnected();
+	nr_destroyed = 0;
+	for (i = 0; i < 1000 && !nr_destroyed; i++) {
+		pass_keeper_round();
+		usleep(1000);
+	}
+	kernel = NULL;
+	CHECK_EQ(evd->nr_fifo, 2);
+	CHECK(!ep->watched);
+	expect(1, DAT_DTO_ERR_FLUSHED);
+	expect_connection(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_nothing();
+}
+
 /* It may take long to destroy a queue pair: all that is to be shown is shown before. */
 static void case_one_at_a_time(void)
 {
@@ -2681,6 +2723,7 @@ static const struct check_case cases[] = {
 	{ "D45 E41 two connections have ended, and then queue pairs are destroyed, one at a time",
 	  case_one_at_a_time },
 	{ "A8 D52 a connection ends, and the kernel does not know yet", case_kernel_is_behind },
+	{ "D42 A10 a connection ends, and only the EVD of receives is polled", case_end_elsewhere },
 	{ "D46 M5 posted behind the end, and only the status is asked for", case_asked_behind_end },
 	{ "I15 completions of an EP whose IA was closed", case_closed_meanwhile },
 	{ "I15 an EP was freed while its IA is closed", case_left_already },
