@@ -170,6 +170,37 @@ static bool until_marker(struct stream *s, DAT_EVD_HANDLE evd, u64 marker)
 #define MARKER	0xfffffff0
 
 /*
+ * How many events have to be taken from a full queue until it has room: one. But forwarded, events
+ * free their slots as soon as they are in the ring of the process, and older ones may have filled
+ * the ring.
+ */
+static u64 until_room(const struct node *node)
+{
+#ifndef __KERNEL__
+	if (!side_is_passthrough(node->side))
+		return NODE_EVENTS + 1;
+#endif
+	return 1;
+}
+
+/* Posts a marker on a queue that is full. */
+static bool post_marker(struct stream *s, DAT_EVD_HANDLE evd, bool recv)
+{
+	u64 taken, most = s->taken + until_room(s->node);
+	DAT_RETURN ret;
+
+	do {
+		taken = s->taken;
+		if (!take_some(s, evd, 1))
+			return false;
+		ret = recv ? node_recv(s->node, 0, 8, RECV | MARKER) :
+			     node_send(s->node, 0, 8, MARKER, DAT_COMPLETION_SUPPRESS_FLAG);
+	} while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && s->taken != taken &&
+		 s->taken < most);
+	return OK(ret);
+}
+
+/*
  * The way that the page of dat_ep_reset shows: nothing is dequeued but the end
  * of the connection, then the last posts of all say when the queues are empty.
  */
@@ -179,10 +210,7 @@ static bool markers(struct stream *s)
 
 	if (!want_conn(node->conn, node->ep, DISCONNECTED))
 		return false;
-	/* Full queues have room for a marker as soon as one event is taken. */
-	return take_some(s, node->recv, 1) && take_some(s, node->request, 1) &&
-	       OK(node_recv(node, 0, 8, RECV | MARKER)) &&
-	       OK(node_send(node, 0, 8, MARKER, DAT_COMPLETION_SUPPRESS_FLAG)) &&
+	return post_marker(s, node->recv, true) && post_marker(s, node->request, false) &&
 	       until_marker(s, node->request, MARKER) &&
 	       until_marker(s, node->recv, RECV | MARKER) &&
 	       account_closed(&s->account, s->requests, s->recvs) &&
