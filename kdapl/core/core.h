@@ -182,11 +182,11 @@ DAT_RETURN kdapl_ep_query(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			  DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 DAT_RETURN kdapl_ep_modify(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			   DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
-/* any context */
+/* any context for kernel consumers; may sleep for a process */
 DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			       DAT_BOOLEAN *request_idle);
-/* any context */
+/* any context for kernel consumers; may sleep for a process */
 DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE ep,
 			       DAT_COUNT *allocated, DAT_COUNT *span);
 DAT_RETURN kdapl_ep_connect(struct kdapl_space *space, DAT_EP_HANDLE ep,
@@ -303,6 +303,7 @@ void *kdapl_evd_set_face(struct kdapl_evd *evd, void *face);
 void *kdapl_evd_face(const struct kdapl_evd *evd);
 void kdapl_evd_kick(struct kdapl_evd *evd);
 void kdapl_evd_await_run(struct kdapl_evd *evd);
+bool kdapl_evd_hand_over(struct kdapl_evd *evd);
 bool kdapl_evd_dead(const struct kdapl_evd *evd);
 
 #endif /* KDAPL_CORE_H */

@@ -412,7 +412,38 @@ static DAT_RETURN ep_get_status(struct kdapl_ep *ep, DAT_EP_STATE *state,
 	return DAT_SUCCESS;
 }
 
-/* dat_ep_get_status.  Any context. */
+/*
+ * Whoever is told that nothing is outstanding can dequeue the completions.  A process looks for
+ * them in its event rings, which the runners fill.  Not under ep->use_lock: a reset holds that for
+ * long.  Return: false if some must not be seen yet.
+ */
+static bool ep_hand_over(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evds[2] = {};
+	unsigned long flags;
+	bool all = true;
+	u32 i;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->state != KDAPL_EP_GONE) {
+		evds[0] = ep->use.recv_evd;
+		if (ep->use.request_evd != evds[0])
+			evds[1] = ep->use.request_evd;
+	}
+	for (i = 0; i < ARRAY_SIZE(evds); i++)
+		if (evds[i])
+			kdapl_object_get(&evds[i]->obj);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	for (i = 0; i < ARRAY_SIZE(evds); i++) {
+		if (!evds[i])
+			continue;
+		all &= kdapl_evd_hand_over(evds[i]);
+		kdapl_evd_put(evds[i]);
+	}
+	return all;
+}
+
+/* dat_ep_get_status.  Any context for kernel consumers; may sleep for a process. */
 DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			       DAT_BOOLEAN *request_idle)
@@ -423,6 +454,15 @@ DAT_RETURN kdapl_ep_get_status(struct kdapl_space *space, DAT_EP_HANDLE handle,
 	ret = kdapl_op_find(&op, space, handle, KDAPL_EP, DAT_INVALID_HANDLE_EP);
 	if (!ret)
 		ret = ep_get_status(kdapl_ep_of(op.obj), state, recv_idle, request_idle);
+	if (!ret && space->user &&
+	    ((recv_idle && *recv_idle) || (request_idle && *request_idle)) &&
+	    !ep_hand_over(kdapl_ep_of(op.obj))) {
+		/* Then something is in progress. */
+		if (recv_idle)
+			*recv_idle = DAT_FALSE;
+		if (request_idle)
+			*request_idle = DAT_FALSE;
+	}
 	return kdapl_op_end(&op, ret);
 }
 
@@ -440,8 +480,8 @@ static DAT_COUNT dir_held_by_ep(struct kdapl_dir *dir)
 
 /*
  * dat_ep_recv_query.  Only the device knows what an endpoint has taken from an SRQ (mt:M57),
- * and in passthrough only the process knows what it has posted.  Any context.  Rules E.11,
- * RULING 43.
+ * and in passthrough only the process knows what it has posted.  Any context for kernel consumers;
+ * may sleep for a process.  Rules E.11, RULING 43.
  */
 DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			       DAT_COUNT *allocated, DAT_COUNT *span)
@@ -462,6 +502,8 @@ DAT_RETURN kdapl_ep_recv_query(struct kdapl_space *space, DAT_EP_HANDLE handle,
 			*allocated = n;
 		if (span)
 			*span = n;
+		if (space->user)
+			ep_hand_over(ep);
 	}
 	return kdapl_op_end(&op, ret);
 }

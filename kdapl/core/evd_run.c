@@ -30,7 +30,7 @@ static bool evd_run_is_over(const struct kdapl_evd *evd, u32 run, u32 more)
  * kdapl_evd_await_run - let the sink take what is queued now
  * @evd: any EVD; not from one of its own deliveries
  *
- * Returns when the sink has it or has no room.  May sleep.
+ * Returns when the sink has it or has no room, or if there is no sink.  May sleep.
  */
 void kdapl_evd_await_run(struct kdapl_evd *evd)
 {
@@ -48,6 +48,28 @@ void kdapl_evd_await_run(struct kdapl_evd *evd)
 	local_bh_enable();
 	/* A dead EVD need not have another run. */
 	wait_event(evd->idle, READ_ONCE(evd->dead) || evd_run_is_over(evd, run, more));
+}
+
+/**
+ * kdapl_evd_hand_over - let the sink take what is queued now, if anything is
+ * @evd: as for kdapl_evd_await_run()
+ *
+ * The same as kdapl_evd_await_run(), but an EVD that has nothing costs no run.  May sleep.
+ *
+ * Return: false if some of it must not be seen yet, as that of a bind whose RMR is not settled.
+ */
+bool kdapl_evd_hand_over(struct kdapl_evd *evd)
+{
+	bool any;
+
+	/* What a runner has taken from the FIFO may not be with the sink yet. */
+	spin_lock_irq(&evd->lock);
+	any = evd->nr_fifo || evd->runner;
+	spin_unlock_irq(&evd->lock);
+	if (!any)
+		return true;
+	kdapl_evd_await_run(evd);
+	return !READ_ONCE(evd->waiting);
 }
 
 /* ---- a run ---------------------------------------------------------- */

@@ -494,6 +494,8 @@ static DAT_RETURN ring_resize(struct kdapl_file *file, struct kdapl_ring *ring,
 	/* If the EVD was freed while it had no sink, ring_done() was not called for that. */
 	if (kdapl_evd_set_sink(evd, &ring_sink, ring, false))
 		ring_done(evd, ring, false);
+	/* What was queued while there was no sink may have been promised to the process. */
+	kdapl_evd_await_run(evd);
 	return DAT_SUCCESS;
 
 err_reserve:

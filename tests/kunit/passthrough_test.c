@@ -827,6 +827,38 @@ static void view_waits_for_runner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, p->early);
 }
 
+static void runner_goes_on(struct work_struct *work)
+{
+	struct pass *p = container_of(work, struct pass, other);
+	struct kdapl_evd *evd = bench_ep_of(p->b, p->ep)->connect_evd;
+
+	msleep(20);
+	irq_poll_enable(&evd->iop);
+	kdapl_evd_kick(evd);
+}
+
+/* M5, RULING 44: a process that hears of no outstanding posts has all events in its ring. */
+static void status_waits_for_runner(struct kunit *test)
+{
+	DAT_BOOLEAN recv_idle = DAT_FALSE, request_idle = DAT_FALSE;
+	struct pass *p = pass_begin(test);
+	struct bench *b = p->b;
+	struct kdapl_evd *evd = bench_ep_of(b, p->ep)->connect_evd;
+
+	KUNIT_ASSERT_EQ(test, 0, kdapl_evd_set_sink(evd, &early_sink, p, false));
+	pass_bind(p, p->ep, 1);
+	bench_request(b, p->ep);
+	irq_poll_disable(&evd->iop);
+	fake_answered(bench_id(b, p->ep), NULL, 0);
+	INIT_WORK(&p->other, runner_goes_on);
+	queue_work(system_unbound_wq, &p->other);
+	KUNIT_EXPECT_EQ(test, DONE, kdapl_ep_get_status(&b->space, p->ep, NULL, &recv_idle,
+							&request_idle));
+	KUNIT_EXPECT_EQ(test, 1U, p->events);
+	KUNIT_EXPECT_TRUE(test, recv_idle && request_idle);
+	flush_work(&p->other);
+}
+
 /*
  * A2, D12: the end begins before the runner has shown that the connection is there.  It is
  * shown then, with that; and who asks where to look meanwhile sees what was before.
@@ -1721,6 +1753,7 @@ static struct kunit_case kdapl_passthrough_cases[] = {
 	KUNIT_CASE(view_of_refusal),
 	KUNIT_CASE(view_of_peers_end),
 	KUNIT_CASE(view_waits_for_runner),
+	KUNIT_CASE(status_waits_for_runner),
 	KUNIT_CASE(view_of_end_meanwhile),
 	KUNIT_CASE(board_keeps_lives_apart),
 	KUNIT_CASE(confirm_early),
