@@ -681,7 +681,7 @@ DAT_RETURN own_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
  * reports a hang-up whatever was asked for, and would report it for ever.
  */
 static int cno_poll_evd(const struct shim_cno *cno, int op,
-			 struct shim_object *evd, const struct shim_evd *body)
+			struct shim_object *evd, const struct shim_evd *body)
 {
 	struct epoll_event event = {
 		.events = EPOLLET | (body->disabled ? 0 : EPOLLIN),

@@ -233,9 +233,9 @@ static bool conn_flushed(struct kdapl_conn *conn)
 }
 
 /*
- * Do completions in @evd, which was pulled, wait behind one that is not @ep's?  A bind that failed,
- * or whose RMR was freed, waits until the RMR is settled, and so does a message that has invalidated
- * the key of an RMR (kdapl_evd.unbinding); the first message of a connection waits
+ * Do completions in @evd, which was pulled, wait behind one that is not @ep's?  A bind that
+ * failed, or whose RMR was freed, waits until the RMR is settled, and so does a message that has
+ * invalidated the key of an RMR (kdapl_evd.unbinding); the first message of a connection waits
  * until its queue pair can send.  All completions that came after it wait behind it: in the CQ, or
  * fetched from there.
  */

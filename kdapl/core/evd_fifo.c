@@ -529,7 +529,7 @@ static noinline enum wc_verdict wc_put_aside(struct kdapl_evd *evd, struct kdapl
  * lock is dropped, and the caller has to look for the next completion anew.
  */
 static enum wc_verdict wc_judge_and_report(struct kdapl_evd *evd,
-					 struct ib_wc *wc, unsigned long *flags)
+					   struct ib_wc *wc, unsigned long *flags)
 	__must_hold(&evd->lock)
 {
 	enum kdapl_ep_input input;

@@ -160,11 +160,11 @@ void kdapl_ia_async(struct list_head *on_dev, const struct ib_event *event)
 		if (!queue_work(kdapl_wq_of(ia->obj.space), &ia->fatal))
 			kdapl_object_put(&ia->obj);
 		kdapl_ia_report(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
-			      DAT_IA_CATASTROPHIC_ERROR);
+				DAT_IA_CATASTROPHIC_ERROR);
 		break;
 	case IB_EVENT_PORT_ERR:
 		kdapl_ia_report(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
-			      DAT_IA_OTHER_ERROR);
+				DAT_IA_OTHER_ERROR);
 		break;
 	default:
 		break;

@@ -375,7 +375,7 @@ static long kdapl_dev_ioctl(struct file *filp, unsigned int cmd,
  * Return: NULL: there is none.
  */
 struct kdapl_file *kdapl_dev_file_next(u64 id, u64 last, kdapl_dev_want_fn *want,
-					const void *arg)
+				       const void *arg)
 {
 	unsigned long at = id;
 	struct kdapl_file *file;

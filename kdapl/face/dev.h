@@ -85,7 +85,7 @@ struct kdapl_file {
 typedef bool kdapl_dev_want_fn(const struct kdapl_file *file, const void *arg);
 
 struct kdapl_file *kdapl_dev_file_next(u64 id, u64 last, kdapl_dev_want_fn *want,
-					const void *arg);
+				       const void *arg);
 void kdapl_dev_file_put(struct kdapl_file *file);
 int kdapl_dev_init(void);
 void kdapl_dev_exit(void);

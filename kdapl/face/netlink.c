@@ -357,7 +357,7 @@ static bool wants(const struct kdapl_file *file, const void *arg)
  * that file.  Undone by kdapl_dev_file_put().  NULL: there is none any more.
  */
 static struct kdapl_file *file_next(const struct nl_dump *d, const struct net *net,
-				     bool one_file)
+				    bool one_file)
 {
 	const struct nl_viewer v = { .d = d, .net = net };
 

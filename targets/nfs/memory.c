@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The memory of a connection: buffers for messages, registered as long as they are there, and maps,
- * which have the pages of a call or a reply while RDMA transfers them.  Those for receives are allocated when
- * the connection is made, since the client may use all of them at any moment; the others come by
- * use (pool.c).  The pages themselves come from nfsd's threads; up to 1 MiB of pages that are left
- * over stays with the connection until the kernel needs memory (read.c).  Called by xprt.c and pool.c, and on the data path by
- * read.c and send.c.
+ * which have the pages of a call or a reply while RDMA transfers them.  Buffers for receives are
+ * allocated when the connection is made, since the client may use all of them at any moment; the
+ * others come by use (pool.c).  The pages themselves come from nfsd's threads; up to 1 MiB of pages
+ * that are left over stays with the connection until the kernel needs memory (read.c).  Called by
+ * xprt.c and pool.c, and on the data path by read.c and send.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
