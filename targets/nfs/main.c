@@ -31,10 +31,7 @@ MODULE_PARM_DESC(replace, "be the listener \"rdma\" of nfsd, in the place of the
 DEFINE_MUTEX(svckdat_lock);
 LIST_HEAD(svckdat_adapters);
 
-/*
- * Frees connections, which has to wait for devices, makes and frees what they have by use, and
- * runs the timers of reads.
- */
+/* Frees connections, which has to wait for devices, and runs the timers of reads. */
 struct workqueue_struct *svckdat_wq;
 
 struct svc_xprt_class svckdat_class = {

@@ -24,6 +24,13 @@
 /* Spare pages are freed so many at a time. */
 #define PAGES_AT_ONCE	16u
 
+/*
+ * Makes and frees what connections have by use.  Not the queue of the module's other work: where
+ * there is no memory for threads a queue has one, and that may just be waiting for a device to let
+ * go of a connection.
+ */
+static struct workqueue_struct *pool_wq;
+
 static struct shrinker *pool_shrinker;
 static struct dentry *pool_dir;
 
@@ -90,7 +97,7 @@ struct svckdat_send *svckdat_send_take(struct svckdat_conn *conn)
 	}
 	if (list_empty(&conn->sends) && conn->made_sends < conn->nr_sends) {
 		conn->more_sends = true;
-		queue_work(svckdat_wq, &conn->pool_work);
+		queue_work(pool_wq, &conn->pool_work);
 	}
 	return send;
 }
@@ -168,7 +175,7 @@ struct svckdat_map *svckdat_map_take(struct svckdat_conn *conn)
 	}
 	if (list_empty(&conn->maps) && conn->made_maps < SVCKDAT_MAPS) {
 		conn->more_maps = true;
-		queue_work(svckdat_wq, &conn->pool_work);
+		queue_work(pool_wq, &conn->pool_work);
 	}
 	return map;
 }
@@ -332,7 +339,7 @@ static unsigned long take_unused(struct svckdat_conn *conn, unsigned long wanted
 		conn->made_sends--;
 	}
 	if (taken)
-		queue_work(svckdat_wq, &conn->pool_work);
+		queue_work(pool_wq, &conn->pool_work);
 	spin_unlock_irqrestore(&conn->lock, flags);
 	return taken;
 }
@@ -479,26 +486,33 @@ static int pools_show(struct seq_file *seq, void *unused)
 DEFINE_SHOW_ATTRIBUTE(pools);
 
 /**
- * svckdat_pools_init - offer memory to the kernel when it needs some
+ * svckdat_pools_init - have a queue for pools, and offer memory to the kernel when it needs some
  *
  * Return: 0 or an errno.
  */
 int svckdat_pools_init(void)
 {
-	int err;
+	int err = -ENOMEM;
 
+	pool_wq = alloc_workqueue("svckdat_pools", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!pool_wq)
+		return err;
 	pool_shrinker = svckdat_shrinker_alloc("svckdat");
 	if (!pool_shrinker)
-		return -ENOMEM;
+		goto no_shrinker;
 	pool_shrinker->count_objects = pool_count;
 	pool_shrinker->scan_objects = pool_scan;
 	pool_shrinker->seeks = DEFAULT_SEEKS;
 	err = svckdat_shrinker_register(pool_shrinker, "svckdat");
 	if (err)
-		return err;
+		goto no_shrinker;
 	pool_dir = debugfs_create_dir("svckdat", NULL);
 	debugfs_create_file("pools", 0400, pool_dir, NULL, &pools_fops);
 	return 0;
+
+no_shrinker:
+	destroy_workqueue(pool_wq);
+	return err;
 }
 
 /* There is no connection any more. */
@@ -506,4 +520,5 @@ void svckdat_pools_exit(void)
 {
 	debugfs_remove_recursive(pool_dir);
 	svckdat_shrinker_free(pool_shrinker);
+	destroy_workqueue(pool_wq);
 }
