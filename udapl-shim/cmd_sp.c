@@ -8,6 +8,12 @@
 
 #include "shim.h"
 
+static void called(struct shim_object *ia, enum shim_sp_call call)
+{
+	if (ia->ops->sp_called)
+		ia->ops->sp_called(ia, call);
+}
+
 /* Common to both calls that make a PSP; @cmd says who picks the qualifier. */
 static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 			     struct kdapl_uapi_psp_create *arg,
@@ -28,6 +34,7 @@ static DAT_RETURN psp_create(unsigned long cmd, struct shim_object *ia,
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	*psp_handle = psp;
+	called(ia, cmd == KDAPL_IOC_PSP_CREATE ? SHIM_PSP_CREATE : SHIM_PSP_CREATE_ANY);
 	return DAT_SUCCESS;
 }
 
@@ -104,15 +111,18 @@ DAT_RETURN own_psp_query(DAT_PSP_HANDLE psp_handle,
 
 DAT_RETURN own_psp_free(DAT_PSP_HANDLE psp_handle)
 {
-	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP);
+	struct shim_object *psp = shim_find(psp_handle, SHIM_PSP), *ia;
 	DAT_RETURN ret;
 
 	if (!psp)
 		return RET_BAD_HANDLE(PSP);
+	ia = psp->ia;
 	ret = shim_handle_call(KDAPL_IOC_PSP_FREE, psp);
-	if (!ret)
-		shim_object_kill(psp);
-	return ret;
+	if (ret)
+		return ret;
+	shim_object_kill(psp);
+	called(ia, SHIM_PSP_FREE);
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN own_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
@@ -147,6 +157,7 @@ DAT_RETURN own_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 		return RET_NO_RESOURCE(MEMORY);
 	}
 	*rsp_handle = rsp;
+	called(ia, SHIM_RSP_CREATE);
 	return DAT_SUCCESS;
 }
 
@@ -177,15 +188,18 @@ DAT_RETURN own_rsp_query(DAT_RSP_HANDLE rsp_handle,
 
 DAT_RETURN own_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
-	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP);
+	struct shim_object *rsp = shim_find(rsp_handle, SHIM_RSP), *ia;
 	DAT_RETURN ret;
 
 	if (!rsp)
 		return RET_BAD_HANDLE(RSP);
+	ia = rsp->ia;
 	ret = shim_handle_call(KDAPL_IOC_RSP_FREE, rsp);
-	if (!ret)
-		shim_object_kill(rsp);
-	return ret;
+	if (ret)
+		return ret;
+	shim_object_kill(rsp);
+	called(ia, SHIM_RSP_FREE);
+	return DAT_SUCCESS;
 }
 
 /*
@@ -349,7 +363,7 @@ static void cr_refused(struct shim_object *cr)
 DAT_RETURN shim_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			  const void *private_data)
 {
-	struct shim_object *cr = shim_find(cr_handle, SHIM_CR);
+	struct shim_object *cr = shim_find(cr_handle, SHIM_CR), *ia;
 	struct kdapl_uapi_cr_reject arg = {
 		.private_data_size = private_data_size,
 		.private_data = (uintptr_t)private_data,
@@ -358,6 +372,7 @@ DAT_RETURN shim_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 
 	if (!cr)
 		return RET_BAD_HANDLE(CR);
+	ia = cr->ia;
 	arg.cr = shim_token(cr);
 	if (!private_data_size)
 		ret = shim_handle_call(KDAPL_IOC_CR_REJECT, cr);
@@ -365,9 +380,11 @@ DAT_RETURN shim_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 		ret = shim_ioctl(KDAPL_IOC_CR_REJECT_DATA, &arg, RET_BAD_ARG(3));
 	else
 		ret = RET(MODEL_NOT_SUPPORTED);
-	if (!ret)
-		cr_refused(cr);
-	return ret;
+	if (ret)
+		return ret;
+	cr_refused(cr);
+	called(ia, SHIM_CR_REJECT);
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN own_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)

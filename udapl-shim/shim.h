@@ -270,6 +270,12 @@ struct shim_request {
 	uint64_t compare;
 };
 
+/* Calls about service points, which are the same in all modes, for whoever counts them */
+enum shim_sp_call {
+	SHIM_PSP_CREATE, SHIM_PSP_CREATE_ANY, SHIM_PSP_FREE, SHIM_RSP_CREATE, SHIM_RSP_FREE,
+	SHIM_CR_REJECT,
+};
+
 /**
  * struct shim_ops - the functions that differ by the mode of an IA
  *
@@ -281,6 +287,7 @@ struct shim_request {
  *
  * @name, @passthrough: the mode
  * @counts: the object has counters (face2/counters.c)
+ * @sp_called: of an IA that counts: a call about service points has succeeded; else NULL
  * @plain: in a table that counts, the one that it was made from
  * @quiet: in a table for DAT_DEBUG, the one that it was made from
  * @pz_made: the kernel has made the zone; after a failure the caller undoes that
@@ -324,6 +331,7 @@ struct shim_ops {
 	const char *name;
 	bool passthrough;
 	bool counts;
+	void (*sp_called)(struct shim_object *ia, enum shim_sp_call call);
 	const struct shim_ops *plain;
 	const struct shim_ops *quiet;
 	uint32_t (*pz_made)(struct shim_object *pz);

@@ -182,6 +182,22 @@ static uint32_t ep_disconnect(struct shim_object *ep, uint32_t flags)
 	return ret;
 }
 
+static void sp_called(struct shim_object *ia, enum shim_sp_call call)
+{
+	static const int which[] = {
+		[SHIM_PSP_CREATE] = DCNT_IA_PSP_CREATE,
+		[SHIM_PSP_CREATE_ANY] = DCNT_IA_PSP_CREATE_ANY,
+		[SHIM_PSP_FREE] = DCNT_IA_PSP_FREE,
+		[SHIM_RSP_CREATE] = DCNT_IA_RSP_CREATE,
+		[SHIM_RSP_FREE] = DCNT_IA_RSP_FREE,
+		[SHIM_CR_REJECT] = DCNT_IA_SP_CR_REJECTED,
+	};
+
+	count(ia, which[call]);
+	if (call == SHIM_CR_REJECT)
+		count(ia, DCNT_IA_CM_USER_REJ_TX);
+}
+
 /* ---- events ------------------------------------------------------------------- */
 
 static void completed(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -360,6 +376,7 @@ static void make_counting(struct shim_ops *ops, const struct shim_ops *plain)
 {
 	ops->counts = true;
 	ops->plain = plain;
+	ops->sp_called = sp_called;
 	ops->pz_made = pz_made;
 	ops->pz_free = pz_free;
 	ops->lmr_create = lmr_create;
@@ -402,11 +419,15 @@ void face_count(struct shim_object *obj)
 static const char *const ia_names[DCNT_IA_ALL_COUNTERS] = {
 	NAME(DCNT_IA_PZ_CREATE), NAME(DCNT_IA_PZ_FREE), NAME(DCNT_IA_LMR_CREATE),
 	NAME(DCNT_IA_LMR_FREE), NAME(DCNT_IA_RMR_CREATE), NAME(DCNT_IA_RMR_FREE),
+	NAME(DCNT_IA_PSP_CREATE), NAME(DCNT_IA_PSP_CREATE_ANY), NAME(DCNT_IA_PSP_FREE),
+	NAME(DCNT_IA_RSP_CREATE), NAME(DCNT_IA_RSP_FREE),
 	NAME(DCNT_IA_EVD_CREATE), NAME(DCNT_IA_EVD_FREE), NAME(DCNT_IA_EP_CREATE),
 	NAME(DCNT_IA_EP_FREE), NAME(DCNT_IA_SRQ_CREATE), NAME(DCNT_IA_SRQ_FREE),
-	NAME(DCNT_IA_SP_CR), NAME(DCNT_IA_SP_CR_ACCEPTED), NAME(DCNT_IA_ASYNC_ERROR),
+	NAME(DCNT_IA_SP_CR), NAME(DCNT_IA_SP_CR_ACCEPTED), NAME(DCNT_IA_SP_CR_REJECTED),
+	NAME(DCNT_IA_ASYNC_ERROR),
 	NAME(DCNT_IA_ASYNC_QP_ERROR), NAME(DCNT_IA_ASYNC_CQ_ERROR), NAME(DCNT_IA_CM_REQ_TX),
-	NAME(DCNT_IA_CM_USER_REJ_RX), NAME(DCNT_IA_CM_ACTIVE_EST), NAME(DCNT_IA_CM_PASSIVE_EST),
+	NAME(DCNT_IA_CM_USER_REJ_TX), NAME(DCNT_IA_CM_USER_REJ_RX),
+	NAME(DCNT_IA_CM_ACTIVE_EST), NAME(DCNT_IA_CM_PASSIVE_EST),
 	NAME(DCNT_IA_CM_ERR_REFUSED), NAME(DCNT_IA_CM_ERR_TIMEOUT),
 };
 

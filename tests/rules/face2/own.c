@@ -612,15 +612,54 @@ static void what_was_counted(void)
 	CHECK_EQ(counter(p.a.ep, DCNT_EP_DISCONNECT), 1);
 }
 
+/* Side b counts, which has the service points. */
+static void service_points_were_counted(void)
+{
+	struct pair p = {};
+	DAT_CR_HANDLE cr;
+	DAT_HANDLE sp;
+
+	if (!pair_apart(&p, ONE_EVD, NULL, NULL) || !start_connect(&p.a, p.listener.qual) ||
+	    !next_request(&p.listener, &cr))
+		return;
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_PSP_CREATE_ANY), 1);
+	BAD_ARG(dat_cr_reject(cr, -1, NULL), 2);
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_SP_CR_REJECTED), 0);
+	OK(dat_cr_reject(cr, 0, NULL));
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_SP_CR_REJECTED), 1);
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_CM_USER_REJ_TX), 1);
+	IS(dat_psp_create(side_b.ia, p.listener.qual, p.listener.requests, DAT_PSP_CONSUMER_FLAG,
+			  &sp), DAT_CONN_QUAL_IN_USE, 0);
+	OK(dat_psp_free(p.listener.psp));
+	p.listener.psp = NULL;
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_PSP_FREE), 1);
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_PSP_CREATE), 0);
+	if (OK(dat_psp_create(side_b.ia, p.listener.qual, p.listener.requests,
+			      DAT_PSP_CONSUMER_FLAG, &sp)))
+		OK(dat_psp_free(sp));
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_PSP_CREATE), 1);
+	if (OK(dat_rsp_create(side_b.ia, p.listener.qual, p.b.ep, p.listener.requests, &sp)))
+		OK(dat_rsp_free(sp));
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_RSP_CREATE), 1);
+	CHECK_EQ(counter(side_b.ia, DCNT_IA_RSP_FREE), 1);
+}
+
+/* The IA of that side is opened anew by somebody who asks for counters. */
+static void with_counters(struct side *side, void (*play)(void))
+{
+	side_close(side, DAT_CLOSE_ABRUPT_FLAG);
+	setenv("KDAPL_COUNTERS", "1", 1);
+	if (side_open(side))
+		play();
+	unsetenv("KDAPL_COUNTERS");
+	side_close(side, DAT_CLOSE_ABRUPT_FLAG);
+	side_open(side);
+}
+
 static void counters(void)
 {
-	side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
-	setenv("KDAPL_COUNTERS", "1", 1);
-	if (side_open(&side_a))
-		what_was_counted();
-	unsetenv("KDAPL_COUNTERS");
-	side_close(&side_a, DAT_CLOSE_ABRUPT_FLAG);
-	side_open(&side_a);
+	with_counters(&side_a, what_was_counted);
+	with_counters(&side_b, service_points_were_counted);
 }
 
 static const struct scenario scenarios[] = {
