@@ -295,12 +295,12 @@ struct kdapl_user_hold *kdapl_uverbs_hold(struct kdapl_device *dev, struct file 
 	return &hold->base;
 }
 
-void kdapl_uverbs_let_go(struct kdapl_user_hold *base)
+void kdapl_uverbs_let_go(struct kdapl_user_hold *hold)
 {
-	struct own_hold *hold = container_of(base, struct own_hold, base);
+	struct own_hold *own = container_of(hold, struct own_hold, base);
 
-	user_unlock(base->qp);
-	queue_work(put_wq, &hold->put);
+	user_unlock(hold->qp);
+	queue_work(put_wq, &own->put);
 }
 
 int kdapl_uverbs_init(void)
