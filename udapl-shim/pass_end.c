@@ -299,8 +299,8 @@ bool pass_ended_unseen(const struct pass_ep *ep)
 	const struct kdapl_uapi_board_ep *board = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 
 	/* As confirm() in pass_wc.c: first the entry, then @leaving, then which entry it was. */
-	return atomic_load(&ep->watched) && !atomic_load(&ep->over) &&
-	       kernel_is_through(ep, board) &&
+	return atomic_load(&ep->watched) && !atomic_load(&ep->ending) &&
+	       !atomic_load(&ep->over) && kernel_is_through(ep, board) &&
 	       pass_board_ret(&board->refuse_recv) == DAT_SUCCESS && !atomic_load(&ep->leaving) &&
 	       __atomic_load_n(place, __ATOMIC_RELAXED) == board;
 }

@@ -36,7 +36,7 @@
 
 /*
  * @lock: making the thread, and @fresh
- * @watch_lock: @watched; no other lock is taken inside it. Only the thread holds it for long
+ * @watch_lock: @watched; only the thread holds it for long, and @lock inside it
  * @runs: there is the thread, and its descriptors
  * @rung: the bell was rung, and the thread has not begun to look since
  * @changed: the same, and not only to have it listen again
@@ -271,23 +271,17 @@ static void take_fresh(void)
 }
 
 /*
- * Has those looked after whose end the board shows. They have references, since they have queue
- * pairs. What follows is done with @ep->use held, without which the end may be over by then, and
- * a new life have begun.
+ * Has those looked after whose end the board shows. The end is begun with @ep->use held, without
+ * which it may be over by then, and a new life have begun.
  */
 static void take_ended(void)
 {
 	struct pass_ep *ep;
 
 	pthread_mutex_lock(&keeper.watch_lock);
-	for (ep = keeper.watched; ep; ep = ep->next_watched) {
-		/* As pass_keeper_add() does */
-		if (!pass_ended_unseen(ep) || atomic_exchange(&ep->kept, true))
-			continue;
-		atomic_fetch_add(&ep->refs, 1);
-		ep->next_kept = keeper.eps;
-		keeper.eps = ep;
-	}
+	for (ep = keeper.watched; ep; ep = ep->next_watched)
+		if (pass_ended_unseen(ep))
+			pass_keeper_add(ep);
 	pthread_mutex_unlock(&keeper.watch_lock);
 }
 
