@@ -21,6 +21,15 @@
 #include "locked.h"
 #include "proc.h"
 
+#define AWAIT(what) do {						\
+	int _tries;							\
+									\
+	for (_tries = 0; !(what); _tries++) {				\
+		CHECK(_tries < 10000);					\
+		usleep(1000);					\
+	}								\
+} while (0)
+
 /* ---- cases --------------------------------------------------------------------------- */
 
 /* A made-up context leads to an entry all the same. */
@@ -274,8 +283,6 @@ static bool flushes(unsigned long cmd, void *arg)
  */
 static void case_end_elsewhere(void)
 {
-	int i;
-
 	setup();
 	connected();
 	expect_connection(DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -286,10 +293,7 @@ static void case_end_elsewhere(void)
 	kernel = flushes;
 	disconnected();
 	nr_destroyed = 0;
-	for (i = 0; i < 1000 && !nr_destroyed; i++) {
-		pass_keeper_round();
-		usleep(1000);
-	}
+	AWAIT((pass_keeper_round(), nr_destroyed));
 	kernel = NULL;
 	CHECK_EQ(evd->nr_fifo, 2);
 	CHECK(!ep->watched);
@@ -2186,15 +2190,6 @@ static void case_forked_while_listing(void)
 }
 
 /* ---- calls that wait for others ------------------------------------------------------------ */
-
-#define AWAIT(what) do {						\
-	int _tries;							\
-									\
-	for (_tries = 0; !(what); _tries++) {				\
-		CHECK(_tries < 10000);					\
-		usleep(1000);					\
-	}								\
-} while (0)
 
 struct call {
 	void (*make)(void);
