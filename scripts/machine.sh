@@ -8,6 +8,8 @@
 #   limit kmemleak       seconds until it is killed; whether leaks are looked for
 #   pair folder console  two machines, or empty; where COMMAND runs; whether to show the log
 # shellcheck shell=bash disable=SC2154
+# shellcheck source=scripts/pause.sh
+. "$here/pause.sh"
 
 # --- what the kernel must not say -------------------------------------------------
 # "general protection fault ip:" is the fault of a process, and no complaint about the

@@ -17,6 +17,9 @@
 #   log, die         a message; a message and the end
 # shellcheck shell=bash
 
+# shellcheck source=scripts/pause.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../pause.sh"
+
 export LC_ALL=C.UTF-8
 
 log() { echo "-- $*"; }
@@ -27,7 +30,7 @@ wait_for() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || { echo "no success in $seconds s: $*" >&2; return 1; }
-		sleep 0.1
+		pause 0.1
 	done
 }
 

@@ -152,7 +152,7 @@ in_kernel() {
 	lines=$(wanted kernel)
 	echo "${lines:-all}" | tee $debug/run > /dev/null 2>&1 & run=$!
 	while $more; do
-		if is_over $run; then more=false; else sleep 1; fi
+		if is_over $run; then more=false; else pause 1; fi
 		mapfile -t -s $shown lines < $debug/result
 		[ ${#lines[@]} -eq 0 ] || printf '%s\n' "${lines[@]}"
 		shown=$((shown + ${#lines[@]}))

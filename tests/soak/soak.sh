@@ -61,7 +61,7 @@ declare -A now first
 measure() {
 	local kind slab tries=0
 	slab=$(field /proc/meminfo SUnreclaim:)
-	until settled || [ $((tries += 1)) -ge 20 ]; do sleep 0.1; done
+	until settled || [ $((tries += 1)) -ge 20 ]; do pause 0.1; done
 	now[available]=$(field /proc/meminfo MemAvailable:)
 	now[slab]=$slab
 	now[kmalloc]=$(kmalloc)

@@ -108,7 +108,7 @@ within() {
 			kill -KILL $pid
 			return 1
 		fi
-		sleep 0.1
+		pause 0.1
 	done
 	wait $pid
 }
@@ -564,7 +564,7 @@ squeezed() {
 	until is_over $pid; do
 		squeeze
 		times=$((times + 1))
-		sleep 0.1
+		pause 0.1
 	done
 	wait $pid && [ $times -ge 3 ]
 }
