@@ -29,9 +29,9 @@ set -u -o pipefail
 # shellcheck source=tests/guest/count.sh
 . "$(dirname "$(readlink -f "$0")")/count.sh"
 
-# --few: on iWARP, and in the debug kernel, most things take several times as long.  These are
-# one or two scenarios for each part of the interface, and (the last ones) what is different on
-# iWARP.
+# --few: on iWARP, in emulation, and in the debug kernel there, most things take several times as
+# long.  These are one or two scenarios for each part of the interface, and (the last ones) what is
+# different on iWARP.
 some=(
 	'private data both ways' 'the consumer rejects' 'C8 P11 nobody listens'
 	'a RSP, its one request accepted' 'a PSP is freed over its requests'

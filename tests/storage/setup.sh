@@ -622,10 +622,10 @@ sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 debug_kernel() { [ -e /sys/kernel/debug/kmemleak ]; }
 
 # source_tree: a folder with a source tree to copy, as tar has it on standard output; in the
-# debug kernel, where a file takes several times as long, a part of it
+# brief case and in the debug kernel, where a file takes several times as long, a part of it
 source_tree() {
 	local part=.
-	! debug_kernel || part=./kdapl
+	if $brief || debug_kernel; then part=./kdapl; fi
 	tar -C "$here/../.." --exclude=./build --exclude=./.git -cf - $part
 }
 
