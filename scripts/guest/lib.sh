@@ -13,7 +13,7 @@
 #   rxe_on NIC DEVICE ADDRESS   make one Soft-RoCE device, and wait until it is usable
 #   meet WHAT [SECONDS]     two machines (vm --pair): wait until the other one is as far
 #   wait_for SECONDS COMMAND... until it succeeds, or fail and say so
-#   is_over PID      this job, or other process, is over
+#   is_over, pause   see scripts/pause.sh
 #   log, die         a message; a message and the end
 # shellcheck shell=bash
 
@@ -33,8 +33,6 @@ wait_for() {
 		pause 0.1
 	done
 }
-
-is_over() { ! kill -0 "$1" 2> /dev/null; }
 
 # rxe_usable DEVICE ADDRESS: its port is active, and the address is one of its GIDs
 rxe_usable() {
