@@ -22,7 +22,7 @@ PROBEDIR ?= /etc/modprobe.d
 export PREFIX DESTDIR INSTALL
 
 .PHONY: all modules shim test-modules tests install install-storage uninstall deb demo check test \
-	test-all test-kernels test-storage test-suites kunit stress fuzz soak coverage bench bench-storage \
+	test-all test-kernels test-arch test-storage test-suites kunit stress fuzz soak coverage bench bench-storage \
 	cross configs lint lint-changed compile_commands.json doc clean help
 
 all: modules shim
@@ -89,6 +89,10 @@ test-all:
 
 test-kernels:
 	@scripts/test --kernels $(KERNELS)
+
+# Kernel, library and storage on other processors: make test-arch, or ARCHES=arm64.
+test-arch:
+	@scripts/test --processors $(ARCHES)
 
 test-storage:
 	@scripts/test --all storage
@@ -163,6 +167,8 @@ help:
 	@echo '  test-all   the same, with each suite in every way: some hours'
 	@echo '  test-kernels   all that runs in kernels of Debian'"'"'s: in 6.1, 6.12 and 7.3, or'
 	@echo '             in KERNELS=, side by side, and a table of it: two hours'
+	@echo '  test-arch  the rules, hostile calls and some of storage on arm64, ppc64el and s390x,'
+	@echo '             or in ARCHES=, in emulated machines, and a table of it'
 	@echo '  test-storage   storage over RDMA at full length, with and without faults: initiator'
 	@echo '             and NFS client are the kernel'"'"'s own'
 	@echo '  test-suites   suites of storage that others have written, with the kernel'"'"'s own'

@@ -6,6 +6,7 @@
 #   here work out        this folder, a temporary folder, and what --out names or nothing
 #   release inside       the guest's kernel, and its modules' folder as the guest sees it
 #   limit kmemleak       seconds until it is killed; whether leaks are looked for
+#   project              this project's folder, if the guest's root does not have it
 #   pair folder console  two machines, or empty; where COMMAND runs; whether to show the log
 # shellcheck shell=bash disable=SC2154
 # shellcheck source=scripts/pause.sh
@@ -37,7 +38,7 @@ prepare() {
 	local name=$1 var
 	shift
 	{
-		printf 'RELEASE=%q MODULES=%q\n' "$release" "$inside"
+		printf 'RELEASE=%q MODULES=%q PROJECT=%q\n' "$release" "$inside" "${project-}"
 		printf 'LIMIT=%q KMEMLEAK=%q\n' "$limit" "$kmemleak"
 		for var in "${!KDAPL_@}"; do printf 'export %s=%q\n' "$var" "${!var}"; done
 		echo "export KDAPL_HOST=$name"

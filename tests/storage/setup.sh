@@ -49,7 +49,7 @@ client=10.9.0.1 server=10.9.0.2
 [ -z "${KDAPL_PEER-}" ] || client=10.9.1.1 server=10.9.1.2
 work=/tmp/storage
 # shellcheck disable=SC2034 # for those who source this
-programs=$here/../../build/storage
+programs=${KDAPL_STORAGE_PROGRAMS:-$here/../../build/storage}
 mkdir -p $work
 
 usage() { sed -n '2,/^set -u/{/^set -u/d; s/^# \{0,1\}//p}' "$0"; }
