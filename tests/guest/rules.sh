@@ -45,6 +45,12 @@ some=(
 	'iWARP:'
 )
 
+# ... and, but on iWARP, what is done in part or not at all in the debug kernel.
+whole=(
+	'an address of a VLAN' 'more messages than a completion queue holds'
+	'fifty thousand DTOs on one EP' 'a thousand adapters of one process'
+)
+
 # --windows: what Soft-RoCE's windows do.  A bind behind a send that has no receive and is
 # to succeed is not among it: the driver does it too early, and once more when it repeats the
 # send, and then the queue hangs.
@@ -82,6 +88,7 @@ modules=$1 shim=$2 only=${3-}
 after=true
 if [ -n "$only" ] || $windows; then after=false; fi
 [ -z "$alone" ] || after=true
+[ $kind = siw ] || some+=("${whole[@]}")
 ! $few || only=$(IFS='|'; echo "${some[*]}")
 ! $windows || only=${only:-$(IFS='|'; echo "${windowed[*]}")}
 debug=/sys/kernel/debug/kdapl_rules
