@@ -205,9 +205,6 @@ neighbours() {
 		ip neigh replace 10.9.0.1 dev ve1 nud permanent lladdr "$(< /sys/class/net/ve0/address)"
 }
 
-names() { sed '/^-- those of this face alone/,$d' "$logs/$1" | grep -oP '^(ok|FAIL) \K.*(?= \(\d+ ms\)$)'; }
-same_names() { diff <(names kernel) <(names user) >&2; }
-
 # each_ran FACE TEXT...: a scenario for each TEXT, or the list names what is no longer there
 each_ran() {
 	local log=$logs/$1 text missing=0
@@ -337,7 +334,8 @@ fi
 
 runs kernel && face kernel in_kernel
 runs user && face user in_user
-[ -n "$own$face" ] || verdict "both faces ran the same scenarios" same_names
+[ -n "$own$face" ] || verdict "both faces ran the same scenarios" \
+	tests/guest/same-scenarios "$logs/kernel" "$logs/user"
 if $after; then
 	case $face in ''|user|programs) programs;; esac
 	case $face in ''|user|removal) removal user;; esac
