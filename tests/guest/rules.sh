@@ -223,7 +223,7 @@ program() {
 	shift 2
 	if [ -n "$alone" ]; then
 		[[ " $* " = *"/$alone "* ]] || return 0
-		[ $# -gt 1 ] || set -- "$1" "$only"
+		[ $# -gt 1 ] || set -- "$1" ${only:+"$only"}
 	fi
 	# shellcheck disable=SC2086 # a list of words
 	insmod "$modules/kdapl.ko" $parameters || die "kdapl.ko does not load; see dmesg"
