@@ -81,6 +81,23 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle
 			      DAT_LMR_COOKIE user_cookie,
 			      DAT_COMPLETION_FLAGS completion_flags);
 
+/* Can the LMR change its memory, and does it have any at this moment? */
+typedef struct dat_lmr_state {
+	DAT_BOOLEAN fmr_support;
+	DAT_BOOLEAN bound;
+} DAT_LMR_STATE;
+
+/* lmr_state of dat_lmr_query() of DAT 2.0 */
+DAT_RETURN kdat_lmr_state(DAT_LMR_HANDLE lmr_handle, DAT_LMR_STATE *lmr_state);
+
+/*
+ * DAT_RESERVED_LMR of DAT 2.0 names all memory by bus addresses. kdapl does not give it away
+ * (RULING 77): DAT_MODEL_NOT_SUPPORTED. An LMR of scope KDAT_LMR_SCOPE_LOCAL costs the device as
+ * little.
+ */
+DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia_handle, DAT_LMR_HANDLE *reserved_lmr_handle,
+			       DAT_LMR_CONTEXT *reserved_lmr_context);
+
 /*
  * A provider-specific attribute for dat_ep_create() and dat_ep_create_with_srq(), a decimal
  * number: how many work requests the request queue of the EP holds in reserve for RDMA
@@ -222,6 +239,24 @@ kdat_dto_completion(const DAT_EVENT *event)
  * the upcalls of any other EVD run in process context anyhow.
  */
 #define KDAT_EVD_PROCESS_FLAG	((DAT_EVD_FLAGS)0x10000)
+
+/* Upcalls */
+
+/* Of what is queued when a policy is set: leave it until something new comes, or begin at once. */
+typedef enum dat_upcall_flag {
+	DAT_UPCALL_INVOC_NEW	= 0,
+	DAT_UPCALL_INVOC_ANY	= 1
+} DAT_UPCALL_FLAG;
+
+/*
+ * A policy for kdat_evd_modify_upcall(): the upcall tells that something has come, with a null
+ * event, and the consumer takes the events with dat_evd_dequeue(), in the upcall or elsewhere.
+ */
+#define KDAT_UPCALL_NOTIFY	((DAT_UPCALL_POLICY)2)
+
+/* dat_evd_modify_upcall() of DAT 2.0. May sleep. */
+DAT_RETURN kdat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle, DAT_UPCALL_POLICY upcall_policy,
+				  const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG upcall_flag);
 
 /* Adapters */
 

@@ -295,6 +295,8 @@ bool kdapl_evd_sleeps(const struct kdapl_evd *evd);
 DAT_COUNT kdapl_evd_qlen(struct kdapl_evd *evd);
 bool kdapl_evd_can_be(const struct kdapl_evd *evd, DAT_COUNT qlen);
 u32 kdapl_evd_backlog(struct kdapl_evd *evd);
+void kdapl_evd_hush(struct kdapl_evd *evd, bool hush);
+u32 kdapl_evd_arrivals(const struct kdapl_evd *evd);
 u32 kdapl_evd_config(const struct kdapl_evd *evd);
 bool kdapl_evd_is_quiet(const struct kdapl_evd *evd);
 int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,

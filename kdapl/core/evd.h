@@ -118,6 +118,9 @@ struct kdapl_evd_cq;
  * @nr_fifo: entries in @fifo
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
  * @nr_notify: those that notify
+ * @arrivals: how many that notify have come into @fifo so far, modulo 2^32; a call of the handler
+ *	      for solicited completions counts as one, too
+ * @hushed: what was queued when @arrivals was @hushed_at starts no run of the sink (E107)
  * @qlen: as reported
  * @overflowed: an overflow was reported, and no room has been made since (E65)
  * @overflow_unreported: the async EVDs have not been told of it yet; @watch does that
@@ -173,6 +176,9 @@ struct kdapl_evd {
 	u32 nr_fifo;
 	u32 nr_slots;
 	u32 nr_notify;
+	u32 arrivals;
+	u32 hushed_at;
+	bool hushed;
 	u32 qlen;
 	bool overflowed;
 	bool overflow_unreported;

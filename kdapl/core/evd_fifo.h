@@ -29,6 +29,7 @@ static inline void kdapl_fifo_add(struct kdapl_evd *evd, struct kdapl_node *node
 	evd->nr_fifo++;
 	evd->nr_slots += !node->is_cookie;
 	evd->nr_notify += node->notify;
+	evd->arrivals += node->notify;
 }
 
 bool kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event_slot *slot);

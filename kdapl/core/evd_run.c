@@ -74,6 +74,18 @@ bool kdapl_evd_hand_over(struct kdapl_evd *evd)
 
 /* ---- a run ---------------------------------------------------------- */
 
+/* Has nothing that notifies come since kdapl_evd_hush()?  If something has, that is over. */
+static bool evd_still_hushed(struct kdapl_evd *evd)
+{
+	bool hushed;
+
+	spin_lock_irq(&evd->lock);
+	hushed = evd->hushed && evd->arrivals == evd->hushed_at;
+	WRITE_ONCE(evd->hushed, hushed);
+	spin_unlock_irq(&evd->lock);
+	return hushed;
+}
+
 /*
  * On an EVD where not every event notifies, a run delivers only if there is one that
  * does, but then it delivers everything (E106).  The event ring of a process gets all
@@ -82,6 +94,10 @@ bool kdapl_evd_hand_over(struct kdapl_evd *evd)
  */
 static bool run_is_due(struct kdapl_evd *evd, u32 max, bool solicited, u32 *fetched)
 {
+	if (unlikely(READ_ONCE(evd->hushed))) {
+		*fetched = kdapl_evd_fetch(evd, max, NULL);
+		return !evd_still_hushed(evd);
+	}
 	if (evd->config == KDAPL_EVD_CONFIG_THRESHOLD ||
 	    evd->obj.space->user || evd->unfinished)
 		return true;
@@ -112,8 +128,10 @@ static int evd_deliver(struct kdapl_evd *evd, int budget)
 	/* What no sink is told of now is for the next one. */
 	solicited = sink && xchg(&evd->solicited, false);
 	/* The CQ has called its handler, and is not armed any more. */
-	if (solicited)
+	if (solicited) {
 		evd->for_solicited = false;
+		evd->arrivals++;
+	}
 	/*
 	 * Pairs with kdapl_evd_await_run(): who sees this number kicks after @pending was
 	 * cleared, so another run follows.
@@ -281,6 +299,37 @@ int kdapl_evd_set_sink(struct kdapl_evd *evd, const struct kdapl_sink *sink,
 	if (!READ_ONCE(evd->dead))
 		kdapl_evd_kick(evd);
 	return 0;
+}
+
+/**
+ * kdapl_evd_hush - leave what is queued now to dat_evd_dequeue() (E107)
+ * @evd: any EVD
+ * @hush: false: take that back
+ *
+ * The next run that delivers is when something has come that notifies; that run delivers
+ * everything.  A completion in the CQ is not queued yet (kdapl_evd_pull()).  Any context.
+ */
+void kdapl_evd_hush(struct kdapl_evd *evd, bool hush)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	WRITE_ONCE(evd->hushed, hush);
+	evd->hushed_at = evd->arrivals;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_evd_arrivals - has anything come that notifies?
+ * @evd: any EVD
+ *
+ * For a sink that leaves all events where they are.  Any context.
+ *
+ * Return: a number that changes whenever an event comes in that notifies.
+ */
+u32 kdapl_evd_arrivals(const struct kdapl_evd *evd)
+{
+	return READ_ONCE(evd->arrivals);
 }
 
 /**

@@ -399,3 +399,25 @@ void kdapl_fmr_fill(struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->registered_address = lmr->list.sg ? lmr->list.start : 0;
 	spin_unlock_irqrestore(&lmr->list_lock, flags);
 }
+
+/* kdat_lmr_state() */
+DAT_RETURN kdapl_lmr_state(struct kdapl_space *space, DAT_LMR_HANDLE handle,
+			   DAT_LMR_STATE *state)
+{
+	struct kdapl_lmr *lmr;
+	unsigned long flags;
+	struct kdapl_op op;
+	DAT_RETURN ret;
+
+	ret = kdapl_op_find(&op, space, handle, KDAPL_LMR, DAT_INVALID_HANDLE_LMR);
+	if (!ret && !state)
+		ret = RET_BAD_ARG(2);
+	if (!ret) {
+		lmr = kdapl_lmr_of(op.obj);
+		spin_lock_irqsave(&lmr->list_lock, flags);
+		state->fmr_support = lmr->max_pages ? DAT_TRUE : DAT_FALSE;
+		state->bound = !lmr->max_pages || lmr->list.sg ? DAT_TRUE : DAT_FALSE;
+		spin_unlock_irqrestore(&lmr->list_lock, flags);
+	}
+	return kdapl_op_end(&op, ret);
+}

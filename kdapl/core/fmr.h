@@ -32,6 +32,8 @@ DAT_RETURN kdapl_fmr(struct kdapl_space *space, DAT_LMR_HANDLE handle,
 DAT_RETURN kdapl_fmr_invalidate(struct kdapl_space *space, DAT_LMR_HANDLE handle,
 				DAT_EP_HANDLE ep, DAT_LMR_COOKIE cookie,
 				DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_lmr_state(struct kdapl_space *space, DAT_LMR_HANDLE handle,
+			   DAT_LMR_STATE *state);
 void kdapl_fmr_fill(struct kdapl_lmr *lmr, DAT_LMR_PARAM *param);
 bool kdapl_fmr_take(struct kdapl_lmr *lmr, u32 context);
 void kdapl_fmr_end(struct kdapl_lmr *lmr);

@@ -89,6 +89,42 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 }
 EXPORT_SYMBOL(dat_evd_kcreate);
 
+/* @notifies: the policy NOTIFY, which DAT 1.2 does not have, is one (E110). */
+static DAT_RETURN evd_modify_upcall(DAT_EVD_HANDLE evd_handle, DAT_UPCALL_POLICY policy,
+				    const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG flag,
+				    bool notifies)
+{
+	struct kdapl_evd *evd;
+	int err;
+
+	if (!may_sleep())
+		return FROM_SOFTIRQ;
+	evd = kdapl_evd_find(SPACE, evd_handle);
+	if (!evd)
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	if (policy != DAT_UPCALL_DISABLE && policy != DAT_UPCALL_TEARDOWN &&
+	    !kdat_upcall_active(policy) && !(notifies && policy == KDAT_UPCALL_NOTIFY)) {
+		kdapl_evd_put(evd);
+		return RET_BAD_ARG(2);
+	}
+	err = kdat_upcall_modify(evd, policy, upcall, flag);
+	kdapl_evd_put(evd);
+	switch (err) {
+	case 0:
+		return DAT_SUCCESS;
+	case -EINVAL:
+		return RET_BAD_ARG(3);
+	case -EOPNOTSUPP:
+		return RET_BAD_ARG(4);
+	case -EDEADLK:
+		return RET_BAD_STATE(EVD_IN_USE);
+	case -ESTALE:
+		return RET_BAD_HANDLE(EVD_REQUEST);
+	default:
+		return RET_NO_RESOURCE(MEMORY);
+	}
+}
+
 /**
  * dat_evd_modify_upcall - change policy and upcall of an EVD
  * @evd_handle: an EVD
@@ -112,38 +148,36 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 const DAT_UPCALL_OBJECT *upcall)
 {
 	const DAT_PROVIDER *other = kdat_other(evd_handle);
-	struct kdapl_evd *evd;
-	int err;
 
 	if (other)
 		return KDAT_THEIRS(other, evd_modify_upcall, evd_handle, upcall_policy, upcall);
-	if (!may_sleep())
-		return FROM_SOFTIRQ;
-	evd = kdapl_evd_find(SPACE, evd_handle);
-	if (!evd)
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	if (upcall_policy != DAT_UPCALL_DISABLE &&
-	    upcall_policy != DAT_UPCALL_TEARDOWN &&
-	    !kdat_upcall_active(upcall_policy)) {
-		kdapl_evd_put(evd);
-		return RET_BAD_ARG(2);
-	}
-	err = kdat_upcall_modify(evd, upcall_policy, upcall);
-	kdapl_evd_put(evd);
-	switch (err) {
-	case 0:
-		return DAT_SUCCESS;
-	case -EINVAL:
-		return RET_BAD_ARG(3);
-	case -EDEADLK:
-		return RET_BAD_STATE(EVD_IN_USE);
-	case -ESTALE:
-		return RET_BAD_HANDLE(EVD_REQUEST);
-	default:
-		return RET_NO_RESOURCE(MEMORY);
-	}
+	return evd_modify_upcall(evd_handle, upcall_policy, upcall, DAT_UPCALL_INVOC_ANY, false);
 }
 EXPORT_SYMBOL(dat_evd_modify_upcall);
+
+/**
+ * kdat_evd_modify_upcall - dat_evd_modify_upcall() of DAT 2.0
+ * @evd_handle: an EVD
+ * @upcall_policy: as for dat_evd_modify_upcall(), or KDAT_UPCALL_NOTIFY: events stay queued, and
+ *	the upcall, whose event is null then, tells that one has come
+ * @upcall: as for dat_evd_modify_upcall()
+ * @upcall_flag: with a policy that has upcalls: INVOC_ANY: they start at once for what is
+ *	queued; INVOC_NEW: when something new comes that notifies, for everything that is queued
+ *	then
+ *
+ * Only for EVDs of kdapl.  Process context.  Rules E103..E109, E115.
+ *
+ * Return: as dat_evd_modify_upcall(), and DAT_INVALID_PARAMETER/ARG4 for an unknown flag;
+ * DAT_INVALID_HANDLE/EVD_REQUEST also for an EVD of another provider.
+ */
+DAT_RETURN kdat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
+				  DAT_UPCALL_POLICY upcall_policy,
+				  const DAT_UPCALL_OBJECT *upcall,
+				  DAT_UPCALL_FLAG upcall_flag)
+{
+	return evd_modify_upcall(evd_handle, upcall_policy, upcall, upcall_flag, true);
+}
+EXPORT_SYMBOL(kdat_evd_modify_upcall);
 
 /**
  * dat_evd_query - parameters of an EVD

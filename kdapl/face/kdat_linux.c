@@ -122,6 +122,42 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 EXPORT_SYMBOL(dat_lmr_fmr);
 
 /**
+ * kdat_lmr_state - what dat_lmr_query() of DAT 2.0 says of an LMR beside its parameters
+ * @lmr_handle: an LMR of any kind
+ * @lmr_state: out: fmr_support: it is of dat_lmr_allocate(); bound: it has memory
+ *
+ * Another LMR than those of dat_lmr_allocate() has its memory as long as it exists.  Upcall
+ * context.  Rule mt:M15.
+ *
+ * Return: DAT_SUCCESS; DAT_INVALID_HANDLE/LMR; DAT_INVALID_PARAMETER/ARG2 for a null
+ * @lmr_state.
+ */
+DAT_RETURN kdat_lmr_state(DAT_LMR_HANDLE lmr_handle, DAT_LMR_STATE *lmr_state)
+{
+	return kdapl_lmr_state(SPACE, lmr_handle, lmr_state);
+}
+EXPORT_SYMBOL(kdat_lmr_state);
+
+/**
+ * dat_ia_reserved_lmr - the LMR that names all memory by bus addresses
+ * @ia_handle: an IA
+ * @reserved_lmr_handle: not written
+ * @reserved_lmr_context: not written
+ *
+ * There is none (RULING 77).  Any context.
+ *
+ * Return: DAT_MODEL_NOT_SUPPORTED; DAT_INVALID_HANDLE/IA.
+ */
+DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia_handle, DAT_LMR_HANDLE *reserved_lmr_handle,
+			       DAT_LMR_CONTEXT *reserved_lmr_context)
+{
+	if (!handle_is(ia_handle, DAT_HANDLE_TYPE_IA))
+		return RET_BAD_HANDLE(IA);
+	return RET(MODEL_NOT_SUPPORTED);
+}
+EXPORT_SYMBOL(dat_ia_reserved_lmr);
+
+/**
  * dat_lmr_invalidate - take the memory of an LMR away
  * @lmr_handle: an LMR of dat_lmr_allocate() that has memory
  * @ep_handle: if a peer may reach the memory: an EP of the LMR's zone; otherwise ignored

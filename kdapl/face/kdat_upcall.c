@@ -12,6 +12,7 @@
 #include <linux/errno.h>
 #include <linux/seqlock.h>
 #include <linux/slab.h>
+#include "core/evd_fifo.h"
 #include "kdat_upcall.h"
 
 /**
@@ -24,23 +25,20 @@
  * @run: what the next upcall calls.  It is kept when upcalls are switched off, because
  *	 the core may have dequeued an event for an upcall at that very moment, and
  *	 must still deliver it (E42)
+ * @told: with NOTIFY: kdapl_evd_arrivals() at the last upcall; it is the runner's
+ * @fresh: with NOTIFY: no upcall was made since the policy was set
  */
 struct kdat_upcall {
 	seqlock_t policy_lock;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT object;
 	DAT_UPCALL_OBJECT run;
+	u32 told;
+	bool fresh;
 };
 
-static bool sink_room(struct kdapl_evd *evd, void *arg)
+static void upcall_run(struct kdat_upcall *up, const DAT_EVENT *event, bool more)
 {
-	return true;
-}
-
-static void sink_deliver(struct kdapl_evd *evd, void *arg,
-			 const DAT_EVENT *event, bool more)
-{
-	struct kdat_upcall *up = arg;
 	DAT_UPCALL_OBJECT run;
 	unsigned int seq;
 
@@ -50,6 +48,17 @@ static void sink_deliver(struct kdapl_evd *evd, void *arg,
 	} while (read_seqretry(&up->policy_lock, seq));
 
 	run.upcall_func(run.instance_data, event, more ? DAT_TRUE : DAT_FALSE);
+}
+
+static bool sink_room(struct kdapl_evd *evd, void *arg)
+{
+	return true;
+}
+
+static void sink_deliver(struct kdapl_evd *evd, void *arg,
+			 const DAT_EVENT *event, bool more)
+{
+	upcall_run(arg, event, more);
 }
 
 static void sink_done(struct kdapl_evd *evd, void *arg, bool notify)
@@ -69,9 +78,42 @@ static const struct kdapl_sink process_sink = {
 	.sleeps = true,
 };
 
-static const struct kdapl_sink *sink_for(struct kdapl_evd *evd)
+/* E115: with NOTIFY events stay where they are, as if there were no room, so none is delivered. */
+static bool notify_room(struct kdapl_evd *evd, void *arg)
 {
-	return kdapl_evd_sleeps(evd) ? &process_sink : &softirq_sink;
+	return false;
+}
+
+static void notify_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+	u32 arrivals = kdapl_evd_arrivals(evd);
+	struct kdat_upcall *up = arg;
+
+	/* A run may come for other reasons than a new event. */
+	if (!notify || (!xchg(&up->fresh, false) && arrivals == up->told))
+		return;
+	up->told = arrivals;
+	upcall_run(up, NULL, true);
+}
+
+static const struct kdapl_sink softirq_notify_sink = {
+	.room = notify_room,
+	.done = notify_done,
+};
+
+static const struct kdapl_sink process_notify_sink = {
+	.room = notify_room,
+	.done = notify_done,
+	.sleeps = true,
+};
+
+static const struct kdapl_sink *sink_for(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy)
+{
+	bool sleeps = kdapl_evd_sleeps(evd);
+
+	if (policy == KDAT_UPCALL_NOTIFY)
+		return sleeps ? &process_notify_sink : &softirq_notify_sink;
+	return sleeps ? &process_sink : &softirq_sink;
 }
 
 /* The struct kdat_upcall of @evd, which is made at the first call; NULL: no memory. */
@@ -92,26 +134,38 @@ static struct kdat_upcall *upcall_of(struct kdapl_evd *evd)
 	return up;
 }
 
+static bool flag_is_known(DAT_UPCALL_FLAG flag)
+{
+	return flag == DAT_UPCALL_INVOC_NEW || flag == DAT_UPCALL_INVOC_ANY;
+}
+
 /*
  * Sets policy and object, and sets or removes the sink.  All of that is done under the
  * lock: otherwise, of two calls at the same time, the policy of one could remain together
  * with the sink of the other.
  */
 static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
-		      DAT_UPCALL_POLICY policy, const DAT_UPCALL_OBJECT *upcall)
+		      DAT_UPCALL_POLICY policy, const DAT_UPCALL_OBJECT *upcall,
+		      DAT_UPCALL_FLAG flag)
 {
 	const struct kdapl_sink *sink = NULL;
+	bool active = policy != DAT_UPCALL_DISABLE;
+	const DAT_UPCALL_OBJECT *run;
 	unsigned long flags;
 	int ret = -EINVAL;
 
 	write_seqlock_irqsave(&up->policy_lock, flags);
-	if (kdat_upcall_active(policy)) {
-		const DAT_UPCALL_OBJECT *run = upcall ?: &up->object;
-
-		if (!run->upcall_func)
-			goto out;
+	run = upcall ?: &up->object;
+	if (active && !run->upcall_func)
+		goto out;
+	ret = -EOPNOTSUPP;
+	if (!flag_is_known(flag))
+		goto out;
+	kdapl_evd_hush(evd, flag == DAT_UPCALL_INVOC_NEW);
+	if (active) {
 		up->run = *run;
-		sink = sink_for(evd);
+		sink = sink_for(evd, policy);
+		WRITE_ONCE(up->fresh, true);
 	}
 	if (upcall)
 		up->object = *upcall;
@@ -139,39 +193,45 @@ int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 
 	if (!up)
 		return -ENOMEM;
-	return upcall_set(evd, up, policy, upcall);
+	return upcall_set(evd, up, policy, upcall, DAT_UPCALL_INVOC_ANY);
 }
 
 /**
  * kdat_upcall_modify - change policy and object
  * @evd: any EVD of a kernel consumer
- * @policy: a valid one, TEARDOWN included
+ * @policy: a valid one, TEARDOWN and NOTIFY included
  * @upcall: NULL: keep the object
+ * @flag: INVOC_NEW: no upcall is made for what is queued now, until something new comes
  *
  * With TEARDOWN it waits until no upcall of @evd runs any more.  Another call
  * that enables upcalls at the same moment counts as made before this one, but an
  * upcall that was started by it may still be running on return.  Takes the
- * EVD's policy_lock; may sleep.  Rules E103..E109.
+ * EVD's policy_lock; may sleep.  Rules E103..E109, E115.
  *
  * Return: 0; -EINVAL for a policy that allows upcalls while there is no
- * function; -EDEADLK for TEARDOWN from the EVD's own upcall; -ENOMEM; -ESTALE
- * for a policy that allows upcalls on an EVD that was freed meanwhile.
+ * function; -EOPNOTSUPP for an unknown @flag; -EDEADLK for TEARDOWN from the
+ * EVD's own upcall; -ENOMEM; -ESTALE for a policy that allows upcalls on an EVD
+ * that was freed meanwhile.
  */
 int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
-		       const DAT_UPCALL_OBJECT *upcall)
+		       const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG flag)
 {
 	struct kdat_upcall *up = upcall_of(evd);
 	int ret;
 
 	if (!up)
 		return -ENOMEM;
+	if (flag == DAT_UPCALL_INVOC_NEW)
+		kdapl_evd_pull(evd);
 	if (policy == DAT_UPCALL_TEARDOWN) {
+		if (!flag_is_known(flag))
+			return -EOPNOTSUPP;
 		ret = kdapl_evd_set_sink(evd, NULL, NULL, true);
 		if (ret)
 			return ret;
 		policy = DAT_UPCALL_DISABLE;
 	}
-	return upcall_set(evd, up, policy, upcall);
+	return upcall_set(evd, up, policy, upcall, flag);
 }
 
 /**

@@ -6,9 +6,10 @@
 #ifndef KDAPL_KDAT_UPCALL_H
 #define KDAPL_KDAT_UPCALL_H
 
+#include <dat/kdat_linux.h>
 #include "core/core.h"
 
-/* Does the policy allow upcalls?  MANY is run as SINGLE_INSTANCE (E97). */
+/* Does the policy of DAT 1.2 allow upcalls?  MANY is run as SINGLE_INSTANCE (E97). */
 static inline bool kdat_upcall_active(DAT_UPCALL_POLICY policy)
 {
 	return policy == DAT_UPCALL_SINGLE_INSTANCE ||
@@ -18,7 +19,7 @@ static inline bool kdat_upcall_active(DAT_UPCALL_POLICY policy)
 int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 		     const DAT_UPCALL_OBJECT *upcall);
 int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
-		       const DAT_UPCALL_OBJECT *upcall);
+		       const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG flag);
 void kdat_upcall_query(struct kdapl_evd *evd, DAT_EVD_PARAM *param);
 
 #endif /* KDAPL_KDAT_UPCALL_H */

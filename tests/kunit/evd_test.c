@@ -195,6 +195,36 @@ static void completions_in_order(struct kunit *test)
 	expect_empty(b, recv);
 }
 
+/* E107: what was queued waits for the next one that comes, and is given away with it. */
+static void hushed(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	DAT_EVD_HANDLE dto = bench_evd(b, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep = bench_ep_attr(b, dto, dto, b->evd, NULL);
+	struct kdapl_evd *evd = kdapl_evd_find(&b->space, dto);
+	struct taker *t;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, evd);
+	bench_connect(b, ep);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, DONE, bench_send(b, ep, i, 0));
+	for (i = 0; i < 2; i++)
+		fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	kdapl_evd_pull(evd);
+	kdapl_evd_hush(evd, true);
+	t = taker_start(b, evd);
+	kdapl_evd_await_run(evd);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(t->nr));
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_taken_nr(b, t, 3);
+	/* That was all: the next one comes like any other. */
+	fake_complete_send(bench_qp(b, ep), 0, IB_WC_SUCCESS);
+	expect_taken_nr(b, t, 4);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	kdapl_evd_put(evd);
+}
+
 /* mt:T13, mt:T14: a slot is busy from the post until its event was dequeued. */
 static void slot_is_busy_until_dequeued(struct kunit *test)
 {
@@ -1279,6 +1309,7 @@ static struct kunit_case kdapl_evd_cases[] = {
 	KUNIT_CASE(resize_below_queued),
 	KUNIT_CASE(resize_counts_completions),
 	KUNIT_CASE(completions_in_order),
+	KUNIT_CASE(hushed),
 	KUNIT_CASE(slot_is_busy_until_dequeued),
 	KUNIT_CASE(suppressed),
 	KUNIT_CASE(established_before_data),

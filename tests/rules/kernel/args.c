@@ -64,6 +64,16 @@ static void evd_kcreate(void)
 				      DAT_UPCALL_SAME), 3);
 }
 
+static void reserved_lmr(void)
+{
+	DAT_LMR_HANDLE lmr = DAT_HANDLE_NULL;
+	DAT_LMR_CONTEXT context = 0;
+
+	IS(dat_ia_reserved_lmr(side_b.ia, &lmr, &context), DAT_MODEL_NOT_SUPPORTED, 0);
+	BAD_HANDLE(dat_ia_reserved_lmr(side_b.pz, &lmr, &context), IA);
+	CHECK(!lmr && !context);
+}
+
 static void lmr_kcreate(void)
 {
 	DAT_LMR_HANDLE lmr = DAT_HANDLE_NULL;
@@ -135,6 +145,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("I5 I6 dat_ia_open: no EVD is shared", async_values),
 	SCENARIO("RULING 65 P70 kdat_cr_reject: private data", reject_with_data),
 	SCENARIO("mt:M80 dat_ia_memtype_hint", memtype_hint),
+	SCENARIO("RULING 77 dat_ia_reserved_lmr: refused", reserved_lmr),
 	SCENARIO("E12 E13 E110 dat_evd_kcreate, dat_evd_modify_upcall: values",
 		 evd_kcreate),
 	SCENARIO("mt:M71 mt:M73..M76 dat_lmr_kcreate: values", lmr_kcreate),

@@ -308,6 +308,14 @@ static void cut(void)
 	scattered_free(s);
 }
 
+static void has_state(DAT_LMR_HANDLE lmr, bool changes, bool has_memory)
+{
+	DAT_LMR_STATE state;
+
+	if (OK(kdat_lmr_state(lmr, &state)))
+		CHECK(state.fmr_support == changes && state.bound == has_memory);
+}
+
 /* mt:M1, mt:T5: what has been taken away is found by no context. */
 static void taken_away(void)
 {
@@ -319,11 +327,17 @@ static void taken_away(void)
 		return;
 	remote = remote_piece(&p.b.mem, 0, SIZE);
 	IS(take(s), DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_FREE);
+	has_state(s->lmr, true, false);
 	if (give(s, 0, SIZE)) {
+		has_state(s->lmr, true, true);
 		OK(take(s));
+		has_state(s->lmr, true, false);
 		IS(write_part(&p, s, 0, 1, &remote, 1), DAT_PROTECTION_VIOLATION,
 		   DAT_PROTECTION_READ);
 	}
+	has_state(p.a.mem.lmr, false, true);
+	BAD_ARG(kdat_lmr_state(s->lmr, NULL), 2);
+	BAD_HANDLE(kdat_lmr_state(p.a.ep, NULL), LMR);
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
 	want_conn(p.a.conn, p.a.ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	scattered_free(s);

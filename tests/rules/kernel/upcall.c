@@ -9,6 +9,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
+#include <dat/kdat_linux.h>
 #include "kernel.h"
 
 #define LMR_IN_USE	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE)
@@ -766,6 +767,116 @@ static void replaced(void)
 	CHECK(first->put == first->got);
 }
 
+/* ---- the calls of DAT 2.0 ----------------------------------------------- */
+
+/* An upcall in softirq that was started has run when this returns. */
+static void let_upcalls_run(void)
+{
+	local_bh_disable();
+	local_bh_enable();
+}
+
+/* E107: what is queued stays, until something new starts an upcall for all of it. */
+static void new_only(void)
+{
+	struct collector *c = collector_new(&side_a, 16, DAT_EVD_SOFTWARE_FLAG);
+	DAT_EVENT event;
+
+	if (!c)
+		return;
+	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_NEW));
+	OK(post_se(c->evd, 1));
+	OK(post_se(c->evd, 2));
+	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_NEW));
+	let_upcalls_run();
+	CHECK(OK(dat_evd_dequeue(c->evd, &event)) && NUMBER(&event) == 1);
+	OK(post_se(c->evd, 3));
+	want_se(c->evd, 2);
+	want_se(c->evd, 3);
+	OK(post_se(c->evd, 4));
+	want_se(c->evd, 4);
+	/* E105: the other flag, and the call of DAT 1.2. */
+	OK(dat_evd_modify_upcall(c->evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
+	OK(post_se(c->evd, 5));
+	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_NEW));
+	let_upcalls_run();
+	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_ANY));
+	want_se(c->evd, 5);
+}
+
+static void told_only(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	probe.calls++;
+	probe.more = !event && more;
+	complete(&probe.entered);
+}
+
+static bool is_next(unsigned long number)
+{
+	DAT_EVENT event;
+
+	return CHECK(OK(dat_evd_dequeue(probe.evd, &event)) && NUMBER(&event) == number);
+}
+
+/* E115: the upcall only tells, for each that comes, and in no vain run. */
+static void notify_only(void)
+{
+	DAT_UPCALL_OBJECT object = { .upcall_func = told_only };
+	DAT_EVD_PARAM param;
+	DAT_EVENT event;
+
+	if (!probe_evd(told_only, NULL, DAT_EVD_DTO_FLAG))
+		return;
+	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
+	BAD_ARG(dat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, &object), 2);
+	OK(post_se(probe.evd, 1));
+	OK(kdat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, &object, DAT_UPCALL_INVOC_ANY));
+	if (probe_wait(&probe.entered))
+		CHECK(probe.more && probe.calls == 1);
+	if (OK(dat_evd_query(probe.evd, DAT_EVD_FIELD_ALL, &param)))
+		CHECK(param.upcall_policy == KDAT_UPCALL_NOTIFY);
+	/* A run that finds nothing new, as with a longer queue */
+	OK(dat_evd_resize(probe.evd, 4096));
+	let_upcalls_run();
+	CHECK(probe.calls == 1);
+	OK(post_se(probe.evd, 2));
+	if (probe_wait(&probe.entered))
+		CHECK(probe.calls == 2 && is_next(1) && is_next(2));
+	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
+	OK(post_se(probe.evd, 3));
+	OK(kdat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_NEW));
+	let_upcalls_run();
+	CHECK(probe.calls == 2);
+	OK(post_se(probe.evd, 4));
+	if (probe_wait(&probe.entered))
+		CHECK(probe.calls == 3 && is_next(3) && is_next(4));
+	IS(dat_evd_dequeue(probe.evd, &event), DAT_QUEUE_EMPTY, 0);
+	OK(dat_evd_free(probe.evd));
+}
+
+/* E3, E110: the checks of the flag, of the policy and of the function, in this order */
+static void flag_values(void)
+{
+	static const DAT_UPCALL_OBJECT none;
+	struct collector *c = collector_new(&side_a, 16, DAT_EVD_SOFTWARE_FLAG);
+
+	if (!c)
+		return;
+	BAD_ARG(kdat_evd_modify_upcall(c->evd, 3, &none, 2), 2);
+	BAD_ARG(kdat_evd_modify_upcall(c->evd, KDAT_UPCALL_NOTIFY, &none, 2), 3);
+	BAD_ARG(kdat_evd_modify_upcall(c->evd, KDAT_UPCALL_NOTIFY, DAT_UPCALL_SAME, 2), 4);
+	BAD_ARG(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_TEARDOWN, &none, 2), 4);
+	BAD_HANDLE(kdat_evd_modify_upcall(side_a.ia, 0, NULL, 0), EVD_REQUEST);
+	/* Nothing has changed. */
+	OK(post_se(c->evd, 1));
+	want_se(c->evd, 1);
+}
+
 /* E106: the last of each kind notifies, and the upcall sees all, in order. */
 static void notifications(void)
 {
@@ -824,6 +935,9 @@ static const struct scenario scenarios[] = {
 		 teardown_waits),
 	SCENARIO("E108 I18 from its own upcall", own_upcall),
 	SCENARIO("E109 function and instance are replaced", replaced),
+	SCENARIO("E105 E107 upcalls for what is new only", new_only),
+	SCENARIO("E103 E115 upcalls that only notify", notify_only),
+	SCENARIO("E3 E110 kdat_evd_modify_upcall: values", flag_values),
 	SCENARIO("E106 mt:M60 mt:T21 mt:T22 mt:T28 unsignalled and solicited completions notify",
 		 notifications, .srq = SRQ_B),
 	SCENARIO("I14 I15 I17 F7 abrupt close with upcalls",
