@@ -930,6 +930,11 @@ static DAT_RETURN op_bind(struct world *w, const struct op *op)
 	DAT_RETURN ret;
 
 	catch_up(w, ep);
+	/*
+	 * Soft-RoCE may forget an invalidation that waits for the request ahead of it, if that
+	 * completes at this very moment (Documentation/drivers.rst).
+	 */
+	settle(w, ep);
 	if (rmr->bind && rmr->bind->stage == DUE && rmr->bind->ep)
 		settle(w, rmr->bind->ep);
 	if (!room_is_known(w, ep, REQUEST) ||
