@@ -769,20 +769,24 @@ static void replaced(void)
 
 /* ---- the calls of DAT 2.0 ----------------------------------------------- */
 
-/* An upcall in softirq that was started has run when this returns. */
-static void let_upcalls_run(void)
+/*
+ * An upcall in softirq that was started has run when this returns: the runners of a processor
+ * have their turn one after the other, and that of @other is started now.
+ */
+static void let_upcalls_run(struct collector *other)
 {
-	local_bh_disable();
-	local_bh_enable();
+	OK(post_se(other->evd, 0));
+	want_se(other->evd, 0);
 }
 
 /* E107: what is queued stays, until something new starts an upcall for all of it. */
 static void new_only(void)
 {
 	struct collector *c = collector_new(&side_a, 16, DAT_EVD_SOFTWARE_FLAG);
+	struct collector *other = collector_new(&side_a, 16, DAT_EVD_SOFTWARE_FLAG);
 	DAT_EVENT event;
 
-	if (!c)
+	if (!c || !other)
 		return;
 	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
 				  DAT_UPCALL_INVOC_NEW));
@@ -790,7 +794,7 @@ static void new_only(void)
 	OK(post_se(c->evd, 2));
 	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
 				  DAT_UPCALL_INVOC_NEW));
-	let_upcalls_run();
+	let_upcalls_run(other);
 	CHECK(OK(dat_evd_dequeue(c->evd, &event)) && NUMBER(&event) == 1);
 	OK(post_se(c->evd, 3));
 	want_se(c->evd, 2);
@@ -802,7 +806,7 @@ static void new_only(void)
 	OK(post_se(c->evd, 5));
 	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
 				  DAT_UPCALL_INVOC_NEW));
-	let_upcalls_run();
+	let_upcalls_run(other);
 	OK(kdat_evd_modify_upcall(c->evd, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_SAME,
 				  DAT_UPCALL_INVOC_ANY));
 	want_se(c->evd, 5);
@@ -825,11 +829,13 @@ static bool is_next(unsigned long number)
 /* E115: the upcall only tells, for each that comes, and in no vain run. */
 static void notify_only(void)
 {
+	struct collector *other = collector_new(&side_a, 16, DAT_EVD_SOFTWARE_FLAG);
 	DAT_UPCALL_OBJECT object = { .upcall_func = told_only };
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
 	DAT_EVD_PARAM param;
 	DAT_EVENT event;
 
-	if (!probe_evd(told_only, NULL, DAT_EVD_DTO_FLAG))
+	if (!other || !probe_evd(told_only, NULL, DAT_EVD_DTO_FLAG))
 		return;
 	OK(dat_evd_modify_upcall(probe.evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME));
 	BAD_ARG(dat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, &object), 2);
@@ -839,9 +845,9 @@ static void notify_only(void)
 		CHECK(probe.more && probe.calls == 1);
 	if (OK(dat_evd_query(probe.evd, DAT_EVD_FIELD_ALL, &param)))
 		CHECK(param.upcall_policy == KDAT_UPCALL_NOTIFY);
-	/* A run that finds nothing new, as with a longer queue */
-	OK(dat_evd_resize(probe.evd, 4096));
-	let_upcalls_run();
+	/* A run that finds nothing new: its completion queue is there now, and is armed. */
+	OK(dat_ep_create(side_a.ia, side_a.pz, probe.evd, probe.evd, DAT_HANDLE_NULL, NULL, &ep));
+	let_upcalls_run(other);
 	CHECK(probe.calls == 1);
 	OK(post_se(probe.evd, 2));
 	if (probe_wait(&probe.entered))
@@ -850,12 +856,13 @@ static void notify_only(void)
 	OK(post_se(probe.evd, 3));
 	OK(kdat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, DAT_UPCALL_SAME,
 				  DAT_UPCALL_INVOC_NEW));
-	let_upcalls_run();
+	let_upcalls_run(other);
 	CHECK(probe.calls == 2);
 	OK(post_se(probe.evd, 4));
 	if (probe_wait(&probe.entered))
 		CHECK(probe.calls == 3 && is_next(3) && is_next(4));
 	IS(dat_evd_dequeue(probe.evd, &event), DAT_QUEUE_EMPTY, 0);
+	OK(dat_ep_free(ep));
 	OK(dat_evd_free(probe.evd));
 }
 
