@@ -303,6 +303,7 @@ static void *call_agents(void *arg)
 {
 	struct shim_cno *cno = arg;
 
+	shim_name_thread("kdapl-cno");
 	pthread_mutex_lock(&cno->lock);
 	while (!cno->dead || cno->due) {
 		if (cno->due)
@@ -323,6 +324,7 @@ static void *collect_events(void *arg)
 		{ .fd = cno->wake.fd, .events = POLLIN },
 	};
 
+	shim_name_thread("kdapl-cno");
 	pthread_mutex_lock(&cno->lock);
 	while (!cno->dead) {
 		pthread_mutex_unlock(&cno->lock);

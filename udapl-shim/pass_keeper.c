@@ -443,6 +443,7 @@ static void *keeper_thread(void *unused)
 	uint64_t next, last = 0;
 
 	(void)unused;
+	shim_name_thread("kdapl-keeper");
 	for (;;) {
 		next = pass_keeper_round();
 		if (sleep_until(next) && shim_now() - last < REST_NS)

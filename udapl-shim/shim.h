@@ -192,6 +192,7 @@ uint64_t shim_now(void);
 uint64_t shim_deadline(DAT_TIMEOUT timeout);
 int shim_sleep(struct shim_sleep *sleep, struct pollfd *fds, nfds_t n, uint64_t most);
 void shim_sleep_end(struct shim_sleep *sleep);
+void shim_name_thread(const char *name);
 bool shim_thread(void *(*run)(void *arg), void *arg, size_t stack, pthread_t *thread);
 
 /**

@@ -73,6 +73,12 @@ void shim_sleep_end(struct shim_sleep *sleep)
 	sleep->held = false;
 }
 
+/* shim_name_thread - how the calling thread, which is the library's, shows in ps -L and top -H */
+void shim_name_thread(const char *name)
+{
+	pthread_setname_np(pthread_self(), name);
+}
+
 /*
  * shim_thread - start a thread of the library, for which nobody waits
  * @stack: bytes of its stack; 0: as the program's own threads, for one that calls the program
