@@ -119,7 +119,7 @@ struct kdapl_evd_cq;
  * @nr_slots: those that are not completions, bounded by @qlen (E63)
  * @nr_notify: those that notify
  * @arrivals: how many that notify have come into @fifo so far, modulo 2^32; a call of the handler
- *	      for solicited completions counts as one, too
+ *	      for solicited completions counts as one, too, and an event that was hidden until then
  * @hushed: what was queued when @arrivals was @hushed_at starts no run of the sink (E107)
  * @qlen: as reported
  * @overflowed: an overflow was reported, and no room has been made since (E65)

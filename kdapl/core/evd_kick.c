@@ -35,6 +35,23 @@ void kdapl_evd_kick(struct kdapl_evd *evd)
 }
 
 /**
+ * kdapl_evd_unhide - an event that had to wait for its RMR can be taken
+ * @evd: whose oldest event it may be
+ *
+ * It counts as one that has come now: who was told of it before has not found it.  Any context.
+ */
+void kdapl_evd_unhide(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->arrivals++;
+	WRITE_ONCE(evd->waiting, false);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_evd_kick(evd);
+}
+
+/**
  * kdapl_evd_watch_now - have the watch look at once
  * @evd: nobody has made it dead, or whoever does cancels the watch afterwards
  *

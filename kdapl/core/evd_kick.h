@@ -6,6 +6,7 @@
 #include "evd.h"
 
 void kdapl_evd_schedule(struct kdapl_evd *evd);
+void kdapl_evd_unhide(struct kdapl_evd *evd);
 void kdapl_evd_watch_now(struct kdapl_evd *evd);
 void kdapl_evd_cq_faulted(struct kdapl_evd *evd);
 

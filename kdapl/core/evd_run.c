@@ -316,6 +316,12 @@ void kdapl_evd_hush(struct kdapl_evd *evd, bool hush)
 	spin_lock_irqsave(&evd->lock, flags);
 	WRITE_ONCE(evd->hushed, hush);
 	evd->hushed_at = evd->arrivals;
+	/* The handler of a CQ was called for what is queued; what comes from now on notifies. */
+	if (hush && xchg(&evd->solicited, false))
+		evd->for_solicited = false;
+	/* E105: what was queued while only solicited ones notify starts the sink as well. */
+	if (!hush && evd->nr_fifo && evd->config == KDAPL_EVD_CONFIG_SOLICITED)
+		WRITE_ONCE(evd->solicited, true);
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 

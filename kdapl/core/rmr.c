@@ -13,6 +13,7 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "evd_kick.h"
 #include "fmr.h"
 #include "ia.h"
 #include "op.h"
@@ -95,7 +96,7 @@ static void evd_wake(struct kdapl_evd *evd)
 {
 	if (!evd)
 		return;
-	kdapl_evd_kick(evd);
+	kdapl_evd_unhide(evd);
 	kdapl_object_put(&evd->obj);
 }
 

@@ -22,9 +22,10 @@
  *		 interrupts are off while it is written
  * @policy: the policy that was set last, but DISABLE instead of TEARDOWN (E104)
  * @object: the object that was set last; for queries, and for DAT_UPCALL_SAME
- * @run: what the next upcall calls.  It is kept when upcalls are switched off, because
- *	 the core may have dequeued an event for an upcall at that very moment, and
- *	 must still deliver it (E42)
+ * @run: what the next upcall with an event calls.  It is kept when such upcalls are switched
+ *	 off, because the core may have dequeued an event for an upcall at that very moment,
+ *	 and must still deliver it (E42)
+ * @tell: what the next upcall of NOTIFY calls
  * @told: with NOTIFY: kdapl_evd_arrivals() at the last upcall; it is the runner's
  * @fresh: with NOTIFY: no upcall was made since the policy was set
  */
@@ -33,22 +34,10 @@ struct kdat_upcall {
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT object;
 	DAT_UPCALL_OBJECT run;
+	DAT_UPCALL_OBJECT tell;
 	u32 told;
 	bool fresh;
 };
-
-static void upcall_run(struct kdat_upcall *up, const DAT_EVENT *event, bool more)
-{
-	DAT_UPCALL_OBJECT run;
-	unsigned int seq;
-
-	do {
-		seq = read_seqbegin(&up->policy_lock);
-		run = up->run;
-	} while (read_seqretry(&up->policy_lock, seq));
-
-	run.upcall_func(run.instance_data, event, more ? DAT_TRUE : DAT_FALSE);
-}
 
 static bool sink_room(struct kdapl_evd *evd, void *arg)
 {
@@ -58,7 +47,16 @@ static bool sink_room(struct kdapl_evd *evd, void *arg)
 static void sink_deliver(struct kdapl_evd *evd, void *arg,
 			 const DAT_EVENT *event, bool more)
 {
-	upcall_run(arg, event, more);
+	struct kdat_upcall *up = arg;
+	DAT_UPCALL_OBJECT run;
+	unsigned int seq;
+
+	do {
+		seq = read_seqbegin(&up->policy_lock);
+		run = up->run;
+	} while (read_seqretry(&up->policy_lock, seq));
+
+	run.upcall_func(run.instance_data, event, more ? DAT_TRUE : DAT_FALSE);
 }
 
 static void sink_done(struct kdapl_evd *evd, void *arg, bool notify)
@@ -88,12 +86,24 @@ static void notify_done(struct kdapl_evd *evd, void *arg, bool notify)
 {
 	u32 arrivals = kdapl_evd_arrivals(evd);
 	struct kdat_upcall *up = arg;
+	DAT_UPCALL_OBJECT tell;
+	bool notifies;
+	unsigned int seq;
 
+	/* A sink is also told that its EVD is freed, in the thread that does that. */
+	if (!notify || kdapl_evd_dead(evd))
+		return;
+	/* This run may have begun before another policy was set. */
+	do {
+		seq = read_seqbegin(&up->policy_lock);
+		notifies = up->policy == KDAT_UPCALL_NOTIFY;
+		tell = up->tell;
+	} while (read_seqretry(&up->policy_lock, seq));
 	/* A run may come for other reasons than a new event. */
-	if (!notify || (!xchg(&up->fresh, false) && arrivals == up->told))
+	if (!notifies || (!xchg(&up->fresh, false) && arrivals == up->told))
 		return;
 	up->told = arrivals;
-	upcall_run(up, NULL, true);
+	tell.upcall_func(tell.instance_data, NULL, DAT_TRUE);
 }
 
 static const struct kdapl_sink softirq_notify_sink = {
@@ -162,11 +172,14 @@ static int upcall_set(struct kdapl_evd *evd, struct kdat_upcall *up,
 	if (!flag_is_known(flag))
 		goto out;
 	kdapl_evd_hush(evd, flag == DAT_UPCALL_INVOC_NEW);
-	if (active) {
-		up->run = *run;
-		sink = sink_for(evd, policy);
+	if (policy == KDAT_UPCALL_NOTIFY) {
+		up->tell = *run;
 		WRITE_ONCE(up->fresh, true);
+	} else if (active) {
+		up->run = *run;
 	}
+	if (active)
+		sink = sink_for(evd, policy);
 	if (upcall)
 		up->object = *upcall;
 	up->policy = policy;
@@ -201,7 +214,8 @@ int kdat_upcall_init(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
  * @evd: any EVD of a kernel consumer
  * @policy: a valid one, TEARDOWN and NOTIFY included
  * @upcall: NULL: keep the object
- * @flag: INVOC_NEW: no upcall is made for what is queued now, until something new comes
+ * @flag: INVOC_NEW: no upcall is started for what is queued now, until something new comes; one
+ *	that runs at this moment may go on with it
  *
  * With TEARDOWN it waits until no upcall of @evd runs any more.  Another call
  * that enables upcalls at the same moment counts as made before this one, but an
@@ -221,8 +235,6 @@ int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 
 	if (!up)
 		return -ENOMEM;
-	if (flag == DAT_UPCALL_INVOC_NEW)
-		kdapl_evd_pull(evd);
 	if (policy == DAT_UPCALL_TEARDOWN) {
 		if (!flag_is_known(flag))
 			return -EOPNOTSUPP;
@@ -231,6 +243,9 @@ int kdat_upcall_modify(struct kdapl_evd *evd, DAT_UPCALL_POLICY policy,
 			return ret;
 		policy = DAT_UPCALL_DISABLE;
 	}
+	/* What is in the CQ is queued, too. */
+	if (flag == DAT_UPCALL_INVOC_NEW && policy != DAT_UPCALL_DISABLE)
+		kdapl_evd_pull(evd);
 	return upcall_set(evd, up, policy, upcall, flag);
 }
 

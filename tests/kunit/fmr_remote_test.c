@@ -837,6 +837,69 @@ static void invalidate_in_disconnected(struct kunit *test)
 	rig_end(r);
 }
 
+/*
+ * struct teller - a sink that takes nothing, and notes what comes
+ * @rig: of its EVD
+ * @arrivals: kdapl_evd_arrivals() at the last run that was to notify
+ * @before: the same when the window was about to be renewed
+ */
+struct teller {
+	struct rig *rig;
+	u32 arrivals;
+	u32 before;
+};
+
+static bool teller_room(struct kdapl_evd *evd, void *arg)
+{
+	return false;
+}
+
+static void teller_done(struct kdapl_evd *evd, void *arg, bool notify)
+{
+	struct teller *teller = arg;
+
+	if (notify && !kdapl_evd_dead(evd))
+		WRITE_ONCE(teller->arrivals, kdapl_evd_arrivals(evd));
+}
+
+static const struct kdapl_sink teller_sink = {
+	.room = teller_room,
+	.done = teller_done,
+	.sleeps = true,
+};
+
+static void look_told(void *arg)
+{
+	struct teller *teller = arg;
+	struct kdapl_evd *evd = bench_ep_of(teller->rig->b, teller->rig->ep)->connect_evd;
+
+	look(teller->rig);
+	kdapl_evd_await_run(evd);
+	teller->before = READ_ONCE(teller->arrivals);
+}
+
+/* E115: who was told of a completion while it was hidden is told once more when it is there. */
+static void hidden_and_told(struct kunit *test)
+{
+	struct rig *r = rig_new(test, NULL);
+	struct teller teller = { .rig = r };
+	struct bench *b = r->b;
+	struct kdapl_evd *evd = bench_ep_of(b, r->ep)->connect_evd;
+
+	give_whole(r);
+	fake_peer_disconnected(bench_id(b, r->ep));
+	expect_event(b, b->evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	fake_hook(b->fake, FAKE_WINDOW_RENEW, look_told, &teller);
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, &teller_sink, &teller, false));
+	KUNIT_EXPECT_EQ(test, DONE, take(r, 2));
+	bench_settle(b);
+	kdapl_evd_await_run(evd);
+	KUNIT_EXPECT_NE(test, teller.before, READ_ONCE(teller.arrivals));
+	KUNIT_EXPECT_EQ(test, 0, kdapl_evd_set_sink(evd, NULL, NULL, true));
+	expect_done(r, 2, FLUSHED);
+	rig_end(r);
+}
+
 /* All is over: who looks once finds that the memory was taken away, and then nothing. */
 static void expect_taken_away(struct rig *r, DAT_EVD_HANDLE evd, u64 cookie)
 {
@@ -1039,6 +1102,7 @@ static struct kunit_case kdapl_fmr_remote_cases[] = {
 	KUNIT_CASE(registration_fails),
 	KUNIT_CASE(invalidate_flushed),
 	KUNIT_CASE(invalidate_in_disconnected),
+	KUNIT_CASE(hidden_and_told),
 	KUNIT_CASE(invalidate_before_the_end),
 	KUNIT_CASE(evd_goes),
 	KUNIT_CASE(device_goes_0),

@@ -864,6 +864,13 @@ static void notify_only(void)
 	IS(dat_evd_dequeue(probe.evd, &event), DAT_QUEUE_EMPTY, 0);
 	OK(dat_ep_free(ep));
 	OK(dat_evd_free(probe.evd));
+	/* E101, E102: nothing has come, and its end is no arrival. */
+	if (!probe_evd(told_only, NULL, DAT_EVD_DTO_FLAG))
+		return;
+	OK(kdat_evd_modify_upcall(probe.evd, KDAT_UPCALL_NOTIFY, DAT_UPCALL_SAME,
+				  DAT_UPCALL_INVOC_ANY));
+	OK(dat_evd_free(probe.evd));
+	CHECK(!probe.calls);
 }
 
 /* E3, E110: the checks of the flag, of the policy and of the function, in this order */
@@ -943,7 +950,7 @@ static const struct scenario scenarios[] = {
 	SCENARIO("E108 I18 from its own upcall", own_upcall),
 	SCENARIO("E109 function and instance are replaced", replaced),
 	SCENARIO("E105 E107 upcalls for what is new only", new_only),
-	SCENARIO("E103 E115 upcalls that only notify", notify_only),
+	SCENARIO("E101 E102 E103 E115 upcalls that only notify", notify_only),
 	SCENARIO("E3 E110 kdat_evd_modify_upcall: values", flag_values),
 	SCENARIO("E106 mt:M60 mt:T21 mt:T22 mt:T28 unsignalled and solicited completions notify",
 		 notifications, .srq = SRQ_B),
