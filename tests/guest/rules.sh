@@ -3,8 +3,9 @@
 # module on kDAT and as a program on the library, the same scenarios in both and those
 # of one face; the removal of a device; and without TEXT what hostile processes do, and
 # those that are killed.  After each that no object is left and the module unloads.
-# usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief]
-#                 [--windows] [--dat2] [--iwarp [--few]] [--trace] [--program NAME] MODULES SHIM [TEXT]
+# usage: rules.sh [--mode MODE] [--face FACE] [--disorder FACE] [--own FACE] [--brief] [--windows]
+#                 [--dat2] [--iwarp [--few]] [--trace] [--no-programs] [--program NAME]
+#                 MODULES SHIM [TEXT]
 #   --mode      of the applications: "forwarded" (unless given), "passthrough", or "mixed":
 #               side a in passthrough, side b forwarded
 #   --face      only the face "kernel" or "user", or the "programs" or the "removal" of a
@@ -19,6 +20,7 @@
 #   --iwarp     between iWARP devices, in the debug kernel, without what iWARP does not have
 #   --few       only some scenarios of each kind
 #   --trace     after each failure of a scenario the last events that kdapl has traced
+#   --no-programs  without them
 #   --program   of the programs only this one, and of its cases those with TEXT in their name
 #   MODULES     folder that scripts/build-modules made
 #   SHIM        folder that the shim's Makefile made
@@ -65,6 +67,7 @@ windowed=(
 too_wide='window: bound and unbound'
 
 disorder='' own='' brief=false windows=false few=false trace=false kind=rxe face=''
+with_programs=true
 mode=forwarded alone='' rules=udat_rules
 while :; do
 	case ${1-} in
@@ -78,6 +81,7 @@ while :; do
 	--iwarp) kind=siw;;
 	--few) few=true;;
 	--trace) trace=true;;
+	--no-programs) with_programs=false;;
 	--program) alone=$2 face=programs; shift;;
 	*) break;;
 	esac
@@ -339,7 +343,7 @@ runs user && face user in_user
 [ -n "$own$face" ] || verdict "both faces ran the same scenarios" \
 	tests/guest/same-scenarios "$logs/kernel" "$logs/user"
 if $after; then
-	case $face in ''|user|programs) programs;; esac
+	case $face in ''|user|programs) ! $with_programs || programs;; esac
 	case $face in ''|user|removal) removal user;; esac
 	case $face in ''|kernel|removal) removal kernel;; esac
 fi
